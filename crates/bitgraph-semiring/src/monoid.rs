@@ -1,0 +1,143 @@
+//! Commutative monoids: the additions of the semirings, and the reductions.
+
+use crate::Scalar;
+use std::fmt::Debug;
+
+/// An associative, commutative operation with an identity; a zero-sized type.
+pub trait Monoid<T: Scalar>: Copy + Default + Debug + Send + Sync + 'static {
+    /// The name, as part of a kernel symbol.
+    const NAME: &'static str;
+    /// Whether any value is terminal, so that a kernel without one never tests for it.
+    const HAS_TERMINAL: bool = false;
+    /// The neutral element.
+    fn identity() -> T;
+    /// The operation.
+    fn combine(a: T, b: T) -> T;
+    /// Whether nothing combined with `value` can change it, so that a reduction may stop.
+    #[inline(always)]
+    fn is_terminal(value: T) -> bool {
+        let _ = value;
+        false
+    }
+}
+
+macro_rules! monoid {
+    ($(#[$doc:meta])* $name:ident $text:literal, $identity:expr, $combine:expr $(, $terminal:expr)?) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+        pub struct $name;
+        impl<T: Scalar> Monoid<T> for $name {
+            const NAME: &'static str = $text;
+            $( const HAS_TERMINAL: bool = { let _ = stringify!($terminal); true }; )?
+            #[inline(always)]
+            fn identity() -> T { $identity }
+            #[inline(always)]
+            fn combine(a: T, b: T) -> T { let f: fn(T, T) -> T = $combine; f(a, b) }
+            $(
+                #[inline(always)]
+                fn is_terminal(value: T) -> bool { let f: fn(T) -> bool = $terminal; f(value) }
+            )?
+        }
+    };
+}
+
+monoid!(/// Addition.
+    Plus "plus", T::ZERO, |a, b| a.plus(b));
+monoid!(/// Multiplication.
+    Times "times", T::ONE, |a, b| a.times(b));
+monoid!(/// Minimum; the least value is terminal.
+    Min "min", T::GREATEST, |a, b| a.least_of(b), |v| v == T::LEAST);
+monoid!(/// Maximum; the greatest value is terminal.
+    Max "max", T::LEAST, |a, b| a.greatest_of(b), |v| v == T::GREATEST);
+monoid!(/// Whichever value comes first, the one of the smallest column: deterministic, and terminal at once.
+    Any "any", T::ZERO, |a, _| a, |_| true);
+
+/// Logical or of non-zero values; true is terminal.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Lor;
+/// Logical and of non-zero values; false is terminal.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Land;
+/// Logical exclusive or of non-zero values.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
+pub struct Lxor;
+
+fn truth<T: Scalar>(value: bool) -> T {
+    if value { T::ONE } else { T::ZERO }
+}
+
+impl<T: Scalar> Monoid<T> for Lor {
+    const NAME: &'static str = "lor";
+    const HAS_TERMINAL: bool = true;
+    #[inline(always)]
+    fn identity() -> T {
+        T::ZERO
+    }
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        truth(a.is_non_zero() | b.is_non_zero())
+    }
+    #[inline(always)]
+    fn is_terminal(value: T) -> bool {
+        value.is_non_zero()
+    }
+}
+impl<T: Scalar> Monoid<T> for Land {
+    const NAME: &'static str = "land";
+    const HAS_TERMINAL: bool = true;
+    #[inline(always)]
+    fn identity() -> T {
+        T::ONE
+    }
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        truth(a.is_non_zero() & b.is_non_zero())
+    }
+    #[inline(always)]
+    fn is_terminal(value: T) -> bool {
+        !value.is_non_zero()
+    }
+}
+impl<T: Scalar> Monoid<T> for Lxor {
+    const NAME: &'static str = "lxor";
+    #[inline(always)]
+    fn identity() -> T {
+        T::ZERO
+    }
+    #[inline(always)]
+    fn combine(a: T, b: T) -> T {
+        truth(a.is_non_zero() ^ b.is_non_zero())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn laws<M: Monoid<i32>>(values: &[i32]) {
+        for &a in values {
+            assert_eq!(M::combine(M::identity(), a), a, "{} identity", M::NAME);
+            for &b in values {
+                assert_eq!(M::combine(a, b), M::combine(b, a), "{} commutes", M::NAME);
+                if M::is_terminal(a) {
+                    assert_eq!(M::combine(a, b), a, "{} terminal", M::NAME);
+                }
+                for &c in values {
+                    assert_eq!(M::combine(M::combine(a, b), c), M::combine(a, M::combine(b, c)), "{} associates", M::NAME);
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn monoid_laws() {
+        let values = [0, 1, -1, 7, 100, i32::MIN, i32::MAX];
+        laws::<Plus>(&values);
+        laws::<Times>(&values);
+        laws::<Min>(&values);
+        laws::<Max>(&values);
+        laws::<Lor>(&[0, 1]);
+        laws::<Land>(&[0, 1]);
+        laws::<Lxor>(&[0, 1]);
+    }
+}

@@ -1,0 +1,414 @@
+//! The pattern of a sparse matrix in compressed sparse rows.
+//!
+//! # Invariants
+//! `offsets` has `rows + 1` non-decreasing elements from 0 to the number of entries; the columns of a row are strictly
+//! ascending (so there are no duplicates) and below the number of columns. Checked on construction from outside.
+//!
+//! # Bytes
+//! `4 nnz + 4 (rows + 1)`, or `8 (rows + 1)` for offsets of 64 bits.
+
+use crate::{Buffer, Error, OffsetInt, Offsets, Result, parallel, with_offsets};
+use rayon::prelude::*;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+/// A sparse pattern: where entries are. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Csr {
+    rows: u32,
+    columns: u32,
+    offsets: Offsets,
+    indices: Buffer<u32>,
+}
+
+impl Csr {
+    /// From arrays that come from outside: every invariant is checked, in parallel. O(rows + nnz).
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`], [`Error::Length`], [`Error::Invalid`] or [`Error::OutOfRange`], naming the first breach found.
+    pub fn new(rows: usize, columns: usize, offsets: Offsets, indices: Buffer<u32>) -> Result<Self> {
+        let (r, c) = Self::ids(rows as u64, columns as u64)?;
+        if offsets.len() != rows + 1 {
+            return Err(Error::Length { array: "offsets", expected: rows as u64 + 1, found: offsets.len() as u64 });
+        }
+        with_offsets!(&offsets, o => check(o, &indices, c))?;
+        Ok(Self { rows: r, columns: c, offsets, indices })
+    }
+    /// From arrays that are known to be valid, for producers inside the workspace. Invariants are checked in debug builds.
+    ///
+    /// # Panics
+    /// If the number of offsets is not `rows + 1`, or a dimension does not fit 32 bits.
+    #[must_use]
+    pub fn from_valid(rows: usize, columns: usize, offsets: Offsets, indices: Buffer<u32>) -> Self {
+        assert!(offsets.len() == rows + 1 && offsets.last() == indices.len(), "a valid pattern");
+        debug_assert!(with_offsets!(&offsets, o => check(o, &indices, columns as u32)).is_ok());
+        let (rows, columns) = (u32::try_from(rows), u32::try_from(columns));
+        match (rows, columns) {
+            (Ok(rows), Ok(columns)) => Self { rows, columns, offsets, indices },
+            _ => panic!("dimensions of a valid pattern fit 32 bits"),
+        }
+    }
+    /// A matrix without entries.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if a dimension does not fit 32 bits.
+    pub fn empty(rows: usize, columns: usize) -> Result<Self> {
+        let (r, c) = Self::ids(rows as u64, columns as u64)?;
+        Ok(Self { rows: r, columns: c, offsets: Offsets::U32(vec![0; rows + 1].into()), indices: Buffer::default() })
+    }
+    /// Both dimensions as ids.
+    ///
+    /// # Errors
+    /// [`Error::TooLarge`] if one does not fit.
+    pub fn ids(rows: u64, columns: u64) -> Result<(u32, u32)> {
+        match (u32::try_from(rows), u32::try_from(columns)) {
+            (Ok(r), Ok(c)) => Ok((r, c)),
+            _ => Err(Error::TooLarge { rows, columns }),
+        }
+    }
+    /// The number of rows.
+    #[must_use]
+    pub fn nrows(&self) -> usize {
+        self.rows as usize
+    }
+    /// The number of columns.
+    #[must_use]
+    pub fn ncols(&self) -> usize {
+        self.columns as usize
+    }
+    /// The number of entries.
+    #[must_use]
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+    /// Whether the matrix is square.
+    #[must_use]
+    pub fn is_square(&self) -> bool {
+        self.rows == self.columns
+    }
+    /// The row offsets.
+    #[must_use]
+    pub fn offsets(&self) -> &Offsets {
+        &self.offsets
+    }
+    /// The column ids, row by row.
+    #[must_use]
+    pub fn indices(&self) -> &[u32] {
+        &self.indices
+    }
+    /// The column ids as a buffer to share.
+    #[must_use]
+    pub fn indices_buffer(&self) -> &Buffer<u32> {
+        &self.indices
+    }
+    /// Where the entries of row `i` are in [`Csr::indices`].
+    ///
+    /// # Panics
+    /// If `i` is out of range.
+    #[inline]
+    #[must_use]
+    pub fn row_range(&self, i: usize) -> std::ops::Range<usize> {
+        self.offsets.get(i)..self.offsets.get(i + 1)
+    }
+    /// The columns of row `i`, ascending.
+    ///
+    /// # Panics
+    /// If `i` is out of range.
+    #[inline]
+    #[must_use]
+    pub fn row(&self, i: usize) -> &[u32] {
+        &self.indices[self.row_range(i)]
+    }
+    /// The number of entries of row `i`.
+    ///
+    /// # Panics
+    /// If `i` is out of range.
+    #[inline]
+    #[must_use]
+    pub fn degree(&self, i: usize) -> usize {
+        self.row_range(i).len()
+    }
+    /// Exact size in bytes.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.offsets.bytes() + 4 * self.indices.len() as u64
+    }
+    /// The entry at (`row`, `column`) as its position in the pattern's order, if there is one. O(log degree).
+    ///
+    /// # Panics
+    /// If `row` is out of range.
+    #[must_use]
+    pub fn position(&self, row: usize, column: u32) -> Option<usize> {
+        let range = self.row_range(row);
+        self.indices[range.clone()].binary_search(&column).ok().map(|k| range.start + k)
+    }
+    /// The row of largest degree, the smallest number among equals; `None` for a matrix without rows. O(rows).
+    #[must_use]
+    pub fn heaviest_row(&self) -> Option<u32> {
+        with_offsets!(&self.offsets, o => {
+            o.windows(2)
+                .enumerate()
+                .map(|(i, w)| (w[1].index() - w[0].index(), std::cmp::Reverse(i as u32)))
+                .max()
+                .map(|(_, std::cmp::Reverse(i))| i)
+        })
+    }
+    /// The number of entries on the main diagonal.
+    #[must_use]
+    pub fn count_loops(&self) -> usize {
+        (0..self.nrows()).into_par_iter().with_min_len(8192).filter(|&i| self.row(i).binary_search(&(i as u32)).is_ok()).count()
+    }
+    /// Whether every entry has its mirror image. O(nnz) time, O(rows) memory, stops at the first breach of a block of rows.
+    #[must_use]
+    pub fn is_symmetric(&self) -> bool {
+        if self.rows != self.columns {
+            return false;
+        }
+        // Row by row ascending, the mirror image (j, i) of entry (i, j), i > j, must be the next unseen one of row j.
+        with_offsets!(&self.offsets, o => {
+            let mut next: Vec<usize> = o[..self.nrows()].iter().map(|x| x.index()).collect();
+            for i in 0..self.nrows() {
+                for k in o[i].index()..o[i + 1].index() {
+                    let j = self.indices[k] as usize;
+                    if j > i {
+                        break;
+                    }
+                    if j == i {
+                        continue;
+                    }
+                    // Entries of row j at or below the diagonal were met when row j was read.
+                    while next[j] < o[j + 1].index() && self.indices[next[j]] as usize <= j {
+                        next[j] += 1;
+                    }
+                    if next[j] == o[j + 1].index() || self.indices[next[j]] as usize != i {
+                        return false;
+                    }
+                    next[j] += 1;
+                }
+            }
+            (0..self.nrows()).all(|j| self.indices[next[j]..o[j + 1].index()].iter().all(|&c| c as usize <= j))
+        })
+    }
+    /// The transpose. O(nnz) time; peak memory the result and `4 columns` bytes per thread.
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        self.transpose_impl(false).0
+    }
+    /// The transpose, and for each of its entries the position of the original, for value arrays.
+    #[must_use]
+    pub fn transpose_with_positions(&self) -> (Self, Vec<usize>) {
+        self.transpose_impl(true)
+    }
+    fn transpose_impl(&self, positions: bool) -> (Self, Vec<usize>) {
+        let (n, m) = (self.nrows(), self.ncols());
+        // Each task owns a block of rows and counts its columns; the blocks' counts, stacked by column, give every task
+        // its own places, so that the result is the same whatever the number of threads.
+        let parts = rayon::current_num_threads().min(8);
+        let blocks = with_offsets!(&self.offsets, o => parallel::balanced_rows(o, parts));
+        let mut counts: Vec<Vec<u32>> = blocks
+            .par_iter()
+            .map(|rows| {
+                let mut count = vec![0u32; m];
+                for &c in &self.indices[self.offsets.get(rows.start)..self.offsets.get(rows.end)] {
+                    count[c as usize] += 1;
+                }
+                count
+            })
+            .collect();
+        let mut offsets = vec![0usize; m + 1];
+        for c in 0..m {
+            let mut sum = 0;
+            for count in &mut counts {
+                sum += std::mem::replace(&mut count[c], sum);
+            }
+            offsets[c + 1] = offsets[c] + sum as usize;
+        }
+        let mut indices = vec![0u32; self.nnz()];
+        let mut order = vec![0usize; if positions { self.nnz() } else { 0 }];
+        {
+            let out = parallel::DisjointSlice::new(&mut indices);
+            let places = parallel::DisjointSlice::new(&mut order);
+            blocks.par_iter().zip(counts.par_iter_mut()).for_each(|(rows, count)| {
+                for row in rows.clone() {
+                    for k in self.row_range(row) {
+                        let c = self.indices[k] as usize;
+                        let place = offsets[c] + count[c] as usize;
+                        count[c] += 1;
+                        // SAFETY: (block, column) pairs own disjoint runs of places by the prefix sums above.
+                        #[allow(unsafe_code)]
+                        unsafe {
+                            out.write(place, row as u32);
+                            if positions {
+                                places.write(place, k);
+                            }
+                        }
+                    }
+                }
+            });
+        }
+        (Self { rows: self.columns, columns: n as u32, offsets: Offsets::from_usizes(&offsets), indices: indices.into() }, order)
+    }
+    /// The entries that `keep(row, column)` selects, and their positions in the original. O(nnz), parallel, two passes.
+    #[must_use]
+    pub fn filter_with_positions(&self, keep: impl Fn(u32, u32) -> bool + Sync) -> (Self, Vec<usize>) {
+        let counts: Vec<usize> = (0..self.nrows())
+            .into_par_iter()
+            .with_min_len(1024)
+            .map(|i| self.row(i).iter().filter(|&&c| keep(i as u32, c)).count())
+            .collect();
+        let offsets = prefix(&counts);
+        let total = offsets[self.nrows()];
+        let (mut indices, mut order) = (vec![0u32; total], vec![0usize; total]);
+        let rows: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
+        {
+            let out = parallel::DisjointSlice::new(&mut indices);
+            parallel::rows_mut(&rows, &mut order, |i, places| {
+                let kept = self.row_range(i).filter(|&k| keep(i as u32, self.indices[k]));
+                for (slot, k) in kept.enumerate() {
+                    places[slot] = k;
+                    // SAFETY: row `i` owns this run of places, as it does in `order`.
+                    #[allow(unsafe_code)]
+                    unsafe {
+                        out.write(offsets[i] + slot, self.indices[k]);
+                    }
+                }
+            });
+        }
+        (Self { rows: self.rows, columns: self.columns, offsets: Offsets::from_usizes(&offsets), indices: indices.into() }, order)
+    }
+    /// The union of the pattern and its transpose: every entry and its mirror image, once.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the matrix is not square.
+    pub fn symmetrized(&self) -> Result<Self> {
+        if self.rows != self.columns {
+            let n = u64::from(self.rows);
+            return Err(Error::Shape { expected_rows: n, expected_columns: n, found_rows: n, found_columns: self.columns.into() });
+        }
+        let t = self.transpose();
+        let counts: Vec<usize> =
+            (0..self.nrows()).into_par_iter().with_min_len(1024).map(|i| merge(self.row(i), t.row(i), |_| ())).collect();
+        let offsets = prefix(&counts);
+        let mut indices = vec![0u32; offsets[self.nrows()]];
+        let wide: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
+        parallel::rows_mut(&wide, &mut indices, |i, out| {
+            let mut slot = 0;
+            merge(self.row(i), t.row(i), |c| {
+                out[slot] = c;
+                slot += 1;
+            });
+        });
+        Ok(Self { rows: self.rows, columns: self.columns, offsets: Offsets::from_usizes(&offsets), indices: indices.into() })
+    }
+}
+
+/// The running sum of `counts`, starting at 0, one element longer.
+pub(crate) fn prefix(counts: &[usize]) -> Vec<usize> {
+    let mut offsets = Vec::with_capacity(counts.len() + 1);
+    let mut sum = 0;
+    offsets.push(0);
+    offsets.extend(counts.iter().map(|&c| {
+        sum += c;
+        sum
+    }));
+    offsets
+}
+
+/// Visits the union of two ascending lists, and counts it.
+fn merge(a: &[u32], b: &[u32], mut f: impl FnMut(u32)) -> usize {
+    let (mut i, mut j, mut count) = (0, 0, 0);
+    while i < a.len() || j < b.len() {
+        let x = a.get(i).copied().unwrap_or(u32::MAX);
+        let y = b.get(j).copied().unwrap_or(u32::MAX);
+        // Ids are below u32::MAX, so the stand-in for an exhausted list never wins.
+        f(x.min(y));
+        i += usize::from(x <= y && i < a.len());
+        j += usize::from(y <= x && j < b.len());
+        count += 1;
+    }
+    count
+}
+
+/// Checks offsets and indices against the invariants; reports the first breach.
+fn check<O: OffsetInt>(offsets: &[O], indices: &[u32], columns: u32) -> Result<()> {
+    if offsets[0].index() != 0 {
+        return Err(Error::Invalid { array: "offsets", position: 0, what: "the first offset is not 0" });
+    }
+    if let Some(i) = offsets.windows(2).position(|w| w[0] > w[1]) {
+        return Err(Error::Invalid { array: "offsets", position: i as u64 + 1, what: "offsets decrease" });
+    }
+    let nnz = offsets[offsets.len() - 1].index();
+    if nnz != indices.len() {
+        return Err(Error::Length { array: "indices", expected: nnz as u64, found: indices.len() as u64 });
+    }
+    let first = AtomicUsize::new(usize::MAX);
+    let kind = AtomicU32::new(0);
+    (0..offsets.len() - 1).into_par_iter().with_min_len(4096).for_each(|i| {
+        let (start, end) = (offsets[i].index(), offsets[i + 1].index());
+        let row = &indices[start..end];
+        let breach = match row.last() {
+            Some(&last) if last >= columns => Some((end - 1, 1)),
+            _ => row.windows(2).position(|w| w[0] >= w[1]).map(|k| (start + k + 1, 2)),
+        };
+        if let Some((position, what)) = breach
+            && first.fetch_min(position, Ordering::Relaxed) > position
+        {
+            kind.store(what, Ordering::Relaxed);
+        }
+    });
+    match first.load(Ordering::Relaxed) {
+        usize::MAX => Ok(()),
+        position => Err(Error::Invalid {
+            array: "indices",
+            position: position as u64,
+            what: if kind.load(Ordering::Relaxed) == 1 { "a column past the last one" } else { "columns of a row are not ascending" },
+        }),
+    }
+}
+
+impl PartialEq for Csr {
+    fn eq(&self, other: &Self) -> bool {
+        self.rows == other.rows && self.columns == other.columns && self.offsets == other.offsets && self.indices == other.indices
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn csr(rows: usize, columns: usize, offsets: &[usize], indices: &[u32]) -> Result<Csr> {
+        Csr::new(rows, columns, Offsets::from_usizes(offsets), indices.to_vec().into())
+    }
+
+    #[test]
+    fn invariants_are_checked() {
+        assert!(csr(2, 3, &[0, 1, 3], &[2, 0, 1]).is_ok());
+        assert!(matches!(csr(2, 3, &[0, 1], &[2]), Err(Error::Length { .. })));
+        assert!(matches!(csr(2, 3, &[0, 2, 1], &[0]), Err(Error::Invalid { array: "offsets", .. })));
+        assert!(matches!(csr(2, 3, &[0, 1, 3], &[3, 0, 1]), Err(Error::Invalid { array: "indices", position: 0, .. })));
+        assert!(matches!(csr(1, 3, &[0, 2], &[1, 1]), Err(Error::Invalid { array: "indices", position: 1, .. })));
+        assert!(matches!(csr(1, 3, &[1, 1], &[]), Err(Error::Invalid { array: "offsets", .. })));
+    }
+
+    #[test]
+    fn transpose_twice_is_the_original() {
+        let a = csr(3, 4, &[0, 2, 2, 5], &[1, 3, 0, 1, 2]).unwrap();
+        let (t, positions) = a.transpose_with_positions();
+        assert_eq!((t.nrows(), t.ncols(), t.row(1)), (4, 3, &[0u32, 2][..]));
+        assert_eq!(positions, vec![2, 0, 3, 4, 1]);
+        assert_eq!(t.transpose(), a);
+    }
+
+    #[test]
+    fn symmetry() {
+        let path = csr(3, 3, &[0, 1, 3, 4], &[1, 0, 2, 1]).unwrap();
+        assert!(path.is_symmetric());
+        let arc = csr(3, 3, &[0, 1, 1, 1], &[2]).unwrap();
+        assert!(!arc.is_symmetric());
+        assert!(arc.symmetrized().unwrap().is_symmetric());
+        assert!(csr(3, 3, &[0, 1, 2, 3], &[0, 1, 2]).unwrap().is_symmetric());
+        assert!(!csr(2, 2, &[0, 2, 2], &[0, 1]).unwrap().is_symmetric());
+        assert!(!csr(2, 2, &[0, 0, 1], &[0]).unwrap().is_symmetric());
+        assert_eq!(path.heaviest_row(), Some(1));
+        assert_eq!(Csr::empty(0, 0).unwrap().heaviest_row(), None);
+    }
+}

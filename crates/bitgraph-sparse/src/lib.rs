@@ -1,0 +1,33 @@
+//! Sparse matrices and vectors: the storage that every backend and every reader of bitgraph shares.
+//!
+//! Pattern and values are apart: a [`Csr`] stores where entries are and nothing else; a weighted matrix carries a [`Values`]
+//! array in the pattern's own order. Row and column ids are `u32`; offsets are `u32` or `u64` as needed ([`Offsets`]).
+//! Arrays are [`Buffer`]s, owned or borrowed from whoever keeps them alive, so that a memory-mapped file needs no copy.
+//!
+//! With the features `sprs`, `ndarray`, `petgraph` and `bitvec` the types convert from and to those of these crates, without
+//! copying where the layouts agree.
+
+mod bits;
+mod buffer;
+mod coo;
+mod csr;
+mod error;
+mod format;
+mod mask;
+mod offsets;
+pub mod ordering;
+pub mod parallel;
+mod values;
+mod vector;
+
+pub use bits::BitVector;
+pub use buffer::Buffer;
+pub use coo::{Coo, Duplicates};
+pub use csr::Csr;
+pub use error::{Error, Result};
+pub use format::{Format, FormatKind, Section, SectionData, Sections};
+pub use mask::{Descriptor, MaskMode};
+pub use offsets::{OffsetInt, Offsets};
+pub use ordering::Permutation;
+pub use values::Values;
+pub use vector::{Store, Stored, Vector};

@@ -1,0 +1,118 @@
+//! Row offsets of 32 or 64 bits, as the number of entries needs.
+
+use crate::Buffer;
+
+/// An unsigned integer that row offsets are stored in.
+pub trait OffsetInt: Copy + Send + Sync + Ord + 'static {
+    /// The offset as an index.
+    fn index(self) -> usize;
+    /// From an index that is known to fit.
+    fn from_index(index: usize) -> Self;
+}
+impl OffsetInt for u32 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+    #[inline(always)]
+    fn from_index(index: usize) -> Self {
+        index as u32
+    }
+}
+impl OffsetInt for u64 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+    #[inline(always)]
+    fn from_index(index: usize) -> Self {
+        index as u64
+    }
+}
+
+/// Row offsets: `len() = rows + 1`, non-decreasing, from 0 to the number of entries.
+#[derive(Clone, Debug)]
+pub enum Offsets {
+    /// Fewer than 2^32 entries.
+    U32(Buffer<u32>),
+    /// 2^32 entries or more (or as a container stored them).
+    U64(Buffer<u64>),
+}
+
+/// Runs `$body` with `$o` bound to the offsets as a slice of their own width.
+#[macro_export]
+macro_rules! with_offsets {
+    ($offsets:expr, $o:ident => $body:expr) => {
+        match $offsets {
+            $crate::Offsets::U32(buffer) => {
+                let $o: &[u32] = &buffer[..];
+                $body
+            }
+            $crate::Offsets::U64(buffer) => {
+                let $o: &[u64] = &buffer[..];
+                $body
+            }
+        }
+    };
+}
+
+impl Offsets {
+    /// The number of offsets: one more than there are rows.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        with_offsets!(self, o => o.len())
+    }
+    /// Whether there is no offset at all, which no valid matrix has.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The offset at `i`.
+    ///
+    /// # Panics
+    /// If `i` is out of range.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, i: usize) -> usize {
+        match self {
+            Offsets::U32(o) => o[i] as usize,
+            Offsets::U64(o) => o[i] as usize,
+        }
+    }
+    /// The last offset: the number of entries.
+    #[must_use]
+    pub fn last(&self) -> usize {
+        self.len().checked_sub(1).map_or(0, |i| self.get(i))
+    }
+    /// The offsets if they are of 32 bits.
+    #[must_use]
+    pub fn as_u32(&self) -> Option<&[u32]> {
+        match self {
+            Offsets::U32(o) => Some(o),
+            Offsets::U64(_) => None,
+        }
+    }
+    /// Bytes of the array.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Offsets::U32(o) => 4 * o.len() as u64,
+            Offsets::U64(o) => 8 * o.len() as u64,
+        }
+    }
+    /// The narrowest offsets that hold `offsets`.
+    #[must_use]
+    pub fn from_usizes(offsets: &[usize]) -> Self {
+        if offsets.last().copied().unwrap_or(0) <= u32::MAX as usize {
+            Offsets::U32(offsets.iter().map(|&o| o as u32).collect::<Vec<_>>().into())
+        } else {
+            Offsets::U64(offsets.iter().map(|&o| o as u64).collect::<Vec<_>>().into())
+        }
+    }
+}
+
+impl PartialEq for Offsets {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && (0..self.len()).all(|i| self.get(i) == other.get(i))
+    }
+}

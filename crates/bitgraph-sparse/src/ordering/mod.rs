@@ -1,0 +1,7 @@
+//! Vertex orderings: how to renumber a graph so that tiles fill and gathers stay local.
+//!
+//! Every ordering returns a [`Permutation`]; [`Permutation::apply`] renumbers a pattern with it.
+
+mod permutation;
+
+pub use permutation::Permutation;

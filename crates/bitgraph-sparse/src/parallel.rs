@@ -1,0 +1,148 @@
+//! The one audited place for parallel writes to disjoint parts of an array.
+//!
+//! Safe forms come first: [`rows_mut`] hands every row of a CSR-shaped array to one task. [`DisjointSlice`] is the unsafe
+//! form for scatter patterns whose disjointness only the algorithm knows.
+
+use crate::OffsetInt;
+use rayon::prelude::*;
+use std::marker::PhantomData;
+
+/// A mutable slice that several tasks may write to, each its own elements.
+#[derive(Clone, Copy)]
+pub struct DisjointSlice<'a, T> {
+    ptr: *mut T,
+    len: usize,
+    life: PhantomData<&'a mut [T]>,
+}
+
+// SAFETY: the methods that touch memory are unsafe and demand disjoint elements; `T: Send` lets a value be written elsewhere.
+#[allow(unsafe_code)]
+unsafe impl<T: Send> Send for DisjointSlice<'_, T> {}
+// SAFETY: as above; sharing the wrapper gives no safe access to the elements.
+#[allow(unsafe_code)]
+unsafe impl<T: Send> Sync for DisjointSlice<'_, T> {}
+
+#[allow(unsafe_code)]
+impl<'a, T> DisjointSlice<'a, T> {
+    /// Wraps a slice.
+    pub fn new(slice: &'a mut [T]) -> Self {
+        Self { ptr: slice.as_mut_ptr(), len: slice.len(), life: PhantomData }
+    }
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+    /// Writes element `i`.
+    ///
+    /// # Safety
+    /// `i < len`, and no other task reads or writes element `i` while this one may.
+    #[inline(always)]
+    pub unsafe fn write(&self, i: usize, value: T) {
+        debug_assert!(i < self.len);
+        // SAFETY: in bounds and exclusive by the contract.
+        unsafe { self.ptr.add(i).write(value) }
+    }
+    /// The elements of `range`.
+    ///
+    /// # Safety
+    /// The range is in bounds, and no other task touches its elements while the slice lives.
+    #[inline(always)]
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn range(&self, range: std::ops::Range<usize>) -> &'a mut [T] {
+        debug_assert!(range.start <= range.end && range.end <= self.len);
+        // SAFETY: in bounds and exclusive by the contract.
+        unsafe { std::slice::from_raw_parts_mut(self.ptr.add(range.start), range.end - range.start) }
+    }
+}
+
+/// Calls `f(row, slice)` for every row of an array laid out by `offsets`, in parallel, each row's slice handed out once.
+///
+/// # Panics
+/// If the offsets decrease or reach past the array.
+pub fn rows_mut<O: OffsetInt, T: Send>(offsets: &[O], data: &mut [T], f: impl Fn(usize, &mut [T]) + Sync) {
+    rows_mut_blocks(offsets, data, |first, slices, block| {
+        let mut rest = block;
+        for (k, window) in slices.windows(2).enumerate() {
+            let (row, tail) = rest.split_at_mut(window[1].index() - window[0].index());
+            f(first + k, row);
+            rest = tail;
+        }
+    });
+}
+
+/// Calls `f(first row, offsets of the block's rows, slice)` for blocks of consecutive rows of about equal length, in parallel.
+///
+/// # Panics
+/// If the offsets decrease or reach past the array.
+pub fn rows_mut_blocks<O: OffsetInt, T: Send>(offsets: &[O], data: &mut [T], f: impl Fn(usize, &[O], &mut [T]) + Sync) {
+    let mut blocks = Vec::new();
+    let mut rest = data;
+    for rows in balanced_rows(offsets, rayon::current_num_threads() * 8) {
+        let (block, tail) = rest.split_at_mut(offsets[rows.end].index() - offsets[rows.start].index());
+        blocks.push((rows, block));
+        rest = tail;
+    }
+    if let [(rows, _)] = &blocks[..] {
+        let rows = rows.clone();
+        if let Some((_, block)) = blocks.pop() {
+            f(rows.start, &offsets[rows.start..=rows.end], block);
+        }
+        return;
+    }
+    blocks.into_par_iter().with_max_len(1).for_each(|(rows, block)| f(rows.start, &offsets[rows.start..=rows.end], block));
+}
+
+/// Splits rows into at most `parts` consecutive ranges of about equal work, a row counting one more than its entries.
+/// With one thread in the current pool there is one range.
+#[must_use]
+pub fn balanced_rows<O: OffsetInt>(offsets: &[O], parts: usize) -> Vec<std::ops::Range<usize>> {
+    let rows = offsets.len().saturating_sub(1);
+    if rows == 0 {
+        return Vec::new();
+    }
+    let total = offsets[rows].index() - offsets[0].index() + rows;
+    let parts = if rayon::current_num_threads() == 1 || total < 8192 { 1 } else { parts.clamp(1, rows) };
+    let work = |row: usize| offsets[row].index() - offsets[0].index() + row;
+    let mut bounds: Vec<usize> = (1..parts)
+        .map(|p| {
+            let target = (total as u128 * p as u128 / parts as u128) as usize;
+            let (mut lo, mut hi) = (0, rows);
+            while lo < hi {
+                let mid = (lo + hi) / 2;
+                if work(mid) < target { lo = mid + 1 } else { hi = mid }
+            }
+            lo
+        })
+        .collect();
+    bounds.push(rows);
+    let mut start = 0;
+    bounds.into_iter().filter_map(|end| (end > start).then(|| std::mem::replace(&mut start, end)..end)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_once() {
+        let counts: Vec<usize> = (0..5000).map(|i| (i * 7919) % 13).collect();
+        let offsets: Vec<u32> = std::iter::once(0)
+            .chain(counts.iter().scan(0u32, |s, &c| {
+                *s += c as u32;
+                Some(*s)
+            }))
+            .collect();
+        let mut data = vec![0u32; offsets[5000] as usize];
+        rows_mut(&offsets, &mut data, |row, slice| slice.iter_mut().for_each(|x| *x += row as u32 + 1));
+        for row in 0..5000 {
+            assert!(data[offsets[row] as usize..offsets[row + 1] as usize].iter().all(|&x| x == row as u32 + 1));
+        }
+        rows_mut::<u32, u32>(&[0], &mut [], |_, _| panic!("no rows"));
+    }
+}

@@ -1,0 +1,191 @@
+//! The values of a weighted matrix: one array in the pattern's own order, of a type known at run time.
+
+use crate::{Buffer, Error, Result};
+use bitgraph_semiring::{DType, Scalar};
+use half::{bf16, f16};
+use rayon::prelude::*;
+
+/// Runs `$body` with `$v` bound to the values as a slice of their own type.
+#[macro_export]
+macro_rules! with_values {
+    ($values:expr, $v:ident => $body:expr) => {
+        match $values {
+            $crate::Values::Bool(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::I8(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::I16(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::I32(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::I64(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::U8(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::U16(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::U32(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::U64(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::F16(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::Bf16(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::F32(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+            $crate::Values::F64(buffer) => {
+                let $v: &[_] = &buffer[..];
+                $body
+            }
+        }
+    };
+}
+
+macro_rules! values {
+    ($($variant:ident $t:ty,)*) => {
+        /// A typed array of matrix values; entry `k` belongs to the `k`-th entry of the pattern.
+        #[derive(Clone, Debug, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum Values { $( $variant(Buffer<$t>), )* }
+
+        $( impl From<Vec<$t>> for Values {
+            fn from(v: Vec<$t>) -> Self { Values::$variant(v.into()) }
+        } )*
+
+        impl Values {
+            /// The element type.
+            #[must_use]
+            pub fn dtype(&self) -> DType {
+                match self { $( Values::$variant(_) => <$t as Scalar>::DTYPE, )* }
+            }
+            /// The number of values.
+            #[must_use]
+            pub fn len(&self) -> usize {
+                match self { $( Values::$variant(v) => v.len(), )* }
+            }
+            /// The values as a slice of `T`, if that is their type.
+            #[must_use]
+            pub fn as_slice<T: Scalar>(&self) -> Option<&[T]> {
+                match self { $( Values::$variant(v) => {
+                    cast_same::<$t, T>(v)
+                } )* }
+            }
+            /// Values of type `T` from a vector.
+            #[must_use]
+            pub fn from_vec<T: Scalar>(values: Vec<T>) -> Self {
+                let mut slot = Some(values);
+                let any: &mut dyn std::any::Any = &mut slot;
+                $( if let Some(v) = any.downcast_mut::<Option<Vec<$t>>>() {
+                    return Values::$variant(v.take().unwrap_or_default().into());
+                } )*
+                unreachable!("Scalar is sealed and every scalar is listed")
+            }
+            /// The values at `positions`, in that order, as an array of the same type.
+            #[must_use]
+            pub fn gather(&self, positions: &[usize]) -> Self {
+                match self { $( Values::$variant(v) => {
+                    let v: &[$t] = v;
+                    Values::$variant(positions.par_iter().with_min_len(4096).map(|&p| v[p]).collect::<Vec<_>>().into())
+                } )* }
+            }
+        }
+    };
+}
+
+values! {
+    Bool bool,
+    I8 i8,
+    I16 i16,
+    I32 i32,
+    I64 i64,
+    U8 u8,
+    U16 u16,
+    U32 u32,
+    U64 u64,
+    F16 f16,
+    Bf16 bf16,
+    F32 f32,
+    F64 f64,
+}
+
+/// A buffer seen as one of `T`, if the types are the same.
+fn cast_same<S: Scalar, T: Scalar>(buffer: &Buffer<S>) -> Option<&[T]> {
+    let any: &dyn std::any::Any = buffer;
+    any.downcast_ref::<Buffer<T>>().map(|b| &b[..])
+}
+
+impl Values {
+    /// Whether there are no values.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// Bytes of the array.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        (self.len() * self.dtype().bytes()) as u64
+    }
+    /// The values as a slice of `T`.
+    ///
+    /// # Errors
+    /// [`Error::Type`] if they are of another type.
+    pub fn expect<T: Scalar>(&self) -> Result<&[T]> {
+        self.as_slice::<T>().ok_or(Error::Type { expected: T::DTYPE, found: self.dtype() })
+    }
+    /// The values converted to `T` through `f64` (rounded, saturated); shared if they are of that type already.
+    #[must_use]
+    pub fn cast<T: Scalar>(&self) -> Self {
+        if self.dtype() == T::DTYPE {
+            return self.clone();
+        }
+        with_values!(self, v => Values::from_vec::<T>(v.par_iter().with_min_len(4096).map(|&x| T::from_f64(x.to_f64())).collect()))
+    }
+    /// The value at `position` as `f64`.
+    ///
+    /// # Panics
+    /// If `position` is out of range.
+    #[must_use]
+    pub fn get_f64(&self, position: usize) -> f64 {
+        with_values!(self, v => v[position].to_f64())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_access() {
+        let v = Values::from_vec(vec![1i64, -2, 3]);
+        assert_eq!(v.dtype(), DType::I64);
+        assert_eq!(v.as_slice::<i64>(), Some(&[1i64, -2, 3][..]));
+        assert!(v.as_slice::<f32>().is_none());
+        assert_eq!(v.cast::<f32>().expect::<f32>().unwrap(), &[1.0, -2.0, 3.0]);
+        assert_eq!(v.gather(&[2, 0]), Values::from_vec(vec![3i64, 1]));
+    }
+}
