@@ -1,0 +1,123 @@
+//! The errors of the contracts, which every backend's own error can be made from.
+
+use bitgraph_semiring::DType;
+use bitgraph_sparse::FormatKind;
+
+/// The result of operations that no backend took part in.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong before or around a backend.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Operands whose shapes do not fit together.
+    #[error("{operation}: {operand} has {found} elements where {expected} are needed")]
+    Shape {
+        /// The operation.
+        operation: &'static str,
+        /// Which operand.
+        operand: &'static str,
+        /// Elements, rows or columns needed.
+        expected: u64,
+        /// Elements, rows or columns found.
+        found: u64,
+    },
+    /// Matrix values of another type than the semiring's.
+    #[error("{operation}: the matrix holds {found} values where the semiring takes {expected}")]
+    Type {
+        /// The operation.
+        operation: &'static str,
+        /// The semiring's type.
+        expected: DType,
+        /// The matrix's type.
+        found: DType,
+    },
+    /// An algorithm that needs a square matrix.
+    #[error("{algorithm} needs a square matrix, this one is {rows} x {columns}")]
+    NotSquare {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// Rows found.
+        rows: u64,
+        /// Columns found.
+        columns: u64,
+    },
+    /// A vertex that the graph does not have.
+    #[error("vertex {vertex} is out of range: the graph has {nodes} vertices, numbered from 0")]
+    VertexOutOfRange {
+        /// The vertex asked for.
+        vertex: u64,
+        /// The number of vertices.
+        nodes: u64,
+    },
+    /// A weight that shortest paths cannot take.
+    #[error("edge {row} -> {column} has weight {weight}: {what}")]
+    Weight {
+        /// Tail of the edge.
+        row: u64,
+        /// Head of the edge.
+        column: u64,
+        /// The weight.
+        weight: f64,
+        /// What is wrong with it.
+        what: &'static str,
+    },
+    /// A parameter outside its range.
+    #[error("{parameter} is {found}; it must be {allowed}")]
+    Parameter {
+        /// Which parameter.
+        parameter: &'static str,
+        /// The value found.
+        found: f64,
+        /// What it may be.
+        allowed: &'static str,
+    },
+    /// An algorithm for undirected graphs was given a directed one.
+    #[error("{algorithm} needs an undirected graph; symmetrize this directed one first")]
+    Directed {
+        /// The algorithm.
+        algorithm: &'static str,
+    },
+    /// A combination that a backend does not have, found before anything ran.
+    #[error("{operation} is not available for {what}; available: {available}")]
+    Unsupported {
+        /// The operation.
+        operation: &'static str,
+        /// What was asked for.
+        what: String,
+        /// What there is.
+        available: &'static str,
+    },
+    /// A format that cannot hold this matrix.
+    #[error("format {format} cannot hold this matrix: {what}")]
+    Format {
+        /// The format.
+        format: FormatKind,
+        /// Why not.
+        what: &'static str,
+    },
+    /// A result that does not fit its type.
+    #[error("{what} overflows {dtype}")]
+    Overflow {
+        /// What overflows.
+        what: &'static str,
+        /// The type it does not fit.
+        dtype: DType,
+    },
+    /// Memory that could not be had.
+    #[error("out of memory: {wanted} bytes wanted for {what}, {free} free")]
+    OutOfMemory {
+        /// Bytes wanted.
+        wanted: u64,
+        /// Bytes free, 0 if unknown.
+        free: u64,
+        /// What for.
+        what: &'static str,
+    },
+    /// The work was stopped through its [`Control`](crate::Control).
+    #[error("cancelled")]
+    Cancelled,
+    /// From the storage layer.
+    #[error(transparent)]
+    Sparse(#[from] bitgraph_sparse::Error),
+}

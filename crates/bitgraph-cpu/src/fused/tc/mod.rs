@@ -1,0 +1,1 @@
+//! Fused form of tc.
