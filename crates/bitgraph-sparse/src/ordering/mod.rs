@@ -2,6 +2,8 @@
 //!
 //! Every ordering returns a [`Permutation`]; [`Permutation::apply`] renumbers a pattern with it.
 
+mod kind;
 mod permutation;
 
+pub use kind::Ordering;
 pub use permutation::Permutation;
