@@ -27,6 +27,12 @@ impl Ordering {
             Self::Community => "community",
         }
     }
+    /// The renumbering of a square pattern; `None` for [`Ordering::None`].
+    #[must_use]
+    pub fn compute(self, csr: &crate::Csr) -> Option<crate::Permutation> {
+        let _ = csr;
+        None
+    }
     /// The ordering of a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
