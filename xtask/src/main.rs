@@ -1,1 +1,74 @@
-fn main() {}
+//! Developer tasks: `cargo xtask TASK [arguments]`. Every CI step is one of them.
+//!
+//! Thin on purpose: a task runs cargo or reads files, and needs nothing but the standard library and anyhow.
+
+mod ci;
+mod kernels;
+mod reproduce;
+mod run;
+mod tidy;
+
+use anyhow::{Result, bail};
+use std::process::ExitCode;
+
+const HELP: &str = "\
+Usage: cargo xtask TASK [arguments]
+
+  tidy        check what the compiler does not: file headers and sizes, dependency arrows, unsafe, manifests, paths
+  fmt         rustfmt over the workspace; `fmt --check` changes nothing
+  clippy      clippy over all targets, warnings are errors
+  test        cargo test --workspace [arguments]
+  doc         build the documentation, warnings are errors; `doc --open` shows it
+  verify      run the verification binary: verify --backend cpu [--data DIR] [--full] ...
+  bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=COMMAND] ...
+  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a
+  reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]
+  ci          every CI step in order, timed; `ci --without STEP[,STEP]` leaves some out, `ci --list` names them
+
+Arguments after `verify` and `bench` go to those programs; `verify --help` and `bench --help` list them.
+";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    match dispatch(&arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(arguments: &[String]) -> Result<()> {
+    let Some((task, rest)) = arguments.split_first() else {
+        bail!("which task?\n\n{HELP}");
+    };
+    match task.as_str() {
+        "tidy" => tidy::run(),
+        "fmt" => run::cargo(&["fmt", "--all"], rest),
+        "clippy" => clippy(rest),
+        "test" => run::cargo(&["test", "--workspace"], rest),
+        "doc" => doc(rest),
+        "verify" => run::cargo(&["run", "--release", "--package", "bitgraph-verify", "--"], rest),
+        "bench" => run::cargo(&["run", "--release", "--package", "bitgraph-benches", "--bin", "bitgraph-bench", "--"], rest),
+        "kernels" => kernels::run(rest),
+        "reproduce" => reproduce::run(rest),
+        "ci" => ci::run(rest),
+        "help" | "--help" | "-h" => {
+            print!("{HELP}");
+            Ok(())
+        }
+        other => bail!("there is no task {other:?}\n\n{HELP}"),
+    }
+}
+
+fn clippy(rest: &[String]) -> Result<()> {
+    let mut arguments: Vec<&str> = vec!["clippy", "--workspace", "--all-targets"];
+    arguments.extend(rest.iter().map(String::as_str));
+    arguments.extend(["--", "--deny", "warnings"]);
+    run::cargo(&arguments, &[])
+}
+
+fn doc(rest: &[String]) -> Result<()> {
+    run::cargo_with(&["doc", "--workspace", "--no-deps"], rest, &[("RUSTDOCFLAGS", "--deny warnings")])
+}

@@ -1,0 +1,57 @@
+//! The table of kernels that are compiled ahead, and the one place where a kernel's symbol is built.
+
+use std::fmt;
+
+/// Names one kernel: an operation on a format, over a semiring, with the types of storage, accumulator and output.
+///
+/// Its [`Display`](fmt::Display) form is the `extern "C"` name in the machine code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Symbol {
+    /// The operation, such as `mxv`.
+    pub operation: &'static str,
+    /// The format of the matrix, such as `b2sr8`.
+    pub format: &'static str,
+    /// The semiring, such as `plus_times`.
+    pub semiring: &'static str,
+    /// The type that operands are stored in, such as `f16`.
+    pub input: &'static str,
+    /// The type that sums are kept in, such as `f32`.
+    pub accumulator: &'static str,
+    /// The type of the result, such as `f16`.
+    pub output: &'static str,
+}
+
+impl fmt::Display for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { operation, format, semiring, input, accumulator, output } = self;
+        write!(f, "{operation}_{format}_{semiring}_{input}_{accumulator}_{output}")
+    }
+}
+
+/// The kernels that are compiled ahead. Empty in this version.
+pub const SYMBOLS: &[Symbol] = &[];
+
+/// The entry of [`SYMBOLS`] whose name is `name`. O(entries).
+#[must_use]
+pub fn find(name: &str) -> Option<&'static Symbol> {
+    SYMBOLS.iter().find(|symbol| symbol.to_string() == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn names_are_built_from_all_parts() {
+        let symbol = Symbol { operation: "mxv", format: "b2sr8", semiring: "plus_second", input: "f16", accumulator: "f32", output: "f16" };
+        assert_eq!(symbol.to_string(), "mxv_b2sr8_plus_second_f16_f32_f16");
+    }
+
+    #[test]
+    fn names_are_distinct() {
+        let names: HashSet<String> = SYMBOLS.iter().map(ToString::to_string).collect();
+        assert_eq!(names.len(), SYMBOLS.len());
+        assert_eq!(find("mxv_csr_plus_times_f32_f32_f32"), None);
+    }
+}

@@ -1,0 +1,71 @@
+//! `cargo xtask tidy`: the rules of the house that no compiler checks.
+//!
+//! [`sources`] looks at one file at a time, [`manifests`] at the crates and the arrows between them, [`documents`] at what a
+//! checkout must hold. Findings fail; warnings are printed. The rules also run as a test of this crate.
+
+mod documents;
+mod manifests;
+mod paths;
+mod sources;
+mod toml;
+mod tree;
+
+use crate::run;
+use anyhow::{Result, bail};
+use std::path::Path;
+
+/// What tidy has to say about the tree.
+#[derive(Debug, Default)]
+pub struct Report {
+    /// Breaches of a rule: `path[:line]: what`.
+    findings: Vec<String>,
+    /// Worth a look, not a failure.
+    warnings: Vec<String>,
+}
+
+impl Report {
+    fn finding(&mut self, place: impl std::fmt::Display, what: impl std::fmt::Display) {
+        self.findings.push(format!("{place}: {what}"));
+    }
+    fn warning(&mut self, place: impl std::fmt::Display, what: impl std::fmt::Display) {
+        self.warnings.push(format!("{place}: {what}"));
+    }
+}
+
+pub fn run() -> Result<()> {
+    let report = check(&run::root())?;
+    for warning in &report.warnings {
+        println!("warning: {warning}");
+    }
+    for finding in &report.findings {
+        println!("error: {finding}");
+    }
+    match report.findings.len() {
+        0 => println!("tidy: nothing to mend ({} warnings)", report.warnings.len()),
+        n => bail!("tidy: {n} findings"),
+    }
+    Ok(())
+}
+
+fn check(root: &Path) -> Result<Report> {
+    let files = tree::texts(root)?;
+    let mut report = Report::default();
+    for file in &files {
+        sources::check(file, &mut report);
+        paths::check(file, &mut report);
+    }
+    manifests::check(&files, &mut report);
+    documents::check(&files, &mut report);
+    Ok(report)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tree_is_tidy() {
+        let report = check(&run::root()).unwrap();
+        assert!(report.findings.is_empty(), "{}", report.findings.join("\n"));
+    }
+}
