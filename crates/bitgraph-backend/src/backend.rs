@@ -34,6 +34,8 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// Out of memory.
     fn matrix_to_host(&self, matrix: &Self::Matrix) -> Result<(Csr, Option<Values>), Self::Error>;
+    /// The same matrix without its values: cheap, the pattern is shared.
+    fn matrix_pattern(&self, matrix: &Self::Matrix) -> Self::Matrix;
     /// Rows and columns.
     fn matrix_shape(&self, matrix: &Self::Matrix) -> (usize, usize);
     /// The number of entries.

@@ -73,6 +73,9 @@ binary!(/// The difference.
 binary!(/// The product in the element type, for entries rather than reductions.
     Multiply "multiply" "a * b", |a, b| a.times(b));
 
+binary!(/// One where the operands differ, zero where they are equal.
+    NotEqual "not_equal" "a != b", |a, b| if a == b { T::ZERO } else { T::ONE });
+
 macro_rules! unary {
     ($(#[$doc:meta])* $name:ident $text:literal $device:literal, $apply:expr) => {
         $(#[$doc])*
@@ -94,6 +97,8 @@ unary!(/// The operand itself.
     Identity "identity" "a", |a| a);
 unary!(/// Zero minus the operand.
     AdditiveInverse "ainv" "-a", |a| T::ZERO.minus(a));
+unary!(/// The magnitude.
+    Absolute "abs" "a < 0 ? -a : a", |a| if a < T::ZERO { T::ZERO.minus(a) } else { a });
 unary!(/// The constant one: the pattern of a matrix or vector.
     One "one" "1", |_| T::ONE);
 

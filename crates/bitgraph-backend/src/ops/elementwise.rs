@@ -196,7 +196,8 @@ pub fn extract<B: VectorOps, T: Stored, C: Accumulate<T>>(
 
 /// `w<mask>(indices) = w(indices) accum u`: position `indices[k]` of `w` meets position `k` of `u`; the mask is over `w`.
 /// Positions outside `indices` stay, or lose their entry with `replace` where the mask does not select them. An index may
-/// occur once only: the last of several wins on the CPU, and nothing is promised elsewhere.
+/// occur several times: with an accumulator all its values are merged (in an order of the backend's own, so it should be
+/// commutative); without one the last one stays.
 ///
 /// # Errors
 /// [`Error::Shape`] (an index out of range included), or the backend's.

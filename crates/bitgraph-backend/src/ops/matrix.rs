@@ -1,4 +1,5 @@
-//! Operations on matrices alone. A result is a CSR matrix whatever the format of the operands.
+//! Operations on matrices alone. A result that is written into an output takes the output's format; one that is returned
+//! takes the format of its first operand.
 //!
 //! A pattern matrix has the value 1 of the operation's type at every entry.
 
@@ -158,7 +159,8 @@ pub fn apply_matrix<B: MatrixOps, T: Stored, Op: UnaryOp<T, Out: Stored>, C: Acc
     backend.apply_matrix_checked::<T, Op, C>(c, mask, accum, op, a, descriptor)
 }
 
-/// The entries of `A` (of its transpose, with `descriptor.transpose_a`) that `op` keeps. A pattern stays a pattern.
+/// The entries of `A` (of its transpose, with `descriptor.transpose_a`) that `op` keeps, in the format of `A`. A pattern stays
+/// a pattern.
 ///
 /// # Errors
 /// [`Error::Type`], or the backend's.

@@ -1,0 +1,16 @@
+//! The algorithms in their GraphBLAS form, written once over the operation traits: what each algorithm is.
+//!
+//! Vertices are in the graph's planned numbering. The definitions are not the fast path: they are what fused forms are held
+//! against, and what runs on layouts that have no fused form.
+
+mod bfs;
+mod cc;
+mod pagerank;
+mod sssp;
+mod tc;
+
+pub use bfs::{bfs, ms_bfs};
+pub use cc::cc;
+pub use pagerank::pagerank;
+pub use sssp::sssp;
+pub use tc::tc;

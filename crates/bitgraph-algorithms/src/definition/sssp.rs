@@ -1,0 +1,107 @@
+//! Shortest paths by Bellman-Ford iteration over (min, plus).
+
+use crate::GraphBackend;
+use bitgraph_backend::ops::{ewise_mult, mxv, reduce};
+use bitgraph_backend::{Accum, Error, Graph, Mxv, NoAccum, Sssp, SsspConfig, UNREACHED};
+use bitgraph_semiring::{Lor, Min, MinPlus, NotEqual, Scalar};
+use bitgraph_sparse::{Csr, Descriptor, Stored, Values, Vector};
+
+/// `d' = min(d, A' (min, plus) d)` until nothing changes. O(n + nnz) an iteration, at most as many as a shortest path has
+/// arcs. A target does not shorten it.
+///
+/// # Errors
+/// [`Error::VertexOutOfRange`], [`Error::Weight`], [`Error::Overflow`], [`Error::Cancelled`], or the backend's.
+pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
+    let (backend, n) = (graph.backend(), graph.nodes());
+    if config.source as usize >= n {
+        return Err(Error::VertexOutOfRange { vertex: config.source.into(), nodes: n as u64 }.into());
+    }
+    let incoming = graph.transpose()?;
+    let (csr, values) = backend.matrix_to_host(incoming)?;
+    check_weights(&csr, values.as_ref())?;
+    let mut distances = Vector::filled(n, T::GREATEST);
+    distances.insert(config.source as usize, T::ZERO);
+    let mut d = backend.vector(distances)?;
+    for round in 1u64.. {
+        config.control.check()?;
+        let mut next = d.clone();
+        mxv(backend, &mut next, None, Accum(Min), MinPlus::<T>::new(), incoming, &d, Descriptor::DEFAULT)?;
+        let mut changed = backend.vector(Vector::filled(n, T::ZERO))?;
+        ewise_mult(backend, &mut changed, None, NoAccum, NotEqual, &d, &next, Descriptor::DEFAULT)?;
+        d = next;
+        config.control.report(round, None);
+        if !backend.read(&reduce(backend, Lor, &changed)?)?.is_non_zero() {
+            break;
+        }
+    }
+    let distances = backend.vector_to_host(&d)?.to_vec_or(T::GREATEST);
+    if !T::DTYPE.is_float() {
+        check_overflow(&csr, values.as_ref(), &distances)?;
+    }
+    let parents = config.parents.then(|| parents(&csr, values.as_ref(), &distances, config.source));
+    let reached = distances.iter().filter(|&&x| x != T::GREATEST).count() as u64;
+    Ok(Sssp { source: config.source, distances, parents, reached })
+}
+
+/// Refuses negative and NaN weights, naming the edge. `csr` is the transpose: row v lists the u with u -> v.
+fn check_weights(csr: &Csr, values: Option<&Values>) -> Result<(), Error> {
+    let Some(values) = values else { return Ok(()) };
+    for v in 0..csr.nrows() {
+        for k in csr.row_range(v) {
+            let weight = values.get_f64(k);
+            if weight.is_nan() || weight < 0.0 {
+                let what = if weight.is_nan() { "not a number" } else { "shortest paths need weights of 0 or more" };
+                return Err(Error::Weight { row: csr.indices()[k].into(), column: v as u64, weight, what });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An unreached vertex next to a reached one means that a sum saturated.
+fn check_overflow<T: Stored>(csr: &Csr, values: Option<&Values>, distances: &[T]) -> Result<(), Error> {
+    let finite = |k: usize| values.is_none_or(|v| v.get_f64(k) != T::GREATEST.to_f64());
+    let saturated = (0..csr.nrows())
+        .filter(|&v| distances[v] == T::GREATEST)
+        .any(|v| csr.row_range(v).any(|k| finite(k) && distances[csr.indices()[k] as usize] != T::GREATEST));
+    if saturated { Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }) } else { Ok(()) }
+}
+
+/// The smallest vertex before each on a shortest path. Along arcs of weight 0 a parent must be found earlier, so that the
+/// parents form a tree.
+fn parents<T: Stored>(csr: &Csr, values: Option<&Values>, distances: &[T], source: u32) -> Vec<u32> {
+    let n = csr.nrows();
+    let typed = values.and_then(|v| v.as_slice::<T>());
+    let weight = |k: usize| typed.map_or(T::ONE, |w| w[k]);
+    let mut parent = vec![UNREACHED; n];
+    parent[source as usize] = source;
+    for v in (0..n).filter(|&v| distances[v] != T::GREATEST && v != source as usize) {
+        for k in csr.row_range(v) {
+            let u = csr.indices()[k];
+            if distances[u as usize] < distances[v] && weight(k).plus_saturating(distances[u as usize]) == distances[v] {
+                parent[v] = u;
+                break;
+            }
+        }
+    }
+    // What is left hangs on vertices of the same distance through arcs of weight 0: grow the tree from what has parents.
+    loop {
+        let found: Vec<(usize, u32)> = (0..n)
+            .filter(|&v| parent[v] == UNREACHED && distances[v] != T::GREATEST)
+            .filter_map(|v| {
+                csr.row_range(v)
+                    .find(|&k| {
+                        let u = csr.indices()[k] as usize;
+                        parent[u] != UNREACHED && weight(k).plus_saturating(distances[u]) == distances[v]
+                    })
+                    .map(|k| (v, csr.indices()[k]))
+            })
+            .collect();
+        if found.is_empty() {
+            return parent;
+        }
+        for (v, u) in found {
+            parent[v] = u;
+        }
+    }
+}
