@@ -1,6 +1,18 @@
 //! The CPU backend: a plain reference, and a fast form with rayon and SIMD chosen at run time.
+//!
+//! [`Cpu`] implements the contracts of `bitgraph-backend`. The typed kernels it dispatches to stay public for direct users.
 
+mod cost;
+mod cpu;
 pub mod fused;
+mod matrix;
+mod ops;
+mod prepared;
 mod simd;
+mod team;
 
+pub use cost::GraphProfile;
+pub use cpu::Cpu;
+pub use matrix::{CpuMatrix, Layout};
+pub use prepared::Prepared;
 pub use simd::Level;

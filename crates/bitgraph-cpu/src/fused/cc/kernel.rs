@@ -1,0 +1,161 @@
+//! The inner loops of the search: plain forms, and the choice between them and the vector forms.
+//!
+//! Invariant: both forms give the same bits, labels and counts; only the order of the queue of [`Kernel::top_down`] is the
+//! same too, so that runs can be compared step by step.
+
+use super::graph::{Graph, Width};
+use crate::Level;
+use std::ops::Range;
+
+/// The form of the inner loops.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Kernel {
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
+    level: Level,
+}
+
+/// What [`Kernel::label`] found in its range.
+#[derive(Default, PartialEq, Eq, Debug)]
+pub(super) struct Labelled {
+    /// Visited vertices that have neighbours.
+    pub(super) giant: usize,
+    /// Isolated vertices.
+    pub(super) isolated: usize,
+    /// Vertices listed because the search did not visit them.
+    pub(super) rest: usize,
+}
+
+/// Runs the vector form where the CPU has it and offsets are of 32 bits.
+macro_rules! vector_form {
+    ($self:ident, $graph:ident, $o:ident => $call:expr) => {
+        #[cfg(target_arch = "x86_64")]
+        if $self.level == Level::Avx512 {
+            let narrow = $graph.offsets.map(Width::narrow);
+            if narrow.iter().all(Option::is_some) {
+                let $o = narrow.map(|o| o.unwrap_or_default());
+                // SAFETY: `Kernel::new` asked the CPU for the features of the level.
+                #[allow(unsafe_code)]
+                return unsafe { $call };
+            }
+        }
+    };
+}
+
+impl Kernel {
+    /// The form of a level, which the CPU must have: `Level::current()` or lower.
+    pub(super) fn new(level: Level) -> Self {
+        Self { level: level.min(Level::detect()) }
+    }
+    /// Writes the bitmap of isolated vertices from the word of vertex `64 * first` on; the largest degree and its smallest
+    /// vertex. Bits past the last vertex are set.
+    pub(super) fn scan<O: Width, const P: usize>(self, graph: &Graph<'_, O, P>, isolated: &mut [u64], first: usize) -> (usize, u32) {
+        vector_form!(self, graph, o => super::avx512::scan(o, graph.nodes, isolated, first));
+        let mut best = (0, std::cmp::Reverse(u32::MAX));
+        for (i, word) in isolated.iter_mut().enumerate() {
+            *word = !0;
+            for v in (first + i) * 64..((first + i) * 64 + 64).min(graph.nodes) {
+                let degree = graph.degree(v);
+                if degree > 0 {
+                    *word &= !(1 << (v & 63));
+                }
+                best = best.max((degree, std::cmp::Reverse(v as u32)));
+            }
+        }
+        (best.0, best.1.0)
+    }
+    /// Visits from `source`, level by level, until `target` vertices are visited, and how many were; `None` if `levels` levels
+    /// do not do. `queue` holds 16 more elements than there are vertices.
+    pub(super) fn top_down<O: Width, const P: usize>(
+        self,
+        graph: &Graph<'_, O, P>,
+        visited: &mut [u64],
+        queue: &mut [u32],
+        source: u32,
+        target: usize,
+        levels: u32,
+    ) -> Option<usize> {
+        visited[source as usize >> 6] |= 1 << (source & 63);
+        queue[0] = source;
+        let (mut head, mut tail) = (0, 1);
+        for _ in 0..levels {
+            let level_end = tail;
+            while head < level_end && tail < target {
+                for list in graph.lists(queue[head] as usize) {
+                    tail = self.expand(list, visited, queue, tail);
+                }
+                head += 1;
+            }
+            if tail >= target || head == tail {
+                return Some(tail);
+            }
+        }
+        None
+    }
+    /// Visits the unvisited of a list and appends them to the queue; its new end.
+    #[inline]
+    fn expand(self, list: &[u32], visited: &mut [u64], queue: &mut [u32], mut tail: usize) -> usize {
+        #[cfg(target_arch = "x86_64")]
+        if self.level == Level::Avx512 {
+            // SAFETY: `Kernel::new` asked the CPU for the features of the level.
+            #[allow(unsafe_code)]
+            return unsafe { super::avx512::expand(list, visited, queue, tail) };
+        }
+        for &u in list {
+            let (word, bit) = (&mut visited[u as usize >> 6], 1u64 << (u & 63));
+            queue[tail] = u;
+            tail += usize::from(*word & bit == 0);
+            *word |= bit;
+        }
+        tail
+    }
+    /// Visits, in place, every unvisited vertex of a range of words that has a visited neighbour; how many there were.
+    pub(super) fn bottom_up<O: Width, const P: usize>(self, graph: &Graph<'_, O, P>, visited: &mut [u64], words: Range<usize>) -> usize {
+        vector_form!(self, graph, o => super::avx512::bottom_up(o, graph.columns, visited, words));
+        let mut found = 0;
+        for i in words {
+            let mut rest = !visited[i];
+            while rest != 0 {
+                let v = i * 64 + rest.trailing_zeros() as usize;
+                if graph.lists(v).iter().any(|l| l.iter().any(|&u| visited[u as usize >> 6] >> (u & 63) & 1 != 0)) {
+                    visited[i] |= rest & rest.wrapping_neg();
+                    found += 1;
+                }
+                rest &= rest - 1;
+            }
+        }
+        found
+    }
+    /// Labels a range of words of vertices from `first` on: the visited that are not isolated with `giant`, every other vertex
+    /// with itself. Lists the unvisited in `rest`, which has room for them all.
+    pub(super) fn label(
+        self,
+        visited: &[u64],
+        isolated: &[u64],
+        first: usize,
+        giant: u32,
+        labels: &mut [u32],
+        rest: &mut [u32],
+    ) -> Labelled {
+        #[cfg(target_arch = "x86_64")]
+        if self.level == Level::Avx512 {
+            // SAFETY: `Kernel::new` asked the CPU for the features of the level.
+            #[allow(unsafe_code)]
+            return unsafe { super::avx512::label(visited, isolated, first, giant, labels, rest) };
+        }
+        let mut found = Labelled::default();
+        for (i, labels) in labels.chunks_mut(64).enumerate() {
+            for (bit, label) in labels.iter_mut().enumerate() {
+                let v = (first + i * 64 + bit) as u32;
+                let (visited, isolated) = (visited[i] >> bit & 1 != 0, isolated[i] >> bit & 1 != 0);
+                *label = if visited && !isolated { giant } else { v };
+                found.giant += usize::from(visited && !isolated);
+                found.isolated += usize::from(isolated);
+                if !visited {
+                    rest[found.rest] = v;
+                    found.rest += 1;
+                }
+            }
+        }
+        found
+    }
+}

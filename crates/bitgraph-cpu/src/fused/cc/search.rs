@@ -1,0 +1,247 @@
+//! Components by a breadth-first search that keeps a bitmap of visited vertices and nothing else.
+//!
+//! From the vertex of largest degree top-down until a sixteenth of the vertices is visited, then bottom-up over the unvisited
+//! ones, in place, until that finds little more. What is left (small components, tails of the large one) goes through a
+//! [`Forest`]. Isolated vertices count as visited, for the search and the forest need not look at them.
+//!
+//! Invariant: a set bit is a vertex of the component searched for or an isolated one; a chunk is a range of whole words, and
+//! only whoever works on a chunk writes its words, labels and stretch of the queue.
+//!
+//! Source: the switch of direction is that of Beamer et al. (SC 2012).
+
+use super::forest::{Forest, atomic};
+use super::graph::{Graph, Width};
+use super::kernel::Kernel;
+use super::{Counts, largest_of};
+use crate::team::Team;
+use bitgraph_backend::{Control, Result};
+use bitgraph_sparse::parallel::DisjointSlice;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+/// Top-down levels after which a graph is taken to be long.
+const LEVELS: u32 = 8;
+/// Another bottom-up pass is made while one finds at least one in so many of the vertices.
+const WORTH_A_PASS: usize = 64;
+/// Words of a chunk at least.
+const CHUNK: usize = 256;
+
+/// Memory that runs share.
+#[derive(Default)]
+pub(super) struct Scratch {
+    visited: Vec<u64>,
+    isolated: Vec<u64>,
+    next: Vec<u64>,
+    private: Vec<Mutex<(u64, Vec<u64>)>>,
+    pub(super) queue: Vec<u32>,
+}
+
+impl Scratch {
+    /// Makes room for a graph of `n` vertices and a team.
+    pub(super) fn reserve(&mut self, n: usize, members: usize) {
+        let words = n.div_ceil(64);
+        self.visited.resize(words, 0);
+        self.isolated.resize(words, 0);
+        // Vector stores reach past the last element written.
+        self.queue.resize(n + 64, 0);
+        if members > 1 {
+            self.next.resize(words, 0);
+            self.private.resize_with(members, Mutex::default);
+        }
+    }
+}
+
+/// Labels all vertices; `None` if the search does not reach much of the graph in few levels.
+pub(super) fn search<O: Width, const P: usize>(
+    graph: &Graph<'_, O, P>,
+    labels: &mut [u32],
+    scratch: &mut Scratch,
+    kernel: Kernel,
+    team: &Team<'_>,
+    control: &Control,
+) -> Result<Option<Counts>> {
+    let n = graph.nodes;
+    let words = n.div_ceil(64);
+    let chunks = if team.members() == 1 { 1 } else { (words / CHUNK).clamp(1, team.members() * 4) };
+    let range = |chunk: usize| chunk * words / chunks..(chunk + 1) * words / chunks;
+    let Scratch { visited, isolated, next, private, queue } = scratch;
+    let source = scan(graph, isolated, kernel, team, chunks, &range);
+    visited.copy_from_slice(isolated);
+    control.check()?;
+    // An isolated source alone is no search.
+    let visited_target = (n / 16).max(2);
+    match kernel.top_down(graph, visited, queue, source, visited_target, LEVELS) {
+        None => return Ok(None),
+        Some(found) if found < visited_target => {
+            // The component is exhausted and small: there is no giant here.
+            return Ok(None);
+        }
+        Some(_) => {}
+    }
+    control.check()?;
+    bottom_up(graph, visited, next, private, kernel, team, chunks, &range, control)?;
+    Ok(Some(label(graph, visited, isolated, queue, labels, kernel, team, chunks, &range, control)?))
+}
+
+/// Marks isolated vertices; the vertex of largest degree.
+fn scan<O: Width, const P: usize>(
+    graph: &Graph<'_, O, P>,
+    isolated: &mut [u64],
+    kernel: Kernel,
+    team: &Team<'_>,
+    chunks: usize,
+    range: &(impl Fn(usize) -> Range<usize> + Sync),
+) -> u32 {
+    let heaviest = Mutex::new((0, std::cmp::Reverse(u32::MAX)));
+    let out = DisjointSlice::new(isolated);
+    team.run(chunks, |_, chunk| {
+        // SAFETY: chunks are disjoint ranges of words.
+        #[allow(unsafe_code)]
+        let (degree, v) = kernel.scan(graph, unsafe { out.range(range(chunk)) }, range(chunk).start);
+        if let Ok(mut best) = heaviest.lock() {
+            *best = (*best).max((degree, std::cmp::Reverse(v)));
+        }
+    });
+    heaviest.into_inner().map_or(0, |(_, std::cmp::Reverse(v))| v)
+}
+
+/// Bottom-up passes. A team's members work in place on bitmaps of their own and publish their chunks at the end of a pass.
+fn bottom_up<O: Width, const P: usize>(
+    graph: &Graph<'_, O, P>,
+    visited: &mut Vec<u64>,
+    next: &mut Vec<u64>,
+    private: &mut [Mutex<(u64, Vec<u64>)>],
+    kernel: Kernel,
+    team: &Team<'_>,
+    chunks: usize,
+    range: &(impl Fn(usize) -> Range<usize> + Sync),
+    control: &Control,
+) -> Result<()> {
+    let worth = graph.nodes / WORTH_A_PASS;
+    if chunks == 1 {
+        while kernel.bottom_up(graph, visited, range(0)) > worth {
+            control.check()?;
+        }
+        return Ok(());
+    }
+    for own in private.iter_mut() {
+        if let Ok(own) = own.get_mut() {
+            own.0 = 0;
+        }
+    }
+    for pass in 1.. {
+        let found = AtomicUsize::new(0);
+        let out = DisjointSlice::new(next);
+        let before = &visited[..];
+        team.run(chunks, |member, chunk| {
+            let Ok(mut own) = private[member].lock() else { return };
+            let (seen, bits) = &mut *own;
+            if *seen != pass {
+                *seen = pass;
+                bits.clear();
+                bits.extend_from_slice(before);
+            }
+            found.fetch_add(kernel.bottom_up(graph, bits, range(chunk)), Relaxed);
+            // SAFETY: chunks are disjoint ranges of words.
+            #[allow(unsafe_code)]
+            unsafe { out.range(range(chunk)) }.copy_from_slice(&bits[range(chunk)]);
+        });
+        std::mem::swap(visited, next);
+        control.check()?;
+        if found.into_inner() <= worth {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Labels the visited, and joins the others among themselves and, where the search stopped short, with the visited.
+fn label<O: Width, const P: usize>(
+    graph: &Graph<'_, O, P>,
+    visited: &[u64],
+    isolated: &[u64],
+    queue: &mut [u32],
+    labels: &mut [u32],
+    kernel: Kernel,
+    team: &Team<'_>,
+    chunks: usize,
+    range: &(impl Fn(usize) -> Range<usize> + Sync),
+    control: &Control,
+) -> Result<Counts> {
+    let n = graph.nodes;
+    let of_word = |i: usize| visited[i] & !isolated[i];
+    let giant = (0..visited.len()).find(|&i| of_word(i) != 0).map_or(0, |i| (i * 64) as u32 + of_word(i).trailing_zeros());
+    let vertices = |chunk: usize| range(chunk).start * 64..(range(chunk).end * 64).min(n);
+    let rests: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
+    let (members, alone) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (out, queues) = (DisjointSlice::new(&mut *labels), DisjointSlice::new(&mut *queue));
+    team.run(chunks, |_, chunk| {
+        let words = range(chunk);
+        // SAFETY: chunks are disjoint ranges of words, and so of vertices.
+        #[allow(unsafe_code)]
+        let (labels, rest) = unsafe { (out.range(vertices(chunk)), queues.range(vertices(chunk))) };
+        let found = kernel.label(&visited[words.clone()], &isolated[words.clone()], words.start * 64, giant, labels, rest);
+        rests[chunk].store(found.rest, Relaxed);
+        members.fetch_add(found.giant, Relaxed);
+        alone.fetch_add(found.isolated, Relaxed);
+    });
+    control.check()?;
+    let rest = |chunk: usize| &queue[vertices(chunk).start..][..rests[chunk].load(Relaxed)];
+    let cells = atomic(labels);
+    let (forest, shared) = (Forest::<false>::new(cells), Forest::<true>::new(cells));
+    let total: usize = rests.iter().map(|r| r.load(Relaxed)).sum();
+    let few = total < 1 << 14;
+    let join = |chunk: usize| {
+        for &v in rest(chunk) {
+            for list in graph.lists(v as usize) {
+                for &u in list {
+                    if few {
+                        forest.join(u, v);
+                    } else {
+                        shared.join(u, v);
+                    }
+                }
+            }
+        }
+    };
+    if few {
+        (0..chunks).for_each(join)
+    } else {
+        team.run(chunks, |_, chunk| join(chunk))
+    }
+    control.check()?;
+    let root = forest.find(giant);
+    if root != giant {
+        // A tail of the giant has its smallest vertex.
+        team.run(chunks, |_, chunk| {
+            for v in vertices(chunk) {
+                let v = v as u32;
+                if forest.parent(v) == giant {
+                    forest.set(v, root);
+                }
+            }
+        });
+    }
+    let (joined, roots) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let settle = |chunk: usize| {
+        let (mut j, mut r) = (0, 0);
+        for &v in rest(chunk) {
+            let label = shared.find(v);
+            shared.set(v, label);
+            j += usize::from(label == root);
+            r += usize::from(label == v && label != root);
+        }
+        joined.fetch_add(j, Relaxed);
+        roots.fetch_add(r, Relaxed);
+    };
+    if few {
+        (0..chunks).for_each(settle)
+    } else {
+        team.run(chunks, |_, chunk| settle(chunk))
+    }
+    let joined = joined.into_inner();
+    let size = members.into_inner() + joined;
+    let components = (1 + alone.into_inner() + roots.into_inner()) as u64;
+    Ok(Counts { components, largest: largest_of(labels, size, total - joined) })
+}

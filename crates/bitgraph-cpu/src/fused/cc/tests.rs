@@ -1,0 +1,103 @@
+//! Components against a plain search, by every method, level and number of threads.
+
+use super::*;
+use bitgraph_sparse::{Coo, Duplicates};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+struct Random(u64);
+impl Random {
+    fn below(&mut self, n: usize) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize % n) as u32
+    }
+}
+
+fn pattern(n: usize, arcs: &[(u32, u32)]) -> Csr {
+    let (rows, columns) = arcs.iter().copied().unzip();
+    Coo::pattern(n, n, rows, columns).into_csr(Duplicates::First).unwrap().0
+}
+
+fn reference(csr: &Csr) -> Cc {
+    let union = csr.symmetrized().unwrap();
+    let mut labels = vec![u32::MAX; csr.nrows()];
+    for s in 0..csr.nrows() {
+        let mut stack = vec![s as u32];
+        while let Some(v) = stack.pop() {
+            if labels[v as usize] == u32::MAX {
+                labels[v as usize] = s as u32;
+                stack.extend(union.row(v as usize));
+            }
+        }
+    }
+    Cc::from_labels(labels)
+}
+
+fn check(name: &str, arcs: &Csr) {
+    let expected = reference(arcs);
+    let (symmetric, transpose) = (arcs.symmetrized().unwrap(), arcs.transpose());
+    let layout = CcLayout::new();
+    for threads in 1..=3 {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        for method in [Method::Auto, Method::Hook, Method::Search] {
+            for level in Level::ALL {
+                let run = |csr: &Csr, incoming: Option<&Csr>| {
+                    pool.install(|| layout.run_with(csr, incoming, &CcConfig::default(), method, level)).unwrap()
+                };
+                assert_eq!(run(&symmetric, None), expected, "{name}, {threads} threads, {method:?}, {}", level.name());
+                assert_eq!(run(arcs, Some(&transpose)), expected, "{name}, directed, {threads} threads, {method:?}, {}", level.name());
+            }
+        }
+        assert_eq!(pool.install(|| run(&symmetric, None, &CcConfig::default())).unwrap(), expected);
+    }
+}
+
+#[test]
+fn random_graphs() {
+    let mut random = Random(1);
+    for (n, arcs) in
+        [(1, 0), (1, 1), (2, 1), (70, 0), (200, 100), (1000, 700), (5000, 2000), (5000, 40_000), (3001, 6000), (20_001, 200_000)]
+    {
+        let list: Vec<_> = (0..arcs).map(|_| (random.below(n), random.below(n))).collect();
+        check(&format!("{n} vertices, {arcs} arcs"), &pattern(n, &list));
+        // Several components of like size, isolated vertices and loops.
+        let parts = 3;
+        let list: Vec<_> = list
+            .iter()
+            .map(|&(a, b)| (a, b / parts * parts + a % parts))
+            .filter(|&(a, b)| (b as usize) < n && a % 7 != 3 && b % 7 != 3)
+            .collect();
+        check(&format!("{n} vertices, {arcs} arcs, parted"), &pattern(n, &list));
+    }
+}
+
+#[test]
+fn long_and_dense_shapes() {
+    let n = 4000u32;
+    let path: Vec<_> = (1..n).map(|v| (v, v - 1)).collect();
+    check("path", &pattern(n as usize, &path));
+    let shuffled: Vec<_> = (1..n).map(|v| (v * 1597 % n, (v - 1) * 1597 % n)).collect();
+    check("shuffled path", &pattern(n as usize, &shuffled));
+    let loops: Vec<_> = (0..n).map(|v| (v, v)).collect();
+    check("loops", &pattern(n as usize, &loops));
+    let star: Vec<_> = (0..n).map(|v| (v, n - 1)).collect();
+    check("star", &pattern(n as usize, &star));
+    // A dense core with a path hanging off it, whose end is the smallest vertex.
+    let mut random = Random(5);
+    let mut tail: Vec<_> = (1..1000).map(|v| (v - 1, v)).collect();
+    tail.extend((0..60_000).map(|_| (999 + random.below(3001), 999 + random.below(3001))));
+    check("core with a tail", &pattern(n as usize, &tail));
+}
+
+#[test]
+fn refuses_and_stops() {
+    let csr = pattern(3, &[(0, 1), (1, 0)]);
+    let tall = Coo::pattern(2, 3, vec![0], vec![1]).into_csr(Duplicates::First).unwrap().0;
+    assert!(matches!(run(&tall, None, &CcConfig::default()), Err(Error::NotSquare { .. })));
+    assert!(matches!(run(&csr, Some(&pattern(2, &[])), &CcConfig::default()), Err(Error::Shape { .. })));
+    let flag = Arc::new(AtomicBool::new(true));
+    let config = CcConfig { control: bitgraph_backend::Control::default().with_cancel(flag) };
+    assert_eq!(run(&csr, None, &config), Err(Error::Cancelled));
+    let empty = Csr::empty(0, 0).unwrap();
+    assert_eq!(run(&empty, None, &CcConfig::default()).unwrap(), Cc { labels: vec![], components: 0, largest: 0 });
+}
