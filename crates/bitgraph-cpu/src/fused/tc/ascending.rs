@@ -1,0 +1,194 @@
+//! Triangles in the order of vertex numbers, for graphs without skew: nothing is renumbered.
+//!
+//! With `A` the neighbours of `v` below `v`, and `B` those of `u` below `u` for each `u` in `A`, the triangles whose two
+//! larger vertices are `v` and `u` are `A` intersected with `B`. The AVX-512 form hashes `A` into 1024 bits held in two
+//! registers and sends sixteen elements of `B` at a time through that filter with one permute; what passes (the matches and
+//! a few per cent of the others) is collected, and compared with `A` itself once per `v`.
+//!
+//! # Invariants
+//! A span is `start << 32 | length` of the part of a row below its own number: in bounds of the indices.
+
+#![allow(unsafe_code)]
+
+use super::work::{Pool, chunks, sum_chunks};
+use crate::Level;
+use bitgraph_backend::{Control, Result};
+use bitgraph_sparse::parallel::DisjointSlice;
+use std::ops::Range;
+
+/// What a thread keeps between chunks.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    /// One bit for each vertex, all zero between rows.
+    bits: Vec<u64>,
+    /// Elements that passed the filter.
+    passed: Vec<u32>,
+}
+
+/// Rows with more smaller neighbours than this probe a bitmap instead of the filter, which they would fill.
+const FILTER_LIMIT: usize = 64;
+/// Elements collected before they are compared.
+const PASSED: usize = 4096;
+
+/// Counts the triangles; `spans` is scratch.
+pub(super) fn count(
+    offsets: &[u32],
+    indices: &[u32],
+    level: Level,
+    control: &Control,
+    spans: &mut Vec<u64>,
+    pool: &Pool<Scratch>,
+) -> Result<u64> {
+    let n = offsets.len() - 1;
+    spans.resize(n, 0);
+    let blocks = chunks(offsets, (indices.len() + n) / 256 + 4096);
+    {
+        let out = DisjointSlice::new(spans);
+        sum_chunks(blocks.len(), control, &Pool::<()>::default(), |(), chunk| {
+            let rows = blocks[chunk].clone();
+            // SAFETY: the chunks are disjoint ranges of rows.
+            let spans = unsafe { out.range(rows.clone()) };
+            fill_spans(offsets, indices, rows, spans);
+            0
+        })?;
+    }
+    let spans = &spans[..];
+    sum_chunks(blocks.len(), control, pool, |scratch, chunk| {
+        let rows = blocks[chunk].clone();
+        scratch.bits.resize(n.div_ceil(64), 0);
+        scratch.passed.resize(PASSED + 16, 0);
+        match level {
+            #[cfg(target_arch = "x86_64")]
+            // SAFETY: the level says that the CPU has these features; spans are in bounds by their invariant, and every
+            // index of a valid square pattern is below the number of rows.
+            Level::Avx512 => unsafe { avx512::count_rows(indices, spans, rows, scratch) },
+            _ => portable(indices, spans, rows, &mut scratch.bits),
+        }
+    })
+}
+
+/// The part of every row below its own number.
+fn fill_spans(offsets: &[u32], indices: &[u32], rows: Range<usize>, spans: &mut [u64]) {
+    for (v, span) in rows.zip(spans) {
+        let (start, end) = (offsets[v] as usize, offsets[v + 1] as usize);
+        let length = indices[start..end].partition_point(|&u| (u as usize) < v);
+        *span = (start as u64) << 32 | length as u64;
+    }
+}
+
+fn ends(span: u64) -> Range<usize> {
+    let start = (span >> 32) as usize;
+    start..start + (span & 0xffff_ffff) as usize
+}
+
+/// Marks `A` in a bitmap and probes it with every `B`.
+fn portable(indices: &[u32], spans: &[u64], rows: Range<usize>, bits: &mut [u64]) -> u64 {
+    let mut count = 0;
+    for v in rows {
+        let row = &indices[ends(spans[v])];
+        if row.len() < 2 {
+            continue;
+        }
+        row.iter().for_each(|&x| bits[x as usize >> 6] |= 1 << (x & 63));
+        for &u in &row[1..] {
+            count += indices[ends(spans[u as usize])].iter().map(|&x| bits[x as usize >> 6] >> (x & 63) & 1).sum::<u64>();
+        }
+        row.iter().for_each(|&x| bits[x as usize >> 6] = 0);
+    }
+    count
+}
+
+#[cfg(target_arch = "x86_64")]
+mod avx512 {
+    use super::{FILTER_LIMIT, PASSED, Scratch, ends};
+    use std::arch::x86_64::*;
+    use std::ops::Range;
+
+    /// The lowest `k` of 16 lanes.
+    #[inline(always)]
+    fn lanes(k: usize) -> __mmask16 {
+        if k >= 16 { !0 } else { (1 << k) - 1 }
+    }
+
+    /// # Safety
+    /// The CPU has the features; spans are in bounds of `indices`; ids are below `spans.len()`; the scratch is sized.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vpopcntdq,bmi1,bmi2,popcnt,lzcnt")]
+    pub(super) unsafe fn count_rows(indices: &[u32], spans: &[u64], rows: Range<usize>, scratch: &mut Scratch) -> u64 {
+        let ids = indices.as_ptr();
+        let one = _mm512_set1_epi32(1);
+        let passed = scratch.passed.as_mut_ptr();
+        let mut count = 0u64;
+        for v in rows.clone() {
+            // The lists that the next row needs.
+            if v + 1 < rows.end {
+                let next = ends(spans[v + 1]);
+                for i in next.start + 1..next.end {
+                    // SAFETY: `i` is inside a span and ids are below the number of spans; prefetches do not fault.
+                    unsafe {
+                        let start = (*spans.get_unchecked(*ids.add(i) as usize) >> 32) as usize;
+                        _mm_prefetch::<_MM_HINT_T0>(ids.wrapping_add(start).cast());
+                        _mm_prefetch::<_MM_HINT_T0>(ids.wrapping_add(start + 16).cast());
+                    }
+                }
+            }
+            let row = &indices[ends(spans[v])];
+            if row.len() < 2 {
+                continue;
+            }
+            if row.len() > FILTER_LIMIT {
+                count += super::portable(indices, spans, v..v + 1, &mut scratch.bits);
+                continue;
+            }
+            let mut table = [0u64; 16];
+            for &x in row {
+                table[(x >> 6 & 15) as usize] |= 1 << (x & 63);
+            }
+            // SAFETY: the table is two registers long, and masked loads touch only the lanes inside the row.
+            let (low, high, a) = unsafe {
+                let at = |k: usize| {
+                    _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), lanes(row.len().saturating_sub(k)), row.as_ptr().wrapping_add(k).cast())
+                };
+                let p = table.as_ptr();
+                (_mm512_loadu_si512(p.cast()), _mm512_loadu_si512(p.add(8).cast()), [at(0), at(16), at(32), at(48)])
+            };
+            let registers = row.len().div_ceil(16);
+            let verify = |length: usize| {
+                let mut found = 0u64;
+                for i in 0..length {
+                    // SAFETY: `length` elements were written.
+                    let x = _mm512_set1_epi32(unsafe { *passed.add(i) } as i32);
+                    let mut hit = _mm512_cmpeq_epi32_mask(x, a[0]);
+                    for other in &a[1..registers] {
+                        hit |= _mm512_cmpeq_epi32_mask(x, *other);
+                    }
+                    found += u64::from(hit != 0);
+                }
+                found
+            };
+            let mut length = 0;
+            for &u in &row[1..] {
+                // SAFETY: ids are below the number of spans.
+                let other = ends(unsafe { *spans.get_unchecked(u as usize) });
+                let mut i = other.start;
+                while i < other.end {
+                    let inside = lanes(other.end - i);
+                    // SAFETY: a masked load inside the span; at most 16 elements are stored after fewer than `PASSED`.
+                    unsafe {
+                        let x = _mm512_maskz_loadu_epi32(inside, ids.add(i).cast());
+                        let word = _mm512_permutex2var_epi32(low, _mm512_srli_epi32::<5>(x), high);
+                        let pass = _mm512_mask_test_epi32_mask(inside, word, _mm512_rolv_epi32(one, x));
+                        _mm512_storeu_si512(passed.add(length).cast(), _mm512_maskz_compress_epi32(pass, x));
+                        length += pass.count_ones() as usize;
+                    }
+                    i += 16;
+                    if length >= PASSED - 16 {
+                        count += verify(length);
+                        length = 0;
+                    }
+                }
+            }
+            count += verify(length);
+        }
+        count
+    }
+}

@@ -1,0 +1,114 @@
+//! How the fused searches and counts share work: chunks of rows of about equal size, taken one after the other by every
+//! thread of the current pool, each with scratch of its own that outlives the run.
+//!
+//! Invariant: every chunk is worked on exactly once, or the run ends with the error that stopped it.
+
+use bitgraph_backend::{Control, Result};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Objects to use again: taken by a run, given back after it.
+#[derive(Debug)]
+pub(crate) struct Pool<T>(Mutex<Vec<T>>);
+
+impl<T> Default for Pool<T> {
+    fn default() -> Self {
+        Self(Mutex::new(Vec::new()))
+    }
+}
+
+impl<T: Default> Pool<T> {
+    /// One that was given back, or a new one.
+    pub fn take(&self) -> T {
+        self.0.lock().ok().and_then(|mut pool| pool.pop()).unwrap_or_default()
+    }
+    /// Gives one back. A poisoned pool drops it, which costs the next run an allocation and nothing else.
+    pub fn give(&self, object: T) {
+        if let Ok(mut pool) = self.0.lock() {
+            pool.push(object);
+        }
+    }
+}
+
+/// Consecutive ranges of rows, of about `entries` entries and rows together each.
+pub(crate) fn chunks(offsets: &[u32], entries: usize) -> Vec<Range<usize>> {
+    let rows = offsets.len() - 1;
+    let mut chunks = Vec::new();
+    let mut start = 0;
+    while start < rows {
+        let work = |row: usize| (offsets[row] - offsets[start]) as usize + (row - start);
+        // The first row at which the chunk is full, by bisection; a chunk holds at least one row.
+        let (mut low, mut high) = (start + 1, rows);
+        while low < high {
+            let middle = usize::midpoint(low, high);
+            if work(middle) < entries { low = middle + 1 } else { high = middle }
+        }
+        chunks.push(start..low);
+        start = low;
+    }
+    chunks
+}
+
+/// Calls `work(scratch, chunk)` for the chunks `0..count` and returns the sum of the answers. Threads take chunks as they
+/// become free; with one thread they run in order. `control` is asked before each chunk.
+pub(crate) fn sum_chunks<S: Default + Send>(
+    count: usize,
+    control: &Control,
+    pool: &Pool<S>,
+    work: impl Fn(&mut S, usize) -> u64 + Sync,
+) -> Result<u64> {
+    let threads = rayon::current_num_threads().min(count);
+    if threads <= 1 {
+        let mut scratch = pool.take();
+        let mut sum = 0;
+        for chunk in 0..count {
+            control.check()?;
+            sum += work(&mut scratch, chunk);
+            control.report(chunk as u64 + 1, Some(count as u64));
+        }
+        pool.give(scratch);
+        return Ok(sum);
+    }
+    let next = AtomicUsize::new(0);
+    (0..threads)
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|_| {
+            let mut scratch = pool.take();
+            let mut sum = 0;
+            loop {
+                let chunk = next.fetch_add(1, Ordering::Relaxed);
+                if chunk >= count {
+                    break;
+                }
+                control.check()?;
+                sum += work(&mut scratch, chunk);
+                control.report(chunk as u64 + 1, Some(count as u64));
+            }
+            pool.give(scratch);
+            Ok(sum)
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_the_rows_once() {
+        let offsets: Vec<u32> = (0..1001u32).map(|i| i * i / 7).collect();
+        for entries in [1, 10, 1000, 1_000_000] {
+            let chunks = chunks(&offsets, entries);
+            assert_eq!(chunks.first().map(|c| c.start), Some(0));
+            assert_eq!(chunks.last().map(|c| c.end), Some(1000));
+            assert!(chunks.windows(2).all(|w| w[0].end == w[1].start && w[0].start < w[0].end));
+        }
+        assert!(chunks(&[0], 10).is_empty());
+        let pool = Pool::<u64>::default();
+        let sum = sum_chunks(100, &Control::default(), &pool, |_, chunk| chunk as u64);
+        assert_eq!(sum, Ok(4950));
+    }
+}
