@@ -1,0 +1,85 @@
+//! The backend itself: where matrices and vectors live is the host's memory, so that putting them there costs nothing.
+
+use crate::matrix::CpuMatrix;
+use crate::prepared::Prepared;
+use bitgraph_backend::{Backend, Error, Graph, Plan};
+use bitgraph_semiring::DType;
+use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
+
+/// The CPU backend. Work runs in rayon's current pool.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cpu {
+    reference: bool,
+}
+
+impl Cpu {
+    /// The fast form: rayon, SIMD chosen at run time, fused algorithms.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { reference: false }
+    }
+    /// The reference: plain serial loops over rows and the definitions of the algorithms.
+    #[must_use]
+    pub const fn reference() -> Self {
+        Self { reference: true }
+    }
+    /// Whether this is the reference.
+    #[must_use]
+    pub const fn is_reference(&self) -> bool {
+        self.reference
+    }
+}
+
+impl Backend for Cpu {
+    type Error = Error;
+    type Matrix = CpuMatrix;
+    type Vector<T: Stored> = Vector<T>;
+    type Value<T: Stored> = T;
+    type Prepared = Prepared;
+
+    fn name(&self) -> &'static str {
+        "cpu"
+    }
+    fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<CpuMatrix, Error> {
+        CpuMatrix::new(csr, values, format)
+    }
+    fn matrix_to_host(&self, matrix: &CpuMatrix) -> Result<(Csr, Option<Values>), Error> {
+        Ok((matrix.to_csr(), matrix.values().cloned()))
+    }
+    fn matrix_pattern(&self, matrix: &CpuMatrix) -> CpuMatrix {
+        matrix.pattern()
+    }
+    fn matrix_shape(&self, matrix: &CpuMatrix) -> (usize, usize) {
+        matrix.shape()
+    }
+    fn matrix_nvals(&self, matrix: &CpuMatrix) -> usize {
+        matrix.nvals()
+    }
+    fn matrix_dtype(&self, matrix: &CpuMatrix) -> Option<DType> {
+        matrix.values().map(Values::dtype)
+    }
+    fn matrix_format(&self, matrix: &CpuMatrix) -> FormatKind {
+        matrix.format()
+    }
+    fn matrix_bytes(&self, matrix: &CpuMatrix) -> u64 {
+        matrix.bytes()
+    }
+    fn vector<T: Stored>(&self, host: Vector<T>) -> Result<Vector<T>, Error> {
+        Ok(host)
+    }
+    fn vector_to_host<T: Stored>(&self, vector: &Vector<T>) -> Result<Vector<T>, Error> {
+        Ok(vector.clone())
+    }
+    fn vector_len<T: Stored>(&self, vector: &Vector<T>) -> usize {
+        vector.len()
+    }
+    fn read<T: Stored>(&self, value: &T) -> Result<T, Error> {
+        Ok(*value)
+    }
+    fn prepare(&self, graph: &Graph<Self>, plan: &Plan) -> Result<Prepared, Error> {
+        if self.reference { Ok(Prepared::default()) } else { Prepared::build(graph, plan) }
+    }
+    fn prepared_bytes(&self, prepared: &Prepared) -> u64 {
+        prepared.bytes()
+    }
+}

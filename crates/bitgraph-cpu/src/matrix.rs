@@ -1,0 +1,193 @@
+//! A matrix on the CPU: one of the formats, its values, and what was derived from them on demand.
+//!
+//! Invariant: values, if any, are in the pattern's own (CSR) order whatever the format. Derived data never changes a result.
+
+use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32};
+use bitgraph_backend::Error;
+use bitgraph_sparse::{Csr, Format, FormatKind, Values};
+use std::ops::ControlFlow;
+use std::sync::{Arc, OnceLock};
+
+/// The storage formats, dispatched above the hot loops.
+#[derive(Clone, Debug)]
+pub enum Layout {
+    /// Lists.
+    Csr(Csr),
+    /// Bit tiles of 4 x 4.
+    B2sr4(B2sr4),
+    /// Bit tiles of 8 x 8.
+    B2sr8(B2sr8),
+    /// Bit tiles of 16 x 16.
+    B2sr16(B2sr16),
+    /// Bit tiles of 32 x 32.
+    B2sr32(B2sr32),
+}
+
+/// Runs `$body` with `$m` bound to the matrix in its own format.
+macro_rules! with_layout {
+    ($layout:expr, $m:ident => $body:expr) => {
+        match $layout {
+            $crate::matrix::Layout::Csr($m) => $body,
+            $crate::matrix::Layout::B2sr4($m) => $body,
+            $crate::matrix::Layout::B2sr8($m) => $body,
+            $crate::matrix::Layout::B2sr16($m) => $body,
+            $crate::matrix::Layout::B2sr32($m) => $body,
+        }
+    };
+}
+pub(crate) use with_layout;
+
+/// A matrix on the CPU. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct CpuMatrix {
+    layout: Arc<Layout>,
+    values: Option<Values>,
+    derived: Arc<Derived>,
+}
+
+/// What is computed at first use.
+#[derive(Debug, Default)]
+struct Derived {
+    /// Where each row's values start, for formats that do not say.
+    row_offsets: OnceLock<Vec<usize>>,
+    /// The transpose, for products with it.
+    transpose: OnceLock<CpuMatrix>,
+}
+
+impl CpuMatrix {
+    /// Lays out a matrix. O(nnz).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are not as many values as entries.
+    pub fn new(csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<Self, Error> {
+        if let Some(v) = values
+            && v.len() != csr.nnz()
+        {
+            let (expected, found) = (csr.nnz() as u64, v.len() as u64);
+            return Err(Error::Shape { operation: "matrix", operand: "value array", expected, found });
+        }
+        let layout = match format {
+            FormatKind::Csr => Layout::Csr(csr.clone()),
+            FormatKind::B2sr4 => Layout::B2sr4(B2sr4::from_csr(csr)),
+            FormatKind::B2sr8 => Layout::B2sr8(B2sr8::from_csr(csr)),
+            FormatKind::B2sr16 => Layout::B2sr16(B2sr16::from_csr(csr)),
+            FormatKind::B2sr32 => Layout::B2sr32(B2sr32::from_csr(csr)),
+            FormatKind::Hybrid => return Err(Error::Format { format, what: "not yet" }),
+        };
+        Ok(Self { layout: Arc::new(layout), values: values.cloned(), derived: Arc::default() })
+    }
+    /// The pattern in its format.
+    #[must_use]
+    pub fn layout(&self) -> &Layout {
+        &self.layout
+    }
+    /// The values, in CSR order.
+    #[must_use]
+    pub fn values(&self) -> Option<&Values> {
+        self.values.as_ref()
+    }
+    /// The pattern as CSR, if that is its format.
+    #[must_use]
+    pub fn as_csr(&self) -> Option<&Csr> {
+        match &*self.layout {
+            Layout::Csr(csr) => Some(csr),
+            _ => None,
+        }
+    }
+    /// The pattern as CSR: shared if that is its format, converted otherwise.
+    #[must_use]
+    pub fn to_csr(&self) -> Csr {
+        match &*self.layout {
+            Layout::Csr(m) => m.clone(),
+            Layout::B2sr4(m) => m.to_csr(),
+            Layout::B2sr8(m) => m.to_csr(),
+            Layout::B2sr16(m) => m.to_csr(),
+            Layout::B2sr32(m) => m.to_csr(),
+        }
+    }
+    /// The same matrix without values.
+    #[must_use]
+    pub fn pattern(&self) -> Self {
+        Self { values: None, derived: if self.values.is_none() { Arc::clone(&self.derived) } else { Arc::default() }, ..self.clone() }
+    }
+    /// Rows and columns.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
+        with_layout!(&*self.layout, m => Format::shape(m))
+    }
+    /// The number of entries.
+    #[must_use]
+    pub fn nvals(&self) -> usize {
+        with_layout!(&*self.layout, m => Format::nnz(m))
+    }
+    /// The storage format.
+    #[must_use]
+    pub fn format(&self) -> FormatKind {
+        fn kind<F: Format>(_: &F) -> FormatKind {
+            F::KIND
+        }
+        with_layout!(&*self.layout, m => kind(m))
+    }
+    /// Bytes of pattern and values, and of what was derived from them.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        with_layout!(&*self.layout, m => Format::bytes(m))
+            + self.values.as_ref().map_or(0, Values::bytes)
+            + self.derived.row_offsets.get().map_or(0, |o| 8 * o.len() as u64)
+            + self.derived.transpose.get().map_or(0, Self::bytes)
+    }
+    /// Where the values of each row start, and their number at the end.
+    #[must_use]
+    pub fn row_start(&self, row: usize) -> usize {
+        if let Layout::Csr(csr) = &*self.layout {
+            return csr.offsets().get(row);
+        }
+        self.derived.row_offsets.get_or_init(|| match &*self.layout {
+            Layout::Csr(_) => Vec::new(),
+            Layout::B2sr4(m) => m.row_offsets(),
+            Layout::B2sr8(m) => m.row_offsets(),
+            Layout::B2sr16(m) => m.row_offsets(),
+            Layout::B2sr32(m) => m.row_offsets(),
+        })[row]
+    }
+    /// The transpose in the same format; built at first use and kept.
+    #[must_use]
+    pub fn transposed(&self) -> &Self {
+        self.derived.transpose.get_or_init(|| self.transpose())
+    }
+    /// The transpose in the same format, as a matrix of its own.
+    #[must_use]
+    pub fn transpose(&self) -> Self {
+        let layout = match (&*self.layout, &self.values) {
+            (Layout::Csr(m), None) => Layout::Csr(m.transpose()),
+            (Layout::B2sr4(m), None) => Layout::B2sr4(m.transpose()),
+            (Layout::B2sr8(m), None) => Layout::B2sr8(m.transpose()),
+            (Layout::B2sr16(m), None) => Layout::B2sr16(m.transpose()),
+            (Layout::B2sr32(m), None) => Layout::B2sr32(m.transpose()),
+            (_, Some(values)) => {
+                let (t, positions) = self.to_csr().transpose_with_positions();
+                let values = values.gather(&positions);
+                return Self::new(&t, Some(&values), self.format()).unwrap_or_else(|_| self.clone());
+            }
+        };
+        Self { layout: Arc::new(layout), values: None, derived: Arc::default() }
+    }
+    /// Visits the columns of a row, ascending, until the visitor breaks.
+    #[inline]
+    pub fn visit_row(&self, row: usize, mut visit: impl FnMut(u32) -> ControlFlow<()>) {
+        fn run(columns: impl Iterator<Item = u32>, visit: &mut impl FnMut(u32) -> ControlFlow<()>) {
+            for c in columns {
+                if visit(c).is_break() {
+                    return;
+                }
+            }
+        }
+        match &*self.layout {
+            Layout::Csr(m) => run(m.row(row).iter().copied(), &mut visit),
+            Layout::B2sr4(m) => run(m.row(row), &mut visit),
+            Layout::B2sr8(m) => run(m.row(row), &mut visit),
+            Layout::B2sr16(m) => run(m.row(row), &mut visit),
+            Layout::B2sr32(m) => run(m.row(row), &mut visit),
+        }
+    }
+}

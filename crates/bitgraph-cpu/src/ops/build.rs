@@ -1,0 +1,57 @@
+//! Builds vectors in parallel, 64 positions at a time.
+
+use bitgraph_sparse::parallel::DisjointSlice;
+use bitgraph_sparse::{BitVector, Store, Stored, Vector};
+use rayon::prelude::*;
+
+/// Positions a task takes at least.
+const GRAIN: usize = 1024;
+
+/// The vector whose position `i` holds `f(i)`; full if every position does. `serial` runs in order on this thread.
+pub(crate) fn vector<T: Stored>(len: usize, serial: bool, f: impl Fn(usize) -> Option<T> + Sync) -> Vector<T> {
+    let mut store = T::Store::filled(len, T::ZERO);
+    let mut present = BitVector::zeros(len);
+    let words = len.div_ceil(64);
+    let full = {
+        let presence = DisjointSlice::new(present.words64_mut());
+        let target = match store.as_bits_mut() {
+            Some(bits) => Target::Bits(DisjointSlice::new(bits.words64_mut())),
+            None => Target::Slice(DisjointSlice::new(store.as_mut_slice().unwrap_or_default())),
+        };
+        let word = |w: usize| {
+            let (mut there, mut bits) = (0u64, 0u64);
+            let end = (w * 64 + 64).min(len);
+            for i in w * 64..end {
+                let Some(value) = f(i) else { continue };
+                there |= 1 << (i % 64);
+                match &target {
+                    Target::Bits(_) => bits |= u64::from(value.is_non_zero()) << (i % 64),
+                    // SAFETY: position `i` belongs to word `w`, which one task owns.
+                    #[allow(unsafe_code)]
+                    Target::Slice(slice) => unsafe { slice.write(i, value) },
+                }
+            }
+            // SAFETY: one task owns word `w` of both arrays.
+            #[allow(unsafe_code)]
+            unsafe {
+                presence.write(w, there);
+                if let Target::Bits(target) = &target {
+                    target.write(w, bits);
+                }
+            }
+            there.count_ones() as usize == end - w * 64
+        };
+        if serial || len <= GRAIN || rayon::current_num_threads() == 1 {
+            // Every word is to be built, so no short-circuit.
+            (0..words).fold(true, |all, w| word(w) && all)
+        } else {
+            (0..words).into_par_iter().with_min_len(GRAIN / 64).map(word).reduce(|| true, |a, b| a && b)
+        }
+    };
+    Vector::from_parts(store, (!full).then_some(present)).unwrap_or_else(|_| Vector::empty(len))
+}
+
+enum Target<'a, T> {
+    Slice(DisjointSlice<'a, T>),
+    Bits(DisjointSlice<'a, u64>),
+}

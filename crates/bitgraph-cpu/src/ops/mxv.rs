@@ -1,0 +1,132 @@
+//! Matrix times vector: by rows (pull), or by the entries of a sparse vector (push) for a transposed product.
+//!
+//! Determinism: every output is combined in ascending order of the other index, whatever the threads; sums of the float
+//! layouts that a plan asked for use a fixed order of their own.
+
+use super::selection::{Selection, write_back};
+use crate::Cpu;
+use crate::matrix::CpuMatrix;
+use bitgraph_backend::{Accumulate, Error, Mxv, Ring, VectorMask};
+use bitgraph_sparse::{BitVector, Descriptor, Store, Stored, Vector};
+use std::ops::ControlFlow;
+
+impl<S: Ring> Mxv<S> for Cpu {
+    fn mxv_checked<C: Accumulate<S::Out>>(
+        &self,
+        w: &mut Vector<S::Out>,
+        mask: Option<VectorMask<'_, Self>>,
+        accum: C,
+        a: &CpuMatrix,
+        u: &Vector<S::X>,
+        descriptor: Descriptor,
+    ) -> Result<(), Error> {
+        let selection = Selection::new(mask);
+        let values = a.values().map(|v| v.expect::<S::A>()).transpose().map_err(Error::from)?;
+        if descriptor.transpose_a {
+            // A sparse vector is pushed along its own rows; a fuller one is pulled through the transpose.
+            if self.is_reference() || u.nvals() < u.len() / 16 {
+                let t = push::<S>(a, values, u);
+                write_back(*self, w, selection, accum, descriptor.replace, |i| t.get(i));
+                return Ok(());
+            }
+            let straight = Descriptor { transpose_a: false, ..descriptor };
+            return <Self as Mxv<S>>::mxv_checked(self, w, mask, accum, a.transposed(), u, straight);
+        }
+        match (a.as_csr(), values) {
+            (Some(csr), None) => {
+                let row = |i: usize| dot(csr.row(i), u, |_, x| S::multiply_pattern(x), S::add, S::is_terminal).map(S::finish);
+                write_back(*self, w, selection, accum, descriptor.replace, row);
+            }
+            (Some(csr), Some(values)) => {
+                let row = |i: usize| {
+                    let values = &values[csr.row_range(i)];
+                    dot(csr.row(i), u, |k, x| S::multiply(values[k], x), S::add, S::is_terminal).map(S::finish)
+                };
+                write_back(*self, w, selection, accum, descriptor.replace, row);
+            }
+            (None, values) => {
+                if values.is_some() {
+                    // Derived once here rather than by whichever task comes first.
+                    let _ = a.row_start(0);
+                }
+                write_back(*self, w, selection, accum, descriptor.replace, |i| tile_row::<S>(a, values, u, i));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The sum over one row's entries that meet an entry of `u`; `None` if none does.
+#[inline(always)]
+fn dot<X: Stored, Acc: Copy>(
+    columns: &[u32],
+    u: &Vector<X>,
+    multiply: impl Fn(usize, X) -> Acc,
+    add: impl Fn(Acc, Acc) -> Acc,
+    terminal: impl Fn(Acc) -> bool,
+) -> Option<Acc> {
+    let mut sum: Option<Acc> = None;
+    if let (true, Some(x)) = (u.is_full(), u.store().as_slice()) {
+        let mut entries = columns.iter().enumerate();
+        if let Some((k, &c)) = entries.next() {
+            let mut acc = multiply(k, x[c as usize]);
+            for (k, &c) in entries {
+                if terminal(acc) {
+                    break;
+                }
+                acc = add(acc, multiply(k, x[c as usize]));
+            }
+            sum = Some(acc);
+        }
+        return sum;
+    }
+    for (k, &c) in columns.iter().enumerate() {
+        let Some(x) = u.get(c as usize) else { continue };
+        let product = multiply(k, x);
+        let acc = sum.map_or(product, |s| add(s, product));
+        sum = Some(acc);
+        if terminal(acc) {
+            break;
+        }
+    }
+    sum
+}
+
+/// [`dot`] for a row of any format.
+fn tile_row<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>, row: usize) -> Option<S::Out> {
+    let mut sum: Option<S::Acc> = None;
+    let mut position = if values.is_some() { a.row_start(row) } else { 0 };
+    a.visit_row(row, |c| {
+        let k = position;
+        position += 1;
+        let Some(x) = u.get(c as usize) else { return ControlFlow::Continue(()) };
+        let product = values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[k], x));
+        let acc = sum.map_or(product, |s| S::add(s, product));
+        sum = Some(acc);
+        if S::is_terminal(acc) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    sum.map(S::finish)
+}
+
+/// The product with the transpose, row by row of the matrix: every output meets its rows in ascending order.
+fn push<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>) -> Vector<S::Out> {
+    let columns = a.shape().1;
+    let mut sums = vec![S::zero(); columns];
+    let mut touched = BitVector::zeros(columns);
+    for (row, x) in u.iter() {
+        let mut position = if values.is_some() { a.row_start(row) } else { 0 };
+        a.visit_row(row, |c| {
+            let c = c as usize;
+            let product = values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[position], x));
+            position += 1;
+            if touched.get(c) {
+                sums[c] = S::add(sums[c], product);
+            } else {
+                touched.set(c, true);
+                sums[c] = product;
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    super::build::vector(columns, true, |i| touched.get(i).then(|| S::finish(sums[i])))
+}

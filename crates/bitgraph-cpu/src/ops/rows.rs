@@ -1,0 +1,88 @@
+//! Builds matrices row by row in parallel: each task collects a block of rows, and the blocks are joined in order.
+
+use crate::matrix::CpuMatrix;
+use bitgraph_backend::Error;
+use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values};
+use rayon::prelude::*;
+
+/// A pattern with a value for each entry.
+pub(crate) struct Typed<T> {
+    pub(crate) csr: Csr,
+    pub(crate) values: Vec<T>,
+}
+
+impl<T: Stored> Typed<T> {
+    /// A matrix with its values, 1 everywhere for a pattern.
+    pub(crate) fn of(matrix: &CpuMatrix) -> Result<Self, Error> {
+        let csr = matrix.to_csr();
+        let values = match matrix.values() {
+            Some(v) => v.expect::<T>()?.to_vec(),
+            None => vec![T::ONE; csr.nnz()],
+        };
+        Ok(Self { csr, values })
+    }
+    /// The entries of a row.
+    #[inline]
+    pub(crate) fn row(&self, i: usize) -> (&[u32], &[T]) {
+        let range = self.csr.row_range(i);
+        (&self.csr.indices()[range.clone()], &self.values[range])
+    }
+    /// Laid out as a matrix.
+    pub(crate) fn into_matrix(self, format: FormatKind) -> Result<CpuMatrix, Error> {
+        CpuMatrix::new(&self.csr, Some(&Values::from_vec(self.values)), format)
+    }
+    /// The transpose.
+    pub(crate) fn transpose(&self) -> Self {
+        let (csr, positions) = self.csr.transpose_with_positions();
+        Self { csr, values: positions.into_par_iter().with_min_len(4096).map(|p| self.values[p]).collect() }
+    }
+}
+
+/// A row under construction; columns are pushed in ascending order.
+pub(crate) struct RowSink<'a, T> {
+    columns: &'a mut Vec<u32>,
+    values: &'a mut Vec<T>,
+}
+
+impl<T> RowSink<'_, T> {
+    #[inline]
+    pub(crate) fn push(&mut self, column: u32, value: T) {
+        self.columns.push(column);
+        self.values.push(value);
+    }
+}
+
+/// The matrix whose row `i` is what `fill(scratch, i, sink)` pushes. Each task has its own scratch.
+pub(crate) fn build<T: Stored, W: Send>(
+    rows: usize,
+    columns: usize,
+    serial: bool,
+    scratch: impl Fn() -> W + Sync,
+    fill: impl Fn(&mut W, usize, &mut RowSink<'_, T>) + Sync,
+) -> Result<Typed<T>, Error> {
+    Csr::ids(rows as u64, columns as u64)?;
+    let parts = if serial { 1 } else { (rayon::current_num_threads() * 8).min(rows.div_ceil(64)).max(1) };
+    let size = rows.div_ceil(parts).max(1);
+    let block = |start: usize| {
+        let (mut cols, mut vals, mut ends) = (Vec::new(), Vec::new(), Vec::new());
+        let mut work = scratch();
+        for i in start..(start + size).min(rows) {
+            fill(&mut work, i, &mut RowSink { columns: &mut cols, values: &mut vals });
+            ends.push(cols.len());
+        }
+        (cols, vals, ends)
+    };
+    let starts: Vec<usize> = (0..rows).step_by(size).collect();
+    let blocks: Vec<_> =
+        if serial { starts.into_iter().map(block).collect() } else { starts.into_par_iter().with_max_len(1).map(block).collect() };
+    let mut offsets = Vec::with_capacity(rows + 1);
+    offsets.push(0usize);
+    let total = blocks.iter().map(|b| b.0.len()).sum();
+    let (mut indices, mut values) = (Vec::with_capacity(total), Vec::with_capacity(total));
+    for (cols, vals, ends) in blocks {
+        offsets.extend(ends.iter().map(|e| e + indices.len()));
+        indices.extend(cols);
+        values.extend(vals);
+    }
+    Ok(Typed { csr: Csr::from_valid(rows, columns, Offsets::from_usizes(&offsets), indices.into()), values })
+}

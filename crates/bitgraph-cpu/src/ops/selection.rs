@@ -1,0 +1,57 @@
+//! Which positions a vector mask selects, and the write-back rule.
+
+use super::build;
+use crate::Cpu;
+use bitgraph_backend::{Accumulate, VectorMask};
+use bitgraph_sparse::{Stored, Vector};
+
+/// A mask's selection, asked position by position.
+#[derive(Clone, Copy)]
+pub(super) struct Selection<'a> {
+    mask: Option<(&'a Vector<bool>, bool, bool)>,
+}
+
+impl<'a> Selection<'a> {
+    pub(super) fn new(mask: Option<VectorMask<'a, Cpu>>) -> Self {
+        Self { mask: mask.map(|m| (m.vector, m.mode.structural, m.mode.complement)) }
+    }
+    pub(super) fn is_everything(&self) -> bool {
+        self.mask.is_none()
+    }
+    /// Whether position `i` may be written.
+    #[inline(always)]
+    pub(super) fn selects(&self, i: usize) -> bool {
+        let Some((vector, structural, complement)) = self.mask else { return true };
+        let chosen = match vector.get(i) {
+            Some(value) => structural || value,
+            None => false,
+        };
+        chosen != complement
+    }
+}
+
+/// `w<mask, replace> = w accum t`, where `t(i)` is computed only where the mask selects `i`.
+pub(super) fn write_back<T: Stored, C: Accumulate<T>>(
+    cpu: Cpu,
+    w: &mut Vector<T>,
+    selection: Selection<'_>,
+    accum: C,
+    replace: bool,
+    t: impl Fn(usize) -> Option<T> + Sync,
+) {
+    let old = &*w;
+    let new = build::vector(old.len(), cpu.is_reference(), |i| {
+        if !selection.selects(i) {
+            return if replace { None } else { old.get(i) };
+        }
+        let new = t(i);
+        if !C::ACTIVE {
+            return new;
+        }
+        match (old.get(i), new) {
+            (Some(a), Some(b)) => Some(accum.merge(a, b)),
+            (a, b) => a.or(b),
+        }
+    });
+    *w = new;
+}
