@@ -3,7 +3,7 @@
 use crate::GraphBackend;
 use bitgraph_backend::ops::{apply, ewise_add, ewise_mult, mxv, reduce, reduce_rows};
 use bitgraph_backend::{Accum, Dangling, Graph, Mxv, NoAccum, PageRank, PageRankConfig};
-use bitgraph_semiring::{Absolute, Minus, Multiply, Plus, PlusSecond, Scalar, Scale};
+use bitgraph_semiring::{Absolute, Minus, Multiply, Plus, PlusSecond, Scale};
 use bitgraph_sparse::{Descriptor, Stored, Vector};
 
 /// `r' = (1 - d) p + d (A' (r / outdegree) + dangling mass p)`, Jacobi, until the L1 change is below the tolerance.

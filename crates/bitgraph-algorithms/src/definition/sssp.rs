@@ -3,7 +3,7 @@
 use crate::GraphBackend;
 use bitgraph_backend::ops::{ewise_mult, mxv, reduce};
 use bitgraph_backend::{Accum, Error, Graph, Mxv, NoAccum, Sssp, SsspConfig, UNREACHED};
-use bitgraph_semiring::{Lor, Min, MinPlus, NotEqual, Scalar};
+use bitgraph_semiring::{Lor, Min, MinPlus, NotEqual};
 use bitgraph_sparse::{Csr, Descriptor, Stored, Values, Vector};
 
 /// `d' = min(d, A' (min, plus) d)` until nothing changes. O(n + nnz) an iteration, at most as many as a shortest path has

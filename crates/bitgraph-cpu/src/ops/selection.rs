@@ -15,9 +15,6 @@ impl<'a> Selection<'a> {
     pub(super) fn new(mask: Option<VectorMask<'a, Cpu>>) -> Self {
         Self { mask: mask.map(|m| (m.vector, m.mode.structural, m.mode.complement)) }
     }
-    pub(super) fn is_everything(&self) -> bool {
-        self.mask.is_none()
-    }
     /// Whether position `i` may be written.
     #[inline(always)]
     pub(super) fn selects(&self, i: usize) -> bool {
