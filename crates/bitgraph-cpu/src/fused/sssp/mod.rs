@@ -1,1 +1,259 @@
-//! Fused form of sssp.
+//! Shortest paths from one source: a layout built once for a pattern and its weights, and a run per source.
+//!
+//! Three forms, chosen by [`SsspLayout::build`]:
+//!
+//! * packed: whole weights 1..=255 (a pattern's weight 1 included), at most 2^24 vertices and fewer than 2^32 entries;
+//!   exact buckets over rows sorted by weight ([`packed`]), with one or two threads;
+//! * whole: other integers, distances in `u32` where they cannot overflow, else in `u64`;
+//! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the least left-to-right sum over all paths.
+//!
+//! Float weights that are whole numbers 1..=255, small enough that every sum is exact, take the packed form as well.
+//! Invariant: distances do not depend on the form, the instruction set or the number of threads.
+
+mod distance;
+mod general;
+mod packed;
+mod parents;
+#[cfg(test)]
+mod tests;
+mod weights;
+
+pub use distance::Distance;
+
+use bitgraph_backend::{Error, Result, Sssp, SsspConfig};
+use bitgraph_semiring::DType;
+use bitgraph_sparse::{Buffer, Csr, Values};
+use distance::{Native, native_weights};
+use general::General;
+use weights::Summary;
+
+/// Choices of [`SsspLayout::build_with`] that are made for the caller by default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SsspOptions {
+    /// Sum `f16`, `bf16` and `f32` weights in `f64`. Default: false.
+    pub wide_sums: bool,
+    /// Never take the packed form: nothing is copied or sorted, runs are slower. Default: false.
+    pub unpacked: bool,
+}
+
+/// A graph with weights, ready for shortest paths from any source.
+///
+/// # Memory
+/// The packed form holds 4 bytes per entry and 33 per vertex of its own (16 or 32 per vertex and nothing per entry where no
+/// degree is above 4 or 8), twice that for directed graphs, and keeps the scratch of a run for the next one. The other forms share the caller's
+/// arrays where the weights have the type that distances are summed in, and hold a converted weight per entry otherwise.
+#[derive(Debug)]
+pub struct SsspLayout {
+    out: Csr,
+    incoming: Option<(Csr, Option<Values>)>,
+    form: Form,
+    summary: Summary,
+}
+
+#[derive(Debug)]
+enum Form {
+    Packed(packed::Packed),
+    U32(General<u32>),
+    U64(General<u64>),
+    F32(General<f32>),
+    F64(General<f64>),
+}
+
+impl SsspLayout {
+    /// Checks the weights and builds the form that suits them. `incoming` is the transpose of a directed graph with its
+    /// weights in its own order; `None` says that pattern and weights are symmetric. Without weights every arc has length 1.
+    /// An arc of infinite weight is never taken. O(nnz), parallel.
+    ///
+    /// # Errors
+    /// [`Error::NotSquare`]; [`Error::Shape`] for arrays that do not fit together; [`Error::Weight`] naming the first edge
+    /// whose weight is negative or NaN.
+    pub fn build(out: &Csr, incoming: Option<(&Csr, Option<&Values>)>, weights: Option<&Values>) -> Result<Self> {
+        Self::build_with(out, incoming, weights, SsspOptions::default())
+    }
+
+    /// [`SsspLayout::build`] with choices made by the caller.
+    ///
+    /// # Errors
+    /// As [`SsspLayout::build`].
+    pub fn build_with(
+        out: &Csr,
+        incoming: Option<(&Csr, Option<&Values>)>,
+        weights: Option<&Values>,
+        options: SsspOptions,
+    ) -> Result<Self> {
+        if !out.is_square() {
+            return Err(Error::NotSquare { algorithm: "sssp", rows: out.nrows() as u64, columns: out.ncols() as u64 });
+        }
+        if let Some((t, w)) = incoming {
+            let same = |operand, expected: usize, found: usize| match expected == found {
+                true => Ok(()),
+                false => Err(Error::Shape { operation: "sssp", operand, expected: expected as u64, found: found as u64 }),
+            };
+            same("the rows of the transpose", out.nrows(), t.nrows())?;
+            same("the columns of the transpose", out.nrows(), t.ncols())?;
+            same("the transpose", out.nnz(), t.nnz())?;
+            same("the weights of the transpose", weights.map_or(0, Values::len), w.map_or(0, Values::len))?;
+        }
+        let summary = Summary::of(out, weights)?;
+        let form = if !options.unpacked && packed::Packed::suits(out, &summary) {
+            Form::Packed(packed::Packed::build(out, weights, incoming, &summary))
+        } else {
+            match distance::native_type(summary.dtype, options.wide_sums, summary.bound) {
+                DType::U32 => Form::U32(General::build(out, weights, &summary)),
+                DType::F32 => Form::F32(General::build(out, weights, &summary)),
+                DType::F64 => Form::F64(General::build(out, weights, &summary)),
+                _ => Form::U64(General::build(out, weights, &summary)),
+            }
+        };
+        Ok(Self { out: out.clone(), incoming: incoming.map(|(t, w)| (t.clone(), w.cloned())), form, summary })
+    }
+
+    /// The type that distances are summed in: [`SsspLayout::run`] converts to any other.
+    #[must_use]
+    pub fn native(&self) -> DType {
+        match &self.form {
+            Form::Packed(_) | Form::U32(_) => DType::U32,
+            Form::U64(_) => DType::U64,
+            Form::F32(_) => DType::F32,
+            Form::F64(_) => DType::F64,
+        }
+    }
+
+    /// The name of the form, for reports: `packed`, `packed-rows` (fixed short rows) or `buckets`.
+    #[must_use]
+    pub fn form(&self) -> &'static str {
+        match &self.form {
+            Form::Packed(p) => p.name(),
+            _ => "buckets",
+        }
+    }
+
+    /// The number of vertices.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.out.nrows()
+    }
+
+    /// Bytes that the layout holds besides the caller's arrays, scratch not counted.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match &self.form {
+            Form::Packed(p) => p.bytes(),
+            Form::U32(g) => g.bytes(&self.summary),
+            Form::U64(g) => g.bytes(&self.summary),
+            Form::F32(g) => g.bytes(&self.summary),
+            Form::F64(g) => g.bytes(&self.summary),
+        }
+    }
+
+    /// Distances from the config's source, and parents if asked for. With a target, vertices that are farther count as
+    /// not reached. `delta` is the width of a bucket; the packed form, whose buckets are exact, takes it as the width of
+    /// its horizon.
+    ///
+    /// # Errors
+    /// [`Error::VertexOutOfRange`] for the source or the target; [`Error::Parameter`] for a width that is not positive and finite;
+    /// [`Error::Overflow`] if a distance does not fit `T` or 64 bits; [`Error::Type`] for float distances asked for as
+    /// integers; [`Error::Cancelled`].
+    pub fn run<T: Distance>(&self, config: &SsspConfig) -> Result<Sssp<T>> {
+        let nodes = self.nodes() as u64;
+        for vertex in [Some(config.source), config.target].into_iter().flatten().map(u64::from) {
+            if vertex >= nodes {
+                return Err(Error::VertexOutOfRange { vertex, nodes });
+            }
+        }
+        if let Some(delta) = config.delta
+            && !(delta > 0.0 && delta.is_finite())
+        {
+            return Err(Error::Parameter { parameter: "delta", found: delta, allowed: "above 0 and finite" });
+        }
+        if self.native().is_float() && !T::DTYPE.is_float() {
+            return Err(Error::Type { operation: "sssp", expected: T::DTYPE, found: self.native() });
+        }
+        match &self.form {
+            Form::Packed(p) => {
+                let distances = p.search(config)?;
+                let parents = |d: &[u32]| parents::parents(d, config.source, p.incoming(), p.outgoing());
+                finish(config, distances, parents)
+            }
+            Form::U32(g) => self.general(g, config),
+            Form::U64(g) => self.general(g, config),
+            Form::F32(g) => self.general(g, config),
+            Form::F64(g) => self.general(g, config),
+        }
+    }
+
+    fn general<D: Native, T: Distance>(&self, graph: &General<D>, config: &SsspConfig) -> Result<Sssp<T>> {
+        let delta = config.delta.unwrap_or(graph.delta);
+        let distances = general::search(graph, config.source, config.target, delta, &config.control)?;
+        if !D::DTYPE.is_float() && self.summary.bound >= u128::from(u64::MAX) {
+            // A target that was found is nearer than whatever overflowed.
+            if config.target.is_none_or(|t| distances[t as usize] == D::GREATEST) {
+                graph.check_overflow(&distances)?;
+            }
+        }
+        let parents = |d: &[D]| {
+            let shared;
+            let (pattern, weights): (&Csr, Option<&[D]>) = match &self.incoming {
+                None => (&graph.out, graph.weights.as_deref()),
+                Some((t, values)) => {
+                    shared = values.as_ref().map(native_weights::<D>);
+                    (t, shared.as_deref())
+                }
+            };
+            let outgoing = Plain { pattern: &graph.out, weights: graph.weights.as_deref() };
+            parents::parents(d, config.source, &Plain { pattern, weights }, &outgoing)
+        };
+        finish(config, distances, parents)
+    }
+}
+
+/// A pattern with a weight per entry.
+struct Plain<'a, D> {
+    pattern: &'a Csr,
+    weights: Option<&'a [D]>,
+}
+
+impl<D: Native> parents::Arcs<D> for Plain<'_, D> {
+    fn each(&self, v: u32, mut f: impl FnMut(u32, D)) {
+        let range = self.pattern.row_range(v as usize);
+        let row = &self.pattern.indices()[range.clone()];
+        match self.weights {
+            Some(w) => row.iter().zip(&w[range]).for_each(|(&u, &w)| f(u, w)),
+            None => row.iter().for_each(|&u| f(u, D::ONE)),
+        }
+    }
+}
+
+impl<D: Native> General<D> {
+    /// Shares or converts the weights, and chooses the width of a bucket.
+    fn build(out: &Csr, weights: Option<&Values>, summary: &Summary) -> Self {
+        let weights: Option<Buffer<D>> = weights.map(native_weights);
+        // About the weight that a vertex's lighter arcs have: wider buckets repeat work, narrower ones are mostly empty.
+        let degree = (out.nnz() as f64 / out.nrows().max(1) as f64).max(1.0);
+        let delta = (summary.mean / degree).max(if D::DTYPE.is_float() { f64::MIN_POSITIVE } else { 1.0 });
+        // All weights zero or tiny: any width will do.
+        let delta = if delta.is_normal() && delta > 1e-300 { delta } else { 1.0 };
+        Self { out: out.clone(), weights, delta }
+    }
+    fn bytes(&self, summary: &Summary) -> u64 {
+        self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })
+    }
+    /// Refuses distances that stuck at the greatest value although there is a path: a reached vertex with an arc to one that
+    /// counts as unreached.
+    fn check_overflow(&self, distances: &[D]) -> Result<()> {
+        let stuck = (0..distances.len())
+            .any(|v| distances[v] != D::GREATEST && self.out.row(v).iter().any(|&u| distances[u as usize] == D::GREATEST));
+        if stuck { Err(Error::Overflow { what: "a distance", dtype: D::DTYPE }) } else { Ok(()) }
+    }
+}
+
+/// Cuts off what lies beyond the target, adds parents, counts, converts.
+fn finish<D: Native, T: Distance>(config: &SsspConfig, mut distances: Vec<D>, parents: impl FnOnce(&[D]) -> Vec<u32>) -> Result<Sssp<T>> {
+    if let Some(target) = config.target {
+        let end = distances[target as usize];
+        distances.iter_mut().filter(|d| **d > end).for_each(|d| *d = D::GREATEST);
+    }
+    let reached = distances.iter().filter(|&&d| d != D::GREATEST).count() as u64;
+    let parents = config.parents.then(|| parents(&distances));
+    Ok(Sssp { source: config.source, distances: distance::convert(distances)?, parents, reached })
+}

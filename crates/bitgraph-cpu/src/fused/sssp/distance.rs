@@ -1,0 +1,166 @@
+//! The types of distances: those that searches work in, and those that a caller may ask for.
+//!
+//! Invariant: the greatest value of a type means "not reached" in every one of them, before and after conversion.
+
+use bitgraph_backend::{Error, Result};
+use bitgraph_semiring::{DType, Scalar};
+use bitgraph_sparse::{Buffer, Values, with_values};
+use rayon::prelude::*;
+use std::any::Any;
+
+use super::weights::Weight;
+
+/// A type that distances can be returned in: `u32`, `u64`, `i32`, `i64`, `f32` or `f64`.
+pub trait Distance: Scalar + private::Sealed {
+    /// A finite distance that was summed in an integer type, if it fits below [`Scalar::GREATEST`]; floats round.
+    fn from_whole(distance: u64) -> Option<Self>;
+    /// A finite distance that was summed in a float type; `None` for the integer types.
+    fn from_real(distance: f64) -> Option<Self>;
+}
+
+mod private {
+    pub trait Sealed {}
+}
+
+macro_rules! integer_distance {
+    ($($t:ty)*) => { $(
+        impl private::Sealed for $t {}
+        impl Distance for $t {
+            #[inline(always)]
+            fn from_whole(distance: u64) -> Option<Self> {
+                <$t>::try_from(distance).ok().filter(|&d| d != <$t>::MAX)
+            }
+            #[inline(always)]
+            fn from_real(_: f64) -> Option<Self> {
+                None
+            }
+        }
+    )* };
+}
+integer_distance!(u32 u64 i32 i64);
+
+macro_rules! float_distance {
+    ($($t:ty)*) => { $(
+        impl private::Sealed for $t {}
+        impl Distance for $t {
+            #[inline(always)]
+            fn from_whole(distance: u64) -> Option<Self> {
+                Some(distance as $t)
+            }
+            #[inline(always)]
+            fn from_real(distance: f64) -> Option<Self> {
+                Some(distance as $t)
+            }
+        }
+    )* };
+}
+float_distance!(f32 f64);
+
+/// A type that searches work in: `u32`, `u64`, `f32` or `f64`.
+pub(super) trait Native: Scalar {
+    /// The sum; [`Scalar::GREATEST`] where it does not fit.
+    fn extend(self, weight: Self) -> Self;
+    /// The bucket of this distance: non-decreasing in the distance, whatever `inverse` (of the width, positive) is.
+    fn bucket(self, inverse: f64) -> u64;
+    /// A weight that is known to be representable, or rounded to this float type.
+    fn weight<W: Weight>(w: W) -> Self;
+    /// A finite distance in the type that the caller wants.
+    fn convert<T: Distance>(self) -> Option<T>;
+}
+
+macro_rules! native_integer {
+    ($($t:ty)*) => { $( impl Native for $t {
+        #[inline(always)]
+        fn extend(self, weight: Self) -> Self {
+            self.saturating_add(weight)
+        }
+        #[inline(always)]
+        fn bucket(self, inverse: f64) -> u64 {
+            (self as f64 * inverse) as u64
+        }
+        #[inline(always)]
+        fn weight<W: Weight>(w: W) -> Self {
+            w.whole().unwrap_or(0) as $t
+        }
+        #[inline(always)]
+        fn convert<T: Distance>(self) -> Option<T> {
+            T::from_whole(u64::from(self))
+        }
+    } )* };
+}
+native_integer!(u32 u64);
+
+macro_rules! native_float {
+    ($($t:ty)*) => { $( impl Native for $t {
+        #[inline(always)]
+        fn extend(self, weight: Self) -> Self {
+            self + weight
+        }
+        #[inline(always)]
+        fn bucket(self, inverse: f64) -> u64 {
+            (f64::from(self) * inverse) as u64
+        }
+        #[inline(always)]
+        fn weight<W: Weight>(w: W) -> Self {
+            w.to_f64() as $t
+        }
+        #[inline(always)]
+        fn convert<T: Distance>(self) -> Option<T> {
+            T::from_real(f64::from(self))
+        }
+    } )* };
+}
+native_float!(f32 f64);
+
+/// Weights in the type that distances are summed in; shared if they are of that type already.
+pub(super) fn native_weights<D: Native>(values: &Values) -> Buffer<D> {
+    let any: &dyn Any = match values {
+        Values::U32(b) => b,
+        Values::U64(b) => b,
+        Values::F32(b) => b,
+        Values::F64(b) => b,
+        _ => &(),
+    };
+    if let Some(same) = any.downcast_ref::<Buffer<D>>() {
+        return same.clone();
+    }
+    with_values!(values, v => v.par_iter().with_min_len(8192).map(|&w| D::weight(w)).collect::<Vec<_>>().into())
+}
+
+/// Distances in the type that the caller wants; O(n), nothing where it is the native one.
+///
+/// # Errors
+/// [`Error::Overflow`] if a distance does not fit; [`Error::Type`] for float distances asked for as integers.
+pub(super) fn convert<D: Native, T: Distance>(distances: Vec<D>) -> Result<Vec<T>> {
+    if D::DTYPE.is_float() && !T::DTYPE.is_float() {
+        return Err(Error::Type { operation: "sssp", expected: T::DTYPE, found: D::DTYPE });
+    }
+    let mut slot = Some(distances);
+    let any: &mut dyn Any = &mut slot;
+    if let Some(same) = any.downcast_mut::<Option<Vec<T>>>() {
+        return Ok(same.take().unwrap_or_default());
+    }
+    let distances = slot.unwrap_or_default();
+    let converted: Option<Vec<T>> = distances
+        .into_par_iter()
+        .with_min_len(16384)
+        .map(|d| if d == D::GREATEST { Some(T::GREATEST) } else { d.convert::<T>() })
+        .collect();
+    converted.ok_or(Error::Overflow { what: "a distance", dtype: T::DTYPE })
+}
+
+/// The type that distances of `dtype` weights are summed in, where integers may need more than 32 bits.
+pub(super) fn native_type(dtype: DType, wide_floats: bool, bound: u128) -> DType {
+    match dtype {
+        DType::F64 => DType::F64,
+        DType::F16 | DType::Bf16 | DType::F32 => {
+            if wide_floats {
+                DType::F64
+            } else {
+                DType::F32
+            }
+        }
+        _ if bound < u128::from(u32::MAX) => DType::U32,
+        _ => DType::U64,
+    }
+}

@@ -1,0 +1,82 @@
+//! How the searchers of one run keep in step: alone, or two that own alternate blocks of vertices.
+//!
+//! # Invariants
+//! Both searchers meet equally often and in the same order, and take every decision from what a meeting returns, which is
+//! the same for both. What a searcher publishes at a meeting stays untouched until the next but one, so that the other may
+//! read it until it comes to the next: one wait per meeting is enough.
+
+/// What a searcher tells at a meeting; sums and such over both come back.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    /// Queued ids, messages included.
+    pub live: u64,
+    /// The sum of 2^class over the settled rows.
+    pub settled: u64,
+    /// Vertices that are not settled.
+    pub open: u64,
+    /// The sum of 2^class over them (a sample, scaled).
+    pub open_size: u64,
+    /// The least distance of a settled vertex whose row was not pushed wholly.
+    pub nearest: u32,
+    /// Whether a settled row has entries left to push.
+    pub pending: bool,
+    /// Whether the search is to end here: the target is final.
+    pub found: bool,
+    /// Whether the search was cancelled.
+    pub stop: bool,
+}
+
+impl Report {
+    pub const EMPTY: Self =
+        Self { live: 0, settled: 0, open: 0, open_size: 0, nearest: u32::MAX, pending: false, found: false, stop: false };
+}
+
+/// The other searcher, if there is one.
+pub(crate) trait Link {
+    /// Whether this searcher is alone and owns every vertex.
+    const ALONE: bool;
+    /// Whether this searcher owns `vertex`.
+    fn owns(&self, vertex: u32) -> bool;
+    /// Whether this is the searcher that asks for cancellation and reports progress.
+    fn leads(&self) -> bool;
+    /// The blocks of vertices below `nodes` that this searcher owns (or the other, if `other`).
+    fn blocks(&self, nodes: usize, other: bool) -> impl Iterator<Item = std::ops::Range<usize>> + use<Self>;
+    /// Sends an improvement of a vertex of the other's, to be delivered at the next meeting.
+    fn send(&mut self, vertex: u32, distance: u32);
+    /// Waits for the other, hands over what was sent, and combines the reports.
+    fn meet(&mut self, report: Report, deliver: impl FnMut(u32, u32)) -> Report;
+    /// Copies the distances of the own vertices to where the other sees them after the next meeting.
+    fn publish(&mut self, dist: *const u32, nodes: usize);
+    /// Copies the other's published distances below `now`; after the meeting, and before the next.
+    fn adopt(&mut self, dist: *mut u32, nodes: usize, now: u32);
+}
+
+/// No other searcher.
+#[derive(Clone, Copy)]
+pub(crate) struct Alone;
+
+impl Link for Alone {
+    const ALONE: bool = true;
+    #[inline(always)]
+    fn owns(&self, _: u32) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn leads(&self) -> bool {
+        true
+    }
+    #[inline(always)]
+    fn blocks(&self, nodes: usize, other: bool) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
+        std::iter::once(0..if other { 0 } else { nodes })
+    }
+    #[inline(always)]
+    fn send(&mut self, _: u32, _: u32) {}
+    #[inline(always)]
+    fn meet(&mut self, report: Report, _: impl FnMut(u32, u32)) -> Report {
+        report
+    }
+    #[inline(always)]
+    fn publish(&mut self, _: *const u32, _: usize) {}
+    #[inline(always)]
+    fn adopt(&mut self, _: *mut u32, _: usize, _: u32) {}
+}

@@ -1,0 +1,168 @@
+//! Shortest paths over whole weights 1..=255 with rows packed into words: the fast form.
+//!
+//! Invariant: ids fit 24 bits and weights 8, and no distance reaches `u32::MAX - 255`: both follow from at most 2^24 vertices.
+
+mod buckets;
+mod fixed;
+mod horizon;
+mod link;
+mod ops;
+mod rows;
+
+use super::parents::Arcs;
+use super::weights::Summary;
+use crate::Level;
+use bitgraph_backend::{Result, SsspConfig};
+use bitgraph_semiring::DType;
+use bitgraph_sparse::{Csr, Values, with_offsets};
+use horizon::{Scratch, Task};
+use link::Alone;
+use ops::Portable;
+use rows::{HEAD, ID, Rows};
+use std::sync::{Mutex, PoisonError};
+
+/// The rows of one direction.
+#[derive(Debug)]
+pub(super) enum Packing {
+    Sorted(Rows),
+    /// The heads of the rows at stride `width`, 4 or 8, which are the rows.
+    Fixed {
+        width: usize,
+        rows: Vec<u32>,
+    },
+}
+
+/// A graph with packed rows.
+#[derive(Debug)]
+pub(super) struct Packed {
+    out: Packing,
+    incoming: Option<Packing>,
+    nodes: usize,
+    step: u32,
+    /// Of runs that are over, for the next ones; never more than ran at once.
+    scratch: Mutex<Vec<Scratch>>,
+}
+
+impl Packed {
+    /// Whether a graph with such weights can be packed.
+    pub fn suits(out: &Csr, weights: &Summary) -> bool {
+        // Sums of whole floats are exact as long as they fit the mantissa.
+        let exact: u128 = match weights.dtype {
+            DType::F16 | DType::Bf16 | DType::F32 => 1 << 24,
+            _ => 1 << 53,
+        };
+        let sums = !weights.dtype.is_float() || weights.bound <= exact;
+        let range = out.nnz() == 0 || (weights.least >= 1.0 && weights.greatest <= 255.0);
+        weights.whole && range && sums && out.nrows() <= ID as usize + 1 && out.nnz() < u32::MAX as usize - 64
+    }
+    /// Packs and sorts the rows. O(nnz), parallel.
+    pub fn build(out: &Csr, weights: Option<&Values>, incoming: Option<(&Csr, Option<&Values>)>, summary: &Summary) -> Self {
+        let nodes = out.nrows();
+        let widest = |m: &Csr| with_offsets!(m.offsets(), o => o.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0));
+        let fixed = match widest(out) {
+            0..=4 => Some(4),
+            5..=HEAD => Some(HEAD),
+            _ => None,
+        };
+        // The search over fixed rows never pulls; parents look at incoming arcs, however many a vertex has.
+        let incoming = incoming.map(|(t, w)| Packing::Sorted(Rows::build(t, w)));
+        let out_rows = match fixed {
+            Some(width) => Packing::Fixed { width, rows: rows::fixed(out, weights, width) },
+            None => Packing::Sorted(Rows::build(out, weights)),
+        };
+        // About four entries of a mean row per horizon; a power of two.
+        let step = (4.0 * (summary.greatest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32;
+        Self { out: out_rows, incoming, nodes, step: 1 << step.ilog2(), scratch: Mutex::new(Vec::new()) }
+    }
+    pub fn name(&self) -> &'static str {
+        match self.out {
+            Packing::Sorted(_) => "packed",
+            Packing::Fixed { .. } => "packed-rows",
+        }
+    }
+    pub fn bytes(&self) -> u64 {
+        let one = |p: &Packing| match p {
+            Packing::Sorted(rows) => rows.bytes(),
+            Packing::Fixed { rows, .. } => 4 * rows.len() as u64,
+        };
+        one(&self.out) + self.incoming.as_ref().map_or(0, one)
+    }
+    /// The arcs from each vertex.
+    pub fn outgoing(&self) -> &Packing {
+        &self.out
+    }
+    /// The arcs to each vertex.
+    pub fn incoming(&self) -> &Packing {
+        self.incoming.as_ref().unwrap_or(&self.out)
+    }
+    /// Distances from the config's source.
+    ///
+    /// # Errors
+    /// [`bitgraph_backend::Error::Cancelled`].
+    pub fn search(&self, config: &SsspConfig) -> Result<Vec<u32>> {
+        let mut dist = vec![u32::MAX; self.nodes];
+        let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let step = config.delta.map_or(self.step, |d| d.clamp(1.0, 255.0) as u32);
+        let (source, target, control) = (config.source, config.target, &config.control);
+        let (result, scratch) = match &self.out {
+            Packing::Fixed { width, rows } => {
+                let mut scratch = kept.unwrap_or_else(Scratch::buckets_only);
+                let buckets = &mut scratch.buckets;
+                let result = match width {
+                    4 => fixed::search::<4>(rows, source, target, control, &mut dist, buckets),
+                    _ => fixed::search::<HEAD>(rows, source, target, control, &mut dist, buckets),
+                };
+                (result, scratch)
+            }
+            Packing::Sorted(out) => {
+                let incoming = match &self.incoming {
+                    Some(Packing::Sorted(rows)) => rows,
+                    _ => out,
+                };
+                let mut scratch = kept.unwrap_or_else(|| Scratch::new(self.nodes));
+                let task = Task { out, incoming, source, target, step, control };
+                (alone(task, &mut dist, &mut scratch), scratch)
+            }
+        };
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+        result.map(|()| dist)
+    }
+}
+
+/// One searcher, with the instructions in force.
+#[allow(unsafe_code)]
+fn alone(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
+    #[cfg(target_arch = "x86_64")]
+    {
+        use ops::Avx512;
+        #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vpopcntdq,avx2,bmi1,bmi2,popcnt,lzcnt")]
+        unsafe fn avx512(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
+            // SAFETY: the caller's, and the features are these.
+            unsafe { horizon::search::<Avx512, Alone>(task, dist, scratch, &mut Alone) }
+        }
+        #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+        unsafe fn avx2(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
+            // SAFETY: the caller's.
+            unsafe { horizon::search::<Portable, Alone>(task, dist, scratch, &mut Alone) }
+        }
+        // SAFETY: the level says what the CPU has; distances and scratch are made for this graph.
+        match Level::current() {
+            Level::Avx512 => return unsafe { avx512(task, dist, scratch) },
+            Level::Avx2 => return unsafe { avx2(task, dist, scratch) },
+            Level::Portable => {}
+        }
+    }
+    // SAFETY: distances and scratch are made for this graph.
+    unsafe { horizon::search::<Portable, Alone>(task, dist, scratch, &mut Alone) }
+}
+
+impl Arcs<u32> for Packing {
+    fn each(&self, v: u32, mut f: impl FnMut(u32, u32)) {
+        let row = match self {
+            Packing::Sorted(rows) => rows.row(v),
+            // Padding is an arc to the vertex itself, which is no parent.
+            Packing::Fixed { width, rows } => &rows[v as usize * width..(v as usize + 1) * width],
+        };
+        row.iter().for_each(|&entry| f(entry & ID, entry >> 24));
+    }
+}

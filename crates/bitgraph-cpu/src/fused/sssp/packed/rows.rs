@@ -1,0 +1,124 @@
+//! The packed rows: one word per entry, weight in the top 8 bits and id in the low 24, each row sorted by weight.
+//!
+//! # Invariants
+//! Every id is below the number of rows. The head of a row is its `HEAD` lightest entries, padded with weight 255 and the
+//! row's own id: a padding entry never improves a distance. `classes[v]` is the bit length of the degree of `v`. Arrays are
+//! padded so that a vector load from any valid position stays inside.
+
+use crate::fused::sssp::weights::Weight;
+use bitgraph_sparse::{Csr, Values, parallel, with_values};
+use rayon::prelude::*;
+
+/// Entries of a row that are stored again at a fixed stride.
+pub(crate) const HEAD: usize = 8;
+/// Elements behind the end of an array that vector loads may touch.
+pub(crate) const PAD: usize = 16;
+/// The bits of an entry that hold the id.
+pub(crate) const ID: u32 = 0x00ff_ffff;
+
+/// One direction of a graph, packed.
+#[derive(Debug)]
+pub(crate) struct Rows {
+    pub nodes: usize,
+    pub offsets: Vec<u32>,
+    pub entries: Vec<u32>,
+    pub heads: Vec<u32>,
+    pub classes: Vec<u8>,
+}
+
+/// The entry of an arc.
+#[inline(always)]
+fn pack<W: Weight>(weight: W, id: u32) -> u32 {
+    (weight.whole().unwrap_or(255) as u32) << 24 | id
+}
+
+impl Rows {
+    /// Packs and sorts, in parallel by rows. O(nnz log degree) for short rows, O(nnz) for long ones; peak memory the result.
+    pub fn build(pattern: &Csr, weights: Option<&Values>) -> Self {
+        let nodes = pattern.nrows();
+        let offsets: Vec<u32> = (0..=nodes).map(|i| pattern.offsets().get(i) as u32).collect();
+        let mut entries = vec![0u32; pattern.nnz() + PAD];
+        let slots = &mut entries[..pattern.nnz()];
+        match weights {
+            None => slots.par_iter_mut().zip(pattern.indices()).with_min_len(16384).for_each(|(e, &u)| *e = pack(1u8, u)),
+            Some(values) => with_values!(values, w => fill(&offsets, pattern.indices(), w, slots)),
+        }
+        let mut heads = vec![0u32; nodes * HEAD + PAD];
+        let mut classes = vec![0u8; nodes + 4 * PAD];
+        heads[..nodes * HEAD].par_chunks_mut(HEAD).zip(&mut classes[..nodes]).enumerate().with_min_len(4096).for_each(
+            |(v, (head, class))| {
+                let row = &entries[offsets[v] as usize..offsets[v + 1] as usize];
+                let own = 255 << 24 | v as u32;
+                for (k, slot) in head.iter_mut().enumerate() {
+                    *slot = row.get(k).copied().unwrap_or(own);
+                }
+                *class = (u32::BITS - (row.len() as u32).leading_zeros()) as u8;
+            },
+        );
+        Self { nodes, offsets, entries, heads, classes }
+    }
+    /// Bytes of the arrays.
+    pub fn bytes(&self) -> u64 {
+        4 * (self.offsets.len() + self.entries.len() + self.heads.len()) as u64 + self.classes.len() as u64
+    }
+    /// The entries of row `v`, lightest first.
+    pub fn row(&self, v: u32) -> &[u32] {
+        &self.entries[self.offsets[v as usize] as usize..self.offsets[v as usize + 1] as usize]
+    }
+}
+
+/// Rows of `width` entries in the pattern's order, for patterns of no greater degree.
+pub(crate) fn fixed(pattern: &Csr, weights: Option<&Values>, width: usize) -> Vec<u32> {
+    fn fill<W: Weight>(pattern: &Csr, weight: impl Fn(usize) -> W + Sync, width: usize) -> Vec<u32> {
+        let mut rows = vec![0u32; pattern.nrows() * width];
+        rows.par_chunks_mut(width).enumerate().with_min_len(8192).for_each(|(v, row)| {
+            row.fill(255 << 24 | v as u32);
+            for (slot, k) in row.iter_mut().zip(pattern.row_range(v)) {
+                *slot = pack(weight(k), pattern.indices()[k]);
+            }
+        });
+        rows
+    }
+    match weights {
+        None => fill(pattern, |_| 1u8, width),
+        Some(values) => with_values!(values, w => fill(pattern, |k| w[k], width)),
+    }
+}
+
+/// Packs every row and sorts it by weight, ids ascending among equals.
+fn fill<W: Weight>(offsets: &[u32], ids: &[u32], weights: &[W], entries: &mut [u32]) {
+    parallel::rows_mut_blocks(offsets, entries, |first, block, out| {
+        let start = block[0] as usize;
+        let mut scratch = Vec::new();
+        for (k, window) in block.windows(2).enumerate() {
+            debug_assert!(first + k < offsets.len());
+            let (a, b) = (window[0] as usize, window[1] as usize);
+            let row = &mut out[a - start..b - start];
+            for ((slot, &w), &u) in row.iter_mut().zip(&weights[a..b]).zip(&ids[a..b]) {
+                *slot = pack(w, u);
+            }
+            sort(row, &mut scratch);
+        }
+    });
+}
+
+/// Sorts a row whose ids ascend: by counting where that is cheaper.
+fn sort(row: &mut [u32], scratch: &mut Vec<u32>) {
+    if row.len() <= 80 {
+        row.sort_unstable();
+        return;
+    }
+    let mut places = [0u32; 257];
+    row.iter().for_each(|&e| places[(e >> 24) as usize + 1] += 1);
+    for k in 0..256 {
+        places[k + 1] += places[k];
+    }
+    scratch.clear();
+    scratch.resize(row.len(), 0);
+    for &e in row.iter() {
+        let place = &mut places[(e >> 24) as usize];
+        scratch[*place as usize] = e;
+        *place += 1;
+    }
+    row.copy_from_slice(scratch);
+}
