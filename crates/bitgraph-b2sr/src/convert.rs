@@ -7,6 +7,7 @@
 //! where tiles are small, and written through a table of positions where they are large.
 
 use crate::b2sr::{entries, pieces, tile_row_blocks};
+use crate::isa::with_bit_instructions;
 use crate::marks::Marks;
 use crate::{B2sr, Tile};
 use bitgraph_sparse::parallel::rows_mut;
@@ -44,26 +45,20 @@ impl<T: Tile> Scratch<T> {
     /// Writes the tiles of a tile row; `tiles` is zero before.
     #[inline(always)]
     fn fill<O: OffsetInt>(&mut self, offsets: &[O], indices: &[u32], rows: Range<usize>, columns: &mut [u32], tiles: &mut [T]) {
-        let mut out = columns.iter_mut();
         if Self::TABLE {
             self.collect(offsets, indices, rows);
-            let mut out = out.zip(tiles);
-            self.marks.drain_ascending(|column| {
-                if let Some((c, t)) = out.next() {
-                    *c = column;
-                    *t = std::mem::replace(&mut self.table[column as usize], T::zeroed());
-                }
-            });
+            let found = self.marks.drain_ascending();
+            columns.copy_from_slice(found);
+            for (tile, &column) in tiles.iter_mut().zip(found) {
+                *tile = std::mem::replace(&mut self.table[column as usize], T::zeroed());
+            }
         } else {
             self.marks.insert_all(entries(offsets, indices, rows.clone()), T::SHIFT);
-            let mut slot = 0;
-            self.marks.drain_ascending(|column| {
-                if let Some(c) = out.next() {
-                    *c = column;
-                    self.slots[column as usize] = slot;
-                    slot += 1;
-                }
-            });
+            let found = self.marks.drain_ascending();
+            columns.copy_from_slice(found);
+            for (slot, &column) in found.iter().enumerate() {
+                self.slots[column as usize] = slot as u32;
+            }
             for (r, row) in rows.enumerate() {
                 for &u in entries(offsets, indices, row..row + 1) {
                     tiles[self.slots[(u >> T::SHIFT) as usize] as usize].insert(r, u & (T::SIZE as u32 - 1));
@@ -128,10 +123,12 @@ fn build<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
     pieces(&mut starts[1..], blocks.iter().map(ExactSizeIterator::len)).into_par_iter().zip(&blocks).with_max_len(1).for_each_init(
         || Marks::new(csr.ncols().div_ceil(size)),
         |marks, (counts, block)| {
-            for (count, t) in counts.iter_mut().zip(block.clone()) {
-                marks.insert_all(entries(offsets, indices, t * size..(t + 1) * size), T::SHIFT);
-                *count = marks.drain_count();
-            }
+            with_bit_instructions(|| {
+                for (count, t) in counts.iter_mut().zip(block.clone()) {
+                    marks.insert_all(entries(offsets, indices, t * size..(t + 1) * size), T::SHIFT);
+                    *count = marks.drain_count();
+                }
+            });
         },
     );
     for t in 1..=tile_rows {
@@ -147,10 +144,12 @@ fn build<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
         || Scratch::<T>::new(csr.ncols()),
         |scratch, ((columns, tiles), block)| {
             let base = starts[block.start];
-            for t in block.clone() {
-                let range = starts[t] - base..starts[t + 1] - base;
-                scratch.fill(offsets, indices, t * size..(t + 1) * size, &mut columns[range.clone()], &mut tiles[range]);
-            }
+            with_bit_instructions(|| {
+                for t in block.clone() {
+                    let range = starts[t] - base..starts[t + 1] - base;
+                    scratch.fill(offsets, indices, t * size..(t + 1) * size, &mut columns[range.clone()], &mut tiles[range]);
+                }
+            });
         },
     );
     B2sr::from_valid((csr.nrows(), csr.ncols()), csr.nnz(), Offsets::from_usizes(&starts), columns.into(), words.into())

@@ -16,6 +16,7 @@
 
 mod b2sr;
 mod convert;
+mod isa;
 mod marks;
 pub mod packing;
 mod tile;

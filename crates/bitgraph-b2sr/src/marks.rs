@@ -9,18 +9,29 @@ pub(crate) struct Marks {
     /// Words in use, in order of first use; one spare element, so that appending needs no branch.
     used: Vec<u32>,
     len: usize,
+    /// How often a column was added: no fewer than there are columns in the set.
+    inserted: usize,
     /// One bit for each word in use, built only where the words in use are few and far apart.
     summary: Vec<u64>,
+    /// The columns in order, as they were last read.
+    columns: Vec<u32>,
 }
 
 impl Marks {
     /// An empty set of columns below `columns`. Memory: `columns * 3 / 16` bytes.
     pub(crate) fn new(columns: usize) -> Self {
         let words = columns.div_ceil(64);
-        Self { words: vec![0; words], used: vec![0; words + 1], len: 0, summary: vec![0; words.div_ceil(64)] }
+        Self {
+            words: vec![0; words],
+            used: vec![0; words + 1],
+            len: 0,
+            inserted: 0,
+            summary: vec![0; words.div_ceil(64)],
+            columns: Vec::new(),
+        }
     }
     /// Adds the tile columns of all `indices`, a tile being `1 << shift` wide.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn insert_all(&mut self, indices: &[u32], shift: u32) {
         let mut len = self.len;
         for &u in indices {
@@ -32,54 +43,88 @@ impl Marks {
             *word |= 1 << (column & 63);
         }
         self.len = len;
+        self.inserted += indices.len();
     }
     /// Empties the set; returns how many columns it held.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drain_count(&mut self) -> usize {
         let count = self.used[..self.len].iter().map(|&w| std::mem::take(&mut self.words[w as usize]).count_ones() as usize).sum();
-        self.len = 0;
+        (self.len, self.inserted) = (0, 0);
         count
     }
     /// Empties the set; visits its words in use in any order as `f(word index, bits)`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn drain_words(&mut self, mut f: impl FnMut(usize, u64)) {
         for &w in &self.used[..self.len] {
             f(w as usize, std::mem::take(&mut self.words[w as usize]));
         }
-        self.len = 0;
+        (self.len, self.inserted) = (0, 0);
     }
-    /// Empties the set; visits its columns, ascending.
-    #[inline]
-    pub(crate) fn drain_ascending(&mut self, mut f: impl FnMut(u32)) {
+    /// Empties the set; returns its columns, ascending.
+    #[inline(always)]
+    pub(crate) fn drain_ascending(&mut self) -> &[u32] {
         let used = &mut self.used[..self.len];
         self.len = 0;
-        let (Some(&low), Some(&high)) = (used.iter().min(), used.iter().max()) else { return };
-        let words = &mut self.words[..];
-        let mut visit = |w: usize| {
-            let mut bits = std::mem::take(&mut words[w]);
-            while bits != 0 {
-                f((w as u32) << 6 | bits.trailing_zeros());
-                bits &= bits - 1;
-            }
-        };
+        let (Some(&low), Some(&high)) = (used.iter().min(), used.iter().max()) else { return &[] };
+        if self.columns.len() < self.inserted + 2 {
+            self.columns.resize(2 * self.inserted + 2, 0);
+        }
+        self.inserted = 0;
+        let mut out = Ascending { columns: &mut self.columns, len: 0 };
         let span = (high - low) as usize;
-        if span <= 8 * used.len() + 16 {
-            (low as usize..=high as usize).for_each(visit);
+        if span <= used.len() + used.len() / 4 + 2 {
+            for (w, word) in (low..=high).zip(&mut self.words[low as usize..=high as usize]) {
+                out.push(w, std::mem::take(word));
+            }
         } else if span <= 512 * used.len() {
             for &w in used.iter() {
                 self.summary[w as usize >> 6] |= 1 << (w & 63);
             }
-            for s in low as usize >> 6..=high as usize >> 6 {
-                let mut bits = std::mem::take(&mut self.summary[s]);
+            for s in low >> 6..=high >> 6 {
+                let mut bits = std::mem::take(&mut self.summary[s as usize]);
                 while bits != 0 {
-                    visit(s << 6 | bits.trailing_zeros() as usize);
+                    let w = s << 6 | bits.trailing_zeros();
+                    out.push(w, std::mem::take(&mut self.words[w as usize]));
                     bits &= bits - 1;
                 }
             }
         } else {
             used.sort_unstable();
-            used.iter().for_each(|&w| visit(w as usize));
+            for &w in used.iter() {
+                out.push(w, std::mem::take(&mut self.words[w as usize]));
+            }
         }
+        let len = out.len;
+        &self.columns[..len]
+    }
+}
+
+/// The columns of words, written in order.
+struct Ascending<'a> {
+    columns: &'a mut [u32],
+    len: usize,
+}
+
+impl Ascending<'_> {
+    /// Appends the columns of the bits of word `w`. Two places are written whatever the bits are: most words of a random row
+    /// hold none, one or two, and a branch on which it is would be mispredicted at every other word.
+    #[inline(always)]
+    fn push(&mut self, w: u32, mut bits: u64) {
+        let count = bits.count_ones() as usize;
+        let base = w << 6;
+        let mut next = || {
+            let column = base + (bits.trailing_zeros() & 63);
+            bits &= bits.wrapping_sub(1);
+            column
+        };
+        let (first, second) = (next(), next());
+        let out = &mut self.columns[self.len..self.len + count.max(2)];
+        out[0] = first;
+        out[1] = second;
+        for place in &mut out[2..] {
+            *place = next();
+        }
+        self.len += count;
     }
 }
 
@@ -92,19 +137,15 @@ mod tests {
         // Dense, sparse, and very sparse sets take the three ways of reading.
         for (columns, step) in [(1000usize, 1usize), (100_000, 1500), (4_000_000, 900_001)] {
             let mut marks = Marks::new(columns);
-            let mut wanted: Vec<u32> = (0..columns as u32).step_by(step).collect();
+            let wanted: Vec<u32> = (0..columns as u32).step_by(step).collect();
             let shuffled: Vec<u32> = wanted.iter().rev().flat_map(|&c| [c << 3, (c << 3) + 5]).collect();
             for _ in 0..2 {
                 marks.insert_all(&shuffled, 3);
-                let mut seen = Vec::new();
-                marks.drain_ascending(|c| seen.push(c));
-                assert_eq!(seen, wanted);
+                assert_eq!(marks.drain_ascending(), wanted);
             }
             marks.insert_all(&shuffled, 3);
             assert_eq!(marks.drain_count(), wanted.len());
-            wanted.clear();
-            marks.drain_ascending(|c| wanted.push(c));
-            assert!(wanted.is_empty());
+            assert!(marks.drain_ascending().is_empty());
         }
     }
 }

@@ -1,0 +1,27 @@
+//! Runs a piece of code compiled for the CPU at hand, where that has single instructions for counting and finding bits.
+//!
+//! Invariant: the result is the same with and without them.
+
+#![allow(unsafe_code)]
+
+/// Calls `f`, compiled with AVX2, BMI and POPCNT where the CPU has them. Worth it around loops, not around single elements.
+#[inline]
+pub(crate) fn with_bit_instructions<R>(f: impl FnOnce() -> R) -> R {
+    #[cfg(target_arch = "x86_64")]
+    if is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("popcnt")
+        && is_x86_feature_detected!("lzcnt")
+    {
+        // SAFETY: the CPU has the features that the function is compiled for.
+        return unsafe { compiled_for_bits(f) };
+    }
+    f()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
+fn compiled_for_bits<R>(f: impl FnOnce() -> R) -> R {
+    f()
+}
