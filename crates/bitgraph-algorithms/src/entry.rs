@@ -48,7 +48,7 @@ pub fn ms_bfs<B: GraphBackend>(graph: &Graph<B>, config: &MsBfsConfig) -> Result
 /// Shortest paths. Weights are the matrix's values converted to `T`, or 1 for a pattern.
 ///
 /// # Errors
-/// [`Error::VertexOutOfRange`], [`Error::Weight`] for a negative or NaN weight, [`Error::Overflow`], [`Error::Cancelled`], or
+/// [`Error::VertexOutOfRange`], [`Error::Overflow`], [`Error::Cancelled`], or
 /// the backend's.
 pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
     let target = config.target.map(|t| graph.to_planned(t)).transpose()?;

@@ -53,7 +53,7 @@ pub struct Graph<B: Backend> {
 }
 
 impl<B: Backend> Graph<B> {
-    /// Plans and lays out a graph. `values` are the edge weights, or none. `symmetric` says that pattern and values equal
+    /// Plans and lays out a graph. `values` are the edge weights, or none; an algorithm that takes no weights drops them. `symmetric` says that pattern and values equal
     /// their transpose; it is not checked here ([`Csr::is_symmetric`] does).
     ///
     /// # Errors
@@ -71,6 +71,10 @@ impl<B: Backend> Graph<B> {
         {
             let (expected, found) = (csr.nnz() as u64, v.len() as u64);
             return Err(Error::Shape { operation: "graph", operand: "value array", expected, found }.into());
+        }
+        let values = values.filter(|_| algorithm.wants_weights());
+        if let Some(v) = &values {
+            crate::weights::check(&csr, v)?;
         }
         let mut times = BuildTimes::default();
         let mut clock = Instant::now();

@@ -10,6 +10,7 @@ mod graph;
 pub mod ops;
 mod plan;
 mod ring;
+mod weights;
 
 pub use algorithm::{
     Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Dangling, MsBfs, MsBfsConfig, PageRank, PageRankConfig, Sssp, SsspConfig, Tc, TcConfig,

@@ -1,23 +1,97 @@
-//! What the CPU builds for an algorithm's fused form, and the fused forms' dispatch.
+//! What the CPU builds for an algorithm beyond the matrix, and the dispatch of its fused forms.
+//!
+//! Invariant: a fused form runs on lists with 32-bit offsets; on any other layout it answers `None` and the definition runs.
 
 use crate::Cpu;
-use bitgraph_backend::{Error, Fused, Graph, Plan};
+use crate::fused::cc::CcLayout;
+use crate::fused::sssp::{Distance, SsspLayout, SsspOptions};
+use crate::fused::tc::{self, TcLayout};
+use bitgraph_backend::{Algorithm, Cc, CcConfig, Error, Fused, Graph, Plan, Sssp, SsspConfig, Tc, TcConfig};
+use bitgraph_semiring::DType;
+use bitgraph_sparse::{Csr, Stored};
+use std::any::Any;
 
-/// Layouts of fused algorithms, built as the plan says.
-#[derive(Debug, Default)]
-pub struct Prepared {}
+/// The layout of one algorithm's fused form; none on tile formats.
+#[derive(Default)]
+pub struct Prepared(Layout);
+
+#[derive(Default)]
+enum Layout {
+    #[default]
+    None,
+    Sssp(Box<SsspLayout>),
+    Cc(Box<CcLayout>),
+    Tc(Box<TcLayout>),
+}
+
+/// The patterns of a graph laid out as lists: out-arcs, and in-arcs of a directed graph.
+fn lists(graph: &Graph<Cpu>) -> Result<Option<(&Csr, Option<&Csr>)>, Error> {
+    let Some(out) = graph.matrix().as_csr().filter(|c| c.offsets().as_u32().is_some()) else { return Ok(None) };
+    if graph.is_symmetric() {
+        return Ok(Some((out, None)));
+    }
+    Ok(graph.transpose()?.as_csr().map(|t| (out, Some(t))))
+}
 
 impl Prepared {
     /// Builds what the plan's algorithm wants.
     pub(crate) fn build(graph: &Graph<Cpu>, plan: &Plan) -> Result<Self, Error> {
-        let _ = (graph, plan);
-        Ok(Self::default())
+        let Some((out, incoming)) = lists(graph)? else { return Ok(Self::default()) };
+        let values = graph.matrix().values();
+        Ok(Self(match plan.workload.algorithm {
+            Algorithm::Sssp => {
+                let incoming = match incoming {
+                    Some(t) => Some((t, graph.transpose()?.values())),
+                    None => None,
+                };
+                let options = SsspOptions { wide_sums: plan.workload.dtype == DType::F64, unpacked: !plan.chosen.prepared };
+                Layout::Sssp(Box::new(SsspLayout::build_with(out, incoming, values, options)?))
+            }
+            Algorithm::Cc => Layout::Cc(Box::default()),
+            Algorithm::Tc if tc::supports(out) => Layout::Tc(Box::default()),
+            _ => Layout::None,
+        }))
     }
-    /// Bytes of all layouts.
+    /// Bytes of the layout, the matrix it was built from not counted.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        0
+        match &self.0 {
+            Layout::Sssp(l) => l.bytes(),
+            _ => 0,
+        }
     }
 }
 
-impl Fused for Cpu {}
+/// A result of one scalar type as the result of another, which is the same type.
+fn same<A: 'static, B: 'static>(value: A) -> Option<B> {
+    let mut slot = Some(value);
+    (&mut slot as &mut dyn Any).downcast_mut::<Option<B>>()?.take()
+}
+
+impl Fused for Cpu {
+    fn sssp<T: Stored>(&self, graph: &Graph<Self>, config: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
+        fn run<D: Distance, T: Stored>(layout: &SsspLayout, config: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
+            same(layout.run::<D>(config))
+        }
+        let Layout::Sssp(layout) = &graph.prepared().0 else { return None };
+        match T::DTYPE {
+            DType::U32 => run::<u32, T>(layout, config),
+            DType::U64 => run::<u64, T>(layout, config),
+            DType::I32 => run::<i32, T>(layout, config),
+            DType::I64 => run::<i64, T>(layout, config),
+            DType::F32 => run::<f32, T>(layout, config),
+            DType::F64 => run::<f64, T>(layout, config),
+            _ => None,
+        }
+    }
+    fn cc(&self, graph: &Graph<Self>, config: &CcConfig) -> Option<Result<Cc, Error>> {
+        let Layout::Cc(layout) = &graph.prepared().0 else { return None };
+        let (out, incoming) = lists(graph).transpose()?.ok()?;
+        Some(layout.run(out, incoming, config))
+    }
+    fn tc(&self, graph: &Graph<Self>, config: &TcConfig) -> Option<Result<Tc, Error>> {
+        let Layout::Tc(layout) = &graph.prepared().0 else { return None };
+        let (out, _) = lists(graph).transpose()?.ok()?;
+        Some(layout.run(out, config))
+    }
+}

@@ -116,8 +116,8 @@ fn distances_components_triangles() {
         }
     }
     let negative = Values::from_vec(vec![-1i64; csr.nnz()]);
-    let g = graph(&csr, Some(&negative), false, Algorithm::Sssp, FormatKind::Csr, Ordering::None);
-    let error = sssp::<_, i64>(&g, &SsspConfig::default()).unwrap_err().to_string();
+    let request = PlanRequest::forced(Workload::once(Algorithm::Sssp), FormatKind::Csr, Ordering::Degree);
+    let error = Graph::build(Cpu::reference(), csr, Some(negative), false, &request).err().unwrap().to_string();
     assert!(error.contains("edge 0 -> 1 has weight -1"), "{error}");
 }
 

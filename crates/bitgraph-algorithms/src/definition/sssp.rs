@@ -10,7 +10,7 @@ use bitgraph_sparse::{Csr, Descriptor, Stored, Values, Vector};
 /// arcs. A target does not shorten it.
 ///
 /// # Errors
-/// [`Error::VertexOutOfRange`], [`Error::Weight`], [`Error::Overflow`], [`Error::Cancelled`], or the backend's.
+/// [`Error::VertexOutOfRange`], [`Error::Overflow`], [`Error::Cancelled`], or the backend's.
 pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
     let (backend, n) = (graph.backend(), graph.nodes());
     if config.source as usize >= n {
@@ -18,7 +18,6 @@ pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, conf
     }
     let incoming = graph.transpose()?;
     let (csr, values) = backend.matrix_to_host(incoming)?;
-    check_weights(&csr, values.as_ref())?;
     let mut distances = Vector::filled(n, T::GREATEST);
     distances.insert(config.source as usize, T::ZERO);
     let mut d = backend.vector(distances)?;
@@ -41,21 +40,6 @@ pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, conf
     let parents = config.parents.then(|| parents(&csr, values.as_ref(), &distances, config.source));
     let reached = distances.iter().filter(|&&x| x != T::GREATEST).count() as u64;
     Ok(Sssp { source: config.source, distances, parents, reached })
-}
-
-/// Refuses negative and NaN weights, naming the edge. `csr` is the transpose: row v lists the u with u -> v.
-fn check_weights(csr: &Csr, values: Option<&Values>) -> Result<(), Error> {
-    let Some(values) = values else { return Ok(()) };
-    for v in 0..csr.nrows() {
-        for k in csr.row_range(v) {
-            let weight = values.get_f64(k);
-            if weight.is_nan() || weight < 0.0 {
-                let what = if weight.is_nan() { "not a number" } else { "shortest paths need weights of 0 or more" };
-                return Err(Error::Weight { row: csr.indices()[k].into(), column: v as u64, weight, what });
-            }
-        }
-    }
-    Ok(())
 }
 
 /// An unreached vertex next to a reached one means that a sum saturated.

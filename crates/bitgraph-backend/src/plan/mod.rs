@@ -6,6 +6,7 @@ mod planner;
 
 pub use planner::{CostModel, Planner};
 
+use bitgraph_semiring::DType;
 use bitgraph_sparse::FormatKind;
 use bitgraph_sparse::ordering::Ordering;
 use std::fmt;
@@ -62,13 +63,27 @@ pub struct Workload {
     pub passes: u32,
     /// Iterations of one run, for `PageRank`; 1 otherwise.
     pub iterations: u32,
+    /// The type that the algorithm computes in, where there is a choice. Default: `f32`.
+    pub dtype: DType,
 }
 
 impl Workload {
     /// One run of an algorithm.
     #[must_use]
     pub const fn once(algorithm: Algorithm) -> Self {
-        Self { algorithm, passes: 1, iterations: if matches!(algorithm, Algorithm::PageRank) { 20 } else { 1 } }
+        Self { algorithm, passes: 1, iterations: if matches!(algorithm, Algorithm::PageRank) { 20 } else { 1 }, dtype: DType::F32 }
+    }
+    /// The same use, many times over.
+    #[must_use]
+    pub const fn with_passes(mut self, passes: u32) -> Self {
+        self.passes = passes;
+        self
+    }
+    /// The same use in another type.
+    #[must_use]
+    pub const fn with_dtype(mut self, dtype: DType) -> Self {
+        self.dtype = dtype;
+        self
     }
 }
 

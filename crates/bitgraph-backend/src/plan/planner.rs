@@ -96,7 +96,7 @@ mod tests {
     fn amortisation_decides() {
         let csr = Csr::empty(3, 3).unwrap();
         let plan = |passes, format| {
-            let workload = Workload { algorithm: Algorithm::Bfs, passes, iterations: 1 };
+            let workload = Workload::once(Algorithm::Bfs).with_passes(passes);
             let p = Planner::plan(&Model, &csr, true, false, &PlanRequest { workload, format, ordering: None });
             (p.format(), p.chosen.prepared, p.ordering())
         };
