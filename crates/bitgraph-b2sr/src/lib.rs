@@ -16,10 +16,16 @@
 
 mod b2sr;
 mod convert;
+mod counts;
+mod grouped;
+mod hybrid;
 mod isa;
 mod marks;
 pub mod packing;
 mod tile;
 
 pub use b2sr::{B2sr, B2sr4, B2sr8, B2sr16, B2sr32};
+pub use counts::TileCounts;
+pub use grouped::{Group, Grouped};
+pub use hybrid::{Hybrid, HybridConfig, hybrid_counts};
 pub use tile::{Tile, Tile4, Tile8, Tile16, Tile32};

@@ -45,6 +45,15 @@ impl Marks {
         self.len = len;
         self.inserted += indices.len();
     }
+    /// Adds the columns of the bits of one word.
+    #[inline(always)]
+    pub(crate) fn insert_word(&mut self, w: usize, bits: u64) {
+        let word = &mut self.words[w];
+        self.used[self.len] = w as u32;
+        self.len += usize::from(*word == 0);
+        *word |= bits;
+        self.inserted += 64;
+    }
     /// Empties the set; returns how many columns it held.
     #[inline(always)]
     pub(crate) fn drain_count(&mut self) -> usize {
