@@ -21,6 +21,8 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
 const LINKS: usize = 8;
 /// Vertices that vote for the largest tree.
 const SAMPLES: usize = 256;
+/// Entries between the one looked at and the one fetched: across the end of a page, where the hardware stops.
+const AHEAD: usize = 1024;
 
 /// Labels all vertices. `queue` holds at least one element per vertex.
 pub(super) fn hook<O: Width, const P: usize>(
@@ -101,6 +103,20 @@ fn phases<O: Width, const P: usize, const SHARED: bool>(
     Ok(count(labels, giant, team))
 }
 
+/// Fetches the cache line of an element, if the machine can be asked to.
+#[inline(always)]
+fn prefetch(data: &[u32], at: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch of any address is harmless.
+    #[allow(unsafe_code)]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(data.as_ptr().wrapping_add(at).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (data, at);
+}
+
 /// Hangs every vertex of a range on its smallest neighbour, if that is smaller; lists the roots, counts isolated vertices.
 /// A neighbour inside the range has its root already, one before it is left as it is.
 fn pass<O: Width, const P: usize, const SHARED: bool>(
@@ -115,6 +131,7 @@ fn pass<O: Width, const P: usize, const SHARED: bool>(
         let mut start = offsets[range.start].index();
         for (v, end) in range.clone().zip(&offsets[range.start + 1..=range.end]) {
             let (v, end) = (v as u32, end.index());
+            prefetch(columns, start + AHEAD);
             // The entry past the last row is not read: a row without entries compares as its own vertex.
             let smallest = if start < end { columns[start] } else { v };
             let parent = smallest.min(v);
