@@ -137,6 +137,8 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
             let (start, end) = (*offsets.add(v) as usize + from, *offsets.add(v + 1) as usize);
             std::slice::from_raw_parts(entries.add(start), end - start)
         };
+        // An undirected vertex of degree 1 has no arc but the one that it was reached over.
+        let leaf = u8::from(std::ptr::eq(out, incoming));
         let limit = (out.offsets[nodes] as f64 * PULL_PART * 0.75) as u64;
         let (mut now, mut horizon, mut width) = (0u32, step, step);
         let (mut count, mut size, mut total) = (0usize, 0u64, 0u64);
@@ -256,7 +258,7 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                     let class = *classes.add(v);
                     let head = heads.add(v * HEAD);
                     if last {
-                        if class > 1 {
+                        if class > leaf {
                             O::head(head, u32::MAX, now, &mut state);
                             if class >= LONG {
                                 O::tail(rest(v, HEAD), u32::MAX, now, &mut state);
