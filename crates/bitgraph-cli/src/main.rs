@@ -1,1 +1,43 @@
-fn main() {}
+//! The binary `bitgraph`: parses the command line, runs one command inside a pool of the wanted size, and turns what went wrong
+//! into one sentence and an exit code.
+//!
+//! Invariant: standard output carries results only; everything else goes to standard error.
+
+mod choice;
+mod commands;
+mod failure;
+mod options;
+mod output;
+mod plot;
+mod progress;
+mod report;
+mod run;
+mod signals;
+
+use clap::Parser;
+use failure::Failure;
+use options::Cli;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// Counts peak memory, and puts big arrays on huge pages.
+#[global_allocator]
+static ALLOCATOR: bitgraph::memory::TrackingAllocator = bitgraph::memory::TrackingAllocator;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return finish(options::parse_failure(&error)),
+    };
+    finish(commands::run(cli))
+}
+
+/// The exit code of an outcome; a failure is told in one sentence.
+fn finish(outcome: Result<(), Failure>) -> ExitCode {
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    if let Some(sentence) = failure.sentence() {
+        // Nobody may be listening on standard error either.
+        let _ = writeln!(std::io::stderr(), "bitgraph: error: {sentence}");
+    }
+    ExitCode::from(failure.code())
+}

@@ -1,0 +1,110 @@
+//! Option values that are names of the library's own types, or `auto`.
+
+use bitgraph::semiring::DType;
+use bitgraph::sparse::ordering::Ordering;
+use bitgraph::sparse::{Duplicates, FormatKind};
+use bitgraph::{GraphSource, WeightSource};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use std::str::FromStr;
+
+/// A graph and the text that names it.
+#[derive(Clone, Debug)]
+pub struct NamedGraph {
+    /// As given.
+    pub text: String,
+    /// What it names.
+    pub source: GraphSource,
+}
+
+impl FromStr for NamedGraph {
+    type Err = bitgraph::Error;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self { text: text.into(), source: text.parse()? })
+    }
+}
+
+/// Something forced, or left to the planner.
+#[derive(Clone, Copy, Debug)]
+pub struct Auto<T>(pub Option<T>);
+
+/// Parses `--format`.
+pub fn format_parser() -> impl TypedValueParser<Value = Auto<FormatKind>> {
+    let names = ["auto"].into_iter().chain(FormatKind::ALL.map(FormatKind::name));
+    PossibleValuesParser::new(names.collect::<Vec<_>>()).map(|name| Auto(FormatKind::from_name(&name)))
+}
+
+/// Parses `--reorder`.
+pub fn ordering_parser() -> impl TypedValueParser<Value = Auto<Ordering>> {
+    let names = ["auto"].into_iter().chain(Ordering::ALL.map(Ordering::name));
+    PossibleValuesParser::new(names.collect::<Vec<_>>()).map(|name| Auto(Ordering::from_name(&name)))
+}
+
+/// Parses `--duplicates`.
+pub fn duplicates_parser() -> impl TypedValueParser<Value = Duplicates> {
+    PossibleValuesParser::new(["sum", "min", "max", "first", "last", "error"]).map(|name| match &name[..] {
+        "sum" => Duplicates::Sum,
+        "min" => Duplicates::Min,
+        "max" => Duplicates::Max,
+        "last" => Duplicates::Last,
+        "error" => Duplicates::Error,
+        _ => Duplicates::First,
+    })
+}
+
+/// The device to compute on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// The processor.
+    Cpu,
+    /// A graphics processor, by number.
+    Cuda(u32),
+}
+
+impl FromStr for Device {
+    type Err = &'static str;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.split_once(':') {
+            None if text == "cpu" => Ok(Self::Cpu),
+            None if text == "cuda" => Ok(Self::Cuda(0)),
+            Some(("cuda", number)) => number.parse().map(Self::Cuda).map_err(|_| "the device number is not a whole number"),
+            _ => Err("backends are cpu, cuda and cuda:N"),
+        }
+    }
+}
+
+/// Parses `--weights`.
+pub fn weights(text: &str) -> Result<WeightSource, bitgraph::Error> {
+    text.parse()
+}
+
+/// The floating-point type of scores and distances.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Precision {
+    /// 32 bits.
+    F32,
+    /// 64 bits.
+    F64,
+}
+
+impl Precision {
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        self.dtype().name()
+    }
+    /// The type.
+    pub const fn dtype(self) -> DType {
+        match self {
+            Self::F32 => DType::F32,
+            Self::F64 => DType::F64,
+        }
+    }
+}
+
+/// What becomes of the score of a vertex without out-arcs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum DanglingChoice {
+    /// Spread evenly, or over the personalisation vector.
+    Spread,
+    /// Lost, as in the GAP benchmark.
+    Drop,
+}

@@ -1,0 +1,114 @@
+//! `bfs`: levels or parents from one source, or sums over many at once.
+
+use super::search;
+use crate::failure::Result;
+use crate::options::BfsArgs;
+use crate::output;
+use crate::progress::Reporter;
+use crate::report::{self, BfsResult, ManyBfsResult, PathResult};
+use crate::run::Run;
+use bitgraph::WeightSource;
+use bitgraph::algorithms;
+use bitgraph::backend::{Algorithm, BfsConfig, BfsOutput, MsBfsConfig};
+use bitgraph::sparse::Values;
+use std::fmt::Write;
+
+/// Runs the search.
+pub fn run(args: &BfsArgs, reporter: Reporter) -> Result<()> {
+    let algorithm = if args.search.sources.is_some() { Algorithm::MsBfs } else { Algorithm::Bfs };
+    let mut degrees = Vec::new();
+    let run = Run::start(&args.common, algorithm, WeightSource::Unit, reporter, |loaded, _, workload| {
+        if args.search.sources.is_some() {
+            degrees = (0..loaded.csr.nrows()).map(|v| loaded.csr.degree(v) as u32).collect();
+        }
+        Ok(workload)
+    })?;
+    match &args.search.sources {
+        None => one(args, &run),
+        Some(sources) => many(args, &run, sources, &degrees),
+    }
+}
+
+fn one(args: &BfsArgs, run: &Run) -> Result<()> {
+    let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
+    let Some(source) = run.source(args.search.source)? else { return empty(args, run) };
+    let parents = args.search.parents;
+    // Levels are written, or counted for the path, unless parents alone are asked for.
+    let output = match (parents, target) {
+        (false, None) => BfsOutput::Levels,
+        (true, None) => BfsOutput::Parents,
+        (_, Some(_)) => BfsOutput::Both,
+    };
+    let config = BfsConfig { source, output, deterministic: output.parents(), control: run.reporter.running("bfs") };
+    let (seconds, bfs) = run.repeat(|| algorithms::bfs(&run.graph, &config))?;
+    if let Some(file) = &args.common.output {
+        match (&bfs.parents, &bfs.levels) {
+            (Some(p), _) if parents => output::write_vector(file, &search::parents_column(run, p))?,
+            (_, levels) => output::write_vector(file, &Values::from_vec(levels.clone().unwrap_or_default()))?,
+        }
+    }
+    let mut summary = format!(
+        "bfs from vertex {}: {} vertices reached, depth {}, {} arcs traversed\n",
+        run.number(source),
+        bfs.reached,
+        bfs.depth,
+        bfs.edges_traversed
+    );
+    let path = target.map(|t| {
+        let path: Vec<u64> = search::path(bfs.parents.as_deref().unwrap_or_default(), t).into_iter().map(|v| run.number(v)).collect();
+        let level = bfs.levels.as_ref().map_or(-1, |l| l[t as usize]);
+        PathResult { target: run.number(t), distance: u32::try_from(level).ok(), path }
+    });
+    if let Some(p) = &path {
+        describe(&mut summary, p);
+    }
+    let (reached, depth, edges_traversed) = (bfs.reached, bfs.depth, bfs.edges_traversed);
+    let result = BfsResult { source: Some(run.number(source)), reached, depth, edges_traversed, path };
+    report::finish(run, "bfs", &seconds, result, &summary)
+}
+
+/// A path for people.
+pub fn describe(summary: &mut String, path: &PathResult<impl std::fmt::Display>) {
+    let _ = match &path.distance {
+        None => writeln!(summary, "vertex {} is not reached", path.target),
+        Some(distance) => {
+            let vertices: Vec<String> = path.path.iter().map(u64::to_string).collect();
+            writeln!(summary, "vertex {} at distance {distance}: {}", path.target, vertices.join(" "))
+        }
+    };
+}
+
+/// A graph without vertices has nowhere to start: nothing is reached.
+fn empty(args: &BfsArgs, run: &Run) -> Result<()> {
+    if let Some(file) = &args.common.output {
+        output::write_vector(file, &Values::from_vec(Vec::<i32>::new()))?;
+    }
+    let (seconds, ()) = run.repeat(|| Ok(()))?;
+    let result = BfsResult { source: None, reached: 0, depth: 0, edges_traversed: 0, path: None };
+    report::finish(run, "bfs", &seconds, result, "bfs: the graph has no vertices\n")
+}
+
+fn many(args: &BfsArgs, run: &Run, asked: &str, degrees: &[u32]) -> Result<()> {
+    let sources = search::sources(run, asked, |v| degrees[v as usize] > 0)?;
+    let config = MsBfsConfig {
+        sources: sources.clone(),
+        // The levels are needed only where they are written.
+        levels: args.common.output.is_some(),
+        control: run.reporter.running("bfs"),
+    };
+    let (seconds, bfs) = run.repeat(|| algorithms::ms_bfs(&run.graph, &config))?;
+    if let (Some(file), Some(levels)) = (&args.common.output, &bfs.levels) {
+        output::write_vector(file, &Values::from_vec(levels.clone()))?;
+    }
+    let result = ManyBfsResult {
+        sources: sources.len(),
+        reached: bfs.reached.iter().sum(),
+        depth: bfs.depth.iter().copied().max().unwrap_or(0),
+        source: sources.iter().map(|&s| run.number(s)).collect(),
+        reached_by_source: bfs.reached,
+        depth_by_source: bfs.depth,
+        sum_levels_by_source: bfs.sum_levels,
+    };
+    let summary = format!("bfs from {} sources: {} vertices reached in all, depth {}\n", sources.len(), result.reached, result.depth);
+    report::finish(run, "bfs", &seconds, result, &summary)
+}

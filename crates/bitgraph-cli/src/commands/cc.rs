@@ -1,0 +1,30 @@
+//! `cc`: connected components.
+
+use crate::failure::Result;
+use crate::options::PlainArgs;
+use crate::output;
+use crate::progress::Reporter;
+use crate::report::{self, CcResult};
+use crate::run::Run;
+use bitgraph::WeightSource;
+use bitgraph::algorithms;
+use bitgraph::backend::{Algorithm, CcConfig};
+use bitgraph::sparse::Values;
+
+/// Finds the components; `--output` writes the smallest vertex of each vertex's component.
+pub fn run(args: &PlainArgs, reporter: Reporter) -> Result<()> {
+    let run = Run::start(&args.common, Algorithm::Cc, WeightSource::Unit, reporter, |_, _, workload| Ok(workload))?;
+    let config = CcConfig { control: run.reporter.running("cc") };
+    let (seconds, cc) = run.repeat(|| algorithms::cc(&run.graph, &config))?;
+    let (components, largest) = (cc.components, cc.largest);
+    if let Some(file) = &args.common.output {
+        let labels = if run.original_ids.is_some() {
+            Values::from_vec(cc.labels.iter().map(|&l| run.number(l)).collect::<Vec<u64>>())
+        } else {
+            Values::from_vec(cc.labels)
+        };
+        output::write_vector(file, &labels)?;
+    }
+    let summary = format!("cc: {components} components, the largest of {largest} vertices\n");
+    report::finish(&run, "cc", &seconds, CcResult { components, largest }, &summary)
+}

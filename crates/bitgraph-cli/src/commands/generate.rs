@@ -1,0 +1,19 @@
+//! `generate`: a generated graph as a file.
+
+use crate::failure::{Failure, Result};
+use crate::options::GenerateArgs;
+use crate::progress::Reporter;
+use bitgraph::{GraphSource, LoadOptions};
+
+/// Generates and writes; the graph is symmetric, and is written as such.
+pub fn run(args: &GenerateArgs, reporter: &Reporter) -> Result<()> {
+    if !matches!(args.generator.source, GraphSource::Generator(_)) {
+        return Err(Failure::usage(format_args!("'{}' is no generator; bitgraph convert copies files", args.generator.text)));
+    }
+    super::convert::check_name(&args.out)?;
+    let options = LoadOptions { control: reporter.loading(), ..LoadOptions::default() };
+    let mut loaded = args.generator.source.load(&options)?;
+    loaded.name.clone_from(&args.generator.text);
+    reporter.check()?;
+    super::convert::write(&args.out, loaded, None, &args.general, reporter)
+}

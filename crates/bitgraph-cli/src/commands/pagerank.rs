@@ -1,0 +1,130 @@
+//! `pagerank`: scores, and the ten highest.
+
+use super::search;
+use crate::choice::{DanglingChoice, Precision};
+use crate::failure::Result;
+use crate::options::PagerankArgs;
+use crate::output;
+use crate::progress::Reporter;
+use crate::report::{self, PagerankResult};
+use crate::run::Run;
+use bitgraph::WeightSource;
+use bitgraph::algorithms;
+use bitgraph::backend::{Algorithm, Dangling, PageRank, PageRankConfig, Workload};
+use bitgraph::semiring::Scalar;
+use bitgraph::sparse::Values;
+use rayon::prelude::*;
+use std::fmt::Write;
+
+/// Vertices listed in the result.
+const TOP: usize = 10;
+
+/// Runs it in the precision asked for.
+pub fn run(args: &PagerankArgs, reporter: Reporter) -> Result<()> {
+    let mut config = PageRankConfig {
+        damping: args.damping,
+        tolerance: args.tolerance,
+        max_iterations: args.max_iterations,
+        dangling: match args.dangling {
+            DanglingChoice::Spread => Dangling::Spread,
+            DanglingChoice::Drop => Dangling::Drop,
+        },
+        ..PageRankConfig::default()
+    };
+    // What does not depend on the graph is refused before it is read.
+    config.validate(0)?;
+    let dtype = args.common.layout.precision.dtype();
+    let run = Run::start(&args.common, Algorithm::PageRank, WeightSource::Unit, reporter, |_, _, workload| {
+        Ok(Workload { iterations: expected_iterations(args), dtype, ..workload })
+    })?;
+    if let Some(file) = &args.personalize {
+        let mut weights = Vec::new();
+        let mut bad = None;
+        search::read_lines(file, 2, |fields| {
+            let weight = fields.get(1).map_or(Ok(1.0), |w| w.parse().map_err(|_| format!("'{w}' is not a number")))?;
+            match run.vertex(search::number(fields[0])?) {
+                Ok(v) => weights.push((v, weight)),
+                Err(failure) => bad = bad.take().or(Some(failure)),
+            }
+            Ok(())
+        })?;
+        if let Some(failure) = bad {
+            return Err(failure);
+        }
+        config.personalization = Some(weights);
+        config.validate(run.graph.nodes())?;
+    }
+    config.control = run.reporter.running("pagerank");
+    match args.common.layout.precision {
+        Precision::F32 => {
+            let (seconds, ranks) = run.repeat(|| algorithms::pagerank::<_, f32>(&run.graph, &config))?;
+            finish(args, &run, &seconds, ranks)
+        }
+        Precision::F64 => {
+            let (seconds, ranks) = run.repeat(|| algorithms::pagerank::<_, f64>(&run.graph, &config))?;
+            finish(args, &run, &seconds, ranks)
+        }
+    }
+}
+
+/// How many iterations the planner may count on: the residual shrinks at least by the damping factor each time.
+fn expected_iterations(args: &PagerankArgs) -> u32 {
+    if args.tolerance <= 0.0 || args.damping <= 0.0 || args.damping >= 1.0 {
+        return args.max_iterations.max(1);
+    }
+    let needed = (args.tolerance.ln() / args.damping.ln()).ceil().clamp(1.0, f64::from(u32::MAX)) as u32;
+    // Real graphs mix faster than the bound says.
+    (needed / 2).clamp(1, args.max_iterations.max(1))
+}
+
+fn finish<T: Scalar>(args: &PagerankArgs, run: &Run, seconds: &[f64], ranks: PageRank<T>) -> Result<()> {
+    let sum = ranks.scores.iter().map(|s| s.to_f64()).sum();
+    let top: Vec<(u64, f64)> = highest(&ranks.scores).into_iter().map(|(v, score)| (run.number(v), score)).collect();
+    let PageRank { scores, iterations, residual, converged } = ranks;
+    if let Some(file) = &args.common.output {
+        output::write_vector(file, &Values::from_vec(scores))?;
+    }
+    let mut summary = format!(
+        "pagerank: {iterations} iterations, {} (residual {residual:.2e}), scores sum to {sum:.6}\n",
+        if converged { "converged" } else { "not converged" }
+    );
+    for (vertex, score) in &top {
+        let _ = writeln!(summary, "  {score:.6e}  vertex {vertex}");
+    }
+    report::finish(run, "pagerank", seconds, PagerankResult { iterations, residual, converged, sum, top }, &summary)
+}
+
+/// The vertices of highest score; the smaller number first among equals. O(n), parallel.
+fn highest<T: Scalar>(scores: &[T]) -> Vec<(u32, f64)> {
+    let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
+    let block = |(b, block): (usize, &[T])| {
+        let mut best: Vec<(u32, f64)> = Vec::with_capacity(TOP + 1);
+        for (i, score) in block.iter().enumerate() {
+            let item = ((b * BLOCK + i) as u32, score.to_f64());
+            if best.len() < TOP || order(&item, &best[TOP - 1]).is_lt() {
+                best.insert(best.partition_point(|x| order(x, &item).is_lt()), item);
+                best.truncate(TOP);
+            }
+        }
+        best
+    };
+    const BLOCK: usize = 1 << 16;
+    let mut all: Vec<_> = scores.par_chunks(BLOCK).enumerate().flat_map_iter(block).collect();
+    all.sort_by(order);
+    all.truncate(TOP);
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ties_go_to_the_smaller_vertex() {
+        let scores: Vec<f32> = (0..200_000).map(|i| if i % 50_000 == 7 { 2.0 } else { 1.0 }).collect();
+        let top: Vec<u32> = highest(&scores).into_iter().map(|(v, _)| v).collect();
+        assert_eq!(top, [7, 50_007, 100_007, 150_007, 0, 1, 2, 3, 4, 5]);
+        assert!(highest::<f64>(&[]).is_empty());
+        assert_eq!(highest(&[0.5f64, 0.5]), [(0, 0.5), (1, 0.5)]);
+    }
+}

@@ -1,0 +1,27 @@
+//! `tc`: triangles of an undirected graph.
+
+use crate::failure::{Failure, Result};
+use crate::options::PlainArgs;
+use crate::progress::Reporter;
+use crate::report::{self, TcResult};
+use crate::run::Run;
+use bitgraph::WeightSource;
+use bitgraph::algorithms;
+use bitgraph::backend::{Algorithm, TcConfig};
+
+/// Counts them. Directed input is refused, and so is `--output`: there is no value per vertex.
+pub fn run(args: &PlainArgs, reporter: Reporter) -> Result<()> {
+    if args.common.output.is_some() {
+        return Err(Failure::usage("tc has one number as its result; --output writes values per vertex"));
+    }
+    let run = Run::start(&args.common, Algorithm::Tc, WeightSource::Unit, reporter, |loaded, _, workload| {
+        if loaded.symmetric {
+            return Ok(workload);
+        }
+        Err(Failure::usage(format_args!("tc needs an undirected graph, and {} is directed; --symmetrize makes it one", loaded.name)))
+    })?;
+    let config = TcConfig { control: run.reporter.running("tc") };
+    let (seconds, tc) = run.repeat(|| algorithms::tc(&run.graph, &config))?;
+    let triangles = tc.triangles;
+    report::finish(&run, "tc", &seconds, TcResult { triangles }, &format!("tc: {triangles} triangles\n"))
+}

@@ -1,0 +1,325 @@
+//! The command line: commands and their options, as documented to users.
+
+use crate::choice::{self, Auto, DanglingChoice, Device, NamedGraph, Precision};
+use crate::failure::{Failure, Result};
+use bitgraph::WeightSource;
+use bitgraph::backend::PageRankConfig;
+use bitgraph::sparse::ordering::Ordering;
+use bitgraph::sparse::{Duplicates, FormatKind};
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use std::path::PathBuf;
+
+/// What GRAPH may be, shown with every command that takes one.
+const GRAPHS: &str = "\
+GRAPH is a file (.mtx, edge list .el/.txt/.tsv, each with .gz or without, .npz, METIS .graph, .bgr), '-' for an edge list on \
+standard input, or a generator (write ./kron:18 for a file of such a name):
+  kron:SCALE[:EF[:SEED]]    Graph500 Kronecker, 2^SCALE vertices      grid:ROWSxCOLS    four neighbours
+  urand:N[:EF[:SEED]]       uniform; N <= 63 is a scale               mesh:XxYxZ        three-dimensional mesh
+  skew:N:EDGES[:SEED]       one end uniform, one end N r^2            mycielskian:K     Mycielski graph
+  planted:N:COMMUNITIES:DEGREE[:SEED]                                 debruijn:K        2^K vertices
+any of them followed by @SEED: the same graph with its vertices renumbered at random.
+Vertices are numbered from 0, also where a file numbers them from 1.";
+
+/// Graph algorithms on bit-level tile formats.
+#[derive(Debug, Parser)]
+#[command(name = "bitgraph", version, arg_required_else_help = true, after_help = GRAPHS)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Breadth-first search: levels or parents, from one source or from many at once.
+    #[command(after_help = GRAPHS)]
+    Bfs(BfsArgs),
+    /// Shortest paths from one source. Whole-number weights are summed exactly, others in the precision asked for.
+    #[command(after_help = GRAPHS)]
+    Sssp(SsspArgs),
+    /// PageRank.
+    #[command(after_help = GRAPHS)]
+    Pagerank(PagerankArgs),
+    /// Connected components, weak on directed graphs.
+    #[command(after_help = GRAPHS)]
+    Cc(PlainArgs),
+    /// Triangle counting on an undirected graph.
+    #[command(after_help = GRAPHS)]
+    Tc(PlainArgs),
+    /// Sizes, degrees, pattern categories, the bytes of every format, and the planned layouts.
+    #[command(after_help = GRAPHS)]
+    Info(InfoArgs),
+    /// Write a graph in another format, or check a file.
+    #[command(after_help = GRAPHS)]
+    Convert(ConvertArgs),
+    /// Write a generated graph.
+    #[command(after_help = GRAPHS)]
+    Generate(GenerateArgs),
+    /// Time products and algorithms over the formats, after checking that their results agree.
+    #[command(after_help = GRAPHS)]
+    Bench(BenchArgs),
+    /// What this machine and this build offer.
+    Doctor(GeneralArgs),
+    /// Print a shell's completion script.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Command {
+    /// The options that every command has.
+    pub fn general(&self) -> GeneralArgs {
+        match self {
+            Self::Bfs(a) => a.common.general.clone(),
+            Self::Sssp(a) => a.common.general.clone(),
+            Self::Pagerank(a) => a.common.general.clone(),
+            Self::Cc(a) | Self::Tc(a) => a.common.general.clone(),
+            Self::Info(a) => a.general.clone(),
+            Self::Convert(a) => a.general.clone(),
+            Self::Generate(a) => a.general.clone(),
+            Self::Bench(a) => a.general.clone(),
+            Self::Doctor(a) => a.clone(),
+            Self::Completions { .. } => GeneralArgs::default(),
+        }
+    }
+}
+
+/// Options of every command.
+#[derive(Args, Clone, Debug, Default)]
+pub struct GeneralArgs {
+    /// Threads [default: the CPUs allowed to the process]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub threads: Option<u32>,
+    /// The seed of what the command itself draws at random (--sources N); a generator has its own
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub seed: u64,
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long)]
+    pub json: bool,
+    /// No progress bar and no summary
+    #[arg(long, short, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Tell more on standard error
+    #[arg(long, short)]
+    pub verbose: bool,
+}
+
+/// How a file is read.
+#[derive(Args, Clone, Debug)]
+pub struct ReadingArgs {
+    /// Take the union of the graph and its transpose
+    #[arg(long)]
+    pub symmetrize: bool,
+    /// The number of vertices of an edge list [default: its '# Nodes:' comment, or the largest number + 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32))]
+    pub nodes: Option<u32>,
+    /// The vertices of an edge list are numbered from 1
+    #[arg(long)]
+    pub one_based: bool,
+    /// What becomes of entries given more than once
+    #[arg(long, value_name = "WHICH", default_value = "first", value_parser = choice::duplicates_parser())]
+    pub duplicates: Duplicates,
+    /// The vertices of an edge list are arbitrary 64-bit numbers
+    #[arg(long, conflicts_with_all = ["nodes", "one_based"])]
+    pub relabel: bool,
+}
+
+/// How a graph is laid out.
+#[derive(Args, Clone, Debug)]
+pub struct LayoutArgs {
+    /// The device to compute on: cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub backend: Device,
+    /// The storage format
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = choice::format_parser())]
+    pub format: Auto<FormatKind>,
+    /// The order of the vertices
+    #[arg(long, value_name = "ORDER", default_value = "auto", value_parser = choice::ordering_parser())]
+    pub reorder: Auto<Ordering>,
+    /// Passes over the layout that the planner may count on [default: the value of --repeat]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub amortize: Option<u32>,
+    /// Print the plan, and the sums behind it, on standard error
+    #[arg(long)]
+    pub explain: bool,
+    /// The type of scores and distances
+    #[arg(long, value_enum, value_name = "TYPE", default_value = "f32")]
+    pub precision: Precision,
+    /// Runs, each of them timed
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+}
+
+/// Options of every algorithm.
+#[derive(Args, Clone, Debug)]
+pub struct CommonArgs {
+    /// The graph
+    #[arg(value_name = "GRAPH")]
+    pub graph: NamedGraph,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub layout: LayoutArgs,
+    /// Write one value per vertex to FILE.npy, .csv or .tsv
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+/// Where a search starts, and what it finds.
+#[derive(Args, Clone, Debug)]
+pub struct SearchArgs {
+    /// The vertex to start from [default: the one of largest degree, then of smallest number]
+    #[arg(long, value_name = "V", conflicts_with = "sources")]
+    pub source: Option<u64>,
+    /// Many vertices to start from: a file with one on each line, or a number of vertices to draw among those with arcs
+    #[arg(long, value_name = "FILE|N", conflicts_with_all = ["parents", "target"])]
+    pub sources: Option<String>,
+    /// Find the tree: --output writes parents (-1 unreached, the source its own)
+    #[arg(long)]
+    pub parents: bool,
+    /// Print the path to this vertex
+    #[arg(long, value_name = "V")]
+    pub target: Option<u64>,
+    /// The width of a bucket of shortest paths (of no effect on bfs) [default: from weights and degrees]
+    #[arg(long, value_name = "D", allow_negative_numbers = true)]
+    pub delta: Option<f64>,
+}
+
+/// Options of `bfs`.
+#[derive(Args, Clone, Debug)]
+pub struct BfsArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub search: SearchArgs,
+}
+
+/// Options of `sssp`.
+#[derive(Args, Clone, Debug)]
+pub struct SsspArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    #[command(flatten)]
+    pub search: SearchArgs,
+    /// Edge weights: file, unit, or hash:MAX (whole numbers from 1 to MAX) [default: file if it has any, else unit]
+    #[arg(long, value_name = "WHICH", value_parser = choice::weights)]
+    pub weights: Option<WeightSource>,
+}
+
+/// Options of `pagerank`.
+#[derive(Args, Clone, Debug)]
+pub struct PagerankArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+    /// The damping factor
+    #[arg(long, default_value_t = PageRankConfig::DEFAULT_DAMPING, allow_negative_numbers = true)]
+    pub damping: f64,
+    /// Stop once the L1 change falls below this
+    #[arg(long, default_value_t = PageRankConfig::DEFAULT_TOLERANCE, allow_negative_numbers = true)]
+    pub tolerance: f64,
+    /// Iterations at most
+    #[arg(long, value_name = "N", default_value_t = PageRankConfig::DEFAULT_MAX_ITERATIONS)]
+    pub max_iterations: u32,
+    /// The teleport distribution: a file with a vertex, and a weight or none, on each line
+    #[arg(long, value_name = "FILE")]
+    pub personalize: Option<PathBuf>,
+    /// What becomes of the score of vertices without out-arcs
+    #[arg(long, value_enum, value_name = "HOW", default_value = "spread")]
+    pub dangling: DanglingChoice,
+}
+
+/// Options of `cc` and `tc`.
+#[derive(Args, Clone, Debug)]
+pub struct PlainArgs {
+    #[command(flatten)]
+    pub common: CommonArgs,
+}
+
+/// Options of `info`.
+#[derive(Args, Clone, Debug)]
+pub struct InfoArgs {
+    /// The graph
+    #[arg(value_name = "GRAPH")]
+    pub graph: NamedGraph,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub layout: LayoutArgs,
+    /// Draw the spy plot and the degree distribution
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+/// Options of `convert`.
+#[derive(Args, Clone, Debug)]
+pub struct ConvertArgs {
+    /// The graph
+    #[arg(value_name = "GRAPH")]
+    pub graph: NamedGraph,
+    /// The file to write; its ending names the format: .mtx, .el, .npz, .graph or .bgr
+    #[arg(value_name = "OUT", required_unless_present = "check", conflicts_with = "check")]
+    pub out: Option<PathBuf>,
+    /// Read and check everything, write nothing
+    #[arg(long)]
+    pub check: bool,
+    /// The storage format inside a .bgr file [default: as the planner says]
+    #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = choice::format_parser())]
+    pub to: Auto<FormatKind>,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub layout: LayoutArgs,
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+/// Options of `generate`.
+#[derive(Args, Clone, Debug)]
+pub struct GenerateArgs {
+    /// The generator
+    #[arg(value_name = "GENERATOR")]
+    pub generator: NamedGraph,
+    /// The file to write; its ending names the format: .mtx, .el, .npz, .graph or .bgr
+    #[arg(value_name = "OUT")]
+    pub out: PathBuf,
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+/// Options of `bench`.
+#[derive(Args, Clone, Debug)]
+pub struct BenchArgs {
+    /// The graph
+    #[arg(value_name = "GRAPH")]
+    pub graph: NamedGraph,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
+    #[command(flatten)]
+    pub layout: LayoutArgs,
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+/// What a refused command line means: help and version are no failures, everything else is told in one sentence.
+pub fn parse_failure(error: &clap::Error) -> Result<()> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => crate::output::print(&error.render().to_string()),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            Err(Failure::usage("a command is missing"))
+        }
+        _ => {
+            let text = error.render().to_string();
+            let first: Vec<&str> = text.lines().take_while(|l| !l.trim().is_empty()).map(str::trim).collect();
+            let sentence = first.join(" ");
+            Err(Failure::usage(sentence.strip_prefix("error: ").unwrap_or(&sentence)))
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Standard output, standard error, and the one value per vertex that `--output` writes.
+//!
+//! Invariant: a closed pipe is [`Failure::ClosedPipe`], never a panic.
+
+use crate::failure::{Failure, Result};
+use bitgraph::io::VectorData;
+use bitgraph::sparse::Values;
+use std::io::Write;
+use std::path::Path;
+
+/// Prints a text on standard output, as it is.
+pub fn print(text: &str) -> Result<()> {
+    let mut out = std::io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == std::io::ErrorKind::BrokenPipe => Err(Failure::ClosedPipe),
+        Err(e) => Err(Failure::other(format_args!("standard output: {e}"))),
+    }
+}
+
+/// Prints a text on standard error; nobody may be listening.
+pub fn note(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// Refuses, before any work, a name that `--output` cannot write.
+pub fn check_vector_name(path: Option<&Path>) -> Result<()> {
+    let Some(path) = path else { return Ok(()) };
+    match path.extension().and_then(|e| e.to_str()) {
+        Some("npy" | "csv" | "tsv") => Ok(()),
+        _ => Err(Failure::usage(format_args!("--output {}: the name must end in .npy, .csv or .tsv", path.display()))),
+    }
+}
+
+/// Writes one value per vertex. Numbers past 63 bits wrap around.
+pub fn write_vector(path: &Path, values: &Values) -> Result<()> {
+    let wide: Vec<i64>;
+    let data = match values {
+        Values::I32(v) => VectorData::I32(v),
+        Values::U32(v) => VectorData::U32(v),
+        Values::I64(v) => VectorData::I64(v),
+        Values::F32(v) => VectorData::F32(v),
+        Values::F64(v) => VectorData::F64(v),
+        Values::U64(v) => {
+            wide = v.iter().map(|&x| x as i64).collect();
+            VectorData::I64(&wide)
+        }
+        other => return Err(Failure::other(format_args!("{} values cannot be written", other.dtype()))),
+    };
+    Ok(bitgraph::io::write_vector(path, data, &bitgraph::io::Control::default())?)
+}
+
+/// Writes a file under a temporary name beside it and renames it, so that a failure leaves nothing behind.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_os_string();
+    name.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(name);
+    let outcome = std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
+    outcome.map_err(|e| {
+        let _ = std::fs::remove_file(&temporary);
+        Failure::other(format_args!("{}: {e}", path.display()))
+    })
+}

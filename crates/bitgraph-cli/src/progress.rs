@@ -1,0 +1,80 @@
+//! Cancellation and progress for every stage of a command.
+//!
+//! Invariant: a bar is shown on a terminal only, on standard error, and is gone before anything is printed.
+
+use bitgraph::LoadControl;
+use bitgraph::backend::{Control, Progress};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::IsTerminal;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use crate::failure::{Failure, Result};
+
+/// The Ctrl-C flag, and the bar if there is one.
+pub struct Reporter {
+    cancel: Arc<AtomicBool>,
+    bar: Option<ProgressBar>,
+}
+
+impl Reporter {
+    /// A bar is shown unless `quiet`, and only on a terminal.
+    pub fn new(cancel: Arc<AtomicBool>, quiet: bool) -> Self {
+        let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+            bar.enable_steady_tick(Duration::from_millis(200));
+            bar
+        });
+        Self { cancel, bar }
+    }
+    /// Starts a stage.
+    fn stage(&self, label: &'static str) -> Option<Arc<dyn Fn(Progress) + Send + Sync>> {
+        let bar = self.bar.clone()?;
+        bar.set_style(ProgressStyle::default_spinner());
+        bar.set_message(label);
+        Some(Arc::new(move |p: Progress| match p.total {
+            Some(total) => {
+                if bar.length() != Some(total) {
+                    bar.set_length(total);
+                    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent:>3} % {eta:>4}");
+                    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+                }
+                bar.set_position(p.done);
+            }
+            None => bar.set_position(p.done),
+        }))
+    }
+    /// The control of loading.
+    pub fn loading(&self) -> LoadControl {
+        LoadControl { cancel: Some(Arc::clone(&self.cancel)), progress: self.stage("loading") }
+    }
+    /// The control of an algorithm.
+    pub fn running(&self, label: &'static str) -> Control {
+        let control = Control::default().with_cancel(Arc::clone(&self.cancel));
+        match self.stage(label) {
+            Some(report) => control.with_progress(move |p| report(p)),
+            None => control,
+        }
+    }
+    /// Names a stage without progress of its own.
+    pub fn note(&self, label: &'static str) {
+        self.stage(label);
+    }
+    /// An error after Ctrl-C.
+    pub fn check(&self) -> Result<()> {
+        if self.cancel.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }
+    }
+    /// Takes the bar away.
+    pub fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Reporter {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}

@@ -1,0 +1,188 @@
+//! What every algorithm's command does around the algorithm: load, build, repeat.
+//!
+//! Invariant: `seconds` holds the time of the algorithm alone, one element per repeat; loading and building are apart.
+
+use crate::choice::{Device, NamedGraph, Precision};
+use crate::failure::{Failure, Result};
+use crate::options::{CommonArgs, GeneralArgs, LayoutArgs, ReadingArgs};
+use crate::output;
+use crate::progress::Reporter;
+use bitgraph::backend::{Algorithm, Error as BackendError, Graph, PlanRequest, Workload};
+use bitgraph::cpu::Cpu;
+use bitgraph::semiring::Scalar;
+use bitgraph::sparse::{Values, with_values};
+use bitgraph::{GraphSource, LoadOptions, LoadedGraph, WeightSource};
+use std::time::Instant;
+
+/// A graph laid out for an algorithm, and what is to be said about it.
+pub struct Run {
+    /// The graph as the user names it.
+    pub name: String,
+    /// The graph.
+    pub graph: Graph<Cpu>,
+    /// The file's own numbers of relabelled vertices.
+    pub original_ids: Option<Vec<u64>>,
+    /// The vertex of largest degree, then of smallest number.
+    pub heaviest: Option<u32>,
+    /// Seconds of loading.
+    pub load_s: f64,
+    /// Seconds of planning, ordering and building.
+    pub build_s: f64,
+    /// The precision asked for.
+    pub precision: Precision,
+    /// Options of every command.
+    pub general: GeneralArgs,
+    /// Progress and cancellation.
+    pub reporter: Reporter,
+    repeat: u32,
+}
+
+/// What the weights of a graph are.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WeightRange {
+    /// Whether all are whole numbers.
+    pub integral: bool,
+    /// The greatest.
+    pub greatest: f64,
+}
+
+impl WeightRange {
+    /// Of a pattern's implicit ones, or of values.
+    fn of(values: Option<&Values>) -> Self {
+        let Some(values) = values else { return Self { integral: true, greatest: 1.0 } };
+        let greatest = with_values!(values, v => v.iter().map(|x| x.to_f64()).fold(0.0, f64::max));
+        Self { integral: !values.dtype().is_float(), greatest }
+    }
+}
+
+/// Refuses a device that this build does not have.
+pub fn check_device(device: Device) -> Result<()> {
+    match device {
+        Device::Cpu => Ok(()),
+        Device::Cuda(_) => Err(Failure::other("backend cuda is not built into this program; available: cpu")),
+    }
+}
+
+/// Loads a graph, and times that.
+pub fn load(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource, reporter: &Reporter) -> Result<(LoadedGraph, f64)> {
+    if let GraphSource::File(path) = &graph.source {
+        crate::signals::mapped_file(path);
+    }
+    let options = LoadOptions {
+        weights,
+        symmetrize: reading.symmetrize,
+        nodes: reading.nodes.map(|n| n as usize),
+        one_based: reading.one_based,
+        duplicates: reading.duplicates,
+        relabel: reading.relabel,
+        control: reporter.loading(),
+    };
+    let start = Instant::now();
+    let mut loaded = graph.source.load(&options)?;
+    let seconds = start.elapsed().as_secs_f64();
+    loaded.name.clone_from(&graph.text);
+    reporter.check()?;
+    Ok((loaded, seconds))
+}
+
+/// The plan that the options ask for.
+pub fn plan_request(layout: &LayoutArgs, workload: Workload) -> PlanRequest {
+    let passes = layout.amortize.unwrap_or(layout.repeat);
+    PlanRequest { workload: Workload { passes, ..workload }, format: layout.format.0, ordering: layout.reorder.0 }
+}
+
+impl Run {
+    /// Loads a graph and lays it out for the workload that `workload` makes of what was loaded.
+    pub fn start(
+        common: &CommonArgs,
+        algorithm: Algorithm,
+        weights: WeightSource,
+        reporter: Reporter,
+        workload: impl FnOnce(&LoadedGraph, WeightRange, Workload) -> Result<Workload>,
+    ) -> Result<Self> {
+        check_device(common.layout.backend)?;
+        output::check_vector_name(common.output.as_deref())?;
+        let (loaded, load_s) = load(&common.graph, &common.reading, weights, &reporter)?;
+        if !loaded.csr.is_square() {
+            let (rows, columns) = (loaded.csr.nrows() as u64, loaded.csr.ncols() as u64);
+            return Err(BackendError::NotSquare { algorithm: algorithm.name(), rows, columns }.into());
+        }
+        let range = WeightRange::of(loaded.values.as_ref());
+        let workload = workload(&loaded, range, Workload::once(algorithm))?;
+        let heaviest = loaded.csr.heaviest_row();
+        let request = plan_request(&common.layout, workload);
+        reporter.note("building");
+        let start = Instant::now();
+        let graph = Graph::build(Cpu::new(), loaded.csr, loaded.values, loaded.symmetric, &request)?;
+        let build_s = start.elapsed().as_secs_f64();
+        reporter.check()?;
+        if common.layout.explain {
+            reporter.clear();
+            output::note(&graph.plan().to_string());
+        }
+        if common.general.verbose {
+            reporter.clear();
+            let t = graph.times();
+            output::note(&format!(
+                "load {:.3} ms; plan {:.3} ms, order {:.3} ms, layout {:.3} ms, prepare {:.3} ms; {} bytes laid out\n",
+                load_s * 1e3,
+                t.plan * 1e3,
+                t.order * 1e3,
+                t.layout * 1e3,
+                t.prepare * 1e3,
+                graph.bytes()
+            ));
+        }
+        Ok(Self {
+            name: loaded.name,
+            graph,
+            original_ids: loaded.original_ids,
+            heaviest,
+            load_s,
+            build_s,
+            precision: common.layout.precision,
+            general: common.general.clone(),
+            reporter,
+            repeat: common.layout.repeat,
+        })
+    }
+    /// Runs the algorithm as often as asked; the times, and the last result.
+    pub fn repeat<T>(&self, mut algorithm: impl FnMut() -> Result<T, BackendError>) -> Result<(Vec<f64>, T)> {
+        let mut seconds = Vec::with_capacity(self.repeat.min(1 << 16) as usize);
+        loop {
+            let start = Instant::now();
+            let result = algorithm()?;
+            seconds.push(start.elapsed().as_secs_f64());
+            self.reporter.check()?;
+            if seconds.len() >= self.repeat as usize {
+                return Ok((seconds, result));
+            }
+        }
+    }
+    /// The vertex that the user calls by this number.
+    pub fn vertex(&self, number: u64) -> Result<u32> {
+        let vertex = match &self.original_ids {
+            None => number,
+            Some(ids) => match ids.binary_search(&number) {
+                Ok(v) => v as u64,
+                Err(_) => return Err(bitgraph::Error::NoSuchVertex { vertex: number, graph: self.name.clone() }.into()),
+            },
+        };
+        let nodes = self.graph.nodes() as u64;
+        match u32::try_from(vertex) {
+            Ok(v) if vertex < nodes => Ok(v),
+            _ => Err(BackendError::VertexOutOfRange { vertex, nodes }.into()),
+        }
+    }
+    /// The number by which the user calls a vertex.
+    pub fn number(&self, vertex: u32) -> u64 {
+        self.original_ids.as_ref().map_or(u64::from(vertex), |ids| ids[vertex as usize])
+    }
+    /// The one source of a search; none in a graph without vertices.
+    pub fn source(&self, asked: Option<u64>) -> Result<Option<u32>> {
+        match asked {
+            Some(number) => self.vertex(number).map(Some),
+            None => Ok(self.heaviest),
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Ctrl-C and SIGBUS.
+//!
+//! Invariant: the first Ctrl-C only sets a flag that all work polls; the second ends the process. A page of a mapped file that is
+//! gone ends the process with a sentence instead of a crash.
+#![allow(unsafe_code)]
+
+use std::ffi::CString;
+use std::path::Path;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+
+/// Sets up both, and returns the flag that Ctrl-C sets.
+pub fn install() -> Arc<AtomicBool> {
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&flag);
+    // Without a handler Ctrl-C kills at once, which is no reason to stop here.
+    let _ = ctrlc::set_handler(move || {
+        if seen.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    });
+    install_bus_handler();
+    flag
+}
+
+/// The name of the file that is mapped, as text that ends with a zero.
+static MAPPED: AtomicPtr<libc::c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// Names the file that a bus error would be about.
+pub fn mapped_file(path: &Path) {
+    if let Ok(name) = CString::new(path.display().to_string()) {
+        // The text is never freed: a signal may come at any time.
+        MAPPED.store(name.into_raw(), Ordering::Release);
+    }
+}
+
+fn install_bus_handler() {
+    // SAFETY: all zeros is a valid `sigaction`; the handler is a function of the signature that goes without SA_SIGINFO.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = on_bus_error as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        libc::sigemptyset(&raw mut action.sa_mask);
+        libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut());
+    }
+}
+
+/// Only what is safe inside a signal handler: `write` and `_exit`.
+extern "C" fn on_bus_error(_: libc::c_int) {
+    let say = |text: *const libc::c_char, len: usize| {
+        // SAFETY: `text` points to `len` bytes.
+        unsafe { libc::write(libc::STDERR_FILENO, text.cast(), len) }
+    };
+    let part = |text: &[u8]| say(text.as_ptr().cast(), text.len());
+    part(b"bitgraph: error: ");
+    let name = MAPPED.load(Ordering::Acquire);
+    if name.is_null() {
+        part(b"a mapped file");
+    } else {
+        // SAFETY: the pointer came from a `CString` that is never freed.
+        say(name, unsafe { libc::strlen(name) });
+    }
+    part(b": the file became shorter, or could not be read, while it was in use\n");
+    // SAFETY: ends the process without running anything else.
+    unsafe { libc::_exit(1) }
+}

@@ -1,0 +1,71 @@
+//! The errors of the facade: its own few, and those of the crates below as they are.
+
+use bitgraph_backend::Error as BackendError;
+
+/// The result of the facade's operations.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Everything that can go wrong between the name of a graph and a result.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A text that names no source of weights.
+    #[error("'{text}' names no weights; there are file, unit and hash:MAX with MAX from 1 to {max}", max = u32::MAX)]
+    WeightSource {
+        /// The text.
+        text: String,
+    },
+    /// The weights of a graph that has none were asked for.
+    #[error("{graph} has no weights; take unit or hash:MAX ones")]
+    NoWeights {
+        /// The graph.
+        graph: String,
+    },
+    /// A vertex that is not among the arbitrary numbers of a relabelled graph.
+    #[error("vertex {vertex} does not occur in {graph}")]
+    NoSuchVertex {
+        /// The number asked for.
+        vertex: u64,
+        /// The graph.
+        graph: String,
+    },
+    /// From reading or writing a file.
+    #[error(transparent)]
+    Io(#[from] bitgraph_io::Error),
+    /// From a generator.
+    #[error(transparent)]
+    Generate(#[from] bitgraph_generate::Error),
+    /// From a backend or an algorithm.
+    #[error(transparent)]
+    Backend(#[from] BackendError),
+    /// From the storage layer.
+    #[error(transparent)]
+    Sparse(#[from] bitgraph_sparse::Error),
+}
+
+impl Error {
+    /// Whether the work was stopped on demand.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        matches!(
+            self,
+            Self::Io(bitgraph_io::Error::Cancelled)
+                | Self::Generate(bitgraph_generate::Error::Cancelled)
+                | Self::Backend(BackendError::Cancelled)
+        )
+    }
+    /// Whether what was asked for is at fault (a name, a parameter, a vertex), not what was found.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        use bitgraph_generate::Error as Generate;
+        match self {
+            Self::WeightSource { .. } | Self::NoSuchVertex { .. } => true,
+            Self::Generate(e) => !matches!(e, Generate::OutOfMemory { .. } | Generate::Cancelled | Generate::Sparse(_)),
+            Self::Io(e) => matches!(e, bitgraph_io::Error::UnknownEnding { .. }),
+            Self::Backend(e) => {
+                matches!(e, BackendError::VertexOutOfRange { .. } | BackendError::Parameter { .. } | BackendError::Directed { .. })
+            }
+            _ => false,
+        }
+    }
+}

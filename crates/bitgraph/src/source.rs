@@ -1,0 +1,233 @@
+//! Graphs by name: a generator, a file, or an edge list on standard input.
+//!
+//! Invariant: a loaded graph's `symmetric` is a fact about pattern and values, known from the source or checked.
+
+use crate::{Error, Result, WeightSource, weights};
+use bitgraph_backend::Progress;
+use bitgraph_generate::{GenerateControl, Generator};
+use bitgraph_io::{self as io, ReadOptions};
+use bitgraph_sparse::{Csr, Duplicates, Values, with_values};
+use rayon::prelude::*;
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// Where a graph comes from. Parsed from the text of the command line: a generator's prefix wins, so that a file of such a
+/// name is written `./kron:18`; `-` is standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GraphSource {
+    /// A generator.
+    Generator(Generator),
+    /// A file; its ending names the format.
+    File(PathBuf),
+    /// An edge list on standard input.
+    Stdin,
+}
+
+impl FromStr for GraphSource {
+    type Err = Error;
+    /// Only generators can be wrong here: whether a file is there shows when it is read.
+    fn from_str(text: &str) -> Result<Self> {
+        if Generator::is_generator_prefix(text) {
+            return Ok(Self::Generator(text.parse()?));
+        }
+        Ok(if text == "-" { Self::Stdin } else { Self::File(text.into()) })
+    }
+}
+
+impl fmt::Display for GraphSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Generator(generator) => generator.fmt(f),
+            Self::File(path) => path.display().fmt(f),
+            Self::Stdin => f.write_str("-"),
+        }
+    }
+}
+
+/// Cancellation and progress of loading, both optional.
+#[derive(Clone, Default)]
+pub struct LoadControl {
+    /// Loading stops soon after this becomes true.
+    pub cancel: Option<Arc<AtomicBool>>,
+    /// Called as loading goes on, from whichever thread does it, in the source's own unit (bytes, edges, rows).
+    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+}
+
+impl LoadControl {
+    fn for_reader(&self) -> io::Control {
+        let mut control = io::Control::default();
+        if let Some(flag) = &self.cancel {
+            control = control.with_cancel(Arc::clone(flag));
+        }
+        if let Some(report) = self.progress.clone() {
+            control = control.with_progress(move |done, total| report(Progress { done, total }));
+        }
+        control
+    }
+    fn for_generator(&self) -> GenerateControl {
+        let mut control = GenerateControl::default();
+        if let Some(flag) = &self.cancel {
+            control = control.with_cancel(Arc::clone(flag));
+        }
+        if let Some(report) = self.progress.clone() {
+            control = control.with_progress(move |p| report(Progress { done: p.done, total: Some(p.total) }));
+        }
+        control
+    }
+}
+
+impl fmt::Debug for LoadControl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LoadControl").finish_non_exhaustive()
+    }
+}
+
+/// How a graph is to be loaded. The default takes a file as it is, as a pattern.
+#[derive(Clone, Debug, Default)]
+pub struct LoadOptions {
+    /// Where weights come from. Default: unit, that is, none are stored.
+    pub weights: WeightSource,
+    /// Take the union with the transpose.
+    pub symmetrize: bool,
+    /// Edge lists: the number of vertices, instead of the largest number + 1.
+    pub nodes: Option<usize>,
+    /// Edge lists: vertices are numbered from 1 (in results they are numbered from 0).
+    pub one_based: bool,
+    /// What becomes of entries given more than once. Default: the first is kept.
+    pub duplicates: Duplicates,
+    /// Edge lists: vertex numbers are arbitrary 64-bit numbers, replaced by their rank.
+    pub relabel: bool,
+    /// Cancellation and progress.
+    pub control: LoadControl,
+}
+
+/// A graph on the host.
+#[derive(Clone, Debug)]
+pub struct LoadedGraph {
+    /// What it was loaded from.
+    pub name: String,
+    /// The pattern: row u lists the v with u -> v. It need not be square.
+    pub csr: Csr,
+    /// Weights in the pattern's order; none for unit weights.
+    pub values: Option<Values>,
+    /// Whether pattern and values equal their transpose.
+    pub symmetric: bool,
+    /// The number in the file of every vertex, ascending, if they were relabelled.
+    pub original_ids: Option<Vec<u64>>,
+}
+
+impl LoadedGraph {
+    /// The vertex that the input calls by this number. Without relabelling the number itself, in range or not.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchVertex`] for a number that a relabelled graph does not have.
+    pub fn vertex(&self, number: u64) -> Result<u64> {
+        match &self.original_ids {
+            None => Ok(number),
+            Some(ids) => match ids.binary_search(&number) {
+                Ok(v) => Ok(v as u64),
+                Err(_) => Err(Error::NoSuchVertex { vertex: number, graph: self.name.clone() }),
+            },
+        }
+    }
+    /// The number by which the input calls a vertex.
+    ///
+    /// # Panics
+    /// If a relabelled graph does not have the vertex.
+    #[must_use]
+    pub fn number(&self, vertex: u32) -> u64 {
+        self.original_ids.as_ref().map_or(u64::from(vertex), |ids| ids[vertex as usize])
+    }
+}
+
+impl GraphSource {
+    /// Loads the graph.
+    ///
+    /// # Errors
+    /// Whatever is wrong with the file or the generator's parameters; [`Error::NoWeights`].
+    pub fn load(&self, options: &LoadOptions) -> Result<LoadedGraph> {
+        let name = self.to_string();
+        let (csr, values, symmetric, original_ids) = match self {
+            Self::Generator(generator) => (generator.generate(&options.control.for_generator())?, None, true, None),
+            Self::File(_) | Self::Stdin => self.read(options)?,
+        };
+        let values = match options.weights {
+            WeightSource::Unit => None,
+            WeightSource::FileOrUnit => values,
+            WeightSource::File if values.is_none() => return Err(Error::NoWeights { graph: name }),
+            WeightSource::File => values,
+            WeightSource::Hash(greatest) => Some(weights::hashed_weights(&csr, greatest)),
+        };
+        Ok(LoadedGraph { name, csr, values, symmetric, original_ids })
+    }
+
+    fn read(&self, options: &LoadOptions) -> Result<(Csr, Option<Values>, bool, Option<Vec<u64>>)> {
+        let read = ReadOptions {
+            symmetrize: options.symmetrize,
+            nodes: options.nodes,
+            one_based: options.one_based,
+            duplicates: options.duplicates,
+            relabel: options.relabel,
+            as_pattern: matches!(options.weights, WeightSource::Unit | WeightSource::Hash(_)),
+            control: options.control.for_reader(),
+            ..ReadOptions::default()
+        };
+        let loaded = match self {
+            Self::File(path) => io::read(path, &read)?,
+            _ => io::read_edge_list_from(std::io::stdin().lock(), "standard input", &read)?,
+        };
+        let symmetric = loaded.symmetric.unwrap_or_else(|| is_symmetric(&loaded.csr, loaded.values.as_ref()));
+        Ok((loaded.csr, loaded.values, symmetric, loaded.original_ids))
+    }
+}
+
+/// Whether pattern and values equal their transpose. O(nnz log degree), parallel; stops early where they do not.
+#[must_use]
+pub fn is_symmetric(csr: &Csr, values: Option<&Values>) -> bool {
+    csr.is_symmetric()
+        && values.is_none_or(|values| {
+            with_values!(values, v => (0..csr.nrows()).into_par_iter().with_min_len(1024).all(|u| {
+                csr.row_range(u).zip(csr.row(u)).all(|(k, &w)| {
+                    (w as usize) <= u || csr.position(w as usize, u as u32).is_some_and(|mirror| v[mirror] == v[k])
+                })
+            }))
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitgraph_sparse::Coo;
+
+    #[test]
+    fn a_generators_prefix_wins() {
+        assert!(matches!("kron:5".parse().unwrap(), GraphSource::Generator(_)));
+        assert_eq!("./kron:5".parse::<GraphSource>().unwrap(), GraphSource::File("./kron:5".into()));
+        assert_eq!("-".parse::<GraphSource>().unwrap(), GraphSource::Stdin);
+        assert!("kron:x".parse::<GraphSource>().unwrap_err().is_usage());
+        assert_eq!("kron:5:16:1".parse::<GraphSource>().unwrap().to_string(), "kron:5");
+    }
+
+    #[test]
+    fn weights_of_a_generator() {
+        let source: GraphSource = "grid:3x3".parse().unwrap();
+        let load = |weights| source.load(&LoadOptions { weights, ..LoadOptions::default() });
+        assert!(load(WeightSource::Unit).unwrap().values.is_none());
+        assert!(load(WeightSource::FileOrUnit).unwrap().values.is_none());
+        assert!(matches!(load(WeightSource::File), Err(Error::NoWeights { .. })));
+        let hashed = load(WeightSource::Hash(9)).unwrap();
+        assert!(hashed.symmetric && is_symmetric(&hashed.csr, hashed.values.as_ref()));
+    }
+
+    #[test]
+    fn symmetry_looks_at_values() {
+        let mut coo = Coo::pattern(3, 3, vec![0, 1, 1, 2, 2], vec![1, 0, 2, 1, 2]);
+        coo.values = Some(Values::from_vec(vec![4i32, 4, 5, 5, 1]));
+        let (csr, values) = coo.into_csr(Duplicates::First).unwrap();
+        assert!(is_symmetric(&csr, values.as_ref()));
+        assert!(!is_symmetric(&csr, Some(&Values::from_vec(vec![4i32, 4, 5, 6, 1]))));
+    }
+}
