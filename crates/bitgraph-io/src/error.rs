@@ -218,6 +218,12 @@ pub enum Problem {
         /// The largest that is allowed.
         last: u64,
     },
+    /// A vertex number of more than 32 bits.
+    #[error("vertex {id} does not fit 32 bits; renumber with --relabel")]
+    WideId {
+        /// The number found.
+        id: u64,
+    },
     /// A number in a matrix that has none.
     #[error("{what} {id} is given, and the matrix has none")]
     NoSuchId {

@@ -3,14 +3,24 @@
 //! Text is parsed in parallel from a mapped file, and every line of it is checked; a fault names file, line and value. Nothing is
 //! allocated by a number that a header merely claims. Writers write to a temporary name beside the target and rename it.
 
+mod bgr;
+mod edges;
 mod error;
+mod lines;
 mod map;
+mod metis;
 mod mtx;
+mod numpy;
 mod options;
 mod read;
 mod source;
 mod text;
+mod vector;
+mod write;
 
+pub use bgr::Container;
 pub use error::{Error, Problem, Result};
 pub use options::{Control, ReadMode, ReadOptions};
-pub use read::{Loaded, read, read_matrix_market_from};
+pub use read::{Loaded, read, read_edge_list_from, read_matrix_market_from};
+pub use vector::{VectorData, read_vector, write_vector};
+pub use write::{WriteSource, write};

@@ -79,8 +79,19 @@ pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
     };
     match kind {
         Ending::Mtx => crate::mtx::read(open_text(path, options.mode)?, path, options),
-        _ => Err(Error::UnknownEnding { path: path.to_path_buf(), known: KNOWN }),
+        Ending::EdgeList => crate::edges::read(open_text(path, options.mode)?, path, options),
+        Ending::Metis => crate::metis::read(open_text(path, options.mode)?, path, options),
+        Ending::Npz => crate::numpy::npz::read(path, options),
+        Ending::Bgr => crate::bgr::read(path, options),
     }
+}
+
+/// Reads an edge list from a reader, such as standard input; `name` stands for the file in error messages.
+///
+/// # Errors
+/// As [`read`].
+pub fn read_edge_list_from(reader: impl std::io::Read, name: &str, options: &ReadOptions) -> Result<Loaded> {
+    crate::edges::read(Source::from_reader(reader), Path::new(name), options)
 }
 
 /// Reads a Matrix Market text from a reader; `name` stands for the file in error messages.
@@ -121,4 +132,19 @@ pub(crate) fn from_coo(mut coo: Coo, path: &Path, options: &ReadOptions) -> Resu
     }
     let (csr, values) = coo.into_csr(duplicates).map_err(matrix)?;
     Ok(Loaded { symmetric, ..Loaded::new(csr, values) })
+}
+
+/// A pattern that is in memory already, and its mirror image.
+pub(crate) fn symmetrized(loaded: Loaded, path: &Path, options: &ReadOptions) -> Result<Loaded> {
+    let (csr, values) = (loaded.csr, loaded.values);
+    let matrix = |source| Error::Matrix { path: path.to_path_buf(), source };
+    if values.is_none() {
+        let csr = csr.symmetrized().map_err(matrix)?;
+        return Ok(Loaded { csr, values, symmetric: Some(true), ..loaded });
+    }
+    let mut rows = vec![0u32; csr.nnz()];
+    bitgraph_sparse::with_offsets!(csr.offsets(), o => bitgraph_sparse::parallel::rows_mut(o, &mut rows, |i, row| row.fill(i as u32)));
+    let coo = Coo { values, ..Coo::pattern(csr.nrows(), csr.ncols(), rows, csr.indices().to_vec()) };
+    let both = from_coo(coo, path, options)?;
+    Ok(Loaded { csr: both.csr, values: both.values, symmetric: Some(true), ..loaded })
 }

@@ -89,7 +89,7 @@ const WHOLE: [u64; 9] = [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_00
 
 /// Up to 16 digits from `at`: value and number. 24 bytes must be there.
 #[inline(always)]
-fn digits16(text: &[u8], at: usize) -> (u64, usize) {
+pub(crate) fn digits16(text: &[u8], at: usize) -> (u64, usize) {
     let (a, n) = swar(word(text, at));
     if n < 8 {
         return (if n == 0 { 0 } else { a }, n);

@@ -1,0 +1,33 @@
+//! The container `.bgr`: typed arrays that are used where they lie in a mapped file.
+//!
+//! # Layout (little endian, version 1)
+//! ```text
+//! header    128 bytes: magic, version, sizes, shape, format kind, flags; its own CRC-32 and that of the table
+//! table     64 bytes per section: name, role, element type, where its bytes are, how many
+//! checksums a CRC-32 for every block of every section, in order
+//! padding   zeros up to a multiple of 64
+//! sections  one after the other, each padded with zeros to a multiple of 64
+//! ```
+//! # Invariants
+//! Header, table, checksums and padding are checked at opening, in time that does not depend on the sections but for one number per
+//! block. The sections fill the rest of the file without gap or overlap, so that every byte of it is covered by some checksum; a
+//! section's are verified, in parallel, when it is first used. A CRC-32 finds every single flipped bit and every burst of 32 bits.
+
+mod container;
+mod layout;
+pub(crate) mod write;
+
+pub use container::Container;
+
+use crate::{Loaded, ReadOptions, Result};
+use std::path::Path;
+
+/// Reads a container: everything in it, verified.
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
+    let container = Container::open(path, options.mode)?;
+    options.control.step(0, None)?;
+    container.load(options)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,119 @@
+//! The container: what is written comes back, and every flipped bit is found.
+
+use super::Container;
+use crate::{Control, Error, ReadMode, ReadOptions, WriteSource, read, write};
+use bitgraph_sparse::{Buffer, Coo, Csr, Duplicates, FormatKind, Permutation, Section, SectionData, Values};
+use std::path::Path;
+use std::sync::Arc;
+
+fn graph() -> (Csr, Values) {
+    let mut coo = Coo::pattern(5, 5, vec![0, 1, 1, 3, 4], vec![1, 0, 4, 3, 1]);
+    coo.values = Some(Values::from_vec(vec![1.5f32, 2.0, -3.0, 4.0, 5.0]));
+    let (csr, values) = coo.into_csr(Duplicates::First).unwrap();
+    (csr, values.unwrap())
+}
+
+fn written(dir: &Path) -> (std::path::PathBuf, Vec<u8>) {
+    let (csr, values) = graph();
+    let permutation = Permutation::from_new_of_old(vec![4, 2, 0, 1, 3]).unwrap();
+    let mut source = WriteSource::new(&csr).with_values(Some(&values)).with_symmetric(Some(false));
+    source.permutation = Some(&permutation);
+    source.original_ids = Some(&[10, 20, 30, 40, 50]);
+    let path = dir.join("g.bgr");
+    write(&path, &source, &Control::default()).unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    (path, bytes)
+}
+
+fn open(bytes: Vec<u8>) -> crate::Result<Container> {
+    Container::from_bytes(Arc::new(bytes), Path::new("g.bgr"))
+}
+
+/// Bytes that begin at a multiple of eight, as a mapping's do.
+fn check(bytes: &[u8]) -> crate::Result<()> {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x.bgr");
+    std::fs::write(&path, bytes).unwrap();
+    Container::open(&path, ReadMode::Copy)?.check()
+}
+
+#[test]
+fn comes_back_mapped_and_copied() {
+    let dir = tempfile::tempdir().unwrap();
+    let (path, _) = written(dir.path());
+    for mode in [ReadMode::Map, ReadMode::Copy] {
+        let loaded = read(&path, &ReadOptions { mode, ..ReadOptions::default() }).unwrap();
+        let (csr, values) = graph();
+        assert_eq!((&loaded.csr, &loaded.values), (&csr, &Some(values)));
+        assert_eq!(loaded.permutation.unwrap().new_of_old(), &[4, 2, 0, 1, 3]);
+        assert_eq!((loaded.original_ids, loaded.symmetric), (Some(vec![10, 20, 30, 40, 50]), Some(false)));
+    }
+    let c = Container::open(&path, ReadMode::Map).unwrap();
+    assert_eq!((c.shape(), c.entries(), c.format(), c.sections().count()), ((5, 5), 5, Some(FormatKind::Csr), 5));
+    c.check().unwrap();
+}
+
+#[test]
+fn every_flipped_bit_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, bytes) = written(dir.path());
+    check(&bytes).unwrap();
+    for bit in 0..bytes.len() * 8 {
+        let mut damaged = bytes.clone();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        // Without alignment the checksums are all that is looked at, which is the point.
+        let found = open(damaged).and_then(|c| c.check());
+        assert!(found.is_err(), "bit {bit}");
+    }
+}
+
+#[test]
+fn damage_is_found_at_first_use_and_named() {
+    let n = 600_000;
+    let (csr, _) = Coo::pattern(n, n, (0..n as u32).collect(), (0..n as u32).rev().collect()).into_csr(Duplicates::First).unwrap();
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("g.bgr");
+    write(&path, &WriteSource::new(&csr), &Control::default()).unwrap();
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 100;
+    bytes[last] ^= 4;
+    std::fs::write(&path, &bytes).unwrap();
+    let c = Container::open(&path, ReadMode::Map).unwrap();
+    for _ in 0..2 {
+        let e = c.format_sections().unwrap_err();
+        assert!(matches!(e, Error::Checksum { ref part, block: 2, .. } if part == "section 'indices'"), "{e}");
+    }
+}
+
+#[test]
+fn wrong_lengths_and_versions() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, bytes) = written(dir.path());
+    for len in 0..bytes.len() {
+        assert!(check(&bytes[..len]).is_err(), "{len}");
+    }
+    let mut long = bytes.clone();
+    long.push(0);
+    assert!(matches!(check(&long), Err(Error::Size { .. })));
+    let mut later = bytes;
+    later[8] = 2;
+    assert!(matches!(check(&later), Err(Error::Version { found: 2, supported: 1, .. })));
+}
+
+#[test]
+fn other_formats_and_invalid_contents() {
+    let dir = tempfile::tempdir().unwrap();
+    let (csr, _) = graph();
+    let tiles: Buffer<u64> = vec![1u64, 2, 3].into();
+    let mut source = WriteSource::new(&csr);
+    source.format = Some((FormatKind::B2sr8, vec![Section { name: "tiles", data: SectionData::U64(tiles.clone()) }]));
+    let path = dir.path().join("t.bgr");
+    write(&path, &source, &Control::default()).unwrap();
+    let loaded = read(&path, &ReadOptions::default()).unwrap();
+    let (kind, sections) = loaded.format.unwrap();
+    assert_eq!((kind, &sections["tiles"], loaded.csr.nrows()), (FormatKind::B2sr8, &SectionData::U64(tiles), 5));
+    // Checksums are right and the contents are not.
+    source.format = Some((FormatKind::Csr, vec![Section { name: "offsets", data: SectionData::U32(vec![0, 9].into()) }]));
+    write(&path, &source, &Control::default()).unwrap();
+    assert!(matches!(read(&path, &ReadOptions::default()), Err(Error::Matrix { .. })));
+}

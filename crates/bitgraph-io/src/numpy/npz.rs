@@ -1,0 +1,203 @@
+//! scipy's sparse matrices: the arrays of CSR, CSC or COO in an npz archive, as `scipy.sparse.save_npz` writes them.
+//!
+//! A matrix of bools that are all true is a pattern; that is how patterns are written.
+
+use super::npy::{self, Fault, Header};
+use super::zip::{self, Member};
+use crate::{Error, Loaded, ReadOptions, Result};
+use bitgraph_semiring::DType;
+use bitgraph_sparse::{Coo, Csr, Offsets, Values, with_offsets, with_values};
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The arrays of an archive.
+struct Archive<'a> {
+    path: &'a Path,
+    bytes: &'a [u8],
+    members: Vec<Member>,
+}
+
+impl Archive<'_> {
+    fn fault(&self, name: &str, fault: Fault) -> Error {
+        let (path, part) = (self.path.to_path_buf(), format!("array '{name}'"));
+        match fault {
+            Fault::What(what) => Error::Malformed { path, part, what },
+            Fault::Size { expected, found } => Error::Size { path, part, expected, found },
+            Fault::Io(e) if e.kind() == io::ErrorKind::InvalidData => {
+                Error::Malformed { path, part, what: "the stored bytes are damaged (wrong checksum, size or compression)" }
+            }
+            Fault::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                Error::Malformed { path, part, what: "the compressed bytes end early" }
+            }
+            Fault::Io(source) => Error::Io { path, source },
+        }
+    }
+
+    fn open(&self, name: &str) -> Result<(Header, zip::Unpack<'_>)> {
+        let file = format!("{name}.npy");
+        let member = self.members.iter().find(|m| m.name == file);
+        let member = member.ok_or_else(|| self.fault(name, Fault::What("the archive has no such array")))?;
+        let mut reader = member.open(self.bytes);
+        let header = npy::read_header(&mut reader).map_err(|f| self.fault(name, f))?;
+        Ok((header, reader))
+    }
+
+    /// A vector of numbers.
+    fn vector(&self, name: &str) -> Result<Values> {
+        let (header, mut reader) = self.open(name)?;
+        if header.shape.len() != 1 {
+            return Err(self.fault(name, Fault::What("the array is not a vector")));
+        }
+        let values = npy::read_values(&mut reader, &header).and_then(|v| npy::at_end(&mut reader).map(|()| v));
+        values.map_err(|f| self.fault(name, f))
+    }
+
+    /// A vector of ids or offsets, which must fit `T`.
+    fn whole<T: TryFrom<i64> + TryFrom<u64> + TryFrom<i32> + Copy>(&self, name: &str) -> Result<Vec<T>> {
+        let values = self.vector(name)?;
+        let found = match &values {
+            Values::I32(v) => v.iter().map(|&x| T::try_from(x).ok()).collect::<Option<Vec<T>>>(),
+            Values::I64(v) => v.iter().map(|&x| T::try_from(x).ok()).collect(),
+            Values::U32(v) => v.iter().map(|&x| T::try_from(u64::from(x)).ok()).collect(),
+            Values::U64(v) => v.iter().map(|&x| T::try_from(x).ok()).collect(),
+            _ => return Err(self.fault(name, Fault::What("the elements are not integers of 32 or 64 bits"))),
+        };
+        found.ok_or_else(|| self.fault(name, Fault::What("an element is negative or does not fit 32-bit ids")))
+    }
+
+    /// The name of the format: a string of zero dimensions.
+    fn format(&self) -> Result<String> {
+        let (header, mut reader) = self.open("format")?;
+        let width = match header.code.as_bytes() {
+            [b'S', digits @ ..] => std::str::from_utf8(digits).ok().and_then(|d| d.parse::<usize>().ok()),
+            [b'U', digits @ ..] => std::str::from_utf8(digits).ok().and_then(|d| d.parse::<usize>().ok()?.checked_mul(4)),
+            _ => None,
+        };
+        let width = width.filter(|&w| w <= 64 && header.shape.is_empty());
+        let width = width.ok_or_else(|| self.fault("format", Fault::What("the array is not a short string")))?;
+        let mut bytes = vec![0; width];
+        io::Read::read_exact(&mut reader, &mut bytes).map_err(|e| self.fault("format", e.into()))?;
+        npy::at_end(&mut reader).map_err(|f| self.fault("format", f))?;
+        // Of four-byte characters only ASCII ones make a known name.
+        Ok(bytes.iter().filter(|&&b| b != 0).map(|&b| char::from(b)).collect())
+    }
+}
+
+/// Reads a scipy sparse matrix.
+pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
+    let bytes = crate::source::open_bytes(path, options.mode)?;
+    from_bytes((*bytes).as_ref(), path, options)
+}
+
+pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded> {
+    if bytes.is_empty() {
+        return Err(Error::Empty { path: path.to_path_buf() });
+    }
+    let members = zip::members(bytes).ok_or_else(|| Error::Malformed {
+        path: path.to_path_buf(),
+        part: "zip directory".into(),
+        what: "it is missing, damaged, or names an unknown compression",
+    })?;
+    let archive = Archive { path, bytes, members };
+    let format = archive.format()?;
+    if !matches!(format.as_str(), "csr" | "csc" | "coo") {
+        return Err(Error::Unsupported { path: path.to_path_buf(), what: "sparse format", found: format, known: "csr, csc, coo" });
+    }
+    let shape = archive.whole::<u64>("shape")?;
+    let &[rows, columns] = &shape[..] else {
+        return Err(archive.fault("shape", Fault::What("a matrix has two dimensions")));
+    };
+    let matrix = |source| Error::Matrix { path: path.to_path_buf(), source };
+    Csr::ids(rows, columns).map_err(matrix)?;
+    crate::read::check_vertices(path, rows.max(columns), bytes.len() as u64, options)?;
+    let (nrows, ncols) = (rows as usize, columns as usize);
+    let values = if options.as_pattern { None } else { Some(archive.vector("data")?).filter(|v| !all_true(v)) };
+    if format == "coo" {
+        let (r, c) = (archive.whole("row")?, archive.whole("col")?);
+        return crate::read::from_coo(Coo { values, ..Coo::pattern(nrows, ncols, r, c) }, path, options);
+    }
+    let by_column = format == "csc";
+    let (major, minor) = if by_column { (ncols, nrows) } else { (nrows, ncols) };
+    let offsets = archive.whole::<u64>("indptr")?;
+    let indices = archive.whole::<u32>("indices")?;
+    check_lengths(&archive, major, &offsets, indices.len(), values.as_ref())?;
+    let ordered = offsets.windows(2).all(|w| indices[w[0] as usize..w[1] as usize].is_sorted_by(|a, b| a < b));
+    if !ordered || by_column || options.symmetrize {
+        let mut majors = vec![0u32; indices.len()];
+        bitgraph_sparse::parallel::rows_mut(&offsets, &mut majors, |i, row| row.fill(i as u32));
+        let (r, c) = if by_column { (indices, majors) } else { (majors, indices) };
+        return crate::read::from_coo(Coo { values, ..Coo::pattern(nrows, ncols, r, c) }, path, options);
+    }
+    let offsets = Offsets::from_usizes(&offsets.iter().map(|&o| o as usize).collect::<Vec<_>>());
+    let csr = Csr::new(major, minor, offsets, indices.into()).map_err(matrix)?;
+    Ok(Loaded::new(csr, values))
+}
+
+fn check_lengths(archive: &Archive<'_>, major: usize, offsets: &[u64], indices: usize, values: Option<&Values>) -> Result<()> {
+    let size = |what, expected: usize, found: usize| {
+        Err(Error::Count { path: archive.path.to_path_buf(), what, expected: expected as u64, found: found as u64 })
+    };
+    if offsets.len() != major + 1 {
+        return size("elements of array 'indptr'", major + 1, offsets.len());
+    }
+    if offsets[0] != 0 || !offsets.is_sorted() || offsets[major] != indices as u64 {
+        return Err(archive.fault("indptr", Fault::What("the offsets do not rise from 0 to the number of indices")));
+    }
+    match values {
+        Some(v) if v.len() != indices => size("elements of array 'data'", indices, v.len()),
+        _ => Ok(()),
+    }
+}
+
+fn all_true(values: &Values) -> bool {
+    matches!(values, Values::Bool(v) if v.iter().all(|&b| b))
+}
+
+/// numpy's name of a type, little endian; none for bf16.
+pub(crate) fn descr(dtype: DType) -> Option<&'static str> {
+    Some(match dtype {
+        DType::Bool => "|b1",
+        DType::I8 => "|i1",
+        DType::I16 => "<i2",
+        DType::I32 => "<i4",
+        DType::I64 => "<i8",
+        DType::U8 => "|u1",
+        DType::U16 => "<u2",
+        DType::U32 => "<u4",
+        DType::U64 => "<u8",
+        DType::F16 => "<f2",
+        DType::F32 => "<f4",
+        DType::F64 => "<f8",
+        DType::Bf16 => return None,
+    })
+}
+
+/// Writes a CSR matrix as `scipy.sparse.load_npz` reads it.
+pub(crate) fn write(out: &mut dyn Write, csr: &Csr, values: Option<&Values>) -> io::Result<()> {
+    let mut zip = zip::Writer::new(out);
+    let n = csr.nnz();
+    let vector = |descr: &str, len: usize| npy::header_bytes(descr, &format!("({len},)"));
+    // scipy's ids and offsets are signed and of one width.
+    let narrow = n <= i32::MAX as usize && csr.ncols() <= i32::MAX as usize;
+    if narrow {
+        zip.add("indices.npy", &[&vector("<i4", n), bytemuck::cast_slice(csr.indices())])?;
+        let offsets: Vec<u32> = with_offsets!(csr.offsets(), o => o.iter().map(|&x| bitgraph_sparse::OffsetInt::index(x) as u32).collect());
+        zip.add("indptr.npy", &[&vector("<i4", offsets.len()), bytemuck::cast_slice(&offsets)])?;
+    } else {
+        let wide: Vec<u64> = csr.indices().iter().map(|&c| c.into()).collect();
+        zip.add("indices.npy", &[&vector("<i8", n), bytemuck::cast_slice(&wide)])?;
+        let offsets: Vec<u64> = with_offsets!(csr.offsets(), o => o.iter().map(|&x| bitgraph_sparse::OffsetInt::index(x) as u64).collect());
+        zip.add("indptr.npy", &[&vector("<i8", offsets.len()), bytemuck::cast_slice(&offsets)])?;
+    }
+    zip.add("format.npy", &[&npy::header_bytes("|S3", "()"), b"csr"])?;
+    let shape = [csr.nrows() as u64, csr.ncols() as u64];
+    zip.add("shape.npy", &[&vector("<i8", 2), bytemuck::cast_slice(&shape)])?;
+    match values {
+        None => zip.add("data.npy", &[&vector("|b1", n), &vec![1u8; n]])?,
+        Some(values) => {
+            let name = descr(values.dtype()).ok_or_else(|| io::Error::new(io::ErrorKind::Unsupported, "numpy has no bf16"))?;
+            with_values!(values, v => zip.add("data.npy", &[&vector(name, n), bytemuck::cast_slice(v)]))?;
+        }
+    }
+    zip.finish()
+}
