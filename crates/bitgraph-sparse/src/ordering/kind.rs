@@ -27,11 +27,19 @@ impl Ordering {
             Self::Community => "community",
         }
     }
-    /// The renumbering of a square pattern; `None` for [`Ordering::None`].
+    /// The renumbering of a symmetric square pattern; `None` for [`Ordering::None`], and for a pattern that is not square.
+    /// A pattern that is not symmetric gets a valid order too, a better one if it is symmetrized before.
     #[must_use]
     pub fn compute(self, csr: &crate::Csr) -> Option<crate::Permutation> {
-        let _ = csr;
-        None
+        if !csr.is_square() {
+            return None;
+        }
+        match self {
+            Self::None => None,
+            Self::Degree => Some(super::degree(csr)),
+            Self::Rcm => Some(super::rcm(csr)),
+            Self::Community => Some(super::community(csr)),
+        }
     }
     /// The ordering of a name.
     #[must_use]

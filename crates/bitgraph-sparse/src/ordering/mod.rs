@@ -2,8 +2,17 @@
 //!
 //! Every ordering returns a [`Permutation`]; [`Permutation::apply`] renumbers a pattern with it.
 
+mod community;
+mod degree;
 mod kind;
 mod permutation;
+mod prefetch;
+mod rcm;
+#[cfg(test)]
+mod tests;
 
+pub use community::community;
+pub use degree::degree;
 pub use kind::Ordering;
 pub use permutation::Permutation;
+pub use rcm::rcm;

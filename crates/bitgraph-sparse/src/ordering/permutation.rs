@@ -30,6 +30,18 @@ impl Permutation {
         let inverse = invert(&old_of_new)?;
         Ok(Self { new_of_old: inverse.into(), old_of_new: old_of_new.into() })
     }
+    /// From an order that is known to list every vertex once, for the orderings. O(n).
+    ///
+    /// # Panics
+    /// If a vertex is out of range.
+    pub(crate) fn of_valid_order(old_of_new: Vec<u32>) -> Self {
+        let mut new_of_old = vec![0u32; old_of_new.len()];
+        for (new, &old) in old_of_new.iter().enumerate() {
+            new_of_old[old as usize] = new as u32;
+        }
+        debug_assert!(invert(&old_of_new).is_ok());
+        Self { new_of_old: new_of_old.into(), old_of_new: old_of_new.into() }
+    }
     /// The number of vertices.
     #[must_use]
     pub fn len(&self) -> usize {
