@@ -1,0 +1,121 @@
+//! Boolean and counting mxv: a bit vector in, bits or counts out.
+//!
+//! Invariant: rows that the mask leaves out are computed by nobody and come out zero.
+
+use super::{BitTile, RowMask, compiled, row_blocks, word_blocks};
+use bitgraph_b2sr::{B2sr, Hybrid, Tile8};
+use bitgraph_sparse::{BitVector, OffsetInt, with_offsets};
+
+/// Tiles between two looks at whether every wanted row has been reached.
+const LOOK: usize = 16;
+
+/// The rows of a tile row that meet `x`, among the `wanted`.
+#[inline(always)]
+fn reached<T: BitTile>(columns: &[u32], tiles: &[T], x: &[u64], wanted: u32) -> u32 {
+    let mut found = T::zeroed();
+    for (columns, tiles) in columns.chunks(LOOK).zip(tiles.chunks(LOOK)) {
+        for (&column, tile) in columns.iter().zip(tiles) {
+            found.collect(tile, T::vector_bits(x, column));
+        }
+        if tiles.len() == LOOK && found.hits() & wanted == wanted {
+            return wanted;
+        }
+    }
+    found.hits() & wanted
+}
+
+/// Bits of `words` rows from `first` on, each word made by `f(tile row, wanted rows)`.
+#[inline(always)]
+fn fill_words<T: BitTile>(first: usize, rows: usize, words: &mut [u64], mask: Option<RowMask<'_>>, f: impl Fn(usize, u32) -> u32) {
+    let full = !0u32 >> (32 - T::SIZE);
+    for (k, word) in words.iter_mut().enumerate() {
+        let start = first + k * 64;
+        let mut wanted = RowMask::word(mask, start / 64);
+        if rows - start < 64 {
+            wanted &= (1 << (rows - start)) - 1;
+        }
+        let mut out = 0;
+        for (t, shift) in (0..64).step_by(T::SIZE).enumerate() {
+            let part = (wanted >> shift) as u32 & full;
+            if part != 0 {
+                out |= u64::from(f(start / T::SIZE + t, part)) << shift;
+            }
+        }
+        *word = out;
+    }
+}
+
+/// `y = A x` over (or, and): bit `i` of `y` says whether row `i` has an entry where `x` is set. Rows that the mask leaves out
+/// are skipped and zero. O(tiles), parallel.
+///
+/// # Panics
+/// If the lengths of `x`, `y` or the mask do not fit the matrix.
+pub fn mxv_boolean<T: BitTile>(a: &B2sr<T>, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
+    check(a.nrows(), a.ncols(), x, mask, y.len());
+    let (x, columns, tiles) = (x.words64(), a.tile_columns(), a.tiles());
+    with_offsets!(a.offsets(), o => word_blocks(y, |first, words| compiled(|| {
+        fill_words::<T>(first, a.nrows(), words, mask, |t, wanted| {
+            let range = o[t].index()..o[t + 1].index();
+            reached(&columns[range.clone()], &tiles[range], x, wanted)
+        });
+    })));
+}
+
+/// [`mxv_boolean`] on the hybrid: tiles first, then the lists of the rows still wanted, each until its first hit.
+///
+/// # Panics
+/// As [`mxv_boolean`].
+pub fn mxv_boolean_hybrid(a: &Hybrid, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
+    check(a.nrows(), a.ncols(), x, mask, y.len());
+    let (x, tiles, list) = (x.words64(), a.tiles(), a.list());
+    with_offsets!(list.offsets(), o => word_blocks(y, |first, words| compiled(|| {
+        fill_words::<Tile8>(first, a.nrows(), words, mask, |t, wanted| {
+            let range = tiles.tile_range(t);
+            let mut found = if range.is_empty() {
+                0
+            } else {
+                reached::<Tile8>(&tiles.tile_columns()[range.clone()], &tiles.tiles()[range], x, wanted)
+            };
+            let mut open = wanted & !found;
+            while open != 0 {
+                let r = open.trailing_zeros();
+                open &= open - 1;
+                let row = 8 * t + r as usize;
+                let entries = &list.indices()[o[row].index()..o[row + 1].index()];
+                let hit = entries.iter().any(|&u| x[u as usize >> 6] >> (u & 63) & 1 != 0);
+                found |= u32::from(hit) << r;
+            }
+            found
+        });
+    })));
+}
+
+/// `y(i)` = how many entries of row `i` meet `x`; 0 for rows that the mask leaves out. O(tiles), parallel.
+///
+/// # Panics
+/// If the lengths do not fit the matrix.
+pub fn mxv_count<T: BitTile>(a: &B2sr<T>, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut [u32]) {
+    check(a.nrows(), a.ncols(), x, mask, y.len());
+    let (x, columns, tiles) = (x.words64(), a.tile_columns(), a.tiles());
+    with_offsets!(a.offsets(), o => row_blocks(y, |first, out| compiled(|| {
+        for (k, out) in out.chunks_mut(T::SIZE).enumerate() {
+            let row = first + k * T::SIZE;
+            let wanted = (RowMask::word(mask, row / 64) >> (row % 64)) as u32 & (!0u32 >> (32 - T::SIZE));
+            let mut counts = [0u32; 32];
+            if wanted != 0 {
+                let t = row / T::SIZE;
+                for i in o[t].index()..o[t + 1].index() {
+                    BitTile::count(&tiles[i], T::vector_bits(x, columns[i]), &mut counts);
+                }
+            }
+            for (r, y) in out.iter_mut().enumerate() {
+                *y = if wanted >> r & 1 != 0 { counts[r] } else { 0 };
+            }
+        }
+    })));
+}
+
+fn check(rows: usize, columns: usize, x: &BitVector, mask: Option<RowMask<'_>>, y: usize) {
+    assert_eq!((x.len(), y), (columns, rows), "lengths of x and y for a matrix of {rows} x {columns}");
+    assert!(mask.is_none_or(|m| m.bits.len() == rows), "the mask has one bit for each of {rows} rows");
+}
