@@ -10,6 +10,7 @@ mod ops;
 mod prepared;
 mod simd;
 mod team;
+pub mod tile;
 
 pub use cost::GraphProfile;
 pub use cpu::Cpu;
