@@ -2,9 +2,10 @@
 //!
 //! Invariant: values, if any, are in the pattern's own (CSR) order whatever the format. Derived data never changes a result.
 
-use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32};
+use crate::tile::RowEntries;
+use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid};
 use bitgraph_backend::Error;
-use bitgraph_sparse::{Csr, Format, FormatKind, Values};
+use bitgraph_sparse::{BitVector, Csr, Format, FormatKind, Values};
 use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
@@ -21,6 +22,8 @@ pub enum Layout {
     B2sr16(B2sr16),
     /// Bit tiles of 32 x 32.
     B2sr32(B2sr32),
+    /// Tiles where they are filled, lists elsewhere.
+    Hybrid(Hybrid),
 }
 
 /// Runs `$body` with `$m` bound to the matrix in its own format.
@@ -32,10 +35,10 @@ macro_rules! with_layout {
             $crate::matrix::Layout::B2sr8($m) => $body,
             $crate::matrix::Layout::B2sr16($m) => $body,
             $crate::matrix::Layout::B2sr32($m) => $body,
+            $crate::matrix::Layout::Hybrid($m) => $body,
         }
     };
 }
-pub(crate) use with_layout;
 
 /// A matrix on the CPU. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -45,11 +48,27 @@ pub struct CpuMatrix {
     derived: Arc<Derived>,
 }
 
+/// A layout for float products (placeholder until the list layouts are wired).
+#[derive(Debug)]
+pub(crate) struct PlannedSums {}
+impl PlannedSums {
+    pub(crate) fn sum_f32(&self, _: &[f32], _: &mut [f32]) -> bool {
+        false
+    }
+    pub(crate) fn sum_f64(&self, _: &[f64], _: &mut [f64]) -> bool {
+        false
+    }
+}
+
 /// What is computed at first use.
 #[derive(Debug, Default)]
 struct Derived {
     /// Where each row's values start, for formats that do not say.
     row_offsets: OnceLock<Vec<usize>>,
+    /// Which rows have entries.
+    nonempty_rows: OnceLock<Option<BitVector>>,
+    /// The layout for float products, if a plan asked for one.
+    sums: OnceLock<PlannedSums>,
     /// The transpose, for products with it.
     transpose: OnceLock<CpuMatrix>,
 }
@@ -72,7 +91,7 @@ impl CpuMatrix {
             FormatKind::B2sr8 => Layout::B2sr8(B2sr8::from_csr(csr)),
             FormatKind::B2sr16 => Layout::B2sr16(B2sr16::from_csr(csr)),
             FormatKind::B2sr32 => Layout::B2sr32(B2sr32::from_csr(csr)),
-            FormatKind::Hybrid => return Err(Error::Format { format, what: "not yet" }),
+            FormatKind::Hybrid => Layout::Hybrid(Hybrid::from_csr(csr)),
         };
         Ok(Self { layout: Arc::new(layout), values: values.cloned(), derived: Arc::default() })
     }
@@ -103,6 +122,7 @@ impl CpuMatrix {
             Layout::B2sr8(m) => m.to_csr(),
             Layout::B2sr16(m) => m.to_csr(),
             Layout::B2sr32(m) => m.to_csr(),
+            Layout::Hybrid(m) => m.to_csr(),
         }
     }
     /// The same matrix without values.
@@ -148,6 +168,7 @@ impl CpuMatrix {
             Layout::B2sr8(m) => m.row_offsets(),
             Layout::B2sr16(m) => m.row_offsets(),
             Layout::B2sr32(m) => m.row_offsets(),
+            Layout::Hybrid(m) => m.row_offsets(),
         })[row]
     }
     /// The transpose in the same format; built at first use and kept.
@@ -164,6 +185,7 @@ impl CpuMatrix {
             (Layout::B2sr8(m), None) => Layout::B2sr8(m.transpose()),
             (Layout::B2sr16(m), None) => Layout::B2sr16(m.transpose()),
             (Layout::B2sr32(m), None) => Layout::B2sr32(m.transpose()),
+            (Layout::Hybrid(m), None) => Layout::Hybrid(m.transpose()),
             (_, Some(values)) => {
                 let (t, positions) = self.to_csr().transpose_with_positions();
                 let values = values.gather(&positions);
@@ -175,19 +197,27 @@ impl CpuMatrix {
     /// Visits the columns of a row, ascending, until the visitor breaks.
     #[inline]
     pub fn visit_row(&self, row: usize, mut visit: impl FnMut(u32) -> ControlFlow<()>) {
-        fn run(columns: impl Iterator<Item = u32>, visit: &mut impl FnMut(u32) -> ControlFlow<()>) {
-            for c in columns {
-                if visit(c).is_break() {
-                    return;
-                }
-            }
-        }
-        match &*self.layout {
-            Layout::Csr(m) => run(m.row(row).iter().copied(), &mut visit),
-            Layout::B2sr4(m) => run(m.row(row), &mut visit),
-            Layout::B2sr8(m) => run(m.row(row), &mut visit),
-            Layout::B2sr16(m) => run(m.row(row), &mut visit),
-            Layout::B2sr32(m) => run(m.row(row), &mut visit),
-        }
+        with_layout!(&*self.layout, m => RowEntries::visit_row(m, row, |c| visit(c).is_continue()));
+    }
+    /// Which rows have entries; `None` if all have. O(rows), once.
+    pub(crate) fn nonempty_rows(&self) -> Option<&BitVector> {
+        let rows = self.derived.nonempty_rows.get_or_init(|| {
+            let bits: BitVector = (0..self.shape().0)
+                .map(|i| {
+                    let mut any = false;
+                    self.visit_row(i, |_| {
+                        any = true;
+                        ControlFlow::Break(())
+                    });
+                    any
+                })
+                .collect();
+            (bits.count_ones() < bits.len()).then_some(bits)
+        });
+        rows.as_ref()
+    }
+    /// The layout for float products that a plan asked for.
+    pub(crate) fn sums(&self) -> Option<&PlannedSums> {
+        self.derived.sums.get()
     }
 }

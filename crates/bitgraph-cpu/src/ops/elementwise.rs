@@ -69,11 +69,10 @@ impl VectorOps for Cpu {
         // Fixed blocks, combined in order: the same sum whatever the threads, and pairwise enough for floats.
         const BLOCK: usize = 4096;
         let blocks = u.len().div_ceil(BLOCK);
-        let block =
-            |b: usize| (b * BLOCK..(b * BLOCK + BLOCK).min(u.len())).filter_map(|i| u.get(i)).fold(M::identity(), |a, x| M::combine(a, x));
-        let partial: Vec<T> =
+        let block = |b: usize| (b * BLOCK..(b * BLOCK + BLOCK).min(u.len())).filter_map(|i| u.get(i)).reduce(M::combine);
+        let partial: Vec<Option<T>> =
             if self.is_reference() { (0..blocks).map(block).collect() } else { (0..blocks).into_par_iter().map(block).collect() };
-        Ok(partial.into_iter().fold(M::identity(), |a, x| M::combine(a, x)))
+        Ok(partial.into_iter().flatten().reduce(M::combine).unwrap_or_else(M::identity))
     }
     fn extract_checked<T: Stored, C: Accumulate<T>>(
         &self,

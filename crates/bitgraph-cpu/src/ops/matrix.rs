@@ -158,8 +158,8 @@ impl MatrixOps for Cpu {
     }
     fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: &CpuMatrix) -> Result<T, Error> {
         let a = Typed::<T>::of(a)?;
-        let partial: Vec<T> = a.values.par_chunks(4096).map(|c| c.iter().fold(M::identity(), |s, &x| M::combine(s, x))).collect();
-        Ok(partial.into_iter().fold(M::identity(), |s, x| M::combine(s, x)))
+        let partial: Vec<Option<T>> = a.values.par_chunks(4096).map(|c| c.iter().copied().reduce(M::combine)).collect();
+        Ok(partial.into_iter().flatten().reduce(M::combine).unwrap_or_else(M::identity))
     }
     fn reduce_rows_checked<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
         &self,

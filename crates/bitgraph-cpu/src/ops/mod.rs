@@ -3,6 +3,7 @@
 
 pub(crate) mod build;
 mod elementwise;
+mod fast;
 mod matrix;
 mod mxm;
 mod mxv;

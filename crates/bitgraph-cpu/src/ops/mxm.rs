@@ -3,10 +3,13 @@
 use super::matrix::{MaskView, write_back};
 use super::rows::{Typed, build};
 use crate::Cpu;
-use crate::matrix::CpuMatrix;
+use crate::matrix::{CpuMatrix, Layout};
+use crate::tile::bmm_sum_masked;
 use bitgraph_backend::{Accumulate, Error, MatrixMask, Mxm, Ring};
+use bitgraph_semiring::PlusPair;
 use bitgraph_sparse::{Csr, Descriptor};
 use rayon::prelude::*;
+use std::any::{Any, TypeId};
 
 /// A matrix with typed values or none, transposed if asked for.
 struct Operand<T> {
@@ -84,6 +87,11 @@ impl<S: Ring> Mxm<S> for Cpu {
         b: &CpuMatrix,
         descriptor: Descriptor,
     ) -> Result<S::Out, Error> {
+        if !self.is_reference()
+            && let Some(sum) = tiles::<S>(mask, a, b, descriptor)
+        {
+            return Ok(sum);
+        }
         let a = Operand::<S::A>::of(a, descriptor.transpose_a)?;
         // Row j of `b` transposed is column j of the second matrix.
         let b = Operand::<S::X>::of(b, !descriptor.transpose_b)?;
@@ -133,6 +141,24 @@ impl<S: Ring> Mxm<S> for Cpu {
         };
         Ok(S::finish(partial.into_iter().fold(None, add).unwrap_or_else(S::zero)))
     }
+}
+
+/// Counts on bit tiles, under a structural mask of the same format: `bmm_bin_bin_sum_masked`.
+fn tiles<S: Ring>(mask: Option<MatrixMask<'_, Cpu>>, a: &CpuMatrix, b: &CpuMatrix, descriptor: Descriptor) -> Option<S::Out> {
+    let mask = mask.filter(|m| !m.mode.complement && (m.mode.structural || m.matrix.values().is_none()))?;
+    let patterns = a.values().is_none() && b.values().is_none();
+    let counts = TypeId::of::<S>() == TypeId::of::<PlusPair<u64>>();
+    if !patterns || !counts || descriptor.transpose_a || !descriptor.transpose_b {
+        return None;
+    }
+    let sum: u64 = match (a.layout(), b.layout(), mask.matrix.layout()) {
+        (Layout::B2sr4(a), Layout::B2sr4(b), Layout::B2sr4(m)) => bmm_sum_masked(a, b, m)?,
+        (Layout::B2sr8(a), Layout::B2sr8(b), Layout::B2sr8(m)) => bmm_sum_masked(a, b, m)?,
+        (Layout::B2sr16(a), Layout::B2sr16(b), Layout::B2sr16(m)) => bmm_sum_masked(a, b, m)?,
+        (Layout::B2sr32(a), Layout::B2sr32(b), Layout::B2sr32(m)) => bmm_sum_masked(a, b, m)?,
+        _ => return None,
+    };
+    (&sum as &dyn Any).downcast_ref::<S::Out>().copied()
 }
 
 impl<T: bitgraph_sparse::Stored> Typed<T> {

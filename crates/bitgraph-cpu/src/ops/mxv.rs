@@ -32,6 +32,17 @@ impl<S: Ring> Mxv<S> for Cpu {
             let straight = Descriptor { transpose_a: false, ..descriptor };
             return <Self as Mxv<S>>::mxv_checked(self, w, mask, accum, a.transposed(), u, straight);
         }
+        if !self.is_reference()
+            && values.is_none()
+            && let Some(t) = super::fast::mxv::<S>(a, u, selection)
+        {
+            if selection.is_everything() && !C::ACTIVE {
+                *w = t;
+            } else {
+                write_back(*self, w, selection, accum, descriptor.replace, |i| t.get(i));
+            }
+            return Ok(());
+        }
         match (a.as_csr(), values) {
             (Some(csr), None) => {
                 let row = |i: usize| dot(csr.row(i), u, |_, x| S::multiply_pattern(x), S::add, S::is_terminal).map(S::finish);

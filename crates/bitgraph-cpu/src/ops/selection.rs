@@ -3,7 +3,8 @@
 use super::build;
 use crate::Cpu;
 use bitgraph_backend::{Accumulate, VectorMask};
-use bitgraph_sparse::{Stored, Vector};
+use bitgraph_sparse::{BitVector, Stored, Vector};
+use std::borrow::Cow;
 
 /// A mask's selection, asked position by position.
 #[derive(Clone, Copy)]
@@ -14,6 +15,24 @@ pub(super) struct Selection<'a> {
 impl<'a> Selection<'a> {
     pub(super) fn new(mask: Option<VectorMask<'a, Cpu>>) -> Self {
         Self { mask: mask.map(|m| (m.vector, m.mode.structural, m.mode.complement)) }
+    }
+    /// Whether there is no mask.
+    pub(super) fn is_everything(&self) -> bool {
+        self.mask.is_none()
+    }
+    /// The selection as bits and whether they are inverted; `None` without a mask.
+    pub(super) fn bits(&self) -> Option<(Cow<'a, BitVector>, bool)> {
+        let (vector, structural, complement) = self.mask?;
+        let bits = match (vector.present(), structural) {
+            (None, true) => Cow::Owned(BitVector::ones(vector.len())),
+            (None, false) => Cow::Borrowed(vector.store()),
+            (Some(present), true) => Cow::Borrowed(present),
+            (Some(present), false) => {
+                let words = present.words64().iter().zip(vector.store().words64()).map(|(p, v)| p & v).collect();
+                Cow::Owned(BitVector::from_words64(words, vector.len()))
+            }
+        };
+        Some((bits, complement))
     }
     /// Whether position `i` may be written.
     #[inline(always)]

@@ -1,0 +1,84 @@
+//! The special cases of mxv that have kernels of their own: reachability and float sums of patterns.
+//!
+//! Invariant: each gives what the general form gives (float sums within rounding), presence included.
+
+use super::selection::Selection;
+use crate::matrix::{CpuMatrix, Layout};
+use crate::tile::{RowMask, mxv_boolean, mxv_boolean_hybrid, mxv_sum, mxv_sum_hybrid};
+use bitgraph_backend::Ring;
+use bitgraph_semiring::{LorLand, PlusSecond, PlusTimes};
+use bitgraph_sparse::{BitVector, Store, Stored, Vector};
+use std::any::{Any, TypeId};
+
+/// A value of one type as one of another, which is the same type.
+fn same<A: 'static, B: 'static>(value: A) -> Option<B> {
+    let mut slot = Some(value);
+    (&mut slot as &mut dyn Any).downcast_mut::<Option<B>>()?.take()
+}
+
+/// The product of a pattern with a vector, where there is a kernel for this semiring, format and vector. Rows that the
+/// selection leaves out may hold anything.
+pub(super) fn mxv<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
+    if !u.is_full() {
+        return None;
+    }
+    if TypeId::of::<S>() == TypeId::of::<LorLand<bool>>() {
+        return boolean::<S>(a, u, selection);
+    }
+    sum::<S, f32>(a, u).or_else(|| sum::<S, f64>(a, u))
+}
+
+/// (or, and) over bits, on tiles.
+fn boolean<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
+    let x = u.store().as_bits()?;
+    let mask = selection.bits();
+    let mask = mask.as_ref().map(|(bits, complement)| RowMask { bits, complement: *complement });
+    let mut y = BitVector::zeros(a.shape().0);
+    match a.layout() {
+        Layout::Csr(_) => return None,
+        Layout::B2sr4(m) => mxv_boolean(m, x, mask, &mut y),
+        Layout::B2sr8(m) => mxv_boolean(m, x, mask, &mut y),
+        Layout::B2sr16(m) => mxv_boolean(m, x, mask, &mut y),
+        Layout::B2sr32(m) => mxv_boolean(m, x, mask, &mut y),
+        Layout::Hybrid(m) => mxv_boolean_hybrid(m, x, mask, &mut y),
+    }
+    same(Vector::<bool>::from_parts(y, a.nonempty_rows().cloned()).ok()?)
+}
+
+/// The element types that have kernels for sums.
+trait Summed: Stored {
+    fn sum(a: &CpuMatrix, x: &[Self], y: &mut [Self]) -> bool;
+}
+macro_rules! summed {
+    ($t:ty, $planned:ident) => {
+        impl Summed for $t {
+            fn sum(a: &CpuMatrix, x: &[Self], y: &mut [Self]) -> bool {
+                if let Some(planned) = a.sums() {
+                    return planned.$planned(x, y);
+                }
+                match a.layout() {
+                    Layout::Csr(_) => return false,
+                    Layout::B2sr4(m) => mxv_sum(m, x, None, y),
+                    Layout::B2sr8(m) => mxv_sum(m, x, None, y),
+                    Layout::B2sr16(m) => mxv_sum(m, x, None, y),
+                    Layout::B2sr32(m) => mxv_sum(m, x, None, y),
+                    Layout::Hybrid(m) => mxv_sum_hybrid(m, x, None, y),
+                }
+                true
+            }
+        }
+    };
+}
+summed!(f32, sum_f32);
+summed!(f64, sum_f64);
+
+/// Sums of neighbours: (plus, second), and (plus, times) since a pattern's values are 1.
+fn sum<S: Ring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>) -> Option<Vector<S::Out>> {
+    if TypeId::of::<S>() != TypeId::of::<PlusSecond<T>>() && TypeId::of::<S>() != TypeId::of::<PlusTimes<T>>() {
+        return None;
+    }
+    let u = (u as &dyn Any).downcast_ref::<Vector<T>>()?;
+    let mut y = vec![T::ZERO; a.shape().0];
+    T::sum(a, u.store().as_slice()?, &mut y).then_some(())?;
+    same(Vector::<T>::from_parts(T::Store::from_vec(y), a.nonempty_rows().cloned()).ok()?)
+}

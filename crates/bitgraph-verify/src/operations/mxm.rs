@@ -1,0 +1,94 @@
+//! mxm and its reduced form over the semirings, each over three types.
+
+use super::{RING, cases, compare_matrix, format_of, mask_of};
+use crate::{Outcome, Report};
+use bitgraph::backend::ops::{mxm, mxm_reduce};
+use bitgraph::backend::{Accum, MatrixMask, Mxm, NoAccum, Ring};
+use bitgraph::prelude::Cpu;
+use bitgraph::semiring::{
+    AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, Minus, PlusFirst, PlusPair, PlusSecond,
+    PlusTimes, Scalar,
+};
+use bitgraph::sparse::Descriptor;
+use bitgraph_testkit::mimic::{self, accumulate};
+use bitgraph_testkit::{MimicMatrix, cases as operands};
+
+/// Rows, inner dimension, columns, density.
+const SHAPES: [(usize, usize, usize, f64); 6] =
+    [(0, 3, 2, 0.5), (1, 1, 1, 1.0), (9, 7, 11, 0.4), (33, 20, 16, 0.15), (17, 40, 33, 0.3), (8, 32, 8, 0.0)];
+
+pub(super) fn run(report: &mut Report, cpu: &Cpu, form: &str, full: bool) {
+    // Format, mask, replace, transposes, patterns, shape, accumulator.
+    let list = cases(&[6, 5, 2, 2, 2, 4, SHAPES.len(), 2], full);
+    macro_rules! each {
+        ($($s:ident)*) => { $(
+            one::<_, $s<i32>>(report, cpu, form, &list);
+            one::<_, $s<u64>>(report, cpu, form, &list);
+            one::<_, $s<f32>>(report, cpu, form, &list);
+        )* };
+    }
+    each!(PlusTimes PlusFirst PlusSecond PlusPair MinPlus MaxPlus MinTimes MaxTimes MinFirst MinSecond MaxMin AnySecond AnyPair);
+    one::<_, LorLand<bool>>(report, cpu, form, &list);
+    one::<_, AnyPair<bool>>(report, cpu, form, &list);
+}
+
+fn one<B: Mxm<S>, S: Ring>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
+    let what = format!("mxm {} {} ({form})", S::NAME, S::Out::DTYPE);
+    for (seed, case) in list.iter().enumerate() {
+        let outcome = check::<B, S>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
+        report.check(RING, &what, || format!("case {case:?}, shape {:?}", SHAPES[case[6]]), outcome);
+    }
+}
+
+fn operand<T: Scalar>(rows: usize, columns: usize, density: f64, seed: u64, pattern: bool) -> MimicMatrix<T> {
+    let mut a = operands::matrix::<T>(rows, columns, density, seed);
+    if pattern {
+        a.entries.iter_mut().flatten().for_each(|v| *v = T::ONE);
+    }
+    a
+}
+
+fn check<B: Mxm<S>, S: Ring>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
+    let (rows, inner, columns, density) = SHAPES[case[6]];
+    let (transpose_a, transpose_b) = (case[3] == 1, case[4] == 1);
+    let (pattern_a, pattern_b) = (case[5] & 1 == 1, case[5] & 2 == 2);
+    let flip = |(r, c): (usize, usize), t: bool| if t { (c, r) } else { (r, c) };
+    let (ar, ac) = flip((rows, inner), transpose_a);
+    let (br, bc) = flip((inner, columns), transpose_b);
+    let a = operand::<S::A>(ar, ac, density, seed, pattern_a);
+    let b = operand::<S::X>(br, bc, density, seed + 1, pattern_b);
+    let c = operands::matrix::<S::Out>(rows, columns, 0.4, seed + 2);
+    let mask = operands::matrix::<bool>(rows, columns, 0.4, seed + 3);
+    let mode = mask_of(case[1]);
+    let selection = mode.map(|m| mask.mask(m));
+    let descriptor = Descriptor { transpose_a, transpose_b, replace: case[2] == 1 };
+    let mut expected = c.clone();
+    let minus = accumulate(Minus);
+    let accum: mimic::Accumulate<'_, S::Out> = if case[7] == 1 { Some(&minus) } else { None };
+    mimic::mxm(&mut expected, selection.as_ref(), accum, S::default(), &a, &b, descriptor);
+    let reduced = mimic::mxm_reduce(selection.as_ref(), S::default(), &a, &b, descriptor);
+
+    let format = format_of(case[0]);
+    let (csr, values) = a.to_csr();
+    let left = backend.matrix(&csr, (!pattern_a).then_some(&values), format)?;
+    let (csr, values) = b.to_csr();
+    let right = backend.matrix(&csr, (!pattern_b).then_some(&values), format)?;
+    let (csr, values) = mask.to_csr();
+    let mask = backend.matrix(&csr, Some(&values), format)?;
+    let mask = mode.map(|mode| MatrixMask::<B> { matrix: &mask, mode });
+    let (csr, values) = c.to_csr();
+    let mut output = backend.matrix(&csr, Some(&values), format)?;
+    if case[7] == 1 {
+        mxm(backend, &mut output, mask, Accum(Minus), S::default(), &left, &right, descriptor)?;
+    } else {
+        mxm(backend, &mut output, mask, NoAccum, S::default(), &left, &right, descriptor)?;
+    }
+    let (csr, values) = backend.matrix_to_host(&output)?;
+    let found = MimicMatrix::from_csr(&csr, values.as_ref());
+    let outcome = compare_matrix(&expected, &found);
+    let sum = backend.read(&mxm_reduce(backend, mask, S::default(), &left, &right, descriptor)?)?;
+    if outcome == Outcome::Passed && sum != reduced {
+        return Ok(Outcome::Failed(format!("reduced to {sum:?}, expected {reduced:?}")));
+    }
+    Ok(outcome)
+}
