@@ -57,6 +57,10 @@ impl Reporter {
             None => control,
         }
     }
+    /// The control of writing.
+    pub fn writing(&self) -> bitgraph::io::Control {
+        bitgraph::io::Control::default().with_cancel(Arc::clone(&self.cancel))
+    }
     /// Names a stage without progress of its own.
     pub fn note(&self, label: &'static str) {
         self.stage(label);

@@ -36,6 +36,7 @@ mod error;
 pub mod memory;
 pub mod prelude;
 mod source;
+pub mod stored;
 mod weights;
 
 pub use bitgraph_algorithms as algorithms;

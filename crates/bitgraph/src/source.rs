@@ -2,7 +2,7 @@
 //!
 //! Invariant: a loaded graph's `symmetric` is a fact about pattern and values, known from the source or checked.
 
-use crate::{Error, Result, WeightSource, weights};
+use crate::{Error, Result, WeightSource, stored, weights};
 use bitgraph_backend::Progress;
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_io::{self as io, ReadOptions};
@@ -175,12 +175,15 @@ impl GraphSource {
             control: options.control.for_reader(),
             ..ReadOptions::default()
         };
-        let loaded = match self {
+        let mut loaded = match self {
             Self::File(path) => io::read(path, &read)?,
             _ => io::read_edge_list_from(std::io::stdin().lock(), "standard input", &read)?,
         };
-        let symmetric = loaded.symmetric.unwrap_or_else(|| is_symmetric(&loaded.csr, loaded.values.as_ref()));
-        Ok((loaded.csr, loaded.values, symmetric, loaded.original_ids))
+        let path = || PathBuf::from(self.to_string());
+        let (csr, values) = stored::unpack_loaded(&mut loaded, options.symmetrize, options.duplicates)
+            .map_err(|source| io::Error::Matrix { path: path(), source })?;
+        let symmetric = loaded.symmetric.unwrap_or_else(|| is_symmetric(&csr, values.as_ref()));
+        Ok((csr, values, symmetric, loaded.original_ids))
     }
 }
 

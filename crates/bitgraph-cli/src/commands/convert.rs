@@ -1,21 +1,175 @@
 //! `convert`: a graph in another file format, or a check of a file.
+//!
+//! Invariant: order and format of a `.bgr` are the planner's or the user's; every other format holds the graph as it is numbered.
 
 use crate::failure::{Failure, Result};
 use crate::options::{ConvertArgs, GeneralArgs};
 use crate::progress::Reporter;
-use bitgraph::LoadedGraph;
+use crate::{output, report, run};
+use bitgraph::backend::{Algorithm, Planner, Workload};
+use bitgraph::cpu::Cpu;
+use bitgraph::io::{self, Container, ReadMode, WriteSource};
 use bitgraph::sparse::FormatKind;
+use bitgraph::sparse::ordering::Ordering;
+use bitgraph::{GraphSource, LoadedGraph, WeightSource, stored};
+use serde::Serialize;
 use std::path::Path;
+use std::time::Instant;
+
+/// What `--json` says of a written or checked file.
+#[derive(Serialize)]
+struct Converted<'a> {
+    schema: u32,
+    graph: &'a str,
+    output: Option<String>,
+    rows: usize,
+    columns: usize,
+    edges: usize,
+    symmetric: bool,
+    weights: Option<&'static str>,
+    format: &'static str,
+    reorder: &'static str,
+    bytes: Option<u64>,
+    load_s: f64,
+    write_s: f64,
+    peak_bytes: u64,
+}
+
+/// The order and format of what is written.
+#[derive(Clone, Copy, Default)]
+pub struct Target {
+    ordering: Ordering,
+    format: Option<FormatKind>,
+}
 
 /// Loads, and writes or checks.
-pub fn run(_: &ConvertArgs, _: &Reporter) -> Result<()> {
-    Err(Failure::other("convert is not there yet"))
+pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
+    run::check_device(args.layout.backend)?;
+    if let Some(out) = &args.out {
+        check_name(out)?;
+    }
+    let container = args.out.as_deref().is_some_and(is_container);
+    let forced = args.to.0.or(args.layout.format.0);
+    if args.out.is_some() && !container && (forced.is_some_and(|f| f != FormatKind::Csr) || forces_order(args)) {
+        return Err(Failure::usage("only a .bgr file can hold another storage format or order"));
+    }
+    if let (true, GraphSource::File(path)) = (args.check, &args.graph.source)
+        && is_container(path)
+    {
+        crate::signals::mapped_file(path);
+        Container::open(path, ReadMode::Map)?.check()?;
+        reporter.check()?;
+    }
+    let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
+    let Some(out) = &args.out else {
+        reporter.clear();
+        let summary = format!("{}: valid, {}\n", loaded.name, describe(&loaded));
+        return tell(&args.general, &converted(&loaded, load_s), &summary);
+    };
+    let mut target = Target { ordering: Ordering::None, format: None };
+    if container && loaded.csr.is_square() {
+        let request = run::plan_request(&args.layout, Workload::once(Algorithm::Bfs));
+        let request = bitgraph::backend::PlanRequest { format: forced, ..request };
+        let plan = Planner::plan(&Cpu::new(), &loaded.csr, loaded.symmetric, false, &request);
+        if args.layout.explain {
+            reporter.clear();
+            output::note(&plan.to_string());
+        }
+        target = Target { ordering: plan.ordering(), format: Some(plan.format()) };
+    } else if container {
+        target.format = forced;
+    }
+    write_as(out, loaded, target, load_s, &args.general, reporter)
 }
 
-pub fn check_name(_: &Path) -> Result<()> {
-    Ok(())
+fn forces_order(args: &ConvertArgs) -> bool {
+    args.layout.reorder.0.is_some_and(|o| o != Ordering::None)
 }
 
-pub fn write(_: &Path, _: LoadedGraph, _: Option<FormatKind>, _: &GeneralArgs, _: &Reporter) -> Result<()> {
-    Err(Failure::other("generate is not there yet"))
+fn is_container(path: &Path) -> bool {
+    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("bgr"))
+}
+
+/// Refuses, before any work, a name whose ending says nothing.
+pub fn check_name(out: &Path) -> Result<()> {
+    let name = out.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let (stem, zipped) = name.strip_suffix(".gz").map_or((&name[..], false), |n| (n, true));
+    let known = |endings: &[&str]| endings.iter().any(|e| stem.ends_with(e));
+    if known(&[".mtx", ".el", ".txt", ".tsv", ".graph"]) || (!zipped && known(&[".npz", ".bgr"])) {
+        return Ok(());
+    }
+    let endings = ".mtx, .el, .txt, .tsv, .graph (each with .gz or without), .npz, .bgr";
+    Err(Failure::usage(format_args!("{}: the ending names no format that can be written; there are {endings}", out.display())))
+}
+
+/// Writes a graph as it is.
+pub fn write(out: &Path, loaded: LoadedGraph, load_s: f64, general: &GeneralArgs, reporter: &Reporter) -> Result<()> {
+    write_as(out, loaded, Target::default(), load_s, general, reporter)
+}
+
+fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, general: &GeneralArgs, reporter: &Reporter) -> Result<()> {
+    reporter.note("writing");
+    let start = Instant::now();
+    let pattern = if loaded.symmetric { loaded.csr.clone() } else { loaded.csr.symmetrized().unwrap_or_else(|_| loaded.csr.clone()) };
+    let permutation = if target.ordering == Ordering::None { None } else { target.ordering.compute(&pattern) };
+    drop(pattern);
+    if let Some(p) = &permutation {
+        (loaded.csr, loaded.values) = p.apply_with(&loaded.csr, loaded.values.as_ref())?;
+    }
+    let mut source = WriteSource::new(&loaded.csr).with_values(loaded.values.as_ref()).with_symmetric(Some(loaded.symmetric));
+    source.permutation = permutation.as_ref();
+    source.original_ids = if is_container(out) { loaded.original_ids.as_deref() } else { None };
+    let format = target.format.unwrap_or(FormatKind::Csr);
+    if format != FormatKind::Csr {
+        source.format = Some((format, stored::pack(&loaded.csr, format)));
+    }
+    io::write(out, &source, &reporter.writing())?;
+    let bytes = std::fs::metadata(out).map(|m| m.len()).ok();
+    reporter.clear();
+    let summary = format!(
+        "{}: {} written to {} ({})\n",
+        loaded.name,
+        describe(&loaded),
+        out.display(),
+        bytes.map_or_else(|| "size unknown".into(), report::bytes)
+    );
+    let write_s = start.elapsed().as_secs_f64();
+    let (format, reorder) = (format.name(), target.ordering.name());
+    let output = Some(out.display().to_string());
+    tell(general, &Converted { output, format, reorder, bytes, write_s, ..converted(&loaded, load_s) }, &summary)
+}
+
+fn converted(loaded: &LoadedGraph, load_s: f64) -> Converted<'_> {
+    Converted {
+        schema: 1,
+        graph: &loaded.name,
+        output: None,
+        rows: loaded.csr.nrows(),
+        columns: loaded.csr.ncols(),
+        edges: loaded.csr.nnz(),
+        symmetric: loaded.symmetric,
+        weights: loaded.values.as_ref().map(|v| v.dtype().name()),
+        format: FormatKind::Csr.name(),
+        reorder: Ordering::None.name(),
+        bytes: None,
+        load_s,
+        write_s: 0.0,
+        peak_bytes: bitgraph::memory::peak_bytes(),
+    }
+}
+
+fn describe(loaded: &LoadedGraph) -> String {
+    let weights = loaded.values.as_ref().map_or("no weights".into(), |v| format!("{} weights", v.dtype()));
+    let kind = if loaded.symmetric { "symmetric" } else { "not symmetric" };
+    format!("{} x {}, {} entries, {kind}, {weights}", loaded.csr.nrows(), loaded.csr.ncols(), loaded.csr.nnz())
+}
+
+fn tell(general: &GeneralArgs, converted: &Converted<'_>, summary: &str) -> Result<()> {
+    if general.json {
+        report::json(converted)
+    } else if general.quiet {
+        Ok(())
+    } else {
+        output::print(summary)
+    }
 }

@@ -12,8 +12,9 @@ pub fn run(args: &GenerateArgs, reporter: &Reporter) -> Result<()> {
     }
     super::convert::check_name(&args.out)?;
     let options = LoadOptions { control: reporter.loading(), ..LoadOptions::default() };
+    let start = std::time::Instant::now();
     let mut loaded = args.generator.source.load(&options)?;
     loaded.name.clone_from(&args.generator.text);
     reporter.check()?;
-    super::convert::write(&args.out, loaded, None, &args.general, reporter)
+    super::convert::write(&args.out, loaded, start.elapsed().as_secs_f64(), &args.general, reporter)
 }
