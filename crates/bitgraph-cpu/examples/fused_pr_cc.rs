@@ -1,9 +1,12 @@
-//! Times the fused forms of connected components on graphs in GAP's serialised format (`.sg`), with 1 and 2 threads.
+//! Times connected components, `PageRank` (20 iterations) and sums over rows, in every layout, on graphs in GAP's serialised
+//! format (`.sg`), with 1 and 2 threads.
 //!
-//! Usage: `fused_pr_cc FOLDER cc|pr|spmv REPETITIONS NAME...`
+//! Usage: `fused_pr_cc FOLDER cc|pr|spmv REPETITIONS NAME...`; `pr64` and `spmv64` are in `f64`, `auto` prints predictions.
 
-use bitgraph_backend::CcConfig;
+use bitgraph_backend::{CcConfig, PageRankConfig};
 use bitgraph_cpu::fused::cc::CcLayout;
+use bitgraph_cpu::fused::pagerank::{PageRankLayout, out_degrees};
+use bitgraph_cpu::spmv::{Real, SpmvKind, SpmvLayout, SpmvPlan};
 use bitgraph_sparse::{Csr, Offsets};
 use std::time::Instant;
 
@@ -29,8 +32,32 @@ fn time<R>(name: &str, repetitions: usize, mut f: impl FnMut() -> R) -> R {
         })
         .collect();
     times.sort_by(f64::total_cmp);
-    println!("{name:32} min {:9.4} median {:9.4} ms", times[0], times[times.len() / 2]);
+    println!("{name:48} min {:9.4} median {:9.4} ms", times[0], times[times.len() / 2]);
     result
+}
+
+fn pagerank<T: Real>(label: &str, repetitions: usize, csr: &Csr) -> Result<(), bitgraph_backend::Error> {
+    let config = PageRankConfig { tolerance: 0.0, max_iterations: 20, ..PageRankConfig::default() };
+    let degrees = out_degrees(csr);
+    for kind in SpmvKind::ALL {
+        let start = Instant::now();
+        let layout = PageRankLayout::<T>::build_as(csr, &degrees, kind)?;
+        let build = start.elapsed().as_secs_f64() * 1e3;
+        let ranks = time(&format!("{label} {}", kind.name()), repetitions, || layout.run(&config))?;
+        let sum: f64 = ranks.scores.iter().map(|s| s.to_f64()).sum();
+        println!("  build {build:.1} ms, {} bytes, sum {sum:.6}, residual {:.3e}", layout.bytes(), ranks.residual);
+    }
+    Ok(())
+}
+
+fn sums<T: Real>(label: &str, repetitions: usize, csr: &Csr) {
+    let x: Vec<T> = (0..csr.ncols()).map(|j| T::from_f64((j % 1000) as f64 / 1000.0)).collect();
+    let mut y = vec![T::ZERO; csr.nrows()];
+    for kind in SpmvKind::ALL {
+        let layout = SpmvLayout::build(csr, kind);
+        time(&format!("{label} {}", kind.name()), repetitions, || layout.run(&x, &mut y));
+        println!("  {} bytes, filler {:.3}", layout.extra_bytes(), layout.filler(csr));
+    }
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -50,6 +77,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                     let config = CcConfig::default();
                     let cc = time(&label, repetitions, || layout.run(&csr, None, &config))?;
                     println!("  components {} largest {}", cc.components, cc.largest);
+                }
+                match &what[..] {
+                    "pr" => pagerank::<f32>(&label, repetitions, &csr)?,
+                    "pr64" => pagerank::<f64>(&label, repetitions, &csr)?,
+                    "spmv" => sums::<f32>(&label, repetitions, &csr),
+                    "spmv64" => sums::<f64>(&label, repetitions, &csr),
+                    "auto" => [1, 20, 100, 2000].iter().for_each(|&p| println!("{name} {}", SpmvPlan::new(&csr, p))),
+                    _ => {}
                 }
                 Ok(())
             })

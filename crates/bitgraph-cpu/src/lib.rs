@@ -9,6 +9,7 @@ mod matrix;
 mod ops;
 mod prepared;
 mod simd;
+pub mod spmv;
 mod team;
 pub mod tile;
 

@@ -1,1 +1,184 @@
-//! Fused form of pagerank.
+//! `PageRank` by power iteration, fused: one pass over the layout and the scores an iteration.
+//!
+//! An iteration sums the scores, divided by out-degrees, over the arcs into every vertex, part by part of a
+//! [`SpmvLayout`], and turns a part's sums into scores, and into the next iteration's operand, while they are in the cache.
+//! Scores themselves are only stored when somebody asks for their change.
+//!
+//! Invariant: the scores are those of Jacobi iteration from the teleport distribution. Parts are fixed by the layout and their
+//! residuals and dangling masses are added in order, in `f64`: results do not depend on the number of threads.
+
+#[cfg(test)]
+mod tests;
+mod update;
+
+use crate::Level;
+use crate::spmv::{Real, SpmvKind, SpmvLayout, SpmvPlan};
+use crate::team::{self, Team};
+use bitgraph_backend::{Dangling, Error, PageRank, PageRankConfig, Result};
+use bitgraph_sparse::Csr;
+use bitgraph_sparse::parallel::DisjointSlice;
+use std::sync::Mutex;
+use update::{Outputs, Rates, Totals, update};
+
+/// Work below which one thread does.
+const SMALL: usize = 1 << 15;
+
+/// A graph laid out for `PageRank`.
+#[derive(Debug)]
+pub struct PageRankLayout<T> {
+    matrix: SpmvLayout,
+    entries: usize,
+    /// One over the out-degree, 0 for dangling vertices.
+    inverse: Vec<T>,
+    dangling: usize,
+    plan: Option<SpmvPlan>,
+}
+
+impl<T: Real> PageRankLayout<T> {
+    /// Lays out a graph: row `v` of `incoming` lists the `u` with an arc `u -> v`; `out_degrees[u]` counts the arcs of `u`, loops
+    /// included. The layout is the one whose build and `amortize` passes (iterations of all runs) are predicted to take
+    /// the least time together.
+    ///
+    /// # Errors
+    /// [`Error::NotSquare`], [`Error::Shape`] if there is not one degree for every vertex.
+    pub fn build(incoming: &Csr, out_degrees: &[u32], amortize: u32) -> Result<Self> {
+        let plan = SpmvPlan::new(incoming, amortize);
+        Ok(Self { plan: Some(plan.clone()), ..Self::build_as(incoming, out_degrees, plan.kind)? })
+    }
+    /// Lays out a graph in a given way.
+    ///
+    /// # Errors
+    /// Those of [`PageRankLayout::build`].
+    pub fn build_as(incoming: &Csr, out_degrees: &[u32], kind: SpmvKind) -> Result<Self> {
+        let n = incoming.nrows();
+        if !incoming.is_square() {
+            return Err(Error::NotSquare { algorithm: "PageRank", rows: n as u64, columns: incoming.ncols() as u64 });
+        }
+        if out_degrees.len() != n {
+            let (expected, found) = (n as u64, out_degrees.len() as u64);
+            return Err(Error::Shape { operation: "PageRank", operand: "the out-degrees", expected, found });
+        }
+        let inverse = out_degrees.iter().map(|&d| if d > 0 { T::from_f64(1.0 / f64::from(d)) } else { T::ZERO }).collect();
+        let dangling = out_degrees.iter().filter(|&&d| d == 0).count();
+        Ok(Self { matrix: SpmvLayout::build(incoming, kind), entries: incoming.nnz(), inverse, dangling, plan: None })
+    }
+    /// Lays out an undirected graph, whose pattern is symmetric.
+    ///
+    /// # Errors
+    /// Those of [`PageRankLayout::build`].
+    pub fn build_symmetric(csr: &Csr, amortize: u32) -> Result<Self> {
+        Self::build(csr, &out_degrees(csr), amortize)
+    }
+    /// Which layout it is.
+    #[must_use]
+    pub fn kind(&self) -> SpmvKind {
+        self.matrix.kind()
+    }
+    /// Bytes beyond the matrix that the layout was built from.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.matrix.extra_bytes() + (self.inverse.len() * size_of::<T>()) as u64
+    }
+    /// The layout's name and, if it was chosen, why.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        self.plan.as_ref().map_or_else(|| self.kind().name().to_string(), SpmvPlan::to_string)
+    }
+    /// The scores. O(iterations (nodes + entries)) time; three vectors of the nodes beside the result.
+    ///
+    /// The residual is only computed where it is asked for: in every iteration for a tolerance above 0, otherwise in the last.
+    /// Without any iteration it is infinite.
+    ///
+    /// # Errors
+    /// Those of [`PageRankConfig::validate`], [`Error::Cancelled`].
+    pub fn run(&self, config: &PageRankConfig) -> Result<PageRank<T>> {
+        self.run_at(config, Level::current())
+    }
+    fn run_at(&self, config: &PageRankConfig, level: Level) -> Result<PageRank<T>> {
+        let n = self.inverse.len();
+        config.validate(n)?;
+        if n == 0 {
+            return Ok(PageRank { scores: Vec::new(), iterations: 0, residual: 0.0, converged: true });
+        }
+        let members = if n + self.entries < SMALL { 1 } else { self.matrix.parts().len() };
+        let teleport: Option<Vec<T>> = config.teleport(n).map(|p| p.into_iter().map(T::from_f64).collect());
+        team::with(members, |team| self.iterate(config, teleport.as_deref(), level, team))
+    }
+    fn iterate(&self, config: &PageRankConfig, teleport: Option<&[T]>, level: Level, team: &Team<'_>) -> Result<PageRank<T>> {
+        let n = self.inverse.len();
+        let parts = self.matrix.parts();
+        let even = T::from_f64(1.0 / n as f64);
+        let lost = self.dangling > 0 && config.dangling == Dangling::Spread;
+        let mut operand = vec![T::ZERO; self.matrix.padded_len()];
+        let mut next = vec![T::ZERO; self.matrix.padded_len()];
+        let mut scores = Vec::new();
+        let stored = |iteration: u32| config.tolerance > 0.0 || iteration.saturating_add(2) >= config.max_iterations;
+        let longest = parts.iter().map(std::ops::Range::len).max().unwrap_or(0);
+        let sums: Vec<Mutex<Vec<T>>> = (0..team.members()).map(|_| Mutex::new(vec![T::ZERO; longest])).collect();
+        // Before the first iteration scores are the teleport distribution.
+        let start = |v: usize| teleport.map_or(even, |p| p[v]);
+        for (column, element, length) in self.matrix.stretches(0..n) {
+            for k in 0..length {
+                operand[element + k] = start(column + k) * self.inverse[column + k];
+            }
+        }
+        let mut mass = if lost { (0..n).filter(|&v| self.inverse[v] == T::ZERO).map(|v| start(v).to_f64()).sum() } else { 0.0 };
+        if config.max_iterations == 0 || stored(0) {
+            scores = (0..n).map(start).collect();
+        }
+        let (mut iterations, mut residual, mut converged) = (0, f64::INFINITY, false);
+        while iterations < config.max_iterations && !converged {
+            config.control.check()?;
+            let keep = stored(iterations);
+            if keep && scores.is_empty() {
+                scores.resize(n, T::ZERO);
+            }
+            // The change of scores that were not stored before cannot be told.
+            let change = keep && (iterations == 0 || stored(iterations - 1));
+            let rates = Rates { base: 1.0 - config.damping + config.damping * mass, damping: T::from_f64(config.damping), lost, change };
+            let mut totals = vec![Totals::default(); parts.len()];
+            {
+                let (out, kept, totals) = (DisjointSlice::new(&mut next), DisjointSlice::new(&mut scores), DisjointSlice::new(&mut totals));
+                team.run(parts.len(), |member, part| {
+                    let Ok(mut sums) = sums[member].lock() else { return };
+                    let rows = parts[part].clone();
+                    let sums = &mut sums[..rows.len()];
+                    self.matrix.sum_part(level, part, &operand, sums);
+                    let mut total = Totals::default();
+                    for (first, element, length) in self.matrix.stretches(rows.clone()) {
+                        let range = first..first + length;
+                        // SAFETY: parts are disjoint ranges of vertices, and so of the operand's elements.
+                        #[allow(unsafe_code)]
+                        let (operand, scores) =
+                            unsafe { (out.range(element..element + length), if keep { kept.range(range.clone()) } else { &mut [] }) };
+                        let outputs = Outputs { operand, scores, totals: &mut total };
+                        let teleport = teleport.map(|p| &p[range.clone()]);
+                        update(level, &sums[first - rows.start..][..length], &self.inverse[range], teleport, even, rates, outputs);
+                    }
+                    // SAFETY: every part has its own element.
+                    #[allow(unsafe_code)]
+                    unsafe {
+                        totals.write(part, total);
+                    }
+                });
+            }
+            std::mem::swap(&mut operand, &mut next);
+            mass = totals.iter().map(|t| t.lost).sum();
+            iterations += 1;
+            if change {
+                residual = totals.iter().map(|t| t.change).sum();
+                converged = residual < config.tolerance;
+            }
+            config.control.report(iterations.into(), Some(config.max_iterations.into()));
+        }
+        Ok(PageRank { scores, iterations, residual, converged })
+    }
+}
+
+/// The number of entries of every row of a pattern: the out-degrees, if rows are tails.
+#[must_use]
+pub fn out_degrees(csr: &Csr) -> Vec<u32> {
+    bitgraph_sparse::with_offsets!(csr.offsets(), o => {
+        o.windows(2).map(|w| (bitgraph_sparse::OffsetInt::index(w[1]) - bitgraph_sparse::OffsetInt::index(w[0])) as u32).collect()
+    })
+}

@@ -1,0 +1,105 @@
+//! Scores against plain power iteration in `f64`: every layout, level and number of threads.
+
+use super::*;
+use bitgraph_sparse::{Coo, Duplicates};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+fn pattern(n: usize, arcs: &[(u32, u32)]) -> Csr {
+    let (rows, columns) = arcs.iter().copied().unzip();
+    Coo::pattern(n, n, rows, columns).into_csr(Duplicates::First).unwrap().0
+}
+
+fn random(n: usize, arcs: usize, seed: u64) -> Csr {
+    let mut state = seed;
+    let mut below = |n: usize| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) as usize % n) as u32
+    };
+    let list: Vec<_> = (0..arcs).map(|k| (below(n), below(if k % 3 == 0 { n.div_ceil(20) } else { n }))).collect();
+    pattern(n, &list)
+}
+
+/// Scores and residual after exactly `iterations` iterations.
+fn reference(out: &Csr, config: &PageRankConfig, iterations: u32) -> (Vec<f64>, f64) {
+    let n = out.nrows();
+    let p = config.teleport(n).unwrap_or_else(|| vec![1.0 / n as f64; n]);
+    let (mut scores, mut residual) = (p.clone(), f64::INFINITY);
+    for _ in 0..iterations {
+        let lost: f64 = (0..n).filter(|&v| out.degree(v) == 0).map(|v| scores[v]).sum();
+        let share = if config.dangling == Dangling::Spread { config.damping * lost } else { 0.0 };
+        let mut next: Vec<f64> = p.iter().map(|p| (1.0 - config.damping + share) * p).collect();
+        for u in 0..n {
+            for &v in out.row(u) {
+                next[v as usize] += config.damping * scores[u] / out.degree(u) as f64;
+            }
+        }
+        residual = next.iter().zip(&scores).map(|(a, b)| (a - b).abs()).sum();
+        scores = next;
+    }
+    (scores, residual)
+}
+
+fn check<T: Real>(name: &str, out: &Csr, config: &PageRankConfig, tolerance: f64) {
+    let incoming = out.transpose();
+    for kind in SpmvKind::ALL {
+        let layout = PageRankLayout::<T>::build_as(&incoming, &out_degrees(out), kind).unwrap();
+        for level in Level::ALL.into_iter().filter(|&l| l <= Level::detect()) {
+            let mut first: Option<PageRank<T>> = None;
+            for threads in 1..=3 {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let found = pool.install(|| layout.run_at(config, level)).unwrap();
+                let (scores, residual) = reference(out, config, found.iterations);
+                let error: f64 = scores.iter().zip(&found.scores).map(|(a, b)| (a - b.to_f64()).abs()).sum();
+                assert!(error <= tolerance, "{name}, {kind:?}, {level:?}: scores differ by {error}");
+                let wrong = (residual - found.residual).abs();
+                assert!(wrong <= tolerance || residual == found.residual, "{name}, {kind:?}: residual {}, not {residual}", found.residual);
+                assert_eq!(found.converged, found.residual < config.tolerance);
+                assert!(found.converged || found.iterations == config.max_iterations);
+                assert!(first.get_or_insert_with(|| found.clone()) == &found, "{name}, {kind:?}: {threads} threads differ");
+            }
+        }
+    }
+}
+
+#[test]
+fn scores_of_random_graphs() {
+    for (n, arcs) in [(1, 0), (1, 1), (2, 1), (50, 120), (3001, 9000), (2000, 60_000)] {
+        let out = random(n, arcs, 7);
+        for dangling in [Dangling::Spread, Dangling::Drop] {
+            for personalization in [None, Some(vec![(0, 2.0), (n as u32 / 2, 1.0), (0, 1.0)])] {
+                for (tolerance, max_iterations) in [(1e-5, 100), (0.0, 20), (0.0, 1), (0.0, 0), (1e-3, 2)] {
+                    let config = PageRankConfig {
+                        dangling,
+                        personalization: personalization.clone(),
+                        tolerance,
+                        max_iterations,
+                        ..Default::default()
+                    };
+                    let name = format!("{n} vertices, {arcs} arcs, {max_iterations} iterations");
+                    if max_iterations == 20 || arcs < 1000 {
+                        check::<f64>(&name, &out, &config, 1e-12);
+                    }
+                    check::<f32>(&name, &out, &config, 2e-5);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn refuses_stops_and_explains() {
+    let out = random(40_000, 200_000, 3);
+    let layout = PageRankLayout::<f32>::build(&out.transpose(), &out_degrees(&out), 20).unwrap();
+    assert!(layout.explain().contains(layout.kind().name()));
+    let bad = PageRankConfig { damping: 1.5, ..Default::default() };
+    assert!(matches!(layout.run(&bad), Err(Error::Parameter { .. })));
+    assert!(matches!(PageRankLayout::<f64>::build(&out, &[1, 2], 1), Err(Error::Shape { .. })));
+    let flag = Arc::new(AtomicBool::new(false));
+    let stop = Arc::clone(&flag);
+    let control = bitgraph_backend::Control::default().with_cancel(flag).with_progress(move |p| stop.store(p.done == 3, Ordering::Relaxed));
+    let config = PageRankConfig { control, tolerance: 0.0, ..Default::default() };
+    assert_eq!(layout.run(&config).unwrap_err(), Error::Cancelled);
+    let empty = PageRankLayout::<f32>::build(&Csr::empty(0, 0).unwrap(), &[], 1).unwrap();
+    assert!(empty.run(&PageRankConfig::default()).unwrap().scores.is_empty());
+}

@@ -1,0 +1,258 @@
+//! Sums over the rows of a pattern, `y[i] = sum of x[j] over the entries (i, j)`: the float mxv of iterative algorithms, on
+//! layouts that are built once and run many times.
+//!
+//! | kind | what it is | where it wins |
+//! |---|---|---|
+//! | [`SpmvKind::Plain`] | the lists as they are | few passes: nothing is built |
+//! | [`SpmvKind::Wide`] | slices of 16 rows of like length, 32-bit columns | many short rows, any numbering |
+//! | [`SpmvKind::Blocks`] | the same with 16-bit columns in blocks of columns that the L2 cache holds | long rows |
+//! | [`SpmvKind::Tiles`] | 4x4 bit tiles, tile rows grouped by length | meshes, filled tiles (AVX-512) |
+//!
+//! Invariant: a row's sum is formed in the type of `x`, in an order that depends on the layout only: neither on the number of
+//! threads nor on what runs beside. The SIMD levels may differ by rounding.
+//!
+//! Rows are cut into parts, each with its own arrays: parts are built and run in parallel, and a caller can work on a part's
+//! sums while they are in the cache (as `PageRank` does).
+
+mod auto;
+mod kernel;
+mod plain;
+mod real;
+mod slices;
+#[cfg(test)]
+mod tests;
+mod tiles;
+
+pub use auto::SpmvPlan;
+pub(crate) use kernel::per_level;
+pub use real::Real;
+
+use crate::Level;
+use crate::team;
+use bitgraph_sparse::parallel::DisjointSlice;
+use bitgraph_sparse::{Csr, with_offsets};
+use slices::Slices;
+use std::ops::Range;
+use tiles::TileRows;
+
+/// Work of a part (rows and entries), about: long enough that blocks of columns pay, short enough to share.
+const PART_WORK: usize = 1 << 20;
+/// Rows of a part at most: their sums stay in the cache, and row numbers inside a part fit 16 bits.
+const PART_ROWS: usize = 1 << 15;
+/// Boundaries of parts are multiples of this: whole tiles, whole vectors.
+const PART_STEP: usize = 16;
+/// Zeros between two blocks of columns of a padded operand; filler entries point there.
+pub(crate) const GAP: usize = 16;
+
+/// `y = A x` for a pattern `A`, in some layout.
+pub trait PatternSum<T>: Send + Sync {
+    /// The number of rows.
+    fn rows(&self) -> usize;
+    /// The number of columns.
+    fn columns(&self) -> usize;
+    /// Bytes of the layout.
+    fn bytes(&self) -> u64;
+    /// Sets `y[i]` to the sum of `x` over the columns of row `i`, with the current pool's threads.
+    ///
+    /// # Panics
+    /// If `x` or `y` is not as long as the matrix is wide or high.
+    fn sum(&self, x: &[T], y: &mut [T]);
+}
+
+/// The layouts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SpmvKind {
+    /// Lists as they are.
+    Plain,
+    /// Slices of 16 rows with 32-bit columns.
+    Wide,
+    /// Slices of 16 rows with 16-bit columns, in blocks of columns.
+    Blocks,
+    /// 4x4 tiles, grouped.
+    Tiles,
+}
+
+impl SpmvKind {
+    /// Every layout.
+    pub const ALL: [Self; 4] = [Self::Plain, Self::Wide, Self::Blocks, Self::Tiles];
+    /// The name in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Plain => "lists",
+            Self::Wide => "slices of 16 rows",
+            Self::Blocks => "16-bit column blocks",
+            Self::Tiles => "grouped 4x4 tiles",
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Form {
+    Plain(Csr),
+    Wide(Vec<Slices<u32>>),
+    Blocks(Vec<Slices<u16>>),
+    Tiles(Vec<TileRows>),
+}
+
+/// A pattern laid out for sums over its rows.
+#[derive(Debug)]
+pub struct SpmvLayout {
+    rows: usize,
+    columns: usize,
+    /// Columns between two gaps of the padded operand.
+    width: usize,
+    parts: Vec<Range<usize>>,
+    form: Form,
+}
+
+/// Cuts rows into parts of about [`PART_WORK`].
+fn parts_of(csr: &Csr) -> Vec<Range<usize>> {
+    let n = csr.nrows();
+    with_offsets!(csr.offsets(), o => {
+        let work = |row: usize| bitgraph_sparse::OffsetInt::index(o[row]) + row;
+        let (mut parts, mut start) = (Vec::new(), 0);
+        // Several parts even of a small matrix, for threads to share.
+        let target = PART_WORK.min((work(n) / 8).max(1 << 16));
+        while start < n {
+            let (mut low, mut high) = (start + 1, n.min(start + PART_ROWS));
+            while low < high {
+                let middle = (low + high) / 2;
+                if work(middle) - work(start) < target { low = middle + 1 } else { high = middle }
+            }
+            let end = low.next_multiple_of(PART_STEP).min(n);
+            parts.push(start..end);
+            start = end;
+        }
+        parts
+    })
+}
+
+impl SpmvLayout {
+    /// Lays out a pattern. O(nnz), parallel; peak memory the layout and 24 bytes a row of a part and thread.
+    #[must_use]
+    pub fn build(csr: &Csr, kind: SpmvKind) -> Self {
+        let (rows, columns) = (csr.nrows(), csr.ncols());
+        let parts = parts_of(csr);
+        let mut width = columns.max(1);
+        let form = match kind {
+            SpmvKind::Plain => Form::Plain(csr.clone()),
+            SpmvKind::Wide => Form::Wide(slices::build(csr, &parts, width)),
+            SpmvKind::Blocks => {
+                width = slices::block_width(columns);
+                Form::Blocks(slices::build(csr, &parts, width))
+            }
+            SpmvKind::Tiles => Form::Tiles(tiles::build(csr, &parts)),
+        };
+        Self { rows, columns, width, parts, form }
+    }
+    /// Lays out a pattern as [`SpmvPlan::new`] says for so many passes.
+    #[must_use]
+    pub fn build_auto(csr: &Csr, amortize: u32) -> Self {
+        Self::build(csr, SpmvPlan::new(csr, amortize).kind)
+    }
+    /// Which layout it is.
+    #[must_use]
+    pub fn kind(&self) -> SpmvKind {
+        match &self.form {
+            Form::Plain(_) => SpmvKind::Plain,
+            Form::Wide(_) => SpmvKind::Wide,
+            Form::Blocks(_) => SpmvKind::Blocks,
+            Form::Tiles(_) => SpmvKind::Tiles,
+        }
+    }
+    /// Bytes of the layout beyond the matrix it was built from.
+    #[must_use]
+    pub fn extra_bytes(&self) -> u64 {
+        match &self.form {
+            Form::Plain(_) => 0,
+            Form::Wide(parts) => parts.iter().map(Slices::bytes).sum(),
+            Form::Blocks(parts) => parts.iter().map(Slices::bytes).sum(),
+            Form::Tiles(parts) => parts.iter().map(TileRows::bytes).sum(),
+        }
+    }
+    /// Filler entries per entry.
+    #[must_use]
+    pub fn filler(&self, csr: &Csr) -> f64 {
+        let stored = match &self.form {
+            Form::Wide(parts) => parts.iter().map(Slices::stored).sum(),
+            Form::Blocks(parts) => parts.iter().map(Slices::stored).sum(),
+            _ => csr.nnz(),
+        };
+        (stored as f64 - csr.nnz() as f64) / csr.nnz().max(1) as f64
+    }
+    /// The parts, ranges of rows.
+    pub(crate) fn parts(&self) -> &[Range<usize>] {
+        &self.parts
+    }
+    /// Elements of a padded operand.
+    pub(crate) fn padded_len(&self) -> usize {
+        self.columns + self.columns.div_ceil(self.width).max(1) * GAP
+    }
+    /// The stretches of a range of columns in the padded operand: (first column, first element, length).
+    pub(crate) fn stretches(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
+        let width = self.width;
+        let mut start = range.start;
+        std::iter::from_fn(move || {
+            let first = start;
+            (first < range.end).then(|| {
+                let block = first / width;
+                start = range.end.min((block + 1) * width);
+                (first, first + block * GAP, start - first)
+            })
+        })
+    }
+    /// The sums of one part; `x` is padded, `y` has an element for each of the part's rows.
+    pub(crate) fn sum_part<T: Real>(&self, level: Level, part: usize, x: &[T], y: &mut [T]) {
+        assert!(x.len() >= self.padded_len() && y.len() == self.parts[part].len(), "operands as long as the part");
+        match &self.form {
+            Form::Plain(csr) => plain::sum(level, csr, self.parts[part].clone(), x, y),
+            Form::Wide(parts) => parts[part].sum(level, x, y),
+            Form::Blocks(parts) => parts[part].sum(level, x, y),
+            Form::Tiles(parts) => parts[part].sum(level, x, y),
+        }
+    }
+    /// Sets `y[i]` to the sum of `x` over the columns of row `i`. See [`PatternSum::sum`].
+    ///
+    /// # Panics
+    /// If `x` or `y` is not as long as the matrix is wide or high.
+    pub fn run<T: Real>(&self, x: &[T], y: &mut [T]) {
+        self.run_at(Level::current(), x, y);
+    }
+    fn run_at<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
+        assert!(x.len() == self.columns && y.len() == self.rows, "operands as long as the matrix is wide and high");
+        let mut padded = Vec::with_capacity(self.padded_len());
+        for (column, element, length) in self.stretches(0..self.columns) {
+            padded.resize(element, T::ZERO);
+            padded.extend_from_slice(&x[column..column + length]);
+        }
+        padded.resize(self.padded_len(), T::ZERO);
+        let out = DisjointSlice::new(y);
+        team::with(self.parts.len(), |team| {
+            team.run(self.parts.len(), |_, part| {
+                // SAFETY: parts are disjoint ranges of rows.
+                #[allow(unsafe_code)]
+                let y = unsafe { out.range(self.parts[part].clone()) };
+                self.sum_part(level, part, &padded, y);
+            });
+        });
+    }
+}
+
+impl<T: Real> PatternSum<T> for SpmvLayout {
+    fn rows(&self) -> usize {
+        self.rows
+    }
+    fn columns(&self) -> usize {
+        self.columns
+    }
+    fn bytes(&self) -> u64 {
+        match &self.form {
+            Form::Plain(csr) => csr.bytes(),
+            _ => self.extra_bytes(),
+        }
+    }
+    fn sum(&self, x: &[T], y: &mut [T]) {
+        self.run(x, y);
+    }
+}

@@ -1,0 +1,57 @@
+//! Every layout, level and number of threads against sums over the lists.
+
+use super::*;
+use bitgraph_sparse::{Coo, Duplicates};
+
+fn below(state: &mut u64, n: usize) -> u32 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    ((*state >> 33) as usize % n) as u32
+}
+
+fn check<T: Real>(name: &str, csr: &Csr, tolerance: f64) {
+    let x: Vec<T> = (0..csr.ncols()).map(|j| T::from_f64((j * 7919 % 1000) as f64 / 1000.0 - 0.3)).collect();
+    for kind in SpmvKind::ALL {
+        let layout = SpmvLayout::build(csr, kind);
+        assert_eq!(layout.kind(), kind);
+        for level in Level::ALL.into_iter().filter(|&l| l <= Level::detect()) {
+            let mut first: Option<Vec<T>> = None;
+            for threads in 1..=3 {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                let mut y = vec![T::from_f64(9.0); csr.nrows()];
+                pool.install(|| layout.run_at(level, &x, &mut y));
+                for i in 0..csr.nrows() {
+                    let expected: f64 = csr.row(i).iter().map(|&j| x[j as usize].to_f64()).sum();
+                    let bound = tolerance * (csr.degree(i) as f64 + 1.0);
+                    assert!((y[i].to_f64() - expected).abs() <= bound, "{name}, {kind:?}, {level:?}: row {i} is {:?}, not {expected}", y[i]);
+                }
+                assert!(first.get_or_insert_with(|| y.clone()) == &y, "{name}, {kind:?}: {threads} threads differ");
+            }
+        }
+    }
+}
+
+#[test]
+fn layouts_agree() {
+    let mut state = 3;
+    for (rows, columns, entries) in [(0, 0, 0), (1, 1, 0), (1, 1, 1), (3, 5, 4), (37, 91, 400), (1000, 1003, 5000), (517, 70_001, 9000), (33_000, 200_003, 150_000)] {
+        let r = (0..entries).map(|_| below(&mut state, rows.max(1))).collect();
+        // Half of the entries in the first columns, and one dense row.
+        let c = (0..entries).map(|k| below(&mut state, if k % 2 == 0 { columns } else { columns.div_ceil(50) })).collect();
+        let mut coo = Coo::pattern(rows, columns, r, c);
+        if rows > 30 {
+            let dense: Vec<u32> = (0..columns as u32).collect();
+            let (mut r, mut c) = (vec![7u32; columns], dense);
+            for (&i, &j) in coo.rows.iter().zip(&coo.columns) {
+                r.push(i);
+                c.push(j);
+            }
+            coo = Coo::pattern(rows, columns, r, c);
+        }
+        let csr = coo.into_csr(Duplicates::First).unwrap().0;
+        let name = format!("{rows} x {columns}");
+        check::<f32>(&name, &csr, 1e-5);
+        check::<f64>(&name, &csr, 1e-13);
+        let plan = SpmvPlan::new(&csr, 100);
+        assert!(plan.to_string().contains(plan.kind.name()));
+    }
+}
