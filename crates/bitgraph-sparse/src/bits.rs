@@ -106,6 +106,11 @@ impl BitVector {
     pub fn words64(&self) -> &[u64] {
         &self.words
     }
+    /// The bits as 64-bit words, moved out.
+    #[must_use]
+    pub fn into_words64(self) -> Vec<u64> {
+        self.words
+    }
     /// The bits as 64-bit words to write to. The caller keeps the bits past the length zero.
     pub fn words64_mut(&mut self) -> &mut [u64] {
         &mut self.words

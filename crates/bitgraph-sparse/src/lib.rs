@@ -9,10 +9,13 @@
 
 mod bits;
 mod buffer;
+mod build;
 mod coo;
 mod csr;
 mod error;
 mod format;
+#[cfg(any(feature = "bitvec", feature = "ndarray", feature = "petgraph", feature = "sprs"))]
+mod interop;
 mod mask;
 mod offsets;
 pub mod ordering;

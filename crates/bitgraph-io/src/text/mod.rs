@@ -17,7 +17,7 @@ use value::Value;
 /// Bytes of a piece: small enough that the second pass over it finds it in the cache.
 const PIECE: usize = 128 << 10;
 /// Fast paths may look this far ahead.
-pub(crate) const AHEAD: usize = 96;
+pub(crate) const AHEAD: usize = 160;
 
 /// A fault and where in the text it is.
 #[derive(Debug)]

@@ -98,10 +98,24 @@ pub(crate) fn digits16(text: &[u8], at: usize) -> (u64, usize) {
     if m == 0 { (a, 8) } else { (a * WHOLE[m] + b, 8 + m) }
 }
 
+/// The decimal number at `at` and where it ends: in one step if it is short, by the standard library otherwise. 96 bytes of text must
+/// follow; None for what is no finite number.
+#[inline(always)]
+pub(crate) fn fast_float(text: &[u8], at: usize) -> Option<(f64, usize)> {
+    match exact_float(text, at) {
+        // With more digits than are read at once, the end is not the token's.
+        Some((value, end)) if text[end] <= b' ' => Some((value, end)),
+        _ => {
+            let len = text[at..at + 64].iter().position(|&b| b <= b' ' || b == b',')?;
+            Some((float(&text[at..at + len]).ok()?, at + len))
+        }
+    }
+}
+
 /// The decimal number at `at`, if it is short enough to be exact by one multiplication or division, and where it ends. At least 64
 /// bytes of text must follow; what is not read here goes to [`float`].
 #[inline(always)]
-pub(crate) fn fast_float(text: &[u8], at: usize) -> Option<(f64, usize)> {
+fn exact_float(text: &[u8], at: usize) -> Option<(f64, usize)> {
     let negative = text[at] == b'-';
     let mut p = at + usize::from(negative);
     let (mut mantissa, whole) = digits16(text, p);
@@ -202,7 +216,8 @@ mod tests {
             };
             let Ok(wanted) = float(s.as_bytes()) else { continue };
             // More digits than are read at once: the end is not a blank, and the caller goes another way.
-            if let Some((value, _)) = fast_float(&pad(&s), 0).filter(|&(_, end)| end == s.len()) {
+            assert_eq!(fast_float(&pad(&s), 0), Some((wanted, s.len())));
+            if let Some((value, _)) = exact_float(&pad(&s), 0).filter(|&(_, end)| end == s.len()) {
                 assert_eq!(value.to_bits(), wanted.to_bits(), "{s}");
                 fast += 1;
             }

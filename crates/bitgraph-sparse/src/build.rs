@@ -1,0 +1,241 @@
+//! From entries in any order to sorted rows: count, scatter, order, merge.
+//!
+//! Invariant: within a row, entries are scattered in the order of the input, whatever the threads, so that "first" and "last" of
+//! several entries at one place mean what they say. Patterns are the case of values without size.
+#![allow(unsafe_code)]
+
+use crate::parallel::{DisjointSlice, rows_mut};
+use crate::{Coo, OffsetInt, Offsets};
+use rayon::prelude::*;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Offsets while rows are built.
+pub(crate) trait Width: OffsetInt + Default {
+    /// As the offsets of a matrix.
+    fn wrap(offsets: Vec<Self>) -> Offsets;
+}
+impl Width for u32 {
+    fn wrap(offsets: Vec<Self>) -> Offsets {
+        Offsets::U32(offsets.into())
+    }
+}
+impl Width for u64 {
+    fn wrap(offsets: Vec<Self>) -> Offsets {
+        // Duplicates were counted too: the rest may fit 32 bits.
+        match offsets.last() {
+            Some(&last) if last > u64::from(u32::MAX) => Offsets::U64(offsets.into()),
+            _ => Offsets::U32(offsets.iter().map(|&o| o as u32).collect::<Vec<_>>().into()),
+        }
+    }
+}
+
+/// Rows with their entries, on the way to a matrix.
+pub(crate) struct Rows<O, V> {
+    pub offsets: Vec<O>,
+    pub indices: Vec<u32>,
+    pub values: Vec<V>,
+}
+
+/// Consecutive blocks of entries, one per task. Every task needs four bytes per row: few entries make few tasks.
+fn blocks(coo: &Coo) -> Vec<Range<usize>> {
+    let (entries, rows) = (coo.len(), coo.nrows.max(1));
+    let most = 2 + entries / (2 * rows);
+    let tasks = if entries < 65536 { 1 } else { rayon::current_num_threads().min(8).min(most) };
+    let size = entries.div_ceil(tasks).max(1);
+    (0..entries.max(1)).step_by(size).map(|s| s..(s + size).min(entries)).collect()
+}
+
+impl<O: Width, V: Copy + Default + Send + Sync> Rows<O, V> {
+    /// Puts every entry, and its mirror image if there are such, into its row. The entries must be in range.
+    pub(crate) fn scatter(coo: &Coo, values: &[V]) -> Self {
+        let (rows, columns) = (&coo.rows[..], &coo.columns[..]);
+        let blocks = blocks(coo);
+        // Room for one more, for the offset in front.
+        let zeros = || {
+            let mut zeros = Vec::with_capacity(coo.nrows + 1);
+            zeros.resize(coo.nrows, O::default());
+            zeros
+        };
+        let mut places: Vec<Vec<O>> = blocks
+            .par_iter()
+            .map(|block| {
+                let mut count = zeros();
+                let mut one_more = |r: u32| count[r as usize] = O::from_index(count[r as usize].index() + 1);
+                for (&r, &c) in rows[block.clone()].iter().zip(&columns[block.clone()]) {
+                    one_more(r);
+                    if coo.mirrored && r != c {
+                        one_more(c);
+                    }
+                }
+                count
+            })
+            .collect();
+        // From counts to the place of each block's next entry of each row.
+        let mut total = 0usize;
+        for r in 0..coo.nrows {
+            for count in &mut places {
+                let c = count[r].index();
+                count[r] = O::from_index(total);
+                total += c;
+            }
+        }
+        let mut indices = vec![0u32; total];
+        let mut scattered = vec![V::default(); total];
+        let (out, out_values) = (DisjointSlice::new(&mut indices), DisjointSlice::new(&mut scattered));
+        blocks.par_iter().zip(places.par_iter_mut()).for_each(|(block, place)| {
+            let mut put = |r: u32, c: u32, v: V| {
+                let slot = &mut place[r as usize];
+                let at = slot.index();
+                *slot = O::from_index(at + 1);
+                // SAFETY: (block, row) pairs own disjoint runs of places by the sums above, as long as counted here as there.
+                unsafe {
+                    out.write(at, c);
+                    out_values.write(at, v);
+                }
+            };
+            for k in block.clone() {
+                let (r, c, v) = (rows[k], columns[k], values[k]);
+                put(r, c, v);
+                if coo.mirrored && r != c {
+                    put(c, r, v);
+                }
+            }
+        });
+        // Where the last block ended in a row, the next row begins.
+        let mut offsets = places.pop().unwrap_or_else(zeros);
+        offsets.insert(0, O::default());
+        Self { offsets, indices, values: scattered }
+    }
+
+    /// Sorts every row by column; entries at one place keep their order. Returns whether there are such.
+    pub(crate) fn order(&mut self) -> bool {
+        let repeated = AtomicBool::new(false);
+        let values = DisjointSlice::new(&mut self.values);
+        let offsets = &self.offsets;
+        rows_mut(offsets, &mut self.indices, |i, row| {
+            if row.is_sorted_by(|a, b| a < b) {
+                return;
+            }
+            if size_of::<V>() == 0 {
+                row.sort_unstable();
+            } else {
+                // SAFETY: each row is visited once, and its values lie where its columns do.
+                let values = unsafe { values.range(offsets[i].index()..offsets[i + 1].index()) };
+                order_weighted(row, values);
+            }
+            if row.windows(2).any(|w| w[0] == w[1]) {
+                repeated.store(true, Ordering::Relaxed);
+            }
+        });
+        repeated.into_inner()
+    }
+
+    /// The first place, row by row, that has more than one entry. Rows must be in order.
+    pub(crate) fn first_repeated(&self) -> Option<(u32, u32)> {
+        (0..self.offsets.len() - 1).find_map(|i| {
+            let row = &self.indices[self.offsets[i].index()..self.offsets[i + 1].index()];
+            row.windows(2).find(|w| w[0] == w[1]).map(|w| (i as u32, w[0]))
+        })
+    }
+
+    /// Leaves one entry of those at one place, with the value that `combine` makes of theirs. Rows must be in order.
+    pub(crate) fn merge(&mut self, combine: impl Fn(&[V]) -> V) {
+        let (mut to, mut start) = (0, 0);
+        for i in 1..self.offsets.len() {
+            let end = self.offsets[i].index();
+            while start < end {
+                let column = self.indices[start];
+                let run = self.indices[start..end].iter().take_while(|&&c| c == column).count();
+                self.indices[to] = column;
+                self.values[to] = if run == 1 { self.values[start] } else { combine(&self.values[start..start + run]) };
+                to += 1;
+                start += run;
+            }
+            self.offsets[i] = O::from_index(to);
+        }
+        self.indices.truncate(to);
+        self.indices.shrink_to_fit();
+        self.values.truncate(to);
+        self.values.shrink_to_fit();
+    }
+}
+
+/// Sorts a row and its values by column, entries at one place in the order they have.
+fn order_weighted<V: Copy>(row: &mut [u32], values: &mut [V]) {
+    // The position within the row breaks ties. It fits 32 bits unless a row repeats columns over and over.
+    if u32::try_from(row.len()).is_ok() {
+        let mut keys: Vec<u64> = row.iter().zip(0u64..).map(|(&c, k)| u64::from(c) << 32 | k).collect();
+        keys.sort_unstable();
+        let old = values.to_vec();
+        for ((column, value), key) in row.iter_mut().zip(values).zip(keys) {
+            (*column, *value) = ((key >> 32) as u32, old[key as u32 as usize]);
+        }
+    } else {
+        let mut pairs: Vec<(u32, V)> = row.iter().copied().zip(values.iter().copied()).collect();
+        pairs.sort_by_key(|p| p.0);
+        for ((column, value), pair) in row.iter_mut().zip(values).zip(pairs) {
+            (*column, *value) = pair;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Duplicates, Values};
+    use std::collections::BTreeMap;
+
+    /// Entries one by one into a map: the plain reference.
+    fn reference(coo: &Coo, values: &[i32]) -> BTreeMap<(u32, u32), Vec<i32>> {
+        let mut map: BTreeMap<_, Vec<i32>> = BTreeMap::new();
+        for k in 0..coo.len() {
+            map.entry((coo.rows[k], coo.columns[k])).or_default().push(values[k]);
+            if coo.mirrored && coo.rows[k] != coo.columns[k] {
+                map.entry((coo.columns[k], coo.rows[k])).or_default().push(values[k]);
+            }
+        }
+        map
+    }
+
+    #[test]
+    fn any_entries_on_any_number_of_threads() {
+        let mut seed = 7u64;
+        let mut next = |n: usize| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((seed >> 33) as usize % n) as u32
+        };
+        for (n, entries, mirrored, wide) in
+            [(1, 3, true, false), (50, 400, false, true), (700, 70_000, true, false), (3000, 66_000, false, false)]
+        {
+            let m = if wide { n * 3 } else { n };
+            let (rows, columns): (Vec<u32>, Vec<u32>) = (0..entries).map(|_| (next(n), next(m))).unzip();
+            let values: Vec<i32> = (0..entries).map(|_| next(1000) as i32).collect();
+            let coo = Coo { mirrored, ..Coo::pattern(n, m, rows, columns) };
+            let wanted = reference(&coo, &values);
+            for threads in [1, 3] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| {
+                    let (a, none) = coo.clone().into_csr(Duplicates::First).unwrap();
+                    assert!(none.is_none());
+                    let found = (0..n).flat_map(|i| a.row(i).iter().map(move |&c| (i as u32, c)).collect::<Vec<_>>());
+                    assert!(found.eq(wanted.keys().copied()));
+                    for how in [Duplicates::First, Duplicates::Last, Duplicates::Sum, Duplicates::Min, Duplicates::Max] {
+                        let weighted = Coo { values: Some(Values::from_vec(values.clone())), ..coo.clone() };
+                        let (b, v) = weighted.into_csr(how).unwrap();
+                        assert_eq!(a, b);
+                        let v = v.unwrap();
+                        let merged = wanted.values().map(|g| match how {
+                            Duplicates::First | Duplicates::Error => g[0],
+                            Duplicates::Last => g[g.len() - 1],
+                            Duplicates::Sum => g.iter().sum(),
+                            Duplicates::Min => g.iter().copied().min().unwrap(),
+                            Duplicates::Max => g.iter().copied().max().unwrap(),
+                        });
+                        assert!(v.as_slice::<i32>().unwrap().iter().copied().eq(merged), "{how:?}");
+                    }
+                });
+            }
+        }
+    }
+}
