@@ -2,6 +2,7 @@
 //!
 //! Invariant: values, if any, are in the pattern's own (CSR) order whatever the format. Derived data never changes a result.
 
+use crate::spmv::SpmvLayout;
 use crate::tile::RowEntries;
 use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid};
 use bitgraph_backend::Error;
@@ -48,18 +49,6 @@ pub struct CpuMatrix {
     derived: Arc<Derived>,
 }
 
-/// A layout for float products (placeholder until the list layouts are wired).
-#[derive(Debug)]
-pub(crate) struct PlannedSums {}
-impl PlannedSums {
-    pub(crate) fn sum_f32(&self, _: &[f32], _: &mut [f32]) -> bool {
-        false
-    }
-    pub(crate) fn sum_f64(&self, _: &[f64], _: &mut [f64]) -> bool {
-        false
-    }
-}
-
 /// What is computed at first use.
 #[derive(Debug, Default)]
 struct Derived {
@@ -68,7 +57,7 @@ struct Derived {
     /// Which rows have entries.
     nonempty_rows: OnceLock<Option<BitVector>>,
     /// The layout for float products, if a plan asked for one.
-    sums: OnceLock<PlannedSums>,
+    sums: OnceLock<SpmvLayout>,
     /// The transpose, for products with it.
     transpose: OnceLock<CpuMatrix>,
 }
@@ -154,6 +143,7 @@ impl CpuMatrix {
         with_layout!(&*self.layout, m => Format::bytes(m))
             + self.values.as_ref().map_or(0, Values::bytes)
             + self.derived.row_offsets.get().map_or(0, |o| 8 * o.len() as u64)
+            + self.derived.sums.get().map_or(0, SpmvLayout::extra_bytes)
             + self.derived.transpose.get().map_or(0, Self::bytes)
     }
     /// Where the values of each row start, and their number at the end.
@@ -217,7 +207,11 @@ impl CpuMatrix {
         rows.as_ref()
     }
     /// The layout for float products that a plan asked for.
-    pub(crate) fn sums(&self) -> Option<&PlannedSums> {
+    pub(crate) fn sums(&self) -> Option<&SpmvLayout> {
         self.derived.sums.get()
+    }
+    /// Keeps a layout for float products of a pattern; the first one stays.
+    pub(crate) fn keep_sums(&self, sums: SpmvLayout) {
+        let _ = self.derived.sums.set(sums);
     }
 }

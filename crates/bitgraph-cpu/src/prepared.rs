@@ -4,12 +4,15 @@
 
 use crate::Cpu;
 use crate::fused::cc::CcLayout;
+use crate::fused::pagerank::{PageRankLayout, out_degrees};
 use crate::fused::sssp::{Distance, SsspLayout, SsspOptions};
 use crate::fused::tc::{self, TcLayout};
-use bitgraph_backend::{Algorithm, Cc, CcConfig, Error, Fused, Graph, Plan, Sssp, SsspConfig, Tc, TcConfig};
+use crate::spmv::{Real, SpmvLayout};
+use bitgraph_backend::{Algorithm, Cc, CcConfig, Error, Fused, Graph, PageRank, PageRankConfig, Plan, Sssp, SsspConfig, Tc, TcConfig};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Stored};
 use std::any::Any;
+use std::sync::OnceLock;
 
 /// The layout of one algorithm's fused form; none on tile formats.
 #[derive(Default)]
@@ -22,6 +25,24 @@ enum Layout {
     Sssp(Box<SsspLayout>),
     Cc(Box<CcLayout>),
     Tc(Box<TcLayout>),
+    PageRank(Box<Ranks>),
+}
+
+/// Layouts for `PageRank` in either type: the planned one is built beforehand, the other at first use.
+struct Ranks {
+    passes: u32,
+    single: OnceLock<PageRankLayout<f32>>,
+    double: OnceLock<PageRankLayout<f64>>,
+}
+
+impl Ranks {
+    fn layout<T: Real>(&self, slot: &OnceLock<PageRankLayout<T>>, out: &Csr, incoming: Option<&Csr>) -> Result<(), Error> {
+        if slot.get().is_none() {
+            let layout = PageRankLayout::build(incoming.unwrap_or(out), &out_degrees(out), self.passes)?;
+            let _ = slot.set(layout);
+        }
+        Ok(())
+    }
 }
 
 /// The patterns of a graph laid out as lists: out-arcs, and in-arcs of a directed graph.
@@ -48,6 +69,20 @@ impl Prepared {
                 Layout::Sssp(Box::new(SsspLayout::build_with(out, incoming, values, options)?))
             }
             Algorithm::Cc => Layout::Cc(Box::default()),
+            Algorithm::PageRank => {
+                let passes = if plan.chosen.prepared { plan.workload.passes.saturating_mul(plan.workload.iterations) } else { 1 };
+                let ranks = Ranks { passes, single: OnceLock::new(), double: OnceLock::new() };
+                if plan.workload.dtype == DType::F64 {
+                    ranks.layout(&ranks.double, out, incoming)?;
+                } else {
+                    ranks.layout(&ranks.single, out, incoming)?;
+                }
+                Layout::PageRank(Box::new(ranks))
+            }
+            Algorithm::MxvFloat if values.is_none() && plan.chosen.prepared => {
+                graph.matrix().keep_sums(SpmvLayout::build_auto(out, plan.workload.passes));
+                Layout::None
+            }
             Algorithm::Tc if tc::supports(out) => Layout::Tc(Box::default()),
             _ => Layout::None,
         }))
@@ -57,6 +92,7 @@ impl Prepared {
     pub fn bytes(&self) -> u64 {
         match &self.0 {
             Layout::Sssp(l) => l.bytes(),
+            Layout::PageRank(l) => l.single.get().map_or(0, PageRankLayout::bytes) + l.double.get().map_or(0, PageRankLayout::bytes),
             _ => 0,
         }
     }
@@ -81,6 +117,21 @@ impl Fused for Cpu {
             DType::I64 => run::<i64, T>(layout, config),
             DType::F32 => run::<f32, T>(layout, config),
             DType::F64 => run::<f64, T>(layout, config),
+            _ => None,
+        }
+    }
+    fn pagerank<T: Stored>(&self, graph: &Graph<Self>, config: &PageRankConfig) -> Option<Result<PageRank<T>, Error>> {
+        let Layout::PageRank(ranks) = &graph.prepared().0 else { return None };
+        let (out, incoming) = lists(graph).transpose()?.ok()?;
+        match T::DTYPE {
+            DType::F32 => match ranks.layout(&ranks.single, out, incoming) {
+                Ok(()) => same(ranks.single.get()?.run(config)),
+                Err(e) => Some(Err(e)),
+            },
+            DType::F64 => match ranks.layout(&ranks.double, out, incoming) {
+                Ok(()) => same(ranks.double.get()?.run(config)),
+                Err(e) => Some(Err(e)),
+            },
             _ => None,
         }
     }

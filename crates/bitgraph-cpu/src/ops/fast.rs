@@ -50,11 +50,12 @@ trait Summed: Stored {
     fn sum(a: &CpuMatrix, x: &[Self], y: &mut [Self]) -> bool;
 }
 macro_rules! summed {
-    ($t:ty, $planned:ident) => {
+    ($t:ty) => {
         impl Summed for $t {
             fn sum(a: &CpuMatrix, x: &[Self], y: &mut [Self]) -> bool {
                 if let Some(planned) = a.sums() {
-                    return planned.$planned(x, y);
+                    planned.run(x, y);
+                    return true;
                 }
                 match a.layout() {
                     Layout::Csr(_) => return false,
@@ -69,8 +70,8 @@ macro_rules! summed {
         }
     };
 }
-summed!(f32, sum_f32);
-summed!(f64, sum_f64);
+summed!(f32);
+summed!(f64);
 
 /// Sums of neighbours: (plus, second), and (plus, times) since a pattern's values are 1.
 fn sum<S: Ring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>) -> Option<Vector<S::Out>> {

@@ -3,6 +3,7 @@
 //! Determinism: every output is combined in ascending order of the other index, whatever the threads; sums of the float
 //! layouts that a plan asked for use a fixed order of their own.
 
+use super::build;
 use super::selection::{Selection, write_back};
 use crate::Cpu;
 use crate::matrix::CpuMatrix;
@@ -21,50 +22,52 @@ impl<S: Ring> Mxv<S> for Cpu {
         descriptor: Descriptor,
     ) -> Result<(), Error> {
         let selection = Selection::new(mask);
-        let values = a.values().map(|v| v.expect::<S::A>()).transpose().map_err(Error::from)?;
-        if descriptor.transpose_a {
-            // A sparse vector is pushed along its own rows; a fuller one is pulled through the transpose.
-            if self.is_reference() || u.nvals() < u.len() / 16 {
-                let t = push::<S>(a, values, u);
-                write_back(*self, w, selection, accum, descriptor.replace, |i| t.get(i));
-                return Ok(());
-            }
-            let straight = Descriptor { transpose_a: false, ..descriptor };
-            return <Self as Mxv<S>>::mxv_checked(self, w, mask, accum, a.transposed(), u, straight);
-        }
-        if !self.is_reference()
-            && values.is_none()
-            && let Some(t) = super::fast::mxv::<S>(a, u, selection)
-        {
-            if selection.is_everything() && !C::ACTIVE {
-                *w = t;
-            } else {
-                write_back(*self, w, selection, accum, descriptor.replace, |i| t.get(i));
-            }
-            return Ok(());
-        }
-        match (a.as_csr(), values) {
-            (Some(csr), None) => {
-                let row = |i: usize| dot(csr.row(i), u, |_, x| S::multiply_pattern(x), S::add, S::is_terminal).map(S::finish);
-                write_back(*self, w, selection, accum, descriptor.replace, row);
-            }
-            (Some(csr), Some(values)) => {
-                let row = |i: usize| {
-                    let values = &values[csr.row_range(i)];
-                    dot(csr.row(i), u, |k, x| S::multiply(values[k], x), S::add, S::is_terminal).map(S::finish)
-                };
-                write_back(*self, w, selection, accum, descriptor.replace, row);
-            }
-            (None, values) => {
-                if values.is_some() {
-                    // Derived once here rather than by whichever task comes first.
-                    let _ = a.row_start(0);
-                }
-                write_back(*self, w, selection, accum, descriptor.replace, |i| tile_row::<S>(a, values, u, i));
-            }
+        let t = product::<S>(*self, selection, a, u, descriptor.transpose_a)?;
+        if selection.is_everything() && !C::ACTIVE {
+            *w = t;
+        } else {
+            write_back(*self, w, selection, accum, descriptor.replace, |i| t.get(i));
         }
         Ok(())
     }
+}
+
+/// The product at the positions that the selection wants; elsewhere it may hold anything. Apart from the write-back, so that
+/// it is compiled once for a semiring whatever the accumulators.
+fn product<S: Ring>(cpu: Cpu, selection: Selection<'_>, a: &CpuMatrix, u: &Vector<S::X>, transpose: bool) -> Result<Vector<S::Out>, Error> {
+    let values = a.values().map(|v| v.expect::<S::A>()).transpose().map_err(Error::from)?;
+    if transpose {
+        // A sparse vector is pushed along its own rows; a fuller one is pulled through the transpose.
+        if cpu.is_reference() || u.nvals() < u.len() / 16 {
+            return Ok(push::<S>(a, values, u));
+        }
+        return product::<S>(cpu, selection, a.transposed(), u, false);
+    }
+    if !cpu.is_reference()
+        && values.is_none()
+        && let Some(t) = super::fast::mxv::<S>(a, u, selection)
+    {
+        return Ok(t);
+    }
+    if values.is_some() {
+        // Derived once here rather than by whichever task comes first.
+        let _ = a.row_start(0.min(a.shape().0));
+    }
+    let csr = a.as_csr();
+    Ok(build::vector(a.shape().0, cpu.is_reference(), |i| {
+        if !selection.selects(i) {
+            return None;
+        }
+        let sum = match (csr, values) {
+            (Some(csr), None) => dot(csr.row(i), u, |_, x| S::multiply_pattern(x), S::add, S::is_terminal),
+            (Some(csr), Some(values)) => {
+                let values = &values[csr.row_range(i)];
+                dot(csr.row(i), u, |k, x| S::multiply(values[k], x), S::add, S::is_terminal)
+            }
+            (None, _) => tile_row::<S>(a, values, u, i),
+        };
+        sum.map(S::finish)
+    }))
 }
 
 /// The sum over one row's entries that meet an entry of `u`; `None` if none does.
@@ -104,7 +107,7 @@ fn dot<X: Stored, Acc: Copy>(
 }
 
 /// [`dot`] for a row of any format.
-fn tile_row<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>, row: usize) -> Option<S::Out> {
+fn tile_row<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>, row: usize) -> Option<S::Acc> {
     let mut sum: Option<S::Acc> = None;
     let mut position = if values.is_some() { a.row_start(row) } else { 0 };
     a.visit_row(row, |c| {
@@ -116,7 +119,7 @@ fn tile_row<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>, r
         sum = Some(acc);
         if S::is_terminal(acc) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    sum.map(S::finish)
+    sum
 }
 
 /// The product with the transpose, row by row of the matrix: every output meets its rows in ascending order.
@@ -139,5 +142,5 @@ fn push<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>) -> Ve
             ControlFlow::Continue(())
         });
     }
-    super::build::vector(columns, true, |i| touched.get(i).then(|| S::finish(sums[i])))
+    build::vector(columns, true, |i| touched.get(i).then(|| S::finish(sums[i])))
 }
