@@ -52,6 +52,15 @@ fn golden_sizes() {
 }
 
 #[test]
+fn benchmark_graphs_have_their_sizes() {
+    for (text, nodes, entries) in [("kron:18", 262_144, 7_609_718), ("urand:18", 262_144, 8_388_110), ("mycielskian:14", 12_287, 3_695_512)]
+    {
+        let a = generate(text);
+        assert_eq!((a.nrows(), a.nnz()), (nodes, entries), "{text}");
+    }
+}
+
+#[test]
 fn golden_random_graphs() {
     let mut wrong = Vec::new();
     for (text, nodes, entries, expected) in GOLDEN {
