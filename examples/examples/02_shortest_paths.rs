@@ -1,0 +1,25 @@
+//! How do I find shortest paths with weights?
+//!
+//! Weights come from the file (`WeightSource::File`), or are derived from the edge's ends, so that any graph has some.
+
+use bitgraph::prelude::*;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let options = LoadOptions { weights: WeightSource::Hash(255), ..LoadOptions::default() };
+    let loaded = "grid:40x50".parse::<GraphSource>()?.load(&options)?;
+
+    let request = PlanRequest::auto(Workload::once(Algorithm::Sssp));
+    let graph = Graph::build(Cpu::new(), loaded.csr, loaded.values, loaded.symmetric, &request)?;
+    let target = graph.nodes() as u32 - 1;
+    let config = SsspConfig { source: 0, parents: true, ..SsspConfig::default() };
+
+    // The type of the distances is the caller's choice: u32 is exact, f32 and f64 take any non-negative weight.
+    let paths = sssp::<_, u32>(&graph, &config)?;
+    println!("{} vertices reached; vertex {target} is {} away", paths.reached, paths.distances[target as usize]);
+
+    let parents = paths.parents.ok_or("parents were asked for")?;
+    let steps = std::iter::successors(Some(target), |&v| (v != config.source).then(|| parents[v as usize])).count() - 1;
+    println!("its shortest path has {steps} edges");
+    assert!(steps >= 39 + 49, "a path across the grid");
+    Ok(())
+}

@@ -1,0 +1,23 @@
+//! How large is a graph in each format, and which layout does the planner choose, and why?
+
+use bitgraph::prelude::*;
+
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    for name in ["grid:100x100", "kron:12"] {
+        let loaded = name.parse::<GraphSource>()?.load(&LoadOptions::default())?;
+        let cpu = Cpu::new();
+        println!("{name}: {} vertices, {} entries", loaded.csr.nrows(), loaded.csr.nnz());
+        for kind in FormatKind::ALL {
+            let matrix = cpu.matrix(&loaded.csr, None, kind)?;
+            assert_eq!(cpu.matrix_to_host(&matrix)?.0, loaded.csr, "every format holds the same pattern");
+            println!("{:>10} {:>9} bytes", kind.name(), cpu.matrix_bytes(&matrix));
+        }
+        // A layout that costs more to build than it saves is not chosen: the number of passes decides.
+        for passes in [1, 1000] {
+            let workload = Workload::once(Algorithm::PageRank).with_passes(passes);
+            let graph = Graph::build(cpu.clone(), loaded.csr.clone(), None, loaded.symmetric, &PlanRequest::auto(workload))?;
+            print!("{}", graph.plan());
+        }
+    }
+    Ok(())
+}
