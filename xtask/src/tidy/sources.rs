@@ -10,11 +10,12 @@ const MANY_LINES: usize = 500;
 const UNFINISHED: &[&str] =
     &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("todo", "!("), concat!("unimplemented", "!("), concat!("dbg", "!(")];
 
-/// Modules that may allow unsafe code, by the beginning of their path: SIMD kernels, memory mapping, disjoint parallel writes,
+/// Modules that may allow unsafe code, by the beginning of their path: SIMD kernels and prefetches, memory mapping, disjoint parallel writes,
 /// the counting allocator and signals. A file that writes through `DisjointSlice` may too: its proof needs an unsafe block.
 const UNSAFE: &[&str] = &[
     "crates/bitgraph-sparse/src/buffer.rs",
     "crates/bitgraph-sparse/src/parallel.rs",
+    "crates/bitgraph-sparse/src/ordering/prefetch.rs",
     "crates/bitgraph-b2sr/src/",
     "crates/bitgraph-io/src/",
     "crates/bitgraph-generate/src/",
