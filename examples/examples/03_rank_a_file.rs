@@ -22,7 +22,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let request = PlanRequest::auto(Workload::once(Algorithm::PageRank));
     let graph = Graph::build(Cpu::new(), loaded.csr, None, loaded.symmetric, &request)?;
-    let ranks = pagerank::<_, f64>(&graph, &PageRankConfig { tolerance: 1e-10, ..PageRankConfig::default() })?;
+    let ranks = pagerank::<_, f64>(&graph, &PageRankConfig { tolerance: 1e-10, max_iterations: 1000, ..PageRankConfig::default() })?;
     println!("converged: {} after {} iterations, residual {:.1e}", ranks.converged, ranks.iterations, ranks.residual);
 
     let mut order: Vec<usize> = (0..graph.nodes()).collect();
