@@ -15,6 +15,7 @@
 //! ```
 
 mod b2sr;
+mod category;
 mod convert;
 mod counts;
 mod grouped;
@@ -22,10 +23,13 @@ mod hybrid;
 mod isa;
 mod marks;
 pub mod packing;
+mod profile;
 mod tile;
 
 pub use b2sr::{B2sr, B2sr4, B2sr8, B2sr16, B2sr32};
+pub use category::{Category, Pattern};
 pub use counts::TileCounts;
 pub use grouped::{Group, Grouped};
 pub use hybrid::{Hybrid, HybridConfig, hybrid_counts};
+pub use profile::{Degrees, FormatSize, Profile, ProfileConfig, RowSample};
 pub use tile::{Tile, Tile4, Tile8, Tile16, Tile32};
