@@ -122,7 +122,7 @@ pub fn balanced_rows<O: OffsetInt>(offsets: &[O], parts: usize) -> Vec<std::ops:
         .collect();
     bounds.push(rows);
     let mut start = 0;
-    bounds.into_iter().filter_map(|end| (end > start).then(|| std::mem::replace(&mut start, end)..end)).collect()
+    bounds.into_iter().map(|end| std::mem::replace(&mut start, end)..end).filter(|rows| !rows.is_empty()).collect()
 }
 
 #[cfg(test)]
