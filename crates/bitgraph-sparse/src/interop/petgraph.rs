@@ -84,7 +84,9 @@ impl Csr {
             return Err(Error::TooLarge { rows: n as u64, columns: n as u64 });
         }
         let mut graph = Graph::with_capacity(n, self.nnz());
-        (0..n).for_each(|_| drop(graph.add_node(())));
+        for _ in 0..n {
+            graph.add_node(());
+        }
         for i in 0..n {
             for k in self.row_range(i) {
                 let j = self.indices()[k] as usize;

@@ -98,7 +98,7 @@ impl Csr {
     /// [`Error::Length`] for another number of values than entries.
     pub fn to_sprs<N>(&self, values: Vec<N>) -> Result<CsMatI<N, u32, usize>> {
         self.check_values(values.len())?;
-        let offsets = with_offsets!(self.offsets(), o => o.iter().map(|x| x.index()).collect::<Vec<usize>>());
+        let offsets = with_offsets!(self.offsets(), o => o.iter().map(|&x| OffsetInt::index(x)).collect::<Vec<usize>>());
         CsMatI::try_new((self.nrows(), self.ncols()), offsets, self.indices().to_vec(), values).map_err(|_| Error::Invalid {
             array: "indices",
             position: 0,
