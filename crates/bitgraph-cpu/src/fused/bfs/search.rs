@@ -1,0 +1,269 @@
+//! The search itself: which direction each level takes, and on how many threads.
+//!
+//! # Invariants
+//! Between levels, `queue[head..tail]` or the bits of `front` are the vertices of the level, each once. While a search runs
+//! over marks, a vertex is visited if it has a mark; once it runs over bitmaps, if its bit in `visited` is set, which those
+//! of closed vertices always are.
+
+use super::{BfsLayout, down, up};
+use crate::{Level, team};
+use bitgraph_backend::{Control, Result, UNREACHED};
+use bitgraph_sparse::parallel::DisjointSlice;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A level is searched bottom-up when its arcs times this exceed those not yet looked at.
+const ALPHA: u64 = 4;
+/// Bottom-up ends when a level has shrunk below the vertices over this.
+const BETA: usize = 24;
+/// Fewer arcs than this are pushed by one thread.
+const SHARED_ARCS: u64 = 1 << 14;
+/// Fewer vertices than this are searched by one thread.
+const SHARED_NODES: usize = 1 << 15;
+/// Below this mean degree a queue over the marks is faster than vectors over a bitmap.
+const LOW_DEGREE: usize = 8;
+
+/// Memory of a search.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub visited: Vec<u64>,
+    pub front: Vec<u64>,
+    pub next: Vec<u64>,
+    pub queue: Vec<u32>,
+    /// What each member of a team found.
+    pub found: Vec<Vec<u32>>,
+}
+
+/// Offsets and indices.
+pub(super) type Rows<'a> = (&'a [u32], &'a [u32]);
+
+/// What a search found besides the marks.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    pub reached: u64,
+    pub depth: u32,
+    pub edges: u64,
+}
+
+/// One search.
+pub(super) struct Search<'a> {
+    pub layout: &'a BfsLayout,
+    pub out: Rows<'a>,
+    pub incoming: Rows<'a>,
+    /// Marks are parents, else levels.
+    pub parents: bool,
+    pub level: Level,
+    pub control: &'a Control,
+}
+
+/// Where a search stands.
+struct State {
+    head: usize,
+    tail: usize,
+    level: u32,
+    reached: u64,
+    /// Arcs out of the vertices expanded so far.
+    edges: u64,
+}
+
+impl Search<'_> {
+    /// Fills `marks`, which are all unreached.
+    pub fn run(&self, source: u32, marks: &mut [u32], scratch: &mut Scratch) -> Result<Found> {
+        let n = marks.len();
+        scratch.queue.resize((n + 64).max(scratch.queue.len()), 0);
+        marks[source as usize] = if self.parents { source } else { 0 };
+        scratch.queue[0] = source;
+        let mut state = State { head: 0, tail: 1, level: 0, reached: 1, edges: 0 };
+        let low = self.out.1.len() < LOW_DEGREE * n;
+        if !low {
+            self.start_bits(marks, scratch, source);
+        }
+        // Narrow levels first, on this thread.
+        let wide = loop {
+            if state.head == state.tail {
+                break false;
+            }
+            self.control.check()?;
+            self.control.report(state.level.into(), None);
+            let width = state.tail - state.head;
+            if !(low && width < n / 256) && width > 16 {
+                let arcs = self.arcs(&scratch.queue[state.head..state.tail]);
+                if self.turns(arcs, &state, width) || arcs > SHARED_ARCS && n >= SHARED_NODES && rayon::current_num_threads() > 1 {
+                    break true;
+                }
+            }
+            self.push(marks, scratch, &mut state, low);
+        };
+        if wide {
+            if low {
+                self.start_bits(marks, scratch, source);
+            }
+            let members = if n < SHARED_NODES { 1 } else { usize::MAX };
+            team::with(members, |team| self.run_wide(team, marks, scratch, &mut state))?;
+        }
+        Ok(Found { reached: state.reached, depth: state.level.saturating_sub(1), edges: state.edges })
+    }
+    /// The bitmap of visited vertices.
+    fn start_bits(&self, marks: &[u32], scratch: &mut Scratch, source: u32) {
+        scratch.visited.clear();
+        scratch.visited.extend_from_slice(&self.layout.closed);
+        if self.out.1.len() < LOW_DEGREE * marks.len() {
+            for (word, marks) in scratch.visited.iter_mut().zip(marks.chunks(64)) {
+                *word |= marks.iter().enumerate().fold(0, |bits, (i, &mark)| bits | u64::from(mark != UNREACHED) << i);
+            }
+        }
+        scratch.visited[source as usize >> 6] |= 1 << (source & 63);
+    }
+    /// The arcs out of these vertices.
+    fn arcs(&self, vertices: &[u32]) -> u64 {
+        let offsets = self.out.0;
+        vertices.iter().map(|&v| u64::from(offsets[v as usize + 1] - offsets[v as usize])).sum()
+    }
+    /// Whether a level of `width` vertices with so many arcs is searched bottom-up.
+    fn turns(&self, arcs: u64, state: &State, width: usize) -> bool {
+        let rest = (self.out.1.len() as u64).saturating_sub(state.edges);
+        arcs * ALPHA > rest && arcs > 1024 && width * 256 > self.layout.nodes || arcs * ALPHA > rest && arcs > self.layout.nodes as u64 / 8
+    }
+    /// One level top-down on this thread.
+    fn push(&self, marks: &mut [u32], scratch: &mut Scratch, state: &mut State, over_marks: bool) {
+        let mark = (!self.parents).then_some(state.level + 1);
+        let queue = &mut scratch.queue[..];
+        let (end, arcs) = if over_marks {
+            down::over_marks(self.out, queue, state.head..state.tail, marks, mark, self.layout.scattered)
+        } else {
+            down::over_bits(self.out, queue, state.head..state.tail, marks, &mut scratch.visited, mark, self.level)
+        };
+        state.edges += arcs;
+        state.reached += (end - state.tail) as u64;
+        (state.head, state.tail) = (state.tail, end);
+        state.level += 1;
+    }
+    /// The rest of a search whose levels are wide.
+    fn run_wide(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State) -> Result<()> {
+        let n = marks.len();
+        let mut turned = false;
+        while state.head < state.tail {
+            self.control.check()?;
+            self.control.report(state.level.into(), None);
+            let arcs = self.arcs(&scratch.queue[state.head..state.tail]);
+            if !turned && self.turns(arcs, state, state.tail - state.head) {
+                turned = true;
+                self.pull(team, marks, scratch, state)?;
+            } else if arcs > SHARED_ARCS && team.members() > 1 {
+                self.push_shared(team, marks, scratch, state, arcs);
+            } else {
+                self.push(marks, scratch, state, false);
+            }
+        }
+        if turned {
+            // Arcs of levels found bottom-up were not added: all but those of the vertices that were not reached.
+            let degree = |v: usize| u64::from(self.out.0[v + 1] - self.out.0[v]);
+            let mut missing = self.layout.closed_degrees;
+            for (i, &word) in scratch.visited.iter().enumerate() {
+                let mut rest = !word;
+                while rest != 0 {
+                    missing += degree(i * 64 + rest.trailing_zeros() as usize);
+                    rest &= rest - 1;
+                }
+            }
+            let first = scratch.queue[0] as usize;
+            if self.layout.closed[first >> 6] >> (first & 63) & 1 != 0 {
+                missing -= degree(first);
+            }
+            state.edges = self.out.1.len() as u64 - missing;
+        }
+        debug_assert!(state.reached <= n as u64);
+        Ok(())
+    }
+    /// Levels bottom-up until they are narrow; leaves the last one in the queue, behind what is there (its first element,
+    /// the source, is kept).
+    fn pull(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State) -> Result<()> {
+        let n = marks.len();
+        let words = scratch.visited.len();
+        scratch.front.clear();
+        scratch.front.resize(words, 0);
+        scratch.next.resize(words, 0);
+        for &v in &scratch.queue[state.head..state.tail] {
+            scratch.front[v as usize >> 6] |= 1 << (v & 63);
+        }
+        let block = (words / (team.members() * 16)).max(32);
+        let mut width = state.tail - state.head;
+        loop {
+            self.control.check()?;
+            self.control.report(state.level.into(), None);
+            let found = AtomicU64::new(0);
+            {
+                let visited = DisjointSlice::new(&mut scratch.visited);
+                let next = DisjointSlice::new(&mut scratch.next[..words]);
+                let marks = DisjointSlice::new(marks);
+                let front = &scratch.front[..];
+                let mark = (!self.parents).then_some(state.level + 1);
+                team.run(words.div_ceil(block), |_, chunk| {
+                    let range = chunk * block..words.min(chunk * block + block);
+                    let vertices = range.start * 64..n.min(range.end * 64);
+                    // SAFETY: the chunks are disjoint ranges of words, and of the vertices of those words.
+                    #[allow(unsafe_code)]
+                    let (visited, next, marks) =
+                        unsafe { (visited.range(range.clone()), next.range(range.clone()), marks.range(vertices.clone())) };
+                    let heaviest = self.layout.heaviest.as_ref().map(|h| &h[range.start * 64..range.end * 64]);
+                    let part = up::pull(self.incoming, heaviest, front, vertices.start, visited, next, marks, mark, self.level);
+                    found.fetch_add(part, Ordering::Relaxed);
+                });
+            }
+            let found = found.into_inner() as usize;
+            state.level += 1;
+            state.reached += found as u64;
+            std::mem::swap(&mut scratch.front, &mut scratch.next);
+            let shrinks = found < width;
+            width = found;
+            if found == 0 || shrinks && found < n / BETA {
+                break;
+            }
+        }
+        state.head = 1;
+        state.tail = 1;
+        for (i, &word) in scratch.front[..words].iter().enumerate() {
+            let mut rest = word;
+            while rest != 0 {
+                scratch.queue[state.tail] = (i * 64) as u32 + rest.trailing_zeros();
+                state.tail += 1;
+                rest &= rest - 1;
+            }
+        }
+        if width == 0 {
+            // The empty level was counted as one; pushing an empty level would count it too.
+            state.tail = state.head;
+        }
+        Ok(())
+    }
+    /// One level top-down on all threads.
+    fn push_shared(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State, arcs: u64) {
+        let (queue, found) = (&mut scratch.queue, &mut scratch.found);
+        found.resize_with(team.members().max(found.len()), Vec::new);
+        let width = state.tail - state.head;
+        let block = (width / (team.members() * 16)).clamp(1, 1024);
+        {
+            let segment = &queue[state.head..state.tail];
+            let visited = down::Shared::new(&mut scratch.visited);
+            let marks = DisjointSlice::new(marks);
+            let found = DisjointSlice::new(found);
+            let mark = (!self.parents).then_some(state.level + 1);
+            team.run(width.div_ceil(block), |member, chunk| {
+                let part = &segment[chunk * block..width.min(chunk * block + block)];
+                // SAFETY: a member works on one chunk at a time, and has a list of its own.
+                #[allow(unsafe_code)]
+                let found = unsafe { &mut found.range(member..member + 1)[0] };
+                down::shared(self.out, part, &marks, &visited, mark, found, self.level);
+            });
+        }
+        let mut end = state.tail;
+        for list in found {
+            queue[end..end + list.len()].copy_from_slice(list);
+            end += list.len();
+            list.clear();
+        }
+        state.edges += arcs;
+        state.reached += (end - state.tail) as u64;
+        (state.head, state.tail) = (state.tail, end);
+        state.level += 1;
+    }
+}
