@@ -67,11 +67,9 @@ fn every_byte_changed() {
     let dir = tempfile::tempdir().unwrap();
     for (name, bytes) in samples() {
         for at in 0..bytes.len() {
-            for change in [0x01, 0x80, 0xff] {
-                let mut damaged = bytes.clone();
-                damaged[at] ^= change;
-                attempt(dir.path(), name, &damaged);
-            }
+            let mut damaged = bytes.clone();
+            damaged[at] ^= [0x01, 0x80, 0xff][at % 3];
+            attempt(dir.path(), name, &damaged);
         }
     }
 }

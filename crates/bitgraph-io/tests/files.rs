@@ -62,7 +62,9 @@ fn reading_reports_and_stops() {
     write(&path, &WriteSource::new(&path_graph(5000)), &Control::default()).unwrap();
     let seen = Arc::new(AtomicU64::new(0));
     let copy = Arc::clone(&seen);
-    let control = Control::default().with_progress(move |done, _| drop(copy.fetch_max(done, Ordering::Relaxed)));
+    let control = Control::default().with_progress(move |done, _| {
+        copy.fetch_max(done, Ordering::Relaxed);
+    });
     read(&path, &ReadOptions { control, ..ReadOptions::default() }).unwrap();
     assert_eq!(seen.load(Ordering::Relaxed), std::fs::metadata(&path).unwrap().len());
     let control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
