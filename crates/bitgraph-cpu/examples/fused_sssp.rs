@@ -58,7 +58,7 @@ fn time(name: &str, threads: usize, repetitions: usize) -> Result<(), Box<dyn st
         .collect();
     let mut all = Vec::new();
     for (k, &source) in sources.iter().enumerate() {
-        let config = SsspConfig { source, ..SsspConfig::default() };
+        let config = SsspConfig { source, delta: std::env::var("DELTA").ok().and_then(|d| d.parse().ok()), ..SsspConfig::default() };
         let first = layout.run::<u32>(&config)?;
         let mut times: Vec<f64> = Vec::new();
         for _ in 0..repetitions {

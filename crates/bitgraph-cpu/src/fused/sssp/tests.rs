@@ -186,6 +186,13 @@ fn grids_and_stars() {
     check::<u32>(&csr, &w, false, &[0, 700]);
     let (csr, w) = matrix((rows * columns) as usize, list);
     check::<u32>(&csr, &w, true, &[0, 700]);
+    // A tree: levels that fill several chunks of a bucket.
+    for greatest in [1, 40] {
+        let tree: Vec<_> = (1..5000u32).map(|v| ((v - 1) / 3, v, r.next(greatest) as u8 + 1)).collect();
+        let (csr, w) = matrix(5000, both(tree));
+        assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().form(), "packed-rows");
+        check::<u32>(&csr, &w, false, &[0, 4000]);
+    }
     // One dense row, and rows of at most 8.
     let star: Vec<_> = (1..3000u32).map(|v| (0, v, (v % 255) as u8 + 1)).collect();
     let (csr, w) = matrix(3000, both(star));

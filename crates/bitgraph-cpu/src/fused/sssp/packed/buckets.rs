@@ -115,6 +115,27 @@ impl Buckets {
             Chunk { first: start.add(LINK), len: next.offset_from(start) as usize - LINK }
         }
     }
+    /// Takes everything that bucket `key mod 256` holds; it goes on with an empty chunk. To be given back.
+    #[inline(always)]
+    pub fn take(&mut self, key: u32) -> Chunk {
+        let taken = self.last(key);
+        let end = self.chunk(std::ptr::null_mut());
+        // SAFETY: `end` ends a chunk.
+        self.cursors[(key & 255) as usize] = Cursor { next: unsafe { end.sub(STRIDE - LINK) }, end };
+        taken
+    }
+    /// Frees a taken chunk and those filled before it.
+    #[inline(always)]
+    pub fn give_back(&mut self, taken: Chunk) {
+        // SAFETY: taken chunks are in no bucket, each is linked to the one before.
+        unsafe {
+            let mut end = taken.first.cast_mut().sub(LINK).add(STRIDE);
+            while !end.is_null() {
+                self.free.push(end);
+                end = end.sub(STRIDE).cast::<*mut u32>().read_unaligned();
+            }
+        }
+    }
     /// Empties bucket `key mod 256`; its last chunk stays with it.
     #[inline(always)]
     pub fn release(&mut self, key: u32) {
@@ -134,7 +155,7 @@ impl Buckets {
     }
 }
 
-/// A run of queued ids. Valid until its bucket is pushed to or released.
+/// A run of queued ids. Valid until its bucket is pushed to or released, or it is given back.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk {
     pub first: *const u32,
@@ -153,6 +174,15 @@ impl Chunk {
             let end = self.first.sub(LINK).cast::<*const u32>().read_unaligned();
             (!end.is_null()).then(|| Self { first: end.sub(STRIDE - LINK), len: STRIDE - LINK })
         }
+    }
+    /// Whether nothing is queued here nor before: a chunk that was just begun is empty while others may be full.
+    ///
+    /// # Safety
+    /// As of [`Chunk::before`].
+    #[inline(always)]
+    pub unsafe fn is_empty(self) -> bool {
+        // SAFETY: the contract.
+        self.len == 0 && unsafe { self.before() }.is_none()
     }
     /// The ids.
     ///
@@ -187,7 +217,12 @@ mod tests {
                         chunk = c.before();
                     }
                 }
-                buckets.release(k + round);
+                if k < 3 {
+                    buckets.release(k + round);
+                } else {
+                    let taken = buckets.take(k + round);
+                    buckets.give_back(taken);
+                }
                 found.sort_unstable();
                 assert!(found.into_iter().eq((0..100_000).filter(|i| i % 7 == k)));
             }

@@ -28,7 +28,7 @@ const AHEAD: usize = 8;
 /// The class of the smallest degree that is not below `HEAD`.
 const LONG: u8 = HEAD.trailing_zeros() as u8 + 1;
 
-/// What a run needs besides the distances: 16 bytes per vertex and the buckets.
+/// What a searcher needs besides the distances: 16 bytes per vertex and the buckets; of two searchers each 20 and its messages.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     pub buckets: Buckets,
@@ -36,16 +36,21 @@ pub(crate) struct Scratch {
     cursors: Vec<u32>,
     keys: Vec<u32>,
     list: Vec<u32>,
+    /// Of one of two searchers: its distances and what it sends.
+    pub dist: Vec<u32>,
+    pub messages: [Vec<u64>; 2],
 }
 
 impl Scratch {
     pub fn new(nodes: usize) -> Self {
         let array = || vec![0u32; nodes + PAD];
-        Self { buckets: Buckets::new(), settled: array(), cursors: array(), keys: array(), list: array() }
+        Self { settled: array(), cursors: array(), keys: array(), list: array(), ..Self::buckets_only() }
     }
     /// Only buckets, for the search over fixed rows.
     pub fn buckets_only() -> Self {
-        Self { buckets: Buckets::new(), settled: Vec::new(), cursors: Vec::new(), keys: Vec::new(), list: Vec::new() }
+        let none = Vec::new;
+        let (buckets, messages) = (Buckets::new(), [Vec::new(), Vec::new()]);
+        Self { buckets, settled: none(), cursors: none(), keys: none(), list: none(), dist: none(), messages }
     }
 }
 
@@ -76,7 +81,7 @@ impl<L: Link> State<'_, L> {
         report.live = self.live + self.sent;
         self.sent = 0;
         let (dist, buckets, live) = (self.dist, &mut *self.buckets, &mut self.live);
-        self.link.meet(report, |vertex, distance| {
+        self.link.meet(dist, report, |vertex, distance| {
             // SAFETY: the other searcher sends vertices of the same graph.
             let known = unsafe { &mut *dist.add(vertex as usize) };
             if distance < *known {
@@ -119,7 +124,7 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
     let Task { out, incoming, source, target, step, control } = task;
     let nodes = out.nodes;
     debug_assert!(dist.len() == nodes && scratch.list.len() >= nodes + PAD);
-    let Scratch { buckets, settled, cursors, keys, list } = scratch;
+    let Scratch { buckets, settled, cursors, keys, list, .. } = scratch;
     buckets.clear();
     let dist = dist.as_mut_ptr();
     let (heads, entries, offsets, classes) = (out.heads.as_ptr(), out.entries.as_ptr(), out.offsets.as_ptr(), out.classes.as_ptr());
@@ -171,7 +176,7 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                     let mut size = 0u64;
                     if open == usize::MAX {
                         open = 0;
-                        for block in state.link.blocks(nodes, false) {
+                        for block in state.link.blocks(nodes) {
                             let at = list.as_mut_ptr().add(open);
                             open += O::open(dist, incoming.classes.as_ptr(), block.start as u32, block.len(), now, at);
                         }

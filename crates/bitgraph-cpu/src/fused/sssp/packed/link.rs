@@ -5,6 +5,8 @@
 //! the same for both. What a searcher publishes at a meeting stays untouched until the next but one, so that the other may
 //! read it until it comes to the next: one wait per meeting is enough.
 
+use std::ops::Range;
+
 /// What a searcher tells at a meeting; sums and such over both come back.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
@@ -39,12 +41,12 @@ pub(crate) trait Link {
     fn owns(&self, vertex: u32) -> bool;
     /// Whether this is the searcher that asks for cancellation and reports progress.
     fn leads(&self) -> bool;
-    /// The blocks of vertices below `nodes` that this searcher owns (or the other, if `other`).
-    fn blocks(&self, nodes: usize, other: bool) -> impl Iterator<Item = std::ops::Range<usize>> + use<Self>;
+    /// The blocks of vertices below `nodes` that this searcher owns.
+    fn blocks(&self, nodes: usize) -> impl Iterator<Item = Range<usize>>;
     /// Sends an improvement of a vertex of the other's, to be delivered at the next meeting.
     fn send(&mut self, vertex: u32, distance: u32);
-    /// Waits for the other, hands over what was sent, and combines the reports.
-    fn meet(&mut self, report: Report, deliver: impl FnMut(u32, u32)) -> Report;
+    /// Waits for the other, calls `deliver(vertex, distance)` for what it sent, and combines the reports.
+    fn meet(&mut self, dist: *const u32, report: Report, deliver: impl FnMut(u32, u32)) -> Report;
     /// Copies the distances of the own vertices to where the other sees them after the next meeting.
     fn publish(&mut self, dist: *const u32, nodes: usize);
     /// Copies the other's published distances below `now`; after the meeting, and before the next.
@@ -66,13 +68,13 @@ impl Link for Alone {
         true
     }
     #[inline(always)]
-    fn blocks(&self, nodes: usize, other: bool) -> impl Iterator<Item = std::ops::Range<usize>> + use<> {
-        std::iter::once(0..if other { 0 } else { nodes })
+    fn blocks(&self, nodes: usize) -> impl Iterator<Item = Range<usize>> {
+        std::iter::once(0..nodes)
     }
     #[inline(always)]
     fn send(&mut self, _: u32, _: u32) {}
     #[inline(always)]
-    fn meet(&mut self, report: Report, _: impl FnMut(u32, u32)) -> Report {
+    fn meet(&mut self, _: *const u32, report: Report, _: impl FnMut(u32, u32)) -> Report {
         report
     }
     #[inline(always)]

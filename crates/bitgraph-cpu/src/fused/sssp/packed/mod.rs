@@ -7,6 +7,7 @@ mod fixed;
 mod horizon;
 mod link;
 mod ops;
+mod pair;
 mod rows;
 
 use super::parents::Arcs;
@@ -16,10 +17,23 @@ use bitgraph_backend::{Result, SsspConfig};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Values, with_offsets};
 use horizon::{Scratch, Task};
-use link::Alone;
+use link::{Alone, Link};
 use ops::Portable;
+use pair::{Board, Paired};
 use rows::{HEAD, ID, Rows};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Vertices and entries from which on two searchers are worth waking a thread.
+const PAIR_NODES: usize = 1 << 15;
+const PAIR_ENTRIES: usize = 1 << 19;
+/// How long the first searcher waits for the second.
+const PATIENCE: Duration = Duration::from_micros(200);
+/// Of a meeting: the second searcher may still come, has come, is too late.
+const OPEN: u8 = 0;
+const JOINED: u8 = 1;
+const CLOSED: u8 = 2;
 
 /// The rows of one direction.
 #[derive(Debug)]
@@ -38,6 +52,7 @@ pub(super) struct Packed {
     out: Packing,
     incoming: Option<Packing>,
     nodes: usize,
+    /// The width of a bucket of the search over fixed rows, of a horizon of the other; a power of two.
     step: u32,
     /// Of runs that are over, for the next ones; never more than ran at once.
     scratch: Mutex<Vec<Scratch>>,
@@ -70,8 +85,12 @@ impl Packed {
             Some(width) => Packing::Fixed { width, rows: rows::fixed(out, weights, width) },
             None => Packing::Sorted(Rows::build(out, weights)),
         };
-        // About four entries of a mean row per horizon; a power of two.
-        let step = (4.0 * (summary.greatest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32;
+        let step = match out_rows {
+            // Few arcs stay inside a bucket.
+            Packing::Fixed { .. } => (summary.greatest / 16.0).clamp(1.0, 128.0) as u32,
+            // About four entries of a mean row per horizon.
+            Packing::Sorted(_) => (4.0 * (summary.greatest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32,
+        };
         Self { out: out_rows, incoming, nodes, step: 1 << step.ilog2(), scratch: Mutex::new(Vec::new()) }
     }
     pub fn name(&self) -> &'static str {
@@ -100,60 +119,123 @@ impl Packed {
     /// # Errors
     /// [`bitgraph_backend::Error::Cancelled`].
     pub fn search(&self, config: &SsspConfig) -> Result<Vec<u32>> {
-        let mut dist = vec![u32::MAX; self.nodes];
-        let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let step = config.delta.map_or(self.step, |d| d.clamp(1.0, 255.0) as u32);
+        let step = config.delta.map_or(self.step, |d| d.clamp(1.0, 128.0) as u32);
         let (source, target, control) = (config.source, config.target, &config.control);
-        let (result, scratch) = match &self.out {
+        match &self.out {
             Packing::Fixed { width, rows } => {
-                let mut scratch = kept.unwrap_or_else(Scratch::buckets_only);
-                let buckets = &mut scratch.buckets;
+                let mut dist = vec![u32::MAX; self.nodes];
+                let mut scratch = self.borrow().unwrap_or_else(Scratch::buckets_only);
+                let (shift, buckets) = (step.ilog2(), &mut scratch.buckets);
                 let result = match width {
-                    4 => fixed::search::<4>(rows, source, target, control, &mut dist, buckets),
-                    _ => fixed::search::<HEAD>(rows, source, target, control, &mut dist, buckets),
+                    4 => fixed::search::<4>(rows, shift, source, target, control, &mut dist, buckets),
+                    _ => fixed::search::<HEAD>(rows, shift, source, target, control, &mut dist, buckets),
                 };
-                (result, scratch)
+                self.give_back(scratch);
+                result.map(|()| dist)
             }
             Packing::Sorted(out) => {
                 let incoming = match &self.incoming {
                     Some(Packing::Sorted(rows)) => rows,
                     _ => out,
                 };
-                let mut scratch = kept.unwrap_or_else(|| Scratch::new(self.nodes));
                 let task = Task { out, incoming, source, target, step, control };
-                (alone(task, &mut dist, &mut scratch), scratch)
+                let large = self.nodes >= PAIR_NODES && out.entries.len() >= PAIR_ENTRIES;
+                if rayon::current_num_threads() > 1 && (large || cfg!(test)) { self.together(task) } else { self.alone(task) }
             }
-        };
+        }
+    }
+    /// Scratch that an earlier run left.
+    fn borrow(&self) -> Option<Scratch> {
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+    fn give_back(&self, scratch: Scratch) {
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
+    }
+    /// One searcher.
+    fn alone(&self, task: Task<'_>) -> Result<Vec<u32>> {
+        let mut dist = vec![u32::MAX; self.nodes];
+        let mut scratch = self.borrow().unwrap_or_else(|| Scratch::new(self.nodes));
+        let result = horizon(task, &mut dist, &mut scratch, &mut Alone);
+        self.give_back(scratch);
         result.map(|()| dist)
+    }
+    /// Two searchers, if a second worker comes soon; one otherwise, so that no run waits for a worker that waits for this one.
+    #[allow(unsafe_code)]
+    fn together(&self, task: Task<'_>) -> Result<Vec<u32>> {
+        let mut shared = vec![0u32; self.nodes];
+        // SAFETY: both searchers end before `join` returns, and `shared` is not touched until then.
+        let board = unsafe { Board::new(&mut shared) };
+        let meeting = AtomicU8::new(OPEN);
+        let side = |me: usize| {
+            let mut scratch = self.borrow().unwrap_or_else(|| Scratch::new(self.nodes));
+            let mut dist = std::mem::take(&mut scratch.dist);
+            dist.clear();
+            dist.resize(self.nodes, u32::MAX);
+            let mut messages = std::mem::take(&mut scratch.messages);
+            // The leader waits when all else is prepared.
+            let result = if me == 1 || wait(&meeting) {
+                let mut link = Paired::new(&board, me, &mut messages);
+                let result = horizon(task, &mut dist, &mut scratch, &mut link);
+                link.publish(dist.as_ptr(), self.nodes);
+                Some(result)
+            } else {
+                None
+            };
+            scratch.dist = dist;
+            scratch.messages = messages;
+            self.give_back(scratch);
+            result
+        };
+        let follow = || {
+            let joined = meeting.compare_exchange(OPEN, JOINED, Ordering::AcqRel, Ordering::Acquire).is_ok();
+            if joined { side(1) } else { None }
+        };
+        match rayon::join(|| side(0).map_or_else(|| Some(self.alone(task)), |result| result.err().map(Err)), follow) {
+            (Some(finished), _) => finished,
+            (None, Some(Err(error))) => Err(error),
+            (None, _) => Ok(shared),
+        }
     }
 }
 
-/// One searcher, with the instructions in force.
+/// Whether the second searcher comes within `PATIENCE`; closes the meeting otherwise.
+fn wait(meeting: &AtomicU8) -> bool {
+    let start = Instant::now();
+    while meeting.load(Ordering::Acquire) == OPEN {
+        if start.elapsed() > PATIENCE {
+            return meeting.compare_exchange(OPEN, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_err();
+        }
+        std::hint::spin_loop();
+    }
+    true
+}
+
+/// A searcher with the instructions in force.
 #[allow(unsafe_code)]
-fn alone(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
+fn horizon<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
     {
         use ops::Avx512;
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vpopcntdq,avx2,bmi1,bmi2,popcnt,lzcnt")]
-        unsafe fn avx512(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
+        unsafe fn avx512<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
             // SAFETY: the caller's, and the features are these.
-            unsafe { horizon::search::<Avx512, Alone>(task, dist, scratch, &mut Alone) }
+            unsafe { horizon::search::<Avx512, L>(task, dist, scratch, link) }
         }
         #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-        unsafe fn avx2(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
+        unsafe fn avx2<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
             // SAFETY: the caller's.
-            unsafe { horizon::search::<Portable, Alone>(task, dist, scratch, &mut Alone) }
+            unsafe { horizon::search::<Portable, L>(task, dist, scratch, link) }
         }
-        // SAFETY: the level says what the CPU has; distances and scratch are made for this graph.
         match Level::current() {
-            Level::Avx512 => return unsafe { avx512(task, dist, scratch) },
-            Level::Avx2 => return unsafe { avx2(task, dist, scratch) },
+            // SAFETY: the level says what the CPU has; distances and scratch are made for this graph.
+            Level::Avx512 => return unsafe { avx512(task, dist, scratch, link) },
+            // SAFETY: as above.
+            Level::Avx2 => return unsafe { avx2(task, dist, scratch, link) },
             Level::Portable => {}
         }
     }
     // SAFETY: distances and scratch are made for this graph.
-    unsafe { horizon::search::<Portable, Alone>(task, dist, scratch, &mut Alone) }
+    unsafe { horizon::search::<Portable, L>(task, dist, scratch, link) }
 }
 
 impl Arcs<u32> for Packing {

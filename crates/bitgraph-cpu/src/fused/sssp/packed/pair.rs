@@ -1,0 +1,164 @@
+//! Two searchers that share one run: each owns alternate blocks of vertices, keeps distances and buckets of its own, and sends what
+//! it finds for the other's vertices once per bucket. No atomic operation but one store and one wait per meeting.
+//!
+//! # Invariants
+//! As of [`Link`]. Reports and messages are kept twice, by the parity of the meeting: the other has read those of one
+//! meeting when it comes to the next, so they may be written again after that. A published block is written by its owner before a
+//! meeting and read by the other between that meeting and the next.
+#![allow(unsafe_code)]
+
+use super::link::{Link, Report};
+use super::ops::{Ops, Portable};
+use std::cell::UnsafeCell;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// log2 of the vertices of a block: owners alternate, so that any numbering spreads over both.
+const BLOCK: u32 = 6;
+/// Looks at the other's epoch before the core is offered to others.
+const SPINS: u32 = 1 << 10;
+
+/// What one searcher shows the other at a meeting.
+struct Slot {
+    report: Report,
+    messages: *const u64,
+    count: usize,
+}
+
+#[repr(align(128))]
+struct Side {
+    epoch: AtomicUsize,
+    gone: AtomicBool,
+    slots: [UnsafeCell<Slot>; 2],
+}
+
+/// Where the two meet.
+pub(crate) struct Board {
+    sides: [Side; 2],
+    /// Published distances; the result in the end.
+    shared: *mut u32,
+}
+
+// SAFETY: slots and shared distances are accessed in turns, ordered by the epochs (the module's invariant).
+unsafe impl Sync for Board {}
+
+impl Board {
+    /// A board for distances of as many vertices as `shared` has; every element is written by its owner.
+    ///
+    /// # Safety
+    /// `shared` outlives both searchers and nobody else accesses it meanwhile.
+    pub unsafe fn new(shared: &mut [u32]) -> Self {
+        let slot = || UnsafeCell::new(Slot { report: Report::EMPTY, messages: std::ptr::null(), count: 0 });
+        let side = || Side { epoch: AtomicUsize::new(0), gone: AtomicBool::new(false), slots: [slot(), slot()] };
+        Self { sides: [side(), side()], shared: shared.as_mut_ptr() }
+    }
+}
+
+/// One of two searchers.
+pub(crate) struct Paired<'a> {
+    board: &'a Board,
+    me: usize,
+    epoch: usize,
+    messages: &'a mut [Vec<u64>; 2],
+}
+
+impl<'a> Paired<'a> {
+    /// Searcher `me`, 0 or 1, of a board; `messages` is scratch.
+    pub fn new(board: &'a Board, me: usize, messages: &'a mut [Vec<u64>; 2]) -> Self {
+        messages.iter_mut().for_each(Vec::clear);
+        Self { board, me, epoch: 0, messages }
+    }
+    fn blocks_of(side: usize, nodes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        (side << BLOCK..nodes).step_by(2 << BLOCK).map(move |start| start..nodes.min(start + (1 << BLOCK)))
+    }
+}
+
+impl Drop for Paired<'_> {
+    fn drop(&mut self) {
+        // Only a panic lets one leave before the other: it must not wait for ever.
+        self.board.sides[self.me].gone.store(true, Ordering::Release);
+    }
+}
+
+impl Link for Paired<'_> {
+    const ALONE: bool = false;
+    #[inline(always)]
+    fn owns(&self, vertex: u32) -> bool {
+        (vertex >> BLOCK & 1) as usize == self.me
+    }
+    fn leads(&self) -> bool {
+        self.me == 0
+    }
+    #[inline(always)]
+    fn blocks(&self, nodes: usize) -> impl Iterator<Item = Range<usize>> {
+        Self::blocks_of(self.me, nodes)
+    }
+    #[inline(always)]
+    fn send(&mut self, vertex: u32, distance: u32) {
+        self.messages[self.epoch & 1].push(u64::from(distance) << 32 | u64::from(vertex));
+    }
+    #[inline(always)]
+    fn meet(&mut self, dist: *const u32, report: Report, mut deliver: impl FnMut(u32, u32)) -> Report {
+        let parity = self.epoch & 1;
+        let (own, other) = (&self.board.sides[self.me], &self.board.sides[1 - self.me]);
+        // SAFETY: the other reads this slot only between this meeting and the next.
+        unsafe {
+            *own.slots[parity].get() = Slot { report, messages: self.messages[parity].as_ptr(), count: self.messages[parity].len() };
+        }
+        self.epoch += 1;
+        own.epoch.store(self.epoch, Ordering::Release);
+        let mut spins = 0;
+        while other.epoch.load(Ordering::Acquire) < self.epoch {
+            if other.gone.load(Ordering::Acquire) && other.epoch.load(Ordering::Acquire) < self.epoch {
+                return Report { stop: true, ..report };
+            }
+            std::hint::spin_loop();
+            spins += 1;
+            if spins > SPINS {
+                std::thread::yield_now();
+            }
+        }
+        // SAFETY: the other wrote this slot and these messages before it stored its epoch, and leaves them until the next
+        // meeting but one.
+        let theirs = unsafe { &*other.slots[parity].get() };
+        if theirs.count > 0 {
+            // SAFETY: as above.
+            let messages = unsafe { std::slice::from_raw_parts(theirs.messages, theirs.count) };
+            for (i, &message) in messages.iter().enumerate() {
+                Portable::prefetch(dist.wrapping_add(messages[(i + 8).min(messages.len() - 1)] as u32 as usize));
+                deliver(message as u32, (message >> 32) as u32);
+            }
+        }
+        // The other has read these, or it would not be here.
+        self.messages[self.epoch & 1].clear();
+        let r = theirs.report;
+        Report {
+            live: report.live + r.live,
+            settled: report.settled + r.settled,
+            open: report.open + r.open,
+            open_size: report.open_size + r.open_size,
+            nearest: report.nearest.min(r.nearest),
+            pending: report.pending | r.pending,
+            found: report.found | r.found,
+            stop: report.stop | r.stop,
+        }
+    }
+    fn publish(&mut self, dist: *const u32, nodes: usize) {
+        for block in Self::blocks_of(self.me, nodes) {
+            // SAFETY: own blocks, read by the other only after the next meeting; both arrays have an element per vertex.
+            unsafe { std::ptr::copy_nonoverlapping(dist.add(block.start), self.board.shared.add(block.start), block.len()) };
+        }
+    }
+    fn adopt(&mut self, dist: *mut u32, nodes: usize, now: u32) {
+        for block in Self::blocks_of(1 - self.me, nodes) {
+            // SAFETY: the other published these before the last meeting and writes them again after the next at the earliest.
+            let (own, theirs) = unsafe {
+                let theirs = std::slice::from_raw_parts(self.board.shared.add(block.start), block.len());
+                (std::slice::from_raw_parts_mut(dist.add(block.start), block.len()), theirs)
+            };
+            for (own, &theirs) in own.iter_mut().zip(theirs) {
+                *own = if theirs < now { theirs } else { *own };
+            }
+        }
+    }
+}
