@@ -1,0 +1,106 @@
+//! Every level and number of threads against single plain searches.
+
+use super::*;
+use bitgraph_sparse::Offsets;
+
+fn graph(n: usize, mut arcs: Vec<(u32, u32)>) -> Csr {
+    arcs.sort_unstable();
+    arcs.dedup();
+    let mut offsets = vec![0u32; n + 1];
+    arcs.iter().for_each(|&(a, _)| offsets[a as usize + 1] += 1);
+    (0..n).for_each(|i| offsets[i + 1] += offsets[i]);
+    Csr::new(n, n, Offsets::U32(offsets.into()), arcs.iter().map(|a| a.1).collect::<Vec<_>>().into()).expect("a valid pattern")
+}
+
+/// Pseudo-random pairs; small numbers are far more frequent if skewed.
+fn pairs(seed: u64, n: u64, count: usize, skew: bool) -> Vec<(u32, u32)> {
+    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut unit = move || {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        (x >> 33) % (1 << 20)
+    };
+    let mut end = move || ((if skew { (unit() * unit()) >> 20 } else { unit() }) % n) as u32;
+    (0..count).map(|_| (end(), end())).collect()
+}
+
+fn both_ways(arcs: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
+    arcs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect()
+}
+
+fn plain(g: &Csr, source: u32) -> Vec<i32> {
+    let mut levels = vec![-1; g.nrows()];
+    let mut queue = vec![source];
+    levels[source as usize] = 0;
+    let mut head = 0;
+    while let Some(&v) = queue.get(head) {
+        head += 1;
+        for &u in g.row(v as usize) {
+            if levels[u as usize] < 0 {
+                levels[u as usize] = levels[v as usize] + 1;
+                queue.push(u);
+            }
+        }
+    }
+    levels
+}
+
+#[test]
+fn as_many_single_searches() {
+    let pools = [1, 2].map(|k| rayon::ThreadPoolBuilder::new().num_threads(k).build().expect("a pool"));
+    let path: Vec<_> = (1..90u32).map(|v| (v - 1, v)).collect();
+    for (name, g) in [
+        ("one vertex", graph(1, vec![])),
+        ("one loop", graph(1, vec![(0, 0)])),
+        ("no arcs", graph(70, vec![])),
+        ("a directed path", graph(90, path.clone())),
+        ("a path", graph(90, both_ways(path))),
+        ("directed", graph(800, pairs(1, 700, 2500, false))),
+        ("directed, skewed", graph(3000, pairs(2, 2900, 20_000, true))),
+        ("undirected, in parts", graph(1500, both_ways(pairs(3, 1500, 1200, false)))),
+        ("undirected", graph(3000, both_ways(pairs(4, 3000, 15_000, false)))),
+    ] {
+        let n = g.nrows();
+        let t = g.transpose();
+        let layout = MsBfsLayout::build(&g, &t);
+        let expected: Vec<Vec<i32>> = (0..n.min(100)).map(|k| plain(&g, (k * 37 % n) as u32)).collect();
+        for count in [0, 1, 63, 64, 65, 512, 700] {
+            let sources: Vec<u32> = (0..count).map(|k| (k % n.min(100) * 37 % n) as u32).collect();
+            for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+                for (threads, pool) in pools.iter().enumerate() {
+                    let what = format!("{name}, {count} sources, {}, {} threads", level.name(), threads + 1);
+                    let config = MsBfsConfig { sources: sources.clone(), levels: true, ..Default::default() };
+                    let found = pool.install(|| layout.run_level(&g, &t, &config, level)).expect("a search");
+                    let levels = found.levels.expect("levels");
+                    assert_eq!(levels.len(), count * n, "{what}");
+                    for k in 0..count {
+                        let single = &expected[k % n.min(100)];
+                        assert!(levels[k * n..(k + 1) * n] == single[..], "{what}: source {k}");
+                        let reached = single.iter().filter(|&&l| l >= 0);
+                        assert_eq!(found.reached[k], reached.clone().count() as u64, "{what}: source {k}");
+                        assert_eq!(found.depth[k], single.iter().copied().max().unwrap_or(0) as u32, "{what}: source {k}");
+                        assert_eq!(found.sum_levels[k], reached.map(|&l| l as u64).sum::<u64>(), "{what}: source {k}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn refuses_what_it_cannot_search() {
+    let g = graph(3, vec![(0, 1)]);
+    let t = g.transpose();
+    let layout = MsBfsLayout::build(&g, &t);
+    let config = |sources: &[u32]| MsBfsConfig { sources: sources.to_vec(), ..Default::default() };
+    assert!(matches!(layout.run(&g, &t, &config(&[0, 3])), Err(Error::VertexOutOfRange { vertex: 3, nodes: 3 })));
+    let other = graph(4, vec![(0, 1)]);
+    assert!(matches!(layout.run(&other, &other, &config(&[0])), Err(Error::Shape { .. })));
+    let wide = Csr::new(3, 3, Offsets::U64(vec![0; 4].into()), Vec::new().into()).expect("a valid pattern");
+    assert!(!supports(&wide));
+    assert!(matches!(layout.run(&wide, &wide, &config(&[0])), Err(Error::Unsupported { .. })));
+    let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let cancelled = MsBfsConfig { control: bitgraph_backend::Control::default().with_cancel(flag), ..config(&[0]) };
+    assert_eq!(layout.run(&g, &t, &cancelled), Err(Error::Cancelled));
+}
