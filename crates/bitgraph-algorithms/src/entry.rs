@@ -2,8 +2,8 @@
 
 use crate::definition;
 use bitgraph_backend::{
-    Bfs, BfsConfig, Cc, CcConfig, Error, Fused, Graph, MatrixOps, MsBfs, MsBfsConfig, Mxm, Mxv, PageRank, PageRankConfig, Sssp, SsspConfig,
-    Tc, TcConfig, VectorOps,
+    Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Error, Fused, Graph, MatrixOps, MsBfs, MsBfsConfig, Mxm, Mxv, PageRank, PageRankConfig, Sssp,
+    SsspConfig, Tc, TcConfig, UNREACHED, VectorOps,
 };
 use bitgraph_semiring::{LorLand, MinPlus, MinSecond, PlusPair, PlusSecond};
 use bitgraph_sparse::Stored;
@@ -17,15 +17,39 @@ impl<B: Fused + VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>>
 /// # Errors
 /// [`Error::VertexOutOfRange`], [`Error::Cancelled`], or the backend's.
 pub fn bfs<B: GraphBackend>(graph: &Graph<B>, config: &BfsConfig) -> Result<Bfs, B::Error> {
-    let inner = BfsConfig { source: graph.to_planned(config.source)?, ..config.clone() };
+    // The smallest parent is one of the input's numbers, so that a renumbered graph has to be asked for the levels.
+    let renumbered = config.deterministic && config.output.parents() && graph.permutation().is_some();
+    let output = if renumbered { BfsOutput::Levels } else { config.output };
+    let inner = BfsConfig { source: graph.to_planned(config.source)?, output, ..config.clone() };
     let mut result = match graph.backend().bfs(graph, &inner) {
         Some(result) => result?,
         None => definition::bfs(graph, &inner)?,
     };
     result.source = config.source;
+    if renumbered {
+        result.parents = Some(smallest_parents(graph, result.levels.as_deref().unwrap_or(&[]))?);
+        if !config.output.levels() {
+            result.levels = None;
+        }
+    }
     result.levels = result.levels.map(|l| graph.restore(l));
     result.parents = result.parents.map(|p| graph.restore_vertices(p));
     Ok(result)
+}
+
+/// For every vertex, in the planned numbering, the parent of the smallest input number. O(n + nnz).
+fn smallest_parents<B: GraphBackend>(graph: &Graph<B>, levels: &[i32]) -> Result<Vec<u32>, B::Error> {
+    let (incoming, _) = graph.backend().matrix_to_host(graph.transpose()?)?;
+    let input = |v: u32| graph.permutation().map_or(v, |p| p.old_of_new()[v as usize]);
+    let parent = |v: usize| match levels[v] {
+        -1 => UNREACHED,
+        0 => v as u32,
+        level => {
+            let above = incoming.row(v).iter().copied().filter(|&u| levels[u as usize] == level - 1);
+            above.min_by_key(|&u| input(u)).unwrap_or(UNREACHED)
+        }
+    };
+    Ok((0..levels.len()).map(parent).collect())
 }
 
 /// Breadth-first search from many sources at once.

@@ -7,7 +7,6 @@ use crate::tile::RowEntries;
 use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid};
 use bitgraph_backend::Error;
 use bitgraph_sparse::{BitVector, Csr, Format, FormatKind, Values};
-use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 /// The storage formats, dispatched above the hot loops.
@@ -184,24 +183,32 @@ impl CpuMatrix {
         };
         Self { layout: Arc::new(layout), values: None, derived: Arc::default() }
     }
-    /// Visits the columns of a row, ascending, until the visitor breaks.
+    /// The columns of a row, ascending: a slice of the lists, or unpacked into `scratch`. Unpacking is compiled once, not once
+    /// for every semiring.
     #[inline]
-    pub fn visit_row(&self, row: usize, mut visit: impl FnMut(u32) -> ControlFlow<()>) {
-        with_layout!(&*self.layout, m => RowEntries::visit_row(m, row, |c| visit(c).is_continue()));
+    pub fn row<'a>(&'a self, row: usize, scratch: &'a mut Vec<u32>) -> &'a [u32] {
+        if let Layout::Csr(csr) = &*self.layout {
+            return csr.row(row);
+        }
+        scratch.clear();
+        with_layout!(&*self.layout, m => RowEntries::visit_row(m, row, |c| {
+            scratch.push(c);
+            true
+        }));
+        scratch
+    }
+    fn has_entries(&self, row: usize) -> bool {
+        let mut any = false;
+        with_layout!(&*self.layout, m => RowEntries::visit_row(m, row, |_| {
+            any = true;
+            false
+        }));
+        any
     }
     /// Which rows have entries; `None` if all have. O(rows), once.
     pub(crate) fn nonempty_rows(&self) -> Option<&BitVector> {
         let rows = self.derived.nonempty_rows.get_or_init(|| {
-            let bits: BitVector = (0..self.shape().0)
-                .map(|i| {
-                    let mut any = false;
-                    self.visit_row(i, |_| {
-                        any = true;
-                        ControlFlow::Break(())
-                    });
-                    any
-                })
-                .collect();
+            let bits: BitVector = (0..self.shape().0).map(|i| self.has_entries(i)).collect();
             (bits.count_ones() < bits.len()).then_some(bits)
         });
         rows.as_ref()

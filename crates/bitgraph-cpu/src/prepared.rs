@@ -3,12 +3,17 @@
 //! Invariant: a fused form runs on lists with 32-bit offsets; on any other layout it answers `None` and the definition runs.
 
 use crate::Cpu;
+use crate::fused::bfs::{self, BfsLayout, BfsOptions};
 use crate::fused::cc::CcLayout;
+use crate::fused::msbfs::{self, MsBfsLayout};
 use crate::fused::pagerank::{PageRankLayout, out_degrees};
 use crate::fused::sssp::{Distance, SsspLayout, SsspOptions};
 use crate::fused::tc::{self, TcLayout};
 use crate::spmv::{Real, SpmvLayout};
-use bitgraph_backend::{Algorithm, Cc, CcConfig, Error, Fused, Graph, PageRank, PageRankConfig, Plan, Sssp, SsspConfig, Tc, TcConfig};
+use bitgraph_backend::{
+    Algorithm, Bfs, BfsConfig, Cc, CcConfig, Error, Fused, Graph, MsBfs, MsBfsConfig, PageRank, PageRankConfig, Plan, Sssp, SsspConfig, Tc,
+    TcConfig,
+};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Stored};
 use std::any::Any;
@@ -22,6 +27,8 @@ pub struct Prepared(Layout);
 enum Layout {
     #[default]
     None,
+    Bfs(Box<BfsLayout>),
+    MsBfs(Box<MsBfsLayout>),
     Sssp(Box<SsspLayout>),
     Cc(Box<CcLayout>),
     Tc(Box<TcLayout>),
@@ -60,6 +67,11 @@ impl Prepared {
         let Some((out, incoming)) = lists(graph)? else { return Ok(Self::default()) };
         let values = graph.matrix().values();
         Ok(Self(match plan.workload.algorithm {
+            Algorithm::Bfs if bfs::supports(out) => {
+                let options = BfsOptions { heaviest: plan.chosen.prepared, ..BfsOptions::default() };
+                Layout::Bfs(Box::new(BfsLayout::build_with(out, incoming.unwrap_or(out), options)))
+            }
+            Algorithm::MsBfs if msbfs::supports(out) => Layout::MsBfs(Box::new(MsBfsLayout::build(out, incoming.unwrap_or(out)))),
             Algorithm::Sssp => {
                 let incoming = match incoming {
                     Some(t) => Some((t, graph.transpose()?.values())),
@@ -91,6 +103,8 @@ impl Prepared {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match &self.0 {
+            Layout::Bfs(l) => l.bytes(),
+            Layout::MsBfs(l) => l.bytes(),
             Layout::Sssp(l) => l.bytes(),
             Layout::PageRank(l) => l.single.get().map_or(0, PageRankLayout::bytes) + l.double.get().map_or(0, PageRankLayout::bytes),
             _ => 0,
@@ -105,6 +119,16 @@ fn same<A: 'static, B: 'static>(value: A) -> Option<B> {
 }
 
 impl Fused for Cpu {
+    fn bfs(&self, graph: &Graph<Self>, config: &BfsConfig) -> Option<Result<Bfs, Error>> {
+        let Layout::Bfs(layout) = &graph.prepared().0 else { return None };
+        let (out, incoming) = lists(graph).transpose()?.ok()?;
+        Some(layout.run(out, incoming.unwrap_or(out), config))
+    }
+    fn ms_bfs(&self, graph: &Graph<Self>, config: &MsBfsConfig) -> Option<Result<MsBfs, Error>> {
+        let Layout::MsBfs(layout) = &graph.prepared().0 else { return None };
+        let (out, incoming) = lists(graph).transpose()?.ok()?;
+        Some(layout.run(out, incoming.unwrap_or(out), config))
+    }
     fn sssp<T: Stored>(&self, graph: &Graph<Self>, config: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
         fn run<D: Distance, T: Stored>(layout: &SsspLayout, config: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
             same(layout.run::<D>(config))

@@ -25,7 +25,7 @@ pub struct Sssp<T> {
     pub source: u32,
     /// The distance of every vertex, the greatest value of `T` if unreached.
     pub distances: Vec<T>,
-    /// The parent of every vertex on a shortest path, the smallest one among equals, the source its own,
+    /// The parent of every vertex on a shortest path (among equals the smallest in the planned numbering), the source its own,
     /// [`UNREACHED`](crate::UNREACHED) if unreached; if asked for.
     pub parents: Option<Vec<u32>>,
     /// The number of reached vertices, the source included.

@@ -41,14 +41,20 @@ pub(crate) fn vector<T: Stored>(len: usize, serial: bool, f: impl Fn(usize) -> O
             }
             there.count_ones() as usize == end - w * 64
         };
-        if serial || len <= GRAIN || rayon::current_num_threads() == 1 {
-            // Every word is to be built, so no short-circuit.
-            (0..words).fold(true, |all, w| word(w) && all)
-        } else {
-            (0..words).into_par_iter().with_min_len(GRAIN / 64).map(word).reduce(|| true, |a, b| a && b)
-        }
+        all_words(words, serial, &word)
     };
     Vector::from_parts(store, (!full).then_some(present)).unwrap_or_else(|_| Vector::empty(len))
+}
+
+/// Calls `word` for every word; whether all calls were true. Behind a pointer, so that threads are dealt with in one place and
+/// not once for every type: a call is for 64 positions.
+fn all_words(words: usize, serial: bool, word: &(dyn Fn(usize) -> bool + Sync)) -> bool {
+    if serial || words <= GRAIN / 64 || rayon::current_num_threads() == 1 {
+        // Every word is to be built, so no short-circuit.
+        (0..words).fold(true, |all, w| word(w) && all)
+    } else {
+        (0..words).into_par_iter().with_min_len(GRAIN / 64).map(word).reduce(|| true, |a, b| a && b)
+    }
 }
 
 enum Target<'a, T> {

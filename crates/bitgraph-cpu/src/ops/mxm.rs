@@ -1,15 +1,15 @@
 //! Matrix times matrix: Gustavson's row-wise product for a sparse result, intersections under a mask for a reduced one.
 
 use super::matrix::{MaskView, write_back};
-use super::rows::{Typed, build};
+use super::rows::{Typed, build, each_block};
 use crate::Cpu;
 use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::bmm_sum_masked;
 use bitgraph_backend::{Accumulate, Error, MatrixMask, Mxm, Ring};
 use bitgraph_semiring::PlusPair;
 use bitgraph_sparse::{Csr, Descriptor};
-use rayon::prelude::*;
 use std::any::{Any, TypeId};
+use std::sync::OnceLock;
 
 /// A matrix with typed values or none, transposed if asked for.
 struct Operand<T> {
@@ -134,12 +134,12 @@ impl<S: Ring> Mxm<S> for Cpu {
         // Rows' sums are combined in blocks of fixed size, in order: the same result whatever the threads.
         let block = |k: usize| (k * 256..(k * 256 + 256).min(rows)).map(row).fold(None, add);
         let blocks = rows.div_ceil(256);
-        let partial: Vec<Option<S::Acc>> = if self.is_reference() {
-            (0..blocks).map(block).collect()
-        } else {
-            (0..blocks).into_par_iter().with_max_len(1).map(block).collect()
-        };
-        Ok(S::finish(partial.into_iter().fold(None, add).unwrap_or_else(S::zero)))
+        let slots: Vec<OnceLock<Option<S::Acc>>> = (0..blocks).map(|_| OnceLock::new()).collect();
+        each_block(blocks, self.is_reference(), &|k| {
+            let _ = slots[k].set(block(k));
+        });
+        let partial = slots.into_iter().filter_map(OnceLock::into_inner);
+        Ok(S::finish(partial.fold(None, add).unwrap_or_else(S::zero)))
     }
 }
 

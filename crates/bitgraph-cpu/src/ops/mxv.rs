@@ -9,7 +9,7 @@ use crate::Cpu;
 use crate::matrix::CpuMatrix;
 use bitgraph_backend::{Accumulate, Error, Mxv, Ring, VectorMask};
 use bitgraph_sparse::{BitVector, Descriptor, Store, Stored, Vector};
-use std::ops::ControlFlow;
+use std::cell::RefCell;
 
 impl<S: Ring> Mxv<S> for Cpu {
     fn mxv_checked<C: Accumulate<S::Out>>(
@@ -53,21 +53,27 @@ fn product<S: Ring>(cpu: Cpu, selection: Selection<'_>, a: &CpuMatrix, u: &Vecto
         // Derived once here rather than by whichever task comes first.
         let _ = a.row_start(0.min(a.shape().0));
     }
-    let csr = a.as_csr();
     Ok(build::vector(a.shape().0, cpu.is_reference(), |i| {
         if !selection.selects(i) {
             return None;
         }
-        let sum = match (csr, values) {
-            (Some(csr), None) => dot(csr.row(i), u, |_, x| S::multiply_pattern(x), S::add, S::is_terminal),
-            (Some(csr), Some(values)) => {
-                let values = &values[csr.row_range(i)];
-                dot(csr.row(i), u, |k, x| S::multiply(values[k], x), S::add, S::is_terminal)
+        let sum = SCRATCH.with_borrow_mut(|scratch| {
+            let columns = a.row(i, scratch);
+            match values {
+                None => dot(columns, u, |_, x| S::multiply_pattern(x), S::add, S::is_terminal),
+                Some(values) => {
+                    let values = &values[a.row_start(i)..];
+                    dot(columns, u, |k, x| S::multiply(values[k], x), S::add, S::is_terminal)
+                }
             }
-            (None, _) => tile_row::<S>(a, values, u, i),
-        };
+        });
         sum.map(S::finish)
     }))
+}
+
+thread_local! {
+    /// The columns of the row at hand, unpacked from tiles.
+    static SCRATCH: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
 }
 
 /// The sum over one row's entries that meet an entry of `u`; `None` if none does.
@@ -106,41 +112,24 @@ fn dot<X: Stored, Acc: Copy>(
     sum
 }
 
-/// [`dot`] for a row of any format.
-fn tile_row<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>, row: usize) -> Option<S::Acc> {
-    let mut sum: Option<S::Acc> = None;
-    let mut position = if values.is_some() { a.row_start(row) } else { 0 };
-    a.visit_row(row, |c| {
-        let k = position;
-        position += 1;
-        let Some(x) = u.get(c as usize) else { return ControlFlow::Continue(()) };
-        let product = values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[k], x));
-        let acc = sum.map_or(product, |s| S::add(s, product));
-        sum = Some(acc);
-        if S::is_terminal(acc) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    sum
-}
-
 /// The product with the transpose, row by row of the matrix: every output meets its rows in ascending order.
 fn push<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>) -> Vector<S::Out> {
     let columns = a.shape().1;
     let mut sums = vec![S::zero(); columns];
     let mut touched = BitVector::zeros(columns);
+    let mut scratch = Vec::new();
     for (row, x) in u.iter() {
-        let mut position = if values.is_some() { a.row_start(row) } else { 0 };
-        a.visit_row(row, |c| {
+        let start = if values.is_some() { a.row_start(row) } else { 0 };
+        for (k, &c) in a.row(row, &mut scratch).iter().enumerate() {
             let c = c as usize;
-            let product = values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[position], x));
-            position += 1;
+            let product = values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[start + k], x));
             if touched.get(c) {
                 sums[c] = S::add(sums[c], product);
             } else {
                 touched.set(c, true);
                 sums[c] = product;
             }
-            ControlFlow::Continue(())
-        });
+        }
     }
     build::vector(columns, true, |i| touched.get(i).then(|| S::finish(sums[i])))
 }

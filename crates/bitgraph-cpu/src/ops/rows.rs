@@ -4,6 +4,7 @@ use crate::matrix::CpuMatrix;
 use bitgraph_backend::Error;
 use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values};
 use rayon::prelude::*;
+use std::sync::OnceLock;
 
 /// A pattern with a value for each entry.
 pub(crate) struct Typed<T> {
@@ -52,8 +53,20 @@ impl<T> RowSink<'_, T> {
     }
 }
 
+/// Columns, values and row ends of a block of rows.
+type Block<T> = (Vec<u32>, Vec<T>, Vec<usize>);
+
+/// Calls `f` for every block; behind a pointer, so that threads are dealt with in one place and not once for every type.
+pub(crate) fn each_block(blocks: usize, serial: bool, f: &(dyn Fn(usize) + Sync)) {
+    if serial {
+        (0..blocks).for_each(f);
+    } else {
+        (0..blocks).into_par_iter().with_max_len(1).for_each(f);
+    }
+}
+
 /// The matrix whose row `i` is what `fill(scratch, i, sink)` pushes. Each task has its own scratch.
-pub(crate) fn build<T: Stored, W: Send>(
+pub(crate) fn build<T: Stored, W>(
     rows: usize,
     columns: usize,
     serial: bool,
@@ -63,18 +76,17 @@ pub(crate) fn build<T: Stored, W: Send>(
     Csr::ids(rows as u64, columns as u64)?;
     let parts = if serial { 1 } else { (rayon::current_num_threads() * 8).min(rows.div_ceil(64)).max(1) };
     let size = rows.div_ceil(parts).max(1);
-    let block = |start: usize| {
+    let slots: Vec<OnceLock<Block<T>>> = (0..rows.div_ceil(size)).map(|_| OnceLock::new()).collect();
+    each_block(slots.len(), serial, &|k| {
         let (mut cols, mut vals, mut ends) = (Vec::new(), Vec::new(), Vec::new());
         let mut work = scratch();
-        for i in start..(start + size).min(rows) {
+        for i in k * size..(k * size + size).min(rows) {
             fill(&mut work, i, &mut RowSink { columns: &mut cols, values: &mut vals });
             ends.push(cols.len());
         }
-        (cols, vals, ends)
-    };
-    let starts: Vec<usize> = (0..rows).step_by(size).collect();
-    let blocks: Vec<_> =
-        if serial { starts.into_iter().map(block).collect() } else { starts.into_par_iter().with_max_len(1).map(block).collect() };
+        let _ = slots[k].set((cols, vals, ends));
+    });
+    let blocks: Vec<Block<T>> = slots.into_iter().filter_map(OnceLock::into_inner).collect();
     let mut offsets = Vec::with_capacity(rows + 1);
     offsets.push(0usize);
     let total = blocks.iter().map(|b| b.0.len()).sum();
