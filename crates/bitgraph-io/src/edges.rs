@@ -8,7 +8,7 @@ use crate::text::blocks::Blocks;
 use crate::text::entries::{Column, Entries, Id, Slots};
 use crate::text::number::{self, Bad, digits16, swar, word};
 use crate::text::value::{self, Value};
-use crate::text::{AHEAD, Fault, LineParser, line_end, newlines, parse_block, shown};
+use crate::text::{AHEAD, Entry, Fault, LineParser, line_end, newlines, parse_block, shown};
 use crate::{Error, Loaded, Problem, ReadOptions, Result};
 use bitgraph_sparse::Coo;
 use rayon::prelude::*;
@@ -213,7 +213,7 @@ impl<I: EdgeId> Arcs<I> {
 
     /// A line of any form; None for one without an arc. A fault of the weight says so.
     #[cold]
-    fn slow<V: Value>(&self, line: &[u8]) -> Result<Option<(u64, u64, V)>, (Problem, bool)> {
+    fn slow<V: Value>(&self, line: &[u8]) -> Result<Entry<u64, V>, (Problem, bool)> {
         let mut words = fields(line);
         let Some(first) = words.next().filter(|w| !Self::COMMENT.contains(&w[0])) else { return Ok(None) };
         let plain = |p| (p, false);

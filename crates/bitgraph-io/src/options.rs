@@ -17,11 +17,14 @@ pub enum ReadMode {
     Copy,
 }
 
+/// What is called with the bytes done and the bytes in all.
+type Report = dyn Fn(u64, Option<u64>) + Send + Sync;
+
 /// Progress and cancellation, both optional. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Control {
     cancel: Option<Arc<AtomicBool>>,
-    progress: Option<Arc<dyn Fn(u64, Option<u64>) + Send + Sync>>,
+    progress: Option<Arc<Report>>,
 }
 
 impl Control {

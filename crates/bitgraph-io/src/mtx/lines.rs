@@ -4,7 +4,7 @@ use crate::Problem;
 use crate::text::entries::Slots;
 use crate::text::number::{self, Bad, swar, word};
 use crate::text::value::{self, Value};
-use crate::text::{AHEAD, Fault, LineParser, line_end, shown};
+use crate::text::{AHEAD, Entry, Fault, LineParser, line_end, shown};
 use std::ops::Range;
 
 /// What is asked of an entry.
@@ -77,7 +77,7 @@ impl Lines {
 
     /// A line of any form; None for one without an entry. A fault of the value says so.
     #[cold]
-    fn slow<V: Value>(&self, line: &[u8]) -> Result<Option<(u32, u32, V)>, (Problem, bool)> {
+    fn slow<V: Value>(&self, line: &[u8]) -> Result<Entry<u32, V>, (Problem, bool)> {
         let mut words = line.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let Some(first) = words.next().filter(|w| w[0] != b'%') else { return Ok(None) };
         let plain = |p| (p, false);

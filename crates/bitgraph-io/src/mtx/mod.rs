@@ -33,8 +33,8 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
             line += lines;
             range.start = end;
             state = match next {
-                State::Size(h, Some(header)) => {
-                    State::Body(Box::new(Body::new(h, header, whole.map(|w| w - end), file_bytes, options, path, line)?))
+                State::Size(_, Some(header)) => {
+                    State::Body(Box::new(Body::new(header, whole.map(|w| w - end), file_bytes, options, path, line)?))
                 }
                 other => other,
             };
@@ -102,15 +102,7 @@ struct Body {
 }
 
 impl Body {
-    fn new(
-        _: Kind,
-        header: Header,
-        rest: Option<usize>,
-        file_bytes: Option<u64>,
-        options: &ReadOptions,
-        path: &Path,
-        line: u64,
-    ) -> Result<Self> {
+    fn new(header: Header, rest: Option<usize>, file_bytes: Option<u64>, options: &ReadOptions, path: &Path, line: u64) -> Result<Self> {
         let longest = header.rows.max(header.columns);
         crate::read::check_vertices(path, longest, file_bytes.unwrap_or(0), options)?;
         // "1 1\n" is the shortest line of a coordinate file, "0\n" that of an array; the last newline may be missing.

@@ -36,6 +36,9 @@ impl Fault {
     }
 }
 
+/// What a line holds: row, column and value, or nothing.
+pub(crate) type Entry<I, V> = Option<(I, I, V)>;
+
 /// Something that parses lines of entries.
 pub(crate) trait LineParser: Sync {
     /// The type of row and column numbers.
