@@ -12,6 +12,7 @@ use bitgraph::cpu::Cpu;
 use bitgraph::semiring::Scalar;
 use bitgraph::sparse::{Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, WeightSource};
+use rayon::prelude::*;
 use std::time::Instant;
 
 /// A graph laid out for an algorithm, and what is to be said about it.
@@ -50,7 +51,9 @@ impl WeightRange {
     /// Of a pattern's implicit ones, or of values.
     fn of(values: Option<&Values>) -> Self {
         let Some(values) = values else { return Self { integral: true, greatest: 1.0 } };
-        let greatest = with_values!(values, v => v.iter().map(|x| x.to_f64()).fold(0.0, f64::max));
+        let greatest = with_values!(values, v => {
+            v.par_iter().with_min_len(1 << 16).map(|x| x.to_f64()).reduce(|| 0.0, f64::max)
+        });
         Self { integral: !values.dtype().is_float(), greatest }
     }
 }

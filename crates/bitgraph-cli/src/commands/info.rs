@@ -4,7 +4,7 @@ use crate::failure::Result;
 use crate::options::InfoArgs;
 use crate::progress::Reporter;
 use crate::{output, plot, report, run};
-use bitgraph::b2sr::{HybridConfig, TileCounts};
+use bitgraph::b2sr::{Profile, ProfileConfig};
 use bitgraph::backend::{Algorithm, Planner, Workload};
 use bitgraph::cpu::Cpu;
 use bitgraph::sparse::{Csr, FormatKind};
@@ -24,7 +24,10 @@ struct Info {
     symmetric: bool,
     weights: Option<&'static str>,
     degrees: Degrees,
+    bandwidth_mean: f64,
+    bandwidth_max: usize,
     patterns: Vec<&'static str>,
+    sample: Sample,
     formats: Vec<FormatRow>,
     plans: Vec<PlanRow>,
     load_s: f64,
@@ -35,15 +38,27 @@ struct Info {
 #[derive(Serialize)]
 struct Degrees {
     least: usize,
+    p10: usize,
+    p25: usize,
     median: usize,
-    mean: f64,
+    p75: usize,
     p90: usize,
     p99: usize,
     greatest: usize,
+    mean: f64,
+    deviation: f64,
     /// Vertices without out-arcs.
-    zero: u64,
+    zero: usize,
     /// The share of the entries that the hundredth part of largest degree holds.
     top_share: f64,
+}
+
+/// The paper's sampling profile (Algorithm 1), for tiles of 4, 8, 16 and 32.
+#[derive(Serialize)]
+struct Sample {
+    rows: usize,
+    entries_per_bit_row: [f64; 4],
+    bytes_to_float_csr: [f64; 4],
 }
 
 #[derive(Serialize)]
@@ -72,27 +87,33 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
     run::check_device(args.layout.backend)?;
     let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
     reporter.note("counting");
-    let distribution = distribution(&loaded.csr);
-    let counts = TileCounts::exact_with_hybrid(&loaded.csr, &HybridConfig::default());
+    let profile = Profile::new(&loaded.csr, &ProfileConfig { seed: args.general.seed, ..ProfileConfig::default() });
     reporter.check()?;
     let info = Info {
         schema: 1,
         graph: loaded.name.clone(),
-        rows: loaded.csr.nrows(),
-        columns: loaded.csr.ncols(),
-        edges: loaded.csr.nnz(),
-        loops: if loaded.csr.is_square() { loaded.csr.count_loops() } else { 0 },
+        rows: profile.rows,
+        columns: profile.columns,
+        edges: profile.nnz,
+        loops: profile.loops,
         symmetric: loaded.symmetric,
         weights: loaded.values.as_ref().map(|v| v.dtype().name()),
-        degrees: degrees(&distribution, loaded.csr.nrows(), loaded.csr.nnz()),
-        patterns: patterns(&loaded.csr),
-        formats: formats(&counts),
+        degrees: degrees(&profile),
+        bandwidth_mean: profile.bandwidth_mean,
+        bandwidth_max: profile.bandwidth_max,
+        patterns: profile.categories.iter().map(|c| c.name()).collect(),
+        sample: Sample {
+            rows: profile.sample.rows,
+            entries_per_bit_row: profile.sample.entries_per_bit_row,
+            bytes_to_float_csr: profile.sample.bytes_ratio,
+        },
+        formats: formats(&profile),
         plans: if loaded.csr.is_square() { plans(args, &loaded, reporter) } else { Vec::new() },
         load_s,
         peak_bytes: bitgraph::memory::peak_bytes(),
     };
     if let Some(path) = &args.plot {
-        plot::write(path, &loaded.name, &loaded.csr, &distribution)?;
+        plot::write(path, &loaded.name, &loaded.csr, &distribution(&loaded.csr))?;
     }
     reporter.clear();
     if args.general.json {
@@ -111,58 +132,29 @@ fn distribution(csr: &Csr) -> Vec<(usize, u64)> {
     counts.into_iter().collect()
 }
 
-fn degrees(distribution: &[(usize, u64)], rows: usize, entries: usize) -> Degrees {
-    // The degree that the given share of the rows does not exceed.
-    let quantile = |share: f64| {
-        let wanted = ((rows as f64 * share).ceil() as u64).max(1);
-        let mut seen = 0;
-        let found = distribution.iter().find(|d| {
-            seen += d.1;
-            seen >= wanted
-        });
-        found.map_or(0, |d| d.0)
-    };
-    let mut left = rows.div_ceil(100) as u64;
-    let top: f64 = distribution
-        .iter()
-        .rev()
-        .map(|&(degree, count)| {
-            let taken = count.min(left);
-            left -= taken;
-            taken as f64 * degree as f64
-        })
-        .sum();
-    let per = |x: f64, of: usize| if of == 0 { 0.0 } else { x / of as f64 };
-    Degrees {
-        least: distribution.first().map_or(0, |d| d.0),
-        median: quantile(0.5),
-        mean: per(entries as f64, rows),
-        p90: quantile(0.9),
-        p99: quantile(0.99),
-        greatest: distribution.last().map_or(0, |d| d.0),
-        zero: distribution.first().filter(|d| d.0 == 0).map_or(0, |d| d.1),
-        top_share: per(top, entries),
-    }
+fn degrees(profile: &Profile) -> Degrees {
+    let d = &profile.degrees;
+    let [p10, p25, median, p75, p90, p99] = d.percentiles;
+    let (least, greatest, zero) = (d.min, d.max, d.empty);
+    Degrees { least, p10, p25, median, p75, p90, p99, greatest, mean: d.mean, deviation: d.deviation, zero, top_share: d.top_share }
 }
 
-/// The categories of the pattern.
-fn patterns(_: &Csr) -> Vec<&'static str> {
-    Vec::new()
-}
-
-fn formats(counts: &TileCounts) -> Vec<FormatRow> {
-    let float_csr = counts.float_csr_bytes().max(1) as f64;
-    let pattern_csr = counts.bytes(FormatKind::Csr).unwrap_or(0).max(1) as f64;
+fn formats(profile: &Profile) -> Vec<FormatRow> {
+    let counts = &profile.tiles;
     let row = |kind: FormatKind| {
-        let bytes = counts.bytes(kind)?;
-        let tiles = counts.tiles_of(kind);
+        let size = profile.size_of(kind)?;
+        // The hybrid's tiles hold what is not listed.
+        let tiled = match (kind, counts.hybrid) {
+            (FormatKind::Hybrid, Some((tiles, listed))) => Some((tiles, counts.nnz - listed)),
+            _ => counts.tiles_of(kind).map(|tiles| (tiles, counts.nnz)),
+        };
         Some(FormatRow {
             format: kind.name(),
-            bytes,
-            tiles,
-            entries_per_tile: tiles.map(|_| counts.fill(kind)),
-            to_float_csr: bytes as f64 / float_csr,
-            to_pattern_csr: bytes as f64 / pattern_csr,
+            bytes: size.bytes,
+            tiles: tiled.map(|t| t.0),
+            entries_per_tile: tiled.map(|(tiles, entries)| entries as f64 / tiles.max(1) as f64),
+            to_float_csr: size.to_float_csr,
+            to_pattern_csr: size.to_pattern_csr,
         })
     };
     FormatKind::ALL.into_iter().filter_map(row).collect()
@@ -219,19 +211,27 @@ fn describe(info: &Info, passes: u32) -> String {
     );
     let _ = writeln!(
         t,
-        "degrees   least {}, median {}, mean {:.2}, 90 % {}, 99 % {}, greatest {}; {} are 0; the largest 1 % hold {:.0} % of the entries",
+        "degrees   least {}, median {}, mean {:.2} +- {:.2}, 90 % {}, 99 % {}, greatest {}; {} are 0; the largest 1 % hold {:.0} % of the entries",
         d.least,
         d.median,
         d.mean,
+        d.deviation,
         d.p90,
         d.p99,
         d.greatest,
         d.zero,
         d.top_share * 100.0
     );
-    if !info.patterns.is_empty() {
-        let _ = writeln!(t, "pattern   {}", info.patterns.join(", "));
-    }
+    let _ = writeln!(t, "distance  from the diagonal: mean {:.1}, greatest {}", info.bandwidth_mean, info.bandwidth_max);
+    let _ = writeln!(t, "pattern   {}", if info.patterns.is_empty() { "none".into() } else { info.patterns.join(", ") });
+    let list = |a: &[f64; 4]| a.map(|x| format!("{x:.2}")).join(", ");
+    let _ = writeln!(
+        t,
+        "sample    of {} rows, for tiles of 4, 8, 16, 32: {} entries in a bit row, at least {} of float CSR",
+        info.sample.rows,
+        list(&info.sample.entries_per_bit_row),
+        list(&info.sample.bytes_to_float_csr)
+    );
     let _ =
         writeln!(t, "\nformat   {:>12} {:>12} {:>13} {:>13} {:>15}", "bytes", "tiles", "entries/tile", "of float CSR", "of pattern CSR");
     for f in &info.formats {
@@ -264,11 +264,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_and_shares() {
-        let d = degrees(&[(0, 10), (1, 80), (5, 9), (100, 1)], 100, 225);
-        assert_eq!((d.least, d.median, d.p90, d.p99, d.greatest, d.zero), (0, 1, 1, 5, 100, 10));
-        assert!((d.top_share - 100.0 / 225.0).abs() < 1e-12 && (d.mean - 2.25).abs() < 1e-12);
-        let none = degrees(&[], 0, 0);
-        assert_eq!((none.greatest, none.top_share), (0, 0.0));
+    fn degrees_are_counted_once_each() {
+        let loaded = "grid:3x3".parse::<bitgraph::GraphSource>().unwrap().load(&bitgraph::LoadOptions::default()).unwrap();
+        assert_eq!(distribution(&loaded.csr), [(2, 4), (3, 4), (4, 1)]);
     }
 }

@@ -12,11 +12,12 @@ use crate::progress::Reporter;
 use crate::report::{self, ManySsspResult, PathResult, SsspResult};
 use crate::run::{Run, WeightRange};
 use bitgraph::algorithms;
-use bitgraph::backend::{Algorithm, Sssp, SsspConfig};
+use bitgraph::backend::{Algorithm, Error as BackendError, Sssp, SsspConfig};
 use bitgraph::cpu::Cpu;
-use bitgraph::semiring::{DType, MinPlus};
-use bitgraph::sparse::{Stored, Values};
-use bitgraph::{WeightSource, backend::Mxv};
+use bitgraph::semiring::{DType, MinPlus, Scalar};
+use bitgraph::sparse::{Stored, Values, with_values};
+use bitgraph::{LoadedGraph, WeightSource, backend::Mxv};
+use rayon::prelude::*;
 use serde_json::Number;
 
 /// Runs the search with the type that the weights call for.
@@ -29,6 +30,7 @@ pub fn run(args: &SsspArgs, reporter: Reporter) -> Result<()> {
     let weights = args.weights.unwrap_or(WeightSource::FileOrUnit);
     let mut degrees = Vec::new();
     let run = Run::start(&args.common, Algorithm::Sssp, weights, reporter, |loaded, range, workload| {
+        check_weights(loaded)?;
         if args.search.sources.is_some() {
             degrees = (0..loaded.csr.nrows()).map(|v| loaded.csr.degree(v) as u32).collect();
         }
@@ -40,6 +42,18 @@ pub fn run(args: &SsspArgs, reporter: Reporter) -> Result<()> {
         DType::F64 => typed::<f64>(args, &run, &degrees),
         _ => typed::<f32>(args, &run, &degrees),
     }
+}
+
+/// Refuses a weight that is negative or no number, naming the first such edge as the input does.
+fn check_weights(loaded: &LoadedGraph) -> Result<()> {
+    let Some(values) = &loaded.values else { return Ok(()) };
+    let refused = |weight: f64| weight < 0.0 || weight.is_nan();
+    let first = with_values!(values, v => v.par_iter().with_min_len(1 << 16).position_first(|x| refused(x.to_f64())));
+    let Some(position) = first else { return Ok(()) };
+    let row = (0..loaded.csr.nrows()).find(|&u| loaded.csr.row_range(u).end > position).unwrap_or(0);
+    let (row, column) = (loaded.number(row as u32), loaded.number(loaded.csr.indices()[position]));
+    let what = "shortest paths need weights of 0 or more";
+    Err(BackendError::Weight { row, column, weight: values.get_f64(position), what }.into())
 }
 
 /// The type that distances are computed in.

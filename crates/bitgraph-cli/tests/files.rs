@@ -1,0 +1,149 @@
+//! Files in and out: standard input, every writable format, outputs per vertex, numbering.
+
+mod common;
+use common::{bitgraph, file, result, with_file, with_input};
+use serde_json::json;
+
+#[test]
+fn standard_input() {
+    let run = with_input("bfs - --json", b"# a comment\n0 1\n1\t2\n\n2 3\n");
+    assert_eq!(run.json()["result"], json!({"source": 0, "reached": 4, "depth": 3, "edges_traversed": 3}));
+    let weighted = with_input("sssp - --source 0 --json", b"0 1 5\n1 2 7\n");
+    assert_eq!(weighted.json()["result"]["max_distance"], 12);
+    let floats = with_input("sssp - --source 0 --json --precision f64", b"0 1 0.5\n1 2 0.25\n");
+    assert_eq!(floats.json()["result"]["max_distance"], 0.75);
+    let nodes = with_input("cc - --nodes 10 --json", b"0 1\n");
+    assert_eq!(nodes.json()["result"], json!({"components": 9, "largest": 2}));
+    assert_eq!(with_input("cc - --one-based --json", b"1 2\n").json()["nodes"], 2);
+    let both = with_input("sssp - --source 2 --symmetrize --duplicates min --json", b"0 1 5\n1 2 7\n1 0 3\n");
+    assert_eq!(both.json()["result"]["max_distance"], 10);
+}
+
+#[test]
+fn relabelled_vertices_keep_their_numbers() {
+    let edges = b"9000000000 70\n70 5\n";
+    let run = with_input("bfs - --relabel --source 9000000000 --target 5 --json", edges);
+    assert_eq!(run.json()["result"]["path"], json!([9_000_000_000u64, 70, 5]));
+    with_input("bfs - --relabel --source 6", edges).fails(2, "vertex 6");
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("labels.npy");
+    let line = format!("cc - --relabel --json --output {}", out.display());
+    assert_eq!(with_input(&line, edges).json()["result"]["largest"], 3);
+    assert!(out.exists());
+}
+
+/// The elements of a `.npy` file of one dimension, as little-endian words of `N` bytes, and its header.
+fn npy<const N: usize>(path: &std::path::Path) -> (String, Vec<[u8; N]>) {
+    let bytes = std::fs::read(path).unwrap();
+    assert_eq!(&bytes[..6], b"\x93NUMPY");
+    let header = usize::from(u16::from_le_bytes([bytes[8], bytes[9]])) + 10;
+    let data = bytes[header..].chunks_exact(N).map(|c| c.try_into().unwrap()).collect();
+    (String::from_utf8_lossy(&bytes[10..header]).into_owned(), data)
+}
+
+#[test]
+fn one_value_per_vertex() {
+    let dir = tempfile::tempdir().unwrap();
+    let out = dir.path().join("x.npy");
+    let two_paths = file(&dir, "g.el", "0 1\n1 2\n3 4\n");
+    let run = |line: &str| {
+        let line = line.replace("OUT", out.to_str().unwrap());
+        assert_eq!(with_file(&format!("{line} --quiet"), &two_paths).code, Some(0));
+    };
+    let ints = |out: &std::path::Path| {
+        let (header, words) = npy::<4>(out);
+        assert!(header.contains("<i4") || header.contains("<u4"), "{header}");
+        words.into_iter().map(i32::from_le_bytes).collect::<Vec<_>>()
+    };
+    run("bfs {} --source 0 --output OUT");
+    assert_eq!(ints(&out), [0, 1, 2, -1, -1]);
+    run("bfs {} --source 0 --parents --output OUT");
+    assert_eq!(ints(&out), [0, 0, 1, -1, -1]);
+    run("sssp {} --source 1 --parents --output OUT");
+    assert_eq!(ints(&out), [-1, 1, 1, -1, -1]);
+    run("cc {} --output OUT");
+    assert_eq!(ints(&out), [0, 0, 0, 3, 3]);
+    run("bfs {} --sources 1 --output OUT");
+    assert_eq!(ints(&out).len(), 5);
+    run("sssp {} --source 0 --output OUT");
+    let (header, words) = npy::<4>(&out);
+    assert!(header.contains("<f4"), "{header}");
+    let distances: Vec<f32> = words.into_iter().map(f32::from_le_bytes).collect();
+    assert_eq!(distances, [0.0, 1.0, 2.0, f32::INFINITY, f32::INFINITY]);
+    run("sssp {} --source 0 --precision f64 --output OUT");
+    assert_eq!(f64::from_le_bytes(npy::<8>(&out).1[3]), f64::INFINITY);
+    run("pagerank {} --output OUT");
+    let sum: f32 = npy::<4>(&out).1.into_iter().map(f32::from_le_bytes).sum();
+    assert!((sum - 1.0).abs() < 1e-5);
+    for ending in ["csv", "tsv"] {
+        let text = dir.path().join(format!("x.{ending}"));
+        assert_eq!(with_file("cc grid:2x2 --quiet --output {}", &text).code, Some(0));
+        let lines = std::fs::read_to_string(&text).unwrap();
+        assert!(lines.lines().count() >= 4, "{lines}");
+    }
+}
+
+#[test]
+fn every_file_format_holds_the_graph() {
+    let dir = tempfile::tempdir().unwrap();
+    let expected = result("bfs kron:8");
+    for name in ["g.mtx", "g.mtx.gz", "g.el", "g.el.gz", "g.txt", "g.npz", "g.graph", "g.bgr"] {
+        let path = dir.path().join(name);
+        let written = with_file("generate kron:8 {} --json", &path).json();
+        assert!(written["bytes"].as_u64().unwrap() > 0);
+        assert_eq!(with_file("bfs {} --nodes 256 --json", &path).json()["result"], expected, "{name}");
+        assert_eq!(with_file("convert {} --check --nodes 256 --json", &path).json()["symmetric"], true, "{name}");
+    }
+    let weighted = file(&dir, "w.el", "0 1 2.5\n1 2 0.5\n2 0 8\n");
+    for name in ["w.mtx", "w.npz", "w.bgr", "w2.el"] {
+        let path = dir.path().join(name);
+        assert_eq!(with_file(&format!("convert {} {{}}", weighted.display()), &path).code, Some(0));
+        assert_eq!(with_file("sssp {} --source 0 --json", &path).json()["result"]["max_distance"], 3.0, "{name}");
+    }
+}
+
+#[test]
+fn containers_in_every_format_and_order() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("g.bgr");
+    let arcs = file(&dir, "w.el", "0 1 2\n1 2 5\n2 0 8\n4 3 9\n3 1 1\n");
+    let search = with_file("sssp {} --source 4 --json", &arcs).json()["result"].clone();
+    let undirected = with_file("sssp {} --source 4 --symmetrize --json", &arcs).json()["result"].clone();
+    for format in ["auto", "csr", "b2sr-4", "b2sr-8", "b2sr-16", "b2sr-32", "hybrid"] {
+        for order in ["auto", "none", "degree", "rcm", "community"] {
+            let line = format!("convert {} {{}} --to {format} --reorder {order} --quiet", arcs.display());
+            assert_eq!(with_file(&line, &path).code, Some(0));
+            assert_eq!(with_file("convert {} --check", &path).code, Some(0));
+            assert_eq!(with_file("sssp {} --source 4 --json", &path).json()["result"], search, "{format} {order}");
+            let both = with_file("sssp {} --source 4 --symmetrize --json", &path).json()["result"].clone();
+            assert_eq!(both, undirected, "{format} {order}");
+        }
+    }
+}
+
+#[test]
+fn plots_are_xml() {
+    let dir = tempfile::tempdir().unwrap();
+    for graph in ["kron:8", "grid:1x1", "grid:0x0", "grid:30x40"] {
+        let path = dir.path().join("p.svg");
+        assert_eq!(with_file(&format!("info {graph} --quiet --plot {{}}"), &path).code, Some(0));
+        let svg = std::fs::read_to_string(&path).unwrap();
+        assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"));
+        assert!(!svg.contains("NaN") && !svg.contains("inf"));
+    }
+}
+
+#[test]
+fn personalised_scores() {
+    let dir = tempfile::tempdir().unwrap();
+    let weights = file(&dir, "p.txt", "# vertex weight\n0 3\n5\n");
+    let run = with_file("pagerank grid:3x4 --personalize {} --json", &weights).json();
+    assert_eq!(run["result"]["top"][0][0], 0);
+    let bad = file(&dir, "bad.txt", "0 1\n99 1\n");
+    with_file("pagerank grid:3x4 --personalize {}", &bad).fails(2, "vertex 99");
+    let bad = file(&dir, "worse.txt", "0 1\n\n1 x\n");
+    with_file("pagerank grid:3x4 --personalize {}", &bad).fails(1, "line 3");
+    let sources = file(&dir, "s.txt", "3\n4\n");
+    assert_eq!(with_file("bfs grid:3x4 --sources {} --json", &sources).json()["result"]["source"], json!([3, 4]));
+    assert_eq!(bitgraph("bfs grid:3x4 --sources 0").code, Some(2));
+}
