@@ -39,11 +39,12 @@ fn time<R>(name: &str, repetitions: usize, mut f: impl FnMut() -> R) -> R {
 fn pagerank<T: Real>(label: &str, repetitions: usize, csr: &Csr) -> Result<(), bitgraph_backend::Error> {
     let config = PageRankConfig { tolerance: 0.0, max_iterations: 20, ..PageRankConfig::default() };
     let degrees = out_degrees(csr);
-    for kind in SpmvKind::ALL {
+    for (kind, ordered) in SpmvKind::ALL.map(|k| (k, false)).into_iter().chain([(SpmvKind::Blocks, true)]) {
         let start = Instant::now();
-        let layout = PageRankLayout::<T>::build_as(csr, &degrees, kind)?;
+        let build = if ordered { PageRankLayout::<T>::build_ordered } else { PageRankLayout::<T>::build_as };
+        let layout = build(csr, &degrees, kind)?;
         let build = start.elapsed().as_secs_f64() * 1e3;
-        let ranks = time(&format!("{label} {}", kind.name()), repetitions, || layout.run(&config))?;
+        let ranks = time(&format!("{label} {}", layout.explain()), repetitions, || layout.run(&config))?;
         let sum: f64 = ranks.scores.iter().map(|s| s.to_f64()).sum();
         println!("  build {build:.1} ms, {} bytes, sum {sum:.6}, residual {:.3e}", layout.bytes(), ranks.residual);
     }

@@ -206,7 +206,7 @@ impl SpmvLayout {
     pub(crate) fn sum_part<T: Real>(&self, level: Level, part: usize, x: &[T], y: &mut [T]) {
         assert!(x.len() >= self.padded_len() && y.len() == self.parts[part].len(), "operands as long as the part");
         match &self.form {
-            Form::Plain(csr) => plain::sum(level, csr, self.parts[part].clone(), x, y),
+            Form::Plain(csr) => plain::sum(csr, self.parts[part].clone(), x, y),
             Form::Wide(parts) => parts[part].sum(level, x, y),
             Form::Blocks(parts) => parts[part].sum(level, x, y),
             Form::Tiles(parts) => parts[part].sum(level, x, y),

@@ -1,5 +1,6 @@
 //! The types that sums are formed in.
 
+use super::kernel::Sums;
 use super::tiles::TileRows;
 use bitgraph_semiring::Scalar;
 use std::ops::{Add, Mul, Sub};
@@ -28,8 +29,10 @@ impl Real for f64 {
 pub(super) mod sealed {
     use super::TileRows;
 
-    /// What differs between the types in the tile kernels.
+    /// What differs between the types in the kernels.
     pub trait Tiles: Sized {
+        /// Sixteen sums in vector registers.
+        type Lanes: super::Sums<Self>;
         /// See `TileRows::sum`; false if there is no vector form.
         #[allow(private_interfaces)]
         fn sum_tiles(rows: &TileRows, x: &[Self], y: &mut [Self]) -> bool;
@@ -37,8 +40,12 @@ pub(super) mod sealed {
 }
 
 macro_rules! tiles {
-    ($($t:ty, $kernel:ident;)*) => { $(
+    ($($t:ty, $kernel:ident, $lanes:ty;)*) => { $(
         impl sealed::Tiles for $t {
+            #[cfg(target_arch = "x86_64")]
+            type Lanes = $lanes;
+            #[cfg(not(target_arch = "x86_64"))]
+            type Lanes = [$t; super::slices::LANES];
             #[allow(private_interfaces)]
             fn sum_tiles(rows: &TileRows, x: &[Self], y: &mut [Self]) -> bool {
                 #[cfg(target_arch = "x86_64")]
@@ -54,4 +61,7 @@ macro_rules! tiles {
         }
     )* };
 }
-tiles! { f32, tiles_f32; f64, tiles_f64; }
+tiles! {
+    f32, tiles_f32, [std::arch::x86_64::__m128; 4];
+    f64, tiles_f64, [std::arch::x86_64::__m128d; 8];
+}

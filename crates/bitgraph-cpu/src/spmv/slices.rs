@@ -97,8 +97,7 @@ fn build_part<O: OffsetInt, I: Index>(offsets: &[O], columns: &[u32], ncols: usi
     let entries = offsets[rows].index() - offsets[0].index();
     let mut out = Slices { blocks: Vec::new(), runs: Vec::new(), rows: Vec::new(), indices: Vec::with_capacity(entries + entries / 16) };
     // Where the next block begins in every row that has entries left.
-    let mut open: Vec<(u16, usize)> =
-        (0..rows).filter(|&r| offsets[r] < offsets[r + 1]).map(|r| (r as u16, offsets[r].index())).collect();
+    let mut open: Vec<(u16, usize)> = (0..rows).filter(|&r| offsets[r] < offsets[r + 1]).map(|r| (r as u16, offsets[r].index())).collect();
     let (mut pieces, mut sorted): (Vec<(u8, Piece)>, Vec<Piece>) = (Vec::new(), Vec::new());
     for block in 0..ncols.div_ceil(width) {
         let first = block * width;

@@ -22,7 +22,11 @@ fn check<T: Real>(name: &str, csr: &Csr, tolerance: f64) {
                 for i in 0..csr.nrows() {
                     let expected: f64 = csr.row(i).iter().map(|&j| x[j as usize].to_f64()).sum();
                     let bound = tolerance * (csr.degree(i) as f64 + 1.0);
-                    assert!((y[i].to_f64() - expected).abs() <= bound, "{name}, {kind:?}, {level:?}: row {i} is {:?}, not {expected}", y[i]);
+                    assert!(
+                        (y[i].to_f64() - expected).abs() <= bound,
+                        "{name}, {kind:?}, {level:?}: row {i} is {:?}, not {expected}",
+                        y[i]
+                    );
                 }
                 assert!(first.get_or_insert_with(|| y.clone()) == &y, "{name}, {kind:?}: {threads} threads differ");
             }
@@ -33,7 +37,9 @@ fn check<T: Real>(name: &str, csr: &Csr, tolerance: f64) {
 #[test]
 fn layouts_agree() {
     let mut state = 3;
-    for (rows, columns, entries) in [(0, 0, 0), (1, 1, 0), (1, 1, 1), (3, 5, 4), (37, 91, 400), (1000, 1003, 5000), (517, 70_001, 9000), (33_000, 200_003, 150_000)] {
+    for (rows, columns, entries) in
+        [(0, 0, 0), (1, 1, 0), (1, 1, 1), (3, 5, 4), (37, 91, 400), (1000, 1003, 5000), (517, 70_001, 9000), (33_000, 200_003, 150_000)]
+    {
         let r = (0..entries).map(|_| below(&mut state, rows.max(1))).collect();
         // Half of the entries in the first columns, and one dense row.
         let c = (0..entries).map(|k| below(&mut state, if k % 2 == 0 { columns } else { columns.div_ceil(50) })).collect();

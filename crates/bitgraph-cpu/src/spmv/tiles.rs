@@ -41,12 +41,8 @@ pub(super) fn build(csr: &Csr, parts: &[Range<usize>]) -> Vec<TileRows> {
             let mut order: Vec<u16> = (0..(end - first) as u16).collect();
             order.sort_by_key(|&t| count(t as usize));
             let all = tiles.tile_range(first).start..tiles.tile_range(end - 1).end;
-            let mut out = TileRows {
-                groups: Vec::new(),
-                order,
-                columns: Vec::with_capacity(all.len()),
-                tiles: Vec::with_capacity(all.len()),
-            };
+            let mut out =
+                TileRows { groups: Vec::new(), order, columns: Vec::with_capacity(all.len()), tiles: Vec::with_capacity(all.len()) };
             for &t in &out.order {
                 let range = tiles.tile_range(first + t as usize);
                 match out.groups.last_mut() {

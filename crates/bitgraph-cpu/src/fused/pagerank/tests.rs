@@ -42,8 +42,10 @@ fn reference(out: &Csr, config: &PageRankConfig, iterations: u32) -> (Vec<f64>, 
 
 fn check<T: Real>(name: &str, out: &Csr, config: &PageRankConfig, tolerance: f64) {
     let incoming = out.transpose();
-    for kind in SpmvKind::ALL {
-        let layout = PageRankLayout::<T>::build_as(&incoming, &out_degrees(out), kind).unwrap();
+    let plain = SpmvKind::ALL.map(|kind| PageRankLayout::<T>::build_as(&incoming, &out_degrees(out), kind).unwrap());
+    let ordered = PageRankLayout::<T>::build_ordered(&incoming, &out_degrees(out), SpmvKind::Blocks).unwrap();
+    for layout in plain.iter().chain([&ordered]) {
+        let kind = layout.explain();
         for level in Level::ALL.into_iter().filter(|&l| l <= Level::detect()) {
             let mut first: Option<PageRank<T>> = None;
             for threads in 1..=3 {
@@ -51,12 +53,12 @@ fn check<T: Real>(name: &str, out: &Csr, config: &PageRankConfig, tolerance: f64
                 let found = pool.install(|| layout.run_at(config, level)).unwrap();
                 let (scores, residual) = reference(out, config, found.iterations);
                 let error: f64 = scores.iter().zip(&found.scores).map(|(a, b)| (a - b.to_f64()).abs()).sum();
-                assert!(error <= tolerance, "{name}, {kind:?}, {level:?}: scores differ by {error}");
+                assert!(error <= tolerance, "{name}, {kind}, {level:?}: scores differ by {error}");
                 let wrong = (residual - found.residual).abs();
-                assert!(wrong <= tolerance || residual == found.residual, "{name}, {kind:?}: residual {}, not {residual}", found.residual);
+                assert!(wrong <= tolerance || residual == found.residual, "{name}, {kind}: residual {}, not {residual}", found.residual);
                 assert_eq!(found.converged, found.residual < config.tolerance);
                 assert!(found.converged || found.iterations == config.max_iterations);
-                assert!(first.get_or_insert_with(|| found.clone()) == &found, "{name}, {kind:?}: {threads} threads differ");
+                assert!(first.get_or_insert_with(|| found.clone()) == &found, "{name}, {kind}: {threads} threads differ");
             }
         }
     }
