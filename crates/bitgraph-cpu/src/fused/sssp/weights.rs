@@ -100,8 +100,7 @@ fn scan<W: Weight>(matrix: &Csr, weights: &[W], float: bool) -> Part {
                 let mut heaviest = 0u64;
                 for (k, &w) in range.clone().zip(&weights[range]) {
                     let x = w.to_f64();
-                    // Also true for NaN.
-                    if !(x >= 0.0) {
+                    if x.is_nan() || x < 0.0 {
                         part.bad = Some(k);
                         return part;
                     }

@@ -14,7 +14,8 @@ use bitgraph_backend::{Control, Result};
 /// How many vertices ahead memory is asked for.
 const AHEAD: usize = 6;
 
-/// Fills `dist`, which holds the greatest value everywhere; buckets are `2^shift` wide. With a target, distances above the target's are upper bounds.
+/// Fills `dist`, which holds the greatest value everywhere; buckets are `2^shift` wide. With a target, distances above the
+/// target's are upper bounds.
 ///
 /// # Errors
 /// [`bitgraph_backend::Error::Cancelled`].

@@ -129,8 +129,9 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
     let dist = dist.as_mut_ptr();
     let (heads, entries, offsets, classes) = (out.heads.as_ptr(), out.entries.as_ptr(), out.offsets.as_ptr(), out.classes.as_ptr());
     let mut state = State { dist, buckets, live: 0, sent: 0, link };
-    // SAFETY, for the whole body: vertices come from the source, from entries or from lists of vertices, and are below `nodes`; positions in
-    // `settled`, `cursors` and `keys` are below `count`, which is at most the number of own vertices since a vertex is settled once.
+    // SAFETY: for the whole body, vertices come from the source, from entries or from lists of vertices, and are below
+    // `nodes`; positions in `settled`, `cursors` and `keys` are below `count`, which is at most the number of own vertices since a
+    // vertex is settled once; a row's cursor is inside the row while its key says that entries are left.
     unsafe {
         *dist.add(source as usize) = 0;
         if state.link.owns(source) {
