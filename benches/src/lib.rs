@@ -1,1 +1,14 @@
-//! Placeholder.
+//! The side-by-side harness: bitgraph and its peers on the same graphs, in turns, with results compared before anything is timed.
+//!
+//! The binary `bitgraph-bench` drives it; `cargo xtask bench cpu` starts that. Criterion benches of single operations are in
+//! `benches/benches/`.
+
+pub mod bandwidth;
+pub mod contender;
+pub mod external;
+pub mod files;
+pub mod ours;
+pub mod peers;
+pub mod report;
+pub mod task;
+pub mod threads;

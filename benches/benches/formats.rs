@@ -1,0 +1,51 @@
+//! Every format: its conversion from lists, and the float and the boolean product on it.
+
+use bitgraph::backend::{NoAccum, ops};
+use bitgraph::prelude::*;
+use bitgraph::semiring::{LorLand, PlusSecond};
+use bitgraph::sparse::Descriptor;
+use bitgraph::stored;
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use std::time::Duration;
+
+type Error = Box<dyn std::error::Error>;
+
+fn benches(c: &mut Criterion) {
+    for name in ["kron:12", "mesh:20x20x20"] {
+        if let Err(error) = on(c, name) {
+            panic!("{name}: {error}");
+        }
+    }
+}
+
+fn on(c: &mut Criterion, name: &str) -> Result<(), Error> {
+    let csr = name.parse::<GraphSource>()?.load(&LoadOptions::default())?.csr;
+    let n = csr.nrows();
+    let cpu = Cpu::new();
+    let floats = Vector::from_vec((0..n).map(|v| 1.0 + (v % 7) as f32).collect());
+    let bits = Vector::from_vec((0..n).map(|v| v % 3 == 0).collect::<Vec<bool>>());
+    let (mut sums, mut any) = (Vector::filled(n, 0f32), Vector::filled(n, false));
+    let full = Descriptor::DEFAULT;
+
+    let mut group = c.benchmark_group(format!("formats/{name}"));
+    group.throughput(Throughput::Elements(csr.nnz() as u64)).sample_size(20);
+    group.warm_up_time(Duration::from_millis(200)).measurement_time(Duration::from_secs(1));
+    for kind in FormatKind::ALL {
+        // Lists are where every format starts from.
+        if kind != FormatKind::Csr {
+            group.bench_function(BenchmarkId::new("from lists", kind), |b| b.iter(|| stored::pack(&csr, kind)));
+        }
+        let matrix = cpu.matrix(&csr, None, kind)?;
+        group.bench_function(BenchmarkId::new("mxv f32", kind), |b| {
+            b.iter(|| ops::mxv(&cpu, &mut sums, None, NoAccum, PlusSecond::<f32>::new(), &matrix, &floats, full));
+        });
+        group.bench_function(BenchmarkId::new("mxv bool", kind), |b| {
+            b.iter(|| ops::mxv(&cpu, &mut any, None, NoAccum, LorLand::<bool>::new(), &matrix, &bits, full));
+        });
+    }
+    group.finish();
+    Ok(())
+}
+
+criterion_group!(all, benches);
+criterion_main!(all);

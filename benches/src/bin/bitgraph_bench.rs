@@ -1,0 +1,115 @@
+//! `bitgraph-bench cpu`: bitgraph beside its peers. `cargo xtask bench cpu` builds and starts it.
+
+use anyhow::{Context, Result};
+use bitgraph_benches::bandwidth::Bandwidth;
+use bitgraph_benches::contender::compare;
+use bitgraph_benches::external::External;
+use bitgraph_benches::files::GraphFiles;
+use bitgraph_benches::peers::Peer;
+use bitgraph_benches::report::{Comparison, Report, table};
+use bitgraph_benches::task::{Subject, Task};
+use bitgraph_benches::{ours, threads};
+use clap::{Args, Parser};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: bitgraph::memory::TrackingAllocator = bitgraph::memory::TrackingAllocator;
+
+/// Runs bitgraph beside its peers.
+#[derive(Parser)]
+#[command(name = "bitgraph-bench")]
+enum Command {
+    /// On the CPU. Results are compared first; runs take turns; times are medians.
+    Cpu(CpuArgs),
+}
+
+#[derive(Args)]
+struct CpuArgs {
+    /// Graphs: generators or files.
+    #[arg(long, value_delimiter = ',', default_values = ["kron:18", "urand:18", "grid:1000x1000", "mycielskian:14"])]
+    graphs: Vec<String>,
+    /// What to compute [default: all].
+    #[arg(long, value_delimiter = ',', value_enum)]
+    algorithms: Vec<Task>,
+    /// Crates to run beside.
+    #[arg(long, value_delimiter = ',', value_enum, default_values = ["graph", "petgraph", "sprs"])]
+    crates: Vec<Peer>,
+    /// An external program, NAME=ALGORITHM:COMMAND, with {sg} {wsg} {mtx} {el} {wel} {graph} {source} {threads} in the command. Its
+    /// output tells times as "Trial Time: SECONDS" or "NUMBER ms". May be given more than once.
+    #[arg(long = "peer", value_name = "NAME=ALGORITHM:COMMAND")]
+    peers: Vec<External>,
+    /// Numbers of threads [default: 1, and the CPUs of this process].
+    #[arg(long, value_delimiter = ',')]
+    threads: Vec<usize>,
+    /// Rounds; in each, every program has a turn.
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    repeat: u32,
+    /// Runs that the planner may spread the cost of building over.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    amortize: u32,
+    /// A program whose run takes longer than this many seconds runs once.
+    #[arg(long, default_value_t = 20.0)]
+    limit: f64,
+    /// Writes the report to this file, too.
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let Command::Cpu(args) = Command::parse();
+    match cpu(&args) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("bitgraph-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn cpu(args: &CpuArgs) -> Result<()> {
+    let tasks = if args.algorithms.is_empty() { Task::ALL.to_vec() } else { args.algorithms.clone() };
+    let mut counts = if args.threads.is_empty() { vec![1, threads::available()] } else { args.threads.clone() };
+    counts.dedup();
+    anyhow::ensure!(!counts.contains(&0), "--threads holds 0; there is at least one");
+    let mut report = Report { schema: 1, amortize: args.amortize, bandwidth: Vec::new(), results: Vec::new() };
+    for &count in &counts {
+        report.bandwidth.push(threads::with(count, || Ok(Bandwidth::measure()))?);
+    }
+    for name in &args.graphs {
+        let subject = Subject::load(name)?;
+        let mut files = GraphFiles::new()?;
+        for bandwidth in &report.bandwidth {
+            for &task in tasks.iter().filter(|&&t| t != Task::Tc || subject.loaded.symmetric) {
+                eprintln!("{name}: {}, threads: {}", task.name(), bandwidth.threads);
+                let found = threads::with(bandwidth.threads, || side_by_side(args, &subject, &mut files, task, bandwidth));
+                report.results.extend(found.with_context(|| format!("{} on {name}", task.name()))?);
+            }
+        }
+    }
+    print!("{}", table(&report));
+    if let Some(path) = &args.json {
+        let text = serde_json::to_string_pretty(&report)?;
+        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+fn side_by_side(
+    args: &CpuArgs,
+    subject: &Subject,
+    files: &mut GraphFiles,
+    task: Task,
+    bandwidth: &Bandwidth,
+) -> Result<Option<Comparison>> {
+    let mut contenders = vec![ours::contender(subject, task, args.amortize)?];
+    for peer in &args.crates {
+        contenders.extend(peer.contender(subject, task)?);
+    }
+    for peer in args.peers.iter().filter(|p| p.task() == task) {
+        contenders.push(peer.contender(subject, files, bandwidth.threads)?);
+    }
+    let series = compare(&mut contenders, args.repeat, args.limit)?;
+    let graph = (subject.loaded.name.as_str(), subject.csr().nrows(), subject.csr().nnz());
+    Ok(Comparison::new(graph, task.name(), bandwidth, &contenders, &series))
+}

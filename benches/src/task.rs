@@ -1,0 +1,93 @@
+//! What is to be computed, and on which graph.
+
+use anyhow::{Context, Result};
+use bitgraph::prelude::*;
+use bitgraph::{hashed_weights, sparse::Csr};
+
+/// The greatest weight of shortest paths: weights are whole numbers from 1 to it, hashed from the edge's ends.
+pub const GREATEST_WEIGHT: u32 = 255;
+/// `PageRank` iterations of a timed run.
+pub const ITERATIONS: u32 = 20;
+/// `PageRank` iterations of a run whose scores are compared: enough for methods that converge in different ways to meet.
+pub const CHECK_ITERATIONS: u32 = 100;
+
+/// What is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub enum Task {
+    /// Levels from the heaviest vertex.
+    Bfs,
+    /// Distances from the heaviest vertex.
+    Sssp,
+    /// Scores after a fixed number of iterations, in `f32`, dangling mass dropped.
+    #[value(name = "pagerank")]
+    PageRank,
+    /// Components, weak ones on a directed graph.
+    Cc,
+    /// The number of triangles; undirected graphs only.
+    Tc,
+    /// The product of the pattern and a float vector.
+    Mxv,
+}
+
+impl Task {
+    /// Every task.
+    pub const ALL: [Self; 6] = [Self::Bfs, Self::Sssp, Self::PageRank, Self::Cc, Self::Tc, Self::Mxv];
+    /// The name on the command line.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bfs => "bfs",
+            Self::Sssp => "sssp",
+            Self::PageRank => "pagerank",
+            Self::Cc => "cc",
+            Self::Tc => "tc",
+            Self::Mxv => "mxv",
+        }
+    }
+    /// The task of a name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|t| t.name() == name)
+    }
+}
+
+/// A graph with everything that the tasks need.
+pub struct Subject {
+    /// The graph.
+    pub loaded: LoadedGraph,
+    /// Hashed weights in the pattern's order.
+    pub weights: Vec<u32>,
+    /// The vertex of largest degree, where searches start.
+    pub source: u32,
+}
+
+impl Subject {
+    /// Loads a graph.
+    ///
+    /// # Errors
+    /// If it cannot be loaded, is not square, or has no entries.
+    pub fn load(name: &str) -> Result<Self> {
+        let loaded = name.parse::<GraphSource>()?.load(&LoadOptions::default())?;
+        let csr = &loaded.csr;
+        anyhow::ensure!(csr.is_square(), "{name} is {} x {}; graphs are square", csr.nrows(), csr.ncols());
+        anyhow::ensure!(csr.nnz() > 0, "{name} has no edges");
+        let weights = hashed_weights(csr, GREATEST_WEIGHT).expect::<u32>()?.to_vec();
+        let source = csr.heaviest_row().with_context(|| format!("{name} has no vertices"))?;
+        Ok(Self { loaded, weights, source })
+    }
+    /// The pattern.
+    #[must_use]
+    pub fn csr(&self) -> &Csr {
+        &self.loaded.csr
+    }
+    /// Every entry with its weight, row by row.
+    pub fn arcs(&self) -> impl Iterator<Item = (u32, u32, u32)> + '_ {
+        let csr = self.csr();
+        (0..csr.nrows()).flat_map(move |u| csr.row_range(u).map(move |k| (u as u32, csr.indices()[k], self.weights[k])))
+    }
+    /// The vector that a product takes.
+    #[must_use]
+    pub fn operand(&self) -> Vec<f32> {
+        (0..self.csr().ncols()).map(|v| 1.0 + (v % 7) as f32).collect()
+    }
+}
