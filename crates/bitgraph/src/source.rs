@@ -150,21 +150,23 @@ impl GraphSource {
     /// Whatever is wrong with the file or the generator's parameters; [`Error::NoWeights`].
     pub fn load(&self, options: &LoadOptions) -> Result<LoadedGraph> {
         let name = self.to_string();
-        let (csr, values, symmetric, original_ids) = match self {
-            Self::Generator(generator) => (generator.generate(&options.control.for_generator())?, None, true, None),
-            Self::File(_) | Self::Stdin => self.read(options)?,
+        let mut graph = match self {
+            Self::Generator(generator) => {
+                let csr = generator.generate(&options.control.for_generator())?;
+                LoadedGraph { name, csr, values: None, symmetric: true, original_ids: None }
+            }
+            Self::File(_) | Self::Stdin => self.read(name, options)?,
         };
-        let values = match options.weights {
+        graph.values = match options.weights {
             WeightSource::Unit => None,
-            WeightSource::FileOrUnit => values,
-            WeightSource::File if values.is_none() => return Err(Error::NoWeights { graph: name }),
-            WeightSource::File => values,
-            WeightSource::Hash(greatest) => Some(weights::hashed_weights(&csr, greatest)),
+            WeightSource::File if graph.values.is_none() => return Err(Error::NoWeights { graph: graph.name }),
+            WeightSource::File | WeightSource::FileOrUnit => graph.values,
+            WeightSource::Hash(greatest) => Some(weights::hashed_weights(&graph.csr, greatest)),
         };
-        Ok(LoadedGraph { name, csr, values, symmetric, original_ids })
+        Ok(graph)
     }
 
-    fn read(&self, options: &LoadOptions) -> Result<(Csr, Option<Values>, bool, Option<Vec<u64>>)> {
+    fn read(&self, name: String, options: &LoadOptions) -> Result<LoadedGraph> {
         let read = ReadOptions {
             symmetrize: options.symmetrize,
             nodes: options.nodes,
@@ -179,11 +181,10 @@ impl GraphSource {
             Self::File(path) => io::read(path, &read)?,
             _ => io::read_edge_list_from(std::io::stdin().lock(), "standard input", &read)?,
         };
-        let path = || PathBuf::from(self.to_string());
         let (csr, values) = stored::unpack_loaded(&mut loaded, options.symmetrize, options.duplicates)
-            .map_err(|source| io::Error::Matrix { path: path(), source })?;
+            .map_err(|source| io::Error::Matrix { path: name.clone().into(), source })?;
         let symmetric = loaded.symmetric.unwrap_or_else(|| is_symmetric(&csr, values.as_ref()));
-        Ok((csr, values, symmetric, loaded.original_ids))
+        Ok(LoadedGraph { name, csr, values, symmetric, original_ids: loaded.original_ids })
     }
 }
 

@@ -52,7 +52,7 @@ impl fmt::Display for WeightSource {
 /// The hashed weight of the edge between two vertices, 1 to `greatest`.
 #[must_use]
 pub fn hashed_weight(u: u32, v: u32, greatest: u32) -> u32 {
-    let key = u64::from(u.min(v)) << 32 | u64::from(u.max(v));
+    let key = (u64::from(u.min(v)) << 32) | u64::from(u.max(v));
     1 + (mix64(key) % u64::from(greatest)) as u32
 }
 
