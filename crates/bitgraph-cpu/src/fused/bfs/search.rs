@@ -12,7 +12,7 @@ use bitgraph_sparse::parallel::DisjointSlice;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A level is searched bottom-up when its arcs times this exceed those not yet looked at.
-const ALPHA: u64 = 4;
+const ALPHA: u64 = 12;
 /// Bottom-up ends when a level has shrunk below the vertices over this.
 const BETA: usize = 24;
 /// Fewer arcs than this are pushed by one thread.
