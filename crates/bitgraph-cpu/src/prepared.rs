@@ -82,7 +82,7 @@ impl Prepared {
             }
             Algorithm::Cc => Layout::Cc(Box::default()),
             Algorithm::PageRank => {
-                let passes = if plan.chosen.prepared { plan.workload.passes.saturating_mul(plan.workload.iterations) } else { 1 };
+                let passes = plan.workload.passes.saturating_mul(plan.workload.iterations);
                 let ranks = Ranks { passes, single: OnceLock::new(), double: OnceLock::new() };
                 if plan.workload.dtype == DType::F64 {
                     ranks.layout(&ranks.double, out, incoming)?;
