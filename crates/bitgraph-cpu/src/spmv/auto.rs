@@ -11,7 +11,9 @@ use bitgraph_sparse::{Csr, FormatKind};
 
 /// Bands of rows that the tiles are counted in.
 const BANDS: usize = 64;
-/// Elements of `x` that stay in a core's cache.
+/// Elements of `x` that stay in a core's first cache, about.
+const NEAR: usize = 1 << 14;
+/// Elements of `x` that stay in a core's second cache.
 const CACHED: usize = 1 << 18;
 
 /// A layout, and why.
@@ -32,21 +34,24 @@ impl SpmvPlan {
         let (rows, entries, columns) = (csr.nrows() as f64, csr.nnz() as f64, csr.ncols());
         let counts = TileCounts::sampled(csr, BANDS, 1);
         let tiles = counts.tiles_of(FormatKind::B2sr4).unwrap_or(u64::MAX) as f64;
-        // Entries per tile say how local the numbering is: then x is read along, not at random.
+        // Entries per tile say how local the numbering is: then x is read along, not at random. 0 is in the first cache.
         let local = (entries / tiles.max(1.0) - 1.0).clamp(0.0, 1.0);
-        let miss = if columns > CACHED { 1.0 - local } else { 0.0 };
+        let distance = match columns {
+            0..=NEAR => 0.0,
+            c if c <= CACHED => 1.0,
+            _ => 2.0,
+        };
+        let far = distance * (1.0 - local);
         let degree = entries / rows.max(1.0);
-        // A row whose length a branch predictor does not guess.
-        let row = if degree < 3.0 { 4.0 } else { 5.0 };
         let blocks = columns.div_ceil(block_width(columns)) as f64;
         // Pieces: a row has one in every block that it has entries in.
-        let pieces = rows * blocks * (1.0 - (-degree / blocks).exp());
-        let tile = if Level::current() == Level::Avx512 { 0.75 } else { 6.0 };
+        let pieces = rows * blocks * (1.0 - (-degree / blocks).exp()) + entries / 64.0;
+        let tile = if Level::current() == Level::Avx512 { 0.55 } else { 6.0 };
         let costs = [
-            (SpmvKind::Plain, 0.0, entries * (0.6 + 1.2 * miss) + rows * row),
-            (SpmvKind::Wide, entries * 2.0 + rows * 10.0, entries * (0.5 + 0.9 * miss) + rows * 0.6),
-            (SpmvKind::Blocks, entries * 2.5 + pieces * 8.0, entries * 0.4 + pieces * 0.7),
-            (SpmvKind::Tiles, entries * 2.0 + tiles * 3.0, tiles * tile + rows * 0.5),
+            (SpmvKind::Plain, 0.0, entries * (0.42 + 0.9 * far) + rows * 2.0),
+            (SpmvKind::Wide, entries * 2.0 + rows * 10.0, entries * (0.42 + 0.8 * far) + rows * 1.2),
+            (SpmvKind::Blocks, entries * 2.5 + pieces * 8.0, entries * (0.24 + 0.12 * far.min(1.0)) + pieces * 2.4),
+            (SpmvKind::Tiles, entries * 2.0 + tiles * 3.0, tiles * (tile + 0.9 * far) + rows * 0.5),
         ]
         .map(|(kind, build, pass)| (kind, build * 1e-6, pass * 1e-6));
         let total = |&(_, build, pass): &(SpmvKind, f64, f64)| build + pass * f64::from(passes.max(1));

@@ -8,8 +8,8 @@ use bitgraph_sparse::{Csr, Permutation};
 /// Scores that a core's first cache holds.
 const NEAR: usize = 8192;
 /// Nanoseconds that an entry costs to renumber, and that a read from the first cache saves.
-const RENUMBER: f64 = 25.0;
-const SAVED: f64 = 0.7;
+const RENUMBER: f64 = 14.0;
+const SAVED: f64 = 0.35;
 
 /// The number of vertices of every degree.
 fn histogram(degrees: &[u32]) -> Vec<usize> {
