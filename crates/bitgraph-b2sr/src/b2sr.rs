@@ -237,7 +237,7 @@ pub(crate) fn tile_row_blocks(csr: &Csr, size: usize) -> Vec<Range<usize>> {
 }
 
 /// Cuts `data` into consecutive pieces of the given lengths.
-pub(crate) fn pieces<'a, D>(mut data: &'a mut [D], lengths: impl IntoIterator<Item = usize>) -> Vec<&'a mut [D]> {
+pub(crate) fn pieces<D>(mut data: &mut [D], lengths: impl IntoIterator<Item = usize>) -> Vec<&mut [D]> {
     lengths
         .into_iter()
         .map(|length| {

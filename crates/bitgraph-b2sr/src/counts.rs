@@ -52,7 +52,7 @@ impl TileCounts {
         let drawn: Vec<usize> = (0..bands.max(1))
             .map(|k| {
                 let (low, high) = (k * all / bands.max(1), (k + 1) * all / bands.max(1));
-                low + (u128::from(split_mix(&mut state)) * (high - low) as u128 >> 64) as usize
+                low + ((u128::from(split_mix(&mut state)) * (high - low) as u128) >> 64) as usize
             })
             .collect();
         let seen: usize = drawn.iter().map(|&b| csr.offsets().get((b * 32 + 32).min(csr.nrows())) - csr.offsets().get(b * 32)).sum();

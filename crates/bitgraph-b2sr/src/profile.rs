@@ -50,7 +50,7 @@ impl RowSample {
         }
         let (mut state, mut filled) = (seed, 0usize);
         for _ in 0..rows {
-            let i = (u128::from(split_mix(&mut state)) * csr.nrows() as u128 >> 64) as usize;
+            let i = ((u128::from(split_mix(&mut state)) * csr.nrows() as u128) >> 64) as usize;
             let row = csr.row(i);
             if row.is_empty() {
                 continue;

@@ -68,7 +68,7 @@ impl Prepared {
         let values = graph.matrix().values();
         Ok(Self(match plan.workload.algorithm {
             Algorithm::Bfs if bfs::supports(out) => {
-                let options = BfsOptions { heaviest: plan.chosen.prepared, ..BfsOptions::default() };
+                let options = BfsOptions { heaviest: plan.chosen.prepared };
                 Layout::Bfs(Box::new(BfsLayout::build_with(out, incoming.unwrap_or(out), options)))
             }
             Algorithm::MsBfs if msbfs::supports(out) => Layout::MsBfs(Box::new(MsBfsLayout::build(out, incoming.unwrap_or(out)))),

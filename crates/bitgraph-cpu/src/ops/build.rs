@@ -51,7 +51,7 @@ pub(crate) fn vector<T: Stored>(len: usize, serial: bool, f: impl Fn(usize) -> O
 fn all_words(words: usize, serial: bool, word: &(dyn Fn(usize) -> bool + Sync)) -> bool {
     if serial || words <= GRAIN / 64 || rayon::current_num_threads() == 1 {
         // Every word is to be built, so no short-circuit.
-        (0..words).fold(true, |all, w| word(w) && all)
+        (0..words).filter(|&w| !word(w)).count() == 0
     } else {
         (0..words).into_par_iter().with_min_len(GRAIN / 64).map(word).reduce(|| true, |a, b| a && b)
     }

@@ -49,9 +49,9 @@ fn product<S: Ring>(cpu: Cpu, selection: Selection<'_>, a: &CpuMatrix, u: &Vecto
     {
         return Ok(t);
     }
-    if values.is_some() {
+    if values.is_some() && a.shape().0 > 0 {
         // Derived once here rather than by whichever task comes first.
-        let _ = a.row_start(0.min(a.shape().0));
+        let _ = a.row_start(0);
     }
     Ok(build::vector(a.shape().0, cpu.is_reference(), |i| {
         if !selection.selects(i) {

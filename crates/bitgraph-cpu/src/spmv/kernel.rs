@@ -27,9 +27,10 @@ macro_rules! per_level {
                 fn avx512<$($g: $bound),*>($($arg: $type),*) $(-> $ret)? {
                     $body($($arg),*)
                 }
-                // SAFETY: a level is in force only where the CPU has its features.
                 match level {
+                    // SAFETY: this level is in force only where the CPU has its features.
                     Level::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: this level is in force only where the CPU has its features.
                     Level::Avx2 => return unsafe { avx2($($arg),*) },
                     Level::Portable => {}
                 }

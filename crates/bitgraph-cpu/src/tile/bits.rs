@@ -90,7 +90,7 @@ impl BitTile for u64 {
             let r = rows.trailing_zeros() as usize;
             rows &= rows - 1;
             // Byte c keeps bit c of the mask's row, then becomes all ones if that is set.
-            let kept = u64::from(self.row(r)) * BYTES & 0x8040_2010_0804_0201;
+            let kept = (u64::from(self.row(r)) * BYTES) & 0x8040_2010_0804_0201;
             let low = 0x7f * BYTES;
             let high = (((kept & low) + low) | kept) & !low;
             let chosen = (high >> 7) * 0xff;

@@ -44,7 +44,7 @@ fn corpus() -> Vec<Csr> {
 
 fn some_bits(n: usize, one_in: u64) -> BitVector {
     let mut state = 5;
-    (0..n).map(|_| mix(&mut state) % one_in == 0).collect()
+    (0..n).map(|_| mix(&mut state).is_multiple_of(one_in)).collect()
 }
 
 fn at_every_level(f: impl Fn() + Sync) {

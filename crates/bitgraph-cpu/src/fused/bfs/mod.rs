@@ -97,7 +97,7 @@ impl BfsLayout {
                 layout.closed_degrees += u64::from(degree(v));
             }
         }
-        if n % 64 != 0 {
+        if !n.is_multiple_of(64) {
             layout.closed[n >> 6] |= !0 << (n & 63);
         }
         layout.scattered = scattered(out);

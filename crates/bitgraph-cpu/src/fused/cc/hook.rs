@@ -180,7 +180,7 @@ fn sample<O: Width, const P: usize, const SHARED: bool>(graph: &Graph<'_, O, P>,
     let mut state = 0x9E37_79B9_7F4A_7C15u64;
     for _ in 0..4 * SAMPLES {
         state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
-        let v = ((state >> 32) * graph.nodes as u64 >> 32) as usize;
+        let v = (((state >> 32) * graph.nodes as u64) >> 32) as usize;
         if graph.degree(v) > 0 {
             votes.push(forest.find(v as u32));
             if votes.len() == SAMPLES {
