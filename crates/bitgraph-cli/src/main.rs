@@ -25,6 +25,7 @@ use std::process::ExitCode;
 static ALLOCATOR: bitgraph::memory::TrackingAllocator = bitgraph::memory::TrackingAllocator;
 
 fn main() -> ExitCode {
+    bitgraph::memory::keep_freed_blocks();
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => return finish(options::parse_failure(&error)),

@@ -52,3 +52,8 @@ pub use bitgraph_sparse as sparse;
 pub use error::{Error, Result};
 pub use source::{GraphSource, LoadControl, LoadOptions, LoadedGraph, is_symmetric};
 pub use weights::{WeightSource, hashed_weight, hashed_weights};
+
+/// The README's program runs as a test.
+#[cfg(all(doctest, feature = "cpu"))]
+#[doc = include_str!("../../../README.md")]
+pub struct Readme;
