@@ -15,7 +15,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // A layout that costs more to build than it saves is not chosen: the number of passes decides.
         for passes in [1, 1000] {
             let workload = Workload::once(Algorithm::PageRank).with_passes(passes);
-            let graph = Graph::build(cpu, loaded.csr, None, loaded.symmetric, &PlanRequest::auto(workload))?;
+            let graph = Graph::build(cpu, loaded.csr.clone(), None, loaded.symmetric, &PlanRequest::auto(workload))?;
             print!("{}", graph.plan());
         }
     }

@@ -1,4 +1,5 @@
-//! `petgraph`, with its own compressed graph type: all arcs, directed, as its algorithms walk them.
+//! `petgraph`, with its own compressed graph type: all arcs, directed, as its algorithms walk them. Its breadth-first walk visits what
+//! it reaches and tells no levels, which is less work than ours does.
 
 use crate::contender::{Answer, Contender, timed};
 use crate::task::{Subject, Task};
