@@ -159,7 +159,11 @@ fn peer(timing: &Timing) -> [String; 4] {
 }
 
 fn milliseconds(value: f64) -> String {
-    if value < 100.0 { format!("{value:.2}") } else { format!("{value:.0}") }
+    match value {
+        v if v < 1.0 => format!("{v:.4}"),
+        v if v < 100.0 => format!("{v:.2}"),
+        v => format!("{v:.0}"),
+    }
 }
 
 #[cfg(test)]
