@@ -109,7 +109,7 @@ impl CostModel for Cpu {
             Ordering::Community => 80.0 * p.entries + 200.0 * p.nodes,
         };
         let cost = match format {
-            FormatKind::Csr => lists(p, workload, scattered, prepared)?,
+            FormatKind::Csr => lists(p, workload, ordering, scattered, prepared)?,
             _ => tiles(p, workload, format, prepared)?,
         };
         // A renumbering that changes nothing the model can see costs what it costs; Rcm and degree spoil an order that is
@@ -134,7 +134,7 @@ struct Cost {
 }
 
 /// Lists, with or without what the fused form builds.
-fn lists(p: &GraphProfile, workload: &Workload, scattered: bool, prepared: bool) -> Option<Cost> {
+fn lists(p: &GraphProfile, workload: &Workload, ordering: Ordering, scattered: bool, prepared: bool) -> Option<Cost> {
     let gather = if scattered { 6.0 } else { 1.0 };
     let cost = |build_ns, run_ns, why| Some(Cost { build_ns, run_ns, why });
     match workload.algorithm {
@@ -143,11 +143,19 @@ fn lists(p: &GraphProfile, workload: &Workload, scattered: bool, prepared: bool)
             let run = 0.2 * p.entries + 2.0 * p.nodes;
             if prepared { cost(1.5 * p.entries, 0.5 * run, "heaviest neighbours first") } else { cost(0.0, run, "lists") }
         }
-        Algorithm::Bfs if !prepared => cost(0.0, p.entries * if p.mesh_like() { gather * 1.5 } else { 0.6 } + 2.0 * p.nodes, "lists"),
+        // A front of a mesh is one run of vertices in the order of Cuthill-McKee, and a vertex a cache line in any other.
+        Algorithm::Bfs if !prepared && p.mesh_like() && ordering == Ordering::Rcm => cost(0.0, 2.6 * p.entries, "lists, fronts in line"),
+        Algorithm::Bfs if !prepared && p.mesh_like() => {
+            let vertex = if p.nodes > NEAR_CACHE { 6.5 } else { 3.0 };
+            cost(0.0, vertex * p.entries, "lists")
+        }
+        Algorithm::Bfs if !prepared => cost(0.0, 0.6 * p.entries + 2.0 * p.nodes, "lists"),
         Algorithm::MsBfs if !prepared => cost(0.0, 60.0 * p.entries, "lists, 512 sources to a step"),
         Algorithm::Sssp if prepared => cost(9.0 * p.entries, 1.2 * p.entries * gather.sqrt() + 4.0 * p.nodes, "sorted, packed arcs"),
         Algorithm::Sssp => cost(1.0 * p.entries, 5.0 * p.entries * gather.sqrt() + 8.0 * p.nodes, "lists"),
-        Algorithm::Cc if !prepared => cost(0.0, 0.2 * p.entries * if p.mesh_like() { gather * 2.0 } else { 1.0 } + p.nodes, "lists"),
+        // Hooking to the first neighbour wants rows before columns, which Cuthill-McKee does not keep.
+        Algorithm::Cc if !prepared && ordering == Ordering::Rcm && p.mesh_like() => cost(0.0, 2.5 * p.entries, "lists"),
+        Algorithm::Cc if !prepared => cost(0.0, 0.2 * p.entries * if p.mesh_like() { gather * 7.0 } else { 1.0 } + 0.5 * p.nodes, "lists"),
         Algorithm::Tc if !prepared => cost(0.0, 8.0 * p.entries * if p.mesh_like() { gather * 0.15 } else { 1.0 }, "intersections"),
         // The layout of sums is chosen by its own plan, for the order at hand; a better order is credited by its gathers.
         Algorithm::PageRank | Algorithm::MxvFloat if prepared => {
