@@ -135,7 +135,7 @@ struct Cost {
 
 /// Lists, with or without what the fused form builds.
 fn lists(p: &GraphProfile, workload: &Workload, ordering: Ordering, scattered: bool, prepared: bool) -> Option<Cost> {
-    let gather = if scattered { 6.0 } else { 1.0 };
+    let gather: f64 = if scattered { 6.0 } else { 1.0 };
     let cost = |build_ns, run_ns, why| Some(Cost { build_ns, run_ns, why });
     match workload.algorithm {
         // Low diameter: few arcs are looked at. A mesh is walked whole.
