@@ -10,11 +10,14 @@ use bitgraph_b2sr::TileCounts;
 use bitgraph_backend::{Algorithm, Candidate, CostModel, Workload};
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Csr, FormatKind, OffsetInt, with_offsets};
+use std::collections::HashSet;
 
 /// Rows looked at for locality.
 const SAMPLED_ROWS: usize = 2048;
 /// Sampled rows for tile counts.
 const SAMPLED_BANDS: usize = 1024;
+/// Vertices that the diameter probe looks for.
+const PROBED: usize = 4096;
 /// Neighbours further apart than this share of the vertices are gathered from anywhere.
 const FAR: f64 = 0.02;
 /// Fewer vertices than this are in the near caches whatever their order.
@@ -31,6 +34,8 @@ pub struct GraphProfile {
     largest: f64,
     /// The share of sampled entries whose ends are far apart.
     far: f64,
+    /// Whether a search spreads as in a plane or in space, rather than as in a random graph.
+    spreads_slowly: bool,
     /// The costs of float sums in the given order, for the workloads made of them.
     sums: Option<SpmvPlan>,
     /// Sampled tile counts, for products with bit vectors.
@@ -40,7 +45,7 @@ pub struct GraphProfile {
 impl GraphProfile {
     /// No hubs and few neighbours: a mesh or a road network, which has a numbering that keeps neighbours together.
     fn mesh_like(&self) -> bool {
-        self.largest <= 64.0 && self.largest <= 8.0 * self.degree.max(1.0) && self.degree <= 32.0
+        self.spreads_slowly && self.largest <= 64.0 && self.largest <= 8.0 * self.degree.max(1.0)
     }
     /// Hubs: degrees are skewed.
     fn skewed(&self) -> bool {
@@ -68,6 +73,29 @@ fn far_share(csr: &Csr) -> f64 {
     if all == 0 { 0.0 } else { far as f64 / all as f64 }
 }
 
+/// The diameter probe: whether a search needs clearly more levels to meet [`PROBED`] vertices than it would in a random graph
+/// of the same mean degree, where every level is a factor of the degree. From two vertices; false for smaller components.
+fn spreads_slowly(csr: &Csr) -> bool {
+    let n = csr.nrows();
+    let degree = csr.nnz() as f64 / n.max(1) as f64;
+    let random = (PROBED as f64).ln() / (degree - 1.0).max(1.5).ln();
+    let levels = |source: usize| {
+        let mut seen = HashSet::from([source as u32]);
+        let (mut front, mut levels) = (vec![source as u32], 0u32);
+        while !front.is_empty() && seen.len() < PROBED {
+            let mut next = Vec::new();
+            for &v in &front {
+                // A hub shows that this is no mesh.
+                next.extend(csr.row(v as usize).iter().take(256).copied().filter(|&u| seen.insert(u)));
+            }
+            front = next;
+            levels += 1;
+        }
+        (seen.len() >= PROBED).then_some(levels)
+    };
+    n > 2 * PROBED && [n / 3, 2 * n / 3].into_iter().filter_map(levels).max().is_some_and(|l| f64::from(l) > 1.6 * random + 2.0)
+}
+
 impl CostModel for Cpu {
     type Profile = GraphProfile;
 
@@ -83,6 +111,7 @@ impl CostModel for Cpu {
             degree: entries / nodes.max(1.0),
             largest: largest as f64,
             far: far_share(csr),
+            spreads_slowly: largest <= 64 && spreads_slowly(csr),
             sums: float.then(|| SpmvPlan::new(csr, passes)),
             tiles: tiles.then(|| TileCounts::sampled(csr, SAMPLED_BANDS, 1)),
         }
@@ -191,4 +220,27 @@ fn tiles(p: &GraphProfile, workload: &Workload, format: FormatKind, prepared: bo
     };
     let tiles = p.entries / fill;
     Some(Cost { build_ns: 8.0 * p.entries, run_ns: tiles * tile_ns, why: "bit tiles" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitgraph_generate::{GenerateControl, Generator};
+
+    fn profile(graph: &str) -> GraphProfile {
+        let csr = graph.parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap();
+        Cpu::new().profile(&csr, true, false, &Workload::once(Algorithm::Bfs))
+    }
+
+    #[test]
+    fn meshes_are_told_from_random_graphs() {
+        for mesh in ["grid:200x300", "grid:200x300@1", "mesh:30x30x30@1"] {
+            assert!(profile(mesh).mesh_like(), "{mesh}");
+        }
+        for other in ["urand:16", "urand:16:2", "kron:14", "skew:20000:90000", "mycielskian:11", "grid:3x3"] {
+            assert!(!profile(other).mesh_like(), "{other}");
+        }
+        assert!(profile("grid:300x300@1").scattered() && !profile("grid:300x300").scattered());
+        assert!(profile("kron:14").skewed());
+    }
 }

@@ -19,6 +19,8 @@ const BETA: usize = 24;
 const SHARED_ARCS: u64 = 1 << 14;
 /// Fewer vertices than this are searched by one thread.
 const SHARED_NODES: usize = 1 << 15;
+/// But a graph with as many arcs as this is searched by all threads however few its vertices.
+const SHARED_ENTRIES: usize = 1 << 20;
 /// Below this mean degree a queue over the marks is faster than vectors over a bitmap.
 const LOW_DEGREE: usize = 8;
 
@@ -97,7 +99,7 @@ impl Search<'_> {
             if low {
                 self.start_bits(marks, scratch, source);
             }
-            let members = if n < SHARED_NODES { 1 } else { usize::MAX };
+            let members = if n < SHARED_NODES && self.out.1.len() < SHARED_ENTRIES { 1 } else { usize::MAX };
             team::with(members, |team| self.run_wide(team, marks, scratch, &mut state))?;
         }
         Ok(Found { reached: state.reached, depth: state.level.saturating_sub(1), edges: state.edges })
