@@ -1,7 +1,7 @@
 //! The dense mimics: vectors and matrices as plain arrays of optional values, and every operation on them, word for word as the
 //! GraphBLAS C specification defines it.
 //!
-//! Invariant: an operation computes its result `t` in full and writes it back by the one rule of [`write`].
+//! Invariant: an operation computes its result `t` in full and writes it back by the one rule of [`write()`].
 
 mod elementwise;
 mod movement;

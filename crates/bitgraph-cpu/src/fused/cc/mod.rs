@@ -1,8 +1,8 @@
 //! Connected components, weak on directed graphs; a label is the smallest vertex of the component.
 //!
-//! Two methods: [`search`] takes the giant component of a well-connected graph by breadth-first search over a bitmap, and
-//! [`hook`] makes trees in one ascending pass, which sparse graphs with local numberings need no more than. Graphs with fewer
-//! than [`SPARSE`] entries per vertex are hooked; the search falls back on hooking where it finds no giant in few levels.
+//! Two methods: `search` takes the giant component of a well-connected graph by breadth-first search over a bitmap, and
+//! `hook` makes trees in one ascending pass, which sparse graphs with local numberings need no more than. Graphs with fewer
+//! than `SPARSE` entries per vertex are hooked; the search falls back on hooking where it finds no giant in few levels.
 //!
 //! Invariant: labels do not depend on the method, the SIMD level or the number of threads.
 

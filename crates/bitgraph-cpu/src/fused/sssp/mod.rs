@@ -3,7 +3,7 @@
 //! Three forms, chosen by [`SsspLayout::build`]:
 //!
 //! * packed: whole weights 1..=255 (a pattern's weight 1 included), at most 2^24 vertices and fewer than 2^32 entries;
-//!   exact buckets over rows sorted by weight ([`packed`]), with one or two threads;
+//!   exact buckets over rows sorted by weight (`packed`), with one or two threads;
 //! * whole: other integers, distances in `u32` where they cannot overflow, else in `u64`;
 //! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the least left-to-right sum over all paths.
 //!
