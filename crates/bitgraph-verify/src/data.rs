@@ -46,6 +46,8 @@ fn one(report: &mut Report, name: &str, file: &Path, answers: &Value, full: bool
     let source: GraphSource = file.to_string_lossy().parse()?;
     let weights = if answer(answers, "sssp").is_some() { WeightSource::FileOrUnit } else { WeightSource::Unit };
     let loaded = source.load(&LoadOptions { weights, ..LoadOptions::default() })?;
+    // The definitions take weights of the type that they sum in.
+    let weights = loaded.values.as_ref().map(Values::cast::<i64>);
     let undirected = if loaded.symmetric { loaded.csr.clone() } else { loaded.csr.symmetrized()? };
     let mut check = |what: &str, outcome: Outcome| report.check(RING, name, || what.to_string(), outcome);
     check("nodes", same(answers.get("nodes"), loaded.csr.nrows() as u64));
@@ -93,7 +95,7 @@ fn one(report: &mut Report, name: &str, file: &Path, answers: &Value, full: bool
                 check(&format!("pagerank, {label}"), top_scores(ranks, found.scores));
             }
             if let Some(paths) = answer(answers, "sssp") {
-                let graph = build(Algorithm::Sssp, &loaded.csr, loaded.values.as_ref(), loaded.symmetric, DType::U64)?;
+                let graph = build(Algorithm::Sssp, &loaded.csr, weights.as_ref(), loaded.symmetric, DType::I64)?;
                 for path in paths.as_array().cloned().unwrap_or_else(|| vec![paths.clone()]) {
                     let source = path["source"].as_u64().unwrap_or(0) as u32;
                     let found = sssp::<_, i64>(&graph, &SsspConfig { source, ..SsspConfig::default() })?;
