@@ -1,0 +1,130 @@
+// A barrier over the grid that also carries counters, stops on request and never waits for ever.
+//
+// Needs all blocks resident: such kernels are launched cooperatively. The barrier's word counts arrivals in its low half; block 0
+// adds STOP to it when the host asked to stop, so that every block sees the same answer at the same barrier. A wait past the
+// bound raises `failed` for all and ends the kernel with an error value.
+#pragma once
+#include "common/memory.cuh"
+#include "common/warp.cuh"
+
+namespace bg {
+/// One barrier in use: arrivals, and three counters that blocks add to before arriving.
+struct __align__(16) BarrierSlot {
+    u32 arrived, a, b, c;
+};
+
+/// What the host and a persistent kernel say to each other; device memory but for the two pinned words.
+/// Zeroed by the host before every launch.
+struct GridState {
+    BarrierSlot slots[4];
+    u32 failed;    // a wait ran past its bound
+    u32 stopped;   // the host asked to stop, and the kernel did
+    u32 steps;     // levels or iterations done
+    u32 reserved[13];
+};
+
+/// The words in pinned host memory; null if nobody listens.
+struct HostLink {
+    const u32* cancel;  // written by the host
+    u32* progress;      // written by the kernel
+};
+
+constexpr u32 BARRIER_STOP = 0x10000u;
+/// Longest wait at a barrier, in nanoseconds. Long enough for any level of any graph that fits in memory.
+constexpr u64 BARRIER_BOUND_NS = 20000000000ull;
+
+/// The counters of the phase before a barrier, the same in every thread of the grid.
+struct Meeting {
+    u32 a, b, c;
+    bool stop;  // return at once, everything as it is
+};
+
+/// The grid's barrier as one thread block sees it. All threads of all blocks construct and call it alike.
+struct Grid {
+    GridState* state;
+    HostLink link;
+    uint4* shared;  // 16 bytes of shared memory
+    u32 turn;
+    u32 cancel;     // asked for at the barrier before: the read over the bus is never waited for
+
+    BG_DEVICE Grid(GridState* s, HostLink l, void* shared16) : state(s), link(l), shared((uint4*)shared16), turn(0), cancel(0) {}
+
+    /// Adds to a counter of the coming barrier; one thread per block or warp calls it with a sum.
+    BG_DEVICE void add_a(u32 value) { atomicAdd(&state->slots[turn & 3].a, value); }
+    BG_DEVICE void add_b(u32 value) { atomicAdd(&state->slots[turn & 3].b, value); }
+    BG_DEVICE void add_c(u32 value) { atomicAdd(&state->slots[turn & 3].c, value); }
+
+    /// Waits for all blocks; what they wrote before is visible after.
+    BG_DEVICE Meeting meet() {
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            BarrierSlot* slot = &state->slots[turn & 3];
+            u32 arrival = 1;
+            if (blockIdx.x == 0 && link.cancel) {
+                if (cancel) arrival += BARRIER_STOP;
+                cancel = load_volatile(link.cancel);
+            }
+            fence_device();
+            atomicAdd(&slot->arrived, arrival);
+            uint4 seen;
+            u64 start = 0;
+            for (u32 spin = 0;; spin++) {
+                seen = load_volatile4(slot);
+                if ((seen.x & 0xffffu) == gridDim.x) break;
+                if ((spin & 1023u) == 1023u) {
+                    u64 now = clock_ns();
+                    if (start == 0) start = now;
+                    if (now - start > BARRIER_BOUND_NS) atomicExch(&state->failed, 1u);
+                    if (load_volatile(&state->failed)) {
+                        seen.x = BARRIER_STOP;
+                        break;
+                    }
+                }
+                spin_pause(spin);
+            }
+            fence_device();
+            if (blockIdx.x == 0) {
+                // Nobody is at the slot before any more: all have arrived here.
+                BarrierSlot* old = &state->slots[(turn + 3) & 3];
+                old->arrived = 0;
+                old->a = 0;
+                old->b = 0;
+                old->c = 0;
+                if (seen.x >= BARRIER_STOP) state->stopped = 1;
+            }
+            *shared = seen;
+        }
+        __syncthreads();
+        turn++;
+        uint4 seen = *shared;
+        return Meeting{seen.y, seen.z, seen.w, seen.x >= BARRIER_STOP};
+    }
+
+    /// Says how far the work is; one store that nothing waits for.
+    BG_DEVICE void report(u32 steps) {
+        if (blockIdx.x == 0 && threadIdx.x == 0) {
+            state->steps = steps;
+            if (link.progress) *(volatile u32*)link.progress = steps;
+        }
+    }
+};
+
+/// For kernels of one block: whether to stop, asked for at the call before.
+struct BlockLink {
+    HostLink link;
+    u32 cancel;
+    BG_DEVICE explicit BlockLink(HostLink l) : link(l), cancel(0) {}
+    /// All threads call it between two of their own barriers; `flag` is a word of shared memory that nothing else uses.
+    BG_DEVICE bool stop(GridState* state, u32 steps, u32* flag) {
+        if (threadIdx.x == 0) {
+            *flag = cancel;
+            state->steps = steps;
+            if (cancel) state->stopped = 1;
+            if (link.progress) *(volatile u32*)link.progress = steps;
+            if (link.cancel) cancel = load_volatile(link.cancel);
+        }
+        __syncthreads();
+        return *(volatile u32*)flag != 0;
+    }
+};
+}  // namespace bg

@@ -1,0 +1,40 @@
+// Loads and fences that say where they read: through L1, past it, or as another block left it a moment ago.
+#pragma once
+#include "common/kernel.cuh"
+
+namespace bg {
+#ifdef BITGRAPH_HOST
+template <class T> inline T load_readonly(const T* p) { return *p; }
+template <class T> inline T load_cached(const T* p) { host::perturb(); return *p; }
+template <class T> inline T load_l2(const T* p) { return *p; }
+template <class T> inline T load_stream(const T* p) { return *p; }
+template <class T> inline T load_volatile(const T* p) { host::perturb(); return *static_cast<const volatile T*>(p); }
+template <class T> inline void store_stream(T* p, T v) { *p = v; }
+inline uint4 load_volatile4(const void* p) { host::perturb(); return *static_cast<const uint4*>(p); }
+inline void fence_device() {}
+inline void fence_block() {}
+inline void fence_system() {}
+inline void prefetch_l2(const void*) {}
+#else
+/// Data that nobody writes during the kernel.
+template <class T> BG_DEVICE T load_readonly(const T* p) { return __ldg(p); }
+/// Through L1: may be stale; for values that only ever improve.
+template <class T> BG_DEVICE T load_cached(const T* p) { return __ldca(p); }
+/// Past L1.
+template <class T> BG_DEVICE T load_l2(const T* p) { return __ldcg(p); }
+/// Read once: does not displace what is reused.
+template <class T> BG_DEVICE T load_stream(const T* p) { return __ldcs(p); }
+template <class T> BG_DEVICE T load_volatile(const T* p) { return *(const volatile T*)p; }
+template <class T> BG_DEVICE void store_stream(T* p, T v) { __stcs(p, v); }
+/// 16 bytes at once, as another block left them.
+BG_DEVICE uint4 load_volatile4(const void* p) {
+    uint4 r;
+    asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3},[%4];" : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w) : "l"(p) : "memory");
+    return r;
+}
+BG_DEVICE void fence_device() { __threadfence(); }
+BG_DEVICE void fence_block() { __threadfence_block(); }
+BG_DEVICE void fence_system() { __threadfence_system(); }
+BG_DEVICE void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
+#endif
+}  // namespace bg
