@@ -1,89 +1,112 @@
-//! The sources of the kernels, their hash, and the bundle of machine code built from them.
+//! The machine code built from the sources, where `cargo xtask kernels` was run before the crate was compiled.
 //!
 //! # Invariants
-//! The hash covers names, texts and where each ends, in the order of [`SOURCES`]; it depends on nothing else, so a bundle built
-//! on another machine from the same sources carries the same hash.
+//! Code is handed out only if it was compiled from the sources that this crate carries and has not changed since.
 
-/// One CUDA C++ file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Source {
-    /// Its path below the crate's directory.
-    pub path: &'static str,
-    /// Its text.
-    pub text: &'static str,
-}
+use crate::source::{fnv, module_hash};
 
-/// Machine code for one or more architectures, with the hash of the sources that it was compiled from.
+/// Machine code for one or more architectures, a fat binary for every module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bundle {
     /// The architectures, such as `sm_90a`, and `compute_80` for portable assembly.
     pub architectures: &'static [&'static str],
+    /// The modules.
+    pub modules: &'static [Module],
+}
+
+/// One compiled source file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module {
+    /// The name, such as `graph/bfs`.
+    pub name: &'static str,
     /// The fat binary as the CUDA driver loads it.
     pub code: &'static [u8],
-    /// What [`source_hash`] was when it was built.
-    pub hash: u64,
+    /// What [`module_hash`] was when it was compiled.
+    pub source_hash: u64,
+    /// The hash of the code as it was written.
+    pub code_hash: u64,
 }
 
-/// The sources of all kernels, headers included. Empty in this version.
-pub const SOURCES: &[Source] = &[];
+/// Why a module's code cannot be used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unusable {
+    /// The crate was built without a bundle, or the bundle lacks the module.
+    Absent,
+    /// The code was compiled from other sources.
+    Stale,
+    /// The code is not what was written.
+    Corrupt,
+}
 
-/// The hash of [`SOURCES`]: 64-bit FNV-1a over each path and text, each followed by its length.
+static EMBEDDED: Option<Bundle> = include!(concat!(env!("OUT_DIR"), "/bundle.rs"));
+
+/// The bundle built into this crate, or `None` if it was built without one.
 #[must_use]
-pub const fn source_hash() -> u64 {
-    hash_of(SOURCES)
+pub fn embedded() -> Option<&'static Bundle> {
+    EMBEDDED.as_ref()
 }
 
-/// The bundle built into this crate, or `None` if it was built without one. Always `None` in this version.
-#[must_use]
-pub const fn embedded() -> Option<&'static Bundle> {
-    None
-}
-
-const fn hash_of(sources: &[Source]) -> u64 {
-    let mut hash = 0xcbf2_9ce4_8422_2325;
-    let mut i = 0;
-    while i < sources.len() {
-        hash = with_field(hash, sources[i].path.as_bytes());
-        hash = with_field(hash, sources[i].text.as_bytes());
-        i += 1;
+impl Module {
+    /// The code, if it belongs to the sources at hand and is whole. O(bytes).
+    ///
+    /// # Errors
+    /// [`Unusable::Stale`] or [`Unusable::Corrupt`].
+    pub fn checked(&self) -> Result<&'static [u8], Unusable> {
+        if module_hash(self.name) != Some(self.source_hash) {
+            return Err(Unusable::Stale);
+        }
+        if fnv(self.code) != self.code_hash {
+            return Err(Unusable::Corrupt);
+        }
+        Ok(self.code)
     }
-    hash
 }
 
-/// The length after the bytes keeps `("ab", "c")` apart from `("a", "bc")`.
-const fn with_field(hash: u64, bytes: &[u8]) -> u64 {
-    with_bytes(with_bytes(hash, bytes), &(bytes.len() as u64).to_le_bytes())
-}
-
-const fn with_bytes(mut hash: u64, bytes: &[u8]) -> u64 {
-    let mut i = 0;
-    while i < bytes.len() {
-        hash = (hash ^ bytes[i] as u64).wrapping_mul(0x0100_0000_01b3);
-        i += 1;
-    }
-    hash
+/// The embedded code of a module.
+///
+/// # Errors
+/// Says why there is none that may be run.
+pub fn code(name: &str) -> Result<&'static [u8], Unusable> {
+    let module = embedded().and_then(|b| b.modules.iter().find(|m| m.name == name)).ok_or(Unusable::Absent)?;
+    module.checked()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{MODULES, SYMBOLS};
 
-    #[test]
-    fn hash_is_fnv_1a() {
-        assert_eq!(with_bytes(hash_of(&[]), b"foobar"), 0x8594_4171_f739_67e8);
+    fn count(haystack: &[u8], needle: &[u8]) -> usize {
+        haystack.windows(needle.len()).filter(|w| *w == needle).count()
     }
 
     #[test]
-    fn hash_tells_sources_apart() {
-        let one = |path, text| hash_of(&[Source { path, text }]);
-        assert_ne!(one("ab", "c"), one("a", "bc"));
-        assert_ne!(one("a.cu", ""), one("a.cu", "x"));
-        let (a, b) = (Source { path: "a", text: "1" }, Source { path: "b", text: "2" });
-        assert_ne!(hash_of(&[a, b]), hash_of(&[b, a]));
+    fn stale_and_corrupt_code_is_refused() {
+        let Some(name) = MODULES.first().map(|m| m.name) else { return };
+        let hash = module_hash(name).unwrap();
+        let module = Module { name, code: b"code", source_hash: hash ^ 1, code_hash: fnv(b"code") };
+        assert_eq!(module.checked(), Err(Unusable::Stale));
+        assert_eq!(Module { source_hash: hash, code_hash: 0, ..module }.checked(), Err(Unusable::Corrupt));
+        assert_eq!(Module { source_hash: hash, ..module }.checked(), Ok(&b"code"[..]));
+        assert_eq!(code("no/such"), Err(Unusable::Absent));
     }
 
+    /// Every kernel of the table is in the compiled code of every architecture; needs a bundle, not a GPU.
     #[test]
-    fn a_bundle_matches_the_sources() {
-        assert!(embedded().is_none_or(|bundle| bundle.hash == source_hash()));
+    fn every_symbol_is_compiled() {
+        let Some(bundle) = embedded() else {
+            println!("skipped: no kernels were compiled (cargo xtask kernels)");
+            return;
+        };
+        let machine = bundle.architectures.iter().filter(|a| a.starts_with("sm_")).count();
+        assert!(machine > 0);
+        let listed = MODULES.iter().flat_map(|m| m.kernels.iter().map(|k| (m.name, (*k).to_string())));
+        let generic = SYMBOLS.iter().map(|s| (crate::LISTED_MODULE, s.to_string()));
+        for (module, kernel) in listed.chain(generic) {
+            let code = code(module).unwrap_or_else(|why| panic!("{module}: {why:?}; run cargo xtask kernels again"));
+            let found = count(code, format!("\0.text.{kernel}\0").as_bytes());
+            assert!(found >= machine, "{kernel} is compiled for {found} of {machine} architectures in {module}");
+            assert!(count(code, format!(".entry {kernel}(").as_bytes()) >= 1, "{kernel} has no portable assembly in {module}");
+        }
     }
 }

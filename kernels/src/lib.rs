@@ -1,13 +1,15 @@
-//! CUDA kernels of bitgraph: which ones exist, the hash of their sources, and their machine code where it was built.
+//! CUDA kernels of bitgraph: which ones exist, their sources, and their machine code where it was built.
 //!
-//! The crate carries no behaviour: a GPU backend looks a kernel up here by [`Symbol`] and loads what [`embedded`] holds. This
-//! version lists no kernels, so every lookup answers that there is none, and a plain build needs neither nvcc nor CUDA.
+//! The crate carries no behaviour: a GPU backend looks a kernel up here and loads what [`code`] holds, or compiles the
+//! [`SOURCES`] at run time. A plain build needs neither nvcc nor CUDA; `cargo xtask kernels` compiles ahead of time.
 //!
 //! # Invariants
-//! No two entries of [`SYMBOLS`] have the same name; a bundle is used only if its hash equals [`source_hash`].
+//! No two kernels have the same name; code is handed out only if it belongs to the sources of the same build.
 
 mod bundle;
+mod source;
 mod symbol;
 
-pub use bundle::{Bundle, SOURCES, Source, embedded, source_hash};
-pub use symbol::{SYMBOLS, Symbol, find};
+pub use bundle::{Bundle, Module, Unusable, code, embedded};
+pub use source::{SOURCES, Source, fnv, includes, module_hash, source, text_hash};
+pub use symbol::{LISTED_MODULE, Listed, MODULES, SYMBOLS, Symbol, find};

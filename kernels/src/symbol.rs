@@ -2,7 +2,16 @@
 
 use std::fmt;
 
-/// Names one kernel: an operation on a format, over a semiring, with the types of storage, accumulator and output.
+/// A source file and the kernels that it defines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The module: the file's path without its ending.
+    pub name: &'static str,
+    /// The `extern "C"` names.
+    pub kernels: &'static [&'static str],
+}
+
+/// Names one instance of an operation: over a format and a semiring, with the types of storage, accumulator and output.
 ///
 /// Its [`Display`](fmt::Display) form is the `extern "C"` name in the machine code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -28,7 +37,13 @@ impl fmt::Display for Symbol {
     }
 }
 
-/// The kernels that are compiled ahead. Empty in this version.
+/// The modules whose kernels are written out: fused algorithms, conversions, fixed operations.
+pub const MODULES: &[Listed] = &[];
+
+/// The module that holds the kernels of [`SYMBOLS`].
+pub const LISTED_MODULE: &str = "ops/listed";
+
+/// The instances of generic operations that are compiled ahead; every other one is compiled at run time.
 pub const SYMBOLS: &[Symbol] = &[];
 
 /// The entry of [`SYMBOLS`] whose name is `name`. O(entries).
@@ -50,8 +65,21 @@ mod tests {
 
     #[test]
     fn names_are_distinct() {
-        let names: HashSet<String> = SYMBOLS.iter().map(ToString::to_string).collect();
-        assert_eq!(names.len(), SYMBOLS.len());
-        assert_eq!(find("mxv_csr_plus_times_f32_f32_f32"), None);
+        let names: Vec<String> =
+            MODULES.iter().flat_map(|m| m.kernels.iter().map(ToString::to_string)).chain(SYMBOLS.iter().map(ToString::to_string)).collect();
+        assert_eq!(names.iter().collect::<HashSet<_>>().len(), names.len());
+        assert_eq!(find("mxv_csr_plus_times_f32_f32_nothing"), None);
+    }
+
+    #[test]
+    fn every_listed_module_has_its_source_and_every_kernel_its_entry() {
+        for module in MODULES {
+            let file = crate::source(&format!("{}.cu", module.name)).unwrap_or_else(|| panic!("{} has no source", module.name));
+            let texts: String = std::iter::once(file).chain(crate::includes(file.text)).map(|s| s.text).collect();
+            // A kernel made by a macro is named in its call.
+            for kernel in module.kernels {
+                assert!(texts.contains(kernel), "{kernel} is not in {}", module.name);
+            }
+        }
     }
 }

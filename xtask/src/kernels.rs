@@ -1,28 +1,69 @@
-//! `cargo xtask kernels`: compiling the CUDA kernels ahead of time.
+//! `cargo xtask kernels`: compiles the CUDA kernels ahead of time, for GPUs or for the host shim.
 //!
-//! There are none in this version. The task says so rather than succeed in silence, and fails if sources appear without it.
+//! Invariant: what is up to date (same sources, same architectures) is not compiled again; a file is replaced only by a
+//! complete one, and the manifest is written last.
 
 use crate::run;
 use anyhow::{Context, Result, bail};
-use std::path::Path;
+use bitgraph_kernels::{MODULES, SOURCES, fnv, module_hash};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+const USAGE: &str = "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] | kernels --host [--jobs N]";
+
+/// Built if `--arch` does not say otherwise: the oldest supported and the one that the figures are of.
+const DEFAULT_ARCHITECTURES: &str = "80,90a";
+
+struct Options {
+    architectures: Vec<String>,
+    nvcc: Option<PathBuf>,
+    host: bool,
+    jobs: usize,
+}
 
 pub fn run(arguments: &[String]) -> Result<()> {
-    match arguments {
-        [] => {}
-        [flag, list] if flag == "--arch" => {
-            if let Some(bad) = list.split(',').find(|arch| !is_architecture(arch)) {
-                bail!("--arch {list}: {bad:?} is not an architecture such as 80 or 90a");
-            }
+    let options = parse(arguments)?;
+    if options.host { host(options.jobs) } else { device(&options) }
+}
+
+fn parse(arguments: &[String]) -> Result<Options> {
+    let mut options = Options {
+        architectures: split_architectures(DEFAULT_ARCHITECTURES)?,
+        nvcc: None,
+        host: false,
+        jobs: std::thread::available_parallelism().map_or(1, usize::from),
+    };
+    let mut rest = arguments.iter();
+    while let Some(flag) = rest.next() {
+        let mut value = || rest.next().with_context(|| format!("{flag} needs a value; {USAGE}"));
+        match flag.as_str() {
+            "--arch" => options.architectures = split_architectures(value()?)?,
+            "--nvcc" => options.nvcc = Some(PathBuf::from(value()?)),
+            "--jobs" => options.jobs = value()?.parse().context("--jobs needs a whole number")?,
+            "--host" => options.host = true,
+            _ => bail!("{USAGE}"),
         }
-        _ => bail!("usage: cargo xtask kernels [--arch 80,90a,...]"),
     }
-    let directory = run::root().join("kernels");
-    let sources = count_sources(&directory)?;
-    if sources > 0 {
-        bail!("{sources} CUDA sources are in kernels/, but this version cannot compile them");
+    Ok(options)
+}
+
+/// Lowest first: its portable assembly serves every newer GPU that has no machine code of its own.
+fn split_architectures(list: &str) -> Result<Vec<String>> {
+    let mut architectures: Vec<String> = list.split(',').map(String::from).collect();
+    if let Some(bad) = architectures.iter().find(|a| !is_architecture(a)) {
+        bail!("--arch {list}: {bad:?} is not an architecture such as 80 or 90a");
     }
-    println!("kernels: there are no CUDA kernels to compile yet; the symbol table of bitgraph-kernels is empty");
-    Ok(())
+    architectures.sort_by_key(|a| (number(a), a.clone()));
+    architectures.dedup();
+    Ok(architectures)
+}
+
+fn number(architecture: &str) -> u32 {
+    architecture.trim_end_matches(|c: char| c.is_ascii_lowercase()).parse().unwrap_or(0)
 }
 
 fn is_architecture(text: &str) -> bool {
@@ -30,17 +71,186 @@ fn is_architecture(text: &str) -> bool {
     (2..=3).contains(&digits.len()) && digits.bytes().all(|b| b.is_ascii_digit()) && text.len() - digits.len() <= 1
 }
 
-fn count_sources(directory: &Path) -> Result<usize> {
-    let mut count = 0;
-    for entry in directory.read_dir().with_context(|| format!("cannot list {}", directory.display()))? {
-        let path = entry?.path();
-        if path.is_dir() {
-            count += count_sources(&path)?;
-        } else if path.extension().is_some_and(|e| e == "cu" || e == "cuh") {
-            count += 1;
+/// The modules, by name: every `.cu` file.
+fn modules() -> Vec<&'static str> {
+    SOURCES.iter().filter_map(|s| s.path.strip_suffix(".cu")).collect()
+}
+
+fn file_name(module: &str, ending: &str) -> String {
+    format!("{}.{ending}", module.replace('/', "-"))
+}
+
+/// Looks where `--nvcc`, the environment, the path and the usual place of CUDA say.
+fn find_nvcc(asked: Option<&Path>) -> Result<PathBuf> {
+    if let Some(path) = asked {
+        return if path.is_file() { Ok(path.to_path_buf()) } else { bail!("--nvcc {}: there is no such file", path.display()) };
+    }
+    let from_path = std::env::var_os("PATH").map(|p| std::env::split_paths(&p).map(|d| d.join("nvcc")).collect::<Vec<_>>());
+    let mut places: Vec<PathBuf> = std::env::var_os("NVCC").map(PathBuf::from).into_iter().collect();
+    places.extend(from_path.into_iter().flatten());
+    places.push(PathBuf::from("/usr/local/cuda/bin/nvcc"));
+    places.into_iter().find(|p| p.is_file()).context(
+        "no nvcc found; give --nvcc PATH. Without a CUDA installation, `pip install nvidia-cuda-nvcc==13.0.* nvidia-cuda-crt==13.0.* \
+         nvidia-nvvm==13.0.* nvidia-cuda-runtime==13.0.* nvidia-cuda-cccl==13.0.*` brings it as site-packages/nvidia/cu13/bin/nvcc",
+    )
+}
+
+/// One line of the manifest: the hash of the sources and of the code.
+type Built = BTreeMap<String, (u64, u64)>;
+
+fn device(options: &Options) -> Result<()> {
+    let kernels = run::root().join("kernels");
+    let bundle = kernels.join("bundle");
+    fs::create_dir_all(&bundle).with_context(|| format!("cannot create {}", bundle.display()))?;
+    let mut names: Vec<String> = options.architectures.iter().map(|a| format!("sm_{a}")).collect();
+    let lowest = options.architectures.first().context("--arch is empty")?;
+    names.push(format!("compute_{}", number(lowest)));
+    let heading = format!("architectures {}", names.join(" "));
+    let manifest = bundle.join("manifest.txt");
+    let built: Built = match fs::read_to_string(&manifest) {
+        Ok(text) if text.lines().next() == Some(&heading) => parse_manifest(&text),
+        _ => Built::new(),
+    };
+    let modules = modules();
+    let current = |module: &str| built.get(module).is_some_and(|(source, _)| Some(*source) == module_hash(module));
+    let stale: Vec<&str> = modules.iter().copied().filter(|m| !current(m) || !bundle.join(file_name(m, "fatbin")).is_file()).collect();
+    if !stale.is_empty() {
+        let nvcc = find_nvcc(options.nvcc.as_deref())?;
+        parallel(&stale, options.jobs, |module| compile(&nvcc, &kernels, &bundle, module, &options.architectures))?;
+    }
+    let mut text = heading + "\n";
+    for module in &modules {
+        let file = file_name(module, "fatbin");
+        let code = fs::read(bundle.join(&file)).with_context(|| format!("cannot read {file}"))?;
+        let source = module_hash(module).context("a module lost its source")?;
+        text += &format!("module {module} {file} {source:016x} {:016x}\n", fnv(&code));
+    }
+    replace(&manifest, text.as_bytes())?;
+    println!("kernels: {} modules for {}; {} compiled, the rest up to date", modules.len(), names.join(", "), stale.len());
+    listed(&modules)
+}
+
+fn parse_manifest(text: &str) -> Built {
+    let line = |line: &str| {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        let hash = |i: usize| u64::from_str_radix(fields.get(i)?, 16).ok();
+        (fields.first() == Some(&"module")).then_some(())?;
+        Some((fields.get(1)?.to_string(), (hash(3)?, hash(4)?)))
+    };
+    text.lines().filter_map(line).collect()
+}
+
+fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, architectures: &[String]) -> Result<()> {
+    let target = bundle.join(file_name(module, "fatbin"));
+    let partial = bundle.join(file_name(module, "partial"));
+    let mut command = Command::new(nvcc);
+    // Uncompressed, so that symbols can be looked up in the file without a GPU.
+    command.args(["-std=c++17", "-O3", "--fatbin", "--no-compress", "-lineinfo", "-I"]).arg(kernels);
+    for (position, a) in architectures.iter().enumerate() {
+        let code = if position == 0 { format!("code=[sm_{a},compute_{}]", number(a)) } else { format!("code=sm_{a}") };
+        command.arg("-gencode").arg(if position == 0 && number(a).to_string() != *a {
+            // Machine code of a special architecture cannot come from the portable assembly of the plain one.
+            format!("arch=compute_{a},code=sm_{a}")
+        } else {
+            format!("arch=compute_{a},{code}")
+        });
+        if position == 0 && number(a).to_string() != *a {
+            command.arg("-gencode").arg(format!("arch=compute_{n},code=compute_{n}", n = number(a)));
         }
     }
-    Ok(count)
+    command.arg("-o").arg(&partial).arg(kernels.join(format!("{module}.cu")));
+    execute(command, module)?;
+    fs::rename(&partial, &target).with_context(|| format!("cannot write {}", target.display()))
+}
+
+/// The folder of the kernels compiled for the host shim.
+pub fn host_folder() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
+    target.join("kernels-host")
+}
+
+fn host(jobs: usize) -> Result<()> {
+    let kernels = run::root().join("kernels");
+    let folder = host_folder();
+    fs::create_dir_all(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+    let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+    let hash = |text: &str| format!("{:016x}", bitgraph_kernels::text_hash(text));
+    let fresh = |stamp: &Path, hash: &str, file: &Path| file.is_file() && fs::read_to_string(stamp).is_ok_and(|old| old == hash);
+    let flags = ["-std=c++17", "-O1", "-fPIC", "-fvisibility=hidden", "-w", "-DBITGRAPH_HOST", "-I"];
+    let shim = bitgraph_kernels::source("host/shim.cpp").context("the host shim is not in the sources")?;
+    let (object, stamp) = (folder.join("shim.o"), folder.join("shim.stamp"));
+    if !fresh(&stamp, &hash(shim.text), &object) {
+        let mut command = Command::new(&compiler);
+        command.args(flags).arg(&kernels).args(["-c", "-o"]).arg(&object).arg(kernels.join("host/shim.cpp"));
+        execute(command, "host/shim")?;
+        replace(&stamp, hash(shim.text).as_bytes())?;
+    }
+    let modules = modules();
+    let key = |m: &str| module_hash(m).map(|h| format!("{h:016x} {}", hash(shim.text))).unwrap_or_default();
+    let stale: Vec<&str> = modules
+        .iter()
+        .copied()
+        .filter(|m| !fresh(&folder.join(file_name(m, "stamp")), &key(m), &folder.join(file_name(m, "so"))))
+        .collect();
+    parallel(&stale, jobs, |module| {
+        let partial = folder.join(file_name(module, "partial"));
+        let mut command = Command::new(&compiler);
+        command.args(flags).arg(&kernels).args(["-shared", "-o"]).arg(&partial);
+        command.args(["-x", "c++"]).arg(kernels.join(format!("{module}.cu"))).args(["-x", "none"]).arg(&object);
+        execute(command, module)?;
+        let target = folder.join(file_name(module, "so"));
+        fs::rename(&partial, &target).with_context(|| format!("cannot write {}", target.display()))?;
+        replace(&folder.join(file_name(module, "stamp")), key(module).as_bytes())
+    })?;
+    println!("kernels: {} modules for the host in {}; {} compiled, the rest up to date", modules.len(), folder.display(), stale.len());
+    listed(&modules)
+}
+
+/// Every `.cu` file is in the table of kernels, or nothing would find it.
+fn listed(modules: &[&str]) -> Result<()> {
+    let known = |m: &str| m == bitgraph_kernels::LISTED_MODULE || MODULES.iter().any(|l| l.name == m);
+    match modules.iter().find(|m| !known(m)) {
+        Some(module) => bail!("kernels/{module}.cu is not in the table of kernels (kernels/src/symbol.rs)"),
+        None => Ok(()),
+    }
+}
+
+fn execute(mut command: Command, what: &str) -> Result<()> {
+    let program = command.get_program().to_string_lossy().into_owned();
+    let output = command.output().with_context(|| format!("cannot start {program}"))?;
+    if !output.status.success() {
+        let text = String::from_utf8_lossy(&output.stderr);
+        bail!("{what} does not compile ({program}):\n{text}{}", String::from_utf8_lossy(&output.stdout));
+    }
+    println!("compiled {what}");
+    Ok(())
+}
+
+fn replace(path: &Path, content: &[u8]) -> Result<()> {
+    let partial = path.with_extension("new");
+    fs::write(&partial, content).and_then(|()| fs::rename(&partial, path)).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// Runs `work` over the items on up to `jobs` threads; the first failure in order is reported.
+fn parallel(items: &[&str], jobs: usize, work: impl Fn(&str) -> Result<()> + Sync) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = work(item)
+                        && let Ok(mut list) = failures.lock()
+                    {
+                        list.push((item.to_string(), error));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap_or_default();
+    failures.sort_by(|a, b| a.0.cmp(&b.0));
+    failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }
 
 #[cfg(test)]
@@ -51,12 +261,20 @@ mod tests {
     fn architectures() {
         assert!(["80", "90a", "100", "120f"].iter().all(|a| is_architecture(a)));
         assert!(["", "sm_80", "8", "90ab", "a", "80 "].iter().all(|a| !is_architecture(a)));
+        assert_eq!(split_architectures("100,90a,80,90a").unwrap(), ["80", "90a", "100"]);
+        assert!(parse(&["--arch".into(), "x".into()]).is_err());
+        assert!(parse(&["--nonsense".into()]).is_err());
     }
 
     #[test]
-    fn there_is_nothing_to_compile() {
-        assert!(run(&[]).is_ok());
-        assert!(run(&["--arch".into(), "80,90a".into()]).is_ok());
-        assert!(run(&["--arch".into(), "x".into()]).is_err());
+    fn manifests() {
+        let built = parse_manifest("architectures sm_80 compute_80\nmodule graph/bfs graph-bfs.fatbin 10 ff\nrubbish\n");
+        assert_eq!(built.get("graph/bfs"), Some(&(0x10, 0xff)));
+        assert_eq!(built.len(), 1);
+    }
+
+    #[test]
+    fn every_source_is_listed() {
+        listed(&modules()).unwrap();
     }
 }

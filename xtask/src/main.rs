@@ -1,6 +1,6 @@
 //! Developer tasks: `cargo xtask TASK [arguments]`. Every CI step is one of them.
 //!
-//! Thin on purpose: a task runs cargo or reads files, and needs nothing but the standard library and anyhow.
+//! Thin on purpose: a task runs cargo or reads files, and needs little beyond the standard library.
 
 mod ci;
 mod kernels;
@@ -21,7 +21,7 @@ Usage: cargo xtask TASK [arguments]
   doc         build the documentation, warnings are errors; `doc --open` shows it
   verify      run the verification binary: verify --backend cpu [--data DIR] [--full] ...
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=COMMAND] ...
-  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a
+  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH]; or for the host shim: kernels --host
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]
   ci          every CI step in order, timed; `ci --without STEP[,STEP]` leaves some out, `ci --list` names them
 

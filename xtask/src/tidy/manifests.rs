@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bitgraph-algorithms", &["bitgraph-backend"]),
     ("bitgraph-gnn", &["bitgraph-backend", "bitgraph-algorithms"]),
     ("bitgraph-kernels", &[]),
-    ("xtask", &[]),
+    ("xtask", &["bitgraph-kernels"]),
 ];
 
 /// Crates above the libraries, which may depend on any of them.

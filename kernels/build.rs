@@ -1,0 +1,66 @@
+//! Lists the CUDA sources, and the machine code of `cargo xtask kernels` where it was built, for the crate to embed.
+//!
+//! Invariant: without a bundle nothing but the sources is embedded; no compiler is called here.
+
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// Folders that hold sources.
+const FOLDERS: &[&str] = &["common", "formats", "graph", "host", "ops"];
+
+fn main() -> io::Result<()> {
+    let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
+    let out = PathBuf::from(env::var_os("OUT_DIR").unwrap_or_default());
+    let mut paths = Vec::new();
+    for folder in FOLDERS {
+        println!("cargo::rerun-if-changed={folder}");
+        let directory = root.join(folder);
+        if directory.is_dir() {
+            collect(&directory, &root, &mut paths)?;
+        }
+    }
+    paths.sort();
+    let mut text = String::from("&[\n");
+    for path in &paths {
+        text += &format!("    Source {{ path: {path:?}, text: include_str!({:?}) }},\n", root.join(path));
+    }
+    fs::write(out.join("sources.rs"), text + "]\n")?;
+    println!("cargo::rerun-if-changed=bundle");
+    fs::write(out.join("bundle.rs"), bundle(&root.join("bundle"))?)
+}
+
+fn collect(directory: &Path, root: &Path, paths: &mut Vec<String>) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        let wanted = path.extension().is_some_and(|e| ["cu", "cuh", "hpp", "cpp"].iter().any(|w| e == *w));
+        if path.is_dir() {
+            collect(&path, root, paths)?;
+        } else if wanted && let Ok(below) = path.strip_prefix(root) {
+            paths.push(below.to_string_lossy().replace('\\', "/"));
+        }
+    }
+    Ok(())
+}
+
+/// The manifest as Rust: a line `architectures A B`, then lines `module NAME FILE SOURCE_HASH CODE_HASH`.
+fn bundle(directory: &Path) -> io::Result<String> {
+    let Ok(manifest) = fs::read_to_string(directory.join("manifest.txt")) else { return Ok("None\n".into()) };
+    let (mut architectures, mut modules) = (String::new(), String::new());
+    for line in manifest.lines() {
+        let fields: Vec<&str> = line.split_whitespace().collect();
+        match fields[..] {
+            ["architectures", ref rest @ ..] => architectures = format!("{rest:?}"),
+            ["module", name, file, source, code] => {
+                let path = directory.join(file);
+                if !path.is_file() {
+                    return Ok("None\n".into());
+                }
+                modules += &format!(
+                    "        Module {{ name: {name:?}, code: include_bytes!({path:?}), source_hash: 0x{source}, code_hash: 0x{code} }},\n"
+                );
+            }
+            _ => {}
+        }
+    }
+    Ok(format!("Some(Bundle {{\n    architectures: &{architectures},\n    modules: &[\n{modules}    ],\n}})\n"))
+}
