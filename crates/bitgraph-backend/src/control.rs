@@ -41,6 +41,11 @@ impl Control {
     pub fn is_cancelled(&self) -> bool {
         self.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed))
     }
+    /// Whether anybody can cancel or wants to hear of progress.
+    #[must_use]
+    pub fn is_listened_to(&self) -> bool {
+        self.cancel.is_some() || self.progress.is_some()
+    }
     /// An error if the work is to stop.
     ///
     /// # Errors

@@ -1,0 +1,100 @@
+//! What the backend needs of a device, so that a GPU and the host shim are driven alike.
+//!
+//! Invariant: work is ordered as it was given (one stream); `download`, `synchronize` and `elapsed` wait for it, the rest may not.
+
+use crate::Result;
+
+/// What a device is.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Properties {
+    /// The name.
+    pub name: String,
+    /// Multiprocessors.
+    pub sms: u32,
+    /// Most threads of a block.
+    pub max_threads_per_block: u32,
+    /// Most bytes of dynamic shared memory that a block can ask for.
+    pub shared_per_block: u32,
+    /// Bytes of shared memory of a multiprocessor.
+    pub shared_per_sm: u32,
+    /// Bytes of the second-level cache.
+    pub l2_bytes: u64,
+    /// The compute capability.
+    pub compute: (u32, u32),
+    /// Whether blocks can form clusters.
+    pub clusters: bool,
+    /// Whether this is the host shim and not a GPU.
+    pub emulated: bool,
+    /// What the driver supports, as 1000 x major + 10 x minor.
+    pub driver: i32,
+    /// Bytes of device memory.
+    pub memory: u64,
+}
+
+/// How the blocks of a launch relate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// They do not wait for each other.
+    #[default]
+    Plain,
+    /// They do: all are resident at once, or the launch is refused.
+    Cooperative,
+    /// They are one cluster and reach each other's shared memory; at most 8.
+    Cluster,
+}
+
+/// A launch's grid: one dimension of blocks and of threads.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shape {
+    /// Blocks, at least 1.
+    pub grid: u32,
+    /// Threads of a block, a multiple of 32.
+    pub block: u32,
+    /// Bytes of dynamic shared memory of a block.
+    pub shared: u32,
+    /// How the blocks relate.
+    pub mode: Mode,
+}
+
+/// Loaded code; an index into the driver's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ModuleHandle(pub usize);
+
+/// A kernel's entry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FunctionHandle(pub usize);
+
+/// A moment in the order of the work; an index into the driver's list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Stamp(pub usize);
+
+/// A device. Addresses are the device's own.
+pub trait Driver: Send + Sync {
+    fn properties(&self) -> &Properties;
+    /// Bytes free and in all.
+    fn memory(&self) -> Result<(u64, u64)>;
+    fn allocate(&self, bytes: u64, what: &'static str) -> Result<u64>;
+    fn release(&self, address: u64, bytes: u64);
+    fn upload(&self, to: u64, from: &[u8]) -> Result<()>;
+    fn download(&self, to: &mut [u8], from: u64) -> Result<()>;
+    fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()>;
+    fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<()>;
+    /// Zeroed host memory that the device reads and writes too; the device's address equals the host's. Never freed before the driver.
+    fn pinned(&self, bytes: usize) -> Result<*mut u8>;
+    /// The code of a listed module.
+    fn module(&self, name: &str) -> Result<ModuleHandle>;
+    /// The code of a text, compiled at run time or found in the cache.
+    fn compile(&self, name: &str, text: &str) -> Result<ModuleHandle>;
+    fn function(&self, module: ModuleHandle, module_name: &str, kernel: &str) -> Result<FunctionHandle>;
+    /// Blocks of a kernel that a multiprocessor holds at once.
+    fn resident(&self, function: FunctionHandle, block: u32, shared: u32) -> Result<u32>;
+    fn launch(&self, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()>;
+    fn synchronize(&self) -> Result<()>;
+    /// Whether all work given so far is done.
+    fn finished(&self) -> Result<bool>;
+    /// Two moments of their own for a caller to reuse.
+    fn stamps(&self) -> Result<(Stamp, Stamp)>;
+    fn record(&self, stamp: Stamp) -> Result<()>;
+    /// Seconds between two recorded moments.
+    fn elapsed(&self, from: Stamp, to: Stamp) -> Result<f64>;
+}

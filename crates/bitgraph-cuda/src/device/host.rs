@@ -1,0 +1,268 @@
+//! The host shim as a device: kernels compiled as C++ run on the CPU, one fibre for each CUDA thread, so that everything above
+//! can be verified where there is no GPU.
+//!
+//! Invariant: slow and strict: memory starts with rubbish, and a write past an allocation's end stops the program at its release.
+#![allow(unsafe_code)]
+
+use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Shape, Stamp};
+use crate::{Error, Result};
+use libloading::Library;
+use std::alloc::{Layout, alloc, dealloc};
+use std::ffi::c_void;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+/// The variable that names the folder of `cargo xtask kernels --host` and so turns the shim on.
+pub const EMULATOR_VARIABLE: &str = "BITGRAPH_CUDA_EMULATOR";
+/// The variable that sets the bytes of memory of the shim.
+pub const EMULATED_MEMORY_VARIABLE: &str = "BITGRAPH_CUDA_EMULATED_MEMORY";
+
+const MEMORY: u64 = 8 << 30;
+const RUBBISH: u8 = 0xCD;
+const GUARD: u8 = 0x5A;
+const GUARD_BYTES: usize = 64;
+const ALIGNMENT: usize = 256;
+
+type Entry = unsafe extern "C" fn(*const c_void);
+type Launch = unsafe extern "C" fn(Entry, *const c_void, u32, u32, u64, i32) -> i32;
+
+struct Loaded {
+    library: Library,
+    launch: Launch,
+}
+
+/// The shim.
+pub struct HostDriver {
+    folder: PathBuf,
+    properties: Properties,
+    used: AtomicU64,
+    modules: Mutex<Vec<Loaded>>,
+    functions: Mutex<Vec<(usize, Entry)>>,
+    stamps: Mutex<Vec<Option<Instant>>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}
+
+fn failed(call: &'static str, description: impl ToString) -> Error {
+    Error::Driver { call, name: "host shim".into(), description: description.to_string() }
+}
+
+impl HostDriver {
+    /// Finds the folder of compiled kernels.
+    pub fn open(folder: PathBuf) -> Result<Self> {
+        if !folder.join("shim.o").is_file() {
+            let text = format!("{} holds no kernels for the host; `cargo xtask kernels --host` makes them", folder.display());
+            return Err(Error::NoDevice { reason: text });
+        }
+        let memory = std::env::var(EMULATED_MEMORY_VARIABLE).ok().and_then(|v| v.parse().ok()).unwrap_or(MEMORY);
+        Ok(Self {
+            folder,
+            properties: Properties {
+                name: "host shim".into(),
+                sms: 3,
+                max_threads_per_block: 128,
+                shared_per_block: 227 << 10,
+                shared_per_sm: 228 << 10,
+                l2_bytes: 50 << 20,
+                compute: (9, 0),
+                clusters: true,
+                emulated: true,
+                driver: super::cuda::OLDEST_DRIVER,
+                memory,
+            },
+            used: AtomicU64::new(0),
+            modules: Mutex::default(),
+            functions: Mutex::default(),
+            stamps: Mutex::default(),
+        })
+    }
+
+    fn load(&self, path: &Path) -> Result<ModuleHandle> {
+        // SAFETY: the library was built by us from kernels and the shim; its initialisers only build empty containers.
+        let library = unsafe { Library::new(path) }.map_err(|e| failed("loading a host module", e))?;
+        // SAFETY: the shim exports the function with this type.
+        let launch = unsafe { library.get::<Launch>(b"bg_host_launch\0") }.map(|s| *s).map_err(|e| failed("loading a host module", e))?;
+        let mut modules = lock(&self.modules);
+        modules.push(Loaded { library, launch });
+        Ok(ModuleHandle(modules.len() - 1))
+    }
+}
+
+fn layout(bytes: u64) -> Option<Layout> {
+    let size = usize::try_from(bytes).ok()?.checked_add(GUARD_BYTES)?;
+    Layout::from_size_align(size, ALIGNMENT).ok()
+}
+
+impl Driver for HostDriver {
+    fn properties(&self) -> &Properties {
+        &self.properties
+    }
+    fn memory(&self) -> Result<(u64, u64)> {
+        let total = self.properties.memory;
+        Ok((total.saturating_sub(self.used.load(Ordering::Relaxed)), total))
+    }
+    fn allocate(&self, bytes: u64, what: &'static str) -> Result<u64> {
+        let (free, total) = self.memory()?;
+        let refused = Error::OutOfMemory { wanted: bytes, free, total, what };
+        let Some(layout) = layout(bytes).filter(|_| bytes <= free) else { return Err(refused) };
+        // SAFETY: the layout's size is not zero, the guard being part of it; the fills stay inside it.
+        let address = unsafe {
+            let p = alloc(layout);
+            if p.is_null() {
+                return Err(refused);
+            }
+            p.write_bytes(RUBBISH, layout.size());
+            p.add(layout.size() - GUARD_BYTES).write_bytes(GUARD, GUARD_BYTES);
+            p
+        };
+        self.used.fetch_add(bytes, Ordering::Relaxed);
+        Ok(address as u64)
+    }
+    fn release(&self, address: u64, bytes: u64) {
+        let Some(layout) = layout(bytes) else { return };
+        // SAFETY: `address` came from `allocate` with the same size, and nothing uses it any more.
+        unsafe {
+            let p = address as *mut u8;
+            let guard = std::slice::from_raw_parts(p.add(layout.size() - GUARD_BYTES), GUARD_BYTES);
+            if guard.iter().any(|&b| b != GUARD) {
+                eprintln!("host shim: a kernel wrote past the end of an allocation of {bytes} bytes");
+                std::process::abort();
+            }
+            dealloc(p, layout);
+        }
+        self.used.fetch_sub(bytes, Ordering::Relaxed);
+    }
+    fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
+        // SAFETY: the caller's buffer holds that many bytes at `to`, in memory that only it refers to.
+        unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u8, from.len()) };
+        Ok(())
+    }
+    fn download(&self, to: &mut [u8], from: u64) -> Result<()> {
+        // SAFETY: as in `upload`.
+        unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to.as_mut_ptr(), to.len()) };
+        Ok(())
+    }
+    fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()> {
+        // SAFETY: as in `upload`, on both sides; the ranges may overlap.
+        unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
+        Ok(())
+    }
+    fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<()> {
+        // SAFETY: as in `upload`.
+        unsafe { (to as *mut u8).write_bytes(byte, bytes as usize) };
+        Ok(())
+    }
+    fn pinned(&self, bytes: usize) -> Result<*mut u8> {
+        Ok(Box::leak(vec![0u64; bytes.div_ceil(8)].into_boxed_slice()).as_mut_ptr().cast())
+    }
+    fn module(&self, name: &str) -> Result<ModuleHandle> {
+        let path = self.folder.join(format!("{}.so", name.replace('/', "-")));
+        if !path.is_file() {
+            let text = format!("{} is missing; `cargo xtask kernels --host` makes it", path.display());
+            return Err(failed("loading a host module", text));
+        }
+        self.load(&path)
+    }
+    fn compile(&self, name: &str, text: &str) -> Result<ModuleHandle> {
+        let key = bitgraph_kernels::text_hash(text);
+        let folder = self.folder.join("compiled");
+        let library = folder.join(format!("{key:016x}.so"));
+        if !library.is_file() {
+            // Each process writes files of its own; the last rename wins with the same content.
+            let own = folder.join(format!("{key:016x}.{}", std::process::id()));
+            let (source, partial) = (own.with_extension(format!("{}.cpp", std::process::id())), own);
+            let headers = folder.join(format!("headers-{:016x}", headers_hash()));
+            let io = |e: std::io::Error| failed("writing a source for the host", e);
+            std::fs::create_dir_all(&folder).map_err(io)?;
+            for header in bitgraph_kernels::SOURCES.iter().filter(|s| !s.path.ends_with(".cu")) {
+                let path = headers.join(header.path);
+                if !path.is_file() {
+                    let temporary = path.with_extension(format!("{}.new", std::process::id()));
+                    std::fs::create_dir_all(path.parent().unwrap_or(&headers)).map_err(io)?;
+                    std::fs::write(&temporary, header.text).and_then(|()| std::fs::rename(&temporary, &path)).map_err(io)?;
+                }
+            }
+            std::fs::write(&source, text).map_err(io)?;
+            let compiler = std::env::var_os("CXX").unwrap_or_else(|| "c++".into());
+            let mut command = Command::new(compiler);
+            command.args(["-std=c++17", "-O0", "-fPIC", "-fvisibility=hidden", "-w", "-DBITGRAPH_HOST", "-shared", "-I"]).arg(&headers);
+            command.arg("-o").arg(&partial).arg(&source).arg(self.folder.join("shim.o"));
+            let output = command.output().map_err(|e| failed("starting the C++ compiler", e))?;
+            let _ = std::fs::remove_file(&source);
+            if !output.status.success() {
+                let log = String::from_utf8_lossy(&output.stderr).into_owned();
+                return Err(Error::Compile { what: name.to_string(), log });
+            }
+            std::fs::rename(&partial, &library).map_err(io)?;
+        }
+        self.load(&library)
+    }
+    fn function(&self, module: ModuleHandle, module_name: &str, kernel: &str) -> Result<FunctionHandle> {
+        let modules = lock(&self.modules);
+        let missing = || Error::NoKernel { kernel: kernel.into(), module: module_name.into(), compute: self.properties.compute };
+        let loaded = modules.get(module.0).ok_or_else(missing)?;
+        // SAFETY: every exported name but the launch is an entry of this type.
+        let entry = unsafe { loaded.library.get::<Entry>(format!("{kernel}\0").as_bytes()) }.map(|s| *s).map_err(|_| missing())?;
+        let mut functions = lock(&self.functions);
+        functions.push((module.0, entry));
+        Ok(FunctionHandle(functions.len() - 1))
+    }
+    fn resident(&self, _: FunctionHandle, _: u32, _: u32) -> Result<u32> {
+        Ok(1)
+    }
+    fn launch(&self, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()> {
+        let resident = if shape.mode == Mode::Cluster { 8 } else { self.properties.sms };
+        if shape.mode != Mode::Plain && shape.grid > resident {
+            return Err(Error::NotResident { kernel: kernel.into(), wanted: shape.grid, resident });
+        }
+        if shape.block > self.properties.max_threads_per_block || shape.shared > self.properties.shared_per_block {
+            return Err(failed("launching on the host", format!("{kernel}: {} threads, {} bytes shared", shape.block, shape.shared)));
+        }
+        let Some((module, entry)) = lock(&self.functions).get(function.0).copied() else {
+            return Err(failed("launching", "no such function"));
+        };
+        let Some(launch) = lock(&self.modules).get(module).map(|m| m.launch) else { return Err(failed("launching", "no such module")) };
+        // Parameters in memory aligned for any of their fields.
+        let mut aligned = vec![0u128; parameters.len().div_ceil(16)];
+        bytemuck::cast_slice_mut::<u128, u8>(&mut aligned)[..parameters.len()].copy_from_slice(parameters);
+        let together = i32::from(shape.mode != Mode::Plain);
+        // SAFETY: the entry takes a pointer to a struct that the caller laid out as the kernel declares it; kernels keep to their buffers.
+        let code = unsafe { launch(entry, aligned.as_ptr().cast(), shape.grid, shape.block, u64::from(shape.shared), together) };
+        if code == 0 { Ok(()) } else { Err(failed("launching on the host", format!("{kernel}: code {code}"))) }
+    }
+    fn synchronize(&self) -> Result<()> {
+        Ok(())
+    }
+    fn finished(&self) -> Result<bool> {
+        Ok(true)
+    }
+    fn stamps(&self) -> Result<(Stamp, Stamp)> {
+        let mut stamps = lock(&self.stamps);
+        stamps.extend([None, None]);
+        Ok((Stamp(stamps.len() - 2), Stamp(stamps.len() - 1)))
+    }
+    fn record(&self, stamp: Stamp) -> Result<()> {
+        if let Some(slot) = lock(&self.stamps).get_mut(stamp.0) {
+            *slot = Some(Instant::now());
+        }
+        Ok(())
+    }
+    fn elapsed(&self, from: Stamp, to: Stamp) -> Result<f64> {
+        let stamps = lock(&self.stamps);
+        let at = |s: Stamp| stamps.get(s.0).copied().flatten();
+        match (at(from), at(to)) {
+            (Some(a), Some(b)) => Ok(b.saturating_duration_since(a).as_secs_f64()),
+            _ => Err(failed("timing", "a moment was not recorded")),
+        }
+    }
+}
+
+fn headers_hash() -> u64 {
+    let texts = bitgraph_kernels::SOURCES.iter().filter(|s| !s.path.ends_with(".cu"));
+    texts.fold(0, |h, s| bitgraph_kernels::fnv(format!("{h:x}{}{}", s.path, s.text).as_bytes()))
+}

@@ -1,0 +1,12 @@
+//! The CUDA backend of bitgraph: the same algorithms on an NVIDIA GPU.
+//!
+//! [`Cuda`] implements the contracts of `bitgraph-backend`. Kernels come compiled ahead from `bitgraph-kernels`, or are compiled at
+//! run time where they were not (user-defined semirings always are). Building needs no CUDA; a missing driver is an error value.
+//!
+//! # Invariants
+//! The bindings to the driver are seen in this crate alone. A device's work is ordered on one stream.
+
+pub mod device;
+mod error;
+
+pub use error::{Error, Result};
