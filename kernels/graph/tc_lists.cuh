@@ -1,0 +1,50 @@
+// What the kernels that count triangles are given, and how lists are searched.
+#pragma once
+#include "common/memory.cuh"
+#include "common/warp.cuh"
+
+namespace bg { namespace tc {
+/// The oriented lists: `indices[offsets[v] .. offsets[v + 1]]` ascending, every edge in one of them.
+struct ListsParams {
+    const u32* offsets;
+    const u32* indices;
+    u64* total;     // what is counted is added here
+    u32* ticket;    // zero: work is handed out by it
+    u32 n;
+    u32 entries;
+};
+
+/// Whether `value` is among `list[0 .. length]`, ascending.
+BG_DEVICE bool contains(const u32* list, u32 length, u32 value) {
+    u32 low = 0;
+    while (length > 0) {
+        u32 half = length >> 1;
+        u32 seen = load_readonly(list + low + half);
+        if (seen == value) return true;
+        if (seen < value) {
+            low += half + 1;
+            length -= half + 1;
+        } else {
+            length = half;
+        }
+    }
+    return false;
+}
+
+/// The row that entry `e` is in: the last whose offset is at most `e`. Rows may be empty.
+BG_DEVICE u32 row_of(const u32* offsets, u32 n, u32 e) {
+    u32 low = 0, high = n;
+    while (high - low > 1) {
+        u32 middle = low + (high - low) / 2;
+        if (load_readonly(offsets + middle) <= e) low = middle;
+        else high = middle;
+    }
+    return low;
+}
+
+/// Adds up what the lanes of all warps counted.
+BG_DEVICE void add_total(u64* total, u64 count) {
+    count = butterfly_sum(count);
+    if (lane() == 0 && count) atomicAdd(total, count);
+}
+}}  // namespace bg::tc
