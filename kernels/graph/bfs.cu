@@ -4,6 +4,7 @@
 // alone, whose barrier is twelve times cheaper. `visited` is two bitmaps: pushing sets bits in one of them, pulling reads one
 // and writes the other.
 #include "graph/bfs_grid.cuh"
+#include "graph/bfs_parents.cuh"
 
 namespace bg {
 /// Levels that block 0 does alone at most before the others, who wait at a barrier, hear of it.
@@ -54,7 +55,7 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
 
     for (u32 v = thread; v < p.nodes; v += threads) {
         if (p.levels) p.levels[v] = v == p.source ? 0 : -1;
-        if (p.parents) p.parents[v] = v == p.source ? v : NO_VERTEX;
+        if (p.parents && !p.smallest_parents) p.parents[v] = v == p.source ? v : NO_VERTEX;
     }
     for (u32 w = thread; w < p.words; w += threads) {
         u32 bits = p.isolated ? load_readonly(p.isolated + w) : 0;
@@ -203,6 +204,7 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
         p.totals->reached = seen;
         p.totals->depth = level;
     }
+    if (p.smallest_parents) smallest_parents(p.in_offsets, p.in_indices, p.levels, p.parents, p.nodes);
 }
 }  // namespace bg
 

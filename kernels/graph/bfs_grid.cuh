@@ -37,7 +37,7 @@ struct BfsGridParams {
     u32 alpha;           // pull when alpha * (arcs of the frontier) exceeds the arcs not seen yet
     u32 batch;           // words that a warp pulls at a time, at most PULL_WORDS
     u32 shared_bits;     // pulling copies the visited bits to shared memory
-    u32 reserved;
+    u32 smallest_parents;  // parents are made from the levels afterwards
 };
 
 constexpr u32 PUSH_UNROLL = 4;
@@ -190,6 +190,7 @@ BG_DEVICE void bfs_push(const BfsGridParams& p, const Piece* staged, u32 staged_
 /// vertices found.
 BG_DEVICE u32 bfs_pull(const BfsGridParams& p, u32 level, const u32* before, u32* after, const u32* probe, u8* todo, u32* words) {
     const u32 warps = gridDim.x * (blockDim.x / WARP), warp = threadIdx.x / WARP * gridDim.x + blockIdx.x, l = lane();
+    const bool parents = p.parents && !p.smallest_parents;
     u32 found = 0;
     for (u32 base = warp * p.batch; base < p.words; base += warps * p.batch) {
         const bool holds = l < p.batch && base + l < p.words;
@@ -212,7 +213,7 @@ BG_DEVICE u32 bfs_pull(const BfsGridParams& p, u32 level, const u32* before, u32
                 u32 v = (base + k) * WARP + l;
                 if (hit) {
                     if (p.levels) p.levels[v] = (i32)level + 1;
-                    if (p.parents) p.parents[v] = candidate[k];
+                    if (parents) p.parents[v] = candidate[k];
                 }
                 u32 hits = ballot(hit), rest = ballot(open[k] && !hit);
                 if (l == k) fresh = hits;
@@ -256,7 +257,7 @@ BG_DEVICE u32 bfs_pull(const BfsGridParams& p, u32 level, const u32* before, u32
                 if (parent != NO_VERTEX) {
                     atomicOr(words + id / WARP, 1u << (id & 31u));
                     if (p.levels) p.levels[v] = (i32)level + 1;
-                    if (p.parents) p.parents[v] = parent;
+                    if (parents) p.parents[v] = parent;
                 }
             }
             warp_sync();

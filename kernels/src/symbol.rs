@@ -38,7 +38,45 @@ impl fmt::Display for Symbol {
 }
 
 /// The modules whose kernels are written out: fused algorithms, conversions, fixed operations.
-pub const MODULES: &[Listed] = &[];
+pub const MODULES: &[Listed] = &[
+    Listed {
+        name: "formats/basic",
+        kernels: &[
+            "fill_u32",
+            "fill_u64",
+            "iota_u32",
+            "gather_1",
+            "gather_2",
+            "gather_4",
+            "gather_8",
+            "invert_u32",
+            "compact_u32",
+            "reduce_u32",
+            "histogram_u32",
+        ],
+    },
+    Listed {
+        name: "formats/csr",
+        kernels: &["csr_degrees", "csr_rows", "csr_relabel", "split_u64", "csr_bounds", "orient_count", "orient_fill"],
+    },
+    Listed { name: "formats/scan", kernels: &["scan_u32", "scan_u64"] },
+    Listed {
+        name: "formats/sort",
+        kernels: &[
+            "sort_count_u32",
+            "sort_count_u64",
+            "sort_places",
+            "sort_sweep_u32",
+            "sort_sweep_u32_u32",
+            "sort_sweep_u32_u64",
+            "sort_sweep_u64",
+            "sort_sweep_u64_u32",
+            "sort_sweep_u64_u64",
+        ],
+    },
+    Listed { name: "graph/bfs", kernels: &["bfs_grid_levels", "bfs_grid_parents"] },
+    Listed { name: "graph/bfs_prepare", kernels: &["bfs_isolated", "bfs_first", "bfs_parents_of_levels"] },
+];
 
 /// The module that holds the kernels of [`SYMBOLS`].
 pub const LISTED_MODULE: &str = "ops/listed";
