@@ -8,5 +8,6 @@
 
 pub mod device;
 mod error;
+pub mod primitives;
 
 pub use error::{Error, Result};

@@ -1,0 +1,18 @@
+//! Primitives over device arrays and device patterns: scans, sorts, gathers, reductions, orders, relabelling, transposing.
+//!
+//! Everything here is queued on the device's stream and returns before it is done, unless it says that it waits. Results do not
+//! depend on the order in which blocks run.
+//!
+//! # Invariants
+//! Inputs are never changed. Kernels read the block size at run time, so the same code runs on the host shim.
+
+mod array;
+mod launch;
+mod scan;
+mod sort;
+
+pub use array::{Reduced, compact, fill_u32, fill_u64, gather, histogram, invert, iota, reduce};
+pub use scan::{exclusive_scan, exclusive_scan_total, exclusive_scan_wide};
+pub use sort::{SortKey, SortValue, sort_keys, sort_pairs};
+
+pub(crate) use launch::{blocks, elementwise, ranged};
