@@ -2,7 +2,8 @@
 //!
 //! Three forms. Over marks, for low degrees: no bitmap, no branch on whether a neighbour is new, and the rows of vertices
 //! further on in the queue are fetched ahead. Over a bitmap: sixteen neighbours at a time, the new ones compressed into the
-//! queue. Shared: the same on several threads, which claim vertices by an atomic OR.
+//! queue. Shared: the same on several threads, first collecting the unvisited neighbours by ranges of vertices, then visiting
+//! each range on one thread. (An atomic OR for each would be shorter, and made two threads several times slower than one.)
 //!
 //! # Invariants
 //! Indices are below the number of vertices (a valid square pattern), for each of which there is a mark and a bit. Queues hold
@@ -13,16 +14,14 @@
 use super::search::Rows;
 use crate::Level;
 use bitgraph_backend::UNREACHED;
-use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// How many places ahead in the queue rows are fetched.
 const AHEAD: usize = 8;
 
 /// Asks for the cache line of an address, which need not be valid.
 #[inline(always)]
-fn fetch<T>(address: *const T) {
+pub(super) fn fetch<T>(address: *const T) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch does not fault.
     unsafe {
@@ -144,47 +143,22 @@ fn over_bits_portable(
     (end, arcs)
 }
 
-/// A bitmap that several threads set bits in.
-pub(super) struct Shared<'a>(&'a [AtomicU64]);
-
-impl<'a> Shared<'a> {
-    pub fn new(words: &'a mut [u64]) -> Self {
-        // SAFETY: the atomic has the layout of its integer, and the borrow is exclusive for as long as the atomics live.
-        Self(unsafe { std::slice::from_raw_parts(words.as_mut_ptr().cast(), words.len()) })
-    }
-    fn words(&self) -> *const AtomicU64 {
-        self.0.as_ptr()
-    }
-    fn is_set(&self, i: u32) -> bool {
-        self.0[i as usize >> 6].load(Ordering::Relaxed) >> (i & 63) & 1 != 0
-    }
-    /// Sets a bit; whether it was this call that did.
-    fn claim(&self, i: u32) -> bool {
-        let bit = 1 << (i & 63);
-        self.0[i as usize >> 6].fetch_or(bit, Ordering::Relaxed) & bit == 0
-    }
-}
-
-/// Pushes a part of a level while other threads push others; adds the vertices that this call was first to find to `found`.
-pub(super) fn shared(
+/// Collects the unvisited neighbours of a part of a level, with their parents: into list `id >> shift` those of each range of
+/// vertices. A neighbour of several is there several times.
+pub(super) fn candidates(
     (offsets, indices): Rows<'_>,
     part: &[u32],
-    marks: &DisjointSlice<'_, u32>,
-    visited: &Shared<'_>,
-    mark: Option<u32>,
-    found: &mut Vec<u32>,
+    visited: &[u64],
+    shift: u32,
+    lists: &mut [Vec<(u32, u32)>],
     simd: Level,
 ) {
-    let claim = |u: u32, v: u32, found: &mut Vec<u32>| {
-        if visited.claim(u) {
-            // SAFETY: whoever set the bit is the only one to write this mark, and nobody reads marks in this step.
-            unsafe { marks.write(u as usize, mark.unwrap_or(v)) };
-            found.push(u);
-        }
-    };
+    assert!(visited.len() * 64 + 1 >= offsets.len());
     for (k, &v) in part.iter().enumerate() {
         if let Some(&next) = part.get(k + 4) {
-            fetch(indices.as_ptr().wrapping_add(offsets[next as usize] as usize));
+            let row = indices.as_ptr().wrapping_add(offsets[next as usize] as usize);
+            fetch(row);
+            fetch(row.wrapping_add(16));
         }
         let row = &indices[offsets[v as usize] as usize..offsets[v as usize + 1] as usize];
         match simd {
@@ -193,20 +167,36 @@ pub(super) fn shared(
                 let mut new = [0u32; 16];
                 for sixteen in row.chunks(16) {
                     // SAFETY: the level says that the CPU has the features; every id has a bit.
-                    let count = unsafe { avx512::unvisited(sixteen, visited.words(), &mut new) };
-                    new[..count].iter().for_each(|&u| claim(u, v, found));
+                    let count = unsafe { avx512::unvisited(sixteen, visited.as_ptr(), &mut new) };
+                    new[..count].iter().for_each(|&u| lists[(u >> shift) as usize].push((u, v)));
                 }
             }
-            _ => row.iter().filter(|&&u| !visited.is_set(u)).for_each(|&u| claim(u, v, found)),
+            _ => {
+                let clear = |u: u32| visited[u as usize >> 6] >> (u & 63) & 1 == 0;
+                row.iter().filter(|&&u| clear(u)).for_each(|&u| lists[(u >> shift) as usize].push((u, v)));
+            }
         }
     }
+}
+
+/// Visits the candidates of the range of vertices from `first` on, keeping each once in the list.
+pub(super) fn claim(list: &mut Vec<(u32, u32)>, first: usize, marks: &mut [u32], visited: &mut [u64], mark: Option<u32>) {
+    list.retain(|&(u, v)| {
+        let u = u as usize - first;
+        let (word, bit) = (&mut visited[u >> 6], 1 << (u & 63));
+        let new = *word & bit == 0;
+        if new {
+            *word |= bit;
+            marks[u] = mark.unwrap_or(v);
+        }
+        new
+    });
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
     use super::{Range, Rows, fetch};
     use std::arch::x86_64::*;
-    use std::sync::atomic::AtomicU64;
 
     /// The lowest `k` of 16 lanes.
     #[inline(always)]
@@ -226,18 +216,17 @@ mod avx512 {
         _mm512_testn_epi32_mask(words, _mm512_rolv_epi32(_mm512_set1_epi32(1), ids))
     }
 
-    /// Writes the ids of at most 16 whose bit is not set to `new`; how many. A word that another thread is about to change
-    /// may be read before or after: the caller claims what is found.
+    /// Writes the ids of at most 16 whose bit is not set to `new`; how many.
     ///
     /// # Safety
     /// The CPU has the features; all ids have bits.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt,lzcnt")]
-    pub(super) unsafe fn unvisited(ids: &[u32], bits: *const AtomicU64, new: &mut [u32; 16]) -> usize {
+    pub(super) unsafe fn unvisited(ids: &[u32], bits: *const u64, new: &mut [u32; 16]) -> usize {
         let inside = lanes(ids.len());
         // SAFETY: masked loads and gathers of what is there; `new` is one register long.
         unsafe {
             let x = _mm512_maskz_loadu_epi32(inside, ids.as_ptr().cast());
-            let found = clear(inside, x, bits.cast());
+            let found = clear(inside, x, bits);
             _mm512_storeu_si512(new.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(found, x));
             found.count_ones() as usize
         }

@@ -24,7 +24,9 @@ pub struct BfsLayout {
     entries: usize,
     /// Vertices that no arc enters, and the bits past the last vertex: nothing ever finds them.
     closed: Vec<u64>,
-    /// The out-degrees of those vertices, added up.
+    /// The other vertices.
+    open: u64,
+    /// The out-degrees of those that no arc enters, added up.
     closed_degrees: u64,
     /// For every vertex the tail of largest out-degree among its incoming arcs, where degrees are skewed; 0 if it has none.
     heaviest: Option<Vec<u32>>,
@@ -81,6 +83,7 @@ impl BfsLayout {
             nodes: n,
             entries: out.nnz(),
             closed: vec![0; n.div_ceil(64)],
+            open: 0,
             closed_degrees: 0,
             heaviest: None,
             scattered: false,
@@ -95,6 +98,8 @@ impl BfsLayout {
             if i[v] == i[v + 1] {
                 layout.closed[v >> 6] |= 1 << (v & 63);
                 layout.closed_degrees += u64::from(degree(v));
+            } else {
+                layout.open += 1;
             }
         }
         if !n.is_multiple_of(64) {

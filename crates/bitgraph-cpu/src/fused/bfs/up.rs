@@ -1,40 +1,56 @@
 //! Bottom-up steps: every unvisited vertex looks for an arc from the level before.
 //!
-//! The heaviest neighbour, if the layout has it, is asked first, sixteen vertices at a time; then two neighbours one by one,
-//! which on most graphs is enough; then sixteen at a time.
+//! The heaviest neighbour, if the layout has it, is asked first, sixteen vertices at a time; then the first neighbour, which on
+//! most graphs is often enough, and of a long row the last; then sixteen at a time. Some graphs have the level before at one end
+//! of their numbering, the Mycielski graphs for one, and a long row need not be read through to find that. Rows of vertices
+//! further on are fetched ahead: those between are skipped, which a prefetcher does not foresee.
 //!
 //! # Invariants
-//! `visited`, `next`, `heaviest` and `marks` are the part for the vertices from `first` on; `front` is whole and is not written.
-//! Indices are below the number of vertices, for each of which `front` has a bit.
+//! A [`Part`]'s arrays are those of the vertices from `first` on; `front` is whole and is not written. Indices are below the
+//! number of vertices, for each of which `front` has a bit.
 
 #![allow(unsafe_code)]
 
+use super::down::fetch;
 use super::search::Rows;
 use crate::Level;
 
-/// One step for the vertices from `first` on: sets `next` and `visited`, marks what it finds (with its parent if there is no
-/// `mark`), and returns how many that were.
-pub(super) fn pull(
-    rows: Rows<'_>,
-    heaviest: Option<&[u32]>,
-    front: &[u64],
-    first: usize,
-    visited: &mut [u64],
-    next: &mut [u64],
-    marks: &mut [u32],
-    mark: Option<u32>,
-    level: Level,
-) -> u64 {
-    assert!(visited.len() == next.len() && marks.len() <= visited.len() * 64 && first + marks.len() < rows.0.len());
-    assert!(heaviest.is_none_or(|h| h.len() == visited.len() * 64) && front.len() * 64 + 1 >= rows.0.len());
+/// A row longer than this has its last entry asked second.
+const LONG: usize = 64;
+/// How many vertices ahead rows are fetched.
+const AHEAD: usize = 32;
+
+/// What a step looks at.
+pub(super) struct Step<'a> {
+    /// The arcs into every vertex.
+    pub rows: Rows<'a>,
+    pub front: &'a [u64],
+    /// What found vertices are marked with; their parents if none.
+    pub mark: Option<u32>,
+}
+
+/// Vertices, as many words of them as `visited` has.
+pub(super) struct Part<'a> {
+    pub first: usize,
+    pub heaviest: Option<&'a [u32]>,
+    pub visited: &'a mut [u64],
+    pub next: &'a mut [u64],
+    pub marks: &'a mut [u32],
+}
+
+/// One step for a part: sets `next` and `visited`, marks what it finds, and returns how many that were.
+pub(super) fn pull(step: &Step<'_>, part: Part<'_>, level: Level) -> u64 {
+    let words = part.visited.len();
+    assert!(words == part.next.len() && part.marks.len() <= words * 64 && part.first + part.marks.len() < step.rows.0.len());
+    assert!(part.heaviest.is_none_or(|h| h.len() == words * 64) && step.front.len() * 64 + 1 >= step.rows.0.len());
     match level {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the CPU has the features; the lengths agree, and the module's invariants hold.
-        Level::Avx512 => unsafe { avx512::pull(rows, heaviest, front, first, visited, next, marks, mark) },
+        Level::Avx512 => unsafe { avx512::pull(step, part) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the CPU has the features.
-        Level::Avx2 => unsafe { avx2(rows, heaviest, front, first, visited, next, marks, mark) },
-        _ => portable(rows, heaviest, front, first, visited, next, marks, mark),
+        Level::Avx2 => unsafe { avx2(step, part) },
+        _ => portable(step, part),
     }
 }
 
@@ -43,38 +59,42 @@ fn is_set(bits: &[u64], i: u32) -> bool {
     bits[i as usize >> 6] >> (i & 63) & 1 != 0
 }
 
+/// Fetches what the row of a vertex some way behind `v` begins with.
 #[inline(always)]
-fn portable(
-    (offsets, indices): Rows<'_>,
-    heaviest: Option<&[u32]>,
-    front: &[u64],
-    first: usize,
-    visited: &mut [u64],
-    next: &mut [u64],
-    marks: &mut [u32],
-    mark: Option<u32>,
-) -> u64 {
+fn fetch_ahead((offsets, indices): Rows<'_>, v: usize) {
+    let row = indices.as_ptr().wrapping_add(offsets[(v + AHEAD).min(offsets.len() - 1)] as usize);
+    fetch(row);
+    fetch(row.wrapping_add(16));
+}
+
+#[inline(always)]
+fn portable(step: &Step<'_>, part: Part<'_>) -> u64 {
+    let (offsets, indices) = step.rows;
     let mut count = 0;
-    for i in 0..visited.len() {
-        let mut open = !visited[i];
+    for i in 0..part.visited.len() {
+        let mut open = !part.visited[i];
         let mut found = 0u64;
         while open != 0 {
             let bit = open.trailing_zeros() as usize;
             open &= open - 1;
             let local = i * 64 + bit;
-            let v = first + local;
+            let v = part.first + local;
+            fetch_ahead(step.rows, v);
+            let row = &indices[offsets[v] as usize..offsets[v + 1] as usize];
+            let hit = |u: &u32| is_set(step.front, *u);
             // A vertex without incoming arcs is visited from the start, so a heaviest neighbour is one.
-            let parent = match heaviest.map(|h| h[local]) {
-                Some(u) if is_set(front, u) => Some(u),
-                _ => indices[offsets[v] as usize..offsets[v + 1] as usize].iter().copied().find(|&u| is_set(front, u)),
-            };
+            let heaviest = part.heaviest.map(|h| h[local]).filter(hit);
+            let parent = heaviest.or_else(|| {
+                let last = row.last().copied().filter(|_| row.len() > LONG).filter(hit);
+                last.or_else(|| row.iter().copied().find(hit))
+            });
             if let Some(u) = parent {
-                marks[local] = mark.unwrap_or(u);
+                part.marks[local] = step.mark.unwrap_or(u);
                 found |= 1 << bit;
             }
         }
-        next[i] = found;
-        visited[i] |= found;
+        part.next[i] = found;
+        part.visited[i] |= found;
         count += u64::from(found.count_ones());
     }
     count
@@ -82,22 +102,13 @@ fn portable(
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-fn avx2(
-    rows: Rows<'_>,
-    heaviest: Option<&[u32]>,
-    front: &[u64],
-    first: usize,
-    visited: &mut [u64],
-    next: &mut [u64],
-    marks: &mut [u32],
-    mark: Option<u32>,
-) -> u64 {
-    portable(rows, heaviest, front, first, visited, next, marks, mark)
+fn avx2(step: &Step<'_>, part: Part<'_>) -> u64 {
+    portable(step, part)
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::Rows;
+    use super::{LONG, Part, Step, fetch_ahead};
     use std::arch::x86_64::*;
 
     /// The lanes whose bit is set.
@@ -112,22 +123,45 @@ mod avx512 {
         _mm512_test_epi32_mask(words, _mm512_rolv_epi32(_mm512_set1_epi32(1), ids))
     }
 
+    /// Some id of `ids` whose bit is set.
+    ///
+    /// # Safety
+    /// The CPU has the features; the ids have bits.
+    #[inline]
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt,lzcnt")]
+    unsafe fn any(ids: &[u32], bits: *const u64) -> Option<u32> {
+        // SAFETY: by the contract.
+        let is_set = |u: u32| unsafe { *bits.add(u as usize >> 6) } >> (u & 63) & 1 != 0;
+        let &first = ids.first()?;
+        if is_set(first) {
+            return Some(first);
+        }
+        if ids.len() > LONG
+            && let Some(&last) = ids.last()
+            && is_set(last)
+        {
+            return Some(last);
+        }
+        for sixteen in ids[1..].chunks(16) {
+            let inside = if sixteen.len() == 16 { !0 } else { (1 << sixteen.len()) - 1 };
+            // SAFETY: a masked load of what is there; the ids have bits.
+            let hit = unsafe { set(inside, _mm512_maskz_loadu_epi32(inside, sixteen.as_ptr().cast()), bits) };
+            if hit != 0 {
+                return sixteen.get(hit.trailing_zeros() as usize).copied();
+            }
+        }
+        None
+    }
+
     /// # Safety
     /// The CPU has the features; the lengths agree, and the module's invariants hold.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt,lzcnt")]
-    pub(super) unsafe fn pull(
-        (offsets, indices): Rows<'_>,
-        heaviest: Option<&[u32]>,
-        front: &[u64],
-        first: usize,
-        visited: &mut [u64],
-        next: &mut [u64],
-        marks: &mut [u32],
-        mark: Option<u32>,
-    ) -> u64 {
-        let (o, ids, bits, m) = (offsets.as_ptr(), indices.as_ptr(), front.as_ptr(), marks.as_mut_ptr());
-        let parents = mark.is_none();
-        let value = mark.unwrap_or(0);
+    pub(super) unsafe fn pull(step: &Step<'_>, part: Part<'_>) -> u64 {
+        let Part { first, heaviest, visited, next, marks } = part;
+        let (offsets, indices) = step.rows;
+        let (o, bits, m) = (offsets.as_ptr(), step.front.as_ptr(), marks.as_mut_ptr());
+        let parents = step.mark.is_none();
+        let value = step.mark.unwrap_or(0);
         let mut count = 0;
         for i in 0..visited.len() {
             let mut open = !visited[i];
@@ -159,31 +193,9 @@ mod avx512 {
                     open &= open - 1;
                     let local = i * 64 + bit;
                     let v = first + local;
-                    let (mut k, stop) = (*o.add(v) as usize, *o.add(v + 1) as usize);
-                    let mut probes = 2;
-                    let parent = loop {
-                        if k == stop {
-                            break None;
-                        }
-                        if probes > 0 {
-                            probes -= 1;
-                            let u = *ids.add(k);
-                            if *bits.add(u as usize >> 6) >> (u & 63) & 1 != 0 {
-                                break Some(u);
-                            }
-                            k += 1;
-                            continue;
-                        }
-                        let left = stop - k;
-                        let inside = if left >= 16 { !0 } else { (1 << left) - 1 };
-                        let x = _mm512_maskz_loadu_epi32(inside, ids.add(k).cast());
-                        let hit = set(inside, x, bits);
-                        if hit != 0 {
-                            break Some(*ids.add(k + hit.trailing_zeros() as usize));
-                        }
-                        k += left.min(16);
-                    };
-                    if let Some(u) = parent {
+                    fetch_ahead(step.rows, v);
+                    let row = indices.get_unchecked(*o.add(v) as usize..*o.add(v + 1) as usize);
+                    if let Some(u) = any(row, bits) {
                         *m.add(local) = if parents { u } else { value };
                         found |= 1 << bit;
                     }
