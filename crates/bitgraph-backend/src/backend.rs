@@ -36,6 +36,17 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     fn matrix_to_host(&self, matrix: &Self::Matrix) -> Result<(Csr, Option<Values>), Self::Error>;
     /// The same matrix without its values: cheap, the pattern is shared.
     fn matrix_pattern(&self, matrix: &Self::Matrix) -> Self::Matrix;
+    /// The transposed matrix in the same format.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn matrix_transposed(&self, matrix: &Self::Matrix) -> Result<Self::Matrix, Self::Error> {
+        let (csr, values) = self.matrix_to_host(matrix)?;
+        let format = self.matrix_format(matrix);
+        let Some(values) = values else { return self.matrix(&csr.transpose(), None, format) };
+        let (transpose, positions) = csr.transpose_with_positions();
+        self.matrix(&transpose, Some(&values.gather(&positions)), format)
+    }
     /// Rows and columns.
     fn matrix_shape(&self, matrix: &Self::Matrix) -> (usize, usize);
     /// The number of entries.

@@ -157,15 +157,7 @@ impl<B: Backend> Graph<B> {
         if let Some(t) = self.transpose.get() {
             return Ok(t);
         }
-        let (csr, values) = self.backend.matrix_to_host(&self.matrix)?;
-        let (t, values) = match values {
-            Some(v) => {
-                let (t, positions) = csr.transpose_with_positions();
-                (t, Some(v.gather(&positions)))
-            }
-            None => (csr.transpose(), None),
-        };
-        let built = self.backend.matrix(&t, values.as_ref(), self.plan.format())?;
+        let built = self.backend.matrix_transposed(&self.matrix)?;
         Ok(self.transpose.get_or_init(|| built))
     }
     /// What the backend built for the algorithm.

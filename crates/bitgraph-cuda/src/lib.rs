@@ -6,8 +6,21 @@
 //! # Invariants
 //! The bindings to the driver are seen in this crate alone. A device's work is ordered on one stream.
 
+mod backend;
+mod bytes;
+mod convert;
+mod cost;
 pub mod device;
 mod error;
-pub mod primitives;
+mod layout;
+mod matrix;
+mod prepared;
+mod primitives;
+mod vector;
 
+pub use backend::Cuda;
 pub use error::{Error, Result};
+pub use layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, DeviceValues, Offsets};
+pub use matrix::{CudaMatrix, Layout};
+pub use prepared::Prepared;
+pub use vector::{CudaValue, CudaVector};

@@ -1,0 +1,99 @@
+//! The backend: matrices, vectors and values on one GPU.
+
+use crate::device::Device;
+use crate::matrix::CudaMatrix;
+use crate::prepared::Prepared;
+use crate::vector::{CudaValue, CudaVector};
+use crate::{Error, Result};
+use bitgraph_backend::{Backend, Graph, Plan};
+use bitgraph_semiring::DType;
+use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
+
+/// The CUDA backend on one GPU. Cheap to clone; a clone is the same device.
+#[derive(Clone, Debug)]
+pub struct Cuda {
+    device: Device,
+    reference: bool,
+}
+
+impl Cuda {
+    /// Opens a GPU by its number.
+    ///
+    /// # Errors
+    /// No driver, one too old, no such device, a device too old.
+    pub fn open(ordinal: u32) -> Result<Self> {
+        Ok(Self { device: Device::open(ordinal)?, reference: false })
+    }
+    /// The same device without fused forms: the definitions of the algorithms over the operations.
+    #[must_use]
+    pub fn without_fused_forms(&self) -> Self {
+        Self { device: self.device.clone(), reference: true }
+    }
+    /// The device.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        &self.device
+    }
+    /// Seconds that the last fused algorithm took on the device, from its first launch to the end of its last, results still there.
+    #[must_use]
+    pub fn last_run_seconds(&self) -> Option<f64> {
+        self.device.last_run_seconds()
+    }
+}
+
+impl Backend for Cuda {
+    type Error = Error;
+    type Matrix = CudaMatrix;
+    type Vector<T: Stored> = CudaVector<T>;
+    type Value<T: Stored> = CudaValue<T>;
+    type Prepared = Prepared;
+
+    fn name(&self) -> &'static str {
+        "cuda"
+    }
+    fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<CudaMatrix> {
+        CudaMatrix::new(&self.device, csr, values, format)
+    }
+    fn matrix_to_host(&self, matrix: &CudaMatrix) -> Result<(Csr, Option<Values>)> {
+        matrix.to_host()
+    }
+    fn matrix_pattern(&self, matrix: &CudaMatrix) -> CudaMatrix {
+        matrix.pattern()
+    }
+    fn matrix_transposed(&self, matrix: &CudaMatrix) -> Result<CudaMatrix> {
+        matrix.transposed().cloned()
+    }
+    fn matrix_shape(&self, matrix: &CudaMatrix) -> (usize, usize) {
+        matrix.shape()
+    }
+    fn matrix_nvals(&self, matrix: &CudaMatrix) -> usize {
+        matrix.nvals()
+    }
+    fn matrix_dtype(&self, matrix: &CudaMatrix) -> Option<DType> {
+        matrix.dtype()
+    }
+    fn matrix_format(&self, matrix: &CudaMatrix) -> FormatKind {
+        matrix.format()
+    }
+    fn matrix_bytes(&self, matrix: &CudaMatrix) -> u64 {
+        matrix.bytes()
+    }
+    fn vector<T: Stored>(&self, host: Vector<T>) -> Result<CudaVector<T>> {
+        CudaVector::upload(&self.device, &host)
+    }
+    fn vector_to_host<T: Stored>(&self, vector: &CudaVector<T>) -> Result<Vector<T>> {
+        vector.to_host()
+    }
+    fn vector_len<T: Stored>(&self, vector: &CudaVector<T>) -> usize {
+        vector.len
+    }
+    fn read<T: Stored>(&self, value: &CudaValue<T>) -> Result<T> {
+        value.read()
+    }
+    fn prepare(&self, graph: &Graph<Self>, plan: &Plan) -> Result<Prepared> {
+        if self.reference { Ok(Prepared::default()) } else { Prepared::build(graph, plan) }
+    }
+    fn prepared_bytes(&self, prepared: &Prepared) -> u64 {
+        prepared.bytes()
+    }
+}

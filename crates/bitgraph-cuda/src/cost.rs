@@ -1,0 +1,74 @@
+//! What the GPU knows about its own speed: the cost model behind `--format auto` and `--reorder auto`.
+//!
+//! Fused forms run on lists and choose their own order on the device (see each form's probe), so that the model weighs only whether
+//! building pays over the passes that are left. Rates are of one H200, rounded; they decide large differences alone.
+
+use crate::Cuda;
+use bitgraph_b2sr::TileCounts;
+use bitgraph_backend::{Algorithm, Candidate, CostModel, Workload};
+use bitgraph_sparse::ordering::Ordering;
+use bitgraph_sparse::{Csr, FormatKind};
+
+/// What is measured of a graph before anything is predicted: counts that cost nothing on the host.
+#[derive(Clone, Debug)]
+pub struct GraphProfile {
+    nodes: f64,
+    entries: f64,
+    /// Sampled tile counts, for products with bit vectors.
+    tiles: Option<TileCounts>,
+}
+
+/// Sampled rows of tiles.
+const SAMPLED_BANDS: usize = 1024;
+/// Entries that a fused layout takes a second to build from, and a launch's worth of seconds.
+const BUILD_RATE: f64 = 1e9;
+const BUILD_START: f64 = 3e-4;
+/// Entries a second of a general fused form, and what a prepared layout gains.
+const RUN_RATE: f64 = 5e10;
+const RUN_START: f64 = 3e-5;
+const PREPARED_GAIN: f64 = 0.5;
+
+impl CostModel for Cuda {
+    type Profile = GraphProfile;
+
+    fn profile(&self, csr: &Csr, _symmetric: bool, _weighted: bool, workload: &Workload) -> GraphProfile {
+        let products = matches!(workload.algorithm, Algorithm::MxvBool | Algorithm::MxvFloat);
+        GraphProfile {
+            nodes: csr.nrows() as f64,
+            entries: csr.nnz() as f64,
+            tiles: products.then(|| TileCounts::sampled(csr, SAMPLED_BANDS, 1)),
+        }
+    }
+
+    fn predict(
+        &self,
+        profile: &GraphProfile,
+        workload: &Workload,
+        ordering: Ordering,
+        format: FormatKind,
+        prepared: bool,
+    ) -> Option<Candidate> {
+        if ordering != Ordering::None {
+            return None;
+        }
+        let work = (profile.entries + profile.nodes) * f64::from(workload.iterations.max(1));
+        let candidate = |build_seconds, run_seconds, why: &str| {
+            Some(Candidate { ordering, format, prepared, build_seconds, run_seconds, why: why.to_string() })
+        };
+        match (format, prepared) {
+            (FormatKind::Csr, false) => candidate(0.0, RUN_START + work / RUN_RATE, "lists as they are"),
+            (FormatKind::Csr, true) => candidate(
+                BUILD_START + profile.entries / BUILD_RATE,
+                RUN_START * PREPARED_GAIN + work * PREPARED_GAIN / RUN_RATE,
+                "lists, and the fused form's own layout",
+            ),
+            (FormatKind::B2sr8, false) if workload.algorithm == Algorithm::MxvBool => {
+                // Twelve bytes a tile against four an entry.
+                let filled = profile.tiles.as_ref().map_or(1.0, |t| t.fill(format));
+                let share = 3.0 / f64::max(filled, 0.1);
+                candidate(BUILD_START + profile.entries / 1e10, RUN_START * 0.3 + work * share / RUN_RATE, "bit tiles")
+            }
+            _ => None,
+        }
+    }
+}

