@@ -39,6 +39,8 @@ impl fmt::Display for Symbol {
 
 /// The modules whose kernels are written out: fused algorithms, conversions, fixed operations.
 pub const MODULES: &[Listed] = &[
+    Listed { name: "graph/pagerank", kernels: &["pagerank_inverse", "pagerank_f32", "pagerank_f64"] },
+    Listed { name: "ops/row_bins", kernels: &["row_bins_count", "row_bins_scan", "row_bins_place", "row_bins_cut"] },
     Listed {
         name: "formats/basic",
         kernels: &[

@@ -12,10 +12,12 @@ mod convert;
 mod cost;
 pub mod device;
 mod error;
+pub mod fused;
 mod layout;
 mod matrix;
 mod prepared;
 mod primitives;
+pub mod spmv;
 mod vector;
 
 pub use backend::Cuda;

@@ -3,7 +3,7 @@
 //! Invariant: every row is listed once, class by class, each class ascending; or no row is, and all take the same lanes in their
 //! natural order.
 
-use crate::Result;
+use crate::{DeviceCsr, Result};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use bytemuck::{Pod, Zeroable};
 
@@ -17,6 +17,12 @@ pub struct Pattern {
 }
 
 impl Pattern {
+    /// That of a matrix; none if its offsets are 64 bits wide.
+    #[must_use]
+    pub fn of(csr: &DeviceCsr) -> Option<Self> {
+        let offsets = csr.offsets.as_u32()?.clone();
+        (csr.nnz < u32::MAX as usize - 4096).then(|| Self { offsets, indices: csr.indices.prefix(csr.nnz) })
+    }
     /// Rows.
     #[must_use]
     pub fn rows(&self) -> usize {

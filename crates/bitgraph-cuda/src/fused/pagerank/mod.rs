@@ -10,10 +10,10 @@ mod general;
 #[cfg(test)]
 mod tests;
 
-use crate::Result;
+use crate::{DeviceCsr, Result};
 use crate::device::{Buffer, Device, DevicePtr};
 use crate::spmv::Pattern;
-use bitgraph_backend::{PageRank, PageRankConfig};
+use bitgraph_backend::{PageRank, PageRankConfig, Plan};
 use bitgraph_sparse::Stored;
 use bytemuck::{Pod, Zeroable};
 use general::General;
@@ -67,12 +67,20 @@ pub struct RankLayout {
 }
 
 impl RankLayout {
+    /// Lays out a graph by its plan; `incoming` is none for an undirected one. None if its offsets are 64 bits wide.
+    ///
+    /// # Errors
+    /// Out of memory, or the driver's.
+    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, plan: &Plan) -> Result<Option<Self>> {
+        let (Some(outgoing), Some(incoming)) = (Pattern::of(out), Pattern::of(incoming.unwrap_or(out))) else { return Ok(None) };
+        Self::build_as(device, &outgoing, &incoming, plan.chosen.prepared, Form::Auto).map(Some)
+    }
     /// Lays out a graph: row `v` of `incoming` lists the `u` with an arc `u -> v`; `outgoing` gives the out-degrees (the same for an
     /// undirected graph). `prepare` allows special forms, whose layouts take longer to build.
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub fn build(device: &Device, outgoing: &Pattern, incoming: &Pattern, prepare: bool, form: Form) -> Result<Self> {
+    pub fn build_as(device: &Device, outgoing: &Pattern, incoming: &Pattern, prepare: bool, form: Form) -> Result<Self> {
         let _ = (prepare, form);
         Ok(Self { general: General::build(device, outgoing, incoming)? })
     }

@@ -4,7 +4,8 @@ use super::{Form, RankLayout, Score};
 use crate::device::Device;
 use crate::spmv::Pattern;
 use bitgraph_backend::{Dangling, PageRankConfig};
-use bitgraph_sparse::{Coo, Csr, Offsets};
+use bitgraph_sparse::{Coo, Csr, Duplicates};
+use crate::DeviceCsr;
 
 /// The device to test on, or why there is none.
 fn device() -> Option<Device> {
@@ -18,19 +19,12 @@ fn device() -> Option<Device> {
 }
 
 fn upload(device: &Device, csr: &Csr) -> Pattern {
-    let Offsets::U32(offsets) = csr.offsets() else { panic!("a small graph") };
-    Pattern { offsets: device.upload(offsets).unwrap(), indices: device.upload(csr.indices()).unwrap() }
+    Pattern::of(&DeviceCsr::upload(device, csr).unwrap()).unwrap()
 }
 
 fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
-    let mut coo = Coo::new(n, n).unwrap();
-    for (u, v) in arcs {
-        coo.push(u, v).unwrap();
-        if symmetric && u != v {
-            coo.push(v, u).unwrap();
-        }
-    }
-    coo.into_csr()
+    let (rows, columns) = arcs.into_iter().unzip();
+    Coo { mirrored: symmetric, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
 }
 
 fn next(state: &mut u64) -> u64 {
@@ -64,7 +58,7 @@ fn graphs() -> Vec<(&'static str, Csr, bool)> {
 
 /// Jacobi iteration in f64 by plain loops.
 fn reference(out: &Csr, config: &PageRankConfig) -> (Vec<f64>, u32, f64) {
-    let n = out.rows();
+    let n = out.nrows();
     let teleport = config.teleport(n).unwrap_or_else(|| vec![1.0 / n as f64; n]);
     let (mut x, mut iterations, mut residual) = (teleport.clone(), 0, f64::INFINITY);
     while iterations < config.max_iterations && residual >= config.tolerance {
@@ -111,8 +105,8 @@ fn all_configs(form: Form) {
     for (name, out, symmetric) in graphs() {
         let outgoing = upload(&device, &out);
         let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
-        let layout = RankLayout::build(&device, &outgoing, &incoming, true, form).unwrap();
-        for config in configs(out.rows()) {
+        let layout = RankLayout::build_as(&device, &outgoing, &incoming, true, form).unwrap();
+        for config in configs(out.nrows()) {
             check::<f32>(name, &layout, &device, &out, &config, 3e-6);
             check::<f64>(name, &layout, &device, &out, &config, 1e-12);
         }
@@ -130,7 +124,7 @@ fn runs_repeat_bit_for_bit() {
     for (name, out, symmetric) in graphs() {
         let outgoing = upload(&device, &out);
         let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
-        let layout = RankLayout::build(&device, &outgoing, &incoming, true, Form::Auto).unwrap();
+        let layout = RankLayout::build_as(&device, &outgoing, &incoming, true, Form::Auto).unwrap();
         let config = PageRankConfig { tolerance: 0.0, max_iterations: 7, ..PageRankConfig::default() };
         assert_eq!(layout.run::<f32>(&device, &config).unwrap(), layout.run::<f32>(&device, &config).unwrap(), "{name}");
     }
@@ -140,10 +134,10 @@ fn runs_repeat_bit_for_bit() {
 fn nothing_to_do_is_no_error() {
     let Some(device) = device() else { return };
     let empty = upload(&device, &csr(0, [], true));
-    let layout = RankLayout::build(&device, &empty, &empty, true, Form::Auto).unwrap();
+    let layout = RankLayout::build_as(&device, &empty, &empty, true, Form::Auto).unwrap();
     assert!(layout.run::<f32>(&device, &PageRankConfig::default()).unwrap().converged);
     let path = upload(&device, &csr(3, [(0, 1), (1, 2)], true));
-    let layout = RankLayout::build(&device, &path, &path, true, Form::Auto).unwrap();
+    let layout = RankLayout::build_as(&device, &path, &path, true, Form::Auto).unwrap();
     let config = PageRankConfig { max_iterations: 0, ..PageRankConfig::default() };
     let found = layout.run::<f64>(&device, &config).unwrap();
     assert_eq!((found.iterations, found.converged, found.scores.len()), (0, false, 3));

@@ -1,0 +1,3 @@
+//! Fused forms: a whole algorithm in one launch.
+
+pub mod pagerank;
