@@ -31,13 +31,12 @@ template <class Bits> struct NearFarParams {
     u32* far0;
     u32* far1;
     FarLeast* least;
-    Bits delta;           // in the type of the distances
+    u64 delta;            // bits in the type of the distances
     u32 nodes, source;
     u32 target;           // stop once its distance is final; NO_VERTEX: never
     u32 piece;            // entries of a row per queue entry
     u32 lanes;            // that share a queue entry; a power of two
     u32 stage;            // vertices that a block collects before it writes to the queues directly
-    u32 pad0, pad1;
 };
 
 /// Distances of 32 bits: the word is distance and tag, one atomic decides both.
@@ -280,7 +279,7 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
 
     u32 far_count = 0, epoch = 0, round = 1;
     bool near_turn = false, far_turn = false;  // which of the two queues holds the current entries
-    search.threshold = max_of(Key::extend(Bits(0), p.delta), Bits(1));
+    search.threshold = max_of(Key::extend(Bits(0), (Bits)p.delta), Bits(1));
     search.far_tag = Tags<sizeof(Bits)>::far(round);
     while (near_count || far_count) {
         search.near_tag = Tags<sizeof(Bits)>::near(round++);
@@ -298,7 +297,7 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
             u32* far_next = far_turn ? p.far0 : p.far1;
             Bits before = search.threshold, from = (Bits)load_volatile(cell);
             // Above the least distance even where adding delta changes nothing, or nothing would ever be near.
-            search.threshold = max_of(Key::extend(from, p.delta), (Bits)(from + 1));
+            search.threshold = max_of(Key::extend(from, (Bits)p.delta), (Bits)(from + 1));
             search.far_tag = Tags<sizeof(Bits)>::far(round - 1);
             if (thread == 0) p.least->cells[(epoch + 2) & 3] = ~0ull;
             epoch++;

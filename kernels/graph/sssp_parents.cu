@@ -1,4 +1,5 @@
-// Parents from distances alone, so that they do not depend on how the distances were found, and the check for sums that stuck.
+// Parents from distances alone, so that they do not depend on how the distances were found; and checks of distances that may
+// have outgrown the type that they were summed in.
 //
 // The parent of a vertex is the smallest vertex nearer to the source that explains its distance. Where there is none (arcs of
 // length zero, or floats that absorb a weight), it is the smallest at the same distance that got its own parent in an earlier
@@ -19,6 +20,11 @@ template <class Bits> struct ParentParams {
     u32 nodes, source;
     u32 target;          // farther vertices count as not reached; NO_VERTEX: none
     u32 pad;
+};
+struct FarthestParams {
+    const u32* distances;
+    u32* farthest;       // the greatest finite distance; zeroed before
+    u32 nodes, unreached;
 };
 template <class Bits> struct StuckParams {
     const u32* offsets;
@@ -101,3 +107,14 @@ BG_KERNEL(sssp_parents_u64, bg::ParentParams<u64>, 256, 4) { bg::find_parents<bg
 BG_KERNEL(sssp_parents_f32, bg::ParentParams<u32>, 256, 4) { bg::find_parents<bg::RealKey>(p); }
 BG_KERNEL(sssp_parents_f64, bg::ParentParams<u64>, 256, 4) { bg::find_parents<bg::DoubleKey>(p); }
 BG_KERNEL(sssp_stuck_u64, bg::StuckParams<u64>, 256, 4) { bg::find_stuck<bg::WideKey>(p); }
+
+BG_KERNEL(sssp_farthest, bg::FarthestParams, 256, 4) {
+    using namespace bg;
+    u32 farthest = 0;
+    for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.nodes; v += gridDim.x * blockDim.x) {
+        u32 distance = p.distances[v];
+        if (distance != p.unreached) farthest = max_of(farthest, distance);
+    }
+    farthest = warp_max(farthest);
+    if (lane() == 0) atomicMax(p.farthest, farthest);
+}

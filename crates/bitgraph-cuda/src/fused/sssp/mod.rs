@@ -1,0 +1,302 @@
+//! Shortest paths from one source: a layout built once for a pattern and its weights, and a run per source.
+//!
+//! Distances are summed in `u32` where all weights are whole numbers that fit, whatever their type, and in `u64`, `f32` or `f64`
+//! otherwise, or where a run finds that they outgrew `u32` (floats: what an `f32` holds exactly). The general form
+//! ([`general`](self)) takes any graph and any weights; it stands behind every other.
+//!
+//! Invariant: distances and parents do not depend on the form or on how threads interleave.
+
+mod distance;
+mod general;
+mod parents;
+mod weights;
+#[cfg(test)]
+mod tests;
+
+pub use distance::Distance;
+pub use general::GeneralOptions;
+
+use crate::device::{Buffer, Device};
+use crate::{DeviceCsr, DeviceValues, Result};
+use bitgraph_backend::{Error as Base, Sssp, SsspConfig};
+use bitgraph_semiring::DType;
+use distance::Native;
+use general::General;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use weights::{Summary, native_weights};
+
+/// Arcs by their tail (or head, of the transpose), with their values in the same order.
+#[derive(Clone, Debug)]
+pub struct Arcs {
+    /// Where each row starts, and the number of entries at the end.
+    pub offsets: Buffer<u32>,
+    /// The other end of each arc, ascending within a row.
+    pub indices: Buffer<u32>,
+    /// The values' type and bytes; none: every arc has length 1.
+    pub values: Option<(DType, Buffer<u8>)>,
+}
+
+impl Arcs {
+    /// Of a matrix; none if its offsets are 64 bits wide. The memory is shared.
+    #[must_use]
+    pub fn of(csr: &DeviceCsr, values: Option<&DeviceValues>) -> Option<Self> {
+        let offsets = csr.offsets.as_u32()?.clone();
+        Some(Self { offsets, indices: csr.indices.clone(), values: values.map(|v| (v.dtype, v.data.clone())) })
+    }
+    /// The number of vertices.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.offsets.len().saturating_sub(1)
+    }
+    /// The number of arcs.
+    #[must_use]
+    pub fn nnz(&self) -> usize {
+        self.indices.len()
+    }
+}
+
+/// Choices that are made for the caller by default.
+#[derive(Clone, Debug, Default)]
+pub struct SsspOptions {
+    /// Sum `f16`, `bf16` and `f32` weights in `f64`.
+    pub wide_sums: bool,
+    /// Build nothing that takes longer than a run.
+    pub plain: bool,
+    /// Of the general form; for trying it out.
+    pub general: Option<GeneralOptions>,
+}
+
+/// A graph with weights, ready for shortest paths from any source.
+#[derive(Debug)]
+pub struct SsspLayout {
+    out: Arcs,
+    incoming: Option<Arcs>,
+    summary: Summary,
+    options: SsspOptions,
+    /// Runs outgrew `u32` before.
+    outgrown: AtomicBool,
+    whole: Searches<u32>,
+    wide: Searches<u64>,
+    single: Searches<f32>,
+    double: Searches<f64>,
+}
+
+/// The general form in one type, made at first use; one run at a time.
+#[derive(Debug)]
+struct Searches<D> {
+    general: OnceLock<Mutex<General<D>>>,
+    /// Weights of the transpose of a directed graph.
+    incoming: OnceLock<Option<Buffer<D>>>,
+}
+impl<D> Default for Searches<D> {
+    fn default() -> Self {
+        Self { general: OnceLock::new(), incoming: OnceLock::new() }
+    }
+}
+impl<D: Native> Searches<D> {
+    fn general(&self, device: &Device, layout: &SsspLayout) -> Result<MutexGuard<'_, General<D>>> {
+        let slot = match self.general.get() {
+            Some(slot) => slot,
+            None => {
+                let built = General::build(device, &layout.out, &layout.summary, layout.options.general)?;
+                self.general.get_or_init(|| Mutex::new(built))
+            }
+        };
+        Ok(slot.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    fn incoming(&self, device: &Device, arcs: &Arcs) -> Result<Option<&Buffer<D>>> {
+        let slot = match self.incoming.get() {
+            Some(slot) => slot,
+            None => {
+                let weights = native_weights(device, arcs)?;
+                self.incoming.get_or_init(|| weights)
+            }
+        };
+        Ok(slot.as_ref())
+    }
+    fn bytes(&self) -> u64 {
+        let general = self.general.get().map_or(0, |g| g.lock().unwrap_or_else(PoisonError::into_inner).bytes());
+        general + self.incoming.get().and_then(Option::as_ref).map_or(0, Buffer::bytes)
+    }
+}
+
+/// What a run found, on the host.
+struct Found<D> {
+    distances: Vec<D>,
+    parents: Option<Vec<u32>>,
+}
+
+impl<D: Native> Found<D> {
+    fn download(distances: &Buffer<D>, parents: Option<Buffer<u32>>) -> Result<Self> {
+        Ok(Self { distances: distances.to_vec()?, parents: parents.map(|p| p.to_vec()).transpose()? })
+    }
+}
+
+/// Several launches count as one run; a single one is timed where it is launched, without the wait that follows it.
+fn timed_if<R>(device: &Device, several: bool, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    if several { device.timed(work) } else { work() }
+}
+
+impl SsspLayout {
+    /// Checks the weights and builds the forms that suit them. `incoming` is the transpose of a directed graph with its values;
+    /// none says that pattern and weights are symmetric. An arc of infinite weight is never taken. O(nnz), on the device.
+    ///
+    /// # Errors
+    /// [`Base::Shape`] for arrays that do not fit together; [`Base::Weight`] naming the first edge whose weight is negative or
+    /// not a number.
+    pub fn build(device: &Device, out: Arcs, incoming: Option<Arcs>, options: SsspOptions) -> Result<Self> {
+        for arcs in [Some(&out), incoming.as_ref()].into_iter().flatten() {
+            let values = arcs.values.as_ref().map_or(arcs.nnz(), |(dtype, bytes)| bytes.len() / dtype.bytes());
+            if values != arcs.nnz() || arcs.nnz() != out.nnz() || arcs.nodes() != out.nodes() {
+                let (expected, found) = (out.nnz() as u64, values as u64);
+                return Err(Base::Shape { operation: "sssp", operand: "arcs and weights", expected, found }.into());
+            }
+        }
+        let summary = Summary::of(device, &out)?;
+        Ok(Self {
+            out,
+            incoming,
+            summary,
+            options,
+            outgrown: AtomicBool::new(false),
+            whole: Searches::default(),
+            wide: Searches::default(),
+            single: Searches::default(),
+            double: Searches::default(),
+        })
+    }
+    /// Bytes on the device besides the caller's arrays.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.whole.bytes() + self.wide.bytes() + self.single.bytes() + self.double.bytes()
+    }
+    /// The number of vertices.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.out.nodes()
+    }
+
+    /// Distances from the config's source, and parents if asked for. With a target, vertices that are farther count as not
+    /// reached. `delta` is the width of a step.
+    ///
+    /// # Errors
+    /// [`Base::VertexOutOfRange`] for the source or the target; [`Base::Parameter`] for a width that is not positive and finite;
+    /// [`Base::Overflow`] if a distance does not fit `T` or 64 bits; [`Base::Type`] for float distances asked for as integers;
+    /// cancellation.
+    pub fn run<T: Distance>(&self, device: &Device, config: &SsspConfig) -> Result<Sssp<T>> {
+        let nodes = self.nodes() as u64;
+        for vertex in [Some(config.source), config.target].into_iter().flatten().map(u64::from) {
+            if vertex >= nodes {
+                return Err(Base::VertexOutOfRange { vertex, nodes }.into());
+            }
+        }
+        if let Some(delta) = config.delta
+            && !(delta > 0.0 && delta.is_finite())
+        {
+            return Err(Base::Parameter { parameter: "delta", found: delta, allowed: "above 0 and finite" }.into());
+        }
+        let float = self.summary.dtype.is_float();
+        if self.fits_whole() {
+            if let Some(found) = self.whole_search(device, config)? {
+                return finish(config, found);
+            }
+            self.outgrown.store(true, Ordering::Relaxed);
+        }
+        if !float {
+            return finish(config, self.general(device, &self.wide, config, |d| self.check_stuck(device, config, d))?);
+        }
+        if !T::DTYPE.is_float() {
+            return Err(Base::Type { operation: "sssp", expected: T::DTYPE, found: self.summary.dtype }.into());
+        }
+        match distance::float_type(self.summary.dtype, self.options.wide_sums) {
+            DType::F64 => finish(config, self.general(device, &self.double, config, |_| Ok(()))?),
+            _ => finish(config, self.general(device, &self.single, config, |_| Ok(()))?),
+        }
+    }
+
+    /// Whether distances may be summed in `u32`: certain where no path can be longer, else worth a try.
+    fn fits_whole(&self) -> bool {
+        self.summary.whole.is_some_and(|greatest| greatest < u64::from(u32::MAX)) && !self.outgrown.load(Ordering::Relaxed)
+    }
+    /// The greatest whole distance for which sums in `u32` are those of the weights' own type.
+    fn whole_limit(&self) -> u64 {
+        match self.summary.dtype {
+            dtype if !dtype.is_float() => u64::from(u32::MAX) - 1,
+            dtype if distance::float_type(dtype, self.options.wide_sums) == DType::F64 => u64::from(u32::MAX) - 1,
+            _ => 1 << f32::MANTISSA_DIGITS,
+        }
+    }
+    /// A search in `u32`; none if distances outgrew it.
+    fn whole_search(&self, device: &Device, config: &SsspConfig) -> Result<Option<Found<u32>>> {
+        let (greatest, limit) = (self.summary.whole.unwrap_or(0), self.whole_limit());
+        // No path has more arcs than there are other vertices.
+        let bound = u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64);
+        let general = self.whole.general(device, self)?;
+        let mut distances = None;
+        let parents = timed_if(device, config.parents || bound > u128::from(limit), || {
+            let result = general.search(device, &self.out, config)?;
+            if bound <= u128::from(limit) || u64::from(parents::farthest(device, result)?) + greatest <= limit {
+                distances = Some(result);
+                return self.parents(device, &self.whole, general.weights(), result, config);
+            }
+            Ok(None)
+        })?;
+        distances.map(|d| Found::download(d, parents)).transpose()
+    }
+    /// A search by the general form, checked by `check`.
+    fn general<D: Native>(
+        &self,
+        device: &Device,
+        searches: &Searches<D>,
+        config: &SsspConfig,
+        check: impl FnOnce(&Buffer<D>) -> Result<()>,
+    ) -> Result<Found<D>> {
+        let general = searches.general(device, self)?;
+        let (distances, parents) = timed_if(device, config.parents, || {
+            let distances = general.search(device, &self.out, config)?;
+            Ok((distances, self.parents(device, searches, general.weights(), distances, config)?))
+        })?;
+        check(distances)?;
+        Found::download(distances, parents)
+    }
+    /// The parents, if the config asks for them.
+    fn parents<D: Native>(
+        &self,
+        device: &Device,
+        searches: &Searches<D>,
+        weights: Option<&Buffer<D>>,
+        distances: &Buffer<D>,
+        config: &SsspConfig,
+    ) -> Result<Option<Buffer<u32>>> {
+        match (&self.incoming, config.parents) {
+            (_, false) => Ok(None),
+            (None, true) => parents::parents(device, &self.out, weights, distances, config).map(Some),
+            (Some(arcs), true) => parents::parents(device, arcs, searches.incoming(device, arcs)?, distances, config).map(Some),
+        }
+    }
+    /// Refuses sums that stuck at the greatest value of 64 bits although there is a path.
+    fn check_stuck(&self, device: &Device, config: &SsspConfig, distances: &Buffer<u64>) -> Result<()> {
+        let greatest = self.summary.whole.unwrap_or(0);
+        if u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64) < u128::from(u64::MAX) {
+            return Ok(());
+        }
+        // A target that was found is nearer than whatever overflowed.
+        if let Some(target) = config.target
+            && distances.get(target as usize)? != u64::MAX
+        {
+            return Ok(());
+        }
+        if parents::stuck(device, &self.out, distances)? {
+            return Err(Base::Overflow { what: "a distance", dtype: DType::U64 }.into());
+        }
+        Ok(())
+    }
+}
+
+/// Cuts off what lies beyond the target, counts, converts.
+fn finish<D: Native, T: Distance>(config: &SsspConfig, found: Found<D>) -> Result<Sssp<T>> {
+    let distances = distance::convert::<D, T>(found.distances, config.target)?;
+    let reached = distances.iter().filter(|&&d| d != T::GREATEST).count() as u64;
+    Ok(Sssp { source: config.source, distances, parents: found.parents, reached })
+}

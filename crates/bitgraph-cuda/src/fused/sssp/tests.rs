@@ -1,0 +1,252 @@
+//! Every form against a plain search, on awkward graphs, in every type. Runs on the host shim or a GPU; skipped where there is
+//! neither.
+
+use super::*;
+use bitgraph_backend::UNREACHED;
+use bytemuck::Pod;
+use std::collections::BinaryHeap;
+use std::cmp::Reverse;
+
+fn device() -> Option<Device> {
+    match Device::open(0) {
+        Ok(device) => Some(device),
+        Err(e) => {
+            println!("skipped: {e}");
+            None
+        }
+    }
+}
+
+/// A graph on the host: offsets, heads, whole weights.
+#[derive(Clone)]
+struct Graph {
+    name: &'static str,
+    offsets: Vec<u32>,
+    indices: Vec<u32>,
+    weights: Vec<u32>,
+    symmetric: bool,
+}
+
+fn mix(mut x: u64) -> u64 {
+    x = x.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+fn graph(name: &'static str, n: u32, mut arcs: Vec<(u32, u32)>, symmetric: bool, least: u32, most: u32) -> Graph {
+    if symmetric {
+        let back: Vec<_> = arcs.iter().map(|&(u, v)| (v, u)).collect();
+        arcs.extend(back);
+    }
+    arcs.sort_unstable();
+    arcs.dedup();
+    let mut offsets = vec![0; n as usize + 1];
+    for &(u, _) in &arcs {
+        offsets[u as usize + 1] += 1;
+    }
+    for v in 0..n as usize {
+        offsets[v + 1] += offsets[v];
+    }
+    let weight = |&(u, v): &(u32, u32)| least + (mix(u64::from(u.min(v)) << 32 | u64::from(u.max(v))) % u64::from(most - least + 1)) as u32;
+    let weights = arcs.iter().map(weight).collect();
+    Graph { name, offsets, indices: arcs.into_iter().map(|a| a.1).collect(), weights, symmetric }
+}
+
+impl Graph {
+    fn nodes(&self) -> usize {
+        self.offsets.len() - 1
+    }
+    fn transposed(&self) -> Graph {
+        let mut arcs: Vec<(u32, u32, u32)> = Vec::new();
+        for v in 0..self.nodes() {
+            for k in self.offsets[v]..self.offsets[v + 1] {
+                arcs.push((self.indices[k as usize], v as u32, self.weights[k as usize]));
+            }
+        }
+        arcs.sort_unstable();
+        let mut offsets = vec![0; self.offsets.len()];
+        arcs.iter().for_each(|a| offsets[a.0 as usize + 1] += 1);
+        (0..self.nodes()).for_each(|v| offsets[v + 1] += offsets[v]);
+        Graph { offsets, indices: arcs.iter().map(|a| a.1).collect(), weights: arcs.iter().map(|a| a.2).collect(), ..self.clone() }
+    }
+    fn arcs<W: Pod>(&self, device: &Device, weight: Option<(DType, &dyn Fn(u32) -> W)>) -> Arcs {
+        let values = weight.map(|(dtype, of)| {
+            let values: Vec<W> = self.weights.iter().map(|&w| of(w)).collect();
+            (dtype, device.upload(bytemuck::cast_slice::<W, u8>(&values)).unwrap())
+        });
+        Arcs { offsets: device.upload(&self.offsets).unwrap(), indices: device.upload(&self.indices).unwrap(), values }
+    }
+    fn build<W: Pod>(&self, device: &Device, weight: Option<(DType, &dyn Fn(u32) -> W)>, options: SsspOptions) -> Result<SsspLayout> {
+        let incoming = (!self.symmetric).then(|| self.transposed().arcs(device, weight));
+        SsspLayout::build(device, self.arcs(device, weight), incoming, options)
+    }
+    fn distances(&self, source: u32, weight: impl Fn(u32) -> u64) -> Vec<u64> {
+        let mut distances = vec![u64::MAX; self.nodes()];
+        let mut queue = BinaryHeap::from([Reverse((0, source))]);
+        distances[source as usize] = 0;
+        while let Some(Reverse((d, v))) = queue.pop() {
+            for k in self.offsets[v as usize]..self.offsets[v as usize + 1] {
+                let (u, next) = (self.indices[k as usize], d + weight(self.weights[k as usize]));
+                if next < distances[u as usize] {
+                    distances[u as usize] = next;
+                    queue.push(Reverse((next, u)));
+                }
+            }
+        }
+        distances
+    }
+}
+
+fn graphs(least: u32, most: u32) -> Vec<Graph> {
+    let random = |n: u32, m: u32, skew: u32, seed: u64| -> Vec<(u32, u32)> {
+        let end = |x: u64, power: u32| {
+            let r = (mix(x) % 1_000_000) as f64 / 1e6;
+            (f64::from(n) * r.powi(power as i32)) as u32
+        };
+        (0..u64::from(m)).map(|i| (end(seed + 2 * i, skew), end(seed + 2 * i + 1, 1))).collect()
+    };
+    let mut grid = Vec::new();
+    let (width, height) = (19, 17);
+    for y in 0..height {
+        for x in 0..width {
+            let v = y * width + x;
+            if x + 1 < width {
+                grid.push((v, v + 1));
+            }
+            if y + 1 < height {
+                grid.push((v, v + width));
+            }
+        }
+    }
+    let n = width * height;
+    let shuffled = grid.iter().map(|&(u, v)| (u * 7 % n, v * 7 % n)).collect();
+    let graph = |name, n, arcs, symmetric| graph(name, n, arcs, symmetric, least, most);
+    vec![
+        graph("one vertex", 1, vec![], true),
+        graph("a loop", 1, vec![(0, 0)], true),
+        graph("isolated", 7, vec![(2, 3)], true),
+        graph("star", 300, (1..300).map(|v| (0, v)).collect(), true),
+        graph("path", 90, (1..90).map(|v| (v - 1, v)).collect(), true),
+        graph("two rings", 130, (0..60).flat_map(|v| [(v, (v + 1) % 60), (v + 65, (v + 7) % 60 + 65)]).collect(), true),
+        graph("grid", n, grid, true),
+        graph("shuffled grid", n, shuffled, true),
+        graph("random", 400, random(400, 3000, 1, 1), true),
+        graph("skewed", 700, random(700, 3000, 3, 2), true),
+        graph("directed", 500, random(500, 1800, 1, 3), false),
+        graph("directed and skewed", 500, random(500, 2500, 4, 4), false),
+    ]
+}
+
+fn config(source: u32) -> SsspConfig {
+    SsspConfig { source, ..SsspConfig::default() }
+}
+
+/// Distances and parents of a result against the reference.
+fn check<T: Distance>(graph: &Graph, result: &Sssp<T>, expected: &[u64], scale: f64, weight: impl Fn(u32) -> u64) {
+    let name = graph.name;
+    for (v, (&found, &want)) in result.distances.iter().zip(expected).enumerate() {
+        let want = if want == u64::MAX { T::GREATEST } else { T::from_f64(want as f64 * scale) };
+        assert!(found == want, "{name}: vertex {v} from {}: {found:?}, not {want:?}", result.source);
+    }
+    assert_eq!(result.reached, expected.iter().filter(|&&d| d != u64::MAX).count() as u64);
+    let Some(parents) = &result.parents else { return };
+    let back = if graph.symmetric { graph.clone() } else { graph.transposed() };
+    for v in 0..graph.nodes() {
+        if v as u32 == result.source || expected[v] == u64::MAX {
+            assert_eq!(parents[v], if expected[v] == 0 { v as u32 } else { UNREACHED }, "{name}: vertex {v}");
+            continue;
+        }
+        let row = back.offsets[v] as usize..back.offsets[v + 1] as usize;
+        let fits = |k: &usize| {
+            let from = expected[back.indices[*k] as usize];
+            from != u64::MAX && from + weight(back.weights[*k]) == expected[v]
+        };
+        let nearer = row.clone().find(|k| fits(k) && expected[back.indices[*k] as usize] < expected[v]);
+        match nearer {
+            Some(k) => assert_eq!(parents[v], back.indices[k], "{name}: vertex {v}"),
+            None => assert!(row.clone().any(|k| fits(&k) && back.indices[k] == parents[v]), "{name}: vertex {v}"),
+        }
+    }
+    // A tree: every walk up ends at the source.
+    for v in (0..graph.nodes()).filter(|&v| expected[v] != u64::MAX) {
+        let (mut at, mut steps) = (v as u32, 0);
+        while at != result.source {
+            at = parents[at as usize];
+            steps += 1;
+            assert!(steps <= graph.nodes(), "{name}: a cycle of parents");
+        }
+    }
+}
+
+#[test]
+fn the_general_form_in_every_type() {
+    let Some(device) = device() else { return };
+    let plain = SsspOptions { plain: true, ..SsspOptions::default() };
+    for graph in graphs(1, 63).into_iter().chain(graphs(0, 3)) {
+        let with_parents = SsspConfig { parents: true, ..config(graph.nodes() as u32 / 3) };
+        let source = with_parents.source;
+        let expected = graph.distances(source, u64::from);
+        let layout = graph.build(&device, Some((DType::U32, &|w| w)), plain.clone()).unwrap();
+        check(&graph, &layout.run::<u32>(&device, &with_parents).unwrap(), &expected, 1.0, u64::from);
+        check(&graph, &layout.run::<f64>(&device, &with_parents).unwrap(), &expected, 1.0, u64::from);
+        let layout = graph.build(&device, Some((DType::I8, &|w| w as i8)), plain.clone()).unwrap();
+        check(&graph, &layout.run::<i64>(&device, &config(source)).unwrap(), &expected, 1.0, u64::from);
+        let layout = graph.build(&device, Some((DType::F32, &|w| w as f32)), plain.clone()).unwrap();
+        check(&graph, &layout.run::<f32>(&device, &with_parents).unwrap(), &expected, 1.0, u64::from);
+        // Halves are exact in any float type, but not whole.
+        let layout = graph.build(&device, Some((DType::F32, &|w| w as f32 * 0.5)), plain.clone()).unwrap();
+        check(&graph, &layout.run::<f32>(&device, &with_parents).unwrap(), &expected, 0.5, u64::from);
+        let layout = graph.build(&device, Some((DType::F64, &|w| f64::from(w) * 0.5)), plain.clone()).unwrap();
+        check(&graph, &layout.run::<f64>(&device, &with_parents).unwrap(), &expected, 0.5, u64::from);
+        let big = |w: u32| u64::from(w) << 40;
+        let layout = graph.build(&device, Some((DType::U64, &big)), plain.clone()).unwrap();
+        check(&graph, &layout.run::<u64>(&device, &with_parents).unwrap(), &graph.distances(source, big), 1.0, big);
+        let layout = graph.build::<u32>(&device, None, plain.clone()).unwrap();
+        check(&graph, &layout.run::<i32>(&device, &with_parents).unwrap(), &graph.distances(source, |_| 1), 1.0, |_| 1);
+    }
+}
+
+#[test]
+fn a_target_stops_early_and_cuts_off() {
+    let Some(device) = device() else { return };
+    for graph in graphs(1, 63) {
+        let expected = graph.distances(0, u64::from);
+        for target in [0, graph.nodes() as u32 - 1] {
+            let layout = graph.build(&device, Some((DType::U16, &|w| w as u16)), SsspOptions::default()).unwrap();
+            let wanted = SsspConfig { target: Some(target), parents: true, delta: Some(10.0), ..config(0) };
+            let result = layout.run::<u32>(&device, &wanted).unwrap();
+            let end = expected[target as usize];
+            let cut: Vec<u64> = expected.iter().map(|&d| if d > end { u64::MAX } else { d }).collect();
+            check(&graph, &result, &cut, 1.0, u64::from);
+        }
+    }
+}
+
+#[test]
+fn sums_past_a_type_are_widened_or_refused() {
+    let Some(device) = device() else { return };
+    let path = graph("path", 5, (1..5).map(|v| (v - 1, v)).collect(), true, 1, 1);
+    let options = SsspOptions::default();
+    // Outgrows u32: summed in u64, an error only in what is asked for.
+    let layout = path.build(&device, Some((DType::U32, &|_| 2_000_000_000u32)), options.clone()).unwrap();
+    for _ in 0..2 {
+        assert_eq!(layout.run::<u64>(&device, &config(0)).unwrap().distances[4], 8_000_000_000);
+        assert_eq!(
+            layout.run::<u32>(&device, &config(0)).unwrap_err(),
+            Base::Overflow { what: "a distance", dtype: DType::U32 }.into()
+        );
+    }
+    let layout = path.build(&device, Some((DType::U64, &|_| 1u64 << 62)), options.clone()).unwrap();
+    assert_eq!(layout.run::<u64>(&device, &config(0)).unwrap_err(), Base::Overflow { what: "a distance", dtype: DType::U64 }.into());
+    // Whole floats whose sums an f32 rounds.
+    let layout = path.build(&device, Some((DType::F32, &|_| 16_777_215f32)), options.clone()).unwrap();
+    assert_eq!(layout.run::<f32>(&device, &config(0)).unwrap().distances[3], 16_777_215f32 + 16_777_215f32 + 16_777_215f32);
+    let bad = |w: f32| path.build(&device, Some((DType::F32, &|_| w)), options.clone()).unwrap_err();
+    assert!(bad(-1.0).to_string().contains("at least 0") && bad(f32::NAN).to_string().contains("not a number"));
+    let never = path.build(&device, Some((DType::F32, &|_| f32::INFINITY)), options.clone()).unwrap();
+    assert_eq!(never.run::<f32>(&device, &config(0)).unwrap().reached, 1);
+    let real = path.build(&device, Some((DType::F32, &|_| 0.5f32)), options).unwrap();
+    assert!(matches!(real.run::<u32>(&device, &config(0)).unwrap_err(), crate::Error::Base(Base::Type { .. })));
+    assert!(real.run::<f32>(&device, &config(5)).is_err());
+}
