@@ -74,7 +74,7 @@ macro_rules! through_facade {
         }
     )* };
 }
-through_facade!(bitgraph::io::Error bitgraph::generate::Error bitgraph::backend::Error bitgraph::sparse::Error);
+through_facade!(bitgraph::io::Error bitgraph::generate::Error bitgraph::backend::Error bitgraph::cuda::Error bitgraph::sparse::Error);
 
 #[cfg(test)]
 mod tests {

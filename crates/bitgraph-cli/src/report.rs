@@ -2,7 +2,7 @@
 
 use crate::failure::Result;
 use crate::output;
-use crate::run::Run;
+use crate::run::{CommandBackend, Run};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -22,7 +22,12 @@ struct Report<'a, R: Serialize> {
     load_s: f64,
     build_s: f64,
     seconds: &'a [f64],
+    /// Where the algorithm ran on a device of its own: the times with calling it and fetching the result.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    wall_s: Vec<f64>,
     peak_bytes: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device_bytes: Option<u64>,
     result: R,
 }
 
@@ -105,7 +110,13 @@ pub struct TcResult {
 }
 
 /// Prints the report of a run: JSON, or `summary` with times and layout.
-pub fn finish<R: Serialize>(run: &Run, algorithm: &'static str, seconds: &[f64], result: R, summary: &str) -> Result<()> {
+pub fn finish<B: CommandBackend, R: Serialize>(
+    run: &Run<B>,
+    algorithm: &'static str,
+    seconds: &[f64],
+    result: R,
+    summary: &str,
+) -> Result<()> {
     run.reporter.clear();
     let plan = run.graph.plan();
     let peak_bytes = bitgraph::memory::peak_bytes();
@@ -117,7 +128,7 @@ pub fn finish<R: Serialize>(run: &Run, algorithm: &'static str, seconds: &[f64],
             graph: &run.name,
             nodes: run.graph.nodes(),
             edges: run.graph.edges(),
-            backend: "cpu",
+            backend: run.graph.backend().name(),
             format: plan.format().name(),
             reorder: plan.ordering().name(),
             precision: run.precision.name(),
@@ -125,7 +136,9 @@ pub fn finish<R: Serialize>(run: &Run, algorithm: &'static str, seconds: &[f64],
             load_s: run.load_s,
             build_s: run.build_s,
             seconds,
+            wall_s: run.wall_seconds(),
             peak_bytes,
+            device_bytes: run.graph.backend().device_bytes(),
             result,
         });
     }

@@ -7,20 +7,66 @@ use crate::failure::{Failure, Result};
 use crate::options::{CommonArgs, GeneralArgs, LayoutArgs, ReadingArgs};
 use crate::output;
 use crate::progress::Reporter;
-use bitgraph::backend::{Algorithm, Error as BackendError, Graph, PlanRequest, Workload};
+use bitgraph::algorithms::GraphBackend;
+use bitgraph::backend::{Algorithm, Backend, CostModel, Error as BackendError, Graph, Mxv, PlanRequest, Workload};
 use bitgraph::cpu::Cpu;
-use bitgraph::semiring::Scalar;
+use bitgraph::cuda::Cuda;
+use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
 use bitgraph::sparse::{Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, WeightSource};
 use rayon::prelude::*;
+use std::cell::RefCell;
 use std::time::Instant;
 
+/// A backend with all that the commands use.
+pub trait CommandBackend:
+    GraphBackend
+    + CostModel
+    + Backend<Error: Into<Failure>>
+    + Mxv<LorLand<bool>>
+    + Mxv<PlusSecond<f32>>
+    + Mxv<PlusSecond<f64>>
+    + Mxv<MinPlus<u32>>
+    + Mxv<MinPlus<u64>>
+    + Mxv<MinPlus<f32>>
+    + Mxv<MinPlus<f64>>
+{
+    /// Gives work to the device; its result, and the seconds that it took there.
+    fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
+        let start = Instant::now();
+        let result = work()?;
+        Ok((start.elapsed().as_secs_f64(), result))
+    }
+    /// Seconds that the last algorithm took on a device of its own, its result still there.
+    fn device_seconds(&self) -> Option<f64> {
+        None
+    }
+    /// The most bytes in use on a device of its own.
+    fn device_bytes(&self) -> Option<u64> {
+        None
+    }
+}
+impl CommandBackend for Cpu {}
+impl CommandBackend for Cuda {
+    fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
+        let result = self.device().timed(work)?;
+        self.device().synchronize()?;
+        Ok((self.last_run_seconds().unwrap_or(0.0), result))
+    }
+    fn device_seconds(&self) -> Option<f64> {
+        self.last_run_seconds()
+    }
+    fn device_bytes(&self) -> Option<u64> {
+        self.device().memory().ok().map(|m| m.peak)
+    }
+}
+
 /// A graph laid out for an algorithm, and what is to be said about it.
-pub struct Run {
+pub struct Run<B: Backend> {
     /// The graph as the user names it.
     pub name: String,
     /// The graph.
-    pub graph: Graph<Cpu>,
+    pub graph: Graph<B>,
     /// The file's own numbers of relabelled vertices.
     pub original_ids: Option<Vec<u64>>,
     /// The vertex of largest degree, then of smallest number.
@@ -36,6 +82,7 @@ pub struct Run {
     /// Progress and cancellation.
     pub reporter: Reporter,
     repeat: u32,
+    wall: RefCell<Vec<f64>>,
 }
 
 /// What the weights of a graph are.
@@ -58,11 +105,28 @@ impl WeightRange {
     }
 }
 
-/// Refuses a device that this build does not have.
-pub fn check_device(device: Device) -> Result<()> {
+/// Calls a function with the backend that a device names, opened before anything is loaded.
+macro_rules! on_backend {
+    ($device:expr, $backend:ident => $call:expr) => {
+        match $device {
+            $crate::choice::Device::Cpu => {
+                let $backend = bitgraph::cpu::Cpu::new();
+                $call
+            }
+            $crate::choice::Device::Cuda(number) => {
+                let $backend = bitgraph::cuda::Cuda::open(number)?;
+                $call
+            }
+        }
+    };
+}
+pub(crate) use on_backend;
+
+/// Refuses a device for a command that works on the host's memory alone.
+pub fn host_only(command: &str, device: Device) -> Result<()> {
     match device {
         Device::Cpu => Ok(()),
-        Device::Cuda(_) => Err(Failure::other("backend cuda is not built into this program; available: cpu")),
+        Device::Cuda(_) => Err(Failure::usage(format_args!("{command} works on the host; --backend cuda has no part in it"))),
     }
 }
 
@@ -94,16 +158,16 @@ pub fn plan_request(layout: &LayoutArgs, workload: Workload) -> PlanRequest {
     PlanRequest { workload: Workload { passes, ..workload }, format: layout.format.0, ordering: layout.reorder.0 }
 }
 
-impl Run {
+impl<B: CommandBackend> Run<B> {
     /// Loads a graph and lays it out for the workload that `workload` makes of what was loaded.
     pub fn start(
+        backend: B,
         common: &CommonArgs,
         algorithm: Algorithm,
         weights: WeightSource,
         reporter: Reporter,
         workload: impl FnOnce(&LoadedGraph, WeightRange, Workload) -> Result<Workload>,
     ) -> Result<Self> {
-        check_device(common.layout.backend)?;
         output::check_vector_name(common.output.as_deref())?;
         let (loaded, load_s) = load(&common.graph, &common.reading, weights, &reporter)?;
         if !loaded.csr.is_square() {
@@ -116,7 +180,7 @@ impl Run {
         let request = plan_request(&common.layout, workload);
         reporter.note("building");
         let start = Instant::now();
-        let graph = Graph::build(Cpu::new(), loaded.csr, loaded.values, loaded.symmetric, &request)?;
+        let graph = Graph::build(backend, loaded.csr, loaded.values, loaded.symmetric, &request).map_err(Into::into)?;
         let build_s = start.elapsed().as_secs_f64();
         reporter.check()?;
         if common.layout.explain {
@@ -147,20 +211,31 @@ impl Run {
             general: common.general.clone(),
             reporter,
             repeat: common.layout.repeat,
+            wall: RefCell::default(),
         })
     }
-    /// Runs the algorithm as often as asked; the times, and the last result.
-    pub fn repeat<T>(&self, mut algorithm: impl FnMut() -> Result<T, BackendError>) -> Result<(Vec<f64>, T)> {
+    /// Runs the algorithm as often as asked; the times, and the last result. On a device of its own the time is the device's, from
+    /// the first launch to the end of the last; what it takes to call it and to fetch the result is in [`Run::wall_seconds`].
+    pub fn repeat<T>(&self, mut algorithm: impl FnMut() -> Result<T, B::Error>) -> Result<(Vec<f64>, T)> {
         let mut seconds = Vec::with_capacity(self.repeat.min(1 << 16) as usize);
         loop {
             let start = Instant::now();
-            let result = algorithm()?;
-            seconds.push(start.elapsed().as_secs_f64());
+            let result = algorithm().map_err(Into::into)?;
+            let wall = start.elapsed().as_secs_f64();
+            let device = self.graph.backend().device_seconds();
+            if device.is_some() {
+                self.wall.borrow_mut().push(wall);
+            }
+            seconds.push(device.unwrap_or(wall));
             self.reporter.check()?;
             if seconds.len() >= self.repeat as usize {
                 return Ok((seconds, result));
             }
         }
+    }
+    /// Seconds of each run as the host sees them, where the algorithm ran on a device of its own; empty otherwise.
+    pub fn wall_seconds(&self) -> Vec<f64> {
+        self.wall.borrow().clone()
     }
     /// The vertex that the user calls by this number.
     pub fn vertex(&self, number: u64) -> Result<u32> {

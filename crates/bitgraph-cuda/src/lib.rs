@@ -15,6 +15,7 @@ mod error;
 pub mod fused;
 mod layout;
 mod matrix;
+mod ops;
 mod prepared;
 mod primitives;
 pub mod spmv;

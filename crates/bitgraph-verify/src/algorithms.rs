@@ -1,61 +1,70 @@
 //! The algorithms on the corpus: every fused form and every format and order against validators and the testkit's references.
 
 use crate::{Options, Outcome, Report};
+use bitgraph::algorithms::GraphBackend;
+use bitgraph::backend::{CostModel, Mxv};
 use bitgraph::prelude::*;
+use bitgraph::semiring::{MinPlus, PlusSecond};
 use bitgraph_testkit::{NamedGraph, cases, corpus, reference};
 use rayon::ThreadPoolBuilder;
 
 const RING: &str = "algorithms";
 
-pub(crate) fn run(report: &mut Report, options: &Options) {
-    for threads in [1, 3] {
+/// A backend with all that the algorithms of this ring use.
+pub(crate) trait Verified:
+    GraphBackend + CostModel + Mxv<PlusSecond<f32>> + Mxv<PlusSecond<f64>> + Mxv<MinPlus<u32>> + Mxv<MinPlus<f64>> + Mxv<MinPlus<i64>>
+{
+}
+impl<B> Verified for B where
+    B: GraphBackend + CostModel + Mxv<PlusSecond<f32>> + Mxv<PlusSecond<f64>> + Mxv<MinPlus<u32>> + Mxv<MinPlus<f64>> + Mxv<MinPlus<i64>>
+{
+}
+
+/// Runs every algorithm on one form of a backend, in pools of each of the numbers of threads.
+pub(crate) fn run<B: Verified>(report: &mut Report, backend: &B, form: &str, threads: &[usize], options: &Options) {
+    for &threads in threads {
         let Ok(pool) = ThreadPoolBuilder::new().num_threads(threads).build() else { continue };
         for graph in corpus().into_iter().filter(|g| options.graph.as_ref().is_none_or(|part| g.name.contains(part))) {
-            pool.install(|| one(report, &graph, threads));
+            pool.install(|| one(report, backend, form, &graph, threads));
         }
     }
 }
 
-fn one(report: &mut Report, graph: &NamedGraph, threads: usize) {
-    for (cpu, form) in [(Cpu::new(), "fast"), (Cpu::reference(), "reference")] {
-        if form == "reference" && threads > 1 {
-            continue;
-        }
-        for format in [None].into_iter().chain(FormatKind::ALL.map(Some)) {
-            for ordering in [None].into_iter().chain(Ordering::ALL.map(Some)) {
-                let mut check = |what: &str, outcome: Result<Outcome, bitgraph::backend::Error>| {
-                    let name = || {
-                        let format = format.map_or("auto", FormatKind::name);
-                        format!("{}, {format}, {}, {threads} threads", graph.name, ordering.map_or("auto", Ordering::name))
-                    };
-                    let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(e.to_string()));
-                    report.check(RING, &format!("{what} ({form})"), name, outcome);
+fn one<B: Verified>(report: &mut Report, backend: &B, form: &str, graph: &NamedGraph, threads: usize) {
+    for format in [None].into_iter().chain(FormatKind::ALL.map(Some)) {
+        for ordering in [None].into_iter().chain(Ordering::ALL.map(Some)) {
+            let mut check = |what: &str, outcome: Result<Outcome, B::Error>| {
+                let name = || {
+                    let format = format.map_or("auto", FormatKind::name);
+                    format!("{}, {format}, {}, {threads} threads", graph.name, ordering.map_or("auto", Ordering::name))
                 };
-                let run = Run { cpu, graph, format, ordering };
-                for source in run.sources() {
-                    check("bfs", run.bfs(source));
-                    check("sssp", run.sssp(source));
-                    check("sssp f64", run.sssp_float(source));
-                }
-                check("ms_bfs", run.ms_bfs());
-                check("pagerank", run.pagerank());
-                check("cc", run.cc());
-                if graph.symmetric {
-                    check("tc", run.tc());
-                }
+                let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(e.to_string()));
+                report.check(RING, &format!("{what} ({form})"), name, outcome);
+            };
+            let run = Run { backend, graph, format, ordering };
+            for source in run.sources() {
+                check("bfs", run.bfs(source));
+                check("sssp", run.sssp(source));
+                check("sssp f64", run.sssp_float(source));
+            }
+            check("ms_bfs", run.ms_bfs());
+            check("pagerank", run.pagerank());
+            check("cc", run.cc());
+            if graph.symmetric {
+                check("tc", run.tc());
             }
         }
     }
 }
 
-struct Run<'a> {
-    cpu: Cpu,
+struct Run<'a, B> {
+    backend: &'a B,
     graph: &'a NamedGraph,
     format: Option<FormatKind>,
     ordering: Option<Ordering>,
 }
 
-type Checked = Result<Outcome, bitgraph::backend::Error>;
+type Checked<B> = Result<Outcome, <B as Backend>::Error>;
 
 fn equal<T: PartialEq + std::fmt::Debug>(what: &str, expected: &T, found: &T) -> Outcome {
     if expected == found { Outcome::Passed } else { Outcome::Failed(format!("{what}: expected {expected:?}, found {found:?}")) }
@@ -66,7 +75,7 @@ fn all(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
     outcomes.into_iter().find(|o| *o != Outcome::Passed).unwrap_or(Outcome::Passed)
 }
 
-impl Run<'_> {
+impl<B: Verified> Run<'_, B> {
     /// The first, the last and the heaviest vertex.
     fn sources(&self) -> Vec<u32> {
         let n = self.graph.csr.nrows() as u32;
@@ -76,20 +85,15 @@ impl Run<'_> {
         sources.dedup();
         sources
     }
-    fn build(
-        &self,
-        algorithm: Algorithm,
-        values: Option<Values>,
-        dtype: bitgraph::semiring::DType,
-    ) -> Result<Graph<Cpu>, bitgraph::backend::Error> {
+    fn build(&self, algorithm: Algorithm, values: Option<Values>, dtype: bitgraph::semiring::DType) -> Result<Graph<B>, B::Error> {
         let workload = Workload::once(algorithm).with_passes(100).with_dtype(dtype);
         let request = PlanRequest { workload, format: self.format, ordering: self.ordering };
-        Graph::build(self.cpu, self.graph.csr.clone(), values, self.graph.symmetric, &request)
+        Graph::build(self.backend.clone(), self.graph.csr.clone(), values, self.graph.symmetric, &request)
     }
-    fn plain(&self, algorithm: Algorithm) -> Result<Graph<Cpu>, bitgraph::backend::Error> {
+    fn plain(&self, algorithm: Algorithm) -> Result<Graph<B>, B::Error> {
         self.build(algorithm, None, bitgraph::semiring::DType::F32)
     }
-    fn bfs(&self, source: u32) -> Checked {
+    fn bfs(&self, source: u32) -> Checked<B> {
         let graph = self.plain(Algorithm::Bfs)?;
         let csr = &self.graph.csr;
         let expected = reference::levels(csr, source);
@@ -124,7 +128,7 @@ impl Run<'_> {
         }
         Ok(all(outcomes))
     }
-    fn ms_bfs(&self) -> Checked {
+    fn ms_bfs(&self) -> Checked<B> {
         let graph = self.plain(Algorithm::MsBfs)?;
         let n = self.graph.csr.nrows();
         let sources = cases::indices(70, n, 9);
@@ -139,7 +143,7 @@ impl Run<'_> {
             equal("sum of levels", &sums, &found.sum_levels),
         ]))
     }
-    fn sssp(&self, source: u32) -> Checked {
+    fn sssp(&self, source: u32) -> Checked<B> {
         let csr = &self.graph.csr;
         let mut outcomes = Vec::new();
         // Small weights, wide ones with zeros, and none.
@@ -159,7 +163,7 @@ impl Run<'_> {
         }
         Ok(all(outcomes))
     }
-    fn sssp_float(&self, source: u32) -> Checked {
+    fn sssp_float(&self, source: u32) -> Checked<B> {
         let csr = &self.graph.csr;
         // Multiples of 1/8: sums are exact in any order, so that distances compare exactly.
         let weights: Vec<f64> = cases::weights::<f64>(csr, 4000, 5).into_iter().map(|w| w / 8.0).collect();
@@ -168,7 +172,7 @@ impl Run<'_> {
         let found = sssp::<_, f64>(&graph, &SsspConfig { source, ..SsspConfig::default() })?;
         Ok(equal("distances", &expected, &found.distances))
     }
-    fn pagerank(&self) -> Checked {
+    fn pagerank(&self) -> Checked<B> {
         let n = self.graph.csr.nrows();
         let mut outcomes = Vec::new();
         let teleport = (n > 2).then(|| vec![(0u32, 1.0), (2, 3.0)]);
@@ -198,13 +202,13 @@ impl Run<'_> {
         }
         Ok(all(outcomes))
     }
-    fn cc(&self) -> Checked {
+    fn cc(&self) -> Checked<B> {
         let found = cc(&self.plain(Algorithm::Cc)?, &CcConfig::default())?;
         let expected = reference::components(&self.graph.csr);
         let counted = Cc::from_labels(expected);
         Ok(equal("components", &counted, &found))
     }
-    fn tc(&self) -> Checked {
+    fn tc(&self) -> Checked<B> {
         let found = tc(&self.plain(Algorithm::Tc)?, &TcConfig::default())?;
         Ok(equal("triangles", &reference::triangles(&self.graph.csr), &found.triangles))
     }

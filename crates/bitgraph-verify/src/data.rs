@@ -1,5 +1,6 @@
 //! Real graphs against known answers: every algorithm in every format and order, one graph at a time.
 
+use crate::algorithms::Verified;
 use crate::{Options, Outcome, Report};
 use anyhow::{Context, Result};
 use bitgraph::prelude::*;
@@ -11,7 +12,7 @@ const RING: &str = "data";
 /// Entries up to which every format is verified without `--full`.
 const QUICK: usize = 120_000;
 
-pub(crate) fn run(report: &mut Report, options: &Options) -> Result<()> {
+pub(crate) fn run<B: Verified>(report: &mut Report, backend: &B, options: &Options) -> Result<()> {
     let Some(folder) = &options.data else {
         report.skip(RING, "real graphs", "no --data DIR and no BITGRAPH_DATA");
         return Ok(());
@@ -30,7 +31,7 @@ pub(crate) fn run(report: &mut Report, options: &Options) -> Result<()> {
         let file = ["mtx", "mtx.gz"].iter().map(|e| folder.join(format!("{name}.{e}"))).find(|f| f.exists());
         eprintln!("verifying {name}");
         match file {
-            Some(file) => one(report, name, &file, answers, options.full)?,
+            Some(file) => one(report, backend, name, &file, answers, options.full)?,
             None => report.skip(RING, name, "no such file"),
         }
     }
@@ -42,7 +43,7 @@ fn answer<'a>(answers: &'a Value, prefix: &str) -> Option<&'a Value> {
     answers.as_object()?.iter().find(|(k, _)| k.starts_with(prefix)).map(|(_, v)| v)
 }
 
-fn one(report: &mut Report, name: &str, file: &Path, answers: &Value, full: bool) -> Result<()> {
+fn one<B: Verified>(report: &mut Report, backend: &B, name: &str, file: &Path, answers: &Value, full: bool) -> Result<()> {
     let source: GraphSource = file.to_string_lossy().parse()?;
     let weights = if answer(answers, "sssp").is_some() { WeightSource::FileOrUnit } else { WeightSource::Unit };
     let loaded = source.load(&LoadOptions { weights, ..LoadOptions::default() })?;
@@ -64,7 +65,7 @@ fn one(report: &mut Report, name: &str, file: &Path, answers: &Value, full: bool
             }
             let build = |algorithm: Algorithm, csr: &Csr, values: Option<&Values>, symmetric: bool, dtype: DType| {
                 let workload = Workload::once(algorithm).with_passes(100).with_dtype(dtype);
-                Graph::build(Cpu::new(), csr.clone(), values.cloned(), symmetric, &PlanRequest { workload, format, ordering: order })
+                Graph::build(backend.clone(), csr.clone(), values.cloned(), symmetric, &PlanRequest { workload, format, ordering: order })
             };
             let label = format!("{} {}", format.map_or("auto", FormatKind::name), order.map_or("auto", Ordering::name));
             let plain = |algorithm| build(algorithm, &loaded.csr, None, loaded.symmetric, DType::F64);

@@ -12,12 +12,27 @@ mod report;
 
 pub use report::{Outcome, Report};
 
-use bitgraph::prelude::Cpu;
+use bitgraph::prelude::{Cpu, Cuda};
 use std::path::PathBuf;
+
+/// Which backend to verify.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Target {
+    /// The processor.
+    #[default]
+    Cpu,
+    /// A GPU, by number, or the host shim in its place.
+    Cuda(u32),
+}
+
+/// The variable that turns a missing GPU from a skip into a failure.
+pub const REQUIRE_GPU: &str = "BITGRAPH_REQUIRE_GPU";
 
 /// What to verify.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
+    /// The backend.
+    pub target: Target,
     /// Every combination instead of every pair of choices.
     pub full: bool,
     /// A folder of graphs with an `expected.json`.
@@ -34,21 +49,52 @@ impl Options {
     }
 }
 
-/// Verifies the CPU backend, its reference and its fast form.
+/// Verifies a backend: the CPU's reference and fast form, or a GPU's definitions and fused forms. A missing GPU is a skip, or a
+/// failure with [`REQUIRE_GPU`] set.
 ///
 /// # Errors
 /// Only for data that cannot be read; mismatches are in the report.
 pub fn run(options: &Options) -> anyhow::Result<Report> {
     let mut report = Report::default();
-    if options.wants("operations") {
-        operations::run(&mut report, &Cpu::reference(), "reference", options.full);
-        operations::run(&mut report, &Cpu::new(), "fast", options.full);
-    }
-    if options.wants("algorithms") {
-        algorithms::run(&mut report, options);
-    }
-    if options.wants("data") {
-        data::run(&mut report, options)?;
+    match options.target {
+        Target::Cpu => cpu(&mut report, options)?,
+        Target::Cuda(number) => match Cuda::open(number) {
+            Ok(device) => cuda(&mut report, &device, options)?,
+            Err(error) if std::env::var_os(REQUIRE_GPU).is_some_and(|v| v == "1") => {
+                report.check("cuda", "device", || "opening".into(), Outcome::Failed(error.to_string()));
+            }
+            Err(error) => report.skip("cuda", "everything", &error.to_string()),
+        },
     }
     Ok(report)
+}
+
+fn cpu(report: &mut Report, options: &Options) -> anyhow::Result<()> {
+    if options.wants("operations") {
+        operations::run(report, &Cpu::reference(), "reference", options.full);
+        operations::run(report, &Cpu::new(), "fast", options.full);
+    }
+    if options.wants("algorithms") {
+        algorithms::run(report, &Cpu::new(), "fast", &[1, 3], options);
+        algorithms::run(report, &Cpu::reference(), "reference", &[1], options);
+    }
+    if options.wants("data") {
+        data::run(report, &Cpu::new(), options)?;
+    }
+    Ok(())
+}
+
+fn cuda(report: &mut Report, device: &Cuda, options: &Options) -> anyhow::Result<()> {
+    let definitions = device.without_fused_forms();
+    if options.wants("operations") {
+        operations::run(report, device, "device", options.full);
+    }
+    if options.wants("algorithms") {
+        algorithms::run(report, device, "fused", &[1], options);
+        algorithms::run(report, &definitions, "definitions", &[1], options);
+    }
+    if options.wants("data") {
+        data::run(report, device, options)?;
+    }
+    Ok(())
 }

@@ -1,6 +1,6 @@
 //! `bitgraph-verify`: runs the verification and prints the table of what ran, what was skipped and why.
 
-use bitgraph_verify::{Options, run};
+use bitgraph_verify::{Options, Target, run};
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -10,8 +10,8 @@ use std::process::ExitCode;
 #[command(name = "bitgraph-verify", version)]
 struct Arguments {
     /// The backend.
-    #[arg(long, default_value = "cpu", value_parser = ["cpu"])]
-    backend: String,
+    #[arg(long, default_value = "cpu", value_parser = target)]
+    backend: Target,
     /// A folder of graphs with an `expected.json`. Default: the variable `BITGRAPH_DATA`.
     #[arg(long)]
     data: Option<PathBuf>,
@@ -26,10 +26,20 @@ struct Arguments {
     graph: Option<String>,
 }
 
+/// `cpu`, `cuda` or `cuda:N`.
+fn target(text: &str) -> Result<Target, &'static str> {
+    match text.split_once(':') {
+        None if text == "cpu" => Ok(Target::Cpu),
+        None if text == "cuda" => Ok(Target::Cuda(0)),
+        Some(("cuda", number)) => number.parse().map(Target::Cuda).map_err(|_| "the device number is not a whole number"),
+        _ => Err("backends are cpu, cuda and cuda:N"),
+    }
+}
+
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let data = arguments.data.or_else(|| std::env::var_os("BITGRAPH_DATA").map(PathBuf::from));
-    let options = Options { full: arguments.full, data, rings: arguments.ring, graph: arguments.graph };
+    let options = Options { target: arguments.backend, full: arguments.full, data, rings: arguments.ring, graph: arguments.graph };
     match run(&options) {
         Ok(report) => {
             print!("{report}");

@@ -38,9 +38,24 @@ pub enum Error {
     /// From a backend or an algorithm.
     #[error(transparent)]
     Backend(#[from] BackendError),
+    /// From the CUDA backend alone.
+    #[cfg(feature = "cuda")]
+    #[error(transparent)]
+    Cuda(bitgraph_cuda::Error),
     /// From the storage layer.
     #[error(transparent)]
     Sparse(#[from] bitgraph_sparse::Error),
+}
+
+/// What the contracts know is told as theirs, whichever backend found it.
+#[cfg(feature = "cuda")]
+impl From<bitgraph_cuda::Error> for Error {
+    fn from(error: bitgraph_cuda::Error) -> Self {
+        match error {
+            bitgraph_cuda::Error::Base(base) => Self::Backend(base),
+            other => Self::Cuda(other),
+        }
+    }
 }
 
 impl Error {

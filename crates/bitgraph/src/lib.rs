@@ -44,6 +44,8 @@ pub use bitgraph_b2sr as b2sr;
 pub use bitgraph_backend as backend;
 #[cfg(feature = "cpu")]
 pub use bitgraph_cpu as cpu;
+#[cfg(feature = "cuda")]
+pub use bitgraph_cuda as cuda;
 pub use bitgraph_generate as generate;
 pub use bitgraph_io as io;
 pub use bitgraph_semiring as semiring;

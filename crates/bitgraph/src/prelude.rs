@@ -8,5 +8,7 @@ pub use bitgraph_backend::{
 };
 #[cfg(feature = "cpu")]
 pub use bitgraph_cpu::Cpu;
+#[cfg(feature = "cuda")]
+pub use bitgraph_cuda::Cuda;
 pub use bitgraph_sparse::ordering::Ordering;
 pub use bitgraph_sparse::{BitVector, Coo, Csr, Duplicates, Format, FormatKind, Permutation, Values, Vector};

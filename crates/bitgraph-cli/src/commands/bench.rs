@@ -5,13 +5,13 @@
 use crate::failure::{Failure, Result};
 use crate::options::BenchArgs;
 use crate::progress::Reporter;
+use crate::run::CommandBackend;
 use crate::{output, report, run};
 use bitgraph::algorithms;
 use bitgraph::backend::{
-    Algorithm, BfsConfig, CcConfig, Error as BackendError, Graph, NoAccum, PageRank, PageRankConfig, PlanRequest, SsspConfig, TcConfig,
-    Workload, ops,
+    Algorithm, Backend, BfsConfig, CcConfig, Error as BackendError, Graph, NoAccum, PageRank, PageRankConfig, PlanRequest, SsspConfig,
+    TcConfig, Workload, ops,
 };
-use bitgraph::cpu::Cpu;
 use bitgraph::semiring::{DType, LorLand, PlusSecond};
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{BitVector, Csr, Descriptor, FormatKind, Values, Vector};
@@ -68,18 +68,20 @@ impl Answer {
     }
 }
 
+/// Runs once: the seconds, and the answer.
+type Timed<B> = Box<dyn FnMut() -> Result<(f64, Answer), <B as Backend>::Error>>;
+
 /// A layout under test: run once, get the time and the answer.
-struct Contender {
+struct Contender<B: Backend> {
     layout: &'static str,
     format: &'static str,
     reorder: &'static str,
     build_s: f64,
-    run: Box<dyn FnMut() -> Result<(f64, Answer), BackendError>>,
+    run: Timed<B>,
 }
 
 /// Measures and prints.
-pub fn run(args: &BenchArgs, reporter: &Reporter) -> Result<()> {
-    run::check_device(args.layout.backend)?;
+pub fn run<B: CommandBackend>(backend: &B, args: &BenchArgs, reporter: &Reporter) -> Result<()> {
     let (loaded, _) = run::load(&args.graph, &args.reading, WeightSource::Unit, reporter)?;
     if !loaded.csr.is_square() {
         let (rows, columns) = (loaded.csr.nrows() as u64, loaded.csr.ncols() as u64);
@@ -94,7 +96,7 @@ pub fn run(args: &BenchArgs, reporter: &Reporter) -> Result<()> {
             continue;
         }
         reporter.note(operation.name());
-        results.extend(compare(operation, args, &loaded, runs, reporter)?);
+        results.extend(compare(backend, operation, args, &loaded, runs, reporter)?);
     }
     reporter.clear();
     let bench = Bench {
@@ -111,7 +113,14 @@ pub fn run(args: &BenchArgs, reporter: &Reporter) -> Result<()> {
 }
 
 /// One operation over all layouts.
-fn compare(operation: Algorithm, args: &BenchArgs, loaded: &LoadedGraph, runs: u32, reporter: &Reporter) -> Result<Vec<Measured>> {
+fn compare<B: CommandBackend>(
+    backend: &B,
+    operation: Algorithm,
+    args: &BenchArgs,
+    loaded: &LoadedGraph,
+    runs: u32,
+    reporter: &Reporter,
+) -> Result<Vec<Measured>> {
     let values = operation.wants_weights().then(|| hashed_weights(&loaded.csr, GREATEST));
     let dtype = if operation.wants_weights() { DType::U32 } else { DType::F32 };
     let workload = Workload { passes: args.layout.amortize.unwrap_or(100), ..Workload::once(operation).with_dtype(dtype) };
@@ -119,15 +128,15 @@ fn compare(operation: Algorithm, args: &BenchArgs, loaded: &LoadedGraph, runs: u
         Some(format) => vec![Some(format)],
         None => FormatKind::ALL.into_iter().map(Some).chain([None]).collect(),
     };
-    let mut contenders: Vec<Contender> = Vec::new();
+    let mut contenders: Vec<Contender<B>> = Vec::new();
     let mut expected: Option<Answer> = None;
     for format in formats {
         let ordering = if format.is_some() { Some(args.layout.reorder.0.unwrap_or(Ordering::None)) } else { args.layout.reorder.0 };
         let request = PlanRequest { workload, format, ordering };
-        let mut contender = contender(operation, &loaded.csr, values.clone(), loaded.symmetric, &request)?;
+        let mut contender = contender(backend, operation, &loaded.csr, values.clone(), loaded.symmetric, &request)?;
         contender.layout = format.map_or("auto", FormatKind::name);
         // The first run warms up, and is checked.
-        let (_, answer) = (contender.run)()?;
+        let (_, answer) = (contender.run)().map_err(Into::into)?;
         if expected.as_ref().is_some_and(|e| !e.agrees(&answer)) {
             return Err(Failure::other(format_args!(
                 "{} gives another result in format {} than in {}",
@@ -143,7 +152,7 @@ fn compare(operation: Algorithm, args: &BenchArgs, loaded: &LoadedGraph, runs: u
     let mut seconds = vec![Vec::new(); contenders.len()];
     for _ in 0..runs {
         for (contender, times) in contenders.iter_mut().zip(&mut seconds) {
-            times.push((contender.run)()?.0);
+            times.push((contender.run)().map_err(Into::into)?.0);
             reporter.check()?;
         }
     }
@@ -158,17 +167,24 @@ fn compare(operation: Algorithm, args: &BenchArgs, loaded: &LoadedGraph, runs: u
     Ok(measured.collect())
 }
 
-fn contender(operation: Algorithm, csr: &Csr, values: Option<Values>, symmetric: bool, request: &PlanRequest) -> Result<Contender> {
+fn contender<B: CommandBackend>(
+    backend: &B,
+    operation: Algorithm,
+    csr: &Csr,
+    values: Option<Values>,
+    symmetric: bool,
+    request: &PlanRequest,
+) -> Result<Contender<B>> {
     let heaviest = csr.heaviest_row();
     let start = Instant::now();
-    let graph = Graph::build(Cpu::new(), csr.clone(), values, symmetric, request)?;
+    let graph = Graph::build(backend.clone(), csr.clone(), values, symmetric, request).map_err(Into::into)?;
     let build_s = start.elapsed().as_secs_f64();
     let (format, reorder) = (graph.plan().format().name(), graph.plan().ordering().name());
     let source = heaviest.unwrap_or(0);
-    let run: Box<dyn FnMut() -> Result<(f64, Answer), BackendError>> = match operation {
+    let run: Timed<B> = match operation {
         _ if heaviest.is_none() => Box::new(|| Ok((0.0, Answer::Exact(Vec::new())))),
-        Algorithm::MxvFloat => mxv_float(graph),
-        Algorithm::MxvBool => mxv_bool(graph),
+        Algorithm::MxvFloat => mxv_float(graph).map_err(Into::into)?,
+        Algorithm::MxvBool => mxv_bool(graph).map_err(Into::into)?,
         Algorithm::Sssp => {
             let config = SsspConfig { source, ..SsspConfig::default() };
             timed(graph, move |g| algorithms::sssp::<_, u32>(g, &config), |r| exact(r.distances, u64::from))
@@ -189,16 +205,16 @@ fn contender(operation: Algorithm, csr: &Csr, values: Option<Values>, symmetric:
 }
 
 /// Times an algorithm; turning its result into an answer is not part of it.
-fn timed<R>(
-    graph: Graph<Cpu>,
-    algorithm: impl Fn(&Graph<Cpu>) -> Result<R, BackendError> + 'static,
+fn timed<B: CommandBackend, R>(
+    graph: Graph<B>,
+    algorithm: impl Fn(&Graph<B>) -> Result<R, B::Error> + 'static,
     answer: impl Fn(R) -> Answer + 'static,
-) -> Box<dyn FnMut() -> Result<(f64, Answer), BackendError>> {
+) -> Timed<B> {
     Box::new(move || {
         let start = Instant::now();
         let result = algorithm(&graph)?;
-        let seconds = start.elapsed().as_secs_f64();
-        Ok((seconds, answer(result)))
+        let wall = start.elapsed().as_secs_f64();
+        Ok((graph.backend().device_seconds().unwrap_or(wall), answer(result)))
     })
 }
 
@@ -208,36 +224,36 @@ fn exact<T>(values: Vec<T>, wide: impl Fn(T) -> u64) -> Answer {
 }
 
 /// `w = A u` with a pattern matrix and floats that differ.
-fn mxv_float(graph: Graph<Cpu>) -> Box<dyn FnMut() -> Result<(f64, Answer), BackendError>> {
+fn mxv_float<B: CommandBackend>(graph: Graph<B>) -> Result<Timed<B>, B::Error> {
     let n = graph.nodes();
     let input: Vec<f32> = (0..n).map(|v| 1.0 + (v % 7) as f32).collect();
     let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
-    let u = Vector::from_vec(input);
-    let mut w = Vector::filled(n, 0f32);
-    Box::new(move || {
-        let start = Instant::now();
-        ops::mxv(graph.backend(), &mut w, None, NoAccum, PlusSecond::<f32>::new(), graph.matrix(), &u, Descriptor::DEFAULT)?;
-        let seconds = start.elapsed().as_secs_f64();
-        let sums = graph.restore(w.to_vec_or(0.0));
+    let u = graph.backend().vector(Vector::from_vec(input))?;
+    let mut w = graph.backend().vector(Vector::filled(n, 0f32))?;
+    Ok(Box::new(move || {
+        let b = graph.backend();
+        let (seconds, ()) =
+            b.measure(|| ops::mxv(b, &mut w, None, NoAccum, PlusSecond::<f32>::new(), graph.matrix(), &u, Descriptor::DEFAULT))?;
+        let sums = graph.restore(b.vector_to_host(&w)?.to_vec_or(0.0));
         Ok((seconds, Answer::Near(sums.into_iter().map(f64::from).collect())))
-    })
+    }))
 }
 
 /// `w = A u` over bits, every third of them set.
-fn mxv_bool(graph: Graph<Cpu>) -> Box<dyn FnMut() -> Result<(f64, Answer), BackendError>> {
+fn mxv_bool<B: CommandBackend>(graph: Graph<B>) -> Result<Timed<B>, B::Error> {
     let n = graph.nodes();
     let input: Vec<bool> = (0..n).map(|v| v % 3 == 0).collect();
     let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
-    let bits = Vector::from_parts(BitVector::from_bools(&input), None);
-    let mut w = Vector::filled(n, false);
-    Box::new(move || {
-        let u = bits.as_ref().map_err(|e| BackendError::from(e.clone()))?;
-        let start = Instant::now();
-        ops::mxv(graph.backend(), &mut w, None, NoAccum, LorLand::<bool>::new(), graph.matrix(), u, Descriptor::DEFAULT)?;
-        let seconds = start.elapsed().as_secs_f64();
-        let reached = graph.restore(w.to_vec_or(false));
+    let bits = Vector::from_parts(BitVector::from_bools(&input), None).map_err(BackendError::from)?;
+    let u = graph.backend().vector(bits)?;
+    let mut w = graph.backend().vector(Vector::filled(n, false))?;
+    Ok(Box::new(move || {
+        let b = graph.backend();
+        let (seconds, ()) =
+            b.measure(|| ops::mxv(b, &mut w, None, NoAccum, LorLand::<bool>::new(), graph.matrix(), &u, Descriptor::DEFAULT))?;
+        let reached = graph.restore(b.vector_to_host(&w)?.to_vec_or(false));
         Ok((seconds, Answer::Exact(reached.into_iter().map(u64::from).collect())))
-    })
+    }))
 }
 
 fn describe(bench: &Bench) -> String {

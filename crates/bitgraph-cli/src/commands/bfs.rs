@@ -6,7 +6,7 @@ use crate::options::BfsArgs;
 use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, BfsResult, ManyBfsResult, PathResult};
-use crate::run::Run;
+use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, BfsConfig, BfsOutput, MsBfsConfig};
@@ -14,10 +14,10 @@ use bitgraph::sparse::Values;
 use std::fmt::Write;
 
 /// Runs the search.
-pub fn run(args: &BfsArgs, reporter: Reporter) -> Result<()> {
+pub fn run<B: CommandBackend>(backend: B, args: &BfsArgs, reporter: Reporter) -> Result<()> {
     let algorithm = if args.search.sources.is_some() { Algorithm::MsBfs } else { Algorithm::Bfs };
     let mut degrees = Vec::new();
-    let run = Run::start(&args.common, algorithm, WeightSource::Unit, reporter, |loaded, _, workload| {
+    let run = Run::start(backend, &args.common, algorithm, WeightSource::Unit, reporter, |loaded, _, workload| {
         if args.search.sources.is_some() {
             degrees = (0..loaded.csr.nrows()).map(|v| loaded.csr.degree(v) as u32).collect();
         }
@@ -29,7 +29,7 @@ pub fn run(args: &BfsArgs, reporter: Reporter) -> Result<()> {
     }
 }
 
-fn one(args: &BfsArgs, run: &Run) -> Result<()> {
+fn one<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
     let Some(source) = run.source(args.search.source)? else { return empty(args, run) };
     let parents = args.search.parents;
@@ -79,7 +79,7 @@ pub fn describe(summary: &mut String, path: &PathResult<impl std::fmt::Display>)
 }
 
 /// A graph without vertices has nowhere to start: nothing is reached.
-fn empty(args: &BfsArgs, run: &Run) -> Result<()> {
+fn empty<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     if let Some(file) = &args.common.output {
         output::write_vector(file, &Values::from_vec(Vec::<i32>::new()))?;
     }
@@ -88,7 +88,7 @@ fn empty(args: &BfsArgs, run: &Run) -> Result<()> {
     report::finish(run, "bfs", &seconds, result, "bfs: the graph has no vertices\n")
 }
 
-fn many(args: &BfsArgs, run: &Run, asked: &str, degrees: &[u32]) -> Result<()> {
+fn many<B: CommandBackend>(args: &BfsArgs, run: &Run<B>, asked: &str, degrees: &[u32]) -> Result<()> {
     let sources = search::sources(run, asked, |v| degrees[v as usize] > 0)?;
     let config = MsBfsConfig {
         sources: sources.clone(),

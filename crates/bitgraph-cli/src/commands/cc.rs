@@ -5,15 +5,15 @@ use crate::options::PlainArgs;
 use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, CcResult};
-use crate::run::Run;
+use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, CcConfig};
 use bitgraph::sparse::Values;
 
 /// Finds the components; `--output` writes the smallest vertex of each vertex's component.
-pub fn run(args: &PlainArgs, reporter: Reporter) -> Result<()> {
-    let run = Run::start(&args.common, Algorithm::Cc, WeightSource::Unit, reporter, |_, _, workload| Ok(workload))?;
+pub fn run<B: CommandBackend>(backend: B, args: &PlainArgs, reporter: Reporter) -> Result<()> {
+    let run = Run::start(backend, &args.common, Algorithm::Cc, WeightSource::Unit, reporter, |_, _, workload| Ok(workload))?;
     let config = CcConfig { control: run.reporter.running("cc") };
     let (seconds, cc) = run.repeat(|| algorithms::cc(&run.graph, &config))?;
     let (components, largest) = (cc.components, cc.largest);

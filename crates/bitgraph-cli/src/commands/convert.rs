@@ -44,7 +44,7 @@ pub struct Target {
 
 /// Loads, and writes or checks.
 pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
-    run::check_device(args.layout.backend)?;
+    run::host_only("convert", args.layout.backend)?;
     if let Some(out) = &args.out {
         check_name(out)?;
     }

@@ -84,7 +84,7 @@ struct PlanRow {
 
 /// Loads, counts, plans and prints; draws if asked to.
 pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
-    run::check_device(args.layout.backend)?;
+    run::host_only("info", args.layout.backend)?;
     let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
     reporter.note("counting");
     let profile = Profile::new(&loaded.csr, &ProfileConfig { seed: args.general.seed, ..ProfileConfig::default() });

@@ -16,6 +16,7 @@ mod tc;
 use crate::failure::{Failure, Result};
 use crate::options::{Cli, Command};
 use crate::progress::Reporter;
+use crate::run::on_backend;
 use crate::signals;
 
 /// Runs a command inside a pool of the wanted size.
@@ -32,15 +33,15 @@ pub fn run(cli: Cli) -> Result<()> {
         .map_err(|e| Failure::other(format_args!("{threads} threads cannot be started: {e}")))?;
     let reporter = Reporter::new(signals::install(), general.quiet);
     pool.install(|| match cli.command {
-        Command::Bfs(args) => bfs::run(&args, reporter),
-        Command::Sssp(args) => sssp::run(&args, reporter),
-        Command::Pagerank(args) => pagerank::run(&args, reporter),
-        Command::Cc(args) => cc::run(&args, reporter),
-        Command::Tc(args) => tc::run(&args, reporter),
+        Command::Bfs(args) => on_backend!(args.common.layout.backend, b => bfs::run(b, &args, reporter)),
+        Command::Sssp(args) => on_backend!(args.common.layout.backend, b => sssp::run(b, &args, reporter)),
+        Command::Pagerank(args) => on_backend!(args.common.layout.backend, b => pagerank::run(b, &args, reporter)),
+        Command::Cc(args) => on_backend!(args.common.layout.backend, b => cc::run(b, &args, reporter)),
+        Command::Tc(args) => on_backend!(args.common.layout.backend, b => tc::run(b, &args, reporter)),
         Command::Info(args) => info::run(&args, &reporter),
         Command::Convert(args) => convert::run(&args, &reporter),
         Command::Generate(args) => generate::run(&args, &reporter),
-        Command::Bench(args) => bench::run(&args, &reporter),
+        Command::Bench(args) => on_backend!(args.layout.backend, b => bench::run(&b, &args, &reporter)),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => completions::run(shell),
     })

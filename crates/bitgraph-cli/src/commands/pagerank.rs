@@ -7,7 +7,7 @@ use crate::options::PagerankArgs;
 use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, PagerankResult};
-use crate::run::Run;
+use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, Dangling, PageRank, PageRankConfig, Workload};
@@ -20,7 +20,7 @@ use std::fmt::Write;
 const TOP: usize = 10;
 
 /// Runs it in the precision asked for.
-pub fn run(args: &PagerankArgs, reporter: Reporter) -> Result<()> {
+pub fn run<B: CommandBackend>(backend: B, args: &PagerankArgs, reporter: Reporter) -> Result<()> {
     let mut config = PageRankConfig {
         damping: args.damping,
         tolerance: args.tolerance,
@@ -34,7 +34,7 @@ pub fn run(args: &PagerankArgs, reporter: Reporter) -> Result<()> {
     // What does not depend on the graph is refused before it is read.
     config.validate(0)?;
     let dtype = args.common.layout.precision.dtype();
-    let run = Run::start(&args.common, Algorithm::PageRank, WeightSource::Unit, reporter, |_, _, workload| {
+    let run = Run::start(backend, &args.common, Algorithm::PageRank, WeightSource::Unit, reporter, |_, _, workload| {
         Ok(Workload { iterations: expected_iterations(args), dtype, ..workload })
     })?;
     if let Some(file) = &args.personalize {
@@ -77,7 +77,7 @@ fn expected_iterations(args: &PagerankArgs) -> u32 {
     (needed / 2).clamp(1, args.max_iterations.max(1))
 }
 
-fn finish<T: Scalar>(args: &PagerankArgs, run: &Run, seconds: &[f64], ranks: PageRank<T>) -> Result<()> {
+fn finish<B: CommandBackend, T: Scalar>(args: &PagerankArgs, run: &Run<B>, seconds: &[f64], ranks: PageRank<T>) -> Result<()> {
     let sum = ranks.scores.iter().map(|s| s.to_f64()).sum();
     let top: Vec<(u64, f64)> = highest(&ranks.scores).into_iter().map(|(v, score)| (run.number(v), score)).collect();
     let PageRank { scores, iterations, residual, converged } = ranks;

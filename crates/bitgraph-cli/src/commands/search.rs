@@ -1,7 +1,7 @@
 //! What searches share: many sources, paths, and parents as an array.
 
 use crate::failure::{Failure, Result};
-use crate::run::Run;
+use crate::run::{CommandBackend, Run};
 use bitgraph::backend::UNREACHED;
 use bitgraph::generate::Stream;
 use bitgraph::sparse::Values;
@@ -32,7 +32,7 @@ pub fn number(text: &str) -> Result<u64, String> {
 
 /// The sources that `--sources` names: those of a file, or as many as asked for, drawn without repetition among the vertices
 /// with arcs (with repetition if there are fewer of them).
-pub fn sources(run: &Run, asked: &str, degrees: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
+pub fn sources<B: CommandBackend>(run: &Run<B>, asked: &str, degrees: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
     let Ok(count) = asked.parse::<usize>() else {
         let mut sources = Vec::new();
         let mut first_bad = None;
@@ -89,7 +89,7 @@ pub fn path(parents: &[u32], target: u32) -> Vec<u32> {
 }
 
 /// Parents as `--output` writes them: -1 where unreached.
-pub fn parents_column(run: &Run, parents: &[u32]) -> Values {
+pub fn parents_column<B: CommandBackend>(run: &Run<B>, parents: &[u32]) -> Values {
     if run.original_ids.is_some() {
         return Values::from_vec(parents.iter().map(|&p| if p == UNREACHED { -1 } else { run.number(p) as i64 }).collect::<Vec<i64>>());
     }

@@ -10,10 +10,9 @@ use crate::options::SsspArgs;
 use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, ManySsspResult, PathResult, SsspResult};
-use crate::run::{Run, WeightRange};
+use crate::run::{CommandBackend, Run, WeightRange};
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, Error as BackendError, Sssp, SsspConfig};
-use bitgraph::cpu::Cpu;
 use bitgraph::semiring::{DType, MinPlus, Scalar};
 use bitgraph::sparse::{Stored, Values, with_values};
 use bitgraph::{LoadedGraph, WeightSource, backend::Mxv};
@@ -21,7 +20,7 @@ use rayon::prelude::*;
 use serde_json::Number;
 
 /// Runs the search with the type that the weights call for.
-pub fn run(args: &SsspArgs, reporter: Reporter) -> Result<()> {
+pub fn run<B: CommandBackend>(backend: B, args: &SsspArgs, reporter: Reporter) -> Result<()> {
     if let Some(delta) = args.search.delta
         && !(delta > 0.0 && delta.is_finite())
     {
@@ -29,7 +28,7 @@ pub fn run(args: &SsspArgs, reporter: Reporter) -> Result<()> {
     }
     let weights = args.weights.unwrap_or(WeightSource::FileOrUnit);
     let mut degrees = Vec::new();
-    let run = Run::start(&args.common, Algorithm::Sssp, weights, reporter, |loaded, range, workload| {
+    let run = Run::start(backend, &args.common, Algorithm::Sssp, weights, reporter, |loaded, range, workload| {
         check_weights(loaded)?;
         if args.search.sources.is_some() {
             degrees = (0..loaded.csr.nrows()).map(|v| loaded.csr.degree(v) as u32).collect();
@@ -37,10 +36,10 @@ pub fn run(args: &SsspArgs, reporter: Reporter) -> Result<()> {
         Ok(workload.with_dtype(distance_type(range, loaded.csr.nrows(), args.common.layout.precision)))
     })?;
     match run.graph.plan().workload.dtype {
-        DType::U32 => typed::<u32>(args, &run, &degrees),
-        DType::U64 => typed::<u64>(args, &run, &degrees),
-        DType::F64 => typed::<f64>(args, &run, &degrees),
-        _ => typed::<f32>(args, &run, &degrees),
+        DType::U32 => typed::<B, u32>(args, &run, &degrees),
+        DType::U64 => typed::<B, u64>(args, &run, &degrees),
+        DType::F64 => typed::<B, f64>(args, &run, &degrees),
+        _ => typed::<B, f32>(args, &run, &degrees),
     }
 }
 
@@ -127,28 +126,22 @@ fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
     Totals { reached: counted().count() as u64, max: max.number(), sum: T::sum(counted()) }
 }
 
-fn typed<T: Distance>(args: &SsspArgs, run: &Run, degrees: &[u32]) -> Result<()>
-where
-    Cpu: Mxv<MinPlus<T>>,
-{
+fn typed<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, degrees: &[u32]) -> Result<()> {
     match &args.search.sources {
-        None => one::<T>(args, run),
+        None => one::<B, T>(args, run),
         Some(asked) => {
             let sources = search::sources(run, asked, |v| degrees[v as usize] > 0)?;
-            many::<T>(args, run, &sources)
+            many::<B, T>(args, run, &sources)
         }
     }
 }
 
-fn config(args: &SsspArgs, run: &Run, source: u32, target: Option<u32>) -> SsspConfig {
+fn config<B: CommandBackend>(args: &SsspArgs, run: &Run<B>, source: u32, target: Option<u32>) -> SsspConfig {
     let parents = args.search.parents || target.is_some();
     SsspConfig { source, target, delta: args.search.delta, parents, control: run.reporter.running("sssp") }
 }
 
-fn one<T: Distance>(args: &SsspArgs, run: &Run) -> Result<()>
-where
-    Cpu: Mxv<MinPlus<T>>,
-{
+fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>) -> Result<()> {
     let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
     let Some(source) = run.source(args.search.source)? else {
         if let Some(file) = &args.common.output {
@@ -187,10 +180,7 @@ where
     report::finish(run, "sssp", &seconds, result, &summary)
 }
 
-fn many<T: Distance>(args: &SsspArgs, run: &Run, sources: &[u32]) -> Result<()>
-where
-    Cpu: Mxv<MinPlus<T>>,
-{
+fn many<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, sources: &[u32]) -> Result<()> {
     let configs: Vec<SsspConfig> = sources.iter().map(|&s| config(args, run, s, None)).collect();
     let mut distances = Vec::new();
     let (seconds, each) = run.repeat(|| {

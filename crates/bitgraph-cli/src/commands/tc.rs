@@ -4,17 +4,17 @@ use crate::failure::{Failure, Result};
 use crate::options::PlainArgs;
 use crate::progress::Reporter;
 use crate::report::{self, TcResult};
-use crate::run::Run;
+use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, TcConfig};
 
 /// Counts them. Directed input is refused, and so is `--output`: there is no value per vertex.
-pub fn run(args: &PlainArgs, reporter: Reporter) -> Result<()> {
+pub fn run<B: CommandBackend>(backend: B, args: &PlainArgs, reporter: Reporter) -> Result<()> {
     if args.common.output.is_some() {
         return Err(Failure::usage("tc has one number as its result; --output writes values per vertex"));
     }
-    let run = Run::start(&args.common, Algorithm::Tc, WeightSource::Unit, reporter, |loaded, _, workload| {
+    let run = Run::start(backend, &args.common, Algorithm::Tc, WeightSource::Unit, reporter, |loaded, _, workload| {
         if loaded.symmetric {
             return Ok(workload);
         }

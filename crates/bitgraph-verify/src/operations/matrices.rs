@@ -7,7 +7,6 @@ use bitgraph::backend::ops::{
     transpose,
 };
 use bitgraph::backend::{Accum, Accumulate, MatrixMask, MatrixOps, NoAccum, VectorMask};
-use bitgraph::prelude::Cpu;
 use bitgraph::semiring::{AdditiveInverse, Any, Lor, Max, Min, Minus, Plus, Times, Tril};
 use bitgraph::sparse::{Descriptor, Stored};
 use bitgraph_testkit::mimic::{self, accumulate};
@@ -18,11 +17,11 @@ const OPERATIONS: [&str; 10] =
     ["ewise_add", "ewise_mult", "apply", "select", "reduce", "reduce_rows", "extract", "assign", "transpose", "kronecker"];
 const SHAPES: [(usize, usize); 6] = [(0, 3), (1, 1), (9, 14), (33, 33), (40, 20), (5, 65)];
 
-pub(super) fn run(report: &mut Report, cpu: &Cpu, form: &str, full: bool) {
+pub(super) fn run<B: MatrixOps>(report: &mut Report, backend: &B, form: &str, full: bool) {
     // Operation, format, mask, replace, transpose, pattern, shape, accumulator.
     let list = cases(&[OPERATIONS.len(), 6, 5, 2, 2, 2, SHAPES.len(), 2], full);
     macro_rules! each {
-        ($($t:ty)*) => { $( one::<_, $t>(report, cpu, form, &list); )* };
+        ($($t:ty)*) => { $( one::<_, $t>(report, backend, form, &list); )* };
     }
     each!(bool u8 i32 u64 f16 f32 f64);
 }

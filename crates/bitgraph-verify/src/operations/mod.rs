@@ -6,7 +6,7 @@ mod mxv;
 mod vectors;
 
 use crate::{Outcome, Report, pairwise};
-use bitgraph::prelude::Cpu;
+use bitgraph::backend::{MatrixOps, VectorOps};
 use bitgraph::sparse::{FormatKind, MaskMode, Stored, Vector};
 use bitgraph_testkit::{MimicMatrix, MimicVector, Tolerance};
 
@@ -71,12 +71,15 @@ pub(crate) fn full_if_possible<T: Stored>(v: &MimicVector<T>) -> Vector<T> {
     }
 }
 
-/// Runs the suite on one form of the CPU backend.
-pub fn run(report: &mut Report, cpu: &Cpu, form: &str, full: bool) {
-    mxv::run(report, cpu, form, full);
-    mxm::run(report, cpu, form, full);
-    vectors::run(report, cpu, form, full);
-    matrices::run(report, cpu, form, full);
+pub use mxm::MatrixProducts;
+pub use mxv::Products;
+
+/// Runs the suite on one form of a backend.
+pub fn run<B: VectorOps + MatrixOps + Products + MatrixProducts>(report: &mut Report, backend: &B, form: &str, full: bool) {
+    vectors::run(report, backend, form, full);
+    backend.verify_mxv(report, form, full);
+    backend.verify_mxm(report, form, full);
+    matrices::run(report, backend, form, full);
 }
 
 /// Calls a generic function for the semirings: three over every type, the others over an integer, an unsigned integer, a half and

@@ -4,7 +4,7 @@ use super::{RING, cases, compare_matrix, format_of, mask_of};
 use crate::{Outcome, Report};
 use bitgraph::backend::ops::{mxm, mxm_reduce};
 use bitgraph::backend::{Accum, MatrixMask, Mxm, NoAccum, Ring};
-use bitgraph::prelude::Cpu;
+use bitgraph::prelude::{Cpu, Cuda};
 use bitgraph::semiring::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, Minus, PlusFirst, PlusPair, PlusSecond,
     PlusTimes, Scalar,
@@ -17,20 +17,33 @@ use bitgraph_testkit::{MimicMatrix, cases as operands};
 const SHAPES: [(usize, usize, usize, f64); 6] =
     [(0, 3, 2, 0.5), (1, 1, 1, 1.0), (9, 7, 11, 0.4), (33, 20, 16, 0.15), (17, 40, 33, 0.3), (8, 32, 8, 0.0)];
 
-pub(super) fn run(report: &mut Report, cpu: &Cpu, form: &str, full: bool) {
-    // Format, mask, replace, transposes, patterns, shape, accumulator.
-    let list = cases(&[6, 5, 2, 2, 2, 4, SHAPES.len(), 2], full);
-    macro_rules! each {
-        ($($s:ident)*) => { $(
-            one::<_, $s<i32>>(report, cpu, form, &list);
-            one::<_, $s<f32>>(report, cpu, form, &list);
-        )* };
-    }
-    each!(PlusTimes PlusFirst PlusSecond PlusPair MinPlus MaxPlus MinTimes MaxTimes MinFirst MinSecond MaxMin AnySecond AnyPair);
-    one::<_, PlusPair<u64>>(report, cpu, form, &list);
-    one::<_, LorLand<bool>>(report, cpu, form, &list);
-    one::<_, AnyPair<bool>>(report, cpu, form, &list);
+/// The products of matrices of a backend over every semiring; a trait for the reason of [`Products`](super::mxv::Products).
+pub trait MatrixProducts {
+    fn verify_mxm(&self, report: &mut Report, form: &str, full: bool);
 }
+
+macro_rules! each {
+    ($report:ident, $backend:ident, $form:ident, $list:ident, $($s:ident)*) => { $(
+        one::<_, $s<i32>>($report, $backend, $form, &$list);
+        one::<_, $s<f32>>($report, $backend, $form, &$list);
+    )* };
+}
+macro_rules! products {
+    ($($backend:ty)*) => { $(
+        impl MatrixProducts for $backend {
+            fn verify_mxm(&self, report: &mut Report, form: &str, full: bool) {
+                // Format, mask, replace, transposes, patterns, shape, accumulator.
+                let list = cases(&[6, 5, 2, 2, 2, 4, SHAPES.len(), 2], full);
+                each!(report, self, form, list, PlusTimes PlusFirst PlusSecond PlusPair MinPlus MaxPlus MinTimes MaxTimes MinFirst
+                    MinSecond MaxMin AnySecond AnyPair);
+                one::<_, PlusPair<u64>>(report, self, form, &list);
+                one::<_, LorLand<bool>>(report, self, form, &list);
+                one::<_, AnyPair<bool>>(report, self, form, &list);
+            }
+        }
+    )* };
+}
+products!(Cpu Cuda);
 
 fn one<B: Mxm<S>, S: Ring>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
     let what = format!("mxm {} {} ({form})", S::NAME, S::Out::DTYPE);

@@ -4,7 +4,7 @@ use super::{RING, SHAPES, cases, compare_vector, for_semirings, format_of, full_
 use crate::{Outcome, Report};
 use bitgraph::backend::ops::{mxv, vxm};
 use bitgraph::backend::{Accum, Mxv, NoAccum, Ring, VectorMask};
-use bitgraph::prelude::Cpu;
+use bitgraph::prelude::{Cpu, Cuda};
 use bitgraph::semiring::{
     AnyPair, AnySecond, LorLand, Max, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, Minus, PlusFirst, PlusPair,
     PlusSecond, PlusTimes, Scalar,
@@ -14,11 +14,23 @@ use bitgraph_testkit::cases as operands;
 use bitgraph_testkit::mimic::{self, Accumulate, accumulate};
 use half::{bf16, f16};
 
-pub(super) fn run(report: &mut Report, cpu: &Cpu, form: &str, full: bool) {
-    // Format, mask, replace, transpose, pattern, sparse input, shape, accumulator, vxm.
-    let list = cases(&[6, 5, 2, 2, 2, 3, SHAPES.len(), 3, 2], full);
-    for_semirings!(one!(report, cpu, form, &list));
+/// The products of a backend over every semiring: a trait of its own, because a generic function would have to name them all.
+pub trait Products {
+    fn verify_mxv(&self, report: &mut Report, form: &str, full: bool);
 }
+
+macro_rules! products {
+    ($($backend:ty)*) => { $(
+        impl Products for $backend {
+            fn verify_mxv(&self, report: &mut Report, form: &str, full: bool) {
+                // Format, mask, replace, transpose, pattern, sparse input, shape, accumulator, vxm.
+                let list = cases(&[6, 5, 2, 2, 2, 3, SHAPES.len(), 3, 2], full);
+                for_semirings!(one!(report, self, form, &list));
+            }
+        }
+    )* };
+}
+products!(Cpu Cuda);
 
 /// One semiring over one type.
 fn one<B: Mxv<S>, S: Ring>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {

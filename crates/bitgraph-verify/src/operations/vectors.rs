@@ -4,7 +4,6 @@ use super::{RING, cases, compare_vector, full_if_possible, mask_of};
 use crate::{Outcome, Report};
 use bitgraph::backend::ops::{apply, assign, assign_value, ewise_add, ewise_mult, extract, reduce, select};
 use bitgraph::backend::{Accum, Accumulate, NoAccum, VectorMask, VectorOps};
-use bitgraph::prelude::Cpu;
 use bitgraph::semiring::{AdditiveInverse, Any, IfNonZero, Lor, Max, Min, Minus, Plus, ValueNonZero};
 use bitgraph::sparse::{Descriptor, Stored};
 use bitgraph_testkit::mimic::{self, accumulate};
@@ -14,11 +13,11 @@ use half::{bf16, f16};
 const OPERATIONS: [&str; 8] = ["ewise_add", "ewise_mult", "apply", "select", "extract", "assign", "assign_value", "reduce"];
 const LENGTHS: [usize; 8] = [0, 1, 31, 32, 63, 64, 65, 3000];
 
-pub(super) fn run(report: &mut Report, cpu: &Cpu, form: &str, full: bool) {
+pub(super) fn run<B: VectorOps>(report: &mut Report, backend: &B, form: &str, full: bool) {
     // Operation, mask, replace, accumulator, length, density of the inputs.
     let list = cases(&[OPERATIONS.len(), 5, 2, 2, LENGTHS.len(), 3], full);
     macro_rules! each {
-        ($($t:ty)*) => { $( one::<_, $t>(report, cpu, form, &list); )* };
+        ($($t:ty)*) => { $( one::<_, $t>(report, backend, form, &list); )* };
     }
     each!(bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
 }
