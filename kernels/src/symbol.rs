@@ -153,20 +153,10 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed { name: "graph/sssp_prepare", kernels: &["sssp_summary", "sssp_convert"] },
-    Listed {
-        name: "graph/sssp_general",
-        kernels: &["sssp_general_u32", "sssp_general_u64", "sssp_general_f32", "sssp_general_f64"],
-    },
+    Listed { name: "graph/sssp_general", kernels: &["sssp_general_u32", "sssp_general_u64", "sssp_general_f32", "sssp_general_f64"] },
     Listed {
         name: "graph/sssp_parents",
-        kernels: &[
-            "sssp_parents_u32",
-            "sssp_parents_u64",
-            "sssp_parents_f32",
-            "sssp_parents_f64",
-            "sssp_stuck_u64",
-            "sssp_farthest",
-        ],
+        kernels: &["sssp_parents_u32", "sssp_parents_u64", "sssp_parents_f32", "sssp_parents_f64", "sssp_stuck_u64", "sssp_farthest"],
     },
     Listed { name: "graph/pagerank", kernels: &["pagerank_inverse", "pagerank_f32", "pagerank_f64"] },
     Listed { name: "ops/row_bins", kernels: &["row_bins_count", "row_bins_scan", "row_bins_place", "row_bins_cut"] },
@@ -188,7 +178,17 @@ pub const MODULES: &[Listed] = &[
     },
     Listed {
         name: "formats/csr",
-        kernels: &["csr_degrees", "csr_rows", "csr_relabel", "split_u64", "csr_bounds", "orient_count", "orient_fill"],
+        kernels: &[
+            "csr_degrees",
+            "csr_rows",
+            "csr_relabel",
+            "csr_bounds",
+            "split_u64",
+            "pairs_both_ways",
+            "pairs_distinct",
+            "orient_count",
+            "orient_fill",
+        ],
     },
     Listed { name: "formats/scan", kernels: &["scan_u32", "scan_u64"] },
     Listed {
@@ -207,6 +207,13 @@ pub const MODULES: &[Listed] = &[
     },
     Listed { name: "graph/bfs", kernels: &["bfs_grid_levels", "bfs_grid_parents"] },
     Listed { name: "graph/bfs_prepare", kernels: &["bfs_isolated", "bfs_first", "bfs_parents_of_levels"] },
+    Listed { name: "graph/cc_block", kernels: &["cc_block"] },
+    Listed { name: "graph/cc_general", kernels: &["cc_general"] },
+    Listed { name: "graph/cc_hook", kernels: &["cc_hook_shared", "cc_hook_memory"] },
+    Listed { name: "graph/cc_probe", kernels: &["cc_probe"] },
+    Listed { name: "graph/cc_sizes", kernels: &["cc_sizes"] },
+    Listed { name: "graph/tc_general", kernels: &["tc_general"] },
+    Listed { name: "graph/tc_orient", kernels: &["tc_orient_count", "tc_orient_fill"] },
 ];
 
 /// The module that holds the kernels of [`SYMBOLS`].

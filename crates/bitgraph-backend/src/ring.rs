@@ -1,6 +1,6 @@
 //! Semirings whose types can be stored in vectors: all of them, said once.
 
-use bitgraph_semiring::{BinaryOp, Semiring};
+use bitgraph_semiring::{BinaryOp, DeviceOperator, Semiring};
 use bitgraph_sparse::Stored;
 
 /// A semiring over storable types. Implemented for every [`Semiring`] whose types are storable; never by hand.
@@ -13,6 +13,10 @@ pub trait Accumulate<T: Stored>: Copy + Send + Sync + 'static {
     const ACTIVE: bool;
     /// The merged value of an old and a new entry.
     fn merge(&self, old: T, new: T) -> T;
+    /// The operator as a device sees it; `None` without one.
+    fn device(&self) -> Option<DeviceOperator> {
+        None
+    }
 }
 
 /// No accumulation: the result replaces the output, within the mask.
@@ -34,5 +38,8 @@ impl<T: Stored, Op: BinaryOp<T>> Accumulate<T> for Accum<Op> {
     #[inline(always)]
     fn merge(&self, old: T, new: T) -> T {
         self.0.apply(old, new)
+    }
+    fn device(&self) -> Option<DeviceOperator> {
+        Some(self.0.device())
     }
 }

@@ -1,4 +1,9 @@
 //! The device form of an operator: the same formula in CUDA C++, compiled at run time by a GPU backend.
+//!
+//! Expressions may call `bg_min`, `bg_max`, `bg_plus_saturating`, `bg_least()` and `bg_greatest()`, which are in the type of the result.
+
+use crate::{DType, Scalar};
+use std::any::Any;
 
 /// CUDA C++ expressions of a semiring or operator. The names `a`, `b` (or `x`) and `acc` stand for the operands.
 ///
@@ -15,4 +20,57 @@ pub struct DeviceExpr {
     pub identity: &'static str,
     /// The conversion from accumulator to output, in terms of `acc`. Example: `"acc"`.
     pub finish: &'static str,
+}
+
+/// A field of an operator on its way to a device, where it is `p0`, `p1`, ...
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Parameter {
+    /// Its type.
+    pub dtype: DType,
+    /// Its bytes, in the low ones.
+    pub bits: u64,
+}
+
+impl Parameter {
+    /// The parameter of a value.
+    #[must_use]
+    pub fn of<T: Scalar>(value: T) -> Self {
+        let any: &dyn Any = &value;
+        macro_rules! bits {
+            ($($t:ty as |$v:ident| $bits:expr),*) => { $( if let Some($v) = any.downcast_ref::<$t>() { return Self { dtype: T::DTYPE, bits: $bits }; } )* };
+        }
+        bits!(bool as |v| u64::from(*v), u8 as |v| u64::from(*v), u16 as |v| u64::from(*v), u32 as |v| u64::from(*v), u64 as |v| *v);
+        bits!(i8 as |v| u64::from(*v as u8), i16 as |v| u64::from(*v as u16), i32 as |v| u64::from(*v as u32), i64 as |v| *v as u64);
+        bits!(half::f16 as |v| u64::from(v.to_bits()), half::bf16 as |v| u64::from(v.to_bits()));
+        bits!(f32 as |v| u64::from(v.to_bits()), f64 as |v| v.to_bits());
+        Self { dtype: T::DTYPE, bits: 0 }
+    }
+}
+
+/// The fields of an operator, at most four.
+pub type Parameters = [Option<Parameter>; 4];
+
+/// An operator as a device sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DeviceOperator {
+    /// Its name.
+    pub name: &'static str,
+    /// Its expression; `None` if it runs on the CPU only.
+    pub expression: Option<&'static str>,
+    /// Its fields.
+    pub parameters: Parameters,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parameters_keep_their_bits() {
+        assert_eq!(Parameter::of(-1i64), Parameter { dtype: DType::I64, bits: u64::MAX });
+        assert_eq!(Parameter::of(-1i8).bits, 0xff);
+        assert_eq!(Parameter::of(1.0f32).bits, 0x3f80_0000);
+        assert_eq!(Parameter::of(half::f16::ONE).bits, 0x3c00);
+        assert_eq!(Parameter::of(true).bits, 1);
+    }
 }

@@ -35,7 +35,7 @@ pub use builtin::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
     PlusTimes,
 };
-pub use device::DeviceExpr;
+pub use device::{DeviceExpr, DeviceOperator, Parameter, Parameters};
 pub use monoid::{Any, Land, Lor, Lxor, Max, Min, Monoid, Plus, Times};
 pub use operator::{
     Absolute, AdditiveInverse, BinaryOp, First, Identity, IfNonZero, Minus, Multiply, NotEqual, OffDiagonal, One, Operator, Scale, Second,

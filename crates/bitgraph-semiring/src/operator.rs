@@ -2,7 +2,7 @@
 //!
 //! Invariant: an operator is `Copy` plain data; a zero-sized one is the special case, thresholds and factors are fields.
 
-use crate::{Any, Land, Lor, Lxor, Max, Min, Monoid, Plus, Scalar, Times};
+use crate::{Any, DeviceOperator, Land, Lor, Lxor, Max, Min, Monoid, Parameter, Parameters, Plus, Scalar, Times};
 use bytemuck::{Pod, Zeroable};
 
 /// What all operators share: plain data that can be copied to a device byte by byte.
@@ -11,6 +11,20 @@ pub trait Operator: Copy + Send + Sync + 'static {
     const NAME: &'static str;
     /// The operator in CUDA C++, in terms of `a`, `b` and the fields `p0`, `p1`, ...; `None` if it runs on the CPU only.
     const DEVICE: Option<&'static str> = None;
+
+    /// The fields that the expression calls `p0`, `p1`, ...
+    fn parameters(&self) -> Parameters {
+        [None; 4]
+    }
+    /// The operator as a device sees it.
+    fn device(&self) -> DeviceOperator {
+        DeviceOperator { name: Self::NAME, expression: Self::DEVICE, parameters: self.parameters() }
+    }
+}
+
+/// The parameters of an operator with one field.
+fn one<T: Scalar>(value: T) -> Parameters {
+    [Some(Parameter::of(value)), None, None, None]
 }
 
 /// `c = op(a, b)`, for `ewise_add`, `ewise_mult` and accumulation.
@@ -125,6 +139,9 @@ pub struct Scale<T>(pub T);
 impl<T: Scalar> Operator for Scale<T> {
     const NAME: &'static str = "scale";
     const DEVICE: Option<&'static str> = Some("a * p0");
+    fn parameters(&self) -> Parameters {
+        one(self.0)
+    }
 }
 impl<T: Scalar> UnaryOp<T> for Scale<T> {
     type Out = T;
@@ -141,6 +158,9 @@ pub struct Shift<T>(pub T);
 impl<T: Scalar> Operator for Shift<T> {
     const NAME: &'static str = "shift";
     const DEVICE: Option<&'static str> = Some("a + p0");
+    fn parameters(&self) -> Parameters {
+        one(self.0)
+    }
 }
 impl<T: Scalar> UnaryOp<T> for Shift<T> {
     type Out = T;
@@ -160,6 +180,7 @@ macro_rules! select {
         impl Operator for $name {
             const NAME: &'static str = $text;
             const DEVICE: Option<&'static str> = Some($device);
+            $( fn parameters(&self) -> Parameters { one(self.$field) } )?
         }
         impl<T: Scalar> SelectOp<T> for $name {
             #[inline(always)]
@@ -196,6 +217,9 @@ pub struct ValueAbove<T>(pub T);
 impl<T: Scalar> Operator for ValueAbove<T> {
     const NAME: &'static str = "value_above";
     const DEVICE: Option<&'static str> = Some("a > p0");
+    fn parameters(&self) -> Parameters {
+        one(self.0)
+    }
 }
 impl<T: Scalar> SelectOp<T> for ValueAbove<T> {
     #[inline(always)]
