@@ -1,4 +1,6 @@
 //! Fused forms: a whole algorithm in one launch.
 
+pub mod cc;
 pub mod pagerank;
 pub mod sssp;
+pub mod tc;

@@ -1,0 +1,128 @@
+//! Every form against plain searches, on the host shim (or a GPU, where there is one).
+
+use super::{BfsLayout, GridOptions};
+use crate::DeviceCsr;
+use crate::device::Device;
+use bitgraph_backend::{BfsConfig, BfsOutput, Control, UNREACHED};
+use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_testkit::reference;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// The device to test on, or why there is none.
+fn device() -> Option<Device> {
+    Device::open(0).map_err(|error| eprintln!("skipped: {error}")).ok()
+}
+
+fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
+    let (rows, columns) = arcs.into_iter().unzip();
+    Coo { mirrored: symmetric, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
+}
+
+fn graphs() -> Vec<(&'static str, Csr)> {
+    let mut state = 7u64;
+    let mut random = |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % n) as u32
+    };
+    let mut pairs = |n: u64, arcs: u64| -> Vec<(u32, u32)> { (0..arcs).map(|_| (random(n), random(n))).collect() };
+    let skewed: Vec<(u32, u32)> = pairs(1500, 4000).into_iter().map(|(u, v)| (u * u / 1500, v)).chain((0..900).map(|v| (3, v))).collect();
+    let grid = |rows: u32, columns: u32| {
+        let pairs = (0..rows).flat_map(move |i| {
+            (0..columns).flat_map(move |j| {
+                let v = columns * i + j;
+                [(j + 1 < columns).then(|| (v, v + 1)), (i + 1 < rows).then(|| (v, v + columns))]
+            })
+        });
+        pairs.flatten().collect::<Vec<_>>()
+    };
+    vec![
+        ("one", csr(1, [], true)),
+        ("loop", csr(1, [(0, 0)], true)),
+        ("isolated", csr(37, [], true)),
+        ("star", csr(600, (1..600).map(|v| (0, v)), true)),
+        ("star, inwards", csr(50, (1..50).map(|v| (v, 0)), false)),
+        ("path", csr(130, (1..130).map(|v| (v - 1, v)), true)),
+        ("path, one way", csr(70, (1..70).map(|v| (v - 1, v)), false)),
+        ("grid", csr(600, grid(20, 30), true)),
+        ("two grids", csr(500, grid(10, 20).into_iter().chain(grid(9, 20).into_iter().map(|(u, v)| (u + 300, v + 300))), true)),
+        ("sparse", csr(900, pairs(900, 700), true)),
+        ("sparse, directed", csr(900, pairs(900, 1500), false)),
+        ("random", csr(510, pairs(500, 4000), true)),
+        ("skewed", csr(1600, skewed.clone(), true)),
+        ("skewed, directed", csr(1600, skewed, false)),
+    ]
+}
+
+fn check(device: &Device, name: &str, host: &Csr, layout: &BfsLayout, out: &DeviceCsr, incoming: Option<&DeviceCsr>, source: u32) {
+    let levels = reference::levels(host, source);
+    let reach = reference::reach(host, &levels);
+    for (output, deterministic) in
+        [(BfsOutput::Levels, false), (BfsOutput::Parents, false), (BfsOutput::Both, false), (BfsOutput::Both, true)]
+    {
+        let config = BfsConfig { source, output, deterministic, ..BfsConfig::default() };
+        let found = layout.run(device, out, incoming, &config).unwrap();
+        assert_eq!(
+            (found.reached, found.depth, found.edges_traversed),
+            (reach.reached, reach.depth, reach.edges_traversed),
+            "{name} from {source}"
+        );
+        assert_eq!(found.levels.is_some(), output.levels());
+        if let Some(found) = &found.levels {
+            assert_eq!(found, &levels, "{name} from {source}");
+        }
+        if let Some(parents) = &found.parents {
+            reference::validate_parents(host, source, parents).unwrap_or_else(|e| panic!("{name} from {source}: {e}"));
+            if deterministic {
+                for (v, &parent) in parents.iter().enumerate() {
+                    let smallest = (0..host.nrows() as u32)
+                        .find(|&u| levels[u as usize] + 1 == levels[v] && levels[v] > 0 && host.row(u as usize).contains(&(v as u32)));
+                    let wanted = if v as u32 == source { source } else { smallest.unwrap_or(UNREACHED) };
+                    assert_eq!(parent, wanted, "{name} from {source}: vertex {v}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_general_form_gives_the_levels_of_a_plain_search() {
+    let Some(device) = device() else { return };
+    let small = GridOptions {
+        chunk: 3,
+        alone_enter: 0,
+        alone_leave: 0,
+        alpha: 100,
+        batch: 3,
+        shared_bits_bytes: 0,
+        block: 64,
+        first: false,
+        ..GridOptions::default()
+    };
+    for (name, host) in graphs() {
+        let out = DeviceCsr::upload(&device, &host).unwrap();
+        let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
+        for (prepared, options) in
+            [(true, GridOptions::default()), (false, GridOptions { alone_enter: 0, ..GridOptions::default() }), (true, small.clone())]
+        {
+            let layout = BfsLayout::with_options(&device, &out, incoming.as_ref(), prepared, options).unwrap().unwrap();
+            for source in [0, host.nrows() as u32 / 2, host.nrows() as u32 - 1] {
+                check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
+            }
+        }
+    }
+}
+
+#[test]
+fn bad_sources_and_cancelled_searches_are_errors() {
+    let Some(device) = device() else { return };
+    let out = DeviceCsr::upload(&device, &csr(40, (1..40).map(|v| (v - 1, v)), true)).unwrap();
+    let layout = BfsLayout::with_options(&device, &out, None, true, GridOptions::default()).unwrap().unwrap();
+    assert!(layout.run(&device, &out, None, &BfsConfig { source: 40, ..BfsConfig::default() }).is_err());
+    let control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
+    assert!(layout.run(&device, &out, None, &BfsConfig { control, ..BfsConfig::default() }).is_err());
+    assert!(layout.run(&device, &out, None, &BfsConfig::default()).is_ok());
+    let empty = DeviceCsr::upload(&device, &csr(0, [], true)).unwrap();
+    let layout = BfsLayout::with_options(&device, &empty, None, true, GridOptions::default()).unwrap().unwrap();
+    assert!(layout.run(&device, &empty, None, &BfsConfig::default()).is_err());
+}
