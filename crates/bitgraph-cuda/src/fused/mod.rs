@@ -1,6 +1,5 @@
 //! Fused forms: a whole algorithm in one launch.
 
-pub mod cc;
+pub mod bfs;
 pub mod pagerank;
 pub mod sssp;
-pub mod tc;
