@@ -36,6 +36,13 @@ struct SplitParams {
     u32* low;   // null: not wanted
     u64 n;
 };
+struct PairsParams {
+    const u32* rows;
+    const u32* columns;
+    u64* pairs;   // row << 32 | column of each entry, then those of the transpose
+    u32* flags;   // second pass: whether a sorted pair differs from the one before
+    u64 n;        // entries; second pass: pairs
+};
 struct BoundsParams {
     const u32* sorted;
     void* offsets;  // offsets[r] = number of keys below r, for r in 0..=rows
@@ -106,6 +113,19 @@ BG_KERNEL(split_u64, SplitParams, 256, 4) {
         u64 pair = load_stream(p.pairs + i);
         if (p.high) p.high[i] = (u32)(pair >> 32);
         if (p.low) p.low[i] = (u32)pair;
+    }
+}
+
+BG_KERNEL(pairs_both_ways, PairsParams, 256, 4) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < p.n; i += (u64)gridDim.x * blockDim.x) {
+        u32 row = p.rows[i], column = p.columns[i];
+        p.pairs[i] = (u64)row << 32 | column;
+        p.pairs[p.n + i] = (u64)column << 32 | row;
+    }
+}
+BG_KERNEL(pairs_distinct, PairsParams, 256, 4) {
+    for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < p.n; i += (u64)gridDim.x * blockDim.x) {
+        p.flags[i] = i == 0 || p.pairs[i] != p.pairs[i - 1];
     }
 }
 

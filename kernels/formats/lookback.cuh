@@ -43,4 +43,24 @@ BG_DEVICE u64 look_back(u64* status, u32 block, u64 own) {
     if (lane() == 0) publish(status + block, LOOK_COMPLETE | (before + own));
     return before;
 }
+
+/// Where each flagged element of this block goes among the flagged ones of all blocks. A warp's elements are ordered by index, then by
+/// lane. All threads call it; `shared` holds 36 words of 8 bytes.
+template <u32 ITEMS> BG_DEVICE void flag_places(const bool (&flag)[ITEMS], u64 (&place)[ITEMS], u64* status, u32 block, u64* shared) {
+    u32 count = 0, below = (1u << lane()) - 1, local[ITEMS];
+    for (u32 i = 0; i < ITEMS; i++) {
+        u32 set = ballot(flag[i]);
+        local[i] = count + (u32)__popc(set & below);
+        count += (u32)__popc(set);
+    }
+    u64 total, within = block_scan_exclusive(lane() == 0 ? (u64)count : 0ull, shared, total);
+    within = shuffle(within, 0);
+    if (threadIdx.x < WARP) {
+        u64 before = look_back(status, block, total);
+        if (threadIdx.x == 0) shared[34] = before;
+    }
+    __syncthreads();
+    within += shared[34];
+    for (u32 i = 0; i < ITEMS; i++) place[i] = within + local[i];
+}
 }  // namespace bg

@@ -6,12 +6,17 @@
 #include "common/warp.cuh"
 
 namespace bg {
-/// Row offsets of 32 or 64 bits.
+/// Row offsets of 32 or 64 bits; or those of bands of `1 << shift` rows each.
 struct RowOffsets {
     const void* words;
     u32 wide;
-    u32 rows;
-    BG_DEVICE u64 at(u64 row) const { return wide ? load_readonly((const u64*)words + row) : load_readonly((const u32*)words + row); }
+    u32 rows;   // rows, or bands
+    u32 shift;
+    u32 last;   // rows of the matrix
+    BG_DEVICE u64 at(u64 row) const {
+        u64 i = min_of(row << shift, (u64)last);
+        return wide ? load_readonly((const u64*)words + i) : load_readonly((const u32*)words + i);
+    }
 };
 
 /// The last row that starts at or before `entry`, found by the whole warp, 32 probes at once. There must be a row.

@@ -39,6 +39,7 @@ impl fmt::Display for Symbol {
 
 /// The modules whose kernels are written out: fused algorithms, conversions, fixed operations.
 pub const MODULES: &[Listed] = &[
+    Listed { name: "ops/limits", kernels: &["limit_copy", "limit_gather", "limit_atomic"] },
     Listed {
         name: "ops/elementwise",
         kernels: &[
@@ -190,6 +191,7 @@ pub const MODULES: &[Listed] = &[
             "orient_fill",
         ],
     },
+    Listed { name: "formats/hybrid", kernels: &["hybrid_tiles", "hybrid_list"] },
     Listed { name: "formats/scan", kernels: &["scan_u32", "scan_u64"] },
     Listed {
         name: "formats/sort",
@@ -205,6 +207,24 @@ pub const MODULES: &[Listed] = &[
             "sort_sweep_u64_u64",
         ],
     },
+    Listed {
+        name: "formats/tiles",
+        kernels: &[
+            "tiles_light_4",
+            "tiles_light_8",
+            "tiles_light_16",
+            "tiles_light_32",
+            "tiles_light_hybrid",
+            "tiles_heavy_4",
+            "tiles_heavy_8",
+            "tiles_heavy_16",
+            "tiles_heavy_32",
+            "tiles_heavy_hybrid",
+            "tiles_gather_4",
+            "tiles_gather_8",
+        ],
+    },
+    Listed { name: "formats/untile", kernels: &["untile_4", "untile_8", "untile_16", "untile_32"] },
     Listed { name: "graph/bfs", kernels: &["bfs_grid_levels", "bfs_grid_parents"] },
     Listed { name: "graph/bfs_prepare", kernels: &["bfs_isolated", "bfs_first", "bfs_parents_of_levels"] },
     Listed { name: "graph/cc_block", kernels: &["cc_block"] },

@@ -7,12 +7,21 @@
 //! Inputs are never changed. Kernels read the block size at run time, so the same code runs on the host shim.
 
 mod array;
+mod csr;
 mod launch;
 mod scan;
 mod sort;
 
 pub use array::{Reduced, compact, fill_u32, fill_u64, gather, histogram, invert, iota, reduce};
+pub use csr::{
+    Order, Side, degree_order, degrees, gather_values, orient, orient_with_positions, relabel, rows_of_entries, symmetrized, transpose,
+    transpose_with_positions,
+};
 pub use scan::{exclusive_scan, exclusive_scan_total, exclusive_scan_wide};
 pub use sort::{SortKey, SortValue, sort_keys, sort_pairs};
 
-pub(crate) use launch::{blocks, elementwise, ranged};
+pub(crate) use csr::{RowOffsets, entry_rows_shared, id_bits};
+pub(crate) use launch::{THREADS, blocks, elementwise, threads, too_large};
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,238 @@
+//! Primitives against plain loops, on the host shim (or a GPU, where there is one).
+
+use super::*;
+use crate::device::{Buffer, Device};
+use crate::layout::{DeviceCsr, DeviceValues};
+use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
+
+pub(crate) fn device() -> Option<Device> {
+    Device::open(0).map_err(|error| eprintln!("skipped: {error}")).ok()
+}
+
+pub(crate) struct Random(pub(crate) u64);
+impl Random {
+    pub(crate) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        self.0 ^ self.0 >> 29
+    }
+    pub(crate) fn below(&mut self, n: u32) -> u32 {
+        ((self.next() >> 33) % u64::from(n)) as u32
+    }
+}
+
+fn csr(rows: usize, columns: usize, arcs: Vec<(u32, u32)>) -> Csr {
+    let (r, c) = arcs.into_iter().unzip();
+    Coo::pattern(rows, columns, r, c).into_csr(Duplicates::First).unwrap().0
+}
+
+/// Patterns of awkward shapes.
+pub(crate) fn patterns() -> Vec<(&'static str, Csr)> {
+    let mut random = Random(3);
+    let mut draw =
+        |rows: u32, columns: u32, n: usize| -> Vec<(u32, u32)> { (0..n).map(|_| (random.below(rows), random.below(columns))).collect() };
+    let skewed: Vec<_> =
+        draw(700, 700, 5000).into_iter().map(|(u, v)| (u * u / 700 * u / 700, v)).chain((0..690).map(|v| (333, v))).collect();
+    let band = |n: u32, reach: u32| (0..n).flat_map(move |i| (i.saturating_sub(reach)..(i + reach + 1).min(n)).map(move |j| (i, j)));
+    let grid = |rows: u32, columns: u32| {
+        let arcs = (0..rows * columns).flat_map(move |v| {
+            [
+                (v % columns > 0).then(|| (v, v - 1)),
+                (v >= columns).then(|| (v, v - columns)),
+                (v % columns + 1 < columns).then(|| (v, v + 1)),
+            ]
+            .into_iter()
+            .chain([(v + columns < rows * columns).then(|| (v, v + columns))])
+        });
+        arcs.flatten().collect::<Vec<_>>()
+    };
+    vec![
+        ("nothing", csr(0, 0, vec![])),
+        ("no columns", csr(5, 0, vec![])),
+        ("one, empty", csr(1, 1, vec![])),
+        ("one, loop", csr(1, 1, vec![(0, 0)])),
+        ("empty", csr(77, 33, vec![])),
+        ("one column", csr(100, 1, (0..100).step_by(3).map(|i| (i, 0)).collect())),
+        ("one row", csr(1, 3000, (0..3000).step_by(2).map(|j| (0, j)).collect())),
+        ("diagonal", csr(70, 70, (0..70).map(|i| (i, i)).collect())),
+        ("full", csr(65, 67, (0..65 * 67).map(|k| (k / 67, k % 67)).collect())),
+        ("star", csr(600, 600, (1..600).flat_map(|v| [(0, v), (v, 0)]).collect())),
+        ("band", csr(500, 500, band(500, 5).collect())),
+        ("grid", csr(20 * 31, 20 * 31, grid(20, 31))),
+        ("wide", csr(50, 5000, draw(50, 5000, 4000))),
+        ("tall", csr(5000, 40, draw(5000, 40, 6000))),
+        ("sparse", csr(3001, 3001, draw(3001, 3001, 2000))),
+        ("random", csr(513, 513, draw(513, 513, 9000))),
+        ("skewed", csr(701, 701, skewed)),
+    ]
+}
+
+#[test]
+fn scans() {
+    let Some(device) = device() else { return };
+    let mut random = Random(1);
+    for n in [0, 1, 31, 127, 2047, 2048, 2049, 10_000, 70_001] {
+        let values: Vec<u32> = (0..n).map(|_| random.below(1000)).collect();
+        let input = device.upload(&values).unwrap();
+        let sums: Vec<u64> = std::iter::once(0)
+            .chain(values.iter().scan(0u64, |sum, &v| {
+                *sum += u64::from(v);
+                Some(*sum)
+            }))
+            .collect();
+        assert_eq!(exclusive_scan_wide(&device, &input).unwrap().to_vec().unwrap(), sums, "{n}");
+        let (narrow, total) = exclusive_scan_total(&device, &input).unwrap();
+        assert_eq!(u64::from(total), sums[n]);
+        assert!(narrow.to_vec().unwrap().iter().zip(&sums).all(|(&a, &b)| u64::from(a) == b), "{n}");
+        let found = reduce(&device, &input).unwrap();
+        let wanted = (sums[n], values.iter().copied().max().unwrap_or(0), values.iter().copied().min().unwrap_or(u32::MAX));
+        assert_eq!((found.sum, found.max, found.min), wanted);
+        let flags: Vec<u32> = values.iter().map(|v| v % 3 % 2).collect();
+        let wanted: Vec<u32> = (0..n as u32).filter(|&i| flags[i as usize] == 1).collect();
+        assert_eq!(compact(&device, &device.upload(&flags).unwrap()).unwrap().to_vec().unwrap(), wanted);
+        for bins in [1, 7, 1000, 9000] {
+            let mut wanted = vec![0u32; bins];
+            values.iter().for_each(|&v| wanted[(v as usize).min(bins - 1)] += 1);
+            assert_eq!(histogram(&device, &input, bins).unwrap().to_vec().unwrap(), wanted);
+        }
+    }
+    assert_eq!(fill_u32(&device, 70, 9).unwrap().to_vec().unwrap(), vec![9; 70]);
+    assert_eq!(fill_u64(&device, 70, 1 << 40).unwrap().to_vec().unwrap(), vec![1 << 40; 70]);
+}
+
+fn sorted<K: SortKey + Ord, V: SortValue + PartialEq + std::fmt::Debug>(
+    device: &Device,
+    n: usize,
+    bits: std::ops::Range<u32>,
+    key: impl Fn(u64) -> K,
+    value: impl Fn(usize) -> V,
+) where
+    u64: From<K>,
+    K: std::fmt::Debug,
+{
+    let mut random = Random(n as u64);
+    let keys: Vec<K> = (0..n).map(|_| key(random.next())).collect();
+    let values: Vec<V> = (0..n).map(value).collect();
+    let mut order: Vec<usize> = (0..n).collect();
+    let part = |k: K| (u64::from(k) >> bits.start) & (u64::MAX >> (64 - (bits.end - bits.start)));
+    order.sort_by_key(|&i| part(keys[i]));
+    let (k, v) = sort_pairs(device, &device.upload(&keys).unwrap(), &device.upload(&values).unwrap(), bits.clone()).unwrap();
+    assert_eq!(k.to_vec().unwrap(), order.iter().map(|&i| keys[i]).collect::<Vec<_>>(), "{n} {bits:?}");
+    assert_eq!(v.to_vec().unwrap(), order.iter().map(|&i| values[i]).collect::<Vec<_>>(), "{n} {bits:?}");
+    let k = sort_keys(device, &device.upload(&keys).unwrap(), bits).unwrap();
+    assert_eq!(k.to_vec().unwrap(), order.iter().map(|&i| keys[i]).collect::<Vec<_>>());
+}
+
+#[test]
+fn sorts_are_stable() {
+    let Some(device) = device() else { return };
+    for n in [1, 2, 33, 1536, 2048, 2049, 7000] {
+        sorted::<u32, u32>(&device, n, 0..32, |r| (r >> 20) as u32, |i| i as u32);
+        sorted::<u32, u64>(&device, n, 3..14, |r| (r >> 20) as u32, |i| (i as u64) << 33);
+        sorted::<u32, u32>(&device, n, 0..8, |r| (r >> 40) as u32 % 3, |i| i as u32);
+        sorted::<u64, u32>(&device, n, 0..64, |r| r, |i| i as u32);
+        sorted::<u64, u64>(&device, n, 20..45, |r| r >> 3, |i| i as u64);
+    }
+    let none = device.upload::<u32>(&[]).unwrap();
+    assert!(sort_keys(&device, &none, 0..32).unwrap().is_empty());
+    let same = device.upload(&[3u32, 1, 2]).unwrap();
+    assert_eq!(sort_keys(&device, &same, 0..0).unwrap().to_vec().unwrap(), [3, 1, 2]);
+}
+
+fn values_of(device: &Device, csr: &Csr) -> [(Values, DeviceValues); 3] {
+    let n = csr.nnz();
+    [
+        Values::from_vec((0..n).map(|k| k as f32 * 0.5).collect::<Vec<f32>>()),
+        Values::from_vec((0..n).map(|k| k as f64 * 0.25).collect::<Vec<f64>>()),
+        Values::from_vec((0..n).map(|k| k as u8).collect::<Vec<u8>>()),
+    ]
+    .map(|v| {
+        let on_device = DeviceValues::upload(device, &v).unwrap();
+        (v, on_device)
+    })
+}
+
+#[test]
+fn transposes() {
+    let Some(device) = device() else { return };
+    for (name, host) in patterns() {
+        let csr = DeviceCsr::upload(&device, &host).unwrap();
+        let (wanted, positions) = host.transpose_with_positions();
+        assert_eq!(transpose(&device, &csr, None).unwrap().0.to_host().unwrap(), wanted, "{name}");
+        for (values, on_device) in values_of(&device, &host) {
+            let (t, v) = transpose(&device, &csr, Some(&on_device)).unwrap();
+            assert_eq!(t.to_host().unwrap(), wanted, "{name}");
+            assert_eq!(v.unwrap().to_host().unwrap(), values.gather(&positions), "{name}");
+        }
+        let rows: Vec<u32> = (0..host.nrows()).flat_map(|i| std::iter::repeat_n(i as u32, host.degree(i))).collect();
+        assert_eq!(rows_of_entries(&device, &csr).unwrap().to_vec().unwrap(), rows, "{name}");
+        let wanted: Vec<u32> = (0..host.nrows()).map(|i| host.degree(i) as u32).collect();
+        assert_eq!(degrees(&device, &csr).unwrap().to_vec().unwrap(), wanted, "{name}");
+    }
+}
+
+#[test]
+fn relabels_by_degree() {
+    let Some(device) = device() else { return };
+    for (name, host) in patterns().into_iter().filter(|(_, c)| c.nrows() == c.ncols()) {
+        let n = host.nrows();
+        let csr = DeviceCsr::upload(&device, &host).unwrap();
+        let order = degree_order(&device, &csr).unwrap();
+        let mut wanted: Vec<u32> = (0..n as u32).collect();
+        wanted.sort_by_key(|&i| std::cmp::Reverse(host.degree(i as usize)));
+        assert_eq!(order.old_of_new.to_vec().unwrap(), wanted, "{name}");
+        let new_of_old = order.new_of_old.to_vec().unwrap();
+        assert!(wanted.iter().enumerate().all(|(new, &old)| new_of_old[old as usize] == new as u32), "{name}");
+
+        // Entries by new row and column, with where they were.
+        let mut entries: Vec<(u32, u32, usize)> = (0..n)
+            .flat_map(|i| host.row_range(i).map(move |k| (i, k)))
+            .map(|(i, k)| (new_of_old[i], new_of_old[host.indices()[k] as usize], k))
+            .collect();
+        entries.sort_unstable();
+        let expected = csr_of(n, &entries);
+        let (plain, _) = relabel(&device, &csr, None, &order, false).unwrap();
+        assert_eq!(plain.to_host().unwrap(), expected, "{name}");
+        let positions: Vec<usize> = entries.iter().map(|e| e.2).collect();
+        for (values, on_device) in values_of(&device, &host) {
+            let (carried, v) = relabel(&device, &csr, Some(&on_device), &order, false).unwrap();
+            assert_eq!(carried.to_host().unwrap(), expected, "{name}");
+            assert_eq!(v.unwrap().to_host().unwrap(), values.gather(&positions), "{name}");
+        }
+
+        let both = symmetrized(&device, &csr).unwrap().to_host().unwrap();
+        let mut pairs: Vec<(u32, u32, usize)> =
+            (0..n).flat_map(|i| host.row(i).iter().flat_map(move |&j| [(i as u32, j, 0), (j, i as u32, 0)])).collect();
+        pairs.sort_unstable();
+        pairs.dedup();
+        assert_eq!(both, csr_of(n, &pairs), "{name}");
+        let csr = DeviceCsr::upload(&device, &both).unwrap();
+        let order = degree_order(&device, &csr).unwrap();
+        let (a, _) = relabel(&device, &csr, None, &order, false).unwrap();
+        let (b, _) = relabel(&device, &csr, None, &order, true).unwrap();
+        assert_eq!(a.to_host().unwrap(), b.to_host().unwrap(), "{name}");
+        for side in [Side::Lower, Side::Upper] {
+            let (half, positions) = orient_with_positions(&device, &csr, side).unwrap();
+            let (half, positions) = (half.to_host().unwrap(), positions.to_vec().unwrap());
+            let keep = |i: u32, j: u32| if side == Side::Lower { j < i } else { j > i };
+            let kept: Vec<(u32, u32, usize)> = (0..n)
+                .flat_map(|i| both.row_range(i).map(move |k| (i as u32, k)))
+                .map(|(i, k)| (i, both.indices()[k], k))
+                .filter(|&(i, j, _)| keep(i, j))
+                .collect();
+            assert_eq!(half, csr_of(n, &kept), "{name}");
+            assert!(kept.iter().zip(&positions).all(|(e, &p)| e.2 == p as usize) && kept.len() == positions.len());
+        }
+    }
+}
+
+fn csr_of(n: usize, entries: &[(u32, u32, usize)]) -> Csr {
+    let (rows, columns) = entries.iter().map(|e| (e.0, e.1)).unzip();
+    Coo::pattern(n, n, rows, columns).into_csr(Duplicates::First).unwrap().0
+}
+
+#[test]
+fn wrong_lengths_are_errors() {
+    let Some(device) = device() else { return };
+    let (a, b): (Buffer<u32>, Buffer<u32>) = (device.upload(&[1, 2]).unwrap(), device.upload(&[1]).unwrap());
+    assert!(sort_pairs(&device, &a, &b, 0..32).is_err());
+}
