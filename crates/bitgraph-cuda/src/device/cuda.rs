@@ -174,6 +174,10 @@ impl Driver for CudaDriver {
     fn properties(&self) -> &Properties {
         &self.properties
     }
+    fn raw_stream(&self) -> Result<Option<*mut c_void>> {
+        self.bind()?;
+        Ok(Some(self.stream.cast()))
+    }
     fn memory(&self) -> Result<(u64, u64)> {
         self.bind()?;
         let (free, total) = result::mem_get_info().named("asking for free memory")?;

@@ -71,6 +71,10 @@ pub struct Stamp(pub usize);
 /// A device. Addresses are the device's own.
 pub trait Driver: Send + Sync {
     fn properties(&self) -> &Properties;
+    /// The stream, for a library that works on it; none on the host shim. The device's context is current afterwards.
+    fn raw_stream(&self) -> Result<Option<*mut std::ffi::c_void>> {
+        Ok(None)
+    }
     /// Bytes free and in all.
     fn memory(&self) -> Result<(u64, u64)>;
     fn allocate(&self, bytes: u64, what: &'static str) -> Result<u64>;

@@ -96,6 +96,9 @@ impl Device {
     fn driver(&self) -> &dyn Driver {
         self.0.driver.as_ref()
     }
+    pub(crate) fn raw_stream(&self) -> Result<Option<*mut std::ffi::c_void>> {
+        self.driver().raw_stream()
+    }
     /// Its number.
     #[must_use]
     pub fn ordinal(&self) -> u32 {

@@ -1,0 +1,76 @@
+//! What the device at hand reaches at best, measured: the rates that benches hold kernels against.
+
+use crate::Result;
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use bytemuck::{Pod, Zeroable};
+
+/// Measured rates.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Bytes read and written a second in a large copy.
+    pub copy: f64,
+    /// Gathers of 4 bytes a second at random from a table in the second-level cache.
+    pub gather: f64,
+    /// Atomic or-s a second at random places of a bit vector in the second-level cache.
+    pub atomic: f64,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    from: DevicePtr<[u32; 4]>,
+    to: DevicePtr<[u32; 4]>,
+    table: DevicePtr<u32>,
+    target: DevicePtr<u32>,
+    sums: DevicePtr<u32>,
+    items: u64,
+    mask: u32,
+    seed: u32,
+}
+
+const MODULE: &str = "ops/limits";
+/// Entries of the gathered table: 4 MiB.
+const TABLE: usize = 1 << 20;
+/// Runs of each, the best of which counts.
+const RUNS: usize = 5;
+
+impl Limits {
+    /// Measures for some milliseconds. `copied` are the bytes of the copied array, beyond the cache for a rate of memory.
+    ///
+    /// # Errors
+    /// Out of memory, or the driver's.
+    pub fn measure(device: &Device, copied: usize) -> Result<Self> {
+        let items = (copied / 16).max(1);
+        let (from, to): (Buffer<[u32; 4]>, Buffer<[u32; 4]>) = (device.zeroed(items)?, device.alloc(items)?);
+        let (table, target) = (device.zeroed::<u32>(TABLE)?, device.zeroed::<u32>(TABLE)?);
+        let block = device.properties().max_threads_per_block.min(512);
+        let grid = device.properties().sms * 4;
+        let sums = device.alloc::<u32>((grid * block) as usize)?;
+        let params = Params {
+            from: from.ptr(),
+            to: to.ptr(),
+            table: table.ptr(),
+            target: target.ptr(),
+            sums: sums.ptr(),
+            items: items as u64,
+            mask: TABLE as u32 - 1,
+            seed: 1,
+        };
+        let rate = |kernel: &str, items: u64, amount: f64| -> Result<f64> {
+            let kernel = device.kernel(MODULE, kernel)?;
+            let shape = Shape { grid, block, shared: 0, mode: Mode::Plain };
+            let mut best = f64::INFINITY;
+            for run in 0..RUNS {
+                device.timed(|| device.launch(&kernel, shape, &Params { items, seed: run as u32, ..params }))?;
+                best = best.min(device.last_run_seconds().unwrap_or(f64::INFINITY));
+            }
+            Ok(amount / best)
+        };
+        let places = if device.properties().emulated { 1 << 12 } else { 1 << 27 };
+        Ok(Self {
+            copy: rate("limit_copy", items as u64, 32.0 * items as f64)?,
+            gather: rate("limit_gather", places, places as f64)?,
+            atomic: rate("limit_atomic", places, places as f64)?,
+        })
+    }
+}
