@@ -36,6 +36,8 @@ struct Derived {
     csr: OnceLock<DeviceCsr>,
     /// The transpose, in the same format.
     transpose: OnceLock<CudaMatrix>,
+    /// What the operations keep.
+    operations: crate::ops::Derived,
 }
 
 fn set<T>(slot: &OnceLock<T>, value: T) -> &T {
@@ -117,6 +119,10 @@ impl CudaMatrix {
                 Ok(set(&self.derived.transpose, Self::from_lists(&self.device, lists, values, self.format())?))
             }
         }
+    }
+    /// What the operations keep with the matrix.
+    pub(crate) fn operations(&self) -> &crate::ops::Derived {
+        &self.derived.operations
     }
     /// The same matrix without values; the pattern is shared.
     #[must_use]

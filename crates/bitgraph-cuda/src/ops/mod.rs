@@ -1,169 +1,38 @@
-//! Operations of the CUDA backend.
-#![allow(unused_variables)]
+//! The operations of the backend on the device.
+//!
+//! A product or an element-wise operation first makes a result `t`; the mask, the accumulator and `replace` are then one element-wise
+//! kernel over `t` and the old output, so that a semiring is compiled once whatever it is combined with. Without an accumulator
+//! and a mask `t` is the output. Built-in operators and the listed semirings are compiled ahead; others at first use.
+//!
+//! # Invariants
+//! Operands are checked by `bitgraph_backend::ops`. Outputs are new arrays: memory that another vector may share is never written.
+//! Every result is the same from run to run on one kind of device: sums are formed in an order that depends on the operands' sizes and
+//! patterns alone, and `Any` takes the smallest column.
 
-use crate::{Cuda, Error};
-use bitgraph_backend::{Accumulate, Error as Base, MatrixMask, MatrixOps, Mxm, Mxv, Ring, VectorMask, VectorOps};
-use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
-use bitgraph_sparse::{Descriptor, Stored};
+mod elementwise;
+mod mxv;
+mod operator;
+mod params;
+mod ring;
+mod source;
 
-fn unsupported() -> Error {
-    Base::Unsupported { operation: "this operation", what: "the CUDA backend".into(), available: "fused algorithms" }.into()
+pub(crate) use mxv::Derived;
+
+use crate::Result;
+use crate::device::{Device, Kernel, Mode, Shape};
+use bytemuck::Pod;
+
+/// Threads of a block.
+const THREADS: u32 = 256;
+
+fn threads(device: &Device) -> u32 {
+    THREADS.min(device.properties().max_threads_per_block)
 }
 
-impl<S: Ring> Mxv<S> for Cuda {    fn mxv_checked<C: Accumulate<S::Out>>(
-        &self,
-        w: &mut Self::Vector<S::Out>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        a: &Self::Matrix,
-        u: &Self::Vector<S::X>,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-}
-
-impl<S: Ring> Mxm<S> for Cuda {    fn mxm_checked<C: Accumulate<S::Out>>(
-        &self,
-        c: &mut Self::Matrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
-        a: &Self::Matrix,
-        b: &Self::Matrix,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn mxm_reduce_checked(
-        &self,
-        mask: Option<MatrixMask<'_, Self>>,
-        a: &Self::Matrix,
-        b: &Self::Matrix,
-        descriptor: Descriptor,
-    ) -> Result<Self::Value<S::Out>, Error> { Err(unsupported()) }
-}
-
-impl VectorOps for Cuda {
-    fn ewise_add_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        u: &Self::Vector<T>,
-        v: &Self::Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn ewise_mult_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        u: &Self::Vector<T>,
-        v: &Self::Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn apply_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
-        &self,
-        w: &mut Self::Vector<Op::Out>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        u: &Self::Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn select_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        u: &Self::Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn reduce_checked<T: Stored, M: Monoid<T>>(&self, monoid: M, u: &Self::Vector<T>) -> Result<Self::Value<T>, Error> { Err(unsupported()) }
-    fn extract_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        u: &Self::Vector<T>,
-        indices: &[u32],
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn assign_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        u: &Self::Vector<T>,
-        indices: &[u32],
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn assign_value_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        value: T,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-}
-
-impl MatrixOps for Cuda {
-    fn ewise_matrix_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-        &self,
-        c: &mut Self::Matrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        union: bool,
-        a: &Self::Matrix,
-        b: &Self::Matrix,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn apply_matrix_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
-        &self,
-        c: &mut Self::Matrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        a: &Self::Matrix,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn select_matrix_checked<T: Stored, Op: SelectOp<T>>(
-        &self,
-        op: Op,
-        a: &Self::Matrix,
-        descriptor: Descriptor,
-    ) -> Result<Self::Matrix, Error> { Err(unsupported()) }
-    fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, monoid: M, a: &Self::Matrix) -> Result<Self::Value<T>, Error> { Err(unsupported()) }
-    fn reduce_rows_checked<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        monoid: M,
-        a: &Self::Matrix,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn extract_matrix_checked(
-        &self,
-        a: &Self::Matrix,
-        rows: &[u32],
-        columns: &[u32],
-        descriptor: Descriptor,
-    ) -> Result<Self::Matrix, Error> { Err(unsupported()) }
-    fn assign_matrix_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        c: &mut Self::Matrix,
-        accum: C,
-        a: &Self::Matrix,
-        rows: &[u32],
-        columns: &[u32],
-    ) -> Result<(), Error> { Err(unsupported()) }
-    fn transpose_checked(&self, a: &Self::Matrix) -> Result<Self::Matrix, Error> { Err(unsupported()) }
-    fn kronecker_checked<T: Stored, Op: BinaryOp<T>>(
-        &self,
-        op: Op,
-        a: &Self::Matrix,
-        b: &Self::Matrix,
-    ) -> Result<Self::Matrix, Error> { Err(unsupported()) }
+/// Launches a kernel whose threads stride over `n` elements; nothing if there are none.
+fn strided<P: Pod>(device: &Device, kernel: &Kernel, n: u64, params: &P) -> Result<()> {
+    let block = threads(device);
+    let most = u64::from(device.properties().sms) * 16;
+    let grid = n.div_ceil(u64::from(block)).min(most) as u32;
+    device.launch(kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, params)
 }

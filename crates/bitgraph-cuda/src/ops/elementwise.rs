@@ -1,0 +1,341 @@
+//! The vector operations, and the write-back rule `w<mask, replace> = w accum t`.
+
+use super::operator::{self, MODULE, binary, filter, monoid, unary};
+use super::params::{ApplyParams, Arguments, BinaryParams, Mask, NONE, Operand, Partial, ReduceParams, SlotsParams, Target};
+use super::{strided, threads};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::vector::{CudaValue, CudaVector};
+use crate::{Cuda, Error, Result};
+use bitgraph_backend::{Accumulate, VectorMask, VectorOps};
+use bitgraph_semiring::{BinaryOp, DeviceOperator, Identity, Monoid, Operator, SelectOp, UnaryOp};
+use bitgraph_sparse::{Descriptor, Stored};
+use bytemuck::Zeroable;
+
+type VMask<'a> = Option<VectorMask<'a, Cuda>>;
+
+/// Where two operands are combined (`Combination`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Combine {
+    Intersection = 0,
+    Union = 1,
+    Override = 2,
+    Fold = 3,
+}
+
+/// A new vector for a result: full if every position is known to get an entry.
+fn result<T: Stored>(device: &Device, w: &CudaVector<T>, mask: VMask<'_>, replace: bool, full: bool) -> Result<CudaVector<T>> {
+    let full = full && (mask.is_none() || (!replace && w.present.is_none()));
+    CudaVector::uninitialised(device, w.len, !full)
+}
+
+/// `w<mask, replace> = u op v`.
+fn combine<T: Stored>(
+    device: &Device,
+    w: &mut CudaVector<T>,
+    mask: VMask<'_>,
+    replace: bool,
+    op: (&'static str, &DeviceOperator),
+    how: Combine,
+    (u, v): (Operand, Operand),
+    full: bool,
+    list: Option<&Buffer<u32>>,
+) -> Result<()> {
+    let (kernel, arguments) = binary::<T>(device, op.0, op.1)?;
+    let out = result(device, w, mask, replace, full)?;
+    let params = BinaryParams {
+        n: w.len as u64,
+        u,
+        v,
+        old: Operand::vector(w),
+        mask: Mask::of(mask, replace),
+        out: Target::vector(&out),
+        list: list.map_or(DevicePtr::NULL, Buffer::ptr),
+        combination: how as u64,
+        arguments,
+    };
+    strided(device, &kernel, params.n, &params)?;
+    *w = out;
+    Ok(())
+}
+
+/// The accumulator's operator.
+fn accumulator<T: Stored, C: Accumulate<T>>(operation: &'static str, accum: C) -> Result<Option<DeviceOperator>> {
+    if !C::ACTIVE {
+        return Ok(None);
+    }
+    accum.device().map(Some).ok_or_else(|| operator::unsupported(operation, "an accumulator without a device form".into()))
+}
+
+/// `w<mask, replace> = w accum t`, for a result that is there already.
+pub(crate) fn write_back<T: Stored, C: Accumulate<T>>(
+    operation: &'static str,
+    w: &mut CudaVector<T>,
+    mask: VMask<'_>,
+    accum: C,
+    replace: bool,
+    t: CudaVector<T>,
+) -> Result<()> {
+    let device = t.device.clone();
+    let full = t.present.is_none();
+    match accumulator::<T, C>(operation, accum)? {
+        Some(op) => {
+            let operands = (Operand::vector(w), Operand::vector(&t));
+            let full = full || w.present.is_none();
+            combine(&device, w, mask, replace, (operation, &op), Combine::Union, operands, full, None)
+        }
+        None if mask.is_none() => {
+            *w = t;
+            Ok(())
+        }
+        None => apply_operand::<T, T>(&device, w, mask, replace, &Identity.device(), Operand::vector(&t), full),
+    }
+}
+
+/// `w<mask, replace> = op(u)`.
+fn apply_operand<T: Stored, Out: Stored>(
+    device: &Device,
+    w: &mut CudaVector<Out>,
+    mask: VMask<'_>,
+    replace: bool,
+    op: &DeviceOperator,
+    u: Operand,
+    full: bool,
+) -> Result<()> {
+    let (kernel, arguments) = unary::<T>(device, Out::DTYPE, op)?;
+    let out = result(device, w, mask, replace, full)?;
+    let params = ApplyParams {
+        n: w.len as u64,
+        u,
+        old: Operand::vector(w),
+        mask: Mask::of(mask, replace),
+        out: Target::vector(&out),
+        arguments,
+        ..ApplyParams::zeroed()
+    };
+    strided(device, &kernel, params.n, &params)?;
+    *w = out;
+    Ok(())
+}
+
+/// `w<mask, replace> = w accum u`, for any operand.
+fn assign_operand<T: Stored, C: Accumulate<T>>(
+    operation: &'static str,
+    w: &mut CudaVector<T>,
+    mask: VMask<'_>,
+    accum: C,
+    replace: bool,
+    u: Operand,
+    full: bool,
+) -> Result<()> {
+    let device = w.device.clone();
+    match accumulator::<T, C>(operation, accum)? {
+        Some(op) => {
+            let full = full || w.present.is_none();
+            let operands = (Operand::vector(w), u);
+            combine(&device, w, mask, replace, (operation, &op), Combine::Union, operands, full, None)
+        }
+        None => apply_operand::<T, T>(&device, w, mask, replace, &Identity.device(), u, full),
+    }
+}
+
+/// Sums of entries by a built-in monoid: of `n` positions, into one element that is laid out as a matrix's value.
+pub(crate) fn fold<T: Stored>(device: &Device, code: u32, u: Operand, n: u64) -> Result<CudaValue<T>> {
+    let out = device.alloc_for::<u8>(size_of::<T>(), "a value")?;
+    let block = threads(device);
+    let most = u64::from(device.properties().sms) * 8;
+    let grid = n.div_ceil(u64::from(block) * 4).min(most) as u32;
+    let warps = u64::from(grid * (block / 32));
+    let partials = device.alloc::<Partial>(warps as usize)?;
+    let arguments = Arguments::new(code, [None; 4]);
+    let params = ReduceParams { n, u, out: Target::entries(&out), partials: partials.ptr(), warps, arguments };
+    let name = T::DTYPE;
+    device.launch(&device.kernel(MODULE, &format!("fold_{name}"))?, Shape { grid, block, shared: 0, mode: Mode::Plain }, &params)?;
+    let finish = device.kernel(MODULE, &format!("fold_finish_{name}"))?;
+    device.launch(&finish, Shape { grid: 1, block: 32, shared: 0, mode: Mode::Plain }, &params)?;
+    Ok(CudaValue::new(out))
+}
+
+/// A value on the device.
+pub(crate) fn value<T: Stored>(device: &Device, value: T) -> Result<CudaValue<T>> {
+    Ok(CudaValue::new(device.upload(crate::bytes::of(&[value]))?))
+}
+
+/// For each position the values that come to it, in order: offsets of lists, and the lists.
+fn lists_by_position(indices: &[u32], len: usize) -> (Vec<u32>, Vec<u32>) {
+    let mut starts = vec![0u32; len + 1];
+    indices.iter().for_each(|&i| starts[i as usize + 1] += 1);
+    (0..len).for_each(|i| starts[i + 1] += starts[i]);
+    let mut next = starts.clone();
+    let mut list = vec![0u32; indices.len()];
+    for (k, &i) in indices.iter().enumerate() {
+        list[next[i as usize] as usize] = k as u32;
+        next[i as usize] += 1;
+    }
+    (starts, list)
+}
+
+impl VectorOps for Cuda {
+    fn ewise_add_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+        &self,
+        w: &mut CudaVector<T>,
+        mask: VMask<'_>,
+        accum: C,
+        op: Op,
+        u: &CudaVector<T>,
+        v: &CudaVector<T>,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        ewise(self, w, mask, accum, &op.device(), Combine::Union, u, v, descriptor.replace)
+    }
+    fn ewise_mult_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+        &self,
+        w: &mut CudaVector<T>,
+        mask: VMask<'_>,
+        accum: C,
+        op: Op,
+        u: &CudaVector<T>,
+        v: &CudaVector<T>,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        ewise(self, w, mask, accum, &op.device(), Combine::Intersection, u, v, descriptor.replace)
+    }
+    fn apply_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
+        &self,
+        w: &mut CudaVector<Op::Out>,
+        mask: VMask<'_>,
+        accum: C,
+        op: Op,
+        u: &CudaVector<T>,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let (operand, full) = (Operand::vector(u), u.present.is_none());
+        if !C::ACTIVE {
+            return apply_operand::<T, Op::Out>(self.device(), w, mask, descriptor.replace, &op.device(), operand, full);
+        }
+        let mut t = w.clone();
+        apply_operand::<T, Op::Out>(self.device(), &mut t, None, false, &op.device(), operand, full)?;
+        write_back("apply", w, mask, accum, descriptor.replace, t)
+    }
+    fn select_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
+        &self,
+        w: &mut CudaVector<T>,
+        mask: VMask<'_>,
+        accum: C,
+        op: Op,
+        u: &CudaVector<T>,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let device = self.device();
+        let (kernel, arguments) = filter::<T>(device, &op.device())?;
+        // With an accumulator the mask is for its step.
+        let own = if C::ACTIVE { None } else { mask };
+        let out = CudaVector::uninitialised(device, w.len, true)?;
+        let params = ApplyParams {
+            n: w.len as u64,
+            u: Operand::vector(u),
+            old: Operand::vector(w),
+            mask: Mask::of(own, descriptor.replace),
+            out: Target::vector(&out),
+            arguments,
+            ..ApplyParams::zeroed()
+        };
+        strided(device, &kernel, params.n, &params)?;
+        if C::ACTIVE {
+            return write_back("select", w, mask, accum, descriptor.replace, out);
+        }
+        *w = out;
+        Ok(())
+    }
+    /// A monoid of a user's own is applied on the host, to the downloaded vector.
+    fn reduce_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, u: &CudaVector<T>) -> Result<CudaValue<T>> {
+        match monoid::<T, M>() {
+            Some(code) => fold(self.device(), code, Operand::vector(u), u.len as u64),
+            None => {
+                let host = u.to_host()?;
+                let sum = host.iter().map(|(_, v)| v).reduce(M::combine).unwrap_or_else(M::identity);
+                value(self.device(), sum)
+            }
+        }
+    }
+    fn extract_checked<T: Stored, C: Accumulate<T>>(
+        &self,
+        w: &mut CudaVector<T>,
+        mask: VMask<'_>,
+        accum: C,
+        u: &CudaVector<T>,
+        indices: &[u32],
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let indices = self.device().upload(indices)?;
+        let operand = Operand::vector(u).at(&indices);
+        assign_operand("extract", w, mask, accum, descriptor.replace, operand, u.present.is_none())
+    }
+    /// With an accumulator the values of a position are merged in the order of the list, by one thread; lists of very many values for
+    /// one position are slow.
+    fn assign_checked<T: Stored, C: Accumulate<T>>(
+        &self,
+        w: &mut CudaVector<T>,
+        mask: VMask<'_>,
+        accum: C,
+        u: &CudaVector<T>,
+        indices: &[u32],
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let device = self.device();
+        if u32::try_from(indices.len()).is_ok_and(|n| n != NONE) && w.len == 0 {
+            return Ok(());
+        }
+        let (old, values) = (Operand::vector(w), Operand::vector(u));
+        if let Some(op) = accumulator::<T, C>("assign", accum)? {
+            let (starts, list) = lists_by_position(indices, w.len);
+            let (starts, list) = (device.upload(&starts)?, device.upload(&list)?);
+            let (full, operands) = (w.present.is_none(), (old, values.at(&list)));
+            return combine(device, w, mask, descriptor.replace, ("assign", &op), Combine::Fold, operands, full, Some(&starts));
+        }
+        let slots = device.alloc::<u32>(w.len)?;
+        slots.fill_bytes(0xff)?;
+        let list = device.upload(indices)?;
+        let params = SlotsParams { indices: list.ptr(), slots: slots.ptr(), n: indices.len() as u64 };
+        strided(device, &device.kernel("ops/structure", "last_slots")?, params.n, &params)?;
+        let full = w.present.is_none() && u.present.is_none();
+        let operands = (old, values.at(&slots));
+        // The operator is not called: a position has one value.
+        let op = bitgraph_semiring::Second.device();
+        combine(device, w, mask, descriptor.replace, ("assign", &op), Combine::Override, operands, full, None)
+    }
+    fn assign_value_checked<T: Stored, C: Accumulate<T>>(
+        &self,
+        w: &mut CudaVector<T>,
+        mask: VMask<'_>,
+        accum: C,
+        value: T,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        assign_operand("assign_value", w, mask, accum, descriptor.replace, Operand::constant(value), true)
+    }
+}
+
+fn ewise<T: Stored, C: Accumulate<T>>(
+    cuda: &Cuda,
+    w: &mut CudaVector<T>,
+    mask: VMask<'_>,
+    accum: C,
+    op: &DeviceOperator,
+    how: Combine,
+    u: &CudaVector<T>,
+    v: &CudaVector<T>,
+    replace: bool,
+) -> Result<(), Error> {
+    let device = cuda.device();
+    let full = match how {
+        Combine::Union => u.present.is_none() || v.present.is_none(),
+        _ => u.present.is_none() && v.present.is_none(),
+    };
+    let (name, operands) = ("element-wise operation", (Operand::vector(u), Operand::vector(v)));
+    if !C::ACTIVE {
+        return combine(device, w, mask, replace, (name, op), how, operands, full, None);
+    }
+    let mut t = w.clone();
+    combine(device, &mut t, None, false, (name, op), how, operands, full, None)?;
+    write_back(name, w, mask, accum, replace, t)
+}

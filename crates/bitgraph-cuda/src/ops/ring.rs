@@ -1,0 +1,90 @@
+//! The kernels of a semiring: compiled ahead if it is listed, else from its expressions at first use.
+//!
+//! Invariant: a family of kernels (one format's, or those of matrix products) is one module. Under the host shim all families of a
+//! semiring are, since starting a compiler costs more there than compiling.
+
+use super::operator::unsupported;
+use super::source;
+use crate::Result;
+use crate::device::{Device, Kernel};
+use bitgraph_backend::Ring;
+use bitgraph_kernels::{LISTED_MODULE, SYMBOLS};
+use bitgraph_semiring::DeviceExpr;
+use std::collections::HashSet;
+use std::sync::OnceLock;
+
+/// Kernels that are compiled together: what they are named (`{operation}_{format}_...`), and the macro of `kernels/ops` that makes them.
+pub(crate) struct Family {
+    name: &'static str,
+    include: &'static str,
+    text: fn(&str) -> String,
+}
+
+macro_rules! tiles {
+    ($size:literal) => {
+        Family {
+            name: concat!("b2sr", $size),
+            include: "ops/mxv_tiles.cuh",
+            text: |t| format!("BG_MXV_TILES(Ring, {0}, mxv_b2sr{0}_{t}, mxv_long_b2sr{0}_{t})\n", $size),
+        }
+    };
+}
+pub(crate) static CSR: Family = Family {
+    name: "csr",
+    include: "ops/mxv.cuh",
+    text: |t| {
+        format!(
+            "BG_MXV_CSR(Ring, mxv_csr_{t})\nBG_MXV_CSR_VALUES(Ring, mxv_values_csr_{t})\nBG_MXV_CSR_LONG(Ring, mxv_chunk_csr_{t}, mxv_finish_csr_{t})\n"
+        )
+    },
+};
+pub(crate) static TILES4: Family = tiles!(4);
+pub(crate) static TILES8: Family = tiles!(8);
+pub(crate) static TILES16: Family = tiles!(16);
+pub(crate) static TILES32: Family = tiles!(32);
+pub(crate) static MXM: Family = Family {
+    name: "mxm",
+    include: "ops/mxm.cuh",
+    text: |t| format!("BG_MXM(Ring, mxm_sum_csr_{t}, mxm_dots_csr_{t}, mxm_products_csr_{t}, mxm_finish_csr_{t})\n"),
+};
+
+fn listed() -> &'static HashSet<String> {
+    static NAMES: OnceLock<HashSet<String>> = OnceLock::new();
+    NAMES.get_or_init(|| SYMBOLS.iter().map(ToString::to_string).collect())
+}
+
+/// The kernel `operation` (such as `mxv_csr`) of a family for the semiring S.
+///
+/// # Errors
+/// `Unsupported` if S has no device form; whatever the compiler says.
+pub(crate) fn kernel<S: Ring>(device: &Device, family: &Family, operation: &str) -> Result<Kernel> {
+    let tail = source::ring_tail::<S>();
+    let name = format!("{operation}_{tail}");
+    // A user's semiring may have a built-in one's name.
+    let own = std::any::type_name::<S>();
+    if own.starts_with("bitgraph_semiring::") && listed().contains(&name) {
+        return device.kernel(LISTED_MODULE, &name);
+    }
+    let Some(expr) = S::DEVICE else {
+        return Err(unsupported("a product", format!("the semiring {}, which has no device expression", S::NAME)));
+    };
+    let together = device.properties().emulated;
+    let DeviceExpr { multiply, multiply_pattern, add, identity, finish } = expr;
+    let part = if together { "all" } else { family.name };
+    let module = format!("{part} {own} {tail} | {multiply} | {multiply_pattern} | {add} | {identity} | {finish}");
+    device.compiled(&module, &name, || {
+        let families = [&CSR, &TILES4, &TILES8, &TILES16, &TILES32, &MXM];
+        text::<S>(&expr, families.into_iter().filter(|f| together || f.name == family.name))
+    })
+}
+
+/// The text of a module.
+fn text<'a, S: Ring>(expr: &DeviceExpr, families: impl Iterator<Item = &'a Family>) -> String {
+    let tail = source::ring_tail::<S>();
+    let (mut includes, mut kernels) = (String::new(), String::new());
+    for family in families {
+        includes += &format!("#include \"{}\"\n", family.include);
+        kernels += &(family.text)(&tail);
+    }
+    format!("{includes}namespace {{\n{}}}\n{kernels}", source::ring::<S>("Ring", expr))
+}
