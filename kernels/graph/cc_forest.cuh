@@ -7,9 +7,13 @@
 #include "common/grid.cuh"
 
 namespace bg { namespace cc {
+/// No vertex.
+constexpr u32 ALONE = 0xffffffffu;
 /// Rows that a lane walks alone, at most; longer ones go to the warp, and beyond LONG_ROW to the whole grid.
 constexpr u32 SHORT_ROW = 48;
 constexpr u32 LONG_ROW = 8192;
+/// With no more rows than this in a warp, the warp takes all of them.
+constexpr u32 FEW_ROWS = 8;
 
 /// What every form of the algorithm is given. `in_offsets` is null on symmetric graphs.
 struct CcParams {
@@ -20,10 +24,11 @@ struct CcParams {
     u32* parent;      // n
     u32* labels;      // n: the result
     u32* long_rows;   // room for entries / LONG_ROW rows of each direction
+    u32* local;       // n: scratch of the form that keeps its ranges in memory, else null
     GridState* state;
     HostLink link;
     u32 n;
-    u32 rounds;       // hooking rounds before the giant is looked for
+    u32 middle;       // hooking: the neighbour tried second is the middle one of the row (1), or the second (0)
 };
 
 /// The root of `v`; halves the path on its way.
@@ -78,12 +83,13 @@ BG_DEVICE u32 most_frequent(u32 value) {
 /// in `long_rows` for the grid; `queued` is how many there are.
 BG_DEVICE void unite_rows(u32* parent, const u32* indices, u32 vertex, u32 begin, u32 end, u32* long_rows, u32* queued) {
     u32 length = end - begin;
+    u32 alone = (u32)__popc(ballot(length > 0)) <= FEW_ROWS ? 1 : SHORT_ROW;
     if (length > LONG_ROW) {
         long_rows[atomicAdd(queued, 1u)] = vertex;
-    } else if (length <= SHORT_ROW) {
+    } else if (length <= alone) {
         for (u32 e = begin; e < end; e++) unite(parent, vertex, load_readonly(indices + e));
     }
-    for (u32 wide = ballot(length > SHORT_ROW && length <= LONG_ROW); wide; wide &= wide - 1) {
+    for (u32 wide = ballot(length > alone && length <= LONG_ROW); wide; wide &= wide - 1) {
         u32 source = (u32)__ffs(wide) - 1;
         u32 v = shuffle(vertex, source), first = shuffle(begin, source), last = shuffle(end, source);
         for (u32 e = first + lane(); e < last; e += WARP) unite(parent, v, load_readonly(indices + e));

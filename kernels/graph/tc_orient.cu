@@ -7,10 +7,10 @@ namespace bg { namespace tc {
 struct OrientParams {
     const u32* offsets;
     const u32* indices;
-    u32* lengths;         // n + 1, the last 0: how long the lists become (orient_count)
-    const u32* starts;    // n + 1: where they start (orient_fill)
-    u32* lists;           // the lists (orient_fill)
-    u32* longest;         // zero: the longest list (orient_count)
+    u32* lengths;         // n: how long the lists become (tc_orient_count)
+    const u32* starts;    // n + 1: where they start (tc_orient_fill)
+    u32* lists;           // the lists (tc_orient_fill)
+    u32* longest;         // zero: the longest list (tc_orient_count)
     u32 n;
     u32 reserved;
 };
@@ -39,7 +39,6 @@ BG_KERNEL(tc_orient_count, bg::tc::OrientParams, 512, 2) {
         longest = max_of(longest, count);
     }
     if (lane() == 0 && longest) atomicMax(p.longest, longest);
-    if (blockIdx.x == 0 && threadIdx.x == 0) p.lengths[p.n] = 0;
 }
 
 BG_KERNEL(tc_orient_fill, bg::tc::OrientParams, 512, 2) {

@@ -1,5 +1,7 @@
 //! Fused forms: a whole algorithm in one launch.
 
 pub mod bfs;
+pub mod cc;
 pub mod pagerank;
 pub mod sssp;
+pub mod tc;

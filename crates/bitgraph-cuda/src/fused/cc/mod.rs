@@ -1,0 +1,297 @@
+//! Connected components in one launch.
+//!
+//! The general form runs any graph, directed ones too. Symmetric graphs are hooked: small ones by one block in its shared memory,
+//! the others by one block per multiprocessor. Sparse graphs without locality, where most vertices end up outside the largest
+//! component until late, stay with the general form.
+//!
+//! # Invariants
+//! Labels are the smallest vertex of each component, so they do not depend on the form or on the order of threads. Counting
+//! components from labels is not part of the timed run.
+
+#[cfg(test)]
+mod tests;
+
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::{DeviceCsr, Result};
+use bitgraph_backend::{Cc, CcConfig, Plan};
+use bytemuck::{Pod, Zeroable};
+
+/// Which form runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// What the probe says.
+    #[default]
+    Auto,
+    /// For any graph: neighbours united by compare-and-swap.
+    General,
+    /// Trees of each block's range in its shared memory. Symmetric graphs of fewer than 2^31 vertices.
+    Shared,
+    /// The same with the ranges in device memory.
+    Memory,
+    /// One block. Symmetric graphs of few vertices and entries.
+    Block,
+}
+
+/// How to choose the form and its variants; what is `None` is probed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// The form; one that cannot run the graph is replaced by the general one.
+    pub form: Form,
+    /// Hooking: whether the middle neighbour of a row is tried second.
+    pub middle: Option<bool>,
+    /// Threads of a block of the forms on the whole grid.
+    pub threads: Option<u32>,
+}
+
+/// `bg::cc::CcParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct CcParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    in_offsets: DevicePtr<u32>,
+    in_indices: DevicePtr<u32>,
+    parent: DevicePtr<u32>,
+    labels: DevicePtr<u32>,
+    long_rows: DevicePtr<u32>,
+    local: DevicePtr<u32>,
+    state: DevicePtr<GridState>,
+    link: HostLink,
+    n: u32,
+    middle: u32,
+}
+/// `bg::cc::BlockParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct BlockParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    labels: DevicePtr<u32>,
+    n: u32,
+    entries: u32,
+}
+/// `bg::cc::SizesParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct SizesParams {
+    labels: DevicePtr<u32>,
+    sizes: DevicePtr<u32>,
+    result: DevicePtr<u32>,
+    n: u32,
+    reserved: u32,
+}
+/// `bg::cc::ProbeParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct ProbeParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    result: DevicePtr<u32>,
+    n: u32,
+    near: u32,
+}
+
+/// `bg::cc::HookShared`, in bytes.
+const HOOK_SHARED: u32 = 32 + 2 * 2048 * 4;
+/// `bg::cc::LONG_ROW`.
+const LONG_ROW: usize = 8192;
+/// The form of one block beats the grid's barriers up to here.
+const BLOCK_ENTRIES: usize = 1 << 16;
+const BLOCK_VERTICES: usize = 24_000;
+/// Mean degree of the vertices with neighbours below which hooking loses to the general form, unless the numbering is local.
+const SPARSE_DEGREE: f64 = 3.0;
+/// Sampled vertices: blocks of the probe times its threads.
+const PROBE_BLOCKS: u32 = 16;
+
+/// A graph laid out for its components.
+#[derive(Debug)]
+pub struct CcLayout {
+    form: Form,
+    middle: bool,
+    threads: u32,
+    parent: Buffer<u32>,
+    labels: Buffer<u32>,
+    long_rows: Buffer<u32>,
+    local: Buffer<u32>,
+    sizes: Buffer<u32>,
+}
+
+/// What the probe saw.
+#[derive(Clone, Copy, Debug)]
+struct Probe {
+    /// Mean degree of the vertices with neighbours.
+    degree: f64,
+    /// Shares of the vertices with neighbours whose first and whose middle neighbour is a lower one nearby.
+    first: f64,
+    middle: f64,
+}
+
+impl CcLayout {
+    /// Chooses the form and allocates what a run needs. None if the offsets are 64 bits wide. Waits for the probe.
+    ///
+    /// # Errors
+    /// Out of memory, or the driver's.
+    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, _plan: &Plan) -> Result<Option<Self>> {
+        Self::build_as(device, out, incoming, Options::default())
+    }
+    /// As [`CcLayout::build`] with choices made.
+    ///
+    /// # Errors
+    /// Out of memory, or the driver's.
+    pub fn build_as(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, options: Options) -> Result<Option<Self>> {
+        let wide = |g: &DeviceCsr| g.offsets.as_u32().is_none();
+        // Parents are compared as 32-bit numbers that grid strides are added to.
+        if wide(out) || incoming.is_some_and(wide) || out.rows > 1 << 31 {
+            return Ok(None);
+        }
+        let n = out.rows;
+        let largest = device.properties().shared_per_block;
+        let range = (n.div_ceil(device.properties().sms.max(1) as usize)).next_multiple_of(32);
+        let fits_grid = HOOK_SHARED as usize + 4 * range <= largest as usize;
+        let fits_block = 4 * (2 * n + 1) <= largest as usize;
+        let symmetric = incoming.is_none() && n < 1 << 31;
+        let mut middle = options.middle.unwrap_or(false);
+        let form = match options.form {
+            _ if !symmetric || n == 0 => Form::General,
+            Form::Auto if fits_block && n <= BLOCK_VERTICES && out.nnz <= BLOCK_ENTRIES => Form::Block,
+            Form::Auto => {
+                let probe = Probe::take(device, out, range)?;
+                middle = options.middle.unwrap_or(probe.middle > 2.0 * probe.first && probe.middle > 0.25);
+                match (probe.degree < SPARSE_DEGREE && probe.first.max(probe.middle) < 0.25, fits_grid) {
+                    (true, _) => Form::General,
+                    (false, true) => Form::Shared,
+                    (false, false) => Form::Memory,
+                }
+            }
+            Form::Shared if !fits_grid => Form::General,
+            Form::Block if !fits_block => Form::General,
+            form => form,
+        };
+        let long_rows = (out.nnz + incoming.map_or(0, |t| t.nnz)) / LONG_ROW + 1;
+        let block = form == Form::Block;
+        Ok(Some(Self {
+            form,
+            middle,
+            threads: options.threads.unwrap_or(1024),
+            parent: device.alloc(if block { 0 } else { n })?,
+            labels: device.alloc(n)?,
+            long_rows: device.alloc(if block { 0 } else { long_rows })?,
+            local: device.alloc(if form == Form::Memory { n } else { 0 })?,
+            sizes: device.alloc(n + 3)?,
+        }))
+    }
+    /// The form that runs.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        self.form
+    }
+    /// Bytes on the device.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.parent.bytes() + self.labels.bytes() + self.long_rows.bytes() + self.local.bytes() + self.sizes.bytes()
+    }
+    /// The components of the graph that the layout was built for.
+    ///
+    /// # Errors
+    /// Cancellation, a wait past the bound, or the driver's.
+    pub fn run(&self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, config: &CcConfig) -> Result<Cc> {
+        config.control.check()?;
+        let n = self.labels.len();
+        let Some(offsets) = out.offsets.as_u32().filter(|_| n > 0) else {
+            return Ok(Cc { labels: Vec::new(), components: 0, largest: 0 });
+        };
+        // Also keeps the device busy until the launch arrives, so that no gap is timed.
+        self.sizes.fill_bytes(0)?;
+        if self.form == Form::Block {
+            let kernel = device.kernel("graph/cc_block", "cc_block")?;
+            let block = device.properties().max_threads_per_block.min(1024);
+            let parameters = BlockParams {
+                offsets: offsets.ptr(),
+                indices: out.indices.ptr(),
+                labels: self.labels.ptr(),
+                n: n as u32,
+                entries: out.nnz as u32,
+            };
+            let shape = Shape { grid: 1, block, shared: 4 * (2 * n as u32 + 1), mode: Mode::Plain };
+            device.timed(|| device.launch(&kernel, shape, &parameters))?;
+        } else {
+            self.run_on_grid(device, out, incoming, config, offsets)?;
+        }
+        self.count(device)
+    }
+    fn run_on_grid(
+        &self,
+        device: &Device,
+        out: &DeviceCsr,
+        incoming: Option<&DeviceCsr>,
+        config: &CcConfig,
+        offsets: &Buffer<u32>,
+    ) -> Result<u32> {
+        let n = self.labels.len();
+        let sms = device.properties().sms;
+        let range = (n.div_ceil(sms.max(1) as usize)).next_multiple_of(32) as u32;
+        let (module, name, shared) = match self.form {
+            Form::Shared => ("graph/cc_hook", "cc_hook_shared", HOOK_SHARED + 4 * range),
+            Form::Memory => ("graph/cc_hook", "cc_hook_memory", HOOK_SHARED),
+            _ => ("graph/cc_general", "cc_general", 64),
+        };
+        let kernel = device.kernel(module, name)?;
+        let mut shape = device.persistent_shape(&kernel, self.threads, shared, sms)?;
+        if self.form != Form::General {
+            // As many blocks as the ranges were sized for, or the launch is refused.
+            shape.grid = sms;
+        }
+        let (in_offsets, in_indices) = match incoming {
+            Some(t) => (t.offsets.as_u32().map_or(DevicePtr::NULL, Buffer::ptr), t.indices.ptr()),
+            None => (DevicePtr::NULL, DevicePtr::NULL),
+        };
+        device.persistent(&kernel, shape, &config.control, |state, link| CcParams {
+            offsets: offsets.ptr(),
+            indices: out.indices.ptr(),
+            in_offsets,
+            in_indices,
+            parent: self.parent.ptr(),
+            labels: self.labels.ptr(),
+            long_rows: self.long_rows.ptr(),
+            local: self.local.ptr(),
+            state,
+            link,
+            n: n as u32,
+            middle: u32::from(self.middle),
+        })
+    }
+    /// Components and the largest, counted on the device; `sizes` is zero.
+    fn count(&self, device: &Device) -> Result<Cc> {
+        let n = self.labels.len();
+        let result = self.sizes.ptr().offset(n);
+        let mut shape = device.cover(n, 512);
+        shape.grid = shape.grid.min(4 * device.properties().sms);
+        let parameters = SizesParams { labels: self.labels.ptr(), sizes: self.sizes.ptr(), result, n: n as u32, reserved: 0 };
+        device.launch(&device.kernel("graph/cc_sizes", "cc_sizes")?, shape, &parameters)?;
+        let counts = self.sizes.range_to_vec(n..n + 3)?;
+        Ok(Cc { labels: self.labels.to_vec()?, components: counts[0].into(), largest: counts[1].max(counts[2]).into() })
+    }
+}
+
+impl Probe {
+    /// Looks at a sample of vertices. `range` is how many a block owns.
+    fn take(device: &Device, out: &DeviceCsr, range: usize) -> Result<Self> {
+        let result = device.zeroed::<u32>(3)?;
+        let block = device.properties().max_threads_per_block.min(256);
+        if let Some(offsets) = out.offsets.as_u32() {
+            let parameters = ProbeParams {
+                offsets: offsets.ptr(),
+                indices: out.indices.ptr(),
+                result: result.ptr(),
+                n: out.rows as u32,
+                near: range as u32,
+            };
+            let shape = Shape { grid: PROBE_BLOCKS, block, shared: 0, mode: Mode::Plain };
+            device.launch(&device.kernel("graph/cc_probe", "cc_probe")?, shape, &parameters)?;
+        }
+        let counts = result.to_vec()?;
+        let (sampled, with) = (f64::from(PROBE_BLOCKS * block), f64::from(counts[0].max(1)));
+        let share = |count: u32| f64::from(count) / with;
+        Ok(Self { degree: out.nnz as f64 / (out.rows as f64 * with / sampled), first: share(counts[1]), middle: share(counts[2]) })
+    }
+}

@@ -1,0 +1,112 @@
+//! Every form against union-find by plain loops, on the host shim (or a GPU, where there is one).
+
+use super::{CcLayout, Form, Options};
+use crate::DeviceCsr;
+use crate::device::Device;
+use bitgraph_backend::{Cc, CcConfig, Control};
+use bitgraph_sparse::{Coo, Csr, Duplicates};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+fn device() -> Option<Device> {
+    match Device::open(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
+    let (rows, columns) = arcs.into_iter().unzip();
+    Coo { mirrored: symmetric, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
+}
+
+fn random(seed: u64, n: u64, arcs: u64) -> Vec<(u32, u32)> {
+    let mut state = seed;
+    let mut next = || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((state >> 33) % n) as u32
+    };
+    (0..arcs).map(|_| (next(), next())).collect()
+}
+
+fn grid(rows: u32, columns: u32, stride: u32) -> Csr {
+    let n = rows * columns;
+    // A stride without common factors with the size scatters the numbering.
+    let at = move |r: u32, c: u32| (u64::from(r * columns + c) * u64::from(stride) % u64::from(n)) as u32;
+    let across = (0..rows).flat_map(move |r| (1..columns).map(move |c| (at(r, c - 1), at(r, c))));
+    let down = (1..rows).flat_map(move |r| (0..columns).map(move |c| (at(r - 1, c), at(r, c))));
+    csr(n as usize, across.chain(down), true)
+}
+
+fn expected(graph: &Csr) -> Cc {
+    let mut above: Vec<u32> = (0..graph.nrows() as u32).collect();
+    fn root(above: &[u32], mut v: u32) -> u32 {
+        while above[v as usize] != v {
+            v = above[v as usize];
+        }
+        v
+    }
+    for v in 0..graph.nrows() {
+        for &w in graph.row(v) {
+            let (a, b) = (root(&above, v as u32), root(&above, w));
+            above[a.max(b) as usize] = a.min(b);
+        }
+    }
+    Cc::from_labels((0..graph.nrows() as u32).map(|v| root(&above, v)).collect())
+}
+
+fn graphs() -> Vec<(&'static str, Csr, bool)> {
+    vec![
+        ("empty", csr(0, [], true), true),
+        ("one", csr(1, [], true), true),
+        ("loop", csr(1, [(0, 0)], true), true),
+        ("isolated", csr(77, [], true), true),
+        ("star", csr(900, (0..899).map(|v| (899, v)), true), true),
+        ("long row", csr(9300, (0..9000).map(|v| (9000, v)).chain((9001..9299).map(|v| (v, v + 1))), true), true),
+        ("path", csr(700, (1..700).map(|v| (v - 1, v)), true), true),
+        ("two paths", csr(700, (2..700).map(|v| (v - 2, v)), true), true),
+        ("grid", grid(23, 41, 1), true),
+        ("scattered grid", grid(23, 41, 301), true),
+        ("sparse", csr(900, random(3, 900, 500), true), true),
+        ("random", csr(800, random(4, 800, 4000), true), true),
+        ("path, one way", csr(300, (1..300).map(|v| (v - 1, v)), false), false),
+        ("star, inwards", csr(9000, (1..9000).map(|v| (v, 0)), false), false),
+        ("star, outwards", csr(9000, (0..8999).map(|v| (8999, v)), false), false),
+        ("sparse, directed", csr(900, random(5, 900, 700), false), false),
+        ("random, directed", csr(800, random(6, 800, 3000), false), false),
+    ]
+}
+
+#[test]
+fn all_forms_find_the_components() {
+    let Some(device) = device() else { return };
+    for (name, graph, symmetric) in graphs() {
+        let want = expected(&graph);
+        let out = DeviceCsr::upload(&device, &graph).unwrap();
+        let incoming = (!symmetric).then(|| DeviceCsr::upload(&device, &graph.transpose()).unwrap());
+        for form in [Form::Auto, Form::General, Form::Shared, Form::Memory, Form::Block] {
+            for middle in [None, Some(true)] {
+                let options = Options { form, middle, threads: None };
+                let layout = CcLayout::build_as(&device, &out, incoming.as_ref(), options).unwrap().unwrap();
+                for _ in 0..2 {
+                    let got = layout.run(&device, &out, incoming.as_ref(), &CcConfig::default()).unwrap();
+                    assert_eq!(got, want, "{name}, {form:?}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn stops_when_asked() {
+    let Some(device) = device() else { return };
+    let out = DeviceCsr::upload(&device, &grid(5, 5, 1)).unwrap();
+    let config = CcConfig { control: Control::default().with_cancel(Arc::new(AtomicBool::new(true))) };
+    for form in [Form::General, Form::Shared, Form::Block] {
+        let layout = CcLayout::build_as(&device, &out, None, Options { form, ..Options::default() }).unwrap().unwrap();
+        assert!(layout.run(&device, &out, None, &config).is_err());
+    }
+}

@@ -1,0 +1,92 @@
+//! Every form against counting by plain loops, on the host shim (or a GPU, where there is one).
+
+use super::{Form, Options, TcLayout};
+use crate::DeviceCsr;
+use crate::device::Device;
+use bitgraph_backend::TcConfig;
+use bitgraph_sparse::{Coo, Csr, Duplicates};
+
+fn device() -> Option<Device> {
+    match Device::open(0) {
+        Ok(device) => Some(device),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+fn csr(n: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr {
+    let (rows, columns) = edges.into_iter().unzip();
+    Coo { mirrored: true, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
+}
+
+fn random(seed: u64, n: u64, edges: u64, skew: u32) -> Vec<(u32, u32)> {
+    let mut state = seed;
+    let mut next = |skew: u32| {
+        let mut v = n;
+        for _ in 0..=skew {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            v = v * ((state >> 33) % 1024) / 1024;
+        }
+        v as u32
+    };
+    (0..edges).map(|_| (next(skew), next(0))).collect()
+}
+
+fn expected(graph: &Csr) -> u64 {
+    let has = |u: u32, v: u32| graph.row(u as usize).binary_search(&v).is_ok();
+    let mut count = 0;
+    for v in 0..graph.nrows() as u32 {
+        let lower: Vec<u32> = graph.row(v as usize).iter().copied().filter(|&u| u < v).collect();
+        for (i, &a) in lower.iter().enumerate() {
+            count += lower[..i].iter().filter(|&&b| has(a, b)).count() as u64;
+        }
+    }
+    count
+}
+
+fn graphs() -> Vec<(&'static str, Csr)> {
+    let clique = |n: u32| (0..n).flat_map(|i| (0..i).map(move |j| (i, j)));
+    let mesh = |side: u32| {
+        (0..side * side).flat_map(move |v| {
+            let (r, c) = (v / side, v % side);
+            let right = (c + 1 < side).then_some((v, v + 1));
+            let down = (r + 1 < side).then_some((v, v + side));
+            let across = (c + 1 < side && r + 1 < side).then_some((v, v + side + 1));
+            [right, down, across].into_iter().flatten()
+        })
+    };
+    vec![
+        ("empty", csr(0, [])),
+        ("one", csr(1, [])),
+        ("loop", csr(1, [(0, 0)])),
+        ("isolated", csr(70, [])),
+        ("triangle with loops", csr(4, [(0, 1), (1, 2), (0, 2), (1, 1), (3, 3)])),
+        ("path", csr(300, (1..300).map(|v| (v - 1, v)))),
+        ("star", csr(900, (0..899).map(|v| (899, v)))),
+        ("wheel", csr(900, (0..899).map(|v| (899, v)).chain((0..899).map(|v| (v, (v + 1) % 899))))),
+        ("clique", csr(100, clique(100))),
+        ("large clique", csr(300, clique(290))),
+        ("cliques", csr(330, (0..30).flat_map(|k| clique(9).map(move |(i, j)| (11 * k + i, 11 * k + j))))),
+        ("mesh", csr(900, mesh(30))),
+        ("sparse", csr(900, random(3, 900, 700, 0))),
+        ("random", csr(800, random(4, 800, 8000, 0))),
+        ("skewed", csr(1500, random(5, 1500, 12000, 4))),
+    ]
+}
+
+#[test]
+fn all_forms_count_the_same() {
+    let Some(device) = device() else { return };
+    for (name, graph) in graphs() {
+        let want = expected(&graph);
+        let out = DeviceCsr::upload(&device, &graph).unwrap();
+        for form in [Form::Auto, Form::General] {
+            let layout = TcLayout::build_as(&device, &out, Options { form }).unwrap().unwrap();
+            for _ in 0..2 {
+                assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, want, "{name}, {form:?}");
+            }
+        }
+    }
+}

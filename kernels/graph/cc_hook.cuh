@@ -1,0 +1,285 @@
+// Connected components of symmetric graphs by hooking: each block owns a range of vertices and keeps their trees to itself.
+//
+// `local` says for each own vertex what it hangs under: a value below ROOT is a vertex of the same range; otherwise the vertex is a
+// root within the range and the value is ROOT plus the smallest vertex that it is known to be connected to. ALONE has no neighbours.
+// Outside the block only `parent` is seen, which is never larger than the vertex. The steps:
+//   hook      under the first neighbour, or the middle one where the first is outside and the middle one is not; no atomics;
+//   climb     the roots of the range follow parents to their trees' roots; if one tree is left, all is done;
+//   join      under the trees of two more neighbours, by atomic minimum: links may be lost, none is ever false;
+//   finish    vertices outside the giant unite with all their neighbours by compare-and-swap, which loses nothing.
+#pragma once
+#include "graph/cc_forest.cuh"
+
+namespace bg { namespace cc {
+constexpr u32 ROOT = 0x80000000u;
+/// Vertices of a lane that are in flight at once.
+constexpr u32 IN_FLIGHT = 2;
+/// A block's table of links to be made: one global atomic for each tree and block.
+constexpr u32 TABLE = 2048;
+constexpr u32 TABLE_PROBES = 3;
+/// At least one vertex in so many is outside the giant: it pays to join again before the finish.
+constexpr u32 OUTSIDE_SHARE = 64;
+constexpr u32 MOST_ROUNDS = 12;
+
+/// Shared memory of a block; `local` follows it where it fits.
+struct HookShared {
+    uint4 barrier;
+    u32 stuck, outside, changed, giant;
+    u32 keys[TABLE], values[TABLE];
+};
+
+/// One block's view of the work.
+struct Hooks {
+    const CcParams& p;
+    HookShared* shared;
+    u32* local;
+    u32 low, count;     // the own range
+    u64 crossing;       // bit k: the k-th vertex of this thread hangs inside, but has a neighbour below the range
+
+    BG_DEVICE bool is_root(u32 x) const { return x >= ROOT; }
+
+    /// The label of own vertex `i`; trees of the range are flat. ALONE gives its own number.
+    BG_DEVICE u32 label_of(u32 i) const {
+        u32 x = local[i];
+        if (x < ROOT) x = local[x - low];
+        return x == ALONE ? low + i : x & ~ROOT;
+    }
+
+    BG_DEVICE void hook() {
+        crossing = 0;
+        u32 turn = 0;
+        for (u32 base = threadIdx.x - lane(); base < count; base += IN_FLIGHT * blockDim.x) {
+            u32 begin[IN_FLIGHT], degree[IN_FLIGHT], first[IN_FLIGHT], middle[IN_FLIGHT];
+#pragma unroll
+            for (u32 j = 0; j < IN_FLIGHT; j++) {
+                u32 i = base + j * blockDim.x + lane();
+                begin[j] = i < count ? load_readonly(p.offsets + low + i) : 0;
+                degree[j] = i < count ? load_readonly(p.offsets + low + i + 1) : 0;
+            }
+#pragma unroll
+            for (u32 j = 0; j < IN_FLIGHT; j++) {
+                degree[j] -= begin[j];
+                u32 other = p.middle ? (degree[j] - 1) / 2 : 1;
+                first[j] = degree[j] > 0 ? load_readonly(p.indices + begin[j]) : ALONE;
+                middle[j] = degree[j] > 1 ? load_readonly(p.indices + begin[j] + other) : ALONE;
+            }
+#pragma unroll
+            for (u32 j = 0; j < IN_FLIGHT; j++, turn++) {
+                u32 i = base + j * blockDim.x + lane(), v = low + i, x;
+                if (degree[j] == 0) {
+                    x = ALONE;
+                } else if (first[j] >= low) {
+                    x = first[j] < v ? first[j] : ROOT | v;
+                } else if (middle[j] >= low && middle[j] < v) {
+                    x = middle[j];
+                    crossing |= 1ull << (turn & 63);
+                } else {
+                    x = ROOT | first[j];
+                }
+                // A run of vertices that each hang under the one before goes to its start at once.
+                u32 run = ballot(x == v - 1 && i < count && i > 0);
+                if (run >> lane() & 1) {
+                    u32 before = ~run & ((1u << lane()) - 1);
+                    x = before ? v - lane() + 31 - (u32)__clz(before) : v - lane() - 1;
+                }
+                if (i < count) local[i] = x;
+            }
+        }
+        __syncthreads();
+        flatten();
+    }
+
+    /// Hangs every own vertex under its root in the range, and shows the others what it hangs under.
+    BG_DEVICE void flatten() {
+        bool lowered = false;
+        u32 turn = 0;
+        for (u32 i = threadIdx.x; i < count; i += blockDim.x, turn++) {
+            u32 v = low + i, x = load_volatile(local + i);
+            if (is_root(x)) {
+                p.parent[v] = x == ALONE ? v : x & ~ROOT;
+                continue;
+            }
+            u32 above;
+            while ((above = load_volatile(local + (x - low))) < ROOT) x = above;
+            local[i] = x;
+            p.parent[v] = x;
+            // Only where the root has no link out of the range: one is enough.
+            if (above == (ROOT | x) && (crossing >> (turn & 63) & 1)) {
+                u32 first = load_readonly(p.indices + load_readonly(p.offsets + v));
+                if (first < low) {
+                    atomicMin(local + (x - low), ROOT | first);
+                    lowered = true;
+                }
+            }
+        }
+        if (lowered) shared->changed = 1;
+        __syncthreads();
+        if (shared->changed) {
+            for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
+                u32 x = local[i];
+                if (is_root(x) && x != ALONE) p.parent[low + i] = x & ~ROOT;
+            }
+        }
+    }
+
+    /// Follows the roots of the range to the roots of their trees; how many of them are such roots is added to `shared->stuck`.
+    BG_DEVICE void climb() {
+        u32 stuck = 0;
+        // Many roots of a range share a label: the last one followed is remembered.
+        u32 known = ALONE, known_root = ALONE;
+        for (u32 base = threadIdx.x; base - threadIdx.x < count; base += IN_FLIGHT * blockDim.x) {
+            u32 at[IN_FLIGHT], start[IN_FLIGHT];
+            u32 active = 0, hops = 0;
+#pragma unroll
+            for (u32 j = 0; j < IN_FLIGHT; j++) {
+                u32 i = base + j * blockDim.x;
+                at[j] = start[j] = 0;
+                if (i < count) {
+                    u32 x = local[i];
+                    if (is_root(x) && x != ALONE) {
+                        at[j] = start[j] = x & ~ROOT;
+                        if (at[j] == known && known != low + i) {
+                            if (known_root != known) {
+                                local[i] = ROOT | known_root;
+                                p.parent[low + i] = known_root;
+                            }
+                        } else {
+                            active |= 1u << j;
+                        }
+                    }
+                }
+            }
+            while (active) {
+                u32 next[IN_FLIGHT];
+                hops++;
+#pragma unroll
+                for (u32 j = 0; j < IN_FLIGHT; j++) {
+                    if (active >> j & 1) next[j] = load_cached(p.parent + at[j]);
+                }
+#pragma unroll
+                for (u32 j = 0; j < IN_FLIGHT; j++) {
+                    if (!(active >> j & 1)) continue;
+                    u32 i = base + j * blockDim.x;
+                    if (next[j] == at[j]) {
+                        active &= ~(1u << j);
+                        if (at[j] == low + i) {
+                            stuck++;
+                        } else {
+                            local[i] = ROOT | at[j];
+                            if (hops > 1) p.parent[low + i] = at[j];
+                            known = start[j];
+                            known_root = at[j];
+                        }
+                    } else {
+                        at[j] = next[j];
+                        // Long chains halve for those who follow them at the same time.
+                        if (hops > 2) p.parent[low + i] = next[j];
+                    }
+                }
+            }
+        }
+        warp_sync();
+        stuck = warp_sum(stuck);
+        if (lane() == 0 && stuck) atomicAdd(&shared->stuck, stuck);
+        __syncthreads();
+    }
+
+    /// Writes the labels; those that are not of the giant are counted in `shared->outside`.
+    BG_DEVICE void write_labels(u32 giant) {
+        u32 outside = 0;
+        for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
+            u32 label = label_of(i);
+            p.labels[low + i] = label;
+            outside += label != giant && local[i] != ALONE;
+        }
+        warp_sync();
+        outside = warp_sum(outside);
+        if (lane() == 0 && outside) atomicAdd(&shared->outside, outside);
+    }
+
+    BG_DEVICE void clear_table() {
+        for (u32 i = threadIdx.x; i < TABLE; i += blockDim.x) {
+            shared->keys[i] = ALONE;
+            shared->values[i] = ALONE;
+        }
+    }
+
+    /// Hangs root `high` under `under` where that is lower than what it hangs under.
+    BG_DEVICE bool lower(u32 high, u32 under) {
+        if (load_volatile(p.parent + high) <= under) return false;
+        atomicMin(p.parent + high, under);
+        return true;
+    }
+
+    /// Puts the link into the block's table; false if there is no room.
+    BG_DEVICE bool note(u32 high, u32 under) {
+        u32 slot = (high * 0x9E3779B1u) >> 21;
+        for (u32 k = 0; k < TABLE_PROBES; k++, slot = (slot + 1) & (TABLE - 1)) {
+            u32 key = load_volatile(shared->keys + slot);
+            if (key == ALONE) key = atomicCAS(shared->keys + slot, ALONE, high);
+            if (key != ALONE && key != high) continue;
+            if (load_volatile(shared->values + slot) > under) atomicMin(shared->values + slot, under);
+            return true;
+        }
+        return false;
+    }
+
+    BG_DEVICE bool link(u32 own, u32 other) {
+        if (own == other) return false;
+        u32 high = max_of(own, other), under = min_of(own, other);
+        return note(high, under) ? false : lower(high, under);
+    }
+
+    /// Joins the trees of two neighbours of every vertex, from the end of its row, `2 * round` further in. Whether any link was
+    /// made is in `shared->changed`.
+    BG_DEVICE void join(u32 round) {
+        if (threadIdx.x == 0) shared->changed = 0;
+        clear_table();
+        __syncthreads();
+        bool linked = false;
+        for (u32 base = threadIdx.x; base - threadIdx.x < count; base += IN_FLIGHT * blockDim.x) {
+            u32 own[IN_FLIGHT], other[2 * IN_FLIGHT];
+#pragma unroll
+            for (u32 j = 0; j < IN_FLIGHT; j++) {
+                u32 i = base + j * blockDim.x;
+                own[j] = other[2 * j] = other[2 * j + 1] = ALONE;
+                if (i < count && local[i] != ALONE) {
+                    u32 begin = load_readonly(p.offsets + low + i), end = load_readonly(p.offsets + low + i + 1);
+                    u32 degree = end - begin;
+                    own[j] = label_of(i);
+                    other[2 * j] = load_readonly(p.indices + end - 1 - 2 * round % degree);
+                    other[2 * j + 1] = load_readonly(p.indices + end - 1 - (2 * round + 1) % degree);
+                }
+            }
+            // Own trees are flat and most others nearly so.
+            bool moved = true;
+            for (u32 hop = 0; moved; hop++) {
+                moved = false;
+                u32 next[2 * IN_FLIGHT];
+#pragma unroll
+                for (u32 j = 0; j < 2 * IN_FLIGHT; j++) {
+                    if (other[j] != ALONE) next[j] = load_cached(p.parent + other[j]);
+                }
+#pragma unroll
+                for (u32 j = 0; j < 2 * IN_FLIGHT; j++) {
+                    if (other[j] != ALONE && next[j] != other[j]) {
+                        other[j] = next[j];
+                        moved = true;
+                    }
+                }
+            }
+#pragma unroll
+            for (u32 j = 0; j < 2 * IN_FLIGHT; j++) {
+                if (other[j] != ALONE) linked |= link(own[j / 2], other[j]);
+            }
+        }
+        __syncthreads();
+        for (u32 i = threadIdx.x; i < TABLE; i += blockDim.x) {
+            u32 high = shared->keys[i];
+            if (high != ALONE) linked |= lower(high, shared->values[i]);
+        }
+        if (linked) shared->changed = 1;
+        __syncthreads();
+    }
+};
+}}  // namespace bg::cc
