@@ -91,8 +91,14 @@ struct RelabelKeysParams {
     const u32* new_rows;
     const u32* new_columns;
     u64* keys;
-    u64* positions;
+    u32* positions;
     u32 column_bits, reserved;
+};
+struct PairSourcesParams {
+    const u64* pairs;
+    const u64* before;  // null, or pairs whose second parts the first parts of `pairs` name
+    u32* sources;       // the second parts of `before`, or of `pairs`
+    u64 n;
 };
 struct FirstsParams {
     Rows a;
@@ -182,7 +188,13 @@ BG_KERNEL(kronecker_fill, KroneckerParams, 256, 4) {
 BG_KERNEL(relabel_keys, RelabelKeysParams, 256, 4) {
     for (u64 k = thread_index(); k < p.a.entries; k += thread_count()) {
         p.keys[k] = (u64)p.new_rows[p.a.entry_rows[k]] << p.column_bits | p.new_columns[p.a.indices[k]];
-        p.positions[k] = k;
+        p.positions[k] = (u32)k;
+    }
+}
+BG_KERNEL(pair_sources, PairSourcesParams, 256, 4) {
+    for (u64 t = thread_index(); t < p.n; t += thread_count()) {
+        u64 pair = p.pairs[t];
+        p.sources[t] = (u32)(p.before ? p.before[pair >> 32] : pair);
     }
 }
 /// Row offsets of the entries that flags keep.

@@ -148,6 +148,7 @@ pub const MODULES: &[Listed] = &[
             "kronecker_counts",
             "kronecker_fill",
             "relabel_keys",
+            "pair_sources",
             "kept_offsets",
             "last_slots",
             "long_rows",

@@ -4,10 +4,11 @@ use super::operator::{self, MODULE, binary, filter, monoid, unary};
 use super::params::{ApplyParams, Arguments, BinaryParams, Mask, NONE, Operand, Partial, ReduceParams, SlotsParams, Target};
 use super::{strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::layout::DeviceValues;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Error, Result};
 use bitgraph_backend::{Accumulate, VectorMask, VectorOps};
-use bitgraph_semiring::{BinaryOp, DeviceOperator, Identity, Monoid, Operator, SelectOp, UnaryOp};
+use bitgraph_semiring::{BinaryOp, DeviceOperator, Identity, Monoid, Operator, SelectOp, UnaryOp, ValueNonZero};
 use bitgraph_sparse::{Descriptor, Stored};
 use bytemuck::Zeroable;
 
@@ -138,6 +139,61 @@ fn assign_operand<T: Stored, C: Accumulate<T>>(
     }
 }
 
+/// `u op v` for `n` entries of a matrix.
+pub(super) fn combine_entries<T: Stored>(
+    device: &Device,
+    op: &DeviceOperator,
+    how: Combine,
+    u: Operand,
+    v: Operand,
+    n: usize,
+) -> Result<DeviceValues> {
+    let (kernel, arguments) = binary::<T>(device, "matrix operation", op)?;
+    let data = device.alloc_for::<u8>(n * size_of::<T>(), "matrix values")?;
+    let params =
+        BinaryParams { n: n as u64, u, v, out: Target::entries(&data), combination: how as u64, arguments, ..BinaryParams::zeroed() };
+    strided(device, &kernel, params.n, &params)?;
+    Ok(DeviceValues { dtype: T::DTYPE, len: n, data })
+}
+
+/// `op(u)` for `n` entries of a matrix.
+pub(super) fn apply_entries<T: Stored, Out: Stored>(device: &Device, op: &DeviceOperator, u: Operand, n: usize) -> Result<DeviceValues> {
+    let (kernel, arguments) = unary::<T>(device, Out::DTYPE, op)?;
+    let data = device.alloc_for::<u8>(n * size_of::<Out>(), "matrix values")?;
+    let params = ApplyParams { n: n as u64, u, out: Target::entries(&data), arguments, ..ApplyParams::zeroed() };
+    strided(device, &kernel, params.n, &params)?;
+    Ok(DeviceValues { dtype: Out::DTYPE, len: n, data })
+}
+
+/// Whether each entry of a matrix, at the places given, passes a test: 0 or 1.
+pub(super) fn test_entries<T: Stored>(
+    device: &Device,
+    op: &DeviceOperator,
+    values: Operand,
+    places: (&Buffer<u32>, &Buffer<u32>),
+) -> Result<Buffer<u32>> {
+    let (kernel, arguments) = filter::<T>(device, op)?;
+    let n = places.0.len();
+    let flags = device.alloc::<u32>(n)?;
+    let (rows, columns) = (places.0.ptr(), places.1.ptr());
+    let params = ApplyParams { n: n as u64, u: values, rows, columns, flags: flags.ptr(), arguments, ..ApplyParams::zeroed() };
+    strided(device, &kernel, params.n, &params)?;
+    Ok(flags)
+}
+
+/// Whether each value is not zero.
+pub(super) fn flag_entries(device: &Device, values: &DeviceValues) -> Result<Buffer<u32>> {
+    fn typed<T: Stored>(device: &Device, values: &DeviceValues) -> Result<Buffer<u32>> {
+        let (kernel, arguments) = filter::<T>(device, &ValueNonZero.device())?;
+        let flags = device.alloc::<u32>(values.len)?;
+        let u = Operand::entries::<T>(Some(values));
+        let params = ApplyParams { n: values.len as u64, u, flags: flags.ptr(), arguments, ..ApplyParams::zeroed() };
+        strided(device, &kernel, params.n, &params)?;
+        Ok(flags)
+    }
+    crate::with_dtype!(values.dtype, T => typed::<T>(device, values))
+}
+
 /// Sums of entries by a built-in monoid: of `n` positions, into one element that is laid out as a matrix's value.
 pub(crate) fn fold<T: Stored>(device: &Device, code: u32, u: Operand, n: u64) -> Result<CudaValue<T>> {
     let out = device.alloc_for::<u8>(size_of::<T>(), "a value")?;
@@ -161,7 +217,7 @@ pub(crate) fn value<T: Stored>(device: &Device, value: T) -> Result<CudaValue<T>
 }
 
 /// For each position the values that come to it, in order: offsets of lists, and the lists.
-fn lists_by_position(indices: &[u32], len: usize) -> (Vec<u32>, Vec<u32>) {
+pub(super) fn lists_by_position(indices: &[u32], len: usize) -> (Vec<u32>, Vec<u32>) {
     let mut starts = vec![0u32; len + 1];
     indices.iter().for_each(|&i| starts[i as usize + 1] += 1);
     (0..len).for_each(|i| starts[i + 1] += starts[i]);
@@ -338,4 +394,14 @@ fn ewise<T: Stored, C: Accumulate<T>>(
     let mut t = w.clone();
     combine(device, &mut t, None, false, (name, op), how, operands, full, None)?;
     write_back(name, w, mask, accum, replace, t)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::lists_by_position;
+
+    #[test]
+    fn lists_keep_the_order_of_their_values() {
+        assert_eq!(lists_by_position(&[2, 0, 2, 2], 4), (vec![0, 1, 1, 4, 4], vec![1, 0, 2, 3]));
+    }
 }

@@ -10,11 +10,14 @@
 //! patterns alone, and `Any` takes the smallest column.
 
 mod elementwise;
+mod matrix;
+mod mxm;
 mod mxv;
 mod operator;
 mod params;
 mod ring;
 mod source;
+mod structure;
 
 pub(crate) use mxv::Derived;
 

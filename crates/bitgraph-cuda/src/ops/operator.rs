@@ -29,8 +29,14 @@ const BINARY: [(&str, &str, u32); 13] = [
     ("multiply", "a * b", 1),
 ];
 /// The unary operators (`UnaryCode`).
-const UNARY: [(&str, &str, u32); 6] =
-    [("identity", "a", 0), ("ainv", "-a", 1), ("abs", "a < 0 ? -a : a", 2), ("one", "1", 3), ("scale", "a * p0", 4), ("shift", "a + p0", 5)];
+const UNARY: [(&str, &str, u32); 6] = [
+    ("identity", "a", 0),
+    ("ainv", "-a", 1),
+    ("abs", "a < 0 ? -a : a", 2),
+    ("one", "1", 3),
+    ("scale", "a * p0", 4),
+    ("shift", "a + p0", 5),
+];
 /// The tests of an entry.
 const TESTS: [(&str, &str, u32); 7] = [
     ("tril", "(long long)column - row <= p0", 6),
@@ -41,8 +47,6 @@ const TESTS: [(&str, &str, u32); 7] = [
     ("value_above", "a > p0", 10),
     ("exists", "true", 11),
 ];
-pub(crate) const IDENTITY: u32 = 0;
-pub(crate) const NON_ZERO: u32 = 9;
 
 fn code(table: &[(&str, &str, u32)], op: &DeviceOperator) -> Option<u32> {
     table.iter().find(|(name, text, _)| *name == op.name && op.expression == Some(text)).map(|&(_, _, code)| code)

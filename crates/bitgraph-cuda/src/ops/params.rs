@@ -2,10 +2,10 @@
 //!
 //! Invariant: field by field the C++ struct of the same name, padding written out.
 
+use crate::Cuda;
 use crate::device::{Buffer, DevicePtr};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
 use crate::vector::CudaVector;
-use crate::Cuda;
 use bitgraph_backend::VectorMask;
 use bitgraph_semiring::{Parameter, Parameters, Scalar};
 use bitgraph_sparse::{MaskMode, Stored};
@@ -14,8 +14,7 @@ use bytemuck::{Pod, Zeroable};
 /// An index that stands for no entry.
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// How the values of an operand are held.
-pub(crate) const ELEMENTS: u32 = 0;
+/// How the values of an operand are held; 0 is as in a vector.
 pub(crate) const ENTRIES: u32 = 1;
 pub(crate) const CONSTANT: u32 = 2;
 
@@ -30,10 +29,6 @@ pub(crate) struct Operand {
 }
 
 impl Operand {
-    /// No operand, for a kernel that reads none.
-    pub fn none() -> Self {
-        Self::zeroed()
-    }
     pub fn vector<T: Stored>(v: &CudaVector<T>) -> Self {
         let present = v.present.as_ref().map_or(DevicePtr::NULL, Buffer::ptr);
         Self { values: v.store.ptr().address(), present, ..Self::zeroed() }
@@ -327,9 +322,18 @@ pub(crate) struct RelabelKeysParams {
     pub new_rows: DevicePtr<u32>,
     pub new_columns: DevicePtr<u32>,
     pub keys: DevicePtr<u64>,
-    pub positions: DevicePtr<u64>,
+    pub positions: DevicePtr<u32>,
     pub column_bits: u32,
     pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub(crate) struct PairSourcesParams {
+    pub pairs: DevicePtr<u64>,
+    pub before: DevicePtr<u64>,
+    pub sources: DevicePtr<u32>,
+    pub n: u64,
 }
 
 #[repr(C)]

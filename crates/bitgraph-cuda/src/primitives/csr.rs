@@ -283,7 +283,7 @@ pub fn relabel(
 }
 
 /// Where rows start among sorted row numbers.
-fn bounds(device: &Device, sorted: &Buffer<u32>, rows: usize) -> Result<Buffer<u32>> {
+pub(crate) fn bounds(device: &Device, sorted: &Buffer<u32>, rows: usize) -> Result<Buffer<u32>> {
     let offsets = device.alloc::<u32>(rows + 1)?;
     let n = sorted.len() as u64;
     let parameters = BoundsParams { sorted: sorted.ptr(), offsets: offsets.ptr().cast(), n, rows: rows as u32, wide: 0 };

@@ -20,7 +20,7 @@ pub use csr::{
 pub use scan::{exclusive_scan, exclusive_scan_total, exclusive_scan_wide};
 pub use sort::{SortKey, SortValue, sort_keys, sort_pairs};
 
-pub(crate) use csr::{RowOffsets, entry_rows_shared, id_bits};
+pub(crate) use csr::{RowOffsets, bounds, entry_rows_shared, id_bits};
 pub(crate) use launch::{THREADS, blocks, elementwise, threads, too_large};
 
 #[cfg(test)]

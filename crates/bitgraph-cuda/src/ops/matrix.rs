@@ -1,0 +1,264 @@
+//! The matrix operations other than products. They work on lists; a tile format is laid out again from its result.
+//!
+//! Everything runs on the device but for index lists, which are prepared on the host, and monoids of a user's own, which are
+//! applied there. Determinism: no operation here adds up anything but the reductions, whose order the sizes decide.
+
+use super::elementwise::{self, Combine, apply_entries, combine_entries, fold, test_entries};
+use super::operator::{self, MODULE, monoid};
+use super::params::{Arguments, KeptOffsetsParams, KroneckerParams, Mask, Operand, RelabelKeysParams, RowReduceParams, Rows, Target, wide};
+use super::strided;
+use super::structure::{DeviceMask, Merge, Pattern, csr_of_keys, extract, merge, run};
+use crate::device::{Buffer, Device};
+use crate::layout::{DeviceCsr, DeviceValues, Offsets};
+use crate::matrix::CudaMatrix;
+use crate::vector::{CudaValue, CudaVector};
+use crate::{Cuda, Error, Result, primitives};
+use bitgraph_backend::{Accumulate, MatrixMask, MatrixOps, VectorMask};
+use bitgraph_semiring::{BinaryOp, Monoid, Operator, Second, SelectOp, UnaryOp};
+use bitgraph_sparse::{Csr, Descriptor, Stored, Vector};
+use bytemuck::Zeroable;
+
+/// The values of a matrix as an operand: 1 for a pattern.
+fn entries<T: Stored>(matrix: &CudaMatrix) -> Operand {
+    Operand::entries::<T>(matrix.values())
+}
+
+fn operand(matrix: &CudaMatrix, transpose: bool) -> Result<&CudaMatrix> {
+    if transpose { matrix.transposed() } else { Ok(matrix) }
+}
+
+/// `C<mask, replace> = C accum T`; the output keeps its format and has values.
+pub(super) fn write_back<T: Stored, C: Accumulate<T>>(
+    device: &Device,
+    c: &mut CudaMatrix,
+    mask: &DeviceMask,
+    accum: C,
+    t: &DeviceCsr,
+    values: &DeviceValues,
+) -> Result<()> {
+    let op = accum.device();
+    if C::ACTIVE && op.is_none() {
+        return Err(operator::unsupported("matrix operation", "an accumulator without a device form".into()));
+    }
+    let (csr, values) = if op.is_none() && mask.params.flags == 0 {
+        (t.clone(), values.clone())
+    } else {
+        let kind = if C::ACTIVE { Merge::Accumulate } else { Merge::Write };
+        let merged = merge(device, &Pattern::of(device, c.lists()?)?, &Pattern::of(device, t)?, kind, mask)?;
+        let (u, v) = (entries::<T>(c).at(&merged.source_a), Operand::entries::<T>(Some(values)).at(&merged.source_b));
+        // Without an accumulator no entry has two sources.
+        let op = op.unwrap_or_else(|| Second.device());
+        let values = combine_entries::<T>(device, &op, Combine::Union, u, v, merged.csr.nnz)?;
+        (merged.csr, values)
+    };
+    *c = CudaMatrix::from_lists(device, csr, Some(values), c.format())?;
+    Ok(())
+}
+
+impl MatrixOps for Cuda {
+    fn ewise_matrix_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+        &self,
+        c: &mut CudaMatrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
+        op: Op,
+        union: bool,
+        a: &CudaMatrix,
+        b: &CudaMatrix,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let device = self.device();
+        let (a, b) = (operand(a, descriptor.transpose_a)?, operand(b, descriptor.transpose_b)?);
+        let (kind, how) = if union { (Merge::Union, Combine::Union) } else { (Merge::Intersection, Combine::Intersection) };
+        let none = DeviceMask::of(device, None, false)?;
+        let t = merge(device, &Pattern::of(device, a.lists()?)?, &Pattern::of(device, b.lists()?)?, kind, &none)?;
+        let (u, v) = (entries::<T>(a).at(&t.source_a), entries::<T>(b).at(&t.source_b));
+        let values = combine_entries::<T>(device, &op.device(), how, u, v, t.csr.nnz)?;
+        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+        write_back::<T, C>(device, c, &mask, accum, &t.csr, &values)
+    }
+
+    fn apply_matrix_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
+        &self,
+        c: &mut CudaMatrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
+        op: Op,
+        a: &CudaMatrix,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let device = self.device();
+        let a = operand(a, descriptor.transpose_a)?;
+        let values = apply_entries::<T, Op::Out>(device, &op.device(), entries::<T>(a), a.nvals())?;
+        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+        write_back::<Op::Out, C>(device, c, &mask, accum, a.lists()?, &values)
+    }
+
+    fn select_matrix_checked<T: Stored, Op: SelectOp<T>>(&self, op: Op, a: &CudaMatrix, descriptor: Descriptor) -> Result<CudaMatrix> {
+        let device = self.device();
+        let source = operand(a, descriptor.transpose_a)?;
+        let pattern = Pattern::of(device, source.lists()?)?;
+        let flags = test_entries::<T>(device, &op.device(), entries::<T>(source), (&pattern.entry_rows, &pattern.csr.indices))?;
+        let places = primitives::exclusive_scan(device, &flags)?;
+        let positions = primitives::compact(device, &flags)?;
+        let offsets = device.alloc::<u32>(pattern.csr.rows + 1)?;
+        let rows = pattern.csr.rows as u64;
+        let params = KeptOffsetsParams { a: pattern.rows(), places: places.ptr(), offsets: offsets.ptr(), rows };
+        run(device, "kept_offsets", rows + 1, &params)?;
+        let indices = primitives::gather(device, &pattern.csr.indices, &positions)?;
+        let values = source.values().map(|v| primitives::gather_values(device, v, &positions)).transpose()?;
+        let csr = DeviceCsr { nnz: positions.len(), offsets: Offsets::U32(offsets), indices, ..pattern.csr };
+        CudaMatrix::from_lists(device, csr, values, a.format())
+    }
+
+    fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: &CudaMatrix) -> Result<CudaValue<T>> {
+        let device = self.device();
+        match monoid::<T, M>() {
+            Some(code) => fold(device, code, entries::<T>(a), a.nvals() as u64),
+            None => {
+                let sum = host_entries::<T>(a)?.1.into_iter().reduce(M::combine).unwrap_or_else(M::identity);
+                elementwise::value(device, sum)
+            }
+        }
+    }
+
+    fn reduce_rows_checked<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
+        &self,
+        w: &mut CudaVector<T>,
+        mask: Option<VectorMask<'_, Self>>,
+        accum: C,
+        _monoid: M,
+        a: &CudaMatrix,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let device = self.device();
+        let a = operand(a, descriptor.transpose_a)?;
+        let t = match monoid::<T, M>() {
+            Some(code) => {
+                let csr = a.lists()?;
+                let t = CudaVector::uninitialised(device, csr.rows, true)?;
+                let params = RowReduceParams {
+                    rows: csr.rows as u64,
+                    offsets: csr.offsets.address(),
+                    wide: u64::from(wide(&csr.offsets)),
+                    u: entries::<T>(a),
+                    old: Operand::zeroed(),
+                    mask: Mask::zeroed(),
+                    out: Target::vector(&t),
+                    arguments: Arguments::new(code, [None; 4]),
+                };
+                strided(device, &device.kernel(MODULE, &format!("fold_rows_{}", T::DTYPE))?, params.rows, &params)?;
+                t
+            }
+            None => {
+                let (csr, values) = host_entries::<T>(a)?;
+                let row = |i: usize| values[csr.row_range(i)].iter().copied().reduce(M::combine).map(|v| (i as u32, v));
+                let sums = Vector::from_entries(csr.nrows(), (0..csr.nrows()).filter_map(row)).map_err(Error::from)?;
+                CudaVector::upload(device, &sums)?
+            }
+        };
+        elementwise::write_back("reduce_rows", w, mask, accum, descriptor.replace, t)
+    }
+
+    fn extract_matrix_checked(&self, a: &CudaMatrix, rows: &[u32], columns: &[u32], descriptor: Descriptor) -> Result<CudaMatrix> {
+        let device = self.device();
+        let source = operand(a, descriptor.transpose_a)?;
+        let (csr, positions) = extract(device, source.lists()?, rows, columns)?;
+        let values = source.values().map(|v| primitives::gather_values(device, v, &positions)).transpose()?;
+        CudaMatrix::from_lists(device, csr, values, a.format())
+    }
+
+    fn assign_matrix_checked<T: Stored, C: Accumulate<T>>(
+        &self,
+        c: &mut CudaMatrix,
+        accum: C,
+        a: &CudaMatrix,
+        rows: &[u32],
+        columns: &[u32],
+    ) -> Result<()> {
+        let device = self.device();
+        let region = DeviceMask::region(device, c.shape(), rows, columns)?;
+        // The assigned matrix at its places in c.
+        let pattern = Pattern::of(device, a.lists()?)?;
+        let (new_rows, new_columns) = (device.upload(rows)?, device.upload(columns)?);
+        let (keys, positions) = (device.alloc::<u64>(pattern.csr.nnz)?, device.alloc::<u32>(pattern.csr.nnz)?);
+        let column_bits = primitives::id_bits(c.shape().1);
+        let params = RelabelKeysParams {
+            a: pattern.rows(),
+            new_rows: new_rows.ptr(),
+            new_columns: new_columns.ptr(),
+            keys: keys.ptr(),
+            positions: positions.ptr(),
+            column_bits,
+            reserved: 0,
+        };
+        run(device, "relabel_keys", params.a.entries, &params)?;
+        let bits = 0..column_bits + primitives::id_bits(c.shape().0);
+        let (keys, positions) = primitives::sort_pairs(device, &keys, &positions, bits)?;
+        let placed = csr_of_keys(device, &keys, None, c.shape(), column_bits)?;
+        let values = combine_entries::<T>(
+            device,
+            &Second.device(),
+            Combine::Intersection,
+            Operand::constant(T::ONE),
+            entries::<T>(a).at(&positions),
+            placed.nnz,
+        )?;
+        write_back::<T, C>(device, c, &region, accum, &placed, &values)
+    }
+
+    fn transpose_checked(&self, a: &CudaMatrix) -> Result<CudaMatrix> {
+        a.transposed().cloned()
+    }
+
+    fn kronecker_checked<T: Stored, Op: BinaryOp<T>>(&self, op: Op, a: &CudaMatrix, b: &CudaMatrix) -> Result<CudaMatrix> {
+        let device = self.device();
+        let (left, right) = (a.lists()?, b.lists()?);
+        let (rows, columns) = (left.rows as u64 * right.rows as u64, left.columns as u64 * right.columns as u64);
+        Csr::ids(rows, columns).map_err(Error::from)?;
+        let entries_there = left.nnz as u64 * right.nnz as u64;
+        if entries_there >= u64::from(u32::MAX) {
+            return Err(primitives::too_large(entries_there));
+        }
+        let counts = device.alloc::<u32>(rows as usize)?;
+        let mut params = KroneckerParams {
+            a: Rows::of(left, None),
+            b: Rows::of(right, None),
+            rows,
+            entries: entries_there,
+            b_rows: right.rows as u32,
+            b_columns: right.columns as u32,
+            counts: counts.ptr(),
+            ..KroneckerParams::zeroed()
+        };
+        run(device, "kronecker_counts", rows, &params)?;
+        let starts = primitives::exclusive_scan_wide(device, &counts)?;
+        let nnz = entries_there as usize;
+        let array = || -> Result<Buffer<u32>> { device.alloc(nnz) };
+        let (indices, source_a, source_b) = (array()?, array()?, array()?);
+        params.offsets = starts.ptr();
+        params.indices = indices.ptr();
+        params.source_a = source_a.ptr();
+        params.source_b = source_b.ptr();
+        run(device, "kronecker_fill", params.entries, &params)?;
+        let values = if a.values().is_none() && b.values().is_none() {
+            None
+        } else {
+            let (u, v) = (entries::<T>(a).at(&source_a), entries::<T>(b).at(&source_b));
+            Some(combine_entries::<T>(device, &op.device(), Combine::Intersection, u, v, nnz)?)
+        };
+        let offsets = Offsets::U32(primitives::exclusive_scan(device, &counts)?);
+        let csr = DeviceCsr { rows: rows as usize, columns: columns as usize, nnz, offsets, indices };
+        CudaMatrix::from_lists(device, csr, values, a.format())
+    }
+}
+
+/// A matrix on the host with typed values.
+fn host_entries<T: Stored>(a: &CudaMatrix) -> Result<(Csr, Vec<T>)> {
+    let (csr, values) = a.to_host()?;
+    let values = match values {
+        Some(v) => v.expect::<T>().map_err(Error::from)?.to_vec(),
+        None => vec![T::ONE; csr.nnz()],
+    };
+    Ok((csr, values))
+}

@@ -1,0 +1,263 @@
+//! Where the entries of matrix results are, made on the device: merges, expansions of products, and masks over matrices.
+//!
+//! Invariant: patterns are plain lists with ascending rows; results of 2^32 entries or products or more are an error value.
+
+use super::elementwise::flag_entries;
+use super::params::{ExpandParams, HeadsParams, MatrixMaskParams, MergeParams, NONE, PairSourcesParams, Rows, SegmentsParams, mask_flags};
+use super::strided;
+use crate::device::{Buffer, Device, DevicePtr};
+use crate::layout::{DeviceCsr, Offsets};
+use crate::{Cuda, Result, primitives};
+use bitgraph_backend::MatrixMask;
+use bytemuck::{Pod, Zeroable};
+
+const MODULE: &str = "ops/structure";
+
+/// Launches a kernel of the module whose threads stride over `n` elements.
+pub(super) fn run<P: Pod>(device: &Device, kernel: &str, n: u64, params: &P) -> Result<()> {
+    strided(device, &device.kernel(MODULE, kernel)?, n, params)
+}
+
+/// Lists with the row of every entry.
+pub(super) struct Pattern {
+    pub csr: DeviceCsr,
+    pub entry_rows: Buffer<u32>,
+}
+
+impl Pattern {
+    pub fn of(device: &Device, csr: &DeviceCsr) -> Result<Self> {
+        Ok(Self { csr: csr.clone(), entry_rows: primitives::rows_of_entries(device, csr)? })
+    }
+    pub fn rows(&self) -> Rows {
+        Rows::of(&self.csr, Some(&self.entry_rows))
+    }
+}
+
+/// A mask and the arrays that it refers to.
+pub(super) struct DeviceMask {
+    pub params: MatrixMaskParams,
+    _pattern: Option<Pattern>,
+    _arrays: Vec<Buffer<u32>>,
+}
+
+impl DeviceMask {
+    /// A mask by a matrix, or none.
+    pub fn of(device: &Device, mask: Option<MatrixMask<'_, Cuda>>, replace: bool) -> Result<Self> {
+        let Some(m) = mask else { return Ok(Self { params: MatrixMaskParams::zeroed(), _pattern: None, _arrays: Vec::new() }) };
+        let pattern = Pattern::of(device, m.matrix.lists()?)?;
+        let truth = match m.matrix.values() {
+            Some(values) if !m.mode.structural => Some(flag_entries(device, values)?),
+            _ => None,
+        };
+        let params = MatrixMaskParams {
+            pattern: pattern.rows(),
+            truth: truth.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
+            flags: mask_flags(m.mode, replace),
+            ..MatrixMaskParams::zeroed()
+        };
+        Ok(Self { params, _pattern: Some(pattern), _arrays: truth.into_iter().collect() })
+    }
+    /// The rows and columns of lists.
+    pub fn region(device: &Device, shape: (usize, usize), rows: &[u32], columns: &[u32]) -> Result<Self> {
+        let marks = |len: usize, list: &[u32]| {
+            let mut bits = vec![0u32; len.div_ceil(32).max(1)];
+            list.iter().for_each(|&i| bits[i as usize / 32] |= 1 << (i % 32));
+            device.upload(&bits)
+        };
+        let (rows, columns) = (marks(shape.0, rows)?, marks(shape.1, columns)?);
+        let params = MatrixMaskParams { row_marks: rows.ptr(), column_marks: columns.ptr(), flags: 1, ..MatrixMaskParams::zeroed() };
+        Ok(Self { params, _pattern: None, _arrays: vec![rows, columns] })
+    }
+}
+
+/// How two patterns become one (`MergeKind`).
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Merge {
+    Union = 0,
+    Intersection = 1,
+    /// `C<mask, replace> = T`, with C first.
+    Write = 2,
+    /// `C<mask, replace> = C accum T`.
+    Accumulate = 3,
+}
+
+/// A pattern, and which entry of either operand each of its entries comes from, or [`NONE`].
+pub(super) struct Merged {
+    pub csr: DeviceCsr,
+    pub source_a: Buffer<u32>,
+    pub source_b: Buffer<u32>,
+}
+
+/// Merges two patterns of one shape. Four launches; waits for the number of entries.
+pub(super) fn merge(device: &Device, a: &Pattern, b: &Pattern, kind: Merge, mask: &DeviceMask) -> Result<Merged> {
+    let (n, rows) = ((a.csr.nnz + b.csr.nnz) as u64, a.csr.rows);
+    fits(n)?;
+    let (kept_a, kept_b) = (device.alloc::<u32>(a.csr.nnz)?, device.alloc::<u32>(b.csr.nnz)?);
+    let mut params = MergeParams {
+        a: a.rows(),
+        b: b.rows(),
+        mask: mask.params,
+        rows: rows as u64,
+        kept_a: kept_a.ptr(),
+        kept_b: kept_b.ptr(),
+        kind: kind as u32,
+        ..MergeParams::zeroed()
+    };
+    run(device, "merge_flags", n, &params)?;
+    let (places_a, total_a) = primitives::exclusive_scan_total(device, &kept_a)?;
+    let (places_b, total_b) = primitives::exclusive_scan_total(device, &kept_b)?;
+    let nnz = (total_a + total_b) as usize;
+    let (offsets, indices) = (device.alloc::<u32>(rows + 1)?, device.alloc::<u32>(nnz)?);
+    let (source_a, source_b) = (device.alloc::<u32>(nnz)?, device.alloc::<u32>(nnz)?);
+    params.places_a = places_a.ptr();
+    params.places_b = places_b.ptr();
+    params.offsets = offsets.ptr();
+    params.indices = indices.ptr();
+    params.source_a = source_a.ptr();
+    params.source_b = source_b.ptr();
+    run(device, "merge_scatter", n.max(rows as u64 + 1), &params)?;
+    let csr = DeviceCsr { rows, columns: a.csr.columns, nnz, offsets: Offsets::U32(offsets), indices };
+    Ok(Merged { csr, source_a, source_b })
+}
+
+/// All products of the entries of two matrices.
+pub(super) struct Products {
+    /// Row and column of each: `row << column_bits | column`.
+    pub keys: Buffer<u64>,
+    /// The entries it is of: `a << 32 | b`.
+    pub pairs: Buffer<u64>,
+    shape: (usize, usize),
+    column_bits: u32,
+    /// The bit of a key that says that the mask leaves the product out.
+    marker: u32,
+    masked: bool,
+}
+
+fn fits(n: u64) -> Result<()> {
+    if n < u64::from(NONE) { Ok(()) } else { Err(primitives::too_large(n)) }
+}
+
+/// Lists the products of two matrices, in the order of the entries of a. Three launches; waits for their number.
+pub(super) fn expand(device: &Device, a: &Pattern, b: &DeviceCsr, mask: &DeviceMask) -> Result<Products> {
+    let (column_bits, row_bits) = (primitives::id_bits(b.columns), primitives::id_bits(a.csr.rows));
+    let marker = column_bits + row_bits;
+    if marker >= 64 {
+        return Err(primitives::too_large(a.csr.rows as u64));
+    }
+    let counts = device.alloc::<u32>(a.csr.nnz)?;
+    let mut params = ExpandParams {
+        a: a.rows(),
+        b: Rows::of(b, None),
+        mask: mask.params,
+        counts: counts.ptr(),
+        column_bits,
+        marker,
+        ..ExpandParams::zeroed()
+    };
+    run(device, "expand_counts", a.csr.nnz as u64, &params)?;
+    let starts = primitives::exclusive_scan_wide(device, &counts)?;
+    let total = starts.get(a.csr.nnz)?;
+    fits(total)?;
+    let (keys, pairs) = (device.alloc::<u64>(total as usize)?, device.alloc::<u64>(total as usize)?);
+    params.offsets = starts.ptr();
+    params.total = total;
+    params.keys = keys.ptr();
+    params.pairs = pairs.ptr();
+    run(device, "expand", total, &params)?;
+    Ok(Products { keys, pairs, shape: (a.csr.rows, b.columns), column_bits, marker, masked: mask.params.flags != 0 })
+}
+
+/// Products sorted by place; those of one place in the order of the inner index.
+pub(super) struct Places {
+    /// The places.
+    pub csr: DeviceCsr,
+    /// Where the products of each place start.
+    pub starts: Buffer<u32>,
+    pub pairs: Buffer<u64>,
+    /// The products that the mask selects: they come first.
+    pub products: u64,
+}
+
+/// Sorts products by place. Waits for the number of places.
+pub(super) fn places(device: &Device, p: &Products) -> Result<Places> {
+    let (keys, pairs) = primitives::sort_pairs(device, &p.keys, &p.pairs, 0..p.marker + u32::from(p.masked))?;
+    let n = keys.len() as u64;
+    let flags = device.alloc::<u32>(keys.len())?;
+    run(device, "segment_heads", n, &HeadsParams { keys: keys.ptr(), flags: flags.ptr(), n, marker: p.marker, reserved: 0 })?;
+    let starts = primitives::compact(device, &flags)?;
+    let csr = csr_of_keys(device, &keys, Some(&starts), p.shape, p.column_bits)?;
+    // The marked ones, sorted to the end, follow the first of them.
+    let products = if p.masked { first_marked(&keys, p.marker)? } else { n };
+    Ok(Places { csr, starts, pairs, products })
+}
+
+/// How many sorted keys lie below the first with the marker, by binary search from the host.
+fn first_marked(keys: &Buffer<u64>, marker: u32) -> Result<u64> {
+    let (mut from, mut to) = (0, keys.len());
+    while from < to {
+        let middle = from + (to - from) / 2;
+        if keys.get(middle)? >> marker & 1 == 0 { from = middle + 1 } else { to = middle }
+    }
+    Ok(from as u64)
+}
+
+/// The pattern of sorted keys: of those that `starts` names, or of all.
+pub(super) fn csr_of_keys(
+    device: &Device,
+    keys: &Buffer<u64>,
+    starts: Option<&Buffer<u32>>,
+    shape: (usize, usize),
+    column_bits: u32,
+) -> Result<DeviceCsr> {
+    let nnz = starts.map_or(keys.len(), Buffer::len);
+    let (entry_rows, indices) = (device.alloc::<u32>(nnz)?, device.alloc::<u32>(nnz)?);
+    let params = SegmentsParams {
+        keys: keys.ptr(),
+        starts: starts.map_or(DevicePtr::NULL, Buffer::ptr),
+        entry_rows: entry_rows.ptr(),
+        indices: indices.ptr(),
+        n: nnz as u64,
+        column_bits,
+        reserved: 0,
+    };
+    run(device, "segment_places", params.n, &params)?;
+    let offsets = Offsets::U32(primitives::bounds(device, &entry_rows, shape.0)?);
+    Ok(DeviceCsr { rows: shape.0, columns: shape.1, nnz, offsets, indices })
+}
+
+/// The second parts of pairs, or of the pairs that their first parts name.
+pub(super) fn sources(device: &Device, pairs: &Buffer<u64>, before: Option<&Buffer<u64>>) -> Result<Buffer<u32>> {
+    let sources = device.alloc::<u32>(pairs.len())?;
+    let before = before.map_or(DevicePtr::NULL, Buffer::ptr);
+    let params = PairSourcesParams { pairs: pairs.ptr(), before, sources: sources.ptr(), n: pairs.len() as u64 };
+    run(device, "pair_sources", params.n, &params)?;
+    Ok(sources)
+}
+
+/// A submatrix: the rows and columns of lists, either of which may name a row or column several times. The second array is the
+/// entry of `a` that each entry comes from.
+pub(super) fn extract(device: &Device, a: &DeviceCsr, rows: &[u32], columns: &[u32]) -> Result<(DeviceCsr, Buffer<u32>)> {
+    let none = DeviceMask::of(device, None, false)?;
+    // The product of a selection of rows, a, and a selection of columns.
+    let chosen = DeviceCsr {
+        rows: rows.len(),
+        columns: a.rows,
+        nnz: rows.len(),
+        offsets: Offsets::U32(primitives::iota(device, rows.len() + 1, 0)?),
+        indices: device.upload(rows)?,
+    };
+    let first = expand(device, &Pattern::of(device, &chosen)?, a, &none)?;
+    let taken = csr_of_keys(device, &first.keys, None, (rows.len(), a.columns), first.column_bits)?;
+    let (starts, list) = super::elementwise::lists_by_position(columns, a.columns);
+    let selection = DeviceCsr {
+        rows: a.columns,
+        columns: columns.len(),
+        nnz: list.len(),
+        offsets: Offsets::U32(device.upload(&starts)?),
+        indices: device.upload(&list)?,
+    };
+    let second = expand(device, &Pattern::of(device, &taken)?, &selection, &none)?;
+    // No two products share a place.
+    let sorted = places(device, &second)?;
+    Ok((sorted.csr, sources(device, &sorted.pairs, Some(&first.pairs))?))
+}
