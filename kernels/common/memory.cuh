@@ -11,6 +11,7 @@ template <class T> inline T load_stream(const T* p) { return *p; }
 template <class T> inline T load_volatile(const T* p) { host::perturb(); return *static_cast<const volatile T*>(p); }
 template <class T> inline void store_stream(T* p, T v) { *p = v; }
 inline uint4 load_volatile4(const void* p) { host::perturb(); return *static_cast<const uint4*>(p); }
+inline void store_volatile4(void* p, uint4 v) { host::perturb(); *static_cast<uint4*>(p) = v; }
 inline void fence_device() {}
 inline void fence_block() {}
 inline void fence_system() {}
@@ -31,6 +32,10 @@ BG_DEVICE uint4 load_volatile4(const void* p) {
     uint4 r;
     asm volatile("ld.volatile.global.v4.u32 {%0,%1,%2,%3},[%4];" : "=r"(r.x), "=r"(r.y), "=r"(r.z), "=r"(r.w) : "l"(p) : "memory");
     return r;
+}
+/// 16 bytes at once; each aligned half of 8 is seen whole.
+BG_DEVICE void store_volatile4(void* p, uint4 v) {
+    asm volatile("st.volatile.global.v4.u32 [%0],{%1,%2,%3,%4};" ::"l"(p), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
 }
 BG_DEVICE void fence_device() { __threadfence(); }
 BG_DEVICE void fence_block() { __threadfence_block(); }

@@ -7,16 +7,9 @@
 #include "common/grid.cuh"
 #include "common/memory.cuh"
 #include "common/warp.cuh"
+#include "graph/bfs_totals.cuh"
 
 namespace bg {
-/// What a search found; written by the kernel, read by the host.
-struct BfsTotals {
-    u64 edges_traversed;
-    u32 reached, depth;
-    /// Where block 0, searching alone, left off.
-    u32 level, seen, turn, explored;
-};
-
 struct BfsGridParams {
     const u32 *out_offsets, *out_indices, *in_offsets, *in_indices;
     const u32* first;     // an in-neighbour of large degree of every vertex; null if not prepared

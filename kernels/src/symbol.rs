@@ -154,7 +154,9 @@ pub const MODULES: &[Listed] = &[
             "long_rows",
         ],
     },
-    Listed { name: "graph/sssp_prepare", kernels: &["sssp_summary", "sssp_convert"] },
+    Listed { name: "graph/sssp_prepare", kernels: &["sssp_summary", "sssp_convert", "sssp_heaviest"] },
+    Listed { name: "graph/sssp_rows", kernels: &["sssp_row_sizes", "sssp_row_keys", "sssp_row_places", "sssp_row_arcs"] },
+    Listed { name: "graph/sssp_sweep", kernels: &["sssp_sweep"] },
     Listed { name: "graph/sssp_general", kernels: &["sssp_general_u32", "sssp_general_u64", "sssp_general_f32", "sssp_general_f64"] },
     Listed {
         name: "graph/sssp_parents",
@@ -227,6 +229,11 @@ pub const MODULES: &[Listed] = &[
     },
     Listed { name: "formats/untile", kernels: &["untile_4", "untile_8", "untile_16", "untile_32"] },
     Listed { name: "graph/bfs", kernels: &["bfs_grid_levels", "bfs_grid_parents"] },
+    Listed {
+        name: "graph/bfs_slices",
+        kernels: &["bfs_slices_4x1", "bfs_slices_4x2", "bfs_slices_8x1", "bfs_slices_8x2", "bfs_slices_24x1"],
+    },
+    Listed { name: "graph/bfs_slices_build", kernels: &["bfs_bandwidth", "bfs_slices_count", "bfs_slices_fill"] },
     Listed { name: "graph/bfs_prepare", kernels: &["bfs_isolated", "bfs_first", "bfs_parents_of_levels"] },
     Listed { name: "graph/cc_block", kernels: &["cc_block"] },
     Listed { name: "graph/cc_general", kernels: &["cc_general"] },

@@ -1,0 +1,49 @@
+// Breadth-first search of graphs whose arcs lie on few diagonals at a time: meshes and grids in a local numbering.
+//
+// Thirty-two consecutive vertices are a word. All arcs into a word whose ends are `delta` apart are one entry {delta, mask}: one
+// shift and one AND follow up to 32 arcs. A block owns consecutive words and keeps them, with a margin of `hops` times the
+// bandwidth on both sides, in shared memory and registers, so that `hops` levels need nothing from the others. Then blocks
+// exchange the state of their words through messages that carry their own tag: nobody waits for anyone but the blocks within
+// the margin, and no barrier of the grid is needed. All blocks must be resident.
+#pragma once
+#include "common/grid.cuh"
+#include "common/memory.cuh"
+#include "common/warp.cuh"
+#include "graph/bfs_totals.cuh"
+
+namespace bg {
+/// How far a block is; the second half is right only with the first word of this run.
+struct __align__(16) SlicesProgress {
+    u32 epoch;   // tag of the last epoch done
+    u32 active;  // tag of the last epoch in which it found a vertex
+    u32 base;    // of the run
+    u32 seen;    // vertices visited
+};
+
+struct BfsSlicesParams {
+    const u32* starts;     // entries of every word
+    const uint2* entries;  // delta, mask
+    const u32* order;      // the input's number of every vertex; null: the same
+    const u32* out_offsets;
+    i32* levels;         // in the input's numbering
+    i32* scratch_levels;  // in the layout's, where they differ
+    uint4* messages;     // two for every word: frontier, tag, visited, tag
+    SlicesProgress* progress;
+    u32* done;           // equals `base` once the search is over
+    BfsTotals* totals;   // zeroed
+    GridState* state;
+    HostLink link;
+    u32 nodes, words, source, arcs;
+    u32 own;        // words of a block
+    u32 bandwidth;  // words between the ends of an arc, at most
+    u32 hops;       // levels between exchanges
+    u32 halo;       // words of the margin: hops * bandwidth, or none if one block has all
+    u32 window;     // own + 2 * halo
+    u32 base;       // tags of this run are above it
+    u32 connected;
+    u32 reserved;
+};
+
+constexpr u32 SLICES_HEAD = 64;
+constexpr u32 SLICES_BLOCKS = 256;
+}  // namespace bg
