@@ -18,7 +18,7 @@ struct TileParams {
     u32* columns;        // null: the tiles are only counted
     void* words;
     u32* counts;         // null, or for the number of tiles of each tile row
-    u64* total;          // null, or for their sum
+    u64* total;          // null, or for their sum, and the entries seen
     u32* heavy;          // tile rows with more entries than `limit`: [0] their number, from [4] on themselves
     u32* ticket;         // zeroed
     u32* stored;         // hybrid: tiles kept of each band
@@ -124,7 +124,9 @@ template <u32 SHIFT, bool HYBRID> BG_DEVICE void tiles_light(const TileParams& p
     if (light && r == 0 && p.counts) p.counts[t] = found;
     if (p.total) {
         u32 sum = warp_sum(r == 0 ? found : 0);
+        u64 seen = butterfly_sum(r == 0 ? high - low : 0ull);
         if (lane() == 0 && sum) atomicAdd(p.total, (u64)sum);
+        if (lane() == 0 && seen) atomicAdd(p.total + 1, seen);
     }
 }
 
