@@ -8,7 +8,7 @@
 
 mod backend;
 mod bytes;
-mod convert;
+pub mod convert;
 mod cost;
 pub mod device;
 mod error;
@@ -19,7 +19,7 @@ mod matrix;
 mod ops;
 pub mod peers;
 mod prepared;
-mod primitives;
+pub mod primitives;
 pub mod spmv;
 mod vector;
 
