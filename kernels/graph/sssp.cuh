@@ -6,6 +6,8 @@
 namespace bg {
 /// Marks the absence of a vertex.
 constexpr u32 NO_VERTEX = 0xffffffffu;
+/// In the steps reported at the end: the search took more of them than it was given.
+constexpr u32 GAVE_UP = 0x80000000u;
 
 /// Distances summed in u32.
 struct WholeKey {

@@ -37,6 +37,8 @@ template <class Bits> struct NearFarParams {
     u32 piece;            // entries of a row per queue entry
     u32 lanes;            // that share a queue entry; a power of two
     u32 stage;            // vertices that a block collects before it writes to the queues directly
+    u32 most_rounds;      // gives up after
+    u32 pad;
 };
 
 /// Distances of 32 bits: the word is distance and tag, one atomic decides both.
@@ -311,6 +313,10 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
         near_turn = !near_turn;
         near_count = sum.a;
         far_count = relaxing ? far_count + sum.b : sum.b;
+        if (round > p.most_rounds) {
+            search.grid.report(epoch | GAVE_UP);
+            return;
+        }
         if (p.target != NO_VERTEX && near_count == 0 && search.known.read(p.target) < search.threshold) break;
     }
     for (u32 v = thread; v < p.nodes; v += threads) p.distances[v] = search.known.read(v);

@@ -23,6 +23,11 @@ struct SummaryParams {
     u64 count;
     u32 type, pad;
 };
+struct HeaviestParams {
+    const u32* offsets;
+    u64* heaviest;  // degree over the complement of the vertex; zeroed before
+    u32 nodes, pad;
+};
 struct ConvertParams {
     const u8* values;
     u8* weights;
@@ -130,4 +135,14 @@ BG_KERNEL(sssp_convert, bg::ConvertParams, 256, 4) {
             default: ((f64*)p.weights)[i] = x; break;
         }
     }
+}
+
+BG_KERNEL(sssp_heaviest, bg::HeaviestParams, 256, 4) {
+    using namespace bg;
+    u64 best = 0;
+    for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.nodes; v += gridDim.x * blockDim.x) {
+        best = max_of(best, (u64)(p.offsets[v + 1] - p.offsets[v]) << 32 | (u32)~v);
+    }
+    best = warp_extreme(best, true);
+    if (lane() == 0) atomicMax(p.heaviest, best);
 }

@@ -3,12 +3,12 @@
 //! # Memory
 //! 16 bytes per vertex and 32 per queue entry (one per vertex and one per piece of a row), kept for the next run.
 
-use super::distance::Native;
-use super::weights::{Summary, native_weights};
 use super::Arcs;
+use super::distance::Native;
+use super::weights::Summary;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
-use bitgraph_backend::{Control, SsspConfig};
+use bitgraph_backend::SsspConfig;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/sssp_general";
@@ -17,6 +17,8 @@ const STAGE: u32 = 4096;
 /// Bytes of shared memory before the stages.
 const FIXED: u32 = 256;
 const BLOCK: u32 = 1024;
+/// In the steps that a kernel reports.
+pub(super) const GAVE_UP: u32 = 1 << 31;
 /// Arcs that keep a block busy; small graphs take fewer blocks, which meet sooner.
 const ARCS_PER_BLOCK: usize = 256;
 
@@ -42,6 +44,8 @@ struct Params {
     piece: u32,
     lanes: u32,
     stage: u32,
+    most_rounds: u32,
+    pad: u32,
 }
 
 /// How rows are shared and how far a step goes.
@@ -69,7 +73,6 @@ impl GeneralOptions {
 /// The queues and distances of a search that sums in `D`.
 #[derive(Debug)]
 pub(super) struct General<D> {
-    weights: Option<Buffer<D>>,
     options: GeneralOptions,
     words: Buffer<u64>,
     tags: Buffer<u32>,
@@ -80,7 +83,7 @@ pub(super) struct General<D> {
 }
 
 impl<D: Native> General<D> {
-    /// O(nnz) where weights need converting, else O(1).
+    /// Only allocates.
     pub fn build(device: &Device, arcs: &Arcs, summary: &Summary, options: Option<GeneralOptions>) -> Result<Self> {
         let (n, m) = (arcs.nodes(), arcs.nnz());
         let options = options.unwrap_or_else(|| GeneralOptions::suited(m as f64 / n.max(1) as f64, summary.mean));
@@ -88,7 +91,6 @@ impl<D: Native> General<D> {
         let queue = || device.alloc_for(entries, "a queue of shortest paths");
         let list = || device.alloc_for(n, "a list of shortest paths");
         Ok(Self {
-            weights: native_weights(device, arcs)?,
             options,
             words: device.alloc_for(n, "distances")?,
             tags: device.alloc_for(if size_of::<D>() == 8 { n } else { 0 }, "distances")?,
@@ -98,20 +100,23 @@ impl<D: Native> General<D> {
             least: device.alloc(4)?,
         })
     }
-    /// The weights in the type of the sums.
-    pub fn weights(&self) -> Option<&Buffer<D>> {
-        self.weights.as_ref()
-    }
     pub fn bytes(&self) -> u64 {
         let queues = self.near.iter().map(Buffer::bytes).sum::<u64>() + self.far.iter().map(Buffer::bytes).sum::<u64>();
         self.words.bytes() + self.tags.bytes() + self.distances.bytes() + queues
     }
-    /// Distances from the source; with a target, those above the target's are upper bounds.
-    pub fn search(&self, device: &Device, arcs: &Arcs, config: &SsspConfig) -> Result<&Buffer<D>> {
+    /// Distances from the source; with a target, those above the target's are upper bounds. None after `most` rounds.
+    pub fn search(
+        &self,
+        device: &Device,
+        arcs: &Arcs,
+        weights: Option<&Buffer<D>>,
+        config: &SsspConfig,
+        most: u32,
+    ) -> Result<Option<&Buffer<D>>> {
         let kernel = device.kernel(MODULE, &format!("sssp_general_{}", D::SUFFIX))?;
-        let most = arcs.nnz().div_ceil(ARCS_PER_BLOCK).clamp(1, 1 << 16) as u32;
-        let shape = device.persistent_shape(&kernel, BLOCK, FIXED + 8 * STAGE, most)?;
-        let weights = self.weights.as_ref().map_or(DevicePtr::NULL, |w| w.ptr().cast());
+        let blocks = arcs.nnz().div_ceil(ARCS_PER_BLOCK).clamp(1, 1 << 16) as u32;
+        let shape = device.persistent_shape(&kernel, BLOCK, FIXED + 8 * STAGE, blocks)?;
+        let weights = weights.map_or(DevicePtr::NULL, |w| w.ptr().cast());
         let parameters = |state, link| Params {
             state,
             link,
@@ -131,12 +136,10 @@ impl<D: Native> General<D> {
             piece: self.options.piece,
             lanes: self.options.lanes,
             stage: STAGE,
+            most_rounds: most,
+            pad: 0,
         };
-        device.persistent(&kernel, shape, control(config), parameters)?;
-        Ok(&self.distances)
+        let steps = device.persistent(&kernel, shape, &config.control, parameters)?;
+        Ok((steps & GAVE_UP == 0).then_some(&self.distances))
     }
-}
-
-fn control(config: &SsspConfig) -> &Control {
-    &config.control
 }

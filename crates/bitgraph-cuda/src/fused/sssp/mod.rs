@@ -1,27 +1,34 @@
 //! Shortest paths from one source: a layout built once for a pattern and its weights, and a run per source.
 //!
 //! Distances are summed in `u32` where all weights are whole numbers that fit, whatever their type, and in `u64`, `f32` or `f64`
-//! otherwise, or where a run finds that they outgrew `u32` (floats: what an `f32` holds exactly). The general form
-//! ([`general`](self)) takes any graph and any weights; it stands behind every other.
+//! otherwise, or where a run finds that they outgrew `u32` (floats: what an `f32` holds exactly). The general form takes any
+//! graph and any weights. Special forms for whole weights state what they need; the fastest is found by trial when the layout
+//! is built, and the general form runs wherever they give up.
 //!
 //! Invariant: distances and parents do not depend on the form or on how threads interleave.
 
 mod distance;
 mod general;
 mod parents;
-mod weights;
+mod special;
+mod sweep;
 #[cfg(test)]
 mod tests;
+mod weights;
 
 pub use distance::Distance;
 pub use general::GeneralOptions;
+pub use special::Form;
+pub use sweep::SweepOptions;
 
 use crate::device::{Buffer, Device};
 use crate::{DeviceCsr, DeviceValues, Result};
-use bitgraph_backend::{Error as Base, Sssp, SsspConfig};
-use bitgraph_semiring::DType;
+use bitgraph_backend::{Error as Base, Plan, Sssp, SsspConfig};
+use bitgraph_semiring::{DType, Scalar};
 use distance::Native;
 use general::General;
+use special::Special;
+use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use weights::{Summary, native_weights};
@@ -63,8 +70,12 @@ pub struct SsspOptions {
     pub wide_sums: bool,
     /// Build nothing that takes longer than a run.
     pub plain: bool,
+    /// Only this form, where the graph suits it; for trying it out.
+    pub form: Option<Form>,
     /// Of the general form; for trying it out.
     pub general: Option<GeneralOptions>,
+    /// Of the sweeps; for trying them out.
+    pub sweep: Option<SweepOptions>,
 }
 
 /// A graph with weights, ready for shortest paths from any source.
@@ -74,49 +85,55 @@ pub struct SsspLayout {
     incoming: Option<Arcs>,
     summary: Summary,
     options: SsspOptions,
-    /// Runs outgrew `u32` before.
+    special: Mutex<Special>,
+    /// Runs outgrew `u32` before, or what the special form can sum up.
     outgrown: AtomicBool,
+    special_outgrown: AtomicBool,
     whole: Searches<u32>,
     wide: Searches<u64>,
     single: Searches<f32>,
     double: Searches<f64>,
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+/// The slot's value, made at first use.
+fn once<T>(slot: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+    if let Some(value) = slot.get() {
+        return Ok(value);
+    }
+    let value = make()?;
+    Ok(slot.get_or_init(|| value))
+}
+
 /// The general form in one type, made at first use; one run at a time.
 #[derive(Debug)]
 struct Searches<D> {
+    weights: OnceLock<Option<Buffer<D>>>,
     general: OnceLock<Mutex<General<D>>>,
     /// Weights of the transpose of a directed graph.
     incoming: OnceLock<Option<Buffer<D>>>,
 }
 impl<D> Default for Searches<D> {
     fn default() -> Self {
-        Self { general: OnceLock::new(), incoming: OnceLock::new() }
+        Self { weights: OnceLock::new(), general: OnceLock::new(), incoming: OnceLock::new() }
     }
 }
 impl<D: Native> Searches<D> {
     fn general(&self, device: &Device, layout: &SsspLayout) -> Result<MutexGuard<'_, General<D>>> {
-        let slot = match self.general.get() {
-            Some(slot) => slot,
-            None => {
-                let built = General::build(device, &layout.out, &layout.summary, layout.options.general)?;
-                self.general.get_or_init(|| Mutex::new(built))
-            }
-        };
-        Ok(slot.lock().unwrap_or_else(PoisonError::into_inner))
+        let build = || General::build(device, &layout.out, &layout.summary, layout.options.general).map(Mutex::new);
+        Ok(lock(once(&self.general, build)?))
+    }
+    /// Weights of the arcs in this type.
+    fn weights(&self, device: &Device, arcs: &Arcs) -> Result<Option<&Buffer<D>>> {
+        once(&self.weights, || native_weights(device, arcs)).map(Option::as_ref)
     }
     fn incoming(&self, device: &Device, arcs: &Arcs) -> Result<Option<&Buffer<D>>> {
-        let slot = match self.incoming.get() {
-            Some(slot) => slot,
-            None => {
-                let weights = native_weights(device, arcs)?;
-                self.incoming.get_or_init(|| weights)
-            }
-        };
-        Ok(slot.as_ref())
+        once(&self.incoming, || native_weights(device, arcs)).map(Option::as_ref)
     }
     fn bytes(&self) -> u64 {
-        let general = self.general.get().map_or(0, |g| g.lock().unwrap_or_else(PoisonError::into_inner).bytes());
+        let general = self.general.get().map_or(0, |g| lock(g).bytes());
         general + self.incoming.get().and_then(Option::as_ref).map_or(0, Buffer::bytes)
     }
 }
@@ -154,22 +171,63 @@ impl SsspLayout {
             }
         }
         let summary = Summary::of(device, &out)?;
-        Ok(Self {
+        let layout = Self {
             out,
             incoming,
             summary,
             options,
+            special: Mutex::default(),
             outgrown: AtomicBool::new(false),
+            special_outgrown: AtomicBool::new(false),
             whole: Searches::default(),
             wide: Searches::default(),
             single: Searches::default(),
             double: Searches::default(),
-        })
+        };
+        if !layout.options.plain && layout.out.nnz() > 0 {
+            let chosen = special::choose(device, &layout)?;
+            *lock(&layout.special) = chosen;
+        }
+        Ok(layout)
+    }
+    /// What a plan wants for a matrix, and its transpose where it is directed; none for matrices with 64-bit offsets.
+    pub(crate) fn prepare(
+        device: &Device,
+        (out, values): (&DeviceCsr, Option<&DeviceValues>),
+        incoming: Option<(&DeviceCsr, Option<&DeviceValues>)>,
+        plan: &Plan,
+    ) -> Result<Option<Self>> {
+        let Some(out) = Arcs::of(out, values) else { return Ok(None) };
+        let incoming = incoming.and_then(|(csr, values)| Arcs::of(csr, values));
+        let wide_sums = plan.workload.dtype == DType::F64;
+        let options = SsspOptions { wide_sums, plain: !plan.chosen.prepared, ..SsspOptions::default() };
+        Self::build(device, out, incoming, options).map(Some)
+    }
+    /// As [`SsspLayout::run`] for any element type; none for those that are no distances.
+    pub(crate) fn run_as<T: Scalar>(&self, device: &Device, config: &SsspConfig) -> Option<Result<Sssp<T>>> {
+        fn same<D: Distance, T: 'static>(result: Result<Sssp<D>>) -> Option<Result<Sssp<T>>> {
+            let mut slot = Some(result);
+            (&mut slot as &mut dyn Any).downcast_mut::<Option<Result<Sssp<T>>>>()?.take()
+        }
+        match T::DTYPE {
+            DType::U32 => same(self.run::<u32>(device, config)),
+            DType::U64 => same(self.run::<u64>(device, config)),
+            DType::I32 => same(self.run::<i32>(device, config)),
+            DType::I64 => same(self.run::<i64>(device, config)),
+            DType::F32 => same(self.run::<f32>(device, config)),
+            DType::F64 => same(self.run::<f64>(device, config)),
+            _ => None,
+        }
+    }
+    /// The form that is tried first, for reports.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        lock(&self.special).form()
     }
     /// Bytes on the device besides the caller's arrays.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.whole.bytes() + self.wide.bytes() + self.single.bytes() + self.double.bytes()
+        lock(&self.special).bytes() + self.whole.bytes() + self.wide.bytes() + self.single.bytes() + self.double.bytes()
     }
     /// The number of vertices.
     #[must_use]
@@ -229,20 +287,40 @@ impl SsspLayout {
     }
     /// A search in `u32`; none if distances outgrew it.
     fn whole_search(&self, device: &Device, config: &SsspConfig) -> Result<Option<Found<u32>>> {
-        let (greatest, limit) = (self.summary.whole.unwrap_or(0), self.whole_limit());
-        // No path has more arcs than there are other vertices.
-        let bound = u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64);
-        let general = self.whole.general(device, self)?;
-        let mut distances = None;
-        let parents = timed_if(device, config.parents || bound > u128::from(limit), || {
-            let result = general.search(device, &self.out, config)?;
-            if bound <= u128::from(limit) || u64::from(parents::farthest(device, result)?) + greatest <= limit {
-                distances = Some(result);
-                return self.parents(device, &self.whole, general.weights(), result, config);
+        let special = lock(&self.special);
+        if special.form() != Form::General && !self.special_outgrown.load(Ordering::Relaxed) {
+            let search = || special.search(device, config, special::RUN_SWEEPS);
+            let limit = self.whole_limit().min(special.limit());
+            if let Some(found) = self.checked_search(device, config, limit, search)? {
+                return Ok(Some(found));
             }
-            Ok(None)
+            self.special_outgrown.store(true, Ordering::Relaxed);
+        }
+        drop(special);
+        let general = self.whole.general(device, self)?;
+        let weights = self.whole.weights(device, &self.out)?;
+        let search = || general.search(device, &self.out, weights, config, u32::MAX);
+        self.checked_search(device, config, self.whole_limit(), search)
+    }
+    /// A search in `u32`; none if it gave up, or if distances may have gone past `limit` on the way.
+    fn checked_search<'a>(
+        &self,
+        device: &Device,
+        config: &SsspConfig,
+        limit: u64,
+        search: impl FnOnce() -> Result<Option<&'a Buffer<u32>>>,
+    ) -> Result<Option<Found<u32>>> {
+        let greatest = self.summary.whole.unwrap_or(0);
+        // No path has more arcs than there are other vertices.
+        let certain = u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64) <= u128::from(limit);
+        let found = timed_if(device, config.parents || !certain, || {
+            let Some(distances) = search()? else { return Ok(None) };
+            if !certain && u64::from(parents::farthest(device, distances)?) + greatest > limit {
+                return Ok(None);
+            }
+            Ok(Some((distances, self.parents(device, &self.whole, distances, config)?)))
         })?;
-        distances.map(|d| Found::download(d, parents)).transpose()
+        found.map(|(distances, parents)| Found::download(distances, parents)).transpose()
     }
     /// A search by the general form, checked by `check`.
     fn general<D: Native>(
@@ -253,10 +331,13 @@ impl SsspLayout {
         check: impl FnOnce(&Buffer<D>) -> Result<()>,
     ) -> Result<Found<D>> {
         let general = searches.general(device, self)?;
-        let (distances, parents) = timed_if(device, config.parents, || {
-            let distances = general.search(device, &self.out, config)?;
-            Ok((distances, self.parents(device, searches, general.weights(), distances, config)?))
+        let weights = searches.weights(device, &self.out)?;
+        let found = timed_if(device, config.parents, || {
+            let Some(distances) = general.search(device, &self.out, weights, config, u32::MAX)? else { return Ok(None) };
+            Ok(Some((distances, self.parents(device, searches, distances, config)?)))
         })?;
+        // Only a limit of rounds makes it give up.
+        let Some((distances, parents)) = found else { return Err(Base::Cancelled.into()) };
         check(distances)?;
         Found::download(distances, parents)
     }
@@ -265,15 +346,17 @@ impl SsspLayout {
         &self,
         device: &Device,
         searches: &Searches<D>,
-        weights: Option<&Buffer<D>>,
         distances: &Buffer<D>,
         config: &SsspConfig,
     ) -> Result<Option<Buffer<u32>>> {
-        match (&self.incoming, config.parents) {
-            (_, false) => Ok(None),
-            (None, true) => parents::parents(device, &self.out, weights, distances, config).map(Some),
-            (Some(arcs), true) => parents::parents(device, arcs, searches.incoming(device, arcs)?, distances, config).map(Some),
+        if !config.parents {
+            return Ok(None);
         }
+        let (arcs, weights) = match &self.incoming {
+            None => (&self.out, searches.weights(device, &self.out)?),
+            Some(arcs) => (arcs, searches.incoming(device, arcs)?),
+        };
+        parents::parents(device, arcs, weights, distances, config).map(Some)
     }
     /// Refuses sums that stuck at the greatest value of 64 bits although there is a path.
     fn check_stuck(&self, device: &Device, config: &SsspConfig, distances: &Buffer<u64>) -> Result<()> {

@@ -4,6 +4,7 @@ use super::Arcs;
 use super::distance::Native;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
+use crate::primitives::elementwise;
 use bitgraph_backend::SsspConfig;
 use bytemuck::{Pod, Zeroable};
 
@@ -83,9 +84,7 @@ pub(super) fn parents<D: Native>(
 pub(super) fn farthest(device: &Device, distances: &Buffer<u32>) -> Result<u32> {
     let farthest = device.zeroed(1)?;
     let p = FarthestParams { distances: distances.ptr(), farthest: farthest.ptr(), nodes: distances.len() as u32, unreached: u32::MAX };
-    let mut shape = device.cover(distances.len(), 256);
-    shape.grid = shape.grid.min(4 * device.properties().sms);
-    device.launch(&device.kernel(MODULE, "sssp_farthest")?, shape, &p)?;
+    elementwise(device, MODULE, "sssp_farthest", distances.len() as u64, &p)?;
     farthest.get(0)
 }
 
@@ -94,6 +93,6 @@ pub(super) fn stuck(device: &Device, arcs: &Arcs, distances: &Buffer<u64>) -> Re
     let stuck = device.zeroed(1)?;
     let (offsets, indices) = (arcs.offsets.ptr(), arcs.indices.ptr());
     let p = StuckParams { offsets, indices, distances: distances.ptr(), stuck: stuck.ptr(), nodes: arcs.nodes() as u32, pad: 0 };
-    device.launch(&device.kernel(MODULE, "sssp_stuck_u64")?, device.cover(32 * arcs.nodes().min(1 << 20), 256), &p)?;
+    elementwise(device, MODULE, "sssp_stuck_u64", 32 * arcs.nodes() as u64, &p)?;
     Ok(stuck.get(0)? != 0)
 }

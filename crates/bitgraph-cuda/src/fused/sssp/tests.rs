@@ -4,8 +4,8 @@
 use super::*;
 use bitgraph_backend::UNREACHED;
 use bytemuck::Pod;
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 fn device() -> Option<Device> {
     match Device::open(0) {
@@ -208,6 +208,22 @@ fn the_general_form_in_every_type() {
 }
 
 #[test]
+fn sweeps_find_the_same() {
+    let Some(device) = device() else { return };
+    for graph in graphs(1, 63).into_iter().chain(graphs(0, 200)) {
+        for sweep in SweepOptions::TRIED {
+            let options = SsspOptions { form: Some(Form::Sweeps), sweep: Some(sweep), ..SsspOptions::default() };
+            let layout = graph.build(&device, Some((DType::U32, &|w| w)), options).unwrap();
+            assert!(layout.out.nnz() == 0 || layout.form() == Form::Sweeps);
+            for source in [0, graph.nodes() as u32 / 2] {
+                let wanted = SsspConfig { parents: source == 0, ..config(source) };
+                check(&graph, &layout.run::<u32>(&device, &wanted).unwrap(), &graph.distances(source, u64::from), 1.0, u64::from);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_target_stops_early_and_cuts_off() {
     let Some(device) = device() else { return };
     for graph in graphs(1, 63) {
@@ -232,10 +248,7 @@ fn sums_past_a_type_are_widened_or_refused() {
     let layout = path.build(&device, Some((DType::U32, &|_| 2_000_000_000u32)), options.clone()).unwrap();
     for _ in 0..2 {
         assert_eq!(layout.run::<u64>(&device, &config(0)).unwrap().distances[4], 8_000_000_000);
-        assert_eq!(
-            layout.run::<u32>(&device, &config(0)).unwrap_err(),
-            Base::Overflow { what: "a distance", dtype: DType::U32 }.into()
-        );
+        assert_eq!(layout.run::<u32>(&device, &config(0)).unwrap_err(), Base::Overflow { what: "a distance", dtype: DType::U32 }.into());
     }
     let layout = path.build(&device, Some((DType::U64, &|_| 1u64 << 62)), options.clone()).unwrap();
     assert_eq!(layout.run::<u64>(&device, &config(0)).unwrap_err(), Base::Overflow { what: "a distance", dtype: DType::U64 }.into());

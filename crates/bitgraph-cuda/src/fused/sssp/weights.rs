@@ -5,6 +5,7 @@
 use super::Arcs;
 use super::distance::Native;
 use crate::device::{Buffer, Device, DevicePtr};
+use crate::primitives::elementwise;
 use crate::{Error, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
@@ -55,6 +56,23 @@ struct ConvertParams {
     target: u32,
 }
 
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct HeaviestParams {
+    offsets: DevicePtr<u32>,
+    heaviest: DevicePtr<u64>,
+    nodes: u32,
+    pad: u32,
+}
+
+/// The vertex with the most arcs, the smallest among equals. O(n).
+pub(super) fn heaviest(device: &Device, arcs: &Arcs) -> Result<u32> {
+    let heaviest = device.zeroed::<u64>(1)?;
+    let p = HeaviestParams { offsets: arcs.offsets.ptr(), heaviest: heaviest.ptr(), nodes: arcs.nodes() as u32, pad: 0 };
+    elementwise(device, MODULE, "sssp_heaviest", arcs.nodes() as u64, &p)?;
+    Ok(!(heaviest.get(0)? as u32))
+}
+
 /// The code of a type, as the container numbers them.
 fn code(dtype: DType) -> u32 {
     DType::ALL.iter().position(|&d| d == dtype).unwrap_or(0) as u32
@@ -73,9 +91,7 @@ impl Summary {
         let summary = device.upload(&[start])?;
         let count = arcs.nnz() as u64;
         let p = SummaryParams { values: values.ptr(), summary: summary.ptr(), count, dtype: code(*dtype), pad: 0 };
-        let mut shape = device.cover(arcs.nnz(), 256);
-        shape.grid = shape.grid.min(4 * device.properties().sms);
-        device.launch(&device.kernel(MODULE, "sssp_summary")?, shape, &p)?;
+        elementwise(device, MODULE, "sssp_summary", count, &p)?;
         let found = summary.get(0)?;
         if found.bad != u64::MAX {
             return Err(bad_weight(arcs, *dtype, values, found.bad as usize)?);
@@ -130,6 +146,6 @@ pub(super) fn native_weights<D: Native>(device: &Device, arcs: &Arcs) -> Result<
         dtype: code(*dtype),
         target: code(D::DTYPE),
     };
-    device.launch(&device.kernel(MODULE, "sssp_convert")?, device.cover(arcs.nnz(), 256), &p)?;
+    elementwise(device, MODULE, "sssp_convert", arcs.nnz() as u64, &p)?;
     Ok(Some(weights))
 }

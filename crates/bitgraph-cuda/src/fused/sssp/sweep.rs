@@ -1,0 +1,260 @@
+//! Sweeps over rows sorted by weight: for graphs of small diameter with small whole weights.
+//!
+//! Needs: a weight and an id pack into 32 bits, distances stay below 2^31, a state per vertex fits the shared memory of the device.
+//!
+//! # Memory
+//! 4 bytes per arc, each row padded to 16 bytes, and 9 per vertex. Built by one sort of all arcs.
+
+use super::Arcs;
+use super::general::GAVE_UP;
+use super::weights::Summary;
+use crate::Result;
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::primitives::{elementwise, exclusive_scan_total, id_bits, sort_pairs};
+use bitgraph_backend::SsspConfig;
+use bytemuck::{Pod, Zeroable};
+
+const MODULE: &str = "graph/sssp_sweep";
+const BUILD: &str = "graph/sssp_rows";
+/// Bytes of shared memory before the states.
+const FIXED: u32 = 64;
+const BLOCK: u32 = 1024;
+/// A state holds weights below 2^20.
+const LEAST_SHIFT: u32 = 12;
+/// No distance above this may occur.
+const LIMIT: u64 = 1 << 31;
+
+#[derive(Clone, Copy, Debug, Pod, Zeroable, PartialEq, Eq)]
+#[repr(C)]
+struct RowShape {
+    limit: u32,
+    piece_quads: u32,
+}
+const ROW_SHAPE: RowShape = RowShape { limit: 128, piece_quads: 256 };
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct SizesParams {
+    offsets: DevicePtr<u32>,
+    quads: DevicePtr<u32>,
+    pieces: DevicePtr<u32>,
+    lengths: DevicePtr<u8>,
+    nodes: u32,
+    shape: RowShape,
+    pad: u32,
+}
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct KeysParams {
+    offsets: DevicePtr<u32>,
+    weights: DevicePtr<u32>,
+    keys: DevicePtr<u32>,
+    nodes: u32,
+    weight_bits: u32,
+}
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct PlacesParams {
+    offsets: DevicePtr<u32>,
+    starts: DevicePtr<u32>,
+    piece_starts: DevicePtr<u32>,
+    first: DevicePtr<u32>,
+    pieces: DevicePtr<[u32; 4]>,
+    nodes: u32,
+    shape: RowShape,
+    pad: u32,
+}
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct ArcsParams {
+    offsets: DevicePtr<u32>,
+    starts: DevicePtr<u32>,
+    keys: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    arcs: DevicePtr<u32>,
+    arc_count: u32,
+    weight_bits: u32,
+    shift: u32,
+    shape: RowShape,
+    pad: u32,
+}
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct Params {
+    state: DevicePtr<GridState>,
+    link: HostLink,
+    first: DevicePtr<u32>,
+    lengths: DevicePtr<u8>,
+    quads: DevicePtr<[u32; 4]>,
+    pieces: DevicePtr<[u32; 4]>,
+    distances: DevicePtr<u32>,
+    nodes: u32,
+    source: u32,
+    piece_count: u32,
+    slots: u32,
+    warp_pieces: u32,
+    shift: u32,
+    long_step: u32,
+    short_step: u32,
+    few: u32,
+    rest: u32,
+    most_sweeps: u32,
+    pad: u32,
+}
+
+/// How fast the threshold rises and when the rest pulls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SweepOptions {
+    /// What the threshold grows by while few vertices move, in parts of the mean weight, 256 to the whole.
+    pub long_step: u32,
+    /// And while many do.
+    pub short_step: u32,
+    /// The rest pulls once it holds at most the arcs over two to this.
+    pub rest: u32,
+}
+
+impl SweepOptions {
+    /// The settings worth trying on a graph; which one is best depends on how degrees and distances spread.
+    pub(super) const TRIED: [Self; 4] = [
+        Self { long_step: 32, short_step: 8, rest: 4 },
+        Self { long_step: 32, short_step: 8, rest: 1 },
+        Self { long_step: 8, short_step: 8, rest: 2 },
+        Self { long_step: 16, short_step: 16, rest: 2 },
+    ];
+}
+
+/// The rows, and the distances of a run.
+#[derive(Debug)]
+pub(super) struct Sweeps {
+    first: Buffer<u32>,
+    lengths: Buffer<u8>,
+    quads: Buffer<[u32; 4]>,
+    pieces: Buffer<[u32; 4]>,
+    distances: Buffer<u32>,
+    piece_count: u32,
+    shape: Shape,
+    slots: u32,
+    warp_pieces: u32,
+    shift: u32,
+    mean: f64,
+    symmetric: bool,
+    pub options: SweepOptions,
+}
+
+impl Sweeps {
+    /// The greatest distance that the form can sum up.
+    pub const LIMIT: u64 = LIMIT - 1;
+
+    /// Whether the rows can be packed at all.
+    pub fn suits(device: &Device, arcs: &Arcs, summary: &Summary) -> bool {
+        let shift = id_bits(arcs.nodes()).max(LEAST_SHIFT);
+        let Some(greatest) = summary.whole else { return false };
+        let room = u64::from(device.properties().sms) * u64::from(device.properties().shared_per_block - FIXED);
+        shift < 31 && greatest < u64::from(u32::MAX >> shift) && 8 * arcs.nodes() as u64 + (1 << 16) < room && arcs.nnz() > 0
+    }
+    /// Packs and sorts the rows; none if the states do not fit.
+    pub fn build(device: &Device, arcs: &Arcs, weights: Option<&Buffer<u32>>, symmetric: bool, summary: &Summary) -> Result<Option<Self>> {
+        let (n, m) = (arcs.nodes(), arcs.nnz());
+        let shift = id_bits(n).max(LEAST_SHIFT);
+        let greatest = summary.whole.unwrap_or(0);
+        let weight_bits = u64::BITS - greatest.leading_zeros();
+        let (nodes, offsets, row_shape) = (n as u32, arcs.offsets.ptr(), ROW_SHAPE);
+        let (quads, pieces, lengths) = (device.alloc::<u32>(n)?, device.alloc::<u32>(n)?, device.alloc::<u8>(n)?);
+        let p = SizesParams { offsets, quads: quads.ptr(), pieces: pieces.ptr(), lengths: lengths.ptr(), nodes, shape: row_shape, pad: 0 };
+        elementwise(device, BUILD, "sssp_row_sizes", n as u64, &p)?;
+        let (starts, quad_count) = exclusive_scan_total(device, &quads)?;
+        let (piece_starts, piece_count) = exclusive_scan_total(device, &pieces)?;
+        let kernel = device.kernel(MODULE, "sssp_sweep")?;
+        let block = BLOCK.min(device.properties().max_threads_per_block);
+        let grid = device.properties().sms;
+        let slots = nodes.div_ceil(grid * block);
+        let warp_pieces = piece_count.div_ceil(grid * block / 32);
+        let shared = u64::from(FIXED) + 8 * u64::from(slots * block + warp_pieces * (block / 32));
+        if shared > u64::from(device.properties().shared_per_block) || device.resident(&kernel, block, shared as u32)? == 0 {
+            return Ok(None);
+        }
+
+        let weights = weights.map_or(DevicePtr::NULL, Buffer::ptr);
+        let keys = device.alloc_for::<u32>(m, "the keys of a sort")?;
+        let p = KeysParams { offsets, weights, keys: keys.ptr(), nodes, weight_bits };
+        elementwise(device, BUILD, "sssp_row_keys", 32 * n as u64, &p)?;
+        let (keys, indices) = sort_pairs(device, &keys, &arcs.indices, 0..weight_bits + id_bits(n))?;
+        let quads = device.alloc_for::<[u32; 4]>(quad_count as usize + 1, "rows sorted by weight")?;
+        quads.fill_bytes(0xff)?;
+        let p = ArcsParams {
+            offsets,
+            starts: starts.ptr(),
+            keys: keys.ptr(),
+            indices: indices.ptr(),
+            arcs: quads.ptr().cast(),
+            arc_count: m as u32,
+            weight_bits,
+            shift,
+            shape: row_shape,
+            pad: 0,
+        };
+        elementwise(device, BUILD, "sssp_row_arcs", m as u64, &p)?;
+        let (first, pieces) = (device.alloc::<u32>(n)?, device.alloc(piece_count as usize)?);
+        let p = PlacesParams {
+            offsets,
+            starts: starts.ptr(),
+            piece_starts: piece_starts.ptr(),
+            first: first.ptr(),
+            pieces: pieces.ptr(),
+            nodes,
+            shape: row_shape,
+            pad: 0,
+        };
+        elementwise(device, BUILD, "sssp_row_places", n as u64, &p)?;
+        let shape = Shape { grid, block, shared: shared as u32, mode: Mode::Cooperative };
+        Ok(Some(Self {
+            first,
+            lengths,
+            quads,
+            pieces,
+            distances: device.alloc(n)?,
+            piece_count,
+            shape,
+            slots,
+            warp_pieces,
+            shift,
+            mean: summary.mean,
+            symmetric,
+            options: SweepOptions::TRIED[0],
+        }))
+    }
+    pub fn bytes(&self) -> u64 {
+        self.first.bytes() + self.lengths.bytes() + self.quads.bytes() + self.pieces.bytes() + self.distances.bytes()
+    }
+    /// Distances from the source; none after `most` sweeps, where a graph's diameter does not suit them.
+    pub fn search(&self, device: &Device, config: &SsspConfig, most: u32) -> Result<Option<&Buffer<u32>>> {
+        let options = self.options;
+        let step = |parts: u32| ((f64::from(parts) / 256.0 * self.mean).round() as u32).clamp(1, 1 << 20);
+        let nodes = self.first.len() as u32;
+        let kernel = device.kernel(MODULE, "sssp_sweep")?;
+        let parameters = |state, link| Params {
+            state,
+            link,
+            first: self.first.ptr(),
+            lengths: self.lengths.ptr(),
+            quads: self.quads.ptr(),
+            pieces: self.pieces.ptr(),
+            distances: self.distances.ptr(),
+            nodes,
+            source: config.source,
+            piece_count: self.piece_count,
+            slots: self.slots,
+            warp_pieces: self.warp_pieces,
+            shift: self.shift,
+            long_step: step(options.long_step),
+            short_step: step(options.short_step),
+            few: nodes >> 7,
+            // Pulling reads rows as arcs into their vertex.
+            rest: if self.symmetric { (self.quads.len() as u64 >> options.rest) as u32 } else { 0 },
+            most_sweeps: most,
+            pad: 0,
+        };
+        let steps = device.persistent(&kernel, self.shape, &config.control, parameters)?;
+        Ok((steps & GAVE_UP == 0).then_some(&self.distances))
+    }
+}
