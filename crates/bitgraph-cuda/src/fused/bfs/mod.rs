@@ -6,10 +6,12 @@
 
 mod grid;
 mod prepare;
+mod slices;
 #[cfg(test)]
 mod tests;
 
 pub use grid::GridOptions;
+pub use slices::{SlicesOptions, SlicesPlan};
 
 use crate::DeviceCsr;
 use crate::device::{Buffer, Device};
@@ -18,6 +20,7 @@ use bitgraph_backend::{Bfs, BfsConfig, Error as Base, Plan};
 use bytemuck::{Pod, Zeroable};
 use grid::GridScratch;
 use prepare::Prepared;
+use slices::{SlicesLayout, SlicesScratch};
 use std::sync::{Mutex, PoisonError};
 
 /// A pattern with offsets of 32 bits, on the device.
@@ -50,14 +53,44 @@ pub(crate) struct Outputs {
     pub totals: Buffer<Totals>,
 }
 
+/// Which form searches a graph.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BfsForm {
+    /// The first of the others that fits.
+    #[default]
+    Auto,
+    /// The whole device, level by level, in either direction.
+    General,
+    /// Diagonal slices.
+    Slices,
+}
+
+/// The constants of all forms; the defaults are what searches use.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct BfsOptions {
+    /// The form.
+    pub form: BfsForm,
+    /// Of the general form.
+    pub grid: GridOptions,
+    /// Of diagonal slices.
+    pub slices: SlicesOptions,
+}
+
 /// What is known about a graph before any search, on the device.
 #[derive(Debug)]
 pub struct BfsLayout {
     nodes: usize,
     arcs: usize,
     prepared: Option<Prepared>,
-    options: GridOptions,
-    scratch: Mutex<Option<GridScratch>>,
+    slices: Option<SlicesLayout>,
+    options: BfsOptions,
+    scratch: Mutex<Option<Scratch>>,
+}
+
+#[derive(Debug)]
+enum Scratch {
+    Grid(GridScratch),
+    Slices(SlicesScratch),
 }
 
 impl BfsLayout {
@@ -67,9 +100,9 @@ impl BfsLayout {
     /// # Errors
     /// Out of memory, or the driver's.
     pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, plan: &Plan) -> Result<Option<Self>> {
-        Self::with_options(device, out, incoming, plan.chosen.prepared, GridOptions::default())
+        Self::with_options(device, out, incoming, plan.chosen.prepared, BfsOptions::default())
     }
-    /// As [`BfsLayout::build`], with the general form's constants; `prepared`: whether many searches will pay for work beforehand.
+    /// As [`BfsLayout::build`], with constants; `prepared`: whether many searches will pay for work beforehand.
     ///
     /// # Errors
     /// As [`BfsLayout::build`].
@@ -78,20 +111,35 @@ impl BfsLayout {
         out: &DeviceCsr,
         incoming: Option<&DeviceCsr>,
         prepared: bool,
-        options: GridOptions,
+        options: BfsOptions,
     ) -> Result<Option<Self>> {
         let (Some(rows), Some(entering)) = (Rows::of(out), Rows::of(incoming.unwrap_or(out))) else { return Ok(None) };
         let nodes = out.rows;
         if out.columns != nodes || nodes >= u32::MAX as usize {
             return Ok(None);
         }
-        let prepared = if prepared && nodes > 0 { Some(Prepared::build(device, nodes, &rows, &entering)?) } else { None };
-        Ok(Some(Self { nodes, arcs: out.nnz, prepared, options, scratch: Mutex::default() }))
+        let mut layout = Self { nodes, arcs: out.nnz, prepared: None, slices: None, options, scratch: Mutex::default() };
+        if prepared && nodes > 0 {
+            let common = Prepared::build(device, nodes, &rows, &entering)?;
+            if layout.options.form != BfsForm::General && nodes >= 64 {
+                layout.slices = SlicesLayout::build(device, nodes, &entering, None, common.connected, &layout.options.slices)?;
+            }
+            layout.prepared = Some(common);
+        }
+        if layout.options.form == BfsForm::Slices && layout.slices.is_none() {
+            return Ok(None);
+        }
+        Ok(Some(layout))
+    }
+    /// How the words of diagonal slices are dealt, where that form was chosen.
+    #[must_use]
+    pub fn slices_plan(&self) -> Option<&SlicesPlan> {
+        self.slices.as_ref().map(|s| &s.plan)
     }
     /// Bytes of the layout on the device, the memory that searches use again not counted.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.prepared.as_ref().map_or(0, Prepared::bytes)
+        self.prepared.as_ref().map_or(0, Prepared::bytes) + self.slices.as_ref().map_or(0, SlicesLayout::bytes)
     }
     /// Searches. `out` and `incoming` are those that the layout was built from.
     ///
@@ -111,23 +159,34 @@ impl BfsLayout {
             let what = "offsets of 64 bits".into();
             return Err(Base::Unsupported { operation: "fused breadth-first search", what, available: "offsets of 32 bits" }.into());
         };
-        let mut scratch = match self.scratch.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            Some(scratch) => scratch,
-            None => GridScratch::new(device, self.nodes, self.arcs)?,
+        let held = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).take();
+        // The next search may have the arrays only after this one's result is on the host; a failed search keeps none.
+        let (result, scratch) = if let Some(slices) = &self.slices {
+            let mut scratch = match held {
+                Some(Scratch::Slices(scratch)) => scratch,
+                _ => slices.scratch(device, self.nodes)?,
+            };
+            let outputs = slices.run(device, &mut scratch, &rows, &entering, config)?;
+            (self.result(&outputs, config)?, Scratch::Slices(scratch))
+        } else {
+            let mut scratch = match held {
+                Some(Scratch::Grid(scratch)) => scratch,
+                _ => GridScratch::new(device, self.nodes, self.arcs)?,
+            };
+            let search = grid::Search {
+                device,
+                nodes: self.nodes,
+                arcs: self.arcs,
+                rows: &rows,
+                entering: &entering,
+                prepared: self.prepared.as_ref(),
+                options: &self.options.grid,
+            };
+            let outputs = search.run(&mut scratch, config)?;
+            (self.result(&outputs, config)?, Scratch::Grid(scratch))
         };
-        let search = grid::Search {
-            device,
-            nodes: self.nodes,
-            arcs: self.arcs,
-            rows: &rows,
-            entering: &entering,
-            prepared: self.prepared.as_ref(),
-            options: &self.options,
-        };
-        // The next search may have the arrays only after this one's result is on the host.
-        let result = search.run(&mut scratch, config).and_then(|outputs| self.result(&outputs, config));
         *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Some(scratch);
-        result
+        Ok(result)
     }
     fn result(&self, outputs: &Outputs, config: &BfsConfig) -> Result<Bfs> {
         let totals = outputs.totals.get(0)?;

@@ -1,6 +1,6 @@
 //! Every form against plain searches, on the host shim (or a GPU, where there is one).
 
-use super::{BfsLayout, GridOptions};
+use super::{BfsForm, BfsLayout, BfsOptions, GridOptions, SlicesOptions};
 use crate::DeviceCsr;
 use crate::device::Device;
 use bitgraph_backend::{BfsConfig, BfsOutput, Control, UNREACHED};
@@ -102,9 +102,10 @@ fn the_general_form_gives_the_levels_of_a_plain_search() {
     for (name, host) in graphs() {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
-        for (prepared, options) in
+        for (prepared, grid) in
             [(true, GridOptions::default()), (false, GridOptions { alone_enter: 0, ..GridOptions::default() }), (true, small.clone())]
         {
+            let options = BfsOptions { form: BfsForm::General, grid, ..BfsOptions::default() };
             let layout = BfsLayout::with_options(&device, &out, incoming.as_ref(), prepared, options).unwrap().unwrap();
             for source in [0, host.nrows() as u32 / 2, host.nrows() as u32 - 1] {
                 check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
@@ -114,15 +115,35 @@ fn the_general_form_gives_the_levels_of_a_plain_search() {
 }
 
 #[test]
+fn diagonal_slices_give_the_levels_of_a_plain_search() {
+    let Some(device) = device() else { return };
+    let mut taken = 0;
+    for (name, host) in graphs() {
+        let out = DeviceCsr::upload(&device, &host).unwrap();
+        let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
+        for (blocks, hops, registers) in [(0, 0, 0), (3, 0, 8), (2, 2, 24), (1, 0, 4)] {
+            let slices = SlicesOptions { blocks, hops, registers, most_entries: 1e9, ..SlicesOptions::default() };
+            let options = BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() };
+            let Some(layout) = BfsLayout::with_options(&device, &out, incoming.as_ref(), true, options).unwrap() else { continue };
+            taken += 1;
+            for source in [0, host.nrows() as u32 / 2] {
+                check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
+            }
+        }
+    }
+    assert!(taken > 20, "{taken}");
+}
+
+#[test]
 fn bad_sources_and_cancelled_searches_are_errors() {
     let Some(device) = device() else { return };
     let out = DeviceCsr::upload(&device, &csr(40, (1..40).map(|v| (v - 1, v)), true)).unwrap();
-    let layout = BfsLayout::with_options(&device, &out, None, true, GridOptions::default()).unwrap().unwrap();
+    let layout = BfsLayout::with_options(&device, &out, None, true, BfsOptions::default()).unwrap().unwrap();
     assert!(layout.run(&device, &out, None, &BfsConfig { source: 40, ..BfsConfig::default() }).is_err());
     let control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
     assert!(layout.run(&device, &out, None, &BfsConfig { control, ..BfsConfig::default() }).is_err());
     assert!(layout.run(&device, &out, None, &BfsConfig::default()).is_ok());
     let empty = DeviceCsr::upload(&device, &csr(0, [], true)).unwrap();
-    let layout = BfsLayout::with_options(&device, &empty, None, true, GridOptions::default()).unwrap().unwrap();
+    let layout = BfsLayout::with_options(&device, &empty, None, true, BfsOptions::default()).unwrap().unwrap();
     assert!(layout.run(&device, &empty, None, &BfsConfig::default()).is_err());
 }

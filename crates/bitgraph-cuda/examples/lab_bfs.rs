@@ -1,0 +1,119 @@
+//! Times the variants of breadth-first search on generated graphs: `lab_bfs [--runs N] [--only TEXT] [GENERATOR...]`.
+//!
+//! Every run's levels are held against a plain search on the host; a line is `graph variant milliseconds steps right|WRONG`.
+
+use bitgraph_backend::{BfsConfig, BfsOutput};
+use bitgraph_cuda::DeviceCsr;
+use bitgraph_cuda::device::Device;
+use bitgraph_cuda::fused::bfs::{BfsForm, BfsLayout, BfsOptions, GridOptions, SlicesOptions};
+use bitgraph_generate::{GenerateControl, Generator};
+use bitgraph_sparse::Csr;
+use std::error::Error;
+use std::time::Instant;
+
+fn levels(csr: &Csr, source: u32) -> Vec<i32> {
+    let mut level = vec![-1; csr.nrows()];
+    let mut queue = vec![source];
+    level[source as usize] = 0;
+    let mut head = 0;
+    while head < queue.len() {
+        let u = queue[head];
+        head += 1;
+        for &v in csr.row(u as usize) {
+            if level[v as usize] < 0 {
+                level[v as usize] = level[u as usize] + 1;
+                queue.push(v);
+            }
+        }
+    }
+    level
+}
+
+fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
+    let grid = GridOptions::default;
+    let general = |name: &str, grid: GridOptions| (name.to_string(), BfsOptions { form: BfsForm::General, grid, ..BfsOptions::default() });
+    let mut all = vec![("auto".to_string(), BfsOptions::default()), general("general", grid())];
+    all.push(general("general first=no", GridOptions { first: false, ..grid() }));
+    all.push(general("general chunk=32", GridOptions { chunk: 32, ..grid() }));
+    all.push(general("general chunk=128", GridOptions { chunk: 128, ..grid() }));
+    all.push(general("general alone=0", GridOptions { alone_enter: 0, ..grid() }));
+    all.push(general("general alone=512", GridOptions { alone_enter: 512, alone_leave: 1536, ..grid() }));
+    all.push(general("general block=512", GridOptions { block: 512, ..grid() }));
+    all.push(general("general alpha=4", GridOptions { alpha: 4, ..grid() }));
+    all.push(general("general alpha=40", GridOptions { alpha: 40, ..grid() }));
+    all.push(general("general bits=global", GridOptions { shared_bits_bytes: 0, ..grid() }));
+    all.push(general("general batch=8", GridOptions { batch: 8, ..grid() }));
+    all.push(general("general batch=2", GridOptions { batch: 2, ..grid() }));
+    if csr.nrows() <= 2_000_000 {
+        for blocks in [0, 1, 66, 132] {
+            for (registers, words) in [(0, 0), (4, 1), (4, 2), (8, 1), (8, 2), (24, 1)] {
+                for hops in [0, 1, 2, 3, 4, 6, 8, 12, 16, 24] {
+                    let slices = SlicesOptions { blocks, hops, registers, words, ..SlicesOptions::default() };
+                    if registers == 0 && hops > 0 {
+                        continue;
+                    }
+                    let name = format!("slices b{blocks} r{registers} w{words} h{hops}");
+                    all.push((name, BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() }));
+                }
+            }
+        }
+    }
+    all
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let mut graphs = Vec::new();
+    let (mut runs, mut only) = (15, String::new());
+    let mut arguments = std::env::args().skip(1);
+    while let Some(argument) = arguments.next() {
+        match argument.as_str() {
+            "--runs" => runs = arguments.next().unwrap_or_default().parse()?,
+            "--only" => only = arguments.next().unwrap_or_default(),
+            _ => graphs.push(argument),
+        }
+    }
+    let device = Device::open(0)?;
+    for text in graphs {
+        let generator: Generator = text.parse()?;
+        let csr = generator.generate(&GenerateControl::default())?;
+        let source = csr.heaviest_row().unwrap_or(0);
+        let wanted = levels(&csr, source);
+        let depth = wanted.iter().max().copied().unwrap_or(0);
+        println!("# {text}: {} vertices, {} arcs, source {source}, depth {depth}", csr.nrows(), csr.nnz());
+        let out = DeviceCsr::upload(&device, &csr)?;
+        for (name, options) in variants(&csr).into_iter().filter(|(name, _)| name.contains(&only)) {
+            let start = Instant::now();
+            let Some(layout) = BfsLayout::with_options(&device, &out, None, true, options)? else { continue };
+            device.synchronize()?;
+            let build = start.elapsed().as_secs_f64() * 1e3;
+            let mut times = Vec::new();
+            let mut right = true;
+            for output in std::iter::repeat_n(BfsOutput::Levels, runs + 2) {
+                let config = BfsConfig { source, output, ..BfsConfig::default() };
+                match layout.run(&device, &out, None, &config) {
+                    Ok(found) => right &= found.levels.as_deref() == Some(&wanted[..]),
+                    Err(error) => {
+                        println!("{text}\t{name}\t{error}");
+                        right = false;
+                        break;
+                    }
+                }
+                times.push(device.last_run_seconds().unwrap_or(f64::NAN) * 1e3);
+            }
+            if times.len() > 4 {
+                let least = times.drain(2..).collect::<Vec<_>>();
+                let mut sorted = least.clone();
+                sorted.sort_by(f64::total_cmp);
+                let plan = layout.slices_plan().map_or_else(String::new, |p| {
+                    format!(
+                        "blocks {} own {} bandwidth {} hops {} words {} registers {} entries {:.1}",
+                        p.blocks, p.own, p.bandwidth, p.hops, p.words, p.registers, p.entries
+                    )
+                });
+                let right = if right { "right" } else { "WRONG" };
+                println!("{text}\t{name}\t{:.4}\tmin {:.4}\tbuild {build:.2}\t{right}\t{plan}", sorted[sorted.len() / 2], sorted[0]);
+            }
+        }
+    }
+    Ok(())
+}

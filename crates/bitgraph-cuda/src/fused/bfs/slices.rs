@@ -1,0 +1,324 @@
+//! Diagonal slices: meshes and grids in a local numbering, searched without a barrier of the grid.
+//!
+//! Needs: arcs whose ends are near each other in the numbering (a block's words and the margin fit in the block), and lie on few
+//! diagonals at a time (so that an entry stands for many arcs). Directed graphs and any degrees are fine.
+
+use super::prepare::{looping, parents_of_levels};
+use super::{Outputs, Rows, Totals, count32};
+use crate::Result;
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::primitives::{exclusive_scan_total, reduce};
+use bitgraph_backend::BfsConfig;
+use bytemuck::{Pod, Zeroable};
+
+const MODULE: &str = "graph/bfs_slices";
+const BUILD_MODULE: &str = "graph/bfs_slices_build";
+const HEAD_BYTES: u32 = 64;
+/// Blocks that the kernel's watch can see.
+const MOST_BLOCKS: u32 = 256;
+/// Clock cycles of an exchange with the neighbours, of a level's fixed part, and of an entry for each warp.
+const EXCHANGE: f64 = 1900.0;
+const LEVEL: f64 = 160.0;
+const ENTRY: f64 = 2.3;
+
+/// The constants of the form.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SlicesOptions {
+    /// Blocks; 0: one for each multiprocessor, or a single one where that is enough.
+    pub blocks: u32,
+    /// Levels between exchanges; 0: as a model of the cost says.
+    pub hops: u32,
+    /// Words of 32 vertices that a thread has; 0: as the model says.
+    pub words: u32,
+    /// Entries of a word kept in registers: 4, 8 or 24; 0: as their number suggests.
+    pub registers: u32,
+    /// The form is not taken where a word has more entries than this in the mean.
+    pub most_entries: f64,
+}
+
+impl Default for SlicesOptions {
+    fn default() -> Self {
+        Self { blocks: 0, hops: 0, words: 0, registers: 0, most_entries: 48.0 }
+    }
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct BuildParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    counts: DevicePtr<u32>,
+    starts: DevicePtr<u32>,
+    entries: DevicePtr<u64>,
+    farthest: DevicePtr<u32>,
+    nodes: u32,
+    words: u32,
+    limit: u32,
+    reserved: u32,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct SlicesParams {
+    starts: DevicePtr<u32>,
+    entries: DevicePtr<u64>,
+    order: DevicePtr<u32>,
+    out_offsets: DevicePtr<u32>,
+    levels: DevicePtr<i32>,
+    scratch_levels: DevicePtr<i32>,
+    messages: DevicePtr<[u32; 4]>,
+    progress: DevicePtr<[u32; 4]>,
+    done: DevicePtr<u32>,
+    totals: DevicePtr<Totals>,
+    state: DevicePtr<GridState>,
+    link: HostLink,
+    nodes: u32,
+    words: u32,
+    source: u32,
+    arcs: u32,
+    own: u32,
+    bandwidth: u32,
+    hops: u32,
+    halo: u32,
+    window: u32,
+    base: u32,
+    connected: u32,
+    reserved: u32,
+}
+
+/// How the words are dealt to blocks and threads.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SlicesPlan {
+    /// Blocks.
+    pub blocks: u32,
+    /// Words of a block.
+    pub own: u32,
+    /// Words between the ends of an arc.
+    pub bandwidth: u32,
+    /// Levels between exchanges.
+    pub hops: u32,
+    /// Words of the margin on either side.
+    pub halo: u32,
+    /// Words of a thread.
+    pub words: u32,
+    /// Entries of a word in registers.
+    pub registers: u32,
+    /// Entries of a word in the mean.
+    pub entries: f64,
+}
+
+/// A graph as diagonal slices.
+#[derive(Debug)]
+pub(crate) struct SlicesLayout {
+    starts: Buffer<u32>,
+    entries: Buffer<u64>,
+    /// The input's number of each vertex, and the other way round, where they differ.
+    order: Option<(Buffer<u32>, Buffer<u32>)>,
+    pub plan: SlicesPlan,
+    connected: u32,
+}
+
+/// Device memory of a search, used again by the next.
+#[derive(Debug)]
+pub(crate) struct SlicesScratch {
+    messages: Buffer<[u32; 4]>,
+    progress: Buffer<[u32; 4]>,
+    done: Buffer<u32>,
+    levels: Buffer<i32>,
+    scratch_levels: Buffer<i32>,
+    parents: Buffer<u32>,
+    totals: Buffer<Totals>,
+    base: u32,
+}
+
+impl SlicesLayout {
+    /// Builds the form from the arcs that enter each vertex, in the numbering `order` if there is one (the input's number of
+    /// each vertex, and its inverse). Nothing where it does not fit. O(n + nnz) work on the device.
+    pub(crate) fn build(
+        device: &Device,
+        nodes: usize,
+        entering: &Rows,
+        order: Option<(Buffer<u32>, Buffer<u32>)>,
+        connected: u32,
+        options: &SlicesOptions,
+    ) -> Result<Option<Self>> {
+        let words = nodes.div_ceil(32);
+        let farthest = device.zeroed::<u32>(1)?;
+        let counts = device.alloc::<u32>(words)?;
+        let mut parameters = BuildParams {
+            offsets: entering.offsets.ptr(),
+            indices: entering.indices.ptr(),
+            counts: counts.ptr(),
+            starts: DevicePtr::NULL,
+            entries: DevicePtr::NULL,
+            farthest: farthest.ptr(),
+            nodes: count32(nodes)?,
+            words: count32(words)?,
+            limit: 160,
+            reserved: 0,
+        };
+        device.launch(&device.kernel(BUILD_MODULE, "bfs_bandwidth")?, looping(device, nodes), &parameters)?;
+        let bandwidth = farthest.get(0)?.div_ceil(32).max(1);
+        // Whether it fits at all, before anything is counted.
+        if SlicesPlan::new(device, words, bandwidth, 4.0, 4, options).is_none() {
+            return Ok(None);
+        }
+        device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_count")?, looping(device, words * 32), &parameters)?;
+        let (starts, total) = exclusive_scan_total(device, &counts)?;
+        let mean = f64::from(total) / words as f64;
+        let most = reduce(device, &counts)?.max;
+        if mean > options.most_entries || most >= parameters.limit {
+            return Ok(None);
+        }
+        let Some(plan) = SlicesPlan::new(device, words, bandwidth, mean, most, options) else { return Ok(None) };
+        let entries = device.alloc::<u64>(total as usize + 1)?;
+        parameters.starts = starts.ptr();
+        parameters.entries = entries.ptr();
+        device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_fill")?, looping(device, words * 32), &parameters)?;
+        Ok(Some(Self { starts, entries, order, plan, connected }))
+    }
+    pub(crate) fn bytes(&self) -> u64 {
+        let order = self.order.as_ref().map_or(0, |(a, b)| a.bytes() + b.bytes());
+        self.starts.bytes() + self.entries.bytes() + order
+    }
+    pub(crate) fn scratch(&self, device: &Device, nodes: usize) -> Result<SlicesScratch> {
+        Ok(SlicesScratch {
+            messages: device.zeroed(2 * nodes.div_ceil(32))?,
+            progress: device.zeroed(MOST_BLOCKS as usize)?,
+            done: device.zeroed(1)?,
+            levels: device.alloc(nodes)?,
+            scratch_levels: if self.order.is_some() { device.alloc(nodes)? } else { Buffer::default() },
+            parents: Buffer::default(),
+            totals: device.alloc(1)?,
+            base: 1,
+        })
+    }
+    /// Searches; what goes wrong leaves the scratch unfit for another search.
+    pub(crate) fn run(
+        &self,
+        device: &Device,
+        scratch: &mut SlicesScratch,
+        rows: &Rows,
+        entering: &Rows,
+        config: &BfsConfig,
+    ) -> Result<Outputs> {
+        let plan = &self.plan;
+        let nodes = scratch.levels.len();
+        if config.output.parents() && scratch.parents.is_empty() {
+            scratch.parents = device.alloc(nodes)?;
+        }
+        let tags = (nodes / plan.hops as usize) as u32 + 1024;
+        if scratch.base.checked_add(2 * tags).is_none_or(|end| end > i32::MAX as u32) {
+            scratch.messages.fill_bytes(0)?;
+            scratch.progress.fill_bytes(0)?;
+            scratch.done.fill_bytes(0)?;
+            scratch.base = 1;
+        }
+        let base = scratch.base;
+        scratch.base += tags;
+        scratch.totals.fill_bytes(0)?;
+        let source = match &self.order {
+            Some((_, rank)) => rank.get(config.source as usize)?,
+            None => config.source,
+        };
+        let kernel = device.kernel(MODULE, &format!("bfs_slices_{}x{}", plan.registers, plan.words))?;
+        let window = plan.own + 2 * plan.halo;
+        let block = window.div_ceil(plan.words).next_multiple_of(32).max(64);
+        let shared = HEAD_BYTES + 8 * (window + 2 * plan.bandwidth + 2);
+        let shape = Shape { grid: plan.blocks, block, shared, mode: Mode::Cooperative };
+        let words = count32(nodes.div_ceil(32))?;
+        let (nodes, arcs) = (count32(nodes)?, count32(rows.indices.len())?);
+        let launch = || {
+            device.persistent(&kernel, shape, &config.control, |state, link| SlicesParams {
+                starts: self.starts.ptr(),
+                entries: self.entries.ptr(),
+                order: self.order.as_ref().map_or(DevicePtr::NULL, |(order, _)| order.ptr()),
+                out_offsets: rows.offsets.ptr(),
+                levels: scratch.levels.ptr(),
+                scratch_levels: scratch.scratch_levels.ptr(),
+                messages: scratch.messages.ptr(),
+                progress: scratch.progress.ptr(),
+                done: scratch.done.ptr(),
+                totals: scratch.totals.ptr(),
+                state,
+                link,
+                nodes,
+                words,
+                source,
+                arcs,
+                own: plan.own,
+                bandwidth: plan.bandwidth,
+                hops: plan.hops,
+                halo: plan.halo,
+                window,
+                base,
+                connected: self.connected,
+                reserved: 0,
+            })
+        };
+        if config.output.parents() {
+            device.timed(|| {
+                launch()?;
+                parents_of_levels(device, entering, &scratch.levels, &scratch.parents)
+            })?;
+        } else {
+            launch()?;
+        }
+        Ok(Outputs { levels: scratch.levels.clone(), parents: scratch.parents.clone(), totals: scratch.totals.clone() })
+    }
+}
+
+impl SlicesPlan {
+    /// The cheapest way to deal the words, if there is one.
+    fn new(device: &Device, words: usize, bandwidth: u32, mean: f64, most: u32, options: &SlicesOptions) -> Option<Self> {
+        let properties = device.properties();
+        let words = u32::try_from(words).ok()?;
+        let limit = properties.max_threads_per_block;
+        let registers = match options.registers {
+            0 if most <= 4 => 4,
+            0 if mean <= 8.0 => 8,
+            0 => 24,
+            forced => forced,
+        };
+        let threads = if registers == 24 { limit.min(512) } else { limit };
+        let widths: &[u32] = if registers == 24 { &[1] } else { &[1, 2] };
+        let single = words <= threads * widths.len() as u32;
+        let counts: &[u32] = match options.blocks {
+            0 if single => &[1, properties.sms],
+            0 => &[properties.sms],
+            _ => &[options.blocks],
+        };
+        let mut best: Option<(f64, Self)> = None;
+        for &count in counts {
+            let own = words.div_ceil(count.clamp(1, properties.sms.min(MOST_BLOCKS)));
+            let blocks = words.div_ceil(own);
+            for &width in widths.iter().filter(|&&w| options.words == 0 || w == options.words) {
+                let room = threads * width;
+                let mut consider = |hops: u32, halo: u32| {
+                    let window = own + 2 * halo;
+                    let shared = u64::from(HEAD_BYTES) + 8 * u64::from(window + 2 * bandwidth + 2);
+                    if window > room || shared > u64::from(properties.shared_per_block) {
+                        return;
+                    }
+                    let warps = f64::from(window) / 32.0;
+                    let chain = 30.0 * f64::from(width - 1) + 12.0 * (mean - f64::from(registers)).max(0.0);
+                    let cost = LEVEL + chain + warps * mean * ENTRY + if blocks > 1 { EXCHANGE / f64::from(hops) } else { 0.0 };
+                    if best.as_ref().is_none_or(|(b, _)| cost < *b) {
+                        best = Some((cost, Self { blocks, own, bandwidth, hops, halo, words: width, registers, entries: mean }));
+                    }
+                };
+                if blocks == 1 {
+                    consider(8, 0);
+                } else {
+                    let most_hops = room.saturating_sub(own) / (2 * bandwidth);
+                    for hops in 1..=most_hops.min(64) {
+                        if options.hops == 0 || hops == options.hops {
+                            consider(hops, hops * bandwidth);
+                        }
+                    }
+                }
+            }
+        }
+        best.map(|(_, plan)| plan)
+    }
+}
