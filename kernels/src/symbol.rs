@@ -163,6 +163,14 @@ pub const MODULES: &[Listed] = &[
         kernels: &["sssp_parents_u32", "sssp_parents_u64", "sssp_parents_f32", "sssp_parents_f64", "sssp_stuck_u64", "sssp_farthest"],
     },
     Listed { name: "graph/pagerank", kernels: &["pagerank_inverse", "pagerank_f32", "pagerank_f64"] },
+    Listed {
+        name: "graph/pagerank_build",
+        kernels: &["tiles_widest", "tiles_keys", "tiles_deal", "tiles_count", "tiles_plan", "tiles_fill", "tiles_order"],
+    },
+    Listed {
+        name: "graph/pagerank_shared",
+        kernels: &["pagerank_window", "pagerank_window_streamed", "pagerank_grid", "pagerank_grid_streamed", "pagerank_cluster"],
+    },
     Listed { name: "ops/row_bins", kernels: &["row_bins_count", "row_bins_scan", "row_bins_place", "row_bins_cut"] },
     Listed {
         name: "formats/basic",
@@ -241,7 +249,9 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/cc_probe", kernels: &["cc_probe"] },
     Listed { name: "graph/cc_sizes", kernels: &["cc_sizes"] },
     Listed { name: "graph/tc_general", kernels: &["tc_general"] },
-    Listed { name: "graph/tc_orient", kernels: &["tc_orient_count", "tc_orient_fill"] },
+    Listed { name: "graph/tc_orient", kernels: &["tc_orient_count", "tc_orient_fill", "tc_classes"] },
+    Listed { name: "graph/tc_hubs", kernels: &["tc_hubs_matrix", "tc_hubs"] },
+    Listed { name: "graph/tc_short", kernels: &["tc_short_thread", "tc_short_warp"] },
 ];
 
 /// The module that holds the kernels of [`SYMBOLS`].

@@ -3,8 +3,8 @@
 //! Invariant: every row is listed once, class by class, each class ascending; or no row is, and all take the same lanes in their
 //! natural order.
 
-use crate::{DeviceCsr, Result};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::{DeviceCsr, Result};
 use bytemuck::{Pod, Zeroable};
 
 /// The pattern of a square or rectangular matrix on the device, rows ascending, fewer than 2^32 entries. Clones share the memory.
@@ -78,13 +78,16 @@ pub(crate) struct RowBins {
     pub(crate) sources_end: u32,
     /// Rows that nobody names.
     pub(crate) unnamed: u32,
+    /// Those of them that have no arcs either.
+    pub(crate) isolated: u32,
     /// The most entries of a row.
     pub(crate) largest: u32,
     /// Sums of chunks that a run needs room for.
     pub(crate) pieces: usize,
-    _rows: Buffer<u32>,
-    _chunks: Buffer<[u32; 4]>,
-    _arrived: Buffer<u32>,
+    list: Buffer<u32>,
+    chunks: Buffer<[u32; 4]>,
+    arrived: Buffer<u32>,
+    /// Keeps the arrays alive that the parameters point to.
     _pattern: Pattern,
 }
 
@@ -152,11 +155,12 @@ impl RowBins {
                 parameters,
                 sources_end: rows as u32,
                 unnamed,
+                isolated: rows as u32 - found[4],
                 largest,
                 pieces: 0,
-                _rows: list,
-                _chunks: chunks,
-                _arrived: arrived,
+                list,
+                chunks,
+                arrived,
                 _pattern: pattern,
             });
         }
@@ -181,13 +185,25 @@ impl RowBins {
             parameters,
             sources_end: found[4],
             unnamed,
+            isolated: rows as u32 - found[4],
             largest,
             pieces: parameters.chunk_count as usize,
-            _rows: list,
-            _chunks: chunks,
-            _arrived: arrived,
+            list,
+            chunks,
+            arrived,
             _pattern: pattern.clone(),
         })
+    }
+    /// How the rows are grouped.
+    pub(crate) fn explain(&self) -> String {
+        let p = &self.parameters;
+        match p.lanes {
+            0 => format!("rows by length: {} cut, {} of a warp, {} of 8 lanes, {} of one", p.ends[0], p.ends[1] - p.ends[0], p.ends[2] - p.ends[1], p.ends[3] - p.ends[2]),
+            lanes => format!("rows in natural order, {lanes} lanes each"),
+        }
+    }
+    pub(crate) fn bytes(&self) -> u64 {
+        self.list.bytes() + self.chunks.bytes() + self.arrived.bytes()
     }
     /// Warps' worth of tasks in a sweep.
     pub(crate) fn tasks(&self) -> u32 {

@@ -32,8 +32,8 @@ struct RankParams {
 
 /// The layout of the general form.
 pub(super) struct General {
-    bins: RowBins,
-    inverse: Inverse,
+    pub(super) bins: RowBins,
+    pub(super) inverse: Inverse,
 }
 
 impl std::fmt::Debug for General {
@@ -47,6 +47,13 @@ impl General {
         let inverse = Inverse::build(device, outgoing)?;
         let bins = RowBins::build(device, incoming, Some(&inverse.degrees), false)?;
         Ok(Self { bins, inverse })
+    }
+    pub(super) fn explain(&self) -> String {
+        self.bins.explain()
+    }
+    pub(super) fn bytes(&self) -> u64 {
+        let own = &self.inverse;
+        self.bins.bytes() + own.degrees.bytes() + own.single.bytes() + own.double.bytes()
     }
     pub(super) fn nodes(&self) -> usize {
         self.inverse.degrees.len()

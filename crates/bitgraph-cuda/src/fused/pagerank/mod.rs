@@ -7,16 +7,21 @@
 //! bits on every run.
 
 mod general;
+mod special;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
-use crate::{DeviceCsr, Result};
 use crate::device::{Buffer, Device, DevicePtr};
 use crate::spmv::Pattern;
-use bitgraph_backend::{PageRank, PageRankConfig, Plan};
+use crate::{DeviceCsr, Result};
+use bitgraph_backend::{Dangling, PageRank, PageRankConfig, Plan};
 use bitgraph_sparse::Stored;
 use bytemuck::{Pod, Zeroable};
 use general::General;
+use special::Special;
+use std::any::Any;
+pub use tiles::{TileChoice, TileForm};
 
 /// The precisions of scores.
 pub trait Score: Stored + Pod {
@@ -40,7 +45,7 @@ impl Score for f64 {
 struct RankResult {
     residual: u64,
     iterations: u32,
-    publishes: u32,
+    reserved: u32,
 }
 
 impl RankResult {
@@ -58,12 +63,15 @@ pub enum Form {
     Auto,
     /// The general form.
     General,
+    /// The operand in shared memory; the data too, if so asked and they fit. The general form stands in where it does not fit.
+    Shared(TileChoice, bool),
 }
 
 /// A graph laid out for `PageRank`.
 #[derive(Debug)]
 pub struct RankLayout {
     general: General,
+    special: Option<Special>,
 }
 
 impl RankLayout {
@@ -81,8 +89,14 @@ impl RankLayout {
     /// # Errors
     /// Out of memory, or the driver's.
     pub fn build_as(device: &Device, outgoing: &Pattern, incoming: &Pattern, prepare: bool, form: Form) -> Result<Self> {
-        let _ = (prepare, form);
-        Ok(Self { general: General::build(device, outgoing, incoming)? })
+        let general = General::build(device, outgoing, incoming)?;
+        let special = match form {
+            Form::Auto if !prepare => None,
+            Form::General => None,
+            Form::Auto => Special::build(device, incoming, &general)?,
+            Form::Shared(choice, resident) => Special::build_as(device, incoming, &general, choice, resident)?,
+        };
+        Ok(Self { general, special })
     }
     /// The scores, by the layout's form.
     ///
@@ -98,7 +112,42 @@ impl RankLayout {
             let scores = config.teleport(n).unwrap_or_else(|| vec![1.0 / n as f64; n]).into_iter().map(T::from_f64).collect();
             return Ok(PageRank { scores, iterations: 0, residual: f64::INFINITY, converged: false });
         }
-        self.general.run(device, config)
+        // The special forms know the mass of every iteration beforehand.
+        let plain = config.personalization.is_none() && (config.dangling == Dangling::Drop || self.general.bins.unnamed == self.general.bins.isolated);
+        match &self.special {
+            Some(special) if plain && size_of::<T>() == 4 => special.run(device, config, n, self.general.bins.isolated),
+            _ => self.general.run(device, config),
+        }
+    }
+    /// As [`RankLayout::run`] for scores of any type; none if there is no form for it.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn run_stored<T: Stored>(&self, device: &Device, config: &PageRankConfig) -> Option<Result<PageRank<T>>> {
+        fn same<A: 'static, B: 'static>(value: Result<A>) -> Option<Result<B>> {
+            match value {
+                Ok(value) => (Box::new(value) as Box<dyn Any>).downcast::<B>().ok().map(|b| Ok(*b)),
+                Err(error) => Some(Err(error)),
+            }
+        }
+        let wanted = std::any::TypeId::of::<T>();
+        if wanted == std::any::TypeId::of::<f32>() {
+            same(self.run::<f32>(device, config))
+        } else if wanted == std::any::TypeId::of::<f64>() {
+            same(self.run::<f64>(device, config))
+        } else {
+            None
+        }
+    }
+    /// Which form it is, and how it is laid out.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        self.special.as_ref().map_or_else(|| self.general.explain(), Special::explain)
+    }
+    /// Bytes beyond the matrix.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.general.bytes() + self.special.as_ref().map_or(0, Special::bytes)
     }
 }
 

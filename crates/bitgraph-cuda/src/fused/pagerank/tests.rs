@@ -1,11 +1,11 @@
 //! Every form against the reference of the testkit, on the host shim (or a GPU, where there is one).
 
-use super::{Form, RankLayout, Score};
+use super::{Form, RankLayout, Score, TileChoice, TileForm};
+use crate::DeviceCsr;
 use crate::device::Device;
 use crate::spmv::Pattern;
 use bitgraph_backend::{Dangling, PageRankConfig};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
-use crate::DeviceCsr;
 
 /// The device to test on, or why there is none.
 fn device() -> Option<Device> {
@@ -37,9 +37,14 @@ fn graphs() -> Vec<(&'static str, Csr, bool)> {
     let mut random = |n: u64, arcs: u64| -> Vec<(u32, u32)> {
         (0..arcs).map(|_| ((next(&mut seed) % n) as u32, (next(&mut seed) % n) as u32)).collect()
     };
-    let skewed: Vec<(u32, u32)> =
-        random(2000, 6000).into_iter().map(|(u, v)| ((u64::from(u) * u64::from(u) / 2000) as u32, v)).chain((0..1500).map(|v| (3, v))).collect();
-    let grid = (0..30u32).flat_map(|i| (0..40u32).flat_map(move |j| [(j < 39).then(|| (40 * i + j, 40 * i + j + 1)), (i < 29).then(|| (40 * i + j, 40 * i + 40 + j))]));
+    let skewed: Vec<(u32, u32)> = random(2000, 6000)
+        .into_iter()
+        .map(|(u, v)| ((u64::from(u) * u64::from(u) / 2000) as u32, v))
+        .chain((0..1500).map(|v| (3, v)))
+        .collect();
+    let grid = (0..30u32).flat_map(|i| {
+        (0..40u32).flat_map(move |j| [(j < 39).then(|| (40 * i + j, 40 * i + j + 1)), (i < 29).then(|| (40 * i + j, 40 * i + 40 + j))])
+    });
     vec![
         ("one", csr(1, [], true), true),
         ("loop", csr(1, [(0, 0)], true), true),
@@ -116,6 +121,30 @@ fn all_configs(form: Form) {
 #[test]
 fn the_general_form_agrees_with_plain_loops() {
     all_configs(Form::General);
+}
+
+#[test]
+fn windows_agree_with_plain_loops() {
+    for (sorted, lane_entries) in [(false, 64), (true, 8)] {
+        all_configs(Form::Shared(TileChoice { form: TileForm::Window, groups: 3, columns: 1, lane_entries, sorted }, true));
+    }
+}
+
+#[test]
+fn dealt_vertices_agree_with_plain_loops() {
+    for (groups, columns, lane_entries) in [(1, 2, 4), (1, 3, 32), (3, 1, 8)] {
+        all_configs(Form::Shared(TileChoice { form: TileForm::Grid, groups, columns, lane_entries, sorted: true }, true));
+    }
+}
+
+#[test]
+fn a_cluster_agrees_with_plain_loops() {
+    all_configs(Form::Shared(TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true }, true));
+}
+
+#[test]
+fn the_chosen_form_agrees_with_plain_loops() {
+    all_configs(Form::Auto);
 }
 
 #[test]

@@ -1,0 +1,254 @@
+//! The forms with the operand in shared memory, and the probe that chooses among them.
+//!
+//! They need f32, even teleport, and dangling vertices without any arcs (or dropped ones); they wait only for the blocks whose values
+//! they read, so all blocks must be resident.
+//!
+//! Invariant: the tags of the exchanged words go on from run to run; after a run that failed the words are cleared.
+
+use super::general::General;
+use super::tiles::{Order, Source, TileChoice, TileForm, Tiles};
+use super::{RankResult, Score, finished};
+use crate::Result;
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::spmv::Pattern;
+use bitgraph_backend::{Dangling, PageRank, PageRankConfig};
+use bytemuck::{Pod, Zeroable};
+use std::sync::{Mutex, PoisonError};
+
+/// `bg::SharedRankParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct SharedRankParams {
+    state: DevicePtr<GridState>,
+    link: HostLink,
+    result: DevicePtr<RankResult>,
+    tiles: DevicePtr<u8>,
+    data: DevicePtr<u32>,
+    inverse: DevicePtr<f32>,
+    vertex: DevicePtr<u32>,
+    isolated: DevicePtr<u32>,
+    shares: [DevicePtr<f32>; 2],
+    partials: [DevicePtr<f32>; 2],
+    kept: DevicePtr<f32>,
+    scores: DevicePtr<f32>,
+    damping: f64,
+    tolerance: f64,
+    max_iterations: u32,
+    vertices: u32,
+    lost: u32,
+    isolated_count: u32,
+    share_rounds: [u32; 2],
+    partial_rounds: [u32; 2],
+    columns: u32,
+    groups: u32,
+    part: u32,
+    halo: u32,
+    positions: u32,
+    x_room: u32,
+    sum_room: u32,
+    own_room: u32,
+}
+
+const THREADS: u32 = 1024;
+/// Arcs below which one cluster is faster than the whole device.
+const CLUSTER_ARCS: usize = 100_000;
+/// Vertices of a cluster at most: two copies of x in every block.
+const CLUSTER_NODES: usize = 16_000;
+/// Arcs below which the general form's one barrier is cheaper than two exchanges, and arcs per vertex.
+const GRID_ARCS: usize = 500_000;
+const GRID_DEGREE: usize = 6;
+
+/// What blocks exchange, and in which round it is.
+struct Exchange {
+    shares: [Buffer<f32>; 2],
+    partials: [Buffer<f32>; 2],
+    share_rounds: [u32; 2],
+    partial_rounds: [u32; 2],
+}
+
+/// A layout of one of the forms.
+pub(super) struct Special {
+    tiles: Tiles,
+    resident: bool,
+    exchange: Mutex<Exchange>,
+    kept: Buffer<f32>,
+}
+
+impl std::fmt::Debug for Special {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.explain())
+    }
+}
+
+fn source<'a>(device: &'a Device, incoming: &'a Pattern, general: &'a General) -> Source<'a> {
+    Source { device, incoming, inverse: &general.inverse, longest: general.bins.largest, isolated: general.bins.isolated }
+}
+
+/// A window keeps the natural order where rows are alike: then neighbours read neighbours, and no bank is read twice.
+pub(super) fn window(sms: u32, rows: usize, entries: usize, longest: u32) -> TileChoice {
+    let alike = longest <= 64 && longest as usize <= 2 * (entries / rows.max(1)) + 8;
+    TileChoice { form: TileForm::Window, groups: sms, columns: 1, lane_entries: 64, sorted: !alike }
+}
+
+impl Special {
+    /// The form that the graph asks for, if any.
+    pub(super) fn build(device: &Device, incoming: &Pattern, general: &General) -> Result<Option<Self>> {
+        let source = source(device, incoming, general);
+        let (n, entries, sms) = (incoming.rows(), incoming.entries(), device.properties().sms);
+        let placed = n - general.bins.isolated as usize;
+        if entries == 0 {
+            return Ok(None);
+        }
+        if entries < CLUSTER_ARCS && placed <= CLUSTER_NODES && device.properties().clusters {
+            let choice = TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true };
+            if let Some(found) = Self::of(&source, choice, Some(&source.order()?), 0, true)? {
+                return Ok(Some(found));
+            }
+        }
+        let choice = window(sms, n, entries, general.bins.largest);
+        let halo = source.widest()?;
+        // A wide halo costs more to exchange than dealing anew does.
+        let near = halo as usize <= 3 * n.div_ceil(sms as usize).max(1024);
+        if near
+            && source.may_fit(&choice, halo, false)
+            && let Some(found) = Self::of(&source, choice, None, halo, false)?
+        {
+            return Ok(Some(found));
+        }
+        if entries < GRID_ARCS || entries < GRID_DEGREE * placed {
+            return Ok(None);
+        }
+        for columns in 2..=6 {
+            let choice = TileChoice { form: TileForm::Grid, groups: sms / columns, columns, lane_entries: 32, sorted: true };
+            if choice.groups > 0
+                && source.may_fit(&choice, 0, true)
+                && let Some(found) = Self::of(&source, choice, Some(&source.order()?), 0, true)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+    /// A given form; none if it does not fit.
+    pub(super) fn build_as(device: &Device, incoming: &Pattern, general: &General, choice: TileChoice, resident: bool) -> Result<Option<Self>> {
+        let source = source(device, incoming, general);
+        if incoming.rows() == 0 {
+            return Ok(None);
+        }
+        if choice.form == TileForm::Window {
+            let halo = source.widest()?;
+            return Self::of(&source, choice, None, halo, resident);
+        }
+        Self::of(&source, choice, Some(&source.order()?), 0, resident)
+    }
+    /// `must_reside`: rather none than data outside shared memory.
+    fn of(source: &Source<'_>, choice: TileChoice, order: Option<&Order>, halo: u32, must_reside: bool) -> Result<Option<Self>> {
+        let device = source.device;
+        let Some(tiles) = source.build(choice, order, halo)? else { return Ok(None) };
+        let resident = tiles.shared[0] <= device.properties().shared_per_block as usize;
+        if !resident && (must_reside || choice.form == TileForm::Cluster) {
+            return Ok(None);
+        }
+        let exchanged = if choice.form == TileForm::Cluster { 0 } else { tiles.positions as usize };
+        let partials = if choice.form == TileForm::Grid { exchanged * choice.columns as usize } else { 0 };
+        let exchange = Exchange {
+            shares: [device.zeroed(exchanged)?, device.zeroed(exchanged)?],
+            partials: [device.zeroed(partials)?, device.zeroed(partials)?],
+            share_rounds: [1; 2],
+            partial_rounds: [1; 2],
+        };
+        let kept = device.alloc(4 * tiles.positions as usize)?;
+        Ok(Some(Self { tiles, resident, exchange: Mutex::new(exchange), kept }))
+    }
+    fn kernel(&self) -> &'static str {
+        match (self.tiles.choice.form, self.resident) {
+            (TileForm::Window, true) => "pagerank_window",
+            (TileForm::Window, false) => "pagerank_window_streamed",
+            (TileForm::Grid, true) => "pagerank_grid",
+            (TileForm::Grid, false) => "pagerank_grid_streamed",
+            (TileForm::Cluster, _) => "pagerank_cluster",
+        }
+    }
+    pub(super) fn run<T: Score>(&self, device: &Device, config: &PageRankConfig, n: usize, isolated: u32) -> Result<PageRank<T>> {
+        let tiles = &self.tiles;
+        let scores = device.alloc::<T>(n)?;
+        let result = device.alloc::<RankResult>(1)?;
+        let kernel = device.kernel("graph/pagerank_shared", self.kernel())?;
+        let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        let ex = &mut *exchange;
+        let shape = Shape {
+            grid: tiles.blocks,
+            block: THREADS.min(device.properties().max_threads_per_block),
+            shared: tiles.shared[usize::from(!self.resident)] as u32,
+            mode: if tiles.choice.form == TileForm::Cluster { Mode::Cluster } else { Mode::Cooperative },
+        };
+        let done = device.persistent(&kernel, shape, &config.control, |state, link| SharedRankParams {
+            state,
+            link,
+            result: result.ptr(),
+            tiles: tiles.tiles.ptr().cast(),
+            data: tiles.data.ptr(),
+            inverse: tiles.inverse_at.ptr(),
+            vertex: tiles.vertex.ptr(),
+            isolated: tiles.isolated(),
+            shares: [ex.shares[0].ptr(), ex.shares[1].ptr()],
+            partials: [ex.partials[0].ptr(), ex.partials[1].ptr()],
+            kept: self.kept.ptr(),
+            scores: scores.ptr().cast(),
+            damping: config.damping,
+            tolerance: config.tolerance,
+            max_iterations: config.max_iterations,
+            vertices: n as u32,
+            lost: if config.dangling == Dangling::Spread { isolated } else { 0 },
+            isolated_count: tiles.isolated_count(),
+            share_rounds: ex.share_rounds,
+            partial_rounds: ex.partial_rounds,
+            columns: tiles.choice.columns,
+            groups: tiles.choice.groups,
+            part: tiles.part,
+            halo: tiles.halo,
+            positions: tiles.positions,
+            x_room: tiles.x_room,
+            sum_room: tiles.sum_room,
+            own_room: tiles.part,
+        });
+        if let Err(error) = done {
+            for words in ex.shares.iter().chain(&ex.partials) {
+                words.fill_bytes(0)?;
+            }
+            (ex.share_rounds, ex.partial_rounds) = ([1; 2], [1; 2]);
+            return Err(error);
+        }
+        let result = result.get(0)?;
+        ex.advance(config, result.iterations);
+        drop(exchange);
+        finished(&scores, &result, config)
+    }
+    pub(super) fn explain(&self) -> String {
+        let t = &self.tiles;
+        let form = match t.choice.form {
+            TileForm::Window => "windows in natural order",
+            TileForm::Grid => "vertices dealt anew",
+            TileForm::Cluster => "one cluster",
+        };
+        let place = if self.resident { "in shared memory" } else { "in the second-level cache" };
+        format!("{form}: {} x {} blocks, {} bytes of shared memory, entries {place}", t.choice.groups, t.choice.columns, t.shared[usize::from(!self.resident)])
+    }
+    pub(super) fn bytes(&self) -> u64 {
+        let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
+        self.tiles.bytes() + self.kept.bytes() + exchange.shares.iter().chain(&exchange.partials).map(Buffer::bytes).sum::<u64>()
+    }
+}
+
+impl Exchange {
+    /// Counts how often each array was written by a run: a run that knew of its convergence two iterations later wrote once
+    /// before; one that ran to the end wrote shares in all iterations but the last.
+    fn advance(&mut self, config: &PageRankConfig, iterations: u32) {
+        let early = config.tolerance > 0.0 && iterations.saturating_add(2) <= config.max_iterations;
+        let (shares, partials) = if early { (iterations + 1, iterations + 1) } else { (config.max_iterations - 1, config.max_iterations) };
+        for (rounds, written) in [(&mut self.share_rounds, shares), (&mut self.partial_rounds, partials)] {
+            rounds[0] = rounds[0].wrapping_add(written.div_ceil(2));
+            rounds[1] = rounds[1].wrapping_add(written / 2);
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! The layout with the operand in shared memory, built on the device: `kernels/graph/pagerank_tiles.cuh`.
+//!
+//! Invariant: every arc's place in its block's x is below `x_room`, which is below 2^16 - 32; every block's data and arrays fit in the
+//! shared memory of a multiprocessor, the data perhaps not (then they are read through the second-level cache).
+
+use super::Inverse;
+use crate::Result;
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::primitives::sort_pairs;
+use crate::spmv::Pattern;
+use bytemuck::{Pod, Zeroable};
+
+const MODULE: &str = "graph/pagerank_build";
+const NOBODY: u32 = u32::MAX;
+/// Bytes of shared memory ahead of x; `RANK_HEADER` in the kernel.
+pub(super) const HEADER: usize = 640;
+/// Places of x that 16 bits can name, the zeros behind x left out.
+const MOST_X: usize = 65_000;
+/// Words of the planning sort's shared memory.
+const PLAN_WORDS: u32 = 2048 + 64;
+
+/// How blocks share the work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TileForm {
+    /// Natural order, windows of x.
+    Window,
+    /// Groups times columns.
+    Grid,
+    /// One column, all blocks one cluster.
+    Cluster,
+}
+
+/// `bg::RankTile`.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub(super) struct Tile {
+    x_from: u32,
+    x_count: u32,
+    own_from: u32,
+    own_count: u32,
+    slices: u32,
+    entries_at: u32,
+    ids_at: u32,
+    words: u32,
+    data_at: u32,
+    reserved: [u32; 3],
+}
+
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+struct Sizes {
+    slices: u32,
+    entry_words: u32,
+    ids: u32,
+    longest: u32,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct BuildParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    order: DevicePtr<u32>,
+    position: DevicePtr<u32>,
+    vertex: DevicePtr<u32>,
+    inverse: DevicePtr<f32>,
+    inverse_at: DevicePtr<f32>,
+    counts: DevicePtr<u32>,
+    place: DevicePtr<u32>,
+    slices: DevicePtr<[u32; 2]>,
+    ids: DevicePtr<u16>,
+    sizes: DevicePtr<Sizes>,
+    tiles: DevicePtr<Tile>,
+    data: DevicePtr<u32>,
+    widest: DevicePtr<u32>,
+    rows: u32,
+    dealt: u32,
+    positions: u32,
+    part: u32,
+    groups: u32,
+    columns: u32,
+    local_rows: u32,
+    halo: u32,
+    lane_entries: u32,
+    sorted: u32,
+    slice_room: u32,
+    id_room: u32,
+    x_room: u32,
+    reserved: u32,
+}
+
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct KeyParams {
+    offsets: DevicePtr<u32>,
+    degrees: DevicePtr<u32>,
+    keys: DevicePtr<u32>,
+    vertices: DevicePtr<u32>,
+    rows: u32,
+    longest: u32,
+}
+
+/// A choice of form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TileChoice {
+    /// How blocks share the work.
+    pub form: TileForm,
+    /// Groups of blocks.
+    pub groups: u32,
+    /// Columns of blocks, at most 8.
+    pub columns: u32,
+    /// Entries of a lane before a row gets another lane.
+    pub lane_entries: u32,
+    /// Rows by length; a window keeps the natural order if not.
+    pub sorted: bool,
+}
+
+/// What all layouts of a graph share.
+pub(super) struct Source<'a> {
+    pub device: &'a Device,
+    pub incoming: &'a Pattern,
+    pub inverse: &'a Inverse,
+    /// The most incoming arcs of a vertex.
+    pub longest: u32,
+    /// Vertices without arcs.
+    pub isolated: u32,
+}
+
+/// Vertices by falling number of incoming arcs, isolated ones last.
+#[derive(Clone, Debug)]
+pub(super) struct Order(Buffer<u32>);
+
+/// The layout.
+pub(super) struct Tiles {
+    pub choice: TileChoice,
+    pub tiles: Buffer<Tile>,
+    pub data: Buffer<u32>,
+    pub inverse_at: Buffer<f32>,
+    pub vertex: Buffer<u32>,
+    order: Option<Order>,
+    dealt: usize,
+    pub blocks: u32,
+    pub part: u32,
+    pub halo: u32,
+    pub positions: u32,
+    pub x_room: u32,
+    pub sum_room: u32,
+    /// Bytes of shared memory if the data are resident, and if they are not.
+    pub shared: [usize; 2],
+}
+
+fn round_up(value: usize, to: usize) -> usize {
+    value.div_ceil(to) * to
+}
+
+impl Source<'_> {
+    fn rows(&self) -> usize {
+        self.incoming.rows()
+    }
+    fn launch<P: Pod>(&self, kernel: &str, grid: u32, block: u32, shared: u32, parameters: &P) -> Result<()> {
+        let block = block.min(self.device.properties().max_threads_per_block);
+        self.device.launch(&self.device.kernel(MODULE, kernel)?, Shape { grid, block, shared, mode: Mode::Plain }, parameters)
+    }
+    /// Blocks of a kernel that loops over its items.
+    fn wide(&self) -> u32 {
+        8 * self.device.properties().sms
+    }
+    fn parameters(&self) -> BuildParams {
+        BuildParams {
+            offsets: self.incoming.offsets.ptr(),
+            indices: self.incoming.indices.ptr(),
+            inverse: self.inverse.single.ptr(),
+            rows: self.rows() as u32,
+            halo: NOBODY,
+            ..BuildParams::zeroed()
+        }
+    }
+    /// The largest distance of an arc in the natural numbering.
+    pub(super) fn widest(&self) -> Result<u32> {
+        let widest = self.device.zeroed::<u32>(1)?;
+        self.launch("tiles_widest", self.wide(), 256, 0, &BuildParams { widest: widest.ptr(), ..self.parameters() })?;
+        widest.get(0)
+    }
+    pub(super) fn order(&self) -> Result<Order> {
+        let n = self.rows();
+        let (keys, vertices) = (self.device.alloc::<u32>(n)?, self.device.alloc::<u32>(n)?);
+        let parameters = KeyParams {
+            offsets: self.incoming.offsets.ptr(),
+            degrees: self.inverse.degrees.ptr(),
+            keys: keys.ptr(),
+            vertices: vertices.ptr(),
+            rows: n as u32,
+            longest: self.longest,
+        };
+        self.launch("tiles_keys", self.wide(), 256, 0, &parameters)?;
+        let bits = 32 - (self.longest + 1).leading_zeros();
+        Ok(Order(sort_pairs(self.device, &keys, &vertices, 0..bits)?.1))
+    }
+    /// Positions of an owner, entries of x at most, and bytes of shared memory without the data: what is known before building.
+    fn rooms(&self, choice: &TileChoice, halo: u32) -> (usize, usize, usize) {
+        let (groups, columns) = (choice.groups as usize, choice.columns as usize);
+        let owners = groups * columns;
+        let placed = if choice.form == TileForm::Window { self.rows() } else { self.rows() - self.isolated as usize };
+        let part = round_up(placed.div_ceil(owners), 4).max(4);
+        let x = if choice.form == TileForm::Window { (part + 2 * halo as usize).min(round_up(self.rows(), 4)) } else { groups * part };
+        let copies = if choice.form == TileForm::Cluster { 2 } else { 1 };
+        let bytes = HEADER + 4 * (copies * (x + 32) + round_up(columns * part + 1, 4) + part);
+        (part, x, bytes)
+    }
+    /// Whether a choice may fit, its data resident (estimated) or not.
+    pub(super) fn may_fit(&self, choice: &TileChoice, halo: u32, resident: bool) -> bool {
+        let (part, x, bytes) = self.rooms(choice, halo);
+        let blocks = (choice.groups * choice.columns) as usize;
+        let data = if resident { self.incoming.entries() * 2 / blocks * 21 / 20 + 2 * part * choice.columns as usize } else { 0 };
+        x <= MOST_X && (choice.columns as usize * part) < 65_000 && bytes + data <= self.device.properties().shared_per_block as usize
+    }
+    /// Builds a layout; none if it does not fit even with its data outside shared memory. O(nnz) on the device.
+    pub(super) fn build(&self, choice: TileChoice, order: Option<&Order>, halo: u32) -> Result<Option<Tiles>> {
+        let device = self.device;
+        let (n, columns) = (self.rows(), choice.columns);
+        let window = choice.form == TileForm::Window;
+        let halo = if window { round_up(halo as usize, 4) as u32 } else { NOBODY };
+        if !self.may_fit(&choice, halo, false) || (order.is_none() && !window) {
+            return Ok(None);
+        }
+        let (part, _, bytes) = self.rooms(&choice, halo);
+        let blocks = choice.groups * columns;
+        let positions = part * blocks as usize;
+        let local_rows = columns as usize * part;
+        let dealt = if window { n } else { n - self.isolated as usize };
+        let inverse_at = device.alloc::<f32>(positions)?;
+        let vertex = device.alloc::<u32>(if window { 0 } else { positions })?;
+        let position = device.alloc::<u32>(if window { 0 } else { n })?;
+        let counts = device.zeroed::<u32>(blocks as usize * local_rows)?;
+        let place = device.alloc::<u32>(blocks as usize * local_rows)?;
+        let (slice_room, id_room) = (local_rows + 8, local_rows + 256);
+        let slices = device.alloc::<[u32; 2]>(blocks as usize * slice_room)?;
+        let ids = device.alloc::<u16>(blocks as usize * id_room)?;
+        let sizes = device.alloc::<Sizes>(blocks as usize)?;
+        let mut build = BuildParams {
+            order: order.map_or(DevicePtr::NULL, |o| o.0.ptr()),
+            position: position.ptr(),
+            vertex: vertex.ptr(),
+            inverse_at: inverse_at.ptr(),
+            counts: counts.ptr(),
+            place: place.ptr(),
+            slices: slices.ptr(),
+            ids: ids.ptr(),
+            sizes: sizes.ptr(),
+            dealt: dealt as u32,
+            positions: positions as u32,
+            part: part as u32,
+            groups: choice.groups,
+            columns,
+            local_rows: local_rows as u32,
+            halo,
+            lane_entries: choice.lane_entries,
+            sorted: u32::from(choice.sorted),
+            slice_room: slice_room as u32,
+            id_room: id_room as u32,
+            ..self.parameters()
+        };
+        self.launch("tiles_deal", self.wide(), 256, 0, &build)?;
+        self.launch("tiles_count", self.wide(), 256, 0, &build)?;
+        self.launch("tiles_plan", blocks, 512, 4 * PLAN_WORDS, &build)?;
+        let found = sizes.to_vec()?;
+        // Descriptors have 12 bits for four entries of a lane, and 16 for the first row.
+        if found.iter().any(|s| s.longest >= 4096 || s.ids > 65_535) {
+            return Ok(None);
+        }
+        let end = round_up(n, 4) as u32;
+        let (mut tiles, mut at, mut most_words, mut x_room) = (Vec::with_capacity(blocks as usize), 0usize, 0usize, 4u32);
+        for (block, s) in (0..blocks).zip(&found) {
+            let (group, column) = (block / columns, block % columns);
+            let own_from = (column * choice.groups + group) * part as u32;
+            let mut tile = Tile { own_from, own_count: part as u32, slices: s.slices, ..Tile::default() };
+            if window {
+                tile.own_from = own_from.min(end);
+                tile.own_count = (part as u32).min(end - tile.own_from);
+                tile.x_from = if tile.own_count > 0 { tile.own_from.saturating_sub(halo) } else { tile.own_from };
+                tile.x_count = if tile.own_count > 0 { end.min(tile.own_from + tile.own_count + halo) - tile.x_from } else { 0 };
+            } else {
+                tile.x_from = column * choice.groups * part as u32;
+                tile.x_count = choice.groups * part as u32;
+            }
+            tile.entries_at = round_up(2 * s.slices as usize, 32) as u32;
+            tile.ids_at = tile.entries_at + s.entry_words;
+            tile.words = tile.ids_at + round_up((s.ids as usize).div_ceil(2), 4) as u32;
+            tile.data_at = (at / 4) as u32;
+            at += round_up(tile.words as usize, 32);
+            most_words = most_words.max(tile.words as usize);
+            x_room = x_room.max(tile.x_count);
+            tiles.push(tile);
+        }
+        let tiles = device.upload(&tiles)?;
+        let data = device.alloc_for::<u32>(at.max(4), "the tiles of PageRank")?;
+        data.fill_bytes(0xff)?;
+        build.tiles = tiles.ptr();
+        build.data = data.ptr();
+        build.x_room = x_room;
+        self.launch("tiles_fill", self.wide(), 256, 0, &build)?;
+        self.launch("tiles_order", blocks, 256, 8 * 2048, &build)?;
+        let sum_room = round_up(local_rows + 1, 4) as u32;
+        Ok(Some(Tiles {
+            choice,
+            tiles,
+            data,
+            inverse_at,
+            vertex,
+            order: order.cloned(),
+            dealt,
+            blocks,
+            part: part as u32,
+            halo,
+            positions: positions as u32,
+            x_room,
+            sum_room,
+            shared: [bytes + 4 * most_words, bytes],
+        }))
+    }
+}
+
+impl Tiles {
+    /// The vertices without a position.
+    pub(super) fn isolated(&self) -> DevicePtr<u32> {
+        self.order.as_ref().map_or(DevicePtr::NULL, |o| o.0.ptr().offset(self.dealt))
+    }
+    /// How many these are.
+    pub(super) fn isolated_count(&self) -> u32 {
+        self.order.as_ref().map_or(0, |o| (o.0.len() - self.dealt) as u32)
+    }
+    pub(super) fn bytes(&self) -> u64 {
+        let order = self.order.as_ref().map_or(0, |o| o.0.bytes());
+        order + self.tiles.bytes() + self.data.bytes() + self.inverse_at.bytes() + self.vertex.bytes()
+    }
+}

@@ -1,0 +1,326 @@
+// PageRank with the operand in shared memory, f32, one block a multiprocessor; the layout is that of pagerank_tiles.cuh.
+//
+// window   natural order, one column; blocks exchange the borders of their windows
+// grid     vertices dealt anew, several columns; blocks exchange partial sums in their group, then shares in their column
+// cluster  one column, all blocks one cluster that write into each other's x
+//
+// Needs even teleport, and dangling vertices that either have no arcs at all or drop their score: then the mass of an iteration is
+// known beforehand, and blocks wait only for those whose values they read. Scores are never negative, so that the sign bit can tell
+// rounds apart. With a tolerance the residual of an iteration is looked at two iterations later, when all blocks have added to it;
+// the scores of the last four iterations are kept for that. Results repeat bit for bit.
+#include "common/cluster.cuh"
+#include "graph/pagerank_tiles.cuh"
+
+namespace bg {
+enum RankForm : u32 { WINDOW, GRID, CLUSTER };
+
+struct SharedRankParams {
+    GridState* state;
+    HostLink link;
+    RankResult* result;
+    const RankTile* tiles;
+    const u32* data;
+    const f32* inverse;     // by position
+    const u32* vertex;      // by position; null: natural
+    const u32* isolated;    // vertices without a position
+    f32* shares[2];         // by position, tagged
+    f32* partials[2];       // of the grid: per group, receiving and sending column, tagged
+    f32* kept;              // scores of four iterations, by position
+    f32* scores;
+    f64 damping;
+    f64 tolerance;
+    u32 max_iterations;     // at least 1
+    u32 vertices;
+    u32 lost;               // vertices without arcs, if their scores are spread
+    u32 isolated_count;
+    u32 share_rounds[2];    // of the tags
+    u32 partial_rounds[2];
+    u32 columns, groups, part, halo;
+    u32 positions;
+    u32 x_room;             // entries of x, then come 32 zeros
+    u32 sum_room;           // sums of rows, a multiple of 4
+    u32 own_room;           // a multiple of 4
+};
+
+/// Bytes of shared memory before x: a flag, the decision, scratch, and what the blocks of a cluster tell each other.
+constexpr u32 RANK_HEADER = 640;
+/// Residuals are added in units of 2^-53; above them is the number of blocks that have.
+constexpr f64 RESIDUAL_ONE = 9007199254740992.0;
+constexpr u32 COUNT_SHIFT = 55;
+constexpr u64 RESIDUAL_MASK = (1ull << COUNT_SHIFT) - 1;
+/// Iterations whose residuals are in flight.
+constexpr u32 RESIDUAL_TURNS = 6;
+
+BG_DEVICE u64* residual_word(GridState* state, u32 iteration) { return (u64*)(state->reserved + 1) + iteration % RESIDUAL_TURNS; }
+
+/// The residual of an iteration, in fixed point, once all blocks have added to it.
+BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 iteration, u32* over) {
+    const u64* word = residual_word(p.state, iteration);
+    Wait wait(p.state, over);
+    u64 seen = load_volatile(word);
+    while (seen >> COUNT_SHIFT != gridDim.x && wait.more()) seen = load_volatile(word);
+    return seen & RESIDUAL_MASK;
+}
+
+/// Writes a block's four sums at place `i` of its positions as scores.
+BG_DEVICE void write_scores(const SharedRankParams& p, u32 position, float4 y) {
+    const f32 value[4] = {y.x, y.y, y.z, y.w};
+    for (u32 k = 0; k < 4; k++) {
+        u32 v = p.vertex ? p.vertex[position + k] : position + k;
+        if (v < p.vertices) p.scores[v] = value[k];
+    }
+}
+
+template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankParams& p) {
+    u8* memory = shared_memory();
+    u32* over = (u32*)memory;
+    u32* decided = over + 1;
+    f64* scratch = (f64*)(memory + 16);
+    f64* told = (f64*)(memory + 384);  // of a cluster: residuals by turn and rank, and at the end of each turn's whether to stop
+    const RankTile tile = p.tiles[blockIdx.x];
+    const u32 C = p.columns, group = blockIdx.x / C, column = blockIdx.x - group * C, room = p.x_room + 32;
+    f32* x = (f32*)(memory + RANK_HEADER);
+    f32* sums = x + (FORM == CLUSTER ? 2 : 1) * room;
+    f32* own_inverse = sums + p.sum_room;
+    u32* resident = (u32*)(own_inverse + p.own_room);
+    const u32* data = p.data + (u64)tile.data_at * 4;
+    if constexpr (RESIDENT) {
+        for (u32 i = threadIdx.x; i < tile.words / 4; i += blockDim.x) ((uint4*)resident)[i] = load_readonly((const uint4*)data + i);
+        data = resident;
+    }
+    const f32 d = (f32)p.damping, even = 1.0f / (f32)p.vertices, first_scale = d * even;
+    for (u32 i = threadIdx.x; i < p.sum_room; i += blockDim.x) sums[i] = 0;
+    for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) own_inverse[i] = d * p.inverse[tile.own_from + i];
+    for (u32 i = threadIdx.x; i < tile.x_count; i += blockDim.x) x[i] = first_scale * p.inverse[tile.x_from + i];
+    if (threadIdx.x < 32) {
+        x[p.x_room + threadIdx.x] = 0;
+        if (FORM == CLUSTER) x[room + p.x_room + threadIdx.x] = 0;
+    }
+    if (threadIdx.x == 0) *over = *decided = 0;
+    const bool watch = p.tolerance > 0.0;
+    const f64 isolated = (f64)p.lost / p.vertices, unplaced = (f64)p.isolated_count / p.vertices;
+    f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0, mass_two_before = 1.0;
+    u32 cancel = 0, answer = p.max_iterations - 1;
+    bool early = false;
+    if (FORM == CLUSTER) cluster_sync();
+    else __syncthreads();
+
+    for (u32 it = 0;; it++) {
+        const bool last = it + 1 == p.max_iterations, measure = watch || last, keep = watch || it + 2 == p.max_iterations;
+        const f32 base = (f32)mass * even;
+        if (FORM != CLUSTER && threadIdx.x == 0) {
+            if (watch && it >= 2) {
+                u64 residual = await_residual(p, it - 2, over);
+                if ((f64)residual / RESIDUAL_ONE < p.tolerance) {
+                    *decided = 1;
+                    if (blockIdx.x == 0) p.result->residual = residual << 7;
+                }
+                // Everybody has looked at the one two before, as everybody has added to this one.
+                if (blockIdx.x == 0 && it >= 4) *residual_word(p.state, it - 4) = 0;
+            }
+            if (blockIdx.x == 0) {
+                if (cancel) {
+                    p.state->stopped = 1;
+                    *over = 1;
+                }
+                if (p.link.cancel) cancel = load_volatile(p.link.cancel);
+                if (p.link.progress) *(volatile u32*)p.link.progress = it;
+            }
+        }
+        sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, sums);
+        __syncthreads();
+        if (*(volatile u32*)over) return;
+        if (*(volatile u32*)decided) {
+            answer = it - 2;
+            mass = mass_two_before;
+            early = true;
+            break;
+        }
+
+        f32* shares = p.shares[it & 1];
+        const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
+        f32* x_next = FORM == CLUSTER ? x + (~it & 1) * room : x;
+        const f32* kept_before = p.kept + (u64)((it + 3) & 3) * p.positions;
+        f32* kept = p.kept + (u64)(it & 3) * p.positions;
+        f32 change = 0;
+        auto measured = [&](u32 position, f32 y) {
+            u32 v = p.vertex ? p.vertex[position] : position;
+            if (v < p.vertices) {
+                f32 by = y - (it ? kept_before[position] : even);
+                change += by < 0 ? -by : by;
+            }
+        };
+        if (FORM == GRID) {
+            // To each column of the group the sums of its rows, then own rows from all.
+            const u32 tag_partial = tag_of(p.partial_rounds[it & 1] + (it >> 1)), part4 = p.part / 4;
+            f32* partials = p.partials[it & 1] + (u64)group * C * C * p.part;
+            for (u32 i = threadIdx.x; i < C * part4; i += blockDim.x) {
+                u32 to = i / part4, k = i - to * part4;
+                if (to == column) continue;
+                float4 s = ((const float4*)sums)[i];
+                uint4 words = make_uint4(tagged(s.x, tag_partial), tagged(s.y, tag_partial), tagged(s.z, tag_partial), tagged(s.w, tag_partial));
+                store_volatile4(partials + ((u64)to * C + column) * p.part + 4 * k, words);
+            }
+            const u32* inbox = (const u32*)partials + (u64)column * C * p.part;
+            for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
+                u32 words[MOST_COLUMNS - 1];
+#pragma unroll
+                for (u32 k = 0; k < MOST_COLUMNS - 1; k++)
+                    if (k + 1 < C) words[k] = load_volatile(inbox + (k + (k >= column)) * p.part + i);
+                f32 y = sums[column * p.part + i] + base;
+#pragma unroll
+                for (u32 k = 0; k < MOST_COLUMNS - 1; k++)
+                    if (k + 1 < C) {
+                        Wait wait(p.state, over);
+                        while (is_stale(words[k], tag_partial) && wait.more()) words[k] = load_volatile(inbox + (k + (k >= column)) * p.part + i);
+                        y += untagged(words[k]);
+                    }
+                const u32 position = tile.own_from + i;
+                if (!last) *(volatile u32*)(shares + position) = tagged(own_inverse[i] * y, tag);
+                if (measure) measured(position, y);
+                if (keep) kept[position] = y;
+                if (last && !watch) {
+                    u32 v = p.vertex[position];
+                    if (v != NOBODY) p.scores[v] = y;
+                }
+            }
+        } else {
+            for (u32 i = 4 * threadIdx.x; i < tile.own_count; i += 4 * blockDim.x) {
+                const u32 position = tile.own_from + i;
+                float4 y = *(const float4*)(sums + i), inverse = *(const float4*)(own_inverse + i);
+                y = make_float4(y.x + base, y.y + base, y.z + base, y.w + base);
+                float4 share = make_float4(y.x * inverse.x, y.y * inverse.y, y.z * inverse.z, y.w * inverse.w);
+                if (!last) {
+                    f32* own = x_next + (position - tile.x_from);
+                    if (FORM == CLUSTER) {
+                        for (u32 rank = 0; rank < gridDim.x; rank++) *(float4*)cluster_map(own, rank) = share;
+                    } else {
+                        *(float4*)own = share;
+                        if (i < p.halo || i + 4 + p.halo > tile.own_count)
+                            store_volatile4(shares + position, make_uint4(tagged(share.x, tag), tagged(share.y, tag), tagged(share.z, tag), tagged(share.w, tag)));
+                    }
+                }
+                if (measure) {
+                    measured(position, y.x);
+                    measured(position + 1, y.y);
+                    measured(position + 2, y.z);
+                    measured(position + 3, y.w);
+                }
+                if (keep) *(float4*)(kept + position) = y;
+                if (last && !watch) write_scores(p, position, y);
+            }
+        }
+        if (measure) {
+            f64 sum = block_sum((f64)change, scratch);
+            if (threadIdx.x == 0) {
+                // Vertices without a position move together with the mass.
+                f64 gap = mass - mass_before;
+                if (blockIdx.x == 0) sum += unplaced * (gap < 0 ? -gap : gap);
+                if (FORM == CLUSTER) {
+                    for (u32 rank = 0; rank < gridDim.x; rank++) *cluster_map(told + (it & 1) * 10 + blockIdx.x, rank) = sum;
+                } else {
+                    u64 add = (u64)(sum * RESIDUAL_ONE) + (1ull << COUNT_SHIFT);
+                    u64 total = atomicAdd(residual_word(p.state, it), add) + add;
+                    if (last && !watch && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
+                }
+            }
+        }
+        if (FORM == CLUSTER) {
+            if (blockIdx.x == 0 && threadIdx.x == 0) {
+                for (u32 rank = 0; rank < gridDim.x; rank++) *cluster_map(told + (it & 1) * 10 + 9, rank) = (f64)cancel;
+                if (cancel) p.state->stopped = 1;
+                if (p.link.cancel) cancel = load_volatile(p.link.cancel);
+                if (p.link.progress) *(volatile u32*)p.link.progress = it;
+            }
+            cluster_sync();
+            const f64* all = told + (it & 1) * 10;
+            if (all[9] != 0.0) return;
+            if (measure) {
+                f64 residual = 0;
+                for (u32 rank = 0; rank < gridDim.x; rank++) residual += all[rank];
+                bool converged = watch && residual < p.tolerance;
+                if (blockIdx.x == 0 && threadIdx.x == 0 && (last || converged)) p.result->residual = to_fixed(residual);
+                if (converged) {
+                    answer = it;
+                    break;
+                }
+            }
+        }
+        if (last) break;
+        mass_two_before = mass_before;
+        mass_before = mass;
+        mass = 1.0 - p.damping + p.damping * isolated * mass;
+
+        if (FORM != CLUSTER) {
+            // What others made of this block's x; own shares of a window are there already.
+            const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NOBODY, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
+            const u32 count = tile.x_count / 4 - skip;
+            const f32* from = shares + tile.x_from;
+            for (u32 i = threadIdx.x; i < count; i += 4 * blockDim.x) {
+                uint4 words[4];
+                u32 at[4];
+#pragma unroll
+                for (u32 k = 0; k < 4; k++) {
+                    u32 j = i + k * blockDim.x;
+                    if (j >= count) j = i;
+                    at[k] = j < skip_from ? j : j + skip;
+                    words[k] = load_volatile4(from + 4 * at[k]);
+                }
+#pragma unroll
+                for (u32 k = 0; k < 4; k++) {
+                    Wait wait(p.state, over);
+                    while (is_stale(words[k], tag) && wait.more()) words[k] = load_volatile4(from + 4 * at[k]);
+                    ((uint4*)x)[at[k]] = make_uint4(words[k].x & ~TAG, words[k].y & ~TAG, words[k].z & ~TAG, words[k].w & ~TAG);
+                }
+            }
+            __syncthreads();
+        }
+    }
+
+    // The loop is left after the last iteration, or once one that is over is known to have converged.
+    if (FORM != CLUSTER && watch && !early) {
+        if (threadIdx.x == 0) {
+            u64 residual = 0;
+            u32 found = p.max_iterations - 1;
+            for (u32 it = p.max_iterations < 2 ? 0 : p.max_iterations - 2; it < p.max_iterations; it++) {
+                residual = await_residual(p, it, over);
+                if ((f64)residual / RESIDUAL_ONE < p.tolerance) {
+                    found = it;
+                    break;
+                }
+            }
+            *decided = found;
+            if (blockIdx.x == 0) p.result->residual = residual << 7;
+        }
+        __syncthreads();
+        answer = *(volatile u32*)decided;
+        if (answer + 1 < p.max_iterations) mass = mass_before;
+    }
+    if (watch) {
+        const f32* kept = p.kept + (u64)(answer & 3) * p.positions;
+        if (FORM == GRID) {
+            for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
+                u32 v = p.vertex[tile.own_from + i];
+                if (v != NOBODY) p.scores[v] = kept[tile.own_from + i];
+            }
+        } else {
+            for (u32 i = 4 * threadIdx.x; i < tile.own_count; i += 4 * blockDim.x) {
+                write_scores(p, tile.own_from + i, *(const float4*)(kept + tile.own_from + i));
+            }
+        }
+    }
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.isolated_count; i += gridDim.x * blockDim.x) p.scores[p.isolated[i]] = (f32)mass * even;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        p.result->iterations = answer + 1;
+        p.state->steps = answer + 1;
+    }
+    // Nobody may leave while others still write to its shared memory.
+    if (FORM == CLUSTER) cluster_sync();
+}
+
+BG_KERNEL(pagerank_window, SharedRankParams, 1024, 1) { shared_rank<WINDOW, true>(p); }
+BG_KERNEL(pagerank_window_streamed, SharedRankParams, 1024, 1) { shared_rank<WINDOW, false>(p); }
+BG_KERNEL(pagerank_grid, SharedRankParams, 1024, 1) { shared_rank<GRID, true>(p); }
+BG_KERNEL(pagerank_grid_streamed, SharedRankParams, 1024, 1) { shared_rank<GRID, false>(p); }
+BG_KERNEL(pagerank_cluster, SharedRankParams, 1024, 1) { shared_rank<CLUSTER, true>(p); }
+}  // namespace bg

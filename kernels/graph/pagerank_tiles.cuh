@@ -1,0 +1,93 @@
+// The layout of PageRank with the operand in shared memory: what a block keeps, and its sweep over it.
+//
+// Positions are vertices, perhaps dealt anew; `part` positions in a row belong to an owner, who makes their scores. The blocks form
+// groups x columns: block (g, c) holds the x of column c (groups x part positions) and the rows of the owners c' groups + g for all
+// columns c', so that it has one partial sum of each for every other block of its group. With one column there are no partial
+// sums, and x may be a window around the own positions (natural order, `halo` to both sides).
+//
+// A block's entries are 16-bit places in its x. A slice is 32 lanes, 2^t of them at a row, each with 4 `quads` entries and 2 more if
+// `half` is set; lanes that have fewer read a zero behind x.
+#pragma once
+#include "common/exchange.cuh"
+#include "graph/pagerank.cuh"
+
+namespace bg {
+constexpr u32 NOBODY = 0xffffffffu;
+/// Columns at most.
+constexpr u32 MOST_COLUMNS = 8;
+/// An entry not yet given.
+constexpr u16 NO_ENTRY = 0xffff;
+
+/// What a block has; its data are the descriptors of the slices, their entries, and the rows that they are of.
+struct RankTile {
+    u32 x_from, x_count;      // positions in shared memory, multiples of 4
+    u32 own_from, own_count;  // positions whose scores it makes, multiples of 4
+    u32 slices;
+    u32 entries_at, ids_at;   // in words of its data
+    u32 words;                // of its data, a multiple of 4
+    u32 data_at;              // in units of 4 words
+    u32 reserved[3];
+};
+
+/// A slice: entries from word x on; y = its first row id (16 bits), quads (12), half (1), t (3).
+BG_DEVICE u32 slice_quads(uint2 d) { return d.y >> 16 & 0xfffu; }
+BG_DEVICE u32 slice_half(uint2 d) { return d.y >> 28 & 1u; }
+BG_DEVICE u32 slice_shift(uint2 d) { return d.y >> 29; }
+BG_DEVICE u32 slice_words(u32 quads, u32 half) { return quads * 64 + half * 32; }
+/// Where the entry of a lane and step is, in 16-bit units from the slice's first.
+BG_DEVICE u32 entry_place(u32 quads, u32 lane, u32 step) {
+    return step < 4 * quads ? ((step >> 2) * 32 + lane) * 4 + (step & 3) : quads * 128 + lane * 2 + (step - 4 * quads);
+}
+
+template <bool RESIDENT, class T> BG_DEVICE T tile_load(const T* p) {
+    if constexpr (RESIDENT) return *p;
+    else return load_readonly(p);
+}
+
+/// Sums of the block's rows into `sums`, each row by its slice. Warps take slices back and forth, because these are sorted.
+template <bool RESIDENT> BG_DEVICE void sweep_slices(const u32* data, const RankTile& tile, const f32* x, f32* sums) {
+    const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
+    const uint2* descriptors = (const uint2*)data;
+    const u32* entries = data + tile.entries_at;
+    const u16* ids = (const u16*)(data + tile.ids_at);
+    for (u32 turn = 0;; turn++) {
+        u32 s = turn * warps + (turn & 1 ? warps - 1 - warp : warp);
+        if (s >= tile.slices) break;
+        uint2 d = tile_load<RESIDENT>(descriptors + s);
+        const u32 quads = slice_quads(d), t = slice_shift(d);
+        const uint2* q = (const uint2*)(entries + d.x) + lane();
+        f32 s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        auto add = [&](uint2 v) {
+            s0 += x[v.x & 0xffffu];
+            s1 += x[v.x >> 16];
+            s2 += x[v.y & 0xffffu];
+            s3 += x[v.y >> 16];
+        };
+        u32 i = 0;
+        for (; i + 4 <= quads; i += 4) {
+            uint2 a = tile_load<RESIDENT>(q + i * 32), b = tile_load<RESIDENT>(q + i * 32 + 32);
+            uint2 c = tile_load<RESIDENT>(q + i * 32 + 64), e = tile_load<RESIDENT>(q + i * 32 + 96);
+            add(a);
+            add(b);
+            add(c);
+            add(e);
+        }
+        if (quads & 2) {
+            uint2 a = tile_load<RESIDENT>(q + i * 32), b = tile_load<RESIDENT>(q + i * 32 + 32);
+            add(a);
+            add(b);
+            i += 2;
+        }
+        if (quads & 1) add(tile_load<RESIDENT>(q + i * 32));
+        if (slice_half(d)) {
+            u32 v = tile_load<RESIDENT>(entries + d.x + quads * 64 + lane());
+            s0 += x[v & 0xffffu];
+            s1 += x[v >> 16];
+        }
+        f32 y = (s0 + s1) + (s2 + s3);
+        __syncwarp();
+        for (u32 m = (1u << t) >> 1; m; m >>= 1) y += shuffle_xor(y, m);
+        if ((lane() & ((1u << t) - 1)) == 0) sums[tile_load<RESIDENT>(ids + (d.y & 0xffffu) + (lane() >> t))] = y;
+    }
+}
+}  // namespace bg
