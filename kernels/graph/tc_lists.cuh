@@ -47,4 +47,33 @@ BG_DEVICE void add_total(u64* total, u64 count) {
     count = butterfly_sum(count);
     if (lane() == 0 && count) atomicAdd(total, count);
 }
+/// No vertex.
+constexpr u32 EMPTY = 0xffffffffu;
+/// Lanes that read one list together: the entries of a sector.
+constexpr u32 READERS = 8;
+
+/// A set of vertices in shared memory that one warp owns: open addressing, `1 << bits` slots (at least 128), at most half filled.
+struct WarpTable {
+    u32* slots;
+    u32 bits;
+
+    BG_DEVICE u32 home(u32 v) const { return (v * 0x9E3779B1u) >> (32 - bits); }
+    BG_DEVICE void clear() const {
+        for (u32 i = lane(); i < (1u << bits) / 4; i += WARP) ((uint4*)slots)[i] = make_uint4(EMPTY, EMPTY, EMPTY, EMPTY);
+    }
+    BG_DEVICE void insert(u32 v) const {
+        for (u32 slot = home(v); atomicCAS(slots + slot, EMPTY, v) != EMPTY;) slot = (slot + 1) & ((1u << bits) - 1);
+    }
+    BG_DEVICE bool contains(u32 v) const {
+        u32 slot = home(v), seen;
+        while ((seen = slots[slot]) != v && seen != EMPTY) slot = (slot + 1) & ((1u << bits) - 1);
+        return seen == v;
+    }
+};
+
+/// Adds what the block's warps counted with one atomic; `scratch` holds 33 sums.
+BG_DEVICE void add_block_total(u64* total, u64 count, u64* scratch) {
+    count = block_sum(count, scratch);
+    if (threadIdx.x == 0 && count) atomicAdd(total, count);
+}
 }}  // namespace bg::tc

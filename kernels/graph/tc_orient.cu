@@ -1,7 +1,6 @@
 // The oriented graph that triangles are counted on: every edge once, kept at the end of smaller degree (the larger number on ties),
 // so that no list is longer than the square root of twice the edges. Loops are left out. Rows stay ascending.
-#include "common/memory.cuh"
-#include "common/warp.cuh"
+#include "graph/tc_hubs.cuh"
 
 namespace bg { namespace tc {
 struct OrientParams {
@@ -11,6 +10,13 @@ struct OrientParams {
     const u32* starts;    // n + 1: where they start (tc_orient_fill)
     u32* lists;           // the lists (tc_orient_fill)
     u32* longest;         // zero: the longest list (tc_orient_count)
+    u32 n;
+    u32 reserved;
+};
+
+struct ClassesParams {
+    const u32* offsets;
+    u32* result;   // zeros: lists longer than NARROW_LIST, than FEW_LIST, than 1
     u32 n;
     u32 reserved;
 };
@@ -53,5 +59,26 @@ BG_KERNEL(tc_orient_fill, bg::tc::OrientParams, 512, 2) {
             if (keep) p.lists[out + (u32)__popc(kept & ((1u << lane()) - 1))] = w;
             out += (u32)__popc(kept);
         }
+    }
+}
+
+/// How many lists each way of taking them gets.
+BG_KERNEL(tc_classes, bg::tc::ClassesParams, 512, 2) {
+    using namespace bg;
+    u32 wide = 0, narrow = 0, few = 0;
+    for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.n; v += gridDim.x * blockDim.x) {
+        u32 length = load_readonly(p.offsets + v + 1) - load_readonly(p.offsets + v);
+        wide += length > tc::NARROW_LIST;
+        narrow += length > tc::FEW_LIST;
+        few += length > 1;
+    }
+    warp_sync();
+    wide = warp_sum(wide);
+    narrow = warp_sum(narrow);
+    few = warp_sum(few);
+    if (lane() == 0 && few) {
+        atomicAdd(p.result, wide);
+        atomicAdd(p.result + 1, narrow);
+        atomicAdd(p.result + 2, few);
     }
 }

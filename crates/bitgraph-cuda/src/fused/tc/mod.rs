@@ -1,8 +1,12 @@
 //! Triangle counting: every edge is kept once, at its end of smaller degree, and the lists are intersected.
 //!
+//! Short lists are searched in registers or in a warp's hash table. Graphs with long lists have hubs: they are put into degree order
+//! and the hubs' adjacency is kept as bits. The general form intersects the lists of one edge after another.
+//!
 //! # Invariants
 //! The count is exact in 64 bits and does not depend on the form. Loops do not count. Undirected graphs only.
 
+mod hubs;
 mod oriented;
 #[cfg(test)]
 mod tests;
@@ -11,6 +15,7 @@ use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::{Plan, Tc, TcConfig};
 use bytemuck::{Pod, Zeroable};
+use hubs::Hubs;
 use oriented::Oriented;
 use std::sync::{Mutex, PoisonError};
 
@@ -22,13 +27,21 @@ pub enum Form {
     Auto,
     /// For any graph: a warp intersects the lists of one edge at a time.
     General,
+    /// A thread to a vertex; lists of at most 4 entries.
+    Thread,
+    /// A warp to a vertex, its list in a hash table; lists of at most 2048 entries.
+    Warp,
+    /// Degree order, the hubs' adjacency as bits.
+    Hubs,
 }
 
-/// How to choose the form.
+/// How to choose the form and its sizes; what is `None` is chosen by counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// The form; one that cannot run the graph is replaced by the general one.
     pub form: Form,
+    /// Vertices whose adjacency is kept as bits.
+    pub hubs: Option<u32>,
 }
 
 /// `bg::tc::ListsParams`.
@@ -42,14 +55,38 @@ struct ListsParams {
     n: u32,
     entries: u32,
 }
+/// `bg::tc::ShortParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct ShortParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    total: DevicePtr<u64>,
+    n: u32,
+    table_bits: u32,
+}
+
+/// The longest lists of the form with a thread to a vertex.
+const THREAD_LIST: u32 = 4;
+/// Where lists are longer than this, hubs pay.
+const SHORT_LIST: u32 = 64;
+/// The longest lists of the form with a warp to a vertex: two slots for each entry, a block's tables within its shared memory.
+const WARP_LIST: u32 = 2048;
+/// Bytes of shared memory that a block adds up in.
+const SCRATCH: u32 = 34 * 8;
 
 /// A graph laid out for counting its triangles.
 #[derive(Debug)]
 pub struct TcLayout {
-    form: Form,
-    lists: Oriented,
+    layout: Layout,
     /// The total, and a word that work is handed out by. One run at a time.
     counters: Mutex<Buffer<u64>>,
+}
+
+#[derive(Debug)]
+enum Layout {
+    Lists(Oriented, Form),
+    Hubs(Hubs),
 }
 
 impl TcLayout {
@@ -67,23 +104,43 @@ impl TcLayout {
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub fn build_as(device: &Device, out: &DeviceCsr, _options: Options) -> Result<Option<Self>> {
+    pub fn build_as(device: &Device, out: &DeviceCsr, options: Options) -> Result<Option<Self>> {
         // Grid strides are added to row numbers.
         if out.rows > 1 << 31 {
             return Ok(None);
         }
         let Some(lists) = Oriented::build(device, out)? else { return Ok(None) };
-        Ok(Some(Self { form: Form::General, lists, counters: Mutex::new(device.zeroed(2)?) }))
+        let form = match options.form {
+            Form::Auto if lists.longest <= THREAD_LIST => Form::Thread,
+            Form::Auto if lists.longest <= SHORT_LIST => Form::Warp,
+            Form::Auto => Form::Hubs,
+            Form::Thread if lists.longest > THREAD_LIST => Form::General,
+            Form::Warp if lists.longest > WARP_LIST => Form::General,
+            form => form,
+        };
+        let layout = if form == Form::Hubs && lists.entries > 0 {
+            drop(lists);
+            Layout::Hubs(Hubs::build(device, out, options.hubs)?)
+        } else {
+            Layout::Lists(lists, form)
+        };
+        Ok(Some(Self { layout, counters: Mutex::new(device.zeroed(2)?) }))
     }
     /// The form that runs.
     #[must_use]
     pub fn form(&self) -> Form {
-        self.form
+        match &self.layout {
+            Layout::Lists(_, form) => *form,
+            Layout::Hubs(_) => Form::Hubs,
+        }
     }
     /// Bytes on the device.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.lists.bytes()
+        match &self.layout {
+            Layout::Lists(lists, _) => lists.bytes(),
+            Layout::Hubs(hubs) => hubs.bytes(),
+        }
     }
     /// The triangles of the graph that the layout was built for.
     ///
@@ -91,25 +148,51 @@ impl TcLayout {
     /// Cancellation, or the driver's.
     pub fn run(&self, device: &Device, config: &TcConfig) -> Result<Tc> {
         config.control.check()?;
-        if self.lists.entries == 0 {
+        if matches!(&self.layout, Layout::Lists(lists, _) if lists.entries == 0) {
             return Ok(Tc { triangles: 0 });
         }
         let counters = self.counters.lock().unwrap_or_else(PoisonError::into_inner);
         // Also keeps the device busy until the launch arrives, so that no gap is timed.
         counters.fill_bytes(0)?;
-        let parameters = ListsParams {
-            offsets: self.lists.offsets.ptr(),
-            indices: self.lists.indices.ptr(),
-            total: counters.ptr(),
-            ticket: counters.ptr().offset(1).cast(),
-            n: self.lists.rows as u32,
-            entries: self.lists.entries,
-        };
-        let kernel = device.kernel("graph/tc_general", "tc_general")?;
-        let block = device.properties().max_threads_per_block.min(512);
-        let warps = self.lists.entries.div_ceil(32);
-        let grid = warps.div_ceil(block / 32).min(4 * device.properties().sms);
-        device.timed(|| device.launch(&kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, &parameters))?;
+        let (total, ticket) = (counters.ptr(), counters.ptr().offset(1).cast());
+        match &self.layout {
+            Layout::Hubs(hubs) => hubs.run(device, total, ticket)?,
+            Layout::Lists(lists, Form::Thread | Form::Warp) if lists.longest <= 1 => {}
+            Layout::Lists(lists, form @ (Form::Thread | Form::Warp)) => run_short(device, lists, *form, total)?,
+            Layout::Lists(lists, _) => run_general(device, lists, total, ticket)?,
+        }
         Ok(Tc { triangles: counters.get(0)? })
     }
+}
+
+fn run_general(device: &Device, lists: &Oriented, total: DevicePtr<u64>, ticket: DevicePtr<u32>) -> Result<()> {
+    let parameters = ListsParams {
+        offsets: lists.offsets.ptr(),
+        indices: lists.indices.ptr(),
+        total,
+        ticket,
+        n: lists.rows as u32,
+        entries: lists.entries,
+    };
+    let kernel = device.kernel("graph/tc_general", "tc_general")?;
+    let block = device.properties().max_threads_per_block.min(512);
+    let warps = lists.entries.div_ceil(32);
+    let grid = warps.div_ceil(block / 32).min(4 * device.properties().sms);
+    device.timed(|| device.launch(&kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, &parameters))
+}
+
+fn run_short(device: &Device, lists: &Oriented, form: Form, total: DevicePtr<u64>) -> Result<()> {
+    let n = lists.rows as u32;
+    let block = device.properties().max_threads_per_block.min(256);
+    // Two slots for each entry, and a store of 16 bytes for each lane to clear them.
+    let table_bits = (2 * lists.longest).next_power_of_two().max(128).trailing_zeros();
+    let (name, items, shared) = match form {
+        Form::Thread => ("tc_short_thread", block, SCRATCH),
+        _ => ("tc_short_warp", block / 32, SCRATCH + (block / 32 * 4 << table_bits)),
+    };
+    let kernel = device.kernel("graph/tc_short", name)?;
+    let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
+    let parameters = ShortParams { offsets: lists.offsets.ptr(), indices: lists.indices.ptr(), total, n, table_bits };
+    let shape = Shape { grid: n.div_ceil(items).min(resident), block, shared, mode: Mode::Plain };
+    device.timed(|| device.launch(&kernel, shape, &parameters))
 }

@@ -82,8 +82,16 @@ fn all_forms_count_the_same() {
     for (name, graph) in graphs() {
         let want = expected(&graph);
         let out = DeviceCsr::upload(&device, &graph).unwrap();
-        for form in [Form::Auto, Form::General] {
-            let layout = TcLayout::build_as(&device, &out, Options { form }).unwrap().unwrap();
+        for (form, hubs) in [
+            (Form::Auto, None),
+            (Form::General, None),
+            (Form::Thread, None),
+            (Form::Warp, None),
+            (Form::Hubs, None),
+            (Form::Hubs, Some(128)),
+            (Form::Hubs, Some(300)),
+        ] {
+            let layout = TcLayout::build_as(&device, &out, Options { form, hubs }).unwrap().unwrap();
             for _ in 0..2 {
                 assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, want, "{name}, {form:?}");
             }

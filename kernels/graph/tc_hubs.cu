@@ -1,0 +1,171 @@
+// Triangles of graphs with hubs, in degree order. A member of a list that is a hub is asked through its bit row, by whole rows for
+// long lists and bit by bit for short ones; the lists of other members are read past a set of the own list. Work is handed out
+// longest list first.
+#include "graph/tc_hubs.cuh"
+
+namespace bg { namespace tc {
+/// Vertices of a ticket, of the two kinds of shorter lists.
+constexpr u32 NARROW_SHARE = 8;
+constexpr u32 FEW_SHARE = 64;
+/// Slots of a warp's table, as bits: four for each entry of a narrow list.
+constexpr u32 TABLE_BITS = 8;
+
+/// What a warp has in shared memory. The bitmap of the hubs follows all of them.
+struct WarpShared {
+    u32 list[NARROW_LIST];
+    u32 slots[1u << TABLE_BITS];
+};
+
+struct HubCounter {
+    const HubsParams& p;
+    WarpShared* own;
+    u32* bitmap;   // hubs bits, zero between vertices
+    u64 total;
+
+    /// How many of the ascending `length` entries from `begin` are hubs.
+    BG_DEVICE u32 hubs_of(u32 begin, u32 length) const {
+        u32 low = 0, high = length;
+        while (low < high) {
+            u32 middle = (low + high) / 2;
+            if (load_readonly(p.indices + begin + middle) < p.hubs) low = middle + 1;
+            else high = middle;
+        }
+        return low;
+    }
+
+    /// A list of any length, by the whole warp.
+    BG_DEVICE void wide(u32 u) {
+        const u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
+        const u32* list = p.indices + begin;
+        const u32 hubs = hubs_of(begin, length);
+        for (u32 i = lane(); i < hubs; i += WARP) {
+            u32 w = load_readonly(list + i);
+            atomicOr(bitmap + (w >> 5), 1u << (w & 31));
+        }
+        warp_sync();
+        const u32 reader = lane() / READERS, place = lane() % READERS;
+        u32 count = 0;
+        // Readers take neighbouring members, whose rows are about as long.
+        for (u32 j = reader; j < hubs; j += WARP / READERS) {
+            u32 v = load_readonly(list + j), quads = row_quads(v);
+            const uint4* row = p.matrix + row_start(v);
+            u32 x = place;
+            for (; x + READERS < quads; x += 2 * READERS) {
+                uint4 a = load_readonly(row + x), b = load_readonly(row + x + READERS);
+                count += bits_in_both(a, ((const uint4*)bitmap)[x]) + bits_in_both(b, ((const uint4*)bitmap)[x + READERS]);
+            }
+            if (x < quads) count += bits_in_both(load_readonly(row + x), ((const uint4*)bitmap)[x]);
+        }
+        for (u32 j = hubs; j < length; j++) {
+            u32 v = load_readonly(list + j);
+            for (u32 e = load_readonly(p.offsets + v) + lane(), end = load_readonly(p.offsets + v + 1); e < end; e += WARP) {
+                u32 w = load_readonly(p.indices + e);
+                count += w < p.hubs ? bitmap[w >> 5] >> (w & 31) & 1 : contains(list + hubs, j - hubs, w);
+            }
+        }
+        warp_sync();
+        for (u32 i = lane(); i < hubs; i += WARP) bitmap[load_readonly(list + i) >> 5] = 0;
+        warp_sync();
+        total += count;
+    }
+
+    /// A list of at most NARROW_LIST entries, by the whole warp.
+    BG_DEVICE void narrow(u32 u) {
+        const u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
+        u32 hubs = 0;
+        for (u32 i = lane(); i - lane() < length; i += WARP) {
+            u32 w = i < length ? load_readonly(p.indices + begin + i) : EMPTY;
+            own->list[i] = w;
+            hubs += (u32)__popc(ballot(w < p.hubs));
+        }
+        warp_sync();
+        u32 count = 0;
+        // Pair number t is (j, t - j (j - 1) / 2).
+        for (u32 t = lane(), pairs = hubs * (hubs - 1) / 2; t < pairs; t += WARP) {
+            u32 j = (u32)((1.0f + sqrtf(1.0f + 8.0f * (f32)t)) * 0.5f);
+            if (j * (j - 1) / 2 > t) j--;
+            else if (j * (j + 1) / 2 <= t) j++;
+            count += adjacent(p.matrix, own->list[j], own->list[t - j * (j - 1) / 2]);
+        }
+        if (hubs < length) {
+            const WarpTable table{own->slots, TABLE_BITS};
+            table.clear();
+            warp_sync();
+            for (u32 i = lane(); i < length; i += WARP) table.insert(own->list[i]);
+            warp_sync();
+            const u32 reader = lane() / READERS, place = lane() % READERS;
+            for (u32 j = hubs + reader; j < length; j += WARP / READERS) {
+                u32 v = own->list[j];
+                for (u32 e = load_readonly(p.offsets + v) + place, end = load_readonly(p.offsets + v + 1); e < end; e += READERS) {
+                    count += table.contains(load_readonly(p.indices + e));
+                }
+            }
+        }
+        warp_sync();
+        total += count;
+    }
+
+    /// Lists of at most FEW_LIST entries, READERS lanes each; `index` is the place in the order of this lane's vertex.
+    BG_DEVICE void few(u32 index, u32 end) {
+        if (index >= end) return;
+        const u32 u = load_readonly(p.order + index), begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
+        u32 count = 0;
+        for (u32 t = lane() % READERS, pairs = length * (length - 1) / 2; t < pairs; t += READERS) {
+            u32 j = 1;
+            while (j * (j + 1) / 2 <= t) j++;
+            u32 v = load_readonly(p.indices + begin + j), w = load_readonly(p.indices + begin + t - j * (j - 1) / 2);
+            if (v < p.hubs) {
+                count += adjacent(p.matrix, v, w);
+            } else {
+                u32 first = load_readonly(p.offsets + v);
+                count += contains(p.indices + first, load_readonly(p.offsets + v + 1) - first, w);
+            }
+        }
+        total += count;
+    }
+};
+}}  // namespace bg::tc
+
+/// Sets the bits of the hubs' lists; the matrix is zero. A warp per row.
+BG_KERNEL(tc_hubs_matrix, bg::tc::HubsParams, 256, 4) {
+    using namespace bg;
+    using namespace bg::tc;
+    const u32 warps = blockDim.x / WARP;
+    for (u32 v = blockIdx.x * warps + threadIdx.x / WARP; v < min_of(p.hubs, p.n); v += gridDim.x * warps) {
+        u32* row = (u32*)(p.matrix + row_start(v));
+        for (u32 e = load_readonly(p.offsets + v) + lane(), end = load_readonly(p.offsets + v + 1); e < end; e += WARP) {
+            u32 w = load_readonly(p.indices + e);
+            atomicOr(row + (w >> 5), 1u << (w & 31));
+        }
+    }
+}
+
+BG_KERNEL(tc_hubs, bg::tc::HubsParams, 256, 4) {
+    using namespace bg;
+    using namespace bg::tc;
+    const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP, words = p.hubs / 32;
+    u64* scratch = (u64*)shared_memory();
+    WarpShared* all = (WarpShared*)(scratch + 34);
+    HubCounter counter{p, all + warp, (u32*)(all + warps) + warp * words, 0};
+    for (u32 i = lane(); i < words; i += WARP) counter.bitmap[i] = 0;
+    warp_sync();
+    const u32 narrow_tickets = ceil_div(p.narrow - p.wide, NARROW_SHARE), few_tickets = ceil_div(p.few - p.narrow, FEW_SHARE);
+    for (;;) {
+        u32 ticket = 0;
+        if (lane() == 0) ticket = atomicAdd(p.ticket, 1u);
+        ticket = shuffle(ticket, 0);
+        if (ticket < p.wide) {
+            counter.wide(load_readonly(p.order + ticket));
+        } else if (ticket - p.wide < narrow_tickets) {
+            u32 first = p.wide + (ticket - p.wide) * NARROW_SHARE, end = min_of(first + NARROW_SHARE, p.narrow);
+            for (u32 i = first; i < end; i++) counter.narrow(load_readonly(p.order + i));
+        } else if (ticket - p.wide - narrow_tickets < few_tickets) {
+            u32 first = p.narrow + (ticket - p.wide - narrow_tickets) * FEW_SHARE, end = min_of(first + FEW_SHARE, p.few);
+            for (u32 i = first; i < end; i += WARP / READERS) counter.few(i + lane() / READERS, end);
+        } else {
+            break;
+        }
+    }
+    __syncthreads();
+    add_block_total(p.total, counter.total, scratch);
+}

@@ -1,0 +1,47 @@
+// The adjacency of the heaviest vertices among themselves, as bits. In degree order a vertex is heavier the smaller its number, so
+// the hubs are 0 .. hubs, and row v of the matrix has a bit for each vertex before v.
+//
+// Invariant: rows are packed, each as many words of 128 bits as its bits need; bits from v on are 0.
+#pragma once
+#include "graph/tc_lists.cuh"
+
+namespace bg { namespace tc {
+constexpr u32 QUAD = 128;
+/// Lists up to here are asked bit by bit, longer ones by whole rows.
+constexpr u32 NARROW_LIST = 64;
+/// Lists up to here are taken by a few lanes each.
+constexpr u32 FEW_LIST = 8;
+
+struct HubsParams {
+    const u32* offsets;   // oriented lists in degree order: of smaller numbers, ascending
+    const u32* indices;
+    const u32* order;     // vertices by the length of their lists, longest first
+    uint4* matrix;
+    u64* total;
+    u32* ticket;          // zero
+    u32 hubs;             // a multiple of QUAD
+    u32 wide;             // so many of `order` have lists longer than NARROW_LIST
+    u32 narrow;           // and so many longer than FEW_LIST
+    u32 few;              // and so many of at least two entries
+    u32 n;
+    u32 reserved;
+};
+
+/// Where row `v` starts, in words of 128 bits: the sum of ceil(x / 128) over x < v.
+BG_DEVICE u32 row_start(u32 v) {
+    if (v == 0) return 0;
+    u32 whole = (v - 1) / QUAD, rest = (v - 1) % QUAD;
+    return (whole + 1) * (QUAD / 2 * whole + rest);
+}
+BG_DEVICE u32 row_quads(u32 v) { return (v + QUAD - 1) / QUAD; }
+
+BG_DEVICE u32 bits_in_both(uint4 a, uint4 b) {
+    return (u32)(__popc(a.x & b.x) + __popc(a.y & b.y) + __popc(a.z & b.z) + __popc(a.w & b.w));
+}
+
+/// Whether hubs `v` and `w < v` are neighbours.
+BG_DEVICE u32 adjacent(const uint4* matrix, u32 v, u32 w) {
+    const u32* row = (const u32*)(matrix + row_start(v));
+    return load_readonly(row + (w >> 5)) >> (w & 31) & 1;
+}
+}}  // namespace bg::tc

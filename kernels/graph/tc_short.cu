@@ -1,0 +1,86 @@
+// Triangles where oriented lists are short. A list is kept where it can be searched at once, in registers or in a hash table of the
+// warp, and the lists of its members are read past it.
+#include "graph/tc_lists.cuh"
+
+namespace bg { namespace tc {
+/// Longest lists of the form with a thread to each vertex.
+constexpr u32 THREAD_LIST = 4;
+
+struct ShortParams {
+    const u32* offsets;
+    const u32* indices;
+    u64* total;
+    u32 n;
+    u32 table_bits;   // a warp's table has so many slots; at least twice the longest list
+};
+}}  // namespace bg::tc
+
+/// A thread per vertex: lists of at most THREAD_LIST entries.
+BG_KERNEL(tc_short_thread, bg::tc::ShortParams, 256, 4) {
+    using namespace bg;
+    using namespace bg::tc;
+    u32 count = 0;
+    for (u32 u = blockIdx.x * blockDim.x + threadIdx.x; u < p.n; u += gridDim.x * blockDim.x) {
+        u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
+        if (length < 2) continue;
+        u32 own[THREAD_LIST], first[THREAD_LIST], last[THREAD_LIST];
+#pragma unroll
+        for (u32 j = 0; j < THREAD_LIST; j++) own[j] = j < length ? load_readonly(p.indices + begin + j) : EMPTY;
+#pragma unroll
+        for (u32 j = 0; j < THREAD_LIST; j++) {
+            first[j] = j < length ? load_readonly(p.offsets + own[j]) : 0;
+            last[j] = j < length ? load_readonly(p.offsets + own[j] + 1) : 0;
+        }
+#pragma unroll
+        for (u32 j = 0; j < THREAD_LIST; j++) {
+            for (u32 e = first[j]; e < last[j]; e++) {
+                u32 w = load_readonly(p.indices + e);
+#pragma unroll
+                for (u32 i = 0; i < THREAD_LIST; i++) count += w == own[i];
+            }
+        }
+    }
+    __syncthreads();
+    add_block_total(p.total, count, (u64*)shared_memory());
+}
+
+/// A warp per vertex, its list in a hash table in shared memory.
+BG_KERNEL(tc_short_warp, bg::tc::ShortParams, 256, 8) {
+    using namespace bg;
+    using namespace bg::tc;
+    const u32 warps = blockDim.x / WARP;
+    u64* scratch = (u64*)shared_memory();
+    const WarpTable table{(u32*)(scratch + 34) + ((threadIdx.x / WARP) << p.table_bits), p.table_bits};
+    const u32 reader = lane() / READERS, place = lane() % READERS;
+    table.clear();
+    warp_sync();
+    u32 count = 0;
+    for (u32 u = blockIdx.x * warps + threadIdx.x / WARP; u < p.n; u += gridDim.x * warps) {
+        u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
+        if (length < 2) continue;
+        for (u32 base = 0; base < length; base += WARP) {
+            u32 i = base + lane();
+            if (i < length) table.insert(load_readonly(p.indices + begin + i));
+        }
+        warp_sync();
+        for (u32 base = 0; base < length; base += WARP) {
+            u32 first = 0, last = 0;
+            if (base + lane() < length) {
+                u32 v = load_readonly(p.indices + begin + base + lane());
+                first = load_readonly(p.offsets + v);
+                last = load_readonly(p.offsets + v + 1);
+            }
+            u32 members = min_of(WARP, length - base);
+            for (u32 member = 0; member < members; member += WARP / READERS) {
+                u32 source = member + reader;
+                u32 e = shuffle(first, source) + place, end = shuffle(last, source);
+                for (; e < end; e += READERS) count += table.contains(load_readonly(p.indices + e));
+                warp_sync();
+            }
+        }
+        table.clear();
+        warp_sync();
+    }
+    __syncthreads();
+    add_block_total(p.total, count, scratch);
+}
