@@ -203,6 +203,7 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed { name: "formats/hybrid", kernels: &["hybrid_tiles", "hybrid_list"] },
+    Listed { name: "formats/order", kernels: &["order_levels"] },
     Listed { name: "formats/scan", kernels: &["scan_u32", "scan_u64"] },
     Listed {
         name: "formats/sort",
@@ -242,6 +243,10 @@ pub const MODULES: &[Listed] = &[
         kernels: &["bfs_slices_4x1", "bfs_slices_4x2", "bfs_slices_8x1", "bfs_slices_8x2", "bfs_slices_24x1"],
     },
     Listed { name: "graph/bfs_slices_build", kernels: &["bfs_bandwidth", "bfs_slices_count", "bfs_slices_fill"] },
+    Listed {
+        name: "graph/bfs_block",
+        kernels: &["bfs_block_8", "bfs_block_16", "bfs_block_24", "bfs_cluster_8", "bfs_cluster_16", "bfs_cluster_24", "bfs_arcs"],
+    },
     Listed { name: "graph/bfs_prepare", kernels: &["bfs_isolated", "bfs_first", "bfs_parents_of_levels"] },
     Listed { name: "graph/cc_block", kernels: &["cc_block"] },
     Listed { name: "graph/cc_general", kernels: &["cc_general"] },

@@ -113,6 +113,13 @@ fn primitives(device: &Device, name: &str, host: &Csr, csr: &DeviceCsr) -> Resul
     let good = general.to_host()? == p::relabel(device, csr, None, &order, true)?.0.to_host()?;
     report(name, "relabel", time(device, || p::relabel(device, csr, None, &order, false))?, nnz, good);
     report(name, "relabel, symmetric", time(device, || p::relabel(device, csr, None, &order, true))?, nnz, good);
+    for narrow in [None, Some(256), Some(1024), Some(8192)] {
+        let config = p::LevelOrderConfig { narrow, ..p::LevelOrderConfig::default() };
+        if let Some(found) = p::level_order(device, csr, &config)? {
+            let what = format!("level order {} {narrow:?}", found.levels);
+            report(name, &what, time(device, || p::level_order(device, csr, &config))?, nnz, true);
+        }
+    }
     report(name, "upper half", time(device, || p::orient(device, csr, p::Side::Upper))?, nnz, true);
     Ok(())
 }

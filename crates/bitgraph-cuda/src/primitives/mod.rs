@@ -9,6 +9,7 @@
 mod array;
 mod csr;
 mod launch;
+mod order;
 mod scan;
 mod sort;
 
@@ -17,6 +18,7 @@ pub use csr::{
     Order, Side, degree_order, degrees, gather_values, orient, orient_with_positions, relabel, rows_of_entries, symmetrized, transpose,
     transpose_with_positions,
 };
+pub use order::{LevelOrder, LevelOrderConfig, level_order, levels_to_meet};
 pub use scan::{exclusive_scan, exclusive_scan_total, exclusive_scan_wide};
 pub use sort::{SortKey, SortValue, sort_keys, sort_pairs};
 

@@ -236,3 +236,80 @@ fn wrong_lengths_are_errors() {
     let (a, b): (Buffer<u32>, Buffer<u32>) = (device.upload(&[1, 2]).unwrap(), device.upload(&[1]).unwrap());
     assert!(sort_pairs(&device, &a, &b, 0..32).is_err());
 }
+
+/// The order as plain loops: sweeps over the first component, then the others by smallest number, then the rest.
+fn plain_level_order(csr: &Csr, sweeps: usize, components: usize) -> Vec<u32> {
+    let n = csr.nrows();
+    let mut placed = vec![false; n];
+    let mut order: Vec<u32> = Vec::new();
+    let walk = |root: u32, placed: &mut Vec<bool>| {
+        let (mut queue, mut level, mut last) = (vec![root], 0..1, 0..1);
+        placed[root as usize] = true;
+        while !level.is_empty() {
+            let start = queue.len();
+            for at in level.clone() {
+                for &v in csr.row(queue[at] as usize) {
+                    if !std::mem::replace(&mut placed[v as usize], true) {
+                        queue.push(v);
+                    }
+                }
+            }
+            last = level;
+            level = start..queue.len();
+        }
+        let far = queue[last].iter().copied().min_by_key(|&v| (csr.degree(v as usize), v)).unwrap();
+        (queue, far)
+    };
+    for component in 0..components {
+        let Some(mut root) = (0..n).find(|&v| !placed[v] && csr.degree(v) > 0) else { break };
+        for _ in 1..if component == 0 { sweeps } else { 1 } {
+            root = walk(root as u32, &mut placed.clone()).1 as usize;
+        }
+        order.extend(walk(root as u32, &mut placed).0);
+    }
+    order.extend((0..n as u32).filter(|&v| !placed[v as usize]));
+    order
+}
+
+#[test]
+fn level_orders_are_those_of_plain_loops() {
+    let Some(device) = device() else { return };
+    for (name, host) in patterns().into_iter().filter(|(_, c)| c.nrows() == c.ncols()) {
+        let csr = symmetrized(&device, &DeviceCsr::upload(&device, &host).unwrap()).unwrap();
+        let host = csr.to_host().unwrap();
+        for (sweeps, components, narrow) in [(2, 64, None), (1, 1, Some(0)), (3, 4, Some(7))] {
+            let config = LevelOrderConfig { sweeps, components, narrow, longest_row: 1000 };
+            let found = level_order(&device, &csr, &config).unwrap().unwrap();
+            let wanted = plain_level_order(&host, sweeps as usize, components as usize);
+            assert_eq!(found.order.old_of_new.to_vec().unwrap(), wanted, "{name}, {config:?}");
+            let (again, _) = relabel(&device, &csr, None, &found.order, true).unwrap();
+            assert_eq!(again.nnz, csr.nnz);
+        }
+        let short = LevelOrderConfig { longest_row: 0, ..LevelOrderConfig::default() };
+        assert_eq!(level_order(&device, &csr, &short).unwrap().is_none(), host.nnz() > 0, "{name}");
+    }
+}
+
+#[test]
+fn shuffled_grids_become_local_again() {
+    let Some(device) = device() else { return };
+    let (rows, columns) = (24u32, 37u32);
+    let n = rows * columns;
+    // A permutation by a multiplier without common factors.
+    let name = |i: u32, j: u32| (i * columns + j) * 601 % n;
+    let arcs = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))).flat_map(|(i, j)| {
+        let right = (j + 1 < columns).then(|| (name(i, j), name(i, j + 1)));
+        let down = (i + 1 < rows).then(|| (name(i, j), name(i + 1, j)));
+        [right, down].into_iter().flatten().flat_map(|(u, v)| [(u, v), (v, u)])
+    });
+    let csr = DeviceCsr::upload(&device, &csr(n as usize, n as usize, arcs.collect())).unwrap();
+    let found = level_order(&device, &csr, &LevelOrderConfig::default()).unwrap().unwrap();
+    assert_eq!((found.levels, found.components), (rows + columns - 1, 1));
+    let local = relabel(&device, &csr, None, &found.order, true).unwrap().0.to_host().unwrap();
+    let reach = (0..n as usize).flat_map(|i| local.row(i).iter().map(move |&j| (j as usize).abs_diff(i))).max();
+    assert!(reach <= Some(rows as usize + 1), "{reach:?}");
+    assert_eq!(levels_to_meet(&device, &csr, 0, n + 1).unwrap(), None);
+    let met = levels_to_meet(&device, &csr, name(0, 0), 100).unwrap().unwrap();
+    // A corner's level k has k + 1 vertices.
+    assert_eq!(met, 13);
+}

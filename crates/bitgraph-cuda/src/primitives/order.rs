@@ -1,0 +1,142 @@
+//! A local numbering for meshes that lost theirs, and a probe of how slowly searches spread.
+//!
+//! Cost: a walk over all levels for each sweep, about 1.5 us a level where levels are narrow, plus the entries; memory 12 bytes a vertex.
+//! Rows of thousands of entries are walked by one thread: not for graphs with hubs.
+
+use super::csr::{Order, RowOffsets, degrees};
+use super::{invert, iota, launch, reduce};
+use crate::Result;
+use crate::device::{Device, DevicePtr, GridState, HostLink};
+use crate::layout::DeviceCsr;
+use bitgraph_backend::Control;
+use bytemuck::{Pod, Zeroable};
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+struct OrderParams {
+    offsets: RowOffsets,
+    indices: DevicePtr<u32>,
+    claims: DevicePtr<u32>,
+    queue: DevicePtr<u32>,
+    totals: DevicePtr<u32>,
+    result: DevicePtr<u32>,
+    state: DevicePtr<GridState>,
+    link: HostLink,
+    n: u32,
+    start: u32,
+    sweeps: u32,
+    components: u32,
+    narrow: u32,
+    limit: u32,
+}
+
+/// How [`level_order`] walks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LevelOrderConfig {
+    /// Sweeps of the first component; each starts at the far end of the one before.
+    pub sweeps: u32,
+    /// Components that are numbered by levels, the first of them by the smallest number; the others keep their order, at the end.
+    pub components: u32,
+    /// The widest level that one block walks alone; what suits the device if `None`.
+    pub narrow: Option<u32>,
+    /// Rows longer than this make the order refuse.
+    pub longest_row: u32,
+}
+
+impl Default for LevelOrderConfig {
+    fn default() -> Self {
+        Self { sweeps: 2, components: 64, narrow: None, longest_row: 512 }
+    }
+}
+
+/// What [`level_order`] finds.
+#[derive(Clone, Debug)]
+pub struct LevelOrder {
+    /// The numbering.
+    pub order: Order,
+    /// Levels of the last sweep of the first component: its diameter plus one at most, and rarely much less.
+    pub levels: u32,
+    /// Vertices of the widest level of all sweeps.
+    pub widest: u32,
+    /// Components that were numbered by levels.
+    pub components: u32,
+}
+
+struct Walked {
+    queue: crate::device::Buffer<u32>,
+    result: [u32; 4],
+}
+
+fn walk(device: &Device, csr: &DeviceCsr, start: u32, config: &LevelOrderConfig, limit: u32) -> Result<Walked> {
+    let n = csr.rows;
+    let claims = device.alloc::<u32>(n)?;
+    claims.fill_bytes(0xff)?;
+    let queue = device.alloc::<u32>(n)?;
+    let result = device.zeroed::<u32>(4)?;
+    let kernel = device.kernel("formats/order", "order_levels")?;
+    let block = launch::threads(device, 1024);
+    let shared = 16 + 40 * 4 + 34 * 8;
+    // A probe is one block's work.
+    let most = if limit == u32::MAX { device.properties().sms } else { 1 };
+    let shape = device.persistent_shape(&kernel, block, shared, most)?;
+    let totals = device.alloc::<u32>(shape.grid as usize)?;
+    let narrow = if shape.grid == 1 { u32::MAX } else { config.narrow.unwrap_or(2 * block) };
+    device.persistent(&kernel, shape, &Control::default(), |state, link| OrderParams {
+        offsets: RowOffsets::of(csr),
+        indices: csr.indices.ptr(),
+        claims: claims.ptr(),
+        queue: queue.ptr(),
+        totals: totals.ptr(),
+        result: result.ptr(),
+        state,
+        link,
+        n: n as u32,
+        start,
+        sweeps: config.sweeps.max(1),
+        components: config.components.max(1),
+        narrow,
+        limit,
+    })?;
+    let found = result.to_vec()?;
+    Ok(Walked { queue, result: [found[0], found[1], found[2], found[3]] })
+}
+
+/// A numbering in which neighbours are close, for a symmetric mesh: by breadth-first level from a far vertex, within a level by the first
+/// neighbour in the level before (Cuthill and McKee). Deterministic. `None` where it makes no sense: rows past the limit, or too many
+/// vertices to count. Waits.
+///
+/// # Errors
+/// Out of memory, or that the kernel's blocks do not fit.
+pub fn level_order(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<Option<LevelOrder>> {
+    // A claim is a place plus a multiple of n.
+    let most = u32::MAX / config.sweeps.max(1);
+    if csr.rows != csr.columns || csr.rows as u64 >= u64::from(most) {
+        return Ok(None);
+    }
+    if csr.nnz == 0 {
+        let all = iota(device, csr.rows, 0)?;
+        let order = Order { new_of_old: all.clone(), old_of_new: all };
+        return Ok(Some(LevelOrder { order, levels: 0, widest: 0, components: 0 }));
+    }
+    if reduce(device, &degrees(device, csr)?)?.max > config.longest_row {
+        return Ok(None);
+    }
+    let walked = walk(device, csr, u32::MAX, config, u32::MAX)?;
+    let order = Order { new_of_old: invert(device, &walked.queue)?, old_of_new: walked.queue };
+    let [_, levels, widest, components] = walked.result;
+    Ok(Some(LevelOrder { order, levels, widest, components }))
+}
+
+/// Levels that a search from `source` needs to meet `limit` vertices; `None` if its component has fewer. The longest row must be short
+/// (see the module). Waits.
+///
+/// # Errors
+/// Out of memory.
+pub fn levels_to_meet(device: &Device, csr: &DeviceCsr, source: u32, limit: u32) -> Result<Option<u32>> {
+    if source as usize >= csr.rows {
+        return Ok(None);
+    }
+    let config = LevelOrderConfig { sweeps: 1, components: 1, narrow: None, longest_row: u32::MAX };
+    let [placed, levels, ..] = walk(device, csr, source, &config, limit)?.result;
+    Ok((placed >= limit).then_some(levels))
+}
