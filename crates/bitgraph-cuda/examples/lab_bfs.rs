@@ -5,7 +5,7 @@
 use bitgraph_backend::{BfsConfig, BfsOutput};
 use bitgraph_cuda::DeviceCsr;
 use bitgraph_cuda::device::Device;
-use bitgraph_cuda::fused::bfs::{BfsForm, BfsLayout, BfsOptions, GridOptions, SlicesOptions};
+use bitgraph_cuda::fused::bfs::{BfsForm, BfsLayout, BfsOptions, BlockOptions, GridOptions, SlicesOptions};
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_sparse::Csr;
 use std::error::Error;
@@ -44,6 +44,12 @@ fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
     all.push(general("general bits=global", GridOptions { shared_bits_bytes: 0, ..grid() }));
     all.push(general("general batch=8", GridOptions { batch: 8, ..grid() }));
     all.push(general("general batch=2", GridOptions { batch: 2, ..grid() }));
+    if csr.nrows() < 65_535 {
+        for (blocks, threads) in [(1, 1024), (1, 512), (8, 1024), (8, 512), (8, 256)] {
+            let options = BfsOptions { form: BfsForm::Block, block: BlockOptions { blocks, threads }, ..BfsOptions::default() };
+            all.push((format!("block b{blocks} t{threads}"), options));
+        }
+    }
     if csr.nrows() <= 2_000_000 {
         for blocks in [0, 1, 66, 132] {
             for (registers, words) in [(0, 0), (4, 1), (4, 2), (8, 1), (8, 2), (24, 1)] {

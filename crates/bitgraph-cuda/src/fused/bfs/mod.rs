@@ -4,12 +4,14 @@
 //! Results are those of the definition. The general form takes any square pattern with offsets of 32 bits; the others say what
 //! they need, are chosen by a look at the graph when the layout is built, and leave everything else to it.
 
+mod block;
 mod grid;
 mod prepare;
 mod slices;
 #[cfg(test)]
 mod tests;
 
+pub use block::BlockOptions;
 pub use grid::GridOptions;
 pub use slices::{SlicesOptions, SlicesPlan};
 
@@ -17,6 +19,7 @@ use crate::DeviceCsr;
 use crate::device::{Buffer, Device};
 use crate::{Error, Result};
 use bitgraph_backend::{Bfs, BfsConfig, Error as Base, Plan};
+use block::{BlockLayout, BlockScratch};
 use bytemuck::{Pod, Zeroable};
 use grid::GridScratch;
 use prepare::Prepared;
@@ -63,6 +66,8 @@ pub enum BfsForm {
     General,
     /// Diagonal slices.
     Slices,
+    /// One block or one cluster.
+    Block,
 }
 
 /// The constants of all forms; the defaults are what searches use.
@@ -74,6 +79,8 @@ pub struct BfsOptions {
     pub grid: GridOptions,
     /// Of diagonal slices.
     pub slices: SlicesOptions,
+    /// Of one block or one cluster.
+    pub block: BlockOptions,
 }
 
 /// What is known about a graph before any search, on the device.
@@ -82,15 +89,24 @@ pub struct BfsLayout {
     nodes: usize,
     arcs: usize,
     prepared: Option<Prepared>,
-    slices: Option<SlicesLayout>,
+    special: Special,
     options: BfsOptions,
     scratch: Mutex<Option<Scratch>>,
+}
+
+/// The form that was chosen, the general one behind it.
+#[derive(Debug)]
+enum Special {
+    None,
+    Slices(SlicesLayout),
+    Block(BlockLayout),
 }
 
 #[derive(Debug)]
 enum Scratch {
     Grid(GridScratch),
     Slices(SlicesScratch),
+    Block(BlockScratch),
 }
 
 impl BfsLayout {
@@ -118,28 +134,54 @@ impl BfsLayout {
         if out.columns != nodes || nodes >= u32::MAX as usize {
             return Ok(None);
         }
-        let mut layout = Self { nodes, arcs: out.nnz, prepared: None, slices: None, options, scratch: Mutex::default() };
+        let mut layout = Self { nodes, arcs: out.nnz, prepared: None, special: Special::None, options, scratch: Mutex::default() };
         if prepared && nodes > 0 {
-            let common = Prepared::build(device, nodes, &rows, &entering)?;
-            if layout.options.form != BfsForm::General && nodes >= 64 {
-                layout.slices = SlicesLayout::build(device, nodes, &entering, None, common.connected, &layout.options.slices)?;
+            layout.prepare(device, &rows, &entering)?;
+        }
+        let wanted = layout.options.form;
+        let found = match &layout.special {
+            Special::None => BfsForm::General,
+            Special::Slices(_) => BfsForm::Slices,
+            Special::Block(_) => BfsForm::Block,
+        };
+        Ok((wanted == BfsForm::Auto || wanted == found).then_some(layout))
+    }
+    fn prepare(&mut self, device: &Device, rows: &Rows, entering: &Rows) -> Result<()> {
+        let (form, nodes) = (self.options.form, self.nodes);
+        let block = BlockLayout::plan(device, nodes, self.arcs, &self.options.block);
+        let common = Prepared::build(device, nodes, rows, entering)?;
+        if matches!(form, BfsForm::Auto | BfsForm::Slices) && nodes >= 64 {
+            let most = if form == BfsForm::Auto { block.map_or(f64::INFINITY, |(_, _, cost)| cost) } else { f64::INFINITY };
+            if let Some(slices) = SlicesLayout::build(device, nodes, entering, None, common.connected, most, &self.options.slices)? {
+                self.special = Special::Slices(slices);
             }
-            layout.prepared = Some(common);
         }
-        if layout.options.form == BfsForm::Slices && layout.slices.is_none() {
-            return Ok(None);
+        if matches!(form, BfsForm::Auto | BfsForm::Block)
+            && matches!(self.special, Special::None)
+            && let Some(block) = BlockLayout::build(device, nodes, rows, &self.options.block)?
+        {
+            self.special = Special::Block(block);
         }
-        Ok(Some(layout))
+        self.prepared = Some(common);
+        Ok(())
     }
     /// How the words of diagonal slices are dealt, where that form was chosen.
     #[must_use]
     pub fn slices_plan(&self) -> Option<&SlicesPlan> {
-        self.slices.as_ref().map(|s| &s.plan)
+        match &self.special {
+            Special::Slices(slices) => Some(&slices.plan),
+            _ => None,
+        }
     }
     /// Bytes of the layout on the device, the memory that searches use again not counted.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.prepared.as_ref().map_or(0, Prepared::bytes) + self.slices.as_ref().map_or(0, SlicesLayout::bytes)
+        let special = match &self.special {
+            Special::None => 0,
+            Special::Slices(slices) => slices.bytes(),
+            Special::Block(block) => block.bytes(),
+        };
+        special + self.prepared.as_ref().map_or(0, Prepared::bytes)
     }
     /// Searches. `out` and `incoming` are those that the layout was built from.
     ///
@@ -161,30 +203,39 @@ impl BfsLayout {
         };
         let held = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).take();
         // The next search may have the arrays only after this one's result is on the host; a failed search keeps none.
-        let (result, scratch) = if let Some(slices) = &self.slices {
-            let mut scratch = match held {
-                Some(Scratch::Slices(scratch)) => scratch,
-                _ => slices.scratch(device, self.nodes)?,
-            };
-            let outputs = slices.run(device, &mut scratch, &rows, &entering, config)?;
-            (self.result(&outputs, config)?, Scratch::Slices(scratch))
-        } else {
-            let mut scratch = match held {
-                Some(Scratch::Grid(scratch)) => scratch,
-                _ => GridScratch::new(device, self.nodes, self.arcs)?,
-            };
-            let search = grid::Search {
-                device,
-                nodes: self.nodes,
-                arcs: self.arcs,
-                rows: &rows,
-                entering: &entering,
-                prepared: self.prepared.as_ref(),
-                options: &self.options.grid,
-            };
-            let outputs = search.run(&mut scratch, config)?;
-            (self.result(&outputs, config)?, Scratch::Grid(scratch))
+        let (outputs, scratch) = match &self.special {
+            Special::Slices(slices) => {
+                let mut scratch = match held {
+                    Some(Scratch::Slices(scratch)) => scratch,
+                    _ => slices.scratch(device, self.nodes)?,
+                };
+                (slices.run(device, &mut scratch, &rows, &entering, config)?, Scratch::Slices(scratch))
+            }
+            Special::Block(block) => {
+                let mut scratch = match held {
+                    Some(Scratch::Block(scratch)) => scratch,
+                    _ => block.scratch(device, self.nodes)?,
+                };
+                (block.run(device, &mut scratch, &entering, config)?, Scratch::Block(scratch))
+            }
+            Special::None => {
+                let mut scratch = match held {
+                    Some(Scratch::Grid(scratch)) => scratch,
+                    _ => GridScratch::new(device, self.nodes, self.arcs)?,
+                };
+                let search = grid::Search {
+                    device,
+                    nodes: self.nodes,
+                    arcs: self.arcs,
+                    rows: &rows,
+                    entering: &entering,
+                    prepared: self.prepared.as_ref(),
+                    options: &self.options.grid,
+                };
+                (search.run(&mut scratch, config)?, Scratch::Grid(scratch))
+            }
         };
+        let result = self.result(&outputs, config)?;
         *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Some(scratch);
         Ok(result)
     }

@@ -105,6 +105,8 @@ pub struct SlicesPlan {
     pub registers: u32,
     /// Entries of a word in the mean.
     pub entries: f64,
+    /// Clock cycles of a level, by the model.
+    pub cycles: f64,
 }
 
 /// A graph as diagonal slices.
@@ -132,7 +134,7 @@ pub(crate) struct SlicesScratch {
 }
 
 impl SlicesLayout {
-    /// Builds the form from the arcs that enter each vertex, in the numbering `order` if there is one (the input's number of
+    /// Builds the form, if a level costs at most `most_cycles`, from the arcs that enter each vertex, in the numbering `order` if there is one (the input's number of
     /// each vertex, and its inverse). Nothing where it does not fit. O(n + nnz) work on the device.
     pub(crate) fn build(
         device: &Device,
@@ -140,6 +142,7 @@ impl SlicesLayout {
         entering: &Rows,
         order: Option<(Buffer<u32>, Buffer<u32>)>,
         connected: u32,
+        most_cycles: f64,
         options: &SlicesOptions,
     ) -> Result<Option<Self>> {
         let words = nodes.div_ceil(32);
@@ -160,7 +163,7 @@ impl SlicesLayout {
         device.launch(&device.kernel(BUILD_MODULE, "bfs_bandwidth")?, looping(device, nodes), &parameters)?;
         let bandwidth = farthest.get(0)?.div_ceil(32).max(1);
         // Whether it fits at all, before anything is counted.
-        if SlicesPlan::new(device, words, bandwidth, 4.0, 4, options).is_none() {
+        if SlicesPlan::new(device, words, bandwidth, 4.0, 4, options).is_none_or(|p| p.cycles > most_cycles) {
             return Ok(None);
         }
         device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_count")?, looping(device, words * 32), &parameters)?;
@@ -170,7 +173,9 @@ impl SlicesLayout {
         if mean > options.most_entries || most >= parameters.limit {
             return Ok(None);
         }
-        let Some(plan) = SlicesPlan::new(device, words, bandwidth, mean, most, options) else { return Ok(None) };
+        let Some(plan) = SlicesPlan::new(device, words, bandwidth, mean, most, options).filter(|p| p.cycles <= most_cycles) else {
+            return Ok(None);
+        };
         let entries = device.alloc::<u64>(total as usize + 1)?;
         parameters.starts = starts.ptr();
         parameters.entries = entries.ptr();
@@ -288,7 +293,7 @@ impl SlicesPlan {
             0 => &[properties.sms],
             _ => &[options.blocks],
         };
-        let mut best: Option<(f64, Self)> = None;
+        let mut best: Option<Self> = None;
         for &count in counts {
             let own = words.div_ceil(count.clamp(1, properties.sms.min(MOST_BLOCKS)));
             let blocks = words.div_ceil(own);
@@ -303,8 +308,8 @@ impl SlicesPlan {
                     let warps = f64::from(window) / 32.0;
                     let chain = 30.0 * f64::from(width - 1) + 12.0 * (mean - f64::from(registers)).max(0.0);
                     let cost = LEVEL + chain + warps * mean * ENTRY + if blocks > 1 { EXCHANGE / f64::from(hops) } else { 0.0 };
-                    if best.as_ref().is_none_or(|(b, _)| cost < *b) {
-                        best = Some((cost, Self { blocks, own, bandwidth, hops, halo, words: width, registers, entries: mean }));
+                    if best.as_ref().is_none_or(|b| cost < b.cycles) {
+                        best = Some(Self { blocks, own, bandwidth, hops, halo, words: width, registers, entries: mean, cycles: cost });
                     }
                 };
                 if blocks == 1 {
@@ -319,6 +324,6 @@ impl SlicesPlan {
                 }
             }
         }
-        best.map(|(_, plan)| plan)
+        best
     }
 }

@@ -1,6 +1,6 @@
 //! Every form against plain searches, on the host shim (or a GPU, where there is one).
 
-use super::{BfsForm, BfsLayout, BfsOptions, GridOptions, SlicesOptions};
+use super::{BfsForm, BfsLayout, BfsOptions, BlockOptions, GridOptions, SlicesOptions};
 use crate::DeviceCsr;
 use crate::device::Device;
 use bitgraph_backend::{BfsConfig, BfsOutput, Control, UNREACHED};
@@ -124,6 +124,25 @@ fn diagonal_slices_give_the_levels_of_a_plain_search() {
         for (blocks, hops, registers) in [(0, 0, 0), (3, 0, 8), (2, 2, 24), (1, 0, 4)] {
             let slices = SlicesOptions { blocks, hops, registers, most_entries: 1e9, ..SlicesOptions::default() };
             let options = BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() };
+            let Some(layout) = BfsLayout::with_options(&device, &out, incoming.as_ref(), true, options).unwrap() else { continue };
+            taken += 1;
+            for source in [0, host.nrows() as u32 / 2] {
+                check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
+            }
+        }
+    }
+    assert!(taken > 20, "{taken}");
+}
+
+#[test]
+fn one_block_and_one_cluster_give_the_levels_of_a_plain_search() {
+    let Some(device) = device() else { return };
+    let mut taken = 0;
+    for (name, host) in graphs() {
+        let out = DeviceCsr::upload(&device, &host).unwrap();
+        let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
+        for (form, blocks) in [(BfsForm::Block, 1), (BfsForm::Block, 8), (BfsForm::Auto, 0)] {
+            let options = BfsOptions { form, block: BlockOptions { blocks, threads: 0 }, ..BfsOptions::default() };
             let Some(layout) = BfsLayout::with_options(&device, &out, incoming.as_ref(), true, options).unwrap() else { continue };
             taken += 1;
             for source in [0, host.nrows() as u32 / 2] {
