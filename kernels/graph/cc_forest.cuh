@@ -25,11 +25,18 @@ struct CcParams {
     u32* labels;      // n: the result
     u32* long_rows;   // room for entries / LONG_ROW rows of each direction
     u32* local;       // n: scratch of the form that keeps its ranges in memory, else null
+    u64* trace;       // null, or room for the times of TRACE_MARKS steps
     GridState* state;
     HostLink link;
     u32 n;
     u32 middle;       // hooking: the neighbour tried second is the middle one of the row (1), or the second (0)
 };
+
+constexpr u32 TRACE_MARKS = 32;
+/// Notes the time at which block 0 comes here, for the benches.
+BG_DEVICE void mark(const CcParams& p, u32 step) {
+    if (p.trace && blockIdx.x == 0 && threadIdx.x == 0 && step < TRACE_MARKS) p.trace[step] = clock_ns();
+}
 
 /// The root of `v`; halves the path on its way.
 BG_DEVICE u32 find_root(u32* parent, u32 v) {

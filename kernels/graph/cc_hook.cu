@@ -14,7 +14,9 @@ BG_DEVICE bool finish(const CcParams& p, Hooks& hooks, Grid& grid, u32 giant) {
         }
         if (any(end > begin)) unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued);
     }
+    mark(p, TRACE_MARKS - 3);
     if (grid.meet().stop) return false;
+    mark(p, TRACE_MARKS - 2);
     u32 rows = load_volatile(queued);
     if (rows) {
         u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
@@ -44,11 +46,15 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         shared->changed = 0;
     }
     __syncthreads();
+    mark(p, 0);
     hooks.hook();
+    mark(p, 1);
     if (grid.meet().stop) return;
+    mark(p, 2);
     grid.report(1);
 
     hooks.climb();
+    mark(p, 3);
     // More than one tree ends here, so there is more than one in all, and joining need not wait for the others' counts.
     const u32 mine = shared->stuck;
     if (mine > 1) hooks.join(0);
@@ -57,7 +63,9 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         grid.add_a(mine);
         if (mine > 1 && shared->changed) grid.add_b(1);
     }
+    mark(p, 4);
     Meeting seen = grid.meet();
+    mark(p, 5);
     if (seen.stop) return;
     grid.report(2);
     if (seen.a <= 1 && seen.b == 0) return;
@@ -81,6 +89,7 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
             if (lane() == 0) shared->giant = most;
         }
         hooks.climb();
+        mark(p, 4 * round + 2);
         hooks.write_labels(shared->giant);
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -88,15 +97,19 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
             grid.add_b(shared->outside);
         }
         seen = grid.meet();
+        mark(p, 4 * round + 3);
         if (seen.stop) return;
         grid.report(2 + round);
         if (seen.a <= 1) return;
         if (seen.b < n / OUTSIDE_SHARE || round >= MOST_ROUNDS || seen.a >= before - before / 10) break;
         before = seen.a;
         hooks.join(round);
+        mark(p, 4 * round + 4);
         if (grid.meet().stop) return;
+        mark(p, 4 * round + 5);
     }
     finish(p, hooks, grid, shared->giant);
+    mark(p, TRACE_MARKS - 1);
 }
 }}  // namespace bg::cc
 

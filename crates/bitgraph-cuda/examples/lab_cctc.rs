@@ -91,7 +91,7 @@ fn components(device: &Device, name: &str, host: &Csr, out: &DeviceCsr, runs: us
         .chain([1024, 512].map(|t| (format!("general {t}"), cc::Options { form: cc::Form::General, threads: Some(t), ..auto })))
         .chain([1024, 768, 512].into_iter().flat_map(|t| {
             [false, true].map(|middle| {
-                let options = cc::Options { form: cc::Form::Shared, threads: Some(t), middle: Some(middle) };
+                let options = cc::Options { form: cc::Form::Shared, threads: Some(t), middle: Some(middle), trace: t == 1024 };
                 (format!("shared {t}{}", if middle { " middle" } else { "" }), options)
             })
         }))
@@ -111,6 +111,13 @@ fn components(device: &Device, name: &str, host: &Csr, out: &DeviceCsr, runs: us
             format!("{:?}", layout.form()),
             if right { "" } else { "  WRONG" }
         );
+        let marks: Vec<u64> = layout.trace()?.into_iter().filter(|&t| t > 0).collect();
+        if !marks.is_empty() {
+            println!(
+                "   steps of block 0, us:{}",
+                marks.windows(2).map(|w| format!(" {:.2}", (w[1] as f64 - w[0] as f64) / 1e3)).collect::<String>()
+            );
+        }
     }
     Ok(())
 }

@@ -41,6 +41,8 @@ pub struct Options {
     pub middle: Option<bool>,
     /// Threads of a block of the forms on the whole grid.
     pub threads: Option<u32>,
+    /// Whether the times of the steps are noted.
+    pub trace: bool,
 }
 
 /// `bg::cc::CcParams`.
@@ -55,6 +57,7 @@ struct CcParams {
     labels: DevicePtr<u32>,
     long_rows: DevicePtr<u32>,
     local: DevicePtr<u32>,
+    trace: DevicePtr<u64>,
     state: DevicePtr<GridState>,
     link: HostLink,
     n: u32,
@@ -93,6 +96,8 @@ struct ProbeParams {
 
 /// `bg::cc::HookShared`, in bytes.
 const HOOK_SHARED: u32 = 32 + 2 * 2048 * 4;
+/// `bg::cc::TRACE_MARKS`.
+const TRACE_MARKS: usize = 32;
 /// `bg::cc::LONG_ROW`.
 const LONG_ROW: usize = 8192;
 /// The form of one block beats the grid's barriers up to here.
@@ -114,6 +119,7 @@ pub struct CcLayout {
     long_rows: Buffer<u32>,
     local: Buffer<u32>,
     sizes: Buffer<u32>,
+    trace: Buffer<u64>,
 }
 
 /// What the probe saw.
@@ -178,12 +184,20 @@ impl CcLayout {
             long_rows: device.alloc(if block { 0 } else { long_rows })?,
             local: device.alloc(if form == Form::Memory { n } else { 0 })?,
             sizes: device.alloc(n + 3)?,
+            trace: if options.trace { device.zeroed(TRACE_MARKS)? } else { Buffer::default() },
         }))
     }
     /// The form that runs.
     #[must_use]
     pub fn form(&self) -> Form {
         self.form
+    }
+    /// Nanoseconds at which the steps of the last run ended, 0 for those that it did not come to; empty unless asked for.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn trace(&self) -> Result<Vec<u64>> {
+        self.trace.to_vec()
     }
     /// Bytes on the device.
     #[must_use]
@@ -254,6 +268,7 @@ impl CcLayout {
             labels: self.labels.ptr(),
             long_rows: self.long_rows.ptr(),
             local: self.local.ptr(),
+            trace: self.trace.ptr(),
             state,
             link,
             n: n as u32,

@@ -89,7 +89,7 @@ fn all_forms_find_the_components() {
         let incoming = (!symmetric).then(|| DeviceCsr::upload(&device, &graph.transpose()).unwrap());
         for form in [Form::Auto, Form::General, Form::Shared, Form::Memory, Form::Block] {
             for middle in [None, Some(true)] {
-                let options = Options { form, middle, threads: None };
+                let options = Options { form, middle, threads: None, trace: false };
                 let layout = CcLayout::build_as(&device, &out, incoming.as_ref(), options).unwrap().unwrap();
                 for _ in 0..2 {
                     let got = layout.run(&device, &out, incoming.as_ref(), &CcConfig::default()).unwrap();
