@@ -132,7 +132,7 @@ impl Special {
     /// A given form; none if it does not fit.
     pub(super) fn build_as(device: &Device, incoming: &Pattern, general: &General, choice: TileChoice, resident: bool) -> Result<Option<Self>> {
         let source = source(device, incoming, general);
-        if incoming.rows() == 0 {
+        if incoming.rows() == 0 || choice.groups * choice.columns == 0 {
             return Ok(None);
         }
         if choice.form == TileForm::Window {
