@@ -39,6 +39,31 @@ impl fmt::Display for Symbol {
 
 /// The modules whose kernels are written out: fused algorithms, conversions, fixed operations.
 pub const MODULES: &[Listed] = &[
+    Listed {
+        name: "ops/bits",
+        kernels: &[
+            "bits_bin_4",
+            "bits_bin_8",
+            "bits_bin_16",
+            "bits_bin_32",
+            "bits_count_4",
+            "bits_count_8",
+            "bits_count_16",
+            "bits_count_32",
+            "bits_sum_4_f32",
+            "bits_sum_8_f32",
+            "bits_sum_16_f32",
+            "bits_sum_32_f32",
+            "bits_sum_4_f64",
+            "bits_sum_8_f64",
+            "bits_sum_16_f64",
+            "bits_sum_32_f64",
+            "bits_product_4",
+            "bits_product_8",
+            "bits_product_16",
+            "bits_product_32",
+        ],
+    },
     Listed { name: "ops/limits", kernels: &["limit_copy", "limit_gather", "limit_atomic"] },
     Listed {
         name: "ops/elementwise",
@@ -171,6 +196,21 @@ pub const MODULES: &[Listed] = &[
         name: "graph/pagerank_shared",
         kernels: &["pagerank_window", "pagerank_window_streamed", "pagerank_grid", "pagerank_grid_streamed", "pagerank_cluster"],
     },
+    Listed {
+        name: "ops/spmv",
+        kernels: &[
+            "spmv_rows_pattern_f32",
+            "spmv_rows_values_f32",
+            "spmv_rows_pattern_f64",
+            "spmv_rows_values_f64",
+            "spmv_diagonals_probe",
+            "spmv_diagonals_count",
+            "spmv_diagonals_fill",
+            "spmv_diagonals_pattern",
+            "spmv_diagonals_values",
+            "spmv_diagonals_few",
+        ],
+    },
     Listed { name: "ops/row_bins", kernels: &["row_bins_count", "row_bins_scan", "row_bins_place", "row_bins_cut"] },
     Listed {
         name: "formats/basic",
@@ -204,6 +244,7 @@ pub const MODULES: &[Listed] = &[
     },
     Listed { name: "formats/hybrid", kernels: &["hybrid_tiles", "hybrid_list"] },
     Listed { name: "formats/order", kernels: &["order_levels"] },
+    Listed { name: "formats/profile", kernels: &["profile_distances", "profile_degrees", "profile_sample"] },
     Listed { name: "formats/scan", kernels: &["scan_u32", "scan_u64"] },
     Listed {
         name: "formats/sort",
@@ -255,7 +296,7 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/cc_sizes", kernels: &["cc_sizes"] },
     Listed { name: "graph/tc_general", kernels: &["tc_general"] },
     Listed { name: "graph/tc_orient", kernels: &["tc_orient_count", "tc_orient_fill", "tc_classes"] },
-    Listed { name: "graph/tc_hubs", kernels: &["tc_hubs_matrix", "tc_hubs"] },
+    Listed { name: "graph/tc_hubs", kernels: &["tc_hubs_matrix", "tc_hubs_high_count", "tc_hubs_high_fill", "tc_hubs"] },
     Listed { name: "graph/tc_short", kernels: &["tc_short_thread", "tc_short_warp"] },
 ];
 
