@@ -25,6 +25,8 @@ struct OrderParams {
     u32 components;   // at most; the rest keeps its order, at the end
     u32 narrow;       // widest level that block 0 walks alone
     u32 limit;        // end after about so many vertices (a probe); all bits set: walk everything
+    u32 longest;      // entries looked at of a row
+    u32 unused;
 };
 enum OrderResult { ORDER_PLACED, ORDER_LEVELS, ORDER_WIDEST, ORDER_COMPONENTS };
 
@@ -35,11 +37,12 @@ struct LevelWalk {
 
     BG_DEVICE LevelWalk(const OrderParams& params, u32* shared) : p(params), scratch(shared), base(0) {}
 
+    BG_DEVICE u64 row_end(u32 vertex, u64 start) { return min_of(p.offsets.at((u64)vertex + 1), start + p.longest); }
     /// Every vertex of the run claims its neighbours.
     BG_DEVICE void claim(u32 begin, u32 end) {
         for (u32 place = begin + threadIdx.x; place < end; place += blockDim.x) {
             u32 vertex = load_l2(p.queue + place), mark = base + place;
-            u64 k = p.offsets.at(vertex), last = p.offsets.at((u64)vertex + 1);
+            u64 k = p.offsets.at(vertex), last = row_end(vertex, k);
             for (; k < last; k += 4) {
                 u32 neighbour[4];
                 bool better[4];
@@ -69,7 +72,7 @@ struct LevelWalk {
             if (at < end) {
                 vertex = load_l2(p.queue + at);
                 row = p.offsets.at(vertex);
-                last = p.offsets.at((u64)vertex + 1);
+                last = row_end(vertex, row);
                 for (u64 k = row; k < last; k += 4) {
                     u32 bits = children_of(k, last, vertex, base + at, neighbour);
                     children += (u32)__popc(bits);

@@ -3,7 +3,7 @@
 //! `lab_formats GENERATOR...` prints, for each, the median of 15 runs in milliseconds by the device's clock, and entries a second.
 
 use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid, TileCounts};
-use bitgraph_cuda::convert::{TileCountConfig, TileOptions, layout_with, tile_counts};
+use bitgraph_cuda::convert::{DeviceProfileConfig, TileCountConfig, TileOptions, layout_with, profile, tile_counts};
 use bitgraph_cuda::device::Device;
 use bitgraph_cuda::primitives as p;
 use bitgraph_cuda::{DeviceB2sr, DeviceCsr, DeviceValues, Layout, Result};
@@ -80,6 +80,9 @@ fn conversions(device: &Device, name: &str, host: &Csr, csr: &DeviceCsr) -> Resu
             report(name, &format!("to {} {label}", kind.name()), seconds, host.nnz(), good);
         }
     }
+    let found = profile(device, csr, &DeviceProfileConfig::default())?;
+    println!("# {name}: levels {:?}, slow {}, far {:.3}", found.levels, found.spreads_slowly(), found.far_share(host.nrows() / 16));
+    report(name, "profile", time(device, || profile(device, csr, &DeviceProfileConfig::default()))?, host.nnz(), true);
     let good = tile_counts(device, csr, &TileCountConfig::default())? == TileCounts::exact(host);
     let seconds = time(device, || tile_counts(device, csr, &TileCountConfig::default()))?;
     report(name, "exact counts", seconds, host.nnz(), good);

@@ -25,10 +25,10 @@ impl Default for TileCountConfig {
     }
 }
 
-const KINDS: [FormatKind; 4] = [FormatKind::B2sr4, FormatKind::B2sr8, FormatKind::B2sr16, FormatKind::B2sr32];
+pub(super) const KINDS: [FormatKind; 4] = [FormatKind::B2sr4, FormatKind::B2sr8, FormatKind::B2sr16, FormatKind::B2sr32];
 
 /// SplitMix64, as the host draws its sample.
-pub(crate) fn split_mix(state: &mut u64) -> u64 {
+pub(super) fn split_mix(state: &mut u64) -> u64 {
     *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
     let z = (*state ^ *state >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -36,7 +36,7 @@ pub(crate) fn split_mix(state: &mut u64) -> u64 {
 }
 
 /// One band of 32 rows from each of equal strata of all; `None` if there are no more bands than wanted.
-fn draw(rows: usize, bands: usize, seed: u64) -> Option<Vec<u32>> {
+pub(super) fn draw(rows: usize, bands: usize, seed: u64) -> Option<Vec<u32>> {
     let (all, bands) = (rows.div_ceil(32), bands.max(1));
     let mut state = seed;
     (all > bands).then(|| {

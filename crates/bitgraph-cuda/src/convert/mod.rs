@@ -6,9 +6,11 @@
 mod counts;
 mod hybrid;
 mod lists;
+mod profile;
 mod tiles;
 
 pub use counts::{TileCountConfig, tile_counts};
+pub use profile::{DeviceProfile, DeviceProfileConfig, profile};
 pub use tiles::TileOptions;
 
 use crate::Result;

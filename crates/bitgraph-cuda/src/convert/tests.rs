@@ -4,7 +4,7 @@ use super::counts::tile_counts_with;
 use super::*;
 use crate::layout::{DeviceB2sr, Offsets};
 use crate::primitives::tests::{device, patterns};
-use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid, TileCounts};
+use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Degrees, Hybrid, Profile, ProfileConfig, TileCounts};
 use bitgraph_sparse::{Csr, Format, SectionData};
 
 fn bytes_of(sections: &[bitgraph_sparse::Section], name: &str) -> (Vec<u8>, bool) {
@@ -93,4 +93,30 @@ fn sections_are_read_back_by_the_host() {
     let columns = t.tile_columns.to_vec().unwrap();
     let again = B2sr8::new(t.rows, t.columns, t.tile_offsets.to_host().unwrap(), columns.into(), words.into()).unwrap();
     assert_eq!(again.to_csr(), host);
+}
+
+#[test]
+fn profiles_are_those_of_the_host() {
+    let Some(device) = device() else { return };
+    for (name, host) in patterns() {
+        let lists = DeviceCsr::upload(&device, &host).unwrap();
+        for exact in [true, false] {
+            let config = DeviceProfileConfig { exact, sample_bands: 3, sample_rows: 20, seed: 5, probed: 40 };
+            let found = profile(&device, &lists, &config).unwrap();
+            let wanted = Profile::new(&host, &ProfileConfig { exact, hybrid: None, sample_rows: 20, sample_bands: 3, seed: 5 });
+            assert_eq!((found.rows, found.columns, found.nnz), (wanted.rows, wanted.columns, wanted.nnz), "{name}");
+            assert_eq!((found.tiles, found.sample), (wanted.tiles, wanted.sample), "{name}");
+            assert_eq!((found.bandwidth_mean, found.bandwidth_max), (wanted.bandwidth_mean, wanted.bandwidth_max), "{name}");
+            assert_eq!(found.distances[0], wanted.loops as u64, "{name}");
+            assert_eq!(found.distances.iter().sum::<u64>(), host.nnz() as u64, "{name}");
+            assert!((found.degrees.deviation - wanted.degrees.deviation).abs() < 1e-6 * (1.0 + wanted.degrees.deviation), "{name}");
+            assert_eq!(Degrees { deviation: 0.0, ..found.degrees }, Degrees { deviation: 0.0, ..wanted.degrees }, "{name}");
+            let far = |reach: usize| {
+                (0..host.nrows()).flat_map(|i| host.row(i).iter().filter(move |&&j| (j as usize).abs_diff(i) >= reach)).count()
+            };
+            let share = if host.nnz() == 0 { 0.0 } else { far(16) as f64 / host.nnz() as f64 };
+            assert_eq!(found.far_share(16), share, "{name}");
+            assert!(!found.spreads_slowly() || matches!(name, "grid" | "band"), "{name}: {:?}", found.levels);
+        }
+    }
 }

@@ -24,6 +24,7 @@ pub use sort::{SortKey, SortValue, sort_keys, sort_pairs};
 
 pub(crate) use csr::{RowOffsets, bounds, entry_rows_shared, id_bits};
 pub(crate) use launch::{THREADS, blocks, elementwise, threads, too_large};
+pub(crate) use order::probe;
 
 #[cfg(test)]
 pub(crate) mod tests;

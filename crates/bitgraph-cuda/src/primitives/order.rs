@@ -6,7 +6,7 @@
 use super::csr::{Order, RowOffsets, degrees};
 use super::{invert, iota, launch, reduce};
 use crate::Result;
-use crate::device::{Device, DevicePtr, GridState, HostLink};
+use crate::device::{Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use crate::layout::DeviceCsr;
 use bitgraph_backend::Control;
 use bytemuck::{Pod, Zeroable};
@@ -28,6 +28,8 @@ struct OrderParams {
     components: u32,
     narrow: u32,
     limit: u32,
+    longest: u32,
+    unused: u32,
 }
 
 /// How [`level_order`] walks.
@@ -67,7 +69,10 @@ struct Walked {
     result: [u32; 4],
 }
 
-fn walk(device: &Device, csr: &DeviceCsr, start: u32, config: &LevelOrderConfig, limit: u32) -> Result<Walked> {
+/// Shared memory of a block.
+const SHARED: u32 = 16 + 40 * 4 + 34 * 8;
+
+fn walk(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<Walked> {
     let n = csr.rows;
     let claims = device.alloc::<u32>(n)?;
     claims.fill_bytes(0xff)?;
@@ -75,10 +80,7 @@ fn walk(device: &Device, csr: &DeviceCsr, start: u32, config: &LevelOrderConfig,
     let result = device.zeroed::<u32>(4)?;
     let kernel = device.kernel("formats/order", "order_levels")?;
     let block = launch::threads(device, 1024);
-    let shared = 16 + 40 * 4 + 34 * 8;
-    // A probe is one block's work.
-    let most = if limit == u32::MAX { device.properties().sms } else { 1 };
-    let shape = device.persistent_shape(&kernel, block, shared, most)?;
+    let shape = device.persistent_shape(&kernel, block, SHARED, device.properties().sms)?;
     let totals = device.alloc::<u32>(shape.grid as usize)?;
     let narrow = if shape.grid == 1 { u32::MAX } else { config.narrow.unwrap_or(2 * block) };
     device.persistent(&kernel, shape, &Control::default(), |state, link| OrderParams {
@@ -91,11 +93,13 @@ fn walk(device: &Device, csr: &DeviceCsr, start: u32, config: &LevelOrderConfig,
         state,
         link,
         n: n as u32,
-        start,
+        start: u32::MAX,
         sweeps: config.sweeps.max(1),
         components: config.components.max(1),
         narrow,
-        limit,
+        limit: u32::MAX,
+        longest: u32::MAX,
+        unused: 0,
     })?;
     let found = result.to_vec()?;
     Ok(Walked { queue, result: [found[0], found[1], found[2], found[3]] })
@@ -121,14 +125,48 @@ pub fn level_order(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) 
     if reduce(device, &degrees(device, csr)?)?.max > config.longest_row {
         return Ok(None);
     }
-    let walked = walk(device, csr, u32::MAX, config, u32::MAX)?;
+    let walked = walk(device, csr, config)?;
     let order = Order { new_of_old: invert(device, &walked.queue)?, old_of_new: walked.queue };
     let [_, levels, widest, components] = walked.result;
     Ok(Some(LevelOrder { order, levels, widest, components }))
 }
 
-/// Levels that a search from `source` needs to meet `limit` vertices; `None` if its component has fewer. The longest row must be short
-/// (see the module). Waits.
+/// Entries of a row that the probe looks at: a hub shows that a graph is no mesh.
+const PROBED_ENTRIES: u32 = 256;
+
+/// Queues a search from `source` that ends at `limit` vertices; `result` gets vertices met and levels. Does not wait.
+pub(crate) fn probe(device: &Device, csr: &DeviceCsr, source: u32, limit: u32, result: DevicePtr<u32>) -> Result<()> {
+    let claims = device.alloc::<u32>(csr.rows)?;
+    claims.fill_bytes(0xff)?;
+    let queue = device.alloc::<u32>(csr.rows)?;
+    let state = device.zeroed::<GridState>(1)?;
+    let kernel = device.kernel("formats/order", "order_levels")?;
+    let block = launch::threads(device, 1024);
+    // One block waits for no other.
+    let shape = Shape { grid: 1, block, shared: SHARED, mode: Mode::Plain };
+    let parameters = OrderParams {
+        offsets: RowOffsets::of(csr),
+        indices: csr.indices.ptr(),
+        claims: claims.ptr(),
+        queue: queue.ptr(),
+        totals: DevicePtr::NULL,
+        result,
+        state: state.ptr(),
+        link: HostLink::zeroed(),
+        n: csr.rows as u32,
+        start: source,
+        sweeps: 1,
+        components: 1,
+        narrow: u32::MAX,
+        limit,
+        longest: PROBED_ENTRIES,
+        unused: 0,
+    };
+    device.launch(&kernel, shape, &parameters)
+}
+
+/// Levels that a search from `source` needs to meet `limit` vertices, looking at 256 entries of a row at most; `None` if it meets fewer.
+/// Waits.
 ///
 /// # Errors
 /// Out of memory.
@@ -136,7 +174,8 @@ pub fn levels_to_meet(device: &Device, csr: &DeviceCsr, source: u32, limit: u32)
     if source as usize >= csr.rows {
         return Ok(None);
     }
-    let config = LevelOrderConfig { sweeps: 1, components: 1, narrow: None, longest_row: u32::MAX };
-    let [placed, levels, ..] = walk(device, csr, source, &config, limit)?.result;
-    Ok((placed >= limit).then_some(levels))
+    let result = device.zeroed::<u32>(4)?;
+    probe(device, csr, source, limit, result.ptr())?;
+    let found = result.to_vec()?;
+    Ok((found[0] >= limit).then_some(found[1]))
 }
