@@ -16,6 +16,7 @@ inline void fence_device() {}
 inline void fence_block() {}
 inline void fence_system() {}
 inline void prefetch_l2(const void*) {}
+inline u32 shared_min_if(bool wanted, u32* p, u32 value, u32 otherwise) { return wanted ? atomicMin(p, value) : otherwise; }
 #else
 /// Data that nobody writes during the kernel.
 template <class T> BG_DEVICE T load_readonly(const T* p) { return __ldg(p); }
@@ -40,6 +41,13 @@ BG_DEVICE void store_volatile4(void* p, uint4 v) {
 BG_DEVICE void fence_device() { __threadfence(); }
 BG_DEVICE void fence_block() { __threadfence_block(); }
 BG_DEVICE void fence_system() { __threadfence_system(); }
+/// An atomic minimum in shared memory under a predicate instead of a branch, so that several are under way at once. The old
+/// value, or `otherwise`.
+BG_DEVICE u32 shared_min_if(bool wanted, u32* p, u32 value, u32 otherwise) {
+    u32 address = (u32)__cvta_generic_to_shared(p);
+    asm volatile("{.reg .pred q; setp.ne.u32 q,%3,0; @q atom.shared.min.u32 %0,[%1],%2;}" : "+r"(otherwise) : "r"(address), "r"(value), "r"((u32)wanted) : "memory");
+    return otherwise;
+}
 BG_DEVICE void prefetch_l2(const void* p) { asm volatile("prefetch.global.L2 [%0];" ::"l"(p)); }
 #endif
 }  // namespace bg

@@ -2,7 +2,7 @@
 //! `lab_sssp GRAPH ... [--runs N] [--only TEXT]`.
 
 use bitgraph_cuda::device::Device;
-use bitgraph_cuda::fused::sssp::{Arcs, Form, GeneralOptions, SsspLayout, SsspOptions, SweepOptions};
+use bitgraph_cuda::fused::sssp::{Arcs, Form, GeneralOptions, SsspLayout, SsspOptions, SweepOptions, TileOptions};
 use bitgraph_backend::SsspConfig;
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_semiring::DType;
@@ -85,6 +85,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 built.push(start.elapsed().as_secs_f64() * 1e3);
             }
             let Some(layout) = layout else { return Ok(()) };
+            if options.form.is_some_and(|f| f != layout.form()) {
+                return Ok(());
+            }
             let config = SsspConfig { source, delta, ..SsspConfig::default() };
             let mut times = Vec::new();
             let mut right = true;
@@ -113,6 +116,18 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             for breadth in [8.0, 32.0, 128.0] {
                 let general = GeneralOptions { lanes, piece: 8 * lanes.max(4), delta: breadth * 32.0 / degree };
                 report(&format!("general l{lanes} x{breadth}"), SsspOptions { general: Some(general), ..plain.clone() }, None);
+            }
+        }
+        let sms = device.properties().sms;
+        for threads in [256, 512, 1024] {
+            for lanes in [2, 4] {
+                for (breadth, period) in [(0.5, 1), (1.0, 1), (1.0, 2), (2.0, 1), (4.0, 1), (8.0, 1), (8.0, 2), (16.0, 1), (16.0, 2), (32.0, 2)] {
+                    let tile = Some(TileOptions { parts: sms, threads, breadth, period, lanes });
+                    let options = SsspOptions { form: Some(Form::Tiles), tile, ..SsspOptions::default() };
+                    report(&format!("tiles {threads} l{lanes} b{breadth} p{period}"), options, None);
+                }
+                let tile = Some(TileOptions { parts: 1, threads, breadth: 0.0, period: 1, lanes });
+                report(&format!("one tile {threads} l{lanes}"), SsspOptions { form: Some(Form::OneTile), tile, ..SsspOptions::default() }, None);
             }
         }
         for rest in [1, 2, 4] {

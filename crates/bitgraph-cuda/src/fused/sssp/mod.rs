@@ -7,11 +7,14 @@
 //!
 //! Invariant: distances and parents do not depend on the form or on how threads interleave.
 
+mod bisect;
 mod distance;
 mod general;
 mod parents;
+mod partition;
 mod special;
 mod sweep;
+mod tile;
 #[cfg(test)]
 mod tests;
 mod weights;
@@ -20,15 +23,15 @@ pub use distance::Distance;
 pub use general::GeneralOptions;
 pub use special::Form;
 pub use sweep::SweepOptions;
+pub use tile::TileOptions;
 
 use crate::device::{Buffer, Device};
 use crate::{DeviceCsr, DeviceValues, Result};
-use bitgraph_backend::{Error as Base, Plan, Sssp, SsspConfig};
-use bitgraph_semiring::{DType, Scalar};
+use bitgraph_backend::{Error as Base, Sssp, SsspConfig};
+use bitgraph_semiring::DType;
 use distance::Native;
 use general::General;
 use special::Special;
-use std::any::Any;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use weights::{Summary, native_weights};
@@ -76,6 +79,8 @@ pub struct SsspOptions {
     pub general: Option<GeneralOptions>,
     /// Of the sweeps; for trying them out.
     pub sweep: Option<SweepOptions>,
+    /// Of the tiles; for trying them out.
+    pub tile: Option<TileOptions>,
 }
 
 /// A graph with weights, ready for shortest paths from any source.
@@ -189,35 +194,6 @@ impl SsspLayout {
             *lock(&layout.special) = chosen;
         }
         Ok(layout)
-    }
-    /// What a plan wants for a matrix, and its transpose where it is directed; none for matrices with 64-bit offsets.
-    pub(crate) fn prepare(
-        device: &Device,
-        (out, values): (&DeviceCsr, Option<&DeviceValues>),
-        incoming: Option<(&DeviceCsr, Option<&DeviceValues>)>,
-        plan: &Plan,
-    ) -> Result<Option<Self>> {
-        let Some(out) = Arcs::of(out, values) else { return Ok(None) };
-        let incoming = incoming.and_then(|(csr, values)| Arcs::of(csr, values));
-        let wide_sums = plan.workload.dtype == DType::F64;
-        let options = SsspOptions { wide_sums, plain: !plan.chosen.prepared, ..SsspOptions::default() };
-        Self::build(device, out, incoming, options).map(Some)
-    }
-    /// As [`SsspLayout::run`] for any element type; none for those that are no distances.
-    pub(crate) fn run_as<T: Scalar>(&self, device: &Device, config: &SsspConfig) -> Option<Result<Sssp<T>>> {
-        fn same<D: Distance, T: 'static>(result: Result<Sssp<D>>) -> Option<Result<Sssp<T>>> {
-            let mut slot = Some(result);
-            (&mut slot as &mut dyn Any).downcast_mut::<Option<Result<Sssp<T>>>>()?.take()
-        }
-        match T::DTYPE {
-            DType::U32 => same(self.run::<u32>(device, config)),
-            DType::U64 => same(self.run::<u64>(device, config)),
-            DType::I32 => same(self.run::<i32>(device, config)),
-            DType::I64 => same(self.run::<i64>(device, config)),
-            DType::F32 => same(self.run::<f32>(device, config)),
-            DType::F64 => same(self.run::<f64>(device, config)),
-            _ => None,
-        }
     }
     /// The form that is tried first, for reports.
     #[must_use]

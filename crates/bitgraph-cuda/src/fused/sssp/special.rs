@@ -4,6 +4,7 @@
 
 use super::SsspLayout;
 use super::sweep::{SweepOptions, Sweeps};
+use super::tile::{TileOptions, Tiles};
 use super::weights::heaviest;
 use crate::Result;
 use crate::device::{Buffer, Device};
@@ -23,6 +24,10 @@ pub enum Form {
     General,
     /// Sweeps over rows sorted by weight.
     Sweeps,
+    /// A part in the shared memory of each block.
+    Tiles,
+    /// All in the shared memory of one block.
+    OneTile,
 }
 
 /// A form for graphs and weights of a kind.
@@ -31,6 +36,7 @@ pub(super) enum Special {
     #[default]
     None,
     Sweeps(Box<Sweeps>),
+    Tiles(Box<Tiles>),
 }
 
 impl Special {
@@ -38,12 +44,15 @@ impl Special {
         match self {
             Self::None => Form::General,
             Self::Sweeps(_) => Form::Sweeps,
+            Self::Tiles(t) if t.options.parts == 1 => Form::OneTile,
+            Self::Tiles(_) => Form::Tiles,
         }
     }
     pub fn bytes(&self) -> u64 {
         match self {
             Self::None => 0,
             Self::Sweeps(s) => s.bytes(),
+            Self::Tiles(t) => t.bytes(),
         }
     }
     /// The greatest distance that it can sum up.
@@ -51,6 +60,7 @@ impl Special {
         match self {
             Self::None => 0,
             Self::Sweeps(_) => Sweeps::LIMIT,
+            Self::Tiles(_) => Tiles::LIMIT,
         }
     }
     /// Distances from the source; none if it gave up.
@@ -58,62 +68,99 @@ impl Special {
         match self {
             Self::None => Ok(None),
             Self::Sweeps(s) => s.search(device, config, most_sweeps),
+            Self::Tiles(t) => t.search(device, config).map(Some),
         }
     }
 }
 
-/// Seconds of the second of two runs, the first one being slowed by cold caches; none if it gave up.
-fn time(device: &Device, mut run: impl FnMut() -> Result<bool>) -> Result<Option<f64>> {
-    for _ in 0..2 {
-        if !run()? {
-            return Ok(None);
+/// The best form so far and its seconds.
+struct Best {
+    seconds: f64,
+    special: Special,
+}
+
+impl Best {
+    /// Seconds of the second of two runs, the first one being slowed by cold caches; infinite if it gave up.
+    fn time(device: &Device, mut run: impl FnMut() -> Result<bool>) -> Result<f64> {
+        for _ in 0..2 {
+            if !run()? {
+                return Ok(f64::INFINITY);
+            }
+        }
+        Ok(device.last_run_seconds().unwrap_or(f64::INFINITY))
+    }
+    fn offer(&mut self, seconds: f64, special: Special) {
+        if seconds < self.seconds {
+            *self = Self { seconds, special };
         }
     }
-    Ok(device.last_run_seconds())
 }
 
 /// Builds what the graph suits and keeps the fastest.
 pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
     let (arcs, summary, options) = (&layout.out, &layout.summary, &layout.options);
-    let wanted = |form| options.form.is_none_or(|f| f == form);
     if summary.whole.is_none() || options.form == Some(Form::General) {
         return Ok(Special::None);
     }
-    let config = SsspConfig { source: heaviest(device, arcs)?, ..SsspConfig::default() };
-    let mut best = (f64::INFINITY, Special::None);
-    if wanted(Form::Sweeps) && Sweeps::suits(device, arcs, summary) {
-        let symmetric = layout.incoming.is_none();
-        if let Some(mut sweeps) = Sweeps::build(device, arcs, layout.whole.weights(device, arcs)?, symmetric, summary)? {
-            if let Some(fixed) = options.sweep {
-                sweeps.options = fixed;
-                return Ok(Special::Sweeps(Box::new(sweeps)));
-            }
-            let mut fastest: Option<(f64, SweepOptions)> = None;
-            for tried in SweepOptions::TRIED {
-                sweeps.options = tried;
-                let seconds = time(device, || Ok(sweeps.search(device, &config, TRIAL_SWEEPS)?.is_some()))?;
-                if let Some(s) = seconds
-                    && fastest.is_none_or(|f| s < f.0)
-                {
-                    fastest = Some((s, tried));
-                }
-            }
-            if let Some((seconds, found)) = fastest
-                && seconds < best.0
-            {
-                sweeps.options = found;
-                best = (seconds, Special::Sweeps(Box::new(sweeps)));
-            }
+    let (source, longest) = heaviest(device, arcs)?;
+    let config = SsspConfig { source, ..SsspConfig::default() };
+    let mut best = Best { seconds: f64::INFINITY, special: Special::None };
+    for form in [Form::OneTile, Form::Tiles, Form::Sweeps] {
+        match options.form {
+            Some(wanted) if wanted != form => continue,
+            // Small graphs need not look further.
+            None if best.special.form() == Form::OneTile => break,
+            _ => {}
+        }
+        match form {
+            Form::Sweeps => try_sweeps(device, layout, &config, &mut best)?,
+            _ => try_tiles(device, layout, &config, longest, form == Form::OneTile, &mut best)?,
         }
     }
-    if best.0.is_finite() && options.form.is_none() {
+    if best.seconds.is_finite() && options.form.is_none() {
         let general = layout.whole.general(device, layout)?;
         let weights = layout.whole.weights(device, arcs)?;
-        let rounds = (best.0 / FASTEST_ROUND) as u32 + 4;
-        let seconds = time(device, || Ok(general.search(device, arcs, weights, &config, rounds)?.is_some()))?;
-        if seconds.is_some_and(|s| s < best.0) {
-            return Ok(Special::None);
+        let rounds = (best.seconds / FASTEST_ROUND) as u32 + 4;
+        let seconds = Best::time(device, || Ok(general.search(device, arcs, weights, &config, rounds)?.is_some()))?;
+        best.offer(seconds, Special::None);
+    }
+    Ok(best.special)
+}
+
+fn try_tiles(device: &Device, layout: &SsspLayout, config: &SsspConfig, longest: u32, alone: bool, best: &mut Best) -> Result<()> {
+    let (arcs, summary) = (&layout.out, &layout.summary);
+    let options = layout.options.tile.unwrap_or_else(|| TileOptions::suited(device, arcs, longest, alone));
+    if !Tiles::suits(device, arcs, summary, longest, options.parts) {
+        return Ok(());
+    }
+    let weights = layout.whole.weights(device, arcs)?;
+    if let Some(tiles) = Tiles::build(device, arcs, weights, summary, longest, options)? {
+        let seconds = Best::time(device, || tiles.search(device, config).map(|_| true))?;
+        best.offer(seconds, Special::Tiles(Box::new(tiles)));
+    }
+    Ok(())
+}
+
+fn try_sweeps(device: &Device, layout: &SsspLayout, config: &SsspConfig, best: &mut Best) -> Result<()> {
+    let (arcs, summary, symmetric) = (&layout.out, &layout.summary, layout.incoming.is_none());
+    if !Sweeps::suits(device, arcs, summary) {
+        return Ok(());
+    }
+    let weights = layout.whole.weights(device, arcs)?;
+    let Some(mut sweeps) = Sweeps::build(device, arcs, weights, symmetric, summary)? else { return Ok(()) };
+    let fixed = layout.options.sweep.map(|o| [o]);
+    let (mut fastest, mut settings) = (f64::INFINITY, None);
+    for &tried in fixed.as_ref().map_or(&SweepOptions::TRIED[..], |one| &one[..]) {
+        sweeps.options = tried;
+        let most = if fixed.is_some() { RUN_SWEEPS } else { TRIAL_SWEEPS };
+        let seconds = Best::time(device, || Ok(sweeps.search(device, config, most)?.is_some()))?;
+        if seconds < fastest {
+            (fastest, settings) = (seconds, Some(tried));
         }
     }
-    Ok(best.1)
+    if let Some(found) = settings {
+        sweeps.options = found;
+        best.offer(fastest, Special::Sweeps(Box::new(sweeps)));
+    }
+    Ok(())
 }

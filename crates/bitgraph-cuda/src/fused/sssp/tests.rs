@@ -224,6 +224,25 @@ fn sweeps_find_the_same() {
 }
 
 #[test]
+fn tiles_find_the_same() {
+    let Some(device) = device() else { return };
+    let threads = device.properties().max_threads_per_block.min(256);
+    for (i, graph) in graphs(1, 63).into_iter().chain(graphs(0, 200)).enumerate() {
+        for (parts, form) in [(1, Form::OneTile), (3, Form::Tiles)] {
+            let (breadth, period, lanes) = [(1.0, 1, 4), (0.3, 2, 2), (16.0, 3, 4)][i % 3];
+            let tile = Some(TileOptions { parts, threads, breadth, period, lanes });
+            let options = SsspOptions { form: Some(form), tile, ..SsspOptions::default() };
+            let layout = graph.build(&device, Some((DType::U32, &|w| w)), options).unwrap();
+            assert!(layout.out.nnz() == 0 || layout.form() == form, "{}", graph.name);
+            for source in [0, graph.nodes() as u32 / 2, graph.nodes() as u32 - 1] {
+                let wanted = SsspConfig { parents: source == 0, ..config(source) };
+                check(&graph, &layout.run::<u32>(&device, &wanted).unwrap(), &graph.distances(source, u64::from), 1.0, u64::from);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_target_stops_early_and_cuts_off() {
     let Some(device) = device() else { return };
     for graph in graphs(1, 63) {
