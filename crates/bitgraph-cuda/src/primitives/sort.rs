@@ -80,7 +80,7 @@ struct SweepParams {
 /// Out of memory; 2^32 keys or more.
 pub fn sort_keys<K: SortKey>(device: &Device, keys: &Buffer<K>, bits: Range<u32>) -> Result<Buffer<K>> {
     let values = Buffer::<()>::default();
-    sort::<K, ()>(device, keys, &values, bits).map(|(keys, _)| keys)
+    sort::<K, ()>(device, keys, &values, bits, PORTION).map(|(keys, _)| keys)
 }
 
 /// As [`sort_keys`], the values moved with their keys.
@@ -97,14 +97,15 @@ pub fn sort_pairs<K: SortKey, V: SortValue>(
         let (expected, found) = (keys.len() as u64, values.len() as u64);
         return Err(bitgraph_backend::Error::Shape { operation: "sort", operand: "values", expected, found }.into());
     }
-    sort(device, keys, values, bits)
+    sort(device, keys, values, bits, PORTION)
 }
 
-fn sort<K: SortKey, V: SortValue>(
+pub(super) fn sort<K: SortKey, V: SortValue>(
     device: &Device,
     keys: &Buffer<K>,
     values: &Buffer<V>,
     bits: Range<u32>,
+    portion_size: usize,
 ) -> Result<(Buffer<K>, Buffer<V>)> {
     let n = keys.len();
     if u32::try_from(n).is_err() {
@@ -115,7 +116,6 @@ fn sort<K: SortKey, V: SortValue>(
         return Ok((keys.clone(), values.clone()));
     }
     let passes = (bits.end - bits.start).div_ceil(8);
-    // Two rows of places for each pass: portions go from one to the other.
     let counts = device.zeroed::<u32>((passes * DIGITS) as usize)?;
     let count = CountParams { keys: keys.ptr().cast(), counts: counts.ptr(), n: n as u64, first_bit: bits.start, end_bit: bits.end };
     let block = threads(device, THREADS);
@@ -134,16 +134,17 @@ fn sort<K: SortKey, V: SortValue>(
     let piece = block * K::ITEMS;
     let widest = size_of::<K>().max(size_of::<V>()) as u32;
     let shared = (2 * DIGITS + 32 + block / 32 * DIGITS) * 4 + piece * widest;
-    let state = device.alloc::<u32>(((n.min(PORTION) as u32).div_ceil(piece) as usize + 1) * DIGITS as usize)?;
+    let state = device.alloc::<u32>(((n.min(portion_size) as u32).div_ceil(piece) as usize + 1) * DIGITS as usize)?;
+    // A portion finds its places in one row and leaves those of the next in another.
     let spare = device.alloc::<u32>(2 * DIGITS as usize)?;
     let mut from = (keys.clone(), values.clone());
     let mut to = (device.alloc::<K>(n)?, device.alloc::<V>(n)?);
     for pass in 0..passes {
         let shift = bits.start + 8 * pass;
         let mut places = counts.ptr().offset((pass * DIGITS) as usize);
-        for (portion, start) in (0..n).step_by(PORTION).enumerate() {
+        for (portion, start) in (0..n).step_by(portion_size).enumerate() {
             let next_places = spare.ptr().offset(portion % 2 * DIGITS as usize);
-            let len = (n - start).min(PORTION) as u32;
+            let len = (n - start).min(portion_size) as u32;
             state.fill_bytes(0)?;
             let parameters = SweepParams {
                 keys: from.0.ptr().offset(start).cast(),

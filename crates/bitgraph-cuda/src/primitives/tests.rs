@@ -3,7 +3,7 @@
 use super::*;
 use crate::device::{Buffer, Device};
 use crate::layout::{DeviceCsr, DeviceValues};
-use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
+use bitgraph_sparse::{Coo, Csr, Duplicates, Offsets, Values};
 
 pub(crate) fn device() -> Option<Device> {
     Device::open(0).map_err(|error| eprintln!("skipped: {error}")).ok()
@@ -23,6 +23,11 @@ impl Random {
 fn csr(rows: usize, columns: usize, arcs: Vec<(u32, u32)>) -> Csr {
     let (r, c) = arcs.into_iter().unzip();
     Coo::pattern(rows, columns, r, c).into_csr(Duplicates::First).unwrap().0
+}
+
+fn with_wide_offsets(csr: &Csr) -> Csr {
+    let offsets: Vec<u64> = (0..=csr.nrows()).map(|i| csr.offsets().get(i) as u64).collect();
+    Csr::new(csr.nrows(), csr.ncols(), Offsets::U64(offsets.into()), csr.indices().to_vec().into()).unwrap()
 }
 
 /// Patterns of awkward shapes.
@@ -62,7 +67,8 @@ pub(crate) fn patterns() -> Vec<(&'static str, Csr)> {
         ("tall", csr(5000, 40, draw(5000, 40, 6000))),
         ("sparse", csr(3001, 3001, draw(3001, 3001, 2000))),
         ("random", csr(513, 513, draw(513, 513, 9000))),
-        ("skewed", csr(701, 701, skewed)),
+        ("skewed", csr(701, 701, skewed.clone())),
+        ("offsets of 64 bits", with_wide_offsets(&csr(701, 701, skewed))),
     ]
 }
 
@@ -99,15 +105,11 @@ fn scans() {
     assert_eq!(fill_u64(&device, 70, 1 << 40).unwrap().to_vec().unwrap(), vec![1 << 40; 70]);
 }
 
-fn sorted<K: SortKey + Ord, V: SortValue + PartialEq + std::fmt::Debug>(
-    device: &Device,
-    n: usize,
-    bits: std::ops::Range<u32>,
-    key: impl Fn(u64) -> K,
-    value: impl Fn(usize) -> V,
-) where
+fn sorted<K, V>(device: &Device, n: usize, bits: std::ops::Range<u32>, key: impl Fn(u64) -> K, value: impl Fn(usize) -> V)
+where
+    K: SortKey + Ord + std::fmt::Debug,
+    V: SortValue + PartialEq + std::fmt::Debug,
     u64: From<K>,
-    K: std::fmt::Debug,
 {
     let mut random = Random(n as u64);
     let keys: Vec<K> = (0..n).map(|_| key(random.next())).collect();
@@ -116,6 +118,10 @@ fn sorted<K: SortKey + Ord, V: SortValue + PartialEq + std::fmt::Debug>(
     let part = |k: K| (u64::from(k) >> bits.start) & (u64::MAX >> (64 - (bits.end - bits.start)));
     order.sort_by_key(|&i| part(keys[i]));
     let (k, v) = sort_pairs(device, &device.upload(&keys).unwrap(), &device.upload(&values).unwrap(), bits.clone()).unwrap();
+    assert_eq!(k.to_vec().unwrap(), order.iter().map(|&i| keys[i]).collect::<Vec<_>>(), "{n} {bits:?}");
+    assert_eq!(v.to_vec().unwrap(), order.iter().map(|&i| values[i]).collect::<Vec<_>>(), "{n} {bits:?}");
+    // Portions that do not end where pieces do.
+    let (k, v) = super::sort::sort(device, &device.upload(&keys).unwrap(), &device.upload(&values).unwrap(), bits.clone(), 3001).unwrap();
     assert_eq!(k.to_vec().unwrap(), order.iter().map(|&i| keys[i]).collect::<Vec<_>>(), "{n} {bits:?}");
     assert_eq!(v.to_vec().unwrap(), order.iter().map(|&i| values[i]).collect::<Vec<_>>(), "{n} {bits:?}");
     let k = sort_keys(device, &device.upload(&keys).unwrap(), bits).unwrap();
