@@ -58,7 +58,7 @@ fn tiles_are_those_of_the_host() {
     let Some(device) = device() else { return };
     for (name, host) in patterns() {
         let small = TileOptions { limit: Some(20), window: Some(128), two_passes: false };
-        for options in [TileOptions::default(), small, TileOptions { limit: Some(0), window: Some(64), two_passes: true }] {
+        for options in [TileOptions::default(), small, TileOptions { limit: Some(0), window: Some(192), two_passes: true }] {
             check(&device, name, &host, &options);
         }
     }
