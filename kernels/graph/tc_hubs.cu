@@ -7,6 +7,8 @@ namespace bg { namespace tc {
 /// Vertices of a ticket, of the two kinds of shorter lists.
 constexpr u32 NARROW_SHARE = 8;
 constexpr u32 FEW_SHARE = 64;
+/// Words after a warp's bitmap, which keep the next one aligned.
+constexpr u32 PADDING = 4;
 /// Slots of a warp's table, as bits: four for each entry of a narrow list.
 constexpr u32 TABLE_BITS = 8;
 
@@ -19,25 +21,36 @@ struct WarpShared {
 struct HubCounter {
     const HubsParams& p;
     WarpShared* own;
-    u32* bitmap;   // hubs bits, zero between vertices
+    u32* bitmap;   // hubs bits, zero between vertices, and a word of zeros
     u64 total;
 
-    /// How many of the ascending `length` entries from `begin` are hubs.
-    BG_DEVICE u32 hubs_of(u32 begin, u32 length) const {
+    /// How many of the ascending `length` entries from `begin` are below `bound`.
+    BG_DEVICE u32 below(u32 begin, u32 length, u32 bound) const {
         u32 low = 0, high = length;
         while (low < high) {
             u32 middle = (low + high) / 2;
-            if (load_readonly(p.indices + begin + middle) < p.hubs) low = middle + 1;
+            if (load_readonly(p.indices + begin + middle) < bound) low = middle + 1;
             else high = middle;
         }
         return low;
+    }
+
+    /// Bits of a row that are in the bitmap, up to word `quads` of 128 bits; READERS lanes together.
+    BG_DEVICE u32 row_in_bitmap(const uint4* row, u32 quads) const {
+        u32 count = 0, x = lane() % READERS;
+        for (; x + READERS < quads; x += 2 * READERS) {
+            uint4 a = load_readonly(row + x), b = load_readonly(row + x + READERS);
+            count += bits_in_both(a, ((const uint4*)bitmap)[x]) + bits_in_both(b, ((const uint4*)bitmap)[x + READERS]);
+        }
+        if (x < quads) count += bits_in_both(load_readonly(row + x), ((const uint4*)bitmap)[x]);
+        return count;
     }
 
     /// A list of any length, by the whole warp.
     BG_DEVICE void wide(u32 u) {
         const u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
         const u32* list = p.indices + begin;
-        const u32 hubs = hubs_of(begin, length);
+        const u32 hubs = below(begin, length, p.hubs), lows = p.low < p.hubs ? below(begin, hubs, p.low) : hubs;
         for (u32 i = lane(); i < hubs; i += WARP) {
             u32 w = load_readonly(list + i);
             atomicOr(bitmap + (w >> 5), 1u << (w & 31));
@@ -46,15 +59,21 @@ struct HubCounter {
         const u32 reader = lane() / READERS, place = lane() % READERS;
         u32 count = 0;
         // Readers take neighbouring members, whose rows are about as long.
-        for (u32 j = reader; j < hubs; j += WARP / READERS) {
-            u32 v = load_readonly(list + j), quads = row_quads(v);
-            const uint4* row = p.matrix + row_start(v);
-            u32 x = place;
-            for (; x + READERS < quads; x += 2 * READERS) {
-                uint4 a = load_readonly(row + x), b = load_readonly(row + x + READERS);
-                count += bits_in_both(a, ((const uint4*)bitmap)[x]) + bits_in_both(b, ((const uint4*)bitmap)[x + READERS]);
+        for (u32 j = reader; j < lows; j += WARP / READERS) {
+            u32 v = load_readonly(list + j);
+            count += row_in_bitmap(p.matrix + row_start(v), row_quads(v));
+        }
+        // Far from the diagonal rows have few bits: those are listed.
+        for (u32 j = lows + reader; j < hubs; j += WARP / READERS) {
+            u32 v = load_readonly(list + j);
+            u32 x = load_readonly(p.high_starts + v) + place, end = load_readonly(p.high_starts + v + 1);
+            const uint4* packed = (const uint4*)p.high;
+            count += row_in_bitmap(p.matrix + row_start(v), p.low / QUAD);
+            for (; x + READERS < end; x += 2 * READERS) {
+                uint4 a = load_readonly(packed + x), b = load_readonly(packed + x + READERS);
+                count += listed_in(a, bitmap) + listed_in(b, bitmap);
             }
-            if (x < quads) count += bits_in_both(load_readonly(row + x), ((const uint4*)bitmap)[x]);
+            if (x < end) count += listed_in(load_readonly(packed + x), bitmap);
         }
         for (u32 j = hubs; j < length; j++) {
             u32 v = load_readonly(list + j);
@@ -140,10 +159,45 @@ BG_KERNEL(tc_hubs_matrix, bg::tc::HubsParams, 256, 4) {
     }
 }
 
+/// How many words of packed entries each hub from `low` on has; `high_starts` gets them.
+BG_KERNEL(tc_hubs_high_count, bg::tc::HubsParams, 256, 4) {
+    using namespace bg;
+    using namespace bg::tc;
+    for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.hubs; v += gridDim.x * blockDim.x) {
+        u32 count = 0;
+        if (v < p.n && v > p.low) {
+            u32 first = load_readonly(p.offsets + v), end = load_readonly(p.offsets + v + 1), begin = first, high = end;
+            while (begin < high) {
+                u32 middle = begin + (high - begin) / 2;
+                if (load_readonly(p.indices + middle) < p.low) begin = middle + 1;
+                else high = middle;
+            }
+            count = ceil_div(end - begin, PACKED);
+        }
+        p.high_starts[v] = count;
+    }
+}
+
+/// Packs them, a warp per hub.
+BG_KERNEL(tc_hubs_high_fill, bg::tc::HubsParams, 256, 4) {
+    using namespace bg;
+    using namespace bg::tc;
+    const u32 warps = blockDim.x / WARP;
+    for (u32 v = blockIdx.x * warps + threadIdx.x / WARP; v < min_of(p.hubs, p.n); v += gridDim.x * warps) {
+        u32 out = load_readonly(p.high_starts + v) * PACKED, room = load_readonly(p.high_starts + v + 1) * PACKED;
+        // They are the last of the row: taken from its end, the padding after them.
+        for (u32 i = lane(); i < room - out; i += WARP) {
+            u32 end = load_readonly(p.offsets + v + 1), length = end - load_readonly(p.offsets + v);
+            u32 w = i < length ? load_readonly(p.indices + end - 1 - i) : p.hubs;
+            p.high[out + i] = (u16)(w >= p.low ? w : p.hubs);
+        }
+    }
+}
+
 BG_KERNEL(tc_hubs, bg::tc::HubsParams, 256, 4) {
     using namespace bg;
     using namespace bg::tc;
-    const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP, words = p.hubs / 32;
+    const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP, words = p.hubs / 32 + PADDING;
     u64* scratch = (u64*)shared_memory();
     WarpShared* all = (WarpShared*)(scratch + 34);
     HubCounter counter{p, all + warp, (u32*)(all + warps) + warp * words, 0};

@@ -7,7 +7,7 @@
 
 namespace bg { namespace tc {
 constexpr u32 QUAD = 128;
-/// Lists up to here are asked bit by bit, longer ones by whole rows.
+/// The longest lists that can be asked bit by bit; longer ones are asked by whole rows.
 constexpr u32 NARROW_LIST = 64;
 /// Lists up to here are taken by a few lanes each.
 constexpr u32 FEW_LIST = 8;
@@ -17,15 +17,19 @@ struct HubsParams {
     const u32* indices;
     const u32* order;     // vertices by the length of their lists, longest first
     uint4* matrix;
+    u32* high_starts;     // hubs + 1, in words of 8 entries: where the entries of each hub from `low` on are listed
+    u16* high;            // them, 16 bits each, filled up with `hubs`
     u64* total;
     u32* ticket;          // zero
     u32 hubs;             // a multiple of QUAD
-    u32 wide;             // so many of `order` have lists longer than NARROW_LIST
+    u32 wide;             // so many of `order` are asked by whole rows, all with lists longer than NARROW_LIST among them
     u32 narrow;           // and so many longer than FEW_LIST
     u32 few;              // and so many of at least two entries
     u32 n;
-    u32 reserved;
+    u32 low;              // a multiple of QUAD: whole rows are read up to here, and entries from here on; at least `hubs`: all whole
 };
+/// Entries of 16 bits in a word of 128.
+constexpr u32 PACKED = 8;
 
 /// Where row `v` starts, in words of 128 bits: the sum of ceil(x / 128) over x < v.
 BG_DEVICE u32 row_start(u32 v) {
@@ -37,6 +41,18 @@ BG_DEVICE u32 row_quads(u32 v) { return (v + QUAD - 1) / QUAD; }
 
 BG_DEVICE u32 bits_in_both(uint4 a, uint4 b) {
     return (u32)(__popc(a.x & b.x) + __popc(a.y & b.y) + __popc(a.z & b.z) + __popc(a.w & b.w));
+}
+
+/// How many of eight packed numbers are in the bitmap.
+BG_DEVICE u32 listed_in(uint4 packed, const u32* bitmap) {
+    const u32 pairs[4] = {packed.x, packed.y, packed.z, packed.w};
+    u32 count = 0;
+#pragma unroll
+    for (u32 k = 0; k < 4; k++) {
+        u32 a = pairs[k] & 0xffffu, b = pairs[k] >> 16;
+        count += (bitmap[a >> 5] >> (a & 31) & 1) + (bitmap[b >> 5] >> (b & 31) & 1);
+    }
+    return count;
 }
 
 /// Whether hubs `v` and `w < v` are neighbours.

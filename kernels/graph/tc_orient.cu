@@ -16,9 +16,9 @@ struct OrientParams {
 
 struct ClassesParams {
     const u32* offsets;
-    u32* result;   // zeros: lists longer than NARROW_LIST, than FEW_LIST, than 1
+    u32* result;   // zeros: lists longer than `whole`, than FEW_LIST, than 1
     u32 n;
-    u32 reserved;
+    u32 whole;     // at most NARROW_LIST
 };
 
 /// Whether the edge belongs into the list of `v`: its other end is the heavier one.
@@ -68,7 +68,7 @@ BG_KERNEL(tc_classes, bg::tc::ClassesParams, 512, 2) {
     u32 wide = 0, narrow = 0, few = 0;
     for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.n; v += gridDim.x * blockDim.x) {
         u32 length = load_readonly(p.offsets + v + 1) - load_readonly(p.offsets + v);
-        wide += length > tc::NARROW_LIST;
+        wide += length > p.whole;
         narrow += length > tc::FEW_LIST;
         few += length > 1;
     }

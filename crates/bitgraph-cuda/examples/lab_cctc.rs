@@ -127,10 +127,14 @@ fn triangles(device: &Device, name: &str, out: &DeviceCsr, runs: usize) -> std::
     let auto = tc::Options::default();
     let general = tc::TcLayout::build_as(device, out, tc::Options { form: tc::Form::General, ..auto })?;
     let want = general.map(|l| l.run(device, &config)).transpose()?;
+    let hubs = |k, low, whole| tc::Options { form: tc::Form::Hubs, hubs: Some(k), low: Some(low), whole: Some(whole) };
     let variants: Vec<(String, tc::Options)> = [tc::Form::Auto, tc::Form::General, tc::Form::Thread, tc::Form::Warp]
         .into_iter()
         .map(|form| (format!("{form:?}"), tc::Options { form, ..auto }))
-        .chain([8192, 16384, 32768, 65536].map(|k| (format!("hubs {k}"), tc::Options { form: tc::Form::Hubs, hubs: Some(k) })))
+        .chain([8192, 16384, 32768, 65536].map(|k| (format!("hubs {k}"), hubs(k, k, 64))))
+        .chain([1024, 2048, 4096].into_iter().flat_map(|low| {
+            [16384, 32768].into_iter().flat_map(move |k| [32, 64].map(|whole| (format!("hubs {k} {low} {whole}"), hubs(k, low, whole))))
+        }))
         .collect();
     for (form, options) in variants {
         let (layout, build) = built(device, || tc::TcLayout::build_as(device, out, options))?;

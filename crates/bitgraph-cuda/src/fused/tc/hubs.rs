@@ -2,9 +2,9 @@
 //!
 //! Invariant: lists hold smaller numbers only, which are the heavier vertices; row `v` of the bits covers the vertices before `v`.
 
-use super::SCRATCH;
+use super::{Options, SCRATCH};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use crate::primitives::{Side, degree_order, orient, relabel};
+use crate::primitives::{Side, degree_order, exclusive_scan_total, orient, relabel};
 use crate::{DeviceCsr, Result};
 use bytemuck::{Pod, Zeroable};
 
@@ -16,6 +16,8 @@ struct HubsParams {
     indices: DevicePtr<u32>,
     order: DevicePtr<u32>,
     matrix: DevicePtr<u64>,
+    high_starts: DevicePtr<u32>,
+    high: DevicePtr<u64>,
     total: DevicePtr<u64>,
     ticket: DevicePtr<u32>,
     hubs: u32,
@@ -23,7 +25,7 @@ struct HubsParams {
     narrow: u32,
     few: u32,
     n: u32,
-    reserved: u32,
+    low: u32,
 }
 /// `bg::tc::ClassesParams`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -32,7 +34,7 @@ struct ClassesParams {
     offsets: DevicePtr<u32>,
     result: DevicePtr<u32>,
     n: u32,
-    reserved: u32,
+    whole: u32,
 }
 
 /// `bg::tc::QUAD`.
@@ -44,6 +46,11 @@ const FEWER_HUBS: usize = 1 << 18;
 /// Hubs of larger graphs: 64 MiB of bits.
 const MOST_HUBS: u32 = 1 << 15;
 
+/// Columns up to which rows of bits are read whole; beyond, the few bits of a row are listed.
+const WHOLE_COLUMNS: u32 = 2048;
+/// Lists longer than this are asked by whole rows.
+const WHOLE_LIST: u32 = 64;
+
 /// A graph in degree order, and its hubs.
 #[derive(Debug)]
 pub(super) struct Hubs {
@@ -51,7 +58,10 @@ pub(super) struct Hubs {
     offsets: Buffer<u32>,
     order: Buffer<u32>,
     matrix: Buffer<u64>,
+    high_starts: Buffer<u32>,
+    high: Buffer<u64>,
     hubs: u32,
+    low: u32,
     /// Lists that are taken whole, bit by bit, and by a few lanes.
     wide: u32,
     narrow: u32,
@@ -66,7 +76,7 @@ fn row_start(v: u64) -> u64 {
 
 impl Hubs {
     /// Two sorts of the vertices, one of the entries. Waits.
-    pub fn build(device: &Device, out: &DeviceCsr, hubs: Option<u32>) -> Result<Self> {
+    pub fn build(device: &Device, out: &DeviceCsr, options: Options) -> Result<Self> {
         let by_degree = degree_order(device, out)?;
         let (relabelled, _) = relabel(device, out, None, &by_degree, true)?;
         drop(by_degree);
@@ -79,17 +89,45 @@ impl Hubs {
         let classes = device.zeroed::<u32>(3)?;
         let mut shape = device.cover(n, 512);
         shape.grid = shape.grid.min(4 * device.properties().sms);
-        let parameters = ClassesParams { offsets: offsets.ptr(), result: classes.ptr(), n: n as u32, reserved: 0 };
+        let parameters = ClassesParams {
+            offsets: offsets.ptr(),
+            result: classes.ptr(),
+            n: n as u32,
+            whole: options.whole.unwrap_or(WHOLE_LIST).min(64),
+        };
         device.launch(&device.kernel("graph/tc_orient", "tc_classes")?, shape, &parameters)?;
-        let most = hubs.unwrap_or(if n <= FEWER_HUBS { MOST_HUBS / 2 } else { MOST_HUBS });
+        let most = options.hubs.unwrap_or(if n <= FEWER_HUBS { MOST_HUBS / 2 } else { MOST_HUBS });
         let hubs = (n as u32).min(most).next_multiple_of(QUAD);
         let matrix = device.alloc_for::<u64>(2 * row_start(u64::from(hubs)) as usize, "the hubs' bits")?;
         matrix.fill_bytes(0)?;
         let classes = classes.to_vec()?;
-        let this = Self { lists, offsets, order, matrix, hubs, wide: classes[0], narrow: classes[1], few: classes[2] };
+        // Entries of 16 bits name the hubs and one number past them.
+        let low = if hubs > u32::from(u16::MAX) { hubs } else { options.low.unwrap_or(WHOLE_COLUMNS).next_multiple_of(QUAD).min(hubs) };
+        let mut this = Self {
+            lists,
+            offsets,
+            order,
+            matrix,
+            high_starts: Buffer::default(),
+            high: Buffer::default(),
+            hubs,
+            low,
+            wide: classes[0],
+            narrow: classes[1],
+            few: classes[2],
+        };
         let block = device.properties().max_threads_per_block.min(256);
         let shape = Shape { grid: hubs.div_ceil(block / 32), block, shared: 0, mode: Mode::Plain };
-        device.launch(&device.kernel("graph/tc_hubs", "tc_hubs_matrix")?, shape, &this.parameters(DevicePtr::NULL, DevicePtr::NULL))?;
+        let launch = |name, parameters: &HubsParams| device.launch(&device.kernel("graph/tc_hubs", name)?, shape, parameters);
+        launch("tc_hubs_matrix", &this.parameters(DevicePtr::NULL, DevicePtr::NULL))?;
+        if low < hubs {
+            this.high_starts = device.alloc(hubs as usize)?;
+            launch("tc_hubs_high_count", &this.parameters(DevicePtr::NULL, DevicePtr::NULL))?;
+            let (starts, words) = exclusive_scan_total(device, &this.high_starts)?;
+            this.high_starts = starts;
+            this.high = device.alloc(2 * words.max(1) as usize)?;
+            launch("tc_hubs_high_fill", &this.parameters(DevicePtr::NULL, DevicePtr::NULL))?;
+        }
         Ok(this)
     }
     fn parameters(&self, total: DevicePtr<u64>, ticket: DevicePtr<u32>) -> HubsParams {
@@ -98,6 +136,8 @@ impl Hubs {
             indices: self.lists.indices.ptr(),
             order: self.order.ptr(),
             matrix: self.matrix.ptr(),
+            high_starts: self.high_starts.ptr(),
+            high: self.high.ptr(),
             total,
             ticket,
             hubs: self.hubs,
@@ -105,14 +145,14 @@ impl Hubs {
             narrow: self.narrow,
             few: self.few,
             n: self.lists.rows as u32,
-            reserved: 0,
+            low: self.low,
         }
     }
     /// Counts, timed; `total` and `ticket` are zero.
     pub fn run(&self, device: &Device, total: DevicePtr<u64>, ticket: DevicePtr<u32>) -> Result<()> {
         let kernel = device.kernel("graph/tc_hubs", "tc_hubs")?;
         let block = device.properties().max_threads_per_block.min(256);
-        let shared = SCRATCH + block / 32 * (WARP_SHARED + self.hubs / 8);
+        let shared = SCRATCH + block / 32 * (WARP_SHARED + self.hubs / 8 + 16);
         let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
         let tickets = self.wide + (self.narrow - self.wide).div_ceil(8) + (self.few - self.narrow).div_ceil(64);
         let shape = Shape { grid: tickets.div_ceil(block / 32).clamp(1, resident), block, shared, mode: Mode::Plain };
@@ -120,6 +160,6 @@ impl Hubs {
     }
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {
-        self.lists.bytes() + self.order.bytes() + self.matrix.bytes()
+        self.lists.bytes() + self.order.bytes() + self.matrix.bytes() + self.high_starts.bytes() + self.high.bytes()
     }
 }

@@ -42,6 +42,10 @@ pub struct Options {
     pub form: Form,
     /// Vertices whose adjacency is kept as bits.
     pub hubs: Option<u32>,
+    /// Columns up to which their bits are read by whole rows.
+    pub low: Option<u32>,
+    /// Lists longer than this are asked by whole rows; at most 64.
+    pub whole: Option<u32>,
 }
 
 /// `bg::tc::ListsParams`.
@@ -120,7 +124,7 @@ impl TcLayout {
         };
         let layout = if form == Form::Hubs && lists.entries > 0 {
             drop(lists);
-            Layout::Hubs(Hubs::build(device, out, options.hubs)?)
+            Layout::Hubs(Hubs::build(device, out, options)?)
         } else {
             Layout::Lists(lists, form)
         };

@@ -82,16 +82,17 @@ fn all_forms_count_the_same() {
     for (name, graph) in graphs() {
         let want = expected(&graph);
         let out = DeviceCsr::upload(&device, &graph).unwrap();
-        for (form, hubs) in [
-            (Form::Auto, None),
-            (Form::General, None),
-            (Form::Thread, None),
-            (Form::Warp, None),
-            (Form::Hubs, None),
-            (Form::Hubs, Some(128)),
-            (Form::Hubs, Some(300)),
+        for (form, hubs, low) in [
+            (Form::Auto, None, None),
+            (Form::General, None, None),
+            (Form::Thread, None, None),
+            (Form::Warp, None, None),
+            (Form::Hubs, None, None),
+            (Form::Hubs, Some(128), None),
+            (Form::Hubs, Some(1024), Some(128)),
+            (Form::Hubs, Some(300), Some(256)),
         ] {
-            let layout = TcLayout::build_as(&device, &out, Options { form, hubs }).unwrap().unwrap();
+            let layout = TcLayout::build_as(&device, &out, Options { form, hubs, low, whole: low.map(|_| 20) }).unwrap().unwrap();
             for _ in 0..2 {
                 assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, want, "{name}, {form:?}");
             }
