@@ -2,6 +2,7 @@
 
 pub mod bfs;
 pub mod cc;
+pub mod msbfs;
 pub mod pagerank;
 pub mod sssp;
 pub mod tc;

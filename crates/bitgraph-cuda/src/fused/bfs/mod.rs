@@ -23,6 +23,7 @@ use block::{BlockLayout, BlockScratch};
 use bytemuck::{Pod, Zeroable};
 use grid::GridScratch;
 use prepare::Prepared;
+pub(crate) use prepare::looping;
 use slices::{SlicesLayout, SlicesScratch};
 use std::sync::{Mutex, PoisonError};
 
