@@ -1,6 +1,7 @@
 //! Times the device's primitives and conversions, each checked against the host first.
 //!
-//! `lab_formats GENERATOR...` prints, for each, the median of 15 runs in milliseconds by the device's clock, and entries a second.
+//! `lab_formats [--runs N] GENERATOR...` prints, for each, the median of N (15) runs in milliseconds by the device's clock, and entries a
+//! second.
 
 use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid, TileCounts};
 use bitgraph_cuda::convert::{DeviceProfileConfig, TileCountConfig, TileOptions, layout_with, profile, tile_counts};
@@ -9,13 +10,15 @@ use bitgraph_cuda::primitives as p;
 use bitgraph_cuda::{DeviceB2sr, DeviceCsr, DeviceValues, Layout, Result};
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_sparse::{Csr, Format, FormatKind, Values};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-const RUNS: usize = 15;
+/// Timed runs of each piece of work.
+static RUNS: AtomicUsize = AtomicUsize::new(15);
 
 /// Median seconds of a piece of work.
 fn time<R>(device: &Device, mut work: impl FnMut() -> Result<R>) -> Result<f64> {
     let mut seconds = Vec::new();
-    for run in 0..RUNS + 2 {
+    for run in 0..RUNS.load(Ordering::Relaxed) + 2 {
         device.timed(|| work().map(drop))?;
         if run >= 2 {
             seconds.push(device.last_run_seconds().unwrap_or(f64::NAN));
@@ -130,7 +133,12 @@ fn primitives(device: &Device, name: &str, host: &Csr, csr: &DeviceCsr) -> Resul
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let device = Device::open(0)?;
     println!("# {}", device.properties().name);
-    for name in std::env::args().skip(1) {
+    let mut arguments = std::env::args().skip(1);
+    while let Some(name) = arguments.next() {
+        if name == "--runs" {
+            RUNS.store(arguments.next().and_then(|n| n.parse().ok()).unwrap_or(15), Ordering::Relaxed);
+            continue;
+        }
         let host = name.parse::<Generator>()?.generate(&GenerateControl::default())?;
         let csr = DeviceCsr::upload(&device, &host)?;
         println!("# {name}: {} rows, {} entries", host.nrows(), host.nnz());
