@@ -23,6 +23,7 @@ struct alignas(8) float2 { f32 x, y; };
 struct alignas(16) uint4 { u32 x, y, z, w; };
 struct alignas(16) int4 { i32 x, y, z, w; };
 struct alignas(16) float4 { f32 x, y, z, w; };
+struct alignas(16) double2 { f64 x, y; };
 struct alignas(16) ulonglong2 { u64 x, y; };
 struct alignas(4) ushort2 { u16 x, y; };
 struct alignas(8) ushort4 { u16 x, y, z, w; };

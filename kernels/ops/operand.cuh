@@ -10,6 +10,9 @@ namespace bg {
 /// An index that stands for no entry.
 constexpr u32 NONE = 0xffffffffu;
 
+BG_DEVICE u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
+BG_DEVICE u64 thread_count() { return (u64)gridDim.x * blockDim.x; }
+
 /// How the values of an operand are held.
 enum Form : u32 {
     ELEMENTS = 0,  // as in a vector

@@ -92,6 +92,20 @@ BG_DEVICE void chunk_task(const RowBins& b, u32 chunk, Sum* pieces, const Gather
     }
 }
 
+/// Tasks of listed rows, the longest rows first.
+BG_DEVICE u32 listed_tasks(const RowBins& b) {
+    return b.chunk_count + (b.ends[1] - b.ends[0]) + ceil_div(b.ends[2] - b.ends[1], 4u) + ceil_div(b.ends[3] - b.ends[2], 32u);
+}
+/// One warp does one of them.
+template <class Sum, class Gather, class Finish>
+BG_DEVICE void listed_task(const RowBins& b, u32 t, Sum* pieces, const Gather& gather, Finish& finish) {
+    u32 chunks = b.chunk_count, wide = chunks + (b.ends[1] - b.ends[0]), eight = wide + ceil_div(b.ends[2] - b.ends[1], 4u);
+    if (t < chunks) chunk_task(b, t, pieces, gather, finish);
+    else if (t < wide) rows_task<32, Sum>(b, b.ends[0] + (t - chunks), b.ends[1], gather, finish);
+    else if (t < eight) rows_task<8, Sum>(b, b.ends[1] + (t - wide) * 4, b.ends[2], gather, finish);
+    else rows_task<1, Sum>(b, b.ends[2] + (t - eight) * 32, b.ends[3], gather, finish);
+}
+
 /// All rows that have arcs (all rows in natural order); `warp` of `warps` takes its share. `gather(column, arc)` is a term.
 template <class Sum, class Gather, class Finish>
 BG_DEVICE void sweep_rows(const RowBins& b, u32 warp, u32 warps, Sum* pieces, const Gather& gather, Finish& finish) {
@@ -105,13 +119,6 @@ BG_DEVICE void sweep_rows(const RowBins& b, u32 warp, u32 warps, Sum* pieces, co
         }
         return;
     }
-    u32 chunks = b.chunk_count, wide = chunks + (b.ends[1] - b.ends[0]);
-    u32 eight = wide + ceil_div(b.ends[2] - b.ends[1], 4u), all = eight + ceil_div(b.ends[3] - b.ends[2], 32u);
-    for (u32 t = warp; t < all; t += warps) {
-        if (t < chunks) chunk_task(b, t, pieces, gather, finish);
-        else if (t < wide) rows_task<32, Sum>(b, b.ends[0] + (t - chunks), b.ends[1], gather, finish);
-        else if (t < eight) rows_task<8, Sum>(b, b.ends[1] + (t - wide) * 4, b.ends[2], gather, finish);
-        else rows_task<1, Sum>(b, b.ends[2] + (t - eight) * 32, b.ends[3], gather, finish);
-    }
+    for (u32 t = warp, all = listed_tasks(b); t < all; t += warps) listed_task<Sum>(b, t, pieces, gather, finish);
 }
 }  // namespace bg

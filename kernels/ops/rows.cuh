@@ -58,6 +58,4 @@ BG_DEVICE u64 upper_position(const u64* offsets, u64 count, u64 k) {
     }
     return from;
 }
-BG_DEVICE u64 thread_index() { return (u64)blockIdx.x * blockDim.x + threadIdx.x; }
-BG_DEVICE u64 thread_count() { return (u64)gridDim.x * blockDim.x; }
 }  // namespace bg

@@ -16,7 +16,7 @@ pub mod fused;
 mod layout;
 pub mod limits;
 mod matrix;
-mod ops;
+pub mod ops;
 pub mod peers;
 mod prepared;
 pub mod primitives;

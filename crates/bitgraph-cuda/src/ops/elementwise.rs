@@ -8,7 +8,7 @@ use crate::layout::DeviceValues;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Error, Result};
 use bitgraph_backend::{Accumulate, VectorMask, VectorOps};
-use bitgraph_semiring::{BinaryOp, DeviceOperator, Identity, Monoid, Operator, SelectOp, UnaryOp, ValueNonZero};
+use bitgraph_semiring::{BinaryOp, DType, DeviceOperator, Identity, Monoid, Operator, SelectOp, UnaryOp, ValueNonZero};
 use bitgraph_sparse::{Descriptor, Stored};
 use bytemuck::Zeroable;
 
@@ -179,6 +179,17 @@ pub(super) fn test_entries<T: Stored>(
     let params = ApplyParams { n: n as u64, u: values, rows, columns, flags: flags.ptr(), arguments, ..ApplyParams::zeroed() };
     strided(device, &kernel, params.n, &params)?;
     Ok(flags)
+}
+
+/// The bits of `rows` (of all, without) that a mask selects.
+pub(super) fn selected(device: &Device, len: usize, rows: Option<&Buffer<u32>>, mask: VectorMask<'_, Cuda>) -> Result<Buffer<u32>> {
+    let (kernel, arguments) = unary::<bool>(device, DType::Bool, &Identity.device())?;
+    let out = CudaVector::<bool>::uninitialised(device, len, true)?;
+    let u = Operand { present: rows.map_or(DevicePtr::NULL, Buffer::ptr), ..Operand::constant(true) };
+    let params =
+        ApplyParams { n: len as u64, u, mask: Mask::of(Some(mask), true), out: Target::vector(&out), arguments, ..ApplyParams::zeroed() };
+    strided(device, &kernel, params.n, &params)?;
+    Ok(out.store.cast())
 }
 
 /// Whether each value is not zero.

@@ -16,8 +16,11 @@ mod mxv;
 mod operator;
 mod params;
 mod ring;
+pub mod schemes;
 mod source;
 mod structure;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use mxv::Derived;
 

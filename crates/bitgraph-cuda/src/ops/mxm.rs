@@ -8,6 +8,7 @@
 
 use super::params::{MxmReduceParams, MxmSumParams, Rows, Target, Total};
 use super::ring::{MXM, kernel};
+use super::schemes::special_sum;
 use super::structure::{DeviceMask, Pattern, expand, places};
 use super::{matrix::write_back, strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
@@ -71,6 +72,13 @@ impl<S: Ring> Mxm<S> for Cuda {
         let a = operand(a, descriptor.transpose_a)?;
         // Columns of b are wanted as rows where the mask's entries are visited.
         let b = operand(b, descriptor.transpose_b != dots)?;
+        if let Some(m) = &mask
+            && dots
+            && (m.mode.structural || m.matrix.values().is_none())
+            && let Some(sum) = special_sum::<S>(self, a, b, m.matrix)?
+        {
+            return Ok(sum);
+        }
         let mask = DeviceMask::of(device, mask, false)?;
         reduce::<S>(device, dots, a, b, &mask)
     }

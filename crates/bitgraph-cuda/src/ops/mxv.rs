@@ -6,18 +6,18 @@
 //!
 //! Determinism: sums of floats are formed in an order that depends on the matrix and the format alone.
 
-use super::elementwise::write_back;
-use super::params::{Chunk, LongRowsParams, Mask, MxvParams, Partial, Target, wide};
+use super::elementwise::{fold, write_back};
+use super::params::{Chunk, LongRowsParams, Mask, MxvParams, Operand, Partial, Target, wide};
 use super::ring::{CSR, Family, TILES4, TILES8, TILES16, TILES32, kernel};
-use super::{strided, threads};
+use super::{schemes, strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::{DeviceB2sr, DeviceCsr, Offsets};
 use crate::matrix::{CudaMatrix, Layout};
 use crate::vector::{CudaVector, words};
 use crate::{Cuda, Error, Result, primitives};
 use bitgraph_backend::{Accumulate, Mxv, Ring, VectorMask};
-use bitgraph_semiring::{Any, Scalar};
-use bitgraph_sparse::{Descriptor, FormatKind};
+use bitgraph_semiring::{Any, LorLand, Scalar};
+use bitgraph_sparse::{Descriptor, FormatKind, Vector};
 use bytemuck::Zeroable;
 use std::any::TypeId;
 use std::sync::OnceLock;
@@ -25,33 +25,38 @@ use std::sync::OnceLock;
 /// What the operations keep with a matrix, made at first use.
 #[derive(Debug, Default)]
 pub(crate) struct Derived {
-    /// Of the lists, the matrix's own or made from its tiles.
+    /// Long rows of the lists, the matrix's own or made from its tiles.
     lists: OnceLock<LongRows>,
-    /// Of the list of a hybrid.
+    /// Long rows of the list of a hybrid.
     rest: OnceLock<LongRows>,
-    /// Of the tiles.
+    /// Long rows of tiles.
     tiles: OnceLock<Buffer<u32>>,
+    /// Which rows have entries; `None` if all have.
+    nonempty: OnceLock<Option<Buffer<u32>>>,
 }
 
 /// Rows too long for a group of lanes, in chunks.
 #[derive(Debug, Default)]
-struct LongRows {
+pub(super) struct LongRows {
     rows: Buffer<u32>,
     first_chunk: Buffer<u32>,
     chunks: Buffer<Chunk>,
 }
 
+/// The code of the monoid `Land`.
+const LAND: u32 = 6;
+
 /// From where on rows are long, and the entries of a chunk.
-struct Limits {
-    row: u32,
+pub(super) struct Limits {
+    pub row: u32,
     chunk: u64,
-    tiles: u32,
+    pub tiles: u32,
 }
 const LIMITS: Limits = Limits { row: 2048, chunk: 4096, tiles: 512 };
 /// Small ones, so that small matrices take every path under the host shim.
 const SHIM_LIMITS: Limits = Limits { row: 40, chunk: 48, tiles: 6 };
 
-fn limits(device: &Device) -> &'static Limits {
+pub(super) fn limits(device: &Device) -> &'static Limits {
     if device.properties().emulated { &SHIM_LIMITS } else { &LIMITS }
 }
 
@@ -79,6 +84,9 @@ fn long_rows(device: &Device, offsets: &Offsets, rows: usize, entries: usize, li
 }
 
 impl LongRows {
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
     fn of(device: &Device, csr: &DeviceCsr) -> Result<Self> {
         let limits = limits(device);
         let rows = long_rows(device, &csr.offsets, csr.rows, csr.nnz, limits.row)?;
@@ -105,7 +113,7 @@ impl LongRows {
 }
 
 /// The value of a slot, made if it is not there yet.
-fn once<T>(slot: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+pub(super) fn once<T>(slot: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(value) = slot.get() {
         return Ok(value);
     }
@@ -114,11 +122,11 @@ fn once<T>(slot: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     Ok(slot.get_or_init(|| value))
 }
 
-/// Lanes for a row of `mean` terms: each has about six, as long as there are threads enough.
-fn lanes(device: &Device, rows: usize, mean: usize, most: u32) -> u32 {
+/// Lanes for a row of `mean` terms: each has about `each`, or fewer where there would not be threads enough.
+pub(super) fn lanes(device: &Device, rows: usize, mean: usize, each: usize, most: u32) -> u32 {
     let enough = device.properties().sms as usize * 1024;
     let mut lanes = 1u32;
-    while lanes < most && (mean > 6 * lanes as usize || (rows * (lanes as usize) < enough && mean > 2 * lanes as usize)) {
+    while lanes < most && (mean > each * lanes as usize || (rows * (lanes as usize) < enough && mean > lanes as usize)) {
         lanes *= 2;
     }
     lanes
@@ -145,15 +153,24 @@ fn run_csr<S: Ring>(device: &Device, csr: &DeviceCsr, long: &LongRows, valued: b
     params.indices = csr.indices.ptr();
     params.wide = wide(&csr.offsets);
     params.limit = limits.row;
-    params.lanes = lanes(device, csr.rows, csr.nnz / csr.rows.max(1), 16);
+    params.lanes = lanes(device, csr.rows, csr.nnz / csr.rows.max(1), 6, 16);
     let block = threads(device);
     let bits = block / 32 * 8;
     let name = if valued { "mxv_values_csr" } else { "mxv_csr" };
     let shape = Shape { grid: row_grid(csr.rows, block / params.lanes)?, block, shared: bits, mode: Mode::Plain };
     device.launch(&kernel::<S>(device, &CSR, name)?, shape, &params)?;
+    run_long_rows::<S>(device, csr, long, params)
+}
+
+/// Only the long rows of lists: their results are added to what `params` names.
+pub(super) fn run_long_rows<S: Ring>(device: &Device, csr: &DeviceCsr, long: &LongRows, mut params: MxvParams) -> Result<()> {
     if long.chunks.is_empty() {
         return Ok(());
     }
+    let block = threads(device);
+    params.offsets = csr.offsets.address();
+    params.indices = csr.indices.ptr();
+    params.wide = wide(&csr.offsets);
     let partials = device.alloc::<Partial>(long.chunks.len())?;
     params.chunks = long.chunks.ptr();
     params.first_chunk = long.first_chunk.ptr();
@@ -177,21 +194,63 @@ fn run_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, m
     params.limit = if long.is_empty() { u32::MAX } else { limits(device).tiles };
     let valued = params.values.address() != 0;
     let mean = count / tiles.rows.div_ceil(size as usize).max(1);
-    params.lanes = if valued { 1 } else { lanes(device, tiles.rows, mean, 32 / size) };
+    params.lanes = if valued { 1 } else { lanes(device, tiles.rows, mean, 4, 32 / size) };
     let block = threads(device);
     let bits = block / 32 * 8;
     let shape = Shape { grid: row_grid(tiles.rows, block / params.lanes)?, block, shared: bits, mode: Mode::Plain };
     device.launch(&kernel::<S>(device, family, &format!("mxv_b2sr{size}"))?, shape, &params)?;
+    run_long_tiles::<S>(device, tiles, long, params)
+}
+
+/// Only the long rows of tiles of a pattern.
+pub(super) fn run_long_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, mut params: MxvParams) -> Result<()> {
     if long.is_empty() {
         return Ok(());
     }
+    let ((family, size), block) = (family(tiles.kind), threads(device));
+    params.tile_offsets = tiles.tile_offsets.address();
+    params.tile_columns = tiles.tile_columns.ptr();
+    params.tiles = tiles.tile_words.ptr();
+    params.tile_wide = wide(&tiles.tile_offsets);
     params.long_rows = long.ptr();
     let shape = Shape { grid: long.len() as u32, block, shared: block * 16, mode: Mode::Plain };
     device.launch(&kernel::<S>(device, family, &format!("mxv_long_b2sr{size}"))?, shape, &params)
 }
 
-/// `t = A x` for the rows that the mask selects, with presence bits.
-pub(super) fn product<S: Ring>(
+/// The long rows of tiles.
+pub(super) fn long_tiles<'a>(device: &Device, a: &'a CudaMatrix, m: &DeviceB2sr) -> Result<&'a Buffer<u32>> {
+    once(&a.operations().tiles, || {
+        let (rows, count) = (m.rows.div_ceil(m.tile()), m.tile_columns.len());
+        device.upload(&long_rows(device, &m.tile_offsets, rows, count, limits(device).tiles)?)
+    })
+}
+/// The long rows of a hybrid's list.
+pub(super) fn long_rest<'a>(device: &Device, a: &'a CudaMatrix, list: &DeviceCsr) -> Result<&'a LongRows> {
+    once(&a.operations().rest, || LongRows::of(device, list))
+}
+/// Which rows have entries; `None` if all have. One product, once; waits.
+pub(super) fn nonempty_rows<'a>(cuda: &Cuda, a: &'a CudaMatrix) -> Result<Option<&'a Buffer<u32>>> {
+    let rows = once(&a.operations().nonempty, || {
+        let x = CudaVector::upload(cuda.device(), &Vector::filled(a.shape().1, true))?;
+        let t = general::<LorLand<bool>>(cuda, &a.pattern(), &x, None)?;
+        let Some(present) = t.present else { return Ok(None) };
+        let bits = CudaVector::<bool>::from_parts(cuda.device(), t.len, present.cast(), None);
+        let all = fold::<bool>(cuda.device(), LAND, Operand::vector(&bits), t.len as u64)?;
+        Ok((!all.read()?).then_some(present))
+    })?;
+    Ok(rows.as_ref())
+}
+
+/// `t = A x` for the rows that the mask selects.
+fn product<S: Ring>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>, mask: Option<VectorMask<'_, Cuda>>) -> Result<CudaVector<S::Out>> {
+    match schemes::special::<S>(cuda, a, x, mask)? {
+        Some(t) => Ok(t),
+        None => general::<S>(cuda, a, x, mask),
+    }
+}
+
+/// As [`product`], by the kernels of the semiring, with presence bits.
+pub(super) fn general<S: Ring>(
     cuda: &Cuda,
     a: &CudaMatrix,
     x: &CudaVector<S::X>,
@@ -218,16 +277,10 @@ pub(super) fn product<S: Ring>(
         let csr = a.lists()?;
         run_csr::<S>(device, csr, once(&derived.lists, || LongRows::of(device, csr))?, valued, params)
     };
-    let long_tiles = |m: &DeviceB2sr| {
-        once(&derived.tiles, || {
-            let (rows, count) = (m.rows.div_ceil(m.tile()), m.tile_columns.len());
-            device.upload(&long_rows(device, &m.tile_offsets, rows, count, limits(device).tiles)?)
-        })
-    };
     match a.layout() {
         Layout::Csr(_) => on_lists()?,
         Layout::B2sr(m) => {
-            let long = long_tiles(m)?;
+            let long = long_tiles(device, a, m)?;
             if valued && !long.is_empty() {
                 on_lists()?;
             } else {
@@ -247,8 +300,8 @@ pub(super) fn product<S: Ring>(
                 let raw = device.alloc::<u8>(rows * width::<S>())?;
                 let present = device.alloc::<u32>(words(rows))?;
                 let y = Target { present: present.ptr(), ..params.y };
-                run_tiles::<S>(device, &m.tiles, long_tiles(&m.tiles)?, MxvParams { raw: raw.ptr(), y, ..params })?;
-                let long = once(&derived.rest, || LongRows::of(device, &m.list))?;
+                run_tiles::<S>(device, &m.tiles, long_tiles(device, a, &m.tiles)?, MxvParams { raw: raw.ptr(), y, ..params })?;
+                let long = long_rest(device, a, &m.list)?;
                 let params = MxvParams { carry: raw.ptr(), carry_present: present.ptr(), ..params };
                 run_csr::<S>(device, &m.list, long, false, params)?;
             }

@@ -398,3 +398,42 @@ pub(crate) struct MxmReduceParams {
     pub warps: u64,
     pub out: Target,
 }
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub(crate) struct BitsParams {
+    pub rows: u64,
+    pub columns: u64,
+    pub tile_offsets: DevicePtr<u8>,
+    pub tile_columns: DevicePtr<u32>,
+    pub tiles: DevicePtr<u8>,
+    pub list_offsets: DevicePtr<u8>,
+    pub list_indices: DevicePtr<u32>,
+    pub x: DevicePtr<u8>,
+    pub mask: Mask,
+    pub y: DevicePtr<u8>,
+    pub limit: u32,
+    pub lanes: u32,
+    pub tile_wide: u32,
+    pub list_wide: u32,
+    pub list_limit: u32,
+    pub reserved: u32,
+}
+
+#[repr(C)]
+#[derive(Clone, Copy, Pod, Zeroable)]
+pub(crate) struct BitProductParams {
+    pub a_offsets: DevicePtr<u8>,
+    pub a_columns: DevicePtr<u32>,
+    pub a_tiles: DevicePtr<u8>,
+    pub b_offsets: DevicePtr<u8>,
+    pub b_columns: DevicePtr<u32>,
+    pub b_tiles: DevicePtr<u8>,
+    pub mask_rows: DevicePtr<u32>,
+    pub mask_columns: DevicePtr<u32>,
+    pub mask_tiles: DevicePtr<u8>,
+    pub mask_count: u64,
+    pub sum: DevicePtr<u64>,
+    pub a_wide: u32,
+    pub b_wide: u32,
+}

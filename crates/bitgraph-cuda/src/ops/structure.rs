@@ -137,6 +137,14 @@ fn fits(n: u64) -> Result<()> {
     if n < u64::from(NONE) { Ok(()) } else { Err(primitives::too_large(n)) }
 }
 
+/// For each entry of a, the entries of the row of b that its column names.
+pub(super) fn expand_counts(device: &Device, a: &DeviceCsr, b: &DeviceCsr) -> Result<Buffer<u32>> {
+    let counts = device.alloc::<u32>(a.nnz)?;
+    let params = ExpandParams { a: Rows::of(a, None), b: Rows::of(b, None), counts: counts.ptr(), ..ExpandParams::zeroed() };
+    run(device, "expand_counts", a.nnz as u64, &params)?;
+    Ok(counts)
+}
+
 /// Lists the products of two matrices, in the order of the entries of a. Three launches; waits for their number.
 pub(super) fn expand(device: &Device, a: &Pattern, b: &DeviceCsr, mask: &DeviceMask) -> Result<Products> {
     let (column_bits, row_bits) = (primitives::id_bits(b.columns), primitives::id_bits(a.csr.rows));
@@ -144,17 +152,8 @@ pub(super) fn expand(device: &Device, a: &Pattern, b: &DeviceCsr, mask: &DeviceM
     if marker >= 64 {
         return Err(primitives::too_large(a.csr.rows as u64));
     }
-    let counts = device.alloc::<u32>(a.csr.nnz)?;
-    let mut params = ExpandParams {
-        a: a.rows(),
-        b: Rows::of(b, None),
-        mask: mask.params,
-        counts: counts.ptr(),
-        column_bits,
-        marker,
-        ..ExpandParams::zeroed()
-    };
-    run(device, "expand_counts", a.csr.nnz as u64, &params)?;
+    let counts = expand_counts(device, &a.csr, b)?;
+    let mut params = ExpandParams { a: a.rows(), b: Rows::of(b, None), mask: mask.params, column_bits, marker, ..ExpandParams::zeroed() };
     let starts = primitives::exclusive_scan_wide(device, &counts)?;
     let total = starts.get(a.csr.nnz)?;
     fits(total)?;
