@@ -64,11 +64,15 @@ struct WarpTable {
     BG_DEVICE void insert(u32 v) const {
         for (u32 slot = home(v); atomicCAS(slots + slot, EMPTY, v) != EMPTY;) slot = (slot + 1) & ((1u << bits) - 1);
     }
-    BG_DEVICE bool contains(u32 v) const {
-        u32 slot = home(v), seen;
-        while ((seen = slots[slot]) != v && seen != EMPTY) slot = (slot + 1) & ((1u << bits) - 1);
+    /// Whether `v` is in it; `seen` is what its home holds.
+    BG_DEVICE bool contains_past(u32 v, u32 seen) const {
+        for (u32 slot = home(v); seen != v && seen != EMPTY;) {
+            slot = (slot + 1) & ((1u << bits) - 1);
+            seen = slots[slot];
+        }
         return seen == v;
     }
+    BG_DEVICE bool contains(u32 v) const { return contains_past(v, slots[home(v)]); }
 };
 
 /// Adds what the block's warps counted with one atomic; `scratch` holds 33 sums.

@@ -44,24 +44,51 @@ BG_KERNEL(tc_short_thread, bg::tc::ShortParams, 256, 4) {
     add_block_total(p.total, count, (u64*)shared_memory());
 }
 
+namespace bg { namespace tc {
+/// Members whose lists a group of readers has in flight, and entries of each.
+constexpr u32 MEMBERS = 2, DEEP = 2;
+
+/// How many entries of the lists of two members are in the table: the first DEEP of each lane at once, the rest in turn.
+BG_DEVICE u32 past_table(const WarpTable& table, const u32* indices, const u32 (&begin)[MEMBERS], const u32 (&end)[MEMBERS]) {
+    u32 w[MEMBERS * DEEP], seen[MEMBERS * DEEP], count = 0;
+#pragma unroll
+    for (u32 k = 0; k < MEMBERS * DEEP; k++) {
+        u32 e = begin[k / DEEP] + k % DEEP * READERS;
+        w[k] = e < end[k / DEEP] ? load_readonly(indices + e) : EMPTY;
+    }
+#pragma unroll
+    for (u32 k = 0; k < MEMBERS * DEEP; k++) seen[k] = table.slots[table.home(w[k])];
+#pragma unroll
+    for (u32 k = 0; k < MEMBERS * DEEP; k++) count += w[k] != EMPTY && table.contains_past(w[k], seen[k]);
+    for (u32 m = 0; m < MEMBERS; m++) {
+        for (u32 e = begin[m] + DEEP * READERS; e < end[m]; e += READERS) count += table.contains(load_readonly(indices + e));
+    }
+    return count;
+}
+}}  // namespace bg::tc
+
 /// A warp per vertex, its list in a hash table in shared memory.
-BG_KERNEL(tc_short_warp, bg::tc::ShortParams, 256, 8) {
+BG_KERNEL(tc_short_warp, bg::tc::ShortParams, 256, 6) {
     using namespace bg;
     using namespace bg::tc;
-    const u32 warps = blockDim.x / WARP;
+    const u32 warps = blockDim.x / WARP, stride = gridDim.x * warps;
     u64* scratch = (u64*)shared_memory();
     const WarpTable table{(u32*)(scratch + 34) + ((threadIdx.x / WARP) << p.table_bits), p.table_bits};
-    const u32 reader = lane() / READERS, place = lane() % READERS;
+    const u32 reader = lane() / READERS, place = lane() % READERS, readers = WARP / READERS;
     table.clear();
     warp_sync();
-    u32 count = 0;
-    for (u32 u = blockIdx.x * warps + threadIdx.x / WARP; u < p.n; u += gridDim.x * warps) {
-        u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
-        if (length < 2) continue;
-        for (u32 base = 0; base < length; base += WARP) {
-            u32 i = base + lane();
-            if (i < length) table.insert(load_readonly(p.indices + begin + i));
+    u32 count = 0, u = blockIdx.x * warps + threadIdx.x / WARP;
+    u32 next_begin = u < p.n ? load_readonly(p.offsets + u) : 0, next_end = u < p.n ? load_readonly(p.offsets + u + 1) : 0;
+    while (u < p.n) {
+        const u32 begin = next_begin, length = next_end - begin;
+        // Asked for now, needed after this vertex.
+        u += stride;
+        if (u < p.n) {
+            next_begin = load_readonly(p.offsets + u);
+            next_end = load_readonly(p.offsets + u + 1);
         }
+        if (length < 2) continue;
+        for (u32 i = lane(); i < length; i += WARP) table.insert(load_readonly(p.indices + begin + i));
         warp_sync();
         for (u32 base = 0; base < length; base += WARP) {
             u32 first = 0, last = 0;
@@ -71,10 +98,14 @@ BG_KERNEL(tc_short_warp, bg::tc::ShortParams, 256, 8) {
                 last = load_readonly(p.offsets + v + 1);
             }
             u32 members = min_of(WARP, length - base);
-            for (u32 member = 0; member < members; member += WARP / READERS) {
-                u32 source = member + reader;
-                u32 e = shuffle(first, source) + place, end = shuffle(last, source);
-                for (; e < end; e += READERS) count += table.contains(load_readonly(p.indices + e));
+            for (u32 member = reader; member - reader < members; member += MEMBERS * readers) {
+                u32 from[MEMBERS], to[MEMBERS];
+#pragma unroll
+                for (u32 m = 0; m < MEMBERS; m++) {
+                    from[m] = shuffle(first, member + m * readers) + place;
+                    to[m] = shuffle(last, member + m * readers);
+                }
+                count += past_table(table, p.indices, from, to);
                 warp_sync();
             }
         }
