@@ -12,7 +12,8 @@
 
 namespace bg { namespace cc {
 constexpr u32 ROOT = 0x80000000u;
-/// Vertices of a lane that are in flight at once.
+/// Vertices of a lane that are in flight at once: where each takes the same few loads, and where each follows a chain of its own.
+constexpr u32 HOOK_IN_FLIGHT = 4;
 constexpr u32 IN_FLIGHT = 2;
 /// A block's table of links to be made: one global atomic for each tree and block.
 constexpr u32 TABLE = 2048;
@@ -48,23 +49,23 @@ struct Hooks {
     BG_DEVICE void hook() {
         crossing = 0;
         u32 turn = 0;
-        for (u32 base = threadIdx.x - lane(); base < count; base += IN_FLIGHT * blockDim.x) {
-            u32 begin[IN_FLIGHT], degree[IN_FLIGHT], first[IN_FLIGHT], middle[IN_FLIGHT];
+        for (u32 base = threadIdx.x - lane(); base < count; base += HOOK_IN_FLIGHT * blockDim.x) {
+            u32 begin[HOOK_IN_FLIGHT], degree[HOOK_IN_FLIGHT], first[HOOK_IN_FLIGHT], middle[HOOK_IN_FLIGHT];
 #pragma unroll
-            for (u32 j = 0; j < IN_FLIGHT; j++) {
+            for (u32 j = 0; j < HOOK_IN_FLIGHT; j++) {
                 u32 i = base + j * blockDim.x + lane();
                 begin[j] = i < count ? load_readonly(p.offsets + low + i) : 0;
                 degree[j] = i < count ? load_readonly(p.offsets + low + i + 1) : 0;
             }
 #pragma unroll
-            for (u32 j = 0; j < IN_FLIGHT; j++) {
+            for (u32 j = 0; j < HOOK_IN_FLIGHT; j++) {
                 degree[j] -= begin[j];
                 u32 other = p.middle ? (degree[j] - 1) / 2 : 1;
                 first[j] = degree[j] > 0 ? load_readonly(p.indices + begin[j]) : ALONE;
                 middle[j] = degree[j] > 1 ? load_readonly(p.indices + begin[j] + other) : ALONE;
             }
 #pragma unroll
-            for (u32 j = 0; j < IN_FLIGHT; j++, turn++) {
+            for (u32 j = 0; j < HOOK_IN_FLIGHT; j++, turn++) {
                 u32 i = base + j * blockDim.x + lane(), v = low + i, x;
                 if (degree[j] == 0) {
                     x = ALONE;
