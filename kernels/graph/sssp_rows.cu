@@ -18,8 +18,11 @@ struct RowSizesParams {
 };
 struct RowKeysParams {
     const u32* offsets;
+    const u32* indices;
     const u32* weights;  // null: all 1
-    u32* keys;           // row over weight
+    const u32* places;   // new number of each vertex; null: its own
+    u32* keys;           // new row over weight
+    u32* heads;          // new number of the other end
     u32 nodes;
     u32 weight_bits;
 };
@@ -85,7 +88,12 @@ BG_KERNEL(sssp_row_keys, bg::RowKeysParams, 256, 4) {
     using namespace bg;
     u32 warps = gridDim.x * blockDim.x / WARP;
     for (u32 v = (blockIdx.x * blockDim.x + threadIdx.x) / WARP; v < p.nodes; v += warps) {
-        for (u32 k = p.offsets[v] + lane(); k < p.offsets[v + 1]; k += WARP) p.keys[k] = v << p.weight_bits | (p.weights ? p.weights[k] : 1u);
+        u32 row = p.places ? p.places[v] : v;
+        for (u32 k = p.offsets[v] + lane(); k < p.offsets[v + 1]; k += WARP) {
+            u32 head = p.indices[k];
+            p.keys[k] = row << p.weight_bits | (p.weights ? p.weights[k] : 1u);
+            p.heads[k] = p.places ? p.places[head] : head;
+        }
     }
 }
 

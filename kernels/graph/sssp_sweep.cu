@@ -18,7 +18,10 @@ struct SweepParams {
     const u8* lengths;    // quads of a row; 0 for rows in pieces
     const uint4* quads;   // four arcs each, ending in arcs of all ones
     const uint4* pieces;  // {vertex, first quad, quads, -}
-    u32* distances;       // the result
+    u32* distances;       // by the numbers of the rows
+    const u32* order;     // vertex of each row; null: its number
+    const u32* places;    // row of each vertex
+    u32* result;          // by the vertices; unused without an order
     u32 nodes, source;
     u32 piece_count;
     u32 slots;            // vertices of a thread
@@ -318,11 +321,12 @@ struct Sweep {
 BG_KERNEL(sssp_sweep, bg::SweepParams, 1024, 1) {
     using namespace bg;
     Sweep sweep(p, shared_memory());
+    const u32 source = p.places ? p.places[p.source] : p.source;
     for (u32 slot = 0; slot < p.slots; slot++) {
         u32 v = sweep.vertex(slot), length = 0;
         if (v < p.nodes) {
             length = p.lengths[v];
-            p.distances[v] = v == p.source ? 0 : INFINITE;
+            p.distances[v] = v == source ? 0 : INFINITE;
         }
         sweep.states[slot * blockDim.x + threadIdx.x] = make_uint2(INFINITE, length << 26);
     }
@@ -368,6 +372,11 @@ BG_KERNEL(sssp_sweep, bg::SweepParams, 1024, 1) {
         if (sweep.meet()) return;
         if (sweep.moved == 0) break;
         lowest = sweep.event;
+    }
+    // Nothing changed in the last sweep: every block is done writing.
+    for (u32 slot = 0; p.order && slot < p.slots; slot++) {
+        u32 v = sweep.vertex(slot);
+        if (v < p.nodes) p.result[load_readonly(p.order + v)] = load_l2(p.distances + v);
     }
     sweep.grid.report(gave_up ? sweeps | GAVE_UP : sweeps);
 }

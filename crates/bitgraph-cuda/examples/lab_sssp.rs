@@ -130,11 +130,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 report(&format!("one tile {threads} l{lanes}"), SsspOptions { form: Some(Form::OneTile), tile, ..SsspOptions::default() }, None);
             }
         }
-        for rest in [1, 2, 4] {
+        for (rest, by_degree) in [(1, false), (2, false), (4, false), (1, true), (2, true), (4, true)] {
             for (long_step, short_step) in [(32, 8), (8, 8), (16, 16), (32, 16), (64, 16)] {
-                let sweep = Some(SweepOptions { long_step, short_step, rest });
+                let sweep = Some(SweepOptions { long_step, short_step, rest, by_degree });
                 let options = SsspOptions { form: Some(Form::Sweeps), sweep, ..SsspOptions::default() };
-                report(&format!("sweeps {long_step} {short_step} rest {rest}"), options, None);
+                report(&format!("sweeps {long_step} {short_step} rest {rest} {}", if by_degree { "sorted" } else { "" }), options, None);
             }
         }
     }

@@ -26,7 +26,7 @@ pub use sweep::SweepOptions;
 pub use tile::TileOptions;
 
 use crate::device::{Buffer, Device};
-use crate::{DeviceCsr, DeviceValues, Result};
+use crate::{DeviceCsr, DeviceValues, Offsets, Result};
 use bitgraph_backend::{Error as Base, Sssp, SsspConfig};
 use bitgraph_semiring::DType;
 use distance::Native;
@@ -53,6 +53,11 @@ impl Arcs {
     pub fn of(csr: &DeviceCsr, values: Option<&DeviceValues>) -> Option<Self> {
         let offsets = csr.offsets.as_u32()?.clone();
         Some(Self { offsets, indices: csr.indices.clone(), values: values.map(|v| (v.dtype, v.data.clone())) })
+    }
+    /// Without the values; the memory is shared.
+    fn pattern(&self) -> DeviceCsr {
+        let (rows, nnz) = (self.nodes(), self.nnz());
+        DeviceCsr { rows, columns: rows, nnz, offsets: Offsets::U32(self.offsets.clone()), indices: self.indices.clone() }
     }
     /// The number of vertices.
     #[must_use]

@@ -6,14 +6,16 @@ use super::SsspLayout;
 use super::sweep::{SweepOptions, Sweeps};
 use super::tile::{TileOptions, Tiles};
 use super::weights::heaviest;
-use crate::Result;
 use crate::device::{Buffer, Device};
+use crate::{Error, Result};
 use bitgraph_backend::SsspConfig;
 
 /// Sweeps after which a run leaves the graph to the general form.
 pub(super) const RUN_SWEEPS: u32 = 4096;
 /// Sweeps in a trial: a graph that needs more has too great a diameter.
 const TRIAL_SWEEPS: u32 = 256;
+/// The longest row over the mean from which on rows are put in the order of their degree.
+const SKEWED: f64 = 8.0;
 /// No round of the general form is faster, in seconds: bounds the rounds that a trial needs.
 const FASTEST_ROUND: f64 = 3e-6;
 
@@ -112,9 +114,14 @@ pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
             None if best.special.form() == Form::OneTile => break,
             _ => {}
         }
-        match form {
-            Form::Sweeps => try_sweeps(device, layout, &config, &mut best)?,
-            _ => try_tiles(device, layout, &config, longest, form == Form::OneTile, &mut best)?,
+        let tried = match form {
+            Form::Sweeps => try_sweeps(device, layout, &config, longest, &mut best),
+            _ => try_tiles(device, layout, &config, longest, form == Form::OneTile, &mut best),
+        };
+        match tried {
+            // The general form may still fit.
+            Err(Error::OutOfMemory { .. }) => {}
+            other => other?,
         }
     }
     if best.seconds.is_finite() && options.form.is_none() {
@@ -141,16 +148,17 @@ fn try_tiles(device: &Device, layout: &SsspLayout, config: &SsspConfig, longest:
     Ok(())
 }
 
-fn try_sweeps(device: &Device, layout: &SsspLayout, config: &SsspConfig, best: &mut Best) -> Result<()> {
+fn try_sweeps(device: &Device, layout: &SsspLayout, config: &SsspConfig, longest: u32, best: &mut Best) -> Result<()> {
     let (arcs, summary, symmetric) = (&layout.out, &layout.summary, layout.incoming.is_none());
     if !Sweeps::suits(device, arcs, summary) {
         return Ok(());
     }
     let weights = layout.whole.weights(device, arcs)?;
-    let Some(mut sweeps) = Sweeps::build(device, arcs, weights, symmetric, summary)? else { return Ok(()) };
-    let fixed = layout.options.sweep.map(|o| [o]);
+    let fixed = layout.options.sweep;
+    let by_degree = fixed.map_or_else(|| f64::from(longest) > SKEWED * arcs.nnz() as f64 / arcs.nodes() as f64, |o| o.by_degree);
+    let Some(mut sweeps) = Sweeps::build(device, arcs, weights, symmetric, summary, by_degree)? else { return Ok(()) };
     let (mut fastest, mut settings) = (f64::INFINITY, None);
-    for &tried in fixed.as_ref().map_or(&SweepOptions::TRIED[..], |one| &one[..]) {
+    for &tried in fixed.as_ref().map_or(&SweepOptions::TRIED[..], std::slice::from_ref) {
         sweeps.options = tried;
         let most = if fixed.is_some() { RUN_SWEEPS } else { TRIAL_SWEEPS };
         let seconds = Best::time(device, || Ok(sweeps.search(device, config, most)?.is_some()))?;

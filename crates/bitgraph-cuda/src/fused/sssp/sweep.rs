@@ -10,7 +10,7 @@ use super::general::GAVE_UP;
 use super::weights::Summary;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
-use crate::primitives::{elementwise, exclusive_scan_total, id_bits, sort_pairs};
+use crate::primitives::{Order, degree_order, degrees, elementwise, exclusive_scan, exclusive_scan_total, gather, id_bits, sort_pairs};
 use bitgraph_backend::SsspConfig;
 use bytemuck::{Pod, Zeroable};
 
@@ -47,8 +47,11 @@ struct SizesParams {
 #[repr(C)]
 struct KeysParams {
     offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
     weights: DevicePtr<u32>,
+    places: DevicePtr<u32>,
     keys: DevicePtr<u32>,
+    heads: DevicePtr<u32>,
     nodes: u32,
     weight_bits: u32,
 }
@@ -88,6 +91,9 @@ struct Params {
     quads: DevicePtr<[u32; 4]>,
     pieces: DevicePtr<[u32; 4]>,
     distances: DevicePtr<u32>,
+    order: DevicePtr<u32>,
+    places: DevicePtr<u32>,
+    result: DevicePtr<u32>,
     nodes: u32,
     source: u32,
     piece_count: u32,
@@ -111,15 +117,17 @@ pub struct SweepOptions {
     pub short_step: u32,
     /// The rest pulls once it holds at most the arcs over two to this.
     pub rest: u32,
+    /// Rows by descending degree: where degrees differ much, so that a warp's rows are alike and hubs lie together.
+    pub by_degree: bool,
 }
 
 impl SweepOptions {
     /// The settings worth trying on a graph; which one is best depends on how degrees and distances spread.
     pub(super) const TRIED: [Self; 4] = [
-        Self { long_step: 32, short_step: 8, rest: 4 },
-        Self { long_step: 32, short_step: 8, rest: 1 },
-        Self { long_step: 8, short_step: 8, rest: 2 },
-        Self { long_step: 16, short_step: 16, rest: 2 },
+        Self { long_step: 32, short_step: 8, rest: 4, by_degree: false },
+        Self { long_step: 32, short_step: 8, rest: 1, by_degree: false },
+        Self { long_step: 8, short_step: 8, rest: 2, by_degree: false },
+        Self { long_step: 16, short_step: 16, rest: 2, by_degree: false },
     ];
 }
 
@@ -131,6 +139,8 @@ pub(super) struct Sweeps {
     quads: Buffer<[u32; 4]>,
     pieces: Buffer<[u32; 4]>,
     distances: Buffer<u32>,
+    /// Rows by descending degree, and distances by the vertices.
+    order: Option<(Order, Buffer<u32>)>,
     piece_count: u32,
     shape: Shape,
     slots: u32,
@@ -153,12 +163,19 @@ impl Sweeps {
         shift < 31 && greatest < u64::from(u32::MAX >> shift) && 8 * arcs.nodes() as u64 + (1 << 16) < room && arcs.nnz() > 0
     }
     /// Packs and sorts the rows; none if the states do not fit.
-    pub fn build(device: &Device, arcs: &Arcs, weights: Option<&Buffer<u32>>, symmetric: bool, summary: &Summary) -> Result<Option<Self>> {
+    pub fn build(device: &Device, arcs: &Arcs, weights: Option<&Buffer<u32>>, symmetric: bool, summary: &Summary,
+        by_degree: bool) -> Result<Option<Self>> {
         let (n, m) = (arcs.nodes(), arcs.nnz());
         let shift = id_bits(n).max(LEAST_SHIFT);
         let greatest = summary.whole.unwrap_or(0);
         let weight_bits = u64::BITS - greatest.leading_zeros();
-        let (nodes, offsets, row_shape) = (n as u32, arcs.offsets.ptr(), ROW_SHAPE);
+        let (nodes, row_shape) = (n as u32, ROW_SHAPE);
+        let order = if by_degree { Some(degree_order(device, &arcs.pattern())?) } else { None };
+        let sorted_offsets = match &order {
+            Some(order) => exclusive_scan(device, &gather(device, &degrees(device, &arcs.pattern())?, &order.old_of_new)?)?,
+            None => arcs.offsets.clone(),
+        };
+        let offsets = sorted_offsets.ptr();
         let (quads, pieces, lengths) = (device.alloc::<u32>(n)?, device.alloc::<u32>(n)?, device.alloc::<u8>(n)?);
         let p = SizesParams { offsets, quads: quads.ptr(), pieces: pieces.ptr(), lengths: lengths.ptr(), nodes, shape: row_shape, pad: 0 };
         elementwise(device, BUILD, "sssp_row_sizes", n as u64, &p)?;
@@ -175,10 +192,19 @@ impl Sweeps {
         }
 
         let weights = weights.map_or(DevicePtr::NULL, Buffer::ptr);
-        let keys = device.alloc_for::<u32>(m, "the keys of a sort")?;
-        let p = KeysParams { offsets, weights, keys: keys.ptr(), nodes, weight_bits };
+        let (keys, heads) = (device.alloc_for::<u32>(m, "the keys of a sort")?, device.alloc_for::<u32>(m, "the keys of a sort")?);
+        let p = KeysParams {
+            offsets: arcs.offsets.ptr(),
+            indices: arcs.indices.ptr(),
+            weights,
+            places: order.as_ref().map_or(DevicePtr::NULL, |o| o.new_of_old.ptr()),
+            keys: keys.ptr(),
+            heads: heads.ptr(),
+            nodes,
+            weight_bits,
+        };
         elementwise(device, BUILD, "sssp_row_keys", 32 * n as u64, &p)?;
-        let (keys, indices) = sort_pairs(device, &keys, &arcs.indices, 0..weight_bits + id_bits(n))?;
+        let (keys, indices) = sort_pairs(device, &keys, &heads, 0..weight_bits + id_bits(n))?;
         let quads = device.alloc_for::<[u32; 4]>(quad_count as usize + 1, "rows sorted by weight")?;
         quads.fill_bytes(0xff)?;
         let p = ArcsParams {
@@ -213,6 +239,7 @@ impl Sweeps {
             quads,
             pieces,
             distances: device.alloc(n)?,
+            order: order.map(|o| Ok::<_, crate::Error>((o, device.alloc(n)?))).transpose()?,
             piece_count,
             shape,
             slots,
@@ -224,7 +251,8 @@ impl Sweeps {
         }))
     }
     pub fn bytes(&self) -> u64 {
-        self.first.bytes() + self.lengths.bytes() + self.quads.bytes() + self.pieces.bytes() + self.distances.bytes()
+        let order = self.order.as_ref().map_or(0, |(o, d)| o.new_of_old.bytes() + o.old_of_new.bytes() + d.bytes());
+        order + self.first.bytes() + self.lengths.bytes() + self.quads.bytes() + self.pieces.bytes() + self.distances.bytes()
     }
     /// Distances from the source; none after `most` sweeps, where a graph's diameter does not suit them.
     pub fn search(&self, device: &Device, config: &SsspConfig, most: u32) -> Result<Option<&Buffer<u32>>> {
@@ -240,6 +268,9 @@ impl Sweeps {
             quads: self.quads.ptr(),
             pieces: self.pieces.ptr(),
             distances: self.distances.ptr(),
+            order: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.0.old_of_new.ptr()),
+            places: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.0.new_of_old.ptr()),
+            result: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.1.ptr()),
             nodes,
             source: config.source,
             piece_count: self.piece_count,
@@ -255,6 +286,7 @@ impl Sweeps {
             pad: 0,
         };
         let steps = device.persistent(&kernel, self.shape, &config.control, parameters)?;
-        Ok((steps & GAVE_UP == 0).then_some(&self.distances))
+        let result = self.order.as_ref().map_or(&self.distances, |o| &o.1);
+        Ok((steps & GAVE_UP == 0).then_some(result))
     }
 }
