@@ -33,6 +33,21 @@ constexpr u32 BARRIER_STOP = 0x10000u;
 /// Longest wait at a barrier, in nanoseconds. Long enough for any level of any graph that fits in memory.
 constexpr u64 BARRIER_BOUND_NS = 20000000000ull;
 
+/// Nanoseconds between two looks at the host's words. A look costs a microsecond at the next fence, which waits for it.
+constexpr u64 LOOK_NS = 50000;
+
+/// When the host's words are to be looked at.
+struct Looks {
+    u64 last;
+    BG_DEVICE Looks() : last(clock_ns()) {}
+    BG_DEVICE bool due() {
+        u64 now = clock_ns();
+        if (now - last < LOOK_NS) return false;
+        last = now;
+        return true;
+    }
+};
+
 /// The counters of the phase before a barrier, the same in every thread of the grid.
 struct Meeting {
     u32 a, b, c;
@@ -45,9 +60,12 @@ struct Grid {
     HostLink link;
     uint4* shared;  // 16 bytes of shared memory
     u32 turn;
-    u32 cancel;     // asked for at the barrier before: the read over the bus is never waited for
+    u32 cancel;     // asked for at a barrier before
+    bool looking;   // whether progress is told after this barrier
+    Looks looks;
 
-    BG_DEVICE Grid(GridState* s, HostLink l, void* shared16) : state(s), link(l), shared((uint4*)shared16), turn(0), cancel(0) {}
+    BG_DEVICE Grid(GridState* s, HostLink l, void* shared16)
+        : state(s), link(l), shared((uint4*)shared16), turn(0), cancel(0), looking(false) {}
 
     /// Adds to a counter of the coming barrier; one thread per block or warp calls it with a sum.
     BG_DEVICE void add_a(u32 value) { atomicAdd(&state->slots[turn & 3].a, value); }
@@ -62,7 +80,8 @@ struct Grid {
             u32 arrival = 1;
             if (blockIdx.x == 0 && link.cancel) {
                 if (cancel) arrival += BARRIER_STOP;
-                cancel = load_volatile(link.cancel);
+                looking = looks.due();
+                if (looking) cancel = load_volatile(link.cancel);
             }
             fence_device();
             atomicAdd(&slot->arrived, arrival);
@@ -104,15 +123,16 @@ struct Grid {
     BG_DEVICE void report(u32 steps) {
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             state->steps = steps;
-            if (link.progress) *(volatile u32*)link.progress = steps;
+            if (looking && link.progress) *(volatile u32*)link.progress = steps;
         }
     }
 };
 
-/// For kernels of one block: whether to stop, asked for at the call before.
+/// For kernels of one block: whether to stop, asked for at a call before.
 struct BlockLink {
     HostLink link;
     u32 cancel;
+    Looks looks;
     BG_DEVICE explicit BlockLink(HostLink l) : link(l), cancel(0) {}
     /// All threads call it between two of their own barriers; `flag` is a word of shared memory that nothing else uses.
     BG_DEVICE bool stop(GridState* state, u32 steps, u32* flag) {
@@ -120,8 +140,10 @@ struct BlockLink {
             *flag = cancel;
             state->steps = steps;
             if (cancel) state->stopped = 1;
-            if (link.progress) *(volatile u32*)link.progress = steps;
-            if (link.cancel) cancel = load_volatile(link.cancel);
+            if (link.cancel && looks.due()) {
+                if (link.progress) *(volatile u32*)link.progress = steps;
+                cancel = load_volatile(link.cancel);
+            }
         }
         __syncthreads();
         return *(volatile u32*)flag != 0;
