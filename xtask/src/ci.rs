@@ -10,13 +10,15 @@ struct Step {
 }
 
 const STEPS: &[Step] = &[
+    // First, because everything that embeds the kernels is compiled again when they change.
+    Step { name: "kernels", tasks: &[&["kernels", "--arch", "80,90a"]] },
     Step { name: "fmt", tasks: &[&["fmt", "--check"]] },
     Step { name: "tidy", tasks: &[&["tidy"]] },
-    Step { name: "kernels", tasks: &[&["kernels"]] },
     Step { name: "clippy", tasks: &[&["clippy"]] },
     Step { name: "doc", tasks: &[&["doc"]] },
     Step { name: "test", tasks: &[&["test"]] },
     Step { name: "verify", tasks: &[&["verify", "--backend", "cpu"]] },
+    Step { name: "emulate", tasks: &[&["emulate"]] },
 ];
 
 pub fn run(arguments: &[String]) -> Result<()> {

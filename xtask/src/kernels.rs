@@ -206,6 +206,16 @@ fn host(jobs: usize) -> Result<()> {
     listed(&modules)
 }
 
+/// Compiles the kernels for the host shim and verifies the CUDA backend on them.
+pub fn emulate(arguments: &[String]) -> Result<()> {
+    run(&["--host".into()])?;
+    let folder = host_folder();
+    let folder = folder.to_str().context("the target folder's name is not UTF-8")?;
+    let verify = ["run", "--release", "--package", "bitgraph-verify", "--", "--backend", "cuda"];
+    let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1")];
+    run::cargo_with(&verify, arguments, &variables)
+}
+
 /// Every `.cu` file is in the table of kernels, or nothing would find it.
 fn listed(modules: &[&str]) -> Result<()> {
     let known = |m: &str| m == bitgraph_kernels::LISTED_MODULE || MODULES.iter().any(|l| l.name == m);

@@ -20,6 +20,7 @@ Usage: cargo xtask TASK [arguments]
   test        cargo test --workspace [arguments]
   doc         build the documentation, warnings are errors; `doc --open` shows it
   verify      run the verification binary: verify --backend cpu [--data DIR] [--full] ...
+  emulate     verify the CUDA backend on the host shim, where there is no GPU: emulate [--full] [--ring NAME] ...
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=COMMAND] ...
   kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH]; or for the host shim: kernels --host
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]
@@ -50,6 +51,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "test" => run::cargo(&["test", "--workspace"], rest),
         "doc" => doc(rest),
         "verify" => run::cargo(&["run", "--release", "--package", "bitgraph-verify", "--"], rest),
+        "emulate" => kernels::emulate(rest),
         "bench" => run::cargo(&["run", "--release", "--package", "bitgraph-benches", "--bin", "bitgraph-bench", "--"], rest),
         "kernels" => kernels::run(rest),
         "reproduce" => reproduce::run(rest),

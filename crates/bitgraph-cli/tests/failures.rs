@@ -52,7 +52,7 @@ fn usage_errors() {
 fn other_errors() {
     for (line, words) in [
         ("bfs nowhere/graph.mtx", "nowhere/graph.mtx"),
-        ("bfs grid:3x3 --backend cuda", "cuda"),
+        ("bfs grid:3x3 --backend cuda", "NVIDIA GPU"),
         ("sssp grid:3x3 --weights file", "no weights"),
         ("bfs grid:3x3 --output nowhere/x.npy", "nowhere/x.npy"),
         ("generate grid:3x3 nowhere/x.mtx", "nowhere/x.mtx"),

@@ -42,6 +42,8 @@ impl Ran {
 pub fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_bitgraph"));
     command.args(arguments).stdin(Stdio::null());
+    // As on a machine without a GPU.
+    command.env("CUDA_VISIBLE_DEVICES", "").env_remove("BITGRAPH_CUDA_EMULATOR");
     command
 }
 
