@@ -4,6 +4,27 @@
 #include "common/grid.cuh"
 
 namespace bg {
+/// A barrier of some warps of a block, of all their threads; `word` in shared memory is zero at first.
+struct PartBarrier {
+    u32* word;
+    u32 warps;
+    u32 turn;
+    BG_DEVICE PartBarrier(u32* w, u32 count) : word(w), warps(count), turn(0) {}
+#ifdef BITGRAPH_HOST
+    void wait() {
+        __syncwarp();
+        turn++;
+        if (lane() == 0) {
+            atomicAdd(word, 1u);
+            while (load_volatile(word) < turn * warps) spin_pause(0);
+        }
+        __syncwarp();
+    }
+#else
+    BG_DEVICE void wait() { asm volatile("bar.sync 1, %0;" ::"r"(warps * 32) : "memory"); }
+#endif
+};
+
 constexpr u32 TAG = 0x80000000u;
 /// The tag of a round.
 BG_DEVICE u32 tag_of(u32 round) { return round << 31; }

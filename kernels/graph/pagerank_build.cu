@@ -11,7 +11,7 @@ constexpr u32 ORDER_STEPS = 32;
 constexpr u32 ORDER_REACH = 12;
 
 struct TileSizes {
-    u32 slices, entry_words, ids, longest;
+    u32 slices, entry_words, ids, longest, folds, pieces;
 };
 
 struct TileBuild {
@@ -27,6 +27,10 @@ struct TileBuild {
     uint2* slices;          // per block, `slice_room` each
     u16* ids;               // per block, `id_room` each
     TileSizes* sizes;       // per block
+    uint2* folds;           // of cut rows, per tile `fold_room` each: {row, its first piece's sum | pieces << 16}
+    u32* cold_counts;       // by position: arcs that no tile holds
+    const u32* cold_offsets;
+    u32* cold_indices;      // positions
     const RankTile* tiles;
     u32* data;
     u32* widest;            // the largest distance of an arc
@@ -40,8 +44,17 @@ struct TileBuild {
     u32 sorted;             // rows by length; else in natural order, one lane each
     u32 slice_room, id_room;
     u32 x_room;             // where the zeros behind x begin
+    u32 core;               // positions from here on are in no tile
+    u32 core_dealt;         // vertices below that
+    u32 sweeps;             // tiles of a block, each with so many entries of x
+    u32 x_span;
+    u32 split;              // entries of a piece of a row; 0: rows are not cut
+    u32 fold_room;
     u32 reserved;
 };
+
+/// Tiles of a group of blocks.
+BG_DEVICE u32 group_tiles(const TileBuild& p) { return p.columns * p.sweeps; }
 
 /// Where a vertex's rows lie: its group and the row number there.
 struct Whereabouts {
@@ -55,6 +68,16 @@ BG_DEVICE Whereabouts whereabouts(const TileBuild& p, u32 position) {
 BG_DEVICE u32 window_from(const TileBuild& p, u32 group) {
     u32 own = group * p.part;
     return p.halo == NOBODY || own < p.halo ? 0 : own - p.halo;
+}
+/// Which of a group's tiles holds a column, and its place in that tile's x; past the last for none.
+struct Column {
+    u32 tile, place;
+};
+BG_DEVICE Column column_of(const TileBuild& p, u32 group, u32 position) {
+    if (p.columns * p.sweeps == 1) return {position < p.core ? 0u : 1u, position - window_from(p, group)};
+    if (position >= p.core) return {group_tiles(p), 0};
+    u32 span = p.groups * p.part, column = position / span, rest = position - column * span, sweep = rest / p.x_span;
+    return {column * p.sweeps + sweep, rest - sweep * p.x_span};
 }
 BG_DEVICE u32 position_of(const TileBuild& p, u32 v) { return p.position ? p.position[v] : v; }
 
@@ -100,33 +123,57 @@ BG_KERNEL(tiles_deal, TileBuild, 256, 4) {
             continue;
         }
         u32 round = i / owners, at = i - round * owners, owner = round & 1 ? owners - 1 - at : at;
-        u32 position = owner * p.part + round, v = i < p.dealt ? p.order[i] : NOBODY;
-        if (round < p.part) {
-            p.vertex[position] = v;
-            p.inverse_at[position] = v == NOBODY ? 0.0f : p.inverse[v];
+        u32 position = owner * p.part + round, v = i < p.core_dealt ? p.order[i] : NOBODY;
+        if (round >= p.part) {
+            // Those outside the core follow it in their order.
+            u32 k = p.core_dealt + (i - owners * p.part);
+            position = i;
+            v = k < p.dealt ? p.order[k] : NOBODY;
         }
+        p.vertex[position] = v;
+        p.inverse_at[position] = v == NOBODY ? 0.0f : p.inverse[v];
         if (v != NOBODY) p.position[v] = position;
     }
 }
 
-/// How many entries a row has in each column; a warp a row.
+/// How many entries a row has in each tile; a warp a row.
 BG_KERNEL(tiles_count, TileBuild, 256, 4) {
-    const u32 warps = gridDim.x * (blockDim.x / WARP), column_span = p.groups * p.part;
-    for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.dealt; k += warps) {
+    const u32 warps = gridDim.x * (blockDim.x / WARP), tiles = group_tiles(p);
+    for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.core_dealt; k += warps) {
         u32 v = p.order ? p.order[k] : k, from = p.offsets[v], to = p.offsets[v + 1];
         Whereabouts w = whereabouts(p, position_of(p, v));
         u32 own = 0;
-        if (p.columns == 1) own = to - from;
+        if (tiles == 1 && p.core == NOBODY) own = to - from;
         else
             for (u32 base = from; base < to; base += WARP) {
-                u32 e = base + lane(), column = e < to ? position_of(p, p.indices[e]) / column_span : p.columns;
-                for (u32 c = 0; c < p.columns; c++) {
-                    u32 votes = ballot(column == c);
+                u32 e = base + lane(), tile = e < to ? column_of(p, w.group, position_of(p, p.indices[e])).tile : tiles;
+                for (u32 c = 0; c < tiles; c++) {
+                    u32 votes = ballot(tile == c);
                     if (lane() == c) own += (u32)__popc(votes);
                 }
             }
-        if (lane() < p.columns) p.counts[(u64)(w.group * p.columns + lane()) * p.local_rows + w.local] = own;
+        if (lane() < tiles) p.counts[(u64)(w.group * tiles + lane()) * p.local_rows + w.local] = own;
     }
+}
+
+/// Arcs that no tile holds: of the core's rows those from outside it, of the others all. A warp a row.
+template <class Take> BG_DEVICE void walk_cold(const TileBuild& p, Take take) {
+    const u32 warps = gridDim.x * (blockDim.x / WARP);
+    for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.dealt; k += warps) {
+        u32 v = p.order[k], from = p.offsets[v], to = p.offsets[v + 1], position = p.position[v], found = 0;
+        for (u32 base = from; base < to; base += WARP) {
+            u32 e = base + lane(), column = e < to ? p.position[p.indices[e]] : 0;
+            bool cold = e < to && (position >= p.core || column >= p.core);
+            u32 votes = ballot(cold);
+            if (cold) take(position, found + (u32)__popc(votes & ((1u << lane()) - 1u)), column);
+            found += (u32)__popc(votes);
+        }
+        if (p.cold_counts && lane() == 0) p.cold_counts[position] = found;
+    }
+}
+BG_KERNEL(tiles_cold_count, TileBuild, 256, 4) { walk_cold(p, [](u32, u32, u32) {}); }
+BG_KERNEL(tiles_cold_fill, TileBuild, 256, 4) {
+    walk_cold(p, [&](u32 position, u32 at, u32 column) { p.cold_indices[p.cold_offsets[position] + at] = column; });
 }
 
 /// Lanes of a row, as a power of two.
@@ -141,34 +188,44 @@ BG_DEVICE void slice_shape(u32 count, u32 t, u32& quads, u32& half) {
     half = rest == 1 || rest == 2;
 }
 
-/// The slices of a block: rows sorted by length, stably, and packed. One thread block each.
+/// Slices that a row of PLAN_KEYS - 1 entries or more is cut into.
+BG_DEVICE u32 pieces_of(const TileBuild& p, u32 count) { return p.split ? ceil_div(count, p.split) : 1; }
+
+/// The slices of a tile: rows sorted by length, stably, and packed. One thread block each.
 BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
     u32* starts = (u32*)shared_memory();         // per length, the longest first: where its rows begin
     u32* scratch = starts + PLAN_KEYS;            // 34
     u32* above = scratch + 34;                    // per shift: rows with a larger one
     u32* slices_before = above + 8;               // per shift: slices of the larger ones
     u32* ids_before = slices_before + 8;
+    u32* cut = ids_before + 8;                    // rows that may be cut, their pieces, and sums that those of more than one need
     const u32 block = blockIdx.x, n = p.local_rows;
     const u32* counts = p.counts + (u64)block * n;
     u32* place = p.place + (u64)block * n;
     uint2* slices = p.slices + (u64)block * p.slice_room;
     u16* ids = p.ids + (u64)block * p.id_room;
-    u32 slice_count, id_count;
+    u32 slice_count, id_count, fold_count = 0, extra_sums = 0;
     if (p.sorted) {
         for (u32 i = threadIdx.x; i < PLAN_KEYS; i += blockDim.x) starts[i] = 0;
         if (threadIdx.x < 8) above[threadIdx.x] = 0;
+        if (threadIdx.x < 2) cut[threadIdx.x] = 0;
         __syncthreads();
         for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
             u32 count = counts[i];
             if (count == 0) continue;
             atomicAdd(starts + (PLAN_KEYS - 1 - min_of(count, PLAN_KEYS - 1)), 1u);
             atomicAdd(above + row_shift(count, p.lane_entries), 1u);
+            if (count >= PLAN_KEYS - 1) {
+                atomicAdd(cut, 1u);
+                atomicAdd(cut + 1, pieces_of(p, count));
+            }
         }
         __syncthreads();
         if (threadIdx.x == 0) {
             u32 rows = 0, slice = 0, id = 0;
             for (u32 t = 6; t-- > 0;) {
                 u32 own = above[t], packed = ceil_div(own << t, 32u);
+                if (t == 5) packed += cut[1] - cut[0];
                 above[t] = rows;
                 slices_before[t] = slice;
                 ids_before[t] = id;
@@ -191,22 +248,48 @@ BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
         id_count = ids_before[6];
         for (u32 i = threadIdx.x; i < id_count; i += blockDim.x) ids[i] = (u16)n;
         __syncthreads();
-        // One warp ranks, so that rows of the same length keep their order.
-        if (threadIdx.x < WARP)
+        // One warp ranks, so that rows of the same length keep their order. The longest may be cut, and come one after another.
+        if (threadIdx.x < WARP) {
+            u32 cut_slices = 0;
             for (u32 i = 0; i < n; i += WARP) {
                 u32 row = i + lane(), count = row < n ? counts[row] : 0;
                 u32 key = count ? PLAN_KEYS - 1 - min_of(count, PLAN_KEYS - 1) : PLAN_KEYS + lane();
-                u32 same = match_any(key), rank = 0;
+                u32 same = match_any(key), rank = 0, pieces = key == 0 ? pieces_of(p, count) : 0;
                 if (count) rank = starts[key] + (u32)__popc(same & ((1u << lane()) - 1u));
                 __syncwarp();
                 if (count && (same >> lane()) == 1u) starts[key] = rank + 1;
+                if (any(pieces > 0)) {
+                    u32 sums = pieces > 1 ? pieces : 0, pieces_end = scan_inclusive(pieces), sums_end = scan_inclusive(sums);
+                    u32 folds_before = (u32)__popc(ballot(sums > 0) & ((1u << lane()) - 1u));
+                    u32 slice = cut_slices + pieces_end - pieces, sum = extra_sums + sums_end - sums;
+                    if (sums && fold_count + folds_before < p.fold_room)
+                        p.folds[(u64)block * p.fold_room + fold_count + folds_before] = make_uint2(row, sum | pieces << 16);
+                    if (pieces) place[row] = slice * 32;
+                    for (u32 k = 0; k < pieces; k++) {
+                        ids[slice + k] = (u16)(sums ? n + 1 + sum + k : row);
+                        u32 length = p.split ? min_of(count - k * p.split, p.split) : count;
+                        slices[slice + k] = make_uint2(length, (slice + k) + (5u << 29));
+                    }
+                    cut_slices += shuffle(pieces_end, WARP - 1);
+                    extra_sums += shuffle(sums_end, WARP - 1);
+                    fold_count += (u32)__popc(ballot(sums > 0));
+                }
                 __syncwarp();
-                if (!count) continue;
-                u32 t = row_shift(count, p.lane_entries), packed = (rank - above[t]) << t, slice = slices_before[t] + packed / 32;
+                if (!count || pieces) continue;
+                u32 t = row_shift(count, p.lane_entries), within = rank - above[t] + (t == 5 ? cut[1] - cut[0] : 0);
+                u32 packed = within << t, slice = slices_before[t] + packed / 32;
                 place[row] = slice * 32 + packed % 32;
-                ids[ids_before[t] + (rank - above[t])] = (u16)row;
+                ids[ids_before[t] + within] = (u16)row;
                 if (packed % 32 == 0) slices[slice] = make_uint2(count, ids_before[t] + (slice - slices_before[t]) * (32 >> t) + (t << 29));
             }
+            if (threadIdx.x == 0) {
+                cut[2] = fold_count;
+                cut[3] = extra_sums;
+            }
+        }
+        __syncthreads();
+        fold_count = cut[2];
+        extra_sums = cut[3];
         __syncthreads();
     } else {
         slice_count = ceil_div(n, 32u);
@@ -238,48 +321,50 @@ BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
     __syncthreads();
     if (lane() == 0) atomicMax(scratch + 33, longest);
     __syncthreads();
-    if (threadIdx.x == 0) p.sizes[block] = TileSizes{slice_count, words, id_count, scratch[33]};
+    if (threadIdx.x == 0) p.sizes[block] = TileSizes{slice_count, words, id_count, scratch[33], fold_count, extra_sums};
 }
 
 /// Entries to their places; a warp a row.
 BG_KERNEL(tiles_fill, TileBuild, 256, 4) {
-    const u32 warps = gridDim.x * (blockDim.x / WARP), column_span = p.groups * p.part;
+    const u32 warps = gridDim.x * (blockDim.x / WARP), tiles = group_tiles(p);
     u16* data = (u16*)p.data;
-    for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.dealt; k += warps) {
+    for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.core_dealt; k += warps) {
         u32 v = p.order ? p.order[k] : k, from = p.offsets[v], to = p.offsets[v + 1];
         if (from == to) continue;
         Whereabouts w = whereabouts(p, position_of(p, v));
-        // Lane c holds what column c needs: the slice, its place, and how many entries are there already.
-        u32 block = w.group * p.columns + lane(), place = 0, filled = 0;
-        uint2 d = make_uint2(0, 0);
+        // Lane c holds what the group's tile c needs: the row's slice, its place, and how many entries are there already.
+        u32 index = w.group * tiles + lane(), place = 0, filled = 0;
         u64 base = 0;
-        if (lane() < p.columns && p.counts[(u64)block * p.local_rows + w.local]) {
-            place = p.place[(u64)block * p.local_rows + w.local];
-            d = p.slices[(u64)block * p.slice_room + place / 32];
-            base = 2 * ((u64)p.tiles[block].data_at * 4 + p.tiles[block].entries_at + d.x);
+        if (lane() < tiles && p.counts[(u64)index * p.local_rows + w.local]) {
+            place = p.place[(u64)index * p.local_rows + w.local];
+            base = 2 * ((u64)p.tiles[index].data_at * 4 + p.tiles[index].entries_at);
         }
         __syncwarp();
         for (u32 first = from; first < to; first += WARP) {
-            u32 e = first + lane(), column = p.columns, place_in_x = 0, before = 0;
-            if (e < to) {
-                u32 at = position_of(p, p.indices[e]);
-                column = p.columns == 1 ? 0 : at / column_span;
-                place_in_x = p.columns == 1 ? at - window_from(p, w.group) : at - column * column_span;
+            u32 e = first + lane(), before = 0;
+            Column at = {tiles, 0};
+            if (e < to) at = column_of(p, w.group, position_of(p, p.indices[e]));
+            for (u32 c = 0; c < tiles; c++) {
+                u32 votes = ballot(at.tile == c);
+                if (at.tile == c) before = (u32)__popc(votes & ((1u << lane()) - 1u));
             }
-            for (u32 c = 0; c < p.columns; c++) {
-                u32 votes = ballot(column == c);
-                if (column == c) before = (u32)__popc(votes & ((1u << lane()) - 1u));
-            }
-            u32 source = min_of(column, p.columns - 1);
-            u32 its_place = shuffle(place, source), its_filled = shuffle(filled, source), its_shape = shuffle(d.y, source);
+            u32 source = min_of(at.tile, tiles - 1);
+            u32 its_place = shuffle(place, source), entry = shuffle(filled, source) + before;
             u64 its_base = shuffle(base, source);
-            if (column < p.columns) {
-                u32 t = its_shape >> 29, entry = its_filled + before;
-                u32 at = entry_place(its_shape >> 16 & 0xfffu, its_place % 32 + (entry & ((1u << t) - 1)), entry >> t);
-                data[its_base + at] = (u16)place_in_x;
+            if (at.tile < tiles) {
+                u32 slice = its_place / 32;
+                uint2 d = p.slices[(u64)(w.group * tiles + at.tile) * p.slice_room + slice];
+                if (slice_shift(d) == 5 && p.split && entry >= p.split) {
+                    // A piece after the first: the slices of a cut row follow each other.
+                    slice += entry / p.split;
+                    entry %= p.split;
+                    d = p.slices[(u64)(w.group * tiles + at.tile) * p.slice_room + slice];
+                }
+                u32 t = slice_shift(d), in_slice = entry_place(slice_quads(d), its_place % 32 + (entry & ((1u << t) - 1)), entry >> t);
+                data[its_base + 2 * (u64)d.x + in_slice] = (u16)at.place;
             }
-            for (u32 c = 0; c < p.columns; c++) {
-                u32 votes = ballot(column == c);
+            for (u32 c = 0; c < tiles; c++) {
+                u32 votes = ballot(at.tile == c);
                 if (lane() == c) filled += (u32)__popc(votes);
             }
         }

@@ -102,6 +102,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0, mass_two_before = 1.0;
     u32 cancel = 0, answer = p.max_iterations - 1;
     bool early = false;
+    Looks looks;
     if (FORM == CLUSTER) cluster_sync();
     else __syncthreads();
 
@@ -123,8 +124,10 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                     p.state->stopped = 1;
                     *over = 1;
                 }
-                if (p.link.cancel) cancel = load_volatile(p.link.cancel);
-                if (p.link.progress) *(volatile u32*)p.link.progress = it;
+                if (p.link.cancel && looks.due()) {
+                    cancel = load_volatile(p.link.cancel);
+                    *(volatile u32*)p.link.progress = it;
+                }
             }
         }
         sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, sums);
@@ -229,8 +232,10 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             if (blockIdx.x == 0 && threadIdx.x == 0) {
                 for (u32 rank = 0; rank < gridDim.x; rank++) *cluster_map(told + (it & 1) * 10 + 9, rank) = (f64)cancel;
                 if (cancel) p.state->stopped = 1;
-                if (p.link.cancel) cancel = load_volatile(p.link.cancel);
-                if (p.link.progress) *(volatile u32*)p.link.progress = it;
+                if (p.link.cancel && looks.due()) {
+                    cancel = load_volatile(p.link.cancel);
+                    *(volatile u32*)p.link.progress = it;
+                }
             }
             cluster_sync();
             const f64* all = told + (it & 1) * 10;

@@ -26,7 +26,8 @@ struct RankTile {
     u32 entries_at, ids_at;   // in words of its data
     u32 words;                // of its data, a multiple of 4
     u32 data_at;              // in units of 4 words
-    u32 reserved[3];
+    u32 folds_at, folds;      // of rows cut into pieces
+    u32 reserved;
 };
 
 /// A slice: entries from word x on; y = its first row id (16 bits), quads (12), half (1), t (3).
@@ -88,6 +89,76 @@ template <bool RESIDENT> BG_DEVICE void sweep_slices(const u32* data, const Rank
         __syncwarp();
         for (u32 m = (1u << t) >> 1; m; m >>= 1) y += shuffle_xor(y, m);
         if ((lane() & ((1u << t) - 1)) == 0) sums[tile_load<RESIDENT>(ids + (d.y & 0xffffu) + (lane() >> t))] = y;
+    }
+}
+
+/// The first entries of a slice on their way, while the slice before is summed.
+struct SliceAhead {
+    uint2 descriptor, quads[4];
+    u32 half, id;
+};
+BG_DEVICE void fetch_ahead(SliceAhead& a, const u32* entries, const u16* ids) {
+    const uint2* q = (const uint2*)(entries + a.descriptor.x) + lane();
+    const u32 quads = slice_quads(a.descriptor);
+#pragma unroll
+    for (u32 k = 0; k < 4; k++)
+        if (k < quads) a.quads[k] = load_stream(q + k * 32);
+    if (slice_half(a.descriptor)) a.half = load_stream(entries + a.descriptor.x + quads * 64 + lane());
+    a.id = load_readonly(ids + (a.descriptor.y & 0xffffu) + (lane() >> slice_shift(a.descriptor)));
+}
+
+/// As sweep_slices, added to `sums`, by `warps` warps, with the data read from far: a slice ahead. Every sum belongs to one slice.
+BG_DEVICE void sweep_slices_far(const u32* data, const RankTile& tile, const f32* x, f32* sums, u32 warp, u32 warps) {
+    if (warp >= tile.slices) return;
+    const uint2* descriptors = (const uint2*)data;
+    const u32* entries = data + tile.entries_at;
+    const u16* ids = (const u16*)(data + tile.ids_at);
+    auto slice_of = [&](u32 turn) { return turn * warps + (turn & 1 ? warps - 1 - warp : warp); };
+    SliceAhead now = {}, next = {};
+    uint2 after = make_uint2(0, 0);
+    now.descriptor = load_readonly(descriptors + slice_of(0));
+    if (slice_of(1) < tile.slices) after = load_readonly(descriptors + slice_of(1));
+    fetch_ahead(now, entries, ids);
+    for (u32 turn = 0;; turn++) {
+        const bool more = slice_of(turn + 1) < tile.slices;
+        if (more) {
+            next.descriptor = after;
+            fetch_ahead(next, entries, ids);
+            if (slice_of(turn + 2) < tile.slices) after = load_readonly(descriptors + slice_of(turn + 2));
+        }
+        const u32 quads = slice_quads(now.descriptor), t = slice_shift(now.descriptor);
+        f32 s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+        auto add = [&](uint2 v) {
+            s0 += x[v.x & 0xffffu];
+            s1 += x[v.x >> 16];
+            s2 += x[v.y & 0xffffu];
+            s3 += x[v.y >> 16];
+        };
+#pragma unroll
+        for (u32 k = 0; k < 4; k++)
+            if (k < quads) add(now.quads[k]);
+        if (quads > 4) {
+            const uint2* q = (const uint2*)(entries + now.descriptor.x) + lane();
+            u32 i = 4;
+            for (; i + 4 <= quads; i += 4) {
+                uint2 a = load_stream(q + i * 32), b = load_stream(q + i * 32 + 32), c = load_stream(q + i * 32 + 64), e = load_stream(q + i * 32 + 96);
+                add(a);
+                add(b);
+                add(c);
+                add(e);
+            }
+            for (; i < quads; i++) add(load_stream(q + i * 32));
+        }
+        if (slice_half(now.descriptor)) {
+            s0 += x[now.half & 0xffffu];
+            s1 += x[now.half >> 16];
+        }
+        f32 y = (s0 + s1) + (s2 + s3);
+        __syncwarp();
+        for (u32 m = (1u << t) >> 1; m; m >>= 1) y += shuffle_xor(y, m);
+        if ((lane() & ((1u << t) - 1)) == 0) sums[now.id] += y;
+        if (!more) break;
+        now = next;
     }
 }
 }  // namespace bg

@@ -80,6 +80,8 @@ pub(crate) struct RowBins {
     pub(crate) unnamed: u32,
     /// Those of them that have no arcs either.
     pub(crate) isolated: u32,
+    /// Rows without arcs that others name.
+    pub(crate) sources: u32,
     /// The most entries of a row.
     pub(crate) largest: u32,
     /// Sums of chunks that a run needs room for.
@@ -88,7 +90,7 @@ pub(crate) struct RowBins {
     chunks: Buffer<[u32; 4]>,
     arrived: Buffer<u32>,
     /// Keeps the arrays alive that the parameters point to.
-    _pattern: Pattern,
+    pattern: Pattern,
 }
 
 /// Lanes for every row in natural order, if rows are alike enough for that.
@@ -156,12 +158,13 @@ impl RowBins {
                 sources_end: rows as u32,
                 unnamed,
                 isolated: rows as u32 - found[4],
+                sources: found[4] - found[3],
                 largest,
                 pieces: 0,
                 list,
                 chunks,
                 arrived,
-                _pattern: pattern,
+                pattern,
             });
         }
         let list = device.alloc::<u32>(rows.max(1))?;
@@ -186,12 +189,13 @@ impl RowBins {
             sources_end: found[4],
             unnamed,
             isolated: rows as u32 - found[4],
+                sources: found[4] - found[3],
             largest,
             pieces: parameters.chunk_count as usize,
             list,
             chunks,
             arrived,
-            _pattern: pattern.clone(),
+            pattern: pattern.clone(),
         })
     }
     /// How the rows are grouped.
@@ -201,6 +205,14 @@ impl RowBins {
             0 => format!("rows by length: {} cut, {} of a warp, {} of 8 lanes, {} of one", p.ends[0], p.ends[1] - p.ends[0], p.ends[2] - p.ends[1], p.ends[3] - p.ends[2]),
             lanes => format!("rows in natural order, {lanes} lanes each"),
         }
+    }
+    /// Entries in all.
+    pub(crate) fn entries(&self) -> usize {
+        self.pattern.entries()
+    }
+    /// Bytes of the pattern that the parameters point to.
+    pub(crate) fn pattern_bytes(&self) -> u64 {
+        self.pattern.offsets.bytes() + self.pattern.indices.bytes()
     }
     pub(crate) fn bytes(&self) -> u64 {
         self.list.bytes() + self.chunks.bytes() + self.arrived.bytes()

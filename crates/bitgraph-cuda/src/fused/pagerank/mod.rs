@@ -6,6 +6,7 @@
 //! Invariant: Jacobi iteration from the teleport distribution; sums over the grid are kept as integers, so a layout gives the same
 //! bits on every run.
 
+mod core;
 mod general;
 mod special;
 #[cfg(test)]
@@ -21,6 +22,7 @@ use bytemuck::{Pod, Zeroable};
 use general::General;
 use special::Special;
 use std::any::Any;
+pub use core::CoreChoice;
 pub use tiles::{TileChoice, TileForm};
 
 /// The precisions of scores.
@@ -65,6 +67,8 @@ pub enum Form {
     General,
     /// The operand in shared memory; the data too, if so asked and they fit. The general form stands in where it does not fit.
     Shared(TileChoice, bool),
+    /// A core in shared memory, the rest through the second-level cache.
+    Core(CoreChoice),
 }
 
 /// A graph laid out for `PageRank`.
@@ -94,6 +98,7 @@ impl RankLayout {
             Form::Auto if !prepare => None,
             Form::General => None,
             Form::Auto => Special::build(device, incoming, &general)?,
+            Form::Core(choice) => Special::build_core(device, incoming, &general, choice)?,
             Form::Shared(choice, resident) => Special::build_as(device, incoming, &general, choice, resident)?,
         };
         Ok(Self { general, special })

@@ -5,6 +5,7 @@
 //!
 //! Invariant: the tags of the exchanged words go on from run to run; after a run that failed the words are cleared.
 
+use super::core::{Core, CoreChoice};
 use super::general::General;
 use super::tiles::{Order, Source, TileChoice, TileForm, Tiles};
 use super::{RankResult, Score, finished};
@@ -58,6 +59,10 @@ const CLUSTER_NODES: usize = 16_000;
 const GRID_ARCS: usize = 500_000;
 const GRID_DEGREE: usize = 6;
 
+/// Arcs from which a core is looked for, and the part of them that must lie in it.
+const CORE_ARCS: usize = 4_000_000;
+const CORE_SHARE: f64 = 0.25;
+
 /// What blocks exchange, and in which round it is.
 struct Exchange {
     shares: [Buffer<f32>; 2],
@@ -67,14 +72,23 @@ struct Exchange {
 }
 
 /// A layout of one of the forms.
-pub(super) struct Special {
+#[derive(Debug)]
+pub(super) enum Special {
+    /// All in shared memory.
+    Shared(Shared),
+    /// What fits.
+    Core(Box<Core>),
+}
+
+/// The operand of all vertices in shared memory, spread over the blocks.
+pub(super) struct Shared {
     tiles: Tiles,
     resident: bool,
     exchange: Mutex<Exchange>,
     kept: Buffer<f32>,
 }
 
-impl std::fmt::Debug for Special {
+impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&self.explain())
     }
@@ -101,8 +115,8 @@ impl Special {
         }
         if entries < CLUSTER_ARCS && placed <= CLUSTER_NODES && device.properties().clusters {
             let choice = TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true };
-            if let Some(found) = Self::of(&source, choice, Some(&source.order()?), 0, true)? {
-                return Ok(Some(found));
+            if let Some(found) = Shared::of(&source, choice, Some(&source.order()?), 0, true)? {
+                return Ok(Some(Self::Shared(found)));
             }
         }
         let choice = window(sms, n, entries, general.bins.largest);
@@ -111,9 +125,9 @@ impl Special {
         let near = halo as usize <= 3 * n.div_ceil(sms as usize).max(1024);
         if near
             && source.may_fit(&choice, halo, false)
-            && let Some(found) = Self::of(&source, choice, None, halo, false)?
+            && let Some(found) = Shared::of(&source, choice, None, halo, false)?
         {
-            return Ok(Some(found));
+            return Ok(Some(Self::Shared(found)));
         }
         if entries < GRID_ARCS || entries < GRID_DEGREE * placed {
             return Ok(None);
@@ -122,10 +136,17 @@ impl Special {
             let choice = TileChoice { form: TileForm::Grid, groups: sms / columns, columns, lane_entries: 32, sorted: true };
             if choice.groups > 0
                 && source.may_fit(&choice, 0, true)
-                && let Some(found) = Self::of(&source, choice, Some(&source.order()?), 0, true)?
+                && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), 0, true)?
             {
-                return Ok(Some(found));
+                return Ok(Some(Self::Shared(found)));
             }
+        }
+        if entries >= CORE_ARCS
+            && general.bins.sources == 0
+            && let Some(core) = Core::build(&source, CoreChoice::DEFAULT, source.order()?)?
+            && core.share(general) >= CORE_SHARE
+        {
+            return Ok(Some(Self::Core(Box::new(core))));
         }
         Ok(None)
     }
@@ -135,12 +156,43 @@ impl Special {
         if incoming.rows() == 0 || choice.groups * choice.columns == 0 {
             return Ok(None);
         }
-        if choice.form == TileForm::Window {
+        let shared = if choice.form == TileForm::Window {
             let halo = source.widest()?;
-            return Self::of(&source, choice, None, halo, resident);
-        }
-        Self::of(&source, choice, Some(&source.order()?), 0, resident)
+            Shared::of(&source, choice, None, halo, resident)?
+        } else {
+            Shared::of(&source, choice, Some(&source.order()?), 0, resident)?
+        };
+        Ok(shared.map(Self::Shared))
     }
+    /// A core of a given cut; none if it does not fit.
+    pub(super) fn build_core(device: &Device, incoming: &Pattern, general: &General, choice: CoreChoice) -> Result<Option<Self>> {
+        let source = source(device, incoming, general);
+        if general.bins.sources > 0 || incoming.entries() == 0 {
+            return Ok(None);
+        }
+        Ok(Core::build(&source, choice, source.order()?)?.map(|core| Self::Core(Box::new(core))))
+    }
+    pub(super) fn run<T: Score>(&self, device: &Device, config: &PageRankConfig, n: usize, isolated: u32) -> Result<PageRank<T>> {
+        match self {
+            Self::Shared(shared) => shared.run(device, config, n, isolated),
+            Self::Core(core) => core.run(device, config, n, isolated),
+        }
+    }
+    pub(super) fn explain(&self) -> String {
+        match self {
+            Self::Shared(shared) => shared.explain(),
+            Self::Core(core) => core.explain(),
+        }
+    }
+    pub(super) fn bytes(&self) -> u64 {
+        match self {
+            Self::Shared(shared) => shared.bytes(),
+            Self::Core(core) => core.bytes(),
+        }
+    }
+}
+
+impl Shared {
     /// `must_reside`: rather none than data outside shared memory.
     fn of(source: &Source<'_>, choice: TileChoice, order: Option<&Order>, halo: u32, must_reside: bool) -> Result<Option<Self>> {
         let device = source.device;

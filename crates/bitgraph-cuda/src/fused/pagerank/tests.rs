@@ -1,6 +1,6 @@
 //! Every form against the reference of the testkit, on the host shim (or a GPU, where there is one).
 
-use super::{Form, RankLayout, Score, TileChoice, TileForm};
+use super::{CoreChoice, Form, RankLayout, Score, TileChoice, TileForm};
 use crate::DeviceCsr;
 use crate::device::Device;
 use crate::spmv::Pattern;
@@ -140,6 +140,13 @@ fn dealt_vertices_agree_with_plain_loops() {
 #[test]
 fn a_cluster_agrees_with_plain_loops() {
     all_configs(Form::Shared(TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true }, true));
+}
+
+#[test]
+fn a_core_agrees_with_plain_loops() {
+    for (vertices, columns, sweeps, cold_warps, lane_entries) in [(200, 1, 3, 1, 8), (100, 2, 2, 2, 64), (5000, 3, 1, 1, 16)] {
+        all_configs(Form::Core(CoreChoice { vertices, columns, sweeps, cold_warps, lane_entries }));
+    }
 }
 
 #[test]

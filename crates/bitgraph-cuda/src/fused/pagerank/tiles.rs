@@ -10,14 +10,14 @@ use crate::primitives::sort_pairs;
 use crate::spmv::Pattern;
 use bytemuck::{Pod, Zeroable};
 
-const MODULE: &str = "graph/pagerank_build";
-const NOBODY: u32 = u32::MAX;
+pub(super) const MODULE: &str = "graph/pagerank_build";
+pub(super) const NOBODY: u32 = u32::MAX;
 /// Bytes of shared memory ahead of x; `RANK_HEADER` in the kernel.
 pub(super) const HEADER: usize = 640;
 /// Places of x that 16 bits can name, the zeros behind x left out.
 const MOST_X: usize = 65_000;
 /// Words of the planning sort's shared memory.
-const PLAN_WORDS: u32 = 2048 + 64;
+pub(super) const PLAN_WORDS: u32 = 2048 + 96;
 
 /// How blocks share the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,59 +34,73 @@ pub enum TileForm {
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
 pub(super) struct Tile {
-    x_from: u32,
-    x_count: u32,
-    own_from: u32,
-    own_count: u32,
-    slices: u32,
-    entries_at: u32,
-    ids_at: u32,
-    words: u32,
-    data_at: u32,
-    reserved: [u32; 3],
+    pub x_from: u32,
+    pub x_count: u32,
+    pub own_from: u32,
+    pub own_count: u32,
+    pub slices: u32,
+    pub entries_at: u32,
+    pub ids_at: u32,
+    pub words: u32,
+    pub data_at: u32,
+    pub folds_at: u32,
+    pub folds: u32,
+    pub reserved: u32,
 }
 
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
 #[repr(C)]
-struct Sizes {
-    slices: u32,
-    entry_words: u32,
-    ids: u32,
-    longest: u32,
+pub(super) struct Sizes {
+    pub slices: u32,
+    pub entry_words: u32,
+    pub ids: u32,
+    pub longest: u32,
+    pub folds: u32,
+    pub pieces: u32,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
-struct BuildParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    order: DevicePtr<u32>,
-    position: DevicePtr<u32>,
-    vertex: DevicePtr<u32>,
-    inverse: DevicePtr<f32>,
-    inverse_at: DevicePtr<f32>,
-    counts: DevicePtr<u32>,
-    place: DevicePtr<u32>,
-    slices: DevicePtr<[u32; 2]>,
-    ids: DevicePtr<u16>,
-    sizes: DevicePtr<Sizes>,
-    tiles: DevicePtr<Tile>,
-    data: DevicePtr<u32>,
-    widest: DevicePtr<u32>,
-    rows: u32,
-    dealt: u32,
-    positions: u32,
-    part: u32,
-    groups: u32,
-    columns: u32,
-    local_rows: u32,
-    halo: u32,
-    lane_entries: u32,
-    sorted: u32,
-    slice_room: u32,
-    id_room: u32,
-    x_room: u32,
-    reserved: u32,
+pub(super) struct BuildParams {
+    pub offsets: DevicePtr<u32>,
+    pub indices: DevicePtr<u32>,
+    pub order: DevicePtr<u32>,
+    pub position: DevicePtr<u32>,
+    pub vertex: DevicePtr<u32>,
+    pub inverse: DevicePtr<f32>,
+    pub inverse_at: DevicePtr<f32>,
+    pub counts: DevicePtr<u32>,
+    pub place: DevicePtr<u32>,
+    pub slices: DevicePtr<[u32; 2]>,
+    pub ids: DevicePtr<u16>,
+    pub sizes: DevicePtr<Sizes>,
+    pub folds: DevicePtr<[u32; 2]>,
+    pub cold_counts: DevicePtr<u32>,
+    pub cold_offsets: DevicePtr<u32>,
+    pub cold_indices: DevicePtr<u32>,
+    pub tiles: DevicePtr<Tile>,
+    pub data: DevicePtr<u32>,
+    pub widest: DevicePtr<u32>,
+    pub rows: u32,
+    pub dealt: u32,
+    pub positions: u32,
+    pub part: u32,
+    pub groups: u32,
+    pub columns: u32,
+    pub local_rows: u32,
+    pub halo: u32,
+    pub lane_entries: u32,
+    pub sorted: u32,
+    pub slice_room: u32,
+    pub id_room: u32,
+    pub x_room: u32,
+    pub core: u32,
+    pub core_dealt: u32,
+    pub sweeps: u32,
+    pub x_span: u32,
+    pub split: u32,
+    pub fold_room: u32,
+    pub reserved: u32,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -98,6 +112,25 @@ struct KeyParams {
     vertices: DevicePtr<u32>,
     rows: u32,
     longest: u32,
+}
+
+impl Tile {
+    /// Puts the data of the sizes found at word `at`; returns where they end.
+    pub(super) fn place(&mut self, sizes: &Sizes, at: usize) -> usize {
+        self.slices = sizes.slices;
+        self.entries_at = round_up(2 * sizes.slices as usize, 32) as u32;
+        self.ids_at = self.entries_at + sizes.entry_words;
+        self.words = self.ids_at + round_up((sizes.ids as usize).div_ceil(2), 4) as u32;
+        self.data_at = (at / 4) as u32;
+        at + round_up(self.words as usize, 32)
+    }
+}
+
+impl Sizes {
+    /// Whether descriptors can hold them: 12 bits for four entries of a lane, 16 for the first row.
+    pub(super) fn fit(&self) -> bool {
+        self.longest < 4096 && self.ids <= 65_535
+    }
 }
 
 /// A choice of form.
@@ -128,7 +161,7 @@ pub(super) struct Source<'a> {
 
 /// Vertices by falling number of incoming arcs, isolated ones last.
 #[derive(Clone, Debug)]
-pub(super) struct Order(Buffer<u32>);
+pub(super) struct Order(pub Buffer<u32>);
 
 /// The layout.
 pub(super) struct Tiles {
@@ -149,23 +182,23 @@ pub(super) struct Tiles {
     pub shared: [usize; 2],
 }
 
-fn round_up(value: usize, to: usize) -> usize {
+pub(super) fn round_up(value: usize, to: usize) -> usize {
     value.div_ceil(to) * to
 }
 
 impl Source<'_> {
-    fn rows(&self) -> usize {
+    pub(super) fn rows(&self) -> usize {
         self.incoming.rows()
     }
-    fn launch<P: Pod>(&self, kernel: &str, grid: u32, block: u32, shared: u32, parameters: &P) -> Result<()> {
+    pub(super) fn launch<P: Pod>(&self, kernel: &str, grid: u32, block: u32, shared: u32, parameters: &P) -> Result<()> {
         let block = block.min(self.device.properties().max_threads_per_block);
         self.device.launch(&self.device.kernel(MODULE, kernel)?, Shape { grid, block, shared, mode: Mode::Plain }, parameters)
     }
     /// Blocks of a kernel that loops over its items.
-    fn wide(&self) -> u32 {
+    pub(super) fn wide(&self) -> u32 {
         8 * self.device.properties().sms
     }
-    fn parameters(&self) -> BuildParams {
+    pub(super) fn parameters(&self) -> BuildParams {
         BuildParams {
             offsets: self.incoming.offsets.ptr(),
             indices: self.incoming.indices.ptr(),
@@ -256,6 +289,10 @@ impl Source<'_> {
             halo,
             lane_entries: choice.lane_entries,
             sorted: u32::from(choice.sorted),
+            core: NOBODY,
+            core_dealt: dealt as u32,
+            sweeps: 1,
+            x_span: choice.groups * part as u32,
             slice_room: slice_room as u32,
             id_room: id_room as u32,
             ..self.parameters()
@@ -264,8 +301,7 @@ impl Source<'_> {
         self.launch("tiles_count", self.wide(), 256, 0, &build)?;
         self.launch("tiles_plan", blocks, 512, 4 * PLAN_WORDS, &build)?;
         let found = sizes.to_vec()?;
-        // Descriptors have 12 bits for four entries of a lane, and 16 for the first row.
-        if found.iter().any(|s| s.longest >= 4096 || s.ids > 65_535) {
+        if !found.iter().all(Sizes::fit) {
             return Ok(None);
         }
         let end = round_up(n, 4) as u32;
@@ -273,7 +309,7 @@ impl Source<'_> {
         for (block, s) in (0..blocks).zip(&found) {
             let (group, column) = (block / columns, block % columns);
             let own_from = (column * choice.groups + group) * part as u32;
-            let mut tile = Tile { own_from, own_count: part as u32, slices: s.slices, ..Tile::default() };
+            let mut tile = Tile { own_from, own_count: part as u32, ..Tile::default() };
             if window {
                 tile.own_from = own_from.min(end);
                 tile.own_count = (part as u32).min(end - tile.own_from);
@@ -283,11 +319,7 @@ impl Source<'_> {
                 tile.x_from = column * choice.groups * part as u32;
                 tile.x_count = choice.groups * part as u32;
             }
-            tile.entries_at = round_up(2 * s.slices as usize, 32) as u32;
-            tile.ids_at = tile.entries_at + s.entry_words;
-            tile.words = tile.ids_at + round_up((s.ids as usize).div_ceil(2), 4) as u32;
-            tile.data_at = (at / 4) as u32;
-            at += round_up(tile.words as usize, 32);
+            at = tile.place(s, at);
             most_words = most_words.max(tile.words as usize);
             x_room = x_room.max(tile.x_count);
             tiles.push(tile);
