@@ -73,9 +73,9 @@ struct Sweep {
         __syncthreads();
         if (threadIdx.x == 0) {
             BarrierSlot* slot = &p.state->slots[grid.turn & 3];
-            if (sums[0]) atomicAdd(&slot->a, sums[0]);
-            if (sums[1]) atomicAdd(&slot->b, sums[1]);
-            if (sums[2]) atomicMax(&slot->c, sums[2]);
+            if (sums[0]) reduce_add(&slot->a, sums[0]);
+            if (sums[1]) reduce_add(&slot->b, sums[1]);
+            if (sums[2]) reduce_max(&slot->c, sums[2]);
             sums[0] = sums[1] = sums[2] = 0;
         }
         Meeting all = grid.meet();
@@ -88,7 +88,7 @@ struct Sweep {
     BG_DEVICE bool relax(u32 arc, u32 distance, u32 from, u32& waiting) {
         u32 weight = arc >> p.shift, sum = distance + weight;
         if (weight != end && sum < threshold) {
-            if (sum >= from) atomicMin(p.distances + (arc & mask), sum);
+            if (sum >= from) reduce_min(p.distances + (arc & mask), sum);
             return true;
         }
         waiting = min_of(waiting, weight);
@@ -252,7 +252,7 @@ struct Sweep {
                     if (any(cut)) break;
                 }
                 if (d < old && lane() == 0) {
-                    atomicMin(p.distances + v, d);
+                    reduce_min(p.distances + v, d);
                     moved = 1;
                     event = min_of(event, d);
                 }

@@ -100,6 +100,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
     u32 seen_now = 0, seen_next = 1, seen_after = 2;  // turns of the others' least
     u32 others = TILE_INFINITE, loaded_least = TILE_INFINITE, phase = 0, hops = 0, stop = 0;
     bool fresh = false;
+    Looks looks;
     uint4 mail = make_uint4(0, 0, 0, 0);
 
     // Queues the vertices whose slots, four to a thread, hold less than their words.
@@ -148,7 +149,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
                                 *(volatile u32*)(p.control + 1) = 1;
                             }
                         }
-                        if (block == 0 && p.link.cancel && (turn & 63u) == 63u && load_volatile(p.link.cancel)) {
+                        if (block == 0 && p.link.cancel && looks.due() && load_volatile(p.link.cancel)) {
                             p.state->stopped = 1;
                             *(volatile u32*)(p.control + 1) = 1;
                         }
@@ -278,7 +279,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
                 s->sent = 1;
                 for (; send < send_end; send += LANES) {
                     uint2 letter = sends[send];
-                    atomicMin(p.inbox + letter.x, distance + letter.y);
+                    reduce_min(p.inbox + letter.x, distance + letter.y);
                 }
             }
         }
@@ -298,10 +299,9 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
                 fresh = true;
             }
         }
-        if (block == 0 && threadIdx.x == 0 && (hops & 63u) == 0) {
-            p.state->steps = hops;
-            if (p.link.progress) *(volatile u32*)p.link.progress = hops;
-            if (p.link.cancel && load_volatile(p.link.cancel)) {
+        if (block == 0 && threadIdx.x == 0 && (hops & 63u) == 0 && p.link.cancel && looks.due()) {
+            *(volatile u32*)p.link.progress = hops;
+            if (load_volatile(p.link.cancel)) {
                 p.state->stopped = 1;
                 *(volatile u32*)(p.control + 1) = 1;
                 s->last_hop = hops + 1;
@@ -317,6 +317,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
         next_queue = u;
     }
     __syncthreads();
+    if (threadIdx.x == 0) atomicMax(&p.state->steps, hops);
     for (u32 i = threadIdx.x; i < head.count; i += threads) {
         u32 distance = words[i] >> 1, place = head.first + i;
         p.distances[p.order ? p.order[place] : place] = distance == TILE_INFINITE ? ~0u : distance;

@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             built.sort_by(f64::total_cmp);
             let (median, least) = (times[times.len() / 2], times[0]);
             let verdict = if right { "ok" } else { "WRONG" };
-            println!("{name:22} {label:34} {median:9.4} min {least:9.4} build {:9.3} {:?} {verdict}", built[0], layout.form());
+            println!("{name:22} {label:34} {median:9.4} min {least:9.4} build {:9.3} {:?} steps {} {verdict}", built[0], layout.form(), layout.steps());
             Ok(())
         };
         let report = |label: &str, options: SsspOptions, delta: Option<f64>| {

@@ -210,6 +210,11 @@ impl SsspLayout {
     pub fn bytes(&self) -> u64 {
         lock(&self.special).bytes() + self.whole.bytes() + self.wide.bytes() + self.single.bytes() + self.double.bytes()
     }
+    /// Sweeps or hops of the special form's last run, for reports.
+    #[must_use]
+    pub fn steps(&self) -> u32 {
+        lock(&self.special).steps()
+    }
     /// The number of vertices.
     #[must_use]
     pub fn nodes(&self) -> usize {

@@ -9,6 +9,7 @@ use super::weights::heaviest;
 use crate::device::{Buffer, Device};
 use crate::{Error, Result};
 use bitgraph_backend::SsspConfig;
+use std::sync::atomic::Ordering;
 
 /// Sweeps after which a run leaves the graph to the general form.
 pub(super) const RUN_SWEEPS: u32 = 4096;
@@ -55,6 +56,14 @@ impl Special {
             Self::None => 0,
             Self::Sweeps(s) => s.bytes(),
             Self::Tiles(t) => t.bytes(),
+        }
+    }
+    /// Sweeps or hops of the last run.
+    pub fn steps(&self) -> u32 {
+        match self {
+            Self::None => 0,
+            Self::Sweeps(s) => s.steps.load(Ordering::Relaxed),
+            Self::Tiles(t) => t.steps.load(Ordering::Relaxed),
         }
     }
     /// The greatest distance that it can sum up.

@@ -13,6 +13,7 @@ use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape}
 use crate::primitives::{Order, degree_order, degrees, elementwise, exclusive_scan, exclusive_scan_total, gather, id_bits, sort_pairs};
 use bitgraph_backend::SsspConfig;
 use bytemuck::{Pod, Zeroable};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 const MODULE: &str = "graph/sssp_sweep";
 const BUILD: &str = "graph/sssp_rows";
@@ -148,6 +149,8 @@ pub(super) struct Sweeps {
     shift: u32,
     mean: f64,
     symmetric: bool,
+    /// Sweeps of the last run.
+    pub steps: AtomicU32,
     pub options: SweepOptions,
 }
 
@@ -247,6 +250,7 @@ impl Sweeps {
             shift,
             mean: summary.mean,
             symmetric,
+            steps: AtomicU32::new(0),
             options: SweepOptions::TRIED[0],
         }))
     }
@@ -286,6 +290,7 @@ impl Sweeps {
             pad: 0,
         };
         let steps = device.persistent(&kernel, self.shape, &config.control, parameters)?;
+        self.steps.store(steps & !GAVE_UP, Ordering::Relaxed);
         let result = self.order.as_ref().map_or(&self.distances, |o| &o.1);
         Ok((steps & GAVE_UP == 0).then_some(result))
     }

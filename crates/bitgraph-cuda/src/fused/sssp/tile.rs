@@ -108,6 +108,8 @@ pub(super) struct Tiles {
     minima: [Buffer<u32>; 2],
     distances: Buffer<u32>,
     turn: AtomicU32,
+    /// Hops of the last run, of the block that took most.
+    pub steps: AtomicU32,
     /// A run ended early: nothing is clean.
     dirty: AtomicBool,
     shape: Shape,
@@ -174,6 +176,7 @@ impl Tiles {
             minima: [device.alloc(options.parts as usize)?, device.alloc(options.parts as usize)?],
             distances: device.alloc(arcs.nodes())?,
             turn: AtomicU32::new(0),
+            steps: AtomicU32::new(0),
             dirty: AtomicBool::new(true),
             shape,
             blob_bytes,
@@ -220,7 +223,8 @@ impl Tiles {
             period: self.options.period,
             pad: 0,
         };
-        device.persistent(&kernel, self.shape, &config.control, parameters)?;
+        let hops = device.persistent(&kernel, self.shape, &config.control, parameters)?;
+        self.steps.store(hops, Ordering::Relaxed);
         self.dirty.store(false, Ordering::Relaxed);
         Ok(&self.distances)
     }
