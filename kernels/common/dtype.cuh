@@ -105,6 +105,7 @@ BG_DEVICE bool bit(const u32* words, u64 i) { return load_readonly(words + (i >>
 /// A value that nobody writes during the kernel.
 template <class T> BG_DEVICE Value<T> load_value(const T* p) {
     if constexpr (same_type<T, f16>::value || same_type<T, bf16>::value) return widen(T{load_readonly((const u16*)p)});
+    else if constexpr (same_type<T, bool>::value) return load_readonly((const u8*)p) != 0;
     else return load_readonly(p);
 }
 /// Element `i` of a vector: of packed bits if T is bool.
@@ -112,5 +113,5 @@ template <class T> BG_DEVICE Value<T> load_element(const void* values, u64 i) { 
 template <> BG_DEVICE bool load_element<bool>(const void* values, u64 i) { return bit((const u32*)values, i); }
 /// Element `i` of an array of matrix values: a byte each if T is bool.
 template <class T> BG_DEVICE Value<T> load_entry(const void* values, u64 i) { return load_value((const T*)values + i); }
-template <> BG_DEVICE bool load_entry<bool>(const void* values, u64 i) { return load_readonly((const u8*)values + i) != 0; }
+template <> BG_DEVICE bool load_entry<bool>(const void* values, u64 i) { return load_value((const bool*)values + i); }
 }  // namespace bg

@@ -10,6 +10,8 @@
 //! patterns alone, and `Any` takes the smallest column.
 
 mod elementwise;
+#[cfg(test)]
+mod listed;
 mod matrix;
 mod mxm;
 mod mxv;

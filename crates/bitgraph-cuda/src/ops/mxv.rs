@@ -8,7 +8,7 @@
 
 use super::elementwise::{fold, write_back};
 use super::params::{Chunk, LongRowsParams, Mask, MxvParams, Operand, Partial, Target, wide};
-use super::ring::{CSR, Family, TILES4, TILES8, TILES16, TILES32, kernel};
+use super::ring::{CSR, TILES, kernel};
 use super::{schemes, strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::{DeviceB2sr, DeviceCsr, Offsets};
@@ -17,7 +17,7 @@ use crate::vector::{CudaVector, words};
 use crate::{Cuda, Error, Result, primitives};
 use bitgraph_backend::{Accumulate, Mxv, Ring, VectorMask};
 use bitgraph_semiring::{Any, LorLand, Scalar};
-use bitgraph_sparse::{Descriptor, FormatKind, Vector};
+use bitgraph_sparse::{Descriptor, Vector};
 use bytemuck::Zeroable;
 use std::any::TypeId;
 use std::sync::OnceLock;
@@ -137,15 +137,6 @@ fn row_grid(rows: usize, rows_per_block: u32) -> Result<u32> {
     primitives::blocks(rows as u64 + (32 - rows as u64 % 32) % 32, u64::from(rows_per_block))
 }
 
-fn family(kind: FormatKind) -> (&'static Family, u32) {
-    match kind {
-        FormatKind::B2sr4 => (&TILES4, 4),
-        FormatKind::B2sr16 => (&TILES16, 16),
-        FormatKind::B2sr32 => (&TILES32, 32),
-        _ => (&TILES8, 8),
-    }
-}
-
 /// Adds the rows of lists to `params`, and runs.
 fn run_csr<S: Ring>(device: &Device, csr: &DeviceCsr, long: &LongRows, valued: bool, mut params: MxvParams) -> Result<()> {
     let limits = limits(device);
@@ -185,7 +176,7 @@ pub(super) fn run_long_rows<S: Ring>(device: &Device, csr: &DeviceCsr, long: &Lo
 
 /// Adds tiles to `params`, and runs. Long rows of tiles have no values.
 fn run_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, mut params: MxvParams) -> Result<()> {
-    let (family, size) = family(tiles.kind);
+    let size = tiles.tile() as u32;
     let count = tiles.tile_columns.len();
     params.tile_offsets = tiles.tile_offsets.address();
     params.tile_columns = tiles.tile_columns.ptr();
@@ -198,7 +189,7 @@ fn run_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, m
     let block = threads(device);
     let bits = block / 32 * 8;
     let shape = Shape { grid: row_grid(tiles.rows, block / params.lanes)?, block, shared: bits, mode: Mode::Plain };
-    device.launch(&kernel::<S>(device, family, &format!("mxv_b2sr{size}"))?, shape, &params)?;
+    device.launch(&kernel::<S>(device, &TILES, &format!("mxv_b2sr{size}"))?, shape, &params)?;
     run_long_tiles::<S>(device, tiles, long, params)
 }
 
@@ -207,14 +198,14 @@ pub(super) fn run_long_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long:
     if long.is_empty() {
         return Ok(());
     }
-    let ((family, size), block) = (family(tiles.kind), threads(device));
+    let (size, block) = (tiles.tile(), threads(device));
     params.tile_offsets = tiles.tile_offsets.address();
     params.tile_columns = tiles.tile_columns.ptr();
     params.tiles = tiles.tile_words.ptr();
     params.tile_wide = wide(&tiles.tile_offsets);
     params.long_rows = long.ptr();
     let shape = Shape { grid: long.len() as u32, block, shared: block * 16, mode: Mode::Plain };
-    device.launch(&kernel::<S>(device, family, &format!("mxv_long_b2sr{size}"))?, shape, &params)
+    device.launch(&kernel::<S>(device, &TILES, &format!("mxv_long_b2sr{size}"))?, shape, &params)
 }
 
 /// The long rows of tiles.

@@ -1,7 +1,7 @@
 //! The kernels of a semiring: compiled ahead if it is listed, else from its expressions at first use.
 //!
-//! Invariant: a family of kernels (one format's, or those of matrix products) is one module. Under the host shim all families of a
-//! semiring are, since starting a compiler costs more there than compiling.
+//! Invariant: a family of kernels (those of lists, of tiles of all sizes, of matrix products) is one module. Under the host shim all
+//! families of a semiring are, since starting a compiler costs more there than compiling.
 
 use super::operator::unsupported;
 use super::source;
@@ -20,15 +20,14 @@ pub(crate) struct Family {
     text: fn(&str) -> String,
 }
 
-macro_rules! tiles {
-    ($size:literal) => {
-        Family {
-            name: concat!("b2sr", $size),
-            include: "ops/mxv_tiles.cuh",
-            text: |t| format!("BG_MXV_TILES(Ring, {0}, mxv_b2sr{0}_{t}, mxv_long_b2sr{0}_{t})\n", $size),
-        }
-    };
+#[cfg(test)]
+impl Family {
+    /// The text that makes the kernels of a semiring whose names end in `tail`.
+    pub fn text_for(&self, tail: &str) -> String {
+        (self.text)(tail)
+    }
 }
+
 pub(crate) static CSR: Family = Family {
     name: "csr",
     include: "ops/mxv.cuh",
@@ -38,10 +37,11 @@ pub(crate) static CSR: Family = Family {
         )
     },
 };
-pub(crate) static TILES4: Family = tiles!(4);
-pub(crate) static TILES8: Family = tiles!(8);
-pub(crate) static TILES16: Family = tiles!(16);
-pub(crate) static TILES32: Family = tiles!(32);
+pub(crate) static TILES: Family = Family {
+    name: "tiles",
+    include: "ops/mxv_tiles.cuh",
+    text: |t| [4, 8, 16, 32].map(|size| format!("BG_MXV_TILES(Ring, {size}, mxv_b2sr{size}_{t}, mxv_long_b2sr{size}_{t})\n")).concat(),
+};
 pub(crate) static MXM: Family = Family {
     name: "mxm",
     include: "ops/mxm.cuh",
@@ -73,7 +73,7 @@ pub(crate) fn kernel<S: Ring>(device: &Device, family: &Family, operation: &str)
     let part = if together { "all" } else { family.name };
     let module = format!("{part} {own} {tail} | {multiply} | {multiply_pattern} | {add} | {identity} | {finish}");
     device.compiled(&module, &name, || {
-        let families = [&CSR, &TILES4, &TILES8, &TILES16, &TILES32, &MXM];
+        let families = [&CSR, &TILES, &MXM];
         text::<S>(&expr, families.into_iter().filter(|f| together || f.name == family.name))
     })
 }
