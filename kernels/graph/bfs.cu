@@ -42,9 +42,24 @@ struct BfsShared {
     }
 };
 
+/// Notes the time of a step, and in its low digit what kind of step it was.
+struct BfsTrace {
+    u64* next;
+    u32 left;
+    BG_DEVICE BfsTrace(u64* trace) : next(blockIdx.x == 0 && threadIdx.x == 0 ? trace : nullptr), left(60) {}
+    BG_DEVICE void note(u32 kind) {
+        if (next && left) {
+            *next++ = clock_ns() * 10 + kind;
+            left--;
+        }
+    }
+};
+
 template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
     BfsShared s;
     Grid grid(p.state, p.link, s.barrier);
+    BfsTrace trace(p.trace);
+    trace.note(0);
     Piece* stage = (Piece*)s.stage;
     u8* todo = s.stage + threadIdx.x / WARP * (WARP * PULL_WORDS);
     u32* found_words = (u32*)(s.stage + blockDim.x * PULL_WORDS) + threadIdx.x / WARP * PULL_WORDS;
@@ -78,11 +93,13 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
     u32 level = 0, seen = 1, frontier = 1, arcs = degree, explored = degree, bits = 0, queue = 0, small = 0;
     bool pull = false;
     while (frontier) {
+        trace.note(pull ? 3 : 1);
         if (!pull && count <= p.queue_capacity && arcs <= p.alone_enter && count <= p.stage_capacity) {
             if (blockIdx.x == 0) {
                 for (u32 i = threadIdx.x; i < count; i += blockDim.x) stage[i] = load_l2(queues[queue] + i);
                 u32 half = 0, last = level + ALONE_LEVELS;
                 while (level < last) {
+                    trace.note(2);
                     s.clear();
                     Outbox<Piece> out{s.staged_count, stage + (half ^ 1) * p.stage_capacity, p.stage_capacity, queues[queue ^ 1], p.queue_capacity, nullptr};
                     BfsTally tally{0, 0};
@@ -146,6 +163,7 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
             }
             __syncthreads();
             u32 offset = *s.offset;
+            trace.note(5);
             for (u32 i = threadIdx.x; i < held; i += blockDim.x) {
                 if (offset + i < p.queue_capacity) queues[queue ^ 1][offset + i] = stage[i];
             }
@@ -166,6 +184,7 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
             tally.found = bfs_pull(p, level, visited[bits], visited[bits ^ 1], probe, todo, found_words);
             s.sum(tally);
             if (threadIdx.x == 0 && *s.found) grid.add_b(*s.found);
+            trace.note(4);
             Meeting m = grid.meet();
             if (m.stop) return;
             frontier = m.b;
@@ -189,6 +208,7 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
         if (seen >= all) break;
     }
 
+    trace.note(6);
     // All arcs but those of the vertices not reached; isolated ones, marked visited, have none.
     const u32 warps = threads / WARP, l = lane();
     u32 missed = 0;
@@ -204,6 +224,7 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
         p.totals->reached = seen;
         p.totals->depth = level;
     }
+    trace.note(7);
     if (p.smallest_parents) smallest_parents(p.in_offsets, p.in_indices, p.levels, p.parents, p.nodes);
 }
 }  // namespace bg

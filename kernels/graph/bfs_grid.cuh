@@ -19,6 +19,7 @@ struct BfsGridParams {
     u32 *visited_a, *visited_b;
     void *queue_a, *queue_b;
     BfsTotals* totals;
+    u64* trace;  // when each step of the search began, in nanoseconds, for measurements; or null
     GridState* state;
     HostLink link;
     u32 nodes, words, source, arcs;

@@ -41,9 +41,10 @@ struct BfsSlicesParams {
     u32 window;     // own + 2 * halo
     u32 base;       // tags of this run are above it
     u32 connected;
-    u32 reserved;
+    // Word of the window that a lane has: lane * lane_step + column * column_step; the columns are dealt to the warps.
+    u32 lane_step, column_step, columns;
 };
 
-constexpr u32 SLICES_HEAD = 64;
+constexpr u32 SLICES_HEAD = 128;
 constexpr u32 SLICES_BLOCKS = 256;
 }  // namespace bg

@@ -29,6 +29,26 @@ fn levels(csr: &Csr, source: u32) -> Vec<i32> {
     level
 }
 
+/// Where the time of a search goes: microseconds since the step before, and what it was.
+fn trace(device: &Device, out: &DeviceCsr, source: u32, grid: GridOptions) -> Result<(), Box<dyn Error>> {
+    let buffer = device.zeroed::<u64>(64)?;
+    let grid = GridOptions { trace: Some(buffer.clone()), ..grid };
+    let options = BfsOptions { form: BfsForm::General, grid, ..BfsOptions::default() };
+    let Some(layout) = BfsLayout::with_options(device, out, None, true, options)? else { return Ok(()) };
+    for _ in 0..3 {
+        buffer.fill_bytes(0)?;
+        layout.run(device, out, None, &BfsConfig { source, ..BfsConfig::default() })?;
+    }
+    let names = ["start", "push", "alone", "pull", "pulled", "pushed", "totals", "end"];
+    let times = buffer.to_vec()?;
+    let mut line = String::new();
+    for pair in times.windows(2).take_while(|w| w[1] != 0) {
+        line += &format!(" {} {:.2}", names[(pair[0] % 10) as usize % 8], (pair[1] / 10 - pair[0] / 10) as f64 / 1e3);
+    }
+    println!("# us:{line}");
+    Ok(())
+}
+
 fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
     let grid = GridOptions::default;
     let general = |name: &str, grid: GridOptions| (name.to_string(), BfsOptions { form: BfsForm::General, grid, ..BfsOptions::default() });
@@ -51,17 +71,26 @@ fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
         }
     }
     if csr.nrows() <= 2_000_000 {
-        for blocks in [0, 1, 66, 132] {
-            for (registers, words) in [(0, 0), (4, 1), (4, 2), (8, 1), (8, 2), (24, 1)] {
-                for hops in [0, 1, 2, 3, 4, 6, 8, 12, 16, 24] {
-                    let slices = SlicesOptions { blocks, hops, registers, words, ..SlicesOptions::default() };
-                    if registers == 0 && hops > 0 {
-                        continue;
-                    }
-                    let name = format!("slices b{blocks} r{registers} w{words} h{hops}");
-                    all.push((name, BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() }));
+        let mut slices = |blocks: u32, registers: u32, words: u32, hops: u32, stride: u32| {
+            let slices = SlicesOptions { blocks, hops, registers, words, stride, ..SlicesOptions::default() };
+            let name = format!("slices b{blocks} r{registers} w{words} h{hops} s{stride}");
+            all.push((name, BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() }));
+        };
+        slices(0, 0, 0, 0, 0);
+        slices(0, 0, 0, 0, 1);
+        let row =
+            csr.row(csr.nrows() / 2).iter().map(|&u| (i64::from(u) - csr.nrows() as i64 / 2).unsigned_abs()).max().unwrap_or(0) as u32;
+        let strides = [1, row / 32, row / 32 + 1, (row / 32) | 1];
+        for (registers, words) in [(4, 1), (4, 2), (8, 1), (24, 1)] {
+            for hops in [1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28] {
+                for stride in strides.iter().enumerate().filter(|(i, s)| **s > 0 && !strides[..*i].contains(s)).map(|(_, s)| *s) {
+                    slices(0, registers, words, hops, stride);
                 }
             }
+        }
+        for hops in [4, 8, 12, 16] {
+            slices(66, 4, 1, hops, 1);
+            slices(100, 4, 1, hops, (row / 32) | 1);
         }
     }
     all
@@ -87,6 +116,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         let depth = wanted.iter().max().copied().unwrap_or(0);
         println!("# {text}: {} vertices, {} arcs, source {source}, depth {depth}", csr.nrows(), csr.nnz());
         let out = DeviceCsr::upload(&device, &csr)?;
+        if only.is_empty() || only.contains("general") {
+            trace(&device, &out, source, GridOptions::default())?;
+            trace(&device, &out, source, GridOptions { alone_enter: 0, ..GridOptions::default() })?;
+        }
         for (name, options) in variants(&csr).into_iter().filter(|(name, _)| name.contains(&only)) {
             let start = Instant::now();
             let Some(layout) = BfsLayout::with_options(&device, &out, None, true, options)? else { continue };

@@ -14,7 +14,7 @@ const HEAD_BYTES: u32 = 64;
 const PULL_WORDS: u32 = 8;
 
 /// The constants of the general form.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug)]
 pub struct GridOptions {
     /// Threads of a block.
     pub block: u32,
@@ -34,6 +34,8 @@ pub struct GridOptions {
     pub stage_bytes: u32,
     /// Pulls look at the in-neighbour of largest degree first.
     pub first: bool,
+    /// For measurements: 64 words that get the nanosecond at which each step began, ten times, and the kind of step.
+    pub trace: Option<Buffer<u64>>,
 }
 
 impl Default for GridOptions {
@@ -48,6 +50,7 @@ impl Default for GridOptions {
             shared_bits_bytes: 128 << 10,
             stage_bytes: 64 << 10,
             first: true,
+            trace: None,
         }
     }
 }
@@ -68,6 +71,7 @@ struct GridParams {
     queue_a: DevicePtr<u64>,
     queue_b: DevicePtr<u64>,
     totals: DevicePtr<Totals>,
+    trace: DevicePtr<u64>,
     state: DevicePtr<GridState>,
     link: HostLink,
     nodes: u32,
@@ -173,6 +177,7 @@ impl Search<'_> {
             queue_a: scratch.queues[0].ptr(),
             queue_b: scratch.queues[1].ptr(),
             totals: scratch.totals.ptr(),
+            trace: options.trace.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
             state,
             link,
             nodes,

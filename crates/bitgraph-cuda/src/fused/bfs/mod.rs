@@ -72,7 +72,7 @@ pub enum BfsForm {
 }
 
 /// The constants of all forms; the defaults are what searches use.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub struct BfsOptions {
     /// The form.
     pub form: BfsForm,

@@ -13,13 +13,15 @@ use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs_slices";
 const BUILD_MODULE: &str = "graph/bfs_slices_build";
-const HEAD_BYTES: u32 = 64;
+const HEAD_BYTES: u32 = 128;
 /// Blocks that the kernel's watch can see.
 const MOST_BLOCKS: u32 = 256;
 /// Clock cycles of an exchange with the neighbours, of a level's fixed part, and of an entry for each warp.
 const EXCHANGE: f64 = 1900.0;
 const LEVEL: f64 = 160.0;
 const ENTRY: f64 = 2.3;
+/// Of what a level costs a warp beside its entries.
+const FIXED: f64 = 10.0;
 
 /// The constants of the form.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,13 +34,15 @@ pub struct SlicesOptions {
     pub words: u32,
     /// Entries of a word kept in registers: 4, 8 or 24; 0: as their number suggests.
     pub registers: u32,
+    /// Words between those of neighbouring lanes; 0: as the bandwidth suggests.
+    pub stride: u32,
     /// The form is not taken where a word has more entries than this in the mean.
     pub most_entries: f64,
 }
 
 impl Default for SlicesOptions {
     fn default() -> Self {
-        Self { blocks: 0, hops: 0, words: 0, registers: 0, most_entries: 48.0 }
+        Self { blocks: 0, hops: 0, words: 0, registers: 0, stride: 0, most_entries: 48.0 }
     }
 }
 
@@ -83,7 +87,9 @@ struct SlicesParams {
     window: u32,
     base: u32,
     connected: u32,
-    reserved: u32,
+    lane_step: u32,
+    column_step: u32,
+    columns: u32,
 }
 
 /// How the words are dealt to blocks and threads.
@@ -105,6 +111,8 @@ pub struct SlicesPlan {
     pub registers: u32,
     /// Entries of a word in the mean.
     pub entries: f64,
+    /// Words between those of neighbouring lanes.
+    pub stride: u32,
     /// Clock cycles of a level, by the model.
     pub cycles: f64,
 }
@@ -161,9 +169,9 @@ impl SlicesLayout {
             reserved: 0,
         };
         device.launch(&device.kernel(BUILD_MODULE, "bfs_bandwidth")?, looping(device, nodes), &parameters)?;
-        let bandwidth = farthest.get(0)?.div_ceil(32).max(1);
+        let farthest = farthest.get(0)?;
         // Whether it fits at all, before anything is counted.
-        if SlicesPlan::new(device, words, bandwidth, 4.0, 4, options).is_none_or(|p| p.cycles > most_cycles) {
+        if SlicesPlan::new(device, words, farthest, 4.0, 4, options).is_none_or(|p| p.cycles > most_cycles) {
             return Ok(None);
         }
         device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_count")?, looping(device, words * 32), &parameters)?;
@@ -173,7 +181,7 @@ impl SlicesLayout {
         if mean > options.most_entries || most >= parameters.limit {
             return Ok(None);
         }
-        let Some(plan) = SlicesPlan::new(device, words, bandwidth, mean, most, options).filter(|p| p.cycles <= most_cycles) else {
+        let Some(plan) = SlicesPlan::new(device, words, farthest, mean, most, options).filter(|p| p.cycles <= most_cycles) else {
             return Ok(None);
         };
         let entries = device.alloc::<u64>(total as usize + 1)?;
@@ -228,7 +236,9 @@ impl SlicesLayout {
         };
         let kernel = device.kernel(MODULE, &format!("bfs_slices_{}x{}", plan.registers, plan.words))?;
         let window = plan.own + 2 * plan.halo;
-        let block = window.div_ceil(plan.words).next_multiple_of(32).max(64);
+        // A warp has consecutive words, or one of every row of the grid that the graph nearly is.
+        let (lane_step, column_step, columns) = if plan.stride > 1 { (plan.stride, 1, plan.stride) } else { (1, 32, window.div_ceil(32)) };
+        let block = (columns.div_ceil(plan.words) * 32).max(64);
         let shared = HEAD_BYTES + 8 * (window + 2 * plan.bandwidth + 2);
         let shape = Shape { grid: plan.blocks, block, shared, mode: Mode::Cooperative };
         let words = count32(nodes.div_ceil(32))?;
@@ -258,7 +268,9 @@ impl SlicesLayout {
                 window,
                 base,
                 connected: self.connected,
-                reserved: 0,
+                lane_step,
+                column_step,
+                columns,
             })
         };
         if config.output.parents() {
@@ -275,9 +287,10 @@ impl SlicesLayout {
 
 impl SlicesPlan {
     /// The cheapest way to deal the words, if there is one.
-    fn new(device: &Device, words: usize, bandwidth: u32, mean: f64, most: u32, options: &SlicesOptions) -> Option<Self> {
+    fn new(device: &Device, words: usize, farthest: u32, mean: f64, most: u32, options: &SlicesOptions) -> Option<Self> {
         let properties = device.properties();
         let words = u32::try_from(words).ok()?;
+        let bandwidth = farthest.div_ceil(32).max(1);
         let limit = properties.max_threads_per_block;
         let registers = match options.registers {
             0 if most <= 4 => 4,
@@ -305,11 +318,21 @@ impl SlicesPlan {
                     if window > room || shared > u64::from(properties.shared_per_block) {
                         return;
                     }
-                    let warps = f64::from(window) / 32.0;
+                    // An odd stride keeps the lanes in different banks.
+                    let row = (farthest / 32).max(1) | 1;
+                    let fits = |stride: u32| stride <= threads / 32 * width && window <= stride * 32;
+                    let stride = match options.stride {
+                        0 if row > 4 && mean <= 12.0 && fits(row) => row,
+                        0 | 1 => 1,
+                        forced if fits(forced) => forced,
+                        _ => return,
+                    };
+                    // With a stride few warps have a frontier at a time.
+                    let warps = f64::from(window) / 32.0 * if stride > 1 { 0.25 } else { 1.0 };
                     let chain = 30.0 * f64::from(width - 1) + 12.0 * (mean - f64::from(registers)).max(0.0);
-                    let cost = LEVEL + chain + warps * mean * ENTRY + if blocks > 1 { EXCHANGE / f64::from(hops) } else { 0.0 };
-                    if best.as_ref().is_none_or(|b| cost < b.cycles) {
-                        best = Some(Self { blocks, own, bandwidth, hops, halo, words: width, registers, entries: mean, cycles: cost });
+                    let cycles = LEVEL + chain + warps * (mean * ENTRY + FIXED) + if blocks > 1 { EXCHANGE / f64::from(hops) } else { 0.0 };
+                    if best.as_ref().is_none_or(|b| cycles < b.cycles) {
+                        best = Some(Self { blocks, own, bandwidth, hops, halo, words: width, registers, entries: mean, stride, cycles });
                     }
                 };
                 if blocks == 1 {

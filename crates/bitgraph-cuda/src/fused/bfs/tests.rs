@@ -121,8 +121,8 @@ fn diagonal_slices_give_the_levels_of_a_plain_search() {
     for (name, host) in graphs() {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
-        for (blocks, hops, registers) in [(0, 0, 0), (3, 0, 8), (2, 2, 24), (1, 0, 4)] {
-            let slices = SlicesOptions { blocks, hops, registers, most_entries: 1e9, ..SlicesOptions::default() };
+        for (blocks, hops, registers, stride) in [(0, 0, 0, 0), (3, 0, 8, 1), (2, 2, 24, 0), (1, 0, 4, 3), (3, 1, 4, 3)] {
+            let slices = SlicesOptions { blocks, hops, registers, stride, most_entries: 1e9, ..SlicesOptions::default() };
             let options = BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() };
             let Some(layout) = BfsLayout::with_options(&device, &out, incoming.as_ref(), true, options).unwrap() else { continue };
             taken += 1;
