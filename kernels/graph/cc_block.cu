@@ -7,16 +7,51 @@ struct BlockParams {
     const u32* offsets;
     const u32* indices;
     u32* labels;
+    u64* trace;     // null, or room for the times of TRACE_MARKS steps
     u32 n;
     u32 entries;
 };
 
 /// Entries whose loads are in flight at once.
-constexpr u32 BATCH = 4;
+constexpr u32 BATCH = 12;
 
-BG_DEVICE u32 root_in_block(const u32* parent, u32 v) {
-    for (u32 above; (above = load_volatile(parent + v)) != v;) v = above;
+/// The root of `v`; halves the path on its way.
+BG_DEVICE u32 root_in_block(u32* parent, u32 v) {
+    u32 above = load_volatile(parent + v);
+    while (above != v) {
+        u32 next = load_volatile(parent + above);
+        if (next == above) return above;
+        parent[v] = next;
+        v = next;
+        above = load_volatile(parent + v);
+    }
     return v;
+}
+
+BG_DEVICE void unite_in_block(u32* parent, u32 a, u32 b) {
+    for (;;) {
+        a = root_in_block(parent, a);
+        b = root_in_block(parent, b);
+        if (a == b) return;
+        u32 high = max_of(a, b), low = min_of(a, b), seen = atomicCAS(parent + high, high, low);
+        if (seen == high) return;
+        a = seen;
+        b = low;
+    }
+}
+
+/// The entries from `first` on that are left of the diagonal; ALONE stands for the others. `v` becomes the row of the last.
+BG_DEVICE void load_batch(const BlockParams& p, const u32* offsets, u32 first, u32 end, u32& v, u32 (&row)[BATCH], u32 (&other)[BATCH]) {
+#pragma unroll
+    for (u32 j = 0; j < BATCH; j++) other[j] = first + j < end ? load_readonly(p.indices + first + j) : ALONE;
+#pragma unroll
+    for (u32 j = 0; j < BATCH; j++) {
+        if (first + j < end) {
+            while (offsets[v + 1] <= first + j) v++;
+        }
+        row[j] = v;
+        if (other[j] >= v) other[j] = ALONE;
+    }
 }
 }}  // namespace bg::cc
 
@@ -26,42 +61,54 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
     using namespace bg::cc;
     u32* parent = (u32*)shared_memory();
     u32* offsets = parent + p.n;
+    mark(p.trace, 0);
     for (u32 v = threadIdx.x; v <= p.n; v += blockDim.x) offsets[v] = load_readonly(p.offsets + v);
     __syncthreads();
+    mark(p.trace, 1);
     // Hanging under the first neighbour takes no atomics and leaves few trees.
-    for (u32 v = threadIdx.x; v < p.n; v += blockDim.x) {
-        u32 begin = offsets[v], first = begin < offsets[v + 1] ? load_readonly(p.indices + begin) : v;
-        parent[v] = min_of(first, v);
+    for (u32 base = threadIdx.x - lane(); base < p.n; base += blockDim.x) {
+        u32 v = base + lane(), begin = v < p.n ? offsets[v] : 0, end = v < p.n ? offsets[v + 1] : 0;
+        u32 above = begin < end ? min_of(load_readonly(p.indices + begin), v) : v;
+        // A run of vertices that each hang under the one before goes to its start at once.
+        u32 run = bg::ballot(above == v - 1 && v > 0 && v < p.n);
+        if (run >> lane() & 1) {
+            u32 before = ~run & ((1u << lane()) - 1);
+            above = before ? v - lane() + 31 - (u32)__clz(before) : v - lane() - 1;
+        }
+        if (v < p.n) parent[v] = above;
     }
-    __syncthreads();
     const u32 share = ceil_div(p.entries, blockDim.x), begin = min_of(threadIdx.x * share, p.entries), end = min_of(begin + share, p.entries);
-    u32 v = 0;
+    u32 v = 0, row[BATCH], other[BATCH];
     for (u32 high = p.n; high - v > 1;) {
         u32 middle = v + (high - v) / 2;
         if (offsets[middle] <= begin) v = middle;
         else high = middle;
     }
-    for (u32 e = begin; e < end; e += BATCH) {
-        u32 other[BATCH];
-#pragma unroll
-        for (u32 j = 0; j < BATCH; j++) other[j] = e + j < end ? load_readonly(p.indices + e + j) : ALONE;
+    load_batch(p, offsets, begin, end, v, row, other);
+    __syncthreads();
+    mark(p.trace, 2);
+    for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) {
+        u32 root = i;
+        for (u32 above; (above = load_volatile(parent + root)) != root;) root = above;
+        parent[i] = root;
+    }
+    __syncthreads();
+    mark(p.trace, 3);
+    // All threads take the same number of turns, so that warps stay together.
+    for (u32 done = 0; done < share; done += BATCH) {
+        if (done > 0) load_batch(p, offsets, begin + done, end, v, row, other);
 #pragma unroll
         for (u32 j = 0; j < BATCH; j++) {
-            if (e + j >= end) break;
-            while (offsets[v + 1] <= e + j) v++;
-            if (other[j] >= v) continue;
-            u32 a = v, b = other[j];
-            for (;;) {
-                a = root_in_block(parent, a);
-                b = root_in_block(parent, b);
-                if (a == b) break;
-                u32 high = max_of(a, b), low = min_of(a, b), seen = atomicCAS(parent + high, high, low);
-                if (seen == high) break;
-                a = seen;
-                b = low;
-            }
+            if (other[j] != ALONE) unite_in_block(parent, row[j], other[j]);
+            warp_sync();
         }
     }
     __syncthreads();
-    for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) p.labels[i] = root_in_block(parent, i);
+    mark(p.trace, 4);
+    for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) {
+        u32 root = i;
+        for (u32 above; (above = load_volatile(parent + root)) != root;) root = above;
+        p.labels[i] = root;
+    }
+    mark(p.trace, 5);
 }

@@ -34,8 +34,8 @@ struct CcParams {
 
 constexpr u32 TRACE_MARKS = 32;
 /// Notes the time at which block 0 comes here, for the benches.
-BG_DEVICE void mark(const CcParams& p, u32 step) {
-    if (p.trace && blockIdx.x == 0 && threadIdx.x == 0 && step < TRACE_MARKS) p.trace[step] = clock_ns();
+BG_DEVICE void mark(u64* trace, u32 step) {
+    if (trace && blockIdx.x == 0 && threadIdx.x == 0 && step < TRACE_MARKS) trace[step] = clock_ns();
 }
 
 /// The root of `v`; halves the path on its way.

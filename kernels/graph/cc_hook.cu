@@ -14,9 +14,9 @@ BG_DEVICE bool finish(const CcParams& p, Hooks& hooks, Grid& grid, u32 giant) {
         }
         if (any(end > begin)) unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued);
     }
-    mark(p, TRACE_MARKS - 3);
+    mark(p.trace, TRACE_MARKS - 3);
     if (grid.meet().stop) return false;
-    mark(p, TRACE_MARKS - 2);
+    mark(p.trace, TRACE_MARKS - 2);
     u32 rows = load_volatile(queued);
     if (rows) {
         u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
@@ -25,6 +25,7 @@ BG_DEVICE bool finish(const CcParams& p, Hooks& hooks, Grid& grid, u32 giant) {
     }
     u32 root = find_root_fresh(p.parent, giant);
     for (u32 i = threadIdx.x; i < hooks.count; i += blockDim.x) {
+        if (hooks.local[i] == ALONE) continue;
         u32 label = hooks.label_of(i);
         if (label != giant) {
             p.labels[hooks.low + i] = find_root_fresh(p.parent, label);
@@ -44,33 +45,40 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         shared->stuck = 0;
         shared->outside = 0;
         shared->changed = 0;
+        shared->giant = ALONE;
     }
     __syncthreads();
-    mark(p, 0);
+    mark(p.trace, 0);
     hooks.hook();
-    mark(p, 1);
+    mark(p.trace, 1);
     if (grid.meet().stop) return;
-    mark(p, 2);
+    mark(p.trace, 2);
     grid.report(1);
 
-    hooks.climb();
-    mark(p, 3);
+    hooks.climb(ALONE);
+    mark(p.trace, 3);
     // More than one tree ends here, so there is more than one in all, and joining need not wait for the others' counts.
     const u32 mine = shared->stuck;
-    if (mine > 1) hooks.join(0);
+    const bool two = range <= FEW_VERTICES * blockDim.x;
+    if (mine > 1 && !two) {
+        // A guess that need not be the same in all blocks: links to a giant are seen from its outside.
+        if (threadIdx.x < WARP) hooks.find_giant();
+        __syncthreads();
+    }
+    if (mine > 1) hooks.join(0, two, shared->giant);
     else hooks.write_labels(ALONE);
     if (threadIdx.x == 0) {
         grid.add_a(mine);
         if (mine > 1 && shared->changed) grid.add_b(1);
     }
-    mark(p, 4);
+    mark(p.trace, 4);
     Meeting seen = grid.meet();
-    mark(p, 5);
+    mark(p.trace, 5);
     if (seen.stop) return;
     grid.report(2);
     if (seen.a <= 1 && seen.b == 0) return;
     if (seen.b == 0) {
-        hooks.join(0);
+        hooks.join(0, two, shared->giant);
         if (grid.meet().stop) return;
     }
 
@@ -81,15 +89,11 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
             shared->outside = 0;
         }
         __syncthreads();
-        // No link is made before the next barrier, so all blocks choose the same giant.
-        if (threadIdx.x < WARP) {
-            u32 v = sampled_vertex(lane(), n), above;
-            while ((above = load_cached(p.parent + v)) != v) v = above;
-            u32 most = most_frequent(v);
-            if (lane() == 0) shared->giant = most;
-        }
-        hooks.climb();
-        mark(p, 4 * round + 2);
+        u32 giant_before = shared->giant;
+        __syncthreads();
+        if (threadIdx.x < WARP) hooks.find_giant();
+        hooks.climb(giant_before);
+        mark(p.trace, 4 * round + 2);
         hooks.write_labels(shared->giant);
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -97,19 +101,19 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
             grid.add_b(shared->outside);
         }
         seen = grid.meet();
-        mark(p, 4 * round + 3);
+        mark(p.trace, 4 * round + 3);
         if (seen.stop) return;
         grid.report(2 + round);
         if (seen.a <= 1) return;
         if (seen.b < n / OUTSIDE_SHARE || round >= MOST_ROUNDS || seen.a >= before - before / 10) break;
         before = seen.a;
-        hooks.join(round);
-        mark(p, 4 * round + 4);
+        hooks.join(round, true, shared->giant);
+        mark(p.trace, 4 * round + 4);
         if (grid.meet().stop) return;
-        mark(p, 4 * round + 5);
+        mark(p.trace, 4 * round + 5);
     }
     finish(p, hooks, grid, shared->giant);
-    mark(p, TRACE_MARKS - 1);
+    mark(p.trace, TRACE_MARKS - 1);
 }
 }}  // namespace bg::cc
 

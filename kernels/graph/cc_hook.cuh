@@ -15,12 +15,16 @@ constexpr u32 ROOT = 0x80000000u;
 /// Vertices of a lane that are in flight at once: where each takes the same few loads, and where each follows a chain of its own.
 constexpr u32 HOOK_IN_FLIGHT = 4;
 constexpr u32 IN_FLIGHT = 2;
+/// Steps up from a neighbour before joining.
+constexpr u32 HOPS = 2;
 /// A block's table of links to be made: one global atomic for each tree and block.
 constexpr u32 TABLE = 2048;
 constexpr u32 TABLE_PROBES = 3;
 /// At least one vertex in so many is outside the giant: it pays to join again before the finish.
 constexpr u32 OUTSIDE_SHARE = 64;
 constexpr u32 MOST_ROUNDS = 12;
+/// With no more vertices a thread than this, time goes by waiting, and a second neighbour costs nothing.
+constexpr u32 FEW_VERTICES = 4;
 
 /// Shared memory of a block; `local` follows it where it fits.
 struct HookShared {
@@ -124,10 +128,12 @@ struct Hooks {
     }
 
     /// Follows the roots of the range to the roots of their trees; how many of them are such roots is added to `shared->stuck`.
-    BG_DEVICE void climb() {
+    /// `giant` is a root of before the last links, ALONE if none is known.
+    BG_DEVICE void climb(u32 giant) {
         u32 stuck = 0;
-        // Many roots of a range share a label: the last one followed is remembered.
+        // Many roots of a range share a label: the giant's is followed once, and the last one followed is remembered.
         u32 known = ALONE, known_root = ALONE;
+        const u32 giant_root = giant == ALONE ? ALONE : follow(giant);
         for (u32 base = threadIdx.x; base - threadIdx.x < count; base += IN_FLIGHT * blockDim.x) {
             u32 at[IN_FLIGHT], start[IN_FLIGHT];
             u32 active = 0, hops = 0;
@@ -139,7 +145,12 @@ struct Hooks {
                     u32 x = local[i];
                     if (is_root(x) && x != ALONE) {
                         at[j] = start[j] = x & ~ROOT;
-                        if (at[j] == known && known != low + i) {
+                        if (at[j] == giant && giant != low + i) {
+                            if (giant_root != giant) {
+                                local[i] = ROOT | giant_root;
+                                p.parent[low + i] = giant_root;
+                            }
+                        } else if (at[j] == known && known != low + i) {
                             if (known_root != known) {
                                 local[i] = ROOT | known_root;
                                 p.parent[low + i] = known_root;
@@ -185,6 +196,18 @@ struct Hooks {
         __syncthreads();
     }
 
+    BG_DEVICE u32 follow(u32 v) const {
+        for (u32 above; (above = load_cached(p.parent + v)) != v;) v = above;
+        return v;
+    }
+
+    /// The root that most of a sample are under goes to `shared->giant`. The first warp calls it while no link is made; then all
+    /// blocks find the same.
+    BG_DEVICE void find_giant() {
+        u32 most = most_frequent(follow(sampled_vertex(lane(), p.n)));
+        if (lane() == 0) shared->giant = most;
+    }
+
     /// Writes the labels; those that are not of the giant are counted in `shared->outside`.
     BG_DEVICE void write_labels(u32 giant) {
         u32 outside = 0;
@@ -208,7 +231,7 @@ struct Hooks {
     /// Hangs root `high` under `under` where that is lower than what it hangs under.
     BG_DEVICE bool lower(u32 high, u32 under) {
         if (load_volatile(p.parent + high) <= under) return false;
-        atomicMin(p.parent + high, under);
+        reduce_min(p.parent + high, under);
         return true;
     }
 
@@ -231,9 +254,9 @@ struct Hooks {
         return note(high, under) ? false : lower(high, under);
     }
 
-    /// Joins the trees of two neighbours of every vertex, from the end of its row, `2 * round` further in. Whether any link was
-    /// made is in `shared->changed`.
-    BG_DEVICE void join(u32 round) {
+    /// Joins the trees of one or two neighbours of every vertex that is not of the giant, from the end of its row, `2 * round`
+    /// further in. Whether any link was made is in `shared->changed`.
+    BG_DEVICE void join(u32 round, bool two, u32 giant) {
         if (threadIdx.x == 0) shared->changed = 0;
         clear_table();
         __syncthreads();
@@ -244,29 +267,22 @@ struct Hooks {
             for (u32 j = 0; j < IN_FLIGHT; j++) {
                 u32 i = base + j * blockDim.x;
                 own[j] = other[2 * j] = other[2 * j + 1] = ALONE;
-                if (i < count && local[i] != ALONE) {
+                u32 label = i < count && local[i] != ALONE ? label_of(i) : giant;
+                if (label != giant) {
                     u32 begin = load_readonly(p.offsets + low + i), end = load_readonly(p.offsets + low + i + 1);
                     u32 degree = end - begin;
-                    own[j] = label_of(i);
-                    other[2 * j] = load_readonly(p.indices + end - 1 - 2 * round % degree);
-                    other[2 * j + 1] = load_readonly(p.indices + end - 1 - (2 * round + 1) % degree);
+                    own[j] = label;
+                    u32 back = 2 * round;
+                    if (back >= degree) back %= degree;
+                    other[2 * j] = load_readonly(p.indices + end - 1 - back);
+                    other[2 * j + 1] = two && degree > 1 ? load_readonly(p.indices + end - 1 - (back + 1 < degree ? back + 1 : 0)) : ALONE;
                 }
             }
-            // Own trees are flat and most others nearly so.
-            bool moved = true;
-            for (u32 hop = 0; moved; hop++) {
-                moved = false;
-                u32 next[2 * IN_FLIGHT];
+            // Trees are flat or nearly so: where this is not the root yet, the link is a weaker one.
+            for (u32 hop = 0; hop < HOPS; hop++) {
 #pragma unroll
                 for (u32 j = 0; j < 2 * IN_FLIGHT; j++) {
-                    if (other[j] != ALONE) next[j] = load_cached(p.parent + other[j]);
-                }
-#pragma unroll
-                for (u32 j = 0; j < 2 * IN_FLIGHT; j++) {
-                    if (other[j] != ALONE && next[j] != other[j]) {
-                        other[j] = next[j];
-                        moved = true;
-                    }
+                    if (other[j] != ALONE) other[j] = load_cached(p.parent + other[j]);
                 }
             }
 #pragma unroll

@@ -9,6 +9,8 @@ constexpr u32 NARROW_SHARE = 8;
 constexpr u32 FEW_SHARE = 64;
 /// Words after a warp's bitmap, which keep the next one aligned.
 constexpr u32 PADDING = 4;
+/// Pairs of a lane that are asked at once.
+constexpr u32 PAIRS = 4;
 /// Slots of a warp's table, as bits: four for each entry of a narrow list.
 constexpr u32 TABLE_BITS = 8;
 
@@ -35,14 +37,52 @@ struct HubCounter {
         return low;
     }
 
-    /// Bits of a row that are in the bitmap, up to word `quads` of 128 bits; READERS lanes together.
-    BG_DEVICE u32 row_in_bitmap(const uint4* row, u32 quads) const {
-        u32 count = 0, x = lane() % READERS;
-        for (; x + READERS < quads; x += 2 * READERS) {
-            uint4 a = load_readonly(row + x), b = load_readonly(row + x + READERS);
-            count += bits_in_both(a, ((const uint4*)bitmap)[x]) + bits_in_both(b, ((const uint4*)bitmap)[x + READERS]);
+    /// Bits of two rows that are in the bitmap, up to so many words of 128 bits; READERS lanes together.
+    BG_DEVICE u32 rows_in_bitmap(const uint4* row, u32 quads, const uint4* other, u32 other_quads) const {
+        const uint4 zero = make_uint4(0, 0, 0, 0);
+        u32 count = 0;
+        for (u32 x = lane() % READERS, end = max_of(quads, other_quads); x < end; x += READERS) {
+            uint4 a = x < quads ? load_readonly(row + x) : zero, b = x < other_quads ? load_readonly(other + x) : zero;
+            uint4 mine = ((const uint4*)bitmap)[x];
+            count += bits_in_both(a, mine) + bits_in_both(b, mine);
         }
-        if (x < quads) count += bits_in_both(load_readonly(row + x), ((const uint4*)bitmap)[x]);
+        return count;
+    }
+
+    /// Entries of a packed list that are in the bitmap; READERS lanes together.
+    BG_DEVICE u32 packed_in_bitmap(u32 begin, u32 end) const {
+        const uint4* packed = (const uint4*)p.high;
+        u32 count = 0, x = begin + lane() % READERS;
+        for (; x + READERS < end; x += 2 * READERS) {
+            uint4 a = load_readonly(packed + x), b = load_readonly(packed + x + READERS);
+            count += listed_in(a, bitmap) + listed_in(b, bitmap);
+        }
+        if (x < end) count += listed_in(load_readonly(packed + x), bitmap);
+        return count;
+    }
+
+    /// Entries of the lists of `list[begin .. end]` that `is_member` knows. READERS lanes read a list, two lists at a time.
+    template <class Test> BG_DEVICE u32 past_lists(const u32* list, u32 begin, u32 end, Test is_member) const {
+        const u32 reader = lane() / READERS, place = lane() % READERS, readers = WARP / READERS;
+        u32 count = 0;
+        for (u32 base = begin; base < end; base += WARP) {
+            u32 first = 0, last = 0;
+            if (base + lane() < end) {
+                u32 v = list[base + lane()];
+                first = load_readonly(p.offsets + v);
+                last = load_readonly(p.offsets + v + 1);
+            }
+            for (u32 member = 0; member < min_of(WARP, end - base); member += 2 * readers) {
+                u32 e = shuffle(first, member + reader) + place, e_end = shuffle(last, member + reader);
+                u32 f = shuffle(first, member + readers + reader) + place, f_end = shuffle(last, member + readers + reader);
+                for (; e < e_end || f < f_end; e += READERS, f += READERS) {
+                    u32 a = e < e_end ? load_readonly(p.indices + e) : EMPTY, b = f < f_end ? load_readonly(p.indices + f) : EMPTY;
+                    if (a != EMPTY) count += is_member(a);
+                    if (b != EMPTY) count += is_member(b);
+                }
+                warp_sync();
+            }
+        }
         return count;
     }
 
@@ -56,32 +96,34 @@ struct HubCounter {
             atomicOr(bitmap + (w >> 5), 1u << (w & 31));
         }
         warp_sync();
-        const u32 reader = lane() / READERS, place = lane() % READERS;
+        const u32 reader = lane() / READERS, readers = WARP / READERS;
         u32 count = 0;
-        // Readers take neighbouring members, whose rows are about as long.
-        for (u32 j = reader; j < lows; j += WARP / READERS) {
-            u32 v = load_readonly(list + j);
-            count += row_in_bitmap(p.matrix + row_start(v), row_quads(v));
+        // Readers take neighbouring members, whose rows are about as long. Vertex 0 has an empty row.
+        for (u32 base = 0; base < lows; base += WARP) {
+            u32 v = base + lane() < lows ? load_readonly(list + base + lane()) : 0;
+            for (u32 member = 0; member < min_of(WARP, lows - base); member += 2 * readers) {
+                u32 a = shuffle(v, member + reader), b = shuffle(v, member + readers + reader);
+                count += rows_in_bitmap(p.matrix + row_start(a), row_quads(a), p.matrix + row_start(b), row_quads(b));
+                warp_sync();
+            }
         }
         // Far from the diagonal rows have few bits: those are listed.
-        for (u32 j = lows + reader; j < hubs; j += WARP / READERS) {
-            u32 v = load_readonly(list + j);
-            u32 x = load_readonly(p.high_starts + v) + place, end = load_readonly(p.high_starts + v + 1);
-            const uint4* packed = (const uint4*)p.high;
-            count += row_in_bitmap(p.matrix + row_start(v), p.low / QUAD);
-            for (; x + READERS < end; x += 2 * READERS) {
-                uint4 a = load_readonly(packed + x), b = load_readonly(packed + x + READERS);
-                count += listed_in(a, bitmap) + listed_in(b, bitmap);
-            }
-            if (x < end) count += listed_in(load_readonly(packed + x), bitmap);
-        }
-        for (u32 j = hubs; j < length; j++) {
-            u32 v = load_readonly(list + j);
-            for (u32 e = load_readonly(p.offsets + v) + lane(), end = load_readonly(p.offsets + v + 1); e < end; e += WARP) {
-                u32 w = load_readonly(p.indices + e);
-                count += w < p.hubs ? bitmap[w >> 5] >> (w & 31) & 1 : contains(list + hubs, j - hubs, w);
+        for (u32 base = lows; base < hubs; base += WARP) {
+            bool one = base + lane() < hubs;
+            u32 v = one ? load_readonly(list + base + lane()) : 0;
+            u32 first = one ? load_readonly(p.high_starts + v) : 0, last = one ? load_readonly(p.high_starts + v + 1) : 0;
+            u32 row = row_start(v), quads = one ? p.low / QUAD : 0;
+            for (u32 member = 0; member < min_of(WARP, hubs - base); member += 2 * readers) {
+                u32 a = member + reader, b = a + readers;
+                count += rows_in_bitmap(p.matrix + shuffle(row, a), shuffle(quads, a), p.matrix + shuffle(row, b), shuffle(quads, b));
+                u32 a_first = shuffle(first, a), a_last = shuffle(last, a), b_first = shuffle(first, b), b_last = shuffle(last, b);
+                count += packed_in_bitmap(a_first, a_last) + packed_in_bitmap(b_first, b_last);
+                warp_sync();
             }
         }
+        count += past_lists(list, hubs, length, [&](u32 w) -> u32 {
+            return w < p.hubs ? bitmap[w >> 5] >> (w & 31) & 1 : contains(list + hubs, length - hubs, w);
+        });
         warp_sync();
         for (u32 i = lane(); i < hubs; i += WARP) bitmap[load_readonly(list + i) >> 5] = 0;
         warp_sync();
@@ -100,11 +142,19 @@ struct HubCounter {
         warp_sync();
         u32 count = 0;
         // Pair number t is (j, t - j (j - 1) / 2).
-        for (u32 t = lane(), pairs = hubs * (hubs - 1) / 2; t < pairs; t += WARP) {
-            u32 j = (u32)((1.0f + sqrtf(1.0f + 8.0f * (f32)t)) * 0.5f);
-            if (j * (j - 1) / 2 > t) j--;
-            else if (j * (j + 1) / 2 <= t) j++;
-            count += adjacent(p.matrix, own->list[j], own->list[t - j * (j - 1) / 2]);
+        const u32 pairs = hubs * (hubs - 1) / 2;
+        for (u32 first = lane(); first - lane() < pairs; first += PAIRS * WARP) {
+            u32 bits[PAIRS];
+#pragma unroll
+            for (u32 k = 0; k < PAIRS; k++) {
+                u32 t = first + k * WARP;
+                u32 j = (u32)((1.0f + sqrtf(1.0f + 8.0f * (f32)t)) * 0.5f);
+                if (j * (j - 1) / 2 > t) j--;
+                else if (j * (j + 1) / 2 <= t) j++;
+                bits[k] = t < pairs ? adjacent(p.matrix, own->list[j], own->list[t - j * (j - 1) / 2]) : 0;
+            }
+#pragma unroll
+            for (u32 k = 0; k < PAIRS; k++) count += bits[k];
         }
         if (hubs < length) {
             const WarpTable table{own->slots, TABLE_BITS};
@@ -112,13 +162,7 @@ struct HubCounter {
             warp_sync();
             for (u32 i = lane(); i < length; i += WARP) table.insert(own->list[i]);
             warp_sync();
-            const u32 reader = lane() / READERS, place = lane() % READERS;
-            for (u32 j = hubs + reader; j < length; j += WARP / READERS) {
-                u32 v = own->list[j];
-                for (u32 e = load_readonly(p.offsets + v) + place, end = load_readonly(p.offsets + v + 1); e < end; e += READERS) {
-                    count += table.contains(load_readonly(p.indices + e));
-                }
-            }
+            count += past_lists(own->list, hubs, length, [&](u32 w) -> u32 { return table.contains(w); });
         }
         warp_sync();
         total += count;

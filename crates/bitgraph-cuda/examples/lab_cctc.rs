@@ -6,7 +6,7 @@ use bitgraph_backend::{CcConfig, TcConfig};
 use bitgraph_cuda::device::Device;
 use bitgraph_cuda::fused::{cc, tc};
 use bitgraph_cuda::{DeviceCsr, Result};
-use bitgraph_generate::{GenerateControl, Generator};
+use bitgraph_generate::{GenerateControl, Generator, mix64};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ const RUNS: usize = 21;
 /// Runs of graphs beyond this many entries.
 const FEW_RUNS: usize = 7;
 const LARGE: usize = 200_000_000;
-const GRAPHS: [&str; 9] = [
+const GRAPHS: [&str; 12] = [
     "skew:2708:5500",
     "mesh:50x50x80",
     "urand:100000:16",
@@ -24,6 +24,9 @@ const GRAPHS: [&str; 9] = [
     "grid:1000x1000@1",
     "urand:1000000:1",
     "path:1000000@1",
+    "er:1000000:600000",
+    "er:1000000:1300000",
+    "tree:1000000",
 ];
 
 type Failure = Box<dyn std::error::Error>;
@@ -37,6 +40,19 @@ fn graph(text: &str) -> std::result::Result<Csr, Failure> {
         // 611953 is prime.
         let at = |v: u64| if scattered { (v * 611_953 % n) as u32 } else { v as u32 };
         let (rows, columns) = (1..n).map(|v| (at(v - 1), at(v))).unzip();
+        return Ok(Coo { mirrored: true, ..Coo::pattern(n as usize, n as usize, rows, columns) }.into_csr(Duplicates::First)?.0);
+    }
+    let mixed = |i: u64, n: u64| (mix64(i) % n) as u32;
+    if let Some(rest) = text.strip_prefix("er:") {
+        let (n, m) = rest.split_once(':').ok_or("er:VERTICES:EDGES")?;
+        let (n, m) = (n.parse::<u64>()?, m.parse::<u64>()?);
+        let (rows, columns) = (0..m).map(|i| (mixed(2 * i, n), mixed(2 * i + 1, n))).unzip();
+        return Ok(Coo { mirrored: true, ..Coo::pattern(n as usize, n as usize, rows, columns) }.into_csr(Duplicates::First)?.0);
+    }
+    if let Some(n) = text.strip_prefix("tree:") {
+        // Each vertex under a random earlier one, numbered backwards so that first neighbours tell little.
+        let n = n.parse::<u64>()?;
+        let (rows, columns) = (1..n).map(|v| ((n - 1 - v) as u32, (n - 1) as u32 - mixed(v, v))).unzip();
         return Ok(Coo { mirrored: true, ..Coo::pattern(n as usize, n as usize, rows, columns) }.into_csr(Duplicates::First)?.0);
     }
     Ok(text.parse::<Generator>()?.generate(&GenerateControl::default())?)
@@ -89,14 +105,14 @@ fn components(device: &Device, name: &str, host: &Csr, out: &DeviceCsr, runs: us
     let variants: Vec<(String, cc::Options)> = [("auto".to_string(), auto)]
         .into_iter()
         .chain([1024, 512].map(|t| (format!("general {t}"), cc::Options { form: cc::Form::General, threads: Some(t), ..auto })))
-        .chain([1024, 768, 512].into_iter().flat_map(|t| {
+        .chain([1024, 512].into_iter().flat_map(|t| {
             [false, true].map(|middle| {
                 let options = cc::Options { form: cc::Form::Shared, threads: Some(t), middle: Some(middle), trace: t == 1024 };
                 (format!("shared {t}{}", if middle { " middle" } else { "" }), options)
             })
         }))
         .chain([1024, 512].map(|t| (format!("memory {t}"), cc::Options { form: cc::Form::Memory, threads: Some(t), ..auto })))
-        .chain([("block".to_string(), cc::Options { form: cc::Form::Block, ..auto })])
+        .chain([("block".to_string(), cc::Options { form: cc::Form::Block, trace: true, ..auto })])
         .collect();
     for (form, options) in variants {
         let (layout, build) = built(device, || cc::CcLayout::build_as(device, out, None, options))?;

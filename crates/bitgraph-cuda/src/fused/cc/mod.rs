@@ -70,6 +70,7 @@ struct BlockParams {
     offsets: DevicePtr<u32>,
     indices: DevicePtr<u32>,
     labels: DevicePtr<u32>,
+    trace: DevicePtr<u64>,
     n: u32,
     entries: u32,
 }
@@ -223,6 +224,7 @@ impl CcLayout {
                 offsets: offsets.ptr(),
                 indices: out.indices.ptr(),
                 labels: self.labels.ptr(),
+                trace: self.trace.ptr(),
                 n: n as u32,
                 entries: out.nnz as u32,
             };
