@@ -71,6 +71,31 @@ BG_DEVICE void write_scores(const SharedRankParams& p, u32 position, float4 y) {
     }
 }
 
+/// Vectors of four shares to x, from number `skip_from` on `skip` further, once they are of the round. The first of each thread is waited
+/// for alone: many loads that come too early would only be in the way of what they wait for.
+BG_DEVICE void await_shares(const SharedRankParams& p, const f32* from, f32* x, u32 count, u32 skip_from, u32 skip, u32 tag, u32* over) {
+    constexpr u32 AHEAD = 4;
+    auto place = [&](u32 i) { return i < skip_from ? i : i + skip; };
+    auto take = [&](u32 at, uint4 words) {
+        Wait wait(p.state, over);
+        while (is_stale(words, tag) && wait.more()) words = load_volatile4(from + 4 * at);
+        ((uint4*)x)[at] = make_uint4(words.x & ~TAG, words.y & ~TAG, words.z & ~TAG, words.w & ~TAG);
+    };
+    if (threadIdx.x < count) {
+        u32 at = place(threadIdx.x);
+        take(at, load_volatile4(from + 4 * at));
+    }
+    for (u32 i = threadIdx.x + blockDim.x; i < count; i += AHEAD * blockDim.x) {
+        uint4 words[AHEAD];
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++)
+            if (i + k * blockDim.x < count) words[k] = load_volatile4(from + 4 * place(i + k * blockDim.x));
+#pragma unroll
+        for (u32 k = 0; k < AHEAD; k++)
+            if (i + k * blockDim.x < count) take(place(i + k * blockDim.x), words[k]);
+    }
+}
+
 template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankParams& p) {
     u8* memory = shared_memory();
     u32* over = (u32*)memory;
@@ -130,7 +155,11 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 }
             }
         }
-        sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, sums);
+        {
+            // The inner slices of a window were summed while its borders were on their way.
+            const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
+            sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, sums, tile.slices - inner, tile.inner_from, inner);
+        }
         __syncthreads();
         if (*(volatile u32*)over) return;
         if (*(volatile u32*)decided) {
@@ -259,25 +288,11 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         if (FORM != CLUSTER) {
             // What others made of this block's x; own shares of a window are there already.
             const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NOBODY, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
-            const u32 count = tile.x_count / 4 - skip;
-            const f32* from = shares + tile.x_from;
-            for (u32 i = threadIdx.x; i < count; i += 4 * blockDim.x) {
-                uint4 words[4];
-                u32 at[4];
-#pragma unroll
-                for (u32 k = 0; k < 4; k++) {
-                    u32 j = i + k * blockDim.x;
-                    if (j >= count) j = i;
-                    at[k] = j < skip_from ? j : j + skip;
-                    words[k] = load_volatile4(from + 4 * at[k]);
-                }
-#pragma unroll
-                for (u32 k = 0; k < 4; k++) {
-                    Wait wait(p.state, over);
-                    while (is_stale(words[k], tag) && wait.more()) words[k] = load_volatile4(from + 4 * at[k]);
-                    ((uint4*)x)[at[k]] = make_uint4(words[k].x & ~TAG, words[k].y & ~TAG, words[k].z & ~TAG, words[k].w & ~TAG);
-                }
+            if (FORM == WINDOW && tile.inner > 0) {
+                __syncthreads();
+                sweep_slices<RESIDENT>(data, tile, x, sums, tile.inner, 0, tile.inner_from);
             }
+            await_shares(p, shares + tile.x_from, x, tile.x_count / 4 - skip, skip_from, skip, tag, over);
             __syncthreads();
         }
     }

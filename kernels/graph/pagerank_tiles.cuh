@@ -27,6 +27,7 @@ struct RankTile {
     u32 words;                // of its data, a multiple of 4
     u32 data_at;              // in units of 4 words
     u32 folds_at, folds;      // of rows cut into pieces
+    u32 inner_from, inner;    // slices of a window that read own positions alone
     u32 reserved;
 };
 
@@ -45,15 +46,17 @@ template <bool RESIDENT, class T> BG_DEVICE T tile_load(const T* p) {
     else return load_readonly(p);
 }
 
-/// Sums of the block's rows into `sums`, each row by its slice. Warps take slices back and forth, because these are sorted.
-template <bool RESIDENT> BG_DEVICE void sweep_slices(const u32* data, const RankTile& tile, const f32* x, f32* sums) {
+/// Sums of rows into `sums`, each row by its slice: `count` slices, from number `skip_at` on `skip` further. Warps take slices back and
+/// forth, because these are sorted.
+template <bool RESIDENT> BG_DEVICE void sweep_slices(const u32* data, const RankTile& tile, const f32* x, f32* sums, u32 count, u32 skip_at, u32 skip) {
     const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
     const uint2* descriptors = (const uint2*)data;
     const u32* entries = data + tile.entries_at;
     const u16* ids = (const u16*)(data + tile.ids_at);
     for (u32 turn = 0;; turn++) {
         u32 s = turn * warps + (turn & 1 ? warps - 1 - warp : warp);
-        if (s >= tile.slices) break;
+        if (s >= count) break;
+        if (s >= skip_at) s += skip;
         uint2 d = tile_load<RESIDENT>(descriptors + s);
         const u32 quads = slice_quads(d), t = slice_shift(d);
         const uint2* q = (const uint2*)(entries + d.x) + lane();

@@ -1,4 +1,4 @@
-//! Times the forms of PageRank on generated graphs: `lab_rank [--runs N] [--only TEXT] [GENERATOR...]`.
+//! Times the forms of PageRank on generated graphs: `lab_rank [--runs N] [--only TEXT] [GENERATOR...]`; with `--spmv` those of SpMV.
 //!
 //! Twenty iterations in f32; every run is held against plain loops in f64. A line is
 //! `graph form milliseconds min build-milliseconds L1-error layout`.
@@ -6,8 +6,9 @@
 use bitgraph_backend::PageRankConfig;
 use bitgraph_cuda::DeviceCsr;
 use bitgraph_cuda::device::Device;
-use bitgraph_cuda::fused::pagerank::{Form, RankLayout, TileChoice, TileForm};
-use bitgraph_cuda::spmv::Pattern;
+use bitgraph_cuda::fused::pagerank::{CoreChoice, Form, RankLayout, TileChoice, TileForm};
+use bitgraph_cuda::peers::CusparseSpmv;
+use bitgraph_cuda::spmv::{Pattern, SpmvForm, SpmvLayout};
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_sparse::Csr;
 use std::error::Error;
@@ -34,37 +35,105 @@ fn reference(csr: &Csr, iterations: u32) -> Vec<f64> {
 
 fn forms(csr: &Csr, sms: u32) -> Vec<(String, Form)> {
     let mut all = vec![("auto".to_string(), Form::Auto), ("general".to_string(), Form::General)];
+    if csr.nnz() > 20_000_000 {
+        for (vertices, sweeps, cold_warps) in [(520, 3, 4), (520, 3, 6), (520, 3, 8), (520, 3, 12), (400, 2, 8), (400, 2, 12), (400, 2, 16), (600, 4, 8)] {
+            for lane_entries in [32, 64] {
+                let choice = CoreChoice { vertices: vertices * 1000, columns: 6, sweeps, cold_warps, lane_entries };
+                all.push((format!("core {vertices}k x{sweeps} cold {cold_warps} lanes {lane_entries}"), Form::Core(choice)));
+            }
+        }
+        return all;
+    }
     let mut add = |name: String, form, groups, columns, lane_entries, sorted, resident| {
         all.push((name, Form::Shared(TileChoice { form, groups, columns, lane_entries, sorted }, resident)));
     };
     if csr.nrows() < 20_000 {
-        for groups in [1, 2, 4, 8] {
+        for groups in [4, 8] {
             for lanes in [4, 8, 16] {
                 add(format!("cluster {groups} lanes {lanes}"), TileForm::Cluster, groups, 1, lanes, true, true);
             }
         }
+        return all;
     }
     add("window natural".to_string(), TileForm::Window, sms, 1, 64, false, true);
     add("window sorted".to_string(), TileForm::Window, sms, 1, 64, true, true);
-    for columns in [1, 2, 3, 4, 5, 6] {
-        for lanes in [16, 32, 64] {
+    for columns in [2, 3, 4, 5, 6] {
+        for lanes in [4, 8, 16, 32, 64] {
             add(format!("grid {columns} lanes {lanes}"), TileForm::Grid, sms / columns, columns, lanes, true, true);
         }
     }
     all
 }
 
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2] * 1e6
+}
+
+/// SpMV beside cuSPARSE: microseconds of a single product and of one of ten, and how often cuSPARSE's time these fit into.
+fn spmv(device: &Device, graphs: &[String], runs: usize) -> Result<(), Box<dyn Error>> {
+    for text in graphs {
+        let csr = text.parse::<Generator>()?.generate(&GenerateControl::default())?;
+        let x: Vec<f32> = (0..csr.ncols()).map(|i| ((i * 2_654_435_761) % 1000 + 1) as f32 / 1000.0).collect();
+        let wanted: Vec<f64> = (0..csr.nrows()).map(|i| csr.row(i).iter().map(|&c| f64::from(x[c as usize])).sum()).collect();
+        let matrix = DeviceCsr::upload(device, &csr)?;
+        let dx = device.upload(&x)?;
+        let y = device.zeroed::<f32>(csr.nrows())?;
+        let ones = device.upload(&vec![1.0f32; csr.nnz()])?;
+        let mut peer = [f64::NAN; 2];
+        if let Some(cusparse) = CusparseSpmv::new(device, &matrix, &x)? {
+            for (slot, launches) in [1, 10].into_iter().enumerate() {
+                let _ = cusparse.seconds(launches)?;
+                peer[slot] = median((0..runs).map(|_| cusparse.seconds(launches)).collect::<Result<_, _>>()?);
+            }
+        }
+        println!("# {text}: {} rows, {} entries; cuSPARSE single {:.2} us, of 10 {:.2} us", csr.nrows(), csr.nnz(), peer[0], peer[1]);
+        for values in [false, true] {
+            for form in [SpmvForm::Auto, SpmvForm::Rows, SpmvForm::Classes, SpmvForm::Diagonals] {
+                let Some(layout) = SpmvLayout::build_as(device, &matrix, values.then_some(&ones), form)? else { continue };
+                if form == SpmvForm::Diagonals && !layout.explain().contains("diagonals") {
+                    continue;
+                }
+                let time = |launches: usize| -> Result<f64, Box<dyn Error>> {
+                    let mut times = Vec::new();
+                    for _ in 0..runs + 2 {
+                        device.timed(|| (0..launches).try_for_each(|_| layout.run(&dx, &y)))?;
+                        times.push(device.last_run_seconds().unwrap_or(f64::NAN) / launches as f64);
+                    }
+                    times.drain(..2);
+                    Ok(median(times))
+                };
+                let (single, many) = (time(1)?, time(10)?);
+                let error = y.to_vec()?.iter().zip(&wanted).map(|(a, b)| (f64::from(*a) - b).abs() / b.max(1e-30)).fold(0.0, f64::max);
+                let right = if error < 1e-4 { "right" } else { "WRONG" };
+                let kind = if values { "values" } else { "pattern" };
+                println!(
+                    "{text}\t{kind} {form:?}\t{single:.2}\t{many:.2}\tratio {:.2} {:.2}\t{right} {error:.1e}\t{}",
+                    peer[0] / single,
+                    peer[1] / many,
+                    layout.explain()
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
 fn main() -> Result<(), Box<dyn Error>> {
-    let (mut runs, mut only, mut graphs) = (15, String::new(), Vec::new());
+    let (mut runs, mut only, mut graphs, mut products) = (15, String::new(), Vec::new(), false);
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--runs" => runs = arguments.next().unwrap_or_default().parse()?,
             "--only" => only = arguments.next().unwrap_or_default(),
+            "--spmv" => products = true,
             _ => graphs.push(argument),
         }
     }
     let device = Device::open(0)?;
+    if products {
+        return spmv(&device, &graphs, runs);
+    }
     for text in graphs {
         let csr = text.parse::<Generator>()?.generate(&GenerateControl::default())?;
         let wanted = reference(&csr, 20);
@@ -82,7 +151,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             }
             let Some(layout) = layout else { continue };
             let explain = layout.explain();
-            if matches!(form, Form::Shared(..)) && explain.starts_with("rows") {
+            if matches!(form, Form::Shared(..) | Form::Core(..)) && explain.starts_with("rows") {
                 continue;
             }
             let tolerances: &[f64] = if name == "auto" || name == "general" { &[0.0, 1e-30] } else { &[0.0] };
@@ -98,7 +167,11 @@ fn main() -> Result<(), Box<dyn Error>> {
                 times.sort_by(f64::total_cmp);
                 let right = if error < 1e-4 { "right" } else { "WRONG" };
                 let watched = if tolerance > 0.0 { " watched" } else { "" };
-                println!("{text}\t{name}{watched}\t{:.4}\tmin {:.4}\tbuild {build:.2}\t{right} {error:.1e}\t{explain}", times[times.len() / 2], times[0]);
+                println!(
+                    "{text}\t{name}{watched}\t{:.4}\tmin {:.4}\tbuild {build:.2}\t{right} {error:.1e}\t{explain}",
+                    times[times.len() / 2],
+                    times[0]
+                );
             }
         }
     }

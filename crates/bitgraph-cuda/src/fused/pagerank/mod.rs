@@ -19,10 +19,10 @@ use crate::{DeviceCsr, Result};
 use bitgraph_backend::{Dangling, PageRank, PageRankConfig, Plan};
 use bitgraph_sparse::Stored;
 use bytemuck::{Pod, Zeroable};
+pub use core::CoreChoice;
 use general::General;
 use special::Special;
 use std::any::Any;
-pub use core::CoreChoice;
 pub use tiles::{TileChoice, TileForm};
 
 /// The precisions of scores.
@@ -118,7 +118,8 @@ impl RankLayout {
             return Ok(PageRank { scores, iterations: 0, residual: f64::INFINITY, converged: false });
         }
         // The special forms know the mass of every iteration beforehand.
-        let plain = config.personalization.is_none() && (config.dangling == Dangling::Drop || self.general.bins.unnamed == self.general.bins.isolated);
+        let plain = config.personalization.is_none()
+            && (config.dangling == Dangling::Drop || self.general.bins.unnamed == self.general.bins.isolated);
         match &self.special {
             Some(special) if plain && size_of::<T>() == 4 => special.run(device, config, n, self.general.bins.isolated),
             _ => self.general.run(device, config),

@@ -151,7 +151,13 @@ impl Special {
         Ok(None)
     }
     /// A given form; none if it does not fit.
-    pub(super) fn build_as(device: &Device, incoming: &Pattern, general: &General, choice: TileChoice, resident: bool) -> Result<Option<Self>> {
+    pub(super) fn build_as(
+        device: &Device,
+        incoming: &Pattern,
+        general: &General,
+        choice: TileChoice,
+        resident: bool,
+    ) -> Result<Option<Self>> {
         let source = source(device, incoming, general);
         if incoming.rows() == 0 || choice.groups * choice.columns == 0 {
             return Ok(None);
@@ -284,7 +290,12 @@ impl Shared {
             TileForm::Cluster => "one cluster",
         };
         let place = if self.resident { "in shared memory" } else { "in the second-level cache" };
-        format!("{form}: {} x {} blocks, {} bytes of shared memory, entries {place}", t.choice.groups, t.choice.columns, t.shared[usize::from(!self.resident)])
+        format!(
+            "{form}: {} x {} blocks, {} bytes of shared memory, entries {place}",
+            t.choice.groups,
+            t.choice.columns,
+            t.shared[usize::from(!self.resident)]
+        )
     }
     pub(super) fn bytes(&self) -> u64 {
         let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);

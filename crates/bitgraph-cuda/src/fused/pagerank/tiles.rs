@@ -45,6 +45,8 @@ pub(super) struct Tile {
     pub data_at: u32,
     pub folds_at: u32,
     pub folds: u32,
+    pub inner_from: u32,
+    pub inner: u32,
     pub reserved: u32,
 }
 
@@ -123,6 +125,20 @@ impl Tile {
         self.words = self.ids_at + round_up((sizes.ids as usize).div_ceil(2), 4) as u32;
         self.data_at = (at / 4) as u32;
         at + round_up(self.words as usize, 32)
+    }
+}
+
+impl Tile {
+    /// Finds the slices of a window, in natural order, whose rows read own positions alone, if they are enough to be worth it.
+    fn find_inner(&mut self, halo: u32, end: u32) {
+        let low = if self.x_from < self.own_from { halo } else { 0 };
+        let high = if self.own_from + self.own_count < end { halo } else { 0 };
+        let from = low.div_ceil(32);
+        let to = if high > 0 { self.own_count.saturating_sub(high) / 32 } else { self.slices };
+        let inner = to.saturating_sub(from);
+        if inner * 4 >= self.slices {
+            (self.inner_from, self.inner) = (from, inner);
+        }
     }
 }
 
@@ -320,6 +336,9 @@ impl Source<'_> {
                 tile.x_count = choice.groups * part as u32;
             }
             at = tile.place(s, at);
+            if window && !choice.sorted {
+                tile.find_inner(halo, end);
+            }
             most_words = most_words.max(tile.words as usize);
             x_room = x_room.max(tile.x_count);
             tiles.push(tile);
