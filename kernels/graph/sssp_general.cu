@@ -12,6 +12,9 @@
 #include "graph/sssp.cuh"
 
 namespace bg {
+/// Arcs that a lane relaxes at once. More would not fit the registers of a full block.
+constexpr u32 ARCS = 2;
+
 /// The least waiting distances: of this threshold, of the next (filled while the far list is read), and one being cleared.
 struct FarLeast {
     u64 cells[4];
@@ -36,7 +39,7 @@ template <class Bits> struct NearFarParams {
     u32 target;           // stop once its distance is final; NO_VERTEX: never
     u32 piece;            // entries of a row per queue entry
     u32 lanes;            // that share a queue entry; a power of two
-    u32 stage;            // vertices that a block collects before it writes to the queues directly
+    u32 stage;            // vertices, near and far each, that a block collects before it writes to the queues directly
     u32 most_rounds;      // gives up after
     u32 pad;
 };
@@ -82,7 +85,8 @@ template <class Key> struct NearFar {
     u64* shared_least;
     u32 *staged_near, *staged_far;  // counters
     u32* scratch;                   // 36 words: 33 of the scan, two positions
-    u32 *near_stage, *far_stage;
+    uint4* near_stage;              // {vertex, start of its row, entries, -}
+    u32* far_stage;
     Bits threshold;
     u32 near_tag, far_tag;
     Bits least;                     // of the far distances that this thread found
@@ -93,19 +97,20 @@ template <class Key> struct NearFar {
         staged_near = (u32*)(shared + 24);
         staged_far = staged_near + 1;
         scratch = (u32*)(shared + 32);
-        near_stage = (u32*)(shared + 256);
-        far_stage = near_stage + p.stage;
+        near_stage = (uint4*)(shared + 256);
+        far_stage = (u32*)(near_stage + p.stage);
         least = Key::UNREACHED;
     }
     BG_DEVICE BarrierSlot* slot() { return &p.state->slots[grid.turn & 3]; }
-    BG_DEVICE u32 pieces(u32 v, u32& start, u32& length) const {
-        start = load_readonly(p.offsets + v);
-        length = load_readonly(p.offsets + v + 1) - start;
-        return ceil_div(length, p.piece);
+    /// A vertex with its row.
+    BG_DEVICE uint4 row_of(u32 v) const {
+        u32 start = load_readonly(p.offsets + v);
+        return make_uint4(v, start, load_readonly(p.offsets + v + 1) - start, 0);
     }
-    BG_DEVICE void put_piece(uint4* queue, u32 at, u32 v, u32 start, u32 length, u32 index) const {
+    BG_DEVICE u32 pieces(uint4 row) const { return ceil_div(row.z, p.piece); }
+    BG_DEVICE void put_piece(uint4* queue, u32 at, uint4 row, u32 index) const {
         u32 done = index * p.piece;
-        queue[at] = make_uint4(v, start + done, min_of(length - done, p.piece), 0);
+        queue[at] = make_uint4(row.x, row.y + done, min_of(row.z - done, p.piece), 0);
     }
     BG_DEVICE void clear_stage() {
         if (threadIdx.x == 0) {
@@ -116,11 +121,11 @@ template <class Key> struct NearFar {
         least = Key::UNREACHED;
         __syncthreads();
     }
-    /// Collects up to four vertices per lane, near and far. All lanes call it.
-    BG_DEVICE void collect(const u32 (&v)[4], const bool (&near)[4], const bool (&far)[4], uint4* next, u32* far_next, u32 far_base) {
-        u32 below = (1u << lane()) - 1, near_at[4], far_at[4], near_sum = 0, far_sum = 0;
+    /// Collects up to ARCS vertices per lane, near and far. All lanes call it.
+    BG_DEVICE void collect(const uint4 (&row)[ARCS], const bool (&near)[ARCS], const bool (&far)[ARCS], uint4* next, u32* far_next, u32 far_base) {
+        u32 below = (1u << lane()) - 1, near_at[ARCS], far_at[ARCS], near_sum = 0, far_sum = 0;
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
+        for (u32 j = 0; j < ARCS; j++) {
             u32 mask = ballot(near[j]);
             near_at[j] = near_sum + __popc(mask & below);
             near_sum += __popc(mask);
@@ -136,21 +141,21 @@ template <class Key> struct NearFar {
         near_base = shuffle(near_base, 0);
         far_position = shuffle(far_position, 0);
 #pragma unroll
-        for (u32 j = 0; j < 4; j++) {
+        for (u32 j = 0; j < ARCS; j++) {
             if (near[j]) {
                 u32 at = near_base + near_at[j];
                 if (at < p.stage) {
-                    near_stage[at] = v[j];
+                    near_stage[at] = row[j];
                 } else {
-                    u32 start, length, count = pieces(v[j], start, length);
+                    u32 count = pieces(row[j]);
                     at = count ? atomicAdd(&slot()->a, count) : 0;
-                    for (u32 k = 0; k < count; k++) put_piece(next, at + k, v[j], start, length, k);
+                    for (u32 k = 0; k < count; k++) put_piece(next, at + k, row[j], k);
                 }
             }
             if (far[j]) {
                 u32 at = far_position + far_at[j];
-                if (at < p.stage) far_stage[at] = v[j];
-                else far_next[far_base + atomicAdd(&slot()->b, 1u)] = v[j];
+                if (at < p.stage) far_stage[at] = row[j].x;
+                else far_next[far_base + atomicAdd(&slot()->b, 1u)] = row[j].x;
             }
         }
     }
@@ -166,36 +171,50 @@ template <class Key> struct NearFar {
             if (threadIdx.x == 0 && *shared_least != ~0ull) atomicMin(cell, *shared_least);
             return;
         }
-        u32 own = 0, start, length, total;
-        for (u32 i = threadIdx.x; i < near_count; i += blockDim.x) own += pieces(near_stage[i], start, length);
+        if (threadIdx.x == 0 && *shared_least != ~0ull) atomicMin(cell, *shared_least);
+        // Few entries: each warp finds room for its own, without barriers of the block. The warps that have none do the far ones.
+        if (near_count <= 256 && far_count <= 256) {
+            const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
+            for (u32 first = warp * WARP; first < near_count; first += warps * WARP) put_rows(next, first + lane(), near_count, 0, false);
+            for (u32 first = (warps - 1 - warp) * WARP; first < far_count; first += warps * WARP) {
+                u32 n = min_of(far_count - first, WARP), at = 0;
+                if (lane() == 0) at = atomicAdd(&slot()->b, n);
+                at = shuffle(at, 0);
+                if (lane() < n) far_next[far_base + at + lane()] = far_stage[first + lane()];
+            }
+            return;
+        }
+        u32 own = 0, total;
+        for (u32 i = threadIdx.x; i < near_count; i += blockDim.x) own += pieces(near_stage[i]);
         u32 at = block_scan_exclusive(own, scratch, total);
         if (threadIdx.x == 0) {
-            u32 near_base = total ? atomicAdd(&slot()->a, total) : 0;
-            u32 far_position = far_count ? atomicAdd(&slot()->b, far_count) : 0;
-            if (*shared_least != ~0ull) atomicMin(cell, *shared_least);
-            scratch[34] = near_base;
-            scratch[35] = far_base + far_position;
+            scratch[34] = total ? atomicAdd(&slot()->a, total) : 0;
+            scratch[35] = far_base + (far_count ? atomicAdd(&slot()->b, far_count) : 0);
         }
         __syncthreads();
         at += scratch[34];
         far_next += scratch[35];
-        for (u32 first = threadIdx.x & ~31u; first < near_count; first += blockDim.x) {
-            u32 i = first + lane(), v = 0, count = 0;
-            if (i < near_count) {
-                v = near_stage[i];
-                count = pieces(v, start, length);
-            }
-            if (count <= 8) {
-                for (u32 k = 0; k < count; k++) put_piece(next, at + k, v, start, length, k);
-            }
-            for (u32 hubs = ballot(count > 8); hubs; hubs &= hubs - 1) {
-                u32 who = __ffs(hubs) - 1;
-                u32 n = shuffle(count, who), s = shuffle(start, who), l = shuffle(length, who), x = shuffle(v, who), a = shuffle(at, who);
-                for (u32 k = lane(); k < n; k += WARP) put_piece(next, a + k, x, s, l, k);
-            }
-            at += count;
-        }
+        for (u32 first = threadIdx.x & ~31u; first < near_count; first += blockDim.x) at = put_rows(next, first + lane(), near_count, at, true);
         for (u32 i = threadIdx.x; i < far_count; i += blockDim.x) far_next[i] = far_stage[i];
+    }
+    /// Writes the pieces of a staged row of each lane, from `at` on if the place is known; returns the place after them.
+    BG_DEVICE u32 put_rows(uint4* next, u32 i, u32 staged, u32 at, bool placed) {
+        uint4 row = i < staged ? near_stage[i] : make_uint4(0, 0, 0, 0);
+        u32 count = pieces(row);
+        if (!placed) {
+            u32 inclusive = scan_inclusive(count), sum = shuffle(inclusive, WARP - 1), base = 0;
+            if (lane() == 0 && sum) base = atomicAdd(&slot()->a, sum);
+            at = shuffle(base, 0) + inclusive - count;
+        }
+        if (count <= 8) {
+            for (u32 k = 0; k < count; k++) put_piece(next, at + k, row, k);
+        }
+        for (u32 hubs = ballot(count > 8); hubs; hubs &= hubs - 1) {
+            u32 who = __ffs(hubs) - 1, n = shuffle(count, who), a = shuffle(at, who);
+            uint4 hub = make_uint4(shuffle(row.x, who), shuffle(row.y, who), shuffle(row.z, who), 0);
+            for (u32 k = lane(); k < n; k += WARP) put_piece(next, a + k, hub, k);
+        }
+        return at + count;
     }
     /// Relaxes the arcs of the near queue.
     BG_DEVICE void relax(const uint4* queue, u32 count, uint4* next, u32* far_next, u32 far_base) {
@@ -206,35 +225,37 @@ template <class Key> struct NearFar {
             uint4 entry = e < count ? load_l2(queue + e) : make_uint4(0, 0, 0, 0);
             Bits distance = entry.z ? known.read(entry.x) : Bits(0);
             u32 longest = warp_max(entry.z);
-            for (u32 o = 0; o < longest; o += 4 * lanes) {
-                u32 v[4];
-                Bits sum[4], now[4];
-                bool near[4], far[4], wanted = false;
+            for (u32 o = 0; o < longest; o += ARCS * lanes) {
+                uint4 row[ARCS];
+                Bits sum[ARCS], now[ARCS];
+                bool near[ARCS], far[ARCS], wanted = false;
 #pragma unroll
-                for (u32 j = 0; j < 4; j++) {
+                for (u32 j = 0; j < ARCS; j++) {
                     u32 k = o + j * lanes + sub;
                     bool on = k < entry.z;
-                    v[j] = on ? load_readonly(p.indices + entry.y + k) : NO_VERTEX;
+                    row[j].x = on ? load_readonly(p.indices + entry.y + k) : NO_VERTEX;
                     sum[j] = on ? (p.weights ? load_readonly(p.weights + entry.y + k) : Key::ONE) : Bits(0);
                 }
 #pragma unroll
-                for (u32 j = 0; j < 4; j++) {
-                    now[j] = v[j] != NO_VERTEX ? known.read(v[j]) : Bits(0);
+                for (u32 j = 0; j < ARCS; j++) {
+                    now[j] = row[j].x != NO_VERTEX ? known.read(row[j].x) : Bits(0);
                     sum[j] = Key::extend(distance, sum[j]);
                 }
 #pragma unroll
-                for (u32 j = 0; j < 4; j++) {
+                for (u32 j = 0; j < ARCS; j++) {
                     near[j] = far[j] = false;
                     if (sum[j] < now[j]) {
                         bool is_near = sum[j] < threshold, better;
-                        bool queue_it = known.improve(v[j], sum[j], is_near ? near_tag : far_tag, better);
+                        // The row is under way while the atomic is.
+                        if (is_near) row[j] = row_of(row[j].x);
+                        bool queue_it = known.improve(row[j].x, sum[j], is_near ? near_tag : far_tag, better);
                         near[j] = queue_it && is_near;
                         far[j] = queue_it && !is_near;
                         if (better && !is_near) least = min_of(least, sum[j]);
                     }
                     wanted = wanted || near[j] || far[j];
                 }
-                if (any(wanted)) collect(v, near, far, next, far_next, far_base);
+                if (any(wanted)) collect(row, near, far, next, far_next, far_base);
             }
         }
     }
@@ -242,19 +263,21 @@ template <class Key> struct NearFar {
     BG_DEVICE void split(const u32* queue, u32 count, Bits before, uint4* next, u32* far_next) {
         for (u32 base = blockIdx.x * blockDim.x + (threadIdx.x & ~31u); base < count; base += gridDim.x * blockDim.x) {
             u32 e = base + lane();
-            u32 v[4] = {e < count ? load_l2(queue + e) : NO_VERTEX, 0, 0, 0};
-            bool near[4] = {}, far[4] = {};
+            uint4 row[ARCS] = {};
+            bool near[ARCS] = {}, far[ARCS] = {};
             if (e < count) {
-                Bits distance = known.read(v[0]);
+                row[0].x = load_l2(queue + e);
+                Bits distance = known.read(row[0].x);
                 // Below the old threshold it has been relaxed already.
                 if (distance >= before) {
                     near[0] = distance < threshold;
                     far[0] = !near[0];
                     if (far[0]) least = min_of(least, distance);
-                    known.retag(v[0], distance, near[0] ? near_tag : far_tag);
+                    known.retag(row[0].x, distance, near[0] ? near_tag : far_tag);
+                    if (near[0]) row[0] = row_of(row[0].x);
                 }
             }
-            collect(v, near, far, next, far_next, 0);
+            collect(row, near, far, next, far_next, 0);
         }
     }
 };
@@ -274,8 +297,9 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
     NearFar<Key> search(p, shared_memory());
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     for (u32 v = thread; v < p.nodes; v += threads) search.known.reset(v, v == p.source ? Bits(0) : Key::UNREACHED);
-    u32 start, length, near_count = search.pieces(p.source, start, length);
-    for (u32 k = thread; k < near_count; k += threads) search.put_piece(p.near0, k, p.source, start, length, k);
+    const uint4 source = search.row_of(p.source);
+    u32 near_count = search.pieces(source);
+    for (u32 k = thread; k < near_count; k += threads) search.put_piece(p.near0, k, source, k);
     if (thread < 4) p.least->cells[thread] = ~0ull;
     if (search.grid.meet().stop) return;
 

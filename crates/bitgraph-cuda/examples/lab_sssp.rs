@@ -1,9 +1,9 @@
 //! Times the variants of shortest paths on generated graphs, each checked against a plain search:
 //! `lab_sssp GRAPH ... [--runs N] [--only TEXT]`.
 
+use bitgraph_backend::SsspConfig;
 use bitgraph_cuda::device::Device;
 use bitgraph_cuda::fused::sssp::{Arcs, Form, GeneralOptions, SsspLayout, SsspOptions, SweepOptions, TileOptions};
-use bitgraph_backend::SsspConfig;
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::Csr;
@@ -100,7 +100,12 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             built.sort_by(f64::total_cmp);
             let (median, least) = (times[times.len() / 2], times[0]);
             let verdict = if right { "ok" } else { "WRONG" };
-            println!("{name:22} {label:34} {median:9.4} min {least:9.4} build {:9.3} {:?} steps {} {verdict}", built[0], layout.form(), layout.steps());
+            println!(
+                "{name:22} {label:34} {median:9.4} min {least:9.4} build {:9.3} {:?} steps {} {verdict}",
+                built[0],
+                layout.form(),
+                layout.steps()
+            );
             Ok(())
         };
         let report = |label: &str, options: SsspOptions, delta: Option<f64>| {
@@ -121,13 +126,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let sms = device.properties().sms;
         for threads in [256, 512, 1024] {
             for lanes in [2, 4] {
-                for (breadth, period) in [(0.5, 1), (1.0, 1), (1.0, 2), (2.0, 1), (4.0, 1), (8.0, 1), (8.0, 2), (16.0, 1), (16.0, 2), (32.0, 2)] {
+                for (breadth, period) in
+                    [(0.5, 1), (1.0, 1), (1.0, 2), (2.0, 1), (4.0, 1), (8.0, 1), (8.0, 2), (16.0, 1), (16.0, 2), (32.0, 2)]
+                {
                     let tile = Some(TileOptions { parts: sms, threads, breadth, period, lanes });
                     let options = SsspOptions { form: Some(Form::Tiles), tile, ..SsspOptions::default() };
                     report(&format!("tiles {threads} l{lanes} b{breadth} p{period}"), options, None);
                 }
                 let tile = Some(TileOptions { parts: 1, threads, breadth: 0.0, period: 1, lanes });
-                report(&format!("one tile {threads} l{lanes}"), SsspOptions { form: Some(Form::OneTile), tile, ..SsspOptions::default() }, None);
+                report(
+                    &format!("one tile {threads} l{lanes}"),
+                    SsspOptions { form: Some(Form::OneTile), tile, ..SsspOptions::default() },
+                    None,
+                );
             }
         }
         for (rest, by_degree) in [(1, false), (2, false), (4, false), (1, true), (2, true), (4, true)] {

@@ -5,7 +5,6 @@
 
 use super::Arcs;
 use super::distance::Native;
-use super::weights::Summary;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
 use bitgraph_backend::SsspConfig;
@@ -13,7 +12,7 @@ use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/sssp_general";
 /// Vertices that a block collects, near and far each.
-const STAGE: u32 = 4096;
+const STAGE: u32 = 2048;
 /// Bytes of shared memory before the stages.
 const FIXED: u32 = 256;
 const BLOCK: u32 = 1024;
@@ -59,21 +58,28 @@ pub struct GeneralOptions {
     pub delta: f64,
 }
 
+/// The longest row over the mean from which on degrees count as uneven.
+pub(super) const SKEWED: f64 = 8.0;
+
 impl GeneralOptions {
-    /// For a graph of this mean degree and mean weight. Wider steps repeat work, narrower ones take more rounds; where rows are
-    /// short, rounds are what costs.
-    pub(super) fn suited(degree: f64, mean: f64) -> Self {
-        let lanes = ((degree / 4.0).round().max(1.0) as u32).next_power_of_two().min(16);
-        let breadth = if degree < 8.0 { 128.0 } else { 32.0 };
+    /// For a graph with rows of `degree` entries on average and `longest` at most, of this mean weight. Wider steps repeat work,
+    /// narrower ones take more rounds; where rows are short or reach far, rounds are what costs.
+    pub(super) fn suited(degree: f64, longest: u32, mean: f64) -> Self {
+        let skewed = f64::from(longest) > SKEWED * degree;
+        let lanes = if skewed { 16 } else { ((degree / 2.0).round().max(1.0) as u32).next_power_of_two().min(16) };
+        Self { lanes, piece: (8 * lanes).max(32), delta: 0.0 }.with_breadth(if skewed || degree < 8.0 { 128.0 } else { 32.0 }, degree, mean)
+    }
+    /// With steps of so many mean weights over the mean degree.
+    pub(super) fn with_breadth(self, breadth: f64, degree: f64, mean: f64) -> Self {
         let delta = breadth * mean / degree.max(1.0);
-        Self { lanes, piece: (8 * lanes).max(32), delta: if delta.is_finite() && delta > 0.0 { delta } else { 1.0 } }
+        Self { delta: if delta.is_finite() && delta > 0.0 { delta } else { 1.0 }, ..self }
     }
 }
 
 /// The queues and distances of a search that sums in `D`.
 #[derive(Debug)]
 pub(super) struct General<D> {
-    options: GeneralOptions,
+    pub options: GeneralOptions,
     words: Buffer<u64>,
     tags: Buffer<u32>,
     distances: Buffer<D>,
@@ -84,9 +90,8 @@ pub(super) struct General<D> {
 
 impl<D: Native> General<D> {
     /// Only allocates.
-    pub fn build(device: &Device, arcs: &Arcs, summary: &Summary, options: Option<GeneralOptions>) -> Result<Self> {
+    pub fn build(device: &Device, arcs: &Arcs, options: GeneralOptions) -> Result<Self> {
         let (n, m) = (arcs.nodes(), arcs.nnz());
-        let options = options.unwrap_or_else(|| GeneralOptions::suited(m as f64 / n.max(1) as f64, summary.mean));
         let entries = n + m / options.piece as usize + 1;
         let queue = || device.alloc_for(entries, "a queue of shortest paths");
         let list = || device.alloc_for(n, "a list of shortest paths");
@@ -115,7 +120,7 @@ impl<D: Native> General<D> {
     ) -> Result<Option<&Buffer<D>>> {
         let kernel = device.kernel(MODULE, &format!("sssp_general_{}", D::SUFFIX))?;
         let blocks = arcs.nnz().div_ceil(ARCS_PER_BLOCK).clamp(1, 1 << 16) as u32;
-        let shape = device.persistent_shape(&kernel, BLOCK, FIXED + 8 * STAGE, blocks)?;
+        let shape = device.persistent_shape(&kernel, BLOCK, FIXED + 20 * STAGE, blocks)?;
         let weights = weights.map_or(DevicePtr::NULL, |w| w.ptr().cast());
         let parameters = |state, link| Params {
             state,

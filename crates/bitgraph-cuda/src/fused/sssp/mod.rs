@@ -14,9 +14,9 @@ mod parents;
 mod partition;
 mod special;
 mod sweep;
-mod tile;
 #[cfg(test)]
 mod tests;
+mod tile;
 mod weights;
 
 pub use distance::Distance;
@@ -94,6 +94,8 @@ pub struct SsspLayout {
     out: Arcs,
     incoming: Option<Arcs>,
     summary: Summary,
+    /// The vertex with the most arcs, and their number.
+    heaviest: (u32, u32),
     options: SsspOptions,
     special: Mutex<Special>,
     /// Runs outgrew `u32` before, or what the special form can sum up.
@@ -132,7 +134,7 @@ impl<D> Default for Searches<D> {
 }
 impl<D: Native> Searches<D> {
     fn general(&self, device: &Device, layout: &SsspLayout) -> Result<MutexGuard<'_, General<D>>> {
-        let build = || General::build(device, &layout.out, &layout.summary, layout.options.general).map(Mutex::new);
+        let build = || General::build(device, &layout.out, layout.general_options()).map(Mutex::new);
         Ok(lock(once(&self.general, build)?))
     }
     /// Weights of the arcs in this type.
@@ -181,10 +183,12 @@ impl SsspLayout {
             }
         }
         let summary = Summary::of(device, &out)?;
+        let heaviest = weights::heaviest(device, &out)?;
         let layout = Self {
             out,
             incoming,
             summary,
+            heaviest,
             options,
             special: Mutex::default(),
             outgrown: AtomicBool::new(false),
@@ -199,6 +203,13 @@ impl SsspLayout {
             *lock(&layout.special) = chosen;
         }
         Ok(layout)
+    }
+    /// Entries of a row on average.
+    fn degree(&self) -> f64 {
+        self.out.nnz() as f64 / self.nodes().max(1) as f64
+    }
+    fn general_options(&self) -> GeneralOptions {
+        self.options.general.unwrap_or_else(|| GeneralOptions::suited(self.degree(), self.heaviest.1, self.summary.mean))
     }
     /// The form that is tried first, for reports.
     #[must_use]

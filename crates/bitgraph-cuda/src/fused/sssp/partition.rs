@@ -6,9 +6,9 @@
 use super::Arcs;
 use super::bisect::{Links, bisect};
 use super::tile::Head;
+use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
 use crate::primitives::{bounds, elementwise, exclusive_scan, exclusive_scan_total, gather, id_bits, invert, iota, sort_pairs};
-use crate::Result;
 use bitgraph_backend::Control;
 use bytemuck::{Pod, Zeroable};
 
@@ -207,7 +207,18 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
         let send_starts = rows + 16 * (quads_at[2 * b + 2] - quads_at[2 * b]);
         let sends_from = send_starts + (2 * (count + 1)).next_multiple_of(16);
         let bytes = sends_from + (8 * sends).next_multiple_of(16);
-        heads.push(Head { blob, bytes, first, count, entrances: inner - first, inbox, edges: rows, send_starts, sends: sends_from, pad: [0; 2] });
+        heads.push(Head {
+            blob,
+            bytes,
+            first,
+            count,
+            entrances: inner - first,
+            inbox,
+            edges: rows,
+            send_starts,
+            sends: sends_from,
+            pad: [0; 2],
+        });
         blob += u64::from(bytes);
         inbox += (inner - first).next_multiple_of(32);
         most_sends = most_sends.max(sends);

@@ -5,7 +5,7 @@
 use super::SsspLayout;
 use super::sweep::{SweepOptions, Sweeps};
 use super::tile::{TileOptions, Tiles};
-use super::weights::heaviest;
+use super::general::SKEWED;
 use crate::device::{Buffer, Device};
 use crate::{Error, Result};
 use bitgraph_backend::SsspConfig;
@@ -15,8 +15,8 @@ use std::sync::atomic::Ordering;
 pub(super) const RUN_SWEEPS: u32 = 4096;
 /// Sweeps in a trial: a graph that needs more has too great a diameter.
 const TRIAL_SWEEPS: u32 = 256;
-/// The longest row over the mean from which on rows are put in the order of their degree.
-const SKEWED: f64 = 8.0;
+/// Widths of a step of the general form that are tried against each other.
+const BREADTHS: [f64; 2] = [32.0, 128.0];
 /// No round of the general form is faster, in seconds: bounds the rounds that a trial needs.
 const FASTEST_ROUND: f64 = 3e-6;
 
@@ -113,7 +113,7 @@ pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
     if summary.whole.is_none() || options.form == Some(Form::General) {
         return Ok(Special::None);
     }
-    let (source, longest) = heaviest(device, arcs)?;
+    let (source, longest) = layout.heaviest;
     let config = SsspConfig { source, ..SsspConfig::default() };
     let mut best = Best { seconds: f64::INFINITY, special: Special::None };
     for form in [Form::OneTile, Form::Tiles, Form::Sweeps] {
@@ -134,11 +134,21 @@ pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
         }
     }
     if best.seconds.is_finite() && options.form.is_none() {
-        let general = layout.whole.general(device, layout)?;
+        let mut general = layout.whole.general(device, layout)?;
         let weights = layout.whole.weights(device, arcs)?;
-        let rounds = (best.seconds / FASTEST_ROUND) as u32 + 4;
-        let seconds = Best::time(device, || Ok(general.search(device, arcs, weights, &config, rounds)?.is_some()))?;
-        best.offer(seconds, Special::None);
+        let (mut fastest, suited) = (f64::INFINITY, general.options);
+        let mut chosen = suited;
+        for breadth in BREADTHS {
+            let tried = suited.with_breadth(breadth, layout.degree(), summary.mean);
+            general.options = tried;
+            let rounds = (best.seconds.min(fastest) / FASTEST_ROUND) as u32 + 4;
+            let seconds = Best::time(device, || Ok(general.search(device, arcs, weights, &config, rounds)?.is_some()))?;
+            if seconds < fastest {
+                (fastest, chosen) = (seconds, tried);
+            }
+        }
+        general.options = chosen;
+        best.offer(fastest, Special::None);
     }
     Ok(best.special)
 }
@@ -164,7 +174,7 @@ fn try_sweeps(device: &Device, layout: &SsspLayout, config: &SsspConfig, longest
     }
     let weights = layout.whole.weights(device, arcs)?;
     let fixed = layout.options.sweep;
-    let by_degree = fixed.map_or_else(|| f64::from(longest) > SKEWED * arcs.nnz() as f64 / arcs.nodes() as f64, |o| o.by_degree);
+    let by_degree = fixed.map_or_else(|| f64::from(longest) > SKEWED * layout.degree(), |o| o.by_degree);
     let Some(mut sweeps) = Sweeps::build(device, arcs, weights, symmetric, summary, by_degree)? else { return Ok(()) };
     let (mut fastest, mut settings) = (f64::INFINITY, None);
     for &tried in fixed.as_ref().map_or(&SweepOptions::TRIED[..], std::slice::from_ref) {

@@ -166,8 +166,14 @@ impl Sweeps {
         shift < 31 && greatest < u64::from(u32::MAX >> shift) && 8 * arcs.nodes() as u64 + (1 << 16) < room && arcs.nnz() > 0
     }
     /// Packs and sorts the rows; none if the states do not fit.
-    pub fn build(device: &Device, arcs: &Arcs, weights: Option<&Buffer<u32>>, symmetric: bool, summary: &Summary,
-        by_degree: bool) -> Result<Option<Self>> {
+    pub fn build(
+        device: &Device,
+        arcs: &Arcs,
+        weights: Option<&Buffer<u32>>,
+        symmetric: bool,
+        summary: &Summary,
+        by_degree: bool,
+    ) -> Result<Option<Self>> {
         let (n, m) = (arcs.nodes(), arcs.nnz());
         let shift = id_bits(n).max(LEAST_SHIFT);
         let greatest = summary.whole.unwrap_or(0);
