@@ -1,11 +1,15 @@
-// A local numbering for meshes that lost theirs: vertices by breadth-first level from a far vertex, within a level by the place of the
-// first neighbour in the level before, then by number (Cuthill and McKee, 1969, without their sorting by degree).
+// A local numbering for meshes that lost theirs: vertices by breadth-first level from a far vertex, within a level by the places of the
+// first and of the last neighbour in the level before, then by number (Cuthill and McKee, 1969, without their sorting by degree; the last
+// neighbour keeps the diagonals of grids straight).
 //
 // Narrow levels are walked by block 0 alone, which needs no barrier of the grid; wide ones by all blocks, each a run of the level's
 // vertices. All blocks are resident.
 //
+// Four lanes take a vertex: what bounds a level is how many lines one multiprocessor can ask for.
+//
 // Invariant: a vertex's claim is `base` plus the place of its first neighbour placed; `base` falls by n from sweep to sweep, so that older
-// claims lose to newer ones and nothing is cleared between. Places depend on nothing else: the order is the same whatever the grid.
+// claims lose to newer ones and nothing is cleared between; the last neighbour is kept alike, rising. Places depend on nothing else: the
+// order is the same whatever the grid.
 #include "common/grid.cuh"
 #include "formats/rows.cuh"
 
@@ -14,6 +18,7 @@ struct OrderParams {
     RowOffsets offsets;
     const u32* indices;
     u32* claims;      // n words, all bits set
+    u32* latest;      // n words, zeroed: the last neighbour in the level before
     u32* queue;       // n places: the old vertex of each new number
     u32* totals;      // a word for each block
     u32* result;      // see the enumeration below
@@ -30,69 +35,83 @@ struct OrderParams {
 };
 enum OrderResult { ORDER_PLACED, ORDER_LEVELS, ORDER_WIDEST, ORDER_COMPONENTS };
 
+constexpr u32 QUAD = 4;
+
 struct LevelWalk {
     const OrderParams& p;
     u32* scratch;  // 40 words of shared memory
-    u32 base;
+    u32 base, rising;
 
-    BG_DEVICE LevelWalk(const OrderParams& params, u32* shared) : p(params), scratch(shared), base(0) {}
+    BG_DEVICE LevelWalk(const OrderParams& params, u32* shared) : p(params), scratch(shared), base(0), rising(0) {}
 
     BG_DEVICE u64 row_end(u32 vertex, u64 start) { return min_of(p.offsets.at((u64)vertex + 1), start + p.longest); }
-    /// Every vertex of the run claims its neighbours.
-    BG_DEVICE void claim(u32 begin, u32 end) {
-        for (u32 place = begin + threadIdx.x; place < end; place += blockDim.x) {
+    /// Every vertex of the run claims its neighbours in the next level; `level` is where the level starts.
+    BG_DEVICE void claim(u32 begin, u32 end, u32 level) {
+        for (u32 place = begin + threadIdx.x / QUAD; place < end; place += blockDim.x / QUAD) {
             u32 vertex = load_l2(p.queue + place), mark = base + place;
-            u64 k = p.offsets.at(vertex), last = row_end(vertex, k);
-            for (; k < last; k += 4) {
-                u32 neighbour[4];
-                bool better[4];
-                for (u32 i = 0; i < 4; i++) neighbour[i] = load_readonly(p.indices + min_of(k + i, last - 1));
-                for (u32 i = 0; i < 4; i++) better[i] = load_l2(p.claims + neighbour[i]) > mark;
-                for (u32 i = 0; i < 4; i++) {
-                    if (better[i]) atomicMin(p.claims + neighbour[i], mark);
-                }
+            u64 row = p.offsets.at(vertex), last = row_end(vertex, row);
+            for (u64 k = row + threadIdx.x % QUAD; k < last; k += QUAD) {
+                u32 neighbour = load_readonly(p.indices + k), claimed = load_l2(p.claims + neighbour);
+                // Earlier levels claimed theirs with smaller places.
+                if (claimed < base + level || neighbour == vertex) continue;
+                if (claimed > mark) reduce_min(p.claims + neighbour, mark);
+                reduce_max(p.latest + neighbour, rising + place);
             }
         }
     }
-    /// Which of the up to four entries of a row from k on are children of its vertex, as bits. Its own claim is older, but for the
-    /// root's.
-    BG_DEVICE u32 children_of(u64 k, u64 last, u32 vertex, u32 mark, u32 (&neighbour)[4]) {
-        u32 claim[4], bits = 0;
-        for (u32 i = 0; i < 4; i++) neighbour[i] = load_readonly(p.indices + min_of(k + i, last - 1));
-        for (u32 i = 0; i < 4; i++) claim[i] = load_l2(p.claims + neighbour[i]);
-        for (u32 i = 0; i < 4; i++) bits |= (k + i < last && claim[i] == mark && neighbour[i] != vertex ? 1u : 0u) << i;
-        return bits;
-    }
+    BG_DEVICE u64 sibling_key(u32 child) { return (u64)load_l2(p.latest + child) << 32 | child; }
     /// Places the children of a run of vertices from `out` on (or only counts them); gives the number of children.
     BG_DEVICE u32 place(u32 begin, u32 end, u32 out, bool counting) {
-        u32 sum = 0;
-        for (u32 first = begin; first < end; first += blockDim.x) {
-            u32 at = first + threadIdx.x, children = 0, vertex = 0, neighbour[4];
-            u64 chosen = 0, row = 0, last = 0;
+        u32 sum = 0, own = threadIdx.x % QUAD;
+        for (u32 first = begin; first < end; first += blockDim.x / QUAD) {
+            u32 at = first + threadIdx.x / QUAD, children = 0, vertex = 0, child = 0;
+            u64 row = 0, last = 0;
             if (at < end) {
                 vertex = load_l2(p.queue + at);
                 row = p.offsets.at(vertex);
                 last = row_end(vertex, row);
-                for (u64 k = row; k < last; k += 4) {
-                    u32 bits = children_of(k, last, vertex, base + at, neighbour);
-                    children += (u32)__popc(bits);
-                    if (k - row < 64) chosen |= (u64)bits << (k - row);
+                for (u64 k = row + own; k < last; k += QUAD) {
+                    u32 neighbour = load_readonly(p.indices + k);
+                    if (load_l2(p.claims + neighbour) != base + at || neighbour == vertex) continue;
+                    child = neighbour;
+                    children++;
                 }
             }
-            u32 total, before = block_scan_exclusive(children, scratch, total);
-            if (!counting && children) {
-                u32 place = out + sum + before;
-                for (; chosen; chosen &= chosen - 1) p.queue[place++] = load_readonly(p.indices + row + (u32)__ffsll((i64)chosen) - 1);
-                // Long rows are looked through again.
-                for (u64 k = row + 64; k < last; k += 4) {
-                    for (u32 bits = children_of(k, last, vertex, base + at, neighbour); bits; bits &= bits - 1) {
-                        p.queue[place++] = load_readonly(p.indices + k + (u32)__ffs(bits) - 1);
-                    }
-                }
-            }
+            u32 total, before = out + sum + block_scan_exclusive(children, scratch, total);
             sum += total;
+            if (counting) continue;
+            u32 head = shuffle(before, lane() & ~(QUAD - 1)), family = children;
+            for (u32 d = 1; d < QUAD; d <<= 1) family += shuffle_xor(family, d);
+            bool is_short = last - row <= QUAD;
+            // Short rows: each lane has at most one child and ranks it among its siblings.
+            u64 key = is_short && children && family > 1 ? sibling_key(child) : ~0ull;
+            u32 rank = 0;
+            for (u32 d = 1; d < QUAD; d++) rank += shuffle_xor(key, d) < key;
+            if (is_short) {
+                if (children) p.queue[head + rank] = child;
+            } else if (children) {
+                u32 place = before;
+                for (u64 k = row + own; k < last; k += QUAD) {
+                    u32 neighbour = load_readonly(p.indices + k);
+                    if (load_l2(p.claims + neighbour) == base + at && neighbour != vertex) p.queue[place++] = neighbour;
+                }
+            }
+            warp_sync();
+            if (!is_short && own == 0 && family > 1) sort_siblings(head, family);
         }
         return sum;
+    }
+    BG_DEVICE void sort_siblings(u32 head, u32 count) {
+        for (u32 i = 1; i < count; i++) {
+            u32 child = load_l2(p.queue + head + i), j = i;
+            u64 key = sibling_key(child);
+            for (; j > 0; j--) {
+                u32 other = load_l2(p.queue + head + j - 1);
+                if (sibling_key(other) < key) break;
+                p.queue[head + j] = other;
+            }
+            p.queue[head + j] = child;
+        }
     }
     /// The vertex of fewest entries, then of smallest number, among places; block 0, in all its threads.
     BG_DEVICE u32 least_connected(u32 begin, u32 end) {
@@ -106,11 +125,15 @@ struct LevelWalk {
     }
     /// The first vertex from `from` on that is not placed and has entries; all bits set if there is none. Block 0.
     BG_DEVICE u32 next_root(u32 from) {
-        for (u64 first = from; first < p.n; first += blockDim.x) {
-            u64 vertex = first + threadIdx.x, found = ~0ull;
-            if (vertex < p.n && load_l2(p.claims + vertex) >= p.n && p.offsets.at(vertex + 1) > p.offsets.at(vertex)) found = vertex;
-            found = block_least(found);
-            if (found != ~0ull) return (u32)found;
+        for (u64 first = from; first < p.n; first += (u64)blockDim.x * 8) {
+            u64 found = ~0ull;
+            for (u32 i = 0; i < 8; i++) {
+                u64 vertex = first + i * blockDim.x + threadIdx.x;
+                bool left = vertex < p.n && load_l2(p.claims + vertex) >= p.n;
+                if (left && p.offsets.at(vertex + 1) > p.offsets.at(vertex)) found = min_of(found, vertex);
+            }
+            if (!__syncthreads_or(found != ~0ull)) continue;
+            return (u32)block_least(found);
         }
         return ~0u;
     }
@@ -148,6 +171,7 @@ BG_KERNEL(order_levels, OrderParams, 1024, 1) {
     for (;;) {
         u32 sweeps = component == 0 ? p.sweeps : 1;
         walk.base = (sweeps - 1 - sweep) * p.n;
+        walk.rising = sweep * p.n;
         if (first_block && threadIdx.x == 0) {
             p.queue[placed] = root;
             p.claims[root] = walk.base + placed;
@@ -158,7 +182,7 @@ BG_KERNEL(order_levels, OrderParams, 1024, 1) {
             if (end - begin <= p.narrow) {
                 if (first_block) {
                     while (begin < end && end - begin <= p.narrow && end - placed < p.limit) {
-                        walk.claim(begin, end);
+                        walk.claim(begin, end, begin);
                         __syncthreads();
                         u32 children = walk.place(begin, end, end, false);
                         __syncthreads();
@@ -183,7 +207,7 @@ BG_KERNEL(order_levels, OrderParams, 1024, 1) {
             } else {
                 u32 share = ceil_div(end - begin, gridDim.x);
                 u32 own = min_of(end, begin + blockIdx.x * share), own_end = min_of(end, own + share);
-                walk.claim(own, own_end);
+                walk.claim(own, own_end, begin);
                 if (grid.meet().stop) return;
                 u32 count = walk.place(own, own_end, 0, true);
                 if (threadIdx.x == 0) {
@@ -233,7 +257,7 @@ BG_KERNEL(order_levels, OrderParams, 1024, 1) {
         if (!m.a) break;
     }
     if (first_block) {
-        if (p.limit == ~0u) walk.append(placed);
+        if (p.limit == ~0u && placed < p.n) walk.append(placed);
         if (threadIdx.x == 0) {
             p.result[ORDER_PLACED] = placed;
             p.result[ORDER_LEVELS] = levels_of_first;

@@ -41,11 +41,12 @@ BG_KERNEL(profile_distances, DistanceParams, 256, 4) {
         entry_rows<DISTANCE_ITEMS>(p.offsets, p.nnz, start, row, rest);
         for (u32 i = 0; i < DISTANCE_ITEMS; i++) {
             u64 k = start + threadIdx.x / WARP * (DISTANCE_ITEMS * WARP) + i * WARP + lane();
-            if (k >= p.nnz) continue;
-            u32 column = load_stream(p.indices + k), distance = column < row[i] ? row[i] - column : column - row[i];
+            u32 column = k < p.nnz ? load_stream(p.indices + k) : row[i], distance = column < row[i] ? row[i] - column : column - row[i];
             sum += distance;
             most = max_of(most, distance);
-            atomicAdd(&counts[32 - __clz(distance)], 1u);
+            // Most entries of a warp are in the same few bins.
+            u32 bin = k < p.nnz ? 32u - (u32)__clz(distance) : 40u, equal = match_any(bin);
+            if (bin < 40 && lane() == (u32)__ffs(equal) - 1) atomicAdd(&counts[bin], (u32)__popc(equal));
         }
     }
     sum = butterfly_sum(sum);

@@ -1,8 +1,9 @@
 // Compressed rows to bit tiles: how a tile row's tiles are found, in order, from its sorted rows.
 //
-// Two forms. Few entries: a lane for each row, all lanes of the tile row merging their rows, one tile a step. Many entries: a block
+// Two forms. Few tiles: a lane for each row, all lanes of the tile row merging their rows, one tile a step. Many tiles: a block
 // marks the tile columns in a bitmap in shared memory, counts its way through it, and places each entry by its rank; where the
-// bitmap would not fit, window by window. Which form a tile row takes depends on its number of entries alone.
+// bitmap would not fit, window by window. Which form a tile row takes is foreseen from its number of entries, or after a few steps of
+// merging from how many entries they took: the same in every pass.
 //
 // Invariant: tiles of a tile row come in ascending order of columns, none is empty, and bits are those of `bitgraph-b2sr`.
 #pragma once
@@ -19,13 +20,13 @@ struct TileParams {
     void* words;
     u32* counts;         // null, or for the number of tiles of each tile row
     u64* total;          // null, or for their sum, and the entries seen
-    u32* heavy;          // tile rows with more entries than `limit`: [0] their number, from [4] on themselves
+    u32* heavy;          // tile rows of too many tiles: [0] their number, from [4] on themselves
     u32* ticket;         // zeroed
     u32* stored;         // hybrid: tiles kept of each band
     u32* listed;         // hybrid: entries of each row that are left to the list
     u32 tile_rows;       // of the matrix, or of the sample
     u32 tile_columns;
-    u32 limit;
+    u32 limit;           // steps that the lanes of a tile row take at most, as foreseen
     u32 window;          // tile columns of the bitmap, a multiple of 64
     u32 first_pass;      // whether heavy tile rows are to be noted
     u32 min_entries;     // hybrid: of a stored tile
@@ -55,6 +56,9 @@ template <u32 SHIFT> BG_DEVICE u32 lanes_sum(u32 value) {
     return value;
 }
 
+/// Steps of merging after which the number of tiles is foreseen.
+constexpr u32 TRIAL_STEPS = 24;
+
 template <u32 SHIFT, bool HYBRID> BG_DEVICE void tiles_light(const TileParams& p) {
     constexpr u32 SIZE = 1u << SHIFT, NONE = ~0u >> SHIFT;
     typedef typename TileOf<SHIFT>::Row Row;
@@ -70,7 +74,8 @@ template <u32 SHIFT, bool HYBRID> BG_DEVICE void tiles_light(const TileParams& p
         low = p.bands.at(t);
         high = p.bands.at(t + 1);
     }
-    bool light = exists && high - low <= p.limit;
+    // There are at least entries / SIZE^2 tiles.
+    bool light = exists && high - low <= ((u64)p.limit << (2 * SHIFT));
     if (p.first_pass && exists && !light && r == 0) p.heavy[4 + atomicAdd(p.heavy, 1u)] = (u32)t;
     u64 row = t * SIZE + r;
     if (light) {
@@ -83,7 +88,18 @@ template <u32 SHIFT, bool HYBRID> BG_DEVICE void tiles_light(const TileParams& p
     u32 second = at + 1 < end ? load_readonly(p.indices + at + 1) : ~0u;
     u32 third = at + 2 < end ? load_readonly(p.indices + at + 2) : ~0u;
     u32 found = 0, stored = 0, held = 0, kept = 0;
-    for (;;) {
+    u64 first = at;
+    for (u32 step = 0;; step++) {
+        if (step == TRIAL_STEPS) {
+            // The rows' columns ascend together: the steps to come are in proportion to the entries left.
+            u64 taken = lanes_sum<SHIFT>((u32)(at - first)), entries = high - low;
+            if (light && taken < entries && entries > p.limit && entries * TRIAL_STEPS > taken * p.limit) {
+                light = false;
+                at = end;
+                next = second = third = ~0u;
+                if (p.first_pass && r == 0) p.heavy[4 + atomicAdd(p.heavy, 1u)] = (u32)t;
+            }
+        }
         u32 column = lanes_min<SHIFT>(next >> SHIFT);
         bool live = column != NONE;
         if (!any(live)) break;
@@ -123,7 +139,7 @@ template <u32 SHIFT, bool HYBRID> BG_DEVICE void tiles_light(const TileParams& p
     }
     if (light && r == 0 && p.counts) p.counts[t] = found;
     if (p.total) {
-        u32 sum = warp_sum(r == 0 ? found : 0);
+        u32 sum = warp_sum(light && r == 0 ? found : 0);
         u64 seen = butterfly_sum(r == 0 ? high - low : 0ull);
         if (lane() == 0 && sum) atomicAdd(p.total, (u64)sum);
         if (lane() == 0 && seen) atomicAdd(p.total + 1, seen);

@@ -70,11 +70,8 @@ fn conversions(device: &Device, name: &str, host: &Csr, csr: &DeviceCsr) -> Resu
         let mut variants = vec![("", base)];
         variants.push(("limit 64", TileOptions { limit: Some(64), ..base }));
         variants.push(("limit 256", TileOptions { limit: Some(256), ..base }));
-        variants.push(("limit 1024", TileOptions { limit: Some(1024), ..base }));
-        if large && kind != FormatKind::Hybrid {
-            variants.push(("two passes", TileOptions { two_passes: true, ..base }));
-            variants.push(("window 2^17", TileOptions { window: Some(1 << 17), ..base }));
-        }
+        variants.push(("limit 128", TileOptions { limit: Some(128), ..base }));
+        variants.push(("limit 512", TileOptions { limit: Some(512), ..base }));
         for (label, options) in variants {
             // The host's form of the largest tiles of the largest graphs takes long.
             let checked = label.is_empty() && !(large && kind == FormatKind::B2sr32);
@@ -119,7 +116,7 @@ fn primitives(device: &Device, name: &str, host: &Csr, csr: &DeviceCsr) -> Resul
     let good = general.to_host()? == p::relabel(device, csr, None, &order, true)?.0.to_host()?;
     report(name, "relabel", time(device, || p::relabel(device, csr, None, &order, false))?, nnz, good);
     report(name, "relabel, symmetric", time(device, || p::relabel(device, csr, None, &order, true))?, nnz, good);
-    for narrow in [None, Some(256), Some(1024), Some(8192)] {
+    for narrow in [None, Some(512)] {
         let config = p::LevelOrderConfig { narrow, ..p::LevelOrderConfig::default() };
         if let Some(found) = p::level_order(device, csr, &config)? {
             let what = format!("level order {} {narrow:?}", found.levels);

@@ -2,7 +2,7 @@
 //!
 //! Tiles of 4 and 8: one pass over the entries collects the tiles where the entries of their tile row start, a scan of the counts gives
 //! their places, and a copy closes the gaps. Larger tiles, and where memory is short: one pass to count, one to fill. Tile rows of many
-//! entries are set aside for blocks of their own in both.
+//! tiles are set aside for blocks of their own in both.
 //!
 //! Memory beside the result: 8 bytes a tile row; for tiles of 4 and 8 also 6 or 12 bytes an entry, where there is room.
 
@@ -18,7 +18,7 @@ pub(super) const MODULE: &str = "formats/tiles";
 /// Limits of the conversion; what suits the device if not given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TileOptions {
-    /// Entries of a tile row above which a block takes it.
+    /// Tiles of a tile row, as foreseen, above which a block takes it.
     pub limit: Option<u32>,
     /// Tile columns that a block's bitmap covers at once; rounded up to 64.
     pub window: Option<u32>,
@@ -97,7 +97,7 @@ impl Walk {
         let tile_rows = sample.map_or(all, |s| s.len() * (32 >> shift));
         let tile_columns = csr.columns.div_ceil(1 << shift);
         // A lane takes a step for each tile; small graphs do not fill the device and are better off with more blocks.
-        let usual = if csr.nnz < 1 << 20 { 64 } else { 128u32 << shift.min(4) >> 1 };
+        let usual = if csr.nnz < 1 << 20 { 64 } else { [384, 384, 256, 128][shift as usize - 2] };
         let limit = options.limit.unwrap_or(usual);
         let window = options.window.unwrap_or(1 << 18).min(tile_columns as u32).max(1).next_multiple_of(64);
         let capacity = tile_rows.min(csr.nnz / (limit as usize + 1));

@@ -1,6 +1,6 @@
 //! A local numbering for meshes that lost theirs, and a probe of how slowly searches spread.
 //!
-//! Cost: a walk over all levels for each sweep, about 1.5 us a level where levels are narrow, plus the entries; memory 12 bytes a vertex.
+//! Cost: a walk over all levels for each sweep, a few microseconds a level where levels are narrow, plus the entries; memory 16 bytes a vertex.
 //! Rows of thousands of entries are walked by one thread: not for graphs with hubs.
 
 use super::csr::{Order, RowOffsets, degrees};
@@ -17,6 +17,7 @@ struct OrderParams {
     offsets: RowOffsets,
     indices: DevicePtr<u32>,
     claims: DevicePtr<u32>,
+    latest: DevicePtr<u32>,
     queue: DevicePtr<u32>,
     totals: DevicePtr<u32>,
     result: DevicePtr<u32>,
@@ -76,6 +77,7 @@ fn walk(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<W
     let n = csr.rows;
     let claims = device.alloc::<u32>(n)?;
     claims.fill_bytes(0xff)?;
+    let latest = device.zeroed::<u32>(n)?;
     let queue = device.alloc::<u32>(n)?;
     let result = device.zeroed::<u32>(4)?;
     let kernel = device.kernel("formats/order", "order_levels")?;
@@ -87,6 +89,7 @@ fn walk(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<W
         offsets: RowOffsets::of(csr),
         indices: csr.indices.ptr(),
         claims: claims.ptr(),
+        latest: latest.ptr(),
         queue: queue.ptr(),
         totals: totals.ptr(),
         result: result.ptr(),
@@ -106,7 +109,7 @@ fn walk(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<W
 }
 
 /// A numbering in which neighbours are close, for a symmetric mesh: by breadth-first level from a far vertex, within a level by the first
-/// neighbour in the level before (Cuthill and McKee). Deterministic. `None` where it makes no sense: rows past the limit, or too many
+/// and the last neighbour in the level before (Cuthill and McKee). Deterministic. `None` where it makes no sense: rows past the limit, or too many
 /// vertices to count. Waits.
 ///
 /// # Errors
@@ -138,6 +141,7 @@ const PROBED_ENTRIES: u32 = 256;
 pub(crate) fn probe(device: &Device, csr: &DeviceCsr, source: u32, limit: u32, result: DevicePtr<u32>) -> Result<()> {
     let claims = device.alloc::<u32>(csr.rows)?;
     claims.fill_bytes(0xff)?;
+    let latest = device.zeroed::<u32>(csr.rows)?;
     let queue = device.alloc::<u32>(csr.rows)?;
     let state = device.zeroed::<GridState>(1)?;
     let kernel = device.kernel("formats/order", "order_levels")?;
@@ -148,6 +152,7 @@ pub(crate) fn probe(device: &Device, csr: &DeviceCsr, source: u32, limit: u32, r
         offsets: RowOffsets::of(csr),
         indices: csr.indices.ptr(),
         claims: claims.ptr(),
+        latest: latest.ptr(),
         queue: queue.ptr(),
         totals: DevicePtr::NULL,
         result,

@@ -253,12 +253,17 @@ fn plain_level_order(csr: &Csr, sweeps: usize, components: usize) -> Vec<u32> {
         placed[root as usize] = true;
         while !level.is_empty() {
             let start = queue.len();
+            // The last of the level that each vertex is next to.
+            let mut latest = vec![0; n];
+            level.clone().for_each(|at| csr.row(queue[at] as usize).iter().for_each(|&v| latest[v as usize] = at));
             for at in level.clone() {
+                let first = queue.len();
                 for &v in csr.row(queue[at] as usize) {
                     if !std::mem::replace(&mut placed[v as usize], true) {
                         queue.push(v);
                     }
                 }
+                queue[first..].sort_by_key(|&v| (latest[v as usize], v));
             }
             last = level;
             level = start..queue.len();
@@ -318,4 +323,10 @@ fn shuffled_grids_become_local_again() {
     let met = levels_to_meet(&device, &csr, name(0, 0), 100).unwrap().unwrap();
     // A corner's level k has k + 1 vertices.
     assert_eq!(met, 13);
+    // Diagonals stay straight: a level's arcs to the next go to the same place and one beside it.
+    let growing = rows as usize * (rows as usize - 1) / 2;
+    let distances = (0..growing).flat_map(|i| local.row(i).iter().map(move |&j| j as usize).filter(move |&j| j > i).map(move |j| j - i));
+    let level = |i: usize| (0..).find(|l| (l + 1) * (l + 2) / 2 > i).unwrap_or(0);
+    let wanted = (0..growing).flat_map(|i| [level(i) + 1, level(i) + 2]);
+    assert!(distances.eq(wanted));
 }
