@@ -4,6 +4,7 @@
 
 use crate::device::Device;
 use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, DeviceValues};
+use crate::spmv::SpmvLayout;
 use crate::{Error, Result, convert};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, OffsetInt, Values, with_offsets};
@@ -36,6 +37,8 @@ struct Derived {
     csr: OnceLock<DeviceCsr>,
     /// The transpose, in the same format.
     transpose: OnceLock<CudaMatrix>,
+    /// The layout for sums of floats, where a plan asked for one.
+    sums: OnceLock<SpmvLayout>,
     /// What the operations keep.
     operations: crate::ops::Derived,
 }
@@ -124,6 +127,14 @@ impl CudaMatrix {
     pub(crate) fn operations(&self) -> &crate::ops::Derived {
         &self.derived.operations
     }
+    /// The layout for sums of floats, where a plan asked for one.
+    pub(crate) fn sums(&self) -> Option<&SpmvLayout> {
+        self.derived.sums.get()
+    }
+    /// Keeps a layout for sums of floats with the matrix it was built from.
+    pub(crate) fn keep_sums(&self, layout: SpmvLayout) {
+        let _ = self.derived.sums.set(layout);
+    }
     /// The same matrix without values; the pattern is shared.
     #[must_use]
     pub fn pattern(&self) -> Self {
@@ -173,6 +184,7 @@ impl CudaMatrix {
             + self.values.as_ref().map_or(0, |v| v.data.bytes())
             + self.derived.csr.get().map_or(0, DeviceCsr::bytes)
             + self.derived.transpose.get().map_or(0, Self::bytes)
+            + self.derived.sums.get().map_or(0, SpmvLayout::bytes)
     }
     /// The matrix as CSR on the host.
     ///

@@ -4,14 +4,17 @@
 
 use crate::fused::bfs::BfsLayout;
 use crate::fused::cc::CcLayout;
+use crate::fused::msbfs::MsBfsLayout;
 use crate::fused::pagerank::RankLayout;
 use crate::fused::sssp::{Arcs, Distance, SsspLayout, SsspOptions};
 use crate::fused::tc::TcLayout;
 use crate::layout::DeviceCsr;
 use crate::matrix::CudaMatrix;
+use crate::spmv::SpmvLayout;
 use crate::{Cuda, Error, Result};
 use bitgraph_backend::{
-    Algorithm, Bfs, BfsConfig, Cc, CcConfig, Fused, Graph, PageRank, PageRankConfig, Plan, Sssp, SsspConfig, Tc, TcConfig,
+    Algorithm, Bfs, BfsConfig, Cc, CcConfig, Fused, Graph, MsBfs, MsBfsConfig, PageRank, PageRankConfig, Plan, Sssp, SsspConfig, Tc,
+    TcConfig,
 };
 use bitgraph_semiring::DType;
 use bitgraph_sparse::Stored;
@@ -26,6 +29,7 @@ enum Layout {
     #[default]
     None,
     Bfs(Box<BfsLayout>),
+    MsBfs(Box<MsBfsLayout>),
     Sssp(Box<SsspLayout>),
     PageRank(Box<RankLayout>),
     Cc(Box<CcLayout>),
@@ -57,6 +61,7 @@ impl Prepared {
         }
         Ok(Self(match plan.workload.algorithm {
             Algorithm::Bfs => boxed(BfsLayout::build(device, out, incoming, plan)?, Layout::Bfs),
+            Algorithm::MsBfs => boxed(MsBfsLayout::build(device, out, incoming, plan)?, Layout::MsBfs),
             Algorithm::Sssp => {
                 let incoming = if graph.is_symmetric() { None } else { arcs(graph.transpose()?) };
                 let Some(out) = arcs(graph.matrix()) else { return Ok(Self::default()) };
@@ -67,6 +72,16 @@ impl Prepared {
             Algorithm::PageRank => boxed(RankLayout::build(device, out, incoming, plan)?, Layout::PageRank),
             Algorithm::Cc => boxed(CcLayout::build(device, out, incoming, plan)?, Layout::Cc),
             Algorithm::Tc if graph.is_symmetric() => boxed(TcLayout::build(device, out, incoming, plan)?, Layout::Tc),
+            Algorithm::MxvFloat if plan.chosen.prepared => {
+                let matrix = graph.matrix();
+                let values = matrix.values().filter(|v| v.dtype == DType::F32).map(|v| v.data.cast());
+                if (values.is_some() || matrix.values().is_none())
+                    && let Some(layout) = SpmvLayout::build(device, out, values.as_ref(), plan.workload.passes)?
+                {
+                    matrix.keep_sums(layout);
+                }
+                Layout::None
+            }
             _ => Layout::None,
         }))
     }
@@ -76,6 +91,7 @@ impl Prepared {
         match &self.0 {
             Layout::None => 0,
             Layout::Bfs(l) => l.bytes(),
+            Layout::MsBfs(l) => l.bytes(),
             Layout::Sssp(l) => l.bytes(),
             Layout::PageRank(_) => 0,
             Layout::Cc(l) => l.bytes(),
@@ -98,6 +114,11 @@ fn prepared_lists(graph: &Graph<Cuda>) -> Option<(&DeviceCsr, Option<&DeviceCsr>
 impl Fused for Cuda {
     fn bfs(&self, graph: &Graph<Self>, config: &BfsConfig) -> Option<Result<Bfs, Error>> {
         let Layout::Bfs(layout) = &graph.prepared().0 else { return None };
+        let (out, incoming) = prepared_lists(graph)?;
+        Some(layout.run(self.device(), out, incoming, config))
+    }
+    fn ms_bfs(&self, graph: &Graph<Self>, config: &MsBfsConfig) -> Option<Result<MsBfs, Error>> {
+        let Layout::MsBfs(layout) = &graph.prepared().0 else { return None };
         let (out, incoming) = prepared_lists(graph)?;
         Some(layout.run(self.device(), out, incoming, config))
     }

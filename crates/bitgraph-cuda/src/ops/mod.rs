@@ -21,6 +21,7 @@ mod ring;
 pub mod schemes;
 mod source;
 mod structure;
+mod sums;
 #[cfg(test)]
 mod tests;
 

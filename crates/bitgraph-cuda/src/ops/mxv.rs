@@ -9,7 +9,7 @@
 use super::elementwise::{fold, write_back};
 use super::params::{Chunk, LongRowsParams, Mask, MxvParams, Operand, Partial, Target, wide};
 use super::ring::{CSR, TILES, kernel};
-use super::{schemes, strided, threads};
+use super::{schemes, strided, sums, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::{DeviceB2sr, DeviceCsr, Offsets};
 use crate::matrix::{CudaMatrix, Layout};
@@ -234,6 +234,9 @@ pub(super) fn nonempty_rows<'a>(cuda: &Cuda, a: &'a CudaMatrix) -> Result<Option
 
 /// `t = A x` for the rows that the mask selects.
 fn product<S: Ring>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>, mask: Option<VectorMask<'_, Cuda>>) -> Result<CudaVector<S::Out>> {
+    if let Some(t) = sums::prepared::<S>(cuda, a, x, mask)? {
+        return Ok(t);
+    }
     match schemes::special::<S>(cuda, a, x, mask)? {
         Some(t) => Ok(t),
         None => general::<S>(cuda, a, x, mask),

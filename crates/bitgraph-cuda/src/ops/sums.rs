@@ -1,0 +1,31 @@
+//! Sums of `f32` through the layout that a plan had built for them, instead of the semiring's own kernels.
+//!
+//! Invariant: the result's entries are those of the general product; values differ by rounding alone.
+
+use super::mxv::nonempty_rows;
+use crate::matrix::CudaMatrix;
+use crate::vector::CudaVector;
+use crate::{Cuda, Result};
+use bitgraph_backend::{Ring, VectorMask};
+use bitgraph_semiring::{PlusSecond, PlusTimes};
+use std::any::TypeId;
+
+/// `t = A x`, where a layout was built, the semiring is its own, and nothing is masked or absent.
+pub(super) fn prepared<S: Ring>(
+    cuda: &Cuda,
+    a: &CudaMatrix,
+    x: &CudaVector<S::X>,
+    mask: Option<VectorMask<'_, Cuda>>,
+) -> Result<Option<CudaVector<S::Out>>> {
+    let Some(layout) = a.sums().filter(|_| mask.is_none() && x.present.is_none()) else { return Ok(None) };
+    let is = |id: TypeId| TypeId::of::<S>() == id;
+    // A pattern's values are ones, whichever of the two it is multiplied by.
+    let fits = is(TypeId::of::<PlusTimes<f32>>()) || (is(TypeId::of::<PlusSecond<f32>>()) && a.values().is_none());
+    if !fits {
+        return Ok(None);
+    }
+    let mut t = CudaVector::<S::Out>::uninitialised(cuda.device(), a.shape().0, false)?;
+    layout.run(&x.store.cast(), &t.store.cast())?;
+    t.present = nonempty_rows(cuda, a)?.cloned();
+    Ok(Some(t))
+}
