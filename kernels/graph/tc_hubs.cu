@@ -26,17 +26,6 @@ struct HubCounter {
     u32* bitmap;   // hubs bits, zero between vertices, and a word of zeros
     u64 total;
 
-    /// How many of the ascending `length` entries from `begin` are below `bound`.
-    BG_DEVICE u32 below(u32 begin, u32 length, u32 bound) const {
-        u32 low = 0, high = length;
-        while (low < high) {
-            u32 middle = (low + high) / 2;
-            if (load_readonly(p.indices + begin + middle) < bound) low = middle + 1;
-            else high = middle;
-        }
-        return low;
-    }
-
     /// Bits of two rows that are in the bitmap, up to so many words of 128 bits; READERS lanes together.
     BG_DEVICE u32 rows_in_bitmap(const uint4* row, u32 quads, const uint4* other, u32 other_quads) const {
         const uint4 zero = make_uint4(0, 0, 0, 0);
@@ -90,10 +79,12 @@ struct HubCounter {
     BG_DEVICE void wide(u32 u) {
         const u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
         const u32* list = p.indices + begin;
-        const u32 hubs = below(begin, length, p.hubs), lows = p.low < p.hubs ? below(begin, hubs, p.low) : hubs;
-        for (u32 i = lane(); i < hubs; i += WARP) {
-            u32 w = load_readonly(list + i);
-            atomicOr(bitmap + (w >> 5), 1u << (w & 31));
+        u32 hubs = 0, lows = 0;
+        for (u32 base = 0; base < length; base += WARP) {
+            u32 w = base + lane() < length ? load_readonly(list + base + lane()) : EMPTY;
+            if (w < p.hubs) atomicOr(bitmap + (w >> 5), 1u << (w & 31));
+            hubs += (u32)__popc(ballot(w < p.hubs));
+            lows += (u32)__popc(ballot(w < p.low && w < p.hubs));
         }
         warp_sync();
         const u32 reader = lane() / READERS, readers = WARP / READERS;
@@ -130,15 +121,34 @@ struct HubCounter {
         total += count;
     }
 
-    /// A list of at most NARROW_LIST entries, by the whole warp.
-    BG_DEVICE void narrow(u32 u) {
-        const u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
-        u32 hubs = 0;
-        for (u32 i = lane(); i - lane() < length; i += WARP) {
-            u32 w = i < length ? load_readonly(p.indices + begin + i) : EMPTY;
-            own->list[i] = w;
-            hubs += (u32)__popc(ballot(w < p.hubs));
+    /// Some of the order's vertices with lists of at most NARROW_LIST entries, one after another by the whole warp. What the next
+    /// one needs is asked for while one is worked on.
+    BG_DEVICE void narrow(u32 first, u32 end) {
+        u32 begin = 0, length = 0;
+        if (first + lane() < end) {
+            u32 u = load_readonly(p.order + first + lane());
+            begin = load_readonly(p.offsets + u);
+            length = load_readonly(p.offsets + u + 1) - begin;
         }
+        u32 next[2] = {EMPTY, EMPTY};
+        for (u32 k = 0; k <= end - first; k++) {
+            u32 entries[2] = {next[0], next[1]};
+            if (k < end - first) {
+                u32 b = shuffle(begin, k), l = shuffle(length, k);
+                for (u32 half = 0; half < 2; half++) {
+                    u32 i = half * WARP + lane();
+                    next[half] = i < l ? load_readonly(p.indices + b + i) : EMPTY;
+                }
+            }
+            if (k > 0) narrow_list(entries, shuffle(length, k - 1));
+        }
+    }
+
+    /// One of them, given its entries, two to a lane.
+    BG_DEVICE void narrow_list(const u32 (&entries)[2], u32 length) {
+        own->list[lane()] = entries[0];
+        own->list[WARP + lane()] = entries[1];
+        const u32 hubs = (u32)(__popc(ballot(entries[0] < p.hubs)) + __popc(ballot(entries[1] < p.hubs)));
         warp_sync();
         u32 count = 0;
         // Pair number t is (j, t - j (j - 1) / 2).
@@ -168,10 +178,21 @@ struct HubCounter {
         total += count;
     }
 
-    /// Lists of at most FEW_LIST entries, READERS lanes each; `index` is the place in the order of this lane's vertex.
-    BG_DEVICE void few(u32 index, u32 end) {
-        if (index >= end) return;
-        const u32 u = load_readonly(p.order + index), begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
+    /// Some of the order's vertices with lists of at most FEW_LIST entries, READERS lanes each.
+    BG_DEVICE void few(u32 first, u32 end) {
+        for (u32 base = first; base < end; base += WARP) {
+            u32 begin = 0, length = 0;
+            if (base + lane() < end) {
+                u32 u = load_readonly(p.order + base + lane());
+                begin = load_readonly(p.offsets + u);
+                length = load_readonly(p.offsets + u + 1) - begin;
+            }
+            for (u32 k = lane() / READERS; k < WARP; k += WARP / READERS) few_list(shuffle(begin, k), shuffle(length, k));
+        }
+    }
+
+    BG_DEVICE void few_list(u32 begin, u32 length) {
+        if (length < 2) return;
         u32 count = 0;
         for (u32 t = lane() % READERS, pairs = length * (length - 1) / 2; t < pairs; t += READERS) {
             u32 j = 1;
@@ -256,10 +277,10 @@ BG_KERNEL(tc_hubs, bg::tc::HubsParams, 256, 4) {
             counter.wide(load_readonly(p.order + ticket));
         } else if (ticket - p.wide < narrow_tickets) {
             u32 first = p.wide + (ticket - p.wide) * NARROW_SHARE, end = min_of(first + NARROW_SHARE, p.narrow);
-            for (u32 i = first; i < end; i++) counter.narrow(load_readonly(p.order + i));
+            counter.narrow(first, end);
         } else if (ticket - p.wide - narrow_tickets < few_tickets) {
             u32 first = p.narrow + (ticket - p.wide - narrow_tickets) * FEW_SHARE, end = min_of(first + FEW_SHARE, p.few);
-            for (u32 i = first; i < end; i += WARP / READERS) counter.few(i + lane() / READERS, end);
+            counter.few(first, end);
         } else {
             break;
         }
