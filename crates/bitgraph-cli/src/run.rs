@@ -11,6 +11,7 @@ use bitgraph::algorithms::GraphBackend;
 use bitgraph::backend::{Algorithm, Backend, CostModel, Error as BackendError, Graph, Mxv, PlanRequest, Workload};
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
+use bitgraph::cuda::device::Device as Accelerator;
 use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
 use bitgraph::sparse::{Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, WeightSource};
@@ -31,6 +32,11 @@ pub trait CommandBackend:
     + Mxv<MinPlus<f32>>
     + Mxv<MinPlus<f64>>
 {
+    /// Loads what an algorithm runs by, so that its first use is no slower than the others.
+    fn warm_up(&self, algorithm: Algorithm) -> Result<(), Self::Error> {
+        let _ = algorithm;
+        Ok(())
+    }
     /// Gives work to the device; its result, and the seconds that it took there.
     fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
         let start = Instant::now();
@@ -41,6 +47,12 @@ pub trait CommandBackend:
     fn device_seconds(&self) -> Option<f64> {
         None
     }
+    /// Forgets that time, so that only what follows is told.
+    fn forget_run(&self) {}
+    /// The device of its own, for benches.
+    fn accelerator(&self) -> Option<&Accelerator> {
+        None
+    }
     /// The most bytes in use on a device of its own.
     fn device_bytes(&self) -> Option<u64> {
         None
@@ -48,6 +60,9 @@ pub trait CommandBackend:
 }
 impl CommandBackend for Cpu {}
 impl CommandBackend for Cuda {
+    fn warm_up(&self, algorithm: Algorithm) -> Result<(), Self::Error> {
+        Cuda::warm_up(self, algorithm)
+    }
     fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
         let result = self.device().timed(work)?;
         self.device().synchronize()?;
@@ -55,6 +70,12 @@ impl CommandBackend for Cuda {
     }
     fn device_seconds(&self) -> Option<f64> {
         self.last_run_seconds()
+    }
+    fn forget_run(&self) {
+        self.device().forget_run();
+    }
+    fn accelerator(&self) -> Option<&Accelerator> {
+        Some(self.device())
     }
     fn device_bytes(&self) -> Option<u64> {
         self.device().memory().ok().map(|m| m.peak)
@@ -179,6 +200,7 @@ impl<B: CommandBackend> Run<B> {
         let heaviest = loaded.csr.heaviest_row();
         let request = plan_request(&common.layout, workload);
         reporter.note("building");
+        backend.warm_up(algorithm).map_err(Into::into)?;
         let start = Instant::now();
         let graph = Graph::build(backend, loaded.csr, loaded.values, loaded.symmetric, &request).map_err(Into::into)?;
         let build_s = start.elapsed().as_secs_f64();
@@ -219,6 +241,7 @@ impl<B: CommandBackend> Run<B> {
     pub fn repeat<T>(&self, mut algorithm: impl FnMut() -> Result<T, B::Error>) -> Result<(Vec<f64>, T)> {
         let mut seconds = Vec::with_capacity(self.repeat.min(1 << 16) as usize);
         loop {
+            self.graph.backend().forget_run();
             let start = Instant::now();
             let result = algorithm().map_err(Into::into)?;
             let wall = start.elapsed().as_secs_f64();

@@ -5,7 +5,7 @@ use crate::matrix::CudaMatrix;
 use crate::prepared::Prepared;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Error, Result};
-use bitgraph_backend::{Backend, Graph, Plan};
+use bitgraph_backend::{Algorithm, Backend, Graph, Plan};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
 
@@ -23,6 +23,24 @@ impl Cuda {
     /// No driver, one too old, no such device, a device too old.
     pub fn open(ordinal: u32) -> Result<Self> {
         Ok(Self { device: Device::open(ordinal)?, reference: false })
+    }
+    /// Loads the kernels of an algorithm's fused form and of its layouts. They are loaded at first use otherwise, as a part of whatever
+    /// is timed then.
+    ///
+    /// # Errors
+    /// A kernel that cannot be loaded or compiled.
+    pub fn warm_up(&self, algorithm: Algorithm) -> Result<()> {
+        let own: &[&str] = match algorithm {
+            Algorithm::Bfs => &["graph/bfs"],
+            Algorithm::MsBfs => &["graph/msbfs"],
+            Algorithm::Sssp => &["graph/sssp"],
+            Algorithm::PageRank => &["graph/pagerank", "ops/row_bins"],
+            Algorithm::Cc => &["graph/cc"],
+            Algorithm::Tc => &["graph/tc"],
+            Algorithm::MxvFloat | Algorithm::MxvBool => &["ops/"],
+        };
+        self.device.preload(own)?;
+        self.device.preload(&["formats/"])
     }
     /// The same device without fused forms: the definitions of the algorithms over the operations.
     #[must_use]

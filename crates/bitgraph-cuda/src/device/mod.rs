@@ -166,6 +166,18 @@ impl Device {
     pub fn kernel(&self, module: &str, kernel: &str) -> Result<Kernel> {
         self.kernel_of(module, kernel, |driver| driver.module(module))
     }
+    /// Loads the listed modules whose names start with one of `prefixes`, so that no later run waits for it.
+    ///
+    /// # Errors
+    /// As [`Device::kernel`].
+    pub fn preload(&self, prefixes: &[&str]) -> Result<()> {
+        for module in bitgraph_kernels::MODULES.iter().filter(|m| prefixes.iter().any(|p| m.name.starts_with(p))) {
+            for kernel in module.kernels {
+                self.kernel(module.name, kernel)?;
+            }
+        }
+        Ok(())
+    }
     /// A kernel of a text that is compiled at first use; `name` tells texts apart.
     ///
     /// # Errors
@@ -247,6 +259,10 @@ impl Device {
         self.driver().record(to)?;
         *lock(&self.0.timed) = Some((from, to));
         Ok(result)
+    }
+    /// Forgets the last timed run, so that the next reading is of what was timed since, or nothing.
+    pub fn forget_run(&self) {
+        *lock(&self.0.timed) = None;
     }
     /// Seconds of the last timed run that succeeded, by the device's own clock; waits for its end.
     #[must_use]
