@@ -1,4 +1,4 @@
-//! Orders, relabelling, transposing and halving of patterns on the device, by the radix sort.
+//! Orders, relabelling and transposing of patterns on the device, by the radix sort.
 //!
 //! Cost of [`relabel`] and [`transpose`]: the sort of all entries by one id (two for a relabelling that is not symmetric), so 8 bytes
 //! read and written for each entry and eight bits of the ids (12 with values). Memory beside the result: 24 bytes an entry (36 with
@@ -7,13 +7,13 @@
 use super::launch::{THREADS, blocks, elementwise, threads, too_large};
 use super::scan::exclusive_scan;
 use super::sort::sort_pairs;
-use super::{compact, gather, invert, iota};
+use super::{gather, invert, iota};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
 use bytemuck::{Pod, Zeroable};
 
-const MODULE: &str = "formats/csr";
+pub(super) const MODULE: &str = "formats/csr";
 /// Entries of a thread in the kernels that share out entries.
 const ITEMS: u32 = 16;
 
@@ -88,35 +88,12 @@ struct SplitParams {
 }
 #[repr(C)]
 #[derive(Clone, Copy, Pod, Zeroable)]
-struct PairsParams {
-    rows: DevicePtr<u32>,
-    columns: DevicePtr<u32>,
-    pairs: DevicePtr<u64>,
-    flags: DevicePtr<u32>,
-    n: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
 struct BoundsParams {
     sorted: DevicePtr<u32>,
     offsets: DevicePtr<u8>,
     n: u64,
     rows: u32,
     wide: u32,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct OrientParams {
-    offsets: RowOffsets,
-    indices: DevicePtr<u32>,
-    counts: DevicePtr<u32>,
-    starts: DevicePtr<u32>,
-    new_offsets: RowOffsets,
-    new_indices: DevicePtr<u32>,
-    new_positions: DevicePtr<u32>,
-    kept: u64,
-    lower: u32,
-    unused: u32,
 }
 
 /// A new numbering of vertices: two permutations, each the other's inverse.
@@ -149,7 +126,7 @@ pub(crate) fn id_bits(n: usize) -> u32 {
 }
 
 /// Launches a kernel whose blocks take 16 entries a thread.
-fn by_entry<P: Pod>(device: &Device, kernel: &str, entries: usize, parameters: &P) -> Result<()> {
+pub(super) fn by_entry<P: Pod>(device: &Device, kernel: &str, entries: usize, parameters: &P) -> Result<()> {
     if entries == 0 {
         return Ok(());
     }
@@ -164,7 +141,7 @@ pub(crate) fn entry_rows_shared(block: u32, items: u32) -> u32 {
     (block * items + 34) * 4
 }
 
-fn fits(csr: &DeviceCsr) -> Result<()> {
+pub(super) fn fits(csr: &DeviceCsr) -> Result<()> {
     if u32::try_from(csr.nnz).is_ok() { Ok(()) } else { Err(too_large(csr.nnz as u64)) }
 }
 
@@ -219,7 +196,7 @@ pub fn gather_values(device: &Device, values: &DeviceValues, positions: &Buffer<
     Ok(DeviceValues { dtype: values.dtype, len: positions.len(), data })
 }
 
-fn split(device: &Device, pairs: &Buffer<u64>, high: bool, low: bool) -> Result<(Buffer<u32>, Buffer<u32>)> {
+pub(super) fn split(device: &Device, pairs: &Buffer<u64>, high: bool, low: bool) -> Result<(Buffer<u32>, Buffer<u32>)> {
     let part = |wanted: bool| if wanted { device.alloc(pairs.len()) } else { Ok(Buffer::default()) };
     let (high, low) = (part(high)?, part(low)?);
     let parameters = SplitParams { pairs: pairs.ptr(), high: high.ptr(), low: low.ptr(), n: pairs.len() as u64 };
@@ -337,85 +314,4 @@ pub fn transpose_with_positions(device: &Device, csr: &DeviceCsr) -> Result<(Dev
 
 fn transposed(csr: &DeviceCsr, offsets: Buffer<u32>, indices: Buffer<u32>) -> DeviceCsr {
     DeviceCsr { rows: csr.columns, columns: csr.rows, nnz: csr.nnz, offsets: Offsets::U32(offsets), indices }
-}
-
-/// A side of the main diagonal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// Entries left of it: column < row.
-    Lower,
-    /// Entries right of it: column > row.
-    Upper,
-}
-
-/// The entries on one side of the diagonal, loops left out; after relabelling by degree, each edge from one end only. A binary search
-/// a row, a scan, and a copy; waits for the number of entries.
-///
-/// # Errors
-/// Out of memory; 2^32 entries or more.
-pub fn orient(device: &Device, csr: &DeviceCsr, side: Side) -> Result<DeviceCsr> {
-    orient_with(device, csr, side, false).map(|(csr, _)| csr)
-}
-
-/// As [`orient`], and where each kept entry is in the array of the original.
-///
-/// # Errors
-/// Out of memory; 2^32 entries or more.
-pub fn orient_with_positions(device: &Device, csr: &DeviceCsr, side: Side) -> Result<(DeviceCsr, Buffer<u32>)> {
-    orient_with(device, csr, side, true)
-}
-
-fn orient_with(device: &Device, csr: &DeviceCsr, side: Side, wanted: bool) -> Result<(DeviceCsr, Buffer<u32>)> {
-    fits(csr)?;
-    let (counts, starts) = (device.alloc::<u32>(csr.rows)?, device.alloc::<u32>(csr.rows)?);
-    let mut parameters = OrientParams {
-        offsets: RowOffsets::of(csr),
-        indices: csr.indices.ptr(),
-        counts: counts.ptr(),
-        starts: starts.ptr(),
-        new_offsets: RowOffsets::NONE,
-        new_indices: DevicePtr::NULL,
-        new_positions: DevicePtr::NULL,
-        kept: 0,
-        lower: u32::from(side == Side::Lower),
-        unused: 0,
-    };
-    elementwise(device, MODULE, "orient_count", csr.rows as u64, &parameters)?;
-    let offsets = exclusive_scan(device, &counts)?;
-    let kept = offsets.get(csr.rows)? as usize;
-    let indices = device.alloc::<u32>(kept)?;
-    let positions = if wanted { device.alloc::<u32>(kept)? } else { Buffer::default() };
-    parameters.new_offsets = RowOffsets::narrow(&offsets);
-    parameters.new_indices = indices.ptr();
-    parameters.new_positions = positions.ptr();
-    parameters.kept = kept as u64;
-    by_entry(device, "orient_fill", kept, &parameters)?;
-    Ok((DeviceCsr { offsets: Offsets::U32(offsets), indices, nnz: kept, ..csr.clone() }, positions))
-}
-
-/// The pattern of the matrix and its transpose together; the matrix is square. Sorts twice the entries by both ids; waits for the
-/// number of entries. Peak memory beside the result: 56 bytes an entry.
-///
-/// # Errors
-/// Out of memory; 2^31 entries or more.
-pub fn symmetrized(device: &Device, csr: &DeviceCsr) -> Result<DeviceCsr> {
-    let n = 2 * csr.nnz;
-    if u32::try_from(n).is_err() {
-        return Err(too_large(n as u64));
-    }
-    let rows = rows_of_entries(device, csr)?;
-    let pairs = device.alloc::<u64>(n)?;
-    let parameters =
-        PairsParams { rows: rows.ptr(), columns: csr.indices.ptr(), pairs: pairs.ptr(), flags: DevicePtr::NULL, n: csr.nnz as u64 };
-    elementwise(device, MODULE, "pairs_both_ways", csr.nnz as u64, &parameters)?;
-    let bits = id_bits(csr.rows);
-    let pairs = super::sort_keys(device, &pairs, 0..bits)?;
-    let pairs = super::sort_keys(device, &pairs, 32..32 + bits)?;
-    let flags = device.alloc::<u32>(n)?;
-    let parameters = PairsParams { rows: DevicePtr::NULL, columns: DevicePtr::NULL, pairs: pairs.ptr(), flags: flags.ptr(), n: n as u64 };
-    elementwise(device, MODULE, "pairs_distinct", n as u64, &parameters)?;
-    let distinct = gather(device, &pairs, &compact(device, &flags)?)?;
-    let (rows, indices) = split(device, &distinct, true, true)?;
-    let offsets = bounds(device, &rows, csr.rows)?;
-    Ok(DeviceCsr { nnz: indices.len(), offsets: Offsets::U32(offsets), indices, ..csr.clone() })
 }
