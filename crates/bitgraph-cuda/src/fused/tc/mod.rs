@@ -192,7 +192,7 @@ fn run_short(device: &Device, lists: &Oriented, form: Form, total: DevicePtr<u64
     let table_bits = (2 * lists.longest).next_power_of_two().max(128).trailing_zeros();
     let (name, items, shared) = match form {
         Form::Thread => ("tc_short_thread", block, SCRATCH),
-        _ => ("tc_short_warp", block / 32, SCRATCH + (block / 32 * 4 << table_bits)),
+        _ => ("tc_short_warp", block / 32, SCRATCH + ((block / 32 * 4) << table_bits)),
     };
     let kernel = device.kernel("graph/tc_short", name)?;
     let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
