@@ -277,9 +277,14 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
             }
             if (live && send < send_end) {
                 s->sent = 1;
-                for (; send < send_end; send += LANES) {
-                    uint2 letter = sends[send];
-                    reduce_min(p.inbox + letter.x, distance + letter.y);
+                for (; send < send_end; send += 4 * LANES) {
+                    uint2 letters[4];
+#pragma unroll
+                    for (u32 j = 0; j < 4; j++) letters[j] = sends[min_of(send + j * LANES, send_end - 1)];
+#pragma unroll
+                    for (u32 j = 0; j < 4; j++) {
+                        if (send + j * LANES < send_end) reduce_min(p.inbox + letters[j].x, distance + letters[j].y);
+                    }
                 }
             }
         }
