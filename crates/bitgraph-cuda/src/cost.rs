@@ -20,13 +20,21 @@ pub struct GraphProfile {
 
 /// Sampled rows of tiles.
 const SAMPLED_BANDS: usize = 1024;
-/// Entries that a fused layout takes a second to build from, and a launch's worth of seconds.
-const BUILD_RATE: f64 = 1e9;
-const BUILD_START: f64 = 3e-4;
-/// Entries a second of a general fused form, and what a prepared layout gains.
+/// Entries a second of a general fused form, the seconds it takes at least, and what a layout of its own gains.
 const RUN_RATE: f64 = 5e10;
 const RUN_START: f64 = 3e-5;
 const PREPARED_GAIN: f64 = 0.5;
+
+/// Seconds that a fused form's layout takes at least, and the entries a second beyond that.
+const fn build_cost(algorithm: Algorithm) -> (f64, f64) {
+    match algorithm {
+        Algorithm::Bfs | Algorithm::MsBfs | Algorithm::Cc => (1e-4, 2e10),
+        Algorithm::Tc => (1e-4, 8e9),
+        Algorithm::PageRank => (1.5e-3, 4e9),
+        Algorithm::Sssp => (3e-3, 2e9),
+        Algorithm::MxvFloat | Algorithm::MxvBool => (3e-4, 5e9),
+    }
+}
 
 impl CostModel for Cuda {
     type Profile = GraphProfile;
@@ -58,7 +66,7 @@ impl CostModel for Cuda {
         match (format, prepared) {
             (FormatKind::Csr, false) => candidate(0.0, RUN_START + work / RUN_RATE, "lists as they are"),
             (FormatKind::Csr, true) => candidate(
-                BUILD_START + profile.entries / BUILD_RATE,
+                build_cost(workload.algorithm).0 + profile.entries / build_cost(workload.algorithm).1,
                 RUN_START * PREPARED_GAIN + work * PREPARED_GAIN / RUN_RATE,
                 "lists, and the fused form's own layout",
             ),
@@ -66,7 +74,7 @@ impl CostModel for Cuda {
                 // Twelve bytes a tile against four an entry.
                 let filled = profile.tiles.as_ref().map_or(1.0, |t| t.fill(format));
                 let share = 3.0 / f64::max(filled, 0.1);
-                candidate(BUILD_START + profile.entries / 1e10, RUN_START * 0.3 + work * share / RUN_RATE, "bit tiles")
+                candidate(build_cost(workload.algorithm).0 + profile.entries / 1e10, RUN_START * 0.3 + work * share / RUN_RATE, "bit tiles")
             }
             _ => None,
         }
