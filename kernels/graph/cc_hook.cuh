@@ -5,8 +5,8 @@
 // Outside the block only `parent` is seen, which is never larger than the vertex. The steps:
 //   hook      under the first neighbour, or the middle one where the first is outside and the middle one is not; no atomics;
 //   climb     the roots of the range follow parents to their trees' roots; if one tree is left, all is done;
-//   join      under the trees of two more neighbours, by atomic minimum: links may be lost, none is ever false;
-//   finish    vertices outside the giant unite with all their neighbours by compare-and-swap, which loses nothing.
+//   join      the trees of one or two more neighbours, by atomic minimum;
+//   finish    vertices outside the giant unite with all their neighbours.
 #pragma once
 #include "graph/cc_forest.cuh"
 
@@ -228,30 +228,38 @@ struct Hooks {
         }
     }
 
-    /// Hangs root `high` under `under` where that is lower than what it hangs under.
-    BG_DEVICE bool lower(u32 high, u32 under) {
-        if (load_volatile(p.parent + high) <= under) return false;
-        reduce_min(p.parent + high, under);
-        return true;
+    /// Joins the trees that `a` and `b` are in. What the larger one hung under before is joined next, so that no link is lost
+    /// (Rem's algorithm). Returns whether there was anything to join.
+    BG_DEVICE bool hang(u32 a, u32 b) {
+        bool linked = false;
+        while (a != b) {
+            u32 high = max_of(a, b), under = min_of(a, b);
+            u32 before = atomicMin(p.parent + high, under);
+            linked |= before > under;
+            if (before == high) break;
+            a = before;
+            b = under;
+        }
+        return linked;
     }
 
-    /// Puts the link into the block's table; false if there is no room.
-    BG_DEVICE bool note(u32 high, u32 under) {
-        u32 slot = (high * 0x9E3779B1u) >> 21;
-        for (u32 k = 0; k < TABLE_PROBES; k++, slot = (slot + 1) & (TABLE - 1)) {
-            u32 key = load_volatile(shared->keys + slot);
-            if (key == ALONE) key = atomicCAS(shared->keys + slot, ALONE, high);
-            if (key != ALONE && key != high) continue;
-            if (load_volatile(shared->values + slot) > under) atomicMin(shared->values + slot, under);
-            return true;
+    /// The same by way of the block's table, where there is room.
+    BG_DEVICE bool link(u32 a, u32 b) {
+        while (a != b) {
+            u32 high = max_of(a, b), under = min_of(a, b), slot = (high * 0x9E3779B1u) >> 21, key = ALONE;
+            for (u32 k = 0; k < TABLE_PROBES; k++, slot = (slot + 1) & (TABLE - 1)) {
+                key = load_volatile(shared->keys + slot);
+                if (key == ALONE) key = atomicCAS(shared->keys + slot, ALONE, high);
+                if (key == ALONE || key == high) break;
+            }
+            if (key != ALONE && key != high) return hang(a, b);
+            if (load_volatile(shared->values + slot) == under) return false;
+            u32 before = atomicMin(shared->values + slot, under);
+            if (before == ALONE) return false;
+            a = before;
+            b = under;
         }
         return false;
-    }
-
-    BG_DEVICE bool link(u32 own, u32 other) {
-        if (own == other) return false;
-        u32 high = max_of(own, other), under = min_of(own, other);
-        return note(high, under) ? false : lower(high, under);
     }
 
     /// Joins the trees of one or two neighbours of every vertex that is not of the giant, from the end of its row, `2 * round`
@@ -278,7 +286,7 @@ struct Hooks {
                     other[2 * j + 1] = two && degree > 1 ? load_readonly(p.indices + end - 1 - (back + 1 < degree ? back + 1 : 0)) : ALONE;
                 }
             }
-            // Trees are flat or nearly so: where this is not the root yet, the link is a weaker one.
+            // Trees are flat or nearly so; where this is not the root yet, joining climbs on.
             for (u32 hop = 0; hop < HOPS; hop++) {
 #pragma unroll
                 for (u32 j = 0; j < 2 * IN_FLIGHT; j++) {
@@ -293,7 +301,7 @@ struct Hooks {
         __syncthreads();
         for (u32 i = threadIdx.x; i < TABLE; i += blockDim.x) {
             u32 high = shared->keys[i];
-            if (high != ALONE) linked |= lower(high, shared->values[i]);
+            if (high != ALONE) linked |= hang(high, shared->values[i]);
         }
         if (linked) shared->changed = 1;
         __syncthreads();
