@@ -68,9 +68,9 @@ struct Grid {
         : state(s), link(l), shared((uint4*)shared16), turn(0), cancel(0), looking(false) {}
 
     /// Adds to a counter of the coming barrier; one thread per block or warp calls it with a sum.
-    BG_DEVICE void add_a(u32 value) { atomicAdd(&state->slots[turn & 3].a, value); }
-    BG_DEVICE void add_b(u32 value) { atomicAdd(&state->slots[turn & 3].b, value); }
-    BG_DEVICE void add_c(u32 value) { atomicAdd(&state->slots[turn & 3].c, value); }
+    BG_DEVICE void add_a(u32 value) { reduce_add(&state->slots[turn & 3].a, value); }
+    BG_DEVICE void add_b(u32 value) { reduce_add(&state->slots[turn & 3].b, value); }
+    BG_DEVICE void add_c(u32 value) { reduce_add(&state->slots[turn & 3].c, value); }
 
     /// Waits for all blocks; what they wrote before is visible after.
     BG_DEVICE Meeting meet() {
@@ -84,7 +84,7 @@ struct Grid {
                 if (looking) cancel = load_volatile(link.cancel);
             }
             fence_device();
-            atomicAdd(&slot->arrived, arrival);
+            reduce_add(&slot->arrived, arrival);
             uint4 seen;
             u64 start = 0;
             for (u32 spin = 0;; spin++) {

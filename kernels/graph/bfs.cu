@@ -94,7 +94,8 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
     bool pull = false;
     while (frontier) {
         trace.note(pull ? 3 : 1);
-        if (!pull && count <= p.queue_capacity && arcs <= p.alone_enter && count <= p.stage_capacity) {
+        // Searches that have not grown in a few levels are thin.
+        if (!pull && level >= p.alone_level && arcs <= p.alone_enter && count <= min_of(p.queue_capacity, p.stage_capacity)) {
             if (blockIdx.x == 0) {
                 for (u32 i = threadIdx.x; i < count; i += blockDim.x) stage[i] = load_l2(queues[queue] + i);
                 u32 half = 0, last = level + ALONE_LEVELS;

@@ -32,12 +32,14 @@ struct BfsGridParams {
     u32 batch;           // words that a warp pulls at a time, at most PULL_WORDS
     u32 shared_bits;     // pulling copies the visited bits to shared memory
     u32 smallest_parents;  // parents are made from the levels afterwards
+    u32 alone_level;       // the level from which block 0 may search alone
+    u32 reserved;
 };
 
 constexpr u32 PUSH_UNROLL = 4;
 constexpr u32 PULL_WORDS = 8;
 /// Arcs that one lane looks at before its warp helps.
-constexpr u32 PULL_ALONE = 64;
+constexpr u32 PULL_ALONE = 32;
 constexpr u32 NO_VERTEX = 0xffffffffu;
 
 template <bool PARENTS> struct PieceOf { typedef uint2 type; };
@@ -238,12 +240,18 @@ BG_DEVICE u32 bfs_pull(const BfsGridParams& p, u32 level, const u32* before, u32
                 }
                 for (u32 rest = ballot(parent == NO_VERTEX && at < end); rest; rest &= rest - 1) {
                     u32 from = __ffs(rest) - 1, x = shuffle(at, from), stop = shuffle(end, from);
-                    for (; x < stop; x += WARP) {
-                        u32 u = x + l < stop ? load_readonly(p.in_indices + x + l) : NO_VERTEX;
-                        u32 hits = ballot(u != NO_VERTEX && bit_of(probe, u));
+                    for (; x < stop; x += 4 * WARP) {
+                        u32 u[4], own = NO_VERTEX;
+#pragma unroll
+                        for (u32 j = 0; j < 4; j++) u[j] = load_readonly(p.in_indices + min_of(x + j * WARP + l, stop - 1));
+#pragma unroll
+                        for (u32 j = 0; j < 4; j++) {
+                            if (bit_of(probe, u[j])) own = u[j];
+                        }
+                        u32 hits = ballot(own != NO_VERTEX);
                         if (hits) {
-                            u = shuffle(u, __ffs(hits) - 1);
-                            if (l == from) parent = u;
+                            own = shuffle(own, __ffs(hits) - 1);
+                            if (l == from) parent = own;
                             break;
                         }
                     }

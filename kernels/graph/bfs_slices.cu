@@ -2,43 +2,65 @@
 #include "graph/bfs_slices.cuh"
 
 namespace bg {
-/// What block 0 looks at between exchanges, read ahead so that nobody waits for it.
-struct SlicesWatch {
-    static constexpr u32 PER_LANE = SLICES_BLOCKS / WARP;
-    uint4 seen[PER_LANE];
-
-    BG_DEVICE void read(const BfsSlicesParams& p) {
-#pragma unroll
-        for (u32 j = 0; j < PER_LANE; j++) {
-            u32 b = j * WARP + lane();
-            if (b < gridDim.x) seen[j] = load_volatile4(p.progress + b);
-        }
+/// Whether in an epoch that all blocks have done nobody found any vertex. A full warp calls it.
+BG_DEVICE bool slices_quiet(const BfsSlicesParams& p) {
+    u32 slowest = FULL, active = 0;
+    for (u32 b = lane(); b < gridDim.x; b += WARP) {
+        u64 progress = load_volatile(p.progress + b);
+        // Tags of earlier runs are below the base.
+        u32 epoch = (u32)progress - p.base, found = (u32)(progress >> 32) - p.base;
+        slowest = min_of(slowest, epoch < 0x80000000u ? epoch : 0);
+        active = max_of(active, found < 0x80000000u ? found : 0);
     }
-    /// Whether nothing is left to find: every vertex is visited, or in an epoch that all have done nobody found any.
-    BG_DEVICE bool over(const BfsSlicesParams& p) const {
-        u32 slowest = FULL, active = 0, visited = 0;
+    return warp_max(active) < warp_min(slowest);
+}
+
+/// The levels of the vertices of a word that were found in the era at hand, one bit of the level a plane.
+struct SlicesLevels {
+    u32 plane[SLICES_PLANES];
+    u32 found;
+
+    BG_DEVICE void clear() {
 #pragma unroll
-        for (u32 j = 0; j < PER_LANE; j++) {
-            u32 b = j * WARP + lane();
-            if (b < gridDim.x) {
-                // Tags of earlier runs are below the base.
-                u32 epoch = seen[j].x - p.base < 0x80000000u ? seen[j].x - p.base : 0;
-                u32 last = seen[j].y - p.base < 0x80000000u ? seen[j].y - p.base : 0;
-                slowest = min_of(slowest, epoch);
-                active = max_of(active, last);
-                if (seen[j].z == p.base) visited += seen[j].w;
+        for (u32 j = 0; j < SLICES_PLANES; j++) plane[j] = 0;
+        found = 0;
+    }
+    BG_DEVICE void add(u32 fresh, u32 step) {
+#pragma unroll
+        for (u32 j = 0; j < SLICES_PLANES; j++) {
+            if (step >> j & 1u) plane[j] |= fresh;
+        }
+        found |= fresh;
+    }
+    /// The largest level of the word.
+    BG_DEVICE u32 deepest(u32 start) const {
+        u32 left = found, step = 0;
+#pragma unroll
+        for (u32 j = SLICES_PLANES; j-- > 0;) {
+            u32 high = left & plane[j];
+            if (high) {
+                left = high;
+                step |= 1u << j;
             }
         }
-        return warp_sum(visited) >= p.connected || warp_max(active) < warp_min(slowest);
+        return left ? start + step : 0;
+    }
+    /// Writes the levels of the words of a warp; `start` is the level before the era's first.
+    BG_DEVICE void write(const BfsSlicesParams& p, u32 word, u32 start) const {
+        for (u32 left = ballot(found != 0); left; left &= left - 1) {
+            u32 from = __ffs(left) - 1, v = shuffle(word, from) * WARP + lane(), level = start;
+#pragma unroll
+            for (u32 j = 0; j < SLICES_PLANES; j++) level += (shuffle(plane[j], from) >> lane() & 1u) << j;
+            if (shuffle(found, from) >> lane() & 1u) p.levels[p.order ? load_readonly(p.order + v) : v] = (i32)level;
+        }
     }
 };
 
 /// Words of shared memory ahead of the frontiers. Those with a number for each epoch are cleared in the epoch between.
 struct SlicesFlags {
     u32 over;
-    u32 live[3];    // by levels in turn: a bit for each warp that has a frontier
-    u32 seen[2];    // by epochs in turn: vertices visited
-    u32 active[2];  // by epochs in turn: whether the block found a vertex
+    u32 live[3];   // by levels in turn: a bit for each warp that has a frontier
+    u32 found[2];  // by epochs in turn: whether the block found a vertex
 };
 
 /// R entries of a word are kept in registers, the others read as they are needed; a lane has W words.
@@ -50,8 +72,9 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
     const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
     const i32 origin = (i32)(blockIdx.x * p.own) - (i32)p.halo;
 
-    u32 mask[W][R], at[W][R], rest[W], rest_end[W], visited[W], index[W], word[W];
+    u32 mask[W][R], at[W][R], rest[W], rest_end[W], visited[W], index[W], word[W], counted[W];
     bool exists[W], mine[W];
+    SlicesLevels found_levels[W];
     for (u32 i = threadIdx.x; i < 2 * pitch; i += blockDim.x) now[(i32)i - (i32)p.bandwidth] = 0;
     if (threadIdx.x < sizeof(SlicesFlags) / 4) ((u32*)flags)[threadIdx.x] = 0;
     __syncthreads();
@@ -73,7 +96,8 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
         word[k] = (u32)g;
         exists[k] = i < p.window && g >= 0 && (u32)g < p.words;
         mine[k] = exists[k] && i >= p.halo && i < p.halo + p.own;
-        rest[k] = rest_end[k] = visited[k] = 0;
+        rest[k] = rest_end[k] = visited[k] = counted[k] = 0;
+        found_levels[k].clear();
 #pragma unroll
         for (u32 r = 0; r < R; r++) {
             mask[k][r] = 0;
@@ -95,24 +119,28 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
         if ((u32)g == p.source / WARP) {
             visited[k] = 1u << (p.source & 31u);
             now[i] = visited[k];
+            if (mine[k]) found_levels[k].found = visited[k];
             flags->live[0] = 1u << warp;
         }
     }
     for (u32 d = 16; d; d >>= 1) looks_at |= shuffle_xor(looks_at, d);
-    i32* levels = p.order ? p.scratch_levels : p.levels;
-    const u32 first = blockIdx.x * p.own * WARP, last = min_of(p.nodes, first + p.own * WARP);
-    for (u32 v = first + threadIdx.x; v < last; v += blockDim.x) levels[v] = v == p.source ? 0 : -1;
     __syncthreads();
 
-    u32 level = 0, deepest = 0, last_active = p.base, cancel = 0;
+    u32 level = 0, era = 0, deepest = 0, last_active = p.base, cancel = 0;
     u32 turn = 0;   // of the three live masks, the one of the frontier at hand
     u32 quiet = 0;  // levels in a row at which the warp left both frontiers empty
-    SlicesWatch watch;
+    Looks looks;
     for (u32 epoch = 1;; epoch++) {
         const u32 tag = p.base + epoch, parity = epoch & 1;
-        u32 over = 0;
-        if (blockIdx.x == 0 && warp == 0) watch.read(p);
-        if (threadIdx.x == 0) over = load_volatile(p.done);
+        if (level - era + p.hops > SLICES_ERA) {
+#pragma unroll
+            for (u32 k = 0; k < W; k++) {
+                found_levels[k].write(p, word[k], era);
+                deepest = max_of(deepest, found_levels[k].deepest(era));
+                found_levels[k].clear();
+            }
+            era = level;
+        }
         for (u32 h = 0; h < p.hops; h++, level++) {
             const u32 live = *(volatile u32*)(flags->live + turn);
             const u32 turn_next = turn == 2 ? 0 : turn + 1, turn_free = turn_next == 2 ? 0 : turn_next + 1;
@@ -136,16 +164,8 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
                     fresh &= ~visited[k];
                     visited[k] |= fresh;
                     if (index[k] < p.window) next[index[k]] = fresh;
-                    u32 found = ballot(fresh != 0);
-                    some |= found;
-                    if (found) {
-                        for (found &= ballot(mine[k]); found; found &= found - 1) {
-                            u32 from = __ffs(found) - 1, bits = shuffle(fresh, from), w = shuffle(word[k], from);
-                            if (bits >> lane() & 1u) levels[w * WARP + lane()] = (i32)level + 1;
-                            deepest = level + 1;
-                            flags->active[parity] = 1;
-                        }
-                    }
+                    some |= ballot(fresh != 0);
+                    if (some && mine[k]) found_levels[k].add(fresh, level + 1 - era);
                 }
                 quiet = some ? 0 : quiet + 1;
                 if (some && lane() == 0) atomicOr(flags->live + turn_next, 1u << warp);
@@ -158,38 +178,30 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
         }
 
         // The state of own words goes out, that of the margin comes in.
-        u32 seen = 0;
+        u32 found = 0;
 #pragma unroll
         for (u32 k = 0; k < W; k++) {
             if (mine[k]) {
                 store_volatile4(p.messages + (parity * p.words + word[k]), make_uint4(now[index[k]], tag, visited[k], tag));
-                seen += __popc(visited[k]);
+                u32 seen = __popc(visited[k]);
+                found += seen - counted[k];
+                counted[k] = seen;
             }
         }
-        seen = warp_sum(seen);
-        if (lane() == 0 && seen) atomicAdd(flags->seen + parity, seen);
-        if (blockIdx.x == 0 && warp == 0) {
-            bool end = watch.over(p);
-            if (threadIdx.x == 0) {
-                if (p.link.cancel) {
-                    if (cancel) {
-                        p.state->stopped = 1;
-                        end = true;
-                    }
-                    cancel = load_volatile(p.link.cancel);
-                }
-                p.state->steps = level;
-                if (p.link.progress) *(volatile u32*)p.link.progress = level;
-                if (end) {
-                    atomicExch(p.done, p.base);
-                    over = p.base;
-                }
-            }
+        found = warp_sum(found);
+        if (lane() == 0 && found) {
+            reduce_add(&p.totals->reached, found);
+            flags->found[parity] = 1;
         }
+        // Asked for now, looked at after the messages have come.
+        u32 over = 0, reached = 0;
+        bool end = false;
         if (threadIdx.x == 0) {
-            if (over == p.base) flags->over = 1;
-            flags->seen[parity ^ 1] = flags->active[parity ^ 1] = 0;
+            over = load_volatile(p.done);
+            flags->found[parity ^ 1] = 0;
+            if (blockIdx.x == 0) reached = load_volatile(&p.totals->reached);
         }
+        if (blockIdx.x == 0 && warp == 0 && epoch % SLICES_LOOK == 0) end = slices_quiet(p);
         bool changed = false;
         u64 since = 0;
 #pragma unroll
@@ -221,38 +233,52 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
         }
         if (any(changed) && lane() == 0) atomicOr(flags->live + turn, 1u << warp);
         quiet = 0;
+        if (threadIdx.x == 0) {
+            if (blockIdx.x == 0) {
+                if (p.link.cancel && looks.due()) {
+                    if (cancel) {
+                        p.state->stopped = 1;
+                        end = true;
+                    }
+                    cancel = load_volatile(p.link.cancel);
+                    *(volatile u32*)p.link.progress = level;
+                }
+                p.state->steps = level;
+                if (end || reached >= p.connected) {
+                    atomicExch(p.done, p.base);
+                    over = p.base;
+                }
+            }
+            if (over == p.base) flags->over = 1;
+        }
         __syncthreads();
         if (threadIdx.x == 0) {
-            if (*(volatile u32*)(flags->active + parity)) last_active = tag;
-            u32 visited_here = *(volatile u32*)(flags->seen + parity);
-            store_volatile4(p.progress + blockIdx.x, make_uint4(tag, last_active, p.base, visited_here));
+            if (*(volatile u32*)(flags->found + parity)) last_active = tag;
+            *(volatile u64*)(p.progress + blockIdx.x) = (u64)last_active << 32 | tag;
         }
         if (*(volatile u32*)&flags->over) break;
     }
 
-    u32 reached = 0, missed = 0;
+    u32 missed = 0;
 #pragma unroll
     for (u32 k = 0; k < W; k++) {
-        if (mine[k]) reached += __popc(visited[k]);
-        for (u32 left = ballot(mine[k] && visited[k] != FULL); left; left &= left - 1) {
-            u32 from = __ffs(left) - 1, v = shuffle(word[k], from) * WARP + lane();
+        found_levels[k].write(p, word[k], era);
+        deepest = max_of(deepest, found_levels[k].deepest(era));
+        for (u32 open = ballot(mine[k] && visited[k] != FULL); open; open &= open - 1) {
+            u32 from = __ffs(open) - 1, v = shuffle(word[k], from) * WARP + lane();
             u32 bits = shuffle(visited[k], from);
             if (v < p.nodes && !(bits >> lane() & 1u)) {
                 u32 u = p.order ? load_readonly(p.order + v) : v;
+                p.levels[u] = -1;
                 missed += load_readonly(p.out_offsets + u + 1) - load_readonly(p.out_offsets + u);
             }
         }
     }
-    if (p.order) {
-        for (u32 v = first + threadIdx.x; v < last; v += blockDim.x) p.levels[load_readonly(p.order + v)] = load_l2(levels + v);
-    }
-    reached = warp_sum(reached);
     missed = warp_sum(missed);
     deepest = warp_max(deepest);
     if (lane() == 0) {
-        if (reached) atomicAdd(&p.totals->reached, reached);
         if (missed) atomicAdd(&p.totals->edges_traversed, (u64)0 - missed);
-        if (deepest) atomicMax(&p.totals->depth, deepest);
+        if (deepest) reduce_max(&p.totals->depth, deepest);
         if (blockIdx.x == 0 && threadIdx.x == 0) atomicAdd(&p.totals->edges_traversed, (u64)p.arcs);
     }
 }

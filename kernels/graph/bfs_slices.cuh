@@ -12,25 +12,16 @@
 #include "graph/bfs_totals.cuh"
 
 namespace bg {
-/// How far a block is; the second half is right only with the first word of this run.
-struct __align__(16) SlicesProgress {
-    u32 epoch;   // tag of the last epoch done
-    u32 active;  // tag of the last epoch in which it found a vertex
-    u32 base;    // of the run
-    u32 seen;    // vertices visited
-};
-
 struct BfsSlicesParams {
     const u32* starts;     // entries of every word
     const uint2* entries;  // delta, mask
     const u32* order;      // the input's number of every vertex; null: the same
     const u32* out_offsets;
     i32* levels;         // in the input's numbering
-    i32* scratch_levels;  // in the layout's, where they differ
     uint4* messages;     // two for every word: frontier, tag, visited, tag
-    SlicesProgress* progress;
+    u64* progress;       // of each block: the tag of the last epoch done, and above it of the last one in which it found a vertex
     u32* done;           // equals `base` once the search is over
-    BfsTotals* totals;   // zeroed
+    BfsTotals* totals;   // zeroed; `reached` counts as the search goes
     GridState* state;
     HostLink link;
     u32 nodes, words, source, arcs;
@@ -46,5 +37,9 @@ struct BfsSlicesParams {
 };
 
 constexpr u32 SLICES_HEAD = 128;
-constexpr u32 SLICES_BLOCKS = 256;
+/// Levels of an era: those that a vertex's level is kept for in bit planes before it is written.
+constexpr u32 SLICES_PLANES = 12;
+constexpr u32 SLICES_ERA = (1u << SLICES_PLANES) - 1;
+/// Epochs between two looks at how far all blocks are.
+constexpr u32 SLICES_LOOK = 4;
 }  // namespace bg

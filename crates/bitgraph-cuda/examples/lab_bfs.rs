@@ -54,16 +54,15 @@ fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
     let general = |name: &str, grid: GridOptions| (name.to_string(), BfsOptions { form: BfsForm::General, grid, ..BfsOptions::default() });
     let mut all = vec![("auto".to_string(), BfsOptions::default()), general("general", grid())];
     all.push(general("general first=no", GridOptions { first: false, ..grid() }));
-    all.push(general("general chunk=32", GridOptions { chunk: 32, ..grid() }));
-    all.push(general("general chunk=128", GridOptions { chunk: 128, ..grid() }));
+    all.push(general("general chunk=64", GridOptions { chunk: 64, ..grid() }));
     all.push(general("general alone=0", GridOptions { alone_enter: 0, ..grid() }));
-    all.push(general("general alone=512", GridOptions { alone_enter: 512, alone_leave: 1536, ..grid() }));
-    all.push(general("general block=512", GridOptions { block: 512, ..grid() }));
+    all.push(general("general alone=256", GridOptions { alone_enter: 256, alone_leave: 768, ..grid() }));
+    all.push(general("general alone=1024", GridOptions { alone_enter: 1024, alone_leave: 3072, ..grid() }));
     all.push(general("general alpha=4", GridOptions { alpha: 4, ..grid() }));
     all.push(general("general alpha=40", GridOptions { alpha: 40, ..grid() }));
-    all.push(general("general bits=global", GridOptions { shared_bits_bytes: 0, ..grid() }));
+    all.push(general("general bits=shared", GridOptions { shared_bits_bytes: 128 << 10, ..grid() }));
     all.push(general("general batch=8", GridOptions { batch: 8, ..grid() }));
-    all.push(general("general batch=2", GridOptions { batch: 2, ..grid() }));
+    all.push(general("general batch=4", GridOptions { batch: 4, ..grid() }));
     if csr.nrows() < 65_535 {
         for (blocks, threads) in [(1, 1024), (1, 512), (8, 1024), (8, 512), (8, 256)] {
             let options = BfsOptions { form: BfsForm::Block, block: BlockOptions { blocks, threads }, ..BfsOptions::default() };
@@ -81,7 +80,7 @@ fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
         let row =
             csr.row(csr.nrows() / 2).iter().map(|&u| (i64::from(u) - csr.nrows() as i64 / 2).unsigned_abs()).max().unwrap_or(0) as u32;
         let strides = [1, row / 32, row / 32 + 1, (row / 32) | 1];
-        for (registers, words) in [(4, 1), (4, 2), (8, 1), (24, 1)] {
+        for (registers, words) in [(4, 1), (8, 1), (24, 1)] {
             for hops in [1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28] {
                 for stride in strides.iter().enumerate().filter(|(i, s)| **s > 0 && !strides[..*i].contains(s)).map(|(_, s)| *s) {
                     slices(0, registers, words, hops, stride);
@@ -118,7 +117,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let out = DeviceCsr::upload(&device, &csr)?;
         if only.is_empty() || only.contains("general") {
             trace(&device, &out, source, GridOptions::default())?;
-            trace(&device, &out, source, GridOptions { alone_enter: 0, ..GridOptions::default() })?;
+            trace(&device, &out, source, GridOptions { first: false, ..GridOptions::default() })?;
         }
         for (name, options) in variants(&csr).into_iter().filter(|(name, _)| name.contains(&only)) {
             let start = Instant::now();

@@ -22,6 +22,8 @@ pub struct GridOptions {
     pub chunk: u32,
     /// Arcs of a frontier up to which one block searches alone.
     pub alone_enter: u32,
+    /// The level from which on it may.
+    pub alone_level: u32,
     /// Arcs of a frontier above which it stops to.
     pub alone_leave: u32,
     /// A level is pulled when this many times the frontier's arcs exceed the arcs not seen yet.
@@ -42,12 +44,13 @@ impl Default for GridOptions {
     fn default() -> Self {
         Self {
             block: 1024,
-            chunk: 64,
-            alone_enter: 2048,
-            alone_leave: 6144,
+            chunk: 32,
+            alone_enter: 512,
+            alone_level: 4,
+            alone_leave: 1536,
             alpha: 14,
             batch: 0,
-            shared_bits_bytes: 128 << 10,
+            shared_bits_bytes: 0,
             stage_bytes: 64 << 10,
             first: true,
             trace: None,
@@ -88,6 +91,8 @@ struct GridParams {
     batch: u32,
     shared_bits: u32,
     smallest_parents: u32,
+    alone_level: u32,
+    reserved: u32,
 }
 
 /// Device memory of a search, used again by the next.
@@ -194,6 +199,8 @@ impl Search<'_> {
             batch,
             shared_bits: shared_bits.into(),
             smallest_parents: smallest.into(),
+            alone_level: options.alone_level,
+            reserved: 0,
         })?;
         Ok(Outputs { levels: scratch.levels.clone(), parents: scratch.parents.clone(), totals: scratch.totals.clone() })
     }

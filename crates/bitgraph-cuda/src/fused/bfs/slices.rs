@@ -14,12 +14,12 @@ use bytemuck::{Pod, Zeroable};
 const MODULE: &str = "graph/bfs_slices";
 const BUILD_MODULE: &str = "graph/bfs_slices_build";
 const HEAD_BYTES: u32 = 128;
-/// Blocks that the kernel's watch can see.
-const MOST_BLOCKS: u32 = 256;
+/// Blocks that progress is kept for.
+const MOST_BLOCKS: u32 = 1024;
 /// Clock cycles of an exchange with the neighbours, of a level's fixed part, and of an entry for each warp.
-const EXCHANGE: f64 = 1900.0;
-const LEVEL: f64 = 160.0;
-const ENTRY: f64 = 2.3;
+const EXCHANGE: f64 = 1450.0;
+const LEVEL: f64 = 250.0;
+const ENTRY: f64 = 1.6;
 /// Of what a level costs a warp beside its entries.
 const FIXED: f64 = 10.0;
 
@@ -69,9 +69,8 @@ struct SlicesParams {
     order: DevicePtr<u32>,
     out_offsets: DevicePtr<u32>,
     levels: DevicePtr<i32>,
-    scratch_levels: DevicePtr<i32>,
     messages: DevicePtr<[u32; 4]>,
-    progress: DevicePtr<[u32; 4]>,
+    progress: DevicePtr<u64>,
     done: DevicePtr<u32>,
     totals: DevicePtr<Totals>,
     state: DevicePtr<GridState>,
@@ -132,10 +131,9 @@ pub(crate) struct SlicesLayout {
 #[derive(Debug)]
 pub(crate) struct SlicesScratch {
     messages: Buffer<[u32; 4]>,
-    progress: Buffer<[u32; 4]>,
+    progress: Buffer<u64>,
     done: Buffer<u32>,
     levels: Buffer<i32>,
-    scratch_levels: Buffer<i32>,
     parents: Buffer<u32>,
     totals: Buffer<Totals>,
     base: u32,
@@ -200,7 +198,6 @@ impl SlicesLayout {
             progress: device.zeroed(MOST_BLOCKS as usize)?,
             done: device.zeroed(1)?,
             levels: device.alloc(nodes)?,
-            scratch_levels: if self.order.is_some() { device.alloc(nodes)? } else { Buffer::default() },
             parents: Buffer::default(),
             totals: device.alloc(1)?,
             base: 1,
@@ -250,7 +247,6 @@ impl SlicesLayout {
                 order: self.order.as_ref().map_or(DevicePtr::NULL, |(order, _)| order.ptr()),
                 out_offsets: rows.offsets.ptr(),
                 levels: scratch.levels.ptr(),
-                scratch_levels: scratch.scratch_levels.ptr(),
                 messages: scratch.messages.ptr(),
                 progress: scratch.progress.ptr(),
                 done: scratch.done.ptr(),
@@ -329,7 +325,8 @@ impl SlicesPlan {
                     };
                     // With a stride few warps have a frontier at a time.
                     let warps = f64::from(window) / 32.0 * if stride > 1 { 0.25 } else { 1.0 };
-                    let chain = 30.0 * f64::from(width - 1) + 12.0 * (mean - f64::from(registers)).max(0.0);
+                    // Two words do not fit in the registers of a full block.
+                    let chain = 400.0 * f64::from(width - 1) + 12.0 * (mean - f64::from(registers)).max(0.0);
                     let cycles = LEVEL + chain + warps * (mean * ENTRY + FIXED) + if blocks > 1 { EXCHANGE / f64::from(hops) } else { 0.0 };
                     if best.as_ref().is_none_or(|b| cycles < b.cycles) {
                         best = Some(Self { blocks, own, bandwidth, hops, halo, words: width, registers, entries: mean, stride, cycles });

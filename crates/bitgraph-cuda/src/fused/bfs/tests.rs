@@ -92,6 +92,7 @@ fn the_general_form_gives_the_levels_of_a_plain_search() {
         chunk: 3,
         alone_enter: 0,
         alone_leave: 0,
+        alone_level: 0,
         alpha: 100,
         batch: 3,
         shared_bits_bytes: 0,
@@ -102,9 +103,11 @@ fn the_general_form_gives_the_levels_of_a_plain_search() {
     for (name, host) in graphs() {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
-        for (prepared, grid) in
-            [(true, GridOptions::default()), (false, GridOptions { alone_enter: 0, ..GridOptions::default() }), (true, small.clone())]
-        {
+        for (prepared, grid) in [
+            (true, GridOptions { alone_level: 1, ..GridOptions::default() }),
+            (false, GridOptions { alone_enter: 0, shared_bits_bytes: 4096, ..GridOptions::default() }),
+            (true, small.clone()),
+        ] {
             let options = BfsOptions { form: BfsForm::General, grid, ..BfsOptions::default() };
             let layout = BfsLayout::with_options(&device, &out, incoming.as_ref(), prepared, options).unwrap().unwrap();
             for source in [0, host.nrows() as u32 / 2, host.nrows() as u32 - 1] {
