@@ -15,27 +15,16 @@ struct BlockParams {
 /// Entries whose loads are in flight at once.
 constexpr u32 BATCH = 12;
 
-/// The root of `v`; halves the path on its way.
-BG_DEVICE u32 root_in_block(u32* parent, u32 v) {
-    u32 above = load_volatile(parent + v);
-    while (above != v) {
-        u32 next = load_volatile(parent + above);
-        if (next == above) return above;
-        parent[v] = next;
-        v = next;
-        above = load_volatile(parent + v);
-    }
-    return v;
-}
-
+/// Joins the trees that `a` and `b` are in: the larger is hung under the smaller, and what it hung under before is joined next
+/// (Rem's algorithm).
 BG_DEVICE void unite_in_block(u32* parent, u32 a, u32 b) {
-    for (;;) {
-        a = root_in_block(parent, a);
-        b = root_in_block(parent, b);
-        if (a == b) return;
-        u32 high = max_of(a, b), low = min_of(a, b), seen = atomicCAS(parent + high, high, low);
-        if (seen == high) return;
-        a = seen;
+    while (a != b) {
+        u32 high = max_of(a, b), low = min_of(a, b), above = load_volatile(parent + high);
+        if (above > low) {
+            above = atomicMin(parent + high, low);
+            if (above == high) return;
+        }
+        a = above;
         b = low;
     }
 }
@@ -99,7 +88,7 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
         if (done > 0) load_batch(p, offsets, begin + done, end, v, row, other);
 #pragma unroll
         for (u32 j = 0; j < BATCH; j++) {
-            if (other[j] != ALONE) unite_in_block(parent, row[j], other[j]);
+            if (other[j] != ALONE) unite_in_block(parent, load_volatile(parent + row[j]), load_volatile(parent + other[j]));
             warp_sync();
         }
     }
