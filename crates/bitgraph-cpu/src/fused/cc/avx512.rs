@@ -104,7 +104,7 @@ unsafe fn is_set(bits: *const u64, u: u32) -> bool {
 /// Entries of a list that are looked at one by one before 16 at a time: mostly one of them is visited.
 const PROBES: usize = 2;
 /// Vertices between the one looked at and the one whose list is fetched.
-const AHEAD: usize = 16;
+const AHEAD: usize = 32;
 
 /// See [`super::kernel::Kernel::bottom_up`].
 ///
@@ -137,6 +137,7 @@ pub(super) unsafe fn bottom_up<const P: usize>(
                     let (mut k, end) = (*offsets[p].get_unchecked(v) as usize, *offsets[p].get_unchecked(v + 1) as usize);
                     let ahead = *offsets[p].get_unchecked((v + AHEAD).min(offsets[p].len() - 1));
                     _mm_prefetch::<_MM_HINT_T0>(list.wrapping_add(ahead as usize).cast());
+                    _mm_prefetch::<_MM_HINT_T0>(list.wrapping_add(ahead as usize + 16).cast());
                     let probed = end.min(k + PROBES);
                     while k < probed {
                         if is_set(bits, *list.add(k)) {

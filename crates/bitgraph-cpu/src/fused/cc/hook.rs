@@ -68,10 +68,19 @@ fn phases<O: Width, const P: usize, const SHARED: bool>(
         // One tree, and isolated vertices. The first part that has a tree knows its labels; later ones hang on other parts.
         if let Some(first) = roots.iter().position(|r| r.load(Relaxed) > 0) {
             let root = stretch(first)[0];
-            team.run(parts - first - 1, |_, part| {
-                for v in range(first + 1 + part) {
-                    let v = v as u32;
-                    forest.set(v, if forest.parent(v) == v { v } else { root });
+            let start = range(first).end;
+            let labels = DisjointSlice::new(labels);
+            let parts = parts * 8;
+            let range = |part: usize| start + part * (n - start) / parts..start + (part + 1) * (n - start) / parts;
+            team.run(parts, |_, part| {
+                // SAFETY: the parts are disjoint, and the forest is not looked at any more.
+                #[allow(unsafe_code)]
+                let labels = unsafe { labels.range(range(part)) };
+                if isolated == 0 {
+                    labels.fill(root);
+                } else {
+                    let own = |label: u32, v: usize| if label as usize == v { label } else { root };
+                    labels.iter_mut().zip(range(part)).for_each(|(label, v)| *label = own(*label, v));
                 }
             });
         }

@@ -37,15 +37,9 @@ impl TcForm {
     pub fn choose(offsets: &[u32]) -> Self {
         let rows = offsets.len().saturating_sub(1).max(1) as u64;
         let entries = u64::from(offsets.last().copied().unwrap_or(0));
-        // Sums of a block fit 64 bits for any degrees; the whole is added in floating point.
-        let squares: f64 = offsets
-            .chunks(4096)
-            .enumerate()
-            .map(|(block, first)| {
-                let next = &offsets[(block * 4096 + 1).min(offsets.len())..];
-                first.iter().zip(next).map(|(a, b)| u64::from(b - a).pow(2)).fold(0u64, u64::saturating_add) as f64
-            })
-            .sum();
+        // The degrees of all rows add up to 32 bits, so their squares to 64.
+        let squares: u64 = offsets.iter().zip(offsets.iter().skip(1)).map(|(a, b)| u64::from(b - a).pow(2)).sum();
+        let squares = squares as f64;
         let skewed = squares * rows as f64 > SKEW * (entries as f64).powi(2);
         if rows <= 16384 && entries > 16 * rows || skewed {
             Self::Ranked
@@ -112,7 +106,7 @@ impl TcLayout {
             TcForm::Low => {
                 let blocks = work::chunks(offsets, (indices.len() + csr.nrows()) / 64 + 4096);
                 work::sum_chunks(blocks.len(), control, &Pool::<()>::default(), |(), chunk| {
-                    low::count_rows(offsets, indices, blocks[chunk].clone())
+                    low::count_rows(offsets, indices, blocks[chunk].clone(), level)
                 })
             }
             TcForm::Ascending => {

@@ -1,15 +1,18 @@
 //! The search over short rows of one fixed length, for grids and other graphs of small degree: no branch on whether an arc
-//! improves anything, and buckets wide enough to hold some work.
+//! improves anything, and buckets wide enough to hold some work. One searcher, or two that own alternate blocks of vertices and meet
+//! when a bucket is empty on both sides.
 //!
 //! # Invariants
 //! Rows are `K` entries at stride `K`, padded with weight 255 and the row's own id, which never improves. A bucket is emptied until
-//! it stays empty: what it receives meanwhile is worked off in a further round, so that distances below its end are final.
+//! it stays empty: what it receives meanwhile is worked off in a further round, so that distances below its end are final. A searcher's
+//! distance of a vertex that it does not own is the least that it has sent.
 #![allow(unsafe_code)]
 
 use super::buckets::Buckets;
+use super::link::{Link, Report};
 use super::ops::{Ops, Portable};
 use super::rows::ID;
-use bitgraph_backend::{Control, Result};
+use bitgraph_backend::{Control, Error, Result};
 
 /// How many vertices ahead memory is asked for.
 const AHEAD: usize = 6;
@@ -19,7 +22,7 @@ const AHEAD: usize = 6;
 ///
 /// # Errors
 /// [`bitgraph_backend::Error::Cancelled`].
-pub(crate) fn search<const K: usize>(
+pub(crate) fn search<const K: usize, L: Link>(
     rows: &[u32],
     shift: u32,
     source: u32,
@@ -27,14 +30,20 @@ pub(crate) fn search<const K: usize>(
     control: &Control,
     dist: &mut [u32],
     buckets: &mut Buckets,
+    link: &mut L,
 ) -> Result<()> {
     assert!(shift < 8 && rows.len() >= dist.len() * K && (source as usize) < dist.len());
     dist[source as usize] = 0;
     buckets.clear();
-    buckets.push(0, source);
-    let (mut now, mut live) = (0u32, 1u64);
+    let (mut now, mut live) = (0u32, 0u64);
+    if link.owns(source) {
+        buckets.push(0, source);
+        live = 1;
+    }
     let (rows, known) = (rows.as_ptr(), dist.as_mut_ptr());
-    while live > 0 {
+    loop {
+        // What the other is sent: how much, and for which bucket at the earliest.
+        let (mut sent, mut earliest) = (0u64, u32::MAX);
         loop {
             let taken = buckets.last(now);
             // SAFETY: nothing was released since.
@@ -71,6 +80,14 @@ pub(crate) fn search<const K: usize>(
                             let old = *known.add(id as usize);
                             let better = sum < old;
                             *known.add(id as usize) = if better { sum } else { old };
+                            if !L::ALONE && !link.owns(id) {
+                                if better {
+                                    link.send(id, sum);
+                                    sent += 1;
+                                    earliest = earliest.min(sum >> shift);
+                                }
+                                continue;
+                            }
                             buckets.push_if(sum >> shift, id, better);
                             live += u64::from(better);
                         }
@@ -79,11 +96,34 @@ pub(crate) fn search<const K: usize>(
             }
             buckets.give_back(taken);
         }
-        control.check()?;
-        control.report(u64::from(now) + 1, None);
+        let mut report = Report { live: live + sent, nearest: earliest, ..Report::EMPTY };
+        if link.leads() {
+            report.stop = control.check().is_err();
+            control.report(u64::from(now) + 1, None);
+        }
         if let Some(t) = target
-            && dist[t as usize] >> shift <= now
+            && link.owns(t)
         {
+            // SAFETY: the target is a vertex.
+            report.found = unsafe { *known.add(t as usize) } >> shift <= now;
+        }
+        let all = link.meet(known, report, |v, distance| {
+            // SAFETY: the other sends vertices.
+            let slot = unsafe { &mut *known.add(v as usize) };
+            if distance < *slot {
+                *slot = distance;
+                buckets.push(distance >> shift, v);
+                live += 1;
+            }
+        });
+        if all.stop {
+            return Err(Error::Cancelled);
+        }
+        // Something may have come for this bucket.
+        if all.nearest <= now {
+            continue;
+        }
+        if all.found || all.live == 0 {
             break;
         }
         now += 1;

@@ -28,6 +28,15 @@ use std::time::{Duration, Instant};
 /// Vertices and entries from which on two searchers are worth waking a thread.
 const PAIR_NODES: usize = 1 << 15;
 const PAIR_ENTRIES: usize = 1 << 19;
+/// The same for short rows, over which buckets hold less.
+const FIXED_PAIR_NODES: usize = 1 << 17;
+/// log2 of the vertices of a block that one of two searchers owns, for rows of any length: neighbours are anywhere.
+const BLOCK: u32 = 6;
+/// log2 of the number of blocks for short rows, whose neighbours are mostly near in the numbering: as few messages as can be with both
+/// at work on the same front.
+const BLOCKS: u32 = 5;
+/// log2 of how much wider buckets are with two searchers over short rows.
+const PAIR_WIDER: u32 = 2;
 /// How long the first searcher waits for the second.
 const PATIENCE: Duration = Duration::from_micros(200);
 /// Of a meeting: the second searcher may still come, has come, is too late.
@@ -120,29 +129,48 @@ impl Packed {
     /// [`bitgraph_backend::Error::Cancelled`].
     pub fn search(&self, config: &SsspConfig) -> Result<Vec<u32>> {
         let step = config.delta.map_or(self.step, |d| d.clamp(1.0, 128.0) as u32);
-        let (source, target, control) = (config.source, config.target, &config.control);
         match &self.out {
-            Packing::Fixed { width, rows } => {
-                let mut dist = vec![u32::MAX; self.nodes];
-                let mut scratch = self.borrow().unwrap_or_else(Scratch::buckets_only);
-                let (shift, buckets) = (step.ilog2(), &mut scratch.buckets);
-                let result = match width {
-                    4 => fixed::search::<4>(rows, shift, source, target, control, &mut dist, buckets),
-                    _ => fixed::search::<HEAD>(rows, shift, source, target, control, &mut dist, buckets),
-                };
-                self.give_back(scratch);
-                result.map(|()| dist)
-            }
+            Packing::Fixed { width, rows } => match width {
+                4 => self.over_fixed::<4>(rows, config, step.ilog2()),
+                _ => self.over_fixed::<HEAD>(rows, config, step.ilog2()),
+            },
             Packing::Sorted(out) => {
                 let incoming = match &self.incoming {
                     Some(Packing::Sorted(rows)) => rows,
                     _ => out,
                 };
-                let task = Task { out, incoming, source, target, step, control };
+                let task = Task { out, incoming, source: config.source, target: config.target, step, control: &config.control };
+                let (fresh, alone) = (|| Scratch::new(self.nodes), || self.alone(task));
                 let large = self.nodes >= PAIR_NODES && out.entries.len() >= PAIR_ENTRIES;
-                if rayon::current_num_threads() > 1 && (large || cfg!(test)) { self.together(task) } else { self.alone(task) }
+                if rayon::current_num_threads() > 1 && (large || cfg!(test)) {
+                    self.together(BLOCK, fresh, |dist, scratch, link| horizon(task, dist, scratch, link), alone)
+                } else {
+                    alone()
+                }
             }
         }
+    }
+    /// The search over rows of `K` entries.
+    fn over_fixed<const K: usize>(&self, rows: &[u32], config: &SsspConfig, shift: u32) -> Result<Vec<u32>> {
+        let (source, target, control) = (config.source, config.target, &config.control);
+        let alone = || {
+            let mut dist = vec![u32::MAX; self.nodes];
+            let mut scratch = self.borrow().unwrap_or_else(Scratch::buckets_only);
+            let result = fixed::search::<K, _>(rows, shift, source, target, control, &mut dist, &mut scratch.buckets, &mut Alone);
+            self.give_back(scratch);
+            result.map(|()| dist)
+        };
+        let large = self.nodes >= FIXED_PAIR_NODES;
+        if rayon::current_num_threads() == 1 || !(large || cfg!(test)) {
+            return alone();
+        }
+        // Searchers meet once a bucket: wider ones repeat some work and save most of the meetings.
+        let shift = (shift + PAIR_WIDER).min(7);
+        let block = self.nodes.ilog2().saturating_sub(BLOCKS).max(BLOCK);
+        let search = |dist: &mut [u32], scratch: &mut Scratch, link: &mut Paired<'_>| {
+            fixed::search::<K, _>(rows, shift, source, target, control, dist, &mut scratch.buckets, link)
+        };
+        self.together(block, Scratch::buckets_only, search, alone)
     }
     /// Scratch that an earlier run left.
     fn borrow(&self) -> Option<Scratch> {
@@ -159,15 +187,22 @@ impl Packed {
         self.give_back(scratch);
         result.map(|()| dist)
     }
-    /// Two searchers, if a second worker comes soon; one otherwise, so that no run waits for a worker that waits for this one.
+    /// Two searchers that own alternate blocks of `2^block` vertices, if a second worker comes soon; one otherwise, so that no run
+    /// waits for a worker that waits for this one.
     #[allow(unsafe_code)]
-    fn together(&self, task: Task<'_>) -> Result<Vec<u32>> {
+    fn together(
+        &self,
+        block: u32,
+        fresh: impl Fn() -> Scratch + Sync,
+        search: impl Fn(&mut [u32], &mut Scratch, &mut Paired<'_>) -> Result<()> + Sync,
+        alone: impl Fn() -> Result<Vec<u32>> + Sync,
+    ) -> Result<Vec<u32>> {
         let mut shared = vec![0u32; self.nodes];
         // SAFETY: both searchers end before `join` returns, and `shared` is not touched until then.
-        let board = unsafe { Board::new(&mut shared) };
+        let board = unsafe { Board::new(&mut shared, block) };
         let meeting = AtomicU8::new(OPEN);
         let side = |me: usize| {
-            let mut scratch = self.borrow().unwrap_or_else(|| Scratch::new(self.nodes));
+            let mut scratch = self.borrow().unwrap_or_else(&fresh);
             let mut dist = std::mem::take(&mut scratch.dist);
             dist.clear();
             dist.resize(self.nodes, u32::MAX);
@@ -175,7 +210,7 @@ impl Packed {
             // The leader waits when all else is prepared.
             let result = if me == 1 || wait(&meeting) {
                 let mut link = Paired::new(&board, me, &mut messages);
-                let result = horizon(task, &mut dist, &mut scratch, &mut link);
+                let result = search(&mut dist, &mut scratch, &mut link);
                 link.publish(dist.as_ptr(), self.nodes);
                 Some(result)
             } else {
@@ -190,7 +225,7 @@ impl Packed {
             let joined = meeting.compare_exchange(OPEN, JOINED, Ordering::AcqRel, Ordering::Acquire).is_ok();
             if joined { side(1) } else { None }
         };
-        match rayon::join(|| side(0).map_or_else(|| Some(self.alone(task)), |result| result.err().map(Err)), follow) {
+        match rayon::join(|| side(0).map_or_else(|| Some(alone()), |result| result.err().map(Err)), follow) {
             (Some(finished), _) => finished,
             (None, Some(Err(error))) => Err(error),
             (None, _) => Ok(shared),

@@ -13,8 +13,6 @@ use std::cell::UnsafeCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// log2 of the vertices of a block: owners alternate, so that any numbering spreads over both.
-const BLOCK: u32 = 6;
 /// Looks at the other's epoch before the core is offered to others.
 const SPINS: u32 = 1 << 10;
 
@@ -37,20 +35,23 @@ pub(crate) struct Board {
     sides: [Side; 2],
     /// Published distances; the result in the end.
     shared: *mut u32,
+    /// log2 of the vertices of a block: owners alternate, so that any numbering spreads over both.
+    block: u32,
 }
 
 // SAFETY: slots and shared distances are accessed in turns, ordered by the epochs (the module's invariant).
 unsafe impl Sync for Board {}
 
 impl Board {
-    /// A board for distances of as many vertices as `shared` has; every element is written by its owner.
+    /// A board for distances of as many vertices as `shared` has, owned in turns by blocks of `2^block`; every element is written
+    /// by its owner.
     ///
     /// # Safety
     /// `shared` outlives both searchers and nobody else accesses it meanwhile.
-    pub unsafe fn new(shared: &mut [u32]) -> Self {
+    pub unsafe fn new(shared: &mut [u32], block: u32) -> Self {
         let slot = || UnsafeCell::new(Slot { report: Report::EMPTY, messages: std::ptr::null(), count: 0 });
         let side = || Side { epoch: AtomicUsize::new(0), gone: AtomicBool::new(false), slots: [slot(), slot()] };
-        Self { sides: [side(), side()], shared: shared.as_mut_ptr() }
+        Self { sides: [side(), side()], shared: shared.as_mut_ptr(), block }
     }
 }
 
@@ -68,8 +69,9 @@ impl<'a> Paired<'a> {
         messages.iter_mut().for_each(Vec::clear);
         Self { board, me, epoch: 0, messages }
     }
-    fn blocks_of(side: usize, nodes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
-        (side << BLOCK..nodes).step_by(2 << BLOCK).map(move |start| start..nodes.min(start + (1 << BLOCK)))
+    fn blocks_of(&self, side: usize, nodes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
+        let block = self.board.block;
+        (side << block..nodes).step_by(2 << block).map(move |start| start..nodes.min(start + (1 << block)))
     }
 }
 
@@ -84,14 +86,14 @@ impl Link for Paired<'_> {
     const ALONE: bool = false;
     #[inline(always)]
     fn owns(&self, vertex: u32) -> bool {
-        (vertex >> BLOCK & 1) as usize == self.me
+        (vertex >> self.board.block & 1) as usize == self.me
     }
     fn leads(&self) -> bool {
         self.me == 0
     }
     #[inline(always)]
     fn blocks(&self, nodes: usize) -> impl Iterator<Item = Range<usize>> {
-        Self::blocks_of(self.me, nodes)
+        self.blocks_of(self.me, nodes)
     }
     #[inline(always)]
     fn send(&mut self, vertex: u32, distance: u32) {
@@ -144,13 +146,13 @@ impl Link for Paired<'_> {
         }
     }
     fn publish(&mut self, dist: *const u32, nodes: usize) {
-        for block in Self::blocks_of(self.me, nodes) {
+        for block in self.blocks_of(self.me, nodes) {
             // SAFETY: own blocks, read by the other only after the next meeting; both arrays have an element per vertex.
             unsafe { std::ptr::copy_nonoverlapping(dist.add(block.start), self.board.shared.add(block.start), block.len()) };
         }
     }
     fn adopt(&mut self, dist: *mut u32, nodes: usize, now: u32) {
-        for block in Self::blocks_of(1 - self.me, nodes) {
+        for block in self.blocks_of(1 - self.me, nodes) {
             // SAFETY: the other published these before the last meeting and writes them again after the next at the earliest.
             let (own, theirs) = unsafe {
                 let theirs = std::slice::from_raw_parts(self.board.shared.add(block.start), block.len());
