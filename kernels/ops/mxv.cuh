@@ -142,20 +142,31 @@ struct RowBits {
     }
 };
 
-/// Writes the results of a block that owns `count` rows (a multiple of 8) from `first`; the calling lane has row `first + local`.
-template <class R> BG_DEVICE void store_rows(const MxvParams& p, RowBits& bits, u64 first, u32 count, u32 local, bool leader, Sum<R> sum) {
+/// Writes the results of a block that owns `count` rows (a multiple of 8) from `first`; the calling lane has row `first + local`, and
+/// is the first of the row's lanes if `leader`. `size` neighbouring lanes are rows in a row.
+template <class R> BG_DEVICE void store_rows(const MxvParams& p, RowBits& bits, u64 first, u32 count, u32 size, u32 local, bool leader, Sum<R> sum) {
     typedef typename R::Out Out;
     constexpr bool BOOL = same_type<Out, bool>::value;
     u64 row = first + local;
+    u32 found = 0;
     if (leader && sum.has && row < p.rows) {
-        atomicOr(&bits.there[local >> 5], 1u << (local & 31));
+        found = 1;
         if (p.raw) {
             ((typename Sum<R>::V*)p.raw)[row] = sum.value;
         } else if constexpr (BOOL) {
-            if (R::finish(sum.value)) atomicOr(&bits.truth[local >> 5], 1u << (local & 31));
+            if (R::finish(sum.value)) found = 3;
         } else {
             ((Out*)p.y.values)[row] = Narrow<Out>::of(R::finish(sum.value));
         }
+    }
+    // The bits of a warp's rows side by side: lane q asks the leader of row q.
+    u32 rows = WARP / p.lanes, q = lane();
+    found = shuffle(found, (q / size * size * p.lanes + q % size) & 31u);
+    u32 there = ballot(q < rows && found), truth = BOOL ? ballot(q < rows && (found & 2)) : 0;
+    u32 base = threadIdx.x / WARP * rows;
+    if (q == 0 && there) {
+        atomicOr(&bits.there[base >> 5], there << (base & 31));
+        if (BOOL && truth) atomicOr(&bits.truth[base >> 5], truth << (base & 31));
     }
     __syncthreads();
     // Whole words of the output are covered, since the grid is.
@@ -198,7 +209,7 @@ template <class R, bool VALUES> BG_DEVICE void mxv_csr(const MxvParams& p) {
     }
     warp_sync();
     sum.merge_groups(1, p.lanes);
-    store_rows(p, bits, first, count, local, slot == 0, sum);
+    store_rows(p, bits, first, count, 1, local, slot == 0, sum);
 }
 
 /// One block for each chunk of a long row.

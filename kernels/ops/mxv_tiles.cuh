@@ -58,7 +58,7 @@ template <class R, u32 SIZE> BG_DEVICE void mxv_tiles(const MxvParams& p) {
     }
     warp_sync();
     sum.merge_groups(SIZE, group);
-    store_rows(p, bits, first, count, local, slot == 0, sum);
+    store_rows(p, bits, first, count, SIZE, local, slot == 0, sum);
 }
 
 /// One block for each long row of tiles of a pattern.

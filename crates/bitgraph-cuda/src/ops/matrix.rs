@@ -195,7 +195,7 @@ impl MatrixOps for Cuda {
         run(device, "relabel_keys", params.a.entries, &params)?;
         let bits = 0..column_bits + primitives::id_bits(c.shape().0);
         let (keys, positions) = primitives::sort_pairs(device, &keys, &positions, bits)?;
-        let placed = csr_of_keys(device, &keys, None, c.shape(), column_bits)?;
+        let placed = csr_of_keys(device, &keys, c.shape(), column_bits)?;
         let values = combine_entries::<T>(
             device,
             &Second.device(),

@@ -1,15 +1,16 @@
 //! Matrix times matrix, with a sparse result or reduced to one value.
 //!
-//! A sparse result is made by listing all products, sorting them by place and summing each place's run: O(products) memory and
-//! 24 bytes a product, at most 2^32 of them. A mask drops products before they are sorted. The reduced form stores no product: it
-//! intersects two rows for each entry of a mask, or visits all products under a complemented mask or none.
+//! A sparse result is made by listing products, sorting them by place and summing each place's run, for as many rows at a time as
+//! have 2^28 products together (about 16 GB); one row's may be 2^32. Products that a mask leaves out are sorted to the end. The
+//! reduced form stores no product: it intersects two rows for each entry of a mask, or visits all products under a complemented
+//! mask or none.
 //!
 //! Determinism: products of one place are added in the order of the inner index; reduced sums in an order that the sizes decide.
 
 use super::params::{MxmReduceParams, MxmSumParams, Rows, Target, Total};
 use super::ring::{MXM, kernel};
 use super::schemes::special_sum;
-use super::structure::{DeviceMask, Pattern, expand, places};
+use super::structure::{DeviceMask, Pattern, csr_of_places, expand_entries, places, product_blocks};
 use super::{matrix::write_back, strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::DeviceValues;
@@ -19,6 +20,8 @@ use crate::{Cuda, Error, Result};
 use bitgraph_backend::{Accumulate, MatrixMask, Mxm, Ring};
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::Descriptor;
+use bytemuck::Pod;
+use std::ops::Range;
 
 fn values(matrix: &CudaMatrix) -> DevicePtr<u8> {
     matrix.values().map_or(DevicePtr::NULL, |v| v.data.ptr())
@@ -41,23 +44,17 @@ impl<S: Ring> Mxm<S> for Cuda {
         let device = self.device();
         let (a, b) = (operand(a, descriptor.transpose_a)?, operand(b, descriptor.transpose_b)?);
         let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        let products = expand(device, &Pattern::of(device, a.lists()?)?, b.lists()?, &mask)?;
-        let places = places(device, &products)?;
-        drop(products);
-        let nnz = places.csr.nnz;
-        let data = device.alloc_for::<u8>(nnz * size_of::<S::Out>(), "matrix values")?;
-        let params = MxmSumParams {
-            pairs: places.pairs.ptr(),
-            starts: places.starts.ptr(),
-            places: nnz as u64,
-            products: places.products,
-            a_values: values(a),
-            b_values: values(b),
-            out: data.ptr(),
-        };
-        strided(device, &kernel::<S>(device, &MXM, "mxm_sum_csr")?, params.places, &params)?;
-        let t = DeviceValues { dtype: <S::Out as Scalar>::DTYPE, len: nnz, data };
-        write_back::<S::Out, C>(device, c, &mask, accum, &places.csr, &t)
+        let (left, right) = (Pattern::of(device, a.lists()?)?, b.lists()?);
+        let mut parts = Vec::new();
+        for entries in product_blocks(device, &left.csr, right)? {
+            parts.push(part::<S>(device, a, b, &left, entries, &mask)?);
+        }
+        let entry_rows = joined(device, parts.iter().map(|p| &p.entry_rows))?;
+        let indices = joined(device, parts.iter().map(|p| &p.indices))?;
+        let data = joined(device, parts.iter().map(|p| &p.values))?;
+        let csr = csr_of_places(device, (left.csr.rows, right.columns), &entry_rows, indices)?;
+        let t = DeviceValues { dtype: <S::Out as Scalar>::DTYPE, len: csr.nnz, data };
+        write_back::<S::Out, C>(device, c, &mask, accum, &csr, &t)
     }
 
     fn mxm_reduce_checked(
@@ -82,6 +79,55 @@ impl<S: Ring> Mxm<S> for Cuda {
         let mask = DeviceMask::of(device, mask, false)?;
         reduce::<S>(device, dots, a, b, &mask)
     }
+}
+
+/// Some rows of a product: where entries are, and their values.
+struct Part {
+    entry_rows: Buffer<u32>,
+    indices: Buffer<u32>,
+    values: Buffer<u8>,
+}
+
+/// The rows of a product that some entries of a make.
+fn part<S: Ring>(
+    device: &Device,
+    a: &CudaMatrix,
+    b: &CudaMatrix,
+    left: &Pattern,
+    entries: Range<usize>,
+    mask: &DeviceMask,
+) -> Result<Part> {
+    let first = entries.start;
+    let places = places(device, &expand_entries(device, left, entries, b.lists()?, mask)?)?;
+    let nnz = places.indices.len();
+    let out = device.alloc_for::<u8>(nnz * size_of::<S::Out>(), "matrix values")?;
+    let params = MxmSumParams {
+        pairs: places.pairs.ptr(),
+        starts: places.starts.ptr(),
+        places: nnz as u64,
+        products: places.products,
+        // Pairs count from the first entry.
+        a_values: a.values().map_or(DevicePtr::NULL, |v| v.data.ptr().offset(first * <S::A as Scalar>::DTYPE.bytes())),
+        b_values: values(b),
+        out: out.ptr(),
+    };
+    strided(device, &kernel::<S>(device, &MXM, "mxm_sum_csr")?, params.places, &params)?;
+    Ok(Part { entry_rows: places.entry_rows, indices: places.indices, values: out })
+}
+
+/// Arrays one after the other; a single one as it is.
+fn joined<'a, T: Pod>(device: &Device, parts: impl Iterator<Item = &'a Buffer<T>> + Clone) -> Result<Buffer<T>> {
+    let mut rest = parts.clone();
+    if let (Some(only), None) = (rest.next(), rest.next()) {
+        return Ok(only.clone());
+    }
+    let all = device.alloc(parts.clone().map(Buffer::len).sum())?;
+    let mut at = 0;
+    for part in parts {
+        all.copy_from(at, part)?;
+        at += part.len();
+    }
+    Ok(all)
 }
 
 fn reduce<S: Ring>(device: &Device, dots: bool, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -> Result<CudaValue<S::Out>> {

@@ -144,7 +144,9 @@ fn run_csr<S: Ring>(device: &Device, csr: &DeviceCsr, long: &LongRows, valued: b
     params.indices = csr.indices.ptr();
     params.wide = wide(&csr.offsets);
     params.limit = limits.row;
-    params.lanes = lanes(device, csr.rows, csr.nnz / csr.rows.max(1), 6, 16);
+    let mean = csr.nnz / csr.rows.max(1);
+    // Long rows tell of uneven ones below them: many lanes, so that a warp's rows end together.
+    params.lanes = if !long.is_empty() && mean >= 8 { 16 } else { lanes(device, csr.rows, mean, 8, 16) };
     let block = threads(device);
     let bits = block / 32 * 8;
     let name = if valued { "mxv_values_csr" } else { "mxv_csr" };

@@ -10,6 +10,7 @@ use crate::layout::{DeviceCsr, Offsets};
 use crate::{Cuda, Result, primitives};
 use bitgraph_backend::MatrixMask;
 use bytemuck::{Pod, Zeroable};
+use std::ops::Range;
 
 const MODULE: &str = "ops/structure";
 
@@ -126,7 +127,6 @@ pub(super) struct Products {
     pub keys: Buffer<u64>,
     /// The entries it is of: `a << 32 | b`.
     pub pairs: Buffer<u64>,
-    shape: (usize, usize),
     column_bits: u32,
     /// The bit of a key that says that the mask leaves the product out.
     marker: u32,
@@ -145,17 +145,64 @@ pub(super) fn expand_counts(device: &Device, a: &DeviceCsr, b: &DeviceCsr) -> Re
     Ok(counts)
 }
 
+/// Products that are sorted at a time: 32 bytes each, twice.
+const BLOCK: u64 = 1 << 28;
+/// Few, so that small products take several blocks under the host shim.
+const SHIM_BLOCK: u64 = 600;
+
+/// Ranges of the entries of a, whole rows of it, each with a bounded number of products where one row has no more. Waits.
+pub(super) fn product_blocks(device: &Device, a: &DeviceCsr, b: &DeviceCsr) -> Result<Vec<Range<usize>>> {
+    let limit = if device.properties().emulated { SHIM_BLOCK } else { BLOCK };
+    let starts = primitives::exclusive_scan_wide(device, &expand_counts(device, a, b)?)?;
+    if starts.get(a.nnz)? <= limit {
+        return Ok(vec![0..a.nnz]);
+    }
+    let offsets = a.offsets.to_host()?;
+    let starts = starts.to_vec()?;
+    let mut blocks = Vec::new();
+    let mut from = 0;
+    for row in 0..a.rows {
+        let (begin, end) = (offsets.get(row), offsets.get(row + 1));
+        if starts[end] - starts[from] > limit && begin > from {
+            blocks.push(from..begin);
+            from = begin;
+        }
+    }
+    blocks.push(from..a.nnz);
+    Ok(blocks)
+}
+
 /// Lists the products of two matrices, in the order of the entries of a. Three launches; waits for their number.
 pub(super) fn expand(device: &Device, a: &Pattern, b: &DeviceCsr, mask: &DeviceMask) -> Result<Products> {
+    expand_entries(device, a, 0..a.csr.nnz, b, mask)
+}
+
+/// As [`expand`], of some entries of a: pairs count from the first of them.
+pub(super) fn expand_entries(device: &Device, a: &Pattern, entries: Range<usize>, b: &DeviceCsr, mask: &DeviceMask) -> Result<Products> {
     let (column_bits, row_bits) = (primitives::id_bits(b.columns), primitives::id_bits(a.csr.rows));
     let marker = column_bits + row_bits;
     if marker >= 64 {
         return Err(primitives::too_large(a.csr.rows as u64));
     }
-    let counts = expand_counts(device, &a.csr, b)?;
-    let mut params = ExpandParams { a: a.rows(), b: Rows::of(b, None), mask: mask.params, column_bits, marker, ..ExpandParams::zeroed() };
+    let part = Rows {
+        indices: a.csr.indices.ptr().offset(entries.start),
+        entry_rows: a.entry_rows.ptr().offset(entries.start),
+        entries: entries.len() as u64,
+        ..a.rows()
+    };
+    let counts = device.alloc::<u32>(entries.len())?;
+    let mut params = ExpandParams {
+        a: part,
+        b: Rows::of(b, None),
+        mask: mask.params,
+        counts: counts.ptr(),
+        column_bits,
+        marker,
+        ..ExpandParams::zeroed()
+    };
+    run(device, "expand_counts", part.entries, &params)?;
     let starts = primitives::exclusive_scan_wide(device, &counts)?;
-    let total = starts.get(a.csr.nnz)?;
+    let total = starts.get(entries.len())?;
     fits(total)?;
     let (keys, pairs) = (device.alloc::<u64>(total as usize)?, device.alloc::<u64>(total as usize)?);
     params.offsets = starts.ptr();
@@ -163,13 +210,14 @@ pub(super) fn expand(device: &Device, a: &Pattern, b: &DeviceCsr, mask: &DeviceM
     params.keys = keys.ptr();
     params.pairs = pairs.ptr();
     run(device, "expand", total, &params)?;
-    Ok(Products { keys, pairs, shape: (a.csr.rows, b.columns), column_bits, marker, masked: mask.params.flags != 0 })
+    Ok(Products { keys, pairs, column_bits, marker, masked: mask.params.flags != 0 })
 }
 
 /// Products sorted by place; those of one place in the order of the inner index.
 pub(super) struct Places {
-    /// The places.
-    pub csr: DeviceCsr,
+    /// The row and the column of each place.
+    pub entry_rows: Buffer<u32>,
+    pub indices: Buffer<u32>,
     /// Where the products of each place start.
     pub starts: Buffer<u32>,
     pub pairs: Buffer<u64>,
@@ -184,10 +232,10 @@ pub(super) fn places(device: &Device, p: &Products) -> Result<Places> {
     let flags = device.alloc::<u32>(keys.len())?;
     run(device, "segment_heads", n, &HeadsParams { keys: keys.ptr(), flags: flags.ptr(), n, marker: p.marker, reserved: 0 })?;
     let starts = primitives::compact(device, &flags)?;
-    let csr = csr_of_keys(device, &keys, Some(&starts), p.shape, p.column_bits)?;
+    let (entry_rows, indices) = places_of_keys(device, &keys, Some(&starts), p.column_bits)?;
     // The marked ones, sorted to the end, follow the first of them.
     let products = if p.masked { first_marked(&keys, p.marker)? } else { n };
-    Ok(Places { csr, starts, pairs, products })
+    Ok(Places { entry_rows, indices, starts, pairs, products })
 }
 
 /// How many sorted keys lie below the first with the marker, by binary search from the host.
@@ -200,14 +248,13 @@ fn first_marked(keys: &Buffer<u64>, marker: u32) -> Result<u64> {
     Ok(from as u64)
 }
 
-/// The pattern of sorted keys: of those that `starts` names, or of all.
-pub(super) fn csr_of_keys(
+/// The rows and columns of sorted keys: of those that `starts` names, or of all.
+fn places_of_keys(
     device: &Device,
     keys: &Buffer<u64>,
     starts: Option<&Buffer<u32>>,
-    shape: (usize, usize),
     column_bits: u32,
-) -> Result<DeviceCsr> {
+) -> Result<(Buffer<u32>, Buffer<u32>)> {
     let nnz = starts.map_or(keys.len(), Buffer::len);
     let (entry_rows, indices) = (device.alloc::<u32>(nnz)?, device.alloc::<u32>(nnz)?);
     let params = SegmentsParams {
@@ -220,8 +267,19 @@ pub(super) fn csr_of_keys(
         reserved: 0,
     };
     run(device, "segment_places", params.n, &params)?;
-    let offsets = Offsets::U32(primitives::bounds(device, &entry_rows, shape.0)?);
-    Ok(DeviceCsr { rows: shape.0, columns: shape.1, nnz, offsets, indices })
+    Ok((entry_rows, indices))
+}
+
+/// Lists of sorted places.
+pub(super) fn csr_of_places(device: &Device, shape: (usize, usize), entry_rows: &Buffer<u32>, indices: Buffer<u32>) -> Result<DeviceCsr> {
+    let offsets = Offsets::U32(primitives::bounds(device, entry_rows, shape.0)?);
+    Ok(DeviceCsr { rows: shape.0, columns: shape.1, nnz: indices.len(), offsets, indices })
+}
+
+/// Lists of sorted keys.
+pub(super) fn csr_of_keys(device: &Device, keys: &Buffer<u64>, shape: (usize, usize), column_bits: u32) -> Result<DeviceCsr> {
+    let (entry_rows, indices) = places_of_keys(device, keys, None, column_bits)?;
+    csr_of_places(device, shape, &entry_rows, indices)
 }
 
 /// The second parts of pairs, or of the pairs that their first parts name.
@@ -246,7 +304,7 @@ pub(super) fn extract(device: &Device, a: &DeviceCsr, rows: &[u32], columns: &[u
         indices: device.upload(rows)?,
     };
     let first = expand(device, &Pattern::of(device, &chosen)?, a, &none)?;
-    let taken = csr_of_keys(device, &first.keys, None, (rows.len(), a.columns), first.column_bits)?;
+    let taken = csr_of_keys(device, &first.keys, (rows.len(), a.columns), first.column_bits)?;
     let (starts, list) = super::elementwise::lists_by_position(columns, a.columns);
     let selection = DeviceCsr {
         rows: a.columns,
@@ -258,5 +316,6 @@ pub(super) fn extract(device: &Device, a: &DeviceCsr, rows: &[u32], columns: &[u
     let second = expand(device, &Pattern::of(device, &taken)?, &selection, &none)?;
     // No two products share a place.
     let sorted = places(device, &second)?;
-    Ok((sorted.csr, sources(device, &sorted.pairs, Some(&first.pairs))?))
+    let csr = csr_of_places(device, (rows.len(), columns.len()), &sorted.entry_rows, sorted.indices)?;
+    Ok((csr, sources(device, &sorted.pairs, Some(&first.pairs))?))
 }
