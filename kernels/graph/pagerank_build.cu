@@ -8,7 +8,9 @@ constexpr u32 PLAN_KEYS = 2048;
 /// Steps that are ordered together.
 constexpr u32 ORDER_STEPS = 32;
 /// Entries of a lane looked through for a free bank.
-constexpr u32 ORDER_REACH = 12;
+constexpr u32 ORDER_REACH = 16;
+/// Rounds of bidding, half of them for a bank's second turn.
+constexpr u32 ORDER_ROUNDS = 10;
 
 struct TileSizes {
     u32 slices, entry_words, ids, longest, folds, pieces;
@@ -41,7 +43,7 @@ struct TileBuild {
     u32 local_rows;         // columns * part
     u32 halo;               // of a window; NOBODY: all of a column
     u32 lane_entries;       // entries of a lane before a row gets another lane
-    u32 sorted;             // rows by length; else in natural order, one lane each
+    u32 sorted;             // 1: rows by length, else in natural order, one lane each; 2: entries by banks
     u32 slice_room, id_room;
     u32 x_room;             // where the zeros behind x begin
     u32 core;               // positions from here on are in no tile
@@ -82,16 +84,15 @@ BG_DEVICE Column column_of(const TileBuild& p, u32 group, u32 position) {
 BG_DEVICE u32 position_of(const TileBuild& p, u32 v) { return p.position ? p.position[v] : v; }
 
 BG_KERNEL(tiles_widest, TileBuild, 256, 4) {
-    u32 widest = 0, warps = gridDim.x * blockDim.x / WARP;
-    for (u32 base = (blockIdx.x * blockDim.x + threadIdx.x) / WARP * WARP; base < p.rows; base += warps * WARP) {
-        // Rows ascend, so their ends tell.
-        u32 v = base + lane();
-        if (v >= p.rows) continue;
-        u32 from = p.offsets[v], to = p.offsets[v + 1];
-        if (from == to) continue;
-        u32 first = p.indices[from], last = p.indices[to - 1];
-        if (first < v) widest = max_of(widest, v - first);
-        if (last > v) widest = max_of(widest, last - v);
+    u32 widest = 0, threads = gridDim.x * blockDim.x;
+    for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.rows; v += threads) {
+        u32 from = p.offsets[v], to = p.offsets[v + 1], own = position_of(p, v);
+        // In natural order rows ascend, so their ends tell.
+        u32 step = p.position || to - from < 2 ? 1 : to - from - 1;
+        for (u32 e = from; e < to; e += step) {
+            u32 at = position_of(p, p.indices[e]);
+            widest = max_of(widest, at < own ? own - at : at - own);
+        }
     }
     __syncwarp();
     widest = warp_max(widest);
@@ -118,8 +119,11 @@ BG_KERNEL(tiles_keys, TileKeys, 256, 4) {
 BG_KERNEL(tiles_deal, TileBuild, 256, 4) {
     const u32 owners = p.groups * p.columns, threads = gridDim.x * blockDim.x;
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.positions; i += threads) {
-        if (!p.order) {
-            p.inverse_at[i] = i < p.rows ? p.inverse[i] : 0.0f;
+        if (p.halo != NOBODY) {
+            // A window keeps the order that it is given.
+            u32 v = i < p.rows ? (p.order ? p.order[i] : i) : NOBODY;
+            p.inverse_at[i] = v == NOBODY ? 0.0f : p.inverse[v];
+            if (p.vertex) p.vertex[i] = v;
             continue;
         }
         u32 round = i / owners, at = i - round * owners, owner = round & 1 ? owners - 1 - at : at;
@@ -205,7 +209,7 @@ BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
     uint2* slices = p.slices + (u64)block * p.slice_room;
     u16* ids = p.ids + (u64)block * p.id_room;
     u32 slice_count, id_count, fold_count = 0, extra_sums = 0;
-    if (p.sorted) {
+    if (p.sorted & 1) {
         for (u32 i = threadIdx.x; i < PLAN_KEYS; i += blockDim.x) starts[i] = 0;
         if (threadIdx.x < 8) above[threadIdx.x] = 0;
         if (threadIdx.x < 2) cut[threadIdx.x] = 0;
@@ -371,21 +375,32 @@ BG_KERNEL(tiles_fill, TileBuild, 256, 4) {
     }
 }
 
-/// The entries of a window of steps, reordered lane by lane so that each step reads as many banks as it can; a warp each.
-BG_DEVICE void order_window(const TileBuild& p, u16* own, u32 steps, u32 have) {
+/// The entries of a window of steps, reordered lane by lane so that each step reads as many banks as it can; a warp each. In every step
+/// lanes bid for banks, for those first that most entries are left of; first a bank may be taken once, then twice.
+BG_DEVICE void order_window(const TileBuild& p, u16* own, u32* left, u32 steps, u32 have) {
+    const bool banks = p.sorted & 2;
+    if (banks) {
+        left[lane()] = 0;
+        __syncwarp();
+        for (u32 k = 0; k < have; k++) atomicAdd(left + (own[k * WARP + lane()] & 31u), 1u);
+        __syncwarp();
+    }
     for (u32 e = 0; e < steps; e++) {
         bool pending = have > e;
-        u32 used = 0;
-        if (p.sorted)
-            for (u32 round = 0; round < 4 && any(pending); round++) {
-                u32 pick = NOBODY, bank = 32 + lane();
+        u32 once = 0, twice = 0;
+        if (banks)
+            for (u32 round = 0; round < ORDER_ROUNDS && any(pending); round++) {
+                const u32 full = round < ORDER_ROUNDS / 2 ? once : twice;
+                u32 pick = NOBODY, bank = 32 + lane(), most = 0;
                 if (pending)
                     for (u32 k = e, end = min_of(have, e + ORDER_REACH); k < end; k++) {
                         u32 b = own[k * WARP + lane()] & 31u;
-                        if (used >> b & 1u) continue;
-                        pick = k;
-                        bank = b;
-                        break;
+                        u32 rest = full >> b & 1u ? 0 : *(volatile u32*)(left + b);
+                        if (rest > most) {
+                            most = rest;
+                            pick = k;
+                            bank = b;
+                        }
                     }
                 __syncwarp();
                 // The first of those that want a bank, counted from another lane every step.
@@ -397,10 +412,15 @@ BG_DEVICE void order_window(const TileBuild& p, u16* own, u32 steps, u32 have) {
                     own[e * WARP + lane()] = own[pick * WARP + lane()];
                     own[pick * WARP + lane()] = other;
                     pending = false;
+                    left[bank]--;
                 }
-                used |= __reduce_or_sync(FULL, won ? 1u << bank : 0u);
+                u32 taken = __reduce_or_sync(FULL, won ? 1u << bank : 0u);
+                twice |= once & taken;
+                once |= taken;
             }
-        u32 bank = used == FULL ? 0 : (u32)__ffs((i32)~used) - 1;
+        if (banks && pending) atomicSub(left + (own[e * WARP + lane()] & 31u), 1u);
+        __syncwarp();
+        u32 bank = once == FULL ? 0 : (u32)__ffs((i32)~once) - 1;
         if (have <= e) own[e * WARP + lane()] = (u16)(p.x_room + ((bank - p.x_room) & 31u));
     }
 }
@@ -414,7 +434,8 @@ BG_KERNEL(tiles_order, TileBuild, 256, 2) {
     const u16* ids = p.ids + (u64)blockIdx.x * p.id_room;
     u32 id_room = (tile.words - tile.ids_at) * 2, id_count = p.sizes[blockIdx.x].ids;
     for (u32 i = threadIdx.x; i < id_room; i += blockDim.x) ((u16*)(data + tile.ids_at))[i] = i < id_count ? ids[i] : (u16)p.local_rows;
-    u16* own = (u16*)shared_memory() + threadIdx.x / WARP * WARP * ORDER_STEPS;
+    u32* left = (u32*)shared_memory() + threadIdx.x / WARP * (WARP + WARP * ORDER_STEPS / 2);
+    u16* own = (u16*)(left + WARP);
     for (u32 s = threadIdx.x / WARP; s < tile.slices; s += blockDim.x / WARP) {
         uint2 d = slices[s];
         u32 quads = slice_quads(d), all = 4 * quads + 2 * slice_half(d);
@@ -427,7 +448,7 @@ BG_KERNEL(tiles_order, TileBuild, 256, 2) {
                 have += entry != NO_ENTRY;
             }
             __syncwarp();
-            order_window(p, own, steps, have);
+            order_window(p, own, left, steps, have);
             __syncwarp();
             for (u32 e = 0; e < steps; e++) entries[entry_place(quads, lane(), first + e)] = own[e * WARP + lane()];
             __syncwarp();

@@ -4,7 +4,7 @@
 //! natural order.
 
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use crate::{DeviceCsr, Result};
+use crate::{DeviceCsr, Offsets, Result};
 use bytemuck::{Pod, Zeroable};
 
 /// The pattern of a square or rectangular matrix on the device, rows ascending, fewer than 2^32 entries. Clones share the memory.
@@ -22,6 +22,16 @@ impl Pattern {
     pub fn of(csr: &DeviceCsr) -> Option<Self> {
         let offsets = csr.offsets.as_u32()?.clone();
         (csr.nnz < u32::MAX as usize - 4096).then(|| Self { offsets, indices: csr.indices.prefix(csr.nnz) })
+    }
+    /// Whether it is the same memory, as an undirected graph's two patterns are.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        self.offsets.ptr().address() == other.offsets.ptr().address() && self.indices.ptr().address() == other.indices.ptr().address()
+    }
+    /// As a square matrix.
+    pub(crate) fn as_csr(&self) -> DeviceCsr {
+        let (rows, nnz) = (self.rows(), self.entries());
+        DeviceCsr { rows, columns: rows, nnz, offsets: Offsets::U32(self.offsets.clone()), indices: self.indices.clone() }
     }
     /// Rows.
     #[must_use]
@@ -189,7 +199,7 @@ impl RowBins {
             sources_end: found[4],
             unnamed,
             isolated: rows as u32 - found[4],
-                sources: found[4] - found[3],
+            sources: found[4] - found[3],
             largest,
             pieces: parameters.chunk_count as usize,
             list,
@@ -202,7 +212,13 @@ impl RowBins {
     pub(crate) fn explain(&self) -> String {
         let p = &self.parameters;
         match p.lanes {
-            0 => format!("rows by length: {} cut, {} of a warp, {} of 8 lanes, {} of one", p.ends[0], p.ends[1] - p.ends[0], p.ends[2] - p.ends[1], p.ends[3] - p.ends[2]),
+            0 => format!(
+                "rows by length: {} cut, {} of a warp, {} of 8 lanes, {} of one",
+                p.ends[0],
+                p.ends[1] - p.ends[0],
+                p.ends[2] - p.ends[1],
+                p.ends[3] - p.ends[2]
+            ),
             lanes => format!("rows in natural order, {lanes} lanes each"),
         }
     }

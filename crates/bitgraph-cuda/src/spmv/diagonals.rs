@@ -119,6 +119,10 @@ impl Diagonals {
         self.starts.bytes() + self.diagonals.bytes() + self.slots.as_ref().map_or(0, Buffer::bytes)
     }
     pub(super) fn explain(&self) -> String {
-        format!("slices of 32 rows by diagonals, {} in all{}", self.diagonals.len(), if self.slots.is_some() { ", with values" } else { "" })
+        format!(
+            "slices of 32 rows by diagonals, {} in all{}",
+            self.diagonals.len(),
+            if self.slots.is_some() { ", with values" } else { "" }
+        )
     }
 }

@@ -17,7 +17,13 @@ fn matrices() -> Vec<(&'static str, Csr)> {
         ((state >> 33) % n) as u32
     };
     let band = |n: u32, deltas: &'static [i64]| {
-        (0..n).flat_map(move |i| deltas.iter().map(move |d| (i, i64::from(i) + d)).filter(move |&(_, j)| (0..i64::from(n)).contains(&j)).map(|(i, j)| (i, j as u32)))
+        (0..n).flat_map(move |i| {
+            deltas
+                .iter()
+                .map(move |d| (i, i64::from(i) + d))
+                .filter(move |&(_, j)| (0..i64::from(n)).contains(&j))
+                .map(|(i, j)| (i, j as u32))
+        })
     };
     let random: Vec<_> = (0..3000).map(|_| (next(300), next(400))).collect();
     let skewed: Vec<_> = (0..4000).map(|k| if k < 1900 { (5, k) } else { (next(600) * next(600) / 600, next(2000)) }).collect();

@@ -5,7 +5,7 @@
 //! Invariant: core positions come first, dealt to their owners; the others follow by falling number of arcs.
 
 use super::general::General;
-use super::tiles::{BuildParams, NOBODY, Order, PLAN_WORDS, Sizes, Source, Tile, round_up};
+use super::tiles::{BuildParams, NOBODY, ORDER_BYTES, Order, PLAN_WORDS, Sizes, Source, Tile, round_up};
 use super::{RankResult, Score, finished};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
@@ -171,7 +171,7 @@ impl Core {
             local_rows: local_rows as u32,
             halo: NOBODY,
             lane_entries: choice.lane_entries,
-            sorted: 1,
+            sorted: 3,
             slice_room: slice_room as u32,
             id_room: id_room as u32,
             core: core as u32,
@@ -220,7 +220,7 @@ impl Core {
         build.cold_offsets = cold_offsets.ptr();
         build.cold_indices = cold_indices.ptr();
         source.launch("tiles_fill", source.wide(), 256, 0, &build)?;
-        source.launch("tiles_order", count as u32, 256, 8 * 2048, &build)?;
+        source.launch("tiles_order", count as u32, 256, ORDER_BYTES, &build)?;
         source.launch("tiles_cold_fill", source.wide(), 256, 0, &build)?;
         let cold = RowBins::build(device, &Pattern { offsets: cold_offsets, indices: cold_indices }, None, true)?;
         let room = Room {

@@ -97,7 +97,7 @@ impl RankLayout {
         let special = match form {
             Form::Auto if !prepare => None,
             Form::General => None,
-            Form::Auto => Special::build(device, incoming, &general)?,
+            Form::Auto => Special::build(device, incoming, &general, outgoing.is(incoming))?,
             Form::Core(choice) => Special::build_core(device, incoming, &general, choice)?,
             Form::Shared(choice, resident) => Special::build_as(device, incoming, &general, choice, resident)?,
         };

@@ -7,10 +7,11 @@
 
 use super::core::{Core, CoreChoice};
 use super::general::General;
-use super::tiles::{Order, Source, TileChoice, TileForm, Tiles};
+use super::tiles::{Local, Order, Source, TileChoice, TileForm, Tiles};
 use super::{RankResult, Score, finished};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::primitives::{LevelOrderConfig, level_order, levels_to_meet};
 use crate::spmv::Pattern;
 use bitgraph_backend::{Dangling, PageRank, PageRankConfig};
 use bytemuck::{Pod, Zeroable};
@@ -59,6 +60,12 @@ const CLUSTER_NODES: usize = 16_000;
 const GRID_ARCS: usize = 500_000;
 const GRID_DEGREE: usize = 6;
 
+/// Vertices from which on a numbering by levels is tried, and arcs of a vertex at most.
+const MESH_NODES: usize = 50_000;
+const MESH_LONGEST: u32 = 64;
+/// Vertices that a search meets in so many levels.
+const MESH_PROBE: u32 = 4096;
+const MESH_LEVELS: std::ops::Range<u32> = 7..256;
 /// Arcs from which a core is looked for, and the part of them that must lie in it.
 const CORE_ARCS: usize = 4_000_000;
 const CORE_SHARE: f64 = 0.25;
@@ -106,7 +113,7 @@ pub(super) fn window(sms: u32, rows: usize, entries: usize, longest: u32) -> Til
 
 impl Special {
     /// The form that the graph asks for, if any.
-    pub(super) fn build(device: &Device, incoming: &Pattern, general: &General) -> Result<Option<Self>> {
+    pub(super) fn build(device: &Device, incoming: &Pattern, general: &General, symmetric: bool) -> Result<Option<Self>> {
         let source = source(device, incoming, general);
         let (n, entries, sms) = (incoming.rows(), incoming.entries(), device.properties().sms);
         let placed = n - general.bins.isolated as usize;
@@ -115,19 +122,39 @@ impl Special {
         }
         if entries < CLUSTER_ARCS && placed <= CLUSTER_NODES && device.properties().clusters {
             let choice = TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true };
-            if let Some(found) = Shared::of(&source, choice, Some(&source.order()?), 0, true)? {
+            if let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)? {
                 return Ok(Some(Self::Shared(found)));
             }
         }
         let choice = window(sms, n, entries, general.bins.largest);
-        let halo = source.widest()?;
+        let halo = source.widest(None)?;
         // A wide halo costs more to exchange than dealing anew does.
-        let near = halo as usize <= 3 * n.div_ceil(sms as usize).max(1024);
-        if near
+        let near = |halo: u32| halo as usize <= 3 * n.div_ceil(sms as usize).max(1024);
+        if near(halo)
             && source.may_fit(&choice, halo, false)
-            && let Some(found) = Shared::of(&source, choice, None, halo, false)?
+            && let Some(found) = Shared::of(&source, choice, None, None, halo, false)?
         {
             return Ok(Some(Self::Shared(found)));
+        }
+        // A mesh whose numbers tell nothing: by levels of a search. A graph that few levels of a search cover is none, and a long
+        // thread would take too many.
+        if symmetric
+            && n >= MESH_NODES
+            && general.bins.largest <= MESH_LONGEST
+            && !near(halo)
+            && levels_to_meet(device, &incoming.as_csr(), 0, MESH_PROBE)?.is_some_and(|levels| MESH_LEVELS.contains(&levels))
+        {
+            let config = LevelOrderConfig { longest_row: MESH_LONGEST, ..LevelOrderConfig::default() };
+            if let Some(found) = level_order(device, &incoming.as_csr(), &config)? {
+                let local = Local { position: found.order.new_of_old, vertex: found.order.old_of_new };
+                let halo = source.widest(Some(&local))?;
+                if near(halo)
+                    && source.may_fit(&choice, halo, false)
+                    && let Some(found) = Shared::of(&source, choice, None, Some(&local), halo, false)?
+                {
+                    return Ok(Some(Self::Shared(found)));
+                }
+            }
         }
         if entries < GRID_ARCS || entries < GRID_DEGREE * placed {
             return Ok(None);
@@ -136,7 +163,7 @@ impl Special {
             let choice = TileChoice { form: TileForm::Grid, groups: sms / columns, columns, lane_entries: 32, sorted: true };
             if choice.groups > 0
                 && source.may_fit(&choice, 0, true)
-                && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), 0, true)?
+                && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)?
             {
                 return Ok(Some(Self::Shared(found)));
             }
@@ -163,10 +190,10 @@ impl Special {
             return Ok(None);
         }
         let shared = if choice.form == TileForm::Window {
-            let halo = source.widest()?;
-            Shared::of(&source, choice, None, halo, resident)?
+            let halo = source.widest(None)?;
+            Shared::of(&source, choice, None, None, halo, resident)?
         } else {
-            Shared::of(&source, choice, Some(&source.order()?), 0, resident)?
+            Shared::of(&source, choice, Some(&source.order()?), None, 0, resident)?
         };
         Ok(shared.map(Self::Shared))
     }
@@ -200,9 +227,16 @@ impl Special {
 
 impl Shared {
     /// `must_reside`: rather none than data outside shared memory.
-    fn of(source: &Source<'_>, choice: TileChoice, order: Option<&Order>, halo: u32, must_reside: bool) -> Result<Option<Self>> {
+    fn of(
+        source: &Source<'_>,
+        choice: TileChoice,
+        order: Option<&Order>,
+        local: Option<&Local>,
+        halo: u32,
+        must_reside: bool,
+    ) -> Result<Option<Self>> {
         let device = source.device;
-        let Some(tiles) = source.build(choice, order, halo)? else { return Ok(None) };
+        let Some(tiles) = source.build(choice, order, local, halo)? else { return Ok(None) };
         let resident = tiles.shared[0] <= device.properties().shared_per_block as usize;
         if !resident && (must_reside || choice.form == TileForm::Cluster) {
             return Ok(None);

@@ -19,6 +19,9 @@ const MOST_X: usize = 65_000;
 /// Words of the planning sort's shared memory.
 pub(super) const PLAN_WORDS: u32 = 2048 + 96;
 
+/// Bytes of shared memory of `tiles_order`, for eight warps.
+pub(super) const ORDER_BYTES: u32 = 8 * (2048 + 128);
+
 /// How blocks share the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TileForm {
@@ -179,6 +182,12 @@ pub(super) struct Source<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Order(pub Buffer<u32>);
 
+/// A numbering in which neighbours are close, in place of the natural one.
+pub(super) struct Local {
+    pub position: Buffer<u32>,
+    pub vertex: Buffer<u32>,
+}
+
 /// The layout.
 pub(super) struct Tiles {
     pub choice: TileChoice,
@@ -224,10 +233,11 @@ impl Source<'_> {
             ..BuildParams::zeroed()
         }
     }
-    /// The largest distance of an arc in the natural numbering.
-    pub(super) fn widest(&self) -> Result<u32> {
+    /// The largest distance of an arc in the natural numbering or another.
+    pub(super) fn widest(&self, local: Option<&Local>) -> Result<u32> {
         let widest = self.device.zeroed::<u32>(1)?;
-        self.launch("tiles_widest", self.wide(), 256, 0, &BuildParams { widest: widest.ptr(), ..self.parameters() })?;
+        let position = local.map_or(DevicePtr::NULL, |l| l.position.ptr());
+        self.launch("tiles_widest", self.wide(), 256, 0, &BuildParams { widest: widest.ptr(), position, ..self.parameters() })?;
         widest.get(0)
     }
     pub(super) fn order(&self) -> Result<Order> {
@@ -264,12 +274,12 @@ impl Source<'_> {
         x <= MOST_X && (choice.columns as usize * part) < 65_000 && bytes + data <= self.device.properties().shared_per_block as usize
     }
     /// Builds a layout; none if it does not fit even with its data outside shared memory. O(nnz) on the device.
-    pub(super) fn build(&self, choice: TileChoice, order: Option<&Order>, halo: u32) -> Result<Option<Tiles>> {
+    pub(super) fn build(&self, choice: TileChoice, order: Option<&Order>, local: Option<&Local>, halo: u32) -> Result<Option<Tiles>> {
         let device = self.device;
         let (n, columns) = (self.rows(), choice.columns);
         let window = choice.form == TileForm::Window;
         let halo = if window { round_up(halo as usize, 4) as u32 } else { NOBODY };
-        if !self.may_fit(&choice, halo, false) || (order.is_none() && !window) {
+        if !self.may_fit(&choice, halo, false) || (order.is_none() && !window) || (order.is_some() && window) {
             return Ok(None);
         }
         let (part, _, bytes) = self.rooms(&choice, halo);
@@ -278,8 +288,12 @@ impl Source<'_> {
         let local_rows = columns as usize * part;
         let dealt = if window { n } else { n - self.isolated as usize };
         let inverse_at = device.alloc::<f32>(positions)?;
-        let vertex = device.alloc::<u32>(if window { 0 } else { positions })?;
-        let position = device.alloc::<u32>(if window { 0 } else { n })?;
+        let natural = window && local.is_none();
+        let vertex = device.alloc::<u32>(if natural { 0 } else { positions })?;
+        let position = match local {
+            Some(local) => local.position.clone(),
+            None => device.alloc::<u32>(if window { 0 } else { n })?,
+        };
         let counts = device.zeroed::<u32>(blocks as usize * local_rows)?;
         let place = device.alloc::<u32>(blocks as usize * local_rows)?;
         let (slice_room, id_room) = (local_rows + 8, local_rows + 256);
@@ -287,7 +301,7 @@ impl Source<'_> {
         let ids = device.alloc::<u16>(blocks as usize * id_room)?;
         let sizes = device.alloc::<Sizes>(blocks as usize)?;
         let mut build = BuildParams {
-            order: order.map_or(DevicePtr::NULL, |o| o.0.ptr()),
+            order: order.map(|o| &o.0).or(local.map(|l| &l.vertex)).map_or(DevicePtr::NULL, Buffer::ptr),
             position: position.ptr(),
             vertex: vertex.ptr(),
             inverse_at: inverse_at.ptr(),
@@ -304,7 +318,14 @@ impl Source<'_> {
             local_rows: local_rows as u32,
             halo,
             lane_entries: choice.lane_entries,
-            sorted: u32::from(choice.sorted),
+            // Windows of the natural order read neighbouring banks as they are.
+            sorted: if choice.sorted {
+                3
+            } else if natural {
+                0
+            } else {
+                2
+            },
             core: NOBODY,
             core_dealt: dealt as u32,
             sweeps: 1,
@@ -350,7 +371,7 @@ impl Source<'_> {
         build.data = data.ptr();
         build.x_room = x_room;
         self.launch("tiles_fill", self.wide(), 256, 0, &build)?;
-        self.launch("tiles_order", blocks, 256, 8 * 2048, &build)?;
+        self.launch("tiles_order", blocks, 256, ORDER_BYTES, &build)?;
         let sum_room = round_up(local_rows + 1, 4) as u32;
         Ok(Some(Tiles {
             choice,
