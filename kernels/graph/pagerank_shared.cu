@@ -40,6 +40,8 @@ struct SharedRankParams {
     u32 x_room;             // entries of x, then come 32 zeros
     u32 sum_room;           // sums of rows, a multiple of 4
     u32 own_room;           // a multiple of 4
+    u32 early;              // windows whose slices hold all rows
+    u32 reserved;
 };
 
 /// Bytes of shared memory before x: a flag, the decision, scratch, and what the blocks of a cluster tell each other.
@@ -72,10 +74,14 @@ BG_DEVICE void write_scores(const SharedRankParams& p, u32 position, float4 y) {
 }
 
 /// Vectors of four shares to x, from number `skip_from` on `skip` further, once they are of the round. The first of each thread is waited
-/// for alone: many loads that come too early would only be in the way of what they wait for.
-BG_DEVICE void await_shares(const SharedRankParams& p, const f32* from, f32* x, u32 count, u32 skip_from, u32 skip, u32 tag, u32* over) {
+/// for alone: many loads that come too early would only be in the way of what they wait for. Blocks begin at `turned`, each elsewhere.
+BG_DEVICE void await_shares(const SharedRankParams& p, const f32* from, f32* x, u32 count, u32 turned, u32 skip_from, u32 skip, u32 tag, u32* over) {
     constexpr u32 AHEAD = 4;
-    auto place = [&](u32 i) { return i < skip_from ? i : i + skip; };
+    auto place = [&](u32 i) {
+        i += turned;
+        if (i >= count) i -= count;
+        return i < skip_from ? i : i + skip;
+    };
     auto take = [&](u32 at, uint4 words) {
         Wait wait(p.state, over);
         while (is_stale(words, tag) && wait.more()) words = load_volatile4(from + 4 * at);
@@ -155,11 +161,16 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 }
             }
         }
-        {
-            // The inner slices of a window were summed while its borders were on their way.
-            const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
-            sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, sums, tile.slices - inner, tile.inner_from, inner);
-        }
+        f32* shares = p.shares[it & 1];
+        const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
+        // The borders of a window are told to others as soon as they are known; what is inside is summed meanwhile.
+        const bool tell = FORM == WINDOW && p.early && !last;
+        auto emit = [&](u32 row, f32 sum) {
+            sums[row] = sum;
+            if (tell && row < tile.own_count && (row < p.halo || row + p.halo >= tile.own_count))
+                *(volatile u32*)(shares + tile.own_from + row) = tagged(own_inverse[row] * (sum + base), tag);
+        };
+        sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, emit);
         __syncthreads();
         if (*(volatile u32*)over) return;
         if (*(volatile u32*)decided) {
@@ -169,8 +180,6 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             break;
         }
 
-        f32* shares = p.shares[it & 1];
-        const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
         f32* x_next = FORM == CLUSTER ? x + (~it & 1) * room : x;
         const f32* kept_before = p.kept + (u64)((it + 3) & 3) * p.positions;
         f32* kept = p.kept + (u64)(it & 3) * p.positions;
@@ -228,7 +237,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                         for (u32 rank = 0; rank < gridDim.x; rank++) *(float4*)cluster_map(own, rank) = share;
                     } else {
                         *(float4*)own = share;
-                        if (i < p.halo || i + 4 + p.halo > tile.own_count)
+                        if (!p.early && (i < p.halo || i + 4 + p.halo > tile.own_count))
                             store_volatile4(shares + position, make_uint4(tagged(share.x, tag), tagged(share.y, tag), tagged(share.z, tag), tagged(share.w, tag)));
                     }
                 }
@@ -288,11 +297,8 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         if (FORM != CLUSTER) {
             // What others made of this block's x; own shares of a window are there already.
             const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NOBODY, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
-            if (FORM == WINDOW && tile.inner > 0) {
-                __syncthreads();
-                sweep_slices<RESIDENT>(data, tile, x, sums, tile.inner, 0, tile.inner_from);
-            }
-            await_shares(p, shares + tile.x_from, x, tile.x_count / 4 - skip, skip_from, skip, tag, over);
+            const u32 count = tile.x_count / 4 - skip, turned = FORM == GRID ? (u32)((u64)count * group / p.groups) : 0;
+            await_shares(p, shares + tile.x_from, x, count, turned, skip_from, skip, tag, over);
             __syncthreads();
         }
     }

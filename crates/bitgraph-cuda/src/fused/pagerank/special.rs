@@ -49,6 +49,8 @@ struct SharedRankParams {
     x_room: u32,
     sum_room: u32,
     own_room: u32,
+    early: u32,
+    reserved: u32,
 }
 
 const THREADS: u32 = 1024;
@@ -303,6 +305,8 @@ impl Shared {
             x_room: tiles.x_room,
             sum_room: tiles.sum_room,
             own_room: tiles.part,
+            early: u32::from(!tiles.choice.sorted),
+            reserved: 0,
         });
         if let Err(error) = done {
             for words in ex.shares.iter().chain(&ex.partials) {
@@ -312,7 +316,7 @@ impl Shared {
             return Err(error);
         }
         let result = result.get(0)?;
-        ex.advance(config, result.iterations);
+        ex.advance(config, result.iterations, !tiles.choice.sorted);
         drop(exchange);
         finished(&scores, &result, config)
     }
@@ -338,11 +342,15 @@ impl Shared {
 }
 
 impl Exchange {
-    /// Counts how often each array was written by a run: a run that knew of its convergence two iterations later wrote once
-    /// before; one that ran to the end wrote shares in all iterations but the last.
-    fn advance(&mut self, config: &PageRankConfig, iterations: u32) {
-        let early = config.tolerance > 0.0 && iterations.saturating_add(2) <= config.max_iterations;
-        let (shares, partials) = if early { (iterations + 1, iterations + 1) } else { (config.max_iterations - 1, config.max_iterations) };
+    /// Counts how often each array was written by a run. One that ran to the end wrote shares in all iterations but the last. One that
+    /// knew of its convergence two iterations later left in that one, in which windows may have told their borders already.
+    fn advance(&mut self, config: &PageRankConfig, iterations: u32, tells_early: bool) {
+        let left_in = iterations + 1;
+        let (shares, partials) = if config.tolerance > 0.0 && left_in < config.max_iterations {
+            (left_in + u32::from(tells_early && left_in + 1 < config.max_iterations), left_in)
+        } else {
+            (config.max_iterations - 1, config.max_iterations)
+        };
         for (rounds, written) in [(&mut self.share_rounds, shares), (&mut self.partial_rounds, partials)] {
             rounds[0] = rounds[0].wrapping_add(written.div_ceil(2));
             rounds[1] = rounds[1].wrapping_add(written / 2);
