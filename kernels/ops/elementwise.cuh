@@ -232,7 +232,7 @@ template <class T> BG_DEVICE void row_reduce(const RowReduceParams& p) {
             merge_lanes(code, sum, where);
             if (lane() == r) {
                 result = sum;
-                has = true;
+                has = where != NOWHERE;
             }
         }
         write_positions<T>(p.out, p.mask, p.old, i, inside, has, result);

@@ -1,7 +1,9 @@
 //! The vector operations, and the write-back rule `w<mask, replace> = w accum t`.
 
-use super::operator::{self, MODULE, binary, filter, monoid, unary};
-use super::params::{ApplyParams, Arguments, BinaryParams, Mask, NONE, Operand, Partial, ReduceParams, SlotsParams, Target};
+use super::operator::{self, MODULE, binary, commutes, filter, monoid, unary};
+use super::params::{
+    ApplyParams, Arguments, BinaryParams, Mask, NONE, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target,
+};
 use super::{strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::DeviceValues;
@@ -222,6 +224,29 @@ pub(crate) fn fold<T: Stored>(device: &Device, code: u32, u: Operand, n: u64) ->
     Ok(CudaValue::new(out))
 }
 
+/// The entries of each list combined by a built-in monoid: offsets, whether they are of 64 bits, and the entries.
+pub(super) fn fold_lists<T: Stored>(
+    device: &Device,
+    code: u32,
+    (offsets, wide): (DevicePtr<u8>, u32),
+    entries: Operand,
+    lists: usize,
+) -> Result<CudaVector<T>> {
+    let t = CudaVector::uninitialised(device, lists, true)?;
+    let params = RowReduceParams {
+        rows: lists as u64,
+        offsets,
+        wide: u64::from(wide),
+        u: entries,
+        old: Operand::zeroed(),
+        mask: Mask::zeroed(),
+        out: Target::vector(&t),
+        arguments: Arguments::new(code, [None; 4]),
+    };
+    strided(device, &device.kernel(MODULE, &format!("fold_rows_{}", T::DTYPE))?, params.rows, &params)?;
+    Ok(t)
+}
+
 /// A value on the device.
 pub(crate) fn value<T: Stored>(device: &Device, value: T) -> Result<CudaValue<T>> {
     Ok(CudaValue::new(device.upload(crate::bytes::of(&[value]))?))
@@ -337,8 +362,8 @@ impl VectorOps for Cuda {
         let operand = Operand::vector(u).at(&indices);
         assign_operand("extract", w, mask, accum, descriptor.replace, operand, u.present.is_none())
     }
-    /// With an accumulator the values of a position are merged in the order of the list, by one thread; lists of very many values for
-    /// one position are slow.
+    /// With an accumulator the values of a position are merged by a warp if it is one of the built-in commutative ones; else in the
+    /// order of the list by one thread, which is slow where very many values come to one position.
     fn assign_checked<T: Stored, C: Accumulate<T>>(
         &self,
         w: &mut CudaVector<T>,
@@ -356,7 +381,12 @@ impl VectorOps for Cuda {
         if let Some(op) = accumulator::<T, C>("assign", accum)? {
             let (starts, list) = lists_by_position(indices, w.len);
             let (starts, list) = (device.upload(&starts)?, device.upload(&list)?);
-            let (full, operands) = (w.present.is_none(), (old, values.at(&list)));
+            let values = values.at(&list);
+            if let Some(code) = commutes(&op) {
+                let t = fold_lists::<T>(device, code, (starts.ptr().cast(), 0), values, w.len)?;
+                return write_back("assign", w, mask, accum, descriptor.replace, t);
+            }
+            let (full, operands) = (w.present.is_none(), (old, values));
             return combine(device, w, mask, descriptor.replace, ("assign", &op), Combine::Fold, operands, full, Some(&starts));
         }
         let slots = device.alloc::<u32>(w.len)?;

@@ -3,10 +3,9 @@
 //! Everything runs on the device but for index lists, which are prepared on the host, and monoids of a user's own, which are
 //! applied there. Determinism: no operation here adds up anything but the reductions, whose order the sizes decide.
 
-use super::elementwise::{self, Combine, apply_entries, combine_entries, fold, test_entries};
-use super::operator::{self, MODULE, monoid};
-use super::params::{Arguments, KeptOffsetsParams, KroneckerParams, Mask, Operand, RelabelKeysParams, RowReduceParams, Rows, Target, wide};
-use super::strided;
+use super::elementwise::{self, Combine, apply_entries, combine_entries, fold, fold_lists, test_entries};
+use super::operator::{self, monoid};
+use super::params::{KeptOffsetsParams, KroneckerParams, Operand, RelabelKeysParams, Rows, wide};
 use super::structure::{DeviceMask, Merge, Pattern, csr_of_keys, extract, merge, run};
 use crate::device::{Buffer, Device};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
@@ -136,19 +135,7 @@ impl MatrixOps for Cuda {
         let t = match monoid::<T, M>() {
             Some(code) => {
                 let csr = a.lists()?;
-                let t = CudaVector::uninitialised(device, csr.rows, true)?;
-                let params = RowReduceParams {
-                    rows: csr.rows as u64,
-                    offsets: csr.offsets.address(),
-                    wide: u64::from(wide(&csr.offsets)),
-                    u: entries::<T>(a),
-                    old: Operand::zeroed(),
-                    mask: Mask::zeroed(),
-                    out: Target::vector(&t),
-                    arguments: Arguments::new(code, [None; 4]),
-                };
-                strided(device, &device.kernel(MODULE, &format!("fold_rows_{}", T::DTYPE))?, params.rows, &params)?;
-                t
+                fold_lists::<T>(device, code, (csr.offsets.address(), wide(&csr.offsets)), entries::<T>(a), csr.rows)?
             }
             None => {
                 let (csr, values) = host_entries::<T>(a)?;

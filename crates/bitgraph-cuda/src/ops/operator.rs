@@ -122,6 +122,11 @@ pub(crate) fn filter<T: Scalar>(device: &Device, op: &DeviceOperator) -> Result<
     Ok((kernel, Arguments::new(0, op.parameters)))
 }
 
+/// The code of a binary operator that is a monoid, whose values may be combined in any order.
+pub(crate) fn commutes(op: &DeviceOperator) -> Option<u32> {
+    code(&BINARY, op).filter(|&code| code <= 7 && code != 4)
+}
+
 /// The code of a built-in monoid; `None` for a user's own, which has no device form.
 pub(crate) fn monoid<T: Scalar, M: Monoid<T>>() -> Option<u32> {
     let of = TypeId::of::<M>();

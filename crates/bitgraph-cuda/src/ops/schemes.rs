@@ -120,7 +120,7 @@ fn boolean(
     p.list_limit = limits(device).row;
     let each = if size <= 8 {
         // With a list at least a lane for each row, so that its rows are read side by side.
-        p.lanes = lanes(device, rows, mean, 4, if size == 4 { 16 } else { 32 }).max(if list.is_some() { 8 } else { 1 });
+        p.lanes = lanes(device, rows, mean, 16, if size == 4 { 16 } else { 32 }).max(if list.is_some() { 8 } else { 1 });
         p.lanes
     } else {
         p.lanes = if size == 16 && mean > 4 { 2 } else { 1 };
@@ -152,7 +152,7 @@ fn sums<T: Summed>(
     }
     let (size, (_, mean)) = (tiles.tile() as u32, mean_tiles(tiles));
     let mut p = with_list(params(tiles, x.store.ptr(), mask, y.store.ptr()), list);
-    p.lanes = lanes(device, tiles.rows, mean, 4, 32 / size);
+    p.lanes = lanes(device, tiles.rows, mean, 128, 32 / size);
     launch(device, &format!("bits_sum_{size}_{}", T::NAME), tiles, size * p.lanes, &p)
 }
 
@@ -169,7 +169,7 @@ fn count(operation: &'static str, cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<bo
     if tiles.rows > 0 {
         let (size, (_, mean)) = (tiles.tile() as u32, mean_tiles(tiles));
         let mut p = params(tiles, x.store.ptr(), mask, y.store.ptr());
-        p.lanes = lanes(device, tiles.rows, mean, 4, 32 / size);
+        p.lanes = lanes(device, tiles.rows, mean, 32, 32 / size);
         launch(device, &format!("bits_count_{size}"), tiles, size * p.lanes, &p)?;
     }
     Ok(y)

@@ -275,6 +275,11 @@ fn operators_of_a_users_own() {
         let expected = [op.apply(5, 20), 6, op.apply(op.apply(op.apply(7, 10), 30), 40)];
         assert_eq!(host(&w), expected);
     }
+    // A built-in accumulator, some of the values absent.
+    let mut w = full(&cuda, &[5, 6, 7]);
+    let some = cuda.vector(Vector::from_entries(4, [(0, 10), (3, 40)]).unwrap()).unwrap();
+    ops::assign(&cuda, &mut w, None, Accum(Plus), &some, &[2, 0, 2, 2], Descriptor::DEFAULT).unwrap();
+    assert_eq!(host(&w), [5, 6, 57]);
     let op = Beyond(50, 0.25);
     let mut w = cuda.vector(Vector::<f64>::empty(77)).unwrap();
     ops::apply(&cuda, &mut w, None, NoAccum, op, &du, Descriptor::DEFAULT).unwrap();
