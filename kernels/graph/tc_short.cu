@@ -3,9 +3,6 @@
 #include "graph/tc_lists.cuh"
 
 namespace bg { namespace tc {
-/// Longest lists of the form with a thread to each vertex.
-constexpr u32 THREAD_LIST = 4;
-
 struct ShortParams {
     const u32* offsets;
     const u32* indices;
@@ -13,36 +10,38 @@ struct ShortParams {
     u32 n;
     u32 table_bits;   // a warp's table has so many slots; at least twice the longest list
 };
-}}  // namespace bg::tc
 
-/// A thread per vertex: lists of at most THREAD_LIST entries.
-BG_KERNEL(tc_short_thread, bg::tc::ShortParams, 256, 4) {
-    using namespace bg;
-    using namespace bg::tc;
+/// A thread per vertex, its list of at most LIST entries in registers.
+template <u32 LIST> BG_DEVICE void count_by_thread(const ShortParams& p) {
     u32 count = 0;
     for (u32 u = blockIdx.x * blockDim.x + threadIdx.x; u < p.n; u += gridDim.x * blockDim.x) {
         u32 begin = load_readonly(p.offsets + u), length = load_readonly(p.offsets + u + 1) - begin;
         if (length < 2) continue;
-        u32 own[THREAD_LIST], first[THREAD_LIST], last[THREAD_LIST];
+        u32 own[LIST], first[LIST], last[LIST];
 #pragma unroll
-        for (u32 j = 0; j < THREAD_LIST; j++) own[j] = j < length ? load_readonly(p.indices + begin + j) : EMPTY;
+        for (u32 j = 0; j < LIST; j++) own[j] = j < length ? load_readonly(p.indices + begin + j) : EMPTY;
 #pragma unroll
-        for (u32 j = 0; j < THREAD_LIST; j++) {
+        for (u32 j = 0; j < LIST; j++) {
             first[j] = j < length ? load_readonly(p.offsets + own[j]) : 0;
             last[j] = j < length ? load_readonly(p.offsets + own[j] + 1) : 0;
         }
 #pragma unroll
-        for (u32 j = 0; j < THREAD_LIST; j++) {
+        for (u32 j = 0; j < LIST; j++) {
             for (u32 e = first[j]; e < last[j]; e++) {
                 u32 w = load_readonly(p.indices + e);
 #pragma unroll
-                for (u32 i = 0; i < THREAD_LIST; i++) count += w == own[i];
+                for (u32 i = 0; i < LIST; i++) count += w == own[i];
             }
         }
     }
     __syncthreads();
     add_block_total(p.total, count, (u64*)shared_memory());
 }
+}}  // namespace bg::tc
+
+BG_KERNEL(tc_short_thread4, bg::tc::ShortParams, 256, 4) { bg::tc::count_by_thread<4>(p); }
+
+BG_KERNEL(tc_short_thread8, bg::tc::ShortParams, 256, 4) { bg::tc::count_by_thread<8>(p); }
 
 namespace bg { namespace tc {
 /// Members whose lists a group of readers has in flight, and entries of each.

@@ -315,7 +315,7 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/tc_general", kernels: &["tc_general"] },
     Listed { name: "graph/tc_orient", kernels: &["tc_orient_count", "tc_orient_fill", "tc_classes"] },
     Listed { name: "graph/tc_hubs", kernels: &["tc_hubs_matrix", "tc_hubs_high_count", "tc_hubs_high_fill", "tc_hubs"] },
-    Listed { name: "graph/tc_short", kernels: &["tc_short_thread", "tc_short_warp"] },
+    Listed { name: "graph/tc_short", kernels: &["tc_short_thread4", "tc_short_thread8", "tc_short_warp"] },
 ];
 
 /// The module that holds the kernels of [`SYMBOLS`].

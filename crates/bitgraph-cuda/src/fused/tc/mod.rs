@@ -27,7 +27,7 @@ pub enum Form {
     Auto,
     /// For any graph: a warp intersects the lists of one edge at a time.
     General,
-    /// A thread to a vertex; lists of at most 4 entries.
+    /// A thread to a vertex; lists of at most 8 entries.
     Thread,
     /// A warp to a vertex, its list in a hash table; lists of at most 2048 entries.
     Warp,
@@ -71,7 +71,7 @@ struct ShortParams {
 }
 
 /// The longest lists of the form with a thread to a vertex.
-const THREAD_LIST: u32 = 4;
+const THREAD_LIST: u32 = 8;
 /// Where lists are longer than this, hubs pay.
 const SHORT_LIST: u32 = 64;
 /// The longest lists of the form with a warp to a vertex: two slots for each entry, a block's tables within its shared memory.
@@ -191,7 +191,8 @@ fn run_short(device: &Device, lists: &Oriented, form: Form, total: DevicePtr<u64
     // Two slots for each entry, and a store of 16 bytes for each lane to clear them.
     let table_bits = (2 * lists.longest).next_power_of_two().max(128).trailing_zeros();
     let (name, items, shared) = match form {
-        Form::Thread => ("tc_short_thread", block, SCRATCH),
+        Form::Thread if lists.longest <= 4 => ("tc_short_thread4", block, SCRATCH),
+        Form::Thread => ("tc_short_thread8", block, SCRATCH),
         _ => ("tc_short_warp", block / 32, SCRATCH + ((block / 32 * 4) << table_bits)),
     };
     let kernel = device.kernel("graph/tc_short", name)?;
