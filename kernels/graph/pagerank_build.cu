@@ -140,23 +140,41 @@ BG_KERNEL(tiles_deal, TileBuild, 256, 4) {
     }
 }
 
-/// How many entries a row has in each tile; a warp a row.
+/// For each lane: how many of the lanes before it have the same `tile`; the last of these adds all to the tile's counter.
+BG_DEVICE u32 rank_in_tile(u32* counters, u32 tile, bool valid) {
+    u32 same = match_any(valid ? tile : NOBODY - lane()), before = (u32)__popc(same & ((1u << lane()) - 1u)), count = 0;
+    if (valid) count = *(volatile u32*)(counters + tile);
+    __syncwarp();
+    if (valid && (same >> lane()) == 1u) *(volatile u32*)(counters + tile) = count + before + 1;
+    __syncwarp();
+    return count + before;
+}
+
+/// How many entries a row has in each tile; a warp a row, with a counter for each of its group's tiles.
 BG_KERNEL(tiles_count, TileBuild, 256, 4) {
     const u32 warps = gridDim.x * (blockDim.x / WARP), tiles = group_tiles(p);
+    u32* counters = (u32*)shared_memory() + threadIdx.x / WARP * tiles;
+    for (u32 c = lane(); c < tiles; c += WARP) counters[c] = 0;
+    __syncwarp();
     for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.core_dealt; k += warps) {
         u32 v = p.order ? p.order[k] : k, from = p.offsets[v], to = p.offsets[v + 1];
         Whereabouts w = whereabouts(p, position_of(p, v));
-        u32 own = 0;
-        if (tiles == 1 && p.core == NOBODY) own = to - from;
-        else
-            for (u32 base = from; base < to; base += WARP) {
-                u32 e = base + lane(), tile = e < to ? column_of(p, w.group, position_of(p, p.indices[e])).tile : tiles;
-                for (u32 c = 0; c < tiles; c++) {
-                    u32 votes = ballot(tile == c);
-                    if (lane() == c) own += (u32)__popc(votes);
-                }
-            }
-        if (lane() < tiles) p.counts[(u64)(w.group * tiles + lane()) * p.local_rows + w.local] = own;
+        if (tiles == 1 && p.core == NOBODY) {
+            if (lane() == 0) p.counts[(u64)w.group * p.local_rows + w.local] = to - from;
+            continue;
+        }
+        for (u32 base = from; base < to; base += WARP) {
+            u32 e = base + lane(), tile = e < to ? column_of(p, w.group, position_of(p, p.indices[e])).tile : tiles;
+            rank_in_tile(counters, tile, tile < tiles);
+        }
+        // The counts are zero where nothing is written.
+        for (u32 c = lane(); c < tiles; c += WARP) {
+            u32 own = counters[c];
+            if (own == 0) continue;
+            p.counts[(u64)(w.group * tiles + c) * p.local_rows + w.local] = own;
+            counters[c] = 0;
+        }
+        __syncwarp();
     }
 }
 
@@ -332,46 +350,32 @@ BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
 BG_KERNEL(tiles_fill, TileBuild, 256, 4) {
     const u32 warps = gridDim.x * (blockDim.x / WARP), tiles = group_tiles(p);
     u16* data = (u16*)p.data;
+    u32* counters = (u32*)shared_memory() + threadIdx.x / WARP * tiles;
     for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.core_dealt; k += warps) {
         u32 v = p.order ? p.order[k] : k, from = p.offsets[v], to = p.offsets[v + 1];
         if (from == to) continue;
         Whereabouts w = whereabouts(p, position_of(p, v));
-        // Lane c holds what the group's tile c needs: the row's slice, its place, and how many entries are there already.
-        u32 index = w.group * tiles + lane(), place = 0, filled = 0;
-        u64 base = 0;
-        if (lane() < tiles && p.counts[(u64)index * p.local_rows + w.local]) {
-            place = p.place[(u64)index * p.local_rows + w.local];
-            base = 2 * ((u64)p.tiles[index].data_at * 4 + p.tiles[index].entries_at);
-        }
+        for (u32 c = lane(); c < tiles; c += WARP) counters[c] = 0;
         __syncwarp();
         for (u32 first = from; first < to; first += WARP) {
-            u32 e = first + lane(), before = 0;
+            u32 e = first + lane();
             Column at = {tiles, 0};
             if (e < to) at = column_of(p, w.group, position_of(p, p.indices[e]));
-            for (u32 c = 0; c < tiles; c++) {
-                u32 votes = ballot(at.tile == c);
-                if (at.tile == c) before = (u32)__popc(votes & ((1u << lane()) - 1u));
+            u32 entry = rank_in_tile(counters, at.tile, at.tile < tiles);
+            if (at.tile >= tiles) continue;
+            const u32 index = w.group * tiles + at.tile, place = p.place[(u64)index * p.local_rows + w.local];
+            u32 slice = place / 32;
+            uint2 d = p.slices[(u64)index * p.slice_room + slice];
+            if (slice_shift(d) == 5 && p.split && entry >= p.split) {
+                // A piece after the first: the slices of a cut row follow each other.
+                slice += entry / p.split;
+                entry %= p.split;
+                d = p.slices[(u64)index * p.slice_room + slice];
             }
-            u32 source = min_of(at.tile, tiles - 1);
-            u32 its_place = shuffle(place, source), entry = shuffle(filled, source) + before;
-            u64 its_base = shuffle(base, source);
-            if (at.tile < tiles) {
-                u32 slice = its_place / 32;
-                uint2 d = p.slices[(u64)(w.group * tiles + at.tile) * p.slice_room + slice];
-                if (slice_shift(d) == 5 && p.split && entry >= p.split) {
-                    // A piece after the first: the slices of a cut row follow each other.
-                    slice += entry / p.split;
-                    entry %= p.split;
-                    d = p.slices[(u64)(w.group * tiles + at.tile) * p.slice_room + slice];
-                }
-                u32 t = slice_shift(d), in_slice = entry_place(slice_quads(d), its_place % 32 + (entry & ((1u << t) - 1)), entry >> t);
-                data[its_base + 2 * (u64)d.x + in_slice] = (u16)at.place;
-            }
-            for (u32 c = 0; c < tiles; c++) {
-                u32 votes = ballot(at.tile == c);
-                if (lane() == c) filled += (u32)__popc(votes);
-            }
+            const u32 t = slice_shift(d), in_slice = entry_place(slice_quads(d), place % 32 + (entry & ((1u << t) - 1)), entry >> t);
+            data[2 * ((u64)p.tiles[index].data_at * 4 + p.tiles[index].entries_at + d.x) + in_slice] = (u16)at.place;
         }
+        __syncwarp();
     }
 }
 

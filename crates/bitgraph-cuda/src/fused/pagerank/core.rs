@@ -58,6 +58,8 @@ const THREADS: u32 = 1024;
 const HEADER: usize = 384;
 /// Entries of a piece of a row; at least the keys of the planning sort.
 const SPLIT: u32 = 2048;
+/// Tiles of a group of blocks at most: a warp of the build has a counter for each.
+const MOST_TILES: u32 = 512;
 /// Rows of a tile that may be cut.
 const FOLDS: usize = 1024;
 
@@ -68,7 +70,7 @@ pub struct CoreChoice {
     pub vertices: u32,
     /// Columns of blocks, at most 8.
     pub columns: u32,
-    /// Sweeps of a block, columns * sweeps at most 31.
+    /// Sweeps of a block, columns * sweeps at most 512.
     pub sweeps: u32,
     /// Warps of a block that do not sweep.
     pub cold_warps: u32,
@@ -79,6 +81,16 @@ pub struct CoreChoice {
 impl CoreChoice {
     /// What suits a device whose multiprocessors hold 227 KB of shared memory.
     pub const DEFAULT: Self = Self { vertices: 520_000, columns: 6, sweeps: 3, cold_warps: 8, lane_entries: 64 };
+    /// For graphs of which half a million vertices hold too little: a block has rows of its own, whole, and sweeps over all columns.
+    ///
+    /// `vertices` is what there is.
+    #[must_use]
+    pub fn wide(sms: u32, vertices: u32) -> Self {
+        // Sums of so many rows and x of so many vertices fill the shared memory.
+        let (rows, x) = (29_600, 24_000);
+        let vertices = vertices.min(sms * rows);
+        Self { vertices, columns: 1, sweeps: vertices.div_ceil(x).max(1), cold_warps: 8, lane_entries: 64 }
+    }
 }
 
 /// The layout.
@@ -123,7 +135,8 @@ impl Core {
         let device = source.device;
         let groups = device.properties().sms / choice.columns.max(1);
         let (n, dealt) = (source.rows(), source.rows() - source.isolated as usize);
-        if groups == 0 || dealt == 0 || choice.columns * choice.sweeps > 31 || choice.columns > 8 {
+        let group_tiles = choice.columns * choice.sweeps;
+        if groups == 0 || dealt == 0 || group_tiles == 0 || group_tiles > MOST_TILES || choice.columns > 8 {
             return Ok(None);
         }
         let owners = (groups * choice.columns) as usize;
@@ -183,7 +196,7 @@ impl Core {
             ..source.parameters()
         };
         source.launch("tiles_deal", source.wide(), 256, 0, &build)?;
-        source.launch("tiles_count", source.wide(), 256, 0, &build)?;
+        source.launch("tiles_count", source.wide(), 256, 32 * group_tiles, &build)?;
         source.launch("tiles_plan", count as u32, 512, 4 * PLAN_WORDS, &build)?;
         source.launch("tiles_cold_count", source.wide(), 256, 0, &build)?;
         let (cold_offsets, cold_arcs) = exclusive_scan_total(device, &cold_counts)?;
@@ -219,7 +232,7 @@ impl Core {
         build.cold_counts = DevicePtr::NULL;
         build.cold_offsets = cold_offsets.ptr();
         build.cold_indices = cold_indices.ptr();
-        source.launch("tiles_fill", source.wide(), 256, 0, &build)?;
+        source.launch("tiles_fill", source.wide(), 256, 32 * group_tiles, &build)?;
         source.launch("tiles_order", count as u32, 256, ORDER_BYTES, &build)?;
         source.launch("tiles_cold_fill", source.wide(), 256, 0, &build)?;
         let cold = RowBins::build(device, &Pattern { offsets: cold_offsets, indices: cold_indices }, None, true)?;

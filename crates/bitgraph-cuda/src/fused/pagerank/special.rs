@@ -70,7 +70,9 @@ const MESH_PROBE: u32 = 4096;
 const MESH_LEVELS: std::ops::Range<u32> = 7..256;
 /// Arcs from which a core is looked for, and the part of them that must lie in it.
 const CORE_ARCS: usize = 4_000_000;
-const CORE_SHARE: f64 = 0.25;
+const CORE_SHARE: f64 = 0.4;
+/// Vertices above which the core is as wide as the device allows.
+const WIDE_NODES: usize = 2_000_000;
 
 /// What blocks exchange, and in which round it is.
 struct Exchange {
@@ -170,12 +172,13 @@ impl Special {
                 return Ok(Some(Self::Shared(found)));
             }
         }
-        if entries >= CORE_ARCS
-            && general.bins.sources == 0
-            && let Some(core) = Core::build(&source, CoreChoice::DEFAULT, source.order()?)?
-            && core.share(general) >= CORE_SHARE
-        {
-            return Ok(Some(Self::Core(Box::new(core))));
+        if entries >= CORE_ARCS && general.bins.sources == 0 {
+            let choice = if placed > WIDE_NODES { CoreChoice::wide(sms, placed as u32) } else { CoreChoice::DEFAULT };
+            if let Some(core) = Core::build(&source, choice, source.order()?)?
+                && core.share(general) >= CORE_SHARE
+            {
+                return Ok(Some(Self::Core(Box::new(core))));
+            }
         }
         Ok(None)
     }

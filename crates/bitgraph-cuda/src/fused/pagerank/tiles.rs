@@ -335,7 +335,7 @@ impl Source<'_> {
             ..self.parameters()
         };
         self.launch("tiles_deal", self.wide(), 256, 0, &build)?;
-        self.launch("tiles_count", self.wide(), 256, 0, &build)?;
+        self.launch("tiles_count", self.wide(), 256, 32 * columns, &build)?;
         self.launch("tiles_plan", blocks, 512, 4 * PLAN_WORDS, &build)?;
         let found = sizes.to_vec()?;
         if !found.iter().all(Sizes::fit) {
@@ -370,7 +370,7 @@ impl Source<'_> {
         build.tiles = tiles.ptr();
         build.data = data.ptr();
         build.x_room = x_room;
-        self.launch("tiles_fill", self.wide(), 256, 0, &build)?;
+        self.launch("tiles_fill", self.wide(), 256, 32 * columns, &build)?;
         self.launch("tiles_order", blocks, 256, ORDER_BYTES, &build)?;
         let sum_room = round_up(local_rows + 1, 4) as u32;
         Ok(Some(Tiles {
