@@ -6,6 +6,7 @@
 
 mod block;
 mod grid;
+mod order;
 mod prepare;
 mod slices;
 #[cfg(test)]
@@ -17,6 +18,7 @@ pub use slices::{SlicesOptions, SlicesPlan};
 
 use crate::DeviceCsr;
 use crate::device::{Buffer, Device};
+use crate::primitives::relabel;
 use crate::{Error, Result};
 use bitgraph_backend::{Bfs, BfsConfig, Error as Base, Plan};
 use block::{BlockLayout, BlockScratch};
@@ -137,7 +139,7 @@ impl BfsLayout {
         }
         let mut layout = Self { nodes, arcs: out.nnz, prepared: None, special: Special::None, options, scratch: Mutex::default() };
         if prepared && nodes > 0 {
-            layout.prepare(device, &rows, &entering)?;
+            layout.prepare(device, out, incoming.is_none(), &rows, &entering)?;
         }
         let wanted = layout.options.form;
         let found = match &layout.special {
@@ -147,7 +149,7 @@ impl BfsLayout {
         };
         Ok((wanted == BfsForm::Auto || wanted == found).then_some(layout))
     }
-    fn prepare(&mut self, device: &Device, rows: &Rows, entering: &Rows) -> Result<()> {
+    fn prepare(&mut self, device: &Device, out: &DeviceCsr, symmetric: bool, rows: &Rows, entering: &Rows) -> Result<()> {
         let (form, nodes) = (self.options.form, self.nodes);
         let block = BlockLayout::plan(device, nodes, self.arcs, &self.options.block);
         let common = Prepared::build(device, nodes, rows, entering)?;
@@ -155,6 +157,21 @@ impl BfsLayout {
             let most = if form == BfsForm::Auto { block.map_or(f64::INFINITY, |(_, _, cost)| cost) } else { f64::INFINITY };
             if let Some(slices) = SlicesLayout::build(device, nodes, entering, None, common.connected, most, &self.options.slices)? {
                 self.special = Special::Slices(slices);
+            }
+        }
+        if matches!(form, BfsForm::Auto | BfsForm::Slices)
+            && matches!(self.special, Special::None)
+            && (block.is_none() || form == BfsForm::Slices)
+            && symmetric
+        {
+            let widest = SlicesLayout::widest(device, nodes);
+            if let Some(order) = order::local_order(device, out, rows, &common, self.options.slices.reorder_from, widest)? {
+                let (local, _) = relabel(device, out, None, &order, true)?;
+                if let Some(rows) = Rows::of(&local) {
+                    let numbers = Some((order.old_of_new, order.new_of_old));
+                    let slices = SlicesLayout::build(device, nodes, &rows, numbers, common.connected, f64::INFINITY, &self.options.slices)?;
+                    self.special = slices.map_or(Special::None, Special::Slices);
+                }
             }
         }
         if matches!(form, BfsForm::Auto | BfsForm::Block)

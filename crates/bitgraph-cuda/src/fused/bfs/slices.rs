@@ -36,13 +36,15 @@ pub struct SlicesOptions {
     pub registers: u32,
     /// Words between those of neighbouring lanes; 0: as the bandwidth suggests.
     pub stride: u32,
+    /// Vertices from which on a graph gets a local numbering of its own where it has none.
+    pub reorder_from: usize,
     /// The form is not taken where a word has more entries than this in the mean.
     pub most_entries: f64,
 }
 
 impl Default for SlicesOptions {
     fn default() -> Self {
-        Self { blocks: 0, hops: 0, words: 0, registers: 0, stride: 0, most_entries: 48.0 }
+        Self { blocks: 0, hops: 0, words: 0, registers: 0, stride: 0, reorder_from: 20_000, most_entries: 48.0 }
     }
 }
 
@@ -187,6 +189,12 @@ impl SlicesLayout {
         parameters.entries = entries.ptr();
         device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_fill")?, looping(device, words * 32), &parameters)?;
         Ok(Some(Self { starts, entries, order, plan, connected }))
+    }
+    /// The most vertices between the ends of an arc with which a graph of `nodes` vertices fits.
+    pub(crate) fn widest(device: &Device, nodes: usize) -> usize {
+        let properties = device.properties();
+        let own = nodes.div_ceil(32).div_ceil(properties.sms as usize);
+        (properties.max_threads_per_block as usize).saturating_sub(own) / 2 * 32
     }
     pub(crate) fn bytes(&self) -> u64 {
         let order = self.order.as_ref().map_or(0, |(a, b)| a.bytes() + b.bytes());

@@ -138,6 +138,20 @@ fn diagonal_slices_give_the_levels_of_a_plain_search() {
 }
 
 #[test]
+fn a_renumbered_grid_is_searched_in_a_local_order() {
+    let Some(device) = device() else { return };
+    let generator: bitgraph_generate::Generator = "grid:8x300@3".parse().unwrap();
+    let host = generator.generate(&bitgraph_generate::GenerateControl::default()).unwrap();
+    let out = DeviceCsr::upload(&device, &host).unwrap();
+    let slices = SlicesOptions { blocks: 3, reorder_from: 1000, ..SlicesOptions::default() };
+    let options = BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() };
+    let layout = BfsLayout::with_options(&device, &out, None, true, options).unwrap().expect("a local order");
+    for source in [0, 1_234] {
+        check(&device, "renumbered grid", &host, &layout, &out, None, source);
+    }
+}
+
+#[test]
 fn one_block_and_one_cluster_give_the_levels_of_a_plain_search() {
     let Some(device) = device() else { return };
     let mut taken = 0;
