@@ -23,7 +23,8 @@ Usage: cargo xtask TASK [arguments]
   emulate     verify the CUDA backend on the host shim, where there is no GPU: emulate [--full] [--ring NAME] ...
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=COMMAND] ...
   kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH]; or for the host shim: kernels --host
-  reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]
+  reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
+              reproduce bit-graphblas [--data DIR] [--backend cuda] [--graphs NAME,..] [--json FILE]
   ci          every CI step in order, timed; `ci --without STEP[,STEP]` leaves some out, `ci --list` names them
 
 Arguments after `verify` and `bench` go to those programs; `verify --help` and `bench --help` list them.

@@ -1,10 +1,21 @@
 //! `cargo xtask reproduce`: everything behind the results that the project states, in one command.
 //!
-//! It runs the verification on the graphs of `--data`, then the benches on the standard graphs.
+//! It runs the verification on the graphs of `--data`, then the benches on the standard graphs. With the name of a paper it runs the
+//! tables of that paper instead, which `bitgraph-bench` knows.
 
 use anyhow::{Result, bail};
 
+/// The papers, by the names of the bench's commands.
+const PAPERS: &[&str] = &["bit-graphblas"];
+
 pub fn run(arguments: &[String]) -> Result<()> {
+    if let Some((paper, rest)) = arguments.split_first()
+        && !paper.starts_with('-')
+    {
+        anyhow::ensure!(PAPERS.contains(&paper.as_str()), "there is no paper {paper:?} to reproduce; there are {}", PAPERS.join(", "));
+        let bench: Vec<String> = std::iter::once(paper.clone()).chain(rest.iter().cloned()).collect();
+        return crate::dispatch(&with_task("bench", &bench));
+    }
     let mut verify: Vec<String> = ["--backend", "cpu"].map(String::from).to_vec();
     match arguments {
         [] => match std::env::var("BITGRAPH_DATA") {
@@ -12,7 +23,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             Err(_) => println!("reproduce: without --data DIR (or BITGRAPH_DATA) only the built-in graphs are verified"),
         },
         [flag, directory] if flag == "--data" => verify.extend([flag.clone(), directory.clone()]),
-        _ => bail!("usage: cargo xtask reproduce [--data DIR]"),
+        _ => bail!("usage: cargo xtask reproduce [--data DIR], or reproduce bit-graphblas [--data DIR] [--backend cuda|cpu]"),
     }
     crate::dispatch(&with_task("verify", &verify))?;
     crate::dispatch(&with_task("bench", &["cpu".into()]))

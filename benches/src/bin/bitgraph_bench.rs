@@ -1,4 +1,5 @@
-//! `bitgraph-bench cpu`: bitgraph beside its peers. `cargo xtask bench cpu` builds and starts it.
+//! `bitgraph-bench cpu`: bitgraph beside its peers; `bitgraph-bench bit-graphblas`: beside the figures of that paper. `cargo xtask bench`
+//! builds and starts it.
 
 use anyhow::{Context, Result};
 use bitgraph_benches::bandwidth::Bandwidth;
@@ -8,7 +9,7 @@ use bitgraph_benches::files::GraphFiles;
 use bitgraph_benches::peers::Peer;
 use bitgraph_benches::report::{Comparison, Report, table};
 use bitgraph_benches::task::{Subject, Task};
-use bitgraph_benches::{ours, threads};
+use bitgraph_benches::{ours, reproduce, threads};
 use clap::{Args, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,6 +23,8 @@ static ALLOCATOR: bitgraph::memory::TrackingAllocator = bitgraph::memory::Tracki
 enum Command {
     /// On the CPU. Results are compared first; runs take turns; times are medians.
     Cpu(CpuArgs),
+    /// The tables of the Bit-GraphBLAS paper: published times, ours, compression and kernels.
+    BitGraphblas(reproduce::Options),
 }
 
 #[derive(Args)]
@@ -57,14 +60,22 @@ struct CpuArgs {
 }
 
 fn main() -> ExitCode {
-    let Command::Cpu(args) = Command::parse();
-    match cpu(&args) {
+    let outcome = match Command::parse() {
+        Command::Cpu(args) => cpu(&args),
+        Command::BitGraphblas(options) => bit_graphblas(&options),
+    };
+    match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("bitgraph-bench: {error:#}");
             ExitCode::FAILURE
         }
     }
+}
+
+fn bit_graphblas(options: &reproduce::Options) -> Result<()> {
+    print!("{}", reproduce::run(options)?.describe()?);
+    Ok(())
 }
 
 fn cpu(args: &CpuArgs) -> Result<()> {

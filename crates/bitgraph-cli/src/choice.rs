@@ -1,5 +1,7 @@
 //! Option values that are names of the library's own types, or `auto`.
 
+use crate::commands::OPERATIONS;
+use bitgraph::backend::Algorithm;
 use bitgraph::semiring::DType;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Duplicates, FormatKind};
@@ -37,6 +39,12 @@ pub fn format_parser() -> impl TypedValueParser<Value = Auto<FormatKind>> {
 pub fn ordering_parser() -> impl TypedValueParser<Value = Auto<Ordering>> {
     let names = ["auto"].into_iter().chain(Ordering::ALL.map(Ordering::name));
     PossibleValuesParser::new(names.collect::<Vec<_>>()).map(|name| Auto(Ordering::from_name(&name)))
+}
+
+/// Parses `--operations`.
+pub fn operation_parser() -> impl TypedValueParser<Value = Algorithm> {
+    let names = OPERATIONS.map(Algorithm::name);
+    PossibleValuesParser::new(names).map(move |name| OPERATIONS.into_iter().find(|o| o.name() == name).unwrap_or(OPERATIONS[0]))
 }
 
 /// Parses `--duplicates`.

@@ -3,7 +3,7 @@
 use crate::choice::{self, Auto, DanglingChoice, Device, NamedGraph, Precision};
 use crate::failure::{Failure, Result};
 use bitgraph::WeightSource;
-use bitgraph::backend::PageRankConfig;
+use bitgraph::backend::{Algorithm, PageRankConfig};
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Duplicates, FormatKind};
 use clap::error::ErrorKind;
@@ -299,6 +299,9 @@ pub struct BenchArgs {
     /// The graph
     #[arg(value_name = "GRAPH")]
     pub graph: NamedGraph,
+    /// What to time [default: all]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = choice::operation_parser())]
+    pub operations: Vec<Algorithm>,
     #[command(flatten)]
     pub reading: ReadingArgs,
     #[command(flatten)]

@@ -13,6 +13,7 @@ mod cost;
 pub mod device;
 mod error;
 pub mod fused;
+pub mod inspect;
 mod layout;
 pub mod limits;
 mod matrix;

@@ -3,6 +3,10 @@
 //! Invariant: the library is probed first; where it is missing there is no peer and no error.
 #![allow(unsafe_code)]
 
+mod spgemm;
+
+pub use spgemm::CusparseSpgemm;
+
 use crate::device::{Buffer, Device};
 use crate::layout::{DeviceCsr, Offsets};
 use crate::{Error, Result};
@@ -82,7 +86,16 @@ impl CusparseSpmv {
             check(
                 "cusparseSpMV_bufferSize",
                 sys::cusparseSpMV_bufferSize(
-                    handle, PLAIN, alpha, matrix.cast_const(), dx.cast_const(), beta, dy, TYPE, ALGORITHM, &raw mut size,
+                    handle,
+                    PLAIN,
+                    alpha,
+                    matrix.cast_const(),
+                    dx.cast_const(),
+                    beta,
+                    dy,
+                    TYPE,
+                    ALGORITHM,
+                    &raw mut size,
                 ),
             )?;
         }
@@ -91,9 +104,8 @@ impl CusparseSpmv {
         unsafe {
             let (alpha, beta) = ((&raw const one).cast(), (&raw const zero).cast());
             let buffer = at(workspace.ptr().address());
-            let status = sys::cusparseSpMV_preprocess(
-                handle, PLAIN, alpha, matrix.cast_const(), dx.cast_const(), beta, dy, TYPE, ALGORITHM, buffer,
-            );
+            let status =
+                sys::cusparseSpMV_preprocess(handle, PLAIN, alpha, matrix.cast_const(), dx.cast_const(), beta, dy, TYPE, ALGORITHM, buffer);
             check("cusparseSpMV_preprocess", status)?;
         }
         Ok(Some(Self {

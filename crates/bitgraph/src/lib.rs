@@ -35,6 +35,7 @@ assert!(ranks.converged && (ranks.scores.iter().sum::<f64>() - 1.0).abs() < 1e-9
 mod error;
 pub mod memory;
 pub mod prelude;
+mod provenance;
 mod source;
 pub mod stored;
 mod weights;
@@ -52,6 +53,7 @@ pub use bitgraph_semiring as semiring;
 pub use bitgraph_sparse as sparse;
 
 pub use error::{Error, Result};
+pub use provenance::commit;
 pub use source::{GraphSource, LoadControl, LoadOptions, LoadedGraph, is_symmetric};
 pub use weights::{WeightSource, hashed_weight, hashed_weights};
 

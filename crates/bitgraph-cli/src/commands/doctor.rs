@@ -1,5 +1,6 @@
 //! `doctor`: what this machine and this build offer. Always succeeds: what is missing is told, not failed on.
 
+use super::gpu::{self, Gpu};
 use crate::failure::Result;
 use crate::options::GeneralArgs;
 use crate::{output, report};
@@ -26,6 +27,7 @@ struct Doctor {
     read_gb_per_s: f64,
     copy_gb_per_s: f64,
     backends: Vec<Backend>,
+    cuda: Gpu,
 }
 
 #[derive(Serialize)]
@@ -39,6 +41,7 @@ struct Backend {
 pub fn run(args: &GeneralArgs) -> Result<()> {
     let (read, copy) = bandwidth();
     let level = Level::current();
+    let cuda = gpu::look();
     let doctor = Doctor {
         schema: 1,
         version: env!("CARGO_PKG_VERSION"),
@@ -57,8 +60,9 @@ pub fn run(args: &GeneralArgs) -> Result<()> {
         copy_gb_per_s: copy,
         backends: vec![
             Backend { name: "cpu", available: true, what: format!("{} kernels", level.name()) },
-            Backend { name: "cuda", available: false, what: "not built into this program".into() },
+            Backend { name: "cuda", available: cuda.available, what: cuda.summary() },
         ],
+        cuda,
     };
     if args.json { report::json(&doctor) } else { output::print(&describe(&doctor)) }
 }
@@ -87,7 +91,7 @@ fn describe(d: &Doctor) -> String {
     for b in &d.backends {
         text += &format!("backend     {}: {}\n", b.name, if b.available { format!("yes, {}", b.what) } else { b.what.clone() });
     }
-    text
+    text + &d.cuda.describe()
 }
 
 /// The value of a `name : value` line of a file of the proc file system.

@@ -7,11 +7,14 @@ mod completions;
 mod convert;
 mod doctor;
 mod generate;
+mod gpu;
 mod info;
 mod pagerank;
 mod search;
 mod sssp;
 mod tc;
+
+pub use bench::OPERATIONS;
 
 use crate::failure::{Failure, Result};
 use crate::options::{Cli, Command};

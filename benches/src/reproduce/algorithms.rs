@@ -1,0 +1,240 @@
+//! Tables VII to IX: whole algorithms on the paper's matrices, beside the published times.
+//!
+//! Invariant: nothing is timed before its result agreed with the CPU's.
+
+use super::published::{self, Gpu, PAGERANK_ITERATIONS, PAGERANK_TOLERANCE, Time};
+use crate::contender::median;
+use anyhow::{Result, ensure};
+use bitgraph::algorithms::GraphBackend;
+use bitgraph::backend::{CostModel, Mxv};
+use bitgraph::prelude::*;
+use bitgraph::semiring::{DType, LorLand, MinPlus, PlusSecond};
+use serde::Serialize;
+use std::fmt::Write;
+use std::time::Instant;
+
+/// A backend that may tell how long its device took.
+pub trait Timed:
+    GraphBackend + CostModel + Backend<Error: Into<bitgraph::Error>> + Mxv<LorLand<bool>> + Mxv<PlusSecond<f32>> + Mxv<MinPlus<u32>>
+{
+    /// Runs an algorithm: seconds on the device (of the host, if it has none of its own), seconds with call and result, and the result.
+    ///
+    /// # Errors
+    /// The algorithm's.
+    fn run<R>(&self, algorithm: impl FnMut() -> Result<R, Self::Error>) -> Result<(f64, f64, R), Self::Error>;
+}
+
+impl Timed for Cpu {
+    fn run<R>(&self, mut algorithm: impl FnMut() -> Result<R, Self::Error>) -> Result<(f64, f64, R), Self::Error> {
+        let start = Instant::now();
+        let result = algorithm()?;
+        let seconds = start.elapsed().as_secs_f64();
+        Ok((seconds, seconds, result))
+    }
+}
+
+impl Timed for Cuda {
+    fn run<R>(&self, mut algorithm: impl FnMut() -> Result<R, Self::Error>) -> Result<(f64, f64, R), Self::Error> {
+        self.device().forget_run();
+        let start = Instant::now();
+        let result = algorithm()?;
+        let wall = start.elapsed().as_secs_f64();
+        if let Some(seconds) = self.device().last_run_seconds() {
+            return Ok((seconds, wall, result));
+        }
+        // A definition has no clock of its own: it is timed from its first operation to its result, in a run of its own.
+        let result = self.device().timed(algorithm)?;
+        Ok((self.last_run_seconds().unwrap_or(wall), wall, result))
+    }
+}
+
+/// Ours on a matrix.
+#[derive(Clone, Debug, Serialize)]
+pub struct Ours {
+    /// The matrix.
+    pub matrix: String,
+    /// `bfs`, `sssp`, `pr`, `cc` or `tc`.
+    pub algorithm: &'static str,
+    /// The layout.
+    pub format: &'static str,
+    /// Building it.
+    pub build_s: f64,
+    /// The median of the runs on the device.
+    pub seconds: f64,
+    /// The median with the call and the fetching of the result.
+    pub wall_s: f64,
+}
+
+/// The algorithms of the paper, as its tables call them.
+pub const ALGORITHMS: [(&str, Algorithm); 5] =
+    [("bfs", Algorithm::Bfs), ("sssp", Algorithm::Sssp), ("pr", Algorithm::PageRank), ("cc", Algorithm::Cc), ("tc", Algorithm::Tc)];
+
+/// A result to compare.
+#[derive(PartialEq)]
+enum Found {
+    Levels(Option<Vec<i32>>),
+    Distances(Vec<u32>),
+    Labels(Vec<u32>),
+    Scores(Vec<f32>),
+    Triangles(u64),
+}
+
+impl Found {
+    fn agrees(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Scores(a), Self::Scores(b)) => {
+                a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= 1e-4 * x.abs().max(y.abs()) + 1e-9)
+            }
+            (a, b) => a == b,
+        }
+    }
+}
+
+fn build<B: Timed>(backend: &B, loaded: &LoadedGraph, algorithm: Algorithm) -> Result<Graph<B>, bitgraph::Error> {
+    let dtype = if algorithm == Algorithm::Sssp { DType::U32 } else { DType::F32 };
+    let request = PlanRequest::auto(Workload::once(algorithm).with_dtype(dtype).with_passes(100));
+    Graph::build(backend.clone(), loaded.csr.clone(), None, loaded.symmetric, &request).map_err(Into::into)
+}
+
+/// Edges count 1 in shortest paths: the matrices are binary.
+fn run<B: Timed>(graph: &Graph<B>, algorithm: Algorithm, source: u32) -> Result<Found, B::Error> {
+    Ok(match algorithm {
+        Algorithm::Sssp => Found::Distances(sssp::<_, u32>(graph, &SsspConfig { source, ..SsspConfig::default() })?.distances),
+        Algorithm::PageRank => {
+            let config = PageRankConfig { max_iterations: PAGERANK_ITERATIONS, tolerance: PAGERANK_TOLERANCE, ..PageRankConfig::default() };
+            Found::Scores(pagerank::<_, f32>(graph, &config)?.scores)
+        }
+        Algorithm::Cc => Found::Labels(cc(graph, &CcConfig::default())?.labels),
+        Algorithm::Tc => Found::Triangles(tc(graph, &TcConfig::default())?.triangles),
+        _ => Found::Levels(bfs(graph, &BfsConfig { source, ..BfsConfig::default() })?.levels),
+    })
+}
+
+/// Times the algorithms that the paper publishes of this matrix.
+///
+/// # Errors
+/// The backend's; a result that differs from the CPU's.
+pub fn measure<B: Timed>(backend: &B, name: &str, loaded: &LoadedGraph, times: &[Time], repeat: usize, source: u32) -> Result<Vec<Ours>> {
+    let mut found = Vec::new();
+    for (text, algorithm) in ALGORITHMS {
+        let published = times.iter().any(|t| t.matrix == name && t.algorithm == text);
+        if !published
+            || !loaded.csr.is_square()
+            || (source as usize) >= loaded.csr.nrows()
+            || (algorithm == Algorithm::Tc && !loaded.symmetric)
+        {
+            continue;
+        }
+        let reference = build(&Cpu::new(), loaded, algorithm)?;
+        let expected = run(&reference, algorithm, source).map_err(bitgraph::Error::from)?;
+        let start = Instant::now();
+        let graph = build(backend, loaded, algorithm)?;
+        let build_s = start.elapsed().as_secs_f64();
+        let (mut seconds, mut wall) = (Vec::new(), Vec::new());
+        for turn in 0..=repeat {
+            let (device, called, result) = backend.run(|| run(&graph, algorithm, source)).map_err(Into::into)?;
+            if turn == 0 {
+                ensure!(expected.agrees(&result), "{text} on {name} gives another result than on the CPU");
+            } else {
+                wall.push(called);
+                seconds.push(device);
+            }
+        }
+        let format = graph.plan().format().name();
+        found.push(Ours { matrix: name.into(), algorithm: text, format, build_s, seconds: median(&seconds), wall_s: median(&wall) });
+    }
+    Ok(found)
+}
+
+/// The published time of a cell.
+fn cell<'a>(times: &'a [Time], gpu: Gpu, matrix: &str, algorithm: &str, kernel: bool) -> Option<&'a Time> {
+    times.iter().find(|t| t.gpu == gpu && t.matrix == matrix && t.algorithm == algorithm && t.kernel == kernel)
+}
+
+/// The tables: published times of every matrix, ours where there are any, and theirs over ours.
+///
+/// # Errors
+/// If the published data is damaged.
+pub fn describe(ours: &[Ours]) -> Result<String> {
+    let times = published::times()?;
+    let mut text = String::from(
+        "Tables VII to IX: ms of whole algorithms, in brackets of the products in them alone (published); ours on the device, and with\n\
+         call and result; BG/ours is Bit-GraphBLAS's time over ours on the device, in brackets its products alone over all of ours\n",
+    );
+    let _ = writeln!(
+        text,
+        "{:20} {:4} | {:>17} {:>17} | {:>17} {:>17} | {:>8} {:>8} | {:>15} {:>15}",
+        "", "", "GTX 1080 GrBLAST", "Bit-GraphBLAS", "Titan V GrBLAST", "Bit-GraphBLAS", "ours", "call", "BG/ours GTX", "BG/ours TitanV"
+    );
+    let mut shown: Vec<(&str, &str)> = Vec::new();
+    for t in &times {
+        if !shown.contains(&(t.matrix, t.algorithm)) {
+            shown.push((t.matrix, t.algorithm));
+        }
+    }
+    let order = |algorithm: &str| ALGORITHMS.iter().position(|(name, _)| *name == algorithm);
+    shown.sort_by_key(|&(matrix, algorithm)| (times.iter().position(|t| t.matrix == matrix), order(algorithm)));
+    let mut ratios: Vec<(&str, Gpu, f64)> = Vec::new();
+    for &(matrix, algorithm) in &shown {
+        let mine = ours.iter().find(|o| o.matrix == matrix && o.algorithm == algorithm);
+        let _ = write!(text, "{matrix:20} {algorithm:4}");
+        for gpu in Gpu::ALL {
+            let pair = |of: fn(&Time) -> f64| {
+                let at = |kernel| cell(&times, gpu, matrix, algorithm, kernel).map_or("-".into(), |t| format!("{:.2}", of(t)));
+                if algorithm == "tc" { at(false) } else { format!("{} ({})", at(false), at(true)) }
+            };
+            let _ = write!(text, " | {:>17} {:>17}", pair(|t| t.graphblast), pair(|t| t.bit_graphblas));
+        }
+        let ms = |seconds: Option<f64>| seconds.map_or("-".into(), |s| format!("{:.4}", s * 1e3));
+        let _ = write!(text, " | {:>8} {:>8} |", ms(mine.map(|o| o.seconds)), ms(mine.map(|o| o.wall_s)));
+        for gpu in Gpu::ALL {
+            let ratio = |kernel| Some(cell(&times, gpu, matrix, algorithm, kernel)?.bit_graphblas / (mine?.seconds * 1e3));
+            if let Some(r) = ratio(false) {
+                ratios.push((algorithm, gpu, r));
+            }
+            let shown = |r: Option<f64>| r.map_or("-".into(), |r| format!("{r:.1}"));
+            let both = if algorithm == "tc" { shown(ratio(false)) } else { format!("{} ({})", shown(ratio(false)), shown(ratio(true))) };
+            let _ = write!(text, " {both:>15}");
+        }
+        text.push('\n');
+    }
+    for (algorithm, _) in ALGORITHMS {
+        for gpu in Gpu::ALL {
+            let found: Vec<f64> = ratios.iter().filter(|r| r.0 == algorithm && r.1 == gpu).map(|r| r.2).collect();
+            if !found.is_empty() {
+                let mean = (found.iter().map(|r| r.ln()).sum::<f64>() / found.len() as f64).exp();
+                let least = found.iter().copied().fold(f64::INFINITY, f64::min);
+                let (name, count) = (gpu.name(), found.len());
+                let _ = writeln!(
+                    text,
+                    "{algorithm:4} {name:8} Bit-GraphBLAS/ours over {count} matrices: geometric mean {mean:.1}, least {least:.1}"
+                );
+            }
+        }
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_times_alone_and_with_ours() {
+        let text = describe(&[]).unwrap();
+        assert!(text.contains("whitaker3_dual       bfs") && !text.contains("geometric mean"));
+        let ours = Ours { matrix: "uk".into(), algorithm: "bfs", format: "csr", build_s: 0.0, seconds: 1e-5, wall_s: 2e-5 };
+        let text = describe(&[ours]).unwrap();
+        let line = text.lines().find(|l| l.starts_with("uk ") && l.contains(" bfs ")).unwrap();
+        assert!(line.ends_with("25.0 (7.0)"), "{line}");
+        assert!(text.contains("bfs  Titan V  Bit-GraphBLAS/ours over 1 matrices: geometric mean 25.0, least 25.0"));
+    }
+
+    #[test]
+    fn the_cpu_is_a_backend_too() {
+        let loaded = "mycielskian:9".parse::<GraphSource>().unwrap().load(&LoadOptions::default()).unwrap();
+        let ours = measure(&Cpu::new(), "mycielskian9", &loaded, &published::times().unwrap(), 1, 0).unwrap();
+        assert_eq!(ours.iter().map(|o| o.algorithm).collect::<Vec<_>>(), ["bfs", "sssp", "pr", "cc", "tc"]);
+        assert!(ours.iter().all(|o| o.seconds > 0.0 && o.wall_s >= o.seconds));
+    }
+}

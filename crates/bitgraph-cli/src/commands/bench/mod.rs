@@ -1,0 +1,259 @@
+//! `bench`: products and algorithms over the formats, on one graph. Results are compared before anything is timed.
+//!
+//! Invariant: runs of different contenders take turns, so that a machine that changes speed does so for all of them.
+
+mod contender;
+mod peer;
+mod table;
+
+use crate::failure::{Failure, Result};
+use crate::options::BenchArgs;
+use crate::progress::Reporter;
+use crate::run::CommandBackend;
+use crate::{output, report, run};
+use bitgraph::b2sr::{HybridConfig, TileCounts};
+use bitgraph::backend::{Algorithm, Error as BackendError, PlanRequest, Workload};
+use bitgraph::cpu::Cpu;
+use bitgraph::cuda::device::Device;
+use bitgraph::cuda::inspect;
+use bitgraph::cuda::limits::Limits;
+use bitgraph::semiring::DType;
+use bitgraph::sparse::FormatKind;
+use bitgraph::sparse::ordering::Ordering;
+use bitgraph::{LoadedGraph, WeightSource, hashed_weights};
+use contender::{Answer, Contender, GREATEST, Work};
+use serde::Serialize;
+
+/// Runs of each, unless `--repeat` asks for more than one.
+const RUNS: u32 = 5;
+/// Launches in a row whose mean is given beside single ones, on a device of its own.
+const LAUNCHES: usize = 50;
+/// Bytes of the array whose copy tells the rate of memory: beyond the caches of today's GPUs.
+const COPIED: usize = 1 << 30;
+
+/// What is timed, in this order.
+pub const OPERATIONS: [Algorithm; 7] =
+    [Algorithm::MxvFloat, Algorithm::MxvBool, Algorithm::Bfs, Algorithm::Sssp, Algorithm::PageRank, Algorithm::Cc, Algorithm::Tc];
+
+#[derive(Serialize)]
+struct Bench {
+    schema: u32,
+    graph: String,
+    nodes: usize,
+    edges: usize,
+    backend: &'static str,
+    threads: usize,
+    runs: u32,
+    commit: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    device: Option<Environment>,
+    results: Vec<Measured>,
+    peak_bytes: u64,
+}
+
+/// The device that was measured, and what it reached at best in the same run.
+#[derive(Serialize)]
+struct Environment {
+    name: String,
+    compute: String,
+    driver: String,
+    driver_release: Option<String>,
+    cusparse: Option<String>,
+    sm_mhz: Option<u32>,
+    greatest_sm_mhz: Option<u32>,
+    memory_mhz: Option<u32>,
+    copy_gb_per_s: f64,
+    gather_g_per_s: f64,
+    atomic_g_per_s: f64,
+    launches: usize,
+    #[serde(skip)]
+    limits: Limits,
+}
+
+/// One operation of one contender.
+#[derive(Serialize)]
+struct Measured {
+    operation: &'static str,
+    layout: &'static str,
+    format: &'static str,
+    reorder: &'static str,
+    build_s: f64,
+    seconds: Vec<f64>,
+    /// The mean of many launches in a row; products on a device of its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mean_s: Option<f64>,
+    /// Edges traversed a second, by the median.
+    edges_per_s: f64,
+    /// Bytes of one reading of layout and vectors a pass, over the median.
+    gb_per_s: f64,
+    /// The time in which the measured limits allow that work over the median, and the limit that binds. A form that skips
+    /// part of the layout, or keeps it in faster memory, gets beyond 1.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    of_limit: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'static str>,
+}
+
+/// Measures and prints.
+pub fn run<B: CommandBackend>(backend: &B, args: &BenchArgs, reporter: &Reporter) -> Result<()> {
+    let (loaded, _) = run::load(&args.graph, &args.reading, WeightSource::Unit, reporter)?;
+    if !loaded.csr.is_square() {
+        let (rows, columns) = (loaded.csr.nrows() as u64, loaded.csr.ncols() as u64);
+        return Err(BackendError::NotSquare { algorithm: "bench", rows, columns }.into());
+    }
+    let runs = if args.layout.repeat > 1 { args.layout.repeat } else { RUNS };
+    let device = backend.accelerator().map(environment).transpose()?;
+    let round = Round {
+        args,
+        loaded: &loaded,
+        counts: TileCounts::exact_with_hybrid(&loaded.csr, &HybridConfig::default()),
+        runs,
+        launches: device.as_ref().map_or(1, |d| d.launches),
+        limits: device.as_ref().map(|d| d.limits),
+        reporter,
+    };
+    let mut results = Vec::new();
+    for operation in OPERATIONS {
+        let wanted = args.operations.is_empty() || args.operations.contains(&operation);
+        if wanted && (operation != Algorithm::Tc || loaded.symmetric) {
+            reporter.note(operation.name());
+            results.extend(round.compare(backend, operation)?);
+        }
+    }
+    reporter.clear();
+    let bench = Bench {
+        schema: 1,
+        nodes: loaded.csr.nrows(),
+        edges: loaded.csr.nnz(),
+        graph: loaded.name,
+        backend: backend.name(),
+        threads: rayon::current_num_threads(),
+        runs,
+        commit: bitgraph::commit(),
+        device,
+        results,
+        peak_bytes: bitgraph::memory::peak_bytes(),
+    };
+    if args.general.json { report::json(&bench) } else { output::print(&table::describe(&bench)) }
+}
+
+fn environment(device: &Device) -> Result<Environment> {
+    let p = device.properties();
+    let free = device.memory()?.free as usize;
+    let copied = if p.emulated { 1 << 12 } else { COPIED.min(free / 4) };
+    let limits = Limits::measure(device, copied)?;
+    let clocks = if p.emulated { None } else { inspect::management(device.ordinal()) };
+    let now = clocks.clone().unwrap_or_default();
+    Ok(Environment {
+        name: p.name.clone(),
+        compute: format!("{}.{}", p.compute.0, p.compute.1),
+        driver: format!("{}.{}", p.driver / 1000, p.driver % 1000 / 10),
+        driver_release: clocks.map(|c| c.driver),
+        cusparse: inspect::cusparse_version().map(|(major, minor, patch)| format!("{major}.{minor}.{patch}")),
+        sm_mhz: now.sm_mhz,
+        greatest_sm_mhz: now.greatest_sm_mhz,
+        memory_mhz: now.memory_mhz,
+        copy_gb_per_s: limits.copy / 1e9,
+        gather_g_per_s: limits.gather / 1e9,
+        atomic_g_per_s: limits.atomic / 1e9,
+        launches: if p.emulated { 2 } else { LAUNCHES },
+        limits,
+    })
+}
+
+/// What all operations share.
+struct Round<'a> {
+    args: &'a BenchArgs,
+    loaded: &'a LoadedGraph,
+    counts: TileCounts,
+    runs: u32,
+    launches: usize,
+    limits: Option<Limits>,
+    reporter: &'a Reporter,
+}
+
+impl Round<'_> {
+    fn request(&self, operation: Algorithm, format: Option<FormatKind>, ordering: Option<Ordering>) -> PlanRequest {
+        let dtype = if operation.wants_weights() { DType::U32 } else { DType::F32 };
+        let passes = self.args.layout.amortize.unwrap_or(100);
+        PlanRequest { workload: Workload { passes, ..Workload::once(operation).with_dtype(dtype) }, format, ordering }
+    }
+    /// One operation over all layouts, and the peers.
+    fn compare<B: CommandBackend>(&self, backend: &B, operation: Algorithm) -> Result<Vec<Measured>> {
+        let Some(source) = self.loaded.csr.heaviest_row() else { return Ok(Vec::new()) };
+        let values = operation.wants_weights().then(|| hashed_weights(&self.loaded.csr, GREATEST));
+        let formats = match self.args.layout.format.0 {
+            Some(format) => vec![Some(format)],
+            None => FormatKind::ALL.into_iter().map(Some).chain([None]).collect(),
+        };
+        let mut expected: Option<(&'static str, Answer)> = None;
+        if backend.accelerator().is_some() {
+            let request = self.request(operation, None, None);
+            let mut host = contender::build(&Cpu::new(), operation, self.loaded, values.clone(), &request, source)?;
+            expected = (host.run)(1)?.answer.map(|answer| ("cpu", answer));
+        }
+        let mut all: Vec<(Contender, Work)> = Vec::new();
+        for format in formats {
+            let asked = self.args.layout.reorder.0;
+            let ordering = if format.is_some() { Some(asked.unwrap_or(Ordering::None)) } else { asked };
+            let request = self.request(operation, format, ordering);
+            let mut contender = contender::build(backend, operation, self.loaded, values.clone(), &request, source)?;
+            contender.layout = format.map_or("auto", FormatKind::name);
+            self.check(operation, contender, &mut expected, &mut all)?;
+        }
+        if let Some(device) = backend.accelerator() {
+            for contender in peer::all(device, operation, &self.loaded.csr)? {
+                self.check(operation, contender, &mut expected, &mut all)?;
+            }
+        }
+        let mut seconds = vec![Vec::new(); all.len()];
+        for _ in 0..self.runs {
+            for ((contender, _), times) in all.iter_mut().zip(&mut seconds) {
+                times.push((contender.run)(1)?.seconds);
+                self.reporter.check()?;
+            }
+        }
+        all.into_iter().zip(seconds).map(|((contender, work), seconds)| self.measured(operation, contender, work, seconds)).collect()
+    }
+    /// The first run warms up, and its result is compared.
+    fn check(
+        &self,
+        operation: Algorithm,
+        mut contender: Contender,
+        expected: &mut Option<(&'static str, Answer)>,
+        all: &mut Vec<(Contender, Work)>,
+    ) -> Result<()> {
+        let first = (contender.run)(1)?;
+        match (&*expected, first.answer) {
+            (Some((other, e)), Some(answer)) if !e.agrees(&answer) => {
+                let (name, layout) = (operation.name(), contender.layout);
+                return Err(Failure::other(format_args!("{name} gives another result in {layout} than in {other}")));
+            }
+            (None, Some(answer)) => *expected = Some((contender.layout, answer)),
+            _ => {}
+        }
+        let format = FormatKind::from_name(contender.format);
+        let work = Work::of(operation, &self.counts, format, first.edges);
+        all.push((contender, work));
+        self.reporter.check()
+    }
+    fn measured(&self, operation: Algorithm, mut contender: Contender, work: Work, seconds: Vec<f64>) -> Result<Measured> {
+        let product = matches!(operation, Algorithm::MxvFloat | Algorithm::MxvBool);
+        let mean_s = if product && self.launches > 1 { Some((contender.run)(self.launches)?.seconds) } else { None };
+        let median = report::median(&seconds).max(1e-9);
+        let bound = self.limits.map(|l| work.bound(&l));
+        Ok(Measured {
+            operation: operation.name(),
+            layout: contender.layout,
+            format: contender.format,
+            reorder: contender.reorder,
+            build_s: contender.build_s,
+            seconds,
+            mean_s,
+            edges_per_s: work.edges as f64 / median,
+            gb_per_s: work.bytes as f64 / median / 1e9,
+            of_limit: bound.map(|(time, _)| time / median),
+            limit: bound.map(|(_, name)| name),
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! What runs beside the formats on a GPU: cuSPARSE, and the product in the layout for many passes.
+//!
+//! Invariant: a peer that is not installed takes no part, and that is no error.
+
+use super::contender::{Answer, Contender, ITERATIONS, Outcome, bits, floats};
+use crate::failure::Result;
+use bitgraph::backend::Algorithm;
+use bitgraph::cuda::DeviceCsr;
+use bitgraph::cuda::device::Device;
+use bitgraph::cuda::peers::CusparseSpmv;
+use bitgraph::cuda::spmv::SpmvLayout;
+use bitgraph::sparse::Csr;
+use std::time::Instant;
+
+/// All that have something to show for an operation.
+pub fn all(device: &Device, operation: Algorithm, csr: &Csr) -> Result<Vec<Contender>> {
+    let lists = || DeviceCsr::upload(device, csr);
+    Ok(match operation {
+        Algorithm::MxvFloat => {
+            let lists = lists()?;
+            layout(device, &lists)?.into_iter().chain(cusparse(device, &lists, operation)?).collect()
+        }
+        Algorithm::MxvBool | Algorithm::PageRank => cusparse(device, &lists()?, operation)?.into_iter().collect(),
+        _ => Vec::new(),
+    })
+}
+
+/// The float product laid out for many passes.
+fn layout(device: &Device, lists: &DeviceCsr) -> Result<Option<Contender>> {
+    let start = Instant::now();
+    let Some(layout) = SpmvLayout::build(device, lists, None, 100)? else { return Ok(None) };
+    device.synchronize()?;
+    let build_s = start.elapsed().as_secs_f64();
+    let (device, x, y) = (device.clone(), device.upload(&floats(lists.columns))?, device.zeroed::<f32>(lists.rows)?);
+    let edges = lists.nnz as u64;
+    let run = move |launches: usize| {
+        device.timed(|| (0..launches).try_for_each(|_| layout.run(&x, &y)))?;
+        let seconds = device.last_run_seconds().unwrap_or(0.0) / launches as f64;
+        let answer = Answer::Near(y.to_vec()?.into_iter().map(f64::from).collect());
+        Ok(Outcome { seconds, answer: Some(answer), edges })
+    };
+    Ok(Some(Contender { layout: "spmv", format: "csr", reorder: "none", build_s, run: Box::new(run) }))
+}
+
+/// The product of float CSR by cuSPARSE; for `PageRank` as many in a row as it has iterations.
+fn cusparse(device: &Device, lists: &DeviceCsr, operation: Algorithm) -> Result<Option<Contender>> {
+    let n = lists.columns;
+    let x = if operation == Algorithm::MxvBool { bits(n).into_iter().map(|b| f32::from(u8::from(b))).collect() } else { floats(n) };
+    let start = Instant::now();
+    let Some(peer) = CusparseSpmv::new(device, lists, &x)? else { return Ok(None) };
+    device.synchronize()?;
+    let build_s = start.elapsed().as_secs_f64();
+    let nnz = lists.nnz as u64;
+    let run = move |launches: usize| {
+        let products = if operation == Algorithm::PageRank { ITERATIONS as usize } else { 1 };
+        let seconds = peer.seconds(launches * products)? * products as f64;
+        let answer = match operation {
+            Algorithm::MxvFloat => Some(Answer::Near(peer.result()?.into_iter().map(f64::from).collect())),
+            Algorithm::MxvBool => Some(Answer::Exact(peer.result()?.into_iter().map(|s| u64::from(s != 0.0)).collect())),
+            _ => None,
+        };
+        Ok(Outcome { seconds, answer, edges: nnz * products as u64 })
+    };
+    Ok(Some(Contender { layout: "cusparse", format: "csr with f32", reorder: "none", build_s, run: Box::new(run) }))
+}

@@ -1,0 +1,65 @@
+//! `doctor` and `bench` with the CUDA backend: without a GPU, and on the host shim where there is one.
+
+mod common;
+use common::{bitgraph, command};
+use serde_json::Value;
+
+/// The JSON of a run on the host shim; nothing without one.
+fn on_shim(line: &str) -> Option<Value> {
+    let Some(folder) = std::env::var_os("BITGRAPH_CUDA_EMULATOR") else {
+        println!("skipped: {line} on the host shim (BITGRAPH_CUDA_EMULATOR is not set)");
+        return None;
+    };
+    let arguments: Vec<&str> = line.split_whitespace().collect();
+    let output = command(&arguments).env("BITGRAPH_CUDA_EMULATOR", folder).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).unwrap())
+}
+
+#[test]
+fn doctor_without_a_gpu() {
+    let report = bitgraph("doctor --json").json();
+    let cuda = &report["cuda"];
+    assert_eq!((&report["backends"][1]["name"], &report["backends"][1]["available"]), (&"cuda".into(), &false.into()));
+    let why = cuda["why"].as_str().unwrap();
+    assert!(!why.is_empty() && !why.contains('\n'));
+    assert_eq!(cuda["oldest_driver"], "13.0");
+    assert!(cuda["kernels"]["modules"].as_u64().unwrap() > 10);
+    assert_eq!(cuda["cache"]["folder_variable"], "BITGRAPH_KERNEL_CACHE");
+    let text = bitgraph("doctor");
+    assert_eq!(text.code, Some(0));
+    assert_eq!(text.out.matches(why).count(), 1, "{}", text.out);
+    assert!(text.out.contains("BITGRAPH_KERNEL_CACHE_BYTES") && text.out.contains("the lowest that works"), "{}", text.out);
+}
+
+#[test]
+fn doctor_on_the_shim() {
+    let Some(report) = on_shim("doctor --json") else { return };
+    let device = &report["cuda"]["devices"][0];
+    assert_eq!((&device["name"], &device["compute"]), (&"host shim".into(), &"9.0".into()));
+    assert!(device["memory_free_bytes"].as_u64().unwrap() > 0 && report["cuda"]["emulator"].is_string());
+}
+
+#[test]
+fn operations_can_be_chosen() {
+    let report = bitgraph("bench grid:6x7 --format csr --operations mxv_bool,cc --json").json();
+    let operations: Vec<&str> = report["results"].as_array().unwrap().iter().map(|r| r["operation"].as_str().unwrap()).collect();
+    assert_eq!(operations, ["mxv_bool", "cc"]);
+    assert!(report["results"][1]["edges_per_s"].as_f64().unwrap() > 0.0 && report["device"].is_null());
+    bitgraph("bench grid:6x7 --operations sorting").fails(2, "sorting");
+}
+
+#[test]
+fn bench_on_the_shim() {
+    let Some(report) = on_shim("bench grid:6x7 --backend cuda --repeat 2 --json") else { return };
+    assert_eq!((&report["backend"], &report["device"]["name"]), (&"cuda".into(), &"host shim".into()));
+    assert!(report["device"]["copy_gb_per_s"].as_f64().unwrap() > 0.0);
+    let results = report["results"].as_array().unwrap();
+    // Six formats and the planner's choice of seven operations, and the product in the layout for many passes.
+    assert_eq!(results.len(), 7 * 7 + 1);
+    for r in results {
+        assert_eq!(r["seconds"].as_array().unwrap().len(), 2);
+        assert!(r["of_limit"].as_f64().unwrap() > 0.0, "{r}");
+        assert_eq!(r["mean_s"].is_null(), !r["operation"].as_str().unwrap().starts_with("mxv"));
+    }
+}
