@@ -112,8 +112,14 @@ fn all_configs(form: Form) {
         let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
         let layout = RankLayout::build_as(&device, &outgoing, &incoming, true, form).unwrap();
         for config in configs(out.nrows()) {
+            // The special forms are for f32 and even teleport.
+            if form != Form::General && config.personalization.is_some() {
+                continue;
+            }
             check::<f32>(name, &layout, &device, &out, &config, 3e-6);
-            check::<f64>(name, &layout, &device, &out, &config, 1e-12);
+            if form == Form::General {
+                check::<f64>(name, &layout, &device, &out, &config, 1e-12);
+            }
         }
     }
 }
