@@ -23,6 +23,7 @@ inline u32 shared_min_if(bool wanted, u32* p, u32 value, u32 otherwise) { return
 #else
 /// Data that nobody writes during the kernel.
 template <class T> BG_DEVICE T load_readonly(const T* p) { return __ldg(p); }
+BG_DEVICE bool load_readonly(const bool* p) { return __ldg((const unsigned char*)p) != 0; }
 /// Through L1: may be stale; for values that only ever improve.
 template <class T> BG_DEVICE T load_cached(const T* p) { return __ldca(p); }
 /// Past L1.

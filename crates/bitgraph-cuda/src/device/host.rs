@@ -1,13 +1,13 @@
 //! The host shim as a device: kernels compiled as C++ run on the CPU, one fibre for each CUDA thread, so that everything above
 //! can be verified where there is no GPU.
 //!
-//! Invariant: slow and strict: memory starts with rubbish, and a write past an allocation's end stops the program at its release.
+//! Invariant: slow and strict: memory starts with rubbish, and whoever reads or writes past an allocation's end is stopped, at once beyond the
+//! next multiple of 16 bytes and at its release before that.
 #![allow(unsafe_code)]
 
 use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Shape, Stamp};
 use crate::{Error, Result};
 use libloading::Library;
-use std::alloc::{Layout, alloc, dealloc};
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,8 +23,8 @@ pub const EMULATED_MEMORY_VARIABLE: &str = "BITGRAPH_CUDA_EMULATED_MEMORY";
 const MEMORY: u64 = 8 << 30;
 const RUBBISH: u8 = 0xCD;
 const GUARD: u8 = 0x5A;
-const GUARD_BYTES: usize = 64;
-const ALIGNMENT: usize = 256;
+const ALIGNMENT: usize = 16;
+const PAGE: usize = 4096;
 
 type Entry = unsafe extern "C" fn(*const c_void);
 type Launch = unsafe extern "C" fn(Entry, *const c_void, u32, u32, u64, i32) -> i32;
@@ -93,9 +93,11 @@ impl HostDriver {
     }
 }
 
-fn layout(bytes: u64) -> Option<Layout> {
-    let size = usize::try_from(bytes).ok()?.checked_add(GUARD_BYTES)?;
-    Layout::from_size_align(size, ALIGNMENT).ok()
+/// Where an allocation of `bytes` lies in pages of its own: bytes of the pages, and of the allocation rounded up. It ends where the
+/// last page begins, which nobody may touch.
+fn placement(bytes: u64) -> Option<(usize, usize)> {
+    let size = usize::try_from(bytes).ok()?.checked_next_multiple_of(ALIGNMENT)?;
+    Some((size.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?, size))
 }
 
 impl Driver for HostDriver {
@@ -109,31 +111,35 @@ impl Driver for HostDriver {
     fn allocate(&self, bytes: u64, what: &'static str) -> Result<u64> {
         let (free, total) = self.memory()?;
         let refused = Error::OutOfMemory { wanted: bytes, free, total, what };
-        let Some(layout) = layout(bytes).filter(|_| bytes <= free) else { return Err(refused) };
-        // SAFETY: the layout's size is not zero, the guard being part of it; the fills stay inside it.
+        let Some((pages, size)) = placement(bytes).filter(|_| bytes <= free) else { return Err(refused) };
+        // SAFETY: a fresh mapping that nothing else refers to; the last page is made inaccessible, and the fills stay before it.
         let address = unsafe {
-            let p = alloc(layout);
-            if p.is_null() {
+            let (both, private) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+            let base = libc::mmap(std::ptr::null_mut(), pages, both, private, -1, 0);
+            if base == libc::MAP_FAILED {
                 return Err(refused);
             }
-            p.write_bytes(RUBBISH, layout.size());
-            p.add(layout.size() - GUARD_BYTES).write_bytes(GUARD, GUARD_BYTES);
-            p
+            let end = base.cast::<u8>().add(pages - PAGE);
+            libc::mprotect(end.cast(), PAGE, libc::PROT_NONE);
+            let start = end.sub(size);
+            start.write_bytes(RUBBISH, bytes as usize);
+            start.add(bytes as usize).write_bytes(GUARD, size - bytes as usize);
+            start
         };
         self.used.fetch_add(bytes, Ordering::Relaxed);
         Ok(address as u64)
     }
     fn release(&self, address: u64, bytes: u64) {
-        let Some(layout) = layout(bytes) else { return };
+        let Some((pages, size)) = placement(bytes) else { return };
         // SAFETY: `address` came from `allocate` with the same size, and nothing uses it any more.
         unsafe {
-            let p = address as *mut u8;
-            let guard = std::slice::from_raw_parts(p.add(layout.size() - GUARD_BYTES), GUARD_BYTES);
+            let start = address as *mut u8;
+            let guard = std::slice::from_raw_parts(start.add(bytes as usize), size - bytes as usize);
             if guard.iter().any(|&b| b != GUARD) {
                 eprintln!("host shim: a kernel wrote past the end of an allocation of {bytes} bytes");
                 std::process::abort();
             }
-            dealloc(p, layout);
+            libc::munmap(start.add(size).sub(pages - PAGE).cast(), pages);
         }
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
