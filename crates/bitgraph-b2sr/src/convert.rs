@@ -1,10 +1,12 @@
-//! Compressed rows to tiles and back, in parallel, in two passes: count, then fill.
+//! Compressed rows to tiles and back, in parallel.
 //!
 //! Invariant: the result is the same whatever the number of threads.
 //!
 //! Method: the entries of a tile row are one run of the column array. A bitmap of tile columns takes them all; reading it in
-//! ascending order gives the tiles in order without sorting. Bits are collected in a table of one tile for each tile column
-//! where tiles are small, and written through a table of positions where they are large.
+//! ascending order gives the tiles in order without sorting. Small tiles are then filled where they are to lie, the place of each
+//! being the rank of its column in the bitmap, so that everything but the entries and the result is in the first cache; blocks of
+//! tile rows grow arrays of their own, which are joined in the end. Large tiles are counted first and then filled in place, through
+//! a table of positions.
 
 use crate::b2sr::{entries, pieces, tile_row_blocks};
 use crate::isa::with_bit_instructions;
@@ -12,25 +14,21 @@ use crate::marks::Marks;
 use crate::{B2sr, Tile};
 use bitgraph_sparse::parallel::rows_mut;
 use bitgraph_sparse::{Csr, OffsetInt, Offsets, with_offsets};
+use bytemuck::Zeroable;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// What a task needs to turn tile rows into tiles.
+/// What a task needs to collect the bits of tile rows in a table, or to place large tiles.
 pub(crate) struct Scratch<T> {
     pub(crate) marks: Marks,
-    /// One tile for each tile column, all empty between tile rows (tiles of at most eight bytes).
+    /// One tile for each tile column, all empty between tile rows.
     pub(crate) table: Vec<T>,
-    /// Where the tile of a tile column is in the tile row (larger tiles).
-    slots: Vec<u32>,
 }
 
 impl<T: Tile> Scratch<T> {
-    const TABLE: bool = T::BYTES <= 8;
-
     pub(crate) fn new(columns: usize) -> Self {
         let width = columns.div_ceil(T::SIZE);
-        let (table, slots) = if Self::TABLE { (vec![T::zeroed(); width], Vec::new()) } else { (Vec::new(), vec![0; width]) };
-        Self { marks: Marks::new(width), table, slots }
+        Self { marks: Marks::new(width), table: vec![T::zeroed(); width] }
     }
     /// Marks the tile columns of a tile row and collects its bits in the table.
     #[inline(always)]
@@ -42,38 +40,63 @@ impl<T: Tile> Scratch<T> {
             }
         }
     }
-    /// Writes the tiles of a tile row; `tiles` is zero before.
-    #[inline(always)]
-    fn fill<O: OffsetInt>(&mut self, offsets: &[O], indices: &[u32], rows: Range<usize>, columns: &mut [u32], tiles: &mut [T]) {
-        if Self::TABLE {
-            self.collect(offsets, indices, rows);
-            let found = self.marks.drain_ascending();
-            columns.copy_from_slice(found);
-            for (tile, &column) in tiles.iter_mut().zip(found) {
-                *tile = std::mem::replace(&mut self.table[column as usize], T::zeroed());
-            }
-        } else {
-            self.marks.insert_all(entries(offsets, indices, rows.clone()), T::SHIFT);
-            let found = self.marks.drain_ascending();
-            columns.copy_from_slice(found);
-            for (slot, &column) in found.iter().enumerate() {
-                self.slots[column as usize] = slot as u32;
-            }
-            for (r, row) in rows.enumerate() {
-                for &u in entries(offsets, indices, row..row + 1) {
-                    tiles[self.slots[(u >> T::SHIFT) as usize] as usize].insert(r, u & (T::SIZE as u32 - 1));
-                }
-            }
+}
+
+/// Appends the tiles, of one word each, of a tile row; how many.
+#[inline(always)]
+fn append<T: Tile, O: OffsetInt>(
+    marks: &mut Marks,
+    offsets: &[O],
+    indices: &[u32],
+    rows: Range<usize>,
+    columns: &mut Vec<u32>,
+    words: &mut Vec<T::Word>,
+) -> usize {
+    marks.insert_all(entries(offsets, indices, rows.clone()), T::SHIFT);
+    let found = marks.ascending();
+    let (count, first) = (found.len(), words.len());
+    columns.extend_from_slice(found);
+    words.resize(first + count, Zeroable::zeroed());
+    let own = bytemuck::cast_slice_mut::<T::Word, T>(&mut words[first..]);
+    for (r, row) in rows.enumerate() {
+        for &u in entries(offsets, indices, row..row + 1) {
+            own[marks.rank(u >> T::SHIFT)].insert(r, u & (T::SIZE as u32 - 1));
+        }
+    }
+    marks.forget(count);
+    count
+}
+
+/// Writes the tiles of a tile row; `tiles` is zero before. `slots` has an element for each tile column.
+#[inline(always)]
+fn fill<T: Tile, O: OffsetInt>(
+    marks: &mut Marks,
+    slots: &mut [u32],
+    offsets: &[O],
+    indices: &[u32],
+    rows: Range<usize>,
+    columns: &mut [u32],
+    tiles: &mut [T],
+) {
+    marks.insert_all(entries(offsets, indices, rows.clone()), T::SHIFT);
+    let found = marks.drain_ascending();
+    columns.copy_from_slice(found);
+    for (slot, &column) in found.iter().enumerate() {
+        slots[column as usize] = slot as u32;
+    }
+    for (r, row) in rows.enumerate() {
+        for &u in entries(offsets, indices, row..row + 1) {
+            tiles[slots[(u >> T::SHIFT) as usize] as usize].insert(r, u & (T::SIZE as u32 - 1));
         }
     }
 }
 
 impl<T: Tile> B2sr<T> {
-    /// From compressed rows. O(nnz), parallel. Peak memory: the result, 8 bytes a tile row, and per thread (four tasks each)
-    /// one tile of at most 8 bytes or 4 bytes for each tile column, and 3 bits.
+    /// From compressed rows. O(nnz), parallel. Peak memory: the result (twice, for tiles of at most 8 bytes on several threads),
+    /// 8 bytes a tile row, and per thread (four tasks each) a bit, or 5 bytes for larger tiles, for each tile column.
     #[must_use]
     pub fn from_csr(csr: &Csr) -> Self {
-        with_offsets!(csr.offsets(), o => build(csr, o))
+        with_offsets!(csr.offsets(), o => if T::BYTES <= 8 { build_small(csr, o) } else { build_large(csr, o) })
     }
     /// To compressed rows. O(tiles + nnz), parallel. Peak memory: the result and 8 bytes a row.
     #[must_use]
@@ -115,7 +138,64 @@ impl<T: Tile> B2sr<T> {
     }
 }
 
-fn build<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
+/// The tiles of a block of tile rows.
+struct Block<W> {
+    counts: Vec<usize>,
+    columns: Vec<u32>,
+    words: Vec<W>,
+}
+
+/// Tiles of one word.
+fn build_small<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
+    let (indices, size) = (csr.indices(), T::SIZE);
+    let tile_rows = csr.nrows().div_ceil(size);
+    let alone = rayon::current_num_threads() == 1;
+    let ranges = if alone { std::iter::once(0..tile_rows).collect() } else { tile_row_blocks(csr, size) };
+    let mut blocks: Vec<Block<T::Word>> = ranges
+        .into_par_iter()
+        .with_max_len(1)
+        .map_init(
+            || Marks::new(csr.ncols().div_ceil(size)),
+            |marks, block| {
+                let most = entries(offsets, indices, block.start * size..block.end * size).len();
+                let mut out = Block { counts: Vec::with_capacity(block.len()), columns: Vec::new(), words: Vec::new() };
+                // What is not used of this is not touched.
+                out.columns.reserve_exact(most);
+                out.words.reserve_exact(most);
+                with_bit_instructions(|| {
+                    for t in block {
+                        let rows = t * size..(t + 1) * size;
+                        out.counts.push(append::<T, O>(marks, offsets, indices, rows, &mut out.columns, &mut out.words));
+                    }
+                });
+                out
+            },
+        )
+        .collect();
+    let mut starts = Vec::with_capacity(tile_rows + 1);
+    starts.push(0usize);
+    for count in blocks.iter().flat_map(|b| &b.counts) {
+        starts.push(starts[starts.len() - 1] + count);
+    }
+    let (columns, words) = if let [block] = &mut blocks[..] {
+        block.columns.shrink_to_fit();
+        block.words.shrink_to_fit();
+        (std::mem::take(&mut block.columns), std::mem::take(&mut block.words))
+    } else {
+        let total = starts[tile_rows];
+        let (mut columns, mut words) = (vec![0u32; total], vec![<T::Word as Zeroable>::zeroed(); total]);
+        let lengths = || blocks.iter().map(|b| b.words.len());
+        let (columns_of, words_of) = (pieces(&mut columns, lengths()), pieces(&mut words, lengths()));
+        columns_of.into_par_iter().zip(words_of).zip(&blocks).with_max_len(1).for_each(|((columns, words), block)| {
+            columns.copy_from_slice(&block.columns);
+            words.copy_from_slice(&block.words);
+        });
+        (columns, words)
+    };
+    B2sr::from_valid((csr.nrows(), csr.ncols()), csr.nnz(), Offsets::from_usizes(&starts), columns.into(), words.into())
+}
+
+fn build_large<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
     let (indices, size) = (csr.indices(), T::SIZE);
     let tile_rows = csr.nrows().div_ceil(size);
     let blocks = tile_row_blocks(csr, size);
@@ -136,18 +216,19 @@ fn build<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
     }
     let total = starts[tile_rows];
     let mut columns = vec![0u32; total];
-    let mut words = vec![<T::Word as bytemuck::Zeroable>::zeroed(); total * (size_of::<T>() / size_of::<T::Word>())];
+    let mut words = vec![<T::Word as Zeroable>::zeroed(); total * (size_of::<T>() / size_of::<T::Word>())];
     let lengths = || blocks.iter().map(|b| starts[b.end] - starts[b.start]);
     let columns_of = pieces(&mut columns, lengths());
     let tiles_of = pieces(bytemuck::cast_slice_mut::<T::Word, T>(&mut words), lengths());
     columns_of.into_par_iter().zip(tiles_of).zip(&blocks).with_max_len(1).for_each_init(
-        || Scratch::<T>::new(csr.ncols()),
-        |scratch, ((columns, tiles), block)| {
+        || (Marks::new(csr.ncols().div_ceil(size)), vec![0u32; csr.ncols().div_ceil(size)]),
+        |(marks, slots), ((columns, tiles), block)| {
             let base = starts[block.start];
             with_bit_instructions(|| {
                 for t in block.clone() {
                     let range = starts[t] - base..starts[t + 1] - base;
-                    scratch.fill(offsets, indices, t * size..(t + 1) * size, &mut columns[range.clone()], &mut tiles[range]);
+                    let rows = t * size..(t + 1) * size;
+                    fill(marks, slots, offsets, indices, rows, &mut columns[range.clone()], &mut tiles[range]);
                 }
             });
         },

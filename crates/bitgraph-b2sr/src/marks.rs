@@ -15,6 +15,8 @@ pub(crate) struct Marks {
     summary: Vec<u64>,
     /// The columns in order, as they were last read.
     columns: Vec<u32>,
+    /// For each word in use, how many columns are in the words before it, while the set is being ranked.
+    before: Vec<u32>,
 }
 
 impl Marks {
@@ -28,6 +30,7 @@ impl Marks {
             inserted: 0,
             summary: vec![0; words.div_ceil(64)],
             columns: Vec::new(),
+            before: Vec::new(),
         }
     }
     /// Adds the tile columns of all `indices`, a tile being `1 << shift` wide.
@@ -72,6 +75,28 @@ impl Marks {
     /// Empties the set; returns its columns, ascending.
     #[inline(always)]
     pub(crate) fn drain_ascending(&mut self) -> &[u32] {
+        self.read::<false>()
+    }
+    /// The columns of the set, ascending; the set stays, and [`Marks::rank`] tells where each is, until [`Marks::forget`].
+    #[inline(always)]
+    pub(crate) fn ascending(&mut self) -> &[u32] {
+        self.before.resize(self.words.len(), 0);
+        self.read::<true>()
+    }
+    /// The place of a column of the set among them all, after [`Marks::ascending`].
+    #[inline(always)]
+    pub(crate) fn rank(&self, column: u32) -> usize {
+        let w = column as usize >> 6;
+        self.before[w] as usize + (self.words[w] & ((1 << (column & 63)) - 1)).count_ones() as usize
+    }
+    /// Empties the set after [`Marks::ascending`], which found `count` columns.
+    #[inline(always)]
+    pub(crate) fn forget(&mut self, count: usize) {
+        self.columns[..count].iter().for_each(|&c| self.words[c as usize >> 6] = 0);
+    }
+    /// The columns, ascending. The set is emptied unless it is kept for ranks.
+    #[inline(always)]
+    fn read<const KEEP: bool>(&mut self) -> &[u32] {
         let used = &mut self.used[..self.len];
         self.len = 0;
         let (Some(&low), Some(&high)) = (used.iter().min(), used.iter().max()) else { return &[] };
@@ -82,8 +107,8 @@ impl Marks {
         let mut out = Ascending { columns: &mut self.columns, len: 0 };
         let span = (high - low) as usize;
         if span <= used.len() + used.len() / 4 + 2 {
-            for (w, word) in (low..=high).zip(&mut self.words[low as usize..=high as usize]) {
-                out.push(w, std::mem::take(word));
+            for w in low..=high {
+                out.take::<KEEP>(w, &mut self.words, &mut self.before);
             }
         } else if span <= 512 * used.len() {
             for &w in used.iter() {
@@ -93,14 +118,14 @@ impl Marks {
                 let mut bits = std::mem::take(&mut self.summary[s as usize]);
                 while bits != 0 {
                     let w = s << 6 | bits.trailing_zeros();
-                    out.push(w, std::mem::take(&mut self.words[w as usize]));
+                    out.take::<KEEP>(w, &mut self.words, &mut self.before);
                     bits &= bits - 1;
                 }
             }
         } else {
             used.sort_unstable();
             for &w in used.iter() {
-                out.push(w, std::mem::take(&mut self.words[w as usize]));
+                out.take::<KEEP>(w, &mut self.words, &mut self.before);
             }
         }
         let len = out.len;
@@ -115,6 +140,18 @@ struct Ascending<'a> {
 }
 
 impl Ascending<'_> {
+    /// Appends the columns of word `w`, and empties it or notes how many came before.
+    #[inline(always)]
+    fn take<const KEEP: bool>(&mut self, w: u32, words: &mut [u64], before: &mut [u32]) {
+        let word = &mut words[w as usize];
+        let bits = *word;
+        if KEEP {
+            before[w as usize] = self.len as u32;
+        } else {
+            *word = 0;
+        }
+        self.push(w, bits);
+    }
     /// Appends the columns of the bits of word `w`. Two places are written whatever the bits are: most words of a random row
     /// hold none, one or two, and a branch on which it is would be mispredicted at every other word.
     #[inline(always)]
@@ -152,6 +189,10 @@ mod tests {
                 marks.insert_all(&shuffled, 3);
                 assert_eq!(marks.drain_ascending(), wanted);
             }
+            marks.insert_all(&shuffled, 3);
+            assert_eq!(marks.ascending(), wanted);
+            assert!(wanted.iter().enumerate().all(|(k, &c)| marks.rank(c) == k));
+            marks.forget(wanted.len());
             marks.insert_all(&shuffled, 3);
             assert_eq!(marks.drain_count(), wanted.len());
             assert!(marks.drain_ascending().is_empty());
