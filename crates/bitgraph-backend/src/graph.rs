@@ -62,6 +62,41 @@ impl<B: Backend> Graph<B> {
     where
         B: CostModel,
     {
+        Self::lay_out(backend, csr, values, symmetric, None, request)
+    }
+    /// The same for a graph whose rows and columns have been renumbered already, by a known ordering: it stays in that order, whatever
+    /// the request says.
+    ///
+    /// # Errors
+    /// As [`Graph::build`]; [`Error::Shape`] for a permutation of another number of vertices.
+    pub fn build_ordered(
+        backend: B,
+        csr: Csr,
+        values: Option<Values>,
+        symmetric: bool,
+        order: (Ordering, Permutation),
+        request: &PlanRequest,
+    ) -> Result<Self, B::Error>
+    where
+        B: CostModel,
+    {
+        if order.1.len() != csr.nrows() {
+            let (expected, found) = (csr.nrows() as u64, order.1.len() as u64);
+            return Err(Error::Shape { operation: "graph", operand: "permutation", expected, found }.into());
+        }
+        Self::lay_out(backend, csr, values, symmetric, Some(order), request)
+    }
+    fn lay_out(
+        backend: B,
+        csr: Csr,
+        values: Option<Values>,
+        symmetric: bool,
+        order: Option<(Ordering, Permutation)>,
+        request: &PlanRequest,
+    ) -> Result<Self, B::Error>
+    where
+        B: CostModel,
+    {
         let algorithm = request.workload.algorithm;
         if !csr.is_square() {
             return Err(Error::NotSquare { algorithm: algorithm.name(), rows: csr.nrows() as u64, columns: csr.ncols() as u64 }.into());
@@ -74,18 +109,29 @@ impl<B: Backend> Graph<B> {
         }
         let values = values.filter(|_| algorithm.wants_weights());
         if let Some(v) = &values {
-            crate::weights::check(&csr, v)?;
+            crate::weights::check(&csr, v).map_err(|error| match (error, &order) {
+                (Error::Weight { row, column, weight, what }, Some((_, p))) => {
+                    let input = |v: u64| u64::from(p.old_of_new()[v as usize]);
+                    Error::Weight { row: input(row), column: input(column), weight, what }
+                }
+                (error, _) => error,
+            })?;
         }
         let mut times = BuildTimes::default();
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
-        let plan = Planner::plan(&backend, &csr, symmetric, values.is_some(), request);
+        let plan = Planner::plan_in(&backend, &csr, symmetric, values.is_some(), request, order.as_ref().map(|o| o.0));
         times.plan = lap();
         let (nodes, edges) = (csr.nrows(), csr.nnz());
-        let permutation = permutation(plan.ordering(), &csr, symmetric)?;
-        let (csr, values) = match &permutation {
-            Some(p) => p.apply_with(&csr, values.as_ref()).map_err(Error::from)?,
-            None => (csr, values),
+        let (permutation, csr, values) = match order {
+            Some((_, stored)) => (Some(stored), csr, values),
+            None => match permutation(plan.ordering(), &csr, symmetric)? {
+                Some(p) => {
+                    let (csr, values) = p.apply_with(&csr, values.as_ref()).map_err(Error::from)?;
+                    (Some(p), csr, values)
+                }
+                None => (None, csr, values),
+            },
         };
         times.order = lap();
         let matrix = backend.matrix(&csr, values.as_ref(), plan.format())?;

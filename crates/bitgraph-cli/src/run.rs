@@ -13,6 +13,7 @@ use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
 use bitgraph::cuda::device::Device as Accelerator;
 use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
+use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, WeightSource};
 use rayon::prelude::*;
@@ -153,6 +154,17 @@ pub fn host_only(command: &str, device: Device) -> Result<()> {
 
 /// Loads a graph, and times that.
 pub fn load(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource, reporter: &Reporter) -> Result<(LoadedGraph, f64)> {
+    load_in(graph, reading, weights, false, reporter)
+}
+
+/// The same; a graph that is stored in an order may stay in it.
+fn load_in(
+    graph: &NamedGraph,
+    reading: &ReadingArgs,
+    weights: WeightSource,
+    keep_order: bool,
+    reporter: &Reporter,
+) -> Result<(LoadedGraph, f64)> {
     if let GraphSource::File(path) = &graph.source {
         crate::signals::mapped_file(path);
     }
@@ -163,6 +175,7 @@ pub fn load(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource, re
         one_based: reading.one_based,
         duplicates: reading.duplicates,
         relabel: reading.relabel,
+        keep_order,
         control: reporter.loading(),
     };
     let start = Instant::now();
@@ -190,19 +203,29 @@ impl<B: CommandBackend> Run<B> {
         workload: impl FnOnce(&LoadedGraph, WeightRange, Workload) -> Result<Workload>,
     ) -> Result<Self> {
         output::check_vector_name(common.output.as_deref())?;
-        let (loaded, load_s) = load(&common.graph, &common.reading, weights, &reporter)?;
+        let asked = common.layout.reorder.0;
+        let keep_order = asked != Some(Ordering::None);
+        let (mut loaded, load_s) = load_in(&common.graph, &common.reading, weights, keep_order, &reporter)?;
+        if loaded.order.as_ref().is_some_and(|(stored, _)| asked.is_some_and(|a| a != *stored)) {
+            loaded.restore_order()?;
+        }
         if !loaded.csr.is_square() {
             let (rows, columns) = (loaded.csr.nrows() as u64, loaded.csr.ncols() as u64);
             return Err(BackendError::NotSquare { algorithm: algorithm.name(), rows, columns }.into());
         }
         let range = WeightRange::of(loaded.values.as_ref());
         let workload = workload(&loaded, range, Workload::once(algorithm))?;
-        let heaviest = loaded.csr.heaviest_row();
+        let heaviest = loaded.heaviest();
         let request = plan_request(&common.layout, workload);
         reporter.note("building");
         backend.warm_up(algorithm).map_err(Into::into)?;
         let start = Instant::now();
-        let graph = Graph::build(backend, loaded.csr, loaded.values, loaded.symmetric, &request).map_err(Into::into)?;
+        let (csr, values, symmetric) = (loaded.csr, loaded.values, loaded.symmetric);
+        let graph = match loaded.order {
+            Some(order) => Graph::build_ordered(backend, csr, values, symmetric, order, &request),
+            None => Graph::build(backend, csr, values, symmetric, &request),
+        };
+        let graph = graph.map_err(Into::into)?;
         let build_s = start.elapsed().as_secs_f64();
         reporter.check()?;
         if common.layout.explain {

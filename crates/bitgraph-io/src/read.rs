@@ -2,6 +2,7 @@
 
 use crate::source::{Source, open_text};
 use crate::{Error, ReadOptions, Result};
+use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Permutation, Sections, Values};
 use std::path::Path;
 
@@ -22,6 +23,8 @@ pub struct Loaded {
     pub original_ids: Option<Vec<u64>>,
     /// The renumbering that a container was written with: rows and columns are in its new numbers.
     pub permutation: Option<Permutation>,
+    /// The ordering that computed it, where the container says so.
+    pub ordering: Ordering,
     /// The pattern in another format than CSR, if a container holds one.
     pub format: Option<(FormatKind, Sections)>,
 }
@@ -30,7 +33,7 @@ impl Loaded {
     /// A pattern and its values, nothing else known.
     #[must_use]
     pub fn new(csr: Csr, values: Option<Values>) -> Self {
-        Self { csr, values, symmetric: None, original_ids: None, permutation: None, format: None }
+        Self { csr, values, symmetric: None, original_ids: None, permutation: None, ordering: Ordering::None, format: None }
     }
 }
 

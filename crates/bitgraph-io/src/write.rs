@@ -2,6 +2,7 @@
 
 use crate::read::{Ending, ending};
 use crate::{Control, Error, Result};
+use bitgraph_sparse::ordering::Ordering as Renumbering;
 use bitgraph_sparse::{Csr, FormatKind, Permutation, Section, Values, with_values};
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -23,6 +24,8 @@ pub struct WriteSource<'a> {
     pub symmetric: Option<bool>,
     /// `.bgr`: the renumbering that the matrix is in.
     pub permutation: Option<&'a Permutation>,
+    /// `.bgr`: which ordering computed that renumbering; none if it is not known.
+    pub ordering: Renumbering,
     /// `.bgr`: the vertices' numbers in the file they came from.
     pub original_ids: Option<&'a [u64]>,
     /// `.bgr`: the arrays of another format, written instead of the CSR.
@@ -33,7 +36,7 @@ impl<'a> WriteSource<'a> {
     /// A pattern, nothing else.
     #[must_use]
     pub fn new(csr: &'a Csr) -> Self {
-        Self { csr, values: None, symmetric: None, permutation: None, original_ids: None, format: None }
+        Self { csr, values: None, symmetric: None, permutation: None, ordering: Renumbering::None, original_ids: None, format: None }
     }
     /// With values.
     #[must_use]

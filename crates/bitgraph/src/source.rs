@@ -6,6 +6,7 @@ use crate::{Error, Result, WeightSource, stored, weights};
 use bitgraph_backend::Progress;
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_io::{self as io, ReadOptions};
+use bitgraph_sparse::ordering::{Ordering, Permutation};
 use bitgraph_sparse::{Csr, Duplicates, Values, with_values};
 use rayon::prelude::*;
 use std::fmt;
@@ -100,6 +101,9 @@ pub struct LoadOptions {
     pub duplicates: Duplicates,
     /// Edge lists: vertex numbers are arbitrary 64-bit numbers, replaced by their rank.
     pub relabel: bool,
+    /// Containers: leave a graph in the order that it is stored in, if the container says which that is; see [`LoadedGraph::order`].
+    /// Hashed weights hang on the input's numbers, so that with them the order is always restored. Default: restore it.
+    pub keep_order: bool,
     /// Cancellation and progress.
     pub control: LoadControl,
 }
@@ -117,9 +121,30 @@ pub struct LoadedGraph {
     pub symmetric: bool,
     /// The number in the file of every vertex, ascending, if they were relabelled.
     pub original_ids: Option<Vec<u64>>,
+    /// The order that pattern and values are in, if it is not the input's: what `Graph::build_ordered` takes. Only with
+    /// [`LoadOptions::keep_order`].
+    pub order: Option<(Ordering, Permutation)>,
 }
 
 impl LoadedGraph {
+    /// Brings pattern and values back to the input's order.
+    ///
+    /// # Errors
+    /// If there is not enough memory to number the entries.
+    pub fn restore_order(&mut self) -> Result<()> {
+        if let Some((_, permutation)) = self.order.take() {
+            (self.csr, self.values) = stored::restore(&self.csr, self.values.as_ref(), &permutation)
+                .map_err(|source| io::Error::Matrix { path: self.name.clone().into(), source })?;
+        }
+        Ok(())
+    }
+    /// The input's number of the vertex with most out-going arcs, the smallest among equals; none without vertices.
+    #[must_use]
+    pub fn heaviest(&self) -> Option<u32> {
+        let Some((_, permutation)) = &self.order else { return self.csr.heaviest_row() };
+        let most = self.csr.degree(self.csr.heaviest_row()? as usize);
+        permutation.new_of_old().iter().position(|&v| self.csr.degree(v as usize) == most).map(|v| v as u32)
+    }
     /// The vertex that the input calls by this number. Without relabelling the number itself, in range or not.
     ///
     /// # Errors
@@ -153,7 +178,7 @@ impl GraphSource {
         let mut graph = match self {
             Self::Generator(generator) => {
                 let csr = generator.generate(&options.control.for_generator())?;
-                LoadedGraph { name, csr, values: None, symmetric: true, original_ids: None }
+                LoadedGraph { name, csr, values: None, symmetric: true, original_ids: None, order: None }
             }
             Self::File(_) | Self::Stdin => self.read(name, options)?,
         };
@@ -184,7 +209,13 @@ impl GraphSource {
         let (csr, values) = stored::unpack_loaded(&mut loaded, options.symmetrize, options.duplicates)
             .map_err(|source| io::Error::Matrix { path: name.clone().into(), source })?;
         let symmetric = loaded.symmetric.unwrap_or_else(|| is_symmetric(&csr, values.as_ref()));
-        Ok(LoadedGraph { name, csr, values, symmetric, original_ids: loaded.original_ids })
+        let order = loaded.permutation.take().map(|p| (loaded.ordering, p));
+        let mut graph = LoadedGraph { name, csr, values, symmetric, original_ids: loaded.original_ids, order };
+        let known = graph.order.as_ref().is_none_or(|(ordering, _)| *ordering != Ordering::None);
+        if !options.keep_order || !known || matches!(options.weights, WeightSource::Hash(_)) {
+            graph.restore_order()?;
+        }
+        Ok(graph)
     }
 }
 
@@ -224,6 +255,38 @@ mod tests {
         assert!(matches!(load(WeightSource::File), Err(Error::NoWeights { .. })));
         let hashed = load(WeightSource::Hash(9)).unwrap();
         assert!(hashed.symmetric && is_symmetric(&hashed.csr, hashed.values.as_ref()));
+    }
+
+    #[test]
+    fn a_stored_order_is_kept_or_restored() {
+        use bitgraph_backend::{Algorithm, BfsConfig, Graph, PlanRequest, Workload};
+        let csr = "grid:7x9".parse::<GraphSource>().unwrap().load(&LoadOptions::default()).unwrap().csr;
+        let permutation = Ordering::Rcm.compute(&csr).unwrap();
+        let stored = permutation.apply(&csr).unwrap();
+        let path = std::env::temp_dir().join(format!("bitgraph-order-{}.bgr", std::process::id()));
+        let mut file = io::WriteSource::new(&stored).with_symmetric(Some(true));
+        file.permutation = Some(&permutation);
+        file.ordering = Ordering::Rcm;
+        io::write(&path, &file, &io::Control::default()).unwrap();
+        let source = GraphSource::File(path.clone());
+        let restored = source.load(&LoadOptions::default()).unwrap();
+        assert!(restored.csr == csr && restored.order.is_none());
+        let options = LoadOptions { keep_order: true, ..LoadOptions::default() };
+        let hashed = LoadOptions { weights: WeightSource::Hash(9), ..options.clone() };
+        assert!(source.load(&hashed).unwrap().order.is_none());
+        let mut kept = source.load(&options).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert!(kept.csr == stored && kept.order.as_ref().is_some_and(|(o, p)| *o == Ordering::Rcm && *p == permutation));
+        assert_eq!(kept.heaviest(), csr.heaviest_row());
+        let request = PlanRequest::auto(Workload::once(Algorithm::Bfs));
+        let order = kept.order.clone().unwrap();
+        let graph = Graph::build_ordered(bitgraph_cpu::Cpu::new(), kept.csr.clone(), None, true, order, &request).unwrap();
+        assert_eq!(graph.plan().ordering(), Ordering::Rcm);
+        let config = BfsConfig { source: 3, ..BfsConfig::default() };
+        let levels = bitgraph_algorithms::bfs(&graph, &config).unwrap().levels.unwrap();
+        assert_eq!((levels[3], levels[0], levels[62]), (0, 3, 11));
+        kept.restore_order().unwrap();
+        assert!(kept.csr == csr && kept.order.is_none());
     }
 
     #[test]

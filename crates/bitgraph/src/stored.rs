@@ -34,7 +34,7 @@ pub fn unpack(rows: usize, columns: usize, kind: FormatKind, sections: &Sections
     })
 }
 
-/// Pattern and values of a file as lists in the input's numbering.
+/// Pattern and values of a file as lists, in the numbering of the file.
 pub(crate) fn unpack_loaded(loaded: &mut Loaded, symmetrize: bool, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
     let (mut csr, mut values) = (loaded.csr.clone(), loaded.values.take());
     if let Some((kind, sections)) = loaded.format.take() {
@@ -51,11 +51,12 @@ pub(crate) fn unpack_loaded(loaded: &mut Loaded, symmetrize: bool, duplicates: D
             loaded.symmetric = Some(true);
         }
     }
-    if let Some(p) = loaded.permutation.take() {
-        let back = Permutation::from_new_of_old(p.old_of_new().to_vec())?;
-        (csr, values) = back.apply_with(&csr, values.as_ref())?;
-    }
     Ok((csr, values))
+}
+
+/// A pattern and its values before the renumbering.
+pub(crate) fn restore(csr: &Csr, values: Option<&Values>, permutation: &Permutation) -> Result<(Csr, Option<Values>)> {
+    Permutation::from_new_of_old(permutation.old_of_new().to_vec())?.apply_with(csr, values)
 }
 
 /// The union with the transpose.

@@ -33,6 +33,18 @@ impl Planner {
     /// The cheapest layout that the request allows: smallest predicted build time plus `passes` times the run time; the
     /// simpler one among equals (earlier in the order of formats and orderings, unprepared before prepared).
     pub fn plan<M: CostModel>(model: &M, csr: &Csr, symmetric: bool, weighted: bool, request: &PlanRequest) -> Plan {
+        Self::plan_in(model, csr, symmetric, weighted, request, None)
+    }
+    /// The same for a graph that may be in an order already, which then costs nothing and is not changed.
+    pub(crate) fn plan_in<M: CostModel>(
+        model: &M,
+        csr: &Csr,
+        symmetric: bool,
+        weighted: bool,
+        request: &PlanRequest,
+        stored: Option<Ordering>,
+    ) -> Plan {
+        let request = PlanRequest { ordering: stored.or(request.ordering), ..*request };
         let workload = request.workload;
         let fallback = |ordering, format| Candidate {
             ordering,
@@ -54,7 +66,12 @@ impl Planner {
         for format in FormatKind::ALL.into_iter().filter(|&f| request.format.is_none_or(|r| r == f)) {
             for ordering in Ordering::ALL.into_iter().filter(|&o| request.ordering.is_none_or(|r| r == o)) {
                 for prepared in [false, true] {
-                    candidates.extend(model.predict(&profile, &workload, ordering, format, prepared));
+                    let predict = |ordering| model.predict(&profile, &workload, ordering, format, prepared);
+                    let mut candidate = predict(ordering);
+                    if let (Some(c), Some(_), Some(unordered)) = (&mut candidate, stored, predict(Ordering::None)) {
+                        c.build_seconds = c.build_seconds.min(unordered.build_seconds);
+                    }
+                    candidates.extend(candidate);
                 }
             }
         }

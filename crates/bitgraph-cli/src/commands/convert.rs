@@ -118,6 +118,7 @@ fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, ge
     }
     let mut source = WriteSource::new(&loaded.csr).with_values(loaded.values.as_ref()).with_symmetric(Some(loaded.symmetric));
     source.permutation = permutation.as_ref();
+    source.ordering = target.ordering;
     source.original_ids = if is_container(out) { loaded.original_ids.as_deref() } else { None };
     let format = target.format.unwrap_or(FormatKind::Csr);
     if format != FormatKind::Csr {

@@ -4,6 +4,7 @@ use super::layout::{BLOCK_LOG2, Head, NO_FORMAT, Record, Role};
 use crate::source::Bytes;
 use crate::{Error, Loaded, ReadMode, ReadOptions, Result};
 use bitgraph_semiring::DType;
+use bitgraph_sparse::ordering::Ordering as Renumbering;
 use bitgraph_sparse::{Buffer, Csr, Format, FormatKind, Permutation, SectionData, Sections, Values};
 use half::{bf16, f16};
 use rayon::prelude::*;
@@ -215,6 +216,13 @@ impl Container {
         Permutation::from_new_of_old(map.into_vec()).map(Some).map_err(|e| self.matrix(e))
     }
 
+    /// The ordering that computed the renumbering; none if there is no renumbering, or it is not known.
+    #[must_use]
+    pub fn ordering(&self) -> Renumbering {
+        let record = self.head.records.iter().find(|r| r.role == Role::Permutation);
+        record.and_then(|r| r.name.strip_prefix("permutation.")).and_then(Renumbering::from_name).unwrap_or_default()
+    }
+
     /// The vertices' numbers in the file they came from.
     ///
     /// # Errors
@@ -248,6 +256,7 @@ impl Container {
         }
         let mut loaded = Loaded { symmetric: self.head.symmetric, format, ..Loaded::new(csr, values) };
         loaded.permutation = self.permutation()?;
+        loaded.ordering = self.ordering();
         loaded.original_ids = self.original_ids()?;
         if options.symmetrize && self.head.symmetric != Some(true) && loaded.format.is_none() {
             return crate::read::symmetrized(loaded, &self.path, options);

@@ -4,6 +4,7 @@ use super::layout::{ALIGN, BLOCK_LOG2, Head, Record, Role, data_start};
 use crate::write::{WriteSource, atomically};
 use crate::{Control, Error, Result};
 use bitgraph_semiring::DType;
+use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Format, FormatKind, SectionData, with_values};
 use rayon::prelude::*;
 use std::path::Path;
@@ -30,8 +31,10 @@ pub(crate) fn write(path: &Path, source: &WriteSource<'_>, control: &Control) ->
         entries = values.len() as u64;
         parts.push(("values", Role::Values, values.dtype(), with_values!(values, v => bytemuck::cast_slice(v))));
     }
+    let ordering = format!("permutation.{}", source.ordering);
     if let Some(p) = source.permutation {
-        parts.push(("permutation", Role::Permutation, DType::U32, bytemuck::cast_slice(p.new_of_old())));
+        let name = if source.ordering == Ordering::None { "permutation" } else { &ordering };
+        parts.push((name, Role::Permutation, DType::U32, bytemuck::cast_slice(p.new_of_old())));
     }
     if let Some(ids) = source.original_ids {
         parts.push(("original_ids", Role::OriginalIds, DType::U64, bytemuck::cast_slice(ids)));
