@@ -59,8 +59,9 @@ struct SlicesLevels {
 /// Words of shared memory ahead of the frontiers. Those with a number for each epoch are cleared in the epoch between.
 struct SlicesFlags {
     u32 over;
-    u32 live[3];   // by levels in turn: a bit for each warp that has a frontier
     u32 found[2];  // by epochs in turn: whether the block found a vertex
+    u32 unused;
+    u8 live[2][WARP];  // by levels in turn: whether a warp has a frontier
 };
 
 /// R entries of a word are kept in registers, the others read as they are needed; a lane has W words.
@@ -120,14 +121,14 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
             visited[k] = 1u << (p.source & 31u);
             now[i] = visited[k];
             if (mine[k]) found_levels[k].found = visited[k];
-            flags->live[0] = 1u << warp;
+            flags->live[0][warp] = 1;
         }
     }
     for (u32 d = 16; d; d >>= 1) looks_at |= shuffle_xor(looks_at, d);
     __syncthreads();
 
     u32 level = 0, era = 0, deepest = 0, last_active = p.base, cancel = 0;
-    u32 turn = 0;   // of the three live masks, the one of the frontier at hand
+    u32 turn = 0;   // of the frontiers and what says who has one, those at hand
     u32 quiet = 0;  // levels in a row at which the warp left both frontiers empty
     Looks looks;
     for (u32 epoch = 1;; epoch++) {
@@ -142,9 +143,7 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
             era = level;
         }
         for (u32 h = 0; h < p.hops; h++, level++) {
-            const u32 live = *(volatile u32*)(flags->live + turn);
-            const u32 turn_next = turn == 2 ? 0 : turn + 1, turn_free = turn_next == 2 ? 0 : turn_next + 1;
-            if (threadIdx.x == 0) flags->live[turn_free] = 0;
+            const u32 live = ballot(((volatile u8*)flags->live[turn])[lane()] != 0);
             if ((live & looks_at) || quiet < 2) {
                 u32 some = 0;
 #pragma unroll
@@ -168,12 +167,12 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
                     if (some && mine[k]) found_levels[k].add(fresh, level + 1 - era);
                 }
                 quiet = some ? 0 : quiet + 1;
-                if (some && lane() == 0) atomicOr(flags->live + turn_next, 1u << warp);
+                if (lane() == 0) ((volatile u8*)flags->live[turn ^ 1])[warp] = some != 0;
             }
             u32* old = now;
             now = next;
             next = old;
-            turn = turn_next;
+            turn ^= 1;
             __syncthreads();
         }
 
@@ -201,7 +200,8 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
             flags->found[parity ^ 1] = 0;
             if (blockIdx.x == 0) reached = load_volatile(&p.totals->reached);
         }
-        if (blockIdx.x == 0 && warp == 0 && epoch % SLICES_LOOK == 0) end = slices_quiet(p);
+        // While the first block is busy the search is not over.
+        if (blockIdx.x == 0 && warp == 0 && tag - last_active > 2 && epoch % SLICES_LOOK == 0) end = slices_quiet(p);
         bool changed = false;
         u64 since = 0;
 #pragma unroll
@@ -231,11 +231,11 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
                 spin_pause(spin);
             }
         }
-        if (any(changed) && lane() == 0) atomicOr(flags->live + turn, 1u << warp);
+        if (any(changed) && lane() == 0) ((volatile u8*)flags->live[turn])[warp] = 1;
         quiet = 0;
         if (threadIdx.x == 0) {
             if (blockIdx.x == 0) {
-                if (p.link.cancel && looks.due()) {
+                if (p.link.cancel && epoch % SLICES_POLL == 0 && looks.due()) {
                     if (cancel) {
                         p.state->stopped = 1;
                         end = true;
@@ -252,8 +252,8 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
             if (over == p.base) flags->over = 1;
         }
         __syncthreads();
+        if (*(volatile u32*)(flags->found + parity)) last_active = tag;
         if (threadIdx.x == 0) {
-            if (*(volatile u32*)(flags->found + parity)) last_active = tag;
             *(volatile u64*)(p.progress + blockIdx.x) = (u64)last_active << 32 | tag;
         }
         if (*(volatile u32*)&flags->over) break;

@@ -40,6 +40,6 @@ constexpr u32 SLICES_HEAD = 128;
 /// Levels of an era: those that a vertex's level is kept for in bit planes before it is written.
 constexpr u32 SLICES_PLANES = 12;
 constexpr u32 SLICES_ERA = (1u << SLICES_PLANES) - 1;
-/// Epochs between two looks at how far all blocks are.
-constexpr u32 SLICES_LOOK = 4;
+/// Epochs between two looks at how far all blocks are, and at whether the host wants to know or to stop.
+constexpr u32 SLICES_LOOK = 4, SLICES_POLL = 16;
 }  // namespace bg
