@@ -41,7 +41,7 @@ struct SharedRankParams {
     u32 sum_room;           // sums of rows, a multiple of 4
     u32 own_room;           // a multiple of 4
     u32 early;              // windows whose slices hold all rows
-    u32 reserved;
+    u32 samples;            // threads that wait first; 0: all, each for its first
 };
 
 /// Bytes of shared memory before x: a flag, the decision, scratch, and what the blocks of a cluster tell each other.
@@ -73,8 +73,8 @@ BG_DEVICE void write_scores(const SharedRankParams& p, u32 position, float4 y) {
     }
 }
 
-/// Vectors of four shares to x, from number `skip_from` on `skip` further, once they are of the round. The first of each thread is waited
-/// for alone: many loads that come too early would only be in the way of what they wait for. Blocks begin at `turned`, each elsewhere.
+/// Vectors of four shares to x, from number `skip_from` on `skip` further, once they are of the round. Many loads that come too early
+/// would only be in the way of what they wait for, so few are waited for at first. Blocks begin at `turned`, each elsewhere.
 BG_DEVICE void await_shares(const SharedRankParams& p, const f32* from, f32* x, u32 count, u32 turned, u32 skip_from, u32 skip, u32 tag, u32* over) {
     constexpr u32 AHEAD = 4;
     auto place = [&](u32 i) {
@@ -87,11 +87,23 @@ BG_DEVICE void await_shares(const SharedRankParams& p, const f32* from, f32* x, 
         while (is_stale(words, tag) && wait.more()) words = load_volatile4(from + 4 * at);
         ((uint4*)x)[at] = make_uint4(words.x & ~TAG, words.y & ~TAG, words.z & ~TAG, words.w & ~TAG);
     };
-    if (threadIdx.x < count) {
-        u32 at = place(threadIdx.x);
-        take(at, load_volatile4(from + 4 * at));
+    u32 first = threadIdx.x;
+    if (p.samples) {
+        // A few threads wait for vectors from everywhere; then nearly all are there.
+        if (threadIdx.x < p.samples && threadIdx.x < count) {
+            u32 at = place((u32)((u64)threadIdx.x * count / min_of(p.samples, count)));
+            Wait wait(p.state, over);
+            for (uint4 words = load_volatile4(from + 4 * at); is_stale(words, tag) && wait.more();) words = load_volatile4(from + 4 * at);
+        }
+        __syncthreads();
+    } else {
+        if (first < count) {
+            u32 at = place(first);
+            take(at, load_volatile4(from + 4 * at));
+        }
+        first += blockDim.x;
     }
-    for (u32 i = threadIdx.x + blockDim.x; i < count; i += AHEAD * blockDim.x) {
+    for (u32 i = first; i < count; i += AHEAD * blockDim.x) {
         uint4 words[AHEAD];
 #pragma unroll
         for (u32 k = 0; k < AHEAD; k++)

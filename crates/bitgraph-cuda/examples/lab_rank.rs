@@ -46,22 +46,34 @@ fn forms(csr: &Csr, sms: u32) -> Vec<(String, Form)> {
         }
         return all;
     }
-    let mut add = |name: String, form, groups, columns, lane_entries, sorted, resident| {
-        all.push((name, Form::Shared(TileChoice { form, groups, columns, lane_entries, sorted }, resident)));
+    let mut add = |name: String, form, groups, columns, lane_entries, sorted, samples| {
+        all.push((name, Form::Shared(TileChoice { form, groups, columns, lane_entries, sorted, samples }, true)));
     };
     if csr.nrows() < 20_000 {
         for groups in [4, 8] {
             for lanes in [4, 8, 16] {
-                add(format!("cluster {groups} lanes {lanes}"), TileForm::Cluster, groups, 1, lanes, true, true);
+                add(format!("cluster {groups} lanes {lanes}"), TileForm::Cluster, groups, 1, lanes, true, 0);
             }
         }
         return all;
     }
-    add("window natural".to_string(), TileForm::Window, sms, 1, 64, false, true);
-    add("window sorted".to_string(), TileForm::Window, sms, 1, 64, true, true);
-    for columns in [2, 3, 4, 5, 6] {
-        for lanes in [4, 8, 16, 32, 64] {
-            add(format!("grid {columns} lanes {lanes}"), TileForm::Grid, sms / columns, columns, lanes, true, true);
+    for samples in [0, 64, 128] {
+        add(format!("window natural samples {samples}"), TileForm::Window, sms, 1, 64, false, samples);
+        add(format!("window sorted samples {samples}"), TileForm::Window, sms, 1, 64, true, samples);
+    }
+    for columns in [3, 4, 5, 6, 7, 8] {
+        for lanes in [32, 64] {
+            for samples in [0, 64, 128, 256] {
+                add(
+                    format!("grid {columns} lanes {lanes} samples {samples}"),
+                    TileForm::Grid,
+                    sms / columns,
+                    columns,
+                    lanes,
+                    true,
+                    samples,
+                );
+            }
         }
     }
     all

@@ -50,7 +50,7 @@ struct SharedRankParams {
     sum_room: u32,
     own_room: u32,
     early: u32,
-    reserved: u32,
+    samples: u32,
 }
 
 const THREADS: u32 = 1024;
@@ -61,6 +61,9 @@ const CLUSTER_NODES: usize = 16_000;
 /// Arcs below which the general form's one barrier is cheaper than two exchanges, and arcs per vertex.
 const GRID_ARCS: usize = 500_000;
 const GRID_DEGREE: usize = 6;
+/// Columns of the dealt form, the best first; and the threads of a block that wait before the others.
+const GRID_COLUMNS: [u32; 5] = [5, 6, 4, 3, 2];
+const GRID_SAMPLES: u32 = 128;
 
 /// Vertices from which on a numbering by levels is tried, and arcs of a vertex at most.
 const MESH_NODES: usize = 50_000;
@@ -112,7 +115,7 @@ fn source<'a>(device: &'a Device, incoming: &'a Pattern, general: &'a General) -
 /// A window keeps the natural order where rows are alike: then neighbours read neighbours, and no bank is read twice.
 pub(super) fn window(sms: u32, rows: usize, entries: usize, longest: u32) -> TileChoice {
     let alike = longest <= 64 && longest as usize <= 2 * (entries / rows.max(1)) + 8;
-    TileChoice { form: TileForm::Window, groups: sms, columns: 1, lane_entries: 64, sorted: !alike }
+    TileChoice { form: TileForm::Window, groups: sms, columns: 1, lane_entries: 64, sorted: !alike, samples: 0 }
 }
 
 impl Special {
@@ -125,7 +128,7 @@ impl Special {
             return Ok(None);
         }
         if entries < CLUSTER_ARCS && placed <= CLUSTER_NODES && device.properties().clusters {
-            let choice = TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true };
+            let choice = TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true, samples: 0 };
             if let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)? {
                 return Ok(Some(Self::Shared(found)));
             }
@@ -163,8 +166,9 @@ impl Special {
         if entries < GRID_ARCS || entries < GRID_DEGREE * placed {
             return Ok(None);
         }
-        for columns in 2..=6 {
-            let choice = TileChoice { form: TileForm::Grid, groups: sms / columns, columns, lane_entries: 32, sorted: true };
+        for columns in GRID_COLUMNS {
+            let choice =
+                TileChoice { form: TileForm::Grid, groups: sms / columns, columns, lane_entries: 32, sorted: true, samples: GRID_SAMPLES };
             if choice.groups > 0
                 && source.may_fit(&choice, 0, true)
                 && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)?
@@ -309,7 +313,7 @@ impl Shared {
             sum_room: tiles.sum_room,
             own_room: tiles.part,
             early: u32::from(!tiles.choice.sorted),
-            reserved: 0,
+            samples: tiles.choice.samples,
         });
         if let Err(error) = done {
             for words in ex.shares.iter().chain(&ex.partials) {

@@ -132,20 +132,23 @@ fn the_general_form_agrees_with_plain_loops() {
 #[test]
 fn windows_agree_with_plain_loops() {
     for (sorted, lane_entries) in [(false, 64), (true, 8)] {
-        all_configs(Form::Shared(TileChoice { form: TileForm::Window, groups: 3, columns: 1, lane_entries, sorted }, true));
+        all_configs(Form::Shared(TileChoice { form: TileForm::Window, groups: 3, columns: 1, lane_entries, sorted, samples: 0 }, true));
     }
 }
 
 #[test]
 fn dealt_vertices_agree_with_plain_loops() {
     for (groups, columns, lane_entries) in [(1, 2, 4), (1, 3, 32), (3, 1, 8)] {
-        all_configs(Form::Shared(TileChoice { form: TileForm::Grid, groups, columns, lane_entries, sorted: true }, true));
+        all_configs(Form::Shared(TileChoice { form: TileForm::Grid, groups, columns, lane_entries, sorted: true, samples: 64 }, true));
     }
 }
 
 #[test]
 fn a_cluster_agrees_with_plain_loops() {
-    all_configs(Form::Shared(TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true }, true));
+    all_configs(Form::Shared(
+        TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true, samples: 64 },
+        true,
+    ));
 }
 
 #[test]

@@ -165,6 +165,8 @@ pub struct TileChoice {
     pub lane_entries: u32,
     /// Rows by length; a window keeps the natural order if not.
     pub sorted: bool,
+    /// Threads of a block that wait for shares before the others do; 0: all.
+    pub samples: u32,
 }
 
 /// What all layouts of a graph share.
