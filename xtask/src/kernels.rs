@@ -211,7 +211,9 @@ pub fn emulate(arguments: &[String]) -> Result<()> {
     run(&["--host".into()])?;
     let folder = host_folder();
     let folder = folder.to_str().context("the target folder's name is not UTF-8")?;
+    let quick: &[&str] = if arguments.iter().any(|a| a == "--full") { &[] } else { &["--quick"] };
     let verify = ["run", "--release", "--package", "bitgraph-verify", "--", "--backend", "cuda"];
+    let verify: Vec<&str> = verify.iter().chain(quick).copied().collect();
     let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1")];
     run::cargo_with(&verify, arguments, &variables)
 }

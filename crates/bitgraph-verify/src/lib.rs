@@ -35,6 +35,8 @@ pub struct Options {
     pub target: Target,
     /// Every combination instead of every pair of choices.
     pub full: bool,
+    /// Every format in one order and every order in one format, where otherwise each meets each; for the slow host shim.
+    pub quick: bool,
     /// A folder of graphs with an `expected.json`.
     pub data: Option<PathBuf>,
     /// Only these rings: `operations`, `algorithms`, `data`; all if empty.

@@ -18,6 +18,9 @@ struct Arguments {
     /// Every combination instead of every pair of choices.
     #[arg(long)]
     full: bool,
+    /// Every format in one order only: for the host shim, which is slow.
+    #[arg(long, conflicts_with = "full")]
+    quick: bool,
     /// Only these rings.
     #[arg(long, value_parser = ["operations", "algorithms", "data"])]
     ring: Vec<String>,
@@ -39,7 +42,14 @@ fn target(text: &str) -> Result<Target, &'static str> {
 fn main() -> ExitCode {
     let arguments = Arguments::parse();
     let data = arguments.data.or_else(|| std::env::var_os("BITGRAPH_DATA").map(PathBuf::from));
-    let options = Options { target: arguments.backend, full: arguments.full, data, rings: arguments.ring, graph: arguments.graph };
+    let options = Options {
+        target: arguments.backend,
+        full: arguments.full,
+        quick: arguments.quick,
+        data,
+        rings: arguments.ring,
+        graph: arguments.graph,
+    };
     match run(&options) {
         Ok(report) => {
             print!("{report}");
