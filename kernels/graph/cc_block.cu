@@ -14,6 +14,8 @@ struct BlockParams {
 
 /// Entries whose loads are in flight at once.
 constexpr u32 BATCH = 12;
+/// Vertices of a thread whose first neighbours are.
+constexpr u32 FIRST = 4;
 
 /// Joins the trees that `a` and `b` are in: the larger is hung under the smaller, and what it hung under before is joined next
 /// (Rem's algorithm).
@@ -27,6 +29,18 @@ BG_DEVICE void unite_in_block(u32* parent, u32 a, u32 b) {
         a = above;
         b = low;
     }
+}
+
+/// Hangs `v` under a neighbour if that is lower; all lanes of a warp together, with vertices in a row.
+BG_DEVICE void hang_under(u32* parent, u32 n, u32 v, u32 neighbour) {
+    u32 above = min_of(neighbour, v);
+    // A run of vertices that each hang under the one before goes to its start at once.
+    u32 run = ballot(above == v - 1 && v > 0 && v < n);
+    if (run >> lane() & 1) {
+        u32 before = ~run & ((1u << lane()) - 1);
+        above = before ? v - lane() + 31 - (u32)__clz(before) : v - lane() - 1;
+    }
+    if (v < n) parent[v] = above;
 }
 
 /// The entries from `first` on that are left of the diagonal; ALONE stands for the others. `v` becomes the row of the last.
@@ -54,17 +68,12 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
     for (u32 v = threadIdx.x; v <= p.n; v += blockDim.x) offsets[v] = load_readonly(p.offsets + v);
     __syncthreads();
     mark(p.trace, 1);
-    // Hanging under the first neighbour takes no atomics and leaves few trees.
-    for (u32 base = threadIdx.x - lane(); base < p.n; base += blockDim.x) {
-        u32 v = base + lane(), begin = v < p.n ? offsets[v] : 0, end = v < p.n ? offsets[v + 1] : 0;
-        u32 above = begin < end ? min_of(load_readonly(p.indices + begin), v) : v;
-        // A run of vertices that each hang under the one before goes to its start at once.
-        u32 run = bg::ballot(above == v - 1 && v > 0 && v < p.n);
-        if (run >> lane() & 1) {
-            u32 before = ~run & ((1u << lane()) - 1);
-            above = before ? v - lane() + 31 - (u32)__clz(before) : v - lane() - 1;
-        }
-        if (v < p.n) parent[v] = above;
+    // The first neighbours of some vertices, then the thread's share of entries: all asked for before any is needed.
+    u32 first[FIRST];
+#pragma unroll
+    for (u32 k = 0; k < FIRST; k++) {
+        u32 v = threadIdx.x + k * blockDim.x;
+        first[k] = v < p.n && offsets[v] < offsets[v + 1] ? load_readonly(p.indices + offsets[v]) : ALONE;
     }
     const u32 share = ceil_div(p.entries, blockDim.x), begin = min_of(threadIdx.x * share, p.entries), end = min_of(begin + share, p.entries);
     u32 v = 0, row[BATCH], other[BATCH];
@@ -74,6 +83,13 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
         else high = middle;
     }
     load_batch(p, offsets, begin, end, v, row, other);
+    // Hanging under the first neighbour takes no atomics and leaves few trees.
+#pragma unroll
+    for (u32 k = 0; k < FIRST; k++) hang_under(parent, p.n, threadIdx.x + k * blockDim.x, first[k]);
+    for (u32 base = FIRST * blockDim.x; base < p.n; base += blockDim.x) {
+        u32 i = base + threadIdx.x;
+        hang_under(parent, p.n, i, i < p.n && offsets[i] < offsets[i + 1] ? load_readonly(p.indices + offsets[i]) : ALONE);
+    }
     __syncthreads();
     mark(p.trace, 2);
     for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) {

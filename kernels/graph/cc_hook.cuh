@@ -15,6 +15,8 @@ constexpr u32 ROOT = 0x80000000u;
 /// Vertices of a lane that are in flight at once: where each takes the same few loads, and where each follows a chain of its own.
 constexpr u32 HOOK_IN_FLIGHT = 4;
 constexpr u32 IN_FLIGHT = 2;
+/// Neighbours of a lane that are in flight at once while joining.
+constexpr u32 JOIN_IN_FLIGHT = 4;
 /// Steps up from a neighbour before joining.
 constexpr u32 HOPS = 2;
 /// A block's table of links to be made: one global atomic for each tree and block.
@@ -262,42 +264,50 @@ struct Hooks {
         return false;
     }
 
+    /// Notes the links to so many neighbours of every vertex; whether any was made at once.
+    template <u32 NEIGHBOURS> BG_DEVICE bool join_neighbours(u32 round, u32 giant) {
+        constexpr u32 VERTICES = JOIN_IN_FLIGHT / NEIGHBOURS;
+        bool linked = false;
+        for (u32 base = threadIdx.x; base - threadIdx.x < count; base += VERTICES * blockDim.x) {
+            u32 begin[VERTICES], end[VERTICES], own[VERTICES], other[JOIN_IN_FLIGHT];
+#pragma unroll
+            for (u32 j = 0; j < VERTICES; j++) {
+                u32 i = base + j * blockDim.x;
+                own[j] = i < count && local[i] != ALONE ? label_of(i) : giant;
+                begin[j] = end[j] = 0;
+                if (own[j] != giant) {
+                    begin[j] = load_readonly(p.offsets + low + i);
+                    end[j] = load_readonly(p.offsets + low + i + 1);
+                }
+            }
+#pragma unroll
+            for (u32 j = 0; j < JOIN_IN_FLIGHT; j++) {
+                u32 first = begin[j / NEIGHBOURS], last = end[j / NEIGHBOURS], back = 2 * round + j % NEIGHBOURS;
+                if (back >= last - first && first < last) back %= last - first;
+                other[j] = first < last ? load_readonly(p.indices + last - 1 - back) : ALONE;
+            }
+            // Trees are flat or nearly so; where this is not the root yet, joining climbs on.
+            for (u32 hop = 0; hop < HOPS; hop++) {
+#pragma unroll
+                for (u32 j = 0; j < JOIN_IN_FLIGHT; j++) {
+                    if (other[j] != ALONE) other[j] = load_cached(p.parent + other[j]);
+                }
+            }
+#pragma unroll
+            for (u32 j = 0; j < JOIN_IN_FLIGHT; j++) {
+                if (other[j] != ALONE) linked |= link(own[j / NEIGHBOURS], other[j]);
+            }
+        }
+        return linked;
+    }
+
     /// Joins the trees of one or two neighbours of every vertex that is not of the giant, from the end of its row, `2 * round`
     /// further in. Whether any link was made is in `shared->changed`.
     BG_DEVICE void join(u32 round, bool two, u32 giant) {
         if (threadIdx.x == 0) shared->changed = 0;
         clear_table();
         __syncthreads();
-        bool linked = false;
-        for (u32 base = threadIdx.x; base - threadIdx.x < count; base += IN_FLIGHT * blockDim.x) {
-            u32 own[IN_FLIGHT], other[2 * IN_FLIGHT];
-#pragma unroll
-            for (u32 j = 0; j < IN_FLIGHT; j++) {
-                u32 i = base + j * blockDim.x;
-                own[j] = other[2 * j] = other[2 * j + 1] = ALONE;
-                u32 label = i < count && local[i] != ALONE ? label_of(i) : giant;
-                if (label != giant) {
-                    u32 begin = load_readonly(p.offsets + low + i), end = load_readonly(p.offsets + low + i + 1);
-                    u32 degree = end - begin;
-                    own[j] = label;
-                    u32 back = 2 * round;
-                    if (back >= degree) back %= degree;
-                    other[2 * j] = load_readonly(p.indices + end - 1 - back);
-                    other[2 * j + 1] = two && degree > 1 ? load_readonly(p.indices + end - 1 - (back + 1 < degree ? back + 1 : 0)) : ALONE;
-                }
-            }
-            // Trees are flat or nearly so; where this is not the root yet, joining climbs on.
-            for (u32 hop = 0; hop < HOPS; hop++) {
-#pragma unroll
-                for (u32 j = 0; j < 2 * IN_FLIGHT; j++) {
-                    if (other[j] != ALONE) other[j] = load_cached(p.parent + other[j]);
-                }
-            }
-#pragma unroll
-            for (u32 j = 0; j < 2 * IN_FLIGHT; j++) {
-                if (other[j] != ALONE) linked |= link(own[j / 2], other[j]);
-            }
-        }
+        bool linked = two ? join_neighbours<2>(round, giant) : join_neighbours<1>(round, giant);
         __syncthreads();
         for (u32 i = threadIdx.x; i < TABLE; i += blockDim.x) {
             u32 high = shared->keys[i];

@@ -46,6 +46,8 @@ BG_KERNEL(tc_short_thread8, bg::tc::ShortParams, 256, 4) { bg::tc::count_by_thre
 namespace bg { namespace tc {
 /// Members whose lists a group of readers has in flight, and entries of each.
 constexpr u32 MEMBERS = 2, DEEP = 2;
+/// Numbers that a window spans, and words after its bits: zeros, which keep the next one aligned.
+constexpr u32 WINDOW = 8192, WINDOW_PADDING = 4;
 
 /// How many entries of the lists of two members are in the table: the first DEEP of each lane at once, the rest in turn.
 BG_DEVICE u32 past_table(const WarpTable& table, const u32* indices, const u32 (&begin)[MEMBERS], const u32 (&end)[MEMBERS]) {
@@ -64,22 +66,69 @@ BG_DEVICE u32 past_table(const WarpTable& table, const u32* indices, const u32 (
     }
     return count;
 }
+
+/// The same where the members lie in a window of numbers, a bit for each; those outside it have the bit after its end, which is 0.
+BG_DEVICE u32 past_window(const u32* window, u32 low, const u32* indices, const u32 (&begin)[MEMBERS], const u32 (&end)[MEMBERS]) {
+    u32 w[MEMBERS * DEEP], count = 0;
+#pragma unroll
+    for (u32 k = 0; k < MEMBERS * DEEP; k++) {
+        u32 e = begin[k / DEEP] + k % DEEP * READERS;
+        w[k] = min_of((e < end[k / DEEP] ? load_readonly(indices + e) : EMPTY) - low, WINDOW);
+    }
+#pragma unroll
+    for (u32 k = 0; k < MEMBERS * DEEP; k++) count += window[w[k] >> 5] >> (w[k] & 31) & 1;
+    for (u32 m = 0; m < MEMBERS; m++) {
+        for (u32 e = begin[m] + DEEP * READERS; e < end[m]; e += READERS) {
+            u32 at = min_of(load_readonly(indices + e) - low, WINDOW);
+            count += window[at >> 5] >> (at & 31) & 1;
+        }
+    }
+    return count;
+}
+
+/// Calls `past` for the lists of the members of `list`, MEMBERS for each group of readers at a time, and adds up.
+template <class Past> BG_DEVICE u32 over_members(const ShortParams& p, const u32* list, u32 length, Past past) {
+    const u32 reader = lane() / READERS, place = lane() % READERS, readers = WARP / READERS;
+    u32 count = 0;
+    for (u32 base = 0; base < length; base += WARP) {
+        u32 first = 0, last = 0;
+        if (base + lane() < length) {
+            u32 v = load_readonly(list + base + lane());
+            first = load_readonly(p.offsets + v);
+            last = load_readonly(p.offsets + v + 1);
+        }
+        for (u32 member = reader; member - reader < min_of(WARP, length - base); member += MEMBERS * readers) {
+            u32 from[MEMBERS], to[MEMBERS];
+#pragma unroll
+            for (u32 m = 0; m < MEMBERS; m++) {
+                from[m] = shuffle(first, member + m * readers) + place;
+                to[m] = shuffle(last, member + m * readers);
+            }
+            count += past(from, to);
+            warp_sync();
+        }
+    }
+    return count;
+}
 }}  // namespace bg::tc
 
-/// A warp per vertex, its list in a hash table in shared memory.
+/// A warp per vertex, its list in shared memory: as bits where it lies in a window, else in a hash table.
 BG_KERNEL(tc_short_warp, bg::tc::ShortParams, 256, 6) {
     using namespace bg;
     using namespace bg::tc;
     const u32 warps = blockDim.x / WARP, stride = gridDim.x * warps;
     u64* scratch = (u64*)shared_memory();
-    const WarpTable table{(u32*)(scratch + 34) + ((threadIdx.x / WARP) << p.table_bits), p.table_bits};
-    const u32 reader = lane() / READERS, place = lane() % READERS, readers = WARP / READERS;
+    u32* window = (u32*)(scratch + 34) + threadIdx.x / WARP * (WINDOW / 32 + WINDOW_PADDING);
+    u32* tables = (u32*)(scratch + 34) + warps * (WINDOW / 32 + WINDOW_PADDING);
+    const WarpTable table{tables + ((threadIdx.x / WARP) << p.table_bits), p.table_bits};
+    for (u32 i = lane(); i < WINDOW / 32 + WINDOW_PADDING; i += WARP) window[i] = 0;
     table.clear();
     warp_sync();
     u32 count = 0, u = blockIdx.x * warps + threadIdx.x / WARP;
     u32 next_begin = u < p.n ? load_readonly(p.offsets + u) : 0, next_end = u < p.n ? load_readonly(p.offsets + u + 1) : 0;
     while (u < p.n) {
         const u32 begin = next_begin, length = next_end - begin;
+        const u32* list = p.indices + begin;
         // Asked for now, needed after this vertex.
         u += stride;
         if (u < p.n) {
@@ -87,28 +136,23 @@ BG_KERNEL(tc_short_warp, bg::tc::ShortParams, 256, 6) {
             next_end = load_readonly(p.offsets + u + 1);
         }
         if (length < 2) continue;
-        for (u32 i = lane(); i < length; i += WARP) table.insert(load_readonly(p.indices + begin + i));
-        warp_sync();
-        for (u32 base = 0; base < length; base += WARP) {
-            u32 first = 0, last = 0;
-            if (base + lane() < length) {
-                u32 v = load_readonly(p.indices + begin + base + lane());
-                first = load_readonly(p.offsets + v);
-                last = load_readonly(p.offsets + v + 1);
-            }
-            u32 members = min_of(WARP, length - base);
-            for (u32 member = reader; member - reader < members; member += MEMBERS * readers) {
-                u32 from[MEMBERS], to[MEMBERS];
-#pragma unroll
-                for (u32 m = 0; m < MEMBERS; m++) {
-                    from[m] = shuffle(first, member + m * readers) + place;
-                    to[m] = shuffle(last, member + m * readers);
-                }
-                count += past_table(table, p.indices, from, to);
-                warp_sync();
-            }
+        u32 own = lane() < length ? load_readonly(list + lane()) : EMPTY, low = shuffle(own, 0);
+        if (length <= WARP && shuffle(own, length - 1) - low < WINDOW) {
+            u32 at = own - low;
+            if (own != EMPTY) atomicOr(window + (at >> 5), 1u << (at & 31));
+            warp_sync();
+            count += over_members(p, list, length, [&](const u32 (&from)[MEMBERS], const u32 (&to)[MEMBERS]) {
+                return past_window(window, low, p.indices, from, to);
+            });
+            if (own != EMPTY) window[at >> 5] = 0;
+        } else {
+            for (u32 i = lane(); i < length; i += WARP) table.insert(load_readonly(list + i));
+            warp_sync();
+            count += over_members(p, list, length, [&](const u32 (&from)[MEMBERS], const u32 (&to)[MEMBERS]) {
+                return past_table(table, p.indices, from, to);
+            });
+            table.clear();
         }
-        table.clear();
         warp_sync();
     }
     __syncthreads();

@@ -41,15 +41,13 @@ struct ClassesParams {
 const QUAD: u32 = 128;
 /// Bytes of `bg::tc::WarpShared`.
 const WARP_SHARED: u32 = 64 * 4 + 256 * 4;
-/// Vertices of a graph up to which half as many hubs are kept: the bits of their rows are cheaper to read than what is left is to search.
-const FEWER_HUBS: usize = 1 << 18;
-/// Hubs of larger graphs: 64 MiB of bits.
+/// Hubs: 64 MiB of bits. With fewer, what is left to search costs more; with more, the bitmaps of a block do.
 const MOST_HUBS: u32 = 1 << 15;
 
 /// Columns up to which rows of bits are read whole; beyond, the few bits of a row are listed.
 const WHOLE_COLUMNS: u32 = 2048;
 /// Lists longer than this are asked by whole rows.
-const WHOLE_LIST: u32 = 64;
+const WHOLE_LIST: u32 = 32;
 
 /// A graph in degree order, and its hubs.
 #[derive(Debug)]
@@ -96,7 +94,7 @@ impl Hubs {
             whole: options.whole.unwrap_or(WHOLE_LIST).min(64),
         };
         device.launch(&device.kernel("graph/tc_orient", "tc_classes")?, shape, &parameters)?;
-        let most = options.hubs.unwrap_or(if n <= FEWER_HUBS { MOST_HUBS / 2 } else { MOST_HUBS });
+        let most = options.hubs.unwrap_or(MOST_HUBS);
         let hubs = (n as u32).min(most).next_multiple_of(QUAD);
         let matrix = device.alloc_for::<u64>(2 * row_start(u64::from(hubs)) as usize, "the hubs' bits")?;
         matrix.fill_bytes(0)?;

@@ -76,6 +76,8 @@ const THREAD_LIST: u32 = 8;
 const SHORT_LIST: u32 = 64;
 /// The longest lists of the form with a warp to a vertex: two slots for each entry, a block's tables within its shared memory.
 const WARP_LIST: u32 = 2048;
+/// Bytes of `bg::tc::WINDOW` bits and the padding after them.
+const WINDOW_BYTES: u32 = 8192 / 8 + 16;
 /// Bytes of shared memory that a block adds up in.
 const SCRATCH: u32 = 34 * 8;
 
@@ -193,7 +195,7 @@ fn run_short(device: &Device, lists: &Oriented, form: Form, total: DevicePtr<u64
     let (name, items, shared) = match form {
         Form::Thread if lists.longest <= 4 => ("tc_short_thread4", block, SCRATCH),
         Form::Thread => ("tc_short_thread8", block, SCRATCH),
-        _ => ("tc_short_warp", block / 32, SCRATCH + ((block / 32 * 4) << table_bits)),
+        _ => ("tc_short_warp", block / 32, SCRATCH + block / 32 * (WINDOW_BYTES + (4 << table_bits))),
     };
     let kernel = device.kernel("graph/tc_short", name)?;
     let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
