@@ -192,7 +192,7 @@ pub fn describe(ours: &[Ours]) -> Result<String> {
             if let Some(r) = ratio(false) {
                 ratios.push((algorithm, gpu, r));
             }
-            let shown = |r: Option<f64>| r.map_or("-".into(), |r| format!("{r:.1}"));
+            let shown = |r: Option<f64>| r.map_or("-".into(), |r| if r < 9.95 { format!("{r:.2}") } else { format!("{r:.1}") });
             let both = if algorithm == "tc" { shown(ratio(false)) } else { format!("{} ({})", shown(ratio(false)), shown(ratio(true))) };
             let _ = write!(text, " {both:>15}");
         }
@@ -226,8 +226,8 @@ mod tests {
         let ours = Ours { matrix: "uk".into(), algorithm: "bfs", format: "csr", build_s: 0.0, seconds: 1e-5, wall_s: 2e-5 };
         let text = describe(&[ours]).unwrap();
         let line = text.lines().find(|l| l.starts_with("uk ") && l.contains(" bfs ")).unwrap();
-        assert!(line.ends_with("25.0 (7.0)"), "{line}");
-        assert!(text.contains("bfs  Titan V  Bit-GraphBLAS/ours over 1 matrices: geometric mean 25.0, least 25.0"));
+        assert!(line.ends_with("25.0 (7.00)"), "{line}");
+        assert!(text.contains("bfs  Titan V  Bit-GraphBLAS/ours over 1 matrices: geometric mean 25.00, least 25.00"));
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl Gpu {
         let mut text = String::new();
         let release = self.driver_release.as_ref().map_or(String::new(), |r| format!(", release {r}"));
         let driver = self.driver.as_ref().map_or("not found".into(), |d| format!("supports CUDA {d}{release}"));
-        let _ = writeln!(text, "  driver    {driver}; the lowest that works supports {} (release 580)", self.oldest_driver);
+        let _ = writeln!(text, "  driver    {driver}; the lowest that works supports CUDA {} (release 580)", self.oldest_driver);
         for device in &self.devices {
             let what = device.facts.as_ref().map_or_else(|| device.why.clone().unwrap_or_default(), Facts::describe);
             let _ = writeln!(text, "  device {}  {what}", device.number);
@@ -169,11 +169,12 @@ impl Gpu {
             let targets = k.architectures.join(" ");
             let _ = writeln!(text, "  kernels   {} of {} modules for {targets}, {}", k.usable, k.modules, report::bytes(k.bytes));
         }
-        for (what, names) in
-            [("of other sources, compiled anew at first use", &k.stale), ("damaged, compiled anew at first use", &k.corrupt)]
-        {
+        for (what, names) in [("of other sources", &k.stale), ("damaged", &k.corrupt)] {
             if !names.is_empty() {
-                let _ = writeln!(text, "            {what}: {}", names.join(" "));
+                const SHOWN: usize = 6;
+                let more = if names.len() > SHOWN { ", ..." } else { "" };
+                let shown = names[..names.len().min(SHOWN)].join(", ");
+                let _ = writeln!(text, "            {} {what}, compiled anew at first use: {shown}{more}", names.len());
             }
         }
         let c = &self.cache;

@@ -28,6 +28,8 @@ use serde::Serialize;
 const RUNS: u32 = 5;
 /// Launches in a row whose mean is given beside single ones, on a device of its own.
 const LAUNCHES: usize = 50;
+/// Such rows of launches, the median of whose means counts.
+const ROWS: usize = 3;
 /// Bytes of the array whose copy tells the rate of memory: beyond the caches of today's GPUs.
 const COPIED: usize = 1 << 30;
 
@@ -239,7 +241,12 @@ impl Round<'_> {
     }
     fn measured(&self, operation: Algorithm, mut contender: Contender, work: Work, seconds: Vec<f64>) -> Result<Measured> {
         let product = matches!(operation, Algorithm::MxvFloat | Algorithm::MxvBool);
-        let mean_s = if product && self.launches > 1 { Some((contender.run)(self.launches)?.seconds) } else { None };
+        let mean_s = if product && self.launches > 1 {
+            let means = (0..ROWS).map(|_| Ok((contender.run)(self.launches)?.seconds)).collect::<Result<Vec<f64>>>()?;
+            Some(report::median(&means))
+        } else {
+            None
+        };
         let median = report::median(&seconds).max(1e-9);
         let bound = self.limits.map(|l| work.bound(&l));
         Ok(Measured {
