@@ -95,7 +95,8 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
     for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) {
         u32 root = i;
         for (u32 above; (above = load_volatile(parent + root)) != root;) root = above;
-        parent[i] = root;
+        // Others follow the same paths meanwhile.
+        atomicMin(parent + i, root);
     }
     __syncthreads();
     mark(p.trace, 3);

@@ -40,7 +40,7 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
     HookShared* shared = (HookShared*)shared_memory();
     Grid grid(p.state, p.link, &shared->barrier);
     const u32 n = p.n, range = ceil_div(ceil_div(n, gridDim.x), WARP) * WARP, low = min_of(blockIdx.x * range, n);
-    Hooks hooks{p, shared, SHARED ? (u32*)(shared + 1) : p.local + low, low, min_of(range, n - low), 0};
+    Hooks hooks{p, shared, SHARED ? (u32*)(shared + 1) : p.local + low, low, min_of(range, n - low), SHARED, 0};
     if (threadIdx.x == 0) {
         shared->stuck = 0;
         shared->outside = 0;

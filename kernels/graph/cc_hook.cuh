@@ -41,6 +41,7 @@ struct Hooks {
     HookShared* shared;
     u32* local;
     u32 low, count;     // the own range
+    bool in_shared;     // `local` is in shared memory
     u64 crossing;       // bit k: the k-th vertex of this thread hangs inside, but has a neighbour below the range
 
     BG_DEVICE bool is_root(u32 x) const { return x >= ROOT; }
@@ -108,7 +109,9 @@ struct Hooks {
             }
             u32 above;
             while ((above = load_volatile(local + (x - low))) < ROOT) x = above;
-            local[i] = x;
+            // Others follow the same paths meanwhile.
+            if (in_shared) atomicMin(local + i, x);
+            else local[i] = x;
             p.parent[v] = x;
             // Only where the root has no link out of the range: one is enough.
             if (above == (ROOT | x) && (crossing >> (turn & 63) & 1)) {
