@@ -35,6 +35,38 @@ BG_KERNEL(spmv_rows_values_f32, SpmvRowsParams, 256, 4) { spmv_rows<f32, true>(p
 BG_KERNEL(spmv_rows_pattern_f64, SpmvRowsParams, 256, 4) { spmv_rows<f64, false>(p); }
 BG_KERNEL(spmv_rows_values_f64, SpmvRowsParams, 256, 4) { spmv_rows<f64, true>(p); }
 
+/// Columns by how often they are named, so that the entries of x that are read most lie together.
+struct SpmvColumnsParams {
+    const u32* indices;
+    u32* counts;          // by column; then keys, rising with falling counts
+    u32* columns;         // numbers, to be sorted with the keys
+    u32* most;            // the largest count
+    const u32* order;     // old column of each new one
+    const f32* x;
+    f32* ordered;
+    u32 entries;
+    u32 count;            // columns
+};
+BG_KERNEL(spmv_columns_count, SpmvColumnsParams, 256, 4) {
+    for (u32 e = blockIdx.x * blockDim.x + threadIdx.x; e < p.entries; e += gridDim.x * blockDim.x) atomicAdd(p.counts + p.indices[e], 1u);
+}
+BG_KERNEL(spmv_columns_most, SpmvColumnsParams, 256, 4) {
+    u32 most = 0;
+    for (u32 c = blockIdx.x * blockDim.x + threadIdx.x; c < p.count; c += gridDim.x * blockDim.x) most = max_of(most, p.counts[c]);
+    __syncwarp();
+    most = warp_max(most);
+    if (lane() == 0) atomicMax(p.most, most);
+}
+BG_KERNEL(spmv_columns_keys, SpmvColumnsParams, 256, 4) {
+    for (u32 c = blockIdx.x * blockDim.x + threadIdx.x; c < p.count; c += gridDim.x * blockDim.x) {
+        p.counts[c] = *p.most - p.counts[c];
+        p.columns[c] = c;
+    }
+}
+BG_KERNEL(spmv_columns_order, SpmvColumnsParams, 256, 4) {
+    for (u32 c = blockIdx.x * blockDim.x + threadIdx.x; c < p.count; c += gridDim.x * blockDim.x) p.ordered[c] = load_readonly(p.x + load_readonly(p.order + c));
+}
+
 /// A diagonal of a slice: its column less its row, and its rows.
 struct SpmvDiagonalsParams {
     const u32* offsets;    // of the rows; only where the layout is built

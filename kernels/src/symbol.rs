@@ -186,7 +186,7 @@ pub const MODULES: &[Listed] = &[
     },
     Listed { name: "graph/sssp_prepare", kernels: &["sssp_summary", "sssp_convert", "sssp_heaviest"] },
     Listed { name: "graph/sssp_rows", kernels: &["sssp_row_sizes", "sssp_row_keys", "sssp_row_places", "sssp_row_arcs"] },
-    Listed { name: "graph/sssp_sweep", kernels: &["sssp_sweep"] },
+    Listed { name: "graph/sssp_sweep", kernels: &["sssp_sweep", "sssp_sweep_single"] },
     Listed { name: "graph/sssp_general", kernels: &["sssp_general_u32", "sssp_general_u64", "sssp_general_f32", "sssp_general_f64"] },
     Listed {
         name: "graph/sssp_parents",
@@ -219,6 +219,10 @@ pub const MODULES: &[Listed] = &[
             "spmv_rows_values_f32",
             "spmv_rows_pattern_f64",
             "spmv_rows_values_f64",
+            "spmv_columns_count",
+            "spmv_columns_most",
+            "spmv_columns_keys",
+            "spmv_columns_order",
             "spmv_diagonals_probe",
             "spmv_diagonals_count",
             "spmv_diagonals_fill",
@@ -324,7 +328,9 @@ pub const LISTED_MODULE: &str = "ops/listed";
 /// The instances of generic operations that are compiled ahead; every other one is compiled at run time.
 pub const SYMBOLS: &[Symbol] = &[
     listed("mxm_dots", "csr", "plus_pair", "u64", "u64", "u64"),
+    listed("mxm_entries", "csr", "plus_pair", "u64", "u64", "u64"),
     listed("mxm_dots", "csr", "plus_times", "f32", "f32", "f32"),
+    listed("mxm_entries", "csr", "plus_times", "f32", "f32", "f32"),
     listed("mxm_finish", "csr", "plus_pair", "u64", "u64", "u64"),
     listed("mxm_finish", "csr", "plus_times", "f32", "f32", "f32"),
     listed("mxm_products", "csr", "plus_pair", "u64", "u64", "u64"),

@@ -103,7 +103,7 @@ fn spmv(device: &Device, graphs: &[String], runs: usize) -> Result<(), Box<dyn E
         }
         println!("# {text}: {} rows, {} entries; cuSPARSE single {:.2} us, of 10 {:.2} us", csr.nrows(), csr.nnz(), peer[0], peer[1]);
         for values in [false, true] {
-            for form in [SpmvForm::Auto, SpmvForm::Rows, SpmvForm::Classes, SpmvForm::Diagonals] {
+            for form in [SpmvForm::Auto, SpmvForm::Rows, SpmvForm::Classes, SpmvForm::Columns, SpmvForm::Diagonals] {
                 let Some(layout) = SpmvLayout::build_as(device, &matrix, values.then_some(&ones), form)? else { continue };
                 if form == SpmvForm::Diagonals && !layout.explain().contains("diagonals") {
                     continue;

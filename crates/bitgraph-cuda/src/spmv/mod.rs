@@ -1,8 +1,9 @@
-//! Sparse matrix times dense vector, laid out for many passes: one launch a product, f32.
+//! Sparse matrix times dense vector, laid out for many passes: one launch a product (two where columns are renumbered), f32.
 //!
 //! Invariant: a layout gives the same bits on every run; a row without entries gives 0.
 
 mod bins;
+mod columns;
 mod diagonals;
 #[cfg(test)]
 mod tests;
@@ -14,10 +15,15 @@ use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
 use bytemuck::{Pod, Zeroable};
+use columns::Columns;
 use diagonals::Diagonals;
 
 /// Passes from which on diagonals are looked for.
 const MANY_PASSES: u32 = 4;
+
+/// Entries from which on columns are renumbered, and how many times the mean the longest row must be.
+const COLUMNS_ENTRIES: usize = 8_000_000;
+const COLUMNS_SKEW: usize = 32;
 
 /// How a matrix is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -29,6 +35,8 @@ pub enum SpmvForm {
     Rows,
     /// Rows by class.
     Classes,
+    /// Rows by class, columns renumbered by how often they are named.
+    Columns,
     /// Slices by diagonals, if the matrix has any worth it.
     Diagonals,
 }
@@ -45,7 +53,7 @@ struct RowsParams {
 }
 
 enum Layout {
-    Rows { bins: Box<RowBins>, values: Option<Buffer<f32>>, pieces: Buffer<f32> },
+    Rows { bins: Box<RowBins>, values: Option<Buffer<f32>>, pieces: Buffer<f32>, columns: Option<Columns> },
     Diagonals(Diagonals),
 }
 
@@ -88,9 +96,16 @@ impl SpmvLayout {
         {
             return done(Layout::Diagonals(diagonals));
         }
-        let bins = Box::new(RowBins::build(device, &pattern, None, form == SpmvForm::Classes)?);
+        let mut bins = Box::new(RowBins::build(device, &pattern, None, matches!(form, SpmvForm::Classes | SpmvForm::Columns))?);
+        let skewed = csr.nnz >= COLUMNS_ENTRIES && bins.largest as usize >= COLUMNS_SKEW * (csr.nnz / csr.rows.max(1) + 1);
+        let mut columns = None;
+        if csr.nnz > 0 && (form == SpmvForm::Columns || form == SpmvForm::Auto && skewed) {
+            let (found, renumbered) = Columns::build(device, &pattern, csr.columns)?;
+            bins = Box::new(RowBins::build(device, &renumbered, None, true)?);
+            columns = Some(found);
+        }
         let pieces = device.alloc(bins.pieces)?;
-        done(Layout::Rows { bins, values: values.cloned(), pieces })
+        done(Layout::Rows { bins, values: values.cloned(), pieces, columns })
     }
     /// `y = A x`. Returns before it is done.
     ///
@@ -101,7 +116,11 @@ impl SpmvLayout {
         same_length("y", self.rows, y.len())?;
         match &self.layout {
             Layout::Diagonals(diagonals) => diagonals.run(&self.device, x, y),
-            Layout::Rows { bins, values, pieces } => {
+            Layout::Rows { bins, values, pieces, columns } => {
+                let x = match columns {
+                    Some(columns) => &columns.apply(&self.device, x)?,
+                    None => x,
+                };
                 let name = if values.is_some() { "spmv_rows_values_f32" } else { "spmv_rows_pattern_f32" };
                 let block = 256.min(self.device.properties().max_threads_per_block);
                 let warps = (bins.tasks() as usize).max(self.rows.div_ceil(256)).max(1);
@@ -122,7 +141,9 @@ impl SpmvLayout {
     pub fn explain(&self) -> String {
         match &self.layout {
             Layout::Diagonals(diagonals) => diagonals.explain(),
-            Layout::Rows { bins, .. } => bins.explain(),
+            Layout::Rows { bins, columns, .. } => {
+                format!("{}{}", bins.explain(), if columns.is_some() { "; columns by how often they are named" } else { "" })
+            }
         }
     }
     /// Bytes beyond the matrix.
@@ -130,7 +151,9 @@ impl SpmvLayout {
     pub fn bytes(&self) -> u64 {
         match &self.layout {
             Layout::Diagonals(diagonals) => diagonals.bytes(),
-            Layout::Rows { bins, pieces, .. } => bins.bytes() + pieces.bytes(),
+            Layout::Rows { bins, pieces, columns, .. } => {
+                bins.bytes() + pieces.bytes() + columns.as_ref().map_or(0, |c| c.bytes() + bins.pattern_bytes())
+            }
         }
     }
 }

@@ -59,7 +59,7 @@ fn products_agree_with_plain_loops() {
                     *y += x[*c as usize] * if with_values { values[k] } else { 1.0 };
                 }
             }
-            for form in [SpmvForm::Auto, SpmvForm::Rows, SpmvForm::Classes, SpmvForm::Diagonals] {
+            for form in [SpmvForm::Auto, SpmvForm::Rows, SpmvForm::Classes, SpmvForm::Columns, SpmvForm::Diagonals] {
                 let layout = SpmvLayout::build_as(&device, &on_device, with_values.then_some(&dv), form).unwrap().unwrap();
                 let y = device.upload(&vec![f32::NAN; matrix.nrows()]).unwrap();
                 for _ in 0..2 {
