@@ -105,7 +105,7 @@ const LONG_ROW: usize = 8192;
 const BLOCK_ENTRIES: usize = 1 << 16;
 const BLOCK_VERTICES: usize = 24_000;
 /// Mean degree of the vertices with neighbours below which hooking loses to the general form, unless the numbering is local.
-const SPARSE_DEGREE: f64 = 3.0;
+const SPARSE_DEGREE: f64 = 2.2;
 /// Sampled vertices: blocks of the probe times its threads.
 const PROBE_BLOCKS: u32 = 16;
 
