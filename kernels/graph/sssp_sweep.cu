@@ -39,7 +39,8 @@ struct SweepParams {
 constexpr u32 NEXT = 0xfffffu;
 constexpr u32 INFINITE = 0xffffffffu;
 
-struct Sweep {
+/// ROWS: vertices that a thread takes at once; 1 where it owns no more.
+template <u32 ROWS> struct Sweep {
     const SweepParams& p;
     Grid grid;
     u32* sums;
@@ -150,18 +151,18 @@ struct Sweep {
         }
     }
     BG_DEVICE void push_rows() {
-        for (u32 base = 0; base < p.slots; base += 4) {
-            u32 distance[4], start[4];
-            uint2 state[4];
-            uint4 quad[4];
-            bool go[4];
+        for (u32 base = 0; base < p.slots; base += ROWS) {
+            u32 distance[ROWS], start[ROWS];
+            uint2 state[ROWS];
+            uint4 quad[ROWS];
+            bool go[ROWS];
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 u32 v = vertex(base + i);
                 distance[i] = base + i < p.slots && v < p.nodes ? load_l2(p.distances + v) : INFINITE;
             }
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 go[i] = false;
                 start[i] = 0;
                 state[i] = make_uint2(0, 0);
@@ -176,12 +177,12 @@ struct Sweep {
                 }
             }
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 quad[i] = make_uint4(~0u, ~0u, ~0u, ~0u);
                 if (go[i]) quad[i] = load_readonly(p.quads + start[i]);
             }
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 if (base + i >= p.slots) continue;
                 if (distance[i] >= threshold) {
                     above += state[i].y >> 26;
@@ -260,31 +261,31 @@ struct Sweep {
         }
     }
     BG_DEVICE void pull_rows(u32 settled, u32 lowest, bool first) {
-        for (u32 base = 0; base < p.slots; base += 4) {
-            u32 old[4], start[4], near[16];
-            uint4 quad[4];
-            bool on[4], cut[4];
+        for (u32 base = 0; base < p.slots; base += ROWS) {
+            u32 old[ROWS], start[ROWS], near[4 * ROWS];
+            uint4 quad[ROWS];
+            bool on[ROWS], cut[ROWS];
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 u32 v = vertex(base + i);
                 old[i] = 0;
                 if (base + i < p.slots && v < p.nodes && states[(base + i) * blockDim.x + threadIdx.x].y >> 26) old[i] = load_l2(p.distances + v);
             }
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 on[i] = old[i] >= settled && old[i] > lowest;
                 // After the first sweep the state holds the weight of the lightest arc.
                 if (on[i] && !first) on[i] = old[i] > lowest + (states[(base + i) * blockDim.x + threadIdx.x].y & NEXT);
                 start[i] = on[i] ? load_readonly(p.first + vertex(base + i)) : 0;
             }
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 quad[i] = make_uint4(~0u, ~0u, ~0u, ~0u);
                 if (on[i]) quad[i] = load_readonly(p.quads + start[i]);
             }
-            // The first quads of all four rows together, so that sixteen loads are under way.
+            // The first quads of all rows together, so that many loads are under way.
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 u32 arcs[4] = {quad[i].x, quad[i].y, quad[i].z, quad[i].w};
                 cut[i] = !on[i];
 #pragma unroll
@@ -296,7 +297,7 @@ struct Sweep {
                 }
             }
 #pragma unroll
-            for (u32 i = 0; i < 4; i++) {
+            for (u32 i = 0; i < ROWS; i++) {
                 if (!on[i]) continue;
                 u32 arcs[4] = {quad[i].x, quad[i].y, quad[i].z, quad[i].w}, distance = old[i];
                 uint2* state = states + (base + i) * blockDim.x + threadIdx.x;
@@ -316,11 +317,8 @@ struct Sweep {
         }
     }
 };
-}  // namespace bg
-
-BG_KERNEL(sssp_sweep, bg::SweepParams, 1024, 1) {
-    using namespace bg;
-    Sweep sweep(p, shared_memory());
+template <u32 ROWS> BG_DEVICE void sweep_search(const SweepParams& p) {
+    Sweep<ROWS> sweep(p, shared_memory());
     const u32 source = p.places ? p.places[p.source] : p.source;
     for (u32 slot = 0; slot < p.slots; slot++) {
         u32 v = sweep.vertex(slot), length = 0;
@@ -380,3 +378,7 @@ BG_KERNEL(sssp_sweep, bg::SweepParams, 1024, 1) {
     }
     sweep.grid.report(gave_up ? sweeps | GAVE_UP : sweeps);
 }
+}  // namespace bg
+
+BG_KERNEL(sssp_sweep, bg::SweepParams, 1024, 1) { bg::sweep_search<4>(p); }
+BG_KERNEL(sssp_sweep_single, bg::SweepParams, 1024, 1) { bg::sweep_search<1>(p); }

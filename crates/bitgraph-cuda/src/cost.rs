@@ -31,7 +31,7 @@ const fn build_cost(algorithm: Algorithm) -> (f64, f64) {
         Algorithm::Bfs | Algorithm::MsBfs | Algorithm::Cc => (1e-4, 2e10),
         Algorithm::Tc => (1e-4, 8e9),
         Algorithm::PageRank => (1.5e-3, 4e9),
-        Algorithm::Sssp => (3e-3, 2e9),
+        Algorithm::Sssp => (6e-4, 1.5e9),
         Algorithm::MxvFloat | Algorithm::MxvBool => (3e-4, 5e9),
     }
 }

@@ -1,7 +1,7 @@
 //! Divides a small weighted graph into parts of about equal weight: recursive bisection by level sets.
 //!
 //! A breadth-first search from a vertex far from all others orders the vertices, the order is cut at half the weight, and each side is divided in
-//! the same way. Cost: three searches per level of the recursion.
+//! the same way. Cost: two searches per level of the recursion.
 
 /// Neighbours of each vertex, any number of them, padded with [`NONE`].
 pub(super) struct Links<'a> {
@@ -14,7 +14,10 @@ pub(super) struct Links<'a> {
 pub(super) const NONE: u32 = u32::MAX;
 
 struct Bisection<'a> {
-    graph: &'a Links<'a>,
+    weights: &'a [u32],
+    /// Neighbours without the padding, and where each vertex's start.
+    starts: Vec<u32>,
+    neighbours: Vec<u32>,
     /// The set that a vertex is in; a search stays in one.
     set: Vec<u32>,
     sets: u32,
@@ -29,8 +32,15 @@ struct Bisection<'a> {
 /// The part of each vertex, below `parts`.
 pub(super) fn bisect(graph: &Links<'_>, parts: u32) -> Vec<u32> {
     let n = graph.weights.len();
+    let (mut starts, mut neighbours) = (vec![0], Vec::with_capacity(8 * n));
+    for row in graph.links.chunks_exact(graph.width) {
+        neighbours.extend(row.iter().filter(|&&u| u != NONE));
+        starts.push(neighbours.len() as u32);
+    }
     let mut b = Bisection {
-        graph,
+        weights: graph.weights,
+        starts,
+        neighbours,
         set: vec![0; n],
         sets: 1,
         seen: vec![0; n],
@@ -63,8 +73,8 @@ impl Bisection<'_> {
             }
             let v = self.queue[head] as usize;
             head += 1;
-            for &u in &self.graph.links[v * self.graph.width..(v + 1) * self.graph.width] {
-                if u != NONE && self.set[u as usize] == set && self.seen[u as usize] != self.searches {
+            for &u in &self.neighbours[self.starts[v] as usize..self.starts[v + 1] as usize] {
+                if self.set[u as usize] == set && self.seen[u as usize] != self.searches {
                     self.seen[u as usize] = self.searches;
                     self.queue.push(u);
                 }
@@ -82,11 +92,12 @@ impl Bisection<'_> {
             return;
         }
         let mut start = self.order[low];
-        for _ in 0..3 {
+        // The first of an order is far from its last: two searches do.
+        for _ in 0..2 {
             self.search(low, high, start);
             start = self.queue[high - low - 1];
         }
-        let weight = |v: &u32| u64::from(self.graph.weights[*v as usize]);
+        let weight = |v: &u32| u64::from(self.weights[*v as usize]);
         let total: u64 = self.queue.iter().map(weight).sum();
         let left = parts / 2;
         let (wanted, mut sum, mut cut) = (total * u64::from(left) / u64::from(parts), 0, 0);

@@ -59,15 +59,15 @@ pub struct GeneralOptions {
 }
 
 /// The longest row over the mean from which on degrees count as uneven.
-pub(super) const SKEWED: f64 = 8.0;
+const SKEWED: f64 = 8.0;
 
 impl GeneralOptions {
     /// For a graph with rows of `degree` entries on average and `longest` at most, of this mean weight. Wider steps repeat work,
     /// narrower ones take more rounds; where rows are short or reach far, rounds are what costs.
     pub(super) fn suited(degree: f64, longest: u32, mean: f64) -> Self {
         let skewed = f64::from(longest) > SKEWED * degree;
-        let lanes = if skewed { 16 } else { ((degree / 2.0).round().max(1.0) as u32).next_power_of_two().min(16) };
-        Self { lanes, piece: (8 * lanes).max(32), delta: 0.0 }.with_breadth(if skewed || degree < 8.0 { 128.0 } else { 32.0 }, degree, mean)
+        let lanes = if !skewed && degree > 24.0 { 32 } else { 16 };
+        Self { lanes, piece: 8 * lanes, delta: 0.0 }.with_breadth(if skewed || degree < 8.0 { 128.0 } else { 32.0 }, degree, mean)
     }
     /// With steps of so many mean weights over the mean degree.
     pub(super) fn with_breadth(self, breadth: f64, degree: f64, mean: f64) -> Self {

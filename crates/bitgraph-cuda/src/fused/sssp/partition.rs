@@ -14,7 +14,7 @@ use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/sssp_partition";
 /// Cells per part: so many that parts come out even, so few that the host is done in milliseconds.
-const CELLS_PER_PART: usize = 64;
+const CELLS_PER_PART: usize = 32;
 /// `bg::CELL_LINKS`.
 const CELL_LINKS: usize = 32;
 /// Links per cell on average from which on a graph is not local: hardly a cell has room for more of them.

@@ -5,7 +5,6 @@
 use super::SsspLayout;
 use super::sweep::{SweepOptions, Sweeps};
 use super::tile::{TileOptions, Tiles};
-use super::general::SKEWED;
 use crate::device::{Buffer, Device};
 use crate::{Error, Result};
 use bitgraph_backend::SsspConfig;
@@ -15,7 +14,7 @@ use std::sync::atomic::Ordering;
 pub(super) const RUN_SWEEPS: u32 = 4096;
 /// Sweeps in a trial: a graph that needs more has too great a diameter.
 const TRIAL_SWEEPS: u32 = 256;
-/// Widths of a step of the general form that are tried against each other.
+/// Widths of a step of the general form that are tried against each other; the last one suits graphs that tiles suit.
 const BREADTHS: [f64; 2] = [32.0, 128.0];
 /// No round of the general form is faster, in seconds: bounds the rounds that a trial needs.
 const FASTEST_ROUND: f64 = 3e-6;
@@ -91,14 +90,19 @@ struct Best {
 }
 
 impl Best {
-    /// Seconds of the second of two runs, the first one being slowed by cold caches; infinite if it gave up.
-    fn time(device: &Device, mut run: impl FnMut() -> Result<bool>) -> Result<f64> {
+    /// Seconds of a run; infinite if it gave up. The first run is slowed by cold caches: what comes near the best runs again.
+    fn time(&self, device: &Device, mut run: impl FnMut() -> Result<bool>) -> Result<f64> {
+        let mut seconds = f64::INFINITY;
         for _ in 0..2 {
             if !run()? {
                 return Ok(f64::INFINITY);
             }
+            seconds = device.last_run_seconds().unwrap_or(f64::INFINITY);
+            if seconds > 1.5 * self.seconds {
+                break;
+            }
         }
-        Ok(device.last_run_seconds().unwrap_or(f64::INFINITY))
+        Ok(seconds)
     }
     fn offer(&mut self, seconds: f64, special: Special) {
         if seconds < self.seconds {
@@ -124,7 +128,7 @@ pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
             _ => {}
         }
         let tried = match form {
-            Form::Sweeps => try_sweeps(device, layout, &config, longest, &mut best),
+            Form::Sweeps => try_sweeps(device, layout, &config, &mut best),
             _ => try_tiles(device, layout, &config, longest, form == Form::OneTile, &mut best),
         };
         match tried {
@@ -138,11 +142,11 @@ pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
         let weights = layout.whole.weights(device, arcs)?;
         let (mut fastest, suited) = (f64::INFINITY, general.options);
         let mut chosen = suited;
-        for breadth in BREADTHS {
+        for &breadth in &BREADTHS[usize::from(best.special.form() == Form::Tiles)..] {
             let tried = suited.with_breadth(breadth, layout.degree(), summary.mean);
             general.options = tried;
             let rounds = (best.seconds.min(fastest) / FASTEST_ROUND) as u32 + 4;
-            let seconds = Best::time(device, || Ok(general.search(device, arcs, weights, &config, rounds)?.is_some()))?;
+            let seconds = best.time(device, || Ok(general.search(device, arcs, weights, &config, rounds)?.is_some()))?;
             if seconds < fastest {
                 (fastest, chosen) = (seconds, tried);
             }
@@ -161,26 +165,29 @@ fn try_tiles(device: &Device, layout: &SsspLayout, config: &SsspConfig, longest:
     }
     let weights = layout.whole.weights(device, arcs)?;
     if let Some(tiles) = Tiles::build(device, arcs, weights, summary, longest, options)? {
-        let seconds = Best::time(device, || tiles.search(device, config).map(|_| true))?;
+        let seconds = best.time(device, || tiles.search(device, config).map(|_| true))?;
         best.offer(seconds, Special::Tiles(Box::new(tiles)));
     }
     Ok(())
 }
 
-fn try_sweeps(device: &Device, layout: &SsspLayout, config: &SsspConfig, longest: u32, best: &mut Best) -> Result<()> {
+fn try_sweeps(device: &Device, layout: &SsspLayout, config: &SsspConfig, best: &mut Best) -> Result<()> {
     let (arcs, summary, symmetric) = (&layout.out, &layout.summary, layout.incoming.is_none());
     if !Sweeps::suits(device, arcs, summary) {
         return Ok(());
     }
     let weights = layout.whole.weights(device, arcs)?;
     let fixed = layout.options.sweep;
-    let by_degree = fixed.map_or_else(|| f64::from(longest) > SKEWED * layout.degree(), |o| o.by_degree);
+    let by_degree = fixed.is_some_and(|o| o.by_degree);
     let Some(mut sweeps) = Sweeps::build(device, arcs, weights, symmetric, summary, by_degree)? else { return Ok(()) };
     let (mut fastest, mut settings) = (f64::INFINITY, None);
-    for &tried in fixed.as_ref().map_or(&SweepOptions::TRIED[..], std::slice::from_ref) {
+    // Where tiles are good, one setting says enough.
+    let tried = if best.special.form() == Form::Tiles { &SweepOptions::TRIED[..1] } else { &SweepOptions::TRIED[..] };
+    for &tried in fixed.as_ref().map_or(tried, std::slice::from_ref) {
         sweeps.options = tried;
-        let most = if fixed.is_some() { RUN_SWEEPS } else { TRIAL_SWEEPS };
-        let seconds = Best::time(device, || Ok(sweeps.search(device, config, most)?.is_some()))?;
+        let bound = (best.seconds / FASTEST_ROUND).min(f64::from(TRIAL_SWEEPS)) as u32;
+        let most = if fixed.is_some() { RUN_SWEEPS } else { bound };
+        let seconds = best.time(device, || Ok(sweeps.search(device, config, most)?.is_some()))?;
         if seconds < fastest {
             (fastest, settings) = (seconds, Some(tried));
         }

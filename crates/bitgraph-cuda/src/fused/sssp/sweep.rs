@@ -118,17 +118,16 @@ pub struct SweepOptions {
     pub short_step: u32,
     /// The rest pulls once it holds at most the arcs over two to this.
     pub rest: u32,
-    /// Rows by descending degree: where degrees differ much, so that a warp's rows are alike and hubs lie together.
+    /// Rows by descending degree, so that a warp's rows are alike and hubs lie together.
     pub by_degree: bool,
 }
 
 impl SweepOptions {
     /// The settings worth trying on a graph; which one is best depends on how degrees and distances spread.
-    pub(super) const TRIED: [Self; 4] = [
+    pub(super) const TRIED: [Self; 3] = [
         Self { long_step: 32, short_step: 8, rest: 4, by_degree: false },
-        Self { long_step: 32, short_step: 8, rest: 1, by_degree: false },
-        Self { long_step: 8, short_step: 8, rest: 2, by_degree: false },
         Self { long_step: 16, short_step: 16, rest: 2, by_degree: false },
+        Self { long_step: 8, short_step: 8, rest: 1, by_degree: false },
     ];
 }
 
@@ -190,10 +189,10 @@ impl Sweeps {
         elementwise(device, BUILD, "sssp_row_sizes", n as u64, &p)?;
         let (starts, quad_count) = exclusive_scan_total(device, &quads)?;
         let (piece_starts, piece_count) = exclusive_scan_total(device, &pieces)?;
-        let kernel = device.kernel(MODULE, "sssp_sweep")?;
         let block = BLOCK.min(device.properties().max_threads_per_block);
         let grid = device.properties().sms;
         let slots = nodes.div_ceil(grid * block);
+        let kernel = device.kernel(MODULE, kernel_name(slots))?;
         let warp_pieces = piece_count.div_ceil(grid * block / 32);
         let shared = u64::from(FIXED) + 8 * u64::from(slots * block + warp_pieces * (block / 32));
         if shared > u64::from(device.properties().shared_per_block) || device.resident(&kernel, block, shared as u32)? == 0 {
@@ -269,7 +268,7 @@ impl Sweeps {
         let options = self.options;
         let step = |parts: u32| ((f64::from(parts) / 256.0 * self.mean).round() as u32).clamp(1, 1 << 20);
         let nodes = self.first.len() as u32;
-        let kernel = device.kernel(MODULE, "sssp_sweep")?;
+        let kernel = device.kernel(MODULE, kernel_name(self.slots))?;
         let parameters = |state, link| Params {
             state,
             link,
@@ -300,4 +299,9 @@ impl Sweeps {
         let result = self.order.as_ref().map_or(&self.distances, |o| &o.1);
         Ok((steps & GAVE_UP == 0).then_some(result))
     }
+}
+
+/// The kernel for threads that own so many vertices.
+fn kernel_name(slots: u32) -> &'static str {
+    if slots == 1 { "sssp_sweep_single" } else { "sssp_sweep" }
 }

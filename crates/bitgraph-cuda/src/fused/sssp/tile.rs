@@ -89,7 +89,7 @@ impl TileOptions {
         if alone {
             Self { parts, threads: most.min(1024), breadth: 0.0, period: 1, lanes: 4 }
         } else if longest <= 4 {
-            Self { parts, threads: most.min(512), breadth: 16.0, period: 2, lanes: 2 }
+            Self { parts, threads: most.min(256), breadth: 8.0, period: 2, lanes: 2 }
         } else {
             let lanes = if arcs.nnz() > 12 * arcs.nodes() { 2 } else { 4 };
             Self { parts, threads: most.min(1024), breadth: 1.0, period: 1, lanes }
