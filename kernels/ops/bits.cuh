@@ -76,10 +76,11 @@ template <u32 SIZE> BG_DEVICE void bits_words(const BitsParams& p) {
             Word tile[AHEAD];
 #pragma unroll
             for (u32 j = 0; j < AHEAD; j++) {
-                u64 at = t + j * p.lanes;
-                column[j] = at < end ? load_readonly(p.tile_columns + at) : 0;
-                if constexpr (SIZE == 8) tile[j] = at < end ? load_readonly((const u64*)p.tiles + at) : 0;
-                else tile[j] = at < end ? load_readonly((const u16*)p.tiles + at) : 0;
+                // Past the end the last tile again: it changes nothing, and no load waits for a condition.
+                u64 at = min_of<u64>(t + j * p.lanes, end - 1);
+                column[j] = load_readonly(p.tile_columns + at);
+                if constexpr (SIZE == 8) tile[j] = load_readonly((const u64*)p.tiles + at);
+                else tile[j] = load_readonly((const u16*)p.tiles + at);
             }
 #pragma unroll
             for (u32 j = 0; j < AHEAD; j++) {
@@ -172,6 +173,13 @@ BG_DEVICE f64 sum_eight(const f64* x, u32 bits) {
     return even + odd;
 }
 
+/// The same by finding the bits, for tiles of other sizes and at the edge.
+template <class T> BG_DEVICE T sum_bits(const T* x, u32 bits) {
+    T sum = T(0);
+    for (; bits; bits &= bits - 1) sum += load_readonly(x + (__ffs(bits) - 1));
+    return sum;
+}
+
 /// bin-full-full over (plus, times): the sum of x over each row's entries; 0 for rows that the mask leaves out. With a list, that of a
 /// hybrid too. Lanes take tiles in turn and are added in a fixed order.
 template <class T, u32 SIZE> BG_DEVICE void bits_sum(const BitsParams& p) {
@@ -182,16 +190,19 @@ template <class T, u32 SIZE> BG_DEVICE void bits_sum(const BitsParams& p) {
     bool inside = row < p.rows;
     if (inside && mask_selects(p.mask, row)) {
         u64 begin = load_offset(p.tile_offsets, p.tile_wide, row / SIZE), end = load_offset(p.tile_offsets, p.tile_wide, row / SIZE + 1);
+        if constexpr (SIZE == 8) {
+            // The last tile of a row may reach past the last column, and is not summed whole then.
+            bool edge = end > begin && (u64)load_readonly(p.tile_columns + end - 1) * 8 + 8 > p.columns;
+            u64 whole = end - edge;
+#pragma unroll 4
+            for (u64 t = begin + slot; t < whole; t += p.lanes) {
+                sum += sum_eight(x + (u64)load_readonly(p.tile_columns + t) * 8, tile_bits<8>(p.tiles, t, r));
+            }
+            if (edge && slot == 0) sum += sum_bits(x + (u64)load_readonly(p.tile_columns + whole) * 8, tile_bits<8>(p.tiles, whole, r));
+        } else {
 #pragma unroll 2
-        for (u64 t = begin + slot; t < end; t += p.lanes) {
-            u32 bits = tile_bits<SIZE>(p.tiles, t, r);
-            u64 first = (u64)load_readonly(p.tile_columns + t) * SIZE;
-            const T* at = x + first;
-            // The last columns are not read past.
-            if (SIZE == 8 && first + 8 <= p.columns) {
-                sum += sum_eight(at, bits);
-            } else {
-                for (; bits; bits &= bits - 1) sum += load_readonly(at + (__ffs(bits) - 1));
+            for (u64 t = begin + slot; t < end; t += p.lanes) {
+                sum += sum_bits(x + (u64)load_readonly(p.tile_columns + t) * SIZE, tile_bits<SIZE>(p.tiles, t, r));
             }
         }
         if (p.list_offsets) {

@@ -102,7 +102,8 @@ template <class R, bool VALUES> BG_DEVICE void sum_entries(const MxvParams& p, S
     typedef Value<typename R::A> A;
     constexpr u32 AHEAD = 4;
     for (u64 k = first; k < end; k += AHEAD * step) {
-        // All loads of a turn are issued before the first sum waits for one.
+        // All loads of a turn are issued before the first sum waits for one. They are not conditional, which would order them: past
+        // the end the last entry is loaded again.
         u32 column[AHEAD];
         X x[AHEAD];
         A a[AHEAD];
@@ -111,11 +112,18 @@ template <class R, bool VALUES> BG_DEVICE void sum_entries(const MxvParams& p, S
         for (u32 j = 0; j < AHEAD; j++) {
             u64 at = k + j * step;
             there[j] = at < end;
-            column[j] = there[j] ? load_readonly(p.indices + at) : 0;
-            if (VALUES && there[j]) a[j] = load_entry<typename R::A>(p.values, at);
+            at = there[j] ? at : end - 1;
+            column[j] = load_readonly(p.indices + at);
+            if constexpr (VALUES) a[j] = load_entry<typename R::A>(p.values, at);
         }
 #pragma unroll
-        for (u32 j = 0; j < AHEAD; j++) there[j] = there[j] && load_x<R>(p, column[j], x[j]);
+        for (u32 j = 0; j < AHEAD; j++) {
+            if constexpr (!R::IGNORES_X) x[j] = load_element<typename R::X>(p.x, column[j]);
+        }
+        if (p.x_present) {
+#pragma unroll
+            for (u32 j = 0; j < AHEAD; j++) there[j] = bit(p.x_present, column[j]) && there[j];
+        }
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
             if (!there[j]) continue;

@@ -23,8 +23,11 @@ template <class R, u32 SIZE> BG_DEVICE void sum_tiles(const MxvParams& p, Sum<R>
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
             u64 at = t + j * step;
-            bits[j] = at < end ? tile_bits<SIZE>(p.tiles, at, r) : 0;
-            base[j] = at < end ? load_readonly(p.tile_columns + at) * SIZE : 0;
+            // Loaded whether wanted or not: conditional loads would wait for each other.
+            u64 inside = at < end ? at : end - 1;
+            u32 row = tile_bits<SIZE>(p.tiles, inside, r);
+            base[j] = load_readonly(p.tile_columns + inside) * SIZE;
+            bits[j] = at < end ? row : 0;
         }
 #pragma unroll
         for (u32 j = 0; j < AHEAD; j++) {
