@@ -8,7 +8,7 @@
     BG_KERNEL(filter_, bg::ApplyParams, 256, 4) { bg::filter<T, bg::BuiltinTest<T>>(p); }                 \
     BG_KERNEL(test_, bg::ApplyParams, 256, 4) { bg::test<T, bg::BuiltinTest<T>>(p); }                     \
     BG_KERNEL(fold_, bg::ReduceParams, 256, 4) { bg::reduce<T>(p); }                                    \
-    BG_KERNEL(fold_finish_, bg::ReduceParams, 32, 1) { bg::reduce_finish<T>(p); }                       \
+    BG_KERNEL(fold_finish_, bg::ReduceParams, 256, 1) { bg::reduce_finish<T>(p); }                       \
     BG_KERNEL(fold_rows_, bg::RowReduceParams, 256, 4) { bg::row_reduce<T>(p); }
 
 BG_ELEMENTWISE(bool, ewise_bool, apply_bool, filter_bool, test_bool, fold_bool, fold_finish_bool, fold_rows_bool)

@@ -168,12 +168,26 @@ struct ReduceParams {
     u64 n;
     Operand u;
     Target out;         // of one position
-    Partial* partials;  // one for each warp of the first kernel
-    u64 warps;
+    Partial* partials;  // one for each block of the first kernel
+    u64 blocks;
     Arguments arguments;
 };
 
-/// First step: one sum for each warp.
+/// The sum of a block's sums, in its first warp.
+template <class V> BG_DEVICE void merge_block(u32 code, V& sum, u64& where) {
+    Partial* parts = (Partial*)shared_memory();
+    merge_lanes(code, sum, where);
+    if (lane() == 0) parts[threadIdx.x / WARP] = Partial{to_word(sum), where};
+    __syncthreads();
+    if (threadIdx.x < WARP) {
+        bool there = threadIdx.x < blockDim.x / WARP;
+        sum = there ? of_word<V>(parts[threadIdx.x].value) : V();
+        where = there ? parts[threadIdx.x].where : NOWHERE;
+        merge_lanes(code, sum, where);
+    }
+}
+
+/// First step: one sum for each block.
 template <class T> BG_DEVICE void reduce(const ReduceParams& p) {
     typedef Value<T> V;
     u32 code = p.arguments.code;
@@ -183,22 +197,21 @@ template <class T> BG_DEVICE void reduce(const ReduceParams& p) {
         V a = V();
         if (inside && fetch<T>(p.u, i, a)) merge_partial<V>(code, sum, where, a, i);
     });
-    merge_lanes(code, sum, where);
-    u64 warp = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (lane() == 0) p.partials[warp] = Partial{to_word(sum), where};
+    merge_block(code, sum, where);
+    if (threadIdx.x == 0) p.partials[blockIdx.x] = Partial{to_word(sum), where};
 }
-/// Second step, of one warp: the sum of the sums; the identity if there is none.
+/// Second step, of one block: the sum of the sums; the identity if there is none.
 template <class T> BG_DEVICE void reduce_finish(const ReduceParams& p) {
     typedef Value<T> V;
     u32 code = p.arguments.code;
     V sum = V();
     u64 where = NOWHERE;
-    for (u64 k = lane(); k < p.warps; k += WARP) {
+    for (u64 k = threadIdx.x; k < p.blocks; k += blockDim.x) {
         Partial part = p.partials[k];
         merge_partial<V>(code, sum, where, of_word<V>(part.value), part.where);
     }
-    merge_lanes(code, sum, where);
-    store_positions<T>(p.out, lane(), lane() == 0, true, where == NOWHERE ? identity_by_code<V>(code) : sum);
+    merge_block(code, sum, where);
+    if (threadIdx.x < WARP) store_positions<T>(p.out, lane(), lane() == 0, true, where == NOWHERE ? identity_by_code<V>(code) : sum);
 }
 
 struct RowReduceParams {

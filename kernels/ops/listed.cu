@@ -259,7 +259,7 @@ struct Ring_plus_times_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
 BG_MXV_CSR(Ring_plus_times_f32_f32_f32, mxv_csr_plus_times_f32_f32_f32)
 BG_MXV_CSR_VALUES(Ring_plus_times_f32_f32_f32, mxv_values_csr_plus_times_f32_f32_f32)
 BG_MXV_CSR_LONG(Ring_plus_times_f32_f32_f32, mxv_chunk_csr_plus_times_f32_f32_f32, mxv_finish_csr_plus_times_f32_f32_f32)
-BG_MXM(Ring_plus_times_f32_f32_f32, mxm_sum_csr_plus_times_f32_f32_f32, mxm_dots_csr_plus_times_f32_f32_f32, mxm_products_csr_plus_times_f32_f32_f32, mxm_finish_csr_plus_times_f32_f32_f32)
+BG_MXM(Ring_plus_times_f32_f32_f32, mxm_sum_csr_plus_times_f32_f32_f32, mxm_entries_csr_plus_times_f32_f32_f32, mxm_dots_csr_plus_times_f32_f32_f32, mxm_products_csr_plus_times_f32_f32_f32, mxm_finish_csr_plus_times_f32_f32_f32)
 
 namespace {
 struct Ring_plus_times_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
@@ -337,4 +337,4 @@ struct Ring_plus_pair_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
 };
 }
-BG_MXM(Ring_plus_pair_u64_u64_u64, mxm_sum_csr_plus_pair_u64_u64_u64, mxm_dots_csr_plus_pair_u64_u64_u64, mxm_products_csr_plus_pair_u64_u64_u64, mxm_finish_csr_plus_pair_u64_u64_u64)
+BG_MXM(Ring_plus_pair_u64_u64_u64, mxm_sum_csr_plus_pair_u64_u64_u64, mxm_entries_csr_plus_pair_u64_u64_u64, mxm_dots_csr_plus_pair_u64_u64_u64, mxm_products_csr_plus_pair_u64_u64_u64, mxm_finish_csr_plus_pair_u64_u64_u64)

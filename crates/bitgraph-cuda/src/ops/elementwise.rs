@@ -211,16 +211,16 @@ pub(super) fn flag_entries(device: &Device, values: &DeviceValues) -> Result<Buf
 pub(crate) fn fold<T: Stored>(device: &Device, code: u32, u: Operand, n: u64) -> Result<CudaValue<T>> {
     let out = device.alloc_for::<u8>(size_of::<T>(), "a value")?;
     let block = threads(device);
-    let most = u64::from(device.properties().sms) * 8;
+    // Few blocks, so that their sums are added up soon.
+    let most = u64::from(device.properties().sms) * 4;
     let grid = n.div_ceil(u64::from(block) * 4).min(most) as u32;
-    let warps = u64::from(grid * (block / 32));
-    let partials = device.alloc::<Partial>(warps as usize)?;
+    let partials = device.alloc::<Partial>(grid as usize)?;
     let arguments = Arguments::new(code, [None; 4]);
-    let params = ReduceParams { n, u, out: Target::entries(&out), partials: partials.ptr(), warps, arguments };
-    let name = T::DTYPE;
-    device.launch(&device.kernel(MODULE, &format!("fold_{name}"))?, Shape { grid, block, shared: 0, mode: Mode::Plain }, &params)?;
+    let params = ReduceParams { n, u, out: Target::entries(&out), partials: partials.ptr(), blocks: grid.into(), arguments };
+    let (name, shared) = (T::DTYPE, block / 32 * 16);
+    device.launch(&device.kernel(MODULE, &format!("fold_{name}"))?, Shape { grid, block, shared, mode: Mode::Plain }, &params)?;
     let finish = device.kernel(MODULE, &format!("fold_finish_{name}"))?;
-    device.launch(&finish, Shape { grid: 1, block: 32, shared: 0, mode: Mode::Plain }, &params)?;
+    device.launch(&finish, Shape { grid: 1, block, shared, mode: Mode::Plain }, &params)?;
     Ok(CudaValue::new(out))
 }
 

@@ -48,7 +48,7 @@ const TILES: &[&str] = &[
     "BG_MXV_TILES(Ring, 16, mxv_b2sr16_$, mxv_long_b2sr16_$)",
     "BG_MXV_TILES(Ring, 32, mxv_b2sr32_$, mxv_long_b2sr32_$)",
 ];
-const PRODUCTS: &[&str] = &["BG_MXM(Ring, mxm_sum_csr_$, mxm_dots_csr_$, mxm_products_csr_$, mxm_finish_csr_$)"];
+const PRODUCTS: &[&str] = &["BG_MXM(Ring, mxm_sum_csr_$, mxm_entries_csr_$, mxm_dots_csr_$, mxm_products_csr_$, mxm_finish_csr_$)"];
 
 fn listed() -> Listed {
     let mut list = Listed { text: HEAD.into(), names: BTreeSet::new() };

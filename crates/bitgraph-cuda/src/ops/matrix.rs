@@ -5,8 +5,8 @@
 
 use super::elementwise::{self, Combine, apply_entries, combine_entries, fold, fold_lists, test_entries};
 use super::operator::{self, monoid};
-use super::params::{KeptOffsetsParams, KroneckerParams, Operand, RelabelKeysParams, Rows, wide};
-use super::structure::{DeviceMask, Merge, Pattern, csr_of_keys, extract, merge, run};
+use super::params::{KroneckerParams, Operand, RelabelKeysParams, Rows, wide};
+use super::structure::{DeviceMask, Merge, Pattern, csr_of_keys, extract, kept, merge, run};
 use crate::device::{Buffer, Device};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
 use crate::matrix::CudaMatrix;
@@ -98,15 +98,8 @@ impl MatrixOps for Cuda {
         let source = operand(a, descriptor.transpose_a)?;
         let pattern = Pattern::of(device, source.lists()?)?;
         let flags = test_entries::<T>(device, &op.device(), entries::<T>(source), (&pattern.entry_rows, &pattern.csr.indices))?;
-        let places = primitives::exclusive_scan(device, &flags)?;
-        let positions = primitives::compact(device, &flags)?;
-        let offsets = device.alloc::<u32>(pattern.csr.rows + 1)?;
-        let rows = pattern.csr.rows as u64;
-        let params = KeptOffsetsParams { a: pattern.rows(), places: places.ptr(), offsets: offsets.ptr(), rows };
-        run(device, "kept_offsets", rows + 1, &params)?;
-        let indices = primitives::gather(device, &pattern.csr.indices, &positions)?;
+        let (csr, positions) = kept(device, &pattern, &flags)?;
         let values = source.values().map(|v| primitives::gather_values(device, v, &positions)).transpose()?;
-        let csr = DeviceCsr { nnz: positions.len(), offsets: Offsets::U32(offsets), indices, ..pattern.csr };
         CudaMatrix::from_lists(device, csr, values, a.format())
     }
 

@@ -1,26 +1,27 @@
 //! Matrix times matrix, with a sparse result or reduced to one value.
 //!
 //! A sparse result is made by listing products, sorting them by place and summing each place's run, for as many rows at a time as
-//! have 2^28 products together (about 16 GB); one row's may be 2^32. Products that a mask leaves out are sorted to the end. The
-//! reduced form stores no product: it intersects two rows for each entry of a mask, or visits all products under a complemented
-//! mask or none.
+//! have 2^28 products together (about 16 GB); one row's may be 2^32. Products that a complemented mask leaves out are sorted to the
+//! end. Under a plain mask only the products at its entries are formed, by intersecting two rows for each. The reduced form stores
+//! no product: it does the same for the entries of a mask, or visits all products under a complemented mask or none.
 //!
 //! Determinism: products of one place are added in the order of the inner index; reduced sums in an order that the sizes decide.
 
+use super::operator::unsupported;
 use super::params::{MxmReduceParams, MxmSumParams, Rows, Target, Total};
 use super::ring::{MXM, kernel};
 use super::schemes::special_sum;
-use super::structure::{DeviceMask, Pattern, csr_of_places, expand_entries, places, product_blocks};
+use super::structure::{DeviceMask, Pattern, csr_of_places, expand_entries, kept, places, product_blocks};
 use super::{matrix::write_back, strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use crate::layout::DeviceValues;
+use crate::layout::{DeviceCsr, DeviceValues};
 use crate::matrix::CudaMatrix;
 use crate::vector::CudaValue;
-use crate::{Cuda, Error, Result};
+use crate::{Cuda, Error, Result, primitives};
 use bitgraph_backend::{Accumulate, MatrixMask, Mxm, Ring};
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::Descriptor;
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
 
 fn values(matrix: &CudaMatrix) -> DevicePtr<u8> {
@@ -42,7 +43,13 @@ impl<S: Ring> Mxm<S> for Cuda {
         descriptor: Descriptor,
     ) -> Result<(), Error> {
         let device = self.device();
-        let (a, b) = (operand(a, descriptor.transpose_a)?, operand(b, descriptor.transpose_b)?);
+        let a = operand(a, descriptor.transpose_a)?;
+        if mask.as_ref().is_some_and(|m| !m.mode.complement) {
+            let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+            let (csr, values) = at_mask::<S>(device, a, operand(b, !descriptor.transpose_b)?, &mask)?;
+            return write_back::<S::Out, C>(device, c, &mask, accum, &csr, &values);
+        }
+        let b = operand(b, descriptor.transpose_b)?;
         let mask = DeviceMask::of(device, mask, descriptor.replace)?;
         let (left, right) = (Pattern::of(device, a.lists()?)?, b.lists()?);
         let mut parts = Vec::new();
@@ -130,14 +137,37 @@ fn joined<'a, T: Pod>(device: &Device, parts: impl Iterator<Item = &'a Buffer<T>
     Ok(all)
 }
 
+/// The product at the entries of a mask, `b` transposed: no other product is formed. Waits for the number of its entries.
+fn at_mask<S: Ring>(device: &Device, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -> Result<(DeviceCsr, DeviceValues)> {
+    let (left, Some(pattern)) = (Pattern::of(device, a.lists()?)?, mask.pattern()) else {
+        return Err(unsupported("mxm", "a mask without a pattern".into()));
+    };
+    let entries = pattern.csr.nnz;
+    let found = device.alloc::<u32>(entries)?;
+    let all = device.alloc_for::<u8>(entries * size_of::<S::Out>(), "matrix values")?;
+    let params = MxmReduceParams {
+        a: left.rows(),
+        b: Rows::of(b.lists()?, None),
+        a_values: values(a),
+        b_values: values(b),
+        mask: mask.params,
+        found: found.ptr(),
+        values: all.ptr(),
+        ..MxmReduceParams::zeroed()
+    };
+    strided(device, &kernel::<S>(device, &MXM, "mxm_entries_csr")?, entries as u64 * 8, &params)?;
+    let (csr, positions) = kept(device, pattern, &found)?;
+    let all = DeviceValues { dtype: <S::Out as Scalar>::DTYPE, len: entries, data: all };
+    Ok((csr, primitives::gather_values(device, &all, &positions)?))
+}
+
 fn reduce<S: Ring>(device: &Device, dots: bool, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -> Result<CudaValue<S::Out>> {
     let left = Pattern::of(device, a.lists()?)?;
     // Eight lanes for an entry of the mask, a warp for one of a.
     let work = if dots { mask.params.pattern.entries * 8 } else { left.csr.nnz as u64 * 32 };
     let block = threads(device);
     let grid = work.div_ceil(u64::from(block)).min(u64::from(device.properties().sms) * 16) as u32;
-    let warps = u64::from(grid * (block / 32));
-    let totals: Buffer<Total> = device.alloc(warps as usize)?;
+    let totals: Buffer<Total> = device.alloc(grid as usize)?;
     let out = device.alloc_for::<u8>(size_of::<S::Out>(), "a value")?;
     let params = MxmReduceParams {
         a: left.rows(),
@@ -146,12 +176,14 @@ fn reduce<S: Ring>(device: &Device, dots: bool, a: &CudaMatrix, b: &CudaMatrix, 
         b_values: values(b),
         mask: mask.params,
         totals: totals.ptr(),
-        warps,
+        blocks: grid.into(),
         out: Target::entries(&out),
+        ..MxmReduceParams::zeroed()
     };
+    let shared = block / 32 * 24;
     let name = if dots { "mxm_dots_csr" } else { "mxm_products_csr" };
-    device.launch(&kernel::<S>(device, &MXM, name)?, Shape { grid, block, shared: 0, mode: Mode::Plain }, &params)?;
+    device.launch(&kernel::<S>(device, &MXM, name)?, Shape { grid, block, shared, mode: Mode::Plain }, &params)?;
     let finish = kernel::<S>(device, &MXM, "mxm_finish_csr")?;
-    device.launch(&finish, Shape { grid: 1, block: 32, shared: 0, mode: Mode::Plain }, &params)?;
+    device.launch(&finish, Shape { grid: 1, block, shared, mode: Mode::Plain }, &params)?;
     Ok(CudaValue::new(out))
 }

@@ -148,7 +148,7 @@ pub(crate) struct ReduceParams {
     pub u: Operand,
     pub out: Target,
     pub partials: DevicePtr<Partial>,
-    pub warps: u64,
+    pub blocks: u64,
     pub arguments: Arguments,
 }
 
@@ -395,8 +395,10 @@ pub(crate) struct MxmReduceParams {
     pub b_values: DevicePtr<u8>,
     pub mask: MatrixMaskParams,
     pub totals: DevicePtr<Total>,
-    pub warps: u64,
+    pub blocks: u64,
     pub out: Target,
+    pub found: DevicePtr<u32>,
+    pub values: DevicePtr<u8>,
 }
 
 #[repr(C)]

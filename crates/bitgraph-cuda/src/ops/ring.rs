@@ -45,7 +45,7 @@ pub(crate) static TILES: Family = Family {
 pub(crate) static MXM: Family = Family {
     name: "mxm",
     include: "ops/mxm.cuh",
-    text: |t| format!("BG_MXM(Ring, mxm_sum_csr_{t}, mxm_dots_csr_{t}, mxm_products_csr_{t}, mxm_finish_csr_{t})\n"),
+    text: |t| format!("BG_MXM(Ring, mxm_sum_csr_{t}, mxm_entries_csr_{t}, mxm_dots_csr_{t}, mxm_products_csr_{t}, mxm_finish_csr_{t})\n"),
 };
 
 fn listed() -> &'static HashSet<String> {

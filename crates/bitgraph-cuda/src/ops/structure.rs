@@ -3,7 +3,9 @@
 //! Invariant: patterns are plain lists with ascending rows; results of 2^32 entries or products or more are an error value.
 
 use super::elementwise::flag_entries;
-use super::params::{ExpandParams, HeadsParams, MatrixMaskParams, MergeParams, NONE, PairSourcesParams, Rows, SegmentsParams, mask_flags};
+use super::params::{
+    ExpandParams, HeadsParams, KeptOffsetsParams, MatrixMaskParams, MergeParams, NONE, PairSourcesParams, Rows, SegmentsParams, mask_flags,
+};
 use super::strided;
 use crate::device::{Buffer, Device, DevicePtr};
 use crate::layout::{DeviceCsr, Offsets};
@@ -37,14 +39,14 @@ impl Pattern {
 /// A mask and the arrays that it refers to.
 pub(super) struct DeviceMask {
     pub params: MatrixMaskParams,
-    _pattern: Option<Pattern>,
+    pattern: Option<Pattern>,
     _arrays: Vec<Buffer<u32>>,
 }
 
 impl DeviceMask {
     /// A mask by a matrix, or none.
     pub fn of(device: &Device, mask: Option<MatrixMask<'_, Cuda>>, replace: bool) -> Result<Self> {
-        let Some(m) = mask else { return Ok(Self { params: MatrixMaskParams::zeroed(), _pattern: None, _arrays: Vec::new() }) };
+        let Some(m) = mask else { return Ok(Self { params: MatrixMaskParams::zeroed(), pattern: None, _arrays: Vec::new() }) };
         let pattern = Pattern::of(device, m.matrix.lists()?)?;
         let truth = match m.matrix.values() {
             Some(values) if !m.mode.structural => Some(flag_entries(device, values)?),
@@ -56,7 +58,11 @@ impl DeviceMask {
             flags: mask_flags(m.mode, replace),
             ..MatrixMaskParams::zeroed()
         };
-        Ok(Self { params, _pattern: Some(pattern), _arrays: truth.into_iter().collect() })
+        Ok(Self { params, pattern: Some(pattern), _arrays: truth.into_iter().collect() })
+    }
+    /// The entries of a mask by a matrix.
+    pub fn pattern(&self) -> Option<&Pattern> {
+        self.pattern.as_ref()
     }
     /// The rows and columns of lists.
     pub fn region(device: &Device, shape: (usize, usize), rows: &[u32], columns: &[u32]) -> Result<Self> {
@@ -67,7 +73,7 @@ impl DeviceMask {
         };
         let (rows, columns) = (marks(shape.0, rows)?, marks(shape.1, columns)?);
         let params = MatrixMaskParams { row_marks: rows.ptr(), column_marks: columns.ptr(), flags: 1, ..MatrixMaskParams::zeroed() };
-        Ok(Self { params, _pattern: None, _arrays: vec![rows, columns] })
+        Ok(Self { params, pattern: None, _arrays: vec![rows, columns] })
     }
 }
 
@@ -246,6 +252,19 @@ fn first_marked(keys: &Buffer<u64>, marker: u32) -> Result<u64> {
         if keys.get(middle)? >> marker & 1 == 0 { from = middle + 1 } else { to = middle }
     }
     Ok(from as u64)
+}
+
+/// The entries whose flags are 1, and where they were. Waits for their number.
+pub(super) fn kept(device: &Device, pattern: &Pattern, flags: &Buffer<u32>) -> Result<(DeviceCsr, Buffer<u32>)> {
+    let places = primitives::exclusive_scan(device, flags)?;
+    let positions = primitives::compact(device, flags)?;
+    let offsets = device.alloc::<u32>(pattern.csr.rows + 1)?;
+    let rows = pattern.csr.rows as u64;
+    let params = KeptOffsetsParams { a: pattern.rows(), places: places.ptr(), offsets: offsets.ptr(), rows };
+    run(device, "kept_offsets", rows + 1, &params)?;
+    let indices = primitives::gather(device, &pattern.csr.indices, &positions)?;
+    let (rows, columns) = (pattern.csr.rows, pattern.csr.columns);
+    Ok((DeviceCsr { rows, columns, nnz: positions.len(), offsets: Offsets::U32(offsets), indices }, positions))
 }
 
 /// The rows and columns of sorted keys: of those that `starts` names, or of all.
