@@ -30,6 +30,8 @@ struct CcParams {
     HostLink link;
     u32 n;
     u32 middle;       // hooking: the neighbour tried second is the middle one of the row (1), or the second (0)
+    u32 loose;        // hooking: links may be lost on the way, and the last step finds them
+    u32 reserved;
 };
 
 constexpr u32 TRACE_MARKS = 32;

@@ -248,8 +248,30 @@ struct Hooks {
         return linked;
     }
 
+    /// Hangs the larger under the smaller, if that is lower than what it hangs under: cheaper, and may lose a link.
+    BG_DEVICE bool lower(u32 high, u32 under) {
+        if (load_volatile(p.parent + high) <= under) return false;
+        reduce_min(p.parent + high, under);
+        return true;
+    }
+
     /// The same by way of the block's table, where there is room.
+    BG_DEVICE bool lower_noted(u32 high, u32 under) {
+        u32 slot = (high * 0x9E3779B1u) >> 21;
+        for (u32 k = 0; k < TABLE_PROBES; k++, slot = (slot + 1) & (TABLE - 1)) {
+            u32 key = load_volatile(shared->keys + slot);
+            if (key == ALONE) key = atomicCAS(shared->keys + slot, ALONE, high);
+            if (key != ALONE && key != high) continue;
+            if (load_volatile(shared->values + slot) > under) atomicMin(shared->values + slot, under);
+            return false;
+        }
+        return lower(high, under);
+    }
+
+    /// Joins two trees by way of the block's table, where there is room. On graphs with many neighbours a vertex lost links hardly
+    /// matter, and looking before every atomic pays; on sparse ones every link is kept.
     BG_DEVICE bool link(u32 a, u32 b) {
+        if (p.loose) return a != b && lower_noted(max_of(a, b), min_of(a, b));
         while (a != b) {
             u32 high = max_of(a, b), under = min_of(a, b), slot = (high * 0x9E3779B1u) >> 21, key = ALONE;
             for (u32 k = 0; k < TABLE_PROBES; k++, slot = (slot + 1) & (TABLE - 1)) {
@@ -314,7 +336,7 @@ struct Hooks {
         __syncthreads();
         for (u32 i = threadIdx.x; i < TABLE; i += blockDim.x) {
             u32 high = shared->keys[i];
-            if (high != ALONE) linked |= hang(high, shared->values[i]);
+            if (high != ALONE) linked |= p.loose ? lower(high, shared->values[i]) : hang(high, shared->values[i]);
         }
         if (linked) shared->changed = 1;
         __syncthreads();

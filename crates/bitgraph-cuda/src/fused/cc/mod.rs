@@ -45,6 +45,9 @@ pub struct Options {
     pub trace: bool,
 }
 
+/// Entries a vertex from where on joining may lose links on the way: measured, 4 is too few and 16 are enough.
+const LOOSE_DEGREE: usize = 8;
+
 /// `bg::cc::CcParams`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -62,6 +65,8 @@ struct CcParams {
     link: HostLink,
     n: u32,
     middle: u32,
+    loose: u32,
+    reserved: u32,
 }
 /// `bg::cc::BlockParams`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -275,6 +280,8 @@ impl CcLayout {
             link,
             n: n as u32,
             middle: u32::from(self.middle),
+            loose: u32::from(out.nnz / n.max(1) >= LOOSE_DEGREE),
+            reserved: 0,
         })
     }
     /// Components and the largest, counted on the device; `sizes` is zero.
