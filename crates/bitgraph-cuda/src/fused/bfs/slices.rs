@@ -34,7 +34,7 @@ pub struct SlicesOptions {
     pub words: u32,
     /// Entries of a word kept in registers: 4, 8 or 24; 0: as their number suggests.
     pub registers: u32,
-    /// Words between those of neighbouring lanes; 0: as the bandwidth suggests.
+    /// Words between those of neighbouring lanes; 0: consecutive ones.
     pub stride: u32,
     /// Vertices from which on a graph gets a local numbering of its own where it has none.
     pub reorder_from: usize,
@@ -322,11 +322,9 @@ impl SlicesPlan {
                     if window > room || shared > u64::from(properties.shared_per_block) {
                         return;
                     }
-                    // An odd stride keeps the lanes in different banks.
-                    let row = (farthest / 32).max(1) | 1;
+                    // An odd stride keeps the lanes in different banks. Measured on a grid it does not pay, so that it is only taken when asked for.
                     let fits = |stride: u32| stride <= threads / 32 * width && window <= stride * 32;
                     let stride = match options.stride {
-                        0 if row > 4 && mean <= 12.0 && fits(row) => row,
                         0 | 1 => 1,
                         forced if fits(forced) => forced,
                         _ => return,
