@@ -72,6 +72,8 @@ struct ShortParams {
 
 /// The longest lists of the form with a thread to a vertex.
 const THREAD_LIST: u32 = 8;
+/// Vertices from which on a thread to each fills the device.
+const THREAD_ROWS: usize = 1 << 17;
 /// Where lists are longer than this, hubs pay.
 const SHORT_LIST: u32 = 64;
 /// The longest lists of the form with a warp to a vertex: two slots for each entry, a block's tables within its shared memory.
@@ -117,7 +119,7 @@ impl TcLayout {
         }
         let Some(lists) = Oriented::build(device, out)? else { return Ok(None) };
         let form = match options.form {
-            Form::Auto if lists.longest <= THREAD_LIST => Form::Thread,
+            Form::Auto if lists.longest <= 4 || (lists.longest <= THREAD_LIST && lists.rows > THREAD_ROWS) => Form::Thread,
             Form::Auto if lists.longest <= SHORT_LIST => Form::Warp,
             Form::Auto => Form::Hubs,
             Form::Thread if lists.longest > THREAD_LIST => Form::General,
