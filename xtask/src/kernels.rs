@@ -80,7 +80,7 @@ fn file_name(module: &str, ending: &str) -> String {
     format!("{}.{ending}", module.replace('/', "-"))
 }
 
-/// Looks where `--nvcc`, the environment, the path and the usual place of CUDA say.
+/// Looks where `--nvcc`, `NVCC`, the path, `CUDA_HOME` and `CUDA_PATH` say.
 fn find_nvcc(asked: Option<&Path>) -> Result<PathBuf> {
     if let Some(path) = asked {
         return if path.is_file() { Ok(path.to_path_buf()) } else { bail!("--nvcc {}: there is no such file", path.display()) };
@@ -88,7 +88,7 @@ fn find_nvcc(asked: Option<&Path>) -> Result<PathBuf> {
     let from_path = std::env::var_os("PATH").map(|p| std::env::split_paths(&p).map(|d| d.join("nvcc")).collect::<Vec<_>>());
     let mut places: Vec<PathBuf> = std::env::var_os("NVCC").map(PathBuf::from).into_iter().collect();
     places.extend(from_path.into_iter().flatten());
-    places.push(PathBuf::from("/usr/local/cuda/bin/nvcc"));
+    places.extend(["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(std::env::var_os).map(|home| PathBuf::from(home).join("bin/nvcc")));
     places.into_iter().find(|p| p.is_file()).context(
         "no nvcc found; give --nvcc PATH. Without a CUDA installation, `pip install nvidia-cuda-nvcc==13.0.* nvidia-cuda-crt==13.0.* \
          nvidia-nvvm==13.0.* nvidia-cuda-runtime==13.0.* nvidia-cuda-cccl==13.0.*` brings it as site-packages/nvidia/cu13/bin/nvcc",
