@@ -40,7 +40,7 @@ struct SharedRankParams {
     u32 x_room;             // entries of x, then come 32 zeros
     u32 sum_room;           // sums of rows, a multiple of 4
     u32 own_room;           // a multiple of 4
-    u32 early;              // windows whose slices hold all rows
+    u32 early;              // windows whose slices hold all rows, none of them inside
     u32 samples;            // threads that wait first; 0: all, each for its first
 };
 
@@ -175,14 +175,21 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         }
         f32* shares = p.shares[it & 1];
         const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
-        // The borders of a window are told to others as soon as they are known; what is inside is summed meanwhile.
+        // A window without an inside tells its borders as soon as they are known.
         const bool tell = FORM == WINDOW && p.early && !last;
-        auto emit = [&](u32 row, f32 sum) {
-            sums[row] = sum;
-            if (tell && row < tile.own_count && (row < p.halo || row + p.halo >= tile.own_count))
-                *(volatile u32*)(shares + tile.own_from + row) = tagged(own_inverse[row] * (sum + base), tag);
-        };
-        sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, emit);
+        auto keep_sum = [&](u32 row, f32 sum) { sums[row] = sum; };
+        if (tell) {
+            auto emit = [&](u32 row, f32 sum) {
+                sums[row] = sum;
+                if (row < tile.own_count && (row < p.halo || row + p.halo >= tile.own_count))
+                    *(volatile u32*)(shares + tile.own_from + row) = tagged(own_inverse[row] * (sum + base), tag);
+            };
+            sweep_slices<RESIDENT>(data, tile, x, tile.slices, NOBODY, 0, emit);
+        } else {
+            // The inside of a window was summed while its borders were on their way.
+            const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
+            sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, tile.slices - inner, tile.inner_from, inner, keep_sum);
+        }
         __syncthreads();
         if (*(volatile u32*)over) return;
         if (*(volatile u32*)decided) {
@@ -309,7 +316,12 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         if (FORM != CLUSTER) {
             // What others made of this block's x; own shares of a window are there already.
             const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NOBODY, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
-            const u32 count = tile.x_count / 4 - skip, turned = FORM == GRID ? (u32)((u64)count * group / p.groups) : 0;
+            if (FORM == WINDOW && tile.inner > 0) {
+                __syncthreads();
+                sweep_slices<RESIDENT>(data, tile, x, tile.inner, 0, tile.inner_from, keep_sum);
+            }
+            // Whole lines, so that a warp's loads touch no more of them than they must.
+            const u32 count = tile.x_count / 4 - skip, turned = FORM == GRID ? (u32)((u64)count * group / p.groups) & ~31u : 0;
             await_shares(p, shares + tile.x_from, x, count, turned, skip_from, skip, tag, over);
             __syncthreads();
         }

@@ -46,18 +46,18 @@ template <bool RESIDENT, class T> BG_DEVICE T tile_load(const T* p) {
     else return load_readonly(p);
 }
 
-/// Sums of the tile's rows, each given to `emit(row, sum)` by one lane as soon as it is there; the inner slices come last. Warps take
-/// slices back and forth, because these are sorted.
-template <bool RESIDENT, class Emit> BG_DEVICE void sweep_slices(const u32* data, const RankTile& tile, const f32* x, const Emit& emit) {
-    const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP, outer = tile.slices - tile.inner;
+/// Sums of rows, each given to `emit(row, sum)` by one lane as soon as it is there: `count` slices, from number `skip_at` on `skip`
+/// further. Warps take slices back and forth, because these are sorted.
+template <bool RESIDENT, class Emit>
+BG_DEVICE void sweep_slices(const u32* data, const RankTile& tile, const f32* x, u32 count, u32 skip_at, u32 skip, const Emit& emit) {
+    const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
     const uint2* descriptors = (const uint2*)data;
     const u32* entries = data + tile.entries_at;
     const u16* ids = (const u16*)(data + tile.ids_at);
     for (u32 turn = 0;; turn++) {
         u32 s = turn * warps + (turn & 1 ? warps - 1 - warp : warp);
-        if (s >= tile.slices) break;
-        if (s >= outer) s = tile.inner_from + (s - outer);
-        else if (s >= tile.inner_from) s += tile.inner;
+        if (s >= count) break;
+        if (s >= skip_at) s += skip;
         uint2 d = tile_load<RESIDENT>(descriptors + s);
         const u32 quads = slice_quads(d), t = slice_shift(d);
         const uint2* q = (const uint2*)(entries + d.x) + lane();

@@ -62,8 +62,9 @@ const CLUSTER_NODES: usize = 16_000;
 const GRID_ARCS: usize = 500_000;
 const GRID_DEGREE: usize = 6;
 /// Columns of the dealt form, the best first; and the threads of a block that wait before the others.
-const GRID_COLUMNS: [u32; 5] = [5, 6, 4, 3, 2];
-const GRID_SAMPLES: u32 = 128;
+const GRID_COLUMNS: [u32; 5] = [4, 6, 5, 3, 2];
+const GRID_COLUMNS_SKEWED: [u32; 5] = [6, 5, 4, 3, 2];
+const GRID_SAMPLES: u32 = 64;
 
 /// Vertices from which on a numbering by levels is tried, and arcs of a vertex at most.
 const MESH_NODES: usize = 50_000;
@@ -166,9 +167,10 @@ impl Special {
         if entries < GRID_ARCS || entries < GRID_DEGREE * placed {
             return Ok(None);
         }
-        for columns in GRID_COLUMNS {
+        let skewed = general.bins.largest as usize > 8 * (entries / placed.max(1));
+        for columns in if skewed { GRID_COLUMNS_SKEWED } else { GRID_COLUMNS } {
             let choice =
-                TileChoice { form: TileForm::Grid, groups: sms / columns, columns, lane_entries: 32, sorted: true, samples: GRID_SAMPLES };
+                TileChoice { form: TileForm::Grid, groups: sms / columns, columns, lane_entries: 64, sorted: true, samples: GRID_SAMPLES };
             if choice.groups > 0
                 && source.may_fit(&choice, 0, true)
                 && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)?
@@ -312,7 +314,7 @@ impl Shared {
             x_room: tiles.x_room,
             sum_room: tiles.sum_room,
             own_room: tiles.part,
-            early: u32::from(!tiles.choice.sorted),
+            early: u32::from(tiles.early),
             samples: tiles.choice.samples,
         });
         if let Err(error) = done {
@@ -323,7 +325,7 @@ impl Shared {
             return Err(error);
         }
         let result = result.get(0)?;
-        ex.advance(config, result.iterations, !tiles.choice.sorted);
+        ex.advance(config, result.iterations, tiles.early);
         drop(exchange);
         finished(&scores, &result, config)
     }

@@ -49,6 +49,7 @@ fn graphs() -> Vec<(&'static str, Csr, bool)> {
         ("one", csr(1, [], true), true),
         ("loop", csr(1, [(0, 0)], true), true),
         ("isolated", csr(5, [], true), true),
+        ("one edge at the end", csr(70, [(68, 69)], true), true),
         ("star", csr(50, (1..50).map(|v| (0, v)), true), true),
         ("star, inwards", csr(50, (1..50).map(|v| (v, 0)), false), false),
         ("path", csr(70, (1..70).map(|v| (v - 1, v)), true), true),

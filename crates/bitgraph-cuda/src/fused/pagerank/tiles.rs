@@ -205,6 +205,8 @@ pub(super) struct Tiles {
     pub positions: u32,
     pub x_room: u32,
     pub sum_room: u32,
+    /// Windows that tell their borders while they sum: all of a block's rows are borders.
+    pub early: bool,
     /// Bytes of shared memory if the data are resident, and if they are not.
     pub shared: [usize; 2],
 }
@@ -366,6 +368,7 @@ impl Source<'_> {
             x_room = x_room.max(tile.x_count);
             tiles.push(tile);
         }
+        let early = window && !choice.sorted && tiles.iter().all(|t| t.inner == 0);
         let tiles = device.upload(&tiles)?;
         let data = device.alloc_for::<u32>(at.max(4), "the tiles of PageRank")?;
         data.fill_bytes(0xff)?;
@@ -389,6 +392,7 @@ impl Source<'_> {
             positions: positions as u32,
             x_room,
             sum_room,
+            early,
             shared: [bytes + 4 * most_words, bytes],
         }))
     }
