@@ -76,7 +76,7 @@ const MESH_LEVELS: std::ops::Range<u32> = 7..256;
 const CORE_ARCS: usize = 4_000_000;
 const CORE_SHARE: f64 = 0.4;
 /// Vertices above which the core is as wide as the device allows.
-const WIDE_NODES: usize = 2_000_000;
+const WIDE_NODES: usize = 12_000_000;
 
 /// What blocks exchange, and in which round it is.
 struct Exchange {
