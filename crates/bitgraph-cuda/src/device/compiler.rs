@@ -72,7 +72,8 @@ pub fn compile(name: &str, text: &str, target: &str) -> Result<Vec<u8>> {
         .map_err(|e| failed(format!("{e}")))?;
         Program(handle)
     };
-    let options = [format!("--gpu-architecture={target}"), "--std=c++17".into(), "--extra-device-vectorization".into()];
+    // Generic lambdas carry no execution space of their own; here everything is for the device.
+    let options = [format!("--gpu-architecture={target}"), "--std=c++17".into(), "-default-device".into()];
     // SAFETY: the program is alive.
     let status = unsafe { result::compile_program(program.0, &options) };
     if let Err(error) = status {

@@ -90,7 +90,7 @@ struct Exchange {
 #[derive(Debug)]
 pub(super) enum Special {
     /// All in shared memory.
-    Shared(Shared),
+    Shared(Box<Shared>),
     /// What fits.
     Core(Box<Core>),
 }
@@ -131,7 +131,7 @@ impl Special {
         if entries < CLUSTER_ARCS && placed <= CLUSTER_NODES && device.properties().clusters {
             let choice = TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true, samples: 0 };
             if let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)? {
-                return Ok(Some(Self::Shared(found)));
+                return Ok(Some(Self::Shared(Box::new(found))));
             }
         }
         let choice = window(sms, n, entries, general.bins.largest);
@@ -142,7 +142,7 @@ impl Special {
             && source.may_fit(&choice, halo, false)
             && let Some(found) = Shared::of(&source, choice, None, None, halo, false)?
         {
-            return Ok(Some(Self::Shared(found)));
+            return Ok(Some(Self::Shared(Box::new(found))));
         }
         // A mesh whose numbers tell nothing: by levels of a search. A graph that few levels of a search cover is none, and a long
         // thread would take too many.
@@ -160,7 +160,7 @@ impl Special {
                     && source.may_fit(&choice, halo, false)
                     && let Some(found) = Shared::of(&source, choice, None, Some(&local), halo, false)?
                 {
-                    return Ok(Some(Self::Shared(found)));
+                    return Ok(Some(Self::Shared(Box::new(found))));
                 }
             }
         }
@@ -175,7 +175,7 @@ impl Special {
                 && source.may_fit(&choice, 0, true)
                 && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)?
             {
-                return Ok(Some(Self::Shared(found)));
+                return Ok(Some(Self::Shared(Box::new(found))));
             }
         }
         if entries >= CORE_ARCS && general.bins.sources == 0 {
@@ -206,7 +206,7 @@ impl Special {
         } else {
             Shared::of(&source, choice, Some(&source.order()?), None, 0, resident)?
         };
-        Ok(shared.map(Self::Shared))
+        Ok(shared.map(|s| Self::Shared(Box::new(s))))
     }
     /// A core of a given cut; none if it does not fit.
     pub(super) fn build_core(device: &Device, incoming: &Pattern, general: &General, choice: CoreChoice) -> Result<Option<Self>> {
