@@ -161,7 +161,7 @@ pub(super) fn product_blocks(device: &Device, a: &DeviceCsr, b: &DeviceCsr) -> R
     let limit = if device.properties().emulated { SHIM_BLOCK } else { BLOCK };
     let starts = primitives::exclusive_scan_wide(device, &expand_counts(device, a, b)?)?;
     if starts.get(a.nnz)? <= limit {
-        return Ok(Vec::from([0..a.nnz]));
+        return Ok(std::iter::once(0..a.nnz).collect());
     }
     let offsets = a.offsets.to_host()?;
     let starts = starts.to_vec()?;
