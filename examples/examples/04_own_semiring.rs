@@ -4,7 +4,7 @@
 //! max. The type is compiled into the same kernels as the built-in semirings; with the same formula in CUDA C++ it runs on a GPU
 //! too, where it is compiled at first use.
 
-use bitgraph::backend::{Accum, Backend, Mxv, ops};
+use bitgraph::backend::{Accum, Mxv, ops};
 use bitgraph::prelude::*;
 use bitgraph::semiring::{DeviceExpr, Min, Semiring};
 use bitgraph::sparse::Descriptor;

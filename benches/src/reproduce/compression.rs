@@ -140,7 +140,7 @@ mod tests {
     fn what_nothing_compresses_has_no_best() {
         let sizes =
             Sizes { name: String::new(), rows: 1, entries: 1, float_csr: 16, tiles: [16, 20, 40, 130], published_4: 18, hybrid: 20 };
-        assert_eq!(counts(&[sizes.clone()], |g| g.tiles), [(0, 0); 4]);
+        assert_eq!(counts(std::slice::from_ref(&sizes), |g| g.tiles), [(0, 0); 4]);
         let small = Sizes { float_csr: 30, ..sizes };
         assert_eq!(counts(&[small], |g| g.tiles), [(1, 1), (0, 1), (0, 0), (0, 0)]);
     }

@@ -19,6 +19,7 @@ const SHAPES: [(usize, usize, usize, f64); 6] =
 
 /// The products of matrices of a backend over every semiring; a trait for the reason of [`Products`](super::mxv::Products).
 pub trait MatrixProducts {
+    /// Runs the suite of matrix products.
     fn verify_mxm(&self, report: &mut Report, form: &str, full: bool);
 }
 

@@ -16,6 +16,7 @@ use half::{bf16, f16};
 
 /// The products of a backend over every semiring: a trait of its own, because a generic function would have to name them all.
 pub trait Products {
+    /// Runs the suite of products with vectors.
     fn verify_mxv(&self, report: &mut Report, form: &str, full: bool);
 }
 

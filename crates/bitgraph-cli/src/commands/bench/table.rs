@@ -71,8 +71,7 @@ fn on_device(text: &mut String, bench: &Bench, device: &Environment) {
         device.atomic_g_per_s,
         device.cusparse.as_deref().unwrap_or("is not installed")
     );
-    let _ =
-        writeln!(text, "{:10} {:>9} {:>9} {:>9} {:>10} {:>8}  {}", "", "layout", "ms", "GB/s", "G edges/s", "of limit", "cuSPARSE/ours");
+    let _ = writeln!(text, "{:10} {:>9} {:>9} {:>9} {:>10} {:>8}  cuSPARSE/ours", "", "layout", "ms", "GB/s", "G edges/s", "of limit");
     for group in bench.results.chunk_by(|a, b| a.operation == b.operation) {
         let peer = group.iter().find(|m| m.layout == "cusparse");
         let ours = || group.iter().filter(|m| m.layout != "cusparse");
