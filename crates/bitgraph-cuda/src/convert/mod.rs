@@ -29,7 +29,7 @@ pub(crate) fn layout(device: &Device, lists: DeviceCsr, format: FormatKind) -> R
     layout_with(device, lists, format, &TileOptions::default())
 }
 
-/// As [`layout`], with the limits of the conversion.
+/// Lays out lists in a format, with the limits of the conversion.
 ///
 /// # Errors
 /// Out of memory.
