@@ -206,14 +206,17 @@ fn host(jobs: usize) -> Result<()> {
     listed(&modules)
 }
 
-/// Compiles the kernels for the host shim and verifies the CUDA backend on them.
+/// Compiles the kernels for the host shim and verifies the CUDA backend on them: operations and algorithms unless rings are named,
+/// since real graphs would take hours.
 pub fn emulate(arguments: &[String]) -> Result<()> {
     run(&["--host".into()])?;
     let folder = host_folder();
     let folder = folder.to_str().context("the target folder's name is not UTF-8")?;
     let quick: &[&str] = if arguments.iter().any(|a| a == "--full") { &[] } else { &["--quick"] };
     let verify = ["run", "--release", "--package", "bitgraph-verify", "--", "--backend", "cuda"];
-    let verify: Vec<&str> = verify.iter().chain(quick).copied().collect();
+    let rings: &[&str] =
+        if arguments.iter().any(|a| a.starts_with("--ring")) { &[] } else { &["--ring", "operations", "--ring", "algorithms"] };
+    let verify: Vec<&str> = verify.iter().chain(quick).chain(rings).copied().collect();
     let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1")];
     run::cargo_with(&verify, arguments, &variables)
 }

@@ -10,6 +10,7 @@ mod graph;
 pub mod ops;
 mod plan;
 mod ring;
+mod same_type;
 mod weights;
 
 pub use algorithm::{
@@ -24,3 +25,4 @@ pub use graph::{BuildTimes, Graph};
 pub use ops::{MatrixMask, MatrixOps, Mxm, Mxv, VectorMask, VectorOps};
 pub use plan::{Algorithm, Candidate, CostModel, Plan, PlanRequest, Planner, Workload};
 pub use ring::{Accum, Accumulate, NoAccum, Ring};
+pub use same_type::same_type;

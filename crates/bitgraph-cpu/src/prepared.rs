@@ -12,11 +12,10 @@ use crate::fused::tc::{self, TcLayout};
 use crate::spmv::{Real, SpmvLayout};
 use bitgraph_backend::{
     Algorithm, Bfs, BfsConfig, Cc, CcConfig, Error, Fused, Graph, MsBfs, MsBfsConfig, PageRank, PageRankConfig, Plan, Sssp, SsspConfig, Tc,
-    TcConfig,
+    TcConfig, same_type,
 };
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Stored};
-use std::any::Any;
 use std::sync::OnceLock;
 
 /// The layout of one algorithm's fused form; none on tile formats.
@@ -112,12 +111,6 @@ impl Prepared {
     }
 }
 
-/// A result of one scalar type as the result of another, which is the same type.
-fn same<A: 'static, B: 'static>(value: A) -> Option<B> {
-    let mut slot = Some(value);
-    (&mut slot as &mut dyn Any).downcast_mut::<Option<B>>()?.take()
-}
-
 impl Fused for Cpu {
     fn bfs(&self, graph: &Graph<Self>, config: &BfsConfig) -> Option<Result<Bfs, Error>> {
         let Layout::Bfs(layout) = &graph.prepared().0 else { return None };
@@ -131,7 +124,7 @@ impl Fused for Cpu {
     }
     fn sssp<T: Stored>(&self, graph: &Graph<Self>, config: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
         fn run<D: Distance, T: Stored>(layout: &SsspLayout, config: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
-            same(layout.run::<D>(config))
+            same_type(layout.run::<D>(config))
         }
         let Layout::Sssp(layout) = &graph.prepared().0 else { return None };
         match T::DTYPE {
@@ -149,11 +142,11 @@ impl Fused for Cpu {
         let (out, incoming) = lists(graph).transpose()?.ok()?;
         match T::DTYPE {
             DType::F32 => match ranks.layout(&ranks.single, out, incoming) {
-                Ok(()) => same(ranks.single.get()?.run(config)),
+                Ok(()) => same_type(ranks.single.get()?.run(config)),
                 Err(e) => Some(Err(e)),
             },
             DType::F64 => match ranks.layout(&ranks.double, out, incoming) {
-                Ok(()) => same(ranks.double.get()?.run(config)),
+                Ok(()) => same_type(ranks.double.get()?.run(config)),
                 Err(e) => Some(Err(e)),
             },
             _ => None,

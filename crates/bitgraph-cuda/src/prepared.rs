@@ -14,11 +14,10 @@ use crate::spmv::SpmvLayout;
 use crate::{Cuda, Error, Result};
 use bitgraph_backend::{
     Algorithm, Bfs, BfsConfig, Cc, CcConfig, Fused, Graph, MsBfs, MsBfsConfig, PageRank, PageRankConfig, Plan, Sssp, SsspConfig, Tc,
-    TcConfig,
+    TcConfig, same_type,
 };
 use bitgraph_semiring::DType;
 use bitgraph_sparse::Stored;
-use std::any::Any;
 
 /// The layout of one algorithm's fused form; none on tile formats.
 #[derive(Default)]
@@ -100,12 +99,6 @@ impl Prepared {
     }
 }
 
-/// A result of one scalar type as the result of another, which is the same type.
-fn same<A: 'static, B: 'static>(value: A) -> Option<B> {
-    let mut slot = Some(value);
-    (&mut slot as &mut dyn Any).downcast_mut::<Option<B>>()?.take()
-}
-
 /// The lists of a graph that something was prepared for.
 fn prepared_lists(graph: &Graph<Cuda>) -> Option<(&DeviceCsr, Option<&DeviceCsr>)> {
     lists(graph).ok().flatten()
@@ -124,7 +117,7 @@ impl Fused for Cuda {
     }
     fn sssp<T: Stored>(&self, graph: &Graph<Self>, config: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
         fn run<D: Distance, T: Stored>(cuda: &Cuda, layout: &SsspLayout, config: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
-            same(layout.run::<D>(cuda.device(), config))
+            same_type(layout.run::<D>(cuda.device(), config))
         }
         let Layout::Sssp(layout) = &graph.prepared().0 else { return None };
         match T::DTYPE {
@@ -140,8 +133,8 @@ impl Fused for Cuda {
     fn pagerank<T: Stored>(&self, graph: &Graph<Self>, config: &PageRankConfig) -> Option<Result<PageRank<T>, Error>> {
         let Layout::PageRank(layout) = &graph.prepared().0 else { return None };
         match T::DTYPE {
-            DType::F32 => same(layout.run::<f32>(self.device(), config)),
-            DType::F64 => same(layout.run::<f64>(self.device(), config)),
+            DType::F32 => same_type(layout.run::<f32>(self.device(), config)),
+            DType::F64 => same_type(layout.run::<f64>(self.device(), config)),
             _ => None,
         }
     }

@@ -9,6 +9,17 @@ use bitgraph_testkit::{NamedGraph, cases, corpus, reference};
 use rayon::ThreadPoolBuilder;
 
 const RING: &str = "algorithms";
+/// The graphs of a quick run: no arcs, parts, directions, loops, thin and wide levels, equal and unequal degrees.
+const QUICK: [&str; 8] = [
+    "no edges",
+    "one vertex with a loop",
+    "two components and isolated vertices",
+    "directed cycle with a tail",
+    "grid 7x9",
+    "mycielskian 5",
+    "skew",
+    "directed random",
+];
 
 /// A backend with all that the algorithms of this ring use.
 pub(crate) trait Verified:
@@ -24,7 +35,11 @@ impl<B> Verified for B where
 pub(crate) fn run<B: Verified>(report: &mut Report, backend: &B, form: &str, threads: &[usize], options: &Options) {
     for &threads in threads {
         let Ok(pool) = ThreadPoolBuilder::new().num_threads(threads).build() else { continue };
-        for graph in corpus().into_iter().filter(|g| options.graph.as_ref().is_none_or(|part| g.name.contains(part))) {
+        let wanted = |g: &NamedGraph| match &options.graph {
+            Some(part) => g.name.contains(part),
+            None => !options.quick || QUICK.contains(&&*g.name),
+        };
+        for graph in corpus().into_iter().filter(wanted) {
             pool.install(|| one(report, backend, form, &graph, threads, options.quick));
         }
     }
@@ -254,4 +269,15 @@ fn valid_paths(csr: &Csr, weights: Option<&[u32]>, source: u32, distances: &[u32
         }
     }
     Outcome::Passed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quick_graphs_are_in_the_corpus() {
+        let names: Vec<String> = corpus().into_iter().map(|g| g.name).collect();
+        assert!(QUICK.iter().all(|quick| names.iter().any(|name| name == quick)));
+    }
 }

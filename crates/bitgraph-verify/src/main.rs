@@ -18,7 +18,7 @@ struct Arguments {
     /// Every combination instead of every pair of choices.
     #[arg(long)]
     full: bool,
-    /// Every format in one order only: for the host shim, which is slow.
+    /// A few graphs of the corpus, and every format in one order only: for the host shim, which is slow.
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Only these rings.

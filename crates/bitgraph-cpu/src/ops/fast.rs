@@ -5,16 +5,10 @@
 use super::selection::Selection;
 use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::{RowMask, mxv_boolean, mxv_boolean_hybrid, mxv_sum, mxv_sum_hybrid};
-use bitgraph_backend::Ring;
+use bitgraph_backend::{Ring, same_type};
 use bitgraph_semiring::{LorLand, PlusSecond, PlusTimes};
 use bitgraph_sparse::{BitVector, Store, Stored, Vector};
 use std::any::{Any, TypeId};
-
-/// A value of one type as one of another, which is the same type.
-fn same<A: 'static, B: 'static>(value: A) -> Option<B> {
-    let mut slot = Some(value);
-    (&mut slot as &mut dyn Any).downcast_mut::<Option<B>>()?.take()
-}
 
 /// The product of a pattern with a vector, where there is a kernel for this semiring, format and vector. Rows that the
 /// selection leaves out may hold anything.
@@ -42,11 +36,12 @@ fn boolean<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -
         Layout::B2sr32(m) => mxv_boolean(m, x, mask, &mut y),
         Layout::Hybrid(m) => mxv_boolean_hybrid(m, x, mask, &mut y),
     }
-    same(Vector::<bool>::from_parts(y, a.nonempty_rows().cloned()).ok()?)
+    same_type(Vector::<bool>::from_parts(y, a.nonempty_rows().cloned()).ok()?)
 }
 
 /// The element types that have kernels for sums.
 trait Summed: Stored {
+    /// Sets every element of `y`; false if there is no kernel, and nothing was written.
     fn sum(a: &CpuMatrix, x: &[Self], y: &mut [Self]) -> bool;
 }
 macro_rules! summed {
@@ -73,13 +68,38 @@ macro_rules! summed {
 summed!(f32);
 summed!(f64);
 
-/// Sums of neighbours: (plus, second), and (plus, times) since a pattern's values are 1.
+/// Sums of neighbours, written to a vector that is there already; whether there is a kernel for this semiring, format and vector,
+/// and the vector is one that all rows can be written to.
+pub(super) fn sum_into<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, w: &mut Vector<S::Out>) -> bool {
+    fn into<S: Ring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>, w: &mut Vector<S::Out>) -> bool {
+        if !is_sum::<S, T>() || w.len() != a.shape().0 || !u.is_full() {
+            return false;
+        }
+        let (Some(u), Some(w)) = ((u as &dyn Any).downcast_ref::<Vector<T>>(), (w as &mut dyn Any).downcast_mut::<Vector<T>>()) else {
+            return false;
+        };
+        let (Some(x), Some(y)) = (u.store().as_slice(), w.store_mut().as_mut_slice()) else { return false };
+        let done = T::sum(a, x, y);
+        if done {
+            w.set_present(a.nonempty_rows().cloned());
+        }
+        done
+    }
+    into::<S, f32>(a, u, w) || into::<S, f64>(a, u, w)
+}
+
+/// Whether a semiring adds up the vector's elements: (plus, second), and (plus, times) since a pattern's values are 1.
+fn is_sum<S: Ring, T: Summed>() -> bool {
+    TypeId::of::<S>() == TypeId::of::<PlusSecond<T>>() || TypeId::of::<S>() == TypeId::of::<PlusTimes<T>>()
+}
+
+/// Sums of neighbours.
 fn sum<S: Ring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>) -> Option<Vector<S::Out>> {
-    if TypeId::of::<S>() != TypeId::of::<PlusSecond<T>>() && TypeId::of::<S>() != TypeId::of::<PlusTimes<T>>() {
+    if !is_sum::<S, T>() {
         return None;
     }
     let u = (u as &dyn Any).downcast_ref::<Vector<T>>()?;
     let mut y = vec![T::ZERO; a.shape().0];
     T::sum(a, u.store().as_slice()?, &mut y).then_some(())?;
-    same(Vector::<T>::from_parts(T::Store::from_vec(y), a.nonempty_rows().cloned()).ok()?)
+    same_type(Vector::<T>::from_parts(T::Store::from_vec(y), a.nonempty_rows().cloned()).ok()?)
 }

@@ -22,6 +22,10 @@ impl<S: Ring> Mxv<S> for Cpu {
         descriptor: Descriptor,
     ) -> Result<(), Error> {
         let selection = Selection::new(mask);
+        let plain = selection.is_everything() && !C::ACTIVE && !descriptor.transpose_a;
+        if plain && !self.is_reference() && a.values().is_none() && super::fast::sum_into::<S>(a, u, w) {
+            return Ok(());
+        }
         let t = product::<S>(*self, selection, a, u, descriptor.transpose_a)?;
         if selection.is_everything() && !C::ACTIVE {
             *w = t;

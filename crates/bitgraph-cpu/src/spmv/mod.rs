@@ -32,7 +32,9 @@ use crate::team;
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_sparse::{Csr, with_offsets};
 use slices::Slices;
+use std::any::Any;
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 use tiles::TileRows;
 
 /// Work of a part (rows and entries), about: long enough that blocks of columns pay, short enough to share.
@@ -104,6 +106,8 @@ pub struct SpmvLayout {
     width: usize,
     parts: Vec<Range<usize>>,
     form: Form,
+    /// Padded operands of runs that are over, `Vec<T>` of whatever types; never more than ran at once.
+    scratch: Mutex<Vec<Box<dyn Any + Send>>>,
 }
 
 /// Cuts rows into parts of about [`PART_WORK`].
@@ -144,7 +148,7 @@ impl SpmvLayout {
             }
             SpmvKind::Tiles => Form::Tiles(tiles::build(csr, &parts)),
         };
-        Self { rows, columns, width, parts, form }
+        Self { rows, columns, width, parts, form, scratch: Mutex::default() }
     }
     /// Lays out a pattern as [`SpmvPlan::new`] says for so many passes.
     #[must_use]
@@ -189,6 +193,14 @@ impl SpmvLayout {
     pub(crate) fn padded_len(&self) -> usize {
         self.columns + self.columns.div_ceil(self.width).max(1) * GAP
     }
+    /// Elements of an operand that are read: lists read the columns there are, tiles whole tiles, slices a block's zeros.
+    fn operand_len(&self) -> usize {
+        match &self.form {
+            Form::Plain(_) => self.columns,
+            Form::Tiles(_) => self.columns.next_multiple_of(tiles::SIDE),
+            Form::Wide(_) | Form::Blocks(_) => self.padded_len(),
+        }
+    }
     /// The stretches of a range of columns in the padded operand: (first column, first element, length).
     pub(crate) fn stretches(&self, range: Range<usize>) -> impl Iterator<Item = (usize, usize, usize)> + use<> {
         let width = self.width;
@@ -204,7 +216,7 @@ impl SpmvLayout {
     }
     /// The sums of one part; `x` is padded, `y` has an element for each of the part's rows.
     pub(crate) fn sum_part<T: Real>(&self, level: Level, part: usize, x: &[T], y: &mut [T]) {
-        assert!(x.len() >= self.padded_len() && y.len() == self.parts[part].len(), "operands as long as the part");
+        assert!(x.len() >= self.operand_len() && y.len() == self.parts[part].len(), "operands as long as the part");
         match &self.form {
             Form::Plain(csr) => plain::sum(csr, self.parts[part].clone(), x, y),
             Form::Wide(parts) => parts[part].sum(level, x, y),
@@ -221,19 +233,28 @@ impl SpmvLayout {
     }
     fn run_at<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
         assert!(x.len() == self.columns && y.len() == self.rows, "operands as long as the matrix is wide and high");
-        let mut padded = Vec::with_capacity(self.padded_len());
+        if self.operand_len() == x.len() {
+            return self.sum_parts(level, x, y);
+        }
+        let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut padded: Box<Vec<T>> = kept.and_then(|b| b.downcast().ok()).unwrap_or_default();
+        padded.clear();
         for (column, element, length) in self.stretches(0..self.columns) {
             padded.resize(element, T::ZERO);
             padded.extend_from_slice(&x[column..column + length]);
         }
         padded.resize(self.padded_len(), T::ZERO);
+        self.sum_parts(level, &padded, y);
+        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(padded);
+    }
+    fn sum_parts<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
         let out = DisjointSlice::new(y);
         team::with(self.parts.len(), |team| {
             team.run(self.parts.len(), |_, part| {
                 // SAFETY: parts are disjoint ranges of rows.
                 #[allow(unsafe_code)]
                 let y = unsafe { out.range(self.parts[part].clone()) };
-                self.sum_part(level, part, &padded, y);
+                self.sum_part(level, part, x, y);
             });
         });
     }

@@ -62,7 +62,7 @@ impl TileRows {
     pub(super) fn bytes(&self) -> u64 {
         (self.tiles.len() * 6 + self.order.len() * 2 + self.groups.len() * 8) as u64
     }
-    /// Sets `y` to the sums of the part's rows; `x` is as long as the matrix is wide, and three elements longer.
+    /// Sets `y` to the sums of the part's rows; `x` has an element for every column of whole tiles.
     pub(super) fn sum<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
         if level == Level::Avx512 && T::sum_tiles(self, x, y) {
             return;

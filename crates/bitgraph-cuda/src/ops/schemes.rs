@@ -14,7 +14,7 @@ use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid};
 use crate::matrix::{CudaMatrix, Layout};
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Result, primitives};
-use bitgraph_backend::{Error as Base, Ring, VectorMask};
+use bitgraph_backend::{Error as Base, Ring, VectorMask, same_type};
 use bitgraph_semiring::{LorLand, PlusPair, PlusSecond, PlusTimes};
 use bitgraph_sparse::Stored;
 use bytemuck::Zeroable;
@@ -308,12 +308,6 @@ pub(super) fn special_sum<S: Ring>(
     }
     let (a, b_transposed) = (a.pattern(), b_transposed.pattern());
     Ok(same_type(bmm_bin_bin_sum_masked(cuda, &a, &b_transposed, &mask.pattern())?))
-}
-
-/// A value of one type as one of another, which is the same type.
-fn same_type<A: 'static, B: 'static>(value: A) -> Option<B> {
-    let mut slot = Some(value);
-    (&mut slot as &mut dyn Any).downcast_mut::<Option<B>>()?.take()
 }
 
 /// The product of a pattern of tiles with a full vector, where there is a scheme for this semiring.

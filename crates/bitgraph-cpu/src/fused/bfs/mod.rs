@@ -8,6 +8,7 @@
 mod down;
 mod parents;
 mod search;
+mod spread;
 mod up;
 
 use crate::Level;
@@ -130,7 +131,7 @@ impl BfsLayout {
         8 * self.closed.len() as u64 + self.heaviest.as_ref().map_or(0, |h| 4 * h.len() as u64)
     }
     /// Searches from `config.source`. `out` and `incoming` are those that the layout was built from. O(n + nnz) time, mostly
-    /// far less; n / 2 bytes beside the result for a symmetric graph, in part used again.
+    /// far less; n / 2 bytes beside the result and n / 8 for each thread, used again.
     ///
     /// # Errors
     /// [`Error::NotSquare`], [`Error::Unsupported`] (see [`supports`]), [`Error::Shape`] if the layout is of another graph,

@@ -5,7 +5,7 @@
 //! over marks, a vertex is visited if it has a mark; once it runs over bitmaps, if its bit in `visited` is set, which those
 //! of closed vertices always are.
 
-use super::{BfsLayout, down, up};
+use super::{BfsLayout, down, spread, up};
 use crate::{Level, team};
 use bitgraph_backend::{Control, Result, UNREACHED};
 use bitgraph_sparse::parallel::DisjointSlice;
@@ -22,6 +22,10 @@ const SHARED_ARCS: u64 = 1 << 15;
 const SHARED_NODES: usize = 1 << 15;
 /// But a graph with as many arcs as this is searched by all threads however few its vertices.
 const SHARED_ENTRIES: usize = 1 << 20;
+/// A level turned bottom-up is spread over bitmaps instead if its arcs are fewer than the unvisited vertices times this.
+const SPREAD: u64 = 9;
+/// At most so many vertices: a bitmap of them stays in a core's cache.
+const SPREAD_NODES: usize = 1 << 23;
 /// Below this mean degree a queue over the marks is faster than vectors over a bitmap.
 const LOW_DEGREE: usize = 8;
 
@@ -31,6 +35,8 @@ pub(super) struct Scratch {
     pub visited: Vec<u64>,
     pub front: Vec<u64>,
     pub next: Vec<u64>,
+    /// A bitmap of each member of a team, one after the other.
+    pub touched: Vec<u64>,
     pub queue: Vec<u32>,
     /// What each member of a team found, vertices with their parents, by ranges of vertices.
     pub found: Vec<Vec<(u32, u32)>>,
@@ -56,6 +62,20 @@ pub(super) struct Search<'a> {
     pub parents: bool,
     pub level: Level,
     pub control: &'a Control,
+}
+
+/// Writes the vertices of a bitmap to `queue`, ascending; how many.
+fn list(bits: &[u64], queue: &mut [u32]) -> usize {
+    let mut count = 0;
+    for (i, &word) in bits.iter().enumerate() {
+        let mut rest = word;
+        while rest != 0 {
+            queue[count] = (i * 64) as u32 + rest.trailing_zeros();
+            count += 1;
+            rest &= rest - 1;
+        }
+    }
+    count
 }
 
 /// Where a search stands.
@@ -203,42 +223,28 @@ impl Search<'_> {
         debug_assert!(state.reached <= n as u64);
         Ok(())
     }
-    /// Levels bottom-up until they are narrow; leaves the last one in the queue, behind what is there (its first element,
-    /// the source, is kept).
+    /// Levels bottom-up until they are narrow, the first of them perhaps spread; leaves the last one in the queue, behind what is
+    /// there (its first element, the source, is kept).
     fn pull(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State) -> Result<()> {
         let n = marks.len();
         let words = scratch.visited.len();
         scratch.front.clear();
         scratch.front.resize(words, 0);
         scratch.next.resize(words, 0);
+        let mut spread = self.spreads(&scratch.queue[state.head..state.tail], state);
         for &v in &scratch.queue[state.head..state.tail] {
             scratch.front[v as usize >> 6] |= 1 << (v & 63);
         }
-        let block = (words / (team.members() * 16)).max(32);
+        if spread {
+            // In order, so that rows are read in order.
+            list(&scratch.front, &mut scratch.queue[state.head..]);
+        }
         let mut width = state.tail - state.head;
         loop {
             self.control.check()?;
             self.control.report(state.level.into(), None);
-            let found = AtomicU64::new(0);
-            {
-                let visited = DisjointSlice::new(&mut scratch.visited);
-                let next = DisjointSlice::new(&mut scratch.next[..words]);
-                let marks = DisjointSlice::new(marks);
-                let step = up::Step { rows: self.incoming, front: &scratch.front, mark: (!self.parents).then_some(state.level + 1) };
-                team.run(words.div_ceil(block), |_, chunk| {
-                    let range = chunk * block..words.min(chunk * block + block);
-                    let vertices = range.start * 64..n.min(range.end * 64);
-                    // SAFETY: the chunks are disjoint ranges of words, and of the vertices of those words.
-                    #[allow(unsafe_code)]
-                    let (visited, next, marks) =
-                        unsafe { (visited.range(range.clone()), next.range(range.clone()), marks.range(vertices.clone())) };
-                    let heaviest = self.layout.heaviest.as_ref().map(|h| &h[range.start * 64..range.end * 64]);
-                    let part = up::Part { first: vertices.start, heaviest, visited, next, marks };
-                    let part = up::pull(&step, part, self.level);
-                    found.fetch_add(part, Ordering::Relaxed);
-                });
-            }
-            let found = found.into_inner() as usize;
+            let found = if spread { self.spread(team, marks, scratch, state) } else { self.climb(team, marks, scratch, state) };
+            spread = false;
             state.level += 1;
             state.reached += found as u64;
             std::mem::swap(&mut scratch.front, &mut scratch.next);
@@ -250,20 +256,77 @@ impl Search<'_> {
             }
         }
         state.head = 1;
-        state.tail = 1;
-        for (i, &word) in scratch.front[..words].iter().enumerate() {
-            let mut rest = word;
-            while rest != 0 {
-                scratch.queue[state.tail] = (i * 64) as u32 + rest.trailing_zeros();
-                state.tail += 1;
-                rest &= rest - 1;
-            }
-        }
+        state.tail = 1 + list(&scratch.front[..words], &mut scratch.queue[1..]);
         if width == 0 {
             // The empty level was counted as one; pushing an empty level would count it too.
             state.tail = state.head;
         }
         Ok(())
+    }
+    /// One level bottom-up on all threads, from `front` to `next`; how many it found.
+    fn climb(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &State) -> usize {
+        let (n, words) = (marks.len(), scratch.visited.len());
+        let block = (words / (team.members() * 16)).max(32);
+        let found = AtomicU64::new(0);
+        let visited = DisjointSlice::new(&mut scratch.visited);
+        let next = DisjointSlice::new(&mut scratch.next[..words]);
+        let marks = DisjointSlice::new(marks);
+        let step = up::Step { rows: self.incoming, front: &scratch.front, mark: (!self.parents).then_some(state.level + 1) };
+        team.run(words.div_ceil(block), |_, chunk| {
+            let range = chunk * block..words.min(chunk * block + block);
+            let vertices = range.start * 64..n.min(range.end * 64);
+            // SAFETY: the chunks are disjoint ranges of words, and of the vertices of those words.
+            #[allow(unsafe_code)]
+            let (visited, next, marks) =
+                unsafe { (visited.range(range.clone()), next.range(range.clone()), marks.range(vertices.clone())) };
+            let heaviest = self.layout.heaviest.as_ref().map(|h| &h[range.start * 64..range.end * 64]);
+            let part = up::Part { first: vertices.start, heaviest, visited, next, marks };
+            found.fetch_add(up::pull(&step, part, self.level), Ordering::Relaxed);
+        });
+        found.into_inner() as usize
+    }
+    /// Whether a level about to be searched bottom-up has fewer arcs than that would look at.
+    fn spreads(&self, queue: &[u32], state: &State) -> bool {
+        let enough = SPREAD * (state.most - state.reached);
+        !self.parents && self.layout.heaviest.is_none() && self.layout.nodes <= SPREAD_NODES && self.arcs_up_to(queue, enough) <= enough
+    }
+    /// One level top-down over bitmaps on all threads, from the queue to `next`; how many it found.
+    fn spread(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &State) -> usize {
+        let (n, words, members) = (marks.len(), scratch.visited.len(), team.members());
+        // Bitmaps of two members share no cache line.
+        let stride = words.next_multiple_of(16);
+        scratch.touched.resize((stride * members).max(scratch.touched.len()), 0);
+        let (queue, touched) = (&scratch.queue[..state.tail], DisjointSlice::new(&mut scratch.touched));
+        let width = state.tail - state.head;
+        let block = (width / (members * 16)).max(64);
+        team.run(width.div_ceil(block), |member, chunk| {
+            let first = state.head + chunk * block;
+            // SAFETY: a member works on one chunk at a time, and has a bitmap of its own.
+            #[allow(unsafe_code)]
+            let bits = unsafe { touched.range(member * stride..member * stride + words) };
+            spread::set_bits(self.out, queue, first..state.tail.min(first + block), bits);
+        });
+        let found = AtomicU64::new(0);
+        let visited = DisjointSlice::new(&mut scratch.visited);
+        let next = DisjointSlice::new(&mut scratch.next[..words]);
+        let marks = DisjointSlice::new(marks);
+        let block = (words / (members * 4)).max(256);
+        team.run(words.div_ceil(block), |_, chunk| {
+            let range = chunk * block..words.min(chunk * block + block);
+            // SAFETY: the chunks are disjoint ranges of words, of every member's too, and of the vertices of those words; no
+            // bitmap is written to any more.
+            #[allow(unsafe_code)]
+            let part = unsafe {
+                spread::Part {
+                    members: (0..members).map(|m| touched.range(m * stride + range.start..m * stride + range.end)).collect(),
+                    visited: visited.range(range.clone()),
+                    next: next.range(range.clone()),
+                    marks: marks.range(range.start * 64..n.min(range.end * 64)),
+                }
+            };
+            found.fetch_add(spread::collect(part, state.level + 1, self.level), Ordering::Relaxed);
+        });
+        found.into_inner() as usize
     }
     /// One level top-down on all threads.
     fn push_shared(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State, arcs: u64) {

@@ -16,13 +16,12 @@ mod tiles;
 use crate::device::{Buffer, Device, DevicePtr};
 use crate::spmv::Pattern;
 use crate::{DeviceCsr, Result};
-use bitgraph_backend::{Dangling, PageRank, PageRankConfig, Plan};
+use bitgraph_backend::{Dangling, PageRank, PageRankConfig, Plan, same_type};
 use bitgraph_sparse::Stored;
 use bytemuck::{Pod, Zeroable};
 pub use core::CoreChoice;
 use general::General;
 use special::Special;
-use std::any::Any;
 pub use tiles::{TileChoice, TileForm};
 
 /// The precisions of scores.
@@ -130,17 +129,11 @@ impl RankLayout {
     /// # Errors
     /// As there.
     pub fn run_stored<T: Stored>(&self, device: &Device, config: &PageRankConfig) -> Option<Result<PageRank<T>>> {
-        fn same<A: 'static, B: 'static>(value: Result<A>) -> Option<Result<B>> {
-            match value {
-                Ok(value) => (Box::new(value) as Box<dyn Any>).downcast::<B>().ok().map(|b| Ok(*b)),
-                Err(error) => Some(Err(error)),
-            }
-        }
         let wanted = std::any::TypeId::of::<T>();
         if wanted == std::any::TypeId::of::<f32>() {
-            same(self.run::<f32>(device, config))
+            same_type(self.run::<f32>(device, config))
         } else if wanted == std::any::TypeId::of::<f64>() {
-            same(self.run::<f64>(device, config))
+            same_type(self.run::<f64>(device, config))
         } else {
             None
         }
