@@ -6,7 +6,7 @@
 //! a few per cent of the others) is collected, and compared with `A` itself once per `v`.
 //!
 //! # Invariants
-//! A span is `start << 32 | length` of the part of a row below its own number: in bounds of the indices.
+//! A span is `start << 32 | length` of the part of a row below its own number: in bounds of the list.
 
 #![allow(unsafe_code)]
 
@@ -15,6 +15,13 @@ use crate::Level;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
+
+/// The parts of the rows below their own numbers, kept between runs for its memory only.
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    spans: Vec<u64>,
+    list: Vec<u32>,
+}
 
 /// What a thread keeps between chunks.
 #[derive(Debug, Default)]
@@ -27,32 +34,39 @@ pub(super) struct Scratch {
 
 /// Rows with more smaller neighbours than this probe a bitmap instead of the filter, which they would fill.
 const FILTER_LIMIT: usize = 64;
+/// How many rows ahead the lists of neighbours are fetched; where they are, twice as many.
+const AHEAD: usize = 1;
 /// Elements collected before they are compared.
 const PASSED: usize = 4096;
 
-/// Counts the triangles; `spans` is scratch.
+/// Counts the triangles; `lists` is scratch.
 pub(super) fn count(
     offsets: &[u32],
     indices: &[u32],
     level: Level,
     control: &Control,
-    spans: &mut Vec<u64>,
+    lists: &mut Lists,
     pool: &Pool<Scratch>,
 ) -> Result<u64> {
     let n = offsets.len() - 1;
+    let Lists { spans, list } = lists;
     spans.resize(n, 0);
+    if list.len() < indices.len() {
+        // Zeroed when touched, and about half of it is.
+        *list = vec![0; indices.len()];
+    }
     let blocks = chunks(offsets, (indices.len() + n) / 256 + 4096);
     {
-        let out = DisjointSlice::new(spans);
+        let (out, list) = (DisjointSlice::new(spans), DisjointSlice::new(list));
         sum_chunks(blocks.len(), control, &Pool::<()>::default(), |(), chunk| {
             let rows = blocks[chunk].clone();
-            // SAFETY: the chunks are disjoint ranges of rows.
-            let spans = unsafe { out.range(rows.clone()) };
-            fill_spans(offsets, indices, rows, spans);
+            // SAFETY: the chunks are disjoint ranges of rows, and of the elements of those.
+            let (spans, list) = unsafe { (out.range(rows.clone()), list.range(offsets[rows.start] as usize..offsets[rows.end] as usize)) };
+            copy_below(offsets, indices, rows, spans, list);
             0
         })?;
     }
-    let spans = &spans[..];
+    let (spans, indices) = (&spans[..], &list[..]);
     sum_chunks(blocks.len(), control, pool, |scratch, chunk| {
         let rows = blocks[chunk].clone();
         scratch.bits.resize(n.div_ceil(64), 0);
@@ -67,12 +81,16 @@ pub(super) fn count(
     })
 }
 
-/// The part of every row below its own number.
-fn fill_spans(offsets: &[u32], indices: &[u32], rows: Range<usize>, spans: &mut [u64]) {
+/// Copies the part of every row below its own number, one close behind the other from the chunk's beginning.
+fn copy_below(offsets: &[u32], indices: &[u32], rows: Range<usize>, spans: &mut [u64], list: &mut [u32]) {
+    let base = offsets[rows.start] as usize;
+    let mut place = 0;
     for (v, span) in rows.zip(spans) {
-        let (start, end) = (offsets[v] as usize, offsets[v + 1] as usize);
-        let length = indices[start..end].partition_point(|&u| (u as usize) < v);
-        *span = (start as u64) << 32 | length as u64;
+        let row = &indices[offsets[v] as usize..offsets[v + 1] as usize];
+        let length = row.partition_point(|&u| (u as usize) < v);
+        list[place..place + length].copy_from_slice(&row[..length]);
+        *span = ((base + place) as u64) << 32 | length as u64;
+        place += length;
     }
 }
 
@@ -100,7 +118,7 @@ fn portable(indices: &[u32], spans: &[u64], rows: Range<usize>, bits: &mut [u64]
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{FILTER_LIMIT, PASSED, Scratch, ends};
+    use super::{AHEAD, FILTER_LIMIT, PASSED, Scratch, ends};
     use std::arch::x86_64::*;
     use std::ops::Range;
 
@@ -119,10 +137,16 @@ mod avx512 {
         let passed = scratch.passed.as_mut_ptr();
         let mut count = 0u64;
         for v in rows.clone() {
-            // The lists that the next row needs.
-            if v + 1 < rows.end {
-                let next = ends(spans[v + 1]);
-                for i in next.start + 1..next.end {
+            // The spans that a row further on needs, and the lists of one before it.
+            let (nearer, farther) = (v + AHEAD, v + 2 * AHEAD);
+            if farther < rows.end {
+                for i in ends(spans[farther]).skip(1) {
+                    // SAFETY: `i` is inside a span; prefetches do not fault.
+                    unsafe { _mm_prefetch::<_MM_HINT_T0>(spans.as_ptr().wrapping_add(*ids.add(i) as usize).cast()) };
+                }
+            }
+            if nearer < rows.end {
+                for i in ends(spans[nearer]).skip(1) {
                     // SAFETY: `i` is inside a span and ids are below the number of spans; prefetches do not fault.
                     unsafe {
                         let start = (*spans.get_unchecked(*ids.add(i) as usize) >> 32) as usize;

@@ -56,7 +56,7 @@ impl TcForm {
 pub struct TcLayout {
     lists: Pool<ranked::Lists>,
     ranked: Pool<ranked::Scratch>,
-    spans: Pool<Vec<u64>>,
+    below: Pool<ascending::Lists>,
     ascending: Pool<ascending::Scratch>,
 }
 
@@ -110,9 +110,9 @@ impl TcLayout {
                 })
             }
             TcForm::Ascending => {
-                let mut spans = self.spans.take();
-                let count = ascending::count(offsets, indices, level, control, &mut spans, &self.ascending);
-                self.spans.give(spans);
+                let mut below = self.below.take();
+                let count = ascending::count(offsets, indices, level, control, &mut below, &self.ascending);
+                self.below.give(below);
                 count
             }
             TcForm::Ranked => {

@@ -4,12 +4,16 @@
 
 #![allow(unsafe_code)]
 
-use super::ranked::{BLOCK, COLLECTED, Lists, Scratch, ends, row_blocks, row_word};
+use super::ranked::{BLOCK, COLLECTED, Lists, Row, Scratch, ends, row_blocks, row_word};
 use std::arch::x86_64::*;
 use std::ops::Range;
 
 /// Lists longer than this fill a filter of 1024 bits too far; they are probed by gathers.
 const FILTER_LIMIT: usize = 384;
+/// How many rows ahead the lists of neighbours that are not hubs are fetched; where they are, twice as many.
+const ROWS_AHEAD: usize = 2;
+/// Of how many neighbours of a row, and how many neighbours ahead in it.
+const LISTS_AHEAD: usize = 8;
 
 /// The lowest `k` of 16 lanes.
 #[inline(always)]
@@ -47,6 +51,15 @@ pub(super) unsafe fn split(row: &[u32], rank: &[u32], own: u32, hubs: u32, near:
     (n, f)
 }
 
+/// Fetches the first four lines of a list.
+#[inline(always)]
+fn fetch(first: *const u32) {
+    for line in 0..4 {
+        // SAFETY: a prefetch does not fault.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(first.wrapping_add(16 * line).cast()) };
+    }
+}
+
 /// Triangles whose last-ranked vertex is in `rows`.
 ///
 /// # Safety
@@ -62,6 +75,16 @@ pub(super) unsafe fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut
     let mut sums = _mm512_setzero_si512();
     let mut count = 0u64;
     for v in rows {
+        let others = |row: &Row| row.middle as usize..row.end.min(row.middle + LISTS_AHEAD as u32) as usize;
+        if let Some(row) = lists.rows.get(v + 2 * ROWS_AHEAD) {
+            // SAFETY: elements of rows are in bounds; a prefetch does not fault.
+            others(row)
+                .for_each(|i| unsafe { _mm_prefetch::<_MM_HINT_T0>(lists.spans.as_ptr().wrapping_add(*list.add(i) as usize).cast()) });
+        }
+        if let Some(row) = lists.rows.get(v + ROWS_AHEAD) {
+            // SAFETY: elements of rows are in bounds, and all have spans.
+            others(row).for_each(|i| fetch(list.wrapping_add(ends(unsafe { *lists.spans.get_unchecked(*list.add(i) as usize) }).start)));
+        }
         let row = lists.rows[v];
         let (start, middle, end) = (row.start as usize, row.middle as usize, row.end as usize);
         if end - start < 2 {
@@ -111,14 +134,15 @@ pub(super) unsafe fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut
                 };
                 let mut length = 0;
                 for i in middle..end {
-                    let ahead = ends(*lists.spans.get_unchecked(*list.add((i + 8).min(end - 1)) as usize)).start;
-                    _mm_prefetch::<_MM_HINT_T0>(list.add(ahead).cast());
-                    _mm_prefetch::<_MM_HINT_T0>(list.add(ahead + 16).cast());
+                    if i + LISTS_AHEAD < end {
+                        fetch(list.wrapping_add(ends(*lists.spans.get_unchecked(*list.add(i + LISTS_AHEAD) as usize)).start));
+                    }
                     let other = ends(*lists.spans.get_unchecked(*list.add(i) as usize));
                     let mut j = other.start;
                     while j < other.end {
                         let inside = lanes(other.end - j);
                         let x = _mm512_maskz_loadu_epi32(inside, list.add(j).cast());
+                        _mm_prefetch::<_MM_HINT_T0>(list.wrapping_add(j + 64).cast());
                         if filtered {
                             let word = _mm512_permutex2var_epi32(low, _mm512_srli_epi32::<5>(x), high);
                             let pass = _mm512_mask_test_epi32_mask(inside, word, _mm512_rolv_epi32(one, x));
