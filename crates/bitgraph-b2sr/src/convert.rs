@@ -2,11 +2,10 @@
 //!
 //! Invariant: the result is the same whatever the number of threads.
 //!
-//! Method: the entries of a tile row are one run of the column array. A bitmap of tile columns takes them all; reading it in
-//! ascending order gives the tiles in order without sorting. Small tiles are then filled where they are to lie, the place of each
-//! being the rank of its column in the bitmap, so that everything but the entries and the result is in the first cache; blocks of
-//! tile rows grow arrays of their own, which are joined in the end. Large tiles are counted first and then filled in place, through
-//! a table of positions.
+//! Method: the entries of a tile row are one run of the column array. A bitmap of tile columns takes them all; the rank of a
+//! column in the bitmap is the place of its tile, so that nothing is sorted, and everything but the entries and the result is in the
+//! first cache. Tiles of one word are appended to arrays that grow with blocks of tile rows and are joined in the end; larger ones
+//! are counted first and filled in place.
 
 use crate::b2sr::{entries, pieces, tile_row_blocks};
 use crate::isa::with_bit_instructions;
@@ -18,26 +17,29 @@ use bytemuck::Zeroable;
 use rayon::prelude::*;
 use std::ops::Range;
 
-/// What a task needs to collect the bits of tile rows in a table, or to place large tiles.
-pub(crate) struct Scratch<T> {
-    pub(crate) marks: Marks,
-    /// One tile for each tile column, all empty between tile rows.
-    pub(crate) table: Vec<T>,
-}
-
-impl<T: Tile> Scratch<T> {
-    pub(crate) fn new(columns: usize) -> Self {
-        let width = columns.div_ceil(T::SIZE);
-        Self { marks: Marks::new(width), table: vec![T::zeroed(); width] }
+/// Writes the tiles of a tile row whose columns are in `marks`, ranked; `tiles` is zero before.
+#[inline(always)]
+pub(crate) fn fill<T: Tile, O: OffsetInt>(
+    marks: &Marks,
+    offsets: &[O],
+    indices: &[u32],
+    rows: Range<usize>,
+    columns: &mut [u32],
+    tiles: &mut [T],
+) {
+    // Where tiles hold an entry or two, writing the column with each of them is cheaper than reading the columns off the bitmap.
+    let few = entries(offsets, indices, rows.clone()).len() < 2 * tiles.len();
+    if !few {
+        marks.write_columns(columns);
     }
-    /// Marks the tile columns of a tile row and collects its bits in the table.
-    #[inline(always)]
-    pub(crate) fn collect<O: OffsetInt>(&mut self, offsets: &[O], indices: &[u32], rows: Range<usize>) {
-        self.marks.insert_all(entries(offsets, indices, rows.clone()), T::SHIFT);
-        for (r, row) in rows.clone().enumerate() {
-            for &u in entries(offsets, indices, row..row + 1) {
-                self.table[(u >> T::SHIFT) as usize].insert(r, u & (T::SIZE as u32 - 1));
+    for (r, row) in rows.enumerate() {
+        for &u in entries(offsets, indices, row..row + 1) {
+            let column = u >> T::SHIFT;
+            let place = marks.rank(column);
+            if few {
+                columns[place] = column;
             }
+            tiles[place].insert(r, u & (T::SIZE as u32 - 1));
         }
     }
 }
@@ -53,47 +55,17 @@ fn append<T: Tile, O: OffsetInt>(
     words: &mut Vec<T::Word>,
 ) -> usize {
     marks.insert_all(entries(offsets, indices, rows.clone()), T::SHIFT);
-    let found = marks.ascending();
-    let (count, first) = (found.len(), words.len());
-    columns.extend_from_slice(found);
+    let (count, first) = (marks.rank_all(), words.len());
+    columns.resize(first + count, 0);
     words.resize(first + count, Zeroable::zeroed());
-    let own = bytemuck::cast_slice_mut::<T::Word, T>(&mut words[first..]);
-    for (r, row) in rows.enumerate() {
-        for &u in entries(offsets, indices, row..row + 1) {
-            own[marks.rank(u >> T::SHIFT)].insert(r, u & (T::SIZE as u32 - 1));
-        }
-    }
-    marks.forget(count);
+    fill(marks, offsets, indices, rows, &mut columns[first..], bytemuck::cast_slice_mut::<T::Word, T>(&mut words[first..]));
+    marks.clear();
     count
-}
-
-/// Writes the tiles of a tile row; `tiles` is zero before. `slots` has an element for each tile column.
-#[inline(always)]
-fn fill<T: Tile, O: OffsetInt>(
-    marks: &mut Marks,
-    slots: &mut [u32],
-    offsets: &[O],
-    indices: &[u32],
-    rows: Range<usize>,
-    columns: &mut [u32],
-    tiles: &mut [T],
-) {
-    marks.insert_all(entries(offsets, indices, rows.clone()), T::SHIFT);
-    let found = marks.drain_ascending();
-    columns.copy_from_slice(found);
-    for (slot, &column) in found.iter().enumerate() {
-        slots[column as usize] = slot as u32;
-    }
-    for (r, row) in rows.enumerate() {
-        for &u in entries(offsets, indices, row..row + 1) {
-            tiles[slots[(u >> T::SHIFT) as usize] as usize].insert(r, u & (T::SIZE as u32 - 1));
-        }
-    }
 }
 
 impl<T: Tile> B2sr<T> {
     /// From compressed rows. O(nnz), parallel. Peak memory: the result (twice, for tiles of at most 8 bytes on several threads),
-    /// 8 bytes a tile row, and per thread (four tasks each) a bit, or 5 bytes for larger tiles, for each tile column.
+    /// 8 bytes a tile row, and per thread (four tasks each) 3 / 16 of a byte for each tile column.
     #[must_use]
     pub fn from_csr(csr: &Csr) -> Self {
         with_offsets!(csr.offsets(), o => if T::BYTES <= 8 { build_small(csr, o) } else { build_large(csr, o) })
@@ -138,6 +110,18 @@ impl<T: Tile> B2sr<T> {
     }
 }
 
+/// The pieces joined; one alone is moved. Parallel.
+pub(crate) fn join<D: bytemuck::Pod + Send + Sync>(mut parts: Vec<Vec<D>>) -> Vec<D> {
+    if let [part] = &mut parts[..] {
+        part.shrink_to_fit();
+        return std::mem::take(part);
+    }
+    let mut all = vec![D::zeroed(); parts.iter().map(Vec::len).sum()];
+    let places = pieces(&mut all, parts.iter().map(Vec::len));
+    places.into_par_iter().zip(&parts).with_max_len(1).for_each(|(place, part)| place.copy_from_slice(part));
+    all
+}
+
 /// The tiles of a block of tile rows.
 struct Block<W> {
     counts: Vec<usize>,
@@ -177,21 +161,8 @@ fn build_small<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
     for count in blocks.iter().flat_map(|b| &b.counts) {
         starts.push(starts[starts.len() - 1] + count);
     }
-    let (columns, words) = if let [block] = &mut blocks[..] {
-        block.columns.shrink_to_fit();
-        block.words.shrink_to_fit();
-        (std::mem::take(&mut block.columns), std::mem::take(&mut block.words))
-    } else {
-        let total = starts[tile_rows];
-        let (mut columns, mut words) = (vec![0u32; total], vec![<T::Word as Zeroable>::zeroed(); total]);
-        let lengths = || blocks.iter().map(|b| b.words.len());
-        let (columns_of, words_of) = (pieces(&mut columns, lengths()), pieces(&mut words, lengths()));
-        columns_of.into_par_iter().zip(words_of).zip(&blocks).with_max_len(1).for_each(|((columns, words), block)| {
-            columns.copy_from_slice(&block.columns);
-            words.copy_from_slice(&block.words);
-        });
-        (columns, words)
-    };
+    let columns = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.columns)).collect());
+    let words = join(blocks.into_iter().map(|b| b.words).collect());
     B2sr::from_valid((csr.nrows(), csr.ncols()), csr.nnz(), Offsets::from_usizes(&starts), columns.into(), words.into())
 }
 
@@ -221,14 +192,17 @@ fn build_large<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
     let columns_of = pieces(&mut columns, lengths());
     let tiles_of = pieces(bytemuck::cast_slice_mut::<T::Word, T>(&mut words), lengths());
     columns_of.into_par_iter().zip(tiles_of).zip(&blocks).with_max_len(1).for_each_init(
-        || (Marks::new(csr.ncols().div_ceil(size)), vec![0u32; csr.ncols().div_ceil(size)]),
-        |(marks, slots), ((columns, tiles), block)| {
+        || Marks::new(csr.ncols().div_ceil(size)),
+        |marks, ((columns, tiles), block)| {
             let base = starts[block.start];
             with_bit_instructions(|| {
                 for t in block.clone() {
                     let range = starts[t] - base..starts[t + 1] - base;
                     let rows = t * size..(t + 1) * size;
-                    fill(marks, slots, offsets, indices, rows, &mut columns[range.clone()], &mut tiles[range]);
+                    marks.insert_all(entries(offsets, indices, rows.clone()), T::SHIFT);
+                    marks.rank_all();
+                    fill(marks, offsets, indices, rows, &mut columns[range.clone()], &mut tiles[range]);
+                    marks.clear();
                 }
             });
         },

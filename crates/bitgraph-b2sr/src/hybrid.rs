@@ -8,11 +8,12 @@
 //! # Bytes
 //! Those of the tiles, `12 tiles + 4 (rows / 8 + 1)`, and of the list, `4 entries + 4 (rows + 1)`.
 
-use crate::b2sr::{entries, pieces, tile_row_blocks};
-use crate::convert::Scratch;
+use crate::b2sr::{entries, tile_row_blocks};
+use crate::convert::{fill, join};
 use crate::isa::with_bit_instructions;
+use crate::marks::Marks;
 use crate::{B2sr8, Tile, Tile8};
-use bitgraph_sparse::parallel::{rows_mut, rows_mut_blocks};
+use bitgraph_sparse::parallel::rows_mut;
 use bitgraph_sparse::{Buffer, Csr, Error, Format, FormatKind, OffsetInt, Offsets, Result, Section, SectionData, Sections};
 use bitgraph_sparse::{section, with_offsets};
 use rayon::prelude::*;
@@ -74,8 +75,8 @@ impl Hybrid {
     pub fn from_csr(csr: &Csr) -> Self {
         Self::from_csr_with(csr, &HybridConfig::default())
     }
-    /// From compressed rows. O(nnz), parallel, two passes. Peak memory: the result, 8 bytes a row, and per task 9 bytes for
-    /// each tile column.
+    /// From compressed rows. O(nnz), parallel. Peak memory: the result, twice where arrays grow or are joined, 9 bytes a row, and per
+    /// thread (four tasks each) 3 / 16 of a byte for each tile column.
     #[must_use]
     pub fn from_csr_with(csr: &Csr, config: &HybridConfig) -> Self {
         with_offsets!(csr.offsets(), o => build(csr, o, config))
@@ -163,107 +164,142 @@ impl Format for Hybrid {
     }
 }
 
-/// How many tiles of the band are stored and how many entries they hold; the table still holds the band's tiles.
-#[inline(always)]
-fn decide(scratch: &Scratch<Tile8>, columns: &[u32], total: usize, config: &HybridConfig) -> (usize, usize) {
-    let (mut tiles, mut held) = (0, 0);
-    for &column in columns {
-        let count = scratch.table[column as usize].count();
-        let stored = count >= config.min_entries;
-        tiles += usize::from(stored);
-        held += if stored { count as usize } else { 0 };
-    }
-    if (held as f64) < config.min_share * total as f64 { (0, 0) } else { (tiles, held) }
+/// A band of 8 rows: the columns that it touches, and its tiles if some may be stored.
+struct Band {
+    marks: Marks,
+    columns: Vec<u32>,
+    tiles: Vec<Tile8>,
 }
 
-/// The number of tiles of each tile row and of listed entries of each row.
-fn count<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> (Vec<usize>, Vec<usize>) {
-    let (indices, n) = (csr.indices(), csr.nrows());
-    let blocks = tile_row_blocks(csr, 8);
-    let (mut tiles, mut listed) = (vec![0usize; n.div_ceil(8) + 1], vec![0usize; n + 1]);
-    let tile_pieces = pieces(&mut tiles[1..], blocks.iter().map(ExactSizeIterator::len));
-    let row_pieces = pieces(&mut listed[1..], blocks.iter().map(|b| (8 * b.end).min(n) - 8 * b.start));
-    tile_pieces.into_par_iter().zip(row_pieces).zip(&blocks).with_max_len(1).for_each_init(
-        || (Scratch::<Tile8>::new(csr.ncols()), Vec::new()),
-        |(scratch, columns), ((tiles, listed), block)| {
-            with_bit_instructions(|| {
-                for ((tiles, listed), t) in tiles.iter_mut().zip(listed.chunks_mut(8)).zip(block.clone()) {
-                    scratch.collect(offsets, indices, 8 * t..8 * t + 8);
-                    columns.clear();
-                    columns.extend_from_slice(scratch.marks.drain_ascending());
-                    let total = entries(offsets, indices, 8 * t..8 * t + 8).len();
-                    let (stored, held) = decide(scratch, columns, total, config);
-                    *tiles = stored;
-                    for (i, out) in listed.iter_mut().enumerate() {
-                        let row = entries(offsets, indices, 8 * t + i..8 * t + i + 1);
-                        *out = match held {
-                            0 => row.len(),
-                            held if held == total => 0,
-                            _ => row.iter().filter(|&&u| scratch.table[(u >> 3) as usize].count() < config.min_entries).count(),
-                        };
-                    }
-                    for &column in columns.iter() {
-                        scratch.table[column as usize] = 0;
-                    }
+impl Band {
+    fn new(columns: usize) -> Self {
+        Self { marks: Marks::new(columns.div_ceil(8)), columns: Vec::new(), tiles: Vec::new() }
+    }
+    /// Takes in tile row `t`, and returns how many of its tiles are stored and how many entries they hold. If there are any, the
+    /// tiles are made, and the columns stay ranked until [`Band::clear`].
+    #[inline(always)]
+    fn collect<O: OffsetInt>(&mut self, offsets: &[O], indices: &[u32], t: usize, config: &HybridConfig) -> (usize, usize) {
+        let rows = 8 * t..8 * t + 8;
+        let all = entries(offsets, indices, rows.clone());
+        self.marks.insert_all(all, Tile8::SHIFT);
+        let wanted = config.min_share * all.len() as f64;
+        // A tile of k entries has k - 1 beyond its first, so these bound what stored tiles can hold; rounding is allowed for.
+        if config.min_entries > 1 {
+            let beyond = (all.len() - self.marks.count()) as f64;
+            if beyond * f64::from(config.min_entries) < 0.999 * wanted * f64::from(config.min_entries - 1) {
+                return (0, 0);
+            }
+        }
+        let count = self.marks.rank_all();
+        self.columns.resize(self.columns.len().max(count), 0);
+        self.tiles.clear();
+        self.tiles.resize(count, 0);
+        fill(&self.marks, offsets, indices, rows, &mut self.columns, &mut self.tiles);
+        let (mut stored, mut held) = (0, 0);
+        for tile in &self.tiles {
+            let entries = tile.count();
+            let keep = entries >= config.min_entries;
+            stored += usize::from(keep);
+            held += if keep { entries as usize } else { 0 };
+        }
+        if (held as f64) < wanted { (0, 0) } else { (stored, held) }
+    }
+    #[inline(always)]
+    fn clear(&mut self) {
+        self.marks.clear();
+    }
+}
+
+/// What a block of tile rows becomes.
+#[derive(Default)]
+struct Block {
+    /// Tiles of each tile row.
+    tiles: Vec<usize>,
+    /// Listed entries of each row.
+    listed: Vec<usize>,
+    columns: Vec<u32>,
+    words: Vec<u64>,
+    list: Vec<u32>,
+}
+
+impl Block {
+    /// Appends tile row `t`.
+    #[inline(always)]
+    fn append<O: OffsetInt>(&mut self, band: &mut Band, offsets: &[O], indices: &[u32], t: usize, config: &HybridConfig) {
+        let (stored, held) = band.collect(offsets, indices, t, config);
+        let last = offsets.len() - 1;
+        let rows = 8 * t..(8 * t + 8).min(last);
+        self.tiles.push(stored);
+        if stored == 0 {
+            self.list.extend_from_slice(entries(offsets, indices, rows.clone()));
+            self.listed.extend(rows.map(|i| offsets[i + 1].index() - offsets[i].index()));
+        } else if held == entries(offsets, indices, rows.clone()).len() {
+            self.columns.extend_from_slice(&band.columns[..stored]);
+            self.words.extend_from_slice(&band.tiles);
+            self.listed.extend(rows.map(|_| 0));
+        } else {
+            for (&column, &tile) in band.columns.iter().zip(&band.tiles) {
+                if tile.count() >= config.min_entries {
+                    self.columns.push(column);
+                    self.words.push(tile);
                 }
-            });
-        },
-    );
-    (tiles, listed)
+            }
+            let first = self.list.len();
+            let mut length = first;
+            // One place more: an entry is written before it is known to stay.
+            self.list.resize(first + entries(offsets, indices, rows.clone()).len() - held + 1, 0);
+            for i in rows {
+                let before = length;
+                for &u in entries(offsets, indices, i..i + 1) {
+                    self.list[length] = u;
+                    length += usize::from(band.tiles[band.marks.rank(u >> Tile8::SHIFT)].count() < config.min_entries);
+                }
+                self.listed.push(length - before);
+            }
+            self.list.truncate(length);
+        }
+        band.clear();
+    }
+}
+
+/// Where each part starts, one element more than there are parts.
+fn starts<'a>(counts: impl Iterator<Item = &'a usize>) -> Offsets {
+    let mut sum = 0;
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(counts.map(|count| {
+            sum += count;
+            sum
+        }))
+        .collect();
+    Offsets::from_usizes(&starts)
 }
 
 fn build<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> Hybrid {
-    let (indices, n) = (csr.indices(), csr.nrows());
-    let (mut tile_starts, mut list_starts) = count(csr, offsets, config);
-    (1..tile_starts.len()).for_each(|t| tile_starts[t] += tile_starts[t - 1]);
-    (1..=n).for_each(|i| list_starts[i] += list_starts[i - 1]);
-    let tiles = tile_starts[tile_starts.len() - 1];
-    let (mut columns, mut words, mut list) = (vec![0u32; tiles], vec![0u64; tiles], vec![0u32; list_starts[n]]);
-    let blocks = tile_row_blocks(csr, 8);
-    let lengths = || blocks.iter().map(|b| tile_starts[b.end] - tile_starts[b.start]);
-    let (column_pieces, word_pieces) = (pieces(&mut columns, lengths()), pieces(&mut words, lengths()));
-    column_pieces.into_par_iter().zip(word_pieces).zip(&blocks).with_max_len(1).for_each_init(
-        || Scratch::<Tile8>::new(csr.ncols()),
-        |scratch, ((columns, words), block)| {
-            with_bit_instructions(|| {
-                let mut slot = 0;
-                // Bands without a stored tile are left to the list.
-                for t in block.clone().filter(|&t| tile_starts[t + 1] > tile_starts[t]) {
-                    scratch.collect(offsets, indices, 8 * t..8 * t + 8);
-                    for &column in scratch.marks.drain_ascending() {
-                        let tile = std::mem::take(&mut scratch.table[column as usize]);
-                        if tile.count() >= config.min_entries {
-                            (columns[slot], words[slot]) = (column, tile);
-                            slot += 1;
-                        }
+    let indices = csr.indices();
+    let mut blocks: Vec<Block> = tile_row_blocks(csr, 8)
+        .into_par_iter()
+        .with_max_len(1)
+        .map_init(
+            || Band::new(csr.ncols()),
+            |band, rows| {
+                let mut block = Block::default();
+                with_bit_instructions(|| {
+                    for t in rows {
+                        block.append(band, offsets, indices, t, config);
                     }
-                }
-            });
-        },
-    );
-    let starts: Vec<u64> = list_starts.iter().map(|&s| s as u64).collect();
-    rows_mut_blocks(&starts, &mut list, |first, starts, out| {
-        for (k, w) in starts.windows(2).enumerate() {
-            let (row, out) = (csr.row(first + k), &mut out[(w[0] - starts[0]) as usize..(w[1] - starts[0]) as usize]);
-            if out.len() == row.len() {
-                out.copy_from_slice(row);
-                continue;
-            }
-            let t = (first + k) / 8;
-            let mut stored = columns[tile_starts[t]..tile_starts[t + 1]].iter().copied().peekable();
-            let mut slot = 0;
-            for &u in row {
-                while stored.next_if(|&c| c < u >> 3).is_some() {}
-                if slot < out.len() && stored.peek() != Some(&(u >> 3)) {
-                    out[slot] = u;
-                    slot += 1;
-                }
-            }
-        }
-    });
-    let nnz = csr.nnz() - list.len();
-    let tiles = B2sr8::from_valid((n, csr.ncols()), nnz, Offsets::from_usizes(&tile_starts), columns.into(), words.into());
-    let list = Csr::from_valid(n, csr.ncols(), Offsets::from_usizes(&list_starts), list.into());
+                });
+                block
+            },
+        )
+        .collect();
+    let tile_starts = starts(blocks.iter().flat_map(|b| &b.tiles));
+    let list_starts = starts(blocks.iter().flat_map(|b| &b.listed));
+    let columns = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.columns)).collect());
+    let words = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.words)).collect());
+    let list = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.list)).collect());
+    let (rows, ncols) = (csr.nrows(), csr.ncols());
+    let tiles = B2sr8::from_valid((rows, ncols), csr.nnz() - list.len(), tile_starts, columns.into(), words.into());
+    let list = Csr::from_valid(rows, ncols, list_starts, list.into());
     debug_assert!(Hybrid::new(tiles.clone(), list.clone()).is_ok());
     Hybrid { tiles, list }
 }
@@ -271,6 +307,24 @@ fn build<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> Hybri
 /// Tiles and listed entries that [`Hybrid::from_csr_with`] would store, without building it. O(nnz), parallel.
 #[must_use]
 pub fn hybrid_counts(csr: &Csr, config: &HybridConfig) -> (u64, u64) {
-    let (tiles, listed) = with_offsets!(csr.offsets(), o => count(csr, o, config));
-    (tiles.iter().map(|&t| t as u64).sum(), listed.iter().map(|&l| l as u64).sum())
+    let (tiles, held) = with_offsets!(csr.offsets(), o => tile_row_blocks(csr, 8)
+        .into_par_iter()
+        .with_max_len(1)
+        .map_init(
+            || Band::new(csr.ncols()),
+            |band, rows| {
+                with_bit_instructions(|| {
+                    let (mut tiles, mut held) = (0, 0);
+                    for t in rows {
+                        let found = band.collect(o, csr.indices(), t, config);
+                        band.clear();
+                        tiles += found.0 as u64;
+                        held += found.1 as u64;
+                    }
+                    (tiles, held)
+                })
+            },
+        )
+        .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1)));
+    (tiles, csr.nnz() as u64 - held)
 }
