@@ -35,6 +35,8 @@ pub struct GraphProfile {
     largest: f64,
     /// The share of sampled entries whose ends are far apart.
     far: f64,
+    /// Whether entries have values: shortest paths are a breadth-first search otherwise.
+    weighted: bool,
     /// Whether a search spreads as in a plane or in space, rather than as in a random graph.
     spreads_slowly: bool,
     /// The costs of float sums in the given order, for the workloads made of them.
@@ -100,7 +102,7 @@ fn spreads_slowly(csr: &Csr) -> bool {
 impl CostModel for Cpu {
     type Profile = GraphProfile;
 
-    fn profile(&self, csr: &Csr, _symmetric: bool, _weighted: bool, workload: &Workload) -> GraphProfile {
+    fn profile(&self, csr: &Csr, _symmetric: bool, weighted: bool, workload: &Workload) -> GraphProfile {
         let (nodes, entries) = (csr.nrows() as f64, csr.nnz() as f64);
         let largest = with_offsets!(csr.offsets(), o => o.windows(2).map(|w| w[1].index() - w[0].index()).max().unwrap_or(0));
         let passes = workload.passes.saturating_mul(workload.iterations);
@@ -112,6 +114,7 @@ impl CostModel for Cpu {
             degree: entries / nodes.max(1.0),
             largest: largest as f64,
             far: far_share(csr),
+            weighted,
             spreads_slowly: largest <= 64 && spreads_slowly(csr),
             sums: float.then(|| SpmvPlan::new(csr, passes)),
             tiles: tiles.then(|| TileCounts::sampled(csr, SAMPLED_BANDS, 1)),
@@ -167,7 +170,8 @@ struct Cost {
 fn lists(p: &GraphProfile, workload: &Workload, ordering: Ordering, scattered: bool, prepared: bool) -> Option<Cost> {
     let gather: f64 = if scattered { 6.0 } else { 1.0 };
     let cost = |build_ns, run_ns, why| Some(Cost { build_ns, run_ns, why });
-    match workload.algorithm {
+    let algorithm = if workload.algorithm == Algorithm::Sssp && !p.weighted { Algorithm::Bfs } else { workload.algorithm };
+    match algorithm {
         // Low diameter: few arcs are looked at. A mesh is walked whole.
         Algorithm::Bfs if p.skewed() => {
             let run = 0.2 * p.entries + 2.0 * p.nodes;

@@ -1,7 +1,8 @@
 //! Shortest paths from one source: a layout built once for a pattern and its weights, and a run per source.
 //!
-//! Three forms, chosen by [`SsspLayout::build`]:
+//! Four forms, chosen by [`SsspLayout::build`]:
 //!
+//! * steps: no weights, so that every arc has length 1; a breadth-first search;
 //! * packed: whole weights 1..=255 (a pattern's weight 1 included), at most 2^24 vertices and fewer than 2^32 entries;
 //!   exact buckets over rows sorted by weight (`packed`), with one or two threads;
 //! * whole: other integers, distances in `u32` where they cannot overflow, else in `u64`;
@@ -20,7 +21,8 @@ mod weights;
 
 pub use distance::Distance;
 
-use bitgraph_backend::{Error, Result, Sssp, SsspConfig};
+use crate::fused::bfs::{self, BfsLayout, BfsOptions};
+use bitgraph_backend::{BfsConfig, Error, Result, Sssp, SsspConfig};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Buffer, Csr, Values};
 use distance::{Native, native_weights};
@@ -54,6 +56,7 @@ pub struct SsspLayout {
 
 #[derive(Debug)]
 enum Form {
+    Steps(BfsLayout),
     Packed(packed::Packed),
     U32(General<u32>),
     U64(General<u64>),
@@ -97,7 +100,10 @@ impl SsspLayout {
             same("the weights of the transpose", weights.map_or(0, Values::len), w.map_or(0, Values::len))?;
         }
         let summary = Summary::of(out, weights)?;
-        let form = if !options.unpacked && packed::Packed::suits(out, &summary) {
+        let form = if weights.is_none() && bfs::supports(out) {
+            let heaviest = BfsOptions { heaviest: !options.unpacked };
+            Form::Steps(BfsLayout::build_with(out, incoming.map_or(out, |(t, _)| t), heaviest))
+        } else if !options.unpacked && packed::Packed::suits(out, &summary) {
             Form::Packed(packed::Packed::build(out, weights, incoming, &summary))
         } else {
             match distance::native_type(summary.dtype, options.wide_sums, summary.bound) {
@@ -114,17 +120,18 @@ impl SsspLayout {
     #[must_use]
     pub fn native(&self) -> DType {
         match &self.form {
-            Form::Packed(_) | Form::U32(_) => DType::U32,
+            Form::Steps(_) | Form::Packed(_) | Form::U32(_) => DType::U32,
             Form::U64(_) => DType::U64,
             Form::F32(_) => DType::F32,
             Form::F64(_) => DType::F64,
         }
     }
 
-    /// The name of the form, for reports: `packed`, `packed-rows` (fixed short rows) or `buckets`.
+    /// The name of the form, for reports: `steps`, `packed`, `packed-rows` (fixed short rows) or `buckets`.
     #[must_use]
     pub fn form(&self) -> &'static str {
         match &self.form {
+            Form::Steps(_) => "steps",
             Form::Packed(p) => p.name(),
             _ => "buckets",
         }
@@ -140,6 +147,7 @@ impl SsspLayout {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         match &self.form {
+            Form::Steps(b) => b.bytes(),
             Form::Packed(p) => p.bytes(),
             Form::U32(g) => g.bytes(&self.summary),
             Form::U64(g) => g.bytes(&self.summary),
@@ -150,7 +158,7 @@ impl SsspLayout {
 
     /// Distances from the config's source, and parents if asked for. With a target, vertices that are farther count as
     /// not reached. `delta` is the width of a bucket; the packed form, whose buckets are exact, takes it as the width of
-    /// its horizon.
+    /// its horizon; steps have no buckets.
     ///
     /// # Errors
     /// [`Error::VertexOutOfRange`] for the source or the target; [`Error::Parameter`] for a width that is not positive and finite;
@@ -172,6 +180,15 @@ impl SsspLayout {
             return Err(Error::Type { operation: "sssp", expected: T::DTYPE, found: self.native() });
         }
         match &self.form {
+            Form::Steps(b) => {
+                let incoming = self.incoming.as_ref().map_or(&self.out, |(t, _)| t);
+                let search = BfsConfig { source: config.source, control: config.control.clone(), ..BfsConfig::default() };
+                let levels = b.run(&self.out, incoming, &search)?.levels.unwrap_or_default();
+                // Unreached is -1, the greatest of the unsigned.
+                let distances = levels.into_iter().map(|level| level as u32).collect();
+                let plain = |pattern| Plain { pattern, weights: None };
+                finish(config, distances, |d| parents::parents(d, config.source, &plain(incoming), &plain(&self.out)))
+            }
             Form::Packed(p) => {
                 let distances = p.search(config)?;
                 let parents = |d: &[u32]| parents::parents(d, config.source, p.incoming(), p.outgoing());

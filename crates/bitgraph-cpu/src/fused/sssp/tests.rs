@@ -89,7 +89,7 @@ fn in_pool<R: Send>(threads: usize, f: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(f)
 }
 
-/// Checks all forms of one graph: levels, threads, targets, widths, parents.
+/// Checks all forms of one graph: levels, threads, targets, widths, parents. Weights of 1 are left out as well as given.
 fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32]) {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let weights = values.cast::<D>();
@@ -98,10 +98,18 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
     let tv = values.gather(&order);
     let incoming = directed.then_some((&t, Some(&tv)));
     let wants: Vec<Vec<D>> = sources.iter().map(|&s| reference(csr, weights, s)).collect();
-    for options in [SsspOptions::default(), SsspOptions { unpacked: true, ..SsspOptions::default() }] {
+    let packed = SsspOptions::default();
+    let unpacked = SsspOptions { unpacked: true, ..packed };
+    let bare = weights.iter().all(|&w| w == D::ONE);
+    for (options, given) in [(packed, true), (unpacked, true), (packed, false), (unpacked, false)] {
+        if !given && !bare {
+            continue;
+        }
         for threads in [1, 2] {
             in_pool(threads, || {
-                let layout = SsspLayout::build_with(csr, incoming, Some(values), options).expect("built");
+                let incoming = incoming.map(|(t, w)| (t, w.filter(|_| given)));
+                let layout = SsspLayout::build_with(csr, incoming, given.then_some(values), options).expect("built");
+                assert_eq!(layout.form() == "steps", !given);
                 for level in Level::ALL {
                     Level::limit(level);
                     for (&source, want) in sources.iter().zip(&wants) {
@@ -201,6 +209,19 @@ fn grids_and_stars() {
     let (csr, w) = matrix(2000, both(ring));
     assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().form(), "packed-rows");
     check::<u32>(&csr, &w, false, &[0, 1999]);
+}
+
+#[test]
+fn no_weights() {
+    let mut r = Random(9);
+    for (n, degree) in [(1, 0), (500, 2), (400, 12)] {
+        let list = arcs(n, degree, 2, &mut r, |_| 1u8);
+        let (csr, w) = matrix(n, list.clone());
+        check::<u32>(&csr, &w, true, &[0]);
+        let (csr, w) = matrix(n, both(list));
+        check::<u32>(&csr, &w, false, &[0]);
+        check::<f64>(&csr, &w, false, &[n as u32 - 1]);
+    }
 }
 
 #[test]
