@@ -15,6 +15,8 @@ const BANDS: usize = 64;
 const NEAR: usize = 1 << 14;
 /// Elements of `x` that stay in a core's second cache.
 const CACHED: usize = 1 << 18;
+/// Elements of `x` that stay in a cache of all cores.
+const SHARED: usize = 1 << 21;
 
 /// A layout, and why.
 #[derive(Clone, Debug)]
@@ -39,7 +41,8 @@ impl SpmvPlan {
         let distance = match columns {
             0..=NEAR => 0.0,
             c if c <= CACHED => 1.0,
-            _ => 2.0,
+            c if c <= SHARED => 2.0,
+            _ => 4.5,
         };
         let far = distance * (1.0 - local);
         let degree = entries / rows.max(1.0);
