@@ -137,6 +137,18 @@ fn joined<'a, T: Pod>(device: &Device, parts: impl Iterator<Item = &'a Buffer<T>
     Ok(all)
 }
 
+/// What every product under a mask reads; `left` are the lists of `a`.
+fn operands(left: &Pattern, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -> Result<MxmReduceParams> {
+    Ok(MxmReduceParams {
+        a: left.rows(),
+        b: Rows::of(b.lists()?, None),
+        a_values: values(a),
+        b_values: values(b),
+        mask: mask.params,
+        ..MxmReduceParams::zeroed()
+    })
+}
+
 /// The product at the entries of a mask, `b` transposed: no other product is formed. Waits for the number of its entries.
 fn at_mask<S: Ring>(device: &Device, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -> Result<(DeviceCsr, DeviceValues)> {
     let (left, Some(pattern)) = (Pattern::of(device, a.lists()?)?, mask.pattern()) else {
@@ -145,16 +157,7 @@ fn at_mask<S: Ring>(device: &Device, a: &CudaMatrix, b: &CudaMatrix, mask: &Devi
     let entries = pattern.csr.nnz;
     let found = device.alloc::<u32>(entries)?;
     let all = device.alloc_for::<u8>(entries * size_of::<S::Out>(), "matrix values")?;
-    let params = MxmReduceParams {
-        a: left.rows(),
-        b: Rows::of(b.lists()?, None),
-        a_values: values(a),
-        b_values: values(b),
-        mask: mask.params,
-        found: found.ptr(),
-        values: all.ptr(),
-        ..MxmReduceParams::zeroed()
-    };
+    let params = MxmReduceParams { found: found.ptr(), values: all.ptr(), ..operands(&left, a, b, mask)? };
     strided(device, &kernel::<S>(device, &MXM, "mxm_entries_csr")?, entries as u64 * 8, &params)?;
     let (csr, positions) = kept(device, pattern, &found)?;
     let all = DeviceValues { dtype: <S::Out as Scalar>::DTYPE, len: entries, data: all };
@@ -169,17 +172,7 @@ fn reduce<S: Ring>(device: &Device, dots: bool, a: &CudaMatrix, b: &CudaMatrix, 
     let grid = work.div_ceil(u64::from(block)).min(u64::from(device.properties().sms) * 16) as u32;
     let totals: Buffer<Total> = device.alloc(grid as usize)?;
     let out = device.alloc_for::<u8>(size_of::<S::Out>(), "a value")?;
-    let params = MxmReduceParams {
-        a: left.rows(),
-        b: Rows::of(b.lists()?, None),
-        a_values: values(a),
-        b_values: values(b),
-        mask: mask.params,
-        totals: totals.ptr(),
-        blocks: grid.into(),
-        out: Target::entries(&out),
-        ..MxmReduceParams::zeroed()
-    };
+    let params = MxmReduceParams { totals: totals.ptr(), blocks: grid.into(), out: Target::entries(&out), ..operands(&left, a, b, mask)? };
     let shared = block / 32 * 24;
     let name = if dots { "mxm_dots_csr" } else { "mxm_products_csr" };
     device.launch(&kernel::<S>(device, &MXM, name)?, Shape { grid, block, shared, mode: Mode::Plain }, &params)?;

@@ -41,11 +41,11 @@ pub struct SsspOptions {
 /// A graph with weights, ready for shortest paths from any source.
 ///
 /// # Memory
-/// The packed form holds 4 bytes per entry and 37 per vertex of its own (16 or 32 per vertex and nothing per entry where no
-/// degree is above 4 or 8), and as much again for the transpose of a directed graph. It keeps the scratch of a run for the
-/// next one: 16 bytes per vertex and the buckets, with two searchers 20 each and their messages. The other forms share
-/// the caller's arrays where the weights have the type that distances are summed in, and hold a converted weight per entry
-/// otherwise.
+/// Steps hold what a [`BfsLayout`] holds. The packed form holds 4 bytes per entry and 37 per vertex of its own (16 or 32 per
+/// vertex and nothing per entry where no degree is above 4 or 8), and as much again for the transpose of a directed graph. It
+/// keeps the scratch of a run for the next one: 16 bytes per vertex and the buckets, with two searchers 20 each and their
+/// messages. The other forms share the caller's arrays where the weights have the type that distances are summed in, and hold a
+/// converted weight per entry otherwise.
 #[derive(Debug)]
 pub struct SsspLayout {
     out: Csr,
