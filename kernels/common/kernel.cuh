@@ -52,6 +52,9 @@ namespace bg {
 template <class A, class B> struct same_type { static constexpr bool value = false; };
 template <class A> struct same_type<A, A> { static constexpr bool value = true; };
 
+/// A number that is part of a type: an argument that stays a constant.
+template <u32 V> struct Number { static constexpr u32 value = V; };
+
 template <class T> BG_DEVICE T min_of(T a, T b) { return b < a ? b : a; }
 template <class T> BG_DEVICE T max_of(T a, T b) { return a < b ? b : a; }
 template <class T> BG_DEVICE T ceil_div(T a, T b) { return (a + b - 1) / b; }

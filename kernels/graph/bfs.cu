@@ -34,7 +34,7 @@ struct BfsShared {
     /// Adds up the tallies of the block.
     BG_DEVICE void sum(BfsTally tally) {
         u32 f = warp_sum(tally.found), a = warp_sum(tally.arcs);
-        if (lane() == 0 && f) {
+        if (lane() == 0 && (f | a)) {
             atomicAdd(found, f);
             atomicAdd(arcs, a);
         }
@@ -68,6 +68,7 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
     Piece* queues[2] = {(Piece*)p.queue_a, (Piece*)p.queue_b};
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
 
+    const u32 start = load_readonly(p.out_offsets + p.source), degree = load_readonly(p.out_offsets + p.source + 1) - start;
     for (u32 v = thread; v < p.nodes; v += threads) {
         if (p.levels) p.levels[v] = v == p.source ? 0 : -1;
         if (p.parents && !p.smallest_parents) p.parents[v] = v == p.source ? v : NO_VERTEX;
@@ -78,7 +79,6 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
         if (w == p.nodes / WARP) bits |= FULL << (p.nodes & 31u);  // past the end
         visited[0][w] = bits;
     }
-    const u32 start = load_readonly(p.out_offsets + p.source), degree = load_readonly(p.out_offsets + p.source + 1) - start;
     u32 count = ceil_div(degree, p.chunk);
     if (blockIdx.x == 0) {
         for (u32 c = threadIdx.x; c < min_of(count, p.queue_capacity); c += blockDim.x) {
@@ -91,7 +91,8 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
     // Once so many are seen there is nothing left to find.
     const u32 all = p.connected + (p.isolated && bit_of(p.isolated, p.source) ? 1 : 0);
     u32 level = 0, seen = 1, frontier = 1, arcs = degree, explored = degree, bits = 0, queue = 0, small = 0;
-    bool pull = false;
+    u32 arcs_before = 0;  // of the frontier before
+    bool pull = false, flooded = false;
     while (frontier) {
         trace.note(pull ? 3 : 1);
         // Searches that have not grown in a few levels are thin.
@@ -145,9 +146,20 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
             continue;
         }
         if (!pull) {
-            pull = count > p.queue_capacity || (frontier > p.nodes / 128 && (u64)arcs * p.alpha > p.arcs - explored);
+            // Few vertices may have most of the arcs.
+            pull = count > p.queue_capacity || ((frontier > p.nodes / 128 || arcs > p.nodes) && (u64)arcs * p.alpha > p.arcs - explored);
             small = 0;
         }
+        if (!pull && p.flood && arcs >= p.nodes / p.flood && arcs / 4 >= arcs_before) {
+            // Surely wide enough to pull from: how many vertices it was will be seen then.
+            bfs_flood(p, queues[queue], count, level, visited[bits]);
+            trace.note(5);
+            if (grid.meet().stop) return;
+            pull = flooded = true;
+            level++;
+            continue;
+        }
+        arcs_before = arcs;
         s.clear();
         BfsTally tally{0, 0};
         if (!pull) {
@@ -182,14 +194,25 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
                 probe = shared_bits;
                 __syncthreads();
             }
-            tally.found = bfs_pull(p, level, visited[bits], visited[bits ^ 1], probe, todo, found_words);
+            const bool use_first = p.first && (flooded || all - seen > p.nodes / 16);
+            tally.found = bfs_pull(p, level, use_first, visited[bits], visited[bits ^ 1], probe, todo, found_words, tally.arcs);
             s.sum(tally);
-            if (threadIdx.x == 0 && *s.found) grid.add_b(*s.found);
+            if (threadIdx.x == 0) {
+                if (*s.found) grid.add_b(*s.found);
+                if (flooded) grid.add_c(*s.arcs);
+            }
             trace.note(4);
             Meeting m = grid.meet();
             if (m.stop) return;
             frontier = m.b;
             bits ^= 1;
+            if (flooded) {
+                // Bits that stand for no vertex, or an isolated one, are set from the start.
+                u32 before = m.c - (p.words * WARP - all);
+                if (before == seen) level--;
+                seen = before;
+                flooded = false;
+            }
             // A thin tail of few vertices is pulled to its end; a long one is pushed.
             if (frontier < p.nodes / 512) small++;
             if (frontier && frontier < p.nodes / 512 && (small >= SMALL_PULLS || all - seen > p.nodes / 8)) {
@@ -211,12 +234,15 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
 
     trace.note(6);
     // All arcs but those of the vertices not reached; isolated ones, marked visited, have none.
-    const u32 warps = threads / WARP, l = lane();
+    const u32 warps = threads / WARP, l = lane(), share = min_of(max_of(p.words / warps, 1u), WARP);
     u32 missed = 0;
-    for (u32 w = threadIdx.x / WARP * gridDim.x + blockIdx.x; w < p.words; w += warps) {
-        u32 unreached = ~load_l2(visited[bits] + w);
-        u32 v = w * WARP + l;
-        if (unreached >> l & 1u && v < p.nodes) missed += load_readonly(p.out_offsets + v + 1) - load_readonly(p.out_offsets + v);
+    for (u32 base = (threadIdx.x / WARP * gridDim.x + blockIdx.x) * share; base < p.words; base += warps * share) {
+        u32 unreached = l < share && base + l < p.words ? ~load_l2(visited[bits] + base + l) : 0;
+        for (u32 open = ballot(unreached != 0); open; open &= open - 1) {
+            u32 from = __ffs(open) - 1, v = (base + from) * WARP + l;
+            u32 word = shuffle(unreached, from);
+            if (word >> l & 1u) missed += load_readonly(p.out_offsets + v + 1) - load_readonly(p.out_offsets + v);
+        }
     }
     missed = warp_sum(missed);
     if (l == 0 && missed) atomicAdd(&p.totals->edges_traversed, (u64)0 - missed);

@@ -33,7 +33,7 @@ struct BfsGridParams {
     u32 shared_bits;     // pulling copies the visited bits to shared memory
     u32 smallest_parents;  // parents are made from the levels afterwards
     u32 alone_level;       // the level from which block 0 may search alone
-    u32 reserved;
+    u32 flood;             // a frontier of nodes / flood arcs that grows fourfold is pulled from without a queue; 0: none
 };
 
 constexpr u32 PUSH_UNROLL = 4;
@@ -181,16 +181,34 @@ BG_DEVICE void bfs_push(const BfsGridParams& p, const Piece* staged, u32 staged_
     }
 }
 
+/// Follows the arcs of a frontier that is about to be pulled from: sets bits and levels and makes no queue. A vertex that several
+/// arcs reach gets the same level from each, and one of their parents.
+template <class Piece> BG_DEVICE void bfs_flood(const BfsGridParams& p, const Piece* queue, u32 count, u32 level, u32* visited) {
+    const u32 warps = gridDim.x * (blockDim.x / WARP), warp = threadIdx.x / WARP * gridDim.x + blockIdx.x;
+    for (u32 i = warp; i < count; i += warps) {
+        Piece piece = load_l2(queue + i);
+        for (u32 x = lane(); x < piece.y; x += WARP) {
+            u32 target = load_readonly(p.out_indices + piece.x + x), bit = 1u << (target & 31u);
+            if (load_l2(visited + (target >> 5)) & bit) continue;
+            reduce_or(visited + (target >> 5), bit);
+            if (p.levels) p.levels[target] = (i32)level + 1;
+            if (PieceParents<Piece>::value) p.parents[target] = piece_vertex(piece);
+        }
+    }
+}
+
 /// Looks for a visited in-neighbour of every unvisited vertex. `probe` holds the visited bits, in shared memory or not;
 /// `todo` is 32 * PULL_WORDS bytes and `words` PULL_WORDS words of shared memory of the warp. Returns the lane's share of the
-/// vertices found.
-BG_DEVICE u32 bfs_pull(const BfsGridParams& p, u32 level, const u32* before, u32* after, const u32* probe, u8* todo, u32* words) {
+/// vertices found, and in `known` of the bits set before. `use_first`: most vertices are open, and their candidates worth a look.
+BG_DEVICE u32 bfs_pull(const BfsGridParams& p, u32 level, bool use_first, const u32* before, u32* after, const u32* probe, u8* todo, u32* words,
+                       u32& known) {
     const u32 warps = gridDim.x * (blockDim.x / WARP), warp = threadIdx.x / WARP * gridDim.x + blockIdx.x, l = lane();
     const bool parents = p.parents && !p.smallest_parents;
     u32 found = 0;
     for (u32 base = warp * p.batch; base < p.words; base += warps * p.batch) {
         const bool holds = l < p.batch && base + l < p.words;
         u32 own = holds ? load_l2(before + base + l) : FULL, fresh = 0;
+        if (holds) known += __popc(own);
         if (any(own != FULL)) {
             // The vertex's own candidate first: it decides most vertices without a look at the offsets.
             u32 candidate[PULL_WORDS], left = 0;
@@ -201,7 +219,7 @@ BG_DEVICE u32 bfs_pull(const BfsGridParams& p, u32 level, const u32* before, u32
             for (u32 k = 0; k < PULL_WORDS; k++) {
                 open[k] = !(shuffle(own, k) >> l & 1u);
                 candidate[k] = NO_VERTEX;
-                if (open[k] && p.first) candidate[k] = load_readonly(p.first + (base + k) * WARP + l);
+                if (open[k] && use_first) candidate[k] = load_readonly(p.first + (base + k) * WARP + l);
             }
 #pragma unroll
             for (u32 k = 0; k < PULL_WORDS; k++) {

@@ -15,25 +15,37 @@ BG_DEVICE bool slices_quiet(const BfsSlicesParams& p) {
     return warp_max(active) < warp_min(slowest);
 }
 
-/// The levels of the vertices of a word that were found in the era at hand, one bit of the level a plane.
+/// The levels of the vertices of a word that are found in an era, one bit of the level a plane.
+///
+/// The step counter of the era has the level's bits. Whenever bit j of it flips, the vertices seen so far are flipped in plane j: a vertex
+/// found at step s has then been flipped as often as the bit has since, so that bit j of s is its bit of the plane, exclusive or that of
+/// the counter at the end. A step costs two operations in the mean, whatever is found.
 struct SlicesLevels {
     u32 plane[SLICES_PLANES];
-    u32 found;
+    u32 before;  // seen when the era began
 
-    BG_DEVICE void clear() {
+    BG_DEVICE void begin(u32 seen) {
 #pragma unroll
         for (u32 j = 0; j < SLICES_PLANES; j++) plane[j] = 0;
-        found = 0;
+        before = seen;
     }
-    BG_DEVICE void add(u32 fresh, u32 step) {
+    /// The counter goes from `step` - 1 to `step`; `seen` are those found before.
+    BG_DEVICE void advance(u32 seen, u32 step) {
 #pragma unroll
         for (u32 j = 0; j < SLICES_PLANES; j++) {
-            if (step >> j & 1u) plane[j] |= fresh;
+            plane[j] ^= seen;
+            if (step >> j & 1u) return;
         }
-        found |= fresh;
     }
-    /// The largest level of the word.
-    BG_DEVICE u32 deepest(u32 start) const {
+    /// The planes of the levels, once the counter is at `step`.
+    BG_DEVICE void end(u32 step) {
+#pragma unroll
+        for (u32 j = 0; j < SLICES_PLANES; j++) {
+            if (step >> j & 1u) plane[j] = ~plane[j];
+        }
+    }
+    /// The largest level of the vertices `found`, `start` being the level before the era's first; after `end`.
+    BG_DEVICE u32 deepest(u32 found, u32 start) const {
         u32 left = found, step = 0;
 #pragma unroll
         for (u32 j = SLICES_PLANES; j-- > 0;) {
@@ -45,8 +57,8 @@ struct SlicesLevels {
         }
         return left ? start + step : 0;
     }
-    /// Writes the levels of the words of a warp; `start` is the level before the era's first.
-    BG_DEVICE void write(const BfsSlicesParams& p, u32 word, u32 start) const {
+    /// Writes the levels of the vertices `found` in the words of a warp; after `end`.
+    BG_DEVICE void write(const BfsSlicesParams& p, u32 word, u32 found, u32 start) const {
         for (u32 left = ballot(found != 0); left; left &= left - 1) {
             u32 from = __ffs(left) - 1, v = shuffle(word, from) * WARP + lane(), level = start;
 #pragma unroll
@@ -66,17 +78,25 @@ struct SlicesFlags {
 
 /// R entries of a word are kept in registers, the others read as they are needed; a lane has W words.
 template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
+    // The two frontiers lie a fixed number of words apart, so that a step addresses either by a constant.
+    constexpr u32 PITCH = slices_pitch(W);
+    // Whether there are registers for the places of the entries beside their shifts.
+    constexpr bool PLACED = R * W <= 4 || R == 24;
     SlicesFlags* flags = (SlicesFlags*)shared_memory();
-    const u32 pitch = p.window + 2 * p.bandwidth + 2;
-    u32* now = (u32*)(shared_memory() + SLICES_HEAD) + p.bandwidth;
-    u32* next = now + pitch;
+    u32* frontier = (u32*)(shared_memory() + SLICES_HEAD) + p.bandwidth;
+    const SharedPlace<u32> frontiers(frontier);
     const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
+    const SharedPlace<u8> live_of_lane(&flags->live[0][lane()]), live_of_own(&flags->live[0][warp]);
     const i32 origin = (i32)(blockIdx.x * p.own) - (i32)p.halo;
 
     u32 mask[W][R], at[W][R], rest[W], rest_end[W], visited[W], index[W], word[W], counted[W];
+    SharedPlace<u32> from_word[PLACED ? W : 1][PLACED ? R : 1], own_word[W];
     bool exists[W], mine[W];
     SlicesLevels found_levels[W];
-    for (u32 i = threadIdx.x; i < 2 * pitch; i += blockDim.x) now[(i32)i - (i32)p.bandwidth] = 0;
+    for (u32 i = threadIdx.x; i < p.window + 2 * p.bandwidth + 2; i += blockDim.x) {
+        frontier[(i32)i - (i32)p.bandwidth] = 0;
+        frontier[(i32)i - (i32)p.bandwidth + (i32)PITCH] = 0;
+    }
     if (threadIdx.x < sizeof(SlicesFlags) / 4) ((u32*)flags)[threadIdx.x] = 0;
     __syncthreads();
     // The warps whose frontier this one's words look at.
@@ -98,30 +118,36 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
         exists[k] = i < p.window && g >= 0 && (u32)g < p.words;
         mine[k] = exists[k] && i >= p.halo && i < p.halo + p.own;
         rest[k] = rest_end[k] = visited[k] = counted[k] = 0;
-        found_levels[k].clear();
+        found_levels[k].begin(0);
 #pragma unroll
         for (u32 r = 0; r < R; r++) {
             mask[k][r] = 0;
             at[k][r] = 32 * min_of(i, p.window - 1);
         }
-        if (!exists[k]) continue;
-        rest[k] = load_readonly(p.starts + g);
-        rest_end[k] = load_readonly(p.starts + g + 1);
+        if (exists[k]) {
+            rest[k] = load_readonly(p.starts + g);
+            rest_end[k] = load_readonly(p.starts + g + 1);
 #pragma unroll
-        for (u32 r = 0; r < R; r++) {
-            if (rest[k] < rest_end[k]) {
-                uint2 entry = load_readonly(p.entries + rest[k]++);
-                at[k][r] = 32 * i + entry.x;
-                mask[k][r] = entry.y;
-                look(at[k][r]);
+            for (u32 r = 0; r < R; r++) {
+                if (rest[k] < rest_end[k]) {
+                    uint2 entry = load_readonly(p.entries + rest[k]++);
+                    at[k][r] = 32 * i + entry.x;
+                    mask[k][r] = entry.y;
+                    look(at[k][r]);
+                }
+            }
+            for (u32 e = rest[k]; e < rest_end[k]; e++) look(32 * i + load_readonly(p.entries + e).x);
+            if ((u32)g == p.source / WARP) {
+                visited[k] = 1u << (p.source & 31u);
+                frontier[i] = visited[k];
+                flags->live[0][warp] = 1;
             }
         }
-        for (u32 e = rest[k]; e < rest_end[k]; e++) look(32 * i + load_readonly(p.entries + e).x);
-        if ((u32)g == p.source / WARP) {
-            visited[k] = 1u << (p.source & 31u);
-            now[i] = visited[k];
-            if (mine[k]) found_levels[k].found = visited[k];
-            flags->live[0][warp] = 1;
+        // Threads beyond the window write where nobody reads.
+        own_word[k] = frontiers.moved(i < p.window ? (i32)i : (i32)(PITCH - 1 - p.bandwidth));
+        if constexpr (PLACED) {
+#pragma unroll
+            for (u32 r = 0; r < R; r++) from_word[k][r] = frontiers.moved((i32)at[k][r] >> 5);
         }
     }
     for (u32 d = 16; d; d >>= 1) looks_at |= shuffle_xor(looks_at, d);
@@ -130,51 +156,61 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
     u32 level = 0, era = 0, deepest = 0, last_active = p.base, cancel = 0;
     u32 turn = 0;   // of the frontiers and what says who has one, those at hand
     u32 quiet = 0;  // levels in a row at which the warp left both frontiers empty
+    // One level, from one frontier into the other.
+    auto take_step = [&](auto frontier_at_hand) {
+        constexpr u32 FROM = decltype(frontier_at_hand)::value, TO = FROM ^ 1;
+        level++;
+#pragma unroll
+        for (u32 k = 0; k < W; k++) found_levels[k].advance(visited[k], level - era);
+        const u32 live = ballot(live_of_lane.template load<FROM * WARP>() != 0);
+        if ((live & looks_at) || quiet < 2) {
+            bool some = false;
+#pragma unroll
+            for (u32 k = 0; k < W; k++) {
+                u32 fresh = 0;
+#pragma unroll
+                for (u32 r = 0; r < R; r++) {
+                    const SharedPlace<u32> source = PLACED ? from_word[PLACED ? k : 0][PLACED ? r : 0] : frontiers.moved((i32)at[k][r] >> 5);
+                    fresh |= __funnelshift_r(source.template load<FROM * PITCH>(), source.template load<FROM * PITCH + 1>(), at[k][r]) & mask[k][r];
+                }
+                for (u32 e = rest[k]; e < rest_end[k]; e++) {
+                    const uint2 entry = load_readonly(p.entries + e);
+                    const u32 bit = 32 * index[k] + entry.x;
+                    const SharedPlace<u32> source = frontiers.moved((i32)bit >> 5);
+                    fresh |= __funnelshift_r(source.template load<FROM * PITCH>(), source.template load<FROM * PITCH + 1>(), bit) & entry.y;
+                }
+                fresh &= ~visited[k];
+                visited[k] |= fresh;
+                own_word[k].template store<TO * PITCH>(fresh);
+                some |= fresh != 0;
+            }
+            some = any(some);
+            quiet = some ? 0 : quiet + 1;
+            // All lanes say the same.
+            live_of_own.template store<TO * WARP>(some);
+        }
+        __syncthreads();
+    };
     Looks looks;
     for (u32 epoch = 1;; epoch++) {
         const u32 tag = p.base + epoch, parity = epoch & 1;
         if (level - era + p.hops > SLICES_ERA) {
 #pragma unroll
             for (u32 k = 0; k < W; k++) {
-                found_levels[k].write(p, word[k], era);
-                deepest = max_of(deepest, found_levels[k].deepest(era));
-                found_levels[k].clear();
+                const u32 found = mine[k] ? visited[k] & ~found_levels[k].before : 0;
+                found_levels[k].end(level - era);
+                found_levels[k].write(p, word[k], found, era);
+                deepest = max_of(deepest, found_levels[k].deepest(found, era));
+                found_levels[k].begin(visited[k]);
             }
             era = level;
         }
-        for (u32 h = 0; h < p.hops; h++, level++) {
-            const u32 live = ballot(((volatile u8*)flags->live[turn])[lane()] != 0);
-            if ((live & looks_at) || quiet < 2) {
-                u32 some = 0;
-#pragma unroll
-                for (u32 k = 0; k < W; k++) {
-                    u32 fresh = 0;
-#pragma unroll
-                    for (u32 r = 0; r < R; r++) {
-                        const u32* source = now + ((i32)at[k][r] >> 5);
-                        fresh |= __funnelshift_r(source[0], source[1], at[k][r]) & mask[k][r];
-                    }
-                    for (u32 e = rest[k]; e < rest_end[k]; e++) {
-                        uint2 entry = load_readonly(p.entries + e);
-                        u32 bit = 32 * index[k] + entry.x;
-                        const u32* source = now + ((i32)bit >> 5);
-                        fresh |= __funnelshift_r(source[0], source[1], bit) & entry.y;
-                    }
-                    fresh &= ~visited[k];
-                    visited[k] |= fresh;
-                    if (index[k] < p.window) next[index[k]] = fresh;
-                    some |= ballot(fresh != 0);
-                    if (some && mine[k]) found_levels[k].add(fresh, level + 1 - era);
-                }
-                quiet = some ? 0 : quiet + 1;
-                if (lane() == 0) ((volatile u8*)flags->live[turn ^ 1])[warp] = some != 0;
-            }
-            u32* old = now;
-            now = next;
-            next = old;
+        for (u32 h = 0; h < p.hops; h++) {
+            if (turn == 0) take_step(Number<0>());
+            else take_step(Number<1>());
             turn ^= 1;
-            __syncthreads();
         }
+        u32* now = frontier + turn * PITCH;
 
         // The state of own words goes out, that of the margin comes in.
         u32 found = 0;
@@ -262,8 +298,10 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
     u32 missed = 0;
 #pragma unroll
     for (u32 k = 0; k < W; k++) {
-        found_levels[k].write(p, word[k], era);
-        deepest = max_of(deepest, found_levels[k].deepest(era));
+        const u32 found = mine[k] ? visited[k] & ~found_levels[k].before : 0;
+        found_levels[k].end(level - era);
+        found_levels[k].write(p, word[k], found, era);
+        deepest = max_of(deepest, found_levels[k].deepest(found, era));
         for (u32 open = ballot(mine[k] && visited[k] != FULL); open; open &= open - 1) {
             u32 from = __ffs(open) - 1, v = shuffle(word[k], from) * WARP + lane();
             u32 bits = shuffle(visited[k], from);

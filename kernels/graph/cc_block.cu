@@ -1,21 +1,30 @@
-// Connected components of a small symmetric graph in one block: parents in shared memory, every edge united once. Every thread
-// takes the same number of entries, whatever rows they are in.
+// Connected components of a small symmetric graph in one block: arcs in registers, parents in shared memory.
+//
+// First every vertex hangs under its smallest neighbour, then every root under a smaller one next to its tree, by atomic minima that
+// wait for nothing and may lose a link; each time trees are made flat. Arcs whose ends are not in one tree by then are few: these are
+// joined one by one, and no link is lost.
 #include "graph/cc_forest.cuh"
 
 namespace bg { namespace cc {
-struct BlockParams {
+struct ArcsParams {
     const u32* offsets;
     const u32* indices;
+    u32* arcs;      // to be filled: vertex << 16 | smaller neighbour, in any order
+    u32* count;     // zero
+    u32 n;
+    u32 reserved;
+};
+
+struct BlockParams {
+    const u32* arcs;
     u32* labels;
     u64* trace;     // null, or room for the times of TRACE_MARKS steps
     u32 n;
-    u32 entries;
+    u32 count;      // of arcs
 };
 
-/// Entries whose loads are in flight at once.
-constexpr u32 BATCH = 12;
-/// Vertices of a thread whose first neighbours are.
-constexpr u32 FIRST = 4;
+/// Arcs of a thread that are in flight at once; so many of each thread stay in registers.
+constexpr u32 BATCH = 8;
 
 /// Joins the trees that `a` and `b` are in: the larger is hung under the smaller, and what it hung under before is joined next
 /// (Rem's algorithm).
@@ -31,90 +40,116 @@ BG_DEVICE void unite_in_block(u32* parent, u32 a, u32 b) {
     }
 }
 
-/// Hangs `v` under a neighbour if that is lower; all lanes of a warp together, with vertices in a row.
-BG_DEVICE void hang_under(u32* parent, u32 n, u32 v, u32 neighbour) {
-    u32 above = min_of(neighbour, v);
-    // A run of vertices that each hang under the one before goes to its start at once.
-    u32 run = ballot(above == v - 1 && v > 0 && v < n);
-    if (run >> lane() & 1) {
-        u32 before = ~run & ((1u << lane()) - 1);
-        above = before ? v - lane() + 31 - (u32)__clz(before) : v - lane() - 1;
+/// The root above `v`; long paths halve for all who follow them. Only while no link is made.
+BG_DEVICE u32 root_in_block(u32* parent, u32 v) {
+    u32 above = load_volatile(parent + v);
+    while (above != v) {
+        u32 next = load_volatile(parent + above);
+        if (next == above) return above;
+        atomicMin(parent + v, next);
+        v = above;
+        above = next;
     }
-    if (v < n) parent[v] = above;
+    return v;
 }
 
-/// The entries from `first` on that are left of the diagonal; ALONE stands for the others. `v` becomes the row of the last.
-BG_DEVICE void load_batch(const BlockParams& p, const u32* offsets, u32 first, u32 end, u32& v, u32 (&row)[BATCH], u32 (&other)[BATCH]) {
-#pragma unroll
-    for (u32 j = 0; j < BATCH; j++) other[j] = first + j < end ? load_readonly(p.indices + first + j) : ALONE;
+/// Hangs every vertex under its root.
+BG_DEVICE void flatten_in_block(u32* parent, u32 n) {
+    for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
+        // Others follow the same paths meanwhile.
+        atomicMin(parent + i, root_in_block(parent, i));
+    }
+    __syncthreads();
+}
+
+/// The parents of both ends of some arcs, all asked for before any is needed.
+BG_DEVICE void parents_of(const u32* parent, const u32 (&arc)[BATCH], u32 (&a)[BATCH], u32 (&b)[BATCH]) {
 #pragma unroll
     for (u32 j = 0; j < BATCH; j++) {
-        if (first + j < end) {
-            while (offsets[v + 1] <= first + j) v++;
-        }
-        row[j] = v;
-        if (other[j] >= v) other[j] = ALONE;
+        a[j] = load_volatile(parent + (arc[j] >> 16));
+        b[j] = load_volatile(parent + (arc[j] & 0xffffu));
     }
 }
 }}  // namespace bg::cc
 
-/// Shared memory: the parents, then the offsets.
+/// Shared memory: the parents.
 BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
     using namespace bg;
     using namespace bg::cc;
     u32* parent = (u32*)shared_memory();
-    u32* offsets = parent + p.n;
     mark(p.trace, 0);
-    for (u32 v = threadIdx.x; v <= p.n; v += blockDim.x) offsets[v] = load_readonly(p.offsets + v);
-    __syncthreads();
-    mark(p.trace, 1);
-    // The first neighbours of some vertices, then the thread's share of entries: all asked for before any is needed.
-    u32 first[FIRST];
-#pragma unroll
-    for (u32 k = 0; k < FIRST; k++) {
-        u32 v = threadIdx.x + k * blockDim.x;
-        first[k] = v < p.n && offsets[v] < offsets[v + 1] ? load_readonly(p.indices + offsets[v]) : ALONE;
-    }
-    const u32 share = ceil_div(p.entries, blockDim.x), begin = min_of(threadIdx.x * share, p.entries), end = min_of(begin + share, p.entries);
-    u32 v = 0, row[BATCH], other[BATCH];
-    for (u32 high = p.n; high - v > 1;) {
-        u32 middle = v + (high - v) / 2;
-        if (offsets[middle] <= begin) v = middle;
-        else high = middle;
-    }
-    load_batch(p, offsets, begin, end, v, row, other);
-    // Hanging under the first neighbour takes no atomics and leaves few trees.
-#pragma unroll
-    for (u32 k = 0; k < FIRST; k++) hang_under(parent, p.n, threadIdx.x + k * blockDim.x, first[k]);
-    for (u32 base = FIRST * blockDim.x; base < p.n; base += blockDim.x) {
-        u32 i = base + threadIdx.x;
-        hang_under(parent, p.n, i, i < p.n && offsets[i] < offsets[i + 1] ? load_readonly(p.indices + offsets[i]) : ALONE);
-    }
-    __syncthreads();
-    mark(p.trace, 2);
-    for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) {
-        u32 root = i;
-        for (u32 above; (above = load_volatile(parent + root)) != root;) root = above;
-        // Others follow the same paths meanwhile.
-        atomicMin(parent + i, root);
-    }
-    __syncthreads();
-    mark(p.trace, 3);
-    // All threads take the same number of turns, so that warps stay together.
-    for (u32 done = 0; done < share; done += BATCH) {
-        if (done > 0) load_batch(p, offsets, begin + done, end, v, row, other);
+    // What is beyond the last arc is a loop, which changes nothing.
+    auto load = [&](u32 base, u32 (&arc)[BATCH]) {
 #pragma unroll
         for (u32 j = 0; j < BATCH; j++) {
-            if (other[j] != ALONE) unite_in_block(parent, load_volatile(parent + row[j]), load_volatile(parent + other[j]));
-            warp_sync();
+            u32 i = base + j * blockDim.x + threadIdx.x;
+            arc[j] = i < p.count ? load_readonly(p.arcs + i) : 0;
+        }
+    };
+    u32 kept[BATCH];
+    load(0, kept);
+    auto each_batch = [&](auto visit) {
+        visit(kept);
+        for (u32 base = BATCH * blockDim.x; base < p.count; base += BATCH * blockDim.x) {
+            u32 arc[BATCH];
+            load(base, arc);
+            visit(arc);
+        }
+    };
+    for (u32 v = threadIdx.x; v < p.n; v += blockDim.x) parent[v] = v;
+    __syncthreads();
+    mark(p.trace, 1);
+    each_batch([&](const u32 (&arc)[BATCH]) {
+#pragma unroll
+        for (u32 j = 0; j < BATCH; j++) atomicMin(parent + (arc[j] >> 16), arc[j] & 0xffffu);
+    });
+    __syncthreads();
+    flatten_in_block(parent, p.n);
+    mark(p.trace, 2);
+    bool apart = false;
+    each_batch([&](const u32 (&arc)[BATCH]) {
+        u32 a[BATCH], b[BATCH];
+        parents_of(parent, arc, a, b);
+#pragma unroll
+        for (u32 j = 0; j < BATCH; j++) {
+            if (a[j] == b[j]) continue;
+            apart = true;
+            u32 high = max_of(a[j], b[j]), low = min_of(a[j], b[j]);
+            if (load_volatile(parent + high) > low) atomicMin(parent + high, low);
+        }
+    });
+    bool joined = !__syncthreads_or(apart);
+    mark(p.trace, 3);
+    if (!joined) {
+        flatten_in_block(parent, p.n);
+        each_batch([&](const u32 (&arc)[BATCH]) {
+            u32 a[BATCH], b[BATCH];
+            parents_of(parent, arc, a, b);
+#pragma unroll
+            for (u32 j = 0; j < BATCH; j++) {
+                if (a[j] != b[j]) unite_in_block(parent, a[j], b[j]);
+            }
+        });
+        __syncthreads();
+    }
+    mark(p.trace, 4);
+    for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) p.labels[i] = joined ? parent[i] : root_in_block(parent, i);
+    mark(p.trace, 5);
+}
+
+/// A warp for each vertex.
+BG_KERNEL(cc_arcs, bg::cc::ArcsParams, 256, 1) {
+    using namespace bg;
+    const u32 warps = gridDim.x * (blockDim.x / WARP);
+    for (u32 v = (blockIdx.x * blockDim.x + threadIdx.x) / WARP; v < p.n; v += warps) {
+        u32 begin = load_readonly(p.offsets + v), end = load_readonly(p.offsets + v + 1);
+        for (u32 base = begin; base < end; base += WARP) {
+            u32 neighbour = base + lane() < end ? load_readonly(p.indices + base + lane()) : v;
+            u32 taken = bg::ballot(neighbour < v), first = 0;
+            if (taken == 0) break;
+            if (lane() == 0) first = atomicAdd(p.count, (u32)__popc(taken));
+            first = bg::shuffle(first, 0);
+            if (neighbour < v) p.arcs[first + (u32)__popc(taken & ((1u << lane()) - 1))] = v << 16 | neighbour;
         }
     }
-    __syncthreads();
-    mark(p.trace, 4);
-    for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) {
-        u32 root = i;
-        for (u32 above; (above = load_volatile(parent + root)) != root;) root = above;
-        p.labels[i] = root;
-    }
-    mark(p.trace, 5);
 }

@@ -311,7 +311,7 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/msbfs", kernels: &["msbfs_128", "msbfs_512", "msbfs_hubs", "msbfs_count_pieces", "msbfs_fill_pieces"] },
     Listed { name: "graph/bfs_order", kernels: &["bfs_farthest", "bfs_order"] },
     Listed { name: "graph/bfs_prepare", kernels: &["bfs_isolated", "bfs_first", "bfs_parents_of_levels"] },
-    Listed { name: "graph/cc_block", kernels: &["cc_block"] },
+    Listed { name: "graph/cc_block", kernels: &["cc_arcs", "cc_block"] },
     Listed { name: "graph/cc_general", kernels: &["cc_general"] },
     Listed { name: "graph/cc_hook", kernels: &["cc_hook_shared", "cc_hook_memory"] },
     Listed { name: "graph/cc_probe", kernels: &["cc_probe"] },

@@ -14,6 +14,8 @@ pub enum Failure {
     Interrupted,
     /// The reader of standard output went away: nothing to say, nobody to say it to.
     ClosedPipe,
+    /// Something does not fit in a device's memory.
+    NoRoom(String),
     /// Anything else.
     Other(anyhow::Error),
 }
@@ -33,13 +35,13 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Interrupted => 130,
             Self::ClosedPipe => 0,
-            Self::Other(_) => 1,
+            Self::NoRoom(_) | Self::Other(_) => 1,
         }
     }
     /// What to tell the user, in one line.
     pub fn sentence(&self) -> Option<String> {
         match self {
-            Self::Usage(text) => Some(one_line(text)),
+            Self::Usage(text) | Self::NoRoom(text) => Some(one_line(text)),
             Self::Interrupted => Some("interrupted".into()),
             Self::ClosedPipe => None,
             Self::Other(error) => Some(one_line(&format!("{error:#}"))),
@@ -58,6 +60,8 @@ impl From<bitgraph::Error> for Failure {
             Self::Interrupted
         } else if error.is_usage() {
             Self::Usage(error.to_string())
+        } else if error.is_out_of_device_memory() {
+            Self::NoRoom(error.to_string())
         } else {
             // The sentence says all that its sources would repeat.
             Self::other(error)

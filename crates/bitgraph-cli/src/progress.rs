@@ -65,6 +65,13 @@ impl Reporter {
     pub fn note(&self, label: &'static str) {
         self.stage(label);
     }
+    /// Says something on standard error, past the bar.
+    pub fn tell(&self, sentence: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("bitgraph: {sentence}")),
+            None => eprintln!("bitgraph: {sentence}"),
+        }
+    }
     /// An error after Ctrl-C.
     pub fn check(&self) -> Result<()> {
         if self.cancel.load(Ordering::Relaxed) { Err(Failure::Interrupted) } else { Ok(()) }

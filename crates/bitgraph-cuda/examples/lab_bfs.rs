@@ -58,6 +58,9 @@ fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
     all.push(general("general alone=0", GridOptions { alone_enter: 0, ..grid() }));
     all.push(general("general alone=256", GridOptions { alone_enter: 256, alone_leave: 768, ..grid() }));
     all.push(general("general alone=1024", GridOptions { alone_enter: 1024, alone_leave: 3072, ..grid() }));
+    all.push(general("general flood=0", GridOptions { flood: 0, ..grid() }));
+    all.push(general("general flood=2", GridOptions { flood: 2, ..grid() }));
+    all.push(general("general flood=32", GridOptions { flood: 32, ..grid() }));
     all.push(general("general alpha=4", GridOptions { alpha: 4, ..grid() }));
     all.push(general("general alpha=40", GridOptions { alpha: 40, ..grid() }));
     all.push(general("general bits=shared", GridOptions { shared_bits_bytes: 128 << 10, ..grid() }));
@@ -80,8 +83,8 @@ fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
         let row =
             csr.row(csr.nrows() / 2).iter().map(|&u| (i64::from(u) - csr.nrows() as i64 / 2).unsigned_abs()).max().unwrap_or(0) as u32;
         let strides = [1, row / 32, row / 32 + 1, (row / 32) | 1];
-        for (registers, words) in [(4, 1), (8, 1), (24, 1)] {
-            for hops in [1, 2, 3, 4, 6, 8, 10, 12, 16, 20, 24, 28] {
+        for (registers, words) in [(4, 1), (24, 1)] {
+            for hops in [1, 2, 3, 4, 6, 8, 11, 12] {
                 for stride in strides.iter().enumerate().filter(|(i, s)| **s > 0 && !strides[..*i].contains(s)).map(|(_, s)| *s) {
                     slices(0, registers, words, hops, stride);
                 }

@@ -50,7 +50,7 @@ fn forms(csr: &Csr, sms: u32) -> Vec<(String, Form)> {
         all.push((name, Form::Shared(TileChoice { form, groups, columns, lane_entries, sorted, samples }, true)));
     };
     if csr.nrows() < 20_000 {
-        for groups in [4, 8] {
+        for groups in [1, 2, 4, 8] {
             for lanes in [4, 8, 16] {
                 add(format!("cluster {groups} lanes {lanes}"), TileForm::Cluster, groups, 1, lanes, true, 0);
             }

@@ -14,12 +14,19 @@ use bitgraph_sparse::{Csr, FormatKind};
 pub struct GraphProfile {
     nodes: f64,
     entries: f64,
+    /// Entries of the longest row.
+    longest: usize,
     /// Sampled tile counts, for products with bit vectors.
     tiles: Option<TileCounts>,
 }
 
 /// Sampled rows of tiles.
 const SAMPLED_BANDS: usize = 1024;
+/// Entries of a row beyond which its tiles, summed by one warp, hold up the others: a hybrid leaves them to lists.
+const LONG_ROW: usize = 448;
+/// What a product with bits gains where rows are even, against lists: the other format is so much slower.
+const TILES_START: f64 = 0.3;
+const HYBRID_START: f64 = 0.35;
 /// Entries a second of a general fused form, the seconds it takes at least, and what a layout of its own gains.
 const RUN_RATE: f64 = 5e10;
 const RUN_START: f64 = 3e-5;
@@ -44,6 +51,7 @@ impl CostModel for Cuda {
         GraphProfile {
             nodes: csr.nrows() as f64,
             entries: csr.nnz() as f64,
+            longest: if products { (0..csr.nrows()).map(|r| csr.degree(r)).max().unwrap_or(0) } else { 0 },
             tiles: products.then(|| TileCounts::sampled(csr, SAMPLED_BANDS, 1)),
         }
     }
@@ -65,16 +73,23 @@ impl CostModel for Cuda {
         };
         match (format, prepared) {
             (FormatKind::Csr, false) => candidate(0.0, RUN_START + work / RUN_RATE, "lists as they are"),
-            (FormatKind::Csr, true) => candidate(
+            (FormatKind::Csr, true) if workload.algorithm != Algorithm::MxvBool => candidate(
                 build_cost(workload.algorithm).0 + profile.entries / build_cost(workload.algorithm).1,
                 RUN_START * PREPARED_GAIN + work * PREPARED_GAIN / RUN_RATE,
                 "lists, and the fused form's own layout",
             ),
-            (FormatKind::B2sr8, false) if workload.algorithm == Algorithm::MxvBool => {
+            (FormatKind::B2sr8 | FormatKind::Hybrid, false) if workload.algorithm == Algorithm::MxvBool => {
                 // Twelve bytes a tile against four an entry.
-                let filled = profile.tiles.as_ref().map_or(1.0, |t| t.fill(format));
-                let share = 3.0 / f64::max(filled, 0.1);
-                candidate(build_cost(workload.algorithm).0 + profile.entries / 1e10, RUN_START * 0.3 + work * share / RUN_RATE, "bit tiles")
+                let filled = profile.tiles.as_ref().map_or(1.0, |t| t.fill(FormatKind::B2sr8));
+                let tiles = 3.0 / f64::max(filled, 0.1);
+                let hybrid = format == FormatKind::Hybrid;
+                let (start, share) = match (hybrid, profile.longest > LONG_ROW) {
+                    (false, false) => (TILES_START, tiles),
+                    (false, true) => (1.0, f64::max(tiles, 1.0)),
+                    (true, _) => (HYBRID_START, f64::min(tiles, 1.0)),
+                };
+                let build = build_cost(workload.algorithm).0 + profile.entries / 1e10;
+                candidate(build, RUN_START * start + work * share / RUN_RATE, if hybrid { "bit tiles and lists" } else { "bit tiles" })
             }
             _ => None,
         }

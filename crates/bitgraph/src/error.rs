@@ -69,6 +69,15 @@ impl Error {
                 | Self::Backend(BackendError::Cancelled)
         )
     }
+    /// Whether there was no room for it in the memory of a device: it may fit in another format, or on another device.
+    #[must_use]
+    pub fn is_out_of_device_memory(&self) -> bool {
+        #[cfg(feature = "cuda")]
+        if let Self::Cuda(e) = self {
+            return matches!(e, bitgraph_cuda::Error::OutOfMemory { .. });
+        }
+        false
+    }
     /// Whether what was asked for is at fault (a name, a parameter, a vertex), not what was found.
     #[must_use]
     pub fn is_usage(&self) -> bool {

@@ -7,6 +7,7 @@
 use super::cache::Cache;
 use super::compiler;
 use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Shape, Stamp};
+use super::recycle::Recycled;
 use crate::{Error, Result};
 use bitgraph_kernels::Unusable;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
@@ -25,6 +26,7 @@ pub struct CudaDriver {
     context: sys::CUcontext,
     stream: sys::CUstream,
     pool: sys::CUmemoryPool,
+    recycled: Mutex<Recycled>,
     properties: Properties,
     cache: Cache,
     lists: Mutex<Lists>,
@@ -138,7 +140,7 @@ impl CudaDriver {
                 .result()
                 .named("setting up the memory pool")?;
         }
-        Ok(Self { device, context, stream, pool, properties, cache: Cache::open(), lists: Mutex::default() })
+        Ok(Self { device, context, stream, pool, recycled: Mutex::default(), properties, cache: Cache::open(), lists: Mutex::default() })
     }
 
     fn bind(&self) -> Result<()> {
@@ -155,6 +157,16 @@ impl CudaDriver {
         let mut lists = self.lists();
         lists.modules.push(module);
         Ok(ModuleHandle(lists.modules.len() - 1))
+    }
+    fn recycled(&self) -> std::sync::MutexGuard<'_, Recycled> {
+        self.recycled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+    fn free(&self, address: u64) {
+        if self.bind().is_ok() {
+            // SAFETY: the address came from `allocate`; the free is ordered after all work given before. An error here means a
+            // dead context, whose memory is gone anyway.
+            let _ = unsafe { result::free_async(address, self.stream) };
+        }
     }
     fn try_allocate(&self, bytes: u64) -> Result<u64, DriverError> {
         // SAFETY: the stream is valid and the context current.
@@ -189,13 +201,18 @@ impl Driver for CudaDriver {
             sys::cuMemPoolGetAttribute(self.pool, RESERVED, (&raw mut reserved).cast()).result().named("asking for the pool's memory")?;
             sys::cuMemPoolGetAttribute(self.pool, USED, (&raw mut used).cast()).result().named("asking for the pool's memory")?;
         }
-        Ok((free as u64 + reserved.saturating_sub(used), total as u64))
+        Ok((free as u64 + reserved.saturating_sub(used) + self.recycled().bytes(), total as u64))
     }
     fn allocate(&self, bytes: u64, what: &'static str) -> Result<u64> {
+        if let Some(address) = self.recycled().take(bytes) {
+            return Ok(address);
+        }
         self.bind()?;
         match self.try_allocate(bytes) {
             Ok(address) => Ok(address),
             Err(e) if e.0 == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY => {
+                let kept = self.recycled().drain();
+                kept.into_iter().for_each(|address| self.free(address));
                 // Memory freed on the stream comes back once the work before it is done.
                 self.synchronize()?;
                 // SAFETY: the pool is valid.
@@ -208,11 +225,9 @@ impl Driver for CudaDriver {
             Err(e) => Err(driver_error("allocating device memory", e)),
         }
     }
-    fn release(&self, address: u64, _: u64) {
-        if self.bind().is_ok() {
-            // SAFETY: the address came from `allocate`; the free is ordered after all work given before. An error here means a
-            // dead context, whose memory is gone anyway.
-            let _ = unsafe { result::free_async(address, self.stream) };
+    fn release(&self, address: u64, bytes: u64) {
+        if !self.recycled().keep(bytes, address) {
+            self.free(address);
         }
     }
     fn upload(&self, to: u64, from: &[u8]) -> Result<()> {

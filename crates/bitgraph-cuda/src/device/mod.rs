@@ -10,6 +10,7 @@ mod cuda;
 mod driver;
 mod host;
 mod persistent;
+mod recycle;
 
 pub use buffer::{Buffer, DevicePtr};
 pub use cache::{BYTES_VARIABLE, Cache, DEFAULT_BYTES, FOLDER_VARIABLE};
@@ -36,7 +37,8 @@ struct Inner {
     driver: Box<dyn Driver>,
     ordinal: u32,
     modules: Mutex<HashMap<String, ModuleHandle>>,
-    kernels: Mutex<HashMap<(String, String), FunctionHandle>>,
+    /// By module, then by name.
+    kernels: Mutex<HashMap<String, HashMap<String, Kernel>>>,
     used: AtomicU64,
     peak: AtomicU64,
     run: Mutex<Option<(Stamp, Stamp)>>,
@@ -186,9 +188,8 @@ impl Device {
         self.kernel_of(name, kernel, |driver| driver.compile(name, &text()))
     }
     fn kernel_of(&self, module: &str, kernel: &str, load: impl FnOnce(&dyn Driver) -> Result<ModuleHandle>) -> Result<Kernel> {
-        let key = (module.to_string(), kernel.to_string());
-        if let Some(&function) = lock(&self.0.kernels).get(&key) {
-            return Ok(Kernel { name: kernel.into(), function });
+        if let Some(known) = lock(&self.0.kernels).get(module).and_then(|kernels| kernels.get(kernel)) {
+            return Ok(known.clone());
         }
         let mut modules = lock(&self.0.modules);
         let handle = match modules.get(module) {
@@ -201,8 +202,9 @@ impl Device {
         };
         drop(modules);
         let function = self.driver().function(handle, module, kernel)?;
-        lock(&self.0.kernels).insert(key, function);
-        Ok(Kernel { name: kernel.into(), function })
+        let found = Kernel { name: kernel.into(), function };
+        lock(&self.0.kernels).entry(module.to_string()).or_default().insert(kernel.to_string(), found.clone());
+        Ok(found)
     }
     /// Blocks of a kernel that a multiprocessor holds at once; 0 if it does not fit at all.
     ///

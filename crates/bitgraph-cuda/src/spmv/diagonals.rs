@@ -17,6 +17,10 @@ const WORTH_PATTERN: u64 = 6;
 const WORTH_VALUES: u64 = 16;
 /// Diagonals of a slice on average, up to which a warp takes four slices.
 const FEW: usize = 8;
+/// Diagonals of a slice beyond which slices must be many, this many for each multiprocessor: the warp of a slice goes through its
+/// diagonals one after the other, and only other warps fill its waits.
+const SHORT: usize = 32;
+const HIDING: usize = 8;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -79,7 +83,8 @@ impl Diagonals {
         parameters.starts = counts.ptr();
         device.launch(&device.kernel(MODULE, "spmv_diagonals_count")?, shape(device, slices), &parameters)?;
         let (starts, total) = exclusive_scan_total(device, &counts)?;
-        if u64::from(total) * worth > entries as u64 {
+        let waits = total as usize > SHORT * slices && slices < HIDING * device.properties().sms as usize;
+        if u64::from(total) * worth > entries as u64 || waits {
             return Ok(None);
         }
         let diagonals = device.alloc::<[u32; 2]>(total as usize)?;

@@ -199,9 +199,15 @@ impl Round<'_> {
             let asked = self.args.layout.reorder.0;
             let ordering = if format.is_some() { Some(asked.unwrap_or(Ordering::None)) } else { asked };
             let request = self.request(operation, format, ordering);
-            let mut contender = contender::build(backend, operation, self.loaded, values.clone(), &request, source)?;
-            contender.layout = format.map_or("auto", FormatKind::name);
-            self.check(operation, contender, &mut expected, &mut all)?;
+            let layout = format.map_or("auto", FormatKind::name);
+            let built = contender::build(backend, operation, self.loaded, values.clone(), &request, source);
+            match built.and_then(|c| self.check(operation, Contender { layout, ..c }, &mut expected, &mut all)) {
+                // One format of many that is too large for the device is told and left out.
+                Err(Failure::NoRoom(why)) if format.is_some() && self.args.layout.format.0.is_none() => {
+                    self.reporter.tell(&format!("{} in {layout} left out: {why}", operation.name()));
+                }
+                other => other?,
+            }
         }
         if let Some(device) = backend.accelerator() {
             for contender in peer::all(device, operation, &self.loaded.csr)? {

@@ -22,6 +22,8 @@ pub struct GridOptions {
     pub chunk: u32,
     /// Arcs of a frontier up to which one block searches alone.
     pub alone_enter: u32,
+    /// A frontier of at least nodes / this arcs that grows fourfold is followed without a queue and pulled from; 0: none is.
+    pub flood: u32,
     /// The level from which on it may.
     pub alone_level: u32,
     /// Arcs of a frontier above which it stops to.
@@ -47,6 +49,7 @@ impl Default for GridOptions {
             chunk: 32,
             alone_enter: 512,
             alone_level: 4,
+            flood: 8,
             alone_leave: 1536,
             alpha: 14,
             batch: 0,
@@ -92,7 +95,7 @@ struct GridParams {
     shared_bits: u32,
     smallest_parents: u32,
     alone_level: u32,
-    reserved: u32,
+    flood: u32,
 }
 
 /// Device memory of a search, used again by the next.
@@ -200,7 +203,7 @@ impl Search<'_> {
             shared_bits: shared_bits.into(),
             smallest_parents: smallest.into(),
             alone_level: options.alone_level,
-            reserved: 0,
+            flood: options.flood,
         })?;
         Ok(Outputs { levels: scratch.levels.clone(), parents: scratch.parents.clone(), totals: scratch.totals.clone() })
     }

@@ -14,6 +14,10 @@ use bytemuck::{Pod, Zeroable};
 const MODULE: &str = "graph/bfs_slices";
 const BUILD_MODULE: &str = "graph/bfs_slices_build";
 const HEAD_BYTES: u32 = 128;
+/// `bg::slices_pitch`.
+const fn pitch(words: u32) -> u32 {
+    3072 * words + 32
+}
 /// Blocks that progress is kept for.
 const MOST_BLOCKS: u32 = 1024;
 /// Clock cycles of an exchange with the neighbours, of a level's fixed part, and of an entry for each warp.
@@ -244,7 +248,7 @@ impl SlicesLayout {
         // A warp has consecutive words, or one of every row of the grid that the graph nearly is.
         let (lane_step, column_step, columns) = if plan.stride > 1 { (plan.stride, 1, plan.stride) } else { (1, 32, window.div_ceil(32)) };
         let block = (columns.div_ceil(plan.words) * 32).max(64);
-        let shared = HEAD_BYTES + 8 * (window + 2 * plan.bandwidth + 2);
+        let shared = HEAD_BYTES + 8 * pitch(plan.words);
         let shape = Shape { grid: plan.blocks, block, shared, mode: Mode::Cooperative };
         let words = count32(nodes.div_ceil(32))?;
         let (nodes, arcs) = (count32(nodes)?, count32(rows.indices.len())?);
@@ -318,8 +322,8 @@ impl SlicesPlan {
                 let room = threads * width;
                 let mut consider = |hops: u32, halo: u32| {
                     let window = own + 2 * halo;
-                    let shared = u64::from(HEAD_BYTES) + 8 * u64::from(window + 2 * bandwidth + 2);
-                    if window > room || shared > u64::from(properties.shared_per_block) {
+                    let shared = HEAD_BYTES + 8 * pitch(width);
+                    if window > room || window + 2 * bandwidth + 2 >= pitch(width) || shared > properties.shared_per_block {
                         return;
                     }
                     // An odd stride keeps the lanes in different banks. Measured on a grid it does not pay, so that it is only taken when asked for.

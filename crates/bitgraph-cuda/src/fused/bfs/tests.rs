@@ -93,6 +93,7 @@ fn the_general_form_gives_the_levels_of_a_plain_search() {
         alone_enter: 0,
         alone_leave: 0,
         alone_level: 0,
+        flood: 0,
         alpha: 100,
         batch: 3,
         shared_bits_bytes: 0,
@@ -104,7 +105,7 @@ fn the_general_form_gives_the_levels_of_a_plain_search() {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
         for (prepared, grid) in [
-            (true, GridOptions { alone_level: 1, ..GridOptions::default() }),
+            (true, GridOptions { alone_level: 1, flood: 1000, ..GridOptions::default() }),
             (false, GridOptions { alone_enter: 0, shared_bits_bytes: 4096, ..GridOptions::default() }),
             (true, small.clone()),
         ] {

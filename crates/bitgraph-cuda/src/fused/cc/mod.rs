@@ -72,12 +72,22 @@ struct CcParams {
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
 struct BlockParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
+    arcs: DevicePtr<u32>,
     labels: DevicePtr<u32>,
     trace: DevicePtr<u64>,
     n: u32,
-    entries: u32,
+    count: u32,
+}
+/// `bg::cc::ArcsParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct ArcsParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    arcs: DevicePtr<u32>,
+    count: DevicePtr<u32>,
+    n: u32,
+    reserved: u32,
 }
 /// `bg::cc::SizesParams`.
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -124,6 +134,8 @@ pub struct CcLayout {
     labels: Buffer<u32>,
     long_rows: Buffer<u32>,
     local: Buffer<u32>,
+    /// Of the form of one block: every edge once.
+    arcs: Buffer<u32>,
     sizes: Buffer<u32>,
     trace: Buffer<u64>,
 }
@@ -160,7 +172,7 @@ impl CcLayout {
         let largest = device.properties().shared_per_block;
         let range = (n.div_ceil(device.properties().sms.max(1) as usize)).next_multiple_of(32);
         let fits_grid = HOOK_SHARED as usize + 4 * range <= largest as usize;
-        let fits_block = 4 * (2 * n + 1) <= largest as usize;
+        let fits_block = 4 * n <= largest as usize && n <= 1 << 16;
         let symmetric = incoming.is_none() && n < 1 << 31;
         let mut middle = options.middle.unwrap_or(false);
         let form = match options.form {
@@ -189,6 +201,7 @@ impl CcLayout {
             labels: device.alloc(n)?,
             long_rows: device.alloc(if block { 0 } else { long_rows })?,
             local: device.alloc(if form == Form::Memory { n } else { 0 })?,
+            arcs: if block { edges(device, out)? } else { Buffer::default() },
             sizes: device.alloc(n + 3)?,
             trace: if options.trace { device.zeroed(TRACE_MARKS)? } else { Buffer::default() },
         }))
@@ -208,7 +221,7 @@ impl CcLayout {
     /// Bytes on the device.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.parent.bytes() + self.labels.bytes() + self.long_rows.bytes() + self.local.bytes() + self.sizes.bytes()
+        self.parent.bytes() + self.labels.bytes() + self.long_rows.bytes() + self.local.bytes() + self.arcs.bytes() + self.sizes.bytes()
     }
     /// The components of the graph that the layout was built for.
     ///
@@ -226,14 +239,13 @@ impl CcLayout {
             let kernel = device.kernel("graph/cc_block", "cc_block")?;
             let block = device.properties().max_threads_per_block.min(1024);
             let parameters = BlockParams {
-                offsets: offsets.ptr(),
-                indices: out.indices.ptr(),
+                arcs: self.arcs.ptr(),
                 labels: self.labels.ptr(),
                 trace: self.trace.ptr(),
                 n: n as u32,
-                entries: out.nnz as u32,
+                count: self.arcs.len() as u32,
             };
-            let shape = Shape { grid: 1, block, shared: 4 * (2 * n as u32 + 1), mode: Mode::Plain };
+            let shape = Shape { grid: 1, block, shared: 4 * n as u32, mode: Mode::Plain };
             device.timed(|| device.launch(&kernel, shape, &parameters))?;
         } else {
             self.run_on_grid(device, out, incoming, config, offsets)?;
@@ -295,6 +307,24 @@ impl CcLayout {
         let counts = self.sizes.range_to_vec(n..n + 3)?;
         Ok(Cc { labels: self.labels.to_vec()?, components: counts[0].into(), largest: counts[1].max(counts[2]).into() })
     }
+}
+
+/// The edges of a symmetric graph of at most 2^16 vertices, each as its larger vertex shifted left by 16, and its smaller one. Waits.
+fn edges(device: &Device, graph: &DeviceCsr) -> Result<Buffer<u32>> {
+    let Some(offsets) = graph.offsets.as_u32() else { return Ok(Buffer::default()) };
+    let (arcs, count) = (device.alloc(graph.nnz / 2)?, device.zeroed::<u32>(1)?);
+    let parameters = ArcsParams {
+        offsets: offsets.ptr(),
+        indices: graph.indices.ptr(),
+        arcs: arcs.ptr(),
+        count: count.ptr(),
+        n: graph.rows as u32,
+        reserved: 0,
+    };
+    let mut shape = device.cover(32 * graph.rows, 256);
+    shape.grid = shape.grid.min(8 * device.properties().sms);
+    device.launch(&device.kernel("graph/cc_block", "cc_arcs")?, shape, &parameters)?;
+    Ok(arcs.prefix(count.get(0)? as usize))
 }
 
 impl Probe {
