@@ -52,6 +52,23 @@ struct TileKeysParams {
     u32* keys;
     u32 nodes, pad;
 };
+struct TilePlacesParams {
+    const u32* order;  // the vertex at each place
+    const u32* quads;  // of each vertex
+    const u32* sends;
+    u32* places;       // of each vertex
+    u32* quads_at;     // of each place
+    u32* sends_at;
+    u32 nodes, pad;
+};
+struct TileMarksParams {
+    const u32* keys;          // ascending
+    const u32* quads_before;  // in the order of places
+    const u32* sends_before;
+    u32* marks;               // {place, quads before it, sends before it} of each key, and of the end
+    u32 nodes;
+    u32 key_count;
+};
 struct TileFillParams {
     const u32* offsets;
     const u32* indices;
@@ -108,11 +125,18 @@ BG_KERNEL(sssp_cells, bg::CellsParams, 256, 4) {
         if (met.stop) return;
         if (met.a == 0) break;
     }
+    u32 hops = 0;
     for (u32 v = thread; v < p.nodes; v += threads) {
         u64 word = load_l2(p.words + v);
         // Components without a seed are cut by the numbering.
         p.cells[v] = word != ~0ull ? (u32)word : (u32)((u64)v * p.cell_count / p.nodes);
+        if (word != ~0ull) hops += (u32)(word >> 32);
     }
+    // How wide cells are: the mean distance from the seed.
+    hops = warp_sum(hops);
+    if (lane() == 0 && hops) grid.add_a(hops);
+    Meeting met = grid.meet();
+    if (!met.stop) grid.report(met.a / p.nodes);
 }
 
 BG_KERNEL(sssp_cell_links, bg::CellLinksParams, 256, 4) {
@@ -160,6 +184,31 @@ BG_KERNEL(sssp_tile_keys, bg::TileKeysParams, 256, 4) {
     using namespace bg;
     for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.nodes; v += gridDim.x * blockDim.x) {
         p.keys[v] = 2 * p.part[v] + (p.entered[v] ? 0 : 1);
+    }
+}
+
+BG_KERNEL(sssp_tile_places, bg::TilePlacesParams, 256, 4) {
+    using namespace bg;
+    for (u32 place = blockIdx.x * blockDim.x + threadIdx.x; place < p.nodes; place += gridDim.x * blockDim.x) {
+        u32 v = p.order[place];
+        p.places[v] = place;
+        p.quads_at[place] = p.quads[v];
+        p.sends_at[place] = p.sends[v];
+    }
+}
+
+BG_KERNEL(sssp_tile_marks, bg::TileMarksParams, 256, 4) {
+    using namespace bg;
+    for (u32 key = blockIdx.x * blockDim.x + threadIdx.x; key <= p.key_count; key += gridDim.x * blockDim.x) {
+        u32 low = 0, high = p.nodes;
+        while (low < high) {
+            u32 middle = low + (high - low) / 2;
+            if (p.keys[middle] < key) low = middle + 1;
+            else high = middle;
+        }
+        p.marks[3 * key] = low;
+        p.marks[3 * key + 1] = p.quads_before[low];
+        p.marks[3 * key + 2] = p.sends_before[low];
     }
 }
 

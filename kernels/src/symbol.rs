@@ -182,7 +182,16 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/sssp_tile", kernels: &["sssp_tile_short", "sssp_tile_2", "sssp_tile_4"] },
     Listed {
         name: "graph/sssp_partition",
-        kernels: &["sssp_cell_seeds", "sssp_cells", "sssp_cell_links", "sssp_tile_count", "sssp_tile_keys", "sssp_tile_fill"],
+        kernels: &[
+            "sssp_cell_seeds",
+            "sssp_cells",
+            "sssp_cell_links",
+            "sssp_tile_count",
+            "sssp_tile_keys",
+            "sssp_tile_places",
+            "sssp_tile_marks",
+            "sssp_tile_fill",
+        ],
     },
     Listed { name: "graph/sssp_prepare", kernels: &["sssp_summary", "sssp_convert", "sssp_heaviest"] },
     Listed { name: "graph/sssp_rows", kernels: &["sssp_row_sizes", "sssp_row_keys", "sssp_row_places", "sssp_row_arcs"] },

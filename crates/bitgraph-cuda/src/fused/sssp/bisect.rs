@@ -13,73 +13,91 @@ pub(super) struct Links<'a> {
 /// No neighbour.
 pub(super) const NONE: u32 = u32::MAX;
 
+/// What [`bisect`] finds.
+pub(super) struct Division {
+    /// The part of each vertex, below the number asked for.
+    pub parts: Vec<u32>,
+    /// Levels of a search from an end of the component that holds most of the vertices; 0 if none does.
+    pub levels: u32,
+}
+
 struct Bisection<'a> {
     weights: &'a [u32],
     /// Neighbours without the padding, and where each vertex's start.
     starts: Vec<u32>,
     neighbours: Vec<u32>,
-    /// The set that a vertex is in; a search stays in one.
-    set: Vec<u32>,
+    /// Twice the set that a vertex is in; odd after every other search, which stays in a set.
+    state: Vec<u32>,
     sets: u32,
-    /// The search that saw a vertex last.
-    seen: Vec<u32>,
-    searches: u32,
     order: Vec<u32>,
+    /// One place more than there are vertices: what a search meets again is written, too, and overwritten.
     queue: Vec<u32>,
     parts: Vec<u32>,
+    levels: u32,
 }
 
-/// The part of each vertex, below `parts`.
-pub(super) fn bisect(graph: &Links<'_>, parts: u32) -> Vec<u32> {
+/// Divides a graph into `parts`.
+pub(super) fn bisect(graph: &Links<'_>, parts: u32) -> Division {
     let n = graph.weights.len();
-    let (mut starts, mut neighbours) = (vec![0], Vec::with_capacity(8 * n));
-    for row in graph.links.chunks_exact(graph.width) {
-        neighbours.extend(row.iter().filter(|&&u| u != NONE));
-        starts.push(neighbours.len() as u32);
+    let (mut starts, mut neighbours, mut end) = (vec![0; n + 1], vec![0; graph.links.len()], 0);
+    for (row, start) in graph.links.chunks_exact(graph.width).zip(&mut starts[1..]) {
+        for &u in row {
+            neighbours[end] = u;
+            end += usize::from(u != NONE);
+        }
+        *start = end as u32;
     }
     let mut b = Bisection {
         weights: graph.weights,
         starts,
         neighbours,
-        set: vec![0; n],
+        state: vec![0; n],
         sets: 1,
-        seen: vec![0; n],
-        searches: 0,
         order: (0..n as u32).collect(),
-        queue: Vec::with_capacity(n),
+        queue: vec![0; n + 1],
         parts: vec![0; n],
+        levels: 0,
     };
     b.divide(0, n, 0, parts);
-    b.parts
+    Division { parts: b.parts, levels: b.levels }
 }
 
 impl Bisection<'_> {
-    /// Orders the vertices of `low..high` by a search from `start` into the queue; other components follow.
-    fn search(&mut self, low: usize, high: usize, start: u32) {
-        self.searches += 1;
-        let set = self.set[start as usize];
-        self.queue.clear();
-        self.queue.push(start);
-        self.seen[start as usize] = self.searches;
-        let (mut head, mut next) = (0, low);
-        while self.queue.len() < high - low {
-            if head == self.queue.len() {
-                while self.seen[self.order[next] as usize] == self.searches {
+    /// Orders the vertices of `low..high` by a search from `start` into the queue; other components follow. Gives the levels of the first
+    /// component and its vertices.
+    fn search(&mut self, low: usize, high: usize, start: u32) -> (u32, usize) {
+        let old = self.state[start as usize];
+        let (state, queue) = (&mut self.state[..], &mut self.queue[..]);
+        queue[0] = start;
+        state[start as usize] = old ^ 1;
+        let (mut head, mut tail, mut next) = (0, 1, low);
+        let (mut levels, mut level_end, mut first) = (0, 1, None);
+        while tail < high - low {
+            if head == tail {
+                first.get_or_insert((levels, tail));
+                while state[self.order[next] as usize] != old {
                     next += 1;
                 }
                 let v = self.order[next];
-                self.seen[v as usize] = self.searches;
-                self.queue.push(v);
+                state[v as usize] = old ^ 1;
+                queue[tail] = v;
+                tail += 1;
             }
-            let v = self.queue[head] as usize;
+            let v = queue[head] as usize;
             head += 1;
+            // Whether a neighbour is new cannot be foreseen: no branch.
             for &u in &self.neighbours[self.starts[v] as usize..self.starts[v + 1] as usize] {
-                if self.set[u as usize] == set && self.seen[u as usize] != self.searches {
-                    self.seen[u as usize] = self.searches;
-                    self.queue.push(u);
-                }
+                let state = &mut state[u as usize];
+                let new = *state == old;
+                queue[tail] = u;
+                tail += usize::from(new);
+                *state ^= u32::from(new);
+            }
+            if head == level_end {
+                (levels, level_end) = (levels + 1, tail);
             }
         }
+        first.unwrap_or((levels + 1, tail))
     }
     fn divide(&mut self, low: usize, high: usize, first: u32, parts: u32) {
         if low == high {
@@ -91,27 +109,31 @@ impl Bisection<'_> {
             }
             return;
         }
-        let mut start = self.order[low];
+        let count = high - low;
+        let (mut start, mut found) = (self.order[low], (0, 0));
         // The first of an order is far from its last: two searches do.
         for _ in 0..2 {
-            self.search(low, high, start);
-            start = self.queue[high - low - 1];
+            found = self.search(low, high, start);
+            start = self.queue[count - 1];
+        }
+        if count == self.parts.len() && 2 * found.1 > count {
+            self.levels = found.0;
         }
         let weight = |v: &u32| u64::from(self.weights[*v as usize]);
-        let total: u64 = self.queue.iter().map(weight).sum();
+        let total: u64 = self.queue[..count].iter().map(weight).sum();
         let left = parts / 2;
         let (wanted, mut sum, mut cut) = (total * u64::from(left) / u64::from(parts), 0, 0);
         // The vertex that crosses the mark goes where it errs less.
-        for v in &self.queue {
+        for v in &self.queue[..count] {
             let next = sum + weight(v);
             if sum >= wanted || next.saturating_sub(wanted) > wanted - sum {
                 break;
             }
             (sum, cut) = (next, cut + 1);
         }
-        self.order[low..high].copy_from_slice(&self.queue);
+        self.order[low..high].copy_from_slice(&self.queue[..count]);
         for &v in &self.order[low + cut..high] {
-            self.set[v as usize] = self.sets;
+            self.state[v as usize] = 2 * self.sets;
         }
         self.sets += 1;
         self.divide(low, low + cut, first, left);
@@ -134,11 +156,11 @@ mod tests {
         let n = (side * side) as usize;
         for parts in [1u32, 2, 7, 12] {
             for links in [links.clone(), vec![NONE; 4 * n]] {
-                let found = bisect(&Links { links: &links, width: 4, weights: &vec![3; n] }, parts);
+                let found = bisect(&Links { links: &links, width: 4, weights: &vec![3; n] }, parts).parts;
                 let sizes: Vec<usize> = (0..parts).map(|p| found.iter().filter(|&&f| f == p).count()).collect();
                 assert!(sizes.iter().all(|&s| s.abs_diff(n / parts as usize) <= 3), "{sizes:?}");
             }
         }
-        assert!(bisect(&Links { links: &[], width: 4, weights: &[] }, 3).is_empty());
+        assert!(bisect(&Links { links: &[], width: 4, weights: &[] }, 3).parts.is_empty());
     }
 }

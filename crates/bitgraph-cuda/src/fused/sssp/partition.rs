@@ -8,7 +8,7 @@ use super::bisect::{Links, bisect};
 use super::tile::Head;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
-use crate::primitives::{bounds, elementwise, exclusive_scan, exclusive_scan_total, gather, id_bits, invert, iota, sort_pairs};
+use crate::primitives::{elementwise, exclusive_scan, exclusive_scan_total, id_bits, iota, sort_pairs};
 use bitgraph_backend::Control;
 use bytemuck::{Pod, Zeroable};
 
@@ -81,6 +81,28 @@ struct KeysParams {
 }
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
+struct PlacesParams {
+    order: DevicePtr<u32>,
+    quads: DevicePtr<u32>,
+    sends: DevicePtr<u32>,
+    places: DevicePtr<u32>,
+    quads_at: DevicePtr<u32>,
+    sends_at: DevicePtr<u32>,
+    nodes: u32,
+    pad: u32,
+}
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct MarksParams {
+    keys: DevicePtr<u32>,
+    quads_before: DevicePtr<u32>,
+    sends_before: DevicePtr<u32>,
+    marks: DevicePtr<[u32; 3]>,
+    nodes: u32,
+    key_count: u32,
+}
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
 struct FillParams {
     offsets: DevicePtr<u32>,
     indices: DevicePtr<u32>,
@@ -99,6 +121,8 @@ struct FillParams {
 /// Which vertex lies where.
 #[derive(Debug)]
 pub(super) struct Partition {
+    /// Hops from one end of the graph to the other, at least; 0 if that was not looked at.
+    pub hops: u32,
     /// Where each part's data lie.
     pub heads: Vec<Head>,
     /// The vertex at each place; parts one after the other, in each the vertices that other parts' arcs enter first.
@@ -118,8 +142,18 @@ impl Partition {
     }
 }
 
-/// The cell of each vertex and the part of each cell; none if the graph is not local.
-fn cells(device: &Device, arcs: &Arcs, parts: u32, is_short: u32) -> Result<Option<(Buffer<u32>, Buffer<u32>)>> {
+/// Connected pieces of the parts.
+struct Cells {
+    /// The cell of each vertex.
+    cells: Buffer<u32>,
+    /// The part of each cell.
+    parts: Buffer<u32>,
+    /// As [`Partition::hops`].
+    hops: u32,
+}
+
+/// Grows cells and divides them into parts; none if the graph is not local.
+fn cells(device: &Device, arcs: &Arcs, parts: u32, is_short: u32) -> Result<Option<Cells>> {
     let n = arcs.nodes();
     let (nodes, offsets, indices) = (n as u32, arcs.offsets.ptr(), arcs.indices.ptr());
     let seeds = device.alloc::<u32>(n)?;
@@ -143,7 +177,7 @@ fn cells(device: &Device, arcs: &Arcs, parts: u32, is_short: u32) -> Result<Opti
         most_rounds: MOST_ROUNDS,
         pad: 0,
     };
-    device.persistent(&kernel, shape, &Control::default(), parameters)?;
+    let radius = device.persistent(&kernel, shape, &Control::default(), parameters)?;
     let links = device.alloc::<u32>(cell_count as usize * CELL_LINKS)?;
     links.fill_bytes(0xff)?;
     let weights = device.zeroed::<u32>(cell_count as usize)?;
@@ -155,8 +189,9 @@ fn cells(device: &Device, arcs: &Arcs, parts: u32, is_short: u32) -> Result<Opti
     if cell_count as usize > 8 * CELL_LINKS && linked > NOT_LOCAL * weights.len() {
         return Ok(None);
     }
-    let part = bisect(&Links { links: &links, width: CELL_LINKS, weights: &weights }, parts);
-    Ok(Some((cells, device.upload(&part)?)))
+    let found = bisect(&Links { links: &links, width: CELL_LINKS, weights: &weights }, parts);
+    // A way through a cell is about as long as two ways from its seed to its border, and at least as long as one.
+    Ok(Some(Cells { cells, parts: device.upload(&found.parts)?, hops: found.levels.saturating_mul(radius.max(1)) }))
 }
 
 /// Divides a graph into parts of about equal size in memory; none if it is not local.
@@ -170,7 +205,8 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
             None => return Ok(None),
         },
     };
-    let (cells, part_of_cell) = divided.as_ref().map_or((DevicePtr::NULL, DevicePtr::NULL), |(c, p)| (c.ptr(), p.ptr()));
+    let (cells, part_of_cell) = divided.as_ref().map_or((DevicePtr::NULL, DevicePtr::NULL), |c| (c.cells.ptr(), c.parts.ptr()));
+    let hops = divided.as_ref().map_or(0, |c| c.hops);
     let (part, quads, sends) = (device.alloc::<u32>(n)?, device.alloc::<u32>(n)?, device.alloc::<u32>(n)?);
     let entered = device.zeroed::<u32>(n)?;
     let p = CountParams {
@@ -190,21 +226,42 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
     let p = KeysParams { part: part.ptr(), entered: entered.ptr(), keys: keys.ptr(), nodes, pad: 0 };
     elementwise(device, MODULE, "sssp_tile_keys", n as u64, &p)?;
     let (keys, order) = sort_pairs(device, &keys, &iota(device, n, 0)?, 0..id_bits(2 * parts as usize))?;
-    let places = invert(device, &order)?;
-    let quads_before = exclusive_scan(device, &gather(device, &quads, &order)?)?;
-    let sends_before = exclusive_scan(device, &gather(device, &sends, &order)?)?;
+    let places = device.alloc::<u32>(n)?;
+    let (quads_at, sends_at) = (device.alloc::<u32>(n)?, device.alloc::<u32>(n)?);
+    let p = PlacesParams {
+        order: order.ptr(),
+        quads: quads.ptr(),
+        sends: sends.ptr(),
+        places: places.ptr(),
+        quads_at: quads_at.ptr(),
+        sends_at: sends_at.ptr(),
+        nodes,
+        pad: 0,
+    };
+    elementwise(device, MODULE, "sssp_tile_places", n as u64, &p)?;
+    let (quads_before, sends_before) = (exclusive_scan(device, &quads_at)?, exclusive_scan(device, &sends_at)?);
     // Where each part starts, and where its entrances end.
-    let marks = bounds(device, &keys, 2 * parts as usize)?;
-    let (quads_at, sends_at) = (gather(device, &quads_before, &marks)?.to_vec()?, gather(device, &sends_before, &marks)?.to_vec()?);
+    let key_count = 2 * parts;
+    let marks = device.alloc::<[u32; 3]>(key_count as usize + 1)?;
+    let p = MarksParams {
+        keys: keys.ptr(),
+        quads_before: quads_before.ptr(),
+        sends_before: sends_before.ptr(),
+        marks: marks.ptr(),
+        nodes,
+        key_count,
+    };
+    elementwise(device, MODULE, "sssp_tile_marks", u64::from(key_count) + 1, &p)?;
     let marks = marks.to_vec()?;
 
     let (mut heads, mut most_sends) = (Vec::with_capacity(parts as usize), 0);
     let (mut blob, mut inbox) = (0u64, 0u32);
     for b in 0..parts as usize {
-        let (first, inner, end) = (marks[2 * b], marks[2 * b + 1], marks[2 * b + 2]);
-        let (count, sends) = (end - first, sends_at[2 * b + 2] - sends_at[2 * b]);
+        let ([first, quads_first, sends_first], [inner, ..], [end, quads_end, sends_end]) =
+            (marks[2 * b], marks[2 * b + 1], marks[2 * b + 2]);
+        let (count, sends) = (end - first, sends_end - sends_first);
         let rows = if is_short { 0 } else { (4 * count).next_multiple_of(16) };
-        let send_starts = rows + 16 * (quads_at[2 * b + 2] - quads_at[2 * b]);
+        let send_starts = rows + 16 * (quads_end - quads_first);
         let sends_from = send_starts + (2 * (count + 1)).next_multiple_of(16);
         let bytes = sends_from + (8 * sends).next_multiple_of(16);
         heads.push(Head {
@@ -223,7 +280,7 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
         inbox += (inner - first).next_multiple_of(32);
         most_sends = most_sends.max(sends);
     }
-    Ok(Some(Partition { heads, order, places, most_sends, part, quads_before, sends_before }))
+    Ok(Some(Partition { hops, heads, order, places, most_sends, part, quads_before, sends_before }))
 }
 
 /// Packs the parts.

@@ -1,4 +1,4 @@
-//! The choice of a form: those that a graph suits run once from its heaviest vertex, and the fastest is kept.
+//! The choice of a form: tiles where searches are long, else those that a graph suits run once from its heaviest vertex, and the fastest is kept.
 //!
 //! Invariant: a special form finds the same distances as the general one, or none at all.
 
@@ -83,14 +83,19 @@ impl Special {
     }
 }
 
+/// A run that takes so many seconds is hardly slowed by cold caches.
+const LONG_RUN: f64 = 5e-4;
+
 /// The best form so far and its seconds.
 struct Best {
     seconds: f64,
     special: Special,
+    /// Nothing else needs a trial.
+    settled: bool,
 }
 
 impl Best {
-    /// Seconds of a run; infinite if it gave up. The first run is slowed by cold caches: what comes near the best runs again.
+    /// Seconds of a run; infinite if it gave up. The first run is slowed by cold caches: what is short and comes near the best runs again.
     fn time(&self, device: &Device, mut run: impl FnMut() -> Result<bool>) -> Result<f64> {
         let mut seconds = f64::INFINITY;
         for _ in 0..2 {
@@ -98,7 +103,7 @@ impl Best {
                 return Ok(f64::INFINITY);
             }
             seconds = device.last_run_seconds().unwrap_or(f64::INFINITY);
-            if seconds > 1.5 * self.seconds {
+            if seconds > LONG_RUN || seconds > 1.5 * self.seconds {
                 break;
             }
         }
@@ -106,7 +111,7 @@ impl Best {
     }
     fn offer(&mut self, seconds: f64, special: Special) {
         if seconds < self.seconds {
-            *self = Self { seconds, special };
+            *self = Self { seconds, special, settled: false };
         }
     }
 }
@@ -119,12 +124,12 @@ pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
     }
     let (source, longest) = layout.heaviest;
     let config = SsspConfig { source, ..SsspConfig::default() };
-    let mut best = Best { seconds: f64::INFINITY, special: Special::None };
+    let mut best = Best { seconds: f64::INFINITY, special: Special::None, settled: false };
     for form in [Form::OneTile, Form::Tiles, Form::Sweeps] {
         match options.form {
             Some(wanted) if wanted != form => continue,
             // Small graphs need not look further.
-            None if best.special.form() == Form::OneTile => break,
+            None if best.settled || best.special.form() == Form::OneTile => break,
             _ => {}
         }
         let tried = match form {
@@ -137,7 +142,7 @@ pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
             other => other?,
         }
     }
-    if best.seconds.is_finite() && options.form.is_none() {
+    if best.seconds.is_finite() && options.form.is_none() && !best.settled {
         let mut general = layout.whole.general(device, layout)?;
         let weights = layout.whole.weights(device, arcs)?;
         let (mut fastest, suited) = (f64::INFINITY, general.options);
@@ -165,6 +170,10 @@ fn try_tiles(device: &Device, layout: &SsspLayout, config: &SsspConfig, longest:
     }
     let weights = layout.whole.weights(device, arcs)?;
     if let Some(tiles) = Tiles::build(device, arcs, weights, summary, longest, options)? {
+        if tiles.is_far_flung() || layout.options.form.is_some() {
+            *best = Best { seconds: 0.0, special: Special::Tiles(Box::new(tiles)), settled: true };
+            return Ok(());
+        }
         let seconds = best.time(device, || tiles.search(device, config).map(|_| true))?;
         best.offer(seconds, Special::Tiles(Box::new(tiles)));
     }

@@ -27,6 +27,8 @@ const GREATEST_WEIGHT: u64 = 65534;
 const LONGEST_ROW: u32 = 4000;
 /// Arcs up to which one block is tried alone.
 const ONE_BLOCK_ARCS: usize = 40_000;
+/// Hops from end to end, estimated low, from which on a block's own barriers win for certain: a hop costs a third of a round of all blocks.
+const FAR_FLUNG: u32 = 128;
 
 /// `bg::TileHead`.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -186,6 +188,10 @@ impl Tiles {
             options,
             partition,
         }))
+    }
+    /// Whether searches take so many hops that no form with a barrier of all blocks a hop comes near.
+    pub fn is_far_flung(&self) -> bool {
+        self.partition.hops >= FAR_FLUNG
     }
     pub fn bytes(&self) -> u64 {
         let inboxes: u64 = self.inbox.iter().chain(&self.control).chain(&self.minima).map(Buffer::bytes).sum();
