@@ -37,14 +37,13 @@ struct Params {
     far: [DevicePtr<u32>; 2],
     least: DevicePtr<u64>,
     delta: u64,
+    most_ns: u64,
     nodes: u32,
     source: u32,
     target: u32,
     piece: u32,
     lanes: u32,
     stage: u32,
-    most_rounds: u32,
-    pad: u32,
 }
 
 /// How rows are shared and how far a step goes.
@@ -109,14 +108,14 @@ impl<D: Native> General<D> {
         let queues = self.near.iter().map(Buffer::bytes).sum::<u64>() + self.far.iter().map(Buffer::bytes).sum::<u64>();
         self.words.bytes() + self.tags.bytes() + self.distances.bytes() + queues
     }
-    /// Distances from the source; with a target, those above the target's are upper bounds. None after `most` rounds.
+    /// Distances from the source; with a target, those above the target's are upper bounds. None after `most` seconds.
     pub fn search(
         &self,
         device: &Device,
         arcs: &Arcs,
         weights: Option<&Buffer<D>>,
         config: &SsspConfig,
-        most: u32,
+        most: f64,
     ) -> Result<Option<&Buffer<D>>> {
         let kernel = device.kernel(MODULE, &format!("sssp_general_{}", D::SUFFIX))?;
         let blocks = arcs.nnz().div_ceil(ARCS_PER_BLOCK).clamp(1, 1 << 16) as u32;
@@ -135,16 +134,21 @@ impl<D: Native> General<D> {
             far: [self.far[0].ptr(), self.far[1].ptr()],
             least: self.least.ptr(),
             delta: D::delta_bits(config.delta.unwrap_or(self.options.delta)),
+            most_ns: nanoseconds(most),
             nodes: arcs.nodes() as u32,
             source: config.source,
             target: config.target.unwrap_or(u32::MAX),
             piece: self.options.piece,
             lanes: self.options.lanes,
             stage: STAGE,
-            most_rounds: most,
-            pad: 0,
         };
         let steps = device.persistent(&kernel, shape, &config.control, parameters)?;
         Ok((steps & GAVE_UP == 0).then_some(&self.distances))
     }
+}
+
+/// Seconds as kernels take them; all bits set for no limit.
+pub(super) fn nanoseconds(seconds: f64) -> u64 {
+    // Conversions saturate.
+    if seconds.is_finite() { (seconds * 1e9) as u64 } else { u64::MAX }
 }

@@ -286,7 +286,7 @@ impl SsspLayout {
     fn whole_search(&self, device: &Device, config: &SsspConfig) -> Result<Option<Found<u32>>> {
         let special = lock(&self.special);
         if special.form() != Form::General && !self.special_outgrown.load(Ordering::Relaxed) {
-            let search = || special.search(device, config, special::RUN_SWEEPS);
+            let search = || special.search(device, config);
             let limit = self.whole_limit().min(special.limit());
             if let Some(found) = self.checked_search(device, config, limit, search)? {
                 return Ok(Some(found));
@@ -296,7 +296,7 @@ impl SsspLayout {
         drop(special);
         let general = self.whole.general(device, self)?;
         let weights = self.whole.weights(device, &self.out)?;
-        let search = || general.search(device, &self.out, weights, config, u32::MAX);
+        let search = || general.search(device, &self.out, weights, config, f64::INFINITY);
         self.checked_search(device, config, self.whole_limit(), search)
     }
     /// A search in `u32`; none if it gave up, or if distances may have gone past `limit` on the way.
@@ -330,10 +330,10 @@ impl SsspLayout {
         let general = searches.general(device, self)?;
         let weights = searches.weights(device, &self.out)?;
         let found = timed_if(device, config.parents, || {
-            let Some(distances) = general.search(device, &self.out, weights, config, u32::MAX)? else { return Ok(None) };
+            let Some(distances) = general.search(device, &self.out, weights, config, f64::INFINITY)? else { return Ok(None) };
             Ok(Some((distances, self.parents(device, searches, distances, config)?)))
         })?;
-        // Only a limit of rounds makes it give up.
+        // Only a limit of time makes it give up.
         let Some((distances, parents)) = found else { return Err(Base::Cancelled.into()) };
         check(distances)?;
         Found::download(distances, parents)

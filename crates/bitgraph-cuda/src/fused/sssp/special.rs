@@ -11,13 +11,15 @@ use bitgraph_backend::SsspConfig;
 use std::sync::atomic::Ordering;
 
 /// Sweeps after which a run leaves the graph to the general form.
-pub(super) const RUN_SWEEPS: u32 = 4096;
+const RUN_SWEEPS: u32 = 4096;
 /// Sweeps in a trial: a graph that needs more has too great a diameter.
 const TRIAL_SWEEPS: u32 = 256;
 /// Widths of a step of the general form that are tried against each other; the last one suits graphs that tiles suit.
 const BREADTHS: [f64; 2] = [32.0, 128.0];
-/// No round of the general form is faster, in seconds: bounds the rounds that a trial needs.
-const FASTEST_ROUND: f64 = 3e-6;
+/// What a trial may take, given the best time so far: the first run is slowed by cold caches.
+fn patience(seconds: f64) -> f64 {
+    1.25 * seconds + 2e-5
+}
 
 /// The forms of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,10 +76,10 @@ impl Special {
         }
     }
     /// Distances from the source; none if it gave up.
-    pub fn search(&self, device: &Device, config: &SsspConfig, most_sweeps: u32) -> Result<Option<&Buffer<u32>>> {
+    pub fn search(&self, device: &Device, config: &SsspConfig) -> Result<Option<&Buffer<u32>>> {
         match self {
             Self::None => Ok(None),
-            Self::Sweeps(s) => s.search(device, config, most_sweeps),
+            Self::Sweeps(s) => s.search(device, config, RUN_SWEEPS, f64::INFINITY),
             Self::Tiles(t) => t.search(device, config).map(Some),
         }
     }
@@ -150,8 +152,8 @@ pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
         for &breadth in &BREADTHS[usize::from(best.special.form() == Form::Tiles)..] {
             let tried = suited.with_breadth(breadth, layout.degree(), summary.mean);
             general.options = tried;
-            let rounds = (best.seconds.min(fastest) / FASTEST_ROUND) as u32 + 4;
-            let seconds = best.time(device, || Ok(general.search(device, arcs, weights, &config, rounds)?.is_some()))?;
+            let most = patience(best.seconds.min(fastest));
+            let seconds = best.time(device, || Ok(general.search(device, arcs, weights, &config, most)?.is_some()))?;
             if seconds < fastest {
                 (fastest, chosen) = (seconds, tried);
             }
@@ -194,9 +196,9 @@ fn try_sweeps(device: &Device, layout: &SsspLayout, config: &SsspConfig, best: &
     let tried = if best.special.form() == Form::Tiles { &SweepOptions::TRIED[..1] } else { &SweepOptions::TRIED[..] };
     for &tried in fixed.as_ref().map_or(tried, std::slice::from_ref) {
         sweeps.options = tried;
-        let bound = (best.seconds / FASTEST_ROUND).min(f64::from(TRIAL_SWEEPS)) as u32;
-        let most = if fixed.is_some() { RUN_SWEEPS } else { bound };
-        let seconds = best.time(device, || Ok(sweeps.search(device, config, most)?.is_some()))?;
+        let (most, patience) =
+            if fixed.is_some() { (RUN_SWEEPS, f64::INFINITY) } else { (TRIAL_SWEEPS, patience(best.seconds.min(fastest))) };
+        let seconds = best.time(device, || Ok(sweeps.search(device, config, most, patience)?.is_some()))?;
         if seconds < fastest {
             (fastest, settings) = (seconds, Some(tried));
         }

@@ -6,7 +6,7 @@
 //! 4 bytes per arc, each row padded to 16 bytes, and 9 per vertex. Built by one sort of all arcs.
 
 use super::Arcs;
-use super::general::GAVE_UP;
+use super::general::{GAVE_UP, nanoseconds};
 use super::weights::Summary;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
@@ -95,6 +95,7 @@ struct Params {
     order: DevicePtr<u32>,
     places: DevicePtr<u32>,
     result: DevicePtr<u32>,
+    most_ns: u64,
     nodes: u32,
     source: u32,
     piece_count: u32,
@@ -263,8 +264,8 @@ impl Sweeps {
         let order = self.order.as_ref().map_or(0, |(o, d)| o.new_of_old.bytes() + o.old_of_new.bytes() + d.bytes());
         order + self.first.bytes() + self.lengths.bytes() + self.quads.bytes() + self.pieces.bytes() + self.distances.bytes()
     }
-    /// Distances from the source; none after `most` sweeps, where a graph's diameter does not suit them.
-    pub fn search(&self, device: &Device, config: &SsspConfig, most: u32) -> Result<Option<&Buffer<u32>>> {
+    /// Distances from the source; none after `most` sweeps, where a graph's diameter does not suit them, or after so many seconds.
+    pub fn search(&self, device: &Device, config: &SsspConfig, most: u32, seconds: f64) -> Result<Option<&Buffer<u32>>> {
         let options = self.options;
         let step = |parts: u32| ((f64::from(parts) / 256.0 * self.mean).round() as u32).clamp(1, 1 << 20);
         let nodes = self.first.len() as u32;
@@ -280,6 +281,7 @@ impl Sweeps {
             order: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.0.old_of_new.ptr()),
             places: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.0.new_of_old.ptr()),
             result: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.1.ptr()),
+            most_ns: nanoseconds(seconds),
             nodes,
             source: config.source,
             piece_count: self.piece_count,

@@ -244,6 +244,26 @@ fn tiles_find_the_same() {
 }
 
 #[test]
+fn far_flung_graphs_take_tiles_untried() {
+    let Some(device) = device() else { return };
+    let (width, height) = (400, 30);
+    let right = (0..width * height).filter(|v| v % width + 1 < width).map(|v| (v, v + 1));
+    let down = (0..width * (height - 1)).map(|v| (v, v + width));
+    let n = width * height;
+    let shuffled = |v: u32| (u64::from(v) * 7919 % u64::from(n)) as u32;
+    let grid: Vec<_> = right.chain(down).collect();
+    let renumbered = grid.iter().map(|&(u, v)| (shuffled(u), shuffled(v))).collect();
+    for graph in [graph("long grid", n, grid, true, 1, 63), graph("shuffled long grid", n, renumbered, true, 1, 63)] {
+        let layout = graph.build(&device, Some((DType::U32, &|w| w)), SsspOptions::default()).unwrap();
+        assert_eq!(layout.form(), Form::Tiles);
+        assert!(matches!(&*lock(&layout.special), Special::Tiles(t) if t.is_far_flung() && t.steps.load(Ordering::Relaxed) == 0));
+        for source in [0, n / 2] {
+            check(&graph, &layout.run::<u32>(&device, &config(source)).unwrap(), &graph.distances(source, u64::from), 1.0, u64::from);
+        }
+    }
+}
+
+#[test]
 fn a_target_stops_early_and_cuts_off() {
     let Some(device) = device() else { return };
     for graph in graphs(1, 63) {
