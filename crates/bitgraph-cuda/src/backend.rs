@@ -24,11 +24,11 @@ impl Cuda {
     pub fn open(ordinal: u32) -> Result<Self> {
         Ok(Self { device: Device::open(ordinal)?, reference: false })
     }
-    /// Loads the kernels of an algorithm's fused form and of its layouts. They are loaded at first use otherwise, as a part of whatever
-    /// is timed then.
+    /// Loads the kernels of an algorithm's fused form and of its layouts, and sets up what the driver needs for memory and copies. All of
+    /// it is done at first use otherwise, as a part of whatever is timed then.
     ///
     /// # Errors
-    /// A kernel that cannot be loaded or compiled.
+    /// A kernel that cannot be loaded or compiled; the driver's.
     pub fn warm_up(&self, algorithm: Algorithm) -> Result<()> {
         let own: &[&str] = match algorithm {
             Algorithm::Bfs => &["graph/bfs"],
@@ -40,7 +40,8 @@ impl Cuda {
             Algorithm::MxvFloat | Algorithm::MxvBool => &["ops/"],
         };
         self.device.preload(own)?;
-        self.device.preload(&["formats/"])
+        self.device.preload(&["formats/"])?;
+        self.device.warm_up()
     }
     /// The same device without fused forms: the definitions of the algorithms over the operations.
     #[must_use]

@@ -58,7 +58,38 @@ impl Persistent {
     }
 }
 
+/// Device memory that a warmed-up device keeps for arrays to come.
+const POOL_BYTES: u64 = 256 << 20;
+/// Bytes copied each way to warm up.
+const COPIED_BYTES: usize = 1 << 20;
+
 impl Device {
+    /// Does once what the driver otherwise sets up at first use, as a part of whatever comes first: memory of the pool, every way of
+    /// copying, marks of time, the words that persistent kernels and the host share.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn warm_up(&self) -> Result<()> {
+        let (driver, copied) = (self.driver(), COPIED_BYTES as u64);
+        let bytes = if self.properties().emulated { 2 * copied } else { POOL_BYTES };
+        if let Ok(address) = driver.allocate(bytes, "the memory pool") {
+            let mut host = vec![0; COPIED_BYTES];
+            let copies = driver
+                .fill(address, 0, bytes)
+                .and_then(|()| driver.upload(address, &host))
+                .and_then(|()| driver.copy(address + copied, address, copied))
+                .and_then(|()| driver.download(&mut host, address));
+            driver.release(address, bytes);
+            copies?;
+        }
+        self.timed(|| Ok(()))?;
+        self.forget_run();
+        let mut slot = lock(&self.0.persistent);
+        if slot.is_none() {
+            *slot = Some(Persistent::new(self)?);
+        }
+        Ok(())
+    }
     /// Launches a kernel that runs to the end by itself, timed, and waits for it. Reports progress and passes cancellation on.
     /// Returns the steps that it counted.
     ///
