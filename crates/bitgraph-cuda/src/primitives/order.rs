@@ -36,19 +36,22 @@ struct OrderParams {
 /// How [`level_order`] walks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelOrderConfig {
+    /// A vertex of the first component; the first that has entries if `None`.
+    pub start: Option<u32>,
     /// Sweeps of the first component; each starts at the far end of the one before.
     pub sweeps: u32,
-    /// Components that are numbered by levels, the first of them by the smallest number; the others keep their order, at the end.
+    /// Components that are numbered by levels, all but the first in the order of their smallest numbers; the others keep their order, at
+    /// the end.
     pub components: u32,
     /// The widest level that one block walks alone; what suits the device if `None`.
     pub narrow: Option<u32>,
-    /// Rows longer than this make the order refuse.
+    /// Rows longer than this make the order refuse; `u32::MAX`: there are none.
     pub longest_row: u32,
 }
 
 impl Default for LevelOrderConfig {
     fn default() -> Self {
-        Self { sweeps: 2, components: 64, narrow: None, longest_row: 512 }
+        Self { start: None, sweeps: 2, components: 64, narrow: None, longest_row: 512 }
     }
 }
 
@@ -96,7 +99,7 @@ fn walk(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<W
         state,
         link,
         n: n as u32,
-        start: u32::MAX,
+        start: config.start.unwrap_or(u32::MAX),
         sweeps: config.sweeps.max(1),
         components: config.components.max(1),
         narrow,
@@ -109,15 +112,15 @@ fn walk(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<W
 }
 
 /// A numbering in which neighbours are close, for a symmetric mesh: by breadth-first level from a far vertex, within a level by the first
-/// and the last neighbour in the level before (Cuthill and McKee). Deterministic. `None` where it makes no sense: rows past the limit, or too many
-/// vertices to count. Waits.
+/// and the last neighbour in the level before (Cuthill and McKee). Deterministic. `None` where it makes no sense: rows past the limit, too
+/// many vertices to count, or no such start. Waits.
 ///
 /// # Errors
 /// Out of memory, or that the kernel's blocks do not fit.
 pub fn level_order(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<Option<LevelOrder>> {
     // A claim is a place plus a multiple of n.
     let most = u32::MAX / config.sweeps.max(1);
-    if csr.rows != csr.columns || csr.rows as u64 >= u64::from(most) {
+    if csr.rows != csr.columns || csr.rows as u64 >= u64::from(most) || config.start.is_some_and(|v| v as usize >= csr.rows) {
         return Ok(None);
     }
     if csr.nnz == 0 {
@@ -125,7 +128,7 @@ pub fn level_order(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) 
         let order = Order { new_of_old: all.clone(), old_of_new: all };
         return Ok(Some(LevelOrder { order, levels: 0, widest: 0, components: 0 }));
     }
-    if reduce(device, &degrees(device, csr)?)?.max > config.longest_row {
+    if config.longest_row < u32::MAX && reduce(device, &degrees(device, csr)?)?.max > config.longest_row {
         return Ok(None);
     }
     let walked = walk(device, csr, config)?;

@@ -244,7 +244,7 @@ fn wrong_lengths_are_errors() {
 }
 
 /// The order as plain loops: sweeps over the first component, then the others by smallest number, then the rest.
-fn plain_level_order(csr: &Csr, sweeps: usize, components: usize) -> Vec<u32> {
+fn plain_level_order(csr: &Csr, start: Option<u32>, sweeps: usize, components: usize) -> Vec<u32> {
     let n = csr.nrows();
     let mut placed = vec![false; n];
     let mut order: Vec<u32> = Vec::new();
@@ -272,7 +272,8 @@ fn plain_level_order(csr: &Csr, sweeps: usize, components: usize) -> Vec<u32> {
         (queue, far)
     };
     for component in 0..components {
-        let Some(mut root) = (0..n).find(|&v| !placed[v] && csr.degree(v) > 0) else { break };
+        let first = start.filter(|_| component == 0).map(|v| v as usize);
+        let Some(mut root) = first.or_else(|| (0..n).find(|&v| !placed[v] && csr.degree(v) > 0)) else { break };
         for _ in 1..if component == 0 { sweeps } else { 1 } {
             root = walk(root as u32, &mut placed.clone()).1 as usize;
         }
@@ -288,14 +289,19 @@ fn level_orders_are_those_of_plain_loops() {
     for (name, host) in patterns().into_iter().filter(|(_, c)| c.nrows() == c.ncols()) {
         let csr = symmetrized(&device, &DeviceCsr::upload(&device, &host).unwrap()).unwrap();
         let host = csr.to_host().unwrap();
-        for (sweeps, components, narrow) in [(2, 64, None), (1, 1, Some(0)), (3, 4, Some(7))] {
-            let config = LevelOrderConfig { sweeps, components, narrow, longest_row: 1000 };
+        let middle = Some(host.nrows() as u32 / 2).filter(|_| host.nnz() > 0);
+        for (start, sweeps, components, narrow) in
+            [(None, 2, 64, None), (None, 1, 1, Some(0)), (middle, 1, 64, None), (middle, 3, 4, Some(7))]
+        {
+            let config = LevelOrderConfig { start, sweeps, components, narrow, longest_row: 1000 };
             let found = level_order(&device, &csr, &config).unwrap().unwrap();
-            let wanted = plain_level_order(&host, sweeps as usize, components as usize);
+            let wanted = plain_level_order(&host, start, sweeps as usize, components as usize);
             assert_eq!(found.order.old_of_new.to_vec().unwrap(), wanted, "{name}, {config:?}");
             let (again, _) = relabel(&device, &csr, None, &found.order, true).unwrap();
             assert_eq!(again.nnz, csr.nnz);
         }
+        let outside = LevelOrderConfig { start: Some(host.nrows() as u32), ..LevelOrderConfig::default() };
+        assert!(level_order(&device, &csr, &outside).unwrap().is_none(), "{name}");
         let short = LevelOrderConfig { longest_row: 0, ..LevelOrderConfig::default() };
         assert_eq!(level_order(&device, &csr, &short).unwrap().is_none(), host.nnz() > 0, "{name}");
     }

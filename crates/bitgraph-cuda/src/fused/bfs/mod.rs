@@ -14,6 +14,7 @@ mod tests;
 
 pub use block::BlockOptions;
 pub use grid::GridOptions;
+pub(crate) use order::far_end;
 pub use slices::{SlicesOptions, SlicesPlan};
 
 use crate::DeviceCsr;

@@ -1,14 +1,13 @@
 //! A local numbering for graphs that have one and do not use it, made on the device.
 //!
 //! Needs: a symmetric pattern of small degrees in one large component, whose searches take many levels, so that a level is
-//! narrow. A search finds out, and finds a vertex at an end of the graph; from there Cuthill and McKee's order is built level by
-//! level.
+//! narrow. A search finds out, and finds a vertex at an end of the graph, where the order by levels begins.
 
 use super::grid::{GridOptions, GridScratch, Search};
 use super::prepare::{Prepared, looping};
 use super::{Rows, count32};
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use crate::primitives::{Order, degrees, reduce};
+use crate::device::{Device, DevicePtr};
+use crate::primitives::{LevelOrderConfig, Order, degrees, level_order, reduce};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::BfsConfig;
 use bytemuck::{Pod, Zeroable};
@@ -29,21 +28,26 @@ struct FarthestParams {
     reserved: u32,
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct OrderParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    rank: DevicePtr<u32>,
-    order: DevicePtr<u32>,
-    least: DevicePtr<u32>,
-    most: DevicePtr<u32>,
-    children: DevicePtr<u32>,
-    places: DevicePtr<u32>,
-    listed: DevicePtr<u32>,
-    result: DevicePtr<u32>,
-    nodes: u32,
-    start: u32,
+/// Where a search ended.
+pub(crate) struct FarEnd {
+    /// A vertex of the last level.
+    pub vertex: u32,
+    pub depth: u32,
+    pub reached: u32,
+}
+
+/// An end of a symmetric graph: what is farthest from the vertex in the middle of the numbering.
+pub(crate) fn far_end(device: &Device, nodes: usize, rows: &Rows, prepared: Option<&Prepared>) -> Result<FarEnd> {
+    let (arcs, options) = (rows.indices.len(), GridOptions::default());
+    let search = Search { device, nodes, arcs, rows, entering: rows, prepared, options: &options };
+    let mut scratch = GridScratch::new(device, nodes, arcs)?;
+    let config = BfsConfig { source: count32(nodes / 2)?, ..BfsConfig::default() };
+    let found = search.run(&mut scratch, &config)?;
+    let farthest = device.zeroed::<u64>(1)?;
+    let parameters = FarthestParams { levels: found.levels.ptr(), farthest: farthest.ptr(), nodes: count32(nodes)?, reserved: 0 };
+    device.launch(&device.kernel(MODULE, "bfs_farthest")?, looping(device, nodes), &parameters)?;
+    let totals = found.totals.get(0)?;
+    Ok(FarEnd { vertex: !(farthest.get(0)? as u32), depth: totals.depth, reached: totals.reached })
 }
 
 /// The order, if the graph is such a one. `fewest` is the number of vertices from which it is worth while, `widest` the largest level that is of use.
@@ -59,43 +63,11 @@ pub(crate) fn local_order(
     if nodes < fewest || out.nnz > MEAN_ARCS * nodes || reduce(device, &degrees(device, out)?)?.max > MOST_ARCS {
         return Ok(None);
     }
-    let options = GridOptions::default();
-    let search = Search { device, nodes, arcs: out.nnz, rows, entering: rows, prepared: Some(prepared), options: &options };
-    let mut scratch = GridScratch::new(device, nodes, out.nnz)?;
-    let config = BfsConfig { source: count32(nodes / 2)?, ..BfsConfig::default() };
-    let found = search.run(&mut scratch, &config)?;
-    let totals = found.totals.get(0)?;
-    if totals.depth < LEVELS || (totals.reached as usize) < nodes / 10 * 9 || nodes / totals.depth as usize > widest {
+    let end = far_end(device, nodes, rows, Some(prepared))?;
+    if end.depth < LEVELS || (end.reached as usize) < nodes / 10 * 9 || nodes / end.depth as usize > widest {
         return Ok(None);
     }
-    let farthest = device.zeroed::<u64>(1)?;
-    let parameters = FarthestParams { levels: found.levels.ptr(), farthest: farthest.ptr(), nodes: count32(nodes)?, reserved: 0 };
-    device.launch(&device.kernel(MODULE, "bfs_farthest")?, looping(device, nodes), &parameters)?;
-    let start = !(farthest.get(0)? as u32);
-    let filled = |byte: u8| -> Result<Buffer<u32>> {
-        let buffer = device.alloc(nodes)?;
-        buffer.fill_bytes(byte)?;
-        Ok(buffer)
-    };
-    let (rank, order, least, most) = (filled(0xff)?, device.alloc(nodes)?, filled(0xff)?, filled(0)?);
-    let (children, places, listed) = (filled(0)?, device.alloc::<u32>(nodes)?, device.alloc::<u32>(nodes)?);
-    let result = device.zeroed::<u32>(4)?;
-    let parameters = OrderParams {
-        offsets: rows.offsets.ptr(),
-        indices: rows.indices.ptr(),
-        rank: rank.ptr(),
-        order: order.ptr(),
-        least: least.ptr(),
-        most: most.ptr(),
-        children: children.ptr(),
-        places: places.ptr(),
-        listed: listed.ptr(),
-        result: result.ptr(),
-        nodes: count32(nodes)?,
-        start,
-    };
-    let block = device.properties().max_threads_per_block;
-    device.launch(&device.kernel(MODULE, "bfs_order")?, Shape { grid: 1, block, shared: 1024, mode: Mode::Plain }, &parameters)?;
-    let level = result.get(2)? as usize;
-    Ok((level <= widest).then_some(Order { new_of_old: rank, old_of_new: order }))
+    let config = LevelOrderConfig { start: Some(end.vertex), sweeps: 1, components: 1, narrow: None, longest_row: u32::MAX };
+    let found = level_order(device, out, &config)?;
+    Ok(found.filter(|f| f.widest as usize <= widest).map(|f| f.order))
 }

@@ -11,6 +11,7 @@ use super::tiles::{Local, Order, Source, TileChoice, TileForm, Tiles};
 use super::{RankResult, Score, finished};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::fused::bfs::{Rows, far_end};
 use crate::primitives::{LevelOrderConfig, level_order, levels_to_meet};
 use crate::spmv::Pattern;
 use bitgraph_backend::{Dangling, PageRank, PageRankConfig};
@@ -152,8 +153,12 @@ impl Special {
             && !near(halo)
             && levels_to_meet(device, &incoming.as_csr(), 0, MESH_PROBE)?.is_some_and(|levels| MESH_LEVELS.contains(&levels))
         {
-            let config = LevelOrderConfig { longest_row: MESH_LONGEST, ..LevelOrderConfig::default() };
-            if let Some(found) = level_order(device, &incoming.as_csr(), &config)? {
+            let csr = incoming.as_csr();
+            // The search for an end is for offsets of 32 bits; a sweep of the order finds one, too.
+            let start = Rows::of(&csr).map(|rows| far_end(device, n, &rows, None)).transpose()?.map(|end| end.vertex);
+            let sweeps = if start.is_some() { 1 } else { 2 };
+            let config = LevelOrderConfig { start, sweeps, longest_row: u32::MAX, ..LevelOrderConfig::default() };
+            if let Some(found) = level_order(device, &csr, &config)? {
                 let local = Local { position: found.order.new_of_old, vertex: found.order.old_of_new };
                 let halo = source.widest(Some(&local))?;
                 if near(halo)
