@@ -207,6 +207,22 @@ impl BfsLayout {
     /// # Errors
     /// [`Base::Shape`] if the layout is of another graph, [`Base::VertexOutOfRange`], cancellation, out of memory, or the driver's.
     pub fn run(&self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, config: &BfsConfig) -> Result<Bfs> {
+        let (outputs, scratch) = self.search(device, out, incoming, config)?;
+        let result = self.result(&outputs, config)?;
+        self.keep(scratch);
+        Ok(result)
+    }
+    /// As [`BfsLayout::run`], the levels left on the device: the next search overwrites them.
+    pub(crate) fn levels(&self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, config: &BfsConfig) -> Result<Buffer<i32>> {
+        let (outputs, scratch) = self.search(device, out, incoming, config)?;
+        self.keep(scratch);
+        Ok(outputs.levels)
+    }
+    /// The next search may have the arrays of this one, so only after its result is out of them.
+    fn keep(&self, scratch: Scratch) {
+        *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Some(scratch);
+    }
+    fn search(&self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, config: &BfsConfig) -> Result<(Outputs, Scratch)> {
         for (operand, expected, found) in [("the layout", self.nodes, out.rows), ("the layout", self.arcs, out.nnz)] {
             if expected != found {
                 let (expected, found) = (expected as u64, found as u64);
@@ -221,8 +237,8 @@ impl BfsLayout {
             return Err(Base::Unsupported { operation: "fused breadth-first search", what, available: "offsets of 32 bits" }.into());
         };
         let held = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).take();
-        // The next search may have the arrays only after this one's result is on the host; a failed search keeps none.
-        let (outputs, scratch) = match &self.special {
+        // A failed search keeps none.
+        Ok(match &self.special {
             Special::Slices(slices) => {
                 let mut scratch = match held {
                     Some(Scratch::Slices(scratch)) => scratch,
@@ -253,10 +269,7 @@ impl BfsLayout {
                 };
                 (search.run(&mut scratch, config)?, Scratch::Grid(scratch))
             }
-        };
-        let result = self.result(&outputs, config)?;
-        *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = Some(scratch);
-        Ok(result)
+        })
     }
     fn result(&self, outputs: &Outputs, config: &BfsConfig) -> Result<Bfs> {
         let totals = outputs.totals.get(0)?;

@@ -198,7 +198,7 @@ impl SsspLayout {
             single: Searches::default(),
             double: Searches::default(),
         };
-        if !layout.options.plain && layout.out.nnz() > 0 {
+        if layout.out.nnz() > 0 {
             let chosen = special::choose(device, &layout)?;
             *lock(&layout.special) = chosen;
         }
@@ -296,28 +296,29 @@ impl SsspLayout {
         drop(special);
         let general = self.whole.general(device, self)?;
         let weights = self.whole.weights(device, &self.out)?;
-        let search = || general.search(device, &self.out, weights, config, f64::INFINITY);
+        let search = || Ok(general.search(device, &self.out, weights, config, f64::INFINITY)?.cloned());
         self.checked_search(device, config, self.whole_limit(), search)
     }
     /// A search in `u32`; none if it gave up, or if distances may have gone past `limit` on the way.
-    fn checked_search<'a>(
+    fn checked_search(
         &self,
         device: &Device,
         config: &SsspConfig,
         limit: u64,
-        search: impl FnOnce() -> Result<Option<&'a Buffer<u32>>>,
+        search: impl FnOnce() -> Result<Option<Buffer<u32>>>,
     ) -> Result<Option<Found<u32>>> {
         let greatest = self.summary.whole.unwrap_or(0);
         // No path has more arcs than there are other vertices.
         let certain = u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64) <= u128::from(limit);
         let found = timed_if(device, config.parents || !certain, || {
             let Some(distances) = search()? else { return Ok(None) };
-            if !certain && u64::from(parents::farthest(device, distances)?) + greatest > limit {
+            if !certain && u64::from(parents::farthest(device, &distances)?) + greatest > limit {
                 return Ok(None);
             }
-            Ok(Some((distances, self.parents(device, &self.whole, distances, config)?)))
+            let parents = self.parents(device, &self.whole, &distances, config)?;
+            Ok(Some((distances, parents)))
         })?;
-        found.map(|(distances, parents)| Found::download(distances, parents)).transpose()
+        found.map(|(distances, parents)| Found::download(&distances, parents)).transpose()
     }
     /// A search by the general form, checked by `check`.
     fn general<D: Native>(

@@ -1,13 +1,14 @@
-//! The choice of a form: tiles where searches are long, else those that a graph suits run once from its heaviest vertex, and the fastest is kept.
+//! The choice of a form: steps without weights, tiles where searches are long, else those that a graph suits run once from its heaviest vertex, and the fastest is kept.
 //!
 //! Invariant: a special form finds the same distances as the general one, or none at all.
 
-use super::SsspLayout;
 use super::sweep::{SweepOptions, Sweeps};
 use super::tile::{TileOptions, Tiles};
+use super::{Arcs, SsspLayout};
 use crate::device::{Buffer, Device};
-use crate::{Error, Result};
-use bitgraph_backend::SsspConfig;
+use crate::fused::bfs::{BfsLayout, BfsOptions};
+use crate::{DeviceCsr, Error, Result};
+use bitgraph_backend::{BfsConfig, SsspConfig};
 use std::sync::atomic::Ordering;
 
 /// Sweeps after which a run leaves the graph to the general form.
@@ -24,6 +25,8 @@ fn patience(seconds: f64) -> f64 {
 /// The forms of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
+    /// A breadth-first search: arcs without weights.
+    Steps,
     /// Near-far stepping: any graph, any weights.
     General,
     /// Sweeps over rows sorted by weight.
@@ -39,6 +42,7 @@ pub enum Form {
 pub(super) enum Special {
     #[default]
     None,
+    Steps(Box<Steps>),
     Sweeps(Box<Sweeps>),
     Tiles(Box<Tiles>),
 }
@@ -47,6 +51,7 @@ impl Special {
     pub fn form(&self) -> Form {
         match self {
             Self::None => Form::General,
+            Self::Steps(_) => Form::Steps,
             Self::Sweeps(_) => Form::Sweeps,
             Self::Tiles(t) if t.options.parts == 1 => Form::OneTile,
             Self::Tiles(_) => Form::Tiles,
@@ -55,6 +60,7 @@ impl Special {
     pub fn bytes(&self) -> u64 {
         match self {
             Self::None => 0,
+            Self::Steps(s) => s.search.bytes(),
             Self::Sweeps(s) => s.bytes(),
             Self::Tiles(t) => t.bytes(),
         }
@@ -62,7 +68,7 @@ impl Special {
     /// Sweeps or hops of the last run.
     pub fn steps(&self) -> u32 {
         match self {
-            Self::None => 0,
+            Self::None | Self::Steps(_) => 0,
             Self::Sweeps(s) => s.steps.load(Ordering::Relaxed),
             Self::Tiles(t) => t.steps.load(Ordering::Relaxed),
         }
@@ -71,17 +77,41 @@ impl Special {
     pub fn limit(&self) -> u64 {
         match self {
             Self::None => 0,
+            Self::Steps(_) => u64::MAX,
             Self::Sweeps(_) => Sweeps::LIMIT,
             Self::Tiles(_) => Tiles::LIMIT,
         }
     }
     /// Distances from the source; none if it gave up.
-    pub fn search(&self, device: &Device, config: &SsspConfig) -> Result<Option<&Buffer<u32>>> {
+    pub fn search(&self, device: &Device, config: &SsspConfig) -> Result<Option<Buffer<u32>>> {
         match self {
             Self::None => Ok(None),
-            Self::Sweeps(s) => s.search(device, config, RUN_SWEEPS, f64::INFINITY),
-            Self::Tiles(t) => t.search(device, config).map(Some),
+            Self::Steps(s) => s.levels(device, config).map(Some),
+            Self::Sweeps(s) => Ok(s.search(device, config, RUN_SWEEPS, f64::INFINITY)?.cloned()),
+            Self::Tiles(t) => Ok(Some(t.search(device, config)?.clone())),
         }
+    }
+}
+
+/// Patterns for a breadth-first search; their memory is the layout's.
+#[derive(Debug)]
+pub(super) struct Steps {
+    out: DeviceCsr,
+    incoming: Option<DeviceCsr>,
+    search: BfsLayout,
+}
+
+impl Steps {
+    fn build(device: &Device, layout: &SsspLayout) -> Result<Option<Self>> {
+        let (out, incoming) = (layout.out.pattern(), layout.incoming.as_ref().map(Arcs::pattern));
+        let prepared = !layout.options.plain;
+        let search = BfsLayout::with_options(device, &out, incoming.as_ref(), prepared, BfsOptions::default())?;
+        Ok(search.map(|search| Self { out, incoming, search }))
+    }
+    /// The level of each vertex is its distance; -1 for unreached ones has all bits set.
+    fn levels(&self, device: &Device, config: &SsspConfig) -> Result<Buffer<u32>> {
+        let search = BfsConfig { source: config.source, control: config.control.clone(), ..BfsConfig::default() };
+        Ok(self.search.levels(device, &self.out, self.incoming.as_ref(), &search)?.cast())
     }
 }
 
@@ -118,9 +148,18 @@ impl Best {
     }
 }
 
-/// Builds what the graph suits and keeps the fastest.
+/// Builds what the graph suits and keeps the fastest; in a hurry, only what costs nothing.
 pub(super) fn choose(device: &Device, layout: &SsspLayout) -> Result<Special> {
     let (arcs, summary, options) = (&layout.out, &layout.summary, &layout.options);
+    if arcs.values.is_none()
+        && options.form.is_none_or(|f| f == Form::Steps)
+        && let Some(steps) = Steps::build(device, layout)?
+    {
+        return Ok(Special::Steps(Box::new(steps)));
+    }
+    if options.plain {
+        return Ok(Special::None);
+    }
     if summary.whole.is_none() || options.form == Some(Form::General) {
         return Ok(Special::None);
     }

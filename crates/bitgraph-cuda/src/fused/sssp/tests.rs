@@ -202,8 +202,31 @@ fn the_general_form_in_every_type() {
         let big = |w: u32| u64::from(w) << 40;
         let layout = graph.build(&device, Some((DType::U64, &big)), plain.clone()).unwrap();
         check(&graph, &layout.run::<u64>(&device, &with_parents).unwrap(), &graph.distances(source, big), 1.0, big);
-        let layout = graph.build::<u32>(&device, None, plain.clone()).unwrap();
+        let layout = graph.build::<u32>(&device, None, SsspOptions { form: Some(Form::General), ..plain.clone() }).unwrap();
+        assert_eq!(layout.form(), Form::General);
         check(&graph, &layout.run::<i32>(&device, &with_parents).unwrap(), &graph.distances(source, |_| 1), 1.0, |_| 1);
+    }
+}
+
+#[test]
+fn without_weights_levels_are_distances() {
+    let Some(device) = device() else { return };
+    for graph in graphs(1, 1) {
+        for plain in [false, true] {
+            let layout = graph.build::<u32>(&device, None, SsspOptions { plain, ..SsspOptions::default() }).unwrap();
+            assert_eq!(layout.form() == Form::Steps, layout.out.nnz() > 0, "{}", graph.name);
+            let last = graph.nodes() as u32 - 1;
+            for (source, target) in [(0, None), (last / 2, None), (last, Some(last / 3))] {
+                let wanted = SsspConfig { target, parents: true, ..config(source) };
+                let mut expected = graph.distances(source, |_| 1);
+                let end = target.map_or(u64::MAX, |t| expected[t as usize]);
+                expected.iter_mut().filter(|d| **d > end).for_each(|d| *d = u64::MAX);
+                check(&graph, &layout.run::<u32>(&device, &wanted).unwrap(), &expected, 1.0, |_| 1);
+                check(&graph, &layout.run::<f64>(&device, &wanted).unwrap(), &expected, 1.0, |_| 1);
+            }
+            assert!(layout.run::<u32>(&device, &config(last + 1)).is_err());
+            assert!(layout.run::<u32>(&device, &SsspConfig { delta: Some(-1.0), ..config(0) }).is_err());
+        }
     }
 }
 
