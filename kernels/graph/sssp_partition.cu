@@ -18,7 +18,7 @@ struct CellsParams {
     const u32* indices;
     const u32* seeds;
     const u32* numbers;  // seeds before each vertex
-    u64* words;          // round over cell; all ones: none yet
+    u64* words;          // round over the neighbour that a vertex was reached from, the smallest; all ones: not yet
     u32* cells;          // the result
     u32 nodes;
     u32 cell_count;
@@ -103,20 +103,23 @@ BG_KERNEL(sssp_cells, bg::CellsParams, 256, 4) {
     using namespace bg;
     Grid grid(p.state, p.link, shared_memory());
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-    for (u32 v = thread; v < p.nodes; v += threads) p.words[v] = p.seeds[v] ? (u64)p.numbers[v] : ~0ull;
+    for (u32 v = thread; v < p.nodes; v += threads) {
+        p.words[v] = p.seeds[v] ? (u64)v : ~0ull;
+        p.cells[v] = p.numbers[v];
+    }
     if (grid.meet().stop) return;
-    for (u32 round = 1; round < p.most_rounds; round++) {
+    u32 round = 1;
+    for (; round < p.most_rounds; round++) {
         u32 grown = 0;
         for (u32 v = thread; v < p.nodes; v += threads) {
-            if (load_l2(p.words + v) != ~0ull) continue;
-            // Of a round before, or cells would stretch along the numbering.
-            for (u32 k = p.offsets[v]; k < p.offsets[v + 1]; k++) {
-                u64 word = load_l2(p.words + p.indices[k]);
-                if ((u32)(word >> 32) < round) {
-                    p.words[v] = (u64)round << 32 | (u32)word;
-                    grown++;
-                    break;
-                }
+            // Of the round before, or cells would stretch along the numbering.
+            u64 word = load_l2(p.words + v);
+            if ((u32)(word >> 32) != round - 1) continue;
+            if (round > 1) p.cells[v] = load_l2(p.cells + (u32)word);
+            const u64 own = (u64)round << 32 | v;
+            for (u32 k = p.offsets[v], end = p.offsets[v + 1]; k < end; k++) {
+                u64* other = p.words + p.indices[k];
+                if (load_l2(other) > own && atomicMin(other, own) == ~0ull) grown++;
             }
         }
         grown = warp_sum(grown);
@@ -128,9 +131,13 @@ BG_KERNEL(sssp_cells, bg::CellsParams, 256, 4) {
     u32 hops = 0;
     for (u32 v = thread; v < p.nodes; v += threads) {
         u64 word = load_l2(p.words + v);
-        // Components without a seed are cut by the numbering.
-        p.cells[v] = word != ~0ull ? (u32)word : (u32)((u64)v * p.cell_count / p.nodes);
-        if (word != ~0ull) hops += (u32)(word >> 32);
+        if (word == ~0ull) {
+            // Components without a seed are cut by the numbering.
+            p.cells[v] = (u32)((u64)v * p.cell_count / p.nodes);
+            continue;
+        }
+        hops += (u32)(word >> 32);
+        if ((u32)(word >> 32) == round - 1) p.cells[v] = load_l2(p.cells + (u32)word);
     }
     // How wide cells are: the mean distance from the seed.
     hops = warp_sum(hops);
@@ -227,10 +234,26 @@ BG_KERNEL(sssp_tile_fill, bg::TileFillParams, 256, 4) {
         u32* arc = (u32*)(blob + head.edges) + 4 * quad;
         u32* arc_end = arc + 4 * quads;
         uint2* sends = (uint2*)(blob + head.sends);
-        for (u32 k = p.offsets[v]; k < p.offsets[v + 1]; k++) {
-            u32 w = p.indices[k], weight = p.weights ? p.weights[k] : 1, part = p.part[w], at = p.places[w];
-            if (part == own) *arc++ = (at - head.first) | weight << 16;
-            else sends[send++] = uint2{p.heads[part].inbox + at - p.heads[part].first, weight};
+        // Four at once, so that their loads are under way together.
+        for (u32 k = p.offsets[v], end = p.offsets[v + 1]; k < end; k += 4) {
+            u32 w[4], weight[4], part[4], at[4];
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                u32 from = min_of(k + i, end - 1);
+                w[i] = p.indices[from];
+                weight[i] = p.weights ? p.weights[from] : 1;
+            }
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                part[i] = p.part[w[i]];
+                at[i] = p.places[w[i]];
+            }
+#pragma unroll
+            for (u32 i = 0; i < 4; i++) {
+                if (k + i >= end) break;
+                if (part[i] == own) *arc++ = (at[i] - head.first) | weight[i] << 16;
+                else sends[send++] = uint2{p.heads[part[i]].inbox + at[i] - p.heads[part[i]].first, weight[i]};
+            }
         }
         // Arcs that never improve anything.
         for (; arc < arc_end; arc++) *arc = id | 0xffff0000u;

@@ -6,16 +6,23 @@ namespace bg {
 /// The element types, by the codes of the container.
 enum WeightType : u32 { BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F32, F64 };
 
-/// What the weights are like. The host starts it as { ~0, 0, 0, ~0, 0, 0, 0 }.
+/// What the weights are like; zeroed before.
 struct WeightSummary {
-    u64 bad;          // the first position of a negative weight or NaN
-    u32 broken;       // a weight is not a whole number below 2^63
-    u32 zero;         // a weight is zero
-    u64 least;        // bits of the least weight as f64
-    u64 greatest;     // bits of the greatest finite weight as f64
+    u64 bad;          // the complement of the first position of a negative weight or NaN
+    u64 broken;       // a weight is not a whole number below 2^63
     u64 whole;        // the greatest whole weight
     u64 finite;       // finite weights
     f64 sum;          // of the finite weights
+
+    BG_DEVICE void add(const WeightSummary& other) {
+        if (other.bad) atomicMax(&bad, other.bad);
+        if (other.broken) broken = 1;
+        if (other.whole) atomicMax(&whole, other.whole);
+        if (other.finite) {
+            atomicAdd(&finite, other.finite);
+            atomicAdd(&sum, other.sum);
+        }
+    }
 };
 struct SummaryParams {
     const u8* values;
@@ -66,59 +73,39 @@ BG_DEVICE f64 read_weight(const u8* values, u32 type, u64 i, u64& whole, bool& i
     whole = integer < 0 ? 0 : (u64)integer;
     return (f64)integer;
 }
-template <class T> BG_DEVICE T warp_extreme(T value, bool greatest) {
-    for (u32 d = 16; d; d >>= 1) {
-        T other = shuffle_xor(value, d);
-        value = (other > value) == greatest ? other : value;
-    }
+BG_DEVICE u64 warp_greatest(u64 value) {
+    for (u32 d = 16; d; d >>= 1) value = max_of(value, shuffle_xor(value, d));
     return value;
 }
 }  // namespace bg
 
 BG_KERNEL(sssp_summary, bg::SummaryParams, 256, 4) {
     using namespace bg;
-    u64 bad = ~0ull, whole = 0, finite = 0;
-    f64 least = __longlong_as_double(0x7ff0000000000000ll), greatest = 0, sum = 0;
-    bool broken = false, zero = false;
+    WeightSummary* block = (WeightSummary*)shared_memory();
+    if (threadIdx.x == 0) *block = WeightSummary{};
+    __syncthreads();
+    WeightSummary own{};
+    bool broken = false;
     u64 threads = (u64)gridDim.x * blockDim.x;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += threads) {
         u64 integer;
         bool is_whole;
         f64 x = read_weight(p.values, p.type, i, integer, is_whole);
         if (!(x >= 0)) {
-            bad = min_of(bad, i);
+            own.bad = max_of(own.bad, ~i);
             continue;
         }
-        if (is_whole) whole = max_of(whole, integer);
+        if (is_whole) own.whole = max_of(own.whole, integer);
         else broken = true;
-        zero = zero || x == 0;
         if (x - x == 0) {
-            least = x < least ? x : least;
-            greatest = x > greatest ? x : greatest;
-            sum += x;
-            finite++;
+            own.sum += x;
+            own.finite++;
         }
     }
-    bad = warp_extreme(bad, false);
-    whole = warp_extreme(whole, true);
-    finite = butterfly_sum(finite);
-    sum = butterfly_sum(sum);
-    // Bits of non-negative floats order like the floats.
-    u64 least_bits = warp_extreme((u64)__double_as_longlong(least), false), greatest_bits = warp_extreme((u64)__double_as_longlong(greatest), true);
-    broken = bg::any(broken);
-    zero = bg::any(zero);
-    if (lane() == 0) {
-        if (bad != ~0ull) atomicMin(&p.summary->bad, bad);
-        if (broken) atomicOr(&p.summary->broken, 1u);
-        if (zero) atomicOr(&p.summary->zero, 1u);
-        atomicMin(&p.summary->least, least_bits);
-        atomicMax(&p.summary->greatest, greatest_bits);
-        atomicMax(&p.summary->whole, whole);
-        if (finite) {
-            atomicAdd(&p.summary->finite, finite);
-            atomicAdd(&p.summary->sum, sum);
-        }
-    }
+    own = WeightSummary{warp_greatest(own.bad), (u64)bg::any(broken), warp_greatest(own.whole), butterfly_sum(own.finite), butterfly_sum(own.sum)};
+    if (lane() == 0) block->add(own);
+    __syncthreads();
+    if (threadIdx.x == 0) p.summary->add(*block);
 }
 
 BG_KERNEL(sssp_convert, bg::ConvertParams, 256, 4) {
@@ -143,6 +130,6 @@ BG_KERNEL(sssp_heaviest, bg::HeaviestParams, 256, 4) {
     for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.nodes; v += gridDim.x * blockDim.x) {
         best = max_of(best, (u64)(p.offsets[v + 1] - p.offsets[v]) << 32 | (u32)~v);
     }
-    best = warp_extreme(best, true);
-    if (lane() == 0) atomicMax(p.heaviest, best);
+    best = warp_greatest(best);
+    if (lane() == 0 && best > load_volatile(p.heaviest)) atomicMax(p.heaviest, best);
 }

@@ -22,7 +22,7 @@ pub use scan::{exclusive_scan, exclusive_scan_total, exclusive_scan_wide};
 pub use sort::{SortKey, SortValue, sort_keys, sort_pairs};
 
 pub(crate) use csr::{RowOffsets, bounds, entry_rows_shared, id_bits};
-pub(crate) use launch::{THREADS, blocks, elementwise, threads, too_large};
+pub(crate) use launch::{THREADS, blocks, elementwise, ranged, threads, too_large};
 pub(crate) use order::probe;
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 use super::Arcs;
 use super::distance::Native;
 use crate::device::{Buffer, Device, DevicePtr};
-use crate::primitives::elementwise;
+use crate::primitives::{elementwise, ranged};
 use crate::{Error, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
@@ -29,10 +29,7 @@ pub(super) struct Summary {
 #[repr(C)]
 struct RawSummary {
     bad: u64,
-    broken: u32,
-    zero: u32,
-    least: u64,
-    greatest: u64,
+    broken: u64,
     whole: u64,
     finite: u64,
     sum: f64,
@@ -88,14 +85,13 @@ impl Summary {
         let Some((dtype, values)) = &arcs.values else {
             return Ok(Self { dtype: DType::U8, whole: Some(1), mean: if arcs.nnz() == 0 { 0.0 } else { 1.0 } });
         };
-        let start = RawSummary { bad: u64::MAX, least: u64::MAX, ..RawSummary::zeroed() };
-        let summary = device.upload(&[start])?;
+        let summary = device.zeroed::<RawSummary>(1)?;
         let count = arcs.nnz() as u64;
         let p = SummaryParams { values: values.ptr(), summary: summary.ptr(), count, dtype: code(*dtype), pad: 0 };
-        elementwise(device, MODULE, "sssp_summary", count, &p)?;
+        ranged(device, MODULE, "sssp_summary", count, size_of::<RawSummary>() as u32, &p)?;
         let found = summary.get(0)?;
-        if found.bad != u64::MAX {
-            return Err(bad_weight(arcs, *dtype, values, found.bad as usize)?);
+        if found.bad != 0 {
+            return Err(bad_weight(arcs, *dtype, values, !found.bad as usize)?);
         }
         let mean = if found.finite == 0 { 0.0 } else { found.sum / found.finite as f64 };
         Ok(Self { dtype: *dtype, whole: (found.broken == 0).then_some(found.whole), mean })
