@@ -33,8 +33,10 @@ impl Cuda {
         let own: &[&str] = match algorithm {
             Algorithm::Bfs => &["graph/bfs"],
             Algorithm::MsBfs => &["graph/msbfs"],
-            Algorithm::Sssp => &["graph/sssp"],
-            Algorithm::PageRank => &["graph/pagerank", "ops/row_bins"],
+            // Without weights a breadth-first search.
+            Algorithm::Sssp => &["graph/sssp", "graph/bfs"],
+            // Meshes are ordered from the end of a search.
+            Algorithm::PageRank => &["graph/pagerank", "graph/bfs", "ops/row_bins"],
             Algorithm::Cc => &["graph/cc"],
             Algorithm::Tc => &["graph/tc"],
             Algorithm::MxvFloat | Algorithm::MxvBool => &["ops/"],
