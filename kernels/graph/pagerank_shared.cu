@@ -2,50 +2,16 @@
 //
 // window   natural order, one column; blocks exchange the borders of their windows
 // grid     vertices dealt anew, several columns; blocks exchange partial sums in their group, then shares in their column
-// cluster  one column, all blocks one cluster that write into each other's x
 //
 // Needs even teleport, and dangling vertices that either have no arcs at all or drop their score: then the mass of an iteration is
 // known beforehand, and blocks wait only for those whose values they read. Scores are never negative, so that the sign bit can tell
 // rounds apart. With a tolerance the residual of an iteration is looked at two iterations later, when all blocks have added to it;
 // the scores of the last four iterations are kept for that. Results repeat bit for bit.
-#include "common/cluster.cuh"
-#include "graph/pagerank_tiles.cuh"
+#include "graph/pagerank_shared.cuh"
 
 namespace bg {
-enum RankForm : u32 { WINDOW, GRID, CLUSTER };
+enum RankForm : u32 { WINDOW, GRID };
 
-struct SharedRankParams {
-    GridState* state;
-    HostLink link;
-    RankResult* result;
-    const RankTile* tiles;
-    const u32* data;
-    const f32* inverse;     // by position
-    const u32* vertex;      // by position; null: natural
-    const u32* isolated;    // vertices without a position
-    f32* shares[2];         // by position, tagged
-    f32* partials[2];       // of the grid: per group, receiving and sending column, tagged
-    f32* kept;              // scores of four iterations, by position
-    f32* scores;
-    f64 damping;
-    f64 tolerance;
-    u32 max_iterations;     // at least 1
-    u32 vertices;
-    u32 lost;               // vertices without arcs, if their scores are spread
-    u32 isolated_count;
-    u32 share_rounds[2];    // of the tags
-    u32 partial_rounds[2];
-    u32 columns, groups, part, halo;
-    u32 positions;
-    u32 x_room;             // entries of x, then come 32 zeros
-    u32 sum_room;           // sums of rows, a multiple of 4
-    u32 own_room;           // a multiple of 4
-    u32 early;              // windows whose slices hold all rows, none of them inside
-    u32 samples;            // threads that wait first; 0: all, each for its first
-};
-
-/// Bytes of shared memory before x: a flag, the decision, scratch, and what the blocks of a cluster tell each other.
-constexpr u32 RANK_HEADER = 640;
 /// Residuals are added in units of 2^-53; above them is the number of blocks that have.
 constexpr f64 RESIDUAL_ONE = 9007199254740992.0;
 constexpr u32 COUNT_SHIFT = 55;
@@ -119,11 +85,10 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     u32* over = (u32*)memory;
     u32* decided = over + 1;
     f64* scratch = (f64*)(memory + 16);
-    f64* told = (f64*)(memory + 384);  // of a cluster: residuals by turn and rank, and at the end of each turn's whether to stop
     const RankTile tile = p.tiles[blockIdx.x];
     const u32 C = p.columns, group = blockIdx.x / C, column = blockIdx.x - group * C, room = p.x_room + 32;
     f32* x = (f32*)(memory + RANK_HEADER);
-    f32* sums = x + (FORM == CLUSTER ? 2 : 1) * room;
+    f32* sums = x + room;
     f32* own_inverse = sums + p.sum_room;
     u32* resident = (u32*)(own_inverse + p.own_room);
     const u32* data = p.data + (u64)tile.data_at * 4;
@@ -135,10 +100,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     for (u32 i = threadIdx.x; i < p.sum_room; i += blockDim.x) sums[i] = 0;
     for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) own_inverse[i] = d * p.inverse[tile.own_from + i];
     for (u32 i = threadIdx.x; i < tile.x_count; i += blockDim.x) x[i] = first_scale * p.inverse[tile.x_from + i];
-    if (threadIdx.x < 32) {
-        x[p.x_room + threadIdx.x] = 0;
-        if (FORM == CLUSTER) x[room + p.x_room + threadIdx.x] = 0;
-    }
+    if (threadIdx.x < 32) x[p.x_room + threadIdx.x] = 0;
     if (threadIdx.x == 0) *over = *decided = 0;
     const bool watch = p.tolerance > 0.0;
     const f64 isolated = (f64)p.lost / p.vertices, unplaced = (f64)p.isolated_count / p.vertices;
@@ -146,13 +108,12 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     u32 cancel = 0, answer = p.max_iterations - 1;
     bool early = false;
     Looks looks;
-    if (FORM == CLUSTER) cluster_sync();
-    else __syncthreads();
+    __syncthreads();
 
     for (u32 it = 0;; it++) {
         const bool last = it + 1 == p.max_iterations, measure = watch || last, keep = watch || it + 2 == p.max_iterations;
         const f32 base = (f32)mass * even;
-        if (FORM != CLUSTER && threadIdx.x == 0) {
+        if (threadIdx.x == 0) {
             if (watch && it >= 2) {
                 u64 residual = await_residual(p, it - 2, over);
                 if ((f64)residual / RESIDUAL_ONE < p.tolerance) {
@@ -188,7 +149,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         } else {
             // The inside of a window was summed while its borders were on their way.
             const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
-            sweep_slices<RESIDENT>(data, tile, FORM == CLUSTER ? x + (it & 1) * room : x, tile.slices - inner, tile.inner_from, inner, keep_sum);
+            sweep_slices<RESIDENT>(data, tile, x, tile.slices - inner, tile.inner_from, inner, keep_sum);
         }
         __syncthreads();
         if (*(volatile u32*)over) return;
@@ -199,7 +160,6 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             break;
         }
 
-        f32* x_next = FORM == CLUSTER ? x + (~it & 1) * room : x;
         const f32* kept_before = p.kept + (u64)((it + 3) & 3) * p.positions;
         f32* kept = p.kept + (u64)(it & 3) * p.positions;
         f32 change = 0;
@@ -251,14 +211,10 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 y = make_float4(y.x + base, y.y + base, y.z + base, y.w + base);
                 float4 share = make_float4(y.x * inverse.x, y.y * inverse.y, y.z * inverse.z, y.w * inverse.w);
                 if (!last) {
-                    f32* own = x_next + (position - tile.x_from);
-                    if (FORM == CLUSTER) {
-                        for (u32 rank = 0; rank < gridDim.x; rank++) *(float4*)cluster_map(own, rank) = share;
-                    } else {
-                        *(float4*)own = share;
-                        if (!p.early && (i < p.halo || i + 4 + p.halo > tile.own_count))
-                            store_volatile4(shares + position, make_uint4(tagged(share.x, tag), tagged(share.y, tag), tagged(share.z, tag), tagged(share.w, tag)));
-                    }
+                    f32* own = x + (position - tile.x_from);
+                    *(float4*)own = share;
+                    if (!p.early && (i < p.halo || i + 4 + p.halo > tile.own_count))
+                        store_volatile4(shares + position, make_uint4(tagged(share.x, tag), tagged(share.y, tag), tagged(share.z, tag), tagged(share.w, tag)));
                 }
                 if (measure) {
                     measured(position, y.x);
@@ -276,36 +232,9 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 // Vertices without a position move together with the mass.
                 f64 gap = mass - mass_before;
                 if (blockIdx.x == 0) sum += unplaced * (gap < 0 ? -gap : gap);
-                if (FORM == CLUSTER) {
-                    for (u32 rank = 0; rank < gridDim.x; rank++) *cluster_map(told + (it & 1) * 10 + blockIdx.x, rank) = sum;
-                } else {
-                    u64 add = (u64)(sum * RESIDUAL_ONE) + (1ull << COUNT_SHIFT);
-                    u64 total = atomicAdd(residual_word(p.state, it), add) + add;
-                    if (last && !watch && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
-                }
-            }
-        }
-        if (FORM == CLUSTER) {
-            if (blockIdx.x == 0 && threadIdx.x == 0) {
-                for (u32 rank = 0; rank < gridDim.x; rank++) *cluster_map(told + (it & 1) * 10 + 9, rank) = (f64)cancel;
-                if (cancel) p.state->stopped = 1;
-                if (p.link.cancel && looks.due()) {
-                    cancel = load_volatile(p.link.cancel);
-                    *(volatile u32*)p.link.progress = it;
-                }
-            }
-            cluster_sync();
-            const f64* all = told + (it & 1) * 10;
-            if (all[9] != 0.0) return;
-            if (measure) {
-                f64 residual = 0;
-                for (u32 rank = 0; rank < gridDim.x; rank++) residual += all[rank];
-                bool converged = watch && residual < p.tolerance;
-                if (blockIdx.x == 0 && threadIdx.x == 0 && (last || converged)) p.result->residual = to_fixed(residual);
-                if (converged) {
-                    answer = it;
-                    break;
-                }
+                u64 add = (u64)(sum * RESIDUAL_ONE) + (1ull << COUNT_SHIFT);
+                u64 total = atomicAdd(residual_word(p.state, it), add) + add;
+                if (last && !watch && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
             }
         }
         if (last) break;
@@ -313,22 +242,20 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         mass_before = mass;
         mass = 1.0 - p.damping + p.damping * isolated * mass;
 
-        if (FORM != CLUSTER) {
-            // What others made of this block's x; own shares of a window are there already.
-            const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NOBODY, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
-            if (FORM == WINDOW && tile.inner > 0) {
-                __syncthreads();
-                sweep_slices<RESIDENT>(data, tile, x, tile.inner, 0, tile.inner_from, keep_sum);
-            }
-            // Whole lines, so that a warp's loads touch no more of them than they must.
-            const u32 count = tile.x_count / 4 - skip, turned = FORM == GRID ? (u32)((u64)count * group / p.groups) & ~31u : 0;
-            await_shares(p, shares + tile.x_from, x, count, turned, skip_from, skip, tag, over);
+        // What others made of this block's x; own shares of a window are there already.
+        const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NOBODY, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
+        if (FORM == WINDOW && tile.inner > 0) {
             __syncthreads();
+            sweep_slices<RESIDENT>(data, tile, x, tile.inner, 0, tile.inner_from, keep_sum);
         }
+        // Whole lines, so that a warp's loads touch no more of them than they must.
+        const u32 count = tile.x_count / 4 - skip, turned = FORM == GRID ? (u32)((u64)count * group / p.groups) & ~31u : 0;
+        await_shares(p, shares + tile.x_from, x, count, turned, skip_from, skip, tag, over);
+        __syncthreads();
     }
 
     // The loop is left after the last iteration, or once one that is over is known to have converged.
-    if (FORM != CLUSTER && watch && !early) {
+    if (watch && !early) {
         if (threadIdx.x == 0) {
             u64 residual = 0;
             u32 found = p.max_iterations - 1;
@@ -364,13 +291,10 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         p.result->iterations = answer + 1;
         p.state->steps = answer + 1;
     }
-    // Nobody may leave while others still write to its shared memory.
-    if (FORM == CLUSTER) cluster_sync();
 }
 
 BG_KERNEL(pagerank_window, SharedRankParams, 1024, 1) { shared_rank<WINDOW, true>(p); }
 BG_KERNEL(pagerank_window_streamed, SharedRankParams, 1024, 1) { shared_rank<WINDOW, false>(p); }
 BG_KERNEL(pagerank_grid, SharedRankParams, 1024, 1) { shared_rank<GRID, true>(p); }
 BG_KERNEL(pagerank_grid_streamed, SharedRankParams, 1024, 1) { shared_rank<GRID, false>(p); }
-BG_KERNEL(pagerank_cluster, SharedRankParams, 1024, 1) { shared_rank<CLUSTER, true>(p); }
 }  // namespace bg

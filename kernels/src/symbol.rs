@@ -219,8 +219,9 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/pagerank_core", kernels: &["pagerank_core"] },
     Listed {
         name: "graph/pagerank_shared",
-        kernels: &["pagerank_window", "pagerank_window_streamed", "pagerank_grid", "pagerank_grid_streamed", "pagerank_cluster"],
+        kernels: &["pagerank_window", "pagerank_window_streamed", "pagerank_grid", "pagerank_grid_streamed"],
     },
+    Listed { name: "graph/pagerank_small", kernels: &["pagerank_block", "pagerank_cluster"] },
     Listed {
         name: "ops/spmv",
         kernels: &[

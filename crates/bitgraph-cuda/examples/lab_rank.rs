@@ -49,9 +49,10 @@ fn forms(csr: &Csr, sms: u32) -> Vec<(String, Form)> {
     let mut add = |name: String, form, groups, columns, lane_entries, sorted, samples| {
         all.push((name, Form::Shared(TileChoice { form, groups, columns, lane_entries, sorted, samples }, true)));
     };
-    if csr.nrows() < 20_000 {
-        for groups in [1, 2, 4, 8] {
-            for lanes in [4, 8, 16] {
+    if csr.nrows() < 22_000 {
+        for lanes in [4, 6, 8] {
+            add(format!("block lanes {lanes}"), TileForm::Block, 1, 1, lanes, true, 0);
+            for groups in [2, 4, 8] {
                 add(format!("cluster {groups} lanes {lanes}"), TileForm::Cluster, groups, 1, lanes, true, 0);
             }
         }

@@ -55,10 +55,17 @@ struct SharedRankParams {
 }
 
 const THREADS: u32 = 1024;
-/// Arcs below which one cluster is faster than the whole device.
+/// Threads of a block of the small forms, slices of a warp there, and rows of a thread (`bg::SMALL_SLICES`, bits of a word).
+const SMALL_THREADS: u32 = 512;
+const SMALL_SLICES: u32 = 10;
+const SMALL_ROWS: u32 = 32;
+/// Arcs below which one block is faster than a cluster, and one cluster than the whole device.
+const BLOCK_ARCS: usize = 24_000;
 const CLUSTER_ARCS: usize = 100_000;
 /// Vertices of a cluster at most: two copies of x in every block.
-const CLUSTER_NODES: usize = 16_000;
+const CLUSTER_NODES: usize = 22_000;
+/// Entries of a lane in the small forms: as many as it keeps in registers.
+const SMALL_ENTRIES: u32 = 8;
 /// Arcs below which the general form's one barrier is cheaper than two exchanges, and arcs per vertex.
 const GRID_ARCS: usize = 500_000;
 const GRID_DEGREE: usize = 6;
@@ -129,9 +136,15 @@ impl Special {
         if entries == 0 {
             return Ok(None);
         }
-        if entries < CLUSTER_ARCS && placed <= CLUSTER_NODES && device.properties().clusters {
-            let choice = TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true, samples: 0 };
-            if let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)? {
+        let small = [(TileForm::Block, 1, BLOCK_ARCS), (TileForm::Cluster, 8, CLUSTER_ARCS)];
+        for (form, groups, most) in small {
+            let choice = TileChoice { form, groups, columns: 1, lane_entries: SMALL_ENTRIES, sorted: true, samples: 0 };
+            let runs = form == TileForm::Block || device.properties().clusters;
+            if entries < most
+                && placed <= CLUSTER_NODES
+                && runs
+                && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)?
+            {
                 return Ok(Some(Self::Shared(Box::new(found))));
             }
         }
@@ -241,6 +254,10 @@ impl Special {
     }
 }
 
+fn small_threads(device: &Device) -> u32 {
+    SMALL_THREADS.min(device.properties().max_threads_per_block)
+}
+
 impl Shared {
     /// `must_reside`: rather none than data outside shared memory.
     fn of(
@@ -253,11 +270,17 @@ impl Shared {
     ) -> Result<Option<Self>> {
         let device = source.device;
         let Some(tiles) = source.build(choice, order, local, halo)? else { return Ok(None) };
-        let resident = tiles.shared[0] <= device.properties().shared_per_block as usize;
-        if !resident && (must_reside || choice.form == TileForm::Cluster) {
+        let small = choice.form.is_small();
+        // The small forms keep entries in registers.
+        let resident = !small && tiles.shared[0] <= device.properties().shared_per_block as usize;
+        let threads = small_threads(device);
+        if small && (tiles.slices > SMALL_SLICES * threads / 32 || tiles.part > SMALL_ROWS * threads) {
             return Ok(None);
         }
-        let exchanged = if choice.form == TileForm::Cluster { 0 } else { tiles.positions as usize };
+        if !small && !resident && must_reside {
+            return Ok(None);
+        }
+        let exchanged = if small { 0 } else { tiles.positions as usize };
         let partials = if choice.form == TileForm::Grid { exchanged * choice.columns as usize } else { 0 };
         let exchange = Exchange {
             shares: [device.zeroed(exchanged)?, device.zeroed(exchanged)?],
@@ -265,7 +288,7 @@ impl Shared {
             share_rounds: [1; 2],
             partial_rounds: [1; 2],
         };
-        let kept = device.alloc(4 * tiles.positions as usize)?;
+        let kept = device.alloc(if small { 0 } else { 4 * tiles.positions as usize })?;
         Ok(Some(Self { tiles, resident, exchange: Mutex::new(exchange), kept }))
     }
     fn kernel(&self) -> &'static str {
@@ -275,20 +298,27 @@ impl Shared {
             (TileForm::Grid, true) => "pagerank_grid",
             (TileForm::Grid, false) => "pagerank_grid_streamed",
             (TileForm::Cluster, _) => "pagerank_cluster",
+            (TileForm::Block, _) => "pagerank_block",
         }
     }
     pub(super) fn run<T: Score>(&self, device: &Device, config: &PageRankConfig, n: usize, isolated: u32) -> Result<PageRank<T>> {
         let tiles = &self.tiles;
         let scores = device.alloc::<T>(n)?;
         let result = device.alloc::<RankResult>(1)?;
-        let kernel = device.kernel("graph/pagerank_shared", self.kernel())?;
+        let form = tiles.choice.form;
+        let module = if form.is_small() { "graph/pagerank_small" } else { "graph/pagerank_shared" };
+        let kernel = device.kernel(module, self.kernel())?;
         let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
         let ex = &mut *exchange;
         let shape = Shape {
             grid: tiles.blocks,
-            block: THREADS.min(device.properties().max_threads_per_block),
+            block: if form.is_small() { small_threads(device) } else { THREADS.min(device.properties().max_threads_per_block) },
             shared: tiles.shared[usize::from(!self.resident)] as u32,
-            mode: if tiles.choice.form == TileForm::Cluster { Mode::Cluster } else { Mode::Cooperative },
+            mode: match form {
+                TileForm::Block => Mode::Plain,
+                TileForm::Cluster => Mode::Cluster,
+                TileForm::Window | TileForm::Grid => Mode::Cooperative,
+            },
         };
         let done = device.persistent(&kernel, shape, &config.control, |state, link| SharedRankParams {
             state,
@@ -340,8 +370,13 @@ impl Shared {
             TileForm::Window => "windows in natural order",
             TileForm::Grid => "vertices dealt anew",
             TileForm::Cluster => "one cluster",
+            TileForm::Block => "one block",
         };
-        let place = if self.resident { "in shared memory" } else { "in the second-level cache" };
+        let place = match self.resident {
+            _ if t.choice.form.is_small() => "in registers",
+            true => "in shared memory",
+            false => "in the second-level cache",
+        };
         format!(
             "{form}: {} x {} blocks, {} bytes of shared memory, entries {place}",
             t.choice.groups,

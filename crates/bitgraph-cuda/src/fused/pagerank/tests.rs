@@ -145,11 +145,17 @@ fn dealt_vertices_agree_with_plain_loops() {
 }
 
 #[test]
-fn a_cluster_agrees_with_plain_loops() {
-    all_configs(Form::Shared(
-        TileChoice { form: TileForm::Cluster, groups: 8, columns: 1, lane_entries: 8, sorted: true, samples: 64 },
-        true,
-    ));
+fn one_block_and_one_cluster_agree_with_plain_loops() {
+    // With many entries a lane, most are not in registers.
+    for (form, groups, lane_entries) in [(TileForm::Block, 1, 8), (TileForm::Block, 1, 64), (TileForm::Cluster, 8, 8)] {
+        let form = Form::Shared(TileChoice { form, groups, columns: 1, lane_entries, sorted: true, samples: 64 }, true);
+        all_configs(form);
+        if let Some(device) = device() {
+            let pattern = upload(&device, &csr(300, (1..300).map(|v| (v / 2, v)), true));
+            let layout = RankLayout::build_as(&device, &pattern, &pattern, true, form).unwrap();
+            assert!(layout.explain().starts_with("one "), "{}", layout.explain());
+        }
+    }
 }
 
 #[test]
