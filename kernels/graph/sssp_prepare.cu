@@ -1,4 +1,5 @@
-// Weights of shortest paths: checked and summed up, and converted to the type that distances are summed in.
+// Types of shortest paths: weights checked and summed up, and converted to the type that distances are summed in; distances converted to the
+// type that is asked for.
 #include "common/dtype.cuh"
 #include "common/warp.cuh"
 
@@ -42,6 +43,32 @@ struct ConvertParams {
     u32 type;
     u32 target;  // U32, U64, F32 or F64
 };
+
+struct ResultParams {
+    const u8* distances;
+    u8* results;
+    u32* lost;     // set if a distance does not fit; null: all fit
+    u32 nodes;
+    u32 native;    // U32, U64, F32 or F64
+    u32 type;      // these, I32 or I64; a float type if the other is one
+    u32 target;    // farther vertices count as not reached; all bits set: none
+};
+
+/// The distance of a vertex, whole or real; false if it is the greatest value of its type, which means "not reached".
+BG_DEVICE bool read_distance(const u8* distances, u32 type, u64 v, u64& whole, f64& real) {
+    switch (type) {
+        case U32: whole = ((const u32*)distances)[v]; return (u32)whole != 0xffffffffu;
+        case U64: whole = ((const u64*)distances)[v]; return whole != ~0ull;
+        case F32: real = (f64)((const f32*)distances)[v]; break;
+        default: real = ((const f64*)distances)[v]; break;
+    }
+    return real - real == 0;
+}
+/// Whole numbers below the greatest value of their type, which unreached vertices get; whether one does not fit.
+template <class T> BG_DEVICE bool write_whole(u8* results, u64 v, bool reached, u64 whole, T greatest) {
+    ((T*)results)[v] = reached ? (T)whole : greatest;
+    return reached && whole >= (u64)greatest;
+}
 
 /// A weight as f64 (rounded beyond 53 bits) and, where it is whole, as u64.
 BG_DEVICE f64 read_weight(const u8* values, u32 type, u64 i, u64& whole, bool& is_whole) {
@@ -132,4 +159,28 @@ BG_KERNEL(sssp_heaviest, bg::HeaviestParams, 256, 4) {
     }
     best = warp_greatest(best);
     if (lane() == 0 && best > load_volatile(p.heaviest)) atomicMax(p.heaviest, best);
+}
+
+BG_KERNEL(sssp_result, bg::ResultParams, 256, 4) {
+    using namespace bg;
+    const bool real = p.native == F32 || p.native == F64;
+    const f64 infinite = __longlong_as_double(0x7ff0000000000000ll);
+    u64 end = ~0ull;
+    f64 real_end = infinite;
+    if (p.target != 0xffffffffu && !read_distance(p.distances, p.native, p.target, end, real_end)) end = ~0ull, real_end = infinite;
+    bool lost = false;
+    for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.nodes; v += gridDim.x * blockDim.x) {
+        u64 whole = 0;
+        f64 x = 0;
+        bool reached = read_distance(p.distances, p.native, v, whole, x) && (real ? x <= real_end : whole <= end);
+        switch (p.type) {
+            case U32: lost |= write_whole<u32>(p.results, v, reached, whole, 0xffffffffu); break;
+            case U64: lost |= write_whole<u64>(p.results, v, reached, whole, ~0ull); break;
+            case I32: lost |= write_whole<i32>(p.results, v, reached, whole, 0x7fffffff); break;
+            case I64: lost |= write_whole<i64>(p.results, v, reached, whole, 0x7fffffffffffffffll); break;
+            case F32: ((f32*)p.results)[v] = !reached ? (f32)infinite : real ? (f32)x : (f32)whole; break;
+            default: ((f64*)p.results)[v] = !reached ? infinite : real ? x : (f64)whole; break;
+        }
+    }
+    if (lost && p.lost) *p.lost = 1;
 }

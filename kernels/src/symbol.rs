@@ -193,7 +193,7 @@ pub const MODULES: &[Listed] = &[
             "sssp_tile_fill",
         ],
     },
-    Listed { name: "graph/sssp_prepare", kernels: &["sssp_summary", "sssp_convert", "sssp_heaviest"] },
+    Listed { name: "graph/sssp_prepare", kernels: &["sssp_summary", "sssp_convert", "sssp_heaviest", "sssp_result"] },
     Listed { name: "graph/sssp_rows", kernels: &["sssp_row_sizes", "sssp_row_keys", "sssp_row_places", "sssp_row_arcs"] },
     Listed { name: "graph/sssp_sweep", kernels: &["sssp_sweep", "sssp_sweep_single"] },
     Listed { name: "graph/sssp_general", kernels: &["sssp_general_u32", "sssp_general_u64", "sssp_general_f32", "sssp_general_f64"] },

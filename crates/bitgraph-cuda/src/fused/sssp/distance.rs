@@ -2,42 +2,34 @@
 //!
 //! Invariant: the greatest value of a type means "not reached" in every one of them, before and after conversion.
 
+use super::weights::{MODULE, code};
 use crate::Result;
+use crate::device::{Buffer, Device, DevicePtr};
+use crate::primitives::elementwise;
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::{DType, Scalar};
-use bytemuck::Pod;
+use bytemuck::{Pod, Zeroable};
 
 /// A type that distances can be returned in: `u32`, `u64`, `i32`, `i64`, `f32` or `f64`.
-pub trait Distance: Scalar {
-    /// A finite distance that was summed in an integer type, if it fits below [`Scalar::GREATEST`]; floats round.
-    fn from_whole(distance: u64) -> Option<Self>;
-    /// A finite distance that was summed in a float type; `None` for the integer types.
-    fn from_real(distance: f64) -> Option<Self>;
-}
+pub trait Distance: Scalar + Pod {}
 
-macro_rules! integer_distance {
-    ($($t:ty)*) => { $( impl Distance for $t {
-        fn from_whole(distance: u64) -> Option<Self> {
-            <$t>::try_from(distance).ok().filter(|&d| d != <$t>::MAX)
-        }
-        fn from_real(_: f64) -> Option<Self> {
-            None
-        }
-    } )* };
+macro_rules! distance {
+    ($($t:ty)*) => { $( impl Distance for $t {} )* };
 }
-integer_distance!(u32 u64 i32 i64);
+distance!(u32 u64 i32 i64 f32 f64);
 
-macro_rules! float_distance {
-    ($($t:ty)*) => { $( impl Distance for $t {
-        fn from_whole(distance: u64) -> Option<Self> {
-            Some(distance as $t)
-        }
-        fn from_real(distance: f64) -> Option<Self> {
-            Some(distance as $t)
-        }
-    } )* };
+/// `bg::ResultParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct ResultParams {
+    distances: DevicePtr<u8>,
+    results: DevicePtr<u8>,
+    lost: DevicePtr<u32>,
+    nodes: u32,
+    native: u32,
+    dtype: u32,
+    target: u32,
 }
-float_distance!(f32 f64);
 
 /// A type that kernels sum in: `u32`, `u64`, `f32` or `f64`.
 pub(super) trait Native: Scalar + Pod {
@@ -45,41 +37,57 @@ pub(super) trait Native: Scalar + Pod {
     const SUFFIX: &'static str;
     /// The width of a step as the bits that the kernels take; at least the least step of the type.
     fn delta_bits(delta: f64) -> u64;
-    /// A finite distance in the type that the caller wants.
-    fn convert<T: Distance>(self) -> Option<T>;
 }
 
 macro_rules! native {
-    ($($t:ty, $suffix:literal, $delta:expr, $convert:ident, $wide:ty;)*) => { $( impl Native for $t {
+    ($($t:ty, $suffix:literal, $delta:expr;)*) => { $( impl Native for $t {
         const SUFFIX: &'static str = $suffix;
         fn delta_bits(delta: f64) -> u64 {
             let bits: fn(f64) -> u64 = $delta;
             bits(delta)
         }
-        fn convert<T: Distance>(self) -> Option<T> {
-            T::$convert(<$wide>::from(self))
-        }
     } )* };
 }
 native! {
-    u32, "u32", |d| u64::from((d as u32).max(1)), from_whole, u64;
-    u64, "u64", |d| (d as u64).max(1), from_whole, u64;
-    f32, "f32", |d| u64::from((d as f32).max(f32::MIN_POSITIVE).to_bits()), from_real, f64;
-    f64, "f64", |d| d.max(f64::MIN_POSITIVE).to_bits(), from_real, f64;
+    u32, "u32", |d| u64::from((d as u32).max(1));
+    u64, "u64", |d| (d as u64).max(1);
+    f32, "f32", |d| u64::from((d as f32).max(f32::MIN_POSITIVE).to_bits());
+    f64, "f64", |d| d.max(f64::MIN_POSITIVE).to_bits();
 }
 
-/// Distances in the type that the caller wants; what lies beyond the target counts as not reached. O(n).
+/// Distances on the host in the type that the caller wants, floats rounded; what lies beyond the target counts as not reached. O(n), on the
+/// device.
 ///
 /// # Errors
-/// [`Base::Overflow`] if a distance does not fit; [`Base::Type`] for float distances asked for as integers.
-pub(super) fn convert<D: Native, T: Distance>(distances: Vec<D>, target: Option<u32>) -> Result<Vec<T>> {
-    if D::DTYPE.is_float() && !T::DTYPE.is_float() {
-        return Err(Base::Type { operation: "sssp", expected: T::DTYPE, found: D::DTYPE }.into());
+/// [`Base::Overflow`] if a distance does not fit below the greatest value of the type; [`Base::Type`] for float distances asked for as
+/// integers.
+pub(super) fn download<D: Native, T: Distance>(device: &Device, distances: &Buffer<D>, target: Option<u32>) -> Result<Vec<T>> {
+    let (native, wanted) = (D::DTYPE, T::DTYPE);
+    if native.is_float() && !wanted.is_float() {
+        return Err(Base::Type { operation: "sssp", expected: wanted, found: native }.into());
     }
-    let end = target.map_or(D::GREATEST, |t| distances[t as usize]);
-    let one = |d: D| if d == D::GREATEST || d > end { Some(T::GREATEST) } else { d.convert::<T>() };
-    let converted: Option<Vec<T>> = distances.into_iter().map(one).collect();
-    Ok(converted.ok_or(Base::Overflow { what: "a distance", dtype: T::DTYPE })?)
+    if native == wanted && target.is_none() {
+        return distances.cast::<T>().to_vec();
+    }
+    let narrows = !wanted.is_float() && wanted != native && wanted.bytes() <= native.bytes();
+    let results = device.alloc_for::<T>(distances.len(), "distances")?;
+    let lost = if narrows { Some(device.zeroed::<u32>(1)?) } else { None };
+    let p = ResultParams {
+        distances: distances.ptr().cast(),
+        results: results.ptr().cast(),
+        lost: lost.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
+        nodes: distances.len() as u32,
+        native: code(native),
+        dtype: code(wanted),
+        target: target.unwrap_or(u32::MAX),
+    };
+    elementwise(device, MODULE, "sssp_result", distances.len() as u64, &p)?;
+    if let Some(lost) = lost
+        && lost.get(0)? != 0
+    {
+        return Err(Base::Overflow { what: "a distance", dtype: wanted }.into());
+    }
+    results.to_vec()
 }
 
 /// The type that float weights are summed in.

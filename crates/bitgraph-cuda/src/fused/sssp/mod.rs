@@ -150,18 +150,6 @@ impl<D: Native> Searches<D> {
     }
 }
 
-/// What a run found, on the host.
-struct Found<D> {
-    distances: Vec<D>,
-    parents: Option<Vec<u32>>,
-}
-
-impl<D: Native> Found<D> {
-    fn download(distances: &Buffer<D>, parents: Option<Buffer<u32>>) -> Result<Self> {
-        Ok(Self { distances: distances.to_vec()?, parents: parents.map(|p| p.to_vec()).transpose()? })
-    }
-}
-
 /// Several launches count as one run; a single one is timed where it is launched, without the wait that follows it.
 fn timed_if<R>(device: &Device, several: bool, work: impl FnOnce() -> Result<R>) -> Result<R> {
     if several { device.timed(work) } else { work() }
@@ -254,19 +242,19 @@ impl SsspLayout {
         let float = self.summary.dtype.is_float();
         if self.fits_whole() {
             if let Some(found) = self.whole_search(device, config)? {
-                return finish(config, found);
+                return Ok(found);
             }
             self.outgrown.store(true, Ordering::Relaxed);
         }
         if !float {
-            return finish(config, self.general(device, &self.wide, config, |d| self.check_stuck(device, config, d))?);
+            return self.general(device, &self.wide, config, |d| self.check_stuck(device, config, d));
         }
         if !T::DTYPE.is_float() {
             return Err(Base::Type { operation: "sssp", expected: T::DTYPE, found: self.summary.dtype }.into());
         }
         match distance::float_type(self.summary.dtype, self.options.wide_sums) {
-            DType::F64 => finish(config, self.general(device, &self.double, config, |_| Ok(()))?),
-            _ => finish(config, self.general(device, &self.single, config, |_| Ok(()))?),
+            DType::F64 => self.general(device, &self.double, config, |_| Ok(())),
+            _ => self.general(device, &self.single, config, |_| Ok(())),
         }
     }
 
@@ -283,7 +271,7 @@ impl SsspLayout {
         }
     }
     /// A search in `u32`; none if distances outgrew it.
-    fn whole_search(&self, device: &Device, config: &SsspConfig) -> Result<Option<Found<u32>>> {
+    fn whole_search<T: Distance>(&self, device: &Device, config: &SsspConfig) -> Result<Option<Sssp<T>>> {
         let special = lock(&self.special);
         if special.form() != Form::General && !self.special_outgrown.load(Ordering::Relaxed) {
             let search = || special.search(device, config);
@@ -300,13 +288,13 @@ impl SsspLayout {
         self.checked_search(device, config, self.whole_limit(), search)
     }
     /// A search in `u32`; none if it gave up, or if distances may have gone past `limit` on the way.
-    fn checked_search(
+    fn checked_search<T: Distance>(
         &self,
         device: &Device,
         config: &SsspConfig,
         limit: u64,
         search: impl FnOnce() -> Result<Option<Buffer<u32>>>,
-    ) -> Result<Option<Found<u32>>> {
+    ) -> Result<Option<Sssp<T>>> {
         let greatest = self.summary.whole.unwrap_or(0);
         // No path has more arcs than there are other vertices.
         let certain = u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64) <= u128::from(limit);
@@ -318,16 +306,16 @@ impl SsspLayout {
             let parents = self.parents(device, &self.whole, &distances, config)?;
             Ok(Some((distances, parents)))
         })?;
-        found.map(|(distances, parents)| Found::download(&distances, parents)).transpose()
+        found.map(|(distances, parents)| finish(device, config, &distances, parents)).transpose()
     }
     /// A search by the general form, checked by `check`.
-    fn general<D: Native>(
+    fn general<D: Native, T: Distance>(
         &self,
         device: &Device,
         searches: &Searches<D>,
         config: &SsspConfig,
         check: impl FnOnce(&Buffer<D>) -> Result<()>,
-    ) -> Result<Found<D>> {
+    ) -> Result<Sssp<T>> {
         let general = searches.general(device, self)?;
         let weights = searches.weights(device, &self.out)?;
         let found = timed_if(device, config.parents, || {
@@ -337,7 +325,7 @@ impl SsspLayout {
         // Only a limit of time makes it give up.
         let Some((distances, parents)) = found else { return Err(Base::Cancelled.into()) };
         check(distances)?;
-        Found::download(distances, parents)
+        finish(device, config, distances, parents)
     }
     /// The parents, if the config asks for them.
     fn parents<D: Native>(
@@ -375,9 +363,15 @@ impl SsspLayout {
     }
 }
 
-/// Cuts off what lies beyond the target, counts, converts.
-fn finish<D: Native, T: Distance>(config: &SsspConfig, found: Found<D>) -> Result<Sssp<T>> {
-    let distances = distance::convert::<D, T>(found.distances, config.target)?;
+/// Cuts off what lies beyond the target, converts, counts.
+fn finish<D: Native, T: Distance>(
+    device: &Device,
+    config: &SsspConfig,
+    distances: &Buffer<D>,
+    parents: Option<Buffer<u32>>,
+) -> Result<Sssp<T>> {
+    let distances = distance::download::<D, T>(device, distances, config.target)?;
+    let parents = parents.map(|p| p.to_vec()).transpose()?;
     let reached = distances.iter().filter(|&&d| d != T::GREATEST).count() as u64;
-    Ok(Sssp { source: config.source, distances, parents: found.parents, reached })
+    Ok(Sssp { source: config.source, distances, parents, reached })
 }

@@ -313,6 +313,15 @@ fn sums_past_a_type_are_widened_or_refused() {
         assert_eq!(layout.run::<u64>(&device, &config(0)).unwrap().distances[4], 8_000_000_000);
         assert_eq!(layout.run::<u32>(&device, &config(0)).unwrap_err(), Base::Overflow { what: "a distance", dtype: DType::U32 }.into());
     }
+    assert_eq!(layout.run::<i64>(&device, &config(0)).unwrap().distances[3], 6_000_000_000);
+    assert_eq!(layout.run::<f32>(&device, &config(0)).unwrap().distances[4], 8e9);
+    // Narrower than what is summed; a target cuts off what does not fit.
+    let layout = path.build(&device, Some((DType::U32, &|_| 1_000_000_000u32)), options.clone()).unwrap();
+    assert_eq!(layout.run::<i32>(&device, &config(0)).unwrap_err(), Base::Overflow { what: "a distance", dtype: DType::I32 }.into());
+    assert_eq!(layout.run::<u64>(&device, &config(0)).unwrap().distances[4], 4_000_000_000);
+    let near = SsspConfig { target: Some(2), ..config(0) };
+    let found = layout.run::<i32>(&device, &near).unwrap();
+    assert_eq!((found.distances, found.reached), (vec![0, 1_000_000_000, 2_000_000_000, i32::MAX, i32::MAX], 3));
     let layout = path.build(&device, Some((DType::U64, &|_| 1u64 << 62)), options.clone()).unwrap();
     assert_eq!(layout.run::<u64>(&device, &config(0)).unwrap_err(), Base::Overflow { what: "a distance", dtype: DType::U64 }.into());
     // Whole floats whose sums an f32 rounds.

@@ -11,7 +11,7 @@ use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
 use bytemuck::{Pod, Zeroable};
 
-const MODULE: &str = "graph/sssp_prepare";
+pub(super) const MODULE: &str = "graph/sssp_prepare";
 
 /// The weights in a few numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,7 +72,7 @@ pub(super) fn heaviest(device: &Device, arcs: &Arcs) -> Result<(u32, u32)> {
 }
 
 /// The code of a type, as the container numbers them.
-fn code(dtype: DType) -> u32 {
+pub(super) fn code(dtype: DType) -> u32 {
     DType::ALL.iter().position(|&d| d == dtype).unwrap_or(0) as u32
 }
 
