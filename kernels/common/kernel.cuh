@@ -37,9 +37,6 @@ BG_DEVICE void spin_pause(u32 turn) {
     if (turn > 24) __nanosleep(40);
 }
 
-/// Takes a value's origin from the compiler, which then neither works it out again nor works out beforehand what depends on it.
-BG_DEVICE void opaque(u32& value) { asm volatile("" : "+r"(value)); }
-
 /// Stops what must never happen; on the host it aborts with a message.
 BG_DEVICE void trap() { __trap(); }
 
@@ -49,10 +46,6 @@ BG_DEVICE u64 clock_ns() {
     asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t));
     return t;
 }
-#endif
-
-#ifdef BITGRAPH_HOST
-inline void opaque(u32&) {}
 #endif
 
 namespace bg {

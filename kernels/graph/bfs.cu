@@ -252,7 +252,7 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
         p.totals->depth = level;
     }
     trace.note(7);
-    if (p.smallest_parents) smallest_parents(p.in_offsets, p.in_indices, p.levels, p.parents, p.nodes);
+    if (p.smallest_parents) smallest_parents(p.in_offsets, p.in_indices, p.levels, p.parents, p.source, p.nodes);
 }
 }  // namespace bg
 

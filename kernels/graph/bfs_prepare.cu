@@ -14,7 +14,7 @@ struct BfsParentsParams {
     const u32 *in_offsets, *in_indices;
     const i32* levels;
     u32* parents;
-    u32 nodes, reserved;
+    u32 nodes, source;
 };
 
 /// Entries of a row that are looked at for the neighbour of largest degree, at even distances.
@@ -66,6 +66,6 @@ BG_KERNEL(bfs_first, BfsPrepareParams, 256, 4) {
 }
 
 BG_KERNEL(bfs_parents_of_levels, BfsParentsParams, 256, 4) {
-    smallest_parents(p.in_offsets, p.in_indices, p.levels, p.parents, p.nodes);
+    smallest_parents(p.in_offsets, p.in_indices, p.levels, p.parents, p.source, p.nodes);
 }
 }  // namespace bg

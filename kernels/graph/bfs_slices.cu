@@ -160,9 +160,20 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
     auto take_step = [&](auto frontier_at_hand) {
         constexpr u32 FROM = decltype(frontier_at_hand)::value, TO = FROM ^ 1;
         level++;
+        // Few entries: asked for at once, whether they are needed or not.
+        constexpr bool EAGER = R * W <= 4;
+        u32 low[EAGER ? R : 1], high[EAGER ? R : 1];
+        const u8 live_there = live_of_lane.template load<FROM * WARP>();
+        if constexpr (EAGER) {
+#pragma unroll
+            for (u32 r = 0; r < R; r++) {
+                low[r] = from_word[0][r].template load<FROM * PITCH>();
+                high[r] = from_word[0][r].template load<FROM * PITCH + 1>();
+            }
+        }
 #pragma unroll
         for (u32 k = 0; k < W; k++) found_levels[k].advance(visited[k], level - era);
-        const u32 live = ballot(live_of_lane.template load<FROM * WARP>() != 0);
+        const u32 live = ballot(live_there != 0);
         if ((live & looks_at) || quiet < 2) {
             bool some = false;
 #pragma unroll
@@ -170,8 +181,12 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
                 u32 fresh = 0;
 #pragma unroll
                 for (u32 r = 0; r < R; r++) {
-                    const SharedPlace<u32> source = PLACED ? from_word[PLACED ? k : 0][PLACED ? r : 0] : frontiers.moved((i32)at[k][r] >> 5);
-                    fresh |= __funnelshift_r(source.template load<FROM * PITCH>(), source.template load<FROM * PITCH + 1>(), at[k][r]) & mask[k][r];
+                    if constexpr (EAGER) {
+                        fresh |= __funnelshift_r(low[r], high[r], at[k][r]) & mask[k][r];
+                    } else {
+                        const SharedPlace<u32> source = PLACED ? from_word[PLACED ? k : 0][PLACED ? r : 0] : frontiers.moved((i32)at[k][r] >> 5);
+                        fresh |= __funnelshift_r(source.template load<FROM * PITCH>(), source.template load<FROM * PITCH + 1>(), at[k][r]) & mask[k][r];
+                    }
                 }
                 for (u32 e = rest[k]; e < rest_end[k]; e++) {
                     const uint2 entry = load_readonly(p.entries + e);

@@ -142,7 +142,7 @@ impl BlockLayout {
         if config.output.parents() {
             device.timed(|| {
                 launch()?;
-                parents_of_levels(device, entering, &scratch.levels, &scratch.parents)
+                parents_of_levels(device, entering, &scratch.levels, &scratch.parents, config.source)
             })?;
         } else {
             launch()?;

@@ -49,7 +49,7 @@ impl Default for GridOptions {
             chunk: 32,
             alone_enter: 512,
             alone_level: 4,
-            flood: 8,
+            flood: 32,
             alone_leave: 1536,
             alpha: 14,
             batch: 0,

@@ -28,7 +28,7 @@ struct ParentsParams {
     levels: DevicePtr<i32>,
     parents: DevicePtr<u32>,
     nodes: u32,
-    reserved: u32,
+    source: u32,
 }
 
 /// Made once for a graph: 4.125 bytes for each vertex.
@@ -76,14 +76,14 @@ pub(crate) fn looping(device: &Device, items: usize) -> Shape {
 }
 
 /// Parents from levels: the smallest in-neighbour of the level before.
-pub(crate) fn parents_of_levels(device: &Device, entering: &Rows, levels: &Buffer<i32>, parents: &Buffer<u32>) -> Result<()> {
+pub(crate) fn parents_of_levels(device: &Device, entering: &Rows, levels: &Buffer<i32>, parents: &Buffer<u32>, source: u32) -> Result<()> {
     let parameters = ParentsParams {
         in_offsets: entering.offsets.ptr(),
         in_indices: entering.indices.ptr(),
         levels: levels.ptr(),
         parents: parents.ptr(),
         nodes: count32(levels.len())?,
-        reserved: 0,
+        source,
     };
     device.launch(&device.kernel(MODULE, "bfs_parents_of_levels")?, looping(device, levels.len()), &parameters)
 }

@@ -22,10 +22,12 @@ const fn pitch(words: u32) -> u32 {
 const MOST_BLOCKS: u32 = 1024;
 /// Clock cycles of an exchange with the neighbours, of a level's fixed part, and of an entry for each warp.
 const EXCHANGE: f64 = 1450.0;
-const LEVEL: f64 = 250.0;
-const ENTRY: f64 = 1.6;
+const LEVEL: f64 = 170.0;
+const ENTRY: f64 = 3.0;
 /// Of what a level costs a warp beside its entries.
-const FIXED: f64 = 10.0;
+const FIXED: f64 = 7.5;
+/// A level of few warps waits for its loads and the barrier so long.
+const WAIT: f64 = 400.0;
 
 /// The constants of the form.
 #[derive(Clone, Debug, PartialEq)]
@@ -284,7 +286,7 @@ impl SlicesLayout {
         if config.output.parents() {
             device.timed(|| {
                 launch()?;
-                parents_of_levels(device, entering, &scratch.levels, &scratch.parents)
+                parents_of_levels(device, entering, &scratch.levels, &scratch.parents, config.source)
             })?;
         } else {
             launch()?;
@@ -337,7 +339,8 @@ impl SlicesPlan {
                     let warps = f64::from(window) / 32.0 * if stride > 1 { 0.25 } else { 1.0 };
                     // Two words do not fit in the registers of a full block.
                     let chain = 400.0 * f64::from(width - 1) + 12.0 * (mean - f64::from(registers)).max(0.0);
-                    let cycles = LEVEL + chain + warps * (mean * ENTRY + FIXED) + if blocks > 1 { EXCHANGE / f64::from(hops) } else { 0.0 };
+                    let level = f64::max(LEVEL + warps * (mean * ENTRY + FIXED), WAIT);
+                    let cycles = level + chain + if blocks > 1 { EXCHANGE / f64::from(hops) } else { 0.0 };
                     if best.as_ref().is_none_or(|b| cycles < b.cycles) {
                         best = Some(Self { blocks, own, bandwidth, hops, halo, words: width, registers, entries: mean, stride, cycles });
                     }

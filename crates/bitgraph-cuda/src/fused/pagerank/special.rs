@@ -55,16 +55,14 @@ struct SharedRankParams {
 }
 
 const THREADS: u32 = 1024;
-/// Threads of a block of the small forms, slices of a warp there, and rows of a thread (`bg::SMALL_SLICES`, bits of a word).
-const SMALL_THREADS: u32 = 512;
-const SMALL_SLICES: u32 = 10;
-const SMALL_ROWS: u32 = 32;
+/// Vertices of a thread in the small forms.
+const SMALL_VERTICES: u32 = 4;
 /// Arcs below which one block is faster than a cluster, and one cluster than the whole device.
-const BLOCK_ARCS: usize = 24_000;
+const BLOCK_ARCS: usize = 4_000;
 const CLUSTER_ARCS: usize = 100_000;
 /// Vertices of a cluster at most: two copies of x in every block.
 const CLUSTER_NODES: usize = 22_000;
-/// Entries of a lane in the small forms: as many as it keeps in registers.
+/// Entries of a lane in the small forms.
 const SMALL_ENTRIES: u32 = 8;
 /// Arcs below which the general form's one barrier is cheaper than two exchanges, and arcs per vertex.
 const GRID_ARCS: usize = 500_000;
@@ -254,8 +252,8 @@ impl Special {
     }
 }
 
-fn small_threads(device: &Device) -> u32 {
-    SMALL_THREADS.min(device.properties().max_threads_per_block)
+fn threads(device: &Device) -> u32 {
+    THREADS.min(device.properties().max_threads_per_block)
 }
 
 impl Shared {
@@ -271,13 +269,8 @@ impl Shared {
         let device = source.device;
         let Some(tiles) = source.build(choice, order, local, halo)? else { return Ok(None) };
         let small = choice.form.is_small();
-        // The small forms keep entries in registers.
-        let resident = !small && tiles.shared[0] <= device.properties().shared_per_block as usize;
-        let threads = small_threads(device);
-        if small && (tiles.slices > SMALL_SLICES * threads / 32 || tiles.part > SMALL_ROWS * threads) {
-            return Ok(None);
-        }
-        if !small && !resident && must_reside {
+        let resident = tiles.shared[0] <= device.properties().shared_per_block as usize;
+        if (!resident && (must_reside || small)) || (small && tiles.part > SMALL_VERTICES * threads(device)) {
             return Ok(None);
         }
         let exchanged = if small { 0 } else { tiles.positions as usize };
@@ -312,7 +305,7 @@ impl Shared {
         let ex = &mut *exchange;
         let shape = Shape {
             grid: tiles.blocks,
-            block: if form.is_small() { small_threads(device) } else { THREADS.min(device.properties().max_threads_per_block) },
+            block: threads(device),
             shared: tiles.shared[usize::from(!self.resident)] as u32,
             mode: match form {
                 TileForm::Block => Mode::Plain,
@@ -372,11 +365,7 @@ impl Shared {
             TileForm::Cluster => "one cluster",
             TileForm::Block => "one block",
         };
-        let place = match self.resident {
-            _ if t.choice.form.is_small() => "in registers",
-            true => "in shared memory",
-            false => "in the second-level cache",
-        };
+        let place = if self.resident { "in shared memory" } else { "in the second-level cache" };
         format!(
             "{form}: {} x {} blocks, {} bytes of shared memory, entries {place}",
             t.choice.groups,

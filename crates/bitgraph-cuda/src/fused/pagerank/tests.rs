@@ -146,7 +146,6 @@ fn dealt_vertices_agree_with_plain_loops() {
 
 #[test]
 fn one_block_and_one_cluster_agree_with_plain_loops() {
-    // With many entries a lane, most are not in registers.
     for (form, groups, lane_entries) in [(TileForm::Block, 1, 8), (TileForm::Block, 1, 64), (TileForm::Cluster, 8, 8)] {
         let form = Form::Shared(TileChoice { form, groups, columns: 1, lane_entries, sorted: true, samples: 64 }, true);
         all_configs(form);

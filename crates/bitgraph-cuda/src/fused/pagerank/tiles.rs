@@ -214,8 +214,6 @@ pub(super) struct Tiles {
     pub positions: u32,
     pub x_room: u32,
     pub sum_room: u32,
-    /// The most slices of a block.
-    pub slices: u32,
     /// Windows that tell their borders while they sum: all of a block's rows are borders.
     pub early: bool,
     /// Bytes of shared memory if the data are resident, and if they are not.
@@ -278,7 +276,6 @@ impl Source<'_> {
         let part = round_up(placed.div_ceil(owners), 4).max(4);
         let x = if choice.form == TileForm::Window { (part + 2 * halo as usize).min(round_up(self.rows(), 4)) } else { groups * part };
         let copies = if choice.form.is_small() { 2 } else { 1 };
-        // Behind x the sums of rows and a number for each own one, or the scores of two iterations.
         let bytes = HEADER + 4 * (copies * (x + 32) + round_up(columns * part + 1, 4) + part);
         (part, x, bytes)
     }
@@ -404,7 +401,6 @@ impl Source<'_> {
             positions: positions as u32,
             x_room,
             sum_room,
-            slices: found.iter().map(|s| s.slices).max().unwrap_or(0),
             early,
             shared: [bytes + 4 * most_words, bytes],
         }))
