@@ -38,18 +38,6 @@ fn permutation(ordering: Ordering, csr: &Csr, symmetric: bool) -> Result<Option<
     Ok(ordering.compute(&csr.symmetrized()?))
 }
 
-/// Entries from which on memory is given back beside other work.
-const GIVEN_BACK_BESIDE: usize = 1 << 20;
-
-/// Gives the arrays of the input back. The system takes about as long for that as a copy to a device does, so that a thread of its own does
-/// it for large ones.
-fn give_back(csr: Csr, values: Option<Values>) {
-    if csr.nnz() >= GIVEN_BACK_BESIDE {
-        // Where there is no thread to be had, they go at once.
-        let _ = std::thread::Builder::new().spawn(move || drop((csr, values)));
-    }
-}
-
 /// A graph on a backend.
 pub struct Graph<B: Backend> {
     backend: B,
@@ -147,7 +135,7 @@ impl<B: Backend> Graph<B> {
         };
         times.order = lap();
         let matrix = backend.matrix(&csr, values.as_ref(), plan.format())?;
-        give_back(csr, values);
+        drop((csr, values));
         let mut graph = Self {
             backend,
             nodes,
