@@ -89,6 +89,22 @@ fn as_many_single_searches() {
 }
 
 #[test]
+fn a_batch_leaves_nothing_to_the_next() {
+    // Vertices 0..600 have no incoming arcs; the sources of the two batches are different ones of them.
+    let mut arcs = pairs(5, 2000, 30_000, false);
+    arcs.iter_mut().for_each(|a| a.1 = 600 + a.1 % 1400);
+    let g = graph(2000, arcs);
+    let t = g.transpose();
+    let layout = MsBfsLayout::build(&g, &t);
+    for sources in [(0..600).collect::<Vec<u32>>(), (0..600).rev().collect()] {
+        let found = layout.run(&g, &t, &MsBfsConfig { sources: sources.clone(), levels: true, ..Default::default() }).expect("a search");
+        for (&s, levels) in sources.iter().zip(found.levels.expect("levels").chunks(2000)) {
+            assert!(levels == plain(&g, s), "source {s}");
+        }
+    }
+}
+
+#[test]
 fn refuses_what_it_cannot_search() {
     let g = graph(3, vec![(0, 1)]);
     let t = g.transpose();
