@@ -25,6 +25,7 @@ struct CcParams {
     u32* labels;      // n: the result
     u32* long_rows;   // room for entries / LONG_ROW rows of each direction
     u32* local;       // n: scratch of the form that keeps its ranges in memory, else null
+    const u32* near;  // hooking: NEAR neighbours of every vertex, all first ones first; null: they are looked up in their rows
     u64* trace;       // null, or room for the times of TRACE_MARKS steps
     GridState* state;
     HostLink link;
@@ -33,6 +34,10 @@ struct CcParams {
     u32 loose;        // hooking: links may be lost on the way, and the last step finds them
     u32 reserved;
 };
+
+/// Neighbours of a vertex beside each other, so that a warp's loads touch few lines: the first, the one tried second, the last, and the last
+/// but one (the last, if there is none). ALONE where there is no such neighbour.
+constexpr u32 NEAR = 4;
 
 constexpr u32 TRACE_MARKS = 32;
 /// Notes the time at which block 0 comes here, for the benches.

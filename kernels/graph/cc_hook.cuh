@@ -35,6 +35,9 @@ struct HookShared {
     u32 keys[TABLE], values[TABLE];
 };
 
+/// The neighbour tried second, from the first of a row: the middle one, or the second.
+BG_DEVICE u32 tried_second(u32 middle, u32 degree) { return middle ? (degree - 1) / 2 : 1; }
+
 /// One block's view of the work.
 struct Hooks {
     const CcParams& p;
@@ -58,23 +61,31 @@ struct Hooks {
         u32 turn = 0;
         for (u32 base = threadIdx.x - lane(); base < count; base += HOOK_IN_FLIGHT * blockDim.x) {
             u32 begin[HOOK_IN_FLIGHT], degree[HOOK_IN_FLIGHT], first[HOOK_IN_FLIGHT], middle[HOOK_IN_FLIGHT];
+            if (p.near) {
 #pragma unroll
-            for (u32 j = 0; j < HOOK_IN_FLIGHT; j++) {
-                u32 i = base + j * blockDim.x + lane();
-                begin[j] = i < count ? load_readonly(p.offsets + low + i) : 0;
-                degree[j] = i < count ? load_readonly(p.offsets + low + i + 1) : 0;
-            }
+                for (u32 j = 0; j < HOOK_IN_FLIGHT; j++) {
+                    u32 i = base + j * blockDim.x + lane();
+                    first[j] = i < count ? load_readonly(p.near + low + i) : ALONE;
+                    middle[j] = i < count ? load_readonly(p.near + ((u64)p.n + low + i)) : ALONE;
+                }
+            } else {
 #pragma unroll
-            for (u32 j = 0; j < HOOK_IN_FLIGHT; j++) {
-                degree[j] -= begin[j];
-                u32 other = p.middle ? (degree[j] - 1) / 2 : 1;
-                first[j] = degree[j] > 0 ? load_readonly(p.indices + begin[j]) : ALONE;
-                middle[j] = degree[j] > 1 ? load_readonly(p.indices + begin[j] + other) : ALONE;
+                for (u32 j = 0; j < HOOK_IN_FLIGHT; j++) {
+                    u32 i = base + j * blockDim.x + lane();
+                    begin[j] = i < count ? load_readonly(p.offsets + low + i) : 0;
+                    degree[j] = i < count ? load_readonly(p.offsets + low + i + 1) : 0;
+                }
+#pragma unroll
+                for (u32 j = 0; j < HOOK_IN_FLIGHT; j++) {
+                    degree[j] -= begin[j];
+                    first[j] = degree[j] > 0 ? load_readonly(p.indices + begin[j]) : ALONE;
+                    middle[j] = degree[j] > 1 ? load_readonly(p.indices + begin[j] + tried_second(p.middle, degree[j])) : ALONE;
+                }
             }
 #pragma unroll
             for (u32 j = 0; j < HOOK_IN_FLIGHT; j++, turn++) {
                 u32 i = base + j * blockDim.x + lane(), v = low + i, x;
-                if (degree[j] == 0) {
+                if (first[j] == ALONE) {
                     x = ALONE;
                 } else if (first[j] >= low) {
                     x = first[j] < v ? first[j] : ROOT | v;
@@ -295,12 +306,13 @@ struct Hooks {
         bool linked = false;
         for (u32 base = threadIdx.x; base - threadIdx.x < count; base += VERTICES * blockDim.x) {
             u32 begin[VERTICES], end[VERTICES], own[VERTICES], other[JOIN_IN_FLIGHT];
+            const bool beside = p.near && round == 0;
 #pragma unroll
             for (u32 j = 0; j < VERTICES; j++) {
                 u32 i = base + j * blockDim.x;
                 own[j] = i < count && local[i] != ALONE ? label_of(i) : giant;
                 begin[j] = end[j] = 0;
-                if (own[j] != giant) {
+                if (own[j] != giant && !beside) {
                     begin[j] = load_readonly(p.offsets + low + i);
                     end[j] = load_readonly(p.offsets + low + i + 1);
                 }
@@ -308,6 +320,11 @@ struct Hooks {
 #pragma unroll
             for (u32 j = 0; j < JOIN_IN_FLIGHT; j++) {
                 u32 first = begin[j / NEIGHBOURS], last = end[j / NEIGHBOURS], back = 2 * round + j % NEIGHBOURS;
+                if (beside) {
+                    u32 i = base + j / NEIGHBOURS * blockDim.x;
+                    other[j] = own[j / NEIGHBOURS] != giant ? load_readonly(p.near + (2 + j % NEIGHBOURS) * (u64)p.n + low + i) : ALONE;
+                    continue;
+                }
                 if (back >= last - first && first < last) back %= last - first;
                 other[j] = first < last ? load_readonly(p.indices + last - 1 - back) : ALONE;
             }

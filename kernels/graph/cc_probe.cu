@@ -1,5 +1,5 @@
-// How a sample of vertices lies to its neighbours, from which the form of the components algorithm is chosen.
-#include "graph/cc_forest.cuh"
+// How a sample of vertices lies to its neighbours, from which the form of the components algorithm is chosen; and what hooking prepares.
+#include "graph/cc_hook.cuh"
 
 namespace bg { namespace cc {
 struct ProbeParams {
@@ -28,5 +28,29 @@ BG_KERNEL(cc_probe, bg::cc::ProbeParams, 256, 1) {
         atomicAdd(p.result, with);
         atomicAdd(p.result + 1, firsts);
         atomicAdd(p.result + 2, middles);
+    }
+}
+
+namespace bg { namespace cc {
+struct NearParams {
+    const u32* offsets;
+    const u32* indices;
+    u32* near;      // NEAR of every vertex, all first ones first
+    u32 n;
+    u32 middle;     // as in CcParams
+};
+}}  // namespace bg::cc
+
+/// Puts the neighbours that hooking looks at beside each other.
+BG_KERNEL(cc_near, bg::cc::NearParams, 256, 4) {
+    using namespace bg;
+    using namespace bg::cc;
+    const u64 n = p.n;
+    for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.n; v += gridDim.x * blockDim.x) {
+        u32 begin = load_readonly(p.offsets + v), end = load_readonly(p.offsets + v + 1), degree = end - begin;
+        p.near[v] = degree > 0 ? load_readonly(p.indices + begin) : ALONE;
+        p.near[n + v] = degree > 1 ? load_readonly(p.indices + begin + tried_second(p.middle, degree)) : ALONE;
+        p.near[2 * n + v] = degree > 0 ? load_readonly(p.indices + end - 1) : ALONE;
+        p.near[3 * n + v] = degree > 0 ? load_readonly(p.indices + end - (degree > 1 ? 2 : 1)) : ALONE;
     }
 }

@@ -324,7 +324,7 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/cc_block", kernels: &["cc_arcs", "cc_block"] },
     Listed { name: "graph/cc_general", kernels: &["cc_general"] },
     Listed { name: "graph/cc_hook", kernels: &["cc_hook_shared", "cc_hook_memory"] },
-    Listed { name: "graph/cc_probe", kernels: &["cc_probe"] },
+    Listed { name: "graph/cc_probe", kernels: &["cc_near", "cc_probe"] },
     Listed { name: "graph/cc_sizes", kernels: &["cc_sizes"] },
     Listed { name: "graph/tc_general", kernels: &["tc_general"] },
     Listed { name: "graph/tc_orient", kernels: &["tc_orient_count", "tc_orient_fill", "tc_classes"] },

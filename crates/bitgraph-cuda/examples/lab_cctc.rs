@@ -105,10 +105,10 @@ fn components(device: &Device, name: &str, host: &Csr, out: &DeviceCsr, runs: us
     let variants: Vec<(String, cc::Options)> = [("auto".to_string(), auto)]
         .into_iter()
         .chain([1024, 512].map(|t| (format!("general {t}"), cc::Options { form: cc::Form::General, threads: Some(t), ..auto })))
-        .chain([1024, 512].into_iter().flat_map(|t| {
+        .chain([false, true].into_iter().flat_map(|plain| {
             [false, true].map(|middle| {
-                let options = cc::Options { form: cc::Form::Shared, threads: Some(t), middle: Some(middle), trace: t == 1024 };
-                (format!("shared {t}{}", if middle { " middle" } else { "" }), options)
+                let options = cc::Options { form: cc::Form::Shared, middle: Some(middle), trace: true, plain, ..auto };
+                (format!("shared{}{}", if middle { " middle" } else { "" }, if plain { " plain" } else { "" }), options)
             })
         }))
         .chain([1024, 512].map(|t| (format!("memory {t}"), cc::Options { form: cc::Form::Memory, threads: Some(t), ..auto })))

@@ -43,6 +43,8 @@ pub struct Options {
     pub threads: Option<u32>,
     /// Whether the times of the steps are noted.
     pub trace: bool,
+    /// Hooking looks neighbours up in their rows instead of having some beside each other.
+    pub plain: bool,
 }
 
 /// Entries a vertex from where on joining may lose links on the way: measured, 4 is too few and 16 are enough.
@@ -60,6 +62,7 @@ struct CcParams {
     labels: DevicePtr<u32>,
     long_rows: DevicePtr<u32>,
     local: DevicePtr<u32>,
+    near: DevicePtr<u32>,
     trace: DevicePtr<u64>,
     state: DevicePtr<GridState>,
     link: HostLink,
@@ -99,6 +102,16 @@ struct SizesParams {
     n: u32,
     reserved: u32,
 }
+/// `bg::cc::NearParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct NearParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    near: DevicePtr<u32>,
+    n: u32,
+    middle: u32,
+}
 /// `bg::cc::ProbeParams`.
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -112,6 +125,8 @@ struct ProbeParams {
 
 /// `bg::cc::HookShared`, in bytes.
 const HOOK_SHARED: u32 = 32 + 2 * 2048 * 4;
+/// `bg::cc::NEAR`.
+const NEAR: usize = 4;
 /// `bg::cc::TRACE_MARKS`.
 const TRACE_MARKS: usize = 32;
 /// `bg::cc::LONG_ROW`.
@@ -134,6 +149,8 @@ pub struct CcLayout {
     labels: Buffer<u32>,
     long_rows: Buffer<u32>,
     local: Buffer<u32>,
+    /// Of hooking, where many runs will pay for it: some neighbours of every vertex.
+    near: Buffer<u32>,
     /// Of the form of one block: every edge once.
     arcs: Buffer<u32>,
     sizes: Buffer<u32>,
@@ -155,8 +172,8 @@ impl CcLayout {
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, _plan: &Plan) -> Result<Option<Self>> {
-        Self::build_as(device, out, incoming, Options::default())
+    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, plan: &Plan) -> Result<Option<Self>> {
+        Self::build_as(device, out, incoming, Options { plain: !plan.chosen.prepared, ..Options::default() })
     }
     /// As [`CcLayout::build`] with choices made.
     ///
@@ -192,7 +209,7 @@ impl CcLayout {
             form => form,
         };
         let long_rows = (out.nnz + incoming.map_or(0, |t| t.nnz)) / LONG_ROW + 1;
-        let block = form == Form::Block;
+        let (block, hooks) = (form == Form::Block, matches!(form, Form::Shared | Form::Memory));
         Ok(Some(Self {
             form,
             middle,
@@ -201,6 +218,7 @@ impl CcLayout {
             labels: device.alloc(n)?,
             long_rows: device.alloc(if block { 0 } else { long_rows })?,
             local: device.alloc(if form == Form::Memory { n } else { 0 })?,
+            near: if hooks && !options.plain { near(device, out, middle)? } else { Buffer::default() },
             arcs: if block { edges(device, out)? } else { Buffer::default() },
             sizes: device.alloc(n + 3)?,
             trace: if options.trace { device.zeroed(TRACE_MARKS)? } else { Buffer::default() },
@@ -221,7 +239,13 @@ impl CcLayout {
     /// Bytes on the device.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.parent.bytes() + self.labels.bytes() + self.long_rows.bytes() + self.local.bytes() + self.arcs.bytes() + self.sizes.bytes()
+        self.parent.bytes()
+            + self.labels.bytes()
+            + self.long_rows.bytes()
+            + self.local.bytes()
+            + self.near.bytes()
+            + self.arcs.bytes()
+            + self.sizes.bytes()
     }
     /// The components of the graph that the layout was built for.
     ///
@@ -287,6 +311,7 @@ impl CcLayout {
             labels: self.labels.ptr(),
             long_rows: self.long_rows.ptr(),
             local: self.local.ptr(),
+            near: self.near.ptr(),
             trace: self.trace.ptr(),
             state,
             link,
@@ -307,6 +332,18 @@ impl CcLayout {
         let counts = self.sizes.range_to_vec(n..n + 3)?;
         Ok(Cc { labels: self.labels.to_vec()?, components: counts[0].into(), largest: counts[1].max(counts[2]).into() })
     }
+}
+
+/// The neighbours that hooking looks at first, of every vertex.
+fn near(device: &Device, graph: &DeviceCsr, middle: bool) -> Result<Buffer<u32>> {
+    let Some(offsets) = graph.offsets.as_u32() else { return Ok(Buffer::default()) };
+    let near = device.alloc(NEAR * graph.rows)?;
+    let parameters =
+        NearParams { offsets: offsets.ptr(), indices: graph.indices.ptr(), near: near.ptr(), n: graph.rows as u32, middle: middle.into() };
+    let mut shape = device.cover(graph.rows, 256);
+    shape.grid = shape.grid.min(8 * device.properties().sms);
+    device.launch(&device.kernel("graph/cc_probe", "cc_near")?, shape, &parameters)?;
+    Ok(near)
 }
 
 /// The edges of a symmetric graph of at most 2^16 vertices, each as its larger vertex shifted left by 16, and its smaller one. Waits.

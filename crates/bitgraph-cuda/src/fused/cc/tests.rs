@@ -88,8 +88,8 @@ fn all_forms_find_the_components() {
         let out = DeviceCsr::upload(&device, &graph).unwrap();
         let incoming = (!symmetric).then(|| DeviceCsr::upload(&device, &graph.transpose()).unwrap());
         for form in [Form::Auto, Form::General, Form::Shared, Form::Memory, Form::Block] {
-            for middle in [None, Some(true)] {
-                let options = Options { form, middle, threads: None, trace: false };
+            for (middle, plain) in [(None, false), (Some(true), false), (None, true)] {
+                let options = Options { form, middle, plain, ..Options::default() };
                 let layout = CcLayout::build_as(&device, &out, incoming.as_ref(), options).unwrap().unwrap();
                 for _ in 0..2 {
                     let got = layout.run(&device, &out, incoming.as_ref(), &CcConfig::default()).unwrap();
