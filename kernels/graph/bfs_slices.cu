@@ -31,8 +31,12 @@ struct SlicesLevels {
     }
     /// The counter goes from `step` - 1 to `step`; `seen` are those found before.
     BG_DEVICE void advance(u32 seen, u32 step) {
+        plane[0] ^= seen;
+        plane[1] ^= step & 1u ? 0 : seen;
+        // A branch takes as long as a few planes.
+        if (step & 3u) return;
 #pragma unroll
-        for (u32 j = 0; j < SLICES_PLANES; j++) {
+        for (u32 j = 2; j < SLICES_PLANES; j++) {
             plane[j] ^= seen;
             if (step >> j & 1u) return;
         }
@@ -76,7 +80,7 @@ struct SlicesFlags {
     u8 live[2][WARP];  // by levels in turn: whether a warp has a frontier
 };
 
-/// R entries of a word are kept in registers, the others read as they are needed; a lane has W words.
+/// R entries of a word are kept in registers, the others read as they are needed (4: there are no others); a lane has W words.
 template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
     // The two frontiers lie a fixed number of words apart, so that a step addresses either by a constant.
     constexpr u32 PITCH = slices_pitch(W);
@@ -188,7 +192,7 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
                         fresh |= __funnelshift_r(source.template load<FROM * PITCH>(), source.template load<FROM * PITCH + 1>(), at[k][r]) & mask[k][r];
                     }
                 }
-                for (u32 e = rest[k]; e < rest_end[k]; e++) {
+                for (u32 e = rest[k]; R > 4 && e < rest_end[k]; e++) {
                     const uint2 entry = load_readonly(p.entries + e);
                     const u32 bit = 32 * index[k] + entry.x;
                     const SharedPlace<u32> source = frontiers.moved((i32)bit >> 5);
@@ -220,7 +224,12 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
             }
             era = level;
         }
-        for (u32 h = 0; h < p.hops; h++) {
+        u32 h = 0;
+        for (; turn == 0 && h + 2 <= p.hops; h += 2) {
+            take_step(Number<0>());
+            take_step(Number<1>());
+        }
+        for (; h < p.hops; h++) {
             if (turn == 0) take_step(Number<0>());
             else take_step(Number<1>());
             turn ^= 1;

@@ -154,23 +154,19 @@ impl BfsLayout {
         let (form, nodes) = (self.options.form, self.nodes);
         let block = BlockLayout::plan(device, nodes, self.arcs, &self.options.block);
         let common = Prepared::build(device, nodes, rows, entering)?;
+        let most = if form == BfsForm::Auto { block.map_or(f64::INFINITY, |(_, _, cost)| cost) } else { f64::INFINITY };
         if matches!(form, BfsForm::Auto | BfsForm::Slices) && nodes >= 64 {
-            let most = if form == BfsForm::Auto { block.map_or(f64::INFINITY, |(_, _, cost)| cost) } else { f64::INFINITY };
             if let Some(slices) = SlicesLayout::build(device, nodes, entering, None, common.connected, most, &self.options.slices)? {
                 self.special = Special::Slices(slices);
             }
         }
-        if matches!(form, BfsForm::Auto | BfsForm::Slices)
-            && matches!(self.special, Special::None)
-            && (block.is_none() || form == BfsForm::Slices)
-            && symmetric
-        {
+        if matches!(form, BfsForm::Auto | BfsForm::Slices) && matches!(self.special, Special::None) && symmetric {
             let widest = SlicesLayout::widest(device, nodes);
             if let Some(order) = order::local_order(device, out, rows, &common, self.options.slices.reorder_from, widest)? {
                 let (local, _) = relabel(device, out, None, &order, true)?;
                 if let Some(rows) = Rows::of(&local) {
                     let numbers = Some((order.old_of_new, order.new_of_old));
-                    let slices = SlicesLayout::build(device, nodes, &rows, numbers, common.connected, f64::INFINITY, &self.options.slices)?;
+                    let slices = SlicesLayout::build(device, nodes, &rows, numbers, common.connected, most, &self.options.slices)?;
                     self.special = slices.map_or(Special::None, Special::Slices);
                 }
             }

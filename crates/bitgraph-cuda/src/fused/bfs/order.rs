@@ -17,7 +17,7 @@ const MODULE: &str = "graph/bfs_order";
 const MOST_ARCS: u32 = 64;
 const MEAN_ARCS: usize = 16;
 /// Fewest levels.
-const LEVELS: u32 = 100;
+const LEVELS: u32 = 32;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]

@@ -38,7 +38,7 @@ pub struct SlicesOptions {
     pub hops: u32,
     /// Words of 32 vertices that a thread has; 0: as the model says.
     pub words: u32,
-    /// Entries of a word kept in registers: 4, 8 or 24; 0: as their number suggests.
+    /// Entries of a word kept in registers: 4 (if no word has more), 8 or 24; 0: as their number suggests.
     pub registers: u32,
     /// Words between those of neighbouring lanes; 0: consecutive ones.
     pub stride: u32,
@@ -50,7 +50,7 @@ pub struct SlicesOptions {
 
 impl Default for SlicesOptions {
     fn default() -> Self {
-        Self { blocks: 0, hops: 0, words: 0, registers: 0, stride: 0, reorder_from: 20_000, most_entries: 48.0 }
+        Self { blocks: 0, hops: 0, words: 0, registers: 0, stride: 0, reorder_from: 256, most_entries: 48.0 }
     }
 }
 
@@ -304,6 +304,8 @@ impl SlicesPlan {
         let limit = properties.max_threads_per_block;
         let registers = match options.registers {
             0 if most <= 4 => 4,
+            // Its kernel has no others.
+            4 if most > 4 => 8,
             0 if mean <= 8.0 => 8,
             0 => 24,
             forced => forced,
@@ -346,11 +348,12 @@ impl SlicesPlan {
                     }
                 };
                 if blocks == 1 {
-                    consider(8, 0);
+                    consider(16, 0);
                 } else {
                     let most_hops = room.saturating_sub(own) / (2 * bandwidth);
                     for hops in 1..=most_hops.min(64) {
-                        if options.hops == 0 || hops == options.hops {
+                        // Two levels at a time leave out a branch.
+                        if hops == options.hops || (options.hops == 0 && (hops == 1 || hops % 2 == 0)) {
                             consider(hops, hops * bandwidth);
                         }
                     }

@@ -57,8 +57,9 @@ struct SharedRankParams {
 const THREADS: u32 = 1024;
 /// Vertices of a thread in the small forms.
 const SMALL_VERTICES: u32 = 4;
-/// Arcs below which one block is faster than a cluster, and one cluster than the whole device.
+/// Arcs below which one block is faster than a cluster, a small cluster than a large one, and that than the whole device.
 const BLOCK_ARCS: usize = 4_000;
+const SMALL_CLUSTER_ARCS: usize = 16_000;
 const CLUSTER_ARCS: usize = 100_000;
 /// Vertices of a cluster at most: two copies of x in every block.
 const CLUSTER_NODES: usize = 22_000;
@@ -134,7 +135,7 @@ impl Special {
         if entries == 0 {
             return Ok(None);
         }
-        let small = [(TileForm::Block, 1, BLOCK_ARCS), (TileForm::Cluster, 8, CLUSTER_ARCS)];
+        let small = [(TileForm::Block, 1, BLOCK_ARCS), (TileForm::Cluster, 4, SMALL_CLUSTER_ARCS), (TileForm::Cluster, 8, CLUSTER_ARCS)];
         for (form, groups, most) in small {
             let choice = TileChoice { form, groups, columns: 1, lane_entries: SMALL_ENTRIES, sorted: true, samples: 0 };
             let runs = form == TileForm::Block || device.properties().clusters;
