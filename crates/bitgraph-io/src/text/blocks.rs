@@ -9,8 +9,8 @@ use std::path::Path;
 
 /// Bytes of a block; with several threads there are enough pieces in one for all of them.
 const BLOCK: usize = 16 << 20;
-/// Bytes of the buffer for a stream.
-const BUFFER: usize = 4 << 20;
+/// Bytes of the buffer for a stream: a quarter of what is to be read, within these.
+const BUFFER: [usize; 2] = [256 << 10, 4 << 20];
 /// The longest line of a stream.
 const LONGEST: usize = 64 << 20;
 
@@ -34,7 +34,11 @@ impl<'a> Blocks<'a> {
         let Source { input, size } = source;
         let (buffer, total) = match &input {
             Input::Whole(bytes) => (Vec::new(), Some(bytes.len() as u64)),
-            Input::Stream(_) => (vec![b'\n'; BUFFER + super::AHEAD], size),
+            Input::Stream(_) => {
+                let [least, most] = BUFFER;
+                let room = size.map_or(most, |size| usize::try_from(size / 4).unwrap_or(most).clamp(least, most));
+                (vec![b'\n'; room + super::AHEAD], size)
+            }
         };
         Self { path, control: control.clone(), total, input, buffer, block: 0..0, filled: 0, ended: false, before: 0 }
     }
