@@ -62,6 +62,11 @@ impl BitTile for u16 {
 const BYTES: u64 = 0x0101_0101_0101_0101;
 
 impl BitTile for u64 {
+    #[cfg(target_endian = "little")]
+    #[inline(always)]
+    fn vector_bits(words: &[u64], column: u32) -> u32 {
+        u32::from(bytemuck::cast_slice::<u64, u8>(words)[column as usize])
+    }
     #[inline(always)]
     fn collect(&mut self, tile: &Self, x: u32) {
         *self |= tile & (u64::from(x) * BYTES);

@@ -13,13 +13,18 @@ const LOOK: usize = 16;
 #[inline(always)]
 fn reached<T: BitTile>(columns: &[u32], tiles: &[T], x: &[u64], wanted: u32) -> u32 {
     let mut found = T::zeroed();
-    for (columns, tiles) in columns.chunks(LOOK).zip(tiles.chunks(LOOK)) {
-        for (&column, tile) in columns.iter().zip(tiles) {
+    let (mut columns, mut tiles) = (columns, tiles);
+    while let (Some((first, rest)), Some((some, others))) = (columns.split_first_chunk::<LOOK>(), tiles.split_first_chunk::<LOOK>()) {
+        for (&column, tile) in first.iter().zip(some) {
             found.collect(tile, T::vector_bits(x, column));
         }
-        if tiles.len() == LOOK && found.hits() & wanted == wanted {
+        if found.hits() & wanted == wanted {
             return wanted;
         }
+        (columns, tiles) = (rest, others);
+    }
+    for (&column, tile) in columns.iter().zip(tiles) {
+        found.collect(tile, T::vector_bits(x, column));
     }
     found.hits() & wanted
 }
@@ -45,6 +50,21 @@ fn fill_words<T: BitTile>(first: usize, rows: usize, words: &mut [u64], mask: Op
     }
 }
 
+/// Bits of words of rows, all wanted: `offsets` are those of their tile rows and beyond. What lies past the matrix has no bits.
+#[inline(always)]
+fn fill_all<T: BitTile, O: OffsetInt>(offsets: &[O], columns: &[u32], tiles: &[T], x: &[u64], words: &mut [u64]) {
+    let mut start = offsets[0].index();
+    for (word, ends) in words.iter_mut().zip(offsets[1..].chunks(64 / T::SIZE)) {
+        let mut out = 0;
+        for (end, shift) in ends.iter().zip((0..64).step_by(T::SIZE)) {
+            let range = start..end.index();
+            start = range.end;
+            out |= u64::from(reached(&columns[range.clone()], &tiles[range], x, !0u32 >> (32 - T::SIZE))) << shift;
+        }
+        *word = out;
+    }
+}
+
 /// `y = A x` over (or, and): bit `i` of `y` says whether row `i` has an entry where `x` is set. Rows that the mask leaves out
 /// are skipped and zero. O(tiles), parallel.
 ///
@@ -53,6 +73,12 @@ fn fill_words<T: BitTile>(first: usize, rows: usize, words: &mut [u64], mask: Op
 pub fn mxv_boolean<T: BitTile>(a: &B2sr<T>, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
     check(a.nrows(), a.ncols(), x, mask, y.len());
     let (x, columns, tiles) = (x.words64(), a.tile_columns(), a.tiles());
+    if mask.is_none() {
+        with_offsets!(a.offsets(), o => word_blocks(y, |first, words| compiled(|| {
+            fill_all(&o[first / T::SIZE..], columns, tiles, x, words);
+        })));
+        return;
+    }
     with_offsets!(a.offsets(), o => word_blocks(y, |first, words| compiled(|| {
         fill_words::<T>(first, a.nrows(), words, mask, |t, wanted| {
             let range = o[t].index()..o[t + 1].index();
