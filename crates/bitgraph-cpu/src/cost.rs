@@ -60,6 +60,13 @@ impl GraphProfile {
     }
 }
 
+/// Whether the pattern is a mesh whose numbering puts neighbours anywhere: one that renumbering makes local.
+pub(crate) fn scattered_mesh(csr: &Csr) -> bool {
+    let shape = Workload::once(Algorithm::Bfs);
+    let profile = Cpu::new().profile(csr, true, false, &shape);
+    profile.scattered() && profile.mesh_like()
+}
+
 /// The share of entries (i, j) with |i - j| above [`FAR`] of the rows, over evenly spaced rows.
 fn far_share(csr: &Csr) -> f64 {
     let rows = csr.nrows();

@@ -35,6 +35,7 @@ pub struct PageRankLayout<T> {
     plan: Option<SpmvPlan>,
     /// The renumbering that the arrays above are in, if any.
     order: Option<Permutation>,
+    by_degree: bool,
 }
 
 impl<T: Real> PageRankLayout<T> {
@@ -45,14 +46,19 @@ impl<T: Real> PageRankLayout<T> {
     /// # Errors
     /// [`Error::NotSquare`], [`Error::Shape`] if there is not one degree for every vertex.
     pub fn build(incoming: &Csr, out_degrees: &[u32], amortize: u32) -> Result<Self> {
+        check(incoming, out_degrees)?;
         let plan = SpmvPlan::new(incoming, amortize);
-        let ordered = plan.kind == SpmvKind::Blocks && order::pays(incoming, out_degrees, amortize);
-        let layout = if ordered {
-            Self::build_ordered(incoming, out_degrees, plan.kind)?
-        } else {
-            Self::build_as(incoming, out_degrees, plan.kind)?
-        };
-        Ok(Self { plan: Some(plan), ..layout })
+        if plan.kind == SpmvKind::Blocks && order::pays(incoming, out_degrees, amortize) {
+            let layout = Self::build_ordered(incoming, out_degrees, plan.kind)?;
+            return Ok(Self { plan: Some(plan), ..layout });
+        }
+        if let Some(order) = order::local(incoming, amortize) {
+            let near = order.apply(incoming)?;
+            let plan = SpmvPlan::new(&near, amortize);
+            let layout = Self::build_as(&near, &order.permute(out_degrees), plan.kind)?;
+            return Ok(Self { plan: Some(plan), order: Some(order), by_degree: false, ..layout });
+        }
+        Ok(Self { plan: Some(plan.clone()), ..Self::build_as(incoming, out_degrees, plan.kind)? })
     }
     /// Lays out a graph in a given way, its vertices renumbered by falling out-degree: the scores that are read most lie
     /// together in the cache. Scores come back in the graph's own numbers.
@@ -63,7 +69,7 @@ impl<T: Real> PageRankLayout<T> {
         check(incoming, out_degrees)?;
         let order = order::by_degree(out_degrees)?;
         let layout = Self::build_as(&order.apply(incoming)?, &order.permute(out_degrees), kind)?;
-        Ok(Self { order: Some(order), ..layout })
+        Ok(Self { order: Some(order), by_degree: true, ..layout })
     }
     /// Lays out a graph in a given way.
     ///
@@ -73,7 +79,15 @@ impl<T: Real> PageRankLayout<T> {
         check(incoming, out_degrees)?;
         let inverse = out_degrees.iter().map(|&d| if d > 0 { T::from_f64(1.0 / f64::from(d)) } else { T::ZERO }).collect();
         let dangling = out_degrees.iter().filter(|&&d| d == 0).count();
-        Ok(Self { matrix: SpmvLayout::build(incoming, kind), entries: incoming.nnz(), inverse, dangling, plan: None, order: None })
+        Ok(Self {
+            matrix: SpmvLayout::build(incoming, kind),
+            entries: incoming.nnz(),
+            inverse,
+            dangling,
+            plan: None,
+            order: None,
+            by_degree: false,
+        })
     }
     /// Lays out an undirected graph, whose pattern is symmetric.
     ///
@@ -96,7 +110,11 @@ impl<T: Real> PageRankLayout<T> {
     /// The layout's name and, if it was chosen, why.
     #[must_use]
     pub fn explain(&self) -> String {
-        let order = if self.order.is_some() { "renumbered by degree, " } else { "" };
+        let order = match self.order {
+            Some(_) if self.by_degree => "renumbered by degree, ",
+            Some(_) => "renumbered for neighbours to be near, ",
+            None => "",
+        };
         let plan = self.plan.as_ref().map_or_else(|| self.kind().name().to_string(), SpmvPlan::to_string);
         format!("{order}{plan}")
     }

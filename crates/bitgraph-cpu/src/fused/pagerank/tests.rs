@@ -105,3 +105,15 @@ fn refuses_stops_and_explains() {
     let empty = PageRankLayout::<f32>::build(&Csr::empty(0, 0).unwrap(), &[], 1).unwrap();
     assert!(empty.run(&PageRankConfig::default()).unwrap().scores.is_empty());
 }
+
+#[test]
+fn a_mesh_numbered_at_random_is_renumbered_where_that_pays() {
+    let mesh = "grid:300x300@1".parse::<bitgraph_generate::Generator>().unwrap().generate(&Default::default()).unwrap();
+    let degrees = out_degrees(&mesh);
+    let config = PageRankConfig { tolerance: 0.0, max_iterations: 20, ..PageRankConfig::default() };
+    let once = PageRankLayout::<f64>::build(&mesh, &degrees, 1).unwrap();
+    let often = PageRankLayout::<f64>::build(&mesh, &degrees, 2000).unwrap();
+    assert!(once.order.is_none() && often.order.is_some(), "{} / {}", once.explain(), often.explain());
+    let (a, b) = (once.run(&config).unwrap().scores, often.run(&config).unwrap().scores);
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * a));
+}
