@@ -16,9 +16,9 @@ const ARCS: [u32; 3] = [8, 16, 24];
 /// Blocks of a cluster.
 const CLUSTER: u32 = 8;
 /// Clock cycles of a level: of one block, of a cluster, and of an arc for each thread, whose place is in the way of those of other lanes.
-const BLOCK_LEVEL: f64 = 300.0;
+const BLOCK_LEVEL: f64 = 550.0;
 const CLUSTER_LEVEL: f64 = 1100.0;
-const ARC: f64 = 150.0;
+const ARC: f64 = 75.0;
 
 /// The constants of the form.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -26,6 +26,8 @@ const LEVEL: f64 = 170.0;
 const ENTRY: f64 = 3.0;
 /// Of what a level costs a warp beside its entries.
 const FIXED: f64 = 7.5;
+/// Of an entry that is not in registers.
+const REST: f64 = 50.0;
 /// A level of few warps waits for its loads and the barrier so long.
 const WAIT: f64 = 400.0;
 
@@ -306,7 +308,8 @@ impl SlicesPlan {
             0 if most <= 4 => 4,
             // Its kernel has no others.
             4 if most > 4 => 8,
-            0 if mean <= 8.0 => 8,
+            // With many in registers a block has half as many threads.
+            0 if mean <= 8.0 && (most <= 8 || words > limit.min(512)) => 8,
             0 => 24,
             forced => forced,
         };
@@ -340,7 +343,8 @@ impl SlicesPlan {
                     // With a stride few warps have a frontier at a time.
                     let warps = f64::from(window) / 32.0 * if stride > 1 { 0.25 } else { 1.0 };
                     // Two words do not fit in the registers of a full block.
-                    let chain = 400.0 * f64::from(width - 1) + 12.0 * (mean - f64::from(registers)).max(0.0);
+                    // And what is not in registers is read from memory, one entry after the other: a warp waits for its longest word.
+                    let chain = 400.0 * f64::from(width - 1) + REST * f64::from(most.saturating_sub(registers));
                     let level = f64::max(LEVEL + warps * (mean * ENTRY + FIXED), WAIT);
                     let cycles = level + chain + if blocks > 1 { EXCHANGE / f64::from(hops) } else { 0.0 };
                     if best.as_ref().is_none_or(|b| cycles < b.cycles) {
