@@ -27,7 +27,7 @@ const ENTRY: f64 = 3.0;
 /// Of what a level costs a warp beside its entries.
 const FIXED: f64 = 7.5;
 /// Of an entry that is not in registers.
-const REST: f64 = 50.0;
+const REST: f64 = 140.0;
 /// A level of few warps waits for its loads and the barrier so long.
 const WAIT: f64 = 400.0;
 
