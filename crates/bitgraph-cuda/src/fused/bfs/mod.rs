@@ -155,10 +155,11 @@ impl BfsLayout {
         let block = BlockLayout::plan(device, nodes, self.arcs, &self.options.block);
         let common = Prepared::build(device, nodes, rows, entering)?;
         let most = if form == BfsForm::Auto { block.map_or(f64::INFINITY, |(_, _, cost)| cost) } else { f64::INFINITY };
-        if matches!(form, BfsForm::Auto | BfsForm::Slices) && nodes >= 64 {
-            if let Some(slices) = SlicesLayout::build(device, nodes, entering, None, common.connected, most, &self.options.slices)? {
-                self.special = Special::Slices(slices);
-            }
+        if matches!(form, BfsForm::Auto | BfsForm::Slices)
+            && nodes >= 64
+            && let Some(slices) = SlicesLayout::build(device, nodes, entering, None, common.connected, most, &self.options.slices)?
+        {
+            self.special = Special::Slices(slices);
         }
         if matches!(form, BfsForm::Auto | BfsForm::Slices) && matches!(self.special, Special::None) && symmetric {
             let widest = SlicesLayout::widest(device, nodes);
