@@ -33,6 +33,6 @@ struct SharedRankParams {
     u32 samples;            // threads that wait first; 0: all, each for its first
 };
 
-/// Bytes of shared memory before x: a flag, the decision, scratch, and what the blocks of a cluster tell each other.
+/// Bytes of shared memory before x, where each kernel keeps its flags and sums.
 constexpr u32 RANK_HEADER = 640;
 }  // namespace bg

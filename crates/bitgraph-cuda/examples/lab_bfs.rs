@@ -60,7 +60,7 @@ fn variants(csr: &Csr) -> Vec<(String, BfsOptions)> {
     all.push(general("general alone=1024", GridOptions { alone_enter: 1024, alone_leave: 3072, ..grid() }));
     all.push(general("general flood=0", GridOptions { flood: 0, ..grid() }));
     all.push(general("general flood=2", GridOptions { flood: 2, ..grid() }));
-    all.push(general("general flood=32", GridOptions { flood: 32, ..grid() }));
+    all.push(general("general flood=8", GridOptions { flood: 8, ..grid() }));
     all.push(general("general alpha=4", GridOptions { alpha: 4, ..grid() }));
     all.push(general("general alpha=40", GridOptions { alpha: 40, ..grid() }));
     all.push(general("general bits=shared", GridOptions { shared_bits_bytes: 128 << 10, ..grid() }));

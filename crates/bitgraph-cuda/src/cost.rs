@@ -24,7 +24,7 @@ pub struct GraphProfile {
 const SAMPLED_BANDS: usize = 1024;
 /// Entries of a row beyond which its tiles, summed by one warp, hold up the others: a hybrid leaves them to lists.
 const LONG_ROW: usize = 448;
-/// What a product with bits gains where rows are even, against lists: the other format is so much slower.
+/// The least time of a product with bits in tiles and in a hybrid, as a part of that on lists, where rows are even.
 const TILES_START: f64 = 0.3;
 const HYBRID_START: f64 = 0.35;
 /// Entries a second of a general fused form, the seconds it takes at least, and what a layout of its own gains.

@@ -1,7 +1,7 @@
 //! The forms with the operand in shared memory, and the probe that chooses among them.
 //!
-//! They need f32, even teleport, and dangling vertices without any arcs (or dropped ones); they wait only for the blocks whose values
-//! they read, so all blocks must be resident.
+//! They need f32, even teleport, and dangling vertices without any arcs (or dropped ones). On small graphs they are one block or one
+//! cluster with a barrier an iteration; else blocks wait only for those whose values they read, so all must be resident.
 //!
 //! Invariant: the tags of the exchanged words go on from run to run; after a run that failed the words are cleared.
 

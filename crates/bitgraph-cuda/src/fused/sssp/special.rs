@@ -1,4 +1,5 @@
-//! The choice of a form: steps without weights, tiles where searches are long, else those that a graph suits run once from its heaviest vertex, and the fastest is kept.
+//! The choice of a form: steps without weights, tiles where searches are long; else those that a graph suits run once from its heaviest
+//! vertex, and the fastest is kept.
 //!
 //! Invariant: a special form finds the same distances as the general one, or none at all.
 
