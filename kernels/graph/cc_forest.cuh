@@ -93,30 +93,40 @@ BG_DEVICE u32 most_frequent(u32 value) {
     return shuffle(value, 31 - (best & 31));
 }
 
+/// A vertex is where the search for its root starts.
+struct Itself {
+    BG_DEVICE u32 operator()(u32 vertex) const { return vertex; }
+};
+
 /// Unites the vertex of every lane with its neighbours from `begin` to `end`: long rows with the lanes side by side, the longest left
-/// in `long_rows` for the grid; `queued` is how many there are.
-BG_DEVICE void unite_rows(u32* parent, const u32* indices, u32 vertex, u32 begin, u32 end, u32* long_rows, u32* queued) {
+/// in `long_rows` for the grid; `queued` is how many there are. `start` says where in `parent` the search for a vertex' root starts.
+template <class Start>
+BG_DEVICE void unite_rows(u32* parent, const u32* indices, u32 vertex, u32 begin, u32 end, u32* long_rows, u32* queued, Start start) {
     u32 length = end - begin;
     u32 alone = (u32)__popc(ballot(length > 0)) <= FEW_ROWS ? 1 : SHORT_ROW;
     if (length > LONG_ROW) {
         long_rows[atomicAdd(queued, 1u)] = vertex;
-    } else if (length <= alone) {
-        for (u32 e = begin; e < end; e++) unite(parent, vertex, load_readonly(indices + e));
+    } else if (length > 0 && length <= alone) {
+        u32 from = start(vertex);
+        for (u32 e = begin; e < end; e++) unite(parent, from, start(load_readonly(indices + e)));
     }
     for (u32 wide = ballot(length > alone && length <= LONG_ROW); wide; wide &= wide - 1) {
         u32 source = (u32)__ffs(wide) - 1;
-        u32 v = shuffle(vertex, source), first = shuffle(begin, source), last = shuffle(end, source);
-        for (u32 e = first + lane(); e < last; e += WARP) unite(parent, v, load_readonly(indices + e));
+        u32 v = shuffle(vertex, source), first = shuffle(begin, source), last = shuffle(end, source), from = start(v);
+        for (u32 e = first + lane(); e < last; e += WARP) unite(parent, from, start(load_readonly(indices + e)));
         warp_sync();
     }
 }
 
 /// Unites the queued rows, each with all threads of the grid.
-BG_DEVICE void unite_long_rows(u32* parent, const u32* offsets, const u32* indices, const u32* long_rows, u32 count, u32 thread, u32 threads) {
+template <class Start>
+BG_DEVICE void unite_long_rows(
+    u32* parent, const u32* offsets, const u32* indices, const u32* long_rows, u32 count, u32 thread, u32 threads, Start start
+) {
     for (u32 i = 0; i < count; i++) {
-        u32 v = load_l2(long_rows + i);
+        u32 v = load_l2(long_rows + i), from = start(v);
         for (u64 e = (u64)load_readonly(offsets + v) + thread, end = load_readonly(offsets + v + 1); e < end; e += threads) {
-            unite(parent, v, load_readonly(indices + e));
+            unite(parent, from, start(load_readonly(indices + e)));
         }
     }
 }

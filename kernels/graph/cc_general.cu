@@ -57,15 +57,15 @@ BG_KERNEL(cc_general, bg::cc::CcParams, 1024, 1) {
                 in_end = load_readonly(p.in_offsets + v + 1);
             }
         }
-        unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued);
-        if (p.in_offsets) unite_rows(p.parent, p.in_indices, v, in_begin, in_end, p.long_rows, queued);
+        unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued, Itself{});
+        if (p.in_offsets) unite_rows(p.parent, p.in_indices, v, in_begin, in_end, p.long_rows, queued, Itself{});
     }
     if (grid.meet().stop) return;
     grid.report(3);
     u32 rows = load_volatile(queued);
     if (rows) {
-        unite_long_rows(p.parent, p.offsets, p.indices, p.long_rows, rows, thread, threads);
-        if (p.in_offsets) unite_long_rows(p.parent, p.in_offsets, p.in_indices, p.long_rows, rows, thread, threads);
+        unite_long_rows(p.parent, p.offsets, p.indices, p.long_rows, rows, thread, threads, Itself{});
+        if (p.in_offsets) unite_long_rows(p.parent, p.in_offsets, p.in_indices, p.long_rows, rows, thread, threads, Itself{});
         if (grid.meet().stop) return;
     }
     flatten(p.parent, p.labels, n, thread, threads);

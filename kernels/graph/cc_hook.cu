@@ -12,7 +12,7 @@ BG_DEVICE bool finish(const CcParams& p, Hooks& hooks, Grid& grid, u32 giant) {
             begin = load_readonly(p.offsets + v);
             end = load_readonly(p.offsets + v + 1);
         }
-        if (any(end > begin)) unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued);
+        if (any(end > begin)) unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued, Itself{});
     }
     mark(p.trace, TRACE_MARKS - 3);
     if (grid.meet().stop) return false;
@@ -20,7 +20,7 @@ BG_DEVICE bool finish(const CcParams& p, Hooks& hooks, Grid& grid, u32 giant) {
     u32 rows = load_volatile(queued);
     if (rows) {
         u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
-        unite_long_rows(p.parent, p.offsets, p.indices, p.long_rows, rows, thread, threads);
+        unite_long_rows(p.parent, p.offsets, p.indices, p.long_rows, rows, thread, threads, Itself{});
         if (grid.meet().stop) return false;
     }
     u32 root = find_root_fresh(p.parent, giant);

@@ -321,6 +321,7 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/msbfs", kernels: &["msbfs_128", "msbfs_512", "msbfs_hubs", "msbfs_count_pieces", "msbfs_fill_pieces"] },
     Listed { name: "graph/bfs_order", kernels: &["bfs_farthest"] },
     Listed { name: "graph/bfs_prepare", kernels: &["bfs_isolated", "bfs_first", "bfs_parents_of_levels"] },
+    Listed { name: "graph/cc_ascent", kernels: &["cc_ascent", "cc_heaviest", "cc_reach"] },
     Listed { name: "graph/cc_block", kernels: &["cc_arcs", "cc_block"] },
     Listed { name: "graph/cc_general", kernels: &["cc_general"] },
     Listed { name: "graph/cc_hook", kernels: &["cc_hook_shared", "cc_hook_memory"] },

@@ -112,7 +112,7 @@ fn components(device: &Device, name: &str, host: &Csr, out: &DeviceCsr, runs: us
             })
         }))
         .chain([1024, 512].map(|t| (format!("memory {t}"), cc::Options { form: cc::Form::Memory, threads: Some(t), ..auto })))
-        .chain([("block".to_string(), cc::Options { form: cc::Form::Block, trace: true, ..auto })])
+        .chain([cc::Form::Block, cc::Form::Ascent].map(|form| (format!("{form:?}"), cc::Options { form, trace: true, ..auto })))
         .collect();
     for (form, options) in variants {
         let (layout, build) = built(device, || cc::CcLayout::build_as(device, out, None, options))?;

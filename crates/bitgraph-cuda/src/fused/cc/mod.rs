@@ -1,16 +1,19 @@
 //! Connected components in one launch.
 //!
 //! The general form runs any graph, directed ones too. Symmetric graphs are hooked: small ones by one block in its shared memory,
-//! the others by one block per multiprocessor. Sparse graphs without locality, where most vertices end up outside the largest
-//! component until late, stay with the general form.
+//! the others by one block per multiprocessor. Where hubs reach nearly everybody and many runs pay for it, vertices climb to their
+//! heaviest neighbours instead (`ascent`). Sparse graphs without locality, where most vertices end up outside the largest component
+//! until late, stay with the general form.
 //!
 //! # Invariants
 //! Labels are the smallest vertex of each component, so they do not depend on the form or on the order of threads. Counting
 //! components from labels is not part of the timed run.
 
+mod ascent;
 #[cfg(test)]
 mod tests;
 
+use self::ascent::Ascent;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::{Cc, CcConfig, Plan};
@@ -30,6 +33,8 @@ pub enum Form {
     Memory,
     /// One block. Symmetric graphs of few vertices and entries.
     Block,
+    /// Everybody hangs under its heaviest neighbour. Symmetric graphs of at most about 10^8 vertices.
+    Ascent,
 }
 
 /// How to choose the form and its variants; what is `None` is probed.
@@ -153,6 +158,7 @@ pub struct CcLayout {
     near: Buffer<u32>,
     /// Of the form of one block: every edge once.
     arcs: Buffer<u32>,
+    ascent: Option<Ascent>,
     sizes: Buffer<u32>,
     trace: Buffer<u64>,
 }
@@ -190,11 +196,23 @@ impl CcLayout {
         let range = (n.div_ceil(device.properties().sms.max(1) as usize)).next_multiple_of(32);
         let fits_grid = HOOK_SHARED as usize + 4 * range <= largest as usize;
         let fits_block = 4 * n <= largest as usize && n <= 1 << 16;
-        let symmetric = incoming.is_none() && n < 1 << 31;
+        let symmetric = incoming.is_none() && n > 0 && n < 1 << 31;
+        let fits_ascent = symmetric && Ascent::fits(device, n);
+        let small = fits_block && n <= BLOCK_VERTICES && out.nnz <= BLOCK_ENTRIES;
+        let mut ascent = None;
+        if let Some(offsets) = out.offsets.as_u32().filter(|_| fits_ascent) {
+            if options.form == Form::Ascent {
+                ascent = Some(Ascent::build(device, out, offsets)?);
+            } else if options.form == Form::Auto && !small && !options.plain && Ascent::has_hubs(device, out)? {
+                let forest = Ascent::build(device, out, offsets)?;
+                ascent = if forest.reaches(device)? { Some(forest) } else { None };
+            }
+        }
         let mut middle = options.middle.unwrap_or(false);
         let form = match options.form {
-            _ if !symmetric || n == 0 => Form::General,
-            Form::Auto if fits_block && n <= BLOCK_VERTICES && out.nnz <= BLOCK_ENTRIES => Form::Block,
+            _ if ascent.is_some() => Form::Ascent,
+            _ if !symmetric => Form::General,
+            Form::Auto if small => Form::Block,
             Form::Auto => {
                 let probe = Probe::take(device, out, range)?;
                 middle = options.middle.unwrap_or(probe.middle > 2.0 * probe.first && probe.middle > 0.25);
@@ -206,20 +224,22 @@ impl CcLayout {
             }
             Form::Shared if !fits_grid => Form::General,
             Form::Block if !fits_block => Form::General,
+            Form::Ascent => Form::General,
             form => form,
         };
         let long_rows = (out.nnz + incoming.map_or(0, |t| t.nnz)) / LONG_ROW + 1;
-        let (block, hooks) = (form == Form::Block, matches!(form, Form::Shared | Form::Memory));
+        let (alone, hooks) = (matches!(form, Form::Block | Form::Ascent), matches!(form, Form::Shared | Form::Memory));
         Ok(Some(Self {
             form,
             middle,
             threads: options.threads.unwrap_or(1024),
-            parent: device.alloc(if block { 0 } else { n })?,
+            parent: device.alloc(if alone { 0 } else { n })?,
             labels: device.alloc(n)?,
-            long_rows: device.alloc(if block { 0 } else { long_rows })?,
+            long_rows: device.alloc(if alone { 0 } else { long_rows })?,
             local: device.alloc(if form == Form::Memory { n } else { 0 })?,
             near: if hooks && !options.plain { near(device, out, middle)? } else { Buffer::default() },
-            arcs: if block { edges(device, out)? } else { Buffer::default() },
+            arcs: if form == Form::Block { edges(device, out)? } else { Buffer::default() },
+            ascent,
             sizes: device.alloc(n + 3)?,
             trace: if options.trace { device.zeroed(TRACE_MARKS)? } else { Buffer::default() },
         }))
@@ -245,6 +265,7 @@ impl CcLayout {
             + self.local.bytes()
             + self.near.bytes()
             + self.arcs.bytes()
+            + self.ascent.as_ref().map_or(0, Ascent::bytes)
             + self.sizes.bytes()
     }
     /// The components of the graph that the layout was built for.
@@ -271,6 +292,8 @@ impl CcLayout {
             };
             let shape = Shape { grid: 1, block, shared: 4 * n as u32, mode: Mode::Plain };
             device.timed(|| device.launch(&kernel, shape, &parameters))?;
+        } else if let Some(ascent) = &self.ascent {
+            ascent.run(device, out, offsets, config, &self.labels, &self.trace)?;
         } else {
             self.run_on_grid(device, out, incoming, config, offsets)?;
         }

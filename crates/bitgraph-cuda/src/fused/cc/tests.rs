@@ -87,7 +87,7 @@ fn all_forms_find_the_components() {
         let want = expected(&graph);
         let out = DeviceCsr::upload(&device, &graph).unwrap();
         let incoming = (!symmetric).then(|| DeviceCsr::upload(&device, &graph.transpose()).unwrap());
-        for form in [Form::Auto, Form::General, Form::Shared, Form::Memory, Form::Block] {
+        for form in [Form::Auto, Form::General, Form::Shared, Form::Memory, Form::Block, Form::Ascent] {
             for (middle, plain) in [(None, false), (Some(true), false), (None, true)] {
                 let options = Options { form, middle, plain, ..Options::default() };
                 let layout = CcLayout::build_as(&device, &out, incoming.as_ref(), options).unwrap().unwrap();
@@ -101,11 +101,30 @@ fn all_forms_find_the_components() {
 }
 
 #[test]
+fn hubs_are_climbed_to() {
+    let Some(device) = device() else { return };
+    // Two stars whose leaves are paired at one place, a third one apart, pairs, and vertices without neighbours.
+    let star = |hub: u32, leaves: std::ops::Range<u32>| leaves.map(move |v| (hub, v));
+    let arcs = star(29_000, 0..26_000).chain(star(29_500, 26_000..26_400)).chain([(25_999, 26_000)]);
+    let arcs = arcs.chain(star(28_999, 26_500..26_900)).chain((27_000..27_400).map(|v| (v, 28_400 - v)));
+    let graph = csr(30_000, arcs, true);
+    let out = DeviceCsr::upload(&device, &graph).unwrap();
+    let layout = CcLayout::build_as(&device, &out, None, Options::default()).unwrap().unwrap();
+    assert_eq!(layout.form(), Form::Ascent);
+    assert_eq!(layout.run(&device, &out, None, &CcConfig::default()).unwrap(), expected(&graph));
+    // Few climbs reach the top of a graph whose vertices are all alike but one.
+    let alike = random(9, 30_000, 60_000).into_iter().chain(star(29_999, 0..200));
+    let out = DeviceCsr::upload(&device, &csr(30_000, alike, true)).unwrap();
+    let layout = CcLayout::build_as(&device, &out, None, Options::default()).unwrap().unwrap();
+    assert_ne!(layout.form(), Form::Ascent);
+}
+
+#[test]
 fn stops_when_asked() {
     let Some(device) = device() else { return };
     let out = DeviceCsr::upload(&device, &grid(5, 5, 1)).unwrap();
     let config = CcConfig { control: Control::default().with_cancel(Arc::new(AtomicBool::new(true))) };
-    for form in [Form::General, Form::Shared, Form::Block] {
+    for form in [Form::General, Form::Shared, Form::Block, Form::Ascent] {
         let layout = CcLayout::build_as(&device, &out, None, Options { form, ..Options::default() }).unwrap().unwrap();
         assert!(layout.run(&device, &out, None, &config).is_err());
     }

@@ -1,0 +1,161 @@
+//! The forest in which every vertex hangs under its heaviest neighbour, for graphs where nearly all climbs end at the heaviest vertex.
+//!
+//! Needs a symmetric graph whose hubs reach nearly everybody: social, web and power-law graphs. The forest is prepared; a run climbs,
+//! and looks at the edges of those alone who did not come to the top. Time: a pass over the vertices, and the edges of the others.
+
+use super::{LONG_ROW, PROBE_BLOCKS, TRACE_MARKS};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::primitives::{compact, degree_order, degrees, reduce};
+use crate::{DeviceCsr, Result};
+use bitgraph_backend::CcConfig;
+use bytemuck::{Pod, Zeroable};
+
+/// `bg::cc::HeaviestParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct HeaviestParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    rank: DevicePtr<u32>,
+    vertex: DevicePtr<u32>,
+    first: DevicePtr<u32>,
+    up: DevicePtr<u32>,
+    roots: DevicePtr<u32>,
+    n: u32,
+    reserved: u32,
+}
+/// `bg::cc::ReachParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct ReachParams {
+    first: DevicePtr<u32>,
+    up: DevicePtr<u32>,
+    result: DevicePtr<u32>,
+    n: u32,
+    reserved: u32,
+}
+/// `bg::cc::AscentParams`.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C)]
+struct AscentParams {
+    offsets: DevicePtr<u32>,
+    indices: DevicePtr<u32>,
+    first: DevicePtr<u32>,
+    up: DevicePtr<u32>,
+    roots: DevicePtr<u32>,
+    parent: DevicePtr<u32>,
+    least: DevicePtr<u32>,
+    labels: DevicePtr<u32>,
+    long_rows: DevicePtr<u32>,
+    trace: DevicePtr<u64>,
+    state: DevicePtr<GridState>,
+    link: HostLink,
+    n: u32,
+    root_count: u32,
+}
+
+/// `bg::cc::AscentShared`, in bytes.
+const SHARED: u32 = 32;
+/// The longest row is at least so many times the mean: without hubs no climb is short.
+const SKEW: u64 = 32;
+/// At most one sampled vertex with neighbours in so many may end elsewhere than at the top.
+const OTHERS: u32 = 16;
+
+/// The prepared forest and what a run needs.
+#[derive(Debug)]
+pub(super) struct Ascent {
+    first: Buffer<u32>,
+    up: Buffer<u32>,
+    roots: Buffer<u32>,
+    parent: Buffer<u32>,
+    least: Buffer<u32>,
+    long_rows: Buffer<u32>,
+}
+
+impl Ascent {
+    /// Whether the longest row is that of a hub. Waits.
+    pub fn has_hubs(device: &Device, graph: &DeviceCsr) -> Result<bool> {
+        let longest = u64::from(reduce(device, &degrees(device, graph)?)?.max);
+        Ok(longest * graph.rows as u64 >= SKEW * graph.nnz as u64)
+    }
+    /// Whether a block's notes on its range fit in its shared memory.
+    pub fn fits(device: &Device, n: usize) -> bool {
+        shared(device, n) <= device.properties().shared_per_block
+    }
+    /// A sort of the vertices and a pass over the entries. Waits.
+    pub fn build(device: &Device, graph: &DeviceCsr, offsets: &Buffer<u32>) -> Result<Self> {
+        let n = graph.rows;
+        let order = degree_order(device, graph)?;
+        let (first, up, roots) = (device.alloc(n)?, device.alloc(n)?, device.alloc(n)?);
+        let parameters = HeaviestParams {
+            offsets: offsets.ptr(),
+            indices: graph.indices.ptr(),
+            rank: order.new_of_old.ptr(),
+            vertex: order.old_of_new.ptr(),
+            first: first.ptr(),
+            up: up.ptr(),
+            roots: roots.ptr(),
+            n: n as u32,
+            reserved: 0,
+        };
+        let mut shape = device.cover(32 * n, 256);
+        shape.grid = shape.grid.min(8 * device.properties().sms);
+        shape.shared = 32 * 4;
+        device.launch(&device.kernel("graph/cc_ascent", "cc_heaviest")?, shape, &parameters)?;
+        let roots = compact(device, &roots)?;
+        let (parent, least, long_rows) = (device.alloc(n)?, device.alloc(n)?, device.alloc(graph.nnz / LONG_ROW + 1)?);
+        Ok(Self { first, up, roots, parent, least, long_rows })
+    }
+    /// Whether nearly all of a sample climb to the top. Waits.
+    pub fn reaches(&self, device: &Device) -> Result<bool> {
+        let result = device.zeroed::<u32>(2)?;
+        let block = device.properties().max_threads_per_block.min(256);
+        let shape = Shape { grid: PROBE_BLOCKS, block, shared: 0, mode: Mode::Plain };
+        let parameters =
+            ReachParams { first: self.first.ptr(), up: self.up.ptr(), result: result.ptr(), n: self.first.len() as u32, reserved: 0 };
+        device.launch(&device.kernel("graph/cc_ascent", "cc_reach")?, shape, &parameters)?;
+        let counts = result.to_vec()?;
+        Ok(counts[0] > 0 && (counts[0] - counts[1]) * OTHERS <= counts[0])
+    }
+    pub fn bytes(&self) -> u64 {
+        self.first.bytes() + self.up.bytes() + self.roots.bytes() + self.parent.bytes() + self.least.bytes() + self.long_rows.bytes()
+    }
+    /// Fills `labels`. `trace` is empty or has room for the times of the steps.
+    pub fn run(
+        &self,
+        device: &Device,
+        graph: &DeviceCsr,
+        offsets: &Buffer<u32>,
+        config: &CcConfig,
+        labels: &Buffer<u32>,
+        trace: &Buffer<u64>,
+    ) -> Result<u32> {
+        debug_assert!(trace.is_empty() || trace.len() >= TRACE_MARKS);
+        let (n, sms) = (self.first.len(), device.properties().sms);
+        let kernel = device.kernel("graph/cc_ascent", "cc_ascent")?;
+        let mut shape = device.persistent_shape(&kernel, 1024, shared(device, n), sms)?;
+        // As many blocks as the notes were sized for, or the launch is refused.
+        shape.grid = sms;
+        device.persistent(&kernel, shape, &config.control, |state, link| AscentParams {
+            offsets: offsets.ptr(),
+            indices: graph.indices.ptr(),
+            first: self.first.ptr(),
+            up: self.up.ptr(),
+            roots: self.roots.ptr(),
+            parent: self.parent.ptr(),
+            least: self.least.ptr(),
+            labels: labels.ptr(),
+            long_rows: self.long_rows.ptr(),
+            trace: trace.ptr(),
+            state,
+            link,
+            n: n as u32,
+            root_count: self.roots.len() as u32,
+        })
+    }
+}
+
+/// Shared memory of a block: two bits for every vertex of its range.
+fn shared(device: &Device, n: usize) -> u32 {
+    SHARED + 8 * n.div_ceil(device.properties().sms.max(1) as usize).div_ceil(32) as u32
+}

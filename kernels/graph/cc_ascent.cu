@@ -1,0 +1,271 @@
+// Connected components of symmetric graphs in which nearly everybody is near the heaviest vertex: everybody hangs under its heaviest
+// neighbour, and climbing from there ends at the heaviest vertex of all, but for few.
+//
+// Vertices are ranked by descending degree. The forest is prepared, one heaviest neighbour a vertex, and never written: `first` by
+// vertex, `up` by rank, so that the hubs, through which all climbs go, lie beside each other and stay in L1. A vertex without a heavier
+// neighbour is a root. Only roots have a place in `parent`, where trees are joined: the tree of rank 0, the giant, wherever it ends, keeps
+// that root. Three steps, with a barrier after each:
+//   climb     everybody outside the giant is noted, and the giant's least vertex;
+//   unite     those outside with all their neighbours;
+//   least     their new roots learn of them, so that labels can be written.
+#include "graph/cc_forest.cuh"
+
+namespace bg { namespace cc {
+struct HeaviestParams {
+    const u32* offsets;
+    const u32* indices;
+    const u32* rank;    // of every vertex
+    const u32* vertex;  // of every rank
+    u32* first;         // to be filled, n: by vertex, the rank of its heaviest neighbour, its own where none is heavier, or ALONE
+    u32* up;            // to be filled, n: the same by rank, its own where alone
+    u32* roots;         // to be filled, n: by rank, 1 for roots that have neighbours
+    u32 n;
+    u32 reserved;
+};
+
+struct ReachParams {
+    const u32* first;
+    const u32* up;
+    u32* result;        // zeros: sampled vertices with neighbours; of them, those in the tree of rank 0
+    u32 n;
+    u32 reserved;
+};
+
+struct AscentParams {
+    const u32* offsets;
+    const u32* indices;
+    const u32* first;
+    const u32* up;
+    const u32* roots;   // their ranks
+    u32* parent;        // n; used at roots
+    u32* least;         // n; used at roots
+    u32* labels;        // n: the result
+    u32* long_rows;     // as in CcParams
+    u64* trace;         // as in CcParams
+    GridState* state;
+    HostLink link;
+    u32 n;
+    u32 root_count;
+};
+
+/// Rows of the heaviest vertices that a whole block looks through.
+constexpr u32 BLOCK_ROW = 1024;
+/// Vertices of a lane that climb at once.
+constexpr u32 CLIMBERS = 4;
+
+/// Shared memory of a block; after it a bit for every vertex of its range that is in the giant, then one for those outside.
+struct AscentShared {
+    uint4 barrier;
+    u32 outside, least, reserved[2];
+};
+
+/// The root above a rank.
+BG_DEVICE u32 climb(const u32* up, u32 at) {
+    while (at != 0) {
+        u32 next = load_readonly(up + at);
+        if (next == at) break;
+        at = next;
+    }
+    return at;
+}
+
+/// Where the search for a vertex' root starts: the root of its tree.
+struct Tree {
+    const AscentParams& p;
+    BG_DEVICE u32 operator()(u32 vertex) const { return climb(p.up, load_readonly(p.first + vertex)); }
+};
+
+/// One block's range of vertices.
+struct Ascent {
+    const AscentParams& p;
+    AscentShared* shared;
+    u32 low, count;
+    u32 *giant, *outside;
+
+    /// Keeps the least of a vertex in each lane for the block.
+    BG_DEVICE void keep_least(u32 vertex) {
+        vertex = warp_min(vertex);
+        if (lane() == 0 && vertex != ALONE) atomicMin(&shared->least, vertex);
+    }
+    /// Tells the grid the block's least vertex of the giant, as its complement: the state starts as zeros.
+    BG_DEVICE void tell_least() {
+        __syncthreads();
+        if (threadIdx.x == 0 && shared->least != ALONE) reduce_max(&p.state->reserved[1], ~shared->least);
+    }
+
+    BG_DEVICE void climb_all() {
+        u32 least = ALONE, others = 0;
+        for (u32 base = threadIdx.x - lane(); base < count; base += CLIMBERS * blockDim.x) {
+            u32 at[CLIMBERS], active = 0;
+#pragma unroll
+            for (u32 j = 0; j < CLIMBERS; j++) {
+                u32 i = base + j * blockDim.x + lane();
+                at[j] = i < count ? load_readonly(p.first + low + i) : ALONE;
+            }
+#pragma unroll
+            for (u32 j = 0; j < CLIMBERS; j++) active |= (u32)(at[j] != ALONE && at[j] != 0) << j;
+            while (active) {
+                u32 next[CLIMBERS];
+#pragma unroll
+                for (u32 j = 0; j < CLIMBERS; j++) next[j] = active >> j & 1 ? load_readonly(p.up + at[j]) : at[j];
+#pragma unroll
+                for (u32 j = 0; j < CLIMBERS; j++) {
+                    if (next[j] == at[j] || next[j] == 0) active &= ~(1u << j);
+                    at[j] = next[j];
+                }
+            }
+            warp_sync();
+#pragma unroll
+            for (u32 j = 0; j < CLIMBERS; j++) {
+                u32 start = base + j * blockDim.x;
+                if (start >= count) break;
+                u32 in = ballot(at[j] == 0), out = ballot(at[j] != 0 && at[j] != ALONE);
+                if (lane() == 0) {
+                    giant[start / WARP] = in;
+                    outside[start / WARP] = out;
+                }
+                others += (u32)__popc(out);
+                if (at[j] == 0) least = min_of(least, low + start + lane());
+            }
+        }
+        keep_least(least);
+        if (lane() == 0 && others) atomicAdd(&shared->outside, others);
+        tell_least();
+    }
+
+    /// Calls `visit` with the first vertex of every warp's share that has any outside, and the lanes whose vertices are.
+    template <class Visit> BG_DEVICE void each_outside(Visit visit) {
+        for (u32 start = threadIdx.x - lane(); start < count; start += blockDim.x) {
+            u32 lanes = outside[start / WARP];
+            if (lanes) visit(low + start, lanes);
+        }
+    }
+};
+}}  // namespace bg::cc
+
+/// Finds the heaviest neighbour of everybody.
+BG_KERNEL(cc_heaviest, bg::cc::HeaviestParams, 256, 4) {
+    using namespace bg;
+    using namespace bg::cc;
+    u32* scratch = (u32*)shared_memory();
+    auto keep = [&](u32 r, u32 v, u32 degree, u32 heaviest) {
+        u32 above = min_of(heaviest, r);
+        p.first[v] = degree ? above : ALONE;
+        p.up[r] = above;
+        p.roots[r] = degree && above == r;
+    };
+    // The long rows come first.
+    for (u32 r = blockIdx.x; r < p.n; r += gridDim.x) {
+        u32 v = load_readonly(p.vertex + r), begin = load_readonly(p.offsets + v), end = load_readonly(p.offsets + v + 1), heaviest = ALONE;
+        if (end - begin <= BLOCK_ROW) break;
+        for (u64 e = (u64)begin + threadIdx.x; e < end; e += blockDim.x) heaviest = min_of(heaviest, load_readonly(p.rank + load_readonly(p.indices + e)));
+        heaviest = warp_min(heaviest);
+        if (lane() == 0) scratch[threadIdx.x / WARP] = heaviest;
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            for (u32 w = 1; w < blockDim.x / WARP; w++) heaviest = min_of(heaviest, scratch[w]);
+            keep(r, v, end - begin, heaviest);
+        }
+        __syncthreads();
+    }
+    for (u32 r = (blockIdx.x * blockDim.x + threadIdx.x) / WARP; r < p.n; r += gridDim.x * (blockDim.x / WARP)) {
+        u32 v = load_readonly(p.vertex + r), begin = load_readonly(p.offsets + v), end = load_readonly(p.offsets + v + 1), heaviest = ALONE;
+        if (end - begin > BLOCK_ROW) continue;
+        for (u64 e = (u64)begin + lane(); e < end; e += WARP) heaviest = min_of(heaviest, load_readonly(p.rank + load_readonly(p.indices + e)));
+        warp_sync();
+        heaviest = warp_min(heaviest);
+        if (lane() == 0) keep(r, v, end - begin, heaviest);
+    }
+}
+
+/// How many of a sample climb to rank 0. A thread per sampled vertex.
+BG_KERNEL(cc_reach, bg::cc::ReachParams, 256, 1) {
+    using namespace bg;
+    using namespace bg::cc;
+    u32 first = load_readonly(p.first + sampled_vertex(blockIdx.x * blockDim.x + threadIdx.x, p.n));
+    bool top = first != ALONE && climb(p.up, first) == 0;
+    warp_sync();
+    u32 with = (u32)__popc(bg::ballot(first != ALONE)), tops = (u32)__popc(bg::ballot(top));
+    if (lane() == 0) {
+        atomicAdd(p.result, with);
+        atomicAdd(p.result + 1, tops);
+    }
+}
+
+BG_KERNEL(cc_ascent, bg::cc::AscentParams, 1024, 1) {
+    using namespace bg;
+    using namespace bg::cc;
+    AscentShared* shared = (AscentShared*)shared_memory();
+    Grid grid(p.state, p.link, &shared->barrier);
+    const u32 n = p.n, range = ceil_div(ceil_div(n, gridDim.x), WARP) * WARP, low = min_of(blockIdx.x * range, n);
+    u32* bits = (u32*)(shared + 1);
+    Ascent own{p, shared, low, min_of(range, n - low), bits, bits + range / WARP};
+    const Tree tree{p};
+    u32* queued = &p.state->reserved[0];
+
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.root_count; i += gridDim.x * blockDim.x) {
+        u32 r = load_readonly(p.roots + i);
+        p.parent[r] = r;
+        p.least[r] = ALONE;
+    }
+    if (threadIdx.x == 0) {
+        shared->outside = 0;
+        shared->least = ALONE;
+    }
+    __syncthreads();
+    mark(p.trace, 0);
+    own.climb_all();
+    if (threadIdx.x == 0) grid.add_a(shared->outside);
+    mark(p.trace, 1);
+    Meeting seen = grid.meet();
+    mark(p.trace, 2);
+    if (seen.stop) return;
+    grid.report(1);
+
+    if (seen.a) {
+        own.each_outside([&](u32 start, u32 lanes) {
+            u32 v = start + lane(), begin = 0, end = 0;
+            if (lanes >> lane() & 1) {
+                begin = load_readonly(p.offsets + v);
+                end = load_readonly(p.offsets + v + 1);
+            }
+            unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued, tree);
+        });
+        mark(p.trace, 3);
+        if (grid.meet().stop) return;
+        mark(p.trace, 4);
+        if (u32 rows = load_volatile(queued)) {
+            u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
+            unite_long_rows(p.parent, p.offsets, p.indices, p.long_rows, rows, thread, threads, tree);
+            if (grid.meet().stop) return;
+        }
+        grid.report(2);
+        u32 least = ALONE;
+        own.each_outside([&](u32 start, u32 lanes) {
+            if (!(lanes >> lane() & 1)) return;
+            u32 v = start + lane(), root = find_root_fresh(p.parent, tree(v));
+            p.labels[v] = root;
+            if (root == 0) least = min_of(least, v);
+            else if (load_volatile(p.least + root) > v) reduce_min(p.least + root, v);
+        });
+        warp_sync();
+        own.keep_least(least);
+        own.tell_least();
+        mark(p.trace, 5);
+        if (grid.meet().stop) return;
+        mark(p.trace, 6);
+    }
+
+    const u32 least = ~load_volatile(&p.state->reserved[1]);
+    for (u32 i = threadIdx.x; i < own.count; i += blockDim.x) {
+        u32 v = low + i, label = v;
+        if (own.giant[i / WARP] >> lane() & 1) {
+            label = least;
+        } else if (own.outside[i / WARP] >> lane() & 1) {
+            u32 root = p.labels[v];
+            label = root == 0 ? least : load_volatile(p.least + root);
+        }
+        p.labels[v] = label;
+    }
+    mark(p.trace, 7);
+}
