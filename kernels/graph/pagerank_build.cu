@@ -36,6 +36,8 @@ struct TileBuild {
     const RankTile* tiles;
     u32* data;
     u32* widest;            // the largest distance of an arc
+    u32* readers;           // zeros, by position: a bit for every owner of a row that reads it
+    u32* told;              // zero: how many of these bits there are
     u32 rows;               // vertices
     u32 dealt;              // vertices with positions
     u32 positions;
@@ -43,7 +45,7 @@ struct TileBuild {
     u32 local_rows;         // columns * part
     u32 halo;               // of a window; NOBODY: all of a column
     u32 lane_entries;       // entries of a lane before a row gets another lane
-    u32 sorted;             // 1: rows by length, else in natural order, one lane each; 2: entries by banks
+    u32 sorted;             // 1: rows by length, else in natural order, one lane each; 2: entries by banks; 4: rows without entries, too
     u32 slice_room, id_room;
     u32 x_room;             // where the zeros behind x begin
     u32 core;               // positions from here on are in no tile
@@ -52,7 +54,7 @@ struct TileBuild {
     u32 x_span;
     u32 split;              // entries of a piece of a row; 0: rows are not cut
     u32 fold_room;
-    u32 reserved;
+    u32 stretches;          // owners take stretches of `order` instead of every so many-th
 };
 
 /// Tiles of a group of blocks.
@@ -104,18 +106,20 @@ struct TileKeys {
     const u32* degrees;   // outgoing
     u32* keys;            // rising with falling numbers of arcs; isolated vertices last
     u32* vertices;
+    const u32* order;     // null: natural; else it is kept, but for isolated vertices
     u32 rows;
     u32 longest;
 };
 BG_KERNEL(tiles_keys, TileKeys, 256, 4) {
-    for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.rows; v += gridDim.x * blockDim.x) {
-        u32 arcs = p.offsets[v + 1] - p.offsets[v];
-        p.keys[v] = arcs == 0 && p.degrees[v] == 0 ? p.longest + 1 : p.longest - arcs;
-        p.vertices[v] = v;
+    for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.rows; i += gridDim.x * blockDim.x) {
+        u32 v = p.order ? p.order[i] : i, arcs = p.offsets[v + 1] - p.offsets[v];
+        bool isolated = arcs == 0 && p.degrees[v] == 0;
+        p.keys[i] = isolated ? (p.order ? 1 : p.longest + 1) : (p.order ? 0 : p.longest - arcs);
+        p.vertices[i] = v;
     }
 }
 
-/// Vertices to positions: the k-th heaviest to owner k mod owners, back and forth, so that owners carry alike.
+/// Vertices to positions: the k-th heaviest to owner k mod owners, back and forth, so that owners carry alike; or in the order given.
 BG_KERNEL(tiles_deal, TileBuild, 256, 4) {
     const u32 owners = p.groups * p.columns, threads = gridDim.x * blockDim.x;
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.positions; i += threads) {
@@ -127,7 +131,7 @@ BG_KERNEL(tiles_deal, TileBuild, 256, 4) {
             continue;
         }
         u32 round = i / owners, at = i - round * owners, owner = round & 1 ? owners - 1 - at : at;
-        u32 position = owner * p.part + round, v = i < p.core_dealt ? p.order[i] : NOBODY;
+        u32 position = p.stretches ? i : owner * p.part + round, v = i < p.core_dealt ? p.order[i] : NOBODY;
         if (round >= p.part) {
             // Those outside the core follow it in their order.
             u32 k = p.core_dealt + (i - owners * p.part);
@@ -198,6 +202,22 @@ BG_KERNEL(tiles_cold_fill, TileBuild, 256, 4) {
     walk_cold(p, [&](u32 position, u32 at, u32 column) { p.cold_indices[p.cold_offsets[position] + at] = column; });
 }
 
+/// Which owners read a position; one column, at most 32 owners. A warp a row.
+BG_KERNEL(tiles_readers, TileBuild, 256, 4) {
+    const u32 warps = gridDim.x * (blockDim.x / WARP);
+    u32 told = 0;
+    for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.dealt; k += warps) {
+        u32 v = p.order[k], owner = 1u << p.position[v] / p.part;
+        for (u32 e = p.offsets[v] + lane(), to = p.offsets[v + 1]; e < to; e += WARP) {
+            u32* word = p.readers + p.position[p.indices[e]];
+            if (!(*(volatile u32*)word & owner)) told += !(atomicOr(word, owner) & owner);
+        }
+    }
+    __syncwarp();
+    told = warp_sum(told);
+    if (lane() == 0 && told) atomicAdd(p.told, told);
+}
+
 /// Lanes of a row, as a power of two.
 BG_DEVICE u32 row_shift(u32 count, u32 lane_entries) {
     u32 t = 0;
@@ -227,6 +247,7 @@ BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
     uint2* slices = p.slices + (u64)block * p.slice_room;
     u16* ids = p.ids + (u64)block * p.id_room;
     u32 slice_count, id_count, fold_count = 0, extra_sums = 0;
+    const bool all = p.sorted & 4;
     if (p.sorted & 1) {
         for (u32 i = threadIdx.x; i < PLAN_KEYS; i += blockDim.x) starts[i] = 0;
         if (threadIdx.x < 8) above[threadIdx.x] = 0;
@@ -234,7 +255,7 @@ BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
         __syncthreads();
         for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
             u32 count = counts[i];
-            if (count == 0) continue;
+            if (count == 0 && !all) continue;
             atomicAdd(starts + (PLAN_KEYS - 1 - min_of(count, PLAN_KEYS - 1)), 1u);
             atomicAdd(above + row_shift(count, p.lane_entries), 1u);
             if (count >= PLAN_KEYS - 1) {
@@ -275,11 +296,12 @@ BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
             u32 cut_slices = 0;
             for (u32 i = 0; i < n; i += WARP) {
                 u32 row = i + lane(), count = row < n ? counts[row] : 0;
-                u32 key = count ? PLAN_KEYS - 1 - min_of(count, PLAN_KEYS - 1) : PLAN_KEYS + lane();
+                const bool listed = count || (all && row < n);
+                u32 key = listed ? PLAN_KEYS - 1 - min_of(count, PLAN_KEYS - 1) : PLAN_KEYS + lane();
                 u32 same = match_any(key), rank = 0, pieces = key == 0 ? pieces_of(p, count) : 0;
-                if (count) rank = starts[key] + (u32)__popc(same & ((1u << lane()) - 1u));
+                if (listed) rank = starts[key] + (u32)__popc(same & ((1u << lane()) - 1u));
                 __syncwarp();
-                if (count && (same >> lane()) == 1u) starts[key] = rank + 1;
+                if (listed && (same >> lane()) == 1u) starts[key] = rank + 1;
                 if (any(pieces > 0)) {
                     u32 sums = pieces > 1 ? pieces : 0, pieces_end = scan_inclusive(pieces), sums_end = scan_inclusive(sums);
                     u32 folds_before = (u32)__popc(ballot(sums > 0) & ((1u << lane()) - 1u));
@@ -297,7 +319,7 @@ BG_KERNEL(tiles_plan, TileBuild, 512, 1) {
                     fold_count += (u32)__popc(ballot(sums > 0));
                 }
                 __syncwarp();
-                if (!count || pieces) continue;
+                if (!listed || pieces) continue;
                 u32 t = row_shift(count, p.lane_entries), within = rank - above[t] + (t == 5 ? cut[1] - cut[0] : 0);
                 u32 packed = within << t, slice = slices_before[t] + packed / 32;
                 place[row] = slice * 32 + packed % 32;

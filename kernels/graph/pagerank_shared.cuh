@@ -12,6 +12,7 @@ struct SharedRankParams {
     const f32* inverse;     // by position
     const u32* vertex;      // by position; null: natural
     const u32* isolated;    // vertices without a position
+    const u32* readers;     // of a cluster, by position: a bit for every block that has arcs from there
     f32* shares[2];         // by position, tagged
     f32* partials[2];       // of the grid: per group, receiving and sending column, tagged
     f32* kept;              // scores of four iterations, by position
@@ -33,6 +34,7 @@ struct SharedRankParams {
     u32 samples;            // threads that wait first; 0: all, each for its first
 };
 
-/// Bytes of shared memory before x, where each kernel keeps its flags and sums.
+/// Bytes of shared memory before x, where each kernel keeps its flags and sums; of a block or a cluster.
 constexpr u32 RANK_HEADER = 640;
+constexpr u32 SMALL_HEADER = 768;
 }  // namespace bg

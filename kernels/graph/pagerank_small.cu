@@ -1,63 +1,91 @@
 // PageRank of small graphs in one block or one cluster, all data in the shared memory of every block, the operand twice; one barrier of
-// the blocks an iteration. The layout is that of pagerank_tiles.cuh with one column; f32.
+// the blocks an iteration. The layout is that of pagerank_tiles.cuh with one column, rows without entries in slices of their own; f32.
 //
-// Needs what pagerank_shared.cu needs: even teleport, and dangling vertices that have no arcs at all or drop their score. Four vertices
-// stay with a thread, which keeps their scores of two iterations. With a tolerance the residual of an iteration is summed during the next
-// and looked at in the one after, so that nothing waits for it. Results repeat bit for bit.
+// Needs what pagerank_shared.cu needs: even teleport, and dangling vertices that have no arcs at all or drop their score. A warp keeps
+// its slices for good, so the lane that sums a row also keeps the vertex' scores of two iterations, and tells its share to those
+// blocks alone that read it. With a tolerance, the residual of an iteration is summed during the next and looked at in the one after, so
+// that nothing waits for it. It is summed in fixed point; results repeat bit for bit.
 #include "common/cluster.cuh"
 #include "graph/pagerank_shared.cuh"
 
 namespace bg {
-/// Places of warps in the sums of a block.
-constexpr u32 SMALL_WARPS = 32;
+/// Slices of a warp at most, and blocks of a cluster.
+constexpr u32 SMALL_TURNS = 4;
+constexpr u32 SMALL_BLOCKS = 8;
+/// One, in a residual's fixed point. Residuals are 2 at most.
+constexpr f64 SMALL_ONE = 1125899906842624.0;  // 2^50
 
 /// What is ahead of x in shared memory.
 struct SmallHeader {
     u32 over[2];                        // by iterations in turn: the host asked to stop
-    f64 known[2];                       // by iterations in turn: residuals
-    f64 partials[2][SMALL_WARPS];       // by iterations in turn: what each warp adds to a residual
+    u32 reserved[2];
+    u64 known[2][SMALL_BLOCKS];         // by iterations in turn: each block's part of a residual
+    u64 partials[2][WARP];              // by iterations in turn: what each warp adds to it
 };
-static_assert(sizeof(SmallHeader) <= RANK_HEADER, "the header must fit");
+static_assert(sizeof(SmallHeader) <= SMALL_HEADER, "the header must fit");
 
-/// The sum of what all warps of all blocks left of an iteration, the same in all lanes. One warp calls it.
-template <bool CLUSTER> BG_DEVICE f64 small_residual(const SharedRankParams& p, SmallHeader* header, u32 iteration, f64 gap) {
-    f64* own = header->partials[iteration & 1];
-    f64 total = 0;
-    for (u32 rank = 0; rank < (CLUSTER ? gridDim.x : 1); rank++) total += (CLUSTER ? cluster_map(own, rank) : own)[lane()];
-    __syncwarp();
-    // Vertices without a position move together with the mass.
-    return butterfly_sum(total) + (f64)p.isolated_count / p.vertices * magnitude(gap);
+/// The sum over the warp of numbers below 2^52.
+BG_DEVICE u64 warp_sum_fixed(u64 value) {
+    u32 low = warp_sum((u32)value & 0x3ffffffu), high = warp_sum((u32)(value >> 26));
+    return ((u64)high << 26) + low;
 }
 
 template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
     SmallHeader* header = (SmallHeader*)shared_memory();
     const RankTile tile = p.tiles[blockIdx.x];
-    const u32 room = p.x_room + 32, warp = threadIdx.x / WARP, own = 4 * threadIdx.x, position = tile.own_from + own;
-    f32* x = (f32*)(shared_memory() + RANK_HEADER);
-    f32* sums = x + 2 * room;
-    u32* data = (u32*)(sums + p.sum_room + p.own_room);
+    const u32 room = p.x_room + 32, warp = threadIdx.x / WARP, warps = blockDim.x / WARP, blocks = CLUSTER ? gridDim.x : 1;
+    f32* x = (f32*)(shared_memory() + SMALL_HEADER);
+    u32* data = (u32*)(x + 2 * room);
     const f32 d = (f32)p.damping, even = 1.0f / (f32)p.vertices;
+    auto in_block = [](auto* place, u32 rank) {
+        if constexpr (CLUSTER) return cluster_map(place, rank);
+        else return place;
+    };
 
     for (u32 i = threadIdx.x; i < tile.words / 4; i += blockDim.x) ((uint4*)data)[i] = load_readonly((const uint4*)(p.data + (u64)tile.data_at * 4) + i);
-    for (u32 i = threadIdx.x; i < p.sum_room; i += blockDim.x) sums[i] = 0;
-    for (u32 i = threadIdx.x; i < tile.x_count; i += blockDim.x) x[i] = d * even * p.inverse[tile.x_from + i];
+    for (u32 i = threadIdx.x; i < tile.x_count; i += blockDim.x) x[i] = d * even * load_readonly(p.inverse + i);
     if (threadIdx.x < 32) x[p.x_room + threadIdx.x] = x[room + p.x_room + threadIdx.x] = 0;
-    if (threadIdx.x < sizeof(SmallHeader) / 4) ((u32*)header)[threadIdx.x] = 0;
-    // The four vertices of this thread: damping / outdegree, scores of the last iteration and of the one before, and which there are.
-    f32 inverse[4], score[4], before[4];
-    u32 vertex[4];
+    for (u32 i = threadIdx.x; i < sizeof(SmallHeader) / 4; i += blockDim.x) ((u32*)header)[i] = 0;
+    __syncthreads();
+    // The slices of this warp, form << 16 | where their entries are; and the rows of this lane: readers << 16 | position, damping /
+    // outdegree, scores of the last iteration and of the one before. Lanes that keep no row have no readers and no vertex.
+    u32 slice[SMALL_TURNS], place[SMALL_TURNS], vertex[SMALL_TURNS];
+    f32 inverse[SMALL_TURNS], score[SMALL_TURNS], before[SMALL_TURNS];
+    u32 turns = 0;
 #pragma unroll
-    for (u32 k = 0; k < 4; k++) {
-        vertex[k] = own < tile.own_count ? load_readonly(p.vertex + position + k) : NOBODY;
-        inverse[k] = own < tile.own_count ? d * load_readonly(p.inverse + position + k) : 0;
+    for (u32 k = 0; k < SMALL_TURNS; k++) {
+        const u32 s = slice_of_turn(k, warp, warps);
+        slice[k] = place[k] = 0;
+        vertex[k] = NOBODY;
+        inverse[k] = 0;
         score[k] = before[k] = even;
+        if (s >= tile.slices) continue;
+        turns = k + 1;
+        const uint2 descriptor = ((const uint2*)data)[s];
+        const u32 t = slice_shift(descriptor);
+        slice[k] = (descriptor.y & 0xffff0000u) | (tile.entries_at + descriptor.x);
+        if (lane() & ((1u << t) - 1)) continue;
+        const u32 row = ((const u16*)(data + tile.ids_at))[(descriptor.y & 0xffffu) + (lane() >> t)];
+        if (row >= tile.own_count) continue;
+        const u32 position = tile.own_from + row;
+        vertex[k] = load_readonly(p.vertex + position);
+        inverse[k] = d * load_readonly(p.inverse + position);
+        place[k] = (CLUSTER ? load_readonly(p.readers + position) : 1) << 16 | position;
     }
     const bool watch = p.tolerance > 0.0;
-    const f64 isolated = (f64)p.lost / p.vertices;
+    const f64 isolated = (f64)p.lost / p.vertices, apart = (f64)p.isolated_count / p.vertices;
     f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0, mass_two_before = 1.0;
     u32 answer = p.max_iterations - 1;
     bool earlier = false;  // the answer is the iteration before the last
+    f64 residual = 0;
     Looks looks;
+    // Of an iteration whose blocks have all told their parts.
+    auto known = [&](u32 iteration) {
+        __syncwarp();
+        return (f64)warp_sum_fixed(lane() < blocks ? load_volatile(&header->known[iteration & 1][lane()]) : 0) / SMALL_ONE;
+    };
+    // Vertices without a position move together with the mass.
+    auto moved = [&](f64 now, f64 then) { return (u64)(apart * magnitude(now - then) * SMALL_ONE); };
     auto barrier = [] {
         if constexpr (CLUSTER) cluster_sync();
         else __syncthreads();
@@ -68,60 +96,62 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
         const bool last = it + 1 == p.max_iterations, measure = watch || last;
         if (p.link.cancel && load_volatile(&header->over[~it & 1])) {
             if (blockIdx.x == 0 && threadIdx.x == 0) p.state->stopped = 1;
-            if constexpr (CLUSTER) cluster_sync();
+            barrier();
             return;
         }
-        if (watch && it >= 2 && header->known[it & 1] < p.tolerance) {
-            answer = it - 2;
-            earlier = true;
-            mass_before = mass_two_before;
-            break;
+        if (watch && it >= 2) {
+            residual = known(it);
+            if (residual < p.tolerance) {
+                answer = it - 2;
+                earlier = true;
+                mass_before = mass_two_before;
+                break;
+            }
         }
-        auto keep_sum = [&](u32 row, f32 sum) { sums[row] = sum; };
-        sweep_slices<true>(data, tile, x + (it & 1) * room, tile.slices, NOBODY, 0, keep_sum);
+        const f32 base = (f32)mass * even;
+        const f32* now = x + (it & 1) * room;
+        f32* next = x + (~it & 1) * room;
+        f32 change = 0;
+#pragma unroll
+        for (u32 k = 0; k < SMALL_TURNS; k++) {
+            if (k >= turns) break;
+            const uint2 descriptor = make_uint2(0, slice[k]);
+            f32 y = lane_sum<true>(data + (slice[k] & 0xffffu), now, slice_quads(descriptor), slice_half(descriptor));
+            __syncwarp();
+            for (u32 m = (1u << slice_shift(descriptor)) >> 1; m; m >>= 1) y += shuffle_xor(y, m);
+            y += base;
+            const f32 share = inverse[k] * y;
+            const u32 readers = place[k] >> 16;
+            f32* told = next + (place[k] & 0xffffu);
+            if (readers >> (CLUSTER ? blockIdx.x : 0) & 1) *told = share;
+            if constexpr (CLUSTER) {
+                const u32 others = readers & ~(1u << blockIdx.x);
+                for (u32 rank = 0; rank < blocks; rank++)
+                    if (others >> rank & 1) *cluster_map(told, rank) = share;
+            }
+            if (vertex[k] < p.vertices) {
+                change += magnitude(y - score[k]);
+                before[k] = score[k];
+                score[k] = y;
+            }
+        }
+        if (measure) {
+            __syncwarp();
+            const u64 sum = warp_sum_fixed((u64)((f64)change * SMALL_ONE));
+            if (lane() == 0) header->partials[it & 1][warp] = sum;
+            if (watch && it > 0 && warp == warps - 1) {
+                u64 part = warp_sum_fixed(header->partials[~it & 1][lane()]);
+                if (blockIdx.x == 0) part += moved(mass_before, mass_two_before);
+                if (lane() < blocks) *in_block(&header->known[~it & 1][blockIdx.x], lane()) = part;
+            }
+        }
         if (p.link.cancel && blockIdx.x == 0 && threadIdx.x == 0) {
             u32 cancel = 0;
             if (looks.due()) {
                 cancel = load_volatile(p.link.cancel);
                 *(volatile u32*)p.link.progress = it;
             }
-            for (u32 rank = 0; rank < gridDim.x; rank++) {
-                u32* over = &header->over[it & 1];
-                if constexpr (CLUSTER) over = cluster_map(over, rank);
-                *(volatile u32*)over = cancel;
-            }
-        }
-        __syncthreads();
-        f32 change = 0;
-        if (own < tile.own_count) {
-            const f32 base = (f32)mass * even;
-            const float4 sum = *(const float4*)(sums + own);
-            const f32 y[4] = {sum.x + base, sum.y + base, sum.z + base, sum.w + base};
-            const float4 share = make_float4(inverse[0] * y[0], inverse[1] * y[1], inverse[2] * y[2], inverse[3] * y[3]);
-            f32* next = x + (~it & 1) * room + (position - tile.x_from);
-            if constexpr (CLUSTER) {
-                for (u32 rank = 0; rank < gridDim.x; rank++) *(float4*)cluster_map(next, rank) = share;
-            } else {
-                *(float4*)next = share;
-            }
-#pragma unroll
-            for (u32 k = 0; k < 4; k++) {
-                if (vertex[k] < p.vertices) change += magnitude(y[k] - score[k]);
-                before[k] = score[k];
-                score[k] = y[k];
-            }
-        }
-        if (measure) {
-            // The warps that have vertices; what the others left is zero.
-            if (warp * WARP * 4 < tile.own_count) {
-                __syncwarp();
-                const f64 sum = butterfly_sum((f64)change);
-                if (lane() == 0) header->partials[it & 1][warp] = sum;
-            }
-            if (watch && it > 0 && warp == blockDim.x / WARP - 1) {
-                const f64 found = small_residual<CLUSTER>(p, header, it - 1, mass_before - mass_two_before);
-                if (lane() == 0) header->known[~it & 1] = found;
-            }
+            for (u32 rank = 0; rank < blocks; rank++) *(volatile u32*)in_block(&header->over[it & 1], rank) = cancel;
         }
         barrier();
         if (last) break;
@@ -130,19 +160,22 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
         mass = 1.0 - p.damping + p.damping * isolated * mass;
     }
 
-    f64 residual = 0;
-    if (earlier) {
-        residual = header->known[answer & 1];
-    } else if (watch && answer > 0 && header->known[~answer & 1] < p.tolerance) {
-        earlier = true;
-        answer--;
-        residual = header->known[answer & 1];
-    } else if (warp == 0) {
-        residual = small_residual<CLUSTER>(p, header, answer, mass - mass_before);
+    if (!earlier && watch && answer > 0) {
+        residual = known(answer - 1);
+        if (residual < p.tolerance) {
+            earlier = true;
+            answer--;
+        }
+    }
+    if (!earlier && warp == 0) {
+        u64 own = 0;
+        for (u32 rank = 0; rank < blocks; rank++) own += in_block(header->partials[answer & 1], rank)[lane()];
+        __syncwarp();
+        residual = (f64)(warp_sum_fixed(own) + moved(mass, mass_before)) / SMALL_ONE;
     }
     if (earlier) mass = mass_before;
 #pragma unroll
-    for (u32 k = 0; k < 4; k++) {
+    for (u32 k = 0; k < SMALL_TURNS; k++) {
         if (vertex[k] < p.vertices) p.scores[vertex[k]] = earlier ? before[k] : score[k];
     }
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.isolated_count; i += gridDim.x * blockDim.x) p.scores[p.isolated[i]] = (f32)mass * even;

@@ -46,8 +46,44 @@ template <bool RESIDENT, class T> BG_DEVICE T tile_load(const T* p) {
     else return load_readonly(p);
 }
 
+/// The sum of the entries of a lane: `quads` times four of them from `entries` on, and two more if `half`.
+template <bool RESIDENT> BG_DEVICE f32 lane_sum(const u32* entries, const f32* x, u32 quads, bool half) {
+    const uint2* q = (const uint2*)entries + lane();
+    f32 s0 = 0, s1 = 0, s2 = 0, s3 = 0;
+    auto add = [&](uint2 v) {
+        s0 += x[v.x & 0xffffu];
+        s1 += x[v.x >> 16];
+        s2 += x[v.y & 0xffffu];
+        s3 += x[v.y >> 16];
+    };
+    u32 i = 0;
+    for (; i + 4 <= quads; i += 4) {
+        uint2 a = tile_load<RESIDENT>(q + i * 32), b = tile_load<RESIDENT>(q + i * 32 + 32);
+        uint2 c = tile_load<RESIDENT>(q + i * 32 + 64), e = tile_load<RESIDENT>(q + i * 32 + 96);
+        add(a);
+        add(b);
+        add(c);
+        add(e);
+    }
+    if (quads & 2) {
+        uint2 a = tile_load<RESIDENT>(q + i * 32), b = tile_load<RESIDENT>(q + i * 32 + 32);
+        add(a);
+        add(b);
+        i += 2;
+    }
+    if (quads & 1) add(tile_load<RESIDENT>(q + i * 32));
+    if (half) {
+        u32 v = tile_load<RESIDENT>(entries + quads * 64 + lane());
+        s0 += x[v & 0xffffu];
+        s1 += x[v >> 16];
+    }
+    return (s0 + s1) + (s2 + s3);
+}
+/// The slice that a warp takes in a turn: back and forth, because slices are sorted.
+BG_DEVICE u32 slice_of_turn(u32 turn, u32 warp, u32 warps) { return turn * warps + (turn & 1 ? warps - 1 - warp : warp); }
+
 /// Sums of rows, each given to `emit(row, sum)` by one lane as soon as it is there: `count` slices, from number `skip_at` on `skip`
-/// further. Warps take slices back and forth, because these are sorted.
+/// further.
 template <bool RESIDENT, class Emit>
 BG_DEVICE void sweep_slices(const u32* data, const RankTile& tile, const f32* x, u32 count, u32 skip_at, u32 skip, const Emit& emit) {
     const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
@@ -55,41 +91,12 @@ BG_DEVICE void sweep_slices(const u32* data, const RankTile& tile, const f32* x,
     const u32* entries = data + tile.entries_at;
     const u16* ids = (const u16*)(data + tile.ids_at);
     for (u32 turn = 0;; turn++) {
-        u32 s = turn * warps + (turn & 1 ? warps - 1 - warp : warp);
+        u32 s = slice_of_turn(turn, warp, warps);
         if (s >= count) break;
         if (s >= skip_at) s += skip;
         uint2 d = tile_load<RESIDENT>(descriptors + s);
-        const u32 quads = slice_quads(d), t = slice_shift(d);
-        const uint2* q = (const uint2*)(entries + d.x) + lane();
-        f32 s0 = 0, s1 = 0, s2 = 0, s3 = 0;
-        auto add = [&](uint2 v) {
-            s0 += x[v.x & 0xffffu];
-            s1 += x[v.x >> 16];
-            s2 += x[v.y & 0xffffu];
-            s3 += x[v.y >> 16];
-        };
-        u32 i = 0;
-        for (; i + 4 <= quads; i += 4) {
-            uint2 a = tile_load<RESIDENT>(q + i * 32), b = tile_load<RESIDENT>(q + i * 32 + 32);
-            uint2 c = tile_load<RESIDENT>(q + i * 32 + 64), e = tile_load<RESIDENT>(q + i * 32 + 96);
-            add(a);
-            add(b);
-            add(c);
-            add(e);
-        }
-        if (quads & 2) {
-            uint2 a = tile_load<RESIDENT>(q + i * 32), b = tile_load<RESIDENT>(q + i * 32 + 32);
-            add(a);
-            add(b);
-            i += 2;
-        }
-        if (quads & 1) add(tile_load<RESIDENT>(q + i * 32));
-        if (slice_half(d)) {
-            u32 v = tile_load<RESIDENT>(entries + d.x + quads * 64 + lane());
-            s0 += x[v & 0xffffu];
-            s1 += x[v >> 16];
-        }
-        f32 y = (s0 + s1) + (s2 + s3);
+        const u32 t = slice_shift(d);
+        f32 y = lane_sum<RESIDENT>(entries + d.x, x, slice_quads(d), slice_half(d));
         __syncwarp();
         for (u32 m = (1u << t) >> 1; m; m >>= 1) y += shuffle_xor(y, m);
         if ((lane() & ((1u << t) - 1)) == 0) emit((u32)tile_load<RESIDENT>(ids + (d.y & 0xffffu) + (lane() >> t)), y);
@@ -117,7 +124,7 @@ BG_DEVICE void sweep_slices_far(const u32* data, const RankTile& tile, const f32
     const uint2* descriptors = (const uint2*)data;
     const u32* entries = data + tile.entries_at;
     const u16* ids = (const u16*)(data + tile.ids_at);
-    auto slice_of = [&](u32 turn) { return turn * warps + (turn & 1 ? warps - 1 - warp : warp); };
+    auto slice_of = [&](u32 turn) { return slice_of_turn(turn, warp, warps); };
     SliceAhead now = {}, next = {};
     uint2 after = make_uint2(0, 0);
     now.descriptor = load_readonly(descriptors + slice_of(0));

@@ -211,6 +211,7 @@ pub const MODULES: &[Listed] = &[
             "tiles_count",
             "tiles_cold_count",
             "tiles_cold_fill",
+            "tiles_readers",
             "tiles_plan",
             "tiles_fill",
             "tiles_order",

@@ -46,18 +46,21 @@ fn forms(csr: &Csr, sms: u32) -> Vec<(String, Form)> {
         }
         return all;
     }
-    let mut add = |name: String, form, groups, columns, lane_entries, sorted, samples| {
-        all.push((name, Form::Shared(TileChoice { form, groups, columns, lane_entries, sorted, samples }, true)));
-    };
     if csr.nrows() < 22_000 {
-        for lanes in [4, 6, 8] {
-            add(format!("block lanes {lanes}"), TileForm::Block, 1, 1, lanes, true, 0);
-            for groups in [2, 4, 8] {
-                add(format!("cluster {groups} lanes {lanes}"), TileForm::Cluster, groups, 1, lanes, true, 0);
+        for lane_entries in [4, 8, 16] {
+            let block =
+                TileChoice { form: TileForm::Block, groups: 1, columns: 1, lane_entries, sorted: true, samples: 0, stretches: false };
+            all.push((format!("block lanes {lane_entries}"), Form::Shared(block, true)));
+            for (groups, stretches) in [2, 4, 8].into_iter().flat_map(|groups| [(groups, false), (groups, true)]) {
+                let name = format!("cluster {groups} lanes {lane_entries}{}", if stretches { " stretches" } else { "" });
+                all.push((name, Form::Shared(TileChoice { form: TileForm::Cluster, groups, stretches, ..block }, true)));
             }
         }
         return all;
     }
+    let mut add = |name: String, form, groups, columns, lane_entries, sorted, samples| {
+        all.push((name, Form::Shared(TileChoice { form, groups, columns, lane_entries, sorted, samples, stretches: false }, true)));
+    };
     for samples in [0, 64, 128] {
         add(format!("window natural samples {samples}"), TileForm::Window, sms, 1, 64, false, samples);
         add(format!("window sorted samples {samples}"), TileForm::Window, sms, 1, 64, true, samples);

@@ -30,6 +30,7 @@ struct SharedRankParams {
     inverse: DevicePtr<f32>,
     vertex: DevicePtr<u32>,
     isolated: DevicePtr<u32>,
+    readers: DevicePtr<u32>,
     shares: [DevicePtr<f32>; 2],
     partials: [DevicePtr<f32>; 2],
     kept: DevicePtr<f32>,
@@ -55,16 +56,20 @@ struct SharedRankParams {
 }
 
 const THREADS: u32 = 1024;
-/// Vertices of a thread in the small forms.
-const SMALL_VERTICES: u32 = 4;
+/// Threads of a block of the small forms at least, to load what it keeps.
+const SMALL_THREADS: u32 = 256;
+/// Slices of a warp in the small forms: `SMALL_TURNS` in the kernel.
+const SMALL_TURNS: u32 = 4;
 /// Arcs below which one block is faster than a cluster, a small cluster than a large one, and that than the whole device.
 const BLOCK_ARCS: usize = 4_000;
 const SMALL_CLUSTER_ARCS: usize = 16_000;
 const CLUSTER_ARCS: usize = 100_000;
 /// Vertices of a cluster at most: two copies of x in every block.
 const CLUSTER_NODES: usize = 22_000;
-/// Entries of a lane in the small forms.
-const SMALL_ENTRIES: u32 = 8;
+/// Entries of a lane in the small forms, before a row gets another lane: the first that fits.
+const SMALL_ENTRIES: [u32; 3] = [8, 16, 64];
+/// Blocks that read a vertex in the mean, above which stretches of a cluster are no better than dealing.
+const MOST_READERS: usize = 2;
 /// Arcs below which the general form's one barrier is cheaper than two exchanges, and arcs per vertex.
 const GRID_ARCS: usize = 500_000;
 const GRID_DEGREE: usize = 6;
@@ -123,7 +128,7 @@ fn source<'a>(device: &'a Device, incoming: &'a Pattern, general: &'a General) -
 /// A window keeps the natural order where rows are alike: then neighbours read neighbours, and no bank is read twice.
 pub(super) fn window(sms: u32, rows: usize, entries: usize, longest: u32) -> TileChoice {
     let alike = longest <= 64 && longest as usize <= 2 * (entries / rows.max(1)) + 8;
-    TileChoice { form: TileForm::Window, groups: sms, columns: 1, lane_entries: 64, sorted: !alike, samples: 0 }
+    TileChoice { form: TileForm::Window, groups: sms, columns: 1, lane_entries: 64, sorted: !alike, samples: 0, stretches: false }
 }
 
 impl Special {
@@ -135,17 +140,11 @@ impl Special {
         if entries == 0 {
             return Ok(None);
         }
-        let small = [(TileForm::Block, 1, BLOCK_ARCS), (TileForm::Cluster, 4, SMALL_CLUSTER_ARCS), (TileForm::Cluster, 8, CLUSTER_ARCS)];
-        for (form, groups, most) in small {
-            let choice = TileChoice { form, groups, columns: 1, lane_entries: SMALL_ENTRIES, sorted: true, samples: 0 };
-            let runs = form == TileForm::Block || device.properties().clusters;
-            if entries < most
-                && placed <= CLUSTER_NODES
-                && runs
-                && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)?
-            {
-                return Ok(Some(Self::Shared(Box::new(found))));
-            }
+        if placed <= CLUSTER_NODES
+            && entries < CLUSTER_ARCS
+            && let Some(small) = Shared::small(&source, symmetric, placed)?
+        {
+            return Ok(Some(Self::Shared(Box::new(small))));
         }
         let choice = window(sms, n, entries, general.bins.largest);
         let halo = source.widest(None)?;
@@ -186,8 +185,15 @@ impl Special {
         }
         let skewed = general.bins.largest as usize > 8 * (entries / placed.max(1));
         for columns in if skewed { GRID_COLUMNS_SKEWED } else { GRID_COLUMNS } {
-            let choice =
-                TileChoice { form: TileForm::Grid, groups: sms / columns, columns, lane_entries: 64, sorted: true, samples: GRID_SAMPLES };
+            let choice = TileChoice {
+                form: TileForm::Grid,
+                groups: sms / columns,
+                columns,
+                lane_entries: 64,
+                sorted: true,
+                samples: GRID_SAMPLES,
+                stretches: false,
+            };
             if choice.groups > 0
                 && source.may_fit(&choice, 0, true)
                 && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)?
@@ -220,6 +226,11 @@ impl Special {
         let shared = if choice.form == TileForm::Window {
             let halo = source.widest(None)?;
             Shared::of(&source, choice, None, None, halo, resident)?
+        } else if choice.stretches {
+            match source.level_order()? {
+                Some(order) => Shared::of(&source, choice, Some(&order), None, 0, resident)?,
+                None => None,
+            }
         } else {
             Shared::of(&source, choice, Some(&source.order()?), None, 0, resident)?
         };
@@ -258,6 +269,33 @@ fn threads(device: &Device) -> u32 {
 }
 
 impl Shared {
+    /// One block or one cluster, if the device and the graph allow.
+    fn small(source: &Source<'_>, symmetric: bool, placed: usize) -> Result<Option<Self>> {
+        let entries = source.incoming.entries();
+        let forms = [(TileForm::Block, 1, BLOCK_ARCS), (TileForm::Cluster, 4, SMALL_CLUSTER_ARCS), (TileForm::Cluster, 8, CLUSTER_ARCS)];
+        let by_degree = source.order()?;
+        let by_levels = if symmetric && source.longest <= MESH_LONGEST && entries >= BLOCK_ARCS { source.level_order()? } else { None };
+        for (form, groups, most) in forms {
+            let cluster = form == TileForm::Cluster;
+            if entries >= most || (cluster && !source.device.properties().clusters) {
+                continue;
+            }
+            for lane_entries in SMALL_ENTRIES {
+                let dealt = TileChoice { form, groups, columns: 1, lane_entries, sorted: true, samples: 0, stretches: false };
+                if cluster
+                    && let Some(order) = &by_levels
+                    && let Some(found) = Self::of(source, TileChoice { stretches: true, ..dealt }, Some(order), None, 0, true)?
+                    && found.tiles.readers.told as usize <= MOST_READERS * placed
+                {
+                    return Ok(Some(found));
+                }
+                if let Some(found) = Self::of(source, dealt, Some(&by_degree), None, 0, true)? {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        Ok(None)
+    }
     /// `must_reside`: rather none than data outside shared memory.
     fn of(
         source: &Source<'_>,
@@ -271,7 +309,7 @@ impl Shared {
         let Some(tiles) = source.build(choice, order, local, halo)? else { return Ok(None) };
         let small = choice.form.is_small();
         let resident = tiles.shared[0] <= device.properties().shared_per_block as usize;
-        if (!resident && (must_reside || small)) || (small && tiles.part > SMALL_VERTICES * threads(device)) {
+        if (!resident && (must_reside || small)) || (small && tiles.most_slices > SMALL_TURNS * (threads(device) / 32)) {
             return Ok(None);
         }
         let exchanged = if small { 0 } else { tiles.positions as usize };
@@ -304,9 +342,11 @@ impl Shared {
         let kernel = device.kernel(module, self.kernel())?;
         let mut exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
         let ex = &mut *exchange;
+        // No more warps than have work: they meet at a barrier in every iteration.
+        let busy = if form.is_small() { (32 * tiles.most_slices).max(SMALL_THREADS) } else { THREADS };
         let shape = Shape {
             grid: tiles.blocks,
-            block: threads(device),
+            block: busy.min(threads(device)),
             shared: tiles.shared[usize::from(!self.resident)] as u32,
             mode: match form {
                 TileForm::Block => Mode::Plain,
@@ -323,6 +363,7 @@ impl Shared {
             inverse: tiles.inverse_at.ptr(),
             vertex: tiles.vertex.ptr(),
             isolated: tiles.isolated(),
+            readers: tiles.readers.bits.ptr(),
             shares: [ex.shares[0].ptr(), ex.shares[1].ptr()],
             partials: [ex.partials[0].ptr(), ex.partials[1].ptr()],
             kept: self.kept.ptr(),
@@ -363,6 +404,7 @@ impl Shared {
         let form = match t.choice.form {
             TileForm::Window => "windows in natural order",
             TileForm::Grid => "vertices dealt anew",
+            TileForm::Cluster if t.choice.stretches => "one cluster, stretches of a numbering by levels",
             TileForm::Cluster => "one cluster",
             TileForm::Block => "one block",
         };

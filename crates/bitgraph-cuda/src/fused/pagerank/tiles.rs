@@ -6,14 +6,15 @@
 use super::Inverse;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use crate::primitives::sort_pairs;
+use crate::primitives::{LevelOrderConfig, level_order, sort_pairs};
 use crate::spmv::Pattern;
 use bytemuck::{Pod, Zeroable};
 
 pub(super) const MODULE: &str = "graph/pagerank_build";
 pub(super) const NOBODY: u32 = u32::MAX;
-/// Bytes of shared memory ahead of x; `RANK_HEADER` in the kernel.
+/// Bytes of shared memory ahead of x; `RANK_HEADER` and `SMALL_HEADER` in the kernels.
 pub(super) const HEADER: usize = 640;
+const SMALL_HEADER: usize = 768;
 /// Places of x that 16 bits can name, the zeros behind x left out.
 const MOST_X: usize = 65_000;
 /// Words of the planning sort's shared memory.
@@ -95,6 +96,8 @@ pub(super) struct BuildParams {
     pub tiles: DevicePtr<Tile>,
     pub data: DevicePtr<u32>,
     pub widest: DevicePtr<u32>,
+    pub readers: DevicePtr<u32>,
+    pub told: DevicePtr<u32>,
     pub rows: u32,
     pub dealt: u32,
     pub positions: u32,
@@ -114,7 +117,7 @@ pub(super) struct BuildParams {
     pub x_span: u32,
     pub split: u32,
     pub fold_room: u32,
-    pub reserved: u32,
+    pub stretches: u32,
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -124,6 +127,7 @@ struct KeyParams {
     degrees: DevicePtr<u32>,
     keys: DevicePtr<u32>,
     vertices: DevicePtr<u32>,
+    order: DevicePtr<u32>,
     rows: u32,
     longest: u32,
 }
@@ -176,6 +180,9 @@ pub struct TileChoice {
     pub sorted: bool,
     /// Threads of a block that wait for shares before the others do; 0: all.
     pub samples: u32,
+    /// A cluster's blocks take stretches of a numbering by levels, so that few read what others make; else vertices are dealt to the
+    /// blocks one by one, the heaviest first.
+    pub stretches: bool,
 }
 
 /// What all layouts of a graph share.
@@ -189,7 +196,7 @@ pub(super) struct Source<'a> {
     pub isolated: u32,
 }
 
-/// Vertices by falling number of incoming arcs, isolated ones last.
+/// Vertices in the order of their places, isolated ones last: by falling number of incoming arcs, or by levels.
 #[derive(Clone, Debug)]
 pub(super) struct Order(pub Buffer<u32>);
 
@@ -216,8 +223,34 @@ pub(super) struct Tiles {
     pub sum_room: u32,
     /// Windows that tell their borders while they sum: all of a block's rows are borders.
     pub early: bool,
+    /// Of a cluster.
+    pub readers: Readers,
+    /// Slices of a block at most.
+    pub most_slices: u32,
     /// Bytes of shared memory if the data are resident, and if they are not.
     pub shared: [usize; 2],
+}
+
+/// Which blocks of a cluster read a position.
+#[derive(Debug, Default)]
+pub(super) struct Readers {
+    pub bits: Buffer<u32>,
+    /// How many bits are set.
+    pub told: u32,
+}
+
+impl Readers {
+    /// Waits. Empty for other forms.
+    fn of(source: &Source<'_>, form: TileForm, positions: usize, build: &mut BuildParams) -> Result<Self> {
+        if form != TileForm::Cluster {
+            return Ok(Self::default());
+        }
+        let (bits, told) = (source.device.zeroed::<u32>(positions)?, source.device.zeroed::<u32>(1)?);
+        (build.readers, build.told) = (bits.ptr(), told.ptr());
+        source.launch("tiles_readers", source.wide(), 256, 0, build)?;
+        let told = told.get(0)?;
+        Ok(Self { bits, told })
+    }
 }
 
 pub(super) fn round_up(value: usize, to: usize) -> usize {
@@ -253,7 +286,16 @@ impl Source<'_> {
         self.launch("tiles_widest", self.wide(), 256, 0, &BuildParams { widest: widest.ptr(), position, ..self.parameters() })?;
         widest.get(0)
     }
+    /// The order by falling number of incoming arcs.
     pub(super) fn order(&self) -> Result<Order> {
+        self.keyed(None)
+    }
+    /// The order by levels, for symmetric graphs without long rows.
+    pub(super) fn level_order(&self) -> Result<Option<Order>> {
+        let found = level_order(self.device, &self.incoming.as_csr(), &LevelOrderConfig::default())?;
+        found.map(|found| self.keyed(Some(&found.order.old_of_new))).transpose()
+    }
+    fn keyed(&self, order: Option<&Buffer<u32>>) -> Result<Order> {
         let n = self.rows();
         let (keys, vertices) = (self.device.alloc::<u32>(n)?, self.device.alloc::<u32>(n)?);
         let parameters = KeyParams {
@@ -261,11 +303,12 @@ impl Source<'_> {
             degrees: self.inverse.degrees.ptr(),
             keys: keys.ptr(),
             vertices: vertices.ptr(),
+            order: order.map_or(DevicePtr::NULL, Buffer::ptr),
             rows: n as u32,
             longest: self.longest,
         };
         self.launch("tiles_keys", self.wide(), 256, 0, &parameters)?;
-        let bits = 32 - (self.longest + 1).leading_zeros();
+        let bits = if order.is_some() { 1 } else { 32 - (self.longest + 1).leading_zeros() };
         Ok(Order(sort_pairs(self.device, &keys, &vertices, 0..bits)?.1))
     }
     /// Positions of an owner, entries of x at most, and bytes of shared memory without the data: what is known before building.
@@ -275,8 +318,11 @@ impl Source<'_> {
         let placed = if choice.form == TileForm::Window { self.rows() } else { self.rows() - self.isolated as usize };
         let part = round_up(placed.div_ceil(owners), 4).max(4);
         let x = if choice.form == TileForm::Window { (part + 2 * halo as usize).min(round_up(self.rows(), 4)) } else { groups * part };
-        let copies = if choice.form.is_small() { 2 } else { 1 };
-        let bytes = HEADER + 4 * (copies * (x + 32) + round_up(columns * part + 1, 4) + part);
+        let bytes = if choice.form.is_small() {
+            SMALL_HEADER + 4 * 2 * (x + 32)
+        } else {
+            HEADER + 4 * (x + 32 + round_up(columns * part + 1, 4) + part)
+        };
         (part, x, bytes)
     }
     /// Whether a choice may fit, its data resident (estimated) or not.
@@ -332,7 +378,9 @@ impl Source<'_> {
             halo,
             lane_entries: choice.lane_entries,
             // Windows of the natural order read neighbouring banks as they are.
-            sorted: if choice.sorted {
+            sorted: if choice.form.is_small() {
+                7
+            } else if choice.sorted {
                 3
             } else if natural {
                 0
@@ -345,6 +393,7 @@ impl Source<'_> {
             x_span: choice.groups * part as u32,
             slice_room: slice_room as u32,
             id_room: id_room as u32,
+            stretches: choice.stretches.into(),
             ..self.parameters()
         };
         self.launch("tiles_deal", self.wide(), 256, 0, &build)?;
@@ -354,6 +403,7 @@ impl Source<'_> {
         if !found.iter().all(Sizes::fit) {
             return Ok(None);
         }
+        let readers = Readers::of(self, choice.form, positions, &mut build)?;
         let end = round_up(n, 4) as u32;
         let (mut tiles, mut at, mut most_words, mut x_room) = (Vec::with_capacity(blocks as usize), 0usize, 0usize, 4u32);
         for (block, s) in (0..blocks).zip(&found) {
@@ -402,6 +452,8 @@ impl Source<'_> {
             x_room,
             sum_room,
             early,
+            readers,
+            most_slices: found.iter().map(|s| s.slices).max().unwrap_or(0),
             shared: [bytes + 4 * most_words, bytes],
         }))
     }
@@ -418,6 +470,6 @@ impl Tiles {
     }
     pub(super) fn bytes(&self) -> u64 {
         let order = self.order.as_ref().map_or(0, |o| o.0.bytes());
-        order + self.tiles.bytes() + self.data.bytes() + self.inverse_at.bytes() + self.vertex.bytes()
+        order + self.tiles.bytes() + self.data.bytes() + self.inverse_at.bytes() + self.vertex.bytes() + self.readers.bits.bytes()
     }
 }
