@@ -206,18 +206,24 @@ fn host(jobs: usize) -> Result<()> {
     listed(&modules)
 }
 
-/// Compiles the kernels for the host shim and verifies the CUDA backend on them: operations and algorithms unless rings are named,
-/// since real graphs would take hours.
+/// Memory of the shim while it is verified, little enough to be filled.
+const EMULATED_MEMORY: &str = "268435456";
+
+/// Compiles the kernels for the host shim and verifies the CUDA backend on them: operations, algorithms and faults unless rings are
+/// named, since real graphs would take hours.
 pub fn emulate(arguments: &[String]) -> Result<()> {
     run(&["--host".into()])?;
     let folder = host_folder();
     let folder = folder.to_str().context("the target folder's name is not UTF-8")?;
     let quick: &[&str] = if arguments.iter().any(|a| a == "--full") { &[] } else { &["--quick"] };
     let verify = ["run", "--release", "--package", "bitgraph-verify", "--", "--backend", "cuda"];
-    let rings: &[&str] =
-        if arguments.iter().any(|a| a.starts_with("--ring")) { &[] } else { &["--ring", "operations", "--ring", "algorithms"] };
+    let rings: &[&str] = if arguments.iter().any(|a| a.starts_with("--ring")) {
+        &[]
+    } else {
+        &["--ring", "operations", "--ring", "algorithms", "--ring", "faults"]
+    };
     let verify: Vec<&str> = verify.iter().chain(quick).chain(rings).copied().collect();
-    let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1")];
+    let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1"), ("BITGRAPH_CUDA_EMULATED_MEMORY", EMULATED_MEMORY)];
     run::cargo_with(&verify, arguments, &variables)
 }
 

@@ -77,11 +77,12 @@ fn one<B: Verified>(report: &mut Report, backend: &B, form: &str, graph: &NamedG
     }
 }
 
-struct Run<'a, B> {
-    backend: &'a B,
-    graph: &'a NamedGraph,
-    format: Option<FormatKind>,
-    ordering: Option<Ordering>,
+/// One graph in one form: every algorithm builds it anew and checks the answer.
+pub(crate) struct Run<'a, B> {
+    pub backend: &'a B,
+    pub graph: &'a NamedGraph,
+    pub format: Option<FormatKind>,
+    pub ordering: Option<Ordering>,
 }
 
 type Checked<B> = Result<Outcome, <B as Backend>::Error>;
@@ -113,7 +114,7 @@ impl<B: Verified> Run<'_, B> {
     fn plain(&self, algorithm: Algorithm) -> Result<Graph<B>, B::Error> {
         self.build(algorithm, None, bitgraph::semiring::DType::F32)
     }
-    fn bfs(&self, source: u32) -> Checked<B> {
+    pub(crate) fn bfs(&self, source: u32) -> Checked<B> {
         let graph = self.plain(Algorithm::Bfs)?;
         let csr = &self.graph.csr;
         let expected = reference::levels(csr, source);
@@ -163,7 +164,7 @@ impl<B: Verified> Run<'_, B> {
             equal("sum of levels", &sums, &found.sum_levels),
         ]))
     }
-    fn sssp(&self, source: u32) -> Checked<B> {
+    pub(crate) fn sssp(&self, source: u32) -> Checked<B> {
         let csr = &self.graph.csr;
         let mut outcomes = Vec::new();
         // Small weights, wide ones with zeros, and none.
@@ -192,7 +193,7 @@ impl<B: Verified> Run<'_, B> {
         let found = sssp::<_, f64>(&graph, &SsspConfig { source, ..SsspConfig::default() })?;
         Ok(equal("distances", &expected, &found.distances))
     }
-    fn pagerank(&self) -> Checked<B> {
+    pub(crate) fn pagerank(&self) -> Checked<B> {
         let n = self.graph.csr.nrows();
         let mut outcomes = Vec::new();
         let teleport = (n > 2).then(|| vec![(0u32, 1.0), (2, 3.0)]);
@@ -222,13 +223,13 @@ impl<B: Verified> Run<'_, B> {
         }
         Ok(all(outcomes))
     }
-    fn cc(&self) -> Checked<B> {
+    pub(crate) fn cc(&self) -> Checked<B> {
         let found = cc(&self.plain(Algorithm::Cc)?, &CcConfig::default())?;
         let expected = reference::components(&self.graph.csr);
         let counted = Cc::from_labels(expected);
         Ok(equal("components", &counted, &found))
     }
-    fn tc(&self) -> Checked<B> {
+    pub(crate) fn tc(&self) -> Checked<B> {
         let found = tc(&self.plain(Algorithm::Tc)?, &TcConfig::default())?;
         Ok(equal("triangles", &reference::triangles(&self.graph.csr), &found.triangles))
     }

@@ -1,11 +1,12 @@
 //! Verification of a backend: the generated suite of operations against dense mimics, fused algorithms against their
-//! definitions and independent validators, and real graphs against known answers.
+//! definitions and independent validators, faults of a device, and real graphs against known answers.
 //!
 //! [`run`] does it all and returns a [`Report`]; the binary prints it. Nothing here needs a test harness, so that the same
 //! binary can run on a machine without cargo.
 
 mod algorithms;
 mod data;
+mod faults;
 pub mod operations;
 mod pairwise;
 mod report;
@@ -39,7 +40,7 @@ pub struct Options {
     pub quick: bool,
     /// A folder of graphs with an `expected.json`.
     pub data: Option<PathBuf>,
-    /// Only these rings: `operations`, `algorithms`, `data`; all if empty.
+    /// Only these rings: `operations`, `algorithms`, `faults` (devices only), `data`; all if empty.
     pub rings: Vec<String>,
     /// Only graphs whose name contains this.
     pub graph: Option<String>,
@@ -94,6 +95,9 @@ fn cuda(report: &mut Report, device: &Cuda, options: &Options) -> anyhow::Result
     if options.wants("algorithms") {
         algorithms::run(report, device, "fused", &[1], options);
         algorithms::run(report, &definitions, "definitions", &[1], options);
+    }
+    if options.wants("faults") {
+        faults::run(report, device);
     }
     if options.wants("data") {
         data::run(report, device, options)?;

@@ -1,0 +1,168 @@
+//! Faults on a device: memory that runs out before or in the middle of the work, a graph that does not fit, a run that is stopped. Each ends
+//! as an error value, and the device works as before.
+
+use crate::algorithms::Run;
+use crate::{Outcome, Report};
+use bitgraph::cuda::device::{Buffer, EMULATED_MEMORY_VARIABLE};
+use bitgraph::cuda::{Error, Result};
+use bitgraph::generate::{GenerateControl, Generator};
+use bitgraph::prelude::*;
+use bitgraph_testkit::{Known, NamedGraph};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+const RING: &str = "faults";
+/// Bytes that are left while the rest is held.
+const LEFT: [u64; 10] = [0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 26];
+/// More memory than this is not filled on the host shim, which writes all of it.
+const MOST_EMULATED: u64 = 1 << 30;
+/// Vertices of the path that a search takes long to walk.
+const LONG_PATH: u32 = 2_000_000;
+
+pub(crate) fn run(report: &mut Report, device: &Cuda) {
+    let emulated = device.device().properties().emulated;
+    let (name, generator) = if emulated { ("kron:7", "kron:7") } else { ("kron:14", "kron:14") };
+    let csr = match generator.parse::<Generator>().and_then(|g| g.generate(&GenerateControl::default())) {
+        Ok(csr) => csr,
+        Err(error) => return report.skip(RING, "everything", &error.to_string()),
+    };
+    let graph = NamedGraph { name: name.into(), csr, symmetric: true, known: Known::default() };
+    if emulated && device.device().properties().memory > MOST_EMULATED {
+        report.skip(RING, "memory", &format!("the host shim has too much of it; {EMULATED_MEMORY_VARIABLE} sets it"));
+    } else {
+        memory(report, device, &graph);
+    }
+    if emulated {
+        report.skip(RING, "stopping", "the host shim ends a kernel before anybody can stop it");
+    } else {
+        stopping(report, device, &graph);
+    }
+}
+
+fn works(report: &mut Report, device: &Cuda, graph: &NamedGraph, after: &str) {
+    for (what, outcome) in every(device, graph) {
+        let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(e.to_string()));
+        report.check(RING, &format!("{what}, after {after}"), || graph.name.clone(), outcome);
+    }
+}
+
+fn every(device: &Cuda, graph: &NamedGraph) -> [(&'static str, Result<Outcome>); 5] {
+    let run = Run { backend: device, graph, format: None, ordering: None };
+    [("bfs", run.bfs(1)), ("sssp", run.sssp(1)), ("pagerank", run.pagerank()), ("cc", run.cc()), ("tc", run.tc())]
+}
+
+/// Takes all memory but about `left` bytes.
+fn hold(device: &Cuda, left: u64) -> Result<Vec<Buffer<u8>>> {
+    let (device, mut held) = (device.device(), Vec::new());
+    let mut piece = device.memory()?.free.saturating_sub(left);
+    while piece >= 1 << 12 {
+        match device.alloc::<u8>(piece as usize) {
+            Ok(buffer) => {
+                held.push(buffer);
+                piece = piece.min(device.memory()?.free.saturating_sub(left));
+            }
+            Err(Error::OutOfMemory { .. }) => piece /= 2,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(held)
+}
+
+/// Every algorithm while hardly any memory is left: right, or the error that says so; and the least that fits in none refuses the graph
+/// before any of it is on the device.
+fn memory(report: &mut Report, device: &Cuda, graph: &NamedGraph) {
+    let mut refused = 0;
+    for left in LEFT {
+        let held = match hold(device, left) {
+            Ok(held) => held,
+            Err(error) => return report.check(RING, "memory", || "holding".into(), Outcome::Failed(error.to_string())),
+        };
+        for (what, outcome) in every(device, graph) {
+            let outcome = match outcome {
+                Ok(outcome) => outcome,
+                Err(Error::OutOfMemory { .. }) => {
+                    refused += 1;
+                    Outcome::Passed
+                }
+                Err(error) => Outcome::Failed(error.to_string()),
+            };
+            report.check(RING, &format!("{what}, hardly any memory"), || format!("{} bytes left", left), outcome);
+        }
+        drop(held);
+    }
+    let outcome = if refused > 0 { Outcome::Passed } else { Outcome::Failed("memory never ran out".into()) };
+    report.check(RING, "memory runs out", || graph.name.clone(), outcome);
+    works(report, device, graph, "memory ran out");
+    report.check(
+        RING,
+        "a graph larger than the memory",
+        || graph.name.clone(),
+        too_large(device, graph).unwrap_or_else(|e| Outcome::Failed(e.to_string())),
+    );
+}
+
+/// A graph that does not fit is refused before it is uploaded, with both sizes.
+fn too_large(device: &Cuda, graph: &NamedGraph) -> Result<Outcome> {
+    let held = hold(device, 1 << 12)?;
+    let used = device.device().memory()?.used;
+    let request = PlanRequest::auto(Workload::once(Algorithm::Bfs));
+    let refused = Graph::build(device.clone(), graph.csr.clone(), None, true, &request);
+    let after = device.device().memory()?.used;
+    drop(held);
+    Ok(match refused {
+        Err(Error::OutOfMemory { wanted, free, .. }) if wanted > free && used == after => Outcome::Passed,
+        Err(Error::OutOfMemory { wanted, free, .. }) => {
+            Outcome::Failed(format!("{wanted} bytes wanted, {free} free, {used} in use before and {after} after"))
+        }
+        Err(error) => Outcome::Failed(error.to_string()),
+        Ok(_) => Outcome::Failed("it was taken".into()),
+    })
+}
+
+/// Long runs that are stopped at the first word of progress.
+fn stopping(report: &mut Report, device: &Cuda, graph: &NamedGraph) {
+    let mut check = |what: &str, stopped: Result<bool>| {
+        let outcome = match stopped {
+            Ok(true) => Outcome::Passed,
+            Ok(false) => Outcome::Failed("it ran to its end".into()),
+            Err(error) => Outcome::Failed(error.to_string()),
+        };
+        report.check(RING, what, || format!("a path of {LONG_PATH} vertices"), outcome);
+    };
+    check(
+        "bfs, stopped",
+        stopped(device, Algorithm::Bfs, |graph, control| bfs(graph, &BfsConfig { source: 0, control, ..BfsConfig::default() }).map(drop)),
+    );
+    check(
+        "sssp, stopped",
+        stopped(device, Algorithm::Sssp, |graph, control| {
+            sssp::<_, u32>(graph, &SsspConfig { source: 0, control, ..SsspConfig::default() }).map(drop)
+        }),
+    );
+    check(
+        "pagerank, stopped",
+        stopped(device, Algorithm::PageRank, |graph, control| {
+            let config = PageRankConfig { tolerance: 0.0, max_iterations: 1_000_000, control, ..PageRankConfig::default() };
+            pagerank::<_, f32>(graph, &config).map(drop)
+        }),
+    );
+    works(report, device, graph, "runs were stopped");
+}
+
+/// Whether a run on a long path ends with the error of one that was stopped.
+fn stopped(device: &Cuda, algorithm: Algorithm, run: impl FnOnce(&Graph<Cuda>, Control) -> Result<()>) -> Result<bool> {
+    let path = Coo {
+        mirrored: true,
+        ..Coo::pattern(LONG_PATH as usize, LONG_PATH as usize, (1..LONG_PATH).collect(), (0..LONG_PATH - 1).collect())
+    };
+    let (csr, _) = path.into_csr(Duplicates::First)?;
+    let graph = Graph::build(device.clone(), csr, None, true, &PlanRequest::auto(Workload::once(algorithm)))?;
+    let flag = Arc::new(AtomicBool::new(false));
+    let seen = flag.clone();
+    let control = Control::default().with_cancel(flag).with_progress(move |_| seen.store(true, Relaxed));
+    match run(&graph, control) {
+        Ok(()) => Ok(false),
+        Err(Error::Base(bitgraph::backend::Error::Cancelled)) => Ok(true),
+        Err(error) => Err(error),
+    }
+}
