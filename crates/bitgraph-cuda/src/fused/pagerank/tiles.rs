@@ -227,7 +227,7 @@ pub(super) struct Tiles {
     pub readers: Readers,
     /// Slices of a block at most.
     pub most_slices: u32,
-    /// Bytes of shared memory if the data are resident, and if they are not.
+    /// Bytes of shared memory if the data are resident (of the small forms, the entries), and if they are not.
     pub shared: [usize; 2],
 }
 
@@ -319,7 +319,7 @@ impl Source<'_> {
         let part = round_up(placed.div_ceil(owners), 4).max(4);
         let x = if choice.form == TileForm::Window { (part + 2 * halo as usize).min(round_up(self.rows(), 4)) } else { groups * part };
         let bytes = if choice.form.is_small() {
-            SMALL_HEADER + 4 * 2 * (x + 32)
+            SMALL_HEADER + 4 * (2 * (x + 32) + part)
         } else {
             HEADER + 4 * (x + 32 + round_up(columns * part + 1, 4) + part)
         };
@@ -329,7 +329,10 @@ impl Source<'_> {
     pub(super) fn may_fit(&self, choice: &TileChoice, halo: u32, resident: bool) -> bool {
         let (part, x, bytes) = self.rooms(choice, halo);
         let blocks = (choice.groups * choice.columns) as usize;
-        let data = if resident { self.incoming.entries() * 2 / blocks * 21 / 20 + 2 * part * choice.columns as usize } else { 0 };
+        // The small forms keep an entry in 4 bytes, and always all of them.
+        let small = choice.form.is_small();
+        let data = if resident || small { self.incoming.entries() * if small { 4 } else { 2 } / blocks * 21 / 20 } else { 0 };
+        let data = data + if resident && !small { 2 * part * choice.columns as usize } else { 0 };
         x <= MOST_X && (choice.columns as usize * part) < 65_000 && bytes + data <= self.device.properties().shared_per_block as usize
     }
     /// Builds a layout; none if it does not fit even with its data outside shared memory. O(nnz) on the device.
@@ -423,7 +426,7 @@ impl Source<'_> {
             if window && !choice.sorted {
                 tile.find_inner(halo, end);
             }
-            most_words = most_words.max(tile.words as usize);
+            most_words = most_words.max(if choice.form.is_small() { 2 * s.entry_words } else { tile.words } as usize);
             x_room = x_room.max(tile.x_count);
             tiles.push(tile);
         }
