@@ -46,17 +46,24 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         shared->outside = 0;
         shared->changed = 0;
         shared->giant = ALONE;
+        shared->trees = 0;
     }
     __syncthreads();
     mark(p.trace, 0);
     hooks.hook();
+    if (threadIdx.x == 0) grid.add_a(shared->trees);
     mark(p.trace, 1);
-    if (grid.meet().stop) return;
+    Meeting seen = grid.meet();
     mark(p.trace, 2);
+    if (seen.stop) return;
     grid.report(1);
 
     hooks.climb(ALONE);
     mark(p.trace, 3);
+    if (seen.a <= 1) {
+        hooks.write_labels(ALONE);
+        return;
+    }
     // More than one tree ends here, so there is more than one in all, and joining need not wait for the others' counts.
     const u32 mine = shared->stuck;
     const bool two = range <= FEW_VERTICES * blockDim.x;
@@ -72,11 +79,10 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         if (mine > 1 && shared->changed) grid.add_b(1);
     }
     mark(p.trace, 4);
-    Meeting seen = grid.meet();
+    seen = grid.meet();
     mark(p.trace, 5);
     if (seen.stop) return;
     grid.report(2);
-    if (seen.a <= 1 && seen.b == 0) return;
     if (seen.b == 0) {
         hooks.join(0, two, shared->giant);
         if (grid.meet().stop) return;

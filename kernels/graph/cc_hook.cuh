@@ -32,6 +32,7 @@ constexpr u32 FEW_VERTICES = 4;
 struct HookShared {
     uint4 barrier;
     u32 stuck, outside, changed, giant;
+    u32 trees, reserved[3];
     u32 keys[TABLE], values[TABLE];
 };
 
@@ -108,14 +109,16 @@ struct Hooks {
         flatten();
     }
 
-    /// Hangs every own vertex under its root in the range, and shows the others what it hangs under.
+    /// Hangs every own vertex under its root in the range, and shows the others what it hangs under. How many are roots of whole trees
+    /// is in `shared->trees` then.
     BG_DEVICE void flatten() {
         bool lowered = false;
-        u32 turn = 0;
+        u32 turn = 0, trees = 0;
         for (u32 i = threadIdx.x; i < count; i += blockDim.x, turn++) {
             u32 v = low + i, x = load_volatile(local + i);
             if (is_root(x)) {
                 p.parent[v] = x == ALONE ? v : x & ~ROOT;
+                trees += x == (ROOT | v);
                 continue;
             }
             u32 above;
@@ -136,11 +139,17 @@ struct Hooks {
         if (lowered) shared->changed = 1;
         __syncthreads();
         if (shared->changed) {
+            trees = 0;
             for (u32 i = threadIdx.x; i < count; i += blockDim.x) {
                 u32 x = local[i];
                 if (is_root(x) && x != ALONE) p.parent[low + i] = x & ~ROOT;
+                trees += x == (ROOT | (low + i));
             }
         }
+        warp_sync();
+        trees = warp_sum(trees);
+        if (lane() == 0 && trees) atomicAdd(&shared->trees, trees);
+        __syncthreads();
     }
 
     /// Follows the roots of the range to the roots of their trees; how many of them are such roots is added to `shared->stuck`.

@@ -129,7 +129,7 @@ struct ProbeParams {
 }
 
 /// `bg::cc::HookShared`, in bytes.
-const HOOK_SHARED: u32 = 32 + 2 * 2048 * 4;
+const HOOK_SHARED: u32 = 48 + 2 * 2048 * 4;
 /// `bg::cc::NEAR`.
 const NEAR: usize = 4;
 /// `bg::cc::TRACE_MARKS`.
