@@ -1,10 +1,10 @@
 //! Every format: its conversion from lists, and the float and the boolean product on it.
 
+use bitgraph::b2sr::Layout;
 use bitgraph::backend::{NoAccum, ops};
 use bitgraph::prelude::*;
 use bitgraph::semiring::{LorLand, PlusSecond};
 use bitgraph::sparse::Descriptor;
-use bitgraph::stored;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::time::Duration;
 
@@ -33,7 +33,7 @@ fn on(c: &mut Criterion, name: &str) -> Result<(), Error> {
     for kind in FormatKind::ALL {
         // Lists are where every format starts from.
         if kind != FormatKind::Csr {
-            group.bench_function(BenchmarkId::new("from lists", kind), |b| b.iter(|| stored::pack(&csr, kind)));
+            group.bench_function(BenchmarkId::new("from lists", kind), |b| b.iter(|| Layout::from_csr(&csr, kind)));
         }
         let matrix = cpu.matrix(&csr, None, kind)?;
         group.bench_function(BenchmarkId::new("mxv f32", kind), |b| {

@@ -1,5 +1,7 @@
-//! How do I store a graph so that it opens in no time? As a `.bgr` container: it is mapped into memory, not parsed.
+//! How do I store a graph so that it opens in no time? As a `.bgr` container: it is mapped into memory, not parsed. It may hold the
+//! graph in the format and order that it is to be used in, which then cost no time to build.
 
+use bitgraph::b2sr::Layout;
 use bitgraph::io::{self, WriteSource};
 use bitgraph::prelude::*;
 
@@ -14,6 +16,19 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{} opened in {:.2} ms", path.display(), start.elapsed().as_secs_f64() * 1e3);
     let again = again?;
     assert_eq!(again.csr, loaded.csr);
+
+    // The same graph in order of degree, as bit tiles.
+    if let Some(permutation) = Ordering::Degree.compute(&loaded.csr) {
+        let ordered = permutation.apply(&loaded.csr)?;
+        let mut source = WriteSource::new(&ordered).with_symmetric(Some(loaded.symmetric));
+        (source.permutation, source.ordering) = (Some(&permutation), Ordering::Degree);
+        source.format = Some((FormatKind::B2sr8, Layout::from_csr(&ordered, FormatKind::B2sr8).sections()));
+        io::write(&path, &source, &io::Control::default())?;
+    }
+    let stored = GraphSource::File(path.clone()).load_stored(&LoadOptions::default())?;
+    let graph = stored.build(Cpu::new(), &PlanRequest::auto(Workload::once(Algorithm::MxvBool)))?;
+    // The last line says what became of the stored layout.
+    print!("{}", graph.plan());
     std::fs::remove_file(&path)?;
     Ok(())
 }

@@ -45,7 +45,8 @@ impl<T: Tile> B2sr<T> {
         let (r, c) = Csr::ids(rows as u64, columns as u64)?;
         let (tile_rows, width) = (rows.div_ceil(T::SIZE), columns.div_ceil(T::SIZE));
         // The tiles are themselves a sparse pattern, whose invariants are those of compressed rows.
-        let structure = Csr::new(tile_rows, width, offsets, tile_columns)?;
+        let structure = Csr::new(tile_rows, width, offsets, tile_columns)
+            .map_err(|e| e.renamed(&[("offsets", "tile_offsets"), ("indices", "tile_columns")]))?;
         let per_tile = size_of::<T>() / size_of::<T::Word>();
         if words.len() != structure.nnz() * per_tile {
             let expected = (structure.nnz() * per_tile) as u64;

@@ -159,7 +159,8 @@ impl Format for Hybrid {
     }
     fn from_sections(rows: usize, columns: usize, sections: &Sections) -> Result<Self> {
         let list: Buffer<u32> = section!(sections, "list_indices", U32)?;
-        let list = Csr::new(rows, columns, Offsets::from_section(sections, "list_offsets")?, list)?;
+        let list = Csr::new(rows, columns, Offsets::from_section(sections, "list_offsets")?, list)
+            .map_err(|e| e.renamed(&[("offsets", "list_offsets"), ("indices", "list_indices")]))?;
         Self::new(B2sr8::from_sections(rows, columns, sections)?, list)
     }
 }

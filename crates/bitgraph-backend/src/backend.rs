@@ -4,6 +4,7 @@
 //! may rely on them.
 
 use crate::{Error, Graph, Plan};
+use bitgraph_b2sr::Layout;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
 use std::fmt::Debug;
@@ -29,6 +30,13 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// Out of memory, or a matrix that the format cannot hold.
     fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<Self::Matrix, Self::Error>;
+    /// Puts a pattern that is laid out already on the device: as it is where the format is its own, through lists otherwise.
+    ///
+    /// # Errors
+    /// As [`Backend::matrix`].
+    fn matrix_from(&self, layout: &Layout, values: Option<&Values>, format: FormatKind) -> Result<Self::Matrix, Self::Error> {
+        self.matrix(&layout.to_csr(), values, format)
+    }
     /// The matrix as CSR on the host.
     ///
     /// # Errors

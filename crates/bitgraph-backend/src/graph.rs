@@ -3,18 +3,20 @@
 //! Invariant: callers only ever see the input's own vertex numbers; [`Graph::to_planned`] and the `restore` methods are the one
 //! place where the planned numbering is translated. Arcs run from row to column.
 
+use crate::plan::Given;
 use crate::{Backend, CostModel, Error, Plan, PlanRequest, Planner, UNREACHED};
+use bitgraph_b2sr::Layout;
 use bitgraph_sparse::ordering::Ordering;
-use bitgraph_sparse::{Csr, Permutation, Values};
+use bitgraph_sparse::{Csr, FormatKind, Permutation, Values};
 use std::sync::OnceLock;
 use std::time::Instant;
 
 /// Where the time of building went, in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct BuildTimes {
-    /// Planning.
+    /// Planning, with lists made of a layout that can only be weighed against others as lists.
     pub plan: f64,
-    /// Computing and applying the order.
+    /// Computing and applying the order, or undoing one.
     pub order: f64,
     /// Laying out the matrix, and its transpose if the workload reads it.
     pub layout: f64,
@@ -62,33 +64,18 @@ impl<B: Backend> Graph<B> {
     where
         B: CostModel,
     {
-        Self::lay_out(backend, csr, values, symmetric, None, request)
+        Self::build_stored(backend, Layout::Csr(csr), values, symmetric, None, request)
     }
-    /// The same for a graph whose rows and columns have been renumbered already, by a known ordering: it stays in that order, whatever
-    /// the request says.
+    /// The same for a graph that is laid out already: in a format, and perhaps with rows and columns renumbered by an ordering, of which
+    /// none stands for an unknown one. Either costs nothing to build, and is used as it is where the request forces it, or leaves the
+    /// choice and no other layout promises to be faster, its own building included. A known order stays unless the request forces another
+    /// one; whatever is not used as it is is converted back.
     ///
     /// # Errors
     /// As [`Graph::build`]; [`Error::Shape`] for a permutation of another number of vertices.
-    pub fn build_ordered(
+    pub fn build_stored(
         backend: B,
-        csr: Csr,
-        values: Option<Values>,
-        symmetric: bool,
-        order: (Ordering, Permutation),
-        request: &PlanRequest,
-    ) -> Result<Self, B::Error>
-    where
-        B: CostModel,
-    {
-        if order.1.len() != csr.nrows() {
-            let (expected, found) = (csr.nrows() as u64, order.1.len() as u64);
-            return Err(Error::Shape { operation: "graph", operand: "permutation", expected, found }.into());
-        }
-        Self::lay_out(backend, csr, values, symmetric, Some(order), request)
-    }
-    fn lay_out(
-        backend: B,
-        csr: Csr,
+        layout: Layout,
         values: Option<Values>,
         symmetric: bool,
         order: Option<(Ordering, Permutation)>,
@@ -98,18 +85,19 @@ impl<B: Backend> Graph<B> {
         B: CostModel,
     {
         let algorithm = request.workload.algorithm;
-        if !csr.is_square() {
-            return Err(Error::NotSquare { algorithm: algorithm.name(), rows: csr.nrows() as u64, columns: csr.ncols() as u64 }.into());
+        let ((rows, columns), edges) = (layout.shape(), layout.nnz());
+        if rows != columns {
+            return Err(Error::NotSquare { algorithm: algorithm.name(), rows: rows as u64, columns: columns as u64 }.into());
         }
-        if let Some(v) = &values
-            && v.len() != csr.nnz()
-        {
-            let (expected, found) = (csr.nnz() as u64, v.len() as u64);
-            return Err(Error::Shape { operation: "graph", operand: "value array", expected, found }.into());
-        }
+        let shape = |operand, expected: usize, found: usize| {
+            let (expected, found) = (expected as u64, found as u64);
+            if expected == found { Ok(()) } else { Err(Error::Shape { operation: "graph", operand, expected, found }) }
+        };
+        shape("value array", edges, values.as_ref().map_or(edges, Values::len))?;
+        shape("permutation", rows, order.as_ref().map_or(rows, |(_, p)| p.len()))?;
         let values = values.filter(|_| algorithm.wants_weights());
         if let Some(v) = &values {
-            crate::weights::check(&csr, v).map_err(|error| match (error, &order) {
+            crate::weights::check(&layout, v).map_err(|error| match (error, &order) {
                 (Error::Weight { row, column, weight, what }, Some((_, p))) => {
                     let input = |v: u64| u64::from(p.old_of_new()[v as usize]);
                     Error::Weight { row: input(row), column: input(column), weight, what }
@@ -120,25 +108,47 @@ impl<B: Backend> Graph<B> {
         let mut times = BuildTimes::default();
         let mut clock = Instant::now();
         let mut lap = || std::mem::replace(&mut clock, Instant::now()).elapsed().as_secs_f64();
-        let plan = Planner::plan_in(&backend, &csr, symmetric, values.is_some(), request, order.as_ref().map(|o| o.0));
-        times.plan = lap();
-        let (nodes, edges) = (csr.nrows(), csr.nnz());
-        let (permutation, csr, values) = match order {
-            Some((_, stored)) => (Some(stored), csr, values),
-            None => match permutation(plan.ordering(), &csr, symmetric)? {
-                Some(p) => {
-                    let (csr, values) = p.apply_with(&csr, values.as_ref()).map_err(Error::from)?;
-                    (Some(p), csr, values)
-                }
-                None => (None, csr, values),
-            },
+        let kept = |stored: Ordering| stored != Ordering::None && request.ordering.is_none_or(|asked| asked == stored);
+        let (layout, values, order) = match order {
+            Some((stored, p)) if !kept(stored) => {
+                let (csr, values) = p.inverse().apply_with(&layout.to_csr(), values.as_ref()).map_err(Error::from)?;
+                (Layout::Csr(csr), values, None)
+            }
+            order => (layout, values, order),
         };
         times.order = lap();
-        let matrix = backend.matrix(&csr, values.as_ref(), plan.format())?;
-        drop((csr, values));
+        let given = Given { layout: &layout, ordering: order.as_ref().map(|o| o.0) };
+        let (plan, lists) = Planner::plan_given(&backend, given, symmetric, values.is_some(), request);
+        times.plan = lap();
+        let reorder = order.is_none() && plan.ordering() != Ordering::None;
+        let layout = match lists {
+            Some(csr) if reorder || plan.format() != layout.kind() => Layout::Csr(csr),
+            _ => layout,
+        };
+        let (permutation, layout, values) = match order {
+            Some((_, stored)) => (Some(stored), layout, values),
+            None if reorder => {
+                let csr = layout.to_csr();
+                drop(layout);
+                match permutation(plan.ordering(), &csr, symmetric)? {
+                    Some(p) => {
+                        let renumbered = p.apply_with(&csr, values.as_ref()).map_err(Error::from)?;
+                        drop(values);
+                        (Some(p), Layout::Csr(renumbered.0), renumbered.1)
+                    }
+                    None => (None, Layout::Csr(csr), values),
+                }
+            }
+            None => (None, layout, values),
+        };
+        times.order += lap();
+        // Fused forms run on lists and convert what they read; on tiles the semiring's own type is needed.
+        let values = values.map(|v| if plan.format() == FormatKind::Csr { v } else { crate::weights::converted(v, plan.workload.dtype) });
+        let matrix = backend.matrix_from(&layout, values.as_ref(), plan.format())?;
+        drop((layout, values));
         let mut graph = Self {
             backend,
-            nodes,
+            nodes: rows,
             edges,
             symmetric,
             permutation,

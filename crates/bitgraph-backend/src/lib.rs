@@ -23,6 +23,6 @@ pub use error::{Error, Result};
 pub use fused::Fused;
 pub use graph::{BuildTimes, Graph};
 pub use ops::{MatrixMask, MatrixOps, Mxm, Mxv, VectorMask, VectorOps};
-pub use plan::{Algorithm, Candidate, CostModel, Plan, PlanRequest, Planner, Workload};
+pub use plan::{Algorithm, Candidate, CostModel, Plan, PlanRequest, Planner, StoredCost, Workload};
 pub use ring::{Accum, Accumulate, NoAccum, Ring};
 pub use same_type::same_type;

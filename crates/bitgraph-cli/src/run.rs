@@ -13,9 +13,8 @@ use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
 use bitgraph::cuda::device::Device as Accelerator;
 use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
-use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Values, with_values};
-use bitgraph::{GraphSource, LoadOptions, LoadedGraph, WeightSource};
+use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::time::Instant;
@@ -152,19 +151,17 @@ pub fn host_only(command: &str, device: Device) -> Result<()> {
     }
 }
 
-/// Loads a graph, and times that.
+/// Loads a graph as lists in its own order, and times that.
 pub fn load(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource, reporter: &Reporter) -> Result<(LoadedGraph, f64)> {
-    load_in(graph, reading, weights, false, reporter)
+    let start = Instant::now();
+    let (stored, _) = load_stored(graph, reading, weights, reporter)?;
+    let loaded = stored.into_lists()?;
+    reporter.check()?;
+    Ok((loaded, start.elapsed().as_secs_f64()))
 }
 
-/// The same; a graph that is stored in an order may stay in it.
-fn load_in(
-    graph: &NamedGraph,
-    reading: &ReadingArgs,
-    weights: WeightSource,
-    keep_order: bool,
-    reporter: &Reporter,
-) -> Result<(LoadedGraph, f64)> {
+/// Loads a graph as it is stored, and times that.
+fn load_stored(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource, reporter: &Reporter) -> Result<(StoredGraph, f64)> {
     if let GraphSource::File(path) = &graph.source {
         crate::signals::mapped_file(path);
     }
@@ -175,15 +172,14 @@ fn load_in(
         one_based: reading.one_based,
         duplicates: reading.duplicates,
         relabel: reading.relabel,
-        keep_order,
         control: reporter.loading(),
     };
     let start = Instant::now();
-    let mut loaded = graph.source.load(&options)?;
+    let mut stored = graph.source.load_stored(&options)?;
     let seconds = start.elapsed().as_secs_f64();
-    loaded.name.clone_from(&graph.text);
+    stored.name.clone_from(&graph.text);
     reporter.check()?;
-    Ok((loaded, seconds))
+    Ok((stored, seconds))
 }
 
 /// The plan that the options ask for.
@@ -200,32 +196,24 @@ impl<B: CommandBackend> Run<B> {
         algorithm: Algorithm,
         weights: WeightSource,
         reporter: Reporter,
-        workload: impl FnOnce(&LoadedGraph, WeightRange, Workload) -> Result<Workload>,
+        workload: impl FnOnce(&StoredGraph, WeightRange, Workload) -> Result<Workload>,
     ) -> Result<Self> {
         output::check_vector_name(common.output.as_deref())?;
-        let asked = common.layout.reorder.0;
-        let keep_order = asked != Some(Ordering::None);
-        let (mut loaded, load_s) = load_in(&common.graph, &common.reading, weights, keep_order, &reporter)?;
-        if loaded.order.as_ref().is_some_and(|(stored, _)| asked.is_some_and(|a| a != *stored)) {
-            loaded.restore_order()?;
-        }
-        if !loaded.csr.is_square() {
-            let (rows, columns) = (loaded.csr.nrows() as u64, loaded.csr.ncols() as u64);
+        let (mut stored, load_s) = load_stored(&common.graph, &common.reading, weights, &reporter)?;
+        let (rows, columns) = stored.layout.shape();
+        if rows != columns {
+            let (rows, columns) = (rows as u64, columns as u64);
             return Err(BackendError::NotSquare { algorithm: algorithm.name(), rows, columns }.into());
         }
-        let range = WeightRange::of(loaded.values.as_ref());
-        let workload = workload(&loaded, range, Workload::once(algorithm))?;
-        let heaviest = loaded.heaviest();
+        let range = WeightRange::of(stored.values.as_ref());
+        let workload = workload(&stored, range, Workload::once(algorithm))?;
+        let heaviest = stored.heaviest();
         let request = plan_request(&common.layout, workload);
         reporter.note("building");
         backend.warm_up(algorithm).map_err(Into::into)?;
+        let (name, original_ids) = (std::mem::take(&mut stored.name), stored.original_ids.take());
         let start = Instant::now();
-        let (csr, values, symmetric) = (loaded.csr, loaded.values, loaded.symmetric);
-        let graph = match loaded.order {
-            Some(order) => Graph::build_ordered(backend, csr, values, symmetric, order, &request),
-            None => Graph::build(backend, csr, values, symmetric, &request),
-        };
-        let graph = graph.map_err(Into::into)?;
+        let graph = stored.build(backend, &request).map_err(Into::into)?;
         let build_s = start.elapsed().as_secs_f64();
         reporter.check()?;
         if common.layout.explain {
@@ -246,9 +234,9 @@ impl<B: CommandBackend> Run<B> {
             ));
         }
         Ok(Self {
-            name: loaded.name,
+            name,
             graph,
-            original_ids: loaded.original_ids,
+            original_ids,
             heaviest,
             load_s,
             build_s,

@@ -109,16 +109,47 @@ fn containers_in_every_format_and_order() {
     let arcs = file(&dir, "w.el", "0 1 2\n1 2 5\n2 0 8\n4 3 9\n3 1 1\n");
     let search = with_file("sssp {} --source 4 --json", &arcs).json()["result"].clone();
     let undirected = with_file("sssp {} --source 4 --symmetrize --json", &arcs).json()["result"].clone();
+    let sources = with_file("sssp {} --sources 3 --json", &arcs).json()["result"].clone();
     for format in ["auto", "csr", "b2sr-4", "b2sr-8", "b2sr-16", "b2sr-32", "hybrid"] {
         for order in ["auto", "none", "degree", "rcm", "community"] {
             let line = format!("convert {} {{}} --to {format} --reorder {order} --quiet", arcs.display());
             assert_eq!(with_file(&line, &path).code, Some(0));
             assert_eq!(with_file("convert {} --check", &path).code, Some(0));
             assert_eq!(with_file("sssp {} --source 4 --json", &path).json()["result"], search, "{format} {order}");
+            assert_eq!(with_file("sssp {} --sources 3 --json", &path).json()["result"], sources, "{format} {order}");
             let both = with_file("sssp {} --source 4 --symmetrize --json", &path).json()["result"].clone();
             assert_eq!(both, undirected, "{format} {order}");
+            // As it is stored, and in a layout that it is not stored in.
+            for layout in [format!("--format {format} --reorder {order}"), "--format b2sr-16 --reorder degree".into()] {
+                let run = with_file(&format!("sssp {{}} --source 4 --json {layout}"), &path).json();
+                assert_eq!(run["result"], search, "{format} {order} {layout}");
+            }
         }
     }
+}
+
+#[test]
+fn stored_layouts_are_used_as_they_are() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("g.bgr");
+    assert_eq!(with_file("convert kron:9 {} --to b2sr-8 --reorder degree", &path).code, Some(0));
+    for line in ["bfs {} --json", "pagerank {} --json", "cc {} --json", "tc {} --json", "bfs {} --sources 20 --json"] {
+        let expected = bitgraph(&line.replace("{}", "kron:9")).json();
+        for layout in ["", "--format b2sr-8", "--reorder degree", "--format b2sr-8 --reorder degree", "--format csr --reorder none"] {
+            let run = with_file(&format!("{line} {layout}"), &path).json();
+            assert_eq!(run["reorder"], if layout.ends_with("none") { "none" } else { "degree" }, "{line} {layout}");
+            assert!(!layout.contains("b2sr-8") || run["format"] == "b2sr-8");
+            if line.starts_with("pagerank") {
+                assert_eq!(run["result"]["top"][0][0], expected["result"]["top"][0][0]);
+            } else {
+                assert_eq!(run["result"], expected["result"], "{line} {layout}");
+            }
+        }
+    }
+    let explained = with_file("bfs {} --format b2sr-8 --explain", &path);
+    assert!(explained.err.contains("stored as b2sr-8 in order degree: used as it is"), "{}", explained.err);
+    let explained = with_file("bfs {} --explain", &path);
+    assert!(explained.err.contains("stored as b2sr-8 in order degree: converted"), "{}", explained.err);
 }
 
 #[test]

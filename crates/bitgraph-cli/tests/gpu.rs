@@ -1,7 +1,7 @@
 //! `doctor` and `bench` with the CUDA backend: without a GPU, and on the host shim where there is one.
 
 mod common;
-use common::{bitgraph, command};
+use common::{bitgraph, command, with_file};
 use serde_json::Value;
 
 /// The JSON of a run on the host shim; nothing without one.
@@ -61,5 +61,25 @@ fn bench_on_the_shim() {
         assert_eq!(r["seconds"].as_array().unwrap().len(), 2);
         assert!(r["of_limit"].as_f64().unwrap() > 0.0, "{r}");
         assert_eq!(r["mean_s"].is_null(), !r["operation"].as_str().unwrap().starts_with("mxv"));
+    }
+}
+
+#[test]
+fn stored_layouts_on_the_shim() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("g.bgr");
+    for graph in ["kron:6", "grid:9x7"] {
+        for stored in ["b2sr-4", "b2sr-8", "b2sr-16", "b2sr-32", "hybrid"] {
+            assert_eq!(with_file(&format!("convert {graph} {{}} --to {stored} --reorder degree"), &path).code, Some(0));
+            for line in ["bfs", "sssp --weights unit", "cc", "tc"] {
+                let expected = bitgraph(&format!("{line} {graph} --json")).json();
+                for layout in ["", "--format STORED", "--format csr --reorder none"] {
+                    let layout = layout.replace("STORED", stored);
+                    let Some(run) = on_shim(&format!("{line} {} --backend cuda --json {layout}", path.display())) else { return };
+                    assert_eq!(run["result"], expected["result"], "{line} {graph} {stored} {layout}");
+                    assert!(!layout.ends_with(stored) || (run["format"] == stored && run["reorder"] == "degree"));
+                }
+            }
+        }
     }
 }

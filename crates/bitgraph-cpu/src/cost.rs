@@ -7,8 +7,8 @@
 
 use crate::Cpu;
 use crate::spmv::SpmvPlan;
-use bitgraph_b2sr::TileCounts;
-use bitgraph_backend::{Algorithm, Candidate, CostModel, Workload};
+use bitgraph_b2sr::{Layout, TileCounts};
+use bitgraph_backend::{Algorithm, Candidate, CostModel, StoredCost, Workload};
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Csr, FormatKind, OffsetInt, with_offsets};
 use std::collections::HashSet;
@@ -165,6 +165,44 @@ impl CostModel for Cpu {
             why: format!("{}; {}", cost.why, if scattered { "neighbours far apart" } else { "neighbours near" }),
         })
     }
+
+    /// Products alone run on tiles; the algorithms' fused forms work on lists.
+    fn predict_stored(&self, layout: &Layout, workload: &Workload) -> Option<StoredCost> {
+        let (tiles, listed) = layout.parts();
+        let (tiles, listed, entries) = (tiles as f64, listed as f64, layout.nnz() as f64);
+        // What lists take where everything that is gathered is near.
+        let (tile_ns, least_ns) = match workload.algorithm {
+            Algorithm::MxvBool => (bit_tile_ns(layout.kind()), 0.5),
+            Algorithm::MxvFloat => (float_tile_ns(layout.kind()), 0.25),
+            _ => return None,
+        };
+        let seconds = |ns: f64| 1e-9 * ns / rayon::current_num_threads() as f64;
+        Some(StoredCost {
+            run_seconds: seconds(tiles * tile_ns + listed),
+            lists_seconds: seconds(3.0 * entries + 6.0 * tiles),
+            least_seconds: seconds(least_ns * entries),
+        })
+    }
+}
+
+/// The nanoseconds of one tile in a product with a bit vector: one load, one and, one or; its words come in order, the vector's from
+/// wherever.
+fn bit_tile_ns(format: FormatKind) -> f64 {
+    match format {
+        FormatKind::B2sr4 => 1.0,
+        FormatKind::B2sr8 | FormatKind::Hybrid => 1.2,
+        FormatKind::B2sr16 => 4.0,
+        FormatKind::B2sr32 | FormatKind::Csr => 9.0,
+    }
+}
+
+/// The nanoseconds of one tile in a sum of floats.
+fn float_tile_ns(format: FormatKind) -> f64 {
+    match format {
+        FormatKind::B2sr4 => 1.2,
+        FormatKind::B2sr8 | FormatKind::Hybrid => 2.7,
+        FormatKind::B2sr16 | FormatKind::B2sr32 | FormatKind::Csr => 60.0,
+    }
 }
 
 struct Cost {
@@ -226,17 +264,11 @@ fn tiles(p: &GraphProfile, workload: &Workload, format: FormatKind, prepared: bo
     }
     let counts = p.tiles.as_ref()?;
     let fill = counts.fill(format);
+    // Lists and the hybrid have none.
     if fill == 0.0 {
         return None;
     }
-    // A tile is one load, one and, one or; its words come in order, the vector's from wherever.
-    let tile_ns = match format {
-        FormatKind::B2sr4 => 1.0,
-        FormatKind::B2sr8 => 1.2,
-        FormatKind::B2sr16 => 4.0,
-        FormatKind::B2sr32 => 9.0,
-        FormatKind::Csr | FormatKind::Hybrid => return None,
-    };
+    let tile_ns = bit_tile_ns(format);
     let tiles = p.entries / fill;
     Some(Cost { build_ns: 8.0 * p.entries, run_ns: tiles * tile_ns, why: "bit tiles" })
 }

@@ -1,6 +1,6 @@
 //! The backend itself: where matrices and vectors live is the host's memory, so that putting them there costs nothing.
 
-use crate::matrix::CpuMatrix;
+use crate::matrix::{CpuMatrix, Layout};
 use crate::prepared::Prepared;
 use bitgraph_backend::{Backend, Error, Graph, Plan};
 use bitgraph_semiring::DType;
@@ -42,6 +42,13 @@ impl Backend for Cpu {
     }
     fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<CpuMatrix, Error> {
         CpuMatrix::new(csr, values, format)
+    }
+    fn matrix_from(&self, layout: &Layout, values: Option<&Values>, format: FormatKind) -> Result<CpuMatrix, Error> {
+        if layout.kind() == format {
+            CpuMatrix::from_layout(layout.clone(), values)
+        } else {
+            CpuMatrix::new(&layout.to_csr(), values, format)
+        }
     }
     fn matrix_to_host(&self, matrix: &CpuMatrix) -> Result<(Csr, Option<Values>), Error> {
         Ok((matrix.to_csr(), matrix.values().cloned()))

@@ -4,41 +4,11 @@
 
 use crate::spmv::SpmvLayout;
 use crate::tile::RowEntries;
-use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid};
+pub use bitgraph_b2sr::Layout;
+use bitgraph_b2sr::with_layout;
 use bitgraph_backend::Error;
-use bitgraph_sparse::{BitVector, Csr, Format, FormatKind, Values};
+use bitgraph_sparse::{BitVector, Csr, FormatKind, Values};
 use std::sync::{Arc, OnceLock};
-
-/// The storage formats, dispatched above the hot loops.
-#[derive(Clone, Debug)]
-pub enum Layout {
-    /// Lists.
-    Csr(Csr),
-    /// Bit tiles of 4 x 4.
-    B2sr4(B2sr4),
-    /// Bit tiles of 8 x 8.
-    B2sr8(B2sr8),
-    /// Bit tiles of 16 x 16.
-    B2sr16(B2sr16),
-    /// Bit tiles of 32 x 32.
-    B2sr32(B2sr32),
-    /// Tiles where they are filled, lists elsewhere.
-    Hybrid(Hybrid),
-}
-
-/// Runs `$body` with `$m` bound to the matrix in its own format.
-macro_rules! with_layout {
-    ($layout:expr, $m:ident => $body:expr) => {
-        match $layout {
-            $crate::matrix::Layout::Csr($m) => $body,
-            $crate::matrix::Layout::B2sr4($m) => $body,
-            $crate::matrix::Layout::B2sr8($m) => $body,
-            $crate::matrix::Layout::B2sr16($m) => $body,
-            $crate::matrix::Layout::B2sr32($m) => $body,
-            $crate::matrix::Layout::Hybrid($m) => $body,
-        }
-    };
-}
 
 /// A matrix on the CPU. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -67,21 +37,23 @@ impl CpuMatrix {
     /// # Errors
     /// [`Error::Shape`] if there are not as many values as entries.
     pub fn new(csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<Self, Error> {
-        if let Some(v) = values
-            && v.len() != csr.nnz()
-        {
-            let (expected, found) = (csr.nnz() as u64, v.len() as u64);
-            return Err(Error::Shape { operation: "matrix", operand: "value array", expected, found });
+        Self::from_layout(Layout::from_csr(csr, format), values)
+    }
+    /// A matrix whose pattern is laid out already. O(1).
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if there are not as many values as entries.
+    pub fn from_layout(layout: Layout, values: Option<&Values>) -> Result<Self, Error> {
+        match values {
+            Some(v) if v.len() != layout.nnz() => {
+                let (expected, found) = (layout.nnz() as u64, v.len() as u64);
+                Err(Error::Shape { operation: "matrix", operand: "value array", expected, found })
+            }
+            _ => Ok(Self::of(layout, values.cloned())),
         }
-        let layout = match format {
-            FormatKind::Csr => Layout::Csr(csr.clone()),
-            FormatKind::B2sr4 => Layout::B2sr4(B2sr4::from_csr(csr)),
-            FormatKind::B2sr8 => Layout::B2sr8(B2sr8::from_csr(csr)),
-            FormatKind::B2sr16 => Layout::B2sr16(B2sr16::from_csr(csr)),
-            FormatKind::B2sr32 => Layout::B2sr32(B2sr32::from_csr(csr)),
-            FormatKind::Hybrid => Layout::Hybrid(Hybrid::from_csr(csr)),
-        };
-        Ok(Self { layout: Arc::new(layout), values: values.cloned(), derived: Arc::default() })
+    }
+    fn of(layout: Layout, values: Option<Values>) -> Self {
+        Self { layout: Arc::new(layout), values, derived: Arc::default() }
     }
     /// The pattern in its format.
     #[must_use]
@@ -96,22 +68,12 @@ impl CpuMatrix {
     /// The pattern as CSR, if that is its format.
     #[must_use]
     pub fn as_csr(&self) -> Option<&Csr> {
-        match &*self.layout {
-            Layout::Csr(csr) => Some(csr),
-            _ => None,
-        }
+        self.layout.as_csr()
     }
     /// The pattern as CSR: shared if that is its format, converted otherwise.
     #[must_use]
     pub fn to_csr(&self) -> Csr {
-        match &*self.layout {
-            Layout::Csr(m) => m.clone(),
-            Layout::B2sr4(m) => m.to_csr(),
-            Layout::B2sr8(m) => m.to_csr(),
-            Layout::B2sr16(m) => m.to_csr(),
-            Layout::B2sr32(m) => m.to_csr(),
-            Layout::Hybrid(m) => m.to_csr(),
-        }
+        self.layout.to_csr()
     }
     /// The same matrix without values.
     #[must_use]
@@ -121,25 +83,22 @@ impl CpuMatrix {
     /// Rows and columns.
     #[must_use]
     pub fn shape(&self) -> (usize, usize) {
-        with_layout!(&*self.layout, m => Format::shape(m))
+        self.layout.shape()
     }
     /// The number of entries.
     #[must_use]
     pub fn nvals(&self) -> usize {
-        with_layout!(&*self.layout, m => Format::nnz(m))
+        self.layout.nnz()
     }
     /// The storage format.
     #[must_use]
     pub fn format(&self) -> FormatKind {
-        fn kind<F: Format>(_: &F) -> FormatKind {
-            F::KIND
-        }
-        with_layout!(&*self.layout, m => kind(m))
+        self.layout.kind()
     }
     /// Bytes of pattern and values, and of what was derived from them.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        with_layout!(&*self.layout, m => Format::bytes(m))
+        self.layout.bytes()
             + self.values.as_ref().map_or(0, Values::bytes)
             + self.derived.row_offsets.get().map_or(0, |o| 8 * o.len() as u64)
             + self.derived.sums.get().map_or(0, SpmvLayout::extra_bytes)
@@ -151,14 +110,7 @@ impl CpuMatrix {
         if let Layout::Csr(csr) = &*self.layout {
             return csr.offsets().get(row);
         }
-        self.derived.row_offsets.get_or_init(|| match &*self.layout {
-            Layout::Csr(_) => Vec::new(),
-            Layout::B2sr4(m) => m.row_offsets(),
-            Layout::B2sr8(m) => m.row_offsets(),
-            Layout::B2sr16(m) => m.row_offsets(),
-            Layout::B2sr32(m) => m.row_offsets(),
-            Layout::Hybrid(m) => m.row_offsets(),
-        })[row]
+        self.derived.row_offsets.get_or_init(|| self.layout.row_offsets())[row]
     }
     /// The transpose in the same format; built at first use and kept.
     #[must_use]
@@ -168,20 +120,9 @@ impl CpuMatrix {
     /// The transpose in the same format, as a matrix of its own.
     #[must_use]
     pub fn transpose(&self) -> Self {
-        let layout = match (&*self.layout, &self.values) {
-            (Layout::Csr(m), None) => Layout::Csr(m.transpose()),
-            (Layout::B2sr4(m), None) => Layout::B2sr4(m.transpose()),
-            (Layout::B2sr8(m), None) => Layout::B2sr8(m.transpose()),
-            (Layout::B2sr16(m), None) => Layout::B2sr16(m.transpose()),
-            (Layout::B2sr32(m), None) => Layout::B2sr32(m.transpose()),
-            (Layout::Hybrid(m), None) => Layout::Hybrid(m.transpose()),
-            (_, Some(values)) => {
-                let (t, positions) = self.to_csr().transpose_with_positions();
-                let values = values.gather(&positions);
-                return Self::new(&t, Some(&values), self.format()).unwrap_or_else(|_| self.clone());
-            }
-        };
-        Self { layout: Arc::new(layout), values: None, derived: Arc::default() }
+        let Some(values) = &self.values else { return Self::of(self.layout.transpose(), None) };
+        let (t, positions) = self.to_csr().transpose_with_positions();
+        Self::of(Layout::from_csr(&t, self.format()), Some(values.gather(&positions)))
     }
     /// The columns of a row, ascending: a slice of the lists, or unpacked into `scratch`. Unpacking is compiled once, not once
     /// for every semiring.

@@ -5,6 +5,7 @@ use crate::matrix::CudaMatrix;
 use crate::prepared::Prepared;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Error, Result};
+use bitgraph_b2sr::Layout;
 use bitgraph_backend::{Algorithm, Backend, Graph, Plan};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
@@ -74,6 +75,9 @@ impl Backend for Cuda {
     }
     fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<CudaMatrix> {
         CudaMatrix::new(&self.device, csr, values, format)
+    }
+    fn matrix_from(&self, layout: &Layout, values: Option<&Values>, format: FormatKind) -> Result<CudaMatrix> {
+        CudaMatrix::from_host(&self.device, layout, values, format)
     }
     fn matrix_to_host(&self, matrix: &CudaMatrix) -> Result<(Csr, Option<Values>)> {
         matrix.to_host()

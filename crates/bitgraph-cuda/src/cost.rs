@@ -4,8 +4,8 @@
 //! building pays over the passes that are left. Rates are of one H200, rounded; they decide large differences alone.
 
 use crate::Cuda;
-use bitgraph_b2sr::TileCounts;
-use bitgraph_backend::{Algorithm, Candidate, CostModel, Workload};
+use bitgraph_b2sr::{Layout, TileCounts};
+use bitgraph_backend::{Algorithm, Candidate, CostModel, StoredCost, Workload};
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Csr, FormatKind};
 
@@ -31,6 +31,9 @@ const HYBRID_START: f64 = 0.35;
 const RUN_RATE: f64 = 5e10;
 const RUN_START: f64 = 3e-5;
 const PREPARED_GAIN: f64 = 0.5;
+
+/// Entries a second that tiles are turned into lists with.
+const LISTS_RATE: f64 = 1e10;
 
 /// Seconds that a fused form's layout takes at least, and the entries a second beyond that.
 const fn build_cost(algorithm: Algorithm) -> (f64, f64) {
@@ -93,5 +96,27 @@ impl CostModel for Cuda {
             }
             _ => None,
         }
+    }
+
+    /// Algorithms are planned by counts alone, and the device makes lists of tiles faster than the host does.
+    fn profile_stored(&self, layout: &Layout, _symmetric: bool, _weighted: bool, workload: &Workload) -> Option<GraphProfile> {
+        let products = matches!(workload.algorithm, Algorithm::MxvBool | Algorithm::MxvFloat);
+        let profile = GraphProfile { nodes: layout.shape().0 as f64, entries: layout.nnz() as f64, longest: 0, tiles: None };
+        (!products).then_some(profile)
+    }
+
+    fn predict_stored(&self, layout: &Layout, workload: &Workload) -> Option<StoredCost> {
+        let start = match (workload.algorithm, layout.kind()) {
+            (Algorithm::MxvBool, FormatKind::B2sr8) => TILES_START,
+            (Algorithm::MxvBool, FormatKind::Hybrid) => HYBRID_START,
+            _ => return None,
+        };
+        let (entries, (tiles, listed)) = (layout.nnz() as f64, layout.parts());
+        let work = 3.0 * tiles as f64 + listed as f64 + layout.shape().0 as f64;
+        Some(StoredCost {
+            run_seconds: RUN_START * start + work / RUN_RATE,
+            lists_seconds: RUN_START + entries / LISTS_RATE,
+            least_seconds: RUN_START * f64::min(TILES_START, HYBRID_START) + 0.25 * entries / RUN_RATE,
+        })
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr};
+use bitgraph_b2sr::{B2sr, Hybrid, Tile};
 use bitgraph_semiring::{DType, Scalar};
 use bitgraph_sparse::{Csr, FormatKind, Offsets as HostOffsets, Values, with_values};
 
@@ -120,6 +121,21 @@ pub struct DeviceB2sr {
 }
 
 impl DeviceB2sr {
+    /// From the host.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn upload<T: Tile>(device: &Device, tiles: &B2sr<T>) -> Result<Self> {
+        Ok(Self {
+            kind: T::KIND,
+            rows: tiles.nrows(),
+            columns: tiles.ncols(),
+            nnz: tiles.nnz(),
+            tile_offsets: Offsets::upload(device, tiles.offsets())?,
+            tile_columns: device.upload(tiles.tile_columns())?,
+            tile_words: device.upload(bytemuck::cast_slice::<_, u8>(tiles.words()))?,
+        })
+    }
     /// The side of a tile.
     #[must_use]
     pub fn tile(&self) -> usize {
@@ -142,6 +158,13 @@ pub struct DeviceHybrid {
 }
 
 impl DeviceHybrid {
+    /// From the host.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn upload(device: &Device, hybrid: &Hybrid) -> Result<Self> {
+        Ok(Self { tiles: DeviceB2sr::upload(device, hybrid.tiles())?, list: DeviceCsr::upload(device, hybrid.list())? })
+    }
     /// Bytes on the device.
     #[must_use]
     pub fn bytes(&self) -> u64 {

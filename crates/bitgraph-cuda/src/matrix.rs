@@ -6,8 +6,9 @@ use crate::device::Device;
 use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, DeviceValues};
 use crate::spmv::SpmvLayout;
 use crate::{Error, Result, convert};
+use bitgraph_b2sr::Layout as HostLayout;
 use bitgraph_semiring::DType;
-use bitgraph_sparse::{Csr, FormatKind, OffsetInt, Values, with_offsets};
+use bitgraph_sparse::{Csr, FormatKind, Values};
 use std::sync::{Arc, OnceLock};
 
 /// The storage formats.
@@ -55,20 +56,39 @@ impl CudaMatrix {
     /// # Errors
     /// Out of memory, found before anything is uploaded.
     pub fn new(device: &Device, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<Self> {
+        Self::from_host(device, &HostLayout::Csr(csr.clone()), values, format)
+    }
+    /// Uploads a matrix as it is laid out on the host, and converts it on the device if another format is wanted. O(its arrays), and
+    /// O(nnz) for a conversion.
+    ///
+    /// # Errors
+    /// Out of memory, found before anything is uploaded.
+    pub fn from_host(device: &Device, host: &HostLayout, values: Option<&Values>, format: FormatKind) -> Result<Self> {
         if let Some(v) = values
-            && v.len() != csr.nnz()
+            && v.len() != host.nnz()
         {
-            let (expected, found) = (csr.nnz() as u64, v.len() as u64);
+            let (expected, found) = (host.nnz() as u64, v.len() as u64);
             return Err(bitgraph_backend::Error::Shape { operation: "matrix", operand: "value array", expected, found }.into());
         }
         let memory = device.memory()?;
-        let width = with_offsets!(csr.offsets(), o => width_of(o));
-        let wanted = (csr.nrows() as u64 + 1) * width + 4 * csr.nnz() as u64 + values.map_or(0, Values::bytes);
+        let wanted = host.bytes() + values.map_or(0, Values::bytes);
         if wanted > memory.free {
             return Err(Error::OutOfMemory { wanted, free: memory.free, total: memory.total, what: "the matrix" });
         }
-        let lists = DeviceCsr::upload(device, csr)?;
+        let layout = match host {
+            HostLayout::Csr(csr) => Layout::Csr(DeviceCsr::upload(device, csr)?),
+            HostLayout::B2sr4(tiles) => Layout::B2sr(DeviceB2sr::upload(device, tiles)?),
+            HostLayout::B2sr8(tiles) => Layout::B2sr(DeviceB2sr::upload(device, tiles)?),
+            HostLayout::B2sr16(tiles) => Layout::B2sr(DeviceB2sr::upload(device, tiles)?),
+            HostLayout::B2sr32(tiles) => Layout::B2sr(DeviceB2sr::upload(device, tiles)?),
+            HostLayout::Hybrid(hybrid) => Layout::Hybrid(DeviceHybrid::upload(device, hybrid)?),
+        };
         let values = values.map(|v| DeviceValues::upload(device, v)).transpose()?;
+        if host.kind() == format {
+            return Ok(Self { device: device.clone(), layout: Arc::new(layout), values, derived: Arc::default() });
+        }
+        let lists = convert::lists(device, &layout)?;
+        drop(layout);
         Self::from_lists(device, lists, values, format)
     }
     /// Lays out a matrix whose lists are on the device already.
@@ -193,8 +213,4 @@ impl CudaMatrix {
     pub fn to_host(&self) -> Result<(Csr, Option<Values>)> {
         Ok((self.lists()?.to_host()?, self.values.as_ref().map(DeviceValues::to_host).transpose()?))
     }
-}
-
-fn width_of<O: OffsetInt>(_: &[O]) -> u64 {
-    size_of::<O>() as u64
 }

@@ -13,7 +13,7 @@ const KNOWN: &str = ".mtx, .el, .txt, .tsv (each with .gz or without), .npz, .gr
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Loaded {
-    /// The pattern. Without entries if [`Loaded::format`] holds them in another format.
+    /// The pattern. Of no rows and columns if [`Loaded::format`] holds it in another format.
     pub csr: Csr,
     /// The values in the pattern's order, if the file has any and they were asked for.
     pub values: Option<Values>,
@@ -26,7 +26,22 @@ pub struct Loaded {
     /// The ordering that computed it, where the container says so.
     pub ordering: Ordering,
     /// The pattern in another format than CSR, if a container holds one.
-    pub format: Option<(FormatKind, Sections)>,
+    pub format: Option<StoredFormat>,
+}
+
+/// A pattern in another format than CSR: arrays whose bytes are as they were written, which the format itself is to check.
+#[derive(Clone, Debug)]
+pub struct StoredFormat {
+    /// The format.
+    pub kind: FormatKind,
+    /// Rows, as the header says.
+    pub rows: usize,
+    /// Columns, as the header says.
+    pub columns: usize,
+    /// Entries, as the header says.
+    pub entries: u64,
+    /// The arrays by name.
+    pub sections: Sections,
 }
 
 impl Loaded {

@@ -92,3 +92,16 @@ pub enum Error {
         what: &'static str,
     },
 }
+
+impl Error {
+    /// The same of an array that goes by another name in the format that it is a part of: `names` are pairs of both.
+    #[must_use]
+    pub fn renamed(mut self, names: &[(&str, &'static str)]) -> Self {
+        if let Self::Length { array, .. } | Self::Invalid { array, .. } = &mut self
+            && let Some((_, name)) = names.iter().find(|(own, _)| own == array)
+        {
+            *array = name;
+        }
+        self
+    }
+}

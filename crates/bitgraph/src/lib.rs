@@ -37,7 +37,7 @@ pub mod memory;
 pub mod prelude;
 mod provenance;
 mod source;
-pub mod stored;
+mod stored;
 mod weights;
 
 pub use bitgraph_algorithms as algorithms;
@@ -55,6 +55,7 @@ pub use bitgraph_sparse as sparse;
 pub use error::{Error, Result};
 pub use provenance::commit;
 pub use source::{GraphSource, LoadControl, LoadOptions, LoadedGraph, is_symmetric};
+pub use stored::StoredGraph;
 pub use weights::{WeightSource, hashed_weight, hashed_weights};
 
 /// The README's program runs as a test.

@@ -1,6 +1,6 @@
 //! What most programs need: `use bitgraph::prelude::*`.
 
-pub use crate::{Error, GraphSource, LoadOptions, LoadedGraph, WeightSource};
+pub use crate::{Error, GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
 pub use bitgraph_algorithms::{bfs, cc, ms_bfs, pagerank, sssp, tc};
 pub use bitgraph_backend::{
     Algorithm, Backend, Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Control, Dangling, Graph, MsBfs, MsBfsConfig, PageRank, PageRankConfig,

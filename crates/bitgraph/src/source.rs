@@ -2,11 +2,10 @@
 //!
 //! Invariant: a loaded graph's `symmetric` is a fact about pattern and values, known from the source or checked.
 
-use crate::{Error, Result, WeightSource, stored, weights};
+use crate::{Error, Result, StoredGraph, WeightSource, weights};
 use bitgraph_backend::Progress;
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_io::{self as io, ReadOptions};
-use bitgraph_sparse::ordering::{Ordering, Permutation};
 use bitgraph_sparse::{Csr, Duplicates, Values, with_values};
 use rayon::prelude::*;
 use std::fmt;
@@ -101,14 +100,11 @@ pub struct LoadOptions {
     pub duplicates: Duplicates,
     /// Edge lists: vertex numbers are arbitrary 64-bit numbers, replaced by their rank.
     pub relabel: bool,
-    /// Containers: leave a graph in the order that it is stored in, if the container says which that is; see [`LoadedGraph::order`].
-    /// Hashed weights hang on the input's numbers, so that with them the order is always restored. Default: restore it.
-    pub keep_order: bool,
     /// Cancellation and progress.
     pub control: LoadControl,
 }
 
-/// A graph on the host.
+/// A graph on the host, as lists in the input's order.
 #[derive(Clone, Debug)]
 pub struct LoadedGraph {
     /// What it was loaded from.
@@ -121,30 +117,9 @@ pub struct LoadedGraph {
     pub symmetric: bool,
     /// The number in the file of every vertex, ascending, if they were relabelled.
     pub original_ids: Option<Vec<u64>>,
-    /// The order that pattern and values are in, if it is not the input's: what `Graph::build_ordered` takes. Only with
-    /// [`LoadOptions::keep_order`].
-    pub order: Option<(Ordering, Permutation)>,
 }
 
 impl LoadedGraph {
-    /// Brings pattern and values back to the input's order.
-    ///
-    /// # Errors
-    /// If there is not enough memory to number the entries.
-    pub fn restore_order(&mut self) -> Result<()> {
-        if let Some((_, permutation)) = self.order.take() {
-            (self.csr, self.values) = stored::restore(&self.csr, self.values.as_ref(), &permutation)
-                .map_err(|source| io::Error::Matrix { path: self.name.clone().into(), source })?;
-        }
-        Ok(())
-    }
-    /// The input's number of the vertex with most out-going arcs, the smallest among equals; none without vertices.
-    #[must_use]
-    pub fn heaviest(&self) -> Option<u32> {
-        let Some((_, permutation)) = &self.order else { return self.csr.heaviest_row() };
-        let most = self.csr.degree(self.csr.heaviest_row()? as usize);
-        permutation.new_of_old().iter().position(|&v| self.csr.degree(v as usize) == most).map(|v| v as u32)
-    }
     /// The vertex that the input calls by this number. Without relabelling the number itself, in range or not.
     ///
     /// # Errors
@@ -169,29 +144,41 @@ impl LoadedGraph {
 }
 
 impl GraphSource {
-    /// Loads the graph.
+    /// Loads the graph: lists, in the input's order.
     ///
     /// # Errors
     /// Whatever is wrong with the file or the generator's parameters; [`Error::NoWeights`].
     pub fn load(&self, options: &LoadOptions) -> Result<LoadedGraph> {
+        self.load_stored(options)?.into_lists()
+    }
+    /// Loads the graph in the format and order that a container holds it in: with every check, and without converting or copying
+    /// anything. Hashed weights hang on the input's numbers, so that with them it is turned into lists in the input's order.
+    ///
+    /// # Errors
+    /// As [`GraphSource::load`].
+    pub fn load_stored(&self, options: &LoadOptions) -> Result<StoredGraph> {
         let name = self.to_string();
         let mut graph = match self {
             Self::Generator(generator) => {
                 let csr = generator.generate(&options.control.for_generator())?;
-                LoadedGraph { name, csr, values: None, symmetric: true, original_ids: None, order: None }
+                LoadedGraph { name, csr, values: None, symmetric: true, original_ids: None }.into()
             }
             Self::File(_) | Self::Stdin => self.read(name, options)?,
         };
-        graph.values = match options.weights {
-            WeightSource::Unit => None,
+        match options.weights {
+            WeightSource::Unit => graph.values = None,
             WeightSource::File if graph.values.is_none() => return Err(Error::NoWeights { graph: graph.name }),
-            WeightSource::File | WeightSource::FileOrUnit => graph.values,
-            WeightSource::Hash(greatest) => Some(weights::hashed_weights(&graph.csr, greatest)),
-        };
+            WeightSource::File | WeightSource::FileOrUnit => {}
+            WeightSource::Hash(greatest) => {
+                let mut lists = graph.into_lists()?;
+                lists.values = Some(weights::hashed_weights(&lists.csr, greatest));
+                graph = lists.into();
+            }
+        }
         Ok(graph)
     }
 
-    fn read(&self, name: String, options: &LoadOptions) -> Result<LoadedGraph> {
+    fn read(&self, name: String, options: &LoadOptions) -> Result<StoredGraph> {
         let read = ReadOptions {
             symmetrize: options.symmetrize,
             nodes: options.nodes,
@@ -202,20 +189,11 @@ impl GraphSource {
             control: options.control.for_reader(),
             ..ReadOptions::default()
         };
-        let mut loaded = match self {
+        let loaded = match self {
             Self::File(path) => io::read(path, &read)?,
             _ => io::read_edge_list_from(std::io::stdin().lock(), "standard input", &read)?,
         };
-        let (csr, values) = stored::unpack_loaded(&mut loaded, options.symmetrize, options.duplicates)
-            .map_err(|source| io::Error::Matrix { path: name.clone().into(), source })?;
-        let symmetric = loaded.symmetric.unwrap_or_else(|| is_symmetric(&csr, values.as_ref()));
-        let order = loaded.permutation.take().map(|p| (loaded.ordering, p));
-        let mut graph = LoadedGraph { name, csr, values, symmetric, original_ids: loaded.original_ids, order };
-        let known = graph.order.as_ref().is_none_or(|(ordering, _)| *ordering != Ordering::None);
-        if !options.keep_order || !known || matches!(options.weights, WeightSource::Hash(_)) {
-            graph.restore_order()?;
-        }
-        Ok(graph)
+        StoredGraph::new(name, loaded, options)
     }
 }
 
@@ -255,38 +233,6 @@ mod tests {
         assert!(matches!(load(WeightSource::File), Err(Error::NoWeights { .. })));
         let hashed = load(WeightSource::Hash(9)).unwrap();
         assert!(hashed.symmetric && is_symmetric(&hashed.csr, hashed.values.as_ref()));
-    }
-
-    #[test]
-    fn a_stored_order_is_kept_or_restored() {
-        use bitgraph_backend::{Algorithm, BfsConfig, Graph, PlanRequest, Workload};
-        let csr = "grid:7x9".parse::<GraphSource>().unwrap().load(&LoadOptions::default()).unwrap().csr;
-        let permutation = Ordering::Rcm.compute(&csr).unwrap();
-        let stored = permutation.apply(&csr).unwrap();
-        let path = std::env::temp_dir().join(format!("bitgraph-order-{}.bgr", std::process::id()));
-        let mut file = io::WriteSource::new(&stored).with_symmetric(Some(true));
-        file.permutation = Some(&permutation);
-        file.ordering = Ordering::Rcm;
-        io::write(&path, &file, &io::Control::default()).unwrap();
-        let source = GraphSource::File(path.clone());
-        let restored = source.load(&LoadOptions::default()).unwrap();
-        assert!(restored.csr == csr && restored.order.is_none());
-        let options = LoadOptions { keep_order: true, ..LoadOptions::default() };
-        let hashed = LoadOptions { weights: WeightSource::Hash(9), ..options.clone() };
-        assert!(source.load(&hashed).unwrap().order.is_none());
-        let mut kept = source.load(&options).unwrap();
-        std::fs::remove_file(&path).unwrap();
-        assert!(kept.csr == stored && kept.order.as_ref().is_some_and(|(o, p)| *o == Ordering::Rcm && *p == permutation));
-        assert_eq!(kept.heaviest(), csr.heaviest_row());
-        let request = PlanRequest::auto(Workload::once(Algorithm::Bfs));
-        let order = kept.order.clone().unwrap();
-        let graph = Graph::build_ordered(bitgraph_cpu::Cpu::new(), kept.csr.clone(), None, true, order, &request).unwrap();
-        assert_eq!(graph.plan().ordering(), Ordering::Rcm);
-        let config = BfsConfig { source: 3, ..BfsConfig::default() };
-        let levels = bitgraph_algorithms::bfs(&graph, &config).unwrap().levels.unwrap();
-        assert_eq!((levels[3], levels[0], levels[62]), (0, 3, 11));
-        kept.restore_order().unwrap();
-        assert!(kept.csr == csr && kept.order.is_none());
     }
 
     #[test]

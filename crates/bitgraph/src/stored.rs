@@ -1,66 +1,148 @@
-//! Patterns in any format, as a container holds them: packing them, and back to lists.
+//! Graphs as their files lay them out: in a format of tiles or lists, in an order, borrowed from the file without copying.
 //!
-//! Invariant: values are in the order of the pattern's CSR form, whatever the format.
+//! Invariant: values are in the order of the pattern's CSR form, whatever the format, and in the same numbering as the pattern.
 
-use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid};
-use bitgraph_io::Loaded;
-use bitgraph_sparse::{Coo, Csr, Duplicates, Format, FormatKind, Permutation, Result, Section, Sections, Values};
+use crate::{Error, LoadOptions, LoadedGraph, Result, is_symmetric};
+use bitgraph_b2sr::Layout;
+use bitgraph_backend::{Backend, CostModel, Graph, PlanRequest};
+use bitgraph_io::{self as io, Loaded, StoredFormat};
+use bitgraph_sparse::ordering::Ordering;
+use bitgraph_sparse::{Coo, Csr, Duplicates, Permutation, Values};
+use std::cmp::Reverse;
+use std::path::Path;
 
-/// The arrays of a pattern in a format. O(nnz).
-#[must_use]
-pub fn pack(csr: &Csr, kind: FormatKind) -> Vec<Section> {
-    match kind {
-        FormatKind::Csr => csr.sections(),
-        FormatKind::B2sr4 => B2sr4::from_csr(csr).sections(),
-        FormatKind::B2sr8 => B2sr8::from_csr(csr).sections(),
-        FormatKind::B2sr16 => B2sr16::from_csr(csr).sections(),
-        FormatKind::B2sr32 => B2sr32::from_csr(csr).sections(),
-        FormatKind::Hybrid => Hybrid::from_csr(csr).sections(),
+/// A graph on the host, in the format and order that its file holds it in: what [`GraphSource::load_stored`](crate::GraphSource::load_stored)
+/// gives. A graph from anywhere but a `.bgr` file has lists, in the input's order.
+#[derive(Clone, Debug)]
+pub struct StoredGraph {
+    /// What it was loaded from.
+    pub name: String,
+    /// The pattern.
+    pub layout: Layout,
+    /// Weights in the order of the pattern's CSR form; none for unit weights.
+    pub values: Option<Values>,
+    /// Whether pattern and values equal their transpose.
+    pub symmetric: bool,
+    /// The number in the file of every vertex, ascending, if they were relabelled.
+    pub original_ids: Option<Vec<u64>>,
+    /// The renumbering that pattern and values are in, and the ordering that computed it; none where that is not known.
+    pub order: Option<(Ordering, Permutation)>,
+}
+
+impl From<LoadedGraph> for StoredGraph {
+    fn from(graph: LoadedGraph) -> Self {
+        let LoadedGraph { name, csr, values, symmetric, original_ids } = graph;
+        Self { name, layout: Layout::Csr(csr), values, symmetric, original_ids, order: None }
     }
 }
 
-/// The pattern that arrays of a format make; every invariant is checked. O(nnz).
-///
-/// # Errors
-/// The first breach of the format's invariants.
-pub fn unpack(rows: usize, columns: usize, kind: FormatKind, sections: &Sections) -> Result<Csr> {
-    Ok(match kind {
-        FormatKind::Csr => Csr::from_sections(rows, columns, sections)?,
-        FormatKind::B2sr4 => B2sr4::from_sections(rows, columns, sections)?.to_csr(),
-        FormatKind::B2sr8 => B2sr8::from_sections(rows, columns, sections)?.to_csr(),
-        FormatKind::B2sr16 => B2sr16::from_sections(rows, columns, sections)?.to_csr(),
-        FormatKind::B2sr32 => B2sr32::from_sections(rows, columns, sections)?.to_csr(),
-        FormatKind::Hybrid => Hybrid::from_sections(rows, columns, sections)?.to_csr(),
-    })
-}
-
-/// Pattern and values of a file as lists, in the numbering of the file.
-pub(crate) fn unpack_loaded(loaded: &mut Loaded, symmetrize: bool, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
-    let (mut csr, mut values) = (loaded.csr.clone(), loaded.values.take());
-    if let Some((kind, sections)) = loaded.format.take() {
-        csr = unpack(csr.nrows(), csr.ncols(), kind, &sections)?;
-        if let Some(v) = &values
-            && v.len() != csr.nnz()
-        {
-            let (expected, found) = (csr.nnz() as u64, v.len() as u64);
-            return Err(bitgraph_sparse::Error::Length { array: "values", expected, found });
-        }
+impl StoredGraph {
+    /// From what a reader found: every array of a format is checked here.
+    pub(crate) fn new(name: String, loaded: Loaded, options: &LoadOptions) -> Result<Self> {
+        let matrix = |source| Error::from(io::Error::Matrix { path: name.clone().into(), source });
+        let mut symmetric = loaded.symmetric;
+        let mut values = loaded.values;
+        let mut layout = match loaded.format {
+            None => Layout::Csr(loaded.csr),
+            Some(stored) => unpack(stored, values.as_ref(), Path::new(&name))?,
+        };
         // A reader mirrors lists only.
-        if symmetrize && loaded.symmetric != Some(true) {
-            (csr, values) = mirrored(&csr, values, duplicates)?;
-            loaded.symmetric = Some(true);
+        if options.symmetrize && symmetric != Some(true) {
+            if layout.as_csr().is_none() {
+                let (csr, both) = mirrored(&layout.to_csr(), values, options.duplicates).map_err(matrix)?;
+                (layout, values) = (Layout::Csr(csr), both);
+            }
+            symmetric = Some(true);
+        }
+        let symmetric = symmetric.unwrap_or_else(|| is_symmetric(&layout.to_csr(), values.as_ref()));
+        let order = loaded.permutation.map(|p| (loaded.ordering, p));
+        Ok(Self { name, layout, values, symmetric, original_ids: loaded.original_ids, order })
+    }
+    /// The number of vertices, of a square matrix.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.layout.shape().0
+    }
+    /// Lists in the input's order. O(nnz) unless that is what it is.
+    ///
+    /// # Errors
+    /// If there is not enough memory to number the entries.
+    pub fn into_lists(self) -> Result<LoadedGraph> {
+        let Self { name, layout, mut values, symmetric, original_ids, order } = self;
+        let mut csr = layout.to_csr();
+        drop(layout);
+        if let Some((_, permutation)) = order {
+            (csr, values) = permutation
+                .inverse()
+                .apply_with(&csr, values.as_ref())
+                .map_err(|source| io::Error::Matrix { path: name.clone().into(), source })?;
+        }
+        Ok(LoadedGraph { name, csr, values, symmetric, original_ids })
+    }
+    /// Plans it and lays it out on a backend; a format or an order that it has already costs nothing: see [`Graph::build_stored`].
+    ///
+    /// # Errors
+    /// Those of [`Graph::build_stored`].
+    pub fn build<B: Backend + CostModel>(self, backend: B, request: &PlanRequest) -> Result<Graph<B>, B::Error> {
+        Graph::build_stored(backend, self.layout, self.values, self.symmetric, self.order, request)
+    }
+    /// The number of out-going arcs of each vertex, by the input's numbers. O(arrays of the pattern).
+    #[must_use]
+    pub fn degrees(&self) -> Vec<u32> {
+        let stored: Vec<u32> = match &self.layout {
+            Layout::Csr(csr) => (0..csr.nrows()).map(|v| csr.degree(v) as u32).collect(),
+            tiles => tiles.row_offsets().windows(2).map(|w| (w[1] - w[0]) as u32).collect(),
+        };
+        match &self.order {
+            Some((_, p)) => p.restore(&stored),
+            None => stored,
         }
     }
-    Ok((csr, values))
+    /// The input's number of the vertex with most out-going arcs, the smallest among equals; none without vertices.
+    #[must_use]
+    pub fn heaviest(&self) -> Option<u32> {
+        if let (Layout::Csr(csr), None) = (&self.layout, &self.order) {
+            return csr.heaviest_row();
+        }
+        self.degrees().iter().zip(0u32..).max_by_key(|&(&degree, v)| (degree, Reverse(v))).map(|(_, v)| v)
+    }
+    /// The ends of the arc that a value belongs to, by the numbers that the input calls them.
+    ///
+    /// # Panics
+    /// If there are not as many entries.
+    #[must_use]
+    pub fn arc(&self, position: usize) -> (u64, u64) {
+        let csr = self.layout.to_csr();
+        let row = (0..csr.nrows()).find(|&u| csr.row_range(u).end > position).unwrap_or(0) as u32;
+        let number = |v: u32| {
+            let input = self.order.as_ref().map_or(v, |(_, p)| p.old_of_new()[v as usize]);
+            self.original_ids.as_ref().map_or(u64::from(input), |ids| ids[input as usize])
+        };
+        (number(row), number(csr.indices()[position]))
+    }
 }
 
-/// A pattern and its values before the renumbering.
-pub(crate) fn restore(csr: &Csr, values: Option<&Values>, permutation: &Permutation) -> Result<(Csr, Option<Values>)> {
-    Permutation::from_new_of_old(permutation.old_of_new().to_vec())?.apply_with(csr, values)
+/// The layout that a container's arrays make.
+fn unpack(stored: StoredFormat, values: Option<&Values>, path: &Path) -> Result<Layout> {
+    let StoredFormat { kind, rows, columns, entries, sections } = stored;
+    let layout =
+        Layout::from_sections(rows, columns, kind, &sections).map_err(|source| io::Error::Matrix { path: path.to_path_buf(), source })?;
+    let found = layout.nnz() as u64;
+    let malformed = |part: &str, what| {
+        let (path, part) = (path.to_path_buf(), part.to_string());
+        Err(io::Error::Malformed { path, part, what }.into())
+    };
+    if found != entries {
+        return malformed("section 'tile_words'", "there are more or fewer entries than the header says");
+    }
+    if values.is_some_and(|v| v.len() as u64 != found) {
+        return malformed("section 'values'", "there are more or fewer values than entries");
+    }
+    Ok(layout)
 }
 
 /// The union with the transpose.
-fn mirrored(csr: &Csr, values: Option<Values>, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
+fn mirrored(csr: &Csr, values: Option<Values>, duplicates: Duplicates) -> bitgraph_sparse::Result<(Csr, Option<Values>)> {
     if values.is_none() {
         return Ok((csr.symmetrized()?, None));
     }
@@ -75,18 +157,6 @@ fn mirrored(csr: &Csr, values: Option<Values>, duplicates: Duplicates) -> Result
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn every_format_comes_back() {
-        let csr: Csr = "kron:7".parse::<crate::GraphSource>().unwrap().load(&crate::LoadOptions::default()).unwrap().csr;
-        for kind in FormatKind::ALL {
-            let sections: Sections = pack(&csr, kind).into_iter().map(|s| (s.name.to_string(), s.data)).collect();
-            assert_eq!(unpack(csr.nrows(), csr.ncols(), kind, &sections).unwrap(), csr, "{kind}");
-            let mut fewer = sections.clone();
-            fewer.pop_first();
-            assert!(unpack(csr.nrows(), csr.ncols(), kind, &fewer).is_err());
-        }
-    }
 
     #[test]
     fn mirrored_values() {

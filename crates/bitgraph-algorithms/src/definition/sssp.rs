@@ -7,7 +7,7 @@ use bitgraph_semiring::{Lor, Min, MinPlus, NotEqual};
 use bitgraph_sparse::{Csr, Descriptor, Stored, Values, Vector};
 
 /// `d' = min(d, A' (min, plus) d)` until nothing changes. O(n + nnz) an iteration, at most as many as a shortest path has
-/// arcs. A target does not shorten it.
+/// arcs. A target does not shorten it. Weights of another type than `T` are converted first, in O(nnz).
 ///
 /// # Errors
 /// [`Error::VertexOutOfRange`], [`Error::Overflow`], [`Error::Cancelled`], or the backend's.
@@ -16,8 +16,16 @@ pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, conf
     if config.source as usize >= n {
         return Err(Error::VertexOutOfRange { vertex: config.source.into(), nodes: n as u64 }.into());
     }
-    let incoming = graph.transpose()?;
-    let (csr, values) = backend.matrix_to_host(incoming)?;
+    let (csr, values) = backend.matrix_to_host(graph.transpose()?)?;
+    let values = values.map(|v| v.cast::<T>());
+    let converted;
+    let incoming = match backend.matrix_dtype(graph.transpose()?) {
+        Some(found) if found != T::DTYPE => {
+            converted = backend.matrix(&csr, values.as_ref(), backend.matrix_format(graph.transpose()?))?;
+            &converted
+        }
+        _ => graph.transpose()?,
+    };
     let mut distances = Vector::filled(n, T::GREATEST);
     distances.insert(config.source as usize, T::ZERO);
     let mut d = backend.vector(distances)?;

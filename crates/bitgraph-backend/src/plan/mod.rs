@@ -4,7 +4,8 @@
 
 mod planner;
 
-pub use planner::{CostModel, Planner};
+pub(crate) use planner::Given;
+pub use planner::{CostModel, Planner, StoredCost};
 
 use bitgraph_semiring::DType;
 use bitgraph_sparse::FormatKind;
@@ -145,6 +146,8 @@ pub struct Plan {
     pub chosen: Candidate,
     /// The layouts that were weighed, best first, the chosen one included.
     pub candidates: Vec<Candidate>,
+    /// The format and order that the graph came in, which cost nothing to build; none for lists in the input's order.
+    pub stored: Option<(FormatKind, Ordering)>,
 }
 
 impl Plan {
@@ -180,6 +183,8 @@ impl fmt::Display for Plan {
                 c.why
             )?;
         }
-        Ok(())
+        let Some((format, ordering)) = self.stored else { return Ok(()) };
+        let used = if format == self.format() { "used as it is" } else { "converted" };
+        writeln!(f, "  stored as {format} in order {}: {used}", ordering.name())
     }
 }

@@ -17,9 +17,9 @@ use std::fmt::Write;
 pub fn run<B: CommandBackend>(backend: B, args: &BfsArgs, reporter: Reporter) -> Result<()> {
     let algorithm = if args.search.sources.is_some() { Algorithm::MsBfs } else { Algorithm::Bfs };
     let mut degrees = Vec::new();
-    let run = Run::start(backend, &args.common, algorithm, WeightSource::Unit, reporter, |loaded, _, workload| {
+    let run = Run::start(backend, &args.common, algorithm, WeightSource::Unit, reporter, |stored, _, workload| {
         if args.search.sources.is_some() {
-            degrees = (0..loaded.csr.nrows()).map(|v| loaded.csr.degree(v) as u32).collect();
+            degrees = stored.degrees();
         }
         Ok(workload)
     })?;

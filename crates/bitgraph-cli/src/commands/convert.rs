@@ -6,12 +6,13 @@ use crate::failure::{Failure, Result};
 use crate::options::{ConvertArgs, GeneralArgs};
 use crate::progress::Reporter;
 use crate::{output, report, run};
+use bitgraph::b2sr::Layout;
 use bitgraph::backend::{Algorithm, Planner, Workload};
 use bitgraph::cpu::Cpu;
 use bitgraph::io::{self, Container, ReadMode, WriteSource};
 use bitgraph::sparse::FormatKind;
 use bitgraph::sparse::ordering::Ordering;
-use bitgraph::{GraphSource, LoadedGraph, WeightSource, stored};
+use bitgraph::{GraphSource, LoadedGraph, WeightSource};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -122,7 +123,7 @@ fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, ge
     source.original_ids = if is_container(out) { loaded.original_ids.as_deref() } else { None };
     let format = target.format.unwrap_or(FormatKind::Csr);
     if format != FormatKind::Csr {
-        source.format = Some((format, stored::pack(&loaded.csr, format)));
+        source.format = Some((format, Layout::from_csr(&loaded.csr, format).sections()));
     }
     io::write(out, &source, &reporter.writing())?;
     let bytes = std::fs::metadata(out).map(|m| m.len()).ok();

@@ -15,7 +15,7 @@ use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, Error as BackendError, Sssp, SsspConfig};
 use bitgraph::semiring::{DType, MinPlus, Scalar};
 use bitgraph::sparse::{Stored, Values, with_values};
-use bitgraph::{LoadedGraph, WeightSource, backend::Mxv};
+use bitgraph::{StoredGraph, WeightSource, backend::Mxv};
 use rayon::prelude::*;
 use serde_json::Number;
 
@@ -28,12 +28,12 @@ pub fn run<B: CommandBackend>(backend: B, args: &SsspArgs, reporter: Reporter) -
     }
     let weights = args.weights.unwrap_or(WeightSource::FileOrUnit);
     let mut degrees = Vec::new();
-    let run = Run::start(backend, &args.common, Algorithm::Sssp, weights, reporter, |loaded, range, workload| {
-        check_weights(loaded)?;
+    let run = Run::start(backend, &args.common, Algorithm::Sssp, weights, reporter, |stored, range, workload| {
+        check_weights(stored)?;
         if args.search.sources.is_some() {
-            degrees = (0..loaded.csr.nrows()).map(|v| loaded.csr.degree(v) as u32).collect();
+            degrees = stored.degrees();
         }
-        Ok(workload.with_dtype(distance_type(range, loaded.csr.nrows(), args.common.layout.precision)))
+        Ok(workload.with_dtype(distance_type(range, stored.nodes(), args.common.layout.precision)))
     })?;
     match run.graph.plan().workload.dtype {
         DType::U32 => typed::<B, u32>(args, &run, &degrees),
@@ -44,13 +44,12 @@ pub fn run<B: CommandBackend>(backend: B, args: &SsspArgs, reporter: Reporter) -
 }
 
 /// Refuses a weight that is negative or no number, naming the first such edge as the input does.
-fn check_weights(loaded: &LoadedGraph) -> Result<()> {
-    let Some(values) = &loaded.values else { return Ok(()) };
+fn check_weights(stored: &StoredGraph) -> Result<()> {
+    let Some(values) = &stored.values else { return Ok(()) };
     let refused = |weight: f64| weight < 0.0 || weight.is_nan();
     let first = with_values!(values, v => v.par_iter().with_min_len(1 << 16).position_first(|x| refused(x.to_f64())));
     let Some(position) = first else { return Ok(()) };
-    let row = (0..loaded.csr.nrows()).find(|&u| loaded.csr.row_range(u).end > position).unwrap_or(0);
-    let (row, column) = (loaded.number(row as u32), loaded.number(loaded.csr.indices()[position]));
+    let (row, column) = stored.arc(position);
     let what = "shortest paths need weights of 0 or more";
     Err(BackendError::Weight { row, column, weight: values.get_f64(position), what }.into())
 }

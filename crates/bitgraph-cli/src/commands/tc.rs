@@ -14,11 +14,11 @@ pub fn run<B: CommandBackend>(backend: B, args: &PlainArgs, reporter: Reporter) 
     if args.common.output.is_some() {
         return Err(Failure::usage("tc has one number as its result; --output writes values per vertex"));
     }
-    let run = Run::start(backend, &args.common, Algorithm::Tc, WeightSource::Unit, reporter, |loaded, _, workload| {
-        if loaded.symmetric {
+    let run = Run::start(backend, &args.common, Algorithm::Tc, WeightSource::Unit, reporter, |stored, _, workload| {
+        if stored.symmetric {
             return Ok(workload);
         }
-        Err(Failure::usage(format_args!("tc needs an undirected graph, and {} is directed; --symmetrize makes it one", loaded.name)))
+        Err(Failure::usage(format_args!("tc needs an undirected graph, and {} is directed; --symmetrize makes it one", stored.name)))
     })?;
     let config = TcConfig { control: run.reporter.running("tc") };
     let (seconds, tc) = run.repeat(|| algorithms::tc(&run.graph, &config))?;

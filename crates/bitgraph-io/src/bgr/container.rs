@@ -2,7 +2,7 @@
 
 use super::layout::{BLOCK_LOG2, Head, NO_FORMAT, Record, Role};
 use crate::source::Bytes;
-use crate::{Error, Loaded, ReadMode, ReadOptions, Result};
+use crate::{Error, Loaded, ReadMode, ReadOptions, Result, StoredFormat};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::ordering::Ordering as Renumbering;
 use bitgraph_sparse::{Buffer, Csr, Format, FormatKind, Permutation, SectionData, Sections, Values};
@@ -99,8 +99,8 @@ impl Container {
         Error::Matrix { path: self.path.clone(), source }
     }
 
-    /// Verifies all checksums, used or not, and that the contents make a valid matrix where this crate knows the format (CSR).
-    /// Reads the whole file.
+    /// Verifies all checksums, used or not, and that the contents make a valid matrix where this crate knows the format (CSR);
+    /// arrays of tiles are checked by whoever makes a layout of them. Reads the whole file.
     ///
     /// # Errors
     /// [`Error::Checksum`] with the first damaged block; [`Error::Matrix`] or [`Error::Malformed`] for contents that do not fit.
@@ -249,7 +249,8 @@ impl Container {
             (Csr::from_sections(rows, columns, &sections).map_err(|e| self.matrix(e))?, None)
         } else {
             crate::read::check_vertices(&self.path, self.head.rows, (*self.owner).as_ref().len() as u64, options)?;
-            (Csr::empty(rows, columns).map_err(|e| self.matrix(e))?, Some((kind, sections)))
+            let stored = StoredFormat { kind, rows, columns, entries: self.head.entries, sections };
+            (Csr::empty(0, 0).map_err(|e| self.matrix(e))?, Some(stored))
         };
         if format.is_none() && csr.nnz() as u64 != self.head.entries {
             return Err(self.malformed("section 'indices'", "there are more or fewer entries than the header says"));

@@ -8,6 +8,10 @@
 //! padding   zeros up to a multiple of 64
 //! sections  one after the other, each padded with zeros to a multiple of 64
 //! ```
+//! The sections of a format are those of its `Format::sections`, by their names; values are in the order of the pattern's CSR form,
+//! whatever the format; a permutation (`permutation.ORDERING`, or `permutation` where the ordering is not known) gives the number of every
+//! vertex in rows and columns as they are stored, and everything but `original_ids` is in those numbers.
+//!
 //! # Invariants
 //! Header, table, checksums and padding are checked at opening, in time that does not depend on the sections but for one number per
 //! block. The sections fill the rest of the file without gap or overlap, so that every byte of it is covered by some checksum; a

@@ -110,8 +110,9 @@ fn other_formats_and_invalid_contents() {
     let path = dir.path().join("t.bgr");
     write(&path, &source, &Control::default()).unwrap();
     let loaded = read(&path, &ReadOptions::default()).unwrap();
-    let (kind, sections) = loaded.format.unwrap();
-    assert_eq!((kind, &sections["tiles"], loaded.csr.nrows()), (FormatKind::B2sr8, &SectionData::U64(tiles), 5));
+    let stored = loaded.format.unwrap();
+    assert_eq!((stored.kind, stored.rows, stored.columns, stored.entries), (FormatKind::B2sr8, 5, 5, 5));
+    assert_eq!((&stored.sections["tiles"], loaded.csr.nrows()), (&SectionData::U64(tiles), 0));
     // Checksums are right and the contents are not.
     source.format = Some((FormatKind::Csr, vec![Section { name: "offsets", data: SectionData::U32(vec![0, 9].into()) }]));
     write(&path, &source, &Control::default()).unwrap();

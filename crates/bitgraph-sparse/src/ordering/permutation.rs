@@ -42,6 +42,11 @@ impl Permutation {
         debug_assert!(invert(&old_of_new).is_ok());
         Self { new_of_old: new_of_old.into(), old_of_new: old_of_new.into() }
     }
+    /// The renumbering that undoes this one, sharing its arrays.
+    #[must_use]
+    pub fn inverse(&self) -> Self {
+        Self { new_of_old: self.old_of_new.clone(), old_of_new: self.new_of_old.clone() }
+    }
     /// The number of vertices.
     #[must_use]
     pub fn len(&self) -> usize {
