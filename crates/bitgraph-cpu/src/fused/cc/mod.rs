@@ -1,8 +1,9 @@
 //! Connected components, weak on directed graphs; a label is the smallest vertex of the component.
 //!
 //! Two methods: `search` takes the giant component of a well-connected graph by breadth-first search over a bitmap, and
-//! `hook` makes trees in one ascending pass, which sparse graphs with local numberings need no more than. Graphs with fewer
-//! than `SPARSE` entries per vertex are hooked; the search falls back on hooking where it finds no giant in few levels.
+//! `hook` makes trees in one ascending pass, which sparse graphs with local numberings need no more than, and joins them over pairs
+//! of trees. Graphs with fewer than `SPARSE` entries per vertex are hooked; the search falls back on hooking where it finds no
+//! giant in few levels.
 //!
 //! Invariant: labels do not depend on the method, the SIMD level or the number of threads.
 
@@ -12,6 +13,7 @@ mod forest;
 mod graph;
 mod hook;
 mod kernel;
+mod pairs;
 mod search;
 #[cfg(test)]
 mod tests;
@@ -24,15 +26,14 @@ use graph::{Graph, Width};
 use kernel::Kernel;
 use search::Scratch;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// Entries per vertex below which a graph is hooked at once.
 const SPARSE: usize = 8;
 /// Entries and vertices below which one thread does.
 const SMALL: usize = 1 << 17;
 
-/// Memory that runs on graphs of like size share: 4 bytes and 2 bits per vertex, and 1 bit per vertex and thread. Holds nothing
-/// about a graph.
+/// Memory that runs on graphs of like size share: 4 bytes and 2 bits per vertex, and 1 bit per vertex and thread; 12 bytes more per
+/// vertex (20 of a directed graph) where hooking leaves more than one tree. Holds nothing about a graph.
 #[derive(Default)]
 pub struct CcLayout {
     scratch: Mutex<Scratch>,
@@ -148,7 +149,7 @@ impl Call<'_> {
         if search && let Some(counts) = search::search(graph, labels, scratch, self.kernel, team, control)? {
             return Ok(counts);
         }
-        hook::hook(graph, labels, &mut scratch.queue, team, control)
+        hook::hook(graph, labels, scratch, team, control)
     }
 }
 
@@ -156,25 +157,6 @@ impl Call<'_> {
 struct Counts {
     components: u64,
     largest: u64,
-}
-
-/// Counts the components of finished labels, the one of label `giant` being a large one.
-fn count(labels: &[u32], giant: u32, team: &Team<'_>) -> Counts {
-    let n = labels.len();
-    let parts = team.members();
-    let (roots, members) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    team.run(parts, |_, part| {
-        let first = part * n / parts;
-        let (mut r, mut m) = (0u32, 0u32);
-        for (k, &label) in labels[first..(part + 1) * n / parts].iter().enumerate() {
-            r += u32::from(label == (first + k) as u32);
-            m += u32::from(label == giant);
-        }
-        roots.fetch_add(r as usize, Relaxed);
-        members.fetch_add(m as usize, Relaxed);
-    });
-    let members = members.into_inner();
-    Counts { components: roots.into_inner() as u64, largest: largest_of(labels, members, n - members) }
 }
 
 /// The size of the largest component, if one has `size` members and `others` vertices may be in larger ones.

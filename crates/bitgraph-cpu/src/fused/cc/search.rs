@@ -35,6 +35,9 @@ pub(super) struct Scratch {
     next: Vec<u64>,
     private: Vec<Mutex<(u64, Vec<u64>)>>,
     pub(super) queue: Vec<u32>,
+    /// Of hooking, where it leaves more than one tree.
+    pub(super) parents: Vec<u32>,
+    pub(super) pairs: Vec<Mutex<super::pairs::Pairs>>,
 }
 
 impl Scratch {
@@ -65,7 +68,7 @@ pub(super) fn search<O: Width, const P: usize>(
     let words = n.div_ceil(64);
     let chunks = if team.members() == 1 { 1 } else { (words / CHUNK).clamp(1, team.members() * 4) };
     let range = |chunk: usize| chunk * words / chunks..(chunk + 1) * words / chunks;
-    let Scratch { visited, isolated, next, private, queue } = scratch;
+    let Scratch { visited, isolated, next, private, queue, .. } = scratch;
     let source = scan(graph, isolated, kernel, team, chunks, &range);
     visited.copy_from_slice(isolated);
     control.check()?;

@@ -82,6 +82,11 @@ fn long_and_dense_shapes() {
     check("loops", &pattern(n as usize, &loops));
     let star: Vec<_> = (0..n).map(|v| (v, n - 1)).collect();
     check("star", &pattern(n as usize, &star));
+    // Strips of a grid in a shuffled numbering: many components of like size, none of them a giant.
+    let (side, name) = (97, |v: u32| v * 1597 % (97 * 97));
+    let mut strips: Vec<_> = (0..side * side).filter(|v| v % side != 0).map(|v| (name(v), name(v - 1))).collect();
+    strips.extend((side..side * side).filter(|v| v / side % 5 != 0).map(|v| (name(v), name(v - side))));
+    check("strips", &pattern((side * side) as usize, &strips));
     // A dense core with a path hanging off it, whose end is the smallest vertex.
     let mut random = Random(5);
     let mut tail: Vec<_> = (1..1000).map(|v| (v - 1, v)).collect();
