@@ -47,7 +47,7 @@ struct Wait {
             if (since == 0) since = now;
             if (now - since > BARRIER_BOUND_NS) atomicExch(&state->failed, 1u);
             if (load_volatile(&state->failed) | load_volatile(&state->stopped)) {
-                *(volatile u32*)over = 1;
+                store_volatile(over, 1);
                 return false;
             }
         }

@@ -123,7 +123,7 @@ struct Grid {
     BG_DEVICE void report(u32 steps) {
         if (blockIdx.x == 0 && threadIdx.x == 0) {
             state->steps = steps;
-            if (looking && link.progress) *(volatile u32*)link.progress = steps;
+            if (looking && link.progress) store_volatile(link.progress, steps);
         }
     }
 };
@@ -141,12 +141,12 @@ struct BlockLink {
             state->steps = steps;
             if (cancel) state->stopped = 1;
             if (link.cancel && looks.due()) {
-                if (link.progress) *(volatile u32*)link.progress = steps;
+                if (link.progress) store_volatile(link.progress, steps);
                 cancel = load_volatile(link.cancel);
             }
         }
         __syncthreads();
-        return *(volatile u32*)flag != 0;
+        return load_volatile(flag) != 0;
     }
 };
 }  // namespace bg

@@ -9,6 +9,7 @@ template <class T> inline T load_cached(const T* p) { host::perturb(); return *p
 template <class T> inline T load_l2(const T* p) { return *p; }
 template <class T> inline T load_stream(const T* p) { return *p; }
 template <class T> inline T load_volatile(const T* p) { host::perturb(); return *static_cast<const volatile T*>(p); }
+template <class T, class V> inline void store_volatile(T* p, V v) { *static_cast<volatile T*>(p) = (T)v; }
 template <class T> inline void store_stream(T* p, T v) { *p = v; }
 inline uint4 load_volatile4(const void* p) { host::perturb(); return *static_cast<const uint4*>(p); }
 inline void store_volatile4(void* p, uint4 v) { host::perturb(); *static_cast<uint4*>(p) = v; }
@@ -31,7 +32,39 @@ template <class T> BG_DEVICE T load_cached(const T* p) { return __ldca(p); }
 template <class T> BG_DEVICE T load_l2(const T* p) { return __ldcg(p); }
 /// Read once: does not displace what is reused.
 template <class T> BG_DEVICE T load_stream(const T* p) { return __ldcs(p); }
+#ifdef BITGRAPH_CHECKED
+// Where threads race for a word of shared memory by design, they say so by reading and writing it with load_volatile and store_volatile.
+// For a checker of races these are atomic: what it still finds nobody meant.
+__device__ __noinline__ u64 checked_load(const void* p, u32 bytes) {
+    if (bytes == 8) return atomicOr((u64*)p, 0ull);
+    const u64 word = atomicOr((u32*)((u64)p & ~3ull), 0u);
+    return bytes == 4 ? word : word >> ((u64)p & 3) * 8 & ((1u << bytes * 8) - 1);
+}
+__device__ __noinline__ void checked_store(void* p, u64 v, u32 bytes) {
+    if (bytes == 8) {
+        atomicExch((u64*)p, v);
+    } else if (bytes == 4) {
+        atomicExch((u32*)p, (u32)v);
+    } else {
+        u32* word = (u32*)((u64)p & ~3ull);
+        const u32 shift = ((u32)(u64)p & 3) * 8, mask = ((1u << bytes * 8) - 1) << shift;
+        for (u32 seen = atomicOr(word, 0u), now;; seen = now) {
+            now = atomicCAS(word, seen, (seen & ~mask) | (u32)v << shift);
+            if (now == seen) return;
+        }
+    }
+}
+template <class T> BG_DEVICE T load_volatile(const T* p) {
+    return __isShared(p) ? (T)checked_load(p, sizeof(T)) : *(const volatile T*)p;
+}
+template <class T, class V> BG_DEVICE void store_volatile(T* p, V v) {
+    if (__isShared(p)) checked_store(p, (u64)v, sizeof(T));
+    else *(volatile T*)p = (T)v;
+}
+#else
 template <class T> BG_DEVICE T load_volatile(const T* p) { return *(const volatile T*)p; }
+template <class T, class V> BG_DEVICE void store_volatile(T* p, V v) { *(volatile T*)p = (T)v; }
+#endif
 template <class T> BG_DEVICE void store_stream(T* p, T v) { __stcs(p, v); }
 /// 16 bytes at once, as another block left them.
 BG_DEVICE uint4 load_volatile4(const void* p) {

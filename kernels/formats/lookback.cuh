@@ -18,7 +18,7 @@ BG_DEVICE u32 take_ticket(u32* counter, u32* word) {
     return *word;
 }
 
-BG_DEVICE void publish(u64* status, u64 word) { *(volatile u64*)status = word; }
+BG_DEVICE void publish(u64* status, u64 word) { store_volatile(status, word); }
 
 /// The sum of the blocks before `block`, in all lanes; one warp calls it with the block's own sum, below 2^62.
 BG_DEVICE u64 look_back(u64* status, u32 block, u64 own) {

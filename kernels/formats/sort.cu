@@ -120,7 +120,7 @@ template <class K, class V> BG_DEVICE void sort_sweep(const SortParams& p) {
         }
         starts[d] = sum;
         moves[d] = d == p.mask ? sum - (piece - valid) : sum;
-        *(volatile u32*)(status + (u64)block * DIGITS + d) = (block == 0 ? SORT_COMPLETE : SORT_PARTIAL) | moves[d];
+        store_volatile(status + (u64)block * DIGITS + d, (block == 0 ? SORT_COMPLETE : SORT_PARTIAL) | moves[d]);
     }
     __syncthreads();
     if (warp == 0) scan_digits(starts);
@@ -143,7 +143,7 @@ template <class K, class V> BG_DEVICE void sort_sweep(const SortParams& p) {
             if (seen >= SORT_COMPLETE) break;
             b--;
         }
-        if (block > 0) *(volatile u32*)(status + (u64)block * DIGITS + d) = SORT_COMPLETE | (before + own);
+        if (block > 0) store_volatile(status + (u64)block * DIGITS + d, SORT_COMPLETE | (before + own));
         u32 place = p.places[d] + before;
         moves[d] = place - starts[d];
         if (block + 1 == gridDim.x) p.next_places[d] = place + own;

@@ -41,7 +41,7 @@ template <u32 E, bool CLUSTER> BG_DEVICE void block_search(const BfsBlockParams&
             u16 from[8];
             u32 fired = 0;
 #pragma unroll
-            for (u32 e = 0; e < 8; e++) from[e] = ((volatile u16*)seen)[arc[e0 + e] >> 16];
+            for (u32 e = 0; e < 8; e++) from[e] = load_volatile(seen + (arc[e0 + e] >> 16));
 #pragma unroll
             for (u32 e = 0; e < 8; e++) fired |= from[e] == level ? 1u << (e0 + e) : 0;
             fired &= left;
@@ -50,11 +50,11 @@ template <u32 E, bool CLUSTER> BG_DEVICE void block_search(const BfsBlockParams&
 #pragma unroll
                 for (u32 e = 0; e < 8; e++) {
                     u32 target = arc[e0 + e] & 0xffffu;
-                    if (fired >> (e0 + e) & 1u && ((volatile u16*)seen)[target] == BLOCK_UNSEEN) {
+                    if (fired >> (e0 + e) & 1u && load_volatile(seen + target) == BLOCK_UNSEEN) {
                         if (CLUSTER) {
-                            for (u32 r = 0; r < ranks; r++) *(volatile u16*)(cluster_map(seen, r) + target) = (u16)(level + 1);
+                            for (u32 r = 0; r < ranks; r++) store_volatile(cluster_map(seen, r) + target, (u16)(level + 1));
                         } else {
-                            ((volatile u16*)seen)[target] = (u16)(level + 1);
+                            store_volatile(seen + target, (u16)(level + 1));
                         }
                         found = true;
                     }
@@ -64,10 +64,10 @@ template <u32 E, bool CLUSTER> BG_DEVICE void block_search(const BfsBlockParams&
         bool more;
         if (CLUSTER) {
             // Three flags in turn: the one of the next level is cleared while nobody reads or raises it.
-            if (threadIdx.x == 0) *(volatile u32*)(flags + (turn == 2 ? 0 : turn + 1)) = 0;
-            if (any(found) && lane() < ranks) *(volatile u32*)(cluster_map(flags, lane()) + turn) = 1;
+            if (threadIdx.x == 0) store_volatile(flags + (turn == 2 ? 0 : turn + 1), 0);
+            if (any(found) && lane() < ranks) store_volatile(cluster_map(flags, lane()) + turn, 1);
             cluster_sync();
-            more = *(volatile u32*)(flags + turn) != 0;
+            more = load_volatile(flags + turn) != 0;
             turn = turn == 2 ? 0 : turn + 1;
         } else {
             more = __syncthreads_or(found);
@@ -78,13 +78,13 @@ template <u32 E, bool CLUSTER> BG_DEVICE void block_search(const BfsBlockParams&
             // All blocks of a cluster must see the same answer: the first reads it.
             if (rank == 0 && threadIdx.x == 0) {
                 u32 stop = load_volatile(p.link.cancel);
-                for (u32 r = 0; r < ranks; r++) *(volatile u32*)((CLUSTER ? cluster_map(flags, r) : flags) + 4) = stop;
-                *(volatile u32*)p.link.progress = level;
+                for (u32 r = 0; r < ranks; r++) store_volatile((CLUSTER ? cluster_map(flags, r) : flags) + 4, stop);
+                store_volatile(p.link.progress, level);
                 if (stop) p.state->stopped = 1;
             }
             if (CLUSTER) cluster_sync();
             else __syncthreads();
-            if (*(volatile u32*)(flags + 4)) break;
+            if (load_volatile(flags + 4)) break;
         }
     }
 

@@ -291,7 +291,7 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
                 spin_pause(spin);
             }
         }
-        if (any(changed) && lane() == 0) ((volatile u8*)flags->live[turn])[warp] = 1;
+        if (any(changed) && lane() == 0) store_volatile(flags->live[turn] + warp, 1);
         quiet = 0;
         if (threadIdx.x == 0) {
             if (blockIdx.x == 0) {
@@ -301,7 +301,7 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
                         end = true;
                     }
                     cancel = load_volatile(p.link.cancel);
-                    *(volatile u32*)p.link.progress = level;
+                    store_volatile(p.link.progress, level);
                 }
                 p.state->steps = level;
                 if (end || reached >= p.connected) {
@@ -312,11 +312,11 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
             if (over == p.base) flags->over = 1;
         }
         __syncthreads();
-        if (*(volatile u32*)(flags->found + parity)) last_active = tag;
+        if (load_volatile(flags->found + parity)) last_active = tag;
         if (threadIdx.x == 0) {
-            *(volatile u64*)(p.progress + blockIdx.x) = (u64)last_active << 32 | tag;
+            store_volatile(p.progress + blockIdx.x, (u64)last_active << 32 | tag);
         }
-        if (*(volatile u32*)&flags->over) break;
+        if (load_volatile(&flags->over)) break;
     }
 
     u32 missed = 0;

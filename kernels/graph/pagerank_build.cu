@@ -147,9 +147,9 @@ BG_KERNEL(tiles_deal, TileBuild, 256, 4) {
 /// For each lane: how many of the lanes before it have the same `tile`; the last of these adds all to the tile's counter.
 BG_DEVICE u32 rank_in_tile(u32* counters, u32 tile, bool valid) {
     u32 same = match_any(valid ? tile : NOBODY - lane()), before = (u32)__popc(same & ((1u << lane()) - 1u)), count = 0;
-    if (valid) count = *(volatile u32*)(counters + tile);
+    if (valid) count = load_volatile(counters + tile);
     __syncwarp();
-    if (valid && (same >> lane()) == 1u) *(volatile u32*)(counters + tile) = count + before + 1;
+    if (valid && (same >> lane()) == 1u) store_volatile(counters + tile, count + before + 1);
     __syncwarp();
     return count + before;
 }
@@ -210,7 +210,7 @@ BG_KERNEL(tiles_readers, TileBuild, 256, 4) {
         u32 v = p.order[k], owner = 1u << p.position[v] / p.part;
         for (u32 e = p.offsets[v] + lane(), to = p.offsets[v + 1]; e < to; e += WARP) {
             u32* word = p.readers + p.position[p.indices[e]];
-            if (!(*(volatile u32*)word & owner)) told += !(atomicOr(word, owner) & owner);
+            if (!(load_volatile(word) & owner)) told += !(atomicOr(word, owner) & owner);
         }
     }
     __syncwarp();
@@ -421,7 +421,7 @@ BG_DEVICE void order_window(const TileBuild& p, u16* own, u32* left, u32 steps, 
                 if (pending)
                     for (u32 k = e, end = min_of(have, e + ORDER_REACH); k < end; k++) {
                         u32 b = own[k * WARP + lane()] & 31u;
-                        u32 rest = full >> b & 1u ? 0 : *(volatile u32*)(left + b);
+                        u32 rest = full >> b & 1u ? 0 : load_volatile(left + b);
                         if (rest > most) {
                             most = rest;
                             pick = k;

@@ -130,7 +130,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 }
                 if (p.link.cancel && looks.due()) {
                     cancel = load_volatile(p.link.cancel);
-                    *(volatile u32*)p.link.progress = it;
+                    store_volatile(p.link.progress, it);
                 }
             }
         }
@@ -143,7 +143,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             auto emit = [&](u32 row, f32 sum) {
                 sums[row] = sum;
                 if (row < tile.own_count && (row < p.halo || row + p.halo >= tile.own_count))
-                    *(volatile u32*)(shares + tile.own_from + row) = tagged(own_inverse[row] * (sum + base), tag);
+                    store_volatile((u32*)(shares + tile.own_from + row), tagged(own_inverse[row] * (sum + base), tag));
             };
             sweep_slices<RESIDENT>(data, tile, x, tile.slices, NOBODY, 0, emit);
         } else {
@@ -152,8 +152,8 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             sweep_slices<RESIDENT>(data, tile, x, tile.slices - inner, tile.inner_from, inner, keep_sum);
         }
         __syncthreads();
-        if (*(volatile u32*)over) return;
-        if (*(volatile u32*)decided) {
+        if (load_volatile(over)) return;
+        if (load_volatile(decided)) {
             answer = it - 2;
             mass = mass_two_before;
             early = true;
@@ -196,7 +196,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                         y += untagged(words[k]);
                     }
                 const u32 position = tile.own_from + i;
-                if (!last) *(volatile u32*)(shares + position) = tagged(own_inverse[i] * y, tag);
+                if (!last) store_volatile((u32*)(shares + position), tagged(own_inverse[i] * y, tag));
                 if (measure) measured(position, y);
                 if (keep) kept[position] = y;
                 if (last && !watch) {
@@ -270,7 +270,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             if (blockIdx.x == 0) p.result->residual = residual << 7;
         }
         __syncthreads();
-        answer = *(volatile u32*)decided;
+        answer = load_volatile(decided);
         if (answer + 1 < p.max_iterations) mass = mass_before;
     }
     if (watch) {

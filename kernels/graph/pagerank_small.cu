@@ -135,7 +135,7 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
     auto known = [&](u32 iteration) {
         u64 sum = 0;
 #pragma unroll
-        for (u32 k = 0; k < (CLUSTER ? SMALL_BLOCKS : 1); k++) sum += *(volatile u64*)&header->known[iteration & 1][k];
+        for (u32 k = 0; k < (CLUSTER ? SMALL_BLOCKS : 1); k++) sum += load_volatile(&header->known[iteration & 1][k]);
         return sum;
     };
     // Vertices without a position move together with the mass.
@@ -202,9 +202,9 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
             u32 cancel = 0;
             if (looks.due()) {
                 cancel = load_volatile(p.link.cancel);
-                *(volatile u32*)p.link.progress = it;
+                store_volatile(p.link.progress, it);
             }
-            for (u32 other = 0; other < blocks; other++) *(volatile u32*)in_block(&header->over[it & 1], other) = cancel;
+            for (u32 other = 0; other < blocks; other++) store_volatile(in_block(&header->over[it & 1], other), cancel);
         }
         barrier();
         if (last) break;

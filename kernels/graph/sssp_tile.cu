@@ -124,7 +124,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
         u32 count = load_volatile(&s->queued[now]);
         if (count == 0) {
             if (blocks == 1) break;
-            if (p.delta && threadIdx.x == 0) *(volatile u32*)(p.minima + block) = TILE_INFINITE;
+            if (p.delta && threadIdx.x == 0) store_volatile(p.minima + block, TILE_INFINITE);
             __syncthreads();
             bool over = false;
             u64 since = 0;
@@ -146,12 +146,12 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
                             if (since == 0) since = t;
                             if (t - since > BARRIER_BOUND_NS) {
                                 p.state->failed = 1;
-                                *(volatile u32*)(p.control + 1) = 1;
+                                store_volatile(p.control + 1, 1);
                             }
                         }
                         if (block == 0 && p.link.cancel && looks.due() && load_volatile(p.link.cancel)) {
                             p.state->stopped = 1;
-                            *(volatile u32*)(p.control + 1) = 1;
+                            store_volatile(p.control + 1, 1);
                         }
                     }
                     __syncthreads();
@@ -166,7 +166,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
                 if (check) {
                     u32 batches = s->batches;
                     if (threadIdx.x == 0 && s->published != batches + 1) {
-                        *(volatile u32*)(p.control + PUBLISHED + block) = batches + 1;
+                        store_volatile(p.control + PUBLISHED + block, batches + 1);
                         s->published = batches + 1;
                     }
                     if (block == 0) {
@@ -174,7 +174,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
                             if (load_volatile(p.control + PUBLISHED + b) != batches + 1) s->unequal = turn;
                         }
                         __syncthreads();
-                        if (threadIdx.x == 0 && s->unequal != turn) *(volatile u32*)(p.control + 1) = 1;
+                        if (threadIdx.x == 0 && s->unequal != turn) store_volatile(p.control + 1, 1);
                     }
                     __syncthreads();
                 }
@@ -198,7 +198,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
         }
         if (p.delta) {
             u32 own = load_volatile(&s->least[now]);
-            if (threadIdx.x == 0) *(volatile u32*)(p.minima + block) = own;
+            if (threadIdx.x == 0) store_volatile(p.minima + block, own);
             threshold = min_of(own, others) + p.delta;
         }
         if (phase == 0) {
@@ -305,10 +305,10 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
             }
         }
         if (block == 0 && threadIdx.x == 0 && (hops & 63u) == 0 && p.link.cancel && looks.due()) {
-            *(volatile u32*)p.link.progress = hops;
+            store_volatile(p.link.progress, hops);
             if (load_volatile(p.link.cancel)) {
                 p.state->stopped = 1;
-                *(volatile u32*)(p.control + 1) = 1;
+                store_volatile(p.control + 1, 1);
                 s->last_hop = hops + 1;
             }
         }

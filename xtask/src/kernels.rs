@@ -13,7 +13,7 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const USAGE: &str = "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] | kernels --host [--jobs N]";
+const USAGE: &str = "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] [--checked] | kernels --host [--jobs N]";
 
 /// Built if `--arch` does not say otherwise: the oldest supported and the one that the figures are of.
 const DEFAULT_ARCHITECTURES: &str = "80,90a";
@@ -22,6 +22,8 @@ struct Options {
     architectures: Vec<String>,
     nvcc: Option<PathBuf>,
     host: bool,
+    /// For a checker of races: see `kernels/common/memory.cuh`.
+    checked: bool,
     jobs: usize,
 }
 
@@ -35,6 +37,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
         architectures: split_architectures(DEFAULT_ARCHITECTURES)?,
         nvcc: None,
         host: false,
+        checked: false,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
     let mut rest = arguments.iter();
@@ -45,6 +48,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--nvcc" => options.nvcc = Some(PathBuf::from(value()?)),
             "--jobs" => options.jobs = value()?.parse().context("--jobs needs a whole number")?,
             "--host" => options.host = true,
+            "--checked" => options.checked = true,
             _ => bail!("{USAGE}"),
         }
     }
@@ -105,7 +109,7 @@ fn device(options: &Options) -> Result<()> {
     let mut names: Vec<String> = options.architectures.iter().map(|a| format!("sm_{a}")).collect();
     let lowest = options.architectures.first().context("--arch is empty")?;
     names.push(format!("compute_{}", number(lowest)));
-    let heading = format!("architectures {}", names.join(" "));
+    let heading = format!("architectures {}{}", names.join(" "), if options.checked { " checked" } else { "" });
     let manifest = bundle.join("manifest.txt");
     let built: Built = match fs::read_to_string(&manifest) {
         Ok(text) if text.lines().next() == Some(&heading) => parse_manifest(&text),
@@ -116,7 +120,7 @@ fn device(options: &Options) -> Result<()> {
     let stale: Vec<&str> = modules.iter().copied().filter(|m| !current(m) || !bundle.join(file_name(m, "fatbin")).is_file()).collect();
     if !stale.is_empty() {
         let nvcc = find_nvcc(options.nvcc.as_deref())?;
-        parallel(&stale, options.jobs, |module| compile(&nvcc, &kernels, &bundle, module, &options.architectures))?;
+        parallel(&stale, options.jobs, |module| compile(&nvcc, &kernels, &bundle, module, options))?;
     }
     let mut text = heading + "\n";
     for module in &modules {
@@ -140,13 +144,16 @@ fn parse_manifest(text: &str) -> Built {
     text.lines().filter_map(line).collect()
 }
 
-fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, architectures: &[String]) -> Result<()> {
+fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &Options) -> Result<()> {
     let target = bundle.join(file_name(module, "fatbin"));
     let partial = bundle.join(file_name(module, "partial"));
     let mut command = Command::new(nvcc);
     // Uncompressed, so that symbols can be looked up in the file without a GPU.
     command.args(["-std=c++17", "-O3", "--fatbin", "--no-compress", "-lineinfo", "-I"]).arg(kernels);
-    for (position, a) in architectures.iter().enumerate() {
+    if options.checked {
+        command.arg("-DBITGRAPH_CHECKED");
+    }
+    for (position, a) in options.architectures.iter().enumerate() {
         let code = if position == 0 { format!("code=[sm_{a},compute_{}]", number(a)) } else { format!("code=sm_{a}") };
         command.arg("-gencode").arg(if position == 0 && number(a).to_string() != *a {
             // Machine code of a special architecture cannot come from the portable assembly of the plain one.

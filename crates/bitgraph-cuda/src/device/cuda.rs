@@ -121,7 +121,7 @@ impl CudaDriver {
             shared_per_sm: number(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR)?,
             l2_bytes: number(Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE)?.into(),
             compute,
-            clusters: attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0,
+            clusters: attribute(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH)? != 0 && compiled_for_clusters(),
             emulated: false,
             driver: driver_version()?,
             memory,
@@ -180,6 +180,13 @@ impl CudaDriver {
         let lost = || Error::Driver { call: "timing", name: "bitgraph".into(), description: "no such event".into() };
         self.lists().events.get(stamp.0).copied().ok_or_else(lost)
     }
+}
+
+/// Whether the kernels at hand were compiled for an architecture with clusters, 90 or later: where they were not, those of a cluster are
+/// empty. Without a bundle they are compiled for the device.
+fn compiled_for_clusters() -> bool {
+    let number = |name: &str| name.split('_').nth(1).and_then(|n| n.trim_end_matches(|c: char| c.is_ascii_lowercase()).parse().ok());
+    bitgraph_kernels::embedded().is_none_or(|b| b.architectures.iter().filter_map(|a| number(a)).any(|n: u32| n >= 90))
 }
 
 impl Driver for CudaDriver {
