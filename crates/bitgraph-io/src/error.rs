@@ -107,6 +107,20 @@ pub enum Error {
         /// What is wrong.
         what: &'static str,
     },
+    /// An element of a binary file's array that cannot be.
+    #[error("{}: array '{array}': element {position} is {found}; {wanted}", path.display())]
+    Element {
+        /// The file.
+        path: PathBuf,
+        /// Which array.
+        array: String,
+        /// Where in it, from 0.
+        position: u64,
+        /// The element.
+        found: String,
+        /// What it must be.
+        wanted: &'static str,
+    },
     /// A binary file that ends too early, or goes on too long.
     #[error("{}: {part} has {found} bytes where {expected} are needed", path.display())]
     Size {

@@ -232,6 +232,9 @@ impl Container {
         if ids.as_ref().is_some_and(|ids| ids.len() as u64 != self.head.rows) {
             return Err(self.malformed("section 'original_ids'", "there are more or fewer elements than rows"));
         }
+        if ids.as_ref().is_some_and(|ids| !ids.is_sorted_by(|a, b| a < b)) {
+            return Err(self.malformed("section 'original_ids'", "the numbers do not ascend"));
+        }
         Ok(ids.map(Buffer::into_vec))
     }
 

@@ -114,6 +114,11 @@ fn other_formats_and_invalid_contents() {
     assert_eq!((stored.kind, stored.rows, stored.columns, stored.entries), (FormatKind::B2sr8, 5, 5, 5));
     assert_eq!((&stored.sections["tiles"], loaded.csr.nrows()), (&SectionData::U64(tiles), 0));
     // Checksums are right and the contents are not.
+    source.original_ids = Some(&[10, 20, 20, 40, 50]);
+    write(&path, &source, &Control::default()).unwrap();
+    let e = read(&path, &ReadOptions::default()).unwrap_err().to_string();
+    assert!(e.ends_with("section 'original_ids': the numbers do not ascend"), "{e}");
+    source.original_ids = None;
     source.format = Some((FormatKind::Csr, vec![Section { name: "offsets", data: SectionData::U32(vec![0, 9].into()) }]));
     write(&path, &source, &Control::default()).unwrap();
     assert!(matches!(read(&path, &ReadOptions::default()), Err(Error::Matrix { .. })));

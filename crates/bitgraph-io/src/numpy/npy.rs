@@ -149,6 +149,17 @@ fn elements<T: Pod>(reader: &mut impl Read, count: u64, big_endian: bool) -> Res
     Ok(all)
 }
 
+/// Whether the array is a vector of numbers that can be read.
+pub(crate) fn check_vector(header: &Header) -> Result<(), Fault> {
+    const NUMBERS: [&str; 12] = ["b1", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8"];
+    if header.shape.len() != 1 {
+        return Err(Fault::What("the array is not a vector"));
+    }
+    if NUMBERS.contains(&header.code.as_str()) { Ok(()) } else { Err(Fault::What(NO_NUMBERS)) }
+}
+
+const NO_NUMBERS: &str = "the type of the elements is not bool, integer or float of at most 64 bits";
+
 /// Reads the elements that follow a header.
 pub(crate) fn read_values(reader: &mut impl Read, header: &Header) -> Result<Values, Fault> {
     let (n, big) = (header.count()?, header.big_endian);
@@ -165,7 +176,7 @@ pub(crate) fn read_values(reader: &mut impl Read, header: &Header) -> Result<Val
         "f2" => elements::<f16>(reader, n, big)?.into(),
         "f4" => elements::<f32>(reader, n, big)?.into(),
         "f8" => elements::<f64>(reader, n, big)?.into(),
-        _ => return Err(Fault::What("the type of the elements is not bool, integer or float of at most 64 bits")),
+        _ => return Err(Fault::What(NO_NUMBERS)),
     })
 }
 

@@ -45,24 +45,44 @@ impl Archive<'_> {
     /// A vector of numbers.
     fn vector(&self, name: &str) -> Result<Values> {
         let (header, mut reader) = self.open(name)?;
-        if header.shape.len() != 1 {
-            return Err(self.fault(name, Fault::What("the array is not a vector")));
-        }
+        npy::check_vector(&header).map_err(|f| self.fault(name, f))?;
         let values = npy::read_values(&mut reader, &header).and_then(|v| npy::at_end(&mut reader).map(|()| v));
         values.map_err(|f| self.fault(name, f))
     }
 
     /// A vector of ids or offsets, which must fit `T`.
-    fn whole<T: TryFrom<i64> + TryFrom<u64> + TryFrom<i32> + Copy>(&self, name: &str) -> Result<Vec<T>> {
-        let values = self.vector(name)?;
-        let found = match &values {
-            Values::I32(v) => v.iter().map(|&x| T::try_from(x).ok()).collect::<Option<Vec<T>>>(),
-            Values::I64(v) => v.iter().map(|&x| T::try_from(x).ok()).collect(),
-            Values::U32(v) => v.iter().map(|&x| T::try_from(u64::from(x)).ok()).collect(),
-            Values::U64(v) => v.iter().map(|&x| T::try_from(x).ok()).collect(),
-            _ => return Err(self.fault(name, Fault::What("the elements are not integers of 32 or 64 bits"))),
+    fn whole<T: TryFrom<i64> + TryFrom<u64> + Copy>(&self, name: &str) -> Result<Vec<T>> {
+        let typed = |position: usize, fits: Option<T>, found: &dyn std::fmt::Display| {
+            let wanted = if size_of::<T>() == 4 { "it must be a whole number of 32 bits" } else { "it must not be negative" };
+            fits.ok_or_else(|| self.element(name, position, found, wanted))
         };
-        found.ok_or_else(|| self.fault(name, Fault::What("an element is negative or does not fit 32-bit ids")))
+        match &self.vector(name)? {
+            Values::I32(v) => v.iter().enumerate().map(|(i, x)| typed(i, T::try_from(i64::from(*x)).ok(), x)).collect(),
+            Values::I64(v) => v.iter().enumerate().map(|(i, x)| typed(i, T::try_from(*x).ok(), x)).collect(),
+            Values::U32(v) => v.iter().enumerate().map(|(i, x)| typed(i, T::try_from(u64::from(*x)).ok(), x)).collect(),
+            Values::U64(v) => v.iter().enumerate().map(|(i, x)| typed(i, T::try_from(*x).ok(), x)).collect(),
+            _ => Err(self.fault(name, Fault::What("the elements are not integers of 32 or 64 bits"))),
+        }
+    }
+    fn element(&self, array: &str, position: usize, found: &dyn std::fmt::Display, wanted: &'static str) -> Error {
+        let (path, array) = (self.path.to_path_buf(), array.to_string());
+        Error::Element { path, array, position: position as u64, found: found.to_string(), wanted }
+    }
+    /// Checks the type and length of the values without reading them.
+    fn check_values(&self, entries: usize) -> Result<()> {
+        let (header, _) = self.open("data")?;
+        npy::check_vector(&header).map_err(|f| self.fault("data", f))?;
+        self.same_length("data", entries, header.shape[0])
+    }
+    /// As many elements as there are entries.
+    fn same_length(&self, name: &str, expected: usize, found: u64) -> Result<()> {
+        let (path, expected) = (self.path.to_path_buf(), expected as u64);
+        let what = match name {
+            "data" => "elements of array 'data'",
+            "col" => "elements of array 'col'",
+            _ => "elements of array 'indptr'",
+        };
+        if expected == found { Ok(()) } else { Err(Error::Count { path, what, expected, found }) }
     }
 
     /// The name of the format: a string of zero dimensions.
@@ -113,14 +133,18 @@ pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Re
     let (nrows, ncols) = (rows as usize, columns as usize);
     let values = if options.as_pattern { None } else { Some(archive.vector("data")?).filter(|v| !all_true(v)) };
     if format == "coo" {
-        let (r, c) = (archive.whole("row")?, archive.whole("col")?);
+        let (r, c): (Vec<u32>, Vec<u32>) = (archive.whole("row")?, archive.whole("col")?);
+        archive.same_length("col", r.len(), c.len() as u64)?;
+        archive.check_values(r.len())?;
         return crate::read::from_coo(Coo { values, ..Coo::pattern(nrows, ncols, r, c) }, path, options);
     }
     let by_column = format == "csc";
     let (major, minor) = if by_column { (ncols, nrows) } else { (nrows, ncols) };
     let offsets = archive.whole::<u64>("indptr")?;
     let indices = archive.whole::<u32>("indices")?;
-    check_lengths(&archive, major, &offsets, indices.len(), values.as_ref())?;
+    archive.same_length("indptr", major + 1, offsets.len() as u64)?;
+    check_offsets(&archive, &offsets, indices.len())?;
+    archive.check_values(indices.len())?;
     let ordered = offsets.windows(2).all(|w| indices[w[0] as usize..w[1] as usize].is_sorted_by(|a, b| a < b));
     if !ordered || by_column || options.symmetrize {
         let mut majors = vec![0u32; indices.len()];
@@ -133,20 +157,17 @@ pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Re
     Ok(Loaded::new(csr, values))
 }
 
-fn check_lengths(archive: &Archive<'_>, major: usize, offsets: &[u64], indices: usize, values: Option<&Values>) -> Result<()> {
-    let size = |what, expected: usize, found: usize| {
-        Err(Error::Count { path: archive.path.to_path_buf(), what, expected: expected as u64, found: found as u64 })
-    };
-    if offsets.len() != major + 1 {
-        return size("elements of array 'indptr'", major + 1, offsets.len());
+/// Offsets rise from 0 to the number of indices.
+fn check_offsets(archive: &Archive<'_>, offsets: &[u64], indices: usize) -> Result<()> {
+    let breach = |position: usize, wanted| Err(archive.element("indptr", position, &offsets[position], wanted));
+    if offsets[0] != 0 {
+        return breach(0, "the first offset must be 0");
     }
-    if offsets[0] != 0 || !offsets.is_sorted() || offsets[major] != indices as u64 {
-        return Err(archive.fault("indptr", Fault::What("the offsets do not rise from 0 to the number of indices")));
+    if let Some(i) = offsets.windows(2).position(|w| w[0] > w[1]) {
+        return breach(i + 1, "offsets must not decrease");
     }
-    match values {
-        Some(v) if v.len() != indices => size("elements of array 'data'", indices, v.len()),
-        _ => Ok(()),
-    }
+    let last = offsets.len() - 1;
+    if offsets[last] == indices as u64 { Ok(()) } else { breach(last, "the last offset must be the number of elements of array 'indices'") }
 }
 
 fn all_true(values: &Values) -> bool {
