@@ -3,6 +3,8 @@
 //! Invariant: a closed pipe is [`Failure::ClosedPipe`], never a panic.
 
 use crate::failure::{Failure, Result};
+use crate::progress::Reporter;
+use crate::signals;
 use bitgraph::io::VectorData;
 use bitgraph::sparse::Values;
 use std::io::Write;
@@ -33,7 +35,7 @@ pub fn check_vector_name(path: Option<&Path>) -> Result<()> {
 }
 
 /// Writes one value per vertex. Numbers past 63 bits wrap around.
-pub fn write_vector(path: &Path, values: &Values) -> Result<()> {
+pub fn write_vector(path: &Path, values: &Values, reporter: &Reporter) -> Result<()> {
     let wide: Vec<i64>;
     let data = match values {
         Values::I32(v) => VectorData::I32(v),
@@ -47,11 +49,13 @@ pub fn write_vector(path: &Path, values: &Values) -> Result<()> {
         }
         other => return Err(Failure::other(format_args!("{} values cannot be written", other.dtype()))),
     };
-    Ok(bitgraph::io::write_vector(path, data, &bitgraph::io::Control::default())?)
+    let _writing = signals::writing();
+    Ok(bitgraph::io::write_vector(path, data, &reporter.writing())?)
 }
 
 /// Writes a file under a temporary name beside it and renames it, so that a failure leaves nothing behind.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    let _writing = signals::writing();
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(name);

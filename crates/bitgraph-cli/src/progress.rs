@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::failure::{Failure, Result};
+use crate::output;
 
 /// The Ctrl-C flag, and the bar if there is one.
 pub struct Reporter {
@@ -68,8 +69,8 @@ impl Reporter {
     /// Says something on standard error, past the bar.
     pub fn tell(&self, sentence: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| eprintln!("bitgraph: {sentence}")),
-            None => eprintln!("bitgraph: {sentence}"),
+            Some(bar) => bar.suspend(|| output::note(&format!("bitgraph: {sentence}\n"))),
+            None => output::note(&format!("bitgraph: {sentence}\n")),
         }
     }
     /// An error after Ctrl-C.

@@ -203,7 +203,8 @@ impl<B: CommandBackend> Run<B> {
         let (rows, columns) = stored.layout.shape();
         if rows != columns {
             let (rows, columns) = (rows as u64, columns as u64);
-            return Err(BackendError::NotSquare { algorithm: algorithm.name(), rows, columns }.into());
+            let error = BackendError::NotSquare { algorithm: algorithm.name(), rows, columns };
+            return Err(Failure::other(format_args!("{}: {error}", stored.name)));
         }
         let range = WeightRange::of(stored.values.as_ref());
         let workload = workload(&stored, range, Workload::once(algorithm))?;

@@ -1,14 +1,27 @@
 //! Ctrl-C and SIGBUS.
 //!
-//! Invariant: the first Ctrl-C only sets a flag that all work polls; the second ends the process. A page of a mapped file that is
-//! gone ends the process with a sentence instead of a crash.
+//! Invariant: the first Ctrl-C sets a flag that work polls. What cannot poll it (an ordering, a wait for standard input) is ended with the
+//! process after [`GRACE`], unless a file is being written, so that nothing half written is left. The second Ctrl-C ends the process at
+//! once. A page of a mapped file that is gone ends the process with a sentence instead of a crash.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
 use std::path::Path;
 use std::ptr;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// How long work may take to notice Ctrl-C.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Held by whoever writes a file, and by what ends the process, so that the one waits for the other.
+static WRITING: Mutex<()> = Mutex::new(());
+
+/// Keeps Ctrl-C from ending the process for as long as it is held; writers poll the flag themselves, and clean up.
+pub fn writing() -> MutexGuard<'static, ()> {
+    WRITING.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Sets up both, and returns the flag that Ctrl-C sets.
 pub fn install() -> Arc<AtomicBool> {
@@ -19,6 +32,13 @@ pub fn install() -> Arc<AtomicBool> {
         if seen.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
+        std::thread::spawn(|| {
+            std::thread::sleep(GRACE);
+            let _never_given_back = writing();
+            crate::output::note("bitgraph: error: interrupted\n");
+            // SAFETY: ends the process without running anything else, whatever the other threads are at.
+            unsafe { libc::_exit(130) }
+        });
     });
     install_bus_handler();
     flag

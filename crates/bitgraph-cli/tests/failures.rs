@@ -95,7 +95,7 @@ fn bad_files_are_named_with_their_line() {
     }
     assert_eq!(with_file("info {} --json", &wide).json()["columns"], 3);
     let loss = file(&dir, "loss.mtx", format!("{HEADER} integer general\n3 3 2\n1 2 5\n2 3 -7\n"));
-    with_file("sssp {} --source 0", &loss).fails(1, "1 -> 2");
+    with_file("sssp {} --source 0", &loss).fails(1, "loss.mtx: edge 1 -> 2 has weight -7");
     assert_eq!(with_file("bfs {} --source 0 --json", &loss).json()["result"]["reached"], 3);
     let nan = file(&dir, "nan.mtx", format!("{HEADER} real general\n2 2 1\n1 2 nan\n"));
     with_file("sssp {}", &nan).fails(1, "nan");
@@ -110,6 +110,12 @@ fn directed_input_has_no_triangles_unasked() {
     let arcs = file(&dir, "arcs.el", "0 1\n1 2\n2 0\n");
     with_file("tc {}", &arcs).fails(2, "--symmetrize");
     assert_eq!(with_file("tc {} --symmetrize --json", &arcs).json()["result"]["triangles"], 1);
+}
+
+/// The checksum of zip, gzip and the container, bit by bit.
+fn crc32(bytes: &[u8]) -> u32 {
+    let step = |crc: u32| if crc & 1 == 1 { (crc >> 1) ^ 0xEDB8_8320 } else { crc >> 1 };
+    !bytes.iter().fold(!0, |crc, &b| (0..8).fold(crc ^ u32::from(b), |crc, _| step(crc)))
 }
 
 #[test]
@@ -128,6 +134,15 @@ fn damaged_containers() {
         std::fs::write(&path, &good[..len]).unwrap();
         with_file("bfs {}", &path).fails(1, "g.bgr");
     }
+    // Directed, and said to be symmetric, with the right checksum.
+    let arcs = file(&dir, "arcs.el", "0 1\n1 2\n");
+    assert_eq!(with_file(&format!("convert {} {{}}", arcs.display()), &path).code, Some(0));
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[68] = 3;
+    let sum = crc32(&bytes[..124]).to_le_bytes();
+    bytes[124..128].copy_from_slice(&sum);
+    std::fs::write(&path, &bytes).unwrap();
+    with_file("convert {} --check", &path).fails(1, "g.bgr: header: it says that the matrix is symmetric");
 }
 
 #[test]
@@ -184,4 +199,28 @@ fn signals() {
     let (code, text) = signalled("BUS");
     assert_eq!(code, Some(1));
     assert!(text.contains("bitgraph: error: a mapped file"), "{text}");
+}
+
+/// Nothing polls while standard input keeps quiet.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_ends_a_wait_for_standard_input() {
+    let mut child = command(&["bfs", "-"]).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    let start = Instant::now();
+    let caught = |status: &str| {
+        let mask = status.lines().find_map(|l| l.strip_prefix("SigCgt:")).map(|m| u64::from_str_radix(m.trim(), 16).unwrap());
+        mask.is_some_and(|m| m & 2 != 0)
+    };
+    while !caught(&std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap()) {
+        assert!(start.elapsed() < Duration::from_secs(60), "no handler");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    while child.try_wait().unwrap().is_none() {
+        assert!(start.elapsed() < Duration::from_secs(60), "the signal was ignored");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut text = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+    assert_eq!((child.wait().unwrap().code(), text.as_str()), (Some(130), "bitgraph: error: interrupted\n"));
 }

@@ -43,8 +43,8 @@ fn one<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     let (seconds, bfs) = run.repeat(|| algorithms::bfs(&run.graph, &config))?;
     if let Some(file) = &args.common.output {
         match (&bfs.parents, &bfs.levels) {
-            (Some(p), _) if parents => output::write_vector(file, &search::parents_column(run, p))?,
-            (_, levels) => output::write_vector(file, &Values::from_vec(levels.clone().unwrap_or_default()))?,
+            (Some(p), _) if parents => output::write_vector(file, &search::parents_column(run, p), &run.reporter)?,
+            (_, levels) => output::write_vector(file, &Values::from_vec(levels.clone().unwrap_or_default()), &run.reporter)?,
         }
     }
     let mut summary = format!(
@@ -81,7 +81,7 @@ pub fn describe(summary: &mut String, path: &PathResult<impl std::fmt::Display>)
 /// A graph without vertices has nowhere to start: nothing is reached.
 fn empty<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     if let Some(file) = &args.common.output {
-        output::write_vector(file, &Values::from_vec(Vec::<i32>::new()))?;
+        output::write_vector(file, &Values::from_vec(Vec::<i32>::new()), &run.reporter)?;
     }
     let (seconds, ()) = run.repeat(|| Ok(()))?;
     let result = BfsResult { source: None, reached: 0, depth: 0, edges_traversed: 0, path: None };
@@ -98,7 +98,7 @@ fn many<B: CommandBackend>(args: &BfsArgs, run: &Run<B>, asked: &str, degrees: &
     };
     let (seconds, bfs) = run.repeat(|| algorithms::ms_bfs(&run.graph, &config))?;
     if let (Some(file), Some(levels)) = (&args.common.output, &bfs.levels) {
-        output::write_vector(file, &Values::from_vec(levels.clone()))?;
+        output::write_vector(file, &Values::from_vec(levels.clone()), &run.reporter)?;
     }
     let result = ManyBfsResult {
         sources: sources.len(),

@@ -5,14 +5,14 @@
 use crate::failure::{Failure, Result};
 use crate::options::{ConvertArgs, GeneralArgs};
 use crate::progress::Reporter;
-use crate::{output, report, run};
+use crate::{output, report, run, signals};
 use bitgraph::b2sr::Layout;
 use bitgraph::backend::{Algorithm, Planner, Workload};
 use bitgraph::cpu::Cpu;
 use bitgraph::io::{self, Container, ReadMode, WriteSource};
 use bitgraph::sparse::FormatKind;
 use bitgraph::sparse::ordering::Ordering;
-use bitgraph::{GraphSource, LoadedGraph, WeightSource};
+use bitgraph::{GraphSource, LoadedGraph, WeightSource, is_symmetric};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -57,12 +57,17 @@ pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
     if let (true, GraphSource::File(path)) = (args.check, &args.graph.source)
         && is_container(path)
     {
-        crate::signals::mapped_file(path);
+        signals::mapped_file(path);
         Container::open(path, ReadMode::Map)?.check()?;
         reporter.check()?;
     }
     let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
     let Some(out) = &args.out else {
+        // What a container says of itself is taken on trust elsewhere.
+        if loaded.symmetric && !is_symmetric(&loaded.csr, loaded.values.as_ref()) {
+            let what = "it says that the matrix is symmetric, which it is not";
+            return Err(io::Error::Malformed { path: loaded.name.into(), part: "header".into(), what }.into());
+        }
         reporter.clear();
         let summary = format!("{}: valid, {}\n", loaded.name, describe(&loaded));
         return tell(&args.general, &converted(&loaded, load_s), &summary);
@@ -125,7 +130,11 @@ fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, ge
     if format != FormatKind::Csr {
         source.format = Some((format, Layout::from_csr(&loaded.csr, format).sections()));
     }
-    io::write(out, &source, &reporter.writing())?;
+    let written = {
+        let _writing = signals::writing();
+        io::write(out, &source, &reporter.writing())
+    };
+    written?;
     let bytes = std::fs::metadata(out).map(|m| m.len()).ok();
     reporter.clear();
     let summary = format!(

@@ -51,7 +51,8 @@ fn check_weights(stored: &StoredGraph) -> Result<()> {
     let Some(position) = first else { return Ok(()) };
     let (row, column) = stored.arc(position);
     let what = "shortest paths need weights of 0 or more";
-    Err(BackendError::Weight { row, column, weight: values.get_f64(position), what }.into())
+    let error = BackendError::Weight { row, column, weight: values.get_f64(position), what };
+    Err(Failure::other(format_args!("{}: {error}", stored.name)))
 }
 
 /// The type that distances are computed in.
@@ -144,7 +145,7 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
     let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
     let Some(source) = run.source(args.search.source)? else {
         if let Some(file) = &args.common.output {
-            output::write_vector(file, &column::<T>(args, Vec::new()))?;
+            output::write_vector(file, &column::<T>(args, Vec::new()), &run.reporter)?;
         }
         let (seconds, ()) = run.repeat(|| Ok(()))?;
         let zero = Number::from(0);
@@ -169,7 +170,7 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
             Some(parents) if args.search.parents => search::parents_column(run, parents),
             _ => column(args, std::mem::take(&mut sssp.distances)),
         };
-        output::write_vector(file, &values)?;
+        output::write_vector(file, &values, &run.reporter)?;
     }
     let mut summary = format!("sssp from vertex {}: {reached} vertices reached, greatest distance {max}, sum {sum}\n", run.number(source));
     if let Some(p) = &path {
@@ -197,7 +198,7 @@ fn many<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: 
             .collect::<Result<Vec<_>, _>>()
     })?;
     if let Some(file) = &args.common.output {
-        output::write_vector(file, &column(args, distances))?;
+        output::write_vector(file, &column(args, distances), &run.reporter)?;
     }
     let max = each.iter().map(|t| &t.max).max_by(|a, b| a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0)));
     let sum = match each.iter().map(|t| t.sum.as_u64().map(u128::from)).sum::<Option<u128>>() {
