@@ -29,6 +29,16 @@ impl Failure {
     pub fn other(sentence: impl fmt::Display) -> Self {
         Self::Other(anyhow::anyhow!("{sentence}"))
     }
+    /// The same with the place where it was found, such as a file and a line.
+    #[must_use]
+    pub fn at(self, place: impl fmt::Display) -> Self {
+        match self {
+            Self::Usage(text) => Self::Usage(format!("{place}: {text}")),
+            Self::NoRoom(text) => Self::NoRoom(format!("{place}: {text}")),
+            Self::Other(error) => Self::Other(anyhow::anyhow!("{place}: {error}")),
+            Self::Interrupted | Self::ClosedPipe => self,
+        }
+    }
     /// The exit code.
     pub fn code(&self) -> u8 {
         match self {

@@ -204,7 +204,7 @@ impl<B: CommandBackend> Run<B> {
         if rows != columns {
             let (rows, columns) = (rows as u64, columns as u64);
             let error = BackendError::NotSquare { algorithm: algorithm.name(), rows, columns };
-            return Err(Failure::other(format_args!("{}: {error}", stored.name)));
+            return Err(Failure::from(error).at(&stored.name));
         }
         let range = WeightRange::of(stored.values.as_ref());
         let workload = workload(&stored, range, Workload::once(algorithm))?;

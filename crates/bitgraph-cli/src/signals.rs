@@ -1,8 +1,9 @@
-//! Ctrl-C and SIGBUS.
+//! Ctrl-C, SIGBUS, and memory that runs out.
 //!
 //! Invariant: the first Ctrl-C sets a flag that work polls. What cannot poll it (an ordering, a wait for standard input) is ended with the
 //! process after [`GRACE`], unless a file is being written, so that nothing half written is left. The second Ctrl-C ends the process at
-//! once. A page of a mapped file that is gone ends the process with a sentence instead of a crash.
+//! once. A page of a mapped file that is gone, and a block of memory that cannot be had, end the process with a sentence instead of a
+//! crash.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -23,7 +24,7 @@ pub fn writing() -> MutexGuard<'static, ()> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets up both, and returns the flag that Ctrl-C sets.
+/// Sets up all three, and returns the flag that Ctrl-C sets.
 pub fn install() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&flag);
@@ -41,7 +42,23 @@ pub fn install() -> Arc<AtomicBool> {
         });
     });
     install_bus_handler();
+    bitgraph::memory::when_refused(on_refusal);
     flag
+}
+
+/// Says what the system refused and ends the process: whoever asked could only abort it.
+fn on_refusal(bytes: usize) {
+    static TOLD: AtomicBool = AtomicBool::new(false);
+    // Without memory for the sentence itself there is none.
+    if !TOLD.swap(true, Ordering::Relaxed) {
+        let free = std::fs::read_to_string("/proc/meminfo").ok();
+        let free = free.as_deref().and_then(|t| t.lines().find_map(|l| l.strip_prefix("MemAvailable:")));
+        let free = free.and_then(|t| t.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        let free = free.map_or_else(String::new, |kib| format!(", {} are free", kib * 1024));
+        crate::output::note(&format!("bitgraph: error: out of memory: {bytes} bytes wanted{free}\n"));
+    }
+    // SAFETY: ends the process without running anything else, whatever the other threads are at.
+    unsafe { libc::_exit(1) }
 }
 
 /// The name of the file that is mapped, as text that ends with a zero.

@@ -91,7 +91,7 @@ fn bad_files_are_named_with_their_line() {
     }
     let wide = file(&dir, "wide.mtx", format!("{HEADER} pattern general\n2 3 1\n1 3\n"));
     for algorithm in ["bfs", "cc", "tc", "pagerank", "sssp"] {
-        with_file(&format!("{algorithm} {{}}"), &wide).fails(1, "2 x 3");
+        with_file(&format!("{algorithm} {{}}"), &wide).fails(1, "wide.mtx: ");
     }
     assert_eq!(with_file("info {} --json", &wide).json()["columns"], 3);
     let loss = file(&dir, "loss.mtx", format!("{HEADER} integer general\n3 3 2\n1 2 5\n2 3 -7\n"));
@@ -223,4 +223,17 @@ fn an_interrupt_ends_a_wait_for_standard_input() {
     let mut text = String::new();
     child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
     assert_eq!((child.wait().unwrap().code(), text.as_str()), (Some(130), "bitgraph: error: interrupted\n"));
+}
+
+/// More vertices than there is memory for, confirmed.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_runs_out_is_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = file(&dir, "two.el", "0 1\n");
+    let line = "ulimit -v 8000000 && exec \"$0\" bfs \"$1\" --nodes 4294967295 --threads 1";
+    let output = Command::new("sh").args(["-c", line, env!("CARGO_BIN_EXE_bitgraph")]).arg(&path).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{text}");
+    assert!(text.starts_with("bitgraph: error: out of memory: ") && text.contains(" bytes wanted"), "{text}");
 }

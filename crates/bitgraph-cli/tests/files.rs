@@ -174,6 +174,19 @@ fn personalised_scores() {
     with_file("pagerank grid:3x4 --personalize {}", &bad).fails(2, "vertex 99");
     let bad = file(&dir, "worse.txt", "0 1\n\n1 x\n");
     with_file("pagerank grid:3x4 --personalize {}", &bad).fails(1, "line 3");
+    for (text, code, words) in [
+        ("0 1\n5 -1\n", 1, "q.txt, line 2: '-1' is no weight"),
+        ("# none\n0 nan\n", 1, "q.txt, line 2: 'nan' is no weight"),
+        ("0 1e999\n", 1, "q.txt, line 1: '1e999' is no weight"),
+        ("0 0\n", 1, "q.txt: sum of the personalization weights is 0;"),
+        ("\n", 1, "q.txt: sum of the personalization weights is 0;"),
+        ("0 1\n\n12 1\n", 2, "q.txt, line 3: vertex 12"),
+    ] {
+        with_file("pagerank grid:3x4 --personalize {}", &file(&dir, "q.txt", text)).fails(code, words);
+    }
+    with_file("pagerank grid:3x4 --personalize {}", &file(&dir, "r.txt", b"0 1\n\xff\xfe 2\n")).fails(1, "r.txt, line 2");
+    with_file("bfs grid:3x4 --sources {}", &file(&dir, "t.txt", "3\n12\n")).fails(2, "t.txt, line 2: vertex 12");
+    with_file("bfs grid:3x4 --sources {}", &file(&dir, "t.txt", "3\nx\n")).fails(1, "t.txt, line 2: 'x'");
     let sources = file(&dir, "s.txt", "3\n4\n");
     assert_eq!(with_file("bfs grid:3x4 --sources {} --json", &sources).json()["result"]["source"], json!([3, 4]));
     assert_eq!(bitgraph("bfs grid:3x4 --sources 0").code, Some(2));

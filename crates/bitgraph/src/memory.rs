@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Blocks of this many bytes or more are aligned to it and advised to use huge pages: the size of a huge page.
@@ -13,6 +14,7 @@ pub const LARGE: usize = 2 << 20;
 
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
+static REFUSED: OnceLock<fn(usize)> = OnceLock::new();
 
 /// A global allocator that counts live and peak bytes. Use it in a binary:
 ///
@@ -41,6 +43,20 @@ pub fn peak_bytes() -> u64 {
 #[must_use]
 pub fn live_bytes() -> u64 {
     LIVE.load(Ordering::Relaxed) as u64
+}
+
+/// Has a function called with the bytes that were asked for whenever the system refuses a block, before the asker is told: a program that
+/// would be aborted then can say so and end. The first function stays.
+pub fn when_refused(tell: fn(usize)) {
+    let _ = REFUSED.set(tell);
+}
+
+/// The system has no block of so many bytes.
+#[cold]
+fn refused(bytes: usize) {
+    if let Some(tell) = REFUSED.get() {
+        tell(bytes);
+    }
 }
 
 /// Forgets the past: the peak becomes what is live now. For measuring one phase of a program.
@@ -123,6 +139,7 @@ impl TrackingAllocator {
         // SAFETY: a layout for an allocation is never of size zero, and a header only adds to it.
         let base = unsafe { if zeroed { System.alloc_zeroed(inner) } else { System.alloc(inner) } };
         if base.is_null() {
+            refused(layout.size());
             return base;
         }
         grown(layout.size());
@@ -169,6 +186,7 @@ unsafe impl GlobalAlloc for TrackingAllocator {
                     let distance = block.offset_from_unsigned(base_of(block));
                     let base = System.realloc(base_of(block), old, new.size());
                     if base.is_null() {
+                        refused(size);
                         return base;
                     }
                     let start = start_in(base);
@@ -191,8 +209,12 @@ unsafe impl GlobalAlloc for TrackingAllocator {
                 return moved;
             }
         };
-        if !moved.is_null() {
-            if size >= layout.size() { grown(size - layout.size()) } else { shrunk(layout.size() - size) }
+        if moved.is_null() {
+            refused(size);
+        } else if size >= layout.size() {
+            grown(size - layout.size());
+        } else {
+            shrunk(layout.size() - size);
         }
         moved
     }

@@ -58,7 +58,8 @@ impl PageRankConfig {
                     return bad("personalization weight", weight, "a finite number, 0 or more");
                 }
             }
-            let sum: f64 = p.iter().map(|&(_, w)| w).sum();
+            // A sum of nothing is a negative zero.
+            let sum = p.iter().map(|&(_, w)| w).sum::<f64>() + 0.0;
             if !(sum > 0.0 && sum.is_finite()) {
                 return bad("sum of the personalization weights", sum, "positive and finite");
             }

@@ -2,7 +2,7 @@
 
 use super::search;
 use crate::choice::{DanglingChoice, Precision};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::options::PagerankArgs;
 use crate::output;
 use crate::progress::Reporter;
@@ -39,20 +39,17 @@ pub fn run<B: CommandBackend>(backend: B, args: &PagerankArgs, reporter: Reporte
     })?;
     if let Some(file) = &args.personalize {
         let mut weights = Vec::new();
-        let mut bad = None;
         search::read_lines(file, 2, |fields| {
-            let weight = fields.get(1).map_or(Ok(1.0), |w| w.parse().map_err(|_| format!("'{w}' is not a number")))?;
-            match run.vertex(search::number(fields[0])?) {
-                Ok(v) => weights.push((v, weight)),
-                Err(failure) => bad = bad.take().or(Some(failure)),
+            let text = fields.get(1).copied().unwrap_or("1");
+            let weight: f64 = text.parse().map_err(|_| Failure::other(format_args!("'{text}' is not a number")))?;
+            if !(weight >= 0.0 && weight.is_finite()) {
+                return Err(Failure::other(format_args!("'{text}' is no weight: it must be a finite number, 0 or more")));
             }
+            weights.push((run.vertex(search::number(fields[0])?)?, weight));
             Ok(())
         })?;
-        if let Some(failure) = bad {
-            return Err(failure);
-        }
         config.personalization = Some(weights);
-        config.validate(run.graph.nodes())?;
+        config.validate(run.graph.nodes()).map_err(|e| Failure::other(format_args!("{}: {e}", file.display())))?;
     }
     config.control = run.reporter.running("pagerank");
     match args.common.layout.precision {

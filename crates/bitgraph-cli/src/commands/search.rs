@@ -7,27 +7,28 @@ use bitgraph::generate::Stream;
 use bitgraph::sparse::Values;
 use std::path::Path;
 
-/// The numbers on the lines of a file: up to `most` fields each; lines of a comment (`#` or `%`) and empty ones are skipped.
-pub fn read_lines(path: &Path, most: usize, mut field: impl FnMut(&[&str]) -> Result<(), String>) -> Result<()> {
-    let text = std::fs::read_to_string(path).map_err(|e| Failure::other(format_args!("{}: {e}", path.display())))?;
-    for (i, line) in text.lines().enumerate() {
+/// The numbers on the lines of a file: up to `most` fields each; lines of a comment (`#` or `%`) and empty ones are skipped. A failure of
+/// `field` is told with the line.
+pub fn read_lines(path: &Path, most: usize, mut field: impl FnMut(&[&str]) -> Result<()>) -> Result<()> {
+    let bytes = std::fs::read(path).map_err(|e| Failure::other(format_args!("{}: {e}", path.display())))?;
+    for (i, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
         let line = line.trim();
         if line.is_empty() || line.starts_with(['#', '%']) {
             continue;
         }
         let fields: Vec<&str> = line.split_ascii_whitespace().collect();
         let outcome = match fields.get(most) {
-            Some(extra) => Err(format!("'{extra}' follows the last field")),
+            Some(extra) => Err(Failure::other(format_args!("'{extra}' follows the last field"))),
             None => field(&fields),
         };
-        outcome.map_err(|problem| Failure::other(format_args!("{}, line {}: {problem}", path.display(), i + 1)))?;
+        outcome.map_err(|failure| failure.at(format_args!("{}, line {}", path.display(), i + 1)))?;
     }
     Ok(())
 }
 
 /// A vertex number in a file.
-pub fn number(text: &str) -> Result<u64, String> {
-    text.parse().map_err(|_| format!("'{text}' is not a vertex number"))
+pub fn number(text: &str) -> Result<u64> {
+    text.parse().map_err(|_| Failure::other(format_args!("'{text}' is not a vertex number")))
 }
 
 /// The sources that `--sources` names: those of a file, or as many as asked for, drawn without repetition among the vertices
@@ -35,17 +36,10 @@ pub fn number(text: &str) -> Result<u64, String> {
 pub fn sources<B: CommandBackend>(run: &Run<B>, asked: &str, degrees: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
     let Ok(count) = asked.parse::<usize>() else {
         let mut sources = Vec::new();
-        let mut first_bad = None;
         read_lines(Path::new(asked), 1, |fields| {
-            match run.vertex(number(fields[0])?) {
-                Ok(v) => sources.push(v),
-                Err(failure) => first_bad = first_bad.take().or(Some(failure)),
-            }
+            sources.push(run.vertex(number(fields[0])?)?);
             Ok(())
         })?;
-        if let Some(failure) = first_bad {
-            return Err(failure);
-        }
         if sources.is_empty() {
             return Err(Failure::other(format_args!("{asked}: the file names no vertices")));
         }

@@ -52,7 +52,7 @@ fn check_weights(stored: &StoredGraph) -> Result<()> {
     let (row, column) = stored.arc(position);
     let what = "shortest paths need weights of 0 or more";
     let error = BackendError::Weight { row, column, weight: values.get_f64(position), what };
-    Err(Failure::other(format_args!("{}: {error}", stored.name)))
+    Err(Failure::from(error).at(&stored.name))
 }
 
 /// The type that distances are computed in.
