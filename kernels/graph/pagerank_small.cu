@@ -85,12 +85,17 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
     };
 
     const u32* data = p.data + (u64)tile.data_at * 4;
-    for (u32 i = threadIdx.x; i < (tile.ids_at - tile.entries_at) / 2; i += blockDim.x) {
-        const uint2 four = load_readonly((const uint2*)(data + tile.entries_at) + i);
-        entries[i] = make_uint4((four.x & 0xffffu) * 4, (four.x >> 16) * 4, (four.y & 0xffffu) * 4, (four.y >> 16) * 4);
+    for (u32 i = threadIdx.x; i < (tile.ids_at - tile.entries_at) / 4; i += blockDim.x) {
+        const uint4 v = load_readonly((const uint4*)(data + tile.entries_at) + i);
+        entries[2 * i] = make_uint4((v.x & 0xffffu) * 4, (v.x >> 16) * 4, (v.y & 0xffffu) * 4, (v.y >> 16) * 4);
+        entries[2 * i + 1] = make_uint4((v.z & 0xffffu) * 4, (v.z >> 16) * 4, (v.w & 0xffffu) * 4, (v.w >> 16) * 4);
     }
-    for (u32 i = threadIdx.x; i < tile.x_count; i += blockDim.x) x[i] = d * even * load_readonly(p.inverse + i);
-    for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) own[i] = load_readonly(p.vertex + tile.own_from + i);
+    const f32 first = d * even;
+    for (u32 i = threadIdx.x; i < tile.x_count / 4; i += blockDim.x) {
+        const float4 v = load_readonly((const float4*)p.inverse + i);
+        ((float4*)x)[i] = make_float4(first * v.x, first * v.y, first * v.z, first * v.w);
+    }
+    for (u32 i = threadIdx.x; i < tile.own_count / 4; i += blockDim.x) ((uint4*)own)[i] = load_readonly((const uint4*)(p.vertex + tile.own_from) + i);
     if (threadIdx.x < 32) x[p.x_room + threadIdx.x] = x[room + p.x_room + threadIdx.x] = 0;
     for (u32 i = threadIdx.x; i < sizeof(SmallHeader) / 4; i += blockDim.x) ((u32*)header)[i] = 0;
     // The slices of this warp: form << 16, and where their entries are in rows of a warp; with a bit between that says whether this lane
@@ -220,11 +225,13 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
             answer--;
         }
     }
-    if (!earlier && warp == 0) {
-        u64 own = 0;
-        for (u32 other = 0; other < blocks; other++) own += in_block(header->partials[answer & 1], other)[lane()];
+    if (!earlier && rank == 0 && warp == 0) {
+        u64 left = 0;
+#pragma unroll
+        for (u32 other = 0; other < (CLUSTER ? SMALL_BLOCKS : 1); other++)
+            if (other < blocks) left += in_block(header->partials[answer & 1], other)[lane()];
         __syncwarp();
-        residual = warp_sum_fixed(own) + moved(mass, mass_before);
+        residual = warp_sum_fixed(left) + moved(mass, mass_before);
     }
     if (earlier) mass = mass_before;
 #pragma unroll
