@@ -53,7 +53,7 @@ impl Archive<'_> {
     /// A vector of ids or offsets, which must fit `T`.
     fn whole<T: TryFrom<i64> + TryFrom<u64> + Copy>(&self, name: &str) -> Result<Vec<T>> {
         let typed = |position: usize, fits: Option<T>, found: &dyn std::fmt::Display| {
-            let wanted = if size_of::<T>() == 4 { "it must be a whole number of 32 bits" } else { "it must not be negative" };
+            let wanted = if size_of::<T>() == 4 { "it must be from 0 to 4294967295" } else { "it must not be negative" };
             fits.ok_or_else(|| self.element(name, position, found, wanted))
         };
         match &self.vector(name)? {
