@@ -1,22 +1,79 @@
 //! Which layout pays, for so many passes.
 //!
-//! Costs are estimates in nanoseconds of one thread, from a few counts of the pattern; they decide between layouts that differ
-//! by much more than their error.
+//! Costs are estimates in nanoseconds of one thread, from counts in a sample of the rows; they decide between layouts that
+//! differ by much more than their error.
 
 use super::SpmvKind;
+use super::bands::{self, SIDE};
+use super::cells::{self, STRIP};
 use super::slices::block_width;
 use crate::Level;
-use bitgraph_b2sr::TileCounts;
-use bitgraph_sparse::{Csr, FormatKind};
+use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
 
-/// Bands of rows that the tiles are counted in.
-const BANDS: usize = 64;
-/// Elements of `x` that stay in a core's first cache, about.
-const NEAR: usize = 1 << 14;
+/// Entries that are looked at.
+const SAMPLES: usize = 256;
+/// Spans that are made around each.
+const SPANS: usize = 8;
+/// Columns of two rows that are near each other: two lines of a cache.
+const NEARBY: u32 = 32;
+/// Entries of rows between which the first cache is not overwritten.
+const SHORT: usize = 64;
+/// Elements of `x` that stay in a core's first cache.
+const FIRST: f64 = 8192.0;
 /// Elements of `x` that stay in a core's second cache.
 const CACHED: usize = 1 << 18;
 /// Elements of `x` that stay in a cache of all cores.
 const SHARED: usize = 1 << 21;
+/// Elements of `x` on a line of a cache.
+const LINE: f64 = 16.0;
+
+/// What the costs are reckoned from, for the whole matrix.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shape {
+    rows: f64,
+    columns: f64,
+    entries: f64,
+    /// Spans of bands.
+    spans: f64,
+    /// Entries of rows in blocks, as pieces.
+    pieces: f64,
+    /// Fours of cells.
+    fours: f64,
+    /// The share of entries beside which a near row has one, too, so that their elements of `x` were just read.
+    near: f64,
+}
+
+impl Shape {
+    /// From a sample of the entries: a mean over entries of a piece's share is the number of pieces an entry, hubs or not.
+    fn sampled(csr: &Csr) -> Self {
+        let (rows, columns, nnz) = (csr.nrows(), csr.ncols(), csr.nnz());
+        let (width, window) = (block_width(columns) as u32, cells::window(nnz, rows, columns));
+        let samples = nnz.min(SAMPLES);
+        let (mut spans, mut pieces, mut fours, mut near) = (0.0, 0.0, 0.0, 0usize);
+        with_offsets!(csr.offsets(), o => for k in 0..samples {
+            let position = (2 * k + 1) * nnz / (2 * samples);
+            let row = o.partition_point(|start| start.index() <= position) - 1;
+            let list = &csr.indices()[o[row].index()..o[row + 1].index()];
+            let column = csr.indices()[position];
+            let between = |first: u32, end: u32| list.partition_point(|&c| c < end) - list.partition_point(|&c| c < first);
+            let block = column / width * width;
+            pieces += 1.0 / between(block, block.saturating_add(width)) as f64;
+            let first = column >> window << window;
+            let run = between(first, first.saturating_add(1 << window));
+            fours += (run / 4) as f64 / run as f64;
+            let other = if row + SIDE < rows { row + SIDE } else { row.saturating_sub(SIDE) };
+            let beside = &csr.indices()[o[other].index()..o[other + 1].index()];
+            let (from, to) = (column.saturating_sub(NEARBY), column.saturating_add(NEARBY));
+            near += usize::from(list.len() <= SHORT && beside.partition_point(|&c| c < from) < beside.partition_point(|&c| c <= to));
+            let band = row / SIDE * SIDE;
+            spans += bands::sample(&o[band..=rows.min(band + SIDE)], csr.indices(), column, SPANS);
+        });
+        let scale = nnz as f64 / samples.max(1) as f64;
+        let [spans, pieces, fours] = [spans, pieces, fours].map(|share| share * scale);
+        let near = near as f64 / samples.max(1) as f64;
+        Self { rows: rows as f64, columns: columns as f64, entries: nnz as f64, spans, pieces, fours, near }
+    }
+}
 
 /// A layout, and why.
 #[derive(Clone, Debug)]
@@ -26,41 +83,51 @@ pub struct SpmvPlan {
     /// Passes that were counted on.
     pub passes: u32,
     /// For every layout: the predicted time to build and of one pass, in ms of one thread.
-    pub costs: [(SpmvKind, f64, f64); 4],
+    pub costs: [(SpmvKind, f64, f64); 5],
 }
 
 impl SpmvPlan {
-    /// Chooses for so many passes. O(entries of a sample).
+    /// Chooses for so many passes. O(log entries), for a sample of them.
     #[must_use]
     pub fn new(csr: &Csr, passes: u32) -> Self {
-        let (rows, entries, columns) = (csr.nrows() as f64, csr.nnz() as f64, csr.ncols());
-        let counts = TileCounts::sampled(csr, BANDS, 1);
-        let tiles = counts.tiles_of(FormatKind::B2sr4).unwrap_or(u64::MAX) as f64;
-        // Entries per tile say how local the numbering is: then x is read along, not at random. 0 is in the first cache.
-        let local = (entries / tiles.max(1.0) - 1.0).clamp(0.0, 1.0);
-        let distance = match columns {
-            0..=NEAR => 0.0,
-            c if c <= CACHED => 1.0,
-            c if c <= SHARED => 2.0,
-            _ => 4.5,
-        };
-        let far = distance * (1.0 - local);
-        let degree = entries / rows.max(1.0);
-        let blocks = columns.div_ceil(block_width(columns)) as f64;
-        // Pieces: a row has one in every block that it has entries in.
-        let pieces = rows * blocks * (1.0 - (-degree / blocks).exp()) + entries / 64.0;
-        let tile = if Level::current() == Level::Avx512 { 0.55 } else { 6.0 };
-        let costs = [
-            (SpmvKind::Plain, 0.0, entries * (0.42 + 0.9 * far) + rows * 2.0),
-            (SpmvKind::Wide, entries * 2.0 + rows * 10.0, entries * (0.42 + 0.8 * far) + rows * 1.2),
-            (SpmvKind::Blocks, entries * 2.5 + pieces * 8.0, entries * (0.24 + 0.12 * far.min(1.0)) + pieces * 2.4),
-            (SpmvKind::Tiles, entries * 2.0 + tiles * 3.0, tiles * (tile + 0.9 * far) + rows * 0.5),
-        ]
-        .map(|(kind, build, pass)| (kind, build * 1e-6, pass * 1e-6));
+        let shape = Shape::sampled(csr);
+        let costs = costs(&shape).map(|(kind, build, pass)| (kind, build * 1e-6, pass * 1e-6));
         let total = |&(_, build, pass): &(SpmvKind, f64, f64)| build + pass * f64::from(passes.max(1));
         let kind = costs.iter().min_by(|a, b| total(a).total_cmp(&total(b))).map_or(SpmvKind::Plain, |c| c.0);
         Self { kind, passes, costs }
     }
+}
+
+/// Nanoseconds to build every layout, and of a pass.
+fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
+    let columns = s.columns as usize;
+    // How far away an element of `x` is that no near row has just read: 0 in the first cache, 1 in the second, filled one.
+    let distance = match columns {
+        c if c <= CACHED => (s.columns / FIRST).max(1.0).log2() / (CACHED as f64 / FIRST).log2(),
+        c if c <= SHARED => 2.0,
+        _ => 4.5,
+    };
+    let (far, blocks) = (distance * (1.0 - s.near), columns > block_width(columns));
+    // Every strip reads along the lines that it has entries on.
+    let (strips, lines) = ((s.rows / STRIP as f64).ceil().max(1.0), (s.columns / LINE).max(1.0));
+    let touched = strips * lines * (1.0 - (-s.entries / strips / lines).exp()) * (1.0 - s.near);
+    let line = if columns <= CACHED { 0.3 } else { 0.8 };
+    let cells = strips * (s.columns / f64::from(1u32 << cells::window(s.entries as usize, s.rows as usize, columns))).ceil();
+    let ones = s.entries - 4.0 * s.fours;
+    let span = match Level::current() {
+        Level::Avx512 => 0.45,
+        Level::Avx2 => 0.7,
+        Level::Portable => 5.0,
+    };
+    // Sums that several blocks add to are read and written again.
+    let piece = if blocks { 1.0 } else { 0.5 };
+    [
+        (SpmvKind::Plain, 0.0, s.entries * (0.3 + 0.7 * far) + s.rows * 3.0),
+        (SpmvKind::Wide, s.entries * 2.0 + s.rows * 10.0, s.entries * (0.24 + 0.8 * far) + s.rows * 0.5),
+        (SpmvKind::Blocks, s.entries * 2.5 + s.pieces * 8.0, s.entries * (0.22 + 0.3 * far.min(1.0)) + s.pieces * piece),
+        (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + touched * line + cells * 12.0),
+        (SpmvKind::Bands, s.entries * 3.0 + s.spans * 12.0, s.spans * (span + 0.35 * far) + s.rows * 0.15),
+    ]
 }
 
 impl std::fmt::Display for SpmvPlan {

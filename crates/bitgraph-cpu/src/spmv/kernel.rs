@@ -1,4 +1,4 @@
-//! The inner loops: one plain form each, compiled for every level, and the tile loops in AVX-512.
+//! The inner loops over lists and slices: one plain form each, compiled for every level.
 //!
 //! Sixteen independent scalar sums keep the load ports busy; gather instructions are slower than that for floats on the CPUs
 //! measured (Zen 4, Zen 5).
@@ -8,7 +8,6 @@
 
 use super::Real;
 use super::slices::{Index, LANES, Slices};
-use super::tiles::{SIDE, TileRows};
 use crate::Level;
 use bitgraph_sparse::OffsetInt;
 
@@ -200,87 +199,5 @@ pub(super) fn lists<T: Real, O: OffsetInt>(offsets: &[O], columns: &[u32], x: &[
         }
         let tail = rest.iter().fold(T::ZERO, |sum, &c| sum + at(c));
         *y = (sums[0] + sums[1]) + (sums[2] + sums[3]) + tail;
-    }
-}
-
-/// See [`TileRows::sum`].
-///
-/// # Safety
-/// The CPU has AVX-512 F, VL and DQ; `x` reaches to the end of the last tile column, `y` has an element per row of the part.
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,fma")]
-pub(super) unsafe fn tiles_f32(rows: &TileRows, x: &[f32], y: &mut [f32]) {
-    use std::arch::x86_64::*;
-    let transpose = _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15);
-    let (x, out, last) = (x.as_ptr(), y.as_mut_ptr(), y.len());
-    let (mut column, mut tile, mut order) = (rows.columns.as_ptr(), rows.tiles.as_ptr(), rows.order.as_ptr());
-    for group in &rows.groups {
-        for _ in 0..group.slices {
-            let (mut even, mut odd) = (_mm512_setzero_ps(), _mm512_setzero_ps());
-            // SAFETY: the group has `length` columns and tiles per tile row; tiles lie inside `x`.
-            unsafe {
-                for _ in 0..group.length / 2 {
-                    let (a, b) = (*column as usize * SIDE, *column.add(1) as usize * SIDE);
-                    even = _mm512_mask_add_ps(even, *tile, even, _mm512_broadcast_f32x4(_mm_loadu_ps(x.add(a))));
-                    odd = _mm512_mask_add_ps(odd, *tile.add(1), odd, _mm512_broadcast_f32x4(_mm_loadu_ps(x.add(b))));
-                    (column, tile) = (column.add(2), tile.add(2));
-                }
-                if group.length % 2 == 1 {
-                    let a = *column as usize * SIDE;
-                    even = _mm512_mask_add_ps(even, *tile, even, _mm512_broadcast_f32x4(_mm_loadu_ps(x.add(a))));
-                    (column, tile) = (column.add(1), tile.add(1));
-                }
-            }
-            // Row `i` is in lanes `4 i..`; transposed, four vectors of one column each are to be added.
-            let sums = _mm512_permutexvar_ps(transpose, _mm512_add_ps(even, odd));
-            let half = _mm256_add_ps(_mm512_castps512_ps256(sums), _mm512_extractf32x8_ps::<1>(sums));
-            let sums = _mm_add_ps(_mm256_castps256_ps128(half), _mm256_extractf128_ps::<1>(half));
-            // SAFETY: `order` has an element per tile row; a tile row past the last row is cut.
-            unsafe {
-                let row = *order as usize * SIDE;
-                order = order.add(1);
-                let mask = if last - row >= SIDE { 0xf } else { (1u8 << (last - row)) - 1 };
-                _mm_mask_storeu_ps(out.add(row), mask, sums);
-            }
-        }
-    }
-}
-
-/// See [`TileRows::sum`].
-///
-/// # Safety
-/// As for [`tiles_f32`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f,avx512vl,avx512dq,fma")]
-pub(super) unsafe fn tiles_f64(rows: &TileRows, x: &[f64], y: &mut [f64]) {
-    use std::arch::x86_64::*;
-    let (x, out, last) = (x.as_ptr(), y.as_mut_ptr(), y.len());
-    let (mut column, mut tile, mut order) = (rows.columns.as_ptr(), rows.tiles.as_ptr(), rows.order.as_ptr());
-    for group in &rows.groups {
-        for _ in 0..group.slices {
-            // Rows 0 and 1 above, 2 and 3 below, four columns each.
-            let (mut top, mut bottom) = (_mm512_setzero_pd(), _mm512_setzero_pd());
-            for _ in 0..group.length {
-                // SAFETY: the group has `length` columns and tiles per tile row; tiles lie inside `x`.
-                unsafe {
-                    let four = _mm512_broadcast_f64x4(_mm256_loadu_pd(x.add(*column as usize * SIDE)));
-                    top = _mm512_mask_add_pd(top, *tile as u8, top, four);
-                    bottom = _mm512_mask_add_pd(bottom, (*tile >> 8) as u8, bottom, four);
-                    (column, tile) = (column.add(1), tile.add(1));
-                }
-            }
-            let (r0, r1) = (_mm512_castpd512_pd256(top), _mm512_extractf64x4_pd::<1>(top));
-            let (r2, r3) = (_mm512_castpd512_pd256(bottom), _mm512_extractf64x4_pd::<1>(bottom));
-            // Sums of neighbours, 128 bits apart: (r0 low, r1 low, r0 high, r1 high), the same of r2 and r3.
-            let (a, b) = (_mm256_hadd_pd(r0, r1), _mm256_hadd_pd(r2, r3));
-            let sums = _mm256_add_pd(_mm256_permute2f128_pd::<0x20>(a, b), _mm256_permute2f128_pd::<0x31>(a, b));
-            // SAFETY: `order` has an element per tile row; a tile row past the last row is cut.
-            unsafe {
-                let row = *order as usize * SIDE;
-                order = order.add(1);
-                let mask = if last - row >= SIDE { 0xf } else { (1u8 << (last - row)) - 1 };
-                _mm256_mask_storeu_pd(out.add(row), mask, sums);
-            }
-        }
     }
 }

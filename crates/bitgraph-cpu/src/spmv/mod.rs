@@ -6,7 +6,8 @@
 //! | [`SpmvKind::Plain`] | the lists as they are | few passes: nothing is built |
 //! | [`SpmvKind::Wide`] | slices of 16 rows of like length, 32-bit columns | many short rows, any numbering |
 //! | [`SpmvKind::Blocks`] | the same with 16-bit columns in blocks of columns that the L2 cache holds | long rows |
-//! | [`SpmvKind::Tiles`] | 4x4 bit tiles, tile rows grouped by length | meshes, filled tiles (AVX-512) |
+//! | [`SpmvKind::Cells`] | strips of rows and windows of columns that the L1 cache holds | neighbours anywhere, hubs |
+//! | [`SpmvKind::Bands`] | bands of 8 rows that share spans of 8 columns, permuted in registers | meshes, any local numbering |
 //!
 //! Invariant: a row's sum is formed in the type of `x`, in an order that depends on the layout only: neither on the number of
 //! threads nor on what runs beside. The SIMD levels may differ by rounding.
@@ -15,13 +16,16 @@
 //! sums while they are in the cache (as `PageRank` does).
 
 mod auto;
+mod band_kernel;
+mod bands;
+mod cell_kernel;
+mod cells;
 mod kernel;
 mod plain;
 mod real;
 mod slices;
 #[cfg(test)]
 mod tests;
-mod tiles;
 
 pub use auto::SpmvPlan;
 pub(crate) use kernel::per_level;
@@ -29,19 +33,20 @@ pub use real::Real;
 
 use crate::Level;
 use crate::team;
+use bands::Bands;
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_sparse::{Csr, with_offsets};
+use cells::Cells;
 use slices::Slices;
 use std::any::Any;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
-use tiles::TileRows;
 
 /// Work of a part (rows and entries), about: long enough that blocks of columns pay, short enough to share.
 const PART_WORK: usize = 1 << 20;
 /// Rows of a part at most: their sums stay in the cache, and row numbers inside a part fit 16 bits.
 const PART_ROWS: usize = 1 << 15;
-/// Boundaries of parts are multiples of this: whole tiles, whole vectors.
+/// Boundaries of parts are multiples of this: whole bands, whole vectors.
 const PART_STEP: usize = 16;
 /// Zeros between two blocks of columns of a padded operand; filler entries point there.
 pub(crate) const GAP: usize = 16;
@@ -70,13 +75,15 @@ pub enum SpmvKind {
     Wide,
     /// Slices of 16 rows with 16-bit columns, in blocks of columns.
     Blocks,
-    /// 4x4 tiles, grouped.
-    Tiles,
+    /// Strips of rows and windows of columns, 16-bit rows and columns.
+    Cells,
+    /// Bands of 8 rows, spans of 8 columns.
+    Bands,
 }
 
 impl SpmvKind {
     /// Every layout.
-    pub const ALL: [Self; 4] = [Self::Plain, Self::Wide, Self::Blocks, Self::Tiles];
+    pub const ALL: [Self; 5] = [Self::Plain, Self::Wide, Self::Blocks, Self::Cells, Self::Bands];
     /// The name in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -84,7 +91,8 @@ impl SpmvKind {
             Self::Plain => "lists",
             Self::Wide => "slices of 16 rows",
             Self::Blocks => "16-bit column blocks",
-            Self::Tiles => "grouped 4x4 tiles",
+            Self::Cells => "strips and windows",
+            Self::Bands => "bands of 8 rows",
         }
     }
 }
@@ -94,7 +102,8 @@ enum Form {
     Plain(Csr),
     Wide(Vec<Slices<u32>>),
     Blocks(Vec<Slices<u16>>),
-    Tiles(Vec<TileRows>),
+    Cells(Vec<Cells>),
+    Bands(Vec<Bands>),
 }
 
 /// A pattern laid out for sums over its rows.
@@ -146,7 +155,8 @@ impl SpmvLayout {
                 width = slices::block_width(columns);
                 Form::Blocks(slices::build(csr, &parts, width))
             }
-            SpmvKind::Tiles => Form::Tiles(tiles::build(csr, &parts)),
+            SpmvKind::Cells => Form::Cells(cells::build(csr, &parts)),
+            SpmvKind::Bands => Form::Bands(bands::build(csr, &parts)),
         };
         Self { rows, columns, width, parts, form, scratch: Mutex::default() }
     }
@@ -162,7 +172,8 @@ impl SpmvLayout {
             Form::Plain(_) => SpmvKind::Plain,
             Form::Wide(_) => SpmvKind::Wide,
             Form::Blocks(_) => SpmvKind::Blocks,
-            Form::Tiles(_) => SpmvKind::Tiles,
+            Form::Cells(_) => SpmvKind::Cells,
+            Form::Bands(_) => SpmvKind::Bands,
         }
     }
     /// Bytes of the layout beyond the matrix it was built from.
@@ -172,7 +183,8 @@ impl SpmvLayout {
             Form::Plain(_) => 0,
             Form::Wide(parts) => parts.iter().map(Slices::bytes).sum(),
             Form::Blocks(parts) => parts.iter().map(Slices::bytes).sum(),
-            Form::Tiles(parts) => parts.iter().map(TileRows::bytes).sum(),
+            Form::Cells(parts) => parts.iter().map(Cells::bytes).sum(),
+            Form::Bands(parts) => parts.iter().map(Bands::bytes).sum(),
         }
     }
     /// Filler entries per entry.
@@ -181,6 +193,7 @@ impl SpmvLayout {
         let stored = match &self.form {
             Form::Wide(parts) => parts.iter().map(Slices::stored).sum(),
             Form::Blocks(parts) => parts.iter().map(Slices::stored).sum(),
+            Form::Cells(parts) => parts.iter().map(Cells::stored).sum(),
             _ => csr.nnz(),
         };
         (stored as f64 - csr.nnz() as f64) / csr.nnz().max(1) as f64
@@ -193,11 +206,11 @@ impl SpmvLayout {
     pub(crate) fn padded_len(&self) -> usize {
         self.columns + self.columns.div_ceil(self.width).max(1) * GAP
     }
-    /// Elements of an operand that are read: lists read the columns there are, tiles whole tiles, slices a block's zeros.
+    /// Elements of an operand that are read: lists and cells read the columns there are, bands a whole span, slices a block's zeros.
     fn operand_len(&self) -> usize {
         match &self.form {
-            Form::Plain(_) => self.columns,
-            Form::Tiles(_) => self.columns.next_multiple_of(tiles::SIDE),
+            Form::Plain(_) | Form::Cells(_) => self.columns,
+            Form::Bands(_) => self.columns.max(bands::SIDE),
             Form::Wide(_) | Form::Blocks(_) => self.padded_len(),
         }
     }
@@ -221,7 +234,8 @@ impl SpmvLayout {
             Form::Plain(csr) => plain::sum(csr, self.parts[part].clone(), x, y),
             Form::Wide(parts) => parts[part].sum(level, x, y),
             Form::Blocks(parts) => parts[part].sum(level, x, y),
-            Form::Tiles(parts) => parts[part].sum(level, x, y),
+            Form::Cells(parts) => parts[part].sum(x, y),
+            Form::Bands(parts) => parts[part].sum(level, x, y),
         }
     }
     /// Sets `y[i]` to the sum of `x` over the columns of row `i`. See [`PatternSum::sum`].

@@ -1,12 +1,13 @@
 //! The types that sums are formed in.
 
+use super::bands::Bands;
 use super::kernel::Sums;
-use super::tiles::TileRows;
+use crate::Level;
 use bitgraph_semiring::Scalar;
 use std::ops::{Add, Mul, Sub};
 
 /// `f32` or `f64`.
-pub trait Real: Scalar + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + sealed::Tiles {
+pub trait Real: Scalar + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + sealed::Bands {
     /// The absolute value.
     #[must_use]
     fn magnitude(self) -> Self;
@@ -27,41 +28,55 @@ impl Real for f64 {
 }
 
 pub(super) mod sealed {
-    use super::TileRows;
+    use super::Bands as Layout;
+    use crate::Level;
 
     /// What differs between the types in the kernels.
-    pub trait Tiles: Sized {
+    pub trait Bands: Sized {
         /// Sixteen sums in vector registers.
         type Lanes: super::Sums<Self>;
-        /// See `TileRows::sum`; false if there is no vector form.
-        #[allow(private_interfaces)]
-        fn sum_tiles(rows: &TileRows, x: &[Self], y: &mut [Self]) -> bool;
+        /// See `Bands::sum`; false if there is no vector form.
+        fn sum_bands(level: Level, bands: &Layout, x: &[Self], y: &mut [Self]) -> bool;
     }
 }
 
-macro_rules! tiles {
-    ($($t:ty, $kernel:ident, $lanes:ty;)*) => { $(
-        impl sealed::Tiles for $t {
-            #[cfg(target_arch = "x86_64")]
-            type Lanes = $lanes;
-            #[cfg(not(target_arch = "x86_64"))]
-            type Lanes = [$t; super::slices::LANES];
-            #[allow(private_interfaces)]
-            fn sum_tiles(rows: &TileRows, x: &[Self], y: &mut [Self]) -> bool {
-                #[cfg(target_arch = "x86_64")]
-                if crate::Level::detect() == crate::Level::Avx512 {
-                    // SAFETY: the CPU has the features; the operands are as long as `TileRows::sum` demands.
-                    #[allow(unsafe_code)]
-                    unsafe { super::kernel::$kernel(rows, x, y) };
-                    return true;
-                }
-                let _ = (rows, x, y);
-                false
-            }
+impl sealed::Bands for f32 {
+    #[cfg(target_arch = "x86_64")]
+    type Lanes = [std::arch::x86_64::__m128; 4];
+    #[cfg(not(target_arch = "x86_64"))]
+    type Lanes = [f32; super::slices::LANES];
+    fn sum_bands(level: Level, bands: &Bands, x: &[Self], y: &mut [Self]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        #[allow(unsafe_code)]
+        match level {
+            // SAFETY: a level is in force only where the CPU has its features; the operands are as long as `Bands::sum` demands.
+            Level::Avx512 => unsafe { super::band_kernel::avx512_f32(bands, x, y) },
+            // SAFETY: as above.
+            Level::Avx2 => unsafe { super::band_kernel::avx2_f32(bands, x, y) },
+            Level::Portable => return false,
         }
-    )* };
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = (level, bands, x, y);
+        cfg!(target_arch = "x86_64")
+    }
 }
-tiles! {
-    f32, tiles_f32, [std::arch::x86_64::__m128; 4];
-    f64, tiles_f64, [std::arch::x86_64::__m128d; 8];
+
+impl sealed::Bands for f64 {
+    #[cfg(target_arch = "x86_64")]
+    type Lanes = [std::arch::x86_64::__m128d; 8];
+    #[cfg(not(target_arch = "x86_64"))]
+    type Lanes = [f64; super::slices::LANES];
+    fn sum_bands(level: Level, bands: &Bands, x: &[Self], y: &mut [Self]) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if level == Level::Avx512 {
+            // SAFETY: the level is in force only where the CPU has its features; the operands are as long as `Bands::sum` demands.
+            #[allow(unsafe_code)]
+            unsafe {
+                super::band_kernel::avx512_f64(bands, x, y);
+            }
+            return true;
+        }
+        let _ = (level, bands, x, y);
+        false
+    }
 }

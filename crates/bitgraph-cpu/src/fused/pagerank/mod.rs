@@ -48,8 +48,9 @@ impl<T: Real> PageRankLayout<T> {
     pub fn build(incoming: &Csr, out_degrees: &[u32], amortize: u32) -> Result<Self> {
         check(incoming, out_degrees)?;
         let plan = SpmvPlan::new(incoming, amortize);
-        if plan.kind == SpmvKind::Blocks && order::pays(incoming, out_degrees, amortize) {
-            let layout = Self::build_ordered(incoming, out_degrees, plan.kind)?;
+        if matches!(plan.kind, SpmvKind::Blocks | SpmvKind::Cells) && order::pays(incoming, out_degrees, amortize) {
+            // Hubs side by side share strips, and so fours of entries.
+            let layout = Self::build_ordered(incoming, out_degrees, SpmvKind::Cells)?;
             return Ok(Self { plan: Some(plan), ..layout });
         }
         if let Some(order) = order::local(incoming, amortize) {
