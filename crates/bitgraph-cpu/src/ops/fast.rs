@@ -4,7 +4,7 @@
 
 use super::selection::Selection;
 use crate::matrix::{CpuMatrix, Layout};
-use crate::tile::{RowMask, mxv_boolean, mxv_boolean_hybrid, mxv_sum, mxv_sum_hybrid};
+use crate::tile::{RowMask, mxv_boolean, mxv_boolean_hybrid, mxv_boolean_lists, mxv_sum, mxv_sum_hybrid};
 use bitgraph_backend::{Ring, same_type};
 use bitgraph_semiring::{LorLand, PlusSecond, PlusTimes};
 use bitgraph_sparse::{BitVector, Store, Stored, Vector};
@@ -22,14 +22,14 @@ pub(super) fn mxv<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection
     sum::<S, f32>(a, u).or_else(|| sum::<S, f64>(a, u))
 }
 
-/// (or, and) over bits, on tiles.
+/// (or, and) over bits.
 fn boolean<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
     let x = u.store().as_bits()?;
     let mask = selection.bits();
     let mask = mask.as_ref().map(|(bits, complement)| RowMask { bits, complement: *complement });
     let mut y = BitVector::zeros(a.shape().0);
     match a.layout() {
-        Layout::Csr(_) => return None,
+        Layout::Csr(m) => mxv_boolean_lists(m, x, mask, &mut y),
         Layout::B2sr4(m) => mxv_boolean(m, x, mask, &mut y),
         Layout::B2sr8(m) => mxv_boolean(m, x, mask, &mut y),
         Layout::B2sr16(m) => mxv_boolean(m, x, mask, &mut y),

@@ -4,7 +4,7 @@
 
 use super::{BitTile, RowMask, compiled, row_blocks, word_blocks};
 use bitgraph_b2sr::{B2sr, Hybrid, Tile8};
-use bitgraph_sparse::{BitVector, OffsetInt, with_offsets};
+use bitgraph_sparse::{BitVector, Csr, OffsetInt, with_offsets};
 
 /// Tiles between two looks at whether every wanted row has been reached.
 const LOOK: usize = 16;
@@ -87,6 +87,36 @@ pub fn mxv_boolean<T: BitTile>(a: &B2sr<T>, x: &BitVector, mask: Option<RowMask<
     })));
 }
 
+/// Whether a list meets `x`. Four entries are looked at together: whether any one of them is in `x` is harder to foresee than
+/// whether one of four is, and a wrong guess costs more than four looks.
+#[inline(always)]
+fn meets(list: &[u32], x: &[u64]) -> bool {
+    let bit = |u: u32| x[u as usize >> 6] >> (u & 63);
+    let (fours, rest) = list.as_chunks::<4>();
+    fours.iter().any(|&[a, b, c, d]| (bit(a) | bit(b) | bit(c) | bit(d)) & 1 != 0) || rest.iter().fold(0, |all, &u| all | bit(u)) & 1 != 0
+}
+
+/// [`mxv_boolean`] on lists, each until its first hit. O(entries), parallel.
+///
+/// # Panics
+/// As [`mxv_boolean`].
+pub fn mxv_boolean_lists(a: &Csr, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
+    check(a.nrows(), a.ncols(), x, mask, y.len());
+    let (x, indices) = (x.words64(), a.indices());
+    with_offsets!(a.offsets(), o => word_blocks(y, |first, words| compiled(|| {
+        for (k, word) in words.iter_mut().enumerate() {
+            let start = first + 64 * k;
+            let (wanted, mut out) = (RowMask::word(mask, start / 64), 0);
+            for (r, bounds) in o[start..].windows(2).take(64).enumerate() {
+                if wanted >> r & 1 != 0 {
+                    out |= u64::from(meets(&indices[bounds[0].index()..bounds[1].index()], x)) << r;
+                }
+            }
+            *word = out;
+        }
+    })));
+}
+
 /// [`mxv_boolean`] on the hybrid: tiles first, then the lists of the rows still wanted, each until its first hit.
 ///
 /// # Panics
@@ -108,8 +138,7 @@ pub fn mxv_boolean_hybrid(a: &Hybrid, x: &BitVector, mask: Option<RowMask<'_>>, 
                 open &= open - 1;
                 let row = 8 * t + r as usize;
                 let entries = &list.indices()[o[row].index()..o[row + 1].index()];
-                let hit = entries.iter().any(|&u| x[u as usize >> 6] >> (u & 63) & 1 != 0);
-                found |= u32::from(hit) << r;
+                found |= u32::from(meets(entries, x)) << r;
             }
             found
         });

@@ -88,6 +88,17 @@ fn bit_kernels() {
             bits::<Tile8>(&csr);
             bits::<Tile16>(&csr);
             bits::<Tile32>(&csr);
+            for one_in in [1, 3, 40] {
+                let x = some_bits(csr.ncols(), one_in);
+                let meets = |i: usize| csr.row(i).iter().any(|&c| x.get(c as usize));
+                let mut y = BitVector::ones(csr.nrows());
+                mxv_boolean_lists(&csr, &x, None, &mut y);
+                assert_eq!(y, (0..csr.nrows()).map(meets).collect());
+                for (bits, complement) in &masks(csr.nrows()) {
+                    mxv_boolean_lists(&csr, &x, Some(RowMask { bits, complement: *complement }), &mut y);
+                    assert_eq!(y, (0..csr.nrows()).map(|i| bits.get(i) != *complement && meets(i)).collect());
+                }
+            }
             for config in [HybridConfig::default(), HybridConfig { min_entries: 2, min_share: 0.0 }] {
                 let hybrid = Hybrid::from_csr_with(&csr, &config);
                 let x = some_bits(csr.ncols(), 9);
