@@ -75,8 +75,8 @@ impl Hybrid {
     pub fn from_csr(csr: &Csr) -> Self {
         Self::from_csr_with(csr, &HybridConfig::default())
     }
-    /// From compressed rows. O(nnz), parallel. Peak memory: the result, twice where arrays grow or are joined, 9 bytes a row, and per
-    /// thread (four tasks each) 3 / 16 of a byte for each tile column.
+    /// From compressed rows. O(nnz), parallel. Peak memory: the result (twice on several threads, where arrays are joined), 9 bytes a
+    /// row, and per thread (four tasks each) 3 / 16 of a byte for each tile column.
     #[must_use]
     pub fn from_csr_with(csr: &Csr, config: &HybridConfig) -> Self {
         with_offsets!(csr.offsets(), o => build(csr, o, config))
@@ -176,8 +176,8 @@ impl Band {
     fn new(columns: usize) -> Self {
         Self { marks: Marks::new(columns.div_ceil(8)), columns: Vec::new(), tiles: Vec::new() }
     }
-    /// Takes in tile row `t`, and returns how many of its tiles are stored and how many entries they hold. If there are any, the
-    /// tiles are made, and the columns stay ranked until [`Band::clear`].
+    /// Takes in tile row `t`, and returns how many of its tiles are stored and how many entries they hold. If there are any, they come
+    /// first in the band's arrays, and the marks hold the columns of the other tiles until [`Band::clear`].
     #[inline(always)]
     fn collect<O: OffsetInt>(&mut self, offsets: &[O], indices: &[u32], t: usize, config: &HybridConfig) -> (usize, usize) {
         let rows = 8 * t..8 * t + 8;
@@ -196,12 +196,17 @@ impl Band {
         self.tiles.clear();
         self.tiles.resize(count, 0);
         fill(&self.marks, offsets, indices, rows, &mut self.columns, &mut self.tiles);
+        // Filled tiles move to the front, and their columns leave the marks. Which ones are filled is hard to foresee, so nothing
+        // branches on it.
         let (mut stored, mut held) = (0, 0);
-        for tile in &self.tiles {
+        for k in 0..count {
+            let (tile, column) = (self.tiles[k], self.columns[k]);
             let entries = tile.count();
             let keep = entries >= config.min_entries;
+            (self.tiles[stored], self.columns[stored]) = (tile, column);
+            self.marks.remove_if(column, keep);
             stored += usize::from(keep);
-            held += if keep { entries as usize } else { 0 };
+            held += entries as usize * usize::from(keep);
         }
         if (held as f64) < wanted { (0, 0) } else { (stored, held) }
     }
@@ -212,7 +217,6 @@ impl Band {
 }
 
 /// What a block of tile rows becomes.
-#[derive(Default)]
 struct Block {
     /// Tiles of each tile row.
     tiles: Vec<usize>,
@@ -224,6 +228,17 @@ struct Block {
 }
 
 impl Block {
+    /// With room for so many tile rows and entries: what is not used of it is not touched.
+    fn with_room(tile_rows: usize, entries: usize, config: &HybridConfig) -> Self {
+        let tiles = entries / config.min_entries.max(1) as usize;
+        Self {
+            tiles: Vec::with_capacity(tile_rows),
+            listed: Vec::with_capacity(8 * tile_rows),
+            columns: Vec::with_capacity(tiles),
+            words: Vec::with_capacity(tiles),
+            list: Vec::with_capacity(entries + 1),
+        }
+    }
     /// Appends tile row `t`.
     #[inline(always)]
     fn append<O: OffsetInt>(&mut self, band: &mut Band, offsets: &[O], indices: &[u32], t: usize, config: &HybridConfig) {
@@ -234,30 +249,27 @@ impl Block {
         if stored == 0 {
             self.list.extend_from_slice(entries(offsets, indices, rows.clone()));
             self.listed.extend(rows.map(|i| offsets[i + 1].index() - offsets[i].index()));
-        } else if held == entries(offsets, indices, rows.clone()).len() {
-            self.columns.extend_from_slice(&band.columns[..stored]);
-            self.words.extend_from_slice(&band.tiles);
-            self.listed.extend(rows.map(|_| 0));
         } else {
-            for (&column, &tile) in band.columns.iter().zip(&band.tiles) {
-                if tile.count() >= config.min_entries {
-                    self.columns.push(column);
-                    self.words.push(tile);
+            self.columns.extend_from_slice(&band.columns[..stored]);
+            self.words.extend_from_slice(&band.tiles[..stored]);
+            let all = entries(offsets, indices, rows.clone()).len();
+            if held == all {
+                self.listed.extend(rows.map(|_| 0));
+            } else {
+                let first = self.list.len();
+                // One place more: an entry is written before it is known to stay.
+                self.list.resize(first + all - held + 1, 0);
+                let (list, mut length) = (&mut self.list[first..], 0);
+                for i in rows {
+                    let before = length;
+                    for &u in entries(offsets, indices, i..i + 1) {
+                        list[length] = u;
+                        length += usize::from(band.marks.contains(u >> Tile8::SHIFT));
+                    }
+                    self.listed.push(length - before);
                 }
+                self.list.truncate(first + length);
             }
-            let first = self.list.len();
-            let mut length = first;
-            // One place more: an entry is written before it is known to stay.
-            self.list.resize(first + entries(offsets, indices, rows.clone()).len() - held + 1, 0);
-            for i in rows {
-                let before = length;
-                for &u in entries(offsets, indices, i..i + 1) {
-                    self.list[length] = u;
-                    length += usize::from(band.tiles[band.marks.rank(u >> Tile8::SHIFT)].count() < config.min_entries);
-                }
-                self.listed.push(length - before);
-            }
-            self.list.truncate(length);
         }
         band.clear();
     }
@@ -283,7 +295,7 @@ fn build<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> Hybri
         .map_init(
             || Band::new(csr.ncols()),
             |band, rows| {
-                let mut block = Block::default();
+                let mut block = Block::with_room(rows.len(), entries(offsets, indices, 8 * rows.start..8 * rows.end).len(), config);
                 with_bit_instructions(|| {
                     for t in rows {
                         block.append(band, offsets, indices, t, config);

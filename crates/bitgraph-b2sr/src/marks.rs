@@ -63,6 +63,16 @@ impl Marks {
         }
         self.len = 0;
     }
+    /// Whether the set holds a column.
+    #[inline(always)]
+    pub(crate) fn contains(&self, column: u32) -> bool {
+        self.words[column as usize >> 6] >> (column & 63) & 1 != 0
+    }
+    /// Takes a column of the set out if `out`, without a branch.
+    #[inline(always)]
+    pub(crate) fn remove_if(&mut self, column: u32, out: bool) {
+        self.words[column as usize >> 6] &= !(u64::from(out) << (column & 63));
+    }
     /// Empties the set.
     #[inline(always)]
     pub(crate) fn clear(&mut self) {
@@ -141,6 +151,9 @@ mod tests {
                 let mut columns = vec![0; wanted.len()];
                 marks.write_columns(&mut columns);
                 assert_eq!(columns, wanted);
+                marks.remove_if(wanted[0], true);
+                marks.remove_if(wanted[1], false);
+                assert_eq!((marks.contains(wanted[0]), marks.contains(wanted[1]), marks.count()), (false, true, wanted.len() - 1));
                 marks.clear();
                 assert_eq!((marks.count(), marks.rank_all()), (0, 0));
             }
