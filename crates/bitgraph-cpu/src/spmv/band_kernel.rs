@@ -143,6 +143,55 @@ mod x86 {
         /// Single precision without AVX-512.
         avx2_f32: f32, "avx2", _mm256_setzero_ps(), _mm256_add_ps, _mm256_storeu_ps, nibbles(), picked_f32_avx2
     }
+
+    /// Eight sums in double precision.
+    type Halves = [__m256d; 2];
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    fn add_halves(a: Halves, b: Halves) -> Halves {
+        [_mm256_add_pd(a[0], b[0]), _mm256_add_pd(a[1], b[1])]
+    }
+    /// # Safety
+    /// There is room for eight.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn store_halves(to: *mut f64, sums: Halves) {
+        // SAFETY: by the contract.
+        unsafe {
+            _mm256_storeu_pd(to, sums[0]);
+            _mm256_storeu_pd(to.add(4), sums[1]);
+        }
+    }
+    /// Element by element as two halves of 32 bits, from both halves of the span; the upper bits of a pick choose among these and
+    /// zero.
+    ///
+    /// # Safety
+    /// The span is inside `x`.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn picked_f64_avx2(x: *const f64, span: &Span, zero: Halves, shifts: [__m256i; 2]) -> Halves {
+        // SAFETY: by the contract.
+        let (low, high) = unsafe { (_mm256_loadu_pd(x.add(span.column as usize)), _mm256_loadu_pd(x.add(span.column as usize + 4))) };
+        let (low, high) = (_mm256_castpd_ps(low), _mm256_castpd_ps(high));
+        let both = _mm256_set1_epi64x(span.picks.into());
+        let upper = _mm256_set1_epi64x(1 << 32);
+        let mut out = zero;
+        for (out, shifts) in out.iter_mut().zip(shifts) {
+            let picks = _mm256_srlv_epi64(both, shifts);
+            let twice = _mm256_slli_epi64::<1>(picks);
+            let halves = _mm256_or_si256(_mm256_blend_epi32::<0b1010_1010>(twice, _mm256_slli_epi64::<33>(picks)), upper);
+            let low = _mm256_castps_pd(_mm256_permutevar8x32_ps(low, halves));
+            let high = _mm256_castps_pd(_mm256_permutevar8x32_ps(high, halves));
+            let all = _mm256_blendv_pd(low, high, _mm256_castsi256_pd(_mm256_slli_epi64::<61>(picks)));
+            *out = _mm256_blendv_pd(*out, all, _mm256_castsi256_pd(_mm256_slli_epi64::<60>(picks)));
+        }
+        out
+    }
+    bands! {
+        /// Double precision without AVX-512.
+        avx2_f64: f64, "avx2", [_mm256_setzero_pd(); 2], add_halves, store_halves,
+        [_mm256_setr_epi64x(0, 4, 8, 12), _mm256_setr_epi64x(16, 20, 24, 28)], picked_f64_avx2
+    }
 }
 #[cfg(target_arch = "x86_64")]
-pub(super) use x86::{avx2_f32, avx512_f32, avx512_f64};
+pub(super) use x86::{avx2_f32, avx2_f64, avx512_f32, avx512_f64};

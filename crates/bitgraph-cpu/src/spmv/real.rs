@@ -68,15 +68,16 @@ impl sealed::Bands for f64 {
     type Lanes = [f64; super::slices::LANES];
     fn sum_bands(level: Level, bands: &Bands, x: &[Self], y: &mut [Self]) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if level == Level::Avx512 {
-            // SAFETY: the level is in force only where the CPU has its features; the operands are as long as `Bands::sum` demands.
-            #[allow(unsafe_code)]
-            unsafe {
-                super::band_kernel::avx512_f64(bands, x, y);
-            }
-            return true;
+        #[allow(unsafe_code)]
+        match level {
+            // SAFETY: a level is in force only where the CPU has its features; the operands are as long as `Bands::sum` demands.
+            Level::Avx512 => unsafe { super::band_kernel::avx512_f64(bands, x, y) },
+            // SAFETY: as above.
+            Level::Avx2 => unsafe { super::band_kernel::avx2_f64(bands, x, y) },
+            Level::Portable => return false,
         }
+        #[cfg(not(target_arch = "x86_64"))]
         let _ = (level, bands, x, y);
-        false
+        cfg!(target_arch = "x86_64")
     }
 }
