@@ -64,10 +64,12 @@ const SMALL_TURNS: u32 = 4;
 const BLOCK_ARCS: usize = 4_000;
 const SMALL_CLUSTER_ARCS: usize = 16_000;
 const CLUSTER_ARCS: usize = 100_000;
+/// Blocks of the large cluster: what every device with clusters allows.
+const CLUSTER_BLOCKS: u32 = 8;
 /// Vertices of a cluster at most: two copies of x in every block.
 const CLUSTER_NODES: usize = 22_000;
 /// Entries of a lane in the small forms, before a row gets another lane: the first that fits.
-const SMALL_ENTRIES: [u32; 3] = [8, 16, 64];
+const SMALL_ENTRIES: [u32; 2] = [16, 64];
 /// Blocks that read a vertex in the mean, above which stretches of a cluster are no better than dealing.
 const MOST_READERS: usize = 2;
 /// Arcs below which the general form's one barrier is cheaper than two exchanges, and arcs per vertex.
@@ -272,24 +274,44 @@ impl Shared {
     /// One block or one cluster, if the device and the graph allow.
     fn small(source: &Source<'_>, symmetric: bool, placed: usize) -> Result<Option<Self>> {
         let entries = source.incoming.entries();
-        let forms = [(TileForm::Block, 1, BLOCK_ARCS), (TileForm::Cluster, 4, SMALL_CLUSTER_ARCS), (TileForm::Cluster, 8, CLUSTER_ARCS)];
-        let by_degree = source.order()?;
-        let by_levels = if symmetric && source.longest <= MESH_LONGEST && entries >= BLOCK_ARCS { source.level_order()? } else { None };
-        for (form, groups, most) in forms {
-            let cluster = form == TileForm::Cluster;
-            if entries >= most || (cluster && !source.device.properties().clusters) {
-                continue;
-            }
+        let choice = |form, groups, lane_entries, stretches| TileChoice {
+            form,
+            groups,
+            columns: 1,
+            lane_entries,
+            sorted: true,
+            samples: 0,
+            stretches,
+        };
+        let clusters = source.device.properties().clusters;
+        // Where blocks tell each other little, more of them cost nothing.
+        if clusters
+            && symmetric
+            && source.longest <= MESH_LONGEST
+            && entries >= BLOCK_ARCS
+            && let Some(order) = source.level_order()?
+        {
             for lane_entries in SMALL_ENTRIES {
-                let dealt = TileChoice { form, groups, columns: 1, lane_entries, sorted: true, samples: 0, stretches: false };
-                if cluster
-                    && let Some(order) = &by_levels
-                    && let Some(found) = Self::of(source, TileChoice { stretches: true, ..dealt }, Some(order), None, 0, true)?
+                let stretches = choice(TileForm::Cluster, CLUSTER_BLOCKS, lane_entries, true);
+                if let Some(found) = Self::of(source, stretches, Some(&order), None, 0, true)?
                     && found.tiles.readers.told as usize <= MOST_READERS * placed
                 {
                     return Ok(Some(found));
                 }
-                if let Some(found) = Self::of(source, dealt, Some(&by_degree), None, 0, true)? {
+            }
+        }
+        let order = source.order()?;
+        let forms = [
+            (TileForm::Block, 1, BLOCK_ARCS),
+            (TileForm::Cluster, 4, SMALL_CLUSTER_ARCS),
+            (TileForm::Cluster, CLUSTER_BLOCKS, CLUSTER_ARCS),
+        ];
+        for (form, groups, most) in forms {
+            if entries >= most || (form == TileForm::Cluster && !clusters) {
+                continue;
+            }
+            for lane_entries in SMALL_ENTRIES {
+                if let Some(found) = Self::of(source, choice(form, groups, lane_entries, false), Some(&order), None, 0, true)? {
                     return Ok(Some(found));
                 }
             }
