@@ -114,7 +114,7 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
                     }
                 }
                 together.wait();
-                sweep_slices_far(p.data + (u64)tile.data_at * 4, tile, x, sums, warp, sweepers);
+                sweep_slices_far(p.data + (u64)tile.data_at * 4, tile, x, sums, rows, warp, sweepers);
                 together.wait();
             }
             fold(p.tiles[blockIdx.x * p.sweeps + p.sweeps - 1]);

@@ -118,8 +118,9 @@ BG_DEVICE void fetch_ahead(SliceAhead& a, const u32* entries, const u16* ids) {
     a.id = load_readonly(ids + (a.descriptor.y & 0xffffu) + (lane() >> slice_shift(a.descriptor)));
 }
 
-/// As sweep_slices, added to `sums`, by `warps` warps, with the data read from far: a slice ahead. Every sum belongs to one slice.
-BG_DEVICE void sweep_slices_far(const u32* data, const RankTile& tile, const f32* x, f32* sums, u32 warp, u32 warps) {
+/// As sweep_slices, added to `sums`, by `warps` warps, with the data read from far: a slice ahead. Every sum belongs to one slice, but for
+/// sum `nobody`, which lanes without a row name.
+BG_DEVICE void sweep_slices_far(const u32* data, const RankTile& tile, const f32* x, f32* sums, u32 nobody, u32 warp, u32 warps) {
     if (warp >= tile.slices) return;
     const uint2* descriptors = (const uint2*)data;
     const u32* entries = data + tile.entries_at;
@@ -167,7 +168,7 @@ BG_DEVICE void sweep_slices_far(const u32* data, const RankTile& tile, const f32
         f32 y = (s0 + s1) + (s2 + s3);
         __syncwarp();
         for (u32 m = (1u << t) >> 1; m; m >>= 1) y += shuffle_xor(y, m);
-        if ((lane() & ((1u << t) - 1)) == 0) sums[now.id] += y;
+        if ((lane() & ((1u << t) - 1)) == 0 && now.id != nobody) sums[now.id] += y;
         if (!more) break;
         now = next;
     }

@@ -7,6 +7,7 @@ use super::published::{self, Gpu};
 use crate::contender::median;
 use anyhow::{Result, ensure};
 use bitgraph::backend::VectorMask;
+use bitgraph::cuda::device::Launches;
 use bitgraph::cuda::ops::schemes;
 use bitgraph::cuda::peers::{CusparseSpgemm, CusparseSpmv};
 use bitgraph::cuda::{CudaMatrix, CudaVector, DeviceCsr, Result as CudaResult};
@@ -43,13 +44,12 @@ pub struct Measured {
 struct Clock<'a> {
     cuda: &'a Cuda,
     repeat: usize,
-    launches: usize,
+    launches: Launches,
 }
 
 impl Clock<'_> {
-    fn mean(&self, launches: usize, work: &dyn Fn() -> CudaResult<()>) -> Result<f64> {
-        self.cuda.device().timed(|| (0..launches).try_for_each(|_| work()))?;
-        Ok(self.cuda.last_run_seconds().unwrap_or(0.0) / launches as f64)
+    fn seconds(&self, launches: Launches, work: &dyn Fn() -> CudaResult<()>) -> Result<f64> {
+        Ok(self.cuda.device().seconds_of(launches, work)?)
     }
     fn median(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
         once()?;
@@ -93,14 +93,14 @@ pub fn measure(cuda: &Cuda, graph: &str, csr: &Csr, repeat: usize) -> Result<Vec
         return Ok(Vec::new());
     }
     let (device, expected) = (cuda.device(), Expected::of(csr));
-    let launches = if device.properties().emulated { 2 } else { LAUNCHES };
+    let launches = Launches::Row(if device.properties().emulated { 2 } else { LAUNCHES });
     let clock = Clock { cuda, repeat, launches };
     let lists = DeviceCsr::upload(device, csr)?;
     let (mut peer_single, mut peer_mean) = (None, None);
     if let Some(peer) = CusparseSpmv::new(device, &lists, &expected.floats)? {
-        let _ = peer.seconds(1)?;
+        let _ = peer.seconds(Launches::One)?;
         ensure!(near(&peer.result()?, &expected.sums), "cuSPARSE gives another product of {graph} than the host");
-        peer_single = Some(clock.median(|| Ok(peer.seconds(1)?))?);
+        peer_single = Some(clock.median(|| Ok(peer.seconds(Launches::One)?))?);
         peer_mean = Some(clock.median(|| Ok(peer.seconds(launches)?))?);
     }
     let square = if csr.is_square() { expected.square } else { u64::MAX };
@@ -122,13 +122,13 @@ pub fn measure(cuda: &Cuda, graph: &str, csr: &Csr, repeat: usize) -> Result<Vec
         ];
         let tile = kind.tile().unwrap_or(0) as u32;
         for (scheme, work) in products {
-            let single = clock.median(|| clock.mean(1, work))?;
-            let mean = Some(clock.median(|| clock.mean(clock.launches, work))?);
+            let single = clock.median(|| clock.seconds(Launches::One, work))?;
+            let mean = Some(clock.median(|| clock.seconds(clock.launches, work))?);
             all.push(Measured { graph: graph.into(), scheme, tile, single, mean, peer_single, peer_mean });
         }
         if square <= MOST_PRODUCTS {
             let work = || schemes::bmm_bin_bin_sum(cuda, &a, &a).map(drop);
-            let single = clock.median(|| clock.mean(1, &work))?;
+            let single = clock.median(|| clock.seconds(Launches::One, &work))?;
             all.push(Measured { graph: graph.into(), scheme: SQUARE, tile, single, mean: None, peer_single: None, peer_mean: None });
         }
     }

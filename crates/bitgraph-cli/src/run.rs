@@ -11,7 +11,7 @@ use bitgraph::algorithms::GraphBackend;
 use bitgraph::backend::{Algorithm, Backend, CostModel, Error as BackendError, Graph, Mxv, PlanRequest, Workload};
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
-use bitgraph::cuda::device::Device as Accelerator;
+use bitgraph::cuda::device::{Device as Accelerator, Launches};
 use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
 use bitgraph::sparse::{Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
@@ -43,6 +43,11 @@ pub trait CommandBackend:
         let result = work()?;
         Ok((start.elapsed().as_secs_f64(), result))
     }
+    /// As [`CommandBackend::measure`], again and again; seconds of one.
+    fn measure_all(&self, launches: Launches, mut work: impl FnMut() -> Result<(), Self::Error>) -> Result<f64, Self::Error> {
+        let (seconds, ()) = self.measure(|| (0..launches.count()).try_for_each(|_| work()))?;
+        Ok(seconds / launches.count() as f64)
+    }
     /// Seconds that the last algorithm took on a device of its own, its result still there.
     fn device_seconds(&self) -> Option<f64> {
         None
@@ -67,6 +72,9 @@ impl CommandBackend for Cuda {
         let result = self.device().timed(work)?;
         self.device().synchronize()?;
         Ok((self.last_run_seconds().unwrap_or(0.0), result))
+    }
+    fn measure_all(&self, launches: Launches, work: impl FnMut() -> Result<(), Self::Error>) -> Result<f64, Self::Error> {
+        self.device().seconds_of(launches, work)
     }
     fn device_seconds(&self) -> Option<f64> {
         self.last_run_seconds()

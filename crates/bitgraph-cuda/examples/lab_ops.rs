@@ -4,7 +4,7 @@
 //! microseconds by the device's clock, with the bytes of the format and the vectors over that time, and cuSPARSE beside them.
 
 use bitgraph_backend::{Accum, Backend, MatrixMask, NoAccum, Ring, VectorMask, ops};
-use bitgraph_cuda::device::Device;
+use bitgraph_cuda::device::{Device, Launches};
 use bitgraph_cuda::ops::schemes;
 use bitgraph_cuda::peers::CusparseSpmv;
 use bitgraph_cuda::{Cuda, CudaMatrix, CudaVector, Result};
@@ -25,21 +25,21 @@ impl Lab {
     }
     /// Median seconds of single runs, and mean seconds of ten launched together.
     fn time(&self, mut work: impl FnMut() -> Result<()>) -> Result<(f64, f64)> {
-        let mut median = |count: usize| -> Result<f64> {
+        let mut median = |launches: Launches| -> Result<f64> {
             let mut seconds = Vec::new();
             for run in 0..self.runs + 2 {
-                self.device().timed(|| (0..count).try_for_each(|_| work()))?;
+                let one = self.device().seconds_of(launches, &mut work)?;
                 if run >= 2 {
-                    seconds.push(self.device().last_run_seconds().unwrap_or(f64::NAN));
+                    seconds.push(one);
                 }
-                if seconds.len() >= 3 && seconds.iter().sum::<f64>() > 0.3 {
+                if seconds.len() >= 3 && seconds.iter().sum::<f64>() * launches.count() as f64 > 0.3 {
                     break;
                 }
             }
             seconds.sort_by(f64::total_cmp);
             Ok(seconds[seconds.len() / 2])
         };
-        Ok((median(1)?, median(10)? / 10.0))
+        Ok((median(Launches::One)?, median(Launches::Row(10))?))
     }
     fn report(&self, what: &str, (one, ten): (f64, f64), bytes: u64, right: bool) {
         let verdict = if right { "ok" } else { "WRONG" };
@@ -126,7 +126,7 @@ fn products(lab: &Lab, csr: &Csr, formats: &[FormatKind]) -> Result<()> {
         && let Some(peer) = CusparseSpmv::new(lab.device(), lists, &numbers)?
     {
         let bytes = lists.bytes() + 4 * csr.nnz() as u64 + 8 * n as u64;
-        lab.report("cuSPARSE f32", (peer.seconds(1)?, peer.seconds(10)? / 10.0), bytes, true);
+        lab.report("cuSPARSE f32", (peer.seconds(Launches::One)?, peer.seconds(Launches::Row(10))?), bytes, true);
     }
     Ok(())
 }

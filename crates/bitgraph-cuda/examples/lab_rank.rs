@@ -5,7 +5,7 @@
 
 use bitgraph_backend::PageRankConfig;
 use bitgraph_cuda::DeviceCsr;
-use bitgraph_cuda::device::Device;
+use bitgraph_cuda::device::{Device, Launches};
 use bitgraph_cuda::fused::pagerank::{CoreChoice, Form, RankLayout, TileChoice, TileForm};
 use bitgraph_cuda::peers::CusparseSpmv;
 use bitgraph_cuda::spmv::{Pattern, SpmvForm, SpmvLayout};
@@ -88,7 +88,7 @@ fn median(mut times: Vec<f64>) -> f64 {
     times[times.len() / 2] * 1e6
 }
 
-/// SpMV beside cuSPARSE: microseconds of a single product and of one of ten, and how often cuSPARSE's time these fit into.
+/// SpMV beside cuSPARSE: microseconds of a single product and of one of ten in a graph, and how often cuSPARSE's time these fit into.
 fn spmv(device: &Device, graphs: &[String], runs: usize) -> Result<(), Box<dyn Error>> {
     for text in graphs {
         let csr = text.parse::<Generator>()?.generate(&GenerateControl::default())?;
@@ -100,7 +100,7 @@ fn spmv(device: &Device, graphs: &[String], runs: usize) -> Result<(), Box<dyn E
         let ones = device.upload(&vec![1.0f32; csr.nnz()])?;
         let mut peer = [f64::NAN; 2];
         if let Some(cusparse) = CusparseSpmv::new(device, &matrix, &x)? {
-            for (slot, launches) in [1, 10].into_iter().enumerate() {
+            for (slot, launches) in [Launches::One, Launches::Graph(10)].into_iter().enumerate() {
                 let _ = cusparse.seconds(launches)?;
                 peer[slot] = median((0..runs).map(|_| cusparse.seconds(launches)).collect::<Result<_, _>>()?);
             }
@@ -112,16 +112,15 @@ fn spmv(device: &Device, graphs: &[String], runs: usize) -> Result<(), Box<dyn E
                 if form == SpmvForm::Diagonals && !layout.explain().contains("diagonals") {
                     continue;
                 }
-                let time = |launches: usize| -> Result<f64, Box<dyn Error>> {
+                let time = |launches: Launches| -> Result<f64, Box<dyn Error>> {
                     let mut times = Vec::new();
                     for _ in 0..runs + 2 {
-                        device.timed(|| (0..launches).try_for_each(|_| layout.run(&dx, &y)))?;
-                        times.push(device.last_run_seconds().unwrap_or(f64::NAN) / launches as f64);
+                        times.push(device.seconds_of(launches, || layout.run(&dx, &y))?);
                     }
                     times.drain(..2);
                     Ok(median(times))
                 };
-                let (single, many) = (time(1)?, time(10)?);
+                let (single, many) = (time(Launches::One)?, time(Launches::Graph(10))?);
                 let error = y.to_vec()?.iter().zip(&wanted).map(|(a, b)| (f64::from(*a) - b).abs() / b.max(1e-30)).fold(0.0, f64::max);
                 let right = if error < 1e-4 { "right" } else { "WRONG" };
                 let kind = if values { "values" } else { "pattern" };

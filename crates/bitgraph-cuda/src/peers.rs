@@ -7,7 +7,7 @@ mod spgemm;
 
 pub use spgemm::CusparseSpgemm;
 
-use crate::device::{Buffer, Device};
+use crate::device::{Buffer, Device, Launches};
 use crate::layout::{DeviceCsr, Offsets};
 use crate::{Error, Result};
 use cudarc::cusparse::sys;
@@ -144,13 +144,12 @@ impl CusparseSpmv {
         };
         check("cusparseSpMV", status)
     }
-    /// Seconds of a product on the device: single, or the mean of `launches` in a row.
+    /// Seconds of a product on the device.
     ///
     /// # Errors
     /// The library's.
-    pub fn seconds(&self, launches: usize) -> Result<f64> {
-        self.device.timed(|| (0..launches.max(1)).try_for_each(|_| self.launch()))?;
-        Ok(self.device.last_run_seconds().unwrap_or(0.0) / launches.max(1) as f64)
+    pub fn seconds(&self, launches: Launches) -> Result<f64> {
+        self.device.seconds_of(launches, || self.launch())
     }
     /// The result on the host.
     ///

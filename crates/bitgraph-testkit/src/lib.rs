@@ -19,8 +19,10 @@ pub mod cases;
 mod corpus;
 pub mod mimic;
 pub mod reference;
+mod share;
 mod tolerance;
 
 pub use corpus::{Known, NamedGraph, corpus, rectangular};
 pub use mimic::{MimicMask, MimicMatrix, MimicVector};
+pub use share::{SHARE_VARIABLE, share, shared};
 pub use tolerance::{Mismatches, Tolerance};

@@ -6,7 +6,7 @@
 
 use super::cache::Cache;
 use super::compiler;
-use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Shape, Stamp};
+use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Recording, Shape, Stamp};
 use super::recycle::Recycled;
 use crate::{Error, Result};
 use bitgraph_kernels::Unusable;
@@ -392,6 +392,36 @@ impl Driver for CudaDriver {
         unsafe {
             result::event::synchronize(to).named("waiting for an event")?;
             Ok(f64::from(result::event::elapsed(from, to).named("reading an event")?) * 1e-3)
+        }
+    }
+    fn written(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
+        self.bind()?;
+        let (mut graph, mut ready) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // SAFETY: the stream is valid and nobody else's; the recording ends below whatever the work does.
+        unsafe { sys::cuStreamBeginCapture_v2(self.stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED) }
+            .result()
+            .named("recording a graph")?;
+        let worked = work();
+        // SAFETY: as above; the calls write the handles, and the graph is needed no longer once it is instantiated.
+        unsafe {
+            let ended = sys::cuStreamEndCapture(self.stream, &raw mut graph).result();
+            worked?;
+            ended.named("recording a graph")?;
+            let made = sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0).result();
+            let _ = sys::cuGraphDestroy(graph);
+            made.named("making a graph")?;
+            sys::cuGraphUpload(ready, self.stream).result().named("uploading a graph")?;
+        }
+        Ok(Some(Recording(ready as usize)))
+    }
+    fn replay(&self, recording: Recording) -> Result<()> {
+        self.bind()?;
+        let graph: sys::CUgraphExec = recording.0 as *mut _;
+        // SAFETY: the handle is that of `written`; one that is still at work is freed once it is done.
+        unsafe {
+            let launched = sys::cuGraphLaunch(graph, self.stream).result();
+            let _ = sys::cuGraphExecDestroy(graph);
+            launched.named("launching a graph")
         }
     }
 }

@@ -68,6 +68,10 @@ pub struct FunctionHandle(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp(pub usize);
 
+/// Work that is written down and not yet done.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Recording(pub usize);
+
 /// A device. Addresses are the device's own.
 pub trait Driver: Send + Sync {
     fn properties(&self) -> &Properties;
@@ -101,4 +105,14 @@ pub trait Driver: Send + Sync {
     fn record(&self, stamp: Stamp) -> Result<()>;
     /// Seconds between two recorded moments.
     fn elapsed(&self, from: Stamp, to: Stamp) -> Result<f64>;
+    /// Writes down the launches that `work` makes, none of which is done yet; nothing, and `work` is not called, where the device cannot.
+    fn written(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
+        let _ = work;
+        Ok(None)
+    }
+    /// Does what was written down, as one launch.
+    fn replay(&self, recording: Recording) -> Result<()> {
+        let _ = recording;
+        Ok(())
+    }
 }

@@ -11,6 +11,7 @@ mod driver;
 mod host;
 mod persistent;
 mod recycle;
+mod repeat;
 
 pub use buffer::{Buffer, DevicePtr};
 pub use cache::{BYTES_VARIABLE, Cache, DEFAULT_BYTES, FOLDER_VARIABLE};
@@ -19,6 +20,7 @@ pub use cuda::{OLDEST_COMPUTE, OLDEST_DRIVER, device_count, driver_version};
 pub use driver::{Mode, Properties, Shape};
 pub use host::{EMULATED_MEMORY_VARIABLE, EMULATOR_VARIABLE};
 pub use persistent::{GridState, HostLink};
+pub use repeat::Launches;
 
 use crate::{Error, Result};
 use bytemuck::Pod;

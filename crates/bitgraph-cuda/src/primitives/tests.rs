@@ -4,6 +4,7 @@ use super::*;
 use crate::device::{Buffer, Device};
 use crate::layout::{DeviceCsr, DeviceValues};
 use bitgraph_sparse::{Coo, Csr, Duplicates, Offsets, Values};
+use bitgraph_testkit::shared;
 
 pub(crate) fn device() -> Option<Device> {
     Device::open(0).map_err(|error| eprintln!("skipped: {error}")).ok()
@@ -50,7 +51,7 @@ pub(crate) fn patterns() -> Vec<(&'static str, Csr)> {
         });
         arcs.flatten().collect::<Vec<_>>()
     };
-    vec![
+    shared(vec![
         ("nothing", csr(0, 0, vec![])),
         ("no columns", csr(5, 0, vec![])),
         ("one, empty", csr(1, 1, vec![])),
@@ -69,14 +70,14 @@ pub(crate) fn patterns() -> Vec<(&'static str, Csr)> {
         ("random", csr(513, 513, draw(513, 513, 9000))),
         ("skewed", csr(701, 701, skewed.clone())),
         ("offsets of 64 bits", with_wide_offsets(&csr(701, 701, skewed))),
-    ]
+    ])
 }
 
 #[test]
 fn scans() {
     let Some(device) = device() else { return };
     let mut random = Random(1);
-    for n in [0, 1, 31, 127, 2047, 2048, 2049, 10_000, 70_001] {
+    for n in shared(vec![0, 1, 31, 127, 2047, 2048, 2049, 10_000, 70_001]) {
         let values: Vec<u32> = (0..n).map(|_| random.below(1000)).collect();
         let input = device.upload(&values).unwrap();
         let sums: Vec<u64> = std::iter::once(0)
@@ -131,7 +132,7 @@ where
 #[test]
 fn sorts_are_stable() {
     let Some(device) = device() else { return };
-    for n in [1, 2, 33, 1536, 2048, 2049, 7000] {
+    for n in shared(vec![1, 2, 33, 1536, 2048, 2049, 7000]) {
         sorted::<u32, u32>(&device, n, 0..32, |r| (r >> 20) as u32, |i| i as u32);
         sorted::<u32, u64>(&device, n, 3..14, |r| (r >> 20) as u32, |i| (i as u64) << 33);
         sorted::<u32, u32>(&device, n, 0..8, |r| (r >> 40) as u32 % 3, |i| i as u32);

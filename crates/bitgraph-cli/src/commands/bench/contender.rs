@@ -8,6 +8,7 @@ use bitgraph::b2sr::TileCounts;
 use bitgraph::backend::{
     Algorithm, BfsConfig, CcConfig, Error as BackendError, Graph, NoAccum, PageRank, PageRankConfig, PlanRequest, SsspConfig, TcConfig, ops,
 };
+use bitgraph::cuda::device::Launches;
 use bitgraph::cuda::limits::Limits;
 use bitgraph::semiring::{LorLand, PlusSecond};
 use bitgraph::sparse::{BitVector, Descriptor, FormatKind, Values, Vector};
@@ -41,7 +42,7 @@ impl Answer {
 
 /// What a run gave.
 pub struct Outcome {
-    /// Seconds of one; the mean, if it was several in a row.
+    /// Seconds of one; the mean, if it was several.
     pub seconds: f64,
     /// The result; none of a peer that does something else as much.
     pub answer: Option<Answer>,
@@ -49,8 +50,8 @@ pub struct Outcome {
     pub edges: u64,
 }
 
-/// Runs something so many times in a row.
-pub type Runs = Box<dyn FnMut(usize) -> Result<Outcome>>;
+/// Runs something as often as asked.
+pub type Runs = Box<dyn FnMut(Launches) -> Result<Outcome>>;
 
 /// A layout under test.
 pub struct Contender {
@@ -62,7 +63,7 @@ pub struct Contender {
     pub reorder: &'static str,
     /// Seconds of building it.
     pub build_s: f64,
-    /// Runs so many times in a row; algorithms run once whatever is asked.
+    /// Runs as often as asked; algorithms once whatever is asked.
     pub run: Runs,
 }
 
@@ -217,11 +218,11 @@ fn mxv_float<B: CommandBackend>(graph: Graph<B>) -> Result<Runs> {
     Ok(Box::new(move |launches| {
         let b = graph.backend();
         let semiring = PlusSecond::<f32>::new();
-        let mut multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
-        let (seconds, ()) = b.measure(|| (0..launches).try_for_each(|_| multiply())).map_err(Into::into)?;
+        let multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
+        let seconds = b.measure_all(launches, multiply).map_err(Into::into)?;
         let sums = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(0.0));
         let answer = Some(Answer::Near(sums.into_iter().map(f64::from).collect()));
-        Ok(Outcome { seconds: seconds / launches as f64, answer, edges: graph.edges() as u64 })
+        Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })
     }))
 }
 
@@ -236,10 +237,10 @@ fn mxv_bool<B: CommandBackend>(graph: Graph<B>) -> Result<Runs> {
     Ok(Box::new(move |launches| {
         let b = graph.backend();
         let semiring = LorLand::<bool>::new();
-        let mut multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
-        let (seconds, ()) = b.measure(|| (0..launches).try_for_each(|_| multiply())).map_err(Into::into)?;
+        let multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
+        let seconds = b.measure_all(launches, multiply).map_err(Into::into)?;
         let reached = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(false));
         let answer = Some(Answer::Exact(reached.into_iter().map(u64::from).collect()));
-        Ok(Outcome { seconds: seconds / launches as f64, answer, edges: graph.edges() as u64 })
+        Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })
     }))
 }

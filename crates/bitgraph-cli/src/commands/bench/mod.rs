@@ -14,7 +14,7 @@ use crate::{output, report, run};
 use bitgraph::b2sr::{HybridConfig, TileCounts};
 use bitgraph::backend::{Algorithm, Error as BackendError, PlanRequest, Workload};
 use bitgraph::cpu::Cpu;
-use bitgraph::cuda::device::Device;
+use bitgraph::cuda::device::{Device, Launches};
 use bitgraph::cuda::inspect;
 use bitgraph::cuda::limits::Limits;
 use bitgraph::semiring::DType;
@@ -84,6 +84,9 @@ struct Measured {
     /// The mean of many launches in a row; products on a device of its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     mean_s: Option<f64>,
+    /// The same as one graph, which the host's rate of launching does not bound.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    graph_s: Option<f64>,
     /// Edges traversed a second, by the median.
     edges_per_s: f64,
     /// Bytes of one reading of layout and vectors a pass, over the median.
@@ -192,7 +195,7 @@ impl Round<'_> {
         if backend.accelerator().is_some() {
             let request = self.request(operation, None, None);
             let mut host = contender::build(&Cpu::new(), operation, self.loaded, values.clone(), &request, source)?;
-            expected = (host.run)(1)?.answer.map(|answer| ("cpu", answer));
+            expected = (host.run)(Launches::One)?.answer.map(|answer| ("cpu", answer));
         }
         let mut all: Vec<(Contender, Work)> = Vec::new();
         for format in formats {
@@ -217,7 +220,7 @@ impl Round<'_> {
         let mut seconds = vec![Vec::new(); all.len()];
         for _ in 0..self.runs {
             for ((contender, _), times) in all.iter_mut().zip(&mut seconds) {
-                times.push((contender.run)(1)?.seconds);
+                times.push((contender.run)(Launches::One)?.seconds);
                 self.reporter.check()?;
             }
         }
@@ -231,7 +234,7 @@ impl Round<'_> {
         expected: &mut Option<(&'static str, Answer)>,
         all: &mut Vec<(Contender, Work)>,
     ) -> Result<()> {
-        let first = (contender.run)(1)?;
+        let first = (contender.run)(Launches::One)?;
         match (&*expected, first.answer) {
             (Some((other, e)), Some(answer)) if !e.agrees(&answer) => {
                 let (name, layout) = (operation.name(), contender.layout);
@@ -247,12 +250,14 @@ impl Round<'_> {
     }
     fn measured(&self, operation: Algorithm, mut contender: Contender, work: Work, seconds: Vec<f64>) -> Result<Measured> {
         let product = matches!(operation, Algorithm::MxvFloat | Algorithm::MxvBool);
-        let mean_s = if product && self.launches > 1 {
-            let means = (0..ROWS).map(|_| Ok((contender.run)(self.launches)?.seconds)).collect::<Result<Vec<f64>>>()?;
-            Some(report::median(&means))
-        } else {
-            None
+        let mut mean = |launches: Launches| {
+            if !product || launches.count() == 1 {
+                return Ok(None);
+            }
+            let means = (0..ROWS).map(|_| Ok((contender.run)(launches)?.seconds)).collect::<Result<Vec<f64>>>()?;
+            Ok::<_, Failure>(Some(report::median(&means)))
         };
+        let (mean_s, graph_s) = (mean(Launches::Row(self.launches))?, mean(Launches::Graph(self.launches))?);
         let median = report::median(&seconds).max(1e-9);
         let bound = self.limits.map(|l| work.bound(&l));
         Ok(Measured {
@@ -263,6 +268,7 @@ impl Round<'_> {
             build_s: contender.build_s,
             seconds,
             mean_s,
+            graph_s,
             edges_per_s: work.edges as f64 / median,
             gb_per_s: work.bytes as f64 / median / 1e9,
             of_limit: bound.map(|(time, _)| time / median),

@@ -6,7 +6,7 @@ use super::contender::{Answer, Contender, ITERATIONS, Outcome, bits, floats};
 use crate::failure::Result;
 use bitgraph::backend::Algorithm;
 use bitgraph::cuda::DeviceCsr;
-use bitgraph::cuda::device::Device;
+use bitgraph::cuda::device::{Device, Launches};
 use bitgraph::cuda::peers::CusparseSpmv;
 use bitgraph::cuda::spmv::SpmvLayout;
 use bitgraph::sparse::Csr;
@@ -33,9 +33,8 @@ fn layout(device: &Device, lists: &DeviceCsr) -> Result<Option<Contender>> {
     let build_s = start.elapsed().as_secs_f64();
     let (device, x, y) = (device.clone(), device.upload(&floats(lists.columns))?, device.zeroed::<f32>(lists.rows)?);
     let edges = lists.nnz as u64;
-    let run = move |launches: usize| {
-        device.timed(|| (0..launches).try_for_each(|_| layout.run(&x, &y)))?;
-        let seconds = device.last_run_seconds().unwrap_or(0.0) / launches as f64;
+    let run = move |launches: Launches| {
+        let seconds = device.seconds_of(launches, || layout.run(&x, &y))?;
         let answer = Answer::Near(y.to_vec()?.into_iter().map(f64::from).collect());
         Ok(Outcome { seconds, answer: Some(answer), edges })
     };
@@ -51,9 +50,10 @@ fn cusparse(device: &Device, lists: &DeviceCsr, operation: Algorithm) -> Result<
     device.synchronize()?;
     let build_s = start.elapsed().as_secs_f64();
     let nnz = lists.nnz as u64;
-    let run = move |launches: usize| {
-        let products = if operation == Algorithm::PageRank { ITERATIONS as usize } else { 1 };
-        let seconds = peer.seconds(launches * products)? * products as f64;
+    let run = move |launches: Launches| {
+        let (launches, products) =
+            if operation == Algorithm::PageRank { (Launches::Row(ITERATIONS as usize), ITERATIONS as usize) } else { (launches, 1) };
+        let seconds = peer.seconds(launches)? * products as f64;
         let answer = match operation {
             Algorithm::MxvFloat => Some(Answer::Near(peer.result()?.into_iter().map(f64::from).collect())),
             Algorithm::MxvBool => Some(Answer::Exact(peer.result()?.into_iter().map(|s| u64::from(s != 0.0)).collect())),

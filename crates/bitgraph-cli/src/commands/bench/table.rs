@@ -32,6 +32,8 @@ pub fn describe(bench: &Bench) -> String {
         {
             row(&mut text, &format!("  mean/{}", device.launches), &layouts, group, |m| m.mean_s);
             text.push('\n');
+            row(&mut text, "  as graph", &layouts, group, |m| m.graph_s);
+            text.push('\n');
         }
     }
     if let Some(device) = &bench.device {
@@ -95,6 +97,9 @@ fn on_device(text: &mut String, bench: &Bench, device: &Environment) {
                 let _ = write!(text, " {:.2}", report::median(&peer.seconds) / report::median(&m.seconds));
                 if let (Some(theirs), Some(mine)) = (peer.mean_s, m.mean_s) {
                     let _ = write!(text, ", in a row {:.2}", theirs / mine);
+                }
+                if let (Some(theirs), Some(mine)) = (peer.graph_s, m.graph_s) {
+                    let _ = write!(text, ", as graph {:.2}", theirs / mine);
                 }
             }
             text.push('\n');

@@ -5,7 +5,7 @@ use crate::DeviceCsr;
 use crate::device::Device;
 use bitgraph_backend::{BfsConfig, BfsOutput, Control, UNREACHED};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
-use bitgraph_testkit::reference;
+use bitgraph_testkit::{reference, share, shared};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -36,7 +36,7 @@ fn graphs() -> Vec<(&'static str, Csr)> {
         });
         pairs.flatten().collect::<Vec<_>>()
     };
-    vec![
+    shared(vec![
         ("one", csr(1, [], true)),
         ("loop", csr(1, [(0, 0)], true)),
         ("isolated", csr(37, [], true)),
@@ -51,7 +51,7 @@ fn graphs() -> Vec<(&'static str, Csr)> {
         ("random", csr(510, pairs(500, 4000), true)),
         ("skewed", csr(1600, skewed.clone(), true)),
         ("skewed, directed", csr(1600, skewed, false)),
-    ]
+    ])
 }
 
 fn check(device: &Device, name: &str, host: &Csr, layout: &BfsLayout, out: &DeviceCsr, incoming: Option<&DeviceCsr>, source: u32) {
@@ -135,7 +135,7 @@ fn diagonal_slices_give_the_levels_of_a_plain_search() {
             }
         }
     }
-    assert!(taken > 20, "{taken}");
+    assert!(taken > 20 || share().is_some(), "{taken}");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn one_block_and_one_cluster_give_the_levels_of_a_plain_search() {
             }
         }
     }
-    assert!(taken > 20, "{taken}");
+    assert!(taken > 20 || share().is_some(), "{taken}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use crate::DeviceCsr;
 use crate::device::Device;
 use bitgraph_backend::{Cc, CcConfig, Control};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_testkit::shared;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -59,7 +60,7 @@ fn expected(graph: &Csr) -> Cc {
 }
 
 fn graphs() -> Vec<(&'static str, Csr, bool)> {
-    vec![
+    shared(vec![
         ("empty", csr(0, [], true), true),
         ("one", csr(1, [], true), true),
         ("loop", csr(1, [(0, 0)], true), true),
@@ -77,7 +78,7 @@ fn graphs() -> Vec<(&'static str, Csr, bool)> {
         ("star, outwards", csr(9000, (0..8999).map(|v| (8999, v)), false), false),
         ("sparse, directed", csr(900, random(5, 900, 700), false), false),
         ("random, directed", csr(800, random(6, 800, 3000), false), false),
-    ]
+    ])
 }
 
 #[test]

@@ -4,12 +4,12 @@ use super::MsBfsLayout;
 use crate::DeviceCsr;
 use crate::device::Device;
 use bitgraph_backend::MsBfsConfig;
-use bitgraph_testkit::{corpus, reference};
+use bitgraph_testkit::{corpus, reference, shared};
 
 #[test]
 fn many_sources_give_what_plain_searches_give() {
     let Ok(device) = Device::open(0).map_err(|error| eprintln!("skipped: {error}")) else { return };
-    for graph in corpus().into_iter().filter(|g| g.csr.nrows() > 0) {
+    for graph in shared(corpus()).into_iter().filter(|g| g.csr.nrows() > 0) {
         let out = DeviceCsr::upload(&device, &graph.csr).unwrap();
         let incoming = (!graph.symmetric).then(|| DeviceCsr::upload(&device, &graph.csr.transpose()).unwrap());
         for (count, hub_degree) in [(1u32, 2), (40, 512), (140, 5)] {

@@ -6,6 +6,7 @@ use crate::device::Device;
 use crate::spmv::Pattern;
 use bitgraph_backend::{Dangling, PageRankConfig};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_testkit::shared;
 
 /// The device to test on, or why there is none.
 fn device() -> Option<Device> {
@@ -45,7 +46,7 @@ fn graphs() -> Vec<(&'static str, Csr, bool)> {
     let grid = (0..30u32).flat_map(|i| {
         (0..40u32).flat_map(move |j| [(j < 39).then(|| (40 * i + j, 40 * i + j + 1)), (i < 29).then(|| (40 * i + j, 40 * i + 40 + j))])
     });
-    vec![
+    shared(vec![
         ("one", csr(1, [], true), true),
         ("loop", csr(1, [(0, 0)], true), true),
         ("isolated", csr(5, [], true), true),
@@ -59,7 +60,7 @@ fn graphs() -> Vec<(&'static str, Csr, bool)> {
         ("random, directed", csr(700, random(600, 2000), false), false),
         ("skewed", csr(2100, skewed.clone(), true), true),
         ("skewed, directed", csr(2100, skewed, false), false),
-    ]
+    ])
 }
 
 /// Jacobi iteration in f64 by plain loops.

@@ -3,6 +3,7 @@
 
 use super::*;
 use bitgraph_backend::UNREACHED;
+use bitgraph_testkit::shared;
 use bytemuck::Pod;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -122,7 +123,7 @@ fn graphs(least: u32, most: u32) -> Vec<Graph> {
     let n = width * height;
     let shuffled = grid.iter().map(|&(u, v)| (u * 7 % n, v * 7 % n)).collect();
     let graph = |name, n, arcs, symmetric| graph(name, n, arcs, symmetric, least, most);
-    vec![
+    shared(vec![
         graph("one vertex", 1, vec![], true),
         graph("a loop", 1, vec![(0, 0)], true),
         graph("isolated", 7, vec![(2, 3)], true),
@@ -135,7 +136,7 @@ fn graphs(least: u32, most: u32) -> Vec<Graph> {
         graph("skewed", 700, random(700, 3000, 3, 2), true),
         graph("directed", 500, random(500, 1800, 1, 3), false),
         graph("directed and skewed", 500, random(500, 2500, 4, 4), false),
-    ]
+    ])
 }
 
 fn config(source: u32) -> SsspConfig {

@@ -5,6 +5,7 @@ use crate::DeviceCsr;
 use crate::device::Device;
 use bitgraph_backend::TcConfig;
 use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_testkit::shared;
 
 fn device() -> Option<Device> {
     match Device::open(0) {
@@ -57,7 +58,7 @@ fn graphs() -> Vec<(&'static str, Csr)> {
             [right, down, across].into_iter().flatten()
         })
     };
-    vec![
+    shared(vec![
         ("empty", csr(0, [])),
         ("one", csr(1, [])),
         ("loop", csr(1, [(0, 0)])),
@@ -73,7 +74,7 @@ fn graphs() -> Vec<(&'static str, Csr)> {
         ("sparse", csr(900, random(3, 900, 700, 0))),
         ("random", csr(800, random(4, 800, 8000, 0))),
         ("skewed", csr(1500, random(5, 1500, 12000, 4))),
-    ]
+    ])
 }
 
 #[test]
