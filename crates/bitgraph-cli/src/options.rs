@@ -57,7 +57,7 @@ pub enum Command {
     /// Write a generated graph.
     #[command(after_help = GRAPHS)]
     Generate(GenerateArgs),
-    /// Time products and algorithms over the formats, after checking that their results agree.
+    /// Time products and algorithms over the formats, after checking that their results agree; with --amortize 1 each run and its building.
     #[command(after_help = GRAPHS)]
     Bench(BenchArgs),
     /// What this machine and this build offer.
@@ -139,7 +139,7 @@ pub struct LayoutArgs {
     /// The order of the vertices
     #[arg(long, value_name = "ORDER", default_value = "auto", value_parser = choice::ordering_parser())]
     pub reorder: Auto<Ordering>,
-    /// Passes over the layout that the planner may count on [default: the value of --repeat]
+    /// Passes over the layout that the planner may count on [default: the value of --repeat; of bench: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub amortize: Option<u32>,
     /// Print the plan, and the sums behind it, on standard error

@@ -126,6 +126,9 @@ pub fn build<B: CommandBackend>(
     let csr = &loaded.csr;
     let start = Instant::now();
     let graph = Graph::build(backend.clone(), csr.clone(), values, loaded.symmetric, request).map_err(Into::into)?;
+    if let Some(device) = backend.accelerator() {
+        device.synchronize()?;
+    }
     let build_s = start.elapsed().as_secs_f64();
     let (format, reorder) = (graph.plan().format().name(), graph.plan().ordering().name());
     let nnz = csr.nnz() as u64;

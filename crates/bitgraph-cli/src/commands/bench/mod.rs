@@ -46,6 +46,8 @@ struct Bench {
     backend: &'static str,
     threads: usize,
     runs: u32,
+    /// Runs that the layouts are built for; with 1, `seconds` count building too.
+    amortize: u32,
     commit: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     device: Option<Environment>,
@@ -126,6 +128,7 @@ pub fn run<B: CommandBackend>(backend: &B, args: &BenchArgs, reporter: &Reporter
         }
     }
     reporter.clear();
+    let amortize = round.passes();
     let bench = Bench {
         schema: 1,
         nodes: loaded.csr.nrows(),
@@ -134,6 +137,7 @@ pub fn run<B: CommandBackend>(backend: &B, args: &BenchArgs, reporter: &Reporter
         backend: backend.name(),
         threads: rayon::current_num_threads(),
         runs,
+        amortize,
         commit: bitgraph::commit(),
         device,
         results,
@@ -178,10 +182,13 @@ struct Round<'a> {
 }
 
 impl Round<'_> {
+    /// Runs that a layout is built for; if it is one, building is a part of it.
+    fn passes(&self) -> u32 {
+        self.args.layout.amortize.unwrap_or(100)
+    }
     fn request(&self, operation: Algorithm, format: Option<FormatKind>, ordering: Option<Ordering>) -> PlanRequest {
         let dtype = if operation.wants_weights() { DType::U32 } else { DType::F32 };
-        let passes = self.args.layout.amortize.unwrap_or(100);
-        PlanRequest { workload: Workload { passes, ..Workload::once(operation).with_dtype(dtype) }, format, ordering }
+        PlanRequest { workload: Workload { passes: self.passes(), ..Workload::once(operation).with_dtype(dtype) }, format, ordering }
     }
     /// One operation over all layouts, and the peers.
     fn compare<B: CommandBackend>(&self, backend: &B, operation: Algorithm) -> Result<Vec<Measured>> {
@@ -198,12 +205,15 @@ impl Round<'_> {
             expected = (host.run)(Launches::One)?.answer.map(|answer| ("cpu", answer));
         }
         let mut all: Vec<(Contender, Work)> = Vec::new();
-        for format in formats {
-            let asked = self.args.layout.reorder.0;
+        let build = |layout: &str| {
+            let (format, asked) = (FormatKind::from_name(layout), self.args.layout.reorder.0);
             let ordering = if format.is_some() { Some(asked.unwrap_or(Ordering::None)) } else { asked };
             let request = self.request(operation, format, ordering);
+            contender::build(backend, operation, self.loaded, values.clone(), &request, source)
+        };
+        for format in formats {
             let layout = format.map_or("auto", FormatKind::name);
-            let built = contender::build(backend, operation, self.loaded, values.clone(), &request, source);
+            let built = build(layout);
             match built.and_then(|c| self.check(operation, Contender { layout, ..c }, &mut expected, &mut all)) {
                 // One format of many that is too large for the device is told and left out.
                 Err(Failure::NoRoom(why)) if format.is_some() && self.args.layout.format.0.is_none() => {
@@ -212,7 +222,8 @@ impl Round<'_> {
                 other => other?,
             }
         }
-        if let Some(device) = backend.accelerator() {
+        let once = self.passes() == 1;
+        if let Some(device) = backend.accelerator().filter(|_| !once) {
             for contender in peer::all(device, operation, &self.loaded.csr)? {
                 self.check(operation, contender, &mut expected, &mut all)?;
             }
@@ -220,7 +231,11 @@ impl Round<'_> {
         let mut seconds = vec![Vec::new(); all.len()];
         for _ in 0..self.runs {
             for ((contender, _), times) in all.iter_mut().zip(&mut seconds) {
-                times.push((contender.run)(Launches::One)?.seconds);
+                if once {
+                    *contender = Contender { layout: contender.layout, ..build(contender.layout)? };
+                }
+                let building = if once { contender.build_s } else { 0.0 };
+                times.push(building + (contender.run)(Launches::One)?.seconds);
                 self.reporter.check()?;
             }
         }
@@ -251,7 +266,7 @@ impl Round<'_> {
     fn measured(&self, operation: Algorithm, mut contender: Contender, work: Work, seconds: Vec<f64>) -> Result<Measured> {
         let product = matches!(operation, Algorithm::MxvFloat | Algorithm::MxvBool);
         let mut mean = |launches: Launches| {
-            if !product || launches.count() == 1 {
+            if !product || launches.count() == 1 || self.passes() == 1 {
                 return Ok(None);
             }
             let means = (0..ROWS).map(|_| Ok((contender.run)(launches)?.seconds)).collect::<Result<Vec<f64>>>()?;

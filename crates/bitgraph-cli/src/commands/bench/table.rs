@@ -6,8 +6,9 @@ use std::fmt::Write;
 
 /// The text.
 pub fn describe(bench: &Bench) -> String {
+    let runs = if bench.amortize == 1 { "runs and their building" } else { "runs" };
     let mut text = format!(
-        "{}: {} vertices, {} entries; {} threads, medians of {} runs in ms; results agree\n",
+        "{}: {} vertices, {} entries; {} threads, medians of {} {runs} in ms; results agree\n",
         bench.graph, bench.nodes, bench.edges, bench.threads, bench.runs
     );
     let mut layouts: Vec<&str> = Vec::new();
