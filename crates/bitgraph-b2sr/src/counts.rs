@@ -5,7 +5,7 @@
 
 use crate::b2sr::{bytes_of, entries};
 use crate::hybrid::{HybridConfig, hybrid_counts};
-use crate::isa::with_bit_instructions;
+use crate::isa::{Work, with_bit_instructions};
 use crate::marks::Marks;
 use crate::{Tile, Tile4, Tile8, Tile16, Tile32};
 use bitgraph_sparse::{Csr, FormatKind, OffsetInt, with_offsets};
@@ -109,42 +109,53 @@ fn count_bands(csr: &Csr, bands: &[usize]) -> [u64; 4] {
         .par_chunks(part)
         .map_init(
             || [(); 4].map(|()| Marks::new(csr.ncols().div_ceil(4))),
-            |marks, bands| with_bit_instructions(|| with_offsets!(csr.offsets(), o => count_part(o, csr.indices(), bands, marks))),
+            |marks, bands| with_offsets!(csr.offsets(), offsets => with_bit_instructions(Part { offsets, indices: csr.indices(), bands, marks })),
         )
         .reduce(|| [0; 4], |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]])
 }
 
-#[inline(always)]
-fn count_part<O: OffsetInt>(offsets: &[O], indices: &[u32], bands: &[usize], marks: &mut [Marks; 4]) -> [u64; 4] {
-    let mut counts = [0u64; 4];
-    let [by4, by8, by16, by32] = marks;
-    let rows = |i: usize, size: usize| -> Range<usize> { i..i + size };
-    for &band in bands {
-        for i in (band * 32..band * 32 + 32).step_by(4) {
-            by4.insert_all(entries(offsets, indices, rows(i, 4)), 2);
-            by4.drain_words(|w, bits| {
-                counts[0] += u64::from(bits.count_ones());
-                by8.insert_word(w, bits);
+/// Non-empty tiles of each size in some bands.
+struct Part<'a, O> {
+    offsets: &'a [O],
+    indices: &'a [u32],
+    bands: &'a [usize],
+    marks: &'a mut [Marks; 4],
+}
+
+impl<O: OffsetInt> Work for Part<'_, O> {
+    type Out = [u64; 4];
+    #[inline(always)]
+    fn run(self) -> [u64; 4] {
+        let mut counts = [0u64; 4];
+        let Self { offsets, indices, bands, marks: [by4, by8, by16, by32] } = self;
+        let rows = |i: usize, size: usize| -> Range<usize> { i..i + size };
+        for &band in bands {
+            for i in (band * 32..band * 32 + 32).step_by(4) {
+                by4.insert_all(entries(offsets, indices, rows(i, 4)), 2);
+                by4.drain_words(|w, bits| {
+                    counts[0] += u64::from(bits.count_ones());
+                    by8.insert_word(w, bits);
+                });
+                if i % 8 == 4 {
+                    by8.drain_words(|w, bits| {
+                        counts[1] += u64::from(((bits | bits >> 1) & 0x5555_5555_5555_5555).count_ones());
+                        by16.insert_word(w, bits);
+                    });
+                }
+                if i % 16 == 12 {
+                    by16.drain_words(|w, bits| {
+                        let pairs = bits | bits >> 1;
+                        counts[2] += u64::from(((pairs | pairs >> 2) & 0x1111_1111_1111_1111).count_ones());
+                        by32.insert_word(w, bits);
+                    });
+                }
+            }
+            by32.drain_words(|_, bits| {
+                let pairs = bits | bits >> 1;
+                let fours = pairs | pairs >> 2;
+                counts[3] += u64::from(((fours | fours >> 4) & 0x0101_0101_0101_0101).count_ones());
             });
-            if i % 8 == 4 {
-                by8.drain_words(|w, bits| {
-                    counts[1] += u64::from(((bits | bits >> 1) & 0x5555_5555_5555_5555).count_ones());
-                    by16.insert_word(w, bits);
-                });
-            }
-            if i % 16 == 12 {
-                by16.drain_words(|w, bits| {
-                    let pairs = bits | bits >> 1;
-                    counts[2] += u64::from(((pairs | pairs >> 2) & 0x1111_1111_1111_1111).count_ones());
-                    by32.insert_word(w, bits);
-                });
-            }
         }
-        by32.drain_words(|_, bits| {
-            let pairs = bits | bits >> 1;
-            let fours = pairs | pairs >> 2;
-            counts[3] += u64::from(((fours | fours >> 4) & 0x0101_0101_0101_0101).count_ones());
-        });
+        counts
     }
-    counts
 }

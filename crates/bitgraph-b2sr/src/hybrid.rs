@@ -9,14 +9,18 @@
 //! Those of the tiles, `12 tiles + 4 (rows / 8 + 1)`, and of the list, `4 entries + 4 (rows + 1)`.
 
 use crate::b2sr::{entries, tile_row_blocks};
-use crate::convert::{fill, join};
-use crate::isa::with_bit_instructions;
-use crate::marks::Marks;
+use crate::convert::{Finder, fill, join, starts};
+use crate::isa::{Work, with_bit_instructions};
+use crate::keys::Keys;
 use crate::{B2sr8, Tile, Tile8};
 use bitgraph_sparse::parallel::rows_mut;
 use bitgraph_sparse::{Buffer, Csr, Error, Format, FormatKind, OffsetInt, Offsets, Result, Section, SectionData, Sections};
 use bitgraph_sparse::{section, with_offsets};
 use rayon::prelude::*;
+use std::ops::Range;
+
+/// Up to so many entries of a band are sorted; beyond, bands that keep no tile are found out sooner by a bitmap.
+const FEW: usize = 128;
 
 /// When entries go to a tile.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -75,7 +79,7 @@ impl Hybrid {
     pub fn from_csr(csr: &Csr) -> Self {
         Self::from_csr_with(csr, &HybridConfig::default())
     }
-    /// From compressed rows. O(nnz), parallel. Peak memory: the result (twice on several threads, where arrays are joined), 9 bytes a
+    /// From compressed rows. O(nnz), parallel. Peak memory: the result (twice on several threads, where arrays are joined), 5 bytes a
     /// row, and per thread (four tasks each) 3 / 16 of a byte for each tile column.
     #[must_use]
     pub fn from_csr_with(csr: &Csr, config: &HybridConfig) -> Self {
@@ -165,126 +169,164 @@ impl Format for Hybrid {
     }
 }
 
-/// A band of 8 rows: the columns that it touches, and its tiles if some may be stored.
+/// A band of 8 rows: its entries, sorted or as the columns that they touch, and its tiles if some may be stored.
 struct Band {
-    marks: Marks,
+    finder: Finder,
+    /// Whether the entries are sorted.
+    sorted: bool,
     columns: Vec<u32>,
     tiles: Vec<Tile8>,
+    /// Of the sorted entries' tiles, which are stored.
+    kept: Vec<bool>,
 }
 
 impl Band {
     fn new(columns: usize) -> Self {
-        Self { marks: Marks::new(columns.div_ceil(8)), columns: Vec::new(), tiles: Vec::new() }
+        let room = Keys::MOST;
+        let (columns, finder) = (vec![0; room], Finder::new::<Tile8>(columns));
+        Self { finder, sorted: false, columns, tiles: vec![0; room], kept: vec![false; room] }
     }
     /// Takes in tile row `t`, and returns how many of its tiles are stored and how many entries they hold. If there are any, they come
-    /// first in the band's arrays, and the marks hold the columns of the other tiles until [`Band::clear`].
+    /// first in the band's arrays, and [`Band::list`] knows the other entries until [`Band::clear`].
     #[inline(always)]
     fn collect<O: OffsetInt>(&mut self, offsets: &[O], indices: &[u32], t: usize, config: &HybridConfig) -> (usize, usize) {
-        let rows = 8 * t..8 * t + 8;
+        let rows = 8 * t..(8 * t + 8).min(offsets.len() - 1);
         let all = entries(offsets, indices, rows.clone());
-        self.marks.insert_all(all, Tile8::SHIFT);
         let wanted = config.min_share * all.len() as f64;
-        // A tile of k entries has k - 1 beyond its first, so these bound what stored tiles can hold; rounding is allowed for.
-        if config.min_entries > 1 {
-            let beyond = (all.len() - self.marks.count()) as f64;
-            if beyond * f64::from(config.min_entries) < 0.999 * wanted * f64::from(config.min_entries - 1) {
-                return (0, 0);
+        let keys = self.finder.keys.as_mut().filter(|_| all.len() <= FEW);
+        let (stored, held) = match keys {
+            Some(keys) => {
+                keys.load::<Tile8, O>(offsets, indices, rows);
+                self.sorted = true;
+                let count = keys.write_tiles(&mut self.columns, &mut self.tiles);
+                keep_filled(&mut self.columns[..count], &mut self.tiles[..count], config, |k, _, keep| self.kept[k] = keep)
             }
-        }
-        let count = self.marks.rank_all();
-        self.columns.resize(self.columns.len().max(count), 0);
-        self.tiles.clear();
-        self.tiles.resize(count, 0);
-        fill(&self.marks, offsets, indices, rows, &mut self.columns, &mut self.tiles);
-        // Filled tiles move to the front, and their columns leave the marks. Which ones are filled is hard to foresee, so nothing
-        // branches on it.
-        let (mut stored, mut held) = (0, 0);
-        for k in 0..count {
-            let (tile, column) = (self.tiles[k], self.columns[k]);
-            let entries = tile.count();
-            let keep = entries >= config.min_entries;
-            (self.tiles[stored], self.columns[stored]) = (tile, column);
-            self.marks.remove_if(column, keep);
-            stored += usize::from(keep);
-            held += entries as usize * usize::from(keep);
-        }
+            None => {
+                let marks = &mut self.finder.marks;
+                self.sorted = false;
+                marks.insert_all(all, Tile8::SHIFT);
+                // A tile of k entries has k - 1 beyond its first, so these bound what stored tiles can hold; rounding is allowed for.
+                if config.min_entries > 1 {
+                    let beyond = (all.len() - marks.count()) as f64;
+                    if beyond * f64::from(config.min_entries) < 0.999 * wanted * f64::from(config.min_entries - 1) {
+                        return (0, 0);
+                    }
+                }
+                let count = marks.rank_all();
+                self.columns.resize(self.columns.len().max(count), 0);
+                self.tiles.resize(self.tiles.len().max(count), 0);
+                self.tiles[..count].fill(0);
+                fill(marks, offsets, indices, rows, &mut self.columns[..count], &mut self.tiles[..count]);
+                keep_filled(&mut self.columns[..count], &mut self.tiles[..count], config, |_, column, keep| marks.remove_if(column, keep))
+            }
+        };
         if (held as f64) < wanted { (0, 0) } else { (stored, held) }
+    }
+    /// Writes the columns of the entries outside stored tiles to `list`, row by row, and how many each row has; how many there are.
+    #[inline(always)]
+    fn list<O: OffsetInt>(&mut self, offsets: &[O], indices: &[u32], rows: Range<usize>, list: &mut [u32], listed: &mut [u32]) -> usize {
+        if let (true, Some(keys)) = (self.sorted, &mut self.finder.keys) {
+            keys.drop_tiles::<Tile8>(&self.kept);
+            return keys.list::<Tile8>(list, listed);
+        }
+        let mut length = 0;
+        for (i, count) in rows.zip(listed) {
+            let before = length;
+            for &u in entries(offsets, indices, i..i + 1) {
+                // An entry is written before it is known to stay.
+                list[length] = u;
+                length += usize::from(self.finder.marks.contains(u >> Tile8::SHIFT));
+            }
+            *count = (length - before) as u32;
+        }
+        length
     }
     #[inline(always)]
     fn clear(&mut self) {
-        self.marks.clear();
+        if !self.sorted {
+            self.finder.marks.clear();
+        }
     }
+}
+
+/// Moves filled tiles and their columns to the front, and tells of each tile's place and column whether it is filled; how many are, and
+/// how many entries they hold. Which ones are filled is hard to foresee, so nothing branches on it.
+#[inline(always)]
+fn keep_filled(columns: &mut [u32], tiles: &mut [Tile8], config: &HybridConfig, mut tell: impl FnMut(usize, u32, bool)) -> (usize, usize) {
+    let (mut stored, mut held) = (0, 0);
+    for k in 0..columns.len() {
+        let (tile, column) = (tiles[k], columns[k]);
+        let entries = tile.count();
+        let keep = entries >= config.min_entries;
+        (tiles[stored], columns[stored]) = (tile, column);
+        tell(k, column, keep);
+        stored += usize::from(keep);
+        held += entries as usize * usize::from(keep);
+    }
+    (stored, held)
 }
 
 /// What a block of tile rows becomes.
 struct Block {
     /// Tiles of each tile row.
-    tiles: Vec<usize>,
+    tiles: Vec<u32>,
     /// Listed entries of each row.
-    listed: Vec<usize>,
+    listed: Vec<u32>,
     columns: Vec<u32>,
     words: Vec<u64>,
     list: Vec<u32>,
 }
 
-impl Block {
-    /// With room for so many tile rows and entries: what is not used of it is not touched.
-    fn with_room(tile_rows: usize, entries: usize, config: &HybridConfig) -> Self {
-        let tiles = entries / config.min_entries.max(1) as usize;
-        Self {
-            tiles: Vec::with_capacity(tile_rows),
-            listed: Vec::with_capacity(8 * tile_rows),
-            columns: Vec::with_capacity(tiles),
-            words: Vec::with_capacity(tiles),
-            list: Vec::with_capacity(entries + 1),
-        }
-    }
-    /// Appends tile row `t`.
-    #[inline(always)]
-    fn append<O: OffsetInt>(&mut self, band: &mut Band, offsets: &[O], indices: &[u32], t: usize, config: &HybridConfig) {
-        let (stored, held) = band.collect(offsets, indices, t, config);
-        let last = offsets.len() - 1;
-        let rows = 8 * t..(8 * t + 8).min(last);
-        self.tiles.push(stored);
-        if stored == 0 {
-            self.list.extend_from_slice(entries(offsets, indices, rows.clone()));
-            self.listed.extend(rows.map(|i| offsets[i + 1].index() - offsets[i].index()));
-        } else {
-            self.columns.extend_from_slice(&band.columns[..stored]);
-            self.words.extend_from_slice(&band.tiles[..stored]);
-            let all = entries(offsets, indices, rows.clone()).len();
-            if held == all {
-                self.listed.extend(rows.map(|_| 0));
-            } else {
-                let first = self.list.len();
-                // One place more: an entry is written before it is known to stay.
-                self.list.resize(first + all - held + 1, 0);
-                let (list, mut length) = (&mut self.list[first..], 0);
-                for i in rows {
-                    let before = length;
-                    for &u in entries(offsets, indices, i..i + 1) {
-                        list[length] = u;
-                        length += usize::from(band.marks.contains(u >> Tile8::SHIFT));
-                    }
-                    self.listed.push(length - before);
-                }
-                self.list.truncate(first + length);
-            }
-        }
-        band.clear();
-    }
+/// Builds a block of tile rows.
+struct Build<'a, O> {
+    band: &'a mut Band,
+    offsets: &'a [O],
+    indices: &'a [u32],
+    tile_rows: Range<usize>,
+    config: &'a HybridConfig,
 }
 
-/// Where each part starts, one element more than there are parts.
-fn starts<'a>(counts: impl Iterator<Item = &'a usize>) -> Offsets {
-    let mut sum = 0;
-    let starts: Vec<usize> = std::iter::once(0)
-        .chain(counts.map(|count| {
-            sum += count;
-            sum
-        }))
-        .collect();
-    Offsets::from_usizes(&starts)
+impl<O: OffsetInt> Work for Build<'_, O> {
+    type Out = Block;
+    #[inline(always)]
+    fn run(self) -> Block {
+        let Self { band, offsets, indices, tile_rows, config } = self;
+        let last = offsets.len() - 1;
+        let (start, end) = (8 * tile_rows.start, last.min(8 * tile_rows.end));
+        let room = entries(offsets, indices, start..end).len();
+        let most = room / config.min_entries.max(1) as usize;
+        // What is not used of this is not touched.
+        let mut list = vec![0; room + Keys::SPARE];
+        let mut block = Block {
+            tiles: Vec::with_capacity(tile_rows.len()),
+            listed: vec![0; end - start],
+            columns: Vec::with_capacity(most),
+            words: Vec::with_capacity(most),
+            list: Vec::new(),
+        };
+        let mut length = 0;
+        for (t, listed) in tile_rows.zip(block.listed.chunks_mut(8)) {
+            let (stored, held) = band.collect(offsets, indices, t, config);
+            let rows = 8 * t..8 * t + listed.len();
+            block.tiles.push(stored as u32);
+            if stored == 0 {
+                let all = entries(offsets, indices, rows.clone());
+                list[length..length + all.len()].copy_from_slice(all);
+                length += all.len();
+                rows.zip(listed).for_each(|(i, count)| *count = (offsets[i + 1].index() - offsets[i].index()) as u32);
+            } else {
+                block.columns.extend_from_slice(&band.columns[..stored]);
+                block.words.extend_from_slice(&band.tiles[..stored]);
+                if held < entries(offsets, indices, rows.clone()).len() {
+                    length += band.list(offsets, indices, rows, &mut list[length..], listed);
+                }
+            }
+            band.clear();
+        }
+        list.truncate(length);
+        block.list = list;
+        block
+    }
 }
 
 fn build<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> Hybrid {
@@ -292,52 +334,87 @@ fn build<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> Hybri
     let mut blocks: Vec<Block> = tile_row_blocks(csr, 8)
         .into_par_iter()
         .with_max_len(1)
-        .map_init(
-            || Band::new(csr.ncols()),
-            |band, rows| {
-                let mut block = Block::with_room(rows.len(), entries(offsets, indices, 8 * rows.start..8 * rows.end).len(), config);
-                with_bit_instructions(|| {
-                    for t in rows {
-                        block.append(band, offsets, indices, t, config);
-                    }
-                });
-                block
-            },
-        )
+        .map_init(|| Band::new(csr.ncols()), |band, tile_rows| with_bit_instructions(Build { band, offsets, indices, tile_rows, config }))
         .collect();
-    let tile_starts = starts(blocks.iter().flat_map(|b| &b.tiles));
-    let list_starts = starts(blocks.iter().flat_map(|b| &b.listed));
+    let (rows, ncols) = (csr.nrows(), csr.ncols());
     let columns = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.columns)).collect());
     let words = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.words)).collect());
     let list = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.list)).collect());
-    let (rows, ncols) = (csr.nrows(), csr.ncols());
+    let tile_starts = starts(blocks.iter().map(|b| &b.tiles[..]), rows.div_ceil(8));
+    let list_starts = starts(blocks.iter().map(|b| &b.listed[..]), rows);
     let tiles = B2sr8::from_valid((rows, ncols), csr.nnz() - list.len(), tile_starts, columns.into(), words.into());
     let list = Csr::from_valid(rows, ncols, list_starts, list.into());
     debug_assert!(Hybrid::new(tiles.clone(), list.clone()).is_ok());
     Hybrid { tiles, list }
 }
 
+/// Counts the stored tiles of tile rows, and the entries in them.
+struct Count<'a, O> {
+    band: &'a mut Band,
+    offsets: &'a [O],
+    indices: &'a [u32],
+    tile_rows: Range<usize>,
+    config: &'a HybridConfig,
+}
+
+impl<O: OffsetInt> Work for Count<'_, O> {
+    type Out = (u64, u64);
+    #[inline(always)]
+    fn run(self) -> (u64, u64) {
+        let (mut tiles, mut held) = (0, 0);
+        for t in self.tile_rows {
+            let found = self.band.collect(self.offsets, self.indices, t, self.config);
+            self.band.clear();
+            tiles += found.0 as u64;
+            held += found.1 as u64;
+        }
+        (tiles, held)
+    }
+}
+
 /// Tiles and listed entries that [`Hybrid::from_csr_with`] would store, without building it. O(nnz), parallel.
 #[must_use]
 pub fn hybrid_counts(csr: &Csr, config: &HybridConfig) -> (u64, u64) {
-    let (tiles, held) = with_offsets!(csr.offsets(), o => tile_row_blocks(csr, 8)
+    let indices = csr.indices();
+    let (tiles, held) = with_offsets!(csr.offsets(), offsets => tile_row_blocks(csr, 8)
         .into_par_iter()
         .with_max_len(1)
         .map_init(
             || Band::new(csr.ncols()),
-            |band, rows| {
-                with_bit_instructions(|| {
-                    let (mut tiles, mut held) = (0, 0);
-                    for t in rows {
-                        let found = band.collect(o, csr.indices(), t, config);
-                        band.clear();
-                        tiles += found.0 as u64;
-                        held += found.1 as u64;
-                    }
-                    (tiles, held)
-                })
-            },
+            |band, tile_rows| with_bit_instructions(Count { band, offsets, indices, tile_rows, config }),
         )
         .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1)));
     (tiles, csr.nnz() as u64 - held)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sorting_and_bitmaps_build_the_same_bands() {
+        let (mut offsets, mut indices) = (vec![0u32], Vec::new());
+        for i in 0..83u32 {
+            // Bands of few entries and of many, clustered and scattered.
+            indices.extend((0..1 + i % 17).map(|k| i + k * if i % 16 < 8 { 1 } else { 2 + i % 5 }));
+            indices.extend((0..i % 29).map(|k| 200 + i + k * 11));
+            offsets.push(indices.len() as u32);
+        }
+        let csr = Csr::new(83, 1000, Offsets::U32(offsets.clone().into()), indices.clone().into()).expect("a valid pattern");
+        for (min_entries, min_share) in [(4, 0.125), (1, 0.0), (2, 0.6), (9, 0.0), (0, 0.5), (100, 0.0)] {
+            let config = HybridConfig { min_entries, min_share };
+            let build = |sort: bool| {
+                let mut band = Band::new(1000);
+                band.finder.keys = band.finder.keys.filter(|_| sort);
+                let (band, tile_rows) = (&mut band, 0..83usize.div_ceil(8));
+                let block = with_bit_instructions(Build { band, offsets: &offsets, indices: &indices, tile_rows, config: &config });
+                (block.tiles, block.listed, block.columns, block.words, block.list)
+            };
+            assert_eq!(build(true), build(false));
+            let hybrid = Hybrid::from_csr_with(&csr, &config);
+            assert_eq!(hybrid.to_csr(), csr);
+            let counts = (hybrid.tiles().tile_count() as u64, hybrid.list().nnz() as u64);
+            assert_eq!(hybrid_counts(&csr, &config), counts);
+        }
+    }
 }

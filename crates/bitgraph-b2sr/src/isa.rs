@@ -4,9 +4,17 @@
 
 #![allow(unsafe_code)]
 
-/// Calls `f`, compiled with AVX2, BMI and POPCNT where the CPU has them. Worth it around loops, not around single elements.
+/// A loop to compile for each CPU. Its `run` is to be `#[inline(always)]`: a closure of some size would be compiled once, for all of them.
+pub(crate) trait Work {
+    /// What it returns.
+    type Out;
+    /// Does it.
+    fn run(self) -> Self::Out;
+}
+
+/// Does `work`, compiled with AVX2, BMI and POPCNT where the CPU has them. Worth it around loops, not around single elements.
 #[inline]
-pub(crate) fn with_bit_instructions<R>(f: impl FnOnce() -> R) -> R {
+pub(crate) fn with_bit_instructions<W: Work>(work: W) -> W::Out {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("bmi1")
@@ -15,13 +23,13 @@ pub(crate) fn with_bit_instructions<R>(f: impl FnOnce() -> R) -> R {
         && is_x86_feature_detected!("lzcnt")
     {
         // SAFETY: the CPU has the features that the function is compiled for.
-        return unsafe { compiled_for_bits(f) };
+        return unsafe { compiled_for_bits(work) };
     }
-    f()
+    work.run()
 }
 
 #[cfg(target_arch = "x86_64")]
 #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-fn compiled_for_bits<R>(f: impl FnOnce() -> R) -> R {
-    f()
+fn compiled_for_bits<W: Work>(work: W) -> W::Out {
+    work.run()
 }

@@ -21,6 +21,7 @@ mod counts;
 mod grouped;
 mod hybrid;
 mod isa;
+mod keys;
 mod layout;
 mod marks;
 pub mod packing;
