@@ -22,12 +22,36 @@ pub enum Error {
         /// Elements, rows or columns found.
         found: u64,
     },
-    /// Matrix values of another type than the semiring's.
-    #[error("{operation}: the matrix holds {found} values where the semiring takes {expected}")]
+    /// An index past the end of what it points into.
+    #[error("{operation}: element {position} of the {operand} is {index}; it must be below {len}")]
+    IndexOutOfRange {
+        /// The operation.
+        operation: &'static str,
+        /// Which list of indices.
+        operand: &'static str,
+        /// Where in the list, from 0.
+        position: u64,
+        /// The index.
+        index: u64,
+        /// The number of positions, rows or columns that there are.
+        len: u64,
+    },
+    /// An index that is given twice where it may be given once.
+    #[error("{operation}: index {index} occurs more than once in the {operand}")]
+    RepeatedIndex {
+        /// The operation.
+        operation: &'static str,
+        /// Which list of indices.
+        operand: &'static str,
+        /// The index.
+        index: u64,
+    },
+    /// A matrix, operand or output, whose values are of another type than the operator's or semiring's.
+    #[error("{operation}: a matrix holds {found} values where {expected} ones are needed")]
     Type {
         /// The operation.
         operation: &'static str,
-        /// The semiring's type.
+        /// The type needed.
         expected: DType,
         /// The matrix's type.
         found: DType,

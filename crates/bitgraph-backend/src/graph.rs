@@ -55,8 +55,8 @@ pub struct Graph<B: Backend> {
 }
 
 impl<B: Backend> Graph<B> {
-    /// Plans and lays out a graph. `values` are the edge weights, or none; an algorithm that takes no weights drops them. `symmetric` says that pattern and values equal
-    /// their transpose; it is not checked here ([`Csr::is_symmetric`] does).
+    /// Plans and lays out a graph. `values` are the edge weights, or none; an algorithm that takes no weights drops them. `symmetric`
+    /// says that pattern and values equal their transpose; it is not checked here ([`Csr::is_symmetric`] does).
     ///
     /// # Errors
     /// [`Error::NotSquare`], weights that the workload cannot take, or out of memory.

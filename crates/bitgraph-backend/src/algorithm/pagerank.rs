@@ -93,7 +93,8 @@ impl Default for PageRankConfig {
     }
 }
 
-/// The result. The same on every run for the same number of threads; iterations are Jacobi, so scores differ by rounding only.
+/// The result. The same bits on every run of one layout, whatever the number of threads; iterations are Jacobi, so that another order,
+/// format or backend differs by rounding only.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PageRank<T> {
     /// The score of every vertex.

@@ -1,13 +1,14 @@
 //! Operations on vectors alone.
 
-use super::{VectorMask, same};
+use super::{VectorMask, in_range, same};
 use crate::{Accumulate, Backend, Error};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
 use bitgraph_sparse::{Descriptor, Stored};
 
-/// The vector operations of a backend; operands are checked. Called through the functions of [`crate::ops`].
-#[allow(missing_docs)]
+/// The vector operations of a backend; operands are checked. Called through the functions of [`crate::ops`], whose meaning, errors and
+/// determinism are theirs.
 pub trait VectorOps: Backend {
+    /// [`ewise_add`].
     fn ewise_add_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         w: &mut Self::Vector<T>,
@@ -18,6 +19,7 @@ pub trait VectorOps: Backend {
         v: &Self::Vector<T>,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
+    /// [`ewise_mult`].
     fn ewise_mult_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         w: &mut Self::Vector<T>,
@@ -28,6 +30,7 @@ pub trait VectorOps: Backend {
         v: &Self::Vector<T>,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
+    /// [`apply`].
     fn apply_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
         &self,
         w: &mut Self::Vector<Op::Out>,
@@ -37,6 +40,7 @@ pub trait VectorOps: Backend {
         u: &Self::Vector<T>,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
+    /// [`select`].
     fn select_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
         &self,
         w: &mut Self::Vector<T>,
@@ -46,7 +50,9 @@ pub trait VectorOps: Backend {
         u: &Self::Vector<T>,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
+    /// [`reduce`].
     fn reduce_checked<T: Stored, M: Monoid<T>>(&self, monoid: M, u: &Self::Vector<T>) -> Result<Self::Value<T>, Self::Error>;
+    /// [`extract`].
     fn extract_checked<T: Stored, C: Accumulate<T>>(
         &self,
         w: &mut Self::Vector<T>,
@@ -56,6 +62,7 @@ pub trait VectorOps: Backend {
         indices: &[u32],
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
+    /// [`assign`].
     fn assign_checked<T: Stored, C: Accumulate<T>>(
         &self,
         w: &mut Self::Vector<T>,
@@ -65,6 +72,7 @@ pub trait VectorOps: Backend {
         indices: &[u32],
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
+    /// [`assign_value`].
     fn assign_value_checked<T: Stored, C: Accumulate<T>>(
         &self,
         w: &mut Self::Vector<T>,
@@ -77,13 +85,6 @@ pub trait VectorOps: Backend {
 
 fn masked<B: Backend>(backend: &B, operation: &'static str, len: usize, mask: Option<VectorMask<'_, B>>) -> Result<(), Error> {
     mask.map_or(Ok(()), |m| same(operation, "mask", len, backend.vector_len(m.vector)))
-}
-
-fn in_range(operation: &'static str, indices: &[u32], len: usize) -> Result<(), Error> {
-    match indices.iter().find(|&&i| i as usize >= len) {
-        Some(&i) => Err(Error::Shape { operation, operand: "index list", expected: len as u64, found: u64::from(i) + 1 }),
-        None => Ok(()),
-    }
 }
 
 /// `w<mask> = w accum (u op v)` over the union of the entries: where only one operand has an entry, it is taken as it is.
@@ -177,7 +178,7 @@ pub fn reduce<B: VectorOps, T: Stored, M: Monoid<T>>(backend: &B, monoid: M, u: 
 /// `w<mask> = w accum u(indices)`: position `k` of `w` meets position `indices[k]` of `u`.
 ///
 /// # Errors
-/// [`Error::Shape`] (an index out of range included), or the backend's.
+/// [`Error::Shape`], [`Error::IndexOutOfRange`], or the backend's.
 pub fn extract<B: VectorOps, T: Stored, C: Accumulate<T>>(
     backend: &B,
     w: &mut B::Vector<T>,
@@ -189,7 +190,7 @@ pub fn extract<B: VectorOps, T: Stored, C: Accumulate<T>>(
 ) -> Result<(), B::Error> {
     let len = backend.vector_len(w);
     same("extract", "index list", len, indices.len())?;
-    in_range("extract", indices, backend.vector_len(u))?;
+    in_range("extract", "index list", indices, backend.vector_len(u))?;
     masked(backend, "extract", len, mask)?;
     backend.extract_checked(w, mask, accum, u, indices, descriptor)
 }
@@ -200,7 +201,7 @@ pub fn extract<B: VectorOps, T: Stored, C: Accumulate<T>>(
 /// commutative); without one the last one stays.
 ///
 /// # Errors
-/// [`Error::Shape`] (an index out of range included), or the backend's.
+/// [`Error::Shape`], [`Error::IndexOutOfRange`], or the backend's.
 pub fn assign<B: VectorOps, T: Stored, C: Accumulate<T>>(
     backend: &B,
     w: &mut B::Vector<T>,
@@ -212,7 +213,7 @@ pub fn assign<B: VectorOps, T: Stored, C: Accumulate<T>>(
 ) -> Result<(), B::Error> {
     let len = backend.vector_len(w);
     same("assign", "index list", backend.vector_len(u), indices.len())?;
-    in_range("assign", indices, len)?;
+    in_range("assign", "index list", indices, len)?;
     masked(backend, "assign", len, mask)?;
     backend.assign_checked(w, mask, accum, u, indices, descriptor)
 }

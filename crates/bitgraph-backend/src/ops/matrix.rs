@@ -3,14 +3,15 @@
 //!
 //! A pattern matrix has the value 1 of the operation's type at every entry.
 
-use super::{MatrixMask, VectorMask, same};
+use super::{MatrixMask, VectorMask, in_range, same, typed};
 use crate::{Accumulate, Backend, Error};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
 use bitgraph_sparse::{Descriptor, Stored};
 
-/// The matrix operations of a backend; operands are checked. Called through the functions of [`crate::ops`].
-#[allow(missing_docs)]
+/// The matrix operations of a backend; operands are checked. Called through the functions of [`crate::ops`], whose meaning, errors and
+/// determinism are theirs.
 pub trait MatrixOps: Backend {
+    /// [`ewise_add_matrix`] with `union`, [`ewise_mult_matrix`] without.
     fn ewise_matrix_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         c: &mut Self::Matrix,
@@ -22,6 +23,7 @@ pub trait MatrixOps: Backend {
         b: &Self::Matrix,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
+    /// [`apply_matrix`].
     fn apply_matrix_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
         &self,
         c: &mut Self::Matrix,
@@ -31,14 +33,16 @@ pub trait MatrixOps: Backend {
         a: &Self::Matrix,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
-    /// Keeps a pattern a pattern.
+    /// [`select_matrix`]: keeps a pattern a pattern.
     fn select_matrix_checked<T: Stored, Op: SelectOp<T>>(
         &self,
         op: Op,
         a: &Self::Matrix,
         descriptor: Descriptor,
     ) -> Result<Self::Matrix, Self::Error>;
+    /// [`reduce_matrix`].
     fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, monoid: M, a: &Self::Matrix) -> Result<Self::Value<T>, Self::Error>;
+    /// [`reduce_rows`].
     fn reduce_rows_checked<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
         &self,
         w: &mut Self::Vector<T>,
@@ -48,7 +52,7 @@ pub trait MatrixOps: Backend {
         a: &Self::Matrix,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
-    /// Keeps a pattern a pattern.
+    /// [`extract_matrix`]: keeps a pattern a pattern.
     fn extract_matrix_checked(
         &self,
         a: &Self::Matrix,
@@ -56,6 +60,7 @@ pub trait MatrixOps: Backend {
         columns: &[u32],
         descriptor: Descriptor,
     ) -> Result<Self::Matrix, Self::Error>;
+    /// [`assign_matrix`].
     fn assign_matrix_checked<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut Self::Matrix,
@@ -64,8 +69,9 @@ pub trait MatrixOps: Backend {
         rows: &[u32],
         columns: &[u32],
     ) -> Result<(), Self::Error>;
-    /// Keeps the format.
+    /// [`transpose`]: keeps the format.
     fn transpose_checked(&self, a: &Self::Matrix) -> Result<Self::Matrix, Self::Error>;
+    /// [`kronecker`].
     fn kronecker_checked<T: Stored, Op: BinaryOp<T>>(
         &self,
         op: Op,
@@ -84,13 +90,6 @@ fn same_shape(operation: &'static str, expected: (usize, usize), found: (usize, 
     same(operation, "columns of a matrix", expected.1, found.1)
 }
 
-fn typed<B: Backend, T: Stored>(backend: &B, operation: &'static str, a: &B::Matrix) -> Result<(), Error> {
-    match backend.matrix_dtype(a) {
-        Some(found) if found != T::DTYPE => Err(Error::Type { operation, expected: T::DTYPE, found }),
-        _ => Ok(()),
-    }
-}
-
 fn masked<B: Backend>(
     backend: &B,
     operation: &'static str,
@@ -98,13 +97,6 @@ fn masked<B: Backend>(
     mask: Option<MatrixMask<'_, B>>,
 ) -> Result<(), Error> {
     mask.map_or(Ok(()), |m| same_shape(operation, expected, backend.matrix_shape(m.matrix)))
-}
-
-fn in_range(operation: &'static str, operand: &'static str, indices: &[u32], len: usize) -> Result<(), Error> {
-    match indices.iter().find(|&&i| i as usize >= len) {
-        Some(&i) => Err(Error::Shape { operation, operand, expected: len as u64, found: u64::from(i) + 1 }),
-        None => Ok(()),
-    }
 }
 
 macro_rules! ewise {
@@ -156,6 +148,7 @@ pub fn apply_matrix<B: MatrixOps, T: Stored, Op: UnaryOp<T, Out: Stored>, C: Acc
     same_shape("apply_matrix", expected, shape(backend, a, descriptor.transpose_a))?;
     masked(backend, "apply_matrix", expected, mask)?;
     typed::<B, T>(backend, "apply_matrix", a)?;
+    typed::<B, Op::Out>(backend, "apply_matrix", c)?;
     backend.apply_matrix_checked::<T, Op, C>(c, mask, accum, op, a, descriptor)
 }
 
@@ -209,7 +202,7 @@ pub fn reduce_rows<B: MatrixOps, T: Stored, M: Monoid<T>, C: Accumulate<T>>(
 /// The submatrix `A(rows, columns)`: entry (i, j) is entry (`rows[i]`, `columns[j]`) of `A`. A pattern stays a pattern.
 ///
 /// # Errors
-/// [`Error::Shape`] for an index out of range, or the backend's.
+/// [`Error::IndexOutOfRange`], or the backend's.
 pub fn extract_matrix<B: MatrixOps>(
     backend: &B,
     a: &B::Matrix,
@@ -227,7 +220,7 @@ pub fn extract_matrix<B: MatrixOps>(
 /// an accumulator, entries of that part of `C` that `A` lacks are deleted. An index may occur once only.
 ///
 /// # Errors
-/// [`Error::Shape`] for lists that do not fit `A`, an index out of range or one given twice; [`Error::Type`]; or the backend's.
+/// [`Error::Shape`] for lists that do not fit `A`, [`Error::IndexOutOfRange`], [`Error::RepeatedIndex`], [`Error::Type`], or the backend's.
 pub fn assign_matrix<B: MatrixOps, T: Stored, C: Accumulate<T>>(
     backend: &B,
     c: &mut B::Matrix,
@@ -240,11 +233,12 @@ pub fn assign_matrix<B: MatrixOps, T: Stored, C: Accumulate<T>>(
     let (r, k) = backend.matrix_shape(c);
     in_range("assign_matrix", "row list", rows, r)?;
     in_range("assign_matrix", "column list", columns, k)?;
-    for (operand, list) in [("row list without repeats", rows), ("column list without repeats", columns)] {
+    for (operand, list) in [("row list", rows), ("column list", columns)] {
         let mut sorted = list.to_vec();
         sorted.sort_unstable();
-        sorted.dedup();
-        same("assign_matrix", operand, list.len(), sorted.len())?;
+        if let Some(twice) = sorted.windows(2).find(|w| w[0] == w[1]) {
+            return Err(Error::RepeatedIndex { operation: "assign_matrix", operand, index: twice[0].into() }.into());
+        }
     }
     typed::<B, T>(backend, "assign_matrix", a)?;
     typed::<B, T>(backend, "assign_matrix", c)?;

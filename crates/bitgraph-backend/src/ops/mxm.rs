@@ -1,9 +1,7 @@
 //! Matrix times matrix, with a sparse result or reduced to one value.
 
-use super::mxv::value_type;
-use super::{MatrixMask, same};
+use super::{MatrixMask, same, typed};
 use crate::{Accumulate, Backend, Error, Ring};
-use bitgraph_semiring::Scalar;
 use bitgraph_sparse::Descriptor;
 
 /// A backend that multiplies matrices over a semiring.
@@ -53,12 +51,8 @@ fn shapes<B: Backend, S: Ring>(
         same(operation, "rows of the mask", rows, r)?;
         same(operation, "columns of the mask", columns, c)?;
     }
-    value_type::<B, S>(backend, operation, a)?;
-    if let Some(found) = backend.matrix_dtype(b)
-        && found != S::X::DTYPE
-    {
-        return Err(Error::Type { operation, expected: S::X::DTYPE, found });
-    }
+    typed::<B, S::A>(backend, operation, a)?;
+    typed::<B, S::X>(backend, operation, b)?;
     Ok((rows, columns))
 }
 
@@ -80,6 +74,7 @@ pub fn mxm<B: Mxm<S>, S: Ring, C: Accumulate<S::Out>>(
     let (r, k) = backend.matrix_shape(c);
     same("mxm", "rows of the output", rows, r)?;
     same("mxm", "columns of the output", columns, k)?;
+    typed::<B, S::Out>(backend, "mxm", c)?;
     backend.mxm_checked(c, mask, accum, a, b, descriptor)
 }
 

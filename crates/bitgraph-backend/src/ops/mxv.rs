@@ -1,8 +1,7 @@
 //! Matrix times vector, and vector times matrix.
 
-use super::{VectorMask, same};
-use crate::{Accumulate, Backend, Error, Ring};
-use bitgraph_semiring::Scalar;
+use super::{VectorMask, same, typed};
+use crate::{Accumulate, Backend, Ring};
 use bitgraph_sparse::Descriptor;
 
 /// A backend that multiplies a matrix by a vector over a semiring.
@@ -22,18 +21,11 @@ pub trait Mxv<S: Ring>: Backend {
     ) -> Result<(), Self::Error>;
 }
 
-pub(super) fn value_type<B: Backend, S: Ring>(backend: &B, operation: &'static str, a: &B::Matrix) -> Result<(), Error> {
-    match backend.matrix_dtype(a) {
-        Some(found) if found != S::A::DTYPE => Err(Error::Type { operation, expected: S::A::DTYPE, found }),
-        _ => Ok(()),
-    }
-}
-
 /// `w<mask> = w accum (A u)`: `w(i)` holds the sum over `j` of `A(i, j) times u(j)`, where at least one such pair exists.
 /// With `descriptor.transpose_a` it is the transpose of `A`. O(nnz), or O(entries of the rows that `u` selects).
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Type`], or the backend's.
+/// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type), or the backend's.
 pub fn mxv<B: Mxv<S>, S: Ring, C: Accumulate<S::Out>>(
     backend: &B,
     w: &mut B::Vector<S::Out>,
@@ -53,14 +45,14 @@ pub fn mxv<B: Mxv<S>, S: Ring, C: Accumulate<S::Out>>(
     if let Some(m) = &mask {
         same("mxv", "mask", rows, backend.vector_len(m.vector))?;
     }
-    value_type::<B, S>(backend, "mxv", a)?;
+    typed::<B, S::A>(backend, "mxv", a)?;
     backend.mxv_checked(w, mask, accum, a, u, descriptor)
 }
 
 /// `w<mask> = w accum (u A)`: [`mxv`] with the transpose of `A`. The semiring's product takes the matrix value first.
 ///
 /// # Errors
-/// [`Error::Shape`], [`Error::Type`], or the backend's.
+/// [`Error::Shape`](crate::Error::Shape), [`Error::Type`](crate::Error::Type), or the backend's.
 pub fn vxm<B: Mxv<S>, S: Ring, C: Accumulate<S::Out>>(
     backend: &B,
     w: &mut B::Vector<S::Out>,

@@ -14,13 +14,18 @@ use std::fmt;
 
 /// The algorithm that a layout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
 pub enum Algorithm {
+    /// Breadth-first search from one source.
     Bfs,
+    /// Breadth-first search from many sources at once.
     MsBfs,
+    /// Shortest paths from one source.
     Sssp,
+    /// `PageRank`.
     PageRank,
+    /// Connected components.
     Cc,
+    /// Triangle counting.
     Tc,
     /// Repeated products of the matrix with float vectors.
     MxvFloat,
