@@ -77,7 +77,7 @@ impl Prepared {
                     None => None,
                 };
                 let options = SsspOptions { wide_sums: plan.workload.dtype == DType::F64, unpacked: !plan.chosen.prepared };
-                Layout::Sssp(Box::new(SsspLayout::build_with(out, incoming, values, options)?))
+                Layout::Sssp(Box::new(SsspLayout::build_with(out, incoming, values, options)?.with_numbers(graph.permutation())))
             }
             Algorithm::Cc => Layout::Cc(Box::default()),
             Algorithm::PageRank => {

@@ -45,7 +45,7 @@ pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, conf
     if !T::DTYPE.is_float() {
         check_overflow(&csr, values.as_ref(), &distances)?;
     }
-    let parents = config.parents.then(|| parents(&csr, values.as_ref(), &distances, config.source));
+    let parents = config.parents.then(|| parents(graph, &csr, values.as_ref(), &distances, config.source));
     let reached = distances.iter().filter(|&&x| x != T::GREATEST).count() as u64;
     Ok(Sssp { source: config.source, distances, parents, reached })
 }
@@ -59,35 +59,28 @@ fn check_overflow<T: Stored>(csr: &Csr, values: Option<&Values>, distances: &[T]
     if saturated { Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }) } else { Ok(()) }
 }
 
-/// The smallest vertex before each on a shortest path. Along arcs of weight 0 a parent must be found earlier, so that the
-/// parents form a tree.
-fn parents<T: Stored>(csr: &Csr, values: Option<&Values>, distances: &[T], source: u32) -> Vec<u32> {
+/// The vertex of smallest input number before each on a shortest path. Along arcs of weight 0 a parent must be found earlier, so that
+/// the parents form a tree.
+fn parents<B: GraphBackend, T: Stored>(graph: &Graph<B>, csr: &Csr, values: Option<&Values>, distances: &[T], source: u32) -> Vec<u32> {
     let n = csr.nrows();
+    let number = |u: u32| graph.permutation().map_or(u, |p| p.old_of_new()[u as usize]);
     let typed = values.and_then(|v| v.as_slice::<T>());
     let weight = |k: usize| typed.map_or(T::ONE, |w| w[k]);
     let mut parent = vec![UNREACHED; n];
     parent[source as usize] = source;
+    let smallest = |v: usize, fits: &dyn Fn(usize) -> bool| {
+        let before = csr.row_range(v).map(|k| (k, csr.indices()[k] as usize));
+        let tight = before.filter(|&(k, u)| fits(u) && weight(k).plus_saturating(distances[u]) == distances[v]);
+        tight.map(|(_, u)| u as u32).min_by_key(|&u| number(u))
+    };
     for v in (0..n).filter(|&v| distances[v] != T::GREATEST && v != source as usize) {
-        for k in csr.row_range(v) {
-            let u = csr.indices()[k];
-            if distances[u as usize] < distances[v] && weight(k).plus_saturating(distances[u as usize]) == distances[v] {
-                parent[v] = u;
-                break;
-            }
-        }
+        parent[v] = smallest(v, &|u| distances[u] < distances[v]).unwrap_or(UNREACHED);
     }
     // What is left hangs on vertices of the same distance through arcs of weight 0: grow the tree from what has parents.
     loop {
         let found: Vec<(usize, u32)> = (0..n)
             .filter(|&v| parent[v] == UNREACHED && distances[v] != T::GREATEST)
-            .filter_map(|v| {
-                csr.row_range(v)
-                    .find(|&k| {
-                        let u = csr.indices()[k] as usize;
-                        parent[u] != UNREACHED && weight(k).plus_saturating(distances[u]) == distances[v]
-                    })
-                    .map(|k| (v, csr.indices()[k]))
-            })
+            .filter_map(|v| smallest(v, &|u| parent[u] != UNREACHED).map(|u| (v, u)))
             .collect();
         if found.is_empty() {
             return parent;

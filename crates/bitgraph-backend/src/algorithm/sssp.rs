@@ -25,8 +25,9 @@ pub struct Sssp<T> {
     pub source: u32,
     /// The distance of every vertex, the greatest value of `T` if unreached.
     pub distances: Vec<T>,
-    /// The parent of every vertex on a shortest path (among equals the smallest in the planned numbering), the source its own,
-    /// [`UNREACHED`](crate::UNREACHED) if unreached; if asked for.
+    /// The parent of every vertex on a shortest path, the source its own, [`UNREACHED`](crate::UNREACHED) if unreached; if asked for.
+    /// Among equals it is the smallest nearer vertex; where only arcs of length 0 lead on, the smallest of those fewest arcs away from
+    /// a vertex that has a nearer parent.
     pub parents: Option<Vec<u32>>,
     /// The number of reached vertices, the source included.
     pub reached: u64,

@@ -24,7 +24,7 @@ pub use distance::Distance;
 use crate::fused::bfs::{self, BfsLayout, BfsOptions};
 use bitgraph_backend::{BfsConfig, Error, Result, Sssp, SsspConfig};
 use bitgraph_semiring::DType;
-use bitgraph_sparse::{Buffer, Csr, Values};
+use bitgraph_sparse::{Buffer, Csr, Permutation, Values};
 use distance::{Native, native_weights};
 use general::General;
 use weights::Summary;
@@ -52,6 +52,8 @@ pub struct SsspLayout {
     incoming: Option<(Csr, Option<Values>)>,
     form: Form,
     summary: Summary,
+    /// The numbers that decide among equal parents, if the vertices have others than their own.
+    numbers: Option<Permutation>,
 }
 
 #[derive(Debug)]
@@ -113,7 +115,14 @@ impl SsspLayout {
                 _ => Form::U64(General::build(out, weights, &summary)),
             }
         };
-        Ok(Self { out: out.clone(), incoming: incoming.map(|(t, w)| (t.clone(), w.cloned())), form, summary })
+        Ok(Self { out: out.clone(), incoming: incoming.map(|(t, w)| (t.clone(), w.cloned())), form, summary, numbers: None })
+    }
+
+    /// Has ties between parents decided by the numbers that the vertices had before a renumbering, so that it does not show in them.
+    #[must_use]
+    pub fn with_numbers(mut self, renumbering: Option<&Permutation>) -> Self {
+        self.numbers = renumbering.cloned();
+        self
     }
 
     /// The type that distances are summed in: [`SsspLayout::run`] converts to any other.
@@ -179,6 +188,7 @@ impl SsspLayout {
         if self.native().is_float() && !T::DTYPE.is_float() {
             return Err(Error::Type { operation: "sssp", expected: T::DTYPE, found: self.native() });
         }
+        let numbers = self.numbers.as_ref().map(Permutation::old_of_new);
         match &self.form {
             Form::Steps(b) => {
                 let incoming = self.incoming.as_ref().map_or(&self.out, |(t, _)| t);
@@ -187,11 +197,11 @@ impl SsspLayout {
                 // Unreached is -1, the greatest of the unsigned.
                 let distances = levels.into_iter().map(|level| level as u32).collect();
                 let plain = |pattern| Plain { pattern, weights: None };
-                finish(config, distances, |d| parents::parents(d, config.source, &plain(incoming), &plain(&self.out)))
+                finish(config, distances, |d| parents::parents(d, config.source, &plain(incoming), &plain(&self.out), numbers))
             }
             Form::Packed(p) => {
                 let distances = p.search(config)?;
-                let parents = |d: &[u32]| parents::parents(d, config.source, p.incoming(), p.outgoing());
+                let parents = |d: &[u32]| parents::parents(d, config.source, p.incoming(), p.outgoing(), numbers);
                 finish(config, distances, parents)
             }
             Form::U32(g) => self.general(g, config),
@@ -220,7 +230,7 @@ impl SsspLayout {
                 }
             };
             let outgoing = Plain { pattern: &graph.out, weights: graph.weights.as_deref() };
-            parents::parents(d, config.source, &Plain { pattern, weights }, &outgoing)
+            parents::parents(d, config.source, &Plain { pattern, weights }, &outgoing, self.numbers.as_ref().map(Permutation::old_of_new))
         };
         finish(config, distances, parents)
     }
