@@ -7,9 +7,11 @@
 //! No two kernels have the same name; code is handed out only if it belongs to the sources of the same build.
 
 mod bundle;
+mod modules;
 mod source;
 mod symbol;
 
 pub use bundle::{Bundle, Module, Unusable, code, embedded};
+pub use modules::{Listed, MODULES};
 pub use source::{SOURCES, Source, fnv, includes, module_hash, source, text_hash};
-pub use symbol::{LISTED_MODULE, Listed, MODULES, SYMBOLS, Symbol, find};
+pub use symbol::{LISTED_MODULE, SYMBOLS, Symbol};

@@ -238,7 +238,7 @@ pub fn emulate(arguments: &[String]) -> Result<()> {
 fn listed(modules: &[&str]) -> Result<()> {
     let known = |m: &str| m == bitgraph_kernels::LISTED_MODULE || MODULES.iter().any(|l| l.name == m);
     match modules.iter().find(|m| !known(m)) {
-        Some(module) => bail!("kernels/{module}.cu is not in the table of kernels (kernels/src/symbol.rs)"),
+        Some(module) => bail!("kernels/{module}.cu is not in the table of kernels (kernels/src/modules.rs)"),
         None => Ok(()),
     }
 }
