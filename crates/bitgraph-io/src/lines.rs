@@ -2,7 +2,7 @@
 
 use crate::write::{Sink, WriteSource};
 use crate::{Error, Result};
-use bitgraph_semiring::{DType, Scalar};
+use bitgraph_semiring::Scalar;
 use bitgraph_sparse::{Csr, Values, with_values};
 use rayon::prelude::*;
 use std::io::Write;
@@ -50,7 +50,7 @@ pub(crate) fn value(out: &mut Vec<u8>, values: &Values, position: usize) {
 
 /// Whether values are whole numbers.
 pub(crate) fn whole(values: &Values) -> bool {
-    !matches!(values.dtype(), DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
+    !values.dtype().is_float()
 }
 
 /// Calls `row(out, i)` for every row and writes what it appends, in order.

@@ -6,8 +6,8 @@ use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Permutation, Sections, Values};
 use std::path::Path;
 
-/// The endings that [`read`] knows.
-const KNOWN: &str = ".mtx, .el, .txt, .tsv (each with .gz or without), .npz, .graph, .bgr";
+/// The endings that are read and written.
+const KNOWN: &str = ".mtx, .el, .wel, .txt, .tsv, .csv, .graph (each with .gz or without), .npz, .bgr";
 
 /// What a file held.
 #[derive(Clone, Debug)]
@@ -68,8 +68,8 @@ pub(crate) fn ending(path: &Path) -> Option<(Ending, bool)> {
     let (name, gz) = name.strip_suffix(".gz").map_or((&name[..], false), |n| (n, true));
     let kind = match name.rsplit_once('.')?.1 {
         "mtx" => Ending::Mtx,
-        "el" | "txt" | "tsv" | "wel" | "csv" | "edges" => Ending::EdgeList,
-        "graph" | "metis" => Ending::Metis,
+        "el" | "wel" | "txt" | "tsv" | "csv" => Ending::EdgeList,
+        "graph" => Ending::Metis,
         "npz" if !gz => Ending::Npz,
         "bgr" if !gz => Ending::Bgr,
         _ => return None,
@@ -77,12 +77,25 @@ pub(crate) fn ending(path: &Path) -> Option<(Ending, bool)> {
     Some((kind, gz))
 }
 
+/// The same, or the error that names the endings that there are.
+pub(crate) fn known_ending(path: &Path) -> Result<(Ending, bool)> {
+    ending(path).ok_or_else(|| Error::UnknownEnding { path: path.to_path_buf(), known: KNOWN })
+}
+
+/// Refuses a name whose ending says no format, before there is anything to read or write.
+///
+/// # Errors
+/// [`Error::UnknownEnding`].
+pub fn check_ending(path: &Path) -> Result<()> {
+    known_ending(path).map(drop)
+}
+
 /// Reads a graph; the ending of the name says the format. gzip data are recognised by their first bytes.
 ///
 /// | ending | format | numbering |
 /// |---|---|---|
 /// | `.mtx` | Matrix Market | from 1 |
-/// | `.el`, `.txt`, `.tsv` | edge list | from 0, or [`ReadOptions::one_based`] |
+/// | `.el`, `.wel`, `.txt`, `.tsv`, `.csv` | edge list | from 0, or [`ReadOptions::one_based`] |
 /// | `.graph` | METIS | from 1 |
 /// | `.npz` | scipy CSR, CSC or COO | from 0 |
 /// | `.bgr` | bitgraph's container | from 0 |
@@ -92,10 +105,7 @@ pub(crate) fn ending(path: &Path) -> Option<(Ending, bool)> {
 /// # Errors
 /// Any [`Error`]: each names the file and, for text, the line.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
-    let Some((kind, _)) = ending(path) else {
-        return Err(Error::UnknownEnding { path: path.to_path_buf(), known: KNOWN });
-    };
-    match kind {
+    match known_ending(path)?.0 {
         Ending::Mtx => crate::mtx::read(open_text(path, options.mode)?, path, options),
         Ending::EdgeList => crate::edges::read(open_text(path, options.mode)?, path, options),
         Ending::Metis => crate::metis::read(open_text(path, options.mode)?, path, options),

@@ -1,6 +1,6 @@
 //! Writing: by ending, to a temporary name beside the target that is renamed at the end, so that a target is whole or untouched.
 
-use crate::read::{Ending, ending};
+use crate::read::{Ending, known_ending};
 use crate::{Control, Error, Result};
 use bitgraph_sparse::ordering::Ordering as Renumbering;
 use bitgraph_sparse::{Csr, FormatKind, Permutation, Section, Values, with_values};
@@ -62,19 +62,14 @@ impl<'a> WriteSource<'a> {
     }
 }
 
-/// Writes a graph; the ending of the name says the format: `.mtx`, `.el` (also `.txt`, `.tsv`), `.npz`, `.graph`, `.bgr`, and the text
-/// formats with `.gz` behind. A symmetric graph becomes a symmetric `.mtx`.
+/// Writes a graph; the ending of the name says the format: `.mtx`, `.el` (also `.wel`, `.txt`, `.tsv`, and `.csv` with commas), `.npz`, `.graph`, `.bgr`, and
+/// the text formats with `.gz` behind. A symmetric graph becomes a symmetric `.mtx`.
 ///
 /// # Errors
 /// [`Error::UnknownEnding`], [`Error::Inexpressible`] for what the format cannot hold, [`Error::Io`], [`Error::Matrix`] for values of
 /// another number than entries, [`Error::Cancelled`]. Nothing is left behind, and an older file of that name is untouched.
 pub fn write(path: &Path, source: &WriteSource<'_>, control: &Control) -> Result<()> {
-    let Some((kind, gz)) = ending(path) else {
-        return Err(Error::UnknownEnding {
-            path: path.to_path_buf(),
-            known: ".mtx, .el, .txt, .tsv, .graph (each with .gz or without), .npz, .bgr",
-        });
-    };
+    let (kind, gz) = known_ending(path)?;
     let nnz = source.csr.nnz();
     if let Some(values) = source.values.filter(|v| v.len() != nnz && source.format.is_none()) {
         let source = bitgraph_sparse::Error::Length { array: "values", expected: nnz as u64, found: values.len() as u64 };

@@ -47,7 +47,7 @@ pub struct Target {
 pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
     run::host_only("convert", args.layout.backend)?;
     if let Some(out) = &args.out {
-        check_name(out)?;
+        io::check_ending(out)?;
     }
     let container = args.out.as_deref().is_some_and(is_container);
     let forced = args.to.0.or(args.layout.format.0);
@@ -94,18 +94,6 @@ fn forces_order(args: &ConvertArgs) -> bool {
 
 fn is_container(path: &Path) -> bool {
     path.extension().is_some_and(|e| e.eq_ignore_ascii_case("bgr"))
-}
-
-/// Refuses, before any work, a name whose ending says nothing.
-pub fn check_name(out: &Path) -> Result<()> {
-    let name = out.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
-    let (stem, zipped) = name.strip_suffix(".gz").map_or((&name[..], false), |n| (n, true));
-    let known = |endings: &[&str]| endings.iter().any(|e| stem.ends_with(e));
-    if known(&[".mtx", ".el", ".txt", ".tsv", ".graph"]) || (!zipped && known(&[".npz", ".bgr"])) {
-        return Ok(());
-    }
-    let endings = ".mtx, .el, .txt, .tsv, .graph (each with .gz or without), .npz, .bgr";
-    Err(Failure::usage(format_args!("{}: the ending names no format that can be written; there are {endings}", out.display())))
 }
 
 /// Writes a graph as it is.

@@ -10,7 +10,7 @@ pub fn run(args: &GenerateArgs, reporter: &Reporter) -> Result<()> {
     if !matches!(args.generator.source, GraphSource::Generator(_)) {
         return Err(Failure::usage(format_args!("'{}' is no generator; bitgraph convert copies files", args.generator.text)));
     }
-    super::convert::check_name(&args.out)?;
+    bitgraph::io::check_ending(&args.out)?;
     let options = LoadOptions { control: reporter.loading(), ..LoadOptions::default() };
     let start = std::time::Instant::now();
     let mut loaded = args.generator.source.load(&options)?;
