@@ -152,8 +152,7 @@ impl CostModel for Cpu {
             FormatKind::Csr => lists(p, workload, ordering, scattered, prepared)?,
             _ => tiles(p, workload, format, prepared)?,
         };
-        // A renumbering that changes nothing the model can see costs what it costs; Rcm and degree spoil an order that is
-        // local already.
+        // A renumbering that changes nothing the model can see costs what it costs; by degree it spoils an order that is local already.
         let spoilt = if ordering == Ordering::Degree && !p.scattered() && p.mesh_like() { 3.0 } else { 1.0 };
         let threads = rayon::current_num_threads() as f64;
         Some(Candidate {

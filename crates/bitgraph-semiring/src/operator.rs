@@ -84,9 +84,6 @@ binary!(/// The second operand: as an accumulator, the new value replaces the ol
     Second "second" "b", |_, b| b);
 binary!(/// The difference.
     Minus "minus" "a - b", |a, b| a.minus(b));
-binary!(/// The product in the element type, for entries rather than reductions.
-    Multiply "multiply" "a * b", |a, b| a.times(b));
-
 binary!(/// One where the operands differ, zero where they are equal.
     NotEqual "not_equal" "a != b", |a, b| if a == b { T::ZERO } else { T::ONE });
 

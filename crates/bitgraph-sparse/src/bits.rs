@@ -43,18 +43,6 @@ impl BitVector {
     pub fn from_bools(bools: &[bool]) -> Self {
         bools.iter().copied().collect()
     }
-    /// Bits at the given positions.
-    ///
-    /// # Panics
-    /// If a position is not below `len`.
-    #[must_use]
-    pub fn from_indices(len: usize, indices: impl IntoIterator<Item = u32>) -> Self {
-        let mut bits = Self::zeros(len);
-        for i in indices {
-            bits.set(i as usize, true);
-        }
-        bits
-    }
     fn clear_tail(&mut self) {
         if !self.len.is_multiple_of(64)
             && let Some(last) = self.words.last_mut()
@@ -124,10 +112,6 @@ impl BitVector {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         bytemuck::cast_slice(&self.words)
-    }
-    /// The bits as bytes to write to. The caller keeps the bits past the length zero.
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        bytemuck::cast_slice_mut(&mut self.words)
     }
     /// How many bits are set. O(n / 64).
     #[must_use]

@@ -66,14 +66,6 @@ impl Tolerance {
         }
         if m.different == 0 && expected.len() == found.len() { Ok(()) } else { Err(m) }
     }
-    /// Compares full arrays.
-    ///
-    /// # Errors
-    /// The positions that differ.
-    pub fn compare_full<T: Scalar>(&self, expected: &[T], found: &[T]) -> Result<(), Mismatches> {
-        let some = |v: &[T]| v.iter().copied().map(Some).collect::<Vec<_>>();
-        self.compare(&some(expected), &some(found))
-    }
 }
 
 /// Where two results differ.

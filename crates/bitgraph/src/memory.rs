@@ -39,12 +39,6 @@ pub fn peak_bytes() -> u64 {
     PEAK.load(Ordering::Relaxed) as u64
 }
 
-/// The bytes that are live now; 0 if [`TrackingAllocator`] is not the global allocator.
-#[must_use]
-pub fn live_bytes() -> u64 {
-    LIVE.load(Ordering::Relaxed) as u64
-}
-
 /// Has a function called with the bytes that were asked for whenever the system refuses a block, before the asker is told: a program that
 /// would be aborted then can say so and end. The first function stays.
 pub fn when_refused(tell: fn(usize)) {
@@ -57,11 +51,6 @@ fn refused(bytes: usize) {
     if let Some(tell) = REFUSED.get() {
         tell(bytes);
     }
-}
-
-/// Forgets the past: the peak becomes what is live now. For measuring one phase of a program.
-pub fn reset_peak() {
-    PEAK.store(LIVE.load(Ordering::Relaxed), Ordering::Relaxed);
 }
 
 /// Keeps freed blocks of up to 64 MiB for the next ones instead of giving them back to the system: a result array of the next

@@ -3,7 +3,7 @@
 use crate::GraphBackend;
 use bitgraph_backend::ops::{apply, ewise_add, ewise_mult, mxv, reduce, reduce_rows};
 use bitgraph_backend::{Accum, Dangling, Graph, Mxv, NoAccum, PageRank, PageRankConfig};
-use bitgraph_semiring::{Absolute, Minus, Multiply, Plus, PlusSecond, Scale};
+use bitgraph_semiring::{Absolute, Minus, Plus, PlusSecond, Scale, Times};
 use bitgraph_sparse::{Descriptor, Stored, Vector};
 
 /// `r' = (1 - d) p + d (A' (r / outdegree) + dangling mass p)`, Jacobi, until the L1 change is below the tolerance.
@@ -37,11 +37,11 @@ pub fn pagerank<B: GraphBackend + Mxv<PlusSecond<T>>, T: Stored>(
     while iterations < config.max_iterations && !converged {
         config.control.check()?;
         let mut spread = backend.vector(Vector::filled(n, T::ZERO))?;
-        ewise_mult(backend, &mut spread, None, NoAccum, Multiply, &scores, &inverse, plain)?;
+        ewise_mult(backend, &mut spread, None, NoAccum, Times, &scores, &inverse, plain)?;
         let mut mass = 1.0 - config.damping;
         if config.dangling == Dangling::Spread {
             let mut lost = backend.vector(Vector::filled(n, T::ZERO))?;
-            ewise_mult(backend, &mut lost, None, NoAccum, Multiply, &scores, &dangling, plain)?;
+            ewise_mult(backend, &mut lost, None, NoAccum, Times, &scores, &dangling, plain)?;
             mass += config.damping * backend.read(&reduce(backend, Plus, &lost)?)?.to_f64();
         }
         let mut next = backend.vector(Vector::filled(n, T::ZERO))?;

@@ -90,13 +90,6 @@ impl<T: Real> PageRankLayout<T> {
             by_degree: false,
         })
     }
-    /// Lays out an undirected graph, whose pattern is symmetric.
-    ///
-    /// # Errors
-    /// Those of [`PageRankLayout::build`].
-    pub fn build_symmetric(csr: &Csr, amortize: u32) -> Result<Self> {
-        Self::build(csr, &out_degrees(csr), amortize)
-    }
     /// Which layout it is.
     #[must_use]
     pub fn kind(&self) -> SpmvKind {
