@@ -80,6 +80,11 @@ impl FromStr for Device {
     }
 }
 
+/// Parses `--source` and `--target`; whether the graph has the vertex shows once it is there.
+pub fn vertex(text: &str) -> Result<u64, &'static str> {
+    text.parse().map_err(|_| "a vertex is a whole number of at most 64 bits, 0 or more")
+}
+
 /// Parses `--weights`.
 pub fn weights(text: &str) -> Result<WeightSource, bitgraph::Error> {
     text.parse()

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 
 /// What GRAPH may be, shown with every command that takes one.
 const GRAPHS: &str = "\
-GRAPH is a file (.mtx, edge list .el/.txt/.tsv, each with .gz or without, .npz, METIS .graph, .bgr), '-' for an edge list on \
-standard input, or a generator (write ./kron:18 for a file of such a name):
+GRAPH is a file (.mtx, edge list .el/.wel/.txt/.tsv/.csv, METIS .graph, each with .gz or without, .npz, .bgr), '-' for an edge list on \
+standard input, or a generator (write ./kron:18 for a file of such a name; EF, edges to a vertex, is 16 unless given, SEED is 1):
   kron:SCALE[:EF[:SEED]]    Graph500 Kronecker, 2^SCALE vertices      grid:ROWSxCOLS    four neighbours
   urand:N[:EF[:SEED]]       uniform; N <= 63 is a scale               mesh:XxYxZ        three-dimensional mesh
   skew:N:EDGES[:SEED]       one end uniform, one end N r^2            mycielskian:K     Mycielski graph
@@ -57,7 +57,8 @@ pub enum Command {
     /// Write a generated graph.
     #[command(after_help = GRAPHS)]
     Generate(GenerateArgs),
-    /// Time products and algorithms over the formats, after checking that their results agree; with --amortize 1 each run and its building.
+    /// Time products and algorithms over the formats, after checking that their results agree; with --amortize 1 each run and its
+    /// building. Shortest paths have weights hash:255, PageRank 20 iterations.
     #[command(after_help = GRAPHS)]
     Bench(BenchArgs),
     /// What this machine and this build offer.
@@ -139,7 +140,7 @@ pub struct LayoutArgs {
     /// The order of the vertices
     #[arg(long, value_name = "ORDER", default_value = "auto", value_parser = choice::ordering_parser())]
     pub reorder: Auto<Ordering>,
-    /// Passes over the layout that the planner may count on [default: the value of --repeat; of bench: 100]
+    /// Passes over the layout that the planner may count on [default: the value of --repeat; bench: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub amortize: Option<u32>,
     /// Print the plan, and the sums behind it, on standard error
@@ -148,9 +149,20 @@ pub struct LayoutArgs {
     /// The type of scores and distances
     #[arg(long, value_enum, value_name = "TYPE", default_value = "f32")]
     pub precision: Precision,
-    /// Runs, each of them timed
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
-    pub repeat: u32,
+    /// Runs, each of them timed [default: 1; bench: 5]
+    #[arg(long, value_name = "R", value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: Option<u32>,
+}
+
+impl LayoutArgs {
+    /// Runs of a command that runs once unless told otherwise.
+    pub fn runs(&self) -> u32 {
+        self.repeat.unwrap_or(1)
+    }
+    /// Passes that the planner may count on, of such a command.
+    pub fn passes(&self) -> u32 {
+        self.amortize.unwrap_or(self.runs())
+    }
 }
 
 /// Options of every algorithm.
@@ -174,7 +186,7 @@ pub struct CommonArgs {
 #[derive(Args, Clone, Debug)]
 pub struct SearchArgs {
     /// The vertex to start from [default: the one of largest degree, then of smallest number]
-    #[arg(long, value_name = "V", conflicts_with = "sources")]
+    #[arg(long, value_name = "V", conflicts_with = "sources", allow_negative_numbers = true, value_parser = choice::vertex)]
     pub source: Option<u64>,
     /// Many vertices to start from: a file with one on each line, or a number of vertices to draw among those with arcs
     #[arg(long, value_name = "FILE|N", conflicts_with_all = ["parents", "target"])]
@@ -183,7 +195,7 @@ pub struct SearchArgs {
     #[arg(long)]
     pub parents: bool,
     /// Print the path to this vertex
-    #[arg(long, value_name = "V")]
+    #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = choice::vertex)]
     pub target: Option<u64>,
     /// The width of a bucket of shortest paths (of no effect on bfs) [default: from weights and degrees]
     #[arg(long, value_name = "D", allow_negative_numbers = true)]
@@ -263,13 +275,13 @@ pub struct ConvertArgs {
     /// The graph
     #[arg(value_name = "GRAPH")]
     pub graph: NamedGraph,
-    /// The file to write; its ending names the format: .mtx, .el, .npz, .graph or .bgr
+    /// The file to write; its ending names the format: .mtx, .el, .wel, .txt, .tsv, .csv, .graph (each with .gz or without), .npz or .bgr
     #[arg(value_name = "OUT", required_unless_present = "check", conflicts_with = "check")]
     pub out: Option<PathBuf>,
     /// Read and check everything, write nothing
     #[arg(long)]
     pub check: bool,
-    /// The storage format inside a .bgr file [default: as the planner says]
+    /// The storage format inside a .bgr file; auto: as the planner says
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = choice::format_parser())]
     pub to: Auto<FormatKind>,
     #[command(flatten)]
@@ -286,7 +298,7 @@ pub struct GenerateArgs {
     /// The generator
     #[arg(value_name = "GENERATOR")]
     pub generator: NamedGraph,
-    /// The file to write; its ending names the format: .mtx, .el, .npz, .graph or .bgr
+    /// The file to write; its ending names the format: .mtx, .el, .wel, .txt, .tsv, .csv, .graph (each with .gz or without), .npz or .bgr
     #[arg(value_name = "OUT")]
     pub out: PathBuf,
     #[command(flatten)]

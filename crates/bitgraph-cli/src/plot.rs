@@ -17,11 +17,18 @@ const CELLS: usize = 200;
 const SHADES: f64 = 8.0;
 const SIZE: (u32, u32) = (1120, 560);
 
+/// Refuses, before any work, a name that says another kind of picture.
+pub fn check_name(path: Option<&Path>) -> Result<()> {
+    match path {
+        Some(path) if path.extension().is_none_or(|e| e != "svg") => {
+            Err(Failure::usage(format_args!("--plot {}: the name must end in .svg", path.display())))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// Draws `csr` into `path`. `degrees` holds (degree, number of rows of it), ascending.
 pub fn write(path: &Path, title: &str, csr: &Csr, degrees: &[(usize, u64)]) -> Result<()> {
-    if path.extension().is_none_or(|e| e != "svg") {
-        return Err(Failure::usage(format_args!("--plot {}: the name must end in .svg", path.display())));
-    }
     let mut svg = String::new();
     draw(&mut svg, title, csr, degrees).map_err(|e| Failure::other(format_args!("the plot cannot be drawn: {e}")))?;
     output::write_file(path, svg.as_bytes())

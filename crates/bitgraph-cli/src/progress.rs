@@ -68,9 +68,13 @@ impl Reporter {
     }
     /// Says something on standard error, past the bar.
     pub fn tell(&self, sentence: &str) {
+        self.past_the_bar(&format!("bitgraph: {sentence}\n"));
+    }
+    /// Prints a text on standard error as it is, past the bar.
+    pub fn past_the_bar(&self, text: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| output::note(&format!("bitgraph: {sentence}\n"))),
-            None => output::note(&format!("bitgraph: {sentence}\n")),
+            Some(bar) => bar.suspend(|| output::note(text)),
+            None => output::note(text),
         }
     }
     /// An error after Ctrl-C.

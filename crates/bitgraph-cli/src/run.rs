@@ -192,8 +192,7 @@ fn load_stored(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource,
 
 /// The plan that the options ask for.
 pub fn plan_request(layout: &LayoutArgs, workload: Workload) -> PlanRequest {
-    let passes = layout.amortize.unwrap_or(layout.repeat);
-    PlanRequest { workload: Workload { passes, ..workload }, format: layout.format.0, ordering: layout.reorder.0 }
+    PlanRequest { workload: Workload { passes: layout.passes(), ..workload }, format: layout.format.0, ordering: layout.reorder.0 }
 }
 
 impl<B: CommandBackend> Run<B> {
@@ -252,7 +251,7 @@ impl<B: CommandBackend> Run<B> {
             precision: common.layout.precision,
             general: common.general.clone(),
             reporter,
-            repeat: common.layout.repeat,
+            repeat: common.layout.runs(),
             wall: RefCell::default(),
         })
     }

@@ -20,7 +20,8 @@ fn usage_errors() {
         ("bfs grid:3x3 --repeat 0", "--repeat"),
         ("bfs grid:3x3 --backend tpu", "cpu, cuda"),
         ("bfs grid:3x3 --source 9", "9"),
-        ("bfs grid:3x3 --source -1", "-1"),
+        ("bfs grid:3x3 --source -1", "a vertex is a whole number"),
+        ("sssp grid:3x3 --target x", "a vertex is a whole number"),
         ("bfs grid:3x3 --source 99999999999", "99999999999"),
         ("bfs grid:3x3 --target 9", "vertex 9"),
         ("bfs grid:0x0 --source 0", "vertex 0"),
@@ -41,6 +42,10 @@ fn usage_errors() {
         ("convert grid:3x3", "OUT"),
         ("generate graph.mtx out.mtx", "generator"),
         ("info grid:3x3 --plot p.png", ".svg"),
+        // Names are looked at before anything is read.
+        ("info nowhere.mtx --plot p.png", ".svg"),
+        ("convert nowhere.mtx out.xyz", "out.xyz"),
+        ("bfs nowhere.mtx --output levels.txt", ".npy"),
     ] {
         bitgraph(line).fails(2, words);
     }

@@ -2,7 +2,7 @@
 
 mod common;
 use common::{bitgraph, result};
-use serde_json::{Value, json};
+use serde_json::json;
 
 /// The keys of an object in the order of the text.
 fn keys(text: &str) -> Vec<String> {
@@ -146,5 +146,18 @@ fn the_other_commands_report_too() {
         let run = bitgraph(line);
         assert!(run.code == Some(0) && !run.out.is_empty(), "{line}: {}", run.err);
     }
-    assert!(matches!(bitgraph("bench grid:6x7 --format csr --json").json()["results"], Value::Array(_)));
+}
+
+#[test]
+fn bench_options_are_heeded() {
+    let run = bitgraph("bench grid:6x7 --operations mxv_float,pagerank --precision f64 --repeat 1 --amortize 2 --explain --json");
+    let bench = run.json();
+    assert_eq!((&bench["precision"], &bench["runs"], &bench["amortize"]), (&json!("f64"), &json!(1), &json!(2)));
+    let results = bench["results"].as_array().unwrap();
+    // Two operations in six formats and in the planned layout.
+    assert_eq!(results.len(), 14);
+    assert!(results.iter().all(|r| r["seconds"].as_array().unwrap().len() == 1));
+    assert!(run.err.contains("plan for mxv_float (2 passes)") && run.err.contains("plan for pagerank (2 passes)"), "{}", run.err);
+    let bench = bitgraph("bench grid:6x7 --operations cc --format csr --json").json();
+    assert_eq!((&bench["precision"], &bench["runs"], &bench["amortize"]), (&json!("f32"), &json!(5), &json!(100)));
 }

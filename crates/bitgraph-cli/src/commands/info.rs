@@ -85,6 +85,7 @@ struct PlanRow {
 /// Loads, counts, plans and prints; draws if asked to.
 pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
     run::host_only("info", args.layout.backend)?;
+    plot::check_name(args.plot.as_deref())?;
     let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
     reporter.note("counting");
     let profile = Profile::new(&loaded.csr, &ProfileConfig { seed: args.general.seed, ..ProfileConfig::default() });
@@ -116,11 +117,7 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
         plot::write(path, &loaded.name, &loaded.csr, &distribution(&loaded.csr))?;
     }
     reporter.clear();
-    if args.general.json {
-        report::json(&info)
-    } else {
-        output::print(&describe(&info, args.layout.amortize.unwrap_or(args.layout.repeat)))
-    }
+    if args.general.json { report::json(&info) } else { output::print(&describe(&info, args.layout.passes())) }
 }
 
 /// (Degree, number of rows of it), ascending. O(rows log of the number of degrees).

@@ -1,17 +1,18 @@
 //! What takes part in a bench: one operation in one layout, its result, and the work that it stands for.
 
+use crate::choice::Precision;
 use crate::failure::Result;
 use crate::run::CommandBackend;
 use bitgraph::LoadedGraph;
 use bitgraph::algorithms;
 use bitgraph::b2sr::TileCounts;
 use bitgraph::backend::{
-    Algorithm, BfsConfig, CcConfig, Error as BackendError, Graph, NoAccum, PageRank, PageRankConfig, PlanRequest, SsspConfig, TcConfig, ops,
+    Algorithm, BfsConfig, CcConfig, Error as BackendError, Graph, Mxv, NoAccum, PageRankConfig, PlanRequest, SsspConfig, TcConfig, ops,
 };
 use bitgraph::cuda::device::Launches;
 use bitgraph::cuda::limits::Limits;
 use bitgraph::semiring::{LorLand, PlusSecond};
-use bitgraph::sparse::{BitVector, Descriptor, FormatKind, Values, Vector};
+use bitgraph::sparse::{BitVector, Descriptor, FormatKind, Stored, Values, Vector};
 use std::time::Instant;
 
 /// The greatest weight of shortest paths.
@@ -61,6 +62,8 @@ pub struct Contender {
     pub format: &'static str,
     /// Its order.
     pub reorder: &'static str,
+    /// How it was planned, for people; nothing of a peer.
+    pub plan: String,
     /// Seconds of building it.
     pub build_s: f64,
     /// Runs as often as asked; algorithms once whatever is asked.
@@ -78,10 +81,10 @@ pub struct Work {
 }
 
 impl Work {
-    /// The work of an operation in a format. `edges` are those it traversed.
-    pub fn of(operation: Algorithm, counts: &TileCounts, format: Option<FormatKind>, edges: u64) -> Self {
+    /// The work of an operation in a format and a precision. `edges` are those it traversed.
+    pub fn of(operation: Algorithm, counts: &TileCounts, format: Option<FormatKind>, precision: Precision, edges: u64) -> Self {
         let kind = format.unwrap_or(FormatKind::Csr);
-        let (n, nnz) = (counts.rows as u64, counts.nnz);
+        let (n, nnz, float) = (counts.rows as u64, counts.nnz, precision.dtype().bytes() as u64);
         // A peer has a value for every entry.
         let layout = if format.is_some() { counts.bytes(kind).unwrap_or(0) } else { counts.float_csr_bytes() };
         // A tile fetches its columns' part of the vector at once.
@@ -92,11 +95,11 @@ impl Work {
         };
         let passes = u64::from(ITERATIONS);
         let (bytes, gathers, atomics) = match operation {
-            Algorithm::MxvFloat => (layout + 8 * n, fetched, 0),
+            Algorithm::MxvFloat => (layout + 2 * float * n, fetched, 0),
             Algorithm::MxvBool if format.is_none() => (layout + 8 * n, fetched, 0),
             Algorithm::MxvBool => (layout + n / 4, fetched, 0),
             Algorithm::Sssp => (layout + 4 * nnz + 4 * n, edges, 0),
-            Algorithm::PageRank => (passes * (layout + 12 * n), passes * fetched, 0),
+            Algorithm::PageRank => (passes * (layout + 3 * float * n), passes * fetched, 0),
             Algorithm::Cc => (layout + 4 * n, fetched, n),
             Algorithm::Tc => (layout, fetched, 0),
             _ => (layout + 4 * n, edges.min(fetched), 0),
@@ -121,6 +124,7 @@ pub fn build<B: CommandBackend>(
     loaded: &LoadedGraph,
     values: Option<Values>,
     request: &PlanRequest,
+    precision: Precision,
     source: u32,
 ) -> Result<Contender> {
     let csr = &loaded.csr;
@@ -130,10 +134,11 @@ pub fn build<B: CommandBackend>(
         device.synchronize()?;
     }
     let build_s = start.elapsed().as_secs_f64();
-    let (format, reorder) = (graph.plan().format().name(), graph.plan().ordering().name());
+    let (format, reorder, plan) = (graph.plan().format().name(), graph.plan().ordering().name(), graph.plan().to_string());
     let nnz = csr.nnz() as u64;
     let run: Runs = match operation {
-        Algorithm::MxvFloat => mxv_float(graph)?,
+        Algorithm::MxvFloat if precision == Precision::F64 => mxv_float::<B, f64>(graph)?,
+        Algorithm::MxvFloat => mxv_float::<B, f32>(graph)?,
         Algorithm::MxvBool => mxv_bool(graph)?,
         Algorithm::Sssp => {
             let config = SsspConfig { source, ..SsspConfig::default() };
@@ -148,11 +153,8 @@ pub fn build<B: CommandBackend>(
                 },
             )
         }
-        Algorithm::PageRank => {
-            let config = PageRankConfig { tolerance: 0.0, max_iterations: ITERATIONS, ..PageRankConfig::default() };
-            let near = |r: PageRank<f32>| Answer::Near(r.scores.into_iter().map(f64::from).collect());
-            timed(graph, move |g| algorithms::pagerank::<_, f32>(g, &config), move |r| (near(r), nnz * u64::from(ITERATIONS)))
-        }
+        Algorithm::PageRank if precision == Precision::F64 => pagerank::<B, f64>(graph),
+        Algorithm::PageRank => pagerank::<B, f32>(graph),
         Algorithm::Cc => timed(graph, |g| algorithms::cc(g, &CcConfig::default()), move |r| (exact(r.labels, u64::from), nnz)),
         Algorithm::Tc => timed(graph, |g| algorithms::tc(g, &TcConfig::default()), move |r| (Answer::Exact(vec![r.triangles]), nnz)),
         _ => {
@@ -167,7 +169,7 @@ pub fn build<B: CommandBackend>(
             )
         }
     };
-    Ok(Contender { layout: "", format, reorder, build_s, run })
+    Ok(Contender { layout: "", format, reorder, plan, build_s, run })
 }
 
 /// Times an algorithm; turning its result into an answer is not part of it. A fused form on a device of its own says how long that took
@@ -196,14 +198,21 @@ fn timed<B: CommandBackend, R>(
     })
 }
 
+fn pagerank<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(graph: Graph<B>) -> Runs {
+    let config = PageRankConfig { tolerance: 0.0, max_iterations: ITERATIONS, ..PageRankConfig::default() };
+    let edges = graph.edges() as u64 * u64::from(ITERATIONS);
+    let near = |scores: Vec<T>| Answer::Near(scores.into_iter().map(T::to_f64).collect());
+    timed(graph, move |g| algorithms::pagerank::<_, T>(g, &config), move |r| (near(r.scores), edges))
+}
+
 /// Whole numbers to compare.
 fn exact<T>(values: Vec<T>, wide: impl Fn(T) -> u64) -> Answer {
     Answer::Exact(values.into_iter().map(wide).collect())
 }
 
 /// The operand of float products.
-pub fn floats(n: usize) -> Vec<f32> {
-    (0..n).map(|v| 1.0 + (v % 7) as f32).collect()
+pub fn floats<T: Stored>(n: usize) -> Vec<T> {
+    (0..n).map(|v| T::from_f64(1.0 + (v % 7) as f64)).collect()
 }
 
 /// The operand of boolean products: every third bit.
@@ -212,19 +221,19 @@ pub fn bits(n: usize) -> Vec<bool> {
 }
 
 /// `w = A u` with a pattern matrix and floats that differ.
-fn mxv_float<B: CommandBackend>(graph: Graph<B>) -> Result<Runs> {
+fn mxv_float<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(graph: Graph<B>) -> Result<Runs> {
     let n = graph.nodes();
-    let input = floats(n);
+    let input = floats::<T>(n);
     let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
     let u = graph.backend().vector(Vector::from_vec(input)).map_err(Into::into)?;
-    let mut w = graph.backend().vector(Vector::filled(n, 0f32)).map_err(Into::into)?;
+    let mut w = graph.backend().vector(Vector::filled(n, T::ZERO)).map_err(Into::into)?;
     Ok(Box::new(move |launches| {
         let b = graph.backend();
-        let semiring = PlusSecond::<f32>::new();
+        let semiring = PlusSecond::<T>::new();
         let multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
         let seconds = b.measure_all(launches, multiply).map_err(Into::into)?;
-        let sums = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(0.0));
-        let answer = Some(Answer::Near(sums.into_iter().map(f64::from).collect()));
+        let sums = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(T::ZERO));
+        let answer = Some(Answer::Near(sums.into_iter().map(T::to_f64).collect()));
         Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })
     }))
 }

@@ -24,8 +24,10 @@ use bitgraph::{LoadedGraph, WeightSource, hashed_weights};
 use contender::{Answer, Contender, GREATEST, Work};
 use serde::Serialize;
 
-/// Runs of each, unless `--repeat` asks for more than one.
+/// Runs of each, unless `--repeat` says otherwise.
 const RUNS: u32 = 5;
+/// Passes that the planner counts on, unless `--amortize` says otherwise.
+const PASSES: u32 = 100;
 /// Launches in a row whose mean is given beside single ones, on a device of its own.
 const LAUNCHES: usize = 50;
 /// Such rows of launches, the median of whose means counts.
@@ -44,6 +46,7 @@ struct Bench {
     nodes: usize,
     edges: usize,
     backend: &'static str,
+    precision: &'static str,
     threads: usize,
     runs: u32,
     /// Runs that the layouts are built for; with 1, `seconds` count building too.
@@ -108,7 +111,7 @@ pub fn run<B: CommandBackend>(backend: &B, args: &BenchArgs, reporter: &Reporter
         let (rows, columns) = (loaded.csr.nrows() as u64, loaded.csr.ncols() as u64);
         return Err(BackendError::NotSquare { algorithm: "bench", rows, columns }.into());
     }
-    let runs = if args.layout.repeat > 1 { args.layout.repeat } else { RUNS };
+    let runs = args.layout.repeat.unwrap_or(RUNS);
     let device = backend.accelerator().map(environment).transpose()?;
     let round = Round {
         args,
@@ -135,6 +138,7 @@ pub fn run<B: CommandBackend>(backend: &B, args: &BenchArgs, reporter: &Reporter
         edges: loaded.csr.nnz(),
         graph: loaded.name,
         backend: backend.name(),
+        precision: args.layout.precision.name(),
         threads: rayon::current_num_threads(),
         runs,
         amortize,
@@ -184,10 +188,10 @@ struct Round<'a> {
 impl Round<'_> {
     /// Runs that a layout is built for; if it is one, building is a part of it.
     fn passes(&self) -> u32 {
-        self.args.layout.amortize.unwrap_or(100)
+        self.args.layout.amortize.unwrap_or(PASSES)
     }
     fn request(&self, operation: Algorithm, format: Option<FormatKind>, ordering: Option<Ordering>) -> PlanRequest {
-        let dtype = if operation.wants_weights() { DType::U32 } else { DType::F32 };
+        let dtype = if operation.wants_weights() { DType::U32 } else { self.args.layout.precision.dtype() };
         PlanRequest { workload: Workload { passes: self.passes(), ..Workload::once(operation).with_dtype(dtype) }, format, ordering }
     }
     /// One operation over all layouts, and the peers.
@@ -198,10 +202,11 @@ impl Round<'_> {
             Some(format) => vec![Some(format)],
             None => FormatKind::ALL.into_iter().map(Some).chain([None]).collect(),
         };
+        let precision = self.args.layout.precision;
         let mut expected: Option<(&'static str, Answer)> = None;
         if backend.accelerator().is_some() {
             let request = self.request(operation, None, None);
-            let mut host = contender::build(&Cpu::new(), operation, self.loaded, values.clone(), &request, source)?;
+            let mut host = contender::build(&Cpu::new(), operation, self.loaded, values.clone(), &request, precision, source)?;
             expected = (host.run)(Launches::One)?.answer.map(|answer| ("cpu", answer));
         }
         let mut all: Vec<(Contender, Work)> = Vec::new();
@@ -209,11 +214,14 @@ impl Round<'_> {
             let (format, asked) = (FormatKind::from_name(layout), self.args.layout.reorder.0);
             let ordering = if format.is_some() { Some(asked.unwrap_or(Ordering::None)) } else { asked };
             let request = self.request(operation, format, ordering);
-            contender::build(backend, operation, self.loaded, values.clone(), &request, source)
+            contender::build(backend, operation, self.loaded, values.clone(), &request, precision, source)
         };
         for format in formats {
             let layout = format.map_or("auto", FormatKind::name);
             let built = build(layout);
+            if let (true, None, Ok(contender)) = (self.args.layout.explain, format, &built) {
+                self.reporter.past_the_bar(&contender.plan);
+            }
             match built.and_then(|c| self.check(operation, Contender { layout, ..c }, &mut expected, &mut all)) {
                 // One format of many that is too large for the device is told and left out.
                 Err(Failure::NoRoom(why)) if format.is_some() && self.args.layout.format.0.is_none() => {
@@ -224,7 +232,7 @@ impl Round<'_> {
         }
         let once = self.passes() == 1;
         if let Some(device) = backend.accelerator().filter(|_| !once) {
-            for contender in peer::all(device, operation, &self.loaded.csr)? {
+            for contender in peer::all(device, operation, precision, &self.loaded.csr)? {
                 self.check(operation, contender, &mut expected, &mut all)?;
             }
         }
@@ -259,7 +267,7 @@ impl Round<'_> {
             _ => {}
         }
         let format = FormatKind::from_name(contender.format);
-        let work = Work::of(operation, &self.counts, format, first.edges);
+        let work = Work::of(operation, &self.counts, format, self.args.layout.precision, first.edges);
         all.push((contender, work));
         self.reporter.check()
     }

@@ -3,6 +3,7 @@
 //! Invariant: a peer that is not installed takes no part, and that is no error.
 
 use super::contender::{Answer, Contender, ITERATIONS, Outcome, bits, floats};
+use crate::choice::Precision;
 use crate::failure::Result;
 use bitgraph::backend::Algorithm;
 use bitgraph::cuda::DeviceCsr;
@@ -12,10 +13,11 @@ use bitgraph::cuda::spmv::SpmvLayout;
 use bitgraph::sparse::Csr;
 use std::time::Instant;
 
-/// All that have something to show for an operation.
-pub fn all(device: &Device, operation: Algorithm, csr: &Csr) -> Result<Vec<Contender>> {
+/// All that have something to show for an operation, in single precision where it sums.
+pub fn all(device: &Device, operation: Algorithm, precision: Precision, csr: &Csr) -> Result<Vec<Contender>> {
     let lists = || DeviceCsr::upload(device, csr);
     Ok(match operation {
+        Algorithm::MxvFloat | Algorithm::PageRank if precision != Precision::F32 => Vec::new(),
         Algorithm::MxvFloat => {
             let lists = lists()?;
             layout(device, &lists)?.into_iter().chain(cusparse(device, &lists, operation)?).collect()
@@ -31,14 +33,14 @@ fn layout(device: &Device, lists: &DeviceCsr) -> Result<Option<Contender>> {
     let Some(layout) = SpmvLayout::build(device, lists, None, 100)? else { return Ok(None) };
     device.synchronize()?;
     let build_s = start.elapsed().as_secs_f64();
-    let (device, x, y) = (device.clone(), device.upload(&floats(lists.columns))?, device.zeroed::<f32>(lists.rows)?);
+    let (device, x, y) = (device.clone(), device.upload(&floats::<f32>(lists.columns))?, device.zeroed::<f32>(lists.rows)?);
     let edges = lists.nnz as u64;
     let run = move |launches: Launches| {
         let seconds = device.seconds_of(launches, || layout.run(&x, &y))?;
         let answer = Answer::Near(y.to_vec()?.into_iter().map(f64::from).collect());
         Ok(Outcome { seconds, answer: Some(answer), edges })
     };
-    Ok(Some(Contender { layout: "spmv", format: "csr", reorder: "none", build_s, run: Box::new(run) }))
+    Ok(Some(Contender { layout: "spmv", format: "csr", reorder: "none", plan: String::new(), build_s, run: Box::new(run) }))
 }
 
 /// The product of float CSR by cuSPARSE; for `PageRank` as many in a row as it has iterations.
@@ -61,5 +63,5 @@ fn cusparse(device: &Device, lists: &DeviceCsr, operation: Algorithm) -> Result<
         };
         Ok(Outcome { seconds, answer, edges: nnz * products as u64 })
     };
-    Ok(Some(Contender { layout: "cusparse", format: "csr with f32", reorder: "none", build_s, run: Box::new(run) }))
+    Ok(Some(Contender { layout: "cusparse", format: "csr with f32", reorder: "none", plan: String::new(), build_s, run: Box::new(run) }))
 }

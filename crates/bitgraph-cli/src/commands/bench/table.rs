@@ -8,8 +8,14 @@ use std::fmt::Write;
 pub fn describe(bench: &Bench) -> String {
     let runs = if bench.amortize == 1 { "runs and their building" } else { "runs" };
     let mut text = format!(
-        "{}: {} vertices, {} entries; {} threads, medians of {} {runs} in ms; results agree\n",
-        bench.graph, bench.nodes, bench.edges, bench.threads, bench.runs
+        "{}: {} vertices, {} entries; {}, {} thread{}, medians of {} {runs} in ms; results agree\n",
+        bench.graph,
+        bench.nodes,
+        bench.edges,
+        bench.precision,
+        bench.threads,
+        if bench.threads == 1 { "" } else { "s" },
+        bench.runs
     );
     let mut layouts: Vec<&str> = Vec::new();
     for m in &bench.results {
