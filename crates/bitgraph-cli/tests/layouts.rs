@@ -44,6 +44,18 @@ fn scores_agree_rank_by_rank() {
 }
 
 #[test]
+fn shortest_paths_are_the_same_in_every_order() {
+    for line in ["sssp grid:20x20 --weights hash:3 --source 0 --target 399", "sssp kron:9 --weights hash:2 --target 5"] {
+        let path = result(&format!("{line} --reorder none"))["path"].clone();
+        assert!(path.as_array().unwrap().len() > 2);
+        for (order, format) in [("degree", "csr"), ("rcm", "csr"), ("community", "csr"), ("rcm", "hybrid"), ("degree", "b2sr-8")] {
+            let other = result(&format!("{line} --reorder {order} --format {format}"));
+            assert_eq!(other["path"], path, "{line}, {order}, {format}");
+        }
+    }
+}
+
+#[test]
 fn threads_and_amortisation_change_nothing() {
     for line in ["bfs", "sssp --weights hash:255", "cc", "tc"] {
         let expected = result(&format!("{line} kron:10 --threads 1"));
