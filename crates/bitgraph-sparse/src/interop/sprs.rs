@@ -72,10 +72,11 @@ impl Csr {
         })
     }
 
-    /// A matrix of `sprs` with these values. The arrays are moved if nobody else holds them and offsets are of 32 bits.
+    /// A matrix of `sprs` with these values. The arrays are moved if nobody else holds them, copied otherwise.
     ///
     /// # Errors
-    /// [`Error::Length`] for another number of values than entries.
+    /// [`Error::Length`] for another number of values than entries, [`Error::Invalid`] for offsets of 64 bits: use
+    /// [`Csr::to_sprs`].
     pub fn into_sprs<N>(self, values: Vec<N>) -> Result<CsMatI<N, u32>> {
         self.check_values(values.len())?;
         let shape = (self.nrows(), self.ncols());
