@@ -197,7 +197,8 @@ impl GraphSource {
     }
 }
 
-/// Whether pattern and values equal their transpose. O(nnz log degree), parallel; stops early where they do not.
+/// Whether pattern and values equal their transpose: the pattern as [`Csr::is_symmetric`], then the values in O(nnz log degree), parallel.
+/// Stops early where they do not.
 #[must_use]
 pub fn is_symmetric(csr: &Csr, values: Option<&Values>) -> bool {
     csr.is_symmetric()

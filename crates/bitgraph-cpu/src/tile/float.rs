@@ -6,6 +6,7 @@
 #![allow(unsafe_code)]
 
 use super::{RowMask, compiled, row_blocks};
+#[cfg(target_arch = "x86_64")]
 use crate::Level;
 use bitgraph_b2sr::{B2sr, Grouped, Hybrid, Tile, Tile4, Tile8, Tile16, Tile32};
 use bitgraph_sparse::parallel::DisjointSlice;

@@ -2,6 +2,7 @@
 
 use super::schemes::*;
 use super::*;
+use crate::Level;
 use bitgraph_b2sr::{B2sr, Grouped, Hybrid, HybridConfig, Tile4, Tile8, Tile16, Tile32};
 use bitgraph_semiring::{AnySecond, LorLand, MinPlus, PlusTimes, Semiring};
 use bitgraph_sparse::{Csr, Offsets};

@@ -6,14 +6,13 @@
 /// Asks for the cache line of `slice[index]`.
 #[inline(always)]
 pub(super) fn prefetch<T>(slice: &[T], index: usize) {
-    if index >= slice.len() {
-        return;
-    }
     #[cfg(target_arch = "x86_64")]
-    {
+    if index < slice.len() {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: the element lies inside the slice, and a prefetch neither reads nor writes architecturally; SSE is part of
         // every x86-64.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().add(index).cast()) }
     }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
 }

@@ -8,6 +8,7 @@ use bitgraph_sparse::OffsetInt;
 /// An offset width, and whether the vector kernels take it.
 pub(super) trait Width: OffsetInt {
     /// The offsets, if they are of 32 bits.
+    #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
     fn narrow(offsets: &[Self]) -> Option<&[u32]>;
 }
 impl Width for u32 {

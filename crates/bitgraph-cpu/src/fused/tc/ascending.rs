@@ -33,8 +33,10 @@ pub(super) struct Scratch {
 }
 
 /// Rows with more smaller neighbours than this probe a bitmap instead of the filter, which they would fill.
+#[cfg(target_arch = "x86_64")]
 const FILTER_LIMIT: usize = 64;
 /// How many rows ahead the lists of neighbours are fetched; where they are, twice as many.
+#[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 1;
 /// Elements collected before they are compared.
 const PASSED: usize = 4096;

@@ -12,6 +12,7 @@ mod rows;
 
 use super::parents::Arcs;
 use super::weights::Summary;
+#[cfg(target_arch = "x86_64")]
 use crate::Level;
 use bitgraph_backend::{Result, SsspConfig};
 use bitgraph_semiring::DType;
