@@ -25,15 +25,6 @@ pub fn note(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Refuses, before any work, a name that `--output` cannot write.
-pub fn check_vector_name(path: Option<&Path>) -> Result<()> {
-    let Some(path) = path else { return Ok(()) };
-    match path.extension().and_then(|e| e.to_str()) {
-        Some("npy" | "csv" | "tsv") => Ok(()),
-        _ => Err(Failure::usage(format_args!("--output {}: the name must end in .npy, .csv or .tsv", path.display()))),
-    }
-}
-
 /// Writes one value per vertex. Numbers past 63 bits wrap around.
 pub fn write_vector(path: &Path, values: &Values, reporter: &Reporter) -> Result<()> {
     let wide: Vec<i64>;

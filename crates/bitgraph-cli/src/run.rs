@@ -205,7 +205,9 @@ impl<B: CommandBackend> Run<B> {
         reporter: Reporter,
         workload: impl FnOnce(&StoredGraph, WeightRange, Workload) -> Result<Workload>,
     ) -> Result<Self> {
-        output::check_vector_name(common.output.as_deref())?;
+        if let Some(file) = &common.output {
+            bitgraph::io::check_vector_ending(file)?;
+        }
         let (mut stored, load_s) = load_stored(&common.graph, &common.reading, weights, &reporter)?;
         let (rows, columns) = stored.layout.shape();
         if rows != columns {

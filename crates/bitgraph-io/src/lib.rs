@@ -22,5 +22,5 @@ pub use bgr::Container;
 pub use error::{Error, Problem, Result};
 pub use options::{Control, ReadMode, ReadOptions};
 pub use read::{Loaded, StoredFormat, check_ending, read, read_edge_list_from, read_matrix_market_from};
-pub use vector::{VectorData, read_vector, write_vector};
+pub use vector::{VectorData, check_vector_ending, read_vector, write_vector};
 pub use write::{WriteSource, write};

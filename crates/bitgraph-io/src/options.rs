@@ -61,8 +61,8 @@ pub struct ReadOptions {
     /// Add the mirror image of every entry. Duplicates that arise are combined like any others, except that
     /// [`Duplicates::Error`] looks at the entries as given.
     pub symmetrize: bool,
-    /// The number of vertices. Edge lists: instead of the largest number + 1 (an edge beyond it is an error). Other formats:
-    /// confirms a dimension that would not be taken on trust ([`Error::TooSparse`](crate::Error::TooSparse)).
+    /// The number of vertices. Edge lists: instead of what a `# Nodes:` comment says, or the largest number + 1 (an edge beyond it is
+    /// an error). Other formats: confirms a dimension that would not be taken on trust ([`Error::TooSparse`](crate::Error::TooSparse)).
     pub nodes: Option<usize>,
     /// Edge lists: vertices are numbered from 1.
     pub one_based: bool,

@@ -75,18 +75,31 @@ impl VectorData<'_> {
     }
 }
 
+/// What a vector's file is by its ending: none for `.npy`, otherwise what is between a number and its value.
+fn separator(path: &Path) -> Result<Option<u8>> {
+    match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
+        Some("npy") => Ok(None),
+        Some("csv") => Ok(Some(b',')),
+        Some("tsv") => Ok(Some(b'\t')),
+        _ => Err(Error::UnknownEnding { path: path.to_path_buf(), known: ".npy, .csv, .tsv" }),
+    }
+}
+
+/// Refuses a name that [`write_vector`] does not know the ending of, before there is anything to write.
+///
+/// # Errors
+/// [`Error::UnknownEnding`].
+pub fn check_vector_ending(path: &Path) -> Result<()> {
+    separator(path).map(drop)
+}
+
 /// Writes a vector: `.npy`, or `.csv` and `.tsv` with a heading and a line "node, value" per element.
 ///
 /// # Errors
 /// [`Error::UnknownEnding`], [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind.
 pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, control: &Control) -> Result<()> {
     let vector = vector.into();
-    let separator = match path.extension().and_then(|e| e.to_str()).map(str::to_ascii_lowercase).as_deref() {
-        Some("npy") => None,
-        Some("csv") => Some(b','),
-        Some("tsv" | "txt") => Some(b'\t'),
-        _ => return Err(Error::UnknownEnding { path: path.to_path_buf(), known: ".npy, .csv, .tsv" }),
-    };
+    let separator = separator(path)?;
     atomically(path, control, |out: &mut Sink<'_>| {
         let Some(separator) = separator else {
             let (descr, bytes) = vector.npy();

@@ -92,7 +92,7 @@ pub struct LoadOptions {
     pub weights: WeightSource,
     /// Take the union with the transpose.
     pub symmetrize: bool,
-    /// Edge lists: the number of vertices, instead of the largest number + 1.
+    /// Edge lists: the number of vertices, instead of what a `# Nodes:` comment says, or the largest number + 1.
     pub nodes: Option<usize>,
     /// Edge lists: vertices are numbered from 1 (in results they are numbered from 0).
     pub one_based: bool,
