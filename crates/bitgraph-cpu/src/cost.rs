@@ -23,6 +23,8 @@ const PROBED: usize = 4096;
 const FAR: f64 = 0.02;
 /// Fewer vertices than this are in the near caches whatever their order.
 const NEAR_CACHE: f64 = 65_536.0;
+/// Fewer vertices than this have their bits in the first cache.
+const NEAR_BITS: f64 = 262_144.0;
 
 /// What is measured of a graph before anything is predicted.
 #[derive(Clone, Debug)]
@@ -171,7 +173,7 @@ impl CostModel for Cpu {
         let (tiles, listed, entries) = (tiles as f64, listed as f64, layout.nnz() as f64);
         // What lists take where everything that is gathered is near.
         let (tile_ns, least_ns) = match workload.algorithm {
-            Algorithm::MxvBool => (bit_tile_ns(layout.kind()), 0.5),
+            Algorithm::MxvBool => (bit_tile_ns(layout.kind()), 0.15),
             Algorithm::MxvFloat => (float_tile_ns(layout.kind()), 0.25),
             _ => return None,
         };
@@ -184,14 +186,14 @@ impl CostModel for Cpu {
     }
 }
 
-/// The nanoseconds of one tile in a product with a bit vector: one load, one and, one or; its words come in order, the vector's from
-/// wherever.
+/// The nanoseconds of one tile in a product with a bit vector: its words come in order, the vector's from wherever. Tiles of 8 have a
+/// vector form.
 fn bit_tile_ns(format: FormatKind) -> f64 {
     match format {
-        FormatKind::B2sr4 => 1.0,
-        FormatKind::B2sr8 | FormatKind::Hybrid => 1.2,
-        FormatKind::B2sr16 => 4.0,
-        FormatKind::B2sr32 | FormatKind::Csr => 9.0,
+        FormatKind::B2sr4 => 1.6,
+        FormatKind::B2sr8 | FormatKind::Hybrid => 0.42,
+        FormatKind::B2sr16 => 2.4,
+        FormatKind::B2sr32 | FormatKind::Csr => 7.0,
     }
 }
 
@@ -224,7 +226,7 @@ fn lists(p: &GraphProfile, workload: &Workload, ordering: Ordering, scattered: b
         // A front of a mesh is one run of vertices in the order of Cuthill-McKee, and a vertex a cache line in any other.
         Algorithm::Bfs if !prepared && p.mesh_like() && ordering == Ordering::Rcm => cost(0.0, 2.6 * p.entries, "lists, fronts in line"),
         Algorithm::Bfs if !prepared && p.mesh_like() => {
-            let vertex = if p.nodes > NEAR_CACHE { 6.5 } else { 3.0 };
+            let vertex = if p.nodes > NEAR_CACHE { 6.5 } else { 2.6 };
             cost(0.0, vertex * p.entries, "lists")
         }
         Algorithm::Bfs if !prepared => cost(0.0, 0.6 * p.entries + 2.0 * p.nodes, "lists"),
@@ -251,7 +253,11 @@ fn lists(p: &GraphProfile, workload: &Workload, ordering: Ordering, scattered: b
             cost(build * 1e6, f64::from(workload.iterations) * pass * 1e6 * better, plan.kind.name())
         }
         Algorithm::MxvFloat => cost(0.0, p.entries * gather, "lists"),
-        Algorithm::MxvBool if !prepared => cost(0.0, p.entries * gather, "lists"),
+        // Short rows are looked at whole; longer ones end at a hit, as long as the vector is not nearly empty.
+        Algorithm::MxvBool if !prepared => {
+            let gather = if scattered && p.nodes > NEAR_BITS { 1.5 } else { 1.0 };
+            cost(0.0, p.nodes * (0.5 + 0.27 * gather * p.degree).min(10.0 * gather), "lists")
+        }
         _ => None,
     }
 }

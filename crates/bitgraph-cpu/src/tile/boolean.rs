@@ -2,12 +2,15 @@
 //!
 //! Invariant: rows that the mask leaves out are computed by nobody and come out zero.
 
-use super::{BitTile, RowMask, compiled, row_blocks, word_blocks};
-use bitgraph_b2sr::{B2sr, Hybrid, Tile8};
+use super::{BitTile, RowMask, compiled, lists, row_blocks, word_blocks};
+use bitgraph_b2sr::{B2sr, Hybrid};
 use bitgraph_sparse::{BitVector, Csr, OffsetInt, with_offsets};
 
 /// Tiles between two looks at whether every wanted row has been reached.
 const LOOK: usize = 16;
+/// Tiles of a row of tiles from which on it pays to stop early.
+#[cfg(target_arch = "x86_64")]
+const LONG: usize = 20;
 
 /// The rows of a tile row that meet `x`, among the `wanted`.
 #[inline(always)]
@@ -72,6 +75,12 @@ fn fill_all<T: BitTile, O: OffsetInt>(offsets: &[O], columns: &[u32], tiles: &[T
 /// If the lengths of `x`, `y` or the mask do not fit the matrix.
 pub fn mxv_boolean<T: BitTile>(a: &B2sr<T>, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
     check(a.nrows(), a.ncols(), x, mask, y.len());
+    #[cfg(target_arch = "x86_64")]
+    if crate::Level::current() >= crate::Level::Avx2
+        && let Some(a) = (a as &dyn std::any::Any).downcast_ref()
+    {
+        return evenly(a, x, mask, y);
+    }
     let (x, columns, tiles) = (x.words64(), a.tile_columns(), a.tiles());
     if mask.is_none() {
         with_offsets!(a.offsets(), o => word_blocks(y, |first, words| compiled(|| {
@@ -87,13 +96,44 @@ pub fn mxv_boolean<T: BitTile>(a: &B2sr<T>, x: &BitVector, mask: Option<RowMask<
     })));
 }
 
-/// Whether a list meets `x`. Four entries are looked at together: whether any one of them is in `x` is harder to foresee than
-/// whether one of four is, and a wrong guess costs more than four looks.
-#[inline(always)]
-fn meets(list: &[u32], x: &[u64]) -> bool {
-    let bit = |u: u32| x[u as usize >> 6] >> (u & 63);
-    let (fours, rest) = list.as_chunks::<4>();
-    fours.iter().any(|&[a, b, c, d]| (bit(a) | bit(b) | bit(c) | bit(d)) & 1 != 0) || rest.iter().fold(0, |all, &u| all | bit(u)) & 1 != 0
+/// [`mxv_boolean`] on 8x8 tiles where there is AVX2: see [`super::hits`]. Row by row, until all that is wanted is reached, where rows
+/// are long and reached soon, or few are wanted.
+#[cfg(target_arch = "x86_64")]
+#[allow(unsafe_code)]
+fn evenly(a: &B2sr<u64>, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
+    use super::hits::{ROWS, TILES, TileHits, tile_block, tile_row};
+    let (columns, tiles) = (a.tile_columns(), a.tiles());
+    // Whether the first eight tiles are likely to reach all 8 rows.
+    let entries = a.nnz() as f64 / tiles.len().max(1) as f64;
+    let missed = (1.0 - lists::density(x)).powf(entries);
+    let soon = (1.0 - missed).powi(8) > 0.8;
+    let x = bytemuck::cast_slice::<u64, u8>(x.words64());
+    with_offsets!(a.offsets(), o => word_blocks(y, |first, words| {
+        let mut hits = TileHits::new();
+        for (b, words) in words.chunks_mut(ROWS / 64).enumerate() {
+            let start = first + b * ROWS;
+            let rows = (a.tile_rows() - start / 8).min(8 * words.len());
+            let offsets = &o[start / 8..=start / 8 + rows];
+            let mut wanted = [0; ROWS / 64];
+            wanted.iter_mut().zip(start / 64..(start + ROWS).min(a.nrows()).div_ceil(64)).for_each(|(k, w)| *k = RowMask::word(mask, w));
+            let chosen = &bytemuck::cast_slice::<u64, u8>(&wanted)[..rows];
+            let few = mask.is_some() && 2 * chosen.iter().filter(|&&w| w != 0).count() < rows;
+            words.fill(0);
+            let out = &mut bytemuck::cast_slice_mut::<u64, u8>(words)[..rows];
+            let count = offsets[rows].index() - offsets[0].index();
+            if few || count > TILES || (soon && count > LONG * rows) {
+                for ((out, bounds), &wanted) in out.iter_mut().zip(offsets.windows(2)).zip(chosen).filter(|(_, w)| **w != 0) {
+                    let range = bounds[0].index()..bounds[1].index();
+                    // SAFETY: the level has AVX2; tile columns lie inside the matrix, which is as wide as `x` is long.
+                    *out = unsafe { tile_row(&columns[range.clone()], &tiles[range], x, wanted) };
+                }
+            } else {
+                // SAFETY: as above; offsets ascend and end within the tiles.
+                unsafe { tile_block(offsets, columns, tiles, x, &mut hits, out) };
+            }
+            words.iter_mut().zip(wanted).for_each(|(word, wanted)| *word &= wanted);
+        }
+    }));
 }
 
 /// [`mxv_boolean`] on lists, each until its first hit. O(entries), parallel.
@@ -102,47 +142,16 @@ fn meets(list: &[u32], x: &[u64]) -> bool {
 /// As [`mxv_boolean`].
 pub fn mxv_boolean_lists(a: &Csr, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
     check(a.nrows(), a.ncols(), x, mask, y.len());
-    let (x, indices) = (x.words64(), a.indices());
-    with_offsets!(a.offsets(), o => word_blocks(y, |first, words| compiled(|| {
-        for (k, word) in words.iter_mut().enumerate() {
-            let start = first + 64 * k;
-            let (wanted, mut out) = (RowMask::word(mask, start / 64), 0);
-            for (r, bounds) in o[start..].windows(2).take(64).enumerate() {
-                if wanted >> r & 1 != 0 {
-                    out |= u64::from(meets(&indices[bounds[0].index()..bounds[1].index()], x)) << r;
-                }
-            }
-            *word = out;
-        }
-    })));
+    lists::fill(a, x, |w, _| RowMask::word(mask, w), false, y);
 }
 
-/// [`mxv_boolean`] on the hybrid: tiles first, then the lists of the rows still wanted, each until its first hit.
+/// [`mxv_boolean`] on the hybrid: tiles first, then the lists of the rows still wanted.
 ///
 /// # Panics
 /// As [`mxv_boolean`].
 pub fn mxv_boolean_hybrid(a: &Hybrid, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
-    check(a.nrows(), a.ncols(), x, mask, y.len());
-    let (x, tiles, list) = (x.words64(), a.tiles(), a.list());
-    with_offsets!(list.offsets(), o => word_blocks(y, |first, words| compiled(|| {
-        fill_words::<Tile8>(first, a.nrows(), words, mask, |t, wanted| {
-            let range = tiles.tile_range(t);
-            let mut found = if range.is_empty() {
-                0
-            } else {
-                reached::<Tile8>(&tiles.tile_columns()[range.clone()], &tiles.tiles()[range], x, wanted)
-            };
-            let mut open = wanted & !found;
-            while open != 0 {
-                let r = open.trailing_zeros();
-                open &= open - 1;
-                let row = 8 * t + r as usize;
-                let entries = &list.indices()[o[row].index()..o[row + 1].index()];
-                found |= u32::from(meets(entries, x)) << r;
-            }
-            found
-        });
-    })));
+    mxv_boolean(a.tiles(), x, mask, y);
+    lists::fill(a.list(), x, |w, found| RowMask::word(mask, w) & !found, true, y);
 }
 
 /// `y(i)` = how many entries of row `i` meet `x`; 0 for rows that the mask leaves out. O(tiles), parallel.

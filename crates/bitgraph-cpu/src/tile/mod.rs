@@ -10,6 +10,8 @@ mod boolean;
 mod float;
 mod float_simd;
 mod general;
+mod hits;
+mod lists;
 pub mod schemes;
 
 pub use bits::BitTile;

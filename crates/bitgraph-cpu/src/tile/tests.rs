@@ -40,6 +40,24 @@ fn corpus() -> Vec<Csr> {
         random(200, 333, 900),
         random(333, 333, 9000),
         random(3000, 2999, 20_000),
+        // More tiles and entries than a block of rows may have.
+        random(600, 3000, 30_000),
+    ]
+}
+
+/// Operands of every density that a kernel tells from others.
+fn operands(n: usize) -> Vec<BitVector> {
+    let all_but = |one_in| some_bits(n, one_in).iter().map(|b| !b).collect();
+    vec![
+        BitVector::zeros(n),
+        some_bits(n, 40),
+        some_bits(n, 6),
+        some_bits(n, 3),
+        some_bits(n, 2),
+        all_but(5),
+        all_but(10),
+        all_but(50),
+        BitVector::ones(n),
     ]
 }
 
@@ -61,14 +79,13 @@ fn at_every_level(f: impl Fn() + Sync) {
 
 static LEVELS: std::sync::Mutex<()> = std::sync::Mutex::new(());
 
-fn masks(n: usize) -> [(BitVector, bool); 2] {
-    [(some_bits(n, 3), false), (some_bits(n, 2), true)]
+fn masks(n: usize) -> [(BitVector, bool); 3] {
+    [(some_bits(n, 3), false), (some_bits(n, 2), true), (some_bits(n, 40), false)]
 }
 
 fn bits<T: BitTile>(csr: &Csr) {
     let a = B2sr::<T>::from_csr(csr);
-    for one_in in [1, 2, 40] {
-        let x = some_bits(csr.ncols(), one_in);
+    for x in operands(csr.ncols()) {
         let counts: Vec<u32> = (0..csr.nrows()).map(|i| csr.row(i).iter().filter(|&&c| x.get(c as usize)).count() as u32).collect();
         assert_eq!(bmv_bin_bin_full(&a, &x), counts, "{} of {} x {}", T::SIZE, csr.nrows(), csr.ncols());
         assert_eq!(bmv_bin_bin_bin(&a, &x), counts.iter().map(|&c| c > 0).collect());
@@ -89,24 +106,25 @@ fn bit_kernels() {
             bits::<Tile8>(&csr);
             bits::<Tile16>(&csr);
             bits::<Tile32>(&csr);
-            for one_in in [1, 3, 40] {
-                let x = some_bits(csr.ncols(), one_in);
+            let hybrids = [HybridConfig::default(), HybridConfig { min_entries: 2, min_share: 0.0 }];
+            let hybrids = hybrids.map(|config| Hybrid::from_csr_with(&csr, &config));
+            for x in operands(csr.ncols()) {
                 let meets = |i: usize| csr.row(i).iter().any(|&c| x.get(c as usize));
                 let mut y = BitVector::ones(csr.nrows());
-                mxv_boolean_lists(&csr, &x, None, &mut y);
-                assert_eq!(y, (0..csr.nrows()).map(meets).collect());
+                let mut check = |mask: Option<RowMask<'_>>| {
+                    let chosen = |i: usize| mask.is_none_or(|m| m.bits.get(i) != m.complement);
+                    let wanted: BitVector = (0..csr.nrows()).map(|i| chosen(i) && meets(i)).collect();
+                    mxv_boolean_lists(&csr, &x, mask, &mut y);
+                    assert_eq!(y, wanted);
+                    for hybrid in &hybrids {
+                        mxv_boolean_hybrid(hybrid, &x, mask, &mut y);
+                        assert_eq!(y, wanted);
+                    }
+                };
+                check(None);
                 for (bits, complement) in &masks(csr.nrows()) {
-                    mxv_boolean_lists(&csr, &x, Some(RowMask { bits, complement: *complement }), &mut y);
-                    assert_eq!(y, (0..csr.nrows()).map(|i| bits.get(i) != *complement && meets(i)).collect());
+                    check(Some(RowMask { bits, complement: *complement }));
                 }
-            }
-            for config in [HybridConfig::default(), HybridConfig { min_entries: 2, min_share: 0.0 }] {
-                let hybrid = Hybrid::from_csr_with(&csr, &config);
-                let x = some_bits(csr.ncols(), 9);
-                let wanted: BitVector = (0..csr.nrows()).map(|i| csr.row(i).iter().any(|&c| x.get(c as usize))).collect();
-                let mut y = BitVector::ones(csr.nrows());
-                mxv_boolean_hybrid(&hybrid, &x, None, &mut y);
-                assert_eq!(y, wanted);
             }
         }
     });
@@ -159,7 +177,7 @@ float_test!(sums_in_f64, f64, 1e-12);
 
 fn general<S: Semiring<Acc: Eq>, M: RowEntries>(csr: &Csr, a: &M, values: Option<&[S::A]>, x: &[S::X], present: Option<&BitVector>) {
     let starts: Vec<usize> = (0..=csr.nrows()).map(|i| csr.offsets().get(i)).collect();
-    let [(bits, complement), _] = masks(csr.nrows());
+    let [(bits, complement), ..] = masks(csr.nrows());
     for mask in [None, Some(RowMask { bits: &bits, complement })] {
         let (mut y, mut touched) = (vec![S::zero(); csr.nrows()], BitVector::ones(csr.nrows()));
         mxv_tiles::<S, M>(a, values.map(|v| (v, &starts[..])), |c| x[c], present, mask, &mut y, &mut touched);
