@@ -6,8 +6,9 @@
 use super::Real;
 use super::cells::{Cells, STRIP};
 
-/// Elements of the layout that are fetched ahead of their use: it is read once, and faster than the CPU would fetch it unasked.
-const AHEAD: usize = 64;
+/// Words of the layout that are fetched ahead of their use: it is read once, and faster than the CPU would fetch it unasked. They last
+/// about as long as a word takes to come from memory.
+const AHEAD: usize = 256;
 /// Words between two looks ahead: half a line of a cache, and as many as have their rows in one word.
 const STEP: usize = 4;
 
