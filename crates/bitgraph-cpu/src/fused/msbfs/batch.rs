@@ -13,7 +13,7 @@
 
 use super::LANES;
 use super::count::Counts;
-use super::kernel::{self, Lists, Pull, Pulled};
+use super::kernel::{self, Fetched, Lists, Pull, Pulled};
 use super::row::Row;
 use crate::{Level, team};
 use bitgraph_backend::{Control, Result};
@@ -21,7 +21,7 @@ use bitgraph_sparse::parallel::DisjointSlice;
 use team::Team;
 
 /// How many arcs a thread pulls in the time of a pushed one.
-const ALPHA: u64 = 4;
+const ALPHA: u64 = 8;
 /// Vertices of a part of a pull.
 const PART: usize = 1024;
 /// Rows of this many bytes do not stay in a cache from one step to the next.
@@ -87,9 +87,12 @@ impl Batch<'_> {
             let Lists { active, front, .. } = &mut scratch.lists;
             front.extend(active.iter().map(|&v| scratch.seen[v as usize]));
             let mut alive = Row::first(sources.len());
+            // Vertices that each source can reach at most: those that an arc enters, and itself.
+            let entered = |s: &u32| self.incoming.0[*s as usize] < self.incoming.0[*s as usize + 1];
+            let most: Vec<u64> = sources.iter().map(|s| self.entered.len() as u64 + u64::from(!entered(s))).collect();
             let mut state = self.pushed(scratch);
             let mut step = 0u32;
-            while state.active > 0 {
+            while state.active > 0 && alive != Row::default() {
                 self.control.check()?;
                 self.control.report(step.into(), None);
                 step += 1;
@@ -104,7 +107,8 @@ impl Batch<'_> {
                     if !state.pulled {
                         self.turn_to_pull(sources, scratch);
                     }
-                    state = self.pull(team, alive, scratch);
+                    let late = part.reached.iter().sum::<u64>() > most.iter().sum::<u64>() / 2;
+                    state = self.pull(team, alive, late, scratch);
                 }
                 let mut found = [0u64; LANES];
                 for counts in &mut scratch.counts {
@@ -116,8 +120,9 @@ impl Batch<'_> {
                         part.reached[k] += count;
                         part.depth[k] = step;
                         part.sum_levels[k] += count * u64::from(step);
-                    } else {
-                        // A source without a newest level will never have one again.
+                    }
+                    // A source without a newest level will never have one again, and one that has reached all can reach no more.
+                    if count == 0 || part.reached[k] == most[k] {
                         alive.0[k / 64] &= !(1 << (k % 64));
                     }
                 }
@@ -178,11 +183,16 @@ impl Batch<'_> {
         lists.front.extend(lists.active.iter().map(|&v| scratch.newest(v)));
         scratch.lists = lists;
     }
-    /// Every open vertex takes the bits of its neighbours, on all threads.
-    fn pull(&self, team: &Team<'_>, alive: Row, scratch: &mut Scratch) -> State {
+    /// Every open vertex takes the bits of its neighbours, on all threads. If it is `late`, most have nearly all bits already.
+    fn pull(&self, team: &Team<'_>, alive: Row, late: bool, scratch: &mut Scratch) -> State {
         let Scratch { seen, next, open, found, parts, counts, .. } = scratch;
         let stream = size_of_val(&seen[..]) > CACHED;
-        let graph = Pull { incoming: self.incoming, out: self.out.0, seen, alive, stream };
+        let fetched = match (stream, late) {
+            (false, _) => Fetched::Nothing,
+            (true, false) => Fetched::All,
+            (true, true) => Fetched::First,
+        };
+        let graph = Pull { incoming: self.incoming, out: self.out.0, seen, alive, fetched, stream };
         {
             let count = parts.len();
             let (next, open, found) = (DisjointSlice::new(next), DisjointSlice::new(open), DisjointSlice::new(found));

@@ -9,8 +9,13 @@ use super::row::{Bits, Row};
 use crate::Level;
 use bitgraph_sparse::parallel::DisjointSlice;
 
-/// How many neighbours ahead rows are fetched.
+/// How many neighbours ahead a push fetches rows.
 const AHEAD: usize = 64;
+/// How many neighbours ahead a pull fetches rows into the first cache, and into the second, which can wait for more of them at a time.
+const NEAR: usize = 16;
+const FAR: usize = 256;
+/// How many vertices ahead a pull fetches the rows of first neighbours.
+const LATER: usize = 8;
 
 /// What a part of the vertices did in a pull.
 #[derive(Clone, Copy, Debug, Default)]
@@ -25,6 +30,17 @@ pub(super) struct Pulled {
     pub active_arcs: u64,
 }
 
+/// Which rows a pull asks for beforehand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fetched {
+    /// None: they are in a near cache.
+    Nothing,
+    /// Those of all neighbours.
+    All,
+    /// Those of the first neighbours of each vertex, which most need no more of.
+    First,
+}
+
 /// What every part of a pull reads.
 #[derive(Clone, Copy)]
 pub(super) struct Pull<'a> {
@@ -35,6 +51,8 @@ pub(super) struct Pull<'a> {
     pub seen: &'a [Row],
     /// Sources that may find something.
     pub alive: Row,
+    /// Rows that are asked for beforehand.
+    pub fetched: Fetched,
     /// Whether results go past the caches.
     pub stream: bool,
 }
@@ -91,13 +109,15 @@ pub(super) unsafe fn pull(
     }
 }
 
-/// Asks for the cache line of a row, which need not exist.
+/// Asks for the cache line of a row, which need not exist: to be in the first cache, or if `FAR` in the second.
 #[inline(always)]
-fn fetch(rows: &[Row], v: u32) {
+fn fetch<const FAR: bool>(rows: &[Row], v: u32) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch does not fault.
     unsafe {
-        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(rows.as_ptr().wrapping_add(v as usize).cast());
+        use std::arch::x86_64::{_MM_HINT_T0, _MM_HINT_T1, _mm_prefetch};
+        let row = rows.as_ptr().wrapping_add(v as usize).cast();
+        if FAR { _mm_prefetch::<_MM_HINT_T1>(row) } else { _mm_prefetch::<_MM_HINT_T0>(row) }
     }
     #[cfg(not(target_arch = "x86_64"))]
     let _ = (rows, v);
@@ -124,11 +144,11 @@ unsafe fn push_body<B: Bits>(
             let (start, end) = (offsets[v as usize] as usize, offsets[v as usize + 1] as usize);
             if let Some(&v) = active.get(i + 1) {
                 let (start, end) = (offsets[v as usize] as usize, offsets[v as usize + 1] as usize);
-                indices[start..end.min(start + AHEAD)].iter().for_each(|&u| fetch(next, u));
+                indices[start..end.min(start + AHEAD)].iter().for_each(|&u| fetch::<false>(next, u));
             }
             for k in start..end {
                 if k + AHEAD < end {
-                    fetch(next, indices[k + AHEAD]);
+                    fetch::<false>(next, indices[k + AHEAD]);
                 }
                 let u = indices[k] as usize;
                 let word = &mut touched[u / 64];
@@ -142,6 +162,7 @@ unsafe fn push_body<B: Bits>(
         }
         active.clear();
         front.clear();
+        words[..count].sort_unstable();
         for &word in &words[..count] {
             let mut rest = std::mem::take(&mut touched[word as usize]);
             while rest != 0 {
@@ -163,6 +184,40 @@ unsafe fn push_body<B: Bits>(
     }
 }
 
+/// `bits` and those of the rows `indices[start..end]`, or as many of them as it takes to see all of `alive`. Rows further on are
+/// fetched if `FETCH`.
+///
+/// # Safety
+/// The CPU has the instructions of `B`, the places are in `indices`, and what these name are rows.
+#[inline(always)]
+unsafe fn gather<B: Bits, const FETCH: bool>(seen: &[Row], alive: B, mut bits: B, indices: &[u32], start: usize, end: usize) -> B {
+    // SAFETY: this function's contract; the places lie between `start` and `end`, and so far before the end that others are in `indices`.
+    unsafe {
+        if end - start < 4 || end + FAR > indices.len() {
+            for &u in indices.get_unchecked(start..end) {
+                bits = bits.or(B::load(seen.get_unchecked(u as usize)));
+            }
+            return bits;
+        }
+        let mut k = start;
+        loop {
+            // The last four may overlap those before, which changes nothing.
+            let from = k.min(end - 4);
+            for j in from..from + 4 {
+                if FETCH {
+                    fetch::<false>(seen, *indices.get_unchecked(j + NEAR));
+                    fetch::<true>(seen, *indices.get_unchecked(j + FAR));
+                }
+                bits = bits.or(B::load(seen.get_unchecked(*indices.get_unchecked(j) as usize)));
+            }
+            k += 4;
+            if k >= end || alive.and_not(bits).is_zero() {
+                return bits;
+            }
+        }
+    }
+}
+
 /// # Safety
 /// As for [`pull`], and the CPU has the instructions of `B`.
 #[inline(always)]
@@ -173,7 +228,7 @@ unsafe fn pull_body<B: Bits>(
     next: &DisjointSlice<'_, Row>,
     counts: &mut Counts,
 ) -> Pulled {
-    let &Pull { incoming: (offsets, indices), out, seen, ref alive, stream } = graph;
+    let &Pull { incoming: (offsets, indices), out, seen, ref alive, fetched, stream } = graph;
     let mut pulled = Pulled::default();
     // SAFETY: this function's contract; the ends of arcs are vertices, and a row of an adjacency lies in the list of all.
     unsafe {
@@ -190,20 +245,18 @@ unsafe fn pull_body<B: Bits>(
             open[pulled.open] = vertex;
             pulled.open += 1;
             pulled.open_arcs += (end - start) as u64;
-            let mut bits = own;
-            let mut k = start;
-            while k < end {
-                // The last four may overlap those before, which changes nothing.
-                let from = if end - start < 4 { k } else { k.min(end - 4) };
-                for j in from..end.min(k + 4) {
-                    fetch(seen, *indices.get_unchecked((j + AHEAD).min(indices.len() - 1)));
-                    bits = bits.or(B::load(seen.get_unchecked(*indices.get_unchecked(j) as usize)));
+            let bits = match fetched {
+                Fetched::Nothing => gather::<B, false>(seen, alive, own, indices, start, end),
+                Fetched::All => gather::<B, true>(seen, alive, own, indices, start, end),
+                Fetched::First => {
+                    if let Some(&later) = open.get(i + LATER) {
+                        let start = offsets[later as usize] as usize;
+                        let end = offsets[later as usize + 1] as usize;
+                        indices[start..end.min(start + 4)].iter().for_each(|&u| fetch::<false>(seen, u));
+                    }
+                    gather::<B, false>(seen, alive, own, indices, start, end)
                 }
-                if alive.and_not(bits).is_zero() {
-                    break;
-                }
-                k += 4;
-            }
+            };
             put(next, v, bits, stream);
             let new = bits.and_not(own);
             if !new.is_zero() {
