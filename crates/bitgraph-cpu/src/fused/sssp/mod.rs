@@ -42,10 +42,10 @@ pub struct SsspOptions {
 ///
 /// # Memory
 /// Steps hold what a [`BfsLayout`] holds. The packed form holds 4 bytes per entry and 37 per vertex of its own (16 or 32 per
-/// vertex and nothing per entry where no degree is above 4 or 8), and as much again for the transpose of a directed graph. It
-/// keeps the scratch of a run for the next one: 16 bytes per vertex and the buckets, with two searchers 20 each and their
-/// messages. The other forms share the caller's arrays where the weights have the type that distances are summed in, and hold a
-/// converted weight per entry otherwise.
+/// vertex and nothing per entry where no degree is above 4 or 8), as much again for the transpose of a directed graph, and 8 per
+/// vertex where degrees are skewed. It keeps the scratch of a run for the next one: 16 to 20 bytes per vertex and the buckets, with
+/// two searchers 20 each and their messages. The other forms share the caller's arrays where the weights have the type that
+/// distances are summed in, and hold a converted weight per entry otherwise.
 #[derive(Debug)]
 pub struct SsspLayout {
     out: Csr,
@@ -59,7 +59,7 @@ pub struct SsspLayout {
 #[derive(Debug)]
 enum Form {
     Steps(BfsLayout),
-    Packed(packed::Packed),
+    Packed(Box<packed::Packed>),
     U32(General<u32>),
     U64(General<u64>),
     F32(General<f32>),
@@ -106,7 +106,7 @@ impl SsspLayout {
             let heaviest = BfsOptions { heaviest: !options.unpacked };
             Form::Steps(BfsLayout::build_with(out, incoming.map_or(out, |(t, _)| t), heaviest))
         } else if !options.unpacked && packed::Packed::suits(out, &summary) {
-            Form::Packed(packed::Packed::build(out, weights, incoming, &summary))
+            Form::Packed(Box::new(packed::Packed::build(out, weights, incoming, &summary)))
         } else {
             match distance::native_type(summary.dtype, options.wide_sums, summary.bound) {
                 DType::U32 => Form::U32(General::build(out, weights, &summary)),
@@ -201,7 +201,7 @@ impl SsspLayout {
             }
             Form::Packed(p) => {
                 let distances = p.search(config)?;
-                let parents = |d: &[u32]| parents::parents(d, config.source, p.incoming(), p.outgoing(), numbers);
+                let parents = |d: &[u32]| parents::parents(d, config.source, &p.incoming(), &p.outgoing(), numbers);
                 finish(config, distances, parents)
             }
             Form::U32(g) => self.general(g, config),

@@ -82,7 +82,7 @@ pub(crate) fn search<const K: usize, L: Link>(
                             *known.add(id as usize) = if better { sum } else { old };
                             if !L::ALONE && !link.owns(id) {
                                 if better {
-                                    link.send(id, sum);
+                                    link.send_if(id, sum, true);
                                     sent += 1;
                                     earliest = earliest.min(sum >> shift);
                                 }

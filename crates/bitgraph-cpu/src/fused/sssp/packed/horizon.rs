@@ -28,7 +28,7 @@ const AHEAD: usize = 8;
 /// The class of the smallest degree that is not below `HEAD`.
 const LONG: u8 = HEAD.trailing_zeros() as u8 + 1;
 
-/// What a searcher needs besides the distances: 16 bytes per vertex and the buckets; of two searchers each 20 and its messages.
+/// What a searcher needs besides the distances: 16 bytes per vertex and the buckets; of two searchers the messages too.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     pub buckets: Buckets,
@@ -36,8 +36,7 @@ pub(crate) struct Scratch {
     cursors: Vec<u32>,
     keys: Vec<u32>,
     list: Vec<u32>,
-    /// Of one of two searchers: its distances and what it sends.
-    pub dist: Vec<u32>,
+    /// What one of two searchers sends.
     pub messages: [Vec<u64>; 2],
 }
 
@@ -50,7 +49,7 @@ impl Scratch {
     pub fn buckets_only() -> Self {
         let none = Vec::new;
         let (buckets, messages) = (Buckets::new(), [Vec::new(), Vec::new()]);
-        Self { buckets, settled: none(), cursors: none(), keys: none(), list: none(), dist: none(), messages }
+        Self { buckets, settled: none(), cursors: none(), keys: none(), list: none(), messages }
     }
 }
 
@@ -102,12 +101,13 @@ impl<L: Link> Sink for State<'_, L> {
     unsafe fn improve(&mut self, id: u32, distance: u32) {
         // SAFETY: the trait's contract.
         unsafe { *self.dist.add(id as usize) = distance };
-        if L::ALONE || self.link.owns(id) {
-            self.buckets.push(distance, id);
-            self.live += 1;
-        } else {
-            self.link.send(id, distance);
-            self.sent += 1;
+        // Which of two searchers a vertex belongs to is anybody's guess: no branch on it.
+        let own = L::ALONE || self.link.owns(id);
+        self.buckets.push_if(distance, id, own);
+        self.live += u64::from(own);
+        if !L::ALONE {
+            self.link.send_if(id, distance, !own);
+            self.sent += u64::from(!own);
         }
     }
 }
@@ -145,6 +145,7 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
         };
         // An undirected vertex of degree 1 has no arc but the one that it was reached over.
         let leaf = u8::from(std::ptr::eq(out, incoming));
+        let whole = out.offsets[nodes] as usize / if L::ALONE { WHOLE_PART } else { 2 * WHOLE_PART };
         let limit = (out.offsets[nodes] as f64 * PULL_PART * 0.75) as u64;
         let (mut now, mut horizon, mut width) = (0u32, step, step);
         let (mut count, mut size, mut total) = (0usize, 0u64, 0u64);
@@ -162,7 +163,7 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                         while i < count {
                             let v = *settled.get_unchecked(i) as usize;
                             sum += (*offsets.add(v + 1) - *offsets.add(v)) as usize;
-                            if sum > out.offsets[nodes] as usize / WHOLE_PART {
+                            if sum > whole {
                                 own_nearest = *dist.add(v);
                                 break;
                             }
@@ -173,7 +174,6 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                             i += 1;
                         }
                     }
-                    state.link.publish(dist, nodes);
                     let mut size = 0u64;
                     if open == usize::MAX {
                         open = 0;
@@ -194,11 +194,11 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                         size += 16 << *incoming.classes.get_unchecked(*list.get_unchecked(i) as usize);
                     }
                     let all = state.meet(Report { open: open as u64, open_size: size, nearest: own_nearest, ..Report::EMPTY });
-                    state.link.adopt(dist, nodes, now);
                     // A window of the greatest weight that settled nothing: the rest cannot be reached.
                     if all.open == 0 || (all.open == open_before && width_before >= 256) {
                         break;
                     }
+                    state.link.adopt(dist, nodes, now);
                     if nearest == 0 && all.nearest != u32::MAX {
                         nearest = all.nearest;
                     }
@@ -253,10 +253,28 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                 chunk = run.before();
                 let ids = run.ids();
                 state.live -= ids.len() as u64;
+                let most = if last { u32::MAX } else { below(horizon - now) };
+                // First what every vertex is looked up in, then, read from that, the rest of a row that is near to the end of its head.
+                let first = |i: usize| {
+                    let v = *ids.get_unchecked(i) as usize;
+                    O::prefetch(heads.add(v * HEAD));
+                    O::prefetch(dist.add(v));
+                    O::prefetch(offsets.add(v));
+                    O::prefetch(classes.add(v));
+                };
+                let second = |i: usize| {
+                    let v = *ids.get_unchecked(i) as usize;
+                    if *heads.add(v * HEAD + HEAD - 1) <= most {
+                        let row = entries.wrapping_add(*offsets.add(v) as usize + HEAD);
+                        O::prefetch(row);
+                        O::prefetch(row.wrapping_add(15));
+                    }
+                };
+                (0..ids.len().min(2 * AHEAD)).for_each(first);
+                (0..ids.len().min(AHEAD)).for_each(second);
                 for (i, &v) in ids.iter().enumerate() {
-                    let ahead = *ids.get_unchecked((i + AHEAD).min(ids.len() - 1)) as usize;
-                    O::prefetch(heads.add(ahead * HEAD));
-                    O::prefetch(dist.add(ahead));
+                    first((i + 2 * AHEAD).min(ids.len() - 1));
+                    second((i + AHEAD).min(ids.len() - 1));
                     let v = v as usize;
                     if *dist.add(v) != now {
                         continue;
@@ -272,7 +290,6 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                         }
                         continue;
                     }
-                    let most = below(horizon - now);
                     let mut from = O::head(head, most, now, &mut state);
                     let mut key = u32::MAX;
                     if from < HEAD {

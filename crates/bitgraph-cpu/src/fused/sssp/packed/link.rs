@@ -2,8 +2,8 @@
 //!
 //! # Invariants
 //! Both searchers meet equally often and in the same order, and take every decision from what a meeting returns, which is
-//! the same for both. What a searcher publishes at a meeting stays untouched until the next but one, so that the other may
-//! read it until it comes to the next: one wait per meeting is enough.
+//! the same for both. Messages and reports stay untouched until the next meeting but one, so that the other may read them until it
+//! comes to the next: one wait per meeting is enough.
 
 use std::ops::Range;
 
@@ -43,13 +43,11 @@ pub(crate) trait Link {
     fn leads(&self) -> bool;
     /// The blocks of vertices below `nodes` that this searcher owns.
     fn blocks(&self, nodes: usize) -> impl Iterator<Item = Range<usize>>;
-    /// Sends an improvement of a vertex of the other's, to be delivered at the next meeting.
-    fn send(&mut self, vertex: u32, distance: u32);
+    /// Sends an improvement of a vertex of the other's, to be delivered at the next meeting, if `really`; without a branch on it.
+    fn send_if(&mut self, vertex: u32, distance: u32, really: bool);
     /// Waits for the other, calls `deliver(vertex, distance)` for what it sent, and combines the reports.
     fn meet(&mut self, dist: *const u32, report: Report, deliver: impl FnMut(u32, u32)) -> Report;
-    /// Copies the distances of the own vertices to where the other sees them after the next meeting.
-    fn publish(&mut self, dist: *const u32, nodes: usize);
-    /// Copies the other's published distances below `now`; after the meeting, and before the next.
+    /// Copies the other's distances below `now`, right after a meeting; both do, and meet once more when it is done.
     fn adopt(&mut self, dist: *mut u32, nodes: usize, now: u32);
 }
 
@@ -72,13 +70,11 @@ impl Link for Alone {
         std::iter::once(0..nodes)
     }
     #[inline(always)]
-    fn send(&mut self, _: u32, _: u32) {}
+    fn send_if(&mut self, _: u32, _: u32, _: bool) {}
     #[inline(always)]
     fn meet(&mut self, _: *const u32, report: Report, _: impl FnMut(u32, u32)) -> Report {
         report
     }
-    #[inline(always)]
-    fn publish(&mut self, _: *const u32, _: usize) {}
     #[inline(always)]
     fn adopt(&mut self, _: *mut u32, _: usize, _: u32) {}
 }

@@ -16,11 +16,12 @@ use super::weights::Summary;
 use crate::Level;
 use bitgraph_backend::{Result, SsspConfig};
 use bitgraph_semiring::DType;
-use bitgraph_sparse::{Csr, Values, with_offsets};
+use bitgraph_sparse::{Csr, Permutation, Values, ordering, with_offsets};
 use horizon::{Scratch, Task};
 use link::{Alone, Link};
 use ops::Portable;
 use pair::{Board, Paired};
+use rayon::prelude::*;
 use rows::{HEAD, ID, Rows};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -33,6 +34,12 @@ const PAIR_ENTRIES: usize = 1 << 19;
 const FIXED_PAIR_NODES: usize = 1 << 17;
 /// log2 of the vertices of a block that one of two searchers owns, for rows of any length: neighbours are anywhere.
 const BLOCK: u32 = 6;
+/// The same in the order of degrees, for the two to share the hubs: a cache line of distances.
+const ORDERED_BLOCK: u32 = 4;
+/// Vertices from which on those of large degree are put beside each other: fewer distances are near in any order.
+const ORDER_NODES: usize = if cfg!(test) { 1 << 4 } else { 1 << 16 };
+/// And how much larger than the square of the mean degree the mean of the squares is then.
+const ORDER_SKEW: f64 = 4.0;
 /// log2 of the number of blocks for short rows, whose neighbours are mostly near in the numbering: as few messages as can be with both
 /// at work on the same front.
 const BLOCKS: u32 = 5;
@@ -62,10 +69,21 @@ pub(super) struct Packed {
     out: Packing,
     incoming: Option<Packing>,
     nodes: usize,
+    /// By falling degree, where degrees are skewed: most arcs lead to few vertices, whose distances then share cache lines. Everything
+    /// here is in this order but what comes in and goes out.
+    order: Option<Permutation>,
     /// The width of a bucket of the search over fixed rows, of a horizon of the other; a power of two.
     step: u32,
     /// Of runs that are over, for the next ones; never more than ran at once.
     scratch: Mutex<Vec<Scratch>>,
+    /// Their distances that were not the result.
+    spare: Mutex<Vec<Vec<u32>>>,
+}
+
+/// One direction of a packed graph, in the numbers of its users.
+pub(super) struct Direction<'a> {
+    packing: &'a Packing,
+    order: Option<&'a Permutation>,
 }
 
 impl Packed {
@@ -89,11 +107,12 @@ impl Packed {
             5..=HEAD => Some(HEAD),
             _ => None,
         };
+        let order = (fixed.is_none() && skewed(out)).then(|| ordering::degree(out));
         // The search over fixed rows never pulls; parents look at incoming arcs, however many a vertex has.
-        let incoming = incoming.map(|(t, w)| Packing::Sorted(Rows::build(t, w)));
+        let incoming = incoming.map(|(t, w)| Packing::Sorted(Rows::build(t, w, order.as_ref())));
         let out_rows = match fixed {
             Some(width) => Packing::Fixed { width, rows: rows::fixed(out, weights, width) },
-            None => Packing::Sorted(Rows::build(out, weights)),
+            None => Packing::Sorted(Rows::build(out, weights, order.as_ref())),
         };
         let step = match out_rows {
             // Few arcs stay inside a bucket.
@@ -101,7 +120,8 @@ impl Packed {
             // About four entries of a mean row per horizon.
             Packing::Sorted(_) => (4.0 * (summary.greatest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32,
         };
-        Self { out: out_rows, incoming, nodes, step: 1 << step.ilog2(), scratch: Mutex::new(Vec::new()) }
+        let (scratch, spare) = (Mutex::default(), Mutex::default());
+        Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), scratch, spare }
     }
     pub fn name(&self) -> &'static str {
         match self.out {
@@ -114,15 +134,16 @@ impl Packed {
             Packing::Sorted(rows) => rows.bytes(),
             Packing::Fixed { rows, .. } => 4 * rows.len() as u64,
         };
-        one(&self.out) + self.incoming.as_ref().map_or(0, one)
+        let order = self.order.as_ref().map_or(0, |o| 8 * o.len() as u64);
+        one(&self.out) + self.incoming.as_ref().map_or(0, one) + order
     }
     /// The arcs from each vertex.
-    pub fn outgoing(&self) -> &Packing {
-        &self.out
+    pub fn outgoing(&self) -> Direction<'_> {
+        Direction { packing: &self.out, order: self.order.as_ref() }
     }
     /// The arcs to each vertex.
-    pub fn incoming(&self) -> &Packing {
-        self.incoming.as_ref().unwrap_or(&self.out)
+    pub fn incoming(&self) -> Direction<'_> {
+        Direction { packing: self.incoming.as_ref().unwrap_or(&self.out), order: self.order.as_ref() }
     }
     /// Distances from the config's source.
     ///
@@ -140,11 +161,14 @@ impl Packed {
                     Some(Packing::Sorted(rows)) => rows,
                     _ => out,
                 };
-                let task = Task { out, incoming, source: config.source, target: config.target, step, control: &config.control };
+                let inside = |v: u32| self.order.as_ref().map_or(v, |o| o.new_of_old()[v as usize]);
+                let (source, target) = (inside(config.source), config.target.map(inside));
+                let task = Task { out, incoming, source, target, step, control: &config.control };
                 let (fresh, alone) = (|| Scratch::new(self.nodes), || self.alone(task));
                 let large = self.nodes >= PAIR_NODES && out.entries.len() >= PAIR_ENTRIES;
                 if rayon::current_num_threads() > 1 && (large || cfg!(test)) {
-                    self.together(BLOCK, fresh, |dist, scratch, link| horizon(task, dist, scratch, link), alone)
+                    let block = if self.order.is_some() { ORDERED_BLOCK } else { BLOCK };
+                    self.together(block, fresh, |dist, scratch, link| horizon(task, dist, scratch, link), alone)
                 } else {
                     alone()
                 }
@@ -180,17 +204,58 @@ impl Packed {
     fn give_back(&self, scratch: Scratch) {
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
     }
+    /// Distances of nothing reached.
+    fn blank(&self) -> Vec<u32> {
+        let mut dist = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+        dist.clear();
+        dist.resize(self.nodes, u32::MAX);
+        dist
+    }
+    fn keep(&self, dist: Vec<u32>) {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(dist);
+    }
+    /// The distances that two searchers found, each those of its blocks.
+    fn merged(&self, mut even: Vec<u32>, odd: Vec<u32>, block: u32) -> Vec<u32> {
+        let distances = match &self.order {
+            Some(order) => {
+                let found = [&even[..], &odd[..]];
+                let of = |&v: &u32| found[(v >> block & 1) as usize][v as usize];
+                let distances = order.new_of_old().par_iter().with_min_len(8192).map(of).collect();
+                self.keep(even);
+                distances
+            }
+            None => {
+                let two = 2 << block;
+                even.par_chunks_mut(two).zip(odd.par_chunks(two)).with_min_len((8192 / two).max(1)).for_each(|(even, odd)| {
+                    if let (Some(own), Some(other)) = (even.get_mut(two / 2..), odd.get(two / 2..)) {
+                        own.copy_from_slice(other);
+                    }
+                });
+                even
+            }
+        };
+        self.keep(odd);
+        distances
+    }
     /// One searcher.
     fn alone(&self, task: Task<'_>) -> Result<Vec<u32>> {
-        let mut dist = vec![u32::MAX; self.nodes];
+        // The result itself, if there is no order to restore.
+        let mut dist = if self.order.is_some() { self.blank() } else { vec![u32::MAX; self.nodes] };
         let mut scratch = self.borrow().unwrap_or_else(|| Scratch::new(self.nodes));
         let result = horizon(task, &mut dist, &mut scratch, &mut Alone);
         self.give_back(scratch);
-        result.map(|()| dist)
+        result?;
+        Ok(match &self.order {
+            None => dist,
+            Some(order) => {
+                let distances = order.restore(&dist);
+                self.keep(dist);
+                distances
+            }
+        })
     }
     /// Two searchers that own alternate blocks of `2^block` vertices, if a second worker comes soon; one otherwise, so that no run
     /// waits for a worker that waits for this one.
-    #[allow(unsafe_code)]
     fn together(
         &self,
         block: u32,
@@ -198,26 +263,20 @@ impl Packed {
         search: impl Fn(&mut [u32], &mut Scratch, &mut Paired<'_>) -> Result<()> + Sync,
         alone: impl Fn() -> Result<Vec<u32>> + Sync,
     ) -> Result<Vec<u32>> {
-        let mut shared = vec![0u32; self.nodes];
-        // SAFETY: both searchers end before `join` returns, and `shared` is not touched until then.
-        let board = unsafe { Board::new(&mut shared, block) };
+        let board = Board::new(block);
         let meeting = AtomicU8::new(OPEN);
         let side = |me: usize| {
             let mut scratch = self.borrow().unwrap_or_else(&fresh);
-            let mut dist = std::mem::take(&mut scratch.dist);
-            dist.clear();
-            dist.resize(self.nodes, u32::MAX);
+            let mut dist = self.blank();
             let mut messages = std::mem::take(&mut scratch.messages);
             // The leader waits when all else is prepared.
             let result = if me == 1 || wait(&meeting) {
                 let mut link = Paired::new(&board, me, &mut messages);
-                let result = search(&mut dist, &mut scratch, &mut link);
-                link.publish(dist.as_ptr(), self.nodes);
-                Some(result)
+                Some(search(&mut dist, &mut scratch, &mut link).map(|()| dist))
             } else {
+                self.keep(dist);
                 None
             };
-            scratch.dist = dist;
             scratch.messages = messages;
             self.give_back(scratch);
             result
@@ -226,10 +285,11 @@ impl Packed {
             let joined = meeting.compare_exchange(OPEN, JOINED, Ordering::AcqRel, Ordering::Acquire).is_ok();
             if joined { side(1) } else { None }
         };
-        match rayon::join(|| side(0).map_or_else(|| Some(alone()), |result| result.err().map(Err)), follow) {
-            (Some(finished), _) => finished,
-            (None, Some(Err(error))) => Err(error),
-            (None, _) => Ok(shared),
+        match rayon::join(|| side(0).ok_or_else(&alone), follow) {
+            (Err(finished), _) => finished,
+            (Ok(even), Some(odd)) => Ok(self.merged(even?, odd?, block)),
+            // It came, or the leader would have gone alone.
+            (Ok(even), None) => even,
         }
     }
 }
@@ -274,13 +334,25 @@ fn horizon<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, lin
     unsafe { horizon::search::<Portable, L>(task, dist, scratch, link) }
 }
 
-impl Arcs<u32> for Packing {
+/// Whether degrees differ enough for most arcs to lead to few vertices.
+fn skewed(out: &Csr) -> bool {
+    let n = out.nrows();
+    let mean = out.nnz() as f64 / n.max(1) as f64;
+    let squares: f64 = (0..n).map(|v| (out.degree(v) as f64).powi(2)).sum();
+    n >= ORDER_NODES && squares > ORDER_SKEW * mean * mean * n as f64
+}
+
+impl Arcs<u32> for Direction<'_> {
     fn each(&self, v: u32, mut f: impl FnMut(u32, u32)) {
-        let row = match self {
-            Packing::Sorted(rows) => rows.row(v),
+        let inside = self.order.map_or(v, |o| o.new_of_old()[v as usize]);
+        let row = match self.packing {
+            Packing::Sorted(rows) => rows.row(inside),
             // Padding is an arc to the vertex itself, which is no parent.
-            Packing::Fixed { width, rows } => &rows[v as usize * width..(v as usize + 1) * width],
+            Packing::Fixed { width, rows } => &rows[inside as usize * width..(inside as usize + 1) * width],
         };
-        row.iter().for_each(|&entry| f(entry & ID, entry >> 24));
+        for &entry in row {
+            let id = entry & ID;
+            f(self.order.map_or(id, |o| o.old_of_new()[id as usize]), entry >> 24);
+        }
     }
 }

@@ -3,8 +3,8 @@
 //!
 //! # Invariants
 //! As of [`Link`]. Reports and messages are kept twice, by the parity of the meeting: the other has read those of one
-//! meeting when it comes to the next, so they may be written again after that. A published block is written by its owner before a
-//! meeting and read by the other between that meeting and the next.
+//! meeting when it comes to the next, so they may be written again after that. Distances of own vertices are written by their owner
+//! alone, and read by the other only between two meetings between which the owner leaves them.
 #![allow(unsafe_code)]
 
 use super::link::{Link, Report};
@@ -16,9 +16,14 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 /// Looks at the other's epoch before the core is offered to others.
 const SPINS: u32 = 1 << 10;
 
+/// Messages that there is room for at first.
+const MESSAGES: usize = 1 << 10;
+
 /// What one searcher shows the other at a meeting.
 struct Slot {
     report: Report,
+    /// Its distances.
+    dist: *const u32,
     messages: *const u64,
     count: usize,
 }
@@ -33,25 +38,20 @@ struct Side {
 /// Where the two meet.
 pub(crate) struct Board {
     sides: [Side; 2],
-    /// Published distances; the result in the end.
-    shared: *mut u32,
     /// log2 of the vertices of a block: owners alternate, so that any numbering spreads over both.
     block: u32,
 }
 
-// SAFETY: slots and shared distances are accessed in turns, ordered by the epochs (the module's invariant).
+// SAFETY: slots, and what they lead to, are accessed in turns, ordered by the epochs (the module's invariant).
 unsafe impl Sync for Board {}
 
 impl Board {
-    /// A board for distances of as many vertices as `shared` has, owned in turns by blocks of `2^block`; every element is written
-    /// by its owner.
-    ///
-    /// # Safety
-    /// `shared` outlives both searchers and nobody else accesses it meanwhile.
-    pub unsafe fn new(shared: &mut [u32], block: u32) -> Self {
-        let slot = || UnsafeCell::new(Slot { report: Report::EMPTY, messages: std::ptr::null(), count: 0 });
+    /// A board for vertices owned in turns by blocks of `2^block`.
+    pub fn new(block: u32) -> Self {
+        let none = std::ptr::null;
+        let slot = || UnsafeCell::new(Slot { report: Report::EMPTY, dist: none(), messages: std::ptr::null(), count: 0 });
         let side = || Side { epoch: AtomicUsize::new(0), gone: AtomicBool::new(false), slots: [slot(), slot()] };
-        Self { sides: [side(), side()], shared: shared.as_mut_ptr(), block }
+        Self { sides: [side(), side()], block }
     }
 }
 
@@ -61,13 +61,15 @@ pub(crate) struct Paired<'a> {
     me: usize,
     epoch: usize,
     messages: &'a mut [Vec<u64>; 2],
+    /// The other's distances, known from the first meeting on.
+    theirs: *const u32,
 }
 
 impl<'a> Paired<'a> {
     /// Searcher `me`, 0 or 1, of a board; `messages` is scratch.
     pub fn new(board: &'a Board, me: usize, messages: &'a mut [Vec<u64>; 2]) -> Self {
         messages.iter_mut().for_each(Vec::clear);
-        Self { board, me, epoch: 0, messages }
+        Self { board, me, epoch: 0, messages, theirs: std::ptr::null() }
     }
     fn blocks_of(&self, side: usize, nodes: usize) -> impl Iterator<Item = Range<usize>> + use<> {
         let block = self.board.block;
@@ -96,8 +98,14 @@ impl Link for Paired<'_> {
         self.blocks_of(self.me, nodes)
     }
     #[inline(always)]
-    fn send(&mut self, vertex: u32, distance: u32) {
-        self.messages[self.epoch & 1].push(u64::from(distance) << 32 | u64::from(vertex));
+    fn send_if(&mut self, vertex: u32, distance: u32, really: bool) {
+        let messages = &mut self.messages[self.epoch & 1];
+        if messages.len() == messages.capacity() {
+            messages.reserve(MESSAGES);
+        }
+        messages.spare_capacity_mut()[0].write(u64::from(distance) << 32 | u64::from(vertex));
+        // SAFETY: there is room for one more, which was just written.
+        unsafe { messages.set_len(messages.len() + usize::from(really)) };
     }
     #[inline(always)]
     fn meet(&mut self, dist: *const u32, report: Report, mut deliver: impl FnMut(u32, u32)) -> Report {
@@ -105,7 +113,8 @@ impl Link for Paired<'_> {
         let (own, other) = (&self.board.sides[self.me], &self.board.sides[1 - self.me]);
         // SAFETY: the other reads this slot only between this meeting and the next.
         unsafe {
-            *own.slots[parity].get() = Slot { report, messages: self.messages[parity].as_ptr(), count: self.messages[parity].len() };
+            let messages = &self.messages[parity];
+            *own.slots[parity].get() = Slot { report, dist, messages: messages.as_ptr(), count: messages.len() };
         }
         self.epoch += 1;
         own.epoch.store(self.epoch, Ordering::Release);
@@ -131,6 +140,7 @@ impl Link for Paired<'_> {
                 deliver(message as u32, (message >> 32) as u32);
             }
         }
+        self.theirs = theirs.dist;
         // The other has read these, or it would not be here.
         self.messages[self.epoch & 1].clear();
         let r = theirs.report;
@@ -145,22 +155,18 @@ impl Link for Paired<'_> {
             stop: report.stop | r.stop,
         }
     }
-    fn publish(&mut self, dist: *const u32, nodes: usize) {
-        for block in self.blocks_of(self.me, nodes) {
-            // SAFETY: own blocks, read by the other only after the next meeting; both arrays have an element per vertex.
-            unsafe { std::ptr::copy_nonoverlapping(dist.add(block.start), self.board.shared.add(block.start), block.len()) };
-        }
-    }
     fn adopt(&mut self, dist: *mut u32, nodes: usize, now: u32) {
         for block in self.blocks_of(1 - self.me, nodes) {
-            // SAFETY: the other published these before the last meeting and writes them again after the next at the earliest.
+            // SAFETY: both arrays have an element per vertex; the other wrote these before the last meeting, and again after the one
+            // below at the earliest, being here itself.
             let (own, theirs) = unsafe {
-                let theirs = std::slice::from_raw_parts(self.board.shared.add(block.start), block.len());
+                let theirs = std::slice::from_raw_parts(self.theirs.add(block.start), block.len());
                 (std::slice::from_raw_parts_mut(dist.add(block.start), block.len()), theirs)
             };
             for (own, &theirs) in own.iter_mut().zip(theirs) {
                 *own = if theirs < now { theirs } else { *own };
             }
         }
+        self.meet(dist, Report::EMPTY, |_, _| {});
     }
 }

@@ -6,7 +6,7 @@
 //! padded so that a vector load from any valid position stays inside.
 
 use crate::fused::sssp::weights::Weight;
-use bitgraph_sparse::{Csr, Values, parallel, with_values};
+use bitgraph_sparse::{Csr, Permutation, Values, parallel, with_values};
 use rayon::prelude::*;
 
 /// Entries of a row that are stored again at a fixed stride.
@@ -33,15 +33,22 @@ fn pack<W: Weight>(weight: W, id: u32) -> u32 {
 }
 
 impl Rows {
-    /// Packs and sorts, in parallel by rows. O(nnz log degree) for short rows, O(nnz) for long ones; peak memory the result.
-    pub fn build(pattern: &Csr, weights: Option<&Values>) -> Self {
+    /// Packs and sorts, in parallel by rows, with vertices renumbered if there is an order. O(nnz log degree) for short rows, O(nnz)
+    /// for long ones; peak memory the result.
+    pub fn build(pattern: &Csr, weights: Option<&Values>, order: Option<&Permutation>) -> Self {
         let nodes = pattern.nrows();
-        let offsets: Vec<u32> = (0..=nodes).map(|i| pattern.offsets().get(i) as u32).collect();
+        let mut offsets = Vec::with_capacity(nodes + 1);
+        let mut end = 0;
+        offsets.push(end);
+        offsets.extend((0..nodes).map(|row| {
+            end += pattern.degree(old(order, row)) as u32;
+            end
+        }));
         let mut entries = vec![0u32; pattern.nnz() + PAD];
         let slots = &mut entries[..pattern.nnz()];
         match weights {
-            None => slots.par_iter_mut().zip(pattern.indices()).with_min_len(16384).for_each(|(e, &u)| *e = pack(1u8, u)),
-            Some(values) => with_values!(values, w => fill(&offsets, pattern.indices(), w, slots)),
+            None => fill(&offsets, pattern, |_| 1u8, order, slots),
+            Some(values) => with_values!(values, w => fill(&offsets, pattern, |k| w[k], order, slots)),
         }
         let mut heads = vec![0u32; nodes * HEAD + PAD];
         let mut classes = vec![0u8; nodes + 4 * PAD];
@@ -85,24 +92,29 @@ pub(crate) fn fixed(pattern: &Csr, weights: Option<&Values>, width: usize) -> Ve
     }
 }
 
-/// Packs every row and sorts it by weight, ids ascending among equals.
-fn fill<W: Weight>(offsets: &[u32], ids: &[u32], weights: &[W], entries: &mut [u32]) {
+/// The pattern's row that becomes `row`.
+#[inline(always)]
+fn old(order: Option<&Permutation>, row: usize) -> usize {
+    order.map_or(row, |o| o.old_of_new()[row] as usize)
+}
+
+/// Packs every row and sorts it by weight.
+fn fill<W: Weight>(offsets: &[u32], pattern: &Csr, weight: impl Fn(usize) -> W + Sync, order: Option<&Permutation>, entries: &mut [u32]) {
     parallel::rows_mut_blocks(offsets, entries, |first, block, out| {
         let start = block[0] as usize;
         let mut scratch = Vec::new();
         for (k, window) in block.windows(2).enumerate() {
-            debug_assert!(first + k < offsets.len());
-            let (a, b) = (window[0] as usize, window[1] as usize);
-            let row = &mut out[a - start..b - start];
-            for ((slot, &w), &u) in row.iter_mut().zip(&weights[a..b]).zip(&ids[a..b]) {
-                *slot = pack(w, u);
+            let row = &mut out[window[0] as usize - start..window[1] as usize - start];
+            for (slot, at) in row.iter_mut().zip(pattern.row_range(old(order, first + k))) {
+                let id = pattern.indices()[at];
+                *slot = pack(weight(at), order.map_or(id, |o| o.new_of_old()[id as usize]));
             }
             sort(row, &mut scratch);
         }
     });
 }
 
-/// Sorts a row whose ids ascend: by counting where that is cheaper.
+/// Sorts a row by weight, by counting where that is cheaper; which of equal weights comes first does not matter.
 fn sort(row: &mut [u32], scratch: &mut Vec<u32>) {
     if row.len() <= 80 {
         row.sort_unstable();
