@@ -108,8 +108,9 @@ fn avx2(step: &Step<'_>, part: Part<'_>) -> u64 {
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{LONG, Part, Step, fetch_ahead};
+    use super::{LONG, Part, Step, fetch};
     use std::arch::x86_64::*;
+    use std::mem::MaybeUninit;
 
     /// The lanes whose bit is set.
     ///
@@ -153,6 +154,16 @@ mod avx512 {
         None
     }
 
+    /// Words of a group: few enough for the first cache to hold what belongs to them.
+    const GROUP: usize = 32;
+    /// How many words ahead the arrays of vertices are fetched.
+    const WORDS_AHEAD: usize = 6;
+    /// How many places ahead in the list of a group its rows are fetched.
+    const LIST_AHEAD: usize = 8;
+
+    /// Goes through the words in groups: first the heaviest neighbours of all open vertices of a group, then the rows of those that
+    /// are left, which by then are listed, so that rows are fetched for whom they are needed.
+    ///
     /// # Safety
     /// The CPU has the features; the lengths agree, and the module's invariants hold.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt,lzcnt")]
@@ -162,48 +173,72 @@ mod avx512 {
         let (o, bits, m) = (offsets.as_ptr(), step.front.as_ptr(), marks.as_mut_ptr());
         let parents = step.mark.is_none();
         let value = step.mark.unwrap_or(0);
+        let iota = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+        // The open vertices of a group by their place in the part, and room for a whole register behind the last.
+        let mut list = [const { MaybeUninit::<u32>::uninit() }; GROUP * 64 + 16];
+        let list = list.as_mut_ptr().cast::<u32>();
         let mut count = 0;
-        for i in 0..visited.len() {
-            let mut open = !visited[i];
-            if open == 0 {
-                next[i] = 0;
-                continue;
-            }
-            let mut found = 0u64;
-            // SAFETY: unvisited bits are vertices of this part, which have rows and marks; ids have bits in `front`; masked
-            // lanes are not touched.
-            unsafe {
-                if let Some(heaviest) = heaviest {
-                    for part in 0..4 {
-                        let inside = (open >> (16 * part)) as u16;
-                        if inside == 0 {
-                            continue;
+        for start in (0..visited.len()).step_by(GROUP) {
+            let end = visited.len().min(start + GROUP);
+            let mut left = 0;
+            for i in start..end {
+                let open = !visited[i];
+                let mut found = 0u64;
+                if visited.get(i + WORDS_AHEAD).is_some_and(|&word| word != !0) {
+                    for line in 0..4 {
+                        let at = (i + WORDS_AHEAD) * 64 + 16 * line;
+                        fetch(m.wrapping_add(at));
+                        if let Some(heaviest) = heaviest {
+                            fetch(heaviest.as_ptr().wrapping_add(at));
                         }
-                        let at = i * 64 + 16 * part;
-                        let x = _mm512_maskz_loadu_epi32(inside, heaviest.as_ptr().add(at).cast());
-                        let hit = set(inside, x, bits);
-                        let values = if parents { x } else { _mm512_set1_epi32(value as i32) };
-                        _mm512_mask_storeu_epi32(m.add(at).cast(), hit, values);
-                        found |= u64::from(hit) << (16 * part);
                     }
-                    open &= !found;
                 }
-                while open != 0 {
-                    let bit = open.trailing_zeros() as usize;
-                    open &= open - 1;
-                    let local = i * 64 + bit;
+                for part in 0..4 {
+                    let mut inside = (open >> (16 * part)) as u16;
+                    if inside == 0 {
+                        continue;
+                    }
+                    let at = i * 64 + 16 * part;
+                    // SAFETY: unvisited bits are vertices of this part, which have heaviest neighbours, rows and marks; ids have bits in
+                    // `front`; masked lanes are not touched; the list has room for a register behind the vertices of a group.
+                    unsafe {
+                        if let Some(heaviest) = heaviest {
+                            let x = _mm512_maskz_loadu_epi32(inside, heaviest.as_ptr().add(at).cast());
+                            let hit = set(inside, x, bits);
+                            let values = if parents { x } else { _mm512_set1_epi32(value as i32) };
+                            _mm512_mask_storeu_epi32(m.add(at).cast(), hit, values);
+                            found |= u64::from(hit) << (16 * part);
+                            inside &= !hit;
+                        }
+                        let ids = _mm512_maskz_compress_epi32(inside, _mm512_add_epi32(_mm512_set1_epi32(at as i32), iota));
+                        _mm512_storeu_si512(list.add(left).cast(), ids);
+                    }
+                    left += inside.count_ones() as usize;
+                }
+                next[i] = found;
+            }
+            for k in 0..left {
+                // SAFETY: as above; the first `left` places were written, with vertices of this part.
+                unsafe {
+                    let second = first + *list.add((k + 2 * LIST_AHEAD).min(left - 1)) as usize;
+                    fetch(o.add(second));
+                    let ahead = first + *list.add((k + LIST_AHEAD).min(left - 1)) as usize;
+                    let row = indices.as_ptr().wrapping_add(*o.add(ahead) as usize);
+                    fetch(row);
+                    fetch(row.wrapping_add(16));
+                    let local = *list.add(k) as usize;
                     let v = first + local;
-                    fetch_ahead(step.rows, v);
                     let row = indices.get_unchecked(*o.add(v) as usize..*o.add(v + 1) as usize);
                     if let Some(u) = any(row, bits) {
                         *m.add(local) = if parents { u } else { value };
-                        found |= 1 << bit;
+                        *next.get_unchecked_mut(local >> 6) |= 1 << (local & 63);
                     }
                 }
             }
-            next[i] = found;
-            visited[i] |= found;
-            count += u64::from(found.count_ones());
+            for (visited, &found) in visited[start..end].iter_mut().zip(&next[start..end]) {
+                *visited |= found;
+                count += u64::from(found.count_ones());
+            }
         }
         count
     }
