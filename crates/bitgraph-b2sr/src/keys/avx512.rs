@@ -7,6 +7,7 @@
 
 #![allow(unsafe_code)]
 
+use super::BEHIND;
 use crate::Tile;
 use bitgraph_sparse::OffsetInt;
 use std::arch::x86_64::*;
@@ -16,8 +17,6 @@ use std::ops::Range;
 const LANES: usize = 16;
 /// Registers that are sorted without going through memory.
 const HELD: usize = 16;
-/// Places behind the keys that are written.
-pub(super) const SPARE: usize = 4 * LANES;
 
 /// Whether the CPU has what this module needs.
 pub(super) fn available() -> bool {
@@ -33,7 +32,7 @@ fn first(count: usize) -> __mmask16 {
 /// The keys of the entries of `rows`, ascending, in the first places of `keys`; how many. The place behind them is the largest number.
 ///
 /// # Safety
-/// The CPU has the features. There are `rows`, their entries lie in `indices`, and `keys` has [`SPARE`] places more than they have
+/// The CPU has the features. There are `rows`, their entries lie in `indices`, and `keys` has [`BEHIND`] places more than they have
 /// entries.
 #[target_feature(enable = "avx512f,bmi1,bmi2,popcnt,lzcnt")]
 pub(super) unsafe fn load<T: Tile, O: OffsetInt>(offsets: &[O], indices: &[u32], rows: Range<usize>, keys: &mut [u32]) -> usize {
@@ -65,9 +64,9 @@ pub(super) unsafe fn load<T: Tile, O: OffsetInt>(offsets: &[O], indices: &[u32],
         }
     }
     let registers = len.div_ceil(LANES);
-    // SAFETY: there is room for four registers behind the keys, and registers that are sorted end there.
+    // SAFETY: there is room for that behind the keys, and registers that are sorted end there.
     unsafe {
-        for k in 0..4 {
+        for k in 0..BEHIND / LANES {
             _mm512_storeu_si512(to.add(len + k * LANES).cast(), largest);
         }
         let at: *mut __m512i = to.cast();

@@ -12,6 +12,17 @@ use crate::Tile;
 use bitgraph_sparse::OffsetInt;
 use std::ops::Range;
 
+/// Places behind the keys that are written.
+const BEHIND: usize = 64;
+
+/// Whether the CPU has instructions for all this.
+fn available() -> bool {
+    #[cfg(target_arch = "x86_64")]
+    return avx512::available();
+    #[cfg(not(target_arch = "x86_64"))]
+    false
+}
+
 /// Room for the keys of a tile row.
 pub(crate) struct Keys {
     keys: Vec<u32>,
@@ -25,12 +36,7 @@ impl Keys {
     pub(crate) const SPARE: usize = 16;
     /// For tiles `T` of a matrix of so many columns, if the CPU has instructions for it and keys hold the columns.
     pub(crate) fn new<T: Tile>(columns: usize) -> Option<Self> {
-        #[cfg(target_arch = "x86_64")]
-        if columns < 1 << (32 - T::SHIFT) && avx512::available() {
-            return Some(Self { keys: vec![0; Self::MOST + avx512::SPARE], len: 0 });
-        }
-        let _ = columns;
-        None
+        (columns < 1 << (32 - T::SHIFT) && available()).then(|| Self { keys: vec![0; Self::MOST + BEHIND], len: 0 })
     }
     /// Takes the entries of rows `rows`, which are not past the last, if there are not too many.
     #[inline(always)]
