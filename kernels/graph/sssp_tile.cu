@@ -53,6 +53,11 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
     const TileHead head = p.heads[blockIdx.x];
     const u32 sub = lane() % LANES, below = (1u << lane()) - 1, threads = blockDim.x;
     const u32 slots = ceil_div(head.entrances, 4u), block = blockIdx.x, blocks = gridDim.x;
+    // Queues are short: the last warps have least to do, and look after everything else.
+    const u32 from_last = threads - 1 - threadIdx.x;
+    const bool keeper = from_last == 0;
+    const u32 first = threadIdx.x / WARP * (WARP / LANES), step = threads / WARP * (WARP / LANES);
+    const u32 first_place = min_of(first + lane() / LANES, p.queue - 1);
     u32* inbox = p.inbox + head.inbox;
 
     {
@@ -75,6 +80,8 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
     if (block == 0 && threadIdx.x < PUBLISHED) p.next_control[threadIdx.x] = 0;
     const u32 source = (p.places ? p.places[p.source] : p.source) - head.first;
     const bool owns_source = source < head.count;
+    // Places of a queue are read before it is known how long it is.
+    for (u32 i = threadIdx.x; i < p.queue; i += threads) ((u32*)queue)[i] = 0;
     for (u32 i = threadIdx.x; i < ceil_div(head.count, 4u) * 4; i += threads) words[i] = owns_source && i == source ? 0u : 2 * TILE_INFINITE + 1;
     if (threadIdx.x < 3) {
         s->queued[threadIdx.x] = 0;
@@ -121,7 +128,15 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
     };
 
     for (;;) {
-        u32 count = load_volatile(&s->queued[now]);
+        // All that a hop begins with is asked for at once: the entries before it is known whether there are any.
+        const u32 count = load_volatile(&s->queued[now]), first_entry = load_volatile(queue + first_place);
+        const u32 last_hop = load_volatile(&s->last_hop);
+        u32 own = 0, seen = 0, first_word = 0;
+        if (p.delta) {
+            own = load_volatile(&s->least[now]);
+            seen = load_volatile(&s->others[seen_now]);
+            first_word = load_volatile(words + first_entry);
+        }
         if (count == 0) {
             if (blocks == 1) break;
             if (p.delta && threadIdx.x == 0) store_volatile(p.minima + block, TILE_INFINITE);
@@ -185,34 +200,30 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
             continue;
         }
         hops++;
-        if (fresh) {
-            others = load_volatile(&s->others[seen_now]);
-            if (threadIdx.x == 0) s->others[seen_after] = TILE_INFINITE;
-            fresh = false;
-        }
-        if (load_volatile(&s->last_hop) == hops) break;
-        u32 threshold = TILE_INFINITE;
-        if (threadIdx.x == 0) {
+        if (last_hop == hops) break;
+        if (fresh) others = seen;
+        const u32 threshold = p.delta ? min_of(own, others) + p.delta : TILE_INFINITE;
+        if (keeper) {
+            if (fresh) s->others[seen_after] = TILE_INFINITE;
             s->queued[after] = 0;
             s->least[after] = TILE_INFINITE;
+            if (p.delta) store_volatile(p.minima + block, own);
         }
-        if (p.delta) {
-            u32 own = load_volatile(&s->least[now]);
-            if (threadIdx.x == 0) store_volatile(p.minima + block, own);
-            threshold = min_of(own, others) + p.delta;
-        }
+        fresh = false;
         if (phase == 0) {
             // Loaded now, looked at after the hop.
-            if (p.delta && threadIdx.x < blocks) loaded_least = load_volatile(p.minima + threadIdx.x);
-            if (threadIdx.x < slots) mail = load_volatile4(inbox + 4 * threadIdx.x);
-            if (threadIdx.x == 0 && blocks > 1) stop = load_volatile(p.control + 1);
+            if (p.delta && from_last < blocks) loaded_least = load_volatile(p.minima + from_last);
+            if (from_last < slots) mail = load_volatile4(inbox + 4 * from_last);
+            if (keeper && blocks > 1) stop = load_volatile(p.control + 1);
         }
-        for (u32 base = threadIdx.x / WARP * (WARP / LANES); base < count; base += threads / WARP * (WARP / LANES)) {
-            u32 e = base + lane() / LANES;
+        for (u32 base = first; base < count; base += step) {
+            u32 e = base + lane() / LANES, v = first_entry, word = first_word;
             bool has = e < count;
-            u32 v = has ? queue[e] : 0, word = FULL;
+            if (base != first) {
+                v = has ? queue[e] : 0;
+                if (p.delta) word = load_volatile(words + v);
+            }
             if (sub == 0 && has) {
-                if (threshold != TILE_INFINITE) word = load_volatile(words + v);
                 if (threshold == TILE_INFINITE || word >> 1 < threshold) {
                     atomicOr(words + v, 1u);
                     word = load_volatile(words + v);
@@ -290,12 +301,12 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
         }
         if (++phase == p.period) {
             phase = 0;
-            if (p.delta && threadIdx.x < ceil_div(blocks, WARP) * WARP) {
-                u32 least = warp_min(threadIdx.x < blocks ? loaded_least : TILE_INFINITE);
+            if (p.delta && from_last < ceil_div(blocks, WARP) * WARP) {
+                u32 least = warp_min(from_last < blocks ? loaded_least : TILE_INFINITE);
                 if (lane() == 0) atomicMin(&s->others[seen_next], least);
             }
-            if (threadIdx.x < slots) take(threadIdx.x, mail, next, next_queue);
-            if (threadIdx.x == 0 && stop) s->last_hop = hops + 1;
+            if (from_last < slots) take(from_last, mail, next, next_queue);
+            if (keeper && stop) s->last_hop = hops + 1;
             if (p.delta) {
                 u32 t = seen_now;
                 seen_now = seen_next;
@@ -304,7 +315,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
                 fresh = true;
             }
         }
-        if (block == 0 && threadIdx.x == 0 && (hops & 63u) == 0 && p.link.cancel && looks.due()) {
+        if (block == 0 && keeper && (hops & 63u) == 0 && p.link.cancel && looks.due()) {
             store_volatile(p.link.progress, hops);
             if (load_volatile(p.link.cancel)) {
                 p.state->stopped = 1;
