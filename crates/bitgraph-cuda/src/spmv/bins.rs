@@ -80,6 +80,9 @@ const SPAN: usize = 4096;
 const CLASSES: usize = 6;
 const CHUNK_ARCS: usize = 1024;
 
+/// Lanes that keep a device busy with gathers.
+const LANES_ENOUGH: usize = 60_000;
+
 /// Rows by class.
 #[derive(Clone, Debug)]
 pub(crate) struct RowBins {
@@ -113,7 +116,7 @@ fn lanes_alike(rows: usize, entries: usize, largest: u32) -> Option<u32> {
         _ => 16,
     };
     // Small matrices leave lanes idle; more of them at a row shorten its wait.
-    while rows * lanes < 150_000 && lanes < 16 {
+    while rows * lanes < LANES_ENOUGH && lanes < 16 {
         lanes = if lanes == 1 { 4 } else { 2 * lanes };
     }
     let bound = (4 * mean + 16).max(16 * lanes).min(64 * lanes);
