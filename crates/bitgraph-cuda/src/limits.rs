@@ -1,7 +1,7 @@
 //! What the device at hand reaches at best, measured: the rates that benches hold kernels against.
 
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Launches, Mode, Shape};
 use bytemuck::{Pod, Zeroable};
 
 /// Measured rates.
@@ -13,6 +13,8 @@ pub struct Limits {
     pub gather: f64,
     /// Atomic or-s a second at random places of a bit vector in the second-level cache.
     pub atomic: f64,
+    /// Seconds of a kernel that does nothing: alone, in a row of launches by the host, in a graph.
+    pub empty: [f64; 3],
 }
 
 #[derive(Clone, Copy, Pod, Zeroable)]
@@ -33,6 +35,8 @@ const MODULE: &str = "ops/limits";
 const TABLE: usize = 1 << 20;
 /// Runs of each, the best of which counts.
 const RUNS: usize = 5;
+/// Launches in a row and in a graph.
+const LAUNCHES: usize = 50;
 
 impl Limits {
     /// Measures for some milliseconds. `copied` are the bytes of the copied array, beyond the cache for a rate of memory.
@@ -66,11 +70,17 @@ impl Limits {
             }
             Ok(amount / best)
         };
+        let nothing = |launches: Launches| -> Result<f64> {
+            let (kernel, shape) = (device.kernel(MODULE, "limit_copy")?, Shape { grid: 1, block: 32, shared: 0, mode: Mode::Plain });
+            let seconds = (0..RUNS).map(|_| device.seconds_of(launches, || device.launch(&kernel, shape, &Params { items: 0, ..params })));
+            seconds.reduce(|a, b| Ok(a?.min(b?))).unwrap_or(Ok(0.0))
+        };
         let places = if device.properties().emulated { 1 << 12 } else { 1 << 27 };
         Ok(Self {
             copy: rate("limit_copy", items as u64, 32.0 * items as f64)?,
             gather: rate("limit_gather", places, places as f64)?,
             atomic: rate("limit_atomic", places, places as f64)?,
+            empty: [nothing(Launches::One)?, nothing(Launches::Row(LAUNCHES))?, nothing(Launches::Graph(LAUNCHES))?],
         })
     }
 }

@@ -80,6 +80,8 @@ fn on_device(text: &mut String, bench: &Bench, device: &Environment) {
         device.atomic_g_per_s,
         device.cusparse.as_deref().unwrap_or("is not installed")
     );
+    let [alone, row, graph] = device.empty_s.map(|s| s * 1e3);
+    let _ = writeln!(text, "a kernel that does nothing takes {alone:.4} ms, {row:.4} in a row of launches, {graph:.4} in a graph");
     let _ = writeln!(text, "{:10} {:>9} {:>9} {:>9} {:>10} {:>8}  cuSPARSE/ours", "", "layout", "ms", "GB/s", "G edges/s", "of limit");
     for group in bench.results.chunk_by(|a, b| a.operation == b.operation) {
         let peer = group.iter().find(|m| m.layout == "cusparse");
