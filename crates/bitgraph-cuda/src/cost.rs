@@ -24,9 +24,17 @@ pub struct GraphProfile {
 const SAMPLED_BANDS: usize = 1024;
 /// Entries of a row beyond which its tiles, summed by one warp, hold up the others: a hybrid leaves them to lists.
 const LONG_ROW: usize = 448;
-/// The least time of a product with bits in tiles and in a hybrid, as a part of that on lists, where rows are even.
-const TILES_START: f64 = 0.3;
-const HYBRID_START: f64 = 0.35;
+/// Of a product with bits: the seconds it takes at least, those of a row, and those of an entry of a list or of a tile.
+const LISTS: (f64, f64, f64) = (1.1e-5, 0.0, 4e-12);
+const TILES: (f64, f64, f64) = (5e-6, 1e-12, 4.2e-12);
+const HYBRID: (f64, f64, f64) = (5.8e-6, 1e-11, 1.5e-12);
+/// What a row beyond `LONG_ROW` costs a product in tiles.
+const LONG_ROW_SECONDS: f64 = 8e-6;
+
+const fn with_bits((start, row, each): (f64, f64, f64), rows: f64, count: f64) -> f64 {
+    start + row * rows + each * count
+}
+
 /// Entries a second of a general fused form, the seconds it takes at least, and what a layout of its own gains.
 const RUN_RATE: f64 = 5e10;
 const RUN_START: f64 = 3e-5;
@@ -75,6 +83,9 @@ impl CostModel for Cuda {
             Some(Candidate { ordering, format, prepared, build_seconds, run_seconds, why: why.to_string() })
         };
         match (format, prepared) {
+            (FormatKind::Csr, false) if workload.algorithm == Algorithm::MxvBool => {
+                candidate(0.0, with_bits(LISTS, profile.nodes, profile.entries), "lists as they are")
+            }
             (FormatKind::Csr, false) => candidate(0.0, RUN_START + work / RUN_RATE, "lists as they are"),
             (FormatKind::Csr, true) if workload.algorithm != Algorithm::MxvBool => candidate(
                 build_cost(workload.algorithm).0 + profile.entries / build_cost(workload.algorithm).1,
@@ -82,17 +93,13 @@ impl CostModel for Cuda {
                 "lists, and the fused form's own layout",
             ),
             (FormatKind::B2sr8 | FormatKind::Hybrid, false) if workload.algorithm == Algorithm::MxvBool => {
-                // Twelve bytes a tile against four an entry.
-                let filled = profile.tiles.as_ref().map_or(1.0, |t| t.fill(FormatKind::B2sr8));
-                let tiles = 3.0 / f64::max(filled, 0.1);
-                let hybrid = format == FormatKind::Hybrid;
-                let (start, share) = match (hybrid, profile.longest > LONG_ROW) {
-                    (false, false) => (TILES_START, tiles),
-                    (false, true) => (1.0, f64::max(tiles, 1.0)),
-                    (true, _) => (HYBRID_START, f64::min(tiles, 1.0)),
-                };
                 let build = build_cost(workload.algorithm).0 + profile.entries / 1e10;
-                candidate(build, RUN_START * start + work * share / RUN_RATE, if hybrid { "bit tiles and lists" } else { "bit tiles" })
+                if format == FormatKind::Hybrid {
+                    return candidate(build, with_bits(HYBRID, profile.nodes, profile.entries), "bit tiles and lists");
+                }
+                let tiles = profile.entries / f64::max(profile.tiles.as_ref().map_or(1.0, |t| t.fill(FormatKind::B2sr8)), 1.0);
+                let held_up = if profile.longest > LONG_ROW { LONG_ROW_SECONDS } else { 0.0 };
+                candidate(build, held_up + with_bits(TILES, profile.nodes, tiles), "bit tiles")
             }
             _ => None,
         }
@@ -106,17 +113,14 @@ impl CostModel for Cuda {
     }
 
     fn predict_stored(&self, layout: &Layout, workload: &Workload) -> Option<StoredCost> {
-        let start = match (workload.algorithm, layout.kind()) {
-            (Algorithm::MxvBool, FormatKind::B2sr8) => TILES_START,
-            (Algorithm::MxvBool, FormatKind::Hybrid) => HYBRID_START,
+        let (rows, entries, (tiles, listed)) = (layout.shape().0 as f64, layout.nnz() as f64, layout.parts());
+        let run_seconds = match (workload.algorithm, layout.kind()) {
+            (Algorithm::MxvBool, FormatKind::B2sr8) => with_bits(TILES, rows, tiles as f64),
+            (Algorithm::MxvBool, FormatKind::Hybrid) => with_bits(HYBRID, rows, (tiles + listed) as f64),
             _ => return None,
         };
-        let (entries, (tiles, listed)) = (layout.nnz() as f64, layout.parts());
-        let work = 3.0 * tiles as f64 + listed as f64 + layout.shape().0 as f64;
-        Some(StoredCost {
-            run_seconds: RUN_START * start + work / RUN_RATE,
-            lists_seconds: RUN_START + entries / LISTS_RATE,
-            least_seconds: RUN_START * f64::min(TILES_START, HYBRID_START) + 0.25 * entries / RUN_RATE,
-        })
+        // The fewest tiles that the entries fit in, with some room.
+        let least_seconds = with_bits(TILES, rows, entries / 32.0).min(run_seconds);
+        Some(StoredCost { run_seconds, lists_seconds: RUN_START + entries / LISTS_RATE, least_seconds })
     }
 }
