@@ -294,6 +294,7 @@ pub const MODULES: &[Listed] = &[
         name: "graph/bfs_block",
         kernels: &["bfs_block_8", "bfs_block_16", "bfs_block_24", "bfs_cluster_8", "bfs_cluster_16", "bfs_cluster_24", "bfs_arcs"],
     },
+    Listed { name: "graph/bfs_queue", kernels: &["bfs_queue_4", "bfs_queue_8", "bfs_queue_rows"] },
     Listed { name: "graph/msbfs", kernels: &["msbfs_128", "msbfs_512", "msbfs_hubs", "msbfs_count_pieces", "msbfs_fill_pieces"] },
     Listed { name: "graph/bfs_order", kernels: &["bfs_farthest"] },
     Listed { name: "graph/bfs_prepare", kernels: &["bfs_isolated", "bfs_first", "bfs_parents_of_levels"] },

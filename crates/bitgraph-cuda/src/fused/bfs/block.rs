@@ -61,12 +61,41 @@ pub(crate) struct BlockLayout {
     shape: Shape,
 }
 
-/// Device memory of a search, used again by the next.
+/// Device memory of a search in one block or cluster, used again by the next.
 #[derive(Debug)]
 pub(crate) struct BlockScratch {
     levels: Buffer<i32>,
     parents: Buffer<u32>,
     totals: Buffer<Totals>,
+}
+
+impl BlockScratch {
+    pub(crate) fn new(device: &Device, nodes: usize) -> Result<Self> {
+        Ok(Self { levels: device.alloc(nodes)?, parents: Buffer::default(), totals: device.alloc(1)? })
+    }
+    /// Searches by `launch`, which fills levels and totals, and then finds the parents if they are asked for.
+    pub(crate) fn search(
+        &mut self,
+        device: &Device,
+        entering: &Rows,
+        config: &BfsConfig,
+        launch: impl FnOnce(DevicePtr<i32>, DevicePtr<Totals>) -> Result<u32>,
+    ) -> Result<Outputs> {
+        if config.output.parents() && self.parents.is_empty() {
+            self.parents = device.alloc(self.levels.len())?;
+        }
+        self.totals.fill_bytes(0)?;
+        let launch = || launch(self.levels.ptr(), self.totals.ptr());
+        if config.output.parents() {
+            device.timed(|| {
+                launch()?;
+                parents_of_levels(device, entering, &self.levels, &self.parents, config.source)
+            })?;
+        } else {
+            launch()?;
+        }
+        Ok(Outputs { levels: self.levels.clone(), parents: self.parents.clone(), totals: self.totals.clone() })
+    }
 }
 
 impl BlockLayout {
@@ -115,22 +144,14 @@ impl BlockLayout {
     pub(crate) fn bytes(&self) -> u64 {
         self.arcs.bytes()
     }
-    pub(crate) fn scratch(&self, device: &Device, nodes: usize) -> Result<BlockScratch> {
-        Ok(BlockScratch { levels: device.alloc(nodes)?, parents: Buffer::default(), totals: device.alloc(1)? })
-    }
     pub(crate) fn run(&self, device: &Device, scratch: &mut BlockScratch, entering: &Rows, config: &BfsConfig) -> Result<Outputs> {
-        let nodes = count32(scratch.levels.len())?;
-        if config.output.parents() && scratch.parents.is_empty() {
-            scratch.parents = device.alloc(scratch.levels.len())?;
-        }
-        scratch.totals.fill_bytes(0)?;
+        let (nodes, count) = (count32(scratch.levels.len())?, count32(self.arcs.len())?);
         let kernel = device.kernel(MODULE, &self.kernel)?;
-        let count = count32(self.arcs.len())?;
-        let launch = || {
+        scratch.search(device, entering, config, |levels, totals| {
             device.persistent(&kernel, self.shape, &config.control, |state, link| BlockParams {
                 arcs: self.arcs.ptr(),
-                levels: scratch.levels.ptr(),
-                totals: scratch.totals.ptr(),
+                levels,
+                totals,
                 state,
                 link,
                 nodes,
@@ -138,15 +159,6 @@ impl BlockLayout {
                 source: config.source,
                 reserved: 0,
             })
-        };
-        if config.output.parents() {
-            device.timed(|| {
-                launch()?;
-                parents_of_levels(device, entering, &scratch.levels, &scratch.parents, config.source)
-            })?;
-        } else {
-            launch()?;
-        }
-        Ok(Outputs { levels: scratch.levels.clone(), parents: scratch.parents.clone(), totals: scratch.totals.clone() })
+        })
     }
 }

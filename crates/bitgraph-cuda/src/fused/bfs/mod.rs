@@ -8,6 +8,7 @@ mod block;
 mod grid;
 mod order;
 mod prepare;
+mod queue;
 mod slices;
 #[cfg(test)]
 mod tests;
@@ -27,6 +28,7 @@ use bytemuck::{Pod, Zeroable};
 use grid::GridScratch;
 use prepare::Prepared;
 pub(crate) use prepare::looping;
+use queue::QueueLayout;
 use slices::{SlicesLayout, SlicesScratch};
 use std::sync::{Mutex, PoisonError};
 
@@ -72,6 +74,8 @@ pub enum BfsForm {
     Slices,
     /// One block or one cluster.
     Block,
+    /// One warp with a queue.
+    Queue,
 }
 
 /// The constants of all forms; the defaults are what searches use.
@@ -104,6 +108,7 @@ enum Special {
     None,
     Slices(SlicesLayout),
     Block(BlockLayout),
+    Queue(QueueLayout),
 }
 
 #[derive(Debug)]
@@ -140,18 +145,19 @@ impl BfsLayout {
         }
         let mut layout = Self { nodes, arcs: out.nnz, prepared: None, special: Special::None, options, scratch: Mutex::default() };
         if prepared && nodes > 0 {
-            layout.prepare(device, out, incoming.is_none(), &rows, &entering)?;
+            layout.prepare(device, out, incoming, &rows, &entering)?;
         }
         let wanted = layout.options.form;
         let found = match &layout.special {
             Special::None => BfsForm::General,
             Special::Slices(_) => BfsForm::Slices,
             Special::Block(_) => BfsForm::Block,
+            Special::Queue(_) => BfsForm::Queue,
         };
         Ok((wanted == BfsForm::Auto || wanted == found).then_some(layout))
     }
-    fn prepare(&mut self, device: &Device, out: &DeviceCsr, symmetric: bool, rows: &Rows, entering: &Rows) -> Result<()> {
-        let (form, nodes) = (self.options.form, self.nodes);
+    fn prepare(&mut self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, rows: &Rows, entering: &Rows) -> Result<()> {
+        let (form, nodes, symmetric) = (self.options.form, self.nodes, incoming.is_none());
         let block = BlockLayout::plan(device, nodes, self.arcs, &self.options.block);
         let common = Prepared::build(device, nodes, rows, entering)?;
         let most = if form == BfsForm::Auto { block.map_or(f64::INFINITY, |(_, _, cost)| cost) } else { f64::INFINITY };
@@ -179,7 +185,36 @@ impl BfsLayout {
             self.special = Special::Block(block);
         }
         self.prepared = Some(common);
+        if matches!(form, BfsForm::Auto | BfsForm::Queue)
+            && let Some(queue) = QueueLayout::build(device, out, rows)?
+        {
+            self.try_queue(device, out, incoming, queue)?;
+        }
         Ok(())
+    }
+    /// Takes the queue if it is asked for, or if it searches faster than what was chosen so far.
+    fn try_queue(&mut self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, queue: QueueLayout) -> Result<()> {
+        let before = if self.options.form == BfsForm::Queue { f64::INFINITY } else { self.trial(device, out, incoming)? };
+        let before = (before, std::mem::replace(&mut self.special, Special::Queue(queue)));
+        if before.0.is_finite() && self.trial(device, out, incoming)? >= before.0 {
+            self.special = before.1;
+            *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        }
+        Ok(())
+    }
+    /// Seconds of a search on the device, the second of two; on the host shim, whose clock says nothing, of none.
+    fn trial(&self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>) -> Result<f64> {
+        if device.properties().emulated {
+            return Ok(0.0);
+        }
+        // From a vertex that others name, so that the search goes somewhere.
+        let source = self.prepared.as_ref().map_or(Ok(0), Prepared::source)?;
+        let config = BfsConfig { source, ..BfsConfig::default() };
+        for _ in 0..2 {
+            let (_, scratch) = self.search(device, out, incoming, &config)?;
+            self.keep(scratch);
+        }
+        Ok(device.last_run_seconds().unwrap_or(f64::INFINITY))
     }
     /// How the words of diagonal slices are dealt, where that form was chosen.
     #[must_use]
@@ -196,6 +231,7 @@ impl BfsLayout {
             Special::None => 0,
             Special::Slices(slices) => slices.bytes(),
             Special::Block(block) => block.bytes(),
+            Special::Queue(queue) => queue.bytes(),
         };
         special + self.prepared.as_ref().map_or(0, Prepared::bytes)
     }
@@ -246,9 +282,16 @@ impl BfsLayout {
             Special::Block(block) => {
                 let mut scratch = match held {
                     Some(Scratch::Block(scratch)) => scratch,
-                    _ => block.scratch(device, self.nodes)?,
+                    _ => BlockScratch::new(device, self.nodes)?,
                 };
                 (block.run(device, &mut scratch, &entering, config)?, Scratch::Block(scratch))
+            }
+            Special::Queue(queue) => {
+                let mut scratch = match held {
+                    Some(Scratch::Block(scratch)) => scratch,
+                    _ => BlockScratch::new(device, self.nodes)?,
+                };
+                (queue.run(device, &mut scratch, &entering, config)?, Scratch::Block(scratch))
             }
             Special::None => {
                 let mut scratch = match held {

@@ -172,6 +172,34 @@ fn one_block_and_one_cluster_give_the_levels_of_a_plain_search() {
 }
 
 #[test]
+fn a_queue_gives_the_levels_of_a_plain_search() {
+    let Some(device) = device() else { return };
+    let mut taken = 0;
+    // Rows of up to eight arcs, frontiers wider than a warp looks at in one go.
+    let ring = |v: u32| (1..=4).map(move |d| (v, (v * 3 + d * d) % 700));
+    let ladder = |v: u32| [(v, (v + 1) % 900), (v, (v + 450) % 900)];
+    let more = [
+        ("eight arcs", csr(700, (0..700).flat_map(ring), false)),
+        ("four arcs", csr(900, (0..900).flat_map(ladder), true)),
+        ("a binary tree", csr(1023, (1..1023).map(|v| ((v - 1) / 2, v)), true)),
+    ];
+    for (name, host) in graphs().into_iter().chain(more) {
+        let out = DeviceCsr::upload(&device, &host).unwrap();
+        let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
+        let options = BfsOptions { form: BfsForm::Queue, ..BfsOptions::default() };
+        let layout = BfsLayout::with_options(&device, &out, incoming.as_ref(), true, options).unwrap();
+        let short = (0..host.nrows()).all(|v| host.degree(v) <= 8);
+        assert_eq!(layout.is_some(), short, "{name}");
+        let Some(layout) = layout else { continue };
+        taken += 1;
+        for source in [0, host.nrows() as u32 / 2, host.nrows() as u32 - 1] {
+            check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
+        }
+    }
+    assert!(taken >= 3, "{taken}");
+}
+
+#[test]
 fn bad_sources_and_cancelled_searches_are_errors() {
     let Some(device) = device() else { return };
     let out = DeviceCsr::upload(&device, &csr(40, (1..40).map(|v| (v - 1, v)), true)).unwrap();
