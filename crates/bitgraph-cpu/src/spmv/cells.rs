@@ -192,10 +192,6 @@ impl Cells {
     pub(super) fn bytes(&self) -> u64 {
         (self.words.len() * 8 + self.cells.len() * 12 + self.strips.len() * 8) as u64
     }
-    /// Entries and fillers.
-    pub(super) fn stored(&self) -> usize {
-        self.cells.iter().map(|c| 4 * c.fours as usize + 2 * c.pairs as usize).sum()
-    }
     /// Sets `y` to the sums of the part's rows.
     pub(super) fn sum<T: Real>(&self, x: &[T], y: &mut [T]) {
         cell_kernel::sum(self, x, y);

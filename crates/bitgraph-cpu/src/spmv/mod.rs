@@ -187,17 +187,6 @@ impl SpmvLayout {
             Form::Bands(parts) => parts.iter().map(Bands::bytes).sum(),
         }
     }
-    /// Filler entries per entry.
-    #[must_use]
-    pub fn filler(&self, csr: &Csr) -> f64 {
-        let stored = match &self.form {
-            Form::Wide(parts) => parts.iter().map(Slices::stored).sum(),
-            Form::Blocks(parts) => parts.iter().map(Slices::stored).sum(),
-            Form::Cells(parts) => parts.iter().map(Cells::stored).sum(),
-            _ => csr.nnz(),
-        };
-        (stored as f64 - csr.nnz() as f64) / csr.nnz().max(1) as f64
-    }
     /// The parts, ranges of rows.
     pub(crate) fn parts(&self) -> &[Range<usize>] {
         &self.parts

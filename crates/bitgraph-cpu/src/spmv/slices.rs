@@ -178,10 +178,6 @@ impl<I: Index> Slices<I> {
     pub(super) fn bytes(&self) -> u64 {
         (self.indices.len() * size_of::<I>() + self.rows.len() * 2 + self.runs.len() * 8 + self.blocks.len() * 16) as u64
     }
-    /// Entries and fillers.
-    pub(super) fn stored(&self) -> usize {
-        self.indices.len()
-    }
     /// Sets `y` to the sums of the part's rows over the padded `x`.
     pub(super) fn sum<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
         kernel::slices(level, self, x, y);

@@ -16,7 +16,7 @@ mod tiles;
 use crate::device::{Buffer, Device, DevicePtr};
 use crate::spmv::Pattern;
 use crate::{DeviceCsr, Result};
-use bitgraph_backend::{Dangling, PageRank, PageRankConfig, Plan, same_type};
+use bitgraph_backend::{Dangling, PageRank, PageRankConfig, Plan};
 use bitgraph_sparse::Stored;
 use bytemuck::{Pod, Zeroable};
 pub use core::CoreChoice;
@@ -122,20 +122,6 @@ impl RankLayout {
         match &self.special {
             Some(special) if plain && size_of::<T>() == 4 => special.run(device, config, n, self.general.bins.isolated),
             _ => self.general.run(device, config),
-        }
-    }
-    /// As [`RankLayout::run`] for scores of any type; none if there is no form for it.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn run_stored<T: Stored>(&self, device: &Device, config: &PageRankConfig) -> Option<Result<PageRank<T>>> {
-        let wanted = std::any::TypeId::of::<T>();
-        if wanted == std::any::TypeId::of::<f32>() {
-            same_type(self.run::<f32>(device, config))
-        } else if wanted == std::any::TypeId::of::<f64>() {
-            same_type(self.run::<f64>(device, config))
-        } else {
-            None
         }
     }
     /// Which form it is, and how it is laid out.
