@@ -79,8 +79,11 @@ impl<'a> Paired<'a> {
 
 impl Drop for Paired<'_> {
     fn drop(&mut self) {
-        // Only a panic lets one leave before the other: it must not wait for ever.
+        // Only a panic lets one leave before the other, which must not wait for ever, and may still read what the panic will free.
         self.board.sides[self.me].gone.store(true, Ordering::Release);
+        while std::thread::panicking() && !self.board.sides[1 - self.me].gone.load(Ordering::Acquire) {
+            std::thread::yield_now();
+        }
     }
 }
 
