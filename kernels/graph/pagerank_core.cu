@@ -136,7 +136,7 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
                 if (lane() == 0) turn = atomicAdd(next_task, 1u);
                 u32 task = shuffle(turn, 0) * gridDim.x + blockIdx.x;
                 if (task >= tasks) break;
-                listed_task<f32, true>(p.cold, task, p.pieces, gather, finish);
+                listed_task<f32>(p.cold, task, p.pieces, gather, finish);
             }
         }
         if (grid.meet().stop) return;

@@ -29,9 +29,8 @@ struct RowBins {
     u32 reserved;
 };
 
-/// The sum over arcs `begin..end` by LANES lanes, of which this is `sub`; in all of them. Four gathers in flight; those left at the end
-/// one by one where so many warps are at work that each is better off with fewer registers.
-template <u32 LANES, bool BUSY, class Sum, class Gather>
+/// The sum over arcs `begin..end` by LANES lanes, of which this is `sub`; in all of them. Four gathers in flight.
+template <u32 LANES, class Sum, class Gather>
 BG_DEVICE Sum lanes_sum(const u32* indices, u32 begin, u32 end, u32 sub, const Gather& gather) {
     Sum s0 = 0, s1 = 0, s2 = 0, s3 = 0;
     u32 e = begin + sub;
@@ -44,10 +43,8 @@ BG_DEVICE Sum lanes_sum(const u32* indices, u32 begin, u32 end, u32 sub, const G
         s2 += v2;
         s3 += v3;
     }
-    if constexpr (BUSY) {
-        for (; e < end; e += LANES) s0 += gather(load_readonly(indices + e), e);
-    } else if (e < end) {
-        // Up to three, asked for together as well.
+    if (e < end) {
+        // Up to three are left, asked for together as well.
         const bool second = e + LANES < end, third = e + 2 * LANES < end;
         u32 i0 = load_readonly(indices + e), i1 = 0, i2 = 0;
         if (second) i1 = load_readonly(indices + e + LANES);
@@ -68,7 +65,7 @@ BG_DEVICE Sum lanes_sum(const u32* indices, u32 begin, u32 end, u32 sub, const G
 }
 
 /// One warp's task: 32 / LANES rows from place `first` on.
-template <u32 LANES, bool BUSY, class Sum, class Gather, class Finish>
+template <u32 LANES, class Sum, class Gather, class Finish>
 BG_DEVICE void rows_task(const RowBins& b, u32 first, u32 end, const Gather& gather, Finish& finish) {
     u32 place = first + lane() / LANES, row = 0, from = 0, to = 0;
     bool valid = place < end;
@@ -77,15 +74,15 @@ BG_DEVICE void rows_task(const RowBins& b, u32 first, u32 end, const Gather& gat
         from = load_readonly(b.offsets + row);
         to = load_readonly(b.offsets + row + 1);
     }
-    Sum s = lanes_sum<LANES, BUSY, Sum>(b.indices, from, to, lane() % LANES, gather);
+    Sum s = lanes_sum<LANES, Sum>(b.indices, from, to, lane() % LANES, gather);
     if (valid && lane() % LANES == 0) finish(row, s);
 }
 
 /// A piece of a cut row. Whoever comes last adds the pieces in their order; `pieces` holds a sum per chunk.
-template <bool BUSY, class Sum, class Gather, class Finish>
+template <class Sum, class Gather, class Finish>
 BG_DEVICE void chunk_task(const RowBins& b, u32 chunk, Sum* pieces, const Gather& gather, Finish& finish) {
     uint4 c = load_readonly(b.chunks + chunk);
-    Sum s = lanes_sum<WARP, BUSY, Sum>(b.indices, c.y, c.y + c.z, lane(), gather);
+    Sum s = lanes_sum<WARP, Sum>(b.indices, c.y, c.y + c.z, lane(), gather);
     u32 row = load_readonly(b.rows + c.x);
     u32 arcs = load_readonly(b.offsets + row + 1) - load_readonly(b.offsets + row), count = ceil_div(arcs, CHUNK_ARCS);
     u32 before = 0;
@@ -112,13 +109,13 @@ BG_DEVICE u32 listed_tasks(const RowBins& b) {
     return b.chunk_count + (b.ends[1] - b.ends[0]) + ceil_div(b.ends[2] - b.ends[1], 4u) + ceil_div(b.ends[3] - b.ends[2], 32u);
 }
 /// One warp does one of them.
-template <class Sum, bool BUSY = false, class Gather, class Finish>
+template <class Sum, class Gather, class Finish>
 BG_DEVICE void listed_task(const RowBins& b, u32 t, Sum* pieces, const Gather& gather, Finish& finish) {
     u32 chunks = b.chunk_count, wide = chunks + (b.ends[1] - b.ends[0]), eight = wide + ceil_div(b.ends[2] - b.ends[1], 4u);
-    if (t < chunks) chunk_task<BUSY>(b, t, pieces, gather, finish);
-    else if (t < wide) rows_task<32, BUSY, Sum>(b, b.ends[0] + (t - chunks), b.ends[1], gather, finish);
-    else if (t < eight) rows_task<8, BUSY, Sum>(b, b.ends[1] + (t - wide) * 4, b.ends[2], gather, finish);
-    else rows_task<1, BUSY, Sum>(b, b.ends[2] + (t - eight) * 32, b.ends[3], gather, finish);
+    if (t < chunks) chunk_task(b, t, pieces, gather, finish);
+    else if (t < wide) rows_task<32, Sum>(b, b.ends[0] + (t - chunks), b.ends[1], gather, finish);
+    else if (t < eight) rows_task<8, Sum>(b, b.ends[1] + (t - wide) * 4, b.ends[2], gather, finish);
+    else rows_task<1, Sum>(b, b.ends[2] + (t - eight) * 32, b.ends[3], gather, finish);
 }
 
 /// All rows that have arcs (all rows in natural order); `warp` of `warps` takes its share. `gather(column, arc)` is a term.
@@ -127,10 +124,10 @@ BG_DEVICE void sweep_rows(const RowBins& b, u32 warp, u32 warps, Sum* pieces, co
     if (!b.rows) {
         u32 n = b.row_count;
         switch (b.lanes) {
-            case 1: for (u32 i = warp * 32; i < n; i += warps * 32) rows_task<1, false, Sum>(b, i, n, gather, finish); break;
-            case 4: for (u32 i = warp * 8; i < n; i += warps * 8) rows_task<4, false, Sum>(b, i, n, gather, finish); break;
-            case 8: for (u32 i = warp * 4; i < n; i += warps * 4) rows_task<8, false, Sum>(b, i, n, gather, finish); break;
-            default: for (u32 i = warp * 2; i < n; i += warps * 2) rows_task<16, false, Sum>(b, i, n, gather, finish); break;
+            case 1: for (u32 i = warp * 32; i < n; i += warps * 32) rows_task<1, Sum>(b, i, n, gather, finish); break;
+            case 4: for (u32 i = warp * 8; i < n; i += warps * 8) rows_task<4, Sum>(b, i, n, gather, finish); break;
+            case 8: for (u32 i = warp * 4; i < n; i += warps * 4) rows_task<8, Sum>(b, i, n, gather, finish); break;
+            default: for (u32 i = warp * 2; i < n; i += warps * 2) rows_task<16, Sum>(b, i, n, gather, finish); break;
         }
         return;
     }
