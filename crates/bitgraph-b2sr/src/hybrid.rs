@@ -277,8 +277,8 @@ struct Block {
     list: Vec<u32>,
 }
 
-/// Builds a block of tile rows.
-struct Build<'a, O> {
+/// Some tile rows of a matrix, and what goes through them.
+struct TileRows<'a, O> {
     band: &'a mut Band,
     offsets: &'a [O],
     indices: &'a [u32],
@@ -286,11 +286,14 @@ struct Build<'a, O> {
     config: &'a HybridConfig,
 }
 
+/// Builds a block of tile rows.
+struct Build<'a, O>(TileRows<'a, O>);
+
 impl<O: OffsetInt> Work for Build<'_, O> {
     type Out = Block;
     #[inline(always)]
     fn run(self) -> Block {
-        let Self { band, offsets, indices, tile_rows, config } = self;
+        let TileRows { band, offsets, indices, tile_rows, config } = self.0;
         let last = offsets.len() - 1;
         let (start, end) = (8 * tile_rows.start, last.min(8 * tile_rows.end));
         let room = entries(offsets, indices, start..end).len();
@@ -334,7 +337,10 @@ fn build<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> Hybri
     let mut blocks: Vec<Block> = tile_row_blocks(csr, 8)
         .into_par_iter()
         .with_max_len(1)
-        .map_init(|| Band::new(csr.ncols()), |band, tile_rows| with_bit_instructions(Build { band, offsets, indices, tile_rows, config }))
+        .map_init(
+            || Band::new(csr.ncols()),
+            |band, tile_rows| with_bit_instructions(Build(TileRows { band, offsets, indices, tile_rows, config })),
+        )
         .collect();
     let (rows, ncols) = (csr.nrows(), csr.ncols());
     let columns = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.columns)).collect());
@@ -349,22 +355,17 @@ fn build<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> Hybri
 }
 
 /// Counts the stored tiles of tile rows, and the entries in them.
-struct Count<'a, O> {
-    band: &'a mut Band,
-    offsets: &'a [O],
-    indices: &'a [u32],
-    tile_rows: Range<usize>,
-    config: &'a HybridConfig,
-}
+struct Count<'a, O>(TileRows<'a, O>);
 
 impl<O: OffsetInt> Work for Count<'_, O> {
     type Out = (u64, u64);
     #[inline(always)]
     fn run(self) -> (u64, u64) {
+        let TileRows { band, offsets, indices, tile_rows, config } = self.0;
         let (mut tiles, mut held) = (0, 0);
-        for t in self.tile_rows {
-            let found = self.band.collect(self.offsets, self.indices, t, self.config);
-            self.band.clear();
+        for t in tile_rows {
+            let found = band.collect(offsets, indices, t, config);
+            band.clear();
             tiles += found.0 as u64;
             held += found.1 as u64;
         }
@@ -381,7 +382,7 @@ pub fn hybrid_counts(csr: &Csr, config: &HybridConfig) -> (u64, u64) {
         .with_max_len(1)
         .map_init(
             || Band::new(csr.ncols()),
-            |band, tile_rows| with_bit_instructions(Count { band, offsets, indices, tile_rows, config }),
+            |band, tile_rows| with_bit_instructions(Count(TileRows { band, offsets, indices, tile_rows, config })),
         )
         .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1)));
     (tiles, csr.nnz() as u64 - held)
@@ -407,7 +408,8 @@ mod tests {
                 let mut band = Band::new(1000);
                 band.finder.keys = band.finder.keys.filter(|_| sort);
                 let (band, tile_rows) = (&mut band, 0..83usize.div_ceil(8));
-                let block = with_bit_instructions(Build { band, offsets: &offsets, indices: &indices, tile_rows, config: &config });
+                let block =
+                    with_bit_instructions(Build(TileRows { band, offsets: &offsets, indices: &indices, tile_rows, config: &config }));
                 (block.tiles, block.listed, block.columns, block.words, block.list)
             };
             assert_eq!(build(true), build(false));
