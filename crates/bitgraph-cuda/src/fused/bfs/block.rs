@@ -2,7 +2,8 @@
 //!
 //! Needs: fewer than 65536 vertices, and as many arcs as the registers of the blocks hold. Any shape, directed or not.
 
-use super::prepare::{looping, parents_of_levels};
+use super::level_search::LevelSearch;
+use super::prepare::looping;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
@@ -61,43 +62,6 @@ pub(crate) struct BlockLayout {
     shape: Shape,
 }
 
-/// Device memory of a search in one block or cluster, used again by the next.
-#[derive(Debug)]
-pub(crate) struct BlockScratch {
-    levels: Buffer<i32>,
-    parents: Buffer<u32>,
-    totals: Buffer<Totals>,
-}
-
-impl BlockScratch {
-    pub(crate) fn new(device: &Device, nodes: usize) -> Result<Self> {
-        Ok(Self { levels: device.alloc(nodes)?, parents: Buffer::default(), totals: device.alloc(1)? })
-    }
-    /// Searches by `launch`, which fills levels and totals, and then finds the parents if they are asked for.
-    pub(crate) fn search(
-        &mut self,
-        device: &Device,
-        entering: &Rows,
-        config: &BfsConfig,
-        launch: impl FnOnce(DevicePtr<i32>, DevicePtr<Totals>) -> Result<u32>,
-    ) -> Result<Outputs> {
-        if config.output.parents() && self.parents.is_empty() {
-            self.parents = device.alloc(self.levels.len())?;
-        }
-        self.totals.fill_bytes(0)?;
-        let launch = || launch(self.levels.ptr(), self.totals.ptr());
-        if config.output.parents() {
-            device.timed(|| {
-                launch()?;
-                parents_of_levels(device, entering, &self.levels, &self.parents, config.source)
-            })?;
-        } else {
-            launch()?;
-        }
-        Ok(Outputs { levels: self.levels.clone(), parents: self.parents.clone(), totals: self.totals.clone() })
-    }
-}
-
 impl BlockLayout {
     /// How many blocks and arcs a thread it takes, and the clock cycles of a level; nothing if the graph is too large.
     pub(crate) fn plan(device: &Device, nodes: usize, arcs: usize, options: &BlockOptions) -> Option<(u32, u32, f64)> {
@@ -144,10 +108,10 @@ impl BlockLayout {
     pub(crate) fn bytes(&self) -> u64 {
         self.arcs.bytes()
     }
-    pub(crate) fn run(&self, device: &Device, scratch: &mut BlockScratch, entering: &Rows, config: &BfsConfig) -> Result<Outputs> {
-        let (nodes, count) = (count32(scratch.levels.len())?, count32(self.arcs.len())?);
+    pub(crate) fn run(&self, device: &Device, scratch: &mut LevelSearch, entering: &Rows, config: &BfsConfig) -> Result<Outputs> {
+        let (nodes, count) = (count32(scratch.nodes())?, count32(self.arcs.len())?);
         let kernel = device.kernel(MODULE, &self.kernel)?;
-        scratch.search(device, entering, config, |levels, totals| {
+        scratch.run(device, entering, config, |levels, totals| {
             device.persistent(&kernel, self.shape, &config.control, |state, link| BlockParams {
                 arcs: self.arcs.ptr(),
                 levels,

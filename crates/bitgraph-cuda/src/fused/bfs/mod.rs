@@ -6,6 +6,7 @@
 
 mod block;
 mod grid;
+mod level_search;
 mod order;
 mod prepare;
 mod queue;
@@ -23,9 +24,10 @@ use crate::device::{Buffer, Device};
 use crate::primitives::relabel;
 use crate::{Error, Result};
 use bitgraph_backend::{Bfs, BfsConfig, Error as Base, Plan};
-use block::{BlockLayout, BlockScratch};
+use block::BlockLayout;
 use bytemuck::{Pod, Zeroable};
 use grid::GridScratch;
+use level_search::LevelSearch;
 use prepare::Prepared;
 pub(crate) use prepare::looping;
 use queue::QueueLayout;
@@ -65,7 +67,7 @@ pub(crate) struct Outputs {
 /// Which form searches a graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum BfsForm {
-    /// The first of the others that fits.
+    /// The first of slices, block and general that fits; the queue instead, if a trial finds it faster.
     #[default]
     Auto,
     /// The whole device, level by level, in either direction.
@@ -115,7 +117,7 @@ enum Special {
 enum Scratch {
     Grid(GridScratch),
     Slices(SlicesScratch),
-    Block(BlockScratch),
+    Block(LevelSearch),
 }
 
 impl BfsLayout {
@@ -282,14 +284,14 @@ impl BfsLayout {
             Special::Block(block) => {
                 let mut scratch = match held {
                     Some(Scratch::Block(scratch)) => scratch,
-                    _ => BlockScratch::new(device, self.nodes)?,
+                    _ => LevelSearch::new(device, self.nodes)?,
                 };
                 (block.run(device, &mut scratch, &entering, config)?, Scratch::Block(scratch))
             }
             Special::Queue(queue) => {
                 let mut scratch = match held {
                     Some(Scratch::Block(scratch)) => scratch,
-                    _ => BlockScratch::new(device, self.nodes)?,
+                    _ => LevelSearch::new(device, self.nodes)?,
                 };
                 (queue.run(device, &mut scratch, &entering, config)?, Scratch::Block(scratch))
             }

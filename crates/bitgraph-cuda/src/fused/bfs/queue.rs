@@ -3,13 +3,12 @@
 //! Needs: at most eight arcs a row, and 12 (rows of four arcs) or 20 bytes a vertex within the shared memory of a block. Directed or not.
 //! Pays where a level has fewer vertices than the barrier of a block costs instructions, as in meshes and road networks: chosen by a trial.
 
-use super::block::BlockScratch;
+use super::level_search::LevelSearch;
 use super::prepare::looping;
-use super::{Outputs, Rows, count32};
+use super::{Outputs, Rows, Totals, count32};
 use crate::DeviceCsr;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
-use crate::fused::bfs::Totals;
 use crate::primitives::{degrees, reduce};
 use bitgraph_backend::BfsConfig;
 use bytemuck::{Pod, Zeroable};
@@ -80,9 +79,9 @@ impl QueueLayout {
     pub(crate) fn bytes(&self) -> u64 {
         self.rows.bytes()
     }
-    pub(crate) fn run(&self, device: &Device, scratch: &mut BlockScratch, entering: &Rows, config: &BfsConfig) -> Result<Outputs> {
+    pub(crate) fn run(&self, device: &Device, scratch: &mut LevelSearch, entering: &Rows, config: &BfsConfig) -> Result<Outputs> {
         let kernel = device.kernel(MODULE, if self.width == WIDTHS[0] { "bfs_queue_4" } else { "bfs_queue_8" })?;
-        scratch.search(device, entering, config, |levels, totals| {
+        scratch.run(device, entering, config, |levels, totals| {
             device.persistent(&kernel, self.shape, &config.control, |state, link| QueueParams {
                 rows: self.rows.ptr(),
                 levels,

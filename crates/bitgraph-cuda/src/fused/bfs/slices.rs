@@ -3,7 +3,8 @@
 //! Needs: arcs whose ends are near each other in the numbering (a block's words and the margin fit in the block), and lie on few
 //! diagonals at a time (so that an entry stands for many arcs). Directed graphs and any degrees are fine.
 
-use super::prepare::{looping, parents_of_levels};
+use super::level_search::LevelSearch;
+use super::prepare::looping;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
@@ -143,9 +144,7 @@ pub(crate) struct SlicesScratch {
     messages: Buffer<[u32; 4]>,
     progress: Buffer<u64>,
     done: Buffer<u32>,
-    levels: Buffer<i32>,
-    parents: Buffer<u32>,
-    totals: Buffer<Totals>,
+    found: LevelSearch,
     base: u32,
 }
 
@@ -213,9 +212,7 @@ impl SlicesLayout {
             messages: device.zeroed(2 * nodes.div_ceil(32))?,
             progress: device.zeroed(MOST_BLOCKS as usize)?,
             done: device.zeroed(1)?,
-            levels: device.alloc(nodes)?,
-            parents: Buffer::default(),
-            totals: device.alloc(1)?,
+            found: LevelSearch::new(device, nodes)?,
             base: 1,
         })
     }
@@ -229,10 +226,7 @@ impl SlicesLayout {
         config: &BfsConfig,
     ) -> Result<Outputs> {
         let plan = &self.plan;
-        let nodes = scratch.levels.len();
-        if config.output.parents() && scratch.parents.is_empty() {
-            scratch.parents = device.alloc(nodes)?;
-        }
+        let nodes = scratch.found.nodes();
         let tags = (nodes / plan.hops as usize) as u32 + 1024;
         if scratch.base.checked_add(2 * tags).is_none_or(|end| end > i32::MAX as u32) {
             scratch.messages.fill_bytes(0)?;
@@ -242,7 +236,6 @@ impl SlicesLayout {
         }
         let base = scratch.base;
         scratch.base += tags;
-        scratch.totals.fill_bytes(0)?;
         let source = match &self.order {
             Some((_, rank)) => rank.get(config.source as usize)?,
             None => config.source,
@@ -256,17 +249,18 @@ impl SlicesLayout {
         let shape = Shape { grid: plan.blocks, block, shared, mode: Mode::Cooperative };
         let words = count32(nodes.div_ceil(32))?;
         let (nodes, arcs) = (count32(nodes)?, count32(rows.indices.len())?);
-        let launch = || {
+        let (messages, progress, done) = (scratch.messages.ptr(), scratch.progress.ptr(), scratch.done.ptr());
+        scratch.found.run(device, entering, config, |levels, totals| {
             device.persistent(&kernel, shape, &config.control, |state, link| SlicesParams {
                 starts: self.starts.ptr(),
                 entries: self.entries.ptr(),
                 order: self.order.as_ref().map_or(DevicePtr::NULL, |(order, _)| order.ptr()),
                 out_offsets: rows.offsets.ptr(),
-                levels: scratch.levels.ptr(),
-                messages: scratch.messages.ptr(),
-                progress: scratch.progress.ptr(),
-                done: scratch.done.ptr(),
-                totals: scratch.totals.ptr(),
+                levels,
+                messages,
+                progress,
+                done,
+                totals,
                 state,
                 link,
                 nodes,
@@ -284,16 +278,7 @@ impl SlicesLayout {
                 column_step,
                 columns,
             })
-        };
-        if config.output.parents() {
-            device.timed(|| {
-                launch()?;
-                parents_of_levels(device, entering, &scratch.levels, &scratch.parents, config.source)
-            })?;
-        } else {
-            launch()?;
-        }
-        Ok(Outputs { levels: scratch.levels.clone(), parents: scratch.parents.clone(), totals: scratch.totals.clone() })
+        })
     }
 }
 
