@@ -57,8 +57,8 @@ pub enum Command {
     /// Write a generated graph.
     #[command(after_help = GRAPHS)]
     Generate(GenerateArgs),
-    /// Time products and algorithms over the formats, after checking that their results agree; with --amortize 1 each run and its
-    /// building. Shortest paths have weights hash:255, PageRank 20 iterations.
+    /// Time products and algorithms over the formats, after checking that their results agree; with --amortize 1 the plan
+    /// beside plain lists, each run with its building.
     #[command(after_help = GRAPHS)]
     Bench(BenchArgs),
     /// What this machine and this build offer.
