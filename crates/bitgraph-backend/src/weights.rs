@@ -4,8 +4,7 @@
 use crate::Error;
 use bitgraph_b2sr::Layout;
 use bitgraph_semiring::DType;
-use bitgraph_sparse::{OffsetInt, Values, with_offsets, with_values};
-use rayon::prelude::*;
+use bitgraph_sparse::{OffsetInt, Values, parallel, with_offsets, with_values};
 
 /// Refuses negative and NaN weights. O(nnz), parallel.
 ///
@@ -14,7 +13,7 @@ use rayon::prelude::*;
 pub(crate) fn check(layout: &Layout, values: &Values) -> Result<(), Error> {
     let bad = with_values!(values, w => {
         use bitgraph_semiring::Scalar;
-        w.par_iter().with_min_len(65536).position_first(|x| {
+        parallel::position(w, |x| {
             // Not `x < 0`: a NaN compares false both ways.
             !matches!(x.partial_cmp(&Scalar::ZERO), Some(std::cmp::Ordering::Greater | std::cmp::Ordering::Equal))
         })

@@ -6,7 +6,6 @@
 use crate::build::{Rows, Width};
 use crate::{Csr, Error, OffsetInt, Result, Values, parallel, with_values};
 use bitgraph_semiring::Scalar;
-use rayon::prelude::*;
 
 /// What to do with entries given more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -86,9 +85,10 @@ impl Coo {
             return Err(Error::Shape { expected_rows: n, expected_columns: n, found_rows: n, found_columns: self.ncols as u64 });
         }
         let (nr, nc) = (self.nrows as u64, self.ncols as u64);
-        let outside =
-            self.rows.par_iter().zip(&self.columns).with_min_len(65536).find_first(|&(&r, &c)| u64::from(r) >= nr || u64::from(c) >= nc);
-        if let Some((&r, &c)) = outside {
+        let outside = |ids: &[u32], count: u64| parallel::position(ids, |&id| u64::from(id) >= count);
+        let first = [outside(&self.rows, nr), outside(&self.columns, nc)].into_iter().flatten().min();
+        if let Some(k) = first {
+            let (r, c) = (self.rows[k], self.columns[k]);
             return Err(Error::OutOfRange { row: r.into(), column: c.into(), rows: nr, columns: nc });
         }
         let most = self.len() as u64 * if self.mirrored { 2 } else { 1 };

@@ -61,6 +61,17 @@ impl<'a, T> DisjointSlice<'a, T> {
     }
 }
 
+/// The first element that `wanted` takes, in parallel. Every element before it is looked at, blocks of them without a branch: `wanted` is to
+/// be cheap, and the element rare.
+pub fn position<T: Sync>(data: &[T], wanted: impl Fn(&T) -> bool + Sync) -> Option<usize> {
+    const BLOCK: usize = 1 << 14;
+    data.par_chunks(BLOCK).enumerate().find_map_first(|(block, elements)| {
+        let found = elements.iter().fold(false, |found, x| found | wanted(x));
+        // Asked of single elements only where there is one.
+        if found { elements.iter().position(&wanted).map(|k| block * BLOCK + k) } else { None }
+    })
+}
+
 /// Calls `f(row, slice)` for every row of an array laid out by `offsets`, in parallel, each row's slice handed out once.
 ///
 /// # Panics
@@ -128,6 +139,17 @@ pub fn balanced_rows<O: OffsetInt>(offsets: &[O], parts: usize) -> Vec<std::ops:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_first_position() {
+        let mut data = vec![0u8; 100_000];
+        assert_eq!(position(&data, |&x| x > 0), None);
+        for k in [99_999, 70_000, 70_001, 16_384, 16_383, 0] {
+            data[k] = 1;
+            assert_eq!(position(&data, |&x| x > 0), data.iter().position(|&x| x > 0));
+        }
+        assert_eq!(position(&[], |_: &u8| true), None);
+    }
 
     #[test]
     fn every_row_once() {

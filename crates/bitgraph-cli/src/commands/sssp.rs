@@ -14,9 +14,8 @@ use crate::run::{CommandBackend, Run, WeightRange};
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, Error as BackendError, Sssp, SsspConfig};
 use bitgraph::semiring::{DType, MinPlus, Scalar};
-use bitgraph::sparse::{Stored, Values, with_values};
+use bitgraph::sparse::{Stored, Values, parallel, with_values};
 use bitgraph::{StoredGraph, WeightSource, backend::Mxv};
-use rayon::prelude::*;
 use serde_json::Number;
 
 /// Runs the search with the type that the weights call for.
@@ -47,7 +46,7 @@ pub fn run<B: CommandBackend>(backend: B, args: &SsspArgs, reporter: Reporter) -
 fn check_weights(stored: &StoredGraph) -> Result<()> {
     let Some(values) = &stored.values else { return Ok(()) };
     let refused = |weight: f64| weight < 0.0 || weight.is_nan();
-    let first = with_values!(values, v => v.par_iter().with_min_len(1 << 16).position_first(|x| refused(x.to_f64())));
+    let first = with_values!(values, v => parallel::position(v, |x| refused(x.to_f64())));
     let Some(position) = first else { return Ok(()) };
     let (row, column) = stored.arc(position);
     let what = "shortest paths need weights of 0 or more";
