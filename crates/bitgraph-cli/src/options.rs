@@ -111,7 +111,7 @@ pub struct GeneralArgs {
 /// How a file is read.
 #[derive(Args, Clone, Debug)]
 pub struct ReadingArgs {
-    /// Take the union of the graph and its transpose
+    /// Take the union of the graph and its transpose; which weight stays of two opposite arcs, --duplicates says
     #[arg(long)]
     pub symmetrize: bool,
     /// The number of vertices of an edge list [default: its '# Nodes:' comment, or the largest number + 1]
@@ -194,7 +194,7 @@ pub struct SearchArgs {
     /// Find the tree: --output writes parents (-1 unreached, the source its own)
     #[arg(long)]
     pub parents: bool,
-    /// Print the path to this vertex
+    /// Print the path to this vertex; without --output the search may end there, and what is farther is not counted
     #[arg(long, value_name = "V", allow_negative_numbers = true, value_parser = choice::vertex)]
     pub target: Option<u64>,
     /// The width of a bucket of shortest paths (of no effect on bfs) [default: from weights and degrees]

@@ -242,3 +242,13 @@ fn memory_that_runs_out_is_told() {
     assert_eq!((output.status.code(), text.lines().count()), (Some(1), 1), "{text}");
     assert!(text.starts_with("bitgraph: error: out of memory: ") && text.contains(" bytes wanted"), "{text}");
 }
+
+#[test]
+fn an_unknown_level_of_instructions_is_refused() {
+    for (name, words) in [("avx", "BITGRAPH_SIMD is 'avx'; it must be portable, avx2 or avx512"), ("", "BITGRAPH_SIMD is ''")] {
+        let output = common::command(&["bfs", "kron:4"]).env("BITGRAPH_SIMD", name).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stderr);
+        assert_eq!((output.status.code(), text.lines().count()), (Some(2), 1), "{text}");
+        assert!(text.contains(words), "{text}");
+    }
+}

@@ -3,7 +3,7 @@
 use crate::source::{Source, open_text};
 use crate::{Error, ReadOptions, Result};
 use bitgraph_sparse::ordering::Ordering;
-use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Permutation, Sections, Values};
+use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Permutation, Sections, Values, mirrored};
 use std::path::Path;
 
 /// The endings that are read and written.
@@ -162,17 +162,9 @@ pub(crate) fn from_coo(mut coo: Coo, path: &Path, options: &ReadOptions) -> Resu
     Ok(Loaded { symmetric, ..Loaded::new(csr, values) })
 }
 
-/// A pattern that is in memory already, and its mirror image.
+/// A matrix that is in memory already, and its mirror image.
 pub(crate) fn symmetrized(loaded: Loaded, path: &Path, options: &ReadOptions) -> Result<Loaded> {
-    let (csr, values) = (loaded.csr, loaded.values);
-    let matrix = |source| Error::Matrix { path: path.to_path_buf(), source };
-    if values.is_none() {
-        let csr = csr.symmetrized().map_err(matrix)?;
-        return Ok(Loaded { csr, values, symmetric: Some(true), ..loaded });
-    }
-    let mut rows = vec![0u32; csr.nnz()];
-    bitgraph_sparse::with_offsets!(csr.offsets(), o => bitgraph_sparse::parallel::rows_mut(o, &mut rows, |i, row| row.fill(i as u32)));
-    let coo = Coo { values, ..Coo::pattern(csr.nrows(), csr.ncols(), rows, csr.indices().to_vec()) };
-    let both = from_coo(coo, path, options)?;
-    Ok(Loaded { csr: both.csr, values: both.values, symmetric: Some(true), ..loaded })
+    let both = mirrored(&loaded.csr, loaded.values, loaded.permutation.as_ref(), options.duplicates);
+    let (csr, values) = both.map_err(|source| Error::Matrix { path: path.to_path_buf(), source })?;
+    Ok(Loaded { csr, values, symmetric: Some(true), ..loaded })
 }

@@ -1,9 +1,12 @@
-//! Random and mutated bytes: every reader answers with a value or an error, never with a panic, and never takes much memory.
+//! Random and mutated bytes: every reader answers with a value or an error, never with a panic, and nothing is
+//! allocated by a number in them beyond what is taken on trust.
 
 use bitgraph_io::{Control, ReadMode, ReadOptions, WriteSource, read, read_vector, write, write_vector};
 use bitgraph_sparse::{Coo, Duplicates, Values};
 use proptest::prelude::*;
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const NAMES: [&str; 10] = ["g.mtx", "g.mtx.gz", "g.el", "w.el", "g.csv", "g.npz", "g.graph", "g.bgr", "s.mtx", "v.npy"];
 
@@ -31,6 +34,41 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
         .collect()
 }
 
+/// The system's allocator, and the largest block that was asked of it.
+struct Largest;
+
+static LARGEST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: every call is the system's.
+#[allow(unsafe_code)]
+unsafe impl GlobalAlloc for Largest {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: by the caller's contract.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        LARGEST.fetch_max(layout.size(), Ordering::Relaxed);
+        // SAFETY: by the caller's contract.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+    unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        LARGEST.fetch_max(size, Ordering::Relaxed);
+        // SAFETY: by the caller's contract.
+        unsafe { System.realloc(block, layout, size) }
+    }
+    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
+        // SAFETY: by the caller's contract.
+        unsafe { System.dealloc(block, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Largest = Largest;
+
+/// 64 million vertices are taken on trust, with 8 bytes each.
+const TRUSTED: usize = (8 << 26) + 64;
+
 /// Reads the bytes as a file of that name, both ways and with every option that changes the path taken.
 fn attempt(dir: &Path, name: &str, bytes: &[u8]) {
     let path: PathBuf = dir.join(name);
@@ -48,6 +86,8 @@ fn attempt(dir: &Path, name: &str, bytes: &[u8]) {
                 let sentence = e.to_string();
                 assert!(sentence.contains(name) && !sentence.contains('\n'), "{sentence}");
             }
+            let largest = LARGEST.load(Ordering::Relaxed);
+            assert!(largest <= TRUSTED, "{name}: a block of {largest} bytes");
         }
     }
 }

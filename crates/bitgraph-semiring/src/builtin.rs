@@ -49,7 +49,7 @@ semiring!(/// Sum of products: the arithmetic semiring. `PageRank`.
 semiring!(/// Minimum of sums: shortest paths. The greatest value is infinity and absorbs.
     MinPlus "min_plus" Min, |a, x| a.widen().plus_saturating(x.widen()),
     device("bg_plus_saturating(a, x)", "bg_plus_saturating(1, x)", MIN, "bg_greatest()"));
-semiring!(/// Maximum of sums: critical paths. The least value is minus infinity and absorbs.
+semiring!(/// Maximum of sums: critical paths. The least value is minus infinity and absorbs; of unsigned types it is 0, a path of no length.
     MaxPlus "max_plus" Max, |a, x| a.widen().plus_saturating(x.widen()),
     device("bg_plus_saturating(a, x)", "bg_plus_saturating(1, x)", MAX, "bg_least()"));
 semiring!(/// Minimum of products.

@@ -49,7 +49,8 @@ monoid!(/// Minimum; the least value is terminal.
     Min "min", T::GREATEST, |a, b| a.least_of(b), |v| v == T::LEAST);
 monoid!(/// Maximum; the greatest value is terminal.
     Max "max", T::LEAST, |a, b| a.greatest_of(b), |v| v == T::GREATEST);
-monoid!(/// Whichever value comes first, the one of the smallest column: deterministic, and terminal at once.
+monoid!(/// Whichever value comes first, the one of the smallest column: deterministic, and terminal at once. Its identity is what nothing makes,
+/// and not neutral: it is never combined with a value.
     Any "any", T::ZERO, |a, _| a, |_| true);
 
 /// Logical or of non-zero values; true is terminal.

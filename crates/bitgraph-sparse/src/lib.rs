@@ -18,9 +18,11 @@ mod format;
 #[cfg(any(feature = "bitvec", feature = "ndarray", feature = "petgraph", feature = "sprs"))]
 mod interop;
 mod mask;
+mod mirror;
 mod offsets;
 pub mod ordering;
 pub mod parallel;
+mod valid;
 mod values;
 mod vector;
 
@@ -32,6 +34,7 @@ pub use csr::Csr;
 pub use error::{Error, Result};
 pub use format::{Format, FormatKind, Section, SectionData, Sections};
 pub use mask::{Descriptor, MaskMode};
+pub use mirror::mirrored;
 pub use offsets::{OffsetInt, Offsets};
 pub use ordering::Permutation;
 pub use values::Values;

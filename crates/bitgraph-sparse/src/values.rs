@@ -157,13 +157,20 @@ impl Values {
     pub fn expect<T: Scalar>(&self) -> Result<&[T]> {
         self.as_slice::<T>().ok_or(Error::Type { expected: T::DTYPE, found: self.dtype() })
     }
-    /// The values converted to `T` through `f64` (rounded, saturated); shared if they are of that type already.
+    /// The values converted to `T`: the nearest there is, so that whole numbers stay what they are or become the first or last of a type
+    /// that ends before them; shared if they are of that type already. O(values), parallel.
     #[must_use]
     pub fn cast<T: Scalar>(&self) -> Self {
-        if self.dtype() == T::DTYPE {
-            return self.clone();
+        fn map<S: Copy + Sync, T: Send>(values: &[S], f: impl Fn(S) -> T + Sync + Send) -> Vec<T> {
+            values.par_iter().with_min_len(4096).map(|&x| f(x)).collect()
         }
-        with_values!(self, v => Values::from_vec::<T>(v.par_iter().with_min_len(4096).map(|&x| T::from_f64(x.to_f64())).collect()))
+        match (self, T::DTYPE) {
+            (_, dtype) if dtype == self.dtype() => self.clone(),
+            // `f64` holds every number of the other types.
+            (Values::I64(v), DType::U64) => map(v, |x| u64::try_from(x).unwrap_or(0)).into(),
+            (Values::U64(v), DType::I64) => map(v, |x| i64::try_from(x).unwrap_or(i64::MAX)).into(),
+            _ => with_values!(self, v => Values::from_vec::<T>(map(v, |x| T::from_f64(x.to_f64())))),
+        }
     }
     /// The value at `position` as `f64`.
     ///
@@ -186,6 +193,9 @@ mod tests {
         assert_eq!(v.as_slice::<i64>(), Some(&[1i64, -2, 3][..]));
         assert!(v.as_slice::<f32>().is_none());
         assert_eq!(v.cast::<f32>().expect::<f32>().unwrap(), &[1.0, -2.0, 3.0]);
+        let wide = Values::from_vec(vec![i64::MAX - 1, -1, (1 << 53) + 1]);
+        assert_eq!(wide.cast::<u64>().expect::<u64>().unwrap(), &[i64::MAX as u64 - 1, 0, (1 << 53) + 1]);
+        assert_eq!(Values::from_vec(vec![u64::MAX, (1 << 53) + 1]).cast::<i64>().expect::<i64>().unwrap(), &[i64::MAX, (1 << 53) + 1]);
         assert_eq!(v.gather(&[2, 0]), Values::from_vec(vec![3i64, 1]));
     }
 }

@@ -7,7 +7,7 @@ use bitgraph_b2sr::Layout;
 use bitgraph_backend::{Backend, CostModel, Graph, PlanRequest};
 use bitgraph_io::{self as io, Loaded, StoredFormat};
 use bitgraph_sparse::ordering::Ordering;
-use bitgraph_sparse::{Coo, Csr, Duplicates, Permutation, Values};
+use bitgraph_sparse::{Permutation, Values, mirrored};
 use std::cmp::Reverse;
 use std::path::Path;
 
@@ -49,7 +49,7 @@ impl StoredGraph {
         // A reader mirrors lists only.
         if options.symmetrize && symmetric != Some(true) {
             if layout.as_csr().is_none() {
-                let (csr, both) = mirrored(&layout.to_csr(), values, options.duplicates).map_err(matrix)?;
+                let (csr, both) = mirrored(&layout.to_csr(), values, loaded.permutation.as_ref(), options.duplicates).map_err(matrix)?;
                 (layout, values) = (Layout::Csr(csr), both);
             }
             symmetric = Some(true);
@@ -139,32 +139,4 @@ fn unpack(stored: StoredFormat, values: Option<&Values>, path: &Path) -> Result<
         return malformed("section 'values'", "there are more or fewer values than entries");
     }
     Ok(layout)
-}
-
-/// The union with the transpose.
-fn mirrored(csr: &Csr, values: Option<Values>, duplicates: Duplicates) -> bitgraph_sparse::Result<(Csr, Option<Values>)> {
-    if values.is_none() {
-        return Ok((csr.symmetrized()?, None));
-    }
-    let rows = (0..csr.nrows()).flat_map(|u| std::iter::repeat_n(u as u32, csr.degree(u))).collect();
-    let mut coo = Coo::pattern(csr.nrows(), csr.ncols(), rows, csr.indices().to_vec());
-    coo.values = values;
-    coo.mirrored = true;
-    // Opposite arcs are no duplicates of each other.
-    coo.into_csr(if duplicates == Duplicates::Error { Duplicates::First } else { duplicates })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mirrored_values() {
-        let mut coo = Coo::pattern(3, 3, vec![0, 1, 2], vec![1, 0, 0]);
-        coo.values = Some(Values::from_vec(vec![4i32, 6, 9]));
-        let (csr, values) = coo.into_csr(Duplicates::First).unwrap();
-        let (csr, values) = mirrored(&csr, values, Duplicates::Min).unwrap();
-        assert_eq!((csr.row(0), csr.row(1), csr.row(2)), (&[1u32, 2][..], &[0u32][..], &[0u32][..]));
-        assert_eq!(values, Some(Values::from_vec(vec![4i32, 9, 4, 9])));
-    }
 }

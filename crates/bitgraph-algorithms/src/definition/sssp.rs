@@ -43,19 +43,17 @@ pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, conf
     }
     let distances = backend.vector_to_host(&d)?.to_vec_or(T::GREATEST);
     if !T::DTYPE.is_float() {
-        check_overflow(&csr, values.as_ref(), &distances)?;
+        check_overflow(&csr, &distances)?;
     }
     let parents = config.parents.then(|| parents(graph, &csr, values.as_ref(), &distances, config.source));
     let reached = distances.iter().filter(|&&x| x != T::GREATEST).count() as u64;
     Ok(Sssp { source: config.source, distances, parents, reached })
 }
 
-/// An unreached vertex next to a reached one means that a sum saturated.
-fn check_overflow<T: Stored>(csr: &Csr, values: Option<&Values>, distances: &[T]) -> Result<(), Error> {
-    let finite = |k: usize| values.is_none_or(|v| v.get_f64(k) != T::GREATEST.to_f64());
-    let saturated = (0..csr.nrows())
-        .filter(|&v| distances[v] == T::GREATEST)
-        .any(|v| csr.row_range(v).any(|k| finite(k) && distances[csr.indices()[k] as usize] != T::GREATEST));
+/// An unreached vertex next to a reached one means that a sum saturated, or a weight that the type of distances does not hold.
+fn check_overflow<T: Stored>(csr: &Csr, distances: &[T]) -> Result<(), Error> {
+    let reached = |&u: &u32| distances[u as usize] != T::GREATEST;
+    let saturated = (0..csr.nrows()).any(|v| distances[v] == T::GREATEST && csr.row(v).iter().any(reached));
     if saturated { Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }) } else { Ok(()) }
 }
 

@@ -22,6 +22,9 @@ pub struct Cc {
 
 impl Cc {
     /// Counts components and the largest one. O(n).
+    ///
+    /// # Panics
+    /// If a label is no vertex.
     #[must_use]
     pub fn from_labels(labels: Vec<u32>) -> Self {
         let mut sizes = vec![0u32; labels.len()];

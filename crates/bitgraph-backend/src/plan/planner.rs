@@ -94,8 +94,12 @@ impl Planner {
         let in_place = own != FormatKind::Csr && here == given.ordering.unwrap_or_default();
         // A fully forced layout needs no measuring of the graph.
         match (request.format, request.ordering) {
-            (Some(format), Some(ordering)) if format != FormatKind::Csr => return (only(ordering, format, 0.0, "forced"), None),
-            (Some(format), None) if in_place && format == own => return (only(here, format, 0.0, "forced, and stored so"), None),
+            (Some(format), Some(ordering)) if format != FormatKind::Csr => {
+                return (only(ordering, format, 0.0, "forced; nothing is predicted"), None);
+            }
+            (Some(format), None) if in_place && format == own => {
+                return (only(here, format, 0.0, "forced, and stored so; nothing is predicted"), None);
+            }
             _ => {}
         }
         let allowed = in_place && request.format.is_none_or(|f| f == own);
@@ -137,7 +141,7 @@ impl Planner {
         // A stable sort keeps the simpler layout first among equals.
         candidates.sort_by(|a, b| a.total_seconds(workload.passes).total_cmp(&b.total_seconds(workload.passes)));
         let Some(chosen) = candidates.first().cloned() else {
-            return (only(here, request.format.unwrap_or(FormatKind::Csr), 0.0, "forced"), lists);
+            return (only(here, request.format.unwrap_or(FormatKind::Csr), 0.0, "forced; nothing is predicted"), lists);
         };
         (Plan { workload, chosen, candidates, stored }, lists)
     }

@@ -21,6 +21,7 @@ use crate::options::{Cli, Command};
 use crate::progress::Reporter;
 use crate::run::on_backend;
 use crate::signals;
+use bitgraph::cpu::Level;
 
 /// Runs a command inside a pool of the wanted size.
 pub fn run(cli: Cli) -> Result<()> {
@@ -28,6 +29,7 @@ pub fn run(cli: Cli) -> Result<()> {
     if let Command::Completions { shell } = cli.command {
         return completions::run(shell);
     }
+    check_simd()?;
     let allowed = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = general.threads.map_or(allowed, |n| n as usize);
     let pool = rayon::ThreadPoolBuilder::new()
@@ -48,4 +50,14 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => completions::run(shell),
     })
+}
+
+/// Refuses a level of instructions that there is not, which the library would take for the highest.
+fn check_simd() -> Result<()> {
+    match std::env::var_os("BITGRAPH_SIMD") {
+        Some(name) if name.to_str().and_then(Level::from_name).is_none() => {
+            Err(Failure::usage(format_args!("BITGRAPH_SIMD is '{}'; it must be portable, avx2 or avx512", name.display())))
+        }
+        _ => Ok(()),
+    }
 }

@@ -60,6 +60,8 @@ fn distance_type(weights: WeightRange, nodes: usize, precision: Precision) -> DT
     match weights.integral {
         true if longest < f64::from(u32::MAX) => DType::U32,
         true => DType::U64,
+        // Single precision would take what it cannot hold for unreached.
+        false if longest > f64::from(f32::MAX) => DType::F64,
         false => precision.dtype(),
     }
 }
@@ -151,7 +153,10 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
         let result = SsspResult { source: None, reached: 0, max_distance: zero.clone(), sum_distance: zero, path: None };
         return report::finish(run, "sssp", &seconds, result, "sssp: the graph has no vertices\n");
     };
-    let config = config(args, run, source, target);
+    // A search that stops at its target leaves the rest open, which a written column must not.
+    let stop = target.filter(|_| args.common.output.is_none());
+    let config = config(args, run, source, stop);
+    let config = SsspConfig { parents: config.parents || target.is_some(), ..config };
     let (seconds, mut sssp) = run.repeat(|| algorithms::sssp::<_, T>(&run.graph, &config))?;
     let Totals { reached, max, sum } = totals(&sssp, target);
     let path = target.map(|t| {
@@ -228,7 +233,7 @@ fn column<T: Distance>(args: &SsspArgs, distances: Vec<T>) -> Values {
     let finite = |d: T| if d == T::GREATEST { f64::INFINITY } else { d.to_f64() };
     let whole = !T::DTYPE.is_float();
     let fits = !whole || distances.iter().all(|&d| d == T::GREATEST || d.to_f64() <= EXACT);
-    if args.common.layout.precision == Precision::F32 && fits {
+    if args.common.layout.precision == Precision::F32 && T::DTYPE != DType::F64 && fits {
         Values::from_vec(distances.into_iter().map(|d| finite(d) as f32).collect::<Vec<_>>())
     } else {
         Values::from_vec(distances.into_iter().map(finite).collect::<Vec<_>>())
