@@ -60,8 +60,11 @@ fn matrices(c: &mut Criterion, name: &str) -> Result<(), Error> {
     let g = &mut group;
     for kind in FormatKind::ALL {
         let (a, pattern) = (cpu.matrix(&csr, Some(&weights), kind)?, cpu.matrix(&csr, None, kind)?);
-        let lower = ops::select_matrix::<_, u64, _>(&cpu, Tril { diagonal: -1 }, &pattern, PLAIN)?;
-        let part = ops::extract_matrix(&cpu, &a, &half, &half, PLAIN)?;
+        let empty = |rows, columns| cpu.matrix(&Csr::empty(rows, columns)?, None, kind);
+        let mut lower = pattern.clone();
+        ops::select_matrix::<_, u64, _, _>(&cpu, &mut lower, None, NoAccum, Tril { diagonal: -1 }, &pattern, PLAIN)?;
+        let (mut part, mut columns, mut grown) = (empty(half.len(), half.len())?, empty(n, half.len())?, empty(2 * n, 2 * n)?);
+        ops::extract_matrix::<_, f32, _>(&cpu, &mut part, None, NoAccum, &a, &half, &half, PLAIN)?;
         let edge = Coo::pattern(2, 2, vec![0, 1], vec![1, 0]).into_csr(Duplicates::Error)?.0;
         let small = cpu.matrix(&edge, None, kind)?;
         let (mut out, mut sums) = (a.clone(), Vector::filled(n, 0f32));
@@ -71,13 +74,13 @@ fn matrices(c: &mut Criterion, name: &str) -> Result<(), Error> {
         time(g, id("ewise_add"), || ops::ewise_add_matrix::<_, f32, _, _>(&cpu, &mut out, None, NoAccum, Plus, &a, &a, PLAIN))?;
         time(g, id("ewise_mult"), || ops::ewise_mult_matrix::<_, f32, _, _>(&cpu, &mut out, within, NoAccum, Plus, &a, &a, PLAIN))?;
         time(g, id("apply"), || ops::apply_matrix::<_, f32, _, _>(&cpu, &mut out, None, NoAccum, Identity, &a, PLAIN))?;
-        time(g, id("select"), || ops::select_matrix::<_, f32, _>(&cpu, ValueAbove(99f32), &a, PLAIN).map(drop))?;
+        time(g, id("select"), || ops::select_matrix::<_, f32, _, _>(&cpu, &mut out, None, NoAccum, ValueAbove(99f32), &a, PLAIN))?;
         time(g, id("reduce"), || ops::reduce_matrix::<_, f32, _>(&cpu, Plus, &a).map(drop))?;
         time(g, id("reduce_rows"), || ops::reduce_rows(&cpu, &mut sums, None, NoAccum, Plus, &a, PLAIN))?;
-        time(g, id("extract"), || ops::extract_matrix(&cpu, &a, &every, &half, PLAIN).map(drop))?;
-        time(g, id("assign"), || ops::assign_matrix::<_, f32, _>(&cpu, &mut out, NoAccum, &part, &half, &half))?;
-        time(g, id("transpose"), || ops::transpose(&cpu, &a).map(drop))?;
-        time(g, id("kronecker"), || ops::kronecker::<_, bool, _>(&cpu, Lor, &small, &pattern).map(drop))?;
+        time(g, id("extract"), || ops::extract_matrix::<_, f32, _>(&cpu, &mut columns, None, NoAccum, &a, &every, &half, PLAIN))?;
+        time(g, id("assign"), || ops::assign_matrix::<_, f32, _>(&cpu, &mut out, None, NoAccum, &part, &half, &half, PLAIN))?;
+        time(g, id("transpose"), || ops::transpose::<_, f32, _>(&cpu, &mut out, None, NoAccum, &a, PLAIN))?;
+        time(g, id("kronecker"), || ops::kronecker::<_, bool, _, _>(&cpu, &mut grown, None, NoAccum, Lor, &small, &pattern, PLAIN))?;
         time(g, id("mxm masked"), || ops::mxm(&cpu, &mut out, within, NoAccum, PlusTimes::<f32>::new(), &a, &a, PLAIN))?;
         time(g, id("mxm_reduce masked"), || ops::mxm_reduce(&cpu, within, PlusPair::<u64>::new(), &lower, &lower, transposed).map(drop))?;
     }

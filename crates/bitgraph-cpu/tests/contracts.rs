@@ -2,13 +2,13 @@
 //! the same bits whatever the number of threads.
 
 use bitgraph_backend::ops::{
-    apply_matrix, assign, assign_matrix, ewise_add_matrix, extract, extract_matrix, mxm, mxm_reduce, mxv, reduce, reduce_matrix,
-    reduce_rows, vxm,
+    apply_matrix, assign, assign_matrix, ewise_add_matrix, extract, extract_matrix, kronecker, mxm, mxm_reduce, mxv, reduce, reduce_matrix,
+    reduce_rows, select_matrix, transpose, vxm,
 };
-use bitgraph_backend::{Accum, Backend, Error, NoAccum};
+use bitgraph_backend::{Accum, Backend, Error, MatrixMask, NoAccum};
 use bitgraph_cpu::{Cpu, CpuMatrix};
 use bitgraph_generate::{GenerateControl, Generator, Stream};
-use bitgraph_semiring::{DType, Identity, IfNonZero, Min, Plus, PlusSecond, PlusTimes};
+use bitgraph_semiring::{DType, Identity, IfNonZero, Min, Plus, PlusSecond, PlusTimes, Tril};
 use bitgraph_sparse::{Csr, Descriptor, FormatKind, Values, Vector};
 
 const PLAIN: Descriptor = Descriptor::DEFAULT;
@@ -56,11 +56,31 @@ fn indices_are_refused_with_their_place() {
     let error = told(assign(&cpu, &mut four, None, NoAccum, &two, &[9, 0], PLAIN));
     assert_eq!(error, "assign: element 0 of the index list is 9; it must be below 4");
     let mut a = matrix(vec![1f32; 8]);
-    let error = extract_matrix(&cpu, &a, &[0], &[7], PLAIN).unwrap_err().to_string();
-    assert_eq!(error, "extract_matrix: element 0 of the column list is 7; it must be below 4");
     let part = a.clone();
-    let error = told(assign_matrix::<_, f32, _>(&cpu, &mut a, NoAccum, &part, &[0, 1, 2, 1], &[0, 1, 2, 3]));
+    let error = told(extract_matrix::<_, f32, _>(&cpu, &mut a, None, NoAccum, &part, &[0], &[7], PLAIN));
+    assert_eq!(error, "extract_matrix: element 0 of the column list is 7; it must be below 4");
+    let error = told(assign_matrix::<_, f32, _>(&cpu, &mut a, None, NoAccum, &part, &[0, 1, 2, 1], &[0, 1, 2, 3], PLAIN));
     assert_eq!(error, "assign_matrix: index 1 occurs more than once in the row list");
+}
+
+#[test]
+fn outputs_and_masks_of_another_shape_are_refused_before_anything_runs() {
+    let cpu = Cpu::new();
+    let empty = |rows, columns| cpu.matrix(&Csr::empty(rows, columns).unwrap(), None, FormatKind::Csr).unwrap();
+    let (a, square, mut wide) = (empty(2, 3), empty(2, 2), empty(2, 3));
+    let told = |result: Result<(), Error>| result.unwrap_err().to_string();
+    let error = told(transpose::<_, f32, _>(&cpu, &mut wide, None, NoAccum, &a, PLAIN));
+    assert_eq!(error, "transpose: rows of the output has 2 elements where 3 are needed");
+    let mask = Some(MatrixMask::structure(&square));
+    let error = told(select_matrix::<_, f32, _, _>(&cpu, &mut wide, mask, NoAccum, Tril { diagonal: 0 }, &a, PLAIN));
+    assert_eq!(error, "select_matrix: columns of the mask has 2 elements where 3 are needed");
+    let error = told(extract_matrix::<_, f32, _>(&cpu, &mut wide, None, NoAccum, &a, &[1, 0], &[2], PLAIN));
+    assert_eq!(error, "extract_matrix: columns of the output has 3 elements where 1 are needed");
+    let error = told(kronecker::<_, f32, _, _>(&cpu, &mut wide, None, NoAccum, Plus, &a, &square, PLAIN));
+    assert_eq!(error, "kronecker: rows of the output has 2 elements where 4 are needed");
+    let error = told(assign_matrix::<_, f32, _>(&cpu, &mut wide, mask, NoAccum, &square, &[0, 1], &[0, 1], PLAIN));
+    assert_eq!(error, "assign_matrix: columns of the mask has 2 elements where 3 are needed");
+    transpose::<_, f32, _>(&cpu, &mut wide, None, NoAccum, &a, Descriptor::TRANSPOSE_A).unwrap();
 }
 
 /// Sums of floats that rounding would tell apart.

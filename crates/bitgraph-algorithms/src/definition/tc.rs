@@ -2,7 +2,7 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::{mxm_reduce, select_matrix};
-use bitgraph_backend::{Graph, MatrixMask, Tc, TcConfig};
+use bitgraph_backend::{Graph, MatrixMask, NoAccum, Tc, TcConfig};
 use bitgraph_semiring::{PlusPair, Tril};
 use bitgraph_sparse::Descriptor;
 
@@ -14,7 +14,8 @@ pub fn tc<B: GraphBackend>(graph: &Graph<B>, config: &TcConfig) -> Result<Tc, B:
     let backend = graph.backend();
     config.control.check()?;
     let pattern = backend.matrix_pattern(graph.matrix());
-    let lower = select_matrix::<B, u64, _>(backend, Tril { diagonal: -1 }, &pattern, Descriptor::DEFAULT)?;
+    let mut lower = pattern.clone();
+    select_matrix::<B, u64, _, _>(backend, &mut lower, None, NoAccum, Tril { diagonal: -1 }, &pattern, Descriptor::DEFAULT)?;
     let mask = Some(MatrixMask::structure(&lower));
     let descriptor = Descriptor { transpose_b: true, ..Descriptor::DEFAULT };
     let sum = mxm_reduce(backend, mask, PlusPair::<u64>::new(), &lower, &lower, descriptor)?;

@@ -1,7 +1,8 @@
-//! Operations on matrices alone. A result that is written into an output takes the output's format; one that is returned
-//! takes the format of its first operand.
+//! Operations on matrices alone. The output keeps its format.
 //!
-//! A pattern matrix has the value 1 of the operation's type at every entry.
+//! A pattern matrix has the value 1 of the operation's type at every entry. An output that is a pattern stays one where the result is
+//! a pattern too and nothing is accumulated: what is selected, extracted, assigned or transposed from a pattern is one, and so is the
+//! Kronecker product of two by an operator that makes 1 of ones. In every other case it has values from then on.
 
 use super::{MatrixMask, VectorMask, in_range, same, typed};
 use crate::{Accumulate, Backend, Error};
@@ -33,13 +34,16 @@ pub trait MatrixOps: Backend {
         a: &Self::Matrix,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
-    /// [`select_matrix`]: keeps a pattern a pattern.
-    fn select_matrix_checked<T: Stored, Op: SelectOp<T>>(
+    /// [`select_matrix`].
+    fn select_matrix_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
         &self,
+        c: &mut Self::Matrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
         op: Op,
         a: &Self::Matrix,
         descriptor: Descriptor,
-    ) -> Result<Self::Matrix, Self::Error>;
+    ) -> Result<(), Self::Error>;
     /// [`reduce_matrix`].
     fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, monoid: M, a: &Self::Matrix) -> Result<Self::Value<T>, Self::Error>;
     /// [`reduce_rows`].
@@ -52,32 +56,48 @@ pub trait MatrixOps: Backend {
         a: &Self::Matrix,
         descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
-    /// [`extract_matrix`]: keeps a pattern a pattern.
-    fn extract_matrix_checked(
-        &self,
-        a: &Self::Matrix,
-        rows: &[u32],
-        columns: &[u32],
-        descriptor: Descriptor,
-    ) -> Result<Self::Matrix, Self::Error>;
-    /// [`assign_matrix`].
-    fn assign_matrix_checked<T: Stored, C: Accumulate<T>>(
+    /// [`extract_matrix`].
+    fn extract_matrix_checked<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut Self::Matrix,
+        mask: Option<MatrixMask<'_, Self>>,
         accum: C,
         a: &Self::Matrix,
         rows: &[u32],
         columns: &[u32],
+        descriptor: Descriptor,
     ) -> Result<(), Self::Error>;
-    /// [`transpose`]: keeps the format.
-    fn transpose_checked(&self, a: &Self::Matrix) -> Result<Self::Matrix, Self::Error>;
-    /// [`kronecker`].
-    fn kronecker_checked<T: Stored, Op: BinaryOp<T>>(
+    /// [`assign_matrix`].
+    fn assign_matrix_checked<T: Stored, C: Accumulate<T>>(
         &self,
+        c: &mut Self::Matrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
+        a: &Self::Matrix,
+        rows: &[u32],
+        columns: &[u32],
+        descriptor: Descriptor,
+    ) -> Result<(), Self::Error>;
+    /// [`transpose`].
+    fn transpose_checked<T: Stored, C: Accumulate<T>>(
+        &self,
+        c: &mut Self::Matrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
+        a: &Self::Matrix,
+        descriptor: Descriptor,
+    ) -> Result<(), Self::Error>;
+    /// [`kronecker`].
+    fn kronecker_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+        &self,
+        c: &mut Self::Matrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
         op: Op,
         a: &Self::Matrix,
         b: &Self::Matrix,
-    ) -> Result<Self::Matrix, Self::Error>;
+        descriptor: Descriptor,
+    ) -> Result<(), Self::Error>;
 }
 
 fn shape<B: Backend>(backend: &B, a: &B::Matrix, transpose: bool) -> (usize, usize) {
@@ -85,18 +105,28 @@ fn shape<B: Backend>(backend: &B, a: &B::Matrix, transpose: bool) -> (usize, usi
     if transpose { (c, r) } else { (r, c) }
 }
 
-fn same_shape(operation: &'static str, expected: (usize, usize), found: (usize, usize)) -> Result<(), Error> {
-    same(operation, "rows of a matrix", expected.0, found.0)?;
-    same(operation, "columns of a matrix", expected.1, found.1)
+/// The names of a matrix's sides, for errors.
+type Sides = [&'static str; 2];
+const OPERAND: Sides = ["rows of a matrix", "columns of a matrix"];
+const OUTPUT: Sides = ["rows of the output", "columns of the output"];
+const MASK: Sides = ["rows of the mask", "columns of the mask"];
+
+fn same_shape(operation: &'static str, sides: Sides, expected: (usize, usize), found: (usize, usize)) -> Result<(), Error> {
+    same(operation, sides[0], expected.0, found.0)?;
+    same(operation, sides[1], expected.1, found.1)
 }
 
-fn masked<B: Backend>(
+/// What an output and its mask have to be: of the result's shape, and of its type.
+fn output<B: Backend, T: Stored>(
     backend: &B,
     operation: &'static str,
-    expected: (usize, usize),
+    result: (usize, usize),
+    c: &B::Matrix,
     mask: Option<MatrixMask<'_, B>>,
 ) -> Result<(), Error> {
-    mask.map_or(Ok(()), |m| same_shape(operation, expected, backend.matrix_shape(m.matrix)))
+    same_shape(operation, OUTPUT, result, backend.matrix_shape(c))?;
+    mask.map_or(Ok(()), |m| same_shape(operation, MASK, result, backend.matrix_shape(m.matrix)))?;
+    typed::<B, T>(backend, operation, c)
 }
 
 macro_rules! ewise {
@@ -115,13 +145,11 @@ macro_rules! ewise {
             b: &B::Matrix,
             descriptor: Descriptor,
         ) -> Result<(), B::Error> {
-            let expected = backend.matrix_shape(c);
-            same_shape($text, expected, shape(backend, a, descriptor.transpose_a))?;
-            same_shape($text, expected, shape(backend, b, descriptor.transpose_b))?;
-            masked(backend, $text, expected, mask)?;
+            let result = shape(backend, a, descriptor.transpose_a);
+            same_shape($text, OPERAND, result, shape(backend, b, descriptor.transpose_b))?;
             typed::<B, T>(backend, $text, a)?;
             typed::<B, T>(backend, $text, b)?;
-            typed::<B, T>(backend, $text, c)?;
+            output::<B, T>(backend, $text, result, c, mask)?;
             backend.ewise_matrix_checked(c, mask, accum, op, $union, a, b, descriptor)
         }
     };
@@ -144,27 +172,27 @@ pub fn apply_matrix<B: MatrixOps, T: Stored, Op: UnaryOp<T, Out: Stored>, C: Acc
     a: &B::Matrix,
     descriptor: Descriptor,
 ) -> Result<(), B::Error> {
-    let expected = backend.matrix_shape(c);
-    same_shape("apply_matrix", expected, shape(backend, a, descriptor.transpose_a))?;
-    masked(backend, "apply_matrix", expected, mask)?;
     typed::<B, T>(backend, "apply_matrix", a)?;
-    typed::<B, Op::Out>(backend, "apply_matrix", c)?;
+    output::<B, Op::Out>(backend, "apply_matrix", shape(backend, a, descriptor.transpose_a), c, mask)?;
     backend.apply_matrix_checked::<T, Op, C>(c, mask, accum, op, a, descriptor)
 }
 
-/// The entries of `A` (of its transpose, with `descriptor.transpose_a`) that `op` keeps, in the format of `A`. A pattern stays
-/// a pattern.
+/// `C<mask> = C accum` the entries of `A` that `op` keeps.
 ///
 /// # Errors
-/// [`Error::Type`], or the backend's.
-pub fn select_matrix<B: MatrixOps, T: Stored, Op: SelectOp<T>>(
+/// [`Error::Shape`], [`Error::Type`], or the backend's.
+pub fn select_matrix<B: MatrixOps, T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
     backend: &B,
+    c: &mut B::Matrix,
+    mask: Option<MatrixMask<'_, B>>,
+    accum: C,
     op: Op,
     a: &B::Matrix,
     descriptor: Descriptor,
-) -> Result<B::Matrix, B::Error> {
+) -> Result<(), B::Error> {
     typed::<B, T>(backend, "select_matrix", a)?;
-    backend.select_matrix_checked::<T, Op>(op, a, descriptor)
+    output::<B, T>(backend, "select_matrix", shape(backend, a, descriptor.transpose_a), c, mask)?;
+    backend.select_matrix_checked::<T, Op, C>(c, mask, accum, op, a, descriptor)
 }
 
 /// All entries combined by a monoid; its identity if there are none.
@@ -199,37 +227,46 @@ pub fn reduce_rows<B: MatrixOps, T: Stored, M: Monoid<T>, C: Accumulate<T>>(
     backend.reduce_rows_checked(w, mask, accum, monoid, a, descriptor)
 }
 
-/// The submatrix `A(rows, columns)`: entry (i, j) is entry (`rows[i]`, `columns[j]`) of `A`. A pattern stays a pattern.
+/// `C<mask> = C accum A(rows, columns)`: entry (i, j) of `C` meets entry (`rows[i]`, `columns[j]`) of `A`. An index may occur several
+/// times.
 ///
 /// # Errors
-/// [`Error::IndexOutOfRange`], or the backend's.
-pub fn extract_matrix<B: MatrixOps>(
+/// [`Error::Shape`], [`Error::IndexOutOfRange`], [`Error::Type`], or the backend's.
+pub fn extract_matrix<B: MatrixOps, T: Stored, C: Accumulate<T>>(
     backend: &B,
+    c: &mut B::Matrix,
+    mask: Option<MatrixMask<'_, B>>,
+    accum: C,
     a: &B::Matrix,
     rows: &[u32],
     columns: &[u32],
     descriptor: Descriptor,
-) -> Result<B::Matrix, B::Error> {
-    let (r, c) = shape(backend, a, descriptor.transpose_a);
+) -> Result<(), B::Error> {
+    let (r, k) = shape(backend, a, descriptor.transpose_a);
     in_range("extract_matrix", "row list", rows, r)?;
-    in_range("extract_matrix", "column list", columns, c)?;
-    backend.extract_matrix_checked(a, rows, columns, descriptor)
+    in_range("extract_matrix", "column list", columns, k)?;
+    typed::<B, T>(backend, "extract_matrix", a)?;
+    output::<B, T>(backend, "extract_matrix", (rows.len(), columns.len()), c, mask)?;
+    backend.extract_matrix_checked::<T, C>(c, mask, accum, a, rows, columns, descriptor)
 }
 
-/// `C(rows, columns) = C(rows, columns) accum A`: entry (`rows[i]`, `columns[j]`) of `C` meets entry (i, j) of `A`. Without
-/// an accumulator, entries of that part of `C` that `A` lacks are deleted. An index may occur once only.
+/// `C<mask>(rows, columns) = C(rows, columns) accum A`: entry (`rows[i]`, `columns[j]`) of `C` meets entry (i, j) of `A`. Without
+/// an accumulator, entries of that part of `C` that `A` lacks are deleted. The mask is over all of `C`, and so is `replace`. An index
+/// may occur once only.
 ///
 /// # Errors
 /// [`Error::Shape`] for lists that do not fit `A`, [`Error::IndexOutOfRange`], [`Error::RepeatedIndex`], [`Error::Type`], or the backend's.
 pub fn assign_matrix<B: MatrixOps, T: Stored, C: Accumulate<T>>(
     backend: &B,
     c: &mut B::Matrix,
+    mask: Option<MatrixMask<'_, B>>,
     accum: C,
     a: &B::Matrix,
     rows: &[u32],
     columns: &[u32],
+    descriptor: Descriptor,
 ) -> Result<(), B::Error> {
-    same_shape("assign_matrix", (rows.len(), columns.len()), backend.matrix_shape(a))?;
+    same_shape("assign_matrix", OPERAND, (rows.len(), columns.len()), shape(backend, a, descriptor.transpose_a))?;
     let (r, k) = backend.matrix_shape(c);
     in_range("assign_matrix", "row list", rows, r)?;
     in_range("assign_matrix", "column list", columns, k)?;
@@ -241,29 +278,46 @@ pub fn assign_matrix<B: MatrixOps, T: Stored, C: Accumulate<T>>(
         }
     }
     typed::<B, T>(backend, "assign_matrix", a)?;
-    typed::<B, T>(backend, "assign_matrix", c)?;
-    backend.assign_matrix_checked::<T, C>(c, accum, a, rows, columns)
+    output::<B, T>(backend, "assign_matrix", (r, k), c, mask)?;
+    backend.assign_matrix_checked::<T, C>(c, mask, accum, a, rows, columns, descriptor)
 }
 
-/// The transpose as a matrix of its own, in the same format. (In operations it is a view: a descriptor's flag.)
+/// `C<mask> = C accum` the transpose of `A`; with `descriptor.transpose_a` it is `A` itself. (As an operand of other operations a
+/// transpose is a view: that flag alone.)
 ///
 /// # Errors
-/// The backend's.
-pub fn transpose<B: MatrixOps>(backend: &B, a: &B::Matrix) -> Result<B::Matrix, B::Error> {
-    backend.transpose_checked(a)
-}
-
-/// The Kronecker product: entry (i p + k, j q + l) is `A(i, j) op B(k, l)`, with `B` of p x q. Two patterns make a pattern.
-///
-/// # Errors
-/// [`Error::Type`], a product too large for 32-bit ids, or the backend's.
-pub fn kronecker<B: MatrixOps, T: Stored, Op: BinaryOp<T>>(
+/// [`Error::Shape`], [`Error::Type`], or the backend's.
+pub fn transpose<B: MatrixOps, T: Stored, C: Accumulate<T>>(
     backend: &B,
+    c: &mut B::Matrix,
+    mask: Option<MatrixMask<'_, B>>,
+    accum: C,
+    a: &B::Matrix,
+    descriptor: Descriptor,
+) -> Result<(), B::Error> {
+    typed::<B, T>(backend, "transpose", a)?;
+    output::<B, T>(backend, "transpose", shape(backend, a, !descriptor.transpose_a), c, mask)?;
+    backend.transpose_checked::<T, C>(c, mask, accum, a, descriptor)
+}
+
+/// `C<mask> = C accum` the Kronecker product: entry (i p + k, j q + l) is `A(i, j) op B(k, l)`, with `B` of p x q.
+///
+/// # Errors
+/// [`Error::Shape`], [`Error::Type`], or the backend's.
+pub fn kronecker<B: MatrixOps, T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+    backend: &B,
+    c: &mut B::Matrix,
+    mask: Option<MatrixMask<'_, B>>,
+    accum: C,
     op: Op,
     a: &B::Matrix,
     b: &B::Matrix,
-) -> Result<B::Matrix, B::Error> {
+    descriptor: Descriptor,
+) -> Result<(), B::Error> {
+    let ((r, k), (p, q)) = (shape(backend, a, descriptor.transpose_a), shape(backend, b, descriptor.transpose_b));
     typed::<B, T>(backend, "kronecker", a)?;
     typed::<B, T>(backend, "kronecker", b)?;
-    backend.kronecker_checked(op, a, b)
+    // A product that ids do not reach is no output's shape.
+    output::<B, T>(backend, "kronecker", (r.saturating_mul(p), k.saturating_mul(q)), c, mask)?;
+    backend.kronecker_checked::<T, Op, C>(c, mask, accum, op, a, b, descriptor)
 }

@@ -9,3 +9,4 @@ mod mxm;
 mod mxv;
 pub(crate) mod rows;
 mod selection;
+mod write;

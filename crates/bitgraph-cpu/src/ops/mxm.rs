@@ -1,7 +1,7 @@
 //! Matrix times matrix: Gustavson's row-wise product for a sparse result, intersections under a mask for a reduced one.
 
-use super::matrix::{MaskView, write_back};
-use super::rows::{Typed, build, each_block};
+use super::rows::{LISTS, build, each_block};
+use super::write::{MaskView, write_back};
 use crate::Cpu;
 use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::bmm_sum_masked;
@@ -12,20 +12,20 @@ use std::any::{Any, TypeId};
 use std::sync::OnceLock;
 
 /// A matrix with typed values or none, transposed if asked for.
-struct Operand<T> {
+struct Operand<'a, T> {
     csr: Csr,
-    values: Option<Vec<T>>,
+    values: Option<&'a [T]>,
 }
 
-impl<T: bitgraph_sparse::Stored> Operand<T> {
-    fn of(matrix: &CpuMatrix, transpose: bool) -> Result<Self, Error> {
+impl<'a, T: bitgraph_sparse::Stored> Operand<'a, T> {
+    fn of(matrix: &'a CpuMatrix, transpose: bool) -> Result<Self, Error> {
         let source = if transpose { matrix.transposed() } else { matrix };
-        let values = source.values().map(|v| v.expect::<T>().map(<[T]>::to_vec)).transpose()?;
+        let values = source.values().map(|v| v.expect::<T>()).transpose()?;
         Ok(Self { csr: source.to_csr(), values })
     }
     #[inline]
     fn value(&self, position: usize) -> Option<T> {
-        self.values.as_ref().map(|v| v[position])
+        self.values.map(|v| v[position])
     }
 }
 
@@ -77,7 +77,7 @@ impl<S: Ring> Mxm<S> for Cpu {
                 }
             }
         })?;
-        write_back(*self, c, view.as_ref(), accum, descriptor.replace, &t)
+        write_back(*self, c, view.as_ref(), accum, descriptor.replace, t.into_matrix(LISTS, false)?)
     }
 
     fn mxm_reduce_checked(
@@ -119,10 +119,9 @@ impl<S: Ring> Mxm<S> for Cpu {
                     sum = Some(sum.map_or(value, |s| S::add(s, value)));
                 }
             };
-            match &view {
-                Some(v) if !v.is_complement() => v.columns(i).for_each(|j| take(j as usize)),
-                Some(v) => (0..columns).filter(|&j| v.selects(i, j as u32)).for_each(&mut take),
-                None => (0..columns).for_each(&mut take),
+            match view.as_ref().and_then(|v| v.columns(i)) {
+                Some(list) => list.iter().for_each(|&j| take(j as usize)),
+                None => (0..columns).filter(|&j| view.as_ref().is_none_or(|v| v.selects(i, j as u32))).for_each(&mut take),
             }
             sum
         };
@@ -159,12 +158,4 @@ fn tiles<S: Ring>(mask: Option<MatrixMask<'_, Cpu>>, a: &CpuMatrix, b: &CpuMatri
         _ => return None,
     };
     (&sum as &dyn Any).downcast_ref::<S::Out>().copied()
-}
-
-impl<T: bitgraph_sparse::Stored> Typed<T> {
-    /// An operand of element-wise operations, transposed if asked for.
-    pub(super) fn operand(matrix: &CpuMatrix, transpose: bool) -> Result<Self, Error> {
-        let typed = Self::of(matrix)?;
-        Ok(if transpose { typed.transpose() } else { typed })
-    }
 }

@@ -4,23 +4,31 @@ use crate::matrix::CpuMatrix;
 use bitgraph_backend::Error;
 use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values};
 use rayon::prelude::*;
+use std::borrow::Cow;
 use std::sync::OnceLock;
 
-/// A pattern with a value for each entry.
-pub(crate) struct Typed<T> {
+/// The format of results on their way to an output: it costs nothing.
+pub(crate) const LISTS: FormatKind = FormatKind::Csr;
+
+/// A pattern with a value for each entry: of a matrix, or of one that was built.
+pub(crate) struct Typed<'a, T: Clone> {
     pub(crate) csr: Csr,
-    pub(crate) values: Vec<T>,
+    pub(crate) values: Cow<'a, [T]>,
 }
 
-impl<T: Stored> Typed<T> {
+impl<'a, T: Stored> Typed<'a, T> {
     /// A matrix with its values, 1 everywhere for a pattern.
-    pub(crate) fn of(matrix: &CpuMatrix) -> Result<Self, Error> {
+    pub(crate) fn of(matrix: &'a CpuMatrix) -> Result<Self, Error> {
         let csr = matrix.to_csr();
         let values = match matrix.values() {
-            Some(v) => v.expect::<T>()?.to_vec(),
-            None => vec![T::ONE; csr.nnz()],
+            Some(v) => Cow::Borrowed(v.expect::<T>()?),
+            None => Cow::Owned(vec![T::ONE; csr.nnz()]),
         };
         Ok(Self { csr, values })
+    }
+    /// A matrix as an operand, transposed if asked for.
+    pub(crate) fn operand(matrix: &'a CpuMatrix, transpose: bool) -> Result<Self, Error> {
+        Self::of(if transpose { matrix.transposed() } else { matrix })
     }
     /// The entries of a row.
     #[inline]
@@ -28,14 +36,10 @@ impl<T: Stored> Typed<T> {
         let range = self.csr.row_range(i);
         (&self.csr.indices()[range.clone()], &self.values[range])
     }
-    /// Laid out as a matrix.
-    pub(crate) fn into_matrix(self, format: FormatKind) -> Result<CpuMatrix, Error> {
-        CpuMatrix::new(&self.csr, Some(&Values::from_vec(self.values)), format)
-    }
-    /// The transpose.
-    pub(crate) fn transpose(&self) -> Self {
-        let (csr, positions) = self.csr.transpose_with_positions();
-        Self { csr, values: positions.into_par_iter().with_min_len(4096).map(|p| self.values[p]).collect() }
+    /// Laid out as a matrix; a pattern drops the values.
+    pub(crate) fn into_matrix(self, format: FormatKind, pattern: bool) -> Result<CpuMatrix, Error> {
+        let values = (!pattern).then(|| Values::from_vec(self.values.into_owned()));
+        CpuMatrix::new(&self.csr, values.as_ref(), format)
     }
 }
 
@@ -72,7 +76,7 @@ pub(crate) fn build<T: Stored, W>(
     serial: bool,
     scratch: impl Fn() -> W + Sync,
     fill: impl Fn(&mut W, usize, &mut RowSink<'_, T>) + Sync,
-) -> Result<Typed<T>, Error> {
+) -> Result<Typed<'static, T>, Error> {
     Csr::ids(rows as u64, columns as u64)?;
     let parts = if serial { 1 } else { (rayon::current_num_threads() * 8).min(rows.div_ceil(64)).max(1) };
     let size = rows.div_ceil(parts).max(1);
@@ -96,5 +100,5 @@ pub(crate) fn build<T: Stored, W>(
         indices.extend(cols);
         values.extend(vals);
     }
-    Ok(Typed { csr: Csr::from_valid(rows, columns, Offsets::from_usizes(&offsets), indices.into()), values })
+    Ok(Typed { csr: Csr::from_valid(rows, columns, Offsets::from_usizes(&offsets), indices.into()), values: Cow::Owned(values) })
 }

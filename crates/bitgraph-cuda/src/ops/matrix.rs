@@ -12,9 +12,9 @@ use crate::layout::{DeviceCsr, DeviceValues, Offsets};
 use crate::matrix::CudaMatrix;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Error, Result, primitives};
-use bitgraph_backend::{Accumulate, MatrixMask, MatrixOps, VectorMask};
-use bitgraph_semiring::{BinaryOp, Monoid, Operator, Second, SelectOp, UnaryOp};
-use bitgraph_sparse::{Csr, Descriptor, Stored, Vector};
+use bitgraph_backend::{Accumulate, MatrixMask, MatrixOps, NoAccum, VectorMask};
+use bitgraph_semiring::{BinaryOp, Identity, Monoid, Operator, Second, SelectOp, UnaryOp};
+use bitgraph_sparse::{Csr, Descriptor, FormatKind, Stored, Vector};
 use bytemuck::Zeroable;
 
 /// The values of a matrix as an operand: 1 for a pattern.
@@ -26,32 +26,54 @@ fn operand(matrix: &CudaMatrix, transpose: bool) -> Result<&CudaMatrix> {
     if transpose { matrix.transposed() } else { Ok(matrix) }
 }
 
-/// `C<mask, replace> = C accum T`; the output keeps its format and has values.
+/// A result on its way to an output, as lists: nothing is converted.
+pub(super) fn result(device: &Device, csr: DeviceCsr, values: Option<DeviceValues>) -> Result<CudaMatrix> {
+    CudaMatrix::from_lists(device, csr, values, FormatKind::Csr)
+}
+
+/// `C<mask, replace> = C accum T`, the last step of every operation; the output keeps its format, and stays a pattern if `T` is one and
+/// nothing is accumulated.
 pub(super) fn write_back<T: Stored, C: Accumulate<T>>(
     device: &Device,
     c: &mut CudaMatrix,
     mask: &DeviceMask,
     accum: C,
-    t: &DeviceCsr,
-    values: &DeviceValues,
+    t: CudaMatrix,
 ) -> Result<()> {
     let op = accum.device();
     if C::ACTIVE && op.is_none() {
         return Err(operator::unsupported("matrix operation", "an accumulator without a device form".into()));
     }
-    let (csr, values) = if op.is_none() && mask.params.flags == 0 {
-        (t.clone(), values.clone())
+    let pattern = !C::ACTIVE && c.values().is_none() && t.values().is_none();
+    if op.is_none() && mask.params.flags == 0 {
+        let values = match t.values() {
+            None if !pattern => Some(apply_entries::<T, T>(device, &Identity.device(), entries::<T>(&t), t.nvals())?),
+            values if c.format() != t.format() => values.cloned(),
+            _ => {
+                *c = t;
+                return Ok(());
+            }
+        };
+        *c = CudaMatrix::from_lists(device, t.lists()?.clone(), values, c.format())?;
+        return Ok(());
+    }
+    let kind = if C::ACTIVE { Merge::Accumulate } else { Merge::Write };
+    let merged = merge(device, &Pattern::of(device, c.lists()?)?, &Pattern::of(device, t.lists()?)?, kind, mask)?;
+    let values = if pattern {
+        None
     } else {
-        let kind = if C::ACTIVE { Merge::Accumulate } else { Merge::Write };
-        let merged = merge(device, &Pattern::of(device, c.lists()?)?, &Pattern::of(device, t)?, kind, mask)?;
-        let (u, v) = (entries::<T>(c).at(&merged.source_a), Operand::entries::<T>(Some(values)).at(&merged.source_b));
+        let (u, v) = (entries::<T>(c).at(&merged.source_a), entries::<T>(&t).at(&merged.source_b));
         // Without an accumulator no entry has two sources.
         let op = op.unwrap_or_else(|| Second.device());
-        let values = combine_entries::<T>(device, &op, Combine::Union, u, v, merged.csr.nnz)?;
-        (merged.csr, values)
+        Some(combine_entries::<T>(device, &op, Combine::Union, u, v, merged.csr.nnz)?)
     };
-    *c = CudaMatrix::from_lists(device, csr, Some(values), c.format())?;
+    *c = CudaMatrix::from_lists(device, merged.csr, values, c.format())?;
     Ok(())
+}
+
+/// The values of some entries of a matrix, in their order; none of a pattern.
+fn gathered(device: &Device, matrix: &CudaMatrix, positions: &Buffer<u32>) -> Result<Option<DeviceValues>> {
+    matrix.values().map(|v| primitives::gather_values(device, v, positions)).transpose()
 }
 
 impl MatrixOps for Cuda {
@@ -74,7 +96,7 @@ impl MatrixOps for Cuda {
         let (u, v) = (entries::<T>(a).at(&t.source_a), entries::<T>(b).at(&t.source_b));
         let values = combine_entries::<T>(device, &op.device(), how, u, v, t.csr.nnz)?;
         let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<T, C>(device, c, &mask, accum, &t.csr, &values)
+        write_back::<T, C>(device, c, &mask, accum, result(device, t.csr, Some(values))?)
     }
 
     fn apply_matrix_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
@@ -90,17 +112,25 @@ impl MatrixOps for Cuda {
         let a = operand(a, descriptor.transpose_a)?;
         let values = apply_entries::<T, Op::Out>(device, &op.device(), entries::<T>(a), a.nvals())?;
         let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<Op::Out, C>(device, c, &mask, accum, a.lists()?, &values)
+        write_back::<Op::Out, C>(device, c, &mask, accum, result(device, a.lists()?.clone(), Some(values))?)
     }
 
-    fn select_matrix_checked<T: Stored, Op: SelectOp<T>>(&self, op: Op, a: &CudaMatrix, descriptor: Descriptor) -> Result<CudaMatrix> {
+    fn select_matrix_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
+        &self,
+        c: &mut CudaMatrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
+        op: Op,
+        a: &CudaMatrix,
+        descriptor: Descriptor,
+    ) -> Result<()> {
         let device = self.device();
-        let source = operand(a, descriptor.transpose_a)?;
-        let pattern = Pattern::of(device, source.lists()?)?;
-        let flags = test_entries::<T>(device, &op.device(), entries::<T>(source), (&pattern.entry_rows, &pattern.csr.indices))?;
+        let a = operand(a, descriptor.transpose_a)?;
+        let pattern = Pattern::of(device, a.lists()?)?;
+        let flags = test_entries::<T>(device, &op.device(), entries::<T>(a), (&pattern.entry_rows, &pattern.csr.indices))?;
         let (csr, positions) = kept(device, &pattern, &flags)?;
-        let values = source.values().map(|v| primitives::gather_values(device, v, &positions)).transpose()?;
-        CudaMatrix::from_lists(device, csr, values, a.format())
+        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+        write_back::<T, C>(device, c, &mask, accum, result(device, csr, gathered(device, a, &positions)?)?)
     }
 
     fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: &CudaMatrix) -> Result<CudaValue<T>> {
@@ -140,25 +170,36 @@ impl MatrixOps for Cuda {
         elementwise::write_back("reduce_rows", w, mask, accum, descriptor.replace, t)
     }
 
-    fn extract_matrix_checked(&self, a: &CudaMatrix, rows: &[u32], columns: &[u32], descriptor: Descriptor) -> Result<CudaMatrix> {
+    fn extract_matrix_checked<T: Stored, C: Accumulate<T>>(
+        &self,
+        c: &mut CudaMatrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
+        a: &CudaMatrix,
+        rows: &[u32],
+        columns: &[u32],
+        descriptor: Descriptor,
+    ) -> Result<()> {
         let device = self.device();
-        let source = operand(a, descriptor.transpose_a)?;
-        let (csr, positions) = extract(device, source.lists()?, rows, columns)?;
-        let values = source.values().map(|v| primitives::gather_values(device, v, &positions)).transpose()?;
-        CudaMatrix::from_lists(device, csr, values, a.format())
+        let a = operand(a, descriptor.transpose_a)?;
+        let (csr, positions) = extract(device, a.lists()?, rows, columns)?;
+        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+        write_back::<T, C>(device, c, &mask, accum, result(device, csr, gathered(device, a, &positions)?)?)
     }
 
     fn assign_matrix_checked<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut CudaMatrix,
+        mask: Option<MatrixMask<'_, Self>>,
         accum: C,
         a: &CudaMatrix,
         rows: &[u32],
         columns: &[u32],
+        descriptor: Descriptor,
     ) -> Result<()> {
         let device = self.device();
-        let region = DeviceMask::region(device, c.shape(), rows, columns)?;
-        // The assigned matrix at its places in c.
+        // The operand at its places in the output.
+        let a = operand(a, descriptor.transpose_a)?;
         let pattern = Pattern::of(device, a.lists()?)?;
         let (new_rows, new_columns) = (device.upload(rows)?, device.upload(columns)?);
         let (keys, positions) = (device.alloc::<u64>(pattern.csr.nnz)?, device.alloc::<u32>(pattern.csr.nnz)?);
@@ -175,43 +216,58 @@ impl MatrixOps for Cuda {
         run(device, "relabel_keys", params.a.entries, &params)?;
         let bits = 0..column_bits + primitives::id_bits(c.shape().0);
         let (keys, positions) = primitives::sort_pairs(device, &keys, &positions, bits)?;
-        let placed = csr_of_keys(device, &keys, c.shape(), column_bits)?;
-        let values = combine_entries::<T>(
-            device,
-            &Second.device(),
-            Combine::Intersection,
-            Operand::constant(T::ONE),
-            entries::<T>(a).at(&positions),
-            placed.nnz,
-        )?;
-        write_back::<T, C>(device, c, &region, accum, &placed, &values)
+        let placed = result(device, csr_of_keys(device, &keys, c.shape(), column_bits)?, gathered(device, a, &positions)?)?;
+        // The output with that part of it assigned, as if there were no mask; then the mask decides where it shows.
+        let mut assigned = result(device, c.lists()?.clone(), c.values().cloned())?;
+        let region = DeviceMask::region(device, c.shape(), rows, columns)?;
+        write_back::<T, C>(device, &mut assigned, &region, accum, placed)?;
+        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+        write_back::<T, _>(device, c, &mask, NoAccum, assigned)
     }
 
-    fn transpose_checked(&self, a: &CudaMatrix) -> Result<CudaMatrix> {
-        a.transposed().cloned()
+    fn transpose_checked<T: Stored, C: Accumulate<T>>(
+        &self,
+        c: &mut CudaMatrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
+        a: &CudaMatrix,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let device = self.device();
+        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+        write_back::<T, C>(device, c, &mask, accum, operand(a, !descriptor.transpose_a)?.clone())
     }
 
-    fn kronecker_checked<T: Stored, Op: BinaryOp<T>>(&self, op: Op, a: &CudaMatrix, b: &CudaMatrix) -> Result<CudaMatrix> {
+    fn kronecker_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+        &self,
+        c: &mut CudaMatrix,
+        mask: Option<MatrixMask<'_, Self>>,
+        accum: C,
+        op: Op,
+        a: &CudaMatrix,
+        b: &CudaMatrix,
+        descriptor: Descriptor,
+    ) -> Result<()> {
+        let (a, b) = (operand(a, descriptor.transpose_a)?, operand(b, descriptor.transpose_b)?);
         let device = self.device();
         let (left, right) = (a.lists()?, b.lists()?);
-        let (rows, columns) = (left.rows as u64 * right.rows as u64, left.columns as u64 * right.columns as u64);
-        Csr::ids(rows, columns).map_err(Error::from)?;
+        let (rows, columns) = c.shape();
         let entries_there = left.nnz as u64 * right.nnz as u64;
         if entries_there >= u64::from(u32::MAX) {
             return Err(primitives::too_large(entries_there));
         }
-        let counts = device.alloc::<u32>(rows as usize)?;
+        let counts = device.alloc::<u32>(rows)?;
         let mut params = KroneckerParams {
             a: Rows::of(left, None),
             b: Rows::of(right, None),
-            rows,
+            rows: rows as u64,
             entries: entries_there,
             b_rows: right.rows as u32,
             b_columns: right.columns as u32,
             counts: counts.ptr(),
             ..KroneckerParams::zeroed()
         };
-        run(device, "kronecker_counts", rows, &params)?;
+        run(device, "kronecker_counts", params.rows, &params)?;
         let starts = primitives::exclusive_scan_wide(device, &counts)?;
         let nnz = entries_there as usize;
         let array = || -> Result<Buffer<u32>> { device.alloc(nnz) };
@@ -221,15 +277,15 @@ impl MatrixOps for Cuda {
         params.source_a = source_a.ptr();
         params.source_b = source_b.ptr();
         run(device, "kronecker_fill", params.entries, &params)?;
-        let values = if a.values().is_none() && b.values().is_none() {
+        let values = if a.values().is_none() && b.values().is_none() && op.apply(T::ONE, T::ONE) == T::ONE {
             None
         } else {
             let (u, v) = (entries::<T>(a).at(&source_a), entries::<T>(b).at(&source_b));
             Some(combine_entries::<T>(device, &op.device(), Combine::Intersection, u, v, nnz)?)
         };
         let offsets = Offsets::U32(primitives::exclusive_scan(device, &counts)?);
-        let csr = DeviceCsr { rows: rows as usize, columns: columns as usize, nnz, offsets, indices };
-        CudaMatrix::from_lists(device, csr, values, a.format())
+        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+        write_back::<T, C>(device, c, &mask, accum, result(device, DeviceCsr { rows, columns, nnz, offsets, indices }, values)?)
     }
 }
 

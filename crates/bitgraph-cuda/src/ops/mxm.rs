@@ -7,12 +7,13 @@
 //!
 //! Determinism: products of one place are added in the order of the inner index; reduced sums in an order that the sizes decide.
 
+use super::matrix::{result, write_back};
 use super::operator::unsupported;
 use super::params::{MxmReduceParams, MxmSumParams, Rows, Target, Total};
 use super::ring::{MXM, kernel};
 use super::schemes::special_sum;
 use super::structure::{DeviceMask, Pattern, csr_of_places, expand_entries, kept, places, product_blocks};
-use super::{matrix::write_back, strided, threads};
+use super::{strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::{DeviceCsr, DeviceValues};
 use crate::matrix::CudaMatrix;
@@ -47,7 +48,7 @@ impl<S: Ring> Mxm<S> for Cuda {
         if mask.as_ref().is_some_and(|m| !m.mode.complement) {
             let mask = DeviceMask::of(device, mask, descriptor.replace)?;
             let (csr, values) = at_mask::<S>(device, a, operand(b, !descriptor.transpose_b)?, &mask)?;
-            return write_back::<S::Out, C>(device, c, &mask, accum, &csr, &values);
+            return write_back::<S::Out, C>(device, c, &mask, accum, result(device, csr, Some(values))?);
         }
         let b = operand(b, descriptor.transpose_b)?;
         let mask = DeviceMask::of(device, mask, descriptor.replace)?;
@@ -61,7 +62,7 @@ impl<S: Ring> Mxm<S> for Cuda {
         let data = joined(device, parts.iter().map(|p| &p.values))?;
         let csr = csr_of_places(device, (left.csr.rows, right.columns), &entry_rows, indices)?;
         let t = DeviceValues { dtype: <S::Out as Scalar>::DTYPE, len: csr.nnz, data };
-        write_back::<S::Out, C>(device, c, &mask, accum, &csr, &t)
+        write_back::<S::Out, C>(device, c, &mask, accum, result(device, csr, Some(t))?)
     }
 
     fn mxm_reduce_checked(

@@ -8,35 +8,63 @@ use bitgraph::backend::ops::{
 };
 use bitgraph::backend::{Accum, Accumulate, MatrixMask, MatrixOps, NoAccum, VectorMask};
 use bitgraph::semiring::{AdditiveInverse, Any, Lor, Max, Min, Minus, Plus, Times, Tril};
-use bitgraph::sparse::{Descriptor, Stored};
+use bitgraph::sparse::{Descriptor, MaskMode, Stored};
 use bitgraph_testkit::mimic::{self, accumulate};
 use bitgraph_testkit::{MimicMatrix, cases as operands};
 use half::f16;
 
-const OPERATIONS: [&str; 10] =
-    ["ewise_add", "ewise_mult", "apply", "select", "reduce", "reduce_rows", "extract", "assign", "transpose", "kronecker"];
+const OPERATIONS: [&str; 11] = [
+    "ewise_add",
+    "ewise_mult",
+    "apply",
+    "select",
+    "reduce",
+    "reduce_rows",
+    "extract",
+    "assign",
+    "transpose",
+    "kronecker times",
+    "kronecker minus",
+];
 const SHAPES: [(usize, usize); 6] = [(0, 3), (1, 1), (9, 14), (33, 33), (40, 20), (5, 65)];
 
 pub(super) fn run<B: MatrixOps>(report: &mut Report, backend: &B, form: &str, full: bool) {
-    // Operation, format, mask, replace, transpose, pattern, shape, accumulator.
-    let list = cases(&[OPERATIONS.len(), 6, 5, 2, 2, 2, SHAPES.len(), 2], full);
+    // Operation, format, write-back, transpose, pattern (operands, output), shape.
+    let list = cases(&[OPERATIONS.len(), 6, WRITES, 2, 4, SHAPES.len()], full);
     macro_rules! each {
         ($($t:ty)*) => { $( one::<_, $t>(report, backend, form, &list); )* };
     }
     each!(bool u8 i32 u64 f16 f32 f64);
 }
 
+/// The ways of writing a result: mask, replace and accumulator in one choice, so that every operation meets every combination.
+const WRITES: usize = 5 * 2 * 2;
+
+struct Write {
+    mode: Option<MaskMode>,
+    replace: bool,
+    accumulates: bool,
+}
+fn write_of(choice: usize) -> Write {
+    Write { mode: mask_of(choice % 5), replace: choice / 5 % 2 == 1, accumulates: choice / 10 == 1 }
+}
+
 fn one<B: MatrixOps, T: Stored>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
     for (seed, case) in list.iter().enumerate() {
         let what = format!("{} of matrices ({form})", OPERATIONS[case[0]]);
-        let outcome = if case[7] == 1 {
+        let outcome = if write_of(case[2]).accumulates {
             check::<B, T, _>(backend, case, seed as u64, Accum(Minus), Some(&accumulate(Minus)))
         } else {
             check::<B, T, _>(backend, case, seed as u64, NoAccum, None)
         };
         let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(e.to_string()));
-        report.check(RING, &what, || format!("{} case {case:?}, shape {:?}", T::DTYPE, SHAPES[case[6]]), outcome);
+        report.check(RING, &what, || format!("{} case {case:?}, shape {:?}", T::DTYPE, SHAPES[case[5]]), outcome);
     }
+}
+
+fn ones<T: Stored>(mut a: MimicMatrix<T>) -> MimicMatrix<T> {
+    a.entries.iter_mut().flatten().for_each(|v| *v = T::ONE);
+    a
 }
 
 fn check<B: MatrixOps, T: Stored, C: Accumulate<T>>(
@@ -46,49 +74,24 @@ fn check<B: MatrixOps, T: Stored, C: Accumulate<T>>(
     accum: C,
     merge: mimic::Accumulate<'_, T>,
 ) -> Result<Outcome, B::Error> {
-    let (rows, columns) = SHAPES[case[6]];
-    let (flipped, pattern, format) = (case[4] == 1, case[5] == 1, format_of(case[1]));
-    let (r, c) = if flipped { (columns, rows) } else { (rows, columns) };
+    let (operation, format, Write { mode, replace, .. }) = (OPERATIONS[case[0]], format_of(case[1]), write_of(case[2]));
+    let (flipped, patterns, pattern_output) = (case[3] == 1, case[4] & 1 == 1, case[4] & 2 == 2);
+    let flip = |(r, c): (usize, usize)| if flipped { (c, r) } else { (r, c) };
+    let both = Descriptor { transpose_a: flipped, transpose_b: flipped, replace };
+    // The operands as they are seen, transposed perhaps, are of this shape.
+    let (rows, columns) = SHAPES[case[5]];
+    let operand = |seen: (usize, usize), density: f64, seed: u64| {
+        let (r, c) = flip(seen);
+        let a = operands::matrix::<T>(r, c, density, seed);
+        if patterns { ones(a) } else { a }
+    };
     let device = |m: &MimicMatrix<T>, pattern: bool| {
         let (csr, values) = m.to_csr();
         backend.matrix(&csr, (!pattern).then_some(&values), format)
     };
-    let host = |m: &B::Matrix| backend.matrix_to_host(m).map(|(csr, values)| MimicMatrix::from_csr(&csr, values.as_ref()));
-    let mut a = operands::matrix::<T>(r, c, 0.3, seed);
-    let mut b = operands::matrix::<T>(r, c, 0.3, seed + 1);
-    if pattern {
-        a.entries.iter_mut().chain(&mut b.entries).flatten().for_each(|v| *v = T::ONE);
-    }
-    let (left, right) = (device(&a, pattern)?, device(&b, pattern)?);
-    let old = operands::matrix::<T>(rows, columns, 0.4, seed + 2);
-    let mut output = device(&old, false)?;
-    let mut expected = old.clone();
-    let mask = operands::matrix::<bool>(rows, columns, 0.5, seed + 3);
-    let mode = mask_of(case[2]);
-    let chosen = mode.map(|m| mask.mask(m));
-    let chosen = chosen.as_ref();
-    let (csr, values) = mask.to_csr();
-    let device_mask = backend.matrix(&csr, Some(&values), format)?;
-    let device_mask = mode.map(|mode| MatrixMask::<B> { matrix: &device_mask, mode });
-    let both = Descriptor { transpose_a: flipped, transpose_b: flipped, replace: case[3] == 1 };
-    match OPERATIONS[case[0]] {
-        "ewise_add" => {
-            mimic::ewise_add_matrix(&mut expected, chosen, merge, Minus, &a, &b, both);
-            ewise_add_matrix::<B, T, _, _>(backend, &mut output, device_mask, accum, Minus, &left, &right, both)?;
-        }
-        "ewise_mult" => {
-            mimic::ewise_mult_matrix(&mut expected, chosen, merge, Minus, &a, &b, both);
-            ewise_mult_matrix::<B, T, _, _>(backend, &mut output, device_mask, accum, Minus, &left, &right, both)?;
-        }
-        "apply" => {
-            mimic::apply_matrix(&mut expected, chosen, merge, AdditiveInverse, &a, both);
-            apply_matrix::<B, T, _, _>(backend, &mut output, device_mask, accum, AdditiveInverse, &left, both)?;
-        }
-        "select" => {
-            let mut expected = MimicMatrix::empty(rows, columns);
-            mimic::select_matrix(&mut expected, None, None, Tril { diagonal: 1 }, &a, both);
-            return Ok(compare_matrix(&expected, &host(&select_matrix::<B, T, _>(backend, Tril { diagonal: 1 }, &left, both)?)?));
-        }
+    let (a, b) = (operand((rows, columns), 0.3, seed), operand((rows, columns), 0.3, seed + 1));
+    let (left, right) = (device(&a, patterns)?, device(&b, patterns)?);
+    match operation {
         "reduce" => return reductions(backend, &a, &left),
         "reduce_rows" => {
             let mask = operands::vector::<bool>(rows, 0.6, seed + 4);
@@ -101,37 +104,80 @@ fn check<B: MatrixOps, T: Stored, C: Accumulate<T>>(
             reduce_rows(backend, &mut output, device_mask, accum, Max, &left, both)?;
             return Ok(compare_vector(&expected, &backend.vector_to_host(&output)?));
         }
+        _ => {}
+    }
+    // What else the operation takes, and the shape of its result.
+    let (i, j) = match operation {
+        "extract" => (operands::indices(7, rows, seed + 4), operands::indices(12, columns, seed + 5)),
+        _ => (operands::distinct_indices(rows / 2, rows, seed + 4), operands::distinct_indices(columns / 3, columns, seed + 5)),
+    };
+    let part = operand((i.len(), j.len()), 0.5, seed + 6);
+    let small = operand((3, 2), 0.6, seed + 7);
+    let (device_part, device_small) = (device(&part, patterns)?, device(&small, patterns)?);
+    let (r, c) = match operation {
+        "extract" => (i.len(), j.len()),
+        "transpose" => (columns, rows),
+        _ if operation.starts_with("kronecker") => (3 * rows, 2 * columns),
+        _ => (rows, columns),
+    };
+    let old = operands::matrix::<T>(r, c, 0.4, seed + 2);
+    let mut expected = if pattern_output { ones(old) } else { old };
+    let mut output = device(&expected, pattern_output)?;
+    let mask = operands::matrix::<bool>(r, c, 0.5, seed + 3);
+    let chosen = mode.map(|m| mask.mask(m));
+    let chosen = chosen.as_ref();
+    let (csr, values) = mask.to_csr();
+    let device_mask = backend.matrix(&csr, Some(&values), format)?;
+    let device_mask = mode.map(|mode| MatrixMask::<B> { matrix: &device_mask, mode });
+    let out = &mut output;
+    match operation {
+        "ewise_add" => {
+            mimic::ewise_add_matrix(&mut expected, chosen, merge, Minus, &a, &b, both);
+            ewise_add_matrix::<B, T, _, _>(backend, out, device_mask, accum, Minus, &left, &right, both)?;
+        }
+        "ewise_mult" => {
+            mimic::ewise_mult_matrix(&mut expected, chosen, merge, Minus, &a, &b, both);
+            ewise_mult_matrix::<B, T, _, _>(backend, out, device_mask, accum, Minus, &left, &right, both)?;
+        }
+        "apply" => {
+            mimic::apply_matrix(&mut expected, chosen, merge, AdditiveInverse, &a, both);
+            apply_matrix::<B, T, _, _>(backend, out, device_mask, accum, AdditiveInverse, &left, both)?;
+        }
+        "select" => {
+            mimic::select_matrix(&mut expected, chosen, merge, Tril { diagonal: 1 }, &a, both);
+            select_matrix::<B, T, _, _>(backend, out, device_mask, accum, Tril { diagonal: 1 }, &left, both)?;
+        }
         "extract" => {
-            let (i, j) = (operands::indices(7, rows, seed + 4), operands::indices(12, columns, seed + 5));
-            let mut expected = MimicMatrix::empty(i.len(), j.len());
-            mimic::extract_matrix(&mut expected, None, None, &a, &i, &j, both);
-            return Ok(compare_matrix(&expected, &host(&extract_matrix(backend, &left, &i, &j, both)?)?));
+            mimic::extract_matrix(&mut expected, chosen, merge, &a, &i, &j, both);
+            extract_matrix::<B, T, _>(backend, out, device_mask, accum, &left, &i, &j, both)?;
         }
         "assign" => {
-            let i = operands::distinct_indices(rows / 2, rows, seed + 4);
-            let j = operands::distinct_indices(columns / 3, columns, seed + 5);
-            let part = operands::matrix::<T>(i.len(), j.len(), 0.5, seed + 6);
-            mimic::assign_matrix(&mut expected, None, merge, &part, &i, &j, Descriptor::DEFAULT);
-            assign_matrix::<B, T, _>(backend, &mut output, accum, &device(&part, false)?, &i, &j)?;
+            mimic::assign_matrix(&mut expected, chosen, merge, &part, &i, &j, both);
+            assign_matrix::<B, T, _>(backend, out, device_mask, accum, &device_part, &i, &j, both)?;
         }
         "transpose" => {
-            let mut expected = MimicMatrix::empty(c, r);
-            mimic::transpose(&mut expected, None, None, &a, Descriptor::DEFAULT);
-            let found = transpose(backend, &left)?;
-            if backend.matrix_format(&found) != format {
-                return Ok(Outcome::Failed(format!("format {}", backend.matrix_format(&found))));
-            }
-            return Ok(compare_matrix(&expected, &host(&found)?));
+            mimic::transpose(&mut expected, chosen, merge, &a, both);
+            transpose::<B, T, _>(backend, out, device_mask, accum, &left, both)?;
+        }
+        "kronecker times" => {
+            mimic::kronecker(&mut expected, chosen, merge, Times, &small, &a, both);
+            kronecker::<B, T, _, _>(backend, out, device_mask, accum, Times, &device_small, &left, both)?;
         }
         _ => {
-            let small = operands::matrix::<T>(3, 2, 0.6, seed + 4);
-            let mut expected = MimicMatrix::empty(3 * r, 2 * c);
-            mimic::kronecker(&mut expected, None, None, Times, &small, &a, Descriptor::DEFAULT);
-            let product = kronecker::<B, T, _>(backend, Times, &device(&small, false)?, &left)?;
-            return Ok(compare_matrix(&expected, &host(&product)?));
+            mimic::kronecker(&mut expected, chosen, merge, Minus, &small, &a, both);
+            kronecker::<B, T, _, _>(backend, out, device_mask, accum, Minus, &device_small, &left, both)?;
         }
     }
-    Ok(compare_matrix(&expected, &host(&output)?))
+    if backend.matrix_format(&output) != format {
+        return Ok(Outcome::Failed(format!("format {}", backend.matrix_format(&output))));
+    }
+    let keeps = !matches!(operation, "ewise_add" | "ewise_mult" | "apply" | "kronecker minus");
+    let dtype = (!(keeps && patterns && pattern_output && !C::ACTIVE)).then_some(T::DTYPE);
+    if backend.matrix_dtype(&output) != dtype {
+        return Ok(Outcome::Failed(format!("values of {:?}, expected {dtype:?}", backend.matrix_dtype(&output))));
+    }
+    let (csr, values) = backend.matrix_to_host(&output)?;
+    Ok(compare_matrix(&expected, &MimicMatrix::from_csr(&csr, values.as_ref())))
 }
 
 /// Reduction by every kind of monoid.
