@@ -8,8 +8,8 @@ use bitgraph_backend::ops::{
 use bitgraph_backend::{Accum, Backend, Error, MatrixMask, NoAccum};
 use bitgraph_cpu::{Cpu, CpuMatrix};
 use bitgraph_generate::{GenerateControl, Generator, Stream};
-use bitgraph_semiring::{DType, Identity, IfNonZero, Min, Plus, PlusSecond, PlusTimes, Tril};
-use bitgraph_sparse::{Csr, Descriptor, FormatKind, Values, Vector};
+use bitgraph_semiring::{DType, Identity, IfNonZero, Min, Plus, PlusPair, PlusSecond, PlusTimes, Tril};
+use bitgraph_sparse::{Csr, Descriptor, FormatKind, Offsets, Values, Vector};
 
 const PLAIN: Descriptor = Descriptor::DEFAULT;
 
@@ -81,6 +81,23 @@ fn outputs_and_masks_of_another_shape_are_refused_before_anything_runs() {
     let error = told(assign_matrix::<_, f32, _>(&cpu, &mut wide, mask, NoAccum, &square, &[0, 1], &[0, 1], PLAIN));
     assert_eq!(error, "assign_matrix: columns of the mask has 2 elements where 3 are needed");
     transpose::<_, f32, _>(&cpu, &mut wide, None, NoAccum, &a, Descriptor::TRANSPOSE_A).unwrap();
+}
+
+/// The sum of a product has time for its multiplications alone: the places of this one are 10^12.
+#[test]
+fn sums_of_products_take_time_by_their_multiplications() {
+    let (cpu, n) = (Cpu::new(), 1_000_000);
+    let path =
+        Csr::new(n, n, Offsets::from_usizes(&(0..=n).map(|i| i.min(n - 1)).collect::<Vec<_>>()), (1..n as u32).collect::<Vec<_>>().into());
+    let path = cpu.matrix(&path.unwrap(), None, FormatKind::Csr).unwrap();
+    let (ring, two) = (PlusPair::<u64>::new(), (n - 2) as u64);
+    assert_eq!(mxm_reduce(&cpu, None, ring, &path, &path, PLAIN), Ok(two));
+    // No step of one is a step of two; the diagonal of the transpose's product is left out by itself.
+    let not = |m| Some(MatrixMask::structure(m).complement());
+    assert_eq!(mxm_reduce(&cpu, not(&path), ring, &path, &path, PLAIN), Ok(two));
+    let mut diagonal = path.clone();
+    mxm(&cpu, &mut diagonal, None, NoAccum, ring, &path, &path, Descriptor { transpose_b: true, ..PLAIN }).unwrap();
+    assert_eq!(mxm_reduce(&cpu, not(&diagonal), ring, &path, &path, Descriptor { transpose_b: true, ..PLAIN }), Ok(0));
 }
 
 /// Sums of floats that rounding would tell apart.

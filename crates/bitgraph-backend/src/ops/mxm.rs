@@ -78,7 +78,8 @@ pub fn mxm<B: Mxm<S>, S: Ring, C: Accumulate<S::Out>>(
     backend.mxm_checked(c, mask, accum, a, b, descriptor)
 }
 
-/// The sum of all entries of `A B` that the mask selects, without storing the product: triangle counting.
+/// The sum of all entries of `A B` that the mask selects, without storing the product: triangle counting. It takes time by the
+/// multiplications, or, under a mask that is not complemented, by the rows and columns that meet at its entries.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`], or the backend's.

@@ -1,4 +1,5 @@
-//! Matrix times matrix: Gustavson's row-wise product for a sparse result, intersections under a mask for a reduced one.
+//! Matrix times matrix: Gustavson's row-wise product for a sparse result and for the sum of one; under a mask that lists places,
+//! intersections for these alone are summed.
 
 use super::rows::{LISTS, build, each_block};
 use super::write::{MaskView, write_back};
@@ -9,7 +10,7 @@ use bitgraph_backend::{Accumulate, Error, MatrixMask, Mxm, Ring};
 use bitgraph_semiring::PlusPair;
 use bitgraph_sparse::{Csr, Descriptor};
 use std::any::{Any, TypeId};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// A matrix with typed values or none, transposed if asked for.
 struct Operand<'a, T> {
@@ -36,6 +37,77 @@ fn product<S: Ring>(a: Option<S::A>, x: Option<S::X>) -> S::Acc {
     a.map_or_else(|| S::multiply_pattern(x), |a| S::multiply(a, x))
 }
 
+/// The sums of one row of a product at a time, by column.
+struct RowSums<S: Ring> {
+    sums: Vec<S::Acc>,
+    /// The row that last touched each column.
+    seen: Vec<u32>,
+    /// The columns of the row at hand.
+    list: Vec<u32>,
+}
+
+impl<S: Ring> RowSums<S> {
+    fn new(columns: usize) -> Self {
+        Self { sums: vec![S::zero(); columns], seen: vec![u32::MAX; columns], list: Vec::new() }
+    }
+    /// Visits row `i` of `A B` in the order of its columns; every sum is formed in the order of the inner index. A row may be asked for
+    /// once. O(products of the row, and their columns sorted).
+    fn visit(&mut self, a: &Operand<'_, S::A>, b: &Operand<'_, S::X>, i: usize, mut f: impl FnMut(u32, S::Acc)) {
+        self.list.clear();
+        for p in a.csr.row_range(i) {
+            let k = a.csr.indices()[p] as usize;
+            let left = a.value(p);
+            for q in b.csr.row_range(k) {
+                let j = b.csr.indices()[q];
+                let slot = j as usize;
+                let value = product::<S>(left, b.value(q));
+                if self.seen[slot] == i as u32 {
+                    self.sums[slot] = S::add(self.sums[slot], value);
+                } else {
+                    self.seen[slot] = i as u32;
+                    self.sums[slot] = value;
+                    self.list.push(j);
+                }
+            }
+        }
+        self.list.sort_unstable();
+        for &j in &self.list {
+            f(j, self.sums[j as usize]);
+        }
+    }
+}
+
+/// The sum of two sums, either of which may be of nothing.
+fn add<S: Ring>(a: Option<S::Acc>, b: Option<S::Acc>) -> Option<S::Acc> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(S::add(a, b)),
+        (a, b) => a.or(b),
+    }
+}
+
+/// The sum of the rows' sums, each made by `row` with scratch of its own. Rows are combined in blocks of fixed size, in order: the same
+/// result whatever the threads. There is one scratch for each of these, however many blocks there are.
+fn sum_rows<S: Ring, W: Send>(
+    cpu: Cpu,
+    rows: usize,
+    scratch: impl Fn() -> W + Sync,
+    row: impl Fn(&mut W, usize) -> Option<S::Acc> + Sync,
+) -> S::Out {
+    let blocks = rows.div_ceil(256);
+    let slots: Vec<OnceLock<Option<S::Acc>>> = (0..blocks).map(|_| OnceLock::new()).collect();
+    let spare: Mutex<Vec<W>> = Mutex::default();
+    let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    each_block(blocks, cpu.is_reference(), &|k| {
+        let found = spare().pop();
+        let mut work = found.unwrap_or_else(&scratch);
+        let sum = (k * 256..(k * 256 + 256).min(rows)).map(|i| row(&mut work, i)).fold(None, add::<S>);
+        let _ = slots[k].set(sum);
+        spare().push(work);
+    });
+    let partial = slots.into_iter().filter_map(OnceLock::into_inner);
+    S::finish(partial.fold(None, add::<S>).unwrap_or_else(S::zero))
+}
+
 impl<S: Ring> Mxm<S> for Cpu {
     fn mxm_checked<C: Accumulate<S::Out>>(
         &self,
@@ -50,32 +122,13 @@ impl<S: Ring> Mxm<S> for Cpu {
         let b = Operand::<S::X>::of(b, descriptor.transpose_b)?;
         let view = mask.map(|m| MaskView::of(m.matrix, m.mode));
         let columns = b.csr.ncols();
-        // Scratch: for each column the sum and the row that last touched it.
-        let scratch = || (vec![S::zero(); columns], vec![u32::MAX; columns], Vec::<u32>::new());
-        let t = build::<S::Out, _>(a.csr.nrows(), columns, self.is_reference(), scratch, |(sums, seen, list), i, sink| {
-            list.clear();
-            for p in a.csr.row_range(i) {
-                let k = a.csr.indices()[p] as usize;
-                let left = a.value(p);
-                for q in b.csr.row_range(k) {
-                    let j = b.csr.indices()[q];
-                    let slot = j as usize;
-                    let value = product::<S>(left, b.value(q));
-                    if seen[slot] == i as u32 {
-                        sums[slot] = S::add(sums[slot], value);
-                    } else {
-                        seen[slot] = i as u32;
-                        sums[slot] = value;
-                        list.push(j);
-                    }
-                }
-            }
-            list.sort_unstable();
-            for &j in list.iter() {
+        let scratch = || RowSums::<S>::new(columns);
+        let t = build::<S::Out, _>(a.csr.nrows(), columns, self.is_reference(), scratch, |sums, i, sink| {
+            sums.visit(&a, &b, i, |j, sum| {
                 if view.as_ref().is_none_or(|v| v.selects(i, j)) {
-                    sink.push(j, S::finish(sums[j as usize]));
+                    sink.push(j, S::finish(sum));
                 }
-            }
+            });
         })?;
         write_back(*self, c, view.as_ref(), accum, descriptor.replace, t.into_matrix(LISTS, false)?)
     }
@@ -92,54 +145,47 @@ impl<S: Ring> Mxm<S> for Cpu {
         {
             return Ok(sum);
         }
-        let a = Operand::<S::A>::of(a, descriptor.transpose_a)?;
-        // Row j of `b` transposed is column j of the second matrix.
-        let b = Operand::<S::X>::of(b, !descriptor.transpose_b)?;
         let view = mask.map(|m| MaskView::of(m.matrix, m.mode));
-        let dot = |i: usize, j: usize| {
-            let (mut p, mut q) = (a.csr.row_range(i), b.csr.row_range(j));
-            let (left, right) = (a.csr.indices(), b.csr.indices());
-            let mut sum: Option<S::Acc> = None;
-            while p.start < p.end && q.start < q.end {
-                let (x, y) = (left[p.start], right[q.start]);
-                if x == y {
-                    let value = product::<S>(a.value(p.start), b.value(q.start));
-                    sum = Some(sum.map_or(value, |s| S::add(s, value)));
-                }
-                p.start += usize::from(x <= y);
-                q.start += usize::from(y <= x);
-            }
-            sum
-        };
-        let columns = b.csr.nrows();
-        let row = |i: usize| {
-            let mut sum: Option<S::Acc> = None;
-            let mut take = |j: usize| {
-                if let Some(value) = dot(i, j) {
-                    sum = Some(sum.map_or(value, |s| S::add(s, value)));
-                }
-            };
-            match view.as_ref().and_then(|v| v.columns(i)) {
-                Some(list) => list.iter().for_each(|&j| take(j as usize)),
-                None => (0..columns).filter(|&j| view.as_ref().is_none_or(|v| v.selects(i, j as u32))).for_each(&mut take),
-            }
-            sum
-        };
+        let listed = mask.is_some_and(|m| !m.mode.complement);
+        let a = Operand::<S::A>::of(a, descriptor.transpose_a)?;
+        // Where the places wanted are listed, columns of the second matrix are intersected with rows of the first: they are rows of its
+        // transpose.
+        let b = Operand::<S::X>::of(b, descriptor.transpose_b != listed)?;
         let rows = a.csr.nrows();
-        let add = |a: Option<S::Acc>, b: Option<S::Acc>| match (a, b) {
-            (Some(a), Some(b)) => Some(S::add(a, b)),
-            (a, b) => a.or(b),
+        if let (true, Some(v)) = (listed, &view) {
+            let row =
+                |(): &mut (), i: usize| v.columns(i).into_iter().flatten().map(|&j| dot::<S>(&a, i, &b, j as usize)).fold(None, add::<S>);
+            return Ok(sum_rows::<S, _>(*self, rows, || (), row));
+        }
+        let scratch = || RowSums::<S>::new(b.csr.ncols());
+        let row = |sums: &mut RowSums<S>, i: usize| {
+            let mut total = None;
+            sums.visit(&a, &b, i, |j, sum| {
+                if view.as_ref().is_none_or(|v| v.selects(i, j)) {
+                    total = add::<S>(total, Some(sum));
+                }
+            });
+            total
         };
-        // Rows' sums are combined in blocks of fixed size, in order: the same result whatever the threads.
-        let block = |k: usize| (k * 256..(k * 256 + 256).min(rows)).map(row).fold(None, add);
-        let blocks = rows.div_ceil(256);
-        let slots: Vec<OnceLock<Option<S::Acc>>> = (0..blocks).map(|_| OnceLock::new()).collect();
-        each_block(blocks, self.is_reference(), &|k| {
-            let _ = slots[k].set(block(k));
-        });
-        let partial = slots.into_iter().filter_map(OnceLock::into_inner);
-        Ok(S::finish(partial.fold(None, add).unwrap_or_else(S::zero)))
+        Ok(sum_rows::<S, _>(*self, rows, scratch, row))
     }
+}
+
+/// The sum over the entries that row `i` of `a` and row `j` of `b` have in common.
+fn dot<S: Ring>(a: &Operand<'_, S::A>, i: usize, b: &Operand<'_, S::X>, j: usize) -> Option<S::Acc> {
+    let (mut p, mut q) = (a.csr.row_range(i), b.csr.row_range(j));
+    let (left, right) = (a.csr.indices(), b.csr.indices());
+    let mut sum: Option<S::Acc> = None;
+    while p.start < p.end && q.start < q.end {
+        let (x, y) = (left[p.start], right[q.start]);
+        if x == y {
+            let value = product::<S>(a.value(p.start), b.value(q.start));
+            sum = Some(sum.map_or(value, |s| S::add(s, value)));
+        }
+        p.start += usize::from(x <= y);
+        q.start += usize::from(y <= x);
+    }
+    sum
 }
 
 /// Counts on bit tiles, under a structural mask of the same format: `bmm_bin_bin_sum_masked`.
