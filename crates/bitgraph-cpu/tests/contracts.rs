@@ -9,7 +9,8 @@ use bitgraph_backend::{Accum, Backend, Error, MatrixMask, NoAccum};
 use bitgraph_cpu::{Cpu, CpuMatrix};
 use bitgraph_generate::{GenerateControl, Generator, Stream};
 use bitgraph_semiring::{DType, Identity, IfNonZero, Min, Plus, PlusPair, PlusSecond, PlusTimes, Tril};
-use bitgraph_sparse::{Csr, Descriptor, FormatKind, Offsets, Values, Vector};
+use bitgraph_sparse::{Csr, Descriptor, FormatKind, Offsets, Stored, Values, Vector};
+use half::{bf16, f16};
 
 const PLAIN: Descriptor = Descriptor::DEFAULT;
 
@@ -81,6 +82,27 @@ fn outputs_and_masks_of_another_shape_are_refused_before_anything_runs() {
     let error = told(assign_matrix::<_, f32, _>(&cpu, &mut wide, mask, NoAccum, &square, &[0, 1], &[0, 1], PLAIN));
     assert_eq!(error, "assign_matrix: columns of the mask has 2 elements where 3 are needed");
     transpose::<_, f32, _>(&cpu, &mut wide, None, NoAccum, &a, Descriptor::TRANSPOSE_A).unwrap();
+}
+
+/// More ones than a half can count one by one.
+#[test]
+fn halves_are_reduced_in_single_precision() {
+    fn check<T: Stored>() {
+        let cpu = Cpu::new();
+        let csr = Csr::new(1, 4096, Offsets::from_usizes(&[0, 4096]), (0..4096).collect::<Vec<u32>>().into()).unwrap();
+        let ones = cpu.matrix(&csr, Some(&Values::from_vec(vec![T::ONE; 4096])), FormatKind::Csr).unwrap();
+        let mut row = Vector::<T>::empty(1);
+        reduce_rows(&cpu, &mut row, None, NoAccum, Plus, &ones, PLAIN).unwrap();
+        let sums = [
+            reduce(&cpu, Plus, &Vector::filled(4096, T::ONE)).unwrap(),
+            reduce_matrix::<_, T, _>(&cpu, Plus, &ones).unwrap(),
+            row.get(0).unwrap(),
+        ];
+        assert_eq!(sums.map(T::to_f64), [4096.0; 3], "{}", T::DTYPE);
+    }
+    check::<f16>();
+    check::<bf16>();
+    check::<f32>();
 }
 
 /// The sum of a product has time for its multiplications alone: the places of this one are 10^12.

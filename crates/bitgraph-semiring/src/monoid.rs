@@ -13,6 +13,17 @@ pub trait Monoid<T: Scalar>: Copy + Default + Debug + Send + Sync + 'static {
     fn identity() -> T;
     /// The operation.
     fn combine(a: T, b: T) -> T;
+    /// The operation on values of the type that sums are formed in, so that a reduction of halves rounds once and not at every step.
+    /// By default every step is rounded to `T`.
+    #[inline(always)]
+    fn combine_wide(a: T::Accumulator, b: T::Accumulator) -> T::Accumulator {
+        Self::combine(T::narrow(a), T::narrow(b)).widen()
+    }
+    /// The values combined in their order, by [`Monoid::combine_wide`]; `None` of none.
+    #[inline(always)]
+    fn fold(values: impl Iterator<Item = T>) -> Option<T::Accumulator> {
+        values.map(T::widen).reduce(Self::combine_wide)
+    }
     /// Whether nothing combined with `value` can change it, so that a reduction may stop.
     #[inline(always)]
     fn is_terminal(value: T) -> bool {
@@ -33,6 +44,10 @@ macro_rules! monoid {
             fn identity() -> T { $identity }
             #[inline(always)]
             fn combine(a: T, b: T) -> T { let f: fn(T, T) -> T = $combine; f(a, b) }
+            #[inline(always)]
+            fn combine_wide(a: T::Accumulator, b: T::Accumulator) -> T::Accumulator {
+                <Self as Monoid<T::Accumulator>>::combine(a, b)
+            }
             $(
                 #[inline(always)]
                 fn is_terminal(value: T) -> bool { let f: fn(T) -> bool = $terminal; f(value) }
@@ -140,5 +155,29 @@ mod tests {
         laws::<Lor>(&[0, 1]);
         laws::<Land>(&[0, 1]);
         laws::<Lxor>(&[0, 1]);
+    }
+
+    #[test]
+    fn halves_are_combined_in_single_precision() {
+        use half::{bf16, f16};
+        fn reduced<T: Scalar, M: Monoid<T>>(value: f64, times: usize) -> Option<f64> {
+            M::fold(std::iter::repeat_n(T::from_f64(value), times)).map(|sum| T::narrow(sum).to_f64())
+        }
+        assert_eq!((reduced::<f16, Plus>(1.0, 4096), reduced::<bf16, Plus>(1.0, 4096)), (Some(4096.0), Some(4096.0)));
+        assert_eq!((reduced::<f16, Max>(3.0, 9), reduced::<bf16, Lor>(3.0, 9)), (Some(3.0), Some(1.0)));
+        assert_eq!((reduced::<i8, Plus>(100.0, 2), reduced::<f16, Plus>(1.0, 0)), (Some(-56.0), None));
+        /// One of a user's own, which says nothing of wider types.
+        #[derive(Clone, Copy, Default, Debug)]
+        struct Own;
+        impl Monoid<f16> for Own {
+            const NAME: &'static str = "own";
+            fn identity() -> f16 {
+                f16::ZERO
+            }
+            fn combine(a: f16, b: f16) -> f16 {
+                a + b
+            }
+        }
+        assert_eq!(reduced::<f16, Own>(1.0, 4096), Some(2048.0));
     }
 }

@@ -167,7 +167,8 @@ pub fn select<B: VectorOps, T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
     backend.select_checked(w, mask, accum, op, u, descriptor)
 }
 
-/// The entries of `u` combined by a monoid; its identity if there are none.
+/// The entries of `u` combined by a monoid; its identity if there are none. Halves are combined in single precision, by
+/// [`Monoid::combine_wide`], as in products; the result is rounded once.
 ///
 /// # Errors
 /// The backend's.

@@ -195,7 +195,7 @@ pub fn select_matrix<B: MatrixOps, T: Stored, Op: SelectOp<T>, C: Accumulate<T>>
     backend.select_matrix_checked::<T, Op, C>(c, mask, accum, op, a, descriptor)
 }
 
-/// All entries combined by a monoid; its identity if there are none.
+/// All entries combined by a monoid, as by [`reduce`](super::reduce); its identity if there are none.
 ///
 /// # Errors
 /// [`Error::Type`], or the backend's.
@@ -204,8 +204,8 @@ pub fn reduce_matrix<B: MatrixOps, T: Stored, M: Monoid<T>>(backend: &B, monoid:
     backend.reduce_matrix_checked(monoid, a)
 }
 
-/// `w<mask> = w accum` the entries of each row combined by a monoid; a row without entries has no result. With
-/// `descriptor.transpose_a` it is each column.
+/// `w<mask> = w accum` the entries of each row combined by a monoid, as by [`reduce`](super::reduce); a row without entries has no
+/// result. With `descriptor.transpose_a` it is each column.
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Type`], or the backend's.

@@ -69,10 +69,10 @@ impl VectorOps for Cpu {
         // Fixed blocks, combined in order: the same sum whatever the threads, and pairwise enough for floats.
         const BLOCK: usize = 4096;
         let blocks = u.len().div_ceil(BLOCK);
-        let block = |b: usize| (b * BLOCK..(b * BLOCK + BLOCK).min(u.len())).filter_map(|i| u.get(i)).reduce(M::combine);
-        let partial: Vec<Option<T>> =
+        let block = |b: usize| M::fold((b * BLOCK..(b * BLOCK + BLOCK).min(u.len())).filter_map(|i| u.get(i)));
+        let partial: Vec<Option<T::Accumulator>> =
             if self.is_reference() { (0..blocks).map(block).collect() } else { (0..blocks).into_par_iter().map(block).collect() };
-        Ok(partial.into_iter().flatten().reduce(M::combine).unwrap_or_else(M::identity))
+        Ok(partial.into_iter().flatten().reduce(M::combine_wide).map_or_else(M::identity, T::narrow))
     }
     fn extract_checked<T: Stored, C: Accumulate<T>>(
         &self,

@@ -80,8 +80,8 @@ impl MatrixOps for Cpu {
     }
     fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: &CpuMatrix) -> Result<T, Error> {
         let a = Typed::<T>::of(a)?;
-        let partial: Vec<Option<T>> = a.values.par_chunks(4096).map(|c| c.iter().copied().reduce(M::combine)).collect();
-        Ok(partial.into_iter().flatten().reduce(M::combine).unwrap_or_else(M::identity))
+        let partial: Vec<Option<T::Accumulator>> = a.values.par_chunks(4096).map(|c| M::fold(c.iter().copied())).collect();
+        Ok(partial.into_iter().flatten().reduce(M::combine_wide).map_or_else(M::identity, T::narrow))
     }
     fn reduce_rows_checked<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
         &self,
@@ -93,7 +93,7 @@ impl MatrixOps for Cpu {
         descriptor: Descriptor,
     ) -> Result<(), Error> {
         let a = Typed::<T>::operand(a, descriptor.transpose_a)?;
-        let row = |i: usize| a.row(i).1.iter().copied().reduce(M::combine);
+        let row = |i: usize| M::fold(a.row(i).1.iter().copied()).map(T::narrow);
         selection::write_back(*self, w, Selection::new(mask), accum, descriptor.replace, row);
         Ok(())
     }

@@ -344,7 +344,7 @@ impl VectorOps for Cuda {
             Some(code) => fold(self.device(), code, Operand::vector(u), u.len as u64),
             None => {
                 let host = u.to_host()?;
-                let sum = host.iter().map(|(_, v)| v).reduce(M::combine).unwrap_or_else(M::identity);
+                let sum = M::fold(host.iter().map(|(_, v)| v)).map_or_else(M::identity, T::narrow);
                 value(self.device(), sum)
             }
         }

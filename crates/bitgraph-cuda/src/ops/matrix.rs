@@ -138,7 +138,7 @@ impl MatrixOps for Cuda {
         match monoid::<T, M>() {
             Some(code) => fold(device, code, entries::<T>(a), a.nvals() as u64),
             None => {
-                let sum = host_entries::<T>(a)?.1.into_iter().reduce(M::combine).unwrap_or_else(M::identity);
+                let sum = M::fold(host_entries::<T>(a)?.1.into_iter()).map_or_else(M::identity, T::narrow);
                 elementwise::value(device, sum)
             }
         }
@@ -162,7 +162,7 @@ impl MatrixOps for Cuda {
             }
             None => {
                 let (csr, values) = host_entries::<T>(a)?;
-                let row = |i: usize| values[csr.row_range(i)].iter().copied().reduce(M::combine).map(|v| (i as u32, v));
+                let row = |i: usize| M::fold(values[csr.row_range(i)].iter().copied()).map(|v| (i as u32, T::narrow(v)));
                 let sums = Vector::from_entries(csr.nrows(), (0..csr.nrows()).filter_map(row)).map_err(Error::from)?;
                 CudaVector::upload(device, &sums)?
             }

@@ -130,14 +130,14 @@ pub fn select_matrix<T: Scalar, Op: SelectOp<T>>(
     write(&mut c.entries, mask, accum, &t.entries, descriptor.replace);
 }
 
-/// The entries combined by a monoid, in ascending order; its identity if there are none.
+/// The entries combined by a monoid, in ascending order and in the type that sums are formed in; its identity if there are none.
 pub fn reduce<T: Scalar, M: Monoid<T>>(_monoid: M, u: &MimicVector<T>) -> T {
-    u.0.iter().flatten().copied().reduce(M::combine).unwrap_or_else(M::identity)
+    M::fold(u.0.iter().flatten().copied()).map_or_else(M::identity, T::narrow)
 }
 
 /// All entries combined by a monoid, row by row; its identity if there are none.
 pub fn reduce_matrix<T: Scalar, M: Monoid<T>>(_monoid: M, a: &MimicMatrix<T>) -> T {
-    a.entries.iter().flatten().copied().reduce(M::combine).unwrap_or_else(M::identity)
+    M::fold(a.entries.iter().flatten().copied()).map_or_else(M::identity, T::narrow)
 }
 
 /// `w<mask> = w accum` the entries of each row combined by a monoid; a row without entries has no result.
@@ -153,7 +153,7 @@ pub fn reduce_rows<T: Scalar, M: Monoid<T>>(
     descriptor: Descriptor,
 ) {
     let a = a.viewed(descriptor.transpose_a);
-    let t: Vec<_> = (0..a.rows).map(|i| (0..a.columns).filter_map(|j| a.get(i, j)).reduce(M::combine)).collect();
+    let t: Vec<_> = (0..a.rows).map(|i| M::fold((0..a.columns).filter_map(|j| a.get(i, j))).map(T::narrow)).collect();
     write(&mut w.0, mask, accum, &t, descriptor.replace);
 }
 

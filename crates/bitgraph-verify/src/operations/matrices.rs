@@ -8,9 +8,9 @@ use bitgraph::backend::ops::{
 };
 use bitgraph::backend::{Accum, Accumulate, MatrixMask, MatrixOps, NoAccum, VectorMask};
 use bitgraph::semiring::{AdditiveInverse, Any, Lor, Max, Min, Minus, Plus, Times, Tril};
-use bitgraph::sparse::{Descriptor, MaskMode, Stored};
+use bitgraph::sparse::{Descriptor, FormatKind, MaskMode, Stored, Vector};
 use bitgraph_testkit::mimic::{self, accumulate};
-use bitgraph_testkit::{MimicMatrix, cases as operands};
+use bitgraph_testkit::{MimicMatrix, MimicVector, cases as operands};
 use half::f16;
 
 const OPERATIONS: [&str; 11] = [
@@ -191,5 +191,15 @@ fn reductions<B: MatrixOps, T: Stored>(backend: &B, a: &MimicMatrix<T>, matrix: 
         )* };
     }
     each!(Plus Min Max Lor Any);
-    Ok(Outcome::Passed)
+    // More ones than halves can count one by one.
+    let ones = MimicMatrix::from_fn(1, 4096, |_, _| Some(T::ONE));
+    let (csr, values) = ones.to_csr();
+    let matrix = backend.matrix(&csr, Some(&values), FormatKind::Csr)?;
+    let (expected, found) = (mimic::reduce_matrix(Plus, &ones), backend.read(&reduce_matrix::<B, T, _>(backend, Plus, &matrix)?)?);
+    if expected != found {
+        return Ok(Outcome::Failed(format!("4096 ones: expected {expected:?}, found {found:?}")));
+    }
+    let mut row = backend.vector(Vector::empty(1))?;
+    reduce_rows::<B, T, _, _>(backend, &mut row, None, NoAccum, Plus, &matrix, Descriptor::DEFAULT)?;
+    Ok(compare_vector(&MimicVector(vec![Some(expected)]), &backend.vector_to_host(&row)?))
 }

@@ -114,5 +114,11 @@ fn reductions<B: VectorOps, T: Stored>(backend: &B, u: &MimicVector<T>, x: &B::V
         )* };
     }
     each!(Plus Min Max Lor Any);
+    // More ones than halves can count one by one.
+    let ones = MimicVector::full(&[T::ONE; 4096]);
+    let (expected, found) = (mimic::reduce(Plus, &ones), backend.read(&reduce(backend, Plus, &backend.vector(ones.to_vector())?)?)?);
+    if expected != found {
+        return Ok(Outcome::Failed(format!("4096 ones: expected {expected:?}, found {found:?}")));
+    }
     Ok(Outcome::Passed)
 }
