@@ -150,6 +150,12 @@ pub(crate) fn from_coo(mut coo: Coo, path: &Path, options: &ReadOptions) -> Resu
     let mut duplicates = options.duplicates;
     let mut symmetric = given.then_some(!coo.skew || coo.values.is_none());
     if options.symmetrize && !given {
+        if coo.values.is_none() {
+            // Without values the union of two patterns is cheaper than twice as many entries.
+            let (csr, _) = coo.into_csr(duplicates).map_err(matrix)?;
+            let csr = csr.symmetrized().map_err(matrix)?;
+            return Ok(Loaded { symmetric: Some(true), ..Loaded::new(csr, None) });
+        }
         if duplicates == Duplicates::Error {
             // Only entries as given may not repeat; a pair of opposite arcs is no duplicate.
             coo.clone().into_csr(duplicates).map_err(matrix)?;

@@ -53,12 +53,7 @@ impl<'a> WriteSource<'a> {
 
     /// Whether pattern and values equal their transpose.
     pub(crate) fn is_symmetric(&self) -> bool {
-        if self.symmetric == Some(false) || !self.csr.is_symmetric() {
-            return false;
-        }
-        let Some(values) = self.values else { return true };
-        let (_, positions) = self.csr.transpose_with_positions();
-        with_values!(values, v => v.iter().zip(&positions).all(|(x, &p)| *x == v[p]))
+        self.symmetric != Some(false) && self.csr.is_symmetric_with(self.values)
     }
 }
 

@@ -4,8 +4,9 @@
 //! several entries at one place mean what they say. Patterns are the case of values without size.
 #![allow(unsafe_code)]
 
-use crate::parallel::{DisjointSlice, rows_mut};
-use crate::{Coo, OffsetInt, Offsets};
+use crate::cell::Cell;
+use crate::parallel::{DisjointSlice, position, rows_mut};
+use crate::{Coo, Csr, Duplicates, Error, OffsetInt, Offsets, Result, Values};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -37,6 +38,15 @@ pub(crate) struct Rows<O, V> {
     pub values: Vec<V>,
 }
 
+/// What is to be made of rows.
+pub(crate) struct Making {
+    pub nrows: usize,
+    pub ncols: usize,
+    pub duplicates: Duplicates,
+    /// What is above the diagonal is to be negated.
+    pub skew: bool,
+}
+
 /// Consecutive blocks of entries, one per task. Every task needs four bytes per row: few entries make few tasks.
 fn blocks(coo: &Coo) -> Vec<Range<usize>> {
     let (entries, rows) = (coo.len(), coo.nrows.max(1));
@@ -46,7 +56,7 @@ fn blocks(coo: &Coo) -> Vec<Range<usize>> {
     (0..entries.max(1)).step_by(size).map(|s| s..(s + size).min(entries)).collect()
 }
 
-impl<O: Width, V: Copy + Default + Send + Sync> Rows<O, V> {
+impl<O: Width, V: Cell> Rows<O, V> {
     /// Puts every entry, and its mirror image if there are such, into its row. The entries must be in range.
     pub(crate) fn scatter(coo: &Coo, values: &[V]) -> Self {
         let (rows, columns) = (&coo.rows[..], &coo.columns[..]);
@@ -108,8 +118,62 @@ impl<O: Width, V: Copy + Default + Send + Sync> Rows<O, V> {
         Self { offsets, indices, values: scattered }
     }
 
+    /// The matrix: rows in order, one entry at a place.
+    pub(crate) fn finish(mut self, making: &Making) -> Result<(Csr, Option<Values>)> {
+        if self.order() {
+            match making.duplicates {
+                Duplicates::Error => {
+                    if let Some((row, column)) = self.first_run(|_| true) {
+                        return Err(Error::Duplicate { row, column });
+                    }
+                }
+                Duplicates::Sum => {
+                    if let Some(place) = self.first_run(|group| V::sum(group).is_none()) {
+                        return self.widened(place)?.finish(making);
+                    }
+                    self.merge(|group| V::sum(group).unwrap_or_default());
+                }
+                Duplicates::Min => self.merge(|group| group[1..].iter().fold(group[0], |a, &b| a.least(b))),
+                Duplicates::Max => self.merge(|group| group[1..].iter().fold(group[0], |a, &b| a.greatest(b))),
+                Duplicates::First => self.merge(|group| group[0]),
+                Duplicates::Last => self.merge(|group| group[group.len() - 1]),
+            }
+        }
+        if making.skew {
+            if let Some(k) = position(&self.values, |v| v.negated().is_none()) {
+                let (row, column) = (self.offsets.partition_point(|o| o.index() <= k) as u64 - 1, u64::from(self.indices[k]));
+                // Both it and its mirror image are there.
+                let place = (row.min(column), row.max(column));
+                return self.widened(place)?.finish(making);
+            }
+            self.negate_upper();
+        }
+        let csr = Csr::from_valid(making.nrows, making.ncols, O::wrap(self.offsets), self.indices.into());
+        Ok((csr, V::values(self.values)))
+    }
+
+    /// The same with values of the wide type; an error that names the place for which that is needed if they are of it.
+    fn widened(self, (row, column): (u64, u64)) -> Result<Rows<O, V::Wide>> {
+        match V::DTYPE {
+            Some(dtype) if V::DTYPE == V::Wide::DTYPE => Err(Error::Overflow { row, column, dtype }),
+            _ => Ok(Rows { offsets: self.offsets, indices: self.indices, values: self.values.into_iter().map(V::wide).collect() }),
+        }
+    }
+
+    /// Negates what is above the diagonal: the mirror images of a skew-symmetric matrix.
+    fn negate_upper(&mut self) {
+        let (offsets, indices) = (&self.offsets, &self.indices);
+        rows_mut(offsets, &mut self.values, |i, row| {
+            for (value, &column) in row.iter_mut().zip(&indices[offsets[i].index()..]) {
+                if column > i as u32 {
+                    *value = value.negated().unwrap_or_default();
+                }
+            }
+        });
+    }
+
     /// Sorts every row by column; entries at one place keep their order. Returns whether there are such.
-    pub(crate) fn order(&mut self) -> bool {
+    fn order(&mut self) -> bool {
         let repeated = AtomicBool::new(false);
         let values = DisjointSlice::new(&mut self.values);
         let offsets = &self.offsets;
@@ -131,16 +195,22 @@ impl<O: Width, V: Copy + Default + Send + Sync> Rows<O, V> {
         repeated.into_inner()
     }
 
-    /// The first place, row by row, that has more than one entry. Rows must be in order.
-    pub(crate) fn first_repeated(&self) -> Option<(u32, u32)> {
+    /// The first place, row by row, that has more than one entry, and whose values `wanted` takes. Rows must be in order.
+    fn first_run(&self, wanted: impl Fn(&[V]) -> bool) -> Option<(u64, u64)> {
         (0..self.offsets.len() - 1).find_map(|i| {
-            let row = &self.indices[self.offsets[i].index()..self.offsets[i + 1].index()];
-            row.windows(2).find(|w| w[0] == w[1]).map(|w| (i as u32, w[0]))
+            let range = self.offsets[i].index()..self.offsets[i + 1].index();
+            let mut runs = self.indices[range.clone()].chunk_by(|a, b| a == b);
+            let mut at = range.start;
+            runs.find_map(|run| {
+                let group = at..at + run.len();
+                at = group.end;
+                (run.len() > 1 && wanted(&self.values[group])).then_some((i as u64, run[0].into()))
+            })
         })
     }
 
     /// Leaves one entry of those at one place, with the value that `combine` makes of theirs. Rows must be in order.
-    pub(crate) fn merge(&mut self, combine: impl Fn(&[V]) -> V) {
+    fn merge(&mut self, combine: impl Fn(&[V]) -> V) {
         let (mut to, mut start) = (0, 0);
         for i in 1..self.offsets.len() {
             let end = self.offsets[i].index();

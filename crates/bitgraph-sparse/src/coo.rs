@@ -3,14 +3,14 @@
 //! Invariant: `rows`, `columns` and `values` (if any) are of equal length, and every id is in range once
 //! [`Coo::into_csr`] has accepted it.
 
-use crate::build::{Rows, Width};
-use crate::{Csr, Error, OffsetInt, Result, Values, parallel, with_values};
-use bitgraph_semiring::Scalar;
+use crate::build::{Making, Rows, Width};
+use crate::cell::with_cells;
+use crate::{Csr, Error, OffsetInt, Offsets, Result, Values, parallel, with_offsets};
 
 /// What to do with entries given more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Duplicates {
-    /// Keep the sum of the values.
+    /// Keep the sum of the values. Where their type does not hold one, all values become the 64-bit type of their kind.
     Sum,
     /// Keep the smallest value.
     Min,
@@ -68,8 +68,8 @@ impl Coo {
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for an id outside the matrix, [`Error::Length`] for arrays of different lengths,
-    /// [`Error::Duplicate`] with [`Duplicates::Error`], [`Error::TooLarge`] for dimensions past 32 bits, [`Error::Shape`]
-    /// for a mirrored matrix that is not square.
+    /// [`Error::Duplicate`] with [`Duplicates::Error`], [`Error::Overflow`] for a sum, or a mirror image's negated value, that 64 bits
+    /// do not hold, [`Error::TooLarge`] for dimensions past 32 bits, [`Error::Shape`] for a mirrored matrix that is not square.
     pub fn into_csr(self, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
         Csr::ids(self.nrows as u64, self.ncols as u64)?;
         if self.columns.len() != self.rows.len() {
@@ -96,63 +96,61 @@ impl Coo {
     }
 
     fn build<O: Width>(mut self, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
-        let (nrows, ncols, skew) = (self.nrows, self.ncols, self.mirrored && self.skew);
-        let Some(values) = self.values.take() else {
-            // Values without size: no memory behind them.
-            let none = vec![(); self.len()];
-            let rows = self.rows::<O, ()>(&none, duplicates, |_| ())?;
-            return Ok((Csr::from_valid(nrows, ncols, O::wrap(rows.offsets), rows.indices.into()), None));
-        };
-        with_values!(&values, v => {
-            let mut rows = self.rows::<O, _>(v, duplicates, |group| combine(group, duplicates))?;
-            if skew {
-                negate_upper(&rows.offsets, &rows.indices, &mut rows.values);
-            }
-            let csr = Csr::from_valid(nrows, ncols, O::wrap(rows.offsets), rows.indices.into());
-            Ok((csr, Some(Values::from_vec(rows.values))))
+        let making = Making { nrows: self.nrows, ncols: self.ncols, duplicates, skew: self.mirrored && self.skew };
+        with_cells!(self.values.take(), self.len(), cells => {
+            let rows = Rows::<O, _>::scatter(&self, &cells);
+            drop((self, cells));
+            rows.finish(&making)
         })
     }
-
-    fn rows<O: Width, V: Copy + Default + Send + Sync>(
-        self,
-        values: &[V],
-        duplicates: Duplicates,
-        combine: impl Fn(&[V]) -> V,
-    ) -> Result<Rows<O, V>> {
-        let mut rows = Rows::scatter(&self, values);
-        drop(self);
-        if rows.order() {
-            if duplicates == Duplicates::Error
-                && let Some((row, column)) = rows.first_repeated()
-            {
-                return Err(Error::Duplicate { row, column });
-            }
-            rows.merge(combine);
-        }
-        Ok(rows)
-    }
 }
 
-/// Negates what is above the diagonal: the mirror images of a skew-symmetric matrix.
-fn negate_upper<O: OffsetInt, T: Scalar>(offsets: &[O], indices: &[u32], values: &mut [T]) {
-    parallel::rows_mut(offsets, values, |i, row| {
-        for (value, &column) in row.iter_mut().zip(&indices[offsets[i].index()..]) {
-            if column > i as u32 {
-                *value = T::ZERO.minus(*value);
-            }
-        }
-    });
+/// Rows one after the other, the columns of each in any order: what formats that list rows hold.
+#[derive(Clone, Debug)]
+pub struct RowLists {
+    /// The number of rows.
+    pub nrows: usize,
+    /// The number of columns.
+    pub ncols: usize,
+    /// Where the entries of each row begin, and where those of the last one end.
+    pub offsets: Offsets,
+    /// Column of each entry.
+    pub columns: Vec<u32>,
+    /// Value of each entry.
+    pub values: Option<Values>,
 }
 
-/// The value of entries at one place, in the order of the input.
-fn combine<T: Scalar>(group: &[T], duplicates: Duplicates) -> T {
-    let (first, rest) = (group[0], group[1..].iter().copied());
-    match duplicates {
-        Duplicates::Sum => T::narrow(rest.fold(first.widen(), |a, b| a.plus(b.widen()))),
-        Duplicates::Min => rest.fold(first, T::least_of),
-        Duplicates::Max => rest.fold(first, T::greatest_of),
-        Duplicates::First | Duplicates::Error => first,
-        Duplicates::Last => rest.last().unwrap_or(first),
+impl RowLists {
+    /// The pattern and its values, rows sorted and duplicates combined, as [`Coo::into_csr`] does it. The arrays themselves become the
+    /// result: there is no other memory than that of a row that is sorted.
+    ///
+    /// # Errors
+    /// [`Error::Length`], [`Error::Invalid`] and [`Error::OutOfRange`] for arrays that make no rows; otherwise as [`Coo::into_csr`].
+    pub fn into_csr(self, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
+        let Self { nrows, ncols, offsets, columns, values } = self;
+        Csr::ids(nrows as u64, ncols as u64)?;
+        let entries = columns.len() as u64;
+        let length = |array, expected, found| if expected == found { Ok(()) } else { Err(Error::Length { array, expected, found }) };
+        length("offsets", nrows as u64 + 1, offsets.len() as u64)?;
+        length("columns", offsets.last() as u64, entries)?;
+        length("values", entries, values.as_ref().map_or(entries, |v| v.len() as u64))?;
+        with_offsets!(&offsets, o => {
+            if let Some(i) = o.windows(2).position(|w| w[0] > w[1]) {
+                return Err(Error::Invalid { array: "offsets", position: i as u64 + 1, what: "offsets decrease" });
+            }
+            if o[0].index() != 0 {
+                return Err(Error::Invalid { array: "offsets", position: 0, what: "the first offset is not 0" });
+            }
+        });
+        if let Some(k) = parallel::position(&columns, |&c| c as usize >= ncols) {
+            let row = with_offsets!(&offsets, o => o.partition_point(|x| x.index() <= k) as u64 - 1);
+            return Err(Error::OutOfRange { row, column: columns[k].into(), rows: nrows as u64, columns: ncols as u64 });
+        }
+        let making = Making { nrows, ncols, duplicates, skew: false };
+        with_cells!(values, columns.len(), cells => match offsets {
+            Offsets::U32(o) => Rows { offsets: o.into_vec(), indices: columns, values: cells }.finish(&making),
+            Offsets::U64(o) => Rows { offsets: o.into_vec(), indices: columns, values: cells }.finish(&making),
+        })
     }
 }
 
@@ -185,10 +183,60 @@ mod tests {
     }
 
     #[test]
+    fn sums_widen_or_are_refused() {
+        let sum = |values: Values| {
+            let mut c = Coo::pattern(2, 2, vec![0, 1, 1], vec![0, 1, 1]);
+            c.values = Some(values);
+            c.into_csr(Duplicates::Sum).map(|(_, v)| v.unwrap())
+        };
+        assert_eq!(sum(Values::from_vec(vec![7i32, 5, 6])).unwrap(), Values::from_vec(vec![7i32, 11]));
+        assert_eq!(sum(Values::from_vec(vec![7i32, i32::MAX, 1])).unwrap(), Values::from_vec(vec![7i64, 1 << 31]));
+        assert_eq!(sum(Values::from_vec(vec![7u8, 255, 1])).unwrap(), Values::from_vec(vec![7u64, 256]));
+        assert_eq!(
+            sum(Values::from_vec(vec![0.5f32, f32::MAX, f32::MAX])).unwrap(),
+            Values::from_vec(vec![0.5, 2.0 * f64::from(f32::MAX)])
+        );
+        assert_eq!(sum(Values::from_vec(vec![0.5f64, f64::INFINITY, 1.0])).unwrap(), Values::from_vec(vec![0.5, f64::INFINITY]));
+        assert_eq!(sum(Values::from_vec(vec![true, false, true])).unwrap(), Values::from_vec(vec![true, true]));
+        for values in [
+            Values::from_vec(vec![0, i64::MIN, -1]),
+            Values::from_vec(vec![0, u64::MAX, 1]),
+            Values::from_vec(vec![0.0, f64::MAX, f64::MAX]),
+        ] {
+            assert!(matches!(sum(values), Err(Error::Overflow { row: 1, column: 1, .. })));
+        }
+    }
+
+    #[test]
+    fn lists_of_rows() {
+        let lists = |offsets: &[usize], columns: &[u32]| RowLists {
+            nrows: 3,
+            ncols: 4,
+            offsets: Offsets::from_usizes(offsets),
+            columns: columns.to_vec(),
+            values: Some(Values::from_vec((0..columns.len() as i32).collect::<Vec<_>>())),
+        };
+        let (a, v) = lists(&[0, 3, 3, 7], &[2, 0, 1, 3, 0, 3, 3]).into_csr(Duplicates::Last).unwrap();
+        assert_eq!((a.row(0), a.row(1), a.row(2)), (&[0u32, 1, 2][..], &[][..], &[0u32, 3][..]));
+        assert_eq!(v.unwrap(), Values::from_vec(vec![1i32, 2, 0, 4, 6]));
+        assert!(matches!(lists(&[0, 1, 1, 2], &[0, 4]).into_csr(Duplicates::First), Err(Error::OutOfRange { row: 2, column: 4, .. })));
+        assert!(matches!(lists(&[0, 2, 1, 2], &[0, 1]).into_csr(Duplicates::First), Err(Error::Invalid { position: 2, .. })));
+        assert!(matches!(lists(&[0, 2, 2], &[0, 1]).into_csr(Duplicates::First), Err(Error::Length { array: "offsets", .. })));
+        assert!(matches!(lists(&[0, 2, 2, 3], &[0, 1]).into_csr(Duplicates::First), Err(Error::Length { array: "columns", .. })));
+        let twice = lists(&[0, 0, 2, 2], &[1, 1]).into_csr(Duplicates::Error);
+        assert!(matches!(twice, Err(Error::Duplicate { row: 1, column: 1 })));
+    }
+
+    #[test]
     fn skew_negates_the_mirror_image() {
         let mut c = Coo::pattern(2, 2, vec![1], vec![0]);
         (c.values, c.mirrored, c.skew) = (Some(Values::from_vec(vec![4.0f64])), true, true);
-        let (_, v) = c.into_csr(Duplicates::First).unwrap();
+        let (_, v) = c.clone().into_csr(Duplicates::First).unwrap();
         assert_eq!(v.unwrap(), Values::from_vec(vec![-4.0f64, 4.0]));
+        c.values = Some(Values::from_vec(vec![i32::MIN]));
+        let (_, v) = c.clone().into_csr(Duplicates::First).unwrap();
+        assert_eq!(v.unwrap(), Values::from_vec(vec![1i64 << 31, -1 << 31]));
+        c.values = Some(Values::from_vec(vec![i64::MIN]));
+        assert!(matches!(c.into_csr(Duplicates::First), Err(Error::Overflow { row: 0, column: 1, .. })));
     }
 }

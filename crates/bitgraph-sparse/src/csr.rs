@@ -274,31 +274,6 @@ impl Csr {
         }
         (Self { rows: self.rows, columns: self.columns, offsets: Offsets::from_usizes(&offsets), indices: indices.into() }, order)
     }
-    /// The union of the pattern and its transpose: every entry and its mirror image, once. O(nnz), parallel; peak memory the transpose,
-    /// the result and 16 bytes a row.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] if the matrix is not square.
-    pub fn symmetrized(&self) -> Result<Self> {
-        if self.rows != self.columns {
-            let n = u64::from(self.rows);
-            return Err(Error::Shape { expected_rows: n, expected_columns: n, found_rows: n, found_columns: self.columns.into() });
-        }
-        let t = self.transpose();
-        let counts: Vec<usize> =
-            (0..self.nrows()).into_par_iter().with_min_len(1024).map(|i| merge(self.row(i), t.row(i), |_| ())).collect();
-        let offsets = prefix(&counts);
-        let mut indices = vec![0u32; offsets[self.nrows()]];
-        let wide: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
-        parallel::rows_mut(&wide, &mut indices, |i, out| {
-            let mut slot = 0;
-            merge(self.row(i), t.row(i), |c| {
-                out[slot] = c;
-                slot += 1;
-            });
-        });
-        Ok(Self { rows: self.rows, columns: self.columns, offsets: Offsets::from_usizes(&offsets), indices: indices.into() })
-    }
 }
 
 /// The running sum of `counts`, starting at 0, one element longer.
@@ -311,21 +286,6 @@ pub(crate) fn prefix(counts: &[usize]) -> Vec<usize> {
         sum
     }));
     offsets
-}
-
-/// Visits the union of two ascending lists, and counts it.
-fn merge(a: &[u32], b: &[u32], mut f: impl FnMut(u32)) -> usize {
-    let (mut i, mut j, mut count) = (0, 0, 0);
-    while i < a.len() || j < b.len() {
-        let x = a.get(i).copied().unwrap_or(u32::MAX);
-        let y = b.get(j).copied().unwrap_or(u32::MAX);
-        // Ids are below u32::MAX, so the stand-in for an exhausted list never wins.
-        f(x.min(y));
-        i += usize::from(x <= y && i < a.len());
-        j += usize::from(y <= x && j < b.len());
-        count += 1;
-    }
-    count
 }
 
 impl PartialEq for Csr {

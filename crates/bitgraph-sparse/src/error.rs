@@ -33,9 +33,19 @@ pub enum Error {
     #[error("entry ({row}, {column}) is given more than once")]
     Duplicate {
         /// Row of the entry.
-        row: u32,
+        row: u64,
         /// Column of the entry.
-        column: u32,
+        column: u64,
+    },
+    /// A value that its type cannot hold once it is combined with others, or negated.
+    #[error("the value of entry ({row}, {column}), a sum or a negated mirror image, does not fit {dtype}")]
+    Overflow {
+        /// Row of the entry.
+        row: u64,
+        /// Column of the entry.
+        column: u64,
+        /// The type.
+        dtype: DType,
     },
     /// An array of the wrong length.
     #[error("array '{array}' has {found} elements where {expected} are needed")]

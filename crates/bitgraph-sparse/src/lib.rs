@@ -10,6 +10,7 @@
 mod bits;
 mod buffer;
 mod build;
+mod cell;
 mod coo;
 mod csc;
 mod csr;
@@ -22,13 +23,14 @@ mod mirror;
 mod offsets;
 pub mod ordering;
 pub mod parallel;
+mod symmetry;
 mod valid;
 mod values;
 mod vector;
 
 pub use bits::BitVector;
 pub use buffer::Buffer;
-pub use coo::{Coo, Duplicates};
+pub use coo::{Coo, Duplicates, RowLists};
 pub use csc::Csc;
 pub use csr::Csr;
 pub use error::{Error, Result};

@@ -54,7 +54,7 @@ pub use bitgraph_sparse as sparse;
 
 pub use error::{Error, Result};
 pub use provenance::commit;
-pub use source::{GraphSource, LoadControl, LoadOptions, LoadedGraph, is_symmetric};
+pub use source::{GraphSource, LoadControl, LoadOptions, LoadedGraph};
 pub use stored::StoredGraph;
 pub use weights::{WeightSource, hashed_weight, hashed_weights};
 

@@ -6,8 +6,7 @@ use crate::{Error, Result, StoredGraph, WeightSource, weights};
 use bitgraph_backend::Progress;
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_io::{self as io, ReadOptions};
-use bitgraph_sparse::{Csr, Duplicates, Values, with_values};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, Duplicates, Values};
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -197,24 +196,9 @@ impl GraphSource {
     }
 }
 
-/// Whether pattern and values equal their transpose: the pattern as [`Csr::is_symmetric`], then the values in O(nnz log degree), parallel.
-/// Stops early where they do not.
-#[must_use]
-pub fn is_symmetric(csr: &Csr, values: Option<&Values>) -> bool {
-    csr.is_symmetric()
-        && values.is_none_or(|values| {
-            with_values!(values, v => (0..csr.nrows()).into_par_iter().with_min_len(1024).all(|u| {
-                csr.row_range(u).zip(csr.row(u)).all(|(k, &w)| {
-                    (w as usize) <= u || csr.position(w as usize, u as u32).is_some_and(|mirror| v[mirror] == v[k])
-                })
-            }))
-        })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bitgraph_sparse::Coo;
 
     #[test]
     fn a_generators_prefix_wins() {
@@ -233,15 +217,6 @@ mod tests {
         assert!(load(WeightSource::FileOrUnit).unwrap().values.is_none());
         assert!(matches!(load(WeightSource::File), Err(Error::NoWeights { .. })));
         let hashed = load(WeightSource::Hash(9)).unwrap();
-        assert!(hashed.symmetric && is_symmetric(&hashed.csr, hashed.values.as_ref()));
-    }
-
-    #[test]
-    fn symmetry_looks_at_values() {
-        let mut coo = Coo::pattern(3, 3, vec![0, 1, 1, 2, 2], vec![1, 0, 2, 1, 2]);
-        coo.values = Some(Values::from_vec(vec![4i32, 4, 5, 5, 1]));
-        let (csr, values) = coo.into_csr(Duplicates::First).unwrap();
-        assert!(is_symmetric(&csr, values.as_ref()));
-        assert!(!is_symmetric(&csr, Some(&Values::from_vec(vec![4i32, 4, 5, 6, 1]))));
+        assert!(hashed.symmetric && hashed.csr.is_symmetric_with(hashed.values.as_ref()));
     }
 }

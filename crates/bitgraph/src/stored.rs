@@ -2,7 +2,7 @@
 //!
 //! Invariant: values are in the order of the pattern's CSR form, whatever the format, and in the same numbering as the pattern.
 
-use crate::{Error, LoadOptions, LoadedGraph, Result, is_symmetric};
+use crate::{Error, LoadOptions, LoadedGraph, Result};
 use bitgraph_b2sr::Layout;
 use bitgraph_backend::{Backend, CostModel, Graph, PlanRequest};
 use bitgraph_io::{self as io, Loaded, StoredFormat};
@@ -54,7 +54,7 @@ impl StoredGraph {
             }
             symmetric = Some(true);
         }
-        let symmetric = symmetric.unwrap_or_else(|| is_symmetric(&layout.to_csr(), values.as_ref()));
+        let symmetric = symmetric.unwrap_or_else(|| layout.to_csr().is_symmetric_with(values.as_ref()));
         let order = loaded.permutation.map(|p| (loaded.ordering, p));
         Ok(Self { name, layout, values, symmetric, original_ids: loaded.original_ids, order })
     }

@@ -12,7 +12,7 @@ use bitgraph::cpu::Cpu;
 use bitgraph::io::{self, Container, ReadMode, WriteSource};
 use bitgraph::sparse::FormatKind;
 use bitgraph::sparse::ordering::Ordering;
-use bitgraph::{GraphSource, LoadedGraph, WeightSource, is_symmetric};
+use bitgraph::{GraphSource, LoadedGraph, WeightSource};
 use serde::Serialize;
 use std::path::Path;
 use std::time::Instant;
@@ -64,7 +64,7 @@ pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
     let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
     let Some(out) = &args.out else {
         // What a container says of itself is taken on trust elsewhere.
-        if loaded.symmetric && !is_symmetric(&loaded.csr, loaded.values.as_ref()) {
+        if loaded.symmetric && !loaded.csr.is_symmetric_with(loaded.values.as_ref()) {
             let what = "it says that the matrix is symmetric, which it is not";
             return Err(io::Error::Malformed { path: loaded.name.into(), part: "header".into(), what }.into());
         }
@@ -104,9 +104,11 @@ pub fn write(out: &Path, loaded: LoadedGraph, load_s: f64, general: &GeneralArgs
 fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, general: &GeneralArgs, reporter: &Reporter) -> Result<()> {
     reporter.note("writing");
     let start = Instant::now();
-    let pattern = if loaded.symmetric { loaded.csr.clone() } else { loaded.csr.symmetrized().unwrap_or_else(|_| loaded.csr.clone()) };
-    let permutation = if target.ordering == Ordering::None { None } else { target.ordering.compute(&pattern) };
-    drop(pattern);
+    let permutation = match target.ordering {
+        Ordering::None => None,
+        ordering if loaded.symmetric => ordering.compute(&loaded.csr),
+        ordering => ordering.compute(&loaded.csr.symmetrized()?),
+    };
     if let Some(p) = &permutation {
         (loaded.csr, loaded.values) = p.apply_with(&loaded.csr, loaded.values.as_ref())?;
     }
