@@ -98,7 +98,7 @@ pub(crate) fn open_text(path: &Path, mode: ReadMode) -> Result<Source<'static>> 
         let consumed = Arc::new(AtomicU64::new(0));
         let decoder = MultiGzDecoder::new(Counted { inner: file, count: Arc::clone(&consumed) });
         let reader: Box<dyn Read> = if rayon::current_num_threads() > 1 {
-            Box::new(ReadAhead::new(decoder).map_err(|source| Error::Io { path: path.to_path_buf(), source })?)
+            Box::new(ReadAhead::new(decoder, size.unwrap_or(u64::MAX)).map_err(|source| Error::Io { path: path.to_path_buf(), source })?)
         } else {
             Box::new(decoder)
         };
@@ -179,11 +179,13 @@ struct ReadAhead {
 }
 
 impl ReadAhead {
-    fn new(mut inner: impl Read + Send + 'static) -> io::Result<Self> {
+    /// Reads a file of `size` bytes: the buffers of a small one are small.
+    fn new(mut inner: impl Read + Send + 'static, size: u64) -> io::Result<Self> {
+        let room = usize::try_from(size / 4).unwrap_or(usize::MAX).clamp(16 << 10, 256 << 10);
         let (send, receive) = sync_channel(3);
         std::thread::Builder::new().spawn(move || {
             loop {
-                let mut buffer = vec![0; 256 << 10];
+                let mut buffer = vec![0; room];
                 let mut filled = 0;
                 let end = loop {
                     match inner.read(&mut buffer[filled..]) {

@@ -11,7 +11,7 @@ use std::path::Path;
 const BLOCK: usize = 16 << 20;
 /// Bytes of the buffer for a stream: a quarter of what is to be read, within these.
 const BUFFER: [usize; 2] = [256 << 10, 4 << 20];
-/// The longest line of a stream.
+/// The longest line of a stream, unless told otherwise.
 const LONGEST: usize = 64 << 20;
 
 /// A cursor over the blocks of a text.
@@ -25,6 +25,7 @@ pub(crate) struct Blocks<'a> {
     block: Range<usize>,
     filled: usize,
     ended: bool,
+    longest: usize,
     /// Bytes of text before the current block.
     before: u64,
 }
@@ -40,7 +41,13 @@ impl<'a> Blocks<'a> {
                 (vec![b'\n'; room + super::AHEAD], size)
             }
         };
-        Self { path, control: control.clone(), total, input, buffer, block: 0..0, filled: 0, ended: false, before: 0 }
+        Self { path, control: control.clone(), total, input, buffer, block: 0..0, filled: 0, ended: false, longest: LONGEST, before: 0 }
+    }
+
+    /// Takes lines of a stream up to a length.
+    pub(crate) fn with_longest(mut self, bytes: usize) -> Self {
+        self.longest = bytes;
+        self
     }
 
     /// Bytes of text in all if it is in memory.
@@ -103,8 +110,8 @@ impl<'a> Blocks<'a> {
                 self.block = 0..whole;
                 return Ok(());
             }
-            if room >= LONGEST {
-                let problem = Problem::LineTooLong { limit: LONGEST as u64 };
+            if room >= self.longest {
+                let problem = Problem::LineTooLong { limit: self.longest as u64 };
                 return Err(Error::Line { path: self.path.to_path_buf(), line, problem });
             }
             self.buffer.resize(room * 2 + super::AHEAD, b'\n');
