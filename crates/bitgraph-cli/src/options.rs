@@ -114,7 +114,8 @@ pub struct ReadingArgs {
     /// Take the union of the graph and its transpose; which weight stays of two opposite arcs, --duplicates says
     #[arg(long)]
     pub symmetrize: bool,
-    /// The number of vertices of an edge list [default: its '# Nodes:' comment, or the largest number + 1]
+    /// The number of vertices of an edge list [default: its '# Nodes:' comment, or the largest number + 1]; of another file: confirms rows or
+    /// columns out of all proportion to its size
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32))]
     pub nodes: Option<u32>,
     /// The vertices of an edge list are numbered from 1

@@ -26,7 +26,7 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
     let (rows, columns, values) = list.entries.into_parts();
     let largest = rows.par_iter().chain(&columns).with_min_len(65536).max().map_or(0, |&id| u64::from(id) + 1);
     let nodes = options.nodes.map_or(largest.max(told), |n| n as u64);
-    crate::read::check_vertices(path, nodes, bytes, options)?;
+    crate::read::check_vertices(path, crate::error::VERTICES, nodes, bytes, options)?;
     let n = usize::try_from(nodes).unwrap_or(usize::MAX);
     crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)
 }

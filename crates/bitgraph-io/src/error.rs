@@ -5,6 +5,9 @@ use std::path::PathBuf;
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
+/// What edge lists have: numbers that can be replaced by others.
+pub(crate) const VERTICES: &str = "vertices";
+
 /// Everything that can go wrong when a file is read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -77,11 +80,13 @@ pub enum Error {
     },
     /// Vertex numbers so far apart that the matrix would be almost all empty rows.
     #[error(
-        "{}: {vertices} vertices for a file of {bytes} bytes is more than is taken on trust; confirm it with --nodes {vertices}, or renumber with --relabel", path.display()
+        "{}: {vertices} {what} for a file of {bytes} bytes is more than is taken on trust; confirm it with --nodes {vertices}{}", path.display(), if *what == VERTICES { ", or renumber with --relabel" } else { "" }
     )]
     TooSparse {
         /// The file.
         path: PathBuf,
+        /// What the file calls them: vertices, or rows and columns.
+        what: &'static str,
         /// Vertices asked for.
         vertices: u64,
         /// Bytes of text read.
@@ -132,6 +137,18 @@ pub enum Error {
         expected: u64,
         /// Bytes found.
         found: u64,
+    },
+    /// An array announced with more bytes than there can be.
+    #[error("{}: {part} is announced with elements of {bytes} bytes in the shape ({shape}): more bytes than 64 bits can count", path.display())]
+    Shape {
+        /// The file.
+        path: PathBuf,
+        /// Which part of it.
+        part: String,
+        /// The shape announced.
+        shape: String,
+        /// Bytes of an element.
+        bytes: u64,
     },
     /// A container of a later version.
     #[error("{}: container version {found} is not known; this library reads up to {supported}", path.display())]

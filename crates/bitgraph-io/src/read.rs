@@ -133,11 +133,11 @@ pub fn read_matrix_market_from(reader: impl std::io::Read, name: &str, options: 
 /// Vertices that are taken on trust whatever the size of the file: 256 MiB of offsets.
 const TRUSTED: u64 = 1 << 26;
 
-/// Refuses a number of vertices that is out of all proportion to the file, unless it is confirmed.
-pub(crate) fn check_vertices(path: &Path, vertices: u64, bytes: u64, options: &ReadOptions) -> Result<()> {
+/// Refuses a number of vertices that is out of all proportion to the file, unless it is confirmed. `what` they are called in the file.
+pub(crate) fn check_vertices(path: &Path, what: &'static str, vertices: u64, bytes: u64, options: &ReadOptions) -> Result<()> {
     let confirmed = options.nodes.is_some_and(|n| n as u64 >= vertices);
     if vertices > TRUSTED.max(bytes.saturating_mul(64)) && !confirmed {
-        return Err(Error::TooSparse { path: path.to_path_buf(), vertices, bytes });
+        return Err(Error::TooSparse { path: path.to_path_buf(), what, vertices, bytes });
     }
     Ok(())
 }

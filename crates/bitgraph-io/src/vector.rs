@@ -134,6 +134,7 @@ pub fn read_vector(path: &Path, mode: ReadMode) -> Result<Values> {
         match fault {
             Fault::What(what) => Error::Malformed { path, part, what },
             Fault::Size { expected, found } => Error::Size { path, part, expected, found },
+            Fault::Shape { shape, bytes } => Error::Shape { path, part, shape, bytes },
             Fault::Io(source) => Error::Io { path, source },
         }
     })

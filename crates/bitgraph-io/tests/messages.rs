@@ -96,6 +96,7 @@ fn arrays_of_an_archive() {
         ("indices", floats(3), "array 'indices'"),
         // What holds the values is looked at even where they are not asked for.
         ("data", floats(2), "3 elements of array 'data' are announced and 2 found"),
+        ("indices", array("<i8", "False", "(2305843009213693953,)", &[0; 8]), "elements of 8 bytes in the shape (2305843009213693953)"),
         ("data", array("|O", "False", "(3,)", &[0; 24]), "array 'data'"),
         ("data", array("<c16", "False", "(3,)", &[0; 48]), "array 'data'"),
         ("data", array("<f8", "True", "(3, 1)", &[0; 24]), "array 'data'"),

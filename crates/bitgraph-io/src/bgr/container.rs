@@ -251,7 +251,7 @@ impl Container {
             // A pattern with more rows than offsets is refused here, before anything is allocated by that number.
             (Csr::from_sections(rows, columns, &sections).map_err(|e| self.matrix(e))?, None)
         } else {
-            crate::read::check_vertices(&self.path, self.head.rows, (*self.owner).as_ref().len() as u64, options)?;
+            crate::read::check_vertices(&self.path, "rows or columns", self.head.rows, (*self.owner).as_ref().len() as u64, options)?;
             let stored = StoredFormat { kind, rows, columns, entries: self.head.entries, sections };
             (Csr::empty(0, 0).map_err(|e| self.matrix(e))?, Some(stored))
         };

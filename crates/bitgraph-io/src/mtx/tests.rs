@@ -72,7 +72,9 @@ fn faults_name_line_and_value() {
             assert!(found.starts_with(wanted), "{text:?}: {found}");
         }
     }
-    assert!(matches!(load(&format!("{P}4000000000 4000000000 0\n")), Err(Error::TooSparse { vertices: 4_000_000_000, .. })));
+    let sparse = load(&format!("{P}4000000000 4000000000 0\n")).unwrap_err();
+    assert!(matches!(sparse, Error::TooSparse { vertices: 4_000_000_000, .. }));
+    assert!(sparse.to_string().ends_with("taken on trust; confirm it with --nodes 4000000000"), "{sparse}");
 }
 
 #[test]

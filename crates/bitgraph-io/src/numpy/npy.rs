@@ -14,6 +14,7 @@ pub(crate) enum Fault {
     Io(io::Error),
     What(&'static str),
     Size { expected: u64, found: u64 },
+    Shape { shape: String, bytes: u64 },
 }
 
 impl From<io::Error> for Fault {
@@ -33,9 +34,13 @@ pub(crate) struct Header {
 }
 
 impl Header {
-    /// The number of elements.
-    pub(crate) fn count(&self) -> Result<u64, Fault> {
-        self.shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d)).ok_or(Fault::What("the shape has too many elements"))
+    /// The number of elements of so many bytes each.
+    fn count(&self, bytes: u64) -> Result<u64, Fault> {
+        let count = self.shape.iter().try_fold(1u64, |n, &d| n.checked_mul(d));
+        count.filter(|n| n.checked_mul(bytes).is_some()).ok_or_else(|| {
+            let shape: Vec<String> = self.shape.iter().map(u64::to_string).collect();
+            Fault::Shape { shape: shape.join(", "), bytes }
+        })
     }
 }
 
@@ -120,10 +125,11 @@ fn quoted(text: &str) -> Option<(&str, &str)> {
     text[1..].split_once(quote)
 }
 
-/// Reads `count` elements; what follows is left. Memory grows with what is there, not with what is claimed.
-fn elements<T: Pod>(reader: &mut impl Read, count: u64, big_endian: bool) -> Result<Vec<T>, Fault> {
+/// Reads the elements; what follows is left. Memory grows with what is there, not with what is claimed.
+fn elements<T: Pod>(reader: &mut impl Read, header: &Header) -> Result<Vec<T>, Fault> {
     const STEP: usize = 1 << 20;
-    let count = usize::try_from(count).map_err(|_| Fault::What("the array is too large"))?;
+    let expected = header.count(size_of::<T>() as u64)? * size_of::<T>() as u64;
+    let count = usize::try_from(expected).map_err(|_| Fault::What("the array is too large"))? / size_of::<T>();
     let mut all: Vec<T> = Vec::new();
     while all.len() < count {
         let (start, step) = (all.len(), (count - all.len()).min(STEP.max(all.len())));
@@ -135,14 +141,14 @@ fn elements<T: Pod>(reader: &mut impl Read, count: u64, big_endian: bool) -> Res
             match reader.read(&mut bytes[filled..]) {
                 Ok(0) => {
                     let found = (start * size_of::<T>() + filled) as u64;
-                    return Err(Fault::Size { expected: count as u64 * size_of::<T>() as u64, found });
+                    return Err(Fault::Size { expected, found });
                 }
                 Ok(n) => filled += n,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(e) => return Err(Fault::Io(e)),
             }
         }
-        if big_endian {
+        if header.big_endian {
             bytes.chunks_exact_mut(size_of::<T>()).for_each(<[u8]>::reverse);
         }
     }
@@ -162,20 +168,19 @@ const NO_NUMBERS: &str = "the type of the elements is not bool, integer or float
 
 /// Reads the elements that follow a header.
 pub(crate) fn read_values(reader: &mut impl Read, header: &Header) -> Result<Values, Fault> {
-    let (n, big) = (header.count()?, header.big_endian);
     Ok(match header.code.as_str() {
-        "b1" => elements::<u8>(reader, n, false)?.into_iter().map(|b| b != 0).collect::<Vec<bool>>().into(),
-        "i1" => elements::<i8>(reader, n, big)?.into(),
-        "i2" => elements::<i16>(reader, n, big)?.into(),
-        "i4" => elements::<i32>(reader, n, big)?.into(),
-        "i8" => elements::<i64>(reader, n, big)?.into(),
-        "u1" => elements::<u8>(reader, n, big)?.into(),
-        "u2" => elements::<u16>(reader, n, big)?.into(),
-        "u4" => elements::<u32>(reader, n, big)?.into(),
-        "u8" => elements::<u64>(reader, n, big)?.into(),
-        "f2" => elements::<f16>(reader, n, big)?.into(),
-        "f4" => elements::<f32>(reader, n, big)?.into(),
-        "f8" => elements::<f64>(reader, n, big)?.into(),
+        "b1" => elements::<u8>(reader, header)?.into_iter().map(|b| b != 0).collect::<Vec<bool>>().into(),
+        "i1" => elements::<i8>(reader, header)?.into(),
+        "i2" => elements::<i16>(reader, header)?.into(),
+        "i4" => elements::<i32>(reader, header)?.into(),
+        "i8" => elements::<i64>(reader, header)?.into(),
+        "u1" => elements::<u8>(reader, header)?.into(),
+        "u2" => elements::<u16>(reader, header)?.into(),
+        "u4" => elements::<u32>(reader, header)?.into(),
+        "u8" => elements::<u64>(reader, header)?.into(),
+        "f2" => elements::<f16>(reader, header)?.into(),
+        "f4" => elements::<f32>(reader, header)?.into(),
+        "f8" => elements::<f64>(reader, header)?.into(),
         _ => return Err(Fault::What(NO_NUMBERS)),
     })
 }
@@ -217,6 +222,11 @@ mod tests {
         assert_eq!(parse("{'descr': '<i4', 'fortran_order': False, 'shape': (2,"), None);
         let huge = Header { code: "f8".into(), big_endian: false, fortran: false, shape: vec![1 << 60] };
         assert!(matches!(read_values(&mut &[0u8; 100][..], &huge), Err(Fault::Size { found: 100, .. } | Fault::What(_))));
+        let told = |header: &Header| read_values(&mut &[0u8; 100][..], header).unwrap_err();
+        assert!(matches!(told(&Header { shape: vec![1 << 61], ..huge.clone() }), Fault::Shape { bytes: 8, .. }));
+        assert!(
+            matches!(told(&Header { shape: vec![1 << 32, 1 << 32], ..huge }), Fault::Shape { shape, .. } if shape == "4294967296, 4294967296")
+        );
         let big = Header { code: "i2".into(), big_endian: true, fortran: false, shape: vec![2] };
         assert_eq!(read_values(&mut &[0u8, 1, 1, 0][..], &big).unwrap(), Values::from_vec(vec![1i16, 256]));
     }

@@ -23,6 +23,7 @@ impl Archive<'_> {
         match fault {
             Fault::What(what) => Error::Malformed { path, part, what },
             Fault::Size { expected, found } => Error::Size { path, part, expected, found },
+            Fault::Shape { shape, bytes } => Error::Shape { path, part, shape, bytes },
             Fault::Io(e) if e.kind() == io::ErrorKind::InvalidData => {
                 Error::Malformed { path, part, what: "the stored bytes are damaged (wrong checksum, size or compression)" }
             }
@@ -129,7 +130,7 @@ pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Re
     };
     let matrix = |source| Error::Matrix { path: path.to_path_buf(), source };
     Csr::ids(rows, columns).map_err(matrix)?;
-    crate::read::check_vertices(path, rows.max(columns), bytes.len() as u64, options)?;
+    crate::read::check_vertices(path, "rows or columns", rows.max(columns), bytes.len() as u64, options)?;
     let (nrows, ncols) = (rows as usize, columns as usize);
     let values = if options.as_pattern { None } else { Some(archive.vector("data")?).filter(|v| !all_true(v)) };
     if format == "coo" {
