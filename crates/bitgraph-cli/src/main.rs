@@ -13,11 +13,11 @@ mod progress;
 mod report;
 mod run;
 mod signals;
+mod system;
 
 use clap::Parser;
 use failure::Failure;
 use options::Cli;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// Counts peak memory, and puts big arrays on huge pages.
@@ -37,8 +37,11 @@ fn main() -> ExitCode {
 fn finish(outcome: Result<(), Failure>) -> ExitCode {
     let Err(failure) = outcome else { return ExitCode::SUCCESS };
     if let Some(sentence) = failure.sentence() {
-        // Nobody may be listening on standard error either.
-        let _ = writeln!(std::io::stderr(), "bitgraph: error: {sentence}");
+        let sentence = format!("bitgraph: error: {sentence}\n");
+        match failure {
+            Failure::Interrupted => signals::tell_interrupted(&sentence),
+            _ => output::note(&sentence),
+        }
     }
     ExitCode::from(failure.code())
 }

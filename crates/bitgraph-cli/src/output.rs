@@ -45,14 +45,7 @@ pub fn write_vector(path: &Path, values: &Values, reporter: &Reporter) -> Result
 }
 
 /// Writes a file under a temporary name beside it and renames it, so that a failure leaves nothing behind.
-pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+pub fn write_file(path: &Path, bytes: &[u8], reporter: &Reporter) -> Result<()> {
     let _writing = signals::writing();
-    let mut name = path.file_name().unwrap_or_default().to_os_string();
-    name.push(format!(".{}.tmp", std::process::id()));
-    let temporary = path.with_file_name(name);
-    let outcome = std::fs::write(&temporary, bytes).and_then(|()| std::fs::rename(&temporary, path));
-    outcome.map_err(|e| {
-        let _ = std::fs::remove_file(&temporary);
-        Failure::other(format_args!("{}: {e}", path.display()))
-    })
+    Ok(bitgraph::io::write_bytes(path, bytes, &reporter.writing())?)
 }

@@ -5,6 +5,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::output;
+use crate::progress::Reporter;
 use bitgraph::sparse::Csr;
 use plotters::coord::Shift;
 use plotters::prelude::*;
@@ -28,10 +29,10 @@ pub fn check_name(path: Option<&Path>) -> Result<()> {
 }
 
 /// Draws `csr` into `path`. `degrees` holds (degree, number of rows of it), ascending.
-pub fn write(path: &Path, title: &str, csr: &Csr, degrees: &[(usize, u64)]) -> Result<()> {
+pub fn write(path: &Path, title: &str, csr: &Csr, degrees: &[(usize, u64)], reporter: &Reporter) -> Result<()> {
     let mut svg = String::new();
     draw(&mut svg, title, csr, degrees).map_err(|e| Failure::other(format_args!("the plot cannot be drawn: {e}")))?;
-    output::write_file(path, svg.as_bytes())
+    output::write_file(path, svg.as_bytes(), reporter)
 }
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

@@ -60,7 +60,7 @@ impl Reporter {
     }
     /// The control of writing.
     pub fn writing(&self) -> bitgraph::io::Control {
-        bitgraph::io::Control::default().with_cancel(Arc::clone(&self.cancel))
+        bitgraph::io::Control::default().with_cancel(Arc::clone(&self.cancel)).with_temporary(crate::signals::temporary_file)
     }
     /// Names a stage without progress of its own.
     pub fn note(&self, label: &'static str) {

@@ -3,7 +3,7 @@
 //! Invariant: the first Ctrl-C sets a flag that work polls. What cannot poll it (an ordering, a wait for standard input) is ended with the
 //! process after [`GRACE`], unless a file is being written, so that nothing half written is left. The second Ctrl-C ends the process at
 //! once. A page of a mapped file that is gone, and a block of memory that cannot be had, end the process with a sentence instead of a
-//! crash.
+//! crash. Whatever ends the process at once removes the temporary file that is being written.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -31,14 +31,12 @@ pub fn install() -> Arc<AtomicBool> {
     // Without a handler Ctrl-C kills at once, which is no reason to stop here.
     let _ = ctrlc::set_handler(move || {
         if seen.swap(true, Ordering::Relaxed) {
-            std::process::exit(130);
+            end_interrupted();
         }
         std::thread::spawn(|| {
             std::thread::sleep(GRACE);
             let _never_given_back = writing();
-            crate::output::note("bitgraph: error: interrupted\n");
-            // SAFETY: ends the process without running anything else, whatever the other threads are at.
-            unsafe { libc::_exit(130) }
+            end_interrupted();
         });
     });
     install_bus_handler();
@@ -46,17 +44,54 @@ pub fn install() -> Arc<AtomicBool> {
     flag
 }
 
+/// Says that the work was interrupted, once, whoever comes to say it.
+pub fn tell_interrupted(sentence: &str) {
+    static TOLD: Mutex<bool> = Mutex::new(false);
+    let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
+    if !*told {
+        crate::output::note(sentence);
+        *told = true;
+    }
+}
+
+/// Ends the process after Ctrl-C, whatever it is at.
+fn end_interrupted() -> ! {
+    remove_temporary();
+    tell_interrupted("bitgraph: error: interrupted\n");
+    // A writer may have been about to make its file.
+    remove_temporary();
+    // SAFETY: ends the process without running anything else, whatever the other threads are at.
+    unsafe { libc::_exit(130) }
+}
+
+/// The name of the temporary file that is being written, as text that ends with a zero; null if there is none.
+static TEMPORARY: AtomicPtr<libc::c_char> = AtomicPtr::new(ptr::null_mut());
+
+/// Names the temporary file that is to go if the process ends at once.
+pub fn temporary_file(path: Option<&Path>) {
+    let name = path.and_then(|p| CString::new(p.as_os_str().as_encoded_bytes()).ok());
+    // The text is never freed: a signal may come at any time.
+    TEMPORARY.store(name.map_or(ptr::null_mut(), CString::into_raw), Ordering::Release);
+}
+
+/// Only what is safe inside a signal handler.
+fn remove_temporary() {
+    let name = TEMPORARY.load(Ordering::Acquire);
+    if !name.is_null() {
+        // SAFETY: the pointer came from a `CString` that is never freed.
+        unsafe { libc::unlink(name) };
+    }
+}
+
 /// Says what the system refused and ends the process: whoever asked could only abort it.
 fn on_refusal(bytes: usize) {
     static TOLD: AtomicBool = AtomicBool::new(false);
     // Without memory for the sentence itself there is none.
     if !TOLD.swap(true, Ordering::Relaxed) {
-        let free = std::fs::read_to_string("/proc/meminfo").ok();
-        let free = free.as_deref().and_then(|t| t.lines().find_map(|l| l.strip_prefix("MemAvailable:")));
-        let free = free.and_then(|t| t.trim().strip_suffix(" kB")?.parse::<u64>().ok());
-        let free = free.map_or_else(String::new, |kib| format!(", {} are free", kib * 1024));
+        let free = crate::system::free_memory().map_or_else(String::new, |bytes| format!(", {bytes} are free"));
         crate::output::note(&format!("bitgraph: error: out of memory: {bytes} bytes wanted{free}\n"));
     }
+    remove_temporary();
     // SAFETY: ends the process without running anything else, whatever the other threads are at.
     unsafe { libc::_exit(1) }
 }
@@ -82,7 +117,7 @@ fn install_bus_handler() {
     }
 }
 
-/// Only what is safe inside a signal handler: `write` and `_exit`.
+/// Only what is safe inside a signal handler: `write`, `unlink` and `_exit`.
 extern "C" fn on_bus_error(_: libc::c_int) {
     let say = |text: *const libc::c_char, len: usize| {
         // SAFETY: `text` points to `len` bytes.
@@ -98,6 +133,7 @@ extern "C" fn on_bus_error(_: libc::c_int) {
         say(name, unsafe { libc::strlen(name) });
     }
     part(b": the file became shorter, or could not be read, while it was in use\n");
+    remove_temporary();
     // SAFETY: ends the process without running anything else.
     unsafe { libc::_exit(1) }
 }

@@ -206,6 +206,30 @@ fn signals() {
     assert!(text.contains("bitgraph: error: a mapped file"), "{text}");
 }
 
+/// The second one ends it at once, and even then nothing of the file is left.
+#[test]
+fn interrupts_leave_nothing_behind() {
+    for (name, graph) in [("g.el.gz", "kron:15"), ("g.mtx", "kron:15")] {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join(name);
+        let mut child = command(&["generate", graph, out.to_str().unwrap()]).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let start = Instant::now();
+        let files = || std::fs::read_dir(dir.path()).unwrap().count();
+        while files() == 0 && child.try_wait().unwrap().is_none() {
+            assert!(start.elapsed() < Duration::from_secs(60), "nothing is written");
+        }
+        let twice = format!("kill -INT {0}; kill -INT {0}", child.id());
+        let _ = Command::new("sh").args(["-c", &twice]).stderr(Stdio::null()).status().unwrap();
+        let mut text = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut text).unwrap();
+        match child.wait().unwrap().code() {
+            // It was done already.
+            Some(0) => assert!(out.exists()),
+            code => assert_eq!((code, text.as_str(), files()), (Some(130), "bitgraph: error: interrupted\n", 0), "{name}"),
+        }
+    }
+}
+
 /// Nothing polls while standard input keeps quiet.
 #[cfg(target_os = "linux")]
 #[test]

@@ -23,4 +23,4 @@ pub use error::{Error, Problem, Result};
 pub use options::{Control, ReadMode, ReadOptions};
 pub use read::{Loaded, StoredFormat, check_ending, read, read_edge_list_from, read_matrix_market_from};
 pub use vector::{VectorData, check_vector_ending, read_vector, write_vector};
-pub use write::{WriteSource, write};
+pub use write::{WriteSource, write, write_bytes};

@@ -2,6 +2,7 @@
 
 use crate::{Error, Result};
 use bitgraph_sparse::Duplicates;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -20,11 +21,15 @@ pub enum ReadMode {
 /// What is called with the bytes done and the bytes in all.
 type Report = dyn Fn(u64, Option<u64>) + Send + Sync;
 
+/// What is called with the name of a temporary file before it is there, and without one once it is gone.
+type Announce = dyn Fn(Option<&Path>) + Send + Sync;
+
 /// Progress and cancellation, both optional. Cheap to clone.
 #[derive(Clone, Default)]
 pub struct Control {
     cancel: Option<Arc<AtomicBool>>,
     progress: Option<Arc<Report>>,
+    temporary: Option<Arc<Announce>>,
 }
 
 impl Control {
@@ -39,6 +44,19 @@ impl Control {
     pub fn with_progress(mut self, report: impl Fn(u64, Option<u64>) + Send + Sync + 'static) -> Self {
         self.progress = Some(Arc::new(report));
         self
+    }
+    /// Calls `announce(name)` before a writer makes its temporary file, and `announce(none)` once that is renamed or removed: a program
+    /// that is to end at once can remove it.
+    #[must_use]
+    pub fn with_temporary(mut self, announce: impl Fn(Option<&Path>) + Send + Sync + 'static) -> Self {
+        self.temporary = Some(Arc::new(announce));
+        self
+    }
+    /// Tells of a temporary file.
+    pub(crate) fn temporary(&self, path: Option<&Path>) {
+        if let Some(announce) = &self.temporary {
+            announce(path);
+        }
     }
     /// Reports progress; an error if the work is to stop.
     pub(crate) fn step(&self, done: u64, total: Option<u64>) -> Result<()> {

@@ -116,7 +116,8 @@ impl Sink<'_> {
     pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
         for step in bytes.chunks(16 << 20) {
             self.control.step(self.written, None)?;
-            self.out.write_all(step).map_err(|source| Error::Io { path: self.path.clone(), source })?;
+            // An encoder passes on what the sink below it said.
+            self.out.write_all(step).map_err(|e| cancelled_or(&self.path, e))?;
             self.written += step.len() as u64;
         }
         Ok(())
@@ -161,14 +162,37 @@ fn atomically_gz(path: &Path, gz: bool, control: &Control, body: impl FnOnce(&mu
 }
 
 /// Removes a temporary file unless it was renamed.
-struct Temporary(Option<PathBuf>);
+struct Temporary<'a>(Option<PathBuf>, &'a Control);
 
-impl Drop for Temporary {
+impl<'a> Temporary<'a> {
+    /// Makes the file.
+    fn create(path: PathBuf, control: &'a Control) -> io::Result<(File, Self)> {
+        control.temporary(Some(&path));
+        match OpenOptions::new().write(true).create_new(true).open(&path) {
+            Ok(file) => Ok((file, Self(Some(path), control))),
+            Err(error) => {
+                control.temporary(None);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for Temporary<'_> {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             let _ = std::fs::remove_file(path);
         }
+        self.1.temporary(None);
     }
+}
+
+/// Writes a file of these bytes under a temporary name beside it and renames it.
+///
+/// # Errors
+/// [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind, and an older file of that name is untouched.
+pub fn write_bytes(path: &Path, bytes: &[u8], control: &Control) -> Result<()> {
+    atomically(path, control, |out| out.put(bytes))
 }
 
 /// Writes a file under a temporary name in the same folder and renames it when all is on the disk. What is no regular file, such as
@@ -189,8 +213,7 @@ pub(crate) fn atomically(path: &Path, control: &Control, body: impl FnOnce(&mut 
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let unique = format!(".{name}.{}.{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
     let temporary = target.with_file_name(unique);
-    let file = OpenOptions::new().write(true).create_new(true).open(&temporary).map_err(io)?;
-    let mut guard = Temporary(Some(temporary.clone()));
+    let (file, mut guard) = Temporary::create(temporary.clone(), control).map_err(io)?;
     let file = fill(file, path, control, body)?;
     if let Ok(old) = existing {
         file.set_permissions(old.permissions()).map_err(io)?;

@@ -3,7 +3,7 @@
 use super::gpu::{self, Gpu};
 use crate::failure::Result;
 use crate::options::GeneralArgs;
-use crate::{output, report};
+use crate::{output, report, system};
 use bitgraph::cpu::Level;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -47,14 +47,14 @@ pub fn run(args: &GeneralArgs) -> Result<()> {
         version: env!("CARGO_PKG_VERSION"),
         os: std::env::consts::OS,
         architecture: std::env::consts::ARCH,
-        cpu: line_of("/proc/cpuinfo", "model name"),
+        cpu: system::line_of("/proc/cpuinfo", "model name"),
         features: features(),
         simd: level.name(),
         simd_detected: Level::detect().name(),
         cpus_allowed: std::thread::available_parallelism().map_or(1, usize::from),
         threads: rayon::current_num_threads(),
-        memory_bytes: kilobytes("MemTotal"),
-        memory_free_bytes: kilobytes("MemAvailable"),
+        memory_bytes: system::memory("MemTotal"),
+        memory_free_bytes: system::free_memory(),
         huge_pages: huge_pages(),
         read_gb_per_s: read,
         copy_gb_per_s: copy,
@@ -92,17 +92,6 @@ fn describe(d: &Doctor) -> String {
         text += &format!("backend     {}: {}\n", b.name, if b.available { format!("yes, {}", b.what) } else { b.what.clone() });
     }
     text + &d.cuda.describe()
-}
-
-/// The value of a `name : value` line of a file of the proc file system.
-fn line_of(file: &str, name: &str) -> Option<String> {
-    let text = std::fs::read_to_string(file).ok()?;
-    let line = text.lines().find(|l| l.starts_with(name))?;
-    Some(line.split_once(':')?.1.trim().to_string())
-}
-
-fn kilobytes(name: &str) -> Option<u64> {
-    line_of("/proc/meminfo", name)?.split_ascii_whitespace().next()?.parse::<u64>().ok().map(|k| k * 1024)
 }
 
 /// The choice in force of the kernel's `always [madvise] never`.

@@ -114,7 +114,7 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
         peak_bytes: bitgraph::memory::peak_bytes(),
     };
     if let Some(path) = &args.plot {
-        plot::write(path, &loaded.name, &loaded.csr, &distribution(&loaded.csr))?;
+        plot::write(path, &loaded.name, &loaded.csr, &distribution(&loaded.csr), reporter)?;
     }
     reporter.clear();
     if args.general.json { report::json(&info) } else { output::print(&describe(&info, args.layout.passes())) }
