@@ -124,7 +124,8 @@ pub struct ReadingArgs {
     /// What becomes of entries given more than once
     #[arg(long, value_name = "WHICH", default_value = "first", value_parser = choice::duplicates_parser())]
     pub duplicates: Duplicates,
-    /// The vertices of an edge list are arbitrary 64-bit numbers
+    /// The vertices of an edge list are arbitrary 64-bit numbers, and are called by them (an --output of .npy, and a file that convert writes in
+    /// a format without such numbers, has the vertices in ascending order of them)
     #[arg(long, conflicts_with_all = ["nodes", "one_based"])]
     pub relabel: bool,
 }
@@ -176,7 +177,7 @@ pub struct CommonArgs {
     pub reading: ReadingArgs,
     #[command(flatten)]
     pub layout: LayoutArgs,
-    /// Write one value per vertex to FILE.npy, .csv or .tsv
+    /// Write one value per vertex to FILE.npy, .csv or .tsv; with --sources one per source and vertex, in a row of .npy for each source
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     #[command(flatten)]

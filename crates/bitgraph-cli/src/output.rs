@@ -5,7 +5,7 @@
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::signals;
-use bitgraph::io::VectorData;
+use bitgraph::io::{Naming, VectorData};
 use bitgraph::sparse::Values;
 use std::io::Write;
 use std::path::Path;
@@ -25,8 +25,8 @@ pub fn note(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes one value per vertex. Numbers past 63 bits wrap around.
-pub fn write_vector(path: &Path, values: &Values, reporter: &Reporter) -> Result<()> {
+/// Writes values, and what they belong to. Numbers past 63 bits wrap around.
+pub fn write_vector(path: &Path, values: &Values, naming: &Naming<'_>, reporter: &Reporter) -> Result<()> {
     let wide: Vec<i64>;
     let data = match values {
         Values::I32(v) => VectorData::I32(v),
@@ -41,7 +41,7 @@ pub fn write_vector(path: &Path, values: &Values, reporter: &Reporter) -> Result
         other => return Err(Failure::other(format_args!("{} values cannot be written", other.dtype()))),
     };
     let _writing = signals::writing();
-    Ok(bitgraph::io::write_vector(path, data, &reporter.writing())?)
+    Ok(bitgraph::io::write_vector(path, data, naming, &reporter.writing())?)
 }
 
 /// Writes a file under a temporary name beside it and renames it, so that a failure leaves nothing behind.

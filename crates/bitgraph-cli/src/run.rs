@@ -12,6 +12,7 @@ use bitgraph::backend::{Algorithm, Backend, CostModel, Error as BackendError, Gr
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
 use bitgraph::cuda::device::{Device as Accelerator, Launches};
+use bitgraph::io::Naming;
 use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
 use bitgraph::sparse::{Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
@@ -299,6 +300,10 @@ impl<B: CommandBackend> Run<B> {
     /// The number by which the user calls a vertex.
     pub fn number(&self, vertex: u32) -> u64 {
         self.original_ids.as_ref().map_or(u64::from(vertex), |ids| ids[vertex as usize])
+    }
+    /// By what numbers `--output` names the vertices.
+    pub fn naming(&self) -> Naming<'_> {
+        Naming { vertices: self.original_ids.as_deref(), sources: None }
     }
     /// The one source of a search; none in a graph without vertices.
     pub fn source(&self, asked: Option<u64>) -> Result<Option<u32>> {

@@ -254,6 +254,28 @@ fn an_interrupt_ends_a_wait_for_standard_input() {
     assert_eq!((child.wait().unwrap().code(), text.as_str()), (Some(130), "bitgraph: error: interrupted\n"));
 }
 
+/// An order of vertices that there are not.
+#[test]
+fn an_order_of_a_matrix_that_is_not_square_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let wide = file(&dir, "wide.mtx", format!("{HEADER} pattern general\n2 3 2\n1 3\n2 1\n"));
+    let out = dir.path().join("wide.bgr");
+    with_file(&format!("convert {{}} {} --reorder rcm", out.display()), &wide).fails(2, "2 x 3");
+    assert_eq!(with_file(&format!("convert {{}} {} --reorder none --quiet", out.display()), &wide).code, Some(0));
+    with_file(&format!("convert {{}} {} --reorder degree", out.display()), &out).fails(2, "leave out --reorder");
+}
+
+/// More sources than there is memory for.
+#[cfg(target_os = "linux")]
+#[test]
+fn too_many_sources_are_refused_by_size() {
+    for line in
+        ["bfs kron:6 --sources 4000000000000", "sssp kron:6 --sources 4000000000000", "bfs kron:6 --sources 99999999999 --output x.npy"]
+    {
+        bitgraph(line).fails(1, " bytes of memory, ");
+    }
+}
+
 /// More vertices than there is memory for, confirmed.
 #[cfg(target_os = "linux")]
 #[test]

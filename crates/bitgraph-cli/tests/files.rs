@@ -30,6 +30,62 @@ fn relabelled_vertices_keep_their_numbers() {
     let line = format!("cc - --relabel --json --output {}", out.display());
     assert_eq!(with_input(&line, edges).json()["result"]["largest"], 3);
     assert!(out.exists());
+    // They are called by them in every text, and in every file that has room for them.
+    let text = |path: &std::path::Path| std::fs::read_to_string(path).unwrap();
+    let csv = dir.path().join("levels.csv");
+    let bgr = dir.path().join("g.bgr");
+    assert_eq!(with_input(&format!("convert - --relabel {} --quiet", bgr.display()), edges).code, Some(0));
+    let el = dir.path().join("h.el");
+    assert_eq!(bitgraph(&format!("convert {} {} --quiet", bgr.display(), el.display())).code, Some(0));
+    assert_eq!(text(&el), "# Nodes: 3 Edges: 2\n70\t5\n9000000000\t70\n");
+    for graph in [bgr.display().to_string(), format!("{} --relabel", el.display())] {
+        let run = bitgraph(&format!("bfs {graph} --source 9000000000 --quiet --output {}", csv.display()));
+        assert_eq!((run.code, text(&csv).as_str()), (Some(0), "node,value\n5,2\n70,1\n9000000000,0\n"), "{}", run.err);
+        assert_eq!(bitgraph(&format!("bfs {graph} --source 9000000000 --parents --quiet --output {}", csv.display())).code, Some(0));
+        assert_eq!(text(&csv), "node,value\n5,70\n70,9000000000\n9000000000,9000000000\n");
+    }
+    let mtx = dir.path().join("g.mtx");
+    let run = bitgraph(&format!("convert {} {}", bgr.display(), mtx.display()));
+    assert!(run.code == Some(0) && run.err.contains("g.mtx: ") && run.err.contains("their rank"), "{}", run.err);
+    with_input("bfs - --relabel --duplicates error", b"9 70\n5 7\n9 70\n").fails(1, "entry (9, 70)");
+}
+
+#[test]
+fn values_of_many_sources_name_the_source() {
+    let dir = tempfile::tempdir().unwrap();
+    let arcs = file(&dir, "g.el", "0 1\n1 2\n");
+    let sources = file(&dir, "s.txt", "1\n0\n");
+    for command in ["bfs", "sssp"] {
+        let csv = dir.path().join("x.csv");
+        let run = |out: &std::path::Path| {
+            bitgraph(&format!("{command} {} --sources {} --quiet --output {}", arcs.display(), sources.display(), out.display()))
+        };
+        assert_eq!(run(&csv).code, Some(0));
+        let found = std::fs::read_to_string(&csv).unwrap().replace(".0", "");
+        let none = if command == "bfs" { "-1" } else { "inf" };
+        assert_eq!(found, format!("source,node,value\n1,0,{none}\n1,1,0\n1,2,1\n0,0,0\n0,1,1\n0,2,2\n"));
+        let npy_file = dir.path().join("x.npy");
+        assert_eq!(run(&npy_file).code, Some(0));
+        assert!(npy::<4>(&npy_file).0.contains("'shape': (2, 3)"));
+    }
+}
+
+/// Triangles are those of the pattern, whatever the weights are and wherever they are stored.
+#[test]
+fn weights_do_not_direct_a_pattern() {
+    let dir = tempfile::tempdir().unwrap();
+    let arcs = file(&dir, "w.el", "0 1 1\n1 0 2\n1 2 3\n2 1 4\n0 2 5\n2 0 6\n");
+    for name in ["w.bgr", "w.mtx", "w.npz", "w2.el"] {
+        let path = dir.path().join(name);
+        assert_eq!(bitgraph(&format!("convert {} {} --quiet", arcs.display(), path.display())).code, Some(0));
+        assert_eq!(with_file("tc {} --json", &path).json()["result"]["triangles"], 1, "{name}");
+        assert_eq!(with_file("convert {} --check --json", &path).json()["symmetric"], false, "{name}");
+    }
+    for format in ["csr", "b2sr-8", "hybrid"] {
+        let path = dir.path().join("f.bgr");
+        assert_eq!(bitgraph(&format!("convert {} {} --quiet --to {format}", arcs.display(), path.display())).code, Some(0));
+        assert_eq!(with_file("tc {} --json", &path).json()["result"]["triangles"], 1, "{format}");
+    }
 }
 
 /// The elements of a `.npy` file of one dimension, as little-endian words of `N` bytes, and its header.

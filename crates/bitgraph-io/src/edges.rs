@@ -47,9 +47,17 @@ fn relabelled(list: List<u64>, path: &Path, options: &ReadOptions) -> Result<Loa
         list.into_par_iter().with_min_len(4096).map(|id| ids.binary_search(&id).unwrap_or_default() as u32).collect()
     };
     let (rows, columns) = (rank(from), rank(to));
-    let mut loaded = crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)?;
-    loaded.original_ids = Some(ids);
-    Ok(loaded)
+    match crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options) {
+        Ok(loaded) => Ok(Loaded { original_ids: Some(ids), ..loaded }),
+        Err(mut error) => {
+            use bitgraph_sparse::Error::{Duplicate, Overflow};
+            // An arc is named by the numbers of the file.
+            if let Error::Matrix { source: Duplicate { row, column } | Overflow { row, column, .. }, .. } = &mut error {
+                (*row, *column) = (ids[*row as usize], ids[*column as usize]);
+            }
+            Err(error)
+        }
+    }
 }
 
 /// The arcs of a list as they are parsed.
@@ -274,6 +282,14 @@ mod tests {
         let l = load("18446744073709551615 7\n7 1000000000000\n", &ReadOptions { relabel: true, ..plain.clone() }).unwrap();
         assert_eq!(l.original_ids, Some(vec![7, 1_000_000_000_000, u64::MAX]));
         assert_eq!((l.csr.nrows(), l.csr.indices()), (3, &[1u32, 0][..]));
+        let strict = ReadOptions { relabel: true, duplicates: bitgraph_sparse::Duplicates::Error, ..plain.clone() };
+        let error = load("7 5000000000\n9 7\n7 5000000000\n", &strict).unwrap_err().to_string();
+        assert_eq!(error, "e.el: entry (7, 5000000000) is given more than once");
+        let sum = ReadOptions { duplicates: bitgraph_sparse::Duplicates::Sum, ..plain.clone() };
+        let l = load("0 1 2147483647\n0 1 1\n", &sum).unwrap();
+        assert_eq!(l.values, Some(Values::from_vec(vec![1i64 << 31])));
+        let error = load("0 1 9223372036854775807\n0 1 1\n", &sum).unwrap_err().to_string();
+        assert!(error.starts_with("e.el: the value of entry (0, 1)") && error.ends_with("does not fit i64"), "{error}");
         assert_eq!(load("# nothing but a comment\n", &plain).unwrap().csr.nrows(), 0);
         assert_eq!(load("# Nodes: 4\n", &plain).unwrap().csr.nrows(), 4);
     }

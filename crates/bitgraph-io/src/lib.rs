@@ -21,6 +21,6 @@ mod write;
 pub use bgr::Container;
 pub use error::{Error, Problem, Result};
 pub use options::{Control, ReadMode, ReadOptions};
-pub use read::{Loaded, StoredFormat, check_ending, read, read_edge_list_from, read_matrix_market_from};
-pub use vector::{VectorData, check_vector_ending, read_vector, write_vector};
+pub use read::{Loaded, StoredFormat, check_ending, holds_ids, read, read_edge_list_from, read_matrix_market_from};
+pub use vector::{Naming, VectorData, check_vector_ending, read_vector, write_vector};
 pub use write::{WriteSource, write, write_bytes};

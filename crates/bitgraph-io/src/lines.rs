@@ -85,11 +85,12 @@ pub(crate) fn edge_list(out: &mut Sink<'_>, path: &Path, source: &WriteSource<'_
     let csr = source.csr;
     let separator = if path.to_string_lossy().to_ascii_lowercase().trim_end_matches(".gz").ends_with(".csv") { b',' } else { b'\t' };
     out.put(format!("# Nodes: {} Edges: {}\n", csr.nrows(), csr.nnz()).as_bytes())?;
+    let called = |v: u32| source.original_ids.map_or(u64::from(v), |ids| ids[v as usize]);
     rows(out, csr, |text, i| {
         for k in csr.row_range(i) {
-            number(text, i as u64);
+            number(text, called(i as u32));
             text.push(separator);
-            number(text, csr.indices()[k].into());
+            number(text, called(csr.indices()[k]));
             if let Some(values) = source.values {
                 text.push(separator);
                 value(text, values, k);

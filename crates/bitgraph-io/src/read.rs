@@ -90,6 +90,12 @@ pub fn check_ending(path: &Path) -> Result<()> {
     known_ending(path).map(drop)
 }
 
+/// Whether a file of this name can hold vertex numbers other than 0, 1, 2, ...: [`WriteSource::original_ids`](crate::WriteSource).
+#[must_use]
+pub fn holds_ids(path: &Path) -> bool {
+    matches!(ending(path), Some((Ending::Bgr | Ending::EdgeList, _)))
+}
+
 /// Reads a graph; the ending of the name says the format. gzip data are recognised by their first bytes.
 ///
 /// | ending | format | numbering |

@@ -21,6 +21,15 @@ pub enum VectorData<'a> {
     F64(&'a [f64]),
 }
 
+/// What the elements of a vector belong to.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Naming<'a> {
+    /// The numbers of the vertices; without, they are 0, 1, 2, ...
+    pub vertices: Option<&'a [u64]>,
+    /// There are values of all vertices for each of these sources, one after the other; without, there is one for each vertex.
+    pub sources: Option<&'a [u64]>,
+}
+
 macro_rules! from_slice {
     ($($variant:ident $t:ty),*) => { $( impl<'a> From<&'a [$t]> for VectorData<'a> {
         fn from(v: &'a [$t]) -> Self { VectorData::$variant(v) }
@@ -54,24 +63,28 @@ impl VectorData<'_> {
             Self::F64(v) => ("<f8", bytemuck::cast_slice(v)),
         }
     }
-    /// Elements `range` as lines "number separator value". Floats are written so that reading gives back the same bits.
-    fn lines(&self, range: std::ops::Range<usize>, separator: u8) -> Vec<u8> {
-        fn write<T: std::fmt::Debug>(v: &[T], first: usize, separator: char) -> Vec<u8> {
-            let mut out = Vec::with_capacity(v.len() * 16);
-            for (i, x) in (first..).zip(v) {
-                // Writing to memory does not fail.
-                let _ = writeln!(out, "{i}{separator}{x:?}");
+    /// Elements `range` as lines "number separator value", the source before it if there are several. Floats are written so that reading
+    /// gives back the same bits.
+    fn lines(&self, range: std::ops::Range<usize>, separator: u8, naming: &Naming<'_>, vertices: usize) -> Vec<u8> {
+        let mut out = Vec::with_capacity(range.len() * 16);
+        for k in range {
+            let vertex = k % vertices;
+            if let Some(sources) = naming.sources {
+                crate::lines::number(&mut out, sources[k / vertices]);
+                out.push(separator);
             }
-            out
+            crate::lines::number(&mut out, naming.vertices.map_or(vertex as u64, |ids| ids[vertex]));
+            out.push(separator);
+            // Writing to memory does not fail.
+            let _ = match self {
+                Self::I32(v) => writeln!(out, "{}", v[k]),
+                Self::U32(v) => writeln!(out, "{}", v[k]),
+                Self::I64(v) => writeln!(out, "{}", v[k]),
+                Self::F32(v) => writeln!(out, "{:?}", v[k]),
+                Self::F64(v) => writeln!(out, "{:?}", v[k]),
+            };
         }
-        let (first, separator) = (range.start, char::from(separator));
-        match self {
-            Self::I32(v) => write(&v[range], first, separator),
-            Self::U32(v) => write(&v[range], first, separator),
-            Self::I64(v) => write(&v[range], first, separator),
-            Self::F32(v) => write(&v[range], first, separator),
-            Self::F64(v) => write(&v[range], first, separator),
-        }
+        out
     }
 }
 
@@ -93,25 +106,35 @@ pub fn check_vector_ending(path: &Path) -> Result<()> {
     separator(path).map(drop)
 }
 
-/// Writes a vector: `.npy`, or `.csv` and `.tsv` with a heading and a line "node, value" per element.
+/// Writes a vector: `.npy`, or `.csv` and `.tsv` with a heading and a line "node, value" per element. Of several sources `.npy` has a row
+/// each, and lines are "source, node, value". `.npy` holds no vertex numbers: elements are in the order of [`Naming::vertices`].
 ///
 /// # Errors
-/// [`Error::UnknownEnding`], [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind.
-pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, control: &Control) -> Result<()> {
+/// [`Error::UnknownEnding`], [`Error::Io`], [`Error::Cancelled`]; [`Error::Count`] for a vector that has not one element for each vertex
+/// (of each source). Nothing is left behind.
+pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, naming: &Naming<'_>, control: &Control) -> Result<()> {
     let vector = vector.into();
     let separator = separator(path)?;
+    let rows = naming.sources.map_or(1, <[u64]>::len);
+    let vertices = naming.vertices.map_or(vector.len() / rows.max(1), <[u64]>::len);
+    if rows * vertices != vector.len() {
+        let (path, expected, found) = (path.to_path_buf(), (rows * vertices) as u64, vector.len() as u64);
+        return Err(Error::Count { path, what: "elements", expected, found });
+    }
     atomically(path, control, |out: &mut Sink<'_>| {
         let Some(separator) = separator else {
             let (descr, bytes) = vector.npy();
-            out.put(&npy::header_bytes(descr, &format!("({},)", vector.len())))?;
+            let shape = if naming.sources.is_some() { format!("({rows}, {vertices})") } else { format!("({vertices},)") };
+            out.put(&npy::header_bytes(descr, &shape))?;
             return out.put(bytes);
         };
-        out.put(&[b"node", &[separator][..], b"value\n"].concat())?;
+        let heading: &[&[u8]] = if naming.sources.is_some() { &[b"source", b"node", b"value\n"] } else { &[b"node", b"value\n"] };
+        out.put(&heading.join(&separator))?;
         const ROWS: usize = 1 << 14;
         let blocks: Vec<usize> = (0..vector.len()).step_by(ROWS).collect();
         for batch in blocks.chunks(64) {
             let lines: Vec<Vec<u8>> =
-                batch.par_iter().map(|&start| vector.lines(start..(start + ROWS).min(vector.len()), separator)).collect();
+                batch.par_iter().map(|&start| vector.lines(start..(start + ROWS).min(vector.len()), separator, naming, vertices)).collect();
             lines.iter().try_for_each(|bytes| out.put(bytes))?;
         }
         Ok(())
@@ -119,7 +142,7 @@ pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, control:
 }
 
 /// Reads a vector: `.npy` of one dimension (of any type it may have), or text with a number per line, or a line number and a number as
-/// [`write_vector`] writes them (then of `f64`). Infinities are allowed.
+/// [`write_vector`] writes them of vertices 0, 1, 2, ... (then of `f64`). Infinities are allowed.
 ///
 /// # Errors
 /// Any [`Error`] that names the file and what is wrong.

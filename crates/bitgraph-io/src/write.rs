@@ -26,7 +26,7 @@ pub struct WriteSource<'a> {
     pub permutation: Option<&'a Permutation>,
     /// `.bgr`: which ordering computed that renumbering; none if it is not known.
     pub ordering: Renumbering,
-    /// `.bgr`: the vertices' numbers in the file they came from.
+    /// `.bgr`: the vertices' numbers in the file they came from. Edge lists: written instead of 0, 1, 2, ...
     pub original_ids: Option<&'a [u64]>,
     /// `.bgr`: the arrays of another format, written instead of the CSR.
     pub format: Option<(FormatKind, Vec<Section>)>,
@@ -76,6 +76,9 @@ pub fn write(path: &Path, source: &WriteSource<'_>, control: &Control) -> Result
     }
     if source.permutation.is_some() && kind != Ending::Bgr {
         return inexpressible("only a .bgr file can hold a renumbering");
+    }
+    if source.original_ids.is_some() && !crate::read::holds_ids(path) {
+        return inexpressible("only .bgr files and edge lists can hold vertex numbers other than 0, 1, 2, ...");
     }
     if kind != Ending::Bgr
         && kind != Ending::Npz

@@ -1,7 +1,7 @@
 //! Random and mutated bytes: every reader answers with a value or an error, never with a panic, and nothing is
 //! allocated by a number in them beyond what is taken on trust.
 
-use bitgraph_io::{Control, ReadMode, ReadOptions, WriteSource, read, read_vector, write, write_vector};
+use bitgraph_io::{Control, Naming, ReadMode, ReadOptions, WriteSource, read, read_vector, write, write_vector};
 use bitgraph_sparse::{Coo, Duplicates, Values};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -26,7 +26,7 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
             let plain = matches!(name, "g.graph" | "s.mtx" | "g.el");
             let source = if plain { WriteSource::new(&symmetric) } else { WriteSource::new(&general).with_values(weights.as_ref()) };
             match name {
-                "v.npy" => write_vector(&path, &[1.0f64, 2.0, 3.0][..], &Control::default()).unwrap(),
+                "v.npy" => write_vector(&path, &[1.0f64, 2.0, 3.0][..], &Naming::default(), &Control::default()).unwrap(),
                 _ => write(&path, &source, &Control::default()).unwrap(),
             }
             (name, std::fs::read(&path).unwrap())

@@ -1,6 +1,6 @@
 //! Files as such: what fails leaves nothing behind; cancellation; compressed data; real graphs.
 
-use bitgraph_io::{Container, Control, Error, ReadMode, ReadOptions, WriteSource, read, write, write_vector};
+use bitgraph_io::{Container, Control, Error, Naming, ReadMode, ReadOptions, WriteSource, read, write, write_vector};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use std::io::Write;
 use std::path::Path;
@@ -47,7 +47,7 @@ fn a_full_disk_is_an_error() {
         let link = dir.path().join(name);
         std::os::unix::fs::symlink("/dev/full", &link).unwrap();
         let e = match name {
-            "f.npy" | "f.csv" => write_vector(&link, &[1i32; 1000][..], &Control::default()),
+            "f.npy" | "f.csv" => write_vector(&link, &[1i32; 1000][..], &Naming::default(), &Control::default()),
             _ => write(&link, &WriteSource::new(&path_graph(1000)), &Control::default()),
         };
         assert!(matches!(e, Err(Error::Io { ref source, .. }) if source.raw_os_error() == Some(28)), "{name}: {e:?}");

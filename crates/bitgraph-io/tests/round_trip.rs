@@ -1,6 +1,6 @@
 //! Whatever is written comes back: every format, shapes and values at random.
 
-use bitgraph_io::{Control, ReadMode, ReadOptions, VectorData, WriteSource, read, read_vector, write, write_vector};
+use bitgraph_io::{Control, Naming, ReadMode, ReadOptions, VectorData, WriteSource, read, read_vector, write, write_vector};
 use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
 use proptest::prelude::*;
 
@@ -93,11 +93,11 @@ proptest! {
         ];
         for (data, wanted) in all {
             let path = dir.path().join("v.npy");
-            write_vector(&path, data, &Control::default()).unwrap();
+            write_vector(&path, data, &Naming::default(), &Control::default()).unwrap();
             prop_assert_eq!(&read_vector(&path, ReadMode::Map).unwrap(), &wanted);
             for name in ["v.csv", "v.tsv"] {
                 let path = dir.path().join(name);
-                write_vector(&path, data, &Control::default()).unwrap();
+                write_vector(&path, data, &Naming::default(), &Control::default()).unwrap();
                 let found = read_vector(&path, ReadMode::Copy).unwrap();
                 prop_assert_eq!(found.len(), wanted.len());
                 prop_assert!((0..found.len()).all(|k| found.get_f64(k) as f32 == wanted.get_f64(k) as f32));

@@ -10,6 +10,7 @@ use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, BfsConfig, BfsOutput, MsBfsConfig};
+use bitgraph::io::Naming;
 use bitgraph::sparse::Values;
 use std::fmt::Write;
 
@@ -43,8 +44,8 @@ fn one<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     let (seconds, bfs) = run.repeat(|| algorithms::bfs(&run.graph, &config))?;
     if let Some(file) = &args.common.output {
         match (&bfs.parents, &bfs.levels) {
-            (Some(p), _) if parents => output::write_vector(file, &search::parents_column(run, p), &run.reporter)?,
-            (_, levels) => output::write_vector(file, &Values::from_vec(levels.clone().unwrap_or_default()), &run.reporter)?,
+            (Some(p), _) if parents => output::write_vector(file, &search::parents_column(run, p), &run.naming(), &run.reporter)?,
+            (_, levels) => output::write_vector(file, &Values::from_vec(levels.clone().unwrap_or_default()), &run.naming(), &run.reporter)?,
         }
     }
     let mut summary = format!(
@@ -81,34 +82,38 @@ pub fn describe(summary: &mut String, path: &PathResult<impl std::fmt::Display>)
 /// A graph without vertices has nowhere to start: nothing is reached.
 fn empty<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     if let Some(file) = &args.common.output {
-        output::write_vector(file, &Values::from_vec(Vec::<i32>::new()), &run.reporter)?;
+        output::write_vector(file, &Values::from_vec(Vec::<i32>::new()), &run.naming(), &run.reporter)?;
     }
     let (seconds, ()) = run.repeat(|| Ok(()))?;
     let result = BfsResult { source: None, reached: 0, depth: 0, edges_traversed: 0, path: None };
     report::finish(run, "bfs", &seconds, result, "bfs: the graph has no vertices\n")
 }
 
+/// Bytes of one source's numbers and sums, from when it is drawn until they are printed.
+const MANY_BYTES: u64 = 64;
+
 fn many<B: CommandBackend>(args: &BfsArgs, run: &Run<B>, asked: &str, degrees: &[u32]) -> Result<()> {
-    let sources = search::sources(run, asked, |v| degrees[v as usize] > 0)?;
-    let config = MsBfsConfig {
-        sources: sources.clone(),
-        // The levels are needed only where they are written.
-        levels: args.common.output.is_some(),
-        control: run.reporter.running("bfs"),
-    };
+    // The levels are needed only where they are written.
+    let levels = args.common.output.is_some();
+    let each = MANY_BYTES + if levels { 4 * run.graph.nodes() as u64 } else { 0 };
+    let sources = search::sources(run, asked, each, |v| degrees[v as usize] > 0)?;
+    let config = MsBfsConfig { sources, levels, control: run.reporter.running("bfs") };
     let (seconds, bfs) = run.repeat(|| algorithms::ms_bfs(&run.graph, &config))?;
-    if let (Some(file), Some(levels)) = (&args.common.output, &bfs.levels) {
-        output::write_vector(file, &Values::from_vec(levels.clone()), &run.reporter)?;
+    let sources: Vec<u64> = config.sources.iter().map(|&s| run.number(s)).collect();
+    if let (Some(file), Some(levels)) = (&args.common.output, bfs.levels) {
+        let naming = Naming { sources: Some(&sources), ..run.naming() };
+        output::write_vector(file, &Values::from_vec(levels), &naming, &run.reporter)?;
     }
+    let count = sources.len();
     let result = ManyBfsResult {
-        sources: sources.len(),
+        sources: count,
         reached: bfs.reached.iter().sum(),
         depth: bfs.depth.iter().copied().max().unwrap_or(0),
-        source: sources.iter().map(|&s| run.number(s)).collect(),
+        source: sources,
         reached_by_source: bfs.reached,
         depth_by_source: bfs.depth,
         sum_levels_by_source: bfs.sum_levels,
     };
-    let summary = format!("bfs from {} sources: {} vertices reached in all, depth {}\n", sources.len(), result.reached, result.depth);
+    let summary = format!("bfs from {} sources: {} vertices reached in all, depth {}\n", count, result.reached, result.depth);
     report::finish(run, "bfs", &seconds, result, &summary)
 }

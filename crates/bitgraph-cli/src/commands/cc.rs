@@ -23,7 +23,7 @@ pub fn run<B: CommandBackend>(backend: B, args: &PlainArgs, reporter: Reporter) 
         } else {
             Values::from_vec(cc.labels)
         };
-        output::write_vector(file, &labels, &run.reporter)?;
+        output::write_vector(file, &labels, &run.naming(), &run.reporter)?;
     }
     let summary = format!("cc: {components} components, the largest of {largest} vertices\n");
     report::finish(&run, "cc", &seconds, CcResult { components, largest }, &summary)

@@ -115,7 +115,11 @@ fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, ge
     let mut source = WriteSource::new(&loaded.csr).with_values(loaded.values.as_ref()).with_symmetric(Some(loaded.symmetric));
     source.permutation = permutation.as_ref();
     source.ordering = target.ordering;
-    source.original_ids = if is_container(out) { loaded.original_ids.as_deref() } else { None };
+    source.original_ids = loaded.original_ids.as_deref().filter(|_| io::holds_ids(out));
+    if loaded.original_ids.is_some() && source.original_ids.is_none() && !general.quiet {
+        let out = out.display();
+        reporter.tell(&format!("{out}: a file of this format holds no numbers of vertices; they are replaced by their rank, from 0"));
+    }
     let format = target.format.unwrap_or(FormatKind::Csr);
     if format != FormatKind::Csr {
         source.format = Some((format, Layout::from_csr(&loaded.csr, format).sections()));

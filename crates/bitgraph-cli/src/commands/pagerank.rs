@@ -79,7 +79,7 @@ fn finish<B: CommandBackend, T: Scalar>(args: &PagerankArgs, run: &Run<B>, secon
     let top: Vec<(u64, f64)> = highest(&ranks.scores).into_iter().map(|(v, score)| (run.number(v), score)).collect();
     let PageRank { scores, iterations, residual, converged } = ranks;
     if let Some(file) = &args.common.output {
-        output::write_vector(file, &Values::from_vec(scores), &run.reporter)?;
+        output::write_vector(file, &Values::from_vec(scores), &run.naming(), &run.reporter)?;
     }
     let mut summary = format!(
         "pagerank: {iterations} iterations, {} (residual {residual:.2e}), scores sum to {sum:.6}\n",

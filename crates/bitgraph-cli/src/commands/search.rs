@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, Result};
 use crate::run::{CommandBackend, Run};
+use crate::system;
 use bitgraph::backend::UNREACHED;
 use bitgraph::generate::Stream;
 use bitgraph::sparse::Values;
@@ -32,8 +33,19 @@ pub fn number(text: &str) -> Result<u64> {
 }
 
 /// The sources that `--sources` names: those of a file, or as many as asked for, drawn without repetition among the vertices
-/// with arcs (with repetition if there are fewer of them).
-pub fn sources<B: CommandBackend>(run: &Run<B>, asked: &str, degrees: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
+/// with arcs (with repetition if there are fewer of them). Each of them is to need so many bytes: more of them than there is memory
+/// for are refused.
+pub fn sources<B: CommandBackend>(run: &Run<B>, asked: &str, bytes_each: u64, degrees: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
+    let fits = |count: usize| {
+        let (wanted, free) = (u128::from(bytes_each) * count as u128, system::free_memory());
+        match free {
+            Some(free) if wanted > free.into() => Err(Failure::other(format_args!(
+                "--sources {asked}: a search from {count} sources on {} vertices needs {wanted} bytes of memory, {free} are free",
+                run.graph.nodes()
+            ))),
+            _ => Ok(()),
+        }
+    };
     let Ok(count) = asked.parse::<usize>() else {
         let mut sources = Vec::new();
         read_lines(Path::new(asked), 1, |fields| {
@@ -43,11 +55,13 @@ pub fn sources<B: CommandBackend>(run: &Run<B>, asked: &str, degrees: impl Fn(u3
         if sources.is_empty() {
             return Err(Failure::other(format_args!("{asked}: the file names no vertices")));
         }
+        fits(sources.len())?;
         return Ok(sources);
     };
     if count == 0 {
         return Err(Failure::usage("--sources 0: at least one source is needed"));
     }
+    fits(count)?;
     let mut candidates: Vec<u32> = (0..run.graph.nodes() as u32).filter(|&v| degrees(v)).collect();
     if candidates.is_empty() {
         candidates = (0..run.graph.nodes() as u32).collect();

@@ -13,6 +13,7 @@ use crate::report::{self, ManySsspResult, PathResult, SsspResult};
 use crate::run::{CommandBackend, Run, WeightRange};
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, Error as BackendError, Sssp, SsspConfig};
+use bitgraph::io::Naming;
 use bitgraph::semiring::{DType, MinPlus, Scalar};
 use bitgraph::sparse::{Stored, Values, parallel, with_values};
 use bitgraph::{StoredGraph, WeightSource, backend::Mxv};
@@ -131,7 +132,9 @@ fn typed<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run:
     match &args.search.sources {
         None => one::<B, T>(args, run),
         Some(asked) => {
-            let sources = search::sources(run, asked, |v| degrees[v as usize] > 0)?;
+            let written = if args.common.output.is_some() { run.graph.nodes() * (size_of::<T>() + size_of::<f64>()) } else { 0 };
+            let each = size_of::<SsspConfig>() + 2 * size_of::<Totals>() + written;
+            let sources = search::sources(run, asked, each as u64, |v| degrees[v as usize] > 0)?;
             many::<B, T>(args, run, &sources)
         }
     }
@@ -146,7 +149,7 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
     let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
     let Some(source) = run.source(args.search.source)? else {
         if let Some(file) = &args.common.output {
-            output::write_vector(file, &column::<T>(args, Vec::new()), &run.reporter)?;
+            output::write_vector(file, &column::<T>(args, Vec::new()), &run.naming(), &run.reporter)?;
         }
         let (seconds, ()) = run.repeat(|| Ok(()))?;
         let zero = Number::from(0);
@@ -174,7 +177,7 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
             Some(parents) if args.search.parents => search::parents_column(run, parents),
             _ => column(args, std::mem::take(&mut sssp.distances)),
         };
-        output::write_vector(file, &values, &run.reporter)?;
+        output::write_vector(file, &values, &run.naming(), &run.reporter)?;
     }
     let mut summary = format!("sssp from vertex {}: {reached} vertices reached, greatest distance {max}, sum {sum}\n", run.number(source));
     if let Some(p) = &path {
@@ -201,8 +204,10 @@ fn many<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: 
             })
             .collect::<Result<Vec<_>, _>>()
     })?;
+    let numbers: Vec<u64> = sources.iter().map(|&s| run.number(s)).collect();
     if let Some(file) = &args.common.output {
-        output::write_vector(file, &column(args, distances), &run.reporter)?;
+        let naming = Naming { sources: Some(&numbers), ..run.naming() };
+        output::write_vector(file, &column(args, distances), &naming, &run.reporter)?;
     }
     let max = each.iter().map(|t| &t.max).max_by(|a, b| a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0)));
     let sum = match each.iter().map(|t| t.sum.as_u64().map(u128::from)).sum::<Option<u128>>() {
@@ -214,7 +219,7 @@ fn many<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: 
         reached: each.iter().map(|t| t.reached).sum(),
         max_distance: max.cloned().unwrap_or_else(|| Number::from(0)),
         sum_distance: sum,
-        source: sources.iter().map(|&s| run.number(s)).collect(),
+        source: numbers,
         reached_by_source: each.iter().map(|t| t.reached).collect(),
         max_distance_by_source: each.iter().map(|t| t.max.clone()).collect(),
         sum_distance_by_source: each.into_iter().map(|t| t.sum).collect(),
