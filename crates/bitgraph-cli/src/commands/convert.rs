@@ -83,6 +83,14 @@ pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
         }
         target = Target { ordering: plan.ordering(), format: Some(plan.format()) };
     } else if container {
+        if forces_order(args) {
+            let (rows, columns) = (loaded.csr.nrows(), loaded.csr.ncols());
+            let what = format_args!(
+                "{}: an order is one of vertices, and a matrix of {rows} x {columns} has none; leave out --reorder",
+                loaded.name
+            );
+            return Err(Failure::usage(what));
+        }
         target.format = forced;
     }
     write_as(out, loaded, target, load_s, &args.general, reporter)

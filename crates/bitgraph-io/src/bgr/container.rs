@@ -258,7 +258,10 @@ impl Container {
         if format.is_none() && csr.nnz() as u64 != self.head.entries {
             return Err(self.malformed("section 'indices'", "there are more or fewer entries than the header says"));
         }
-        let mut loaded = Loaded { symmetric: self.head.symmetric, format, ..Loaded::new(csr, values) };
+        // What it says holds for pattern and values: without values the pattern may be symmetric though they are not.
+        let forgotten = options.as_pattern && self.head.records.iter().any(|r| r.role == Role::Values);
+        let symmetric = self.head.symmetric.filter(|&s| s || !forgotten);
+        let mut loaded = Loaded { symmetric, format, ..Loaded::new(csr, values) };
         loaded.permutation = self.permutation()?;
         loaded.ordering = self.ordering();
         loaded.original_ids = self.original_ids()?;
