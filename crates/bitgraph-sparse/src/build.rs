@@ -47,11 +47,15 @@ pub(crate) struct Making {
     pub skew: bool,
 }
 
-/// Consecutive blocks of entries, one per task. Every task needs four bytes per row: few entries make few tasks.
-fn blocks(coo: &Coo) -> Vec<Range<usize>> {
-    let (entries, rows) = (coo.len(), coo.nrows.max(1));
-    let most = 2 + entries / (2 * rows);
-    let tasks = if entries < 65536 { 1 } else { rayon::current_num_threads().min(8).min(most) };
+/// Tasks for so many entries. Every task needs four bytes per row: few entries make few tasks.
+pub(crate) fn tasks(entries: usize, rows: usize) -> usize {
+    let most = 2 + entries / (2 * rows.max(1));
+    if entries < 65536 { 1 } else { rayon::current_num_threads().min(8).min(most) }
+}
+
+/// Consecutive blocks of entries, one per task.
+pub(crate) fn blocks(coo: &Coo) -> Vec<Range<usize>> {
+    let (entries, tasks) = (coo.len(), tasks(coo.len(), coo.nrows));
     let size = entries.div_ceil(tasks).max(1);
     (0..entries.max(1)).step_by(size).map(|s| s..(s + size).min(entries)).collect()
 }

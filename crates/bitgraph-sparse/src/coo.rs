@@ -5,7 +5,7 @@
 
 use crate::build::{Making, Rows, Width};
 use crate::cell::with_cells;
-use crate::{Csr, Error, OffsetInt, Offsets, Result, Values, parallel, with_offsets};
+use crate::{Csr, Error, OffsetInt, Offsets, Result, Values, halves, parallel, with_offsets};
 
 /// What to do with entries given more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Coo {
     /// The pattern and its values, rows sorted and duplicates combined. Consumes the entries.
     ///
     /// Two parallel passes, count and fill, then every row is sorted unless it is in order already: O(nnz log degree) time at
-    /// worst. Peak memory is the entries, the result, and `4 rows` bytes for each of at most `2 + entries / (2 rows)` tasks (the
+    /// worst; long rows of a mirrored matrix in no order come out in order of counting passes alone, in O(nnz). Peak memory is the entries, the result, and `4 rows` bytes for each of at most `2 + entries / (2 rows)` tasks (the
     /// first of which becomes the row offsets). The result does not depend on the threads.
     ///
     /// # Errors
@@ -98,6 +98,9 @@ impl Coo {
     fn build<O: Width>(mut self, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
         let making = Making { nrows: self.nrows, ncols: self.ncols, duplicates, skew: self.mirrored && self.skew };
         with_cells!(self.values.take(), self.len(), cells => {
+            if halves::pays(&self) {
+                return halves::rows::<O, _>(self, cells).finish(&making);
+            }
             let rows = Rows::<O, _>::scatter(&self, &cells);
             drop((self, cells));
             rows.finish(&making)

@@ -16,6 +16,7 @@ mod csc;
 mod csr;
 mod error;
 mod format;
+mod halves;
 #[cfg(any(feature = "bitvec", feature = "ndarray", feature = "petgraph", feature = "sprs"))]
 mod interop;
 mod mask;
