@@ -75,7 +75,8 @@ fn expected_iterations(args: &PagerankArgs) -> u32 {
 }
 
 fn finish<B: CommandBackend, T: Scalar>(args: &PagerankArgs, run: &Run<B>, seconds: &[f64], ranks: PageRank<T>) -> Result<()> {
-    let sum = ranks.scores.iter().map(|s| s.to_f64()).sum();
+    // An empty sum of floats would be -0.
+    let sum = ranks.scores.iter().fold(0.0, |sum, s| sum + s.to_f64());
     let top: Vec<(u64, f64)> = highest(&ranks.scores).into_iter().map(|(v, score)| (run.number(v), score)).collect();
     let PageRank { scores, iterations, residual, converged } = ranks;
     if let Some(file) = &args.common.output {

@@ -12,7 +12,7 @@ pub use elementwise::{
     apply, apply_matrix, ewise_add, ewise_add_matrix, ewise_mult, ewise_mult_matrix, reduce, reduce_matrix, reduce_rows, select,
     select_matrix,
 };
-pub use movement::{assign, assign_matrix, assign_matrix_value, assign_value, extract, extract_matrix, transpose};
+pub use movement::{assign, assign_matrix, assign_value, extract, extract_matrix, transpose};
 pub use product::{kronecker, mxm, mxm_reduce, mxv, vxm};
 pub use write::{Accumulate, MimicMask, accumulate, write};
 

@@ -110,21 +110,6 @@ pub fn assign_matrix<T: Scalar>(
     write(&mut c.entries, mask, None, &z.entries, descriptor.replace);
 }
 
-/// `C<mask> = C accum value` at every place.
-///
-/// # Panics
-/// If the mask is of another shape.
-pub fn assign_matrix_value<T: Scalar>(
-    c: &mut MimicMatrix<T>,
-    mask: Option<&MimicMask>,
-    accum: Accumulate<'_, T>,
-    value: T,
-    descriptor: Descriptor,
-) {
-    let t = vec![Some(value); c.entries.len()];
-    write(&mut c.entries, mask, accum, &t, descriptor.replace);
-}
-
 /// `C<mask> = C accum A^T`; with `transpose_a` it is `A` itself.
 ///
 /// # Panics
@@ -195,8 +180,6 @@ mod tests {
         let mut back = MimicMatrix::empty(2, 3);
         transpose(&mut back, None, None, &t, Descriptor::DEFAULT);
         assert_eq!(back, a);
-        assign_matrix_value(&mut back, None, Some(&plus), 1, Descriptor::DEFAULT);
-        assert_eq!(back.entries, [Some(2), Some(1), Some(3), Some(1), Some(4), Some(1)]);
         let (csr, values) = a.to_csr();
         assert_eq!(MimicMatrix::from_csr(&csr, Some(&values)), a);
     }
