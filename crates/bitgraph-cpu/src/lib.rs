@@ -7,6 +7,7 @@ mod cpu;
 pub mod fused;
 mod matrix;
 mod ops;
+mod place;
 mod prepared;
 mod simd;
 pub mod spmv;

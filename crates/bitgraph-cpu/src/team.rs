@@ -8,6 +8,7 @@
 //! for everybody when [`Team::run`] returns.
 #![allow(unsafe_code)]
 
+use crate::place;
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -23,6 +24,8 @@ const PHASE: u64 = 1 << 20;
 const HELPERS: u64 = PHASE - HELPER;
 /// Polls before a thread offers its core to others.
 const POLLS: u32 = 1 << 13;
+/// Phases in which the leader offers its core to helpers that have not come.
+const PATIENCE: u64 = 64;
 
 /// What members do with a chunk: `work(member, chunk)`.
 type Work<'a> = dyn Fn(usize, usize) + Sync + 'a;
@@ -34,6 +37,10 @@ struct Cursor(AtomicUsize);
 struct Shared {
     state: AtomicU64,
     cursors: Vec<Cursor>,
+    /// Helpers that have come.
+    present: AtomicUsize,
+    /// The core that the leader last offered.
+    offered: AtomicUsize,
     job: UnsafeCell<Option<(*const Work<'static>, usize)>>,
 }
 
@@ -74,6 +81,9 @@ impl Shared {
     }
     /// A helper's life: joins every phase that it sees, until there are no more.
     fn help(&self, member: usize) {
+        self.present.fetch_add(1, Ordering::Relaxed);
+        // Woken behind the leader on its core, a helper would wait for it to end.
+        place::leave(self.offered.load(Ordering::Relaxed));
         let (mut seen, mut polls) = (0, 0);
         loop {
             let state = self.state.load(Ordering::Acquire);
@@ -155,6 +165,10 @@ impl Team<'_> {
         // Closed and without helpers: nobody else changes the state.
         let phase = shared.state.load(Ordering::Relaxed) / PHASE + 1;
         shared.state.store(phase * PHASE + OPEN, Ordering::Release);
+        if phase <= PATIENCE && shared.present.load(Ordering::Relaxed) + 1 < self.members {
+            shared.offered.store(place::current().unwrap_or(usize::MAX), Ordering::Relaxed);
+            std::thread::yield_now();
+        }
         let close = Close(shared);
         shared.claim(0, work, chunks);
         drop(close);
@@ -171,6 +185,8 @@ pub(crate) fn with<R: Send>(wanted: usize, lead: impl FnOnce(&Team<'_>) -> R + S
     let shared = Shared {
         state: AtomicU64::new(0),
         cursors: (0..members).map(|_| Cursor(AtomicUsize::new(0))).collect(),
+        present: AtomicUsize::new(0),
+        offered: AtomicUsize::new(usize::MAX),
         job: UnsafeCell::new(None),
     };
     let shared = &shared;

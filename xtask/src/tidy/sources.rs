@@ -23,6 +23,7 @@ const UNSAFE: &[&str] = &[
     "crates/bitgraph-cpu/src/fused/",
     "crates/bitgraph-cpu/src/spmv/",
     "crates/bitgraph-cpu/src/tile/",
+    "crates/bitgraph-cpu/src/place.rs",
     "crates/bitgraph-cpu/src/team.rs",
     "crates/bitgraph-cuda/src/",
     "crates/bitgraph/src/memory.rs",
