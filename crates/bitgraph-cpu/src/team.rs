@@ -2,7 +2,8 @@
 //!
 //! A fused algorithm has phases of microseconds; waking a sleeping thread takes longer than that. The leader occupies the
 //! pool's other threads once, and they poll for its phases until it is done. A phase is a number of chunks; every chunk is
-//! run exactly once, by whichever member claims it, first of all the member whose share it is, so that data stays near.
+//! run exactly once, by whichever member claims it, first of all the member whose share it is, so that data stays near. A helper
+//! that the system woke on the leader's core is let run there once, and moves to another ([`crate::place`]).
 //!
 //! Invariants: the leader alone can finish any phase, so a helper that comes late, or never, delays nobody; a phase has ended
 //! for everybody when [`Team::run`] returns.
@@ -165,11 +166,11 @@ impl Team<'_> {
         // Closed and without helpers: nobody else changes the state.
         let phase = shared.state.load(Ordering::Relaxed) / PHASE + 1;
         shared.state.store(phase * PHASE + OPEN, Ordering::Release);
+        let close = Close(shared);
         if phase <= PATIENCE && shared.present.load(Ordering::Relaxed) + 1 < self.members {
             shared.offered.store(place::current().unwrap_or(usize::MAX), Ordering::Relaxed);
             std::thread::yield_now();
         }
-        let close = Close(shared);
         shared.claim(0, work, chunks);
         drop(close);
     }
