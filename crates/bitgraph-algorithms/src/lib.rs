@@ -1,9 +1,31 @@
-//! Graph algorithms, generic over the backend: each asks the backend for a fused form and falls back on its definition.
+//! Graph algorithms, generic over the backend. Each file holds one: settings, result, and how it reads on a graph.
 //!
-//! The definitions, in [`definition`], are the algorithms in their GraphBLAS form, written once over the operation traits;
-//! verification holds fused forms against them. Vertices are the input's own numbers, in configs and in results.
+//! An algorithm runs in a backend's fused form where there is one, and as its definition elsewhere. The definitions, in
+//! [`definition`], are the algorithms in their GraphBLAS form, written once over the operations; verification holds fused forms against
+//! them. Vertices are the input's own numbers, in settings and in results.
 
+mod bfs;
+mod cc;
 pub mod definition;
-mod entry;
+mod on;
+mod pagerank;
+mod product;
+mod sssp;
+mod tc;
+mod typed;
 
-pub use entry::{GraphBackend, bfs, cc, ms_bfs, pagerank, sssp, tc};
+pub use bfs::{Bfs, BfsConfig, BfsOutput, MsBfs, MsBfsConfig, UNREACHED};
+pub use cc::{Cc, CcConfig};
+pub use on::{Algorithms, On};
+pub use pagerank::{Dangling, PageRank, PageRankConfig};
+pub use product::{Factor, Product};
+pub use sssp::{Sssp, SsspConfig};
+pub use tc::{Tc, TcConfig};
+pub use typed::Typed;
+
+use bitgraph_backend::{MatrixOps, Mxm, Mxv, VectorOps};
+use bitgraph_semiring::{LorLand, MinSecond, PlusPair};
+
+/// A backend with the operations that the definitions use, whatever their precision.
+pub trait GraphBackend: VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxm<PlusPair<u64>> {}
+impl<B: VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxm<PlusPair<u64>>> GraphBackend for B {}

@@ -3,7 +3,7 @@
 //! Invariant: shapes, widths and types are checked in [`crate::ops`] before a backend is called, so that an implementation
 //! may rely on them.
 
-use crate::{Error, Graph, Plan};
+use crate::Error;
 use bitgraph_b2sr::Layout;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
@@ -19,8 +19,6 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     type Vector<T: Stored>: Clone + Send + Sync;
     /// A single value on the device, so that a loop's condition need not cross to the host.
     type Value<T: Stored>: Clone + Send + Sync;
-    /// What the backend built for one algorithm, beyond the matrix (sorted rows, column blocks); empty by default.
-    type Prepared: Default + Send + Sync;
 
     /// The name on the command line.
     fn name(&self) -> &'static str;
@@ -83,18 +81,4 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// Whatever went wrong in the work before it.
     fn read<T: Stored>(&self, value: &Self::Value<T>) -> Result<T, Self::Error>;
-
-    /// Builds what an algorithm wants beyond the matrix, as the plan says.
-    ///
-    /// # Errors
-    /// Out of memory, or weights that the algorithm cannot take.
-    fn prepare(&self, graph: &Graph<Self>, plan: &Plan) -> Result<Self::Prepared, Self::Error> {
-        let _ = (graph, plan);
-        Ok(Self::Prepared::default())
-    }
-    /// Bytes of what was prepared.
-    fn prepared_bytes(&self, prepared: &Self::Prepared) -> u64 {
-        let _ = prepared;
-        0
-    }
 }

@@ -102,6 +102,24 @@ pub enum Error {
         /// The algorithm.
         algorithm: &'static str,
     },
+    /// A graph that was said to be undirected.
+    #[error("the graph was said to be undirected, but edge {row} -> {column} has no opposite")]
+    NotSymmetric {
+        /// Tail of the edge.
+        row: u64,
+        /// Head of the edge.
+        column: u64,
+    },
+    /// A forced variant that a backend does not have for this graph, found before anything ran.
+    #[error("{algorithm} has no variant {variant} for this graph; available: {available}")]
+    NoVariant {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The variant asked for.
+        variant: &'static str,
+        /// The variants there are.
+        available: String,
+    },
     /// A combination that a backend does not have, found before anything ran.
     #[error("{operation} is not available for {what}; available: {available}")]
     Unsupported {

@@ -1,9 +1,11 @@
-//! The contracts of bitgraph: what a backend is, the operations with their front end, graphs, configs and results of the
-//! algorithms, the hook for fused forms, and the planner. No implementation lives here, and nothing here names a device.
+//! The contracts of bitgraph: what a backend is, the operations with their front end, graphs, what an algorithm is, the
+//! hook for fused forms, and the planner. No implementation lives here, and nothing here names a device.
 
 mod algorithm;
+mod arranged;
 mod backend;
 mod control;
+mod data;
 mod error;
 mod fused;
 mod graph;
@@ -11,18 +13,19 @@ pub mod ops;
 mod plan;
 mod ring;
 mod same_type;
+mod stats;
 mod weights;
 
-pub use algorithm::{
-    Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Dangling, MsBfs, MsBfsConfig, PageRank, PageRankConfig, Sssp, SsspConfig, Tc, TcConfig,
-    UNREACHED,
-};
+pub use algorithm::{Algorithm, Definition};
+pub use arranged::{Arranged, Renumber};
 pub use backend::Backend;
 pub use control::{Control, Progress};
+pub use data::{GraphData, Symmetry};
 pub use error::{Error, Result};
-pub use fused::Fused;
-pub use graph::{BuildTimes, Graph};
+pub use fused::{Fused, NoLayout};
+pub use graph::{BuildTimes, DefaultBackend, Graph, GraphBuilder, Ready, Unnamed};
 pub use ops::{MatrixMask, MatrixOps, Mxm, Mxv, VectorMask, VectorOps};
-pub use plan::{Algorithm, Candidate, CostModel, Plan, PlanRequest, Planner, StoredCost, Workload};
+pub use plan::{Candidate, Plan, Request, Reuse, StoredCost};
 pub use ring::{Accum, Accumulate, NoAccum, Ring};
 pub use same_type::same_type;
+pub use stats::Stats;

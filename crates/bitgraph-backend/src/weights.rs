@@ -1,9 +1,7 @@
-//! What shortest paths ask of weights: their range, checked before a graph is renumbered so that an error names the input's own edge,
-//! and their type.
+//! What shortest paths ask of weights: their range.
 
 use crate::Error;
 use bitgraph_b2sr::Layout;
-use bitgraph_semiring::DType;
 use bitgraph_sparse::{OffsetInt, Values, parallel, with_offsets, with_values};
 
 /// Refuses negative and NaN weights. O(nnz), parallel.
@@ -24,17 +22,4 @@ pub(crate) fn check(layout: &Layout, values: &Values) -> Result<(), Error> {
     let row = with_offsets!(csr.offsets(), o => o.partition_point(|x| x.index() <= position) - 1);
     let what = if weight.is_nan() { "not a number" } else { "shortest paths need weights of 0 or more" };
     Err(Error::Weight { row: row as u64, column: csr.indices()[position].into(), weight, what })
-}
-
-/// The weights in a type of distances, rounded and saturated; shared if they are of that type, or that is no type of distances.
-pub(crate) fn converted(values: Values, dtype: DType) -> Values {
-    match dtype {
-        DType::U32 => values.cast::<u32>(),
-        DType::U64 => values.cast::<u64>(),
-        DType::I32 => values.cast::<i32>(),
-        DType::I64 => values.cast::<i64>(),
-        DType::F32 => values.cast::<f32>(),
-        DType::F64 => values.cast::<f64>(),
-        _ => values,
-    }
 }

@@ -2,7 +2,8 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::{assign_value, ewise_add, mxv, reduce, select};
-use bitgraph_backend::{Accum, Bfs, BfsConfig, Error, Graph, MsBfs, MsBfsConfig, NoAccum, UNREACHED, VectorMask};
+use crate::{Bfs, BfsConfig, MsBfs, MsBfsConfig, UNREACHED};
+use bitgraph_backend::{Accum, Arranged, Error, NoAccum, VectorMask};
 use bitgraph_semiring::{First, Lor, LorLand, MinSecond, ValueNonZero};
 use bitgraph_sparse::{Descriptor, Vector};
 
@@ -11,7 +12,7 @@ use bitgraph_sparse::{Descriptor, Vector};
 ///
 /// # Errors
 /// [`Error::VertexOutOfRange`], [`Error::Cancelled`], or the backend's.
-pub fn bfs<B: GraphBackend>(graph: &Graph<B>, config: &BfsConfig) -> Result<Bfs, B::Error> {
+pub fn bfs<B: GraphBackend>(graph: &Arranged<B>, config: &BfsConfig) -> Result<Bfs, B::Error> {
     let (backend, n) = (graph.backend(), graph.nodes());
     if config.source as usize >= n {
         return Err(Error::VertexOutOfRange { vertex: config.source.into(), nodes: n as u64 }.into());
@@ -103,7 +104,7 @@ impl bitgraph_semiring::UnaryOp<u32> for Exists {
 ///
 /// # Errors
 /// As [`bfs`].
-pub fn ms_bfs<B: GraphBackend>(graph: &Graph<B>, config: &MsBfsConfig) -> Result<MsBfs, B::Error> {
+pub fn ms_bfs<B: GraphBackend>(graph: &Arranged<B>, config: &MsBfsConfig) -> Result<MsBfs, B::Error> {
     let mut result = MsBfs { reached: Vec::new(), depth: Vec::new(), sum_levels: Vec::new(), levels: config.levels.then(Vec::new) };
     for &source in &config.sources {
         let one = bfs(graph, &BfsConfig { source, control: config.control.clone(), ..BfsConfig::default() })?;

@@ -2,7 +2,8 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::{assign, ewise_add, ewise_mult, extract, mxv, reduce};
-use bitgraph_backend::{Accum, Cc, CcConfig, Graph, NoAccum};
+use crate::{Cc, CcConfig};
+use bitgraph_backend::{Accum, Arranged, NoAccum};
 use bitgraph_semiring::{Lor, Min, MinSecond, NotEqual};
 use bitgraph_sparse::{Descriptor, Vector};
 
@@ -12,7 +13,7 @@ use bitgraph_sparse::{Descriptor, Vector};
 ///
 /// # Errors
 /// [`Error::Cancelled`](bitgraph_backend::Error::Cancelled), or the backend's.
-pub fn cc<B: GraphBackend>(graph: &Graph<B>, config: &CcConfig) -> Result<Cc, B::Error> {
+pub fn cc<B: GraphBackend>(graph: &Arranged<B>, config: &CcConfig) -> Result<Cc, B::Error> {
     let (backend, n) = (graph.backend(), graph.nodes());
     let out = backend.matrix_pattern(graph.matrix());
     let incoming = if graph.is_symmetric() { None } else { Some(backend.matrix_pattern(graph.transpose()?)) };

@@ -2,7 +2,8 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::{apply, ewise_add, ewise_mult, mxv, reduce, reduce_rows};
-use bitgraph_backend::{Accum, Dangling, Graph, Mxv, NoAccum, PageRank, PageRankConfig};
+use crate::{Dangling, PageRank, PageRankConfig};
+use bitgraph_backend::{Accum, Arranged, Mxv, NoAccum};
 use bitgraph_semiring::{Absolute, Minus, Plus, PlusSecond, Scale, Times};
 use bitgraph_sparse::{Descriptor, Stored, Vector};
 
@@ -13,7 +14,7 @@ use bitgraph_sparse::{Descriptor, Stored, Vector};
 /// [`Error::Parameter`](bitgraph_backend::Error::Parameter), [`Error::Cancelled`](bitgraph_backend::Error::Cancelled), or the
 /// backend's.
 pub fn pagerank<B: GraphBackend + Mxv<PlusSecond<T>>, T: Stored>(
-    graph: &Graph<B>,
+    graph: &Arranged<B>,
     config: &PageRankConfig,
 ) -> Result<PageRank<T>, B::Error> {
     let (backend, n) = (graph.backend(), graph.nodes());

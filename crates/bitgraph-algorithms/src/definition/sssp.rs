@@ -2,7 +2,8 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::{ewise_mult, mxv, reduce};
-use bitgraph_backend::{Accum, Error, Graph, Mxv, NoAccum, Sssp, SsspConfig, UNREACHED};
+use crate::{Sssp, SsspConfig, UNREACHED};
+use bitgraph_backend::{Accum, Arranged, Error, Mxv, NoAccum};
 use bitgraph_semiring::{Lor, Min, MinPlus, NotEqual};
 use bitgraph_sparse::{Csr, Descriptor, Stored, Values, Vector};
 
@@ -11,7 +12,7 @@ use bitgraph_sparse::{Csr, Descriptor, Stored, Values, Vector};
 ///
 /// # Errors
 /// [`Error::VertexOutOfRange`], [`Error::Overflow`], [`Error::Cancelled`], or the backend's.
-pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
+pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Arranged<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
     let (backend, n) = (graph.backend(), graph.nodes());
     if config.source as usize >= n {
         return Err(Error::VertexOutOfRange { vertex: config.source.into(), nodes: n as u64 }.into());
@@ -59,7 +60,7 @@ fn check_overflow<T: Stored>(csr: &Csr, distances: &[T]) -> Result<(), Error> {
 
 /// The vertex of smallest input number before each on a shortest path. Along arcs of weight 0 a parent must be found earlier, so that
 /// the parents form a tree.
-fn parents<B: GraphBackend, T: Stored>(graph: &Graph<B>, csr: &Csr, values: Option<&Values>, distances: &[T], source: u32) -> Vec<u32> {
+fn parents<B: GraphBackend, T: Stored>(graph: &Arranged<B>, csr: &Csr, values: Option<&Values>, distances: &[T], source: u32) -> Vec<u32> {
     let n = csr.nrows();
     let number = |u: u32| graph.permutation().map_or(u, |p| p.old_of_new()[u as usize]);
     let typed = values.and_then(|v| v.as_slice::<T>());

@@ -2,7 +2,8 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::{mxm_reduce, select_matrix};
-use bitgraph_backend::{Graph, MatrixMask, NoAccum, Tc, TcConfig};
+use crate::{Tc, TcConfig};
+use bitgraph_backend::{Arranged, MatrixMask, NoAccum};
 use bitgraph_semiring::{PlusPair, Tril};
 use bitgraph_sparse::Descriptor;
 
@@ -10,7 +11,7 @@ use bitgraph_sparse::Descriptor;
 ///
 /// # Errors
 /// [`Error::Cancelled`](bitgraph_backend::Error::Cancelled), or the backend's.
-pub fn tc<B: GraphBackend>(graph: &Graph<B>, config: &TcConfig) -> Result<Tc, B::Error> {
+pub fn tc<B: GraphBackend>(graph: &Arranged<B>, config: &TcConfig) -> Result<Tc, B::Error> {
     let backend = graph.backend();
     config.control.check()?;
     let pattern = backend.matrix_pattern(graph.matrix());

@@ -1,6 +1,10 @@
 //! `PageRank`.
 
-use crate::Control;
+use crate::definition;
+use crate::{GraphBackend, On, Typed};
+use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, GraphData, Mxv, Renumber, Result};
+use bitgraph_semiring::PlusSecond;
+use bitgraph_sparse::{Permutation, Stored};
 
 /// What becomes of the score of a vertex without out-arcs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,9 +44,9 @@ impl PageRankConfig {
     /// Checks the parameters against a graph of `nodes` vertices.
     ///
     /// # Errors
-    /// [`Error::Parameter`](crate::Error::Parameter) or [`Error::VertexOutOfRange`](crate::Error::VertexOutOfRange).
-    pub fn validate(&self, nodes: usize) -> crate::Result<()> {
-        let bad = |parameter, found, allowed| Err(crate::Error::Parameter { parameter, found, allowed });
+    /// [`Error::Parameter`] or [`Error::VertexOutOfRange`].
+    pub fn validate(&self, nodes: usize) -> Result<()> {
+        let bad = |parameter, found, allowed| Err(Error::Parameter { parameter, found, allowed });
         if !(0.0..=1.0).contains(&self.damping) {
             return bad("damping", self.damping, "between 0 and 1");
         }
@@ -52,7 +56,7 @@ impl PageRankConfig {
         if let Some(p) = &self.personalization {
             for &(vertex, weight) in p {
                 if vertex as usize >= nodes {
-                    return Err(crate::Error::VertexOutOfRange { vertex: vertex.into(), nodes: nodes as u64 });
+                    return Err(Error::VertexOutOfRange { vertex: vertex.into(), nodes: nodes as u64 });
                 }
                 if !weight.is_finite() || weight < 0.0 {
                     return bad("personalization weight", weight, "a finite number, 0 or more");
@@ -105,4 +109,88 @@ pub struct PageRank<T> {
     pub residual: f64,
     /// Whether the residual fell below the tolerance.
     pub converged: bool,
+}
+
+impl PageRankConfig {
+    /// The iterations that a run will take, roughly: the L1 change shrinks by the damping factor in each, as a rule faster.
+    #[must_use]
+    pub fn expected_iterations(&self) -> u32 {
+        let needed = if self.tolerance > 0.0 && self.damping > 0.0 && self.damping < 1.0 {
+            (self.tolerance.min(1.0).ln() / self.damping.ln()).ceil() * 0.5
+        } else {
+            f64::INFINITY
+        };
+        needed.max(1.0).min(f64::from(self.max_iterations)) as u32
+    }
+}
+
+impl<T: Stored> Algorithm for Typed<PageRankConfig, T> {
+    type Output = PageRank<T>;
+    const NAME: &'static str = "pagerank";
+
+    fn passes(&self) -> u32 {
+        self.expected_iterations()
+    }
+    fn check(&self, graph: &GraphData) -> Result<()> {
+        self.validate(graph.nodes())
+    }
+    fn renumbered(&self, numbers: &Permutation) -> Self {
+        let mut settings = self.settings.clone();
+        for (vertex, _) in settings.personalization.iter_mut().flatten() {
+            *vertex = numbers.new_of_old()[*vertex as usize];
+        }
+        Self::new(settings)
+    }
+    fn restored(&self, output: PageRank<T>, _: &GraphData, numbers: &Permutation) -> PageRank<T> {
+        PageRank { scores: numbers.restore_values(output.scores), ..output }
+    }
+}
+
+impl<B: GraphBackend + Mxv<PlusSecond<T>>, T: Stored> Definition<B> for Typed<PageRankConfig, T> {
+    fn define(&self, graph: &Arranged<B>) -> Result<PageRank<T>, B::Error> {
+        definition::pagerank::<B, T>(graph, self)
+    }
+}
+
+impl<B: Backend> On<'_, B, PageRankConfig> {
+    /// The damping factor, in 0..=1.
+    pub fn damping(mut self, damping: f64) -> Self {
+        self.algorithm.damping = damping;
+        self
+    }
+    /// Stops once the L1 change of the scores falls below this; 0 runs all iterations.
+    pub fn tolerance(mut self, tolerance: f64) -> Self {
+        self.algorithm.tolerance = tolerance;
+        self
+    }
+    /// Iterations at most.
+    pub fn max_iterations(mut self, iterations: u32) -> Self {
+        self.algorithm.max_iterations = iterations;
+        self
+    }
+    /// What becomes of the scores of vertices without out-arcs.
+    pub fn dangling(mut self, dangling: Dangling) -> Self {
+        self.algorithm.dangling = dangling;
+        self
+    }
+    /// The teleport distribution: weights of some vertices, scaled to sum to 1.
+    pub fn personalize(mut self, weights: impl IntoIterator<Item = (u32, f64)>) -> Self {
+        self.algorithm.personalization = Some(weights.into_iter().collect());
+        self
+    }
+    /// Cancellation and progress (iterations done).
+    pub fn control(mut self, control: Control) -> Self {
+        self.algorithm.control = control;
+        self
+    }
+    /// Computes the scores, in type `T`.
+    ///
+    /// # Errors
+    /// [`Error::Parameter`], [`Error::VertexOutOfRange`], [`Error::Cancelled`], or the backend's.
+    pub fn run<T: Stored>(&self) -> Result<PageRank<T>, B::Error>
+    where
+        B: GraphBackend + Mxv<PlusSecond<T>> + Fused<Typed<PageRankConfig, T>>,
+    {
+        self.typed::<T>().run_algorithm()
+    }
 }

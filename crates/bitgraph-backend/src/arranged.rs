@@ -1,0 +1,184 @@
+//! A graph laid out on a backend in one order and format: what layouts are built from and definitions run on.
+//!
+//! Invariant: everything here is in the arranged numbering; [`crate::Graph`] translates to and from the input's.
+
+use crate::{Backend, Error, GraphData};
+use bitgraph_b2sr::Layout;
+use bitgraph_sparse::ordering::Ordering;
+use bitgraph_sparse::{Csr, FormatKind, Permutation, Values};
+use std::sync::{Arc, OnceLock};
+
+/// A graph in one order and format on a backend.
+pub struct Arranged<B: Backend> {
+    backend: B,
+    nodes: usize,
+    edges: usize,
+    symmetric: bool,
+    ordering: Ordering,
+    permutation: Option<Arc<Permutation>>,
+    matrix: B::Matrix,
+    transpose: OnceLock<B::Matrix>,
+}
+
+/// The renumbering of an ordering; those that look at neighbourhoods see arcs in both directions.
+fn permutation(ordering: Ordering, csr: &Csr, symmetric: bool) -> Result<Option<Permutation>, Error> {
+    if symmetric || matches!(ordering, Ordering::None | Ordering::Degree) {
+        return Ok(ordering.compute(csr));
+    }
+    Ok(ordering.compute(&csr.symmetrized()?))
+}
+
+/// Pattern, values and renumbering of a graph in an order: as it came where that is the order.
+pub(crate) struct Ordered {
+    layout: Layout,
+    values: Option<Values>,
+    permutation: Option<Permutation>,
+}
+
+impl Ordered {
+    /// Brings a graph into an order. O(1) if it is in that order; otherwise as the ordering says.
+    ///
+    /// # Errors
+    /// More entries than can be numbered.
+    pub(crate) fn new(graph: &GraphData, ordering: Ordering, weighted: bool) -> Result<Self, Error> {
+        let values = graph.values().filter(|_| weighted);
+        if let Some((stored, p)) = graph.order() {
+            if ordering == *stored {
+                return Ok(Self { layout: graph.layout().clone(), values: values.cloned(), permutation: Some(p.clone()) });
+            }
+            let (csr, values) = p.inverse().apply_with(graph.csr(), values)?;
+            return Self::reordered(csr, values, ordering, graph.is_symmetric());
+        }
+        if ordering == Ordering::None {
+            return Ok(Self { layout: graph.layout().clone(), values: values.cloned(), permutation: None });
+        }
+        Self::reordered(graph.csr().clone(), values.cloned(), ordering, graph.is_symmetric())
+    }
+    fn reordered(csr: Csr, values: Option<Values>, ordering: Ordering, symmetric: bool) -> Result<Self, Error> {
+        match permutation(ordering, &csr, symmetric)? {
+            Some(p) => {
+                let (csr, values) = p.apply_with(&csr, values.as_ref())?;
+                Ok(Self { layout: Layout::Csr(csr), values, permutation: Some(p) })
+            }
+            None => Ok(Self { layout: Layout::Csr(csr), values, permutation: None }),
+        }
+    }
+}
+
+impl<B: Backend> Arranged<B> {
+    /// Lays out a graph that is in its order; `symmetric`: of pattern and the values that are here.
+    pub(crate) fn new(backend: &B, ordered: Ordered, ordering: Ordering, format: FormatKind, symmetric: bool) -> Result<Self, B::Error> {
+        let Ordered { layout, values, permutation } = ordered;
+        let matrix = backend.matrix_from(&layout, values.as_ref(), format)?;
+        let (nodes, edges) = (layout.shape().0, layout.nnz());
+        let permutation = permutation.map(Arc::new);
+        Ok(Self { backend: backend.clone(), nodes, edges, symmetric, ordering, permutation, matrix, transpose: OnceLock::new() })
+    }
+    /// The same without its values, whose pattern may be symmetric where the values are not. The arrays are shared.
+    pub(crate) fn pattern(&self, symmetric: bool) -> Self {
+        let transpose = OnceLock::new();
+        if let Some(t) = self.transpose.get() {
+            let _ = transpose.set(self.backend.matrix_pattern(t));
+        }
+        Self {
+            backend: self.backend.clone(),
+            nodes: self.nodes,
+            edges: self.edges,
+            symmetric,
+            ordering: self.ordering,
+            permutation: self.permutation.clone(),
+            matrix: self.backend.matrix_pattern(&self.matrix),
+            transpose,
+        }
+    }
+    /// The backend.
+    #[must_use]
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+    /// The number of vertices.
+    #[must_use]
+    pub fn nodes(&self) -> usize {
+        self.nodes
+    }
+    /// The number of stored entries: arcs, an undirected edge counting twice, loops once.
+    #[must_use]
+    pub fn edges(&self) -> usize {
+        self.edges
+    }
+    /// Whether the matrix equals its transpose, values included if it has any.
+    #[must_use]
+    pub fn is_symmetric(&self) -> bool {
+        self.symmetric
+    }
+    /// The ordering that renumbered it.
+    #[must_use]
+    pub fn ordering(&self) -> Ordering {
+        self.ordering
+    }
+    /// The renumbering, if there is one.
+    #[must_use]
+    pub fn permutation(&self) -> Option<&Permutation> {
+        self.permutation.as_deref()
+    }
+    /// The adjacency matrix: row u lists the v with u -> v.
+    #[must_use]
+    pub fn matrix(&self) -> &B::Matrix {
+        &self.matrix
+    }
+    /// The transposed matrix: row v lists the u with u -> v. The matrix itself if symmetric; built at first use otherwise.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn transpose(&self) -> Result<&B::Matrix, B::Error> {
+        if self.symmetric {
+            return Ok(&self.matrix);
+        }
+        if let Some(t) = self.transpose.get() {
+            return Ok(t);
+        }
+        let built = self.backend.matrix_transposed(&self.matrix)?;
+        Ok(self.transpose.get_or_init(|| built))
+    }
+    /// Bytes on the backend: the matrix, and its transpose if that is built and another one.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.backend.matrix_bytes(&self.matrix) + self.transpose.get().map_or(0, |t| self.backend.matrix_bytes(t))
+    }
+}
+
+/// Translation of vectors between the numbering of an order and the input's.
+pub trait Renumber {
+    /// One value per vertex, in the input's numbers.
+    fn restore_values<T: Copy + Send + Sync>(&self, values: Vec<T>) -> Vec<T>;
+    /// One vertex per vertex (parents), positions and vertices both; `u32::MAX` stays.
+    fn restore_vertices(&self, vertices: Vec<u32>) -> Vec<u32>;
+    /// Component labels: the smallest input vertex of each component.
+    fn restore_labels(&self, labels: Vec<u32>) -> Vec<u32>;
+}
+
+impl Renumber for Permutation {
+    fn restore_values<T: Copy + Send + Sync>(&self, values: Vec<T>) -> Vec<T> {
+        self.restore(&values)
+    }
+    fn restore_vertices(&self, vertices: Vec<u32>) -> Vec<u32> {
+        let mut restored = self.restore(&vertices);
+        for v in restored.iter_mut().filter(|v| **v != u32::MAX) {
+            *v = self.old_of_new()[*v as usize];
+        }
+        restored
+    }
+    fn restore_labels(&self, labels: Vec<u32>) -> Vec<u32> {
+        let mut smallest = vec![u32::MAX; labels.len()];
+        let mut restored = vec![0; labels.len()];
+        for (old, &new) in self.new_of_old().iter().enumerate() {
+            let slot = &mut smallest[labels[new as usize] as usize];
+            // Input vertices come in ascending order, so the first one met is the smallest.
+            if *slot == u32::MAX {
+                *slot = old as u32;
+            }
+            restored[old] = *slot;
+        }
+        restored
+    }
+}
