@@ -3,7 +3,7 @@
 //! Invariants: the pattern is square; values, if any, are in the order of the pattern's CSR form whatever the format, and in the
 //! same numbering as the pattern. Arcs run from row to column.
 
-use crate::{Error, Stats, weights};
+use crate::{Error, Stats, WeightStats};
 use bitgraph_b2sr::Layout;
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Csr, Permutation, Values};
@@ -35,7 +35,7 @@ pub struct GraphData {
     stats: OnceLock<Stats>,
     pattern_symmetric: OnceLock<bool>,
     values_symmetric: OnceLock<bool>,
-    weights: OnceLock<Result<(), Error>>,
+    weights: OnceLock<Result<WeightStats, Error>>,
 }
 
 impl GraphData {
@@ -129,22 +129,21 @@ impl GraphData {
             Symmetry::Find => *self.values_symmetric.get_or_init(|| self.csr().is_symmetric_with(self.values.as_ref())),
         }
     }
-    /// Refuses negative and NaN weights. O(nnz), once.
+    /// What the weights are like; 1 everywhere where there are none. Refuses negative and NaN weights. O(nnz), once.
     ///
     /// # Errors
     /// [`Error::Weight`] naming the first such edge by the input's numbers.
-    pub fn check_weights(&self) -> Result<(), Error> {
-        let check = || {
-            let Some(values) = &self.values else { return Ok(()) };
-            weights::check(&self.layout, values).map_err(|error| match (error, &self.order) {
-                (Error::Weight { row, column, weight, what }, Some((_, p))) => {
-                    let input = |v: u64| u64::from(p.old_of_new()[v as usize]);
-                    Error::Weight { row: input(row), column: input(column), weight, what }
+    pub fn weights(&self) -> Result<&WeightStats, Error> {
+        let measure = || {
+            WeightStats::of(self.csr(), self.values.as_ref()).map_err(|error| match error {
+                Error::Weight { row, column, weight, what } => {
+                    let number = |v: u64| u64::from(self.number(v as u32));
+                    Error::Weight { row: number(row), column: number(column), weight, what }
                 }
-                (error, _) => error,
+                error => error,
             })
         };
-        self.weights.get_or_init(check).clone()
+        self.weights.get_or_init(measure).as_ref().map_err(Error::clone)
     }
     /// Refuses a vertex that the graph does not have.
     ///

@@ -29,3 +29,4 @@ pub use plan::{Candidate, Plan, Request, Reuse, StoredCost};
 pub use ring::{Accum, Accumulate, NoAccum, Ring};
 pub use same_type::same_type;
 pub use stats::Stats;
+pub use weights::{Weight, WeightStats};

@@ -1,25 +1,146 @@
-//! What shortest paths ask of weights: their range.
+//! What the weights of a matrix are like: the check that shortest paths need, and the numbers that a variant is chosen by.
+//!
+//! Invariant: a [`WeightStats`] exists only for weights that are neither negative nor NaN.
 
-use crate::Error;
-use bitgraph_b2sr::Layout;
-use bitgraph_sparse::{OffsetInt, Values, parallel, with_offsets, with_values};
+use crate::{Error, Result};
+use bitgraph_semiring::{DType, Scalar};
+use bitgraph_sparse::{Csr, Values, parallel, with_offsets, with_values};
+use rayon::prelude::*;
+use std::any::Any;
 
-/// Refuses negative and NaN weights. O(nnz), parallel.
-///
-/// # Errors
-/// [`Error::Weight`] naming the first such edge.
-pub(crate) fn check(layout: &Layout, values: &Values) -> Result<(), Error> {
-    let bad = with_values!(values, w => {
-        use bitgraph_semiring::Scalar;
-        parallel::position(w, |x| {
-            // Not `x < 0`: a NaN compares false both ways.
-            !matches!(x.partial_cmp(&Scalar::ZERO), Some(std::cmp::Ordering::Greater | std::cmp::Ordering::Equal))
+/// A matrix value seen as a weight.
+pub trait Weight: Scalar {
+    /// As an unsigned integer, if it is one that is at most 2^64 - 1 (below 2^63 for floats); negative zero is zero.
+    #[inline(always)]
+    fn whole(self) -> Option<u64> {
+        // The two types that `f64` does not hold; the casts cost nothing once the type is known.
+        let any: &dyn Any = &self;
+        if let Some(&x) = any.downcast_ref::<u64>() {
+            return Some(x);
+        }
+        if let Some(&x) = any.downcast_ref::<i64>() {
+            return u64::try_from(x).ok();
+        }
+        let x = self.to_f64();
+        // Compared through the integer: rounding functions are calls on plain x86-64.
+        (x >= 0.0 && (!Self::DTYPE.is_float() || (x as i64) as f64 == x)).then_some(x as i64 as u64)
+    }
+}
+impl<T: Scalar> Weight for T {}
+
+/// The weights of a matrix in a few numbers.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WeightStats {
+    /// The type of the values; `U8` for a pattern.
+    pub dtype: DType,
+    /// Whether every weight is a whole number below 2^63 (or any integer type's value).
+    pub whole: bool,
+    /// The least weight.
+    pub least: f64,
+    /// The greatest finite weight.
+    pub greatest: f64,
+    /// The mean of the finite weights; 0 without entries.
+    pub mean: f64,
+    /// No finite distance is above this: the sum over all rows of the row's greatest weight, since a shortest path leaves a
+    /// vertex at most once. Only for whole weights.
+    pub bound: u128,
+}
+
+impl WeightStats {
+    /// Unit weights on every entry of `matrix`.
+    #[must_use]
+    pub fn unit(matrix: &Csr) -> Self {
+        let any = if matrix.nnz() == 0 { 0.0 } else { 1.0 };
+        Self { dtype: DType::U8, whole: true, least: any, greatest: any, mean: any, bound: matrix.nrows() as u128 }
+    }
+    /// Checks and sums up the weights of `matrix`. O(nnz), parallel.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if their number is not the pattern's; [`Error::Weight`] naming the first edge whose weight is
+    /// negative or NaN.
+    pub fn of(matrix: &Csr, weights: Option<&Values>) -> Result<Self> {
+        let Some(values) = weights else { return Ok(Self::unit(matrix)) };
+        if values.len() != matrix.nnz() {
+            let (expected, found) = (matrix.nnz() as u64, values.len() as u64);
+            return Err(Error::Shape { operation: "sssp", operand: "weights", expected, found });
+        }
+        let (dtype, float) = (values.dtype(), values.dtype().is_float());
+        let part = with_values!(values, v => scan(matrix, v, float));
+        if let Some(position) = part.bad {
+            let weight = values.get_f64(position);
+            let row = row_of(matrix, position) as u64;
+            let what = if weight.is_nan() { "not a number" } else { "shortest paths need weights of 0 or more" };
+            return Err(Error::Weight { row, column: matrix.indices()[position].into(), weight, what });
+        }
+        let mean = if part.finite == 0 { 0.0 } else { part.sum / part.finite as f64 };
+        let least = if part.least.is_finite() { part.least } else { 0.0 };
+        Ok(Self { dtype, whole: part.whole, least, greatest: part.greatest, mean, bound: part.bound })
+    }
+}
+
+/// What one block of rows adds to a summary.
+struct Part {
+    bad: Option<usize>,
+    whole: bool,
+    least: f64,
+    greatest: f64,
+    sum: f64,
+    finite: usize,
+    bound: u128,
+}
+
+fn scan<W: Weight>(matrix: &Csr, weights: &[W], float: bool) -> Part {
+    let blocks = with_offsets!(matrix.offsets(), o => parallel::balanced_rows(o, rayon::current_num_threads() * 4));
+    let parts: Vec<Part> = blocks
+        .into_par_iter()
+        .with_max_len(1)
+        .map(|rows| {
+            let mut part = Part { bad: None, whole: true, least: f64::INFINITY, greatest: 0.0, sum: 0.0, finite: 0, bound: 0 };
+            for row in rows {
+                let range = matrix.row_range(row);
+                let mut heaviest = 0u64;
+                for (k, &w) in range.clone().zip(&weights[range]) {
+                    let x = w.to_f64();
+                    if x.is_nan() || x < 0.0 {
+                        part.bad = Some(k);
+                        return part;
+                    }
+                    match w.whole() {
+                        Some(u) => heaviest = heaviest.max(u),
+                        None => part.whole = false,
+                    }
+                    if !float || x.is_finite() {
+                        part.least = part.least.min(x);
+                        part.greatest = part.greatest.max(x);
+                        part.sum += x;
+                        part.finite += 1;
+                    }
+                }
+                part.bound += u128::from(heaviest);
+            }
+            part
         })
-    });
-    let Some(position) = bad else { return Ok(()) };
-    let weight = values.get_f64(position);
-    let csr = layout.to_csr();
-    let row = with_offsets!(csr.offsets(), o => o.partition_point(|x| x.index() <= position) - 1);
-    let what = if weight.is_nan() { "not a number" } else { "shortest paths need weights of 0 or more" };
-    Err(Error::Weight { row: row as u64, column: csr.indices()[position].into(), weight, what })
+        .collect();
+    parts
+        .into_iter()
+        .reduce(|a, b| Part {
+            bad: a.bad.or(b.bad),
+            whole: a.whole && b.whole,
+            least: a.least.min(b.least),
+            greatest: a.greatest.max(b.greatest),
+            sum: a.sum + b.sum,
+            finite: a.finite + b.finite,
+            bound: a.bound + b.bound,
+        })
+        .unwrap_or(Part { bad: None, whole: true, least: f64::INFINITY, greatest: 0.0, sum: 0.0, finite: 0, bound: 0 })
+}
+
+/// The row that the entry at `position` is in. O(log rows).
+fn row_of(matrix: &Csr, position: usize) -> usize {
+    let (mut low, mut high) = (0, matrix.nrows());
+    while low + 1 < high {
+        let middle = (low + high) / 2;
+        if matrix.offsets().get(middle) <= position { low = middle } else { high = middle }
+    }
+    low
 }

@@ -1,8 +1,7 @@
 //! The backend itself: where matrices and vectors live is the host's memory, so that putting them there costs nothing.
 
 use crate::matrix::{CpuMatrix, Layout};
-use crate::prepared::Prepared;
-use bitgraph_backend::{Backend, Error, Graph, Plan};
+use bitgraph_backend::{Backend, DefaultBackend, Error, Unnamed};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
 
@@ -35,7 +34,6 @@ impl Backend for Cpu {
     type Matrix = CpuMatrix;
     type Vector<T: Stored> = Vector<T>;
     type Value<T: Stored> = T;
-    type Prepared = Prepared;
 
     fn name(&self) -> &'static str {
         "cpu"
@@ -83,10 +81,10 @@ impl Backend for Cpu {
     fn read<T: Stored>(&self, value: &T) -> Result<T, Error> {
         Ok(*value)
     }
-    fn prepare(&self, graph: &Graph<Self>, plan: &Plan) -> Result<Prepared, Error> {
-        if self.reference { Ok(Prepared::default()) } else { Prepared::build(graph, plan) }
-    }
-    fn prepared_bytes(&self, prepared: &Prepared) -> u64 {
-        prepared.bytes()
+}
+
+impl DefaultBackend<Cpu> for Unnamed {
+    fn backend() -> Cpu {
+        Cpu::new()
     }
 }

@@ -2,20 +2,17 @@
 //!
 //! [`Cpu`] implements the contracts of `bitgraph-backend`. The typed kernels it dispatches to stay public for direct users.
 
-mod cost;
 mod cpu;
 pub mod fused;
 mod matrix;
 mod ops;
 mod place;
-mod prepared;
+mod rates;
 mod simd;
 pub mod spmv;
 mod team;
 pub mod tile;
 
-pub use cost::GraphProfile;
 pub use cpu::Cpu;
 pub use matrix::{CpuMatrix, Layout};
-pub use prepared::Prepared;
 pub use simd::Level;

@@ -1,8 +1,10 @@
-//! Fused forms of the algorithms: each one file or folder, each with a layout built once and a run.
+//! Fused forms of the algorithms: each one folder. `select.rs` is the one place that chooses among variants, and what implements [`Fused`](bitgraph_backend::Fused).
 
 pub mod bfs;
 pub mod cc;
+mod lists;
 pub mod msbfs;
 pub mod pagerank;
+mod product;
 pub mod sssp;
 pub mod tc;

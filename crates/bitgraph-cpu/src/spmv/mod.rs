@@ -84,11 +84,22 @@ pub enum SpmvKind {
 impl SpmvKind {
     /// Every layout.
     pub const ALL: [Self; 5] = [Self::Plain, Self::Wide, Self::Blocks, Self::Cells, Self::Bands];
-    /// The name in reports.
+    /// The name in plans.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Plain => "lists",
+            Self::Plain => "rows",
+            Self::Wide => "slices",
+            Self::Blocks => "blocks",
+            Self::Cells => "cells",
+            Self::Bands => "bands",
+        }
+    }
+    /// What it is, in a few words.
+    #[must_use]
+    pub const fn describe(self) -> &'static str {
+        match self {
+            Self::Plain => "CSR",
             Self::Wide => "slices of 16 rows",
             Self::Blocks => "16-bit column blocks",
             Self::Cells => "strips and windows",
@@ -159,11 +170,6 @@ impl SpmvLayout {
             SpmvKind::Bands => Form::Bands(bands::build(csr, &parts)),
         };
         Self { rows, columns, width, parts, form, scratch: Mutex::default() }
-    }
-    /// Lays out a pattern as [`SpmvPlan::new`] says for so many passes.
-    #[must_use]
-    pub fn build_auto(csr: &Csr, amortize: u32) -> Self {
-        Self::build(csr, SpmvPlan::new(csr, amortize).kind)
     }
     /// Which layout it is.
     #[must_use]

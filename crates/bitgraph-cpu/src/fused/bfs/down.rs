@@ -13,7 +13,7 @@
 
 use super::search::Rows;
 use crate::Level;
-use bitgraph_backend::UNREACHED;
+use bitgraph_algorithms::UNREACHED;
 use std::ops::Range;
 
 /// How many places ahead in the queue rows are fetched.

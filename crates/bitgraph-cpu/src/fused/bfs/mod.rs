@@ -8,12 +8,14 @@
 mod down;
 mod parents;
 mod search;
+pub(crate) mod select;
 mod spread;
 mod up;
 
 use crate::Level;
 use crate::fused::tc::work::Pool;
-use bitgraph_backend::{Bfs, BfsConfig, BfsOutput, Error, Result, UNREACHED};
+use bitgraph_algorithms::{Bfs, BfsConfig, BfsOutput, UNREACHED};
+use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::Csr;
 use rayon::prelude::*;
 use search::{Scratch, Search};
@@ -39,14 +41,14 @@ pub struct BfsLayout {
 /// What a layout is to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BfsOptions {
-    /// The heaviest neighbour of every vertex, if degrees are skewed: one pass over the arcs, 4 bytes for a vertex. Halves
-    /// a search, so it pays from about 20 searches on. Default: true.
-    pub heaviest: bool,
+    /// The neighbour of maximum degree of every vertex: one pass over the arcs, 4 bytes for a vertex. Halves a search of a graph with
+    /// hubs, so it pays from about 20 searches on. Default: true.
+    pub max_degree: bool,
 }
 
 impl Default for BfsOptions {
     fn default() -> Self {
-        Self { heaviest: true }
+        Self { max_degree: true }
     }
 }
 
@@ -107,9 +109,7 @@ impl BfsLayout {
             layout.closed[n >> 6] |= !0 << (n & 63);
         }
         layout.scattered = scattered(out);
-        let mean = out.nnz() as f64 / n.max(1) as f64;
-        let squares: f64 = (0..n).map(|v| f64::from(degree(v)).powi(2)).sum();
-        if options.heaviest && n >= 1 << 14 && squares > 4.0 * mean * mean * n as f64 {
+        if options.max_degree {
             let degrees: Vec<u32> = (0..n).map(degree).collect();
             let mut heaviest = vec![0u32; n.next_multiple_of(64)];
             heaviest[..n].par_iter_mut().with_min_len(4096).enumerate().for_each(|(v, slot)| {
@@ -124,6 +124,11 @@ impl BfsLayout {
             layout.heaviest = Some(heaviest);
         }
         layout
+    }
+    /// Whether vertices know their neighbours of maximum degree.
+    #[must_use]
+    pub fn knows_max_degree(&self) -> bool {
+        self.heaviest.is_some()
     }
     /// Bytes of the layout, the memory that searches use again not counted.
     #[must_use]

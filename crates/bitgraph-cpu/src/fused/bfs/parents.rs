@@ -3,7 +3,8 @@
 //! Invariant: a parent is decided by the graph and the source alone.
 
 use crate::fused::tc::work::{Pool, chunks, sum_chunks};
-use bitgraph_backend::{Control, Result, UNREACHED};
+use bitgraph_algorithms::UNREACHED;
+use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 
 /// The parent array of a search from `source` with these levels. Rows ascend, so the first hit is the smallest.

@@ -7,7 +7,8 @@
 
 use super::{BfsLayout, down, spread, up};
 use crate::{Level, team};
-use bitgraph_backend::{Control, Result, UNREACHED};
+use bitgraph_algorithms::UNREACHED;
+use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -2,7 +2,7 @@
 //!
 //! Two methods: `search` takes the giant component of a well-connected graph by breadth-first search over a bitmap, and
 //! `hook` makes trees in one ascending pass, which sparse graphs with local numberings need no more than, and joins them over pairs
-//! of trees. Graphs with fewer than `SPARSE` entries per vertex are hooked; the search falls back on hooking where it finds no
+//! of trees. Sparse graphs are hooked (`select.rs`); the search falls back on hooking where it finds no
 //! giant in few levels.
 //!
 //! Invariant: labels do not depend on the method, the SIMD level or the number of threads.
@@ -15,20 +15,20 @@ mod hook;
 mod kernel;
 mod pairs;
 mod search;
+mod select;
 #[cfg(test)]
 mod tests;
 
 use crate::Level;
 use crate::team::{self, Team};
-use bitgraph_backend::{Cc, CcConfig, Error, Result};
+use bitgraph_algorithms::{Cc, CcConfig};
+use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::{Csr, Offsets};
 use graph::{Graph, Width};
 use kernel::Kernel;
 use search::Scratch;
 use std::sync::Mutex;
 
-/// Entries per vertex below which a graph is hooked at once.
-const SPARSE: usize = 8;
 /// Entries and vertices below which one thread does.
 const SMALL: usize = 1 << 17;
 
@@ -39,14 +39,13 @@ pub struct CcLayout {
     scratch: Mutex<Scratch>,
 }
 
-/// Which method to use.
+/// Which variant to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Method {
-    Auto,
-    #[cfg(test)]
-    Hook,
-    #[cfg(test)]
+pub enum CcVariant {
+    /// Breadth-first search for the giant component over a bitmap; hooking where it finds none in few levels.
     Search,
+    /// Trees in one ascending pass, joined over pairs of trees.
+    Hook,
 }
 
 /// The components of a pattern: see [`CcLayout::run`].
@@ -71,15 +70,22 @@ impl CcLayout {
     /// # Errors
     /// [`Error::NotSquare`], [`Error::Shape`] if the two patterns differ in size, [`Error::Cancelled`].
     pub fn run(&self, csr: &Csr, incoming: Option<&Csr>, config: &CcConfig) -> Result<Cc> {
-        self.run_with(csr, incoming, config, Method::Auto, Level::current())
+        self.run_as(csr, incoming, config, CcVariant::choose(csr.nnz() + incoming.map_or(0, Csr::nnz), csr.nrows()))
     }
-    fn run_with(&self, csr: &Csr, incoming: Option<&Csr>, config: &CcConfig, method: Method, level: Level) -> Result<Cc> {
+    /// As [`CcLayout::run`], by a variant of the caller's choice.
+    ///
+    /// # Errors
+    /// As [`CcLayout::run`].
+    pub fn run_as(&self, csr: &Csr, incoming: Option<&Csr>, config: &CcConfig, variant: CcVariant) -> Result<Cc> {
+        self.run_with(csr, incoming, config, variant, Level::current())
+    }
+    fn run_with(&self, csr: &Csr, incoming: Option<&Csr>, config: &CcConfig, variant: CcVariant, level: Level) -> Result<Cc> {
         let n = csr.nrows();
         if !csr.is_square() {
             return Err(Error::NotSquare { algorithm: "connected components", rows: n as u64, columns: csr.ncols() as u64 });
         }
         let kernel = Kernel::new(level);
-        let call = Call { layout: self, config, method, kernel };
+        let call = Call { layout: self, config, variant, kernel };
         let Some(incoming) = incoming else {
             return match csr.offsets() {
                 Offsets::U32(o) => call.run(&Graph { nodes: n, offsets: [&o[..]], columns: [csr.indices()] }),
@@ -111,7 +117,7 @@ fn wide(offsets: &Offsets) -> Vec<u64> {
 struct Call<'a> {
     layout: &'a CcLayout,
     config: &'a CcConfig,
-    method: Method,
+    variant: CcVariant,
     kernel: Kernel,
 }
 
@@ -122,7 +128,7 @@ impl Call<'_> {
             return Ok(Cc { labels: Vec::new(), components: 0, largest: 0 });
         }
         self.config.control.check()?;
-        let members = if n + graph.entries() < SMALL && self.method == Method::Auto { 1 } else { usize::MAX };
+        let members = if n + graph.entries() < SMALL { 1 } else { usize::MAX };
         // A run that finds the memory in use brings its own.
         let mut own = Scratch::default();
         let mut guard = self.layout.scratch.try_lock();
@@ -141,12 +147,8 @@ impl Call<'_> {
     ) -> Result<Counts> {
         let control = &self.config.control;
         scratch.reserve(graph.nodes, team.members());
-        let search = match self.method {
-            Method::Auto => graph.entries() >= SPARSE * graph.nodes,
-            #[cfg(test)]
-            method => method == Method::Search,
-        };
-        if search && let Some(counts) = search::search(graph, labels, scratch, self.kernel, team, control)? {
+        if self.variant == CcVariant::Search
+            && let Some(counts) = search::search(graph, labels, scratch, self.kernel, team, control)? {
             return Ok(counts);
         }
         hook::hook(graph, labels, scratch, team, control)

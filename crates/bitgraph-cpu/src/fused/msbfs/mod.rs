@@ -8,11 +8,13 @@ mod batch;
 mod count;
 mod kernel;
 mod row;
+mod select;
 
 use crate::Level;
 use crate::fused::tc::work::Pool;
 use batch::{Batch, Scratch};
-use bitgraph_backend::{Error, MsBfs, MsBfsConfig, Result};
+use bitgraph_algorithms::{MsBfs, MsBfsConfig};
+use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::Csr;
 
 /// Sources of a batch.

@@ -8,14 +8,16 @@
 //! residuals and dangling masses are added in order, in `f64`: results do not depend on the number of threads.
 
 mod order;
+mod select;
 #[cfg(test)]
 mod tests;
 mod update;
 
 use crate::Level;
-use crate::spmv::{Real, SpmvKind, SpmvLayout, SpmvPlan};
+use crate::spmv::{Real, SpmvKind, SpmvLayout};
 use crate::team::{self, Team};
-use bitgraph_backend::{Dangling, Error, PageRank, PageRankConfig, Result};
+use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
+use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_sparse::{Csr, Permutation};
 use std::sync::Mutex;
@@ -32,50 +34,27 @@ pub struct PageRankLayout<T> {
     /// One over the out-degree, 0 for dangling vertices.
     inverse: Vec<T>,
     dangling: usize,
-    plan: Option<SpmvPlan>,
     /// The renumbering that the arrays above are in, if any.
     order: Option<Permutation>,
-    by_degree: bool,
 }
 
 impl<T: Real> PageRankLayout<T> {
-    /// Lays out a graph: row `v` of `incoming` lists the `u` with an arc `u -> v`; `out_degrees[u]` counts the arcs of `u`, loops
-    /// included. The layout is the one whose build and `amortize` passes (iterations of all runs) are predicted to take
-    /// the least time together.
-    ///
-    /// # Errors
-    /// [`Error::NotSquare`], [`Error::Shape`] if there is not one degree for every vertex.
-    pub fn build(incoming: &Csr, out_degrees: &[u32], amortize: u32) -> Result<Self> {
-        check(incoming, out_degrees)?;
-        let plan = SpmvPlan::new(incoming, amortize);
-        if matches!(plan.kind, SpmvKind::Blocks | SpmvKind::Cells) && order::pays(incoming, out_degrees, amortize) {
-            // Hubs side by side share strips, and so fours of entries.
-            let layout = Self::build_ordered(incoming, out_degrees, SpmvKind::Cells)?;
-            return Ok(Self { plan: Some(plan), ..layout });
-        }
-        if let Some(order) = order::local(incoming, amortize) {
-            let near = order.apply(incoming)?;
-            let plan = SpmvPlan::new(&near, amortize);
-            let layout = Self::build_as(&near, &order.permute(out_degrees), plan.kind)?;
-            return Ok(Self { plan: Some(plan), order: Some(order), by_degree: false, ..layout });
-        }
-        Ok(Self { plan: Some(plan.clone()), ..Self::build_as(incoming, out_degrees, plan.kind)? })
-    }
     /// Lays out a graph in a given way, its vertices renumbered by falling out-degree: the scores that are read most lie
     /// together in the cache. Scores come back in the graph's own numbers.
     ///
     /// # Errors
-    /// Those of [`PageRankLayout::build`].
+    /// Those of [`PageRankLayout::build_as`].
     pub fn build_ordered(incoming: &Csr, out_degrees: &[u32], kind: SpmvKind) -> Result<Self> {
         check(incoming, out_degrees)?;
         let order = order::by_degree(out_degrees)?;
         let layout = Self::build_as(&order.apply(incoming)?, &order.permute(out_degrees), kind)?;
-        Ok(Self { order: Some(order), by_degree: true, ..layout })
+        Ok(Self { order: Some(order), ..layout })
     }
-    /// Lays out a graph in a given way.
+    /// Lays out a graph in a given way: row `v` of `incoming` lists the `u` with an arc `u -> v`; `out_degrees[u]` counts the arcs of `u`,
+    /// loops included.
     ///
     /// # Errors
-    /// Those of [`PageRankLayout::build`].
+    /// [`Error::NotSquare`], [`Error::Shape`] if there is not one degree for every vertex.
     pub fn build_as(incoming: &Csr, out_degrees: &[u32], kind: SpmvKind) -> Result<Self> {
         check(incoming, out_degrees)?;
         let inverse = out_degrees.iter().map(|&d| if d > 0 { T::from_f64(1.0 / f64::from(d)) } else { T::ZERO }).collect();
@@ -85,9 +64,7 @@ impl<T: Real> PageRankLayout<T> {
             entries: incoming.nnz(),
             inverse,
             dangling,
-            plan: None,
             order: None,
-            by_degree: false,
         })
     }
     /// Which layout it is.
@@ -101,16 +78,10 @@ impl<T: Real> PageRankLayout<T> {
         let order = self.order.as_ref().map_or(0, |o| 8 * o.len());
         self.matrix.extra_bytes() + (self.inverse.len() * size_of::<T>() + order) as u64
     }
-    /// The layout's name and, if it was chosen, why.
+    /// Whether vertices are renumbered by degree inside.
     #[must_use]
-    pub fn explain(&self) -> String {
-        let order = match self.order {
-            Some(_) if self.by_degree => "renumbered by degree, ",
-            Some(_) => "renumbered for neighbours to be near, ",
-            None => "",
-        };
-        let plan = self.plan.as_ref().map_or_else(|| self.kind().name().to_string(), SpmvPlan::to_string);
-        format!("{order}{plan}")
+    pub fn is_by_degree(&self) -> bool {
+        self.order.is_some()
     }
     /// The scores. O(iterations (nodes + entries)) time; three vectors of the nodes beside the result.
     ///

@@ -8,7 +8,7 @@ use bitgraph_sparse::{Buffer, Values, with_values};
 use rayon::prelude::*;
 use std::any::Any;
 
-use super::weights::Weight;
+use bitgraph_backend::Weight;
 
 /// A type that distances can be returned in: `u32`, `u64`, `i32`, `i64`, `f32` or `f64`.
 pub trait Distance: Scalar + private::Sealed {

@@ -1,6 +1,6 @@
 //! Shortest paths from one source: a layout built once for a pattern and its weights, and a run per source.
 //!
-//! Four forms, chosen by [`SsspLayout::build`]:
+//! Four forms, chosen by `select.rs`:
 //!
 //! * steps: no weights, so that every arc has length 1; a breadth-first search;
 //! * packed: whole weights 1..=255 (a pattern's weight 1 included), at most 2^24 vertices and fewer than 2^32 entries;
@@ -15,27 +15,33 @@ mod distance;
 mod general;
 mod packed;
 mod parents;
+mod select;
 #[cfg(test)]
 mod tests;
-mod weights;
 
 pub use distance::Distance;
 
 use crate::fused::bfs::{self, BfsLayout, BfsOptions};
-use bitgraph_backend::{BfsConfig, Error, Result, Sssp, SsspConfig};
+use bitgraph_algorithms::{BfsConfig, Sssp, SsspConfig};
+use bitgraph_backend::{Error, Result, WeightStats};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Buffer, Csr, Permutation, Values};
 use distance::{Native, native_weights};
 use general::General;
-use weights::Summary;
 
-/// Choices of [`SsspLayout::build_with`] that are made for the caller by default.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct SsspOptions {
-    /// Sum `f16`, `bf16` and `f32` weights in `f64`. Default: false.
-    pub wide_sums: bool,
-    /// Never take the packed form: nothing is copied or sorted, runs are slower. Default: false.
-    pub unpacked: bool,
+/// Which variant searches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SsspVariant {
+    /// Every arc has length 1: a breadth-first search.
+    Steps,
+    /// The same with the neighbours of maximum degree first.
+    StepsMaxDegree,
+    /// Delta-stepping over CSR, for any weights.
+    Buckets,
+    /// Exact buckets over rows sorted by weight, for whole weights 1..=255.
+    Packed,
+    /// The same where no row is longer than a vector: rows of a fixed length, unsorted.
+    PackedRows,
 }
 
 /// A graph with weights, ready for shortest paths from any source.
@@ -51,7 +57,7 @@ pub struct SsspLayout {
     out: Csr,
     incoming: Option<(Csr, Option<Values>)>,
     form: Form,
-    summary: Summary,
+    summary: WeightStats,
     /// The numbers that decide among equal parents, if the vertices have others than their own.
     numbers: Option<Permutation>,
 }
@@ -67,7 +73,7 @@ enum Form {
 }
 
 impl SsspLayout {
-    /// Checks the weights and builds the form that suits them. `incoming` is the transpose of a directed graph with its
+    /// Checks the weights and builds the variant that suits them. `incoming` is the transpose of a directed graph with its
     /// weights in its own order; `None` says that pattern and weights are symmetric. Without weights every arc has length 1.
     /// An arc of infinite weight is never taken. O(nnz), parallel.
     ///
@@ -75,18 +81,27 @@ impl SsspLayout {
     /// [`Error::NotSquare`]; [`Error::Shape`] for arrays that do not fit together; [`Error::Weight`] naming the first edge
     /// whose weight is negative or NaN.
     pub fn build(out: &Csr, incoming: Option<(&Csr, Option<&Values>)>, weights: Option<&Values>) -> Result<Self> {
-        Self::build_with(out, incoming, weights, SsspOptions::default())
+        let fixed = || (0..out.nrows()).all(|v| out.degree(v) <= packed::HEAD);
+        let variant = match weights {
+            None => SsspVariant::StepsMaxDegree,
+            Some(_) if !WeightStats::of(out, weights).is_ok_and(|w| packed::Packed::suits(out, &w)) => SsspVariant::Buckets,
+            Some(_) if fixed() => SsspVariant::PackedRows,
+            Some(_) => SsspVariant::Packed,
+        };
+        Self::build_as(out, incoming, weights, false, variant)
     }
 
-    /// [`SsspLayout::build`] with choices made by the caller.
+    /// [`SsspLayout::build`] with the variant chosen by the caller; buckets stand in for one that does not suit the weights. With
+    /// `wide_sums`, weights of `f16`, `bf16` and `f32` are summed in `f64`.
     ///
     /// # Errors
     /// As [`SsspLayout::build`].
-    pub fn build_with(
+    pub fn build_as(
         out: &Csr,
         incoming: Option<(&Csr, Option<&Values>)>,
         weights: Option<&Values>,
-        options: SsspOptions,
+        wide_sums: bool,
+        variant: SsspVariant,
     ) -> Result<Self> {
         if !out.is_square() {
             return Err(Error::NotSquare { algorithm: "sssp", rows: out.nrows() as u64, columns: out.ncols() as u64 });
@@ -101,14 +116,17 @@ impl SsspLayout {
             same("the transpose", out.nnz(), t.nnz())?;
             same("the weights of the transpose", weights.map_or(0, Values::len), w.map_or(0, Values::len))?;
         }
-        let summary = Summary::of(out, weights)?;
-        let form = if weights.is_none() && bfs::supports(out) {
-            let heaviest = BfsOptions { heaviest: !options.unpacked };
-            Form::Steps(BfsLayout::build_with(out, incoming.map_or(out, |(t, _)| t), heaviest))
-        } else if !options.unpacked && packed::Packed::suits(out, &summary) {
-            Form::Packed(Box::new(packed::Packed::build(out, weights, incoming, &summary)))
+        let summary = WeightStats::of(out, weights)?;
+        let steps = matches!(variant, SsspVariant::Steps | SsspVariant::StepsMaxDegree);
+        let packs = matches!(variant, SsspVariant::Packed | SsspVariant::PackedRows);
+        let form = if steps && weights.is_none() && bfs::supports(out) {
+            let options = BfsOptions { max_degree: variant == SsspVariant::StepsMaxDegree };
+            Form::Steps(BfsLayout::build_with(out, incoming.map_or(out, |(t, _)| t), options))
+        } else if packs && packed::Packed::suits(out, &summary) {
+            let fixed = variant == SsspVariant::PackedRows;
+            Form::Packed(Box::new(packed::Packed::build(out, weights, incoming, &summary, fixed)))
         } else {
-            match distance::native_type(summary.dtype, options.wide_sums, summary.bound) {
+            match distance::native_type(summary.dtype, wide_sums, summary.bound) {
                 DType::U32 => Form::U32(General::build(out, weights, &summary)),
                 DType::F32 => Form::F32(General::build(out, weights, &summary)),
                 DType::F64 => Form::F64(General::build(out, weights, &summary)),
@@ -136,13 +154,15 @@ impl SsspLayout {
         }
     }
 
-    /// The name of the form, for reports: `steps`, `packed`, `packed-rows` (fixed short rows) or `buckets`.
+    /// The variant.
     #[must_use]
-    pub fn form(&self) -> &'static str {
+    pub fn variant(&self) -> SsspVariant {
         match &self.form {
-            Form::Steps(_) => "steps",
-            Form::Packed(p) => p.name(),
-            _ => "buckets",
+            Form::Steps(b) if b.knows_max_degree() => SsspVariant::StepsMaxDegree,
+            Form::Steps(_) => SsspVariant::Steps,
+            Form::Packed(p) if p.is_fixed() => SsspVariant::PackedRows,
+            Form::Packed(_) => SsspVariant::Packed,
+            _ => SsspVariant::Buckets,
         }
     }
 
@@ -255,7 +275,7 @@ impl<D: Native> parents::Arcs<D> for Plain<'_, D> {
 
 impl<D: Native> General<D> {
     /// Shares or converts the weights, and chooses the width of a bucket.
-    fn build(out: &Csr, weights: Option<&Values>, summary: &Summary) -> Self {
+    fn build(out: &Csr, weights: Option<&Values>, summary: &WeightStats) -> Self {
         let weights: Option<Buffer<D>> = weights.map(native_weights);
         // About the weight that a vertex's lighter arcs have: wider buckets repeat work, narrower ones are mostly empty.
         let degree = (out.nnz() as f64 / out.nrows().max(1) as f64).max(1.0);
@@ -264,7 +284,7 @@ impl<D: Native> General<D> {
         let delta = if delta.is_normal() && delta > 1e-300 { delta } else { 1.0 };
         Self { out: out.clone(), weights, delta }
     }
-    fn bytes(&self, summary: &Summary) -> u64 {
+    fn bytes(&self, summary: &WeightStats) -> u64 {
         self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })
     }
     /// Refuses distances that stuck at the greatest value although there is a path: a reached vertex with an arc to one that

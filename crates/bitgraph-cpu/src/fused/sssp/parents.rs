@@ -7,7 +7,7 @@
 //! numbers that the caller knows the vertices by, so that a renumbered graph has the same tree.
 
 use super::distance::Native;
-use bitgraph_backend::UNREACHED;
+use bitgraph_algorithms::UNREACHED;
 use rayon::prelude::*;
 
 /// The arcs of one direction, however they are stored.

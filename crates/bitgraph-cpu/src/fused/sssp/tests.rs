@@ -2,7 +2,8 @@
 
 use super::{Distance, SsspLayout, SsspOptions};
 use crate::Level;
-use bitgraph_backend::{Control, Error, SsspConfig, UNREACHED};
+use bitgraph_algorithms::{SsspConfig, UNREACHED};
+use bitgraph_backend::{Control, Error};
 use bitgraph_semiring::{DType, Scalar};
 use bitgraph_sparse::{Csr, Offsets, Values};
 use std::sync::Mutex;

@@ -8,10 +8,12 @@ mod low;
 mod ranked;
 #[cfg(target_arch = "x86_64")]
 mod ranked_avx512;
+mod select;
 pub(crate) mod work;
 
 use crate::Level;
-use bitgraph_backend::{Error, Result, Tc, TcConfig};
+use bitgraph_algorithms::{Tc, TcConfig};
+use bitgraph_backend::{Error, Result, Stats};
 use bitgraph_sparse::Csr;
 use work::Pool;
 
@@ -24,31 +26,6 @@ pub enum TcForm {
     Ascending,
     /// Hubs: vertices ranked by degree, a bit matrix for the heaviest.
     Ranked,
-}
-
-/// Mean degrees up to this are low.
-const LOW_DEGREE: u64 = 6;
-/// How far the mean square of the degrees may exceed the square of their mean before ranking pays.
-const SKEW: f64 = 2.0;
-
-impl TcForm {
-    /// The form that is expected to be fastest. O(rows).
-    #[must_use]
-    pub fn choose(offsets: &[u32]) -> Self {
-        let rows = offsets.len().saturating_sub(1).max(1) as u64;
-        let entries = u64::from(offsets.last().copied().unwrap_or(0));
-        // The degrees of all rows add up to 32 bits, so their squares to 64.
-        let squares: u64 = offsets.iter().zip(offsets.iter().skip(1)).map(|(a, b)| u64::from(b - a).pow(2)).sum();
-        let squares = squares as f64;
-        let skewed = squares * rows as f64 > SKEW * (entries as f64).powi(2);
-        if rows <= 16384 && entries > 16 * rows || skewed {
-            Self::Ranked
-        } else if entries <= LOW_DEGREE * rows {
-            Self::Low
-        } else {
-            Self::Ascending
-        }
-    }
 }
 
 /// Memory that runs use again; it holds nothing of a graph, and everything a run needs to know is found in the run.
@@ -81,17 +58,17 @@ impl TcLayout {
     /// # Errors
     /// [`Error::NotSquare`], [`Error::Unsupported`] (see [`supports`]), or [`Error::Cancelled`].
     pub fn run(&self, csr: &Csr, config: &TcConfig) -> Result<Tc> {
-        self.run_form(csr, config, None)
+        self.run_form(csr, config, TcForm::choose(&Stats::of(csr)))
     }
     /// As [`TcLayout::run`], by a form of the caller's choice.
     ///
     /// # Errors
     /// As [`TcLayout::run`].
-    pub fn run_form(&self, csr: &Csr, config: &TcConfig, form: Option<TcForm>) -> Result<Tc> {
+    pub fn run_form(&self, csr: &Csr, config: &TcConfig, form: TcForm) -> Result<Tc> {
         self.run_level(csr, config, form, Level::current())
     }
     /// `level` must be one that the CPU has.
-    fn run_level(&self, csr: &Csr, config: &TcConfig, form: Option<TcForm>, level: Level) -> Result<Tc> {
+    fn run_level(&self, csr: &Csr, config: &TcConfig, form: TcForm, level: Level) -> Result<Tc> {
         if !csr.is_square() {
             return Err(Error::NotSquare { algorithm: "triangle counting", rows: csr.nrows() as u64, columns: csr.ncols() as u64 });
         }
@@ -102,7 +79,7 @@ impl TcLayout {
         })?;
         let (indices, control) = (csr.indices(), &config.control);
         control.check()?;
-        let triangles = match form.unwrap_or_else(|| TcForm::choose(offsets)) {
+        let triangles = match form {
             TcForm::Low => {
                 let blocks = work::chunks(offsets, (indices.len() + csr.nrows()) / 64 + 4096);
                 work::sum_chunks(blocks.len(), control, &Pool::<()>::default(), |(), chunk| {

@@ -11,10 +11,11 @@ mod pair;
 mod rows;
 
 use super::parents::Arcs;
-use super::weights::Summary;
+use bitgraph_backend::WeightStats;
 #[cfg(target_arch = "x86_64")]
 use crate::Level;
-use bitgraph_backend::{Result, SsspConfig};
+use bitgraph_algorithms::SsspConfig;
+use bitgraph_backend::Result;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Permutation, Values, ordering, with_offsets};
 use horizon::{Scratch, Task};
@@ -22,7 +23,8 @@ use link::{Alone, Link};
 use ops::Portable;
 use pair::{Board, Paired};
 use rayon::prelude::*;
-use rows::{HEAD, ID, Rows};
+pub(super) use rows::HEAD;
+use rows::{ID, Rows};
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -88,7 +90,7 @@ pub(super) struct Direction<'a> {
 
 impl Packed {
     /// Whether a graph with such weights can be packed.
-    pub fn suits(out: &Csr, weights: &Summary) -> bool {
+    pub fn suits(out: &Csr, weights: &WeightStats) -> bool {
         // Sums of whole floats are exact as long as they fit the mantissa.
         let exact: u128 = match weights.dtype {
             DType::F16 | DType::Bf16 | DType::F32 => 1 << 24,
@@ -98,13 +100,13 @@ impl Packed {
         let range = out.nnz() == 0 || (weights.least >= 1.0 && weights.greatest <= 255.0);
         weights.whole && range && sums && out.nrows() <= ID as usize + 1 && out.nnz() < u32::MAX as usize - 64
     }
-    /// Packs and sorts the rows. O(nnz), parallel.
-    pub fn build(out: &Csr, weights: Option<&Values>, incoming: Option<(&Csr, Option<&Values>)>, summary: &Summary) -> Self {
+    /// Packs and sorts the rows; with `short`, rows of a fixed length where no row is longer than [`HEAD`]. O(nnz), parallel.
+    pub fn build(out: &Csr, weights: Option<&Values>, incoming: Option<(&Csr, Option<&Values>)>, summary: &WeightStats, short: bool) -> Self {
         let nodes = out.nrows();
         let widest = |m: &Csr| with_offsets!(m.offsets(), o => o.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0));
         let fixed = match widest(out) {
-            0..=4 => Some(4),
-            5..=HEAD => Some(HEAD),
+            0..=4 if short => Some(4),
+            5..=HEAD if short => Some(HEAD),
             _ => None,
         };
         let order = (fixed.is_none() && skewed(out)).then(|| ordering::degree(out));
@@ -123,11 +125,8 @@ impl Packed {
         let (scratch, spare) = (Mutex::default(), Mutex::default());
         Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), scratch, spare }
     }
-    pub fn name(&self) -> &'static str {
-        match self.out {
-            Packing::Sorted(_) => "packed",
-            Packing::Fixed { .. } => "packed-rows",
-        }
+    pub fn is_fixed(&self) -> bool {
+        matches!(self.out, Packing::Fixed { .. })
     }
     pub fn bytes(&self) -> u64 {
         let one = |p: &Packing| match p {

@@ -5,7 +5,7 @@
 //! row's own id: a padding entry never improves a distance. `classes[v]` is the bit length of the degree of `v`. Arrays are
 //! padded so that a vector load from any valid position stays inside.
 
-use crate::fused::sssp::weights::Weight;
+use bitgraph_backend::Weight;
 use bitgraph_sparse::{Csr, Permutation, Values, parallel, with_values};
 use rayon::prelude::*;
 

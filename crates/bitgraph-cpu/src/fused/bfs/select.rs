@@ -1,0 +1,64 @@
+//! Which variant of breadth-first search runs: the one place that chooses.
+
+use super::{BfsLayout, BfsOptions, supports};
+use crate::Cpu;
+use crate::fused::lists::{built_lists, lists};
+use crate::rates::{Cost, NEAR_CACHE, hubs, in_orders, mesh_like};
+use bitgraph_algorithms::{Bfs, BfsConfig};
+use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
+use bitgraph_sparse::ordering::Ordering;
+
+/// CSR alone, in both directions.
+pub(crate) const GENERAL: &str = "general";
+/// Every vertex knows its neighbour of maximum degree, which bottom-up steps look at first.
+pub(crate) const MAX_DEGREE: &str = "max-degree";
+
+/// Fewer vertices than this are searched before a neighbour of maximum degree could help.
+const MAX_DEGREE_NODES: usize = 1 << 14;
+
+/// Nanoseconds of a search without hubs, on CSR alone.
+fn general(s: &Stats, ordering: Ordering) -> (f64, &'static str) {
+    let (entries, nodes) = (s.entries as f64, s.nodes as f64);
+    // A low diameter: few arcs are looked at. A mesh is walked whole: a frontier of a mesh is one run of vertices in the order of
+    // Cuthill-McKee, and a vertex a cache line in any other.
+    match () {
+        () if hubs(s) => (0.2 * entries + 2.0 * nodes, "CSR"),
+        () if mesh_like(s) && ordering == Ordering::Rcm => (2.6 * entries, "CSR, frontiers in line"),
+        () if mesh_like(s) => (if s.nodes > NEAR_CACHE { 6.5 } else { 2.6 } * entries, "CSR"),
+        () => (0.6 * entries + 2.0 * nodes, "CSR"),
+    }
+}
+
+/// The variants of a search on this graph, under these names.
+pub(crate) fn variants(graph: &GraphData, names: [&'static str; 2]) -> Vec<Candidate> {
+    let s = graph.stats();
+    let mut all = in_orders(graph, names[0], |ordering, _| {
+        let (run, why) = general(s, ordering);
+        Some(Cost { build: 0.0, run, why })
+    });
+    all.extend(in_orders(graph, names[1], |ordering, _| {
+        let gain = if hubs(s) && s.nodes >= MAX_DEGREE_NODES { 0.5 } else { 1.0 };
+        Some(Cost { build: 1.5 * s.entries as f64, run: gain * general(s, ordering).0, why: "neighbours of maximum degree first" })
+    }));
+    all
+}
+
+impl Fused<BfsConfig> for Cpu {
+    type Layout = BfsLayout;
+
+    fn variants(&self, graph: &GraphData, _: &BfsConfig, _: u32) -> Vec<Candidate> {
+        if self.is_reference() { vec![Candidate::definition(graph)] } else { variants(graph, [GENERAL, MAX_DEGREE]) }
+    }
+    fn layout(&self, graph: &Arranged<Self>, _: &BfsConfig, plan: &Plan) -> Result<Option<BfsLayout>, Error> {
+        let Some((out, incoming)) = lists(graph)?.filter(|(out, _)| supports(out)) else { return Ok(None) };
+        let options = BfsOptions { max_degree: plan.variant() == MAX_DEGREE };
+        Ok(Some(BfsLayout::build_with(out, incoming.unwrap_or(out), options)))
+    }
+    fn run(&self, graph: &Arranged<Self>, layout: &BfsLayout, algorithm: &BfsConfig) -> Result<Bfs, Error> {
+        let (out, incoming) = built_lists(graph, "bfs")?;
+        layout.run(out, incoming.unwrap_or(out), algorithm)
+    }
+    fn layout_bytes(&self, layout: &BfsLayout) -> u64 {
+        layout.bytes()
+    }
+}

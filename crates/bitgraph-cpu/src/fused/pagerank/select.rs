@@ -1,0 +1,97 @@
+//! Which layout of sums `PageRank` runs on: the one place that chooses.
+
+use super::{PageRankLayout, order, out_degrees};
+use crate::Cpu;
+use crate::fused::lists::lists;
+use crate::rates::{Cost, in_orders, mesh_like, scattered};
+use crate::spmv::{Real, SpmvKind, SpmvPlan};
+use bitgraph_algorithms::{PageRank, PageRankConfig, Typed};
+use bitgraph_backend::{Algorithm, Arranged, Candidate, Error, Fused, GraphData, Plan, same_type};
+use bitgraph_semiring::DType;
+use bitgraph_sparse::Stored;
+use bitgraph_sparse::ordering::Ordering;
+
+/// Strips and windows, with the vertices renumbered by falling degree inside: hubs side by side share strips, and so fours of entries.
+pub(crate) const CELLS_BY_DEGREE: &str = "cells-by-degree";
+/// Entries of a band's span of a mesh in the order of Cuthill-McKee, about: what bands cost there is known before the order is.
+const MESH_SPAN: f64 = 4.0;
+/// Nanoseconds to build bands of such a mesh, an entry; and of a pass, a span.
+const MESH_BANDS: (f64, f64) = (6.0, 0.8);
+
+/// The layouts for one run of so many iterations.
+fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
+    let s = graph.stats();
+    let entries = s.entries as f64;
+    let costs = SpmvPlan::new(graph.csr(), 1).costs;
+    let mut all = Vec::new();
+    for (kind, build, pass) in costs {
+        all.extend(in_orders(graph, kind.name(), |ordering, far| match ordering {
+            // Renumbering makes a scattered mesh local, where bands are the layout.
+            Ordering::Rcm if mesh_like(s) && scattered(s) && !far => {
+                let (build, span) = MESH_BANDS;
+                let bands = kind == SpmvKind::Bands;
+                bands.then(|| Cost { build: build * entries, run: iterations * span * entries / MESH_SPAN, why: kind.describe() })
+            }
+            // Milliseconds there, nanoseconds here.
+            _ => Some(Cost { build: 1e6 * build, run: iterations * 1e6 * pass, why: kind.describe() }),
+        }));
+    }
+    let gain = order::gain(&graph.degrees());
+    if let Some((_, build, pass)) = costs.iter().find(|c| c.0 == SpmvKind::Cells).filter(|_| gain > 0.0) {
+        let (build, run) = (1e6 * build + order::RENUMBER * entries, iterations * (1e6 * pass - gain * order::SAVED * entries).max(0.2 * entries));
+        let why = "strips and windows by degree";
+        let candidates = in_orders(graph, CELLS_BY_DEGREE, |_, _| Some(Cost { build, run, why }));
+        all.extend(candidates.into_iter().filter(|c| c.ordering == Ordering::None));
+    }
+    all
+}
+
+/// A layout for scores of either type.
+pub enum Ranks {
+    /// For `f32`.
+    Single(PageRankLayout<f32>),
+    /// For `f64`.
+    Double(PageRankLayout<f64>),
+}
+
+fn build<T: Real>(graph: &Arranged<Cpu>, plan: &Plan) -> Result<Option<PageRankLayout<T>>, Error> {
+    let Some((out, incoming)) = lists(graph)? else { return Ok(None) };
+    let (incoming, degrees) = (incoming.unwrap_or(out), out_degrees(out));
+    if plan.variant() == CELLS_BY_DEGREE {
+        return PageRankLayout::build_ordered(incoming, &degrees, SpmvKind::Cells).map(Some);
+    }
+    let kind = SpmvKind::ALL.into_iter().find(|k| k.name() == plan.variant());
+    kind.map(|kind| PageRankLayout::build_as(incoming, &degrees, kind)).transpose()
+}
+
+impl<T: Stored> Fused<Typed<PageRankConfig, T>> for Cpu {
+    type Layout = Ranks;
+
+    fn variants(&self, graph: &GraphData, algorithm: &Typed<PageRankConfig, T>, _: u32) -> Vec<Candidate> {
+        if self.is_reference() || !matches!(T::DTYPE, DType::F32 | DType::F64) {
+            return vec![Candidate::definition(graph)];
+        }
+        variants(graph, f64::from(algorithm.passes()))
+    }
+    fn layout(&self, graph: &Arranged<Self>, _: &Typed<PageRankConfig, T>, plan: &Plan) -> Result<Option<Ranks>, Error> {
+        match T::DTYPE {
+            DType::F32 => Ok(build(graph, plan)?.map(Ranks::Single)),
+            DType::F64 => Ok(build(graph, plan)?.map(Ranks::Double)),
+            _ => Ok(None),
+        }
+    }
+    fn run(&self, _: &Arranged<Self>, layout: &Ranks, algorithm: &Typed<PageRankConfig, T>) -> Result<PageRank<T>, Error> {
+        let found = match layout {
+            Ranks::Single(ranks) => same_type(ranks.run(algorithm)),
+            Ranks::Double(ranks) => same_type(ranks.run(algorithm)),
+        };
+        let what = || format!("scores of type {}", T::DTYPE);
+        found.unwrap_or_else(|| Err(Error::Unsupported { operation: "pagerank", what: what(), available: "f32, f64" }))
+    }
+    fn layout_bytes(&self, layout: &Ranks) -> u64 {
+        match layout {
+            Ranks::Single(ranks) => ranks.bytes(),
+            Ranks::Double(ranks) => ranks.bytes(),
+        }
+    }
+}

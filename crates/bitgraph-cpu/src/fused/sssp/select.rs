@@ -1,0 +1,89 @@
+//! Which variant of shortest paths runs: the one place that chooses.
+
+use super::packed::{HEAD, Packed};
+use super::{Distance, SsspLayout, SsspVariant};
+use crate::Cpu;
+use crate::fused::bfs;
+use crate::fused::lists::lists;
+use crate::rates::{Cost, gather, in_orders};
+use bitgraph_algorithms::{Sssp, SsspConfig, Typed};
+use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, same_type};
+use bitgraph_semiring::DType;
+use bitgraph_sparse::Stored;
+
+impl SsspVariant {
+    /// Every variant.
+    pub const ALL: [Self; 5] = [Self::Steps, Self::StepsMaxDegree, Self::Buckets, Self::Packed, Self::PackedRows];
+    /// The name in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Steps => "bfs",
+            Self::StepsMaxDegree => "bfs-max-degree",
+            Self::Buckets => "buckets",
+            Self::Packed => "packed",
+            Self::PackedRows => "packed-rows",
+        }
+    }
+}
+
+/// The variants on this graph. Without weights a breadth-first search; otherwise buckets over CSR for any weights, and packed arcs
+/// for small whole ones.
+fn variants(graph: &GraphData) -> Vec<Candidate> {
+    let s = graph.stats();
+    let (entries, nodes) = (s.entries as f64, s.nodes as f64);
+    if graph.values().is_none() {
+        return bfs::select::variants(graph, [SsspVariant::Steps.name(), SsspVariant::StepsMaxDegree.name()]);
+    }
+    let mut all = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
+        Some(Cost { build: entries, run: 5.0 * entries * gather(far).sqrt() + 8.0 * nodes, why: "buckets over CSR" })
+    });
+    if graph.weights().is_ok_and(|w| Packed::suits(graph.csr(), w)) {
+        let packed = |variant: SsspVariant| {
+            in_orders(graph, variant.name(), move |_, far| {
+                Some(Cost { build: 9.0 * entries, run: 1.2 * entries * gather(far).sqrt() + 4.0 * nodes, why: "sorted, packed arcs" })
+            })
+        };
+        // Rows that fit one vector need no order inside and no offsets.
+        all.extend(if s.max_degree as usize <= HEAD { packed(SsspVariant::PackedRows) } else { packed(SsspVariant::Packed) });
+    }
+    all
+}
+
+impl<T: Stored> Fused<Typed<SsspConfig, T>> for Cpu {
+    type Layout = SsspLayout;
+
+    fn variants(&self, graph: &GraphData, _: &Typed<SsspConfig, T>, _: u32) -> Vec<Candidate> {
+        let fused = matches!(T::DTYPE, DType::U32 | DType::U64 | DType::I32 | DType::I64 | DType::F32 | DType::F64);
+        if self.is_reference() || !fused { vec![Candidate::definition(graph)] } else { variants(graph) }
+    }
+    fn layout(&self, graph: &Arranged<Self>, _: &Typed<SsspConfig, T>, plan: &Plan) -> Result<Option<SsspLayout>, Error> {
+        let Some((out, incoming)) = lists(graph)? else { return Ok(None) };
+        let Some(variant) = SsspVariant::ALL.into_iter().find(|v| v.name() == plan.variant()) else { return Ok(None) };
+        let incoming = match incoming {
+            Some(t) => Some((t, graph.transpose()?.values())),
+            None => None,
+        };
+        let layout = SsspLayout::build_as(out, incoming, graph.matrix().values(), T::DTYPE == DType::F64, variant)?;
+        Ok(Some(layout.with_numbers(graph.permutation())))
+    }
+    fn run(&self, _: &Arranged<Self>, layout: &SsspLayout, algorithm: &Typed<SsspConfig, T>) -> Result<Sssp<T>, Error> {
+        fn run<D: Distance, T: Stored>(layout: &SsspLayout, settings: &SsspConfig) -> Option<Result<Sssp<T>, Error>> {
+            same_type(layout.run::<D>(settings))
+        }
+        let found = match T::DTYPE {
+            DType::U32 => run::<u32, T>(layout, algorithm),
+            DType::U64 => run::<u64, T>(layout, algorithm),
+            DType::I32 => run::<i32, T>(layout, algorithm),
+            DType::I64 => run::<i64, T>(layout, algorithm),
+            DType::F32 => run::<f32, T>(layout, algorithm),
+            DType::F64 => run::<f64, T>(layout, algorithm),
+            _ => None,
+        };
+        let what = || format!("distances of type {}", T::DTYPE);
+        found.unwrap_or_else(|| Err(Error::Unsupported { operation: "sssp", what: what(), available: "u32, u64, i32, i64, f32, f64" }))
+    }
+    fn layout_bytes(&self, layout: &SsspLayout) -> u64 {
+        layout.bytes()
+    }
+}
