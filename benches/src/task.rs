@@ -72,7 +72,7 @@ impl Subject {
         anyhow::ensure!(csr.is_square(), "{name} is {} x {}; graphs are square", csr.nrows(), csr.ncols());
         anyhow::ensure!(csr.nnz() > 0, "{name} has no edges");
         let weights = hashed_weights(csr, GREATEST_WEIGHT).expect::<u32>()?.to_vec();
-        let source = csr.heaviest_row().with_context(|| format!("{name} has no vertices"))?;
+        let source = csr.max_degree_row().with_context(|| format!("{name} has no vertices"))?;
         Ok(Self { loaded, weights, source })
     }
     /// The pattern.

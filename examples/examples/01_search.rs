@@ -6,13 +6,11 @@ use bitgraph::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let name = std::env::args().nth(1).unwrap_or_else(|| "grid:20x30".into());
-    let loaded = name.parse::<GraphSource>()?.load(&LoadOptions::default())?;
-    let source = loaded.csr.heaviest_row().ok_or("the graph has no vertices")?;
+    let graph = Graph::open(&name)?;
+    let source = graph.data().max_degree_vertex().ok_or("the graph has no vertices")?;
 
-    // The planner chooses order and format for this use; results always speak of the input's own vertices.
-    let request = PlanRequest::auto(Workload::once(Algorithm::Bfs));
-    let graph = Graph::build(Cpu::new(), loaded.csr, None, loaded.symmetric, &request)?;
-    let search = bfs(&graph, &BfsConfig { source, output: BfsOutput::Both, ..BfsConfig::default() })?;
+    // The planner chooses order and format; results always speak of the input's own vertices.
+    let search = graph.bfs(source).levels_and_parents().run()?;
     println!("{name}: {} of {} vertices within {} steps of vertex {source}", search.reached, graph.nodes(), search.depth);
 
     let (levels, parents) = (search.levels.unwrap_or_default(), search.parents.unwrap_or_default());

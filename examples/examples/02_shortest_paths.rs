@@ -6,19 +6,15 @@ use bitgraph::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let options = LoadOptions { weights: WeightSource::Hash(255), ..LoadOptions::default() };
-    let loaded = "grid:40x50".parse::<GraphSource>()?.load(&options)?;
-
-    let request = PlanRequest::auto(Workload::once(Algorithm::Sssp));
-    let graph = Graph::build(Cpu::new(), loaded.csr, loaded.values, loaded.symmetric, &request)?;
-    let target = graph.nodes() as u32 - 1;
-    let config = SsspConfig { source: 0, parents: true, ..SsspConfig::default() };
+    let graph = Graph::open_with("grid:40x50", &options)?;
+    let (source, target) = (0, graph.nodes() as u32 - 1);
 
     // The type of the distances is the caller's choice: u32 is exact, f32 and f64 take any non-negative weight.
-    let paths = sssp::<_, u32>(&graph, &config)?;
+    let paths = graph.sssp(source).parents().run::<u32>()?;
     println!("{} vertices reached; vertex {target} is {} away", paths.reached, paths.distances[target as usize]);
 
     let parents = paths.parents.ok_or("parents were asked for")?;
-    let steps = std::iter::successors(Some(target), |&v| (v != config.source).then(|| parents[v as usize])).count() - 1;
+    let steps = std::iter::successors(Some(target), |&v| (v != source).then(|| parents[v as usize])).count() - 1;
     println!("its shortest path has {steps} edges");
     assert!(steps >= 39 + 49, "a path across the grid");
     Ok(())

@@ -20,9 +20,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let loaded = loaded?;
     println!("{}: {} vertices, {} arcs, symmetric: {}", loaded.name, loaded.csr.nrows(), loaded.csr.nnz(), loaded.symmetric);
 
-    let request = PlanRequest::auto(Workload::once(Algorithm::PageRank));
-    let graph = Graph::build(Cpu::new(), loaded.csr, None, loaded.symmetric, &request)?;
-    let ranks = pagerank::<_, f64>(&graph, &PageRankConfig { tolerance: 1e-10, max_iterations: 1000, ..PageRankConfig::default() })?;
+    let graph = loaded.on(Cpu::new())?;
+    let ranks = graph.pagerank().tolerance(1e-10).max_iterations(1000).run::<f64>()?;
     println!("converged: {} after {} iterations, residual {:.1e}", ranks.converged, ranks.iterations, ranks.residual);
 
     let mut order: Vec<usize> = (0..graph.nodes()).collect();

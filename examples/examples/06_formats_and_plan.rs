@@ -12,11 +12,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             assert_eq!(cpu.matrix_to_host(&matrix)?.0, loaded.csr, "every format holds the same pattern");
             println!("{:>10} {:>9} bytes", kind.name(), cpu.matrix_bytes(&matrix));
         }
-        // A layout that costs more to build than it saves is not chosen: the number of passes decides.
-        for passes in [1, 1000] {
-            let workload = Workload::once(Algorithm::PageRank).with_passes(passes);
-            let graph = Graph::build(cpu, loaded.csr.clone(), None, loaded.symmetric, &PlanRequest::auto(workload))?;
-            print!("{}", graph.plan());
+        // A layout that costs more to build than it saves is not chosen: the number of runs decides. Where it is not said, it is learnt.
+        let graph = loaded.on(cpu)?;
+        let algorithm = Typed::<_, f32>::new(PageRankConfig::default());
+        for runs in [1, 1000] {
+            print!("{}", graph.plan(&algorithm, &Request::runs(runs))?);
         }
     }
     Ok(())

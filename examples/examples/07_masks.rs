@@ -33,8 +33,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{reached} of {n} vertices reached; the levels sum to {sum}");
 
     // The library's own search agrees.
-    let graph = Graph::build(cpu, loaded.csr, None, true, &PlanRequest::auto(Workload::once(Algorithm::Bfs)))?;
-    let search = bfs(&graph, &BfsConfig::default())?;
+    let search = loaded.on(cpu)?.bfs(0).run()?;
     assert_eq!(search.levels, Some(cpu.vector_to_host(&levels)?.to_vec_or(-1)));
     Ok(())
 }

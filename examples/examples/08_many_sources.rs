@@ -3,19 +3,16 @@
 use bitgraph::prelude::*;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let loaded = "kron:12".parse::<GraphSource>()?.load(&LoadOptions::default())?;
+    let graph = Graph::open("kron:12")?;
     let sources: Vec<u32> = (0..512).collect();
-
-    let request = PlanRequest::auto(Workload::once(Algorithm::MsBfs));
-    let graph = Graph::build(Cpu::new(), loaded.csr, None, loaded.symmetric, &request)?;
-    let result = ms_bfs(&graph, &MsBfsConfig { sources: sources.clone(), ..MsBfsConfig::default() })?;
+    let result = graph.ms_bfs(sources.clone()).run()?;
 
     // Closeness centrality needs no more than the sums of the levels.
     let closeness = |k: usize| (result.reached[k].saturating_sub(1)) as f64 / result.sum_levels[k].max(1) as f64;
     let best = (0..sources.len()).max_by(|&a, &b| closeness(a).total_cmp(&closeness(b))).ok_or("no sources")?;
     println!("of {} sources, vertex {} is the most central: closeness {:.4}", sources.len(), sources[best], closeness(best));
 
-    let single = bfs(&graph, &BfsConfig { source: sources[best], ..BfsConfig::default() })?;
+    let single = graph.bfs(sources[best]).run()?;
     assert_eq!((single.reached, single.depth), (result.reached[best], result.depth[best]));
     Ok(())
 }

@@ -26,9 +26,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         io::write(&path, &source, &io::Control::default())?;
     }
     let stored = GraphSource::File(path.clone()).load_stored(&LoadOptions::default())?;
-    let graph = stored.build(Cpu::new(), &PlanRequest::auto(Workload::once(Algorithm::MxvBool)))?;
-    // The last line says what became of the stored layout.
-    print!("{}", graph.plan());
+    let graph = stored.on(Cpu::new())?;
+    // The last line says what becomes of the stored layout.
+    print!("{}", graph.plan(&Product { x: vec![true; graph.nodes()] }, &Request::default())?);
     std::fs::remove_file(&path)?;
     Ok(())
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let loaded = "urand:12".parse::<GraphSource>()?.load(&LoadOptions::default())?;
-    let request = PlanRequest::auto(Workload::once(Algorithm::PageRank));
-    let graph = Graph::build(Cpu::new(), loaded.csr, None, loaded.symmetric, &request)?;
+    let graph = Graph::open("urand:12")?;
 
     // The callback runs on whichever thread does the work; a flag that anybody may set stops it.
     let (stop, last) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
@@ -20,8 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         })
     };
-    let config = PageRankConfig { tolerance: 0.0, max_iterations: 1_000_000, control, ..PageRankConfig::default() };
-    match pagerank::<_, f64>(&graph, &config) {
+    match graph.pagerank().tolerance(0.0).max_iterations(1_000_000).control(control).run::<f64>() {
         Err(error) => println!("stopped after {} iterations: {error}", last.load(Relaxed)),
         Ok(_) => return Err("a million iterations were not stopped".into()),
     }

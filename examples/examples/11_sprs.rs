@@ -14,9 +14,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let matrix: CsMatI<f32, u32> = streets.to_csr();
 
     let (pattern, lengths) = Csr::from_sprs(matrix)?;
-    let request = PlanRequest::auto(Workload::once(Algorithm::Sssp));
-    let graph = Graph::build(Cpu::new(), pattern.clone(), Some(lengths.clone()), false, &request)?;
-    let paths = sssp::<_, f32>(&graph, &SsspConfig { source: 0, ..SsspConfig::default() })?;
+    let graph = Graph::try_from((pattern.clone(), lengths.clone()))?;
+    let paths = graph.sssp(0).run::<f32>()?;
     assert_eq!(paths.distances, [0.0, 2.0, 4.5]);
 
     // The other way round: a view that borrows both arrays.

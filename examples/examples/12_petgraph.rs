@@ -11,9 +11,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     theirs.add_node(());
     let pattern = Csr::from_petgraph(&theirs)?;
 
-    let request = PlanRequest::auto(Workload::once(Algorithm::Tc));
-    let graph = Graph::build(Cpu::new(), pattern.clone(), None, true, &request)?;
-    let found = tc(&graph, &TcConfig::default())?;
+    let graph = Graph::try_from(pattern.clone())?;
+    let found = graph.tc().run()?;
     println!("{} triangles", found.triangles);
     assert_eq!(found.triangles, 2);
 

@@ -43,7 +43,8 @@ impl Ordered {
     pub(crate) fn new(graph: &GraphData, ordering: Ordering, weighted: bool) -> Result<Self, Error> {
         let values = graph.values().filter(|_| weighted);
         if let Some((stored, p)) = graph.order() {
-            if ordering == *stored {
+            // A renumbering of unknown making is undone.
+            if ordering == *stored && ordering != Ordering::None {
                 return Ok(Self { layout: graph.layout().clone(), values: values.cloned(), permutation: Some(p.clone()) });
             }
             let (csr, values) = p.inverse().apply_with(graph.csr(), values)?;

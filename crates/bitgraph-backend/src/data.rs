@@ -45,12 +45,7 @@ impl GraphData {
     /// # Errors
     /// [`Error::NotSquare`]; [`Error::Shape`] for a wrong number of values or a permutation of another length;
     /// [`Error::NotSymmetric`] for a pattern said to be symmetric that a sample shows is not.
-    pub fn new(
-        layout: Layout,
-        values: Option<Values>,
-        symmetry: Symmetry,
-        order: Option<(Ordering, Permutation)>,
-    ) -> Result<Self, Error> {
+    pub fn new(layout: Layout, values: Option<Values>, symmetry: Symmetry, order: Option<(Ordering, Permutation)>) -> Result<Self, Error> {
         let ((rows, columns), edges) = (layout.shape(), layout.nnz());
         if rows != columns {
             return Err(Error::NotSquare { algorithm: "a graph", rows: rows as u64, columns: columns as u64 });

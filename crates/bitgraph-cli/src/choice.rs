@@ -1,7 +1,5 @@
 //! Option values that are names of the library's own types, or `auto`.
 
-use crate::commands::OPERATIONS;
-use bitgraph::backend::Algorithm;
 use bitgraph::semiring::DType;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Duplicates, FormatKind};
@@ -41,10 +39,46 @@ pub fn ordering_parser() -> impl TypedValueParser<Value = Auto<Ordering>> {
     PossibleValuesParser::new(names.collect::<Vec<_>>()).map(|name| Auto(Ordering::from_name(&name)))
 }
 
+/// What `bench` times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Operation {
+    MxvFloat,
+    MxvBool,
+    Bfs,
+    Sssp,
+    PageRank,
+    Cc,
+    Tc,
+}
+
+impl Operation {
+    /// All of it.
+    pub const ALL: [Self; 7] = [Self::MxvFloat, Self::MxvBool, Self::Bfs, Self::Sssp, Self::PageRank, Self::Cc, Self::Tc];
+    /// The name on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::MxvFloat => "mxv_float",
+            Self::MxvBool => "mxv_bool",
+            Self::Bfs => "bfs",
+            Self::Sssp => "sssp",
+            Self::PageRank => "pagerank",
+            Self::Cc => "cc",
+            Self::Tc => "tc",
+        }
+    }
+}
+
 /// Parses `--operations`.
-pub fn operation_parser() -> impl TypedValueParser<Value = Algorithm> {
-    let names = OPERATIONS.map(Algorithm::name);
-    PossibleValuesParser::new(names).map(move |name| OPERATIONS.into_iter().find(|o| o.name() == name).unwrap_or(OPERATIONS[0]))
+pub fn operation_parser() -> impl TypedValueParser<Value = Operation> {
+    let names = Operation::ALL.map(Operation::name);
+    PossibleValuesParser::new(names).map(|name| Operation::ALL.into_iter().find(|o| o.name() == name).unwrap_or(Operation::Bfs))
+}
+
+/// Parses `--variant`; which names there are depends on algorithm, backend and graph, so that the planner refuses the others. The text is
+/// kept for as long as the process.
+pub fn variant(name: &str) -> Result<&'static str, std::convert::Infallible> {
+    Ok(Box::leak(name.to_string().into_boxed_str()))
 }
 
 /// Parses `--duplicates`.

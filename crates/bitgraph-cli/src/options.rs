@@ -3,7 +3,8 @@
 use crate::choice::{self, Auto, DanglingChoice, Device, NamedGraph, Precision};
 use crate::failure::{Failure, Result};
 use bitgraph::WeightSource;
-use bitgraph::backend::{Algorithm, PageRankConfig};
+use crate::choice::Operation;
+use bitgraph::algorithms::PageRankConfig;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Duplicates, FormatKind};
 use clap::error::ErrorKind;
@@ -142,9 +143,12 @@ pub struct LayoutArgs {
     /// The order of the vertices
     #[arg(long, value_name = "ORDER", default_value = "auto", value_parser = choice::ordering_parser())]
     pub reorder: Auto<Ordering>,
-    /// Passes over the layout that the planner may count on [default: the value of --repeat; bench: 100]
+    /// Runs that the planner may count on [default: learnt from the runs so far; bench: 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub amortize: Option<u32>,
+    /// Force a variant, by the name that --explain prints: for tests and benches
+    #[arg(long, value_name = "NAME", hide = true, value_parser = choice::variant)]
+    pub variant: Option<&'static str>,
     /// Print the plan, and the sums behind it, on standard error
     #[arg(long)]
     pub explain: bool,
@@ -160,10 +164,6 @@ impl LayoutArgs {
     /// Runs of a command that runs once unless told otherwise.
     pub fn runs(&self) -> u32 {
         self.repeat.unwrap_or(1)
-    }
-    /// Passes that the planner may count on, of such a command.
-    pub fn passes(&self) -> u32 {
-        self.amortize.unwrap_or(self.runs())
     }
 }
 
@@ -315,7 +315,7 @@ pub struct BenchArgs {
     pub graph: NamedGraph,
     /// What to time [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = choice::operation_parser())]
-    pub operations: Vec<Algorithm>,
+    pub operations: Vec<Operation>,
     #[command(flatten)]
     pub reading: ReadingArgs,
     #[command(flatten)]

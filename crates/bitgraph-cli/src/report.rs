@@ -118,7 +118,7 @@ pub fn finish<B: CommandBackend, R: Serialize>(
     summary: &str,
 ) -> Result<()> {
     run.reporter.clear();
-    let plan = run.graph.plan();
+    let (format, order) = run.layout();
     let peak_bytes = bitgraph::memory::peak_bytes();
     let threads = rayon::current_num_threads();
     if run.general.json {
@@ -129,12 +129,12 @@ pub fn finish<B: CommandBackend, R: Serialize>(
             nodes: run.graph.nodes(),
             edges: run.graph.edges(),
             backend: run.graph.backend().name(),
-            format: plan.format().name(),
-            reorder: plan.ordering().name(),
+            format: format.name(),
+            reorder: order.name(),
             precision: run.precision.name(),
             threads,
             load_s: run.load_s,
-            build_s: run.build_s,
+            build_s: run.build_seconds(),
             seconds,
             wall_s: run.wall_seconds(),
             peak_bytes,
@@ -146,15 +146,15 @@ pub fn finish<B: CommandBackend, R: Serialize>(
         return Ok(());
     }
     let mut text = format!("{}: {} vertices, {} entries\n{summary}", run.name, run.graph.nodes(), run.graph.edges());
-    let _ = write!(text, "load {}, build {}, run {}", time(run.load_s), time(run.build_s), time(median(seconds)));
+    let _ = write!(text, "load {}, build {}, run {}", time(run.load_s), time(run.build_seconds()), time(median(seconds)));
     if seconds.len() > 1 {
         let _ = write!(text, " (median of {}, best {})", seconds.len(), time(seconds.iter().copied().fold(f64::INFINITY, f64::min)));
     }
     let _ = writeln!(
         text,
         "\nformat {}, order {}, {threads} thread{}, peak memory {}",
-        plan.format(),
-        plan.ordering(),
+        format,
+        order,
         if threads == 1 { "" } else { "s" },
         bytes(peak_bytes)
     );

@@ -8,13 +8,15 @@ use crate::options::{CommonArgs, GeneralArgs, LayoutArgs, ReadingArgs};
 use crate::output;
 use crate::progress::Reporter;
 use bitgraph::algorithms::GraphBackend;
-use bitgraph::backend::{Algorithm, Backend, CostModel, Error as BackendError, Graph, Mxv, PlanRequest, Workload};
+use bitgraph::algorithms::{BfsConfig, CcConfig, MsBfsConfig, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
+use bitgraph::backend::{Algorithm, Backend, Definition, Error as BackendError, Fused, Graph, Mxv, Plan, Request, Reuse};
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
 use bitgraph::cuda::device::{Device as Accelerator, Launches};
 use bitgraph::io::Naming;
 use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
-use bitgraph::sparse::{Values, with_values};
+use bitgraph::sparse::ordering::Ordering;
+use bitgraph::sparse::{FormatKind, Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
 use rayon::prelude::*;
 use std::cell::RefCell;
@@ -23,8 +25,20 @@ use std::time::Instant;
 /// A backend with all that the commands use.
 pub trait CommandBackend:
     GraphBackend
-    + CostModel
     + Backend<Error: Into<Failure>>
+    + Fused<BfsConfig>
+    + Fused<MsBfsConfig>
+    + Fused<CcConfig>
+    + Fused<TcConfig>
+    + Fused<Typed<PageRankConfig, f32>>
+    + Fused<Typed<PageRankConfig, f64>>
+    + Fused<Typed<SsspConfig, u32>>
+    + Fused<Typed<SsspConfig, u64>>
+    + Fused<Typed<SsspConfig, f32>>
+    + Fused<Typed<SsspConfig, f64>>
+    + Fused<Product<f32>>
+    + Fused<Product<f64>>
+    + Fused<Product<bool>>
     + Mxv<LorLand<bool>>
     + Mxv<PlusSecond<f32>>
     + Mxv<PlusSecond<f64>>
@@ -34,7 +48,7 @@ pub trait CommandBackend:
     + Mxv<MinPlus<f64>>
 {
     /// Loads what an algorithm runs by, so that its first use is no slower than the others.
-    fn warm_up(&self, algorithm: Algorithm) -> Result<(), Self::Error> {
+    fn warm_up(&self, algorithm: &'static str) -> Result<(), Self::Error> {
         let _ = algorithm;
         Ok(())
     }
@@ -66,7 +80,7 @@ pub trait CommandBackend:
 }
 impl CommandBackend for Cpu {}
 impl CommandBackend for Cuda {
-    fn warm_up(&self, algorithm: Algorithm) -> Result<(), Self::Error> {
+    fn warm_up(&self, algorithm: &'static str) -> Result<(), Self::Error> {
         Cuda::warm_up(self, algorithm)
     }
     fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
@@ -91,7 +105,7 @@ impl CommandBackend for Cuda {
     }
 }
 
-/// A graph laid out for an algorithm, and what is to be said about it.
+/// A graph and what is to be said about it.
 pub struct Run<B: Backend> {
     /// The graph as the user names it.
     pub name: String,
@@ -99,20 +113,29 @@ pub struct Run<B: Backend> {
     pub graph: Graph<B>,
     /// The file's own numbers of relabelled vertices.
     pub original_ids: Option<Vec<u64>>,
-    /// The vertex of largest degree, then of smallest number.
-    pub heaviest: Option<u32>,
+    /// The vertex of maximum degree, then of smallest number.
+    pub max_degree: Option<u32>,
     /// Seconds of loading.
     pub load_s: f64,
-    /// Seconds of planning, ordering and building.
-    pub build_s: f64,
     /// The precision asked for.
     pub precision: Precision,
     /// Options of every command.
     pub general: GeneralArgs,
     /// Progress and cancellation.
     pub reporter: Reporter,
-    repeat: u32,
-    wall: RefCell<Vec<f64>>,
+    layout: LayoutArgs,
+    done: RefCell<Done>,
+}
+
+/// What the runs so far were like.
+#[derive(Default)]
+struct Done {
+    /// Seconds of each as the host sees them, where the algorithm ran on a device of its own.
+    wall: Vec<f64>,
+    /// Seconds of planning, ordering and building for them.
+    build: f64,
+    /// The plan of the last.
+    plan: Option<Plan>,
 }
 
 /// What the weights of a graph are.
@@ -191,20 +214,21 @@ fn load_stored(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource,
     Ok((stored, seconds))
 }
 
-/// The plan that the options ask for.
-pub fn plan_request(layout: &LayoutArgs, workload: Workload) -> PlanRequest {
-    PlanRequest { workload: Workload { passes: layout.passes(), ..workload }, format: layout.format.0, ordering: layout.reorder.0 }
+/// The wishes to the planner that the options state. How often an algorithm runs is learnt, unless it is said.
+pub fn request(layout: &LayoutArgs) -> Request {
+    let reuse = layout.amortize.map_or(Reuse::Learn, Reuse::Runs);
+    Request { reuse, format: layout.format.0, ordering: layout.reorder.0, variant: layout.variant }
 }
 
 impl<B: CommandBackend> Run<B> {
-    /// Loads a graph and lays it out for the workload that `workload` makes of what was loaded.
+    /// Loads a graph for an algorithm; `look` sees it as it was loaded.
     pub fn start(
         backend: B,
         common: &CommonArgs,
-        algorithm: Algorithm,
+        algorithm: &'static str,
         weights: WeightSource,
         reporter: Reporter,
-        workload: impl FnOnce(&StoredGraph, WeightRange, Workload) -> Result<Workload>,
+        look: impl FnOnce(&StoredGraph) -> Result<()>,
     ) -> Result<Self> {
         if let Some(file) = &common.output {
             bitgraph::io::check_vector_ending(file)?;
@@ -213,74 +237,98 @@ impl<B: CommandBackend> Run<B> {
         let (rows, columns) = stored.layout.shape();
         if rows != columns {
             let (rows, columns) = (rows as u64, columns as u64);
-            let error = BackendError::NotSquare { algorithm: algorithm.name(), rows, columns };
+            let error = BackendError::NotSquare { algorithm, rows, columns };
             return Err(Failure::from(error).at(&stored.name));
         }
-        let range = WeightRange::of(stored.values.as_ref());
-        let workload = workload(&stored, range, Workload::once(algorithm))?;
-        let heaviest = stored.heaviest();
-        let request = plan_request(&common.layout, workload);
+        look(&stored)?;
+        let max_degree = stored.max_degree_vertex();
         reporter.note("building");
         backend.warm_up(algorithm).map_err(Into::into)?;
         let (name, original_ids) = (std::mem::take(&mut stored.name), stored.original_ids.take());
-        let start = Instant::now();
-        let graph = stored.build(backend, &request).map_err(Into::into)?;
-        let build_s = start.elapsed().as_secs_f64();
-        reporter.check()?;
-        if common.layout.explain {
-            reporter.clear();
-            output::note(&graph.plan().to_string());
-        }
-        if common.general.verbose {
-            reporter.clear();
-            let t = graph.times();
-            output::note(&format!(
-                "load {:.3} ms; plan {:.3} ms, order {:.3} ms, layout {:.3} ms, prepare {:.3} ms; {} bytes laid out\n",
-                load_s * 1e3,
-                t.plan * 1e3,
-                t.order * 1e3,
-                t.layout * 1e3,
-                t.prepare * 1e3,
-                graph.bytes()
-            ));
-        }
         Ok(Self {
+            graph: stored.on(backend)?,
             name,
-            graph,
             original_ids,
-            heaviest,
+            max_degree,
             load_s,
-            build_s,
             precision: common.layout.precision,
             general: common.general.clone(),
             reporter,
-            repeat: common.layout.runs(),
-            wall: RefCell::default(),
+            layout: common.layout.clone(),
+            done: RefCell::default(),
         })
     }
-    /// Runs the algorithm as often as asked; the times, and the last result. On a device of its own the time is the device's, from
-    /// the first launch to the end of the last; what it takes to call it and to fetch the result is in [`Run::wall_seconds`].
-    pub fn repeat<T>(&self, mut algorithm: impl FnMut() -> Result<T, B::Error>) -> Result<(Vec<f64>, T)> {
-        let mut seconds = Vec::with_capacity(self.repeat.min(1 << 16) as usize);
+    /// Runs the algorithm as often as asked; the times, and the last result. Building for a run is no part of its time. On a device of its
+    /// own the time is the device's, from the first launch to the end of the last; what it takes to call it and to fetch the result is in
+    /// [`Run::wall_seconds`].
+    pub fn repeat<A: Definition<B>>(&self, algorithm: &A) -> Result<(Vec<f64>, A::Output)>
+    where
+        B: Fused<A>,
+    {
+        let request = request(&self.layout);
+        let mut seconds = Vec::with_capacity(self.layout.runs().min(1 << 16) as usize);
         loop {
-            self.graph.backend().forget_run();
             let start = Instant::now();
-            let result = algorithm().map_err(Into::into)?;
-            let wall = start.elapsed().as_secs_f64();
-            let device = self.graph.backend().device_seconds();
-            if device.is_some() {
-                self.wall.borrow_mut().push(wall);
-            }
-            seconds.push(device.unwrap_or(wall));
+            let ready = self.graph.prepare(algorithm, &request).map_err(Into::into)?;
+            self.done.borrow_mut().build += start.elapsed().as_secs_f64();
+            self.planned(ready.plan());
             self.reporter.check()?;
-            if seconds.len() >= self.repeat as usize {
+            let (taken, result) = self.timed(|| ready.run(algorithm))?;
+            seconds.push(taken);
+            self.reporter.check()?;
+            if seconds.len() >= self.layout.runs() as usize {
                 return Ok((seconds, result));
             }
         }
     }
+    /// Runs once; the time, and the result.
+    fn timed<T>(&self, work: impl FnOnce() -> Result<T, B::Error>) -> Result<(f64, T)> {
+        self.graph.backend().forget_run();
+        let start = Instant::now();
+        let result = work().map_err(Into::into)?;
+        let wall = start.elapsed().as_secs_f64();
+        let device = self.graph.backend().device_seconds();
+        if device.is_some() {
+            self.done.borrow_mut().wall.push(wall);
+        }
+        Ok((device.unwrap_or(wall), result))
+    }
+    /// Tells of a plan where that is asked for and it is another one than before.
+    fn planned(&self, plan: &Plan) {
+        let before = self.done.borrow_mut().plan.replace(plan.clone());
+        if before.is_some_and(|b| (b.format(), b.ordering(), b.variant()) == (plan.format(), plan.ordering(), plan.variant())) {
+            return;
+        }
+        if self.layout.explain {
+            self.reporter.clear();
+            output::note(&plan.to_string());
+        }
+        if self.general.verbose {
+            self.reporter.clear();
+            let t = self.graph.times();
+            output::note(&format!(
+                "load {:.3} ms; plan {:.3} ms, order {:.3} ms, layout {:.3} ms, prepare {:.3} ms; {} bytes laid out\n",
+                self.load_s * 1e3,
+                t.plan * 1e3,
+                t.order * 1e3,
+                t.layout * 1e3,
+                t.prepare * 1e3,
+                self.graph.bytes()
+            ));
+        }
+    }
+    /// Seconds of planning, ordering and building so far.
+    pub fn build_seconds(&self) -> f64 {
+        self.done.borrow().build
+    }
+    /// The format and order of the last run; those of the graph as it came before the first.
+    pub fn layout(&self) -> (FormatKind, Ordering) {
+        let came = || (self.graph.data().layout().kind(), self.graph.data().order().map_or(Ordering::None, |o| o.0));
+        self.done.borrow().plan.as_ref().map_or_else(came, |p| (p.format(), p.ordering()))
+    }
     /// Seconds of each run as the host sees them, where the algorithm ran on a device of its own; empty otherwise.
     pub fn wall_seconds(&self) -> Vec<f64> {
-        self.wall.borrow().clone()
+        self.done.borrow().wall.clone()
     }
     /// The vertex that the user calls by this number.
     pub fn vertex(&self, number: u64) -> Result<u32> {
@@ -309,7 +357,7 @@ impl<B: CommandBackend> Run<B> {
     pub fn source(&self, asked: Option<u64>) -> Result<Option<u32>> {
         match asked {
             Some(number) => self.vertex(number).map(Some),
-            None => Ok(self.heaviest),
+            None => Ok(self.max_degree),
         }
     }
 }

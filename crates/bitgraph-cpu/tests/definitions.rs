@@ -1,10 +1,8 @@
 //! The definitions of the algorithms on the reference backend, against answers known by formula or by plain search.
 
-use bitgraph_algorithms::{GraphBackend, bfs, cc, ms_bfs, pagerank, sssp, tc};
-use bitgraph_backend::{
-    Algorithm, BfsConfig, BfsOutput, CcConfig, Dangling, Graph, MsBfsConfig, PageRankConfig, PlanRequest, SsspConfig, TcConfig, UNREACHED,
-    Workload,
-};
+use bitgraph_algorithms::{BfsConfig, BfsOutput, CcConfig, Dangling, MsBfsConfig, PageRankConfig, SsspConfig, TcConfig, Typed, UNREACHED};
+use bitgraph_b2sr::Layout;
+use bitgraph_backend::{Definition, Error, Fused, Graph, GraphData, Request, Symmetry};
 use bitgraph_cpu::Cpu;
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_sparse::ordering::Ordering;
@@ -15,9 +13,24 @@ fn generated(text: &str) -> Csr {
     text.parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap()
 }
 
-fn graph(csr: &Csr, values: Option<&Values>, symmetric: bool, algorithm: Algorithm, format: FormatKind, order: Ordering) -> Graph<Cpu> {
-    let request = PlanRequest::forced(Workload::once(algorithm), format, order);
-    Graph::build(Cpu::reference(), csr.clone(), values.cloned(), symmetric, &request).unwrap()
+/// A graph, and the format and order that everything on it is forced into.
+struct Forced {
+    graph: Graph<Cpu>,
+    request: Request,
+}
+
+impl Forced {
+    fn run<A: Definition<Cpu>>(&self, algorithm: A) -> Result<A::Output, Error>
+    where
+        Cpu: Fused<A>,
+    {
+        self.graph.prepare(&algorithm, &self.request)?.run(&algorithm)
+    }
+}
+
+fn graph(csr: &Csr, values: Option<&Values>, format: FormatKind, order: Ordering) -> Forced {
+    let data = GraphData::new(Layout::Csr(csr.clone()), values.cloned(), Symmetry::Find, None).unwrap();
+    Forced { graph: Graph::new(Cpu::reference(), data), request: Request::forced(format, order) }
 }
 
 fn levels(csr: &Csr, source: u32) -> Vec<i32> {
@@ -38,16 +51,16 @@ fn levels(csr: &Csr, source: u32) -> Vec<i32> {
 #[test]
 fn searches_in_every_format_and_order() {
     let directed = Coo::pattern(7, 7, vec![0, 1, 2, 3, 1, 5, 0], vec![1, 2, 3, 1, 4, 0, 0]).into_csr(Duplicates::First).unwrap().0;
-    for (csr, symmetric) in [(generated("kron:7:6"), true), (generated("grid:9x7"), true), (directed, false)] {
+    for csr in [generated("kron:7:6"), generated("grid:9x7"), directed] {
         for format in FormatKind::ALL {
             for order in Ordering::ALL {
-                let g = graph(&csr, None, symmetric, Algorithm::Bfs, format, order);
+                let g = graph(&csr, None, format, order);
                 for source in [0, csr.nrows() as u32 - 1] {
                     let want = levels(&csr, source);
                     let config = BfsConfig { source, output: BfsOutput::Both, ..BfsConfig::default() };
-                    let got = bfs(&g, &config).unwrap();
+                    let got = g.run(config).unwrap();
                     assert_eq!(got.levels.as_ref(), Some(&want), "{format} {order}");
-                    let only = bfs(&g, &BfsConfig { source, ..BfsConfig::default() }).unwrap();
+                    let only = g.run(BfsConfig { source, ..BfsConfig::default() }).unwrap();
                     assert_eq!(only.levels.as_ref(), Some(&want));
                     assert_eq!(only.depth as i32, want.iter().copied().max().unwrap());
                     for (v, &p) in got.parents.unwrap().iter().enumerate() {
@@ -58,19 +71,16 @@ fn searches_in_every_format_and_order() {
                         }
                     }
                 }
-                let many = ms_bfs(&g, &MsBfsConfig { sources: vec![0, 3, 0], levels: true, ..MsBfsConfig::default() }).unwrap();
+                let many = g.run(MsBfsConfig { sources: vec![0, 3, 0], levels: true, ..MsBfsConfig::default() }).unwrap();
                 assert_eq!(many.levels.unwrap()[csr.nrows()..2 * csr.nrows()], levels(&csr, 3));
             }
         }
     }
 }
 
-fn check_pagerank<B: GraphBackend + bitgraph_backend::Mxv<bitgraph_semiring::PlusSecond<f64>>>(
-    g: &Graph<B>,
-    dangling: Dangling,
-) -> Vec<f64> {
+fn check_pagerank(g: &Forced, dangling: Dangling) -> Vec<f64> {
     let config = PageRankConfig { tolerance: 1e-12, max_iterations: 500, dangling, ..PageRankConfig::default() };
-    let r = pagerank::<B, f64>(g, &config).unwrap_or_else(|e| panic!("{e}"));
+    let r = g.run(Typed::<_, f64>::new(config)).unwrap();
     assert!(r.converged && r.residual < 1e-12);
     r.scores
 }
@@ -81,7 +91,7 @@ fn pagerank_by_formula() {
     let n = 5u32;
     let csr = Coo::pattern(5, 5, (1..n).collect(), vec![0; 4]).into_csr(Duplicates::First).unwrap().0;
     for format in [FormatKind::Csr, FormatKind::B2sr8] {
-        let g = graph(&csr, None, false, Algorithm::PageRank, format, Ordering::None);
+        let g = graph(&csr, None, format, Ordering::None);
         let scores = check_pagerank(&g, Dangling::Drop);
         assert!((scores[1] - 0.03).abs() < 1e-12 && (scores[0] - (0.03 + 0.85 * 0.12)).abs() < 1e-12);
         let scores = check_pagerank(&g, Dangling::Spread);
@@ -97,42 +107,43 @@ fn distances_components_triangles() {
     let (csr, values) = coo.into_csr(Duplicates::First).unwrap();
     for format in FormatKind::ALL {
         for order in Ordering::ALL {
-            let g = graph(&csr, values.as_ref(), false, Algorithm::Sssp, format, order);
-            let r = sssp::<_, i64>(&g, &SsspConfig { source: 0, parents: true, ..SsspConfig::default() }).unwrap();
+            let g = graph(&csr, values.as_ref(), format, order);
+            let r = g.run(Typed::<_, i64>::new(SsspConfig { source: 0, parents: true, ..SsspConfig::default() })).unwrap();
             assert_eq!(r.distances, vec![0, 3, 1, 8, i64::MAX, i64::MAX, i64::MAX]);
             assert_eq!(r.parents.unwrap(), vec![0, 2, 0, 1, UNREACHED, UNREACHED, UNREACHED]);
-            let r = sssp::<_, i64>(&g, &SsspConfig { source: 5, parents: true, ..SsspConfig::default() }).unwrap();
+            let r = g.run(Typed::<_, i64>::new(SsspConfig { source: 5, parents: true, ..SsspConfig::default() })).unwrap();
             assert_eq!((r.distances[4], r.parents.unwrap()[4], r.reached), (0, 5, 2));
-            let g = graph(&csr, None, false, Algorithm::Cc, format, order);
-            let c = cc(&g, &CcConfig::default()).unwrap();
+            let g = graph(&csr, None, format, order);
+            let c = g.run(CcConfig::default()).unwrap();
             assert_eq!((c.labels, c.components, c.largest), (vec![0, 0, 0, 0, 4, 4, 6], 3, 4));
-            assert!(tc(&g, &TcConfig::default()).is_err());
+            assert!(g.run(TcConfig::default()).is_err());
             let m = generated("mycielskian:5");
-            let g = graph(&m, None, true, Algorithm::Tc, format, order);
-            assert_eq!(tc(&g, &TcConfig::default()).unwrap().triangles, 0);
+            let g = graph(&m, None, format, order);
+            assert_eq!(g.run(TcConfig::default()).unwrap().triangles, 0);
             let complete = Coo::pattern(9, 9, (0..81).map(|k| k / 9).collect(), (0..81).map(|k| k % 9).collect());
-            let g = graph(&complete.into_csr(Duplicates::First).unwrap().0, None, true, Algorithm::Tc, format, order);
-            assert_eq!(tc(&g, &TcConfig::default()).unwrap().triangles, 84);
+            let g = graph(&complete.into_csr(Duplicates::First).unwrap().0, None, format, order);
+            assert_eq!(g.run(TcConfig::default()).unwrap().triangles, 84);
         }
     }
     let negative = Values::from_vec(vec![-1i64; csr.nnz()]);
-    let request = PlanRequest::forced(Workload::once(Algorithm::Sssp), FormatKind::Csr, Ordering::Degree);
-    let error = Graph::build(Cpu::reference(), csr, Some(negative), false, &request).err().unwrap().to_string();
+    let g = graph(&csr, Some(&negative), FormatKind::Csr, Ordering::Degree);
+    let error = g.run(Typed::<_, i64>::new(SsspConfig::default())).err().unwrap().to_string();
     assert!(error.contains("edge 0 -> 1 has weight -1"), "{error}");
+    // Only shortest paths take weights.
+    assert_eq!(g.run(CcConfig::default()).unwrap().components, 3);
 }
 
 #[test]
 fn empty_and_single_vertex_graphs() {
     let none = Csr::empty(0, 0).unwrap();
     let one = Csr::empty(1, 1).unwrap();
-    let request = |a| PlanRequest::forced(Workload::once(a), FormatKind::Csr, Ordering::None);
-    let g = |c: &Csr, a| Graph::build(Cpu::reference(), c.clone(), None, true, &request(a)).unwrap();
-    assert!(bfs(&g(&none, Algorithm::Bfs), &BfsConfig::default()).is_err());
-    assert_eq!(bfs(&g(&one, Algorithm::Bfs), &BfsConfig::default()).unwrap().reached, 1);
-    assert_eq!(cc(&g(&none, Algorithm::Cc), &CcConfig::default()).unwrap().components, 0);
-    assert_eq!(cc(&g(&one, Algorithm::Cc), &CcConfig::default()).unwrap().components, 1);
-    assert_eq!(tc(&g(&none, Algorithm::Tc), &TcConfig::default()).unwrap().triangles, 0);
-    assert!(pagerank::<_, f64>(&g(&none, Algorithm::PageRank), &PageRankConfig::default()).unwrap().scores.is_empty());
-    let r = pagerank::<_, f32>(&g(&one, Algorithm::PageRank), &PageRankConfig::default()).unwrap();
+    let g = |c: &Csr| graph(c, None, FormatKind::Csr, Ordering::None);
+    assert!(g(&none).run(BfsConfig::default()).is_err());
+    assert_eq!(g(&one).run(BfsConfig::default()).unwrap().reached, 1);
+    assert_eq!(g(&none).run(CcConfig::default()).unwrap().components, 0);
+    assert_eq!(g(&one).run(CcConfig::default()).unwrap().components, 1);
+    assert_eq!(g(&none).run(TcConfig::default()).unwrap().triangles, 0);
+    assert!(g(&none).run(Typed::<_, f64>::new(PageRankConfig::default())).unwrap().scores.is_empty());
+    let r = g(&one).run(Typed::<_, f32>::new(PageRankConfig::default())).unwrap();
     assert!((r.scores[0] - 1.0).abs() < 1e-6);
 }

@@ -113,7 +113,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     for text in graphs {
         let generator: Generator = text.parse()?;
         let csr = generator.generate(&GenerateControl::default())?;
-        let source = csr.heaviest_row().unwrap_or(0);
+        let source = csr.max_degree_row().unwrap_or(0);
         let wanted = levels(&csr, source);
         let depth = wanted.iter().max().copied().unwrap_or(0);
         println!("# {text}: {} vertices, {} arcs, source {source}, depth {depth}", csr.nrows(), csr.nnz());

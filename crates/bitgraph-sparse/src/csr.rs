@@ -140,7 +140,7 @@ impl Csr {
     }
     /// The row of largest degree, the smallest number among equals; `None` for a matrix without rows. O(rows).
     #[must_use]
-    pub fn heaviest_row(&self) -> Option<u32> {
+    pub fn max_degree_row(&self) -> Option<u32> {
         with_offsets!(&self.offsets, o => {
             o.windows(2)
                 .enumerate()
@@ -331,7 +331,7 @@ mod tests {
         assert!(csr(3, 3, &[0, 1, 2, 3], &[0, 1, 2]).unwrap().is_symmetric());
         assert!(!csr(2, 2, &[0, 2, 2], &[0, 1]).unwrap().is_symmetric());
         assert!(!csr(2, 2, &[0, 0, 1], &[0]).unwrap().is_symmetric());
-        assert_eq!(path.heaviest_row(), Some(1));
-        assert_eq!(Csr::empty(0, 0).unwrap().heaviest_row(), None);
+        assert_eq!(path.max_degree_row(), Some(1));
+        assert_eq!(Csr::empty(0, 0).unwrap().max_degree_row(), None);
     }
 }

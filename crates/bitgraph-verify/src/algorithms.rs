@@ -101,7 +101,7 @@ impl<B: Verified> Run<'_, B> {
     fn sources(&self) -> Vec<u32> {
         let n = self.graph.csr.nrows() as u32;
         let mut sources: Vec<u32> = n.checked_sub(1).into_iter().flat_map(|last| [0, last]).collect();
-        sources.extend(self.graph.csr.heaviest_row());
+        sources.extend(self.graph.csr.max_degree_row());
         sources.sort_unstable();
         sources.dedup();
         sources

@@ -10,23 +10,22 @@
 use bitgraph::prelude::*;
 
 // Graph500's Kronecker graph of 2^10 vertices. A file name would do as well.
-let loaded = "kron:10".parse::<GraphSource>()?.load(&LoadOptions::default())?;
-assert!(loaded.symmetric);
+let graph = Graph::open("kron:10")?;
 
-// Lay it out for searches; order and format are the planner's choice.
-let request = PlanRequest::auto(Workload::once(Algorithm::Bfs));
-let graph = Graph::build(Cpu::new(), loaded.csr.clone(), None, loaded.symmetric, &request)?;
-let source = loaded.csr.heaviest_row().unwrap_or(0);
-let search = bfs(&graph, &BfsConfig { source, ..BfsConfig::default() })?;
+// One graph for every algorithm: what each wants is laid out when it is first needed, and kept.
+let source = graph.data().max_degree_vertex().unwrap_or(0);
+let search = graph.bfs(source).run()?;
 let levels = search.levels.unwrap_or_default();
 assert_eq!(levels[source as usize], 0);
 assert_eq!(levels.iter().filter(|&&l| l >= 0).count() as u64, search.reached);
 
 // Scores sum to 1.
-let request = PlanRequest::auto(Workload::once(Algorithm::PageRank));
-let graph = Graph::build(Cpu::new(), loaded.csr, None, loaded.symmetric, &request)?;
-let ranks = pagerank::<_, f64>(&graph, &PageRankConfig::default())?;
+let ranks = graph.pagerank().damping(0.9).run::<f64>()?;
 assert!(ranks.converged && (ranks.scores.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+
+// A graph of the program's own.
+let graph = Graph::from_edges([(0, 1), (1, 2), (2, 0)]).nodes(7).undirected().build()?;
+assert_eq!((graph.tc().run()?.triangles, graph.cc().run()?.components), (1, 5));
 # Ok::<(), Box<dyn std::error::Error>>(())
 ```
 "#
@@ -34,6 +33,8 @@ assert!(ranks.converged && (ranks.scores.iter().sum::<f64>() - 1.0).abs() < 1e-9
 
 mod error;
 pub mod memory;
+#[cfg(feature = "cpu")]
+mod open;
 pub mod prelude;
 mod provenance;
 mod source;
@@ -53,6 +54,8 @@ pub use bitgraph_semiring as semiring;
 pub use bitgraph_sparse as sparse;
 
 pub use error::{Error, Result};
+#[cfg(feature = "cpu")]
+pub use open::Open;
 pub use provenance::commit;
 pub use source::{GraphSource, LoadControl, LoadOptions, LoadedGraph};
 pub use stored::StoredGraph;

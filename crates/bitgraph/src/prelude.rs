@@ -1,11 +1,13 @@
 //! What most programs need: `use bitgraph::prelude::*`.
 
+#[cfg(feature = "cpu")]
+pub use crate::Open;
 pub use crate::{Error, GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
-pub use bitgraph_algorithms::{bfs, cc, ms_bfs, pagerank, sssp, tc};
-pub use bitgraph_backend::{
-    Algorithm, Backend, Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Control, Dangling, Graph, MsBfs, MsBfsConfig, PageRank, PageRankConfig,
-    Plan, PlanRequest, Sssp, SsspConfig, Tc, TcConfig, UNREACHED, Workload,
+pub use bitgraph_algorithms::{
+    Algorithms, Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Dangling, MsBfs, MsBfsConfig, On, PageRank, PageRankConfig, Product, Sssp,
+    SsspConfig, Tc, TcConfig, Typed, UNREACHED,
 };
+pub use bitgraph_backend::{Algorithm, Backend, Control, Graph, GraphData, Plan, Request, Reuse, Symmetry};
 #[cfg(feature = "cpu")]
 pub use bitgraph_cpu::Cpu;
 #[cfg(feature = "cuda")]

@@ -3,7 +3,7 @@
 //! Invariant: a loaded graph's `symmetric` is a fact about pattern and values, known from the source or checked.
 
 use crate::{Error, Result, StoredGraph, WeightSource, weights};
-use bitgraph_backend::Progress;
+use bitgraph_backend::{Backend, Graph, Progress};
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_io::{self as io, ReadOptions};
 use bitgraph_sparse::{Csr, Duplicates, Values};
@@ -131,6 +131,13 @@ impl LoadedGraph {
                 Err(_) => Err(Error::NoSuchVertex { vertex: number, graph: self.name.clone() }),
             },
         }
+    }
+    /// The graph on a backend.
+    ///
+    /// # Errors
+    /// A matrix that is not square.
+    pub fn on<B: Backend>(self, backend: B) -> Result<Graph<B>> {
+        StoredGraph::from(self).on(backend)
     }
     /// The number by which the input calls a vertex.
     ///

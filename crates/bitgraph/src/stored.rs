@@ -4,7 +4,7 @@
 
 use crate::{Error, LoadOptions, LoadedGraph, Result};
 use bitgraph_b2sr::Layout;
-use bitgraph_backend::{Backend, CostModel, Graph, PlanRequest};
+use bitgraph_backend::{Backend, Graph, GraphData, Symmetry};
 use bitgraph_io::{self as io, Loaded, StoredFormat};
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Permutation, Values, mirrored};
@@ -79,12 +79,20 @@ impl StoredGraph {
         }
         Ok(LoadedGraph { name, csr, values, symmetric, original_ids })
     }
-    /// Plans it and lays it out on a backend; a format or an order that it has already costs nothing: see [`Graph::build_stored`].
+    /// The graph for [`Graph::new`], in the format and order that it has: nothing is converted or copied.
     ///
     /// # Errors
-    /// Those of [`Graph::build_stored`].
-    pub fn build<B: Backend + CostModel>(self, backend: B, request: &PlanRequest) -> Result<Graph<B>, B::Error> {
-        Graph::build_stored(backend, self.layout, self.values, self.symmetric, self.order, request)
+    /// A matrix that is not square.
+    pub fn into_data(self) -> Result<GraphData> {
+        let symmetry = if self.symmetric { Symmetry::Symmetric } else { Symmetry::Find };
+        Ok(GraphData::new(self.layout, self.values, symmetry, self.order)?)
+    }
+    /// The graph on a backend.
+    ///
+    /// # Errors
+    /// As [`StoredGraph::into_data`].
+    pub fn on<B: Backend>(self, backend: B) -> Result<Graph<B>> {
+        Ok(Graph::new(backend, self.into_data()?))
     }
     /// The number of out-going arcs of each vertex, by the input's numbers. O(arrays of the pattern).
     #[must_use]
@@ -100,9 +108,9 @@ impl StoredGraph {
     }
     /// The input's number of the vertex with most out-going arcs, the smallest among equals; none without vertices.
     #[must_use]
-    pub fn heaviest(&self) -> Option<u32> {
+    pub fn max_degree_vertex(&self) -> Option<u32> {
         if let (Layout::Csr(csr), None) = (&self.layout, &self.order) {
-            return csr.heaviest_row();
+            return csr.max_degree_row();
         }
         self.degrees().iter().zip(0u32..).max_by_key(|&(&degree, v)| (degree, Reverse(v))).map(|(_, v)| v)
     }

@@ -1,6 +1,7 @@
 //! Graphs kept in a container in every format and order: what comes back, what is used as it is, and what is refused.
 
 use bitgraph::b2sr::Layout;
+use bitgraph::backend::{Definition, Fused};
 use bitgraph::io::{self, WriteSource};
 use bitgraph::prelude::*;
 use bitgraph::sparse::{Section, SectionData};
@@ -54,11 +55,20 @@ impl Case {
     }
 }
 
-fn answers(graph: impl Fn(Algorithm) -> Graph<Cpu>) -> Answers {
+fn answers(graph: &Graph<Cpu>, request: &Request) -> Answers {
+    fn run<A: Definition<Cpu>>(graph: &Graph<Cpu>, request: &Request, algorithm: &A) -> A::Output
+    where
+        Cpu: Fused<A>,
+    {
+        let ready = graph.prepare(algorithm, request).unwrap();
+        let plan = ready.plan();
+        assert!(request.format.is_none_or(|f| f == plan.format()) && request.ordering.is_none_or(|o| o == plan.ordering()), "{plan}");
+        ready.run(algorithm).unwrap()
+    }
     let config = BfsConfig { source: 3, output: BfsOutput::Both, deterministic: true, ..BfsConfig::default() };
-    let search = bfs(&graph(Algorithm::Bfs), &config).unwrap();
-    let paths = sssp::<_, f32>(&graph(Algorithm::Sssp), &SsspConfig { source: 3, ..SsspConfig::default() }).unwrap();
-    let labels = cc(&graph(Algorithm::Cc), &CcConfig::default()).unwrap().labels;
+    let search = run(graph, request, &config);
+    let paths = run(graph, request, &Typed::<_, f32>::new(SsspConfig { source: 3, ..SsspConfig::default() }));
+    let labels = run(graph, request, &CcConfig::default()).labels;
     (search.levels.unwrap(), search.parents.unwrap(), paths.distances, labels)
 }
 
@@ -73,38 +83,29 @@ fn file(name: &str) -> (tempfile::TempDir, PathBuf) {
     (dir, path)
 }
 
-fn auto(algorithm: Algorithm) -> PlanRequest {
-    PlanRequest::auto(Workload::once(algorithm))
-}
-
 #[test]
 fn every_format_and_order_is_kept_and_gives_the_same_answers() {
     let (_dir, path) = file("g.bgr");
     for case in cases() {
-        let expected = answers(|algorithm| {
-            let request = PlanRequest::forced(Workload::once(algorithm), FormatKind::Csr, Ordering::None);
-            Graph::build(Cpu::new(), case.csr.clone(), case.values.clone(), case.symmetric, &request).unwrap()
-        });
+        let symmetry = if case.symmetric { Symmetry::Symmetric } else { Symmetry::Find };
+        let data = GraphData::new(Layout::Csr(case.csr.clone()), case.values.clone(), symmetry, None).unwrap();
+        let expected = answers(&Graph::new(Cpu::new(), data), &Request::forced(FormatKind::Csr, Ordering::None));
         for (kind, ordering) in FormatKind::ALL.into_iter().flat_map(|k| Ordering::ALL.map(|o| (k, o))) {
             case.write(&path, kind, ordering);
             let stored = load(&path).unwrap();
             assert_eq!((stored.layout.kind(), stored.nodes(), stored.symmetric), (kind, case.csr.nrows(), case.symmetric));
             assert_eq!(stored.order.as_ref().map_or(Ordering::None, |o| o.0), ordering);
-            assert_eq!(stored.heaviest(), case.csr.heaviest_row());
+            assert_eq!(stored.max_degree_vertex(), case.csr.max_degree_row());
             assert!(stored.degrees().iter().enumerate().all(|(v, &d)| d as usize == case.csr.degree(v)));
             let lists = stored.clone().into_lists().unwrap();
             assert!(lists.csr == case.csr && lists.values == case.values, "{kind} {ordering}");
             // Left to the planner, as it is stored, and converted to another format and order.
             let other = if kind == FormatKind::Hybrid { FormatKind::B2sr4 } else { FormatKind::Hybrid };
             let another = if ordering == Ordering::Degree { Ordering::Rcm } else { Ordering::Degree };
+            let graph = stored.on(Cpu::new()).unwrap();
             for forced in [None, Some((kind, ordering)), Some((other, another)), Some((FormatKind::Csr, Ordering::None))] {
-                let found = answers(|algorithm| {
-                    let request = forced.map_or(auto(algorithm), |(f, o)| PlanRequest::forced(Workload::once(algorithm), f, o));
-                    let graph = stored.clone().build(Cpu::new(), &request).unwrap();
-                    assert!(forced.is_none_or(|layout| (graph.plan().format(), graph.plan().ordering()) == layout));
-                    graph
-                });
-                assert!(found == expected, "{kind} {ordering}, {forced:?}");
+                let request = forced.map_or(Request::default(), |(f, o)| Request::forced(f, o));
+                assert!(answers(&graph, &request) == expected, "{kind} {ordering}, {forced:?}");
             }
         }
     }
@@ -120,19 +121,21 @@ fn a_layout_that_is_used_as_it_is_is_not_copied() {
         let stored = load(&path).unwrap();
         let places = |layout: &Layout| layout.sections().iter().map(|s| s.data.bytes().as_ptr()).collect::<Vec<_>>();
         let before = places(&stored.layout);
-        let graph = stored.build(cpu, &PlanRequest { format: Some(kind), ..auto(Algorithm::Bfs) }).unwrap();
-        assert_eq!((graph.plan().format(), graph.plan().ordering()), (kind, Ordering::Rcm));
-        assert_eq!(places(graph.matrix().layout()), before, "{kind}");
-        assert!(graph.plan().to_string().contains(&format!("stored as {kind} in order rcm: used as it is")));
+        let graph = stored.on(cpu).unwrap();
+        let ready = graph.prepare(&BfsConfig::default(), &Request { format: Some(kind), ..Request::default() }).unwrap();
+        assert_eq!((ready.plan().format(), ready.plan().ordering()), (kind, Ordering::Rcm));
+        assert_eq!(places(ready.arranged().matrix().layout()), before, "{kind}");
+        assert!(ready.plan().to_string().contains(&format!("stored as {kind} in order rcm: used as it is")));
     }
     // Boolean products are fastest on tiles, so that these are what is used where the choice is left open.
     case.write(&path, FormatKind::B2sr8, Ordering::None);
-    let graph = load(&path).unwrap().build(cpu, &auto(Algorithm::MxvBool)).unwrap();
-    assert_eq!((graph.plan().format(), graph.plan().chosen.build_seconds), (FormatKind::B2sr8, 0.0));
-    // Searches run on lists.
-    let graph = load(&path).unwrap().build(cpu, &auto(Algorithm::Bfs)).unwrap();
-    assert_eq!(graph.plan().format(), FormatKind::Csr);
-    assert!(graph.plan().to_string().ends_with("stored as b2sr-8 in order none: converted\n"), "{}", graph.plan());
+    let graph = load(&path).unwrap().on(cpu).unwrap();
+    let plan = graph.plan(&Product { x: vec![true; graph.nodes()] }, &Request::default()).unwrap();
+    assert_eq!((plan.format(), plan.chosen.build_seconds), (FormatKind::B2sr8, 0.0));
+    // Searches run on CSR.
+    let plan = graph.plan(&BfsConfig::default(), &Request::default()).unwrap();
+    assert_eq!(plan.format(), FormatKind::Csr);
+    assert!(plan.to_string().ends_with("stored as b2sr-8 in order none: converted\n"), "{plan}");
 }
 
 #[test]
@@ -144,9 +147,9 @@ fn a_renumbering_of_unknown_making_is_undone() {
     let mut source = WriteSource::new(&csr).with_values(values.as_ref()).with_symmetric(Some(false));
     source.permutation = Some(&permutation);
     io::write(&path, &source, &io::Control::default()).unwrap();
-    let request = PlanRequest { ordering: Some(Ordering::None), ..auto(Algorithm::Bfs) };
-    let graph = load(&path).unwrap().build(Cpu::new(), &request).unwrap();
-    assert!(graph.permutation().is_none() && graph.matrix().to_csr() == case.csr);
+    let graph = load(&path).unwrap().on(Cpu::new()).unwrap();
+    let arranged = graph.arranged().unwrap();
+    assert!(arranged.permutation().is_none() && arranged.matrix().to_csr() == case.csr);
 }
 
 #[test]
@@ -163,7 +166,7 @@ fn negative_weights_are_named_in_the_numbers_of_the_input() {
             let stored = load(&path).unwrap();
             let position = (0..case.csr.nnz()).find(|&k| stored.values.as_ref().unwrap().get_f64(k) < 0.0).unwrap();
             assert_eq!(stored.arc(position), (17, column.into()));
-            let error = stored.build(Cpu::new(), &auto(Algorithm::Sssp)).err().unwrap().to_string();
+            let error = stored.on(Cpu::new()).unwrap().sssp(0).run::<f32>().err().unwrap().to_string();
             assert!(error.starts_with(&format!("edge 17 -> {column} has weight -2.5")), "{error}");
         }
     }

@@ -1,8 +1,8 @@
 //! Breadth-first search over (or, and) for levels and (min, second) for parents.
 
 use crate::GraphBackend;
-use bitgraph_backend::ops::{assign_value, ewise_add, mxv, reduce, select};
 use crate::{Bfs, BfsConfig, MsBfs, MsBfsConfig, UNREACHED};
+use bitgraph_backend::ops::{assign_value, ewise_add, mxv, reduce, select};
 use bitgraph_backend::{Accum, Arranged, Error, NoAccum, VectorMask};
 use bitgraph_semiring::{First, Lor, LorLand, MinSecond, ValueNonZero};
 use bitgraph_sparse::{Descriptor, Vector};

@@ -1,8 +1,8 @@
 //! Connected components by FastSV (Zhang, Azad, Hu: FastSV, SIAM PP 2020), over (min, second).
 
 use crate::GraphBackend;
-use bitgraph_backend::ops::{assign, ewise_add, ewise_mult, extract, mxv, reduce};
 use crate::{Cc, CcConfig};
+use bitgraph_backend::ops::{assign, ewise_add, ewise_mult, extract, mxv, reduce};
 use bitgraph_backend::{Accum, Arranged, NoAccum};
 use bitgraph_semiring::{Lor, Min, MinSecond, NotEqual};
 use bitgraph_sparse::{Descriptor, Vector};

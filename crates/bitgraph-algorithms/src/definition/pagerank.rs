@@ -1,8 +1,8 @@
 //! `PageRank` by power iteration over (plus, second).
 
 use crate::GraphBackend;
-use bitgraph_backend::ops::{apply, ewise_add, ewise_mult, mxv, reduce, reduce_rows};
 use crate::{Dangling, PageRank, PageRankConfig};
+use bitgraph_backend::ops::{apply, ewise_add, ewise_mult, mxv, reduce, reduce_rows};
 use bitgraph_backend::{Accum, Arranged, Mxv, NoAccum};
 use bitgraph_semiring::{Absolute, Minus, Plus, PlusSecond, Scale, Times};
 use bitgraph_sparse::{Descriptor, Stored, Vector};

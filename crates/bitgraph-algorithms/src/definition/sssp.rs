@@ -1,8 +1,8 @@
 //! Shortest paths by Bellman-Ford iteration over (min, plus).
 
 use crate::GraphBackend;
-use bitgraph_backend::ops::{ewise_mult, mxv, reduce};
 use crate::{Sssp, SsspConfig, UNREACHED};
+use bitgraph_backend::ops::{ewise_mult, mxv, reduce};
 use bitgraph_backend::{Accum, Arranged, Error, Mxv, NoAccum};
 use bitgraph_semiring::{Lor, Min, MinPlus, NotEqual};
 use bitgraph_sparse::{Csr, Descriptor, Stored, Values, Vector};

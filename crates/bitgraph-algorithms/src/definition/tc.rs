@@ -1,8 +1,8 @@
 //! Triangle counting as a masked product (Azad, Buluc, Gilbert 2015; Bit-GraphBLAS section V): the sum of `L L'` within `L`.
 
 use crate::GraphBackend;
-use bitgraph_backend::ops::{mxm_reduce, select_matrix};
 use crate::{Tc, TcConfig};
+use bitgraph_backend::ops::{mxm_reduce, select_matrix};
 use bitgraph_backend::{Arranged, MatrixMask, NoAccum};
 use bitgraph_semiring::{PlusPair, Tril};
 use bitgraph_sparse::Descriptor;

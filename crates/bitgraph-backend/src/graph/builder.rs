@@ -92,7 +92,12 @@ impl<B: Backend> GraphBuilder<B> {
     /// A vertex out of range of `nodes`, another number of weights than edges, duplicates that are refused or overflow.
     pub fn build(self) -> Result<Graph<B>, B::Error> {
         let Self { backend, rows, columns, nodes, weights, undirected, duplicates, ordering } = self;
-        let shape = |operand, expected: usize, found: usize| Error::Shape { operation: "graph", operand, expected: expected as u64, found: found as u64 };
+        let shape = |operand, expected: usize, found: usize| Error::Shape {
+            operation: "graph",
+            operand,
+            expected: expected as u64,
+            found: found as u64,
+        };
         if let Some(found) = weights.as_ref().map(Values::len).filter(|&n| n != rows.len()) {
             return Err(shape("list of weights", rows.len(), found).into());
         }

@@ -69,7 +69,9 @@ impl<B: Backend> Cache<B> {
     }
     fn make_room(&mut self, bytes: u64) {
         while self.bytes().saturating_add(bytes) > self.budget {
-            let Some(oldest) = self.entries.iter().filter(|(_, e)| e.bytes > 0).min_by_key(|(_, e)| e.used).map(|(k, _)| *k) else { return };
+            let Some(oldest) = self.entries.iter().filter(|(_, e)| e.bytes > 0).min_by_key(|(_, e)| e.used).map(|(k, _)| *k) else {
+                return;
+            };
             self.entries.remove(&oldest);
         }
     }

@@ -5,8 +5,6 @@
 
 mod builder;
 mod cache;
-#[cfg(test)]
-mod tests;
 
 pub use builder::{DefaultBackend, GraphBuilder, Unnamed};
 
@@ -256,7 +254,13 @@ impl<B: Backend> Graph<B> {
         let arranged = self.arranged_as(state, plan.ordering(), plan.format(), A::WEIGHTED && self.data.values().is_some())?;
         Ok(Ready { data: Arc::clone(&self.data), arranged, layout: None, plan })
     }
-    fn arranged_as(&self, state: &mut State<B>, ordering: Ordering, format: FormatKind, weighted: bool) -> Result<Arc<Arranged<B>>, B::Error> {
+    fn arranged_as(
+        &self,
+        state: &mut State<B>,
+        ordering: Ordering,
+        format: FormatKind,
+        weighted: bool,
+    ) -> Result<Arc<Arranged<B>>, B::Error> {
         if let Some(found) = state.arranged.get(&(ordering, format, weighted)) {
             return Ok(Arc::clone(found));
         }

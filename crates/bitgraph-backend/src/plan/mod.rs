@@ -8,9 +8,9 @@ mod reuse;
 mod tests;
 
 pub use planner::StoredCost;
-pub use reuse::Reuse;
 pub(crate) use planner::{Forecast, forecast};
 pub(crate) use reuse::Learnt;
+pub use reuse::Reuse;
 
 use crate::GraphData;
 use bitgraph_sparse::FormatKind;

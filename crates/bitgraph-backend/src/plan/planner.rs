@@ -62,14 +62,22 @@ pub(crate) fn forecast<B: Fused<A>, A: Algorithm>(
     // A known order stays unless another one is forced.
     let ordering = request.ordering.or(given.filter(|&o| o != Ordering::None));
     let forecast = |candidates, holds_for| Forecast { candidates, holds_for, stored };
-    let in_place = own != FormatKind::Csr && ordering.unwrap_or_default() == given.unwrap_or_default();
+    let unknown = graph.order().is_some() && given == Some(Ordering::None);
+    let in_place = own != FormatKind::Csr && !unknown && ordering.unwrap_or_default() == given.unwrap_or_default();
     let mut candidates = Vec::new();
-    if in_place && request.format.is_none_or(|f| f == own) && let Some(cost) = backend.stored(graph.layout(), algorithm) {
+    if in_place
+        && request.format.is_none_or(|f| f == own)
+        && let Some(cost) = backend.stored(graph.layout(), algorithm)
+    {
         let StoredCost { variant, run_seconds, csr_seconds, least_seconds } = cost;
         let ordering = given.unwrap_or_default();
         let why = "as stored".to_string();
         candidates.push(Candidate { ordering, format: own, variant, build_seconds: 0.0, run_seconds, threads: 0, why });
-        let holds = if run_seconds > least_seconds { (csr_seconds / (run_seconds - least_seconds)).min(f64::from(u32::MAX)) as u32 } else { u32::MAX };
+        let holds = if run_seconds > least_seconds {
+            (csr_seconds / (run_seconds - least_seconds)).min(f64::from(u32::MAX)) as u32
+        } else {
+            u32::MAX
+        };
         if request.format == Some(own) || holds >= runs {
             return Ok(forecast(candidates, if request.format == Some(own) { u32::MAX } else { holds }));
         }
@@ -89,7 +97,9 @@ pub(crate) fn forecast<B: Fused<A>, A: Algorithm>(
                     candidates.push(c);
                 }
                 // An order that the backend sees no sense in is still the user's to force.
-                Some(o) if c.ordering == Ordering::None && !all.iter().any(|x| (x.format, x.variant, x.ordering) == (format, c.variant, o)) => {
+                Some(o)
+                    if c.ordering == Ordering::None && !all.iter().any(|x| (x.format, x.variant, x.ordering) == (format, c.variant, o)) =>
+                {
                     candidates.push(Candidate { ordering: o, ..c.clone() });
                 }
                 Some(_) => {}

@@ -8,21 +8,21 @@ use crate::progress::Reporter;
 use crate::report::{self, BfsResult, ManyBfsResult, PathResult};
 use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
-use bitgraph::algorithms;
-use bitgraph::backend::{Algorithm, BfsConfig, BfsOutput, MsBfsConfig};
+use bitgraph::algorithms::{BfsConfig, BfsOutput, MsBfsConfig};
+use bitgraph::backend::Algorithm;
 use bitgraph::io::Naming;
 use bitgraph::sparse::Values;
 use std::fmt::Write;
 
 /// Runs the search.
 pub fn run<B: CommandBackend>(backend: B, args: &BfsArgs, reporter: Reporter) -> Result<()> {
-    let algorithm = if args.search.sources.is_some() { Algorithm::MsBfs } else { Algorithm::Bfs };
+    let algorithm = if args.search.sources.is_some() { MsBfsConfig::NAME } else { BfsConfig::NAME };
     let mut degrees = Vec::new();
-    let run = Run::start(backend, &args.common, algorithm, WeightSource::Unit, reporter, |stored, _, workload| {
+    let run = Run::start(backend, &args.common, algorithm, WeightSource::Unit, reporter, |stored| {
         if args.search.sources.is_some() {
             degrees = stored.degrees();
         }
-        Ok(workload)
+        Ok(())
     })?;
     match &args.search.sources {
         None => one(args, &run),
@@ -41,7 +41,7 @@ fn one<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
         (_, Some(_)) => BfsOutput::Both,
     };
     let config = BfsConfig { source, output, deterministic: output.parents(), control: run.reporter.running("bfs") };
-    let (seconds, bfs) = run.repeat(|| algorithms::bfs(&run.graph, &config))?;
+    let (seconds, bfs) = run.repeat(&config)?;
     if let Some(file) = &args.common.output {
         match (&bfs.parents, &bfs.levels) {
             (Some(p), _) if parents => output::write_vector(file, &search::parents_column(run, p), &run.naming(), &run.reporter)?,
@@ -84,7 +84,7 @@ fn empty<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     if let Some(file) = &args.common.output {
         output::write_vector(file, &Values::from_vec(Vec::<i32>::new()), &run.naming(), &run.reporter)?;
     }
-    let (seconds, ()) = run.repeat(|| Ok(()))?;
+    let seconds = vec![0.0; args.common.layout.runs() as usize];
     let result = BfsResult { source: None, reached: 0, depth: 0, edges_traversed: 0, path: None };
     report::finish(run, "bfs", &seconds, result, "bfs: the graph has no vertices\n")
 }
@@ -98,7 +98,7 @@ fn many<B: CommandBackend>(args: &BfsArgs, run: &Run<B>, asked: &str, degrees: &
     let each = MANY_BYTES + if levels { 4 * run.graph.nodes() as u64 } else { 0 };
     let sources = search::sources(run, asked, each, |v| degrees[v as usize] > 0)?;
     let config = MsBfsConfig { sources, levels, control: run.reporter.running("bfs") };
-    let (seconds, bfs) = run.repeat(|| algorithms::ms_bfs(&run.graph, &config))?;
+    let (seconds, bfs) = run.repeat(&config)?;
     let sources: Vec<u64> = config.sources.iter().map(|&s| run.number(s)).collect();
     if let (Some(file), Some(levels)) = (&args.common.output, bfs.levels) {
         let naming = Naming { sources: Some(&sources), ..run.naming() };

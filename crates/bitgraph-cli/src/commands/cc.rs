@@ -7,15 +7,15 @@ use crate::progress::Reporter;
 use crate::report::{self, CcResult};
 use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
-use bitgraph::algorithms;
-use bitgraph::backend::{Algorithm, CcConfig};
+use bitgraph::algorithms::CcConfig;
+use bitgraph::backend::Algorithm;
 use bitgraph::sparse::Values;
 
 /// Finds the components; `--output` writes the smallest vertex of each vertex's component.
 pub fn run<B: CommandBackend>(backend: B, args: &PlainArgs, reporter: Reporter) -> Result<()> {
-    let run = Run::start(backend, &args.common, Algorithm::Cc, WeightSource::Unit, reporter, |_, _, workload| Ok(workload))?;
+    let run = Run::start(backend, &args.common, CcConfig::NAME, WeightSource::Unit, reporter, |_| Ok(()))?;
     let config = CcConfig { control: run.reporter.running("cc") };
-    let (seconds, cc) = run.repeat(|| algorithms::cc(&run.graph, &config))?;
+    let (seconds, cc) = run.repeat(&config)?;
     let (components, largest) = (cc.components, cc.largest);
     if let Some(file) = &args.common.output {
         let labels = if run.original_ids.is_some() {

@@ -7,7 +7,8 @@ use crate::options::{ConvertArgs, GeneralArgs};
 use crate::progress::Reporter;
 use crate::{output, report, run, signals};
 use bitgraph::b2sr::Layout;
-use bitgraph::backend::{Algorithm, Planner, Workload};
+use bitgraph::algorithms::BfsConfig;
+use bitgraph::backend::Request;
 use bitgraph::cpu::Cpu;
 use bitgraph::io::{self, Container, ReadMode, WriteSource};
 use bitgraph::sparse::FormatKind;
@@ -73,10 +74,9 @@ pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
         return tell(&args.general, &converted(&loaded, load_s), &summary);
     };
     let mut target = Target { ordering: Ordering::None, format: None };
-    if container && loaded.csr.is_square() {
-        let request = run::plan_request(&args.layout, Workload::once(Algorithm::Bfs));
-        let request = bitgraph::backend::PlanRequest { format: forced, ..request };
-        let plan = Planner::plan(&Cpu::new(), &loaded.csr, loaded.symmetric, false, &request);
+    if container && loaded.csr.is_square() && loaded.csr.nrows() > 0 {
+        let request = Request { format: forced, ..run::request(&args.layout) };
+        let plan = loaded.clone().on(Cpu::new())?.plan(&BfsConfig::default(), &request)?;
         if args.layout.explain {
             reporter.clear();
             output::note(&plan.to_string());

@@ -5,7 +5,9 @@ use crate::options::InfoArgs;
 use crate::progress::Reporter;
 use crate::{output, plot, report, run};
 use bitgraph::b2sr::{Profile, ProfileConfig};
-use bitgraph::backend::{Algorithm, Planner, Workload};
+use bitgraph::algorithms::{BfsConfig, CcConfig, Factor, MsBfsConfig, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
+use bitgraph::backend::{Fused, Graph, Plan};
+use crate::choice::Precision;
 use bitgraph::cpu::Cpu;
 use bitgraph::sparse::{Csr, FormatKind};
 use bitgraph::{LoadedGraph, WeightSource};
@@ -76,7 +78,7 @@ struct PlanRow {
     algorithm: &'static str,
     format: &'static str,
     reorder: &'static str,
-    prepared: bool,
+    variant: &'static str,
     build_s: f64,
     run_s: f64,
     why: String,
@@ -109,7 +111,7 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
             bytes_to_float_csr: profile.sample.bytes_ratio,
         },
         formats: formats(&profile),
-        plans: if loaded.csr.is_square() { plans(args, &loaded, reporter) } else { Vec::new() },
+        plans: if loaded.csr.is_square() { plans(args, &loaded, reporter)? } else { Vec::new() },
         load_s,
         peak_bytes: bitgraph::memory::peak_bytes(),
     };
@@ -117,7 +119,7 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
         plot::write(path, &loaded.name, &loaded.csr, &distribution(&loaded.csr), reporter)?;
     }
     reporter.clear();
-    if args.general.json { report::json(&info) } else { output::print(&describe(&info, args.layout.passes())) }
+    if args.general.json { report::json(&info) } else { output::print(&describe(&info, args.layout.amortize.unwrap_or(1))) }
 }
 
 /// (Degree, number of rows of it), ascending. O(rows log of the number of degrees).
@@ -157,46 +159,54 @@ fn formats(profile: &Profile) -> Vec<FormatRow> {
     FormatKind::ALL.into_iter().filter_map(row).collect()
 }
 
-/// The algorithms that a graph is laid out for.
-const PLANNED: [Algorithm; 8] = [
-    Algorithm::Bfs,
-    Algorithm::MsBfs,
-    Algorithm::Sssp,
-    Algorithm::PageRank,
-    Algorithm::Cc,
-    Algorithm::Tc,
-    Algorithm::MxvFloat,
-    Algorithm::MxvBool,
-];
+/// The planned layout of every algorithm that takes the graph.
+fn plans(args: &InfoArgs, loaded: &LoadedGraph, reporter: &Reporter) -> Result<Vec<PlanRow>> {
+    let graph = loaded.clone().on(Cpu::new())?;
+    match args.layout.precision {
+        Precision::F32 => plans_in::<f32>(args, &graph, reporter),
+        Precision::F64 => plans_in::<f64>(args, &graph, reporter),
+    }
+}
 
-fn plans(args: &InfoArgs, loaded: &LoadedGraph, reporter: &Reporter) -> Vec<PlanRow> {
-    let mut rows = Vec::new();
-    for algorithm in PLANNED {
-        if algorithm == Algorithm::Tc && !loaded.symmetric {
-            continue;
-        }
-        let weighted = algorithm.wants_weights() && loaded.values.is_some();
-        let workload = Workload::once(algorithm).with_dtype(args.layout.precision.dtype());
-        let request = run::plan_request(&args.layout, workload);
-        let plan = Planner::plan(&Cpu::new(), &loaded.csr, loaded.symmetric, weighted, &request);
+fn plans_in<T: Factor>(args: &InfoArgs, graph: &Graph<Cpu>, reporter: &Reporter) -> Result<Vec<PlanRow>>
+where
+    Cpu: Fused<Product<T>>,
+{
+    let (request, n, mut rows) = (run::request(&args.layout), graph.nodes(), Vec::new());
+    let mut add = |plan: Plan| {
         if args.layout.explain {
             reporter.clear();
             output::note(&plan.to_string());
         }
         rows.push(PlanRow {
-            algorithm: algorithm.name(),
+            algorithm: plan.algorithm,
             format: plan.format().name(),
             reorder: plan.ordering().name(),
-            prepared: plan.chosen.prepared,
+            variant: plan.variant(),
             build_s: plan.chosen.build_seconds,
             run_s: plan.chosen.run_seconds,
             why: plan.chosen.why,
         });
+    };
+    if n > 0 {
+        add(graph.plan(&BfsConfig::default(), &request)?);
+        // Weights that shortest paths refuse are no fault of the graph.
+        if let Ok(plan) = graph.plan(&Typed::<_, T>::new(SsspConfig::default()), &request) {
+            add(plan);
+        }
     }
-    rows
+    add(graph.plan(&MsBfsConfig::default(), &request)?);
+    add(graph.plan(&Typed::<_, T>::new(PageRankConfig::default()), &request)?);
+    add(graph.plan(&CcConfig::default(), &request)?);
+    if graph.is_symmetric() {
+        add(graph.plan(&TcConfig::default(), &request)?);
+    }
+    add(graph.plan(&Product { x: vec![T::ZERO; n] }, &request)?);
+    add(graph.plan(&Product { x: vec![false; n] }, &request)?);
+    Ok(rows)
 }
 
-fn describe(info: &Info, passes: u32) -> String {
+fn describe(info: &Info, runs: u32) -> String {
     let mut t = String::new();
     let d = &info.degrees;
     let _ = writeln!(t, "{}: {} x {}, {} entries, {} on the diagonal", info.graph, info.rows, info.columns, info.edges, info.loops);
@@ -237,15 +247,15 @@ fn describe(info: &Info, passes: u32) -> String {
         let _ = writeln!(t, "{:8} {:>12} {tiles:>12} {fill:>13} {:>13.3} {:>15.3}", f.format, f.bytes, f.to_float_csr, f.to_pattern_csr);
     }
     if !info.plans.is_empty() {
-        let _ = writeln!(t, "\nplanned for {passes} pass{}", if passes == 1 { "" } else { "es" });
+        let _ = writeln!(t, "\nplanned for {runs} run{}", if runs == 1 { "" } else { "s" });
         for p in &info.plans {
-            let prepared = if p.prepared { ", with a layout of its own" } else { "" };
             let _ = writeln!(
                 t,
-                "{:10} {:8} order {:10} build {:>10}, run {:>10}{prepared}: {}",
+                "{:10} {:8} order {:10} variant {:16} build {:>10}, run {:>10}: {}",
                 p.algorithm,
                 p.format,
                 p.reorder,
+                p.variant,
                 report::time(p.build_s),
                 report::time(p.run_s),
                 p.why

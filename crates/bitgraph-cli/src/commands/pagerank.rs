@@ -9,8 +9,7 @@ use crate::progress::Reporter;
 use crate::report::{self, PagerankResult};
 use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
-use bitgraph::algorithms;
-use bitgraph::backend::{Algorithm, Dangling, PageRank, PageRankConfig, Workload};
+use bitgraph::algorithms::{Dangling, PageRank, PageRankConfig, Typed};
 use bitgraph::semiring::Scalar;
 use bitgraph::sparse::Values;
 use rayon::prelude::*;
@@ -33,10 +32,7 @@ pub fn run<B: CommandBackend>(backend: B, args: &PagerankArgs, reporter: Reporte
     };
     // What does not depend on the graph is refused before it is read.
     config.validate(0)?;
-    let dtype = args.common.layout.precision.dtype();
-    let run = Run::start(backend, &args.common, Algorithm::PageRank, WeightSource::Unit, reporter, |_, _, workload| {
-        Ok(Workload { iterations: expected_iterations(args), dtype, ..workload })
-    })?;
+    let run = Run::start(backend, &args.common, "pagerank", WeightSource::Unit, reporter, |_| Ok(()))?;
     if let Some(file) = &args.personalize {
         let mut weights = Vec::new();
         search::read_lines(file, 2, |fields| {
@@ -54,24 +50,14 @@ pub fn run<B: CommandBackend>(backend: B, args: &PagerankArgs, reporter: Reporte
     config.control = run.reporter.running("pagerank");
     match args.common.layout.precision {
         Precision::F32 => {
-            let (seconds, ranks) = run.repeat(|| algorithms::pagerank::<_, f32>(&run.graph, &config))?;
+            let (seconds, ranks) = run.repeat(&Typed::<_, f32>::new(config))?;
             finish(args, &run, &seconds, ranks)
         }
         Precision::F64 => {
-            let (seconds, ranks) = run.repeat(|| algorithms::pagerank::<_, f64>(&run.graph, &config))?;
+            let (seconds, ranks) = run.repeat(&Typed::<_, f64>::new(config))?;
             finish(args, &run, &seconds, ranks)
         }
     }
-}
-
-/// How many iterations the planner may count on: the residual shrinks at least by the damping factor each time.
-fn expected_iterations(args: &PagerankArgs) -> u32 {
-    if args.tolerance <= 0.0 || args.damping <= 0.0 || args.damping >= 1.0 {
-        return args.max_iterations.max(1);
-    }
-    let needed = (args.tolerance.ln() / args.damping.ln()).ceil().clamp(1.0, f64::from(u32::MAX)) as u32;
-    // Real graphs mix faster than the bound says.
-    (needed / 2).clamp(1, args.max_iterations.max(1))
 }
 
 fn finish<B: CommandBackend, T: Scalar>(args: &PagerankArgs, run: &Run<B>, seconds: &[f64], ranks: PageRank<T>) -> Result<()> {

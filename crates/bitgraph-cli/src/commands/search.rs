@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::run::{CommandBackend, Run};
 use crate::system;
-use bitgraph::backend::UNREACHED;
+use bitgraph::algorithms::UNREACHED;
 use bitgraph::generate::Stream;
 use bitgraph::sparse::Values;
 use std::path::Path;

@@ -11,8 +11,8 @@ use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, ManySsspResult, PathResult, SsspResult};
 use crate::run::{CommandBackend, Run, WeightRange};
-use bitgraph::algorithms;
-use bitgraph::backend::{Algorithm, Error as BackendError, Sssp, SsspConfig};
+use bitgraph::algorithms::{Sssp, SsspConfig, Typed};
+use bitgraph::backend::{Error as BackendError, Fused};
 use bitgraph::io::Naming;
 use bitgraph::semiring::{DType, MinPlus, Scalar};
 use bitgraph::sparse::{Stored, Values, parallel, with_values};
@@ -28,14 +28,17 @@ pub fn run<B: CommandBackend>(backend: B, args: &SsspArgs, reporter: Reporter) -
     }
     let weights = args.weights.unwrap_or(WeightSource::FileOrUnit);
     let mut degrees = Vec::new();
-    let run = Run::start(backend, &args.common, Algorithm::Sssp, weights, reporter, |stored, range, workload| {
+    let mut dtype = DType::F32;
+    let run = Run::start(backend, &args.common, "sssp", weights, reporter, |stored| {
         check_weights(stored)?;
+        let range = WeightRange::of(stored.values.as_ref());
+        dtype = distance_type(range, stored.nodes(), args.common.layout.precision);
         if args.search.sources.is_some() {
             degrees = stored.degrees();
         }
-        Ok(workload.with_dtype(distance_type(range, stored.nodes(), args.common.layout.precision)))
+        Ok(())
     })?;
-    match run.graph.plan().workload.dtype {
+    match dtype {
         DType::U32 => typed::<B, u32>(args, &run, &degrees),
         DType::U64 => typed::<B, u64>(args, &run, &degrees),
         DType::F64 => typed::<B, f64>(args, &run, &degrees),
@@ -128,7 +131,7 @@ fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
     Totals { reached: counted().count() as u64, max: max.number(), sum: T::sum(counted()) }
 }
 
-fn typed<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, degrees: &[u32]) -> Result<()> {
+fn typed<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, degrees: &[u32]) -> Result<()> {
     match &args.search.sources {
         None => one::<B, T>(args, run),
         Some(asked) => {
@@ -145,13 +148,13 @@ fn config<B: CommandBackend>(args: &SsspArgs, run: &Run<B>, source: u32, target:
     SsspConfig { source, target, delta: args.search.delta, parents, control: run.reporter.running("sssp") }
 }
 
-fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>) -> Result<()> {
+fn one<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(args: &SsspArgs, run: &Run<B>) -> Result<()> {
     let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
     let Some(source) = run.source(args.search.source)? else {
         if let Some(file) = &args.common.output {
             output::write_vector(file, &column::<T>(args, Vec::new()), &run.naming(), &run.reporter)?;
         }
-        let (seconds, ()) = run.repeat(|| Ok(()))?;
+        let seconds = vec![0.0; args.common.layout.runs() as usize];
         let zero = Number::from(0);
         let result = SsspResult { source: None, reached: 0, max_distance: zero.clone(), sum_distance: zero, path: None };
         return report::finish(run, "sssp", &seconds, result, "sssp: the graph has no vertices\n");
@@ -160,7 +163,7 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
     let stop = target.filter(|_| args.common.output.is_none());
     let config = config(args, run, source, stop);
     let config = SsspConfig { parents: config.parents || target.is_some(), ..config };
-    let (seconds, mut sssp) = run.repeat(|| algorithms::sssp::<_, T>(&run.graph, &config))?;
+    let (seconds, mut sssp) = run.repeat(&Typed::<_, T>::new(config))?;
     let Totals { reached, max, sum } = totals(&sssp, target);
     let path = target.map(|t| {
         let distance = sssp.distances[t as usize];
@@ -187,23 +190,18 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
     report::finish(run, "sssp", &seconds, result, &summary)
 }
 
-fn many<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, sources: &[u32]) -> Result<()> {
-    let configs: Vec<SsspConfig> = sources.iter().map(|&s| config(args, run, s, None)).collect();
-    let mut distances = Vec::new();
-    let (seconds, each) = run.repeat(|| {
-        distances.clear();
-        configs
-            .iter()
-            .map(|config| {
-                let sssp = algorithms::sssp::<_, T>(&run.graph, config)?;
-                let sums = totals(&sssp, None);
-                if args.common.output.is_some() {
-                    distances.extend_from_slice(&sssp.distances);
-                }
-                Ok(sums)
-            })
-            .collect::<Result<Vec<_>, _>>()
-    })?;
+fn many<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, sources: &[u32]) -> Result<()> {
+    let (mut seconds, mut distances, mut each) = (Vec::new(), Vec::new(), Vec::new());
+    // One run is all sources.
+    for &source in sources {
+        let (taken, sssp) = run.repeat(&Typed::<_, T>::new(config(args, run, source, None)))?;
+        seconds.resize(taken.len(), 0.0);
+        seconds.iter_mut().zip(taken).for_each(|(all, one)| *all += one);
+        each.push(totals(&sssp, None));
+        if args.common.output.is_some() {
+            distances.extend_from_slice(&sssp.distances);
+        }
+    }
     let numbers: Vec<u64> = sources.iter().map(|&s| run.number(s)).collect();
     if let Some(file) = &args.common.output {
         let naming = Naming { sources: Some(&numbers), ..run.naming() };

@@ -22,6 +22,7 @@ pub(crate) fn lists(graph: &Arranged<Cpu>) -> Result<Option<(&Csr, Option<&Csr>)
 /// # Errors
 /// Another graph than that.
 pub(crate) fn built_lists<'a>(graph: &'a Arranged<Cpu>, operation: &'static str) -> Result<(&'a Csr, Option<&'a Csr>), Error> {
-    let what = || Error::Unsupported { operation, what: format!("format {}", graph.matrix().format()), available: "CSR with offsets of 32 bits" };
+    let what =
+        || Error::Unsupported { operation, what: format!("format {}", graph.matrix().format()), available: "CSR with offsets of 32 bits" };
     lists(graph)?.ok_or_else(what)
 }

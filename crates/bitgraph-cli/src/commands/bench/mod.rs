@@ -199,7 +199,7 @@ impl Round<'_> {
     }
     /// One operation over all layouts, and the peers.
     fn compare<B: CommandBackend>(&self, backend: &B, operation: Algorithm) -> Result<Vec<Measured>> {
-        let Some(source) = self.loaded.csr.heaviest_row() else { return Ok(Vec::new()) };
+        let Some(source) = self.loaded.csr.max_degree_row() else { return Ok(Vec::new()) };
         let values = operation.wants_weights().then(|| hashed_weights(&self.loaded.csr, GREATEST));
         let formats = match self.args.layout.format.0 {
             Some(format) => vec![Some(format)],

@@ -148,7 +148,8 @@ impl Call<'_> {
         let control = &self.config.control;
         scratch.reserve(graph.nodes, team.members());
         if self.variant == CcVariant::Search
-            && let Some(counts) = search::search(graph, labels, scratch, self.kernel, team, control)? {
+            && let Some(counts) = search::search(graph, labels, scratch, self.kernel, team, control)?
+        {
             return Ok(counts);
         }
         hook::hook(graph, labels, scratch, team, control)

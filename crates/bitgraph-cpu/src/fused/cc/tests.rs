@@ -39,7 +39,7 @@ fn check(name: &str, arcs: &Csr) {
     let layout = CcLayout::new();
     for threads in 1..=3 {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        for method in [Method::Auto, Method::Hook, Method::Search] {
+        for method in [CcVariant::Hook, CcVariant::Search] {
             for level in Level::ALL {
                 let run = |csr: &Csr, incoming: Option<&Csr>| {
                     pool.install(|| layout.run_with(csr, incoming, &CcConfig::default(), method, level)).unwrap()

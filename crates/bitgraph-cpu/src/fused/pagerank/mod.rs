@@ -59,13 +59,7 @@ impl<T: Real> PageRankLayout<T> {
         check(incoming, out_degrees)?;
         let inverse = out_degrees.iter().map(|&d| if d > 0 { T::from_f64(1.0 / f64::from(d)) } else { T::ZERO }).collect();
         let dangling = out_degrees.iter().filter(|&&d| d == 0).count();
-        Ok(Self {
-            matrix: SpmvLayout::build(incoming, kind),
-            entries: incoming.nnz(),
-            inverse,
-            dangling,
-            order: None,
-        })
+        Ok(Self { matrix: SpmvLayout::build(incoming, kind), entries: incoming.nnz(), inverse, dangling, order: None })
     }
     /// Which layout it is.
     #[must_use]

@@ -38,7 +38,8 @@ fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
     }
     let gain = order::gain(&graph.degrees());
     if let Some((_, build, pass)) = costs.iter().find(|c| c.0 == SpmvKind::Cells).filter(|_| gain > 0.0) {
-        let (build, run) = (1e6 * build + order::RENUMBER * entries, iterations * (1e6 * pass - gain * order::SAVED * entries).max(0.2 * entries));
+        let (build, run) =
+            (1e6 * build + order::RENUMBER * entries, iterations * (1e6 * pass - gain * order::SAVED * entries).max(0.2 * entries));
         let why = "strips and windows by degree";
         let candidates = in_orders(graph, CELLS_BY_DEGREE, |_, _| Some(Cost { build, run, why }));
         all.extend(candidates.into_iter().filter(|c| c.ordering == Ordering::None));

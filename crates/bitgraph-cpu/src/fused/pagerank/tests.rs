@@ -1,6 +1,10 @@
 //! Scores against plain power iteration in `f64`: every layout, level and number of threads.
 
 use super::*;
+use crate::Cpu;
+use bitgraph_algorithms::Typed;
+use bitgraph_backend::{Graph, Request};
+use bitgraph_sparse::ordering::Ordering as Order;
 use bitgraph_sparse::{Coo, Duplicates};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -45,7 +49,7 @@ fn check<T: Real>(name: &str, out: &Csr, config: &PageRankConfig, tolerance: f64
     let plain = SpmvKind::ALL.map(|kind| PageRankLayout::<T>::build_as(&incoming, &out_degrees(out), kind).unwrap());
     let ordered = PageRankLayout::<T>::build_ordered(&incoming, &out_degrees(out), SpmvKind::Blocks).unwrap();
     for layout in plain.iter().chain([&ordered]) {
-        let kind = layout.explain();
+        let kind = (layout.kind().name(), layout.is_by_degree());
         for level in Level::ALL.into_iter().filter(|&l| l <= Level::detect()) {
             let mut first: Option<PageRank<T>> = None;
             for threads in 1..=3 {
@@ -53,12 +57,12 @@ fn check<T: Real>(name: &str, out: &Csr, config: &PageRankConfig, tolerance: f64
                 let found = pool.install(|| layout.run_at(config, level)).unwrap();
                 let (scores, residual) = reference(out, config, found.iterations);
                 let error: f64 = scores.iter().zip(&found.scores).map(|(a, b)| (a - b.to_f64()).abs()).sum();
-                assert!(error <= tolerance, "{name}, {kind}, {level:?}: scores differ by {error}");
+                assert!(error <= tolerance, "{name}, {kind:?}, {level:?}: scores differ by {error}");
                 let wrong = (residual - found.residual).abs();
-                assert!(wrong <= tolerance || residual == found.residual, "{name}, {kind}: residual {}, not {residual}", found.residual);
+                assert!(wrong <= tolerance || residual == found.residual, "{name}, {kind:?}: residual {}, not {residual}", found.residual);
                 assert_eq!(found.converged, found.residual < config.tolerance);
                 assert!(found.converged || found.iterations == config.max_iterations);
-                assert!(first.get_or_insert_with(|| found.clone()) == &found, "{name}, {kind}: {threads} threads differ");
+                assert!(first.get_or_insert_with(|| found.clone()) == &found, "{name}, {kind:?}: {threads} threads differ");
             }
         }
     }
@@ -90,30 +94,32 @@ fn scores_of_random_graphs() {
 }
 
 #[test]
-fn refuses_stops_and_explains() {
+fn refuses_and_stops() {
     let out = random(40_000, 200_000, 3);
-    let layout = PageRankLayout::<f32>::build(&out.transpose(), &out_degrees(&out), 20).unwrap();
-    assert!(layout.explain().contains(layout.kind().name()));
+    let layout = PageRankLayout::<f32>::build_as(&out.transpose(), &out_degrees(&out), SpmvKind::Blocks).unwrap();
     let bad = PageRankConfig { damping: 1.5, ..Default::default() };
     assert!(matches!(layout.run(&bad), Err(Error::Parameter { .. })));
-    assert!(matches!(PageRankLayout::<f64>::build(&out, &[1, 2], 1), Err(Error::Shape { .. })));
+    assert!(matches!(PageRankLayout::<f64>::build_as(&out, &[1, 2], SpmvKind::Plain), Err(Error::Shape { .. })));
     let flag = Arc::new(AtomicBool::new(false));
     let stop = Arc::clone(&flag);
     let control = bitgraph_backend::Control::default().with_cancel(flag).with_progress(move |p| stop.store(p.done == 3, Ordering::Relaxed));
     let config = PageRankConfig { control, tolerance: 0.0, ..Default::default() };
     assert_eq!(layout.run(&config).unwrap_err(), Error::Cancelled);
-    let empty = PageRankLayout::<f32>::build(&Csr::empty(0, 0).unwrap(), &[], 1).unwrap();
+    let empty = PageRankLayout::<f32>::build_as(&Csr::empty(0, 0).unwrap(), &[], SpmvKind::Cells).unwrap();
     assert!(empty.run(&PageRankConfig::default()).unwrap().scores.is_empty());
 }
 
 #[test]
 fn a_mesh_numbered_at_random_is_renumbered_where_that_pays() {
     let mesh = "grid:300x300@1".parse::<bitgraph_generate::Generator>().unwrap().generate(&Default::default()).unwrap();
-    let degrees = out_degrees(&mesh);
-    let config = PageRankConfig { tolerance: 0.0, max_iterations: 20, ..PageRankConfig::default() };
-    let once = PageRankLayout::<f64>::build(&mesh, &degrees, 1).unwrap();
-    let often = PageRankLayout::<f64>::build(&mesh, &degrees, 2000).unwrap();
-    assert!(once.order.is_none() && often.order.is_some(), "{} / {}", once.explain(), often.explain());
-    let (a, b) = (once.run(&config).unwrap().scores, often.run(&config).unwrap().scores);
-    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() <= 1e-12 * a));
+    let graph = Graph::<Cpu>::try_from(mesh).unwrap();
+    let ranks = |runs| {
+        let config = PageRankConfig { tolerance: 0.0, max_iterations: 20, ..PageRankConfig::default() };
+        let algorithm = Typed::<_, f64>::new(config);
+        let ready = graph.prepare(&algorithm, &Request::runs(runs)).unwrap();
+        (ready.plan().ordering(), ready.plan().variant(), ready.run(&algorithm).unwrap().scores)
+    };
+    let (once, often) = (ranks(1), ranks(2000));
+    assert_eq!((once.0, often.0, often.1), (Order::None, Order::Rcm, SpmvKind::Bands.name()));
+    assert!(once.2.iter().zip(&often.2).all(|(a, b)| (a - b).abs() <= 1e-12 * a));
 }

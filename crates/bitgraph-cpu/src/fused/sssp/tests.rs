@@ -1,8 +1,10 @@
 //! Every form against a plain Dijkstra, at every instruction-set level, with one worker and with two.
 
-use super::{Distance, SsspLayout, SsspOptions};
+use super::packed::{HEAD, Packed};
+use super::{Distance, SsspLayout, SsspVariant};
 use crate::Level;
 use bitgraph_algorithms::{SsspConfig, UNREACHED};
+use bitgraph_backend::WeightStats;
 use bitgraph_backend::{Control, Error};
 use bitgraph_semiring::{DType, Scalar};
 use bitgraph_sparse::{Csr, Offsets, Values};
@@ -99,25 +101,32 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
     let tv = values.gather(&order);
     let incoming = directed.then_some((&t, Some(&tv)));
     let wants: Vec<Vec<D>> = sources.iter().map(|&s| reference(csr, weights, s)).collect();
-    let packed = SsspOptions::default();
-    let unpacked = SsspOptions { unpacked: true, ..packed };
     let bare = weights.iter().all(|&w| w == D::ONE);
-    for (options, given) in [(packed, true), (unpacked, true), (packed, false), (unpacked, false)] {
+    for variant in SsspVariant::ALL {
+        let given = !matches!(variant, SsspVariant::Steps | SsspVariant::StepsMaxDegree);
         if !given && !bare {
             continue;
         }
         for threads in [1, 2] {
             in_pool(threads, || {
                 let incoming = incoming.map(|(t, w)| (t, w.filter(|_| given)));
-                let layout = SsspLayout::build_with(csr, incoming, given.then_some(values), options).expect("built");
-                assert_eq!(layout.form() == "steps", !given);
+                let layout = SsspLayout::build_as(csr, incoming, given.then_some(values), false, variant).expect("built");
+                // Weights and rows that a variant cannot have fall back on another, which the layout names.
+                let fits = WeightStats::of(csr, Some(values)).is_ok_and(|w| Packed::suits(csr, &w));
+                let short = (0..csr.nrows()).all(|v| csr.degree(v) <= HEAD);
+                let expected = match variant {
+                    SsspVariant::Packed | SsspVariant::PackedRows if !fits => SsspVariant::Buckets,
+                    SsspVariant::PackedRows if !short => SsspVariant::Packed,
+                    variant => variant,
+                };
+                assert_eq!(layout.variant(), expected);
                 for level in Level::ALL {
                     Level::limit(level);
                     for (&source, want) in sources.iter().zip(&wants) {
                         for delta in [None, Some(3.0), Some(200.0)] {
                             let config = SsspConfig { source, delta, parents: delta.is_none(), ..SsspConfig::default() };
                             let got = layout.run::<D>(&config).expect("run");
-                            let what = (csr.nrows(), csr.nnz(), source, level, threads, layout.form(), delta);
+                            let what = (csr.nrows(), csr.nnz(), source, level, threads, layout.variant(), delta);
                             assert!(got.distances == *want, "{what:?}");
                             assert_eq!(got.reached, want.iter().filter(|&&d| d != D::GREATEST).count() as u64);
                             if let Some(parents) = &got.parents {
@@ -129,7 +138,7 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
                         let got = layout.run::<D>(&config).expect("run");
                         let end = want[target as usize];
                         let cut: Vec<D> = want.iter().map(|&d| if d > end { D::GREATEST } else { d }).collect();
-                        assert!(got.distances == cut, "target {target} {:?}", (level, threads, layout.form()));
+                        assert!(got.distances == cut, "target {target} {:?}", (level, threads, layout.variant()));
                         check_parents(csr, weights, source, &cut, &got.parents.expect("asked for"));
                     }
                 }
@@ -191,7 +200,7 @@ fn grids_and_stars() {
         }
     }
     let (csr, w) = matrix((rows * columns) as usize, both(list.clone()));
-    assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().form(), "packed-rows");
+    assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().variant(), SsspVariant::PackedRows);
     check::<u32>(&csr, &w, false, &[0, 700]);
     let (csr, w) = matrix((rows * columns) as usize, list);
     check::<u32>(&csr, &w, true, &[0, 700]);
@@ -199,7 +208,7 @@ fn grids_and_stars() {
     for greatest in [1, 40] {
         let tree: Vec<_> = (1..5000u32).map(|v| ((v - 1) / 3, v, r.next(greatest) as u8 + 1)).collect();
         let (csr, w) = matrix(5000, both(tree));
-        assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().form(), "packed-rows");
+        assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().variant(), SsspVariant::PackedRows);
         check::<u32>(&csr, &w, false, &[0, 4000]);
     }
     // One dense row, and rows of at most 8.
@@ -208,7 +217,7 @@ fn grids_and_stars() {
     check::<u32>(&csr, &w, false, &[0, 17]);
     let ring: Vec<_> = (0..2000u32).flat_map(|v| [1, 3, 9].map(|k| (v, (v + k) % 2000, (v % 200 + k) as u8 + 1))).collect();
     let (csr, w) = matrix(2000, both(ring));
-    assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().form(), "packed-rows");
+    assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().variant(), SsspVariant::PackedRows);
     check::<u32>(&csr, &w, false, &[0, 1999]);
 }
 
@@ -275,8 +284,7 @@ fn float_weights() {
     let w = Values::F16(w.as_slice::<f32>().unwrap().iter().map(|&x| Scalar::from_f64(x.into())).collect::<Vec<_>>().into());
     let got = SsspLayout::build(&csr, None, Some(&w)).unwrap().run::<f32>(&SsspConfig::default()).unwrap();
     assert_eq!(got.distances[50], 25.0);
-    let wide = SsspOptions { wide_sums: true, ..SsspOptions::default() };
-    assert_eq!(SsspLayout::build_with(&csr, None, Some(&w), wide).unwrap().native(), DType::F64);
+    assert_eq!(SsspLayout::build_as(&csr, None, Some(&w), true, SsspVariant::Buckets).unwrap().native(), DType::F64);
 }
 
 #[test]
@@ -287,7 +295,7 @@ fn unit_weights() {
     let want = reference(&csr, &vec![1u32; csr.nnz()], 3);
     let config = SsspConfig { source: 3, ..SsspConfig::default() };
     assert_eq!(layout.run::<u32>(&config).unwrap().distances, want);
-    let plain = SsspLayout::build_with(&csr, None, None, SsspOptions { unpacked: true, ..SsspOptions::default() }).unwrap();
+    let plain = SsspLayout::build_as(&csr, None, None, false, SsspVariant::Steps).unwrap();
     assert_eq!(plain.run::<u32>(&config).unwrap().distances, want);
 }
 
@@ -322,11 +330,11 @@ fn cancels() {
     let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let mut r = Random(9);
     let (csr, w) = matrix(500, both(arcs(500, 8, 1, &mut r, |r| r.next(255) as u8 + 1)));
-    for unpacked in [false, true] {
+    for variant in [SsspVariant::Packed, SsspVariant::Buckets] {
         for threads in [1, 2] {
             let control = Control::default().with_cancel(flag.clone());
             let got = in_pool(threads, || {
-                let layout = SsspLayout::build_with(&csr, None, Some(&w), SsspOptions { unpacked, ..SsspOptions::default() }).unwrap();
+                let layout = SsspLayout::build_as(&csr, None, Some(&w), false, variant).unwrap();
                 layout.run::<u32>(&SsspConfig { control, ..SsspConfig::default() })
             });
             assert!(matches!(got, Err(Error::Cancelled)));

@@ -58,7 +58,8 @@ impl TcLayout {
     /// # Errors
     /// [`Error::NotSquare`], [`Error::Unsupported`] (see [`supports`]), or [`Error::Cancelled`].
     pub fn run(&self, csr: &Csr, config: &TcConfig) -> Result<Tc> {
-        self.run_form(csr, config, TcForm::choose(&Stats::of(csr)))
+        let form = if csr.is_square() { TcForm::choose(&Stats::of(csr)) } else { TcForm::Ascending };
+        self.run_form(csr, config, form)
     }
     /// As [`TcLayout::run`], by a form of the caller's choice.
     ///

@@ -81,8 +81,8 @@ fn every_form_counts_alike() {
         let expected = plain(&g);
         for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
             for pool in &pools {
-                for form in [None, Some(TcForm::Low), Some(TcForm::Ascending), Some(TcForm::Ranked)] {
-                    if form == Some(TcForm::Low) && g.nnz() > 100_000 {
+                for form in TcForm::ALL {
+                    if form == TcForm::Low && g.nnz() > 100_000 {
                         continue;
                     }
                     let found = pool.install(|| layout.run_level(&g, &TcConfig::default(), form, level));

@@ -63,7 +63,7 @@ struct HeaviestParams {
 }
 
 /// The vertex with the most arcs, the smallest among equals, and their number. O(n).
-pub(super) fn heaviest(device: &Device, arcs: &Arcs) -> Result<(u32, u32)> {
+pub(super) fn max_degree_vertex(device: &Device, arcs: &Arcs) -> Result<(u32, u32)> {
     let heaviest = device.zeroed::<u64>(1)?;
     let p = HeaviestParams { offsets: arcs.offsets.ptr(), heaviest: heaviest.ptr(), nodes: arcs.nodes() as u32, pad: 0 };
     elementwise(device, MODULE, "sssp_heaviest", arcs.nodes() as u64, &p)?;

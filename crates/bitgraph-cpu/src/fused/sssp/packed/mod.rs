@@ -11,11 +11,11 @@ mod pair;
 mod rows;
 
 use super::parents::Arcs;
-use bitgraph_backend::WeightStats;
 #[cfg(target_arch = "x86_64")]
 use crate::Level;
 use bitgraph_algorithms::SsspConfig;
 use bitgraph_backend::Result;
+use bitgraph_backend::WeightStats;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Permutation, Values, ordering, with_offsets};
 use horizon::{Scratch, Task};
@@ -101,7 +101,13 @@ impl Packed {
         weights.whole && range && sums && out.nrows() <= ID as usize + 1 && out.nnz() < u32::MAX as usize - 64
     }
     /// Packs and sorts the rows; with `short`, rows of a fixed length where no row is longer than [`HEAD`]. O(nnz), parallel.
-    pub fn build(out: &Csr, weights: Option<&Values>, incoming: Option<(&Csr, Option<&Values>)>, summary: &WeightStats, short: bool) -> Self {
+    pub fn build(
+        out: &Csr,
+        weights: Option<&Values>,
+        incoming: Option<(&Csr, Option<&Values>)>,
+        summary: &WeightStats,
+        short: bool,
+    ) -> Self {
         let nodes = out.nrows();
         let widest = |m: &Csr| with_offsets!(m.offsets(), o => o.windows(2).map(|w| (w[1] - w[0]) as usize).max().unwrap_or(0));
         let fixed = match widest(out) {
