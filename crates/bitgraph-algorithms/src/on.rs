@@ -62,8 +62,8 @@ impl<'g, B: Backend, A> On<'g, B, A> {
     {
         self.graph.prepare(&self.algorithm, &self.request)
     }
-    /// The settings for results of type `T`.
-    pub(crate) fn typed<T>(&self) -> On<'g, B, Typed<A, T>>
+    /// The same with results of type `T`, for algorithms that compute in several types: to plan or prepare one.
+    pub fn in_type<T>(&self) -> On<'g, B, Typed<A, T>>
     where
         A: Clone,
     {

@@ -191,6 +191,6 @@ impl<B: Backend> On<'_, B, PageRankConfig> {
     where
         B: GraphBackend + Mxv<PlusSecond<T>> + Fused<Typed<PageRankConfig, T>>,
     {
-        self.typed::<T>().run_algorithm()
+        self.in_type::<T>().run_algorithm()
     }
 }

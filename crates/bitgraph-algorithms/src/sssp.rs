@@ -96,6 +96,6 @@ impl<B: Backend> On<'_, B, SsspConfig> {
     where
         B: GraphBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>,
     {
-        self.typed::<T>().run_algorithm()
+        self.in_type::<T>().run_algorithm()
     }
 }

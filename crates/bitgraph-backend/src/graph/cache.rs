@@ -24,6 +24,8 @@ struct Entry<B: Backend> {
     arranged: Arc<Arranged<B>>,
     layout: Box<dyn Any + Send + Sync>,
     bytes: u64,
+    /// With those of the order or format that the graph was brought into for it.
+    held: u64,
     used: u64,
 }
 
@@ -57,19 +59,21 @@ impl<B: Backend> Cache<B> {
         entry.used = self.clock;
         Some((Arc::clone(&entry.arranged), entry.layout.downcast_ref::<L>()?.clone()))
     }
-    /// Keeps a layout; the bytes that it takes if they are more than the budget.
-    pub fn insert<L: Send + Sync + 'static>(&mut self, key: Key, arranged: Arc<Arranged<B>>, layout: L, bytes: u64) -> Result<(), u64> {
-        if bytes > self.budget {
-            return Err(bytes);
+    /// Keeps a layout of so many bytes, `held` with those of the order or format that it needed; the bytes that it takes if they are more
+    /// than the budget.
+    pub fn insert<L: Send + Sync + 'static>(&mut self, key: Key, arranged: Arc<Arranged<B>>, layout: L, bytes: u64, held: u64) -> Result<(), u64> {
+        if held > self.budget {
+            return Err(held);
         }
-        self.make_room(bytes);
+        self.make_room(held);
         self.clock += 1;
-        self.entries.insert(key, Entry { arranged, layout: Box::new(layout), bytes, used: self.clock });
+        self.entries.insert(key, Entry { arranged, layout: Box::new(layout), bytes, held, used: self.clock });
         Ok(())
     }
     fn make_room(&mut self, bytes: u64) {
-        while self.bytes().saturating_add(bytes) > self.budget {
-            let Some(oldest) = self.entries.iter().filter(|(_, e)| e.bytes > 0).min_by_key(|(_, e)| e.used).map(|(k, _)| *k) else {
+        let held = |cache: &Self| cache.entries.values().map(|e| e.held).sum::<u64>();
+        while held(self).saturating_add(bytes) > self.budget {
+            let Some(oldest) = self.entries.iter().filter(|(_, e)| e.held > 0).min_by_key(|(_, e)| e.used).map(|(k, _)| *k) else {
                 return;
             };
             self.entries.remove(&oldest);

@@ -85,8 +85,9 @@ impl<B: Backend> Graph<B> {
     pub fn to<C: Backend>(&self, backend: C) -> Graph<C> {
         Graph::new(backend, Arc::clone(&self.data))
     }
-    /// Bounds the bytes of the layouts that are kept: the least recently used ones go first. A layout that is larger than the budget alone
-    /// is not kept, and the simplest variant runs in its place; the plan says so. Default: no bound.
+    /// Bounds the bytes of the layouts that are kept for single algorithms, the orders and formats that they need included: the least recently
+    /// used ones go first. Of a layout that is larger than the budget alone the simplest variant takes the place, and the plan says so.
+    /// The graph as it came is not counted. Default: no bound.
     #[must_use]
     pub fn with_budget(self, bytes: u64) -> Self {
         self.state().layouts.bound(bytes);
@@ -134,7 +135,7 @@ impl<B: Backend> Graph<B> {
     /// # Errors
     /// Out of memory.
     pub fn arranged(&self) -> Result<Arc<Arranged<B>>, B::Error> {
-        let (ordering, format) = (self.data.order().map_or(Ordering::None, |o| o.0), self.data.layout().kind());
+        let (ordering, format) = (self.ordering(), self.data.layout().kind());
         self.arranged_as(&mut self.state(), ordering, format, self.data.values().is_some())
     }
     /// Runs an algorithm with the planner's choice of layout, learnt from the runs so far.
@@ -184,6 +185,10 @@ impl<B: Backend> Graph<B> {
         self.next_plan(&mut self.state(), algorithm, request, false)
     }
 
+    /// The ordering that the graph came in.
+    fn ordering(&self) -> Ordering {
+        self.data.order().map_or(Ordering::None, |o| o.0)
+    }
     fn state(&self) -> MutexGuard<'_, State<B>> {
         // What a panic left behind is whole: entries are inserted after they are built.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
@@ -238,7 +243,9 @@ impl<B: Backend> Graph<B> {
         state.times.prepare += start.elapsed().as_secs_f64();
         let bytes = layout.as_ref().map_or(0, |l| self.backend.layout_bytes(l));
         let layout = layout.map(Arc::new);
-        if let Err(bytes) = state.layouts.insert(key, Arc::clone(&arranged), layout.clone(), bytes) {
+        let came = plan.ordering() == self.ordering() && plan.format() == self.data.layout().kind();
+        let held = if came { bytes } else { bytes.saturating_add(arranged.bytes()) };
+        if let Err(bytes) = state.layouts.insert(key, Arc::clone(&arranged), layout.clone(), bytes, held) {
             return Ok(Err(bytes));
         }
         // An order or format that only layouts which have gone used goes with them; what the graph came in stays.
