@@ -23,9 +23,26 @@ pub use sssp::{Sssp, SsspConfig};
 pub use tc::{Tc, TcConfig};
 pub use typed::Typed;
 
-use bitgraph_backend::{MatrixOps, Mxm, Mxv, VectorOps};
-use bitgraph_semiring::{LorLand, MinSecond, PlusPair};
+use bitgraph_backend::{Fused, MatrixOps, Mxm, Mxv, VectorOps};
+use bitgraph_semiring::{LorLand, MinPlus, MinSecond, PlusPair, PlusSecond};
 
 /// A backend with the operations that the definitions use, whatever their precision.
 pub trait GraphBackend: VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxm<PlusPair<u64>> {}
 impl<B: VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxm<PlusPair<u64>>> GraphBackend for B {}
+
+macro_rules! full_backend {
+    ($($bound:path),* $(,)?) => {
+        /// A backend that runs every algorithm of this crate, in the types that distances and scores usually have.
+        pub trait FullBackend: GraphBackend $(+ $bound)* {}
+        impl<B: GraphBackend $(+ $bound)*> FullBackend for B {}
+    };
+}
+full_backend! {
+    Mxv<PlusSecond<f32>>, Mxv<PlusSecond<f64>>,
+    Mxv<MinPlus<u32>>, Mxv<MinPlus<u64>>, Mxv<MinPlus<i64>>, Mxv<MinPlus<f32>>, Mxv<MinPlus<f64>>,
+    Fused<BfsConfig>, Fused<MsBfsConfig>, Fused<CcConfig>, Fused<TcConfig>,
+    Fused<Typed<SsspConfig, u32>>, Fused<Typed<SsspConfig, u64>>, Fused<Typed<SsspConfig, i64>>,
+    Fused<Typed<SsspConfig, f32>>, Fused<Typed<SsspConfig, f64>>,
+    Fused<Typed<PageRankConfig, f32>>, Fused<Typed<PageRankConfig, f64>>,
+    Fused<Product<f32>>, Fused<Product<f64>>, Fused<Product<bool>>,
+}

@@ -23,6 +23,12 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     /// The name on the command line.
     fn name(&self) -> &'static str;
 
+    /// Runs `work` with at most so many of the threads that it could use; 0 leaves that to the backend. By default that is all it does.
+    fn with_threads<R>(&self, threads: usize, work: impl FnOnce() -> R) -> R {
+        let _ = threads;
+        work()
+    }
+
     /// Puts a matrix on the device, in a format.
     ///
     /// # Errors

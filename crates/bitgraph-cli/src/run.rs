@@ -7,14 +7,13 @@ use crate::failure::{Failure, Result};
 use crate::options::{CommonArgs, GeneralArgs, LayoutArgs, ReadingArgs};
 use crate::output;
 use crate::progress::Reporter;
-use bitgraph::algorithms::GraphBackend;
-use bitgraph::algorithms::{BfsConfig, CcConfig, MsBfsConfig, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
-use bitgraph::backend::{Algorithm, Backend, Definition, Error as BackendError, Fused, Graph, Mxv, Plan, Request, Reuse};
+use bitgraph::algorithms::FullBackend;
+use bitgraph::backend::{Backend, Definition, Error as BackendError, Fused, Graph, Plan, Request, Reuse};
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
 use bitgraph::cuda::device::{Device as Accelerator, Launches};
 use bitgraph::io::Naming;
-use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
+use bitgraph::semiring::Scalar;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{FormatKind, Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
@@ -24,28 +23,7 @@ use std::time::Instant;
 
 /// A backend with all that the commands use.
 pub trait CommandBackend:
-    GraphBackend
-    + Backend<Error: Into<Failure>>
-    + Fused<BfsConfig>
-    + Fused<MsBfsConfig>
-    + Fused<CcConfig>
-    + Fused<TcConfig>
-    + Fused<Typed<PageRankConfig, f32>>
-    + Fused<Typed<PageRankConfig, f64>>
-    + Fused<Typed<SsspConfig, u32>>
-    + Fused<Typed<SsspConfig, u64>>
-    + Fused<Typed<SsspConfig, f32>>
-    + Fused<Typed<SsspConfig, f64>>
-    + Fused<Product<f32>>
-    + Fused<Product<f64>>
-    + Fused<Product<bool>>
-    + Mxv<LorLand<bool>>
-    + Mxv<PlusSecond<f32>>
-    + Mxv<PlusSecond<f64>>
-    + Mxv<MinPlus<u32>>
-    + Mxv<MinPlus<u64>>
-    + Mxv<MinPlus<f32>>
-    + Mxv<MinPlus<f64>>
+    FullBackend + Backend<Error: Into<Failure>>
 {
     /// Loads what an algorithm runs by, so that its first use is no slower than the others.
     fn warm_up(&self, algorithm: &'static str) -> Result<(), Self::Error> {

@@ -38,6 +38,9 @@ impl Backend for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
     }
+    fn with_threads<R>(&self, threads: usize, work: impl FnOnce() -> R) -> R {
+        crate::threads::limited(threads, work)
+    }
     fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<CpuMatrix, Error> {
         CpuMatrix::new(csr, values, format)
     }

@@ -11,6 +11,7 @@ mod rates;
 mod simd;
 pub mod spmv;
 mod team;
+mod threads;
 pub mod tile;
 
 pub use cpu::Cpu;

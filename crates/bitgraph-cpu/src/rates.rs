@@ -48,6 +48,26 @@ pub(crate) struct Cost {
     pub why: &'static str,
 }
 
+/// Entries and vertices of one pass that keep a thread busy for longer than it takes to start it and to wait for it, about.
+const THREAD_WORK: usize = 1 << 15;
+
+/// The threads that one pass over all entries is worth sharing among.
+pub(crate) fn threads_for_passes(s: &Stats) -> usize {
+    (s.entries + s.nodes).div_ceil(THREAD_WORK)
+}
+
+/// Candidates that use at most so many of the threads allowed, which their times were predicted for all of.
+pub(crate) fn on_threads(threads: usize, candidates: Vec<Candidate>) -> Vec<Candidate> {
+    let allowed = rayon::current_num_threads();
+    let fewer = threads.clamp(1, allowed);
+    if fewer == allowed {
+        return candidates;
+    }
+    let slower = allowed as f64 / fewer as f64;
+    let limit = |c: Candidate| Candidate { threads: fewer, run_seconds: slower * c.run_seconds, ..c };
+    candidates.into_iter().map(limit).collect()
+}
+
 /// A variant on CSR in every order that `cost` knows something of: it is told the order, and whether neighbours are far apart in it.
 pub(crate) fn in_orders(graph: &GraphData, variant: &'static str, cost: impl Fn(Ordering, bool) -> Option<Cost>) -> Vec<Candidate> {
     let s = graph.stats();

@@ -9,7 +9,7 @@
 //! for everybody when [`Team::run`] returns.
 #![allow(unsafe_code)]
 
-use crate::place;
+use crate::{place, threads};
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -179,7 +179,7 @@ impl Team<'_> {
 /// Runs `lead` with a team of at most `wanted` threads of the current pool; with one thread, or from inside a pool of one,
 /// on the calling thread without further ado.
 pub(crate) fn with<R: Send>(wanted: usize, lead: impl FnOnce(&Team<'_>) -> R + Send) -> R {
-    let members = wanted.min(rayon::current_num_threads()).clamp(1, 1 << 10);
+    let members = wanted.min(threads::allowed()).clamp(1, 1 << 10);
     if members == 1 {
         return lead(&Team { shared: None, members });
     }

@@ -1,10 +1,10 @@
 //! The algorithms on the corpus: every fused form and every format and order against validators and the testkit's references.
 
 use crate::{Options, Outcome, Report};
-use bitgraph::algorithms::GraphBackend;
-use bitgraph::backend::{CostModel, Mxv};
+use bitgraph::algorithms::FullBackend;
+use bitgraph::b2sr::Layout;
+use bitgraph::backend::{Definition, Fused};
 use bitgraph::prelude::*;
-use bitgraph::semiring::{MinPlus, PlusSecond};
 use bitgraph_testkit::{NamedGraph, cases, corpus, reference};
 use rayon::ThreadPoolBuilder;
 
@@ -21,18 +21,8 @@ const QUICK: [&str; 8] = [
     "directed random",
 ];
 
-/// A backend with all that the algorithms of this ring use.
-pub(crate) trait Verified:
-    GraphBackend + CostModel + Mxv<PlusSecond<f32>> + Mxv<PlusSecond<f64>> + Mxv<MinPlus<u32>> + Mxv<MinPlus<f64>> + Mxv<MinPlus<i64>>
-{
-}
-impl<B> Verified for B where
-    B: GraphBackend + CostModel + Mxv<PlusSecond<f32>> + Mxv<PlusSecond<f64>> + Mxv<MinPlus<u32>> + Mxv<MinPlus<f64>> + Mxv<MinPlus<i64>>
-{
-}
-
 /// Runs every algorithm on one form of a backend, in pools of each of the numbers of threads.
-pub(crate) fn run<B: Verified>(report: &mut Report, backend: &B, form: &str, threads: &[usize], options: &Options) {
+pub(crate) fn run<B: FullBackend>(report: &mut Report, backend: &B, form: &str, threads: &[usize], options: &Options) {
     for &threads in threads {
         let Ok(pool) = ThreadPoolBuilder::new().num_threads(threads).build() else { continue };
         let wanted = |g: &NamedGraph| match &options.graph {
@@ -45,7 +35,7 @@ pub(crate) fn run<B: Verified>(report: &mut Report, backend: &B, form: &str, thr
     }
 }
 
-fn one<B: Verified>(report: &mut Report, backend: &B, form: &str, graph: &NamedGraph, threads: usize, quick: bool) {
+fn one<B: FullBackend>(report: &mut Report, backend: &B, form: &str, graph: &NamedGraph, threads: usize, quick: bool) {
     for format in [None].into_iter().chain(FormatKind::ALL.map(Some)) {
         for ordering in [None].into_iter().chain(Ordering::ALL.map(Some)) {
             // A forced format in an order of its own, and every order of lists.
@@ -96,7 +86,7 @@ fn all(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
     outcomes.into_iter().find(|o| *o != Outcome::Passed).unwrap_or(Outcome::Passed)
 }
 
-impl<B: Verified> Run<'_, B> {
+impl<B: FullBackend> Run<'_, B> {
     /// The first, the last and the heaviest vertex.
     fn sources(&self) -> Vec<u32> {
         let n = self.graph.csr.nrows() as u32;
@@ -106,16 +96,32 @@ impl<B: Verified> Run<'_, B> {
         sources.dedup();
         sources
     }
-    fn build(&self, algorithm: Algorithm, values: Option<Values>, dtype: bitgraph::semiring::DType) -> Result<Graph<B>, B::Error> {
-        let workload = Workload::once(algorithm).with_passes(100).with_dtype(dtype);
-        let request = PlanRequest { workload, format: self.format, ordering: self.ordering };
-        Graph::build(self.backend.clone(), self.graph.csr.clone(), values, self.graph.symmetric, &request)
+    fn build(&self, values: Option<Values>) -> Result<Graph<B>, B::Error> {
+        let symmetry = if self.graph.symmetric { Symmetry::Symmetric } else { Symmetry::Directed };
+        Ok(Graph::new(self.backend.clone(), GraphData::new(Layout::Csr(self.graph.csr.clone()), values, symmetry, None)?))
     }
-    fn plain(&self, algorithm: Algorithm) -> Result<Graph<B>, B::Error> {
-        self.build(algorithm, None, bitgraph::semiring::DType::F32)
+    /// The outputs of the planned variant, and where the choice is the planner's of every other one that it weighed.
+    fn each<A: Definition<B>>(&self, graph: &Graph<B>, algorithm: &A) -> Result<Vec<A::Output>, B::Error>
+    where
+        B: Fused<A>,
+    {
+        let request = Request { reuse: Reuse::Runs(100), format: self.format, ordering: self.ordering, variant: None };
+        let planned = graph.prepare(algorithm, &request)?;
+        let mut outputs = vec![planned.run(algorithm)?];
+        if self.format.is_none() && self.ordering.is_none() {
+            let mut done = vec![planned.plan().variant()];
+            for candidate in &planned.plan().candidates {
+                if !done.contains(&candidate.variant) {
+                    done.push(candidate.variant);
+                    let forced = graph.prepare(algorithm, &Request { variant: Some(candidate.variant), ..request })?;
+                    outputs.push(forced.run(algorithm)?);
+                }
+            }
+        }
+        Ok(outputs)
     }
     pub(crate) fn bfs(&self, source: u32) -> Checked<B> {
-        let graph = self.plain(Algorithm::Bfs)?;
+        let graph = self.build(None)?;
         let csr = &self.graph.csr;
         let expected = reference::levels(csr, source);
         let reach = reference::reach(csr, &expected);
@@ -123,7 +129,8 @@ impl<B: Verified> Run<'_, B> {
         for (output, deterministic) in
             [(BfsOutput::Levels, false), (BfsOutput::Parents, false), (BfsOutput::Both, false), (BfsOutput::Parents, true)]
         {
-            let found = bfs(&graph, &BfsConfig { source, output, deterministic, ..BfsConfig::default() })?;
+            let config = BfsConfig { source, output, deterministic, ..BfsConfig::default() };
+            for found in self.each(&graph, &config)? {
             outcomes.push(equal("reached", &reach.reached, &found.reached));
             outcomes.push(equal("depth", &reach.depth, &found.depth));
             outcomes.push(equal("edges traversed", &reach.edges_traversed, &found.edges_traversed));
@@ -146,23 +153,24 @@ impl<B: Verified> Run<'_, B> {
                     outcomes.push(equal("smallest parents", &smallest, &parents));
                 }
             }
+            }
         }
         Ok(all(outcomes))
     }
     fn ms_bfs(&self) -> Checked<B> {
-        let graph = self.plain(Algorithm::MsBfs)?;
+        let graph = self.build(None)?;
         let n = self.graph.csr.nrows();
         let sources = cases::indices(70, n, 9);
-        let found = ms_bfs(&graph, &MsBfsConfig { sources: sources.clone(), levels: true, ..MsBfsConfig::default() })?;
+        let config = MsBfsConfig { sources: sources.clone(), levels: true, ..MsBfsConfig::default() };
         let levels: Vec<Vec<i32>> = sources.iter().map(|&s| reference::levels(&self.graph.csr, s)).collect();
         let reach: Vec<_> = levels.iter().map(|l| reference::reach(&self.graph.csr, l)).collect();
         let sums: Vec<u64> = levels.iter().map(|l| l.iter().filter(|&&x| x > 0).map(|&x| x as u64).sum()).collect();
-        Ok(all([
+        Ok(all(self.each(&graph, &config)?.into_iter().flat_map(|found| [
             equal("levels", &Some(levels.concat()), &found.levels),
             equal("reached", &reach.iter().map(|r| r.reached).collect::<Vec<_>>(), &found.reached),
             equal("depth", &reach.iter().map(|r| r.depth).collect::<Vec<_>>(), &found.depth),
             equal("sum of levels", &sums, &found.sum_levels),
-        ]))
+        ])))
     }
     pub(crate) fn sssp(&self, source: u32) -> Checked<B> {
         let csr = &self.graph.csr;
@@ -177,10 +185,12 @@ impl<B: Verified> Run<'_, B> {
                 w
             });
             let expected = reference::dijkstra(csr, weights.as_deref(), source);
-            let graph = self.build(Algorithm::Sssp, weights.clone().map(Values::from_vec), bitgraph::semiring::DType::U32)?;
-            let found = sssp::<_, u32>(&graph, &SsspConfig { source, parents: true, ..SsspConfig::default() })?;
-            outcomes.push(equal("distances", &expected, &found.distances));
-            outcomes.push(valid_paths(csr, weights.as_deref(), source, &found.distances, found.parents.as_deref().unwrap_or(&[])));
+            let graph = self.build(weights.clone().map(Values::from_vec))?;
+            let config = SsspConfig { source, parents: true, ..SsspConfig::default() };
+            for found in self.each(&graph, &Typed::<_, u32>::new(config))? {
+                outcomes.push(equal("distances", &expected, &found.distances));
+                outcomes.push(valid_paths(csr, weights.as_deref(), source, &found.distances, found.parents.as_deref().unwrap_or(&[])));
+            }
         }
         Ok(all(outcomes))
     }
@@ -189,9 +199,9 @@ impl<B: Verified> Run<'_, B> {
         // Multiples of 1/8: sums are exact in any order, so that distances compare exactly.
         let weights: Vec<f64> = cases::weights::<f64>(csr, 4000, 5).into_iter().map(|w| w / 8.0).collect();
         let expected = reference::dijkstra(csr, Some(&weights), source);
-        let graph = self.build(Algorithm::Sssp, Some(Values::from_vec(weights)), bitgraph::semiring::DType::F64)?;
-        let found = sssp::<_, f64>(&graph, &SsspConfig { source, ..SsspConfig::default() })?;
-        Ok(equal("distances", &expected, &found.distances))
+        let graph = self.build(Some(Values::from_vec(weights)))?;
+        let found = self.each(&graph, &Typed::<_, f64>::new(SsspConfig { source, ..SsspConfig::default() }))?;
+        Ok(all(found.into_iter().map(|found| equal("distances", &expected, &found.distances))))
     }
     pub(crate) fn pagerank(&self) -> Checked<B> {
         let n = self.graph.csr.nrows();
@@ -212,26 +222,27 @@ impl<B: Verified> Run<'_, B> {
                 personalization: personal,
                 ..PageRankConfig::default()
             };
-            let graph = self.build(Algorithm::PageRank, None, bitgraph::semiring::DType::F64)?;
-            let found = pagerank::<_, f64>(&graph, &config)?;
+            let graph = self.build(None)?;
             // Both stop within the tolerance of the fixed point, which the damping factor magnifies by 1 / (1 - d).
-            outcomes.push(near(&expected, &found.scores, 2e-11));
+            let found = self.each(&graph, &Typed::<_, f64>::new(config.clone()))?;
+            outcomes.extend(found.into_iter().map(|found| near(&expected, &found.scores, 2e-11)));
             let config = PageRankConfig { tolerance: 1e-6, ..config };
-            let graph = self.build(Algorithm::PageRank, None, bitgraph::semiring::DType::F32)?;
-            let single: Vec<f64> = pagerank::<_, f32>(&graph, &config)?.scores.into_iter().map(f64::from).collect();
-            outcomes.push(near(&expected, &single, 1e-5));
+            for found in self.each(&graph, &Typed::<_, f32>::new(config))? {
+                let single: Vec<f64> = found.scores.into_iter().map(f64::from).collect();
+                outcomes.push(near(&expected, &single, 1e-5));
+            }
         }
         Ok(all(outcomes))
     }
     pub(crate) fn cc(&self) -> Checked<B> {
-        let found = cc(&self.plain(Algorithm::Cc)?, &CcConfig::default())?;
-        let expected = reference::components(&self.graph.csr);
-        let counted = Cc::from_labels(expected);
-        Ok(equal("components", &counted, &found))
+        let counted = Cc::from_labels(reference::components(&self.graph.csr));
+        let found = self.each(&self.build(None)?, &CcConfig::default())?;
+        Ok(all(found.iter().map(|found| equal("components", &counted, found))))
     }
     pub(crate) fn tc(&self) -> Checked<B> {
-        let found = tc(&self.plain(Algorithm::Tc)?, &TcConfig::default())?;
-        Ok(equal("triangles", &reference::triangles(&self.graph.csr), &found.triangles))
+        let expected = reference::triangles(&self.graph.csr);
+        let found = self.each(&self.build(None)?, &TcConfig::default())?;
+        Ok(all(found.into_iter().map(|found| equal("triangles", &expected, &found.triangles))))
     }
 }
 

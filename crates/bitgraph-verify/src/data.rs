@@ -1,10 +1,11 @@
 //! Real graphs against known answers: every algorithm in every format and order, one graph at a time.
 
-use crate::algorithms::Verified;
 use crate::{Options, Outcome, Report};
 use anyhow::{Context, Result};
+use bitgraph::algorithms::FullBackend;
+use bitgraph::b2sr::Layout;
+use bitgraph::backend::{Definition, Fused};
 use bitgraph::prelude::*;
-use bitgraph::semiring::DType;
 use serde_json::Value;
 use std::path::Path;
 
@@ -12,7 +13,7 @@ const RING: &str = "data";
 /// Entries up to which every format is verified without `--full`.
 const QUICK: usize = 120_000;
 
-pub(crate) fn run<B: Verified>(report: &mut Report, backend: &B, options: &Options) -> Result<()> {
+pub(crate) fn run<B: FullBackend>(report: &mut Report, backend: &B, options: &Options) -> Result<()> {
     let Some(folder) = &options.data else {
         report.skip(RING, "real graphs", "no --data DIR and no BITGRAPH_DATA");
         return Ok(());
@@ -43,17 +44,17 @@ fn answer<'a>(answers: &'a Value, prefix: &str) -> Option<&'a Value> {
     answers.as_object()?.iter().find(|(k, _)| k.starts_with(prefix)).map(|(_, v)| v)
 }
 
-fn one<B: Verified>(report: &mut Report, backend: &B, name: &str, file: &Path, answers: &Value, full: bool) -> Result<()> {
+fn one<B: FullBackend>(report: &mut Report, backend: &B, name: &str, file: &Path, answers: &Value, full: bool) -> Result<()> {
     let source: GraphSource = file.to_string_lossy().parse()?;
     let weights = if answer(answers, "sssp").is_some() { WeightSource::FileOrUnit } else { WeightSource::Unit };
     let loaded = source.load(&LoadOptions { weights, ..LoadOptions::default() })?;
-    // The definitions take weights of the type that they sum in.
-    let weights = loaded.values.as_ref().map(Values::cast::<i64>);
     let undirected = if loaded.symmetric { loaded.csr.clone() } else { loaded.csr.symmetrized()? };
     let mut check = |what: &str, outcome: Outcome| report.check(RING, name, || what.to_string(), outcome);
     check("nodes", same(answers.get("nodes"), loaded.csr.nrows() as u64));
     check("entries", same(answers.get("stored_entries"), loaded.csr.nnz() as u64));
     check("loops", same(answers.get("self_loops"), loaded.csr.count_loops() as u64));
+    let graph = loaded.clone().on(backend.clone())?;
+    let undirected = Graph::new(backend.clone(), GraphData::new(Layout::Csr(undirected), None, Symmetry::Symmetric, None)?);
     let formats: Vec<Option<FormatKind>> = [None].into_iter().chain(FormatKind::ALL.map(Some)).collect();
     for &format in &formats {
         for order in [None].into_iter().chain(Ordering::ALL.map(Some)) {
@@ -63,17 +64,12 @@ fn one<B: Verified>(report: &mut Report, backend: &B, name: &str, file: &Path, a
             if !full && tiled && (order.is_some_and(|o| o != Ordering::None) || loaded.csr.nnz() > QUICK) {
                 continue;
             }
-            let build = |algorithm: Algorithm, csr: &Csr, values: Option<&Values>, symmetric: bool, dtype: DType| {
-                let workload = Workload::once(algorithm).with_passes(100).with_dtype(dtype);
-                Graph::build(backend.clone(), csr.clone(), values.cloned(), symmetric, &PlanRequest { workload, format, ordering: order })
-            };
+            let request = Request { reuse: Reuse::Runs(100), format, ordering: order, variant: None };
             let label = format!("{} {}", format.map_or("auto", FormatKind::name), order.map_or("auto", Ordering::name));
-            let plain = |algorithm| build(algorithm, &loaded.csr, None, loaded.symmetric, DType::F64);
             if let Some(searches) = answers.get("bfs").and_then(Value::as_array) {
-                let graph = plain(Algorithm::Bfs)?;
                 for search in searches {
                     let source = search["source"].as_u64().unwrap_or(0) as u32;
-                    let found = bfs(&graph, &BfsConfig { source, ..BfsConfig::default() })?;
+                    let found = run(&graph, &request, &BfsConfig { source, ..BfsConfig::default() })?;
                     let sum: i64 = found.levels.iter().flatten().filter(|&&l| l > 0).map(|&l| i64::from(l)).sum();
                     check(&format!("bfs reached, {label}"), same(search.get("reached"), found.reached));
                     check(&format!("bfs depth, {label}"), same(search.get("depth"), found.depth.into()));
@@ -81,25 +77,23 @@ fn one<B: Verified>(report: &mut Report, backend: &B, name: &str, file: &Path, a
                 }
             }
             if let Some(components) = answer(answers, "cc") {
-                let found = cc(&plain(Algorithm::Cc)?, &CcConfig::default())?;
+                let found = run(&graph, &request, &CcConfig::default())?;
                 check(&format!("components, {label}"), same(components.get("components"), found.components));
                 check(&format!("largest component, {label}"), same(components.get("largest"), found.largest));
             }
             if let Some(triangles) = answer(answers, "tc") {
-                let graph = build(Algorithm::Tc, &undirected, None, true, DType::F64)?;
-                let found = tc(&graph, &TcConfig::default())?;
+                let found = run(&undirected, &request, &TcConfig::default())?;
                 check(&format!("triangles, {label}"), same(triangles.get("triangles"), found.triangles));
             }
             if let Some(ranks) = answer(answers, "pagerank") {
                 let config = PageRankConfig { tolerance: 1e-10, max_iterations: 1000, ..PageRankConfig::default() };
-                let found = pagerank::<_, f64>(&plain(Algorithm::PageRank)?, &config)?;
+                let found = run(&graph, &request, &Typed::<_, f64>::new(config))?;
                 check(&format!("pagerank, {label}"), top_scores(ranks, found.scores));
             }
             if let Some(paths) = answer(answers, "sssp") {
-                let graph = build(Algorithm::Sssp, &loaded.csr, weights.as_ref(), loaded.symmetric, DType::I64)?;
                 for path in paths.as_array().cloned().unwrap_or_else(|| vec![paths.clone()]) {
                     let source = path["source"].as_u64().unwrap_or(0) as u32;
-                    let found = sssp::<_, i64>(&graph, &SsspConfig { source, ..SsspConfig::default() })?;
+                    let found = run(&graph, &request, &Typed::<_, i64>::new(SsspConfig { source, ..SsspConfig::default() }))?;
                     let finite = || found.distances.iter().copied().filter(|&d| d != i64::MAX);
                     check(&format!("sssp reached, {label}"), same(path.get("reached"), found.reached));
                     check(&format!("sssp farthest, {label}"), same(path.get("max_distance"), finite().max().unwrap_or(0) as u64));
@@ -109,6 +103,11 @@ fn one<B: Verified>(report: &mut Report, backend: &B, name: &str, file: &Path, a
         }
     }
     Ok(())
+}
+
+/// One run of an algorithm in a format and order.
+fn run<B: FullBackend + Fused<A>, A: Definition<B>>(graph: &Graph<B>, request: &Request, algorithm: &A) -> Result<A::Output, B::Error> {
+    graph.prepare(algorithm, request)?.run(algorithm)
 }
 
 /// An integer answer; a key that the answers lack passes.

@@ -103,8 +103,7 @@ fn too_large(device: &Cuda) -> Result<Outcome> {
     // Eight bytes a vertex at least, and more vertices than bytes are left.
     let csr = path(device.device().memory()?.free.max(1000) as u32)?;
     let used = device.device().memory()?.used;
-    let request = PlanRequest::auto(Workload::once(Algorithm::Bfs));
-    let refused = Graph::build(device.clone(), csr, None, true, &request);
+    let refused = undirected(device, csr)?.bfs(0).run();
     let after = device.device().memory()?.used;
     drop(held);
     Ok(match refused {
@@ -129,28 +128,22 @@ fn stopping(report: &mut Report, device: &Cuda, graph: &NamedGraph) {
     };
     check(
         "bfs, stopped",
-        stopped(device, Algorithm::Bfs, |graph, control| bfs(graph, &BfsConfig { source: 0, control, ..BfsConfig::default() }).map(drop)),
+        stopped(device, |graph, control| graph.bfs(0).control(control).run().map(drop)),
     );
     check(
         "sssp, stopped",
-        stopped(device, Algorithm::Sssp, |graph, control| {
-            sssp::<_, u32>(graph, &SsspConfig { source: 0, control, ..SsspConfig::default() }).map(drop)
-        }),
+        stopped(device, |graph, control| graph.sssp(0).control(control).run::<u32>().map(drop)),
     );
     check(
         "pagerank, stopped",
-        stopped(device, Algorithm::PageRank, |graph, control| {
-            let config = PageRankConfig { tolerance: 0.0, max_iterations: 1_000_000, control, ..PageRankConfig::default() };
-            pagerank::<_, f32>(graph, &config).map(drop)
-        }),
+        stopped(device, |graph, control| graph.pagerank().tolerance(0.0).max_iterations(1_000_000).control(control).run::<f32>().map(drop)),
     );
     works(report, device, graph, "runs were stopped");
 }
 
 /// Whether a run on a long path ends with the error of one that was stopped.
-fn stopped(device: &Cuda, algorithm: Algorithm, run: impl FnOnce(&Graph<Cuda>, Control) -> Result<()>) -> Result<bool> {
-    let csr = path(LONG_PATH)?;
-    let graph = Graph::build(device.clone(), csr, None, true, &PlanRequest::auto(Workload::once(algorithm)))?;
+fn stopped(device: &Cuda, run: impl FnOnce(&Graph<Cuda>, Control) -> Result<()>) -> Result<bool> {
+    let graph = undirected(device, path(LONG_PATH)?)?;
     let flag = Arc::new(AtomicBool::new(false));
     let seen = flag.clone();
     let control = Control::default().with_cancel(flag).with_progress(move |_| seen.store(true, Relaxed));
@@ -159,6 +152,11 @@ fn stopped(device: &Cuda, algorithm: Algorithm, run: impl FnOnce(&Graph<Cuda>, C
         Err(Error::Base(bitgraph::backend::Error::Cancelled)) => Ok(true),
         Err(error) => Err(error),
     }
+}
+
+fn undirected(device: &Cuda, csr: Csr) -> Result<Graph<Cuda>> {
+    let data = GraphData::new(Layout::Csr(csr), None, Symmetry::Symmetric, None).map_err(Error::from)?;
+    Ok(Graph::new(device.clone(), data))
 }
 
 fn path(vertices: u32) -> Result<Csr> {

@@ -321,7 +321,10 @@ impl<B: Backend + Fused<A>, A: Algorithm> Ready<B, A> {
     {
         algorithm.check(&self.data)?;
         let go = |algorithm: &A| match &self.layout {
-            Some(layout) => self.arranged.backend().run(&self.arranged, layout, algorithm),
+            Some(layout) => {
+                let backend = self.arranged.backend();
+                backend.with_threads(self.plan.chosen.threads, || backend.run(&self.arranged, layout, algorithm))
+            }
             None => algorithm.define(&self.arranged),
         };
         match self.arranged.permutation() {

@@ -6,7 +6,7 @@
 //! of closed vertices always are.
 
 use super::{BfsLayout, down, spread, up};
-use crate::{Level, team};
+use crate::{Level, team, threads};
 use bitgraph_algorithms::UNREACHED;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
@@ -19,6 +19,8 @@ const ALPHA: u64 = 12;
 const BETA: usize = 24;
 /// Fewer arcs than this are pushed by one thread.
 const SHARED_ARCS: u64 = 1 << 15;
+/// And fewer than this for each thread: what threads found is gathered from lists of every thread for every range.
+const MEMBER_ARCS: u64 = 1 << 14;
 /// Fewer vertices than this are searched by one thread.
 const SHARED_NODES: usize = 1 << 15;
 /// But a graph with as many arcs as this is searched by all threads however few its vertices.
@@ -114,7 +116,7 @@ impl Search<'_> {
             let width = state.tail - state.head;
             if !(low && width < n / 256) && width > 16 {
                 let arcs = self.arcs(&scratch.queue[state.head..state.tail]);
-                if self.turns(arcs, &state, width) || arcs > SHARED_ARCS && n >= SHARED_NODES && rayon::current_num_threads() > 1 {
+                if self.turns(arcs, &state, width) || arcs > SHARED_ARCS && n >= SHARED_NODES && threads::allowed() > 1 {
                     break true;
                 }
             }
@@ -198,7 +200,7 @@ impl Search<'_> {
             if !turned && self.turns(arcs, state, state.tail - state.head) {
                 turned = true;
                 self.pull(team, marks, scratch, state)?;
-            } else if arcs > SHARED_ARCS && team.members() > 1 {
+            } else if arcs > SHARED_ARCS.max(MEMBER_ARCS * team.members() as u64) && team.members() > 1 {
                 self.push_shared(team, marks, scratch, state, arcs);
             } else {
                 self.push(marks, scratch, state, false);

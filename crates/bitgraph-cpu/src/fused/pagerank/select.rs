@@ -3,7 +3,7 @@
 use super::{PageRankLayout, order, out_degrees};
 use crate::Cpu;
 use crate::fused::lists::lists;
-use crate::rates::{Cost, in_orders, mesh_like, scattered};
+use crate::rates::{Cost, in_orders, mesh_like, on_threads, scattered, threads_for_passes};
 use crate::spmv::{Real, SpmvKind, SpmvPlan};
 use bitgraph_algorithms::{PageRank, PageRankConfig, Typed};
 use bitgraph_backend::{Algorithm, Arranged, Candidate, Error, Fused, GraphData, Plan, same_type};
@@ -44,7 +44,7 @@ fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
         let candidates = in_orders(graph, CELLS_BY_DEGREE, |_, _| Some(Cost { build, run, why }));
         all.extend(candidates.into_iter().filter(|c| c.ordering == Ordering::None));
     }
-    all
+    on_threads(threads_for_passes(s), all)
 }
 
 /// A layout for scores of either type.

@@ -5,7 +5,7 @@ use super::{Distance, SsspLayout, SsspVariant};
 use crate::Cpu;
 use crate::fused::bfs;
 use crate::fused::lists::lists;
-use crate::rates::{Cost, gather, in_orders};
+use crate::rates::{Cost, gather, in_orders, on_threads};
 use bitgraph_algorithms::{Sssp, SsspConfig, Typed};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, same_type};
 use bitgraph_semiring::DType;
@@ -27,6 +27,9 @@ impl SsspVariant {
     }
 }
 
+/// Threads that search packed arcs together; buckets over CSR are one thread's.
+const SEARCHERS: usize = 2;
+
 /// The variants on this graph. Without weights a breadth-first search; otherwise buckets over CSR for any weights, and packed arcs
 /// for small whole ones.
 fn variants(graph: &GraphData) -> Vec<Candidate> {
@@ -35,9 +38,10 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
     if graph.values().is_none() {
         return bfs::select::variants(graph, [SsspVariant::Steps.name(), SsspVariant::StepsMaxDegree.name()]);
     }
-    let mut all = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
+    let buckets = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
         Some(Cost { build: entries, run: 5.0 * entries * gather(far).sqrt() + 8.0 * nodes, why: "buckets over CSR" })
     });
+    let mut all = on_threads(1, buckets);
     if graph.weights().is_ok_and(|w| Packed::suits(graph.csr(), w)) {
         let packed = |variant: SsspVariant| {
             in_orders(graph, variant.name(), move |_, far| {
@@ -45,7 +49,8 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
             })
         };
         // Rows that fit one vector need no order inside and no offsets.
-        all.extend(if s.max_degree as usize <= HEAD { packed(SsspVariant::PackedRows) } else { packed(SsspVariant::Packed) });
+        let packed = if s.max_degree as usize <= HEAD { packed(SsspVariant::PackedRows) } else { packed(SsspVariant::Packed) };
+        all.extend(on_threads(SEARCHERS, packed));
     }
     all
 }

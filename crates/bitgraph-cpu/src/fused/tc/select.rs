@@ -3,7 +3,7 @@
 use super::{TcForm, TcLayout, supports};
 use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
-use crate::rates::{Cost, gather, in_orders, mesh_like};
+use crate::rates::{Cost, gather, in_orders, mesh_like, on_threads, threads_for_passes};
 use bitgraph_algorithms::{Tc, TcConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
 
@@ -56,7 +56,8 @@ impl Fused<TcConfig> for Cpu {
                 Some(Cost { build: 0.0, run: slower * 8.0 * s.entries as f64 * near, why: "intersections" })
             }
         };
-        TcForm::ALL.into_iter().flat_map(|form| in_orders(graph, form.name(), cost(form))).collect()
+        let all = TcForm::ALL.into_iter().flat_map(|form| in_orders(graph, form.name(), cost(form))).collect();
+        on_threads(threads_for_passes(s), all)
     }
     fn layout(&self, graph: &Arranged<Self>, _: &TcConfig, plan: &Plan) -> Result<Option<(TcLayout, TcForm)>, Error> {
         let form = TcForm::ALL.into_iter().find(|f| f.name() == plan.variant());

@@ -59,7 +59,7 @@ pub(crate) fn sum_chunks<S: Default + Send>(
     pool: &Pool<S>,
     work: impl Fn(&mut S, usize) -> u64 + Sync,
 ) -> Result<u64> {
-    let threads = rayon::current_num_threads().min(count);
+    let threads = crate::threads::allowed().min(count);
     if threads <= 1 {
         let mut scratch = pool.take();
         let mut sum = 0;

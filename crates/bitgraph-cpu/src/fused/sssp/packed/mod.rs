@@ -22,6 +22,7 @@ use horizon::{Scratch, Task};
 use link::{Alone, Link};
 use ops::Portable;
 use pair::{Board, Paired};
+use crate::threads;
 use rayon::prelude::*;
 pub(super) use rows::HEAD;
 use rows::{ID, Rows};
@@ -171,7 +172,7 @@ impl Packed {
                 let task = Task { out, incoming, source, target, step, control: &config.control };
                 let (fresh, alone) = (|| Scratch::new(self.nodes), || self.alone(task));
                 let large = self.nodes >= PAIR_NODES && out.entries.len() >= PAIR_ENTRIES;
-                if rayon::current_num_threads() > 1 && (large || cfg!(test)) {
+                if threads::allowed() > 1 && (large || cfg!(test)) {
                     let block = if self.order.is_some() { ORDERED_BLOCK } else { BLOCK };
                     self.together(block, fresh, |dist, scratch, link| horizon(task, dist, scratch, link), alone)
                 } else {
@@ -191,7 +192,7 @@ impl Packed {
             result.map(|()| dist)
         };
         let large = self.nodes >= FIXED_PAIR_NODES;
-        if rayon::current_num_threads() == 1 || !(large || cfg!(test)) {
+        if threads::allowed() == 1 || !(large || cfg!(test)) {
             return alone();
         }
         // Searchers meet once a bucket: wider ones repeat some work and save most of the meetings.
