@@ -36,6 +36,7 @@ pub struct GraphData {
     pattern_symmetric: OnceLock<bool>,
     values_symmetric: OnceLock<bool>,
     weights: OnceLock<Result<(), Error>>,
+    greatest_whole: OnceLock<Option<u64>>,
 }
 
 impl GraphData {
@@ -74,6 +75,7 @@ impl GraphData {
             pattern_symmetric: OnceLock::new(),
             values_symmetric: OnceLock::new(),
             weights: OnceLock::new(),
+            greatest_whole: OnceLock::new(),
         })
     }
     /// The number of vertices.
@@ -145,6 +147,12 @@ impl GraphData {
             })
         };
         self.weights.get_or_init(check).clone()
+    }
+    /// The greatest weight, if all are whole numbers of 0 or more below 2^63, whatever their type; 1 where there are no values. O(nnz),
+    /// once.
+    pub fn greatest_whole_weight(&self) -> Option<u64> {
+        let find = || self.values.as_ref().map_or(Some(1), weights::greatest_whole);
+        *self.greatest_whole.get_or_init(find)
     }
     /// Refuses a vertex that the graph does not have.
     ///

@@ -2,6 +2,7 @@
 
 use crate::Error;
 use bitgraph_b2sr::Layout;
+use bitgraph_semiring::Scalar;
 use bitgraph_sparse::{OffsetInt, Values, parallel, with_offsets, with_values};
 
 /// Refuses negative and NaN weights. O(nnz), parallel.
@@ -22,4 +23,29 @@ pub(crate) fn check(layout: &Layout, values: &Values) -> Result<(), Error> {
     let row = with_offsets!(csr.offsets(), o => o.partition_point(|x| x.index() <= position) - 1);
     let what = if weight.is_nan() { "not a number" } else { "shortest paths need weights of 0 or more" };
     Err(Error::Weight { row: row as u64, column: csr.indices()[position].into(), weight, what })
+}
+
+/// The greatest weight, if all are whole numbers of 0 or more below 2^63. O(nnz), parallel for floats.
+pub(crate) fn greatest_whole(values: &Values) -> Option<u64> {
+    const BOUND: f64 = 9_223_372_036_854_775_808.0;
+    if values.dtype().is_float() {
+        let broken = with_values!(values, w => {
+            parallel::position(w, |x| {
+                let x = x.to_f64();
+                !(0.0..BOUND).contains(&x) || x.fract() != 0.0
+            })
+        });
+        return broken.is_none().then(|| with_values!(values, w => {
+            w.iter().fold(0.0f64, |most, x| most.max(x.to_f64())) as u64
+        }));
+    }
+    match values {
+        Values::U64(w) => Some(w.iter().copied().max().unwrap_or(0)),
+        Values::I64(w) => u64::try_from(w.iter().copied().max().unwrap_or(0)).ok(),
+        // Every other integer type's numbers are exact in f64.
+        _ => with_values!(values, w => {
+            let most = w.iter().fold(0.0f64, |most, x| most.max(x.to_f64()));
+            Some(most as u64)
+        }),
+    }
 }
