@@ -128,6 +128,10 @@ impl<T: Stored> Algorithm for Typed<PageRankConfig, T> {
     type Output = PageRank<T>;
     const NAME: &'static str = "pagerank";
 
+    /// Personalised teleport, and dangling vertices whose scores are lost, are what a variant may not take.
+    fn key(&self) -> u64 {
+        u64::from(self.personalization.is_some()) | u64::from(self.dangling == Dangling::Drop) << 1
+    }
     fn passes(&self) -> u32 {
         self.expected_iterations()
     }

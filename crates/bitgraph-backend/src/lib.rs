@@ -28,5 +28,5 @@ pub use ops::{MatrixMask, MatrixOps, Mxm, Mxv, VectorMask, VectorOps};
 pub use plan::{Candidate, Plan, Request, Reuse, StoredCost};
 pub use ring::{Accum, Accumulate, NoAccum, Ring};
 pub use same_type::same_type;
-pub use stats::Stats;
+pub use stats::{Diagonals, Stats};
 pub use weights::{Weight, WeightStats};

@@ -20,6 +20,12 @@ const PROBED: usize = 4096;
 const FAR: f64 = 0.02;
 /// Rows longer than this are hubs, from which the diameter probe is not made.
 const PROBED_DEGREE: u32 = 64;
+/// Levels of a search in a graph with hubs: those of social networks and web graphs.
+const HUB_LEVELS: f64 = 8.0;
+/// Slices of [`SLICE`] rows sampled for diagonals, and the entries of one that are looked at.
+const SAMPLED_SLICES: usize = 256;
+const SLICE: usize = 32;
+const SLICE_ENTRIES: usize = 4096;
 
 /// Measurements of a square pattern. O(n) time, and O(samples) for locality, tiles and the diameter probe.
 #[derive(Debug)]
@@ -39,8 +45,26 @@ pub struct Stats {
     /// Whether a search from a sampled vertex needs clearly more levels than in a random graph of the same mean degree: a plane, a
     /// volume, a road network. False for graphs with hubs and for small components.
     pub spreads_slowly: bool,
+    /// Rows without entries.
+    pub empty_rows: usize,
+    /// Levels of a search, at least 1: estimated from those that the diameter probe needed for the vertices it met, as in a plane. 8
+    /// for graphs with hubs, from which no probe is made.
+    pub levels: f64,
     csr: Csr,
     tiles: OnceLock<TileCounts>,
+    bandwidth: OnceLock<u32>,
+    diagonals: OnceLock<Diagonals>,
+}
+
+/// What a sample of slices of 32 rows says about the diagonals that entries lie on.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Diagonals {
+    /// Diagonals of a slice in the mean: distinct differences of column and row.
+    pub per_slice: f64,
+    /// Diagonals of a slice at most.
+    pub most: usize,
+    /// Entries of a slice on one diagonal, in the mean; 0 without entries.
+    pub entries: f64,
 }
 
 impl Stats {
@@ -48,11 +72,14 @@ impl Stats {
     #[must_use]
     pub fn of(csr: &Csr) -> Self {
         let (nodes, entries) = (csr.nrows(), csr.nnz());
-        let (max_degree, squares) = with_offsets!(csr.offsets(), o => o.windows(2).fold((0usize, 0f64), |(most, squares), w| {
-            let degree = w[1].index() - w[0].index();
-            (most.max(degree), squares + (degree as f64).powi(2))
-        }));
+        let (max_degree, squares, empty_rows) = with_offsets!(csr.offsets(), o => {
+            o.windows(2).fold((0usize, 0f64, 0usize), |(most, squares, empty), w| {
+                let degree = w[1].index() - w[0].index();
+                (most.max(degree), squares + (degree as f64).powi(2), empty + usize::from(degree == 0))
+            })
+        });
         let max_degree = u32::try_from(max_degree).unwrap_or(u32::MAX);
+        let probes = if max_degree <= PROBED_DEGREE { probes(csr) } else { Vec::new() };
         Self {
             nodes,
             entries,
@@ -60,10 +87,28 @@ impl Stats {
             max_degree,
             skew: if entries == 0 { 1.0 } else { squares * nodes as f64 / (entries as f64).powi(2) },
             far: far_share(csr),
-            spreads_slowly: max_degree <= PROBED_DEGREE && spreads_slowly(csr),
+            spreads_slowly: nodes > 2 * PROBED && spreads_slowly(csr, &probes),
+            empty_rows,
+            levels: if max_degree <= PROBED_DEGREE { levels(nodes, &probes) } else { HUB_LEVELS },
             csr: csr.clone(),
             tiles: OnceLock::new(),
+            bandwidth: OnceLock::new(),
+            diagonals: OnceLock::new(),
         }
+    }
+    /// The greatest difference between the row and the column of an entry. O(n), when first asked for: rows ascend.
+    pub fn bandwidth(&self) -> u32 {
+        *self.bandwidth.get_or_init(|| {
+            let ends = (0..self.nodes).filter_map(|i| {
+                let row = self.csr.row(i);
+                Some(row.first()?.abs_diff(i as u32).max(row.last()?.abs_diff(i as u32)))
+            });
+            ends.max().unwrap_or(0)
+        })
+    }
+    /// The diagonals of a sample of slices; counted when first asked for.
+    pub fn diagonals(&self) -> Diagonals {
+        *self.diagonals.get_or_init(|| diagonals(&self.csr))
     }
     /// Tile counts of every format, from a sample of bands of rows; counted when first asked for.
     pub fn tiles(&self) -> &TileCounts {
@@ -91,16 +136,15 @@ fn far_share(csr: &Csr) -> f64 {
     if all == 0 { 0.0 } else { far as f64 / all as f64 }
 }
 
-/// The diameter probe: whether a search meets [`PROBED`] vertices only in clearly more levels than in a random graph, where every level
-/// is a factor of the mean degree. From two vertices.
-fn spreads_slowly(csr: &Csr) -> bool {
+/// The diameter probe: vertices met and levels taken by searches from two vertices until they have met [`PROBED`] vertices, or half of a
+/// smaller graph's.
+fn probes(csr: &Csr) -> Vec<(usize, u32)> {
     let n = csr.nrows();
-    let degree = csr.nnz() as f64 / n.max(1) as f64;
-    let random = (PROBED as f64).ln() / (degree - 1.0).max(1.5).ln();
-    let levels = |source: usize| {
+    let wanted = PROBED.min(n.div_ceil(2));
+    let probe = |source: usize| {
         let mut seen = HashSet::from([source as u32]);
         let (mut front, mut levels) = (vec![source as u32], 0u32);
-        while !front.is_empty() && seen.len() < PROBED {
+        while !front.is_empty() && seen.len() < wanted {
             let mut next = Vec::new();
             for &v in &front {
                 next.extend(csr.row(v as usize).iter().copied().filter(|&u| seen.insert(u)));
@@ -108,7 +152,43 @@ fn spreads_slowly(csr: &Csr) -> bool {
             front = next;
             levels += 1;
         }
-        (seen.len() >= PROBED).then_some(levels)
+        (seen.len(), levels)
     };
-    n > 2 * PROBED && [n / 3, 2 * n / 3].into_iter().filter_map(levels).max().is_some_and(|l| f64::from(l) > 1.6 * random + 2.0)
+    if n == 0 { Vec::new() } else { [n / 3, 2 * n / 3].map(probe).to_vec() }
+}
+
+/// Whether a search meets [`PROBED`] vertices only in clearly more levels than in a random graph, where every level is a factor of the mean
+/// degree.
+fn spreads_slowly(csr: &Csr, probes: &[(usize, u32)]) -> bool {
+    let degree = csr.nnz() as f64 / csr.nrows().max(1) as f64;
+    let random = (PROBED as f64).ln() / (degree - 1.0).max(1.5).ln();
+    let levels = probes.iter().filter(|p| p.0 >= PROBED).map(|p| p.1).max();
+    levels.is_some_and(|l| f64::from(l) > 1.6 * random + 2.0)
+}
+
+/// Levels of a search, from the probe that met most vertices: as many vertices more a level with each level, as in a plane.
+fn levels(nodes: usize, probes: &[(usize, u32)]) -> f64 {
+    let Some(&(met, levels)) = probes.iter().max() else { return 1.0 };
+    (f64::from(levels) * (nodes as f64 / met.max(1) as f64).sqrt()).max(1.0)
+}
+
+fn diagonals(csr: &Csr) -> Diagonals {
+    let (rows, slices) = (csr.nrows(), csr.nrows().div_ceil(SLICE));
+    let (mut looked_at, mut all, mut most, mut entries) = (0usize, 0usize, 0usize, 0usize);
+    let mut found = Vec::new();
+    for first in (0..slices).step_by((slices / SAMPLED_SLICES).max(1)).map(|s| s * SLICE) {
+        let slice = first..(first + SLICE).min(rows);
+        let count: usize = slice.clone().map(|i| csr.degree(i)).sum();
+        found.clear();
+        if count <= SLICE_ENTRIES {
+            found.extend(slice.flat_map(|i| csr.row(i).iter().map(move |&j| i64::from(j) - i as i64)));
+            found.sort_unstable();
+            found.dedup();
+        }
+        // A slice with long rows has about as many diagonals as entries.
+        let distinct = if count <= SLICE_ENTRIES { found.len() } else { count };
+        (looked_at, all, most, entries) = (looked_at + 1, all + distinct, most.max(distinct), entries + count);
+    }
+    let mean = |sum: usize, of: usize| if of == 0 { 0.0 } else { sum as f64 / of as f64 };
+    Diagonals { per_slice: mean(all, looked_at), most, entries: mean(entries, all) }
 }

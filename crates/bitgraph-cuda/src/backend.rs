@@ -2,11 +2,10 @@
 
 use crate::device::Device;
 use crate::matrix::CudaMatrix;
-use crate::prepared::Prepared;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Error, Result};
 use bitgraph_b2sr::Layout;
-use bitgraph_backend::{Algorithm, Backend, Graph, Plan};
+use bitgraph_backend::Backend;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
 
@@ -25,31 +24,14 @@ impl Cuda {
     pub fn open(ordinal: u32) -> Result<Self> {
         Ok(Self { device: Device::open(ordinal)?, reference: false })
     }
-    /// Loads the kernels of an algorithm's fused form and of its layouts, and sets up what the driver needs for memory and copies. All of
-    /// it is done at first use otherwise, as a part of whatever is timed then.
-    ///
-    /// # Errors
-    /// A kernel that cannot be loaded or compiled; the driver's.
-    pub fn warm_up(&self, algorithm: Algorithm) -> Result<()> {
-        let own: &[&str] = match algorithm {
-            Algorithm::Bfs => &["graph/bfs"],
-            Algorithm::MsBfs => &["graph/msbfs"],
-            // Without weights a breadth-first search.
-            Algorithm::Sssp => &["graph/sssp", "graph/bfs"],
-            // Meshes are ordered from the end of a search.
-            Algorithm::PageRank => &["graph/pagerank", "graph/bfs", "ops/row_bins"],
-            Algorithm::Cc => &["graph/cc"],
-            Algorithm::Tc => &["graph/tc"],
-            Algorithm::MxvFloat | Algorithm::MxvBool => &["ops/"],
-        };
-        self.device.preload(own)?;
-        self.device.preload(&["formats/"])?;
-        self.device.warm_up()
-    }
     /// The same device without fused forms: the definitions of the algorithms over the operations.
     #[must_use]
     pub fn without_fused_forms(&self) -> Self {
         Self { device: self.device.clone(), reference: true }
+    }
+    /// Whether definitions run in place of fused forms.
+    pub(crate) fn is_reference(&self) -> bool {
+        self.reference
     }
     /// The device.
     #[must_use]
@@ -68,7 +50,6 @@ impl Backend for Cuda {
     type Matrix = CudaMatrix;
     type Vector<T: Stored> = CudaVector<T>;
     type Value<T: Stored> = CudaValue<T>;
-    type Prepared = Prepared;
 
     fn name(&self) -> &'static str {
         "cuda"
@@ -86,7 +67,7 @@ impl Backend for Cuda {
         matrix.pattern()
     }
     fn matrix_transposed(&self, matrix: &CudaMatrix) -> Result<CudaMatrix> {
-        matrix.transposed().cloned()
+        matrix.transpose()
     }
     fn matrix_shape(&self, matrix: &CudaMatrix) -> (usize, usize) {
         matrix.shape()
@@ -114,11 +95,5 @@ impl Backend for Cuda {
     }
     fn read<T: Stored>(&self, value: &CudaValue<T>) -> Result<T> {
         value.read()
-    }
-    fn prepare(&self, graph: &Graph<Self>, plan: &Plan) -> Result<Prepared> {
-        if self.reference { Ok(Prepared::default()) } else { Prepared::build(graph, plan) }
-    }
-    fn prepared_bytes(&self, prepared: &Prepared) -> u64 {
-        prepared.bytes()
     }
 }

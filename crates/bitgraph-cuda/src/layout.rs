@@ -172,6 +172,17 @@ impl DeviceHybrid {
     }
 }
 
+/// A pattern in one of the storage formats.
+#[derive(Clone, Debug)]
+pub enum Layout {
+    /// Lists.
+    Csr(DeviceCsr),
+    /// Bit tiles.
+    B2sr(DeviceB2sr),
+    /// Tiles where they are filled, lists elsewhere.
+    Hybrid(DeviceHybrid),
+}
+
 /// A typed array of matrix values; entry `k` belongs to the `k`-th entry of the pattern in CSR order.
 #[derive(Clone, Debug)]
 pub struct DeviceValues {

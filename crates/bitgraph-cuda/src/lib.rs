@@ -9,7 +9,6 @@
 mod backend;
 mod bytes;
 pub mod convert;
-mod cost;
 pub mod device;
 mod error;
 pub mod fused;
@@ -19,14 +18,13 @@ pub mod limits;
 mod matrix;
 pub mod ops;
 pub mod peers;
-mod prepared;
 pub mod primitives;
+mod skew;
 pub mod spmv;
 mod vector;
 
 pub use backend::Cuda;
 pub use error::{Error, Result};
-pub use layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, DeviceValues, Offsets};
-pub use matrix::{CudaMatrix, Layout};
-pub use prepared::Prepared;
+pub use layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, DeviceValues, Layout, Offsets};
+pub use matrix::CudaMatrix;
 pub use vector::{CudaValue, CudaVector};

@@ -3,24 +3,14 @@
 //! Invariant: derived data never changes a result; it is dropped with the matrix.
 
 use crate::device::Device;
-use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, DeviceValues};
+use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, DeviceValues, Layout};
 use crate::spmv::SpmvLayout;
 use crate::{Error, Result, convert};
 use bitgraph_b2sr::Layout as HostLayout;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Values};
+use std::any::Any;
 use std::sync::{Arc, OnceLock};
-
-/// The storage formats.
-#[derive(Clone, Debug)]
-pub enum Layout {
-    /// Lists.
-    Csr(DeviceCsr),
-    /// Bit tiles.
-    B2sr(DeviceB2sr),
-    /// Tiles where they are filled, lists elsewhere.
-    Hybrid(DeviceHybrid),
-}
 
 /// A matrix on a GPU. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -31,17 +21,22 @@ pub struct CudaMatrix {
     derived: Arc<Derived>,
 }
 
-/// What is computed at first use.
-#[derive(Debug, Default)]
+/// What is computed at first use, and the layout for sums that the matrix was made with.
+#[derive(Default)]
 struct Derived {
     /// The pattern as lists, for tile formats.
     csr: OnceLock<DeviceCsr>,
     /// The transpose, in the same format.
     transpose: OnceLock<CudaMatrix>,
-    /// The layout for sums of floats, where a plan asked for one.
-    sums: OnceLock<SpmvLayout>,
-    /// What the operations keep.
-    operations: crate::ops::Derived,
+    sums: Option<SpmvLayout>,
+    /// What the operations keep, of a type of theirs.
+    kept: OnceLock<Box<dyn Any + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Derived {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Derived").field("csr", &self.csr).field("sums", &self.sums).finish_non_exhaustive()
+    }
 }
 
 fn set<T>(slot: &OnceLock<T>, value: T) -> &T {
@@ -137,23 +132,30 @@ impl CudaMatrix {
     pub fn transposed(&self) -> Result<&CudaMatrix> {
         match self.derived.transpose.get() {
             Some(t) => Ok(t),
-            None => {
-                let (lists, values) = convert::transpose(&self.device, self.lists()?, self.values.as_ref())?;
-                Ok(set(&self.derived.transpose, Self::from_lists(&self.device, lists, values, self.format())?))
-            }
+            None => Ok(set(&self.derived.transpose, self.transpose()?)),
         }
     }
-    /// What the operations keep with the matrix.
-    pub(crate) fn operations(&self) -> &crate::ops::Derived {
-        &self.derived.operations
+    /// The transpose in the same format, made on the device.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn transpose(&self) -> Result<CudaMatrix> {
+        let (lists, values) = convert::transpose(&self.device, self.lists()?, self.values.as_ref())?;
+        Self::from_lists(&self.device, lists, values, self.format())
     }
-    /// The layout for sums of floats, where a plan asked for one.
+    /// What the operations keep with the matrix, made at first use. `T` is the same type in every call.
+    pub(crate) fn kept<T: Any + Default + Send + Sync>(&self) -> &T {
+        let kept = self.derived.kept.get_or_init(|| Box::new(T::default()));
+        kept.downcast_ref().unwrap_or_else(|| unreachable!("one type is kept"))
+    }
+    /// The layout for sums of `f32` that the matrix was made with.
     pub(crate) fn sums(&self) -> Option<&SpmvLayout> {
-        self.derived.sums.get()
+        self.derived.sums.as_ref()
     }
-    /// Keeps a layout for sums of floats with the matrix it was built from.
-    pub(crate) fn keep_sums(&self, layout: SpmvLayout) {
-        let _ = self.derived.sums.set(layout);
+    /// The same matrix with a layout for sums of `f32`, which products over (plus, times) use from now on; the pattern is shared.
+    #[must_use]
+    pub fn with_sums(&self, layout: SpmvLayout) -> Self {
+        Self { derived: Arc::new(Derived { sums: Some(layout), ..Derived::default() }), ..self.clone() }
     }
     /// The same matrix without values; the pattern is shared.
     #[must_use]
@@ -204,7 +206,7 @@ impl CudaMatrix {
             + self.values.as_ref().map_or(0, |v| v.data.bytes())
             + self.derived.csr.get().map_or(0, DeviceCsr::bytes)
             + self.derived.transpose.get().map_or(0, Self::bytes)
-            + self.derived.sums.get().map_or(0, SpmvLayout::bytes)
+            + self.derived.sums.as_ref().map_or(0, SpmvLayout::bytes)
     }
     /// The matrix as CSR on the host.
     ///

@@ -5,8 +5,7 @@
 use super::tiles::{offsets_of, shift_of};
 use crate::Result;
 use crate::device::{Device, DevicePtr, Mode, Shape};
-use crate::layout::{DeviceB2sr, DeviceCsr};
-use crate::matrix::Layout;
+use crate::layout::{DeviceB2sr, DeviceCsr, Layout};
 use crate::primitives::{RowOffsets, THREADS, threads};
 use bytemuck::{Pod, Zeroable};
 

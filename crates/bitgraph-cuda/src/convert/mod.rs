@@ -15,8 +15,7 @@ pub use tiles::TileOptions;
 
 use crate::Result;
 use crate::device::Device;
-use crate::layout::{DeviceCsr, DeviceValues};
-use crate::matrix::Layout;
+use crate::layout::{DeviceCsr, DeviceValues, Layout};
 use crate::primitives;
 use bitgraph_b2sr::HybridConfig;
 use bitgraph_sparse::FormatKind;

@@ -25,8 +25,6 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use mxv::Derived;
-
 use crate::Result;
 use crate::device::{Device, Kernel, Mode, Shape};
 use bytemuck::Pod;

@@ -11,8 +11,8 @@ use super::params::{Chunk, LongRowsParams, Mask, MxvParams, Operand, Partial, Ta
 use super::ring::{CSR, TILES, kernel};
 use super::{schemes, strided, sums, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use crate::layout::{DeviceB2sr, DeviceCsr, Offsets};
-use crate::matrix::{CudaMatrix, Layout};
+use crate::layout::{DeviceB2sr, DeviceCsr, Layout, Offsets};
+use crate::matrix::CudaMatrix;
 use crate::vector::{CudaVector, words};
 use crate::{Cuda, Error, Result, primitives};
 use bitgraph_backend::{Accumulate, Mxv, Ring, VectorMask};
@@ -212,18 +212,18 @@ pub(super) fn run_long_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long:
 
 /// The long rows of tiles.
 pub(super) fn long_tiles<'a>(device: &Device, a: &'a CudaMatrix, m: &DeviceB2sr) -> Result<&'a Buffer<u32>> {
-    once(&a.operations().tiles, || {
+    once(&a.kept::<Derived>().tiles, || {
         let (rows, count) = (m.rows.div_ceil(m.tile()), m.tile_columns.len());
         device.upload(&long_rows(device, &m.tile_offsets, rows, count, limits(device).tiles)?)
     })
 }
 /// The long rows of a hybrid's list.
 pub(super) fn long_rest<'a>(device: &Device, a: &'a CudaMatrix, list: &DeviceCsr) -> Result<&'a LongRows> {
-    once(&a.operations().rest, || LongRows::of(device, list))
+    once(&a.kept::<Derived>().rest, || LongRows::of(device, list))
 }
 /// Which rows have entries; `None` if all have. One product, once; waits.
 pub(super) fn nonempty_rows<'a>(cuda: &Cuda, a: &'a CudaMatrix) -> Result<Option<&'a Buffer<u32>>> {
-    let rows = once(&a.operations().nonempty, || {
+    let rows = once(&a.kept::<Derived>().nonempty, || {
         let x = CudaVector::upload(cuda.device(), &Vector::filled(a.shape().1, true))?;
         let t = general::<LorLand<bool>>(cuda, &a.pattern(), &x, None)?;
         let Some(present) = t.present else { return Ok(None) };
@@ -268,7 +268,7 @@ pub(super) fn general<S: Ring>(
         y: Target::vector(&t),
         ..MxvParams::zeroed()
     };
-    let derived = a.operations();
+    let derived = a.kept::<Derived>();
     let on_lists = || {
         let csr = a.lists()?;
         run_csr::<S>(device, csr, once(&derived.lists, || LongRows::of(device, csr))?, valued, params)

@@ -10,8 +10,8 @@ use super::mxv::{LongRows, lanes, limits, long_rest, long_tiles, nonempty_rows, 
 use super::params::{BitProductParams, BitsParams, Mask, MxvParams, Target, wide};
 use super::{elementwise, strided, structure, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid};
-use crate::matrix::{CudaMatrix, Layout};
+use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, Layout};
+use crate::matrix::CudaMatrix;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Result, primitives};
 use bitgraph_backend::{Error as Base, Ring, VectorMask, same_type};

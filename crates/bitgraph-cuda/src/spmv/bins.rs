@@ -225,9 +225,9 @@ impl RowBins {
             lanes => format!("rows in natural order, {lanes} lanes each"),
         }
     }
-    /// Entries in all.
-    pub(crate) fn entries(&self) -> usize {
-        self.pattern.entries()
+    /// Whether rows are listed by class.
+    pub(crate) fn is_listed(&self) -> bool {
+        self.parameters.lanes == 0
     }
     /// Bytes of the pattern that the parameters point to.
     pub(crate) fn pattern_bytes(&self) -> u64 {

@@ -10,17 +10,8 @@ use crate::primitives::exclusive_scan_total;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "ops/spmv";
-/// Slices that the probe looks at.
-const SAMPLE: usize = 2048;
-/// Entries that a diagonal must stand for, for a pattern and with values.
-const WORTH_PATTERN: u64 = 6;
-const WORTH_VALUES: u64 = 16;
 /// Diagonals of a slice on average, up to which a warp takes four slices.
 const FEW: usize = 8;
-/// Diagonals of a slice beyond which slices must be many, this many for each multiprocessor: the warp of a slice goes through its
-/// diagonals one after the other, and only other warps fill its waits.
-const SHORT: usize = 32;
-const HIDING: usize = 8;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -55,38 +46,24 @@ fn shape(device: &Device, warps: usize) -> Shape {
 }
 
 impl Diagonals {
-    /// The layout, if a sample says that it is worth it. O(nnz) on the device if it is.
+    /// The layout; none without entries. O(nnz) on the device.
     pub(super) fn build(device: &Device, pattern: &Pattern, values: Option<&Buffer<f32>>) -> Result<Option<Self>> {
         let (rows, entries) = (pattern.rows(), pattern.entries());
         if entries == 0 || rows >= 1 << 31 {
             return Ok(None);
         }
         let slices = rows.div_ceil(32);
-        let found = device.zeroed::<u32>(2)?;
-        let every = slices.div_ceil(SAMPLE);
         let mut parameters = Params {
             offsets: pattern.offsets.ptr(),
             indices: pattern.indices.ptr(),
-            found: found.ptr(),
             rows: rows as u32,
             slices: slices as u32,
-            every: every as u32,
             ..Params::zeroed()
         };
-        let worth = if values.is_some() { WORTH_VALUES } else { WORTH_PATTERN };
-        device.launch(&device.kernel(MODULE, "spmv_diagonals_probe")?, shape(device, slices.div_ceil(every)), &parameters)?;
-        let sample = found.to_vec()?;
-        if u64::from(sample[0]) * worth > u64::from(sample[1]) {
-            return Ok(None);
-        }
         let counts = device.alloc::<u32>(slices)?;
         parameters.starts = counts.ptr();
         device.launch(&device.kernel(MODULE, "spmv_diagonals_count")?, shape(device, slices), &parameters)?;
         let (starts, total) = exclusive_scan_total(device, &counts)?;
-        let waits = total as usize > SHORT * slices && slices < HIDING * device.properties().sms as usize;
-        if u64::from(total) * worth > entries as u64 || waits {
-            return Ok(None);
-        }
         let diagonals = device.alloc::<[u32; 2]>(total as usize)?;
         let slots = match values {
             Some(_) => Some(device.alloc::<f32>(32 * total as usize)?),

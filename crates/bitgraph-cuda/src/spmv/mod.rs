@@ -18,26 +18,16 @@ use bytemuck::{Pod, Zeroable};
 use columns::Columns;
 use diagonals::Diagonals;
 
-/// Passes from which on diagonals are looked for.
-const MANY_PASSES: u32 = 4;
-
-/// Entries from which on columns are renumbered, and how many times the mean the longest row must be.
-const COLUMNS_ENTRIES: usize = 8_000_000;
-const COLUMNS_SKEW: usize = 32;
-
 /// How a matrix is laid out.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SpmvForm {
-    /// As a probe says.
-    #[default]
-    Auto,
     /// Rows in natural order or by class, as they are alike or not.
     Rows,
     /// Rows by class.
     Classes,
     /// Rows by class, columns renumbered by how often they are named.
     Columns,
-    /// Slices by diagonals, if the matrix has any worth it.
+    /// Slices by diagonals.
     Diagonals,
 }
 
@@ -72,34 +62,25 @@ impl std::fmt::Debug for SpmvLayout {
 }
 
 impl SpmvLayout {
-    /// Lays out a matrix for `passes` products; `values` are in the order of its entries, none for a pattern. None if its offsets are
-    /// 64 bits wide. O(nnz) on the device.
+    /// Lays out a matrix in a form; `values` are in the order of its entries, none for a pattern. None if its offsets are 64 bits wide.
+    /// O(nnz) on the device.
     ///
     /// # Errors
     /// Out of memory; another number of values than of entries.
-    pub fn build(device: &Device, csr: &DeviceCsr, values: Option<&Buffer<f32>>, passes: u32) -> Result<Option<Self>> {
-        let form = if passes < MANY_PASSES { SpmvForm::Rows } else { SpmvForm::Auto };
-        Self::build_as(device, csr, values, form)
-    }
-    /// Lays out a matrix in a given form; rows stand in for diagonals where there are none.
-    ///
-    /// # Errors
-    /// As [`SpmvLayout::build`].
-    pub fn build_as(device: &Device, csr: &DeviceCsr, values: Option<&Buffer<f32>>, form: SpmvForm) -> Result<Option<Self>> {
+    pub fn build(device: &Device, csr: &DeviceCsr, values: Option<&Buffer<f32>>, form: SpmvForm) -> Result<Option<Self>> {
         let Some(pattern) = Pattern::of(csr) else { return Ok(None) };
         if let Some(values) = values {
             same_length("values", csr.nnz, values.len())?;
         }
         let done = |layout| Ok(Some(Self { device: device.clone(), layout, rows: csr.rows, columns: csr.columns }));
-        if matches!(form, SpmvForm::Auto | SpmvForm::Diagonals)
+        if form == SpmvForm::Diagonals
             && let Some(diagonals) = Diagonals::build(device, &pattern, values)?
         {
             return done(Layout::Diagonals(diagonals));
         }
         let mut bins = Box::new(RowBins::build(device, &pattern, None, matches!(form, SpmvForm::Classes | SpmvForm::Columns))?);
-        let skewed = csr.nnz >= COLUMNS_ENTRIES && bins.largest as usize >= COLUMNS_SKEW * (csr.nnz / csr.rows.max(1) + 1);
         let mut columns = None;
-        if csr.nnz > 0 && (form == SpmvForm::Columns || form == SpmvForm::Auto && skewed) {
+        if csr.nnz > 0 && form == SpmvForm::Columns {
             let (found, renumbered) = Columns::build(device, &pattern, csr.columns)?;
             bins = Box::new(RowBins::build(device, &renumbered, None, true)?);
             columns = Some(found);
@@ -134,6 +115,16 @@ impl SpmvLayout {
                 };
                 self.device.launch(&self.device.kernel("ops/spmv", name)?, shape, &parameters)
             }
+        }
+    }
+    /// The form that it has: rows stand in for diagonals of an empty matrix, and for renumbered columns of one.
+    #[must_use]
+    pub fn form(&self) -> SpmvForm {
+        match &self.layout {
+            Layout::Diagonals(_) => SpmvForm::Diagonals,
+            Layout::Rows { columns: Some(_), .. } => SpmvForm::Columns,
+            Layout::Rows { bins, .. } if bins.is_listed() => SpmvForm::Classes,
+            Layout::Rows { .. } => SpmvForm::Rows,
         }
     }
     /// How it is laid out.

@@ -7,7 +7,7 @@ use super::prepare::looping;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
-use bitgraph_backend::BfsConfig;
+use bitgraph_algorithms::BfsConfig;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs_block";

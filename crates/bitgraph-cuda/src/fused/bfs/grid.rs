@@ -4,7 +4,7 @@ use super::prepare::Prepared;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
-use bitgraph_backend::BfsConfig;
+use bitgraph_algorithms::BfsConfig;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs";

@@ -4,7 +4,7 @@ use super::prepare::parents_of_levels;
 use super::{Outputs, Rows, Totals};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr};
-use bitgraph_backend::BfsConfig;
+use bitgraph_algorithms::BfsConfig;
 
 /// Arrays on the device, used again by the next search.
 #[derive(Debug)]

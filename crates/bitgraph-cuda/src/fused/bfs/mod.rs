@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! Results are those of the definition. The general form takes any square pattern with offsets of 32 bits; the others say what
-//! they need, are chosen by a look at the graph when the layout is built, and leave everything else to it.
+//! they need, and are chosen in `select.rs`.
 
 mod block;
 mod grid;
@@ -10,6 +10,7 @@ mod level_search;
 mod order;
 mod prepare;
 mod queue;
+pub(crate) mod select;
 mod slices;
 #[cfg(test)]
 mod tests;
@@ -17,13 +18,15 @@ mod tests;
 pub use block::BlockOptions;
 pub use grid::GridOptions;
 pub(crate) use order::far_end;
+pub use select::{VARIANTS, Variant};
 pub use slices::{SlicesOptions, SlicesPlan};
 
 use crate::DeviceCsr;
 use crate::device::{Buffer, Device};
 use crate::primitives::relabel;
 use crate::{Error, Result};
-use bitgraph_backend::{Bfs, BfsConfig, Error as Base, Plan};
+use bitgraph_algorithms::{Bfs, BfsConfig};
+use bitgraph_backend::Error as Base;
 use block::BlockLayout;
 use bytemuck::{Pod, Zeroable};
 use grid::GridScratch;
@@ -64,27 +67,9 @@ pub(crate) struct Outputs {
     pub totals: Buffer<Totals>,
 }
 
-/// Which form searches a graph.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BfsForm {
-    /// The first of slices, block and general that fits; the queue instead, if a trial finds it faster.
-    #[default]
-    Auto,
-    /// The whole device, level by level, in either direction.
-    General,
-    /// Diagonal slices.
-    Slices,
-    /// One block or one cluster.
-    Block,
-    /// One warp with a queue.
-    Queue,
-}
-
 /// The constants of all forms; the defaults are what searches use.
 #[derive(Clone, Debug, Default)]
 pub struct BfsOptions {
-    /// The form.
-    pub form: BfsForm,
     /// Of the general form.
     pub grid: GridOptions,
     /// Of diagonal slices.
@@ -122,22 +107,16 @@ enum Scratch {
 
 impl BfsLayout {
     /// Prepares for searches of the graph with the arcs `out`; `incoming` is its transpose, or nothing if it is symmetric.
-    /// Nothing for patterns that are not square or have offsets of 64 bits. O(n + nnz) work on the device.
+    /// Nothing for patterns that are not square or have offsets of 64 bits. The general form stands in for a variant that the graph does
+    /// not suit: [`BfsLayout::variant`]. O(n + nnz) work on the device; none for [`Variant::General`].
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, plan: &Plan) -> Result<Option<Self>> {
-        Self::with_options(device, out, incoming, plan.chosen.prepared, BfsOptions::default())
-    }
-    /// As [`BfsLayout::build`], with constants; `prepared`: whether many searches will pay for work beforehand.
-    ///
-    /// # Errors
-    /// As [`BfsLayout::build`].
-    pub fn with_options(
+    pub fn build(
         device: &Device,
         out: &DeviceCsr,
         incoming: Option<&DeviceCsr>,
-        prepared: bool,
+        variant: Variant,
         options: BfsOptions,
     ) -> Result<Option<Self>> {
         let (Some(rows), Some(entering)) = (Rows::of(out), Rows::of(incoming.unwrap_or(out))) else { return Ok(None) };
@@ -146,77 +125,68 @@ impl BfsLayout {
             return Ok(None);
         }
         let mut layout = Self { nodes, arcs: out.nnz, prepared: None, special: Special::None, options, scratch: Mutex::default() };
-        if prepared && nodes > 0 {
-            layout.prepare(device, out, incoming, &rows, &entering)?;
+        if variant != Variant::General && nodes > 0 {
+            let common = Prepared::build(device, nodes, &rows, &entering)?;
+            layout.special = layout.special(device, out, incoming.is_none(), &rows, &entering, &common, variant)?;
+            layout.prepared = Some(common);
         }
-        let wanted = layout.options.form;
-        let found = match &layout.special {
-            Special::None => BfsForm::General,
-            Special::Slices(_) => BfsForm::Slices,
-            Special::Block(_) => BfsForm::Block,
-            Special::Queue(_) => BfsForm::Queue,
-        };
-        Ok((wanted == BfsForm::Auto || wanted == found).then_some(layout))
+        Ok(Some(layout))
     }
-    fn prepare(&mut self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, rows: &Rows, entering: &Rows) -> Result<()> {
-        let (form, nodes, symmetric) = (self.options.form, self.nodes, incoming.is_none());
-        let block = BlockLayout::plan(device, nodes, self.arcs, &self.options.block);
-        let common = Prepared::build(device, nodes, rows, entering)?;
-        let most = if form == BfsForm::Auto { block.map_or(f64::INFINITY, |(_, _, cost)| cost) } else { f64::INFINITY };
-        if matches!(form, BfsForm::Auto | BfsForm::Slices)
-            && nodes >= 64
-            && let Some(slices) = SlicesLayout::build(device, nodes, entering, None, common.connected, most, &self.options.slices)?
-        {
-            self.special = Special::Slices(slices);
+    /// The special form that a variant asks for; none where the graph does not suit it.
+    fn special(
+        &self,
+        device: &Device,
+        out: &DeviceCsr,
+        symmetric: bool,
+        rows: &Rows,
+        entering: &Rows,
+        common: &Prepared,
+        variant: Variant,
+    ) -> Result<Special> {
+        Ok(match variant {
+            Variant::General | Variant::First => Special::None,
+            Variant::Slices => self.slices(device, out, symmetric, rows, entering, common)?.map_or(Special::None, Special::Slices),
+            Variant::Block => BlockLayout::build(device, self.nodes, rows, &self.options.block)?.map_or(Special::None, Special::Block),
+            Variant::Queue => QueueLayout::build(device, out, rows)?.map_or(Special::None, Special::Queue),
+        })
+    }
+    /// Slices of the order at hand if few diagonals do, of one by levels if the graph has it, and of the order at hand otherwise.
+    fn slices(
+        &self,
+        device: &Device,
+        out: &DeviceCsr,
+        symmetric: bool,
+        rows: &Rows,
+        entering: &Rows,
+        common: &Prepared,
+    ) -> Result<Option<SlicesLayout>> {
+        let (nodes, connected, options) = (self.nodes, common.connected, &self.options.slices);
+        if let Some(found) = SlicesLayout::build(device, nodes, entering, None, connected, options)? {
+            return Ok(Some(found));
         }
-        if matches!(form, BfsForm::Auto | BfsForm::Slices) && matches!(self.special, Special::None) && symmetric {
-            let widest = SlicesLayout::widest(device, nodes);
-            if let Some(order) = order::local_order(device, out, rows, &common, self.options.slices.reorder_from, widest)? {
-                let (local, _) = relabel(device, out, None, &order, true)?;
-                if let Some(rows) = Rows::of(&local) {
-                    let numbers = Some((order.old_of_new, order.new_of_old));
-                    let slices = SlicesLayout::build(device, nodes, &rows, numbers, common.connected, most, &self.options.slices)?;
-                    self.special = slices.map_or(Special::None, Special::Slices);
-                }
+        let widest = SlicesLayout::widest(device, nodes);
+        if symmetric && let Some(order) = order::local_order(device, out, rows, common, widest)? {
+            let (local, _) = relabel(device, out, None, &order, true)?;
+            let numbers = Some((order.old_of_new, order.new_of_old));
+            if let Some(rows) = Rows::of(&local)
+                && let Some(found) = SlicesLayout::build(device, nodes, &rows, numbers, connected, options)?
+            {
+                return Ok(Some(found));
             }
         }
-        if matches!(form, BfsForm::Auto | BfsForm::Block)
-            && matches!(self.special, Special::None)
-            && let Some(block) = BlockLayout::build(device, nodes, rows, &self.options.block)?
-        {
-            self.special = Special::Block(block);
-        }
-        self.prepared = Some(common);
-        if matches!(form, BfsForm::Auto | BfsForm::Queue)
-            && let Some(queue) = QueueLayout::build(device, out, rows)?
-        {
-            self.try_queue(device, out, incoming, queue)?;
-        }
-        Ok(())
+        let any = SlicesOptions { most_entries: f64::INFINITY, ..options.clone() };
+        SlicesLayout::build(device, nodes, entering, None, connected, &any)
     }
-    /// Takes the queue if it is asked for, or if it searches faster than what was chosen so far.
-    fn try_queue(&mut self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, queue: QueueLayout) -> Result<()> {
-        let before = if self.options.form == BfsForm::Queue { f64::INFINITY } else { self.trial(device, out, incoming)? };
-        let before = (before, std::mem::replace(&mut self.special, Special::Queue(queue)));
-        if before.0.is_finite() && self.trial(device, out, incoming)? >= before.0 {
-            self.special = before.1;
-            *self.scratch.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    /// The variant that searches.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        match &self.special {
+            Special::None if self.prepared.is_none() => Variant::General,
+            Special::None => Variant::First,
+            Special::Slices(_) => Variant::Slices,
+            Special::Block(_) => Variant::Block,
+            Special::Queue(_) => Variant::Queue,
         }
-        Ok(())
-    }
-    /// Seconds of a search on the device, the second of two; on the host shim, whose clock says nothing, of none.
-    fn trial(&self, device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>) -> Result<f64> {
-        if device.properties().emulated {
-            return Ok(0.0);
-        }
-        // From a vertex that others name, so that the search goes somewhere.
-        let source = self.prepared.as_ref().map_or(Ok(0), Prepared::source)?;
-        let config = BfsConfig { source, ..BfsConfig::default() };
-        for _ in 0..2 {
-            let (_, scratch) = self.search(device, out, incoming, &config)?;
-            self.keep(scratch);
-        }
-        Ok(device.last_run_seconds().unwrap_or(f64::INFINITY))
     }
     /// How the words of diagonal slices are dealt, where that form was chosen.
     #[must_use]

@@ -5,19 +5,15 @@
 
 use super::grid::{GridOptions, GridScratch, Search};
 use super::prepare::{Prepared, looping};
+use super::select::RENUMBERED_LEVELS;
 use super::{Rows, count32};
 use crate::device::{Device, DevicePtr};
-use crate::primitives::{LevelOrderConfig, Order, degrees, level_order, reduce};
+use crate::primitives::{LevelOrderConfig, Order, level_order};
 use crate::{DeviceCsr, Result};
-use bitgraph_backend::BfsConfig;
+use bitgraph_algorithms::BfsConfig;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs_order";
-/// Most arcs of a vertex, and of vertices in the mean.
-const MOST_ARCS: u32 = 64;
-const MEAN_ARCS: usize = 16;
-/// Fewest levels.
-const LEVELS: u32 = 32;
 
 #[derive(Clone, Copy, Pod, Zeroable)]
 #[repr(C)]
@@ -50,21 +46,11 @@ pub(crate) fn far_end(device: &Device, nodes: usize, rows: &Rows, prepared: Opti
     Ok(FarEnd { vertex: !(farthest.get(0)? as u32), depth: totals.depth, reached: totals.reached })
 }
 
-/// The order, if the graph is such a one. `fewest` is the number of vertices from which it is worth while, `widest` the largest level that is of use.
-pub(crate) fn local_order(
-    device: &Device,
-    out: &DeviceCsr,
-    rows: &Rows,
-    prepared: &Prepared,
-    fewest: usize,
-    widest: usize,
-) -> Result<Option<Order>> {
+/// The order, if the graph is such a one. `widest` is the largest level that is of use.
+pub(crate) fn local_order(device: &Device, out: &DeviceCsr, rows: &Rows, prepared: &Prepared, widest: usize) -> Result<Option<Order>> {
     let nodes = out.rows;
-    if nodes < fewest || out.nnz > MEAN_ARCS * nodes || reduce(device, &degrees(device, out)?)?.max > MOST_ARCS {
-        return Ok(None);
-    }
     let end = far_end(device, nodes, rows, Some(prepared))?;
-    if end.depth < LEVELS || (end.reached as usize) < nodes / 10 * 9 || nodes / end.depth as usize > widest {
+    if end.depth < RENUMBERED_LEVELS || (end.reached as usize) < nodes / 10 * 9 || nodes / end.depth as usize > widest {
         return Ok(None);
     }
     let config = LevelOrderConfig { start: Some(end.vertex), sweeps: 1, components: 1, narrow: None, longest_row: u32::MAX };

@@ -63,12 +63,6 @@ impl Prepared {
         let connected = connected.get(0)?;
         Ok(Self { isolated, first, connected })
     }
-    /// A vertex with arcs from the middle of the numbering, if there is any. Reads 4 bytes a vertex.
-    pub(crate) fn source(&self) -> Result<u32> {
-        let first = self.first.to_vec()?;
-        let (before, behind) = first.split_at(first.len() / 2);
-        Ok(behind.iter().chain(before).copied().find(|&v| v != u32::MAX).unwrap_or(0))
-    }
     pub(crate) fn bytes(&self) -> u64 {
         self.isolated.bytes() + self.first.bytes()
     }

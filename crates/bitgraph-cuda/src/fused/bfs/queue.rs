@@ -1,7 +1,7 @@
 //! Small thin graphs: one warp with a queue, everything in the shared memory of its block.
 //!
 //! Needs: at most eight arcs a row, and 12 (rows of four arcs) or 20 bytes a vertex within the shared memory of a block. Directed or not.
-//! Pays where a level has fewer vertices than the barrier of a block costs instructions, as in meshes and road networks: chosen by a trial.
+//! Pays where a level has fewer vertices than the barrier of a block costs instructions, as in meshes and road networks.
 
 use super::level_search::LevelSearch;
 use super::prepare::looping;
@@ -10,7 +10,7 @@ use crate::DeviceCsr;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use crate::primitives::{degrees, reduce};
-use bitgraph_backend::BfsConfig;
+use bitgraph_algorithms::BfsConfig;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs_queue";
@@ -53,22 +53,38 @@ pub(crate) struct QueueLayout {
     shape: Shape,
 }
 
-impl QueueLayout {
-    /// Lays the rows out; nothing if the graph does not fit. O(n) work on the device.
-    pub(crate) fn build(device: &Device, out: &DeviceCsr, rows: &Rows) -> Result<Option<Self>> {
-        let (nodes, room) = (out.rows, device.properties().shared_per_block as usize);
-        if nodes == 0 || nodes >= 0xffff || HEAD_BYTES + 12 * nodes > room {
-            return Ok(None);
+/// Where things lie in shared memory, in numbers of 16 bits behind the head.
+struct Places {
+    width: u32,
+    seen_at: usize,
+    queue_at: usize,
+    bytes: usize,
+}
+
+impl Places {
+    fn of(device: &Device, nodes: usize, longest: u32) -> Option<Self> {
+        if nodes == 0 || nodes >= 0xffff {
+            return None;
         }
-        let longest = reduce(device, &degrees(device, out)?)?.max;
-        let Some(width) = WIDTHS.into_iter().find(|&w| longest <= w) else { return Ok(None) };
+        let width = WIDTHS.into_iter().find(|&w| longest <= w)?;
         let seen_at = ((nodes + 1) * width as usize).next_multiple_of(8);
         // Each has a place more, for what is written to nowhere.
         let queue_at = seen_at + (nodes + 2).next_multiple_of(8);
         let bytes = HEAD_BYTES + 2 * (queue_at + (nodes + 1).next_multiple_of(8));
-        if bytes > room {
-            return Ok(None);
-        }
+        (bytes <= device.properties().shared_per_block as usize).then_some(Self { width, seen_at, queue_at, bytes })
+    }
+}
+
+impl QueueLayout {
+    /// Whether a graph with rows of at most `longest` arcs fits.
+    pub(crate) fn fits(device: &Device, nodes: usize, longest: u32) -> bool {
+        Places::of(device, nodes, longest).is_some()
+    }
+    /// Lays the rows out; nothing if the graph does not fit. O(n) work on the device.
+    pub(crate) fn build(device: &Device, out: &DeviceCsr, rows: &Rows) -> Result<Option<Self>> {
+        let nodes = out.rows;
+        let longest = if nodes == 0 { 0 } else { reduce(device, &degrees(device, out)?)?.max };
+        let Some(Places { width, seen_at, queue_at, bytes }) = Places::of(device, nodes, longest) else { return Ok(None) };
         let laid = device.alloc(seen_at)?;
         let (count, block) = (count32(nodes)?, 1024.min(device.properties().max_threads_per_block));
         let parameters = RowsParams { offsets: rows.offsets.ptr(), indices: rows.indices.ptr(), rows: laid.ptr(), nodes: count, width };

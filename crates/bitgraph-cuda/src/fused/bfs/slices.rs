@@ -9,7 +9,7 @@ use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use crate::primitives::{exclusive_scan_total, reduce};
-use bitgraph_backend::BfsConfig;
+use bitgraph_algorithms::BfsConfig;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs_slices";
@@ -45,15 +45,13 @@ pub struct SlicesOptions {
     pub registers: u32,
     /// Words between those of neighbouring lanes; 0: consecutive ones.
     pub stride: u32,
-    /// Vertices from which on a graph gets a local numbering of its own where it has none.
-    pub reorder_from: usize,
     /// The form is not taken where a word has more entries than this in the mean.
     pub most_entries: f64,
 }
 
 impl Default for SlicesOptions {
     fn default() -> Self {
-        Self { blocks: 0, hops: 0, words: 0, registers: 0, stride: 0, reorder_from: 256, most_entries: 48.0 }
+        Self { blocks: 0, hops: 0, words: 0, registers: 0, stride: 0, most_entries: 48.0 }
     }
 }
 
@@ -149,15 +147,14 @@ pub(crate) struct SlicesScratch {
 }
 
 impl SlicesLayout {
-    /// Builds the form, if a level costs at most `most_cycles`, from the arcs that enter each vertex, in the numbering `order` if there is one (the input's number of
-    /// each vertex, and its inverse). Nothing where it does not fit. O(n + nnz) work on the device.
+    /// Builds the form from the arcs that enter each vertex, in the numbering `order` if there is one (the input's number of each vertex,
+    /// and its inverse). Nothing where it does not fit. O(n + nnz) work on the device.
     pub(crate) fn build(
         device: &Device,
         nodes: usize,
         entering: &Rows,
         order: Option<(Buffer<u32>, Buffer<u32>)>,
         connected: u32,
-        most_cycles: f64,
         options: &SlicesOptions,
     ) -> Result<Option<Self>> {
         let words = nodes.div_ceil(32);
@@ -178,7 +175,7 @@ impl SlicesLayout {
         device.launch(&device.kernel(BUILD_MODULE, "bfs_bandwidth")?, looping(device, nodes), &parameters)?;
         let farthest = farthest.get(0)?;
         // Whether it fits at all, before anything is counted.
-        if SlicesPlan::new(device, words, farthest, 4.0, 4, options).is_none_or(|p| p.cycles > most_cycles) {
+        if SlicesPlan::new(device, words, farthest, 4.0, 4, options).is_none() {
             return Ok(None);
         }
         device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_count")?, looping(device, words * 32), &parameters)?;
@@ -188,9 +185,7 @@ impl SlicesLayout {
         if mean > options.most_entries || most >= parameters.limit {
             return Ok(None);
         }
-        let Some(plan) = SlicesPlan::new(device, words, farthest, mean, most, options).filter(|p| p.cycles <= most_cycles) else {
-            return Ok(None);
-        };
+        let Some(plan) = SlicesPlan::new(device, words, farthest, mean, most, options) else { return Ok(None) };
         let entries = device.alloc::<u64>(total as usize + 1)?;
         parameters.starts = starts.ptr();
         parameters.entries = entries.ptr();
@@ -284,7 +279,7 @@ impl SlicesLayout {
 
 impl SlicesPlan {
     /// The cheapest way to deal the words, if there is one.
-    fn new(device: &Device, words: usize, farthest: u32, mean: f64, most: u32, options: &SlicesOptions) -> Option<Self> {
+    pub(super) fn new(device: &Device, words: usize, farthest: u32, mean: f64, most: u32, options: &SlicesOptions) -> Option<Self> {
         let properties = device.properties();
         let words = u32::try_from(words).ok()?;
         let bandwidth = farthest.div_ceil(32).max(1);

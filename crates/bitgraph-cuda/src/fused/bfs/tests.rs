@@ -3,7 +3,8 @@
 use super::{BfsForm, BfsLayout, BfsOptions, BlockOptions, GridOptions, SlicesOptions};
 use crate::DeviceCsr;
 use crate::device::Device;
-use bitgraph_backend::{BfsConfig, BfsOutput, Control, UNREACHED};
+use bitgraph_algorithms::{BfsConfig, BfsOutput, UNREACHED};
+use bitgraph_backend::Control;
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::{reference, share, shared};
 use std::sync::Arc;

@@ -3,11 +3,11 @@
 //! Needs a symmetric graph whose hubs reach nearly everybody: social, web and power-law graphs. The forest is prepared; a run climbs,
 //! and looks at the edges of those alone who did not come to the top. Time: a pass over the vertices, and the edges of the others.
 
-use super::{LONG_ROW, PROBE_BLOCKS, TRACE_MARKS};
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
-use crate::primitives::{compact, degree_order, degrees, reduce};
+use super::{LONG_ROW, TRACE_MARKS};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
+use crate::primitives::{compact, degree_order};
 use crate::{DeviceCsr, Result};
-use bitgraph_backend::CcConfig;
+use bitgraph_algorithms::CcConfig;
 use bytemuck::{Pod, Zeroable};
 
 /// `bg::cc::HeaviestParams`.
@@ -21,16 +21,6 @@ struct HeaviestParams {
     first: DevicePtr<u32>,
     up: DevicePtr<u32>,
     roots: DevicePtr<u32>,
-    n: u32,
-    reserved: u32,
-}
-/// `bg::cc::ReachParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ReachParams {
-    first: DevicePtr<u32>,
-    up: DevicePtr<u32>,
-    result: DevicePtr<u32>,
     n: u32,
     reserved: u32,
 }
@@ -56,10 +46,6 @@ struct AscentParams {
 
 /// `bg::cc::AscentShared`, in bytes.
 const SHARED: u32 = 32;
-/// The longest row is at least so many times the mean: without hubs no climb is short.
-const SKEW: u64 = 32;
-/// At most one sampled vertex with neighbours in so many may end elsewhere than at the top.
-const OTHERS: u32 = 16;
 
 /// The prepared forest and what a run needs.
 #[derive(Debug)]
@@ -73,11 +59,6 @@ pub(super) struct Ascent {
 }
 
 impl Ascent {
-    /// Whether the longest row is that of a hub. Waits.
-    pub fn has_hubs(device: &Device, graph: &DeviceCsr) -> Result<bool> {
-        let longest = u64::from(reduce(device, &degrees(device, graph)?)?.max);
-        Ok(longest * graph.rows as u64 >= SKEW * graph.nnz as u64)
-    }
     /// Whether a block's notes on its range fit in its shared memory.
     pub fn fits(device: &Device, n: usize) -> bool {
         shared(device, n) <= device.properties().shared_per_block
@@ -105,17 +86,6 @@ impl Ascent {
         let roots = compact(device, &roots)?;
         let (parent, least, long_rows) = (device.alloc(n)?, device.alloc(n)?, device.alloc(graph.nnz / LONG_ROW + 1)?);
         Ok(Self { first, up, roots, parent, least, long_rows })
-    }
-    /// Whether nearly all of a sample climb to the top. Waits.
-    pub fn reaches(&self, device: &Device) -> Result<bool> {
-        let result = device.zeroed::<u32>(2)?;
-        let block = device.properties().max_threads_per_block.min(256);
-        let shape = Shape { grid: PROBE_BLOCKS, block, shared: 0, mode: Mode::Plain };
-        let parameters =
-            ReachParams { first: self.first.ptr(), up: self.up.ptr(), result: result.ptr(), n: self.first.len() as u32, reserved: 0 };
-        device.launch(&device.kernel("graph/cc_ascent", "cc_reach")?, shape, &parameters)?;
-        let counts = result.to_vec()?;
-        Ok(counts[0] > 0 && (counts[0] - counts[1]) * OTHERS <= counts[0])
     }
     pub fn bytes(&self) -> u64 {
         self.first.bytes() + self.up.bytes() + self.roots.bytes() + self.parent.bytes() + self.least.bytes() + self.long_rows.bytes()

@@ -10,46 +10,27 @@
 //! components from labels is not part of the timed run.
 
 mod ascent;
+mod select;
 #[cfg(test)]
 mod tests;
+
+pub use select::{VARIANTS, Variant};
 
 use self::ascent::Ascent;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use crate::{DeviceCsr, Result};
-use bitgraph_backend::{Cc, CcConfig, Plan};
+use bitgraph_algorithms::{Cc, CcConfig};
 use bytemuck::{Pod, Zeroable};
 
-/// Which form runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// What the probe says.
-    #[default]
-    Auto,
-    /// For any graph: neighbours united by compare-and-swap.
-    General,
-    /// Trees of each block's range in its shared memory. Symmetric graphs of fewer than 2^31 vertices.
-    Shared,
-    /// The same with the ranges in device memory.
-    Memory,
-    /// One block. Symmetric graphs of few vertices and entries.
-    Block,
-    /// Everybody hangs under its heaviest neighbour. Symmetric graphs of at most about 10^8 vertices.
-    Ascent,
-}
-
-/// How to choose the form and its variants; what is `None` is probed.
+/// The constants of the forms; what is `None` is probed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The form; one that cannot run the graph is replaced by the general one.
-    pub form: Form,
     /// Hooking: whether the middle neighbour of a row is tried second.
     pub middle: Option<bool>,
     /// Threads of a block of the forms on the whole grid.
     pub threads: Option<u32>,
     /// Whether the times of the steps are noted.
     pub trace: bool,
-    /// Hooking looks neighbours up in their rows instead of having some beside each other.
-    pub plain: bool,
 }
 
 /// Entries a vertex from where on joining may lose links on the way: measured, 4 is too few and 16 are enough.
@@ -136,18 +117,13 @@ const NEAR: usize = 4;
 const TRACE_MARKS: usize = 32;
 /// `bg::cc::LONG_ROW`.
 const LONG_ROW: usize = 8192;
-/// The form of one block beats the grid's barriers up to here.
-const BLOCK_ENTRIES: usize = 1 << 16;
-const BLOCK_VERTICES: usize = 24_000;
-/// Mean degree of the vertices with neighbours below which hooking loses to the general form, unless the numbering is local.
-const SPARSE_DEGREE: f64 = 2.2;
 /// Sampled vertices: blocks of the probe times its threads.
 const PROBE_BLOCKS: u32 = 16;
 
 /// A graph laid out for its components.
 #[derive(Debug)]
 pub struct CcLayout {
-    form: Form,
+    variant: Variant,
     middle: bool,
     threads: u32,
     parent: Buffer<u32>,
@@ -166,88 +142,61 @@ pub struct CcLayout {
 /// What the probe saw.
 #[derive(Clone, Copy, Debug)]
 struct Probe {
-    /// Mean degree of the vertices with neighbours.
-    degree: f64,
     /// Shares of the vertices with neighbours whose first and whose middle neighbour is a lower one nearby.
     first: f64,
     middle: f64,
 }
 
 impl CcLayout {
-    /// Chooses the form and allocates what a run needs. None if the offsets are 64 bits wide. Waits for the probe.
+    /// Allocates what a run of a variant needs, and probes what refines it; the general form stands in for a variant that the graph does
+    /// not fit: [`CcLayout::variant`]. None if the offsets are 64 bits wide. Waits for the probe.
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, plan: &Plan) -> Result<Option<Self>> {
-        Self::build_as(device, out, incoming, Options { plain: !plan.chosen.prepared, ..Options::default() })
-    }
-    /// As [`CcLayout::build`] with choices made.
-    ///
-    /// # Errors
-    /// Out of memory, or the driver's.
-    pub fn build_as(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, options: Options) -> Result<Option<Self>> {
+    pub fn build(
+        device: &Device,
+        out: &DeviceCsr,
+        incoming: Option<&DeviceCsr>,
+        variant: Variant,
+        options: Options,
+    ) -> Result<Option<Self>> {
         let wide = |g: &DeviceCsr| g.offsets.as_u32().is_none();
         // Parents are compared as 32-bit numbers that grid strides are added to.
         if wide(out) || incoming.is_some_and(wide) || out.rows > 1 << 31 {
             return Ok(None);
         }
         let n = out.rows;
-        let largest = device.properties().shared_per_block;
-        let range = (n.div_ceil(device.properties().sms.max(1) as usize)).next_multiple_of(32);
-        let fits_grid = HOOK_SHARED as usize + 4 * range <= largest as usize;
-        let fits_block = 4 * n <= largest as usize && n <= 1 << 16;
-        let symmetric = incoming.is_none() && n > 0 && n < 1 << 31;
-        let fits_ascent = symmetric && Ascent::fits(device, n);
-        let small = fits_block && n <= BLOCK_VERTICES && out.nnz <= BLOCK_ENTRIES;
-        let mut ascent = None;
-        if let Some(offsets) = out.offsets.as_u32().filter(|_| fits_ascent) {
-            if options.form == Form::Ascent {
-                ascent = Some(Ascent::build(device, out, offsets)?);
-            } else if options.form == Form::Auto && !small && !options.plain && Ascent::has_hubs(device, out)? {
-                let forest = Ascent::build(device, out, offsets)?;
-                ascent = if forest.reaches(device)? { Some(forest) } else { None };
-            }
-        }
-        let mut middle = options.middle.unwrap_or(false);
-        let form = match options.form {
-            _ if ascent.is_some() => Form::Ascent,
-            _ if !symmetric => Form::General,
-            Form::Auto if small => Form::Block,
-            Form::Auto => {
-                let probe = Probe::take(device, out, range)?;
-                middle = options.middle.unwrap_or(probe.middle > 2.0 * probe.first && probe.middle > 0.25);
-                match (probe.degree < SPARSE_DEGREE && probe.first.max(probe.middle) < 0.25, fits_grid) {
-                    (true, _) => Form::General,
-                    (false, true) => Form::Shared,
-                    (false, false) => Form::Memory,
-                }
-            }
-            Form::Shared if !fits_grid => Form::General,
-            Form::Block if !fits_block => Form::General,
-            Form::Ascent => Form::General,
-            form => form,
+        let symmetric = incoming.is_none();
+        let variant = if select::fits(device, n, symmetric, variant) { variant } else { Variant::General };
+        let ascent = match out.offsets.as_u32().filter(|_| variant == Variant::Ascent) {
+            Some(offsets) => Some(Ascent::build(device, out, offsets)?),
+            None => None,
+        };
+        let middle = match options.middle {
+            Some(middle) => middle,
+            None => variant.hooks() && select::middle(&Probe::take(device, out, select::range(device, n))?),
         };
         let long_rows = (out.nnz + incoming.map_or(0, |t| t.nnz)) / LONG_ROW + 1;
-        let (alone, hooks) = (matches!(form, Form::Block | Form::Ascent), matches!(form, Form::Shared | Form::Memory));
+        let alone = matches!(variant, Variant::Block | Variant::Ascent);
         Ok(Some(Self {
-            form,
+            variant,
             middle,
             threads: options.threads.unwrap_or(1024),
             parent: device.alloc(if alone { 0 } else { n })?,
             labels: device.alloc(n)?,
             long_rows: device.alloc(if alone { 0 } else { long_rows })?,
-            local: device.alloc(if form == Form::Memory { n } else { 0 })?,
-            near: if hooks && !options.plain { near(device, out, middle)? } else { Buffer::default() },
-            arcs: if form == Form::Block { edges(device, out)? } else { Buffer::default() },
+            local: device.alloc(if variant.in_memory() { n } else { 0 })?,
+            near: if variant.looks_near() { near(device, out, middle)? } else { Buffer::default() },
+            arcs: if variant == Variant::Block { edges(device, out)? } else { Buffer::default() },
             ascent,
             sizes: device.alloc(n + 3)?,
             trace: if options.trace { device.zeroed(TRACE_MARKS)? } else { Buffer::default() },
         }))
     }
-    /// The form that runs.
+    /// The variant that runs.
     #[must_use]
-    pub fn form(&self) -> Form {
-        self.form
+    pub fn variant(&self) -> Variant {
+        self.variant
     }
     /// Nanoseconds at which the steps of the last run ended, 0 for those that it did not come to; empty unless asked for.
     ///
@@ -280,7 +229,7 @@ impl CcLayout {
         };
         // Also keeps the device busy until the launch arrives, so that no gap is timed.
         self.sizes.fill_bytes(0)?;
-        if self.form == Form::Block {
+        if self.variant == Variant::Block {
             let kernel = device.kernel("graph/cc_block", "cc_block")?;
             let block = device.properties().max_threads_per_block.min(1024);
             let parameters = BlockParams {
@@ -309,15 +258,14 @@ impl CcLayout {
     ) -> Result<u32> {
         let n = self.labels.len();
         let sms = device.properties().sms;
-        let range = (n.div_ceil(sms.max(1) as usize)).next_multiple_of(32) as u32;
-        let (module, name, shared) = match self.form {
-            Form::Shared => ("graph/cc_hook", "cc_hook_shared", HOOK_SHARED + 4 * range),
-            Form::Memory => ("graph/cc_hook", "cc_hook_memory", HOOK_SHARED),
+        let (module, name, shared) = match self.variant {
+            v if v.in_memory() => ("graph/cc_hook", "cc_hook_memory", HOOK_SHARED),
+            v if v.hooks() => ("graph/cc_hook", "cc_hook_shared", HOOK_SHARED + 4 * select::range(device, n) as u32),
             _ => ("graph/cc_general", "cc_general", 64),
         };
         let kernel = device.kernel(module, name)?;
         let mut shape = device.persistent_shape(&kernel, self.threads, shared, sms)?;
-        if self.form != Form::General {
+        if self.variant != Variant::General {
             // As many blocks as the ranges were sized for, or the launch is refused.
             shape.grid = sms;
         }
@@ -404,8 +352,7 @@ impl Probe {
             device.launch(&device.kernel("graph/cc_probe", "cc_probe")?, shape, &parameters)?;
         }
         let counts = result.to_vec()?;
-        let (sampled, with) = (f64::from(PROBE_BLOCKS * block), f64::from(counts[0].max(1)));
-        let share = |count: u32| f64::from(count) / with;
-        Ok(Self { degree: out.nnz as f64 / (out.rows as f64 * with / sampled), first: share(counts[1]), middle: share(counts[2]) })
+        let share = |count: u32| f64::from(count) / f64::from(counts[0].max(1));
+        Ok(Self { first: share(counts[1]), middle: share(counts[2]) })
     }
 }

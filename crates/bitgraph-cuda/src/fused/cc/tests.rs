@@ -3,7 +3,8 @@
 use super::{CcLayout, Form, Options};
 use crate::DeviceCsr;
 use crate::device::Device;
-use bitgraph_backend::{Cc, CcConfig, Control};
+use bitgraph_algorithms::{Cc, CcConfig};
+use bitgraph_backend::Control;
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::shared;
 use std::sync::Arc;

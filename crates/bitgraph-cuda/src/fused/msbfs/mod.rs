@@ -4,14 +4,18 @@
 //! Results are those of the definition, for any square pattern with offsets of 32 bits. More sources than a launch takes are
 //! searched in batches.
 
+mod select;
 #[cfg(test)]
 mod tests;
+
+pub use select::{VARIANTS, Variant};
 
 use super::bfs::{Rows, count32, looping};
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
 use crate::primitives::{compact, exclusive_scan_total};
 use crate::{DeviceCsr, Result};
-use bitgraph_backend::{Error as Base, MsBfs, MsBfsConfig, Plan};
+use bitgraph_algorithms::{MsBfs, MsBfsConfig};
+use bitgraph_backend::Error as Base;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/msbfs";
@@ -81,7 +85,7 @@ impl MsBfsLayout {
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, _plan: &Plan) -> Result<Option<Self>> {
+    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>) -> Result<Option<Self>> {
         Self::new(device, out, incoming, HUB_DEGREE)
     }
     fn new(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, hub_degree: u32) -> Result<Option<Self>> {
@@ -123,6 +127,11 @@ impl MsBfsLayout {
         }
         layout.hubs = hubs;
         Ok(Some(layout))
+    }
+    /// The variant that searches.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        Variant::General
     }
     /// Bytes of the layout on the device.
     #[must_use]

@@ -3,7 +3,7 @@
 use super::MsBfsLayout;
 use crate::DeviceCsr;
 use crate::device::Device;
-use bitgraph_backend::MsBfsConfig;
+use bitgraph_algorithms::MsBfsConfig;
 use bitgraph_testkit::{corpus, reference, shared};
 
 #[test]

@@ -4,14 +4,13 @@
 //!
 //! Invariant: core positions come first, dealt to their owners; the others follow by falling number of arcs.
 
-use super::general::General;
 use super::tiles::{BuildParams, NOBODY, ORDER_BYTES, Order, PLAN_WORDS, Sizes, Source, Tile, round_up};
 use super::{RankResult, Score, finished};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use crate::primitives::exclusive_scan_total;
 use crate::spmv::{Pattern, RowBins, RowBinsParams};
-use bitgraph_backend::{Dangling, PageRank, PageRankConfig};
+use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
 use bytemuck::{Pod, Zeroable};
 use std::sync::{Mutex, PoisonError};
 
@@ -262,10 +261,6 @@ impl Core {
             order,
             room: Mutex::new(room),
         }))
-    }
-    /// The part of the arcs that tiles hold.
-    pub(super) fn share(&self, general: &General) -> f64 {
-        self.tile_entries as f64 / general.bins.entries().max(1) as f64
     }
     pub(super) fn run<T: Score>(&self, device: &Device, config: &PageRankConfig, n: usize, isolated: u32) -> Result<PageRank<T>> {
         let scores = device.alloc::<T>(n)?;

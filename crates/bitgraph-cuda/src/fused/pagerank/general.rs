@@ -6,7 +6,7 @@ use super::{Inverse, RankResult, Score, finished};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
 use crate::spmv::{Pattern, RowBins, RowBinsParams};
-use bitgraph_backend::{Dangling, PageRank, PageRankConfig};
+use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
 use bytemuck::{Pod, Zeroable};
 
 /// `bg::RankParams<T>`.

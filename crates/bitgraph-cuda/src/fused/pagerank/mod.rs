@@ -1,26 +1,28 @@
 //! `PageRank` in one launch.
 //!
 //! The general form (any graph, any numbering, both precisions, all of the config) pulls over the incoming arcs with one barrier an
-//! iteration. Special forms stand before it where a probe says that they pay.
+//! iteration. Special forms stand before it where `select.rs` chooses them.
 //!
 //! Invariant: Jacobi iteration from the teleport distribution; sums over the grid are kept as integers, so a layout gives the same
 //! bits on every run.
 
 mod core;
 mod general;
+mod select;
 mod special;
 #[cfg(test)]
 mod tests;
 mod tiles;
 
+use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr};
 use crate::spmv::Pattern;
-use crate::{DeviceCsr, Result};
-use bitgraph_backend::{Dangling, PageRank, PageRankConfig, Plan};
+use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
 use bitgraph_sparse::Stored;
 use bytemuck::{Pod, Zeroable};
 pub use core::CoreChoice;
 use general::General;
+pub use select::{VARIANTS, Variant};
 use special::Special;
 pub use tiles::{TileChoice, TileForm};
 
@@ -56,15 +58,12 @@ impl RankResult {
     }
 }
 
-/// Which form a layout is to take.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// Which form a layout is to take. The general form stands in for one that does not fit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// What the probe says.
-    #[default]
-    Auto,
-    /// The general form.
-    General,
-    /// The operand in shared memory; the data too, if so asked and they fit. The general form stands in where it does not fit.
+    /// That of a variant, cut as suits the device.
+    Variant(Variant),
+    /// The operand in shared memory; the data too, if so asked and they fit.
     Shared(TileChoice, bool),
     /// A core in shared memory, the rest through the second-level cache.
     Core(CoreChoice),
@@ -78,29 +77,24 @@ pub struct RankLayout {
 }
 
 impl RankLayout {
-    /// Lays out a graph by its plan; `incoming` is none for an undirected one. None if its offsets are 64 bits wide.
-    ///
-    /// # Errors
-    /// Out of memory, or the driver's.
-    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, plan: &Plan) -> Result<Option<Self>> {
-        let (Some(outgoing), Some(incoming)) = (Pattern::of(out), Pattern::of(incoming.unwrap_or(out))) else { return Ok(None) };
-        Self::build_as(device, &outgoing, &incoming, plan.chosen.prepared, Form::Auto).map(Some)
-    }
     /// Lays out a graph: row `v` of `incoming` lists the `u` with an arc `u -> v`; `outgoing` gives the out-degrees (the same for an
-    /// undirected graph). `prepare` allows special forms, whose layouts take longer to build.
+    /// undirected graph). The general form stands in for one that does not fit: [`RankLayout::variant`].
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub fn build_as(device: &Device, outgoing: &Pattern, incoming: &Pattern, prepare: bool, form: Form) -> Result<Self> {
+    pub fn build(device: &Device, outgoing: &Pattern, incoming: &Pattern, form: Form) -> Result<Self> {
         let general = General::build(device, outgoing, incoming)?;
         let special = match form {
-            Form::Auto if !prepare => None,
-            Form::General => None,
-            Form::Auto => Special::build(device, incoming, &general, outgoing.is(incoming))?,
+            Form::Variant(variant) => Special::build(device, incoming, &general, outgoing.is(incoming), variant)?,
             Form::Core(choice) => Special::build_core(device, incoming, &general, choice)?,
             Form::Shared(choice, resident) => Special::build_as(device, incoming, &general, choice, resident)?,
         };
         Ok(Self { general, special })
+    }
+    /// The variant that runs, where the settings allow it.
+    #[must_use]
+    pub fn variant(&self) -> Variant {
+        self.special.as_ref().map_or(Variant::General, Special::variant)
     }
     /// The scores, by the layout's form.
     ///

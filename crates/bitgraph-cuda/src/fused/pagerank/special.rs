@@ -1,4 +1,4 @@
-//! The forms with the operand in shared memory, and the probe that chooses among them.
+//! The forms with the operand in shared memory.
 //!
 //! They need f32, even teleport, and dangling vertices without any arcs (or dropped ones). On small graphs they are one block or one
 //! cluster with a barrier an iteration; else blocks wait only for those whose values they read, so all must be resident.
@@ -7,14 +7,15 @@
 
 use super::core::{Core, CoreChoice};
 use super::general::General;
+use super::select::{self, Variant};
 use super::tiles::{Local, Order, Source, TileChoice, TileForm, Tiles};
 use super::{RankResult, Score, finished};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use crate::fused::bfs::{Rows, far_end};
-use crate::primitives::{LevelOrderConfig, level_order, levels_to_meet};
+use crate::primitives::{LevelOrderConfig, level_order};
 use crate::spmv::Pattern;
-use bitgraph_backend::{Dangling, PageRank, PageRankConfig};
+use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
 use bytemuck::{Pod, Zeroable};
 use std::sync::{Mutex, PoisonError};
 
@@ -60,37 +61,6 @@ const THREADS: u32 = 1024;
 const SMALL_THREADS: u32 = 256;
 /// Slices of a warp in the small forms: `SMALL_TURNS` in the kernel.
 const SMALL_TURNS: u32 = 4;
-/// Arcs below which one block is faster than a cluster, a small cluster than a large one, and that than the whole device.
-const BLOCK_ARCS: usize = 4_000;
-const SMALL_CLUSTER_ARCS: usize = 16_000;
-const CLUSTER_ARCS: usize = 100_000;
-/// Blocks of the large cluster: what every device with clusters allows.
-const CLUSTER_BLOCKS: u32 = 8;
-/// Vertices of a cluster at most: two copies of x in every block.
-const CLUSTER_NODES: usize = 22_000;
-/// Entries of a lane in the small forms, before a row gets another lane: the first that fits.
-const SMALL_ENTRIES: [u32; 2] = [16, 64];
-/// Blocks that read a vertex in the mean, above which stretches of a cluster are no better than dealing.
-const MOST_READERS: usize = 2;
-/// Arcs below which the general form's one barrier is cheaper than two exchanges, and arcs per vertex.
-const GRID_ARCS: usize = 500_000;
-const GRID_DEGREE: usize = 6;
-/// Columns of the dealt form, the best first; and the threads of a block that wait before the others.
-const GRID_COLUMNS: [u32; 5] = [4, 6, 5, 3, 2];
-const GRID_COLUMNS_SKEWED: [u32; 5] = [6, 5, 4, 3, 2];
-const GRID_SAMPLES: u32 = 64;
-
-/// Vertices from which on a numbering by levels is tried, and arcs of a vertex at most.
-const MESH_NODES: usize = 50_000;
-const MESH_LONGEST: u32 = 64;
-/// Vertices that a search meets in so many levels.
-const MESH_PROBE: u32 = 4096;
-const MESH_LEVELS: std::ops::Range<u32> = 7..256;
-/// Arcs from which a core is looked for, and the part of them that must lie in it.
-const CORE_ARCS: usize = 4_000_000;
-const CORE_SHARE: f64 = 0.4;
-/// Vertices above which the core is as wide as the device allows.
-const WIDE_NODES: usize = 12_000_000;
 
 /// What blocks exchange, and in which round it is.
 struct Exchange {
@@ -127,91 +97,39 @@ fn source<'a>(device: &'a Device, incoming: &'a Pattern, general: &'a General) -
     Source { device, incoming, inverse: &general.inverse, longest: general.bins.largest, isolated: general.bins.isolated }
 }
 
-/// A window keeps the natural order where rows are alike: then neighbours read neighbours, and no bank is read twice.
-pub(super) fn window(sms: u32, rows: usize, entries: usize, longest: u32) -> TileChoice {
-    let alike = longest <= 64 && longest as usize <= 2 * (entries / rows.max(1)) + 8;
-    TileChoice { form: TileForm::Window, groups: sms, columns: 1, lane_entries: 64, sorted: !alike, samples: 0, stretches: false }
-}
-
 impl Special {
-    /// The form that the graph asks for, if any.
-    pub(super) fn build(device: &Device, incoming: &Pattern, general: &General, symmetric: bool) -> Result<Option<Self>> {
+    /// The form of a variant; none for the general one, and where it does not fit.
+    pub(super) fn build(device: &Device, incoming: &Pattern, general: &General, symmetric: bool, variant: Variant) -> Result<Option<Self>> {
         let source = source(device, incoming, general);
         let (n, entries, sms) = (incoming.rows(), incoming.entries(), device.properties().sms);
-        let placed = n - general.bins.isolated as usize;
+        let (placed, longest) = (n - general.bins.isolated as usize, general.bins.largest);
         if entries == 0 {
             return Ok(None);
         }
-        if placed <= CLUSTER_NODES
-            && entries < CLUSTER_ARCS
-            && let Some(small) = Shared::small(&source, symmetric, placed)?
-        {
-            return Ok(Some(Self::Shared(Box::new(small))));
+        let window = || select::window(sms, n, entries, longest);
+        let shared = match variant {
+            Variant::General => None,
+            Variant::Block | Variant::Cluster | Variant::Stretches => Shared::small(&source, symmetric, variant)?,
+            Variant::Windows => Shared::of(&source, window(), None, None, source.widest(None)?, false)?,
+            Variant::Levels => Shared::by_levels(&source, symmetric, window())?,
+            Variant::Dealt => Shared::dealt(&source, select::dealt(sms, placed, entries, longest))?,
+            Variant::Core => return Self::build_core(device, incoming, general, select::core(sms, placed)),
+        };
+        Ok(shared.map(|s| Self::Shared(Box::new(s))))
+    }
+    /// The variant that it is one of.
+    pub(super) fn variant(&self) -> Variant {
+        match self {
+            Self::Core(_) => Variant::Core,
+            Self::Shared(shared) => match shared.tiles.choice.form {
+                TileForm::Block => Variant::Block,
+                TileForm::Cluster if shared.tiles.choice.stretches => Variant::Stretches,
+                TileForm::Cluster => Variant::Cluster,
+                TileForm::Window if shared.tiles.vertex.is_empty() => Variant::Windows,
+                TileForm::Window => Variant::Levels,
+                TileForm::Grid => Variant::Dealt,
+            },
         }
-        let choice = window(sms, n, entries, general.bins.largest);
-        let halo = source.widest(None)?;
-        // A wide halo costs more to exchange than dealing anew does.
-        let near = |halo: u32| halo as usize <= 3 * n.div_ceil(sms as usize).max(1024);
-        if near(halo)
-            && source.may_fit(&choice, halo, false)
-            && let Some(found) = Shared::of(&source, choice, None, None, halo, false)?
-        {
-            return Ok(Some(Self::Shared(Box::new(found))));
-        }
-        // A mesh whose numbers tell nothing: by levels of a search. A graph that few levels of a search cover is none, and a long
-        // thread would take too many.
-        if symmetric
-            && n >= MESH_NODES
-            && general.bins.largest <= MESH_LONGEST
-            && !near(halo)
-            && levels_to_meet(device, &incoming.as_csr(), 0, MESH_PROBE)?.is_some_and(|levels| MESH_LEVELS.contains(&levels))
-        {
-            let csr = incoming.as_csr();
-            // The search for an end is for offsets of 32 bits; a sweep of the order finds one, too.
-            let start = Rows::of(&csr).map(|rows| far_end(device, n, &rows, None)).transpose()?.map(|end| end.vertex);
-            let sweeps = if start.is_some() { 1 } else { 2 };
-            let config = LevelOrderConfig { start, sweeps, longest_row: u32::MAX, ..LevelOrderConfig::default() };
-            if let Some(found) = level_order(device, &csr, &config)? {
-                let local = Local { position: found.order.new_of_old, vertex: found.order.old_of_new };
-                let halo = source.widest(Some(&local))?;
-                if near(halo)
-                    && source.may_fit(&choice, halo, false)
-                    && let Some(found) = Shared::of(&source, choice, None, Some(&local), halo, false)?
-                {
-                    return Ok(Some(Self::Shared(Box::new(found))));
-                }
-            }
-        }
-        if entries < GRID_ARCS || entries < GRID_DEGREE * placed {
-            return Ok(None);
-        }
-        let skewed = general.bins.largest as usize > 8 * (entries / placed.max(1));
-        for columns in if skewed { GRID_COLUMNS_SKEWED } else { GRID_COLUMNS } {
-            let choice = TileChoice {
-                form: TileForm::Grid,
-                groups: sms / columns,
-                columns,
-                lane_entries: 64,
-                sorted: true,
-                samples: GRID_SAMPLES,
-                stretches: false,
-            };
-            if choice.groups > 0
-                && source.may_fit(&choice, 0, true)
-                && let Some(found) = Shared::of(&source, choice, Some(&source.order()?), None, 0, true)?
-            {
-                return Ok(Some(Self::Shared(Box::new(found))));
-            }
-        }
-        if entries >= CORE_ARCS && general.bins.sources == 0 {
-            let choice = if placed > WIDE_NODES { CoreChoice::wide(sms, placed as u32) } else { CoreChoice::DEFAULT };
-            if let Some(core) = Core::build(&source, choice, source.order()?)?
-                && core.share(general) >= CORE_SHARE
-            {
-                return Ok(Some(Self::Core(Box::new(core))));
-            }
-        }
-        Ok(None)
     }
     /// A given form; none if it does not fit.
     pub(super) fn build_as(
@@ -272,51 +190,50 @@ fn threads(device: &Device) -> u32 {
 
 impl Shared {
     /// One block or one cluster, if the device and the graph allow.
-    fn small(source: &Source<'_>, symmetric: bool, placed: usize) -> Result<Option<Self>> {
-        let entries = source.incoming.entries();
-        let choice = |form, groups, lane_entries, stretches| TileChoice {
-            form,
-            groups,
-            columns: 1,
-            lane_entries,
-            sorted: true,
-            samples: 0,
-            stretches,
-        };
-        let clusters = source.device.properties().clusters;
-        // Where blocks tell each other little, more of them cost nothing.
-        if clusters
-            && symmetric
-            && source.longest <= MESH_LONGEST
-            && entries >= BLOCK_ARCS
-            && let Some(order) = source.level_order()?
-        {
-            for lane_entries in SMALL_ENTRIES {
-                let stretches = choice(TileForm::Cluster, CLUSTER_BLOCKS, lane_entries, true);
-                if let Some(found) = Self::of(source, stretches, Some(&order), None, 0, true)?
-                    && found.tiles.readers.told as usize <= MOST_READERS * placed
-                {
-                    return Ok(Some(found));
-                }
-            }
+    fn small(source: &Source<'_>, symmetric: bool, variant: Variant) -> Result<Option<Self>> {
+        if variant != Variant::Block && !source.device.properties().clusters {
+            return Ok(None);
         }
-        let order = source.order()?;
-        let forms = [
-            (TileForm::Block, 1, BLOCK_ARCS),
-            (TileForm::Cluster, 4, SMALL_CLUSTER_ARCS),
-            (TileForm::Cluster, CLUSTER_BLOCKS, CLUSTER_ARCS),
-        ];
-        for (form, groups, most) in forms {
-            if entries >= most || (form == TileForm::Cluster && !clusters) {
-                continue;
-            }
-            for lane_entries in SMALL_ENTRIES {
-                if let Some(found) = Self::of(source, choice(form, groups, lane_entries, false), Some(&order), None, 0, true)? {
-                    return Ok(Some(found));
-                }
+        let order = match variant {
+            Variant::Stretches if symmetric => source.level_order()?,
+            Variant::Stretches => None,
+            _ => Some(source.order()?),
+        };
+        let Some(order) = order else { return Ok(None) };
+        for lane_entries in select::SMALL_ENTRIES {
+            let choice = select::small(variant, source.incoming.entries(), lane_entries);
+            if let Some(found) = Self::of(source, choice, Some(&order), None, 0, true)? {
+                return Ok(Some(found));
             }
         }
         Ok(None)
+    }
+    /// The first of some ways to deal vertices anew that fits.
+    fn dealt(source: &Source<'_>, choices: impl Iterator<Item = TileChoice>) -> Result<Option<Self>> {
+        for choice in choices.filter(|c| source.room().may_hold(c, 0, true)) {
+            if let Some(found) = Self::of(source, choice, Some(&source.order()?), None, 0, true)? {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+    /// Windows of a numbering by levels of a search; none if the graph has no levels, or too wide ones.
+    fn by_levels(source: &Source<'_>, symmetric: bool, choice: TileChoice) -> Result<Option<Self>> {
+        let (device, n, csr) = (source.device, source.rows(), source.incoming.as_csr());
+        if !symmetric {
+            return Ok(None);
+        }
+        // The search for an end is for offsets of 32 bits; a sweep of the order finds one, too.
+        let start = Rows::of(&csr).map(|rows| far_end(device, n, &rows, None)).transpose()?.map(|end| end.vertex);
+        let sweeps = if start.is_some() { 1 } else { 2 };
+        let config = LevelOrderConfig { start, sweeps, longest_row: u32::MAX, ..LevelOrderConfig::default() };
+        let Some(found) = level_order(device, &csr, &config)? else { return Ok(None) };
+        let local = Local { position: found.order.new_of_old, vertex: found.order.old_of_new };
+        let halo = source.widest(Some(&local))?;
+        if !select::near(halo, n, device.properties().sms) {
+            return Ok(None);
+        }
+        Self::of(source, choice, None, Some(&local), halo, false)
     }
     /// `must_reside`: rather none than data outside shared memory.
     fn of(
@@ -385,7 +302,7 @@ impl Shared {
             inverse: tiles.inverse_at.ptr(),
             vertex: tiles.vertex.ptr(),
             isolated: tiles.isolated(),
-            readers: tiles.readers.bits.ptr(),
+            readers: tiles.readers.ptr(),
             shares: [ex.shares[0].ptr(), ex.shares[1].ptr()],
             partials: [ex.partials[0].ptr(), ex.partials[1].ptr()],
             kept: self.kept.ptr(),

@@ -4,7 +4,7 @@ use super::{CoreChoice, Form, RankLayout, Score, TileChoice, TileForm};
 use crate::DeviceCsr;
 use crate::device::Device;
 use crate::spmv::Pattern;
-use bitgraph_backend::{Dangling, PageRankConfig};
+use bitgraph_algorithms::{Dangling, PageRankConfig};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::shared;
 

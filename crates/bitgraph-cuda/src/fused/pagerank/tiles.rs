@@ -196,6 +196,43 @@ pub(super) struct Source<'a> {
     pub isolated: u32,
 }
 
+/// What a layout has to hold, and the room that there is: known before anything is built.
+pub(super) struct Room {
+    pub rows: usize,
+    pub entries: usize,
+    /// Vertices without arcs.
+    pub isolated: usize,
+    /// Bytes of shared memory of a block.
+    pub shared: usize,
+}
+
+impl Room {
+    /// Positions of an owner, entries of x at most, and bytes of shared memory without the data.
+    fn of(&self, choice: &TileChoice, halo: u32) -> (usize, usize, usize) {
+        let (groups, columns) = (choice.groups as usize, choice.columns as usize);
+        let owners = groups * columns;
+        let placed = if choice.form == TileForm::Window { self.rows } else { self.rows - self.isolated };
+        let part = round_up(placed.div_ceil(owners), 4).max(4);
+        let x = if choice.form == TileForm::Window { (part + 2 * halo as usize).min(round_up(self.rows, 4)) } else { groups * part };
+        let bytes = if choice.form.is_small() {
+            SMALL_HEADER + 4 * (2 * (x + 32) + part)
+        } else {
+            HEADER + 4 * (x + 32 + round_up(columns * part + 1, 4) + part)
+        };
+        (part, x, bytes)
+    }
+    /// Whether a choice may fit, its data resident (estimated) or not.
+    pub(super) fn may_hold(&self, choice: &TileChoice, halo: u32, resident: bool) -> bool {
+        let (part, x, bytes) = self.of(choice, halo);
+        let blocks = (choice.groups * choice.columns) as usize;
+        // The small forms keep an entry in 4 bytes, and always all of them.
+        let small = choice.form.is_small();
+        let data = if resident || small { self.entries * if small { 4 } else { 2 } / blocks * 21 / 20 } else { 0 };
+        let data = data + if resident && !small { 2 * part * choice.columns as usize } else { 0 };
+        x <= MOST_X && (choice.columns as usize * part) < 65_000 && bytes + data <= self.shared
+    }
+}
+
 /// Vertices in the order of their places, isolated ones last: by falling number of incoming arcs, or by levels.
 #[derive(Clone, Debug)]
 pub(super) struct Order(pub Buffer<u32>);
@@ -223,34 +260,23 @@ pub(super) struct Tiles {
     pub sum_room: u32,
     /// Windows that tell their borders while they sum: all of a block's rows are borders.
     pub early: bool,
-    /// Of a cluster.
-    pub readers: Readers,
+    /// Which blocks of a cluster read a position.
+    pub readers: Buffer<u32>,
     /// Slices of a block at most.
     pub most_slices: u32,
     /// Bytes of shared memory if the data are resident (of the small forms, the entries), and if they are not.
     pub shared: [usize; 2],
 }
 
-/// Which blocks of a cluster read a position.
-#[derive(Debug, Default)]
-pub(super) struct Readers {
-    pub bits: Buffer<u32>,
-    /// How many bits are set.
-    pub told: u32,
-}
-
-impl Readers {
-    /// Waits. Empty for other forms.
-    fn of(source: &Source<'_>, form: TileForm, positions: usize, build: &mut BuildParams) -> Result<Self> {
-        if form != TileForm::Cluster {
-            return Ok(Self::default());
-        }
-        let (bits, told) = (source.device.zeroed::<u32>(positions)?, source.device.zeroed::<u32>(1)?);
-        (build.readers, build.told) = (bits.ptr(), told.ptr());
-        source.launch("tiles_readers", source.wide(), 256, 0, build)?;
-        let told = told.get(0)?;
-        Ok(Self { bits, told })
+/// For every position a bit for each block of a cluster that reads it. Empty for other forms.
+fn readers(source: &Source<'_>, form: TileForm, positions: usize, build: &mut BuildParams) -> Result<Buffer<u32>> {
+    if form != TileForm::Cluster {
+        return Ok(Buffer::default());
     }
+    let (bits, told) = (source.device.zeroed::<u32>(positions)?, source.device.zeroed::<u32>(1)?);
+    (build.readers, build.told) = (bits.ptr(), told.ptr());
+    source.launch("tiles_readers", source.wide(), 256, 0, build)?;
+    Ok(bits)
 }
 
 pub(super) fn round_up(value: usize, to: usize) -> usize {
@@ -311,29 +337,10 @@ impl Source<'_> {
         let bits = if order.is_some() { 1 } else { 32 - (self.longest + 1).leading_zeros() };
         Ok(Order(sort_pairs(self.device, &keys, &vertices, 0..bits)?.1))
     }
-    /// Positions of an owner, entries of x at most, and bytes of shared memory without the data: what is known before building.
-    fn rooms(&self, choice: &TileChoice, halo: u32) -> (usize, usize, usize) {
-        let (groups, columns) = (choice.groups as usize, choice.columns as usize);
-        let owners = groups * columns;
-        let placed = if choice.form == TileForm::Window { self.rows() } else { self.rows() - self.isolated as usize };
-        let part = round_up(placed.div_ceil(owners), 4).max(4);
-        let x = if choice.form == TileForm::Window { (part + 2 * halo as usize).min(round_up(self.rows(), 4)) } else { groups * part };
-        let bytes = if choice.form.is_small() {
-            SMALL_HEADER + 4 * (2 * (x + 32) + part)
-        } else {
-            HEADER + 4 * (x + 32 + round_up(columns * part + 1, 4) + part)
-        };
-        (part, x, bytes)
-    }
-    /// Whether a choice may fit, its data resident (estimated) or not.
-    pub(super) fn may_fit(&self, choice: &TileChoice, halo: u32, resident: bool) -> bool {
-        let (part, x, bytes) = self.rooms(choice, halo);
-        let blocks = (choice.groups * choice.columns) as usize;
-        // The small forms keep an entry in 4 bytes, and always all of them.
-        let small = choice.form.is_small();
-        let data = if resident || small { self.incoming.entries() * if small { 4 } else { 2 } / blocks * 21 / 20 } else { 0 };
-        let data = data + if resident && !small { 2 * part * choice.columns as usize } else { 0 };
-        x <= MOST_X && (choice.columns as usize * part) < 65_000 && bytes + data <= self.device.properties().shared_per_block as usize
+    /// What layouts have to hold, and the room that there is.
+    pub(super) fn room(&self) -> Room {
+        let shared = self.device.properties().shared_per_block as usize;
+        Room { rows: self.rows(), entries: self.incoming.entries(), isolated: self.isolated as usize, shared }
     }
     /// Builds a layout; none if it does not fit even with its data outside shared memory. O(nnz) on the device.
     pub(super) fn build(&self, choice: TileChoice, order: Option<&Order>, local: Option<&Local>, halo: u32) -> Result<Option<Tiles>> {
@@ -341,10 +348,10 @@ impl Source<'_> {
         let (n, columns) = (self.rows(), choice.columns);
         let window = choice.form == TileForm::Window;
         let halo = if window { round_up(halo as usize, 4) as u32 } else { NOBODY };
-        if !self.may_fit(&choice, halo, false) || (order.is_none() && !window) || (order.is_some() && window) {
+        if !self.room().may_hold(&choice, halo, false) || (order.is_none() && !window) || (order.is_some() && window) {
             return Ok(None);
         }
-        let (part, _, bytes) = self.rooms(&choice, halo);
+        let (part, _, bytes) = self.room().of(&choice, halo);
         let blocks = choice.groups * columns;
         let positions = part * blocks as usize;
         let local_rows = columns as usize * part;
@@ -406,7 +413,7 @@ impl Source<'_> {
         if !found.iter().all(Sizes::fit) {
             return Ok(None);
         }
-        let readers = Readers::of(self, choice.form, positions, &mut build)?;
+        let readers = readers(self, choice.form, positions, &mut build)?;
         let end = round_up(n, 4) as u32;
         let (mut tiles, mut at, mut most_words, mut x_room) = (Vec::with_capacity(blocks as usize), 0usize, 0usize, 4u32);
         for (block, s) in (0..blocks).zip(&found) {
@@ -473,6 +480,6 @@ impl Tiles {
     }
     pub(super) fn bytes(&self) -> u64 {
         let order = self.order.as_ref().map_or(0, |o| o.0.bytes());
-        order + self.tiles.bytes() + self.data.bytes() + self.inverse_at.bytes() + self.vertex.bytes() + self.readers.bits.bytes()
+        order + self.tiles.bytes() + self.data.bytes() + self.inverse_at.bytes() + self.vertex.bytes() + self.readers.bytes()
     }
 }

@@ -13,14 +13,6 @@ pub(super) struct Links<'a> {
 /// No neighbour.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What [`bisect`] finds.
-pub(super) struct Division {
-    /// The part of each vertex, below the number asked for.
-    pub parts: Vec<u32>,
-    /// Levels of a search from an end of the component that holds most of the vertices; 0 if none does.
-    pub levels: u32,
-}
-
 struct Bisection<'a> {
     weights: &'a [u32],
     /// Neighbours without the padding, and where each vertex's start.
@@ -33,11 +25,10 @@ struct Bisection<'a> {
     /// One place more than there are vertices: what a search meets again is written, too, and overwritten.
     queue: Vec<u32>,
     parts: Vec<u32>,
-    levels: u32,
 }
 
-/// Divides a graph into `parts`.
-pub(super) fn bisect(graph: &Links<'_>, parts: u32) -> Division {
+/// Divides a graph into `parts`: the part of each vertex.
+pub(super) fn bisect(graph: &Links<'_>, parts: u32) -> Vec<u32> {
     let n = graph.weights.len();
     let (mut starts, mut neighbours, mut end) = (vec![0; n + 1], vec![0; graph.links.len()], 0);
     for (row, start) in graph.links.chunks_exact(graph.width).zip(&mut starts[1..]) {
@@ -56,25 +47,21 @@ pub(super) fn bisect(graph: &Links<'_>, parts: u32) -> Division {
         order: (0..n as u32).collect(),
         queue: vec![0; n + 1],
         parts: vec![0; n],
-        levels: 0,
     };
     b.divide(0, n, 0, parts);
-    Division { parts: b.parts, levels: b.levels }
+    b.parts
 }
 
 impl Bisection<'_> {
-    /// Orders the vertices of `low..high` by a search from `start` into the queue; other components follow. Gives the levels of the first
-    /// component and its vertices.
-    fn search(&mut self, low: usize, high: usize, start: u32) -> (u32, usize) {
+    /// Orders the vertices of `low..high` by a search from `start` into the queue; other components follow.
+    fn search(&mut self, low: usize, high: usize, start: u32) {
         let old = self.state[start as usize];
         let (state, queue) = (&mut self.state[..], &mut self.queue[..]);
         queue[0] = start;
         state[start as usize] = old ^ 1;
         let (mut head, mut tail, mut next) = (0, 1, low);
-        let (mut levels, mut level_end, mut first) = (0, 1, None);
         while tail < high - low {
             if head == tail {
-                first.get_or_insert((levels, tail));
                 while state[self.order[next] as usize] != old {
                     next += 1;
                 }
@@ -93,11 +80,7 @@ impl Bisection<'_> {
                 tail += usize::from(new);
                 *state ^= u32::from(new);
             }
-            if head == level_end {
-                (levels, level_end) = (levels + 1, tail);
-            }
         }
-        first.unwrap_or((levels + 1, tail))
     }
     fn divide(&mut self, low: usize, high: usize, first: u32, parts: u32) {
         if low == high {
@@ -110,14 +93,11 @@ impl Bisection<'_> {
             return;
         }
         let count = high - low;
-        let (mut start, mut found) = (self.order[low], (0, 0));
+        let mut start = self.order[low];
         // The first of an order is far from its last: two searches do.
         for _ in 0..2 {
-            found = self.search(low, high, start);
+            self.search(low, high, start);
             start = self.queue[count - 1];
-        }
-        if count == self.parts.len() && 2 * found.1 > count {
-            self.levels = found.0;
         }
         let weight = |v: &u32| u64::from(self.weights[*v as usize]);
         let total: u64 = self.queue[..count].iter().map(weight).sum();
@@ -156,11 +136,11 @@ mod tests {
         let n = (side * side) as usize;
         for parts in [1u32, 2, 7, 12] {
             for links in [links.clone(), vec![NONE; 4 * n]] {
-                let found = bisect(&Links { links: &links, width: 4, weights: &vec![3; n] }, parts).parts;
+                let found = bisect(&Links { links: &links, width: 4, weights: &vec![3; n] }, parts);
                 let sizes: Vec<usize> = (0..parts).map(|p| found.iter().filter(|&&f| f == p).count()).collect();
                 assert!(sizes.iter().all(|&s| s.abs_diff(n / parts as usize) <= 3), "{sizes:?}");
             }
         }
-        assert!(bisect(&Links { links: &[], width: 4, weights: &[] }, 3).parts.is_empty());
+        assert!(bisect(&Links { links: &[], width: 4, weights: &[] }, 3).is_empty());
     }
 }

@@ -5,9 +5,10 @@
 
 use super::Arcs;
 use super::distance::Native;
+use super::select;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
-use bitgraph_backend::SsspConfig;
+use bitgraph_algorithms::SsspConfig;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/sssp_general";
@@ -16,8 +17,6 @@ const STAGE: u32 = 2048;
 /// Bytes of shared memory before the stages.
 const FIXED: u32 = 256;
 const BLOCK: u32 = 1024;
-/// In the steps that a kernel reports.
-pub(super) const GAVE_UP: u32 = 1 << 31;
 /// Arcs that keep a block busy; small graphs take fewer blocks, which meet sooner.
 const ARCS_PER_BLOCK: usize = 256;
 
@@ -57,21 +56,14 @@ pub struct GeneralOptions {
     pub delta: f64,
 }
 
-/// The longest row over the mean from which on degrees count as uneven.
-const SKEWED: f64 = 8.0;
-
 impl GeneralOptions {
-    /// For a graph with rows of `degree` entries on average and `longest` at most, of this mean weight. Wider steps repeat work,
-    /// narrower ones take more rounds; where rows are short or reach far, rounds are what costs.
-    pub(super) fn suited(degree: f64, longest: u32, mean: f64) -> Self {
-        let skewed = f64::from(longest) > SKEWED * degree;
-        let lanes = if !skewed && degree > 24.0 { 32 } else { 16 };
-        Self { lanes, piece: 8 * lanes, delta: 0.0 }.with_breadth(if skewed || degree < 8.0 { 128.0 } else { 32.0 }, degree, mean)
-    }
-    /// With steps of so many mean weights over the mean degree.
-    pub(super) fn with_breadth(self, breadth: f64, degree: f64, mean: f64) -> Self {
+    /// For a graph with rows of at most `longest` entries, of this mean weight. Wider steps repeat work, narrower ones take more rounds;
+    /// where rows are short or reach far, rounds are what costs.
+    pub(super) fn suited(nodes: usize, arcs: usize, longest: u32, mean: f64) -> Self {
+        let degree = arcs as f64 / nodes.max(1) as f64;
+        let (lanes, breadth) = select::general(degree, crate::skew::ratio(longest, nodes, arcs));
         let delta = breadth * mean / degree.max(1.0);
-        Self { delta: if delta.is_finite() && delta > 0.0 { delta } else { 1.0 }, ..self }
+        Self { lanes, piece: 8 * lanes, delta: if delta.is_finite() && delta > 0.0 { delta } else { 1.0 } }
     }
 }
 
@@ -108,15 +100,8 @@ impl<D: Native> General<D> {
         let queues = self.near.iter().map(Buffer::bytes).sum::<u64>() + self.far.iter().map(Buffer::bytes).sum::<u64>();
         self.words.bytes() + self.tags.bytes() + self.distances.bytes() + queues
     }
-    /// Distances from the source; with a target, those above the target's are upper bounds. None after `most` seconds.
-    pub fn search(
-        &self,
-        device: &Device,
-        arcs: &Arcs,
-        weights: Option<&Buffer<D>>,
-        config: &SsspConfig,
-        most: f64,
-    ) -> Result<Option<&Buffer<D>>> {
+    /// Distances from the source; with a target, those above the target's are upper bounds.
+    pub fn search(&self, device: &Device, arcs: &Arcs, weights: Option<&Buffer<D>>, config: &SsspConfig) -> Result<&Buffer<D>> {
         let kernel = device.kernel(MODULE, &format!("sssp_general_{}", D::SUFFIX))?;
         let blocks = arcs.nnz().div_ceil(ARCS_PER_BLOCK).clamp(1, 1 << 16) as u32;
         let shape = device.persistent_shape(&kernel, BLOCK, FIXED + 20 * STAGE, blocks)?;
@@ -134,7 +119,7 @@ impl<D: Native> General<D> {
             far: [self.far[0].ptr(), self.far[1].ptr()],
             least: self.least.ptr(),
             delta: D::delta_bits(config.delta.unwrap_or(self.options.delta)),
-            most_ns: nanoseconds(most),
+            most_ns: u64::MAX,
             nodes: arcs.nodes() as u32,
             source: config.source,
             target: config.target.unwrap_or(u32::MAX),
@@ -142,13 +127,7 @@ impl<D: Native> General<D> {
             lanes: self.options.lanes,
             stage: STAGE,
         };
-        let steps = device.persistent(&kernel, shape, &config.control, parameters)?;
-        Ok((steps & GAVE_UP == 0).then_some(&self.distances))
+        device.persistent(&kernel, shape, &config.control, parameters)?;
+        Ok(&self.distances)
     }
-}
-
-/// Seconds as kernels take them; all bits set for no limit.
-pub(super) fn nanoseconds(seconds: f64) -> u64 {
-    // Conversions saturate.
-    if seconds.is_finite() { (seconds * 1e9) as u64 } else { u64::MAX }
 }

@@ -2,8 +2,8 @@
 //!
 //! Distances are summed in `u32` where all weights are whole numbers that fit, whatever their type, and in `u64`, `f32` or `f64`
 //! otherwise, or where a run finds that they outgrew `u32` (floats: what an `f32` holds exactly). The general form takes any
-//! graph and any weights. Special forms for whole weights state what they need; the fastest is found by trial when the layout
-//! is built, and the general form runs wherever they give up.
+//! graph and any weights. Special forms for whole weights state what they need and are chosen in `select.rs`; the general form runs
+//! wherever they give up.
 //!
 //! Invariant: distances and parents do not depend on the form or on how threads interleave.
 
@@ -12,6 +12,7 @@ mod distance;
 mod general;
 mod parents;
 mod partition;
+mod select;
 mod special;
 mod sweep;
 #[cfg(test)]
@@ -21,13 +22,14 @@ mod weights;
 
 pub use distance::Distance;
 pub use general::GeneralOptions;
-pub use special::Form;
+pub use select::{VARIANTS, Variant};
 pub use sweep::SweepOptions;
 pub use tile::TileOptions;
 
 use crate::device::{Buffer, Device};
 use crate::{DeviceCsr, DeviceValues, Offsets, Result};
-use bitgraph_backend::{Error as Base, Sssp, SsspConfig};
+use bitgraph_algorithms::{Sssp, SsspConfig};
+use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
 use distance::Native;
 use general::General;
@@ -76,10 +78,6 @@ impl Arcs {
 pub struct SsspOptions {
     /// Sum `f16`, `bf16` and `f32` weights in `f64`.
     pub wide_sums: bool,
-    /// Build nothing that takes longer than a run.
-    pub plain: bool,
-    /// Only this form, where the graph suits it; for trying it out.
-    pub form: Option<Form>,
     /// Of the general form; for trying it out.
     pub general: Option<GeneralOptions>,
     /// Of the sweeps; for trying them out.
@@ -94,8 +92,8 @@ pub struct SsspLayout {
     out: Arcs,
     incoming: Option<Arcs>,
     summary: Summary,
-    /// The vertex with the most arcs, and their number.
-    heaviest: (u32, u32),
+    /// The most arcs of a vertex.
+    longest: u32,
     options: SsspOptions,
     special: Mutex<Special>,
     /// Runs outgrew `u32` before, or what the special form can sum up.
@@ -156,13 +154,14 @@ fn timed_if<R>(device: &Device, several: bool, work: impl FnOnce() -> Result<R>)
 }
 
 impl SsspLayout {
-    /// Checks the weights and builds the forms that suit them. `incoming` is the transpose of a directed graph with its values;
-    /// none says that pattern and weights are symmetric. An arc of infinite weight is never taken. O(nnz), on the device.
+    /// Checks the weights and builds what a variant asks for; the general form stands in where graph or weights do not suit it:
+    /// [`SsspLayout::variant`]. `incoming` is the transpose of a directed graph with its values; none says that pattern and weights are
+    /// symmetric. An arc of infinite weight is never taken. O(nnz), on the device.
     ///
     /// # Errors
     /// [`Base::Shape`] for arrays that do not fit together; [`Base::Weight`] naming the first edge whose weight is negative or
     /// not a number.
-    pub fn build(device: &Device, out: Arcs, incoming: Option<Arcs>, options: SsspOptions) -> Result<Self> {
+    pub fn build(device: &Device, out: Arcs, incoming: Option<Arcs>, variant: Variant, options: SsspOptions) -> Result<Self> {
         for arcs in [Some(&out), incoming.as_ref()].into_iter().flatten() {
             let values = arcs.values.as_ref().map_or(arcs.nnz(), |(dtype, bytes)| bytes.len() / dtype.bytes());
             if values != arcs.nnz() || arcs.nnz() != out.nnz() || arcs.nodes() != out.nodes() {
@@ -171,12 +170,12 @@ impl SsspLayout {
             }
         }
         let summary = Summary::of(device, &out)?;
-        let heaviest = weights::heaviest(device, &out)?;
+        let longest = weights::longest(device, &out)?;
         let layout = Self {
             out,
             incoming,
             summary,
-            heaviest,
+            longest,
             options,
             special: Mutex::default(),
             outgrown: AtomicBool::new(false),
@@ -187,22 +186,18 @@ impl SsspLayout {
             double: Searches::default(),
         };
         if layout.out.nnz() > 0 {
-            let chosen = special::choose(device, &layout)?;
-            *lock(&layout.special) = chosen;
+            let special = Special::build(device, &layout, variant)?;
+            *lock(&layout.special) = special;
         }
         Ok(layout)
     }
-    /// Entries of a row on average.
-    fn degree(&self) -> f64 {
-        self.out.nnz() as f64 / self.nodes().max(1) as f64
-    }
     fn general_options(&self) -> GeneralOptions {
-        self.options.general.unwrap_or_else(|| GeneralOptions::suited(self.degree(), self.heaviest.1, self.summary.mean))
+        self.options.general.unwrap_or_else(|| GeneralOptions::suited(self.nodes(), self.out.nnz(), self.longest, self.summary.mean))
     }
-    /// The form that is tried first, for reports.
+    /// The variant that a search begins with; the general one finishes what it gives up.
     #[must_use]
-    pub fn form(&self) -> Form {
-        lock(&self.special).form()
+    pub fn variant(&self) -> Variant {
+        lock(&self.special).variant()
     }
     /// Bytes on the device besides the caller's arrays.
     #[must_use]
@@ -273,7 +268,7 @@ impl SsspLayout {
     /// A search in `u32`; none if distances outgrew it.
     fn whole_search<T: Distance>(&self, device: &Device, config: &SsspConfig) -> Result<Option<Sssp<T>>> {
         let special = lock(&self.special);
-        if special.form() != Form::General && !self.special_outgrown.load(Ordering::Relaxed) {
+        if !matches!(*special, Special::None) && !self.special_outgrown.load(Ordering::Relaxed) {
             let search = || special.search(device, config);
             let limit = self.whole_limit().min(special.limit());
             if let Some(found) = self.checked_search(device, config, limit, search)? {
@@ -284,7 +279,7 @@ impl SsspLayout {
         drop(special);
         let general = self.whole.general(device, self)?;
         let weights = self.whole.weights(device, &self.out)?;
-        let search = || Ok(general.search(device, &self.out, weights, config, f64::INFINITY)?.cloned());
+        let search = || Ok(Some(general.search(device, &self.out, weights, config)?.clone()));
         self.checked_search(device, config, self.whole_limit(), search)
     }
     /// A search in `u32`; none if it gave up, or if distances may have gone past `limit` on the way.
@@ -318,12 +313,10 @@ impl SsspLayout {
     ) -> Result<Sssp<T>> {
         let general = searches.general(device, self)?;
         let weights = searches.weights(device, &self.out)?;
-        let found = timed_if(device, config.parents, || {
-            let Some(distances) = general.search(device, &self.out, weights, config, f64::INFINITY)? else { return Ok(None) };
-            Ok(Some((distances, self.parents(device, searches, distances, config)?)))
+        let (distances, parents) = timed_if(device, config.parents, || {
+            let distances = general.search(device, &self.out, weights, config)?;
+            Ok((distances, self.parents(device, searches, distances, config)?))
         })?;
-        // Only a limit of time makes it give up.
-        let Some((distances, parents)) = found else { return Err(Base::Cancelled.into()) };
         check(distances)?;
         finish(device, config, distances, parents)
     }

@@ -5,7 +5,7 @@ use super::distance::Native;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
 use crate::primitives::elementwise;
-use bitgraph_backend::SsspConfig;
+use bitgraph_algorithms::SsspConfig;
 use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/sssp_parents";

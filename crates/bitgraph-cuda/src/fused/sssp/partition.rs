@@ -121,8 +121,6 @@ struct FillParams {
 /// Which vertex lies where.
 #[derive(Debug)]
 pub(super) struct Partition {
-    /// Hops from one end of the graph to the other, at least; 0 if that was not looked at.
-    pub hops: u32,
     /// Where each part's data lie.
     pub heads: Vec<Head>,
     /// The vertex at each place; parts one after the other, in each the vertices that other parts' arcs enter first.
@@ -148,8 +146,6 @@ struct Cells {
     cells: Buffer<u32>,
     /// The part of each cell.
     parts: Buffer<u32>,
-    /// As [`Partition::hops`].
-    hops: u32,
 }
 
 /// Grows cells and divides them into parts; none if the graph is not local.
@@ -177,7 +173,7 @@ fn cells(device: &Device, arcs: &Arcs, parts: u32, is_short: u32) -> Result<Opti
         most_rounds: MOST_ROUNDS,
         pad: 0,
     };
-    let radius = device.persistent(&kernel, shape, &Control::default(), parameters)?;
+    device.persistent(&kernel, shape, &Control::default(), parameters)?;
     let links = device.alloc::<u32>(cell_count as usize * CELL_LINKS)?;
     links.fill_bytes(0xff)?;
     let weights = device.zeroed::<u32>(cell_count as usize)?;
@@ -190,8 +186,7 @@ fn cells(device: &Device, arcs: &Arcs, parts: u32, is_short: u32) -> Result<Opti
         return Ok(None);
     }
     let found = bisect(&Links { links: &links, width: CELL_LINKS, weights: &weights }, parts);
-    // A way through a cell is about as long as two ways from its seed to its border, and at least as long as one.
-    Ok(Some(Cells { cells, parts: device.upload(&found.parts)?, hops: found.levels.saturating_mul(radius.max(1)) }))
+    Ok(Some(Cells { cells, parts: device.upload(&found)? }))
 }
 
 /// Divides a graph into parts of about equal size in memory; none if it is not local.
@@ -206,7 +201,6 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
         },
     };
     let (cells, part_of_cell) = divided.as_ref().map_or((DevicePtr::NULL, DevicePtr::NULL), |c| (c.cells.ptr(), c.parts.ptr()));
-    let hops = divided.as_ref().map_or(0, |c| c.hops);
     let (part, quads, sends) = (device.alloc::<u32>(n)?, device.alloc::<u32>(n)?, device.alloc::<u32>(n)?);
     let entered = device.zeroed::<u32>(n)?;
     let p = CountParams {
@@ -280,7 +274,7 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
         inbox += (inner - first).next_multiple_of(32);
         most_sends = most_sends.max(sends);
     }
-    Ok(Some(Partition { hops, heads, order, places, most_sends, part, quads_before, sends_before }))
+    Ok(Some(Partition { heads, order, places, most_sends, part, quads_before, sends_before }))
 }
 
 /// Packs the parts.

@@ -6,12 +6,11 @@
 //! 4 bytes per arc, each row padded to 16 bytes, and 9 per vertex. Built by one sort of all arcs.
 
 use super::Arcs;
-use super::general::{GAVE_UP, nanoseconds};
 use super::weights::Summary;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use crate::primitives::{Order, degree_order, degrees, elementwise, exclusive_scan, exclusive_scan_total, gather, id_bits, sort_pairs};
-use bitgraph_backend::SsspConfig;
+use bitgraph_algorithms::SsspConfig;
 use bytemuck::{Pod, Zeroable};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -22,6 +21,8 @@ const FIXED: u32 = 64;
 const BLOCK: u32 = 1024;
 /// A state holds weights below 2^20.
 const LEAST_SHIFT: u32 = 12;
+/// In the sweeps that a kernel reports: it gave up.
+const GAVE_UP: u32 = 1 << 31;
 /// No distance above this may occur.
 const LIMIT: u64 = 1 << 31;
 
@@ -123,15 +124,6 @@ pub struct SweepOptions {
     pub by_degree: bool,
 }
 
-impl SweepOptions {
-    /// The settings worth trying on a graph; which one is best depends on how degrees and distances spread.
-    pub(super) const TRIED: [Self; 3] = [
-        Self { long_step: 32, short_step: 8, rest: 4, by_degree: false },
-        Self { long_step: 16, short_step: 16, rest: 2, by_degree: false },
-        Self { long_step: 8, short_step: 8, rest: 1, by_degree: false },
-    ];
-}
-
 /// The rows, and the distances of a run.
 #[derive(Debug)]
 pub(super) struct Sweeps {
@@ -151,19 +143,18 @@ pub(super) struct Sweeps {
     symmetric: bool,
     /// Sweeps of the last run.
     pub steps: AtomicU32,
-    pub options: SweepOptions,
+    options: SweepOptions,
 }
 
 impl Sweeps {
     /// The greatest distance that the form can sum up.
     pub const LIMIT: u64 = LIMIT - 1;
 
-    /// Whether the rows can be packed at all.
-    pub fn suits(device: &Device, arcs: &Arcs, summary: &Summary) -> bool {
-        let shift = id_bits(arcs.nodes()).max(LEAST_SHIFT);
-        let Some(greatest) = summary.whole else { return false };
+    /// Whether the rows can be packed at all, of a graph whose greatest weight is this and whole.
+    pub fn suits(device: &Device, nodes: usize, arcs: usize, greatest: u64) -> bool {
+        let shift = id_bits(nodes).max(LEAST_SHIFT);
         let room = u64::from(device.properties().sms) * u64::from(device.properties().shared_per_block - FIXED);
-        shift < 31 && greatest < u64::from(u32::MAX >> shift) && 8 * arcs.nodes() as u64 + (1 << 16) < room && arcs.nnz() > 0
+        shift < 31 && greatest < u64::from(u32::MAX >> shift) && 8 * nodes as u64 + (1 << 16) < room && arcs > 0
     }
     /// Packs and sorts the rows; none if the states do not fit.
     pub fn build(
@@ -172,14 +163,14 @@ impl Sweeps {
         weights: Option<&Buffer<u32>>,
         symmetric: bool,
         summary: &Summary,
-        by_degree: bool,
+        options: SweepOptions,
     ) -> Result<Option<Self>> {
         let (n, m) = (arcs.nodes(), arcs.nnz());
         let shift = id_bits(n).max(LEAST_SHIFT);
         let greatest = summary.whole.unwrap_or(0);
         let weight_bits = u64::BITS - greatest.leading_zeros();
         let (nodes, row_shape) = (n as u32, ROW_SHAPE);
-        let order = if by_degree { Some(degree_order(device, &arcs.pattern())?) } else { None };
+        let order = if options.by_degree { Some(degree_order(device, &arcs.pattern())?) } else { None };
         let sorted_offsets = match &order {
             Some(order) => exclusive_scan(device, &gather(device, &degrees(device, &arcs.pattern())?, &order.old_of_new)?)?,
             None => arcs.offsets.clone(),
@@ -257,15 +248,15 @@ impl Sweeps {
             mean: summary.mean,
             symmetric,
             steps: AtomicU32::new(0),
-            options: SweepOptions::TRIED[0],
+            options,
         }))
     }
     pub fn bytes(&self) -> u64 {
         let order = self.order.as_ref().map_or(0, |(o, d)| o.new_of_old.bytes() + o.old_of_new.bytes() + d.bytes());
         order + self.first.bytes() + self.lengths.bytes() + self.quads.bytes() + self.pieces.bytes() + self.distances.bytes()
     }
-    /// Distances from the source; none after `most` sweeps, where a graph's diameter does not suit them, or after so many seconds.
-    pub fn search(&self, device: &Device, config: &SsspConfig, most: u32, seconds: f64) -> Result<Option<&Buffer<u32>>> {
+    /// Distances from the source; none after `most` sweeps, where a graph's diameter does not suit them.
+    pub fn search(&self, device: &Device, config: &SsspConfig, most: u32) -> Result<Option<&Buffer<u32>>> {
         let options = self.options;
         let step = |parts: u32| ((f64::from(parts) / 256.0 * self.mean).round() as u32).clamp(1, 1 << 20);
         let nodes = self.first.len() as u32;
@@ -281,7 +272,7 @@ impl Sweeps {
             order: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.0.old_of_new.ptr()),
             places: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.0.new_of_old.ptr()),
             result: self.order.as_ref().map_or(DevicePtr::NULL, |o| o.1.ptr()),
-            most_ns: nanoseconds(seconds),
+            most_ns: u64::MAX,
             nodes,
             source: config.source,
             piece_count: self.piece_count,

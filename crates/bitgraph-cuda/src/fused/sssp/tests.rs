@@ -2,7 +2,7 @@
 //! neither.
 
 use super::*;
-use bitgraph_backend::UNREACHED;
+use bitgraph_algorithms::UNREACHED;
 use bitgraph_testkit::shared;
 use bytemuck::Pod;
 use std::cmp::Reverse;

@@ -10,7 +10,7 @@ use super::partition::{Partition, fill, partition};
 use super::weights::Summary;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
-use bitgraph_backend::SsspConfig;
+use bitgraph_algorithms::SsspConfig;
 use bytemuck::{Pod, Zeroable};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
@@ -25,10 +25,8 @@ const PUBLISHED: u32 = 32;
 const GREATEST_WEIGHT: u64 = 65534;
 /// Entries of the longest row that fits.
 const LONGEST_ROW: u32 = 4000;
-/// Arcs up to which one block is tried alone.
+/// Arcs up to which one block is enough.
 const ONE_BLOCK_ARCS: usize = 40_000;
-/// Hops from end to end, estimated low, from which on a block's own barriers win for certain: a hop costs a third of a round of all blocks.
-const FAR_FLUNG: u32 = 128;
 
 /// `bg::TileHead`.
 #[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
@@ -84,9 +82,13 @@ pub struct TileOptions {
 }
 
 impl TileOptions {
+    /// One part, or one for each multiprocessor.
+    pub(super) fn parts(device: &Device, alone: bool) -> u32 {
+        if alone { 1 } else { device.properties().sms }
+    }
     /// For a graph with rows of at most `longest` entries.
     pub(super) fn suited(device: &Device, arcs: &Arcs, longest: u32, alone: bool) -> Self {
-        let parts = if alone { 1 } else { device.properties().sms };
+        let parts = Self::parts(device, alone);
         let most = device.properties().max_threads_per_block;
         if alone {
             Self { parts, threads: most.min(1024), breadth: 0.0, period: 1, lanes: 4 }
@@ -126,13 +128,13 @@ impl Tiles {
     /// The greatest distance that the form can sum up.
     pub const LIMIT: u64 = INFINITE as u64 - 1;
 
-    /// Whether the graph may fit in `parts` parts.
-    pub fn suits(device: &Device, arcs: &Arcs, summary: &Summary, longest: u32, parts: u32) -> bool {
-        let (n, m) = (arcs.nodes() as u64, arcs.nnz() as u64);
+    /// Whether a graph whose greatest weight is this and whole may fit in `parts` parts.
+    pub fn suits(device: &Device, nodes: usize, arcs: usize, greatest: u64, longest: u32, parts: u32) -> bool {
+        let (n, m) = (nodes as u64, arcs as u64);
         let quads = if longest <= 4 { 16 * n } else { 4 * m };
         let room = u64::from(device.properties().shared_per_block - FIXED) * u64::from(parts);
-        let alone = parts > 1 || (arcs.nnz() <= ONE_BLOCK_ARCS && n <= 60_000);
-        summary.whole.is_some_and(|w| w <= GREATEST_WEIGHT) && longest <= LONGEST_ROW && m > 0 && alone && quads + 12 * n < room
+        let alone = parts > 1 || (arcs <= ONE_BLOCK_ARCS && n <= 60_000);
+        greatest <= GREATEST_WEIGHT && longest <= LONGEST_ROW && m > 0 && alone && quads + 12 * n < room
     }
     /// Divides the graph and lays out its parts; none if they do not fit or are not local.
     pub fn build(
@@ -188,10 +190,6 @@ impl Tiles {
             options,
             partition,
         }))
-    }
-    /// Whether searches take so many hops that no form with a barrier of all blocks a hop comes near.
-    pub fn is_far_flung(&self) -> bool {
-        self.partition.hops >= FAR_FLUNG
     }
     pub fn bytes(&self) -> u64 {
         let inboxes: u64 = self.inbox.iter().chain(&self.control).chain(&self.minima).map(Buffer::bytes).sum();

@@ -62,13 +62,12 @@ struct HeaviestParams {
     pad: u32,
 }
 
-/// The vertex with the most arcs, the smallest among equals, and their number. O(n).
-pub(super) fn max_degree_vertex(device: &Device, arcs: &Arcs) -> Result<(u32, u32)> {
+/// The most arcs of a vertex. O(n).
+pub(super) fn longest(device: &Device, arcs: &Arcs) -> Result<u32> {
     let heaviest = device.zeroed::<u64>(1)?;
     let p = HeaviestParams { offsets: arcs.offsets.ptr(), heaviest: heaviest.ptr(), nodes: arcs.nodes() as u32, pad: 0 };
     elementwise(device, MODULE, "sssp_heaviest", arcs.nodes() as u64, &p)?;
-    let found = heaviest.get(0)?;
-    Ok((!(found as u32), (found >> 32) as u32))
+    Ok((heaviest.get(0)? >> 32) as u32)
 }
 
 /// The code of a type, as the container numbers them.

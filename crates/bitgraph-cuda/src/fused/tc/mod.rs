@@ -8,38 +8,23 @@
 
 mod hubs;
 mod oriented;
+mod select;
 #[cfg(test)]
 mod tests;
 
+pub use select::{VARIANTS, Variant};
+
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::{DeviceCsr, Result};
-use bitgraph_backend::{Plan, Tc, TcConfig};
+use bitgraph_algorithms::{Tc, TcConfig};
 use bytemuck::{Pod, Zeroable};
 use hubs::Hubs;
 use oriented::Oriented;
 use std::sync::{Mutex, PoisonError};
 
-/// Which form runs.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Form {
-    /// What the counts say.
-    #[default]
-    Auto,
-    /// For any graph: a warp intersects the lists of one edge at a time.
-    General,
-    /// A thread to a vertex; lists of at most 8 entries.
-    Thread,
-    /// A warp to a vertex, its list in a hash table; lists of at most 2048 entries.
-    Warp,
-    /// Degree order, the hubs' adjacency as bits.
-    Hubs,
-}
-
-/// How to choose the form and its sizes; what is `None` is chosen by counts.
+/// The sizes of the form with hubs; what is `None` is chosen by counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// The form; one that cannot run the graph is replaced by the general one.
-    pub form: Form,
     /// Vertices whose adjacency is kept as bits.
     pub hubs: Option<u32>,
     /// Columns up to which their bits are read by whole rows.
@@ -72,10 +57,6 @@ struct ShortParams {
 
 /// The longest lists of the form with a thread to a vertex.
 const THREAD_LIST: u32 = 8;
-/// Vertices from which on a thread to each fills the device.
-const THREAD_ROWS: usize = 1 << 17;
-/// Where lists are longer than this, hubs pay.
-const SHORT_LIST: u32 = 64;
 /// The longest lists of the form with a warp to a vertex: two slots for each entry, a block's tables within its shared memory.
 const WARP_LIST: u32 = 2048;
 /// Bytes of `bg::tc::WINDOW` bits and the padding after them.
@@ -93,53 +74,41 @@ pub struct TcLayout {
 
 #[derive(Debug)]
 enum Layout {
-    Lists(Oriented, Form),
+    Lists(Oriented, Variant),
     Hubs(Hubs),
 }
 
 impl TcLayout {
-    /// Orients the graph and chooses the form. None for a directed graph or offsets of 64 bits. Waits.
+    /// Orients an undirected graph and lays it out for a variant. Where lists are too long for it, the next one stands in, which goes from
+    /// a thread to a warp to the general form: [`TcLayout::variant`]. None for offsets of 64 bits. Waits.
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub fn build(device: &Device, out: &DeviceCsr, incoming: Option<&DeviceCsr>, _plan: &Plan) -> Result<Option<Self>> {
-        if incoming.is_some() {
-            return Ok(None);
-        }
-        Self::build_as(device, out, Options::default())
-    }
-    /// As [`TcLayout::build`] with choices made.
-    ///
-    /// # Errors
-    /// Out of memory, or the driver's.
-    pub fn build_as(device: &Device, out: &DeviceCsr, options: Options) -> Result<Option<Self>> {
+    pub fn build(device: &Device, out: &DeviceCsr, variant: Variant, options: Options) -> Result<Option<Self>> {
         // Grid strides are added to row numbers.
         if out.rows > 1 << 31 {
             return Ok(None);
         }
         let Some(lists) = Oriented::build(device, out)? else { return Ok(None) };
-        let form = match options.form {
-            Form::Auto if lists.longest <= 4 || (lists.longest <= THREAD_LIST && lists.rows > THREAD_ROWS) => Form::Thread,
-            Form::Auto if lists.longest <= SHORT_LIST => Form::Warp,
-            Form::Auto => Form::Hubs,
-            Form::Thread if lists.longest > THREAD_LIST => Form::General,
-            Form::Warp if lists.longest > WARP_LIST => Form::General,
-            form => form,
+        let variant = match variant {
+            Variant::Thread | Variant::Warp if lists.longest > WARP_LIST => Variant::General,
+            Variant::Thread if lists.longest > THREAD_LIST => Variant::Warp,
+            variant => variant,
         };
-        let layout = if form == Form::Hubs && lists.entries > 0 {
+        let layout = if variant == Variant::Hubs && lists.entries > 0 {
             drop(lists);
             Layout::Hubs(Hubs::build(device, out, options)?)
         } else {
-            Layout::Lists(lists, form)
+            Layout::Lists(lists, variant)
         };
         Ok(Some(Self { layout, counters: Mutex::new(device.zeroed(2)?) }))
     }
-    /// The form that runs.
+    /// The variant that runs.
     #[must_use]
-    pub fn form(&self) -> Form {
+    pub fn variant(&self) -> Variant {
         match &self.layout {
-            Layout::Lists(_, form) => *form,
-            Layout::Hubs(_) => Form::Hubs,
+            Layout::Lists(_, variant) => *variant,
+            Layout::Hubs(_) => Variant::Hubs,
         }
     }
     /// Bytes on the device.
@@ -165,8 +134,8 @@ impl TcLayout {
         let (total, ticket) = (counters.ptr(), counters.ptr().offset(1).cast());
         match &self.layout {
             Layout::Hubs(hubs) => hubs.run(device, total, ticket)?,
-            Layout::Lists(lists, Form::Thread | Form::Warp) if lists.longest <= 1 => {}
-            Layout::Lists(lists, form @ (Form::Thread | Form::Warp)) => run_short(device, lists, *form, total)?,
+            Layout::Lists(lists, Variant::Thread | Variant::Warp) if lists.longest <= 1 => {}
+            Layout::Lists(lists, variant @ (Variant::Thread | Variant::Warp)) => run_short(device, lists, *variant, total)?,
             Layout::Lists(lists, _) => run_general(device, lists, total, ticket)?,
         }
         Ok(Tc { triangles: counters.get(0)? })
@@ -189,14 +158,14 @@ fn run_general(device: &Device, lists: &Oriented, total: DevicePtr<u64>, ticket:
     device.timed(|| device.launch(&kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, &parameters))
 }
 
-fn run_short(device: &Device, lists: &Oriented, form: Form, total: DevicePtr<u64>) -> Result<()> {
+fn run_short(device: &Device, lists: &Oriented, variant: Variant, total: DevicePtr<u64>) -> Result<()> {
     let n = lists.rows as u32;
     let block = device.properties().max_threads_per_block.min(256);
     // Two slots for each entry, and a store of 16 bytes for each lane to clear them.
     let table_bits = (2 * lists.longest).next_power_of_two().max(128).trailing_zeros();
-    let (name, items, shared) = match form {
-        Form::Thread if lists.longest <= 4 => ("tc_short_thread4", block, SCRATCH),
-        Form::Thread => ("tc_short_thread8", block, SCRATCH),
+    let (name, items, shared) = match variant {
+        Variant::Thread if lists.longest <= 4 => ("tc_short_thread4", block, SCRATCH),
+        Variant::Thread => ("tc_short_thread8", block, SCRATCH),
         _ => ("tc_short_warp", block / 32, SCRATCH + block / 32 * (WINDOW_BYTES + (4 << table_bits))),
     };
     let kernel = device.kernel("graph/tc_short", name)?;

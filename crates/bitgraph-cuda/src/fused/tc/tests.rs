@@ -3,7 +3,7 @@
 use super::{Form, Options, TcLayout};
 use crate::DeviceCsr;
 use crate::device::Device;
-use bitgraph_backend::TcConfig;
+use bitgraph_algorithms::TcConfig;
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::shared;
 
