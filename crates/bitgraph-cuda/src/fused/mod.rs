@@ -1,4 +1,5 @@
 //! Fused forms: a whole algorithm in one launch.
+#![allow(unsafe_code)]
 
 pub mod bfs;
 pub mod cc;

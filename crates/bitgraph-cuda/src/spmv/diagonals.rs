@@ -5,9 +5,9 @@
 
 use super::Pattern;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::exclusive_scan_total;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 const MODULE: &str = "ops/spmv";
 /// Slices that the probe looks at.
@@ -22,22 +22,22 @@ const FEW: usize = 8;
 const SHORT: usize = 32;
 const HIDING: usize = 8;
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    values: DevicePtr<f32>,
-    starts: DevicePtr<u32>,
-    diagonals: DevicePtr<[u32; 2]>,
-    slots: DevicePtr<f32>,
-    x: DevicePtr<f32>,
-    y: DevicePtr<f32>,
-    found: DevicePtr<u32>,
-    rows: u32,
-    slices: u32,
-    every: u32,
-    reserved: u32,
+parameters! {
+    struct Params = "ops/spmv.cu" "bg::SpmvDiagonalsParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        values: DevicePtr<f32>,
+        starts: DevicePtr<u32>,
+        diagonals: DevicePtr<[u32; 2]>,
+        slots: DevicePtr<f32>,
+        x: DevicePtr<f32>,
+        y: DevicePtr<f32>,
+        found: DevicePtr<u32>,
+        rows: u32,
+        slices: u32,
+        every: u32,
+        reserved: u32,
+    }
 }
 
 /// The layout.
@@ -74,14 +74,16 @@ impl Diagonals {
             ..Params::zeroed()
         };
         let worth = if values.is_some() { WORTH_VALUES } else { WORTH_PATTERN };
-        device.launch(&device.kernel(MODULE, "spmv_diagonals_probe")?, shape(device, slices.div_ceil(every)), &parameters)?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "spmv_diagonals_probe")?, shape(device, slices.div_ceil(every)), &parameters) }?;
         let sample = found.to_vec()?;
         if u64::from(sample[0]) * worth > u64::from(sample[1]) {
             return Ok(None);
         }
         let counts = device.alloc::<u32>(slices)?;
         parameters.starts = counts.ptr();
-        device.launch(&device.kernel(MODULE, "spmv_diagonals_count")?, shape(device, slices), &parameters)?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "spmv_diagonals_count")?, shape(device, slices), &parameters) }?;
         let (starts, total) = exclusive_scan_total(device, &counts)?;
         let waits = total as usize > SHORT * slices && slices < HIDING * device.properties().sms as usize;
         if u64::from(total) * worth > entries as u64 || waits {
@@ -96,7 +98,8 @@ impl Diagonals {
         parameters.diagonals = diagonals.ptr();
         parameters.slots = slots.as_ref().map_or(DevicePtr::NULL, Buffer::ptr);
         parameters.values = values.map_or(DevicePtr::NULL, Buffer::ptr);
-        device.launch(&device.kernel(MODULE, "spmv_diagonals_fill")?, shape(device, slices), &parameters)?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "spmv_diagonals_fill")?, shape(device, slices), &parameters) }?;
         Ok(Some(Self { starts, diagonals, slots, rows }))
     }
     pub(super) fn run(&self, device: &Device, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
@@ -118,7 +121,8 @@ impl Diagonals {
             ..Params::zeroed()
         };
         let warps = if few { slices.div_ceil(4) } else { slices };
-        device.launch(&device.kernel(MODULE, name)?, shape(device, warps), &parameters)
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, name)?, shape(device, warps), &parameters) }
     }
     pub(super) fn bytes(&self) -> u64 {
         self.starts.bytes() + self.diagonals.bytes() + self.slots.as_ref().map_or(0, Buffer::bytes)

@@ -6,11 +6,10 @@
 use super::grid::{GridOptions, GridScratch, Search};
 use super::prepare::{Prepared, looping};
 use super::{Rows, count32};
-use crate::device::{Device, DevicePtr};
+use crate::device::{Device, DevicePtr, parameters};
 use crate::primitives::{LevelOrderConfig, Order, degrees, level_order, reduce};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::BfsConfig;
-use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs_order";
 /// Most arcs of a vertex, and of vertices in the mean.
@@ -19,13 +18,13 @@ const MEAN_ARCS: usize = 16;
 /// Fewest levels.
 const LEVELS: u32 = 32;
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct FarthestParams {
-    levels: DevicePtr<i32>,
-    farthest: DevicePtr<u64>,
-    nodes: u32,
-    reserved: u32,
+parameters! {
+    struct FarthestParams = "graph/bfs_order.cu" "bg::FarthestParams" {
+        levels: DevicePtr<i32>,
+        farthest: DevicePtr<u64>,
+        nodes: u32,
+        reserved: u32,
+    }
 }
 
 /// Where a search ended.
@@ -45,7 +44,8 @@ pub(crate) fn far_end(device: &Device, nodes: usize, rows: &Rows, prepared: Opti
     let found = search.run(&mut scratch, &config)?;
     let farthest = device.zeroed::<u64>(1)?;
     let parameters = FarthestParams { levels: found.levels.ptr(), farthest: farthest.ptr(), nodes: count32(nodes)?, reserved: 0 };
-    device.launch(&device.kernel(MODULE, "bfs_farthest")?, looping(device, nodes), &parameters)?;
+    // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+    unsafe { device.launch(&device.kernel(MODULE, "bfs_farthest")?, looping(device, nodes), &parameters) }?;
     let totals = found.totals.get(0)?;
     Ok(FarEnd { vertex: !(farthest.get(0)? as u32), depth: totals.depth, reached: totals.reached })
 }

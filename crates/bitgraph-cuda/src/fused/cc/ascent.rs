@@ -4,54 +4,46 @@
 //! and looks at the edges of those alone who did not come to the top. Time: a pass over the vertices, and the edges of the others.
 
 use super::{LONG_ROW, PROBE_BLOCKS, TRACE_MARKS};
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::primitives::{compact, degree_order, degrees, reduce};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::CcConfig;
-use bytemuck::{Pod, Zeroable};
 
-/// `bg::cc::HeaviestParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct HeaviestParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    rank: DevicePtr<u32>,
-    vertex: DevicePtr<u32>,
-    first: DevicePtr<u32>,
-    up: DevicePtr<u32>,
-    roots: DevicePtr<u32>,
-    n: u32,
-    reserved: u32,
-}
-/// `bg::cc::ReachParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ReachParams {
-    first: DevicePtr<u32>,
-    up: DevicePtr<u32>,
-    result: DevicePtr<u32>,
-    n: u32,
-    reserved: u32,
-}
-/// `bg::cc::AscentParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct AscentParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    first: DevicePtr<u32>,
-    up: DevicePtr<u32>,
-    roots: DevicePtr<u32>,
-    parent: DevicePtr<u32>,
-    least: DevicePtr<u32>,
-    labels: DevicePtr<u32>,
-    long_rows: DevicePtr<u32>,
-    trace: DevicePtr<u64>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    n: u32,
-    root_count: u32,
+parameters! {
+    struct HeaviestParams = "graph/cc_ascent.cu" "bg::cc::HeaviestParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        rank: DevicePtr<u32>,
+        vertex: DevicePtr<u32>,
+        first: DevicePtr<u32>,
+        up: DevicePtr<u32>,
+        roots: DevicePtr<u32>,
+        n: u32,
+        reserved: u32,
+    }
+    struct ReachParams = "graph/cc_ascent.cu" "bg::cc::ReachParams" {
+        first: DevicePtr<u32>,
+        up: DevicePtr<u32>,
+        result: DevicePtr<u32>,
+        n: u32,
+        reserved: u32,
+    }
+    struct AscentParams = "graph/cc_ascent.cu" "bg::cc::AscentParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        first: DevicePtr<u32>,
+        up: DevicePtr<u32>,
+        roots: DevicePtr<u32>,
+        parent: DevicePtr<u32>,
+        least: DevicePtr<u32>,
+        labels: DevicePtr<u32>,
+        long_rows: DevicePtr<u32>,
+        trace: DevicePtr<u64>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        n: u32,
+        root_count: u32,
+    }
 }
 
 /// `bg::cc::AscentShared`, in bytes.
@@ -101,7 +93,8 @@ impl Ascent {
         let mut shape = device.cover(32 * n, 256);
         shape.grid = shape.grid.min(8 * device.properties().sms);
         shape.shared = 32 * 4;
-        device.launch(&device.kernel("graph/cc_ascent", "cc_heaviest")?, shape, &parameters)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { device.launch(&device.kernel("graph/cc_ascent", "cc_heaviest")?, shape, &parameters) }?;
         let roots = compact(device, &roots)?;
         let (parent, least, long_rows) = (device.alloc(n)?, device.alloc(n)?, device.alloc(graph.nnz / LONG_ROW + 1)?);
         Ok(Self { first, up, roots, parent, least, long_rows })
@@ -113,7 +106,8 @@ impl Ascent {
         let shape = Shape { grid: PROBE_BLOCKS, block, shared: 0, mode: Mode::Plain };
         let parameters =
             ReachParams { first: self.first.ptr(), up: self.up.ptr(), result: result.ptr(), n: self.first.len() as u32, reserved: 0 };
-        device.launch(&device.kernel("graph/cc_ascent", "cc_reach")?, shape, &parameters)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { device.launch(&device.kernel("graph/cc_ascent", "cc_reach")?, shape, &parameters) }?;
         let counts = result.to_vec()?;
         Ok(counts[0] > 0 && (counts[0] - counts[1]) * OTHERS <= counts[0])
     }
@@ -136,22 +130,25 @@ impl Ascent {
         let mut shape = device.persistent_shape(&kernel, 1024, shared(device, n), sms)?;
         // As many blocks as the notes were sized for, or the launch is refused.
         shape.grid = sms;
-        device.persistent(&kernel, shape, &config.control, |state, link| AscentParams {
-            offsets: offsets.ptr(),
-            indices: graph.indices.ptr(),
-            first: self.first.ptr(),
-            up: self.up.ptr(),
-            roots: self.roots.ptr(),
-            parent: self.parent.ptr(),
-            least: self.least.ptr(),
-            labels: labels.ptr(),
-            long_rows: self.long_rows.ptr(),
-            trace: trace.ptr(),
-            state,
-            link,
-            n: n as u32,
-            root_count: self.roots.len() as u32,
-        })
+        // SAFETY: the arrays were made for this graph's vertices; the launch is cooperative.
+        unsafe {
+            device.persistent(&kernel, shape, &config.control, |state, link| AscentParams {
+                offsets: offsets.ptr(),
+                indices: graph.indices.ptr(),
+                first: self.first.ptr(),
+                up: self.up.ptr(),
+                roots: self.roots.ptr(),
+                parent: self.parent.ptr(),
+                least: self.least.ptr(),
+                labels: labels.ptr(),
+                long_rows: self.long_rows.ptr(),
+                trace: trace.ptr(),
+                state,
+                link,
+                n: n as u32,
+                root_count: self.roots.len() as u32,
+            })
+        }
     }
 }
 

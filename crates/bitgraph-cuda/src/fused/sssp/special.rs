@@ -132,10 +132,11 @@ impl Best {
     fn time(&self, device: &Device, mut run: impl FnMut() -> Result<bool>) -> Result<f64> {
         let mut seconds = f64::INFINITY;
         for _ in 0..2 {
+            let start = device.stream().record()?;
             if !run()? {
                 return Ok(f64::INFINITY);
             }
-            seconds = device.last_run_seconds().unwrap_or(f64::INFINITY);
+            seconds = device.stream().record()?.seconds_since(&start)?;
             if seconds > LONG_RUN || seconds > 1.5 * self.seconds {
                 break;
             }
