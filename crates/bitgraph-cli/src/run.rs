@@ -11,11 +11,12 @@ use bitgraph::algorithms::GraphBackend;
 use bitgraph::backend::{Algorithm, Backend, CostModel, Error as BackendError, Graph, Mxv, PlanRequest, Workload};
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
-use bitgraph::cuda::device::{Device as Accelerator, Launches};
+use bitgraph::cuda::device::Device as Accelerator;
 use bitgraph::io::Naming;
 use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
 use bitgraph::sparse::{Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
+use bitgraph_measure::Clock;
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::time::Instant;
@@ -38,24 +39,7 @@ pub trait CommandBackend:
         let _ = algorithm;
         Ok(())
     }
-    /// Gives work to the device; its result, and the seconds that it took there.
-    fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
-        let start = Instant::now();
-        let result = work()?;
-        Ok((start.elapsed().as_secs_f64(), result))
-    }
-    /// As [`CommandBackend::measure`], again and again; seconds of one.
-    fn measure_all(&self, launches: Launches, mut work: impl FnMut() -> Result<(), Self::Error>) -> Result<f64, Self::Error> {
-        let (seconds, ()) = self.measure(|| (0..launches.count()).try_for_each(|_| work()))?;
-        Ok(seconds / launches.count() as f64)
-    }
-    /// Seconds that the last algorithm took on a device of its own, its result still there.
-    fn device_seconds(&self) -> Option<f64> {
-        None
-    }
-    /// Forgets that time, so that only what follows is told.
-    fn forget_run(&self) {}
-    /// The device of its own, for benches.
+    /// The device of its own.
     fn accelerator(&self) -> Option<&Accelerator> {
         None
     }
@@ -68,20 +52,6 @@ impl CommandBackend for Cpu {}
 impl CommandBackend for Cuda {
     fn warm_up(&self, algorithm: Algorithm) -> Result<(), Self::Error> {
         Cuda::warm_up(self, algorithm)
-    }
-    fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
-        let result = self.device().timed(work)?;
-        self.device().synchronize()?;
-        Ok((self.last_run_seconds().unwrap_or(0.0), result))
-    }
-    fn measure_all(&self, launches: Launches, work: impl FnMut() -> Result<(), Self::Error>) -> Result<f64, Self::Error> {
-        self.device().seconds_of(launches, work)
-    }
-    fn device_seconds(&self) -> Option<f64> {
-        self.last_run_seconds()
-    }
-    fn forget_run(&self) {
-        self.device().forget_run();
     }
     fn accelerator(&self) -> Option<&Accelerator> {
         Some(self.device())
@@ -112,6 +82,7 @@ pub struct Run<B: Backend> {
     /// Progress and cancellation.
     pub reporter: Reporter,
     repeat: u32,
+    clock: Clock,
     wall: RefCell<Vec<f64>>,
 }
 
@@ -222,6 +193,7 @@ impl<B: CommandBackend> Run<B> {
         let request = plan_request(&common.layout, workload);
         reporter.note("building");
         backend.warm_up(algorithm).map_err(Into::into)?;
+        let clock = Clock::of(backend.accelerator());
         let (name, original_ids) = (std::mem::take(&mut stored.name), stored.original_ids.take());
         let start = Instant::now();
         let graph = stored.build(backend, &request).map_err(Into::into)?;
@@ -255,6 +227,7 @@ impl<B: CommandBackend> Run<B> {
             general: common.general.clone(),
             reporter,
             repeat: common.layout.runs(),
+            clock,
             wall: RefCell::default(),
         })
     }
@@ -263,18 +236,14 @@ impl<B: CommandBackend> Run<B> {
     pub fn repeat<T>(&self, mut algorithm: impl FnMut() -> Result<T, B::Error>) -> Result<(Vec<f64>, T)> {
         let mut seconds = Vec::with_capacity(self.repeat.min(1 << 16) as usize);
         loop {
-            self.graph.backend().forget_run();
-            let start = Instant::now();
-            let result = algorithm().map_err(Into::into)?;
-            let wall = start.elapsed().as_secs_f64();
-            let device = self.graph.backend().device_seconds();
-            if device.is_some() {
-                self.wall.borrow_mut().push(wall);
+            let run = self.clock.run(|| algorithm().map_err(Into::<Failure>::into))?;
+            if run.on_device {
+                self.wall.borrow_mut().push(run.wall);
             }
-            seconds.push(device.unwrap_or(wall));
+            seconds.push(run.seconds);
             self.reporter.check()?;
             if seconds.len() >= self.repeat as usize {
-                return Ok((seconds, result));
+                return Ok((seconds, run.result));
             }
         }
     }

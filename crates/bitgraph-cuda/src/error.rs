@@ -93,6 +93,9 @@ pub enum Error {
         /// What it would get.
         found: &'static str,
     },
+    /// Launches that could not be written down for later.
+    #[error("the launches were not written down: the work that makes them failed")]
+    NotWritten,
     /// Arrays or moments of another device.
     #[error("what is on CUDA device {found} cannot be used in work of device {expected}; move it there first")]
     OtherDevice {

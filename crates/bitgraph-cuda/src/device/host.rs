@@ -225,10 +225,10 @@ impl Driver for HostDriver {
         // SAFETY: every exported name but the launch is an entry of this type.
         let entry = unsafe { loaded.library.get::<Entry>(format!("{kernel}\0").as_bytes()) }.map(|s| *s).map_err(|_| missing())?;
         if let Some(parameters) = parameters {
-            // SAFETY: beside every entry the library exports the name of the struct that it takes, as a C string.
-            let declared = unsafe { loaded.library.get::<*const std::ffi::c_char>(format!("{kernel}_takes\0").as_bytes()) };
+            // SAFETY: beside every entry the library exports the name of the struct that it takes: a variable that points to a C string.
+            let declared = unsafe { loaded.library.get::<*const *const std::ffi::c_char>(format!("{kernel}_takes\0").as_bytes()) };
             // SAFETY: as above.
-            let declared = unsafe { std::ffi::CStr::from_ptr(*declared.map_err(|_| missing())?) }.to_string_lossy();
+            let declared = unsafe { std::ffi::CStr::from_ptr(**declared.map_err(|_| missing())?) }.to_string_lossy();
             if declared.split('<').next().and_then(|n| n.rsplit("::").next()) != Some(parameters.short_name()) {
                 let (expected, found) = (declared.into_owned(), parameters.name);
                 return Err(Error::OtherParameters { kernel: kernel.into(), expected, found });

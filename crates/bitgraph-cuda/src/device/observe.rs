@@ -3,7 +3,7 @@
 //! Invariant: without an observer nothing is recorded, filled or waited for.
 
 use super::{Device, Stream, lock};
-use crate::Result;
+use crate::{Error, Result};
 use std::sync::atomic::Ordering;
 
 /// Is told of the runs of fused algorithms on a stream, see [`Stream::observe`].
@@ -25,16 +25,20 @@ impl Device {
     ///
     /// # Errors
     /// The work's, or the observer's.
-    pub fn span<R>(&self, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    pub fn span<R, E: From<Error>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
         let queue = &self.stream().0;
         if !queue.listens.swap(false, Ordering::Relaxed) {
             return work();
         }
         let observer = lock(&queue.observer).clone();
-        let result = match &observer {
-            Some(observer) => observer.begins(self.stream()).and_then(|()| work()).and_then(|r| observer.ends(self.stream()).map(|()| r)),
-            None => work(),
+        let told = || {
+            let Some(observer) = observer else { return work() };
+            observer.begins(self.stream())?;
+            let result = work()?;
+            observer.ends(self.stream())?;
+            Ok(result)
         };
+        let result = told();
         queue.listens.store(lock(&queue.observer).is_some(), Ordering::Relaxed);
         result
     }
