@@ -2,6 +2,9 @@
 //!
 //! Invariant: without a bundle nothing but the sources is embedded; no compiler is called here.
 
+#[path = "build/structs.rs"]
+mod structs;
+
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
@@ -25,6 +28,9 @@ fn main() -> io::Result<()> {
         text += &format!("    Source {{ path: {path:?}, text: include_str!({:?}) }},\n", root.join(path));
     }
     fs::write(out.join("sources.rs"), text + "]\n")?;
+    let texts = paths.iter().map(|p| Ok((p.clone(), fs::read_to_string(root.join(p))?))).collect::<io::Result<Vec<_>>>()?;
+    fs::write(out.join("structs.rs"), table(&structs::read(&texts)))?;
+    println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=bundle");
     fs::write(out.join("bundle.rs"), bundle(&root.join("bundle"))?)
 }
@@ -40,6 +46,20 @@ fn collect(directory: &Path, root: &Path, paths: &mut Vec<String>) -> io::Result
         }
     }
     Ok(())
+}
+
+/// The structs as Rust.
+fn table(structs: &[structs::Struct]) -> String {
+    let mut text = String::from("&[\n");
+    for s in structs {
+        text +=
+            &format!("    Struct {{ file: {:?}, name: {:?}, argument: {:?}, bytes: {}, fields: &[", s.file, s.name, s.argument, s.bytes);
+        for (name, offset, bytes) in &s.fields {
+            text += &format!("Field {{ name: {name:?}, offset: {offset}, bytes: {bytes} }}, ");
+        }
+        text += "] },\n";
+    }
+    text + "]\n"
 }
 
 /// The manifest as Rust: a line `architectures A B`, then lines `module NAME FILE SOURCE_HASH CODE_HASH`.

@@ -1,7 +1,6 @@
 //! bitgraph as users call it: `Graph::build` with everything left to the planner, and the algorithms of the facade.
 
-use crate::contender::{Answer, Contender, Purpose, timed};
-use crate::report::Layout;
+use crate::contender::{Answer, Contender, Layout, Purpose, timed};
 use crate::task::{CHECK_ITERATIONS, GREATEST_WEIGHT, ITERATIONS, Subject, Task};
 use anyhow::Result;
 use bitgraph::backend::{Mxv, NoAccum, ops};
@@ -87,7 +86,7 @@ fn product(graph: Graph<Cpu>, build_seconds: f64, operand: &[f32]) -> Contender 
         };
         let mut outcome = timed(purpose, multiply, |()| Answer::Sums(Vec::new()))?;
         if outcome.answer.is_some() {
-            outcome.answer = Some(Answer::Sums(graph.restore(w.to_vec_or(0.0))));
+            outcome.answer = Some(Answer::Sums(graph.restore(w.to_vec_or(0.0)).into_iter().map(f64::from).collect()));
         }
         Ok(outcome)
     })

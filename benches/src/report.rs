@@ -1,19 +1,17 @@
 //! The report: a table to read, and the same as JSON.
 
 use crate::bandwidth::Bandwidth;
-use crate::contender::{Contender, Series, median, ratio};
+use crate::contender::{Contender, Layout, Series, median, ratio};
 use serde::Serialize;
 use std::fmt::Write;
 
-/// What ours chose for a task.
-#[derive(Clone, Copy, Debug, Serialize)]
-pub struct Layout {
-    /// The format.
-    pub format: &'static str,
-    /// The order.
-    pub order: &'static str,
-    /// Bytes that a run moves between memory and cores, about.
-    pub bytes: u64,
+/// How a layout is written: its format, its order, and the bytes that a run moves.
+#[derive(Serialize)]
+#[serde(remote = "Layout")]
+struct LayoutForm {
+    format: &'static str,
+    order: &'static str,
+    bytes: u64,
 }
 
 /// The whole report.
@@ -43,6 +41,7 @@ pub struct Comparison {
     /// Threads.
     pub threads: usize,
     /// What ours chose.
+    #[serde(with = "LayoutForm")]
     pub layout: Layout,
     /// Bytes of a run over our median time, in GB/s.
     pub gb_per_second: f64,

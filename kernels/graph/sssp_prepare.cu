@@ -29,7 +29,7 @@ struct SummaryParams {
     const u8* values;
     WeightSummary* summary;
     u64 count;
-    u32 type, pad;
+    u32 dtype, pad;
 };
 struct HeaviestParams {
     const u32* offsets;
@@ -40,7 +40,7 @@ struct ConvertParams {
     const u8* values;
     u8* weights;
     u64 count;
-    u32 type;
+    u32 dtype;
     u32 target;  // U32, U64, F32 or F64
 };
 
@@ -50,7 +50,7 @@ struct ResultParams {
     u32* lost;     // set if a distance does not fit; null: all fit
     u32 nodes;
     u32 native;    // U32, U64, F32 or F64
-    u32 type;      // these, I32 or I64; a float type if the other is one
+    u32 dtype;     // these, I32 or I64; a float type if the other is one
     u32 target;    // farther vertices count as not reached; all bits set: none
 };
 
@@ -117,7 +117,7 @@ BG_KERNEL(sssp_summary, bg::SummaryParams, 256, 4) {
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += threads) {
         u64 integer;
         bool is_whole;
-        f64 x = read_weight(p.values, p.type, i, integer, is_whole);
+        f64 x = read_weight(p.values, p.dtype, i, integer, is_whole);
         if (!(x >= 0)) {
             own.bad = max_of(own.bad, ~i);
             continue;
@@ -141,7 +141,7 @@ BG_KERNEL(sssp_convert, bg::ConvertParams, 256, 4) {
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < p.count; i += threads) {
         u64 whole;
         bool is_whole;
-        f64 x = read_weight(p.values, p.type, i, whole, is_whole);
+        f64 x = read_weight(p.values, p.dtype, i, whole, is_whole);
         switch (p.target) {
             case U32: ((u32*)p.weights)[i] = (u32)whole; break;
             case U64: ((u64*)p.weights)[i] = whole; break;
@@ -173,7 +173,7 @@ BG_KERNEL(sssp_result, bg::ResultParams, 256, 4) {
         u64 whole = 0;
         f64 x = 0;
         bool reached = read_distance(p.distances, p.native, v, whole, x) && (real ? x <= real_end : whole <= end);
-        switch (p.type) {
+        switch (p.dtype) {
             case U32: lost |= write_whole<u32>(p.results, v, reached, whole, 0xffffffffu); break;
             case U64: lost |= write_whole<u64>(p.results, v, reached, whole, ~0ull); break;
             case I32: lost |= write_whole<i32>(p.results, v, reached, whole, 0x7fffffff); break;

@@ -88,6 +88,7 @@ template <class T> inline T unpack(u64 bits) {
 
 #define BG_KERNEL(name, Params, threads, blocks)                                                        \
     static void name##_body(const Params& p);                                                           \
+    extern "C" __attribute__((visibility("default"))) const char* const name##_takes = #Params;         \
     extern "C" __attribute__((visibility("default"))) void name(const void* params) {                   \
         name##_body(*static_cast<const Params*>(params));                                               \
     }                                                                                                   \

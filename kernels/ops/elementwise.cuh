@@ -128,7 +128,7 @@ template <class T, class Op> BG_DEVICE void test(const ApplyParams& p) {
 /// A sum so far, and the position of its first term: NOWHERE if it has none.
 struct Partial {
     u64 value;
-    u64 where;
+    u64 place;
 };
 constexpr u64 NOWHERE = ~0ull;
 
@@ -182,7 +182,7 @@ template <class V> BG_DEVICE void merge_block(u32 code, V& sum, u64& where) {
     if (threadIdx.x < WARP) {
         bool there = threadIdx.x < blockDim.x / WARP;
         sum = there ? of_word<V>(parts[threadIdx.x].value) : V();
-        where = there ? parts[threadIdx.x].where : NOWHERE;
+        where = there ? parts[threadIdx.x].place : NOWHERE;
         merge_lanes(code, sum, where);
     }
 }
@@ -208,7 +208,7 @@ template <class T> BG_DEVICE void reduce_finish(const ReduceParams& p) {
     u64 where = NOWHERE;
     for (u64 k = threadIdx.x; k < p.blocks; k += blockDim.x) {
         Partial part = p.partials[k];
-        merge_partial<V>(code, sum, where, of_word<V>(part.value), part.where);
+        merge_partial<V>(code, sum, where, of_word<V>(part.value), part.place);
     }
     merge_block(code, sum, where);
     if (threadIdx.x < WARP) store_positions<T>(p.out, lane(), lane() == 0, true, where == NOWHERE ? identity_by_code<V>(code) : sum);

@@ -236,7 +236,7 @@ template <class R> BG_DEVICE void mxv_chunk(const MxvParams& p) {
     __syncthreads();
     if (threadIdx.x == 0) {
         Sum<R> total;
-        for (u32 w = 0; w < blockDim.x / WARP; w++) total.merge(of_word<V>(parts[w].value), (u32)parts[w].where, parts[w].where != NOWHERE);
+        for (u32 w = 0; w < blockDim.x / WARP; w++) total.merge(of_word<V>(parts[w].value), (u32)parts[w].place, parts[w].place != NOWHERE);
         p.partials[blockIdx.x] = Partial{to_word(total.value), total.has ? total.where : NOWHERE};
     }
 }
@@ -249,7 +249,7 @@ template <class R> BG_DEVICE void mxv_finish(const MxvParams& p) {
     Sum<R> sum;
     for (u32 c = p.first_chunk[k]; c < p.first_chunk[k + 1]; c++) {
         Partial part = p.partials[c];
-        sum.merge(of_word<V>(part.value), (u32)part.where, part.where != NOWHERE);
+        sum.merge(of_word<V>(part.value), (u32)part.place, part.place != NOWHERE);
     }
     if (mask_selects(p.mask, row)) add_carry(p, row, sum);
     store_long_row(p, row, sum);

@@ -82,7 +82,7 @@ template <class R, u32 SIZE> BG_DEVICE void mxv_long_tiles(const MxvParams& p) {
     if (slot == 0 && wanted) {
         for (u32 s = 1; s < slots; s++) {
             Partial part = parts[s * SIZE + r];
-            sum.merge(of_word<V>(part.value), (u32)part.where, part.where != NOWHERE);
+            sum.merge(of_word<V>(part.value), (u32)part.place, part.place != NOWHERE);
         }
         store_long_row(p, row, sum);
     }

@@ -7,11 +7,13 @@
 //! No two kernels have the same name; code is handed out only if it belongs to the sources of the same build.
 
 mod bundle;
+mod layout;
 mod modules;
 mod source;
 mod symbol;
 
 pub use bundle::{Bundle, Module, Unusable, code, embedded};
+pub use layout::{Field, STRUCTS, Struct, assertions};
 pub use modules::{Listed, MODULES};
 pub use source::{SOURCES, Source, fnv, includes, module_hash, source, text_hash};
 pub use symbol::{LISTED_MODULE, SYMBOLS, Symbol};

@@ -39,7 +39,6 @@ pub const MODULES: &[Listed] = &[
             "bits_product_32",
         ],
     },
-    Listed { name: "ops/limits", kernels: &["limit_copy", "limit_gather", "limit_atomic"] },
     Listed {
         name: "ops/elementwise",
         kernels: &[

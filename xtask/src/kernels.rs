@@ -5,7 +5,7 @@
 
 use crate::run;
 use anyhow::{Context, Result, bail};
-use bitgraph_kernels::{MODULES, SOURCES, fnv, module_hash};
+use bitgraph_kernels::{MODULES, SOURCES, assertions, fnv, includes, module_hash, source};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -144,6 +144,17 @@ fn parse_manifest(text: &str) -> Built {
     text.lines().filter_map(line).collect()
 }
 
+/// Writes what a compiler is given for a module: its source, and that the structs it shares with the host lie as the host takes them to.
+fn checked_source(folder: &Path, module: &str) -> Result<PathBuf> {
+    let path = format!("{module}.cu");
+    let text = source(&path).context("a module lost its source")?.text;
+    let files: Vec<&str> = includes(text).iter().map(|s| s.path).chain([path.as_str()]).collect();
+    let target = folder.join(file_name(module, "checked.cu"));
+    fs::write(&target, format!("#include \"{path}\"\n{}", assertions(&files)))
+        .with_context(|| format!("cannot write {}", target.display()))?;
+    Ok(target)
+}
+
 fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &Options) -> Result<()> {
     let target = bundle.join(file_name(module, "fatbin"));
     let partial = bundle.join(file_name(module, "partial"));
@@ -165,8 +176,11 @@ fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &O
             command.arg("-gencode").arg(format!("arch=compute_{n},code=compute_{n}", n = number(a)));
         }
     }
-    command.arg("-o").arg(&partial).arg(kernels.join(format!("{module}.cu")));
-    execute(command, module)?;
+    let source = checked_source(bundle, module)?;
+    command.arg("-o").arg(&partial).arg(&source);
+    let compiled = execute(command, module);
+    let _ = fs::remove_file(&source);
+    compiled?;
     fs::rename(&partial, &target).with_context(|| format!("cannot write {}", target.display()))
 }
 
@@ -203,8 +217,11 @@ fn host(jobs: usize) -> Result<()> {
         let partial = folder.join(file_name(module, "partial"));
         let mut command = Command::new(&compiler);
         command.args(flags).arg(&kernels).args(["-shared", "-o"]).arg(&partial);
-        command.args(["-x", "c++"]).arg(kernels.join(format!("{module}.cu"))).args(["-x", "none"]).arg(&object);
-        execute(command, module)?;
+        let source = checked_source(&folder, module)?;
+        command.args(["-x", "c++"]).arg(&source).args(["-x", "none"]).arg(&object);
+        let compiled = execute(command, module);
+        let _ = fs::remove_file(&source);
+        compiled?;
         let target = folder.join(file_name(module, "so"));
         fs::rename(&partial, &target).with_context(|| format!("cannot write {}", target.display()))?;
         replace(&folder.join(file_name(module, "stamp")), key(module).as_bytes())

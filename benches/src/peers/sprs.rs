@@ -24,7 +24,7 @@ pub(super) fn contender(subject: &Subject, task: Task) -> Result<Option<Contende
         };
         let mut outcome = timed(purpose, multiply, |()| Answer::Sums(Vec::new()))?;
         if outcome.answer.is_some() {
-            outcome.answer = Some(Answer::Sums(y.clone()));
+            outcome.answer = Some(Answer::Sums(y.iter().copied().map(f64::from).collect()));
         }
         Ok(outcome)
     })))

@@ -7,44 +7,27 @@ use crate::contender::median;
 use anyhow::{Result, ensure};
 use bitgraph::algorithms::GraphBackend;
 use bitgraph::backend::{CostModel, Mxv};
+use bitgraph::cuda::device::Device;
 use bitgraph::prelude::*;
 use bitgraph::semiring::{DType, LorLand, MinPlus, PlusSecond};
+use bitgraph_measure::Clock;
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Instant;
 
-/// A backend that may tell how long its device took.
+/// A backend, and the device whose clock counts.
 pub trait Timed:
     GraphBackend + CostModel + Backend<Error: Into<bitgraph::Error>> + Mxv<LorLand<bool>> + Mxv<PlusSecond<f32>> + Mxv<MinPlus<u32>>
 {
-    /// Runs an algorithm: seconds on the device (of the host, if it has none of its own), seconds with call and result, and the result.
-    ///
-    /// # Errors
-    /// The algorithm's.
-    fn run<R>(&self, algorithm: impl FnMut() -> Result<R, Self::Error>) -> Result<(f64, f64, R), Self::Error>;
-}
-
-impl Timed for Cpu {
-    fn run<R>(&self, mut algorithm: impl FnMut() -> Result<R, Self::Error>) -> Result<(f64, f64, R), Self::Error> {
-        let start = Instant::now();
-        let result = algorithm()?;
-        let seconds = start.elapsed().as_secs_f64();
-        Ok((seconds, seconds, result))
+    /// The device of its own.
+    fn accelerator(&self) -> Option<&Device> {
+        None
     }
 }
-
+impl Timed for Cpu {}
 impl Timed for Cuda {
-    fn run<R>(&self, mut algorithm: impl FnMut() -> Result<R, Self::Error>) -> Result<(f64, f64, R), Self::Error> {
-        self.device().forget_run();
-        let start = Instant::now();
-        let result = algorithm()?;
-        let wall = start.elapsed().as_secs_f64();
-        if let Some(seconds) = self.device().last_run_seconds() {
-            return Ok((seconds, wall, result));
-        }
-        // A definition has no clock of its own: it is timed from its first operation to its result, in a run of its own.
-        let result = self.device().timed(algorithm)?;
-        Ok((self.last_run_seconds().unwrap_or(wall), wall, result))
+    fn accelerator(&self) -> Option<&Device> {
+        Some(self.device())
     }
 }
 
@@ -130,14 +113,14 @@ pub fn measure<B: Timed>(backend: &B, name: &str, loaded: &LoadedGraph, times: &
         let start = Instant::now();
         let graph = build(backend, loaded, algorithm)?;
         let build_s = start.elapsed().as_secs_f64();
-        let (mut seconds, mut wall) = (Vec::new(), Vec::new());
+        let (clock, mut seconds, mut wall) = (Clock::of(backend.accelerator()), Vec::new(), Vec::new());
         for turn in 0..=repeat {
-            let (device, called, result) = backend.run(|| run(&graph, algorithm, source)).map_err(Into::into)?;
+            let timed = clock.algorithm(|| run(&graph, algorithm, source).map_err(Into::<bitgraph::Error>::into))?;
             if turn == 0 {
-                ensure!(expected.agrees(&result), "{text} on {name} gives another result than on the CPU");
+                ensure!(expected.agrees(&timed.result), "{text} on {name} gives another result than on the CPU");
             } else {
-                wall.push(called);
-                seconds.push(device);
+                wall.push(timed.wall);
+                seconds.push(timed.seconds);
             }
         }
         let format = graph.plan().format().name();

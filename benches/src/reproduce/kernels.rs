@@ -7,11 +7,12 @@ use super::published::{self, Gpu};
 use crate::contender::median;
 use anyhow::{Result, ensure};
 use bitgraph::backend::VectorMask;
-use bitgraph::cuda::device::Launches;
+use bitgraph::cuda::device::Device;
 use bitgraph::cuda::ops::schemes;
-use bitgraph::cuda::peers::{CusparseSpgemm, CusparseSpmv};
-use bitgraph::cuda::{CudaMatrix, CudaVector, DeviceCsr, Result as CudaResult};
+use bitgraph::cuda::{CudaMatrix, CudaVector, DeviceCsr, Error as CudaError, Result as CudaResult};
 use bitgraph::prelude::*;
+use bitgraph_measure::cusparse::{CusparseSpgemm, CusparseSpmv};
+use bitgraph_measure::{Clock, Launches};
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -41,15 +42,15 @@ pub struct Measured {
     pub peer_mean: Option<f64>,
 }
 
-struct Clock<'a> {
-    cuda: &'a Cuda,
+struct Turns {
+    clock: Clock,
     repeat: usize,
     launches: Launches,
 }
 
-impl Clock<'_> {
+impl Turns {
     fn seconds(&self, launches: Launches, work: &dyn Fn() -> CudaResult<()>) -> Result<f64> {
-        Ok(self.cuda.device().seconds_of(launches, work)?)
+        Ok(self.clock.seconds_of::<CudaError>(launches, work)?)
     }
     fn median(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
         once()?;
@@ -94,14 +95,14 @@ pub fn measure(cuda: &Cuda, graph: &str, csr: &Csr, repeat: usize) -> Result<Vec
     }
     let (device, expected) = (cuda.device(), Expected::of(csr));
     let launches = Launches::Row(if device.properties().emulated { 2 } else { LAUNCHES });
-    let clock = Clock { cuda, repeat, launches };
+    let turns = Turns { clock: Clock::of(Some(device)), repeat, launches };
     let lists = DeviceCsr::upload(device, csr)?;
     let (mut peer_single, mut peer_mean) = (None, None);
     if let Some(peer) = CusparseSpmv::new(device, &lists, &expected.floats)? {
-        let _ = peer.seconds(Launches::One)?;
+        let _ = peer.seconds(&turns.clock, Launches::One)?;
         ensure!(near(&peer.result()?, &expected.sums), "cuSPARSE gives another product of {graph} than the host");
-        peer_single = Some(clock.median(|| Ok(peer.seconds(Launches::One)?))?);
-        peer_mean = Some(clock.median(|| Ok(peer.seconds(launches)?))?);
+        peer_single = Some(turns.median(|| Ok(peer.seconds(&turns.clock, Launches::One)?))?);
+        peer_mean = Some(turns.median(|| Ok(peer.seconds(&turns.clock, launches)?))?);
     }
     let square = if csr.is_square() { expected.square } else { u64::MAX };
     let bits = CudaVector::upload(device, &packed(&expected.bits)?)?;
@@ -122,18 +123,18 @@ pub fn measure(cuda: &Cuda, graph: &str, csr: &Csr, repeat: usize) -> Result<Vec
         ];
         let tile = kind.tile().unwrap_or(0) as u32;
         for (scheme, work) in products {
-            let single = clock.median(|| clock.seconds(Launches::One, work))?;
-            let mean = Some(clock.median(|| clock.seconds(clock.launches, work))?);
+            let single = turns.median(|| turns.seconds(Launches::One, work))?;
+            let mean = Some(turns.median(|| turns.seconds(turns.launches, work))?);
             all.push(Measured { graph: graph.into(), scheme, tile, single, mean, peer_single, peer_mean });
         }
         if square <= MOST_PRODUCTS {
             let work = || schemes::bmm_bin_bin_sum(cuda, &a, &a).map(drop);
-            let single = clock.median(|| clock.seconds(Launches::One, &work))?;
+            let single = turns.median(|| turns.seconds(Launches::One, &work))?;
             all.push(Measured { graph: graph.into(), scheme: SQUARE, tile, single, mean: None, peer_single: None, peer_mean: None });
         }
     }
     if square <= MOST_PRODUCTS {
-        let peer = peer_square(&clock, &lists).unwrap_or_else(|error| {
+        let peer = peer_square(device, &turns, &lists).unwrap_or_else(|error| {
             eprintln!("{graph}: no product of matrices by cuSPARSE: {error:#}");
             None
         });
@@ -143,9 +144,9 @@ pub fn measure(cuda: &Cuda, graph: &str, csr: &Csr, repeat: usize) -> Result<Vec
 }
 
 /// cuSPARSE's product of a matrix with itself.
-fn peer_square(clock: &Clock<'_>, lists: &DeviceCsr) -> Result<Option<f64>> {
-    let peer = CusparseSpgemm::square(clock.cuda.device(), lists)?;
-    peer.map(|p| clock.median(|| Ok(p.seconds()?))).transpose()
+fn peer_square(device: &Device, turns: &Turns, lists: &DeviceCsr) -> Result<Option<f64>> {
+    let peer = CusparseSpgemm::square(device, lists)?;
+    peer.map(|p| turns.median(|| Ok(p.seconds(&turns.clock)?))).transpose()
 }
 
 fn near(found: &[f32], expected: &[f32]) -> bool {

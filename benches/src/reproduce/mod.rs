@@ -10,8 +10,8 @@ pub mod published;
 
 use algorithms::{Ours, Timed};
 use anyhow::{Context, Result};
-use bitgraph::cuda::inspect;
 use bitgraph::prelude::*;
+use bitgraph_measure::machine;
 use clap::Args;
 use compression::Sizes;
 use graphs::AtHand;
@@ -166,13 +166,13 @@ fn one<B: Timed>(backend: &B, graph: &AtHand, loaded: &LoadedGraph, options: &Op
 
 fn machine(cuda: &Cuda) -> Machine {
     let properties = cuda.device().properties();
-    let found = if properties.emulated { None } else { inspect::management(cuda.device().ordinal()) };
+    let found = if properties.emulated { None } else { machine::management(cuda.device().ordinal()) };
     Machine {
         name: properties.name.clone(),
         sm_mhz: found.as_ref().and_then(|m| m.sm_mhz),
         memory_mhz: found.as_ref().and_then(|m| m.memory_mhz),
         driver: found.map(|m| m.driver),
-        cusparse: inspect::cusparse_version().map(|(major, minor, patch)| format!("{major}.{minor}.{patch}")),
+        cusparse: machine::cusparse_version().map(|(major, minor, patch)| format!("{major}.{minor}.{patch}")),
     }
 }
 

@@ -79,6 +79,12 @@ impl From<bitgraph::Error> for Failure {
     }
 }
 
+impl From<bitgraph_measure::contender::Disagreement> for Failure {
+    fn from(error: bitgraph_measure::contender::Disagreement) -> Self {
+        Self::other(error)
+    }
+}
+
 macro_rules! through_facade {
     ($($t:ty)*) => { $(
         impl From<$t> for Failure {

@@ -146,7 +146,7 @@ pub fn finish<B: CommandBackend, R: Serialize>(
         return Ok(());
     }
     let mut text = format!("{}: {} vertices, {} entries\n{summary}", run.name, run.graph.nodes(), run.graph.edges());
-    let _ = write!(text, "load {}, build {}, run {}", time(run.load_s), time(run.build_seconds()), time(median(seconds)));
+    let _ = write!(text, "load {}, build {}, run {}", time(run.load_s), time(run.build_seconds()), time(bitgraph_measure::median(seconds)));
     if seconds.len() > 1 {
         let _ = write!(text, " (median of {}, best {})", seconds.len(), time(seconds.iter().copied().fold(f64::INFINITY, f64::min)));
     }
@@ -165,17 +165,6 @@ pub fn finish<B: CommandBackend, R: Serialize>(
 pub fn json(value: &impl Serialize) -> Result<()> {
     let text = serde_json::to_string(value).map_err(crate::failure::Failure::other)?;
     output::print(&(text + "\n"))
-}
-
-/// The middle of some times.
-pub fn median(seconds: &[f64]) -> f64 {
-    let mut sorted = seconds.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    match sorted.len() {
-        0 => 0.0,
-        n if n % 2 == 1 => sorted[n / 2],
-        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
-    }
 }
 
 /// A time in a unit that suits it.

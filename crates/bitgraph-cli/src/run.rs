@@ -11,12 +11,13 @@ use bitgraph::algorithms::FullBackend;
 use bitgraph::backend::{Backend, Definition, Error as BackendError, Fused, Graph, Plan, Request, Reuse};
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
-use bitgraph::cuda::device::{Device as Accelerator, Launches};
+use bitgraph::cuda::device::Device as Accelerator;
 use bitgraph::io::Naming;
 use bitgraph::semiring::Scalar;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{FormatKind, Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
+use bitgraph_measure::Clock;
 use rayon::prelude::*;
 use std::cell::RefCell;
 use std::time::Instant;
@@ -30,24 +31,7 @@ pub trait CommandBackend:
         let _ = algorithm;
         Ok(())
     }
-    /// Gives work to the device; its result, and the seconds that it took there.
-    fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
-        let start = Instant::now();
-        let result = work()?;
-        Ok((start.elapsed().as_secs_f64(), result))
-    }
-    /// As [`CommandBackend::measure`], again and again; seconds of one.
-    fn measure_all(&self, launches: Launches, mut work: impl FnMut() -> Result<(), Self::Error>) -> Result<f64, Self::Error> {
-        let (seconds, ()) = self.measure(|| (0..launches.count()).try_for_each(|_| work()))?;
-        Ok(seconds / launches.count() as f64)
-    }
-    /// Seconds that the last algorithm took on a device of its own, its result still there.
-    fn device_seconds(&self) -> Option<f64> {
-        None
-    }
-    /// Forgets that time, so that only what follows is told.
-    fn forget_run(&self) {}
-    /// The device of its own, for benches.
+    /// The device of its own.
     fn accelerator(&self) -> Option<&Accelerator> {
         None
     }
@@ -60,20 +44,6 @@ impl CommandBackend for Cpu {}
 impl CommandBackend for Cuda {
     fn warm_up(&self, algorithm: &'static str) -> Result<(), Self::Error> {
         Cuda::warm_up(self, algorithm)
-    }
-    fn measure<R>(&self, work: impl FnOnce() -> Result<R, Self::Error>) -> Result<(f64, R), Self::Error> {
-        let result = self.device().timed(work)?;
-        self.device().synchronize()?;
-        Ok((self.last_run_seconds().unwrap_or(0.0), result))
-    }
-    fn measure_all(&self, launches: Launches, work: impl FnMut() -> Result<(), Self::Error>) -> Result<f64, Self::Error> {
-        self.device().seconds_of(launches, work)
-    }
-    fn device_seconds(&self) -> Option<f64> {
-        self.last_run_seconds()
-    }
-    fn forget_run(&self) {
-        self.device().forget_run();
     }
     fn accelerator(&self) -> Option<&Accelerator> {
         Some(self.device())
@@ -102,6 +72,7 @@ pub struct Run<B: Backend> {
     /// Progress and cancellation.
     pub reporter: Reporter,
     layout: LayoutArgs,
+    clock: Clock,
     done: RefCell<Done>,
 }
 
@@ -222,6 +193,7 @@ impl<B: CommandBackend> Run<B> {
         let max_degree = stored.max_degree_vertex();
         reporter.note("building");
         backend.warm_up(algorithm).map_err(Into::into)?;
+        let clock = Clock::of(backend.accelerator());
         let (name, original_ids) = (std::mem::take(&mut stored.name), stored.original_ids.take());
         Ok(Self {
             graph: stored.on(backend)?,
@@ -233,6 +205,7 @@ impl<B: CommandBackend> Run<B> {
             general: common.general.clone(),
             reporter,
             layout: common.layout.clone(),
+            clock,
             done: RefCell::default(),
         })
     }
@@ -251,25 +224,16 @@ impl<B: CommandBackend> Run<B> {
             self.done.borrow_mut().build += start.elapsed().as_secs_f64();
             self.planned(ready.plan());
             self.reporter.check()?;
-            let (taken, result) = self.timed(|| ready.run(algorithm))?;
-            seconds.push(taken);
+            let run = self.clock.run(|| ready.run(algorithm).map_err(Into::<Failure>::into))?;
+            if run.on_device {
+                self.done.borrow_mut().wall.push(run.wall);
+            }
+            seconds.push(run.seconds);
             self.reporter.check()?;
             if seconds.len() >= self.layout.runs() as usize {
-                return Ok((seconds, result));
+                return Ok((seconds, run.result));
             }
         }
-    }
-    /// Runs once; the time, and the result.
-    fn timed<T>(&self, work: impl FnOnce() -> Result<T, B::Error>) -> Result<(f64, T)> {
-        self.graph.backend().forget_run();
-        let start = Instant::now();
-        let result = work().map_err(Into::into)?;
-        let wall = start.elapsed().as_secs_f64();
-        let device = self.graph.backend().device_seconds();
-        if device.is_some() {
-            self.done.borrow_mut().wall.push(wall);
-        }
-        Ok((device.unwrap_or(wall), result))
     }
     /// Tells of a plan where that is asked for and it is another one than before.
     fn planned(&self, plan: &Plan) {

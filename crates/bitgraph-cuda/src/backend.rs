@@ -9,7 +9,7 @@ use bitgraph_backend::Backend;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
 
-/// The CUDA backend on one GPU. Cheap to clone; a clone is the same device.
+/// The CUDA backend on one GPU. Cheap to clone; a clone is the same device and stream.
 #[derive(Clone, Debug)]
 pub struct Cuda {
     device: Device,
@@ -38,10 +38,13 @@ impl Cuda {
     pub fn device(&self) -> &Device {
         &self.device
     }
-    /// Seconds that the last fused algorithm took on the device, from its first launch to the end of its last, results still there.
-    #[must_use]
-    pub fn last_run_seconds(&self) -> Option<f64> {
-        self.device.last_run_seconds()
+    /// The same device with a stream of its own. What is built on it and what is built on this one can be used from two threads at once; an
+    /// operation on vectors or matrices of both waits for either.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn fork(&self) -> Result<Self> {
+        Ok(Self { device: self.device.fork()?, reference: self.reference })
     }
 }
 

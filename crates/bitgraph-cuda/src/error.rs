@@ -83,6 +83,27 @@ pub enum Error {
         /// The device's compute capability.
         compute: (u32, u32),
     },
+    /// A kernel loaded to be launched with another struct than it takes.
+    #[error("{kernel} takes {expected}, and was loaded to be launched with {found}")]
+    OtherParameters {
+        /// The kernel.
+        kernel: String,
+        /// What it takes.
+        expected: String,
+        /// What it would get.
+        found: &'static str,
+    },
+    /// Launches that could not be written down for later.
+    #[error("the launches were not written down: the work that makes them failed")]
+    NotWritten,
+    /// Arrays or moments of another device.
+    #[error("what is on CUDA device {found} cannot be used in work of device {expected}; move it there first")]
+    OtherDevice {
+        /// Where the work is.
+        expected: u32,
+        /// Where the other thing is.
+        found: u32,
+    },
     /// Blocks that wait for each other, more than the device can hold at once.
     #[error("{kernel} needs {wanted} blocks running at once, the device holds {resident}")]
     NotResident {

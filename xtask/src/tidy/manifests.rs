@@ -18,6 +18,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bitgraph-backend", &["bitgraph-sparse", "bitgraph-b2sr"]),
     ("bitgraph-cpu", &["bitgraph-backend"]),
     ("bitgraph-cuda", &["bitgraph-backend", "bitgraph-kernels"]),
+    ("bitgraph-measure", &["bitgraph-cuda"]),
     ("bitgraph-algorithms", &["bitgraph-backend"]),
     ("bitgraph-gnn", &["bitgraph-backend", "bitgraph-algorithms"]),
     ("bitgraph-kernels", &[]),
@@ -27,8 +28,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 /// Crates above the libraries, which may depend on any of them.
 const FREE: &[&str] = &["bitgraph", "bitgraph-cli", "bitgraph-testkit", "bitgraph-verify", "bitgraph-benches", "bitgraph-examples"];
 
-/// Packages that one crate alone may name.
-const CONFINED: &[(&str, &str)] = &[("cudarc", "bitgraph-cuda")];
+/// Packages that few crates may name: the bindings to the vendor's driver, and to its libraries as peers.
+const CONFINED: &[(&str, &[&str])] = &[("cudarc", &["bitgraph-cuda", "bitgraph-measure"])];
 
 /// What every crate takes from the workspace, so that it stands in one place.
 const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "repository"];
@@ -71,7 +72,7 @@ fn member(path: &str, manifest: &Manifest, report: &mut Report) {
             if !entry.is_inherited() {
                 report.finding(&place, format!("the version of {dependency} belongs into the workspace's manifest"));
             }
-            if CONFINED.iter().any(|(package, home)| *package == dependency && *home != name) {
+            if CONFINED.iter().any(|(package, homes)| *package == dependency && !homes.contains(&name)) {
                 report.finding(&place, format!("{dependency} is not for {name}"));
             }
             if table != "dev-dependencies" && is_ours(dependency) && !may_depend(name, dependency) {

@@ -26,6 +26,7 @@ const UNSAFE: &[&str] = &[
     "crates/bitgraph-cpu/src/place.rs",
     "crates/bitgraph-cpu/src/team.rs",
     "crates/bitgraph-cuda/src/",
+    "crates/bitgraph-measure/src/",
     "crates/bitgraph/src/memory.rs",
     "crates/bitgraph-cli/src/signals.rs",
 ];

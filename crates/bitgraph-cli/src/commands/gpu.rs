@@ -4,7 +4,7 @@ use crate::report;
 use bitgraph::cuda::device::{
     BYTES_VARIABLE, Cache, Device, EMULATOR_VARIABLE, FOLDER_VARIABLE, OLDEST_DRIVER, compiler_version, device_count, driver_version,
 };
-use bitgraph::cuda::inspect;
+use bitgraph_measure::machine;
 use serde::Serialize;
 use std::fmt::Write;
 
@@ -86,17 +86,17 @@ pub fn look() -> Gpu {
         Ok(_) if usable => None,
         Ok(_) => devices.iter().find_map(|d| d.why.clone()),
     };
-    let kernels = inspect::kernels();
+    let kernels = machine::kernels();
     let cache = Cache::open();
     Gpu {
         available: usable,
         why,
         driver: driver_version().ok().map(interface),
         oldest_driver: interface(OLDEST_DRIVER),
-        driver_release: inspect::management(0).map(|m| m.driver),
+        driver_release: machine::management(0).map(|m| m.driver),
         devices,
         nvrtc: compiler_version().map(|(major, minor)| format!("{major}.{minor}")),
-        cusparse: inspect::cusparse_version().map(|(major, minor, patch)| format!("{major}.{minor}.{patch}")),
+        cusparse: machine::cusparse_version().map(|(major, minor, patch)| format!("{major}.{minor}.{patch}")),
         kernels: Kernels {
             architectures: kernels.architectures,
             modules: kernels.modules,
@@ -122,7 +122,7 @@ fn described(number: u32) -> Described {
         Err(error) => return Described { number, why: Some(error.to_string()), facts: None },
     };
     let (p, memory) = (device.properties(), device.memory().ok());
-    let clocks = if p.emulated { None } else { inspect::management(number) }.unwrap_or_default();
+    let clocks = if p.emulated { None } else { machine::management(number) }.unwrap_or_default();
     let facts = Facts {
         name: p.name.clone(),
         compute: format!("{}.{}", p.compute.0, p.compute.1),

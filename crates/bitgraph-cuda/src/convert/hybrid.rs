@@ -5,47 +5,47 @@
 
 use super::tiles::{TileOptions, Walk, offsets_of, words};
 use crate::Result;
-use crate::device::{Device, DevicePtr, Mode, Shape};
+use crate::device::{Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid};
 use crate::primitives::{RowOffsets, THREADS, blocks, entry_rows_shared, reduce, threads};
 use bitgraph_b2sr::HybridConfig;
 use bitgraph_sparse::FormatKind;
-use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "formats/hybrid";
 /// Elements of a thread.
 const ITEMS: u32 = 8;
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct TilesParams {
-    bands: RowOffsets,
-    collected: RowOffsets,
-    stored: DevicePtr<u32>,
-    columns: DevicePtr<u32>,
-    words: DevicePtr<u8>,
-    new_columns: DevicePtr<u32>,
-    new_words: DevicePtr<u8>,
-    state: DevicePtr<u64>,
-    tiles: u64,
-    min_entries: u32,
-    unused: u32,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct ListParams {
-    offsets: RowOffsets,
-    places: RowOffsets,
-    columns: DevicePtr<u32>,
-    listed: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    new_indices: DevicePtr<u32>,
-    state: DevicePtr<u64>,
-    nnz: u64,
+parameters! {
+    struct TilesParams = "formats/hybrid.cu" "bg::HybridTilesParams" {
+        bands: RowOffsets,
+        collected: RowOffsets,
+        stored: DevicePtr<u32>,
+        columns: DevicePtr<u32>,
+        words: DevicePtr<u8>,
+        new_columns: DevicePtr<u32>,
+        new_words: DevicePtr<u8>,
+        state: DevicePtr<u64>,
+        tiles: u64,
+        min_entries: u32,
+        unused: u32,
+    }
+    struct ListParams = "formats/hybrid.cu" "bg::HybridListParams" {
+        offsets: RowOffsets,
+        places: RowOffsets,
+        columns: DevicePtr<u32>,
+        listed: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        new_indices: DevicePtr<u32>,
+        state: DevicePtr<u64>,
+        nnz: u64,
+    }
 }
 
 /// A stream compaction over `n` elements.
-fn cut<P: Pod>(device: &Device, kernel: &str, n: usize, parameters: impl FnOnce(DevicePtr<u64>) -> P) -> Result<()> {
+///
+/// # Safety
+/// As of [`Device::launch`].
+unsafe fn cut<P: Parameters>(device: &Device, kernel: &str, n: usize, parameters: impl FnOnce(DevicePtr<u64>) -> P) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
@@ -54,7 +54,8 @@ fn cut<P: Pod>(device: &Device, kernel: &str, n: usize, parameters: impl FnOnce(
     let state = device.zeroed::<u64>(grid as usize + 1)?;
     let kernel = device.kernel(MODULE, kernel)?;
     let shared = 40 * 8 + entry_rows_shared(block, ITEMS);
-    device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, &parameters(state.ptr()))
+    // SAFETY: the caller's promises; there is a state for every block.
+    unsafe { device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, &parameters(state.ptr())) }
 }
 
 /// A walk that collects the tiles and decides.
@@ -99,34 +100,40 @@ pub(super) fn build(device: &Device, csr: &DeviceCsr, config: &HybridConfig, opt
     let (tile_columns, tile_words) = (device.alloc_for::<u32>(tiles, "tiles")?, words(device, tiles, 3)?);
     if tiles > 0 {
         let (collected, all) = offsets_of(device, &found.counts, csr.nnz)?;
-        cut(device, "hybrid_tiles", all, |state| TilesParams {
-            bands: found.walk.parameters.bands,
-            collected: RowOffsets::new(&collected, bands),
-            stored: found.stored.ptr(),
-            columns: found.columns.ptr(),
-            words: found.words.ptr(),
-            new_columns: tile_columns.ptr(),
-            new_words: tile_words.ptr(),
-            state,
-            tiles: all as u64,
-            min_entries: found.walk.parameters.min_entries,
-            unused: 0,
-        })?;
+        // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+        unsafe {
+            cut(device, "hybrid_tiles", all, |state| TilesParams {
+                bands: found.walk.parameters.bands,
+                collected: RowOffsets::new(&collected, bands),
+                stored: found.stored.ptr(),
+                columns: found.columns.ptr(),
+                words: found.words.ptr(),
+                new_columns: tile_columns.ptr(),
+                new_words: tile_words.ptr(),
+                state,
+                tiles: all as u64,
+                min_entries: found.walk.parameters.min_entries,
+                unused: 0,
+            })
+        }?;
     }
     let indices = if listed == csr.nnz {
         csr.indices.duplicate()?
     } else {
         let indices = device.alloc_for::<u32>(listed, "the list")?;
-        cut(device, "hybrid_list", if listed > 0 { csr.nnz } else { 0 }, |state| ListParams {
-            offsets: RowOffsets::of(csr),
-            places: RowOffsets::new(&places, bands),
-            columns: tile_columns.ptr(),
-            listed: found.listed.ptr(),
-            indices: csr.indices.ptr(),
-            new_indices: indices.ptr(),
-            state,
-            nnz: csr.nnz as u64,
-        })?;
+        // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+        unsafe {
+            cut(device, "hybrid_list", if listed > 0 { csr.nnz } else { 0 }, |state| ListParams {
+                offsets: RowOffsets::of(csr),
+                places: RowOffsets::new(&places, bands),
+                columns: tile_columns.ptr(),
+                listed: found.listed.ptr(),
+                indices: csr.indices.ptr(),
+                new_indices: indices.ptr(),
+                state,
+                nnz: csr.nnz as u64,
+            })
+        }?;
         indices
     };
     let (rows, columns) = (csr.rows, csr.columns);

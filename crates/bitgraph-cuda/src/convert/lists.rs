@@ -4,24 +4,23 @@
 
 use super::tiles::{offsets_of, shift_of};
 use crate::Result;
-use crate::device::{Device, DevicePtr, Mode, Shape};
+use crate::device::{Device, DevicePtr, Mode, Shape, parameters};
 use crate::layout::{DeviceB2sr, DeviceCsr, Layout};
 use crate::primitives::{RowOffsets, THREADS, threads};
-use bytemuck::{Pod, Zeroable};
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct UntileParams {
-    places: RowOffsets,
-    columns: DevicePtr<u32>,
-    words: DevicePtr<u8>,
-    list_offsets: RowOffsets,
-    list: DevicePtr<u32>,
-    offsets: RowOffsets,
-    counts: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    rows: u32,
-    unused: u32,
+parameters! {
+    struct UntileParams = "formats/untile.cu" "bg::UntileParams" {
+        places: RowOffsets,
+        columns: DevicePtr<u32>,
+        words: DevicePtr<u8>,
+        list_offsets: RowOffsets,
+        list: DevicePtr<u32>,
+        offsets: RowOffsets,
+        counts: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        rows: u32,
+        unused: u32,
+    }
 }
 
 /// The lists of any format; those of lists are shared.
@@ -54,14 +53,16 @@ fn untile(device: &Device, tiles: &DeviceB2sr, list: Option<&DeviceCsr>) -> Resu
     let grid = (rows as u64).div_ceil(u64::from(block / 32)).min(u64::from(device.properties().sms) * 64) as u32;
     let shape = Shape { grid, block, shared: 0, mode: Mode::Plain };
     let kernel = device.kernel("formats/untile", &name)?;
-    device.launch(&kernel, shape, &parameters)?;
+    // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+    unsafe { device.launch(&kernel, shape, &parameters) }?;
     let (offsets, _) = offsets_of(device, &counts, nnz)?;
     let indices = device.alloc_for::<u32>(nnz, "lists")?;
     if nnz > 0 {
         parameters.counts = DevicePtr::NULL;
         parameters.offsets = RowOffsets::new(&offsets, rows);
         parameters.indices = indices.ptr();
-        device.launch(&kernel, shape, &parameters)?;
+        // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+        unsafe { device.launch(&kernel, shape, &parameters) }?;
     }
     Ok(DeviceCsr { rows, columns, nnz, offsets, indices })
 }

@@ -2,6 +2,7 @@
 //!
 //! # Invariants
 //! The sections are those of `bitgraph-b2sr`'s conversions, byte for byte, whatever the block size and the order of blocks.
+#![allow(unsafe_code)]
 
 mod counts;
 mod hybrid;

@@ -6,11 +6,10 @@
 use super::counts::{KINDS, draw, split_mix};
 use super::tiles::{TileOptions, Walk};
 use crate::Result;
-use crate::device::{Device, DevicePtr, Mode, Shape};
+use crate::device::{Device, DevicePtr, Mode, Shape, parameters};
 use crate::layout::DeviceCsr;
 use crate::primitives::{RowOffsets, THREADS, degrees, elementwise, entry_rows_shared, id_bits, probe, sort_keys, threads};
 use bitgraph_b2sr::{Degrees, RowSample, TileCounts};
-use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "formats/profile";
 
@@ -79,32 +78,28 @@ impl DeviceProfile {
     }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct DistanceParams {
-    offsets: RowOffsets,
-    indices: DevicePtr<u32>,
-    nnz: u64,
-    output: DevicePtr<u64>,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct DegreeParams {
-    sorted: DevicePtr<u32>,
-    output: DevicePtr<u64>,
-    n: u32,
-    ranks: [u32; 6],
-    top: u32,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct SampleParams {
-    offsets: RowOffsets,
-    indices: DevicePtr<u32>,
-    rows: DevicePtr<u32>,
-    output: DevicePtr<u64>,
-    n: u32,
-    unused: u32,
+parameters! {
+    struct DistanceParams = "formats/profile.cu" "bg::DistanceParams" {
+        offsets: RowOffsets,
+        indices: DevicePtr<u32>,
+        nnz: u64,
+        output: DevicePtr<u64>,
+    }
+    struct DegreeParams = "formats/profile.cu" "bg::DegreeParams" {
+        sorted: DevicePtr<u32>,
+        output: DevicePtr<u64>,
+        n: u32,
+        ranks: [u32; 6],
+        top: u32,
+    }
+    struct SampleParams = "formats/profile.cu" "bg::SampleParams" {
+        offsets: RowOffsets,
+        indices: DevicePtr<u32>,
+        rows: DevicePtr<u32>,
+        output: DevicePtr<u64>,
+        n: u32,
+        unused: u32,
+    }
 }
 
 // Where each part of the result starts, in words.
@@ -135,13 +130,15 @@ pub fn profile(device: &Device, csr: &DeviceCsr, config: &DeviceProfileConfig) -
         let grid = (nnz as u64).div_ceil(u64::from(block) * 16).min(u64::from(device.properties().sms) * 8) as u32;
         let shape = Shape { grid, block, shared: 48 * 4 + entry_rows_shared(block, 16), mode: Mode::Plain };
         let parameters = DistanceParams { offsets, indices, nnz: nnz as u64, output: at(DISTANCES) };
-        device.launch(&device.kernel(MODULE, "profile_distances")?, shape, &parameters)?;
+        // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+        unsafe { device.launch(&device.kernel(MODULE, "profile_distances")?, shape, &parameters) }?;
     }
     if n > 0 {
         let sorted = sort_keys(device, &degrees(device, csr)?, 0..id_bits(csr.columns + 1))?;
         let ranks = Degrees::PERCENTS.map(|p| ((n * p).div_ceil(100) - 1) as u32);
         let parameters = DegreeParams { sorted: sorted.ptr(), output: at(DEGREES), n: n as u32, ranks, top: n.div_ceil(100) as u32 };
-        elementwise(device, MODULE, "profile_degrees", n as u64, &parameters)?;
+        // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+        unsafe { elementwise(device, MODULE, "profile_degrees", n as u64, &parameters) }?;
     }
     if n > 0 && config.sample_rows > 0 {
         let mut state = config.seed;
@@ -150,7 +147,8 @@ pub fn profile(device: &Device, csr: &DeviceCsr, config: &DeviceProfileConfig) -
         let count = rows.len() as u32;
         let shape = Shape { grid: count.div_ceil(block / 32), block, shared: 0, mode: Mode::Plain };
         let parameters = SampleParams { offsets, indices, rows: rows.ptr(), output: at(SAMPLE), n: count, unused: 0 };
-        device.launch(&device.kernel(MODULE, "profile_sample")?, shape, &parameters)?;
+        // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+        unsafe { device.launch(&device.kernel(MODULE, "profile_sample")?, shape, &parameters) }?;
     }
     if config.probed > 0 && csr.rows == csr.columns && n > 0 {
         for (i, source) in [n / 3, 2 * n / 3].into_iter().enumerate() {

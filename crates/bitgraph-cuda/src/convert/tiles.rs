@@ -7,11 +7,10 @@
 //! Memory beside the result: 8 bytes a tile row; for tiles of 4 and 8 also 6 or 12 bytes an entry, where there is room.
 
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::layout::{DeviceB2sr, DeviceCsr, Offsets};
 use crate::primitives::{RowOffsets, THREADS, blocks, entry_rows_shared, exclusive_scan, exclusive_scan_wide, threads};
 use bitgraph_sparse::FormatKind;
-use bytemuck::{Pod, Zeroable};
 
 pub(super) const MODULE: &str = "formats/tiles";
 
@@ -26,41 +25,39 @@ pub struct TileOptions {
     pub two_passes: bool,
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(super) struct TileParams {
-    pub bands: RowOffsets,
-    pub offsets: RowOffsets,
-    pub indices: DevicePtr<u32>,
-    pub sample: DevicePtr<u32>,
-    pub places: RowOffsets,
-    pub columns: DevicePtr<u32>,
-    pub words: DevicePtr<u8>,
-    pub counts: DevicePtr<u32>,
-    pub total: DevicePtr<u64>,
-    pub heavy: DevicePtr<u32>,
-    pub ticket: DevicePtr<u32>,
-    pub stored: DevicePtr<u32>,
-    pub listed: DevicePtr<u32>,
-    pub tile_rows: u32,
-    pub tile_columns: u32,
-    pub limit: u32,
-    pub window: u32,
-    pub first_pass: u32,
-    pub min_entries: u32,
-    pub min_share: f64,
-}
+parameters! {
+    pub(super) struct TileParams = "formats/tiles.cuh" "bg::TileParams" {
+        pub bands: RowOffsets,
+        pub offsets: RowOffsets,
+        pub indices: DevicePtr<u32>,
+        pub sample: DevicePtr<u32>,
+        pub places: RowOffsets,
+        pub columns: DevicePtr<u32>,
+        pub words: DevicePtr<u8>,
+        pub counts: DevicePtr<u32>,
+        pub total: DevicePtr<u64>,
+        pub heavy: DevicePtr<u32>,
+        pub ticket: DevicePtr<u32>,
+        pub stored: DevicePtr<u32>,
+        pub listed: DevicePtr<u32>,
+        pub tile_rows: u32,
+        pub tile_columns: u32,
+        pub limit: u32,
+        pub window: u32,
+        pub first_pass: u32,
+        pub min_entries: u32,
+        pub min_share: f64,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct GatherTilesParams {
-    bands: RowOffsets,
-    places: RowOffsets,
-    columns: DevicePtr<u32>,
-    words: DevicePtr<u8>,
-    new_columns: DevicePtr<u32>,
-    new_words: DevicePtr<u8>,
-    tiles: u64,
+    struct GatherTilesParams = "formats/tiles.cu" "bg::GatherTilesParams" {
+        bands: RowOffsets,
+        places: RowOffsets,
+        columns: DevicePtr<u32>,
+        words: DevicePtr<u8>,
+        new_columns: DevicePtr<u32>,
+        new_words: DevicePtr<u8>,
+        tiles: u64,
+    }
 }
 
 /// The walk over tile rows: which kernels, how they share out the work.
@@ -146,7 +143,8 @@ impl Walk {
         let block = threads(device, THREADS);
         let grid = blocks(u64::from(p.tile_rows) << self.shift, u64::from(block))?;
         let kernel = device.kernel(MODULE, &format!("tiles_light_{}", self.suffix))?;
-        device.launch(&kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, p)?;
+        // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+        unsafe { device.launch(&kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, p) }?;
         if self.capacity == 0 {
             return Ok(());
         }
@@ -155,7 +153,8 @@ impl Walk {
         let shared = HEAVY_SHARED + p.window / 64 * 12;
         let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
         let grid = resident.min(self.capacity as u32);
-        device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, p)
+        // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+        unsafe { device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, p) }
     }
 }
 
@@ -225,5 +224,6 @@ fn gather(device: &Device, shift: u32, tiles: usize, parameters: &GatherTilesPar
     let block = threads(device, THREADS);
     let grid = blocks(tiles as u64, u64::from(block * ITEMS))?;
     let kernel = device.kernel(MODULE, if shift == 2 { "tiles_gather_4" } else { "tiles_gather_8" })?;
-    device.launch(&kernel, Shape { grid, block, shared: entry_rows_shared(block, ITEMS), mode: Mode::Plain }, parameters)
+    // SAFETY: the arrays are the matrix's own, and those made above for its counts.
+    unsafe { device.launch(&kernel, Shape { grid, block, shared: entry_rows_shared(block, ITEMS), mode: Mode::Plain }, parameters) }
 }

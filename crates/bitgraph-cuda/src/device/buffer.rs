@@ -2,7 +2,8 @@
 //!
 //! Invariant: a buffer's memory is freed once, in the order of the stream, when the last clone goes.
 
-use super::Device;
+use super::driver::StreamHandle;
+use super::{Device, Stream};
 use crate::Result;
 use bytemuck::{Pod, Zeroable};
 use std::marker::PhantomData;
@@ -64,6 +65,11 @@ struct Allocation {
     address: u64,
     bytes: u64,
 }
+impl Allocation {
+    fn handle(&self) -> StreamHandle {
+        self.device.stream().0.handle
+    }
+}
 impl Drop for Allocation {
     fn drop(&mut self) {
         self.device.release(self.address, self.bytes);
@@ -73,12 +79,14 @@ impl Drop for Allocation {
 /// An array on the device. A clone shares the memory.
 pub struct Buffer<T> {
     allocation: Option<Arc<Allocation>>,
+    /// Bytes of the allocation before the first element.
+    offset: u64,
     len: usize,
     element: PhantomData<T>,
 }
 impl<T> Clone for Buffer<T> {
     fn clone(&self) -> Self {
-        Self { allocation: self.allocation.clone(), len: self.len, element: PhantomData }
+        Self { allocation: self.allocation.clone(), offset: self.offset, len: self.len, element: PhantomData }
     }
 }
 impl<T> std::fmt::Debug for Buffer<T> {
@@ -89,7 +97,7 @@ impl<T> std::fmt::Debug for Buffer<T> {
 /// Without memory.
 impl<T> Default for Buffer<T> {
     fn default() -> Self {
-        Self { allocation: None, len: 0, element: PhantomData }
+        Self { allocation: None, offset: 0, len: 0, element: PhantomData }
     }
 }
 
@@ -101,7 +109,7 @@ impl<T: Pod> Buffer<T> {
         let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
         let address = device.reserve(bytes, what)?;
         let allocation = Allocation { device: device.clone(), address, bytes };
-        Ok(Self { allocation: Some(Arc::new(allocation)), len, element: PhantomData })
+        Ok(Self { allocation: Some(Arc::new(allocation)), offset: 0, len, element: PhantomData })
     }
     /// The number of elements.
     #[must_use]
@@ -121,7 +129,7 @@ impl<T: Pod> Buffer<T> {
     /// The address of the first element, for a kernel's parameters; null if there are none.
     #[must_use]
     pub fn ptr(&self) -> DevicePtr<T> {
-        DevicePtr::new(self.allocation.as_ref().map_or(0, |a| a.address))
+        DevicePtr::new(self.allocation.as_ref().map_or(0, |a| a.address + self.offset))
     }
     /// The same memory read as another type; the bytes stay.
     ///
@@ -129,12 +137,26 @@ impl<T: Pod> Buffer<T> {
     #[must_use]
     pub fn cast<U: Pod>(&self) -> Buffer<U> {
         let len = (self.len * size_of::<T>()).checked_div(size_of::<U>()).unwrap_or(0);
-        Buffer { allocation: self.allocation.clone(), len, element: PhantomData }
+        Buffer { allocation: self.allocation.clone(), offset: self.offset, len, element: PhantomData }
     }
     /// The first `len` elements of the same memory.
     #[must_use]
     pub fn prefix(&self, len: usize) -> Self {
         Self { len: len.min(self.len), ..self.clone() }
+    }
+    /// Elements of the same memory; the range lies within.
+    pub(super) fn part(&self, range: Range<usize>) -> Self {
+        let offset = self.offset + (range.start * size_of::<T>()) as u64;
+        Self { offset, len: range.len(), ..self.clone() }
+    }
+    /// Whether no other array shares the memory.
+    pub(super) fn is_alone(&self) -> bool {
+        self.allocation.as_ref().is_some_and(|a| Arc::strong_count(a) == 1)
+    }
+    /// The stream that orders what is done with the memory; none without memory.
+    #[must_use]
+    pub fn stream(&self) -> Option<&Stream> {
+        self.allocation.as_ref().map(|a| a.device.stream())
     }
     /// The elements on the host; waits for the work before. O(bytes).
     ///
@@ -151,7 +173,7 @@ impl<T: Pod> Buffer<T> {
         let mut out = vec![T::zeroed(); range.len()];
         self.check(&range)?;
         if let Some(a) = &self.allocation {
-            a.device.driver().download(bytemuck::cast_slice_mut(&mut out), self.ptr().offset(range.start).address())?;
+            a.device.driver().download(a.handle(), bytemuck::cast_slice_mut(&mut out), self.ptr().offset(range.start).address())?;
         }
         Ok(out)
     }
@@ -168,7 +190,7 @@ impl<T: Pod> Buffer<T> {
     /// The driver's.
     pub fn fill_bytes(&self, byte: u8) -> Result<()> {
         match &self.allocation {
-            Some(a) => a.device.driver().fill(a.address, byte, (self.len * size_of::<T>()) as u64),
+            Some(a) => a.device.driver().fill(a.handle(), self.ptr().address(), byte, (self.len * size_of::<T>()) as u64),
             None => Ok(()),
         }
     }
@@ -179,7 +201,9 @@ impl<T: Pod> Buffer<T> {
     pub fn copy_from_slice(&self, offset: usize, from: &[T]) -> Result<()> {
         self.check(&(offset..offset + from.len()))?;
         match &self.allocation {
-            Some(a) if !from.is_empty() => a.device.driver().upload(self.ptr().offset(offset).address(), bytemuck::cast_slice(from)),
+            Some(a) if !from.is_empty() => {
+                a.device.driver().upload(a.handle(), self.ptr().offset(offset).address(), bytemuck::cast_slice(from))
+            }
             _ => Ok(()),
         }
     }
@@ -190,9 +214,12 @@ impl<T: Pod> Buffer<T> {
     pub fn copy_from(&self, offset: usize, from: &Self) -> Result<()> {
         self.check(&(offset..offset + from.len))?;
         match &self.allocation {
-            Some(a) if from.len > 0 => {
-                a.device.driver().copy(self.ptr().offset(offset).address(), from.ptr().address(), (from.len * size_of::<T>()) as u64)
-            }
+            Some(a) if from.len > 0 => a.device.driver().copy(
+                a.handle(),
+                self.ptr().offset(offset).address(),
+                from.ptr().address(),
+                (from.len * size_of::<T>()) as u64,
+            ),
             _ => Ok(()),
         }
     }

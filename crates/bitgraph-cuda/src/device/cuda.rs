@@ -1,4 +1,4 @@
-//! An NVIDIA GPU through its driver, on one stream.
+//! An NVIDIA GPU through its driver.
 //!
 //! Invariant: the library is probed before anything is called, because the bindings stop the program where it is missing; every
 //! call makes the device's primary context current first, since threads come and go.
@@ -6,10 +6,9 @@
 
 use super::cache::Cache;
 use super::compiler;
-use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Recording, Shape, Stamp};
-use super::recycle::Recycled;
+use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Recording, Shape, Stamp, StreamHandle};
 use crate::{Error, Result};
-use bitgraph_kernels::Unusable;
+use bitgraph_kernels::{Struct, Unusable};
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use cudarc::driver::{DriverError, result};
 use std::ffi::{CString, c_void};
@@ -24,9 +23,7 @@ pub const OLDEST_COMPUTE: (u32, u32) = (8, 0);
 pub struct CudaDriver {
     device: sys::CUdevice,
     context: sys::CUcontext,
-    stream: sys::CUstream,
     pool: sys::CUmemoryPool,
-    recycled: Mutex<Recycled>,
     properties: Properties,
     cache: Cache,
     lists: Mutex<Lists>,
@@ -130,7 +127,6 @@ impl CudaDriver {
         let context = unsafe { result::primary_ctx::retain(device) }.named("making a context")?;
         // SAFETY: the context was just retained.
         unsafe { result::ctx::set_current(context) }.named("using a context")?;
-        let stream = result::stream::create(result::stream::StreamKind::NonBlocking).named("making a stream")?;
         // SAFETY: the device is valid.
         let pool = unsafe { result::device::get_default_mem_pool(device) }.named("asking for the memory pool")?;
         let mut keep = u64::MAX;
@@ -140,7 +136,7 @@ impl CudaDriver {
                 .result()
                 .named("setting up the memory pool")?;
         }
-        Ok(Self { device, context, stream, pool, recycled: Mutex::default(), properties, cache: Cache::open(), lists: Mutex::default() })
+        Ok(Self { device, context, pool, properties, cache: Cache::open(), lists: Mutex::default() })
     }
 
     fn bind(&self) -> Result<()> {
@@ -158,19 +154,9 @@ impl CudaDriver {
         lists.modules.push(module);
         Ok(ModuleHandle(lists.modules.len() - 1))
     }
-    fn recycled(&self) -> std::sync::MutexGuard<'_, Recycled> {
-        self.recycled.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-    fn free(&self, address: u64) {
-        if self.bind().is_ok() {
-            // SAFETY: the address came from `allocate`; the free is ordered after all work given before. An error here means a
-            // dead context, whose memory is gone anyway.
-            let _ = unsafe { result::free_async(address, self.stream) };
-        }
-    }
-    fn try_allocate(&self, bytes: u64) -> Result<u64, DriverError> {
+    fn try_allocate(&self, stream: StreamHandle, bytes: u64) -> Result<u64, DriverError> {
         // SAFETY: the stream is valid and the context current.
-        unsafe { result::malloc_async(self.stream, bytes as usize) }
+        unsafe { result::malloc_async(raw(stream), bytes as usize) }
     }
     fn function_of(&self, handle: FunctionHandle) -> Result<sys::CUfunction> {
         let lost = || Error::Driver { call: "launching", name: "bitgraph".into(), description: "no such function".into() };
@@ -180,6 +166,11 @@ impl CudaDriver {
         let lost = || Error::Driver { call: "timing", name: "bitgraph".into(), description: "no such event".into() };
         self.lists().events.get(stamp.0).copied().ok_or_else(lost)
     }
+}
+
+/// The driver's own handle.
+fn raw(stream: StreamHandle) -> sys::CUstream {
+    stream.0 as sys::CUstream
 }
 
 /// Whether the kernels at hand were compiled for an architecture with clusters, 90 or later: where they were not, those of a cluster are
@@ -193,9 +184,20 @@ impl Driver for CudaDriver {
     fn properties(&self) -> &Properties {
         &self.properties
     }
-    fn raw_stream(&self) -> Result<Option<*mut c_void>> {
+    fn open_stream(&self) -> Result<StreamHandle> {
         self.bind()?;
-        Ok(Some(self.stream.cast()))
+        let stream = result::stream::create(result::stream::StreamKind::NonBlocking).named("making a stream")?;
+        Ok(StreamHandle(stream as usize))
+    }
+    fn close_stream(&self, stream: StreamHandle) {
+        if self.bind().is_ok() {
+            // SAFETY: the handle is of `open_stream` and used no longer. An error here means a dead context.
+            let _ = unsafe { result::stream::destroy(raw(stream)) };
+        }
+    }
+    fn raw_stream(&self, stream: StreamHandle) -> Result<Option<*mut c_void>> {
+        self.bind()?;
+        Ok(Some(raw(stream).cast()))
     }
     fn memory(&self) -> Result<(u64, u64)> {
         self.bind()?;
@@ -208,23 +210,18 @@ impl Driver for CudaDriver {
             sys::cuMemPoolGetAttribute(self.pool, RESERVED, (&raw mut reserved).cast()).result().named("asking for the pool's memory")?;
             sys::cuMemPoolGetAttribute(self.pool, USED, (&raw mut used).cast()).result().named("asking for the pool's memory")?;
         }
-        Ok((free as u64 + reserved.saturating_sub(used) + self.recycled().bytes(), total as u64))
+        Ok((free as u64 + reserved.saturating_sub(used), total as u64))
     }
-    fn allocate(&self, bytes: u64, what: &'static str) -> Result<u64> {
-        if let Some(address) = self.recycled().take(bytes) {
-            return Ok(address);
-        }
+    fn allocate(&self, stream: StreamHandle, bytes: u64, what: &'static str) -> Result<u64> {
         self.bind()?;
-        match self.try_allocate(bytes) {
+        match self.try_allocate(stream, bytes) {
             Ok(address) => Ok(address),
             Err(e) if e.0 == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY => {
-                let kept = self.recycled().drain();
-                kept.into_iter().for_each(|address| self.free(address));
                 // Memory freed on the stream comes back once the work before it is done.
-                self.synchronize()?;
+                self.synchronize(stream)?;
                 // SAFETY: the pool is valid.
                 unsafe { sys::cuMemPoolTrimTo(self.pool, 0) }.result().named("trimming the memory pool")?;
-                self.try_allocate(bytes).or_else(|_| {
+                self.try_allocate(stream, bytes).or_else(|_| {
                     let (free, total) = self.memory()?;
                     Err(Error::OutOfMemory { wanted: bytes, free, total, what })
                 })
@@ -232,31 +229,33 @@ impl Driver for CudaDriver {
             Err(e) => Err(driver_error("allocating device memory", e)),
         }
     }
-    fn release(&self, address: u64, bytes: u64) {
-        if !self.recycled().keep(bytes, address) {
-            self.free(address);
+    fn release(&self, stream: StreamHandle, address: u64, _: u64) {
+        if self.bind().is_ok() {
+            // SAFETY: the address came from `allocate`; the free is ordered after all work given to the stream before. An error here
+            // means a dead context, whose memory is gone anyway.
+            let _ = unsafe { result::free_async(address, raw(stream)) };
         }
     }
-    fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
+    fn upload(&self, stream: StreamHandle, to: u64, from: &[u8]) -> Result<()> {
         self.bind()?;
         // SAFETY: the caller's buffer holds as many bytes; from pageable memory the call returns once the source is read.
-        unsafe { result::memcpy_htod_async(to, from, self.stream) }.named("copying to the device")
+        unsafe { result::memcpy_htod_async(to, from, raw(stream)) }.named("copying to the device")
     }
-    fn download(&self, to: &mut [u8], from: u64) -> Result<()> {
+    fn download(&self, stream: StreamHandle, to: &mut [u8], from: u64) -> Result<()> {
         self.bind()?;
         // SAFETY: the caller's buffer holds as many bytes, and `to` outlives the wait.
-        unsafe { result::memcpy_dtoh_async(to, from, self.stream) }.named("copying from the device")?;
-        self.synchronize()
+        unsafe { result::memcpy_dtoh_async(to, from, raw(stream)) }.named("copying from the device")?;
+        self.synchronize(stream)
     }
-    fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()> {
+    fn copy(&self, stream: StreamHandle, to: u64, from: u64, bytes: u64) -> Result<()> {
         self.bind()?;
         // SAFETY: both buffers hold as many bytes.
-        unsafe { result::memcpy_dtod_async(to, from, bytes as usize, self.stream) }.named("copying on the device")
+        unsafe { result::memcpy_dtod_async(to, from, bytes as usize, raw(stream)) }.named("copying on the device")
     }
-    fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<()> {
+    fn fill(&self, stream: StreamHandle, to: u64, byte: u8, bytes: u64) -> Result<()> {
         self.bind()?;
         // SAFETY: the buffer holds as many bytes.
-        unsafe { result::memset_d8_async(to, byte, bytes as usize, self.stream) }.named("filling device memory")
+        unsafe { result::memset_d8_async(to, byte, bytes as usize, raw(stream)) }.named("filling device memory")
     }
     fn pinned(&self, bytes: usize) -> Result<*mut u8> {
         self.bind()?;
@@ -267,6 +266,12 @@ impl Driver for CudaDriver {
         // SAFETY: the allocation holds that many bytes.
         unsafe { p.write_bytes(0, bytes) };
         Ok(p)
+    }
+    unsafe fn unpin(&self, words: *mut u8, _: usize) {
+        if self.bind().is_ok() {
+            // SAFETY: the caller's promise; the memory is of `pinned`.
+            let _ = unsafe { result::free_host(words.cast()) };
+        }
     }
     fn module(&self, name: &str) -> Result<ModuleHandle> {
         match bitgraph_kernels::code(name) {
@@ -290,7 +295,7 @@ impl Driver for CudaDriver {
         self.cache.put(&key, &code);
         self.load(&code)
     }
-    fn function(&self, module: ModuleHandle, module_name: &str, kernel: &str) -> Result<FunctionHandle> {
+    fn function(&self, module: ModuleHandle, module_name: &str, kernel: &str, _: Option<&Struct>) -> Result<FunctionHandle> {
         self.bind()?;
         let missing = || Error::NoKernel { kernel: kernel.into(), module: module_name.into(), compute: self.properties.compute };
         let name = CString::new(kernel).map_err(|_| missing())?;
@@ -315,7 +320,7 @@ impl Driver for CudaDriver {
             .named("asking for occupancy")?;
         Ok(blocks.max(0) as u32)
     }
-    fn launch(&self, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()> {
+    unsafe fn launch(&self, stream: StreamHandle, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()> {
         self.bind()?;
         let f = self.function_of(function)?;
         let mut attributes = [const { std::mem::MaybeUninit::<sys::CUlaunchAttribute>::zeroed() }; 1];
@@ -342,7 +347,7 @@ impl Driver for CudaDriver {
             blockDimY: 1,
             blockDimZ: 1,
             sharedMemBytes: shape.shared,
-            hStream: self.stream,
+            hStream: raw(stream),
             attrs: std::ptr::from_mut(attribute),
             numAttrs: count,
         };
@@ -357,71 +362,92 @@ impl Driver for CudaDriver {
             Err(driver_error("launching a kernel", e))
         })
     }
-    fn synchronize(&self) -> Result<()> {
+    fn synchronize(&self, stream: StreamHandle) -> Result<()> {
         self.bind()?;
         // SAFETY: the stream is valid.
-        unsafe { result::stream::synchronize(self.stream) }.named("waiting for the device")
+        unsafe { result::stream::synchronize(raw(stream)) }.named("waiting for the device")
     }
-    fn finished(&self) -> Result<bool> {
+    fn finished(&self, stream: StreamHandle) -> Result<bool> {
         self.bind()?;
         // SAFETY: the stream is valid.
-        match unsafe { sys::cuStreamQuery(self.stream) }.result() {
+        match unsafe { sys::cuStreamQuery(raw(stream)) }.result() {
             Ok(()) => Ok(true),
             Err(e) if e.0 == sys::cudaError_enum::CUDA_ERROR_NOT_READY => Ok(false),
             Err(e) => Err(driver_error("waiting for the device", e)),
         }
     }
-    fn stamps(&self) -> Result<(Stamp, Stamp)> {
+    fn stamp(&self) -> Result<Stamp> {
         self.bind()?;
-        let make = || result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).named("making an event");
-        let pair = [make()?, make()?];
+        let event = result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).named("making an event")?;
         let mut lists = self.lists();
-        lists.events.extend(pair);
-        Ok((Stamp(lists.events.len() - 2), Stamp(lists.events.len() - 1)))
+        lists.events.push(event);
+        Ok(Stamp(lists.events.len() - 1))
     }
-    fn record(&self, stamp: Stamp) -> Result<()> {
+    fn record(&self, stream: StreamHandle, stamp: Stamp) -> Result<()> {
         self.bind()?;
         let event = self.event(stamp)?;
         // SAFETY: event and stream are valid.
-        unsafe { result::event::record(event, self.stream) }.named("recording an event")
+        unsafe { result::event::record(event, raw(stream)) }.named("recording an event")
+    }
+    fn wait(&self, stream: StreamHandle, stamp: Stamp) -> Result<()> {
+        self.bind()?;
+        let event = self.event(stamp)?;
+        // SAFETY: event and stream are valid.
+        let waits = unsafe { result::stream::wait_event(raw(stream), event, sys::CUevent_wait_flags::CU_EVENT_WAIT_DEFAULT) };
+        waits.named("waiting for an event")
+    }
+    fn reached(&self, stamp: Stamp) -> Result<bool> {
+        self.bind()?;
+        // SAFETY: the event is valid.
+        match unsafe { sys::cuEventQuery(self.event(stamp)?) }.result() {
+            Ok(()) => Ok(true),
+            Err(e) if e.0 == sys::cudaError_enum::CUDA_ERROR_NOT_READY => Ok(false),
+            Err(e) => Err(driver_error("asking for an event", e)),
+        }
+    }
+    fn await_stamp(&self, stamp: Stamp) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the event is valid.
+        unsafe { result::event::synchronize(self.event(stamp)?) }.named("waiting for an event")
     }
     fn elapsed(&self, from: Stamp, to: Stamp) -> Result<f64> {
         self.bind()?;
         let (from, to) = (self.event(from)?, self.event(to)?);
         // SAFETY: both events are valid.
-        unsafe {
-            result::event::synchronize(to).named("waiting for an event")?;
-            Ok(f64::from(result::event::elapsed(from, to).named("reading an event")?) * 1e-3)
-        }
+        let milliseconds = unsafe { result::event::elapsed(from, to) }.named("reading an event")?;
+        Ok(f64::from(milliseconds) * 1e-3)
     }
-    fn written(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
+    fn written(&self, stream: StreamHandle, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
         self.bind()?;
         let (mut graph, mut ready) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: the stream is valid and nobody else's; the recording ends below whatever the work does.
-        unsafe { sys::cuStreamBeginCapture_v2(self.stream, sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED) }
+        // SAFETY: the stream is valid; the recording ends below whatever the work does.
+        unsafe { sys::cuStreamBeginCapture_v2(raw(stream), sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED) }
             .result()
             .named("recording a graph")?;
         let worked = work();
         // SAFETY: as above; the calls write the handles, and the graph is needed no longer once it is instantiated.
         unsafe {
-            let ended = sys::cuStreamEndCapture(self.stream, &raw mut graph).result();
+            let ended = sys::cuStreamEndCapture(raw(stream), &raw mut graph).result();
             worked?;
             ended.named("recording a graph")?;
             let made = sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0).result();
             let _ = sys::cuGraphDestroy(graph);
             made.named("making a graph")?;
-            sys::cuGraphUpload(ready, self.stream).result().named("uploading a graph")?;
+            sys::cuGraphUpload(ready, raw(stream)).result().named("uploading a graph")?;
         }
         Ok(Some(Recording(ready as usize)))
     }
-    fn replay(&self, recording: Recording) -> Result<()> {
+    fn replay(&self, stream: StreamHandle, recording: &Recording) -> Result<()> {
         self.bind()?;
         let graph: sys::CUgraphExec = recording.0 as *mut _;
-        // SAFETY: the handle is that of `written`; one that is still at work is freed once it is done.
-        unsafe {
-            let launched = sys::cuGraphLaunch(graph, self.stream).result();
-            let _ = sys::cuGraphExecDestroy(graph);
-            launched.named("launching a graph")
+        // SAFETY: the handle is that of `written`.
+        unsafe { sys::cuGraphLaunch(graph, raw(stream)) }.result().named("launching a graph")
+    }
+    fn forget(&self, recording: &Recording) {
+        if self.bind().is_ok() {
+            let graph: sys::CUgraphExec = recording.0 as *mut _;
+            // SAFETY: the handle is that of `written` and used no longer; one that is still at work is freed once it is done.
+            let _ = unsafe { sys::cuGraphExecDestroy(graph) };
         }
     }
 }
@@ -434,14 +460,12 @@ impl Drop for CudaDriver {
         let lists = std::mem::take(&mut *self.lists());
         // SAFETY: nothing uses the handles any more; errors at the end of the process have nobody to hear them.
         unsafe {
-            let _ = result::stream::synchronize(self.stream);
             for event in lists.events {
                 let _ = result::event::destroy(event);
             }
             for module in lists.modules {
                 let _ = result::module::unload(module);
             }
-            let _ = result::stream::destroy(self.stream);
             let _ = result::primary_ctx::release(self.device);
         }
     }

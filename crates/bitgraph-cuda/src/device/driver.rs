@@ -1,8 +1,10 @@
 //! What the backend needs of a device, so that a GPU and the host shim are driven alike.
 //!
-//! Invariant: work is ordered as it was given (one stream); `download`, `synchronize` and `elapsed` wait for it, the rest may not.
+//! Invariant: work on a stream is ordered as it was given; `download`, `synchronize`, `await_stamp` and `elapsed` wait for it, the rest may not.
+#![allow(unsafe_code)]
 
 use crate::Result;
+use bitgraph_kernels::Struct;
 
 /// What a device is.
 #[derive(Clone, Debug, PartialEq)]
@@ -64,7 +66,11 @@ pub struct ModuleHandle(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FunctionHandle(pub usize);
 
-/// A moment in the order of the work; an index into the driver's list.
+/// A queue of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StreamHandle(pub usize);
+
+/// A moment in the order of the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stamp(pub usize);
 
@@ -75,44 +81,63 @@ pub struct Recording(pub usize);
 /// A device. Addresses are the device's own.
 pub trait Driver: Send + Sync {
     fn properties(&self) -> &Properties;
+    fn open_stream(&self) -> Result<StreamHandle>;
+    /// What was given to the stream is still done.
+    fn close_stream(&self, stream: StreamHandle);
     /// The stream, for a library that works on it; none on the host shim. The device's context is current afterwards.
-    fn raw_stream(&self) -> Result<Option<*mut std::ffi::c_void>> {
+    fn raw_stream(&self, stream: StreamHandle) -> Result<Option<*mut std::ffi::c_void>> {
+        let _ = stream;
         Ok(None)
     }
     /// Bytes free and in all.
     fn memory(&self) -> Result<(u64, u64)>;
-    fn allocate(&self, bytes: u64, what: &'static str) -> Result<u64>;
-    fn release(&self, address: u64, bytes: u64);
-    fn upload(&self, to: u64, from: &[u8]) -> Result<()>;
-    fn download(&self, to: &mut [u8], from: u64) -> Result<()>;
-    fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()>;
-    fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<()>;
-    /// Zeroed host memory that the device reads and writes too; the device's address equals the host's. Never freed before the driver.
+    fn allocate(&self, stream: StreamHandle, bytes: u64, what: &'static str) -> Result<u64>;
+    fn release(&self, stream: StreamHandle, address: u64, bytes: u64);
+    fn upload(&self, stream: StreamHandle, to: u64, from: &[u8]) -> Result<()>;
+    fn download(&self, stream: StreamHandle, to: &mut [u8], from: u64) -> Result<()>;
+    fn copy(&self, stream: StreamHandle, to: u64, from: u64, bytes: u64) -> Result<()>;
+    fn fill(&self, stream: StreamHandle, to: u64, byte: u8, bytes: u64) -> Result<()>;
+    /// Zeroed host memory that the device reads and writes too; the device's address equals the host's.
     fn pinned(&self, bytes: usize) -> Result<*mut u8>;
+    /// # Safety
+    /// `words` is of `pinned` with as many bytes, and nobody uses it any more.
+    unsafe fn unpin(&self, words: *mut u8, bytes: usize);
     /// The code of a listed module.
     fn module(&self, name: &str) -> Result<ModuleHandle>;
     /// The code of a text, compiled at run time or found in the cache.
     fn compile(&self, name: &str, text: &str) -> Result<ModuleHandle>;
-    fn function(&self, module: ModuleHandle, module_name: &str, kernel: &str) -> Result<FunctionHandle>;
+    /// The entry of a kernel; where code tells what it takes, that is held against `parameters`.
+    fn function(&self, module: ModuleHandle, module_name: &str, kernel: &str, parameters: Option<&Struct>) -> Result<FunctionHandle>;
     /// Blocks of a kernel that a multiprocessor holds at once.
     fn resident(&self, function: FunctionHandle, block: u32, shared: u32) -> Result<u32>;
-    fn launch(&self, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()>;
-    fn synchronize(&self) -> Result<()>;
+    /// # Safety
+    /// `parameters` are the bytes of the struct that the kernel takes, and the kernel may do with them what it does.
+    unsafe fn launch(&self, stream: StreamHandle, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()>;
+    fn synchronize(&self, stream: StreamHandle) -> Result<()>;
     /// Whether all work given so far is done.
-    fn finished(&self) -> Result<bool>;
-    /// Two moments of their own for a caller to reuse.
-    fn stamps(&self) -> Result<(Stamp, Stamp)>;
-    fn record(&self, stamp: Stamp) -> Result<()>;
-    /// Seconds between two recorded moments.
+    fn finished(&self, stream: StreamHandle) -> Result<bool>;
+    /// A moment for a caller to use again and again.
+    fn stamp(&self) -> Result<Stamp>;
+    fn record(&self, stream: StreamHandle, stamp: Stamp) -> Result<()>;
+    /// The stream's work to come waits for a recorded moment.
+    fn wait(&self, stream: StreamHandle, stamp: Stamp) -> Result<()>;
+    /// Whether a recorded moment is past.
+    fn reached(&self, stamp: Stamp) -> Result<bool>;
+    fn await_stamp(&self, stamp: Stamp) -> Result<()>;
+    /// Seconds between two moments that are past.
     fn elapsed(&self, from: Stamp, to: Stamp) -> Result<f64>;
     /// Writes down the launches that `work` makes, none of which is done yet; nothing, and `work` is not called, where the device cannot.
-    fn written(&self, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
-        let _ = work;
+    fn written(&self, stream: StreamHandle, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
+        let _ = (stream, work);
         Ok(None)
     }
     /// Does what was written down, as one launch.
-    fn replay(&self, recording: Recording) -> Result<()> {
-        let _ = recording;
+    fn replay(&self, stream: StreamHandle, recording: &Recording) -> Result<()> {
+        let _ = (stream, recording);
         Ok(())
+    }
+    /// Gives a recording up; one that is still at work is finished.
+    fn forget(&self, recording: &Recording) {
+        let _ = recording;
     }
 }

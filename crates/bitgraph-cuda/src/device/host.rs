@@ -5,8 +5,9 @@
 //! next multiple of 16 bytes and at its release before that.
 #![allow(unsafe_code)]
 
-use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Shape, Stamp};
+use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Shape, Stamp, StreamHandle};
 use crate::{Error, Result};
+use bitgraph_kernels::Struct;
 use libloading::Library;
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
@@ -104,11 +105,16 @@ impl Driver for HostDriver {
     fn properties(&self) -> &Properties {
         &self.properties
     }
+    /// Work is done as it is given, whatever the stream.
+    fn open_stream(&self) -> Result<StreamHandle> {
+        Ok(StreamHandle(0))
+    }
+    fn close_stream(&self, _: StreamHandle) {}
     fn memory(&self) -> Result<(u64, u64)> {
         let total = self.properties.memory;
         Ok((total.saturating_sub(self.used.load(Ordering::Relaxed)), total))
     }
-    fn allocate(&self, bytes: u64, what: &'static str) -> Result<u64> {
+    fn allocate(&self, _: StreamHandle, bytes: u64, what: &'static str) -> Result<u64> {
         let (free, total) = self.memory()?;
         let refused = Error::OutOfMemory { wanted: bytes, free, total, what };
         let Some((pages, size)) = placement(bytes).filter(|_| bytes <= free) else { return Err(refused) };
@@ -129,7 +135,7 @@ impl Driver for HostDriver {
         self.used.fetch_add(bytes, Ordering::Relaxed);
         Ok(address as u64)
     }
-    fn release(&self, address: u64, bytes: u64) {
+    fn release(&self, _: StreamHandle, address: u64, bytes: u64) {
         let Some((pages, size)) = placement(bytes) else { return };
         // SAFETY: `address` came from `allocate` with the same size, and nothing uses it any more.
         unsafe {
@@ -143,28 +149,32 @@ impl Driver for HostDriver {
         }
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
-    fn upload(&self, to: u64, from: &[u8]) -> Result<()> {
+    fn upload(&self, _: StreamHandle, to: u64, from: &[u8]) -> Result<()> {
         // SAFETY: the caller's buffer holds that many bytes at `to`, in memory that only it refers to.
         unsafe { std::ptr::copy_nonoverlapping(from.as_ptr(), to as *mut u8, from.len()) };
         Ok(())
     }
-    fn download(&self, to: &mut [u8], from: u64) -> Result<()> {
+    fn download(&self, _: StreamHandle, to: &mut [u8], from: u64) -> Result<()> {
         // SAFETY: as in `upload`.
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to.as_mut_ptr(), to.len()) };
         Ok(())
     }
-    fn copy(&self, to: u64, from: u64, bytes: u64) -> Result<()> {
+    fn copy(&self, _: StreamHandle, to: u64, from: u64, bytes: u64) -> Result<()> {
         // SAFETY: as in `upload`, on both sides; the ranges may overlap.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
         Ok(())
     }
-    fn fill(&self, to: u64, byte: u8, bytes: u64) -> Result<()> {
+    fn fill(&self, _: StreamHandle, to: u64, byte: u8, bytes: u64) -> Result<()> {
         // SAFETY: as in `upload`.
         unsafe { (to as *mut u8).write_bytes(byte, bytes as usize) };
         Ok(())
     }
     fn pinned(&self, bytes: usize) -> Result<*mut u8> {
-        Ok(Box::leak(vec![0u64; bytes.div_ceil(8)].into_boxed_slice()).as_mut_ptr().cast())
+        Ok(Box::into_raw(vec![0u64; bytes.div_ceil(8)].into_boxed_slice()).cast())
+    }
+    unsafe fn unpin(&self, words: *mut u8, bytes: usize) {
+        // SAFETY: the caller's promise: the box of `pinned`.
+        drop(unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(words.cast::<u64>(), bytes.div_ceil(8))) });
     }
     fn module(&self, name: &str) -> Result<ModuleHandle> {
         let path = self.folder.join(format!("{}.so", name.replace('/', "-")));
@@ -208,12 +218,22 @@ impl Driver for HostDriver {
         }
         self.load(&library)
     }
-    fn function(&self, module: ModuleHandle, module_name: &str, kernel: &str) -> Result<FunctionHandle> {
+    fn function(&self, module: ModuleHandle, module_name: &str, kernel: &str, parameters: Option<&Struct>) -> Result<FunctionHandle> {
         let modules = lock(&self.modules);
         let missing = || Error::NoKernel { kernel: kernel.into(), module: module_name.into(), compute: self.properties.compute };
         let loaded = modules.get(module.0).ok_or_else(missing)?;
         // SAFETY: every exported name but the launch is an entry of this type.
         let entry = unsafe { loaded.library.get::<Entry>(format!("{kernel}\0").as_bytes()) }.map(|s| *s).map_err(|_| missing())?;
+        if let Some(parameters) = parameters {
+            // SAFETY: beside every entry the library exports the name of the struct that it takes: a variable that points to a C string.
+            let declared = unsafe { loaded.library.get::<*const *const std::ffi::c_char>(format!("{kernel}_takes\0").as_bytes()) };
+            // SAFETY: as above.
+            let declared = unsafe { std::ffi::CStr::from_ptr(**declared.map_err(|_| missing())?) }.to_string_lossy();
+            if declared.split('<').next().and_then(|n| n.rsplit("::").next()) != Some(parameters.short_name()) {
+                let (expected, found) = (declared.into_owned(), parameters.name);
+                return Err(Error::OtherParameters { kernel: kernel.into(), expected, found });
+            }
+        }
         let mut functions = lock(&self.functions);
         functions.push((module.0, entry));
         Ok(FunctionHandle(functions.len() - 1))
@@ -221,7 +241,7 @@ impl Driver for HostDriver {
     fn resident(&self, _: FunctionHandle, _: u32, _: u32) -> Result<u32> {
         Ok(1)
     }
-    fn launch(&self, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()> {
+    unsafe fn launch(&self, _: StreamHandle, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()> {
         let resident = if shape.mode == Mode::Cluster { 8 } else { self.properties.sms };
         if shape.mode != Mode::Plain && shape.grid > resident {
             return Err(Error::NotResident { kernel: kernel.into(), wanted: shape.grid, resident });
@@ -241,21 +261,30 @@ impl Driver for HostDriver {
         let code = unsafe { launch(entry, aligned.as_ptr().cast(), shape.grid, shape.block, u64::from(shape.shared), together) };
         if code == 0 { Ok(()) } else { Err(failed("launching on the host", format!("{kernel}: code {code}"))) }
     }
-    fn synchronize(&self) -> Result<()> {
+    fn synchronize(&self, _: StreamHandle) -> Result<()> {
         Ok(())
     }
-    fn finished(&self) -> Result<bool> {
+    fn finished(&self, _: StreamHandle) -> Result<bool> {
         Ok(true)
     }
-    fn stamps(&self) -> Result<(Stamp, Stamp)> {
+    fn stamp(&self) -> Result<Stamp> {
         let mut stamps = lock(&self.stamps);
-        stamps.extend([None, None]);
-        Ok((Stamp(stamps.len() - 2), Stamp(stamps.len() - 1)))
+        stamps.push(None);
+        Ok(Stamp(stamps.len() - 1))
     }
-    fn record(&self, stamp: Stamp) -> Result<()> {
+    fn record(&self, _: StreamHandle, stamp: Stamp) -> Result<()> {
         if let Some(slot) = lock(&self.stamps).get_mut(stamp.0) {
             *slot = Some(Instant::now());
         }
+        Ok(())
+    }
+    fn wait(&self, _: StreamHandle, _: Stamp) -> Result<()> {
+        Ok(())
+    }
+    fn reached(&self, _: Stamp) -> Result<bool> {
+        Ok(true)
+    }
+    fn await_stamp(&self, _: Stamp) -> Result<()> {
         Ok(())
     }
     fn elapsed(&self, from: Stamp, to: Stamp) -> Result<f64> {

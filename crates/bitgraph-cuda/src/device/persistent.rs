@@ -3,57 +3,74 @@
 //! Invariant: the state is zero before every launch; the pinned words belong to one run at a time.
 #![allow(unsafe_code)]
 
-use super::driver::Mode;
-use super::{Device, DevicePtr, Kernel, Shape, lock};
+use super::driver::{Driver, Mode, StreamHandle};
+use super::{Device, DevicePtr, Kernel, Parameters, Shape, lock, parameters};
 use crate::{Error, Result};
 use bitgraph_backend::{Control, Error as Base};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// What the host and a persistent kernel say to each other; `bg::GridState` in the kernels.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub struct GridState {
-    slots: [[u32; 4]; 4],
-    failed: u32,
-    stopped: u32,
-    steps: u32,
-    reserved: [u32; 13],
-}
+parameters! {
+    /// What the host and a persistent kernel say to each other; `bg::GridState` in the kernels.
+    #[derive(Debug)]
+    pub struct GridState = "common/grid.cuh" "bg::GridState" {
+        slots: [[u32; 4]; 4],
+        failed: u32,
+        stopped: u32,
+        steps: u32,
+        reserved: [u32; 13],
+    }
 
-/// The pinned words of a run, null if nobody listens; `bg::HostLink` in the kernels.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub struct HostLink {
-    cancel: DevicePtr<u32>,
-    progress: DevicePtr<u32>,
+    /// The pinned words of a run, null if nobody listens; `bg::HostLink` in the kernels.
+    #[derive(Debug)]
+    pub struct HostLink = "common/grid.cuh" "bg::HostLink" {
+        cancel: DevicePtr<u32>,
+        progress: DevicePtr<u32>,
+    }
 }
 
 impl HostLink {
     const SILENT: Self = Self { cancel: DevicePtr::NULL, progress: DevicePtr::NULL };
 }
 
-/// The state and the pinned words, made once for a device.
+/// The state and the pinned words, made once for a stream.
 pub(super) struct Persistent {
-    /// Its own allocation, not counted as the user's; lives as long as the device.
+    /// Its own allocation, not counted as the user's; lives as long as the stream.
     state: u64,
     words: *mut u32,
 }
 // SAFETY: the pinned words are only touched through atomics.
 unsafe impl Send for Persistent {}
 
+const STATE_BYTES: u64 = size_of::<GridState>() as u64;
+/// Two words on lines of their own.
+const PINNED_BYTES: usize = 256;
 const PROGRESS_WORD: usize = 32;
 
 impl Persistent {
     fn new(device: &Device) -> Result<Self> {
-        let state = device.driver().allocate(size_of::<GridState>() as u64, "the state of a kernel")?;
-        device.driver().fill(state, 0, size_of::<GridState>() as u64)?;
-        // Two words on lines of their own.
-        Ok(Self { state, words: device.driver().pinned(256)?.cast() })
+        let (driver, stream) = (device.driver(), device.stream().0.handle);
+        let words = driver.pinned(PINNED_BYTES)?.cast();
+        match driver.allocate(stream, STATE_BYTES, "the state of a kernel") {
+            Ok(state) => Ok(Self { state, words }),
+            Err(error) => {
+                // SAFETY: just made, and nobody has them.
+                unsafe { driver.unpin(words.cast(), PINNED_BYTES) };
+                Err(error)
+            }
+        }
+    }
+    /// Gives the memory back once the stream is done with it.
+    pub(super) fn release(self, driver: &dyn Driver, stream: StreamHandle) {
+        driver.release(stream, self.state, STATE_BYTES);
+        if driver.synchronize(stream).is_ok() {
+            // SAFETY: no kernel is left that could use them. Where the wait fails, one may be, and they stay.
+            unsafe { driver.unpin(self.words.cast(), PINNED_BYTES) };
+        }
     }
     fn word(&self, index: usize) -> &AtomicU32 {
-        // SAFETY: 256 pinned bytes hold both words, which live as long as the device.
+        // SAFETY: the pinned bytes hold both words, which live as long as this.
         unsafe { AtomicU32::from_ptr(self.words.add(index)) }
     }
 }
@@ -65,45 +82,46 @@ const COPIED_BYTES: usize = 1 << 20;
 
 impl Device {
     /// Does once what the driver otherwise sets up at first use, as a part of whatever comes first: memory of the pool, every way of
-    /// copying, marks of time, the words that persistent kernels and the host share.
+    /// copying, the words that persistent kernels and the host share.
     ///
     /// # Errors
     /// The driver's.
     pub fn warm_up(&self) -> Result<()> {
-        let (driver, copied) = (self.driver(), COPIED_BYTES as u64);
+        let (driver, stream, copied) = (self.driver(), self.stream().0.handle, COPIED_BYTES as u64);
         let bytes = if self.properties().emulated { 2 * copied } else { POOL_BYTES };
-        if let Ok(address) = driver.allocate(bytes, "the memory pool") {
+        if let Ok(address) = driver.allocate(stream, bytes, "the memory pool") {
             let mut host = vec![0; COPIED_BYTES];
             let copies = driver
-                .fill(address, 0, bytes)
-                .and_then(|()| driver.upload(address, &host))
-                .and_then(|()| driver.copy(address + copied, address, copied))
-                .and_then(|()| driver.download(&mut host, address));
-            driver.release(address, bytes);
+                .fill(stream, address, 0, bytes)
+                .and_then(|()| driver.upload(stream, address, &host))
+                .and_then(|()| driver.copy(stream, address + copied, address, copied))
+                .and_then(|()| driver.download(stream, &mut host, address));
+            driver.release(stream, address, bytes);
             copies?;
         }
-        self.timed(|| Ok(()))?;
-        self.forget_run();
-        let mut slot = lock(&self.0.persistent);
+        let mut slot = lock(&self.stream().0.persistent);
         if slot.is_none() {
             *slot = Some(Persistent::new(self)?);
         }
         Ok(())
     }
-    /// Launches a kernel that runs to the end by itself, timed, and waits for it. Reports progress and passes cancellation on.
-    /// Returns the steps that it counted.
+    /// Launches a kernel that runs to the end by itself, and waits for it. Reports progress and passes cancellation on. Returns the steps
+    /// that it counted. One such run at a time on a stream.
+    ///
+    /// # Safety
+    /// As of [`Device::launch`].
     ///
     /// # Errors
     /// [`Error::NotResident`], [`Error::Stuck`], cancellation, or the driver's.
-    pub fn persistent<P: Pod>(
+    pub unsafe fn persistent<P: Parameters>(
         &self,
-        kernel: &Kernel,
+        kernel: &Kernel<P>,
         shape: Shape,
         control: &Control,
         parameters: impl FnOnce(DevicePtr<GridState>, HostLink) -> P,
     ) -> Result<u32> {
         control.check().map_err(Error::from)?;
-        let mut slot = lock(&self.0.persistent);
+        let mut slot = lock(&self.stream().0.persistent);
         let shared = match &mut *slot {
             Some(shared) => shared,
             None => slot.insert(Persistent::new(self)?),
@@ -113,16 +131,16 @@ impl Device {
         let link = if listens { HostLink { cancel: address(0), progress: address(PROGRESS_WORD) } } else { HostLink::SILENT };
         shared.word(0).store(0, Ordering::Release);
         shared.word(PROGRESS_WORD).store(0, Ordering::Release);
-        // Ahead of the start mark: keeps the device busy while the host gives the rest, so that no gap is timed.
-        self.driver().fill(shared.state, 0, size_of::<GridState>() as u64)?;
+        self.driver().fill(self.stream().0.handle, shared.state, 0, STATE_BYTES)?;
         let parameters = parameters(DevicePtr::new(shared.state), link);
-        self.timed(|| self.launch(kernel, shape, &parameters))?;
+        // SAFETY: the caller's promises; the state and the words outlive the wait.
+        self.span(|| unsafe { self.launch(kernel, shape, &parameters) })?;
         if listens && !self.properties().emulated {
             self.watch(shared, control)?;
         }
         let state = self.state_of(shared)?;
         if state.failed != 0 {
-            return Err(Error::Stuck { kernel: kernel.name.to_string(), steps: state.steps });
+            return Err(Error::Stuck { kernel: kernel.loaded.name.to_string(), steps: state.steps });
         }
         if state.stopped != 0 {
             return Err(Base::Cancelled.into());
@@ -131,13 +149,13 @@ impl Device {
     }
     fn state_of(&self, shared: &Persistent) -> Result<GridState> {
         let mut state = GridState::zeroed();
-        self.driver().download(bytemuck::bytes_of_mut(&mut state), shared.state)?;
+        self.driver().download(self.stream().0.handle, bytemuck::bytes_of_mut(&mut state), shared.state)?;
         Ok(state)
     }
     fn watch(&self, shared: &Persistent, control: &Control) -> Result<()> {
         let mut reported = 0;
         for turn in 0u64.. {
-            if self.driver().finished()? {
+            if self.stream().is_idle()? {
                 break;
             }
             if control.is_cancelled() {
@@ -161,11 +179,11 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::NotResident`] if not even one block fits.
-    pub fn persistent_shape(&self, kernel: &Kernel, block: u32, shared: u32, most: u32) -> Result<Shape> {
+    pub fn persistent_shape<P>(&self, kernel: &Kernel<P>, block: u32, shared: u32, most: u32) -> Result<Shape> {
         let block = block.min(self.properties().max_threads_per_block);
         let resident = self.resident(kernel, block, shared)? * self.properties().sms;
         if resident == 0 {
-            return Err(Error::NotResident { kernel: kernel.name.to_string(), wanted: 1, resident });
+            return Err(Error::NotResident { kernel: kernel.loaded.name.to_string(), wanted: 1, resident });
         }
         Ok(Shape { grid: resident.min(most.max(1)), block, shared, mode: Mode::Cooperative })
     }
@@ -178,5 +196,3 @@ impl Device {
         Shape { grid, block, shared: 0, mode: Mode::Plain }
     }
 }
-
-const _: () = assert!(size_of::<GridState>() == 128 && size_of::<HostLink>() == 16);

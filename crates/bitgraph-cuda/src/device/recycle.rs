@@ -2,8 +2,8 @@
 //! to take it back, as long as a small kernel runs.
 //!
 //! # Invariants
-//! All work of a device is on one stream, so that a block may be given out again at once: whatever still reads it comes before whatever
-//! writes it next. Few bytes are kept, and none while memory is short.
+//! The blocks are of one stream, so that one may be given out again at once: whatever still reads it comes before whatever writes it next. Few
+//! bytes are kept, and none while memory is short.
 
 use std::collections::HashMap;
 
@@ -34,10 +34,11 @@ impl Recycled {
         }
         fits
     }
-    /// Gives everything up.
-    pub(super) fn drain(&mut self) -> Vec<u64> {
+    /// Gives everything up: addresses and their bytes.
+    pub(super) fn drain(&mut self) -> Vec<(u64, u64)> {
         self.bytes = 0;
-        std::mem::take(&mut self.blocks).into_values().flatten().collect()
+        let blocks = std::mem::take(&mut self.blocks).into_iter();
+        blocks.flat_map(|(bytes, all)| all.into_iter().map(move |address| (address, bytes))).collect()
     }
     /// Bytes kept.
     pub(super) fn bytes(&self) -> u64 {
@@ -56,7 +57,7 @@ mod tests {
         assert!(!kept.keep(BLOCK + 1, 4));
         assert_eq!((kept.take(100), kept.take(200), kept.take(200), kept.take(300)), (Some(2), Some(3), None, None));
         assert_eq!(kept.bytes(), 100);
-        assert_eq!(kept.drain(), [1]);
+        assert_eq!(kept.drain(), [(1, 100)]);
         assert_eq!(kept.bytes(), 0);
         assert_eq!((1..20).filter(|&i| kept.keep(BLOCK, i)).count() as u64, BYTES / BLOCK);
     }

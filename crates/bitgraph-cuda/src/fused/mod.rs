@@ -1,6 +1,7 @@
 //! Fused forms: a whole algorithm in one launch. `select.rs` of each folder names its variants and chooses among them.
 //!
 //! Invariant: a fused form runs on lists with offsets of 32 bits; selectors offer none for larger graphs, whose definitions run.
+#![allow(unsafe_code)]
 
 pub mod bfs;
 pub mod cc;

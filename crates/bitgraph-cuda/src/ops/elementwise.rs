@@ -56,7 +56,8 @@ fn combine<T: Stored>(
         combination: how as u64,
         arguments,
     };
-    strided(device, &kernel, params.n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &kernel, params.n, &params) }?;
     *w = out;
     Ok(())
 }
@@ -115,7 +116,8 @@ fn apply_operand<T: Stored, Out: Stored>(
         arguments,
         ..ApplyParams::zeroed()
     };
-    strided(device, &kernel, params.n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &kernel, params.n, &params) }?;
     *w = out;
     Ok(())
 }
@@ -154,7 +156,8 @@ pub(super) fn combine_entries<T: Stored>(
     let data = device.alloc_for::<u8>(n * size_of::<T>(), "matrix values")?;
     let params =
         BinaryParams { n: n as u64, u, v, out: Target::entries(&data), combination: how as u64, arguments, ..BinaryParams::zeroed() };
-    strided(device, &kernel, params.n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &kernel, params.n, &params) }?;
     Ok(DeviceValues { dtype: T::DTYPE, len: n, data })
 }
 
@@ -163,7 +166,8 @@ pub(super) fn apply_entries<T: Stored, Out: Stored>(device: &Device, op: &Device
     let (kernel, arguments) = unary::<T>(device, Out::DTYPE, op)?;
     let data = device.alloc_for::<u8>(n * size_of::<Out>(), "matrix values")?;
     let params = ApplyParams { n: n as u64, u, out: Target::entries(&data), arguments, ..ApplyParams::zeroed() };
-    strided(device, &kernel, params.n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &kernel, params.n, &params) }?;
     Ok(DeviceValues { dtype: Out::DTYPE, len: n, data })
 }
 
@@ -179,7 +183,8 @@ pub(super) fn test_entries<T: Stored>(
     let flags = device.alloc::<u32>(n)?;
     let (rows, columns) = (places.0.ptr(), places.1.ptr());
     let params = ApplyParams { n: n as u64, u: values, rows, columns, flags: flags.ptr(), arguments, ..ApplyParams::zeroed() };
-    strided(device, &kernel, params.n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &kernel, params.n, &params) }?;
     Ok(flags)
 }
 
@@ -190,7 +195,8 @@ pub(super) fn selected(device: &Device, len: usize, rows: Option<&Buffer<u32>>, 
     let u = Operand { present: rows.map_or(DevicePtr::NULL, Buffer::ptr), ..Operand::constant(true) };
     let params =
         ApplyParams { n: len as u64, u, mask: Mask::of(Some(mask), true), out: Target::vector(&out), arguments, ..ApplyParams::zeroed() };
-    strided(device, &kernel, params.n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &kernel, params.n, &params) }?;
     Ok(out.store.cast())
 }
 
@@ -201,7 +207,8 @@ pub(super) fn flag_entries(device: &Device, values: &DeviceValues) -> Result<Buf
         let flags = device.alloc::<u32>(values.len)?;
         let u = Operand::entries::<T>(Some(values));
         let params = ApplyParams { n: values.len as u64, u, flags: flags.ptr(), arguments, ..ApplyParams::zeroed() };
-        strided(device, &kernel, params.n, &params)?;
+        // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+        unsafe { strided(device, &kernel, params.n, &params) }?;
         Ok(flags)
     }
     crate::with_dtype!(values.dtype, T => typed::<T>(device, values))
@@ -218,9 +225,11 @@ pub(crate) fn fold<T: Stored>(device: &Device, code: u32, u: Operand, n: u64) ->
     let arguments = Arguments::new(code, [None; 4]);
     let params = ReduceParams { n, u, out: Target::entries(&out), partials: partials.ptr(), blocks: grid.into(), arguments };
     let (name, shared) = (T::DTYPE, block / 32 * 16);
-    device.launch(&device.kernel(MODULE, &format!("fold_{name}"))?, Shape { grid, block, shared, mode: Mode::Plain }, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&device.kernel(MODULE, &format!("fold_{name}"))?, Shape { grid, block, shared, mode: Mode::Plain }, &params) }?;
     let finish = device.kernel(MODULE, &format!("fold_finish_{name}"))?;
-    device.launch(&finish, Shape { grid: 1, block, shared, mode: Mode::Plain }, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&finish, Shape { grid: 1, block, shared, mode: Mode::Plain }, &params) }?;
     Ok(CudaValue::new(out))
 }
 
@@ -243,7 +252,8 @@ pub(super) fn fold_lists<T: Stored>(
         out: Target::vector(&t),
         arguments: Arguments::new(code, [None; 4]),
     };
-    strided(device, &device.kernel(MODULE, &format!("fold_rows_{}", T::DTYPE))?, params.rows, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &device.kernel(MODULE, &format!("fold_rows_{}", T::DTYPE))?, params.rows, &params) }?;
     Ok(t)
 }
 
@@ -331,7 +341,8 @@ impl VectorOps for Cuda {
             arguments,
             ..ApplyParams::zeroed()
         };
-        strided(device, &kernel, params.n, &params)?;
+        // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+        unsafe { strided(device, &kernel, params.n, &params) }?;
         if C::ACTIVE {
             return write_back("select", w, mask, accum, descriptor.replace, out);
         }
@@ -393,7 +404,8 @@ impl VectorOps for Cuda {
         slots.fill_bytes(0xff)?;
         let list = device.upload(indices)?;
         let params = SlotsParams { indices: list.ptr(), slots: slots.ptr(), n: indices.len() as u64 };
-        strided(device, &device.kernel("ops/structure", "last_slots")?, params.n, &params)?;
+        // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+        unsafe { strided(device, &device.kernel("ops/structure", "last_slots")?, params.n, &params) }?;
         let full = w.present.is_none() && u.present.is_none();
         let operands = (old, values.at(&slots));
         // The operator is not called: a position has one value.

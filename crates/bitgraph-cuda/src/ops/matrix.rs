@@ -213,7 +213,8 @@ impl MatrixOps for Cuda {
             column_bits,
             reserved: 0,
         };
-        run(device, "relabel_keys", params.a.entries, &params)?;
+        // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+        unsafe { run(device, "relabel_keys", params.a.entries, &params) }?;
         let bits = 0..column_bits + primitives::id_bits(c.shape().0);
         let (keys, positions) = primitives::sort_pairs(device, &keys, &positions, bits)?;
         let placed = result(device, csr_of_keys(device, &keys, c.shape(), column_bits)?, gathered(device, a, &positions)?)?;
@@ -267,7 +268,8 @@ impl MatrixOps for Cuda {
             counts: counts.ptr(),
             ..KroneckerParams::zeroed()
         };
-        run(device, "kronecker_counts", params.rows, &params)?;
+        // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+        unsafe { run(device, "kronecker_counts", params.rows, &params) }?;
         let starts = primitives::exclusive_scan_wide(device, &counts)?;
         let nnz = entries_there as usize;
         let array = || -> Result<Buffer<u32>> { device.alloc(nnz) };
@@ -276,7 +278,8 @@ impl MatrixOps for Cuda {
         params.indices = indices.ptr();
         params.source_a = source_a.ptr();
         params.source_b = source_b.ptr();
-        run(device, "kronecker_fill", params.entries, &params)?;
+        // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+        unsafe { run(device, "kronecker_fill", params.entries, &params) }?;
         let values = if a.values().is_none() && b.values().is_none() && op.apply(T::ONE, T::ONE) == T::ONE {
             None
         } else {

@@ -8,6 +8,7 @@
 //! Operands are checked by `bitgraph_backend::ops`. Outputs are new arrays: memory that another vector may share is never written.
 //! Every result is the same from run to run on one kind of device: sums are formed in an order that depends on the operands' sizes and
 //! patterns alone, and `Any` takes the smallest column.
+#![allow(unsafe_code)]
 
 mod elementwise;
 #[cfg(test)]
@@ -26,8 +27,7 @@ mod sums;
 mod tests;
 
 use crate::Result;
-use crate::device::{Device, Kernel, Mode, Shape};
-use bytemuck::Pod;
+use crate::device::{Device, Kernel, Mode, Parameters, Shape};
 
 /// Threads of a block.
 const THREADS: u32 = 256;
@@ -37,9 +37,13 @@ fn threads(device: &Device) -> u32 {
 }
 
 /// Launches a kernel whose threads stride over `n` elements; nothing if there are none.
-fn strided<P: Pod>(device: &Device, kernel: &Kernel, n: u64, params: &P) -> Result<()> {
+///
+/// # Safety
+/// As of [`Device::launch`].
+unsafe fn strided<P: Parameters>(device: &Device, kernel: &Kernel<P>, n: u64, params: &P) -> Result<()> {
     let block = threads(device);
     let most = u64::from(device.properties().sms) * 16;
     let grid = n.div_ceil(u64::from(block)).min(most) as u32;
-    device.launch(kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, params)
+    // SAFETY: the caller's promises.
+    unsafe { device.launch(kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, params) }
 }

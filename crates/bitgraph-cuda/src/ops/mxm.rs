@@ -119,7 +119,8 @@ fn part<S: Ring>(
         b_values: values(b),
         out: out.ptr(),
     };
-    strided(device, &kernel::<S>(device, &MXM, "mxm_sum_csr")?, params.places, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &kernel::<S, _>(device, &MXM, "mxm_sum_csr")?, params.places, &params) }?;
     Ok(Part { entry_rows: places.entry_rows, indices: places.indices, values: out })
 }
 
@@ -159,7 +160,8 @@ fn at_mask<S: Ring>(device: &Device, a: &CudaMatrix, b: &CudaMatrix, mask: &Devi
     let found = device.alloc::<u32>(entries)?;
     let all = device.alloc_for::<u8>(entries * size_of::<S::Out>(), "matrix values")?;
     let params = MxmReduceParams { found: found.ptr(), values: all.ptr(), ..operands(&left, a, b, mask)? };
-    strided(device, &kernel::<S>(device, &MXM, "mxm_entries_csr")?, entries as u64 * 8, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &kernel::<S, _>(device, &MXM, "mxm_entries_csr")?, entries as u64 * 8, &params) }?;
     let (csr, positions) = kept(device, pattern, &found)?;
     let all = DeviceValues { dtype: <S::Out as Scalar>::DTYPE, len: entries, data: all };
     Ok((csr, primitives::gather_values(device, &all, &positions)?))
@@ -176,8 +178,10 @@ fn reduce<S: Ring>(device: &Device, dots: bool, a: &CudaMatrix, b: &CudaMatrix, 
     let params = MxmReduceParams { totals: totals.ptr(), blocks: grid.into(), out: Target::entries(&out), ..operands(&left, a, b, mask)? };
     let shared = block / 32 * 24;
     let name = if dots { "mxm_dots_csr" } else { "mxm_products_csr" };
-    device.launch(&kernel::<S>(device, &MXM, name)?, Shape { grid, block, shared, mode: Mode::Plain }, &params)?;
-    let finish = kernel::<S>(device, &MXM, "mxm_finish_csr")?;
-    device.launch(&finish, Shape { grid: 1, block, shared, mode: Mode::Plain }, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&kernel::<S, _>(device, &MXM, name)?, Shape { grid, block, shared, mode: Mode::Plain }, &params) }?;
+    let finish = kernel::<S, _>(device, &MXM, "mxm_finish_csr")?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&finish, Shape { grid: 1, block, shared, mode: Mode::Plain }, &params) }?;
     Ok(CudaValue::new(out))
 }

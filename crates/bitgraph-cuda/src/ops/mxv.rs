@@ -77,7 +77,8 @@ fn long_rows(device: &Device, offsets: &Offsets, rows: usize, entries: usize, li
         capacity: capacity as u32,
         reserved: 0,
     };
-    strided(device, &device.kernel("ops/structure", "long_rows")?, params.rows, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { strided(device, &device.kernel("ops/structure", "long_rows")?, params.rows, &params) }?;
     let mut found = list.range_to_vec(0..count.get(0)? as usize)?;
     found.sort_unstable();
     Ok(found)
@@ -151,7 +152,8 @@ fn run_csr<S: Ring>(device: &Device, csr: &DeviceCsr, long: &LongRows, valued: b
     let bits = block / 32 * 8;
     let name = if valued { "mxv_values_csr" } else { "mxv_csr" };
     let shape = Shape { grid: row_grid(csr.rows, block / params.lanes)?, block, shared: bits, mode: Mode::Plain };
-    device.launch(&kernel::<S>(device, &CSR, name)?, shape, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&kernel::<S, _>(device, &CSR, name)?, shape, &params) }?;
     run_long_rows::<S>(device, csr, long, params)
 }
 
@@ -171,9 +173,11 @@ pub(super) fn run_long_rows<S: Ring>(device: &Device, csr: &DeviceCsr, long: &Lo
     params.long_rows = long.rows.ptr();
     params.long_count = long.rows.len() as u32;
     let shape = Shape { grid: long.chunks.len() as u32, block, shared: block / 32 * 16, mode: Mode::Plain };
-    device.launch(&kernel::<S>(device, &CSR, "mxv_chunk_csr")?, shape, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&kernel::<S, _>(device, &CSR, "mxv_chunk_csr")?, shape, &params) }?;
     let shape = Shape { grid: params.long_count.div_ceil(128), block: 128, shared: 0, mode: Mode::Plain };
-    device.launch(&kernel::<S>(device, &CSR, "mxv_finish_csr")?, shape, &params)
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&kernel::<S, _>(device, &CSR, "mxv_finish_csr")?, shape, &params) }
 }
 
 /// Adds tiles to `params`, and runs. Long rows of tiles have no values.
@@ -191,7 +195,8 @@ fn run_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, m
     let block = threads(device);
     let bits = block / 32 * 8;
     let shape = Shape { grid: row_grid(tiles.rows, block / params.lanes)?, block, shared: bits, mode: Mode::Plain };
-    device.launch(&kernel::<S>(device, &TILES, &format!("mxv_b2sr{size}"))?, shape, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&kernel::<S, _>(device, &TILES, &format!("mxv_b2sr{size}"))?, shape, &params) }?;
     run_long_tiles::<S>(device, tiles, long, params)
 }
 
@@ -207,7 +212,8 @@ pub(super) fn run_long_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long:
     params.tile_wide = wide(&tiles.tile_offsets);
     params.long_rows = long.ptr();
     let shape = Shape { grid: long.len() as u32, block, shared: block * 16, mode: Mode::Plain };
-    device.launch(&kernel::<S>(device, &TILES, &format!("mxv_long_b2sr{size}"))?, shape, &params)
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { device.launch(&kernel::<S, _>(device, &TILES, &format!("mxv_long_b2sr{size}"))?, shape, &params) }
 }
 
 /// The long rows of tiles.

@@ -2,9 +2,9 @@
 //!
 //! Invariant: a built-in operator is known by its name and its expression, so that another's of the same name is not taken for it.
 
-use super::params::Arguments;
+use super::params::{ApplyParams, Arguments, BinaryParams};
 use super::source;
-use crate::device::{Device, Kernel};
+use crate::device::{Device, Kernel, Parameters};
 use crate::{Error, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::{Any, DType, DeviceOperator, Land, Lor, Lxor, Max, Min, Monoid, Plus, Scalar, Times};
@@ -63,7 +63,13 @@ pub(crate) fn unsupported(operation: &'static str, what: String) -> Error {
 }
 
 /// A kernel of the text that `body` names, with `Op` defined.
-fn compiled(device: &Device, kind: &str, op: &DeviceOperator, types: &str, text: impl FnOnce() -> String) -> Result<Kernel> {
+fn compiled<P: Parameters>(
+    device: &Device,
+    kind: &str,
+    op: &DeviceOperator,
+    types: &str,
+    text: impl FnOnce() -> String,
+) -> Result<Kernel<P>> {
     let expression = op.expression.unwrap_or_default();
     let fields: Vec<&str> = op.parameters.iter().flatten().map(|p| p.dtype.name()).collect();
     let name = format!("{kind} {} {types} {} {expression}", op.name, fields.join(","));
@@ -71,7 +77,11 @@ fn compiled(device: &Device, kind: &str, op: &DeviceOperator, types: &str, text:
 }
 
 /// `ewise` of a binary operator over T.
-pub(crate) fn binary<T: Scalar>(device: &Device, operation: &'static str, op: &DeviceOperator) -> Result<(Kernel, Arguments)> {
+pub(crate) fn binary<T: Scalar>(
+    device: &Device,
+    operation: &'static str,
+    op: &DeviceOperator,
+) -> Result<(Kernel<BinaryParams>, Arguments)> {
     let t = T::DTYPE;
     if let Some(code) = code(&BINARY, op) {
         return Ok((device.kernel(MODULE, &format!("ewise_{t}"))?, Arguments::new(code, op.parameters)));
@@ -86,7 +96,7 @@ pub(crate) fn binary<T: Scalar>(device: &Device, operation: &'static str, op: &D
 }
 
 /// `apply` of a unary operator from T to `out`. A test, whose result is bool, is one too.
-pub(crate) fn unary<T: Scalar>(device: &Device, out: DType, op: &DeviceOperator) -> Result<(Kernel, Arguments)> {
+pub(crate) fn unary<T: Scalar>(device: &Device, out: DType, op: &DeviceOperator) -> Result<(Kernel<ApplyParams>, Arguments)> {
     let t = T::DTYPE;
     if t == out
         && let Some(code) = code(&UNARY, op)
@@ -108,7 +118,7 @@ pub(crate) fn unary<T: Scalar>(device: &Device, out: DType, op: &DeviceOperator)
 }
 
 /// `filter` of a test of entries of type T.
-pub(crate) fn filter<T: Scalar>(device: &Device, op: &DeviceOperator) -> Result<(Kernel, Arguments)> {
+pub(crate) fn filter<T: Scalar>(device: &Device, op: &DeviceOperator) -> Result<(Kernel<ApplyParams>, Arguments)> {
     let t = T::DTYPE;
     if let Some(code) = code(&TESTS, op) {
         return Ok((device.kernel(MODULE, &format!("filter_{t}"))?, Arguments::new(code, op.parameters)));

@@ -3,13 +3,13 @@
 //! Invariant: field by field the C++ struct of the same name, padding written out.
 
 use crate::Cuda;
-use crate::device::{Buffer, DevicePtr};
+use crate::device::{Buffer, DevicePtr, parameters};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
 use crate::vector::CudaVector;
 use bitgraph_backend::VectorMask;
 use bitgraph_semiring::{Parameter, Parameters, Scalar};
 use bitgraph_sparse::{MaskMode, Stored};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 /// An index that stands for no entry.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -18,14 +18,14 @@ pub(crate) const NONE: u32 = u32::MAX;
 pub(crate) const ENTRIES: u32 = 1;
 pub(crate) const CONSTANT: u32 = 2;
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Operand {
-    pub values: u64,
-    pub present: DevicePtr<u32>,
-    pub index: DevicePtr<u32>,
-    pub form: u32,
-    pub reserved: u32,
+parameters! {
+    pub(crate) struct Operand = "ops/operand.cuh" "bg::Operand" {
+        pub values: u64,
+        pub present: DevicePtr<u32>,
+        pub index: DevicePtr<u32>,
+        pub form: u32,
+        pub reserved: u32,
+    }
 }
 
 impl Operand {
@@ -50,13 +50,13 @@ impl Operand {
     }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Mask {
-    pub values: DevicePtr<u32>,
-    pub present: DevicePtr<u32>,
-    pub flags: u32,
-    pub reserved: u32,
+parameters! {
+    pub(crate) struct Mask = "ops/operand.cuh" "bg::Mask" {
+        pub values: DevicePtr<u32>,
+        pub present: DevicePtr<u32>,
+        pub flags: u32,
+        pub reserved: u32,
+    }
 }
 
 /// The flags of a mask of this mode.
@@ -72,13 +72,13 @@ impl Mask {
     }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Target {
-    pub values: DevicePtr<u8>,
-    pub present: DevicePtr<u32>,
-    pub form: u32,
-    pub reserved: u32,
+parameters! {
+    pub(crate) struct Target = "ops/operand.cuh" "bg::Target" {
+        pub values: DevicePtr<u8>,
+        pub present: DevicePtr<u32>,
+        pub form: u32,
+        pub reserved: u32,
+    }
 }
 
 impl Target {
@@ -92,12 +92,12 @@ impl Target {
     }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Arguments {
-    pub code: u32,
-    pub reserved: u32,
-    pub p: [u64; 4],
+parameters! {
+    pub(crate) struct Arguments = "ops/elementwise.cuh" "bg::Arguments" {
+        pub code: u32,
+        pub reserved: u32,
+        pub p: [u64; 4],
+    }
 }
 
 impl Arguments {
@@ -106,63 +106,55 @@ impl Arguments {
     }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct BinaryParams {
-    pub n: u64,
-    pub u: Operand,
-    pub v: Operand,
-    pub old: Operand,
-    pub mask: Mask,
-    pub out: Target,
-    pub list: DevicePtr<u32>,
-    pub combination: u64,
-    pub arguments: Arguments,
-}
+parameters! {
+    pub(crate) struct BinaryParams = "ops/elementwise.cuh" "bg::BinaryParams" {
+        pub n: u64,
+        pub u: Operand,
+        pub v: Operand,
+        pub old: Operand,
+        pub mask: Mask,
+        pub out: Target,
+        pub list: DevicePtr<u32>,
+        pub combination: u64,
+        pub arguments: Arguments,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct ApplyParams {
-    pub n: u64,
-    pub u: Operand,
-    pub old: Operand,
-    pub mask: Mask,
-    pub out: Target,
-    pub rows: DevicePtr<u32>,
-    pub columns: DevicePtr<u32>,
-    pub flags: DevicePtr<u32>,
-    pub arguments: Arguments,
-}
+    pub(crate) struct ApplyParams = "ops/elementwise.cuh" "bg::ApplyParams" {
+        pub n: u64,
+        pub u: Operand,
+        pub old: Operand,
+        pub mask: Mask,
+        pub out: Target,
+        pub rows: DevicePtr<u32>,
+        pub columns: DevicePtr<u32>,
+        pub flags: DevicePtr<u32>,
+        pub arguments: Arguments,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Partial {
-    pub value: u64,
-    pub place: u64,
-}
+    pub(crate) struct Partial = "ops/elementwise.cuh" "bg::Partial" {
+        pub value: u64,
+        pub place: u64,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct ReduceParams {
-    pub n: u64,
-    pub u: Operand,
-    pub out: Target,
-    pub partials: DevicePtr<Partial>,
-    pub blocks: u64,
-    pub arguments: Arguments,
-}
+    pub(crate) struct ReduceParams = "ops/elementwise.cuh" "bg::ReduceParams" {
+        pub n: u64,
+        pub u: Operand,
+        pub out: Target,
+        pub partials: DevicePtr<Partial>,
+        pub blocks: u64,
+        pub arguments: Arguments,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct RowReduceParams {
-    pub rows: u64,
-    pub offsets: DevicePtr<u8>,
-    pub wide: u64,
-    pub u: Operand,
-    pub old: Operand,
-    pub mask: Mask,
-    pub out: Target,
-    pub arguments: Arguments,
+    pub(crate) struct RowReduceParams = "ops/elementwise.cuh" "bg::RowReduceParams" {
+        pub rows: u64,
+        pub offsets: DevicePtr<u8>,
+        pub wide: u64,
+        pub u: Operand,
+        pub old: Operand,
+        pub mask: Mask,
+        pub out: Target,
+        pub arguments: Arguments,
+    }
 }
 
 /// Whether offsets are of 64 bits.
@@ -170,53 +162,49 @@ pub(crate) fn wide(offsets: &Offsets) -> u32 {
     u32::from(matches!(offsets, Offsets::U64(_)))
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Chunk {
-    pub begin: u64,
-    pub end: u64,
-    pub row: u32,
-    pub reserved: u32,
-}
+parameters! {
+    pub(crate) struct Chunk = "ops/mxv.cuh" "bg::Chunk" {
+        pub begin: u64,
+        pub end: u64,
+        pub row: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct MxvParams {
-    pub rows: u64,
-    pub offsets: DevicePtr<u8>,
-    pub indices: DevicePtr<u32>,
-    pub values: DevicePtr<u8>,
-    pub tile_offsets: DevicePtr<u8>,
-    pub tile_columns: DevicePtr<u32>,
-    pub tiles: DevicePtr<u8>,
-    pub x: DevicePtr<u8>,
-    pub x_present: DevicePtr<u32>,
-    pub mask: Mask,
-    pub y: Target,
-    pub carry: DevicePtr<u8>,
-    pub carry_present: DevicePtr<u32>,
-    pub raw: DevicePtr<u8>,
-    pub chunks: DevicePtr<Chunk>,
-    pub first_chunk: DevicePtr<u32>,
-    pub partials: DevicePtr<Partial>,
-    pub long_rows: DevicePtr<u32>,
-    pub long_count: u32,
-    pub limit: u32,
-    pub lanes: u32,
-    pub wide: u32,
-    pub tile_wide: u32,
-    pub reserved: u32,
-}
+    pub(crate) struct MxvParams = "ops/mxv.cuh" "bg::MxvParams" {
+        pub rows: u64,
+        pub offsets: DevicePtr<u8>,
+        pub indices: DevicePtr<u32>,
+        pub values: DevicePtr<u8>,
+        pub tile_offsets: DevicePtr<u8>,
+        pub tile_columns: DevicePtr<u32>,
+        pub tiles: DevicePtr<u8>,
+        pub x: DevicePtr<u8>,
+        pub x_present: DevicePtr<u32>,
+        pub mask: Mask,
+        pub y: Target,
+        pub carry: DevicePtr<u8>,
+        pub carry_present: DevicePtr<u32>,
+        pub raw: DevicePtr<u8>,
+        pub chunks: DevicePtr<Chunk>,
+        pub first_chunk: DevicePtr<u32>,
+        pub partials: DevicePtr<Partial>,
+        pub long_rows: DevicePtr<u32>,
+        pub long_count: u32,
+        pub limit: u32,
+        pub lanes: u32,
+        pub wide: u32,
+        pub tile_wide: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Rows {
-    pub offsets: DevicePtr<u8>,
-    pub indices: DevicePtr<u32>,
-    pub entry_rows: DevicePtr<u32>,
-    pub entries: u64,
-    pub wide: u32,
-    pub reserved: u32,
+    pub(crate) struct Rows = "ops/rows.cuh" "bg::Rows" {
+        pub offsets: DevicePtr<u8>,
+        pub indices: DevicePtr<u32>,
+        pub entry_rows: DevicePtr<u32>,
+        pub entries: u64,
+        pub wide: u32,
+        pub reserved: u32,
+    }
 }
 
 impl Rows {
@@ -232,210 +220,180 @@ impl Rows {
     }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct MatrixMaskParams {
-    pub pattern: Rows,
-    pub truth: DevicePtr<u32>,
-    pub row_marks: DevicePtr<u32>,
-    pub column_marks: DevicePtr<u32>,
-    pub flags: u32,
-    pub reserved: u32,
-}
+parameters! {
+    pub(crate) struct MatrixMaskParams = "ops/rows.cuh" "bg::MatrixMask" {
+        pub pattern: Rows,
+        pub truth: DevicePtr<u32>,
+        pub row_marks: DevicePtr<u32>,
+        pub column_marks: DevicePtr<u32>,
+        pub flags: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct MergeParams {
-    pub a: Rows,
-    pub b: Rows,
-    pub mask: MatrixMaskParams,
-    pub rows: u64,
-    pub kept_a: DevicePtr<u32>,
-    pub kept_b: DevicePtr<u32>,
-    pub places_a: DevicePtr<u32>,
-    pub places_b: DevicePtr<u32>,
-    pub offsets: DevicePtr<u32>,
-    pub indices: DevicePtr<u32>,
-    pub source_a: DevicePtr<u32>,
-    pub source_b: DevicePtr<u32>,
-    pub kind: u32,
-    pub reserved: u32,
-}
+    pub(crate) struct MergeParams = "ops/structure.cu" "bg::MergeParams" {
+        pub a: Rows,
+        pub b: Rows,
+        pub mask: MatrixMaskParams,
+        pub rows: u64,
+        pub kept_a: DevicePtr<u32>,
+        pub kept_b: DevicePtr<u32>,
+        pub places_a: DevicePtr<u32>,
+        pub places_b: DevicePtr<u32>,
+        pub offsets: DevicePtr<u32>,
+        pub indices: DevicePtr<u32>,
+        pub source_a: DevicePtr<u32>,
+        pub source_b: DevicePtr<u32>,
+        pub kind: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct ExpandParams {
-    pub a: Rows,
-    pub b: Rows,
-    pub mask: MatrixMaskParams,
-    pub counts: DevicePtr<u32>,
-    pub offsets: DevicePtr<u64>,
-    pub total: u64,
-    pub keys: DevicePtr<u64>,
-    pub pairs: DevicePtr<u64>,
-    pub column_bits: u32,
-    pub marker: u32,
-}
+    pub(crate) struct ExpandParams = "ops/structure.cu" "bg::ExpandParams" {
+        pub a: Rows,
+        pub b: Rows,
+        pub mask: MatrixMaskParams,
+        pub counts: DevicePtr<u32>,
+        pub offsets: DevicePtr<u64>,
+        pub total: u64,
+        pub keys: DevicePtr<u64>,
+        pub pairs: DevicePtr<u64>,
+        pub column_bits: u32,
+        pub marker: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct HeadsParams {
-    pub keys: DevicePtr<u64>,
-    pub flags: DevicePtr<u32>,
-    pub n: u64,
-    pub marker: u32,
-    pub reserved: u32,
-}
+    pub(crate) struct HeadsParams = "ops/structure.cu" "bg::HeadsParams" {
+        pub keys: DevicePtr<u64>,
+        pub flags: DevicePtr<u32>,
+        pub n: u64,
+        pub marker: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct SegmentsParams {
-    pub keys: DevicePtr<u64>,
-    pub starts: DevicePtr<u32>,
-    pub entry_rows: DevicePtr<u32>,
-    pub indices: DevicePtr<u32>,
-    pub n: u64,
-    pub column_bits: u32,
-    pub reserved: u32,
-}
+    pub(crate) struct SegmentsParams = "ops/structure.cu" "bg::SegmentsParams" {
+        pub keys: DevicePtr<u64>,
+        pub starts: DevicePtr<u32>,
+        pub entry_rows: DevicePtr<u32>,
+        pub indices: DevicePtr<u32>,
+        pub n: u64,
+        pub column_bits: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct KroneckerParams {
-    pub a: Rows,
-    pub b: Rows,
-    pub offsets: DevicePtr<u64>,
-    pub rows: u64,
-    pub entries: u64,
-    pub b_rows: u32,
-    pub b_columns: u32,
-    pub counts: DevicePtr<u32>,
-    pub indices: DevicePtr<u32>,
-    pub source_a: DevicePtr<u32>,
-    pub source_b: DevicePtr<u32>,
-}
+    pub(crate) struct KroneckerParams = "ops/structure.cu" "bg::KroneckerParams" {
+        pub a: Rows,
+        pub b: Rows,
+        pub offsets: DevicePtr<u64>,
+        pub rows: u64,
+        pub entries: u64,
+        pub b_rows: u32,
+        pub b_columns: u32,
+        pub counts: DevicePtr<u32>,
+        pub indices: DevicePtr<u32>,
+        pub source_a: DevicePtr<u32>,
+        pub source_b: DevicePtr<u32>,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct RelabelKeysParams {
-    pub a: Rows,
-    pub new_rows: DevicePtr<u32>,
-    pub new_columns: DevicePtr<u32>,
-    pub keys: DevicePtr<u64>,
-    pub positions: DevicePtr<u32>,
-    pub column_bits: u32,
-    pub reserved: u32,
-}
+    pub(crate) struct RelabelKeysParams = "ops/structure.cu" "bg::RelabelKeysParams" {
+        pub a: Rows,
+        pub new_rows: DevicePtr<u32>,
+        pub new_columns: DevicePtr<u32>,
+        pub keys: DevicePtr<u64>,
+        pub positions: DevicePtr<u32>,
+        pub column_bits: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct PairSourcesParams {
-    pub pairs: DevicePtr<u64>,
-    pub before: DevicePtr<u64>,
-    pub sources: DevicePtr<u32>,
-    pub n: u64,
-}
+    pub(crate) struct PairSourcesParams = "ops/structure.cu" "bg::PairSourcesParams" {
+        pub pairs: DevicePtr<u64>,
+        pub before: DevicePtr<u64>,
+        pub sources: DevicePtr<u32>,
+        pub n: u64,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct KeptOffsetsParams {
-    pub a: Rows,
-    pub places: DevicePtr<u32>,
-    pub offsets: DevicePtr<u32>,
-    pub rows: u64,
-}
+    pub(crate) struct KeptOffsetsParams = "ops/structure.cu" "bg::FirstsParams" {
+        pub a: Rows,
+        pub places: DevicePtr<u32>,
+        pub offsets: DevicePtr<u32>,
+        pub rows: u64,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct SlotsParams {
-    pub indices: DevicePtr<u32>,
-    pub slots: DevicePtr<u32>,
-    pub n: u64,
-}
+    pub(crate) struct SlotsParams = "ops/structure.cu" "bg::SlotsParams" {
+        pub indices: DevicePtr<u32>,
+        pub slots: DevicePtr<u32>,
+        pub n: u64,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct LongRowsParams {
-    pub offsets: DevicePtr<u8>,
-    pub rows: u64,
-    pub list: DevicePtr<u32>,
-    pub count: DevicePtr<u32>,
-    pub limit: u32,
-    pub wide: u32,
-    pub capacity: u32,
-    pub reserved: u32,
-}
+    pub(crate) struct LongRowsParams = "ops/structure.cu" "bg::LongRowsParams" {
+        pub offsets: DevicePtr<u8>,
+        pub rows: u64,
+        pub list: DevicePtr<u32>,
+        pub count: DevicePtr<u32>,
+        pub limit: u32,
+        pub wide: u32,
+        pub capacity: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct MxmSumParams {
-    pub pairs: DevicePtr<u64>,
-    pub starts: DevicePtr<u32>,
-    pub places: u64,
-    pub products: u64,
-    pub a_values: DevicePtr<u8>,
-    pub b_values: DevicePtr<u8>,
-    pub out: DevicePtr<u8>,
-}
+    pub(crate) struct MxmSumParams = "ops/mxm.cuh" "bg::MxmSumParams" {
+        pub pairs: DevicePtr<u64>,
+        pub starts: DevicePtr<u32>,
+        pub places: u64,
+        pub products: u64,
+        pub a_values: DevicePtr<u8>,
+        pub b_values: DevicePtr<u8>,
+        pub out: DevicePtr<u8>,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct Total {
-    pub value: u64,
-    pub place: u64,
-    pub inner: u64,
-}
+    pub(crate) struct Total = "ops/mxm.cuh" "bg::Total" {
+        pub value: u64,
+        pub place: u64,
+        pub inner: u64,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct MxmReduceParams {
-    pub a: Rows,
-    pub b: Rows,
-    pub a_values: DevicePtr<u8>,
-    pub b_values: DevicePtr<u8>,
-    pub mask: MatrixMaskParams,
-    pub totals: DevicePtr<Total>,
-    pub blocks: u64,
-    pub out: Target,
-    pub found: DevicePtr<u32>,
-    pub values: DevicePtr<u8>,
-}
+    pub(crate) struct MxmReduceParams = "ops/mxm.cuh" "bg::MxmReduceParams" {
+        pub a: Rows,
+        pub b: Rows,
+        pub a_values: DevicePtr<u8>,
+        pub b_values: DevicePtr<u8>,
+        pub mask: MatrixMaskParams,
+        pub totals: DevicePtr<Total>,
+        pub blocks: u64,
+        pub out: Target,
+        pub found: DevicePtr<u32>,
+        pub values: DevicePtr<u8>,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct BitsParams {
-    pub rows: u64,
-    pub columns: u64,
-    pub tile_offsets: DevicePtr<u8>,
-    pub tile_columns: DevicePtr<u32>,
-    pub tiles: DevicePtr<u8>,
-    pub list_offsets: DevicePtr<u8>,
-    pub list_indices: DevicePtr<u32>,
-    pub x: DevicePtr<u8>,
-    pub mask: Mask,
-    pub y: DevicePtr<u8>,
-    pub limit: u32,
-    pub lanes: u32,
-    pub tile_wide: u32,
-    pub list_wide: u32,
-    pub list_limit: u32,
-    pub reserved: u32,
-}
+    pub(crate) struct BitsParams = "ops/bits.cuh" "bg::BitsParams" {
+        pub rows: u64,
+        pub columns: u64,
+        pub tile_offsets: DevicePtr<u8>,
+        pub tile_columns: DevicePtr<u32>,
+        pub tiles: DevicePtr<u8>,
+        pub list_offsets: DevicePtr<u8>,
+        pub list_indices: DevicePtr<u32>,
+        pub x: DevicePtr<u8>,
+        pub mask: Mask,
+        pub y: DevicePtr<u8>,
+        pub limit: u32,
+        pub lanes: u32,
+        pub tile_wide: u32,
+        pub list_wide: u32,
+        pub list_limit: u32,
+        pub reserved: u32,
+    }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct BitProductParams {
-    pub a_offsets: DevicePtr<u8>,
-    pub a_columns: DevicePtr<u32>,
-    pub a_tiles: DevicePtr<u8>,
-    pub b_offsets: DevicePtr<u8>,
-    pub b_columns: DevicePtr<u32>,
-    pub b_tiles: DevicePtr<u8>,
-    pub mask_rows: DevicePtr<u32>,
-    pub mask_columns: DevicePtr<u32>,
-    pub mask_tiles: DevicePtr<u8>,
-    pub mask_count: u64,
-    pub sum: DevicePtr<u64>,
-    pub a_wide: u32,
-    pub b_wide: u32,
+    pub(crate) struct BitProductParams = "ops/bits.cuh" "bg::BitProductParams" {
+        pub a_offsets: DevicePtr<u8>,
+        pub a_columns: DevicePtr<u32>,
+        pub a_tiles: DevicePtr<u8>,
+        pub b_offsets: DevicePtr<u8>,
+        pub b_columns: DevicePtr<u32>,
+        pub b_tiles: DevicePtr<u8>,
+        pub mask_rows: DevicePtr<u32>,
+        pub mask_columns: DevicePtr<u32>,
+        pub mask_tiles: DevicePtr<u8>,
+        pub mask_count: u64,
+        pub sum: DevicePtr<u64>,
+        pub a_wide: u32,
+        pub b_wide: u32,
+    }
 }

@@ -6,7 +6,7 @@
 use super::operator::unsupported;
 use super::source;
 use crate::Result;
-use crate::device::{Device, Kernel};
+use crate::device::{Device, Kernel, Parameters};
 use bitgraph_backend::Ring;
 use bitgraph_kernels::{LISTED_MODULE, SYMBOLS};
 use bitgraph_semiring::DeviceExpr;
@@ -57,7 +57,7 @@ fn listed() -> &'static HashSet<String> {
 ///
 /// # Errors
 /// `Unsupported` if S has no device form; whatever the compiler says.
-pub(crate) fn kernel<S: Ring>(device: &Device, family: &Family, operation: &str) -> Result<Kernel> {
+pub(crate) fn kernel<S: Ring, P: Parameters>(device: &Device, family: &Family, operation: &str) -> Result<Kernel<P>> {
     let tail = source::ring_tail::<S>();
     let name = format!("{operation}_{tail}");
     // A user's semiring may have a built-in one's name.

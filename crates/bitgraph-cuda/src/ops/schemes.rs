@@ -93,7 +93,8 @@ fn launch(device: &Device, name: &str, tiles: &DeviceB2sr, each: u32, params: &B
     let rows = tiles.rows as u64 + (32 - tiles.rows as u64 % 32) % 32;
     let block = threads(device);
     let grid = primitives::blocks(rows / tiles.tile() as u64 * u64::from(each), u64::from(block))?;
-    device.launch(&device.kernel(MODULE, name)?, Shape { grid, block, shared: 0, mode: Mode::Plain }, params)
+    // SAFETY: the vectors were checked against the matrix, and outputs were made above for its shape.
+    unsafe { device.launch(&device.kernel(MODULE, name)?, Shape { grid, block, shared: 0, mode: Mode::Plain }, params) }
 }
 
 fn mean_tiles(tiles: &DeviceB2sr) -> (usize, usize) {
@@ -291,7 +292,8 @@ pub fn bmm_bin_bin_sum_masked(cuda: &Cuda, a: &CudaMatrix, b_transposed: &CudaMa
         b_wide: wide(&right.tile_offsets),
     };
     let kernel = device.kernel(MODULE, &format!("bits_product_{}", left.tile()))?;
-    strided(device, &kernel, params.mask_count * 8, &params)?;
+    // SAFETY: the vectors were checked against the matrix, and outputs were made above for its shape.
+    unsafe { strided(device, &kernel, params.mask_count * 8, &params) }?;
     Ok(CudaValue::new(sum.cast()))
 }
 

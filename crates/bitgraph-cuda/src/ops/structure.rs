@@ -7,18 +7,22 @@ use super::params::{
     ExpandParams, HeadsParams, KeptOffsetsParams, MatrixMaskParams, MergeParams, NONE, PairSourcesParams, Rows, SegmentsParams, mask_flags,
 };
 use super::strided;
-use crate::device::{Buffer, Device, DevicePtr};
+use crate::device::{Buffer, Device, DevicePtr, Parameters};
 use crate::layout::{DeviceCsr, Offsets};
 use crate::{Cuda, Result, primitives};
 use bitgraph_backend::MatrixMask;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 use std::ops::Range;
 
 const MODULE: &str = "ops/structure";
 
 /// Launches a kernel of the module whose threads stride over `n` elements.
-pub(super) fn run<P: Pod>(device: &Device, kernel: &str, n: u64, params: &P) -> Result<()> {
-    strided(device, &device.kernel(MODULE, kernel)?, n, params)
+///
+/// # Safety
+/// As of [`Device::launch`].
+pub(super) unsafe fn run<P: Parameters>(device: &Device, kernel: &str, n: u64, params: &P) -> Result<()> {
+    // SAFETY: the caller's promises.
+    unsafe { strided(device, &device.kernel(MODULE, kernel)?, n, params) }
 }
 
 /// Lists with the row of every entry.
@@ -110,7 +114,8 @@ pub(super) fn merge(device: &Device, a: &Pattern, b: &Pattern, kind: Merge, mask
         kind: kind as u32,
         ..MergeParams::zeroed()
     };
-    run(device, "merge_flags", n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "merge_flags", n, &params) }?;
     let (places_a, total_a) = primitives::exclusive_scan_total(device, &kept_a)?;
     let (places_b, total_b) = primitives::exclusive_scan_total(device, &kept_b)?;
     let nnz = (total_a + total_b) as usize;
@@ -122,7 +127,8 @@ pub(super) fn merge(device: &Device, a: &Pattern, b: &Pattern, kind: Merge, mask
     params.indices = indices.ptr();
     params.source_a = source_a.ptr();
     params.source_b = source_b.ptr();
-    run(device, "merge_scatter", n.max(rows as u64 + 1), &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "merge_scatter", n.max(rows as u64 + 1), &params) }?;
     let csr = DeviceCsr { rows, columns: a.csr.columns, nnz, offsets: Offsets::U32(offsets), indices };
     Ok(Merged { csr, source_a, source_b })
 }
@@ -147,7 +153,8 @@ fn fits(n: u64) -> Result<()> {
 pub(super) fn expand_counts(device: &Device, a: &DeviceCsr, b: &DeviceCsr) -> Result<Buffer<u32>> {
     let counts = device.alloc::<u32>(a.nnz)?;
     let params = ExpandParams { a: Rows::of(a, None), b: Rows::of(b, None), counts: counts.ptr(), ..ExpandParams::zeroed() };
-    run(device, "expand_counts", a.nnz as u64, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "expand_counts", a.nnz as u64, &params) }?;
     Ok(counts)
 }
 
@@ -206,7 +213,8 @@ pub(super) fn expand_entries(device: &Device, a: &Pattern, entries: Range<usize>
         marker,
         ..ExpandParams::zeroed()
     };
-    run(device, "expand_counts", part.entries, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "expand_counts", part.entries, &params) }?;
     let starts = primitives::exclusive_scan_wide(device, &counts)?;
     let total = starts.get(entries.len())?;
     fits(total)?;
@@ -215,7 +223,8 @@ pub(super) fn expand_entries(device: &Device, a: &Pattern, entries: Range<usize>
     params.total = total;
     params.keys = keys.ptr();
     params.pairs = pairs.ptr();
-    run(device, "expand", total, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "expand", total, &params) }?;
     Ok(Products { keys, pairs, column_bits, marker, masked: mask.params.flags != 0 })
 }
 
@@ -236,7 +245,8 @@ pub(super) fn places(device: &Device, p: &Products) -> Result<Places> {
     let (keys, pairs) = primitives::sort_pairs(device, &p.keys, &p.pairs, 0..p.marker + u32::from(p.masked))?;
     let n = keys.len() as u64;
     let flags = device.alloc::<u32>(keys.len())?;
-    run(device, "segment_heads", n, &HeadsParams { keys: keys.ptr(), flags: flags.ptr(), n, marker: p.marker, reserved: 0 })?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "segment_heads", n, &HeadsParams { keys: keys.ptr(), flags: flags.ptr(), n, marker: p.marker, reserved: 0 }) }?;
     let starts = primitives::compact(device, &flags)?;
     let (entry_rows, indices) = places_of_keys(device, &keys, Some(&starts), p.column_bits)?;
     // The marked ones, sorted to the end, follow the first of them.
@@ -261,7 +271,8 @@ pub(super) fn kept(device: &Device, pattern: &Pattern, flags: &Buffer<u32>) -> R
     let offsets = device.alloc::<u32>(pattern.csr.rows + 1)?;
     let rows = pattern.csr.rows as u64;
     let params = KeptOffsetsParams { a: pattern.rows(), places: places.ptr(), offsets: offsets.ptr(), rows };
-    run(device, "kept_offsets", rows + 1, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "kept_offsets", rows + 1, &params) }?;
     let indices = primitives::gather(device, &pattern.csr.indices, &positions)?;
     let (rows, columns) = (pattern.csr.rows, pattern.csr.columns);
     Ok((DeviceCsr { rows, columns, nnz: positions.len(), offsets: Offsets::U32(offsets), indices }, positions))
@@ -285,7 +296,8 @@ fn places_of_keys(
         column_bits,
         reserved: 0,
     };
-    run(device, "segment_places", params.n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "segment_places", params.n, &params) }?;
     Ok((entry_rows, indices))
 }
 
@@ -306,7 +318,8 @@ pub(super) fn sources(device: &Device, pairs: &Buffer<u64>, before: Option<&Buff
     let sources = device.alloc::<u32>(pairs.len())?;
     let before = before.map_or(DevicePtr::NULL, Buffer::ptr);
     let params = PairSourcesParams { pairs: pairs.ptr(), before, sources: sources.ptr(), n: pairs.len() as u64 };
-    run(device, "pair_sources", params.n, &params)?;
+    // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
+    unsafe { run(device, "pair_sources", params.n, &params) }?;
     Ok(sources)
 }
 

@@ -3,56 +3,46 @@
 use super::launch::{elementwise, ranged};
 use super::scan::exclusive_scan;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr};
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
+use bytemuck::Pod;
 
 const MODULE: &str = "formats/basic";
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct FillParams {
-    output: DevicePtr<u8>,
-    n: u64,
-    value: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct GatherParams {
-    input: DevicePtr<u8>,
-    indices: DevicePtr<u32>,
-    output: DevicePtr<u8>,
-    n: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct InvertParams {
-    permutation: DevicePtr<u32>,
-    inverse: DevicePtr<u32>,
-    n: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct CompactParams {
-    flags: DevicePtr<u32>,
-    places: DevicePtr<u32>,
-    output: DevicePtr<u32>,
-    n: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct ReduceParams {
-    input: DevicePtr<u32>,
-    output: DevicePtr<u64>,
-    n: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct HistogramParams {
-    input: DevicePtr<u32>,
-    counts: DevicePtr<u32>,
-    n: u64,
-    bins: u32,
-    shared: u32,
+parameters! {
+    struct FillParams = "formats/basic.cu" "bg::FillParams" {
+        output: DevicePtr<u8>,
+        n: u64,
+        value: u64,
+    }
+    struct GatherParams = "formats/basic.cu" "bg::GatherParams" {
+        input: DevicePtr<u8>,
+        indices: DevicePtr<u32>,
+        output: DevicePtr<u8>,
+        n: u64,
+    }
+    struct InvertParams = "formats/basic.cu" "bg::InvertParams" {
+        permutation: DevicePtr<u32>,
+        inverse: DevicePtr<u32>,
+        n: u64,
+    }
+    struct CompactParams = "formats/basic.cu" "bg::CompactParams" {
+        flags: DevicePtr<u32>,
+        places: DevicePtr<u32>,
+        output: DevicePtr<u32>,
+        n: u64,
+    }
+    struct ReduceParams = "formats/basic.cu" "bg::ReduceParams" {
+        input: DevicePtr<u32>,
+        output: DevicePtr<u64>,
+        n: u64,
+    }
+    struct HistogramParams = "formats/basic.cu" "bg::HistogramParams" {
+        input: DevicePtr<u32>,
+        counts: DevicePtr<u32>,
+        n: u64,
+        bins: u32,
+        shared: u32,
+    }
 }
 
 /// `n` times `value`.
@@ -84,7 +74,8 @@ pub fn iota(device: &Device, n: usize, start: u32) -> Result<Buffer<u32>> {
 }
 fn fill<T: Pod>(device: &Device, kernel: &str, out: &Buffer<T>, value: u64) -> Result<()> {
     let parameters = FillParams { output: out.ptr().cast(), n: out.len() as u64, value };
-    elementwise(device, MODULE, kernel, out.len() as u64, &parameters)
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, kernel, out.len() as u64, &parameters) }
 }
 
 /// `input[indices[i]]` for each `i`; elements of 1, 2, 4 or 8 bytes. Every index must be in range.
@@ -102,7 +93,8 @@ pub fn gather<T: Pod>(device: &Device, input: &Buffer<T>, indices: &Buffer<u32>)
     let out = device.alloc::<T>(indices.len())?;
     let n = indices.len() as u64;
     let parameters = GatherParams { input: input.ptr().cast(), indices: indices.ptr(), output: out.ptr().cast(), n };
-    elementwise(device, MODULE, kernel, n, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, kernel, n, &parameters) }?;
     Ok(out)
 }
 
@@ -113,7 +105,8 @@ pub fn gather<T: Pod>(device: &Device, input: &Buffer<T>, indices: &Buffer<u32>)
 pub fn invert(device: &Device, permutation: &Buffer<u32>) -> Result<Buffer<u32>> {
     let inverse = device.alloc(permutation.len())?;
     let n = permutation.len() as u64;
-    elementwise(device, MODULE, "invert_u32", n, &InvertParams { permutation: permutation.ptr(), inverse: inverse.ptr(), n })?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "invert_u32", n, &InvertParams { permutation: permutation.ptr(), inverse: inverse.ptr(), n }) }?;
     Ok(inverse)
 }
 
@@ -127,7 +120,8 @@ pub fn compact(device: &Device, flags: &Buffer<u32>) -> Result<Buffer<u32>> {
     let n = flags.len() as u64;
     if !output.is_empty() {
         let parameters = CompactParams { flags: flags.ptr(), places: places.ptr(), output: output.ptr(), n };
-        elementwise(device, MODULE, "compact_u32", n, &parameters)?;
+        // SAFETY: every array holds as many elements as the parameters say.
+        unsafe { elementwise(device, MODULE, "compact_u32", n, &parameters) }?;
     }
     Ok(output)
 }
@@ -150,7 +144,8 @@ pub struct Reduced {
 pub fn reduce(device: &Device, input: &Buffer<u32>) -> Result<Reduced> {
     let output = device.zeroed::<u64>(3)?;
     let n = input.len() as u64;
-    elementwise(device, MODULE, "reduce_u32", n, &ReduceParams { input: input.ptr(), output: output.ptr(), n })?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "reduce_u32", n, &ReduceParams { input: input.ptr(), output: output.ptr(), n }) }?;
     let found = output.to_vec()?;
     Ok(Reduced { sum: found[0], max: found[1] as u32, min: u32::MAX - found[2] as u32 })
 }
@@ -174,6 +169,7 @@ pub fn histogram(device: &Device, input: &Buffer<u32>, bins: usize) -> Result<Bu
         bins: bins.min(u32::MAX as usize) as u32,
         shared: u32::from(shared > 0),
     };
-    ranged(device, MODULE, "histogram_u32", n, shared, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { ranged(device, MODULE, "histogram_u32", n, shared, &parameters) }?;
     Ok(counts)
 }

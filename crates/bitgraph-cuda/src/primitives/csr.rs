@@ -9,23 +9,22 @@ use super::scan::exclusive_scan;
 use super::sort::sort_pairs;
 use super::{gather, invert, iota};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
-use bytemuck::{Pod, Zeroable};
 
 pub(super) const MODULE: &str = "formats/csr";
 /// Entries of a thread in the kernels that share out entries.
 const ITEMS: u32 = 16;
 
-/// Row offsets as kernels take them; of bands of `1 << shift` rows if that is not 0.
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-pub(crate) struct RowOffsets {
-    words: DevicePtr<u8>,
-    wide: u32,
-    rows: u32,
-    shift: u32,
-    last: u32,
+parameters! {
+    /// Row offsets as kernels take them; of bands of `1 << shift` rows if that is not 0.
+    pub(crate) struct RowOffsets = "formats/rows.cuh" "bg::RowOffsets" {
+        words: DevicePtr<u8>,
+        wide: u32,
+        rows: u32,
+        shift: u32,
+        last: u32,
+    }
 }
 
 impl RowOffsets {
@@ -47,53 +46,45 @@ impl RowOffsets {
     }
 }
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct DegreesParams {
-    offsets: RowOffsets,
-    order: DevicePtr<u32>,
-    degrees: DevicePtr<u32>,
-    keys: DevicePtr<u32>,
-    bits: u32,
-    unused: u32,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct RowsParams {
-    offsets: RowOffsets,
-    nnz: u64,
-    rows: DevicePtr<u32>,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct RelabelParams {
-    offsets: RowOffsets,
-    new_offsets: RowOffsets,
-    indices: DevicePtr<u32>,
-    new_of_old: DevicePtr<u32>,
-    old_of_new: DevicePtr<u32>,
-    nnz: u64,
-    keys: DevicePtr<u32>,
-    payload: DevicePtr<u8>,
-    positions: u32,
-    unused: u32,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct SplitParams {
-    pairs: DevicePtr<u64>,
-    high: DevicePtr<u32>,
-    low: DevicePtr<u32>,
-    n: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct BoundsParams {
-    sorted: DevicePtr<u32>,
-    offsets: DevicePtr<u8>,
-    n: u64,
-    rows: u32,
-    wide: u32,
+parameters! {
+    struct DegreesParams = "formats/csr.cu" "bg::DegreesParams" {
+        offsets: RowOffsets,
+        order: DevicePtr<u32>,
+        degrees: DevicePtr<u32>,
+        keys: DevicePtr<u32>,
+        bits: u32,
+        unused: u32,
+    }
+    struct RowsParams = "formats/csr.cu" "bg::RowsParams" {
+        offsets: RowOffsets,
+        nnz: u64,
+        rows: DevicePtr<u32>,
+    }
+    struct RelabelParams = "formats/csr.cu" "bg::RelabelParams" {
+        offsets: RowOffsets,
+        new_offsets: RowOffsets,
+        indices: DevicePtr<u32>,
+        new_of_old: DevicePtr<u32>,
+        old_of_new: DevicePtr<u32>,
+        nnz: u64,
+        keys: DevicePtr<u32>,
+        payload: DevicePtr<u8>,
+        positions: u32,
+        unused: u32,
+    }
+    struct SplitParams = "formats/csr.cu" "bg::SplitParams" {
+        pairs: DevicePtr<u64>,
+        high: DevicePtr<u32>,
+        low: DevicePtr<u32>,
+        n: u64,
+    }
+    struct BoundsParams = "formats/csr.cu" "bg::BoundsParams" {
+        sorted: DevicePtr<u32>,
+        offsets: DevicePtr<u8>,
+        n: u64,
+        rows: u32,
+        wide: u32,
+    }
 }
 
 /// A new numbering of vertices: two permutations, each the other's inverse.
@@ -126,14 +117,18 @@ pub(crate) fn id_bits(n: usize) -> u32 {
 }
 
 /// Launches a kernel whose blocks take 16 entries a thread.
-pub(super) fn by_entry<P: Pod>(device: &Device, kernel: &str, entries: usize, parameters: &P) -> Result<()> {
+///
+/// # Safety
+/// As of [`Device::launch`].
+pub(super) unsafe fn by_entry<P: Parameters>(device: &Device, kernel: &str, entries: usize, parameters: &P) -> Result<()> {
     if entries == 0 {
         return Ok(());
     }
     let block = threads(device, THREADS);
     let grid = blocks(entries as u64, u64::from(block * ITEMS))?;
     let kernel = device.kernel(MODULE, kernel)?;
-    device.launch(&kernel, Shape { grid, block, shared: entry_rows_shared(block, ITEMS), mode: Mode::Plain }, parameters)
+    // SAFETY: the caller's promises.
+    unsafe { device.launch(&kernel, Shape { grid, block, shared: entry_rows_shared(block, ITEMS), mode: Mode::Plain }, parameters) }
 }
 
 /// Shared memory of the kernels that find the rows of entries.
@@ -153,7 +148,8 @@ pub fn degrees(device: &Device, csr: &DeviceCsr) -> Result<Buffer<u32>> {
     let degrees = device.alloc(csr.rows)?;
     let (order, keys) = (DevicePtr::NULL, DevicePtr::NULL);
     let parameters = DegreesParams { offsets: RowOffsets::of(csr), order, degrees: degrees.ptr(), keys, bits: 0, unused: 0 };
-    elementwise(device, MODULE, "csr_degrees", csr.rows as u64, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "csr_degrees", csr.rows as u64, &parameters) }?;
     Ok(degrees)
 }
 
@@ -163,7 +159,8 @@ pub fn degrees(device: &Device, csr: &DeviceCsr) -> Result<Buffer<u32>> {
 /// Out of memory.
 pub fn rows_of_entries(device: &Device, csr: &DeviceCsr) -> Result<Buffer<u32>> {
     let rows = device.alloc(csr.nnz)?;
-    by_entry(device, "csr_rows", csr.nnz, &RowsParams { offsets: RowOffsets::of(csr), nnz: csr.nnz as u64, rows: rows.ptr() })?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { by_entry(device, "csr_rows", csr.nnz, &RowsParams { offsets: RowOffsets::of(csr), nnz: csr.nnz as u64, rows: rows.ptr() }) }?;
     Ok(rows)
 }
 
@@ -177,7 +174,8 @@ pub fn degree_order(device: &Device, csr: &DeviceCsr) -> Result<Order> {
     let bits = id_bits(csr.columns + 1);
     let (order, none) = (DevicePtr::NULL, DevicePtr::NULL);
     let parameters = DegreesParams { offsets: RowOffsets::of(csr), order, degrees: none, keys: keys.ptr(), bits, unused: 0 };
-    elementwise(device, MODULE, "csr_degrees", csr.rows as u64, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "csr_degrees", csr.rows as u64, &parameters) }?;
     let (_, old_of_new) = sort_pairs(device, &keys, &iota(device, csr.rows, 0)?, 0..bits)?;
     Order::from_old_of_new(device, old_of_new)
 }
@@ -200,7 +198,8 @@ pub(super) fn split(device: &Device, pairs: &Buffer<u64>, high: bool, low: bool)
     let part = |wanted: bool| if wanted { device.alloc(pairs.len()) } else { Ok(Buffer::default()) };
     let (high, low) = (part(high)?, part(low)?);
     let parameters = SplitParams { pairs: pairs.ptr(), high: high.ptr(), low: low.ptr(), n: pairs.len() as u64 };
-    elementwise(device, MODULE, "split_u64", pairs.len() as u64, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "split_u64", pairs.len() as u64, &parameters) }?;
     Ok((high, low))
 }
 
@@ -221,7 +220,8 @@ pub fn relabel(
     let offsets = RowOffsets::of(csr);
     let (rows, keys) = (order.old_of_new.ptr(), DevicePtr::NULL);
     let parameters = DegreesParams { offsets, order: rows, degrees: degrees.ptr(), keys, bits: 0, unused: 0 };
-    elementwise(device, MODULE, "csr_degrees", csr.rows as u64, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "csr_degrees", csr.rows as u64, &parameters) }?;
     let new_offsets = exclusive_scan(device, &degrees)?;
     let carried = values.is_some();
     let columns = device.alloc::<u32>(csr.nnz)?;
@@ -238,7 +238,8 @@ pub fn relabel(
         positions: u32::from(carried),
         unused: 0,
     };
-    by_entry(device, "csr_relabel", csr.nnz, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { by_entry(device, "csr_relabel", csr.nnz, &parameters) }?;
     let bits = id_bits(csr.rows);
     // Entries in the order of new rows, then sorted by new column: the transpose of the result.
     let (indices, positions) = if carried {
@@ -264,7 +265,8 @@ pub(crate) fn bounds(device: &Device, sorted: &Buffer<u32>, rows: usize) -> Resu
     let offsets = device.alloc::<u32>(rows + 1)?;
     let n = sorted.len() as u64;
     let parameters = BoundsParams { sorted: sorted.ptr(), offsets: offsets.ptr().cast(), n, rows: rows as u32, wide: 0 };
-    elementwise(device, MODULE, "csr_bounds", rows as u64 + 1, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "csr_bounds", rows as u64 + 1, &parameters) }?;
     Ok(offsets)
 }
 
@@ -306,7 +308,8 @@ pub fn transpose_with_positions(device: &Device, csr: &DeviceCsr) -> Result<(Dev
         positions: 1,
         unused: 0,
     };
-    by_entry(device, "csr_relabel", csr.nnz, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { by_entry(device, "csr_relabel", csr.nnz, &parameters) }?;
     let (columns, rows) = sort_pairs(device, &columns, &rows, 0..id_bits(csr.columns))?;
     let (indices, positions) = split(device, &rows, true, true)?;
     Ok((transposed(csr, bounds(device, &columns, csr.columns)?, indices), positions))

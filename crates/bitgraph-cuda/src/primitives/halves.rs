@@ -5,32 +5,29 @@ use super::launch::{elementwise, too_large};
 use super::scan::exclusive_scan;
 use super::{compact, gather};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::layout::{DeviceCsr, Offsets};
-use bytemuck::{Pod, Zeroable};
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct PairsParams {
-    rows: DevicePtr<u32>,
-    columns: DevicePtr<u32>,
-    pairs: DevicePtr<u64>,
-    flags: DevicePtr<u32>,
-    n: u64,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct OrientParams {
-    offsets: RowOffsets,
-    indices: DevicePtr<u32>,
-    counts: DevicePtr<u32>,
-    starts: DevicePtr<u32>,
-    new_offsets: RowOffsets,
-    new_indices: DevicePtr<u32>,
-    new_positions: DevicePtr<u32>,
-    kept: u64,
-    lower: u32,
-    unused: u32,
+parameters! {
+    struct PairsParams = "formats/csr.cu" "bg::PairsParams" {
+        rows: DevicePtr<u32>,
+        columns: DevicePtr<u32>,
+        pairs: DevicePtr<u64>,
+        flags: DevicePtr<u32>,
+        n: u64,
+    }
+    struct OrientParams = "formats/csr.cu" "bg::OrientParams" {
+        offsets: RowOffsets,
+        indices: DevicePtr<u32>,
+        counts: DevicePtr<u32>,
+        starts: DevicePtr<u32>,
+        new_offsets: RowOffsets,
+        new_indices: DevicePtr<u32>,
+        new_positions: DevicePtr<u32>,
+        kept: u64,
+        lower: u32,
+        unused: u32,
+    }
 }
 
 /// A side of the main diagonal.
@@ -74,7 +71,8 @@ fn orient_with(device: &Device, csr: &DeviceCsr, side: Side, wanted: bool) -> Re
         lower: u32::from(side == Side::Lower),
         unused: 0,
     };
-    elementwise(device, MODULE, "orient_count", csr.rows as u64, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "orient_count", csr.rows as u64, &parameters) }?;
     let offsets = exclusive_scan(device, &counts)?;
     let kept = offsets.get(csr.rows)? as usize;
     let indices = device.alloc::<u32>(kept)?;
@@ -83,7 +81,8 @@ fn orient_with(device: &Device, csr: &DeviceCsr, side: Side, wanted: bool) -> Re
     parameters.new_indices = indices.ptr();
     parameters.new_positions = positions.ptr();
     parameters.kept = kept as u64;
-    by_entry(device, "orient_fill", kept, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { by_entry(device, "orient_fill", kept, &parameters) }?;
     Ok((DeviceCsr { offsets: Offsets::U32(offsets), indices, nnz: kept, ..csr.clone() }, positions))
 }
 
@@ -101,13 +100,15 @@ pub fn symmetrized(device: &Device, csr: &DeviceCsr) -> Result<DeviceCsr> {
     let pairs = device.alloc::<u64>(n)?;
     let parameters =
         PairsParams { rows: rows.ptr(), columns: csr.indices.ptr(), pairs: pairs.ptr(), flags: DevicePtr::NULL, n: csr.nnz as u64 };
-    elementwise(device, MODULE, "pairs_both_ways", csr.nnz as u64, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "pairs_both_ways", csr.nnz as u64, &parameters) }?;
     let bits = id_bits(csr.rows);
     let pairs = super::sort_keys(device, &pairs, 0..bits)?;
     let pairs = super::sort_keys(device, &pairs, 32..32 + bits)?;
     let flags = device.alloc::<u32>(n)?;
     let parameters = PairsParams { rows: DevicePtr::NULL, columns: DevicePtr::NULL, pairs: pairs.ptr(), flags: flags.ptr(), n: n as u64 };
-    elementwise(device, MODULE, "pairs_distinct", n as u64, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { elementwise(device, MODULE, "pairs_distinct", n as u64, &parameters) }?;
     let distinct = gather(device, &pairs, &compact(device, &flags)?)?;
     let (rows, indices) = split(device, &distinct, true, true)?;
     let offsets = bounds(device, &rows, csr.rows)?;

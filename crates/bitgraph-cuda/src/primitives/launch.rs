@@ -1,9 +1,8 @@
 //! Grids for the kernels of this crate's primitives and conversions.
 
 use crate::Result;
-use crate::device::{Device, Mode, Shape};
+use crate::device::{Device, Mode, Parameters, Shape};
 use bitgraph_backend::Error;
-use bytemuck::Pod;
 
 /// Threads of a block of most kernels here.
 pub(crate) const THREADS: u32 = 256;
@@ -25,19 +24,27 @@ pub(crate) fn too_large(n: u64) -> crate::Error {
 }
 
 /// Launches a kernel whose threads stride over `n` elements; nothing if there are none.
-pub(crate) fn elementwise<P: Pod>(device: &Device, module: &str, kernel: &str, n: u64, parameters: &P) -> Result<()> {
-    ranged(device, module, kernel, n, 0, parameters)
+///
+/// # Safety
+/// As of [`Device::launch`].
+pub(crate) unsafe fn elementwise<P: Parameters>(device: &Device, module: &str, kernel: &str, n: u64, parameters: &P) -> Result<()> {
+    // SAFETY: the caller's promises.
+    unsafe { ranged(device, module, kernel, n, 0, parameters) }
 }
 
 /// As [`elementwise`], with shared memory for the kernel.
-pub(crate) fn ranged<P: Pod>(device: &Device, module: &str, kernel: &str, n: u64, shared: u32, parameters: &P) -> Result<()> {
+///
+/// # Safety
+/// As of [`Device::launch`].
+pub(crate) unsafe fn ranged<P: Parameters>(device: &Device, module: &str, kernel: &str, n: u64, shared: u32, parameters: &P) -> Result<()> {
     if n == 0 {
         return Ok(());
     }
     let block = threads(device, THREADS);
     let grid = elementwise_grid(device, n, 1);
     let kernel = device.kernel(module, kernel)?;
-    device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, parameters)
+    // SAFETY: the caller's promises.
+    unsafe { device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, parameters) }
 }
 
 /// Blocks whose threads stride over `n` elements, `each` at a time: enough to fill the device twice over.

@@ -6,31 +6,31 @@
 use super::csr::{Order, RowOffsets, degrees};
 use super::{invert, iota, launch, reduce};
 use crate::Result;
-use crate::device::{Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::device::{Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::layout::DeviceCsr;
 use bitgraph_backend::Control;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct OrderParams {
-    offsets: RowOffsets,
-    indices: DevicePtr<u32>,
-    claims: DevicePtr<u32>,
-    latest: DevicePtr<u32>,
-    queue: DevicePtr<u32>,
-    totals: DevicePtr<u32>,
-    result: DevicePtr<u32>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    n: u32,
-    start: u32,
-    sweeps: u32,
-    components: u32,
-    narrow: u32,
-    limit: u32,
-    longest: u32,
-    unused: u32,
+parameters! {
+    struct OrderParams = "formats/order.cu" "bg::OrderParams" {
+        offsets: RowOffsets,
+        indices: DevicePtr<u32>,
+        claims: DevicePtr<u32>,
+        latest: DevicePtr<u32>,
+        queue: DevicePtr<u32>,
+        totals: DevicePtr<u32>,
+        result: DevicePtr<u32>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        n: u32,
+        start: u32,
+        sweeps: u32,
+        components: u32,
+        narrow: u32,
+        limit: u32,
+        longest: u32,
+        unused: u32,
+    }
 }
 
 /// How [`level_order`] walks.
@@ -88,25 +88,28 @@ fn walk(device: &Device, csr: &DeviceCsr, config: &LevelOrderConfig) -> Result<W
     let shape = device.persistent_shape(&kernel, block, SHARED, device.properties().sms)?;
     let totals = device.alloc::<u32>(shape.grid as usize)?;
     let narrow = if shape.grid == 1 { u32::MAX } else { config.narrow.unwrap_or(2 * block) };
-    device.persistent(&kernel, shape, &Control::default(), |state, link| OrderParams {
-        offsets: RowOffsets::of(csr),
-        indices: csr.indices.ptr(),
-        claims: claims.ptr(),
-        latest: latest.ptr(),
-        queue: queue.ptr(),
-        totals: totals.ptr(),
-        result: result.ptr(),
-        state,
-        link,
-        n: n as u32,
-        start: config.start.unwrap_or(u32::MAX),
-        sweeps: config.sweeps.max(1),
-        components: config.components.max(1),
-        narrow,
-        limit: u32::MAX,
-        longest: u32::MAX,
-        unused: 0,
-    })?;
+    // SAFETY: every array holds as many elements as the parameters say; the launch is cooperative.
+    unsafe {
+        device.persistent(&kernel, shape, &Control::default(), |state, link| OrderParams {
+            offsets: RowOffsets::of(csr),
+            indices: csr.indices.ptr(),
+            claims: claims.ptr(),
+            latest: latest.ptr(),
+            queue: queue.ptr(),
+            totals: totals.ptr(),
+            result: result.ptr(),
+            state,
+            link,
+            n: n as u32,
+            start: config.start.unwrap_or(u32::MAX),
+            sweeps: config.sweeps.max(1),
+            components: config.components.max(1),
+            narrow,
+            limit: u32::MAX,
+            longest: u32::MAX,
+            unused: 0,
+        })
+    }?;
     let found = result.to_vec()?;
     Ok(Walked { queue, result: [found[0], found[1], found[2], found[3]] })
 }
@@ -170,7 +173,8 @@ pub(crate) fn probe(device: &Device, csr: &DeviceCsr, source: u32, limit: u32, r
         longest: PROBED_ENTRIES,
         unused: 0,
     };
-    device.launch(&kernel, shape, &parameters)
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { device.launch(&kernel, shape, &parameters) }
 }
 
 /// Levels that a search from `source` needs to meet `limit` vertices, looking at 256 entries of a row at most; `None` if it meets fewer.

@@ -4,16 +4,16 @@
 
 use super::launch::{THREADS, blocks, threads};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+use bytemuck::Pod;
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct ScanParams {
-    input: DevicePtr<u32>,
-    output: DevicePtr<u8>,
-    state: DevicePtr<u64>,
-    n: u64,
+parameters! {
+    struct ScanParams = "formats/scan.cu" "bg::ScanParams" {
+        input: DevicePtr<u32>,
+        output: DevicePtr<u8>,
+        state: DevicePtr<u64>,
+        n: u64,
+    }
 }
 
 fn scan<T: Pod>(device: &Device, input: &Buffer<u32>, kernel: &str) -> Result<Buffer<T>> {
@@ -25,7 +25,8 @@ fn scan<T: Pod>(device: &Device, input: &Buffer<u32>, kernel: &str) -> Result<Bu
     let kernel = device.kernel("formats/scan", kernel)?;
     let shared = 36 * size_of::<T>() as u32;
     let parameters = ScanParams { input: input.ptr(), output: output.ptr().cast(), state: state.ptr(), n };
-    device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, &parameters)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, &parameters) }?;
     Ok(output)
 }
 

@@ -5,8 +5,8 @@
 
 use super::launch::{THREADS, elementwise_grid, threads, too_large};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+use bytemuck::Pod;
 use std::ops::Range;
 
 /// A key: `u32` or `u64`.
@@ -44,34 +44,30 @@ const DIGITS: u32 = 256;
 /// Keys of one launch: a status word counts in 30 bits.
 const PORTION: usize = 1 << 28;
 
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct CountParams {
-    keys: DevicePtr<u8>,
-    counts: DevicePtr<u32>,
-    n: u64,
-    first_bit: u32,
-    end_bit: u32,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct PlaceParams {
-    counts: DevicePtr<u32>,
-}
-#[repr(C)]
-#[derive(Clone, Copy, Pod, Zeroable)]
-struct SweepParams {
-    keys: DevicePtr<u8>,
-    sorted_keys: DevicePtr<u8>,
-    values: DevicePtr<u8>,
-    sorted_values: DevicePtr<u8>,
-    places: DevicePtr<u32>,
-    next_places: DevicePtr<u32>,
-    state: DevicePtr<u32>,
-    n: u32,
-    shift: u32,
-    mask: u32,
-    unused: u32,
+parameters! {
+    struct CountParams = "formats/sort.cu" "bg::SortCountParams" {
+        keys: DevicePtr<u8>,
+        counts: DevicePtr<u32>,
+        n: u64,
+        first_bit: u32,
+        end_bit: u32,
+    }
+    struct PlaceParams = "formats/sort.cu" "bg::SortPlaceParams" {
+        counts: DevicePtr<u32>,
+    }
+    struct SweepParams = "formats/sort.cu" "bg::SortParams" {
+        keys: DevicePtr<u8>,
+        sorted_keys: DevicePtr<u8>,
+        values: DevicePtr<u8>,
+        sorted_values: DevicePtr<u8>,
+        places: DevicePtr<u32>,
+        next_places: DevicePtr<u32>,
+        state: DevicePtr<u32>,
+        n: u32,
+        shift: u32,
+        mask: u32,
+        unused: u32,
+    }
 }
 
 /// The keys in ascending order of the bits in `bits`; keys that agree there keep their order.
@@ -122,13 +118,17 @@ pub(super) fn sort<K: SortKey, V: SortValue>(
     let kernel = device.kernel(MODULE, &format!("sort_count_{}", K::NAME))?;
     // Few blocks, so that their counters are added up rarely.
     let grid = elementwise_grid(device, n as u64, 16).div_ceil(2);
-    device.launch(&kernel, Shape { grid, block, shared: passes * DIGITS * 4, mode: Mode::Plain }, &count)?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe { device.launch(&kernel, Shape { grid, block, shared: passes * DIGITS * 4, mode: Mode::Plain }, &count) }?;
     let kernel = device.kernel(MODULE, "sort_places")?;
-    device.launch(
-        &kernel,
-        Shape { grid: passes, block: 32, shared: DIGITS * 4, mode: Mode::Plain },
-        &PlaceParams { counts: counts.ptr() },
-    )?;
+    // SAFETY: every array holds as many elements as the parameters say.
+    unsafe {
+        device.launch(
+            &kernel,
+            Shape { grid: passes, block: 32, shared: DIGITS * 4, mode: Mode::Plain },
+            &PlaceParams { counts: counts.ptr() },
+        )
+    }?;
 
     let kernel = device.kernel(MODULE, &format!("sort_sweep_{}{}", K::NAME, V::SUFFIX))?;
     let piece = block * K::ITEMS;
@@ -159,7 +159,8 @@ pub(super) fn sort<K: SortKey, V: SortValue>(
                 mask: (1 << (bits.end - shift).min(8)) - 1,
                 unused: 0,
             };
-            device.launch(&kernel, Shape { grid: len.div_ceil(piece), block, shared, mode: Mode::Plain }, &parameters)?;
+            // SAFETY: every array holds as many elements as the parameters say.
+            unsafe { device.launch(&kernel, Shape { grid: len.div_ceil(piece), block, shared, mode: Mode::Plain }, &parameters) }?;
             places = next_places;
         }
         if pass + 1 < passes {

@@ -3,9 +3,8 @@
 //! Invariant: every row is listed once, class by class, each class ascending; or no row is, and all take the same lanes in their
 //! natural order.
 
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::{DeviceCsr, Offsets, Result};
-use bytemuck::{Pod, Zeroable};
 
 /// The pattern of a square or rectangular matrix on the device, rows ascending, fewer than 2^32 entries. Clones share the memory.
 #[derive(Clone, Debug)]
@@ -45,33 +44,31 @@ impl Pattern {
     }
 }
 
-/// `bg::RowBins`.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct RowBinsParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    rows: DevicePtr<u32>,
-    chunks: DevicePtr<[u32; 4]>,
-    arrived: DevicePtr<u32>,
-    chunk_count: u32,
-    ends: [u32; 4],
-    row_count: u32,
-    lanes: u32,
-    reserved: u32,
-}
+parameters! {
+    #[derive(Debug)]
+    pub(crate) struct RowBinsParams = "ops/row_bins.cuh" "bg::RowBins" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        rows: DevicePtr<u32>,
+        chunks: DevicePtr<[u32; 4]>,
+        arrived: DevicePtr<u32>,
+        chunk_count: u32,
+        ends: [u32; 4],
+        row_count: u32,
+        lanes: u32,
+        reserved: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct BuildParams {
-    offsets: DevicePtr<u32>,
-    named: DevicePtr<u32>,
-    counts: DevicePtr<u32>,
-    totals: DevicePtr<u32>,
-    rows: DevicePtr<u32>,
-    chunks: DevicePtr<[u32; 4]>,
-    row_count: u32,
-    blocks: u32,
+    struct BuildParams = "ops/row_bins.cu" "bg::RowBinsBuild" {
+        offsets: DevicePtr<u32>,
+        named: DevicePtr<u32>,
+        counts: DevicePtr<u32>,
+        totals: DevicePtr<u32>,
+        rows: DevicePtr<u32>,
+        chunks: DevicePtr<[u32; 4]>,
+        row_count: u32,
+        blocks: u32,
+    }
 }
 
 const MODULE: &str = "ops/row_bins";
@@ -146,8 +143,10 @@ impl RowBins {
         };
         let threads = |most: u32| most.min(device.properties().max_threads_per_block);
         let shape = |grid: usize, block: u32, shared: u32| Shape { grid: grid as u32, block: threads(block), shared, mode: Mode::Plain };
-        device.launch(&device.kernel(MODULE, "row_bins_count")?, shape(blocks, 256, 64), &build)?;
-        device.launch(&device.kernel(MODULE, "row_bins_scan")?, shape(1, 1024, 256), &build)?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "row_bins_count")?, shape(blocks, 256, 64), &build) }?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "row_bins_scan")?, shape(1, 1024, 256), &build) }?;
         let found = totals.to_vec()?;
         let (largest, unnamed) = (found[6], found[7]);
         let mut parameters = RowBinsParams {
@@ -182,7 +181,8 @@ impl RowBins {
         }
         let list = device.alloc::<u32>(rows.max(1))?;
         build.rows = list.ptr();
-        device.launch(&device.kernel(MODULE, "row_bins_place")?, shape(blocks, 32, 0), &build)?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "row_bins_place")?, shape(blocks, 32, 0), &build) }?;
         let cut = found[0] as usize;
         let (mut chunks, mut arrived) = (Buffer::default(), Buffer::default());
         if cut > 0 {
@@ -190,7 +190,8 @@ impl RowBins {
             chunks = device.alloc(2 * entries / CHUNK_ARCS + 1)?;
             arrived = device.zeroed(cut)?;
             build.chunks = chunks.ptr();
-            device.launch(&device.kernel(MODULE, "row_bins_cut")?, shape(1, 1024, 256), &build)?;
+            // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+            unsafe { device.launch(&device.kernel(MODULE, "row_bins_cut")?, shape(1, 1024, 256), &build) }?;
             parameters.chunk_count = totals.get(8)?;
         }
         parameters.rows = list.ptr();

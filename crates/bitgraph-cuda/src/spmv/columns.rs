@@ -4,24 +4,24 @@
 
 use super::Pattern;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::primitives::{gather, invert, sort_pairs};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 const MODULE: &str = "ops/spmv";
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    indices: DevicePtr<u32>,
-    counts: DevicePtr<u32>,
-    columns: DevicePtr<u32>,
-    most: DevicePtr<u32>,
-    order: DevicePtr<u32>,
-    x: DevicePtr<f32>,
-    ordered: DevicePtr<f32>,
-    entries: u32,
-    count: u32,
+parameters! {
+    struct Params = "ops/spmv.cu" "bg::SpmvColumnsParams" {
+        indices: DevicePtr<u32>,
+        counts: DevicePtr<u32>,
+        columns: DevicePtr<u32>,
+        most: DevicePtr<u32>,
+        order: DevicePtr<u32>,
+        x: DevicePtr<f32>,
+        ordered: DevicePtr<f32>,
+        entries: u32,
+        count: u32,
+    }
 }
 
 /// The renumbering, and room for x in it.
@@ -49,7 +49,8 @@ impl Columns {
         let mut shape = device.cover(count, 256);
         shape.grid = shape.grid.min(16 * device.properties().sms);
         for kernel in ["spmv_columns_count", "spmv_columns_most", "spmv_columns_keys"] {
-            device.launch(&device.kernel(MODULE, kernel)?, shape, &parameters)?;
+            // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+            unsafe { device.launch(&device.kernel(MODULE, kernel)?, shape, &parameters) }?;
         }
         let bits = 32 - most.get(0)?.leading_zeros();
         let order = sort_pairs(device, &counts, &columns, 0..bits.max(1))?.1;
@@ -61,7 +62,8 @@ impl Columns {
     pub(super) fn apply(&self, device: &Device, x: &Buffer<f32>) -> Result<Buffer<f32>> {
         let parameters =
             Params { order: self.order.ptr(), x: x.ptr(), ordered: self.ordered.ptr(), count: self.order.len() as u32, ..Params::zeroed() };
-        device.launch(&device.kernel(MODULE, "spmv_columns_order")?, device.cover(self.order.len(), 256), &parameters)?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "spmv_columns_order")?, device.cover(self.order.len(), 256), &parameters) }?;
         Ok(self.ordered.clone())
     }
     pub(super) fn bytes(&self) -> u64 {

@@ -5,30 +5,30 @@
 
 use super::Pattern;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::exclusive_scan_total;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 const MODULE: &str = "ops/spmv";
 /// Diagonals of a slice on average, up to which a warp takes four slices.
 const FEW: usize = 8;
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    values: DevicePtr<f32>,
-    starts: DevicePtr<u32>,
-    diagonals: DevicePtr<[u32; 2]>,
-    slots: DevicePtr<f32>,
-    x: DevicePtr<f32>,
-    y: DevicePtr<f32>,
-    found: DevicePtr<u32>,
-    rows: u32,
-    slices: u32,
-    every: u32,
-    reserved: u32,
+parameters! {
+    struct Params = "ops/spmv.cu" "bg::SpmvDiagonalsParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        values: DevicePtr<f32>,
+        starts: DevicePtr<u32>,
+        diagonals: DevicePtr<[u32; 2]>,
+        slots: DevicePtr<f32>,
+        x: DevicePtr<f32>,
+        y: DevicePtr<f32>,
+        found: DevicePtr<u32>,
+        rows: u32,
+        slices: u32,
+        every: u32,
+        reserved: u32,
+    }
 }
 
 /// The layout.
@@ -62,7 +62,8 @@ impl Diagonals {
         };
         let counts = device.alloc::<u32>(slices)?;
         parameters.starts = counts.ptr();
-        device.launch(&device.kernel(MODULE, "spmv_diagonals_count")?, shape(device, slices), &parameters)?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "spmv_diagonals_count")?, shape(device, slices), &parameters) }?;
         let (starts, total) = exclusive_scan_total(device, &counts)?;
         let diagonals = device.alloc::<[u32; 2]>(total as usize)?;
         let slots = match values {
@@ -73,7 +74,8 @@ impl Diagonals {
         parameters.diagonals = diagonals.ptr();
         parameters.slots = slots.as_ref().map_or(DevicePtr::NULL, Buffer::ptr);
         parameters.values = values.map_or(DevicePtr::NULL, Buffer::ptr);
-        device.launch(&device.kernel(MODULE, "spmv_diagonals_fill")?, shape(device, slices), &parameters)?;
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, "spmv_diagonals_fill")?, shape(device, slices), &parameters) }?;
         Ok(Some(Self { starts, diagonals, slots, rows }))
     }
     pub(super) fn run(&self, device: &Device, x: &Buffer<f32>, y: &Buffer<f32>) -> Result<()> {
@@ -95,7 +97,8 @@ impl Diagonals {
             ..Params::zeroed()
         };
         let warps = if few { slices.div_ceil(4) } else { slices };
-        device.launch(&device.kernel(MODULE, name)?, shape(device, warps), &parameters)
+        // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+        unsafe { device.launch(&device.kernel(MODULE, name)?, shape(device, warps), &parameters) }
     }
     pub(super) fn bytes(&self) -> u64 {
         self.starts.bytes() + self.diagonals.bytes() + self.slots.as_ref().map_or(0, Buffer::bytes)

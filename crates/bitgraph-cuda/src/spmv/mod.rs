@@ -1,6 +1,7 @@
 //! Sparse matrix times dense vector, laid out for many passes: one launch a product (two where columns are renumbered), f32.
 //!
 //! Invariant: a layout gives the same bits on every run; a row without entries gives 0.
+#![allow(unsafe_code)]
 
 mod bins;
 mod columns;
@@ -11,10 +12,9 @@ mod tests;
 pub use bins::Pattern;
 pub(crate) use bins::{RowBins, RowBinsParams};
 
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
-use bytemuck::{Pod, Zeroable};
 use columns::Columns;
 use diagonals::Diagonals;
 
@@ -31,15 +31,14 @@ pub enum SpmvForm {
     Diagonals,
 }
 
-/// `bg::SpmvRowsParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct RowsParams {
-    bins: RowBinsParams,
-    values: DevicePtr<f32>,
-    x: DevicePtr<f32>,
-    y: DevicePtr<f32>,
-    pieces: DevicePtr<f32>,
+parameters! {
+    struct RowsParams = "ops/spmv.cu" "bg::SpmvRowsParams" {
+        bins: RowBinsParams,
+        values: DevicePtr<f32>,
+        x: DevicePtr<f32>,
+        y: DevicePtr<f32>,
+        pieces: DevicePtr<f32>,
+    }
 }
 
 enum Layout {
@@ -113,7 +112,8 @@ impl SpmvLayout {
                     y: y.ptr(),
                     pieces: pieces.ptr(),
                 };
-                self.device.launch(&self.device.kernel("ops/spmv", name)?, shape, &parameters)
+                // SAFETY: the arrays were made for this matrix, and the vectors are as long as its sides.
+                unsafe { self.device.launch(&self.device.kernel("ops/spmv", name)?, shape, &parameters) }
             }
         }
     }

@@ -1,7 +1,7 @@
 //! What takes part in a bench: one operation in one layout, its result, and the work that it stands for.
 
 use crate::choice::Precision;
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::run::CommandBackend;
 use bitgraph::LoadedGraph;
 use bitgraph::algorithms;
@@ -9,10 +9,11 @@ use bitgraph::b2sr::TileCounts;
 use bitgraph::backend::{
     Algorithm, BfsConfig, CcConfig, Error as BackendError, Graph, Mxv, NoAccum, PageRankConfig, PlanRequest, SsspConfig, TcConfig, ops,
 };
-use bitgraph::cuda::device::Launches;
-use bitgraph::cuda::limits::Limits;
 use bitgraph::semiring::{LorLand, PlusSecond};
 use bitgraph::sparse::{BitVector, Descriptor, FormatKind, Stored, Values, Vector};
+use bitgraph_measure::Clock;
+use bitgraph_measure::contender::{Answer, Layout, Outcome, Purpose, timed};
+use bitgraph_measure::limits::Limits;
 use std::time::Instant;
 
 /// The greatest weight of shortest paths.
@@ -20,55 +21,8 @@ pub const GREATEST: u32 = 255;
 /// `PageRank` iterations of a run.
 pub const ITERATIONS: u32 = 20;
 
-/// A result to compare: what is exact, and what is within rounding.
-#[derive(PartialEq)]
-pub enum Answer {
-    /// To the last bit.
-    Exact(Vec<u64>),
-    /// Sums.
-    Near(Vec<f64>),
-}
-
-impl Answer {
-    /// Whether two contenders computed the same.
-    pub fn agrees(&self, other: &Self) -> bool {
-        match (self, other) {
-            (Self::Near(a), Self::Near(b)) => {
-                a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() <= 1e-4 * x.abs().max(y.abs()) + 1e-9)
-            }
-            (a, b) => a == b,
-        }
-    }
-}
-
-/// What a run gave.
-pub struct Outcome {
-    /// Seconds of one; the mean, if it was several.
-    pub seconds: f64,
-    /// The result; none of a peer that does something else as much.
-    pub answer: Option<Answer>,
-    /// Edges traversed.
-    pub edges: u64,
-}
-
-/// Runs something as often as asked.
-pub type Runs = Box<dyn FnMut(Launches) -> Result<Outcome>>;
-
-/// A layout under test.
-pub struct Contender {
-    /// What asked for it: a format, `auto`, or a peer's name.
-    pub layout: &'static str,
-    /// The format it is in.
-    pub format: &'static str,
-    /// Its order.
-    pub reorder: &'static str,
-    /// How it was planned, for people; nothing of a peer.
-    pub plan: String,
-    /// Seconds of building it.
-    pub build_s: f64,
-    /// Runs as often as asked; algorithms once whatever is asked.
-    pub run: Runs,
-}
+/// A layout or a peer under test, named by what asked for it: a format, `auto`, or the peer's name.
+pub type Contender = bitgraph_measure::contender::Contender<Failure>;
 
 /// What a run has to read and touch, at the least that a plain form of it could.
 pub struct Work {
@@ -117,16 +71,21 @@ impl Work {
     }
 }
 
-/// Lays the graph out for an operation, and makes what runs it.
+/// What is run for a purpose.
+type Runs = Box<dyn FnMut(Purpose) -> Result<Outcome>>;
+
+/// Lays the graph out for an operation, and makes what runs it; and how it was planned, for people.
 pub fn build<B: CommandBackend>(
     backend: &B,
+    clock: &Clock,
+    name: &str,
     operation: Algorithm,
     loaded: &LoadedGraph,
     values: Option<Values>,
     request: &PlanRequest,
     precision: Precision,
     source: u32,
-) -> Result<Contender> {
+) -> Result<(Contender, String)> {
     let csr = &loaded.csr;
     let start = Instant::now();
     let graph = Graph::build(backend.clone(), csr.clone(), values, loaded.symmetric, request).map_err(Into::into)?;
@@ -137,13 +96,14 @@ pub fn build<B: CommandBackend>(
     let (format, reorder, plan) = (graph.plan().format().name(), graph.plan().ordering().name(), graph.plan().to_string());
     let nnz = csr.nnz() as u64;
     let run: Runs = match operation {
-        Algorithm::MxvFloat if precision == Precision::F64 => mxv_float::<B, f64>(graph)?,
-        Algorithm::MxvFloat => mxv_float::<B, f32>(graph)?,
-        Algorithm::MxvBool => mxv_bool(graph)?,
+        Algorithm::MxvFloat if precision == Precision::F64 => mxv_float::<B, f64>(clock, graph)?,
+        Algorithm::MxvFloat => mxv_float::<B, f32>(clock, graph)?,
+        Algorithm::MxvBool => mxv_bool(clock, graph)?,
         Algorithm::Sssp => {
             let config = SsspConfig { source, ..SsspConfig::default() };
             let degrees: Vec<u32> = (0..csr.nrows()).map(|v| csr.degree(v) as u32).collect();
-            timed(
+            algorithm(
+                clock,
                 graph,
                 move |g| algorithms::sssp::<_, u32>(g, &config),
                 move |r| {
@@ -153,13 +113,16 @@ pub fn build<B: CommandBackend>(
                 },
             )
         }
-        Algorithm::PageRank if precision == Precision::F64 => pagerank::<B, f64>(graph),
-        Algorithm::PageRank => pagerank::<B, f32>(graph),
-        Algorithm::Cc => timed(graph, |g| algorithms::cc(g, &CcConfig::default()), move |r| (exact(r.labels, u64::from), nnz)),
-        Algorithm::Tc => timed(graph, |g| algorithms::tc(g, &TcConfig::default()), move |r| (Answer::Exact(vec![r.triangles]), nnz)),
+        Algorithm::PageRank if precision == Precision::F64 => pagerank::<B, f64>(clock, graph),
+        Algorithm::PageRank => pagerank::<B, f32>(clock, graph),
+        Algorithm::Cc => algorithm(clock, graph, |g| algorithms::cc(g, &CcConfig::default()), move |r| (exact(r.labels, u64::from), nnz)),
+        Algorithm::Tc => {
+            algorithm(clock, graph, |g| algorithms::tc(g, &TcConfig::default()), move |r| (Answer::Exact(vec![r.triangles]), nnz))
+        }
         _ => {
             let config = BfsConfig { source, ..BfsConfig::default() };
-            timed(
+            algorithm(
+                clock,
                 graph,
                 move |g| algorithms::bfs(g, &config),
                 |r| {
@@ -169,40 +132,26 @@ pub fn build<B: CommandBackend>(
             )
         }
     };
-    Ok(Contender { layout: "", format, reorder, plan, build_s, run })
+    let layout = Layout { format, order: reorder, bytes: 0 };
+    Ok((Contender::new(name, build_s, run).with_layout(layout), plan))
 }
 
-/// Times an algorithm; turning its result into an answer is not part of it. A fused form on a device of its own says how long that took
-/// itself; a definition is timed there from its first operation to its result.
-fn timed<B: CommandBackend, R>(
+/// Runs an algorithm by the clock.
+fn algorithm<B: CommandBackend, R>(
+    clock: &Clock,
     graph: Graph<B>,
     algorithm: impl Fn(&Graph<B>) -> Result<R, B::Error> + 'static,
     answer: impl Fn(R) -> (Answer, u64) + 'static,
 ) -> Runs {
-    let mut fused = true;
-    Box::new(move |_| {
-        let backend = graph.backend();
-        let (seconds, result) = if fused {
-            backend.forget_run();
-            let start = Instant::now();
-            let result = algorithm(&graph).map_err(Into::into)?;
-            let wall = start.elapsed().as_secs_f64();
-            let device = backend.device_seconds();
-            fused = device.is_some();
-            (device.unwrap_or(wall), result)
-        } else {
-            backend.measure(|| algorithm(&graph)).map_err(Into::into)?
-        };
-        let (answer, edges) = answer(result);
-        Ok(Outcome { seconds, answer: Some(answer), edges })
-    })
+    let clock = clock.clone();
+    Box::new(move |purpose| timed(&clock, purpose, || algorithm(&graph).map_err(Into::<Failure>::into), &answer))
 }
 
-fn pagerank<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(graph: Graph<B>) -> Runs {
+fn pagerank<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(clock: &Clock, graph: Graph<B>) -> Runs {
     let config = PageRankConfig { tolerance: 0.0, max_iterations: ITERATIONS, ..PageRankConfig::default() };
     let edges = graph.edges() as u64 * u64::from(ITERATIONS);
-    let near = |scores: Vec<T>| Answer::Near(scores.into_iter().map(T::to_f64).collect());
-    timed(graph, move |g| algorithms::pagerank::<_, T>(g, &config), move |r| (near(r.scores), edges))
+    let near = |scores: Vec<T>| Answer::Sums(scores.into_iter().map(T::to_f64).collect());
+    algorithm(clock, graph, move |g| algorithms::pagerank::<_, T>(g, &config), move |r| (near(r.scores), edges))
 }
 
 /// Whole numbers to compare.
@@ -221,36 +170,46 @@ pub fn bits(n: usize) -> Vec<bool> {
 }
 
 /// `w = A u` with a pattern matrix and floats that differ.
-fn mxv_float<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(graph: Graph<B>) -> Result<Runs> {
+fn mxv_float<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(clock: &Clock, graph: Graph<B>) -> Result<Runs> {
     let n = graph.nodes();
     let input = floats::<T>(n);
     let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
     let u = graph.backend().vector(Vector::from_vec(input)).map_err(Into::into)?;
     let mut w = graph.backend().vector(Vector::filled(n, T::ZERO)).map_err(Into::into)?;
-    Ok(Box::new(move |launches| {
+    let clock = clock.clone();
+    Ok(Box::new(move |purpose| {
         let b = graph.backend();
         let semiring = PlusSecond::<T>::new();
-        let multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
-        let seconds = b.measure_all(launches, multiply).map_err(Into::into)?;
+        let mut multiply =
+            || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT).map_err(Into::<Failure>::into);
+        let seconds = clock.seconds_of(purpose.launches(), &mut multiply)?;
+        if purpose != Purpose::Check {
+            return Ok(Outcome { seconds, answer: None, edges: 0 });
+        }
         let sums = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(T::ZERO));
-        let answer = Some(Answer::Near(sums.into_iter().map(T::to_f64).collect()));
+        let answer = Some(Answer::Sums(sums.into_iter().map(T::to_f64).collect()));
         Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })
     }))
 }
 
 /// `w = A u` over bits.
-fn mxv_bool<B: CommandBackend>(graph: Graph<B>) -> Result<Runs> {
+fn mxv_bool<B: CommandBackend>(clock: &Clock, graph: Graph<B>) -> Result<Runs> {
     let n = graph.nodes();
     let input = bits(n);
     let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
     let packed = Vector::from_parts(BitVector::from_bools(&input), None).map_err(BackendError::from)?;
     let u = graph.backend().vector(packed).map_err(Into::into)?;
     let mut w = graph.backend().vector(Vector::filled(n, false)).map_err(Into::into)?;
-    Ok(Box::new(move |launches| {
+    let clock = clock.clone();
+    Ok(Box::new(move |purpose| {
         let b = graph.backend();
         let semiring = LorLand::<bool>::new();
-        let multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
-        let seconds = b.measure_all(launches, multiply).map_err(Into::into)?;
+        let mut multiply =
+            || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT).map_err(Into::<Failure>::into);
+        let seconds = clock.seconds_of(purpose.launches(), &mut multiply)?;
+        if purpose != Purpose::Check {
+            return Ok(Outcome { seconds, answer: None, edges: 0 });
+        }
         let reached = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(false));
         let answer = Some(Answer::Exact(reached.into_iter().map(u64::from).collect()));
         Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })

@@ -14,14 +14,15 @@ use crate::{output, report, run};
 use bitgraph::b2sr::{HybridConfig, TileCounts};
 use bitgraph::backend::{Algorithm, Error as BackendError, PlanRequest, Workload};
 use bitgraph::cpu::Cpu;
-use bitgraph::cuda::device::{Device, Launches};
-use bitgraph::cuda::inspect;
-use bitgraph::cuda::limits::Limits;
+use bitgraph::cuda::device::Device;
 use bitgraph::semiring::DType;
 use bitgraph::sparse::FormatKind;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::{LoadedGraph, WeightSource, hashed_weights};
-use contender::{Answer, Contender, GREATEST, Work};
+use bitgraph_measure::contender::{Expected, in_turns};
+use bitgraph_measure::limits::Limits;
+use bitgraph_measure::{Clock, Launches, machine, median};
+use contender::{Contender, GREATEST, Work};
 use serde::Serialize;
 
 /// Runs of each, unless `--repeat` says otherwise.
@@ -83,7 +84,7 @@ struct Environment {
 #[derive(Serialize)]
 struct Measured {
     operation: &'static str,
-    layout: &'static str,
+    layout: String,
     format: &'static str,
     reorder: &'static str,
     build_s: f64,
@@ -157,14 +158,14 @@ fn environment(device: &Device) -> Result<Environment> {
     let free = device.memory()?.free as usize;
     let copied = if p.emulated { 1 << 12 } else { COPIED.min(free / 4) };
     let limits = Limits::measure(device, copied)?;
-    let clocks = if p.emulated { None } else { inspect::management(device.ordinal()) };
+    let clocks = if p.emulated { None } else { machine::management(device.ordinal()) };
     let now = clocks.clone().unwrap_or_default();
     Ok(Environment {
         name: p.name.clone(),
         compute: format!("{}.{}", p.compute.0, p.compute.1),
         driver: format!("{}.{}", p.driver / 1000, p.driver % 1000 / 10),
         driver_release: clocks.map(|c| c.driver),
-        cusparse: inspect::cusparse_version().map(|(major, minor, patch)| format!("{major}.{minor}.{patch}")),
+        cusparse: machine::cusparse_version().map(|(major, minor, patch)| format!("{major}.{minor}.{patch}")),
         sm_mhz: now.sm_mhz,
         greatest_sm_mhz: now.greatest_sm_mhz,
         memory_mhz: now.memory_mhz,
@@ -208,26 +209,28 @@ impl Round<'_> {
             None => FormatKind::ALL.into_iter().map(Some).chain([None]).collect(),
         };
         let precision = self.args.layout.precision;
-        let mut expected: Option<(&'static str, Answer)> = None;
+        let (mut expected, clock) = (Expected::default(), Clock::of(backend.accelerator()));
         if backend.accelerator().is_some() {
             let request = self.request(operation, None, None);
-            let mut host = contender::build(&Cpu::new(), operation, self.loaded, values.clone(), &request, precision, source)?;
-            expected = (host.run)(Launches::One)?.answer.map(|answer| ("cpu", answer));
+            let host = Clock::of(None);
+            let (mut host, _) =
+                contender::build(&Cpu::new(), &host, "cpu", operation, self.loaded, values.clone(), &request, precision, source)?;
+            expected.check(&mut host)?;
         }
         let mut all: Vec<(Contender, Work)> = Vec::new();
         let build = |layout: &str| {
             let (format, asked) = (FormatKind::from_name(layout), self.args.layout.reorder.0);
             let ordering = if format.is_some() { Some(asked.unwrap_or(Ordering::None)) } else { asked };
             let request = self.request(operation, format, ordering);
-            contender::build(backend, operation, self.loaded, values.clone(), &request, precision, source)
+            contender::build(backend, &clock, layout, operation, self.loaded, values.clone(), &request, precision, source)
         };
         for format in formats {
             let layout = format.map_or("auto", FormatKind::name);
             let built = build(layout);
-            if let (true, None, Ok(contender)) = (self.args.layout.explain, format, &built) {
-                self.reporter.past_the_bar(&contender.plan);
+            if let (true, None, Ok((_, plan))) = (self.args.layout.explain, format, &built) {
+                self.reporter.past_the_bar(plan);
             }
-            match built.and_then(|c| self.check(operation, Contender { layout, ..c }, &mut expected, &mut all)) {
+            match built.and_then(|(contender, _)| self.check(operation, contender, &mut expected, &mut all)) {
                 // One format of many that is too large for the device is told and left out.
                 Err(Failure::NoRoom(why)) if format.is_some() && self.args.layout.format.0.is_none() => {
                     self.reporter.tell(&format!("{} in {layout} left out: {why}", operation.name()));
@@ -237,27 +240,23 @@ impl Round<'_> {
         }
         let once = self.passes() == 1;
         if let Some(device) = backend.accelerator().filter(|_| !once) {
-            for contender in peer::all(device, operation, precision, &self.loaded.csr)? {
+            for contender in peer::all(device, &clock, operation, precision, &self.loaded.csr)? {
                 self.check(operation, contender, &mut expected, &mut all)?;
             }
         }
-        let mut seconds = vec![Vec::new(); all.len()];
-        for _ in 0..self.runs {
-            for ((contender, _), times) in all.iter_mut().zip(&mut seconds) {
-                let mut rebuild = || -> Result<f64> {
-                    *contender = Contender { layout: contender.layout, ..build(contender.layout)? };
-                    Ok(contender.build_s + (contender.run)(Launches::One)?.seconds)
-                };
-                if once {
-                    // A first time that does not count, so that each finds the caches as it left them itself.
-                    rebuild()?;
-                    times.push(rebuild()?);
-                } else {
-                    times.push((contender.run)(Launches::One)?.seconds);
-                }
-                self.reporter.check()?;
+        let seconds = in_turns(&mut all, self.runs, |_, (contender, _)| {
+            let mut rebuild = || -> Result<f64> {
+                *contender = build(&contender.name)?.0;
+                Ok(contender.build_seconds.unwrap_or(0.0) + contender.seconds(Launches::One)?)
+            };
+            if once {
+                // A first time that does not count, so that each finds the caches as it left them itself.
+                rebuild()?;
             }
-        }
+            let seconds = if once { rebuild()? } else { contender.seconds(Launches::One)? };
+            self.reporter.check()?;
+            Ok::<_, Failure>(Some(seconds))
+        })?;
         all.into_iter().zip(seconds).map(|((contender, work), seconds)| self.measured(operation, contender, work, seconds)).collect()
     }
     /// The first run warms up, and its result is compared.
@@ -265,19 +264,11 @@ impl Round<'_> {
         &self,
         operation: Algorithm,
         mut contender: Contender,
-        expected: &mut Option<(&'static str, Answer)>,
+        expected: &mut Expected,
         all: &mut Vec<(Contender, Work)>,
     ) -> Result<()> {
-        let first = (contender.run)(Launches::One)?;
-        match (&*expected, first.answer) {
-            (Some((other, e)), Some(answer)) if !e.agrees(&answer) => {
-                let (name, layout) = (operation.name(), contender.layout);
-                return Err(Failure::other(format_args!("{name} gives another result in {layout} than in {other}")));
-            }
-            (None, Some(answer)) => *expected = Some((contender.layout, answer)),
-            _ => {}
-        }
-        let format = FormatKind::from_name(contender.format);
+        let first = expected.check(&mut contender)?;
+        let format = contender.layout.and_then(|l| FormatKind::from_name(l.format));
         let work = Work::of(operation, &self.counts, format, self.args.layout.precision, first.edges);
         all.push((contender, work));
         self.reporter.check()
@@ -288,24 +279,24 @@ impl Round<'_> {
             if !product || launches.count() == 1 || self.passes() == 1 {
                 return Ok(None);
             }
-            let means = (0..ROWS).map(|_| Ok((contender.run)(launches)?.seconds)).collect::<Result<Vec<f64>>>()?;
-            Ok::<_, Failure>(Some(report::median(&means)))
+            let means = (0..ROWS).map(|_| contender.seconds(launches)).collect::<Result<Vec<f64>>>()?;
+            Ok::<_, Failure>(Some(median(&means)))
         };
         let (mean_s, graph_s) = (mean(Launches::Row(self.launches))?, mean(Launches::Graph(self.launches))?);
-        let median = report::median(&seconds).max(1e-9);
+        let middle = median(&seconds).max(1e-9);
         let bound = self.limits.map(|l| work.bound(&l));
         Ok(Measured {
             operation: operation.name(),
-            layout: contender.layout,
-            format: contender.format,
-            reorder: contender.reorder,
-            build_s: contender.build_s,
+            layout: contender.name,
+            format: contender.layout.map_or("", |l| l.format),
+            reorder: contender.layout.map_or("", |l| l.order),
+            build_s: contender.build_seconds.unwrap_or(0.0),
             seconds,
             mean_s,
             graph_s,
-            edges_per_s: work.edges as f64 / median,
-            gb_per_s: work.bytes as f64 / median / 1e9,
-            of_limit: bound.map(|(time, _)| time / median),
+            edges_per_s: work.edges as f64 / middle,
+            gb_per_s: work.bytes as f64 / middle / 1e9,
+            of_limit: bound.map(|(time, _)| time / middle),
             limit: bound.map(|(_, name)| name),
         })
     }

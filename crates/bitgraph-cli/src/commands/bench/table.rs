@@ -1,7 +1,7 @@
 //! The bench for people: medians by layout, and on a GPU how far from its limits and how far before cuSPARSE they are.
 
 use super::{Bench, Environment, Measured};
-use crate::report;
+use bitgraph_measure::median;
 use std::fmt::Write;
 
 /// The text.
@@ -19,8 +19,8 @@ pub fn describe(bench: &Bench) -> String {
     );
     let mut layouts: Vec<&str> = Vec::new();
     for m in &bench.results {
-        if !layouts.contains(&m.layout) {
-            layouts.push(m.layout);
+        if !layouts.contains(&m.layout.as_str()) {
+            layouts.push(&m.layout);
         }
     }
     let _ = write!(text, "{:10}", "");
@@ -29,7 +29,7 @@ pub fn describe(bench: &Bench) -> String {
     }
     text.push_str("  chosen\n");
     for group in bench.results.chunk_by(|a, b| a.operation == b.operation) {
-        row(&mut text, group[0].operation, &layouts, group, |m| Some(report::median(&m.seconds)));
+        row(&mut text, group[0].operation, &layouts, group, |m| Some(median(&m.seconds)));
         let _ = match group.iter().find(|m| m.layout == "auto") {
             Some(auto) => writeln!(text, "  {}, order {}", auto.format, auto.reorder),
             None => writeln!(text),
@@ -86,7 +86,7 @@ fn on_device(text: &mut String, bench: &Bench, device: &Environment) {
     for group in bench.results.chunk_by(|a, b| a.operation == b.operation) {
         let peer = group.iter().find(|m| m.layout == "cusparse");
         let ours = || group.iter().filter(|m| m.layout != "cusparse");
-        let least = ours().min_by(|a, b| report::median(&a.seconds).total_cmp(&report::median(&b.seconds)));
+        let least = ours().min_by(|a, b| median(&a.seconds).total_cmp(&median(&b.seconds)));
         let auto = ours().find(|m| m.layout == "auto");
         // The planner's choice, and what would have been faster.
         let shown = auto.into_iter().chain(least.filter(|l| auto.is_none_or(|a| a.layout != l.layout)));
@@ -97,13 +97,13 @@ fn on_device(text: &mut String, bench: &Bench, device: &Environment) {
                 "{:10} {:>9} {:>9.4} {:>9.1} {:>10.3} {of_limit:>8} of {:6}",
                 m.operation,
                 m.layout,
-                report::median(&m.seconds) * 1e3,
+                median(&m.seconds) * 1e3,
                 m.gb_per_s,
                 m.edges_per_s / 1e9,
                 m.limit.unwrap_or("")
             );
             if let Some(peer) = peer {
-                let _ = write!(text, " {:.2}", report::median(&peer.seconds) / report::median(&m.seconds));
+                let _ = write!(text, " {:.2}", median(&peer.seconds) / median(&m.seconds));
                 if let (Some(theirs), Some(mine)) = (peer.mean_s, m.mean_s) {
                     let _ = write!(text, ", in a row {:.2}", theirs / mine);
                 }

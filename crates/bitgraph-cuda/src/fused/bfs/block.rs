@@ -6,9 +6,8 @@ use super::level_search::LevelSearch;
 use super::prepare::looping;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use bitgraph_algorithms::BfsConfig;
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 
 const MODULE: &str = "graph/bfs_block";
 const HEAD_BYTES: u32 = 64;
@@ -30,28 +29,26 @@ pub struct BlockOptions {
     pub threads: u32,
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ArcsParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    arcs: DevicePtr<u32>,
-    nodes: u32,
-    reserved: u32,
-}
+parameters! {
+    struct ArcsParams = "graph/bfs_block.cu" "bg::BfsArcsParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        arcs: DevicePtr<u32>,
+        nodes: u32,
+        reserved: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct BlockParams {
-    arcs: DevicePtr<u32>,
-    levels: DevicePtr<i32>,
-    totals: DevicePtr<Totals>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    nodes: u32,
-    count: u32,
-    source: u32,
-    reserved: u32,
+    struct BlockParams = "graph/bfs_block.cuh" "bg::BfsBlockParams" {
+        arcs: DevicePtr<u32>,
+        levels: DevicePtr<i32>,
+        totals: DevicePtr<Totals>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        nodes: u32,
+        count: u32,
+        source: u32,
+        reserved: u32,
+    }
 }
 
 /// A graph as packed arcs.
@@ -95,7 +92,8 @@ impl BlockLayout {
         let arcs = device.alloc(count)?;
         let parameters =
             ArcsParams { offsets: rows.offsets.ptr(), indices: rows.indices.ptr(), arcs: arcs.ptr(), nodes: count32(nodes)?, reserved: 0 };
-        device.launch(&device.kernel(MODULE, "bfs_arcs")?, looping(device, nodes * 32), &parameters)?;
+        // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+        unsafe { device.launch(&device.kernel(MODULE, "bfs_arcs")?, looping(device, nodes * 32), &parameters) }?;
         let shape = Shape {
             grid: blocks,
             block: Self::threads(device, options),
@@ -112,17 +110,20 @@ impl BlockLayout {
         let (nodes, count) = (count32(scratch.nodes())?, count32(self.arcs.len())?);
         let kernel = device.kernel(MODULE, &self.kernel)?;
         scratch.run(device, entering, config, |levels, totals| {
-            device.persistent(&kernel, self.shape, &config.control, |state, link| BlockParams {
-                arcs: self.arcs.ptr(),
-                levels,
-                totals,
-                state,
-                link,
-                nodes,
-                count,
-                source: config.source,
-                reserved: 0,
-            })
+            // SAFETY: the layout is of this graph (`BfsLayout::search` checks that), and what a search fills was made for its vertices; the launch is cooperative.
+            unsafe {
+                device.persistent(&kernel, self.shape, &config.control, |state, link| BlockParams {
+                    arcs: self.arcs.ptr(),
+                    levels,
+                    totals,
+                    state,
+                    link,
+                    nodes,
+                    count,
+                    source: config.source,
+                    reserved: 0,
+                })
+            }
         })
     }
 }

@@ -3,9 +3,8 @@
 use super::prepare::Prepared;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
 use bitgraph_algorithms::BfsConfig;
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 
 const MODULE: &str = "graph/bfs";
 /// Shared memory of a block ahead of its staging area.
@@ -61,41 +60,41 @@ impl Default for GridOptions {
     }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct GridParams {
-    out_offsets: DevicePtr<u32>,
-    out_indices: DevicePtr<u32>,
-    in_offsets: DevicePtr<u32>,
-    in_indices: DevicePtr<u32>,
-    first: DevicePtr<u32>,
-    isolated: DevicePtr<u32>,
-    levels: DevicePtr<i32>,
-    parents: DevicePtr<u32>,
-    visited_a: DevicePtr<u32>,
-    visited_b: DevicePtr<u32>,
-    queue_a: DevicePtr<u64>,
-    queue_b: DevicePtr<u64>,
-    totals: DevicePtr<Totals>,
-    trace: DevicePtr<u64>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    nodes: u32,
-    words: u32,
-    source: u32,
-    arcs: u32,
-    connected: u32,
-    queue_capacity: u32,
-    stage_capacity: u32,
-    chunk: u32,
-    alone_enter: u32,
-    alone_leave: u32,
-    alpha: u32,
-    batch: u32,
-    shared_bits: u32,
-    smallest_parents: u32,
-    alone_level: u32,
-    flood: u32,
+parameters! {
+    struct GridParams = "graph/bfs_grid.cuh" "bg::BfsGridParams" {
+        out_offsets: DevicePtr<u32>,
+        out_indices: DevicePtr<u32>,
+        in_offsets: DevicePtr<u32>,
+        in_indices: DevicePtr<u32>,
+        first: DevicePtr<u32>,
+        isolated: DevicePtr<u32>,
+        levels: DevicePtr<i32>,
+        parents: DevicePtr<u32>,
+        visited_a: DevicePtr<u32>,
+        visited_b: DevicePtr<u32>,
+        queue_a: DevicePtr<u64>,
+        queue_b: DevicePtr<u64>,
+        totals: DevicePtr<Totals>,
+        trace: DevicePtr<u64>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        nodes: u32,
+        words: u32,
+        source: u32,
+        arcs: u32,
+        connected: u32,
+        queue_capacity: u32,
+        stage_capacity: u32,
+        chunk: u32,
+        alone_enter: u32,
+        alone_leave: u32,
+        alpha: u32,
+        batch: u32,
+        shared_bits: u32,
+        smallest_parents: u32,
+        alone_level: u32,
+        flood: u32,
+    }
 }
 
 /// Device memory of a search, used again by the next.
@@ -171,40 +170,43 @@ impl Search<'_> {
         let queue_bytes = scratch.queues[0].len() * 8;
         let capacity = count32(queue_bytes / piece as usize)?;
         let (words, arcs, source) = (count32(words)?, count32(self.arcs)?, config.source);
-        device.persistent(&kernel, shape, &config.control, |state, link| GridParams {
-            out_offsets: self.rows.offsets.ptr(),
-            out_indices: self.rows.indices.ptr(),
-            in_offsets: self.entering.offsets.ptr(),
-            in_indices: self.entering.indices.ptr(),
-            first: self.prepared.filter(|_| options.first).map_or(null, |p| p.first.ptr()),
-            isolated: self.prepared.map_or(null, |p| p.isolated.ptr()),
-            levels: if config.output.levels() || smallest { scratch.levels.ptr() } else { DevicePtr::NULL },
-            parents: if parents { scratch.parents.ptr() } else { null },
-            visited_a: scratch.visited[0].ptr(),
-            visited_b: scratch.visited[1].ptr(),
-            queue_a: scratch.queues[0].ptr(),
-            queue_b: scratch.queues[1].ptr(),
-            totals: scratch.totals.ptr(),
-            trace: options.trace.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
-            state,
-            link,
-            nodes,
-            words,
-            source,
-            arcs,
-            connected: self.prepared.map_or(nodes, |p| p.connected),
-            queue_capacity: capacity,
-            stage_capacity,
-            chunk: options.chunk.max(1),
-            alone_enter: options.alone_enter,
-            alone_leave: options.alone_leave,
-            alpha: options.alpha,
-            batch,
-            shared_bits: shared_bits.into(),
-            smallest_parents: smallest.into(),
-            alone_level: options.alone_level,
-            flood: options.flood,
-        })?;
+        // SAFETY: the layout is of this graph (`BfsLayout::search` checks that), and what a search fills was made for its vertices; the launch is cooperative.
+        unsafe {
+            device.persistent(&kernel, shape, &config.control, |state, link| GridParams {
+                out_offsets: self.rows.offsets.ptr(),
+                out_indices: self.rows.indices.ptr(),
+                in_offsets: self.entering.offsets.ptr(),
+                in_indices: self.entering.indices.ptr(),
+                first: self.prepared.filter(|_| options.first).map_or(null, |p| p.first.ptr()),
+                isolated: self.prepared.map_or(null, |p| p.isolated.ptr()),
+                levels: if config.output.levels() || smallest { scratch.levels.ptr() } else { DevicePtr::NULL },
+                parents: if parents { scratch.parents.ptr() } else { null },
+                visited_a: scratch.visited[0].ptr(),
+                visited_b: scratch.visited[1].ptr(),
+                queue_a: scratch.queues[0].ptr(),
+                queue_b: scratch.queues[1].ptr(),
+                totals: scratch.totals.ptr(),
+                trace: options.trace.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
+                state,
+                link,
+                nodes,
+                words,
+                source,
+                arcs,
+                connected: self.prepared.map_or(nodes, |p| p.connected),
+                queue_capacity: capacity,
+                stage_capacity,
+                chunk: options.chunk.max(1),
+                alone_enter: options.alone_enter,
+                alone_leave: options.alone_leave,
+                alpha: options.alpha,
+                batch,
+                shared_bits: shared_bits.into(),
+                smallest_parents: smallest.into(),
+                alone_level: options.alone_level,
+                flood: options.flood,
+            })
+        }?;
         Ok(Outputs { levels: scratch.levels.clone(), parents: scratch.parents.clone(), totals: scratch.totals.clone() })
     }
 }

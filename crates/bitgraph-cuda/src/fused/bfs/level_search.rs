@@ -36,7 +36,7 @@ impl LevelSearch {
         self.totals.fill_bytes(0)?;
         let launch = || launch(self.levels.ptr(), self.totals.ptr());
         if config.output.parents() {
-            device.timed(|| {
+            device.span(|| {
                 launch()?;
                 parents_of_levels(device, entering, &self.levels, &self.parents, config.source)
             })?;

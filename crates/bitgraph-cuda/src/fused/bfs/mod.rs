@@ -22,13 +22,12 @@ pub use select::{VARIANTS, Variant};
 pub use slices::{SlicesOptions, SlicesPlan};
 
 use crate::DeviceCsr;
-use crate::device::{Buffer, Device};
+use crate::device::{Buffer, Device, parameters};
 use crate::primitives::relabel;
 use crate::{Error, Result};
 use bitgraph_algorithms::{Bfs, BfsConfig};
 use bitgraph_backend::Error as Base;
 use block::BlockLayout;
-use bytemuck::{Pod, Zeroable};
 use grid::GridScratch;
 use level_search::LevelSearch;
 use prepare::Prepared;
@@ -50,14 +49,18 @@ impl Rows {
     }
 }
 
-/// What a search found; `bg::BfsTotals` in the kernels.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-pub(crate) struct Totals {
-    pub edges_traversed: u64,
-    pub reached: u32,
-    pub depth: u32,
-    pub handover: [u32; 4],
+parameters! {
+    /// What a search found; `bg::BfsTotals` in the kernels.
+    #[derive(Debug)]
+    pub(crate) struct Totals = "graph/bfs_totals.cuh" "bg::BfsTotals" {
+        pub edges_traversed: u64,
+        pub reached: u32,
+        pub depth: u32,
+        pub level: u32,
+        pub seen: u32,
+        pub turn: u32,
+        pub explored: u32,
+    }
 }
 
 /// What a search fills, on the device.

@@ -7,21 +7,20 @@ use super::grid::{GridOptions, GridScratch, Search};
 use super::prepare::{Prepared, looping};
 use super::select::RENUMBERED_LEVELS;
 use super::{Rows, count32};
-use crate::device::{Device, DevicePtr};
-use crate::primitives::{LevelOrderConfig, Order, level_order};
-use crate::{DeviceCsr, Result};
 use bitgraph_algorithms::BfsConfig;
-use bytemuck::{Pod, Zeroable};
+use crate::{DeviceCsr, Result};
+use crate::device::{Device, DevicePtr, parameters};
+use crate::primitives::{LevelOrderConfig, Order, level_order};
 
 const MODULE: &str = "graph/bfs_order";
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct FarthestParams {
-    levels: DevicePtr<i32>,
-    farthest: DevicePtr<u64>,
-    nodes: u32,
-    reserved: u32,
+parameters! {
+    struct FarthestParams = "graph/bfs_order.cu" "bg::FarthestParams" {
+        levels: DevicePtr<i32>,
+        farthest: DevicePtr<u64>,
+        nodes: u32,
+        reserved: u32,
+    }
 }
 
 /// Where a search ended.
@@ -41,7 +40,8 @@ pub(crate) fn far_end(device: &Device, nodes: usize, rows: &Rows, prepared: Opti
     let found = search.run(&mut scratch, &config)?;
     let farthest = device.zeroed::<u64>(1)?;
     let parameters = FarthestParams { levels: found.levels.ptr(), farthest: farthest.ptr(), nodes: count32(nodes)?, reserved: 0 };
-    device.launch(&device.kernel(MODULE, "bfs_farthest")?, looping(device, nodes), &parameters)?;
+    // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+    unsafe { device.launch(&device.kernel(MODULE, "bfs_farthest")?, looping(device, nodes), &parameters) }?;
     let totals = found.totals.get(0)?;
     Ok(FarEnd { vertex: !(farthest.get(0)? as u32), depth: totals.depth, reached: totals.reached })
 }

@@ -2,33 +2,30 @@
 
 use super::{Rows, count32};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Shape};
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Device, DevicePtr, Shape, parameters};
 
 const MODULE: &str = "graph/bfs_prepare";
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct PrepareParams {
-    out_offsets: DevicePtr<u32>,
-    in_offsets: DevicePtr<u32>,
-    in_indices: DevicePtr<u32>,
-    isolated: DevicePtr<u32>,
-    first: DevicePtr<u32>,
-    connected: DevicePtr<u32>,
-    nodes: u32,
-    words: u32,
-}
+parameters! {
+    struct PrepareParams = "graph/bfs_prepare.cu" "bg::BfsPrepareParams" {
+        out_offsets: DevicePtr<u32>,
+        in_offsets: DevicePtr<u32>,
+        in_indices: DevicePtr<u32>,
+        isolated: DevicePtr<u32>,
+        first: DevicePtr<u32>,
+        connected: DevicePtr<u32>,
+        nodes: u32,
+        words: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ParentsParams {
-    in_offsets: DevicePtr<u32>,
-    in_indices: DevicePtr<u32>,
-    levels: DevicePtr<i32>,
-    parents: DevicePtr<u32>,
-    nodes: u32,
-    source: u32,
+    struct ParentsParams = "graph/bfs_prepare.cu" "bg::BfsParentsParams" {
+        in_offsets: DevicePtr<u32>,
+        in_indices: DevicePtr<u32>,
+        levels: DevicePtr<i32>,
+        parents: DevicePtr<u32>,
+        nodes: u32,
+        source: u32,
+    }
 }
 
 /// Made once for a graph: 4.125 bytes for each vertex.
@@ -58,8 +55,10 @@ impl Prepared {
             nodes: count32(nodes)?,
             words: count32(words)?,
         };
-        device.launch(&device.kernel(MODULE, "bfs_isolated")?, looping(device, nodes), &parameters)?;
-        device.launch(&device.kernel(MODULE, "bfs_first")?, looping(device, nodes.saturating_mul(8)), &parameters)?;
+        // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+        unsafe { device.launch(&device.kernel(MODULE, "bfs_isolated")?, looping(device, nodes), &parameters) }?;
+        // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+        unsafe { device.launch(&device.kernel(MODULE, "bfs_first")?, looping(device, nodes.saturating_mul(8)), &parameters) }?;
         let connected = connected.get(0)?;
         Ok(Self { isolated, first, connected })
     }
@@ -85,5 +84,6 @@ pub(crate) fn parents_of_levels(device: &Device, entering: &Rows, levels: &Buffe
         nodes: count32(levels.len())?,
         source,
     };
-    device.launch(&device.kernel(MODULE, "bfs_parents_of_levels")?, looping(device, levels.len()), &parameters)
+    // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+    unsafe { device.launch(&device.kernel(MODULE, "bfs_parents_of_levels")?, looping(device, levels.len()), &parameters) }
 }

@@ -8,38 +8,35 @@ use super::prepare::looping;
 use super::{Outputs, Rows, Totals, count32};
 use crate::DeviceCsr;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::primitives::{degrees, reduce};
 use bitgraph_algorithms::BfsConfig;
-use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs_queue";
 const HEAD_BYTES: usize = 64;
 /// Arcs of a row, of the kernels there are.
 const WIDTHS: [u32; 2] = [4, 8];
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct QueueParams {
-    rows: DevicePtr<u16>,
-    levels: DevicePtr<i32>,
-    totals: DevicePtr<Totals>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    nodes: u32,
-    source: u32,
-    seen_at: u32,
-    queue_at: u32,
-}
+parameters! {
+    struct QueueParams = "graph/bfs_queue.cu" "bg::BfsQueueParams" {
+        rows: DevicePtr<u16>,
+        levels: DevicePtr<i32>,
+        totals: DevicePtr<Totals>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        nodes: u32,
+        source: u32,
+        seen_at: u32,
+        queue_at: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct RowsParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    rows: DevicePtr<u16>,
-    nodes: u32,
-    width: u32,
+    struct RowsParams = "graph/bfs_queue.cu" "bg::BfsRowsParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        rows: DevicePtr<u16>,
+        nodes: u32,
+        width: u32,
+    }
 }
 
 /// A graph as rows of the same width.
@@ -88,7 +85,8 @@ impl QueueLayout {
         let laid = device.alloc(seen_at)?;
         let (count, block) = (count32(nodes)?, 1024.min(device.properties().max_threads_per_block));
         let parameters = RowsParams { offsets: rows.offsets.ptr(), indices: rows.indices.ptr(), rows: laid.ptr(), nodes: count, width };
-        device.launch(&device.kernel(MODULE, "bfs_queue_rows")?, looping(device, nodes + 1), &parameters)?;
+        // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+        unsafe { device.launch(&device.kernel(MODULE, "bfs_queue_rows")?, looping(device, nodes + 1), &parameters) }?;
         let shape = Shape { grid: 1, block, shared: bytes as u32, mode: Mode::Plain };
         Ok(Some(Self { rows: laid, nodes: count, width, seen_at: seen_at as u32, queue_at: queue_at as u32, shape }))
     }
@@ -98,17 +96,20 @@ impl QueueLayout {
     pub(crate) fn run(&self, device: &Device, scratch: &mut LevelSearch, entering: &Rows, config: &BfsConfig) -> Result<Outputs> {
         let kernel = device.kernel(MODULE, if self.width == WIDTHS[0] { "bfs_queue_4" } else { "bfs_queue_8" })?;
         scratch.run(device, entering, config, |levels, totals| {
-            device.persistent(&kernel, self.shape, &config.control, |state, link| QueueParams {
-                rows: self.rows.ptr(),
-                levels,
-                totals,
-                state,
-                link,
-                nodes: self.nodes,
-                source: config.source,
-                seen_at: self.seen_at,
-                queue_at: self.queue_at,
-            })
+            // SAFETY: the layout is of this graph (`BfsLayout::search` checks that), and what a search fills was made for its vertices; the launch is cooperative.
+            unsafe {
+                device.persistent(&kernel, self.shape, &config.control, |state, link| QueueParams {
+                    rows: self.rows.ptr(),
+                    levels,
+                    totals,
+                    state,
+                    link,
+                    nodes: self.nodes,
+                    source: config.source,
+                    seen_at: self.seen_at,
+                    queue_at: self.queue_at,
+                })
+            }
         })
     }
 }

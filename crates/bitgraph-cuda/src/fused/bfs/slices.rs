@@ -7,10 +7,9 @@ use super::level_search::LevelSearch;
 use super::prepare::looping;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::primitives::{exclusive_scan_total, reduce};
 use bitgraph_algorithms::BfsConfig;
-use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/bfs_slices";
 const BUILD_MODULE: &str = "graph/bfs_slices_build";
@@ -55,49 +54,47 @@ impl Default for SlicesOptions {
     }
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct BuildParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    counts: DevicePtr<u32>,
-    starts: DevicePtr<u32>,
-    entries: DevicePtr<u64>,
-    farthest: DevicePtr<u32>,
-    nodes: u32,
-    words: u32,
-    limit: u32,
-    reserved: u32,
-}
+parameters! {
+    struct BuildParams = "graph/bfs_slices_build.cu" "bg::SlicesBuildParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        counts: DevicePtr<u32>,
+        starts: DevicePtr<u32>,
+        entries: DevicePtr<u64>,
+        farthest: DevicePtr<u32>,
+        nodes: u32,
+        words: u32,
+        limit: u32,
+        reserved: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct SlicesParams {
-    starts: DevicePtr<u32>,
-    entries: DevicePtr<u64>,
-    order: DevicePtr<u32>,
-    out_offsets: DevicePtr<u32>,
-    levels: DevicePtr<i32>,
-    messages: DevicePtr<[u32; 4]>,
-    progress: DevicePtr<u64>,
-    done: DevicePtr<u32>,
-    totals: DevicePtr<Totals>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    nodes: u32,
-    words: u32,
-    source: u32,
-    arcs: u32,
-    own: u32,
-    bandwidth: u32,
-    hops: u32,
-    halo: u32,
-    window: u32,
-    base: u32,
-    connected: u32,
-    lane_step: u32,
-    column_step: u32,
-    columns: u32,
+    struct SlicesParams = "graph/bfs_slices.cuh" "bg::BfsSlicesParams" {
+        starts: DevicePtr<u32>,
+        entries: DevicePtr<u64>,
+        order: DevicePtr<u32>,
+        out_offsets: DevicePtr<u32>,
+        levels: DevicePtr<i32>,
+        messages: DevicePtr<[u32; 4]>,
+        progress: DevicePtr<u64>,
+        done: DevicePtr<u32>,
+        totals: DevicePtr<Totals>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        nodes: u32,
+        words: u32,
+        source: u32,
+        arcs: u32,
+        own: u32,
+        bandwidth: u32,
+        hops: u32,
+        halo: u32,
+        window: u32,
+        base: u32,
+        connected: u32,
+        lane_step: u32,
+        column_step: u32,
+        columns: u32,
+    }
 }
 
 /// How the words are dealt to blocks and threads.
@@ -172,13 +169,15 @@ impl SlicesLayout {
             limit: 160,
             reserved: 0,
         };
-        device.launch(&device.kernel(BUILD_MODULE, "bfs_bandwidth")?, looping(device, nodes), &parameters)?;
+        // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+        unsafe { device.launch(&device.kernel(BUILD_MODULE, "bfs_bandwidth")?, looping(device, nodes), &parameters) }?;
         let farthest = farthest.get(0)?;
         // Whether it fits at all, before anything is counted.
         if SlicesPlan::new(device, words, farthest, 4.0, 4, options).is_none() {
             return Ok(None);
         }
-        device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_count")?, looping(device, words * 32), &parameters)?;
+        // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+        unsafe { device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_count")?, looping(device, words * 32), &parameters) }?;
         let (starts, total) = exclusive_scan_total(device, &counts)?;
         let mean = f64::from(total) / words as f64;
         let most = reduce(device, &counts)?.max;
@@ -189,7 +188,8 @@ impl SlicesLayout {
         let entries = device.alloc::<u64>(total as usize + 1)?;
         parameters.starts = starts.ptr();
         parameters.entries = entries.ptr();
-        device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_fill")?, looping(device, words * 32), &parameters)?;
+        // SAFETY: the arrays were made for this graph's vertices and arcs, which were counted when they were.
+        unsafe { device.launch(&device.kernel(BUILD_MODULE, "bfs_slices_fill")?, looping(device, words * 32), &parameters) }?;
         Ok(Some(Self { starts, entries, order, plan, connected }))
     }
     /// The most vertices between the ends of an arc with which a graph of `nodes` vertices fits.
@@ -246,33 +246,36 @@ impl SlicesLayout {
         let (nodes, arcs) = (count32(nodes)?, count32(rows.indices.len())?);
         let (messages, progress, done) = (scratch.messages.ptr(), scratch.progress.ptr(), scratch.done.ptr());
         scratch.found.run(device, entering, config, |levels, totals| {
-            device.persistent(&kernel, shape, &config.control, |state, link| SlicesParams {
-                starts: self.starts.ptr(),
-                entries: self.entries.ptr(),
-                order: self.order.as_ref().map_or(DevicePtr::NULL, |(order, _)| order.ptr()),
-                out_offsets: rows.offsets.ptr(),
-                levels,
-                messages,
-                progress,
-                done,
-                totals,
-                state,
-                link,
-                nodes,
-                words,
-                source,
-                arcs,
-                own: plan.own,
-                bandwidth: plan.bandwidth,
-                hops: plan.hops,
-                halo: plan.halo,
-                window,
-                base,
-                connected: self.connected,
-                lane_step,
-                column_step,
-                columns,
-            })
+            // SAFETY: the layout is of this graph (`BfsLayout::search` checks that), and what a search fills was made for its vertices; the launch is cooperative.
+            unsafe {
+                device.persistent(&kernel, shape, &config.control, |state, link| SlicesParams {
+                    starts: self.starts.ptr(),
+                    entries: self.entries.ptr(),
+                    order: self.order.as_ref().map_or(DevicePtr::NULL, |(order, _)| order.ptr()),
+                    out_offsets: rows.offsets.ptr(),
+                    levels,
+                    messages,
+                    progress,
+                    done,
+                    totals,
+                    state,
+                    link,
+                    nodes,
+                    words,
+                    source,
+                    arcs,
+                    own: plan.own,
+                    bandwidth: plan.bandwidth,
+                    hops: plan.hops,
+                    halo: plan.halo,
+                    window,
+                    base,
+                    connected: self.connected,
+                    lane_step,
+                    column_step,
+                    columns,
+                })
+            }
         })
     }
 }

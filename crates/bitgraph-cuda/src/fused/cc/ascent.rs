@@ -4,44 +4,39 @@
 //! and looks at the edges of those alone who did not come to the top. Time: a pass over the vertices, and the edges of the others.
 
 use super::{LONG_ROW, TRACE_MARKS};
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use crate::primitives::{compact, degree_order};
 use crate::{DeviceCsr, Result};
 use bitgraph_algorithms::CcConfig;
-use bytemuck::{Pod, Zeroable};
 
-/// `bg::cc::HeaviestParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct HeaviestParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    rank: DevicePtr<u32>,
-    vertex: DevicePtr<u32>,
-    first: DevicePtr<u32>,
-    up: DevicePtr<u32>,
-    roots: DevicePtr<u32>,
-    n: u32,
-    reserved: u32,
-}
-/// `bg::cc::AscentParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct AscentParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    first: DevicePtr<u32>,
-    up: DevicePtr<u32>,
-    roots: DevicePtr<u32>,
-    parent: DevicePtr<u32>,
-    least: DevicePtr<u32>,
-    labels: DevicePtr<u32>,
-    long_rows: DevicePtr<u32>,
-    trace: DevicePtr<u64>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    n: u32,
-    root_count: u32,
+parameters! {
+    struct HeaviestParams = "graph/cc_ascent.cu" "bg::cc::HeaviestParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        rank: DevicePtr<u32>,
+        vertex: DevicePtr<u32>,
+        first: DevicePtr<u32>,
+        up: DevicePtr<u32>,
+        roots: DevicePtr<u32>,
+        n: u32,
+        reserved: u32,
+    }
+    struct AscentParams = "graph/cc_ascent.cu" "bg::cc::AscentParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        first: DevicePtr<u32>,
+        up: DevicePtr<u32>,
+        roots: DevicePtr<u32>,
+        parent: DevicePtr<u32>,
+        least: DevicePtr<u32>,
+        labels: DevicePtr<u32>,
+        long_rows: DevicePtr<u32>,
+        trace: DevicePtr<u64>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        n: u32,
+        root_count: u32,
+    }
 }
 
 /// `bg::cc::AscentShared`, in bytes.
@@ -82,7 +77,8 @@ impl Ascent {
         let mut shape = device.cover(32 * n, 256);
         shape.grid = shape.grid.min(8 * device.properties().sms);
         shape.shared = 32 * 4;
-        device.launch(&device.kernel("graph/cc_ascent", "cc_heaviest")?, shape, &parameters)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { device.launch(&device.kernel("graph/cc_ascent", "cc_heaviest")?, shape, &parameters) }?;
         let roots = compact(device, &roots)?;
         let (parent, least, long_rows) = (device.alloc(n)?, device.alloc(n)?, device.alloc(graph.nnz / LONG_ROW + 1)?);
         Ok(Self { first, up, roots, parent, least, long_rows })
@@ -106,22 +102,25 @@ impl Ascent {
         let mut shape = device.persistent_shape(&kernel, 1024, shared(device, n), sms)?;
         // As many blocks as the notes were sized for, or the launch is refused.
         shape.grid = sms;
-        device.persistent(&kernel, shape, &config.control, |state, link| AscentParams {
-            offsets: offsets.ptr(),
-            indices: graph.indices.ptr(),
-            first: self.first.ptr(),
-            up: self.up.ptr(),
-            roots: self.roots.ptr(),
-            parent: self.parent.ptr(),
-            least: self.least.ptr(),
-            labels: labels.ptr(),
-            long_rows: self.long_rows.ptr(),
-            trace: trace.ptr(),
-            state,
-            link,
-            n: n as u32,
-            root_count: self.roots.len() as u32,
-        })
+        // SAFETY: the arrays were made for this graph's vertices; the launch is cooperative.
+        unsafe {
+            device.persistent(&kernel, shape, &config.control, |state, link| AscentParams {
+                offsets: offsets.ptr(),
+                indices: graph.indices.ptr(),
+                first: self.first.ptr(),
+                up: self.up.ptr(),
+                roots: self.roots.ptr(),
+                parent: self.parent.ptr(),
+                least: self.least.ptr(),
+                labels: labels.ptr(),
+                long_rows: self.long_rows.ptr(),
+                trace: trace.ptr(),
+                state,
+                link,
+                n: n as u32,
+                root_count: self.roots.len() as u32,
+            })
+        }
     }
 }
 

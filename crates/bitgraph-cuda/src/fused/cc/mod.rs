@@ -17,10 +17,9 @@ mod tests;
 pub use select::{VARIANTS, Variant};
 
 use self::ascent::Ascent;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::{DeviceCsr, Result};
 use bitgraph_algorithms::{Cc, CcConfig};
-use bytemuck::{Pod, Zeroable};
 
 /// The constants of the forms; what is `None` is probed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -36,77 +35,61 @@ pub struct Options {
 /// Entries a vertex from where on joining may lose links on the way: measured, 4 is too few and 16 are enough.
 const LOOSE_DEGREE: usize = 8;
 
-/// `bg::cc::CcParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct CcParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    in_offsets: DevicePtr<u32>,
-    in_indices: DevicePtr<u32>,
-    parent: DevicePtr<u32>,
-    labels: DevicePtr<u32>,
-    long_rows: DevicePtr<u32>,
-    local: DevicePtr<u32>,
-    near: DevicePtr<u32>,
-    trace: DevicePtr<u64>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    n: u32,
-    middle: u32,
-    loose: u32,
-    reserved: u32,
-}
-/// `bg::cc::BlockParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct BlockParams {
-    arcs: DevicePtr<u32>,
-    labels: DevicePtr<u32>,
-    trace: DevicePtr<u64>,
-    n: u32,
-    count: u32,
-}
-/// `bg::cc::ArcsParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ArcsParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    arcs: DevicePtr<u32>,
-    count: DevicePtr<u32>,
-    n: u32,
-    reserved: u32,
-}
-/// `bg::cc::SizesParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct SizesParams {
-    labels: DevicePtr<u32>,
-    sizes: DevicePtr<u32>,
-    result: DevicePtr<u32>,
-    n: u32,
-    reserved: u32,
-}
-/// `bg::cc::NearParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct NearParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    near: DevicePtr<u32>,
-    n: u32,
-    middle: u32,
-}
-/// `bg::cc::ProbeParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ProbeParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    result: DevicePtr<u32>,
-    n: u32,
-    near: u32,
+parameters! {
+    struct CcParams = "graph/cc_forest.cuh" "bg::cc::CcParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        in_offsets: DevicePtr<u32>,
+        in_indices: DevicePtr<u32>,
+        parent: DevicePtr<u32>,
+        labels: DevicePtr<u32>,
+        long_rows: DevicePtr<u32>,
+        local: DevicePtr<u32>,
+        near: DevicePtr<u32>,
+        trace: DevicePtr<u64>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        n: u32,
+        middle: u32,
+        loose: u32,
+        reserved: u32,
+    }
+    struct BlockParams = "graph/cc_block.cu" "bg::cc::BlockParams" {
+        arcs: DevicePtr<u32>,
+        labels: DevicePtr<u32>,
+        trace: DevicePtr<u64>,
+        n: u32,
+        count: u32,
+    }
+    struct ArcsParams = "graph/cc_block.cu" "bg::cc::ArcsParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        arcs: DevicePtr<u32>,
+        count: DevicePtr<u32>,
+        n: u32,
+        reserved: u32,
+    }
+    struct SizesParams = "graph/cc_sizes.cu" "bg::cc::SizesParams" {
+        labels: DevicePtr<u32>,
+        sizes: DevicePtr<u32>,
+        result: DevicePtr<u32>,
+        n: u32,
+        reserved: u32,
+    }
+    struct NearParams = "graph/cc_probe.cu" "bg::cc::NearParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        near: DevicePtr<u32>,
+        n: u32,
+        middle: u32,
+    }
+    struct ProbeParams = "graph/cc_probe.cu" "bg::cc::ProbeParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        result: DevicePtr<u32>,
+        n: u32,
+        near: u32,
+    }
 }
 
 /// `bg::cc::HookShared`, in bytes.
@@ -240,7 +223,8 @@ impl CcLayout {
                 count: self.arcs.len() as u32,
             };
             let shape = Shape { grid: 1, block, shared: 4 * n as u32, mode: Mode::Plain };
-            device.timed(|| device.launch(&kernel, shape, &parameters))?;
+            // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+            device.span(|| unsafe { device.launch(&kernel, shape, &parameters) })?;
         } else if let Some(ascent) = &self.ascent {
             ascent.run(device, out, offsets, config, &self.labels, &self.trace)?;
         } else {
@@ -273,24 +257,27 @@ impl CcLayout {
             Some(t) => (t.offsets.as_u32().map_or(DevicePtr::NULL, Buffer::ptr), t.indices.ptr()),
             None => (DevicePtr::NULL, DevicePtr::NULL),
         };
-        device.persistent(&kernel, shape, &config.control, |state, link| CcParams {
-            offsets: offsets.ptr(),
-            indices: out.indices.ptr(),
-            in_offsets,
-            in_indices,
-            parent: self.parent.ptr(),
-            labels: self.labels.ptr(),
-            long_rows: self.long_rows.ptr(),
-            local: self.local.ptr(),
-            near: self.near.ptr(),
-            trace: self.trace.ptr(),
-            state,
-            link,
-            n: n as u32,
-            middle: u32::from(self.middle),
-            loose: u32::from(out.nnz / n.max(1) >= LOOSE_DEGREE),
-            reserved: 0,
-        })
+        // SAFETY: the arrays were made for this graph's vertices; the launch is cooperative.
+        unsafe {
+            device.persistent(&kernel, shape, &config.control, |state, link| CcParams {
+                offsets: offsets.ptr(),
+                indices: out.indices.ptr(),
+                in_offsets,
+                in_indices,
+                parent: self.parent.ptr(),
+                labels: self.labels.ptr(),
+                long_rows: self.long_rows.ptr(),
+                local: self.local.ptr(),
+                near: self.near.ptr(),
+                trace: self.trace.ptr(),
+                state,
+                link,
+                n: n as u32,
+                middle: u32::from(self.middle),
+                loose: u32::from(out.nnz / n.max(1) >= LOOSE_DEGREE),
+                reserved: 0,
+            })
+        }
     }
     /// Components and the largest, counted on the device; `sizes` is zero.
     fn count(&self, device: &Device) -> Result<Cc> {
@@ -299,7 +286,8 @@ impl CcLayout {
         let mut shape = device.cover(n, 512);
         shape.grid = shape.grid.min(4 * device.properties().sms);
         let parameters = SizesParams { labels: self.labels.ptr(), sizes: self.sizes.ptr(), result, n: n as u32, reserved: 0 };
-        device.launch(&device.kernel("graph/cc_sizes", "cc_sizes")?, shape, &parameters)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { device.launch(&device.kernel("graph/cc_sizes", "cc_sizes")?, shape, &parameters) }?;
         let counts = self.sizes.range_to_vec(n..n + 3)?;
         Ok(Cc { labels: self.labels.to_vec()?, components: counts[0].into(), largest: counts[1].max(counts[2]).into() })
     }
@@ -313,7 +301,8 @@ fn near(device: &Device, graph: &DeviceCsr, middle: bool) -> Result<Buffer<u32>>
         NearParams { offsets: offsets.ptr(), indices: graph.indices.ptr(), near: near.ptr(), n: graph.rows as u32, middle: middle.into() };
     let mut shape = device.cover(graph.rows, 256);
     shape.grid = shape.grid.min(8 * device.properties().sms);
-    device.launch(&device.kernel("graph/cc_probe", "cc_near")?, shape, &parameters)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { device.launch(&device.kernel("graph/cc_probe", "cc_near")?, shape, &parameters) }?;
     Ok(near)
 }
 
@@ -331,7 +320,8 @@ fn edges(device: &Device, graph: &DeviceCsr) -> Result<Buffer<u32>> {
     };
     let mut shape = device.cover(32 * graph.rows, 256);
     shape.grid = shape.grid.min(8 * device.properties().sms);
-    device.launch(&device.kernel("graph/cc_block", "cc_arcs")?, shape, &parameters)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { device.launch(&device.kernel("graph/cc_block", "cc_arcs")?, shape, &parameters) }?;
     Ok(arcs.prefix(count.get(0)? as usize))
 }
 
@@ -349,7 +339,8 @@ impl Probe {
                 near: range as u32,
             };
             let shape = Shape { grid: PROBE_BLOCKS, block, shared: 0, mode: Mode::Plain };
-            device.launch(&device.kernel("graph/cc_probe", "cc_probe")?, shape, &parameters)?;
+            // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+            unsafe { device.launch(&device.kernel("graph/cc_probe", "cc_probe")?, shape, &parameters) }?;
         }
         let counts = result.to_vec()?;
         let share = |count: u32| f64::from(count) / f64::from(counts[0].max(1));

@@ -11,12 +11,11 @@ mod tests;
 pub use select::{VARIANTS, Variant};
 
 use super::bfs::{Rows, count32, looping};
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use crate::primitives::{compact, exclusive_scan_total};
 use crate::{DeviceCsr, Result};
 use bitgraph_algorithms::{MsBfs, MsBfsConfig};
 use bitgraph_backend::Error as Base;
-use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/msbfs";
 /// Sources of a launch, and those up to which the narrow kernel is enough.
@@ -27,46 +26,44 @@ const HUB_DEGREE: u32 = 512;
 const PIECE: u32 = 256;
 const HEAD_BYTES: u32 = 64;
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct PiecesParams {
-    offsets: DevicePtr<u32>,
-    hubs: DevicePtr<u32>,
-    flags: DevicePtr<u32>,
-    counts: DevicePtr<u32>,
-    starts: DevicePtr<u32>,
-    pieces: DevicePtr<[u32; 4]>,
-    nodes: u32,
-    hub_count: u32,
-    hub_degree: u32,
-    piece: u32,
-}
+parameters! {
+    struct PiecesParams = "graph/msbfs.cu" "bg::MsBfsPiecesParams" {
+        offsets: DevicePtr<u32>,
+        hubs: DevicePtr<u32>,
+        flags: DevicePtr<u32>,
+        counts: DevicePtr<u32>,
+        starts: DevicePtr<u32>,
+        pieces: DevicePtr<[u32; 4]>,
+        nodes: u32,
+        hub_count: u32,
+        hub_degree: u32,
+        piece: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct SearchParams {
-    in_offsets: DevicePtr<u32>,
-    in_indices: DevicePtr<u32>,
-    sources: DevicePtr<u32>,
-    pieces: DevicePtr<[u32; 4]>,
-    hubs: DevicePtr<u32>,
-    pending: DevicePtr<u32>,
-    visited: DevicePtr<u32>,
-    rows_a: DevicePtr<u32>,
-    rows_b: DevicePtr<u32>,
-    active: DevicePtr<u32>,
-    levels: DevicePtr<i32>,
-    reached: DevicePtr<u64>,
-    sums: DevicePtr<u64>,
-    depths: DevicePtr<u32>,
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    nodes: u32,
-    words: u32,
-    count: u32,
-    piece_count: u32,
-    hub_count: u32,
-    hub_degree: u32,
+    struct SearchParams = "graph/msbfs.cu" "bg::MsBfsParams" {
+        in_offsets: DevicePtr<u32>,
+        in_indices: DevicePtr<u32>,
+        sources: DevicePtr<u32>,
+        pieces: DevicePtr<[u32; 4]>,
+        hubs: DevicePtr<u32>,
+        pending: DevicePtr<u32>,
+        visited: DevicePtr<u32>,
+        rows_a: DevicePtr<u32>,
+        rows_b: DevicePtr<u32>,
+        active: DevicePtr<u32>,
+        levels: DevicePtr<i32>,
+        reached: DevicePtr<u64>,
+        sums: DevicePtr<u64>,
+        depths: DevicePtr<u32>,
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        nodes: u32,
+        words: u32,
+        count: u32,
+        piece_count: u32,
+        hub_count: u32,
+        hub_degree: u32,
+    }
 }
 
 /// What is known about a graph before any search: the rows of its hubs in pieces.
@@ -111,19 +108,22 @@ impl MsBfsLayout {
             hub_degree,
             piece: PIECE.min(hub_degree),
         };
-        device.launch(&device.kernel(MODULE, "msbfs_hubs")?, looping(device, nodes), &parameters)?;
+        // SAFETY: the arrays were made above for the graph's vertices and hubs.
+        unsafe { device.launch(&device.kernel(MODULE, "msbfs_hubs")?, looping(device, nodes), &parameters) }?;
         let hubs = compact(device, &flags)?;
         if !hubs.is_empty() {
             let counts = device.alloc(hubs.len())?;
             parameters.hubs = hubs.ptr();
             parameters.counts = counts.ptr();
             parameters.hub_count = count32(hubs.len())?;
-            device.launch(&device.kernel(MODULE, "msbfs_count_pieces")?, looping(device, hubs.len()), &parameters)?;
+            // SAFETY: the arrays were made above for the graph's vertices and hubs.
+            unsafe { device.launch(&device.kernel(MODULE, "msbfs_count_pieces")?, looping(device, hubs.len()), &parameters) }?;
             let (starts, total) = exclusive_scan_total(device, &counts)?;
             layout.pieces = device.alloc(total as usize)?;
             parameters.starts = starts.ptr();
             parameters.pieces = layout.pieces.ptr();
-            device.launch(&device.kernel(MODULE, "msbfs_fill_pieces")?, looping(device, hubs.len() * 32), &parameters)?;
+            // SAFETY: the arrays were made above for the graph's vertices and hubs.
+            unsafe { device.launch(&device.kernel(MODULE, "msbfs_fill_pieces")?, looping(device, hubs.len() * 32), &parameters) }?;
         }
         layout.hubs = hubs;
         Ok(Some(layout))
@@ -182,7 +182,7 @@ impl MsBfsLayout {
             Ok(())
         };
         if config.sources.len() > lanes {
-            device.timed(batches)?
+            device.span(batches)?
         } else {
             batches()?
         };
@@ -200,30 +200,33 @@ impl MsBfsLayout {
         let shape = device.persistent_shape(&kernel, 512, shared, u32::MAX)?;
         let (nodes, words) = (count32(self.nodes)?, count32(self.nodes.div_ceil(32))?);
         let (count, piece_count, hub_count) = (count32(sources.len())?, count32(self.pieces.len())?, count32(self.hubs.len())?);
-        device.persistent(&kernel, shape, &config.control, |state, link| SearchParams {
-            in_offsets: entering.offsets.ptr(),
-            in_indices: entering.indices.ptr(),
-            sources: memory.sources.ptr(),
-            pieces: self.pieces.ptr(),
-            hubs: self.hubs.ptr(),
-            pending: memory.pending.ptr(),
-            visited: memory.visited.ptr(),
-            rows_a: memory.rows[0].ptr(),
-            rows_b: memory.rows[1].ptr(),
-            active: memory.active.ptr(),
-            levels: memory.levels.ptr(),
-            reached: memory.reached.ptr(),
-            sums: memory.sums.ptr(),
-            depths: memory.depths.ptr(),
-            state,
-            link,
-            nodes,
-            words,
-            count,
-            piece_count,
-            hub_count,
-            hub_degree: if hub_count == 0 { u32::MAX } else { self.hub_degree },
-        })?;
+        // SAFETY: a batch's arrays were made for this graph's vertices; the launch is cooperative.
+        unsafe {
+            device.persistent(&kernel, shape, &config.control, |state, link| SearchParams {
+                in_offsets: entering.offsets.ptr(),
+                in_indices: entering.indices.ptr(),
+                sources: memory.sources.ptr(),
+                pieces: self.pieces.ptr(),
+                hubs: self.hubs.ptr(),
+                pending: memory.pending.ptr(),
+                visited: memory.visited.ptr(),
+                rows_a: memory.rows[0].ptr(),
+                rows_b: memory.rows[1].ptr(),
+                active: memory.active.ptr(),
+                levels: memory.levels.ptr(),
+                reached: memory.reached.ptr(),
+                sums: memory.sums.ptr(),
+                depths: memory.depths.ptr(),
+                state,
+                link,
+                nodes,
+                words,
+                count,
+                piece_count,
+                hub_count,
+                hub_degree: if hub_count == 0 { u32::MAX } else { self.hub_degree },
+            })
+        }?;
         Ok(())
     }
 }

@@ -7,49 +7,47 @@
 use super::tiles::{BuildParams, NOBODY, ORDER_BYTES, Order, PLAN_WORDS, Sizes, Source, Tile, round_up};
 use super::{RankResult, Score, finished};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::primitives::exclusive_scan_total;
 use crate::spmv::{Pattern, RowBins, RowBinsParams};
 use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
-use bytemuck::{Pod, Zeroable};
 use std::sync::{Mutex, PoisonError};
 
-/// `bg::CoreRankParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct CoreRankParams {
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    result: DevicePtr<RankResult>,
-    tiles: DevicePtr<Tile>,
-    data: DevicePtr<u32>,
-    folds: DevicePtr<[u32; 2]>,
-    cold: RowBinsParams,
-    pieces: DevicePtr<f32>,
-    inverse: DevicePtr<f32>,
-    vertex: DevicePtr<u32>,
-    isolated: DevicePtr<u32>,
-    shares: [DevicePtr<f32>; 2],
-    partials: DevicePtr<f32>,
-    cold_sums: DevicePtr<f32>,
-    kept: DevicePtr<f32>,
-    scores: DevicePtr<f32>,
-    damping: f64,
-    tolerance: f64,
-    max_iterations: u32,
-    vertices: u32,
-    lost: u32,
-    isolated_count: u32,
-    columns: u32,
-    groups: u32,
-    sweeps: u32,
-    part: u32,
-    core: u32,
-    positions: u32,
-    x_room: u32,
-    sum_room: u32,
-    cold_warps: u32,
-    reserved: u32,
+parameters! {
+    struct CoreRankParams = "graph/pagerank_core.cu" "bg::CoreRankParams" {
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        result: DevicePtr<RankResult>,
+        tiles: DevicePtr<Tile>,
+        data: DevicePtr<u32>,
+        folds: DevicePtr<[u32; 2]>,
+        cold: RowBinsParams,
+        pieces: DevicePtr<f32>,
+        inverse: DevicePtr<f32>,
+        vertex: DevicePtr<u32>,
+        isolated: DevicePtr<u32>,
+        shares: [DevicePtr<f32>; 2],
+        partials: DevicePtr<f32>,
+        cold_sums: DevicePtr<f32>,
+        kept: DevicePtr<f32>,
+        scores: DevicePtr<f32>,
+        damping: f64,
+        tolerance: f64,
+        max_iterations: u32,
+        vertices: u32,
+        lost: u32,
+        isolated_count: u32,
+        columns: u32,
+        groups: u32,
+        sweeps: u32,
+        part: u32,
+        core: u32,
+        positions: u32,
+        x_room: u32,
+        sum_room: u32,
+        cold_warps: u32,
+        reserved: u32,
+    }
 }
 
 const THREADS: u32 = 1024;
@@ -194,10 +192,14 @@ impl Core {
             fold_room: FOLDS as u32,
             ..source.parameters()
         };
-        source.launch("tiles_deal", source.wide(), 256, 0, &build)?;
-        source.launch("tiles_count", source.wide(), 256, 32 * group_tiles, &build)?;
-        source.launch("tiles_plan", count as u32, 512, 4 * PLAN_WORDS, &build)?;
-        source.launch("tiles_cold_count", source.wide(), 256, 0, &build)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { source.launch("tiles_deal", source.wide(), 256, 0, &build) }?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { source.launch("tiles_count", source.wide(), 256, 32 * group_tiles, &build) }?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { source.launch("tiles_plan", count as u32, 512, 4 * PLAN_WORDS, &build) }?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { source.launch("tiles_cold_count", source.wide(), 256, 0, &build) }?;
         let (cold_offsets, cold_arcs) = exclusive_scan_total(device, &cold_counts)?;
         let found = sizes.to_vec()?;
         let most_sums = found.iter().map(|s| s.pieces).max().unwrap_or(0) as usize;
@@ -231,9 +233,12 @@ impl Core {
         build.cold_counts = DevicePtr::NULL;
         build.cold_offsets = cold_offsets.ptr();
         build.cold_indices = cold_indices.ptr();
-        source.launch("tiles_fill", source.wide(), 256, 32 * group_tiles, &build)?;
-        source.launch("tiles_order", count as u32, 256, ORDER_BYTES, &build)?;
-        source.launch("tiles_cold_fill", source.wide(), 256, 0, &build)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { source.launch("tiles_fill", source.wide(), 256, 32 * group_tiles, &build) }?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { source.launch("tiles_order", count as u32, 256, ORDER_BYTES, &build) }?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { source.launch("tiles_cold_fill", source.wide(), 256, 0, &build) }?;
         let cold = RowBins::build(device, &Pattern { offsets: cold_offsets, indices: cold_indices }, None, true)?;
         let room = Room {
             shares: [device.alloc(positions)?, device.alloc(positions)?],
@@ -274,40 +279,43 @@ impl Core {
             mode: Mode::Cooperative,
         };
         let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        device.persistent(&kernel, shape, &config.control, |state, link| CoreRankParams {
-            state,
-            link,
-            result: result.ptr(),
-            tiles: self.tiles.ptr(),
-            data: self.data.ptr(),
-            folds: self.folds.ptr(),
-            cold: self.cold.parameters,
-            pieces: room.pieces.ptr(),
-            inverse: self.inverse_at.ptr(),
-            vertex: self.vertex.ptr(),
-            isolated: self.order.0.ptr().offset(self.dealt),
-            shares: [room.shares[0].ptr(), room.shares[1].ptr()],
-            partials: room.partials.ptr(),
-            cold_sums: room.cold_sums.ptr(),
-            kept: room.kept.ptr(),
-            scores: scores.ptr().cast(),
-            damping: config.damping,
-            tolerance: config.tolerance,
-            max_iterations: config.max_iterations,
-            vertices: n as u32,
-            lost: if config.dangling == Dangling::Spread { isolated } else { 0 },
-            isolated_count: isolated,
-            columns: self.choice.columns,
-            groups: self.groups,
-            sweeps: self.choice.sweeps,
-            part: self.part,
-            core: self.core,
-            positions: self.positions,
-            x_room: self.x_room,
-            sum_room: self.sum_room,
-            cold_warps: (self.choice.cold_warps * block / THREADS).max(1).min(block / 32 - 1),
-            reserved: 0,
-        })?;
+        // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative, or one cluster.
+        unsafe {
+            device.persistent(&kernel, shape, &config.control, |state, link| CoreRankParams {
+                state,
+                link,
+                result: result.ptr(),
+                tiles: self.tiles.ptr(),
+                data: self.data.ptr(),
+                folds: self.folds.ptr(),
+                cold: self.cold.parameters,
+                pieces: room.pieces.ptr(),
+                inverse: self.inverse_at.ptr(),
+                vertex: self.vertex.ptr(),
+                isolated: self.order.0.ptr().offset(self.dealt),
+                shares: [room.shares[0].ptr(), room.shares[1].ptr()],
+                partials: room.partials.ptr(),
+                cold_sums: room.cold_sums.ptr(),
+                kept: room.kept.ptr(),
+                scores: scores.ptr().cast(),
+                damping: config.damping,
+                tolerance: config.tolerance,
+                max_iterations: config.max_iterations,
+                vertices: n as u32,
+                lost: if config.dangling == Dangling::Spread { isolated } else { 0 },
+                isolated_count: isolated,
+                columns: self.choice.columns,
+                groups: self.groups,
+                sweeps: self.choice.sweeps,
+                part: self.part,
+                core: self.core,
+                positions: self.positions,
+                x_room: self.x_room,
+                sum_room: self.sum_room,
+                cold_warps: (self.choice.cold_warps * block / THREADS).max(1).min(block / 32 - 1),
+                reserved: 0,
+            })
+        }?;
         drop(room);
         finished(&scores, &result.get(0)?, config)
     }

@@ -4,30 +4,29 @@
 
 use super::{Inverse, RankResult, Score, finished};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use crate::spmv::{Pattern, RowBins, RowBinsParams};
 use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
-use bytemuck::{Pod, Zeroable};
 
-/// `bg::RankParams<T>`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct RankParams {
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    result: DevicePtr<RankResult>,
-    bins: RowBinsParams,
-    inverse: DevicePtr<u8>,
-    teleport: DevicePtr<u8>,
-    shares: [DevicePtr<u8>; 2],
-    scores: DevicePtr<u8>,
-    pieces: DevicePtr<u8>,
-    damping: f64,
-    tolerance: f64,
-    max_iterations: u32,
-    dangling: u32,
-    sources_end: u32,
-    spread: u32,
+parameters! {
+    /// `bg::RankParams<T>`.
+    struct RankParams = "graph/pagerank.cu" "bg::RankParams" {
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        result: DevicePtr<RankResult>,
+        bins: RowBinsParams,
+        inverse: DevicePtr<u8>,
+        teleport: DevicePtr<u8>,
+        shares: [DevicePtr<u8>; 2],
+        scores: DevicePtr<u8>,
+        pieces: DevicePtr<u8>,
+        damping: f64,
+        tolerance: f64,
+        max_iterations: u32,
+        dangling: u32,
+        sources_end: u32,
+        spread: u32,
+    }
 }
 
 /// The layout of the general form.
@@ -72,23 +71,26 @@ impl General {
         let block = T::THREADS.min(device.properties().max_threads_per_block);
         let most = self.bins.tasks().max(1).div_ceil(block / 32);
         let shape = device.persistent_shape(&kernel, block, 36 * 8, most)?;
-        device.persistent(&kernel, shape, &config.control, |state, link| RankParams {
-            state,
-            link,
-            result: result.ptr(),
-            bins: self.bins.parameters,
-            inverse,
-            teleport: teleport.as_ref().map_or(DevicePtr::NULL, |t| t.ptr().cast()),
-            shares: [shares[0].ptr().cast(), shares[1].ptr().cast()],
-            scores: scores.ptr().cast(),
-            pieces: pieces.ptr().cast(),
-            damping: config.damping,
-            tolerance: config.tolerance,
-            max_iterations: config.max_iterations,
-            dangling: self.bins.unnamed,
-            sources_end: self.bins.sources_end,
-            spread: u32::from(config.dangling == Dangling::Spread),
-        })?;
+        // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative, or one cluster.
+        unsafe {
+            device.persistent(&kernel, shape, &config.control, |state, link| RankParams {
+                state,
+                link,
+                result: result.ptr(),
+                bins: self.bins.parameters,
+                inverse,
+                teleport: teleport.as_ref().map_or(DevicePtr::NULL, |t| t.ptr().cast()),
+                shares: [shares[0].ptr().cast(), shares[1].ptr().cast()],
+                scores: scores.ptr().cast(),
+                pieces: pieces.ptr().cast(),
+                damping: config.damping,
+                tolerance: config.tolerance,
+                max_iterations: config.max_iterations,
+                dangling: self.bins.unnamed,
+                sources_end: self.bins.sources_end,
+                spread: u32::from(config.dangling == Dangling::Spread),
+            })
+        }?;
         finished(&scores, &result.get(0)?, config)
     }
 }

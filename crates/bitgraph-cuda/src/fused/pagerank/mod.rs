@@ -15,11 +15,11 @@ mod tests;
 mod tiles;
 
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::spmv::Pattern;
 use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
 use bitgraph_sparse::Stored;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 pub use core::CoreChoice;
 use general::General;
 pub use select::{VARIANTS, Variant};
@@ -42,13 +42,13 @@ impl Score for f64 {
     const THREADS: u32 = 512;
 }
 
-/// `bg::RankResult`.
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
-#[repr(C)]
-struct RankResult {
-    residual: u64,
-    iterations: u32,
-    reserved: u32,
+parameters! {
+    #[derive(Debug)]
+    struct RankResult = "graph/pagerank.cuh" "bg::RankResult" {
+        residual: u64,
+        iterations: u32,
+        reserved: u32,
+    }
 }
 
 impl RankResult {
@@ -142,15 +142,15 @@ struct Inverse {
     double: Buffer<f64>,
 }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct InverseParams {
-    offsets: DevicePtr<u32>,
-    degrees: DevicePtr<u32>,
-    inverse32: DevicePtr<f32>,
-    inverse64: DevicePtr<f64>,
-    count: u32,
-    reserved: u32,
+parameters! {
+    struct InverseParams = "graph/pagerank.cu" "bg::InverseParams" {
+        offsets: DevicePtr<u32>,
+        degrees: DevicePtr<u32>,
+        inverse32: DevicePtr<f32>,
+        inverse64: DevicePtr<f64>,
+        count: u32,
+        reserved: u32,
+    }
 }
 
 impl Inverse {
@@ -165,7 +165,8 @@ impl Inverse {
             count: n as u32,
             reserved: 0,
         };
-        device.launch(&device.kernel("graph/pagerank", "pagerank_inverse")?, device.cover(n, 256), &parameters)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { device.launch(&device.kernel("graph/pagerank", "pagerank_inverse")?, device.cover(n, 256), &parameters) }?;
         Ok(own)
     }
 }

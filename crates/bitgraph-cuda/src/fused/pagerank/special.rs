@@ -11,49 +11,47 @@ use super::select::{self, Variant};
 use super::tiles::{Local, Order, Source, TileChoice, TileForm, Tiles};
 use super::{RankResult, Score, finished};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::fused::bfs::{Rows, far_end};
 use crate::primitives::{LevelOrderConfig, level_order};
 use crate::spmv::Pattern;
 use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
-use bytemuck::{Pod, Zeroable};
 use std::sync::{Mutex, PoisonError};
 
-/// `bg::SharedRankParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct SharedRankParams {
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    result: DevicePtr<RankResult>,
-    tiles: DevicePtr<u8>,
-    data: DevicePtr<u32>,
-    inverse: DevicePtr<f32>,
-    vertex: DevicePtr<u32>,
-    isolated: DevicePtr<u32>,
-    readers: DevicePtr<u32>,
-    shares: [DevicePtr<f32>; 2],
-    partials: [DevicePtr<f32>; 2],
-    kept: DevicePtr<f32>,
-    scores: DevicePtr<f32>,
-    damping: f64,
-    tolerance: f64,
-    max_iterations: u32,
-    vertices: u32,
-    lost: u32,
-    isolated_count: u32,
-    share_rounds: [u32; 2],
-    partial_rounds: [u32; 2],
-    columns: u32,
-    groups: u32,
-    part: u32,
-    halo: u32,
-    positions: u32,
-    x_room: u32,
-    sum_room: u32,
-    own_room: u32,
-    early: u32,
-    samples: u32,
+parameters! {
+    struct SharedRankParams = "graph/pagerank_shared.cuh" "bg::SharedRankParams" {
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        result: DevicePtr<RankResult>,
+        tiles: DevicePtr<u8>,
+        data: DevicePtr<u32>,
+        inverse: DevicePtr<f32>,
+        vertex: DevicePtr<u32>,
+        isolated: DevicePtr<u32>,
+        readers: DevicePtr<u32>,
+        shares: [DevicePtr<f32>; 2],
+        partials: [DevicePtr<f32>; 2],
+        kept: DevicePtr<f32>,
+        scores: DevicePtr<f32>,
+        damping: f64,
+        tolerance: f64,
+        max_iterations: u32,
+        vertices: u32,
+        lost: u32,
+        isolated_count: u32,
+        share_rounds: [u32; 2],
+        partial_rounds: [u32; 2],
+        columns: u32,
+        groups: u32,
+        part: u32,
+        halo: u32,
+        positions: u32,
+        x_room: u32,
+        sum_room: u32,
+        own_room: u32,
+        early: u32,
+        samples: u32,
+    }
 }
 
 const THREADS: u32 = 1024;
@@ -293,39 +291,42 @@ impl Shared {
                 TileForm::Window | TileForm::Grid => Mode::Cooperative,
             },
         };
-        let done = device.persistent(&kernel, shape, &config.control, |state, link| SharedRankParams {
-            state,
-            link,
-            result: result.ptr(),
-            tiles: tiles.tiles.ptr().cast(),
-            data: tiles.data.ptr(),
-            inverse: tiles.inverse_at.ptr(),
-            vertex: tiles.vertex.ptr(),
-            isolated: tiles.isolated(),
-            readers: tiles.readers.ptr(),
-            shares: [ex.shares[0].ptr(), ex.shares[1].ptr()],
-            partials: [ex.partials[0].ptr(), ex.partials[1].ptr()],
-            kept: self.kept.ptr(),
-            scores: scores.ptr().cast(),
-            damping: config.damping,
-            tolerance: config.tolerance,
-            max_iterations: config.max_iterations,
-            vertices: n as u32,
-            lost: if config.dangling == Dangling::Spread { isolated } else { 0 },
-            isolated_count: tiles.isolated_count(),
-            share_rounds: ex.share_rounds,
-            partial_rounds: ex.partial_rounds,
-            columns: tiles.choice.columns,
-            groups: tiles.choice.groups,
-            part: tiles.part,
-            halo: tiles.halo,
-            positions: tiles.positions,
-            x_room: tiles.x_room,
-            sum_room: tiles.sum_room,
-            own_room: tiles.part,
-            early: u32::from(tiles.early),
-            samples: tiles.choice.samples,
-        });
+        // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative, or one cluster.
+        let done = unsafe {
+            device.persistent(&kernel, shape, &config.control, |state, link| SharedRankParams {
+                state,
+                link,
+                result: result.ptr(),
+                tiles: tiles.tiles.ptr().cast(),
+                data: tiles.data.ptr(),
+                inverse: tiles.inverse_at.ptr(),
+                vertex: tiles.vertex.ptr(),
+                isolated: tiles.isolated(),
+                readers: tiles.readers.ptr(),
+                shares: [ex.shares[0].ptr(), ex.shares[1].ptr()],
+                partials: [ex.partials[0].ptr(), ex.partials[1].ptr()],
+                kept: self.kept.ptr(),
+                scores: scores.ptr().cast(),
+                damping: config.damping,
+                tolerance: config.tolerance,
+                max_iterations: config.max_iterations,
+                vertices: n as u32,
+                lost: if config.dangling == Dangling::Spread { isolated } else { 0 },
+                isolated_count: tiles.isolated_count(),
+                share_rounds: ex.share_rounds,
+                partial_rounds: ex.partial_rounds,
+                columns: tiles.choice.columns,
+                groups: tiles.choice.groups,
+                part: tiles.part,
+                halo: tiles.halo,
+                positions: tiles.positions,
+                x_room: tiles.x_room,
+                sum_room: tiles.sum_room,
+                own_room: tiles.part,
+                early: u32::from(tiles.early),
+                samples: tiles.choice.samples,
+            })
+        };
         if let Err(error) = done {
             for words in ex.shares.iter().chain(&ex.partials) {
                 words.fill_bytes(0)?;

@@ -5,10 +5,10 @@
 
 use super::Inverse;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::primitives::{LevelOrderConfig, level_order, sort_pairs};
 use crate::spmv::Pattern;
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Zeroable;
 
 pub(super) const MODULE: &str = "graph/pagerank_build";
 pub(super) const NOBODY: u32 = u32::MAX;
@@ -43,93 +43,88 @@ impl TileForm {
     }
 }
 
-/// `bg::RankTile`.
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Tile {
-    pub x_from: u32,
-    pub x_count: u32,
-    pub own_from: u32,
-    pub own_count: u32,
-    pub slices: u32,
-    pub entries_at: u32,
-    pub ids_at: u32,
-    pub words: u32,
-    pub data_at: u32,
-    pub folds_at: u32,
-    pub folds: u32,
-    pub inner_from: u32,
-    pub inner: u32,
-    pub reserved: u32,
-}
+parameters! {
+    #[derive(Debug, Default)]
+    pub(super) struct Tile = "graph/pagerank_tiles.cuh" "bg::RankTile" {
+        pub x_from: u32,
+        pub x_count: u32,
+        pub own_from: u32,
+        pub own_count: u32,
+        pub slices: u32,
+        pub entries_at: u32,
+        pub ids_at: u32,
+        pub words: u32,
+        pub data_at: u32,
+        pub folds_at: u32,
+        pub folds: u32,
+        pub inner_from: u32,
+        pub inner: u32,
+        pub reserved: u32,
+    }
 
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Sizes {
-    pub slices: u32,
-    pub entry_words: u32,
-    pub ids: u32,
-    pub longest: u32,
-    pub folds: u32,
-    pub pieces: u32,
-}
+    #[derive(Debug, Default)]
+    pub(super) struct Sizes = "graph/pagerank_build.cu" "bg::TileSizes" {
+        pub slices: u32,
+        pub entry_words: u32,
+        pub ids: u32,
+        pub longest: u32,
+        pub folds: u32,
+        pub pieces: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct BuildParams {
-    pub offsets: DevicePtr<u32>,
-    pub indices: DevicePtr<u32>,
-    pub order: DevicePtr<u32>,
-    pub position: DevicePtr<u32>,
-    pub vertex: DevicePtr<u32>,
-    pub inverse: DevicePtr<f32>,
-    pub inverse_at: DevicePtr<f32>,
-    pub counts: DevicePtr<u32>,
-    pub place: DevicePtr<u32>,
-    pub slices: DevicePtr<[u32; 2]>,
-    pub ids: DevicePtr<u16>,
-    pub sizes: DevicePtr<Sizes>,
-    pub folds: DevicePtr<[u32; 2]>,
-    pub cold_counts: DevicePtr<u32>,
-    pub cold_offsets: DevicePtr<u32>,
-    pub cold_indices: DevicePtr<u32>,
-    pub tiles: DevicePtr<Tile>,
-    pub data: DevicePtr<u32>,
-    pub widest: DevicePtr<u32>,
-    pub readers: DevicePtr<u32>,
-    pub told: DevicePtr<u32>,
-    pub rows: u32,
-    pub dealt: u32,
-    pub positions: u32,
-    pub part: u32,
-    pub groups: u32,
-    pub columns: u32,
-    pub local_rows: u32,
-    pub halo: u32,
-    pub lane_entries: u32,
-    pub sorted: u32,
-    pub slice_room: u32,
-    pub id_room: u32,
-    pub x_room: u32,
-    pub core: u32,
-    pub core_dealt: u32,
-    pub sweeps: u32,
-    pub x_span: u32,
-    pub split: u32,
-    pub fold_room: u32,
-    pub stretches: u32,
-}
+    pub(super) struct BuildParams = "graph/pagerank_build.cu" "bg::TileBuild" {
+        pub offsets: DevicePtr<u32>,
+        pub indices: DevicePtr<u32>,
+        pub order: DevicePtr<u32>,
+        pub position: DevicePtr<u32>,
+        pub vertex: DevicePtr<u32>,
+        pub inverse: DevicePtr<f32>,
+        pub inverse_at: DevicePtr<f32>,
+        pub counts: DevicePtr<u32>,
+        pub place: DevicePtr<u32>,
+        pub slices: DevicePtr<[u32; 2]>,
+        pub ids: DevicePtr<u16>,
+        pub sizes: DevicePtr<Sizes>,
+        pub folds: DevicePtr<[u32; 2]>,
+        pub cold_counts: DevicePtr<u32>,
+        pub cold_offsets: DevicePtr<u32>,
+        pub cold_indices: DevicePtr<u32>,
+        pub tiles: DevicePtr<Tile>,
+        pub data: DevicePtr<u32>,
+        pub widest: DevicePtr<u32>,
+        pub readers: DevicePtr<u32>,
+        pub told: DevicePtr<u32>,
+        pub rows: u32,
+        pub dealt: u32,
+        pub positions: u32,
+        pub part: u32,
+        pub groups: u32,
+        pub columns: u32,
+        pub local_rows: u32,
+        pub halo: u32,
+        pub lane_entries: u32,
+        pub sorted: u32,
+        pub slice_room: u32,
+        pub id_room: u32,
+        pub x_room: u32,
+        pub core: u32,
+        pub core_dealt: u32,
+        pub sweeps: u32,
+        pub x_span: u32,
+        pub split: u32,
+        pub fold_room: u32,
+        pub stretches: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct KeyParams {
-    offsets: DevicePtr<u32>,
-    degrees: DevicePtr<u32>,
-    keys: DevicePtr<u32>,
-    vertices: DevicePtr<u32>,
-    order: DevicePtr<u32>,
-    rows: u32,
-    longest: u32,
+    struct KeyParams = "graph/pagerank_build.cu" "bg::TileKeys" {
+        offsets: DevicePtr<u32>,
+        degrees: DevicePtr<u32>,
+        keys: DevicePtr<u32>,
+        vertices: DevicePtr<u32>,
+        order: DevicePtr<u32>,
+        rows: u32,
+        longest: u32,
+    }
 }
 
 impl Tile {
@@ -275,7 +270,8 @@ fn readers(source: &Source<'_>, form: TileForm, positions: usize, build: &mut Bu
     }
     let (bits, told) = (source.device.zeroed::<u32>(positions)?, source.device.zeroed::<u32>(1)?);
     (build.readers, build.told) = (bits.ptr(), told.ptr());
-    source.launch("tiles_readers", source.wide(), 256, 0, build)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { source.launch("tiles_readers", source.wide(), 256, 0, build) }?;
     Ok(bits)
 }
 
@@ -287,9 +283,14 @@ impl Source<'_> {
     pub(super) fn rows(&self) -> usize {
         self.incoming.rows()
     }
-    pub(super) fn launch<P: Pod>(&self, kernel: &str, grid: u32, block: u32, shared: u32, parameters: &P) -> Result<()> {
+    /// Launches a kernel of the module.
+    ///
+    /// # Safety
+    /// As of [`Device::launch`].
+    pub(super) unsafe fn launch<P: Parameters>(&self, kernel: &str, grid: u32, block: u32, shared: u32, parameters: &P) -> Result<()> {
         let block = block.min(self.device.properties().max_threads_per_block);
-        self.device.launch(&self.device.kernel(MODULE, kernel)?, Shape { grid, block, shared, mode: Mode::Plain }, parameters)
+        // SAFETY: the caller's promises.
+        unsafe { self.device.launch(&self.device.kernel(MODULE, kernel)?, Shape { grid, block, shared, mode: Mode::Plain }, parameters) }
     }
     /// Blocks of a kernel that loops over its items.
     pub(super) fn wide(&self) -> u32 {
@@ -309,7 +310,8 @@ impl Source<'_> {
     pub(super) fn widest(&self, local: Option<&Local>) -> Result<u32> {
         let widest = self.device.zeroed::<u32>(1)?;
         let position = local.map_or(DevicePtr::NULL, |l| l.position.ptr());
-        self.launch("tiles_widest", self.wide(), 256, 0, &BuildParams { widest: widest.ptr(), position, ..self.parameters() })?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { self.launch("tiles_widest", self.wide(), 256, 0, &BuildParams { widest: widest.ptr(), position, ..self.parameters() }) }?;
         widest.get(0)
     }
     /// The order by falling number of incoming arcs.
@@ -333,7 +335,8 @@ impl Source<'_> {
             rows: n as u32,
             longest: self.longest,
         };
-        self.launch("tiles_keys", self.wide(), 256, 0, &parameters)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { self.launch("tiles_keys", self.wide(), 256, 0, &parameters) }?;
         let bits = if order.is_some() { 1 } else { 32 - (self.longest + 1).leading_zeros() };
         Ok(Order(sort_pairs(self.device, &keys, &vertices, 0..bits)?.1))
     }
@@ -406,9 +409,12 @@ impl Source<'_> {
             stretches: choice.stretches.into(),
             ..self.parameters()
         };
-        self.launch("tiles_deal", self.wide(), 256, 0, &build)?;
-        self.launch("tiles_count", self.wide(), 256, 32 * columns, &build)?;
-        self.launch("tiles_plan", blocks, 512, 4 * PLAN_WORDS, &build)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { self.launch("tiles_deal", self.wide(), 256, 0, &build) }?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { self.launch("tiles_count", self.wide(), 256, 32 * columns, &build) }?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { self.launch("tiles_plan", blocks, 512, 4 * PLAN_WORDS, &build) }?;
         let found = sizes.to_vec()?;
         if !found.iter().all(Sizes::fit) {
             return Ok(None);
@@ -444,8 +450,10 @@ impl Source<'_> {
         build.tiles = tiles.ptr();
         build.data = data.ptr();
         build.x_room = x_room;
-        self.launch("tiles_fill", self.wide(), 256, 32 * columns, &build)?;
-        self.launch("tiles_order", blocks, 256, ORDER_BYTES, &build)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { self.launch("tiles_fill", self.wide(), 256, 32 * columns, &build) }?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { self.launch("tiles_order", blocks, 256, ORDER_BYTES, &build) }?;
         let sum_room = round_up(local_rows + 1, 4) as u32;
         Ok(Some(Tiles {
             choice,

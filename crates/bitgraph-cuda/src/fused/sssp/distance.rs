@@ -4,11 +4,11 @@
 
 use super::weights::{MODULE, code};
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::primitives::elementwise;
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::{DType, Scalar};
-use bytemuck::{Pod, Zeroable};
+use bytemuck::Pod;
 
 /// A type that distances can be returned in: `u32`, `u64`, `i32`, `i64`, `f32` or `f64`.
 pub trait Distance: Scalar + Pod {}
@@ -18,17 +18,16 @@ macro_rules! distance {
 }
 distance!(u32 u64 i32 i64 f32 f64);
 
-/// `bg::ResultParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ResultParams {
-    distances: DevicePtr<u8>,
-    results: DevicePtr<u8>,
-    lost: DevicePtr<u32>,
-    nodes: u32,
-    native: u32,
-    dtype: u32,
-    target: u32,
+parameters! {
+    struct ResultParams = "graph/sssp_prepare.cu" "bg::ResultParams" {
+        distances: DevicePtr<u8>,
+        results: DevicePtr<u8>,
+        lost: DevicePtr<u32>,
+        nodes: u32,
+        native: u32,
+        dtype: u32,
+        target: u32,
+    }
 }
 
 /// A type that kernels sum in: `u32`, `u64`, `f32` or `f64`.
@@ -81,7 +80,8 @@ pub(super) fn download<D: Native, T: Distance>(device: &Device, distances: &Buff
         dtype: code(wanted),
         target: target.unwrap_or(u32::MAX),
     };
-    elementwise(device, MODULE, "sssp_result", distances.len() as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_result", distances.len() as u64, &p) }?;
     if let Some(lost) = lost
         && lost.get(0)? != 0
     {

@@ -7,9 +7,8 @@ use super::Arcs;
 use super::distance::Native;
 use super::select;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
 use bitgraph_algorithms::SsspConfig;
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 
 const MODULE: &str = "graph/sssp_general";
 /// Vertices that a block collects, near and far each.
@@ -20,29 +19,30 @@ const BLOCK: u32 = 1024;
 /// Arcs that keep a block busy; small graphs take fewer blocks, which meet sooner.
 const ARCS_PER_BLOCK: usize = 256;
 
-/// `bg::NearFarParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    weights: DevicePtr<u8>,
-    words: DevicePtr<u64>,
-    tags: DevicePtr<u32>,
-    distances: DevicePtr<u8>,
-    near: [DevicePtr<[u32; 4]>; 2],
-    far: [DevicePtr<u32>; 2],
-    least: DevicePtr<u64>,
-    delta: u64,
-    most_ns: u64,
-    nodes: u32,
-    source: u32,
-    target: u32,
-    piece: u32,
-    lanes: u32,
-    stage: u32,
+parameters! {
+    struct Params = "graph/sssp_general.cu" "bg::NearFarParams" {
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        weights: DevicePtr<u8>,
+        words: DevicePtr<u64>,
+        tags: DevicePtr<u32>,
+        distances: DevicePtr<u8>,
+        near0: DevicePtr<[u32; 4]>,
+        near1: DevicePtr<[u32; 4]>,
+        far0: DevicePtr<u32>,
+        far1: DevicePtr<u32>,
+        least: DevicePtr<u64>,
+        delta: u64,
+        most_ns: u64,
+        nodes: u32,
+        source: u32,
+        target: u32,
+        piece: u32,
+        lanes: u32,
+        stage: u32,
+    }
 }
 
 /// How rows are shared and how far a step goes.
@@ -115,8 +115,10 @@ impl<D: Native> General<D> {
             words: self.words.ptr(),
             tags: self.tags.ptr(),
             distances: self.distances.ptr().cast(),
-            near: [self.near[0].ptr(), self.near[1].ptr()],
-            far: [self.far[0].ptr(), self.far[1].ptr()],
+            near0: self.near[0].ptr(),
+            near1: self.near[1].ptr(),
+            far0: self.far[0].ptr(),
+            far1: self.far[1].ptr(),
             least: self.least.ptr(),
             delta: D::delta_bits(config.delta.unwrap_or(self.options.delta)),
             most_ns: u64::MAX,
@@ -127,7 +129,8 @@ impl<D: Native> General<D> {
             lanes: self.options.lanes,
             stage: STAGE,
         };
-        device.persistent(&kernel, shape, &config.control, parameters)?;
+        // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative.
+        unsafe { device.persistent(&kernel, shape, &config.control, parameters) }?;
         Ok(&self.distances)
     }
 }

@@ -149,8 +149,8 @@ impl<D: Native> Searches<D> {
 }
 
 /// Several launches count as one run; a single one is timed where it is launched, without the wait that follows it.
-fn timed_if<R>(device: &Device, several: bool, work: impl FnOnce() -> Result<R>) -> Result<R> {
-    if several { device.timed(work) } else { work() }
+fn span_if<R>(device: &Device, several: bool, work: impl FnOnce() -> Result<R>) -> Result<R> {
+    if several { device.span(work) } else { work() }
 }
 
 impl SsspLayout {
@@ -293,7 +293,7 @@ impl SsspLayout {
         let greatest = self.summary.whole.unwrap_or(0);
         // No path has more arcs than there are other vertices.
         let certain = u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64) <= u128::from(limit);
-        let found = timed_if(device, config.parents || !certain, || {
+        let found = span_if(device, config.parents || !certain, || {
             let Some(distances) = search()? else { return Ok(None) };
             if !certain && u64::from(parents::farthest(device, &distances)?) + greatest > limit {
                 return Ok(None);
@@ -313,7 +313,7 @@ impl SsspLayout {
     ) -> Result<Sssp<T>> {
         let general = searches.general(device, self)?;
         let weights = searches.weights(device, &self.out)?;
-        let (distances, parents) = timed_if(device, config.parents, || {
+        let (distances, parents) = span_if(device, config.parents, || {
             let distances = general.search(device, &self.out, weights, config)?;
             Ok((distances, self.parents(device, searches, distances, config)?))
         })?;

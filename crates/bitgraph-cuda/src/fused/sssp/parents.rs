@@ -3,50 +3,42 @@
 use super::Arcs;
 use super::distance::Native;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use crate::primitives::elementwise;
 use bitgraph_algorithms::SsspConfig;
-use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/sssp_parents";
 
-/// `bg::ParentParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    weights: DevicePtr<u8>,
-    distances: DevicePtr<u8>,
-    parents: DevicePtr<u32>,
-    rounds: DevicePtr<u32>,
-    open: DevicePtr<u32>,
-    nodes: u32,
-    source: u32,
-    target: u32,
-    pad: u32,
-}
-/// `bg::StuckParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct StuckParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    distances: DevicePtr<u64>,
-    stuck: DevicePtr<u32>,
-    nodes: u32,
-    pad: u32,
-}
-/// `bg::FarthestParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct FarthestParams {
-    distances: DevicePtr<u32>,
-    farthest: DevicePtr<u32>,
-    nodes: u32,
-    unreached: u32,
+parameters! {
+    struct Params = "graph/sssp_parents.cu" "bg::ParentParams" {
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        weights: DevicePtr<u8>,
+        distances: DevicePtr<u8>,
+        parents: DevicePtr<u32>,
+        rounds: DevicePtr<u32>,
+        open: DevicePtr<u32>,
+        nodes: u32,
+        source: u32,
+        target: u32,
+        pad: u32,
+    }
+    struct StuckParams = "graph/sssp_parents.cu" "bg::StuckParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        distances: DevicePtr<u64>,
+        stuck: DevicePtr<u32>,
+        nodes: u32,
+        pad: u32,
+    }
+    struct FarthestParams = "graph/sssp_parents.cu" "bg::FarthestParams" {
+        distances: DevicePtr<u32>,
+        farthest: DevicePtr<u32>,
+        nodes: u32,
+        unreached: u32,
+    }
 }
 
 /// The smallest vertex before each on a shortest path. `incoming` are the arcs into each vertex with their weights.
@@ -76,7 +68,8 @@ pub(super) fn parents<D: Native>(
         target: config.target.unwrap_or(u32::MAX),
         pad: 0,
     };
-    device.persistent(&kernel, shape, &config.control, parameters)?;
+    // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative.
+    unsafe { device.persistent(&kernel, shape, &config.control, parameters) }?;
     Ok(parents)
 }
 
@@ -84,7 +77,8 @@ pub(super) fn parents<D: Native>(
 pub(super) fn farthest(device: &Device, distances: &Buffer<u32>) -> Result<u32> {
     let farthest = device.zeroed(1)?;
     let p = FarthestParams { distances: distances.ptr(), farthest: farthest.ptr(), nodes: distances.len() as u32, unreached: u32::MAX };
-    elementwise(device, MODULE, "sssp_farthest", distances.len() as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_farthest", distances.len() as u64, &p) }?;
     farthest.get(0)
 }
 
@@ -93,6 +87,7 @@ pub(super) fn stuck(device: &Device, arcs: &Arcs, distances: &Buffer<u64>) -> Re
     let stuck = device.zeroed(1)?;
     let (offsets, indices) = (arcs.offsets.ptr(), arcs.indices.ptr());
     let p = StuckParams { offsets, indices, distances: distances.ptr(), stuck: stuck.ptr(), nodes: arcs.nodes() as u32, pad: 0 };
-    elementwise(device, MODULE, "sssp_stuck_u64", 32 * arcs.nodes() as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_stuck_u64", 32 * arcs.nodes() as u64, &p) }?;
     Ok(stuck.get(0)? != 0)
 }

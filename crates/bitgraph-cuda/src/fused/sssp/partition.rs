@@ -7,10 +7,9 @@ use super::Arcs;
 use super::bisect::{Links, bisect};
 use super::tile::Head;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use crate::primitives::{elementwise, exclusive_scan, exclusive_scan_total, id_bits, iota, sort_pairs};
 use bitgraph_backend::Control;
-use bytemuck::{Pod, Zeroable};
 
 const MODULE: &str = "graph/sssp_partition";
 /// Cells per part: so many that parts come out even, so few that the host is done in milliseconds.
@@ -22,100 +21,86 @@ const NOT_LOCAL: usize = 31;
 /// Rounds of growth: enough for all but long thin graphs, whose rest is cut by the numbering.
 const MOST_ROUNDS: u32 = 1024;
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct SeedsParams {
-    seeds: DevicePtr<u32>,
-    nodes: u32,
-    stride: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct CellsParams {
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    seeds: DevicePtr<u32>,
-    numbers: DevicePtr<u32>,
-    words: DevicePtr<u64>,
-    cells: DevicePtr<u32>,
-    nodes: u32,
-    cell_count: u32,
-    most_rounds: u32,
-    pad: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct LinksParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    cells: DevicePtr<u32>,
-    links: DevicePtr<u32>,
-    weights: DevicePtr<u32>,
-    nodes: u32,
-    is_short: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct CountParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    cells: DevicePtr<u32>,
-    parts: DevicePtr<u32>,
-    part: DevicePtr<u32>,
-    entered: DevicePtr<u32>,
-    quads: DevicePtr<u32>,
-    sends: DevicePtr<u32>,
-    nodes: u32,
-    is_short: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct KeysParams {
-    part: DevicePtr<u32>,
-    entered: DevicePtr<u32>,
-    keys: DevicePtr<u32>,
-    nodes: u32,
-    pad: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct PlacesParams {
-    order: DevicePtr<u32>,
-    quads: DevicePtr<u32>,
-    sends: DevicePtr<u32>,
-    places: DevicePtr<u32>,
-    quads_at: DevicePtr<u32>,
-    sends_at: DevicePtr<u32>,
-    nodes: u32,
-    pad: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct MarksParams {
-    keys: DevicePtr<u32>,
-    quads_before: DevicePtr<u32>,
-    sends_before: DevicePtr<u32>,
-    marks: DevicePtr<[u32; 3]>,
-    nodes: u32,
-    key_count: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct FillParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    weights: DevicePtr<u32>,
-    part: DevicePtr<u32>,
-    order: DevicePtr<u32>,
-    places: DevicePtr<u32>,
-    quads_before: DevicePtr<u32>,
-    sends_before: DevicePtr<u32>,
-    heads: DevicePtr<Head>,
-    blobs: DevicePtr<u8>,
-    nodes: u32,
-    is_short: u32,
+parameters! {
+    struct SeedsParams = "graph/sssp_partition.cu" "bg::CellSeedsParams" {
+        seeds: DevicePtr<u32>,
+        nodes: u32,
+        stride: u32,
+    }
+    struct CellsParams = "graph/sssp_partition.cu" "bg::CellsParams" {
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        seeds: DevicePtr<u32>,
+        numbers: DevicePtr<u32>,
+        words: DevicePtr<u64>,
+        cells: DevicePtr<u32>,
+        nodes: u32,
+        cell_count: u32,
+        most_rounds: u32,
+        pad: u32,
+    }
+    struct LinksParams = "graph/sssp_partition.cu" "bg::CellLinksParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        cells: DevicePtr<u32>,
+        links: DevicePtr<u32>,
+        weights: DevicePtr<u32>,
+        nodes: u32,
+        is_short: u32,
+    }
+    struct CountParams = "graph/sssp_partition.cu" "bg::TileCountParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        cells: DevicePtr<u32>,
+        parts: DevicePtr<u32>,
+        part: DevicePtr<u32>,
+        entered: DevicePtr<u32>,
+        quads: DevicePtr<u32>,
+        sends: DevicePtr<u32>,
+        nodes: u32,
+        is_short: u32,
+    }
+    struct KeysParams = "graph/sssp_partition.cu" "bg::TileKeysParams" {
+        part: DevicePtr<u32>,
+        entered: DevicePtr<u32>,
+        keys: DevicePtr<u32>,
+        nodes: u32,
+        pad: u32,
+    }
+    struct PlacesParams = "graph/sssp_partition.cu" "bg::TilePlacesParams" {
+        order: DevicePtr<u32>,
+        quads: DevicePtr<u32>,
+        sends: DevicePtr<u32>,
+        places: DevicePtr<u32>,
+        quads_at: DevicePtr<u32>,
+        sends_at: DevicePtr<u32>,
+        nodes: u32,
+        pad: u32,
+    }
+    struct MarksParams = "graph/sssp_partition.cu" "bg::TileMarksParams" {
+        keys: DevicePtr<u32>,
+        quads_before: DevicePtr<u32>,
+        sends_before: DevicePtr<u32>,
+        marks: DevicePtr<[u32; 3]>,
+        nodes: u32,
+        key_count: u32,
+    }
+    struct FillParams = "graph/sssp_partition.cu" "bg::TileFillParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        weights: DevicePtr<u32>,
+        part: DevicePtr<u32>,
+        order: DevicePtr<u32>,
+        places: DevicePtr<u32>,
+        quads_before: DevicePtr<u32>,
+        sends_before: DevicePtr<u32>,
+        heads: DevicePtr<Head>,
+        blobs: DevicePtr<u8>,
+        nodes: u32,
+        is_short: u32,
+    }
 }
 
 /// Which vertex lies where.
@@ -154,7 +139,8 @@ fn cells(device: &Device, arcs: &Arcs, parts: u32, is_short: u32) -> Result<Opti
     let (nodes, offsets, indices) = (n as u32, arcs.offsets.ptr(), arcs.indices.ptr());
     let seeds = device.alloc::<u32>(n)?;
     let stride = (n / (CELLS_PER_PART * parts as usize)).max(1) as u32;
-    elementwise(device, MODULE, "sssp_cell_seeds", n as u64, &SeedsParams { seeds: seeds.ptr(), nodes, stride })?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_cell_seeds", n as u64, &SeedsParams { seeds: seeds.ptr(), nodes, stride }) }?;
     let (numbers, cell_count) = exclusive_scan_total(device, &seeds)?;
     let (words, cells) = (device.alloc::<u64>(n)?, device.alloc::<u32>(n)?);
     let kernel = device.kernel(MODULE, "sssp_cells")?;
@@ -173,12 +159,14 @@ fn cells(device: &Device, arcs: &Arcs, parts: u32, is_short: u32) -> Result<Opti
         most_rounds: MOST_ROUNDS,
         pad: 0,
     };
-    device.persistent(&kernel, shape, &Control::default(), parameters)?;
+    // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative.
+    unsafe { device.persistent(&kernel, shape, &Control::default(), parameters) }?;
     let links = device.alloc::<u32>(cell_count as usize * CELL_LINKS)?;
     links.fill_bytes(0xff)?;
     let weights = device.zeroed::<u32>(cell_count as usize)?;
     let p = LinksParams { offsets, indices, cells: cells.ptr(), links: links.ptr(), weights: weights.ptr(), nodes, is_short };
-    elementwise(device, MODULE, "sssp_cell_links", n as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_cell_links", n as u64, &p) }?;
     let (links, weights) = (links.to_vec()?, weights.to_vec()?);
     let linked = links.iter().filter(|&&l| l != super::bisect::NONE).count();
     // Fewer cells than a full set of links say nothing.
@@ -215,10 +203,12 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
         nodes,
         is_short: short,
     };
-    elementwise(device, MODULE, "sssp_tile_count", n as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_tile_count", n as u64, &p) }?;
     let keys = device.alloc::<u32>(n)?;
     let p = KeysParams { part: part.ptr(), entered: entered.ptr(), keys: keys.ptr(), nodes, pad: 0 };
-    elementwise(device, MODULE, "sssp_tile_keys", n as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_tile_keys", n as u64, &p) }?;
     let (keys, order) = sort_pairs(device, &keys, &iota(device, n, 0)?, 0..id_bits(2 * parts as usize))?;
     let places = device.alloc::<u32>(n)?;
     let (quads_at, sends_at) = (device.alloc::<u32>(n)?, device.alloc::<u32>(n)?);
@@ -232,7 +222,8 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
         nodes,
         pad: 0,
     };
-    elementwise(device, MODULE, "sssp_tile_places", n as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_tile_places", n as u64, &p) }?;
     let (quads_before, sends_before) = (exclusive_scan(device, &quads_at)?, exclusive_scan(device, &sends_at)?);
     // Where each part starts, and where its entrances end.
     let key_count = 2 * parts;
@@ -245,7 +236,8 @@ pub(super) fn partition(device: &Device, arcs: &Arcs, parts: u32, is_short: bool
         nodes,
         key_count,
     };
-    elementwise(device, MODULE, "sssp_tile_marks", u64::from(key_count) + 1, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_tile_marks", u64::from(key_count) + 1, &p) }?;
     let marks = marks.to_vec()?;
 
     let (mut heads, mut most_sends) = (Vec::with_capacity(parts as usize), 0);
@@ -301,5 +293,6 @@ pub(super) fn fill(
         nodes: arcs.nodes() as u32,
         is_short: u32::from(is_short),
     };
-    elementwise(device, MODULE, "sssp_tile_fill", arcs.nodes() as u64, &p)
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_tile_fill", arcs.nodes() as u64, &p) }
 }

@@ -8,10 +8,9 @@
 use super::Arcs;
 use super::weights::Summary;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::primitives::{Order, degree_order, degrees, elementwise, exclusive_scan, exclusive_scan_total, gather, id_bits, sort_pairs};
 use bitgraph_algorithms::SsspConfig;
-use bytemuck::{Pod, Zeroable};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 const MODULE: &str = "graph/sssp_sweep";
@@ -26,89 +25,82 @@ const GAVE_UP: u32 = 1 << 31;
 /// No distance above this may occur.
 const LIMIT: u64 = 1 << 31;
 
-#[derive(Clone, Copy, Debug, Pod, Zeroable, PartialEq, Eq)]
-#[repr(C)]
-struct RowShape {
-    limit: u32,
-    piece_quads: u32,
+parameters! {
+    #[derive(Debug, PartialEq, Eq)]
+    struct RowShape = "graph/sssp_rows.cu" "bg::RowShape" {
+        limit: u32,
+        piece_quads: u32,
+    }
 }
 const ROW_SHAPE: RowShape = RowShape { limit: 128, piece_quads: 256 };
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct SizesParams {
-    offsets: DevicePtr<u32>,
-    quads: DevicePtr<u32>,
-    pieces: DevicePtr<u32>,
-    lengths: DevicePtr<u8>,
-    nodes: u32,
-    shape: RowShape,
-    pad: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct KeysParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    weights: DevicePtr<u32>,
-    places: DevicePtr<u32>,
-    keys: DevicePtr<u32>,
-    heads: DevicePtr<u32>,
-    nodes: u32,
-    weight_bits: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct PlacesParams {
-    offsets: DevicePtr<u32>,
-    starts: DevicePtr<u32>,
-    piece_starts: DevicePtr<u32>,
-    first: DevicePtr<u32>,
-    pieces: DevicePtr<[u32; 4]>,
-    nodes: u32,
-    shape: RowShape,
-    pad: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ArcsParams {
-    offsets: DevicePtr<u32>,
-    starts: DevicePtr<u32>,
-    keys: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    arcs: DevicePtr<u32>,
-    arc_count: u32,
-    weight_bits: u32,
-    shift: u32,
-    shape: RowShape,
-    pad: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    first: DevicePtr<u32>,
-    lengths: DevicePtr<u8>,
-    quads: DevicePtr<[u32; 4]>,
-    pieces: DevicePtr<[u32; 4]>,
-    distances: DevicePtr<u32>,
-    order: DevicePtr<u32>,
-    places: DevicePtr<u32>,
-    result: DevicePtr<u32>,
-    most_ns: u64,
-    nodes: u32,
-    source: u32,
-    piece_count: u32,
-    slots: u32,
-    warp_pieces: u32,
-    shift: u32,
-    long_step: u32,
-    short_step: u32,
-    few: u32,
-    rest: u32,
-    most_sweeps: u32,
-    pad: u32,
+parameters! {
+    struct SizesParams = "graph/sssp_rows.cu" "bg::RowSizesParams" {
+        offsets: DevicePtr<u32>,
+        quads: DevicePtr<u32>,
+        pieces: DevicePtr<u32>,
+        lengths: DevicePtr<u8>,
+        nodes: u32,
+        shape: RowShape,
+        pad: u32,
+    }
+    struct KeysParams = "graph/sssp_rows.cu" "bg::RowKeysParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        weights: DevicePtr<u32>,
+        places: DevicePtr<u32>,
+        keys: DevicePtr<u32>,
+        heads: DevicePtr<u32>,
+        nodes: u32,
+        weight_bits: u32,
+    }
+    struct PlacesParams = "graph/sssp_rows.cu" "bg::RowPlacesParams" {
+        offsets: DevicePtr<u32>,
+        starts: DevicePtr<u32>,
+        piece_starts: DevicePtr<u32>,
+        first: DevicePtr<u32>,
+        pieces: DevicePtr<[u32; 4]>,
+        nodes: u32,
+        shape: RowShape,
+        pad: u32,
+    }
+    struct ArcsParams = "graph/sssp_rows.cu" "bg::RowArcsParams" {
+        offsets: DevicePtr<u32>,
+        starts: DevicePtr<u32>,
+        keys: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        arcs: DevicePtr<u32>,
+        arc_count: u32,
+        weight_bits: u32,
+        shift: u32,
+        shape: RowShape,
+        pad: u32,
+    }
+    struct Params = "graph/sssp_sweep.cu" "bg::SweepParams" {
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        first: DevicePtr<u32>,
+        lengths: DevicePtr<u8>,
+        quads: DevicePtr<[u32; 4]>,
+        pieces: DevicePtr<[u32; 4]>,
+        distances: DevicePtr<u32>,
+        order: DevicePtr<u32>,
+        places: DevicePtr<u32>,
+        result: DevicePtr<u32>,
+        most_ns: u64,
+        nodes: u32,
+        source: u32,
+        piece_count: u32,
+        slots: u32,
+        warp_pieces: u32,
+        shift: u32,
+        long_step: u32,
+        short_step: u32,
+        few: u32,
+        rest: u32,
+        most_sweeps: u32,
+        pad: u32,
+    }
 }
 
 /// How fast the threshold rises and when the rest pulls.
@@ -178,13 +170,14 @@ impl Sweeps {
         let offsets = sorted_offsets.ptr();
         let (quads, pieces, lengths) = (device.alloc::<u32>(n)?, device.alloc::<u32>(n)?, device.alloc::<u8>(n)?);
         let p = SizesParams { offsets, quads: quads.ptr(), pieces: pieces.ptr(), lengths: lengths.ptr(), nodes, shape: row_shape, pad: 0 };
-        elementwise(device, BUILD, "sssp_row_sizes", n as u64, &p)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { elementwise(device, BUILD, "sssp_row_sizes", n as u64, &p) }?;
         let (starts, quad_count) = exclusive_scan_total(device, &quads)?;
         let (piece_starts, piece_count) = exclusive_scan_total(device, &pieces)?;
         let block = BLOCK.min(device.properties().max_threads_per_block);
         let grid = device.properties().sms;
         let slots = nodes.div_ceil(grid * block);
-        let kernel = device.kernel(MODULE, kernel_name(slots))?;
+        let kernel = device.kernel::<Params>(MODULE, kernel_name(slots))?;
         let warp_pieces = piece_count.div_ceil(grid * block / 32);
         let shared = u64::from(FIXED) + 8 * u64::from(slots * block + warp_pieces * (block / 32));
         if shared > u64::from(device.properties().shared_per_block) || device.resident(&kernel, block, shared as u32)? == 0 {
@@ -203,7 +196,8 @@ impl Sweeps {
             nodes,
             weight_bits,
         };
-        elementwise(device, BUILD, "sssp_row_keys", 32 * n as u64, &p)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { elementwise(device, BUILD, "sssp_row_keys", 32 * n as u64, &p) }?;
         let (keys, indices) = sort_pairs(device, &keys, &heads, 0..weight_bits + id_bits(n))?;
         let quads = device.alloc_for::<[u32; 4]>(quad_count as usize + 1, "rows sorted by weight")?;
         quads.fill_bytes(0xff)?;
@@ -219,7 +213,8 @@ impl Sweeps {
             shape: row_shape,
             pad: 0,
         };
-        elementwise(device, BUILD, "sssp_row_arcs", m as u64, &p)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { elementwise(device, BUILD, "sssp_row_arcs", m as u64, &p) }?;
         let (first, pieces) = (device.alloc::<u32>(n)?, device.alloc(piece_count as usize)?);
         let p = PlacesParams {
             offsets,
@@ -231,7 +226,8 @@ impl Sweeps {
             shape: row_shape,
             pad: 0,
         };
-        elementwise(device, BUILD, "sssp_row_places", n as u64, &p)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { elementwise(device, BUILD, "sssp_row_places", n as u64, &p) }?;
         let shape = Shape { grid, block, shared: shared as u32, mode: Mode::Cooperative };
         Ok(Some(Self {
             first,
@@ -287,7 +283,8 @@ impl Sweeps {
             most_sweeps: most,
             pad: 0,
         };
-        let steps = device.persistent(&kernel, self.shape, &config.control, parameters)?;
+        // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative.
+        let steps = unsafe { device.persistent(&kernel, self.shape, &config.control, parameters) }?;
         self.steps.store(steps & !GAVE_UP, Ordering::Relaxed);
         let result = self.order.as_ref().map_or(&self.distances, |o| &o.1);
         Ok((steps & GAVE_UP == 0).then_some(result))

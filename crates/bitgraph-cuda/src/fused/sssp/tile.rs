@@ -9,9 +9,8 @@ use super::Arcs;
 use super::partition::{Partition, fill, partition};
 use super::weights::Summary;
 use crate::Result;
-use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape};
 use bitgraph_algorithms::SsspConfig;
-use bytemuck::{Pod, Zeroable};
+use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const MODULE: &str = "graph/sssp_tile";
@@ -28,42 +27,42 @@ const LONGEST_ROW: u32 = 4000;
 /// Arcs up to which one block is enough.
 const ONE_BLOCK_ARCS: usize = 40_000;
 
-/// `bg::TileHead`.
-#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
-#[repr(C)]
-pub(super) struct Head {
-    pub blob: u64,
-    pub bytes: u32,
-    pub first: u32,
-    pub count: u32,
-    pub entrances: u32,
-    pub inbox: u32,
-    pub edges: u32,
-    pub send_starts: u32,
-    pub sends: u32,
-    pub pad: [u32; 2],
-}
+parameters! {
+    #[derive(Debug, Default)]
+    pub(super) struct Head = "graph/sssp_tile.cuh" "bg::TileHead" {
+        pub blob: u64,
+        pub bytes: u32,
+        pub first: u32,
+        pub count: u32,
+        pub entrances: u32,
+        pub inbox: u32,
+        pub edges: u32,
+        pub send_starts: u32,
+        pub sends: u32,
+        pub pad: [u32; 2],
+    }
 
-/// `bg::TileParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct Params {
-    state: DevicePtr<GridState>,
-    link: HostLink,
-    heads: DevicePtr<Head>,
-    blobs: DevicePtr<u8>,
-    order: DevicePtr<u32>,
-    places: DevicePtr<u32>,
-    inbox: [DevicePtr<u32>; 2],
-    control: [DevicePtr<u32>; 2],
-    minima: [DevicePtr<u32>; 2],
-    distances: DevicePtr<u32>,
-    source: u32,
-    blob_bytes: u32,
-    queue: u32,
-    delta: u32,
-    period: u32,
-    pad: u32,
+    struct Params = "graph/sssp_tile.cu" "bg::TileParams" {
+        state: DevicePtr<GridState>,
+        link: HostLink,
+        heads: DevicePtr<Head>,
+        blobs: DevicePtr<u8>,
+        order: DevicePtr<u32>,
+        places: DevicePtr<u32>,
+        inbox: DevicePtr<u32>,
+        next_inbox: DevicePtr<u32>,
+        control: DevicePtr<u32>,
+        next_control: DevicePtr<u32>,
+        minima: DevicePtr<u32>,
+        next_minima: DevicePtr<u32>,
+        distances: DevicePtr<u32>,
+        source: u32,
+        blob_bytes: u32,
+        queue: u32,
+        delta: u32,
+        period: u32,
+        pad: u32,
+    }
 }
 
 /// How far blocks run ahead of each other.
@@ -162,7 +161,7 @@ impl Tiles {
         }
         let mode = if options.parts == 1 { Mode::Plain } else { Mode::Cooperative };
         let shape = Shape { grid: options.parts, block: options.threads, shared: shared as u32, mode };
-        let kernel = device.kernel(MODULE, kernel_name(is_short, options.lanes))?;
+        let kernel = device.kernel::<Params>(MODULE, kernel_name(is_short, options.lanes))?;
         if device.resident(&kernel, shape.block, shape.shared)? * device.properties().sms < options.parts {
             return Ok(None);
         }
@@ -206,7 +205,6 @@ impl Tiles {
         }
         let kernel = device.kernel(MODULE, kernel_name(self.is_short, self.options.lanes))?;
         let turn = self.turn.fetch_add(1, Ordering::Relaxed) as usize % 2;
-        let pair = |buffers: &[Buffer<u32>; 2]| [buffers[turn].ptr(), buffers[1 - turn].ptr()];
         let breadth = config.delta.unwrap_or(self.options.breadth * self.mean);
         let delta = if self.options.parts == 1 { 0 } else { breadth.round().clamp(1.0, f64::from(INFINITE / 2)) as u32 };
         let parameters = |state, link| Params {
@@ -216,9 +214,12 @@ impl Tiles {
             blobs: self.blobs.ptr(),
             order: self.partition.order.ptr(),
             places: self.partition.places.ptr(),
-            inbox: pair(&self.inbox),
-            control: pair(&self.control),
-            minima: pair(&self.minima),
+            inbox: self.inbox[turn].ptr(),
+            next_inbox: self.inbox[1 - turn].ptr(),
+            control: self.control[turn].ptr(),
+            next_control: self.control[1 - turn].ptr(),
+            minima: self.minima[turn].ptr(),
+            next_minima: self.minima[1 - turn].ptr(),
             distances: self.distances.ptr(),
             source: config.source,
             blob_bytes: self.blob_bytes,
@@ -227,7 +228,8 @@ impl Tiles {
             period: self.options.period,
             pad: 0,
         };
-        let hops = device.persistent(&kernel, self.shape, &config.control, parameters)?;
+        // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative.
+        let hops = unsafe { device.persistent(&kernel, self.shape, &config.control, parameters) }?;
         self.steps.store(hops, Ordering::Relaxed);
         self.dirty.store(false, Ordering::Relaxed);
         Ok(&self.distances)

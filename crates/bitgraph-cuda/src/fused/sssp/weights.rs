@@ -4,12 +4,11 @@
 
 use super::Arcs;
 use super::distance::Native;
-use crate::device::{Buffer, Device, DevicePtr};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::primitives::{elementwise, ranged};
 use crate::{Error, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
-use bytemuck::{Pod, Zeroable};
 
 pub(super) const MODULE: &str = "graph/sssp_prepare";
 
@@ -24,49 +23,43 @@ pub(super) struct Summary {
     pub mean: f64,
 }
 
-/// `bg::WeightSummary`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct RawSummary {
-    bad: u64,
-    broken: u64,
-    whole: u64,
-    finite: u64,
-    sum: f64,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct SummaryParams {
-    values: DevicePtr<u8>,
-    summary: DevicePtr<RawSummary>,
-    count: u64,
-    dtype: u32,
-    pad: u32,
-}
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ConvertParams {
-    values: DevicePtr<u8>,
-    weights: DevicePtr<u8>,
-    count: u64,
-    dtype: u32,
-    target: u32,
-}
+parameters! {
+    struct RawSummary = "graph/sssp_prepare.cu" "bg::WeightSummary" {
+        bad: u64,
+        broken: u64,
+        whole: u64,
+        finite: u64,
+        sum: f64,
+    }
+    struct SummaryParams = "graph/sssp_prepare.cu" "bg::SummaryParams" {
+        values: DevicePtr<u8>,
+        summary: DevicePtr<RawSummary>,
+        count: u64,
+        dtype: u32,
+        pad: u32,
+    }
+    struct ConvertParams = "graph/sssp_prepare.cu" "bg::ConvertParams" {
+        values: DevicePtr<u8>,
+        weights: DevicePtr<u8>,
+        count: u64,
+        dtype: u32,
+        target: u32,
+    }
 
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct HeaviestParams {
-    offsets: DevicePtr<u32>,
-    heaviest: DevicePtr<u64>,
-    nodes: u32,
-    pad: u32,
+    struct HeaviestParams = "graph/sssp_prepare.cu" "bg::HeaviestParams" {
+        offsets: DevicePtr<u32>,
+        heaviest: DevicePtr<u64>,
+        nodes: u32,
+        pad: u32,
+    }
 }
 
 /// The most arcs of a vertex. O(n).
 pub(super) fn longest(device: &Device, arcs: &Arcs) -> Result<u32> {
     let heaviest = device.zeroed::<u64>(1)?;
     let p = HeaviestParams { offsets: arcs.offsets.ptr(), heaviest: heaviest.ptr(), nodes: arcs.nodes() as u32, pad: 0 };
-    elementwise(device, MODULE, "sssp_heaviest", arcs.nodes() as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_heaviest", arcs.nodes() as u64, &p) }?;
     Ok((heaviest.get(0)? >> 32) as u32)
 }
 
@@ -87,7 +80,8 @@ impl Summary {
         let summary = device.zeroed::<RawSummary>(1)?;
         let count = arcs.nnz() as u64;
         let p = SummaryParams { values: values.ptr(), summary: summary.ptr(), count, dtype: code(*dtype), pad: 0 };
-        ranged(device, MODULE, "sssp_summary", count, size_of::<RawSummary>() as u32, &p)?;
+        // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+        unsafe { ranged(device, MODULE, "sssp_summary", count, size_of::<RawSummary>() as u32, &p) }?;
         let found = summary.get(0)?;
         if found.bad != 0 {
             return Err(bad_weight(arcs, *dtype, values, !found.bad as usize)?);
@@ -142,6 +136,7 @@ pub(super) fn native_weights<D: Native>(device: &Device, arcs: &Arcs) -> Result<
         dtype: code(*dtype),
         target: code(D::DTYPE),
     };
-    elementwise(device, MODULE, "sssp_convert", arcs.nnz() as u64, &p)?;
+    // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
+    unsafe { elementwise(device, MODULE, "sssp_convert", arcs.nnz() as u64, &p) }?;
     Ok(Some(weights))
 }

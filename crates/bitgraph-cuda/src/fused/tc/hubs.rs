@@ -3,38 +3,33 @@
 //! Invariant: lists hold smaller numbers only, which are the heavier vertices; row `v` of the bits covers the vertices before `v`.
 
 use super::{Options, SCRATCH};
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{Side, degree_order, exclusive_scan_total, orient, relabel};
 use crate::{DeviceCsr, Result};
-use bytemuck::{Pod, Zeroable};
 
-/// `bg::tc::HubsParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct HubsParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    order: DevicePtr<u32>,
-    matrix: DevicePtr<u64>,
-    high_starts: DevicePtr<u32>,
-    high: DevicePtr<u64>,
-    total: DevicePtr<u64>,
-    ticket: DevicePtr<u32>,
-    hubs: u32,
-    wide: u32,
-    narrow: u32,
-    few: u32,
-    n: u32,
-    low: u32,
-}
-/// `bg::tc::ClassesParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ClassesParams {
-    offsets: DevicePtr<u32>,
-    result: DevicePtr<u32>,
-    n: u32,
-    whole: u32,
+parameters! {
+    struct HubsParams = "graph/tc_hubs.cuh" "bg::tc::HubsParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        order: DevicePtr<u32>,
+        matrix: DevicePtr<u64>,
+        high_starts: DevicePtr<u32>,
+        high: DevicePtr<u64>,
+        total: DevicePtr<u64>,
+        ticket: DevicePtr<u32>,
+        hubs: u32,
+        wide: u32,
+        narrow: u32,
+        few: u32,
+        n: u32,
+        low: u32,
+    }
+    struct ClassesParams = "graph/tc_orient.cu" "bg::tc::ClassesParams" {
+        offsets: DevicePtr<u32>,
+        result: DevicePtr<u32>,
+        n: u32,
+        whole: u32,
+    }
 }
 
 /// `bg::tc::QUAD`.
@@ -93,7 +88,8 @@ impl Hubs {
             n: n as u32,
             whole: options.whole.unwrap_or(WHOLE_LIST).min(64),
         };
-        device.launch(&device.kernel("graph/tc_orient", "tc_classes")?, shape, &parameters)?;
+        // SAFETY: the arrays are of the oriented graph that the layout was made from.
+        unsafe { device.launch(&device.kernel("graph/tc_orient", "tc_classes")?, shape, &parameters) }?;
         let most = options.hubs.unwrap_or(MOST_HUBS);
         let hubs = (n as u32).min(most).next_multiple_of(QUAD);
         let matrix = device.alloc_for::<u64>(2 * row_start(u64::from(hubs)) as usize, "the hubs' bits")?;
@@ -116,7 +112,8 @@ impl Hubs {
         };
         let block = device.properties().max_threads_per_block.min(256);
         let shape = Shape { grid: hubs.div_ceil(block / 32), block, shared: 0, mode: Mode::Plain };
-        let launch = |name, parameters: &HubsParams| device.launch(&device.kernel("graph/tc_hubs", name)?, shape, parameters);
+        // SAFETY: the arrays are of the oriented graph that the layout was made from.
+        let launch = |name, parameters: &HubsParams| unsafe { device.launch(&device.kernel("graph/tc_hubs", name)?, shape, parameters) };
         launch("tc_hubs_matrix", &this.parameters(DevicePtr::NULL, DevicePtr::NULL))?;
         if low < hubs {
             this.high_starts = device.alloc(hubs as usize)?;
@@ -154,7 +151,8 @@ impl Hubs {
         let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
         let tickets = self.wide + (self.narrow - self.wide).div_ceil(8) + (self.few - self.narrow).div_ceil(64);
         let shape = Shape { grid: tickets.div_ceil(block / 32).clamp(1, resident), block, shared, mode: Mode::Plain };
-        device.timed(|| device.launch(&kernel, shape, &self.parameters(total, ticket)))
+        // SAFETY: the arrays are of the oriented graph that the layout was made from.
+        device.span(|| unsafe { device.launch(&kernel, shape, &self.parameters(total, ticket)) })
     }
     /// Bytes on the device.
     pub fn bytes(&self) -> u64 {

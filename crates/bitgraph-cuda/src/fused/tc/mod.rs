@@ -12,12 +12,10 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use select::{VARIANTS, Variant};
-
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
-use crate::{DeviceCsr, Result};
 use bitgraph_algorithms::{Tc, TcConfig};
-use bytemuck::{Pod, Zeroable};
+use crate::{DeviceCsr, Result};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+pub use select::{VARIANTS, Variant};
 use hubs::Hubs;
 use oriented::Oriented;
 use std::sync::{Mutex, PoisonError};
@@ -33,26 +31,22 @@ pub struct Options {
     pub whole: Option<u32>,
 }
 
-/// `bg::tc::ListsParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ListsParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    total: DevicePtr<u64>,
-    ticket: DevicePtr<u32>,
-    n: u32,
-    entries: u32,
-}
-/// `bg::tc::ShortParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct ShortParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    total: DevicePtr<u64>,
-    n: u32,
-    table_bits: u32,
+parameters! {
+    struct ListsParams = "graph/tc_lists.cuh" "bg::tc::ListsParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        total: DevicePtr<u64>,
+        ticket: DevicePtr<u32>,
+        n: u32,
+        entries: u32,
+    }
+    struct ShortParams = "graph/tc_short.cu" "bg::tc::ShortParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        total: DevicePtr<u64>,
+        n: u32,
+        table_bits: u32,
+    }
 }
 
 /// The longest lists of the form with a thread to a vertex.
@@ -155,7 +149,8 @@ fn run_general(device: &Device, lists: &Oriented, total: DevicePtr<u64>, ticket:
     let block = device.properties().max_threads_per_block.min(512);
     let warps = lists.entries.div_ceil(32);
     let grid = warps.div_ceil(block / 32).min(4 * device.properties().sms);
-    device.timed(|| device.launch(&kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, &parameters))
+    // SAFETY: the arrays are of the oriented graph that the layout was made from.
+    device.span(|| unsafe { device.launch(&kernel, Shape { grid, block, shared: 0, mode: Mode::Plain }, &parameters) })
 }
 
 fn run_short(device: &Device, lists: &Oriented, variant: Variant, total: DevicePtr<u64>) -> Result<()> {
@@ -172,5 +167,6 @@ fn run_short(device: &Device, lists: &Oriented, variant: Variant, total: DeviceP
     let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
     let parameters = ShortParams { offsets: lists.offsets.ptr(), indices: lists.indices.ptr(), total, n, table_bits };
     let shape = Shape { grid: n.div_ceil(items).min(resident), block, shared, mode: Mode::Plain };
-    device.timed(|| device.launch(&kernel, shape, &parameters))
+    // SAFETY: the arrays are of the oriented graph that the layout was made from.
+    device.span(|| unsafe { device.launch(&kernel, shape, &parameters) })
 }

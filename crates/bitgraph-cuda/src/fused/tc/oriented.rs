@@ -2,23 +2,21 @@
 //!
 //! Invariant: lists are ascending, without loops, and no longer than the square root of twice the edges.
 
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::exclusive_scan_total;
 use crate::{DeviceCsr, Result};
-use bytemuck::{Pod, Zeroable};
 
-/// `bg::tc::OrientParams`.
-#[derive(Clone, Copy, Pod, Zeroable)]
-#[repr(C)]
-struct OrientParams {
-    offsets: DevicePtr<u32>,
-    indices: DevicePtr<u32>,
-    lengths: DevicePtr<u32>,
-    starts: DevicePtr<u32>,
-    lists: DevicePtr<u32>,
-    longest: DevicePtr<u32>,
-    n: u32,
-    reserved: u32,
+parameters! {
+    struct OrientParams = "graph/tc_orient.cu" "bg::tc::OrientParams" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        lengths: DevicePtr<u32>,
+        starts: DevicePtr<u32>,
+        lists: DevicePtr<u32>,
+        longest: DevicePtr<u32>,
+        n: u32,
+        reserved: u32,
+    }
 }
 
 /// Oriented lists in the graph's own numbering.
@@ -50,13 +48,15 @@ impl Oriented {
         let block = device.properties().max_threads_per_block.min(512);
         let grid = (rows as u32).div_ceil(block / 32).min(8 * device.properties().sms);
         let shape = Shape { grid, block, shared: 0, mode: Mode::Plain };
-        device.launch(&device.kernel("graph/tc_orient", "tc_orient_count")?, shape, &parameters)?;
+        // SAFETY: the arrays are of the oriented graph that the layout was made from.
+        unsafe { device.launch(&device.kernel("graph/tc_orient", "tc_orient_count")?, shape, &parameters) }?;
         let (starts, entries) = exclusive_scan_total(device, &lengths)?;
         let indices = device.alloc_for::<u32>(entries as usize, "oriented lists")?;
         parameters.starts = starts.ptr();
         parameters.lists = indices.ptr();
         if entries > 0 {
-            device.launch(&device.kernel("graph/tc_orient", "tc_orient_fill")?, shape, &parameters)?;
+            // SAFETY: the arrays are of the oriented graph that the layout was made from.
+            unsafe { device.launch(&device.kernel("graph/tc_orient", "tc_orient_fill")?, shape, &parameters) }?;
         }
         let longest = if rows > 0 { longest.get(0)? } else { 0 };
         Ok(Some(Self { rows, entries, longest, offsets: starts, indices }))

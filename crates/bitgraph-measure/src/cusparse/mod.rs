@@ -7,15 +7,14 @@ mod spgemm;
 
 pub use spgemm::CusparseSpgemm;
 
-use crate::device::{Buffer, Device, Launches};
-use crate::layout::{DeviceCsr, Offsets};
-use crate::{Error, Result};
+use crate::{Clock, Launches};
+use bitgraph_cuda::device::{Buffer, Device};
+use bitgraph_cuda::{DeviceCsr, Error, Offsets, Result};
 use cudarc::cusparse::sys;
 use std::ffi::c_void;
 
 /// `y = A x` in `f32` over CSR with values, by cuSPARSE's default algorithm.
 pub struct CusparseSpmv {
-    device: Device,
     handle: sys::cusparseHandle_t,
     matrix: sys::cusparseConstSpMatDescr_t,
     x: sys::cusparseDnVecDescr_t,
@@ -37,7 +36,7 @@ fn check(call: &'static str, status: sys::cusparseStatus_t) -> Result<()> {
 
 /// Whether the library is there.
 #[must_use]
-pub fn cusparse_is_present() -> bool {
+pub fn is_present() -> bool {
     // SAFETY: loads the vendor's library.
     unsafe { sys::is_culib_present() }
 }
@@ -52,8 +51,8 @@ impl CusparseSpmv {
     /// # Errors
     /// Out of memory, or the library's.
     pub fn new(device: &Device, lists: &DeviceCsr, x: &[f32]) -> Result<Option<Self>> {
-        let Some(stream) = device.raw_stream()? else { return Ok(None) };
-        if !cusparse_is_present() || lists.nnz == 0 {
+        let Some(stream) = device.stream().raw()? else { return Ok(None) };
+        if !is_present() || lists.nnz == 0 {
             return Ok(None);
         }
         let values = device.upload(&vec![1f32; lists.nnz])?;
@@ -109,7 +108,6 @@ impl CusparseSpmv {
             check("cusparseSpMV_preprocess", status)?;
         }
         Ok(Some(Self {
-            device: device.clone(),
             handle,
             matrix: matrix.cast_const(),
             x: dx,
@@ -144,12 +142,12 @@ impl CusparseSpmv {
         };
         check("cusparseSpMV", status)
     }
-    /// Seconds of a product on the device.
+    /// Seconds of a product by the device's clock.
     ///
     /// # Errors
     /// The library's.
-    pub fn seconds(&self, launches: Launches) -> Result<f64> {
-        self.device.seconds_of(launches, || self.launch())
+    pub fn seconds(&self, clock: &Clock, launches: Launches) -> Result<f64> {
+        clock.seconds_of(launches, || self.launch())
     }
     /// The result on the host.
     ///

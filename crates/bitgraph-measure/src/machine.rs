@@ -3,7 +3,7 @@
 //! Invariant: nothing here fails; what cannot be found out is `None`.
 #![allow(unsafe_code)]
 
-use crate::peers::cusparse_is_present;
+use crate::cusparse;
 use bitgraph_kernels::{MODULES, Unusable, code, embedded};
 use cudarc::cusparse::sys;
 use std::process::{Command, Stdio};
@@ -47,7 +47,7 @@ pub fn kernels() -> Kernels {
 /// The version of cuSPARSE, which only benches use; `None` if it is not installed.
 #[must_use]
 pub fn cusparse_version() -> Option<(i32, i32, i32)> {
-    if !cusparse_is_present() {
+    if !cusparse::is_present() {
         return None;
     }
     let part = |which| {

@@ -3,10 +3,10 @@
 //! Invariant: the working memory is allocated before anything is timed; a product that does not fit has no peer.
 #![allow(unsafe_code)]
 
-use super::{PLAIN, TYPE, check, cusparse_is_present};
-use crate::Result;
-use crate::device::{Buffer, Device};
-use crate::layout::{DeviceCsr, Offsets};
+use super::{PLAIN, TYPE, check, is_present};
+use crate::Clock;
+use bitgraph_cuda::device::{Buffer, Device};
+use bitgraph_cuda::{DeviceCsr, Offsets, Result};
 use cudarc::cusparse::sys;
 use std::ffi::c_void;
 use std::ptr::null_mut;
@@ -57,9 +57,9 @@ impl CusparseSpgemm {
     /// # Errors
     /// The library's.
     pub fn square(device: &Device, lists: &DeviceCsr) -> Result<Option<Self>> {
-        let Some(stream) = device.raw_stream()? else { return Ok(None) };
+        let Some(stream) = device.stream().raw()? else { return Ok(None) };
         let Offsets::U32(row_offsets) = &lists.offsets else { return Ok(None) };
-        if !cusparse_is_present() || lists.nnz == 0 || lists.rows != lists.columns {
+        if !is_present() || lists.nnz == 0 || lists.rows != lists.columns {
             return Ok(None);
         }
         let values = device.upload(&vec![1f32; lists.nnz])?;
@@ -148,13 +148,13 @@ impl CusparseSpgemm {
         check("cusparseSpGEMM_compute", status)?;
         Ok(size)
     }
-    /// Seconds of a product on the device, both stages.
+    /// Seconds of a product by the device's clock, both stages.
     ///
     /// # Errors
     /// The library's.
-    pub fn seconds(&self) -> Result<f64> {
+    pub fn seconds(&self, clock: &Clock) -> Result<f64> {
         let product = self.product()?;
-        self.device.timed(|| {
+        let timed = clock.whole(|| {
             // The size is asked for at each stage, as the library's interface wants it.
             let bytes = self.estimate(&product, 0, null_mut())?.min(self.estimation.len());
             self.estimate(&product, bytes, at(self.estimation.ptr().address()))?;
@@ -162,7 +162,7 @@ impl CusparseSpgemm {
             self.compute(&product, bytes, at(self.computation.ptr().address())).map(drop)
         })?;
         self.device.synchronize()?;
-        Ok(self.device.last_run_seconds().unwrap_or(0.0))
+        Ok(timed.seconds)
     }
 }
 
