@@ -1,12 +1,14 @@
-//! bitgraph as users call it: `Graph::build` with everything left to the planner, and the algorithms of the facade.
+//! bitgraph as users call it: one graph with everything left to the planner, and the algorithms of the facade.
 
 use crate::contender::{Answer, Contender, Layout, Purpose, timed};
 use crate::task::{CHECK_ITERATIONS, GREATEST_WEIGHT, ITERATIONS, Subject, Task};
 use anyhow::Result;
-use bitgraph::backend::{Mxv, NoAccum, ops};
+use bitgraph::b2sr::Layout as Pattern;
+use bitgraph::backend::{Definition, Fused, Mxv, NoAccum, Ready, Renumber, ops};
 use bitgraph::prelude::*;
-use bitgraph::semiring::{DType, MinPlus, PlusSecond};
+use bitgraph::semiring::PlusSecond;
 use bitgraph::sparse::{Descriptor, Stored};
+use bitgraph_measure::Launches;
 use std::time::Instant;
 
 /// Builds the layout for a task that `amortize` runs share.
@@ -14,46 +16,28 @@ use std::time::Instant;
 /// # Errors
 /// If the graph cannot be laid out.
 pub fn contender(subject: &Subject, task: Task, amortize: u32) -> Result<Contender> {
-    let (algorithm, dtype) = match task {
-        Task::Bfs => (Algorithm::Bfs, DType::F32),
-        Task::Sssp if wide(subject) => (Algorithm::Sssp, DType::U64),
-        Task::Sssp => (Algorithm::Sssp, DType::U32),
-        Task::PageRank => (Algorithm::PageRank, DType::F32),
-        Task::Cc => (Algorithm::Cc, DType::F32),
-        Task::Tc => (Algorithm::Tc, DType::F32),
-        Task::Mxv => (Algorithm::MxvFloat, DType::F32),
-    };
-    let workload = Workload::once(algorithm).with_dtype(dtype).with_passes(amortize);
     let weights = (task == Task::Sssp).then(|| Values::from_vec(subject.weights.clone()));
     let start = Instant::now();
-    let graph = Graph::build(Cpu::new(), subject.csr().clone(), weights, subject.loaded.symmetric, &PlanRequest::auto(workload))?;
-    let build_seconds = start.elapsed().as_secs_f64();
-    let layout = Layout { format: graph.plan().format().name(), order: graph.plan().ordering().name(), bytes: bytes(&graph, task) };
+    let symmetry = if subject.loaded.symmetric { Symmetry::Symmetric } else { Symmetry::Directed };
+    let graph = Graph::new(Cpu::new(), GraphData::new(Pattern::Csr(subject.csr().clone()), weights, symmetry, None)?);
+    let made = Making { graph, request: Request::runs(amortize), start, task };
     let source = subject.source;
-    let contender = match task {
-        Task::Bfs => {
-            let config = BfsConfig { source, ..BfsConfig::default() };
-            let answer = |r: Bfs| Answer::Search(r.reached, Some(r.depth));
-            Contender::new("ours", build_seconds, move |purpose| timed(purpose, || Ok(bfs(&graph, &config)?), answer))
+    match task {
+        Task::Bfs => made.algorithm(move |_| BfsConfig { source, ..BfsConfig::default() }, |r| Answer::Search(r.reached, Some(r.depth))),
+        Task::Sssp if wide(subject) => made.paths::<u64>(source, |d| d),
+        Task::Sssp => made.paths::<u32>(source, u64::from),
+        Task::PageRank => {
+            let config = |purpose| {
+                let max_iterations = if purpose == Purpose::Check { CHECK_ITERATIONS } else { ITERATIONS };
+                let settings = PageRankConfig { tolerance: 0.0, max_iterations, dangling: Dangling::Drop, ..PageRankConfig::default() };
+                Typed::<_, f32>::new(settings)
+            };
+            made.algorithm(config, |r| Answer::Scores(r.scores))
         }
-        Task::Sssp if wide(subject) => paths::<u64>(graph, build_seconds, source, |d| d),
-        Task::Sssp => paths::<u32>(graph, build_seconds, source, u64::from),
-        Task::PageRank => Contender::new("ours", build_seconds, move |purpose| {
-            let max_iterations = if purpose == Purpose::Check { CHECK_ITERATIONS } else { ITERATIONS };
-            let config = PageRankConfig { tolerance: 0.0, max_iterations, dangling: Dangling::Drop, ..PageRankConfig::default() };
-            timed(purpose, || Ok(pagerank::<_, f32>(&graph, &config)?), |r| Answer::Scores(r.scores))
-        }),
-        Task::Cc => {
-            let answer = |r: Cc| Answer::Count(r.components);
-            Contender::new("ours", build_seconds, move |purpose| timed(purpose, || Ok(cc(&graph, &CcConfig::default())?), answer))
-        }
-        Task::Tc => {
-            let answer = |r: Tc| Answer::Count(r.triangles);
-            Contender::new("ours", build_seconds, move |purpose| timed(purpose, || Ok(tc(&graph, &TcConfig::default())?), answer))
-        }
-        Task::Mxv => product(graph, build_seconds, &subject.operand()),
-    };
-    Ok(contender.with_layout(layout))
+        Task::Cc => made.algorithm(|_| CcConfig::default(), |r| Answer::Count(r.components)),
+        Task::Tc => made.algorithm(|_| TcConfig::default(), |r| Answer::Count(r.triangles)),
+        Task::Mxv => made.product(&subject.operand()),
+    }
 }
 
 /// Whether the longest path may not fit 32 bits.
@@ -61,54 +45,85 @@ fn wide(subject: &Subject) -> bool {
     subject.csr().nrows() as u64 * u64::from(GREATEST_WEIGHT) >= u64::from(u32::MAX)
 }
 
-fn paths<T: Stored>(graph: Graph<Cpu>, build_seconds: f64, source: u32, number: fn(T) -> u64) -> Contender
-where
-    Cpu: Mxv<MinPlus<T>>,
-{
-    let config = SsspConfig { source, ..SsspConfig::default() };
-    Contender::new("ours", build_seconds, move |purpose| {
-        timed(
-            purpose,
-            || Ok(sssp::<_, T>(&graph, &config)?),
-            |r| Answer::Distances(r.reached, r.distances.iter().filter(|&&d| d != T::GREATEST).map(|&d| number(d)).sum()),
-        )
-    })
+/// A contender in the making.
+struct Making {
+    graph: Graph<Cpu>,
+    request: Request,
+    start: Instant,
+    task: Task,
 }
 
-/// The product in the planned order, as an iterative method would repeat it; the result is put back in order for the comparison.
-fn product(graph: Graph<Cpu>, build_seconds: f64, operand: &[f32]) -> Contender {
-    let u = Vector::from_vec(graph.permutation().map_or_else(|| operand.to_vec(), |p| p.permute(operand)));
-    let mut w = Vector::filled(graph.nodes(), 0f32);
-    Contender::new("ours", build_seconds, move |purpose| {
-        let multiply = || -> Result<()> {
-            let semiring = PlusSecond::<f32>::new();
-            Ok(ops::mxv(graph.backend(), &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT)?)
+impl Making {
+    fn ready<A: Algorithm>(&self, algorithm: &A) -> Result<(Ready<Cpu, A>, f64, Layout)>
+    where
+        Cpu: Fused<A>,
+    {
+        let ready = self.graph.prepare(algorithm, &self.request)?;
+        let build_seconds = self.start.elapsed().as_secs_f64();
+        let own = ready.layout().map_or(0, |l| ready.arranged().backend().layout_bytes(l));
+        let bytes = bytes(self.task, self.graph.nodes() as u64, ready.arranged().bytes(), own);
+        let layout = Layout { format: ready.plan().format().name(), order: ready.plan().ordering().name(), bytes };
+        Ok((ready, build_seconds, layout))
+    }
+    fn algorithm<A: Definition<Cpu>>(
+        self,
+        algorithm: impl Fn(Purpose) -> A + 'static,
+        answer: impl Fn(A::Output) -> Answer + 'static,
+    ) -> Result<Contender>
+    where
+        Cpu: Fused<A>,
+    {
+        let (ready, build_seconds, layout) = self.ready(&algorithm(Purpose::Time(Launches::One)))?;
+        let run = move |purpose| {
+            let algorithm = algorithm(purpose);
+            timed(purpose, || Ok(ready.run(&algorithm)?), &answer)
         };
-        let mut outcome = timed(purpose, multiply, |()| Answer::Sums(Vec::new()))?;
-        if outcome.answer.is_some() {
-            outcome.answer = Some(Answer::Sums(graph.restore(w.to_vec_or(0.0)).into_iter().map(f64::from).collect()));
-        }
-        Ok(outcome)
-    })
+        Ok(Contender::new("ours", build_seconds, run).with_layout(layout))
+    }
+    fn paths<T: Stored>(self, source: u32, number: fn(T) -> u64) -> Result<Contender>
+    where
+        Cpu: Mxv<bitgraph::semiring::MinPlus<T>>,
+    {
+        let settings = move |_| Typed::<_, T>::new(SsspConfig { source, ..SsspConfig::default() });
+        self.algorithm(settings, move |r| {
+            let finite = r.distances.iter().filter(|&&d| d != T::GREATEST);
+            Answer::Distances(r.reached, finite.map(|&d| number(d)).sum())
+        })
+    }
+    /// The product in the planned order, as an iterative method would repeat it; the result is put back in order for the comparison.
+    fn product(self, operand: &[f32]) -> Result<Contender> {
+        let (ready, build_seconds, layout) = self.ready(&Product { x: operand.to_vec() })?;
+        let numbers = ready.arranged().permutation().cloned();
+        let u = Vector::from_vec(numbers.as_ref().map_or_else(|| operand.to_vec(), |p| p.permute(operand)));
+        let mut w = Vector::filled(operand.len(), 0f32);
+        let run = move |purpose| {
+            let graph = ready.arranged();
+            let multiply = || -> Result<()> {
+                let semiring = PlusSecond::<f32>::new();
+                Ok(ops::mxv(graph.backend(), &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT)?)
+            };
+            let mut outcome = timed(purpose, multiply, |()| Answer::Sums(Vec::new()))?;
+            if outcome.answer.is_some() {
+                let sums = w.to_vec_or(0.0);
+                let sums = numbers.as_ref().map_or(sums.clone(), |p| p.restore_values(sums));
+                outcome.answer = Some(Answer::Sums(sums.into_iter().map(f64::from).collect()));
+            }
+            Ok(outcome)
+        };
+        Ok(Contender::new("ours", build_seconds, run).with_layout(layout))
+    }
 }
 
 /// Bytes that a run moves if it reads its layout once an iteration and touches every vector once. A search that stops looking at rows,
 /// or whose layout stays in a cache, gets by with less.
-fn bytes(graph: &Graph<Cpu>, task: Task) -> u64 {
-    let n = graph.nodes() as u64;
-    let (matrix, prepared) = (graph.backend().matrix_bytes(graph.matrix()), graph.backend().prepared_bytes(graph.prepared()));
+fn bytes(task: Task, n: u64, matrix: u64, own: u64) -> u64 {
     match task {
-        Task::Bfs => matrix + prepared + 4 * n,
-        Task::Sssp => (if prepared > 0 { prepared } else { matrix }) + 4 * n,
+        Task::Bfs => matrix + own + 4 * n,
+        Task::Sssp => (if own > 0 { own } else { matrix }) + 4 * n,
         // Scores, shares of the last iteration and of the next.
-        Task::PageRank => u64::from(ITERATIONS) * (if graph.plan().chosen.prepared { prepared } else { matrix + prepared } + 12 * n),
+        Task::PageRank => u64::from(ITERATIONS) * (if own > 0 { own } else { matrix } + 12 * n),
         Task::Cc => matrix + 4 * n,
         Task::Tc => matrix,
-        Task::Mxv => {
-            // A layout for products lies beside the lists that it was made from.
-            let lists = graph.matrix().as_csr().map_or(0, Csr::bytes);
-            let layout = if matrix > lists { matrix - lists } else { matrix };
-            layout + 8 * n
-        }
+        Task::Mxv => matrix + 8 * n,
     }
 }

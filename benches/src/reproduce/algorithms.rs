@@ -5,20 +5,17 @@
 use super::published::{self, Gpu, PAGERANK_ITERATIONS, PAGERANK_TOLERANCE, Time};
 use crate::contender::median;
 use anyhow::{Result, ensure};
-use bitgraph::algorithms::GraphBackend;
-use bitgraph::backend::{CostModel, Mxv};
+use bitgraph::algorithms::FullBackend;
+use bitgraph::backend::{Definition, Fused};
 use bitgraph::cuda::device::Device;
 use bitgraph::prelude::*;
-use bitgraph::semiring::{DType, LorLand, MinPlus, PlusSecond};
 use bitgraph_measure::Clock;
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Instant;
 
 /// A backend, and the device whose clock counts.
-pub trait Timed:
-    GraphBackend + CostModel + Backend<Error: Into<bitgraph::Error>> + Mxv<LorLand<bool>> + Mxv<PlusSecond<f32>> + Mxv<MinPlus<u32>>
-{
+pub trait Timed: FullBackend + Backend<Error: Into<bitgraph::Error>> {
     /// The device of its own.
     fn accelerator(&self) -> Option<&Device> {
         None
@@ -49,8 +46,7 @@ pub struct Ours {
 }
 
 /// The algorithms of the paper, as its tables call them.
-pub const ALGORITHMS: [(&str, Algorithm); 5] =
-    [("bfs", Algorithm::Bfs), ("sssp", Algorithm::Sssp), ("pr", Algorithm::PageRank), ("cc", Algorithm::Cc), ("tc", Algorithm::Tc)];
+pub const ALGORITHMS: [&str; 5] = ["bfs", "sssp", "pr", "cc", "tc"];
 
 /// A result to compare.
 #[derive(PartialEq)]
@@ -73,24 +69,41 @@ impl Found {
     }
 }
 
-fn build<B: Timed>(backend: &B, loaded: &LoadedGraph, algorithm: Algorithm) -> Result<Graph<B>, bitgraph::Error> {
-    let dtype = if algorithm == Algorithm::Sssp { DType::U32 } else { DType::F32 };
-    let request = PlanRequest::auto(Workload::once(algorithm).with_dtype(dtype).with_passes(100));
-    Graph::build(backend.clone(), loaded.csr.clone(), None, loaded.symmetric, &request).map_err(Into::into)
+/// Edges count 1 in shortest paths: the matrices are binary.
+fn pattern<B: Timed>(backend: &B, loaded: &LoadedGraph) -> Result<Graph<B>, bitgraph::Error> {
+    LoadedGraph { values: None, ..loaded.clone() }.on(backend.clone())
 }
 
-/// Edges count 1 in shortest paths: the matrices are binary.
-fn run<B: Timed>(graph: &Graph<B>, algorithm: Algorithm, source: u32) -> Result<Found, B::Error> {
-    Ok(match algorithm {
-        Algorithm::Sssp => Found::Distances(sssp::<_, u32>(graph, &SsspConfig { source, ..SsspConfig::default() })?.distances),
-        Algorithm::PageRank => {
+/// An algorithm laid out for many runs.
+struct Laid<B: Timed> {
+    format: &'static str,
+    run: Box<dyn Fn() -> Result<Found, B::Error>>,
+}
+
+impl<B: Timed> Laid<B> {
+    fn of<A: Definition<B>>(graph: &Graph<B>, algorithm: A, found: impl Fn(A::Output) -> Found + 'static) -> Result<Self, B::Error>
+    where
+        B: Fused<A>,
+    {
+        let ready = graph.prepare(&algorithm, &Request::runs(100))?;
+        Ok(Self { format: ready.plan().format().name(), run: Box::new(move || ready.run(&algorithm).map(&found)) })
+    }
+    fn run(&self) -> Result<Found, B::Error> {
+        (self.run)()
+    }
+}
+
+fn run<B: Timed>(graph: &Graph<B>, algorithm: &str, source: u32) -> Result<Laid<B>, B::Error> {
+    match algorithm {
+        "sssp" => Laid::of(graph, Typed::<_, u32>::new(SsspConfig { source, ..SsspConfig::default() }), |r| Found::Distances(r.distances)),
+        "pr" => {
             let config = PageRankConfig { max_iterations: PAGERANK_ITERATIONS, tolerance: PAGERANK_TOLERANCE, ..PageRankConfig::default() };
-            Found::Scores(pagerank::<_, f32>(graph, &config)?.scores)
+            Laid::of(graph, Typed::<_, f32>::new(config), |r| Found::Scores(r.scores))
         }
-        Algorithm::Cc => Found::Labels(cc(graph, &CcConfig::default())?.labels),
-        Algorithm::Tc => Found::Triangles(tc(graph, &TcConfig::default())?.triangles),
-        _ => Found::Levels(bfs(graph, &BfsConfig { source, ..BfsConfig::default() })?.levels),
-    })
+        "cc" => Laid::of(graph, CcConfig::default(), |r| Found::Labels(r.labels)),
+        "tc" => Laid::of(graph, TcConfig::default(), |r| Found::Triangles(r.triangles)),
+        _ => Laid::of(graph, BfsConfig { source, ..BfsConfig::default() }, |r| Found::Levels(r.levels)),
+    }
 }
 
 /// Times the algorithms that the paper publishes of this matrix.
@@ -99,23 +112,19 @@ fn run<B: Timed>(graph: &Graph<B>, algorithm: Algorithm, source: u32) -> Result<
 /// The backend's; a result that differs from the CPU's.
 pub fn measure<B: Timed>(backend: &B, name: &str, loaded: &LoadedGraph, times: &[Time], repeat: usize, source: u32) -> Result<Vec<Ours>> {
     let mut found = Vec::new();
-    for (text, algorithm) in ALGORITHMS {
+    for text in ALGORITHMS {
         let published = times.iter().any(|t| t.matrix == name && t.algorithm == text);
-        if !published
-            || !loaded.csr.is_square()
-            || (source as usize) >= loaded.csr.nrows()
-            || (algorithm == Algorithm::Tc && !loaded.symmetric)
-        {
+        if !published || !loaded.csr.is_square() || (source as usize) >= loaded.csr.nrows() || (text == "tc" && !loaded.symmetric) {
             continue;
         }
-        let reference = build(&Cpu::new(), loaded, algorithm)?;
-        let expected = run(&reference, algorithm, source).map_err(bitgraph::Error::from)?;
+        let reference = run(&pattern(&Cpu::new(), loaded)?, text, source)?;
+        let expected = reference.run().map_err(bitgraph::Error::from)?;
         let start = Instant::now();
-        let graph = build(backend, loaded, algorithm)?;
+        let mine = run(&pattern(backend, loaded)?, text, source).map_err(Into::<bitgraph::Error>::into)?;
         let build_s = start.elapsed().as_secs_f64();
         let (clock, mut seconds, mut wall) = (Clock::of(backend.accelerator()), Vec::new(), Vec::new());
         for turn in 0..=repeat {
-            let timed = clock.algorithm(|| run(&graph, algorithm, source).map_err(Into::<bitgraph::Error>::into))?;
+            let timed = clock.algorithm(|| mine.run().map_err(Into::<bitgraph::Error>::into))?;
             if turn == 0 {
                 ensure!(expected.agrees(&timed.result), "{text} on {name} gives another result than on the CPU");
             } else {
@@ -123,7 +132,7 @@ pub fn measure<B: Timed>(backend: &B, name: &str, loaded: &LoadedGraph, times: &
                 seconds.push(timed.seconds);
             }
         }
-        let format = graph.plan().format().name();
+        let format = mine.format;
         found.push(Ours { matrix: name.into(), algorithm: text, format, build_s, seconds: median(&seconds), wall_s: median(&wall) });
     }
     Ok(found)
@@ -155,7 +164,7 @@ pub fn describe(ours: &[Ours]) -> Result<String> {
             shown.push((t.matrix, t.algorithm));
         }
     }
-    let order = |algorithm: &str| ALGORITHMS.iter().position(|(name, _)| *name == algorithm);
+    let order = |algorithm: &str| ALGORITHMS.iter().position(|name| *name == algorithm);
     shown.sort_by_key(|&(matrix, algorithm)| (times.iter().position(|t| t.matrix == matrix), order(algorithm)));
     let mut ratios: Vec<(&str, Gpu, f64)> = Vec::new();
     for &(matrix, algorithm) in &shown {
@@ -181,7 +190,7 @@ pub fn describe(ours: &[Ours]) -> Result<String> {
         }
         text.push('\n');
     }
-    for (algorithm, _) in ALGORITHMS {
+    for algorithm in ALGORITHMS {
         for gpu in Gpu::ALL {
             let found: Vec<f64> = ratios.iter().filter(|r| r.0 == algorithm && r.1 == gpu).map(|r| r.2).collect();
             if !found.is_empty() {

@@ -20,6 +20,14 @@ pub trait Fused<A: Algorithm>: Backend {
         let _ = (layout, algorithm);
         None
     }
+    /// Loads what runs and layouts of the algorithm need from the backend (kernels), which is done at first use otherwise. Nothing by
+    /// default.
+    ///
+    /// # Errors
+    /// A kernel that cannot be loaded or compiled.
+    fn warm_up(&self) -> Result<(), Self::Error> {
+        Ok(())
+    }
     /// Builds the planned variant's layout. `None` means that this graph cannot have it (offsets of 64 bits, say), and the definition
     /// runs.
     ///

@@ -1,9 +1,9 @@
 //! The command line: commands and their options, as documented to users.
 
+use crate::choice::Operation;
 use crate::choice::{self, Auto, DanglingChoice, Device, NamedGraph, Precision};
 use crate::failure::{Failure, Result};
 use bitgraph::WeightSource;
-use crate::choice::Operation;
 use bitgraph::algorithms::PageRankConfig;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Duplicates, FormatKind};

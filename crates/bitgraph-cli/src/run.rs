@@ -23,14 +23,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 /// A backend with all that the commands use.
-pub trait CommandBackend:
-    FullBackend + Backend<Error: Into<Failure>>
-{
-    /// Loads what an algorithm runs by, so that its first use is no slower than the others.
-    fn warm_up(&self, algorithm: &'static str) -> Result<(), Self::Error> {
-        let _ = algorithm;
-        Ok(())
-    }
+pub trait CommandBackend: FullBackend + Backend<Error: Into<Failure>> {
     /// The device of its own.
     fn accelerator(&self) -> Option<&Accelerator> {
         None
@@ -42,9 +35,6 @@ pub trait CommandBackend:
 }
 impl CommandBackend for Cpu {}
 impl CommandBackend for Cuda {
-    fn warm_up(&self, algorithm: &'static str) -> Result<(), Self::Error> {
-        Cuda::warm_up(self, algorithm)
-    }
     fn accelerator(&self) -> Option<&Accelerator> {
         Some(self.device())
     }
@@ -98,7 +88,7 @@ pub struct WeightRange {
 
 impl WeightRange {
     /// Of a pattern's implicit ones, or of values.
-    fn of(values: Option<&Values>) -> Self {
+    pub fn of(values: Option<&Values>) -> Self {
         let Some(values) = values else { return Self { integral: true, greatest: 1.0 } };
         let greatest = with_values!(values, v => {
             v.par_iter().with_min_len(1 << 16).map(|x| x.to_f64()).reduce(|| 0.0, f64::max)
@@ -192,7 +182,6 @@ impl<B: CommandBackend> Run<B> {
         look(&stored)?;
         let max_degree = stored.max_degree_vertex();
         reporter.note("building");
-        backend.warm_up(algorithm).map_err(Into::into)?;
         let clock = Clock::of(backend.accelerator());
         let (name, original_ids) = (std::mem::take(&mut stored.name), stored.original_ids.take());
         Ok(Self {
@@ -217,6 +206,7 @@ impl<B: CommandBackend> Run<B> {
         B: Fused<A>,
     {
         let request = request(&self.layout);
+        <B as Fused<A>>::warm_up(self.graph.backend()).map_err(Into::into)?;
         let mut seconds = Vec::with_capacity(self.layout.runs().min(1 << 16) as usize);
         loop {
             let start = Instant::now();

@@ -131,28 +131,28 @@ impl<B: FullBackend> Run<'_, B> {
         {
             let config = BfsConfig { source, output, deterministic, ..BfsConfig::default() };
             for found in self.each(&graph, &config)? {
-            outcomes.push(equal("reached", &reach.reached, &found.reached));
-            outcomes.push(equal("depth", &reach.depth, &found.depth));
-            outcomes.push(equal("edges traversed", &reach.edges_traversed, &found.edges_traversed));
-            outcomes.push(equal("levels asked for", &output.levels(), &found.levels.is_some()));
-            outcomes.push(equal("parents asked for", &output.parents(), &found.parents.is_some()));
-            if let Some(levels) = found.levels {
-                outcomes.push(equal("levels", &expected, &levels));
-            }
-            if let Some(parents) = found.parents {
-                outcomes.push(reference::validate_parents(csr, source, &parents).map_or_else(Outcome::Failed, |()| Outcome::Passed));
-                if deterministic {
-                    let transpose = csr.transpose();
-                    let smallest: Vec<u32> = (0..csr.nrows())
-                        .map(|v| match expected[v] {
-                            -1 => UNREACHED,
-                            0 => v as u32,
-                            l => transpose.row(v).iter().copied().find(|&u| expected[u as usize] == l - 1).unwrap_or(UNREACHED),
-                        })
-                        .collect();
-                    outcomes.push(equal("smallest parents", &smallest, &parents));
+                outcomes.push(equal("reached", &reach.reached, &found.reached));
+                outcomes.push(equal("depth", &reach.depth, &found.depth));
+                outcomes.push(equal("edges traversed", &reach.edges_traversed, &found.edges_traversed));
+                outcomes.push(equal("levels asked for", &output.levels(), &found.levels.is_some()));
+                outcomes.push(equal("parents asked for", &output.parents(), &found.parents.is_some()));
+                if let Some(levels) = found.levels {
+                    outcomes.push(equal("levels", &expected, &levels));
                 }
-            }
+                if let Some(parents) = found.parents {
+                    outcomes.push(reference::validate_parents(csr, source, &parents).map_or_else(Outcome::Failed, |()| Outcome::Passed));
+                    if deterministic {
+                        let transpose = csr.transpose();
+                        let smallest: Vec<u32> = (0..csr.nrows())
+                            .map(|v| match expected[v] {
+                                -1 => UNREACHED,
+                                0 => v as u32,
+                                l => transpose.row(v).iter().copied().find(|&u| expected[u as usize] == l - 1).unwrap_or(UNREACHED),
+                            })
+                            .collect();
+                        outcomes.push(equal("smallest parents", &smallest, &parents));
+                    }
+                }
             }
         }
         Ok(all(outcomes))
@@ -165,12 +165,14 @@ impl<B: FullBackend> Run<'_, B> {
         let levels: Vec<Vec<i32>> = sources.iter().map(|&s| reference::levels(&self.graph.csr, s)).collect();
         let reach: Vec<_> = levels.iter().map(|l| reference::reach(&self.graph.csr, l)).collect();
         let sums: Vec<u64> = levels.iter().map(|l| l.iter().filter(|&&x| x > 0).map(|&x| x as u64).sum()).collect();
-        Ok(all(self.each(&graph, &config)?.into_iter().flat_map(|found| [
-            equal("levels", &Some(levels.concat()), &found.levels),
-            equal("reached", &reach.iter().map(|r| r.reached).collect::<Vec<_>>(), &found.reached),
-            equal("depth", &reach.iter().map(|r| r.depth).collect::<Vec<_>>(), &found.depth),
-            equal("sum of levels", &sums, &found.sum_levels),
-        ])))
+        Ok(all(self.each(&graph, &config)?.into_iter().flat_map(|found| {
+            [
+                equal("levels", &Some(levels.concat()), &found.levels),
+                equal("reached", &reach.iter().map(|r| r.reached).collect::<Vec<_>>(), &found.reached),
+                equal("depth", &reach.iter().map(|r| r.depth).collect::<Vec<_>>(), &found.depth),
+                equal("sum of levels", &sums, &found.sum_levels),
+            ]
+        })))
     }
     pub(crate) fn sssp(&self, source: u32) -> Checked<B> {
         let csr = &self.graph.csr;

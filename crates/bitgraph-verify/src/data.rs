@@ -69,7 +69,7 @@ fn one<B: FullBackend>(report: &mut Report, backend: &B, name: &str, file: &Path
             if let Some(searches) = answers.get("bfs").and_then(Value::as_array) {
                 for search in searches {
                     let source = search["source"].as_u64().unwrap_or(0) as u32;
-                    let found = run(&graph, &request, &BfsConfig { source, ..BfsConfig::default() })?;
+                    let found = answered(&graph, &request, &BfsConfig { source, ..BfsConfig::default() })?;
                     let sum: i64 = found.levels.iter().flatten().filter(|&&l| l > 0).map(|&l| i64::from(l)).sum();
                     check(&format!("bfs reached, {label}"), same(search.get("reached"), found.reached));
                     check(&format!("bfs depth, {label}"), same(search.get("depth"), found.depth.into()));
@@ -77,23 +77,23 @@ fn one<B: FullBackend>(report: &mut Report, backend: &B, name: &str, file: &Path
                 }
             }
             if let Some(components) = answer(answers, "cc") {
-                let found = run(&graph, &request, &CcConfig::default())?;
+                let found = answered(&graph, &request, &CcConfig::default())?;
                 check(&format!("components, {label}"), same(components.get("components"), found.components));
                 check(&format!("largest component, {label}"), same(components.get("largest"), found.largest));
             }
             if let Some(triangles) = answer(answers, "tc") {
-                let found = run(&undirected, &request, &TcConfig::default())?;
+                let found = answered(&undirected, &request, &TcConfig::default())?;
                 check(&format!("triangles, {label}"), same(triangles.get("triangles"), found.triangles));
             }
             if let Some(ranks) = answer(answers, "pagerank") {
                 let config = PageRankConfig { tolerance: 1e-10, max_iterations: 1000, ..PageRankConfig::default() };
-                let found = run(&graph, &request, &Typed::<_, f64>::new(config))?;
+                let found = answered(&graph, &request, &Typed::<_, f64>::new(config))?;
                 check(&format!("pagerank, {label}"), top_scores(ranks, found.scores));
             }
             if let Some(paths) = answer(answers, "sssp") {
                 for path in paths.as_array().cloned().unwrap_or_else(|| vec![paths.clone()]) {
                     let source = path["source"].as_u64().unwrap_or(0) as u32;
-                    let found = run(&graph, &request, &Typed::<_, i64>::new(SsspConfig { source, ..SsspConfig::default() }))?;
+                    let found = answered(&graph, &request, &Typed::<_, i64>::new(SsspConfig { source, ..SsspConfig::default() }))?;
                     let finite = || found.distances.iter().copied().filter(|&d| d != i64::MAX);
                     check(&format!("sssp reached, {label}"), same(path.get("reached"), found.reached));
                     check(&format!("sssp farthest, {label}"), same(path.get("max_distance"), finite().max().unwrap_or(0) as u64));
@@ -106,7 +106,11 @@ fn one<B: FullBackend>(report: &mut Report, backend: &B, name: &str, file: &Path
 }
 
 /// One run of an algorithm in a format and order.
-fn run<B: FullBackend + Fused<A>, A: Definition<B>>(graph: &Graph<B>, request: &Request, algorithm: &A) -> Result<A::Output, B::Error> {
+fn answered<B: FullBackend + Fused<A>, A: Definition<B>>(
+    graph: &Graph<B>,
+    request: &Request,
+    algorithm: &A,
+) -> Result<A::Output, B::Error> {
     graph.prepare(algorithm, request)?.run(algorithm)
 }
 

@@ -3,6 +3,7 @@
 
 use crate::algorithms::Run;
 use crate::{Outcome, Report};
+use bitgraph::b2sr::Layout;
 use bitgraph::cuda::device::{Buffer, EMULATED_MEMORY_VARIABLE};
 use bitgraph::cuda::{Error, Result};
 use bitgraph::generate::{GenerateControl, Generator};
@@ -126,14 +127,8 @@ fn stopping(report: &mut Report, device: &Cuda, graph: &NamedGraph) {
         };
         report.check(RING, what, || format!("a path of {LONG_PATH} vertices"), outcome);
     };
-    check(
-        "bfs, stopped",
-        stopped(device, |graph, control| graph.bfs(0).control(control).run().map(drop)),
-    );
-    check(
-        "sssp, stopped",
-        stopped(device, |graph, control| graph.sssp(0).control(control).run::<u32>().map(drop)),
-    );
+    check("bfs, stopped", stopped(device, |graph, control| graph.bfs(0).control(control).run().map(drop)));
+    check("sssp, stopped", stopped(device, |graph, control| graph.sssp(0).control(control).run::<u32>().map(drop)));
     check(
         "pagerank, stopped",
         stopped(device, |graph, control| graph.pagerank().tolerance(0.0).max_iterations(1_000_000).control(control).run::<f32>().map(drop)),

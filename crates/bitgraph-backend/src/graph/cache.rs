@@ -61,7 +61,14 @@ impl<B: Backend> Cache<B> {
     }
     /// Keeps a layout of so many bytes, `held` with those of the order or format that it needed; the bytes that it takes if they are more
     /// than the budget.
-    pub fn insert<L: Send + Sync + 'static>(&mut self, key: Key, arranged: Arc<Arranged<B>>, layout: L, bytes: u64, held: u64) -> Result<(), u64> {
+    pub fn insert<L: Send + Sync + 'static>(
+        &mut self,
+        key: Key,
+        arranged: Arc<Arranged<B>>,
+        layout: L,
+        bytes: u64,
+        held: u64,
+    ) -> Result<(), u64> {
         if held > self.budget {
             return Err(held);
         }

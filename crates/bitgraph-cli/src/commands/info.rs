@@ -1,13 +1,13 @@
 //! `info`: what a graph is like, what it takes in every format, and how it would be laid out.
 
+use crate::choice::Precision;
 use crate::failure::Result;
 use crate::options::InfoArgs;
 use crate::progress::Reporter;
 use crate::{output, plot, report, run};
-use bitgraph::b2sr::{Profile, ProfileConfig};
 use bitgraph::algorithms::{BfsConfig, CcConfig, Factor, MsBfsConfig, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
-use bitgraph::backend::{Fused, Graph, Plan};
-use crate::choice::Precision;
+use bitgraph::b2sr::{Profile, ProfileConfig};
+use bitgraph::backend::{Graph, Mxv, Plan};
 use bitgraph::cpu::Cpu;
 use bitgraph::sparse::{Csr, FormatKind};
 use bitgraph::{LoadedGraph, WeightSource};
@@ -170,7 +170,7 @@ fn plans(args: &InfoArgs, loaded: &LoadedGraph, reporter: &Reporter) -> Result<V
 
 fn plans_in<T: Factor>(args: &InfoArgs, graph: &Graph<Cpu>, reporter: &Reporter) -> Result<Vec<PlanRow>>
 where
-    Cpu: Fused<Product<T>>,
+    Cpu: Mxv<T::Semiring>,
 {
     let (request, n, mut rows) = (run::request(&args.layout), graph.nodes(), Vec::new());
     let mut add = |plan: Plan| {

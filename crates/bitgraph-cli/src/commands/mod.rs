@@ -14,8 +14,6 @@ mod search;
 mod sssp;
 mod tc;
 
-pub use bench::OPERATIONS;
-
 use crate::failure::{Failure, Result};
 use crate::options::{Cli, Command};
 use crate::progress::Reporter;

@@ -131,7 +131,11 @@ fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
     Totals { reached: counted().count() as u64, max: max.number(), sum: T::sum(counted()) }
 }
 
-fn typed<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, degrees: &[u32]) -> Result<()> {
+fn typed<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(
+    args: &SsspArgs,
+    run: &Run<B>,
+    degrees: &[u32],
+) -> Result<()> {
     match &args.search.sources {
         None => one::<B, T>(args, run),
         Some(asked) => {
@@ -190,7 +194,11 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Dis
     report::finish(run, "sssp", &seconds, result, &summary)
 }
 
-fn many<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, sources: &[u32]) -> Result<()> {
+fn many<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(
+    args: &SsspArgs,
+    run: &Run<B>,
+    sources: &[u32],
+) -> Result<()> {
     let (mut seconds, mut distances, mut each) = (Vec::new(), Vec::new(), Vec::new());
     // One run is all sources.
     for &source in sources {

@@ -35,7 +35,7 @@ impl Cuda {
     ///
     /// # Errors
     /// A kernel that cannot be loaded or compiled; the driver's.
-    pub fn warm_up<A: Kernels>(&self) -> Result<()> {
+    pub fn load_kernels<A: Kernels>(&self) -> Result<()> {
         self.device().preload(A::MODULES)?;
         self.device().preload(&["formats/"])?;
         self.device().warm_up()

@@ -1,16 +1,13 @@
 //! What takes part in a bench: one operation in one layout, its result, and the work that it stands for.
 
-use crate::choice::Precision;
+use crate::choice::{Operation, Precision};
 use crate::failure::{Failure, Result};
 use crate::run::CommandBackend;
 use bitgraph::LoadedGraph;
-use bitgraph::algorithms;
+use bitgraph::algorithms::{BfsConfig, CcConfig, Factor, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
 use bitgraph::b2sr::TileCounts;
-use bitgraph::backend::{
-    Algorithm, BfsConfig, CcConfig, Error as BackendError, Graph, Mxv, NoAccum, PageRankConfig, PlanRequest, SsspConfig, TcConfig, ops,
-};
-use bitgraph::semiring::{LorLand, PlusSecond};
-use bitgraph::sparse::{BitVector, Descriptor, FormatKind, Stored, Values, Vector};
+use bitgraph::backend::{Definition, Fused, Graph, GraphData, Mxv, NoAccum, Ready, Renumber, Request, Symmetry, ops};
+use bitgraph::sparse::{Descriptor, FormatKind, Stored, Values, Vector};
 use bitgraph_measure::Clock;
 use bitgraph_measure::contender::{Answer, Layout, Outcome, Purpose, timed};
 use bitgraph_measure::limits::Limits;
@@ -36,7 +33,7 @@ pub struct Work {
 
 impl Work {
     /// The work of an operation in a format and a precision. `edges` are those it traversed.
-    pub fn of(operation: Algorithm, counts: &TileCounts, format: Option<FormatKind>, precision: Precision, edges: u64) -> Self {
+    pub fn of(operation: Operation, counts: &TileCounts, format: Option<FormatKind>, precision: Precision, edges: u64) -> Self {
         let kind = format.unwrap_or(FormatKind::Csr);
         let (n, nnz, float) = (counts.rows as u64, counts.nnz, precision.dtype().bytes() as u64);
         // A peer has a value for every entry.
@@ -49,13 +46,13 @@ impl Work {
         };
         let passes = u64::from(ITERATIONS);
         let (bytes, gathers, atomics) = match operation {
-            Algorithm::MxvFloat => (layout + 2 * float * n, fetched, 0),
-            Algorithm::MxvBool if format.is_none() => (layout + 8 * n, fetched, 0),
-            Algorithm::MxvBool => (layout + n / 4, fetched, 0),
-            Algorithm::Sssp => (layout + 4 * nnz + 4 * n, edges, 0),
-            Algorithm::PageRank => (passes * (layout + 3 * float * n), passes * fetched, 0),
-            Algorithm::Cc => (layout + 4 * n, fetched, n),
-            Algorithm::Tc => (layout, fetched, 0),
+            Operation::MxvFloat => (layout + 2 * float * n, fetched, 0),
+            Operation::MxvBool if format.is_none() => (layout + 8 * n, fetched, 0),
+            Operation::MxvBool => (layout + n / 4, fetched, 0),
+            Operation::Sssp => (layout + 4 * nnz + 4 * n, edges, 0),
+            Operation::PageRank => (passes * (layout + 3 * float * n), passes * fetched, 0),
+            Operation::Cc => (layout + 4 * n, fetched, n),
+            Operation::Tc => (layout, fetched, 0),
             _ => (layout + 4 * n, edges.min(fetched), 0),
         };
         Self { edges, bytes, gathers, atomics }
@@ -79,79 +76,116 @@ pub fn build<B: CommandBackend>(
     backend: &B,
     clock: &Clock,
     name: &str,
-    operation: Algorithm,
+    operation: Operation,
     loaded: &LoadedGraph,
     values: Option<Values>,
-    request: &PlanRequest,
+    request: &Request,
     precision: Precision,
     source: u32,
 ) -> Result<(Contender, String)> {
     let csr = &loaded.csr;
     let start = Instant::now();
-    let graph = Graph::build(backend.clone(), csr.clone(), values, loaded.symmetric, request).map_err(Into::into)?;
-    if let Some(device) = backend.accelerator() {
-        device.synchronize()?;
+    let symmetry = if loaded.symmetric { Symmetry::Symmetric } else { Symmetry::Directed };
+    let graph = Graph::new(backend.clone(), GraphData::new(bitgraph::b2sr::Layout::Csr(csr.clone()), values, symmetry, None)?);
+    let (n, nnz, passes) = (csr.nrows(), csr.nnz() as u64, csr.nnz() as u64 * u64::from(ITERATIONS));
+    let made = Making { clock, graph: &graph, request, start, name };
+    match operation {
+        Operation::MxvFloat if precision == Precision::F64 => made.product(Product { x: floats::<f64>(n) }, |y| Answer::Sums(y.to_vec())),
+        Operation::MxvFloat => made.product(Product { x: floats::<f32>(n) }, |y| Answer::Sums(y.iter().map(|&s| s.into()).collect())),
+        Operation::MxvBool => made.product(Product { x: bits(n) }, |y| exact(y.to_vec(), u64::from)),
+        Operation::Sssp => {
+            let degrees: Vec<u32> = (0..n).map(|v| csr.degree(v) as u32).collect();
+            made.algorithm(Typed::<_, u32>::new(SsspConfig { source, ..SsspConfig::default() }), move |r| {
+                let reached = r.distances.iter().zip(&degrees).filter(|(d, _)| **d != u32::MAX);
+                let edges = reached.map(|(_, &degree)| u64::from(degree)).sum();
+                (exact(r.distances, u64::from), edges)
+            })
+        }
+        Operation::PageRank => {
+            let config = PageRankConfig { tolerance: 0.0, max_iterations: ITERATIONS, ..PageRankConfig::default() };
+            match precision {
+                Precision::F64 => made.algorithm(Typed::<_, f64>::new(config), move |r| (Answer::Sums(r.scores), passes)),
+                Precision::F32 => made.algorithm(Typed::<_, f32>::new(config), move |r| {
+                    (Answer::Sums(r.scores.into_iter().map(f64::from).collect()), passes)
+                }),
+            }
+        }
+        Operation::Cc => made.algorithm(CcConfig::default(), move |r| (exact(r.labels, u64::from), nnz)),
+        Operation::Tc => made.algorithm(TcConfig::default(), move |r| (Answer::Exact(vec![r.triangles]), nnz)),
+        Operation::Bfs => made.algorithm(BfsConfig { source, ..BfsConfig::default() }, |r| {
+            let edges = r.edges_traversed;
+            (exact(r.levels.unwrap_or_default(), |l| l as u64), edges)
+        }),
     }
-    let build_s = start.elapsed().as_secs_f64();
-    let (format, reorder, plan) = (graph.plan().format().name(), graph.plan().ordering().name(), graph.plan().to_string());
-    let nnz = csr.nnz() as u64;
-    let run: Runs = match operation {
-        Algorithm::MxvFloat if precision == Precision::F64 => mxv_float::<B, f64>(clock, graph)?,
-        Algorithm::MxvFloat => mxv_float::<B, f32>(clock, graph)?,
-        Algorithm::MxvBool => mxv_bool(clock, graph)?,
-        Algorithm::Sssp => {
-            let config = SsspConfig { source, ..SsspConfig::default() };
-            let degrees: Vec<u32> = (0..csr.nrows()).map(|v| csr.degree(v) as u32).collect();
-            algorithm(
-                clock,
-                graph,
-                move |g| algorithms::sssp::<_, u32>(g, &config),
-                move |r| {
-                    let reached = r.distances.iter().zip(&degrees).filter(|(d, _)| **d != u32::MAX);
-                    let edges = reached.map(|(_, &degree)| u64::from(degree)).sum();
-                    (exact(r.distances, u64::from), edges)
-                },
-            )
-        }
-        Algorithm::PageRank if precision == Precision::F64 => pagerank::<B, f64>(clock, graph),
-        Algorithm::PageRank => pagerank::<B, f32>(clock, graph),
-        Algorithm::Cc => algorithm(clock, graph, |g| algorithms::cc(g, &CcConfig::default()), move |r| (exact(r.labels, u64::from), nnz)),
-        Algorithm::Tc => {
-            algorithm(clock, graph, |g| algorithms::tc(g, &TcConfig::default()), move |r| (Answer::Exact(vec![r.triangles]), nnz))
-        }
-        _ => {
-            let config = BfsConfig { source, ..BfsConfig::default() };
-            algorithm(
-                clock,
-                graph,
-                move |g| algorithms::bfs(g, &config),
-                |r| {
-                    let edges = r.edges_traversed;
-                    (exact(r.levels.unwrap_or_default(), |l| l as u64), edges)
-                },
-            )
-        }
-    };
-    let layout = Layout { format, order: reorder, bytes: 0 };
-    Ok((Contender::new(name, build_s, run).with_layout(layout), plan))
 }
 
-/// Runs an algorithm by the clock.
-fn algorithm<B: CommandBackend, R>(
-    clock: &Clock,
-    graph: Graph<B>,
-    algorithm: impl Fn(&Graph<B>) -> Result<R, B::Error> + 'static,
-    answer: impl Fn(R) -> (Answer, u64) + 'static,
-) -> Runs {
-    let clock = clock.clone();
-    Box::new(move |purpose| timed(&clock, purpose, || algorithm(&graph).map_err(Into::<Failure>::into), &answer))
+/// A contender in the making.
+struct Making<'a, B: CommandBackend> {
+    clock: &'a Clock,
+    graph: &'a Graph<B>,
+    request: &'a Request,
+    start: Instant,
+    name: &'a str,
 }
 
-fn pagerank<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(clock: &Clock, graph: Graph<B>) -> Runs {
-    let config = PageRankConfig { tolerance: 0.0, max_iterations: ITERATIONS, ..PageRankConfig::default() };
-    let edges = graph.edges() as u64 * u64::from(ITERATIONS);
-    let near = |scores: Vec<T>| Answer::Sums(scores.into_iter().map(T::to_f64).collect());
-    algorithm(clock, graph, move |g| algorithms::pagerank::<_, T>(g, &config), move |r| (near(r.scores), edges))
+impl<B: CommandBackend> Making<'_, B> {
+    fn ready<A: bitgraph::backend::Algorithm>(&self, algorithm: &A) -> Result<(Ready<B, A>, f64)>
+    where
+        B: Fused<A>,
+    {
+        let ready = self.graph.prepare(algorithm, self.request).map_err(Into::into)?;
+        if let Some(device) = self.graph.backend().accelerator() {
+            device.synchronize()?;
+        }
+        Ok((ready, self.start.elapsed().as_secs_f64()))
+    }
+    fn contender<A: bitgraph::backend::Algorithm>(&self, ready: &Ready<B, A>, build_s: f64, run: Runs) -> (Contender, String)
+    where
+        B: Fused<A>,
+    {
+        let plan = ready.plan();
+        let layout = Layout { format: plan.format().name(), order: plan.ordering().name(), bytes: 0 };
+        (Contender::new(self.name, build_s, run).with_layout(layout), plan.to_string())
+    }
+    /// An algorithm, by the clock.
+    fn algorithm<A: Definition<B>>(
+        &self,
+        algorithm: A,
+        answer: impl Fn(A::Output) -> (Answer, u64) + 'static,
+    ) -> Result<(Contender, String)>
+    where
+        B: Fused<A>,
+    {
+        let (ready, build_s) = self.ready(&algorithm)?;
+        let (clock, made) = (self.clock.clone(), self.graph.prepare(&algorithm, self.request).map_err(Into::into)?);
+        let run: Runs = Box::new(move |purpose| timed(&clock, purpose, || made.run(&algorithm).map_err(Into::<Failure>::into), &answer));
+        Ok(self.contender(&ready, build_s, run))
+    }
+    /// A product alone, its vectors already there.
+    fn product<T: Factor>(&self, product: Product<T>, answer: impl Fn(&[T]) -> Answer + 'static) -> Result<(Contender, String)>
+    where
+        B: Fused<Product<T>> + Mxv<T::Semiring>,
+    {
+        let (ready, build_s) = self.ready(&product)?;
+        let (clock, edges, backend) = (self.clock.clone(), self.graph.edges() as u64, self.graph.backend().clone());
+        let made = self.graph.prepare(&product, self.request).map_err(Into::into)?;
+        let input = made.arranged().permutation().map_or(product.x.clone(), |p| p.permute(&product.x));
+        let u = backend.vector(Vector::from_vec(input)).map_err(Into::into)?;
+        let mut w = backend.vector(Vector::filled(product.x.len(), T::ZERO)).map_err(Into::into)?;
+        let run: Runs = Box::new(move |purpose| {
+            let (semiring, matrix) = (T::Semiring::default(), made.arranged().matrix());
+            let mut multiply =
+                || ops::mxv(&backend, &mut w, None, NoAccum, semiring, matrix, &u, Descriptor::DEFAULT).map_err(Into::<Failure>::into);
+            let seconds = clock.seconds_of(purpose.launches(), &mut multiply)?;
+            if purpose != Purpose::Check {
+                return Ok(Outcome { seconds, answer: None, edges: 0 });
+            }
+            let y = backend.vector_to_host(&w).map_err(Into::into)?.to_vec_or(T::ZERO);
+            let y = made.arranged().permutation().map_or(y.clone(), |p| p.restore_values(y));
+            Ok(Outcome { seconds, answer: Some(answer(&y)), edges })
+        });
+        Ok(self.contender(&ready, build_s, run))
+    }
 }
 
 /// Whole numbers to compare.
@@ -167,51 +201,4 @@ pub fn floats<T: Stored>(n: usize) -> Vec<T> {
 /// The operand of boolean products: every third bit.
 pub fn bits(n: usize) -> Vec<bool> {
     (0..n).map(|v| v % 3 == 0).collect()
-}
-
-/// `w = A u` with a pattern matrix and floats that differ.
-fn mxv_float<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(clock: &Clock, graph: Graph<B>) -> Result<Runs> {
-    let n = graph.nodes();
-    let input = floats::<T>(n);
-    let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
-    let u = graph.backend().vector(Vector::from_vec(input)).map_err(Into::into)?;
-    let mut w = graph.backend().vector(Vector::filled(n, T::ZERO)).map_err(Into::into)?;
-    let clock = clock.clone();
-    Ok(Box::new(move |purpose| {
-        let b = graph.backend();
-        let semiring = PlusSecond::<T>::new();
-        let mut multiply =
-            || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT).map_err(Into::<Failure>::into);
-        let seconds = clock.seconds_of(purpose.launches(), &mut multiply)?;
-        if purpose != Purpose::Check {
-            return Ok(Outcome { seconds, answer: None, edges: 0 });
-        }
-        let sums = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(T::ZERO));
-        let answer = Some(Answer::Sums(sums.into_iter().map(T::to_f64).collect()));
-        Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })
-    }))
-}
-
-/// `w = A u` over bits.
-fn mxv_bool<B: CommandBackend>(clock: &Clock, graph: Graph<B>) -> Result<Runs> {
-    let n = graph.nodes();
-    let input = bits(n);
-    let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
-    let packed = Vector::from_parts(BitVector::from_bools(&input), None).map_err(BackendError::from)?;
-    let u = graph.backend().vector(packed).map_err(Into::into)?;
-    let mut w = graph.backend().vector(Vector::filled(n, false)).map_err(Into::into)?;
-    let clock = clock.clone();
-    Ok(Box::new(move |purpose| {
-        let b = graph.backend();
-        let semiring = LorLand::<bool>::new();
-        let mut multiply =
-            || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT).map_err(Into::<Failure>::into);
-        let seconds = clock.seconds_of(purpose.launches(), &mut multiply)?;
-        if purpose != Purpose::Check {
-            return Ok(Outcome { seconds, answer: None, edges: 0 });
-        }
-        let reached = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(false));
-        let answer = Some(Answer::Exact(reached.into_iter().map(u64::from).collect()));
-        Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })
-    }))
 }

@@ -6,16 +6,16 @@ mod contender;
 mod peer;
 mod table;
 
+use crate::choice::Operation;
 use crate::failure::{Failure, Result};
 use crate::options::BenchArgs;
 use crate::progress::Reporter;
 use crate::run::CommandBackend;
 use crate::{output, report, run};
 use bitgraph::b2sr::{HybridConfig, TileCounts};
-use bitgraph::backend::{Algorithm, Error as BackendError, PlanRequest, Workload};
+use bitgraph::backend::{Error as BackendError, Request, Reuse};
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::device::Device;
-use bitgraph::semiring::DType;
 use bitgraph::sparse::FormatKind;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::{LoadedGraph, WeightSource, hashed_weights};
@@ -35,10 +35,6 @@ const LAUNCHES: usize = 50;
 const ROWS: usize = 3;
 /// Bytes of the array whose copy tells the rate of memory: beyond the caches of today's GPUs.
 const COPIED: usize = 1 << 30;
-
-/// What is timed, in this order.
-pub const OPERATIONS: [Algorithm; 7] =
-    [Algorithm::MxvFloat, Algorithm::MxvBool, Algorithm::Bfs, Algorithm::Sssp, Algorithm::PageRank, Algorithm::Cc, Algorithm::Tc];
 
 #[derive(Serialize)]
 struct Bench {
@@ -126,9 +122,9 @@ pub fn run<B: CommandBackend>(backend: &B, args: &BenchArgs, reporter: &Reporter
         reporter,
     };
     let mut results = Vec::new();
-    for operation in OPERATIONS {
+    for operation in Operation::ALL {
         let wanted = args.operations.is_empty() || args.operations.contains(&operation);
-        if wanted && (operation != Algorithm::Tc || loaded.symmetric) {
+        if wanted && (operation != Operation::Tc || loaded.symmetric) {
             reporter.note(operation.name());
             results.extend(round.compare(backend, operation)?);
         }
@@ -194,14 +190,13 @@ impl Round<'_> {
     fn passes(&self) -> u32 {
         self.args.layout.amortize.unwrap_or(PASSES)
     }
-    fn request(&self, operation: Algorithm, format: Option<FormatKind>, ordering: Option<Ordering>) -> PlanRequest {
-        let dtype = if operation.wants_weights() { DType::U32 } else { self.args.layout.precision.dtype() };
-        PlanRequest { workload: Workload { passes: self.passes(), ..Workload::once(operation).with_dtype(dtype) }, format, ordering }
+    fn request(&self, format: Option<FormatKind>, ordering: Option<Ordering>) -> Request {
+        Request { reuse: Reuse::Runs(self.passes()), format, ordering, variant: self.args.layout.variant.filter(|_| format.is_none()) }
     }
     /// One operation over all layouts, and the peers.
-    fn compare<B: CommandBackend>(&self, backend: &B, operation: Algorithm) -> Result<Vec<Measured>> {
+    fn compare<B: CommandBackend>(&self, backend: &B, operation: Operation) -> Result<Vec<Measured>> {
         let Some(source) = self.loaded.csr.max_degree_row() else { return Ok(Vec::new()) };
-        let values = operation.wants_weights().then(|| hashed_weights(&self.loaded.csr, GREATEST));
+        let values = (operation == Operation::Sssp).then(|| hashed_weights(&self.loaded.csr, GREATEST));
         let formats = match self.args.layout.format.0 {
             Some(format) => vec![Some(format)],
             // Built for one run, the plan is held against lists as they are.
@@ -211,7 +206,7 @@ impl Round<'_> {
         let precision = self.args.layout.precision;
         let (mut expected, clock) = (Expected::default(), Clock::of(backend.accelerator()));
         if backend.accelerator().is_some() {
-            let request = self.request(operation, None, None);
+            let request = self.request(None, None);
             let host = Clock::of(None);
             let (mut host, _) =
                 contender::build(&Cpu::new(), &host, "cpu", operation, self.loaded, values.clone(), &request, precision, source)?;
@@ -221,7 +216,7 @@ impl Round<'_> {
         let build = |layout: &str| {
             let (format, asked) = (FormatKind::from_name(layout), self.args.layout.reorder.0);
             let ordering = if format.is_some() { Some(asked.unwrap_or(Ordering::None)) } else { asked };
-            let request = self.request(operation, format, ordering);
+            let request = self.request(format, ordering);
             contender::build(backend, &clock, layout, operation, self.loaded, values.clone(), &request, precision, source)
         };
         for format in formats {
@@ -262,7 +257,7 @@ impl Round<'_> {
     /// The first run warms up, and its result is compared.
     fn check(
         &self,
-        operation: Algorithm,
+        operation: Operation,
         mut contender: Contender,
         expected: &mut Expected,
         all: &mut Vec<(Contender, Work)>,
@@ -273,8 +268,8 @@ impl Round<'_> {
         all.push((contender, work));
         self.reporter.check()
     }
-    fn measured(&self, operation: Algorithm, mut contender: Contender, work: Work, seconds: Vec<f64>) -> Result<Measured> {
-        let product = matches!(operation, Algorithm::MxvFloat | Algorithm::MxvBool);
+    fn measured(&self, operation: Operation, mut contender: Contender, work: Work, seconds: Vec<f64>) -> Result<Measured> {
+        let product = matches!(operation, Operation::MxvFloat | Operation::MxvBool);
         let mut mean = |launches: Launches| {
             if !product || launches.count() == 1 || self.passes() == 1 {
                 return Ok(None);

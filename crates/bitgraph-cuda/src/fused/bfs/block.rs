@@ -6,8 +6,8 @@ use super::level_search::LevelSearch;
 use super::prepare::looping;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
-use bitgraph_algorithms::BfsConfig;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
+use bitgraph_algorithms::BfsConfig;
 
 const MODULE: &str = "graph/bfs_block";
 const HEAD_BYTES: u32 = 64;

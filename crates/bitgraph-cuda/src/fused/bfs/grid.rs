@@ -3,8 +3,8 @@
 use super::prepare::Prepared;
 use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
-use bitgraph_algorithms::BfsConfig;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
+use bitgraph_algorithms::BfsConfig;
 
 const MODULE: &str = "graph/bfs";
 /// Shared memory of a block ahead of its staging area.

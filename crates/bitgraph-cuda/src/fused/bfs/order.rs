@@ -7,10 +7,10 @@ use super::grid::{GridOptions, GridScratch, Search};
 use super::prepare::{Prepared, looping};
 use super::select::RENUMBERED_LEVELS;
 use super::{Rows, count32};
-use bitgraph_algorithms::BfsConfig;
-use crate::{DeviceCsr, Result};
 use crate::device::{Device, DevicePtr, parameters};
 use crate::primitives::{LevelOrderConfig, Order, level_order};
+use crate::{DeviceCsr, Result};
+use bitgraph_algorithms::BfsConfig;
 
 const MODULE: &str = "graph/bfs_order";
 

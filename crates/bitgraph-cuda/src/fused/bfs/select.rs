@@ -131,6 +131,9 @@ impl Kernels for BfsConfig {
 impl Fused<BfsConfig> for Cuda {
     type Layout = BfsLayout;
 
+    fn warm_up(&self) -> Result<()> {
+        self.load_kernels::<BfsConfig>()
+    }
     fn variants(&self, graph: &GraphData, _: &BfsConfig, _: u32) -> Vec<Candidate> {
         let Some(facts) = Facts::of(self, graph, graph.is_symmetric(), MOST_NODES) else { return vec![Candidate::definition(graph)] };
         let (offers, general) = offers(&facts, Variant::name);

@@ -146,6 +146,9 @@ impl Kernels for CcConfig {
 impl Fused<CcConfig> for Cuda {
     type Layout = CcLayout;
 
+    fn warm_up(&self) -> Result<()> {
+        self.load_kernels::<CcConfig>()
+    }
     fn variants(&self, graph: &GraphData, _: &CcConfig, _: u32) -> Vec<Candidate> {
         let Some(facts) = Facts::of(self, graph, graph.is_symmetric(), MOST_NODES) else { return vec![Candidate::definition(graph)] };
         let preferred = preferred(&facts);

@@ -27,6 +27,9 @@ impl Kernels for MsBfsConfig {
 impl Fused<MsBfsConfig> for Cuda {
     type Layout = MsBfsLayout;
 
+    fn warm_up(&self) -> Result<()> {
+        self.load_kernels::<MsBfsConfig>()
+    }
     fn variants(&self, graph: &GraphData, config: &MsBfsConfig, _: u32) -> Vec<Candidate> {
         let Some(facts) = Facts::of(self, graph, graph.is_symmetric(), MOST_NODES) else { return vec![Candidate::definition(graph)] };
         let launches = config.sources.len().div_ceil(super::LANES).max(1) as f64;

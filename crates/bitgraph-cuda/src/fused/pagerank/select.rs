@@ -217,6 +217,9 @@ impl<T: Stored> Kernels for Typed<PageRankConfig, T> {
 impl<T: Stored> Fused<Typed<PageRankConfig, T>> for Cuda {
     type Layout = RankLayout;
 
+    fn warm_up(&self) -> Result<()> {
+        self.load_kernels::<Typed<PageRankConfig, T>>()
+    }
     fn variants(&self, graph: &GraphData, algorithm: &Typed<PageRankConfig, T>, _: u32) -> Vec<Candidate> {
         let facts = Facts::of(self, graph, graph.is_symmetric(), u32::MAX as usize - 1);
         let Some(facts) = facts.filter(|_| matches!(T::DTYPE, DType::F32 | DType::F64)) else { return vec![Candidate::definition(graph)] };

@@ -90,6 +90,9 @@ impl<T: Factor> Kernels for Product<T> {
 impl Fused<Product<f32>> for Cuda {
     type Layout = ProductLayout;
 
+    fn warm_up(&self) -> Result<()> {
+        self.load_kernels::<Product<f32>>()
+    }
     fn variants(&self, graph: &GraphData, _: &Product<f32>, _: u32) -> Vec<Candidate> {
         let Some(facts) = Facts::of(self, graph, graph.is_symmetric(), 1 << 31) else { return vec![Candidate::definition(graph)] };
         let diagonals = facts.entries > 0 && diagonals_pay(&facts);
@@ -123,6 +126,9 @@ no_fused_form!(Cuda: Product<f64>);
 impl Fused<Product<bool>> for Cuda {
     type Layout = NoLayout;
 
+    fn warm_up(&self) -> Result<()> {
+        self.load_kernels::<Product<bool>>()
+    }
     fn variants(&self, graph: &GraphData, _: &Product<bool>, _: u32) -> Vec<Candidate> {
         let (stats, rows, entries) = (graph.stats(), graph.nodes(), graph.edges() as f64);
         let candidate = |format, build_seconds, run_seconds, why: &str| Candidate {

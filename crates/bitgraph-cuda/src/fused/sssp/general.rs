@@ -7,8 +7,8 @@ use super::Arcs;
 use super::distance::Native;
 use super::select;
 use crate::Result;
-use bitgraph_algorithms::SsspConfig;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
+use bitgraph_algorithms::SsspConfig;
 
 const MODULE: &str = "graph/sssp_general";
 /// Vertices that a block collects, near and far each.

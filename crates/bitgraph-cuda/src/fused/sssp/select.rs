@@ -160,6 +160,9 @@ impl<T: Stored> Kernels for Typed<SsspConfig, T> {
 impl<T: Stored> Fused<Typed<SsspConfig, T>> for Cuda {
     type Layout = SsspLayout;
 
+    fn warm_up(&self) -> Result<()> {
+        self.load_kernels::<Typed<SsspConfig, T>>()
+    }
     fn variants(&self, graph: &GraphData, _: &Typed<SsspConfig, T>, _: u32) -> Vec<Candidate> {
         let facts = Facts::of(self, graph, graph.is_symmetric_with_values(), bfs::select::MOST_NODES);
         let Some(facts) = facts.filter(|_| has_kernels(T::DTYPE)) else { return vec![Candidate::definition(graph)] };

@@ -9,8 +9,8 @@ use super::Arcs;
 use super::partition::{Partition, fill, partition};
 use super::weights::Summary;
 use crate::Result;
-use bitgraph_algorithms::SsspConfig;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
+use bitgraph_algorithms::SsspConfig;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const MODULE: &str = "graph/sssp_tile";

@@ -12,12 +12,12 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-use bitgraph_algorithms::{Tc, TcConfig};
-use crate::{DeviceCsr, Result};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
-pub use select::{VARIANTS, Variant};
+use crate::{DeviceCsr, Result};
+use bitgraph_algorithms::{Tc, TcConfig};
 use hubs::Hubs;
 use oriented::Oriented;
+pub use select::{VARIANTS, Variant};
 use std::sync::{Mutex, PoisonError};
 
 /// The sizes of the form with hubs; what is `None` is chosen by counts.

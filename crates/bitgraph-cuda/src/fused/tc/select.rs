@@ -64,6 +64,9 @@ impl Kernels for TcConfig {
 impl Fused<TcConfig> for Cuda {
     type Layout = TcLayout;
 
+    fn warm_up(&self) -> Result<()> {
+        self.load_kernels::<TcConfig>()
+    }
     fn variants(&self, graph: &GraphData, _: &TcConfig, _: u32) -> Vec<Candidate> {
         let Some(facts) = Facts::of(self, graph, graph.is_symmetric(), MOST_NODES).filter(|f| f.symmetric) else {
             return vec![Candidate::definition(graph)];

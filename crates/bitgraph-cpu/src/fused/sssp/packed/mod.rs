@@ -13,6 +13,7 @@ mod rows;
 use super::parents::Arcs;
 #[cfg(target_arch = "x86_64")]
 use crate::Level;
+use crate::threads;
 use bitgraph_algorithms::SsspConfig;
 use bitgraph_backend::Result;
 use bitgraph_backend::WeightStats;
@@ -22,7 +23,6 @@ use horizon::{Scratch, Task};
 use link::{Alone, Link};
 use ops::Portable;
 use pair::{Board, Paired};
-use crate::threads;
 use rayon::prelude::*;
 pub(super) use rows::HEAD;
 use rows::{ID, Rows};
