@@ -3,14 +3,27 @@
 use crate::definition;
 use bitgraph_backend::{
     Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Error, Fused, Graph, MatrixOps, MsBfs, MsBfsConfig, Mxm, Mxv, PageRank, PageRankConfig, Sssp,
-    SsspConfig, Tc, TcConfig, UNREACHED, VectorOps,
+    SsspConfig, Tc, TcConfig, UNREACHED, Vector, VectorOps, ops::mxv,
 };
-use bitgraph_semiring::{LorLand, MinPlus, MinSecond, PlusPair, PlusSecond};
+use bitgraph_semiring::{Float, LorLand, MinFirst, MinPlus, MinSecond, PlusPair, PlusSecond};
 use bitgraph_sparse::Stored;
 
 /// A backend with everything that the algorithms use.
-pub trait GraphBackend: Fused + VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxm<PlusPair<u64>> {}
-impl<B: Fused + VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxm<PlusPair<u64>>> GraphBackend for B {}
+pub trait GraphBackend:
+    Fused + VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxv<MinSecond<u64>> + Mxm<PlusPair<u64>>
+{
+}
+impl<B: Fused + VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxv<MinSecond<u64>> + Mxm<PlusPair<u64>>> GraphBackend
+    for B
+{
+}
+
+/// A backend with what shortest paths with distances of type `T` use beyond.
+pub trait PathBackend<T: Stored>:
+    GraphBackend + Mxv<MinPlus<T>> + Mxm<MinPlus<T>> + Mxm<MinFirst<T>> + Mxm<MinSecond<T>>
+{
+}
+impl<B: GraphBackend + Mxv<MinPlus<T>> + Mxm<MinPlus<T>> + Mxm<MinFirst<T>> + Mxm<MinSecond<T>>, T: Stored> PathBackend<T> for B {}
 
 /// Breadth-first search. O(n + nnz) in the fused form.
 ///
@@ -37,19 +50,20 @@ pub fn bfs<B: GraphBackend>(graph: &Graph<B>, config: &BfsConfig) -> Result<Bfs,
     Ok(result)
 }
 
-/// For every vertex, in the planned numbering, the parent of the smallest input number. O(n + nnz).
+/// For every vertex, in the planned numbering, the parent of the smallest input number: the least (level, number) before it, since nothing
+/// before a vertex is more than a level above. O(n + nnz).
 fn smallest_parents<B: GraphBackend>(graph: &Graph<B>, levels: &[i32]) -> Result<Vec<u32>, B::Error> {
-    let (incoming, _) = graph.backend().matrix_to_host(graph.transpose()?)?;
-    let input = |v: u32| graph.permutation().map_or(v, |p| p.old_of_new()[v as usize]);
-    let parent = |v: usize| match levels[v] {
+    let number = |v: usize| graph.permutation().map_or(v as u32, |p| p.old_of_new()[v]);
+    let keys = levels.iter().enumerate().map(|(v, &level)| (level as u64) << 32 | u64::from(number(v)));
+    let keys = Vector::from_vec(graph.backend(), keys.collect())?;
+    let found = mxv(MinSecond, &graph.transpose()?.pattern(), &keys).eval()?.to_host()?;
+    let planned = |key: u64| graph.permutation().map_or(key as u32, |p| p.new_of_old()[key as u32 as usize]);
+    let parent = |(v, &level): (usize, &i32)| match level {
         -1 => UNREACHED,
         0 => v as u32,
-        level => {
-            let above = incoming.row(v).iter().copied().filter(|&u| levels[u as usize] == level - 1);
-            above.min_by_key(|&u| input(u)).unwrap_or(UNREACHED)
-        }
+        _ => found.get(v).map_or(UNREACHED, planned),
     };
-    Ok((0..levels.len()).map(parent).collect())
+    Ok(levels.iter().enumerate().map(parent).collect())
 }
 
 /// Breadth-first search from many sources at once.
@@ -74,7 +88,7 @@ pub fn ms_bfs<B: GraphBackend>(graph: &Graph<B>, config: &MsBfsConfig) -> Result
 /// # Errors
 /// [`Error::VertexOutOfRange`], [`Error::Overflow`], [`Error::Cancelled`], or
 /// the backend's.
-pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
+pub fn sssp<B: PathBackend<T>, T: Stored>(graph: &Graph<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
     let target = config.target.map(|t| graph.to_planned(t)).transpose()?;
     let inner = SsspConfig { source: graph.to_planned(config.source)?, target, ..config.clone() };
     let mut result = match graph.backend().sssp::<T>(graph, &inner) {
@@ -87,11 +101,20 @@ pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, conf
     Ok(result)
 }
 
-/// `PageRank`. O(nnz) an iteration.
+/// `PageRank`, over any float. O(nnz) an iteration.
+///
+/// ```compile_fail
+/// // Whole numbers cannot hold shares of 1.
+/// fn ranks<B: bitgraph_algorithms::GraphBackend + bitgraph_backend::Mxv<bitgraph_semiring::PlusSecond<u32>>>(
+///     graph: &bitgraph_backend::Graph<B>,
+/// ) -> Result<bitgraph_backend::PageRank<u32>, B::Error> {
+///     bitgraph_algorithms::pagerank::<B, u32>(graph, &Default::default())
+/// }
+/// ```
 ///
 /// # Errors
 /// [`Error::Parameter`], [`Error::VertexOutOfRange`], [`Error::Cancelled`], or the backend's.
-pub fn pagerank<B: GraphBackend + Mxv<PlusSecond<T>>, T: Stored>(
+pub fn pagerank<B: GraphBackend + Mxv<PlusSecond<T>>, T: Stored + Float>(
     graph: &Graph<B>,
     config: &PageRankConfig,
 ) -> Result<PageRank<T>, B::Error> {

@@ -6,4 +6,4 @@
 pub mod definition;
 mod entry;
 
-pub use entry::{GraphBackend, bfs, cc, ms_bfs, pagerank, sssp, tc};
+pub use entry::{GraphBackend, PathBackend, bfs, cc, ms_bfs, pagerank, sssp, tc};

@@ -4,7 +4,7 @@
 //! place where the planned numbering is translated. Arcs run from row to column.
 
 use crate::plan::Given;
-use crate::{Backend, CostModel, Error, Plan, PlanRequest, Planner, UNREACHED};
+use crate::{Backend, CostModel, Error, Matrix, Plan, PlanRequest, Planner, UNREACHED};
 use bitgraph_b2sr::Layout;
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Csr, FormatKind, Permutation, Values};
@@ -48,8 +48,8 @@ pub struct Graph<B: Backend> {
     symmetric: bool,
     plan: Plan,
     permutation: Option<Permutation>,
-    matrix: B::Matrix,
-    transpose: OnceLock<B::Matrix>,
+    matrix: Matrix<B>,
+    transpose: OnceLock<Matrix<B>>,
     prepared: B::Prepared,
     times: BuildTimes,
 }
@@ -144,7 +144,7 @@ impl<B: Backend> Graph<B> {
         times.order += lap();
         // Fused forms run on lists and convert what they read; on tiles the semiring's own type is needed.
         let values = values.map(|v| if plan.format() == FormatKind::Csr { v } else { crate::weights::converted(v, plan.workload.dtype) });
-        let matrix = backend.matrix_from(&layout, values.as_ref(), plan.format())?;
+        let matrix = Matrix::from_layout(&backend, &layout, values.as_ref(), plan.format())?;
         drop((layout, values));
         let mut graph = Self {
             backend,
@@ -198,7 +198,7 @@ impl<B: Backend> Graph<B> {
     }
     /// The adjacency matrix in the planned order: row u lists the v with u -> v.
     #[must_use]
-    pub fn matrix(&self) -> &B::Matrix {
+    pub fn matrix(&self) -> &Matrix<B> {
         &self.matrix
     }
     /// The transposed matrix in the planned order: row v lists the u with u -> v. The matrix itself if symmetric; built at
@@ -206,14 +206,14 @@ impl<B: Backend> Graph<B> {
     ///
     /// # Errors
     /// Out of memory.
-    pub fn transpose(&self) -> Result<&B::Matrix, B::Error> {
+    pub fn transpose(&self) -> Result<&Matrix<B>, B::Error> {
         if self.symmetric {
             return Ok(&self.matrix);
         }
         if let Some(t) = self.transpose.get() {
             return Ok(t);
         }
-        let built = self.backend.matrix_transposed(&self.matrix)?;
+        let built = self.matrix.transposed()?;
         Ok(self.transpose.get_or_init(|| built))
     }
     /// What the backend built for the algorithm.
@@ -229,8 +229,8 @@ impl<B: Backend> Graph<B> {
     /// Bytes of the matrix, of its transpose if that is built and another one, and of what was prepared.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.backend.matrix_bytes(&self.matrix)
-            + self.transpose.get().map_or(0, |t| self.backend.matrix_bytes(t))
+        self.matrix.bytes()
+            + self.transpose.get().map_or(0, Matrix::bytes)
             + self.backend.prepared_bytes(&self.prepared)
     }
     /// The planned number of an input vertex.

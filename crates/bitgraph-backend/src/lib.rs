@@ -7,10 +7,12 @@ mod control;
 mod error;
 mod fused;
 mod graph;
+mod matrix;
 pub mod ops;
 mod plan;
 mod ring;
 mod same_type;
+mod vector;
 mod weights;
 
 pub use algorithm::{
@@ -22,7 +24,9 @@ pub use control::{Control, Progress};
 pub use error::{Error, Result};
 pub use fused::Fused;
 pub use graph::{BuildTimes, Graph};
-pub use ops::{MatrixMask, MatrixOps, Mxm, Mxv, VectorMask, VectorOps};
+pub use matrix::{Matrix, Typed};
+pub use ops::{MatrixOps, Mxm, Mxv, VectorOps};
 pub use plan::{Algorithm, Candidate, CostModel, Plan, PlanRequest, Planner, StoredCost, Workload};
 pub use ring::{Accum, Accumulate, NoAccum, Ring};
 pub use same_type::same_type;
+pub use vector::{Value, Vector};

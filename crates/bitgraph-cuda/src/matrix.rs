@@ -155,6 +155,10 @@ impl CudaMatrix {
     pub(crate) fn keep_sums(&self, layout: SpmvLayout) {
         let _ = self.derived.sums.set(layout);
     }
+    /// The same pattern with other values, as many as it has entries.
+    pub(crate) fn with_values(&self, values: DeviceValues) -> Self {
+        Self { values: Some(values), derived: Arc::default(), ..self.clone() }
+    }
     /// The same matrix without values; the pattern is shared.
     #[must_use]
     pub fn pattern(&self) -> Self {
