@@ -4,10 +4,10 @@ use crate::contender::{Answer, Contender, Purpose, timed};
 use crate::report::Layout;
 use crate::task::{CHECK_ITERATIONS, GREATEST_WEIGHT, ITERATIONS, Subject, Task};
 use anyhow::Result;
-use bitgraph::backend::{Mxv, NoAccum, ops};
+use bitgraph::algorithms::PathBackend;
 use bitgraph::prelude::*;
-use bitgraph::semiring::{DType, MinPlus, PlusSecond};
-use bitgraph::sparse::{Descriptor, Stored};
+use bitgraph::semiring::DType;
+use bitgraph::sparse::Stored;
 use std::time::Instant;
 
 /// Builds the layout for a task that `amortize` runs share.
@@ -52,7 +52,7 @@ pub fn contender(subject: &Subject, task: Task, amortize: u32) -> Result<Contend
             let answer = |r: Tc| Answer::Count(r.triangles);
             Contender::new("ours", build_seconds, move |purpose| timed(purpose, || Ok(tc(&graph, &TcConfig::default())?), answer))
         }
-        Task::Mxv => product(graph, build_seconds, &subject.operand()),
+        Task::Mxv => product(graph, build_seconds, &subject.operand())?,
     };
     Ok(contender.with_layout(layout))
 }
@@ -64,7 +64,7 @@ fn wide(subject: &Subject) -> bool {
 
 fn paths<T: Stored>(graph: Graph<Cpu>, build_seconds: f64, source: u32, number: fn(T) -> u64) -> Contender
 where
-    Cpu: Mxv<MinPlus<T>>,
+    Cpu: PathBackend<T>,
 {
     let config = SsspConfig { source, ..SsspConfig::default() };
     Contender::new("ours", build_seconds, move |purpose| {
@@ -77,27 +77,24 @@ where
 }
 
 /// The product in the planned order, as an iterative method would repeat it; the result is put back in order for the comparison.
-fn product(graph: Graph<Cpu>, build_seconds: f64, operand: &[f32]) -> Contender {
-    let u = Vector::from_vec(graph.permutation().map_or_else(|| operand.to_vec(), |p| p.permute(operand)));
-    let mut w = Vector::filled(graph.nodes(), 0f32);
-    Contender::new("ours", build_seconds, move |purpose| {
-        let multiply = || -> Result<()> {
-            let semiring = PlusSecond::<f32>::new();
-            Ok(ops::mxv(graph.backend(), &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT)?)
-        };
+fn product(graph: Graph<Cpu>, build_seconds: f64, operand: &[f32]) -> Result<Contender> {
+    let u = Vector::from_vec(graph.backend(), graph.permutation().map_or_else(|| operand.to_vec(), |p| p.permute(operand)))?;
+    let mut w = Vector::filled(graph.backend(), graph.nodes(), 0f32)?;
+    Ok(Contender::new("ours", build_seconds, move |purpose| {
+        let multiply = || Ok(mxv(PlusSecond, graph.matrix(), &u).into(&mut w)?);
         let mut outcome = timed(purpose, multiply, |()| Answer::Sums(Vec::new()))?;
         if outcome.answer.is_some() {
             outcome.answer = Some(Answer::Sums(graph.restore(w.to_vec_or(0.0))));
         }
         Ok(outcome)
-    })
+    }))
 }
 
 /// Bytes that a run moves if it reads its layout once an iteration and touches every vector once. A search that stops looking at rows,
 /// or whose layout stays in a cache, gets by with less.
 fn bytes(graph: &Graph<Cpu>, task: Task) -> u64 {
     let n = graph.nodes() as u64;
-    let (matrix, prepared) = (graph.backend().matrix_bytes(graph.matrix()), graph.backend().prepared_bytes(graph.prepared()));
+    let (matrix, prepared) = (graph.matrix().bytes(), graph.backend().prepared_bytes(graph.prepared()));
     match task {
         Task::Bfs => matrix + prepared + 4 * n,
         Task::Sssp => (if prepared > 0 { prepared } else { matrix }) + 4 * n,

@@ -6,17 +6,16 @@ use super::published::{self, Gpu, PAGERANK_ITERATIONS, PAGERANK_TOLERANCE, Time}
 use crate::contender::median;
 use anyhow::{Result, ensure};
 use bitgraph::algorithms::GraphBackend;
+use bitgraph::algorithms::PathBackend;
 use bitgraph::backend::{CostModel, Mxv};
 use bitgraph::prelude::*;
-use bitgraph::semiring::{DType, LorLand, MinPlus, PlusSecond};
+use bitgraph::semiring::{DType, PlusSecond};
 use serde::Serialize;
 use std::fmt::Write;
 use std::time::Instant;
 
 /// A backend that may tell how long its device took.
-pub trait Timed:
-    GraphBackend + CostModel + Backend<Error: Into<bitgraph::Error>> + Mxv<LorLand<bool>> + Mxv<PlusSecond<f32>> + Mxv<MinPlus<u32>>
-{
+pub trait Timed: GraphBackend + CostModel + Backend<Error: Into<bitgraph::Error>> + Mxv<PlusSecond<f32>> + PathBackend<u32> {
     /// Runs an algorithm: seconds on the device (of the host, if it has none of its own), seconds with call and result, and the result.
     ///
     /// # Errors

@@ -6,12 +6,13 @@ use super::compression::TILES;
 use super::published::{self, Gpu};
 use crate::contender::median;
 use anyhow::{Result, ensure};
-use bitgraph::backend::VectorMask;
+use bitgraph::backend::ops::VectorMask;
 use bitgraph::cuda::device::Launches;
 use bitgraph::cuda::ops::schemes;
 use bitgraph::cuda::peers::{CusparseSpgemm, CusparseSpmv};
 use bitgraph::cuda::{CudaMatrix, CudaVector, DeviceCsr, Result as CudaResult};
 use bitgraph::prelude::*;
+use bitgraph::sparse::Vector;
 use serde::Serialize;
 use std::fmt::Write;
 

@@ -19,10 +19,7 @@ impl<B: Fused + VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>>
 }
 
 /// A backend with what shortest paths with distances of type `T` use beyond.
-pub trait PathBackend<T: Stored>:
-    GraphBackend + Mxv<MinPlus<T>> + Mxm<MinPlus<T>> + Mxm<MinFirst<T>> + Mxm<MinSecond<T>>
-{
-}
+pub trait PathBackend<T: Stored>: GraphBackend + Mxv<MinPlus<T>> + Mxm<MinPlus<T>> + Mxm<MinFirst<T>> + Mxm<MinSecond<T>> {}
 impl<B: GraphBackend + Mxv<MinPlus<T>> + Mxm<MinPlus<T>> + Mxm<MinFirst<T>> + Mxm<MinSecond<T>>, T: Stored> PathBackend<T> for B {}
 
 /// Breadth-first search. O(n + nnz) in the fused form.

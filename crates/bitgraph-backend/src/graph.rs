@@ -229,9 +229,7 @@ impl<B: Backend> Graph<B> {
     /// Bytes of the matrix, of its transpose if that is built and another one, and of what was prepared.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.matrix.bytes()
-            + self.transpose.get().map_or(0, Matrix::bytes)
-            + self.backend.prepared_bytes(&self.prepared)
+        self.matrix.bytes() + self.transpose.get().map_or(0, Matrix::bytes) + self.backend.prepared_bytes(&self.prepared)
     }
     /// The planned number of an input vertex.
     ///

@@ -8,12 +8,13 @@ use crate::options::{CommonArgs, GeneralArgs, LayoutArgs, ReadingArgs};
 use crate::output;
 use crate::progress::Reporter;
 use bitgraph::algorithms::GraphBackend;
+use bitgraph::algorithms::PathBackend;
 use bitgraph::backend::{Algorithm, Backend, CostModel, Error as BackendError, Graph, Mxv, PlanRequest, Workload};
 use bitgraph::cpu::Cpu;
 use bitgraph::cuda::Cuda;
 use bitgraph::cuda::device::{Device as Accelerator, Launches};
 use bitgraph::io::Naming;
-use bitgraph::semiring::{LorLand, MinPlus, PlusSecond, Scalar};
+use bitgraph::semiring::{PlusSecond, Scalar};
 use bitgraph::sparse::{Values, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
 use rayon::prelude::*;
@@ -25,13 +26,12 @@ pub trait CommandBackend:
     GraphBackend
     + CostModel
     + Backend<Error: Into<Failure>>
-    + Mxv<LorLand<bool>>
     + Mxv<PlusSecond<f32>>
     + Mxv<PlusSecond<f64>>
-    + Mxv<MinPlus<u32>>
-    + Mxv<MinPlus<u64>>
-    + Mxv<MinPlus<f32>>
-    + Mxv<MinPlus<f64>>
+    + PathBackend<u32>
+    + PathBackend<u64>
+    + PathBackend<f32>
+    + PathBackend<f64>
 {
     /// Loads what an algorithm runs by, so that its first use is no slower than the others.
     fn warm_up(&self, algorithm: Algorithm) -> Result<(), Self::Error> {

@@ -3,14 +3,15 @@
 //! `lab_ops [--runs N] [--small] GENERATOR...` prints, for each, the median of N (15) single runs and the mean of ten in a row, in
 //! microseconds by the device's clock, with the bytes of the format and the vectors over that time, and cuSPARSE beside them.
 
-use bitgraph_backend::{Accum, Backend, MatrixMask, NoAccum, Ring, VectorMask, ops};
+use bitgraph_backend::ops::{VectorMask, ewise_add, mxm, mxm_reduce, mxv, reduce};
+use bitgraph_backend::{Matrix, Ring, Vector};
 use bitgraph_cuda::device::{Device, Launches};
 use bitgraph_cuda::ops::schemes;
 use bitgraph_cuda::peers::CusparseSpmv;
-use bitgraph_cuda::{Cuda, CudaMatrix, CudaVector, Result};
+use bitgraph_cuda::{Cuda, Result};
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_semiring::{DeviceExpr, LorLand, Max, Min, MinPlus, MinSecond, Plus, PlusPair, PlusSecond, PlusTimes, Semiring};
-use bitgraph_sparse::{Csr, Descriptor, FormatKind, Values, Vector};
+use bitgraph_sparse::{Csr, FormatKind, Values};
 use std::time::Instant;
 
 struct Lab {
@@ -46,20 +47,18 @@ impl Lab {
         let rate = bytes as f64 / ten / 1e9;
         println!("{:16} {what:34} us {:9.2} x10 {:9.2}  GB/s {rate:8.1}  {verdict}", self.graph, one * 1e6, ten * 1e6);
     }
-    fn full<T: bitgraph_sparse::Stored>(&self, values: Vec<T>) -> Result<CudaVector<T>> {
-        self.cuda.vector(Vector::from_vec(values))
+    fn full<T: bitgraph_sparse::Stored>(&self, values: Vec<T>) -> Result<Vector<Cuda, T>> {
+        Vector::from_vec(&self.cuda, values)
     }
     /// A product without mask, timed and compared.
-    fn mxv<S: Ring>(&self, what: &str, a: &CudaMatrix, x: &CudaVector<S::X>, expected: &[Option<S::Out>]) -> Result<()> {
-        let empty = self.cuda.vector(Vector::<S::Out>::empty(expected.len()))?;
-        let run = |w: &mut CudaVector<S::Out>| ops::mxv(&self.cuda, w, None, NoAccum, S::default(), a, x, Descriptor::DEFAULT);
-        let mut w = empty.clone();
-        run(&mut w)?;
-        let found = w.to_host()?;
+    fn mxv<S: Ring>(&self, what: &str, a: &Matrix<Cuda>, x: &Vector<Cuda, S::X>, expected: &[Option<S::Out>]) -> Result<()> {
+        let empty = Vector::<Cuda, S::Out>::empty(&self.cuda, expected.len())?;
+        let run = |mut w: Vector<Cuda, S::Out>| mxv(S::default(), a, x).into(&mut w).map(|()| w);
+        let found = run(empty.clone())?.to_host()?;
         let right = expected.iter().enumerate().all(|(i, e)| *e == found.get(i));
         let vectors = (size_of::<S::X>() + size_of::<S::Out>()) * expected.len();
         let bytes = a.bytes() + vectors as u64;
-        let times = self.time(|| run(&mut empty.clone()))?;
+        let times = self.time(|| run(empty.clone()).map(drop))?;
         self.report(what, times, bytes, right);
         Ok(())
     }
@@ -110,18 +109,18 @@ fn products(lab: &Lab, csr: &Csr, formats: &[FormatKind]) -> Result<()> {
     let (dt, df, du) = (lab.full(truths)?, lab.full(numbers.clone())?, lab.full(ids)?);
     let floats: Vec<f32> = weights.iter().map(|&w| w as f32).collect();
     for &format in formats {
-        let a = lab.cuda.matrix(csr, None, format)?;
+        let a = Matrix::new(&lab.cuda, csr, None, format)?;
         lab.mxv::<LorLand<bool>>(&format!("lor_land bool {format}"), &a, &dt, &any)?;
         lab.mxv::<PlusSecond<f32>>(&format!("plus_second f32 {format}"), &a, &df, &sums)?;
         lab.mxv::<MinSecond<u32>>(&format!("min_second u32 {format}"), &a, &du, &least)?;
         if format == FormatKind::Csr || format == FormatKind::B2sr8 {
-            let a = lab.cuda.matrix(csr, Some(&Values::from_vec(weights.clone())), format)?;
+            let a = Matrix::new(&lab.cuda, csr, Some(&Values::from_vec(weights.clone())), format)?;
             lab.mxv::<MinPlus<u32>>(&format!("min_plus u32 {format}"), &a, &du, &shortest)?;
-            let a = lab.cuda.matrix(csr, Some(&Values::from_vec(floats.clone())), format)?;
+            let a = Matrix::new(&lab.cuda, csr, Some(&Values::from_vec(floats.clone())), format)?;
             lab.mxv::<PlusTimes<f32>>(&format!("plus_times f32 {format}"), &a, &df, &weighted)?;
         }
     }
-    let lists = lab.cuda.matrix(csr, None, FormatKind::Csr)?;
+    let lists = Matrix::new(&lab.cuda, csr, None, FormatKind::Csr)?;
     if let Some(lists) = lists.as_csr()
         && let Some(peer) = CusparseSpmv::new(lab.device(), lists, &numbers)?
     {
@@ -138,7 +137,7 @@ fn bit_schemes(lab: &Lab, csr: &Csr) -> Result<()> {
     let (x, visited) = (lab.full(truths)?, lab.full((0..csr.nrows()).map(|i| i % 4 != 0).collect::<Vec<bool>>())?);
     let numbers = lab.full(vec![1f32; n])?;
     for format in [FormatKind::B2sr4, FormatKind::B2sr8, FormatKind::B2sr16, FormatKind::B2sr32] {
-        let a = lab.cuda.matrix(csr, None, format)?;
+        let a = Matrix::new(&lab.cuda, csr, None, format)?;
         let bytes = a.bytes() + n as u64 / 4;
         let right = schemes::bmv_bin_bin_full(&lab.cuda, &a, &x)?.to_host()?.to_vec_or(0) == counts;
         let unvisited = || VectorMask::<Cuda>::value(&visited).complement();
@@ -156,29 +155,22 @@ fn bit_schemes(lab: &Lab, csr: &Csr) -> Result<()> {
 
 fn triangles(lab: &Lab, csr: &Csr) -> Result<()> {
     let lower = csr.filter_with_positions(|r, c| c < r).0;
-    let expected = lab.cuda.matrix(&lower, None, FormatKind::Csr)?;
-    let mask = MatrixMask::<Cuda>::structure(&expected);
-    let flipped = Descriptor { transpose_b: true, ..Descriptor::DEFAULT };
-    let run = || ops::mxm_reduce(&lab.cuda, Some(mask), PlusPair::<u64>::new(), &expected, &expected, flipped);
+    let expected = Matrix::new(&lab.cuda, &lower, None, FormatKind::Csr)?;
+    let run = || mxm_reduce(PlusPair::<u64>::new(), &expected, &expected).transpose_b().mask(&expected).eval();
     let wanted = run()?.read()?;
     let times = lab.time(|| run().map(drop))?;
     lab.report("triangles, mxm_reduce csr", times, expected.bytes(), true);
     for format in [FormatKind::B2sr8, FormatKind::B2sr32] {
-        let l = lab.cuda.matrix(&lower, None, format)?;
+        let l = Matrix::new(&lab.cuda, &lower, None, format)?;
         let right = schemes::bmm_bin_bin_sum_masked(&lab.cuda, &l, &l, &l)?.read()? == wanted;
         let times = lab.time(|| schemes::bmm_bin_bin_sum_masked(&lab.cuda, &l, &l, &l).map(drop))?;
         lab.report(&format!("bmm_bin_bin_sum_masked {format}"), times, l.bytes(), right);
     }
     if csr.nnz() < 8_000_000 {
-        let typed = lab.cuda.matrix(&lower, Some(&Values::from_vec(vec![1f32; lower.nnz()])), FormatKind::Csr)?;
-        let mut c = typed.clone();
-        let square = |c: &mut CudaMatrix| {
-            let mask = Some(MatrixMask::<Cuda>::structure(&typed));
-            ops::mxm(&lab.cuda, c, mask, NoAccum, PlusTimes::<f32>::new(), &typed, &typed, flipped)
-        };
-        square(&mut c)?;
-        let sum = ops::reduce_matrix::<Cuda, f32, _>(&lab.cuda, Plus, &c)?.read()?;
-        let times = lab.time(|| square(&mut typed.clone()))?;
+        let typed = Matrix::new(&lab.cuda, &lower, Some(&Values::from_vec(vec![1f32; lower.nnz()])), FormatKind::Csr)?;
+        let square = || mxm(PlusTimes::<f32>::new(), &typed, &typed).transpose_b().mask(&typed).eval();
+        let sum = reduce(Plus, square()?.typed::<f32>()).eval()?.read()?;
+        let times = lab.time(|| square().map(drop))?;
         lab.report("mxm masked, sparse result f32", times, typed.bytes(), f64::from(sum) == wanted as f64 || wanted > 1 << 24);
     }
     Ok(())
@@ -186,13 +178,13 @@ fn triangles(lab: &Lab, csr: &Csr) -> Result<()> {
 
 fn vectors(lab: &Lab, n: usize) -> Result<()> {
     let (u, v) = (lab.full((0..n).map(|i| (i % 9) as f32).collect())?, lab.full(vec![0.5f32; n])?);
-    let times = lab.time(|| ops::ewise_add(&lab.cuda, &mut u.clone(), None, NoAccum, Plus, &u, &v, Descriptor::DEFAULT))?;
+    let times = lab.time(|| ewise_add(Plus, &u, &v).into(&mut u.clone()))?;
     lab.report("ewise_add f32", times, 12 * n as u64, true);
-    let times = lab.time(|| ops::ewise_add(&lab.cuda, &mut u.clone(), None, Accum(Min), Plus, &u, &v, Descriptor::DEFAULT))?;
+    let times = lab.time(|| ewise_add(Plus, &u, &v).accum(Min).into(&mut u.clone()))?;
     lab.report("ewise_add f32, accumulated", times, 24 * n as u64, true);
-    let times = lab.time(|| ops::reduce(&lab.cuda, Plus, &u).map(drop))?;
+    let times = lab.time(|| reduce(Plus, &u).eval().map(drop))?;
     let sum: f32 = (0..n).map(|i| (i % 9) as f32).sum();
-    lab.report("reduce f32", times, 4 * n as u64, (ops::reduce(&lab.cuda, Plus, &u)?.read()? - sum).abs() <= sum * 1e-3);
+    lab.report("reduce f32", times, 4 * n as u64, (reduce(Plus, &u).eval()?.read()? - sum).abs() <= sum * 1e-3);
     Ok(())
 }
 
@@ -219,11 +211,10 @@ fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
     }
     // A semiring of a user's own: the first call compiles, the second process finds it in the cache.
     let csr = "urand:1000:8".parse::<Generator>()?.generate(&GenerateControl::default())?;
-    let a = lab.cuda.matrix(&csr, Some(&Values::from_vec((0..csr.nnz() as u32).collect::<Vec<_>>())), FormatKind::Csr)?;
+    let a = Matrix::new(&lab.cuda, &csr, Some(&Values::from_vec((0..csr.nnz() as u32).collect::<Vec<_>>())), FormatKind::Csr)?;
     let x = lab.full((0..1000u32).rev().collect())?;
-    let mut w = lab.cuda.vector(Vector::<u32>::empty(1000))?;
     let start = Instant::now();
-    ops::mxv(&lab.cuda, &mut w, None, NoAccum, Widest, &a, &x, Descriptor::DEFAULT)?;
+    let w = mxv(Widest, &a, &x).eval()?;
     lab.device().synchronize()?;
     let host = w.to_host()?;
     let right = (0..1000).all(|i| host.get(i) == csr.row_range(i).map(|k| (k as u32).min(999 - csr.indices()[k])).max());

@@ -2,9 +2,10 @@
 
 use crate::{Options, Outcome, Report};
 use bitgraph::algorithms::GraphBackend;
+use bitgraph::algorithms::PathBackend;
 use bitgraph::backend::{CostModel, Mxv};
 use bitgraph::prelude::*;
-use bitgraph::semiring::{MinPlus, PlusSecond};
+use bitgraph::semiring::PlusSecond;
 use bitgraph_testkit::{NamedGraph, cases, corpus, reference};
 use rayon::ThreadPoolBuilder;
 
@@ -23,11 +24,11 @@ const QUICK: [&str; 8] = [
 
 /// A backend with all that the algorithms of this ring use.
 pub(crate) trait Verified:
-    GraphBackend + CostModel + Mxv<PlusSecond<f32>> + Mxv<PlusSecond<f64>> + Mxv<MinPlus<u32>> + Mxv<MinPlus<f64>> + Mxv<MinPlus<i64>>
+    GraphBackend + CostModel + Mxv<PlusSecond<f32>> + Mxv<PlusSecond<f64>> + PathBackend<u32> + PathBackend<f64> + PathBackend<i64>
 {
 }
 impl<B> Verified for B where
-    B: GraphBackend + CostModel + Mxv<PlusSecond<f32>> + Mxv<PlusSecond<f64>> + Mxv<MinPlus<u32>> + Mxv<MinPlus<f64>> + Mxv<MinPlus<i64>>
+    B: GraphBackend + CostModel + Mxv<PlusSecond<f32>> + Mxv<PlusSecond<f64>> + PathBackend<u32> + PathBackend<f64> + PathBackend<i64>
 {
 }
 

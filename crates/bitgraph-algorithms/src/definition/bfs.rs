@@ -2,7 +2,7 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::{apply, assign, ewise_add, mxv, reduce, reduce_rows};
-use bitgraph_backend::{Bfs, BfsConfig, Control, Error, Graph, MsBfs, MsBfsConfig, Mxv, Ring, UNREACHED, Vector, VectorOps};
+use bitgraph_backend::{Bfs, BfsConfig, Control, Error, Graph, Mxv, Ring, UNREACHED, Vector, VectorOps};
 use bitgraph_semiring::{DType, First, Identity, LorLand, MinSecond, Plus};
 
 /// The level of every vertex reached, what the semiring made of the `names` of the vertices before it, and the depth. An entry of the
@@ -52,21 +52,4 @@ pub fn bfs<B: GraphBackend>(graph: &Graph<B>, config: &BfsConfig) -> Result<Bfs,
     let (reached, edges_traversed) = (levels.nvals()? as u64, reduce(Plus, &degrees).eval()?.read()?);
     let levels = if output.levels() { Some(levels.to_host()?.to_vec_or(-1)) } else { None };
     Ok(Bfs { source: *source, levels, parents, reached, depth, edges_traversed })
-}
-
-/// One search after another.
-///
-/// # Errors
-/// As [`bfs_with`].
-pub fn ms_bfs<B: GraphBackend>(graph: &Graph<B>, config: &MsBfsConfig) -> Result<MsBfs, B::Error> {
-    let mut result = MsBfs { reached: Vec::new(), depth: Vec::new(), sum_levels: Vec::new(), levels: config.levels.then(Vec::new) };
-    for &source in &config.sources {
-        let one = bfs(graph, &BfsConfig { source, control: config.control.clone(), ..BfsConfig::default() })?;
-        let levels = one.levels.unwrap_or_default();
-        result.reached.push(one.reached);
-        result.depth.push(one.depth);
-        result.sum_levels.push(levels.iter().filter(|&&l| l > 0).map(|&l| l as u64).sum());
-        result.levels.iter_mut().for_each(|all| all.extend(&levels));
-    }
-    Ok(result)
 }

@@ -5,12 +5,15 @@
 
 mod bfs;
 mod cc;
+mod ms_bfs;
 mod pagerank;
+mod paths;
 mod sssp;
 mod tc;
 
-pub use bfs::{bfs, bfs_with, ms_bfs};
+pub use bfs::{bfs, bfs_with};
 pub use cc::cc;
+pub use ms_bfs::ms_bfs;
 pub use pagerank::pagerank;
 pub use sssp::{sssp, sssp_with};
 pub use tc::tc;

@@ -1,9 +1,10 @@
 //! Shortest paths by Bellman-Ford iteration over (min, plus), or any semiring.
 
+use super::paths::parents;
 use crate::PathBackend;
-use bitgraph_backend::ops::{apply, assign, ewise_add, ewise_mult, mxm, mxv, reduce, select};
-use bitgraph_backend::{Control, Error, Graph, Matrix, Mxv, Ring, Sssp, SsspConfig, UNREACHED, Vector, VectorOps};
-use bitgraph_semiring::{BinaryOp, First, Identity, Lor, MinFirst, MinPlus, MinSecond, NotEqual, Scalar, Semiring, ValueBelow, ValueNonZero};
+use bitgraph_backend::ops::{assign, ewise_mult, mxv, reduce, select};
+use bitgraph_backend::{Control, Error, Graph, Matrix, Mxv, Ring, Sssp, SsspConfig, Vector, VectorOps};
+use bitgraph_semiring::{BinaryOp, Lor, MinPlus, NotEqual, Scalar, Semiring, ValueBelow};
 use bitgraph_sparse::Stored;
 
 /// `d' = d add (A' d)` until nothing changes. O(n + nnz) a round, of which there are at most as many as vertices.
@@ -47,29 +48,4 @@ pub fn sssp<B: PathBackend<T>, T: Stored>(graph: &Graph<B>, config: &SsspConfig)
     }
     let parents = if config.parents { Some(parents(graph, &incoming, &d, source)?) } else { None };
     Ok(Sssp { source, reached: d.nvals()? as u64, distances: d.to_host()?.to_vec_or(T::GREATEST), parents })
-}
-
-/// The vertex of smallest input number before each on a shortest path. Along arcs that add nothing a parent must be found earlier, so that
-/// the parents form a tree.
-fn parents<B: PathBackend<T>, T: Stored>(graph: &Graph<B>, incoming: &Matrix<B>, d: &Vector<B, T>, source: u32) -> Result<Vec<u32>, B::Error> {
-    let (backend, on_diagonal, arcs) = (graph.backend(), Matrix::diagonal(d)?, incoming.pattern());
-    // At (v, u) for an arc from u to v: what the distance of v is, what it is by this arc, and the distance of u.
-    let own = mxm(MinFirst::<T>::new(), &on_diagonal, &arcs).eval()?;
-    let by_arc = mxm(MinPlus::<T>::new(), incoming, &on_diagonal).eval()?;
-    let before = mxm(MinSecond::<T>::new(), &arcs, &on_diagonal).eval()?;
-    let differs = |a: &Matrix<B>| ewise_mult(NotEqual, a.typed::<T>(), own.typed::<T>());
-    let tight = select(ValueBelow(T::ONE), differs(&by_arc).eval()?.typed::<T>()).eval()?.pattern();
-    let nearer = select(ValueNonZero, differs(&before).mask(&tight).eval()?.typed::<T>()).eval()?.pattern();
-    let numbers = match graph.permutation() {
-        Some(p) => Vector::from_vec(backend, p.old_of_new().to_vec())?,
-        None => Vector::iota(backend, graph.nodes())?,
-    };
-    let mut parents = apply(Identity, &numbers).mask(&Vector::from_indices(backend, graph.nodes(), &[source], true)?).eval()?;
-    let mut found = mxv(MinSecond, &nearer, &numbers).unless(&parents).eval()?;
-    while !found.is_empty()? {
-        ewise_add(First, &parents, &found).into(&mut parents)?;
-        found = mxv(MinSecond, &tight, &apply(Identity, &numbers).mask(&parents).eval()?).unless(&parents).eval()?;
-    }
-    let planned = |u: u32| graph.permutation().map_or(u, |p| if u == UNREACHED { u } else { p.new_of_old()[u as usize] });
-    Ok(parents.to_host()?.to_vec_or(UNREACHED).into_iter().map(planned).collect())
 }

@@ -1,39 +1,7 @@
 //! The operations, as values: a function says what is computed, and where it goes is said once, the same way for all of them.
 //!
-//! ```
-//! use bitgraph_backend::ops::{assign, mxv, vxm};
-//! # use bitgraph_backend::{Matrix, Vector};
-//! # use bitgraph_cpu::Cpu;
-//! # use bitgraph_semiring::{LorLand, Min, MinPlus};
-//! # use bitgraph_sparse::{Csr, FormatKind, Values};
-//! # let csr = Csr::new(4, 4, vec![0u32, 1, 2, 4, 4].into(), vec![1, 2, 3, 0].into())?;
-//! # let cpu = Cpu::new();
-//! # let (a, weighted) = (Matrix::new(&cpu, &csr, None, FormatKind::Csr)?, Values::from_vec(vec![2f32, 1.0, 4.0, 1.0]));
-//! # let a = &a;
-//! # let (seen, reach) = (Vector::from_indices(&cpu, 4, &[0], true)?, Vector::from_indices(&cpu, 4, &[2], true)?);
-//! # {
-//! # let frontier = reach;
-//! // A new vector, or into an old one.
-//! let reached = mxv(LorLand, &a, &frontier).unless(&seen).eval()?;
-//! # assert_eq!(reached.to_host()?.iter().collect::<Vec<_>>(), [(1, true)]);
-//! # let a = Matrix::new(&cpu, &csr, Some(&weighted), FormatKind::Csr)?;
-//! # let mut distances = Vector::from_entries(&cpu, 4, [(3, 0f32)])?;
-//! mxv(MinPlus, &a, &distances).accum(Min).into(&mut distances)?;
-//! # assert_eq!(distances.to_host()?.iter().collect::<Vec<_>>(), [(2, 4.0), (3, 0.0)]);
-//! # }
-//! # let (mut frontier, mut levels) = (seen, Vector::<Cpu, i32>::empty(&cpu, 4)?);
-//!
-//! // Breadth-first search; any semiring, any backend, nothing crosses to the host but one number a level.
-//! for level in 0.. {
-//!     assign(level).mask(&frontier).into(&mut levels)?;
-//!     vxm(&frontier, LorLand, &a).unless(&levels).replace().into(&mut frontier)?;
-//!     if frontier.is_empty()? {
-//!         break;
-//!     }
-//! }
-//! # assert_eq!(levels.to_host()?.to_vec_or(-1), [0, 1, 2, 3]);
-//! # Ok::<(), bitgraph_backend::Error>(())
-//! ```
+//! `mxv(MinPlus, &a, &d).accum(Min).into(&mut d)` writes to what is there, `mxv(LorLand, &a, &frontier).unless(&seen).eval()` makes a new
+//! vector. (The facade's prelude shows a whole program.)
 //!
 //! The functions here are the front end: they check shapes and types once and then call the backend. The traits are what a backend
 //! implements, a method for each family of operations. Every operation computes a result `t` and writes it back as
@@ -61,9 +29,7 @@ mod movement;
 mod operation;
 mod product;
 
-pub use backend::{
-    Indices, MatrixMask, MatrixOps, MatrixWrite, Mxm, Mxv, Region, Source, VectorMask, VectorOps, VectorWrite, View, Write,
-};
+pub use backend::{Indices, MatrixMask, MatrixOps, MatrixWrite, Mxm, Mxv, Region, Source, VectorMask, VectorOps, VectorWrite, View, Write};
 pub use elementwise::{Apply, Ewise, Reduce, ReduceRows, Select, apply, ewise_add, ewise_mult, reduce, reduce_rows, select};
 pub use movement::{AssignAt, Extract, Fill, Scalar, Transpose, assign, assign_at, extract, transpose};
 pub use operation::{Computation, Evaluates, FirstMatrix, How, MaskOf, Operand, Operation, SecondMatrix, Selector, VectorSelector, Writes};

@@ -80,24 +80,24 @@ impl<F: Computation> Operation<F> {
 }
 
 impl<F: Computation, C> Operation<F, C> {
-    fn masked(mut self, mask: &impl MaskOf<F::Mask>, mode: MaskMode) -> Self {
+    fn masked(mut self, mask: &(impl MaskOf<F::Mask> + ?Sized), mode: MaskMode) -> Self {
         self.how.mask = Some((mask.selector(), mode));
         self
     }
     /// Writes only where the mask holds an entry, whatever its value. A vector's mask is a vector of any type, a matrix's a matrix.
-    pub fn mask(self, mask: &impl MaskOf<F::Mask>) -> Self {
+    pub fn mask(self, mask: &(impl MaskOf<F::Mask> + ?Sized)) -> Self {
         self.masked(mask, MaskMode::STRUCTURE)
     }
     /// Writes only where the mask holds an entry that is not zero.
-    pub fn mask_values(self, mask: &impl MaskOf<F::Mask>) -> Self {
+    pub fn mask_values(self, mask: &(impl MaskOf<F::Mask> + ?Sized)) -> Self {
         self.masked(mask, MaskMode::VALUE)
     }
     /// Writes only where the mask holds no entry.
-    pub fn unless(self, mask: &impl MaskOf<F::Mask>) -> Self {
+    pub fn unless(self, mask: &(impl MaskOf<F::Mask> + ?Sized)) -> Self {
         self.masked(mask, MaskMode::STRUCTURE_COMPLEMENT)
     }
     /// Writes only where the mask holds no entry, or a zero.
-    pub fn unless_values(self, mask: &impl MaskOf<F::Mask>) -> Self {
+    pub fn unless_values(self, mask: &(impl MaskOf<F::Mask> + ?Sized)) -> Self {
         self.masked(mask, MaskMode::VALUE_COMPLEMENT)
     }
     /// Merges the result with what is there: `old op new` where both exist.
@@ -282,7 +282,12 @@ pub(super) fn to_matrix<B: Backend, T: Stored, C>(
 }
 
 /// A new vector for a result of `len` positions.
-pub(super) fn new_vector<F, B: Backend, T: Stored>(f: F, backend: &B, len: usize, how: How<F::Mask, NoAccum>) -> Result<Vector<B, T>, B::Error>
+pub(super) fn new_vector<F, B: Backend, T: Stored>(
+    f: F,
+    backend: &B,
+    len: usize,
+    how: How<F::Mask, NoAccum>,
+) -> Result<Vector<B, T>, B::Error>
 where
     F: Writes<Backend = B, Output = Vector<B, T>, Element = T>,
 {

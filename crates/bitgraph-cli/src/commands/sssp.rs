@@ -14,9 +14,9 @@ use crate::run::{CommandBackend, Run, WeightRange};
 use bitgraph::algorithms;
 use bitgraph::backend::{Algorithm, Error as BackendError, Sssp, SsspConfig};
 use bitgraph::io::Naming;
-use bitgraph::semiring::{DType, MinPlus, Scalar};
+use bitgraph::semiring::{DType, Scalar};
 use bitgraph::sparse::{Stored, Values, parallel, with_values};
-use bitgraph::{StoredGraph, WeightSource, backend::Mxv};
+use bitgraph::{StoredGraph, WeightSource, algorithms::PathBackend};
 use serde_json::Number;
 
 /// Runs the search with the type that the weights call for.
@@ -128,7 +128,7 @@ fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
     Totals { reached: counted().count() as u64, max: max.number(), sum: T::sum(counted()) }
 }
 
-fn typed<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, degrees: &[u32]) -> Result<()> {
+fn typed<B: CommandBackend + PathBackend<T>, T: Distance>(args: &SsspArgs, run: &Run<B>, degrees: &[u32]) -> Result<()> {
     match &args.search.sources {
         None => one::<B, T>(args, run),
         Some(asked) => {
@@ -145,7 +145,7 @@ fn config<B: CommandBackend>(args: &SsspArgs, run: &Run<B>, source: u32, target:
     SsspConfig { source, target, delta: args.search.delta, parents, control: run.reporter.running("sssp") }
 }
 
-fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>) -> Result<()> {
+fn one<B: CommandBackend + PathBackend<T>, T: Distance>(args: &SsspArgs, run: &Run<B>) -> Result<()> {
     let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
     let Some(source) = run.source(args.search.source)? else {
         if let Some(file) = &args.common.output {
@@ -187,7 +187,7 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
     report::finish(run, "sssp", &seconds, result, &summary)
 }
 
-fn many<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &Run<B>, sources: &[u32]) -> Result<()> {
+fn many<B: CommandBackend + PathBackend<T>, T: Distance>(args: &SsspArgs, run: &Run<B>, sources: &[u32]) -> Result<()> {
     let configs: Vec<SsspConfig> = sources.iter().map(|&s| config(args, run, s, None)).collect();
     let mut distances = Vec::new();
     let (seconds, each) = run.repeat(|| {

@@ -1,7 +1,7 @@
 //! Builds matrices row by row in parallel: each task collects a block of rows, and the blocks are joined in order.
 
-use crate::matrix::CpuMatrix;
 use crate::Cpu;
+use crate::matrix::CpuMatrix;
 use bitgraph_backend::Error;
 use bitgraph_backend::ops::View;
 use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values};

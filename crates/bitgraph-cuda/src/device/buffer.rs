@@ -8,6 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 /// An address on the device, as a field of a kernel's parameters.
 #[repr(transparent)]
@@ -151,6 +152,7 @@ impl<T: Pod> Buffer<T> {
         let mut out = vec![T::zeroed(); range.len()];
         self.check(&range)?;
         if let Some(a) = &self.allocation {
+            a.device.0.downloads.fetch_add(1, Ordering::Relaxed);
             a.device.driver().download(bytemuck::cast_slice_mut(&mut out), self.ptr().offset(range.start).address())?;
         }
         Ok(out)
@@ -179,7 +181,10 @@ impl<T: Pod> Buffer<T> {
     pub fn copy_from_slice(&self, offset: usize, from: &[T]) -> Result<()> {
         self.check(&(offset..offset + from.len()))?;
         match &self.allocation {
-            Some(a) if !from.is_empty() => a.device.driver().upload(self.ptr().offset(offset).address(), bytemuck::cast_slice(from)),
+            Some(a) if !from.is_empty() => {
+                a.device.0.uploads.fetch_add(1, Ordering::Relaxed);
+                a.device.driver().upload(self.ptr().offset(offset).address(), bytemuck::cast_slice(from))
+            }
             _ => Ok(()),
         }
     }

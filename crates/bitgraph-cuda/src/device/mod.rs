@@ -49,6 +49,8 @@ struct Inner {
     /// Memory that is filled ahead of a timed run, once there is any.
     ahead: OnceLock<Option<u64>>,
     persistent: Mutex<Option<Persistent>>,
+    uploads: AtomicU64,
+    downloads: AtomicU64,
 }
 
 /// Filling so much takes about as long as giving a launch to the device.
@@ -82,6 +84,15 @@ pub struct MemoryUse {
     pub total: u64,
 }
 
+/// Copies between host and device so far: what an algorithm over operations has to keep few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossings {
+    /// Copies to the device.
+    pub uploads: u64,
+    /// Copies to the host; each waits for the work before it.
+    pub downloads: u64,
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -109,6 +120,8 @@ impl Device {
             timed: Mutex::default(),
             ahead: OnceLock::new(),
             persistent: Mutex::default(),
+            uploads: AtomicU64::new(0),
+            downloads: AtomicU64::new(0),
         })))
     }
     fn driver(&self) -> &dyn Driver {
@@ -134,6 +147,11 @@ impl Device {
     pub fn memory(&self) -> Result<MemoryUse> {
         let (free, total) = self.driver().memory()?;
         Ok(MemoryUse { used: self.0.used.load(Ordering::Relaxed), peak: self.0.peak.load(Ordering::Relaxed), free, total })
+    }
+    /// Copies between host and device so far.
+    #[must_use]
+    pub fn crossings(&self) -> Crossings {
+        Crossings { uploads: self.0.uploads.load(Ordering::Relaxed), downloads: self.0.downloads.load(Ordering::Relaxed) }
     }
     /// An array of unspecified content.
     ///

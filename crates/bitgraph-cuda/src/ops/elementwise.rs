@@ -2,9 +2,7 @@
 
 use super::indices::{index_list, lists_by_position};
 use super::operator::{self, MODULE, binary, commutes, filter, monoid, unary};
-use super::params::{
-    ApplyParams, Arguments, BinaryParams, Mask, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target,
-};
+use super::params::{ApplyParams, Arguments, BinaryParams, Mask, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target};
 use super::structure::run;
 use super::{strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};

@@ -254,7 +254,12 @@ impl MatrixOps for Cuda {
             None => (primitives::iota(device, v.len + 1, 0)?, primitives::iota(device, v.len, 0)?),
             Some(_) => {
                 let flags = device.alloc::<u32>(v.len)?;
-                run(device, "presence_flags", v.len as u64, &PresenceParams { v: Operand::vector(v), flags: flags.ptr(), n: v.len as u64 })?;
+                run(
+                    device,
+                    "presence_flags",
+                    v.len as u64,
+                    &PresenceParams { v: Operand::vector(v), flags: flags.ptr(), n: v.len as u64 },
+                )?;
                 (primitives::exclusive_scan(device, &flags)?, primitives::compact(device, &flags)?)
             }
         };

@@ -334,8 +334,7 @@ pub(super) fn extract(device: &Device, a: &DeviceCsr, rows: &[u32], columns: &[u
     let first = expand(device, &Pattern::of(device, &chosen)?, a, &none)?;
     let taken = csr_of_keys(device, &first.keys, (rows.len(), a.columns), first.column_bits)?;
     let (starts, list) = lists_by_position(device, &device.upload(columns)?, a.columns)?;
-    let selection =
-        DeviceCsr { rows: a.columns, columns: columns.len(), nnz: list.len(), offsets: Offsets::U32(starts), indices: list };
+    let selection = DeviceCsr { rows: a.columns, columns: columns.len(), nnz: list.len(), offsets: Offsets::U32(starts), indices: list };
     let second = expand(device, &Pattern::of(device, &taken)?, &selection, &none)?;
     // No two products share a place.
     let sorted = places(device, &second)?;

@@ -6,13 +6,11 @@ use crate::run::CommandBackend;
 use bitgraph::LoadedGraph;
 use bitgraph::algorithms;
 use bitgraph::b2sr::TileCounts;
-use bitgraph::backend::{
-    Algorithm, BfsConfig, CcConfig, Error as BackendError, Graph, Mxv, NoAccum, PageRankConfig, PlanRequest, SsspConfig, TcConfig, ops,
-};
+use bitgraph::backend::{Algorithm, BfsConfig, CcConfig, Graph, Mxv, PageRankConfig, PlanRequest, SsspConfig, TcConfig, Vector, ops::mxv};
 use bitgraph::cuda::device::Launches;
 use bitgraph::cuda::limits::Limits;
-use bitgraph::semiring::{LorLand, PlusSecond};
-use bitgraph::sparse::{BitVector, Descriptor, FormatKind, Stored, Values, Vector};
+use bitgraph::semiring::{Float, LorLand, PlusSecond};
+use bitgraph::sparse::{FormatKind, Stored, Values};
 use std::time::Instant;
 
 /// The greatest weight of shortest paths.
@@ -198,7 +196,7 @@ fn timed<B: CommandBackend, R>(
     })
 }
 
-fn pagerank<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(graph: Graph<B>) -> Runs {
+fn pagerank<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored + Float>(graph: Graph<B>) -> Runs {
     let config = PageRankConfig { tolerance: 0.0, max_iterations: ITERATIONS, ..PageRankConfig::default() };
     let edges = graph.edges() as u64 * u64::from(ITERATIONS);
     let near = |scores: Vec<T>| Answer::Near(scores.into_iter().map(T::to_f64).collect());
@@ -225,14 +223,12 @@ fn mxv_float<B: CommandBackend + Mxv<PlusSecond<T>>, T: Stored>(graph: Graph<B>)
     let n = graph.nodes();
     let input = floats::<T>(n);
     let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
-    let u = graph.backend().vector(Vector::from_vec(input)).map_err(Into::into)?;
-    let mut w = graph.backend().vector(Vector::filled(n, T::ZERO)).map_err(Into::into)?;
+    let u = Vector::from_vec(graph.backend(), input).map_err(Into::into)?;
+    let mut w = Vector::filled(graph.backend(), n, T::ZERO).map_err(Into::into)?;
     Ok(Box::new(move |launches| {
-        let b = graph.backend();
-        let semiring = PlusSecond::<T>::new();
-        let multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
-        let seconds = b.measure_all(launches, multiply).map_err(Into::into)?;
-        let sums = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(T::ZERO));
+        let multiply = || mxv(PlusSecond, graph.matrix(), &u).into(&mut w);
+        let seconds = graph.backend().measure_all(launches, multiply).map_err(Into::into)?;
+        let sums = graph.restore(w.to_host().map_err(Into::into)?.to_vec_or(T::ZERO));
         let answer = Some(Answer::Near(sums.into_iter().map(T::to_f64).collect()));
         Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })
     }))
@@ -243,15 +239,12 @@ fn mxv_bool<B: CommandBackend>(graph: Graph<B>) -> Result<Runs> {
     let n = graph.nodes();
     let input = bits(n);
     let input = graph.permutation().map_or(input.clone(), |p| p.permute(&input));
-    let packed = Vector::from_parts(BitVector::from_bools(&input), None).map_err(BackendError::from)?;
-    let u = graph.backend().vector(packed).map_err(Into::into)?;
-    let mut w = graph.backend().vector(Vector::filled(n, false)).map_err(Into::into)?;
+    let u = Vector::from_vec(graph.backend(), input).map_err(Into::into)?;
+    let mut w = Vector::filled(graph.backend(), n, false).map_err(Into::into)?;
     Ok(Box::new(move |launches| {
-        let b = graph.backend();
-        let semiring = LorLand::<bool>::new();
-        let multiply = || ops::mxv(b, &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT);
-        let seconds = b.measure_all(launches, multiply).map_err(Into::into)?;
-        let reached = graph.restore(b.vector_to_host(&w).map_err(Into::into)?.to_vec_or(false));
+        let multiply = || mxv(LorLand, graph.matrix(), &u).into(&mut w);
+        let seconds = graph.backend().measure_all(launches, multiply).map_err(Into::into)?;
+        let reached = graph.restore(w.to_host().map_err(Into::into)?.to_vec_or(false));
         let answer = Some(Answer::Exact(reached.into_iter().map(u64::from).collect()));
         Ok(Outcome { seconds, answer, edges: graph.edges() as u64 })
     }))
