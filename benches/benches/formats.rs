@@ -1,10 +1,7 @@
 //! Every format: its conversion from lists, and the float and the boolean product on it.
 
 use bitgraph::b2sr::Layout;
-use bitgraph::backend::{NoAccum, ops};
 use bitgraph::prelude::*;
-use bitgraph::semiring::{LorLand, PlusSecond};
-use bitgraph::sparse::Descriptor;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::time::Duration;
 
@@ -22,10 +19,9 @@ fn on(c: &mut Criterion, name: &str) -> Result<(), Error> {
     let csr = name.parse::<GraphSource>()?.load(&LoadOptions::default())?.csr;
     let n = csr.nrows();
     let cpu = Cpu::new();
-    let floats = Vector::from_vec((0..n).map(|v| 1.0 + (v % 7) as f32).collect());
-    let bits = Vector::from_vec((0..n).map(|v| v % 3 == 0).collect::<Vec<bool>>());
-    let (mut sums, mut any) = (Vector::filled(n, 0f32), Vector::filled(n, false));
-    let full = Descriptor::DEFAULT;
+    let floats = Vector::from_vec(&cpu, (0..n).map(|v| 1.0 + (v % 7) as f32).collect())?;
+    let bits = Vector::from_vec(&cpu, (0..n).map(|v| v % 3 == 0).collect::<Vec<bool>>())?;
+    let (mut sums, mut any) = (Vector::filled(&cpu, n, 0f32)?, Vector::filled(&cpu, n, false)?);
 
     let mut group = c.benchmark_group(format!("formats/{name}"));
     group.throughput(Throughput::Elements(csr.nnz() as u64)).sample_size(20);
@@ -35,12 +31,12 @@ fn on(c: &mut Criterion, name: &str) -> Result<(), Error> {
         if kind != FormatKind::Csr {
             group.bench_function(BenchmarkId::new("from lists", kind), |b| b.iter(|| Layout::from_csr(&csr, kind)));
         }
-        let matrix = cpu.matrix(&csr, None, kind)?;
+        let matrix = Matrix::new(&cpu, &csr, None, kind)?;
         group.bench_function(BenchmarkId::new("mxv f32", kind), |b| {
-            b.iter(|| ops::mxv(&cpu, &mut sums, None, NoAccum, PlusSecond::<f32>::new(), &matrix, &floats, full));
+            b.iter(|| mxv(PlusSecond, &matrix, &floats).into(&mut sums));
         });
         group.bench_function(BenchmarkId::new("mxv bool", kind), |b| {
-            b.iter(|| ops::mxv(&cpu, &mut any, None, NoAccum, LorLand::<bool>::new(), &matrix, &bits, full));
+            b.iter(|| mxv(LorLand, &matrix, &bits).into(&mut any));
         });
     }
     group.finish();

@@ -1,14 +1,11 @@
 //! Every operation but mxv: those of vectors, and those of matrices in every format.
 
-use bitgraph::backend::{Accum, Backend, Error, MatrixMask, NoAccum, ops};
+use bitgraph::backend::Error;
 use bitgraph::prelude::*;
-use bitgraph::semiring::{Identity, Lor, Min, Plus, PlusPair, PlusTimes, Tril, ValueAbove};
-use bitgraph::sparse::Descriptor;
+use bitgraph::semiring::{Identity, Tril, ValueAbove};
 use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use std::time::Duration;
-
-const PLAIN: Descriptor = Descriptor::DEFAULT;
 
 fn benches(c: &mut Criterion) {
     let outcome = vectors(c).and_then(|()| ["kron:10", "mesh:10x10x10"].iter().try_for_each(|name| matrices(c, name)));
@@ -27,21 +24,22 @@ fn time(group: &mut BenchmarkGroup<'_, WallTime>, id: BenchmarkId, mut run: impl
 fn vectors(c: &mut Criterion) -> Result<(), Error> {
     const N: usize = 1 << 16;
     let cpu = Cpu::new();
-    let (u, v) = (Vector::from_vec((0..N).map(|i| i as f32).collect()), Vector::filled(N, 0.5f32));
-    let mut w = Vector::filled(N, 0f32);
+    let (u, v) = (Vector::from_vec(&cpu, (0..N).map(|i| i as f32).collect())?, Vector::filled(&cpu, N, 0.5f32)?);
+    let mut w = Vector::filled(&cpu, N, 0f32)?;
     let places: Vec<u32> = (0..N as u32).map(|i| i.wrapping_mul(40_503) % N as u32).collect();
     let mut group = c.benchmark_group("operations/vectors");
     group.throughput(Throughput::Elements(N as u64)).sample_size(20);
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
     let g = &mut group;
-    time(g, BenchmarkId::from_parameter("ewise_add"), || ops::ewise_add(&cpu, &mut w, None, NoAccum, Plus, &u, &v, PLAIN))?;
-    time(g, BenchmarkId::from_parameter("ewise_mult"), || ops::ewise_mult(&cpu, &mut w, None, NoAccum, Min, &u, &v, PLAIN))?;
-    time(g, BenchmarkId::from_parameter("apply"), || ops::apply(&cpu, &mut w, None, Accum(Plus), Identity, &u, PLAIN))?;
-    time(g, BenchmarkId::from_parameter("select"), || ops::select(&cpu, &mut w, None, NoAccum, ValueAbove(9f32), &u, PLAIN))?;
-    time(g, BenchmarkId::from_parameter("reduce"), || ops::reduce(&cpu, Plus, &u).map(drop))?;
-    time(g, BenchmarkId::from_parameter("extract"), || ops::extract(&cpu, &mut w, None, NoAccum, &u, &places, PLAIN))?;
-    time(g, BenchmarkId::from_parameter("assign"), || ops::assign(&cpu, &mut w, None, Accum(Min), &u, &places, PLAIN))?;
-    time(g, BenchmarkId::from_parameter("assign_value"), || ops::assign_value(&cpu, &mut w, None, NoAccum, 1.5, PLAIN))?;
+    let id = BenchmarkId::from_parameter;
+    time(g, id("ewise_add"), || ewise_add(Plus, &u, &v).into(&mut w))?;
+    time(g, id("ewise_mult"), || ewise_mult(Min, &u, &v).into(&mut w))?;
+    time(g, id("apply"), || apply(Identity, &u).accum(Plus).into(&mut w))?;
+    time(g, id("select"), || select(ValueAbove(9f32), &u).into(&mut w))?;
+    time(g, id("reduce"), || reduce(Plus, &u).eval().map(drop))?;
+    time(g, id("extract"), || extract(&u, &places).into(&mut w))?;
+    time(g, id("assign_at"), || assign_at(&u, &places).accum(Min).into(&mut w))?;
+    time(g, id("assign"), || assign(1.5).into(&mut w))?;
     group.finish();
     Ok(())
 }
@@ -59,30 +57,29 @@ fn matrices(c: &mut Criterion, name: &str) -> Result<(), Error> {
     group.warm_up_time(Duration::from_millis(100)).measurement_time(Duration::from_millis(500));
     let g = &mut group;
     for kind in FormatKind::ALL {
-        let (a, pattern) = (cpu.matrix(&csr, Some(&weights), kind)?, cpu.matrix(&csr, None, kind)?);
-        let empty = |rows, columns| cpu.matrix(&Csr::empty(rows, columns)?, None, kind);
-        let mut lower = pattern.clone();
-        ops::select_matrix::<_, u64, _, _>(&cpu, &mut lower, None, NoAccum, Tril { diagonal: -1 }, &pattern, PLAIN)?;
-        let (mut part, mut columns, mut grown) = (empty(half.len(), half.len())?, empty(n, half.len())?, empty(2 * n, 2 * n)?);
-        ops::extract_matrix::<_, f32, _>(&cpu, &mut part, None, NoAccum, &a, &half, &half, PLAIN)?;
+        let a = Matrix::new(&cpu, &csr, Some(&weights), kind)?;
+        let pattern = a.pattern();
+        let lower = select(Tril { diagonal: -1 }, pattern.typed::<u64>()).eval()?;
+        let part = extract(a.typed::<f32>(), (&half, &half)).eval()?;
+        let (mut columns, mut grown) = (Matrix::empty(&cpu, n, half.len(), kind)?, Matrix::empty(&cpu, 2 * n, 2 * n, kind)?);
         let edge = Coo::pattern(2, 2, vec![0, 1], vec![1, 0]).into_csr(Duplicates::Error)?.0;
-        let small = cpu.matrix(&edge, None, kind)?;
-        let (mut out, mut sums) = (a.clone(), Vector::filled(n, 0f32));
+        let small = Matrix::new(&cpu, &edge, None, kind)?;
+        let (mut out, mut sums) = (a.clone(), Vector::filled(&cpu, n, 0f32)?);
         let id = |operation: &str| BenchmarkId::new(operation, kind);
-        let within = Some(MatrixMask::structure(&lower));
-        let transposed = Descriptor { transpose_b: true, ..PLAIN };
-        time(g, id("ewise_add"), || ops::ewise_add_matrix::<_, f32, _, _>(&cpu, &mut out, None, NoAccum, Plus, &a, &a, PLAIN))?;
-        time(g, id("ewise_mult"), || ops::ewise_mult_matrix::<_, f32, _, _>(&cpu, &mut out, within, NoAccum, Plus, &a, &a, PLAIN))?;
-        time(g, id("apply"), || ops::apply_matrix::<_, f32, _, _>(&cpu, &mut out, None, NoAccum, Identity, &a, PLAIN))?;
-        time(g, id("select"), || ops::select_matrix::<_, f32, _, _>(&cpu, &mut out, None, NoAccum, ValueAbove(99f32), &a, PLAIN))?;
-        time(g, id("reduce"), || ops::reduce_matrix::<_, f32, _>(&cpu, Plus, &a).map(drop))?;
-        time(g, id("reduce_rows"), || ops::reduce_rows(&cpu, &mut sums, None, NoAccum, Plus, &a, PLAIN))?;
-        time(g, id("extract"), || ops::extract_matrix::<_, f32, _>(&cpu, &mut columns, None, NoAccum, &a, &every, &half, PLAIN))?;
-        time(g, id("assign"), || ops::assign_matrix::<_, f32, _>(&cpu, &mut out, None, NoAccum, &part, &half, &half, PLAIN))?;
-        time(g, id("transpose"), || ops::transpose::<_, f32, _>(&cpu, &mut out, None, NoAccum, &a, PLAIN))?;
-        time(g, id("kronecker"), || ops::kronecker::<_, bool, _, _>(&cpu, &mut grown, None, NoAccum, Lor, &small, &pattern, PLAIN))?;
-        time(g, id("mxm masked"), || ops::mxm(&cpu, &mut out, within, NoAccum, PlusTimes::<f32>::new(), &a, &a, PLAIN))?;
-        time(g, id("mxm_reduce masked"), || ops::mxm_reduce(&cpu, within, PlusPair::<u64>::new(), &lower, &lower, transposed).map(drop))?;
+        let typed = || a.typed::<f32>();
+        time(g, id("ewise_add"), || ewise_add(Plus, typed(), typed()).into(&mut out))?;
+        time(g, id("ewise_mult"), || ewise_mult(Plus, typed(), typed()).mask(&lower).into(&mut out))?;
+        time(g, id("apply"), || apply(Identity, typed()).into(&mut out))?;
+        time(g, id("select"), || select(ValueAbove(99f32), typed()).into(&mut out))?;
+        time(g, id("reduce"), || reduce(Plus, typed()).eval().map(drop))?;
+        time(g, id("reduce_rows"), || reduce_rows(Plus, typed()).into(&mut sums))?;
+        time(g, id("extract"), || extract(typed(), (&every, &half)).into(&mut columns))?;
+        time(g, id("assign_at"), || assign_at(part.typed::<f32>(), (&half, &half)).into(&mut out))?;
+        time(g, id("transpose"), || transpose(typed()).into(&mut out))?;
+        time(g, id("kronecker"), || kronecker(Lor, small.typed::<bool>(), pattern.typed()).into(&mut grown))?;
+        time(g, id("mxm masked"), || mxm(PlusTimes::<f32>::new(), &a, &a).mask(&lower).into(&mut out))?;
+        let count = || mxm_reduce(PlusPair::<u64>::new(), &lower, &lower).transpose_b().mask(&lower).eval();
+        time(g, id("mxm_reduce masked"), || count().map(drop))?;
     }
     group.finish();
     Ok(())

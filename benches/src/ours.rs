@@ -3,11 +3,12 @@
 use crate::contender::{Answer, Contender, Layout, Purpose, timed};
 use crate::task::{CHECK_ITERATIONS, GREATEST_WEIGHT, ITERATIONS, Subject, Task};
 use anyhow::Result;
+use bitgraph::algorithms::PathBackend;
 use bitgraph::b2sr::Layout as Pattern;
-use bitgraph::backend::{Definition, Fused, Mxv, NoAccum, Ready, Renumber, ops};
+use bitgraph::backend::{Definition, Fused, Ready, Renumber};
 use bitgraph::prelude::*;
 use bitgraph::semiring::PlusSecond;
-use bitgraph::sparse::{Descriptor, Stored};
+use bitgraph::sparse::Stored;
 use bitgraph_measure::Launches;
 use std::time::Instant;
 
@@ -82,7 +83,7 @@ impl Making {
     }
     fn paths<T: Stored>(self, source: u32, number: fn(T) -> u64) -> Result<Contender>
     where
-        Cpu: Mxv<bitgraph::semiring::MinPlus<T>>,
+        Cpu: PathBackend<T>,
     {
         let settings = move |_| Typed::<_, T>::new(SsspConfig { source, ..SsspConfig::default() });
         self.algorithm(settings, move |r| {
@@ -94,17 +95,15 @@ impl Making {
     fn product(self, operand: &[f32]) -> Result<Contender> {
         let (ready, build_seconds, layout) = self.ready(&Product { x: operand.to_vec() })?;
         let numbers = ready.arranged().permutation().cloned();
-        let u = Vector::from_vec(numbers.as_ref().map_or_else(|| operand.to_vec(), |p| p.permute(operand)));
-        let mut w = Vector::filled(operand.len(), 0f32);
+        let cpu = *self.graph.backend();
+        let u = Vector::from_vec(&cpu, numbers.as_ref().map_or_else(|| operand.to_vec(), |p| p.permute(operand)))?;
+        let mut w = Vector::filled(&cpu, operand.len(), 0f32)?;
         let run = move |purpose| {
             let graph = ready.arranged();
-            let multiply = || -> Result<()> {
-                let semiring = PlusSecond::<f32>::new();
-                Ok(ops::mxv(graph.backend(), &mut w, None, NoAccum, semiring, graph.matrix(), &u, Descriptor::DEFAULT)?)
-            };
+            let multiply = || Ok(mxv(PlusSecond::<f32>::new(), graph.matrix(), &u).into(&mut w)?);
             let mut outcome = timed(purpose, multiply, |()| Answer::Sums(Vec::new()))?;
             if outcome.answer.is_some() {
-                let sums = w.to_vec_or(0.0);
+                let sums = w.to_host()?.to_vec_or(0.0);
                 let sums = numbers.as_ref().map_or(sums.clone(), |p| p.restore_values(sums));
                 outcome.answer = Some(Answer::Sums(sums.into_iter().map(f64::from).collect()));
             }

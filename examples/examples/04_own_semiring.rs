@@ -4,10 +4,9 @@
 //! max. The type is compiled into the same kernels as the built-in semirings; with the same formula in CUDA C++ it runs on a GPU
 //! too, where it is compiled at first use.
 
-use bitgraph::backend::{Accum, Mxv, ops};
+use bitgraph::backend::{Mxv, VectorOps};
 use bitgraph::prelude::*;
-use bitgraph::semiring::{DeviceExpr, Min, Semiring};
-use bitgraph::sparse::Descriptor;
+use bitgraph::semiring::{DeviceExpr, Semiring};
 
 #[derive(Clone, Copy, Debug, Default)]
 struct MinMax;
@@ -35,14 +34,13 @@ impl Semiring for MinMax {
 }
 
 /// The least bottlenecks from vertex 0, on any backend.
-fn bottlenecks<B: Mxv<MinMax>>(backend: &B, csr: &Csr, weights: &Values) -> Result<Vec<u32>, B::Error> {
-    let a = backend.matrix(csr, Some(weights), FormatKind::B2sr4)?;
-    let mut bottleneck = backend.vector(Vector::from_entries(csr.nrows(), [(0, 0u32)]).map_err(bitgraph::backend::Error::from)?)?;
+fn bottlenecks<B: VectorOps + Mxv<MinMax>>(backend: &B, csr: &Csr, weights: &Values) -> Result<Vec<u32>, B::Error> {
+    let a = Matrix::new(backend, csr, Some(weights), FormatKind::B2sr4)?;
+    let mut bottleneck = Vector::from_entries(backend, csr.nrows(), [(0, 0u32)])?;
     for _ in 1..csr.nrows() {
-        let known = bottleneck.clone();
-        ops::mxv(backend, &mut bottleneck, None, Accum(Min), MinMax, &a, &known, Descriptor::DEFAULT)?;
+        mxv(MinMax, &a, &bottleneck).accum(Min).into(&mut bottleneck)?;
     }
-    Ok(backend.vector_to_host(&bottleneck)?.to_vec_or(u32::MAX))
+    Ok(bottleneck.to_host()?.to_vec_or(u32::MAX))
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

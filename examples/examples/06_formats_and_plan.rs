@@ -8,9 +8,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let cpu = Cpu::new();
         println!("{name}: {} vertices, {} entries", loaded.csr.nrows(), loaded.csr.nnz());
         for kind in FormatKind::ALL {
-            let matrix = cpu.matrix(&loaded.csr, None, kind)?;
-            assert_eq!(cpu.matrix_to_host(&matrix)?.0, loaded.csr, "every format holds the same pattern");
-            println!("{:>10} {:>9} bytes", kind.name(), cpu.matrix_bytes(&matrix));
+            let matrix = Matrix::new(&cpu, &loaded.csr, None, kind)?;
+            assert_eq!(matrix.to_host()?.0, loaded.csr, "every format holds the same pattern");
+            println!("{:>10} {:>9} bytes", kind.name(), matrix.bytes());
         }
         // A layout that costs more to build than it saves is not chosen: the number of runs decides. Where it is not said, it is learnt.
         let graph = loaded.on(cpu)?;

@@ -18,6 +18,7 @@ enum Form : u32 {
     ELEMENTS = 0,  // as in a vector
     ENTRIES = 1,   // as in a matrix: a bool takes a byte
     CONSTANT = 2,  // the pointer itself is the bits of the one value
+    SINGLE = 3,    // the one value, as in a matrix, is where the pointer says
 };
 
 /// A vector to read, or what it is made of.
@@ -53,6 +54,7 @@ template <class T> BG_DEVICE bool fetch(const Operand& u, u64 i, Value<T>& value
     if (u.present && !bit(u.present, i)) return false;
     if (u.form == CONSTANT) value = from_bits<T>((u64)u.values);
     else if (u.form == ENTRIES) value = load_entry<T>(u.values, i);
+    else if (u.form == SINGLE) value = load_entry<T>(u.values, 0);
     else value = load_element<T>(u.values, i);
     return true;
 }

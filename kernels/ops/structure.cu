@@ -2,6 +2,7 @@
 // operand a result's entry comes from, so that the values are made by the element-wise kernels.
 //
 // Invariant: results have their rows in ascending order of columns; one thread for each entry, no atomics.
+#include "common/convert.cuh"
 #include "ops/rows.cuh"
 
 namespace bg {
@@ -111,6 +112,24 @@ struct SlotsParams {
     u32* slots;  // all NONE
     u64 n;
 };
+struct IndexListParams {
+    const u32* indices;
+    const u32* present;  // null if all are
+    u32* list;
+    u64 n;
+    u64 len;
+};
+struct PresenceParams {
+    Operand v;
+    u32* flags;
+    u64 n;
+};
+struct ConvertParams {
+    const void* values;
+    void* out;
+    u64 n;
+    u32 from, to;  // of ElementType
+};
 struct LongRowsParams {
     const void* offsets;
     u64 rows;
@@ -203,7 +222,35 @@ BG_KERNEL(kept_offsets, FirstsParams, 256, 4) {
 }
 /// slots[indices[k]] = k, the last one where an index occurs several times.
 BG_KERNEL(last_slots, SlotsParams, 256, 4) {
-    for (u64 k = thread_index(); k < p.n; k += thread_count()) atomicMax((i32*)&p.slots[p.indices[k]], (i32)k);
+    for (u64 k = thread_index(); k < p.n; k += thread_count()) {
+        u32 index = p.indices[k];
+        if (index != NONE) atomicMax((i32*)&p.slots[index], (i32)k);
+    }
+}
+/// The positions that a vector of indices names: NONE for those that are absent or out of range.
+BG_KERNEL(index_list, IndexListParams, 256, 4) {
+    for (u64 k = thread_index(); k < p.n; k += thread_count()) {
+        u32 index = p.indices[k];
+        p.list[k] = (!p.present || bit(p.present, k)) && index < p.len ? index : NONE;
+    }
+}
+/// Whether each position of a vector holds an entry: 0 or 1.
+BG_KERNEL(presence_flags, PresenceParams, 256, 4) {
+    for (u64 i = thread_index(); i < p.n; i += thread_count()) p.flags[i] = !p.v.present || bit(p.v.present, i);
+}
+/// Values of one type as those of another: the nearest, or the first or last of a type that ends before them.
+BG_KERNEL(convert_values, ConvertParams, 256, 4) {
+    for (u64 i = thread_index(); i < p.n; i += thread_count()) {
+        if (p.from == I64 && p.to == U64) {
+            i64 x = ((const i64*)p.values)[i];
+            ((u64*)p.out)[i] = x < 0 ? 0 : (u64)x;
+        } else if (p.from == U64 && p.to == I64) {
+            u64 x = ((const u64*)p.values)[i];
+            ((i64*)p.out)[i] = (i64)min_of(x, (u64)Limits<i64>::greatest());
+        } else {
+            store_number(p.out, p.to, i, load_number(p.values, p.from, i));
+        }
+    }
 }
 /// Rows of more entries than a limit, in any order.
 BG_KERNEL(long_rows, LongRowsParams, 256, 4) {

@@ -24,11 +24,16 @@ pub use tc::{Tc, TcConfig};
 pub use typed::Typed;
 
 use bitgraph_backend::{Fused, MatrixOps, Mxm, Mxv, VectorOps};
-use bitgraph_semiring::{LorLand, MinPlus, MinSecond, PlusPair, PlusSecond};
+use bitgraph_semiring::{LorLand, MinFirst, MinPlus, MinSecond, PlusPair, PlusSecond};
+use bitgraph_sparse::Stored;
 
 /// A backend with the operations that the definitions use, whatever their precision.
 pub trait GraphBackend: VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxm<PlusPair<u64>> {}
 impl<B: VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxv<MinSecond<u32>> + Mxm<PlusPair<u64>>> GraphBackend for B {}
+
+/// A backend with what the definition of shortest paths uses beyond, with distances of type `T`.
+pub trait PathBackend<T: Stored>: GraphBackend + Mxv<MinPlus<T>> + Mxm<MinPlus<T>> + Mxm<MinFirst<T>> + Mxm<MinSecond<T>> {}
+impl<B: GraphBackend + Mxv<MinPlus<T>> + Mxm<MinPlus<T>> + Mxm<MinFirst<T>> + Mxm<MinSecond<T>>, T: Stored> PathBackend<T> for B {}
 
 macro_rules! full_backend {
     ($($bound:path),* $(,)?) => {
@@ -39,7 +44,7 @@ macro_rules! full_backend {
 }
 full_backend! {
     Mxv<PlusSecond<f32>>, Mxv<PlusSecond<f64>>,
-    Mxv<MinPlus<u32>>, Mxv<MinPlus<u64>>, Mxv<MinPlus<i64>>, Mxv<MinPlus<f32>>, Mxv<MinPlus<f64>>,
+    PathBackend<u32>, PathBackend<u64>, PathBackend<i64>, PathBackend<f32>, PathBackend<f64>,
     Fused<BfsConfig>, Fused<MsBfsConfig>, Fused<CcConfig>, Fused<TcConfig>,
     Fused<Typed<SsspConfig, u32>>, Fused<Typed<SsspConfig, u64>>, Fused<Typed<SsspConfig, i64>>,
     Fused<Typed<SsspConfig, f32>>, Fused<Typed<SsspConfig, f64>>,

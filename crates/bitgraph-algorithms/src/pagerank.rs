@@ -3,7 +3,7 @@
 use crate::definition;
 use crate::{GraphBackend, On, Typed};
 use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, GraphData, Mxv, Renumber, Result};
-use bitgraph_semiring::PlusSecond;
+use bitgraph_semiring::{Float, PlusSecond};
 use bitgraph_sparse::{Permutation, Stored};
 
 /// What becomes of the score of a vertex without out-arcs.
@@ -124,7 +124,7 @@ impl PageRankConfig {
     }
 }
 
-impl<T: Stored> Algorithm for Typed<PageRankConfig, T> {
+impl<T: Stored + Float> Algorithm for Typed<PageRankConfig, T> {
     type Output = PageRank<T>;
     const NAME: &'static str = "pagerank";
 
@@ -150,7 +150,7 @@ impl<T: Stored> Algorithm for Typed<PageRankConfig, T> {
     }
 }
 
-impl<B: GraphBackend + Mxv<PlusSecond<T>>, T: Stored> Definition<B> for Typed<PageRankConfig, T> {
+impl<B: GraphBackend + Mxv<PlusSecond<T>>, T: Stored + Float> Definition<B> for Typed<PageRankConfig, T> {
     fn define(&self, graph: &Arranged<B>) -> Result<PageRank<T>, B::Error> {
         definition::pagerank::<B, T>(graph, self)
     }
@@ -187,11 +187,18 @@ impl<B: Backend> On<'_, B, PageRankConfig> {
         self.algorithm.control = control;
         self
     }
-    /// Computes the scores, in type `T`.
+    /// Computes the scores, in type `T`: any float. Whole numbers cannot hold shares of 1, and do not compile.
+    ///
+    /// ```compile_fail
+    /// # use bitgraph_algorithms::{Algorithms, GraphBackend};
+    /// fn ranks<B: GraphBackend>(graph: &bitgraph_backend::Graph<B>) {
+    ///     let _ = graph.pagerank().run::<u32>();
+    /// }
+    /// ```
     ///
     /// # Errors
     /// [`Error::Parameter`], [`Error::VertexOutOfRange`], [`Error::Cancelled`], or the backend's.
-    pub fn run<T: Stored>(&self) -> Result<PageRank<T>, B::Error>
+    pub fn run<T: Stored + Float>(&self) -> Result<PageRank<T>, B::Error>
     where
         B: GraphBackend + Mxv<PlusSecond<T>> + Fused<Typed<PageRankConfig, T>>,
     {

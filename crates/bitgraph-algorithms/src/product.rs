@@ -3,9 +3,9 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::mxv;
-use bitgraph_backend::{Algorithm, Arranged, Definition, Error, GraphData, Mxv, NoAccum, Renumber, Ring};
+use bitgraph_backend::{Algorithm, Arranged, Definition, Error, GraphData, Mxv, Renumber, Ring, Vector};
 use bitgraph_semiring::{LorLand, PlusSecond};
-use bitgraph_sparse::{Descriptor, Permutation, Stored, Vector};
+use bitgraph_sparse::{Permutation, Stored};
 
 /// `y = A x` over the pattern: sums of floats, or for bits whether any is set.
 #[derive(Clone, Debug)]
@@ -53,10 +53,7 @@ impl<T: Factor> Algorithm for Product<T> {
 
 impl<B: GraphBackend + Mxv<T::Semiring>, T: Factor> Definition<B> for Product<T> {
     fn define(&self, graph: &Arranged<B>) -> Result<Vec<T>, B::Error> {
-        let backend = graph.backend();
-        let x = backend.vector(Vector::from_vec(self.x.clone()))?;
-        let mut y = backend.vector(Vector::filled(graph.nodes(), T::ZERO))?;
-        mxv(backend, &mut y, None, NoAccum, T::Semiring::default(), graph.matrix(), &x, Descriptor::DEFAULT)?;
-        Ok(backend.vector_to_host(&y)?.to_vec_or(T::ZERO))
+        let x = Vector::from_vec(graph.backend(), self.x.clone())?;
+        Ok(mxv(T::Semiring::default(), &graph.matrix().pattern(), &x).eval()?.to_host()?.to_vec_or(T::ZERO))
     }
 }

@@ -1,9 +1,8 @@
 //! Shortest paths from one source.
 
 use crate::definition;
-use crate::{GraphBackend, On, Typed};
-use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, GraphData, Mxv, Renumber};
-use bitgraph_semiring::MinPlus;
+use crate::{On, PathBackend, Typed};
+use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, GraphData, Renumber};
 use bitgraph_sparse::{Permutation, Stored};
 
 /// What to search for. Weights are the matrix's values; a pattern has weight 1 everywhere.
@@ -61,7 +60,7 @@ impl<T: Stored> Algorithm for Typed<SsspConfig, T> {
     }
 }
 
-impl<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored> Definition<B> for Typed<SsspConfig, T> {
+impl<B: PathBackend<T>, T: Stored> Definition<B> for Typed<SsspConfig, T> {
     fn define(&self, graph: &Arranged<B>) -> Result<Sssp<T>, B::Error> {
         definition::sssp::<B, T>(graph, self)
     }
@@ -94,7 +93,7 @@ impl<B: Backend> On<'_, B, SsspConfig> {
     /// [`Error::VertexOutOfRange`], [`Error::Weight`], [`Error::Overflow`], [`Error::Cancelled`], or the backend's.
     pub fn run<T: Stored>(&self) -> Result<Sssp<T>, B::Error>
     where
-        B: GraphBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>,
+        B: PathBackend<T> + Fused<Typed<SsspConfig, T>>,
     {
         self.in_type::<T>().run_algorithm()
     }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: everything here is in the arranged numbering; [`crate::Graph`] translates to and from the input's.
 
-use crate::{Backend, Error, GraphData};
+use crate::{Backend, Error, GraphData, Matrix};
 use bitgraph_b2sr::Layout;
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Csr, FormatKind, Permutation, Values};
@@ -16,8 +16,8 @@ pub struct Arranged<B: Backend> {
     symmetric: bool,
     ordering: Ordering,
     permutation: Option<Arc<Permutation>>,
-    matrix: B::Matrix,
-    transpose: OnceLock<B::Matrix>,
+    matrix: Matrix<B>,
+    transpose: OnceLock<Matrix<B>>,
 }
 
 /// The renumbering of an ordering; those that look at neighbourhoods see arcs in both directions.
@@ -70,7 +70,7 @@ impl<B: Backend> Arranged<B> {
     /// Lays out a graph that is in its order; `symmetric`: of pattern and the values that are here.
     pub(crate) fn new(backend: &B, ordered: Ordered, ordering: Ordering, format: FormatKind, symmetric: bool) -> Result<Self, B::Error> {
         let Ordered { layout, values, permutation } = ordered;
-        let matrix = backend.matrix_from(&layout, values.as_ref(), format)?;
+        let matrix = Matrix::from_layout(backend, &layout, values.as_ref(), format)?;
         let (nodes, edges) = (layout.shape().0, layout.nnz());
         let permutation = permutation.map(Arc::new);
         Ok(Self { backend: backend.clone(), nodes, edges, symmetric, ordering, permutation, matrix, transpose: OnceLock::new() })
@@ -79,7 +79,7 @@ impl<B: Backend> Arranged<B> {
     pub(crate) fn pattern(&self, symmetric: bool) -> Self {
         let transpose = OnceLock::new();
         if let Some(t) = self.transpose.get() {
-            let _ = transpose.set(self.backend.matrix_pattern(t));
+            let _ = transpose.set(t.pattern());
         }
         Self {
             backend: self.backend.clone(),
@@ -88,7 +88,7 @@ impl<B: Backend> Arranged<B> {
             symmetric,
             ordering: self.ordering,
             permutation: self.permutation.clone(),
-            matrix: self.backend.matrix_pattern(&self.matrix),
+            matrix: self.matrix.pattern(),
             transpose,
         }
     }
@@ -112,6 +112,14 @@ impl<B: Backend> Arranged<B> {
     pub fn is_symmetric(&self) -> bool {
         self.symmetric
     }
+    /// Refuses a vertex that the graph does not have.
+    ///
+    /// # Errors
+    /// [`Error::VertexOutOfRange`].
+    pub fn check_vertex(&self, vertex: u32) -> Result<(), Error> {
+        let nodes = self.nodes as u64;
+        if u64::from(vertex) < nodes { Ok(()) } else { Err(Error::VertexOutOfRange { vertex: vertex.into(), nodes }) }
+    }
     /// The ordering that renumbered it.
     #[must_use]
     pub fn ordering(&self) -> Ordering {
@@ -124,27 +132,27 @@ impl<B: Backend> Arranged<B> {
     }
     /// The adjacency matrix: row u lists the v with u -> v.
     #[must_use]
-    pub fn matrix(&self) -> &B::Matrix {
+    pub fn matrix(&self) -> &Matrix<B> {
         &self.matrix
     }
     /// The transposed matrix: row v lists the u with u -> v. The matrix itself if symmetric; built at first use otherwise.
     ///
     /// # Errors
     /// Out of memory.
-    pub fn transpose(&self) -> Result<&B::Matrix, B::Error> {
+    pub fn transpose(&self) -> Result<&Matrix<B>, B::Error> {
         if self.symmetric {
             return Ok(&self.matrix);
         }
         if let Some(t) = self.transpose.get() {
             return Ok(t);
         }
-        let built = self.backend.matrix_transposed(&self.matrix)?;
+        let built = self.matrix.transposed()?;
         Ok(self.transpose.get_or_init(|| built))
     }
     /// Bytes on the backend: the matrix, and its transpose if that is built and another one.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.backend.matrix_bytes(&self.matrix) + self.transpose.get().map_or(0, |t| self.backend.matrix_bytes(t))
+        self.matrix.bytes() + self.transpose.get().map_or(0, Matrix::bytes)
     }
 }
 

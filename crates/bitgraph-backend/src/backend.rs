@@ -1,7 +1,7 @@
 //! What a backend is: memory for matrices and vectors. The operations are traits of their own, cut by family.
 //!
 //! Invariant: shapes, widths and types are checked in [`crate::ops`] before a backend is called, so that an implementation
-//! may rely on them.
+//! may rely on them. Users hold [`Matrix`](crate::Matrix), [`Vector`](crate::Vector) and [`Value`](crate::Value), which know their backend.
 
 use crate::Error;
 use bitgraph_b2sr::Layout;
@@ -13,12 +13,12 @@ use std::fmt::Debug;
 pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     /// The backend's errors.
     type Error: std::error::Error + Send + Sync + 'static + From<Error>;
-    /// A matrix on the device: a handle over one of the formats, cheap to clone.
-    type Matrix: Clone + Send + Sync;
-    /// A vector on the device; `bool` is packed bits.
-    type Vector<T: Stored>: Clone + Send + Sync;
-    /// A single value on the device, so that a loop's condition need not cross to the host.
-    type Value<T: Stored>: Clone + Send + Sync;
+    /// What [`Matrix`](crate::Matrix) holds: a matrix on the device in one of the formats, cheap to clone.
+    type Matrix: Clone + Send + Sync + 'static;
+    /// What [`Vector`](crate::Vector) holds: a vector on the device; `bool` is packed bits.
+    type Vector<T: Stored>: Clone + Send + Sync + 'static;
+    /// What [`Value`](crate::Value) holds: a single value on the device.
+    type Value<T: Stored>: Clone + Send + Sync + 'static;
 
     /// The name on the command line.
     fn name(&self) -> &'static str;
@@ -41,6 +41,11 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     fn matrix_from(&self, layout: &Layout, values: Option<&Values>, format: FormatKind) -> Result<Self::Matrix, Self::Error> {
         self.matrix(&layout.to_csr(), values, format)
     }
+    /// A pattern without entries.
+    ///
+    /// # Errors
+    /// Out of memory, or more rows or columns than ids reach.
+    fn matrix_empty(&self, rows: usize, columns: usize, format: FormatKind) -> Result<Self::Matrix, Self::Error>;
     /// The matrix as CSR on the host.
     ///
     /// # Errors
@@ -52,13 +57,7 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     ///
     /// # Errors
     /// Out of memory.
-    fn matrix_transposed(&self, matrix: &Self::Matrix) -> Result<Self::Matrix, Self::Error> {
-        let (csr, values) = self.matrix_to_host(matrix)?;
-        let format = self.matrix_format(matrix);
-        let Some(values) = values else { return self.matrix(&csr.transpose(), None, format) };
-        let (transpose, positions) = csr.transpose_with_positions();
-        self.matrix(&transpose, Some(&values.gather(&positions)), format)
-    }
+    fn matrix_transposed(&self, matrix: &Self::Matrix) -> Result<Self::Matrix, Self::Error>;
     /// Rows and columns.
     fn matrix_shape(&self, matrix: &Self::Matrix) -> (usize, usize);
     /// The number of entries.
@@ -80,6 +79,31 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// Out of memory.
     fn vector_to_host<T: Stored>(&self, vector: &Self::Vector<T>) -> Result<Vector<T>, Self::Error>;
+    /// A vector without entries, made on the device.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn vector_empty<T: Stored>(&self, len: usize) -> Result<Self::Vector<T>, Self::Error>;
+    /// A full vector of one value, made on the device.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn vector_filled<T: Stored>(&self, len: usize, value: T) -> Result<Self::Vector<T>, Self::Error>;
+    /// 0, 1, 2, ... up to `len`, which is at most 2^32, made on the device.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn vector_iota(&self, len: usize) -> Result<Self::Vector<u32>, Self::Error>;
+    /// The number of entries; waits.
+    ///
+    /// # Errors
+    /// Whatever went wrong in the work before it.
+    fn vector_nvals<T: Stored>(&self, vector: &Self::Vector<T>) -> Result<usize, Self::Error>;
+    /// Bits that are true where there is an entry, or, unless `structural`, one that is not zero.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn vector_truth<T: Stored>(&self, vector: &Self::Vector<T>, structural: bool) -> Result<Self::Vector<bool>, Self::Error>;
     /// The number of positions.
     fn vector_len<T: Stored>(&self, vector: &Self::Vector<T>) -> usize;
     /// Waits for a value and brings it to the host.

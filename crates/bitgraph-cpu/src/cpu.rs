@@ -1,6 +1,7 @@
 //! The backend itself: where matrices and vectors live is the host's memory, so that putting them there costs nothing.
 
 use crate::matrix::{CpuMatrix, Layout};
+use crate::ops;
 use bitgraph_backend::{Backend, DefaultBackend, Error, Unnamed};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
@@ -54,6 +55,12 @@ impl Backend for Cpu {
     fn matrix_to_host(&self, matrix: &CpuMatrix) -> Result<(Csr, Option<Values>), Error> {
         Ok((matrix.to_csr(), matrix.values().cloned()))
     }
+    fn matrix_empty(&self, rows: usize, columns: usize, format: FormatKind) -> Result<CpuMatrix, Error> {
+        CpuMatrix::new(&Csr::empty(rows, columns)?, None, format)
+    }
+    fn matrix_transposed(&self, matrix: &CpuMatrix) -> Result<CpuMatrix, Error> {
+        Ok(matrix.transpose())
+    }
     fn matrix_pattern(&self, matrix: &CpuMatrix) -> CpuMatrix {
         matrix.pattern()
     }
@@ -77,6 +84,25 @@ impl Backend for Cpu {
     }
     fn vector_to_host<T: Stored>(&self, vector: &Vector<T>) -> Result<Vector<T>, Error> {
         Ok(vector.clone())
+    }
+    fn vector_empty<T: Stored>(&self, len: usize) -> Result<Vector<T>, Error> {
+        Ok(Vector::empty(len))
+    }
+    fn vector_filled<T: Stored>(&self, len: usize, value: T) -> Result<Vector<T>, Error> {
+        Ok(Vector::filled(len, value))
+    }
+    fn vector_iota(&self, len: usize) -> Result<Vector<u32>, Error> {
+        Ok(ops::build::vector(len, self.reference, |i| Some(i as u32)))
+    }
+    fn vector_nvals<T: Stored>(&self, vector: &Vector<T>) -> Result<usize, Error> {
+        Ok(vector.nvals())
+    }
+    fn vector_truth<T: Stored>(&self, vector: &Vector<T>, structural: bool) -> Result<Vector<bool>, Error> {
+        Ok(match (structural, vector.present()) {
+            (true, None) => Vector::filled(vector.len(), true),
+            (true, Some(present)) => Vector::from_parts(present.clone(), None)?,
+            (false, _) => ops::build::vector(vector.len(), self.reference, |i| Some(vector.get(i).is_some_and(|v| v.is_non_zero()))),
+        })
     }
     fn vector_len<T: Stored>(&self, vector: &Vector<T>) -> usize {
         vector.len()

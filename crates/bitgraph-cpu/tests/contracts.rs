@@ -2,86 +2,98 @@
 //! the same bits whatever the number of threads.
 
 use bitgraph_backend::ops::{
-    apply_matrix, assign, assign_matrix, ewise_add_matrix, extract, extract_matrix, kronecker, mxm, mxm_reduce, mxv, reduce, reduce_matrix,
-    reduce_rows, select_matrix, transpose, vxm,
+    apply, assign_at, ewise_add, extract, kronecker, mxm, mxm_reduce, mxv, reduce, reduce_rows, select, transpose, vxm,
 };
-use bitgraph_backend::{Accum, Backend, Error, MatrixMask, NoAccum};
-use bitgraph_cpu::{Cpu, CpuMatrix};
+use bitgraph_backend::{Error, Matrix, Vector};
+use bitgraph_cpu::Cpu;
 use bitgraph_generate::{GenerateControl, Generator, Stream};
 use bitgraph_semiring::{DType, Identity, IfNonZero, Min, Plus, PlusPair, PlusSecond, PlusTimes, Tril};
-use bitgraph_sparse::{Csr, Descriptor, FormatKind, Offsets, Stored, Values, Vector};
+use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values, Vector as HostVector};
 use half::{bf16, f16};
-
-const PLAIN: Descriptor = Descriptor::DEFAULT;
 
 fn pattern() -> Csr {
     "grid:2x2".parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap()
 }
 
-fn matrix<T: Into<Values>>(values: T) -> CpuMatrix {
-    Cpu::new().matrix(&pattern(), Some(&values.into()), FormatKind::Csr).unwrap()
+fn matrix<T: Into<Values>>(values: T) -> Matrix<Cpu> {
+    Matrix::new(&Cpu::new(), &pattern(), Some(&values.into()), FormatKind::Csr).unwrap()
+}
+
+fn vector<T: Stored>(values: &[T]) -> Vector<Cpu, T> {
+    Vector::from_vec(&Cpu::new(), values.to_vec()).unwrap()
 }
 
 #[test]
 fn outputs_of_another_type_are_refused_before_anything_runs() {
-    let cpu = Cpu::new();
     let singles = matrix(vec![1f32; 8]);
     let wrong = |operation, expected, found| Err(Error::Type { operation, expected, found });
     let mut doubles = matrix(vec![2f64; 8]);
     let before = doubles.values().cloned();
-    let product = mxm(&cpu, &mut doubles, None, Accum(Plus), PlusTimes::<f32>::new(), &singles, &singles, PLAIN);
+    let product = mxm(PlusTimes::<f32>::new(), &singles, &singles).accum(Plus).into(&mut doubles);
     assert_eq!(product, wrong("mxm", DType::F32, DType::F64));
-    let applied = apply_matrix::<_, f32, _, _>(&cpu, &mut doubles, None, NoAccum, Identity, &singles, PLAIN);
-    assert_eq!(applied, wrong("apply_matrix", DType::F32, DType::F64));
-    let tested = apply_matrix::<_, f32, _, _>(&cpu, &mut doubles, None, NoAccum, IfNonZero, &singles, PLAIN);
-    assert_eq!(tested, wrong("apply_matrix", DType::Bool, DType::F64));
-    let added = ewise_add_matrix::<_, f32, _, _>(&cpu, &mut doubles, None, NoAccum, Plus, &singles, &singles, PLAIN);
-    assert_eq!(added, wrong("ewise_add_matrix", DType::F32, DType::F64));
-    let operand = mxm(&cpu, &mut doubles, None, NoAccum, PlusTimes::<f64>::new(), &matrix(vec![1f64; 8]), &singles, PLAIN);
+    let applied = apply(Identity, singles.typed::<f32>()).into(&mut doubles);
+    assert_eq!(applied, wrong("apply", DType::F32, DType::F64));
+    let tested = apply(IfNonZero, singles.typed::<f32>()).into(&mut doubles);
+    assert_eq!(tested, wrong("apply", DType::Bool, DType::F64));
+    let added = ewise_add(Plus, singles.typed::<f32>(), singles.typed()).into(&mut doubles);
+    assert_eq!(added, wrong("ewise_add", DType::F32, DType::F64));
+    let operand = mxm(PlusTimes::<f64>::new(), &matrix(vec![1f64; 8]), &singles).into(&mut doubles);
     assert_eq!(operand, wrong("mxm", DType::F64, DType::F32));
     assert_eq!(doubles.values(), before.as_ref());
     // A pattern fits every type.
-    let mut output = cpu.matrix(&pattern(), None, FormatKind::B2sr8).unwrap();
-    mxm(&cpu, &mut output, None, Accum(Plus), PlusTimes::<f32>::new(), &singles, &singles, PLAIN).unwrap();
+    let mut output = Matrix::new(&Cpu::new(), &pattern(), None, FormatKind::B2sr8).unwrap();
+    mxm(PlusTimes::<f32>::new(), &singles, &singles).accum(Plus).into(&mut output).unwrap();
     assert_eq!(output.values().map(Values::dtype), Some(DType::F32));
 }
 
 #[test]
 fn indices_are_refused_with_their_place() {
-    let cpu = Cpu::new();
-    let (mut two, four) = (Vector::filled(2, 0f32), Vector::filled(4, 1f32));
+    let (mut two, mut four) = (vector(&[0f32; 2]), vector(&[1f32; 4]));
     let told = |result: Result<(), Error>| result.unwrap_err().to_string();
-    let error = told(extract(&cpu, &mut two, None, NoAccum, &four, &[3, 4], PLAIN));
+    let error = told(extract(&four, &[3, 4]).into(&mut two));
     assert_eq!(error, "extract: element 1 of the index list is 4; it must be below 4");
-    let mut four = four;
-    let error = told(assign(&cpu, &mut four, None, NoAccum, &two, &[9, 0], PLAIN));
-    assert_eq!(error, "assign: element 0 of the index list is 9; it must be below 4");
+    let error = told(assign_at(&two, &[9, 0]).into(&mut four));
+    assert_eq!(error, "assign_at: element 0 of the index list is 9; it must be below 4");
     let mut a = matrix(vec![1f32; 8]);
-    let part = a.clone();
-    let error = told(extract_matrix::<_, f32, _>(&cpu, &mut a, None, NoAccum, &part, &[0], &[7], PLAIN));
-    assert_eq!(error, "extract_matrix: element 0 of the column list is 7; it must be below 4");
-    let error = told(assign_matrix::<_, f32, _>(&cpu, &mut a, None, NoAccum, &part, &[0, 1, 2, 1], &[0, 1, 2, 3], PLAIN));
-    assert_eq!(error, "assign_matrix: index 1 occurs more than once in the row list");
+    let error = told(extract(a.typed::<f32>(), (&[0], &[7])).into(&mut a));
+    assert_eq!(error, "extract: element 0 of the column list is 7; it must be below 4");
+    let error = told(assign_at(a.typed::<f32>(), (&[0, 1, 2, 1], &[0, 1, 2, 3])).into(&mut a));
+    assert_eq!(error, "assign_at: index 1 occurs more than once in the row list");
+    let error = Vector::from_entries(&Cpu::new(), 3, [(1, 5u8), (3, 6)]).unwrap_err().to_string();
+    assert_eq!(error, "assign_at: element 1 of the index list is 3; it must be below 3");
+}
+
+/// Lists that are vectors stay on the device, so that nothing can be refused: what names no position is passed over.
+#[test]
+fn indices_on_the_device_may_name_no_position() {
+    let cpu = Cpu::new();
+    let indices = Vector::from_entries(&cpu, 4, [(0, 2u32), (1, 9), (3, 0)]).unwrap();
+    let u = vector(&[10, 20, 30]);
+    let taken = extract(&u, &indices).eval().unwrap();
+    assert_eq!(taken.to_host().unwrap().iter().collect::<Vec<_>>(), [(0, 30), (3, 10)]);
+    let mut w = vector(&[1, 2, 3]);
+    assign_at(&vector(&[5, 6, 7, 8]), &indices).accum(Plus).into(&mut w).unwrap();
+    assert_eq!(w.to_host().unwrap().to_vec_or(0), [9, 2, 8]);
 }
 
 #[test]
 fn outputs_and_masks_of_another_shape_are_refused_before_anything_runs() {
-    let cpu = Cpu::new();
-    let empty = |rows, columns| cpu.matrix(&Csr::empty(rows, columns).unwrap(), None, FormatKind::Csr).unwrap();
+    let empty = |rows, columns| Matrix::empty(&Cpu::new(), rows, columns, FormatKind::Csr).unwrap();
     let (a, square, mut wide) = (empty(2, 3), empty(2, 2), empty(2, 3));
     let told = |result: Result<(), Error>| result.unwrap_err().to_string();
-    let error = told(transpose::<_, f32, _>(&cpu, &mut wide, None, NoAccum, &a, PLAIN));
+    let error = told(transpose(a.typed::<f32>()).into(&mut wide));
     assert_eq!(error, "transpose: rows of the output has 2 elements where 3 are needed");
-    let mask = Some(MatrixMask::structure(&square));
-    let error = told(select_matrix::<_, f32, _, _>(&cpu, &mut wide, mask, NoAccum, Tril { diagonal: 0 }, &a, PLAIN));
-    assert_eq!(error, "select_matrix: columns of the mask has 2 elements where 3 are needed");
-    let error = told(extract_matrix::<_, f32, _>(&cpu, &mut wide, None, NoAccum, &a, &[1, 0], &[2], PLAIN));
-    assert_eq!(error, "extract_matrix: columns of the output has 3 elements where 1 are needed");
-    let error = told(kronecker::<_, f32, _, _>(&cpu, &mut wide, None, NoAccum, Plus, &a, &square, PLAIN));
+    let error = told(select(Tril { diagonal: 0 }, a.typed::<f32>()).mask(&square).into(&mut wide));
+    assert_eq!(error, "select: columns of the mask has 2 elements where 3 are needed");
+    let error = told(extract(a.typed::<f32>(), (&[1, 0], &[2])).into(&mut wide));
+    assert_eq!(error, "extract: columns of the output has 3 elements where 1 are needed");
+    let error = told(kronecker(Plus, a.typed::<f32>(), square.typed()).into(&mut wide));
     assert_eq!(error, "kronecker: rows of the output has 2 elements where 4 are needed");
-    let error = told(assign_matrix::<_, f32, _>(&cpu, &mut wide, mask, NoAccum, &square, &[0, 1], &[0, 1], PLAIN));
-    assert_eq!(error, "assign_matrix: columns of the mask has 2 elements where 3 are needed");
-    transpose::<_, f32, _>(&cpu, &mut wide, None, NoAccum, &a, Descriptor::TRANSPOSE_A).unwrap();
+    let error = told(assign_at(square.typed::<f32>(), (&[0, 1], &[0, 1])).mask(&square).into(&mut wide));
+    assert_eq!(error, "assign_at: columns of the mask has 2 elements where 3 are needed");
+    let error = told(ewise_add(Plus, &vector(&[1, 2]), &vector(&[1, 2])).unless(&vector(&[1f32])).into(&mut vector(&[0, 0])));
+    assert_eq!(error, "ewise_add: mask has 1 elements where 2 are needed");
+    transpose(a.typed::<f32>()).transpose_a().into(&mut wide).unwrap();
 }
 
 /// More ones than a half can count one by one.
@@ -90,13 +102,11 @@ fn halves_are_reduced_in_single_precision() {
     fn check<T: Stored>() {
         let cpu = Cpu::new();
         let csr = Csr::new(1, 4096, Offsets::from_usizes(&[0, 4096]), (0..4096).collect::<Vec<u32>>().into()).unwrap();
-        let ones = cpu.matrix(&csr, Some(&Values::from_vec(vec![T::ONE; 4096])), FormatKind::Csr).unwrap();
-        let mut row = Vector::<T>::empty(1);
-        reduce_rows(&cpu, &mut row, None, NoAccum, Plus, &ones, PLAIN).unwrap();
+        let ones = Matrix::new(&cpu, &csr, Some(&Values::from_vec(vec![T::ONE; 4096])), FormatKind::Csr).unwrap();
         let sums = [
-            reduce(&cpu, Plus, &Vector::filled(4096, T::ONE)).unwrap(),
-            reduce_matrix::<_, T, _>(&cpu, Plus, &ones).unwrap(),
-            row.get(0).unwrap(),
+            reduce(Plus, &Vector::filled(&cpu, 4096, T::ONE).unwrap()).eval().unwrap().read().unwrap(),
+            reduce(Plus, ones.typed::<T>()).eval().unwrap().read().unwrap(),
+            reduce_rows(Plus, ones.typed::<T>()).eval().unwrap().get(0).unwrap(),
         ];
         assert_eq!(sums.map(T::to_f64), [4096.0; 3], "{}", T::DTYPE);
     }
@@ -111,15 +121,14 @@ fn sums_of_products_take_time_by_their_multiplications() {
     let (cpu, n) = (Cpu::new(), 1_000_000);
     let path =
         Csr::new(n, n, Offsets::from_usizes(&(0..=n).map(|i| i.min(n - 1)).collect::<Vec<_>>()), (1..n as u32).collect::<Vec<_>>().into());
-    let path = cpu.matrix(&path.unwrap(), None, FormatKind::Csr).unwrap();
+    let path = Matrix::new(&cpu, &path.unwrap(), None, FormatKind::Csr).unwrap();
     let (ring, two) = (PlusPair::<u64>::new(), (n - 2) as u64);
-    assert_eq!(mxm_reduce(&cpu, None, ring, &path, &path, PLAIN), Ok(two));
+    let sum = || mxm_reduce(ring, &path, &path);
+    assert_eq!(sum().eval().unwrap().read(), Ok(two));
     // No step of one is a step of two; the diagonal of the transpose's product is left out by itself.
-    let not = |m| Some(MatrixMask::structure(m).complement());
-    assert_eq!(mxm_reduce(&cpu, not(&path), ring, &path, &path, PLAIN), Ok(two));
-    let mut diagonal = path.clone();
-    mxm(&cpu, &mut diagonal, None, NoAccum, ring, &path, &path, Descriptor { transpose_b: true, ..PLAIN }).unwrap();
-    assert_eq!(mxm_reduce(&cpu, not(&diagonal), ring, &path, &path, Descriptor { transpose_b: true, ..PLAIN }), Ok(0));
+    assert_eq!(sum().unless(&path).eval().unwrap().read(), Ok(two));
+    let diagonal = mxm(ring, &path, &path).transpose_b().eval().unwrap();
+    assert_eq!(sum().transpose_b().unless(&diagonal).eval().unwrap().read(), Ok(0));
 }
 
 /// Sums of floats that rounding would tell apart.
@@ -129,31 +138,46 @@ fn results_do_not_depend_on_the_threads() {
     let (draws, n) = (Stream::new(5, 1), csr.nrows());
     let float = |k: usize| draws.unit(k as u64) as f32;
     let weights = Values::from_vec((0..csr.nnz()).map(float).collect::<Vec<f32>>());
-    let u = Vector::from_vec((0..n).map(|i| float(i + csr.nnz())).collect::<Vec<f32>>());
+    let u = vector(&(0..n).map(|i| float(i + csr.nnz())).collect::<Vec<f32>>());
     let places: Vec<u32> = (0..n).map(|i| draws.below(i as u64, n as u64) as u32).collect();
     let results = |format| {
         let cpu = Cpu::new();
-        let a = cpu.matrix(&csr, Some(&weights), format).unwrap();
-        let plain = cpu.matrix(&csr, None, format).unwrap();
-        let mut w: [Vector<f32>; 6] = std::array::from_fn(|_| Vector::filled(n, 0.5f32));
-        mxv(&cpu, &mut w[0], None, NoAccum, PlusTimes::<f32>::new(), &a, &u, PLAIN).unwrap();
-        mxv(&cpu, &mut w[1], None, Accum(Plus), PlusSecond::<f32>::new(), &plain, &u, PLAIN).unwrap();
-        vxm(&cpu, &mut w[2], None, NoAccum, PlusTimes::<f32>::new(), &u, &a, PLAIN).unwrap();
-        reduce_rows(&cpu, &mut w[3], None, NoAccum, Plus, &a, PLAIN).unwrap();
-        assign(&cpu, &mut w[4], None, Accum(Plus), &u, &places, PLAIN).unwrap();
-        assign(&cpu, &mut w[5], None, Accum(Min), &u, &places, PLAIN).unwrap();
+        let a = Matrix::new(&cpu, &csr, Some(&weights), format).unwrap();
+        let plain = a.pattern();
+        let mut w: [Vector<Cpu, f32>; 6] = std::array::from_fn(|_| Vector::filled(&cpu, n, 0.5f32).unwrap());
+        mxv(PlusTimes, &a, &u).into(&mut w[0]).unwrap();
+        mxv(PlusSecond, &plain, &u).accum(Plus).into(&mut w[1]).unwrap();
+        vxm(&u, PlusTimes, &a).into(&mut w[2]).unwrap();
+        reduce_rows(Plus, a.typed()).into(&mut w[3]).unwrap();
+        assign_at(&u, &places).accum(Plus).into(&mut w[4]).unwrap();
+        assign_at(&u, &places).accum(Min).into(&mut w[5]).unwrap();
         let mut product = a.clone();
-        mxm(&cpu, &mut product, None, Accum(Plus), PlusTimes::<f32>::new(), &a, &a, PLAIN).unwrap();
+        mxm(PlusTimes::<f32>::new(), &a, &a).accum(Plus).into(&mut product).unwrap();
         let sums = [
-            reduce(&cpu, Plus, &u).unwrap(),
-            reduce_matrix::<_, f32, _>(&cpu, Plus, &a).unwrap(),
-            mxm_reduce(&cpu, None, PlusTimes::<f32>::new(), &plain, &a, PLAIN).unwrap(),
+            reduce(Plus, &u).eval().unwrap().read(),
+            reduce(Plus, a.typed::<f32>()).eval().unwrap().read(),
+            mxm_reduce(PlusTimes::<f32>::new(), &plain, &a).eval().unwrap().read(),
         ];
-        (w, cpu.matrix_to_host(&product).unwrap(), sums)
+        (w.map(|w| w.to_host().unwrap()), product.to_host().unwrap(), sums)
     };
     for format in [FormatKind::Csr, FormatKind::B2sr8, FormatKind::Hybrid] {
         let on = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(|| results(format));
         let one = on(1);
         assert!(on(2) == one && on(5) == one, "{format}");
     }
+}
+
+/// An output may be an operand, or its own mask; what another handle holds of it stays.
+#[test]
+fn outputs_may_be_operands() {
+    let cpu = Cpu::new();
+    let mut w = Vector::from_entries(&cpu, 3, [(0, 1i64), (2, 5)]).unwrap();
+    let kept = w.clone();
+    ewise_add(Plus, &w, &w).mask(&w).replace().into(&mut w).unwrap();
+    assert_eq!(w.to_host().unwrap(), HostVector::from_entries(3, [(0, 2), (2, 10)]).unwrap());
+    assert_eq!(kept.to_host().unwrap(), HostVector::from_entries(3, [(0, 1), (2, 5)]).unwrap());
+    let mut a = matrix(vec![1f32; 8]);
+    let b = a.clone();
+    mxm(PlusTimes::<f32>::new(), &a, &a).mask(&a).accum(Plus).into(&mut a).unwrap();
+    assert!(b.values() == matrix(vec![1f32; 8]).values() && a.nvals() == 8);
 }

@@ -147,3 +147,57 @@ fn empty_and_single_vertex_graphs() {
     let r = g(&one).run(Typed::<_, f32>::new(PageRankConfig::default())).unwrap();
     assert!((r.scores[0] - 1.0).abs() < 1e-6);
 }
+
+/// Scores of every float type, to its precision.
+#[test]
+fn pagerank_over_every_float() {
+    fn scores<T: bitgraph_sparse::Stored + bitgraph_semiring::Float>(g: &Forced) -> Vec<f64> {
+        let config = PageRankConfig { tolerance: 0.0, max_iterations: 30, ..PageRankConfig::default() };
+        g.run(Typed::<_, T>::new(config)).unwrap().scores.into_iter().map(T::to_f64).collect()
+    }
+    // Vertex 4 dangles.
+    let csr = Coo::pattern(5, 5, vec![0, 1, 2, 3, 0, 1], vec![1, 2, 0, 0, 3, 4]).into_csr(Duplicates::First).unwrap().0;
+    for order in [Ordering::None, Ordering::Degree] {
+        let g = graph(&csr, None, FormatKind::Csr, order);
+        let exact = scores::<f64>(&g);
+        assert!((exact.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let near = |found: Vec<f64>, bound: f64| exact.iter().zip(found).all(|(a, b)| (a - b).abs() < bound);
+        assert!(near(scores::<f32>(&g), 1e-6) && near(scores::<half::f16>(&g), 2e-3) && near(scores::<half::bf16>(&g), 2e-2));
+    }
+}
+
+/// The searches over semirings of the caller's choice: longest first arcs of widest paths, and the greatest parent.
+#[test]
+fn definitions_over_other_semirings() {
+    use bitgraph_algorithms::definition::{bfs_with, sssp_with};
+    use bitgraph_backend::{Control, Matrix, Vector};
+    use bitgraph_semiring::{AnySecond, MaxMin};
+    let csr = generated("grid:3x3");
+    let g = graph(&csr, None, FormatKind::Csr, Ordering::None);
+    let g = g.graph.arranged().unwrap();
+    let names = Vector::from_vec(g.backend(), (0..9u32).map(|v| 100 + v).collect()).unwrap();
+    let (levels, parents, depth) = bfs_with(AnySecond::new(), &g, 4, &names, &Control::default()).unwrap();
+    assert_eq!((levels.to_host().unwrap().to_vec_or(-1), depth), (vec![2, 1, 2, 1, 0, 1, 2, 1, 2], 2));
+    assert_eq!(parents.to_host().unwrap().to_vec_or(0), [101, 104, 101, 104, 104, 104, 103, 104, 105]);
+    // The widest path from 0 along 0 -> 1 -> 2 and 0 -> 2.
+    let arcs = Coo { values: Some(Values::from_vec(vec![5f32, 3.0, 2.0])), ..Coo::pattern(3, 3, vec![0, 1, 0], vec![1, 2, 2]) };
+    let (csr, values) = arcs.into_csr(Duplicates::First).unwrap();
+    let incoming = Matrix::new(&Cpu::new(), &csr, values.as_ref(), FormatKind::Csr).unwrap().transposed().unwrap();
+    let start = Vector::from_vec(&Cpu::new(), vec![f32::INFINITY, f32::NEG_INFINITY, f32::NEG_INFINITY]).unwrap();
+    let widths = sssp_with(MaxMin::new(), &incoming, start, &Control::default()).unwrap();
+    assert_eq!(widths.to_host().unwrap().to_vec_or(0.0), [f32::INFINITY, 5.0, 3.0]);
+}
+
+/// A sum that saturates is told, whichever it is that does not fit: the sum, or the weight.
+#[test]
+fn overflow_of_distances_is_an_error() {
+    for weight in [40_000u64, 1 << 40] {
+        let coo = Coo { values: Some(Values::from_vec(vec![weight, weight])), ..Coo::pattern(3, 3, vec![0, 1], vec![1, 2]) };
+        let (csr, values) = coo.into_csr(Duplicates::First).unwrap();
+        let g = graph(&csr, values.as_ref(), FormatKind::Csr, Ordering::None);
+        let config = SsspConfig { source: 0, parents: true, ..SsspConfig::default() };
+        let told = g.run(Typed::<_, u16>::new(config.clone())).unwrap_err();
+        assert!(matches!(told, bitgraph_backend::Error::Overflow { .. }), "{told}");
+        assert_eq!(g.run(Typed::<_, u64>::new(config)).unwrap().distances, [0, weight, 2 * weight]);
+    }
+}

@@ -1,9 +1,11 @@
 //! The backend: matrices, vectors and values on one GPU.
 
 use crate::device::Device;
+use crate::layout::{DeviceCsr, Offsets};
 use crate::matrix::CudaMatrix;
+use crate::ops::elementwise;
 use crate::vector::{CudaValue, CudaVector};
-use crate::{Error, Result};
+use crate::{Error, Result, primitives};
 use bitgraph_b2sr::Layout;
 use bitgraph_backend::Backend;
 use bitgraph_semiring::DType;
@@ -66,6 +68,12 @@ impl Backend for Cuda {
     fn matrix_to_host(&self, matrix: &CudaMatrix) -> Result<(Csr, Option<Values>)> {
         matrix.to_host()
     }
+    fn matrix_empty(&self, rows: usize, columns: usize, format: FormatKind) -> Result<CudaMatrix> {
+        Csr::ids(rows as u64, columns as u64).map_err(Error::from)?;
+        let offsets = Offsets::U32(self.device.zeroed(rows + 1)?);
+        let lists = DeviceCsr { rows, columns, nnz: 0, offsets, indices: self.device.alloc(0)? };
+        CudaMatrix::from_lists(&self.device, lists, None, format)
+    }
     fn matrix_pattern(&self, matrix: &CudaMatrix) -> CudaMatrix {
         matrix.pattern()
     }
@@ -92,6 +100,23 @@ impl Backend for Cuda {
     }
     fn vector_to_host<T: Stored>(&self, vector: &CudaVector<T>) -> Result<Vector<T>> {
         vector.to_host()
+    }
+    fn vector_empty<T: Stored>(&self, len: usize) -> Result<CudaVector<T>> {
+        let empty = CudaVector::uninitialised(&self.device, len, true)?;
+        empty.present.as_ref().map_or(Ok(()), |present| present.fill_bytes(0))?;
+        Ok(empty)
+    }
+    fn vector_filled<T: Stored>(&self, len: usize, value: T) -> Result<CudaVector<T>> {
+        elementwise::filled(&self.device, len, value)
+    }
+    fn vector_iota(&self, len: usize) -> Result<CudaVector<u32>> {
+        Ok(CudaVector::from_parts(&self.device, len, primitives::iota(&self.device, len, 0)?.cast(), None))
+    }
+    fn vector_nvals<T: Stored>(&self, vector: &CudaVector<T>) -> Result<usize> {
+        elementwise::count(vector)
+    }
+    fn vector_truth<T: Stored>(&self, vector: &CudaVector<T>, structural: bool) -> Result<CudaVector<bool>> {
+        elementwise::truth(vector, structural)
     }
     fn vector_len<T: Stored>(&self, vector: &CudaVector<T>) -> usize {
         vector.len

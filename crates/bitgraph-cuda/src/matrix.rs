@@ -157,6 +157,10 @@ impl CudaMatrix {
     pub fn with_sums(&self, layout: SpmvLayout) -> Self {
         Self { derived: Arc::new(Derived { sums: Some(layout), ..Derived::default() }), ..self.clone() }
     }
+    /// The same pattern with other values, as many as it has entries.
+    pub(crate) fn with_values(&self, values: DeviceValues) -> Self {
+        Self { values: Some(values), derived: Arc::default(), ..self.clone() }
+    }
     /// The same matrix without values; the pattern is shared.
     #[must_use]
     pub fn pattern(&self) -> Self {

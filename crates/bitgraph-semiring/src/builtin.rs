@@ -1,16 +1,25 @@
 //! The built-in semirings. `T` is the storage type; halves are summed in `f32`.
 
+use crate::semiring::{Name, Over};
 use crate::{Any, DeviceExpr, Lor, Max, Min, Plus, Scalar, Semiring};
 use std::marker::PhantomData;
 
 macro_rules! semiring {
     ($(#[$doc:meta])* $name:ident $text:literal $add:ident, $multiply:expr, $device:expr $(, ignores_x = $ignores:expr)?) => {
         $(#[$doc])*
-        pub struct $name<T>(PhantomData<fn() -> T>);
+        pub struct $name<T> {
+            element: PhantomData<fn() -> T>,
+        }
+        $(#[$doc])*
+        #[allow(non_upper_case_globals)]
+        pub const $name: Name<$name<()>> = Name(PhantomData);
+        impl<T: Scalar> Over<T> for Name<$name<()>> {
+            type Semiring = $name<T>;
+        }
         impl<T> $name<T> {
             /// The semiring as a value, for calls that take it as an argument.
             #[must_use]
-            pub const fn new() -> Self { Self(PhantomData) }
+            pub const fn new() -> Self { Self { element: PhantomData } }
         }
         impl<T> Clone for $name<T> { fn clone(&self) -> Self { *self } }
         impl<T> Copy for $name<T> {}

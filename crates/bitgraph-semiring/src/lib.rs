@@ -38,8 +38,8 @@ pub use builtin::{
 pub use device::{DeviceExpr, DeviceOperator, Parameter, Parameters};
 pub use monoid::{Any, Land, Lor, Lxor, Max, Min, Monoid, Plus, Times};
 pub use operator::{
-    Absolute, AdditiveInverse, BinaryOp, First, Identity, IfNonZero, Minus, NotEqual, OffDiagonal, One, Operator, Scale, Second, SelectOp,
-    Shift, Tril, Triu, UnaryOp, ValueAbove, ValueNonZero,
+    Absolute, AdditiveInverse, BinaryOp, First, Identity, IfNonZero, Minus, NotEqual, OffDiagonal, One, Operator, Quotient, Scale, Second,
+    SelectOp, Shift, Tril, Triu, UnaryOp, ValueAbove, ValueBelow, ValueNonZero,
 };
-pub use scalar::{DType, Scalar};
-pub use semiring::Semiring;
+pub use scalar::{DType, Float, Scalar};
+pub use semiring::{Name, Over, Semiring};

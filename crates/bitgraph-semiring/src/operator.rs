@@ -2,8 +2,9 @@
 //!
 //! Invariant: an operator is `Copy` plain data; a zero-sized one is the special case, thresholds and factors are fields.
 
-use crate::{Any, DeviceOperator, Land, Lor, Lxor, Max, Min, Monoid, Parameter, Parameters, Plus, Scalar, Times};
+use crate::{Any, DeviceOperator, Float, Land, Lor, Lxor, Max, Min, Monoid, Parameter, Parameters, Plus, Scalar, Times};
 use bytemuck::{Pod, Zeroable};
+use std::marker::PhantomData;
 
 /// What all operators share: plain data that can be copied to a device byte by byte.
 pub trait Operator: Copy + Send + Sync + 'static {
@@ -167,6 +168,34 @@ impl<T: Scalar> UnaryOp<T> for Shift<T> {
     }
 }
 
+/// A constant divided by the operand in double precision, as a float type: a share of it for each of so many.
+#[derive(Clone, Copy, Debug)]
+pub struct Quotient<T> {
+    dividend: f64,
+    result: PhantomData<fn() -> T>,
+}
+impl<T> Quotient<T> {
+    /// With this dividend.
+    #[must_use]
+    pub const fn of(dividend: f64) -> Self {
+        Self { dividend, result: PhantomData }
+    }
+}
+impl<T: Float> Operator for Quotient<T> {
+    const NAME: &'static str = "quotient";
+    const DEVICE: Option<&'static str> = Some("p0 / (double)a");
+    fn parameters(&self) -> Parameters {
+        one(self.dividend)
+    }
+}
+impl<T: Float, U: Scalar> UnaryOp<U> for Quotient<T> {
+    type Out = T;
+    #[inline(always)]
+    fn apply(&self, a: U) -> T {
+        T::from_f64(self.dividend / a.to_f64())
+    }
+}
+
 macro_rules! select {
     ($(#[$doc:meta])* $name:ident $text:literal $device:literal, |$s:ident, $r:ident, $c:ident| $keep:expr, $($field:ident: $ft:ty)?) => {
         $(#[$doc])*
@@ -225,6 +254,24 @@ impl<T: Scalar> SelectOp<T> for ValueAbove<T> {
     }
 }
 
+/// Values below a threshold.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Pod, Zeroable)]
+#[repr(transparent)]
+pub struct ValueBelow<T>(pub T);
+impl<T: Scalar> Operator for ValueBelow<T> {
+    const NAME: &'static str = "value_below";
+    const DEVICE: Option<&'static str> = Some("a < p0");
+    fn parameters(&self) -> Parameters {
+        one(self.0)
+    }
+}
+impl<T: Scalar> SelectOp<T> for ValueBelow<T> {
+    #[inline(always)]
+    fn keep(&self, _: u32, _: u32, value: T) -> bool {
+        value < self.0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,5 +286,7 @@ mod tests {
         assert!(!SelectOp::<bool>::keep(&Tril { diagonal: -1 }, 3, 3, true));
         assert!(!SelectOp::<bool>::keep(&OffDiagonal {}, 3, 3, true));
         assert!(SelectOp::keep(&ValueAbove(2u8), 0, 0, 3));
+        assert!(SelectOp::keep(&ValueBelow(2u8), 0, 0, 1) && !SelectOp::keep(&ValueBelow(2u8), 0, 0, 2));
+        assert_eq!(UnaryOp::<u64>::apply(&Quotient::<f32>::of(1.0), 4), 0.25);
     }
 }

@@ -135,6 +135,13 @@ pub trait Scalar: Copy + PartialEq + PartialOrd + Debug + Default + Send + Sync 
     }
 }
 
+/// The floating-point scalars: what scores and other shares of a whole are.
+pub trait Float: Scalar {}
+impl Float for f16 {}
+impl Float for bf16 {}
+impl Float for f32 {}
+impl Float for f64 {}
+
 mod private {
     pub trait Sealed {}
 }

@@ -54,3 +54,16 @@ pub trait Semiring: Copy + Default + Debug + Send + Sync + 'static {
         <Self::Add as Monoid<Self::Acc>>::HAS_TERMINAL && <Self::Add as Monoid<Self::Acc>>::is_terminal(acc)
     }
 }
+
+/// What a semiring over vectors of `X` is called by: itself, or the bare name of a built-in one, `MinPlus`, which takes the vector's type.
+pub trait Over<X>: Copy {
+    /// The semiring.
+    type Semiring: Semiring<X = X>;
+}
+impl<S: Semiring> Over<S::X> for S {
+    type Semiring = S;
+}
+
+/// A built-in semiring before its type is known; `S` is that semiring over nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Name<S>(pub(crate) std::marker::PhantomData<fn() -> S>);

@@ -36,7 +36,7 @@ pub use csc::Csc;
 pub use csr::Csr;
 pub use error::{Error, Result};
 pub use format::{Format, FormatKind, Section, SectionData, Sections};
-pub use mask::{Descriptor, MaskMode};
+pub use mask::MaskMode;
 pub use mirror::mirrored;
 pub use offsets::{OffsetInt, Offsets};
 pub use ordering::Permutation;

@@ -1,4 +1,39 @@
 //! What most programs need: `use bitgraph::prelude::*`.
+//!
+#![cfg_attr(
+    feature = "cpu",
+    doc = r#"
+The operations, over matrices and vectors that know their backend:
+
+```
+use bitgraph::prelude::*;
+
+let csr = "kron:8".parse::<GraphSource>()?.load(&LoadOptions::default())?.csr;
+let (cpu, n) = (Cpu::new(), csr.nrows());
+let a = Matrix::new(&cpu, &csr, None, FormatKind::Csr)?;
+let source = csr.max_degree_row().unwrap_or(0);
+let mut frontier = Vector::from_indices(&cpu, n, &[source], true)?;
+let mut levels = Vector::<_, i32>::empty(&cpu, n)?;
+
+// Breadth-first search; any semiring, any backend, nothing crosses to the host but one number a level.
+for level in 0.. {
+    assign(level).mask(&frontier).into(&mut levels)?;
+    vxm(&frontier, LorLand, &a).unless(&levels).replace().into(&mut frontier)?;
+    if frontier.is_empty()? { break }
+}
+
+// Where a result goes is said once, the same way for all operations. A new vector, or into an old one:
+let seen = Vector::from_indices(&cpu, n, &[source], true)?;
+let reached = mxv(LorLand, &a, &seen).unless(&seen).eval()?;
+assert_eq!(reached.nvals()?, csr.degree(source as usize));
+let mut distances = Vector::from_entries(&cpu, n, [(source, 0f32)])?;
+mxv(MinPlus, &a, &distances).accum(Min).into(&mut distances)?;
+assert_eq!(distances.nvals()?, 1 + reached.nvals()?);
+# assert_eq!(Graph::try_from(csr)?.bfs(source).run()?.levels, Some(levels.to_host()?.to_vec_or(-1)));
+# Ok::<(), Box<dyn std::error::Error>>(())
+```
+"#
+)]
 
 #[cfg(feature = "cpu")]
 pub use crate::Open;
@@ -7,10 +42,16 @@ pub use bitgraph_algorithms::{
     Algorithms, Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Dangling, MsBfs, MsBfsConfig, On, PageRank, PageRankConfig, Product, Sssp,
     SsspConfig, Tc, TcConfig, Typed, UNREACHED,
 };
-pub use bitgraph_backend::{Algorithm, Backend, Control, Graph, GraphData, Plan, Request, Reuse, Symmetry};
+pub use bitgraph_backend::ops::{
+    apply, assign, assign_at, ewise_add, ewise_mult, extract, kronecker, mxm, mxm_reduce, mxv, reduce, reduce_rows, select, transpose, vxm,
+};
+pub use bitgraph_backend::{Algorithm, Backend, Control, Graph, GraphData, Matrix, Plan, Request, Reuse, Symmetry, Value, Vector};
 #[cfg(feature = "cpu")]
 pub use bitgraph_cpu::Cpu;
 #[cfg(feature = "cuda")]
 pub use bitgraph_cuda::Cuda;
+pub use bitgraph_semiring::{
+    AnySecond, Land, Lor, LorLand, Max, MaxMin, MaxPlus, Min, MinPlus, MinSecond, Plus, PlusPair, PlusSecond, PlusTimes, Times,
+};
 pub use bitgraph_sparse::ordering::Ordering;
-pub use bitgraph_sparse::{BitVector, Coo, Csr, Duplicates, Format, FormatKind, Permutation, Values, Vector};
+pub use bitgraph_sparse::{BitVector, Coo, Csr, Duplicates, Format, FormatKind, Permutation, Values};

@@ -1,91 +1,52 @@
-//! Shortest paths by Bellman-Ford iteration over (min, plus).
+//! Shortest paths by Bellman-Ford iteration over (min, plus), or any semiring.
 
-use crate::GraphBackend;
-use crate::{Sssp, SsspConfig, UNREACHED};
-use bitgraph_backend::ops::{ewise_mult, mxv, reduce};
-use bitgraph_backend::{Accum, Arranged, Error, Mxv, NoAccum};
-use bitgraph_semiring::{Lor, Min, MinPlus, NotEqual};
-use bitgraph_sparse::{Csr, Descriptor, Stored, Values, Vector};
+use super::paths::parents;
+use crate::PathBackend;
+use crate::{Sssp, SsspConfig};
+use bitgraph_backend::ops::{assign, ewise_mult, mxv, reduce, select};
+use bitgraph_backend::{Arranged, Control, Error, Matrix, Mxv, Ring, Vector, VectorOps};
+use bitgraph_semiring::{BinaryOp, Lor, MinPlus, NotEqual, Scalar, Semiring, ValueBelow};
+use bitgraph_sparse::Stored;
 
-/// `d' = min(d, A' (min, plus) d)` until nothing changes. O(n + nnz) an iteration, at most as many as a shortest path has
-/// arcs. A target does not shorten it. Weights of another type than `T` are converted first, in O(nnz).
+/// `d' = d add (A' d)` until nothing changes. O(n + nnz) a round, of which there are at most as many as vertices.
 ///
 /// # Errors
-/// [`Error::VertexOutOfRange`], [`Error::Overflow`], [`Error::Cancelled`], or the backend's.
-pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Arranged<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
-    let (backend, n) = (graph.backend(), graph.nodes());
-    if config.source as usize >= n {
-        return Err(Error::VertexOutOfRange { vertex: config.source.into(), nodes: n as u64 }.into());
-    }
-    let (csr, values) = backend.matrix_to_host(graph.transpose()?)?;
-    let values = values.map(|v| v.cast::<T>());
-    let converted;
-    let incoming = match backend.matrix_dtype(graph.transpose()?) {
-        Some(found) if found != T::DTYPE => {
-            converted = backend.matrix(&csr, values.as_ref(), backend.matrix_format(graph.transpose()?))?;
-            &converted
-        }
-        _ => graph.transpose()?,
-    };
-    let mut distances = Vector::filled(n, T::GREATEST);
-    distances.insert(config.source as usize, T::ZERO);
-    let mut d = backend.vector(distances)?;
-    for round in 1u64.. {
-        config.control.check()?;
-        let mut next = d.clone();
-        mxv(backend, &mut next, None, Accum(Min), MinPlus::<T>::new(), incoming, &d, Descriptor::DEFAULT)?;
-        let mut changed = backend.vector(Vector::filled(n, T::ZERO))?;
-        ewise_mult(backend, &mut changed, None, NoAccum, NotEqual, &d, &next, Descriptor::DEFAULT)?;
-        d = next;
-        config.control.report(round, None);
-        if !backend.read(&reduce(backend, Lor, &changed)?)?.is_non_zero() {
+/// [`Error::Cancelled`], or the backend's.
+pub fn sssp_with<B: VectorOps + Mxv<S>, S: Ring<Out = <S as Semiring>::X, Add: BinaryOp<<S as Semiring>::X>>>(
+    semiring: S,
+    incoming: &Matrix<B>,
+    mut d: Vector<B, S::X>,
+    control: &Control,
+) -> Result<Vector<B, S::X>, B::Error> {
+    for round in 1..=d.len() as u64 {
+        control.check()?;
+        let before = d.clone();
+        mxv(semiring, incoming, &before).accum(S::Add::default()).into(&mut d)?;
+        control.report(round, None);
+        let changed = ewise_mult(NotEqual, &before, &d).eval()?;
+        if !reduce(Lor, &changed).eval()?.read()?.is_non_zero() {
             break;
         }
     }
-    let distances = backend.vector_to_host(&d)?.to_vec_or(T::GREATEST);
-    if !T::DTYPE.is_float() {
-        check_overflow(&csr, &distances)?;
-    }
-    let parents = config.parents.then(|| parents(graph, &csr, values.as_ref(), &distances, config.source));
-    let reached = distances.iter().filter(|&&x| x != T::GREATEST).count() as u64;
-    Ok(Sssp { source: config.source, distances, parents, reached })
+    Ok(d)
 }
 
-/// An unreached vertex next to a reached one means that a sum saturated, or a weight that the type of distances does not hold.
-fn check_overflow<T: Stored>(csr: &Csr, distances: &[T]) -> Result<(), Error> {
-    let reached = |&u: &u32| distances[u as usize] != T::GREATEST;
-    let saturated = (0..csr.nrows()).any(|v| distances[v] == T::GREATEST && csr.row(v).iter().any(reached));
-    if saturated { Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }) } else { Ok(()) }
-}
-
-/// The vertex of smallest input number before each on a shortest path. Along arcs of weight 0 a parent must be found earlier, so that
-/// the parents form a tree.
-fn parents<B: GraphBackend, T: Stored>(graph: &Arranged<B>, csr: &Csr, values: Option<&Values>, distances: &[T], source: u32) -> Vec<u32> {
-    let n = csr.nrows();
-    let number = |u: u32| graph.permutation().map_or(u, |p| p.old_of_new()[u as usize]);
-    let typed = values.and_then(|v| v.as_slice::<T>());
-    let weight = |k: usize| typed.map_or(T::ONE, |w| w[k]);
-    let mut parent = vec![UNREACHED; n];
-    parent[source as usize] = source;
-    let smallest = |v: usize, fits: &dyn Fn(usize) -> bool| {
-        let before = csr.row_range(v).map(|k| (k, csr.indices()[k] as usize));
-        let tight = before.filter(|&(k, u)| fits(u) && weight(k).plus_saturating(distances[u]) == distances[v]);
-        tight.map(|(_, u)| u as u32).min_by_key(|&u| number(u))
-    };
-    for v in (0..n).filter(|&v| distances[v] != T::GREATEST && v != source as usize) {
-        parent[v] = smallest(v, &|u| distances[u] < distances[v]).unwrap_or(UNREACHED);
+/// Distances and, if asked for, parents. A target does not shorten it. Weights of another type than `T` are converted first, in O(nnz).
+///
+/// # Errors
+/// [`Error::VertexOutOfRange`], [`Error::Overflow`], [`Error::Cancelled`], or the backend's.
+pub fn sssp<B: PathBackend<T>, T: Stored>(graph: &Arranged<B>, config: &SsspConfig) -> Result<Sssp<T>, B::Error> {
+    let (backend, n, source) = (graph.backend(), graph.nodes(), config.source);
+    graph.check_vertex(source)?;
+    let incoming = graph.transpose()?.cast::<T>()?;
+    let mut start = Vector::filled(backend, n, T::GREATEST)?;
+    assign(T::ZERO).mask(&Vector::from_indices(backend, n, &[source], true)?).into(&mut start)?;
+    let d = sssp_with(MinPlus::<T>::new(), &incoming, start, &config.control)?;
+    let d = select(ValueBelow(T::GREATEST), &d).eval()?;
+    // A path that leads to where there is no distance has one that saturated, or a weight that did.
+    if !T::DTYPE.is_float() && !mxv(MinPlus, &incoming, &d).unless(&d).eval()?.is_empty()? {
+        return Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }.into());
     }
-    // What is left hangs on vertices of the same distance through arcs of weight 0: grow the tree from what has parents.
-    loop {
-        let found: Vec<(usize, u32)> = (0..n)
-            .filter(|&v| parent[v] == UNREACHED && distances[v] != T::GREATEST)
-            .filter_map(|v| smallest(v, &|u| parent[u] != UNREACHED).map(|u| (v, u)))
-            .collect();
-        if found.is_empty() {
-            return parent;
-        }
-        for (v, u) in found {
-            parent[v] = u;
-        }
-    }
+    let parents = if config.parents { Some(parents(graph, &incoming, &d, source)?) } else { None };
+    Ok(Sssp { source, reached: d.nvals()? as u64, distances: d.to_host()?.to_vec_or(T::GREATEST), parents })
 }

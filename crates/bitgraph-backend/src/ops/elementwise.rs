@@ -1,236 +1,248 @@
-//! Operations on vectors alone.
+//! Element by element, and reductions: over vectors, and over matrices of a stated type.
 
-use super::{VectorMask, in_range, same};
-use crate::{Accumulate, Backend, Error};
+use super::backend::{MatrixOps, VectorOps};
+use super::operation::{
+    Computation, Evaluates, FirstMatrix, How, Operand, Operation, SecondMatrix, VectorSelector, Writes, new_matrix, new_vector, to_matrix,
+    to_vector,
+};
+use super::{OPERAND, same, same_shape};
+use crate::{Accumulate, Backend, Matrix, NoAccum, Typed, Value, Vector};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
-use bitgraph_sparse::{Descriptor, Stored};
+use bitgraph_sparse::Stored;
 
-/// The vector operations of a backend; operands are checked. Called through the functions of [`crate::ops`], whose meaning, errors and
-/// determinism are theirs.
-pub trait VectorOps: Backend {
-    /// [`ewise_add`].
-    fn ewise_add_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        u: &Self::Vector<T>,
-        v: &Self::Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Self::Error>;
-    /// [`ewise_mult`].
-    fn ewise_mult_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        u: &Self::Vector<T>,
-        v: &Self::Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Self::Error>;
-    /// [`apply`].
-    fn apply_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
-        &self,
-        w: &mut Self::Vector<Op::Out>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        u: &Self::Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Self::Error>;
-    /// [`select`].
-    fn select_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        op: Op,
-        u: &Self::Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Self::Error>;
-    /// [`reduce`].
-    fn reduce_checked<T: Stored, M: Monoid<T>>(&self, monoid: M, u: &Self::Vector<T>) -> Result<Self::Value<T>, Self::Error>;
-    /// [`extract`].
-    fn extract_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        u: &Self::Vector<T>,
-        indices: &[u32],
-        descriptor: Descriptor,
-    ) -> Result<(), Self::Error>;
-    /// [`assign`].
-    fn assign_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        u: &Self::Vector<T>,
-        indices: &[u32],
-        descriptor: Descriptor,
-    ) -> Result<(), Self::Error>;
-    /// [`assign_value`].
-    fn assign_value_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        w: &mut Self::Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        value: T,
-        descriptor: Descriptor,
-    ) -> Result<(), Self::Error>;
-}
-
-fn masked<B: Backend>(backend: &B, operation: &'static str, len: usize, mask: Option<VectorMask<'_, B>>) -> Result<(), Error> {
-    mask.map_or(Ok(()), |m| same(operation, "mask", len, backend.vector_len(m.vector)))
-}
-
-/// `w<mask> = w accum (u op v)` over the union of the entries: where only one operand has an entry, it is taken as it is.
-///
-/// # Errors
-/// [`Error::Shape`], or the backend's.
-pub fn ewise_add<B: VectorOps, T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-    backend: &B,
-    w: &mut B::Vector<T>,
-    mask: Option<VectorMask<'_, B>>,
-    accum: C,
+/// [`ewise_add`] and [`ewise_mult`].
+pub struct Ewise<X, Op> {
     op: Op,
-    u: &B::Vector<T>,
-    v: &B::Vector<T>,
-    descriptor: Descriptor,
-) -> Result<(), B::Error> {
-    let len = backend.vector_len(w);
-    same("ewise_add", "first vector", len, backend.vector_len(u))?;
-    same("ewise_add", "second vector", len, backend.vector_len(v))?;
-    masked(backend, "ewise_add", len, mask)?;
-    backend.ewise_add_checked(w, mask, accum, op, u, v, descriptor)
+    union: bool,
+    a: X,
+    b: X,
 }
 
-/// `w<mask> = w accum (u op v)` over the intersection of the entries.
-///
-/// # Errors
-/// [`Error::Shape`], or the backend's.
-pub fn ewise_mult<B: VectorOps, T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-    backend: &B,
-    w: &mut B::Vector<T>,
-    mask: Option<VectorMask<'_, B>>,
-    accum: C,
+/// `u op v` over the union of the entries: where only one operand has an entry, it is taken as it is.
+pub fn ewise_add<X: Operand, Op>(op: Op, u: X, v: X) -> Operation<Ewise<X::Held, Op>>
+where
+    Ewise<X::Held, Op>: Computation,
+{
+    Operation::new(Ewise { op, union: true, a: u.held(), b: v.held() })
+}
+
+/// `u op v` over the intersection of the entries.
+pub fn ewise_mult<X: Operand, Op>(op: Op, u: X, v: X) -> Operation<Ewise<X::Held, Op>>
+where
+    Ewise<X::Held, Op>: Computation,
+{
+    Operation::new(Ewise { op, union: false, a: u.held(), b: v.held() })
+}
+
+impl<X, Op> Ewise<X, Op> {
+    fn name(&self) -> &'static str {
+        if self.union { "ewise_add" } else { "ewise_mult" }
+    }
+}
+impl<B: VectorOps, T: Stored, Op: BinaryOp<T>> Computation for Ewise<Vector<B, T>, Op> {
+    type Backend = B;
+    type Mask = VectorSelector<B>;
+}
+impl<B: VectorOps, T: Stored, Op: BinaryOp<T>> Writes for Ewise<Vector<B, T>, Op> {
+    type Output = Vector<B, T>;
+    type Element = T;
+    fn write<C: Accumulate<T>>(self, w: &mut Vector<B, T>, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
+        let (name, len) = (self.name(), self.a.len());
+        same(name, "second vector", len, self.b.len())?;
+        to_vector(name, len, w, how, |b, w, write| b.ewise(w, write, self.op, self.union, (self.a.raw(), self.b.raw())))
+    }
+}
+impl<B: VectorOps, T: Stored, Op: BinaryOp<T>> Evaluates for Ewise<Vector<B, T>, Op> {
+    type Result = Vector<B, T>;
+    fn evaluate(self, how: How<VectorSelector<B>, NoAccum>) -> Result<Vector<B, T>, B::Error> {
+        let (backend, len) = (self.a.backend().clone(), self.a.len());
+        new_vector(self, &backend, len, how)
+    }
+}
+impl<B: MatrixOps, T: Stored, Op: BinaryOp<T>> Computation for Ewise<Typed<B, T>, Op> {
+    type Backend = B;
+    type Mask = Matrix<B>;
+}
+impl<B: MatrixOps, T: Stored, Op: BinaryOp<T>> Writes for Ewise<Typed<B, T>, Op> {
+    type Output = Matrix<B>;
+    type Element = T;
+    fn write<C: Accumulate<T>>(self, c: &mut Matrix<B>, how: How<Matrix<B>, C>) -> Result<(), B::Error> {
+        let (name, shape) = (self.name(), self.a.shape());
+        same_shape(name, OPERAND, shape, self.b.shape())?;
+        self.a.check(name)?;
+        self.b.check(name)?;
+        let views = (self.a.view(), self.b.view());
+        to_matrix::<B, T, C>(name, shape, c, how, |b, c, write| b.ewise_matrix::<T, _, _>(c, write, self.op, self.union, views))
+    }
+}
+impl<B: MatrixOps, T: Stored, Op: BinaryOp<T>> Evaluates for Ewise<Typed<B, T>, Op> {
+    type Result = Matrix<B>;
+    fn evaluate(self, how: How<Matrix<B>, NoAccum>) -> Result<Matrix<B>, B::Error> {
+        let (backend, shape, format) = (self.a.backend().clone(), self.a.shape(), self.a.format());
+        new_matrix(self, &backend, shape, format, how)
+    }
+}
+impl<B: Backend, T: Stored, Op> FirstMatrix for Ewise<Typed<B, T>, Op> {
+    fn flip_first(&mut self) {
+        self.a.flip();
+    }
+}
+impl<B: Backend, T: Stored, Op> SecondMatrix for Ewise<Typed<B, T>, Op> {
+    fn flip_second(&mut self) {
+        self.b.flip();
+    }
+}
+
+/// [`apply`].
+pub struct Apply<X, Op> {
     op: Op,
-    u: &B::Vector<T>,
-    v: &B::Vector<T>,
-    descriptor: Descriptor,
-) -> Result<(), B::Error> {
-    let len = backend.vector_len(w);
-    same("ewise_mult", "first vector", len, backend.vector_len(u))?;
-    same("ewise_mult", "second vector", len, backend.vector_len(v))?;
-    masked(backend, "ewise_mult", len, mask)?;
-    backend.ewise_mult_checked(w, mask, accum, op, u, v, descriptor)
+    a: X,
 }
 
-/// `w<mask> = w accum op(u)`, entry by entry.
-///
-/// # Errors
-/// [`Error::Shape`], or the backend's.
-pub fn apply<B: VectorOps, T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
-    backend: &B,
-    w: &mut B::Vector<Op::Out>,
-    mask: Option<VectorMask<'_, B>>,
-    accum: C,
+/// `op(u)`, entry by entry.
+pub fn apply<X: Operand, Op>(op: Op, u: X) -> Operation<Apply<X::Held, Op>>
+where
+    Apply<X::Held, Op>: Computation,
+{
+    Operation::new(Apply { op, a: u.held() })
+}
+
+/// [`select`].
+pub struct Select<X, Op> {
     op: Op,
-    u: &B::Vector<T>,
-    descriptor: Descriptor,
-) -> Result<(), B::Error> {
-    let len = backend.vector_len(w);
-    same("apply", "input vector", len, backend.vector_len(u))?;
-    masked(backend, "apply", len, mask)?;
-    backend.apply_checked(w, mask, accum, op, u, descriptor)
+    a: X,
 }
 
-/// `w<mask> = w accum u`, with only the entries of `u` that `op` keeps.
-///
-/// # Errors
-/// [`Error::Shape`], or the backend's.
-pub fn select<B: VectorOps, T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
-    backend: &B,
-    w: &mut B::Vector<T>,
-    mask: Option<VectorMask<'_, B>>,
-    accum: C,
-    op: Op,
-    u: &B::Vector<T>,
-    descriptor: Descriptor,
-) -> Result<(), B::Error> {
-    let len = backend.vector_len(w);
-    same("select", "input vector", len, backend.vector_len(u))?;
-    masked(backend, "select", len, mask)?;
-    backend.select_checked(w, mask, accum, op, u, descriptor)
+/// The entries of `u` that `op` keeps.
+pub fn select<X: Operand, Op>(op: Op, u: X) -> Operation<Select<X::Held, Op>>
+where
+    Select<X::Held, Op>: Computation,
+{
+    Operation::new(Select { op, a: u.held() })
 }
 
-/// The entries of `u` combined by a monoid; its identity if there are none. Halves are combined in single precision, by
+macro_rules! unary {
+    ($name:ident $text:literal $op:ident ($($out:tt)*) $element:ty, $vector:ident $matrix:ident) => {
+        impl<B: VectorOps, T: Stored, Op: $op<T $($out)*>> Computation for $name<Vector<B, T>, Op> {
+            type Backend = B;
+            type Mask = VectorSelector<B>;
+        }
+        impl<B: VectorOps, T: Stored, Op: $op<T $($out)*>> Writes for $name<Vector<B, T>, Op> {
+            type Output = Vector<B, $element>;
+            type Element = $element;
+            fn write<C: Accumulate<$element>>(self, w: &mut Self::Output, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
+                to_vector($text, self.a.len(), w, how, |b, w, write| b.$vector(w, write, self.op, self.a.raw()))
+            }
+        }
+        impl<B: VectorOps, T: Stored, Op: $op<T $($out)*>> Evaluates for $name<Vector<B, T>, Op> {
+            type Result = Vector<B, $element>;
+            fn evaluate(self, how: How<VectorSelector<B>, NoAccum>) -> Result<Self::Result, B::Error> {
+                let (backend, len) = (self.a.backend().clone(), self.a.len());
+                new_vector(self, &backend, len, how)
+            }
+        }
+        impl<B: MatrixOps, T: Stored, Op: $op<T $($out)*>> Computation for $name<Typed<B, T>, Op> {
+            type Backend = B;
+            type Mask = Matrix<B>;
+        }
+        impl<B: MatrixOps, T: Stored, Op: $op<T $($out)*>> Writes for $name<Typed<B, T>, Op> {
+            type Output = Matrix<B>;
+            type Element = $element;
+            fn write<C: Accumulate<$element>>(self, c: &mut Matrix<B>, how: How<Matrix<B>, C>) -> Result<(), B::Error> {
+                self.a.check($text)?;
+                let run = |b: &B, c: &mut B::Matrix, write: super::MatrixWrite<'_, B, C>| b.$matrix::<T, _, _>(c, write, self.op, self.a.view());
+                to_matrix::<B, $element, C>($text, self.a.shape(), c, how, run)
+            }
+        }
+        impl<B: MatrixOps, T: Stored, Op: $op<T $($out)*>> Evaluates for $name<Typed<B, T>, Op> {
+            type Result = Matrix<B>;
+            fn evaluate(self, how: How<Matrix<B>, NoAccum>) -> Result<Matrix<B>, B::Error> {
+                let (backend, shape, format) = (self.a.backend().clone(), self.a.shape(), self.a.format());
+                new_matrix(self, &backend, shape, format, how)
+            }
+        }
+        impl<B: Backend, T: Stored, Op> FirstMatrix for $name<Typed<B, T>, Op> {
+            fn flip_first(&mut self) {
+                self.a.flip();
+            }
+        }
+    };
+}
+unary!(Apply "apply" UnaryOp (, Out: Stored) Op::Out, apply apply_matrix);
+unary!(Select "select" SelectOp () T, select select_matrix);
+
+/// [`reduce`].
+pub struct Reduce<X, M> {
+    monoid: M,
+    a: X,
+}
+
+/// The entries combined by a monoid into a value; its identity if there are none. Halves are combined in single precision, by
 /// [`Monoid::combine_wide`], as in products; the result is rounded once.
-///
-/// # Errors
-/// The backend's.
-pub fn reduce<B: VectorOps, T: Stored, M: Monoid<T>>(backend: &B, monoid: M, u: &B::Vector<T>) -> Result<B::Value<T>, B::Error> {
-    backend.reduce_checked(monoid, u)
+pub fn reduce<X: Operand, M>(monoid: M, u: X) -> Operation<Reduce<X::Held, M>>
+where
+    Reduce<X::Held, M>: Computation,
+{
+    Operation::new(Reduce { monoid, a: u.held() })
 }
 
-/// `w<mask> = w accum u(indices)`: position `k` of `w` meets position `indices[k]` of `u`.
-///
-/// # Errors
-/// [`Error::Shape`], [`Error::IndexOutOfRange`], or the backend's.
-pub fn extract<B: VectorOps, T: Stored, C: Accumulate<T>>(
-    backend: &B,
-    w: &mut B::Vector<T>,
-    mask: Option<VectorMask<'_, B>>,
-    accum: C,
-    u: &B::Vector<T>,
-    indices: &[u32],
-    descriptor: Descriptor,
-) -> Result<(), B::Error> {
-    let len = backend.vector_len(w);
-    same("extract", "index list", len, indices.len())?;
-    in_range("extract", "index list", indices, backend.vector_len(u))?;
-    masked(backend, "extract", len, mask)?;
-    backend.extract_checked(w, mask, accum, u, indices, descriptor)
+/// What cannot be a mask.
+pub enum NoMask {}
+impl<B: VectorOps, T: Stored, M: Monoid<T>> Computation for Reduce<Vector<B, T>, M> {
+    type Backend = B;
+    type Mask = NoMask;
+}
+impl<B: VectorOps, T: Stored, M: Monoid<T>> Evaluates for Reduce<Vector<B, T>, M> {
+    type Result = Value<B, T>;
+    fn evaluate(self, _: How<NoMask, NoAccum>) -> Result<Value<B, T>, B::Error> {
+        Ok(Value::from_raw(self.a.backend(), self.a.backend().reduce(self.monoid, self.a.raw())?))
+    }
+}
+impl<B: MatrixOps, T: Stored, M: Monoid<T>> Computation for Reduce<Typed<B, T>, M> {
+    type Backend = B;
+    type Mask = NoMask;
+}
+impl<B: MatrixOps, T: Stored, M: Monoid<T>> Evaluates for Reduce<Typed<B, T>, M> {
+    type Result = Value<B, T>;
+    fn evaluate(self, _: How<NoMask, NoAccum>) -> Result<Value<B, T>, B::Error> {
+        self.a.check("reduce")?;
+        Ok(Value::from_raw(self.a.backend(), self.a.backend().reduce_matrix(self.monoid, self.a.view())?))
+    }
 }
 
-/// `w<mask>(indices) = w(indices) accum u`: position `indices[k]` of `w` meets position `k` of `u`; the mask is over `w`.
-/// Positions outside `indices` stay, or lose their entry with `replace` where the mask does not select them. An index may
-/// occur several times: with an accumulator all its values are merged (in an order of the backend's own, so it should be
-/// commutative); without one the last one stays.
-///
-/// # Errors
-/// [`Error::Shape`], [`Error::IndexOutOfRange`], or the backend's.
-pub fn assign<B: VectorOps, T: Stored, C: Accumulate<T>>(
-    backend: &B,
-    w: &mut B::Vector<T>,
-    mask: Option<VectorMask<'_, B>>,
-    accum: C,
-    u: &B::Vector<T>,
-    indices: &[u32],
-    descriptor: Descriptor,
-) -> Result<(), B::Error> {
-    let len = backend.vector_len(w);
-    same("assign", "index list", backend.vector_len(u), indices.len())?;
-    in_range("assign", "index list", indices, len)?;
-    masked(backend, "assign", len, mask)?;
-    backend.assign_checked(w, mask, accum, u, indices, descriptor)
+/// [`reduce_rows`].
+pub struct ReduceRows<B: Backend, T, M> {
+    monoid: M,
+    a: Typed<B, T>,
 }
 
-/// `w<mask> = w accum value`, at every position that the mask selects.
-///
-/// # Errors
-/// [`Error::Shape`], or the backend's.
-pub fn assign_value<B: VectorOps, T: Stored, C: Accumulate<T>>(
-    backend: &B,
-    w: &mut B::Vector<T>,
-    mask: Option<VectorMask<'_, B>>,
-    accum: C,
-    value: T,
-    descriptor: Descriptor,
-) -> Result<(), B::Error> {
-    masked(backend, "assign_value", backend.vector_len(w), mask)?;
-    backend.assign_value_checked(w, mask, accum, value, descriptor)
+/// The entries of each row combined by a monoid, as by [`reduce`]; a row without entries has no result. With
+/// [`transpose_a`](Operation::transpose_a) it is each column.
+pub fn reduce_rows<B: MatrixOps, T: Stored, M: Monoid<T>>(monoid: M, a: Typed<B, T>) -> Operation<ReduceRows<B, T, M>> {
+    Operation::new(ReduceRows { monoid, a })
+}
+
+impl<B: MatrixOps, T: Stored, M: Monoid<T>> Computation for ReduceRows<B, T, M> {
+    type Backend = B;
+    type Mask = VectorSelector<B>;
+}
+impl<B: MatrixOps, T: Stored, M: Monoid<T>> Writes for ReduceRows<B, T, M> {
+    type Output = Vector<B, T>;
+    type Element = T;
+    fn write<C: Accumulate<T>>(self, w: &mut Vector<B, T>, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
+        self.a.check("reduce_rows")?;
+        to_vector("reduce_rows", self.a.shape().0, w, how, |b, w, write| b.reduce_rows(w, write, self.monoid, self.a.view()))
+    }
+}
+impl<B: MatrixOps, T: Stored, M: Monoid<T>> Evaluates for ReduceRows<B, T, M> {
+    type Result = Vector<B, T>;
+    fn evaluate(self, how: How<VectorSelector<B>, NoAccum>) -> Result<Vector<B, T>, B::Error> {
+        let (backend, len) = (self.a.backend().clone(), self.a.shape().0);
+        new_vector(self, &backend, len, how)
+    }
+}
+impl<B: Backend, T: Stored, M> FirstMatrix for ReduceRows<B, T, M> {
+    fn flip_first(&mut self) {
+        self.a.flip();
+    }
 }

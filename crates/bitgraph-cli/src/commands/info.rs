@@ -9,6 +9,7 @@ use bitgraph::algorithms::{BfsConfig, CcConfig, Factor, MsBfsConfig, PageRankCon
 use bitgraph::b2sr::{Profile, ProfileConfig};
 use bitgraph::backend::{Graph, Mxv, Plan};
 use bitgraph::cpu::Cpu;
+use bitgraph::semiring::Float;
 use bitgraph::sparse::{Csr, FormatKind};
 use bitgraph::{LoadedGraph, WeightSource};
 use serde::Serialize;
@@ -168,7 +169,7 @@ fn plans(args: &InfoArgs, loaded: &LoadedGraph, reporter: &Reporter) -> Result<V
     }
 }
 
-fn plans_in<T: Factor>(args: &InfoArgs, graph: &Graph<Cpu>, reporter: &Reporter) -> Result<Vec<PlanRow>>
+fn plans_in<T: Factor + Float>(args: &InfoArgs, graph: &Graph<Cpu>, reporter: &Reporter) -> Result<Vec<PlanRow>>
 where
     Cpu: Mxv<T::Semiring>,
 {

@@ -14,9 +14,9 @@ use crate::run::{CommandBackend, Run, WeightRange};
 use bitgraph::algorithms::{Sssp, SsspConfig, Typed};
 use bitgraph::backend::{Error as BackendError, Fused};
 use bitgraph::io::Naming;
-use bitgraph::semiring::{DType, MinPlus, Scalar};
+use bitgraph::semiring::{DType, Scalar};
 use bitgraph::sparse::{Stored, Values, parallel, with_values};
-use bitgraph::{StoredGraph, WeightSource, backend::Mxv};
+use bitgraph::{StoredGraph, WeightSource, algorithms::PathBackend};
 use serde_json::Number;
 
 /// Runs the search with the type that the weights call for.
@@ -131,7 +131,7 @@ fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
     Totals { reached: counted().count() as u64, max: max.number(), sum: T::sum(counted()) }
 }
 
-fn typed<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(
+fn typed<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Distance>(
     args: &SsspArgs,
     run: &Run<B>,
     degrees: &[u32],
@@ -152,7 +152,7 @@ fn config<B: CommandBackend>(args: &SsspArgs, run: &Run<B>, source: u32, target:
     SsspConfig { source, target, delta: args.search.delta, parents, control: run.reporter.running("sssp") }
 }
 
-fn one<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(args: &SsspArgs, run: &Run<B>) -> Result<()> {
+fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Distance>(args: &SsspArgs, run: &Run<B>) -> Result<()> {
     let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
     let Some(source) = run.source(args.search.source)? else {
         if let Some(file) = &args.common.output {
@@ -194,7 +194,7 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Dis
     report::finish(run, "sssp", &seconds, result, &summary)
 }
 
-fn many<B: CommandBackend + Mxv<MinPlus<T>> + Fused<Typed<SsspConfig, T>>, T: Distance>(
+fn many<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Distance>(
     args: &SsspArgs,
     run: &Run<B>,
     sources: &[u32],

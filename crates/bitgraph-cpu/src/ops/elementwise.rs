@@ -1,71 +1,58 @@
 //! The vector operations.
 
-use super::build;
-use super::selection::{Selection, write_back};
+use super::selection::write_back;
 use crate::Cpu;
-use bitgraph_backend::{Accumulate, Error, VectorMask, VectorOps};
+use bitgraph_backend::ops::{Indices, Source, VectorWrite};
+use bitgraph_backend::{Accumulate, Error, NoAccum, VectorOps};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
-use bitgraph_sparse::{Descriptor, Stored, Vector};
+use bitgraph_sparse::{Stored, Vector};
 use rayon::prelude::*;
 
-type Mask<'a> = Option<VectorMask<'a, Cpu>>;
+/// The position that the `k`-th index names, of `len` there are.
+fn position(indices: &Indices<'_, Cpu>, k: usize, len: usize) -> Option<usize> {
+    let index = match indices {
+        Indices::Host(list) => list[k],
+        Indices::Device(vector) => vector.get(k)?,
+    };
+    Some(index as usize).filter(|&i| i < len)
+}
 
 impl VectorOps for Cpu {
-    fn ewise_add_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+    fn ewise<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         w: &mut Vector<T>,
-        mask: Mask<'_>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         op: Op,
-        u: &Vector<T>,
-        v: &Vector<T>,
-        descriptor: Descriptor,
+        union: bool,
+        (u, v): (&Vector<T>, &Vector<T>),
     ) -> Result<(), Error> {
-        write_back(*self, w, Selection::new(mask), accum, descriptor.replace, |i| match (u.get(i), v.get(i)) {
+        write_back(*self, w, write, |i| match (u.get(i), v.get(i)) {
             (Some(a), Some(b)) => Some(op.apply(a, b)),
-            (a, b) => a.or(b),
+            (a, b) => a.or(b).filter(|_| union),
         });
         Ok(())
     }
-    fn ewise_mult_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut Vector<T>,
-        mask: Mask<'_>,
-        accum: C,
-        op: Op,
-        u: &Vector<T>,
-        v: &Vector<T>,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> {
-        write_back(*self, w, Selection::new(mask), accum, descriptor.replace, |i| Some(op.apply(u.get(i)?, v.get(i)?)));
-        Ok(())
-    }
-    fn apply_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
+    fn apply<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
         &self,
         w: &mut Vector<Op::Out>,
-        mask: Mask<'_>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         op: Op,
         u: &Vector<T>,
-        descriptor: Descriptor,
     ) -> Result<(), Error> {
-        write_back(*self, w, Selection::new(mask), accum, descriptor.replace, |i| u.get(i).map(|a| op.apply(a)));
+        write_back(*self, w, write, |i| u.get(i).map(|a| op.apply(a)));
         Ok(())
     }
-    fn select_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
+    fn select<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
         &self,
         w: &mut Vector<T>,
-        mask: Mask<'_>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         op: Op,
         u: &Vector<T>,
-        descriptor: Descriptor,
     ) -> Result<(), Error> {
-        let t = |i: usize| u.get(i).filter(|&a| op.keep(i as u32, 0, a));
-        write_back(*self, w, Selection::new(mask), accum, descriptor.replace, t);
+        write_back(*self, w, write, |i| u.get(i).filter(|&a| op.keep(i as u32, 0, a)));
         Ok(())
     }
-    fn reduce_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, u: &Vector<T>) -> Result<T, Error> {
+    fn reduce<T: Stored, M: Monoid<T>>(&self, _monoid: M, u: &Vector<T>) -> Result<T, Error> {
         // Fixed blocks, combined in order: the same sum whatever the threads, and pairwise enough for floats.
         const BLOCK: usize = 4096;
         let blocks = u.len().div_ceil(BLOCK);
@@ -74,61 +61,40 @@ impl VectorOps for Cpu {
             if self.is_reference() { (0..blocks).map(block).collect() } else { (0..blocks).into_par_iter().map(block).collect() };
         Ok(partial.into_iter().flatten().reduce(M::combine_wide).map_or_else(M::identity, T::narrow))
     }
-    fn extract_checked<T: Stored, C: Accumulate<T>>(
+    fn extract<T: Stored, C: Accumulate<T>>(
         &self,
         w: &mut Vector<T>,
-        mask: Mask<'_>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         u: &Vector<T>,
-        indices: &[u32],
-        descriptor: Descriptor,
+        indices: Indices<'_, Self>,
     ) -> Result<(), Error> {
-        write_back(*self, w, Selection::new(mask), accum, descriptor.replace, |i| u.get(indices[i] as usize));
+        write_back(*self, w, write, |k| u.get(position(&indices, k, u.len())?));
         Ok(())
     }
-    fn assign_checked<T: Stored, C: Accumulate<T>>(
+    fn assign<T: Stored, C: Accumulate<T>>(
         &self,
         w: &mut Vector<T>,
-        mask: Mask<'_>,
-        accum: C,
-        u: &Vector<T>,
-        indices: &[u32],
-        descriptor: Descriptor,
+        write: VectorWrite<'_, Self, C>,
+        source: Source<'_, Self, T>,
     ) -> Result<(), Error> {
-        // The assigned vector first, as if there were no mask; then the mask decides where it shows.
-        let mut assigned = w.clone();
-        for (k, &i) in indices.iter().enumerate() {
-            let i = i as usize;
-            match (C::ACTIVE.then(|| assigned.get(i)).flatten(), u.get(k)) {
-                (Some(old), Some(new)) => assigned.insert(i, accum.merge(old, new)),
-                (None, Some(new)) => assigned.insert(i, new),
-                (_, None) if !C::ACTIVE => assigned.remove(i),
-                (_, None) => {}
+        match source {
+            Source::Value(value) | Source::Device(&value) => write_back(*self, w, write, |_| Some(value)),
+            Source::At(u, indices) => {
+                // The assigned vector first, as if there were no mask; then the mask decides where it shows.
+                let mut assigned = w.clone();
+                for k in 0..indices.len() {
+                    let Some(i) = position(&indices, k, w.len()) else { continue };
+                    match (C::ACTIVE.then(|| assigned.get(i)).flatten(), u.get(k)) {
+                        (Some(old), Some(new)) => assigned.insert(i, write.accum.merge(old, new)),
+                        (None, Some(new)) => assigned.insert(i, new),
+                        (_, None) if !C::ACTIVE => assigned.remove(i),
+                        (_, None) => {}
+                    }
+                }
+                let VectorWrite { mask, replace, .. } = write;
+                write_back(*self, w, VectorWrite { mask, accum: NoAccum, replace }, |i| assigned.get(i));
             }
         }
-        let selection = Selection::new(mask);
-        let old = &*w;
-        let new = build::vector(old.len(), self.is_reference(), |i| {
-            if selection.selects(i) {
-                assigned.get(i)
-            } else if descriptor.replace {
-                None
-            } else {
-                old.get(i)
-            }
-        });
-        *w = new;
-        Ok(())
-    }
-    fn assign_value_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        w: &mut Vector<T>,
-        mask: Mask<'_>,
-        accum: C,
-        value: T,
-        descriptor: Descriptor,
-    ) -> Result<(), Error> {
-        write_back(*self, w, Selection::new(mask), accum, descriptor.replace, |_| Some(value));
         Ok(())
     }
 }

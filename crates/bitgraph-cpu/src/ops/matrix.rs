@@ -1,35 +1,32 @@
 //! The matrix operations other than products. They work on lists; a tile format is expanded and laid out again.
 
 use super::rows::{LISTS, RowSink, Typed, build};
-use super::selection::{self, Selection};
+use super::selection;
 use super::write::{MaskView, merge, write_back};
 use crate::Cpu;
 use crate::matrix::CpuMatrix;
-use bitgraph_backend::{Accumulate, Error, MatrixMask, MatrixOps, NoAccum, VectorMask};
+use bitgraph_backend::ops::{MatrixWrite, Region, VectorWrite, View};
+use bitgraph_backend::{Accumulate, Error, MatrixOps, NoAccum};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
-use bitgraph_sparse::{Descriptor, Stored, Vector};
+use bitgraph_sparse::{Csr, Offsets, Stored, Values, Vector};
 use rayon::prelude::*;
 
-type Mask<'a> = Option<MatrixMask<'a, Cpu>>;
-
-fn view(mask: Mask<'_>) -> Option<MaskView> {
-    mask.map(|m| MaskView::of(m.matrix, m.mode))
+/// Writes a result `t` as an operation says.
+fn finish<T: Stored, C: Accumulate<T>>(cpu: Cpu, c: &mut CpuMatrix, write: MatrixWrite<'_, Cpu, C>, t: CpuMatrix) -> Result<(), Error> {
+    write_back(cpu, c, write.mask.map(MaskView::of).as_ref(), write.accum, write.replace, t)
 }
 
 impl MatrixOps for Cpu {
-    fn ewise_matrix_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+    fn ewise_matrix<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         c: &mut CpuMatrix,
-        mask: Mask<'_>,
-        accum: C,
+        write: MatrixWrite<'_, Self, C>,
         op: Op,
         union: bool,
-        a: &CpuMatrix,
-        b: &CpuMatrix,
-        descriptor: Descriptor,
+        (a, b): (View<'_, Self>, View<'_, Self>),
     ) -> Result<(), Error> {
-        let a = Typed::<T>::operand(a, descriptor.transpose_a)?;
-        let b = Typed::<T>::operand(b, descriptor.transpose_b)?;
+        let a = Typed::<T>::operand(a)?;
+        let b = Typed::<T>::operand(b)?;
         let t = build::<T, ()>(
             a.csr.nrows(),
             a.csr.ncols(),
@@ -43,31 +40,27 @@ impl MatrixOps for Cpu {
                 });
             },
         )?;
-        write_back(*self, c, view(mask).as_ref(), accum, descriptor.replace, t.into_matrix(LISTS, false)?)
+        finish::<_, C>(*self, c, write, t.into_matrix(LISTS, false)?)
     }
-    fn apply_matrix_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
+    fn apply_matrix<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
         &self,
         c: &mut CpuMatrix,
-        mask: Mask<'_>,
-        accum: C,
+        write: MatrixWrite<'_, Self, C>,
         op: Op,
-        a: &CpuMatrix,
-        descriptor: Descriptor,
+        a: View<'_, Self>,
     ) -> Result<(), Error> {
-        let a = Typed::<T>::operand(a, descriptor.transpose_a)?;
+        let a = Typed::<T>::operand(a)?;
         let t = Typed { values: a.values.iter().map(|&x| op.apply(x)).collect(), csr: a.csr };
-        write_back(*self, c, view(mask).as_ref(), accum, descriptor.replace, t.into_matrix(LISTS, false)?)
+        finish::<_, C>(*self, c, write, t.into_matrix(LISTS, false)?)
     }
-    fn select_matrix_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
+    fn select_matrix<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
         &self,
         c: &mut CpuMatrix,
-        mask: Mask<'_>,
-        accum: C,
+        write: MatrixWrite<'_, Self, C>,
         op: Op,
-        a: &CpuMatrix,
-        descriptor: Descriptor,
+        a: View<'_, Self>,
     ) -> Result<(), Error> {
-        let source = Typed::<T>::operand(a, descriptor.transpose_a)?;
+        let source = Typed::<T>::operand(a)?;
         let fill = |(): &mut (), i: usize, sink: &mut RowSink<'_, T>| {
             let (columns, values) = source.row(i);
             for (&c, &v) in columns.iter().zip(values).filter(|&(&c, &v)| op.keep(i as u32, c, v)) {
@@ -75,39 +68,34 @@ impl MatrixOps for Cpu {
             }
         };
         let t = build(source.csr.nrows(), source.csr.ncols(), self.is_reference(), || (), fill)?;
-        let t = t.into_matrix(LISTS, a.values().is_none())?;
-        write_back(*self, c, view(mask).as_ref(), accum, descriptor.replace, t)
+        let t = t.into_matrix(LISTS, a.matrix.values().is_none())?;
+        finish::<T, C>(*self, c, write, t)
     }
-    fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: &CpuMatrix) -> Result<T, Error> {
-        let a = Typed::<T>::of(a)?;
+    fn reduce_matrix<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: View<'_, Self>) -> Result<T, Error> {
+        let a = Typed::<T>::operand(a)?;
         let partial: Vec<Option<T::Accumulator>> = a.values.par_chunks(4096).map(|c| M::fold(c.iter().copied())).collect();
         Ok(partial.into_iter().flatten().reduce(M::combine_wide).map_or_else(M::identity, T::narrow))
     }
-    fn reduce_rows_checked<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
+    fn reduce_rows<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
         &self,
         w: &mut Vector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         _monoid: M,
-        a: &CpuMatrix,
-        descriptor: Descriptor,
+        a: View<'_, Self>,
     ) -> Result<(), Error> {
-        let a = Typed::<T>::operand(a, descriptor.transpose_a)?;
+        let a = Typed::<T>::operand(a)?;
         let row = |i: usize| M::fold(a.row(i).1.iter().copied()).map(T::narrow);
-        selection::write_back(*self, w, Selection::new(mask), accum, descriptor.replace, row);
+        selection::write_back(*self, w, write, row);
         Ok(())
     }
-    fn extract_matrix_checked<T: Stored, C: Accumulate<T>>(
+    fn extract_matrix<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut CpuMatrix,
-        mask: Mask<'_>,
-        accum: C,
-        a: &CpuMatrix,
-        rows: &[u32],
-        columns: &[u32],
-        descriptor: Descriptor,
+        write: MatrixWrite<'_, Self, C>,
+        a: View<'_, Self>,
+        Region { rows, columns }: Region<'_>,
     ) -> Result<(), Error> {
-        let source = Typed::<T>::operand(a, descriptor.transpose_a)?;
+        let source = Typed::<T>::operand(a)?;
         // Where each column of the source goes: a column may be taken several times.
         let mut places: Vec<(u32, u32)> = columns.iter().enumerate().map(|(j, &c)| (c, j as u32)).collect();
         places.sort_unstable();
@@ -121,21 +109,18 @@ impl MatrixOps for Cpu {
             push_sorted(found, sink);
         };
         let t = build(rows.len(), columns.len(), self.is_reference(), Vec::new, fill)?;
-        let t = t.into_matrix(LISTS, a.values().is_none())?;
-        write_back(*self, c, view(mask).as_ref(), accum, descriptor.replace, t)
+        let t = t.into_matrix(LISTS, a.matrix.values().is_none())?;
+        finish::<T, C>(*self, c, write, t)
     }
-    fn assign_matrix_checked<T: Stored, C: Accumulate<T>>(
+    fn assign_matrix<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut CpuMatrix,
-        mask: Mask<'_>,
-        accum: C,
-        a: &CpuMatrix,
-        rows: &[u32],
-        columns: &[u32],
-        descriptor: Descriptor,
+        write: MatrixWrite<'_, Self, C>,
+        a: View<'_, Self>,
+        Region { rows, columns }: Region<'_>,
     ) -> Result<(), Error> {
         // The operand at its places in the output.
-        let source = Typed::<T>::operand(a, descriptor.transpose_a)?;
+        let source = Typed::<T>::operand(a)?;
         let (nrows, ncols) = c.shape();
         let mut row_of = vec![u32::MAX; nrows];
         for (i, &r) in rows.iter().enumerate() {
@@ -149,37 +134,33 @@ impl MatrixOps for Cpu {
                 push_sorted(moved, sink);
             }
         };
-        let placed = build(nrows, ncols, self.is_reference(), Vec::new, fill)?.into_matrix(LISTS, a.values().is_none())?;
+        let placed = build(nrows, ncols, self.is_reference(), Vec::new, fill)?.into_matrix(LISTS, a.matrix.values().is_none())?;
         // The output with that part of it assigned, as if there were no mask; then the mask decides where it shows.
         let mut assigned = CpuMatrix::new(&c.to_csr(), c.values(), LISTS)?;
         let region = MaskView::region(c.shape(), rows, columns);
-        write_back::<T, C>(*self, &mut assigned, Some(&region), accum, false, placed)?;
-        write_back::<T, _>(*self, c, view(mask).as_ref(), NoAccum, descriptor.replace, assigned)
+        write_back::<T, C>(*self, &mut assigned, Some(&region), write.accum, false, placed)?;
+        let MatrixWrite { mask, replace, .. } = write;
+        finish::<T, _>(*self, c, MatrixWrite { mask, accum: NoAccum, replace }, assigned)
     }
-    fn transpose_checked<T: Stored, C: Accumulate<T>>(
+    fn copy_matrix<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut CpuMatrix,
-        mask: Mask<'_>,
-        accum: C,
-        a: &CpuMatrix,
-        descriptor: Descriptor,
+        write: MatrixWrite<'_, Self, C>,
+        a: View<'_, Self>,
     ) -> Result<(), Error> {
-        let t = if descriptor.transpose_a { a.clone() } else { a.transpose() };
-        write_back::<T, C>(*self, c, view(mask).as_ref(), accum, descriptor.replace, t)
+        let t = if a.transposed { a.matrix.transpose() } else { a.matrix.clone() };
+        finish::<T, C>(*self, c, write, t)
     }
-    fn kronecker_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+    fn kronecker<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         c: &mut CpuMatrix,
-        mask: Mask<'_>,
-        accum: C,
+        write: MatrixWrite<'_, Self, C>,
         op: Op,
-        a: &CpuMatrix,
-        b: &CpuMatrix,
-        descriptor: Descriptor,
+        (a, b): (View<'_, Self>, View<'_, Self>),
     ) -> Result<(), Error> {
-        let pattern = a.values().is_none() && b.values().is_none() && op.apply(T::ONE, T::ONE) == T::ONE;
-        let a = Typed::<T>::operand(a, descriptor.transpose_a)?;
-        let b = Typed::<T>::operand(b, descriptor.transpose_b)?;
+        let pattern = a.matrix.values().is_none() && b.matrix.values().is_none() && op.apply(T::ONE, T::ONE) == T::ONE;
+        let a = Typed::<T>::operand(a)?;
+        let b = Typed::<T>::operand(b)?;
         let (p, q) = (b.csr.nrows(), b.csr.ncols());
         let fill = |(): &mut (), r: usize, sink: &mut RowSink<'_, T>| {
             let ((left, x), (right, y)) = (a.row(r / p), b.row(r % p));
@@ -191,7 +172,23 @@ impl MatrixOps for Cpu {
         };
         let (rows, columns) = c.shape();
         let t = build(rows, columns, self.is_reference(), || (), fill)?.into_matrix(LISTS, pattern)?;
-        write_back(*self, c, view(mask).as_ref(), accum, descriptor.replace, t)
+        finish::<T, C>(*self, c, write, t)
+    }
+    fn matrix_diagonal<T: Stored>(&self, vector: &Vector<T>) -> Result<CpuMatrix, Error> {
+        Csr::ids(vector.len() as u64, vector.len() as u64)?;
+        let (mut offsets, mut indices, mut values) = (vec![0], Vec::new(), Vec::new());
+        for i in 0..vector.len() {
+            if let Some(value) = vector.get(i) {
+                indices.push(i as u32);
+                values.push(value);
+            }
+            offsets.push(indices.len());
+        }
+        let csr = Csr::from_valid(vector.len(), vector.len(), Offsets::from_usizes(&offsets), indices.into());
+        CpuMatrix::new(&csr, Some(&Values::from_vec(values)), LISTS)
+    }
+    fn matrix_cast<T: Stored>(&self, matrix: &CpuMatrix) -> Result<CpuMatrix, Error> {
+        CpuMatrix::from_layout(matrix.layout().clone(), matrix.values().map(Values::cast::<T>).as_ref())
     }
 }
 

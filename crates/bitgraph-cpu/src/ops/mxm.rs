@@ -1,14 +1,15 @@
 //! Matrix times matrix: Gustavson's row-wise product for a sparse result and for the sum of one; under a mask that lists places,
 //! intersections for these alone are summed.
 
-use super::rows::{LISTS, build, each_block};
+use super::rows::{LISTS, build, each_block, seen};
 use super::write::{MaskView, write_back};
 use crate::Cpu;
 use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::bmm_sum_masked;
-use bitgraph_backend::{Accumulate, Error, MatrixMask, Mxm, Ring};
+use bitgraph_backend::ops::{MatrixMask, MatrixWrite, View};
+use bitgraph_backend::{Accumulate, Error, Mxm, Ring};
 use bitgraph_semiring::PlusPair;
-use bitgraph_sparse::{Csr, Descriptor};
+use bitgraph_sparse::Csr;
 use std::any::{Any, TypeId};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -19,8 +20,8 @@ struct Operand<'a, T> {
 }
 
 impl<'a, T: bitgraph_sparse::Stored> Operand<'a, T> {
-    fn of(matrix: &'a CpuMatrix, transpose: bool) -> Result<Self, Error> {
-        let source = if transpose { matrix.transposed() } else { matrix };
+    fn of(view: View<'a, Cpu>) -> Result<Self, Error> {
+        let source = seen(view);
         let values = source.values().map(|v| v.expect::<T>()).transpose()?;
         Ok(Self { csr: source.to_csr(), values })
     }
@@ -109,18 +110,16 @@ fn sum_rows<S: Ring, W: Send>(
 }
 
 impl<S: Ring> Mxm<S> for Cpu {
-    fn mxm_checked<C: Accumulate<S::Out>>(
+    fn mxm<C: Accumulate<S::Out>>(
         &self,
         c: &mut CpuMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
-        a: &CpuMatrix,
-        b: &CpuMatrix,
-        descriptor: Descriptor,
+        write: MatrixWrite<'_, Self, C>,
+        a: View<'_, Self>,
+        b: View<'_, Self>,
     ) -> Result<(), Error> {
-        let a = Operand::<S::A>::of(a, descriptor.transpose_a)?;
-        let b = Operand::<S::X>::of(b, descriptor.transpose_b)?;
-        let view = mask.map(|m| MaskView::of(m.matrix, m.mode));
+        let (a, b) = (Operand::<S::A>::of(a)?, Operand::<S::X>::of(b)?);
+        let MatrixWrite { mask, accum, replace } = write;
+        let view = mask.map(MaskView::of);
         let columns = b.csr.ncols();
         let scratch = || RowSums::<S>::new(columns);
         let t = build::<S::Out, _>(a.csr.nrows(), columns, self.is_reference(), scratch, |sums, i, sink| {
@@ -130,27 +129,21 @@ impl<S: Ring> Mxm<S> for Cpu {
                 }
             });
         })?;
-        write_back(*self, c, view.as_ref(), accum, descriptor.replace, t.into_matrix(LISTS, false)?)
+        write_back(*self, c, view.as_ref(), accum, replace, t.into_matrix(LISTS, false)?)
     }
 
-    fn mxm_reduce_checked(
-        &self,
-        mask: Option<MatrixMask<'_, Self>>,
-        a: &CpuMatrix,
-        b: &CpuMatrix,
-        descriptor: Descriptor,
-    ) -> Result<S::Out, Error> {
+    fn mxm_reduce(&self, mask: Option<MatrixMask<'_, Self>>, a: View<'_, Self>, b: View<'_, Self>) -> Result<S::Out, Error> {
         if !self.is_reference()
-            && let Some(sum) = tiles::<S>(mask, a, b, descriptor)
+            && let Some(sum) = tiles::<S>(mask, a, b)
         {
             return Ok(sum);
         }
-        let view = mask.map(|m| MaskView::of(m.matrix, m.mode));
+        let view = mask.map(MaskView::of);
         let listed = mask.is_some_and(|m| !m.mode.complement);
-        let a = Operand::<S::A>::of(a, descriptor.transpose_a)?;
+        let a = Operand::<S::A>::of(a)?;
         // Where the places wanted are listed, columns of the second matrix are intersected with rows of the first: they are rows of its
         // transpose.
-        let b = Operand::<S::X>::of(b, descriptor.transpose_b != listed)?;
+        let b = Operand::<S::X>::of(View { transposed: b.transposed != listed, ..b })?;
         let rows = a.csr.nrows();
         if let (true, Some(v)) = (listed, &view) {
             let row =
@@ -189,14 +182,14 @@ fn dot<S: Ring>(a: &Operand<'_, S::A>, i: usize, b: &Operand<'_, S::X>, j: usize
 }
 
 /// Counts on bit tiles, under a structural mask of the same format: `bmm_bin_bin_sum_masked`.
-fn tiles<S: Ring>(mask: Option<MatrixMask<'_, Cpu>>, a: &CpuMatrix, b: &CpuMatrix, descriptor: Descriptor) -> Option<S::Out> {
+fn tiles<S: Ring>(mask: Option<MatrixMask<'_, Cpu>>, a: View<'_, Cpu>, b: View<'_, Cpu>) -> Option<S::Out> {
     let mask = mask.filter(|m| !m.mode.complement && (m.mode.structural || m.matrix.values().is_none()))?;
-    let patterns = a.values().is_none() && b.values().is_none();
+    let patterns = a.matrix.values().is_none() && b.matrix.values().is_none();
     let counts = TypeId::of::<S>() == TypeId::of::<PlusPair<u64>>();
-    if !patterns || !counts || descriptor.transpose_a || !descriptor.transpose_b {
+    if !patterns || !counts || a.transposed || !b.transposed {
         return None;
     }
-    let sum: u64 = match (a.layout(), b.layout(), mask.matrix.layout()) {
+    let sum: u64 = match (a.matrix.layout(), b.matrix.layout(), mask.matrix.layout()) {
         (Layout::B2sr4(a), Layout::B2sr4(b), Layout::B2sr4(m)) => bmm_sum_masked(a, b, m)?,
         (Layout::B2sr8(a), Layout::B2sr8(b), Layout::B2sr8(m)) => bmm_sum_masked(a, b, m)?,
         (Layout::B2sr16(a), Layout::B2sr16(b), Layout::B2sr16(m)) => bmm_sum_masked(a, b, m)?,

@@ -7,30 +7,29 @@ use super::build;
 use super::selection::{Selection, write_back};
 use crate::Cpu;
 use crate::matrix::CpuMatrix;
-use bitgraph_backend::{Accumulate, Error, Mxv, Ring, VectorMask};
-use bitgraph_sparse::{BitVector, Descriptor, Store, Stored, Vector};
+use bitgraph_backend::ops::{VectorWrite, View};
+use bitgraph_backend::{Accumulate, Error, Mxv, Ring};
+use bitgraph_sparse::{BitVector, Store, Stored, Vector};
 use std::cell::RefCell;
 
 impl<S: Ring> Mxv<S> for Cpu {
-    fn mxv_checked<C: Accumulate<S::Out>>(
+    fn mxv<C: Accumulate<S::Out>>(
         &self,
         w: &mut Vector<S::Out>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        a: &CpuMatrix,
+        write: VectorWrite<'_, Self, C>,
+        View { matrix: a, transposed }: View<'_, Self>,
         u: &Vector<S::X>,
-        descriptor: Descriptor,
     ) -> Result<(), Error> {
-        let selection = Selection::new(mask);
-        let plain = selection.is_everything() && !C::ACTIVE && !descriptor.transpose_a;
-        if plain && !self.is_reference() && a.values().is_none() && super::fast::sum_into::<S>(a, u, w) {
+        let selection = Selection::new(write.mask);
+        let everything = selection.is_everything() && !C::ACTIVE;
+        if everything && !transposed && !self.is_reference() && a.values().is_none() && super::fast::sum_into::<S>(a, u, w) {
             return Ok(());
         }
-        let t = product::<S>(*self, selection, a, u, descriptor.transpose_a)?;
-        if selection.is_everything() && !C::ACTIVE {
+        let t = product::<S>(*self, selection, a, u, transposed)?;
+        if everything {
             *w = t;
         } else {
-            write_back(*self, w, selection, accum, descriptor.replace, |i| t.get(i));
+            write_back(*self, w, write, |i| t.get(i));
         }
         Ok(())
     }

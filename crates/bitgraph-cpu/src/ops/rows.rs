@@ -1,7 +1,9 @@
 //! Builds matrices row by row in parallel: each task collects a block of rows, and the blocks are joined in order.
 
+use crate::Cpu;
 use crate::matrix::CpuMatrix;
 use bitgraph_backend::Error;
+use bitgraph_backend::ops::View;
 use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -9,6 +11,11 @@ use std::sync::OnceLock;
 
 /// The format of results on their way to an output: it costs nothing.
 pub(crate) const LISTS: FormatKind = FormatKind::Csr;
+
+/// The matrix that a view shows.
+pub(crate) fn seen(view: View<'_, Cpu>) -> &CpuMatrix {
+    if view.transposed { view.matrix.transposed() } else { view.matrix }
+}
 
 /// A pattern with a value for each entry: of a matrix, or of one that was built.
 pub(crate) struct Typed<'a, T: Clone> {
@@ -27,8 +34,8 @@ impl<'a, T: Stored> Typed<'a, T> {
         Ok(Self { csr, values })
     }
     /// A matrix as an operand, transposed if asked for.
-    pub(crate) fn operand(matrix: &'a CpuMatrix, transpose: bool) -> Result<Self, Error> {
-        Self::of(if transpose { matrix.transposed() } else { matrix })
+    pub(crate) fn operand(view: View<'a, Cpu>) -> Result<Self, Error> {
+        Self::of(seen(view))
     }
     /// The entries of a row.
     #[inline]

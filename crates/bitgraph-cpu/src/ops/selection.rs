@@ -2,7 +2,8 @@
 
 use super::build;
 use crate::Cpu;
-use bitgraph_backend::{Accumulate, VectorMask};
+use bitgraph_backend::Accumulate;
+use bitgraph_backend::ops::{VectorMask, VectorWrite};
 use bitgraph_sparse::{BitVector, Stored, Vector};
 use std::borrow::Cow;
 
@@ -50,12 +51,11 @@ impl<'a> Selection<'a> {
 pub(super) fn write_back<T: Stored, C: Accumulate<T>>(
     cpu: Cpu,
     w: &mut Vector<T>,
-    selection: Selection<'_>,
-    accum: C,
-    replace: bool,
+    write: VectorWrite<'_, Cpu, C>,
     t: impl Fn(usize) -> Option<T> + Sync,
 ) {
-    let old = &*w;
+    let VectorWrite { mask, accum, replace } = write;
+    let (old, selection) = (&*w, Selection::new(mask));
     let new = build::vector(old.len(), cpu.is_reference(), |i| {
         if !selection.selects(i) {
             return if replace { None } else { old.get(i) };

@@ -3,8 +3,9 @@
 use super::rows::{RowSink, Typed, build};
 use crate::Cpu;
 use crate::matrix::CpuMatrix;
+use bitgraph_backend::ops::MatrixMask;
 use bitgraph_backend::{Accumulate, Error};
-use bitgraph_sparse::{BitVector, Csr, MaskMode, Stored, Values};
+use bitgraph_sparse::{BitVector, Csr, Stored, Values};
 
 /// A mask over a matrix, asked entry by entry.
 pub(super) enum MaskView {
@@ -16,7 +17,8 @@ pub(super) enum MaskView {
 
 impl MaskView {
     /// The selection of a mask.
-    pub(super) fn of(matrix: &CpuMatrix, mode: MaskMode) -> Self {
+    pub(super) fn of(mask: MatrixMask<'_, Cpu>) -> Self {
+        let MatrixMask { matrix, mode } = mask;
         let csr = matrix.to_csr();
         let csr = match matrix.values() {
             Some(values) if !mode.structural => {

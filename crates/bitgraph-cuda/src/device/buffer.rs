@@ -173,6 +173,7 @@ impl<T: Pod> Buffer<T> {
         let mut out = vec![T::zeroed(); range.len()];
         self.check(&range)?;
         if let Some(a) = &self.allocation {
+            a.device.count_download();
             a.device.driver().download(a.handle(), bytemuck::cast_slice_mut(&mut out), self.ptr().offset(range.start).address())?;
         }
         Ok(out)
@@ -202,6 +203,7 @@ impl<T: Pod> Buffer<T> {
         self.check(&(offset..offset + from.len()))?;
         match &self.allocation {
             Some(a) if !from.is_empty() => {
+                a.device.count_upload();
                 a.device.driver().upload(a.handle(), self.ptr().offset(offset).address(), bytemuck::cast_slice(from))
             }
             _ => Ok(()),

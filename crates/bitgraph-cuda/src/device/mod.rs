@@ -62,6 +62,8 @@ struct Shared {
     events: Mutex<Vec<Stamp>>,
     used: AtomicU64,
     peak: AtomicU64,
+    uploads: AtomicU64,
+    downloads: AtomicU64,
 }
 
 /// Device memory in use.
@@ -75,6 +77,15 @@ pub struct MemoryUse {
     pub free: u64,
     /// Bytes of the device.
     pub total: u64,
+}
+
+/// Copies between host and device so far: what an algorithm over operations has to keep few.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crossings {
+    /// Copies to the device.
+    pub uploads: u64,
+    /// Copies to the host; each waits for the work before it.
+    pub downloads: u64,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -101,6 +112,8 @@ impl Device {
             events: Mutex::default(),
             used: AtomicU64::new(0),
             peak: AtomicU64::new(0),
+            uploads: AtomicU64::new(0),
+            downloads: AtomicU64::new(0),
         };
         Ok(Self { stream: Stream::new(&Arc::new(shared))? })
     }
@@ -142,6 +155,18 @@ impl Device {
         let kept: u64 = self.streams().iter().map(|s| lock(&s.recycled).bytes()).sum();
         let (used, peak) = (shared.used.load(Ordering::Relaxed), shared.peak.load(Ordering::Relaxed));
         Ok(MemoryUse { used, peak, free: free + kept, total })
+    }
+    /// Copies between host and device so far.
+    #[must_use]
+    pub fn crossings(&self) -> Crossings {
+        let shared = self.shared();
+        Crossings { uploads: shared.uploads.load(Ordering::Relaxed), downloads: shared.downloads.load(Ordering::Relaxed) }
+    }
+    fn count_upload(&self) {
+        self.shared().uploads.fetch_add(1, Ordering::Relaxed);
+    }
+    fn count_download(&self) {
+        self.shared().downloads.fetch_add(1, Ordering::Relaxed);
     }
     /// An array of unspecified content.
     ///

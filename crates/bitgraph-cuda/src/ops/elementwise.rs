@@ -1,17 +1,18 @@
 //! The vector operations, and the write-back rule `w<mask, replace> = w accum t`.
 
+use super::indices::{index_list, lists_by_position};
 use super::operator::{self, MODULE, binary, commutes, filter, monoid, unary};
-use super::params::{
-    ApplyParams, Arguments, BinaryParams, Mask, NONE, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target,
-};
+use super::params::{ApplyParams, Arguments, BinaryParams, Mask, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target};
+use super::structure::run;
 use super::{strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::DeviceValues;
 use crate::vector::{CudaValue, CudaVector};
-use crate::{Cuda, Error, Result};
-use bitgraph_backend::{Accumulate, VectorMask, VectorOps};
-use bitgraph_semiring::{BinaryOp, DType, DeviceOperator, Identity, Monoid, Operator, SelectOp, UnaryOp, ValueNonZero};
-use bitgraph_sparse::{Descriptor, Stored};
+use crate::{Cuda, Result};
+use bitgraph_backend::ops::{Indices, Source, VectorMask, VectorWrite};
+use bitgraph_backend::{Accumulate, VectorOps};
+use bitgraph_semiring::{BinaryOp, DType, DeviceOperator, Identity, IfNonZero, Monoid, Operator, SelectOp, UnaryOp, ValueNonZero};
+use bitgraph_sparse::Stored;
 use bytemuck::Zeroable;
 
 type VMask<'a> = Option<VectorMask<'a, Cuda>>;
@@ -74,9 +75,7 @@ fn accumulator<T: Stored, C: Accumulate<T>>(operation: &'static str, accum: C) -
 pub(crate) fn write_back<T: Stored, C: Accumulate<T>>(
     operation: &'static str,
     w: &mut CudaVector<T>,
-    mask: VMask<'_>,
-    accum: C,
-    replace: bool,
+    VectorWrite { mask, accum, replace }: VectorWrite<'_, Cuda, C>,
     t: CudaVector<T>,
 ) -> Result<()> {
     let device = t.device.clone();
@@ -126,9 +125,7 @@ fn apply_operand<T: Stored, Out: Stored>(
 fn assign_operand<T: Stored, C: Accumulate<T>>(
     operation: &'static str,
     w: &mut CudaVector<T>,
-    mask: VMask<'_>,
-    accum: C,
-    replace: bool,
+    VectorWrite { mask, accum, replace }: VectorWrite<'_, Cuda, C>,
     u: Operand,
     full: bool,
 ) -> Result<()> {
@@ -257,86 +254,94 @@ pub(super) fn fold_lists<T: Stored>(
     Ok(t)
 }
 
-/// A value on the device.
-pub(crate) fn value<T: Stored>(device: &Device, value: T) -> Result<CudaValue<T>> {
-    Ok(CudaValue::new(device.upload(crate::bytes::of(&[value]))?))
+/// A full vector of one value.
+pub(crate) fn filled<T: Stored>(device: &Device, len: usize, value: T) -> Result<CudaVector<T>> {
+    let mut w = CudaVector::uninitialised(device, len, false)?;
+    apply_operand::<T, T>(device, &mut w, None, false, &Identity.device(), Operand::constant(value), true)?;
+    Ok(w)
 }
 
-/// For each position the values that come to it, in order: offsets of lists, and the lists.
-pub(super) fn lists_by_position(indices: &[u32], len: usize) -> (Vec<u32>, Vec<u32>) {
-    let mut starts = vec![0u32; len + 1];
-    indices.iter().for_each(|&i| starts[i as usize + 1] += 1);
-    (0..len).for_each(|i| starts[i + 1] += starts[i]);
-    let mut next = starts.clone();
-    let mut list = vec![0u32; indices.len()];
-    for (k, &i) in indices.iter().enumerate() {
-        list[next[i as usize] as usize] = k as u32;
-        next[i as usize] += 1;
+/// The number of entries. Waits.
+pub(crate) fn count<T: Stored>(v: &CudaVector<T>) -> Result<usize> {
+    match &v.present {
+        None => Ok(v.len),
+        Some(present) => {
+            let ones = Operand { present: present.ptr(), ..Operand::constant(1u64) };
+            Ok(fold::<u64>(&v.device, PLUS, ones, v.len as u64)?.read()? as usize)
+        }
     }
-    (starts, list)
+}
+/// The code of the monoid `Plus`.
+const PLUS: u32 = 0;
+
+/// Bits that are true where there is an entry, or, unless `structural`, one that is not zero.
+pub(crate) fn truth<T: Stored>(v: &CudaVector<T>, structural: bool) -> Result<CudaVector<bool>> {
+    let device = &v.device;
+    match (&v.present, structural) {
+        (None, true) => filled(device, v.len, true),
+        (Some(present), true) => Ok(CudaVector::from_parts(device, v.len, present.cast(), None)),
+        (_, false) => {
+            let mut bits = CudaVector::uninitialised(device, v.len, true)?;
+            apply_operand::<T, bool>(device, &mut bits, None, false, &IfNonZero.device(), Operand::vector(v), v.present.is_none())?;
+            Ok(bits)
+        }
+    }
 }
 
 impl VectorOps for Cuda {
-    fn ewise_add_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+    fn ewise<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         w: &mut CudaVector<T>,
-        mask: VMask<'_>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         op: Op,
-        u: &CudaVector<T>,
-        v: &CudaVector<T>,
-        descriptor: Descriptor,
+        union: bool,
+        (u, v): (&CudaVector<T>, &CudaVector<T>),
     ) -> Result<()> {
-        ewise(self, w, mask, accum, &op.device(), Combine::Union, u, v, descriptor.replace)
+        let (how, name, op) = (if union { Combine::Union } else { Combine::Intersection }, "element-wise operation", op.device());
+        let full = match how {
+            Combine::Union => u.present.is_none() || v.present.is_none(),
+            _ => u.present.is_none() && v.present.is_none(),
+        };
+        let operands = (Operand::vector(u), Operand::vector(v));
+        if !C::ACTIVE {
+            return combine(self.device(), w, write.mask, write.replace, (name, &op), how, operands, full, None);
+        }
+        let mut t = w.clone();
+        combine(self.device(), &mut t, None, false, (name, &op), how, operands, full, None)?;
+        write_back(name, w, write, t)
     }
-    fn ewise_mult_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
-        &self,
-        w: &mut CudaVector<T>,
-        mask: VMask<'_>,
-        accum: C,
-        op: Op,
-        u: &CudaVector<T>,
-        v: &CudaVector<T>,
-        descriptor: Descriptor,
-    ) -> Result<()> {
-        ewise(self, w, mask, accum, &op.device(), Combine::Intersection, u, v, descriptor.replace)
-    }
-    fn apply_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
+    fn apply<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
         &self,
         w: &mut CudaVector<Op::Out>,
-        mask: VMask<'_>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         op: Op,
         u: &CudaVector<T>,
-        descriptor: Descriptor,
     ) -> Result<()> {
         let (operand, full) = (Operand::vector(u), u.present.is_none());
         if !C::ACTIVE {
-            return apply_operand::<T, Op::Out>(self.device(), w, mask, descriptor.replace, &op.device(), operand, full);
+            return apply_operand::<T, Op::Out>(self.device(), w, write.mask, write.replace, &op.device(), operand, full);
         }
         let mut t = w.clone();
         apply_operand::<T, Op::Out>(self.device(), &mut t, None, false, &op.device(), operand, full)?;
-        write_back("apply", w, mask, accum, descriptor.replace, t)
+        write_back("apply", w, write, t)
     }
-    fn select_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
+    fn select<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
         &self,
         w: &mut CudaVector<T>,
-        mask: VMask<'_>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         op: Op,
         u: &CudaVector<T>,
-        descriptor: Descriptor,
     ) -> Result<()> {
         let device = self.device();
         let (kernel, arguments) = filter::<T>(device, &op.device())?;
         // With an accumulator the mask is for its step.
-        let own = if C::ACTIVE { None } else { mask };
+        let own = if C::ACTIVE { None } else { write.mask };
         let out = CudaVector::uninitialised(device, w.len, true)?;
         let params = ApplyParams {
             n: w.len as u64,
             u: Operand::vector(u),
             old: Operand::vector(w),
-            mask: Mask::of(own, descriptor.replace),
+            mask: Mask::of(own, write.replace),
             out: Target::vector(&out),
             arguments,
             ..ApplyParams::zeroed()
@@ -344,117 +349,62 @@ impl VectorOps for Cuda {
         // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
         unsafe { strided(device, &kernel, params.n, &params) }?;
         if C::ACTIVE {
-            return write_back("select", w, mask, accum, descriptor.replace, out);
+            return write_back("select", w, write, out);
         }
         *w = out;
         Ok(())
     }
-    /// A monoid of a user's own is applied on the host, to the downloaded vector.
-    fn reduce_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, u: &CudaVector<T>) -> Result<CudaValue<T>> {
-        match monoid::<T, M>() {
-            Some(code) => fold(self.device(), code, Operand::vector(u), u.len as u64),
-            None => {
-                let host = u.to_host()?;
-                let sum = M::fold(host.iter().map(|(_, v)| v)).map_or_else(M::identity, T::narrow);
-                value(self.device(), sum)
-            }
-        }
+    fn reduce<T: Stored, M: Monoid<T>>(&self, _monoid: M, u: &CudaVector<T>) -> Result<CudaValue<T>> {
+        fold(self.device(), monoid::<T, M>("reduce")?, Operand::vector(u), u.len as u64)
     }
-    fn extract_checked<T: Stored, C: Accumulate<T>>(
+    fn extract<T: Stored, C: Accumulate<T>>(
         &self,
         w: &mut CudaVector<T>,
-        mask: VMask<'_>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         u: &CudaVector<T>,
-        indices: &[u32],
-        descriptor: Descriptor,
+        indices: Indices<'_, Self>,
     ) -> Result<()> {
-        let indices = self.device().upload(indices)?;
-        let operand = Operand::vector(u).at(&indices);
-        assign_operand("extract", w, mask, accum, descriptor.replace, operand, u.present.is_none())
+        let (list, complete) = index_list(self.device(), &indices, u.len)?;
+        assign_operand("extract", w, write, Operand::vector(u).at(&list), complete && u.present.is_none())
     }
     /// With an accumulator the values of a position are merged by a warp if it is one of the built-in commutative ones; else in the
     /// order of the list by one thread, which is slow where very many values come to one position.
-    fn assign_checked<T: Stored, C: Accumulate<T>>(
+    fn assign<T: Stored, C: Accumulate<T>>(
         &self,
         w: &mut CudaVector<T>,
-        mask: VMask<'_>,
-        accum: C,
-        u: &CudaVector<T>,
-        indices: &[u32],
-        descriptor: Descriptor,
+        write: VectorWrite<'_, Self, C>,
+        source: Source<'_, Self, T>,
     ) -> Result<()> {
         let device = self.device();
-        if u32::try_from(indices.len()).is_ok_and(|n| n != NONE) && w.len == 0 {
+        let (u, indices) = match source {
+            Source::Value(value) => return assign_operand("assign", w, write, Operand::constant(value), true),
+            Source::Device(value) => return assign_operand("assign", w, write, Operand::single(value), true),
+            Source::At(u, indices) => (u, indices),
+        };
+        if w.len == 0 {
             return Ok(());
         }
         let (old, values) = (Operand::vector(w), Operand::vector(u));
-        if let Some(op) = accumulator::<T, C>("assign", accum)? {
-            let (starts, list) = lists_by_position(indices, w.len);
-            let (starts, list) = (device.upload(&starts)?, device.upload(&list)?);
-            let values = values.at(&list);
+        let (list, _) = index_list(device, &indices, w.len)?;
+        if let Some(op) = accumulator::<T, C>("assign_at", write.accum)? {
+            let (starts, places) = lists_by_position(device, &list, w.len)?;
+            let values = values.at(&places);
             if let Some(code) = commutes(&op) {
                 let t = fold_lists::<T>(device, code, (starts.ptr().cast(), 0), values, w.len)?;
-                return write_back("assign", w, mask, accum, descriptor.replace, t);
+                return write_back("assign_at", w, write, t);
             }
             let (full, operands) = (w.present.is_none(), (old, values));
-            return combine(device, w, mask, descriptor.replace, ("assign", &op), Combine::Fold, operands, full, Some(&starts));
+            return combine(device, w, write.mask, write.replace, ("assign_at", &op), Combine::Fold, operands, full, Some(&starts));
         }
         let slots = device.alloc::<u32>(w.len)?;
         slots.fill_bytes(0xff)?;
-        let list = device.upload(indices)?;
-        let params = SlotsParams { indices: list.ptr(), slots: slots.ptr(), n: indices.len() as u64 };
+        let params = SlotsParams { indices: list.ptr(), slots: slots.ptr(), n: list.len() as u64 };
         // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
-        unsafe { strided(device, &device.kernel("ops/structure", "last_slots")?, params.n, &params) }?;
+        unsafe { run(device, "last_slots", params.n, &params) }?;
         let full = w.present.is_none() && u.present.is_none();
         let operands = (old, values.at(&slots));
         // The operator is not called: a position has one value.
         let op = bitgraph_semiring::Second.device();
-        combine(device, w, mask, descriptor.replace, ("assign", &op), Combine::Override, operands, full, None)
-    }
-    fn assign_value_checked<T: Stored, C: Accumulate<T>>(
-        &self,
-        w: &mut CudaVector<T>,
-        mask: VMask<'_>,
-        accum: C,
-        value: T,
-        descriptor: Descriptor,
-    ) -> Result<()> {
-        assign_operand("assign_value", w, mask, accum, descriptor.replace, Operand::constant(value), true)
-    }
-}
-
-fn ewise<T: Stored, C: Accumulate<T>>(
-    cuda: &Cuda,
-    w: &mut CudaVector<T>,
-    mask: VMask<'_>,
-    accum: C,
-    op: &DeviceOperator,
-    how: Combine,
-    u: &CudaVector<T>,
-    v: &CudaVector<T>,
-    replace: bool,
-) -> Result<(), Error> {
-    let device = cuda.device();
-    let full = match how {
-        Combine::Union => u.present.is_none() || v.present.is_none(),
-        _ => u.present.is_none() && v.present.is_none(),
-    };
-    let (name, operands) = ("element-wise operation", (Operand::vector(u), Operand::vector(v)));
-    if !C::ACTIVE {
-        return combine(device, w, mask, replace, (name, op), how, operands, full, None);
-    }
-    let mut t = w.clone();
-    combine(device, &mut t, None, false, (name, op), how, operands, full, None)?;
-    write_back(name, w, mask, accum, replace, t)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::lists_by_position;
-
-    #[test]
-    fn lists_keep_the_order_of_their_values() {
-        assert_eq!(lists_by_position(&[2, 0, 2, 2], 4), (vec![0, 1, 1, 4, 4], vec![1, 0, 2, 3]));
+        combine(device, w, write.mask, write.replace, ("assign_at", &op), Combine::Override, operands, full, None)
     }
 }

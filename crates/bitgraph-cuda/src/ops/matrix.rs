@@ -1,29 +1,26 @@
 //! The matrix operations other than products. They work on lists; a tile format is laid out again from its result.
 //!
-//! Everything runs on the device but for index lists, which are prepared on the host, and monoids of a user's own, which are
-//! applied there. Determinism: no operation here adds up anything but the reductions, whose order the sizes decide.
+//! Determinism: no operation here adds up anything but the reductions, whose order the sizes decide.
 
 use super::elementwise::{self, Combine, apply_entries, combine_entries, fold, fold_lists, test_entries};
 use super::operator::{self, monoid};
-use super::params::{KroneckerParams, Operand, RelabelKeysParams, Rows, wide};
+use super::params::{ConvertParams, KroneckerParams, Operand, PresenceParams, RelabelKeysParams, Rows, wide};
+use super::seen;
 use super::structure::{DeviceMask, Merge, Pattern, csr_of_keys, extract, kept, merge, run};
 use crate::device::{Buffer, Device};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
 use crate::matrix::CudaMatrix;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Error, Result, primitives};
-use bitgraph_backend::{Accumulate, MatrixMask, MatrixOps, NoAccum, VectorMask};
-use bitgraph_semiring::{BinaryOp, Identity, Monoid, Operator, Second, SelectOp, UnaryOp};
-use bitgraph_sparse::{Csr, Descriptor, FormatKind, Stored, Vector};
+use bitgraph_backend::ops::{MatrixWrite, Region, VectorWrite, View};
+use bitgraph_backend::{Accumulate, MatrixOps, NoAccum};
+use bitgraph_semiring::{BinaryOp, DType, Identity, Monoid, Operator, Second, SelectOp, UnaryOp};
+use bitgraph_sparse::{Csr, FormatKind, Stored};
 use bytemuck::Zeroable;
 
 /// The values of a matrix as an operand: 1 for a pattern.
 fn entries<T: Stored>(matrix: &CudaMatrix) -> Operand {
     Operand::entries::<T>(matrix.values())
-}
-
-fn operand(matrix: &CudaMatrix, transpose: bool) -> Result<&CudaMatrix> {
-    if transpose { matrix.transposed() } else { Ok(matrix) }
 }
 
 /// A result on its way to an output, as lists: nothing is converted.
@@ -76,130 +73,100 @@ fn gathered(device: &Device, matrix: &CudaMatrix, positions: &Buffer<u32>) -> Re
     matrix.values().map(|v| primitives::gather_values(device, v, positions)).transpose()
 }
 
+/// Writes a result `t` as an operation says.
+fn finish<T: Stored, C: Accumulate<T>>(device: &Device, c: &mut CudaMatrix, write: MatrixWrite<'_, Cuda, C>, t: CudaMatrix) -> Result<()> {
+    write_back::<T, C>(device, c, &DeviceMask::of(device, write.mask, write.replace)?, write.accum, t)
+}
+
 impl MatrixOps for Cuda {
-    fn ewise_matrix_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+    fn ewise_matrix<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         c: &mut CudaMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
+        write: MatrixWrite<'_, Self, C>,
         op: Op,
         union: bool,
-        a: &CudaMatrix,
-        b: &CudaMatrix,
-        descriptor: Descriptor,
+        (a, b): (View<'_, Self>, View<'_, Self>),
     ) -> Result<()> {
         let device = self.device();
-        let (a, b) = (operand(a, descriptor.transpose_a)?, operand(b, descriptor.transpose_b)?);
+        let (a, b) = (seen(a)?, seen(b)?);
         let (kind, how) = if union { (Merge::Union, Combine::Union) } else { (Merge::Intersection, Combine::Intersection) };
         let none = DeviceMask::of(device, None, false)?;
         let t = merge(device, &Pattern::of(device, a.lists()?)?, &Pattern::of(device, b.lists()?)?, kind, &none)?;
         let (u, v) = (entries::<T>(a).at(&t.source_a), entries::<T>(b).at(&t.source_b));
         let values = combine_entries::<T>(device, &op.device(), how, u, v, t.csr.nnz)?;
-        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<T, C>(device, c, &mask, accum, result(device, t.csr, Some(values))?)
+        finish::<T, C>(device, c, write, result(device, t.csr, Some(values))?)
     }
 
-    fn apply_matrix_checked<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
+    fn apply_matrix<T: Stored, Op: UnaryOp<T, Out: Stored>, C: Accumulate<Op::Out>>(
         &self,
         c: &mut CudaMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
+        write: MatrixWrite<'_, Self, C>,
         op: Op,
-        a: &CudaMatrix,
-        descriptor: Descriptor,
+        a: View<'_, Self>,
     ) -> Result<()> {
         let device = self.device();
-        let a = operand(a, descriptor.transpose_a)?;
+        let a = seen(a)?;
         let values = apply_entries::<T, Op::Out>(device, &op.device(), entries::<T>(a), a.nvals())?;
-        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<Op::Out, C>(device, c, &mask, accum, result(device, a.lists()?.clone(), Some(values))?)
+        finish::<Op::Out, C>(device, c, write, result(device, a.lists()?.clone(), Some(values))?)
     }
 
-    fn select_matrix_checked<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
+    fn select_matrix<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
         &self,
         c: &mut CudaMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
+        write: MatrixWrite<'_, Self, C>,
         op: Op,
-        a: &CudaMatrix,
-        descriptor: Descriptor,
+        a: View<'_, Self>,
     ) -> Result<()> {
         let device = self.device();
-        let a = operand(a, descriptor.transpose_a)?;
+        let a = seen(a)?;
         let pattern = Pattern::of(device, a.lists()?)?;
         let flags = test_entries::<T>(device, &op.device(), entries::<T>(a), (&pattern.entry_rows, &pattern.csr.indices))?;
         let (csr, positions) = kept(device, &pattern, &flags)?;
-        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<T, C>(device, c, &mask, accum, result(device, csr, gathered(device, a, &positions)?)?)
+        finish::<T, C>(device, c, write, result(device, csr, gathered(device, a, &positions)?)?)
     }
 
-    fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: &CudaMatrix) -> Result<CudaValue<T>> {
-        let device = self.device();
-        match monoid::<T, M>() {
-            Some(code) => fold(device, code, entries::<T>(a), a.nvals() as u64),
-            None => {
-                let sum = M::fold(host_entries::<T>(a)?.1.into_iter()).map_or_else(M::identity, T::narrow);
-                elementwise::value(device, sum)
-            }
-        }
+    fn reduce_matrix<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: View<'_, Self>) -> Result<CudaValue<T>> {
+        let (a, code) = (seen(a)?, monoid::<T, M>("reduce")?);
+        fold(self.device(), code, entries::<T>(a), a.nvals() as u64)
     }
 
-    fn reduce_rows_checked<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
+    fn reduce_rows<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
         &self,
         w: &mut CudaVector<T>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
+        write: VectorWrite<'_, Self, C>,
         _monoid: M,
-        a: &CudaMatrix,
-        descriptor: Descriptor,
+        a: View<'_, Self>,
     ) -> Result<()> {
         let device = self.device();
-        let a = operand(a, descriptor.transpose_a)?;
-        let t = match monoid::<T, M>() {
-            Some(code) => {
-                let csr = a.lists()?;
-                fold_lists::<T>(device, code, (csr.offsets.address(), wide(&csr.offsets)), entries::<T>(a), csr.rows)?
-            }
-            None => {
-                let (csr, values) = host_entries::<T>(a)?;
-                let row = |i: usize| M::fold(values[csr.row_range(i)].iter().copied()).map(|v| (i as u32, T::narrow(v)));
-                let sums = Vector::from_entries(csr.nrows(), (0..csr.nrows()).filter_map(row)).map_err(Error::from)?;
-                CudaVector::upload(device, &sums)?
-            }
-        };
-        elementwise::write_back("reduce_rows", w, mask, accum, descriptor.replace, t)
+        let a = seen(a)?;
+        let (csr, code) = (a.lists()?, monoid::<T, M>("reduce_rows")?);
+        let t = fold_lists::<T>(device, code, (csr.offsets.address(), wide(&csr.offsets)), entries::<T>(a), csr.rows)?;
+        elementwise::write_back("reduce_rows", w, write, t)
     }
 
-    fn extract_matrix_checked<T: Stored, C: Accumulate<T>>(
+    fn extract_matrix<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut CudaMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
-        a: &CudaMatrix,
-        rows: &[u32],
-        columns: &[u32],
-        descriptor: Descriptor,
+        write: MatrixWrite<'_, Self, C>,
+        a: View<'_, Self>,
+        Region { rows, columns }: Region<'_>,
     ) -> Result<()> {
         let device = self.device();
-        let a = operand(a, descriptor.transpose_a)?;
+        let a = seen(a)?;
         let (csr, positions) = extract(device, a.lists()?, rows, columns)?;
-        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<T, C>(device, c, &mask, accum, result(device, csr, gathered(device, a, &positions)?)?)
+        finish::<T, C>(device, c, write, result(device, csr, gathered(device, a, &positions)?)?)
     }
 
-    fn assign_matrix_checked<T: Stored, C: Accumulate<T>>(
+    fn assign_matrix<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut CudaMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
-        a: &CudaMatrix,
-        rows: &[u32],
-        columns: &[u32],
-        descriptor: Descriptor,
+        write: MatrixWrite<'_, Self, C>,
+        a: View<'_, Self>,
+        Region { rows, columns }: Region<'_>,
     ) -> Result<()> {
         let device = self.device();
         // The operand at its places in the output.
-        let a = operand(a, descriptor.transpose_a)?;
+        let a = seen(a)?;
         let pattern = Pattern::of(device, a.lists()?)?;
         let (new_rows, new_columns) = (device.upload(rows)?, device.upload(columns)?);
         let (keys, positions) = (device.alloc::<u64>(pattern.csr.nnz)?, device.alloc::<u32>(pattern.csr.nnz)?);
@@ -221,35 +188,29 @@ impl MatrixOps for Cuda {
         // The output with that part of it assigned, as if there were no mask; then the mask decides where it shows.
         let mut assigned = result(device, c.lists()?.clone(), c.values().cloned())?;
         let region = DeviceMask::region(device, c.shape(), rows, columns)?;
-        write_back::<T, C>(device, &mut assigned, &region, accum, placed)?;
-        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<T, _>(device, c, &mask, NoAccum, assigned)
+        write_back::<T, C>(device, &mut assigned, &region, write.accum, placed)?;
+        let MatrixWrite { mask, replace, .. } = write;
+        finish::<T, _>(device, c, MatrixWrite { mask, accum: NoAccum, replace }, assigned)
     }
 
-    fn transpose_checked<T: Stored, C: Accumulate<T>>(
+    fn copy_matrix<T: Stored, C: Accumulate<T>>(
         &self,
         c: &mut CudaMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
-        a: &CudaMatrix,
-        descriptor: Descriptor,
+        write: MatrixWrite<'_, Self, C>,
+        a: View<'_, Self>,
     ) -> Result<()> {
         let device = self.device();
-        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<T, C>(device, c, &mask, accum, operand(a, !descriptor.transpose_a)?.clone())
+        finish::<T, C>(device, c, write, seen(a)?.clone())
     }
 
-    fn kronecker_checked<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
+    fn kronecker<T: Stored, Op: BinaryOp<T>, C: Accumulate<T>>(
         &self,
         c: &mut CudaMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
+        write: MatrixWrite<'_, Self, C>,
         op: Op,
-        a: &CudaMatrix,
-        b: &CudaMatrix,
-        descriptor: Descriptor,
+        (a, b): (View<'_, Self>, View<'_, Self>),
     ) -> Result<()> {
-        let (a, b) = (operand(a, descriptor.transpose_a)?, operand(b, descriptor.transpose_b)?);
+        let (a, b) = (seen(a)?, seen(b)?);
         let device = self.device();
         let (left, right) = (a.lists()?, b.lists()?);
         let (rows, columns) = c.shape();
@@ -287,17 +248,35 @@ impl MatrixOps for Cuda {
             Some(combine_entries::<T>(device, &op.device(), Combine::Intersection, u, v, nnz)?)
         };
         let offsets = Offsets::U32(primitives::exclusive_scan(device, &counts)?);
-        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-        write_back::<T, C>(device, c, &mask, accum, result(device, DeviceCsr { rows, columns, nnz, offsets, indices }, values)?)
+        finish::<T, C>(device, c, write, result(device, DeviceCsr { rows, columns, nnz, offsets, indices }, values)?)
     }
-}
+    fn matrix_diagonal<T: Stored>(&self, v: &CudaVector<T>) -> Result<CudaMatrix> {
+        Csr::ids(v.len as u64, v.len as u64).map_err(Error::from)?;
+        let device = self.device();
+        let (offsets, indices) = match &v.present {
+            None => (primitives::iota(device, v.len + 1, 0)?, primitives::iota(device, v.len, 0)?),
+            Some(_) => {
+                let flags = device.alloc::<u32>(v.len)?;
+                let params = PresenceParams { v: Operand::vector(v), flags: flags.ptr(), n: v.len as u64 };
+                // SAFETY: the flags were made above for the vector's length.
+                unsafe { run(device, "presence_flags", params.n, &params) }?;
+                (primitives::exclusive_scan(device, &flags)?, primitives::compact(device, &flags)?)
+            }
+        };
+        let nnz = indices.len();
+        let values = apply_entries::<T, T>(device, &Identity.device(), Operand::vector(v).at(&indices), nnz)?;
+        let csr = DeviceCsr { rows: v.len, columns: v.len, nnz, offsets: Offsets::U32(offsets), indices };
+        result(device, csr, Some(values))
+    }
 
-/// A matrix on the host with typed values.
-fn host_entries<T: Stored>(a: &CudaMatrix) -> Result<(Csr, Vec<T>)> {
-    let (csr, values) = a.to_host()?;
-    let values = match values {
-        Some(v) => v.expect::<T>().map_err(Error::from)?.to_vec(),
-        None => vec![T::ONE; csr.nnz()],
-    };
-    Ok((csr, values))
+    fn matrix_cast<T: Stored>(&self, matrix: &CudaMatrix) -> Result<CudaMatrix> {
+        let Some(values) = matrix.values() else { return Ok(matrix.clone()) };
+        let data = self.device().alloc_for::<u8>(values.len * size_of::<T>(), "matrix values")?;
+        let code = |dtype| DType::ALL.iter().position(|&d| d == dtype).unwrap_or(0) as u32;
+        let n = values.len as u64;
+        let params = ConvertParams { values: values.data.ptr(), out: data.ptr(), n, from: code(values.dtype), to: code(T::DTYPE) };
+        // SAFETY: the output was made above for as many values.
+        unsafe { run(self.device(), "convert_values", n, &params) }?;
+        Ok(matrix.with_values(DeviceValues { dtype: T::DTYPE, len: values.len, data }))
+    }
 }

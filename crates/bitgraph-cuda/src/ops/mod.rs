@@ -5,12 +5,14 @@
 //! and a mask `t` is the output. Built-in operators and the listed semirings are compiled ahead; others at first use.
 //!
 //! # Invariants
+//! Nothing but counts, which sizes depend on, crosses to the host, and only what the host has crosses to the device.
 //! Operands are checked by `bitgraph_backend::ops`. Outputs are new arrays: memory that another vector may share is never written.
 //! Every result is the same from run to run on one kind of device: sums are formed in an order that depends on the operands' sizes and
 //! patterns alone, and `Any` takes the smallest column.
 #![allow(unsafe_code)]
 
-mod elementwise;
+pub(crate) mod elementwise;
+mod indices;
 #[cfg(test)]
 mod listed;
 mod matrix;
@@ -26,8 +28,15 @@ mod sums;
 #[cfg(test)]
 mod tests;
 
-use crate::Result;
 use crate::device::{Device, Kernel, Mode, Parameters, Shape};
+use crate::matrix::CudaMatrix;
+use crate::{Cuda, Result};
+use bitgraph_backend::ops::View;
+
+/// The matrix that a view shows.
+fn seen(view: View<'_, Cuda>) -> Result<&CudaMatrix> {
+    if view.transposed { view.matrix.transposed() } else { Ok(view.matrix) }
+}
 
 /// Threads of a block.
 const THREADS: u32 = 256;

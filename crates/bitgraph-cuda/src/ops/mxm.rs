@@ -13,15 +13,15 @@ use super::params::{MxmReduceParams, MxmSumParams, Rows, Target, Total};
 use super::ring::{MXM, kernel};
 use super::schemes::special_sum;
 use super::structure::{DeviceMask, Pattern, csr_of_places, expand_entries, kept, places, product_blocks};
-use super::{strided, threads};
+use super::{seen, strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::{DeviceCsr, DeviceValues};
 use crate::matrix::CudaMatrix;
 use crate::vector::CudaValue;
 use crate::{Cuda, Error, Result, primitives};
-use bitgraph_backend::{Accumulate, MatrixMask, Mxm, Ring};
+use bitgraph_backend::ops::{MatrixMask, MatrixWrite, View};
+use bitgraph_backend::{Accumulate, Mxm, Ring};
 use bitgraph_semiring::Scalar;
-use bitgraph_sparse::Descriptor;
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
 
@@ -29,29 +29,22 @@ fn values(matrix: &CudaMatrix) -> DevicePtr<u8> {
     matrix.values().map_or(DevicePtr::NULL, |v| v.data.ptr())
 }
 
-fn operand(matrix: &CudaMatrix, transpose: bool) -> Result<&CudaMatrix> {
-    if transpose { matrix.transposed() } else { Ok(matrix) }
-}
-
 impl<S: Ring> Mxm<S> for Cuda {
-    fn mxm_checked<C: Accumulate<S::Out>>(
+    fn mxm<C: Accumulate<S::Out>>(
         &self,
         c: &mut CudaMatrix,
-        mask: Option<MatrixMask<'_, Self>>,
-        accum: C,
-        a: &CudaMatrix,
-        b: &CudaMatrix,
-        descriptor: Descriptor,
+        write: MatrixWrite<'_, Self, C>,
+        a: View<'_, Self>,
+        b: View<'_, Self>,
     ) -> Result<(), Error> {
         let device = self.device();
-        let a = operand(a, descriptor.transpose_a)?;
-        if mask.as_ref().is_some_and(|m| !m.mode.complement) {
-            let mask = DeviceMask::of(device, mask, descriptor.replace)?;
-            let (csr, values) = at_mask::<S>(device, a, operand(b, !descriptor.transpose_b)?, &mask)?;
+        let (a, accum) = (seen(a)?, write.accum);
+        let mask = DeviceMask::of(device, write.mask, write.replace)?;
+        if write.mask.as_ref().is_some_and(|m| !m.mode.complement) {
+            let (csr, values) = at_mask::<S>(device, a, seen(View { transposed: !b.transposed, ..b })?, &mask)?;
             return write_back::<S::Out, C>(device, c, &mask, accum, result(device, csr, Some(values))?);
         }
-        let b = operand(b, descriptor.transpose_b)?;
-        let mask = DeviceMask::of(device, mask, descriptor.replace)?;
+        let b = seen(b)?;
         let (left, right) = (Pattern::of(device, a.lists()?)?, b.lists()?);
         let mut parts = Vec::new();
         for entries in product_blocks(device, &left.csr, right)? {
@@ -65,18 +58,12 @@ impl<S: Ring> Mxm<S> for Cuda {
         write_back::<S::Out, C>(device, c, &mask, accum, result(device, csr, Some(t))?)
     }
 
-    fn mxm_reduce_checked(
-        &self,
-        mask: Option<MatrixMask<'_, Self>>,
-        a: &CudaMatrix,
-        b: &CudaMatrix,
-        descriptor: Descriptor,
-    ) -> Result<CudaValue<S::Out>, Error> {
+    fn mxm_reduce(&self, mask: Option<MatrixMask<'_, Self>>, a: View<'_, Self>, b: View<'_, Self>) -> Result<CudaValue<S::Out>, Error> {
         let device = self.device();
         let dots = mask.as_ref().is_some_and(|m| !m.mode.complement);
-        let a = operand(a, descriptor.transpose_a)?;
+        let a = seen(a)?;
         // Columns of b are wanted as rows where the mask's entries are visited.
-        let b = operand(b, descriptor.transpose_b != dots)?;
+        let b = seen(View { transposed: b.transposed != dots, ..b })?;
         if let Some(m) = &mask
             && dots
             && (m.mode.structural || m.matrix.values().is_none())

@@ -6,18 +6,18 @@
 //!
 //! Determinism: sums of floats are formed in an order that depends on the matrix and the format alone.
 
-use super::elementwise::{fold, write_back};
+use super::elementwise::{filled, fold, write_back};
 use super::params::{Chunk, LongRowsParams, Mask, MxvParams, Operand, Partial, Target, wide};
 use super::ring::{CSR, TILES, kernel};
-use super::{schemes, strided, sums, threads};
+use super::{schemes, seen, strided, sums, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::{DeviceB2sr, DeviceCsr, Layout, Offsets};
 use crate::matrix::CudaMatrix;
 use crate::vector::{CudaVector, words};
 use crate::{Cuda, Error, Result, primitives};
-use bitgraph_backend::{Accumulate, Mxv, Ring, VectorMask};
+use bitgraph_backend::ops::{VectorMask, VectorWrite, View};
+use bitgraph_backend::{Accumulate, Mxv, Ring};
 use bitgraph_semiring::{Any, LorLand, Scalar};
-use bitgraph_sparse::{Descriptor, Vector};
 use bytemuck::Zeroable;
 use std::any::TypeId;
 use std::sync::OnceLock;
@@ -230,7 +230,7 @@ pub(super) fn long_rest<'a>(device: &Device, a: &'a CudaMatrix, list: &DeviceCsr
 /// Which rows have entries; `None` if all have. One product, once; waits.
 pub(super) fn nonempty_rows<'a>(cuda: &Cuda, a: &'a CudaMatrix) -> Result<Option<&'a Buffer<u32>>> {
     let rows = once(&a.kept::<Derived>().nonempty, || {
-        let x = CudaVector::upload(cuda.device(), &Vector::filled(a.shape().1, true))?;
+        let x = filled(cuda.device(), a.shape().1, true)?;
         let t = general::<LorLand<bool>>(cuda, &a.pattern(), &x, None)?;
         let Some(present) = t.present else { return Ok(None) };
         let bits = CudaVector::<bool>::from_parts(cuda.device(), t.len, present.cast(), None);
@@ -318,22 +318,19 @@ fn width<S: Ring>() -> usize {
 }
 
 impl<S: Ring> Mxv<S> for Cuda {
-    fn mxv_checked<C: Accumulate<S::Out>>(
+    fn mxv<C: Accumulate<S::Out>>(
         &self,
         w: &mut CudaVector<S::Out>,
-        mask: Option<VectorMask<'_, Self>>,
-        accum: C,
-        a: &CudaMatrix,
+        write: VectorWrite<'_, Self, C>,
+        a: View<'_, Self>,
         u: &CudaVector<S::X>,
-        descriptor: Descriptor,
     ) -> Result<(), Error> {
-        let a = if descriptor.transpose_a { a.transposed()? } else { a };
-        let t = product::<S>(self, a, u, mask)?;
-        if !C::ACTIVE && descriptor.replace {
+        let t = product::<S>(self, seen(a)?, u, write.mask)?;
+        if !C::ACTIVE && write.replace {
             // Rows that the mask leaves out have no entry already.
             *w = t;
             return Ok(());
         }
-        write_back("mxv", w, mask, accum, descriptor.replace, t)
+        write_back("mxv", w, write, t)
     }
 }

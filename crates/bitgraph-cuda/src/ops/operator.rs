@@ -137,8 +137,11 @@ pub(crate) fn commutes(op: &DeviceOperator) -> Option<u32> {
     code(&BINARY, op).filter(|&code| code <= 7 && code != 4)
 }
 
-/// The code of a built-in monoid; `None` for a user's own, which has no device form.
-pub(crate) fn monoid<T: Scalar, M: Monoid<T>>() -> Option<u32> {
+/// The code of a built-in monoid.
+///
+/// # Errors
+/// `Unsupported` for a user's own, which has no device form.
+pub(crate) fn monoid<T: Scalar, M: Monoid<T>>(operation: &'static str) -> Result<u32> {
     let of = TypeId::of::<M>();
     let known = [
         TypeId::of::<Plus>(),
@@ -150,5 +153,6 @@ pub(crate) fn monoid<T: Scalar, M: Monoid<T>>() -> Option<u32> {
         TypeId::of::<Land>(),
         TypeId::of::<Lxor>(),
     ];
-    known.iter().position(|&k| k == of).map(|k| k as u32)
+    let code = known.iter().position(|&k| k == of).map(|k| k as u32);
+    code.ok_or_else(|| unsupported(operation, format!("the monoid {}, which is not a built-in one", M::NAME)))
 }

@@ -5,8 +5,8 @@
 use crate::Cuda;
 use crate::device::{Buffer, DevicePtr, parameters};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
-use crate::vector::CudaVector;
-use bitgraph_backend::VectorMask;
+use crate::vector::{CudaValue, CudaVector};
+use bitgraph_backend::ops::VectorMask;
 use bitgraph_semiring::{Parameter, Parameters, Scalar};
 use bitgraph_sparse::{MaskMode, Stored};
 use bytemuck::Zeroable;
@@ -17,6 +17,7 @@ pub(crate) const NONE: u32 = u32::MAX;
 /// How the values of an operand are held; 0 is as in a vector.
 pub(crate) const ENTRIES: u32 = 1;
 pub(crate) const CONSTANT: u32 = 2;
+pub(crate) const SINGLE: u32 = 3;
 
 parameters! {
     pub(crate) struct Operand = "ops/operand.cuh" "bg::Operand" {
@@ -36,6 +37,10 @@ impl Operand {
     /// One value everywhere.
     pub fn constant<T: Scalar>(value: T) -> Self {
         Self { values: Parameter::of(value).bits, form: CONSTANT, ..Self::zeroed() }
+    }
+    /// A value on the device everywhere.
+    pub fn single<T: Scalar>(value: &CudaValue<T>) -> Self {
+        Self { values: value.store.ptr().address(), form: SINGLE, ..Self::zeroed() }
     }
     /// The values of a matrix, 1 for a pattern.
     pub fn entries<T: Scalar>(values: Option<&DeviceValues>) -> Self {
@@ -320,6 +325,28 @@ parameters! {
         pub indices: DevicePtr<u32>,
         pub slots: DevicePtr<u32>,
         pub n: u64,
+    }
+
+    pub(crate) struct IndexListParams = "ops/structure.cu" "bg::IndexListParams" {
+        pub indices: DevicePtr<u32>,
+        pub present: DevicePtr<u32>,
+        pub list: DevicePtr<u32>,
+        pub n: u64,
+        pub len: u64,
+    }
+
+    pub(crate) struct PresenceParams = "ops/structure.cu" "bg::PresenceParams" {
+        pub v: Operand,
+        pub flags: DevicePtr<u32>,
+        pub n: u64,
+    }
+
+    pub(crate) struct ConvertParams = "ops/structure.cu" "bg::ConvertParams" {
+        pub values: DevicePtr<u8>,
+        pub out: DevicePtr<u8>,
+        pub n: u64,
+        pub from: u32,
+        pub to: u32,
     }
 
     pub(crate) struct LongRowsParams = "ops/structure.cu" "bg::LongRowsParams" {

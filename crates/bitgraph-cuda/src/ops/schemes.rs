@@ -14,7 +14,8 @@ use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, Layout};
 use crate::matrix::CudaMatrix;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Result, primitives};
-use bitgraph_backend::{Error as Base, Ring, VectorMask, same_type};
+use bitgraph_backend::ops::VectorMask;
+use bitgraph_backend::{Error as Base, Ring, same_type};
 use bitgraph_semiring::{LorLand, PlusPair, PlusSecond, PlusTimes};
 use bitgraph_sparse::Stored;
 use bytemuck::Zeroable;
@@ -248,7 +249,9 @@ pub fn bmm_bin_bin_sum(cuda: &Cuda, a: &CudaMatrix, b: &CudaMatrix) -> Result<Cu
     same(NAME, "rows of the second matrix", a.shape().1, b.shape().0)?;
     // Every entry (i, k) of a meets the whole row k of b.
     let counts = structure::expand_counts(cuda.device(), a.lists()?, b.lists()?)?;
-    elementwise::value(cuda.device(), primitives::reduce(cuda.device(), &counts)?.sum)
+    let sums = primitives::exclusive_scan_wide(cuda.device(), &counts)?;
+    let end = primitives::fill_u32(cuda.device(), 1, counts.len() as u32)?;
+    Ok(CudaValue::new(primitives::gather(cuda.device(), &sums, &end)?.cast()))
 }
 
 /// Table III, row 2: the sum of the elements of `A B` at the entries of a mask, `b_transposed` being the transpose of `B`. Triangle

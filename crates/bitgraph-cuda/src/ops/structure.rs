@@ -3,6 +3,7 @@
 //! Invariant: patterns are plain lists with ascending rows; results of 2^32 entries or products or more are an error value.
 
 use super::elementwise::flag_entries;
+use super::indices::lists_by_position;
 use super::params::{
     ExpandParams, HeadsParams, KeptOffsetsParams, MatrixMaskParams, MergeParams, NONE, PairSourcesParams, Rows, SegmentsParams, mask_flags,
 };
@@ -10,7 +11,7 @@ use super::strided;
 use crate::device::{Buffer, Device, DevicePtr, Parameters};
 use crate::layout::{DeviceCsr, Offsets};
 use crate::{Cuda, Result, primitives};
-use bitgraph_backend::MatrixMask;
+use bitgraph_backend::ops::MatrixMask;
 use bytemuck::Zeroable;
 use std::ops::Range;
 
@@ -170,18 +171,26 @@ pub(super) fn product_blocks(device: &Device, a: &DeviceCsr, b: &DeviceCsr) -> R
     if starts.get(a.nnz)? <= limit {
         return Ok(std::iter::once(0..a.nnz).collect());
     }
-    let offsets = a.offsets.to_host()?;
-    let starts = starts.to_vec()?;
-    let mut blocks = Vec::new();
-    let mut from = 0;
-    for row in 0..a.rows {
-        let (begin, end) = (offsets.get(row), offsets.get(row + 1));
-        if starts[end] - starts[from] > limit && begin > from {
-            blocks.push(from..begin);
-            from = begin;
+    // The ends of blocks are searched for from the host, among rows whose offsets stay on the device.
+    let offset = |row: usize| match &a.offsets {
+        Offsets::U32(o) => o.get(row).map(|o| o as usize),
+        Offsets::U64(o) => o.get(row).map(|o| o as usize),
+    };
+    let (mut blocks, mut row, mut from) = (Vec::new(), 0, 0);
+    while from < a.nnz {
+        let before = starts.get(from)?;
+        // The last row that all products up to are few enough for; at least one more.
+        let (mut least, mut most) = (row + 1, a.rows);
+        while least < most {
+            let middle = least + (most - least).div_ceil(2);
+            if starts.get(offset(middle)?)? - before <= limit { least = middle } else { most = middle - 1 }
         }
+        let end = offset(least)?;
+        if end > from {
+            blocks.push(from..end);
+        }
+        (row, from) = (least, end);
     }
-    blocks.push(from..a.nnz);
     Ok(blocks)
 }
 
@@ -337,14 +346,8 @@ pub(super) fn extract(device: &Device, a: &DeviceCsr, rows: &[u32], columns: &[u
     };
     let first = expand(device, &Pattern::of(device, &chosen)?, a, &none)?;
     let taken = csr_of_keys(device, &first.keys, (rows.len(), a.columns), first.column_bits)?;
-    let (starts, list) = super::elementwise::lists_by_position(columns, a.columns);
-    let selection = DeviceCsr {
-        rows: a.columns,
-        columns: columns.len(),
-        nnz: list.len(),
-        offsets: Offsets::U32(device.upload(&starts)?),
-        indices: device.upload(&list)?,
-    };
+    let (starts, list) = lists_by_position(device, &device.upload(columns)?, a.columns)?;
+    let selection = DeviceCsr { rows: a.columns, columns: columns.len(), nnz: list.len(), offsets: Offsets::U32(starts), indices: list };
     let second = expand(device, &Pattern::of(device, &taken)?, &selection, &none)?;
     // No two products share a place.
     let sorted = places(device, &second)?;

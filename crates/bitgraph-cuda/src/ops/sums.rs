@@ -6,7 +6,8 @@ use super::mxv::nonempty_rows;
 use crate::matrix::CudaMatrix;
 use crate::vector::CudaVector;
 use crate::{Cuda, Result};
-use bitgraph_backend::{Ring, VectorMask};
+use bitgraph_backend::Ring;
+use bitgraph_backend::ops::VectorMask;
 use bitgraph_semiring::{PlusSecond, PlusTimes};
 use std::any::TypeId;
 

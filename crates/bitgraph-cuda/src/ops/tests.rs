@@ -2,13 +2,14 @@
 //! the host shim, or a GPU where there is one. (The generated suite of operations is in `bitgraph-verify`.)
 
 use super::schemes::*;
-use crate::{Cuda, CudaVector, Error};
-use bitgraph_backend::{Accum, Backend, Error as Base, MatrixMask, NoAccum, VectorMask, ops};
+use crate::{Cuda, Error};
+use bitgraph_backend::ops::{VectorMask, apply, assign_at, ewise_add, mxm_reduce, mxv};
+use bitgraph_backend::{Error as Base, Matrix, Vector};
 use bitgraph_semiring::{
     AnySecond, BinaryOp, DeviceExpr, LorLand, Min, Operator, Parameter, Parameters, Plus, PlusPair, PlusSecond, PlusTimes, Semiring,
     UnaryOp,
 };
-use bitgraph_sparse::{Coo, Csr, Descriptor, Duplicates, FormatKind, Stored, Values, Vector};
+use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Stored, Values};
 
 fn device() -> Option<Cuda> {
     match Cuda::open(0) {
@@ -56,11 +57,11 @@ fn bits(n: usize, one_in: u64) -> Vec<bool> {
     (0..n).map(|_| mix(&mut state).is_multiple_of(one_in)).collect()
 }
 
-fn full<T: Stored>(cuda: &Cuda, values: &[T]) -> CudaVector<T> {
-    cuda.vector(Vector::from_vec(values.to_vec())).unwrap()
+fn full<T: Stored>(cuda: &Cuda, values: &[T]) -> Vector<Cuda, T> {
+    Vector::from_vec(cuda, values.to_vec()).unwrap()
 }
 
-fn host<T: Stored>(v: &CudaVector<T>) -> Vec<T> {
+fn host<T: Stored>(v: &crate::CudaVector<T>) -> Vec<T> {
     let v = v.to_host().unwrap();
     assert!(v.is_full());
     v.to_vec_or(T::ZERO)
@@ -81,7 +82,7 @@ fn vector_schemes() {
         let mask = bits(csr.nrows(), 2);
         let (dx, df, dd, dm) = (full(&cuda, &x), full(&cuda, &numbers), full(&cuda, &wide), full(&cuda, &mask));
         for format in TILES {
-            let a = cuda.matrix(&csr, None, format).unwrap();
+            let a = Matrix::new(&cuda, &csr, None, format).unwrap();
             let what = format!("{format} of {} x {}", csr.nrows(), csr.ncols());
             assert_eq!(host(&bmv_bin_bin_full(&cuda, &a, &dx).unwrap()), counts, "{what}");
             assert_eq!(host(&bmv_bin_bin_bin(&cuda, &a, &dx).unwrap()), counts.iter().map(|&c| c > 0).collect::<Vec<_>>(), "{what}");
@@ -112,26 +113,22 @@ fn products_with_full_vectors() {
         let mask = bits(csr.nrows(), 2);
         let (dx, df, dm) = (full(&cuda, &x), full(&cuda, &numbers), full(&cuda, &mask));
         for format in FormatKind::ALL {
-            let a = cuda.matrix(&csr, None, format).unwrap();
+            let a = Matrix::new(&cuda, &csr, None, format).unwrap();
             let what = format!("{format} of {} x {}", csr.nrows(), csr.ncols());
             for masked in [false, true] {
                 let there = |i: usize| csr.degree(i) > 0 && (!masked || !mask[i]);
-                let m = || masked.then(|| VectorMask::<Cuda>::value(&dm).complement());
                 let expected =
                     |f: &dyn Fn(&[u32]) -> f32| -> Vec<Option<f32>> { (0..csr.nrows()).map(|i| there(i).then(|| f(csr.row(i)))).collect() };
-                let mut w = cuda.vector(Vector::<bool>::empty(csr.nrows())).unwrap();
-                ops::mxv(&cuda, &mut w, m(), NoAccum, LorLand::new(), &a, &dx, Descriptor::REPLACE).unwrap();
-                let w = w.to_host().unwrap();
+                let reach = mxv(LorLand, &a, &dx);
+                let w = if masked { reach.unless_values(&dm).eval() } else { reach.eval() }.unwrap().to_host().unwrap();
                 let any = expected(&|row| f32::from(u8::from(row.iter().any(|&c| x[c as usize]))));
                 assert_eq!((0..w.len()).map(|i| w.get(i).map(|v| f32::from(u8::from(v)))).collect::<Vec<_>>(), any, "{what}");
-                let mut w = cuda.vector(Vector::<f32>::empty(csr.nrows())).unwrap();
-                ops::mxv(&cuda, &mut w, m(), NoAccum, PlusSecond::new(), &a, &df, Descriptor::REPLACE).unwrap();
-                let w = w.to_host().unwrap();
+                let sum = mxv(PlusSecond, &a, &df);
+                let w = if masked { sum.unless_values(&dm).eval() } else { sum.eval() }.unwrap().to_host().unwrap();
                 let sums = expected(&|row| row.iter().map(|&c| numbers[c as usize]).sum());
                 assert_eq!((0..w.len()).map(|i| w.get(i)).collect::<Vec<_>>(), sums, "{what}");
-                let mut w = cuda.vector(Vector::<f32>::empty(csr.nrows())).unwrap();
-                ops::mxv(&cuda, &mut w, m(), NoAccum, AnySecond::new(), &a, &df, Descriptor::REPLACE).unwrap();
-                let w = w.to_host().unwrap();
+                let one = mxv(AnySecond, &a, &df);
+                let w = if masked { one.unless_values(&dm).eval() } else { one.eval() }.unwrap().to_host().unwrap();
                 let first = expected(&|row| numbers[row[0] as usize]);
                 assert_eq!((0..w.len()).map(|i| w.get(i)).collect::<Vec<_>>(), first, "{what}");
             }
@@ -149,18 +146,18 @@ fn matrix_schemes() {
         let all: u64 = (0..rows).flat_map(|i| (0..columns).map(move |j| (i, j))).map(|(i, j)| common(i, j)).sum();
         let some: u64 = (0..rows).flat_map(|i| mask.row(i).iter().map(move |&j| (i, j as usize))).map(|(i, j)| common(i, j)).sum();
         for format in TILES {
-            let [fa, fb, ft, fm] = [&a, &b, &t, &mask].map(|m| cuda.matrix(m, None, format).unwrap());
+            let [fa, fb, ft, fm] = [&a, &b, &t, &mask].map(|m| Matrix::new(&cuda, m, None, format).unwrap());
             assert_eq!(bmm_bin_bin_sum(&cuda, &fa, &fb).unwrap().read().unwrap(), all, "{format}");
             assert_eq!(bmm_bin_bin_sum_masked(&cuda, &fa, &ft, &fm).unwrap().read().unwrap(), some, "{format}");
-            let m = MatrixMask::<Cuda>::structure(&fm);
-            let sum = ops::mxm_reduce(&cuda, Some(m), PlusPair::<u64>::new(), &fa, &fb, Descriptor::DEFAULT).unwrap();
+            let sum = mxm_reduce(PlusPair::<u64>::new(), &fa, &fb).mask(&fm).eval().unwrap();
             assert_eq!(sum.read().unwrap(), some, "{format}");
         }
     }
     // The complete graph on 20 vertices has 1140 triangles.
-    let lower = cuda.matrix(&pattern(20, 20, (0..400).map(|i| (i / 20, i % 20)).filter(|(i, j)| i > j)), None, FormatKind::B2sr8).unwrap();
+    let lower =
+        Matrix::new(&cuda, &pattern(20, 20, (0..400).map(|i| (i / 20, i % 20)).filter(|(i, j)| i > j)), None, FormatKind::B2sr8).unwrap();
     assert_eq!(bmm_bin_bin_sum_masked(&cuda, &lower, &lower, &lower).unwrap().read().unwrap(), 1140);
-    let lists = cuda.matrix(&random(9, 9, 20), None, FormatKind::Csr).unwrap();
+    let lists = Matrix::new(&cuda, &random(9, 9, 20), None, FormatKind::Csr).unwrap();
     assert!(matches!(bmm_bin_bin_sum(&cuda, &lists, &lists), Err(Error::Base(Base::Unsupported { .. }))));
     assert!(matches!(bmm_bin_bin_sum_masked(&cuda, &lower, &lower, &lists), Err(Error::Base(_))));
 }
@@ -211,21 +208,17 @@ fn semirings_of_a_users_own() {
     let x: Vec<f32> = (0..50).map(|i| (i % 7) as f32 / 2.0).collect();
     let dx = full(&cuda, &x);
     for format in FormatKind::ALL {
-        let a = cuda.matrix(&csr, Some(&Values::from_vec(values.clone())), format).unwrap();
-        let mut w = cuda.vector(Vector::<f64>::empty(60)).unwrap();
-        ops::mxv(&cuda, &mut w, None, NoAccum, PlusDistance, &a, &dx, Descriptor::DEFAULT).unwrap();
-        let w = w.to_host().unwrap();
+        let a = Matrix::new(&cuda, &csr, Some(&Values::from_vec(values.clone())), format).unwrap();
+        let w = mxv(PlusDistance, &a, &dx).eval().unwrap().to_host().unwrap();
         for i in 0..60 {
             let row = csr.row_range(i).map(|k| PlusDistance::multiply(values[k], x[csr.indices()[k] as usize]));
             assert_eq!(w.get(i), row.reduce(|a, b| a + b), "{format} row {i}");
         }
     }
-    let a = cuda.matrix(&csr, Some(&Values::from_vec(values)), FormatKind::Csr).unwrap();
-    let mut w = cuda.vector(Vector::<f32>::empty(60)).unwrap();
-    let refused = ops::mxv(&cuda, &mut w, None, NoAccum, HostOnly, &a, &dx, Descriptor::DEFAULT);
+    let a = Matrix::new(&cuda, &csr, Some(&Values::from_vec(values)), FormatKind::Csr).unwrap();
+    let refused = mxv(HostOnly, &a, &dx).eval();
     assert!(matches!(&refused, Err(Error::Base(Base::Unsupported { what, .. })) if what.contains("plus_times")), "{refused:?}");
-    let mut w = cuda.vector(Vector::<f32>::empty(60)).unwrap();
-    ops::mxv(&cuda, &mut w, None, Accum(Min), PlusTimes::new(), &a, &dx, Descriptor::DEFAULT).unwrap();
+    mxv(PlusTimes, &a, &dx).accum(Min).into(&mut Vector::empty(&cuda, 60).unwrap()).unwrap();
 }
 
 /// `a + p0 b`, and the distance from `p0` beyond `p1`.
@@ -265,23 +258,21 @@ fn operators_of_a_users_own() {
     let (u, v): (Vec<i32>, Vec<i32>) = ((0..77).collect(), (0..77).map(|i| 100 - i).collect());
     let (du, dv) = (full(&cuda, &u), full(&cuda, &v));
     for op in [AddScaled(3), AddScaled(-2)] {
-        let mut w = du.clone();
-        ops::ewise_add(&cuda, &mut w, None, NoAccum, op, &du, &dv, Descriptor::DEFAULT).unwrap();
+        let w = ewise_add(op, &du, &dv).eval().unwrap();
         assert_eq!(host(&w), (0..77).map(|i| op.apply(u[i], v[i])).collect::<Vec<_>>());
         // As an accumulator, and with several values for a position.
         let mut w = full(&cuda, &[5, 6, 7]);
         let some = full(&cuda, &[10, 20, 30, 40]);
-        ops::assign(&cuda, &mut w, None, Accum(op), &some, &[2, 0, 2, 2], Descriptor::DEFAULT).unwrap();
+        assign_at(&some, &[2, 0, 2, 2]).accum(op).into(&mut w).unwrap();
         let expected = [op.apply(5, 20), 6, op.apply(op.apply(op.apply(7, 10), 30), 40)];
         assert_eq!(host(&w), expected);
     }
     // A built-in accumulator, some of the values absent.
     let mut w = full(&cuda, &[5, 6, 7]);
-    let some = cuda.vector(Vector::from_entries(4, [(0, 10), (3, 40)]).unwrap()).unwrap();
-    ops::assign(&cuda, &mut w, None, Accum(Plus), &some, &[2, 0, 2, 2], Descriptor::DEFAULT).unwrap();
+    let some = Vector::from_entries(&cuda, 4, [(0, 10), (3, 40)]).unwrap();
+    assign_at(&some, &[2, 0, 2, 2]).accum(Plus).into(&mut w).unwrap();
     assert_eq!(host(&w), [5, 6, 57]);
     let op = Beyond(50, 0.25);
-    let mut w = cuda.vector(Vector::<f64>::empty(77)).unwrap();
-    ops::apply(&cuda, &mut w, None, NoAccum, op, &du, Descriptor::DEFAULT).unwrap();
+    let w = apply(op, &du).eval().unwrap();
     assert_eq!(host(&w), u.iter().map(|&a| op.apply(a)).collect::<Vec<_>>());
 }

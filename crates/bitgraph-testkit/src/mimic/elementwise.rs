@@ -1,8 +1,7 @@
 //! Element-wise operations, selection and reduction.
 
-use super::{Accumulate, MimicMask, MimicMatrix, MimicVector, write};
+use super::{Accumulate, Descriptor, MimicMask, MimicMatrix, MimicVector, write};
 use bitgraph_semiring::{BinaryOp, Monoid, Scalar, SelectOp, UnaryOp};
-use bitgraph_sparse::Descriptor;
 
 /// Over the union: both entries combined, or the only one as it is.
 fn union<T: Scalar, Op: BinaryOp<T>>(op: Op, u: &[Option<T>], v: &[Option<T>]) -> Vec<Option<T>> {

@@ -19,6 +19,26 @@ pub use write::{Accumulate, MimicMask, accumulate, write};
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::{Csr, Offsets, Stored, Values, Vector};
 
+/// Modifiers of an operation. A transpose is a view: nothing is copied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Descriptor {
+    /// Use the transpose of the first matrix.
+    pub transpose_a: bool,
+    /// Use the transpose of the second matrix.
+    pub transpose_b: bool,
+    /// Delete the entries of the output that the mask does not select; otherwise they stay as they were.
+    pub replace: bool,
+}
+
+impl Descriptor {
+    /// No modifier.
+    pub const DEFAULT: Self = Self { transpose_a: false, transpose_b: false, replace: false };
+    /// With replace.
+    pub const REPLACE: Self = Self { transpose_a: false, transpose_b: false, replace: true };
+    /// With the first matrix transposed.
+    pub const TRANSPOSE_A: Self = Self { transpose_a: true, transpose_b: false, replace: false };
+}
+
 /// A vector: one optional value per position.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MimicVector<T>(pub Vec<Option<T>>);

@@ -1,8 +1,7 @@
 //! Extraction, assignment, transposition.
 
-use super::{Accumulate, MimicMask, MimicMatrix, MimicVector, write};
+use super::{Accumulate, Descriptor, MimicMask, MimicMatrix, MimicVector, write};
 use bitgraph_semiring::Scalar;
-use bitgraph_sparse::Descriptor;
 
 /// `w<mask> = w accum u(indices)`: position `k` of `w` meets position `indices[k]` of `u`.
 ///

@@ -1,8 +1,7 @@
 //! Products: matrix with vector, vector with matrix, matrix with matrix, Kronecker.
 
-use super::{Accumulate, MimicMask, MimicMatrix, MimicVector, write};
+use super::{Accumulate, Descriptor, MimicMask, MimicMatrix, MimicVector, write};
 use bitgraph_semiring::{BinaryOp, Scalar, Semiring};
-use bitgraph_sparse::Descriptor;
 
 /// The sum of products over the pairs where both have an entry, in ascending order; `None` if there is no such pair.
 fn dot<S: Semiring>(pairs: impl Iterator<Item = (Option<S::A>, Option<S::X>)>) -> Option<S::Acc> {

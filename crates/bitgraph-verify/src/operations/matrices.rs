@@ -1,19 +1,19 @@
 //! The matrix operations over types of every kind and every format.
 
-use super::{RING, cases, compare_matrix, compare_vector, format_of, mask_of};
+use super::{Accumulator, Manner, RING, cases, compare_matrix, compare_vector, format_of, mask_of, matrix_of, mimic_of};
 use crate::{Outcome, Report};
-use bitgraph::backend::ops::{
-    apply_matrix, assign_matrix, ewise_add_matrix, ewise_mult_matrix, extract_matrix, kronecker, reduce_matrix, reduce_rows, select_matrix,
-    transpose,
+use bitgraph::backend::{Error, MatrixOps, VectorOps};
+use bitgraph::prelude::{
+    Lor, Matrix, Max, Min, Plus, Times, Values, Vector, apply, assign_at, ewise_add, ewise_mult, extract, kronecker, reduce, reduce_rows,
+    select, transpose,
 };
-use bitgraph::backend::{Accum, Accumulate, MatrixMask, MatrixOps, NoAccum, VectorMask};
-use bitgraph::semiring::{AdditiveInverse, Any, Lor, Max, Min, Minus, Plus, Times, Tril};
-use bitgraph::sparse::{Descriptor, FormatKind, MaskMode, Stored, Vector};
-use bitgraph_testkit::mimic::{self, accumulate};
+use bitgraph::semiring::{AdditiveInverse, Any, Minus, Tril};
+use bitgraph::sparse::{FormatKind, Stored};
+use bitgraph_testkit::mimic::{self, Descriptor, accumulate};
 use bitgraph_testkit::{MimicMatrix, MimicVector, cases as operands};
 use half::f16;
 
-const OPERATIONS: [&str; 11] = [
+const OPERATIONS: [&str; 13] = [
     "ewise_add",
     "ewise_mult",
     "apply",
@@ -21,14 +21,16 @@ const OPERATIONS: [&str; 11] = [
     "reduce",
     "reduce_rows",
     "extract",
-    "assign",
+    "assign_at",
     "transpose",
     "kronecker times",
     "kronecker minus",
+    "diagonal",
+    "cast",
 ];
 const SHAPES: [(usize, usize); 6] = [(0, 3), (1, 1), (9, 14), (33, 33), (40, 20), (5, 65)];
 
-pub(super) fn run<B: MatrixOps>(report: &mut Report, backend: &B, form: &str, full: bool) {
+pub(super) fn run<B: MatrixOps + VectorOps>(report: &mut Report, backend: &B, form: &str, full: bool) {
     // Operation, format, write-back, transpose, pattern (operands, output), shape.
     let list = cases(&[OPERATIONS.len(), 6, WRITES, 2, 4, SHAPES.len()], full);
     macro_rules! each {
@@ -40,24 +42,15 @@ pub(super) fn run<B: MatrixOps>(report: &mut Report, backend: &B, form: &str, fu
 /// The ways of writing a result: mask, replace and accumulator in one choice, so that every operation meets every combination.
 const WRITES: usize = 5 * 2 * 2;
 
-struct Write {
-    mode: Option<MaskMode>,
-    replace: bool,
-    accumulates: bool,
-}
-fn write_of(choice: usize) -> Write {
-    Write { mode: mask_of(choice % 5), replace: choice / 5 % 2 == 1, accumulates: choice / 10 == 1 }
+fn manner_of(choice: usize) -> Manner {
+    let accumulator = if choice / 10 == 1 { Accumulator::Minus } else { Accumulator::None };
+    Manner { mode: mask_of(choice % 5), replace: choice / 5 % 2 == 1, accumulator }
 }
 
-fn one<B: MatrixOps, T: Stored>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
+fn one<B: MatrixOps + VectorOps, T: Stored>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
     for (seed, case) in list.iter().enumerate() {
         let what = format!("{} of matrices ({form})", OPERATIONS[case[0]]);
-        let outcome = if write_of(case[2]).accumulates {
-            check::<B, T, _>(backend, case, seed as u64, Accum(Minus), Some(&accumulate(Minus)))
-        } else {
-            check::<B, T, _>(backend, case, seed as u64, NoAccum, None)
-        };
-        let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(e.to_string()));
+        let outcome = check::<B, T>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
         report.check(RING, &what, || format!("{} case {case:?}, shape {:?}", T::DTYPE, SHAPES[case[5]]), outcome);
     }
 }
@@ -67,17 +60,11 @@ fn ones<T: Stored>(mut a: MimicMatrix<T>) -> MimicMatrix<T> {
     a
 }
 
-fn check<B: MatrixOps, T: Stored, C: Accumulate<T>>(
-    backend: &B,
-    case: &[usize],
-    seed: u64,
-    accum: C,
-    merge: mimic::Accumulate<'_, T>,
-) -> Result<Outcome, B::Error> {
-    let (operation, format, Write { mode, replace, .. }) = (OPERATIONS[case[0]], format_of(case[1]), write_of(case[2]));
+fn check<B: MatrixOps + VectorOps, T: Stored>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
+    let (operation, format, manner) = (OPERATIONS[case[0]], format_of(case[1]), manner_of(case[2]));
     let (flipped, patterns, pattern_output) = (case[3] == 1, case[4] & 1 == 1, case[4] & 2 == 2);
     let flip = |(r, c): (usize, usize)| if flipped { (c, r) } else { (r, c) };
-    let both = Descriptor { transpose_a: flipped, transpose_b: flipped, replace };
+    let both = Descriptor { transpose_a: flipped, transpose_b: flipped, replace: false };
     // The operands as they are seen, transposed perhaps, are of this shape.
     let (rows, columns) = SHAPES[case[5]];
     let operand = |seen: (usize, usize), density: f64, seed: u64| {
@@ -85,25 +72,37 @@ fn check<B: MatrixOps, T: Stored, C: Accumulate<T>>(
         let a = operands::matrix::<T>(r, c, density, seed);
         if patterns { ones(a) } else { a }
     };
-    let device = |m: &MimicMatrix<T>, pattern: bool| {
-        let (csr, values) = m.to_csr();
-        backend.matrix(&csr, (!pattern).then_some(&values), format)
-    };
+    let device = |m: &MimicMatrix<T>, pattern: bool| matrix_of(backend, m, pattern, format);
     let (a, b) = (operand((rows, columns), 0.3, seed), operand((rows, columns), 0.3, seed + 1));
     let (left, right) = (device(&a, patterns)?, device(&b, patterns)?);
+    let (x, y) = (|| left.typed::<T>(), || right.typed::<T>());
+    // Both operands seen transposed, or the only one.
+    macro_rules! flipped {
+        ($make:expr) => {
+            if flipped { $make.transpose_a() } else { $make }
+        };
+        (both $make:expr) => {
+            if flipped { $make.transpose_a().transpose_b() } else { $make }
+        };
+    }
     match operation {
         "reduce" => return reductions(backend, &a, &left),
         "reduce_rows" => {
             let mask = operands::vector::<bool>(rows, 0.6, seed + 4);
-            let chosen = mode.map(|m| mask.mask(m));
-            let device_mask = backend.vector(mask.to_vector())?;
-            let device_mask = mode.map(|mode| VectorMask::<B> { vector: &device_mask, mode });
-            let mut expected = operands::vector::<T>(rows, 0.5, seed + 5);
-            let mut output = backend.vector(expected.to_vector())?;
-            mimic::reduce_rows(&mut expected, chosen.as_ref(), merge, Max, &a, both);
-            reduce_rows(backend, &mut output, device_mask, accum, Max, &left, both)?;
-            return Ok(compare_vector(&expected, &backend.vector_to_host(&output)?));
+            let chosen = manner.mode.map(|m| mask.mask(m));
+            let mask = Vector::from_host(backend, mask.to_vector())?;
+            let (old, mut t) = (operands::vector::<T>(rows, 0.5, seed + 5), MimicVector::empty(rows));
+            let output = Vector::from_host(backend, old.to_vector())?;
+            mimic::reduce_rows(&mut t, None, None, Max, &a, both);
+            return manner.compare(|| flipped!(reduce_rows(Max, x())), (&mask, chosen.as_ref()), output, (&old, &t));
         }
+        "diagonal" => {
+            let v = operands::vector::<T>(rows, [0.5, 1.1][case[3]], seed);
+            let found = Matrix::diagonal(&Vector::from_host(backend, super::full_if_possible(&v))?)?;
+            let expected = MimicMatrix::from_fn(rows, rows, |i, j| v.0[i].filter(|_| i == j));
+            return Ok(compare_matrix(&expected, &mimic_of(&found)?));
+        }
+        "cast" => return casts(&a, &left),
         _ => {}
     }
     // What else the operation takes, and the shape of its result.
@@ -114,6 +113,7 @@ fn check<B: MatrixOps, T: Stored, C: Accumulate<T>>(
     let part = operand((i.len(), j.len()), 0.5, seed + 6);
     let small = operand((3, 2), 0.6, seed + 7);
     let (device_part, device_small) = (device(&part, patterns)?, device(&small, patterns)?);
+    let z = || device_small.typed::<T>();
     let (r, c) = match operation {
         "extract" => (i.len(), j.len()),
         "transpose" => (columns, rows),
@@ -121,70 +121,70 @@ fn check<B: MatrixOps, T: Stored, C: Accumulate<T>>(
         _ => (rows, columns),
     };
     let old = operands::matrix::<T>(r, c, 0.4, seed + 2);
-    let mut expected = if pattern_output { ones(old) } else { old };
-    let mut output = device(&expected, pattern_output)?;
+    let old = if pattern_output { ones(old) } else { old };
+    let mut output = device(&old, pattern_output)?;
     let mask = operands::matrix::<bool>(r, c, 0.5, seed + 3);
-    let chosen = mode.map(|m| mask.mask(m));
-    let chosen = chosen.as_ref();
-    let (csr, values) = mask.to_csr();
-    let device_mask = backend.matrix(&csr, Some(&values), format)?;
-    let device_mask = mode.map(|mode| MatrixMask::<B> { matrix: &device_mask, mode });
-    let out = &mut output;
-    match operation {
+    let chosen = manner.mode.map(|m| mask.mask(m));
+    let mask = matrix_of(backend, &mask, false, format)?;
+    let (by, mut t) = ((&mask, chosen.as_ref()), MimicMatrix::empty(r, c));
+    let outcome = match operation {
         "ewise_add" => {
-            mimic::ewise_add_matrix(&mut expected, chosen, merge, Minus, &a, &b, both);
-            ewise_add_matrix::<B, T, _, _>(backend, out, device_mask, accum, Minus, &left, &right, both)?;
+            mimic::ewise_add_matrix(&mut t, None, None, Minus, &a, &b, both);
+            manner.compare_matrices(|| flipped!(both ewise_add(Minus, x(), y())), by, &mut output, (&old, &t))?
         }
         "ewise_mult" => {
-            mimic::ewise_mult_matrix(&mut expected, chosen, merge, Minus, &a, &b, both);
-            ewise_mult_matrix::<B, T, _, _>(backend, out, device_mask, accum, Minus, &left, &right, both)?;
+            mimic::ewise_mult_matrix(&mut t, None, None, Minus, &a, &b, both);
+            manner.compare_matrices(|| flipped!(both ewise_mult(Minus, x(), y())), by, &mut output, (&old, &t))?
         }
         "apply" => {
-            mimic::apply_matrix(&mut expected, chosen, merge, AdditiveInverse, &a, both);
-            apply_matrix::<B, T, _, _>(backend, out, device_mask, accum, AdditiveInverse, &left, both)?;
+            mimic::apply_matrix(&mut t, None, None, AdditiveInverse, &a, both);
+            manner.compare_matrices(|| flipped!(apply(AdditiveInverse, x())), by, &mut output, (&old, &t))?
         }
         "select" => {
-            mimic::select_matrix(&mut expected, chosen, merge, Tril { diagonal: 1 }, &a, both);
-            select_matrix::<B, T, _, _>(backend, out, device_mask, accum, Tril { diagonal: 1 }, &left, both)?;
+            mimic::select_matrix(&mut t, None, None, Tril { diagonal: 1 }, &a, both);
+            manner.compare_matrices(|| flipped!(select(Tril { diagonal: 1 }, x())), by, &mut output, (&old, &t))?
         }
         "extract" => {
-            mimic::extract_matrix(&mut expected, chosen, merge, &a, &i, &j, both);
-            extract_matrix::<B, T, _>(backend, out, device_mask, accum, &left, &i, &j, both)?;
+            mimic::extract_matrix(&mut t, None, None, &a, &i, &j, both);
+            manner.compare_matrices(|| flipped!(extract(x(), (&i, &j))), by, &mut output, (&old, &t))?
         }
-        "assign" => {
-            mimic::assign_matrix(&mut expected, chosen, merge, &part, &i, &j, both);
-            assign_matrix::<B, T, _>(backend, out, device_mask, accum, &device_part, &i, &j, both)?;
+        "assign_at" => {
+            let (minus, max) = (accumulate(Minus), accumulate(Max));
+            let mut expected = old.clone();
+            let descriptor = Descriptor { replace: manner.replace, ..both };
+            mimic::assign_matrix(&mut expected, by.1, manner.merge(&minus, &max), &part, &i, &j, descriptor);
+            manner.write(flipped!(assign_at(device_part.typed::<T>(), (&i, &j))), by.0, &mut output)?;
+            compare_matrix(&expected, &mimic_of(&output)?)
         }
         "transpose" => {
-            mimic::transpose(&mut expected, chosen, merge, &a, both);
-            transpose::<B, T, _>(backend, out, device_mask, accum, &left, both)?;
+            mimic::transpose(&mut t, None, None, &a, both);
+            manner.compare_matrices(|| flipped!(transpose(x())), by, &mut output, (&old, &t))?
         }
         "kronecker times" => {
-            mimic::kronecker(&mut expected, chosen, merge, Times, &small, &a, both);
-            kronecker::<B, T, _, _>(backend, out, device_mask, accum, Times, &device_small, &left, both)?;
+            mimic::kronecker(&mut t, None, None, Times, &small, &a, both);
+            manner.compare_matrices(|| flipped!(both kronecker(Times, z(), x())), by, &mut output, (&old, &t))?
         }
         _ => {
-            mimic::kronecker(&mut expected, chosen, merge, Minus, &small, &a, both);
-            kronecker::<B, T, _, _>(backend, out, device_mask, accum, Minus, &device_small, &left, both)?;
+            mimic::kronecker(&mut t, None, None, Minus, &small, &a, both);
+            manner.compare_matrices(|| flipped!(both kronecker(Minus, z(), x())), by, &mut output, (&old, &t))?
         }
-    }
-    if backend.matrix_format(&output) != format {
-        return Ok(Outcome::Failed(format!("format {}", backend.matrix_format(&output))));
+    };
+    if output.format() != format {
+        return Ok(Outcome::Failed(format!("format {}", output.format())));
     }
     let keeps = !matches!(operation, "ewise_add" | "ewise_mult" | "apply" | "kronecker minus");
-    let dtype = (!(keeps && patterns && pattern_output && !C::ACTIVE)).then_some(T::DTYPE);
-    if backend.matrix_dtype(&output) != dtype {
-        return Ok(Outcome::Failed(format!("values of {:?}, expected {dtype:?}", backend.matrix_dtype(&output))));
+    let dtype = (!(keeps && patterns && pattern_output && manner.accumulator == Accumulator::None)).then_some(T::DTYPE);
+    if output.dtype() != dtype {
+        return Ok(Outcome::Failed(format!("values of {:?}, expected {dtype:?}", output.dtype())));
     }
-    let (csr, values) = backend.matrix_to_host(&output)?;
-    Ok(compare_matrix(&expected, &MimicMatrix::from_csr(&csr, values.as_ref())))
+    Ok(outcome)
 }
 
 /// Reduction by every kind of monoid.
-fn reductions<B: MatrixOps, T: Stored>(backend: &B, a: &MimicMatrix<T>, matrix: &B::Matrix) -> Result<Outcome, B::Error> {
+fn reductions<B: MatrixOps, T: Stored>(backend: &B, a: &MimicMatrix<T>, matrix: &Matrix<B>) -> Result<Outcome, B::Error> {
     macro_rules! each {
         ($($m:ident)*) => { $(
-            let (expected, found) = (mimic::reduce_matrix($m, a), backend.read(&reduce_matrix::<B, T, _>(backend, $m, matrix)?)?);
+            let (expected, found) = (mimic::reduce_matrix($m, a), reduce($m, matrix.typed::<T>()).eval()?.read()?);
             if expected != found {
                 return Ok(Outcome::Failed(format!("{}: expected {expected:?}, found {found:?}", stringify!($m))));
             }
@@ -193,13 +193,33 @@ fn reductions<B: MatrixOps, T: Stored>(backend: &B, a: &MimicMatrix<T>, matrix: 
     each!(Plus Min Max Lor Any);
     // More ones than halves can count one by one.
     let ones = MimicMatrix::from_fn(1, 4096, |_, _| Some(T::ONE));
-    let (csr, values) = ones.to_csr();
-    let matrix = backend.matrix(&csr, Some(&values), FormatKind::Csr)?;
-    let (expected, found) = (mimic::reduce_matrix(Plus, &ones), backend.read(&reduce_matrix::<B, T, _>(backend, Plus, &matrix)?)?);
+    let matrix = matrix_of(backend, &ones, false, FormatKind::Csr)?;
+    let (expected, found) = (mimic::reduce_matrix(Plus, &ones), reduce(Plus, matrix.typed::<T>()).eval()?.read()?);
     if expected != found {
         return Ok(Outcome::Failed(format!("4096 ones: expected {expected:?}, found {found:?}")));
     }
-    let mut row = backend.vector(Vector::empty(1))?;
-    reduce_rows::<B, T, _, _>(backend, &mut row, None, NoAccum, Plus, &matrix, Descriptor::DEFAULT)?;
-    Ok(compare_vector(&MimicVector(vec![Some(expected)]), &backend.vector_to_host(&row)?))
+    let row = reduce_rows(Plus, matrix.typed::<T>()).eval()?;
+    Ok(compare_vector(&MimicVector(vec![Some(expected)]), &row.to_host()?))
+}
+
+/// Values converted to every type as the host converts them, the greatest and the least among them.
+fn casts<B: MatrixOps, T: Stored>(a: &MimicMatrix<T>, matrix: &Matrix<B>) -> Result<Outcome, B::Error> {
+    let extremes = MimicMatrix::from_fn(1, 4, |_, j| Some([T::LEAST, T::GREATEST, T::ONE, T::from_f64(1234.75)][j]));
+    let others = matrix_of(matrix.backend(), &extremes, false, FormatKind::Csr)?;
+    macro_rules! each {
+        ($($t:ty)*) => { $(
+            for (mimic, matrix) in [(a, matrix), (&extremes, &others)] {
+                let cast = matrix.cast::<$t>()?;
+                let expected = matrix.dtype().map(|_| mimic.to_csr().1.cast::<$t>());
+                let found = cast.to_host()?.1;
+                let bits = |v: &Option<Values>| v.as_ref().map(|v| v.expect::<$t>().map(|v| v.iter().map(|x| x.to_f64().to_bits()).collect::<Vec<_>>()));
+                if bits(&expected).transpose().map_err(Error::from)? != bits(&found).transpose().map_err(Error::from)? {
+                    return Ok(Outcome::Failed(format!("to {}: expected {expected:?}, found {found:?}", stringify!($t))));
+                }
+            }
+        )* };
+    }
+    use bitgraph::semiring::Scalar;
+    each!(bool i8 i16 i32 i64 u8 u16 u32 u64 f16 half::bf16 f32 f64);
+    Ok(Outcome::Passed)
 }

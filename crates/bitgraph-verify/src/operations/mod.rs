@@ -6,8 +6,12 @@ mod mxv;
 mod vectors;
 
 use crate::{Outcome, Report, pairwise};
-use bitgraph::backend::{MatrixOps, VectorOps};
-use bitgraph::sparse::{FormatKind, MaskMode, Stored, Vector};
+use bitgraph::backend::ops::{Computation, Evaluates, MaskOf, Operation, VectorSelector, Writes};
+use bitgraph::backend::{Backend, MatrixOps, VectorOps};
+use bitgraph::prelude::{Matrix, Max, Vector};
+use bitgraph::semiring::Minus;
+use bitgraph::sparse::{FormatKind, MaskMode, Stored, Vector as HostVector};
+use bitgraph_testkit::mimic::{self, Accumulate, MimicMask, accumulate};
 use bitgraph_testkit::{MimicMatrix, MimicVector, Tolerance};
 
 /// The name of this ring.
@@ -45,7 +49,7 @@ pub(crate) fn cases(sizes: &[usize], full: bool) -> Vec<Vec<usize>> {
 }
 
 /// Compares exactly: the operands are small whole numbers, whose sums every type holds.
-pub(crate) fn compare_vector<T: Stored>(expected: &MimicVector<T>, found: &Vector<T>) -> Outcome {
+pub(crate) fn compare_vector<T: Stored>(expected: &MimicVector<T>, found: &HostVector<T>) -> Outcome {
     match Tolerance::EXACT.compare(&expected.0, &MimicVector::from_vector(found).0) {
         Ok(()) => Outcome::Passed,
         Err(m) => Outcome::Failed(m.to_string()),
@@ -64,11 +68,124 @@ pub(crate) fn compare_matrix<T: Stored>(expected: &MimicMatrix<T>, found: &Mimic
 }
 
 /// A host vector, without presence bits where every position holds an entry, since kernels treat these apart.
-pub(crate) fn full_if_possible<T: Stored>(v: &MimicVector<T>) -> Vector<T> {
+pub(crate) fn full_if_possible<T: Stored>(v: &MimicVector<T>) -> HostVector<T> {
     match v.0.iter().copied().collect::<Option<Vec<T>>>() {
-        Some(values) => Vector::from_vec(values),
+        Some(values) => HostVector::from_vec(values),
         None => v.to_vector(),
     }
+}
+
+/// The accumulators.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Accumulator {
+    None,
+    Minus,
+    Max,
+}
+
+/// How a case writes its result.
+#[derive(Clone, Copy)]
+pub(crate) struct Manner {
+    pub mode: Option<MaskMode>,
+    pub replace: bool,
+    pub accumulator: Accumulator,
+}
+
+impl Manner {
+    /// What the mimic merges by.
+    pub(crate) fn merge<'a, T>(&self, minus: &'a dyn Fn(T, T) -> T, max: &'a dyn Fn(T, T) -> T) -> Accumulate<'a, T> {
+        match self.accumulator {
+            Accumulator::None => None,
+            Accumulator::Minus => Some(minus),
+            Accumulator::Max => Some(max),
+        }
+    }
+    /// An operation with this case's mask.
+    pub(crate) fn masked<F: Computation, C>(&self, operation: Operation<F, C>, by: &(impl MaskOf<F::Mask> + ?Sized)) -> Operation<F, C> {
+        let operation = match self.mode.map(|m| (m.structural, m.complement)) {
+            None => operation,
+            Some((true, false)) => operation.mask(by),
+            Some((true, true)) => operation.unless(by),
+            Some((false, false)) => operation.mask_values(by),
+            Some((false, true)) => operation.unless_values(by),
+        };
+        if self.replace { operation.replace() } else { operation }
+    }
+    /// Writes an operation's result.
+    pub(crate) fn write<F: Writes>(
+        &self,
+        operation: Operation<F>,
+        by: &(impl MaskOf<F::Mask> + ?Sized),
+        output: &mut F::Output,
+    ) -> Result<(), <F::Backend as Backend>::Error> {
+        match self.accumulator {
+            Accumulator::None => self.masked(operation, by).into(output),
+            Accumulator::Minus => self.masked(operation.accum(Minus), by).into(output),
+            Accumulator::Max => self.masked(operation.accum(Max), by).into(output),
+        }
+    }
+    /// Writes an operation's result to what is there and to a new vector, and compares both with the mimic's result `t`.
+    pub(crate) fn compare<B: Backend, T: Stored, F>(
+        &self,
+        make: impl Fn() -> Operation<F>,
+        by: (&dyn MaskOf<VectorSelector<B>>, Option<&MimicMask>),
+        mut output: Vector<B, T>,
+        (old, t): (&MimicVector<T>, &MimicVector<T>),
+    ) -> Result<Outcome, B::Error>
+    where
+        F: Writes<Backend = B, Output = Vector<B, T>> + Evaluates<Result = Vector<B, T>> + Computation<Mask = VectorSelector<B>>,
+    {
+        let mut expected = old.clone();
+        let (minus, max) = (accumulate(Minus), accumulate(Max));
+        mimic::write(&mut expected.0, by.1, self.merge(&minus, &max), &t.0, self.replace);
+        self.write(make(), by.0, &mut output)?;
+        let outcome = compare_vector(&expected, &output.to_host()?);
+        if outcome != Outcome::Passed {
+            return Ok(outcome);
+        }
+        let mut new = MimicVector::empty(t.len());
+        mimic::write(&mut new.0, by.1, None, &t.0, true);
+        Ok(compare_vector(&new, &self.masked(make(), by.0).eval()?.to_host()?))
+    }
+    /// As [`Manner::compare`], for matrices; the output is left for further checks.
+    pub(crate) fn compare_matrices<B: Backend, T: Stored, F>(
+        &self,
+        make: impl Fn() -> Operation<F>,
+        by: (&Matrix<B>, Option<&MimicMask>),
+        output: &mut Matrix<B>,
+        (old, t): (&MimicMatrix<T>, &MimicMatrix<T>),
+    ) -> Result<Outcome, B::Error>
+    where
+        F: Writes<Backend = B, Output = Matrix<B>> + Evaluates<Result = Matrix<B>> + Computation<Mask = Matrix<B>>,
+    {
+        let mut expected = old.clone();
+        let (minus, max) = (accumulate(Minus), accumulate(Max));
+        mimic::write(&mut expected.entries, by.1, self.merge(&minus, &max), &t.entries, self.replace);
+        self.write(make(), by.0, output)?;
+        let outcome = compare_matrix(&expected, &mimic_of(output)?);
+        if outcome != Outcome::Passed {
+            return Ok(outcome);
+        }
+        let mut new = MimicMatrix::empty(t.rows, t.columns);
+        mimic::write(&mut new.entries, by.1, None, &t.entries, true);
+        Ok(compare_matrix(&new, &mimic_of(&self.masked(make(), by.0).eval()?)?))
+    }
+}
+
+/// A matrix on a backend.
+pub(crate) fn matrix_of<B: Backend, T: Stored>(
+    backend: &B,
+    m: &MimicMatrix<T>,
+    pattern: bool,
+    format: FormatKind,
+) -> Result<Matrix<B>, B::Error> {
+    let (csr, values) = m.to_csr();
+    Matrix::new(backend, &csr, (!pattern).then_some(&values), format)
+}
+/// And back.
+pub(crate) fn mimic_of<B: Backend, T: Stored>(matrix: &Matrix<B>) -> Result<MimicMatrix<T>, B::Error> {
+    let (csr, values) = matrix.to_host()?;
+    Ok(MimicMatrix::from_csr(&csr, values.as_ref()))
 }
 
 pub use mxm::MatrixProducts;

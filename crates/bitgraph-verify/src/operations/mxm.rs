@@ -1,16 +1,14 @@
 //! mxm and its reduced form over the semirings, each over an integer and a float type.
 
-use super::{RING, cases, compare_matrix, format_of, mask_of};
+use super::{Accumulator, Manner, RING, cases, format_of, mask_of, matrix_of};
 use crate::{Outcome, Report};
-use bitgraph::backend::ops::{mxm, mxm_reduce};
-use bitgraph::backend::{Accum, MatrixMask, Mxm, NoAccum, Ring};
-use bitgraph::prelude::{Cpu, Cuda};
+use bitgraph::backend::{Mxm, Ring};
+use bitgraph::prelude::{Cpu, Cuda, mxm, mxm_reduce};
 use bitgraph::semiring::{
-    AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, Minus, PlusFirst, PlusPair, PlusSecond,
+    AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
     PlusTimes, Scalar,
 };
-use bitgraph::sparse::Descriptor;
-use bitgraph_testkit::mimic::{self, accumulate};
+use bitgraph_testkit::mimic::{self, Descriptor};
 use bitgraph_testkit::{MimicMatrix, cases as operands};
 
 /// Rows, inner dimension, columns, density.
@@ -73,34 +71,27 @@ fn check<B: Mxm<S>, S: Ring>(backend: &B, case: &[usize], seed: u64) -> Result<O
     let b = operand::<S::X>(br, bc, density, seed + 1, pattern_b);
     let c = operands::matrix::<S::Out>(rows, columns, 0.4, seed + 2);
     let mask = operands::matrix::<bool>(rows, columns, 0.4, seed + 3);
-    let mode = mask_of(case[1]);
-    let selection = mode.map(|m| mask.mask(m));
-    let descriptor = Descriptor { transpose_a, transpose_b, replace: case[2] == 1 };
-    let mut expected = c.clone();
-    let minus = accumulate(Minus);
-    let accum: mimic::Accumulate<'_, S::Out> = if case[7] == 1 { Some(&minus) } else { None };
-    mimic::mxm(&mut expected, selection.as_ref(), accum, S::default(), &a, &b, descriptor);
+    let accumulator = if case[7] == 1 { Accumulator::Minus } else { Accumulator::None };
+    let manner = Manner { mode: mask_of(case[1]), replace: case[2] == 1, accumulator };
+    let selection = manner.mode.map(|m| mask.mask(m));
+    let descriptor = Descriptor { transpose_a, transpose_b, ..Descriptor::DEFAULT };
+    let mut t = MimicMatrix::empty(rows, columns);
+    mimic::mxm(&mut t, None, None, S::default(), &a, &b, descriptor);
     let reduced = mimic::mxm_reduce(selection.as_ref(), S::default(), &a, &b, descriptor);
 
     let format = format_of(case[0]);
-    let (csr, values) = a.to_csr();
-    let left = backend.matrix(&csr, (!pattern_a).then_some(&values), format)?;
-    let (csr, values) = b.to_csr();
-    let right = backend.matrix(&csr, (!pattern_b).then_some(&values), format)?;
-    let (csr, values) = mask.to_csr();
-    let mask = backend.matrix(&csr, Some(&values), format)?;
-    let mask = mode.map(|mode| MatrixMask::<B> { matrix: &mask, mode });
-    let (csr, values) = c.to_csr();
-    let mut output = backend.matrix(&csr, Some(&values), format)?;
-    if case[7] == 1 {
-        mxm(backend, &mut output, mask, Accum(Minus), S::default(), &left, &right, descriptor)?;
-    } else {
-        mxm(backend, &mut output, mask, NoAccum, S::default(), &left, &right, descriptor)?;
-    }
-    let (csr, values) = backend.matrix_to_host(&output)?;
-    let found = MimicMatrix::from_csr(&csr, values.as_ref());
-    let outcome = compare_matrix(&expected, &found);
-    let sum = backend.read(&mxm_reduce(backend, mask, S::default(), &left, &right, descriptor)?)?;
+    let (left, right) = (matrix_of(backend, &a, pattern_a, format)?, matrix_of(backend, &b, pattern_b, format)?);
+    let mask = matrix_of(backend, &mask, false, format)?;
+    let mut output = matrix_of(backend, &c, false, format)?;
+    let make = || {
+        let product = mxm(S::default(), &left, &right);
+        let product = if transpose_a { product.transpose_a() } else { product };
+        if transpose_b { product.transpose_b() } else { product }
+    };
+    let outcome = manner.compare_matrices(make, (&mask, selection.as_ref()), &mut output, (&c, &t))?;
+    let sum = manner.masked(mxm_reduce(S::default(), &left, &right), &mask);
+    let sum = if transpose_a { sum.transpose_a() } else { sum };
+    let sum = if transpose_b { sum.transpose_b() } else { sum }.eval()?.read()?;
     if outcome == Outcome::Passed && sum != reduced {
         return Ok(Outcome::Failed(format!("reduced to {sum:?}, expected {reduced:?}")));
     }

@@ -1,17 +1,16 @@
 //! mxv and vxm over every semiring and type.
 
-use super::{RING, SHAPES, cases, compare_vector, for_semirings, format_of, full_if_possible, mask_of};
+use super::{Accumulator, Manner, RING, SHAPES, cases, for_semirings, format_of, full_if_possible, mask_of};
 use crate::{Outcome, Report};
-use bitgraph::backend::ops::{mxv, vxm};
-use bitgraph::backend::{Accum, Mxv, NoAccum, Ring, VectorMask};
-use bitgraph::prelude::{Cpu, Cuda};
+use bitgraph::backend::{Mxv, Ring};
+use bitgraph::prelude::{Cpu, Cuda, Matrix, Vector, mxv, vxm};
 use bitgraph::semiring::{
-    AnyPair, AnySecond, LorLand, Max, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, Minus, PlusFirst, PlusPair,
-    PlusSecond, PlusTimes, Scalar,
+    AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
+    PlusTimes, Scalar,
 };
-use bitgraph::sparse::Descriptor;
+use bitgraph_testkit::MimicVector;
 use bitgraph_testkit::cases as operands;
-use bitgraph_testkit::mimic::{self, Accumulate, accumulate};
+use bitgraph_testkit::mimic::{self, Descriptor};
 use half::{bf16, f16};
 
 /// The products of a backend over every semiring: a trait of its own, because a generic function would have to name them all.
@@ -55,52 +54,26 @@ fn check<B: Mxv<S>, S: Ring>(backend: &B, case: &[usize], seed: u64) -> Result<O
     let u = operands::vector::<S::X>(inner, [1.1, 0.5, 0.03][case[5]], seed + 1);
     let w = operands::vector::<S::Out>(out, 0.5, seed + 2);
     let mask = operands::vector::<bool>(out, 0.6, seed + 3);
-    let mode = mask_of(case[1]);
-    let descriptor = Descriptor { transpose_a: case[3] == 1, transpose_b: false, replace: case[2] == 1 };
-
-    let mut expected = w.clone();
-    let selection = mode.map(|m| mask.mask(m));
-    let (max, minus) = (accumulate(Max), accumulate(Minus));
-    let accum: Accumulate<'_, S::Out> = match case[7] {
-        0 => None,
-        1 => Some(&max),
-        _ => Some(&minus),
-    };
+    let accumulator = [Accumulator::None, Accumulator::Max, Accumulator::Minus][case[7]];
+    let manner = Manner { mode: mask_of(case[1]), replace: case[2] == 1, accumulator };
+    let selection = manner.mode.map(|m| mask.mask(m));
+    let descriptor = Descriptor { transpose_a: case[3] == 1, ..Descriptor::DEFAULT };
+    let mut t = MimicVector::empty(out);
     if row_vector {
-        mimic::vxm(&mut expected, selection.as_ref(), accum, S::default(), &u, &a, descriptor);
+        mimic::vxm(&mut t, None, None, S::default(), &u, &a, descriptor);
     } else {
-        mimic::mxv(&mut expected, selection.as_ref(), accum, S::default(), &a, &u, descriptor);
+        mimic::mxv(&mut t, None, None, S::default(), &a, &u, descriptor);
     }
-
     let (csr, values) = a.to_csr();
-    let matrix = backend.matrix(&csr, (!pattern).then_some(&values), format_of(case[0]))?;
-    let input = backend.vector(full_if_possible(&u))?;
-    let mask = backend.vector(mask.to_vector())?;
-    let mask = mode.map(|mode| VectorMask::<B> { vector: &mask, mode });
-    let mut output = backend.vector(w.to_vector())?;
-    match case[7] {
-        0 => product::<B, S, _>(backend, row_vector, &mut output, mask, NoAccum, &matrix, &input, descriptor)?,
-        1 => product::<B, S, _>(backend, row_vector, &mut output, mask, Accum(Max), &matrix, &input, descriptor)?,
-        _ => product::<B, S, _>(backend, row_vector, &mut output, mask, Accum(Minus), &matrix, &input, descriptor)?,
-    }
-    Ok(compare_vector(&expected, &backend.vector_to_host(&output)?))
-}
-
-fn product<B: Mxv<S>, S: Ring, C: bitgraph::backend::Accumulate<S::Out>>(
-    backend: &B,
-    row_vector: bool,
-    output: &mut B::Vector<S::Out>,
-    mask: Option<VectorMask<'_, B>>,
-    accum: C,
-    matrix: &B::Matrix,
-    input: &B::Vector<S::X>,
-    descriptor: Descriptor,
-) -> Result<(), B::Error> {
-    if row_vector {
-        vxm(backend, output, mask, accum, S::default(), input, matrix, descriptor)
-    } else {
-        mxv(backend, output, mask, accum, S::default(), matrix, input, descriptor)
-    }
+    let matrix = Matrix::new(backend, &csr, (!pattern).then_some(&values), format_of(case[0]))?;
+    let input = Vector::from_host(backend, full_if_possible(&u))?;
+    let mask = Vector::from_host(backend, mask.to_vector())?;
+    let output = Vector::from_host(backend, w.to_vector())?;
+    let make = || {
+        let product = if row_vector { vxm(&input, S::default(), &matrix) } else { mxv(S::default(), &matrix, &input) };
+        if case[3] == 1 { product.transpose_a() } else { product }
+    };
+    manner.compare(make, (&mask, selection.as_ref()), output, (&w, &t))
 }
 
 fn describe(case: &[usize]) -> String {

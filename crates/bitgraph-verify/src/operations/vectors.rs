@@ -1,21 +1,35 @@
-//! The vector operations over types of every kind.
+//! The vector operations over types of every kind, and the constructors.
 
-use super::{RING, cases, compare_vector, full_if_possible, mask_of};
+use super::{Accumulator, Manner, RING, cases, compare_vector, full_if_possible, mask_of};
 use crate::{Outcome, Report};
-use bitgraph::backend::ops::{apply, assign, assign_value, ewise_add, ewise_mult, extract, reduce, select};
-use bitgraph::backend::{Accum, Accumulate, NoAccum, VectorMask, VectorOps};
-use bitgraph::semiring::{AdditiveInverse, Any, IfNonZero, Lor, Max, Min, Minus, Plus, ValueNonZero};
-use bitgraph::sparse::{Descriptor, Stored};
-use bitgraph_testkit::mimic::{self, accumulate};
+use bitgraph::backend::VectorOps;
+use bitgraph::backend::ops::{MaskOf, VectorSelector};
+use bitgraph::prelude::{Lor, Max, Min, Plus, Vector, apply, assign, assign_at, ewise_add, ewise_mult, extract, reduce, select};
+use bitgraph::semiring::{AdditiveInverse, Any, IfNonZero, Minus, ValueNonZero};
+use bitgraph::sparse::{Stored, Vector as HostVector};
+use bitgraph_testkit::mimic::{self, Descriptor, accumulate};
 use bitgraph_testkit::{MimicVector, cases as operands};
 use half::{bf16, f16};
 
-const OPERATIONS: [&str; 8] = ["ewise_add", "ewise_mult", "apply", "select", "extract", "assign", "assign_value", "reduce"];
+const OPERATIONS: [&str; 12] = [
+    "ewise_add",
+    "ewise_mult",
+    "apply",
+    "select",
+    "extract",
+    "extract by a vector",
+    "assign_at",
+    "assign_at by a vector",
+    "assign",
+    "assign a value of the device",
+    "reduce",
+    "constructors",
+];
 const LENGTHS: [usize; 8] = [0, 1, 31, 32, 63, 64, 65, 3000];
 
 pub(super) fn run<B: VectorOps>(report: &mut Report, backend: &B, form: &str, full: bool) {
-    // Operation, mask, replace, accumulator, length, density of the inputs.
-    let list = cases(&[OPERATIONS.len(), 5, 2, 2, LENGTHS.len(), 3], full);
+    // Operation, mask, replace, accumulator, length, density of the inputs, type of the mask.
+    let list = cases(&[OPERATIONS.len(), 5, 2, 2, LENGTHS.len(), 3, 2], full);
     macro_rules! each {
         ($($t:ty)*) => { $( one::<_, $t>(report, backend, form, &list); )* };
     }
@@ -25,89 +39,121 @@ pub(super) fn run<B: VectorOps>(report: &mut Report, backend: &B, form: &str, fu
 fn one<B: VectorOps, T: Stored>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
     for (seed, case) in list.iter().enumerate() {
         let what = format!("{} ({form})", OPERATIONS[case[0]]);
-        let outcome = if case[3] == 1 {
-            check::<B, T, _>(backend, case, seed as u64, Accum(Minus), Some(&accumulate(Minus)))
-        } else {
-            check::<B, T, _>(backend, case, seed as u64, NoAccum, None)
-        };
-        let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(e.to_string()));
+        let outcome = check::<B, T>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
         report.check(RING, &what, || format!("{} case {case:?}, length {}", T::DTYPE, LENGTHS[case[4]]), outcome);
     }
 }
 
-fn check<B: VectorOps, T: Stored, C: Accumulate<T>>(
-    backend: &B,
-    case: &[usize],
-    seed: u64,
-    accum: C,
-    merge: mimic::Accumulate<'_, T>,
-) -> Result<Outcome, B::Error> {
+/// A result of the mimic before it is written anywhere.
+fn result<T: Stored>(n: usize, make: impl FnOnce(&mut MimicVector<T>)) -> MimicVector<T> {
+    let mut t = MimicVector::empty(n);
+    make(&mut t);
+    t
+}
+
+fn check<B: VectorOps, T: Stored>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
     let n = LENGTHS[case[4]];
     let density = [1.1, 0.5, 0.02][case[5]];
     let (u, v) = (operands::vector::<T>(n, density, seed), operands::vector::<T>(n, density, seed + 1));
     let w = operands::vector::<T>(n, 0.5, seed + 2);
-    let mask = operands::vector::<bool>(n, 0.6, seed + 3);
-    let mode = mask_of(case[1]);
-    let chosen = mode.map(|m| mask.mask(m));
+    let accumulator = if case[3] == 1 { Accumulator::Minus } else { Accumulator::None };
+    let manner = Manner { mode: mask_of(case[1]), replace: case[2] == 1, accumulator };
+    // A mask of bits, or of the operation's own type.
+    let (bits, typed) = (operands::vector::<bool>(n, 0.6, seed + 3), operands::vector::<T>(n, 0.6, seed + 3));
+    let of_bits = case[6] == 0;
+    let chosen = manner.mode.map(|m| if of_bits { bits.mask(m) } else { typed.mask(m) });
     let chosen = chosen.as_ref();
-    let descriptor = Descriptor { replace: case[2] == 1, ..Descriptor::DEFAULT };
-    let device_mask = backend.vector(mask.to_vector())?;
-    let device_mask = mode.map(|mode| VectorMask::<B> { vector: &device_mask, mode });
-    let (x, y) = (backend.vector(full_if_possible(&u))?, backend.vector(full_if_possible(&v))?);
-    let mut out = backend.vector(w.to_vector())?;
-    let mut expected = w.clone();
+    let (bits, typed) = (Vector::from_host(backend, bits.to_vector())?, Vector::from_host(backend, full_if_possible(&typed))?);
+    let mask: &dyn MaskOf<VectorSelector<B>> = if of_bits { &bits } else { &typed };
+    let by = (mask, chosen);
+    let (x, y) = (Vector::from_host(backend, full_if_possible(&u))?, Vector::from_host(backend, full_if_possible(&v))?);
+    let mut out = Vector::from_host(backend, w.to_vector())?;
+    let plain = Descriptor::DEFAULT;
+    let (minus, max) = (accumulate(Minus), accumulate(Max));
+    let merge = manner.merge(&minus, &max);
     match OPERATIONS[case[0]] {
         "ewise_add" => {
-            mimic::ewise_add(&mut expected, chosen, merge, Minus, &u, &v, descriptor);
-            ewise_add(backend, &mut out, device_mask, accum, Minus, &x, &y, descriptor)?;
+            let t = result(n, |t| mimic::ewise_add(t, None, None, Minus, &u, &v, plain));
+            manner.compare(|| ewise_add(Minus, &x, &y), by, out, (&w, &t))
         }
         "ewise_mult" => {
-            mimic::ewise_mult(&mut expected, chosen, merge, Minus, &u, &v, descriptor);
-            ewise_mult(backend, &mut out, device_mask, accum, Minus, &x, &y, descriptor)?;
+            let t = result(n, |t| mimic::ewise_mult(t, None, None, Minus, &u, &v, plain));
+            manner.compare(|| ewise_mult(Minus, &x, &y), by, out, (&w, &t))
         }
         "apply" => {
-            mimic::apply(&mut expected, chosen, merge, AdditiveInverse, &u, descriptor);
-            apply(backend, &mut out, device_mask, accum, AdditiveInverse, &x, descriptor)?;
-            // And an operator that changes the type.
-            let mut truth = MimicVector::<bool>::empty(n);
-            mimic::apply(&mut truth, chosen, None, IfNonZero, &u, descriptor);
-            let mut found = backend.vector(MimicVector::<bool>::empty(n).to_vector())?;
-            apply(backend, &mut found, device_mask, NoAccum, IfNonZero, &x, descriptor)?;
-            let outcome = compare_vector(&truth, &backend.vector_to_host(&found)?);
+            // An operator that changes the type, and one that does not.
+            let t = result(n, |t| mimic::apply(t, None, None, IfNonZero, &u, plain));
+            let old = MimicVector::<bool>::empty(n);
+            let outcome = manner.compare(|| apply(IfNonZero, &x), by, Vector::empty(backend, n)?, (&old, &t))?;
             if outcome != Outcome::Passed {
                 return Ok(outcome);
             }
+            let t = result(n, |t| mimic::apply(t, None, None, AdditiveInverse, &u, plain));
+            manner.compare(|| apply(AdditiveInverse, &x), by, out, (&w, &t))
         }
         "select" => {
-            mimic::select(&mut expected, chosen, merge, ValueNonZero, &u, descriptor);
-            select(backend, &mut out, device_mask, accum, ValueNonZero, &x, descriptor)?;
+            let t = result(n, |t| mimic::select(t, None, None, ValueNonZero, &u, plain));
+            manner.compare(|| select(ValueNonZero, &x), by, out, (&w, &t))
         }
         "extract" => {
             let indices = operands::indices(n, n, seed + 4);
-            mimic::extract(&mut expected, chosen, merge, &u, &indices, descriptor);
-            extract(backend, &mut out, device_mask, accum, &x, &indices, descriptor)?;
+            let t = result(n, |t| mimic::extract(t, None, None, &u, &indices, plain));
+            manner.compare(|| extract(&x, &indices), by, out, (&w, &t))
         }
-        "assign" => {
+        "extract by a vector" => {
+            let (indices, named) = device_indices(backend, n, n, seed + 4)?;
+            let t = MimicVector(named.iter().map(|i| u.0[(*i)? as usize]).collect());
+            manner.compare(|| extract(&x, &indices), by, out, (&w, &t))
+        }
+        "assign_at" => {
             let indices = operands::distinct_indices(n / 2, n, seed + 4);
             let part = MimicVector(u.0[..indices.len()].to_vec());
-            mimic::assign(&mut expected, chosen, merge, &part, &indices, descriptor);
-            let part = backend.vector(part.to_vector())?;
-            assign(backend, &mut out, device_mask, accum, &part, &indices, descriptor)?;
+            let mut expected = w.clone();
+            mimic::assign(&mut expected, chosen, merge, &part, &indices, Descriptor { replace: manner.replace, ..plain });
+            manner.write(assign_at(&Vector::from_host(backend, part.to_vector())?, &indices), mask, &mut out)?;
+            Ok(compare_vector(&expected, &out.to_host()?))
         }
-        "assign_value" => {
-            mimic::assign_value(&mut expected, chosen, merge, T::ONE, descriptor);
-            assign_value(backend, &mut out, device_mask, accum, T::ONE, descriptor)?;
+        "assign_at by a vector" => {
+            let (indices, named) = device_indices(backend, n, n, seed + 4)?;
+            // What names no position is passed over; the last of several stays, or all are merged in the order of the list.
+            let kept: Vec<(u32, Option<T>)> = named.iter().zip(&u.0).filter_map(|(i, value)| Some(((*i)?, *value))).collect();
+            let (list, part): (Vec<u32>, Vec<Option<T>>) = kept.into_iter().unzip();
+            let mut expected = w.clone();
+            mimic::assign(&mut expected, chosen, merge, &MimicVector(part), &list, Descriptor { replace: manner.replace, ..plain });
+            manner.write(assign_at(&x, &indices), mask, &mut out)?;
+            Ok(compare_vector(&expected, &out.to_host()?))
         }
-        _ => return reductions(backend, &u, &x),
+        "assign" => {
+            let mut expected = w.clone();
+            mimic::assign_value(&mut expected, chosen, merge, T::ONE, Descriptor { replace: manner.replace, ..plain });
+            manner.write(assign(T::ONE), mask, &mut out)?;
+            Ok(compare_vector(&expected, &out.to_host()?))
+        }
+        "assign a value of the device" => {
+            let value = mimic::reduce(Max, &u);
+            let mut expected = w.clone();
+            mimic::assign_value(&mut expected, chosen, merge, value, Descriptor { replace: manner.replace, ..plain });
+            manner.write(assign(&reduce(Max, &x).eval()?), mask, &mut out)?;
+            Ok(compare_vector(&expected, &out.to_host()?))
+        }
+        "reduce" => reductions(backend, &u, &x),
+        _ => constructors(backend, &u),
     }
-    Ok(compare_vector(&expected, &backend.vector_to_host(&out)?))
+}
+
+/// Indices on the device, some absent and some out of range, and the positions they name.
+fn device_indices<B: VectorOps>(backend: &B, n: usize, len: usize, seed: u64) -> Result<(Vector<B, u32>, Vec<Option<u32>>), B::Error> {
+    let (indices, there) = (operands::indices(n, len + 3, seed), operands::vector::<bool>(n, 0.8, seed + 1));
+    let list = MimicVector(indices.iter().zip(&there.0).map(|(&i, there)| there.map(|_| i)).collect());
+    let named = list.0.iter().map(|i| i.filter(|&i| (i as usize) < len)).collect();
+    Ok((Vector::from_host(backend, list.to_vector())?, named))
 }
 
 /// Reduction by every kind of monoid.
-fn reductions<B: VectorOps, T: Stored>(backend: &B, u: &MimicVector<T>, x: &B::Vector<T>) -> Result<Outcome, B::Error> {
+fn reductions<B: VectorOps, T: Stored>(backend: &B, u: &MimicVector<T>, x: &Vector<B, T>) -> Result<Outcome, B::Error> {
     macro_rules! each {
         ($($m:ident)*) => { $(
-            let (expected, found) = (mimic::reduce($m, u), backend.read(&reduce(backend, $m, x)?)?);
+            let (expected, found) = (mimic::reduce($m, u), reduce($m, x).eval()?.read()?);
             if expected != found {
                 return Ok(Outcome::Failed(format!("{}: expected {expected:?}, found {found:?}", stringify!($m))));
             }
@@ -116,9 +162,31 @@ fn reductions<B: VectorOps, T: Stored>(backend: &B, u: &MimicVector<T>, x: &B::V
     each!(Plus Min Max Lor Any);
     // More ones than halves can count one by one.
     let ones = MimicVector::full(&[T::ONE; 4096]);
-    let (expected, found) = (mimic::reduce(Plus, &ones), backend.read(&reduce(backend, Plus, &backend.vector(ones.to_vector())?)?)?);
+    let (expected, found) = (mimic::reduce(Plus, &ones), reduce(Plus, &Vector::filled(backend, 4096, T::ONE)?).eval()?.read()?);
     if expected != found {
         return Ok(Outcome::Failed(format!("4096 ones: expected {expected:?}, found {found:?}")));
     }
     Ok(Outcome::Passed)
+}
+
+/// Vectors made on the device against those made on the host, and their counts.
+fn constructors<B: VectorOps, T: Stored>(backend: &B, u: &MimicVector<T>) -> Result<Outcome, B::Error> {
+    let n = u.len();
+    let entries = || u.0.iter().enumerate().filter_map(|(i, v)| Some((i as u32, (*v)?)));
+    let indices: Vec<u32> = entries().map(|(i, _)| i).collect();
+    let same = |value: T| MimicVector(u.0.iter().map(|v| v.map(|_| value)).collect::<Vec<_>>());
+    let made: [(&str, Vector<B, T>, HostVector<T>); 4] = [
+        ("empty", Vector::empty(backend, n)?, HostVector::empty(n)),
+        ("filled", Vector::filled(backend, n, T::GREATEST)?, HostVector::filled(n, T::GREATEST)),
+        ("from_entries", Vector::from_entries(backend, n, entries())?, u.to_vector()),
+        ("from_indices", Vector::from_indices(backend, n, &indices, T::ONE)?, same(T::ONE).to_vector()),
+    ];
+    for (name, found, expected) in made {
+        let counts = (found.len(), found.nvals()?, found.is_empty()?);
+        if found.to_host()? != expected || counts != (n, expected.nvals(), expected.nvals() == 0) {
+            return Ok(Outcome::Failed(format!("{name}: {counts:?} of {n}")));
+        }
+    }
+    let counted = Vector::iota(backend, n)?.to_host()?;
+    Ok(compare_vector(&MimicVector::full(&(0..n as u32).collect::<Vec<_>>()), &counted))
 }

@@ -6,8 +6,9 @@ use crate::run::CommandBackend;
 use bitgraph::LoadedGraph;
 use bitgraph::algorithms::{BfsConfig, CcConfig, Factor, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
 use bitgraph::b2sr::TileCounts;
-use bitgraph::backend::{Definition, Fused, Graph, GraphData, Mxv, NoAccum, Ready, Renumber, Request, Symmetry, ops};
-use bitgraph::sparse::{Descriptor, FormatKind, Stored, Values, Vector};
+use bitgraph::backend::ops::mxv;
+use bitgraph::backend::{Definition, Fused, Graph, GraphData, Mxv, Ready, Renumber, Request, Symmetry, Vector};
+use bitgraph::sparse::{FormatKind, Stored, Values};
 use bitgraph_measure::Clock;
 use bitgraph_measure::contender::{Answer, Layout, Outcome, Purpose, timed};
 use bitgraph_measure::limits::Limits;
@@ -170,17 +171,16 @@ impl<B: CommandBackend> Making<'_, B> {
         let (clock, edges, backend) = (self.clock.clone(), self.graph.edges() as u64, self.graph.backend().clone());
         let made = self.graph.prepare(&product, self.request).map_err(Into::into)?;
         let input = made.arranged().permutation().map_or(product.x.clone(), |p| p.permute(&product.x));
-        let u = backend.vector(Vector::from_vec(input)).map_err(Into::into)?;
-        let mut w = backend.vector(Vector::filled(product.x.len(), T::ZERO)).map_err(Into::into)?;
+        let u = Vector::from_vec(&backend, input).map_err(Into::into)?;
+        let mut w = Vector::filled(&backend, product.x.len(), T::ZERO).map_err(Into::into)?;
         let run: Runs = Box::new(move |purpose| {
-            let (semiring, matrix) = (T::Semiring::default(), made.arranged().matrix());
-            let mut multiply =
-                || ops::mxv(&backend, &mut w, None, NoAccum, semiring, matrix, &u, Descriptor::DEFAULT).map_err(Into::<Failure>::into);
+            let matrix = made.arranged().matrix();
+            let mut multiply = || mxv(T::Semiring::default(), matrix, &u).into(&mut w).map_err(Into::<Failure>::into);
             let seconds = clock.seconds_of(purpose.launches(), &mut multiply)?;
             if purpose != Purpose::Check {
                 return Ok(Outcome { seconds, answer: None, edges: 0 });
             }
-            let y = backend.vector_to_host(&w).map_err(Into::into)?.to_vec_or(T::ZERO);
+            let y = w.to_host().map_err(Into::into)?.to_vec_or(T::ZERO);
             let y = made.arranged().permutation().map_or(y.clone(), |p| p.restore_values(y));
             Ok(Outcome { seconds, answer: Some(answer(&y)), edges })
         });

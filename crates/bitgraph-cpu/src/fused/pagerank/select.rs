@@ -7,7 +7,7 @@ use crate::rates::{Cost, in_orders, mesh_like, on_threads, scattered, threads_fo
 use crate::spmv::{Real, SpmvKind, SpmvPlan};
 use bitgraph_algorithms::{PageRank, PageRankConfig, Typed};
 use bitgraph_backend::{Algorithm, Arranged, Candidate, Error, Fused, GraphData, Plan, same_type};
-use bitgraph_semiring::DType;
+use bitgraph_semiring::{DType, Float};
 use bitgraph_sparse::Stored;
 use bitgraph_sparse::ordering::Ordering;
 
@@ -65,7 +65,7 @@ fn build<T: Real>(graph: &Arranged<Cpu>, plan: &Plan) -> Result<Option<PageRankL
     kind.map(|kind| PageRankLayout::build_as(incoming, &degrees, kind)).transpose()
 }
 
-impl<T: Stored> Fused<Typed<PageRankConfig, T>> for Cpu {
+impl<T: Stored + Float> Fused<Typed<PageRankConfig, T>> for Cpu {
     type Layout = Ranks;
 
     fn variants(&self, graph: &GraphData, algorithm: &Typed<PageRankConfig, T>, _: u32) -> Vec<Candidate> {

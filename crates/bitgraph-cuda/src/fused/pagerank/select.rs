@@ -12,7 +12,7 @@ use crate::spmv::Pattern;
 use crate::{Cuda, Result};
 use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig, Typed};
 use bitgraph_backend::{Algorithm, Arranged, Candidate, Error as Base, Fused, GraphData, Plan, same_type};
-use bitgraph_semiring::DType;
+use bitgraph_semiring::{DType, Float};
 use bitgraph_sparse::Stored;
 
 variants! {
@@ -209,12 +209,12 @@ impl<'f> Look<'f> {
     }
 }
 
-impl<T: Stored> Kernels for Typed<PageRankConfig, T> {
+impl<T: Stored + Float> Kernels for Typed<PageRankConfig, T> {
     // Meshes are ordered from the end of a search.
     const MODULES: &'static [&'static str] = &["graph/pagerank", "graph/bfs", "ops/row_bins"];
 }
 
-impl<T: Stored> Fused<Typed<PageRankConfig, T>> for Cuda {
+impl<T: Stored + Float> Fused<Typed<PageRankConfig, T>> for Cuda {
     type Layout = RankLayout;
 
     fn warm_up(&self) -> Result<()> {
