@@ -11,6 +11,7 @@ mod place;
 mod prepared;
 mod simd;
 pub mod spmv;
+mod sync;
 mod team;
 pub mod tile;
 

@@ -11,9 +11,8 @@
 //! Source: the order of the phases is that of Afforest (Sutton et al., IPDPS 2018); hooking to the smallest neighbour in
 //! ascending order, which compresses as it goes, and pairs of trees take the place of its neighbour rounds.
 
-use super::forest::atomic;
-use super::graph::{Graph, Width};
-use super::pairs::{Pairs, Trees, join};
+use super::graph::{Graph, Width, atomic};
+use super::pairs::{Pairs, Trees};
 use super::search::Scratch;
 use super::{Counts, largest_of};
 use crate::team::Team;
@@ -122,8 +121,28 @@ pub(super) fn hook<O: Width, const P: usize>(
     Ok(Counts { components: components.into_inner() as u64, largest: largest_of(labels, size, n - size) })
 }
 
+/// Joins the trees of all pairs, then hangs every number on its root. There is a list of pairs and a range of `numbers` for every
+/// chunk.
+///
+/// # Errors
+/// [`bitgraph_backend::Error::Cancelled`].
+fn join(
+    trees: &Trees<'_>,
+    pairs: &[Mutex<Pairs>],
+    team: &Team<'_>,
+    numbers: impl Fn(usize) -> Range<usize> + Sync,
+    control: &Control,
+) -> Result<()> {
+    while pairs.iter().any(|p| !lock(p).is_empty()) {
+        team.run(pairs.len(), |_, chunk| trees.hang(&mut lock(&pairs[chunk])));
+        team.run(pairs.len(), |_, chunk| trees.flatten(numbers(chunk)));
+        control.check()?;
+    }
+    Ok(())
+}
+
 /// What belongs to a chunk, which nobody else has at the time.
-pub(super) fn lock<T>(of_chunk: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(of_chunk: &Mutex<T>) -> MutexGuard<'_, T> {
     of_chunk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -9,8 +9,8 @@
 //!
 //! Source: the switch of direction is that of Beamer et al. (SC 2012).
 
-use super::forest::{Forest, atomic};
-use super::graph::{Graph, Width};
+use super::forest::Forest;
+use super::graph::{Graph, Width, atomic};
 use super::kernel::Kernel;
 use super::{Counts, largest_of};
 use crate::team::Team;

@@ -6,6 +6,7 @@ mod buckets;
 mod fixed;
 mod horizon;
 mod link;
+mod meeting;
 mod ops;
 mod pair;
 mod rows;
@@ -19,11 +20,11 @@ use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Permutation, Values, ordering, with_offsets};
 use horizon::{Scratch, Task};
 use link::{Alone, Link};
+use meeting::Meeting;
 use ops::Portable;
 use pair::{Board, Paired};
 use rayon::prelude::*;
 use rows::{HEAD, ID, Rows};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -47,10 +48,6 @@ const BLOCKS: u32 = 5;
 const PAIR_WIDER: u32 = 2;
 /// How long the first searcher waits for the second.
 const PATIENCE: Duration = Duration::from_micros(200);
-/// Of a meeting: the second searcher may still come, has come, is too late.
-const OPEN: u8 = 0;
-const JOINED: u8 = 1;
-const CLOSED: u8 = 2;
 
 /// The rows of one direction.
 #[derive(Debug)]
@@ -264,13 +261,14 @@ impl Packed {
         alone: impl Fn() -> Result<Vec<u32>> + Sync,
     ) -> Result<Vec<u32>> {
         let board = Board::new(block);
-        let meeting = AtomicU8::new(OPEN);
+        let meeting = Meeting::new();
         let side = |me: usize| {
             let mut scratch = self.borrow().unwrap_or_else(&fresh);
             let mut dist = self.blank();
             let mut messages = std::mem::take(&mut scratch.messages);
             // The leader waits when all else is prepared.
-            let result = if me == 1 || wait(&meeting) {
+            let start = Instant::now();
+            let result = if me == 1 || meeting.wait(|| start.elapsed() > PATIENCE) {
                 let mut link = Paired::new(&board, me, &mut messages);
                 Some(search(&mut dist, &mut scratch, &mut link).map(|()| dist))
             } else {
@@ -281,10 +279,7 @@ impl Packed {
             self.give_back(scratch);
             result
         };
-        let follow = || {
-            let joined = meeting.compare_exchange(OPEN, JOINED, Ordering::AcqRel, Ordering::Acquire).is_ok();
-            if joined { side(1) } else { None }
-        };
+        let follow = || if meeting.join() { side(1) } else { None };
         match rayon::join(|| side(0).ok_or_else(&alone), follow) {
             (Err(finished), _) => finished,
             (Ok(even), Some(odd)) => Ok(self.merged(even?, odd?, block)),
@@ -292,18 +287,6 @@ impl Packed {
             (Ok(even), None) => even,
         }
     }
-}
-
-/// Whether the second searcher comes within `PATIENCE`; closes the meeting otherwise.
-fn wait(meeting: &AtomicU8) -> bool {
-    let start = Instant::now();
-    while meeting.load(Ordering::Acquire) == OPEN {
-        if start.elapsed() > PATIENCE {
-            return meeting.compare_exchange(OPEN, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_err();
-        }
-        std::hint::spin_loop();
-    }
-    true
 }
 
 /// A searcher with the instructions in force.
