@@ -1,12 +1,12 @@
 //! The generated suite: operation x format x semiring x type x mask x accumulator x shape, each against the dense mimic.
 
+mod large;
 mod matrices;
 mod mxm;
 mod mxv;
 mod vectors;
 
 use crate::{Outcome, Report, pairwise};
-use bitgraph::backend::{MatrixOps, VectorOps};
 use bitgraph::sparse::{FormatKind, MaskMode, Stored, Vector};
 use bitgraph_testkit::{MimicMatrix, MimicVector, Tolerance};
 
@@ -71,15 +71,17 @@ pub(crate) fn full_if_possible<T: Stored>(v: &MimicVector<T>) -> Vector<T> {
     }
 }
 
+pub use large::Large;
 pub use mxm::MatrixProducts;
 pub use mxv::Products;
 
 /// Runs the suite on one form of a backend.
-pub fn run<B: VectorOps + MatrixOps + Products + MatrixProducts>(report: &mut Report, backend: &B, form: &str, full: bool) {
+pub fn run<B: Large + Products + MatrixProducts>(report: &mut Report, backend: &B, form: &str, full: bool) {
     vectors::run(report, backend, form, full);
     backend.verify_mxv(report, form, full);
     backend.verify_mxm(report, form, full);
     matrices::run(report, backend, form, full);
+    large::run(report, backend, form);
 }
 
 /// Calls a generic function for the semirings: three over every type, the others over an integer, an unsigned integer, a half and
