@@ -14,6 +14,7 @@ pub mod spmv;
 mod sync;
 mod team;
 pub mod tile;
+mod trace;
 
 pub use cost::GraphProfile;
 pub use cpu::Cpu;

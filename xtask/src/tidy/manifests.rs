@@ -25,7 +25,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates above the libraries, which may depend on any of them.
-const FREE: &[&str] = &["bitgraph", "bitgraph-cli", "bitgraph-testkit", "bitgraph-verify", "bitgraph-benches", "bitgraph-examples", "bitgraph-fuzz"];
+const FREE: &[&str] =
+    &["bitgraph", "bitgraph-cli", "bitgraph-testkit", "bitgraph-verify", "bitgraph-benches", "bitgraph-examples", "bitgraph-fuzz"];
 
 /// Packages that one crate alone may name.
 const CONFINED: &[(&str, &str)] = &[("cudarc", "bitgraph-cuda")];

@@ -6,3 +6,5 @@ pub mod msbfs;
 pub mod pagerank;
 pub mod sssp;
 pub mod tc;
+#[cfg(test)]
+mod variants;

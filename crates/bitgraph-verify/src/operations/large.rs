@@ -132,8 +132,7 @@ fn stale_mask_of_product<B: Large>(backend: &B, mode: MaskMode, format: FormatKi
     let mut expected = MimicVector::<bool>::empty(rows);
     mimic::mxv(&mut expected, Some(&chosen.mask(mode)), None, LorLand::<bool>::new(), &a, &u, Descriptor::DEFAULT);
     let matrix = backend.matrix(&a.to_csr().0, None, format)?;
-    let (mask, input, mut output) =
-        (backend.vector(mask)?, backend.vector(u.to_vector())?, backend.vector(Vector::<bool>::empty(rows))?);
+    let (mask, input, mut output) = (backend.vector(mask)?, backend.vector(u.to_vector())?, backend.vector(Vector::<bool>::empty(rows))?);
     let mask = Some(VectorMask::<B> { vector: &mask, mode });
     mxv(backend, &mut output, mask, NoAccum, LorLand::<bool>::new(), &matrix, &input, Descriptor::DEFAULT)?;
     Ok(compare_vector(&expected, &backend.vector_to_host(&output)?))

@@ -16,6 +16,7 @@ use super::pairs::{Pairs, Trees};
 use super::search::Scratch;
 use super::{Counts, largest_of};
 use crate::team::Team;
+use crate::trace;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
@@ -63,7 +64,9 @@ pub(super) fn hook<O: Width, const P: usize>(
     let per_part = if parts == 1 { 1 } else { CHUNKS };
     let chunks = parts * per_part;
     let vertices = |chunk: usize| chunk * n / chunks..(chunk + 1) * n / chunks;
+    trace::enter(if parts == 1 { "cc: hooked by one" } else { "cc: hooked by all" });
     if total == 1 && isolated.load(Relaxed) == 0 {
+        trace::enter("cc: one tree");
         // One tree, whose number and root are 0.
         let labels = DisjointSlice::new(labels);
         // SAFETY: chunks are disjoint.
@@ -88,6 +91,7 @@ pub(super) fn hook<O: Width, const P: usize>(
     control.check()?;
     // Where roots are many, their own neighbours would not make one large component.
     let few = LINKS * total <= n;
+    trace::enter(if few { "cc: roots' neighbours" } else { "cc: second neighbours" });
     team.run(chunks, |_, chunk| {
         let mut pairs = lock(&pairs[chunk]);
         trees.plant(numbers(chunk));
@@ -106,6 +110,7 @@ pub(super) fn hook<O: Width, const P: usize>(
         if pairs.iter().all(|p| lock(p).is_empty()) {
             break;
         }
+        trace::enter("cc: outside the giant");
         join(&trees, pairs, team, numbers, control)?;
     }
     let components = AtomicUsize::new(0);

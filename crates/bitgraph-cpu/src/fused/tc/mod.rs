@@ -10,7 +10,7 @@ mod ranked;
 mod ranked_avx512;
 pub(crate) mod work;
 
-use crate::Level;
+use crate::{Level, trace};
 use bitgraph_backend::{Error, Result, Tc, TcConfig};
 use bitgraph_sparse::Csr;
 use work::Pool;
@@ -91,7 +91,7 @@ impl TcLayout {
         self.run_level(csr, config, form, Level::current())
     }
     /// `level` must be one that the CPU has.
-    fn run_level(&self, csr: &Csr, config: &TcConfig, form: Option<TcForm>, level: Level) -> Result<Tc> {
+    pub(super) fn run_level(&self, csr: &Csr, config: &TcConfig, form: Option<TcForm>, level: Level) -> Result<Tc> {
         if !csr.is_square() {
             return Err(Error::NotSquare { algorithm: "triangle counting", rows: csr.nrows() as u64, columns: csr.ncols() as u64 });
         }
@@ -104,18 +104,21 @@ impl TcLayout {
         control.check()?;
         let triangles = match form.unwrap_or_else(|| TcForm::choose(offsets)) {
             TcForm::Low => {
+                trace::enter("tc: low");
                 let blocks = work::chunks(offsets, (indices.len() + csr.nrows()) / 64 + 4096);
                 work::sum_chunks(blocks.len(), control, &Pool::<()>::default(), |(), chunk| {
                     low::count_rows(offsets, indices, blocks[chunk].clone(), level)
                 })
             }
             TcForm::Ascending => {
+                trace::enter("tc: ascending");
                 let mut below = self.below.take();
                 let count = ascending::count(offsets, indices, level, control, &mut below, &self.ascending);
                 self.below.give(below);
                 count
             }
             TcForm::Ranked => {
+                trace::enter("tc: ranked");
                 let mut lists = self.lists.take();
                 let count = ranked::count(offsets, indices, level, control, &mut lists, &self.ranked);
                 self.lists.give(lists);

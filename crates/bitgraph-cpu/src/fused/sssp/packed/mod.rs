@@ -15,6 +15,7 @@ use super::parents::Arcs;
 use super::weights::Summary;
 #[cfg(target_arch = "x86_64")]
 use crate::Level;
+use crate::trace;
 use bitgraph_backend::{Result, SsspConfig};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Permutation, Values, ordering, with_offsets};
@@ -174,6 +175,7 @@ impl Packed {
     }
     /// The search over rows of `K` entries.
     fn over_fixed<const K: usize>(&self, rows: &[u32], config: &SsspConfig, shift: u32) -> Result<Vec<u32>> {
+        trace::enter(if K == 4 { "sssp: rows of 4" } else { "sssp: rows of 8" });
         let (source, target, control) = (config.source, config.target, &config.control);
         let alone = || {
             let mut dist = vec![u32::MAX; self.nodes];
@@ -236,6 +238,7 @@ impl Packed {
     }
     /// One searcher.
     fn alone(&self, task: Task<'_>) -> Result<Vec<u32>> {
+        trace::enter("sssp: packed by one");
         // The result itself, if there is no order to restore.
         let mut dist = if self.order.is_some() { self.blank() } else { vec![u32::MAX; self.nodes] };
         let mut scratch = self.borrow().unwrap_or_else(|| Scratch::new(self.nodes));
@@ -282,7 +285,10 @@ impl Packed {
         let follow = || if meeting.join() { side(1) } else { None };
         match rayon::join(|| side(0).ok_or_else(&alone), follow) {
             (Err(finished), _) => finished,
-            (Ok(even), Some(odd)) => Ok(self.merged(even?, odd?, block)),
+            (Ok(even), Some(odd)) => {
+                trace::enter("sssp: packed by two");
+                Ok(self.merged(even?, odd?, block))
+            }
             // It came, or the leader would have gone alone.
             (Ok(even), None) => even,
         }
