@@ -24,7 +24,6 @@ const FLAGS: &[&str] = &[
     "-Cllvm-args=-sanitizer-coverage-trace-compares",
     "-Zsanitizer=address",
     "-Cdebug-assertions",
-    "-Ccodegen-units=1",
 ];
 
 /// Longest input: what the readers do is decided by the first few lines.
