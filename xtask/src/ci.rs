@@ -19,6 +19,11 @@ const STEPS: &[Step] = &[
     Step { name: "test", tasks: &[&["test"]] },
     Step { name: "verify", tasks: &[&["verify", "--backend", "cpu"]] },
     Step { name: "emulate", tasks: &[&["emulate"]] },
+    Step { name: "shim", tasks: &[&["shim"]] },
+    Step { name: "levels", tasks: &[&["levels"]] },
+    Step { name: "fuzz", tasks: &[&["fuzz", "--seconds", "30"]] },
+    Step { name: "checkers", tasks: &[&["valgrind"], &["miri"], &["tsan"]] },
+    Step { name: "deny", tasks: &[&["deny"]] },
 ];
 
 pub fn run(arguments: &[String]) -> Result<()> {

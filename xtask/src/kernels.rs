@@ -10,8 +10,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 const USAGE: &str = "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] [--checked] | kernels --host [--jobs N]";
 
@@ -120,7 +118,7 @@ fn device(options: &Options) -> Result<()> {
     let stale: Vec<&str> = modules.iter().copied().filter(|m| !current(m) || !bundle.join(file_name(m, "fatbin")).is_file()).collect();
     if !stale.is_empty() {
         let nvcc = find_nvcc(options.nvcc.as_deref())?;
-        parallel(&stale, options.jobs, |module| compile(&nvcc, &kernels, &bundle, module, options))?;
+        run::parallel(&stale, options.jobs, |module| compile(&nvcc, &kernels, &bundle, module, options))?;
     }
     let mut text = heading + "\n";
     for module in &modules {
@@ -186,8 +184,7 @@ fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &O
 
 /// The folder of the kernels compiled for the host shim.
 pub fn host_folder() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| run::root().join("target"), PathBuf::from);
-    target.join("kernels-host")
+    run::target_folder().join("kernels-host")
 }
 
 fn host(jobs: usize) -> Result<()> {
@@ -213,7 +210,7 @@ fn host(jobs: usize) -> Result<()> {
         .copied()
         .filter(|m| !fresh(&folder.join(file_name(m, "stamp")), &key(m), &folder.join(file_name(m, "so"))))
         .collect();
-    parallel(&stale, jobs, |module| {
+    run::parallel(&stale, jobs, |module| {
         let partial = folder.join(file_name(module, "partial"));
         let mut command = Command::new(&compiler);
         command.args(flags).arg(&kernels).args(["-shared", "-o"]).arg(&partial);
@@ -274,28 +271,6 @@ fn execute(mut command: Command, what: &str) -> Result<()> {
 fn replace(path: &Path, content: &[u8]) -> Result<()> {
     let partial = path.with_extension("new");
     fs::write(&partial, content).and_then(|()| fs::rename(&partial, path)).with_context(|| format!("cannot write {}", path.display()))
-}
-
-/// Runs `work` over the items on up to `jobs` threads; the first failure in order is reported.
-fn parallel(items: &[&str], jobs: usize, work: impl Fn(&str) -> Result<()> + Sync) -> Result<()> {
-    let next = AtomicUsize::new(0);
-    let failures = Mutex::new(Vec::new());
-    std::thread::scope(|scope| {
-        for _ in 0..jobs.clamp(1, items.len().max(1)) {
-            scope.spawn(|| {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if let Err(error) = work(item)
-                        && let Ok(mut list) = failures.lock()
-                    {
-                        list.push((item.to_string(), error));
-                    }
-                }
-            });
-        }
-    });
-    let mut failures = failures.into_inner().unwrap_or_default();
-    failures.sort_by(|a, b| a.0.cmp(&b.0));
-    failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }
 
 #[cfg(test)]

@@ -2,10 +2,14 @@
 //!
 //! Thin on purpose: a task runs cargo or reads files, and needs little beyond the standard library.
 
+mod checkers;
 mod ci;
+mod deny;
+mod fuzz;
 mod kernels;
 mod reproduce;
 mod run;
+mod shim;
 mod tidy;
 
 use anyhow::{Result, bail};
@@ -21,6 +25,13 @@ Usage: cargo xtask TASK [arguments]
   doc         build the documentation, warnings are errors; `doc --open` shows it
   verify      run the verification binary: verify --backend cpu [--data DIR] [--full] ...
   emulate     verify the CUDA backend on the host shim, where there is no GPU: emulate [--full] [--ring NAME] ...
+  shim        the tests of the CUDA crate on the host shim: shim [TEST ..]
+  levels      tests of the CPU crate with every instruction set forced in turn
+  loom        the lock-free structures under a model checker (a part of `test`)
+  fuzz        every reader on mutated bytes, from a kept corpus: fuzz [--seconds 30] [--jobs N] [TARGET ..]
+  valgrind    the tests of modules with unsafe code under valgrind
+  miri, tsan  the same under miri, and of threads under ThreadSanitizer; each is skipped where the toolchain has it not
+  deny        licences, sources and known faults of dependencies, against deny.toml
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=ALGORITHM:COMMAND] ...
   kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH] [--checked]; or for the host shim: kernels --host
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
@@ -53,6 +64,14 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "doc" => doc(rest),
         "verify" => run::cargo(&["run", "--release", "--package", "bitgraph-verify", "--"], rest),
         "emulate" => kernels::emulate(rest),
+        "shim" => shim::run(rest),
+        "levels" => checkers::levels(rest),
+        "loom" => checkers::loom(rest),
+        "valgrind" => checkers::valgrind(rest),
+        "miri" => checkers::miri(rest),
+        "tsan" => checkers::tsan(rest),
+        "fuzz" => fuzz::run(rest),
+        "deny" => deny::run(rest),
         "bench" => run::cargo(&["run", "--release", "--package", "bitgraph-benches", "--bin", "bitgraph-bench", "--"], rest),
         "kernels" => kernels::run(rest),
         "reproduce" => reproduce::run(rest),

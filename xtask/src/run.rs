@@ -3,12 +3,37 @@
 use anyhow::{Context, Result, bail};
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The workspace's root: the directory above this crate.
 pub fn root() -> PathBuf {
     // Cargo sets the variable for `cargo run` and `cargo test`; a binary started by hand falls back on where it was built.
     let here = std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
     here.parent().map_or_else(|| here.clone(), PathBuf::from)
+}
+
+/// Where cargo puts what it builds.
+pub fn target_folder() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// The triple of the machine that rustc runs on.
+pub fn host_triple() -> Option<String> {
+    let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).arg("-vV").output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    text.lines().find_map(|line| line.strip_prefix("host: ")).map(String::from)
+}
+
+/// Where rustc and its libraries are.
+pub fn sysroot() -> Option<PathBuf> {
+    let output = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into())).args(["--print", "sysroot"]).output().ok()?;
+    Some(PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()))
+}
+
+/// Whether a program can be started and answers `--version`.
+pub fn has(program: &str, arguments: &[&str]) -> bool {
+    Command::new(program).args(arguments).arg("--version").output().is_ok_and(|output| output.status.success())
 }
 
 /// Runs cargo with `first` and then `rest` as arguments.
@@ -39,4 +64,29 @@ pub fn cargo_with(first: &[&str], rest: &[String], variables: &[(&str, &str)]) -
         bail!("cargo {} ended with {status}", shown.first().copied().unwrap_or(""));
     }
     Ok(())
+}
+
+/// Runs `work` over the items on up to `jobs` threads; the first failure in order is reported.
+///
+/// # Errors
+/// The first of `work`'s, by the items' names.
+pub fn parallel(items: &[&str], jobs: usize, work: impl Fn(&str) -> Result<()> + Sync) -> Result<()> {
+    let next = AtomicUsize::new(0);
+    let failures = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..jobs.clamp(1, items.len().max(1)) {
+            scope.spawn(|| {
+                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if let Err(error) = work(item)
+                        && let Ok(mut list) = failures.lock()
+                    {
+                        list.push((item.to_string(), error));
+                    }
+                }
+            });
+        }
+    });
+    let mut failures = failures.into_inner().unwrap_or_default();
+    failures.sort_by(|a, b| a.0.cmp(&b.0));
+    failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }

@@ -190,7 +190,7 @@ impl<T: Tile> B2sr<T> {
 
 /// Bytes of `tiles` tiles of `tile` bytes in `tile_rows` tile rows.
 pub(crate) fn bytes_of(tile: usize, tile_rows: usize, tiles: u64) -> u64 {
-    let width = if tiles > u64::from(u32::MAX) { 8 } else { 4 };
+    let width = if Offsets::are_narrow(tiles) { 4 } else { 8 };
     (4 + tile as u64) * tiles + width * (tile_rows as u64 + 1)
 }
 

@@ -152,7 +152,7 @@ pub(crate) fn starts<'a>(counts: impl Iterator<Item = &'a [u32]> + Clone, parts:
         starts
     }
     let total: u64 = counts.clone().map(|c| c.iter().map(|&count| u64::from(count)).sum::<u64>()).sum();
-    if total <= u32::MAX.into() { Offsets::U32(sums(counts, parts).into()) } else { Offsets::U64(sums(counts, parts).into()) }
+    if Offsets::are_narrow(total) { Offsets::U32(sums(counts, parts).into()) } else { Offsets::U64(sums(counts, parts).into()) }
 }
 
 impl<T: Tile> B2sr<T> {
@@ -304,6 +304,14 @@ mod tests {
             };
             assert_eq!(tiles(true), tiles(false));
         }
+    }
+
+    #[test]
+    fn starts_stay_wide_where_they_must() {
+        let of = |counts: &[u32]| starts([counts].into_iter(), counts.len());
+        assert!(matches!(of(&[u32::MAX, 1]), Offsets::U64(_)));
+        assert!(matches!(of(&[u32::MAX, 0]), Offsets::U32(_)));
+        assert_eq!(of(&[u32::MAX, 1, 2]).last() as u64, (1 << 32) + 2);
     }
 
     #[test]

@@ -10,9 +10,11 @@ mod place;
 mod rates;
 mod simd;
 pub mod spmv;
+mod sync;
 mod team;
 mod threads;
 pub mod tile;
+mod trace;
 
 pub use cpu::Cpu;
 pub use matrix::{CpuMatrix, Layout};

@@ -25,7 +25,7 @@ impl Width for u64 {
     fn wrap(offsets: Vec<Self>) -> Offsets {
         // Duplicates were counted too: the rest may fit 32 bits.
         match offsets.last() {
-            Some(&last) if last > u64::from(u32::MAX) => Offsets::U64(offsets.into()),
+            Some(&last) if !Offsets::are_narrow(last) => Offsets::U64(offsets.into()),
             _ => Offsets::U32(offsets.iter().map(|&o| o as u32).collect::<Vec<_>>().into()),
         }
     }
@@ -270,6 +270,12 @@ mod tests {
             }
         }
         map
+    }
+
+    #[test]
+    fn offsets_stay_wide_where_they_must() {
+        assert!(matches!(u64::wrap(vec![0, 1 << 32]), Offsets::U64(_)));
+        assert!(matches!(u64::wrap(vec![0, u64::from(u32::MAX)]), Offsets::U32(_)));
     }
 
     #[test]

@@ -92,7 +92,7 @@ impl Coo {
             return Err(Error::OutOfRange { row: r.into(), column: c.into(), rows: nr, columns: nc });
         }
         let most = self.len() as u64 * if self.mirrored { 2 } else { 1 };
-        if most <= u64::from(u32::MAX) { self.build::<u32>(duplicates) } else { self.build::<u64>(duplicates) }
+        if Offsets::are_narrow(most) { self.build::<u32>(duplicates) } else { self.build::<u64>(duplicates) }
     }
 
     fn build<O: Width>(mut self, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
@@ -226,6 +226,7 @@ mod tests {
         assert!(matches!(lists(&[0, 2, 1, 2], &[0, 1]).into_csr(Duplicates::First), Err(Error::Invalid { position: 2, .. })));
         assert!(matches!(lists(&[0, 2, 2], &[0, 1]).into_csr(Duplicates::First), Err(Error::Length { array: "offsets", .. })));
         assert!(matches!(lists(&[0, 2, 2, 3], &[0, 1]).into_csr(Duplicates::First), Err(Error::Length { array: "columns", .. })));
+        assert!(matches!(lists(&[1, 1, 1, 2], &[0, 1]).into_csr(Duplicates::First), Err(Error::Invalid { position: 0, .. })));
         let twice = lists(&[0, 0, 2, 2], &[1, 1]).into_csr(Duplicates::Error);
         assert!(matches!(twice, Err(Error::Duplicate { row: 1, column: 1 })));
     }

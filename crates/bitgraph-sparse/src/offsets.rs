@@ -57,6 +57,11 @@ macro_rules! with_offsets {
 }
 
 impl Offsets {
+    /// Whether offsets up to this number of entries are of 32 bits: the one place that says so.
+    #[must_use]
+    pub const fn are_narrow(entries: u64) -> bool {
+        entries <= u32::MAX as u64
+    }
     /// The number of offsets: one more than there are rows.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -103,7 +108,7 @@ impl Offsets {
     /// The narrowest offsets that hold `offsets`.
     #[must_use]
     pub fn from_usizes(offsets: &[usize]) -> Self {
-        if offsets.last().copied().unwrap_or(0) <= u32::MAX as usize {
+        if Self::are_narrow(offsets.last().copied().unwrap_or(0) as u64) {
             Offsets::U32(offsets.iter().map(|&o| o as u32).collect::<Vec<_>>().into())
         } else {
             Offsets::U64(offsets.iter().map(|&o| o as u64).collect::<Vec<_>>().into())
@@ -114,5 +119,20 @@ impl Offsets {
 impl PartialEq for Offsets {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len() && (0..self.len()).all(|i| self.get(i) == other.get(i))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_width_changes_at_the_last_number_of_32_bits() {
+        let last = u64::from(u32::MAX);
+        assert!(Offsets::are_narrow(0) && Offsets::are_narrow(last) && !Offsets::are_narrow(last + 1));
+        for (entries, width) in [(0, 4), (last, 4), (last + 1, 8), (1 << 40, 8)] {
+            let offsets = Offsets::from_usizes(&[0, 0, entries as usize]);
+            assert_eq!((offsets.bytes(), offsets.last() as u64), (3 * width, entries));
+        }
     }
 }

@@ -26,7 +26,8 @@ const ARROWS: &[(&str, &[&str])] = &[
 ];
 
 /// Crates above the libraries, which may depend on any of them.
-const FREE: &[&str] = &["bitgraph", "bitgraph-cli", "bitgraph-testkit", "bitgraph-verify", "bitgraph-benches", "bitgraph-examples"];
+const FREE: &[&str] =
+    &["bitgraph", "bitgraph-cli", "bitgraph-testkit", "bitgraph-verify", "bitgraph-benches", "bitgraph-examples", "bitgraph-fuzz"];
 
 /// Packages that few crates may name: the bindings to the vendor's driver, and to its libraries as peers.
 const CONFINED: &[(&str, &[&str])] = &[("cudarc", &["bitgraph-cuda", "bitgraph-measure"])];

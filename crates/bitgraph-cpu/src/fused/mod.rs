@@ -8,3 +8,5 @@ pub mod pagerank;
 mod product;
 pub mod sssp;
 pub mod tc;
+#[cfg(test)]
+mod variants;

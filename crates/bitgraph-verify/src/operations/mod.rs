@@ -1,5 +1,6 @@
 //! The generated suite: operation x format x semiring x type x mask x accumulator x shape, each against the dense mimic.
 
+mod large;
 mod matrices;
 mod mxm;
 mod mxv;
@@ -74,6 +75,8 @@ pub(crate) fn full_if_possible<T: Stored>(v: &MimicVector<T>) -> HostVector<T> {
         None => v.to_vector(),
     }
 }
+
+pub use large::Large;
 
 /// The accumulators.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -192,11 +195,12 @@ pub use mxm::MatrixProducts;
 pub use mxv::Products;
 
 /// Runs the suite on one form of a backend.
-pub fn run<B: VectorOps + MatrixOps + Products + MatrixProducts>(report: &mut Report, backend: &B, form: &str, full: bool) {
+pub fn run<B: Large + Products + MatrixProducts>(report: &mut Report, backend: &B, form: &str, full: bool) {
     vectors::run(report, backend, form, full);
     backend.verify_mxv(report, form, full);
     backend.verify_mxm(report, form, full);
     matrices::run(report, backend, form, full);
+    large::run(report, backend, form);
 }
 
 /// Calls a generic function for the semirings: three over every type, the others over an integer, an unsigned integer, a half and

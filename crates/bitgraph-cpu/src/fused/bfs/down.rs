@@ -12,7 +12,7 @@
 #![allow(unsafe_code)]
 
 use super::search::Rows;
-use crate::Level;
+use crate::{Level, trace};
 use bitgraph_algorithms::UNREACHED;
 use std::ops::Range;
 
@@ -44,8 +44,10 @@ pub(super) fn over_marks(
     // SAFETY: the assertion, and the module's invariants.
     unsafe {
         if scattered {
+            trace::enter("bfs: over marks, scattered");
             over_marks_as::<true>(rows, queue, level, marks, mark)
         } else {
+            trace::enter("bfs: over marks");
             over_marks_as::<false>(rows, queue, level, marks, mark)
         }
     }
@@ -108,6 +110,7 @@ pub(super) fn over_bits(
 ) -> (usize, u64) {
     assert!(queue.len() >= marks.len() + 64 && rows.0.len() == marks.len() + 1 && level.end <= marks.len() + 1);
     assert!(visited.len() * 64 >= marks.len());
+    trace::enter("bfs: over bits");
     match simd {
         #[cfg(target_arch = "x86_64")]
         // SAFETY: the level says that the CPU has the features; the lengths agree, and the module's invariants hold.

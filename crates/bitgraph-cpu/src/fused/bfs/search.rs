@@ -6,7 +6,7 @@
 //! of closed vertices always are.
 
 use super::{BfsLayout, down, spread, up};
-use crate::{Level, team, threads};
+use crate::{Level, team, threads, trace};
 use bitgraph_algorithms::UNREACHED;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
@@ -268,6 +268,7 @@ impl Search<'_> {
     }
     /// One level bottom-up on all threads, from `front` to `next`; how many it found.
     fn climb(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &State) -> usize {
+        trace::enter(if self.layout.heaviest.is_some() { "bfs: bottom-up by heaviest neighbours" } else { "bfs: bottom-up" });
         let (n, words) = (marks.len(), scratch.visited.len());
         let block = (words / (team.members() * 16)).max(32);
         let found = AtomicU64::new(0);
@@ -295,6 +296,7 @@ impl Search<'_> {
     }
     /// One level top-down over bitmaps on all threads, from the queue to `next`; how many it found.
     fn spread(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &State) -> usize {
+        trace::enter("bfs: spread");
         let (n, words, members) = (marks.len(), scratch.visited.len(), team.members());
         // Bitmaps of two members share no cache line.
         let stride = words.next_multiple_of(16);
@@ -333,6 +335,7 @@ impl Search<'_> {
     }
     /// One level top-down on all threads.
     fn push_shared(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State, arcs: u64) {
+        trace::enter("bfs: shared top-down");
         let n = marks.len();
         let (queue, lists) = (&mut scratch.queue, &mut scratch.found);
         let members = team.members();

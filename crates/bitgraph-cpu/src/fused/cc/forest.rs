@@ -5,20 +5,13 @@
 //! skips ancestors, so that concurrent stores agree on the tree whatever their order.
 //!
 //! Source: union by index with path halving; its concurrent form as in Afforest (Sutton et al., IPDPS 2018).
-#![allow(unsafe_code)]
 
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use crate::sync::{AtomicU32, Ordering::Relaxed};
 
 /// The trees.
 #[derive(Clone, Copy)]
 pub(super) struct Forest<'a, const SHARED: bool> {
     parents: &'a [AtomicU32],
-}
-
-/// An array of labels as one that several threads may work on.
-pub(super) fn atomic(labels: &mut [u32]) -> &[AtomicU32] {
-    // SAFETY: `AtomicU32` has the layout of `u32`, and the exclusive borrow lasts as long as the shared one.
-    unsafe { &*(std::ptr::from_mut(labels) as *const [AtomicU32]) }
 }
 
 impl<'a, const SHARED: bool> Forest<'a, SHARED> {

@@ -3,6 +3,7 @@
 //! Invariant: `P` patterns of `nodes` rows and columns whose union is symmetric; what is not gives wrong labels, never a
 //! wrong memory access.
 
+use crate::sync::AtomicU32;
 use bitgraph_sparse::OffsetInt;
 
 /// An offset width, and whether the vector kernels take it.
@@ -43,5 +44,14 @@ impl<'a, O: OffsetInt, const P: usize> Graph<'a, O, P> {
     #[inline(always)]
     pub(super) fn degree(&self, v: usize) -> usize {
         (0..P).map(|p| self.offsets[p][v + 1].index() - self.offsets[p][v].index()).sum()
+    }
+}
+
+/// An array of labels as one that several threads may work on.
+pub(super) fn atomic(labels: &mut [u32]) -> &[AtomicU32] {
+    // SAFETY: `AtomicU32` has the layout of `u32`, and the exclusive borrow lasts as long as the shared one.
+    #[allow(unsafe_code)]
+    unsafe {
+        &*(std::ptr::from_mut(labels) as *const [AtomicU32])
     }
 }

@@ -11,12 +11,12 @@
 //! Source: the order of the phases is that of Afforest (Sutton et al., IPDPS 2018); hooking to the smallest neighbour in
 //! ascending order, which compresses as it goes, and pairs of trees take the place of its neighbour rounds.
 
-use super::forest::atomic;
-use super::graph::{Graph, Width};
-use super::pairs::{Pairs, Trees, join};
+use super::graph::{Graph, Width, atomic};
+use super::pairs::{Pairs, Trees};
 use super::search::Scratch;
 use super::{Counts, largest_of};
 use crate::team::Team;
+use crate::trace;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
@@ -64,7 +64,9 @@ pub(super) fn hook<O: Width, const P: usize>(
     let per_part = if parts == 1 { 1 } else { CHUNKS };
     let chunks = parts * per_part;
     let vertices = |chunk: usize| chunk * n / chunks..(chunk + 1) * n / chunks;
+    trace::enter(if parts == 1 { "cc: hooked by one" } else { "cc: hooked by all" });
     if total == 1 && isolated.load(Relaxed) == 0 {
+        trace::enter("cc: one tree");
         // One tree, whose number and root are 0.
         let labels = DisjointSlice::new(labels);
         // SAFETY: chunks are disjoint.
@@ -89,6 +91,7 @@ pub(super) fn hook<O: Width, const P: usize>(
     control.check()?;
     // Where roots are many, their own neighbours would not make one large component.
     let few = LINKS * total <= n;
+    trace::enter(if few { "cc: roots' neighbours" } else { "cc: second neighbours" });
     team.run(chunks, |_, chunk| {
         let mut pairs = lock(&pairs[chunk]);
         trees.plant(numbers(chunk));
@@ -107,6 +110,7 @@ pub(super) fn hook<O: Width, const P: usize>(
         if pairs.iter().all(|p| lock(p).is_empty()) {
             break;
         }
+        trace::enter("cc: outside the giant");
         join(&trees, pairs, team, numbers, control)?;
     }
     let components = AtomicUsize::new(0);
@@ -122,8 +126,28 @@ pub(super) fn hook<O: Width, const P: usize>(
     Ok(Counts { components: components.into_inner() as u64, largest: largest_of(labels, size, n - size) })
 }
 
+/// Joins the trees of all pairs, then hangs every number on its root. There is a list of pairs and a range of `numbers` for every
+/// chunk.
+///
+/// # Errors
+/// [`bitgraph_backend::Error::Cancelled`].
+fn join(
+    trees: &Trees<'_>,
+    pairs: &[Mutex<Pairs>],
+    team: &Team<'_>,
+    numbers: impl Fn(usize) -> Range<usize> + Sync,
+    control: &Control,
+) -> Result<()> {
+    while pairs.iter().any(|p| !lock(p).is_empty()) {
+        team.run(pairs.len(), |_, chunk| trees.hang(&mut lock(&pairs[chunk])));
+        team.run(pairs.len(), |_, chunk| trees.flatten(numbers(chunk)));
+        control.check()?;
+    }
+    Ok(())
+}
+
 /// What belongs to a chunk, which nobody else has at the time.
-pub(super) fn lock<T>(of_chunk: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock<T>(of_chunk: &Mutex<T>) -> MutexGuard<'_, T> {
     of_chunk.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -8,12 +8,8 @@
 //! parents without waiting for each other: a store may undo another, but the pair that stands for what was undone is kept for
 //! the next round, which settles it. What earlier rounds joined is never undone, since only roots are hung.
 
-use super::hook::lock;
-use crate::team::Team;
-use bitgraph_backend::{Control, Result};
+use crate::sync::{AtomicU32, Ordering::Relaxed};
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
 /// Pairs of trees that are to be joined.
 #[derive(Default)]
@@ -104,7 +100,7 @@ impl Trees<'_> {
         count as usize
     }
     /// Hangs the trees of pairs on each other; keeps the pairs of trees that were different.
-    fn hang(&self, pairs: &mut Pairs) {
+    pub(super) fn hang(&self, pairs: &mut Pairs) {
         let count = std::mem::replace(&mut pairs.count, 0);
         for k in 0..count {
             let pair = pairs.list[k];
@@ -115,7 +111,7 @@ impl Trees<'_> {
         }
     }
     /// Hangs numbers on their roots.
-    fn flatten(&self, ids: Range<usize>) {
+    pub(super) fn flatten(&self, ids: Range<usize>) {
         for id in ids {
             let mut root = self.parents[id].load(Relaxed);
             loop {
@@ -128,24 +124,4 @@ impl Trees<'_> {
             self.parents[id].store(root, Relaxed);
         }
     }
-}
-
-/// Joins the trees of all pairs, then hangs every number on its root. There is a list of pairs and a range of `numbers` for every
-/// chunk.
-///
-/// # Errors
-/// [`bitgraph_backend::Error::Cancelled`].
-pub(super) fn join(
-    trees: &Trees<'_>,
-    pairs: &[Mutex<Pairs>],
-    team: &Team<'_>,
-    numbers: impl Fn(usize) -> Range<usize> + Sync,
-    control: &Control,
-) -> Result<()> {
-    while pairs.iter().any(|p| !lock(p).is_empty()) {
-        team.run(pairs.len(), |_, chunk| trees.hang(&mut lock(&pairs[chunk])));
-        team.run(pairs.len(), |_, chunk| trees.flatten(numbers(chunk)));
-        control.check()?;
-    }
-    Ok(())
 }

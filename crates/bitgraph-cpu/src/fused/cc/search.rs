@@ -9,11 +9,12 @@
 //!
 //! Source: the switch of direction is that of Beamer et al. (SC 2012).
 
-use super::forest::{Forest, atomic};
-use super::graph::{Graph, Width};
+use super::forest::Forest;
+use super::graph::{Graph, Width, atomic};
 use super::kernel::Kernel;
 use super::{Counts, largest_of};
 use crate::team::Team;
+use crate::trace;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
@@ -122,6 +123,7 @@ fn bottom_up<O: Width, const P: usize>(
     control: &Control,
 ) -> Result<()> {
     let worth = graph.nodes / WORTH_A_PASS;
+    trace::enter(if chunks == 1 { "cc: bottom-up by one" } else { "cc: bottom-up by all" });
     if chunks == 1 {
         while kernel.bottom_up(graph, visited, range(0)) > worth {
             control.check()?;
@@ -195,6 +197,7 @@ fn label<O: Width, const P: usize>(
     let (forest, shared) = (Forest::<false>::new(cells), Forest::<true>::new(cells));
     let total: usize = rests.iter().map(|r| r.load(Relaxed)).sum();
     let few = total < 1 << 14;
+    trace::enter(if few { "cc: rest by one" } else { "cc: rest by all" });
     let join = |chunk: usize| {
         for &v in rest(chunk) {
             for list in graph.lists(v as usize) {
@@ -216,6 +219,7 @@ fn label<O: Width, const P: usize>(
     control.check()?;
     let root = forest.find(giant);
     if root != giant {
+        trace::enter("cc: a tail of the giant");
         // A tail of the giant has its smallest vertex.
         team.run(chunks, |_, chunk| {
             for v in vertices(chunk) {

@@ -98,9 +98,11 @@ impl Batch<'_> {
                 step += 1;
                 if state.active <= scratch.lists.most && state.active_arcs * ALPHA * (team.members() as u64) < state.open_arcs {
                     if state.pulled {
+                        crate::trace::enter("msbfs: back to push");
                         self.turn_to_push(scratch);
                     }
                     let Scratch { seen, next, lists, counts, .. } = scratch;
+                    crate::trace::enter("msbfs: push");
                     kernel::push(self.level, self.out, seen, next, lists, &mut counts[0]);
                     state = self.pushed(scratch);
                 } else {
@@ -185,6 +187,7 @@ impl Batch<'_> {
     }
     /// Every open vertex takes the bits of its neighbours, on all threads. If it is `late`, most have nearly all bits already.
     fn pull(&self, team: &Team<'_>, alive: Row, late: bool, scratch: &mut Scratch) -> State {
+        crate::trace::enter(if late { "msbfs: pull, late" } else { "msbfs: pull" });
         let Scratch { seen, next, open, found, parts, counts, .. } = scratch;
         let stream = size_of_val(&seen[..]) > CACHED;
         let fetched = match (stream, late) {

@@ -162,6 +162,7 @@ mod avx512 {
                 continue;
             }
             if row.len() > FILTER_LIMIT {
+                crate::trace::enter("tc: ascending, a long row");
                 count += super::portable(indices, spans, v..v + 1, &mut scratch.bits);
                 continue;
             }
@@ -208,6 +209,7 @@ mod avx512 {
                     }
                     i += 16;
                     if length >= PASSED - 16 {
+                        crate::trace::enter("tc: ascending, a full buffer");
                         count += verify(length);
                         length = 0;
                     }

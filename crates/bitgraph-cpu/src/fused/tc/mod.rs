@@ -11,7 +11,7 @@ mod ranked_avx512;
 mod select;
 pub(crate) mod work;
 
-use crate::Level;
+use crate::{Level, trace};
 use bitgraph_algorithms::{Tc, TcConfig};
 use bitgraph_backend::{Error, Result, Stats};
 use bitgraph_sparse::Csr;
@@ -69,7 +69,7 @@ impl TcLayout {
         self.run_level(csr, config, form, Level::current())
     }
     /// `level` must be one that the CPU has.
-    fn run_level(&self, csr: &Csr, config: &TcConfig, form: TcForm, level: Level) -> Result<Tc> {
+    pub(super) fn run_level(&self, csr: &Csr, config: &TcConfig, form: TcForm, level: Level) -> Result<Tc> {
         if !csr.is_square() {
             return Err(Error::NotSquare { algorithm: "triangle counting", rows: csr.nrows() as u64, columns: csr.ncols() as u64 });
         }
@@ -82,18 +82,21 @@ impl TcLayout {
         control.check()?;
         let triangles = match form {
             TcForm::Low => {
+                trace::enter("tc: low");
                 let blocks = work::chunks(offsets, (indices.len() + csr.nrows()) / 64 + 4096);
                 work::sum_chunks(blocks.len(), control, &Pool::<()>::default(), |(), chunk| {
                     low::count_rows(offsets, indices, blocks[chunk].clone(), level)
                 })
             }
             TcForm::Ascending => {
+                trace::enter("tc: ascending");
                 let mut below = self.below.take();
                 let count = ascending::count(offsets, indices, level, control, &mut below, &self.ascending);
                 self.below.give(below);
                 count
             }
             TcForm::Ranked => {
+                trace::enter("tc: ranked");
                 let mut lists = self.lists.take();
                 let count = ranked::count(offsets, indices, level, control, &mut lists, &self.ranked);
                 self.lists.give(lists);

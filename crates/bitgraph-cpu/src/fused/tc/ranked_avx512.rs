@@ -123,6 +123,7 @@ pub(super) unsafe fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut
                         table[(x >> 6 & 15) as usize] |= 1 << (x & 63);
                     }
                 }
+                crate::trace::enter(if filtered { "tc: ranked, filtered" } else { "tc: ranked, unfiltered" });
                 let (low, high) = (_mm512_loadu_si512(table.as_ptr().cast()), _mm512_loadu_si512(table.as_ptr().add(8).cast()));
                 let verify = |length: usize| {
                     (0..length)
@@ -149,6 +150,7 @@ pub(super) unsafe fn count_rows(lists: &Lists, rows: Range<usize>, scratch: &mut
                             _mm512_storeu_si512(passed.add(length).cast(), _mm512_maskz_compress_epi32(pass, x));
                             length += pass.count_ones() as usize;
                             if length >= COLLECTED - 16 {
+                                crate::trace::enter("tc: ranked, a full buffer");
                                 count += verify(length);
                                 length = 0;
                             }

@@ -100,3 +100,20 @@ fn all_forms_count_the_same() {
         }
     }
 }
+
+#[test]
+fn lists_as_wide_as_a_window() {
+    let Some(device) = device() else { return };
+    // In every list that holds two vertices, the second is the last of the window of 8192 numbers that begins with the first, the next
+    // beyond it, or the one before: whichever end of an edge it is that lists the other.
+    for span in [8190, 8191, 8192] {
+        let below = (0..90).flat_map(|k| [(k, k + span), (k, k + span + 1), (k + span, k + span + 1)]);
+        let above = (200..290).flat_map(|k| [(k, k + 1), (k, k + span + 1), (k + 1, k + span + 1)]);
+        let graph = csr(8600, below.chain(above));
+        let out = DeviceCsr::upload(&device, &graph).unwrap();
+        for form in [Form::Warp, Form::Thread, Form::General, Form::Auto] {
+            let layout = TcLayout::build_as(&device, &out, Options { form, ..Options::default() }).unwrap().unwrap();
+            assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, expected(&graph), "{span}, {form:?}");
+        }
+    }
+}

@@ -157,6 +157,7 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                 if pulling || total > limit {
                     let mut own_nearest = u32::MAX;
                     if !pulling {
+                        crate::trace::enter("sssp: packed, pulling");
                         pulling = true;
                         // The nearest rows, hubs among them, are pushed to their ends: pulls need not look back that far.
                         let (mut i, mut sum) = (0, 0usize);
@@ -203,6 +204,9 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                         nearest = all.nearest;
                     }
                     last = all.open_size < all.open * SMALL;
+                    if last {
+                        crate::trace::enter("sssp: packed, the last horizon");
+                    }
                     let next = if last { u32::MAX } else { horizon.saturating_add(width) };
                     (open_before, width_before) = (all.open, next - now);
                     width = width.saturating_mul(2);

@@ -6,6 +6,7 @@ mod buckets;
 mod fixed;
 mod horizon;
 mod link;
+mod meeting;
 mod ops;
 mod pair;
 mod rows;
@@ -13,20 +14,19 @@ mod rows;
 use super::parents::Arcs;
 #[cfg(target_arch = "x86_64")]
 use crate::Level;
-use crate::threads;
+use crate::{threads, trace};
 use bitgraph_algorithms::SsspConfig;
-use bitgraph_backend::Result;
-use bitgraph_backend::WeightStats;
+use bitgraph_backend::{Result, WeightStats};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Permutation, Values, ordering, with_offsets};
 use horizon::{Scratch, Task};
 use link::{Alone, Link};
+use meeting::Meeting;
 use ops::Portable;
 use pair::{Board, Paired};
 use rayon::prelude::*;
 pub(super) use rows::HEAD;
 use rows::{ID, Rows};
-use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -50,10 +50,6 @@ const BLOCKS: u32 = 5;
 const PAIR_WIDER: u32 = 2;
 /// How long the first searcher waits for the second.
 const PATIENCE: Duration = Duration::from_micros(200);
-/// Of a meeting: the second searcher may still come, has come, is too late.
-const OPEN: u8 = 0;
-const JOINED: u8 = 1;
-const CLOSED: u8 = 2;
 
 /// The rows of one direction.
 #[derive(Debug)]
@@ -183,6 +179,7 @@ impl Packed {
     }
     /// The search over rows of `K` entries.
     fn over_fixed<const K: usize>(&self, rows: &[u32], config: &SsspConfig, shift: u32) -> Result<Vec<u32>> {
+        trace::enter(if K == 4 { "sssp: rows of 4" } else { "sssp: rows of 8" });
         let (source, target, control) = (config.source, config.target, &config.control);
         let alone = || {
             let mut dist = vec![u32::MAX; self.nodes];
@@ -245,6 +242,7 @@ impl Packed {
     }
     /// One searcher.
     fn alone(&self, task: Task<'_>) -> Result<Vec<u32>> {
+        trace::enter("sssp: packed by one");
         // The result itself, if there is no order to restore.
         let mut dist = if self.order.is_some() { self.blank() } else { vec![u32::MAX; self.nodes] };
         let mut scratch = self.borrow().unwrap_or_else(|| Scratch::new(self.nodes));
@@ -270,13 +268,14 @@ impl Packed {
         alone: impl Fn() -> Result<Vec<u32>> + Sync,
     ) -> Result<Vec<u32>> {
         let board = Board::new(block);
-        let meeting = AtomicU8::new(OPEN);
+        let meeting = Meeting::new();
         let side = |me: usize| {
             let mut scratch = self.borrow().unwrap_or_else(&fresh);
             let mut dist = self.blank();
             let mut messages = std::mem::take(&mut scratch.messages);
             // The leader waits when all else is prepared.
-            let result = if me == 1 || wait(&meeting) {
+            let start = Instant::now();
+            let result = if me == 1 || meeting.wait(|| start.elapsed() > PATIENCE) {
                 let mut link = Paired::new(&board, me, &mut messages);
                 Some(search(&mut dist, &mut scratch, &mut link).map(|()| dist))
             } else {
@@ -287,29 +286,17 @@ impl Packed {
             self.give_back(scratch);
             result
         };
-        let follow = || {
-            let joined = meeting.compare_exchange(OPEN, JOINED, Ordering::AcqRel, Ordering::Acquire).is_ok();
-            if joined { side(1) } else { None }
-        };
+        let follow = || if meeting.join() { side(1) } else { None };
         match rayon::join(|| side(0).ok_or_else(&alone), follow) {
             (Err(finished), _) => finished,
-            (Ok(even), Some(odd)) => Ok(self.merged(even?, odd?, block)),
+            (Ok(even), Some(odd)) => {
+                trace::enter("sssp: packed by two");
+                Ok(self.merged(even?, odd?, block))
+            }
             // It came, or the leader would have gone alone.
             (Ok(even), None) => even,
         }
     }
-}
-
-/// Whether the second searcher comes within `PATIENCE`; closes the meeting otherwise.
-fn wait(meeting: &AtomicU8) -> bool {
-    let start = Instant::now();
-    while meeting.load(Ordering::Acquire) == OPEN {
-        if start.elapsed() > PATIENCE {
-            return meeting.compare_exchange(OPEN, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_err();
-        }
-        std::hint::spin_loop();
-    }
-    true
 }
 
 /// A searcher with the instructions in force.

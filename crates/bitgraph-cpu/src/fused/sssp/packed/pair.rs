@@ -9,9 +9,8 @@
 
 use super::link::{Link, Report};
 use super::ops::{Ops, Portable};
-use std::cell::UnsafeCell;
+use crate::sync::{AtomicBool, AtomicUsize, Cell, Ordering, spin_loop, yield_now};
 use std::ops::Range;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// Looks at the other's epoch before the core is offered to others.
 const SPINS: u32 = 1 << 10;
@@ -20,6 +19,7 @@ const SPINS: u32 = 1 << 10;
 const MESSAGES: usize = 1 << 10;
 
 /// What one searcher shows the other at a meeting.
+#[derive(Clone, Copy)]
 struct Slot {
     report: Report,
     /// Its distances.
@@ -32,7 +32,7 @@ struct Slot {
 struct Side {
     epoch: AtomicUsize,
     gone: AtomicBool,
-    slots: [UnsafeCell<Slot>; 2],
+    slots: [Cell<Slot>; 2],
 }
 
 /// Where the two meet.
@@ -49,10 +49,16 @@ impl Board {
     /// A board for vertices owned in turns by blocks of `2^block`.
     pub fn new(block: u32) -> Self {
         let none = std::ptr::null;
-        let slot = || UnsafeCell::new(Slot { report: Report::EMPTY, dist: none(), messages: std::ptr::null(), count: 0 });
+        let slot = || Cell::new(Slot { report: Report::EMPTY, dist: none(), messages: std::ptr::null(), count: 0 });
         let side = || Side { epoch: AtomicUsize::new(0), gone: AtomicBool::new(false), slots: [slot(), slot()] };
         Self { sides: [side(), side()], block }
     }
+}
+
+/// Waits a moment: a pause at first, then the core is offered to others.
+fn wait(spins: &mut u32) {
+    *spins += 1;
+    if *spins < SPINS { spin_loop() } else { yield_now() }
 }
 
 /// One of two searchers.
@@ -79,10 +85,12 @@ impl<'a> Paired<'a> {
 
 impl Drop for Paired<'_> {
     fn drop(&mut self) {
-        // Only a panic lets one leave before the other, which must not wait for ever, and may still read what the panic will free.
+        // The other may still read what was sent at the last meeting, which must not be freed or written until it has left as well. One
+        // that leaves early, by an error or a panic, is not waited for at a meeting: the other leaves when it comes to its next.
         self.board.sides[self.me].gone.store(true, Ordering::Release);
-        while std::thread::panicking() && !self.board.sides[1 - self.me].gone.load(Ordering::Acquire) {
-            std::thread::yield_now();
+        let mut spins = 0;
+        while !self.board.sides[1 - self.me].gone.load(Ordering::Acquire) {
+            wait(&mut spins);
         }
     }
 }
@@ -114,11 +122,10 @@ impl Link for Paired<'_> {
     fn meet(&mut self, dist: *const u32, report: Report, mut deliver: impl FnMut(u32, u32)) -> Report {
         let parity = self.epoch & 1;
         let (own, other) = (&self.board.sides[self.me], &self.board.sides[1 - self.me]);
+        let messages = &self.messages[parity];
+        let slot = Slot { report, dist, messages: messages.as_ptr(), count: messages.len() };
         // SAFETY: the other reads this slot only between this meeting and the next.
-        unsafe {
-            let messages = &self.messages[parity];
-            *own.slots[parity].get() = Slot { report, dist, messages: messages.as_ptr(), count: messages.len() };
-        }
+        own.slots[parity].with_mut(|own| unsafe { *own = slot });
         self.epoch += 1;
         own.epoch.store(self.epoch, Ordering::Release);
         let mut spins = 0;
@@ -126,15 +133,11 @@ impl Link for Paired<'_> {
             if other.gone.load(Ordering::Acquire) && other.epoch.load(Ordering::Acquire) < self.epoch {
                 return Report { stop: true, ..report };
             }
-            std::hint::spin_loop();
-            spins += 1;
-            if spins > SPINS {
-                std::thread::yield_now();
-            }
+            wait(&mut spins);
         }
         // SAFETY: the other wrote this slot and these messages before it stored its epoch, and leaves them until the next
         // meeting but one.
-        let theirs = unsafe { &*other.slots[parity].get() };
+        let theirs = other.slots[parity].with(|slot| unsafe { *slot });
         if theirs.count > 0 {
             // SAFETY: as above.
             let messages = unsafe { std::slice::from_raw_parts(theirs.messages, theirs.count) };

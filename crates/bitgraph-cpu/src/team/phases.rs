@@ -1,17 +1,11 @@
-//! A team of threads that runs many short phases, one after the other, without going to sleep in between.
+//! The phases of a team: how the leader opens one, how helpers join and leave it, and how chunks are claimed.
 //!
-//! A fused algorithm has phases of microseconds; waking a sleeping thread takes longer than that. The leader occupies the
-//! pool's other threads once, and they poll for its phases until it is done. A phase is a number of chunks; every chunk is
-//! run exactly once, by whichever member claims it, first of all the member whose share it is, so that data stays near. A helper
-//! that the system woke on the leader's core is let run there once, and moves to another ([`crate::place`]).
-//!
-//! Invariants: the leader alone can finish any phase, so a helper that comes late, or never, delays nobody; a phase has ended
-//! for everybody when [`Team::run`] returns.
+//! Invariant: the job is written while the phase is closed and without helpers, and read between joining and leaving an open one.
+//! `tests/models` runs this file under a model checker.
 #![allow(unsafe_code)]
 
-use crate::{place, threads};
-use std::cell::UnsafeCell;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use crate::place;
+use crate::sync::{AtomicU64, AtomicUsize, Cell, Ordering, spin_loop, yield_now};
 
 /// The phase can be joined.
 const OPEN: u64 = 1;
@@ -35,14 +29,14 @@ type Work<'a> = dyn Fn(usize, usize) + Sync + 'a;
 #[repr(align(128))]
 struct Cursor(AtomicUsize);
 
-struct Shared {
+pub(crate) struct Shared {
     state: AtomicU64,
     cursors: Vec<Cursor>,
     /// Helpers that have come.
     present: AtomicUsize,
     /// The core that the leader last offered.
     offered: AtomicUsize,
-    job: UnsafeCell<Option<(*const Work<'static>, usize)>>,
+    job: Cell<Option<(*const Work<'static>, usize)>>,
 }
 
 // SAFETY: the job is written by the leader only while the phase is closed and without helpers, and read by helpers only
@@ -58,13 +52,23 @@ fn share(member: usize, members: usize, chunks: usize) -> usize {
 fn pause(polls: &mut u32) {
     *polls += 1;
     if *polls < POLLS {
-        std::hint::spin_loop();
+        spin_loop();
     } else {
-        std::thread::yield_now();
+        yield_now();
     }
 }
 
 impl Shared {
+    /// Of a team of so many members.
+    pub(crate) fn new(members: usize) -> Self {
+        Self {
+            state: AtomicU64::new(0),
+            cursors: (0..members).map(|_| Cursor(AtomicUsize::new(0))).collect(),
+            present: AtomicUsize::new(0),
+            offered: AtomicUsize::new(usize::MAX),
+            job: Cell::new(None),
+        }
+    }
     /// Claims and runs chunks until there are none left: the member's own share first, then those of the others.
     fn claim(&self, member: usize, work: &Work<'_>, chunks: usize) {
         let members = self.cursors.len();
@@ -81,7 +85,7 @@ impl Shared {
         }
     }
     /// A helper's life: joins every phase that it sees, until there are no more.
-    fn help(&self, member: usize) {
+    pub(crate) fn help(&self, member: usize) {
         self.present.fetch_add(1, Ordering::Relaxed);
         // Woken behind the leader on its core, a helper would wait for it to end.
         place::leave(self.offered.load(Ordering::Relaxed));
@@ -100,7 +104,7 @@ impl Shared {
                 (seen, polls) = (phase, 0);
                 let leave = Leave(self);
                 // SAFETY: the phase is open and counts this helper, so the leader keeps the job alive and unchanged.
-                if let Some((work, chunks)) = unsafe { *self.job.get() } {
+                if let Some((work, chunks)) = self.job.with(|job| unsafe { *job }) {
                     // SAFETY: as above.
                     self.claim(member, unsafe { &*work }, chunks);
                 }
@@ -131,7 +135,7 @@ impl Drop for Close<'_> {
 }
 
 /// Sends the helpers home, even after a panic.
-struct Dismiss<'a>(&'a Shared);
+pub(crate) struct Dismiss<'a>(pub(crate) &'a Shared);
 impl Drop for Dismiss<'_> {
     fn drop(&mut self) {
         self.0.state.fetch_or(EXIT, Ordering::Release);
@@ -144,7 +148,15 @@ pub(crate) struct Team<'a> {
     members: usize,
 }
 
-impl Team<'_> {
+impl<'a> Team<'a> {
+    /// Of the leader alone.
+    pub(crate) fn alone() -> Self {
+        Self { shared: None, members: 1 }
+    }
+    /// Of the leader, and of whoever helps with `shared`.
+    pub(crate) fn of(shared: &'a Shared) -> Self {
+        Self { shared: Some(shared), members: shared.cursors.len() }
+    }
     /// The number of members, the leader included.
     pub(crate) fn members(&self) -> usize {
         self.members
@@ -162,77 +174,16 @@ impl Team<'_> {
         // SAFETY: only the lifetime changes; `Close` ends every use of the job before `work` goes out of scope.
         let job = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         // SAFETY: the phase before is closed and without helpers, so nobody else reads or writes the job.
-        unsafe { *shared.job.get() = Some((job, chunks)) };
+        shared.job.with_mut(|slot| unsafe { *slot = Some((job, chunks)) });
         // Closed and without helpers: nobody else changes the state.
         let phase = shared.state.load(Ordering::Relaxed) / PHASE + 1;
         shared.state.store(phase * PHASE + OPEN, Ordering::Release);
         let close = Close(shared);
         if phase <= PATIENCE && shared.present.load(Ordering::Relaxed) + 1 < self.members {
             shared.offered.store(place::current().unwrap_or(usize::MAX), Ordering::Relaxed);
-            std::thread::yield_now();
+            yield_now();
         }
         shared.claim(0, work, chunks);
         drop(close);
-    }
-}
-
-/// Runs `lead` with a team of at most `wanted` threads of the current pool; with one thread, or from inside a pool of one,
-/// on the calling thread without further ado.
-pub(crate) fn with<R: Send>(wanted: usize, lead: impl FnOnce(&Team<'_>) -> R + Send) -> R {
-    let members = wanted.min(threads::allowed()).clamp(1, 1 << 10);
-    if members == 1 {
-        return lead(&Team { shared: None, members });
-    }
-    let shared = Shared {
-        state: AtomicU64::new(0),
-        cursors: (0..members).map(|_| Cursor(AtomicUsize::new(0))).collect(),
-        present: AtomicUsize::new(0),
-        offered: AtomicUsize::new(usize::MAX),
-        job: UnsafeCell::new(None),
-    };
-    let shared = &shared;
-    rayon::scope(|scope| {
-        for member in 1..members {
-            scope.spawn(move |_| shared.help(member));
-        }
-        let _dismiss = Dismiss(shared);
-        lead(&Team { shared: Some(shared), members })
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_chunk_once_in_every_phase() {
-        for threads in [1, 2, 3] {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let done: Vec<AtomicUsize> = (0..37).map(|_| AtomicUsize::new(0)).collect();
-            let members = pool.install(|| {
-                with(usize::MAX, |team| {
-                    for phase in 0..500 {
-                        team.run(phase % 38, |member, chunk| {
-                            assert!(member < team.members());
-                            done[chunk].fetch_add(1, Ordering::Relaxed);
-                        });
-                        let expected = |chunk| (1..=phase).map(|p| usize::from(chunk < p % 38)).sum::<usize>();
-                        if phase % 100 == 99 {
-                            assert!(done.iter().enumerate().all(|(c, d)| d.load(Ordering::Relaxed) == expected(c)));
-                        }
-                    }
-                    team.members()
-                })
-            });
-            assert_eq!(members, threads);
-        }
-    }
-
-    #[test]
-    fn a_panic_leaves_nobody_waiting() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        let caught = pool
-            .install(|| std::panic::catch_unwind(|| with(2, |team| team.run(64, |_, chunk| assert!(chunk != 40, "a chunk that fails")))));
-        assert!(caught.is_err());
     }
 }

@@ -1,0 +1,34 @@
+//! Whether the second of two searchers comes in time.
+//!
+//! Invariant: either the second is told that it has joined and the first that it is not alone, or neither.
+
+use crate::sync::{AtomicU8, Ordering, spin_loop};
+
+/// The second searcher may still come, has come, is too late.
+const OPEN: u8 = 0;
+const JOINED: u8 = 1;
+const CLOSED: u8 = 2;
+
+/// Where the first waits for the second.
+pub(super) struct Meeting(AtomicU8);
+
+impl Meeting {
+    /// To which nobody has come.
+    pub(super) fn new() -> Self {
+        Self(AtomicU8::new(OPEN))
+    }
+    /// The second comes; whether it is in time.
+    pub(super) fn join(&self) -> bool {
+        self.0.compare_exchange(OPEN, JOINED, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+    /// The first waits until `late()`; whether the second has come.
+    pub(super) fn wait(&self, late: impl Fn() -> bool) -> bool {
+        while self.0.load(Ordering::Acquire) == OPEN {
+            if late() {
+                return self.0.compare_exchange(OPEN, CLOSED, Ordering::AcqRel, Ordering::Acquire).is_err();
+            }
+            spin_loop();
+        }
+        true
+    }
+}

@@ -1,0 +1,306 @@
+//! Graphs that are made for a variant each: a run enters it, and is right.
+//!
+//! Invariant: every name that [`crate::trace`] knows of a fused form is asked for here; a variant that no graph reaches is no variant.
+
+use super::{bfs, cc, msbfs, sssp, tc};
+use crate::Level;
+use crate::trace::Traced;
+use bitgraph_backend::{BfsConfig, BfsOutput, Cc, CcConfig, MsBfsConfig, SsspConfig, Tc, TcConfig, UNREACHED};
+use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
+use std::collections::BTreeSet;
+
+/// Pseudo-random numbers.
+struct Random(u64);
+impl Random {
+    fn below(&mut self, n: usize) -> u32 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((self.0 >> 33) as usize % n) as u32
+    }
+    fn pairs(&mut self, count: usize, n: usize, first: u32) -> Vec<(u32, u32)> {
+        (0..count).map(|_| (first + self.below(n), first + self.below(n))).collect()
+    }
+}
+
+/// The undirected graph of these edges.
+fn graph(n: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr {
+    let (rows, columns) = edges.into_iter().unzip();
+    Coo { mirrored: true, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).expect("a valid graph").0
+}
+
+fn entered(what: &str, names: &BTreeSet<&'static str>, expected: &[&str]) {
+    for name in expected {
+        assert!(names.contains(name), "{what} does not enter {name:?}, but {names:?}");
+    }
+}
+
+/// Layers of equal width, every vertex with so many edges to the next layer: levels are as wide as layers.
+fn layers(count: usize, width: usize, edges: usize) -> Csr {
+    let mut random = Random(1);
+    let mut list = Vec::new();
+    for layer in 0..count - 1 {
+        for v in 0..width {
+            list.extend((0..edges).map(|_| ((layer * width + v) as u32, ((layer + 1) * width) as u32 + random.below(width))));
+        }
+    }
+    graph(count * width, list)
+}
+
+fn plain_levels(g: &Csr, source: u32) -> Vec<i32> {
+    let mut levels = vec![-1; g.nrows()];
+    let mut queue = vec![source];
+    levels[source as usize] = 0;
+    let mut head = 0;
+    while let Some(&v) = queue.get(head) {
+        head += 1;
+        for &u in g.row(v as usize) {
+            if levels[u as usize] < 0 {
+                levels[u as usize] = levels[v as usize] + 1;
+                queue.push(u);
+            }
+        }
+    }
+    levels
+}
+
+/// Searches on so many threads, for levels and for parents.
+fn search(what: &str, g: &Csr, source: u32, threads: usize, expected: &[&str]) {
+    let levels = plain_levels(g, source);
+    let layout = bfs::BfsLayout::build(g, g);
+    let pool = Traced::new(threads);
+    let reached = levels.iter().filter(|&&l| l >= 0).count() as u64;
+    let edges: u64 = (0..g.nrows()).filter(|&v| levels[v] >= 0).map(|v| g.degree(v) as u64).sum();
+    // Twice: a run finds the memory that the one before left.
+    for _ in 0..2 {
+        let config = BfsConfig { source, ..BfsConfig::default() };
+        let (found, names) = pool.run(|| layout.run(g, g, &config).expect("a search"));
+        assert_eq!((found.reached, found.edges_traversed), (reached, edges), "{what}");
+        assert!(found.levels.as_deref() == Some(&levels[..]), "{what}: levels");
+        entered(what, &names, expected);
+    }
+    let config = BfsConfig { source, output: BfsOutput::Parents, deterministic: false, ..BfsConfig::default() };
+    let (found, _) = pool.run(|| layout.run(g, g, &config).expect("a search"));
+    for (v, &parent) in found.parents.expect("parents").iter().enumerate() {
+        match levels[v] {
+            -1 => assert_eq!(parent, UNREACHED, "{what}: vertex {v}"),
+            0 => assert_eq!(parent, source, "{what}"),
+            level => assert!(
+                levels[parent as usize] == level - 1 && g.row(parent as usize).binary_search(&(v as u32)).is_ok(),
+                "{what}: vertex {v}"
+            ),
+        }
+    }
+}
+
+#[test]
+fn breadth_first_search() {
+    let mut random = Random(2);
+    for threads in [2, 3] {
+        // A level has more arcs than one thread pushes, and fewer than a twelfth of the rest; most vertices are found several times.
+        search("layers", &layers(36, 5000, 4), 17, threads, &["bfs: over marks", "bfs: shared top-down"]);
+        search("dense layers", &layers(30, 2400, 9), 17, threads, &["bfs: over bits", "bfs: shared top-down", "bfs: bottom-up"]);
+    }
+    let edges = random.pairs(600_000, 60_000, 0);
+    search("alike degrees", &graph(60_000, edges), 5, 2, &["bfs: over bits", "bfs: spread"]);
+    let edges = random.pairs(140_000, 70_000, 0);
+    search("far neighbours", &graph(70_000, edges), 5, 1, &["bfs: over marks, scattered"]);
+    // Hubs: one end is the least of four numbers.
+    let edges: Vec<_> = (0..400_000)
+        .map(|_| ((0..4).map(|_| random.below(30_000)).min().unwrap_or(0), random.below(30_000)))
+        .chain((0..3000).map(|v| (7, v * 9)))
+        .collect();
+    search("hubs", &graph(30_000, edges), 5, 2, &["bfs: bottom-up by heaviest neighbours"]);
+}
+
+/// Counts by the form and with every instruction set; all alike, and as `oracle` does.
+fn count(what: &str, g: &Csr, form: Option<tc::TcForm>, oracle: tc::TcForm, expected: &[&str], vectors: &[&str]) {
+    let layout = tc::TcLayout::default();
+    let config = TcConfig::default();
+    let wanted = layout.run_level(g, &config, Some(oracle), Level::Portable).expect("a count");
+    assert!(wanted.triangles > 0, "{what} has no triangles");
+    for threads in [1, 2] {
+        let pool = Traced::new(threads);
+        for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+            let (found, names) = pool.run(|| layout.run_level(g, &config, form, level));
+            assert_eq!(found, Ok(Tc { triangles: wanted.triangles }), "{what}, {}", level.name());
+            entered(what, &names, expected);
+            if level == Level::Avx512 {
+                entered(what, &names, vectors);
+            }
+        }
+    }
+}
+
+#[test]
+fn triangles() {
+    use tc::TcForm::{Ascending, Low, Ranked};
+    let mut random = Random(3);
+    // Two triangles in every square.
+    let squares = (0..100u32).flat_map(|r| {
+        (0..99).filter(move |_| r < 99).flat_map(move |c| {
+            let v = 100 * r + c;
+            [(v, v + 1), (v, v + 100), (v, v + 101)]
+        })
+    });
+    count("squares", &graph(10_000, squares), None, Ascending, &["tc: low"], &[]);
+    let edges = random.pairs(200_000, 20_000, 0);
+    count("alike degrees", &graph(20_000, edges), None, Ranked, &["tc: ascending"], &[]);
+    let edges: Vec<_> = random.pairs(60_000, 20_000, 0).into_iter().chain((1..15_000).map(|v| (0, v))).collect();
+    count("a hub", &graph(20_000, edges), None, Ascending, &["tc: ranked"], &[]);
+    // A clique of 65, the last of which knows nobody else, while the others know 64 vertices whose numbers are those of the clique less
+    // 1024: all of their rows pass the filter of the last.
+    let clique = (1024..1089u32).flat_map(|a| (1024..a).map(move |b| (a, b)));
+    let aliases = (1024..1088u32).flat_map(|a| (0..64).map(move |b| (a, b)));
+    let long = (0..90u32).flat_map(|a| (0..a).map(move |b| (1200 + a, 1200 + b)));
+    let edges: Vec<_> = clique.chain(aliases).chain(long).collect();
+    count("a clique", &graph(1400, edges), Some(Ascending), Low, &[], &["tc: ascending, a full buffer", "tc: ascending, a long row"]);
+}
+
+#[test]
+fn triangles_of_vertices_that_are_no_hubs() {
+    // 60 vertices that everybody knows and a ring whose members have degree 470 are the hubs, but for the last of the ring. A clique of
+    // smaller degree has rows whose common neighbours are more than a buffer holds, and one vertex a row too long for a filter.
+    let (ring, known, clique) = (8300u32, 60, 120);
+    let last = ring + known + clique;
+    let mut edges: Vec<(u32, u32)> = (0..ring).flat_map(|v| (1..=205).map(move |d| (v, (v + d) % ring))).collect();
+    edges.extend((0..known).flat_map(|k| (0..ring).chain(ring + known..last).map(move |v| (ring + k, v))));
+    edges.extend((0..clique).flat_map(|a| (0..a).map(move |b| (ring + known + a, ring + known + b))));
+    edges.extend((0..392).map(|k| (last, ring - 1 - k)));
+    let g = graph(17_000, edges);
+    let vectors = ["tc: ranked, a full buffer", "tc: ranked, filtered", "tc: ranked, unfiltered"];
+    count("a clique beside hubs", &g, Some(tc::TcForm::Ranked), tc::TcForm::Ascending, &["tc: ranked"], &vectors);
+}
+
+/// The components by a plain search.
+fn plain_components(g: &Csr) -> Cc {
+    let mut labels = vec![u32::MAX; g.nrows()];
+    for s in 0..g.nrows() {
+        let mut stack = vec![s as u32];
+        while let Some(v) = stack.pop() {
+            if labels[v as usize] == u32::MAX {
+                labels[v as usize] = s as u32;
+                stack.extend(g.row(v as usize).iter().filter(|&&u| labels[u as usize] == u32::MAX));
+            }
+        }
+    }
+    Cc::from_labels(labels)
+}
+
+fn label(what: &str, g: &Csr, threads: usize, expected: &[&str]) {
+    let wanted = plain_components(g);
+    let layout = cc::CcLayout::new();
+    let pool = Traced::new(threads);
+    for _ in 0..5 {
+        let (found, names) = pool.run(|| layout.run(g, None, &CcConfig::default()).expect("a run"));
+        assert!(found == wanted, "{what}: {} components, expected {}", found.components, wanted.components);
+        entered(what, &names, expected);
+    }
+}
+
+#[test]
+fn components() {
+    let mut random = Random(4);
+    // A giant, and beside it another component, so large that all threads join its trees at once.
+    let mut edges = random.pairs(220_000, 20_000, 0);
+    edges.extend(random.pairs(30_000, 20_000, 20_000));
+    let two = graph(40_000, edges);
+    for threads in [2, 3] {
+        label("two components", &two, threads, &["cc: bottom-up by all", "cc: rest by all"]);
+    }
+    // A path whose end is the smallest vertex hangs on the giant.
+    let mut edges = random.pairs(300_000, 20_000, 1000);
+    edges.extend((1..=1000).map(|v| (v - 1, v)));
+    label("a tail", &graph(21_000, edges), 1, &["cc: bottom-up by one", "cc: rest by one", "cc: a tail of the giant"]);
+    let grid =
+        |n: u32| (0..n * n).flat_map(move |v| [(v, if v % n + 1 < n { v + 1 } else { v }), (v, if v + n < n * n { v + n } else { v })]);
+    label("a grid", &graph(160_000, grid(400)), 3, &["cc: hooked by all", "cc: one tree"]);
+    label("a grid", &graph(40_000, grid(200)), 1, &["cc: hooked by one", "cc: one tree"]);
+    let apart = grid(400).map(|(a, b)| (a, b)).filter(|&(a, b)| a / 16_000 == b / 16_000);
+    label("ten grids", &graph(160_000, apart), 2, &["cc: hooked by all", "cc: roots' neighbours", "cc: outside the giant"]);
+    let edges = random.pairs(250_000, 100_000, 0);
+    label("a sparse graph", &graph(100_000, edges), 3, &["cc: hooked by all", "cc: second neighbours", "cc: outside the giant"]);
+}
+
+#[test]
+fn many_sources() {
+    let mut random = Random(5);
+    let path: Vec<_> = (1..3000u32).map(|v| (v + 29_999, v + 30_000)).collect();
+    let mut edges = random.pairs(200_000, 30_000, 0);
+    edges.extend([(0, 30_000)]);
+    edges.extend(path);
+    let g = graph(33_000, edges);
+    let sources: Vec<u32> = (0..20).map(|k| k * 701).chain([32_999]).collect();
+    let layout = msbfs::MsBfsLayout::build(&g, &g);
+    for threads in [1, 2] {
+        let config = MsBfsConfig { sources: sources.clone(), levels: true, ..MsBfsConfig::default() };
+        let (found, names) = Traced::new(threads).run(|| layout.run(&g, &g, &config).expect("a search"));
+        entered("a graph with a tail", &names, &["msbfs: push", "msbfs: pull", "msbfs: pull, late", "msbfs: back to push"]);
+        let all = found.levels.expect("levels");
+        for (k, &source) in sources.iter().enumerate() {
+            assert!(all[k * g.nrows()..(k + 1) * g.nrows()] == plain_levels(&g, source)[..], "from {source}, {threads} threads");
+        }
+    }
+}
+
+/// Weights 1 to `most` that are the same in both directions.
+fn weights(g: &Csr, most: u32) -> Vec<u32> {
+    let weight = |u: u32, v: u32| 1 + (u.min(v).wrapping_mul(0x9e37_79b1) ^ u.max(v).wrapping_mul(0x85eb_ca6b)) % most;
+    (0..g.nrows() as u32).flat_map(|u| g.row(u as usize).iter().map(move |&v| weight(u, v))).collect()
+}
+
+fn plain_distances(g: &Csr, weights: &[u32], source: u32) -> Vec<u32> {
+    let mut distances = vec![u32::MAX; g.nrows()];
+    let mut heap = std::collections::BinaryHeap::from([(std::cmp::Reverse(0), source)]);
+    distances[source as usize] = 0;
+    while let Some((std::cmp::Reverse(d), v)) = heap.pop() {
+        if d > distances[v as usize] {
+            continue;
+        }
+        for k in g.row_range(v as usize) {
+            let (u, sum) = (g.indices()[k], d + weights[k]);
+            if sum < distances[u as usize] {
+                distances[u as usize] = sum;
+                heap.push((std::cmp::Reverse(sum), u));
+            }
+        }
+    }
+    distances
+}
+
+/// Runs until a run has entered what depends on when a thread comes, at most so often.
+fn shortest(what: &str, g: &Csr, most: u32, threads: usize, form: &str, expected: &[&str]) {
+    let list = weights(g, most);
+    let wanted = plain_distances(g, &list, 3);
+    let layout = sssp::SsspLayout::build(g, None, Some(&Values::from_vec(list))).expect("a layout");
+    assert_eq!(layout.form(), form, "{what}");
+    let pool = Traced::new(threads);
+    let mut names = BTreeSet::new();
+    for _ in 0..300 {
+        let config = SsspConfig { source: 3, ..SsspConfig::default() };
+        let (found, now) = pool.run(|| layout.run::<u32>(&config).expect("a run"));
+        assert!(found.distances == wanted, "{what}");
+        names.extend(now);
+        if expected.iter().all(|name| names.contains(name)) {
+            return;
+        }
+    }
+    entered(what, &names, expected);
+}
+
+#[test]
+fn shortest_paths() {
+    let mut random = Random(6);
+    let edges = random.pairs(40_000, 4000, 0);
+    let dense = graph(4000, edges);
+    let ways = ["sssp: packed, pulling", "sssp: packed, the last horizon"];
+    shortest("alike degrees", &dense, 255, 1, "packed", &[&ways[..], &["sssp: packed by one"]].concat());
+    shortest("alike degrees", &dense, 255, 2, "packed", &[&ways[..], &["sssp: packed by two"]].concat());
+    let n = 90u32;
+    let grid = (0..n * n).flat_map(|v| [(v, if v % n + 1 < n { v + 1 } else { v }), (v, if v + n < n * n { v + n } else { v })]);
+    let grid = graph((n * n) as usize, grid.filter(|(a, b)| a != b));
+    shortest("a grid", &grid, 200, 1, "packed-rows", &["sssp: rows of 4"]);
+    shortest("a grid", &grid, 200, 2, "packed-rows", &["sssp: rows of 4", "sssp: packed by two"]);
+    let eight =
+        (0..n * n).flat_map(|v| [(v, (v + 1) % (n * n)), (v, (v + n) % (n * n)), (v, (v + 7 * n) % (n * n)), (v, (v + 3) % (n * n))]);
+    shortest("a torus", &graph((n * n) as usize, eight), 200, 2, "packed-rows", &["sssp: rows of 8", "sssp: packed by two"]);
+    shortest("heavy weights", &dense, 1000, 2, "buckets", &[]);
+}

@@ -1,0 +1,63 @@
+//! A leader with one helper: chunks are run once, and what is written in a phase is read after it.
+
+#![allow(unsafe_code)]
+
+#[path = "../../src/team/phases.rs"]
+mod phases;
+
+use crate::check;
+use crate::sync::{AtomicUsize, Cell, Ordering};
+use loom::sync::Arc;
+use loom::thread;
+use phases::{Dismiss, Shared, Team};
+
+/// A number that is not atomic: the model sees two threads that use it at once.
+struct Plain(Cell<usize>);
+
+// SAFETY: the model runs one thread at a time, and reports what would be a race.
+unsafe impl Sync for Plain {}
+
+/// Runs phases of `chunks` chunks with a team of so many members; in each a chunk adds 1 to a cell of its own, which is not atomic.
+fn phases(members: usize, chunks: &[usize]) {
+    let shared = Arc::new(Shared::new(members));
+    let helpers: Vec<_> = (1..members)
+        .map(|member| {
+            let shared = shared.clone();
+            thread::spawn(move || shared.help(member))
+        })
+        .collect();
+    let dismiss = Dismiss(&shared);
+    let team = Team::of(&shared);
+    assert_eq!(team.members(), members);
+    let most = chunks.iter().copied().max().unwrap_or(0);
+    let cells: Vec<Plain> = (0..most).map(|_| Plain(Cell::new(0))).collect();
+    let calls = AtomicUsize::new(0);
+    for &count in chunks {
+        team.run(count, |member, chunk| {
+            assert!(member < members);
+            calls.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: nobody else has this chunk, or the model says so.
+            cells[chunk].0.with_mut(|cell| unsafe { *cell += 1 });
+        });
+    }
+    for (chunk, cell) in cells.iter().enumerate() {
+        let expected = chunks.iter().filter(|&&count| chunk < count).count();
+        // SAFETY: all phases have ended, or the model says so.
+        cell.0.with(|cell| assert_eq!(unsafe { *cell }, expected, "chunk {chunk}"));
+    }
+    assert_eq!(calls.load(Ordering::Relaxed), chunks.iter().sum::<usize>());
+    drop(dismiss);
+    for helper in helpers {
+        helper.join().unwrap();
+    }
+}
+
+#[test]
+fn two_phases_of_two_members() {
+    check(3, || phases(2, &[2, 3]));
+}
+
+#[test]
+fn a_phase_that_shrinks() {
+    check(3, || phases(2, &[3, 2]));
+}

@@ -1,0 +1,40 @@
+//! Operators on both sides of the values at which they change their mind.
+
+use bitgraph_semiring::{BinaryOp, Minus, OffDiagonal, Scalar, SelectOp, Tril, Triu};
+
+#[test]
+fn triangles_hold_their_diagonal() {
+    for diagonal in [-3i64, -1, 0, 1, 2] {
+        for row in 0..6u32 {
+            for column in 0..6u32 {
+                let along = i64::from(column) - i64::from(row);
+                let place = format!("({row}, {column}), diagonal {diagonal}");
+                assert_eq!(SelectOp::<i32>::keep(&Triu { diagonal }, row, column, 1), along >= diagonal, "upper, {place}");
+                assert_eq!(SelectOp::<i32>::keep(&Tril { diagonal }, row, column, 1), along <= diagonal, "lower, {place}");
+                assert_eq!(SelectOp::<i32>::keep(&OffDiagonal, row, column, 1), row != column, "{place}");
+            }
+        }
+    }
+    // The farthest places there are.
+    assert!(SelectOp::<i32>::keep(&Triu { diagonal: i64::from(u32::MAX) }, 0, u32::MAX, 1));
+    assert!(SelectOp::<i32>::keep(&Tril { diagonal: -i64::from(u32::MAX) }, u32::MAX, 0, 1));
+}
+
+#[test]
+fn arithmetic_of_bool() {
+    for (a, b) in [(false, false), (false, true), (true, false), (true, true)] {
+        assert_eq!(a.minus(b), a != b, "{a} - {b}");
+        assert_eq!(BinaryOp::<bool>::apply(&Minus, a, b), a != b, "{a} - {b}");
+        assert_eq!(a.plus_saturating(b), a || b, "{a} + {b}");
+        assert_eq!(a.times(b), a && b, "{a} * {b}");
+        assert_eq!(a.least_of(b), a && b, "the smaller of {a} and {b}");
+        assert_eq!(a.greatest_of(b), a || b, "the greater of {a} and {b}");
+    }
+}
+
+#[test]
+fn arithmetic_at_the_ends_of_integers() {
+    assert_eq!((0u8.minus(1), i8::MIN.minus(1), u32::MAX.plus_saturating(1)), (255, 127, u32::MAX));
+    assert_eq!((i64::MAX.plus_saturating(1), i64::MIN.plus_saturating(-1)), (i64::MAX, i64::MIN));
+    assert_eq!((200u8.times(2), f64::NAN.least_of(1.0), 1.0.greatest_of(f64::NAN)), (144, 1.0, 1.0));
+}

@@ -1,0 +1,155 @@
+//! `cargo xtask loom`, `levels`, `valgrind`, `miri`, `tsan`: the tests of the modules with unsafe code and of the lock-free structures,
+//! under what sees more than a plain run.
+//!
+//! Invariant: a checker that is not there is skipped with the reason; one that is there and finds something makes its task fail.
+
+use crate::run;
+use anyhow::{Context, Result, bail};
+use std::path::PathBuf;
+use std::process::Command;
+
+/// The tests of a library whose names hold one of the words: the package, and the words.
+type Tests = (&'static str, &'static [&'static str]);
+
+/// Small enough for a checker that is forty times slower than the machine.
+const SMALL: &[Tests] = &[
+    ("bitgraph-sparse", &["buffer", "parallel", "bits", "halves", "permutation"]),
+    ("bitgraph-b2sr", &["keys", "packing", "marks", "tile"]),
+    ("bitgraph-io", &["bgr", "map", "number"]),
+    ("bitgraph-cpu", &["team", "place", "spmv::tests", "fused::tc::ranked", "fused::tc::work", "fused::msbfs::count", "refuses", "tile::"]),
+];
+
+/// Modules in which threads meet.
+const THREADED: &[Tests] = &[("bitgraph-cpu", &["team", "place", "fused::tc::work", "fused::cc::tests::random"])];
+
+/// Without the sanitizers' own support in the standard library, and without a heap that outlives its process.
+const MIRI: &[Tests] = &[("bitgraph-sparse", &["buffer", "parallel", "bits"]), ("bitgraph-cpu", &["team", "fused::tc::work"])];
+
+/// Model checking of the lock-free structures.
+pub fn loom(rest: &[String]) -> Result<()> {
+    run::cargo(&["test", "--package", "bitgraph-cpu", "--test", "models"], rest)
+}
+
+/// The tests of the CPU backend once for every instruction set that the machine has.
+pub fn levels(rest: &[String]) -> Result<()> {
+    for (name, present) in [("portable", true), ("avx2", has_avx2()), ("avx512", has_avx512())] {
+        if !present {
+            println!("levels: {name} skipped, since this machine has it not");
+            continue;
+        }
+        // What takes the level in force; the other tests go over the levels by themselves.
+        let tests = ["test", "--package", "bitgraph-cpu", "--test", "definitions", "--test", "contracts"];
+        run::cargo_with(&tests, rest, &[("BITGRAPH_SIMD", name)])?;
+        let variants = ["test", "--package", "bitgraph-cpu", "--lib", "--", "fused::variants", "tile::"];
+        run::cargo_with(&variants, rest, &[("BITGRAPH_SIMD", name)])?;
+    }
+    Ok(())
+}
+
+#[cfg(target_arch = "x86_64")]
+fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+}
+#[cfg(target_arch = "x86_64")]
+fn has_avx512() -> bool {
+    is_x86_feature_detected!("avx512vbmi") && is_x86_feature_detected!("avx512vpopcntdq")
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx2() -> bool {
+    false
+}
+#[cfg(not(target_arch = "x86_64"))]
+fn has_avx512() -> bool {
+    false
+}
+
+/// Test programs of libraries, built with the variables set; each with the words that choose its tests.
+fn programs(tests: &[Tests], extra: &[&str], variables: &[(&str, &str)]) -> Result<Vec<(PathBuf, &'static [&'static str])>> {
+    let mut found = Vec::new();
+    for (package, words) in tests {
+        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        command.args(["test", "--no-run", "--lib", "--package", package]).args(extra).current_dir(run::root());
+        let output = command.envs(variables.iter().copied()).output().context("cannot start cargo")?;
+        let text = String::from_utf8_lossy(&output.stderr);
+        if !output.status.success() {
+            bail!("the tests of {package} do not build:\n{text}");
+        }
+        // "Executable unittests src/lib.rs (PATH)"
+        let path = text.lines().rev().find_map(|line| line.trim().strip_prefix("Executable ")?.split_once('(')?.1.strip_suffix(')'));
+        let path = path.with_context(|| format!("cargo does not say where the tests of {package} are"))?;
+        found.push((run::root().join(path), *words));
+    }
+    Ok(found)
+}
+
+/// Runs `program` before each test program, with the words that choose its tests.
+fn each(programs: &[(PathBuf, &[&str])], before: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+    for (test, words) in programs {
+        let line: Vec<&str> =
+            before.iter().copied().chain([test.to_str().context("a path is not UTF-8")?]).chain(words.iter().copied()).collect();
+        eprintln!("$ {}", line.join(" "));
+        let status = Command::new(line[0]).args(&line[1..]).envs(variables.iter().copied()).status();
+        let status = status.with_context(|| format!("cannot start {}", line[0]))?;
+        if !status.success() {
+            bail!("{} ended with {status}", line.join(" "));
+        }
+    }
+    Ok(())
+}
+
+/// Reads and writes out of bounds and uses of what was not initialised.
+pub fn valgrind(rest: &[String]) -> Result<()> {
+    if !rest.is_empty() {
+        bail!("usage: cargo xtask valgrind");
+    }
+    if !run::has("valgrind", &[]) {
+        println!("valgrind: skipped, since it is not installed");
+        return Ok(());
+    }
+    // It runs one thread at a time, and gives turns to those that wait for others only if told to. It shows no AVX-512 to programs.
+    let before = ["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=no", "--fair-sched=try"];
+    each(&programs(SMALL, &[], &[])?, &before, &[("RAYON_NUM_THREADS", "2"), ("PROPTEST_CASES", "4")])
+}
+
+/// Undefined behaviour of the language, by its interpreter.
+pub fn miri(rest: &[String]) -> Result<()> {
+    if !run::has("cargo", &["miri"]) {
+        println!("miri: skipped, since the toolchain has no miri (`rustup +nightly component add miri`, then `cargo +nightly xtask miri`)");
+        return Ok(());
+    }
+    for (package, words) in MIRI {
+        let arguments = ["miri", "test", "--package", package, "--lib", "--"];
+        let arguments: Vec<&str> = arguments.iter().chain(*words).copied().collect();
+        run::cargo_with(&arguments, rest, &[("MIRIFLAGS", "-Zmiri-disable-isolation"), ("PROPTEST_CASES", "2")])?;
+    }
+    Ok(())
+}
+
+/// Races between threads. The standard library is built with the sanitizer as well where its source is there.
+pub fn tsan(rest: &[String]) -> Result<()> {
+    if !rest.is_empty() {
+        bail!("usage: cargo xtask tsan");
+    }
+    let Some(host) = run::host_triple() else {
+        println!("tsan: skipped, since rustc does not tell its host");
+        return Ok(());
+    };
+    let folder = run::target_folder().join("tsan");
+    let folder = folder.to_str().context("the target folder's name is not UTF-8")?;
+    let sysroot = run::sysroot().unwrap_or_default();
+    if !sysroot.join("lib/rustlib/src/rust/library/std").is_dir() {
+        println!(
+            "tsan: skipped, since the standard library's source is not there (`rustup component add rust-src`), without which its locks look like races"
+        );
+        return Ok(());
+    }
+    let variables = [
+        ("RUSTFLAGS", "-Zsanitizer=thread"),
+        ("CARGO_TARGET_DIR", folder),
+        ("RUSTC_BOOTSTRAP", "1"),
+        ("RAYON_NUM_THREADS", "3"),
+        ("TSAN_OPTIONS", "halt_on_error=1"),
+    ];
+    let programs = programs(THREADED, &["-Zbuild-std", "--target", &host], &variables)?;
+    each(&programs.iter().map(|(path, words)| (path.clone(), *words)).collect::<Vec<_>>(), &["env"], &variables)
+}
