@@ -7,8 +7,9 @@ use crate::{output, plot, report, run};
 use bitgraph::b2sr::{Profile, ProfileConfig};
 use bitgraph::backend::{Algorithm, Planner, Workload};
 use bitgraph::cpu::Cpu;
+use bitgraph::io::{self, Container, FileFormat, ReadMode};
 use bitgraph::sparse::{Csr, FormatKind};
-use bitgraph::{LoadedGraph, WeightSource};
+use bitgraph::{GraphSource, LoadedGraph, WeightSource};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -23,6 +24,9 @@ struct Info {
     loops: usize,
     symmetric: bool,
     weights: Option<&'static str>,
+    /// The format and order that a container holds it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<StoredAs>,
     degrees: Degrees,
     bandwidth_mean: f64,
     bandwidth_max: usize,
@@ -32,6 +36,12 @@ struct Info {
     plans: Vec<PlanRow>,
     load_s: f64,
     peak_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct StoredAs {
+    format: &'static str,
+    reorder: &'static str,
 }
 
 /// Out-degrees.
@@ -86,7 +96,11 @@ struct PlanRow {
 pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
     run::host_only("info", args.layout.backend)?;
     plot::check_name(args.plot.as_deref())?;
+    if let Some(plot) = &args.plot {
+        output::check_target(plot, &args.graph.files())?;
+    }
     let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
+    let stored = stored(args)?;
     reporter.note("counting");
     let profile = Profile::new(&loaded.csr, &ProfileConfig { seed: args.general.seed, ..ProfileConfig::default() });
     reporter.check()?;
@@ -99,6 +113,7 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
         loops: profile.loops,
         symmetric: loaded.symmetric,
         weights: loaded.values.as_ref().map(|v| v.dtype().name()),
+        stored,
         degrees: degrees(&profile),
         bandwidth_mean: profile.bandwidth_mean,
         bandwidth_max: profile.bandwidth_max,
@@ -118,6 +133,18 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
     }
     reporter.clear();
     if args.general.json { report::json(&info) } else { output::print(&describe(&info, args.layout.passes())) }
+}
+
+/// How a container holds its graph; none for other files.
+fn stored(args: &InfoArgs) -> Result<Option<StoredAs>> {
+    let GraphSource::File(path) = &args.graph.source else { return Ok(None) };
+    // What cannot be read twice is read already.
+    if !path.is_file() || io::file_format(path, args.reading.input_format)? != FileFormat::Bgr {
+        return Ok(None);
+    }
+    let container = Container::open(path, ReadMode::Map)?;
+    let reorder = container.ordering().name();
+    Ok(container.format().map(|format| StoredAs { format: format.name(), reorder }))
 }
 
 /// (Degree, number of rows of it), ascending. O(rows log of the number of degrees).
@@ -206,6 +233,9 @@ fn describe(info: &Info, passes: u32) -> String {
         if info.symmetric { "symmetric" } else { "not symmetric" },
         info.weights.map_or("no weights".into(), |w| format!("{w} weights"))
     );
+    if let Some(stored) = &info.stored {
+        let _ = writeln!(t, "stored    as {} in order {}", stored.format, stored.reorder);
+    }
     let _ = writeln!(
         t,
         "degrees   least {}, median {}, mean {:.2} +- {:.2}, 90 % {}, 99 % {}, greatest {}; {} are 0; the largest 1 % hold {:.0} % of the entries",
