@@ -402,6 +402,39 @@ mod tests {
         assert!(error.starts_with("e.el: the value of entry (0, 1)") && error.ends_with("does not fit i64"), "{error}");
         assert_eq!(load("# nothing but a comment\n", &plain).unwrap().csr.nrows(), 0);
         assert_eq!(load("# Nodes: 4\n", &plain).unwrap().csr.nrows(), 4);
+        // SNAP's numbers may go beyond what it tells.
+        assert_eq!(load("# Nodes: 2 Edges: 1\n0 5\n", &plain).unwrap().csr.nrows(), 6);
+    }
+
+    #[test]
+    fn tables() {
+        let plain = ReadOptions::default();
+        // Long enough for the fast path, which must agree with the slow one.
+        let rows: Vec<(u32, u32, i32)> = (0..4000).map(|i| (i, (i * 7 + 1) % 4000, i as i32 % 50)).collect();
+        for (head, line) in [
+            ("u,v,w,t\n", &(|(u, v, w): (u32, u32, i32)| format!("{u},{v},{w},{}\n", u * 3)) as &dyn Fn(_) -> String),
+            ("", &|(u, v, w)| format!("{u} {v} {w} 1{u:09}.5\n")),
+            ("u;v;w\n", &|(u, v, w)| format!("{u};\"{v}\"; {w}\r\n")),
+            ("# c\n\nu\tv\tw\n", &|(u, v, w)| format!("{u}\t{v}\t{w}\n")),
+        ] {
+            let text: String = std::iter::once(head.to_string()).chain(rows.iter().map(|&r| line(r))).collect();
+            let l = load(&text, &plain).unwrap();
+            assert!(rows.iter().all(|&(u, v, _)| l.csr.row(u as usize) == [v]), "{head:?}");
+            assert_eq!(l.values, Some(Values::from_vec(rows.iter().map(|r| r.2).collect::<Vec<i32>>())), "{head:?}");
+            assert_eq!(load(&text, &ReadOptions { as_pattern: true, ..plain.clone() }).unwrap().values, None);
+            let wrong = format!("{text}1,2,3,4,5,6\n");
+            let lines = text.lines().count() + 1;
+            assert!(load(&wrong, &plain).unwrap_err().to_string().starts_with(&format!("e.el, line {lines}: ")), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_matter_to_who_takes_them() {
+        for text in ["0 1 inf\n", "0 1 -nan\n", "0 1 1e999\n", "0 1 2\n1 2 nan\n"] {
+            let as_pattern = ReadOptions { as_pattern: true, ..ReadOptions::default() };
+            assert_eq!(load(text, &as_pattern).unwrap().values, None, "{text}");
+            assert!(load(text, &ReadOptions::default()).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -418,6 +451,13 @@ mod tests {
             ("0 1 x\n", "e.el, line 1: 'x' is not a number"),
             ("0 1 inf\n", "e.el, line 1: the value 'inf' is not finite"),
             ("", "e.el: the file is empty"),
+            ("0,,1\n", "e.el, line 1: column 2 is empty"),
+            ("0,1,5\n1,2,\n", "e.el, line 2: column 3 is empty"),
+            (" ; 1\n", "e.el, line 1: column 1 is empty"),
+            ("%%MatrixMarket matrix\n0 1\n", "e.el, line 1: the file begins with '%%MatrixMarket matrix' where an edge list should be"),
+            ("u,v\n", "e.el, line 1: 'u' is not a whole number"),
+            ("0 1 2 3\n0 1 2\n", "e.el, line 2: the line has 3 fields, and those before it have 4"),
+            ("0 1 2 x\n", "e.el, line 1: 'x' is not a number"),
         ] {
             let found = load(text, &ReadOptions::default()).unwrap_err().to_string();
             assert!(found.starts_with(wanted), "{text:?}: {found}");
