@@ -3,8 +3,9 @@
 //! Invariant: each variant keeps the invariants of its own format; values that go with a pattern are in the order of its CSR form,
 //! whatever the variant.
 
-use crate::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid};
-use bitgraph_sparse::{Csr, Format, FormatKind, Result, Section, Sections};
+use crate::{B2sr, B2sr4, B2sr8, B2sr16, B2sr32, Hybrid, Tile};
+use bitgraph_sparse::{Csr, Format, FormatKind, MirrorSum, Result, Section, Sections, Values};
+use rayon::prelude::*;
 
 /// A pattern in one of the storage formats. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
@@ -137,6 +138,27 @@ impl Layout {
             Self::Hybrid(m) => m.row_offsets(),
         }
     }
+    /// Whether pattern and values equal their transpose, as far as a [`MirrorSum`] tells: see [`Csr::seems_symmetric`]. O(entries) in one
+    /// pass, parallel; tiles with values are converted to lists first.
+    #[must_use]
+    pub fn seems_symmetric(&self, values: Option<&Values>) -> bool {
+        fn tiles<T: Tile>(m: &B2sr<T>, test: MirrorSum) -> u64 {
+            let rows = (0..m.nrows()).into_par_iter().with_min_len(1024);
+            rows.map(|u| test.row(u as u32, m.row(u))).reduce(|| 0, u64::wrapping_add)
+        }
+        let (rows, columns) = self.shape();
+        let test = MirrorSum::new();
+        let sum = match (self, values) {
+            (Self::Csr(m), _) => test.csr(m, values),
+            (_, Some(_)) => test.csr(&self.to_csr(), values),
+            (Self::B2sr4(m), None) => tiles(m, test),
+            (Self::B2sr8(m), None) => tiles(m, test),
+            (Self::B2sr16(m), None) => tiles(m, test),
+            (Self::B2sr32(m), None) => tiles(m, test),
+            (Self::Hybrid(m), None) => tiles(m.tiles(), test).wrapping_add(test.csr(m.list(), None)),
+        };
+        rows == columns && sum == 0
+    }
     /// Non-empty tiles that are stored, and entries that are listed.
     #[must_use]
     pub fn parts(&self) -> (u64, u64) {
@@ -200,6 +222,24 @@ mod tests {
             assert_eq!(layout.as_csr().is_some(), kind == FormatKind::Csr);
             let (tiles, listed) = layout.parts();
             assert!(tiles + listed > 0 && (listed == 0 || matches!(kind, FormatKind::Csr | FormatKind::Hybrid)));
+        }
+    }
+
+    #[test]
+    fn symmetry_shows_in_every_format() {
+        let square: Vec<u32> = (0..90u32).collect();
+        let mut coo = bitgraph_sparse::Coo::pattern(90, 90, square.clone(), square.iter().map(|i| (i * i + 3) % 90).collect());
+        let (directed, _) = coo.clone().into_csr(bitgraph_sparse::Duplicates::First).unwrap();
+        coo.mirrored = true;
+        let (both, _) = coo.into_csr(bitgraph_sparse::Duplicates::First).unwrap();
+        let sums: Vec<i32> = (0..90).flat_map(|u| both.row(u).iter().map(move |&v| u as i32 + v as i32)).collect();
+        let mut other = sums.clone();
+        other[5] += 1;
+        for kind in FormatKind::ALL {
+            let layout = Layout::from_csr(&both, kind);
+            assert!(layout.seems_symmetric(None) && !Layout::from_csr(&directed, kind).seems_symmetric(None), "{kind}");
+            assert!(layout.seems_symmetric(Some(&sums.clone().into())) && !layout.seems_symmetric(Some(&other.clone().into())), "{kind}");
+            assert!(!Layout::from_csr(&pattern(), kind).seems_symmetric(None), "{kind}");
         }
     }
 

@@ -1,10 +1,12 @@
 //! Option values that are names of the library's own types, or `auto`.
 
+use bitgraph::io::FileFormat;
 use bitgraph::semiring::DType;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Duplicates, FormatKind};
 use bitgraph::{GraphSource, WeightSource};
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValuesParser, TypedValueParser};
+use std::ffi::OsStr;
 use std::str::FromStr;
 
 /// A graph and the text that names it.
@@ -16,11 +18,37 @@ pub struct NamedGraph {
     pub source: GraphSource,
 }
 
-impl FromStr for NamedGraph {
-    type Err = bitgraph::Error;
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        Ok(Self { text: text.into(), source: text.parse()? })
+impl NamedGraph {
+    fn parse(name: &OsStr) -> Result<Self, bitgraph::Error> {
+        Ok(Self { text: name.to_string_lossy().into_owned(), source: GraphSource::from_name(name)? })
     }
+    /// The files that are read.
+    pub fn files(&self) -> Vec<&OsStr> {
+        match &self.source {
+            GraphSource::File(path) => vec![path.as_os_str()],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// Parses GRAPH, which need not be text.
+pub fn graph_parser() -> impl TypedValueParser<Value = NamedGraph> {
+    OsStringValueParser::new().try_map(|name| NamedGraph::parse(&name))
+}
+
+/// Parses `--input-format`.
+pub fn input_parser() -> impl TypedValueParser<Value = FileFormat> {
+    file_format_parser(&FileFormat::ALL)
+}
+
+/// Parses `--output-format`.
+pub fn output_parser() -> impl TypedValueParser<Value = FileFormat> {
+    file_format_parser(&FileFormat::WRITTEN)
+}
+
+fn file_format_parser(formats: &'static [FileFormat]) -> impl TypedValueParser<Value = FileFormat> {
+    let names: Vec<&str> = formats.iter().map(|f| f.name()).collect();
+    PossibleValuesParser::new(names).map(|name| FileFormat::from_name(&name).unwrap_or(FileFormat::Edges))
 }
 
 /// Something forced, or left to the planner.

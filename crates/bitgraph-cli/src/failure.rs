@@ -12,7 +12,7 @@ pub enum Failure {
     Usage(String),
     /// Ctrl-C.
     Interrupted,
-    /// The reader of standard output went away: nothing to say, nobody to say it to.
+    /// The reader of standard output, or of a pipe that is written to, went away: nothing to say, nobody to say it to.
     ClosedPipe,
     /// Something does not fit in a device's memory.
     NoRoom(String),
@@ -66,7 +66,11 @@ fn one_line(text: &str) -> String {
 
 impl From<bitgraph::Error> for Failure {
     fn from(error: bitgraph::Error) -> Self {
-        if error.is_cancelled() {
+        if let bitgraph::Error::Io(bitgraph::io::Error::Io { source, .. }) = &error
+            && source.kind() == std::io::ErrorKind::BrokenPipe
+        {
+            Self::ClosedPipe
+        } else if error.is_cancelled() {
             Self::Interrupted
         } else if error.is_usage() {
             Self::Usage(error.to_string())

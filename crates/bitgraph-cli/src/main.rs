@@ -6,6 +6,7 @@
 mod choice;
 mod commands;
 mod failure;
+mod ids;
 mod options;
 mod output;
 mod plot;

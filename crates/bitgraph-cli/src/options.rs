@@ -5,16 +5,20 @@ use crate::choice::{self, Auto, DanglingChoice, Device, NamedGraph, Precision};
 use crate::failure::{Failure, Result};
 use bitgraph::WeightSource;
 use bitgraph::algorithms::PageRankConfig;
+use bitgraph::io::FileFormat;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Duplicates, FormatKind};
 use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// What GRAPH may be, shown with every command that takes one.
 const GRAPHS: &str = "\
-GRAPH is a file (.mtx, edge list .el/.wel/.txt/.tsv/.csv, METIS .graph, each with .gz or without, .npz, .bgr), '-' for an edge list on \
-standard input, or a generator (write ./kron:18 for a file of such a name; EF, edges to a vertex, is 16 unless given, SEED is 1):
+GRAPH is a file (Matrix Market .mtx; edge list .el/.wel/.txt/.tsv/.csv/.edges/.edgelist/.dat or out.*; METIS .graph; DIMACS .gr; each \
+with .gz or without; .npz, .bgr, GAP's .sg/.wsg; any name if the contents or --input-format say what it is), '-' for standard input (an \
+edge list, unless it begins like another format), or a generator (write ./kron:18 for a file of such a name; EF, edges to a vertex, is \
+16 unless given, SEED is 1):
   kron:SCALE[:EF[:SEED]]    Graph500 Kronecker, 2^SCALE vertices      grid:ROWSxCOLS    four neighbours
   urand:N[:EF[:SEED]]       uniform; N <= 63 is a scale               mesh:XxYxZ        three-dimensional mesh
   skew:N:EDGES[:SEED]       one end uniform, one end N r^2            mycielskian:K     Mycielski graph
@@ -112,6 +116,9 @@ pub struct GeneralArgs {
 /// How a file is read.
 #[derive(Args, Clone, Debug)]
 pub struct ReadingArgs {
+    /// The format of the file [default: what its contents cannot but be, else what its ending says]
+    #[arg(long, value_name = "FORMAT", value_parser = choice::input_parser())]
+    pub input_format: Option<FileFormat>,
     /// Take the union of the graph and its transpose; which weight stays of two opposite arcs, --duplicates says
     #[arg(long)]
     pub symmetrize: bool,
@@ -171,7 +178,7 @@ impl LayoutArgs {
 #[derive(Args, Clone, Debug)]
 pub struct CommonArgs {
     /// The graph
-    #[arg(value_name = "GRAPH")]
+    #[arg(value_name = "GRAPH", value_parser = choice::graph_parser())]
     pub graph: NamedGraph,
     #[command(flatten)]
     pub reading: ReadingArgs,
@@ -190,9 +197,10 @@ pub struct SearchArgs {
     /// The vertex to start from [default: the one of largest degree, then of smallest number]
     #[arg(long, value_name = "V", conflicts_with = "sources", allow_negative_numbers = true, value_parser = choice::vertex)]
     pub source: Option<u64>,
-    /// Many vertices to start from: a file with one on each line, or a number of vertices to draw among those with arcs
+    /// Many vertices to start from: a file (.npy of whole numbers, or one on each line; of a table with a heading the column 'node'), or a
+    /// number of vertices to draw among those with arcs
     #[arg(long, value_name = "FILE|N", conflicts_with_all = ["parents", "target"])]
-    pub sources: Option<String>,
+    pub sources: Option<OsString>,
     /// Find the tree: --output writes parents (-1 unreached, the source its own)
     #[arg(long)]
     pub parents: bool,
@@ -239,7 +247,7 @@ pub struct PagerankArgs {
     /// Iterations at most
     #[arg(long, value_name = "N", default_value_t = PageRankConfig::DEFAULT_MAX_ITERATIONS)]
     pub max_iterations: u32,
-    /// The teleport distribution: a file with a vertex, and a weight or none, on each line
+    /// The teleport distribution: a file with a vertex, and a weight or none, on each line, such as an --output of .csv
     #[arg(long, value_name = "FILE")]
     pub personalize: Option<PathBuf>,
     /// What becomes of the score of vertices without out-arcs
@@ -258,7 +266,7 @@ pub struct PlainArgs {
 #[derive(Args, Clone, Debug)]
 pub struct InfoArgs {
     /// The graph
-    #[arg(value_name = "GRAPH")]
+    #[arg(value_name = "GRAPH", value_parser = choice::graph_parser())]
     pub graph: NamedGraph,
     #[command(flatten)]
     pub reading: ReadingArgs,
@@ -275,11 +283,15 @@ pub struct InfoArgs {
 #[derive(Args, Clone, Debug)]
 pub struct ConvertArgs {
     /// The graph
-    #[arg(value_name = "GRAPH")]
+    #[arg(value_name = "GRAPH", value_parser = choice::graph_parser())]
     pub graph: NamedGraph,
-    /// The file to write; its ending names the format: .mtx, .el, .wel, .txt, .tsv, .csv, .graph (each with .gz or without), .npz or .bgr
+    /// The file to write; its ending names the format: .mtx, .el, .wel, .txt, .tsv, .csv, .edges, .edgelist, .dat, .graph (each with .gz or without),
+    /// .npz or .bgr; '-' for standard output
     #[arg(value_name = "OUT", required_unless_present = "check", conflicts_with = "check")]
     pub out: Option<PathBuf>,
+    /// The format of the file to write, whatever its ending; '-' needs it, unless --to says .bgr
+    #[arg(long, conflicts_with = "check", value_name = "FORMAT", value_parser = choice::output_parser())]
+    pub output_format: Option<FileFormat>,
     /// Read and check everything, write nothing
     #[arg(long)]
     pub check: bool,
@@ -298,11 +310,15 @@ pub struct ConvertArgs {
 #[derive(Args, Clone, Debug)]
 pub struct GenerateArgs {
     /// The generator
-    #[arg(value_name = "GENERATOR")]
+    #[arg(value_name = "GENERATOR", value_parser = choice::graph_parser())]
     pub generator: NamedGraph,
-    /// The file to write; its ending names the format: .mtx, .el, .wel, .txt, .tsv, .csv, .graph (each with .gz or without), .npz or .bgr
+    /// The file to write; its ending names the format: .mtx, .el, .wel, .txt, .tsv, .csv, .edges, .edgelist, .dat, .graph (each with .gz or without),
+    /// .npz or .bgr; '-' for standard output
     #[arg(value_name = "OUT")]
     pub out: PathBuf,
+    /// The format of the file to write, whatever its ending; '-' needs it
+    #[arg(long, value_name = "FORMAT", value_parser = choice::output_parser())]
+    pub output_format: Option<FileFormat>,
     #[command(flatten)]
     pub general: GeneralArgs,
 }
@@ -311,7 +327,7 @@ pub struct GenerateArgs {
 #[derive(Args, Clone, Debug)]
 pub struct BenchArgs {
     /// The graph
-    #[arg(value_name = "GRAPH")]
+    #[arg(value_name = "GRAPH", value_parser = choice::graph_parser())]
     pub graph: NamedGraph,
     /// What to time [default: all]
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = choice::operation_parser())]

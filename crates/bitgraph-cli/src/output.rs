@@ -6,8 +6,9 @@ use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::signals;
 use bitgraph::io::{Naming, VectorData};
-use bitgraph::sparse::Values;
+use std::ffi::OsStr;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// Prints a text on standard output, as it is.
@@ -25,23 +26,21 @@ pub fn note(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Writes values, and what they belong to. Numbers past 63 bits wrap around.
-pub fn write_vector(path: &Path, values: &Values, naming: &Naming<'_>, reporter: &Reporter) -> Result<()> {
-    let wide: Vec<i64>;
-    let data = match values {
-        Values::I32(v) => VectorData::I32(v),
-        Values::U32(v) => VectorData::U32(v),
-        Values::I64(v) => VectorData::I64(v),
-        Values::F32(v) => VectorData::F32(v),
-        Values::F64(v) => VectorData::F64(v),
-        Values::U64(v) => {
-            wide = v.iter().map(|&x| x as i64).collect();
-            VectorData::I64(&wide)
-        }
-        other => return Err(Failure::other(format_args!("{} values cannot be written", other.dtype()))),
-    };
+/// Refuses, before any work, an output that is one of the files that are read: what was in it would be gone.
+pub fn check_target(out: &Path, read: &[&OsStr]) -> Result<()> {
+    // Devices and pipes hold nothing that could be lost.
+    let identity = |path: &Path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|m| (m.dev(), m.ino()));
+    let Some(target) = identity(out) else { return Ok(()) };
+    match read.iter().find(|file| identity(Path::new(file)) == Some(target)) {
+        Some(file) => Err(Failure::usage(format_args!("{}: the output would replace {}, which is read", out.display(), file.display()))),
+        None => Ok(()),
+    }
+}
+
+/// Writes values, and what they belong to.
+pub fn write_vector<'a>(path: &Path, values: impl Into<VectorData<'a>>, naming: &Naming<'_>, reporter: &Reporter) -> Result<()> {
     let _writing = signals::writing();
-    Ok(bitgraph::io::write_vector(path, data, naming, &reporter.writing())?)
+    Ok(bitgraph::io::write_vector(path, values, naming, &reporter.writing())?)
 }
 
 /// Writes a file under a temporary name beside it and renames it, so that a failure leaves nothing behind.

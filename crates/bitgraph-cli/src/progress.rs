@@ -17,23 +17,24 @@ use crate::output;
 pub struct Reporter {
     cancel: Arc<AtomicBool>,
     bar: Option<ProgressBar>,
+    quiet: bool,
 }
 
 impl Reporter {
     /// A bar is shown unless `quiet`, and only on a terminal.
     pub fn new(cancel: Arc<AtomicBool>, quiet: bool) -> Self {
         let bar = (!quiet && std::io::stderr().is_terminal()).then(|| {
-            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-            bar.enable_steady_tick(Duration::from_millis(200));
-            bar
+            // Nothing is drawn before there is something to say.
+            ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10)).with_style(ProgressStyle::default_spinner())
         });
-        Self { cancel, bar }
+        Self { cancel, bar, quiet }
     }
     /// Starts a stage.
     fn stage(&self, label: &'static str) -> Option<Arc<dyn Fn(Progress) + Send + Sync>> {
         let bar = self.bar.clone()?;
         bar.set_style(ProgressStyle::default_spinner());
         bar.set_message(label);
+        bar.enable_steady_tick(Duration::from_millis(200));
         Some(Arc::new(move |p: Progress| match p.total {
             Some(total) => {
                 if bar.length() != Some(total) {
@@ -48,7 +49,14 @@ impl Reporter {
     }
     /// The control of loading.
     pub fn loading(&self) -> LoadControl {
-        LoadControl { cancel: Some(Arc::clone(&self.cancel)), progress: self.stage("loading") }
+        let quiet = self.quiet;
+        let bar = self.bar.clone();
+        let remark = move |remark: &bitgraph::io::Remark| {
+            if !quiet {
+                past(bar.as_ref(), &format!("bitgraph: {remark}\n"));
+            }
+        };
+        LoadControl { cancel: Some(Arc::clone(&self.cancel)), progress: self.stage("loading"), remark: Some(Arc::new(remark)) }
     }
     /// The control of an algorithm.
     pub fn running(&self, label: &'static str) -> Control {
@@ -72,10 +80,7 @@ impl Reporter {
     }
     /// Prints a text on standard error as it is, past the bar.
     pub fn past_the_bar(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| output::note(text)),
-            None => output::note(text),
-        }
+        past(self.bar.as_ref(), text);
     }
     /// An error after Ctrl-C.
     pub fn check(&self) -> Result<()> {
@@ -86,6 +91,14 @@ impl Reporter {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+    }
+}
+
+/// Prints a text on standard error, past a bar if there is one.
+fn past(bar: Option<&ProgressBar>, text: &str) {
+    match bar {
+        Some(bar) => bar.suspend(|| output::note(text)),
+        None => output::note(text),
     }
 }
 

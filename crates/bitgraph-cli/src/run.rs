@@ -137,6 +137,7 @@ fn load_stored(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource,
         crate::signals::mapped_file(path);
     }
     let options = LoadOptions {
+        format: reading.input_format,
         weights,
         symmetrize: reading.symmetrize,
         nodes: reading.nodes.map(|n| n as usize),
@@ -171,6 +172,7 @@ impl<B: CommandBackend> Run<B> {
     ) -> Result<Self> {
         if let Some(file) = &common.output {
             bitgraph::io::check_vector_ending(file)?;
+            output::check_target(file, &common.graph.files())?;
         }
         let (mut stored, load_s) = load_stored(&common.graph, &common.reading, weights, &reporter)?;
         let (rows, columns) = stored.layout.shape();

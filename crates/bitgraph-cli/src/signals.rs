@@ -1,9 +1,10 @@
-//! Ctrl-C, SIGBUS, and memory that runs out.
+//! Ctrl-C, the signals that end a process, and memory that runs out.
 //!
 //! Invariant: the first Ctrl-C sets a flag that work polls. What cannot poll it (an ordering, a wait for standard input) is ended with the
 //! process after [`GRACE`], unless a file is being written, so that nothing half written is left. The second Ctrl-C ends the process at
-//! once. A page of a mapped file that is gone, and a block of memory that cannot be had, end the process with a sentence instead of a
-//! crash. Whatever ends the process at once removes the temporary file that is being written.
+//! once. SIGTERM and SIGHUP, a mapped file that another program is about to change or that cannot be read any more, and a block of memory
+//! that cannot be had, end the process with a sentence instead of silence or a crash. A file that grows past the limit that is set for it
+//! is an error of writing. Whatever ends the process at once removes the temporary file that is being written.
 #![allow(unsafe_code)]
 
 use std::ffi::CString;
@@ -24,7 +25,7 @@ pub fn writing() -> MutexGuard<'static, ()> {
     WRITING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Sets up all three, and returns the flag that Ctrl-C sets.
+/// Sets all of it up, and returns the flag that Ctrl-C sets.
 pub fn install() -> Arc<AtomicBool> {
     let flag = Arc::new(AtomicBool::new(false));
     let seen = Arc::clone(&flag);
@@ -39,7 +40,7 @@ pub fn install() -> Arc<AtomicBool> {
             end_interrupted();
         });
     });
-    install_bus_handler();
+    install_handlers();
     bitgraph::memory::when_refused(on_refusal);
     flag
 }
@@ -107,32 +108,50 @@ pub fn mapped_file(path: &Path) {
     }
 }
 
-fn install_bus_handler() {
+fn install_handlers() {
     // SAFETY: all zeros is a valid `sigaction`; the handler is a function of the signature that goes without SA_SIGINFO.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = on_bus_error as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        action.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
         libc::sigemptyset(&raw mut action.sa_mask);
-        libc::sigaction(libc::SIGBUS, &raw const action, ptr::null_mut());
+        for signal in [libc::SIGBUS, libc::SIGIO, libc::SIGTERM, libc::SIGHUP] {
+            let mut before: libc::sigaction = std::mem::zeroed();
+            libc::sigaction(signal, ptr::null(), &raw mut before);
+            // What was started to outlive its terminal (nohup) goes on.
+            if signal != libc::SIGHUP || before.sa_sigaction != libc::SIG_IGN {
+                libc::sigaction(signal, &raw const action, ptr::null_mut());
+            }
+        }
+        // A write past the limit then fails with a reason.
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
     }
 }
 
 /// Only what is safe inside a signal handler: `write`, `unlink` and `_exit`.
-extern "C" fn on_bus_error(_: libc::c_int) {
+extern "C" fn on_signal(signal: libc::c_int) {
+    remove_temporary();
     let say = |text: *const libc::c_char, len: usize| {
         // SAFETY: `text` points to `len` bytes.
         unsafe { libc::write(libc::STDERR_FILENO, text.cast(), len) }
     };
     let part = |text: &[u8]| say(text.as_ptr().cast(), text.len());
     part(b"bitgraph: error: ");
-    let name = MAPPED.load(Ordering::Acquire);
-    if name.is_null() {
-        part(b"a mapped file");
-    } else {
-        // SAFETY: the pointer came from a `CString` that is never freed.
-        say(name, unsafe { libc::strlen(name) });
+    if signal == libc::SIGBUS || signal == libc::SIGIO {
+        let name = MAPPED.load(Ordering::Acquire);
+        if name.is_null() {
+            part(b"a mapped file");
+        } else {
+            // SAFETY: the pointer came from a `CString` that is never freed.
+            say(name, unsafe { libc::strlen(name) });
+        }
     }
-    part(b": the file became shorter, or could not be read, while it was in use\n");
+    match signal {
+        libc::SIGBUS => part(b": the file became shorter, or could not be read, while it was in use\n"),
+        libc::SIGIO => part(b": another program opened the file for writing while it was in use\n"),
+        libc::SIGHUP => part(b"the terminal was closed\n"),
+        _ => part(b"terminated\n"),
+    };
+    // A writer may have been about to make its file.
     remove_temporary();
     // SAFETY: ends the process without running anything else.
     unsafe { libc::_exit(1) }

@@ -1,7 +1,9 @@
-//! Edge lists: a line per arc, two vertex numbers and perhaps a weight, apart by blanks, tabs or commas.
+//! Edge lists: a line per arc, two vertex numbers and perhaps a weight, apart by blanks or tabs, or by commas or semicolons.
 //!
 //! Lines that begin with `#` or `%` are comments; one that says `Nodes: N` before the first arc gives the least number of vertices,
-//! as in SNAP's files (whose numbers may go beyond it). The first arc says whether there are weights; all lines must agree.
+//! as in SNAP's files (whose numbers may go beyond it). The first arc says whether there are weights; all lines must agree. A fourth
+//! column, such as the time stamps of KONECT's lists, must hold numbers and is left out. A first line of names, apart by commas,
+//! semicolons or tabs, is a heading. Fields may stand in double quotes; between two separators there must be something.
 
 use crate::source::Source;
 use crate::text::blocks::Blocks;
@@ -9,7 +11,7 @@ use crate::text::entries::{Column, Entries, Id, Slots};
 use crate::text::number::{self, Bad, digits16, swar, word};
 use crate::text::value::{self, Value};
 use crate::text::{AHEAD, Entry, Fault, LineParser, line_end, newlines, parse_block, shown};
-use crate::{Error, Loaded, Problem, ReadOptions, Result};
+use crate::{Error, Loaded, Problem, ReadOptions, Remark, Result};
 use bitgraph_sparse::Coo;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -24,7 +26,17 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
     let list = List::<u32>::read(source, path, options)?;
     let (bytes, told) = (list.bytes, list.told);
     let (rows, columns, values) = list.entries.into_parts();
-    let largest = rows.par_iter().chain(&columns).with_min_len(65536).max().map_or(0, |&id| u64::from(id) + 1);
+    let ends = |ids: &[u32]| {
+        let block = |ids: &[u32]| ids.iter().fold((u32::MAX, 0), |(least, most), &id| (least.min(id), most.max(id)));
+        ids.par_chunks(65536).map(block).reduce(|| (u32::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)))
+    };
+    let ((a, b), (c, d)) = (ends(&rows), ends(&columns));
+    let (least, most) = (a.min(c), b.max(d));
+    let largest = if rows.is_empty() { 0 } else { u64::from(most) + 1 };
+    // A number of vertices that is told, and is more than the largest number, counts from 0.
+    if least == 1 && !options.one_based && options.nodes.is_none() && told < largest {
+        options.control.remark(Remark::UnusedZero { path: path.to_path_buf() });
+    }
     let nodes = options.nodes.map_or(largest.max(told), |n| n as u64);
     crate::read::check_vertices(path, crate::error::VERTICES, nodes, bytes, options)?;
     let n = usize::try_from(nodes).unwrap_or(usize::MAX);
@@ -50,9 +62,11 @@ fn relabelled(list: List<u64>, path: &Path, options: &ReadOptions) -> Result<Loa
     match crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options) {
         Ok(loaded) => Ok(Loaded { original_ids: Some(ids), ..loaded }),
         Err(mut error) => {
-            use bitgraph_sparse::Error::{Duplicate, Overflow};
+            use bitgraph_sparse::Error::{Duplicate, Opposite, Overflow};
             // An arc is named by the numbers of the file.
-            if let Error::Matrix { source: Duplicate { row, column } | Overflow { row, column, .. }, .. } = &mut error {
+            if let Error::Matrix { source: Duplicate { row, column } | Opposite { row, column } | Overflow { row, column, .. }, .. } =
+                &mut error
+            {
                 (*row, *column) = (ids[*row as usize], ids[*column as usize]);
             }
             Err(error)
@@ -75,54 +89,113 @@ impl<I: EdgeId> List<I> {
             Some(n) if !I::WIDE => n as u64,
             _ => I::SPAN,
         };
-        let parser = Arcs::<I> { first, span: span.min(I::SPAN), id: std::marker::PhantomData };
+        let mut parser = Arcs::<I> { first, span: span.min(I::SPAN), stamped: false, id: std::marker::PhantomData };
         let mut blocks = Blocks::new(source, path, &options.control);
         // A mapped text is counted first, so that the arrays need not grow.
         let most = blocks.whole().map(|text| text.par_chunks(1 << 20).map(newlines).sum::<usize>() + 1);
-        let (mut line, mut told, mut seen) = (1, 0, false);
+        let mut line = 1;
+        let mut head = Head::default();
         let mut entries = None;
-        while let Some((text, range)) = blocks.next(line)? {
-            seen |= !range.is_empty();
+        while let Some((text, mut range)) = blocks.next(line)? {
+            let first = line;
+            head.seen |= !range.is_empty();
             if entries.is_none() {
-                let Some(fields) = head(text, range.clone(), &mut told) else {
-                    line += newlines(&text[range]) as u64;
-                    continue;
+                let before = range.start;
+                let found = head.read(text, &mut range);
+                line += newlines(&text[before..range.start]) as u64;
+                let fields = match found {
+                    Ok(Some(fields)) => fields,
+                    Ok(None) => continue,
+                    Err(fault) => return Err(blocks.error(fault, first)),
                 };
                 let values = match (fields >= 3, options.as_pattern) {
                     (false, _) => Column::None(Vec::new()),
                     (true, true) => Column::CheckedWhole(Vec::new()),
                     (true, false) => Column::I32(Vec::new()),
                 };
+                parser.stamped = fields >= 4;
                 entries = Some(Entries::new(values, true, most.unwrap_or(0), most.unwrap_or(usize::MAX)));
             }
             let Some(entries) = &mut entries else { continue };
             match parse_block(&parser, text, range, entries, None) {
                 Ok(lines) => line += lines,
-                Err(fault) => return Err(blocks.error(fault, line)),
+                Err(fault) => return Err(blocks.error(fault, first)),
             }
         }
-        if !seen {
+        if !head.seen {
             return Err(Error::Empty { path: path.to_path_buf() });
         }
         let entries = entries.unwrap_or_else(|| Entries::new(Column::None(Vec::new()), true, 0, 0));
-        Ok(Self { entries, told, bytes: blocks.bytes() })
+        // Names alone are no list.
+        if let (0, Some((line, found))) = (entries.len(), head.heading) {
+            return Err(Error::Line { path: path.to_path_buf(), line, problem: Problem::NotAnInteger { found } });
+        }
+        if parser.stamped {
+            options.control.remark(Remark::FourthColumn { path: path.to_path_buf() });
+        }
+        Ok(Self { entries, told: head.told, bytes: blocks.bytes() })
     }
 }
 
-/// Reads the comments before the first arc; returns how many fields that has, if it is in the range.
-fn head(text: &[u8], range: Range<usize>, told: &mut u64) -> Option<usize> {
-    let mut at = range.start;
-    while at < range.end {
-        let end = line_end(text, at, range.end);
-        let line = text[at..end].trim_ascii();
-        match line.first() {
-            Some(b'#' | b'%') => *told = nodes_told(line).unwrap_or(*told),
-            Some(_) => return Some(fields(line).count()),
-            None => {}
+/// What is before the first arc.
+#[derive(Default)]
+struct Head {
+    /// Vertices that a comment tells of.
+    told: u64,
+    /// Whether there was any text.
+    seen: bool,
+    /// The line of a heading, and its first name.
+    heading: Option<(u64, String)>,
+    /// Lines that were read.
+    lines: u64,
+}
+
+impl Head {
+    /// Reads comments and a heading, and takes them off the range; returns how many fields the first arc has, if it is in the range.
+    fn read(&mut self, text: &[u8], range: &mut Range<usize>) -> Result<Option<usize>, Fault> {
+        while range.start < range.end {
+            let at = range.start;
+            let end = line_end(text, at, range.end);
+            let line = text[at..end].trim_ascii();
+            let fault = |problem| Fault::new(at, problem);
+            match line.first() {
+                Some(b'#' | b'%') if self.lines == 0 && crate::detect::is_banner(line) => {
+                    return Err(fault(Problem::Banner { found: shown(line), expected: "an edge list" }));
+                }
+                Some(b'%') if self.lines == 0 && is_bipartite(line) => {
+                    let (what, known) = ("KONECT network with two sets of vertices", "sym, asym");
+                    return Err(fault(Problem::Unknown { what, found: "bip".into(), known }));
+                }
+                Some(b'#' | b'%') => self.told = nodes_told(line).unwrap_or(self.told),
+                Some(_) => {
+                    let mut found = [&b""[..]; FIELDS];
+                    let count = fields(line, &mut found).map_err(fault)?;
+                    if self.heading.is_some() || !is_heading(line, &found[..count.min(FIELDS)]) {
+                        return Ok(Some(count));
+                    }
+                    self.heading = Some((self.lines + 1, shown(found[0])));
+                }
+                None => {}
+            }
+            range.start = (end + 1).min(range.end);
+            self.lines += 1;
         }
-        at = end + 1;
+        Ok(None)
     }
-    None
+}
+
+/// The first line of KONECT's lists whose two columns number two sets of vertices.
+fn is_bipartite(comment: &[u8]) -> bool {
+    const KINDS: [&[u8]; 8] =
+        [b"unweighted", b"positive", b"posweighted", b"signed", b"multisigned", b"weighted", b"multiweighted", b"dynamic"];
+    let mut words = comment[1..].split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+    words.next() == Some(b"bip") && words.next().is_some_and(|w| KINDS.contains(&w))
+}
+
+/// Whether a line names columns: two names or more, apart as the fields of a table are.
+fn is_heading(line: &[u8], fields: &[&[u8]]) -> bool {
+    let name = |f: &&[u8]| f.first().is_some_and(|b| b.is_ascii_alphabetic() || *b == b'_');
+    fields.len() >= 2 && fields.iter().take(2).all(name) && line.iter().any(|b| matches!(b, b',' | b';' | b'\t'))
 }
 
 /// The number after the word `Nodes:` of a comment.
@@ -132,12 +205,32 @@ fn nodes_told(comment: &[u8]) -> Option<u64> {
     number::unsigned(words.next()?).ok()
 }
 
-fn separator(byte: u8) -> bool {
-    byte.is_ascii_whitespace() || byte == b','
-}
+/// The most fields that are looked at: one more than there may be.
+pub(crate) const FIELDS: usize = 5;
 
-fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
-    line.split(|&b| separator(b)).filter(|w| !w.is_empty())
+/// The fields of a line into `out`, and how many there are. Semicolons part them if there are any, else commas; blanks always do.
+pub(crate) fn fields<'a>(line: &'a [u8], out: &mut [&'a [u8]; FIELDS]) -> Result<usize, Problem> {
+    let separator = [b';', b','].into_iter().find(|b| line.contains(b));
+    let mut count = 0;
+    let mut put = |field: &'a [u8]| {
+        let bare = field.strip_prefix(b"\"").and_then(|f| f.strip_suffix(b"\"")).unwrap_or(field).trim_ascii();
+        if bare.is_empty() {
+            return Err(Problem::EmptyField { column: count as u64 + 1 });
+        }
+        if let Some(slot) = out.get_mut(count) {
+            *slot = bare;
+        }
+        count += 1;
+        Ok(())
+    };
+    for part in line.split(|&b| Some(b) == separator) {
+        let mut words = part.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).peekable();
+        if words.peek().is_none() && separator.is_some() {
+            put(b"")?;
+        }
+        words.try_for_each(&mut put)?;
+    }
+    Ok(count)
 }
 
 /// A type of vertex numbers.
@@ -161,6 +254,8 @@ impl EdgeId for u64 {
 struct Arcs<I> {
     first: u64,
     span: u64,
+    /// Lines have a fourth field, which is left out.
+    stamped: bool,
     id: std::marker::PhantomData<I>,
 }
 
@@ -214,6 +309,12 @@ impl<I: EdgeId> Arcs<I> {
                 return None;
             }
             (value, end) = V::fast(text, end + 1)?;
+            if self.stamped {
+                if !between(text[end]) {
+                    return None;
+                }
+                (_, end) = number::fast_float(text, end + 1)?;
+            }
         }
         end += usize::from(text[end] == b'\r');
         (text[end] == b'\n').then_some((from, to, value, end))
@@ -222,23 +323,32 @@ impl<I: EdgeId> Arcs<I> {
     /// A line of any form; None for one without an arc. A fault of the weight says so.
     #[cold]
     fn slow<V: Value>(&self, line: &[u8]) -> Result<Entry<u64, V>, (Problem, bool)> {
-        let mut words = fields(line);
-        let Some(first) = words.next().filter(|w| !Self::COMMENT.contains(&w[0])) else { return Ok(None) };
+        if !crate::text::is_data(line, Self::COMMENT) {
+            return Ok(None);
+        }
         let plain = |p| (p, false);
-        let from = self.id(first).map_err(plain)?;
-        let second = words.next().ok_or((Problem::Missing { what: "a second vertex" }, false))?;
-        let to = self.id(second).map_err(plain)?;
+        let mut words = [&b""[..]; FIELDS];
+        let found = fields(line.trim_ascii(), &mut words).map_err(plain)?;
+        let from = self.id(words[0]).map_err(plain)?;
+        if found == 1 {
+            return Err(plain(Problem::Missing { what: "a second vertex" }));
+        }
+        let to = self.id(words[1]).map_err(plain)?;
+        let expected = if self.stamped { 4 } else { 2 + usize::from(V::FIELD) };
+        if found > expected && V::FIELD {
+            return Err(plain(Problem::Trailing { found: shown(words[expected]) }));
+        }
+        if found != expected {
+            return Err(plain(Problem::Fields { expected: expected as u64, found: found as u64 }));
+        }
         let mut value = V::default();
-        let expected = if V::FIELD { 3 } else { 2 };
         if V::FIELD {
-            let token = words.next().ok_or((Problem::Fields { expected, found: 2 }, false))?;
-            value = V::slow(token).map_err(|bad| (value::problem::<V>(token, bad), true))?;
+            value = V::slow(words[2]).map_err(|bad| (value::problem::<V>(words[2], bad), true))?;
         }
-        match words.next() {
-            None => Ok(Some((from, to, value))),
-            Some(_) if !V::FIELD => Err((Problem::Fields { expected, found: 3 + words.count() as u64 }, false)),
-            Some(extra) => Err((Problem::Trailing { found: shown(extra) }, false)),
+        if self.stamped && number::float(words[3]).is_err() {
+            return Err(plain(Problem::NotANumber { found: shown(words[3]) }));
         }
+        Ok(Some((from, to, value)))
     }
 
     fn id(&self, token: &[u8]) -> Result<u64, Problem> {
@@ -263,7 +373,7 @@ mod tests {
     use bitgraph_sparse::Values;
 
     fn load(text: &str, options: &ReadOptions) -> Result<Loaded> {
-        read(Source::from_reader(text.as_bytes()), Path::new("e.el"), options)
+        read(Source::from_reader(text.as_bytes(), Path::new("e.el"))?, Path::new("e.el"), options)
     }
 
     #[test]
@@ -292,6 +402,39 @@ mod tests {
         assert!(error.starts_with("e.el: the value of entry (0, 1)") && error.ends_with("does not fit i64"), "{error}");
         assert_eq!(load("# nothing but a comment\n", &plain).unwrap().csr.nrows(), 0);
         assert_eq!(load("# Nodes: 4\n", &plain).unwrap().csr.nrows(), 4);
+        // SNAP's numbers may go beyond what it tells.
+        assert_eq!(load("# Nodes: 2 Edges: 1\n0 5\n", &plain).unwrap().csr.nrows(), 6);
+    }
+
+    #[test]
+    fn tables() {
+        let plain = ReadOptions::default();
+        // Long enough for the fast path, which must agree with the slow one.
+        let rows: Vec<(u32, u32, i32)> = (0..4000).map(|i| (i, (i * 7 + 1) % 4000, i as i32 % 50)).collect();
+        for (head, line) in [
+            ("u,v,w,t\n", &(|(u, v, w): (u32, u32, i32)| format!("{u},{v},{w},{}\n", u * 3)) as &dyn Fn(_) -> String),
+            ("", &|(u, v, w)| format!("{u} {v} {w} 1{u:09}.5\n")),
+            ("u;v;w\n", &|(u, v, w)| format!("{u};\"{v}\"; {w}\r\n")),
+            ("# c\n\nu\tv\tw\n", &|(u, v, w)| format!("{u}\t{v}\t{w}\n")),
+        ] {
+            let text: String = std::iter::once(head.to_string()).chain(rows.iter().map(|&r| line(r))).collect();
+            let l = load(&text, &plain).unwrap();
+            assert!(rows.iter().all(|&(u, v, _)| l.csr.row(u as usize) == [v]), "{head:?}");
+            assert_eq!(l.values, Some(Values::from_vec(rows.iter().map(|r| r.2).collect::<Vec<i32>>())), "{head:?}");
+            assert_eq!(load(&text, &ReadOptions { as_pattern: true, ..plain.clone() }).unwrap().values, None);
+            let wrong = format!("{text}1,2,3,4,5,6\n");
+            let lines = text.lines().count() + 1;
+            assert!(load(&wrong, &plain).unwrap_err().to_string().starts_with(&format!("e.el, line {lines}: ")), "{head:?}");
+        }
+    }
+
+    #[test]
+    fn numbers_that_are_none_matter_to_who_takes_them() {
+        for text in ["0 1 inf\n", "0 1 -nan\n", "0 1 1e999\n", "0 1 2\n1 2 nan\n"] {
+            let as_pattern = ReadOptions { as_pattern: true, ..ReadOptions::default() };
+            assert_eq!(load(text, &as_pattern).unwrap().values, None, "{text}");
+            assert!(load(text, &ReadOptions::default()).is_err(), "{text}");
+        }
     }
 
     #[test]
@@ -308,6 +451,13 @@ mod tests {
             ("0 1 x\n", "e.el, line 1: 'x' is not a number"),
             ("0 1 inf\n", "e.el, line 1: the value 'inf' is not finite"),
             ("", "e.el: the file is empty"),
+            ("0,,1\n", "e.el, line 1: column 2 is empty"),
+            ("0,1,5\n1,2,\n", "e.el, line 2: column 3 is empty"),
+            (" ; 1\n", "e.el, line 1: column 1 is empty"),
+            ("%%MatrixMarket matrix\n0 1\n", "e.el, line 1: the file begins with '%%MatrixMarket matrix' where an edge list should be"),
+            ("u,v\n", "e.el, line 1: 'u' is not a whole number"),
+            ("0 1 2 3\n0 1 2\n", "e.el, line 2: the line has 3 fields, and those before it have 4"),
+            ("0 1 2 x\n", "e.el, line 1: 'x' is not a number"),
         ] {
             let found = load(text, &ReadOptions::default()).unwrap_err().to_string();
             assert!(found.starts_with(wanted), "{text:?}: {found}");

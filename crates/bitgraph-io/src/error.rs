@@ -38,6 +38,26 @@ pub enum Error {
         /// The endings that are known.
         known: &'static str,
     },
+    /// A file of a format that is not read.
+    #[error("{}: this is {found}, which is not read; {hint}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What it is.
+        found: &'static str,
+        /// What makes something of it that is read.
+        hint: &'static str,
+    },
+    /// A folder that no file can be made in.
+    #[error("{}: no file can be made in the folder {}: {source}", path.display(), folder.display())]
+    Folder {
+        /// The file.
+        path: PathBuf,
+        /// Its folder.
+        folder: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
     /// A text file with a fault on one line.
     #[error("{}, line {line}: {problem}", path.display())]
     Line {
@@ -230,6 +250,12 @@ pub enum Problem {
     Missing {
         /// What should be there.
         what: &'static str,
+    },
+    /// Nothing between two separators.
+    #[error("column {column} is empty")]
+    EmptyField {
+        /// Which column, from 1.
+        column: u64,
     },
     /// A line that goes on too long.
     #[error("'{found}' follows the last field")]

@@ -1,26 +1,31 @@
-//! Readers and writers of graphs: Matrix Market, edge lists, METIS, scipy's npz, npy vectors, and the container .bgr.
+//! Readers and writers of graphs: Matrix Market, edge lists, METIS, scipy's npz, npy vectors, and the container .bgr; readers of DIMACS and
+//! of GAP's serialized graphs.
 //!
 //! Text is parsed in parallel from a mapped file, and every line of it is checked; a fault names file, line and value. Nothing is
 //! allocated by a number that a header merely claims. Writers write to a temporary name beside the target and rename it.
 
 mod bgr;
+mod detect;
 mod edges;
 mod error;
+mod gr;
 mod lines;
-mod map;
 mod metis;
 mod mtx;
 mod numpy;
 mod options;
 mod read;
+mod sg;
 mod source;
+mod system;
 mod text;
 mod vector;
 mod write;
 
 pub use bgr::Container;
+pub use detect::FileFormat;
 pub use error::{Error, Problem, Result};
-pub use options::{Control, ReadMode, ReadOptions};
-pub use read::{Loaded, StoredFormat, check_ending, holds_ids, read, read_edge_list_from, read_matrix_market_from};
+pub use options::{Control, ReadMode, ReadOptions, Remark};
+pub use read::{Loaded, StoredFormat, file_format, read, read_from};
 pub use vector::{Naming, VectorData, check_vector_ending, read_vector, write_vector};
-pub use write::{WriteSource, write, write_bytes};
+pub use write::{WriteSource, check_ending, write, write_as, write_bytes, write_to};

@@ -1,13 +1,11 @@
-//! Reading a file by its ending, and what all readers share.
+//! Reading a file of any format, and what all readers share.
 
-use crate::source::{Source, open_text};
-use crate::{Error, ReadOptions, Result};
+use crate::detect::{HEAD, MARK, detect};
+use crate::source::Source;
+use crate::{Error, FileFormat, ReadMode, ReadOptions, Result};
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Permutation, Sections, Values, mirrored};
 use std::path::Path;
-
-/// The endings that are read and written.
-const KNOWN: &str = ".mtx, .el, .wel, .txt, .tsv, .csv, .graph (each with .gz or without), .npz, .bgr";
 
 /// What a file held.
 #[derive(Clone, Debug)]
@@ -52,88 +50,83 @@ impl Loaded {
     }
 }
 
-/// The kinds of file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Ending {
-    Mtx,
-    EdgeList,
-    Npz,
-    Metis,
-    Bgr,
-}
-
-/// The kind of file that a name's ending says, and whether it is compressed.
-pub(crate) fn ending(path: &Path) -> Option<(Ending, bool)> {
-    let name = path.file_name()?.to_string_lossy().to_ascii_lowercase();
-    let (name, gz) = name.strip_suffix(".gz").map_or((&name[..], false), |n| (n, true));
-    let kind = match name.rsplit_once('.')?.1 {
-        "mtx" => Ending::Mtx,
-        "el" | "wel" | "txt" | "tsv" | "csv" => Ending::EdgeList,
-        "graph" => Ending::Metis,
-        "npz" if !gz => Ending::Npz,
-        "bgr" if !gz => Ending::Bgr,
-        _ => return None,
-    };
-    Some((kind, gz))
-}
-
-/// The same, or the error that names the endings that there are.
-pub(crate) fn known_ending(path: &Path) -> Result<(Ending, bool)> {
-    ending(path).ok_or_else(|| Error::UnknownEnding { path: path.to_path_buf(), known: KNOWN })
-}
-
-/// Refuses a name whose ending says no format, before there is anything to read or write.
-///
-/// # Errors
-/// [`Error::UnknownEnding`].
-pub fn check_ending(path: &Path) -> Result<()> {
-    known_ending(path).map(drop)
-}
-
-/// Whether a file of this name can hold vertex numbers other than 0, 1, 2, ...: [`WriteSource::original_ids`](crate::WriteSource).
-#[must_use]
-pub fn holds_ids(path: &Path) -> bool {
-    matches!(ending(path), Some((Ending::Bgr | Ending::EdgeList, _)))
-}
-
-/// Reads a graph; the ending of the name says the format. gzip data are recognised by their first bytes.
+/// Reads a graph. [`ReadOptions::format`] says the format; without it the first bytes do, where they cannot be anything else, and
+/// otherwise the ending of the name. gzip data are recognised by their first bytes.
 ///
 /// | ending | format | numbering |
 /// |---|---|---|
 /// | `.mtx` | Matrix Market | from 1 |
-/// | `.el`, `.wel`, `.txt`, `.tsv`, `.csv` | edge list | from 0, or [`ReadOptions::one_based`] |
+/// | `.el`, `.wel`, `.txt`, `.tsv`, `.csv`, `.edges`, `.edgelist`, `.dat`, and names `out.*` | edge list | from 0, or [`ReadOptions::one_based`] |
 /// | `.graph` | METIS | from 1 |
 /// | `.npz` | scipy CSR, CSC or COO | from 0 |
 /// | `.bgr` | bitgraph's container | from 0 |
+/// | `.gr` | DIMACS, shortest paths | from 1 |
+/// | `.sg`, `.wsg` | GAP's serialized graph | from 0 |
 ///
 /// Whole numbers become 32-bit values if all of them fit, 64-bit ones otherwise; others become `f64`.
 ///
 /// # Errors
 /// Any [`Error`]: each names the file and, for text, the line.
 pub fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
-    match known_ending(path)?.0 {
-        Ending::Mtx => crate::mtx::read(open_text(path, options.mode)?, path, options),
-        Ending::EdgeList => crate::edges::read(open_text(path, options.mode)?, path, options),
-        Ending::Metis => crate::metis::read(open_text(path, options.mode)?, path, options),
-        Ending::Npz => crate::numpy::npz::read(path, options),
-        Ending::Bgr => crate::bgr::read(path, options),
+    match Source::open(path, options.mode) {
+        Ok(source) => read_source(source, path, options, true),
+        // Perhaps it is no file that is meant.
+        Err(Error::Io { source, .. })
+            if source.kind() == std::io::ErrorKind::NotFound
+                && options.format.is_none()
+                && path.extension().is_some()
+                && FileFormat::from_name_of(path).is_none() =>
+        {
+            Err(crate::detect::unknown(path))
+        }
+        Err(error) => Err(error),
     }
 }
 
-/// Reads an edge list from a reader, such as standard input; `name` stands for the file in error messages.
+/// Reads a graph from a reader, such as standard input, as [`read`] does; what says nothing else of itself is an edge list. `name` stands
+/// for the file in error messages.
 ///
 /// # Errors
 /// As [`read`].
-pub fn read_edge_list_from(reader: impl std::io::Read, name: &str, options: &ReadOptions) -> Result<Loaded> {
-    crate::edges::read(Source::from_reader(reader), Path::new(name), options)
+pub fn read_from(reader: impl std::io::Read, name: &str, options: &ReadOptions) -> Result<Loaded> {
+    let path = Path::new(name);
+    read_source(Source::from_reader(reader, path)?, path, options, false)
 }
 
-/// Reads a Matrix Market text from a reader; `name` stands for the file in error messages.
+fn read_source(mut source: Source<'_>, path: &Path, options: &ReadOptions, named: bool) -> Result<Loaded> {
+    let head = source.head(HEAD, path)?;
+    let format = detect(head, path, options.format, named)?;
+    if format.is_text() && head.starts_with(MARK) {
+        source.skip(MARK.len());
+    }
+    match format {
+        FileFormat::Mtx => crate::mtx::read(source, path, options),
+        FileFormat::Edges => crate::edges::read(source, path, options),
+        FileFormat::Metis => crate::metis::read(source, path, options),
+        FileFormat::Gr => crate::gr::read(source, path, options),
+        FileFormat::Npz => crate::numpy::npz::from_bytes((*source.into_bytes(path)?).as_ref(), path, options),
+        FileFormat::Sg => crate::sg::read((*source.into_bytes(path)?).as_ref(), path, options),
+        FileFormat::Bgr => {
+            let container = crate::Container::from_bytes(source.into_bytes(path)?, path)?;
+            options.control.step(0, None)?;
+            container.load(options)
+        }
+    }
+}
+
+/// The format that a file would be read in.
 ///
 /// # Errors
-/// As [`read`].
-pub fn read_matrix_market_from(reader: impl std::io::Read, name: &str, options: &ReadOptions) -> Result<Loaded> {
-    crate::mtx::read(Source::from_reader(reader), Path::new(name), options)
+/// [`Error::Io`]; [`Error::Foreign`] or [`Error::UnknownEnding`] for none.
+pub fn file_format(path: &Path, forced: Option<FileFormat>) -> Result<FileFormat> {
+    let mut source = Source::open(path, ReadMode::Copy)?;
+    detect(source.head(HEAD, path)?, path, forced, true)
+}
+
+/// The error for a claim that does not hold.
+pub(crate) fn not_symmetric(path: &Path) -> Error {
+    let what = "it says that the matrix is symmetric, which it is not";
+    Error::Malformed { path: path.to_path_buf(), part: "header".into(), what }
 }
 
 /// Vertices that are taken on trust whatever the size of the file: 256 MiB of offsets.
@@ -153,7 +146,7 @@ pub(crate) fn from_coo(mut coo: Coo, path: &Path, options: &ReadOptions) -> Resu
     let matrix = |source| Error::Matrix { path: path.to_path_buf(), source };
     options.control.step(0, None)?;
     let given = coo.mirrored;
-    let mut duplicates = options.duplicates;
+    let duplicates = options.duplicates;
     let mut symmetric = given.then_some(!coo.skew || coo.values.is_none());
     if options.symmetrize && !given {
         if coo.values.is_none() {
@@ -163,9 +156,9 @@ pub(crate) fn from_coo(mut coo: Coo, path: &Path, options: &ReadOptions) -> Resu
             return Ok(Loaded { symmetric: Some(true), ..Loaded::new(csr, None) });
         }
         if duplicates == Duplicates::Error {
-            // Only entries as given may not repeat; a pair of opposite arcs is no duplicate.
-            coo.clone().into_csr(duplicates).map_err(matrix)?;
-            duplicates = Duplicates::First;
+            // Entries as given may not repeat, and opposite ones must agree.
+            let (csr, values) = coo.into_csr(duplicates).map_err(matrix)?;
+            return symmetrized(Loaded::new(csr, values), path, options);
         }
         coo.mirrored = true;
         symmetric = Some(true);

@@ -4,7 +4,7 @@ use crate::options::ReadMode;
 use crate::{Error, Result};
 use flate2::read::MultiGzDecoder;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
@@ -21,13 +21,16 @@ pub(crate) enum Input<'a> {
     Stream(Stream<'a>),
 }
 
-/// A text in memory.
-pub(crate) struct WholeText(pub Bytes);
+/// A text in memory, but for the bytes before `start`.
+pub(crate) struct WholeText {
+    bytes: Bytes,
+    start: usize,
+}
 
 impl std::ops::Deref for WholeText {
     type Target = [u8];
     fn deref(&self) -> &[u8] {
-        (*self.0).as_ref()
+        &(*self.bytes).as_ref()[self.start..]
     }
 }
 
@@ -40,6 +43,8 @@ pub(crate) struct Source<'a> {
 
 /// A stream of text.
 pub(crate) struct Stream<'a> {
+    /// Bytes that were looked at already.
+    ahead: Vec<u8>,
     reader: Box<dyn Read + 'a>,
     /// Compressed bytes that were taken from the file, for a gzip stream.
     consumed: Option<Arc<AtomicU64>>,
@@ -47,11 +52,27 @@ pub(crate) struct Stream<'a> {
 
 impl Read for Stream<'_> {
     fn read(&mut self, buf: &mut [u8]) -> io::Result<usize> {
-        self.reader.read(buf)
+        if self.ahead.is_empty() {
+            return self.reader.read(buf);
+        }
+        let n = buf.len().min(self.ahead.len());
+        buf[..n].copy_from_slice(&self.ahead[..n]);
+        self.ahead.drain(..n);
+        Ok(n)
     }
 }
 
 impl<'a> Stream<'a> {
+    fn new(reader: impl Read + 'a) -> Self {
+        Self { ahead: Vec::new(), reader: Box::new(reader), consumed: None }
+    }
+    /// The first `wanted` bytes, or all if there are fewer; they are still to be read.
+    fn head(&mut self, wanted: usize) -> io::Result<&[u8]> {
+        let mut more = Vec::new();
+        self.reader.by_ref().take(wanted.saturating_sub(self.ahead.len()) as u64).read_to_end(&mut more)?;
+        self.ahead.append(&mut more);
+        Ok(&self.ahead[..wanted.min(self.ahead.len())])
+    }
     /// Bytes of the file that were read, if that is known.
     pub(crate) fn consumed(&self) -> Option<u64> {
         self.consumed.as_ref().map(|c| c.load(Ordering::Relaxed))
@@ -64,78 +85,101 @@ impl<'a> Stream<'a> {
     }
 }
 
+/// How gzip data begin.
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+
 impl<'a> Source<'a> {
-    /// A reader as a text.
-    pub(crate) fn from_reader(reader: impl Read + 'a) -> Self {
-        Self { input: Input::Stream(Stream { reader: Box::new(reader), consumed: None }), size: None }
+    /// Opens a file: a plain one is mapped or streamed, as `mode` says; gzip data are recognised by their first bytes and unpacked.
+    pub(crate) fn open(path: &Path, mode: ReadMode) -> Result<Self> {
+        let io = |source| Error::Io { path: path.to_path_buf(), source };
+        let mut file = File::open(path).map_err(io)?;
+        let meta = file.metadata().map_err(io)?;
+        if meta.is_dir() {
+            return Err(io(io::ErrorKind::IsADirectory.into()));
+        }
+        // What cannot be read twice is a stream; files of the proc file system are regular and have no size.
+        if !meta.is_file() || meta.len() == 0 {
+            return Self::from_reader(file, path);
+        }
+        let size = Some(meta.len());
+        let mut magic = Vec::new();
+        (&file).take(GZIP.len() as u64).read_to_end(&mut magic).map_err(io)?;
+        file.rewind().map_err(io)?;
+        if magic == GZIP {
+            let consumed = Arc::new(AtomicU64::new(0));
+            let decoder = MultiGzDecoder::new(Counted { inner: file, count: Arc::clone(&consumed) });
+            let reader: Box<dyn Read> = if rayon::current_num_threads() > 1 {
+                Box::new(ReadAhead::new(decoder, meta.len()).map_err(io)?)
+            } else {
+                Box::new(decoder)
+            };
+            return Ok(Self { input: Input::Stream(Stream { consumed: Some(consumed), ..Stream::new(reader) }), size });
+        }
+        if mode == ReadMode::MapUnguarded || (mode == ReadMode::Map && crate::system::is_guarded(&file)) {
+            let bytes = Arc::new(crate::system::map(file).map_err(io)?);
+            return Ok(Self { input: Input::Whole(WholeText { bytes, start: 0 }), size });
+        }
+        Ok(Self { input: Input::Stream(Stream::new(file)), size })
     }
-}
-
-/// Opens a file.
-pub(crate) fn open_file(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
-    match file.metadata() {
-        Ok(m) if m.is_dir() => Err(Error::Io { path: path.to_path_buf(), source: io::ErrorKind::IsADirectory.into() }),
-        _ => Ok(file),
+    /// A reader as a text, unpacked if it is gzip data; `path` stands for it in error messages.
+    pub(crate) fn from_reader(reader: impl Read + 'a, path: &Path) -> Result<Self> {
+        let mut stream = Stream::new(reader);
+        if stream.head(GZIP.len()).map_err(|source| Error::Io { path: path.to_path_buf(), source })? == GZIP {
+            let count = Arc::new(AtomicU64::new(0));
+            let consumed = Some(Arc::clone(&count));
+            stream = Stream { consumed, ..Stream::new(MultiGzDecoder::new(Counted { inner: stream, count })) };
+        }
+        Ok(Self { input: Input::Stream(stream), size: None })
     }
-}
-
-/// Whether a file begins as gzip data do; where it stands afterwards does not matter to a caller who opens it again.
-fn is_gzip(path: &Path, file: &File) -> bool {
-    if !file.metadata().is_ok_and(|m| m.is_file()) {
-        return path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+    /// The first bytes; they are still to be read.
+    pub(crate) fn head(&mut self, wanted: usize, path: &Path) -> Result<&[u8]> {
+        match &mut self.input {
+            Input::Whole(text) => Ok(&text[..wanted.min(text.len())]),
+            Input::Stream(stream) => {
+                if let Err(source) = stream.head(wanted) {
+                    return Err(stream.error(path, 0, source));
+                }
+                Ok(&stream.ahead[..wanted.min(stream.ahead.len())])
+            }
+        }
     }
-    let mut head = Vec::new();
-    File::open(path).and_then(|f| f.take(2).read_to_end(&mut head)).is_ok_and(|_| head == [0x1f, 0x8b])
-}
-
-/// Opens a text file: plain files are mapped or streamed, as `mode` says; gzip data are recognised by their first bytes.
-pub(crate) fn open_text(path: &Path, mode: ReadMode) -> Result<Source<'static>> {
-    let file = open_file(path)?;
-    let meta = file.metadata().map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
-    let size = meta.is_file().then_some(meta.len());
-    if is_gzip(path, &file) {
-        let consumed = Arc::new(AtomicU64::new(0));
-        let decoder = MultiGzDecoder::new(Counted { inner: file, count: Arc::clone(&consumed) });
-        let reader: Box<dyn Read> = if rayon::current_num_threads() > 1 {
-            Box::new(ReadAhead::new(decoder, size.unwrap_or(u64::MAX)).map_err(|source| Error::Io { path: path.to_path_buf(), source })?)
-        } else {
-            Box::new(decoder)
+    /// Leaves out the first bytes, which were looked at.
+    pub(crate) fn skip(&mut self, bytes: usize) {
+        match &mut self.input {
+            Input::Whole(text) => text.start += bytes,
+            Input::Stream(stream) => drop(stream.ahead.drain(..bytes)),
+        }
+    }
+    /// All bytes: the mapped ones as they are, others read into memory.
+    pub(crate) fn into_bytes(self, path: &Path) -> Result<Bytes> {
+        let mut stream = match self.input {
+            Input::Whole(text) => return Ok(text.bytes),
+            Input::Stream(stream) => stream,
         };
-        return Ok(Source { input: Input::Stream(Stream { reader, consumed: Some(consumed) }), size });
+        // Words, so that arrays of any element type are aligned in them.
+        let mut words: Vec<[u64; 8]> = Vec::new();
+        let mut filled = 0;
+        loop {
+            if filled == words.len() * 64 {
+                let hint = usize::try_from(self.size.unwrap_or(0)).unwrap_or(0) / 64 + 1;
+                let more = hint.saturating_sub(words.len()).clamp(1024, 1 << 24);
+                let refused = |_| Error::Io { path: path.to_path_buf(), source: io::ErrorKind::OutOfMemory.into() };
+                words.try_reserve_exact(more).map_err(refused)?;
+                words.resize(words.len() + more, [0; 8]);
+            }
+            match stream.read(&mut bytemuck::cast_slice_mut(&mut words)[filled..]) {
+                Ok(0) => return Ok(Arc::new(AlignedBytes { words, len: filled })),
+                Ok(n) => filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(stream.error(path, filled as u64, source)),
+            }
+        }
     }
-    // Files of the proc file system are regular and have no size.
-    if mode == ReadMode::Map && size.is_some_and(|s| s > 0) {
-        return Ok(Source { input: Input::Whole(WholeText(map(path, &file)?)), size });
-    }
-    Ok(Source { input: Input::Stream(Stream { reader: Box::new(file), consumed: None }), size })
 }
 
 /// All bytes of a file, mapped or read.
 pub(crate) fn open_bytes(path: &Path, mode: ReadMode) -> Result<Bytes> {
-    let mut file = open_file(path)?;
-    let io = |source| Error::Io { path: path.to_path_buf(), source };
-    let meta = file.metadata().map_err(io)?;
-    if mode == ReadMode::Map && meta.is_file() && meta.len() > 0 {
-        return map(path, &file);
-    }
-    // Words, so that arrays of any element type are aligned in them.
-    let mut words: Vec<[u64; 8]> = Vec::new();
-    let mut filled = 0;
-    loop {
-        if filled == words.len() * 64 {
-            let hint = usize::try_from(meta.len()).unwrap_or(0) / 64 + 1;
-            let more = hint.saturating_sub(words.len()).clamp(1024, 1 << 24);
-            words.try_reserve_exact(more).map_err(|_| io(io::ErrorKind::OutOfMemory.into()))?;
-            words.resize(words.len() + more, [0; 8]);
-        }
-        match file.read(&mut bytemuck::cast_slice_mut(&mut words)[filled..]) {
-            Ok(0) => return Ok(Arc::new(AlignedBytes { words, len: filled })),
-            Ok(n) => filled += n,
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(source) => return Err(io(source)),
-        }
-    }
+    Source::open(path, mode)?.into_bytes(path)
 }
 
 /// Owned bytes that start at a multiple of 8.
@@ -148,11 +192,6 @@ impl AsRef<[u8]> for AlignedBytes {
     fn as_ref(&self) -> &[u8] {
         &bytemuck::cast_slice(&self.words)[..self.len]
     }
-}
-
-fn map(path: &Path, file: &File) -> Result<Bytes> {
-    let map = crate::map::map(file).map_err(|source| Error::Io { path: path.to_path_buf(), source })?;
-    Ok(Arc::new(map))
 }
 
 /// A reader that counts.

@@ -12,6 +12,7 @@ use std::path::Path;
 
 /// A vector to be written.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 #[allow(missing_docs)]
 pub enum VectorData<'a> {
     I32(&'a [i32]),
@@ -19,6 +20,17 @@ pub enum VectorData<'a> {
     I64(&'a [i64]),
     F32(&'a [f32]),
     F64(&'a [f64]),
+    /// Whole distances, [`u64::MAX`] where there is none: in text as they are and `inf`, in `.npy` as floats, of 32 bits if `single`.
+    Distances {
+        values: &'a [u64],
+        single: bool,
+    },
+    /// Vertices by the numbers of `names`, which ascend; [`u32::MAX`] for none. In text as they are and -1; in `.npy` as `i64` with -1, or as `u64`
+    /// with 2^64 - 1 for none where a name needs it.
+    Vertices {
+        values: &'a [u32],
+        names: &'a [u64],
+    },
 }
 
 /// What the elements of a vector belong to.
@@ -47,6 +59,8 @@ impl VectorData<'_> {
             Self::I64(v) => v.len(),
             Self::F32(v) => v.len(),
             Self::F64(v) => v.len(),
+            Self::Distances { values, .. } => values.len(),
+            Self::Vertices { values, .. } => values.len(),
         }
     }
     /// Whether there are no elements.
@@ -54,13 +68,38 @@ impl VectorData<'_> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
-    fn npy(&self) -> (&'static str, &[u8]) {
+    /// The type in `.npy`.
+    fn descr(&self) -> &'static str {
         match self {
-            Self::I32(v) => ("<i4", bytemuck::cast_slice(v)),
-            Self::U32(v) => ("<u4", bytemuck::cast_slice(v)),
-            Self::I64(v) => ("<i8", bytemuck::cast_slice(v)),
-            Self::F32(v) => ("<f4", bytemuck::cast_slice(v)),
-            Self::F64(v) => ("<f8", bytemuck::cast_slice(v)),
+            Self::I32(_) => "<i4",
+            Self::U32(_) => "<u4",
+            Self::I64(_) => "<i8",
+            Self::F32(_) | Self::Distances { single: true, .. } => "<f4",
+            Self::F64(_) | Self::Distances { single: false, .. } => "<f8",
+            Self::Vertices { names, .. } if is_wide(names) => "<u8",
+            Self::Vertices { .. } => "<i8",
+        }
+    }
+    /// The bytes in `.npy`.
+    fn put(&self, out: &mut Sink<'_>) -> Result<()> {
+        /// Converted a block at a time.
+        fn blocks<T: Copy, U: bytemuck::Pod>(out: &mut Sink<'_>, values: &[T], convert: impl Fn(T) -> U) -> Result<()> {
+            values.chunks(1 << 16).try_for_each(|block| {
+                let block: Vec<U> = block.iter().map(|&x| convert(x)).collect();
+                out.put(bytemuck::cast_slice(&block))
+            })
+        }
+        let distance = |d: u64| if d == u64::MAX { f64::INFINITY } else { d as f64 };
+        match *self {
+            Self::I32(v) => out.put(bytemuck::cast_slice(v)),
+            Self::U32(v) => out.put(bytemuck::cast_slice(v)),
+            Self::I64(v) => out.put(bytemuck::cast_slice(v)),
+            Self::F32(v) => out.put(bytemuck::cast_slice(v)),
+            Self::F64(v) => out.put(bytemuck::cast_slice(v)),
+            Self::Distances { values, single: true } => blocks(out, values, |d| distance(d) as f32),
+            Self::Distances { values, single: false } => blocks(out, values, distance),
+            // All ones are -1, and the greatest number.
+            Self::Vertices { values, names } => blocks(out, values, |v| name(names, v).unwrap_or(u64::MAX)),
         }
     }
     /// Elements `range` as lines "number separator value", the source before it if there are several. Floats are written so that reading
@@ -82,10 +121,26 @@ impl VectorData<'_> {
                 Self::I64(v) => writeln!(out, "{}", v[k]),
                 Self::F32(v) => writeln!(out, "{:?}", v[k]),
                 Self::F64(v) => writeln!(out, "{:?}", v[k]),
+                Self::Distances { values, .. } if values[k] == u64::MAX => writeln!(out, "inf"),
+                Self::Distances { values, .. } => writeln!(out, "{}", values[k]),
+                Self::Vertices { values, names } => match name(names, values[k]) {
+                    Some(number) => writeln!(out, "{number}"),
+                    None => writeln!(out, "-1"),
+                },
             };
         }
         out
     }
+}
+
+/// The number of a vertex; None for none.
+fn name(names: &[u64], vertex: u32) -> Option<u64> {
+    names.get(vertex as usize).copied()
+}
+
+/// Whether some number does not fit 63 bits.
+fn is_wide(names: &[u64]) -> bool {
+    names.last().is_some_and(|&n| i64::try_from(n).is_err())
 }
 
 /// What a vector's file is by its ending: none for `.npy`, otherwise what is between a number and its value.
@@ -110,7 +165,8 @@ pub fn check_vector_ending(path: &Path) -> Result<()> {
 /// each, and lines are "source, node, value". `.npy` holds no vertex numbers: elements are in the order of [`Naming::vertices`].
 ///
 /// # Errors
-/// [`Error::UnknownEnding`], [`Error::Io`], [`Error::Cancelled`]; [`Error::Count`] for a vector that has not one element for each vertex
+/// [`Error::UnknownEnding`], [`Error::Io`], [`Error::Folder`], [`Error::Cancelled`]; [`Error::Inexpressible`] for the vertex 2^64 - 1 beside none in
+/// `.npy`; [`Error::Count`] for a vector that has not one element for each vertex
 /// (of each source). Nothing is left behind.
 pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, naming: &Naming<'_>, control: &Control) -> Result<()> {
     let vector = vector.into();
@@ -121,12 +177,18 @@ pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, naming: 
         let (path, expected, found) = (path.to_path_buf(), (rows * vertices) as u64, vector.len() as u64);
         return Err(Error::Count { path, what: "elements", expected, found });
     }
+    if let (None, VectorData::Vertices { values, names }) = (separator, vector)
+        && names.last() == Some(&u64::MAX)
+        && values.contains(&u32::MAX)
+    {
+        let what = "vertex 18446744073709551615 cannot be told from none in .npy; write .csv or .tsv";
+        return Err(Error::Inexpressible { path: path.to_path_buf(), what });
+    }
     atomically(path, control, |out: &mut Sink<'_>| {
         let Some(separator) = separator else {
-            let (descr, bytes) = vector.npy();
             let shape = if naming.sources.is_some() { format!("({rows}, {vertices})") } else { format!("({vertices},)") };
-            out.put(&npy::header_bytes(descr, &shape))?;
-            return out.put(bytes);
+            out.put(&npy::header_bytes(vector.descr(), &shape))?;
+            return vector.put(out);
         };
         let heading: &[&[u8]] = if naming.sources.is_some() { &[b"source", b"node", b"value\n"] } else { &[b"node", b"value\n"] };
         out.put(&heading.join(&separator))?;
@@ -181,11 +243,12 @@ fn text(bytes: &[u8], path: &Path) -> Result<Values> {
             continue;
         }
         let fail = |problem| Error::Line { path: path.to_path_buf(), line: number_of, problem };
-        let mut words = line.split(|&b| b.is_ascii_whitespace() || b == b',').filter(|w| !w.is_empty());
-        let first = words.next().unwrap_or_default();
-        let token = match words.next() {
-            None => first,
-            Some(second) => {
+        let mut words = [&b""[..]; crate::edges::FIELDS];
+        let count = crate::edges::fields(line.trim_ascii(), &mut words).map_err(fail)?;
+        let first = words[0];
+        let token = match words[1] {
+            _ if count < 2 => first,
+            second => {
                 let id = number::unsigned(first).map_err(|_| fail(Problem::NotAnInteger { found: shown(first) }))?;
                 let next = values.len() as u64;
                 if id != next {
@@ -194,8 +257,8 @@ fn text(bytes: &[u8], path: &Path) -> Result<Values> {
                 second
             }
         };
-        if let Some(extra) = words.next() {
-            return Err(fail(Problem::Trailing { found: shown(extra) }));
+        if count > 2 {
+            return Err(fail(Problem::Trailing { found: shown(words[2]) }));
         }
         let value = std::str::from_utf8(token).ok().and_then(|t| t.parse::<f64>().ok()).filter(|v| !v.is_nan());
         values.push(value.ok_or_else(|| fail(Problem::NotANumber { found: shown(token) }))?);

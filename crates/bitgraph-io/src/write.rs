@@ -1,7 +1,6 @@
 //! Writing: by ending, to a temporary name beside the target that is renamed at the end, so that a target is whole or untouched.
 
-use crate::read::{Ending, known_ending};
-use crate::{Control, Error, Result};
+use crate::{Control, Error, FileFormat, Result};
 use bitgraph_sparse::ordering::Ordering as Renumbering;
 use bitgraph_sparse::{Csr, FormatKind, Permutation, Section, Values, with_values};
 use flate2::Compression;
@@ -57,52 +56,109 @@ impl<'a> WriteSource<'a> {
     }
 }
 
-/// Writes a graph; the ending of the name says the format: `.mtx`, `.el` (also `.wel`, `.txt`, `.tsv`, and `.csv` with commas), `.npz`, `.graph`, `.bgr`, and
-/// the text formats with `.gz` behind. A symmetric graph becomes a symmetric `.mtx`.
+/// The format that a name's ending says, and whether it says compressed, if it is one that is written.
+fn written(path: &Path) -> Result<(FileFormat, bool)> {
+    const KNOWN: &str = ".mtx, .el, .wel, .txt, .tsv, .csv, .edges, .edgelist, .dat, .graph (each with .gz or without), .npz, .bgr";
+    let packs = |&(format, gz): &(FileFormat, bool)| FileFormat::WRITTEN.contains(&format) && (format.is_text() || !gz);
+    crate::detect::ending(path).filter(packs).ok_or_else(|| Error::UnknownEnding { path: path.to_path_buf(), known: KNOWN })
+}
+
+/// The format that [`write`] takes a name for; refuses others before there is anything to write.
 ///
 /// # Errors
-/// [`Error::UnknownEnding`], [`Error::Inexpressible`] for what the format cannot hold, [`Error::Io`], [`Error::Matrix`] for values of
-/// another number than entries, [`Error::Cancelled`]. Nothing is left behind, and an older file of that name is untouched.
+/// [`Error::UnknownEnding`].
+pub fn check_ending(path: &Path) -> Result<FileFormat> {
+    written(path).map(|(format, _)| format)
+}
+
+/// Writes a graph; the ending of the name says the format: `.mtx`, `.el` (also `.wel`, `.txt`, `.tsv`, `.edges`, `.edgelist`, `.dat`, and `.csv`
+/// with commas), `.npz`, `.graph`, `.bgr`, and the text formats with `.gz` behind. A symmetric graph becomes a symmetric `.mtx`.
+///
+/// # Errors
+/// [`Error::UnknownEnding`], [`Error::Inexpressible`] for what the format cannot hold, [`Error::Io`], [`Error::Folder`], [`Error::Matrix`] for
+/// values of another number than entries, [`Error::Cancelled`]. Nothing is left behind, and an older file of that name is untouched.
 pub fn write(path: &Path, source: &WriteSource<'_>, control: &Control) -> Result<()> {
-    let (kind, gz) = known_ending(path)?;
+    let (format, _) = written(path)?;
+    write_as(path, format, source, control)
+}
+
+/// Writes a graph in a format of [`FileFormat::WRITTEN`] whatever the name's ending; `.gz` behind it packs the text formats.
+///
+/// # Errors
+/// As [`write`]; [`Error::Unsupported`] for another format.
+pub fn write_as(path: &Path, format: FileFormat, source: &WriteSource<'_>, control: &Control) -> Result<()> {
+    check(path, format, source)?;
+    let gz = format.is_text() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
+    if !gz {
+        return atomically(path, control, |out| body(out, format, source));
+    }
+    atomically(path, control, |out| {
+        let path = out.path.clone();
+        let mut encoder = GzEncoder::new(Through(out), Compression::fast());
+        let mut inner = Sink { out: &mut encoder, path: path.clone(), control, written: 0 };
+        body(&mut inner, format, source)?;
+        encoder.finish().map(drop).map_err(|e| cancelled_or(&path, e))
+    })
+}
+
+/// Writes a graph to a writer, such as standard output; `name` stands for the file in error messages.
+///
+/// # Errors
+/// As [`write_as`].
+pub fn write_to(out: impl Write, name: &str, format: FileFormat, source: &WriteSource<'_>, control: &Control) -> Result<()> {
+    let path = PathBuf::from(name);
+    check(&path, format, source)?;
+    let mut out = BufWriter::with_capacity(1 << 20, out);
+    body(&mut Sink { out: &mut out, path: path.clone(), control, written: 0 }, format, source)?;
+    out.flush().map_err(|source| Error::Io { path, source })
+}
+
+/// Refuses what the format cannot hold.
+fn check(path: &Path, format: FileFormat, source: &WriteSource<'_>) -> Result<()> {
+    if !FileFormat::WRITTEN.contains(&format) {
+        let (path, found) = (path.to_path_buf(), format.name().into());
+        return Err(Error::Unsupported { path, what: "output format", found, known: "mtx, edges, metis, npz, bgr" });
+    }
     let nnz = source.csr.nnz();
     if let Some(values) = source.values.filter(|v| v.len() != nnz && source.format.is_none()) {
         let source = bitgraph_sparse::Error::Length { array: "values", expected: nnz as u64, found: values.len() as u64 };
         return Err(Error::Matrix { path: path.to_path_buf(), source });
     }
     let inexpressible = |what| Err(Error::Inexpressible { path: path.to_path_buf(), what });
-    if source.format.is_some() && kind != Ending::Bgr {
+    if source.format.is_some() && format != FileFormat::Bgr {
         return inexpressible("only a .bgr file can hold another format than CSR");
     }
-    if source.permutation.is_some() && kind != Ending::Bgr {
+    if source.permutation.is_some() && format != FileFormat::Bgr {
         return inexpressible("only a .bgr file can hold a renumbering");
     }
-    if source.original_ids.is_some() && !crate::read::holds_ids(path) {
+    if source.original_ids.is_some() && !format.holds_ids() {
         return inexpressible("only .bgr files and edge lists can hold vertex numbers other than 0, 1, 2, ...");
     }
-    if kind != Ending::Bgr
-        && kind != Ending::Npz
+    if format.is_text()
         && let Some(values) = source.values
         && with_values!(values, v => v.iter().any(|x| !bitgraph_semiring::Scalar::to_f64(*x).is_finite()))
     {
         return inexpressible("a value is not finite, which text formats cannot hold");
     }
-    match kind {
-        Ending::Npz if source.values.is_some_and(|v| crate::numpy::npz::descr(v.dtype()).is_none()) => {
+    match format {
+        FileFormat::Npz if source.values.is_some_and(|v| crate::numpy::npz::descr(v.dtype()).is_none()) => {
             inexpressible("numpy has no bf16; convert the values first")
         }
-        Ending::EdgeList if !source.csr.is_square() => inexpressible("an edge list holds square matrices only"),
-        Ending::Mtx => atomically_gz(path, gz, control, |out| crate::mtx::write::write(out, source)),
-        Ending::EdgeList => atomically_gz(path, gz, control, |out| crate::lines::edge_list(out, path, source)),
-        Ending::Metis => {
-            crate::lines::check_metis(path, source)?;
-            atomically_gz(path, gz, control, |out| crate::lines::metis(out, source))
-        }
-        Ending::Npz => atomically(path, control, |out| {
-            let (path, mut writer) = (out.path.clone(), Through(out));
-            crate::numpy::npz::write(&mut writer, source.csr, source.values).map_err(|e| cancelled_or(&path, e))
-        }),
-        Ending::Bgr => crate::bgr::write::write(path, source, control),
+        FileFormat::Edges if !source.csr.is_square() => inexpressible("an edge list holds square matrices only"),
+        FileFormat::Metis => crate::lines::check_metis(path, source),
+        _ => Ok(()),
+    }
+}
+
+/// Writes what [`check`] has passed.
+fn body(out: &mut Sink<'_>, format: FileFormat, source: &WriteSource<'_>) -> Result<()> {
+    let path = out.path.clone();
+    match format {
+        FileFormat::Mtx => crate::mtx::write::write(out, source),
+        FileFormat::Metis => crate::lines::metis(out, source),
+        FileFormat::Npz => crate::numpy::npz::write(&mut Through(out), source.csr, source.values).map_err(|e| cancelled_or(&path, e)),
+        FileFormat::Bgr => crate::bgr::write::write(out, &path, source),
+        FileFormat::Edges | FileFormat::Gr | FileFormat::Sg => crate::lines::edge_list(out, &path, source),
     }
 }
 
@@ -150,20 +206,6 @@ fn cancelled_or(path: &Path, e: io::Error) -> Error {
     }
 }
 
-/// As [`atomically`], through a gzip encoder if asked for.
-fn atomically_gz(path: &Path, gz: bool, control: &Control, body: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<()> {
-    if !gz {
-        return atomically(path, control, body);
-    }
-    atomically(path, control, |out| {
-        let path = out.path.clone();
-        let mut encoder = GzEncoder::new(Through(out), Compression::fast());
-        let mut inner = Sink { out: &mut encoder, path: path.clone(), control, written: 0 };
-        body(&mut inner)?;
-        encoder.finish().map(drop).map_err(|e| cancelled_or(&path, e))
-    })
-}
-
 /// Removes a temporary file unless it was renamed.
 struct Temporary<'a>(Option<PathBuf>, &'a Control);
 
@@ -198,25 +240,57 @@ pub fn write_bytes(path: &Path, bytes: &[u8], control: &Control) -> Result<()> {
     atomically(path, control, |out| out.put(bytes))
 }
 
-/// Writes a file under a temporary name in the same folder and renames it when all is on the disk. What is no regular file, such as
-/// a pipe or a device, is written to directly.
+/// What a name stands for once links are followed, whether anything is there or not.
+fn followed(path: &Path) -> io::Result<PathBuf> {
+    // As many as the system follows.
+    const LINKS: usize = 40;
+    let mut at = path.to_path_buf();
+    for _ in 0..LINKS {
+        match std::fs::read_link(&at) {
+            Ok(next) => at = at.parent().map_or_else(|| next.clone(), |folder| folder.join(&next)),
+            Err(_) => return Ok(at),
+        }
+    }
+    Err(io::Error::other(format!("more than {LINKS} links follow each other")))
+}
+
+/// Makes a file of a new name in the folder of `target`. The name is short whatever the target's is, which may be as long as a name can be.
+fn temporary<'a>(target: &Path, control: &'a Control) -> io::Result<(PathBuf, File, Temporary<'a>)> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let name = format!(".bitgraph-{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let path = target.with_file_name(name);
+        match Temporary::create(path.clone(), control) {
+            // Left by another process of that number: there are fewer of them than names.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            made => return made.map(|(file, guard)| (path, file, guard)),
+        }
+    }
+}
+
+/// Writes a file under a temporary name in the same folder and renames it when all is on the disk. A link stays a link: what it points to
+/// is replaced, or made. A file that may not be written to is not replaced either. What is no regular file, such as a pipe or a device, is
+/// written to directly.
 pub(crate) fn atomically(path: &Path, control: &Control, body: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<()> {
     let io = |source| Error::Io { path: path.to_path_buf(), source };
     let existing = std::fs::metadata(path);
-    if existing.as_ref().is_ok_and(|m| m.is_dir()) {
-        return Err(io(io::ErrorKind::IsADirectory.into()));
+    match &existing {
+        Ok(m) if m.is_dir() => return Err(io(io::ErrorKind::IsADirectory.into())),
+        Ok(m) if !m.is_file() => {
+            let file = OpenOptions::new().write(true).open(path).map_err(io)?;
+            return fill(file, path, control, body).map(drop);
+        }
+        Ok(_) => crate::system::check_writable(path).map_err(io)?,
+        Err(_) => {}
     }
-    if existing.as_ref().is_ok_and(|m| !m.is_file()) {
-        let file = OpenOptions::new().write(true).open(path).map_err(io)?;
-        return fill(file, path, control, body).map(drop);
+    let target = followed(path).map_err(io)?;
+    if target.file_name().is_none() {
+        return Err(io(io::ErrorKind::InvalidInput.into()));
     }
-    // A link stays a link: what it points to is replaced.
-    let target = if existing.is_ok() { path.canonicalize().map_err(io)? } else { path.to_path_buf() };
-    let name = target.file_name().ok_or_else(|| io(io::ErrorKind::InvalidInput.into()))?.to_string_lossy().into_owned();
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    let unique = format!(".{name}.{}.{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let temporary = target.with_file_name(unique);
-    let (file, mut guard) = Temporary::create(temporary.clone(), control).map_err(io)?;
+    let (temporary, file, mut guard) = temporary(&target, control).map_err(|source| {
+        let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Error::Folder { path: path.to_path_buf(), folder: folder.to_path_buf(), source }
+    })?;
     let file = fill(file, path, control, body)?;
     if let Ok(old) = existing {
         file.set_permissions(old.permissions()).map_err(io)?;

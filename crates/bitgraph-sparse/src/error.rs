@@ -37,6 +37,14 @@ pub enum Error {
         /// Column of the entry.
         column: u64,
     },
+    /// Opposite entries with two values where there may be one only.
+    #[error("entry ({row}, {column}) and its opposite are given with two values")]
+    Opposite {
+        /// Row of the entry.
+        row: u64,
+        /// Column of the entry.
+        column: u64,
+    },
     /// A value that its type cannot hold once it is combined with others, or negated.
     #[error("the value of entry ({row}, {column}), a sum or a negated mirror image, does not fit {dtype}")]
     Overflow {

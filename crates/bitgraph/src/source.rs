@@ -1,12 +1,13 @@
-//! Graphs by name: a generator, a file, or an edge list on standard input.
+//! Graphs by name: a generator, a file, or standard input.
 //!
 //! Invariant: a loaded graph's `symmetric` is a fact about pattern and values, known from the source or checked.
 
 use crate::{Error, Result, StoredGraph, WeightSource, weights};
 use bitgraph_backend::{Backend, Graph, Progress};
 use bitgraph_generate::{GenerateControl, Generator};
-use bitgraph_io::{self as io, ReadOptions};
+use bitgraph_io::{self as io, FileFormat, ReadOptions};
 use bitgraph_sparse::{Csr, Duplicates, Values};
+use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -19,10 +20,20 @@ use std::sync::atomic::AtomicBool;
 pub enum GraphSource {
     /// A generator.
     Generator(Generator),
-    /// A file; its ending names the format.
+    /// A file; its contents or its ending say the format.
     File(PathBuf),
-    /// An edge list on standard input.
+    /// Standard input: an edge list, unless it begins like another format.
     Stdin,
+}
+
+impl GraphSource {
+    /// As parsing does; a name that is no text can be a file's only.
+    ///
+    /// # Errors
+    /// Those of a generator.
+    pub fn from_name(name: &OsStr) -> Result<Self> {
+        name.to_str().map_or_else(|| Ok(Self::File(name.into())), str::parse)
+    }
 }
 
 impl FromStr for GraphSource {
@@ -46,13 +57,15 @@ impl fmt::Display for GraphSource {
     }
 }
 
-/// Cancellation and progress of loading, both optional.
+/// Cancellation, progress and remarks of loading, all optional.
 #[derive(Clone, Default)]
 pub struct LoadControl {
     /// Loading stops soon after this becomes true.
     pub cancel: Option<Arc<AtomicBool>>,
     /// Called as loading goes on, from whichever thread does it, in the source's own unit (bytes, edges, rows).
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
+    /// Called with what a reader noticed about a file that is no error.
+    pub remark: Option<Arc<dyn Fn(&io::Remark) + Send + Sync>>,
 }
 
 impl LoadControl {
@@ -63,6 +76,9 @@ impl LoadControl {
         }
         if let Some(report) = self.progress.clone() {
             control = control.with_progress(move |done, total| report(Progress { done, total }));
+        }
+        if let Some(notice) = self.remark.clone() {
+            control = control.with_remark(move |remark| notice(remark));
         }
         control
     }
@@ -87,6 +103,8 @@ impl fmt::Debug for LoadControl {
 /// How a graph is to be loaded. The default takes a file as it is, as a pattern.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
+    /// The format of the file. Default: what its contents cannot but be, else what its ending says.
+    pub format: Option<FileFormat>,
     /// Where weights come from. Default: unit, that is, none are stored.
     pub weights: WeightSource,
     /// Take the union with the transpose.
@@ -186,6 +204,7 @@ impl GraphSource {
 
     fn read(&self, name: String, options: &LoadOptions) -> Result<StoredGraph> {
         let read = ReadOptions {
+            format: options.format,
             symmetrize: options.symmetrize,
             nodes: options.nodes,
             one_based: options.one_based,
@@ -197,7 +216,7 @@ impl GraphSource {
         };
         let loaded = match self {
             Self::File(path) => io::read(path, &read)?,
-            _ => io::read_edge_list_from(std::io::stdin().lock(), "standard input", &read)?,
+            _ => io::read_from(std::io::stdin().lock(), "standard input", &read)?,
         };
         StoredGraph::new(name, loaded, options)
     }

@@ -44,7 +44,14 @@ impl StoredGraph {
         let mut values = loaded.values;
         let mut layout = match loaded.format {
             None => Layout::Csr(loaded.csr),
-            Some(stored) => unpack(stored, values.as_ref(), Path::new(&name))?,
+            Some(stored) => {
+                let layout = unpack(stored, values.as_ref(), Path::new(&name))?;
+                if symmetric == Some(true) && !layout.seems_symmetric(values.as_ref()) {
+                    let what = "it says that the matrix is symmetric, which it is not";
+                    return Err(io::Error::Malformed { path: name.into(), part: "header".into(), what }.into());
+                }
+                layout
+            }
         };
         // A reader mirrors lists only.
         if options.symmetrize && symmetric != Some(true) {

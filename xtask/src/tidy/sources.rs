@@ -18,7 +18,7 @@ const UNSAFE: &[&str] = &[
     "crates/bitgraph-sparse/src/ordering/prefetch.rs",
     "crates/bitgraph-b2sr/src/isa.rs",
     "crates/bitgraph-b2sr/src/keys/",
-    "crates/bitgraph-io/src/map.rs",
+    "crates/bitgraph-io/src/system.rs",
     "crates/bitgraph-io/tests/bad_bytes.rs",
     "crates/bitgraph-cpu/src/fused/",
     "crates/bitgraph-cpu/src/spmv/",

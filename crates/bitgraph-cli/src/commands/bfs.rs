@@ -11,11 +11,12 @@ use bitgraph::WeightSource;
 use bitgraph::algorithms::{BfsConfig, BfsOutput, MsBfsConfig};
 use bitgraph::backend::Algorithm;
 use bitgraph::io::Naming;
-use bitgraph::sparse::Values;
+use std::ffi::OsStr;
 use std::fmt::Write;
 
 /// Runs the search.
 pub fn run<B: CommandBackend>(backend: B, args: &BfsArgs, reporter: Reporter) -> Result<()> {
+    search::check_output(&args.common, &args.search)?;
     let algorithm = if args.search.sources.is_some() { MsBfsConfig::NAME } else { BfsConfig::NAME };
     let mut degrees = Vec::new();
     let run = Run::start(backend, &args.common, algorithm, WeightSource::Unit, reporter, |stored| {
@@ -44,8 +45,8 @@ fn one<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     let (seconds, bfs) = run.repeat(&config)?;
     if let Some(file) = &args.common.output {
         match (&bfs.parents, &bfs.levels) {
-            (Some(p), _) if parents => output::write_vector(file, &search::parents_column(run, p), &run.naming(), &run.reporter)?,
-            (_, levels) => output::write_vector(file, &Values::from_vec(levels.clone().unwrap_or_default()), &run.naming(), &run.reporter)?,
+            (Some(p), _) if parents => search::write_parents(file, run, p)?,
+            (_, levels) => output::write_vector(file, levels.as_deref().unwrap_or_default(), &run.naming(), &run.reporter)?,
         }
     }
     let mut summary = format!(
@@ -82,7 +83,7 @@ pub fn describe(summary: &mut String, path: &PathResult<impl std::fmt::Display>)
 /// A graph without vertices has nowhere to start: nothing is reached.
 fn empty<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     if let Some(file) = &args.common.output {
-        output::write_vector(file, &Values::from_vec(Vec::<i32>::new()), &run.naming(), &run.reporter)?;
+        output::write_vector(file, &[0i32; 0][..], &run.naming(), &run.reporter)?;
     }
     let seconds = vec![0.0; args.common.layout.runs() as usize];
     let result = BfsResult { source: None, reached: 0, depth: 0, edges_traversed: 0, path: None };
@@ -92,7 +93,7 @@ fn empty<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
 /// Bytes of one source's numbers and sums, from when it is drawn until they are printed.
 const MANY_BYTES: u64 = 64;
 
-fn many<B: CommandBackend>(args: &BfsArgs, run: &Run<B>, asked: &str, degrees: &[u32]) -> Result<()> {
+fn many<B: CommandBackend>(args: &BfsArgs, run: &Run<B>, asked: &OsStr, degrees: &[u32]) -> Result<()> {
     // The levels are needed only where they are written.
     let levels = args.common.output.is_some();
     let each = MANY_BYTES + if levels { 4 * run.graph.nodes() as u64 } else { 0 };
@@ -102,7 +103,7 @@ fn many<B: CommandBackend>(args: &BfsArgs, run: &Run<B>, asked: &str, degrees: &
     let sources: Vec<u64> = config.sources.iter().map(|&s| run.number(s)).collect();
     if let (Some(file), Some(levels)) = (&args.common.output, bfs.levels) {
         let naming = Naming { sources: Some(&sources), ..run.naming() };
-        output::write_vector(file, &Values::from_vec(levels), &naming, &run.reporter)?;
+        output::write_vector(file, &levels[..], &naming, &run.reporter)?;
     }
     let count = sources.len();
     let result = ManyBfsResult {

@@ -9,7 +9,7 @@ use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
 use bitgraph::algorithms::CcConfig;
 use bitgraph::backend::Algorithm;
-use bitgraph::sparse::Values;
+use bitgraph::io::VectorData;
 
 /// Finds the components; `--output` writes the smallest vertex of each vertex's component.
 pub fn run<B: CommandBackend>(backend: B, args: &PlainArgs, reporter: Reporter) -> Result<()> {
@@ -18,12 +18,11 @@ pub fn run<B: CommandBackend>(backend: B, args: &PlainArgs, reporter: Reporter) 
     let (seconds, cc) = run.repeat(&config)?;
     let (components, largest) = (cc.components, cc.largest);
     if let Some(file) = &args.common.output {
-        let labels = if run.original_ids.is_some() {
-            Values::from_vec(cc.labels.iter().map(|&l| run.number(l)).collect::<Vec<u64>>())
-        } else {
-            Values::from_vec(cc.labels)
+        let labels = match &run.original_ids {
+            Some(names) => VectorData::Vertices { values: &cc.labels, names },
+            None => VectorData::U32(&cc.labels),
         };
-        output::write_vector(file, &labels, &run.naming(), &run.reporter)?;
+        output::write_vector(file, labels, &run.naming(), &run.reporter)?;
     }
     let summary = format!("cc: {components} components, the largest of {largest} vertices\n");
     report::finish(&run, "cc", &seconds, CcResult { components, largest }, &summary)

@@ -10,7 +10,7 @@ use bitgraph::algorithms::BfsConfig;
 use bitgraph::b2sr::Layout;
 use bitgraph::backend::Request;
 use bitgraph::cpu::Cpu;
-use bitgraph::io::{self, Container, ReadMode, WriteSource};
+use bitgraph::io::{self, Container, FileFormat, ReadMode, WriteSource};
 use bitgraph::sparse::FormatKind;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::{GraphSource, LoadedGraph, WeightSource};
@@ -37,9 +37,10 @@ struct Converted<'a> {
     peak_bytes: u64,
 }
 
-/// The order and format of what is written.
-#[derive(Clone, Copy, Default)]
-pub struct Target {
+/// The file format, order and storage format of what is written.
+#[derive(Clone, Copy)]
+struct Target {
+    file: FileFormat,
     ordering: Ordering,
     format: Option<FormatKind>,
 }
@@ -47,16 +48,20 @@ pub struct Target {
 /// Loads, and writes or checks.
 pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
     run::host_only("convert", args.layout.backend)?;
+    let target = args.out.as_deref().map(|out| target_format(out, args.output_format, args.to.0.is_some(), &args.general)).transpose()?;
     if let Some(out) = &args.out {
-        io::check_ending(out)?;
+        output::check_target(out, &args.graph.files())?;
     }
-    let container = args.out.as_deref().is_some_and(is_container);
+    let container = target == Some(FileFormat::Bgr);
     let forced = args.to.0.or(args.layout.format.0);
+    if args.to.0.is_some() && !container {
+        return Err(Failure::usage("--to is a storage format, which only a .bgr file has"));
+    }
     if args.out.is_some() && !container && (forced.is_some_and(|f| f != FormatKind::Csr) || forces_order(args)) {
         return Err(Failure::usage("only a .bgr file can hold another storage format or order"));
     }
     if let (true, GraphSource::File(path)) = (args.check, &args.graph.source)
-        && is_container(path)
+        && io::file_format(path, args.reading.input_format)? == FileFormat::Bgr
     {
         signals::mapped_file(path);
         Container::open(path, ReadMode::Map)?.check()?;
@@ -73,7 +78,7 @@ pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
         let summary = format!("{}: valid, {}\n", loaded.name, describe(&loaded));
         return tell(&args.general, &converted(&loaded, load_s), &summary);
     };
-    let mut target = Target { ordering: Ordering::None, format: None };
+    let mut target = Target { file: target.unwrap_or(FileFormat::Edges), ordering: Ordering::None, format: None };
     if container && loaded.csr.is_square() && loaded.csr.nrows() > 0 {
         let request = Request { format: forced, ..run::request(&args.layout) };
         let plan = loaded.clone().on(Cpu::new())?.plan(&BfsConfig::default(), &request)?;
@@ -81,7 +86,7 @@ pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
             reporter.clear();
             output::note(&plan.to_string());
         }
-        target = Target { ordering: plan.ordering(), format: Some(plan.format()) };
+        target = Target { ordering: plan.ordering(), format: Some(plan.format()), ..target };
     } else if container {
         if forces_order(args) {
             let (rows, columns) = (loaded.csr.nrows(), loaded.csr.ncols());
@@ -100,13 +105,33 @@ fn forces_order(args: &ConvertArgs) -> bool {
     args.layout.reorder.0.is_some_and(|o| o != Ordering::None)
 }
 
-fn is_container(path: &Path) -> bool {
-    path.extension().is_some_and(|e| e.eq_ignore_ascii_case("bgr"))
+/// Standard output as OUT.
+const STANDARD: &str = "-";
+
+/// The format of the file to write: as told, else by its ending. Standard output has none: a storage format says that it is a container.
+fn target_format(out: &Path, told: Option<FileFormat>, stored: bool, general: &GeneralArgs) -> Result<FileFormat> {
+    if out != Path::new(STANDARD) {
+        return Ok(told.map_or_else(|| io::check_ending(out), Ok)?);
+    }
+    if general.json {
+        return Err(Failure::usage("--json has standard output for itself; write the graph to a file"));
+    }
+    let told = told.or(stored.then_some(FileFormat::Bgr));
+    told.ok_or_else(|| Failure::usage("standard output has no ending; --output-format says what to write there"))
 }
 
-/// Writes a graph as it is.
-pub fn write(out: &Path, loaded: LoadedGraph, load_s: f64, general: &GeneralArgs, reporter: &Reporter) -> Result<()> {
-    write_as(out, loaded, Target::default(), load_s, general, reporter)
+/// Writes a graph as it is. `told` is the format if it is not to be that of the ending.
+pub fn write(
+    out: &Path,
+    told: Option<FileFormat>,
+    load: impl FnOnce() -> Result<(LoadedGraph, f64)>,
+    general: &GeneralArgs,
+    reporter: &Reporter,
+) -> Result<()> {
+    // Names are looked at before there is anything to write.
+    let file = target_format(out, told, false, general)?;
+    let (loaded, load_s) = load()?;
+    write_as(out, loaded, Target { file, ordering: Ordering::None, format: None }, load_s, general, reporter)
 }
 
 fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, general: &GeneralArgs, reporter: &Reporter) -> Result<()> {
@@ -123,7 +148,7 @@ fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, ge
     let mut source = WriteSource::new(&loaded.csr).with_values(loaded.values.as_ref()).with_symmetric(Some(loaded.symmetric));
     source.permutation = permutation.as_ref();
     source.ordering = target.ordering;
-    source.original_ids = loaded.original_ids.as_deref().filter(|_| io::holds_ids(out));
+    source.original_ids = loaded.original_ids.as_deref().filter(|_| target.file.holds_ids());
     if loaded.original_ids.is_some() && source.original_ids.is_none() && !general.quiet {
         let out = out.display();
         reporter.tell(&format!("{out}: a file of this format holds no numbers of vertices; they are replaced by their rank, from 0"));
@@ -132,9 +157,14 @@ fn write_as(out: &Path, mut loaded: LoadedGraph, target: Target, load_s: f64, ge
     if format != FormatKind::Csr {
         source.format = Some((format, Layout::from_csr(&loaded.csr, format).sections()));
     }
+    if out == Path::new(STANDARD) {
+        reporter.clear();
+        let stdout = std::io::stdout().lock();
+        return Ok(io::write_to(stdout, "standard output", target.file, &source, &reporter.writing())?);
+    }
     let written = {
         let _writing = signals::writing();
-        io::write(out, &source, &reporter.writing())
+        io::write_as(out, target.file, &source, &reporter.writing())
     };
     written?;
     let bytes = std::fs::metadata(out).map(|m| m.len()).ok();

@@ -10,11 +10,13 @@ pub fn run(args: &GenerateArgs, reporter: &Reporter) -> Result<()> {
     if !matches!(args.generator.source, GraphSource::Generator(_)) {
         return Err(Failure::usage(format_args!("'{}' is no generator; bitgraph convert copies files", args.generator.text)));
     }
-    bitgraph::io::check_ending(&args.out)?;
-    let options = LoadOptions { control: reporter.loading(), ..LoadOptions::default() };
-    let start = std::time::Instant::now();
-    let mut loaded = args.generator.source.load(&options)?;
-    loaded.name.clone_from(&args.generator.text);
-    reporter.check()?;
-    super::convert::write(&args.out, loaded, start.elapsed().as_secs_f64(), &args.general, reporter)
+    let load = || {
+        let options = LoadOptions { control: reporter.loading(), ..LoadOptions::default() };
+        let start = std::time::Instant::now();
+        let mut loaded = args.generator.source.load(&options)?;
+        loaded.name.clone_from(&args.generator.text);
+        reporter.check()?;
+        Ok((loaded, start.elapsed().as_secs_f64()))
+    };
+    super::convert::write(&args.out, args.output_format, load, &args.general, reporter)
 }

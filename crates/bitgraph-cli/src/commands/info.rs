@@ -9,9 +9,10 @@ use bitgraph::algorithms::{BfsConfig, CcConfig, Factor, MsBfsConfig, PageRankCon
 use bitgraph::b2sr::{Profile, ProfileConfig};
 use bitgraph::backend::{Graph, Mxv, Plan};
 use bitgraph::cpu::Cpu;
+use bitgraph::io::{self, Container, FileFormat, ReadMode};
 use bitgraph::semiring::Float;
 use bitgraph::sparse::{Csr, FormatKind};
-use bitgraph::{LoadedGraph, WeightSource};
+use bitgraph::{GraphSource, LoadedGraph, WeightSource};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -26,6 +27,9 @@ struct Info {
     loops: usize,
     symmetric: bool,
     weights: Option<&'static str>,
+    /// The format and order that a container holds it in.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stored: Option<StoredAs>,
     degrees: Degrees,
     bandwidth_mean: f64,
     bandwidth_max: usize,
@@ -35,6 +39,12 @@ struct Info {
     plans: Vec<PlanRow>,
     load_s: f64,
     peak_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct StoredAs {
+    format: &'static str,
+    reorder: &'static str,
 }
 
 /// Out-degrees.
@@ -89,7 +99,11 @@ struct PlanRow {
 pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
     run::host_only("info", args.layout.backend)?;
     plot::check_name(args.plot.as_deref())?;
+    if let Some(plot) = &args.plot {
+        output::check_target(plot, &args.graph.files())?;
+    }
     let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
+    let stored = stored(args)?;
     reporter.note("counting");
     let profile = Profile::new(&loaded.csr, &ProfileConfig { seed: args.general.seed, ..ProfileConfig::default() });
     reporter.check()?;
@@ -102,6 +116,7 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
         loops: profile.loops,
         symmetric: loaded.symmetric,
         weights: loaded.values.as_ref().map(|v| v.dtype().name()),
+        stored,
         degrees: degrees(&profile),
         bandwidth_mean: profile.bandwidth_mean,
         bandwidth_max: profile.bandwidth_max,
@@ -121,6 +136,18 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
     }
     reporter.clear();
     if args.general.json { report::json(&info) } else { output::print(&describe(&info, args.layout.amortize.unwrap_or(1))) }
+}
+
+/// How a container holds its graph; none for other files.
+fn stored(args: &InfoArgs) -> Result<Option<StoredAs>> {
+    let GraphSource::File(path) = &args.graph.source else { return Ok(None) };
+    // What cannot be read twice is read already.
+    if !path.is_file() || io::file_format(path, args.reading.input_format)? != FileFormat::Bgr {
+        return Ok(None);
+    }
+    let container = Container::open(path, ReadMode::Map)?;
+    let reorder = container.ordering().name();
+    Ok(container.format().map(|format| StoredAs { format: format.name(), reorder }))
 }
 
 /// (Degree, number of rows of it), ascending. O(rows log of the number of degrees).
@@ -217,6 +244,9 @@ fn describe(info: &Info, runs: u32) -> String {
         if info.symmetric { "symmetric" } else { "not symmetric" },
         info.weights.map_or("no weights".into(), |w| format!("{w} weights"))
     );
+    if let Some(stored) = &info.stored {
+        let _ = writeln!(t, "stored    as {} in order {}", stored.format, stored.reorder);
+    }
     let _ = writeln!(
         t,
         "degrees   least {}, median {}, mean {:.2} +- {:.2}, 90 % {}, 99 % {}, greatest {}; {} are 0; the largest 1 % hold {:.0} % of the entries",

@@ -1,8 +1,8 @@
 //! `pagerank`: scores, and the ten highest.
 
-use super::search;
 use crate::choice::{DanglingChoice, Precision};
 use crate::failure::{Failure, Result};
+use crate::ids;
 use crate::options::PagerankArgs;
 use crate::output;
 use crate::progress::Reporter;
@@ -10,8 +10,8 @@ use crate::report::{self, PagerankResult};
 use crate::run::{CommandBackend, Run};
 use bitgraph::WeightSource;
 use bitgraph::algorithms::{Dangling, PageRank, PageRankConfig, Typed};
+use bitgraph::io::VectorData;
 use bitgraph::semiring::Scalar;
-use bitgraph::sparse::Values;
 use rayon::prelude::*;
 use std::fmt::Write;
 
@@ -32,18 +32,12 @@ pub fn run<B: CommandBackend>(backend: B, args: &PagerankArgs, reporter: Reporte
     };
     // What does not depend on the graph is refused before it is read.
     config.validate(0)?;
+    if let (Some(out), Some(file)) = (&args.common.output, &args.personalize) {
+        output::check_target(out, &[file.as_os_str()])?;
+    }
     let run = Run::start(backend, &args.common, "pagerank", WeightSource::Unit, reporter, |_| Ok(()))?;
     if let Some(file) = &args.personalize {
-        let mut weights = Vec::new();
-        search::read_lines(file, 2, |fields| {
-            let text = fields.get(1).copied().unwrap_or("1");
-            let weight: f64 = text.parse().map_err(|_| Failure::other(format_args!("'{text}' is not a number")))?;
-            if !(weight >= 0.0 && weight.is_finite()) {
-                return Err(Failure::other(format_args!("'{text}' is no weight: it must be a finite number, 0 or more")));
-            }
-            weights.push((run.vertex(search::number(fields[0])?)?, weight));
-            Ok(())
-        })?;
+        let weights = ids::weights(file, |number| run.vertex(number))?;
         config.personalization = Some(weights);
         config.validate(run.graph.nodes()).map_err(|e| Failure::other(format_args!("{}: {e}", file.display())))?;
     }
@@ -60,13 +54,29 @@ pub fn run<B: CommandBackend>(backend: B, args: &PagerankArgs, reporter: Reporte
     }
 }
 
-fn finish<B: CommandBackend, T: Scalar>(args: &PagerankArgs, run: &Run<B>, seconds: &[f64], ranks: PageRank<T>) -> Result<()> {
+/// A type of scores.
+trait Score: Scalar {
+    /// Scores as they are written.
+    fn data(scores: &[Self]) -> VectorData<'_>;
+}
+impl Score for f32 {
+    fn data(scores: &[Self]) -> VectorData<'_> {
+        scores.into()
+    }
+}
+impl Score for f64 {
+    fn data(scores: &[Self]) -> VectorData<'_> {
+        scores.into()
+    }
+}
+
+fn finish<B: CommandBackend, T: Score>(args: &PagerankArgs, run: &Run<B>, seconds: &[f64], ranks: PageRank<T>) -> Result<()> {
     // An empty sum of floats would be -0.
     let sum = ranks.scores.iter().fold(0.0, |sum, s| sum + s.to_f64());
     let top: Vec<(u64, f64)> = highest(&ranks.scores).into_iter().map(|(v, score)| (run.number(v), score)).collect();
     let PageRank { scores, iterations, residual, converged } = ranks;
     if let Some(file) = &args.common.output {
-        output::write_vector(file, &Values::from_vec(scores), &run.naming(), &run.reporter)?;
+        output::write_vector(file, T::data(&scores), &run.naming(), &run.reporter)?;
     }
     let mut summary = format!(
         "pagerank: {iterations} iterations, {} (residual {residual:.2e}), scores sum to {sum:.6}\n",

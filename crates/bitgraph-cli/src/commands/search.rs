@@ -1,60 +1,40 @@
 //! What searches share: many sources, paths, and parents as an array.
 
 use crate::failure::{Failure, Result};
+use crate::options::{CommonArgs, SearchArgs};
 use crate::run::{CommandBackend, Run};
-use crate::system;
+use crate::{ids, output, system};
 use bitgraph::algorithms::UNREACHED;
 use bitgraph::generate::Stream;
-use bitgraph::sparse::Values;
+use bitgraph::io::VectorData;
+use std::ffi::OsStr;
 use std::path::Path;
 
-/// The numbers on the lines of a file: up to `most` fields each; lines of a comment (`#` or `%`) and empty ones are skipped. A failure of
-/// `field` is told with the line.
-pub fn read_lines(path: &Path, most: usize, mut field: impl FnMut(&[&str]) -> Result<()>) -> Result<()> {
-    let bytes = std::fs::read(path).map_err(|e| Failure::other(format_args!("{}: {e}", path.display())))?;
-    for (i, line) in String::from_utf8_lossy(&bytes).lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with(['#', '%']) {
-            continue;
-        }
-        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
-        let outcome = match fields.get(most) {
-            Some(extra) => Err(Failure::other(format_args!("'{extra}' follows the last field"))),
-            None => field(&fields),
-        };
-        outcome.map_err(|failure| failure.at(format_args!("{}, line {}", path.display(), i + 1)))?;
+/// Refuses an output that is the file of sources.
+pub fn check_output(common: &CommonArgs, search: &SearchArgs) -> Result<()> {
+    match (&common.output, &search.sources) {
+        (Some(out), Some(sources)) => output::check_target(out, &[sources]),
+        _ => Ok(()),
     }
-    Ok(())
-}
-
-/// A vertex number in a file.
-pub fn number(text: &str) -> Result<u64> {
-    text.parse().map_err(|_| Failure::other(format_args!("'{text}' is not a vertex number")))
 }
 
 /// The sources that `--sources` names: those of a file, or as many as asked for, drawn without repetition among the vertices
 /// with arcs (with repetition if there are fewer of them). Each of them is to need so many bytes: more of them than there is memory
 /// for are refused.
-pub fn sources<B: CommandBackend>(run: &Run<B>, asked: &str, bytes_each: u64, degrees: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
+pub fn sources<B: CommandBackend>(run: &Run<B>, asked: &OsStr, bytes_each: u64, degrees: impl Fn(u32) -> bool) -> Result<Vec<u32>> {
     let fits = |count: usize| {
         let (wanted, free) = (u128::from(bytes_each) * count as u128, system::free_memory());
         match free {
             Some(free) if wanted > free.into() => Err(Failure::other(format_args!(
-                "--sources {asked}: a search from {count} sources on {} vertices needs {wanted} bytes of memory, {free} are free",
+                "--sources {}: a search from {count} sources on {} vertices needs {wanted} bytes of memory, {free} are free",
+                asked.display(),
                 run.graph.nodes()
             ))),
             _ => Ok(()),
         }
     };
-    let Ok(count) = asked.parse::<usize>() else {
-        let mut sources = Vec::new();
-        read_lines(Path::new(asked), 1, |fields| {
-            sources.push(run.vertex(number(fields[0])?)?);
-            Ok(())
-        })?;
-        if sources.is_empty() {
-            return Err(Failure::other(format_args!("{asked}: the file names no vertices")));
-        }
+    let Some(count) = asked.to_str().and_then(|text| text.parse::<usize>().ok()) else {
+        let sources = ids::vertices(Path::new(asked), |number| run.vertex(number))?;
         fits(sources.len())?;
         return Ok(sources);
     };
@@ -96,11 +76,20 @@ pub fn path(parents: &[u32], target: u32) -> Vec<u32> {
     path
 }
 
-/// Parents as `--output` writes them: -1 where unreached.
-pub fn parents_column<B: CommandBackend>(run: &Run<B>, parents: &[u32]) -> Values {
-    if run.original_ids.is_some() {
-        return Values::from_vec(parents.iter().map(|&p| if p == UNREACHED { -1 } else { run.number(p) as i64 }).collect::<Vec<i64>>());
-    }
-    // A vertex number above i32::MAX wraps around, as it does in the unsigned view of the same bits.
-    Values::from_vec(parents.iter().map(|&p| p as i32).collect::<Vec<i32>>())
+/// Writes parents: -1 where unreached.
+pub fn write_parents<B: CommandBackend>(file: &Path, run: &Run<B>, parents: &[u32]) -> Result<()> {
+    let (narrow, wide): (Vec<i32>, Vec<i64>);
+    let data = match &run.original_ids {
+        Some(names) => VectorData::Vertices { values: parents, names },
+        None if i32::try_from(run.graph.nodes()).is_err() => {
+            wide = parents.iter().map(|&p| if p == UNREACHED { -1 } else { p.into() }).collect();
+            VectorData::I64(&wide)
+        }
+        None => {
+            // Unreached wraps around to -1, and no vertex does.
+            narrow = parents.iter().map(|&p| p as i32).collect();
+            VectorData::I32(&narrow)
+        }
+    };
+    output::write_vector(file, data, &run.naming(), &run.reporter)
 }

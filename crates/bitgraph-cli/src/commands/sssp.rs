@@ -1,7 +1,9 @@
 //! `sssp`: shortest paths from one source, or from each of many.
 //!
 //! Invariant: whole-number weights are summed as whole numbers, in 32 bits where no path can overflow them and in 64 otherwise;
-//! other weights in the precision asked for.
+//! other weights in the precision asked for. A distance that no type holds is an error, never "unreached". The type of what is written
+//! hangs on the options and on the type of the weights, not on the distances: whole numbers in text; in `.npy` floats of the precision asked
+//! for, but of 64 bits where whole-number weights were read or drawn, or there are more vertices than 32-bit floats count exactly.
 
 use super::{bfs, search};
 use crate::choice::Precision;
@@ -11,13 +13,14 @@ use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, ManySsspResult, PathResult, SsspResult};
 use crate::run::{CommandBackend, Run, WeightRange};
-use bitgraph::algorithms::{Sssp, SsspConfig, Typed};
+use bitgraph::algorithms::{BfsConfig, BfsOutput, PathBackend, Sssp, SsspConfig, Typed};
 use bitgraph::backend::{Error as BackendError, Fused};
-use bitgraph::io::Naming;
+use bitgraph::io::{Naming, VectorData};
 use bitgraph::semiring::{DType, Scalar};
-use bitgraph::sparse::{Stored, Values, parallel, with_values};
-use bitgraph::{StoredGraph, WeightSource, algorithms::PathBackend};
+use bitgraph::sparse::{Stored, parallel, with_values};
+use bitgraph::{StoredGraph, WeightSource};
 use serde_json::Number;
+use std::path::Path;
 
 /// Runs the search with the type that the weights call for.
 pub fn run<B: CommandBackend>(backend: B, args: &SsspArgs, reporter: Reporter) -> Result<()> {
@@ -26,41 +29,65 @@ pub fn run<B: CommandBackend>(backend: B, args: &SsspArgs, reporter: Reporter) -
     {
         return Err(Failure::usage(format_args!("--delta is {delta}; it must be positive and finite")));
     }
+    search::check_output(&args.common, &args.search)?;
     let weights = args.weights.unwrap_or(WeightSource::FileOrUnit);
-    let mut degrees = Vec::new();
-    let mut dtype = DType::F32;
+    let (mut degrees, mut single, mut huge, mut dtype) = (Vec::new(), false, false, DType::F32);
+    let precision = args.common.layout.precision;
     let run = Run::start(backend, &args.common, "sssp", weights, reporter, |stored| {
         check_weights(stored)?;
         let range = WeightRange::of(stored.values.as_ref());
-        dtype = distance_type(range, stored.nodes(), args.common.layout.precision);
         if args.search.sources.is_some() {
             degrees = stored.degrees();
         }
+        let exact = stored.values.is_none() && stored.nodes() <= EXACT;
+        single = precision == Precision::F32 && (exact || !range.integral);
+        huge = !range.integral && longest(range, stored.nodes()).is_infinite();
+        dtype = distance_type(range, stored.nodes(), precision);
         Ok(())
     })?;
+    let search = Search { args, degrees, single, huge };
     match dtype {
-        DType::U32 => typed::<B, u32>(args, &run, &degrees),
-        DType::U64 => typed::<B, u64>(args, &run, &degrees),
-        DType::F64 => typed::<B, f64>(args, &run, &degrees),
-        _ => typed::<B, f32>(args, &run, &degrees),
+        DType::U32 => typed::<B, u32>(&search, &run),
+        DType::U64 => typed::<B, u64>(&search, &run),
+        DType::F64 => typed::<B, f64>(&search, &run),
+        _ => typed::<B, f32>(&search, &run),
     }
 }
 
-/// Refuses a weight that is negative or no number, naming the first such edge as the input does.
+/// Whole numbers up to here are exact in 32-bit floats.
+const EXACT: usize = 1 << 24;
+
+/// What is asked, and what is known of the graph.
+struct Search<'a> {
+    args: &'a SsspArgs,
+    /// Of the vertices, where sources are to be drawn.
+    degrees: Vec<u32>,
+    /// Floats in `.npy` are of 32 bits.
+    single: bool,
+    /// A path may be longer than any float.
+    huge: bool,
+}
+
+/// Refuses a weight that is negative or not finite, naming the first such edge as the input does.
 fn check_weights(stored: &StoredGraph) -> Result<()> {
     let Some(values) = &stored.values else { return Ok(()) };
-    let refused = |weight: f64| weight < 0.0 || weight.is_nan();
+    let refused = |weight: f64| weight < 0.0 || !weight.is_finite();
     let first = with_values!(values, v => parallel::position(v, |x| refused(x.to_f64())));
     let Some(position) = first else { return Ok(()) };
     let (row, column) = stored.arc(position);
-    let what = "shortest paths need weights of 0 or more";
+    let what = "shortest paths need finite weights of 0 or more";
     let error = BackendError::Weight { row, column, weight: values.get_f64(position), what };
     Err(Failure::from(error).at(&stored.name))
 }
 
+/// No path is longer.
+fn longest(weights: WeightRange, nodes: usize) -> f64 {
+    weights.greatest * nodes.saturating_sub(1) as f64
+}
+
 /// The type that distances are computed in.
 fn distance_type(weights: WeightRange, nodes: usize, precision: Precision) -> DType {
-    let longest = weights.greatest * nodes.saturating_sub(1) as f64;
+    let longest = longest(weights, nodes);
     match weights.integral {
         true if longest < f64::from(u32::MAX) => DType::U32,
         true => DType::U64,
@@ -76,6 +103,8 @@ trait Distance: Stored {
     fn number(self) -> Number;
     /// The sum of finite distances.
     fn sum(distances: impl Iterator<Item = Self>) -> Number;
+    /// Writes distances, infinity where unreached.
+    fn write<B: CommandBackend>(distances: &[Self], file: &Path, search: &Search<'_>, naming: &Naming<'_>, run: &Run<B>) -> Result<()>;
 }
 
 macro_rules! whole {
@@ -88,6 +117,11 @@ macro_rules! whole {
                 let sum: u128 = distances.map(u128::from).sum();
                 // Past 64 bits JSON readers have floats only.
                 u64::try_from(sum).map_or_else(|_| float(sum as f64), Number::from)
+            }
+            fn write<B: CommandBackend>(distances: &[Self], file: &Path, search: &Search<'_>, naming: &Naming<'_>, run: &Run<B>) -> Result<()> {
+                let wide = |&d: &Self| if d == Self::GREATEST { u64::MAX } else { d.into() };
+                let values: Vec<u64> = distances.iter().map(wide).collect();
+                output::write_vector(file, VectorData::Distances { values: &values, single: search.single }, naming, &run.reporter)
             }
         }
     )* };
@@ -102,6 +136,21 @@ macro_rules! fractional {
             }
             fn sum(distances: impl Iterator<Item = Self>) -> Number {
                 float(distances.map(f64::from).sum())
+            }
+            fn write<B: CommandBackend>(distances: &[Self], file: &Path, search: &Search<'_>, naming: &Naming<'_>, run: &Run<B>) -> Result<()> {
+                let array = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
+                if !(search.single && array && Self::DTYPE == DType::F64) {
+                    return output::write_vector(file, distances, naming, &run.reporter);
+                }
+                let narrow: Vec<f32> = distances.iter().map(|&d| d as f32).collect();
+                match narrow.iter().zip(distances).position(|(n, &d)| n.is_infinite() && d.is_finite()) {
+                    None => output::write_vector(file, &narrow[..], naming, &run.reporter),
+                    Some(k) => Err(Failure::other(format_args!(
+                        "{}: distance {} does not fit f32; take --precision f64",
+                        file.display(),
+                        distances[k]
+                    ))),
+                }
             }
         }
     )* };
@@ -131,20 +180,33 @@ fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
     Totals { reached: counted().count() as u64, max: max.number(), sum: T::sum(counted()) }
 }
 
-fn typed<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Distance>(
-    args: &SsspArgs,
-    run: &Run<B>,
-    degrees: &[u32],
-) -> Result<()> {
-    match &args.search.sources {
-        None => one::<B, T>(args, run),
+fn typed<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Distance>(search: &Search<'_>, run: &Run<B>) -> Result<()> {
+    match &search.args.search.sources {
+        None => one::<B, T>(search, run),
         Some(asked) => {
-            let written = if args.common.output.is_some() { run.graph.nodes() * (size_of::<T>() + size_of::<f64>()) } else { 0 };
+            let written = if search.args.common.output.is_some() { run.graph.nodes() * (size_of::<T>() + size_of::<u64>()) } else { 0 };
             let each = size_of::<SsspConfig>() + 2 * size_of::<Totals>() + written;
-            let sources = search::sources(run, asked, each as u64, |v| degrees[v as usize] > 0)?;
-            many::<B, T>(args, run, &sources)
+            let sources = search::sources(run, asked, each as u64, |v| search.degrees[v as usize] > 0)?;
+            many::<B, T>(search, run, &sources)
         }
     }
+}
+
+/// Refuses distances that overflowed, which would be taken for unreached: of all vertices, or of one.
+fn check_overflow<B: CommandBackend, T: Distance>(
+    search: &Search<'_>,
+    run: &Run<B>,
+    (source, target): (u32, Option<u32>),
+    distances: &[T],
+) -> Result<(), B::Error> {
+    if !search.huge {
+        return Ok(());
+    }
+    let config = BfsConfig { source, output: BfsOutput::Levels, control: run.reporter.running("bfs"), ..BfsConfig::default() };
+    let levels = run.graph.run(&config)?.levels.unwrap_or_default();
+    let lost = |v: usize| levels[v] >= 0 && distances[v] == T::GREATEST;
+    let any = target.map_or_else(|| (0..levels.len()).any(lost), |t| lost(t as usize));
+    if any { Err(BackendError::Overflow { what: "a distance", dtype: T::DTYPE }.into()) } else { Ok(()) }
 }
 
 fn config<B: CommandBackend>(args: &SsspArgs, run: &Run<B>, source: u32, target: Option<u32>) -> SsspConfig {
@@ -152,11 +214,12 @@ fn config<B: CommandBackend>(args: &SsspArgs, run: &Run<B>, source: u32, target:
     SsspConfig { source, target, delta: args.search.delta, parents, control: run.reporter.running("sssp") }
 }
 
-fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Distance>(args: &SsspArgs, run: &Run<B>) -> Result<()> {
+fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Distance>(search: &Search<'_>, run: &Run<B>) -> Result<()> {
+    let args = search.args;
     let target = args.search.target.map(|t| run.vertex(t)).transpose()?;
     let Some(source) = run.source(args.search.source)? else {
         if let Some(file) = &args.common.output {
-            output::write_vector(file, &column::<T>(args, Vec::new()), &run.naming(), &run.reporter)?;
+            T::write(&[], file, search, &run.naming(), run)?;
         }
         let seconds = vec![0.0; args.common.layout.runs() as usize];
         let zero = Number::from(0);
@@ -167,7 +230,8 @@ fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dist
     let stop = target.filter(|_| args.common.output.is_none());
     let config = config(args, run, source, stop);
     let config = SsspConfig { parents: config.parents || target.is_some(), ..config };
-    let (seconds, mut sssp) = run.repeat(&Typed::<_, T>::new(config))?;
+    let (seconds, sssp) = run.repeat(&Typed::<_, T>::new(config))?;
+    check_overflow(search, run, (source, stop), &sssp.distances).map_err(Into::into)?;
     let Totals { reached, max, sum } = totals(&sssp, target);
     let path = target.map(|t| {
         let distance = sssp.distances[t as usize];
@@ -180,11 +244,10 @@ fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dist
         }
     });
     if let Some(file) = &args.common.output {
-        let values = match &sssp.parents {
-            Some(parents) if args.search.parents => search::parents_column(run, parents),
-            _ => column(args, std::mem::take(&mut sssp.distances)),
-        };
-        output::write_vector(file, &values, &run.naming(), &run.reporter)?;
+        match &sssp.parents {
+            Some(parents) if args.search.parents => search::write_parents(file, run, parents)?,
+            _ => T::write(&sssp.distances, file, search, &run.naming(), run)?,
+        }
     }
     let mut summary = format!("sssp from vertex {}: {reached} vertices reached, greatest distance {max}, sum {sum}\n", run.number(source));
     if let Some(p) = &path {
@@ -195,16 +258,18 @@ fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dist
 }
 
 fn many<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Distance>(
-    args: &SsspArgs,
+    search: &Search<'_>,
     run: &Run<B>,
     sources: &[u32],
 ) -> Result<()> {
+    let args = search.args;
     let (mut seconds, mut distances, mut each) = (Vec::new(), Vec::new(), Vec::new());
     // One run is all sources.
     for &source in sources {
         let (taken, sssp) = run.repeat(&Typed::<_, T>::new(config(args, run, source, None)))?;
         seconds.resize(taken.len(), 0.0);
         seconds.iter_mut().zip(taken).for_each(|(all, one)| *all += one);
+        check_overflow(search, run, (source, None), &sssp.distances).map_err(Into::into)?;
         each.push(totals(&sssp, None));
         if args.common.output.is_some() {
             distances.extend_from_slice(&sssp.distances);
@@ -213,7 +278,7 @@ fn many<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dis
     let numbers: Vec<u64> = sources.iter().map(|&s| run.number(s)).collect();
     if let Some(file) = &args.common.output {
         let naming = Naming { sources: Some(&numbers), ..run.naming() };
-        output::write_vector(file, &column(args, distances), &naming, &run.reporter)?;
+        T::write(&distances, file, search, &naming, run)?;
     }
     let max = each.iter().map(|t| &t.max).max_by(|a, b| a.as_f64().unwrap_or(0.0).total_cmp(&b.as_f64().unwrap_or(0.0)));
     let sum = match each.iter().map(|t| t.sum.as_u64().map(u128::from)).sum::<Option<u128>>() {
@@ -235,18 +300,4 @@ fn many<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dis
         result.sources, result.reached, result.max_distance
     );
     report::finish(run, "sssp", &seconds, result, &summary)
-}
-
-/// Distances as `--output` writes them: floats of the precision asked for, infinity where unreached. Whole numbers that 32-bit
-/// floats cannot hold exactly are written in 64 bits whatever the precision.
-fn column<T: Distance>(args: &SsspArgs, distances: Vec<T>) -> Values {
-    const EXACT: f64 = 16_777_216.0;
-    let finite = |d: T| if d == T::GREATEST { f64::INFINITY } else { d.to_f64() };
-    let whole = !T::DTYPE.is_float();
-    let fits = !whole || distances.iter().all(|&d| d == T::GREATEST || d.to_f64() <= EXACT);
-    if args.common.layout.precision == Precision::F32 && T::DTYPE != DType::F64 && fits {
-        Values::from_vec(distances.into_iter().map(|d| finite(d) as f32).collect::<Vec<_>>())
-    } else {
-        Values::from_vec(distances.into_iter().map(finite).collect::<Vec<_>>())
-    }
 }

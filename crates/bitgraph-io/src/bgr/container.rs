@@ -239,7 +239,7 @@ impl Container {
     }
 
     /// Everything in the container, verified.
-    pub(super) fn load(&self, options: &ReadOptions) -> Result<Loaded> {
+    pub(crate) fn load(&self, options: &ReadOptions) -> Result<Loaded> {
         let (rows, columns) = self.shape();
         let kind = self.format().ok_or_else(|| self.malformed("header", "the container holds no pattern"))?;
         let sections = self.format_sections()?;
@@ -261,6 +261,9 @@ impl Container {
         // What it says holds for pattern and values: without values the pattern may be symmetric though they are not.
         let forgotten = options.as_pattern && self.head.records.iter().any(|r| r.role == Role::Values);
         let symmetric = self.head.symmetric.filter(|&s| s || !forgotten);
+        if symmetric == Some(true) && format.is_none() && !csr.seems_symmetric(values.as_ref()) {
+            return Err(crate::read::not_symmetric(&self.path));
+        }
         let mut loaded = Loaded { symmetric, format, ..Loaded::new(csr, values) };
         loaded.permutation = self.permutation()?;
         loaded.ordering = self.ordering();

@@ -23,15 +23,5 @@ pub(crate) mod write;
 
 pub use container::Container;
 
-use crate::{Loaded, ReadOptions, Result};
-use std::path::Path;
-
-/// Reads a container: everything in it, verified.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
-    let container = Container::open(path, options.mode)?;
-    options.control.step(0, None)?;
-    container.load(options)
-}
-
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,7 @@
 //! The container: what is written comes back, and every flipped bit is found.
 
 use super::Container;
+use super::layout::Head;
 use crate::{Control, Error, ReadMode, ReadOptions, WriteSource, read, write};
 use bitgraph_sparse::{Buffer, Coo, Csr, Duplicates, FormatKind, Permutation, Section, SectionData, Values};
 use std::path::Path;
@@ -41,7 +42,7 @@ fn check(bytes: &[u8]) -> crate::Result<()> {
 fn comes_back_mapped_and_copied() {
     let dir = tempfile::tempdir().unwrap();
     let (path, _) = written(dir.path());
-    for mode in [ReadMode::Map, ReadMode::Copy] {
+    for mode in [ReadMode::Map, ReadMode::MapUnguarded, ReadMode::Copy] {
         let loaded = read(&path, &ReadOptions { mode, ..ReadOptions::default() }).unwrap();
         let (csr, values) = graph();
         assert_eq!((&loaded.csr, &loaded.values), (&csr, &Some(values)));
@@ -122,4 +123,60 @@ fn other_formats_and_invalid_contents() {
     source.format = Some((FormatKind::Csr, vec![Section { name: "offsets", data: SectionData::U32(vec![0, 9].into()) }]));
     write(&path, &source, &Control::default()).unwrap();
     assert!(matches!(read(&path, &ReadOptions::default()), Err(Error::Matrix { .. })));
+}
+
+/// The bytes with another head, whose checksums are right.
+fn forged(bytes: &[u8], change: impl FnOnce(&mut Head, &mut Vec<u8>)) -> Vec<u8> {
+    let mut head = Head::parse(bytes, Path::new("g.bgr")).unwrap();
+    let mut bytes = bytes.to_vec();
+    change(&mut head, &mut bytes);
+    let front = head.to_bytes();
+    bytes[..front.len()].copy_from_slice(&front);
+    bytes
+}
+
+/// The checksum of a section's only block, once its bytes are changed.
+fn mend(head: &mut Head, index: usize, bytes: &[u8]) {
+    let range = head.records[index].padded();
+    let sum = crc32fast::hash(&bytes[range.start as usize..range.end as usize]);
+    let slot = head.records[index].checksums.start;
+    head.checksums[slot] = sum;
+}
+
+/// Every checksum is right, and something else is not.
+#[test]
+fn forgeries_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let (_, bytes) = written(dir.path());
+    check(&forged(&bytes, |_, _| {})).unwrap();
+    // A section that is no whole number of elements.
+    for index in 0..4 {
+        let bad = forged(&bytes, |head, _| head.records[index].bytes -= 1);
+        let error = check(&bad).unwrap_err().to_string();
+        assert!(error.ends_with("section table: the sections do not fill the file one after the other"), "{error}");
+    }
+    // A claim of symmetry, for the pattern and for the values.
+    let claim = forged(&bytes, |head, _| head.symmetric = Some(true));
+    let error = check(&claim).unwrap_err().to_string();
+    assert!(error.ends_with("header: it says that the matrix is symmetric, which it is not"), "{error}");
+    let mut coo = Coo::pattern(2, 2, vec![0, 1], vec![1, 0]);
+    coo.values = Some(Values::from_vec(vec![true, true]));
+    let (csr, values) = coo.into_csr(Duplicates::First).unwrap();
+    let path = dir.path().join("b.bgr");
+    write(&path, &WriteSource::new(&csr).with_values(values.as_ref()).with_symmetric(Some(true)), &Control::default()).unwrap();
+    let bools = std::fs::read(&path).unwrap();
+    check(&bools).unwrap();
+    let set = |value: u8| {
+        forged(&bools, |head, bytes| {
+            let index = head.records.iter().position(|r| r.name == "values").unwrap();
+            bytes[head.records[index].offset as usize] = value;
+            mend(head, index, bytes);
+        })
+    };
+    assert!(check(&set(0)).unwrap_err().to_string().ends_with("symmetric, which it is not"));
+    // A bool is neither.
+    for value in [2, 0xff] {
+        let error = check(&set(value)).unwrap_err().to_string();
+        assert!(error.ends_with("section 'values': a bool is neither 0 nor 1"), "{error}");
+    }
 }

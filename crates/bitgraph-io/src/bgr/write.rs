@@ -1,8 +1,8 @@
 //! Writing a container: checksums first, in parallel, then everything in one pass.
 
 use super::layout::{ALIGN, BLOCK_LOG2, Head, Record, Role, data_start};
-use crate::write::{WriteSource, atomically};
-use crate::{Control, Error, Result};
+use crate::write::{Sink, WriteSource};
+use crate::{Error, Result};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Format, FormatKind, SectionData, with_values};
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use std::path::Path;
 
 /// Writes a container.
-pub(crate) fn write(path: &Path, source: &WriteSource<'_>, control: &Control) -> Result<()> {
+pub(crate) fn write(out: &mut Sink<'_>, path: &Path, source: &WriteSource<'_>) -> Result<()> {
     let csr = source.csr;
     let (kind, format) = source.format.clone().unwrap_or_else(|| (FormatKind::Csr, Format::sections(csr)));
     let mut parts: Vec<(&str, Role, DType, &[u8])> = Vec::new();
@@ -62,12 +62,10 @@ pub(crate) fn write(path: &Path, source: &WriteSource<'_>, control: &Control) ->
         records,
         checksums,
     };
-    atomically(path, control, |out| {
-        out.put(&head.to_bytes())?;
-        parts.iter().try_for_each(|(_, _, _, bytes)| {
-            out.put(bytes)?;
-            out.put(padding(bytes.len()))
-        })
+    out.put(&head.to_bytes())?;
+    parts.iter().try_for_each(|(_, _, _, bytes)| {
+        out.put(bytes)?;
+        out.put(padding(bytes.len()))
     })
 }
 

@@ -120,7 +120,8 @@ mod tests {
     use bitgraph_sparse::Values;
 
     fn load(text: &str) -> Result<Loaded> {
-        read(Source::from_reader(text.as_bytes()), Path::new("g.graph"), &ReadOptions::default())
+        let path = Path::new("g.graph");
+        read(Source::from_reader(text.as_bytes(), path)?, path, &ReadOptions::default())
     }
 
     #[test]

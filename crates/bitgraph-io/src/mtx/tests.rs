@@ -1,10 +1,10 @@
 //! Matrix Market reading: what is accepted, and the sentence for what is not.
 
-use crate::{Error, Loaded, ReadOptions, Result, read_matrix_market_from};
+use crate::{Error, FileFormat, Loaded, ReadOptions, Result, read_from};
 use bitgraph_sparse::Values;
 
 fn load(text: &str) -> Result<Loaded> {
-    read_matrix_market_from(text.as_bytes(), "t.mtx", &ReadOptions::default())
+    read_from(text.as_bytes(), "t.mtx", &ReadOptions { format: Some(FileFormat::Mtx), ..ReadOptions::default() })
 }
 
 fn message(text: &str) -> String {
@@ -33,7 +33,7 @@ fn reads_every_kind() {
     assert_eq!((l.csr.nrows(), l.csr.nnz()), (0, 0));
     let options = ReadOptions { as_pattern: true, symmetrize: true, ..ReadOptions::default() };
     let text = "%%MatrixMarket matrix coordinate real general\n2 2 2\n1 2 .5\n2 1 1\n";
-    let l = read_matrix_market_from(text.as_bytes(), "t", &options).unwrap();
+    let l = read_from(text.as_bytes(), "t", &options).unwrap();
     assert_eq!((l.csr.indices(), l.values, l.symmetric), (&[1u32, 0][..], None, Some(true)));
 }
 

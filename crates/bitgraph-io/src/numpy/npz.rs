@@ -105,11 +105,6 @@ impl Archive<'_> {
 }
 
 /// Reads a scipy sparse matrix.
-pub(crate) fn read(path: &Path, options: &ReadOptions) -> Result<Loaded> {
-    let bytes = crate::source::open_bytes(path, options.mode)?;
-    from_bytes((*bytes).as_ref(), path, options)
-}
-
 pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded> {
     if bytes.is_empty() {
         return Err(Error::Empty { path: path.to_path_buf() });

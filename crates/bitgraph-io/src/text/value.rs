@@ -70,7 +70,7 @@ impl Value for f64 {
     }
 }
 
-/// A value that is checked and forgotten.
+/// A value that is checked and forgotten; a float may be NaN or too large, which would matter only to who takes it.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Checked<V>(std::marker::PhantomData<V>);
 
@@ -82,6 +82,9 @@ impl<V: Value> Value for Checked<V> {
         V::fast(text, at).map(|(_, end)| (Self::default(), end))
     }
     fn slow(token: &[u8]) -> Result<Self, Bad> {
-        V::slow(token).map(|_| Self::default())
+        match V::slow(token) {
+            Err(Bad::NotFinite | Bad::Overflow) if !V::WHOLE => Ok(Self::default()),
+            other => other.map(|_| Self::default()),
+        }
     }
 }
