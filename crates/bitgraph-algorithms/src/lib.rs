@@ -1,4 +1,4 @@
-//! Graph algorithms, generic over the backend. Each file holds one: settings, result, and how it reads on a graph.
+//! Graph algorithms, generic over the backend. Each folder holds one: settings, result, how it reads on a graph, and its definition.
 //!
 //! An algorithm runs in a backend's fused form where there is one, and as its definition elsewhere. The definitions, in
 //! [`definition`], are the algorithms in their GraphBLAS form, written once over the operations; verification holds fused forms against
@@ -6,7 +6,6 @@
 
 mod bfs;
 mod cc;
-pub mod definition;
 mod on;
 mod pagerank;
 mod product;
@@ -14,14 +13,26 @@ mod sssp;
 mod tc;
 mod typed;
 
-pub use bfs::{Bfs, BfsConfig, BfsOutput, MsBfs, MsBfsConfig, UNREACHED};
-pub use cc::{Cc, CcConfig};
-pub use on::{Algorithms, On};
-pub use pagerank::{Dangling, PageRank, PageRankConfig};
+pub use bfs::{Bfs, BfsConfig, BfsOutput, MsBfs, MsBfsConfig, SearchGraph, UNREACHED};
+pub use cc::{Cc, CcConfig, ComponentsOfGraph};
+pub use on::On;
+pub use pagerank::{Dangling, PageRank, PageRankConfig, RankGraph};
 pub use product::{Factor, Product};
-pub use sssp::{Sssp, SsspConfig};
-pub use tc::{Tc, TcConfig};
+pub use sssp::{PathsOfGraph, Sssp, SsspConfig};
+pub use tc::{Tc, TcConfig, TrianglesOfGraph};
 pub use typed::Typed;
+
+/// The algorithms in their GraphBLAS form, written once over the operations: what each algorithm is.
+///
+/// Nothing crosses to the host in a loop but what decides it. Vertices are in the numbers of the arranged graph at hand. Definitions are not
+/// the fast path: fused forms are held against them, and they run on layouts that have no fused form.
+pub mod definition {
+    pub use crate::bfs::definition::{bfs, bfs_with};
+    pub use crate::cc::definition::cc;
+    pub use crate::pagerank::definition::pagerank;
+    pub use crate::sssp::definition::{sssp, sssp_with};
+    pub use crate::tc::definition::tc;
+}
 
 use bitgraph_backend::{Fused, MatrixOps, Mxm, Mxv, VectorOps};
 use bitgraph_semiring::{LorLand, MinFirst, MinPlus, MinSecond, PlusPair, PlusSecond};

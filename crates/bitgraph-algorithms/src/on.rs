@@ -1,6 +1,6 @@
 //! An algorithm on a graph, with its settings and the wishes to the planner, ready to run: `graph.bfs(0).parents().run()`.
 
-use crate::{BfsConfig, CcConfig, MsBfsConfig, PageRankConfig, SsspConfig, TcConfig, Typed};
+use crate::Typed;
 use bitgraph_backend::{Algorithm, Backend, Definition, Fused, Graph, Plan, Ready, Request, Reuse};
 use bitgraph_sparse::FormatKind;
 use bitgraph_sparse::ordering::Ordering;
@@ -75,42 +75,5 @@ impl<'g, B: Backend, A> On<'g, B, A> {
         B: Fused<A>,
     {
         self.prepare()?.run(&self.algorithm)
-    }
-}
-
-/// The algorithms of this crate as methods of a graph.
-pub trait Algorithms<B: Backend> {
-    /// Breadth-first search from a vertex.
-    fn bfs(&self, source: u32) -> On<'_, B, BfsConfig>;
-    /// Breadth-first search from many vertices at once.
-    fn ms_bfs(&self, sources: impl IntoIterator<Item = u32>) -> On<'_, B, MsBfsConfig>;
-    /// Shortest paths from a vertex, over the graph's weights.
-    fn sssp(&self, source: u32) -> On<'_, B, SsspConfig>;
-    /// `PageRank`.
-    fn pagerank(&self) -> On<'_, B, PageRankConfig>;
-    /// Connected components, weak on directed graphs.
-    fn cc(&self) -> On<'_, B, CcConfig>;
-    /// Triangle counting on an undirected graph.
-    fn tc(&self) -> On<'_, B, TcConfig>;
-}
-
-impl<B: Backend> Algorithms<B> for Graph<B> {
-    fn bfs(&self, source: u32) -> On<'_, B, BfsConfig> {
-        On::new(self, BfsConfig { source, ..BfsConfig::default() })
-    }
-    fn ms_bfs(&self, sources: impl IntoIterator<Item = u32>) -> On<'_, B, MsBfsConfig> {
-        On::new(self, MsBfsConfig { sources: sources.into_iter().collect(), ..MsBfsConfig::default() })
-    }
-    fn sssp(&self, source: u32) -> On<'_, B, SsspConfig> {
-        On::new(self, SsspConfig { source, ..SsspConfig::default() })
-    }
-    fn pagerank(&self) -> On<'_, B, PageRankConfig> {
-        On::new(self, PageRankConfig::default())
-    }
-    fn cc(&self) -> On<'_, B, CcConfig> {
-        On::new(self, CcConfig::default())
-    }
-    fn tc(&self) -> On<'_, B, TcConfig> {
-        On::new(self, TcConfig::default())
     }
 }

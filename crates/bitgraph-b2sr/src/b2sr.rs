@@ -11,7 +11,7 @@
 //! 2^32 tiles on. (The paper stores a 4x4 tile in 4 bytes; here it is packed into 2.)
 
 use crate::{Tile, Tile4, Tile8, Tile16, Tile32};
-use bitgraph_sparse::{Buffer, Csr, Error, Format, FormatKind, Offsets, Result, Section, SectionData, Sections};
+use bitgraph_sparse::{Buffer, Csr, Error, Format, Offsets, Result, Section, SectionData, Sections};
 use bitgraph_sparse::{OffsetInt, section, with_offsets};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -204,7 +204,7 @@ impl<T: Tile> PartialEq for B2sr<T> {
 }
 
 impl<T: Tile> Format for B2sr<T> {
-    const KIND: FormatKind = T::KIND;
+    const NAME: &'static str = T::KIND.name();
     fn shape(&self) -> (usize, usize) {
         (self.nrows(), self.ncols())
     }

@@ -148,7 +148,7 @@ impl Hybrid {
 }
 
 impl Format for Hybrid {
-    const KIND: FormatKind = FormatKind::Hybrid;
+    const NAME: &'static str = FormatKind::Hybrid.name();
     fn shape(&self) -> (usize, usize) {
         (self.nrows(), self.ncols())
     }

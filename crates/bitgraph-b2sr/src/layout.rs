@@ -69,10 +69,14 @@ impl Layout {
     /// Which format it is.
     #[must_use]
     pub fn kind(&self) -> FormatKind {
-        fn kind<F: Format>(_: &F) -> FormatKind {
-            F::KIND
+        match self {
+            Self::Csr(_) => FormatKind::Csr,
+            Self::B2sr4(_) => FormatKind::B2sr4,
+            Self::B2sr8(_) => FormatKind::B2sr8,
+            Self::B2sr16(_) => FormatKind::B2sr16,
+            Self::B2sr32(_) => FormatKind::B2sr32,
+            Self::Hybrid(_) => FormatKind::Hybrid,
         }
-        with_layout!(self, m => kind(m))
     }
     /// Rows and columns.
     #[must_use]

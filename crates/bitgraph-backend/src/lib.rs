@@ -12,6 +12,7 @@ mod graph;
 mod matrix;
 pub mod ops;
 mod plan;
+mod resident;
 mod ring;
 mod same_type;
 mod stats;
@@ -29,6 +30,7 @@ pub use graph::{BuildTimes, DefaultBackend, Graph, GraphBuilder, Ready, Unnamed}
 pub use matrix::{Matrix, Typed};
 pub use ops::{MatrixOps, Mxm, Mxv, VectorOps};
 pub use plan::{Candidate, Plan, Request, Reuse, StoredCost};
+pub use resident::Resident;
 pub use ring::{Accum, Accumulate, NoAccum, Ring};
 pub use same_type::same_type;
 pub use stats::{Diagonals, Stats};

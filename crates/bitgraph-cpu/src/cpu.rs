@@ -2,9 +2,9 @@
 
 use crate::matrix::{CpuMatrix, Layout};
 use crate::ops;
-use bitgraph_backend::{Backend, DefaultBackend, Error, Unnamed};
+use bitgraph_backend::{Backend, DefaultBackend, Error, Resident, Unnamed};
 use bitgraph_semiring::DType;
-use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
+use bitgraph_sparse::{Csr, Format, FormatKind, Stored, Values, Vector};
 
 /// The CPU backend. Work runs in rayon's current pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,6 +109,18 @@ impl Backend for Cpu {
     }
     fn read<T: Stored>(&self, value: &T) -> Result<T, Error> {
         Ok(*value)
+    }
+}
+
+/// Every format is at home in the host's memory, and its arrays are shared.
+impl<F: Format> Resident<F> for Cpu {
+    type Form = F;
+
+    fn reside(&self, format: &F) -> Result<F, Error> {
+        Ok(format.clone())
+    }
+    fn form_bytes(&self, form: &F) -> u64 {
+        form.bytes()
     }
 }
 

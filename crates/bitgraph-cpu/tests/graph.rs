@@ -1,6 +1,6 @@
 //! One graph for every algorithm: what is built, kept, counted and bounded; what is refused before anything is.
 
-use bitgraph_algorithms::{Algorithms, BfsConfig, CcConfig, PageRankConfig, SsspConfig, TcConfig, Typed, UNREACHED};
+use bitgraph_algorithms::*;
 use bitgraph_b2sr::Layout;
 use bitgraph_backend::{Candidate, Error, Graph, GraphData, Request, Reuse, Symmetry};
 use bitgraph_cpu::Cpu;

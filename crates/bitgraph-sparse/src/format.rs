@@ -110,10 +110,11 @@ pub struct Section {
 /// The arrays of a format by name, as a container hands them back.
 pub type Sections = BTreeMap<String, SectionData>;
 
-/// A storage format of a sparse pattern.
-pub trait Format: Sized + Clone + Send + Sync {
-    /// Which format it is.
-    const KIND: FormatKind;
+/// A storage format of a sparse pattern. Any crate may have its own: arrays of names and types are all that an upload, a byte count or a
+/// container needs of it. [`FormatKind`] lists the ones that planners weigh and containers number.
+pub trait Format: Sized + Clone + Send + Sync + 'static {
+    /// The name.
+    const NAME: &'static str;
     /// Rows and columns.
     fn shape(&self) -> (usize, usize);
     /// The number of entries.
@@ -165,7 +166,7 @@ impl Offsets {
 }
 
 impl Format for Csr {
-    const KIND: FormatKind = FormatKind::Csr;
+    const NAME: &'static str = FormatKind::Csr.name();
     fn shape(&self) -> (usize, usize) {
         (self.nrows(), self.ncols())
     }

@@ -38,10 +38,7 @@ assert_eq!(distances.nvals()?, 1 + reached.nvals()?);
 #[cfg(feature = "cpu")]
 pub use crate::Open;
 pub use crate::{Error, GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
-pub use bitgraph_algorithms::{
-    Algorithms, Bfs, BfsConfig, BfsOutput, Cc, CcConfig, Dangling, MsBfs, MsBfsConfig, On, PageRank, PageRankConfig, Product, Sssp,
-    SsspConfig, Tc, TcConfig, Typed, UNREACHED,
-};
+pub use bitgraph_algorithms::*;
 pub use bitgraph_backend::ops::{
     apply, assign, assign_at, ewise_add, ewise_mult, extract, kronecker, mxm, mxm_reduce, mxv, reduce, reduce_rows, select, transpose, vxm,
 };

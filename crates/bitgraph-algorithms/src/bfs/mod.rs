@@ -1,8 +1,10 @@
 //! Breadth-first search from one source, and from many at once.
 
-use crate::definition;
+pub(crate) mod definition;
+mod many;
+
 use crate::{GraphBackend, On};
-use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, GraphData, Renumber};
+use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, Graph, GraphData, Renumber};
 use bitgraph_sparse::Permutation;
 
 /// The parent of a vertex that the search did not reach.
@@ -191,7 +193,7 @@ impl Algorithm for MsBfsConfig {
 
 impl<B: GraphBackend> Definition<B> for MsBfsConfig {
     fn define(&self, graph: &Arranged<B>) -> Result<MsBfs, B::Error> {
-        definition::ms_bfs(graph, self)
+        many::ms_bfs(graph, self)
     }
 }
 
@@ -215,5 +217,22 @@ impl<B: Backend> On<'_, B, MsBfsConfig> {
         B: GraphBackend + Fused<MsBfsConfig>,
     {
         self.run_algorithm()
+    }
+}
+
+/// Searches as methods of a graph.
+pub trait SearchGraph<B: Backend> {
+    /// Breadth-first search from a vertex.
+    fn bfs(&self, source: u32) -> On<'_, B, BfsConfig>;
+    /// Breadth-first search from many vertices at once.
+    fn ms_bfs(&self, sources: impl IntoIterator<Item = u32>) -> On<'_, B, MsBfsConfig>;
+}
+
+impl<B: Backend> SearchGraph<B> for Graph<B> {
+    fn bfs(&self, source: u32) -> On<'_, B, BfsConfig> {
+        On::new(self, BfsConfig { source, ..BfsConfig::default() })
+    }
+    fn ms_bfs(&self, sources: impl IntoIterator<Item = u32>) -> On<'_, B, MsBfsConfig> {
+        On::new(self, MsBfsConfig { sources: sources.into_iter().collect(), ..MsBfsConfig::default() })
     }
 }

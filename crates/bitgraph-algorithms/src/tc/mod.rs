@@ -1,8 +1,9 @@
 //! Triangle counting, on undirected graphs; loops do not count.
 
-use crate::definition;
+pub(crate) mod definition;
+
 use crate::{GraphBackend, On};
-use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, GraphData};
+use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, Graph, GraphData};
 use bitgraph_sparse::Permutation;
 
 /// What to compute.
@@ -53,5 +54,17 @@ impl<B: Backend> On<'_, B, TcConfig> {
         B: GraphBackend + Fused<TcConfig>,
     {
         self.run_algorithm()
+    }
+}
+
+/// Triangle counting as a method of a graph.
+pub trait TrianglesOfGraph<B: Backend> {
+    /// Triangle counting on an undirected graph.
+    fn tc(&self) -> On<'_, B, TcConfig>;
+}
+
+impl<B: Backend> TrianglesOfGraph<B> for Graph<B> {
+    fn tc(&self) -> On<'_, B, TcConfig> {
+        On::new(self, TcConfig::default())
     }
 }

@@ -1,8 +1,9 @@
 //! Connected components, weak on directed graphs.
 
-use crate::definition;
+pub(crate) mod definition;
+
 use crate::{GraphBackend, On};
-use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Fused, GraphData, Renumber};
+use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Fused, Graph, GraphData, Renumber};
 use bitgraph_sparse::Permutation;
 
 /// What to compute.
@@ -70,5 +71,17 @@ impl<B: Backend> On<'_, B, CcConfig> {
         B: GraphBackend + Fused<CcConfig>,
     {
         self.run_algorithm()
+    }
+}
+
+/// Connected components as a method of a graph.
+pub trait ComponentsOfGraph<B: Backend> {
+    /// Connected components, weak on directed graphs.
+    fn cc(&self) -> On<'_, B, CcConfig>;
+}
+
+impl<B: Backend> ComponentsOfGraph<B> for Graph<B> {
+    fn cc(&self) -> On<'_, B, CcConfig> {
+        On::new(self, CcConfig::default())
     }
 }

@@ -1,8 +1,9 @@
 //! `PageRank`.
 
-use crate::definition;
+pub(crate) mod definition;
+
 use crate::{GraphBackend, On, Typed};
-use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, GraphData, Mxv, Renumber, Result};
+use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, Graph, GraphData, Mxv, Renumber, Result};
 use bitgraph_semiring::{Float, PlusSecond};
 use bitgraph_sparse::{Permutation, Stored};
 
@@ -190,7 +191,7 @@ impl<B: Backend> On<'_, B, PageRankConfig> {
     /// Computes the scores, in type `T`: any float. Whole numbers cannot hold shares of 1, and do not compile.
     ///
     /// ```compile_fail
-    /// # use bitgraph_algorithms::{Algorithms, GraphBackend};
+    /// # use bitgraph_algorithms::{GraphBackend, RankGraph};
     /// fn ranks<B: GraphBackend>(graph: &bitgraph_backend::Graph<B>) {
     ///     let _ = graph.pagerank().run::<u32>();
     /// }
@@ -203,5 +204,17 @@ impl<B: Backend> On<'_, B, PageRankConfig> {
         B: GraphBackend + Mxv<PlusSecond<T>> + Fused<Typed<PageRankConfig, T>>,
     {
         self.in_type::<T>().run_algorithm()
+    }
+}
+
+/// `PageRank` as a method of a graph.
+pub trait RankGraph<B: Backend> {
+    /// `PageRank`.
+    fn pagerank(&self) -> On<'_, B, PageRankConfig>;
+}
+
+impl<B: Backend> RankGraph<B> for Graph<B> {
+    fn pagerank(&self) -> On<'_, B, PageRankConfig> {
+        On::new(self, PageRankConfig::default())
     }
 }

@@ -1,6 +1,6 @@
 //! Breadth-first search from many sources: one search after another.
 
-use super::bfs;
+use super::definition::bfs;
 use crate::GraphBackend;
 use crate::{BfsConfig, MsBfs, MsBfsConfig};
 use bitgraph_backend::Arranged;

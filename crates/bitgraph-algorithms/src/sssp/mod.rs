@@ -1,8 +1,10 @@
 //! Shortest paths from one source.
 
-use crate::definition;
+pub(crate) mod definition;
+mod paths;
+
 use crate::{On, PathBackend, Typed};
-use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, GraphData, Renumber};
+use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, Graph, GraphData, Renumber};
 use bitgraph_sparse::{Permutation, Stored};
 
 /// What to search for. Weights are the matrix's values; a pattern has weight 1 everywhere.
@@ -96,5 +98,17 @@ impl<B: Backend> On<'_, B, SsspConfig> {
         B: PathBackend<T> + Fused<Typed<SsspConfig, T>>,
     {
         self.in_type::<T>().run_algorithm()
+    }
+}
+
+/// Shortest paths as a method of a graph.
+pub trait PathsOfGraph<B: Backend> {
+    /// Shortest paths from a vertex, over the graph's weights.
+    fn sssp(&self, source: u32) -> On<'_, B, SsspConfig>;
+}
+
+impl<B: Backend> PathsOfGraph<B> for Graph<B> {
+    fn sssp(&self, source: u32) -> On<'_, B, SsspConfig> {
+        On::new(self, SsspConfig { source, ..SsspConfig::default() })
     }
 }
