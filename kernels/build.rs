@@ -76,7 +76,7 @@ fn bundle(directory: &Path) -> io::Result<String> {
                     return Ok("None\n".into());
                 }
                 modules += &format!(
-                    "        Module {{ name: {name:?}, code: include_bytes!({path:?}), source_hash: 0x{source}, code_hash: 0x{code} }},\n"
+                    "        Module {{ name: {name:?}, packed: include_bytes!({path:?}), source_hash: 0x{source}, code_hash: 0x{code} }},\n"
                 );
             }
             _ => {}
