@@ -13,7 +13,7 @@ mod source;
 mod symbol;
 
 pub use bundle::{Bundle, Module, Unusable, code, embedded, pack, unpack};
-pub use layout::{Field, STRUCTS, Struct, assertions};
+pub use layout::{Field, STRUCTS, Struct, assertions, constant};
 pub use modules::{Listed, MODULES};
 pub use source::{SOURCES, Source, fnv, includes, module_hash, source, text_hash};
 pub use symbol::{LISTED_MODULE, SYMBOLS, Symbol};

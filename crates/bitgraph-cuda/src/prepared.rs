@@ -92,7 +92,7 @@ impl Prepared {
             Layout::Bfs(l) => l.bytes(),
             Layout::MsBfs(l) => l.bytes(),
             Layout::Sssp(l) => l.bytes(),
-            Layout::PageRank(_) => 0,
+            Layout::PageRank(l) => l.bytes(),
             Layout::Cc(l) => l.bytes(),
             Layout::Tc(l) => l.bytes(),
         }

@@ -8,6 +8,7 @@ use super::distance::Native;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use bitgraph_backend::SsspConfig;
+use bitgraph_kernels::constant;
 
 const MODULE: &str = "graph/sssp_general";
 /// Vertices that a block collects, near and far each.
@@ -16,7 +17,7 @@ const STAGE: u32 = 2048;
 const FIXED: u32 = 256;
 const BLOCK: u32 = 1024;
 /// In the steps that a kernel reports.
-pub(super) const GAVE_UP: u32 = 1 << 31;
+pub(super) const GAVE_UP: u32 = constant("graph/sssp.cuh", "GAVE_UP") as u32;
 /// Arcs that keep a block busy; small graphs take fewer blocks, which meet sooner.
 const ARCS_PER_BLOCK: usize = 256;
 
