@@ -2,14 +2,14 @@
 //!
 //! Invariant: without a bundle nothing but the sources is embedded; no compiler is called here.
 
-#[path = "build/structs.rs"]
-mod structs;
+#[path = "build/declarations.rs"]
+mod declarations;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Folders that hold sources.
-const FOLDERS: &[&str] = &["common", "formats", "graph", "host", "ops"];
+const FOLDERS: &[&str] = &["common", "formats", "graph", "host", "ops", "tuning"];
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());
@@ -29,7 +29,10 @@ fn main() -> io::Result<()> {
     }
     fs::write(out.join("sources.rs"), text + "]\n")?;
     let texts = paths.iter().map(|p| Ok((p.clone(), fs::read_to_string(root.join(p))?))).collect::<io::Result<Vec<_>>>()?;
-    fs::write(out.join("structs.rs"), table(&structs::read(&texts)))?;
+    fs::write(out.join("structs.rs"), table(&declarations::structs(&texts)))?;
+    let constants = declarations::constants(&texts).into_iter();
+    let constants = constants.map(|(file, name, value)| format!("    ({file:?}, {name:?}, {value}),\n")).collect::<String>();
+    fs::write(out.join("constants.rs"), format!("&[\n{constants}]\n"))?;
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=bundle");
     fs::write(out.join("bundle.rs"), bundle(&root.join("bundle"))?)
@@ -49,7 +52,7 @@ fn collect(directory: &Path, root: &Path, paths: &mut Vec<String>) -> io::Result
 }
 
 /// The structs as Rust.
-fn table(structs: &[structs::Struct]) -> String {
+fn table(structs: &[declarations::Struct]) -> String {
     let mut text = String::from("&[\n");
     for s in structs {
         text +=
@@ -76,7 +79,7 @@ fn bundle(directory: &Path) -> io::Result<String> {
                     return Ok("None\n".into());
                 }
                 modules += &format!(
-                    "        Module {{ name: {name:?}, code: include_bytes!({path:?}), source_hash: 0x{source}, code_hash: 0x{code} }},\n"
+                    "        Module {{ name: {name:?}, packed: include_bytes!({path:?}), source_hash: 0x{source}, code_hash: 0x{code} }},\n"
                 );
             }
             _ => {}

@@ -3,6 +3,7 @@
 //
 // Invariant: results have rows in ascending order of columns where the input has.
 #include "formats/rows.cuh"
+#include "tuning/formats.cuh"
 
 namespace bg {
 struct DegreesParams {
@@ -63,7 +64,6 @@ struct OrientParams {
     u32 unused;
 };
 
-constexpr u32 ROW_ITEMS = 16;
 BG_DEVICE u64 first_entry() { return (u64)blockIdx.x * (blockDim.x * ROW_ITEMS); }
 /// The entry that `entry_rows` gives the row of.
 BG_DEVICE u64 own_entry(u64 start, u32 i) { return start + threadIdx.x / WARP * (ROW_ITEMS * WARP) + i * WARP + lane(); }

@@ -3,6 +3,7 @@
 // Invariant: a tile is stored if its band keeps tiles and it holds enough entries; every entry outside stored tiles is listed.
 #include "formats/lookback.cuh"
 #include "formats/rows.cuh"
+#include "tuning/formats.cuh"
 
 namespace bg {
 struct HybridTilesParams {
@@ -28,7 +29,6 @@ struct HybridListParams {
     u64* state;
     u64 nnz;
 };
-constexpr u32 CUT_ITEMS = 8;
 BG_DEVICE u64* cut_shared() { return (u64*)shared_memory(); }
 BG_DEVICE void* cut_rows_shared() { return shared_memory() + 40 * 8; }
 BG_DEVICE u64 cut_own(u64 start, u32 i) { return start + threadIdx.x / WARP * (CUT_ITEMS * WARP) + i * WARP + lane(); }

@@ -1,6 +1,7 @@
 // What a graph looks like, measured in a few passes: distances of entries from the diagonal, degree statistics, sampled rows.
 // All results go to one array of 64-bit words, read back once.
 #include "formats/rows.cuh"
+#include "tuning/formats.cuh"
 
 namespace bg {
 struct DistanceParams {
@@ -25,7 +26,6 @@ struct SampleParams {
     u32 n;
     u32 unused;
 };
-constexpr u32 DISTANCE_ITEMS = 16;
 }  // namespace bg
 using namespace bg;
 

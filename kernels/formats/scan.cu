@@ -2,6 +2,7 @@
 //
 // Invariant: output[i] is the sum of the inputs before i, output[n] the sum of all; input and output may be the same array.
 #include "formats/lookback.cuh"
+#include "tuning/formats.cuh"
 
 namespace bg {
 struct ScanParams {
@@ -11,7 +12,6 @@ struct ScanParams {
     u64 n;
 };
 
-constexpr u32 SCAN_ROUNDS = 4;
 /// Elements of a warp: in each round four neighbours for each lane.
 constexpr u32 SCAN_WARP = SCAN_ROUNDS * 4 * WARP;
 

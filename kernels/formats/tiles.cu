@@ -1,5 +1,6 @@
 // Compressed rows to the tile formats, and tile counts.
 #include "formats/tiles.cuh"
+#include "tuning/formats.cuh"
 using namespace bg;
 
 BG_KERNEL(tiles_light_4, TileParams, 256, 5) { tiles_light<2, false>(p); }
@@ -23,7 +24,6 @@ struct GatherTilesParams {
     void* new_words;
     u64 tiles;
 };
-constexpr u32 TILE_ITEMS = 8;
 
 /// Closes the gaps between the tile rows.
 template <class T> BG_DEVICE void tiles_gather(const GatherTilesParams& p) {

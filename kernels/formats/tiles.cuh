@@ -8,6 +8,7 @@
 // Invariant: tiles of a tile row come in ascending order of columns, none is empty, and bits are those of `bitgraph-b2sr`.
 #pragma once
 #include "formats/rows.cuh"
+#include "tuning/formats.cuh"
 
 namespace bg {
 struct TileParams {
@@ -55,9 +56,6 @@ template <u32 SHIFT> BG_DEVICE u32 lanes_sum(u32 value) {
     for (u32 d = 1; d < (1u << SHIFT); d <<= 1) value += shuffle_xor(value, d);
     return value;
 }
-
-/// Steps of merging after which the number of tiles is foreseen.
-constexpr u32 TRIAL_STEPS = 24;
 
 template <u32 SHIFT, bool HYBRID> BG_DEVICE void tiles_light(const TileParams& p) {
     constexpr u32 SIZE = 1u << SHIFT, NONE = ~0u >> SHIFT;

@@ -5,13 +5,9 @@
 // and writes the other.
 #include "graph/bfs_grid.cuh"
 #include "graph/bfs_parents.cuh"
+#include "tuning/bfs.cuh"
 
 namespace bg {
-/// Levels that block 0 does alone at most before the others, who wait at a barrier, hear of it.
-constexpr u32 ALONE_LEVELS = 1024;
-/// Small pulled levels in a row after which pushing takes over again.
-constexpr u32 SMALL_PULLS = 3;
-
 /// Shared memory: the barrier's words, counters, two halves of the staging area (or what a pull needs per warp), visited bits.
 struct BfsShared {
     uint4* barrier;
@@ -42,24 +38,9 @@ struct BfsShared {
     }
 };
 
-/// Notes the time of a step, and in its low digit what kind of step it was.
-struct BfsTrace {
-    u64* next;
-    u32 left;
-    BG_DEVICE BfsTrace(u64* trace) : next(blockIdx.x == 0 && threadIdx.x == 0 ? trace : nullptr), left(60) {}
-    BG_DEVICE void note(u32 kind) {
-        if (next && left) {
-            *next++ = clock_ns() * 10 + kind;
-            left--;
-        }
-    }
-};
-
 template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
     BfsShared s;
     Grid grid(p.state, p.link, s.barrier);
-    BfsTrace trace(p.trace);
-    trace.note(0);
     Piece* stage = (Piece*)s.stage;
     u8* todo = s.stage + threadIdx.x / WARP * (WARP * PULL_WORDS);
     u32* found_words = (u32*)(s.stage + blockDim.x * PULL_WORDS) + threadIdx.x / WARP * PULL_WORDS;
@@ -94,14 +75,12 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
     u32 arcs_before = 0;  // of the frontier before
     bool pull = false, flooded = false;
     while (frontier) {
-        trace.note(pull ? 3 : 1);
         // Searches that have not grown in a few levels are thin.
         if (!pull && level >= p.alone_level && arcs <= p.alone_enter && count <= min_of(p.queue_capacity, p.stage_capacity)) {
             if (blockIdx.x == 0) {
                 for (u32 i = threadIdx.x; i < count; i += blockDim.x) stage[i] = load_l2(queues[queue] + i);
                 u32 half = 0, last = level + ALONE_LEVELS;
                 while (level < last) {
-                    trace.note(2);
                     s.clear();
                     Outbox<Piece> out{s.staged_count, stage + (half ^ 1) * p.stage_capacity, p.stage_capacity, queues[queue ^ 1], p.queue_capacity, nullptr};
                     BfsTally tally{0, 0};
@@ -153,7 +132,6 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
         if (!pull && p.flood && arcs >= p.nodes / p.flood && arcs / 4 >= arcs_before) {
             // Surely wide enough to pull from: how many vertices it was will be seen then.
             bfs_flood(p, queues[queue], count, level, visited[bits]);
-            trace.note(5);
             if (grid.meet().stop) return;
             pull = flooded = true;
             level++;
@@ -176,7 +154,6 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
             }
             __syncthreads();
             u32 offset = *s.offset;
-            trace.note(5);
             for (u32 i = threadIdx.x; i < held; i += blockDim.x) {
                 if (offset + i < p.queue_capacity) queues[queue ^ 1][offset + i] = stage[i];
             }
@@ -201,7 +178,6 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
                 if (*s.found) grid.add_b(*s.found);
                 if (flooded) grid.add_c(*s.arcs);
             }
-            trace.note(4);
             Meeting m = grid.meet();
             if (m.stop) return;
             frontier = m.b;
@@ -232,7 +208,6 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
         if (seen >= all) break;
     }
 
-    trace.note(6);
     // All arcs but those of the vertices not reached; isolated ones, marked visited, have none.
     const u32 warps = threads / WARP, l = lane(), share = min_of(max_of(p.words / warps, 1u), WARP);
     u32 missed = 0;
@@ -251,7 +226,6 @@ template <class Piece> BG_DEVICE void bfs_search(const BfsGridParams& p) {
         p.totals->reached = seen;
         p.totals->depth = level;
     }
-    trace.note(7);
     if (p.smallest_parents) smallest_parents(p.in_offsets, p.in_indices, p.levels, p.parents, p.source, p.nodes);
 }
 }  // namespace bg

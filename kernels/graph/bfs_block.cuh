@@ -9,6 +9,7 @@
 #include "common/memory.cuh"
 #include "common/warp.cuh"
 #include "graph/bfs_totals.cuh"
+#include "tuning/bfs.cuh"
 
 namespace bg {
 struct BfsBlockParams {
@@ -23,6 +24,4 @@ struct BfsBlockParams {
 
 constexpr u16 BLOCK_UNSEEN = 0xffff;
 constexpr u32 BLOCK_HEAD = 64;
-/// Levels between two looks at whether to stop: a look reads host memory.
-constexpr u32 BLOCK_LOOK = 256;
 }  // namespace bg

@@ -8,6 +8,7 @@
 #include "common/memory.cuh"
 #include "common/warp.cuh"
 #include "graph/bfs_totals.cuh"
+#include "tuning/bfs.cuh"
 
 namespace bg {
 struct BfsGridParams {
@@ -19,7 +20,6 @@ struct BfsGridParams {
     u32 *visited_a, *visited_b;
     void *queue_a, *queue_b;
     BfsTotals* totals;
-    u64* trace;  // when each step of the search began, in nanoseconds, for measurements; or null
     GridState* state;
     HostLink link;
     u32 nodes, words, source, arcs;
@@ -36,10 +36,6 @@ struct BfsGridParams {
     u32 flood;             // a frontier of nodes / flood arcs that grows fourfold is pulled from without a queue; 0: none
 };
 
-constexpr u32 PUSH_UNROLL = 4;
-constexpr u32 PULL_WORDS = 8;
-/// Arcs that one lane looks at before its warp helps.
-constexpr u32 PULL_ALONE = 32;
 constexpr u32 NO_VERTEX = 0xffffffffu;
 
 template <bool PARENTS> struct PieceOf { typedef uint2 type; };

@@ -2,14 +2,9 @@
 #pragma once
 #include "common/memory.cuh"
 #include "common/warp.cuh"
+#include "tuning/bfs.cuh"
 
 namespace bg {
-/// Arcs that one lane looks at before its warp helps.
-constexpr u32 PARENT_ALONE = 64;
-
-/// Arcs of each lane that are in flight at once, when a warp looks.
-constexpr u32 PARENT_AHEAD = 8;
-
 /// Writes the parents of all vertices. Rows of `in_indices` ascend, so the first hit is the smallest. All threads of the grid call it.
 BG_DEVICE void smallest_parents(const u32* in_offsets, const u32* in_indices, const i32* levels, u32* parents, u32 source, u32 nodes) {
     const u32 threads = gridDim.x * blockDim.x, l = lane();

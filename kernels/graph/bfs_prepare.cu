@@ -1,6 +1,7 @@
 // What searches of the same graph share: which vertices are isolated, and for each vertex a neighbour that is likely to be
 // visited early. And parents from levels, for the searches that find levels alone.
 #include "graph/bfs_parents.cuh"
+#include "tuning/bfs.cuh"
 
 namespace bg {
 struct BfsPrepareParams {
@@ -16,11 +17,6 @@ struct BfsParentsParams {
     u32* parents;
     u32 nodes, source;
 };
-
-/// Entries of a row that are looked at for the neighbour of largest degree, at even distances.
-constexpr u32 FIRST_SAMPLE = 256;
-/// Lanes for a row.
-constexpr u32 FIRST_LANES = 8;
 
 BG_KERNEL(bfs_isolated, BfsPrepareParams, 256, 4) {
     const u32 warps = gridDim.x * (blockDim.x / WARP);

@@ -8,6 +8,7 @@
 #include "common/memory.cuh"
 #include "common/warp.cuh"
 #include "graph/bfs_totals.cuh"
+#include "tuning/bfs.cuh"
 
 namespace bg {
 struct BfsQueueParams {
@@ -27,8 +28,6 @@ struct BfsRowsParams {
 
 constexpr u16 QUEUE_UNSEEN = 0xffff;
 constexpr u32 QUEUE_HEAD = 64;
-/// Levels between two looks at whether to stop: a look reads host memory.
-constexpr u32 QUEUE_LOOK = 256;
 
 /// Words of shared memory ahead of the rows.
 struct QueueFound {

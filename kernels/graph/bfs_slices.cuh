@@ -11,6 +11,7 @@
 #include "common/shared.cuh"
 #include "common/warp.cuh"
 #include "graph/bfs_totals.cuh"
+#include "tuning/bfs.cuh"
 
 namespace bg {
 struct BfsSlicesParams {
@@ -41,9 +42,5 @@ constexpr u32 SLICES_HEAD = 128;
 /// Words between the two frontiers of a block whose threads have W words each: up to 1024 W words of a window, and as many on either
 /// side that no arc comes from.
 BG_DEVICE constexpr u32 slices_pitch(u32 w) { return 3072 * w + 32; }
-/// Levels of an era: for so many a vertex's level is kept in bit planes before it is written.
-constexpr u32 SLICES_PLANES = 12;
 constexpr u32 SLICES_ERA = (1u << SLICES_PLANES) - 1;
-/// Epochs between two looks at how far all blocks are, and at whether the host wants to know or to stop.
-constexpr u32 SLICES_LOOK = 4, SLICES_POLL = 16;
 }  // namespace bg

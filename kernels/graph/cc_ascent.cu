@@ -9,6 +9,7 @@
 //   unite     those outside with all their neighbours;
 //   least     their new roots learn of them, so that labels can be written.
 #include "graph/cc_forest.cuh"
+#include "tuning/cc.cuh"
 
 namespace bg { namespace cc {
 struct HeaviestParams {
@@ -41,17 +42,11 @@ struct AscentParams {
     u32* least;         // n; used at roots
     u32* labels;        // n: the result
     u32* long_rows;     // as in CcParams
-    u64* trace;         // as in CcParams
     GridState* state;
     HostLink link;
     u32 n;
     u32 root_count;
 };
-
-/// Rows of the heaviest vertices that a whole block looks through.
-constexpr u32 BLOCK_ROW = 1024;
-/// Vertices of a lane that climb at once.
-constexpr u32 CLIMBERS = 4;
 
 /// Shared memory of a block; after it a bit for every vertex of its range that is in the giant, then one for those outside.
 struct AscentShared {
@@ -213,12 +208,9 @@ BG_KERNEL(cc_ascent, bg::cc::AscentParams, 1024, 1) {
         shared->least = ALONE;
     }
     __syncthreads();
-    mark(p.trace, 0);
     own.climb_all();
     if (threadIdx.x == 0) grid.add_a(shared->outside);
-    mark(p.trace, 1);
     Meeting seen = grid.meet();
-    mark(p.trace, 2);
     if (seen.stop) return;
     grid.report(1);
 
@@ -231,9 +223,7 @@ BG_KERNEL(cc_ascent, bg::cc::AscentParams, 1024, 1) {
             }
             unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued, tree);
         });
-        mark(p.trace, 3);
         if (grid.meet().stop) return;
-        mark(p.trace, 4);
         if (u32 rows = load_volatile(queued)) {
             u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
             unite_long_rows(p.parent, p.offsets, p.indices, p.long_rows, rows, thread, threads, tree);
@@ -251,9 +241,7 @@ BG_KERNEL(cc_ascent, bg::cc::AscentParams, 1024, 1) {
         warp_sync();
         own.keep_least(least);
         own.tell_least();
-        mark(p.trace, 5);
         if (grid.meet().stop) return;
-        mark(p.trace, 6);
     }
 
     const u32 least = ~load_volatile(&p.state->reserved[1]);
@@ -267,5 +255,4 @@ BG_KERNEL(cc_ascent, bg::cc::AscentParams, 1024, 1) {
         }
         p.labels[v] = label;
     }
-    mark(p.trace, 7);
 }

@@ -4,6 +4,7 @@
 // wait for nothing and may lose a link; each time trees are made flat. Arcs whose ends are not in one tree by then are few: these are
 // joined one by one, and no link is lost.
 #include "graph/cc_forest.cuh"
+#include "tuning/cc.cuh"
 
 namespace bg { namespace cc {
 struct ArcsParams {
@@ -18,13 +19,9 @@ struct ArcsParams {
 struct BlockParams {
     const u32* arcs;
     u32* labels;
-    u64* trace;     // null, or room for the times of TRACE_MARKS steps
     u32 n;
     u32 count;      // of arcs
 };
-
-/// Arcs of a thread that are in flight at once; so many of each thread stay in registers.
-constexpr u32 BATCH = 8;
 
 /// Joins the trees that `a` and `b` are in: the larger is hung under the smaller, and what it hung under before is joined next
 /// (Rem's algorithm).
@@ -77,7 +74,6 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
     using namespace bg;
     using namespace bg::cc;
     u32* parent = (u32*)shared_memory();
-    mark(p.trace, 0);
     // What is beyond the last arc is a loop, which changes nothing.
     auto load = [&](u32 base, u32 (&arc)[BATCH]) {
 #pragma unroll
@@ -98,14 +94,12 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
     };
     for (u32 v = threadIdx.x; v < p.n; v += blockDim.x) parent[v] = v;
     __syncthreads();
-    mark(p.trace, 1);
     each_batch([&](const u32 (&arc)[BATCH]) {
 #pragma unroll
         for (u32 j = 0; j < BATCH; j++) atomicMin(parent + (arc[j] >> 16), arc[j] & 0xffffu);
     });
     __syncthreads();
     flatten_in_block(parent, p.n);
-    mark(p.trace, 2);
     bool apart = false;
     each_batch([&](const u32 (&arc)[BATCH]) {
         u32 a[BATCH], b[BATCH];
@@ -119,7 +113,6 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
         }
     });
     bool joined = !__syncthreads_or(apart);
-    mark(p.trace, 3);
     if (!joined) {
         flatten_in_block(parent, p.n);
         each_batch([&](const u32 (&arc)[BATCH]) {
@@ -132,9 +125,7 @@ BG_KERNEL(cc_block, bg::cc::BlockParams, 1024, 1) {
         });
         __syncthreads();
     }
-    mark(p.trace, 4);
     for (u32 i = threadIdx.x; i < p.n; i += blockDim.x) p.labels[i] = joined ? parent[i] : root_in_block(parent, i);
-    mark(p.trace, 5);
 }
 
 /// A warp for each vertex.

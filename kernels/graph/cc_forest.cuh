@@ -5,15 +5,11 @@
 // L1, and only the compare-and-swap that makes a root a child decides.
 #pragma once
 #include "common/grid.cuh"
+#include "tuning/cc.cuh"
 
 namespace bg { namespace cc {
 /// No vertex.
 constexpr u32 ALONE = 0xffffffffu;
-/// Rows that a lane walks alone, at most; longer ones go to the warp, and beyond LONG_ROW to the whole grid.
-constexpr u32 SHORT_ROW = 48;
-constexpr u32 LONG_ROW = 8192;
-/// With no more rows than this in a warp, the warp takes all of them.
-constexpr u32 FEW_ROWS = 8;
 
 /// What every form of the algorithm is given. `in_offsets` is null on symmetric graphs.
 struct CcParams {
@@ -26,7 +22,6 @@ struct CcParams {
     u32* long_rows;   // room for entries / LONG_ROW rows of each direction
     u32* local;       // n: scratch of the form that keeps its ranges in memory, else null
     const u32* near;  // hooking: NEAR neighbours of every vertex, all first ones first; null: they are looked up in their rows
-    u64* trace;       // null, or room for the times of TRACE_MARKS steps
     GridState* state;
     HostLink link;
     u32 n;
@@ -34,16 +29,6 @@ struct CcParams {
     u32 loose;        // hooking: links may be lost on the way, and the last step finds them
     u32 reserved;
 };
-
-/// Neighbours of a vertex beside each other, so that a warp's loads touch few lines: the first, the one tried second, the last, and the last
-/// but one (the last, if there is none). ALONE where there is no such neighbour.
-constexpr u32 NEAR = 4;
-
-constexpr u32 TRACE_MARKS = 32;
-/// Notes the time at which block 0 comes here, for the benches.
-BG_DEVICE void mark(u64* trace, u32 step) {
-    if (trace && blockIdx.x == 0 && threadIdx.x == 0 && step < TRACE_MARKS) trace[step] = clock_ns();
-}
 
 /// The root of `v`; halves the path on its way.
 BG_DEVICE u32 find_root(u32* parent, u32 v) {

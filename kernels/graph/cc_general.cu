@@ -2,11 +2,9 @@
 // component look at the rest of their edges (Afforest: Sutton, Ben-Nun, Barak, IPDPS 2018). Weak on directed graphs: there such a
 // vertex looks along its incoming arcs too, since an arc may leave the giant and not come back.
 #include "graph/cc_forest.cuh"
+#include "tuning/cc.cuh"
 
 namespace bg { namespace cc {
-/// Neighbours of every vertex that are united before the giant is looked for.
-constexpr u32 FIRST_NEIGHBOURS = 2;
-
 BG_DEVICE void flatten(u32* parent, u32* labels, u32 n, u32 thread, u32 threads) {
     for (u32 v = thread; v < n; v += threads) labels[v] = find_root_fresh(parent, v);
 }

@@ -14,9 +14,7 @@ BG_DEVICE bool finish(const CcParams& p, Hooks& hooks, Grid& grid, u32 giant) {
         }
         if (any(end > begin)) unite_rows(p.parent, p.indices, v, begin, end, p.long_rows, queued, Itself{});
     }
-    mark(p.trace, TRACE_MARKS - 3);
     if (grid.meet().stop) return false;
-    mark(p.trace, TRACE_MARKS - 2);
     u32 rows = load_volatile(queued);
     if (rows) {
         u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
@@ -49,17 +47,13 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         shared->trees = 0;
     }
     __syncthreads();
-    mark(p.trace, 0);
     hooks.hook();
     if (threadIdx.x == 0) grid.add_a(shared->trees);
-    mark(p.trace, 1);
     Meeting seen = grid.meet();
-    mark(p.trace, 2);
     if (seen.stop) return;
     grid.report(1);
 
     hooks.climb(ALONE);
-    mark(p.trace, 3);
     if (seen.a <= 1) {
         hooks.write_labels(ALONE);
         return;
@@ -78,9 +72,7 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         grid.add_a(mine);
         if (mine > 1 && shared->changed) grid.add_b(1);
     }
-    mark(p.trace, 4);
     seen = grid.meet();
-    mark(p.trace, 5);
     if (seen.stop) return;
     grid.report(2);
     if (seen.b == 0) {
@@ -99,7 +91,6 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         __syncthreads();
         if (threadIdx.x < WARP) hooks.find_giant();
         hooks.climb(giant_before);
-        mark(p.trace, 4 * round + 2);
         hooks.write_labels(shared->giant);
         __syncthreads();
         if (threadIdx.x == 0) {
@@ -107,19 +98,15 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
             grid.add_b(shared->outside);
         }
         seen = grid.meet();
-        mark(p.trace, 4 * round + 3);
         if (seen.stop) return;
         grid.report(2 + round);
         if (seen.a <= 1) return;
         if (seen.b < n / OUTSIDE_SHARE || round >= MOST_ROUNDS || seen.a >= before - before / 10) break;
         before = seen.a;
         hooks.join(round, true, shared->giant);
-        mark(p.trace, 4 * round + 4);
         if (grid.meet().stop) return;
-        mark(p.trace, 4 * round + 5);
     }
     finish(p, hooks, grid, shared->giant);
-    mark(p.trace, TRACE_MARKS - 1);
 }
 }}  // namespace bg::cc
 

@@ -9,24 +9,10 @@
 //   finish    vertices outside the giant unite with all their neighbours.
 #pragma once
 #include "graph/cc_forest.cuh"
+#include "tuning/cc.cuh"
 
 namespace bg { namespace cc {
 constexpr u32 ROOT = 0x80000000u;
-/// Vertices of a lane that are in flight at once: where each takes the same few loads, and where each follows a chain of its own.
-constexpr u32 HOOK_IN_FLIGHT = 4;
-constexpr u32 IN_FLIGHT = 2;
-/// Neighbours of a lane that are in flight at once while joining.
-constexpr u32 JOIN_IN_FLIGHT = 4;
-/// Steps up from a neighbour before joining.
-constexpr u32 HOPS = 2;
-/// A block's table of links to be made: one global atomic for each tree and block.
-constexpr u32 TABLE = 2048;
-constexpr u32 TABLE_PROBES = 3;
-/// At least one vertex in so many is outside the giant: it pays to join again before the finish.
-constexpr u32 OUTSIDE_SHARE = 64;
-constexpr u32 MOST_ROUNDS = 12;
-/// With no more vertices a thread than this, time goes by waiting, and a second neighbour costs nothing.
-constexpr u32 FEW_VERTICES = 4;
 
 /// Shared memory of a block; `local` follows it where it fits.
 struct HookShared {

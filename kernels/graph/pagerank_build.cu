@@ -1,17 +1,9 @@
 // Builds the layout of pagerank_tiles.cuh on the device: positions, counts of a row's entries by column, slices, entries, and
 // an order of the entries in which the lanes of a warp read different banks of shared memory.
 #include "graph/pagerank_tiles.cuh"
+#include "tuning/pagerank.cuh"
 
 namespace bg {
-/// Counts of the planning sort; longer rows are not told apart, each is alone in its slice anyway.
-constexpr u32 PLAN_KEYS = 2048;
-/// Steps that are ordered together.
-constexpr u32 ORDER_STEPS = 32;
-/// Entries of a lane looked through for a free bank.
-constexpr u32 ORDER_REACH = 16;
-/// Rounds of bidding, half of them for a bank's second turn.
-constexpr u32 ORDER_ROUNDS = 10;
-
 struct TileSizes {
     u32 slices, entry_words, ids, longest, folds, pieces;
 };

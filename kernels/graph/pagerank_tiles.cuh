@@ -10,11 +10,10 @@
 #pragma once
 #include "common/exchange.cuh"
 #include "graph/pagerank.cuh"
+#include "tuning/pagerank.cuh"
 
 namespace bg {
 constexpr u32 NOBODY = 0xffffffffu;
-/// Columns at most.
-constexpr u32 MOST_COLUMNS = 8;
 /// An entry not yet given.
 constexpr u16 NO_ENTRY = 0xffff;
 

@@ -10,11 +10,9 @@
 // Method: A. Davidson, S. Baxter, M. Garland, J. Owens, "Work-efficient parallel GPU methods for single-source shortest
 // paths", IPDPS 2014 (near-far piles).
 #include "graph/sssp.cuh"
+#include "tuning/sssp.cuh"
 
 namespace bg {
-/// Arcs that a lane relaxes at once. More would not fit the registers of a full block.
-constexpr u32 ARCS = 2;
-
 /// The least waiting distances: of this threshold, of the next (filled while the far list is read), and one being cleared.
 struct FarLeast {
     u64 cells[4];

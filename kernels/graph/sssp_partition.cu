@@ -1,11 +1,9 @@
 // Builds the parts of the tiles on the device: cells grown around seeds, the graph of cells (which the host divides), and from the part of every
 // vertex the packed rows, arcs and sends of each part.
 #include "graph/sssp_tile.cuh"
+#include "tuning/sssp.cuh"
 
 namespace bg {
-/// Cells that a cell knows as its neighbours.
-constexpr u32 CELL_LINKS = 32;
-
 struct CellSeedsParams {
     u32* seeds;   // 1 for a seed
     u32 nodes;

@@ -1,11 +1,7 @@
 // Triangles by intersecting the two lists of every oriented edge: the lanes of a warp take the entries of the shorter list and
 // search the longer one. Edges are handed out in chunks, so that long lists spread over the grid. For any graph.
 #include "graph/tc_lists.cuh"
-
-namespace bg { namespace tc {
-/// Edges a warp takes at a time.
-constexpr u32 CHUNK = 32;
-}}  // namespace bg::tc
+#include "tuning/tc.cuh"
 
 BG_KERNEL(tc_general, bg::tc::ListsParams, 512, 2) {
     using namespace bg;

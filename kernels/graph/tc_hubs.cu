@@ -2,17 +2,11 @@
 // long lists and bit by bit for short ones; the lists of other members are read past a set of the own list. Work is handed out
 // longest list first.
 #include "graph/tc_hubs.cuh"
+#include "tuning/tc.cuh"
 
 namespace bg { namespace tc {
-/// Vertices of a ticket, of the two kinds of shorter lists.
-constexpr u32 NARROW_SHARE = 8;
-constexpr u32 FEW_SHARE = 64;
 /// Words after a warp's bitmap, which keep the next one aligned.
 constexpr u32 PADDING = 4;
-/// Pairs of a lane that are asked at once.
-constexpr u32 PAIRS = 4;
-/// Slots of a warp's table, as bits: four for each entry of a narrow list.
-constexpr u32 TABLE_BITS = 8;
 
 /// What a warp has in shared memory. The bitmap of the hubs follows all of them.
 struct WarpShared {

@@ -4,14 +4,9 @@
 // Invariant: rows are packed, each as many words of 128 bits as its bits need; bits from v on are 0.
 #pragma once
 #include "graph/tc_lists.cuh"
+#include "tuning/tc.cuh"
 
 namespace bg { namespace tc {
-constexpr u32 QUAD = 128;
-/// The longest lists that can be asked bit by bit; longer ones are asked by whole rows.
-constexpr u32 NARROW_LIST = 64;
-/// Lists up to here are taken by a few lanes each.
-constexpr u32 FEW_LIST = 8;
-
 struct HubsParams {
     const u32* offsets;   // oriented lists in degree order: of smaller numbers, ascending
     const u32* indices;

@@ -2,6 +2,7 @@
 #pragma once
 #include "common/memory.cuh"
 #include "common/warp.cuh"
+#include "tuning/tc.cuh"
 
 namespace bg { namespace tc {
 /// The oriented lists: `indices[offsets[v] .. offsets[v + 1]]` ascending, every edge in one of them.
@@ -49,8 +50,6 @@ BG_DEVICE void add_total(u64* total, u64 count) {
 }
 /// No vertex.
 constexpr u32 EMPTY = 0xffffffffu;
-/// Lanes that read one list together: the entries of a sector.
-constexpr u32 READERS = 8;
 
 /// A set of vertices in shared memory that one warp owns: open addressing, `1 << bits` slots (at least 128), at most half filled.
 struct WarpTable {

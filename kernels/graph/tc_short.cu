@@ -1,6 +1,7 @@
 // Triangles where oriented lists are short. A list is kept where it can be searched at once, in registers or in a hash table of the
 // warp, and the lists of its members are read past it.
 #include "graph/tc_lists.cuh"
+#include "tuning/tc.cuh"
 
 namespace bg { namespace tc {
 struct ShortParams {
@@ -44,11 +45,6 @@ BG_KERNEL(tc_short_thread4, bg::tc::ShortParams, 256, 4) { bg::tc::count_by_thre
 BG_KERNEL(tc_short_thread8, bg::tc::ShortParams, 256, 4) { bg::tc::count_by_thread<8>(p); }
 
 namespace bg { namespace tc {
-/// Members whose lists a group of readers has in flight, and entries of each.
-constexpr u32 MEMBERS = 2, DEEP = 2;
-/// Numbers that a window spans, and words after its bits: zeros, which keep the next one aligned.
-constexpr u32 WINDOW = 8192, WINDOW_PADDING = 4;
-
 /// How many entries of the lists of two members are in the table: the first DEEP of each lane at once, the rest in turn.
 BG_DEVICE u32 past_table(const WarpTable& table, const u32* indices, const u32 (&begin)[MEMBERS], const u32 (&end)[MEMBERS]) {
     u32 w[MEMBERS * DEEP], seen[MEMBERS * DEEP], count = 0;

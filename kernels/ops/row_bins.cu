@@ -1,10 +1,8 @@
 // Lists the rows by class, each class ascending, and cuts the longest into chunks: counting, a scan by one block, placing.
 #include "ops/row_bins.cuh"
+#include "tuning/spmv.cuh"
 
 namespace bg {
-/// Rows that one block classes.
-constexpr u32 SPAN = 4096;
-
 struct RowBinsBuild {
     const u32* offsets;
     const u32* named;   // per row: how often others name it (out-degree); null: as often as it has arcs

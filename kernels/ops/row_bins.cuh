@@ -5,14 +5,9 @@
 #pragma once
 #include "common/memory.cuh"
 #include "common/warp.cuh"
+#include "tuning/spmv.cuh"
 
 namespace bg {
-/// Arcs of a chunk; rows with more are cut.
-constexpr u32 CHUNK_ARCS = 1024;
-/// Rows with more arcs take a warp.
-constexpr u32 WARP_ROW_ARCS = 64;
-/// Rows with more arcs take eight lanes.
-constexpr u32 EIGHT_ROW_ARCS = 6;
 /// Classes of rows: cut, warp, eight lanes, one lane, no arcs but named by others, no arcs at all.
 constexpr u32 ROW_CLASSES = 6;
 

@@ -6,6 +6,7 @@
 //
 // Sums have a fixed order: results repeat bit for bit.
 #include "ops/row_bins.cuh"
+#include "tuning/spmv.cuh"
 
 namespace bg {
 struct SpmvRowsParams {
@@ -83,8 +84,6 @@ struct SpmvDiagonalsParams {
     u32 every;             // of the probe: looks at every so many-th slice
     u32 reserved;
 };
-/// Entries of a slice above which the probe takes it to have no diagonals.
-constexpr u32 PROBE_ENTRIES = 4096;
 
 /// Walks the diagonals of a slice in ascending order; a lane a row, whose columns ascend. `visit(delta, rows, first arc)`.
 template <class Visit> BG_DEVICE void walk_diagonals(const SpmvDiagonalsParams& p, u32 slice, Visit visit) {

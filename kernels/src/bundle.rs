@@ -1,9 +1,13 @@
 //! The machine code built from the sources, where `cargo xtask kernels` was run before the crate was compiled.
 //!
 //! # Invariants
-//! Code is handed out only if it was compiled from the sources that this crate carries and has not changed since.
+//! Code is handed out only if it was compiled from the sources that this crate carries and has not changed since. It is embedded packed,
+//! and unpacked a module at a time, when that is first used.
 
 use crate::source::{fnv, module_hash};
+use flate2::Compression;
+use flate2::read::{ZlibDecoder, ZlibEncoder};
+use std::io::{self, Read};
 
 /// Machine code for one or more architectures, a fat binary for every module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,11 +23,11 @@ pub struct Bundle {
 pub struct Module {
     /// The name, such as `graph/bfs`.
     pub name: &'static str,
-    /// The fat binary as the CUDA driver loads it.
-    pub code: &'static [u8],
+    /// The fat binary as the CUDA driver loads it, packed by [`pack`].
+    pub packed: &'static [u8],
     /// What [`module_hash`] was when it was compiled.
     pub source_hash: u64,
-    /// The hash of the code as it was written.
+    /// The hash of the fat binary.
     pub code_hash: u64,
 }
 
@@ -46,19 +50,40 @@ pub fn embedded() -> Option<&'static Bundle> {
     EMBEDDED.as_ref()
 }
 
+/// Makes code small. Slow: done once, when kernels are compiled.
+///
+/// # Errors
+/// Out of memory, in words.
+pub fn pack(code: &[u8]) -> io::Result<Vec<u8>> {
+    let mut packed = Vec::new();
+    ZlibEncoder::new(code, Compression::best()).read_to_end(&mut packed)?;
+    Ok(packed)
+}
+
+/// The code that was packed. O(bytes): a few milliseconds for the largest module.
+///
+/// # Errors
+/// What is not packed code.
+pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
+    let mut code = Vec::with_capacity(packed.len() * 8);
+    ZlibDecoder::new(packed).read_to_end(&mut code)?;
+    Ok(code)
+}
+
 impl Module {
     /// The code, if it belongs to the sources at hand and is whole. O(bytes).
     ///
     /// # Errors
     /// [`Unusable::Stale`] or [`Unusable::Corrupt`].
-    pub fn checked(&self) -> Result<&'static [u8], Unusable> {
+    pub fn checked(&self) -> Result<Vec<u8>, Unusable> {
         if module_hash(self.name) != Some(self.source_hash) {
             return Err(Unusable::Stale);
         }
-        if fnv(self.code) != self.code_hash {
+        let code = unpack(self.packed).map_err(|_| Unusable::Corrupt)?;
+        if fnv(&code) != self.code_hash {
             return Err(Unusable::Corrupt);
         }
-        Ok(self.code)
+        Ok(code)
     }
 }
 
@@ -66,7 +91,7 @@ impl Module {
 ///
 /// # Errors
 /// Says why there is none that may be run.
-pub fn code(name: &str) -> Result<&'static [u8], Unusable> {
+pub fn code(name: &str) -> Result<Vec<u8>, Unusable> {
     let module = embedded().and_then(|b| b.modules.iter().find(|m| m.name == name)).ok_or(Unusable::Absent)?;
     module.checked()
 }
@@ -84,11 +109,23 @@ mod tests {
     fn stale_and_corrupt_code_is_refused() {
         let Some(name) = MODULES.first().map(|m| m.name) else { return };
         let hash = module_hash(name).unwrap();
-        let module = Module { name, code: b"code", source_hash: hash ^ 1, code_hash: fnv(b"code") };
+        let packed: &'static [u8] = pack(b"code").unwrap().leak();
+        let module = Module { name, packed, source_hash: hash ^ 1, code_hash: fnv(b"code") };
         assert_eq!(module.checked(), Err(Unusable::Stale));
         assert_eq!(Module { source_hash: hash, code_hash: 0, ..module }.checked(), Err(Unusable::Corrupt));
-        assert_eq!(Module { source_hash: hash, ..module }.checked(), Ok(&b"code"[..]));
+        assert_eq!(Module { source_hash: hash, packed: &packed[..packed.len() - 3], ..module }.checked(), Err(Unusable::Corrupt));
+        assert_eq!(Module { source_hash: hash, packed: b"code", ..module }.checked(), Err(Unusable::Corrupt));
+        assert_eq!(Module { source_hash: hash, ..module }.checked().as_deref(), Ok(&b"code"[..]));
         assert_eq!(code("no/such"), Err(Unusable::Absent));
+    }
+
+    #[test]
+    fn code_that_repeats_itself_gets_small() {
+        let code: Vec<u8> = (0..1u32 << 18).flat_map(|i| (i % 1000).to_le_bytes()).collect();
+        let packed = pack(&code).unwrap();
+        assert!(packed.len() * 20 < code.len());
+        assert_eq!(unpack(&packed).unwrap(), code);
+        assert_eq!(unpack(&pack(&[]).unwrap()).unwrap(), []);
     }
 
     /// Every kernel of the table is in the compiled code of every architecture; needs a bundle, not a GPU.
@@ -104,9 +141,9 @@ mod tests {
         let generic = SYMBOLS.iter().map(|s| (crate::LISTED_MODULE, s.to_string()));
         for (module, kernel) in listed.chain(generic) {
             let code = code(module).unwrap_or_else(|why| panic!("{module}: {why:?}; run cargo xtask kernels again"));
-            let found = count(code, format!("\0.text.{kernel}\0").as_bytes());
+            let found = count(&code, format!("\0.text.{kernel}\0").as_bytes());
             assert!(found >= machine, "{kernel} is compiled for {found} of {machine} architectures in {module}");
-            assert!(count(code, format!(".entry {kernel}(").as_bytes()) >= 1, "{kernel} has no portable assembly in {module}");
+            assert!(count(&code, format!(".entry {kernel}(").as_bytes()) >= 1, "{kernel} has no portable assembly in {module}");
         }
     }
 }

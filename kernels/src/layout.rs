@@ -1,4 +1,4 @@
-//! Structs that a kernel and the host share: where their fields lie, read off the CUDA sources when this crate is built.
+//! What kernels and the host share: structs, with where their fields lie, and named numbers, read off the CUDA sources when this crate is built.
 //!
 //! # Invariants
 //! The C++ declaration is the one source. The host's side is held against it while it is compiled (see [`Struct::agrees`]), and every
@@ -85,6 +85,22 @@ const fn same(a: &str, b: &str) -> bool {
     true
 }
 
+/// Named whole numbers of the sources: file, name, value.
+const CONSTANTS: &[(&str, &str, u64)] = include!(concat!(env!("OUT_DIR"), "/constants.rs"));
+
+/// A number that a source gives a name to, as `constexpr` of a file or a namespace. Stops the compilation that it is called in if there is none.
+#[must_use]
+pub const fn constant(file: &str, name: &str) -> u64 {
+    let mut i = 0;
+    while i < CONSTANTS.len() {
+        if same(CONSTANTS[i].0, file) && same(CONSTANTS[i].1, name) {
+            return CONSTANTS[i].2;
+        }
+        i += 1;
+    }
+    panic!("the kernels name no such number there")
+}
+
 /// A C++ text that compiles where the compiler lays the structs of these sources out as [`STRUCTS`] says; it goes after their text.
 #[must_use]
 pub fn assertions(files: &[&str]) -> String {
@@ -115,6 +131,14 @@ mod tests {
             assert!(!GRID.agrees(GRID.bytes, &swapped), "{} and {}", fields[i - 1].0, fields[i].0);
         }
         assert!(!GRID.agrees(GRID.bytes, &fields[1..]) && !GRID.agrees(GRID.bytes + 8, &fields));
+    }
+
+    #[test]
+    fn numbers_are_read() {
+        let parts = (constant("tuning/tc.cuh", "DEEP"), constant("graph/sssp.cuh", "GAVE_UP"), constant("tuning/bfs.cuh", "SLICES_POLL"));
+        assert_eq!(parts, (2, 1 << 31, 16));
+        let twice = |c: &&(&str, &str, u64)| CONSTANTS.iter().filter(|o| (o.0, o.1) == (c.0, c.1)).count() > 1;
+        assert_eq!(CONSTANTS.iter().find(twice), None);
     }
 
     #[test]

@@ -5,13 +5,17 @@
 
 use crate::run;
 use anyhow::{Context, Result, bail};
-use bitgraph_kernels::{MODULES, SOURCES, assertions, fnv, includes, module_hash, source};
+use bitgraph_kernels::{MODULES, SOURCES, assertions, fnv, includes, module_hash, pack, source, unpack};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const USAGE: &str = "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] [--checked] | kernels --host [--jobs N]";
+const USAGE: &str =
+    "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] [--checked] [--line-info] | kernels --host [--jobs N]";
+
+/// How a compiled module is kept.
+const PACKED: &str = "fatbin.z";
 
 /// Built if `--arch` does not say otherwise: the oldest supported and the one that the figures are of.
 const DEFAULT_ARCHITECTURES: &str = "80,90a";
@@ -22,6 +26,8 @@ struct Options {
     host: bool,
     /// For a checker of races: see `kernels/common/memory.cuh`.
     checked: bool,
+    /// Source lines in the code, for profilers and checkers; more than doubles it.
+    line_info: bool,
     jobs: usize,
 }
 
@@ -36,6 +42,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
         nvcc: None,
         host: false,
         checked: false,
+        line_info: false,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
     let mut rest = arguments.iter();
@@ -47,6 +54,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--jobs" => options.jobs = value()?.parse().context("--jobs needs a whole number")?,
             "--host" => options.host = true,
             "--checked" => options.checked = true,
+            "--line-info" => options.line_info = true,
             _ => bail!("{USAGE}"),
         }
     }
@@ -107,7 +115,9 @@ fn device(options: &Options) -> Result<()> {
     let mut names: Vec<String> = options.architectures.iter().map(|a| format!("sm_{a}")).collect();
     let lowest = options.architectures.first().context("--arch is empty")?;
     names.push(format!("compute_{}", number(lowest)));
-    let heading = format!("architectures {}{}", names.join(" "), if options.checked { " checked" } else { "" });
+    let mark = |asked: bool, name: &'static str| if asked { name } else { "" };
+    let (checked, lines) = (mark(options.checked, " checked"), mark(options.line_info, " line-info"));
+    let heading = format!("architectures {}{checked}{lines}", names.join(" "));
     let manifest = bundle.join("manifest.txt");
     let built: Built = match fs::read_to_string(&manifest) {
         Ok(text) if text.lines().next() == Some(&heading) => parse_manifest(&text),
@@ -115,20 +125,23 @@ fn device(options: &Options) -> Result<()> {
     };
     let modules = modules();
     let current = |module: &str| built.get(module).is_some_and(|(source, _)| Some(*source) == module_hash(module));
-    let stale: Vec<&str> = modules.iter().copied().filter(|m| !current(m) || !bundle.join(file_name(m, "fatbin")).is_file()).collect();
+    let stale: Vec<&str> = modules.iter().copied().filter(|m| !current(m) || !bundle.join(file_name(m, PACKED)).is_file()).collect();
     if !stale.is_empty() {
         let nvcc = find_nvcc(options.nvcc.as_deref())?;
         run::parallel(&stale, options.jobs, |module| compile(&nvcc, &kernels, &bundle, module, options))?;
     }
-    let mut text = heading + "\n";
+    let (mut text, mut bytes) = (heading + "\n", (0, 0));
     for module in &modules {
-        let file = file_name(module, "fatbin");
-        let code = fs::read(bundle.join(&file)).with_context(|| format!("cannot read {file}"))?;
+        let file = file_name(module, PACKED);
+        let packed = fs::read(bundle.join(&file)).with_context(|| format!("cannot read {file}"))?;
+        let code = unpack(&packed).with_context(|| format!("cannot unpack {file}"))?;
         let source = module_hash(module).context("a module lost its source")?;
+        (bytes.0, bytes.1) = (bytes.0 + code.len(), bytes.1 + packed.len());
         text += &format!("module {module} {file} {source:016x} {:016x}\n", fnv(&code));
     }
     replace(&manifest, text.as_bytes())?;
-    println!("kernels: {} modules for {}; {} compiled, the rest up to date", modules.len(), names.join(", "), stale.len());
+    let (count, names) = (modules.len(), names.join(", "));
+    println!("kernels: {count} modules for {names}; {} compiled, the rest up to date; {} bytes, {} packed", stale.len(), bytes.0, bytes.1);
     listed(&modules)
 }
 
@@ -154,11 +167,14 @@ fn checked_source(folder: &Path, module: &str) -> Result<PathBuf> {
 }
 
 fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &Options) -> Result<()> {
-    let target = bundle.join(file_name(module, "fatbin"));
+    let target = bundle.join(file_name(module, PACKED));
     let partial = bundle.join(file_name(module, "partial"));
     let mut command = Command::new(nvcc);
-    // Uncompressed, so that symbols can be looked up in the file without a GPU.
-    command.args(["-std=c++17", "-O3", "--fatbin", "--no-compress", "-lineinfo", "-I"]).arg(kernels);
+    // Not compressed by the compiler: packed as a whole it is smaller, and its symbols can be looked up without a GPU.
+    command.args(["-std=c++17", "-O3", "--fatbin", "--no-compress", "-I"]).arg(kernels);
+    if options.line_info {
+        command.arg("-lineinfo");
+    }
     if options.checked {
         command.arg("-DBITGRAPH_CHECKED");
     }
@@ -179,7 +195,9 @@ fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &O
     let compiled = execute(command, module);
     let _ = fs::remove_file(&source);
     compiled?;
-    fs::rename(&partial, &target).with_context(|| format!("cannot write {}", target.display()))
+    let code = fs::read(&partial).with_context(|| format!("cannot read {}", partial.display()))?;
+    let _ = fs::remove_file(&partial);
+    replace(&target, &pack(&code)?)
 }
 
 /// The folder of the kernels compiled for the host shim.

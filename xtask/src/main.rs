@@ -33,7 +33,7 @@ Usage: cargo xtask TASK [arguments]
   miri, tsan  the same under miri, and of threads under ThreadSanitizer; each is skipped where the toolchain has it not
   deny        licences, sources and known faults of dependencies, against deny.toml
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=ALGORITHM:COMMAND] ...
-  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH] [--checked]; or for the host shim: kernels --host
+  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH] [--checked] [--line-info]; or for the host shim: kernels --host
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
               reproduce bit-graphblas [--data DIR] [--backend cuda] [--graphs NAME,..] [--json FILE]
   ci          every CI step in order, timed; `ci --without STEP[,STEP]` leaves some out, `ci --list` names them

@@ -9,11 +9,12 @@ use crate::device::{Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::layout::{DeviceB2sr, DeviceCsr, DeviceHybrid};
 use crate::primitives::{RowOffsets, THREADS, blocks, entry_rows_shared, reduce, threads};
 use bitgraph_b2sr::HybridConfig;
+use bitgraph_kernels::constant;
 use bitgraph_sparse::FormatKind;
 
 const MODULE: &str = "formats/hybrid";
 /// Elements of a thread.
-const ITEMS: u32 = 8;
+const ITEMS: u32 = constant("tuning/formats.cuh", "CUT_ITEMS") as u32;
 
 parameters! {
     struct TilesParams = "formats/hybrid.cu" "bg::HybridTilesParams" {

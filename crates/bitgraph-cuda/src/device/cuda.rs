@@ -275,7 +275,7 @@ impl Driver for CudaDriver {
     }
     fn module(&self, name: &str) -> Result<ModuleHandle> {
         match bitgraph_kernels::code(name) {
-            Ok(code) => self.load(code),
+            Ok(code) => self.load(&code),
             Err(Unusable::Absent | Unusable::Stale | Unusable::Corrupt) => {
                 let missing = || Error::NoKernel { kernel: "any kernel".into(), module: name.into(), compute: self.properties.compute };
                 let source = bitgraph_kernels::source(&format!("{name}.cu")).ok_or_else(missing)?;

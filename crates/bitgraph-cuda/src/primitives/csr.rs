@@ -11,10 +11,11 @@ use super::{gather, invert, iota};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::layout::{DeviceCsr, DeviceValues, Offsets};
+use bitgraph_kernels::constant;
 
 pub(super) const MODULE: &str = "formats/csr";
 /// Entries of a thread in the kernels that share out entries.
-const ITEMS: u32 = 16;
+const ITEMS: u32 = constant("tuning/formats.cuh", "ROW_ITEMS") as u32;
 
 parameters! {
     /// Row offsets as kernels take them; of bands of `1 << shift` rows if that is not 0.

@@ -6,6 +6,7 @@
 use super::launch::{THREADS, elementwise_grid, threads, too_large};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+use bitgraph_kernels::constant;
 use bytemuck::Pod;
 use std::ops::Range;
 
@@ -40,7 +41,7 @@ impl SortValue for u64 {
 }
 
 const MODULE: &str = "formats/sort";
-const DIGITS: u32 = 256;
+const DIGITS: u32 = constant("formats/sort.cu", "DIGITS") as u32;
 /// Keys of one launch: a status word counts in 30 bits.
 const PORTION: usize = 1 << 28;
 

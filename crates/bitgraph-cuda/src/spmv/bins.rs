@@ -5,6 +5,7 @@
 
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::{DeviceCsr, Offsets, Result};
+use bitgraph_kernels::constant;
 
 /// The pattern of a square or rectangular matrix on the device, rows ascending, fewer than 2^32 entries. Clones share the memory.
 #[derive(Clone, Debug)]
@@ -73,9 +74,9 @@ parameters! {
 
 const MODULE: &str = "ops/row_bins";
 /// Rows that a block of the build classes; `SPAN` in the kernel.
-const SPAN: usize = 4096;
-const CLASSES: usize = 6;
-const CHUNK_ARCS: usize = 1024;
+const SPAN: usize = constant("tuning/spmv.cuh", "SPAN") as usize;
+const CLASSES: usize = constant("ops/row_bins.cuh", "ROW_CLASSES") as usize;
+const CHUNK_ARCS: usize = constant("tuning/spmv.cuh", "CHUNK_ARCS") as usize;
 
 /// Lanes that keep a device busy with gathers.
 const LANES_ENOUGH: usize = 60_000;

@@ -8,9 +8,10 @@ use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use bitgraph_algorithms::BfsConfig;
+use bitgraph_kernels::constant;
 
 const MODULE: &str = "graph/bfs_block";
-const HEAD_BYTES: u32 = 64;
+const HEAD_BYTES: u32 = constant("graph/bfs_block.cuh", "BLOCK_HEAD") as u32;
 /// Arcs of a thread, of the kernels there are.
 const ARCS: [u32; 3] = [8, 16, 24];
 /// Blocks of a cluster.

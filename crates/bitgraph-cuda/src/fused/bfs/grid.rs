@@ -5,12 +5,13 @@ use super::{Outputs, Rows, Totals, count32};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use bitgraph_algorithms::BfsConfig;
+use bitgraph_kernels::constant;
 
 const MODULE: &str = "graph/bfs";
 /// Shared memory of a block ahead of its staging area.
 const HEAD_BYTES: u32 = 64;
 /// Words that a warp pulls at a time at most.
-const PULL_WORDS: u32 = 8;
+const PULL_WORDS: u32 = constant("tuning/bfs.cuh", "PULL_WORDS") as u32;
 
 /// The constants of the general form.
 #[derive(Clone, Debug)]
@@ -37,8 +38,6 @@ pub struct GridOptions {
     pub stage_bytes: u32,
     /// Pulls look at the in-neighbour of largest degree first.
     pub first: bool,
-    /// For measurements: 64 words that get the nanosecond at which each step began, ten times, and the kind of step.
-    pub trace: Option<Buffer<u64>>,
 }
 
 impl Default for GridOptions {
@@ -55,7 +54,6 @@ impl Default for GridOptions {
             shared_bits_bytes: 0,
             stage_bytes: 64 << 10,
             first: true,
-            trace: None,
         }
     }
 }
@@ -75,7 +73,6 @@ parameters! {
         queue_a: DevicePtr<u64>,
         queue_b: DevicePtr<u64>,
         totals: DevicePtr<Totals>,
-        trace: DevicePtr<u64>,
         state: DevicePtr<GridState>,
         link: HostLink,
         nodes: u32,
@@ -186,7 +183,6 @@ impl Search<'_> {
                 queue_a: scratch.queues[0].ptr(),
                 queue_b: scratch.queues[1].ptr(),
                 totals: scratch.totals.ptr(),
-                trace: options.trace.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
                 state,
                 link,
                 nodes,

@@ -11,9 +11,10 @@ use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::primitives::{degrees, reduce};
 use bitgraph_algorithms::BfsConfig;
+use bitgraph_kernels::constant;
 
 const MODULE: &str = "graph/bfs_queue";
-const HEAD_BYTES: usize = 64;
+const HEAD_BYTES: usize = constant("graph/bfs_queue.cu", "QUEUE_HEAD") as usize;
 /// Arcs of a row, of the kernels there are.
 const WIDTHS: [u32; 2] = [4, 8];
 

@@ -10,10 +10,11 @@ use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::primitives::{exclusive_scan_total, reduce};
 use bitgraph_algorithms::BfsConfig;
+use bitgraph_kernels::constant;
 
 const MODULE: &str = "graph/bfs_slices";
 const BUILD_MODULE: &str = "graph/bfs_slices_build";
-const HEAD_BYTES: u32 = 128;
+const HEAD_BYTES: u32 = constant("graph/bfs_slices.cuh", "SLICES_HEAD") as u32;
 /// `bg::slices_pitch`.
 const fn pitch(words: u32) -> u32 {
     3072 * words + 32

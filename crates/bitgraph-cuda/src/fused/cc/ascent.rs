@@ -3,7 +3,7 @@
 //! Needs a symmetric graph whose hubs reach nearly everybody: social, web and power-law graphs. The forest is prepared; a run climbs,
 //! and looks at the edges of those alone who did not come to the top. Time: a pass over the vertices, and the edges of the others.
 
-use super::{LONG_ROW, TRACE_MARKS};
+use super::LONG_ROW;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use crate::primitives::{compact, degree_order};
 use crate::{DeviceCsr, Result};
@@ -31,7 +31,6 @@ parameters! {
         least: DevicePtr<u32>,
         labels: DevicePtr<u32>,
         long_rows: DevicePtr<u32>,
-        trace: DevicePtr<u64>,
         state: DevicePtr<GridState>,
         link: HostLink,
         n: u32,
@@ -86,17 +85,8 @@ impl Ascent {
     pub fn bytes(&self) -> u64 {
         self.first.bytes() + self.up.bytes() + self.roots.bytes() + self.parent.bytes() + self.least.bytes() + self.long_rows.bytes()
     }
-    /// Fills `labels`. `trace` is empty or has room for the times of the steps.
-    pub fn run(
-        &self,
-        device: &Device,
-        graph: &DeviceCsr,
-        offsets: &Buffer<u32>,
-        config: &CcConfig,
-        labels: &Buffer<u32>,
-        trace: &Buffer<u64>,
-    ) -> Result<u32> {
-        debug_assert!(trace.is_empty() || trace.len() >= TRACE_MARKS);
+    /// Fills `labels`.
+    pub fn run(&self, device: &Device, graph: &DeviceCsr, offsets: &Buffer<u32>, config: &CcConfig, labels: &Buffer<u32>) -> Result<u32> {
         let (n, sms) = (self.first.len(), device.properties().sms);
         let kernel = device.kernel("graph/cc_ascent", "cc_ascent")?;
         let mut shape = device.persistent_shape(&kernel, 1024, shared(device, n), sms)?;
@@ -114,7 +104,6 @@ impl Ascent {
                 least: self.least.ptr(),
                 labels: labels.ptr(),
                 long_rows: self.long_rows.ptr(),
-                trace: trace.ptr(),
                 state,
                 link,
                 n: n as u32,

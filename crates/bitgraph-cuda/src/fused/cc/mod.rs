@@ -20,6 +20,7 @@ use self::ascent::Ascent;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use crate::{DeviceCsr, Result};
 use bitgraph_algorithms::{Cc, CcConfig};
+use bitgraph_kernels::constant;
 
 /// The constants of the forms; what is `None` is probed.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,8 +29,6 @@ pub struct Options {
     pub middle: Option<bool>,
     /// Threads of a block of the forms on the whole grid.
     pub threads: Option<u32>,
-    /// Whether the times of the steps are noted.
-    pub trace: bool,
 }
 
 /// Entries a vertex from where on joining may lose links on the way: measured, 4 is too few and 16 are enough.
@@ -46,7 +45,6 @@ parameters! {
         long_rows: DevicePtr<u32>,
         local: DevicePtr<u32>,
         near: DevicePtr<u32>,
-        trace: DevicePtr<u64>,
         state: DevicePtr<GridState>,
         link: HostLink,
         n: u32,
@@ -57,7 +55,6 @@ parameters! {
     struct BlockParams = "graph/cc_block.cu" "bg::cc::BlockParams" {
         arcs: DevicePtr<u32>,
         labels: DevicePtr<u32>,
-        trace: DevicePtr<u64>,
         n: u32,
         count: u32,
     }
@@ -93,13 +90,11 @@ parameters! {
 }
 
 /// `bg::cc::HookShared`, in bytes.
-const HOOK_SHARED: u32 = 48 + 2 * 2048 * 4;
+const HOOK_SHARED: u32 = 48 + 2 * 4 * constant("tuning/cc.cuh", "TABLE") as u32;
 /// `bg::cc::NEAR`.
-const NEAR: usize = 4;
-/// `bg::cc::TRACE_MARKS`.
-const TRACE_MARKS: usize = 32;
+const NEAR: usize = constant("tuning/cc.cuh", "NEAR") as usize;
 /// `bg::cc::LONG_ROW`.
-const LONG_ROW: usize = 8192;
+const LONG_ROW: usize = constant("tuning/cc.cuh", "LONG_ROW") as usize;
 /// Sampled vertices: blocks of the probe times its threads.
 const PROBE_BLOCKS: u32 = 16;
 
@@ -119,7 +114,6 @@ pub struct CcLayout {
     arcs: Buffer<u32>,
     ascent: Option<Ascent>,
     sizes: Buffer<u32>,
-    trace: Buffer<u64>,
 }
 
 /// What the probe saw.
@@ -173,20 +167,12 @@ impl CcLayout {
             arcs: if variant == Variant::Block { edges(device, out)? } else { Buffer::default() },
             ascent,
             sizes: device.alloc(n + 3)?,
-            trace: if options.trace { device.zeroed(TRACE_MARKS)? } else { Buffer::default() },
         }))
     }
     /// The variant that runs.
     #[must_use]
     pub fn variant(&self) -> Variant {
         self.variant
-    }
-    /// Nanoseconds at which the steps of the last run ended, 0 for those that it did not come to; empty unless asked for.
-    ///
-    /// # Errors
-    /// The driver's.
-    pub fn trace(&self) -> Result<Vec<u64>> {
-        self.trace.to_vec()
     }
     /// Bytes on the device.
     #[must_use]
@@ -215,18 +201,12 @@ impl CcLayout {
         if self.variant == Variant::Block {
             let kernel = device.kernel("graph/cc_block", "cc_block")?;
             let block = device.properties().max_threads_per_block.min(1024);
-            let parameters = BlockParams {
-                arcs: self.arcs.ptr(),
-                labels: self.labels.ptr(),
-                trace: self.trace.ptr(),
-                n: n as u32,
-                count: self.arcs.len() as u32,
-            };
+            let parameters = BlockParams { arcs: self.arcs.ptr(), labels: self.labels.ptr(), n: n as u32, count: self.arcs.len() as u32 };
             let shape = Shape { grid: 1, block, shared: 4 * n as u32, mode: Mode::Plain };
             // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
             device.span(|| unsafe { device.launch(&kernel, shape, &parameters) })?;
         } else if let Some(ascent) = &self.ascent {
-            ascent.run(device, out, offsets, config, &self.labels, &self.trace)?;
+            ascent.run(device, out, offsets, config, &self.labels)?;
         } else {
             self.run_on_grid(device, out, incoming, config, offsets)?;
         }
@@ -269,7 +249,6 @@ impl CcLayout {
                 long_rows: self.long_rows.ptr(),
                 local: self.local.ptr(),
                 near: self.near.ptr(),
-                trace: self.trace.ptr(),
                 state,
                 link,
                 n: n as u32,

@@ -11,6 +11,7 @@ use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape,
 use crate::primitives::exclusive_scan_total;
 use crate::spmv::{Pattern, RowBins, RowBinsParams};
 use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
+use bitgraph_kernels::constant;
 use std::sync::{Mutex, PoisonError};
 
 parameters! {
@@ -52,7 +53,7 @@ parameters! {
 
 const THREADS: u32 = 1024;
 /// Bytes of shared memory ahead of x; `CORE_HEADER` in the kernel.
-const HEADER: usize = 384;
+const HEADER: usize = constant("graph/pagerank_core.cu", "CORE_HEADER") as usize;
 /// Entries of a piece of a row; at least the keys of the planning sort.
 const SPLIT: u32 = 2048;
 /// Tiles of a group of blocks at most: a warp of the build has a counter for each.

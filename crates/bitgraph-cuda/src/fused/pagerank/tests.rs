@@ -224,3 +224,23 @@ fn nothing_to_do_is_no_error() {
     let found = layout.run::<f64>(&device, &config).unwrap();
     assert_eq!((found.iterations, found.converged, found.scores.len()), (0, false, 3));
 }
+
+#[test]
+fn bytes_are_those_that_the_device_holds() {
+    let Some(device) = device() else { return };
+    let (used, mut special) = (|| device.memory().unwrap().used, 0);
+    let core = CoreChoice { vertices: 100, columns: 2, sweeps: 2, cold_warps: 2, lane_entries: 64 };
+    let window =
+        TileChoice { form: TileForm::Window, groups: 3, columns: 1, lane_entries: 64, sorted: false, samples: 0, stretches: false };
+    for (name, out, symmetric) in graphs() {
+        let outgoing = upload(&device, &out);
+        let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
+        for form in [Form::General, Form::Auto, Form::Core(core), Form::Shared(window, true)] {
+            let before = used();
+            let layout = RankLayout::build_as(&device, &outgoing, &incoming, true, form).unwrap();
+            special += u32::from(layout.special.is_some());
+            assert_eq!(layout.bytes(), used() - before, "{name}, {form:?}");
+        }
+    }
+    assert!(special > 10);
+}

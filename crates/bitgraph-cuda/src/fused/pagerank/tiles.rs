@@ -8,17 +8,18 @@ use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::primitives::{LevelOrderConfig, level_order, sort_pairs};
 use crate::spmv::Pattern;
+use bitgraph_kernels::constant;
 use bytemuck::Zeroable;
 
 pub(super) const MODULE: &str = "graph/pagerank_build";
 pub(super) const NOBODY: u32 = u32::MAX;
 /// Bytes of shared memory ahead of x; `RANK_HEADER` and `SMALL_HEADER` in the kernels.
-pub(super) const HEADER: usize = 640;
-const SMALL_HEADER: usize = 768;
+pub(super) const HEADER: usize = constant("graph/pagerank_shared.cuh", "RANK_HEADER") as usize;
+const SMALL_HEADER: usize = constant("graph/pagerank_shared.cuh", "SMALL_HEADER") as usize;
 /// Places of x that 16 bits can name, the zeros behind x left out.
 const MOST_X: usize = 65_000;
 /// Words of the planning sort's shared memory.
-pub(super) const PLAN_WORDS: u32 = 2048 + 96;
+pub(super) const PLAN_WORDS: u32 = constant("tuning/pagerank.cuh", "PLAN_KEYS") as u32 + 96;
 
 /// Bytes of shared memory of `tiles_order`, for eight warps.
 pub(super) const ORDER_BYTES: u32 = 8 * (2048 + 128);

@@ -10,12 +10,13 @@ use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
 use crate::primitives::{elementwise, exclusive_scan, exclusive_scan_total, id_bits, iota, sort_pairs};
 use bitgraph_backend::Control;
+use bitgraph_kernels::constant;
 
 const MODULE: &str = "graph/sssp_partition";
 /// Cells per part: so many that parts come out even, so few that the host is done in milliseconds.
 const CELLS_PER_PART: usize = 32;
 /// `bg::CELL_LINKS`.
-const CELL_LINKS: usize = 32;
+const CELL_LINKS: usize = constant("tuning/sssp.cuh", "CELL_LINKS") as usize;
 /// Links per cell on average from which on a graph is not local: hardly a cell has room for more of them.
 const NOT_LOCAL: usize = 31;
 /// Rounds of growth: enough for all but long thin graphs, whose rest is cut by the numbering.

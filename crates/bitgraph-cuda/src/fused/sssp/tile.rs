@@ -11,6 +11,7 @@ use super::weights::Summary;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
 use bitgraph_algorithms::SsspConfig;
+use bitgraph_kernels::constant;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 const MODULE: &str = "graph/sssp_tile";
@@ -18,8 +19,8 @@ const MODULE: &str = "graph/sssp_tile";
 const FIXED: u32 = 128;
 /// What fills inboxes and minima; four of them are `bg::TILE_INFINITE`.
 const INFINITE_BYTE: u8 = 0x3f;
-const INFINITE: u32 = 0x3f3f_3f3f;
-const PUBLISHED: u32 = 32;
+const INFINITE: u32 = constant("graph/sssp_tile.cuh", "TILE_INFINITE") as u32;
+const PUBLISHED: u32 = constant("graph/sssp_tile.cu", "PUBLISHED") as u32;
 /// A weight in an arc has 16 bits, the greatest for padding.
 const GREATEST_WEIGHT: u64 = 65534;
 /// Entries of the longest row that fits.

@@ -6,6 +6,7 @@ use super::{Options, SCRATCH};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{Side, degree_order, exclusive_scan_total, orient, relabel};
 use crate::{DeviceCsr, Result};
+use bitgraph_kernels::constant;
 
 parameters! {
     struct HubsParams = "graph/tc_hubs.cuh" "bg::tc::HubsParams" {
@@ -33,7 +34,7 @@ parameters! {
 }
 
 /// `bg::tc::QUAD`.
-const QUAD: u32 = 128;
+const QUAD: u32 = constant("tuning/tc.cuh", "QUAD") as u32;
 /// Bytes of `bg::tc::WarpShared`.
 const WARP_SHARED: u32 = 64 * 4 + 256 * 4;
 /// Hubs: 64 MiB of bits. With fewer, what is left to search costs more; with more, the bitmaps of a block do.

@@ -15,6 +15,7 @@ mod tests;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::{DeviceCsr, Result};
 use bitgraph_algorithms::{Tc, TcConfig};
+use bitgraph_kernels::constant;
 use hubs::Hubs;
 use oriented::Oriented;
 pub use select::{VARIANTS, Variant};
@@ -54,7 +55,7 @@ const THREAD_LIST: u32 = 8;
 /// The longest lists of the form with a warp to a vertex: two slots for each entry, a block's tables within its shared memory.
 const WARP_LIST: u32 = 2048;
 /// Bytes of `bg::tc::WINDOW` bits and the padding after them.
-const WINDOW_BYTES: u32 = 8192 / 8 + 16;
+const WINDOW_BYTES: u32 = constant("tuning/tc.cuh", "WINDOW") as u32 / 8 + 16;
 /// Bytes of shared memory that a block adds up in.
 const SCRATCH: u32 = 34 * 8;
 

@@ -1,4 +1,4 @@
-//! Reads the structs that the CUDA sources declare, and where their fields lie.
+//! Reads the structs that the CUDA sources declare, where their fields lie, and whole numbers that have a name.
 //!
 //! Invariant: only what is certain is given: scalars, vectors of scalars, pointers, arrays of a written length, and structs of these. Fields
 //! lie as on every platform that CUDA supports: each at the next multiple of its alignment.
@@ -40,7 +40,7 @@ const SCALARS: &[(&str, usize, usize)] = &[
 ];
 
 /// All structs of `sources`, given as (path, text).
-pub fn read(sources: &[(String, String)]) -> Vec<Struct> {
+pub fn structs(sources: &[(String, String)]) -> Vec<Struct> {
     let mut found: Vec<Struct> = Vec::new();
     let mut open: Vec<Declaration> = sources.iter().flat_map(|(file, text)| declarations(file, text)).collect();
     // A struct may hold one that is declared in a file that comes later.
@@ -227,5 +227,27 @@ fn size_of(kind: &str, user: &Declaration, known: &[Struct]) -> Option<(usize, u
     match all.values().next()?.as_slice() {
         [one] => Some((one.bytes, one.alignment)),
         _ => None,
+    }
+}
+
+/// Every `constexpr` whole number of a file or a namespace that is written out, as (file, name, value).
+pub fn constants(sources: &[(String, String)]) -> Vec<(String, String, u64)> {
+    let mut found = Vec::new();
+    for (file, text) in sources {
+        // What belongs to a function is indented.
+        for list in text.lines().filter_map(|l| l.strip_prefix("constexpr u")?.split_once(' ')?.1.split(';').next()) {
+            for (name, value) in list.split(',').filter_map(|one| one.split_once('=')) {
+                found.extend(number(value.trim()).map(|value| (file.clone(), name.trim().to_string(), value)));
+            }
+        }
+    }
+    found
+}
+
+fn number(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(['u', 'l']);
+    match digits.strip_prefix("0x") {
+        Some(digits) => u64::from_str_radix(digits, 16).ok(),
+        None => digits.parse().ok(),
     }
 }
