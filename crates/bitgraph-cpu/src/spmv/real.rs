@@ -4,10 +4,10 @@ use super::bands::Bands;
 use super::kernel::Sums;
 use crate::Level;
 use bitgraph_semiring::Scalar;
-use std::ops::{Add, Mul, Sub};
+use std::ops::{Add, Div, Mul, Sub};
 
 /// `f32` or `f64`.
-pub trait Real: Scalar + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + sealed::Bands {
+pub trait Real: Scalar + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + sealed::Bands {
     /// The absolute value.
     #[must_use]
     fn magnitude(self) -> Self;

@@ -1,8 +1,9 @@
 //! `PageRank` by power iteration, fused: one pass over the layout and the scores an iteration.
 //!
 //! An iteration sums the scores, divided by out-degrees, over the arcs into every vertex, part by part of a
-//! [`SpmvLayout`], and turns a part's sums into scores, and into the next iteration's operand, while they are in the cache.
-//! Scores themselves are only stored when somebody asks for their change.
+//! [`SpmvLayout`], and turns a part's sums into the next iteration's operand while they are in the cache. Scores themselves are
+//! stored once, at the end: the operand and the out-degrees give them, and their change as well, because an iteration does not
+//! overwrite the operand that it reads. A tolerance therefore costs no memory traffic beyond the operand.
 //!
 //! Invariant: the scores are those of Jacobi iteration from the teleport distribution. Parts are fixed by the layout and their
 //! residuals and dangling masses are added in order, in `f64`: results do not depend on the number of threads.
@@ -21,7 +22,7 @@ use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_sparse::{Csr, Permutation};
 use std::sync::Mutex;
-use update::{Outputs, Rates, Totals, update};
+use update::{Operands, Rates, Totals, restore, update};
 
 /// Work below which one thread does.
 const SMALL: usize = 1 << 15;
@@ -31,7 +32,8 @@ const SMALL: usize = 1 << 15;
 pub struct PageRankLayout<T> {
     matrix: SpmvLayout,
     entries: usize,
-    /// One over the out-degree, 0 for dangling vertices.
+    /// What a score is multiplied by to be an operand: one over the out-degree; -1 for dangling vertices, whose operand nobody
+    /// reads and is the score itself.
     inverse: Vec<T>,
     dangling: usize,
     /// The renumbering that the arrays above are in, if any.
@@ -57,7 +59,7 @@ impl<T: Real> PageRankLayout<T> {
     /// [`Error::NotSquare`], [`Error::Shape`] if there is not one degree for every vertex.
     pub fn build_as(incoming: &Csr, out_degrees: &[u32], kind: SpmvKind) -> Result<Self> {
         check(incoming, out_degrees)?;
-        let inverse = out_degrees.iter().map(|&d| if d > 0 { T::from_f64(1.0 / f64::from(d)) } else { T::ZERO }).collect();
+        let inverse = out_degrees.iter().map(|&d| T::from_f64(if d > 0 { 1.0 / f64::from(d) } else { -1.0 })).collect();
         let dangling = out_degrees.iter().filter(|&&d| d == 0).count();
         Ok(Self { matrix: SpmvLayout::build(incoming, kind), entries: incoming.nnz(), inverse, dangling, order: None })
     }
@@ -77,10 +79,11 @@ impl<T: Real> PageRankLayout<T> {
     pub fn is_by_degree(&self) -> bool {
         self.order.is_some()
     }
-    /// The scores. O(iterations (nodes + entries)) time; three vectors of the nodes beside the result.
+    /// The scores. O(iterations (nodes + entries)) time; two vectors of the nodes beside the result.
     ///
     /// The residual is only computed where it is asked for: in every iteration for a tolerance above 0, otherwise in the last.
-    /// Without any iteration it is infinite.
+    /// Without any iteration it is infinite. It is the change of the scores over the out-degrees, times these: within two
+    /// roundings of a score, or `2^-23` in all in `f32`, of the change of the scores.
     ///
     /// # Errors
     /// Those of [`PageRankConfig::validate`], [`Error::Cancelled`].
@@ -107,38 +110,29 @@ impl<T: Real> PageRankLayout<T> {
     fn iterate(&self, config: &PageRankConfig, teleport: Option<&[T]>, level: Level, team: &Team<'_>) -> Result<PageRank<T>> {
         let n = self.inverse.len();
         let parts = self.matrix.parts();
-        let even = T::from_f64(1.0 / n as f64);
+        let even = 1.0 / n as f64;
         let lost = self.dangling > 0 && config.dangling == Dangling::Spread;
         let mut operand = vec![T::ZERO; self.matrix.padded_len()];
         let mut next = vec![T::ZERO; self.matrix.padded_len()];
-        let mut scores = Vec::new();
-        let stored = |iteration: u32| config.tolerance > 0.0 || iteration.saturating_add(2) >= config.max_iterations;
         let longest = parts.iter().map(std::ops::Range::len).max().unwrap_or(0);
         let sums: Vec<Mutex<Vec<T>>> = (0..team.members()).map(|_| Mutex::new(vec![T::ZERO; longest])).collect();
         // Before the first iteration scores are the teleport distribution.
-        let start = |v: usize| teleport.map_or(even, |p| p[v]);
+        let start = |v: usize| teleport.map_or(T::from_f64(even), |p| p[v]);
         for (column, element, length) in self.matrix.stretches(0..n) {
             for k in 0..length {
-                operand[element + k] = start(column + k) * self.inverse[column + k];
+                operand[element + k] = start(column + k) * self.inverse[column + k].magnitude();
             }
         }
-        let mut mass = if lost { (0..n).filter(|&v| self.inverse[v] == T::ZERO).map(|v| start(v).to_f64()).sum() } else { 0.0 };
-        if config.max_iterations == 0 || stored(0) {
-            scores = (0..n).map(start).collect();
-        }
+        let mut mass = if lost { (0..n).filter(|&v| self.inverse[v] < T::ZERO).map(|v| start(v).to_f64()).sum() } else { 0.0 };
         let (mut iterations, mut residual, mut converged) = (0, f64::INFINITY, false);
         while iterations < config.max_iterations && !converged {
             config.control.check()?;
-            let keep = stored(iterations);
-            if keep && scores.is_empty() {
-                scores.resize(n, T::ZERO);
-            }
-            // The change of scores that were not stored before cannot be told.
-            let change = keep && (iterations == 0 || stored(iterations - 1));
-            let rates = Rates { base: 1.0 - config.damping + config.damping * mass, damping: T::from_f64(config.damping), lost, change };
+            let change = config.tolerance > 0.0 || iterations + 1 == config.max_iterations;
+            let base = 1.0 - config.damping + config.damping * mass;
+            let rates = Rates { base, even: base * even, damping: T::from_f64(config.damping), lost, change };
             let mut totals = vec![Totals::default(); parts.len()];
             {
-                let (out, kept, totals) = (DisjointSlice::new(&mut next), DisjointSlice::new(&mut scores), DisjointSlice::new(&mut totals));
+                let (out, totals) = (DisjointSlice::new(&mut next), DisjointSlice::new(&mut totals));
                 team.run(parts.len(), |member, part| {
                     let Ok(mut sums) = sums[member].lock() else { return };
                     let rows = parts[part].clone();
@@ -146,14 +140,17 @@ impl<T: Real> PageRankLayout<T> {
                     self.matrix.sum_part(level, part, &operand, sums);
                     let mut total = Totals::default();
                     for (first, element, length) in self.matrix.stretches(rows.clone()) {
-                        let range = first..first + length;
+                        let (vertices, elements) = (first..first + length, element..element + length);
                         // SAFETY: parts are disjoint ranges of vertices, and so of the operand's elements.
                         #[allow(unsafe_code)]
-                        let (operand, scores) =
-                            unsafe { (out.range(element..element + length), if keep { kept.range(range.clone()) } else { &mut [] }) };
-                        let outputs = Outputs { operand, scores, totals: &mut total };
-                        let teleport = teleport.map(|p| &p[range.clone()]);
-                        update(level, &sums[first - rows.start..][..length], &self.inverse[range], teleport, even, rates, outputs);
+                        let next = unsafe { out.range(elements.clone()) };
+                        let operands = Operands {
+                            sums: &sums[first - rows.start..][..length],
+                            inverse: &self.inverse[vertices.clone()],
+                            teleport: teleport.map(|p| &p[vertices]),
+                            before: &operand[elements],
+                        };
+                        update(level, operands, rates, next, &mut total);
                     }
                     // SAFETY: every part has its own element.
                     #[allow(unsafe_code)]
@@ -163,14 +160,24 @@ impl<T: Real> PageRankLayout<T> {
                 });
             }
             std::mem::swap(&mut operand, &mut next);
-            mass = totals.iter().map(|t| t.lost).sum();
+            mass = totals.iter().flat_map(|t| t.lost).sum();
             iterations += 1;
             if change {
-                residual = totals.iter().map(|t| t.change).sum();
+                residual = totals.iter().flat_map(|t| t.change).sum();
                 converged = residual < config.tolerance;
             }
             config.control.report(iterations.into(), Some(config.max_iterations.into()));
         }
+        let mut scores = vec![T::ZERO; n];
+        let out = DisjointSlice::new(&mut scores);
+        team.run(parts.len(), |_, part| {
+            for (first, element, length) in self.matrix.stretches(parts[part].clone()) {
+                // SAFETY: parts are disjoint ranges of vertices.
+                #[allow(unsafe_code)]
+                let scores = unsafe { out.range(first..first + length) };
+                restore(level, &operand[element..element + length], &self.inverse[first..first + length], scores);
+            }
+        });
         Ok(PageRank { scores, iterations, residual, converged })
     }
 }
