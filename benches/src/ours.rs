@@ -71,7 +71,7 @@ where
         timed(
             purpose,
             || Ok(sssp::<_, T>(&graph, &config)?),
-            |r| Answer::Distances(r.reached, r.distances.iter().filter(|&&d| d != T::GREATEST).map(|&d| number(d)).sum()),
+            |r| Answer::Distances(r.reached, r.distances.iter().filter(|&&d| d != T::greatest()).map(|&d| number(d)).sum()),
         )
     })
 }

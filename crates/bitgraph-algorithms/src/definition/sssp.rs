@@ -26,7 +26,7 @@ pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, conf
         }
         _ => graph.transpose()?,
     };
-    let mut distances = Vector::filled(n, T::GREATEST);
+    let mut distances = Vector::filled(n, T::greatest());
     distances.insert(config.source as usize, T::ZERO);
     let mut d = backend.vector(distances)?;
     for round in 1u64.. {
@@ -41,19 +41,19 @@ pub fn sssp<B: GraphBackend + Mxv<MinPlus<T>>, T: Stored>(graph: &Graph<B>, conf
             break;
         }
     }
-    let distances = backend.vector_to_host(&d)?.to_vec_or(T::GREATEST);
+    let distances = backend.vector_to_host(&d)?.to_vec_or(T::greatest());
     if !T::DTYPE.is_float() {
         check_overflow(&csr, &distances)?;
     }
     let parents = config.parents.then(|| parents(graph, &csr, values.as_ref(), &distances, config.source));
-    let reached = distances.iter().filter(|&&x| x != T::GREATEST).count() as u64;
+    let reached = distances.iter().filter(|&&x| x != T::greatest()).count() as u64;
     Ok(Sssp { source: config.source, distances, parents, reached })
 }
 
 /// An unreached vertex next to a reached one means that a sum saturated, or a weight that the type of distances does not hold.
 fn check_overflow<T: Stored>(csr: &Csr, distances: &[T]) -> Result<(), Error> {
-    let reached = |&u: &u32| distances[u as usize] != T::GREATEST;
-    let saturated = (0..csr.nrows()).any(|v| distances[v] == T::GREATEST && csr.row(v).iter().any(reached));
+    let reached = |&u: &u32| distances[u as usize] != T::greatest();
+    let saturated = (0..csr.nrows()).any(|v| distances[v] == T::greatest() && csr.row(v).iter().any(reached));
     if saturated { Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }) } else { Ok(()) }
 }
 
@@ -71,13 +71,13 @@ fn parents<B: GraphBackend, T: Stored>(graph: &Graph<B>, csr: &Csr, values: Opti
         let tight = before.filter(|&(k, u)| fits(u) && weight(k).plus_saturating(distances[u]) == distances[v]);
         tight.map(|(_, u)| u as u32).min_by_key(|&u| number(u))
     };
-    for v in (0..n).filter(|&v| distances[v] != T::GREATEST && v != source as usize) {
+    for v in (0..n).filter(|&v| distances[v] != T::greatest() && v != source as usize) {
         parent[v] = smallest(v, &|u| distances[u] < distances[v]).unwrap_or(UNREACHED);
     }
     // What is left hangs on vertices of the same distance through arcs of weight 0: grow the tree from what has parents.
     loop {
         let found: Vec<(usize, u32)> = (0..n)
-            .filter(|&v| parent[v] == UNREACHED && distances[v] != T::GREATEST)
+            .filter(|&v| parent[v] == UNREACHED && distances[v] != T::greatest())
             .filter_map(|v| smallest(v, &|u| parent[u] != UNREACHED).map(|u| (v, u)))
             .collect();
         if found.is_empty() {

@@ -119,9 +119,9 @@ struct Totals {
 
 /// Sums up a search. With a target, only what is nearer than the target, and the target itself, is final and counts.
 fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
-    let bound = target.map(|t| sssp.distances[t as usize]).filter(|&d| d != T::GREATEST);
+    let bound = target.map(|t| sssp.distances[t as usize]).filter(|&d| d != T::greatest());
     let counted = || {
-        let nearer = sssp.distances.iter().copied().filter(move |&d| d != T::GREATEST && bound.is_none_or(|b| d < b));
+        let nearer = sssp.distances.iter().copied().filter(move |&d| d != T::greatest() && bound.is_none_or(|b| d < b));
         nearer.chain(bound)
     };
     let max = counted().reduce(T::greatest_of).unwrap_or(T::ZERO);
@@ -165,7 +165,7 @@ fn one<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: &
     let path = target.map(|t| {
         let distance = sssp.distances[t as usize];
         let parents = sssp.parents.as_deref().unwrap_or_default();
-        let reached = distance != T::GREATEST;
+        let reached = distance != T::greatest();
         PathResult {
             target: run.number(t),
             distance: reached.then(|| distance.number()),
@@ -235,9 +235,9 @@ fn many<B: CommandBackend + Mxv<MinPlus<T>>, T: Distance>(args: &SsspArgs, run: 
 /// floats cannot hold exactly are written in 64 bits whatever the precision.
 fn column<T: Distance>(args: &SsspArgs, distances: Vec<T>) -> Values {
     const EXACT: f64 = 16_777_216.0;
-    let finite = |d: T| if d == T::GREATEST { f64::INFINITY } else { d.to_f64() };
+    let finite = |d: T| if d == T::greatest() { f64::INFINITY } else { d.to_f64() };
     let whole = !T::DTYPE.is_float();
-    let fits = !whole || distances.iter().all(|&d| d == T::GREATEST || d.to_f64() <= EXACT);
+    let fits = !whole || distances.iter().all(|&d| d == T::greatest() || d.to_f64() <= EXACT);
     if args.common.layout.precision == Precision::F32 && T::DTYPE != DType::F64 && fits {
         Values::from_vec(distances.into_iter().map(|d| finite(d) as f32).collect::<Vec<_>>())
     } else {
