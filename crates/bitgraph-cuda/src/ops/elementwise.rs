@@ -1,8 +1,8 @@
 //! The vector operations, and the write-back rule `w<mask, replace> = w accum t`.
 
-use super::operator::{self, MODULE, binary, commutes, filter, monoid, unary};
+use super::operator::{self, Combining, binary, commutes, filter, unary};
 use super::params::{
-    ApplyParams, Arguments, BinaryParams, Mask, NONE, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target,
+    ApplyParams, BinaryParams, Mask, NONE, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target,
 };
 use super::{strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
@@ -207,32 +207,33 @@ pub(super) fn flag_entries(device: &Device, values: &DeviceValues) -> Result<Buf
     crate::with_dtype!(values.dtype, T => typed::<T>(device, values))
 }
 
-/// Sums of entries by a built-in monoid: of `n` positions, into one element that is laid out as a matrix's value.
-pub(crate) fn fold<T: Stored>(device: &Device, code: u32, u: Operand, n: u64) -> Result<CudaValue<T>> {
+/// Entries at `n` positions combined into one element that is laid out as a matrix's value.
+pub(crate) fn fold<T: Stored>(device: &Device, by: Combining, u: Operand, n: u64) -> Result<CudaValue<T>> {
     let out = device.alloc_for::<u8>(size_of::<T>(), "a value")?;
     let block = threads(device);
     // Few blocks, so that their sums are added up soon.
     let most = u64::from(device.properties().sms) * 4;
     let grid = n.div_ceil(u64::from(block) * 4).min(most) as u32;
     let partials = device.alloc::<Partial>(grid as usize)?;
-    let arguments = Arguments::new(code, [None; 4]);
+    let (kernel, arguments) = by.kernel::<T>(device, "fold")?;
     let params = ReduceParams { n, u, out: Target::entries(&out), partials: partials.ptr(), blocks: grid.into(), arguments };
-    let (name, shared) = (T::DTYPE, block / 32 * 16);
-    device.launch(&device.kernel(MODULE, &format!("fold_{name}"))?, Shape { grid, block, shared, mode: Mode::Plain }, &params)?;
-    let finish = device.kernel(MODULE, &format!("fold_finish_{name}"))?;
+    let shared = block / 32 * 16;
+    device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, &params)?;
+    let (finish, _) = by.kernel::<T>(device, "fold_finish")?;
     device.launch(&finish, Shape { grid: 1, block, shared, mode: Mode::Plain }, &params)?;
     Ok(CudaValue::new(out))
 }
 
-/// The entries of each list combined by a built-in monoid: offsets, whether they are of 64 bits, and the entries.
+/// The entries of each list combined: offsets, whether they are of 64 bits, and the entries.
 pub(super) fn fold_lists<T: Stored>(
     device: &Device,
-    code: u32,
+    by: Combining,
     (offsets, wide): (DevicePtr<u8>, u32),
     entries: Operand,
     lists: usize,
 ) -> Result<CudaVector<T>> {
     let t = CudaVector::uninitialised(device, lists, true)?;
+    let (kernel, arguments) = by.kernel::<T>(device, "fold_rows")?;
     let params = RowReduceParams {
         rows: lists as u64,
         offsets,
@@ -241,9 +242,9 @@ pub(super) fn fold_lists<T: Stored>(
         old: Operand::zeroed(),
         mask: Mask::zeroed(),
         out: Target::vector(&t),
-        arguments: Arguments::new(code, [None; 4]),
+        arguments,
     };
-    strided(device, &device.kernel(MODULE, &format!("fold_rows_{}", T::DTYPE))?, params.rows, &params)?;
+    strided(device, &kernel, params.rows, &params)?;
     Ok(t)
 }
 
@@ -338,10 +339,10 @@ impl VectorOps for Cuda {
         *w = out;
         Ok(())
     }
-    /// A monoid of a user's own is applied on the host, to the downloaded vector.
+    /// A monoid without a device form is applied on the host, to the downloaded vector.
     fn reduce_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, u: &CudaVector<T>) -> Result<CudaValue<T>> {
-        match monoid::<T, M>() {
-            Some(code) => fold(self.device(), code, Operand::vector(u), u.len as u64),
+        match Combining::of::<T, M>() {
+            Some(by) => fold(self.device(), by, Operand::vector(u), u.len as u64),
             None => {
                 let host = u.to_host()?;
                 let sum = M::fold(host.iter().map(|(_, v)| v)).map_or_else(M::identity, T::narrow);
@@ -382,8 +383,8 @@ impl VectorOps for Cuda {
             let (starts, list) = lists_by_position(indices, w.len);
             let (starts, list) = (device.upload(&starts)?, device.upload(&list)?);
             let values = values.at(&list);
-            if let Some(code) = commutes(&op) {
-                let t = fold_lists::<T>(device, code, (starts.ptr().cast(), 0), values, w.len)?;
+            if let Some(by) = commutes::<T>(&op) {
+                let t = fold_lists::<T>(device, by, (starts.ptr().cast(), 0), values, w.len)?;
                 return write_back("assign", w, mask, accum, descriptor.replace, t);
             }
             let (full, operands) = (w.present.is_none(), (old, values));

@@ -1,10 +1,10 @@
 //! The matrix operations other than products. They work on lists; a tile format is laid out again from its result.
 //!
-//! Everything runs on the device but for index lists, which are prepared on the host, and monoids of a user's own, which are
+//! Everything runs on the device but for index lists, which are prepared on the host, and monoids without a device form, which are
 //! applied there. Determinism: no operation here adds up anything but the reductions, whose order the sizes decide.
 
 use super::elementwise::{self, Combine, apply_entries, combine_entries, fold, fold_lists, test_entries};
-use super::operator::{self, monoid};
+use super::operator::{self, Combining};
 use super::params::{KroneckerParams, Operand, RelabelKeysParams, Rows, wide};
 use super::structure::{DeviceMask, Merge, Pattern, csr_of_keys, extract, kept, merge, run};
 use crate::device::{Buffer, Device};
@@ -135,8 +135,8 @@ impl MatrixOps for Cuda {
 
     fn reduce_matrix_checked<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: &CudaMatrix) -> Result<CudaValue<T>> {
         let device = self.device();
-        match monoid::<T, M>() {
-            Some(code) => fold(device, code, entries::<T>(a), a.nvals() as u64),
+        match Combining::of::<T, M>() {
+            Some(by) => fold(device, by, entries::<T>(a), a.nvals() as u64),
             None => {
                 let sum = M::fold(host_entries::<T>(a)?.1.into_iter()).map_or_else(M::identity, T::narrow);
                 elementwise::value(device, sum)
@@ -155,10 +155,10 @@ impl MatrixOps for Cuda {
     ) -> Result<()> {
         let device = self.device();
         let a = operand(a, descriptor.transpose_a)?;
-        let t = match monoid::<T, M>() {
-            Some(code) => {
+        let t = match Combining::of::<T, M>() {
+            Some(by) => {
                 let csr = a.lists()?;
-                fold_lists::<T>(device, code, (csr.offsets.address(), wide(&csr.offsets)), entries::<T>(a), csr.rows)?
+                fold_lists::<T>(device, by, (csr.offsets.address(), wide(&csr.offsets)), entries::<T>(a), csr.rows)?
             }
             None => {
                 let (csr, values) = host_entries::<T>(a)?;
