@@ -87,7 +87,7 @@ impl Making {
     {
         let settings = move |_| Typed::<_, T>::new(SsspConfig { source, ..SsspConfig::default() });
         self.algorithm(settings, move |r| {
-            let finite = r.distances.iter().filter(|&&d| d != T::GREATEST);
+            let finite = r.distances.iter().filter(|&&d| d != T::greatest());
             Answer::Distances(r.reached, finite.map(|&d| number(d)).sum())
         })
     }

@@ -1,16 +1,82 @@
-// Operators and semirings on the device. The built-in operators are codes that one kernel per type switches over, since such kernels
-// wait for memory anyway; everything else is a struct written from an operator's expressions when it is first used.
+// Operators and semirings on the device. The built-in operators are codes that one kernel per type switches over (common/builtin.cuh), since
+// such kernels wait for memory anyway; everything else is a struct written from an operator's expressions when it is first used.
 //
 // A semiring is a struct of static functions over types A (matrix values), X (vector values), Acc and Out:
-//   multiply(a, x), multiply_pattern(x), add(a, b), identity(), terminal(acc), finish(acc), and the constants
+//   multiply(a, x), multiply_pattern(x), add(a, b), identity(), terminal(a), finish(acc), and the constants
 //   ANY (the first product in column order is the sum), TERMINAL (terminal() may be true), IGNORES_X (x need not be loaded).
 // It inherits Functions<Value<Acc>>, which its expressions call.
+//
+// An expression that was made of a formula has every operand as num(a) and every literal as lit(1): numbers whose operations are those of
+// Number in crates/bitgraph-semiring, src/number.rs, in the type that the formula is computed in.
 #pragma once
 #include "common/dtype.cuh"
 
 namespace bg {
+/// The nearest value of another type; NaN is zero in integers.
+template <class To, class From> BG_DEVICE To convert(From v) {
+    if constexpr (same_type<To, From>::value) {
+        return v;
+    } else if constexpr (same_type<To, bool>::value) {
+        return v != (From)0;
+    } else if constexpr (Limits<To>::FLOAT || same_type<From, bool>::value) {
+        return (To)v;
+    } else if constexpr (Limits<From>::FLOAT) {
+        // An extreme value is a power of two in From, or is rounded to one.
+        if (!(v == v)) return (To)0;
+        if (v <= (From)Limits<To>::least()) return Limits<To>::least();
+        if (v >= (From)Limits<To>::greatest()) return Limits<To>::greatest();
+        return (To)v;
+    } else {
+        const To least = Limits<To>::least(), greatest = Limits<To>::greatest();
+        if constexpr (Limits<From>::SIGNED) {
+            if (v < 0) return !Limits<To>::SIGNED || (i64)v < (i64)least ? least : (To)v;
+        }
+        return (u64)v > (u64)greatest ? greatest : (To)v;
+    }
+}
+
+/// A literal of a formula: a number of whatever type it meets.
+struct Literal {
+    f64 value;
+    template <class U> BG_DEVICE explicit operator U() const { return convert<U>(value); }
+};
+
+template <class V> struct Functions;
+
+/// An operand of a formula.
+template <class V> struct Num {
+    V v;
+    BG_DEVICE explicit Num(V value) : v(value) {}
+    BG_DEVICE Num(Literal literal) : v(convert<V>(literal.value)) {}
+    template <class U> BG_DEVICE explicit operator U() const { return convert<U>(v); }
+
+    BG_DEVICE friend Num operator+(Num a, Num b) { return Num(Functions<V>::wrapping_plus(a.v, b.v)); }
+    BG_DEVICE friend Num operator-(Num a, Num b) { return Num(Functions<V>::wrapping_minus(a.v, b.v)); }
+    BG_DEVICE friend Num operator*(Num a, Num b) { return Num(Functions<V>::wrapping_times(a.v, b.v)); }
+    BG_DEVICE friend Num operator/(Num a, Num b) { return Num(Functions<V>::quotient(a.v, b.v)); }
+    BG_DEVICE friend Num operator-(Num a) { return Num(Functions<V>::wrapping_minus((V)0, a.v)); }
+    BG_DEVICE friend bool operator<(Num a, Num b) { return a.v < b.v; }
+    BG_DEVICE friend bool operator<=(Num a, Num b) { return a.v <= b.v; }
+    BG_DEVICE friend bool operator>(Num a, Num b) { return a.v > b.v; }
+    BG_DEVICE friend bool operator>=(Num a, Num b) { return a.v >= b.v; }
+    BG_DEVICE friend bool operator==(Num a, Num b) { return a.v == b.v; }
+    BG_DEVICE friend bool operator!=(Num a, Num b) { return a.v != b.v; }
+
+    BG_DEVICE Num min(Num b) const { return Num(Functions<V>::bg_min(v, b.v)); }
+    BG_DEVICE Num max(Num b) const { return Num(Functions<V>::bg_max(v, b.v)); }
+    BG_DEVICE Num abs() const { return Functions<V>::is_negative(v) ? -*this : *this; }
+    BG_DEVICE Num saturating_add(Num b) const { return Num(Functions<V>::bg_plus_saturating(v, b.v)); }
+    BG_DEVICE Num sqrt() const { return Num(Functions<V>::root(v)); }
+    BG_DEVICE Num exp() const { return Num(Functions<V>::exponential(v)); }
+    BG_DEVICE Num ln() const { return Num(Functions<V>::logarithm(v)); }
+    BG_DEVICE Num ln_1p() const { return Num(Functions<V>::logarithm_1p(v)); }
+};
+
 /// What expressions may call: all in the type V.
 template <class V> struct Functions {
+    /// An operand of a formula, in the type that it is computed in.
+    template <class U> BG_DEVICE static Num<V> num(U value) { return Num<V>((V)value); }
+    BG_DEVICE static Literal lit(f64 value) { return Literal{value}; }
     /// The smaller; a NaN loses against a number.
     BG_DEVICE static V bg_min(V a, V b) { return (b < a || a != a) ? b : a; }
     /// The greater; a NaN loses against a number.
@@ -53,63 +119,36 @@ template <class V> struct Functions {
         else if constexpr (sizeof(V) == 2) return (V)((u32)a * (u32)b);
         else return (V)(a * b);
     }
+    /// Of integers by zero: zero.
+    BG_DEVICE static V quotient(V a, V b) {
+        if constexpr (Limits<V>::FLOAT) {
+            return a / b;
+        } else {
+            if (b == (V)0) return (V)0;
+            if (Limits<V>::SIGNED && b == (V)-1) return wrapping_minus((V)0, a);
+            return (V)(a / b);
+        }
+    }
+    BG_DEVICE static V root(V a) {
+        if constexpr (same_type<V, f32>::value) return ::sqrtf(a);
+        else return ::sqrt(a);
+    }
+    BG_DEVICE static V exponential(V a) {
+        if constexpr (same_type<V, f32>::value) return ::expf(a);
+        else return ::exp(a);
+    }
+    BG_DEVICE static V logarithm(V a) {
+        if constexpr (same_type<V, f32>::value) return ::logf(a);
+        else return ::log(a);
+    }
+    BG_DEVICE static V logarithm_1p(V a) {
+        if constexpr (same_type<V, f32>::value) return ::log1pf(a);
+        else return ::log1p(a);
+    }
 };
 
-/// The built-in binary operators; the monoids are the first eight.
-enum BinaryCode : u32 { PLUS, TIMES, MIN, MAX, ANY_OF, LOR, LAND, LXOR, FIRST, SECOND, MINUS, NOT_EQUAL };
-
-/// A built-in binary operator in the type V, by its code.
-template <class V> BG_DEVICE V binary_by_code(u32 code, V a, V b) {
-    typedef Functions<V> F;
-    switch (code) {
-        case PLUS: return F::wrapping_plus(a, b);
-        case TIMES: return F::wrapping_times(a, b);
-        case MIN: return F::bg_min(a, b);
-        case MAX: return F::bg_max(a, b);
-        case LOR: return (V)(a != 0 || b != 0);
-        case LAND: return (V)(a != 0 && b != 0);
-        case LXOR: return (V)((a != 0) != (b != 0));
-        case SECOND: return b;
-        case MINUS: return F::wrapping_minus(a, b);
-        case NOT_EQUAL: return (V)(a != b);
-        default: return a;
-    }
-}
-/// The identity of a built-in monoid.
-template <class V> BG_DEVICE V identity_by_code(u32 code) {
-    switch (code) {
-        case MIN: return Functions<V>::bg_greatest();
-        case MAX: return Functions<V>::bg_least();
-        case TIMES:
-        case LAND: return (V)1;
-        default: return (V)0;
-    }
-}
-
-/// The built-in unary operators, and from FILTERS on the tests that keep an entry or drop it.
-enum UnaryCode : u32 { IDENTITY, INVERSE, ABSOLUTE, ONE, SCALE, SHIFT, FILTERS, TRIL = FILTERS, TRIU, OFF_DIAGONAL, NON_ZERO, ABOVE, EXISTS };
-
-/// A built-in unary operator in the type V; `p0` is its parameter.
-template <class V> BG_DEVICE V unary_by_code(u32 code, V a, V p0) {
-    typedef Functions<V> F;
-    switch (code) {
-        case INVERSE: return F::wrapping_minus((V)0, a);
-        case ABSOLUTE: return F::is_negative(a) ? F::wrapping_minus((V)0, a) : a;
-        case ONE: return (V)1;
-        case SCALE: return F::wrapping_times(a, p0);
-        case SHIFT: return F::wrapping_plus(a, p0);
-        default: return a;
-    }
-}
-/// A built-in test of an entry; `bits` holds its parameter, `p0` the same as a value.
-template <class V> BG_DEVICE bool test_by_code(u32 code, V a, u32 row, u32 column, V p0, u64 bits) {
-    switch (code) {
-        case TRIL: return (i64)column - (i64)row <= (i64)bits;
-        case TRIU: return (i64)column - (i64)row >= (i64)bits;
-        case OFF_DIAGONAL: return row != column;
-        case NON_ZERO: return a != (V)0;
-        case ABOVE: return a > p0;
-        default: return true;
-    }
-}
+/// What the expression of a test calls: operands of formulas are in their own types.
+template <class V> struct TestFunctions : Functions<V> {
+    template <class U> BG_DEVICE static Num<U> num(U value) { return Num<U>(value); }
+};
 }  // namespace bg

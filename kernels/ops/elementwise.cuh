@@ -33,7 +33,7 @@ struct BinaryParams {
 /// The operators that are codes.
 template <class T> struct BuiltinBinary {
     typedef Value<T> V;
-    BG_DEVICE static V apply(const Arguments& arguments, V a, V b) { return binary_by_code<V>(arguments.code, a, b); }
+    BG_DEVICE static V apply(const Arguments& arguments, V a, V b) { return Builtin<V>::binary(arguments.code, a, b); }
 };
 
 template <class T, class Op> BG_DEVICE void binary(const BinaryParams& p) {
@@ -81,12 +81,12 @@ struct ApplyParams {
 
 template <class T> struct BuiltinUnary {
     typedef Value<T> V;
-    BG_DEVICE static V apply(const Arguments& arguments, V a) { return unary_by_code<V>(arguments.code, a, from_bits<T>(arguments.p[0])); }
+    BG_DEVICE static V apply(const Arguments& arguments, V a) { return Builtin<V>::unary(arguments.code, a, from_bits<T>(arguments.p[0])); }
 };
 template <class T> struct BuiltinTest {
     typedef Value<T> V;
-    BG_DEVICE static bool keep(const Arguments& arguments, V a, u32 row, u32 column) {
-        return test_by_code<V>(arguments.code, a, row, column, from_bits<T>(arguments.p[0]), arguments.p[0]);
+    BG_DEVICE static bool keep(const Arguments& arguments, V a, i64 row, i64 column) {
+        return BuiltinTests<V>::keep(arguments.code, a, row, column, from_bits<T>(arguments.p[0]), (i64)arguments.p[0]);
     }
 };
 
@@ -139,15 +139,31 @@ template <class V> BG_DEVICE u64 to_word(V value) {
 }
 template <class V> BG_DEVICE V of_word(u64 bits) { return *(V*)&bits; }
 
-/// Adds the sum (b, there) to (a, where). ANY_OF takes the one that starts first.
-template <class V> BG_DEVICE void merge_partial(u32 code, V& a, u64& where, V b, u64 there) {
+/// The monoids that are codes. One is a struct of static functions: combine(arguments, a, b), identity(arguments), terminal(a), whether
+/// takes_first(arguments) in the order of positions, and the constant TERMINAL (terminal() may be true).
+template <class T> struct BuiltinMonoid {
+    typedef Value<T> V;
+    static constexpr bool TERMINAL = false;
+    BG_DEVICE static V combine(const Arguments& arguments, V a, V b) { return Builtin<V>::binary(arguments.code, a, b); }
+    BG_DEVICE static V identity(const Arguments& arguments) { return Builtin<V>::identity(arguments.code); }
+    BG_DEVICE static bool terminal(V) { return false; }
+    BG_DEVICE static bool takes_first(const Arguments& arguments) { return arguments.code == ANY_OF; }
+};
+
+/// Adds the sum (b, there) to (a, where).
+template <class M, class V> BG_DEVICE void merge_partial(const Arguments& arguments, V& a, u64& where, V b, u64 there) {
     if (there == NOWHERE) return;
     if (where == NOWHERE) a = b;
-    else if (code == ANY_OF) a = there < where ? b : a;
-    else a = binary_by_code<V>(code, a, b);
+    else if (M::takes_first(arguments)) a = there < where ? b : a;
+    else a = M::combine(arguments, a, b);
     where = min_of(where, there);
 }
-template <class V> BG_DEVICE void merge_lanes(u32 code, V& a, u64& where) {
+/// Whether nothing changes a sum any more.
+template <class M, class V> BG_DEVICE bool settled(V sum, u64 where) {
+    if constexpr (M::TERMINAL) return where != NOWHERE && M::terminal(sum);
+    else return false;
+}
+template <class M, class V> BG_DEVICE void merge_lanes(const Arguments& arguments, V& a, u64& where) {
     for (u32 d = 16; d; d >>= 1) {
         V b = shuffle_xor(a, d);
         u64 there = shuffle_xor(where, d);
@@ -157,9 +173,9 @@ template <class V> BG_DEVICE void merge_lanes(u32 code, V& a, u64& where) {
             u64 upper_where = where;
             a = b;
             where = there;
-            merge_partial(code, a, where, upper, upper_where);
+            merge_partial<M>(arguments, a, where, upper, upper_where);
         } else {
-            merge_partial(code, a, where, b, there);
+            merge_partial<M>(arguments, a, where, b, there);
         }
     }
 }
@@ -174,44 +190,43 @@ struct ReduceParams {
 };
 
 /// The sum of a block's sums, in its first warp.
-template <class V> BG_DEVICE void merge_block(u32 code, V& sum, u64& where) {
+template <class M, class V> BG_DEVICE void merge_block(const Arguments& arguments, V& sum, u64& where) {
     Partial* parts = (Partial*)shared_memory();
-    merge_lanes(code, sum, where);
+    merge_lanes<M>(arguments, sum, where);
     if (lane() == 0) parts[threadIdx.x / WARP] = Partial{to_word(sum), where};
     __syncthreads();
     if (threadIdx.x < WARP) {
         bool there = threadIdx.x < blockDim.x / WARP;
         sum = there ? of_word<V>(parts[threadIdx.x].value) : V();
         where = there ? parts[threadIdx.x].place : NOWHERE;
-        merge_lanes(code, sum, where);
+        merge_lanes<M>(arguments, sum, where);
     }
 }
 
 /// First step: one sum for each block.
-template <class T> BG_DEVICE void reduce(const ReduceParams& p) {
+template <class T, class M> BG_DEVICE void reduce(const ReduceParams& p) {
     typedef Value<T> V;
-    u32 code = p.arguments.code;
     V sum = V();
     u64 where = NOWHERE;
     for_positions(p.n, [&](u64 i, bool inside) {
         V a = V();
-        if (inside && fetch<T>(p.u, i, a)) merge_partial<V>(code, sum, where, a, i);
+        if (settled<M>(sum, where)) return;
+        if (inside && fetch<T>(p.u, i, a)) merge_partial<M>(p.arguments, sum, where, a, i);
     });
-    merge_block(code, sum, where);
+    merge_block<M>(p.arguments, sum, where);
     if (threadIdx.x == 0) p.partials[blockIdx.x] = Partial{to_word(sum), where};
 }
 /// Second step, of one block: the sum of the sums; the identity if there is none.
-template <class T> BG_DEVICE void reduce_finish(const ReduceParams& p) {
+template <class T, class M> BG_DEVICE void reduce_finish(const ReduceParams& p) {
     typedef Value<T> V;
-    u32 code = p.arguments.code;
     V sum = V();
     u64 where = NOWHERE;
     for (u64 k = threadIdx.x; k < p.blocks; k += blockDim.x) {
         Partial part = p.partials[k];
-        merge_partial<V>(code, sum, where, of_word<V>(part.value), part.place);
+        merge_partial<M>(p.arguments, sum, where, of_word<V>(part.value), part.place);
     }
-    merge_block(code, sum, where);
-    if (threadIdx.x < WARP) store_positions<T>(p.out, lane(), lane() == 0, true, where == NOWHERE ? identity_by_code<V>(code) : sum);
+    merge_block<M>(p.arguments, sum, where);
+    if (threadIdx.x < WARP) store_positions<T>(p.out, lane(), lane() == 0, true, where == NOWHERE ? M::identity(p.arguments) : sum);
 }
 
 struct RowReduceParams {
@@ -226,9 +241,8 @@ struct RowReduceParams {
 };
 
 /// The entries of each row combined; a row without entries has no result.
-template <class T> BG_DEVICE void row_reduce(const RowReduceParams& p) {
+template <class T, class M> BG_DEVICE void row_reduce(const RowReduceParams& p) {
     typedef Value<T> V;
-    u32 code = p.arguments.code;
     auto offset = [&](u64 i) -> u64 { return p.wide ? ((const u64*)p.offsets)[i] : ((const u32*)p.offsets)[i]; };
     for_positions(p.rows, [&](u64 i, bool inside) {
         u64 begin = inside ? offset(i) : 0, end = inside ? offset(i + 1) : 0;
@@ -239,10 +253,10 @@ template <class T> BG_DEVICE void row_reduce(const RowReduceParams& p) {
             if (first == last) continue;
             V sum = V(), a = V();
             u64 where = NOWHERE;
-            for (u64 k = first + lane(); k < last; k += WARP) {
-                if (fetch<T>(p.u, k, a)) merge_partial<V>(code, sum, where, a, k);
+            for (u64 k = first + lane(); k < last && !settled<M>(sum, where); k += WARP) {
+                if (fetch<T>(p.u, k, a)) merge_partial<M>(p.arguments, sum, where, a, k);
             }
-            merge_lanes(code, sum, where);
+            merge_lanes<M>(p.arguments, sum, where);
             if (lane() == r) {
                 result = sum;
                 has = where != NOWHERE;
@@ -252,3 +266,9 @@ template <class T> BG_DEVICE void row_reduce(const RowReduceParams& p) {
     });
 }
 }  // namespace bg
+
+/// The kernels that combine entries by the monoid M, under the names given.
+#define BG_FOLD(T, M, fold, fold_finish, fold_rows)                                                \
+    BG_KERNEL(fold, bg::ReduceParams, 256, 4) { bg::reduce<T, M>(p); }                             \
+    BG_KERNEL(fold_finish, bg::ReduceParams, 256, 1) { bg::reduce_finish<T, M>(p); }               \
+    BG_KERNEL(fold_rows, bg::RowReduceParams, 256, 4) { bg::row_reduce<T, M>(p); }

@@ -3,7 +3,7 @@
 // An entry is there if its presence bit is set; without presence bits all are. One warp owns 32 consecutive positions of an output,
 // so that its words of bits are written by one lane and nothing is shared between warps.
 #pragma once
-#include "common/semiring.cuh"
+#include "common/builtin.cuh"
 #include "common/warp.cuh"
 
 namespace bg {

@@ -132,19 +132,11 @@ impl CpuMatrix {
             return csr.row(row);
         }
         scratch.clear();
-        with_layout!(&*self.layout, m => RowEntries::visit_row(m, row, |c| {
-            scratch.push(c);
-            true
-        }));
+        with_layout!(&*self.layout, m => scratch.extend(m.row_entries(row)));
         scratch
     }
     fn has_entries(&self, row: usize) -> bool {
-        let mut any = false;
-        with_layout!(&*self.layout, m => RowEntries::visit_row(m, row, |_| {
-            any = true;
-            false
-        }));
-        any
+        with_layout!(&*self.layout, m => m.row_entries(row).next().is_some())
     }
     /// Which rows have entries; `None` if all have. O(rows), once.
     pub(crate) fn nonempty_rows(&self) -> Option<&BitVector> {

@@ -8,7 +8,7 @@ use bitgraph_semiring::Scalar;
 
 /// The bytes of an array.
 pub(crate) fn of<T: Scalar>(values: &[T]) -> &[u8] {
-    // SAFETY: scalars are sealed: numbers, halves and `bool`, none of which has padding.
+    // SAFETY: scalars are laid out as numbers, halves or `bool`, none of which has padding.
     unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), size_of_val(values)) }
 }
 

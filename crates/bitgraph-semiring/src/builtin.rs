@@ -1,86 +1,159 @@
 //! The built-in semirings. `T` is the storage type; halves are summed in `f32`.
 
-use crate::semiring::{Name, Over};
-use crate::{Any, DeviceExpr, Lor, Max, Min, Plus, Scalar, Semiring};
+use crate::{Any, Lor, Max, Min, Monoid, Name, Over, Plus, Scalar, Semiring, semiring};
 use std::marker::PhantomData;
 
-macro_rules! semiring {
-    ($(#[$doc:meta])* $name:ident $text:literal $add:ident, $multiply:expr, $device:expr $(, ignores_x = $ignores:expr)?) => {
-        $(#[$doc])*
-        pub struct $name<T> {
-            element: PhantomData<fn() -> T>,
-        }
-        $(#[$doc])*
+semiring! {
+    /// Or of ands: reachability. `BFS`.
+    pub struct LorLand<T>: T, T => T;
+    name = "lor_land";
+    add = Lor;
+    multiply(a, x) { a != 0 && x != 0 }
+}
+semiring! {
+    /// Sum of products: the arithmetic semiring. `PageRank`.
+    pub struct PlusTimes<T>: T, T => T;
+    name = "plus_times";
+    add = Plus;
+    multiply(a, x) { a * x }
+}
+semiring! {
+    /// Minimum of sums: shortest paths. The greatest value is infinity and absorbs.
+    pub struct MinPlus<T>: T, T => T;
+    name = "min_plus";
+    add = Min;
+    multiply(a, x) { a.saturating_add(x) }
+}
+semiring! {
+    /// Maximum of sums: critical paths. The least value is minus infinity and absorbs; of unsigned types it is 0, a path of no length.
+    pub struct MaxPlus<T>: T, T => T;
+    name = "max_plus";
+    add = Max;
+    multiply(a, x) { a.saturating_add(x) }
+}
+semiring! {
+    /// Minimum of products.
+    pub struct MinTimes<T>: T, T => T;
+    name = "min_times";
+    add = Min;
+    multiply(a, x) { a * x }
+}
+semiring! {
+    /// Maximum of products.
+    pub struct MaxTimes<T>: T, T => T;
+    name = "max_times";
+    add = Max;
+    multiply(a, x) { a * x }
+}
+semiring! {
+    /// Minimum of the matrix values.
+    pub struct MinFirst<T>: T, T => T;
+    name = "min_first";
+    add = Min;
+    multiply(a, x) { a }
+}
+semiring! {
+    /// Minimum of the vector values: connected components.
+    pub struct MinSecond<T>: T, T => T;
+    name = "min_second";
+    add = Min;
+    multiply(a, x) { x }
+}
+semiring! {
+    /// Maximum of minima: widest paths.
+    pub struct MaxMin<T>: T, T => T;
+    name = "max_min";
+    add = Max;
+    multiply(a, x) { a.min(x) }
+}
+semiring! {
+    /// Count of the meeting entries: triangle counting.
+    pub struct PlusPair<T>: T, T => T;
+    name = "plus_pair";
+    add = Plus;
+    multiply(a, x) { 1 }
+}
+semiring! {
+    /// Sum of the matrix values.
+    pub struct PlusFirst<T>: T, T => T;
+    name = "plus_first";
+    add = Plus;
+    multiply(a, x) { a }
+}
+semiring! {
+    /// Sum of the vector values: an unweighted neighbourhood sum.
+    pub struct PlusSecond<T>: T, T => T;
+    name = "plus_second";
+    add = Plus;
+    multiply(a, x) { x }
+}
+semiring! {
+    /// Any of the vector values, that of the smallest column: parents of a search.
+    pub struct AnySecond<T>: T, T => T;
+    name = "any_second";
+    add = Any;
+    multiply(a, x) { x }
+}
+semiring! {
+    /// Whether anything meets.
+    pub struct AnyPair<T>: T, T => T;
+    name = "any_pair";
+    add = Any;
+    multiply(a, x) { 1 }
+}
+
+macro_rules! named {
+    ($($name:ident)*) => { $(
+        #[doc = concat!("The semiring [`struct@", stringify!($name), "`] over the type of the vector that it meets.")]
         #[allow(non_upper_case_globals)]
         pub const $name: Name<$name<()>> = Name(PhantomData);
         impl<T: Scalar> Over<T> for Name<$name<()>> {
             type Semiring = $name<T>;
         }
-        impl<T> $name<T> {
-            /// The semiring as a value, for calls that take it as an argument.
-            #[must_use]
-            pub const fn new() -> Self { Self { element: PhantomData } }
-        }
-        impl<T> Clone for $name<T> { fn clone(&self) -> Self { *self } }
-        impl<T> Copy for $name<T> {}
-        impl<T> Default for $name<T> { fn default() -> Self { Self::new() } }
-        impl<T> std::fmt::Debug for $name<T> {
-            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result { f.write_str($text) }
-        }
-        impl<T: Scalar> Semiring for $name<T> {
-            type A = T;
-            type X = T;
-            type Acc = T::Accumulator;
-            type Out = T;
-            type Add = $add;
-            const NAME: &'static str = $text;
-            const DEVICE: Option<DeviceExpr> = Some($device);
-            $( const IGNORES_X: bool = $ignores; )?
-            #[inline(always)]
-            fn multiply(a: T, x: T) -> T::Accumulator { let f: fn(T, T) -> T::Accumulator = $multiply; f(a, x) }
-            #[inline(always)]
-            fn finish(acc: T::Accumulator) -> T { T::narrow(acc) }
-        }
-    };
+    )* };
+}
+named!(LorLand PlusTimes MinPlus MaxPlus MinTimes MaxTimes MinFirst MinSecond MaxMin PlusPair PlusFirst PlusSecond AnySecond AnyPair);
+
+/// The name of the built-in semiring that `S` is: itself, or one of a user's own with the same formulas over one built-in type. A backend
+/// that has kernels of its own for a built-in semiring runs them for both. Known at compile time, so that asking costs nothing.
+#[must_use]
+pub const fn builtin_name<S: Semiring>() -> Option<&'static str> {
+    const { known::<S>() }
 }
 
-const fn device(multiply: &'static str, pattern: &'static str, add: &'static str, identity: &'static str) -> DeviceExpr {
-    DeviceExpr { multiply, multiply_pattern: pattern, add, identity, finish: "acc" }
+const fn known<S: Semiring>() -> Option<&'static str> {
+    let (Some(form), Some(sum)) = (S::DEVICE, <S::Add as Monoid<S::Acc>>::DEVICE) else { return None };
+    // Of one type, and summed as it is. Formulas do not depend on the type, so that those of any will do.
+    let t = S::A::DTYPE as u8;
+    let acc = <<S::A as Scalar>::Accumulator as Scalar>::DTYPE as u8;
+    if S::X::DTYPE as u8 != t || S::Out::DTYPE as u8 != t || S::Acc::DTYPE as u8 != acc {
+        return None;
+    }
+    macro_rules! first {
+        ($($semiring:ident)*) => { $(
+            if let (Some(f), Some(s)) = ($semiring::<f32>::DEVICE, <<$semiring<f32> as Semiring>::Add as Monoid<f32>>::DEVICE)
+                && same(form.multiply, f.multiply)
+                && same(form.multiply_pattern, f.multiply_pattern)
+                && same(form.finish, f.finish)
+                && same(sum.combine, s.combine)
+                && same(sum.identity, s.identity)
+            {
+                return Some($semiring::<f32>::NAME);
+            }
+        )* };
+    }
+    first!(LorLand PlusTimes MinPlus MaxPlus MinTimes MaxTimes MinFirst MinSecond MaxMin PlusPair PlusFirst PlusSecond AnySecond AnyPair);
+    None
 }
-const MIN: &str = "bg_min(a, b)";
-const MAX: &str = "bg_max(a, b)";
 
-semiring!(/// Or of ands: reachability. `BFS`.
-    LorLand "lor_land" Lor, |a, x| if a.is_non_zero() && x.is_non_zero() { Scalar::ONE } else { Scalar::ZERO },
-    device("(a != 0) && (x != 0)", "x != 0", "a || b", "0"));
-semiring!(/// Sum of products: the arithmetic semiring. `PageRank`.
-    PlusTimes "plus_times" Plus, |a, x| a.widen().times(x.widen()), device("a * x", "x", "a + b", "0"));
-semiring!(/// Minimum of sums: shortest paths. The greatest value is infinity and absorbs.
-    MinPlus "min_plus" Min, |a, x| a.widen().plus_saturating(x.widen()),
-    device("bg_plus_saturating(a, x)", "bg_plus_saturating(1, x)", MIN, "bg_greatest()"));
-semiring!(/// Maximum of sums: critical paths. The least value is minus infinity and absorbs; of unsigned types it is 0, a path of no length.
-    MaxPlus "max_plus" Max, |a, x| a.widen().plus_saturating(x.widen()),
-    device("bg_plus_saturating(a, x)", "bg_plus_saturating(1, x)", MAX, "bg_least()"));
-semiring!(/// Minimum of products.
-    MinTimes "min_times" Min, |a, x| a.widen().times(x.widen()), device("a * x", "x", MIN, "bg_greatest()"));
-semiring!(/// Maximum of products.
-    MaxTimes "max_times" Max, |a, x| a.widen().times(x.widen()), device("a * x", "x", MAX, "bg_least()"));
-semiring!(/// Minimum of the matrix values.
-    MinFirst "min_first" Min, |a, _| a.widen(), device("a", "1", MIN, "bg_greatest()"), ignores_x = true);
-semiring!(/// Minimum of the vector values: connected components.
-    MinSecond "min_second" Min, |_, x| x.widen(), device("x", "x", MIN, "bg_greatest()"));
-semiring!(/// Maximum of minima: widest paths.
-    MaxMin "max_min" Max, |a, x| a.least_of(x).widen(), device("bg_min(a, x)", "bg_min(1, x)", MAX, "bg_least()"));
-semiring!(/// Count of the meeting entries: triangle counting.
-    PlusPair "plus_pair" Plus, |_, _| Scalar::ONE, device("1", "1", "a + b", "0"), ignores_x = true);
-semiring!(/// Sum of the matrix values.
-    PlusFirst "plus_first" Plus, |a, _| a.widen(), device("a", "1", "a + b", "0"), ignores_x = true);
-semiring!(/// Sum of the vector values: an unweighted neighbourhood sum.
-    PlusSecond "plus_second" Plus, |_, x| x.widen(), device("x", "x", "a + b", "0"));
-semiring!(/// Any of the vector values, that of the smallest column: parents of a search.
-    AnySecond "any_second" Any, |_, x| x.widen(), device("x", "x", "a", "0"));
-semiring!(/// Whether anything meets.
-    AnyPair "any_pair" Any, |_, _| Scalar::ONE, device("1", "1", "a", "0"), ignores_x = true);
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
+}
 
 #[cfg(test)]
 mod tests {
@@ -130,5 +203,32 @@ mod tests {
     fn infinity_absorbs_in_min_plus() {
         assert_eq!(MinPlus::<u32>::multiply(3, u32::MAX), u32::MAX);
         assert_eq!(MinPlus::<f32>::multiply(3.0, f32::INFINITY), f32::INFINITY);
+    }
+
+    semiring! {
+        /// The same formula as (plus, times).
+        struct Own: f64, f64 => f64;
+        add = Plus;
+        multiply(a, x) { a * x }
+    }
+    semiring! {
+        /// Summed in another type.
+        struct Wide: f32, f32 => f64 => f32;
+        add = Plus;
+        multiply(a, x) { a * x }
+    }
+
+    #[test]
+    fn the_same_formula_is_the_same_semiring() {
+        assert_eq!((builtin_name::<Own>(), builtin_name::<PlusTimes<f16>>()), (Some("plus_times"), Some("plus_times")));
+        assert_eq!((builtin_name::<AnySecond<u8>>(), builtin_name::<MaxMin<i64>>()), (Some("any_second"), Some("max_min")));
+        assert_eq!(builtin_name::<Wide>(), None);
+        assert_eq!((Own::NAME, PlusTimes::<u8>::IGNORES_X, PlusPair::<u8>::IGNORES_X), ("Own", false, true));
+    }
+
+    #[test]
+    fn patterns_count_as_ones() {
+        assert_eq!((MinPlus::<u8>::multiply_pattern(7), PlusTimes::<i32>::multiply_pattern(7)), (8, 7));
+        assert_eq!(MinPlus::<u8>::DEVICE.unwrap().multiply_pattern, "lit(1).saturating_add(num(x))");
     }
 }

@@ -4,42 +4,53 @@
 //! the output. Storage and accumulator are different types in the trait itself, so that half-precision storage never means
 //! half-precision sums by accident. Nothing here allocates, and nothing here knows a format or a backend.
 //!
-//! ```
-//! use bitgraph_semiring::{Monoid, Plus, Semiring};
+//! Operators of all kinds are defined by a formula, of which both their Rust and their CUDA C++ form are made, so that a CPU and a GPU
+//! cannot differ: [`semiring!`], [`monoid!`], [`binary_op!`], [`unary_op!`], [`select_op!`].
 //!
-//! // The semiring (plus, |a - x|), defined in ten lines.
-//! #[derive(Clone, Copy, Default, Debug)]
-//! struct PlusDistance;
-//! impl Semiring for PlusDistance {
-//!     type A = f32;
-//!     type X = f32;
-//!     type Acc = f64;
-//!     type Out = f64;
-//!     type Add = Plus;
-//!     const NAME: &'static str = "plus_distance";
-//!     fn multiply(a: f32, x: f32) -> f64 { f64::from((a - x).abs()) }
-//!     fn finish(acc: f64) -> f64 { acc }
+//! ```
+//! use bitgraph_semiring::{Plus, Semiring, semiring};
+//!
+//! semiring! {
+//!     /// The semiring (plus, |a - x|), whose sums are formed in double precision.
+//!     pub struct PlusDistance: f32, f32 => f64 => f32;
+//!     add = Plus;
+//!     multiply(a, x) { (a - x).abs() }
 //! }
-//! let total = <Plus as Monoid<f64>>::combine(PlusDistance::multiply(1.0, 3.0), PlusDistance::multiply(2.0, 2.5));
+//! let total = PlusDistance::add(PlusDistance::multiply(1.0, 3.0), PlusDistance::multiply(2.0, 2.5));
 //! assert_eq!(PlusDistance::finish(total), 2.5);
 //! ```
+//!
+//! An element type of one's own takes a line: [`impl_scalar!`].
 
 mod builtin;
 mod device;
+mod dtype;
+mod formula;
 mod monoid;
+mod number;
 mod operator;
 mod scalar;
 mod semiring;
+mod transparent;
 
 pub use builtin::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
-    PlusTimes,
+    PlusTimes, builtin_name,
 };
-pub use device::{DeviceExpr, DeviceOperator, Parameter, Parameters};
+#[doc(hidden)]
+pub use device::parameters;
+pub use device::{DeviceExpr, DeviceMonoid, DeviceOperator, Parameter, Parameters};
+pub use dtype::DType;
+#[doc(hidden)]
+pub use formula::{formula_of, mentions};
 pub use monoid::{Any, Land, Lor, Lxor, Max, Min, Monoid, Plus, Times};
+/// The crate whose traits a user's element type implements.
+pub use num_traits;
+pub use number::{Literal, Number, Outcome};
 pub use operator::{
     Absolute, AdditiveInverse, BinaryOp, First, Identity, IfNonZero, Minus, NotEqual, OffDiagonal, One, Operator, Quotient, Scale, Second,
     SelectOp, Shift, Tril, Triu, UnaryOp, ValueAbove, ValueBelow, ValueNonZero,
 };
-pub use scalar::{DType, Float, Scalar};
+pub use scalar::{Float, Scalar, Wide};
 pub use semiring::{Name, Over, Semiring};
+pub use transparent::Transparent;

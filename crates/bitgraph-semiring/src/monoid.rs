@@ -1,14 +1,16 @@
 //! Commutative monoids: the additions of the semirings, and the reductions.
 
-use crate::Scalar;
+use crate::{DeviceMonoid, Scalar};
 use std::fmt::Debug;
 
-/// An associative, commutative operation with an identity; a zero-sized type.
+/// An associative, commutative operation with an identity; a zero-sized type. [`monoid!`](crate::monoid) defines one by its formulas.
 pub trait Monoid<T: Scalar>: Copy + Default + Debug + Send + Sync + 'static {
     /// The name, as part of a kernel symbol.
     const NAME: &'static str;
     /// Whether any value is terminal, so that a kernel without one never tests for it.
     const HAS_TERMINAL: bool = false;
+    /// The same formulas in CUDA C++; `None` if the monoid runs on the CPU only.
+    const DEVICE: Option<DeviceMonoid> = None;
     /// The neutral element.
     fn identity() -> T;
     /// The operation.
@@ -19,10 +21,17 @@ pub trait Monoid<T: Scalar>: Copy + Default + Debug + Send + Sync + 'static {
     fn combine_wide(a: T::Accumulator, b: T::Accumulator) -> T::Accumulator {
         Self::combine(T::narrow(a), T::narrow(b)).widen()
     }
-    /// The values combined in their order, by [`Monoid::combine_wide`]; `None` of none.
+    /// The values combined in their order, by [`Monoid::combine_wide`], up to a terminal value; `None` of none.
     #[inline(always)]
     fn fold(values: impl Iterator<Item = T>) -> Option<T::Accumulator> {
-        values.map(T::widen).reduce(Self::combine_wide)
+        let mut values = values.map(T::widen);
+        let mut sum = values.next()?;
+        while !(Self::HAS_TERMINAL && Self::is_terminal(T::narrow(sum)))
+            && let Some(value) = values.next()
+        {
+            sum = Self::combine_wide(sum, value);
+        }
+        Some(sum)
     }
     /// Whether nothing combined with `value` can change it, so that a reduction may stop.
     #[inline(always)]
@@ -32,98 +41,150 @@ pub trait Monoid<T: Scalar>: Copy + Default + Debug + Send + Sync + 'static {
     }
 }
 
+/// Defines a [`Monoid`] by formulas, for CPU and GPU alike; it is a [`BinaryOp`](crate::BinaryOp) too, for accumulation.
+///
+/// After the name comes the type of the values, or `for<T> T` for every element type. `terminal` says when nothing can change a
+/// value any more, so that sums may stop there; leave it out if there is no such value.
+///
+/// ```
+/// use bitgraph_semiring::{Monoid, monoid};
+///
+/// monoid! {
+///     /// The magnitude that is greatest, at most 100.
+///     pub struct Loudest: f32;
+///     identity { 0 }
+///     combine(a, b) { a.abs().max(b.abs()).min(100) }
+///     terminal(a) { a == 100 }
+/// }
+/// assert_eq!(Loudest::fold([3.0, -7.0, 2.0].into_iter()), Some(7.0));
+/// ```
+#[macro_export]
 macro_rules! monoid {
-    ($(#[$doc:meta])* $name:ident $text:literal, $identity:expr, $combine:expr $(, $terminal:expr)?) => {
-        $(#[$doc])*
+    ($(#[$meta:meta])* $vis:vis struct $name:ident : for<$t:ident> $value:ty ; $($body:tt)*) => {
+        $crate::monoid! { @define [$(#[$meta])* $vis struct $name] [<$t: $crate::Scalar>] $value; $($body)* }
+    };
+    ($(#[$meta:meta])* $vis:vis struct $name:ident : $value:ty ; $($body:tt)*) => {
+        $crate::monoid! { @define [$(#[$meta])* $vis struct $name] [] $value; $($body)* }
+    };
+    (@define [$(#[$meta:meta])* $vis:vis struct $name:ident] [$($generics:tt)*] $value:ty; $(name = $text:literal;)?
+        identity { $($i:tt)+ } combine($pa:ident, $pb:ident) { $($c:tt)+ } $(terminal($pt:ident) { $($s:tt)+ })?) => {
+        $crate::__operands!(combine $pa $pb);
+        $( $crate::__operands!(terminal $pt); )?
+        $(#[$meta])*
         #[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-        pub struct $name;
-        impl<T: Scalar> Monoid<T> for $name {
-            const NAME: &'static str = $text;
-            $( const HAS_TERMINAL: bool = { let _ = stringify!($terminal); true }; )?
+        $vis struct $name;
+        #[allow(unused_variables, unused_parens)]
+        impl $($generics)* $crate::Monoid<$value> for $name {
+            const NAME: &'static str = $crate::__name!($name $($text)?);
+            const HAS_TERMINAL: bool = {
+                let terminal: ::core::option::Option<&str> = $crate::__optional!($( $crate::__formula!(@cpp $($s)+) )?);
+                terminal.is_some()
+            };
+            const DEVICE: ::core::option::Option<$crate::DeviceMonoid> =
+                $crate::formula_of::<$value, $value, <$value as $crate::Scalar>::Accumulator, $value, _>($crate::DeviceMonoid {
+                    combine: $crate::__formula!(@cpp $($c)+),
+                    identity: $crate::__formula!(@cpp $($i)+),
+                    terminal: $crate::__optional!($( $crate::__formula!(@cpp $($s)+) )?),
+                });
             #[inline(always)]
-            fn identity() -> T { $identity }
+            fn identity() -> $value {
+                $crate::Outcome::<$value>::value($crate::__formula!(@rust [] $($i)+))
+            }
             #[inline(always)]
-            fn combine(a: T, b: T) -> T { let f: fn(T, T) -> T = $combine; f(a, b) }
+            fn combine($pa: $value, $pb: $value) -> $value {
+                $crate::Scalar::narrow(<Self as $crate::Monoid<$value>>::combine_wide($crate::Scalar::widen($pa), $crate::Scalar::widen($pb)))
+            }
             #[inline(always)]
-            fn combine_wide(a: T::Accumulator, b: T::Accumulator) -> T::Accumulator {
-                <Self as Monoid<T::Accumulator>>::combine(a, b)
+            fn combine_wide(
+                $pa: <$value as $crate::Scalar>::Accumulator,
+                $pb: <$value as $crate::Scalar>::Accumulator,
+            ) -> <$value as $crate::Scalar>::Accumulator {
+                let ($pa, $pb) = ($crate::Number($pa), $crate::Number($pb));
+                $crate::Outcome::<<$value as $crate::Scalar>::Accumulator>::value($crate::__formula!(@rust [] $($c)+))
             }
             $(
                 #[inline(always)]
-                fn is_terminal(value: T) -> bool { let f: fn(T) -> bool = $terminal; f(value) }
+                fn is_terminal($pt: $value) -> bool {
+                    let $pt = $crate::Number($pt);
+                    $crate::__formula!(@rust [] $($s)+)
+                }
             )?
+        }
+        impl $crate::Operator for $name {
+            const NAME: &'static str = $crate::__name!($name $($text)?);
+            const DEVICE: ::core::option::Option<&'static str> = ::core::option::Option::Some($crate::__formula!(@cpp $($c)+));
+            const FORMULA: bool = true;
+        }
+        impl $($generics)* $crate::BinaryOp<$value> for $name {
+            #[inline(always)]
+            fn apply(&self, a: $value, b: $value) -> $value {
+                <Self as $crate::Monoid<$value>>::combine(a, b)
+            }
         }
     };
 }
 
-monoid!(/// Addition.
-    Plus "plus", T::ZERO, |a, b| a.plus(b));
-monoid!(/// Multiplication.
-    Times "times", T::ONE, |a, b| a.times(b));
-monoid!(/// Minimum; the least value is terminal.
-    Min "min", T::GREATEST, |a, b| a.least_of(b), |v| v == T::LEAST);
-monoid!(/// Maximum; the greatest value is terminal.
-    Max "max", T::LEAST, |a, b| a.greatest_of(b), |v| v == T::GREATEST);
-monoid!(/// Whichever value comes first, the one of the smallest column: deterministic, and terminal at once. Its identity is what nothing makes,
-/// and not neutral: it is never combined with a value.
-    Any "any", T::ZERO, |a, _| a, |_| true);
-
-/// Logical or of non-zero values; true is terminal.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Lor;
-/// Logical and of non-zero values; false is terminal.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Land;
-/// Logical exclusive or of non-zero values.
-#[derive(Clone, Copy, Default, Debug, PartialEq, Eq)]
-pub struct Lxor;
-
-fn truth<T: Scalar>(value: bool) -> T {
-    if value { T::ONE } else { T::ZERO }
+monoid! {
+    /// Addition.
+    pub struct Plus: for<T> T;
+    name = "plus";
+    identity { 0 }
+    combine(a, b) { a + b }
 }
-
-impl<T: Scalar> Monoid<T> for Lor {
-    const NAME: &'static str = "lor";
-    const HAS_TERMINAL: bool = true;
-    #[inline(always)]
-    fn identity() -> T {
-        T::ZERO
-    }
-    #[inline(always)]
-    fn combine(a: T, b: T) -> T {
-        truth(a.is_non_zero() | b.is_non_zero())
-    }
-    #[inline(always)]
-    fn is_terminal(value: T) -> bool {
-        value.is_non_zero()
-    }
+monoid! {
+    /// Multiplication.
+    pub struct Times: for<T> T;
+    name = "times";
+    identity { 1 }
+    combine(a, b) { a * b }
 }
-impl<T: Scalar> Monoid<T> for Land {
-    const NAME: &'static str = "land";
-    const HAS_TERMINAL: bool = true;
-    #[inline(always)]
-    fn identity() -> T {
-        T::ONE
-    }
-    #[inline(always)]
-    fn combine(a: T, b: T) -> T {
-        truth(a.is_non_zero() & b.is_non_zero())
-    }
-    #[inline(always)]
-    fn is_terminal(value: T) -> bool {
-        !value.is_non_zero()
-    }
+monoid! {
+    /// Minimum; the least value is terminal.
+    pub struct Min: for<T> T;
+    name = "min";
+    identity { GREATEST }
+    combine(a, b) { a.min(b) }
+    terminal(a) { a == LEAST }
 }
-impl<T: Scalar> Monoid<T> for Lxor {
-    const NAME: &'static str = "lxor";
-    #[inline(always)]
-    fn identity() -> T {
-        T::ZERO
-    }
-    #[inline(always)]
-    fn combine(a: T, b: T) -> T {
-        truth(a.is_non_zero() ^ b.is_non_zero())
-    }
+monoid! {
+    /// Maximum; the greatest value is terminal.
+    pub struct Max: for<T> T;
+    name = "max";
+    identity { LEAST }
+    combine(a, b) { a.max(b) }
+    terminal(a) { a == GREATEST }
+}
+monoid! {
+    /// Whichever value comes first, the one of the smallest column: deterministic, and terminal at once. Its identity is what nothing
+    /// makes, and not neutral: it is never combined with a value.
+    pub struct Any: for<T> T;
+    name = "any";
+    identity { 0 }
+    combine(a, b) { a }
+    terminal(a) { true }
+}
+monoid! {
+    /// Logical or of non-zero values; one is terminal (another value that is not zero becomes one).
+    pub struct Lor: for<T> T;
+    name = "lor";
+    identity { 0 }
+    combine(a, b) { a != 0 || b != 0 }
+    terminal(a) { a == 1 }
+}
+monoid! {
+    /// Logical and of non-zero values; false is terminal.
+    pub struct Land: for<T> T;
+    name = "land";
+    identity { 1 }
+    combine(a, b) { a != 0 && b != 0 }
+    terminal(a) { a == 0 }
+}
+monoid! {
+    /// Logical exclusive or of non-zero values.
+    pub struct Lxor: for<T> T;
+    name = "lxor";
+    identity { 0 }
+    combine(a, b) { (a != 0) != (b != 0) }
 }
 
 #[cfg(test)]
@@ -165,6 +226,7 @@ mod tests {
         }
         assert_eq!((reduced::<f16, Plus>(1.0, 4096), reduced::<bf16, Plus>(1.0, 4096)), (Some(4096.0), Some(4096.0)));
         assert_eq!((reduced::<f16, Max>(3.0, 9), reduced::<bf16, Lor>(3.0, 9)), (Some(3.0), Some(1.0)));
+        assert_eq!((reduced::<f16, Lor>(3.0, 1), reduced::<f32, Any>(3.0, 2)), (Some(3.0), Some(3.0)));
         assert_eq!((reduced::<i8, Plus>(100.0, 2), reduced::<f16, Plus>(1.0, 0)), (Some(-56.0), None));
         /// One of a user's own, which says nothing of wider types.
         #[derive(Clone, Copy, Default, Debug)]

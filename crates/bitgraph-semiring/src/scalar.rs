@@ -3,133 +3,100 @@
 //! Invariant: integer arithmetic wraps like the field's other implementations, except [`Scalar::plus_saturating`], which
 //! keeps the extreme values absorbing so that an integer "infinity" survives a min-plus product.
 
+use crate::{DType, Transparent};
 use half::{bf16, f16};
+use num_traits::{AsPrimitive, Bounded};
+use std::any::Any;
 use std::fmt::Debug;
 
-/// The name of an element type at run time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-#[allow(missing_docs)]
-pub enum DType {
-    Bool,
-    I8,
-    I16,
-    I32,
-    I64,
-    U8,
-    U16,
-    U32,
-    U64,
-    F16,
-    Bf16,
-    F32,
-    F64,
-}
-
-impl DType {
-    /// Every element type, in the order of the container's type codes.
-    pub const ALL: [DType; 13] = [
-        DType::Bool,
-        DType::I8,
-        DType::I16,
-        DType::I32,
-        DType::I64,
-        DType::U8,
-        DType::U16,
-        DType::U32,
-        DType::U64,
-        DType::F16,
-        DType::Bf16,
-        DType::F32,
-        DType::F64,
-    ];
-
-    /// The short name, as in Rust: `bool`, `i32`, `f16`, `bf16`, ...
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            DType::Bool => "bool",
-            DType::I8 => "i8",
-            DType::I16 => "i16",
-            DType::I32 => "i32",
-            DType::I64 => "i64",
-            DType::U8 => "u8",
-            DType::U16 => "u16",
-            DType::U32 => "u32",
-            DType::U64 => "u64",
-            DType::F16 => "f16",
-            DType::Bf16 => "bf16",
-            DType::F32 => "f32",
-            DType::F64 => "f64",
-        }
-    }
-
-    /// Bytes of one element in an array (a `bool` in a value array takes one byte; in a vector it takes one bit).
-    #[must_use]
-    pub const fn bytes(self) -> usize {
-        match self {
-            DType::Bool | DType::I8 | DType::U8 => 1,
-            DType::I16 | DType::U16 | DType::F16 | DType::Bf16 => 2,
-            DType::I32 | DType::U32 | DType::F32 => 4,
-            DType::I64 | DType::U64 | DType::F64 => 8,
-        }
-    }
-
-    /// Whether the type is a floating-point type.
-    #[must_use]
-    pub const fn is_float(self) -> bool {
-        matches!(self, DType::F16 | DType::Bf16 | DType::F32 | DType::F64)
-    }
-}
-
-impl std::fmt::Display for DType {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-/// An element type. Implemented for `bool`, `i8..i64`, `u8..u64`, `f16`, `bf16`, `f32`, `f64`, and closed to others: a
-/// backend stores vectors of scalars in ways of its own (a `bool` vector is packed bits).
-pub trait Scalar: Copy + PartialEq + PartialOrd + Debug + Default + Send + Sync + 'static + private::Sealed {
+/// An element type: `bool`, `i8..i64`, `u8..u64`, `f16`, `bf16`, `f32`, `f64`, and any type of a user's own that wraps one of these
+/// ([`impl_scalar!`](crate::impl_scalar)).
+pub trait Scalar: Transparent + Copy + PartialEq + PartialOrd + Debug + Default + Send + Sync + 'static {
     /// The type that sums and products of this type are formed in: `f32` for the half types, the type itself otherwise.
-    type Accumulator: Scalar;
-    /// The run-time name.
+    type Accumulator: Scalar + From<Self>;
+    /// The run-time name: of the type that is stored, for one of a user's own.
     const DTYPE: DType;
+    /// Whether this is a built-in type, whose arithmetic a device has too. A formula over another one runs on the CPU alone.
+    const BUILTIN: bool = false;
     /// The additive identity.
     const ZERO: Self;
     /// The multiplicative identity, and the value of an entry of a pattern matrix.
     const ONE: Self;
     /// The least value: negative infinity for floats.
-    const LEAST: Self;
+    fn least() -> Self;
     /// The greatest value: positive infinity for floats.
-    const GREATEST: Self;
+    fn greatest() -> Self;
 
     /// Sum (wrapping for integers, or for `bool`).
     #[must_use]
     fn plus(self, rhs: Self) -> Self;
-    /// Sum in which [`Scalar::GREATEST`] and [`Scalar::LEAST`] absorb and integers saturate.
-    #[must_use]
-    fn plus_saturating(self, rhs: Self) -> Self;
     /// Difference (wrapping for integers, exclusive or for `bool`).
     #[must_use]
     fn minus(self, rhs: Self) -> Self;
     /// Product (wrapping for integers, and for `bool`).
     #[must_use]
     fn times(self, rhs: Self) -> Self;
+    /// Sum in which [`Scalar::greatest`] and [`Scalar::least`] absorb and integers saturate.
+    #[inline(always)]
+    #[must_use]
+    fn plus_saturating(self, rhs: Self) -> Self {
+        let absorbing = |extreme: Self| self == extreme || rhs == extreme;
+        if absorbing(Self::greatest()) {
+            Self::greatest()
+        } else if absorbing(Self::least()) {
+            Self::least()
+        } else {
+            self.plus(rhs)
+        }
+    }
     /// The smaller of both; a NaN loses against a number.
+    #[inline(always)]
     #[must_use]
-    fn least_of(self, rhs: Self) -> Self;
+    fn least_of(self, rhs: Self) -> Self {
+        if rhs < self || self.partial_cmp(&self).is_none() { rhs } else { self }
+    }
     /// The greater of both; a NaN loses against a number.
+    #[inline(always)]
     #[must_use]
-    fn greatest_of(self, rhs: Self) -> Self;
-    /// The value as `f64`, rounded where it does not fit.
-    fn to_f64(self) -> f64;
+    fn greatest_of(self, rhs: Self) -> Self {
+        if rhs > self || self.partial_cmp(&self).is_none() { rhs } else { self }
+    }
+    /// The value as the widest type of its kind, exactly.
+    fn wide(self) -> Wide;
     /// The nearest value to `value`; integers saturate, NaN becomes zero for integers.
-    fn from_f64(value: f64) -> Self;
+    fn nearest(value: Wide) -> Self;
+    /// The value as `f64`, rounded where it does not fit.
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        match self.wide() {
+            Wide::Signed(v) => v as f64,
+            Wide::Unsigned(v) => v as f64,
+            Wide::Float(v) => v,
+        }
+    }
+    /// The nearest value to `value`; integers saturate, NaN becomes zero for integers.
+    #[inline(always)]
+    fn from_f64(value: f64) -> Self {
+        Self::nearest(Wide::Float(value))
+    }
+    /// The nearest value of another type; the same value for the same type.
+    #[inline(always)]
+    fn cast<U: Scalar>(self) -> U {
+        let same: &dyn Any = &self;
+        same.downcast_ref::<U>().copied().unwrap_or_else(|| U::nearest(self.wide()))
+    }
     /// Into the accumulator type, exactly.
-    fn widen(self) -> Self::Accumulator;
+    #[inline(always)]
+    fn widen(self) -> Self::Accumulator {
+        self.into()
+    }
     /// Back from the accumulator type, rounded to nearest.
-    fn narrow(acc: Self::Accumulator) -> Self;
+    #[inline(always)]
+    fn narrow(acc: Self::Accumulator) -> Self {
+        acc.cast()
+    }
     /// Whether the value is not zero (a NaN is not zero).
+    #[inline(always)]
     fn is_non_zero(self) -> bool {
         self != Self::ZERO
     }
@@ -142,20 +109,43 @@ impl Float for bf16 {}
 impl Float for f32 {}
 impl Float for f64 {}
 
-mod private {
-    pub trait Sealed {}
+/// A value on its way from one element type to another.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Wide {
+    /// Of a signed type.
+    Signed(i64),
+    /// Of an unsigned type, or `bool`.
+    Unsigned(u64),
+    /// Of a floating-point type.
+    Float(f64),
+}
+
+/// The nearest value of an integer type.
+#[inline(always)]
+fn nearest_integer<T>(value: Wide) -> T
+where
+    T: Bounded + TryFrom<i64> + TryFrom<u64> + Copy + 'static,
+    f64: AsPrimitive<T>,
+{
+    match value {
+        Wide::Signed(v) => T::try_from(v).unwrap_or_else(|_| if v < 0 { T::min_value() } else { T::max_value() }),
+        Wide::Unsigned(v) => T::try_from(v).unwrap_or_else(|_| T::max_value()),
+        Wide::Float(v) => v.as_(),
+    }
 }
 
 macro_rules! integer {
-    ($($t:ident $d:ident)*) => { $(
-        impl private::Sealed for $t {}
+    ($kind:ident $wide:ident: $($t:ident $d:ident)*) => { $(
         impl Scalar for $t {
             type Accumulator = $t;
             const DTYPE: DType = DType::$d;
+            const BUILTIN: bool = true;
             const ZERO: Self = 0;
             const ONE: Self = 1;
-            const LEAST: Self = $t::MIN;
-            const GREATEST: Self = $t::MAX;
+            #[inline(always)]
+            fn least() -> Self { Bounded::min_value() }
+            #[inline(always)]
+            fn greatest() -> Self { Bounded::max_value() }
             #[inline(always)]
             fn plus(self, rhs: Self) -> Self { self.wrapping_add(rhs) }
             #[inline(always)]
@@ -174,28 +164,27 @@ macro_rules! integer {
             #[inline(always)]
             fn greatest_of(self, rhs: Self) -> Self { self.max(rhs) }
             #[inline(always)]
-            fn to_f64(self) -> f64 { self as f64 }
+            fn wide(self) -> Wide { Wide::$kind($wide::from(self)) }
             #[inline(always)]
-            fn from_f64(value: f64) -> Self { value as $t }
-            #[inline(always)]
-            fn widen(self) -> Self { self }
-            #[inline(always)]
-            fn narrow(acc: Self) -> Self { acc }
+            fn nearest(value: Wide) -> Self { nearest_integer(value) }
         }
     )* };
 }
-integer!(i8 I8 i16 I16 i32 I32 i64 I64 u8 U8 u16 U16 u32 U32 u64 U64);
+integer!(Signed i64: i8 I8 i16 I16 i32 I32 i64 I64);
+integer!(Unsigned u64: u8 U8 u16 U16 u32 U32 u64 U64);
 
 macro_rules! float {
-    ($($t:ident $d:ident $acc:ident, $to:expr, $from:expr, $widen:expr, $narrow:expr;)*) => { $(
-        impl private::Sealed for $t {}
+    ($($t:ident $d:ident $acc:ident, $zero:expr, $one:expr;)*) => { $(
         impl Scalar for $t {
             type Accumulator = $acc;
             const DTYPE: DType = DType::$d;
-            const ZERO: Self = <$t as half_consts::Consts>::ZERO;
-            const ONE: Self = <$t as half_consts::Consts>::ONE;
-            const LEAST: Self = $t::NEG_INFINITY;
-            const GREATEST: Self = $t::INFINITY;
+            const BUILTIN: bool = true;
+            const ZERO: Self = $zero;
+            const ONE: Self = $one;
+            #[inline(always)]
+            fn least() -> Self { $t::NEG_INFINITY }
+            #[inline(always)]
+            fn greatest() -> Self { $t::INFINITY }
             #[inline(always)]
             fn plus(self, rhs: Self) -> Self { self + rhs }
             #[inline(always)]
@@ -209,56 +198,39 @@ macro_rules! float {
             #[inline(always)]
             fn greatest_of(self, rhs: Self) -> Self { self.max(rhs) }
             #[inline(always)]
-            fn to_f64(self) -> f64 { $to(self) }
+            fn wide(self) -> Wide { Wide::Float(self.into()) }
             #[inline(always)]
-            fn from_f64(value: f64) -> Self { $from(value) }
-            #[inline(always)]
-            fn widen(self) -> $acc { $widen(self) }
-            #[inline(always)]
-            fn narrow(acc: $acc) -> Self { $narrow(acc) }
+            fn nearest(value: Wide) -> Self {
+                match value {
+                    Wide::Signed(v) => v.as_(),
+                    Wide::Unsigned(v) => v.as_(),
+                    Wide::Float(v) => v.as_(),
+                }
+            }
         }
     )* };
 }
-
-mod half_consts {
-    use half::{bf16, f16};
-    pub trait Consts {
-        const ZERO: Self;
-        const ONE: Self;
-    }
-    impl Consts for f16 {
-        const ZERO: Self = f16::ZERO;
-        const ONE: Self = f16::ONE;
-    }
-    impl Consts for bf16 {
-        const ZERO: Self = bf16::ZERO;
-        const ONE: Self = bf16::ONE;
-    }
-    impl Consts for f32 {
-        const ZERO: Self = 0.0;
-        const ONE: Self = 1.0;
-    }
-    impl Consts for f64 {
-        const ZERO: Self = 0.0;
-        const ONE: Self = 1.0;
-    }
-}
-
 float! {
-    f16 F16 f32, f16::to_f64, f16::from_f64, f16::to_f32, f16::from_f32;
-    bf16 Bf16 f32, bf16::to_f64, bf16::from_f64, bf16::to_f32, bf16::from_f32;
-    f32 F32 f32, f64::from, |v: f64| v as f32, |v| v, |v| v;
-    f64 F64 f64, |v| v, |v| v, |v| v, |v| v;
+    f16 F16 f32, f16::ZERO, f16::ONE;
+    bf16 Bf16 f32, bf16::ZERO, bf16::ONE;
+    f32 F32 f32, 0.0, 1.0;
+    f64 F64 f64, 0.0, 1.0;
 }
 
-impl private::Sealed for bool {}
 impl Scalar for bool {
     type Accumulator = bool;
     const DTYPE: DType = DType::Bool;
+    const BUILTIN: bool = true;
     const ZERO: Self = false;
     const ONE: Self = true;
-    const LEAST: Self = false;
-    const GREATEST: Self = true;
+    #[inline(always)]
+    fn least() -> Self {
+        false
+    }
+    #[inline(always)]
+    fn greatest() -> Self {
+        true
+    }
     #[inline(always)]
     fn plus(self, rhs: Self) -> Self {
         self | rhs
@@ -284,20 +256,16 @@ impl Scalar for bool {
         self | rhs
     }
     #[inline(always)]
-    fn to_f64(self) -> f64 {
-        f64::from(u8::from(self))
+    fn wide(self) -> Wide {
+        Wide::Unsigned(self.into())
     }
     #[inline(always)]
-    fn from_f64(value: f64) -> Self {
-        value != 0.0
-    }
-    #[inline(always)]
-    fn widen(self) -> bool {
-        self
-    }
-    #[inline(always)]
-    fn narrow(acc: bool) -> Self {
-        acc
+    fn nearest(value: Wide) -> Self {
+        match value {
+            Wide::Signed(v) => v != 0,
+            Wide::Unsigned(v) => v != 0,
+            Wide::Float(v) => v != 0.0,
+        }
     }
 }
 
@@ -307,11 +275,11 @@ mod tests {
 
     #[test]
     fn integer_infinity_absorbs() {
-        assert_eq!(i32::GREATEST.plus_saturating(-5), i32::MAX);
-        assert_eq!(u8::GREATEST.plus_saturating(1), 255);
+        assert_eq!(i32::greatest().plus_saturating(-5), i32::MAX);
+        assert_eq!(u8::greatest().plus_saturating(1), 255);
         assert_eq!(200u8.plus_saturating(100), 255);
         assert_eq!(0u8.plus_saturating(7), 7);
-        assert_eq!(i8::LEAST.plus_saturating(3), i8::MIN);
+        assert_eq!(i8::least().plus_saturating(3), i8::MIN);
     }
 
     #[test]
@@ -325,5 +293,13 @@ mod tests {
         }
         assert_eq!(sum(f16::ONE, 100_000), 100_000.0);
         assert_eq!(sum(bf16::ONE, 100_000), 100_000.0);
+    }
+
+    #[test]
+    fn casts_take_the_nearest_value() {
+        assert_eq!(((-1i64).cast::<u8>(), 300u32.cast::<i8>(), (i64::MAX - 1).cast::<i64>()), (0, 127, i64::MAX - 1));
+        assert_eq!((u64::MAX.cast::<i64>(), (-3i8).cast::<i64>(), 7u8.cast::<bool>()), (i64::MAX, -3, true));
+        assert_eq!((2.9f64.cast::<i32>(), f32::NAN.cast::<u16>(), f64::INFINITY.cast::<i16>()), (2, 0, i16::MAX));
+        assert_eq!((f16::from_f32(1.5).cast::<f64>(), 0.1f64.cast::<f32>(), true.cast::<f32>()), (1.5, 0.1, 1.0));
     }
 }

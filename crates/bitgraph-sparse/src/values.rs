@@ -88,22 +88,23 @@ macro_rules! values {
             pub fn len(&self) -> usize {
                 match self { $( Values::$variant(v) => v.len(), )* }
             }
-            /// The values as a slice of `T`, if that is their type.
+            /// The values as a slice of `T`, if that is their type, or wraps it.
             #[must_use]
             pub fn as_slice<T: Scalar>(&self) -> Option<&[T]> {
-                match self { $( Values::$variant(v) => {
-                    cast_same::<$t, T>(v)
-                } )* }
+                let stored: Option<&[T::Repr]> = match self { $( Values::$variant(v) => {
+                    cast_same::<$t, T::Repr>(v)
+                } )* };
+                stored.map(T::wrap_slice)
             }
-            /// Values of type `T` from a vector.
+            /// Values of type `T` from a vector, whose memory is kept; stored as the type that `T` wraps, if it is a user's own.
             #[must_use]
             pub fn from_vec<T: Scalar>(values: Vec<T>) -> Self {
-                let mut slot = Some(values);
+                let mut slot = Some(T::peel_vec(values));
                 let any: &mut dyn std::any::Any = &mut slot;
                 $( if let Some(v) = any.downcast_mut::<Option<Vec<$t>>>() {
                     return Values::$variant(v.take().unwrap_or_default().into());
                 } )*
-                unreachable!("Scalar is sealed and every scalar is listed")
+                unreachable!("every type that can be wrapped is listed")
             }
             /// The values at `positions`, in that order, as an array of the same type.
             #[must_use]
@@ -157,20 +158,14 @@ impl Values {
     pub fn expect<T: Scalar>(&self) -> Result<&[T]> {
         self.as_slice::<T>().ok_or(Error::Type { expected: T::DTYPE, found: self.dtype() })
     }
-    /// The values converted to `T`: the nearest there is, so that whole numbers stay what they are or become the first or last of a type
-    /// that ends before them; shared if they are of that type already. O(values), parallel.
+    /// The values converted to the type that `T` is stored as: the nearest there is, so that whole numbers stay what they are or become
+    /// the first or last of a type that ends before them; shared if they are of that type already. O(values), parallel.
     #[must_use]
     pub fn cast<T: Scalar>(&self) -> Self {
-        fn map<S: Copy + Sync, T: Send>(values: &[S], f: impl Fn(S) -> T + Sync + Send) -> Vec<T> {
-            values.par_iter().with_min_len(4096).map(|&x| f(x)).collect()
+        if T::DTYPE == self.dtype() {
+            return self.clone();
         }
-        match (self, T::DTYPE) {
-            (_, dtype) if dtype == self.dtype() => self.clone(),
-            // `f64` holds every number of the other types.
-            (Values::I64(v), DType::U64) => map(v, |x| u64::try_from(x).unwrap_or(0)).into(),
-            (Values::U64(v), DType::I64) => map(v, |x| i64::try_from(x).unwrap_or(i64::MAX)).into(),
-            _ => with_values!(self, v => Values::from_vec::<T>(map(v, |x| T::from_f64(x.to_f64())))),
-        }
+        with_values!(self, v => Values::from_vec(v.par_iter().with_min_len(4096).map(|&x| x.cast::<T::Repr>()).collect()))
     }
     /// The value at `position` as `f64`.
     ///

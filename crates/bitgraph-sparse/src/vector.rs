@@ -7,10 +7,23 @@ use crate::{BitVector, Error, Result};
 use bitgraph_semiring::Scalar;
 use half::{bf16, f16};
 
-/// How a scalar's vectors are stored.
+/// How a scalar's vectors are stored. Implemented for every element type, those of a user's own included; never by hand.
 pub trait Stored: Scalar {
     /// The storage: [`BitVector`] for `bool`, `Vec<T>` otherwise.
     type Store: Store<Self>;
+}
+
+/// The storage of the types that a built-in type is behind.
+#[doc(hidden)]
+pub trait Stores<T> {
+    type Store: Store<T>;
+}
+
+impl<T: Scalar> Stored for T
+where
+    T::Repr: Stores<T>,
+{
+    type Store = <T::Repr as Stores<T>>::Store;
 }
 
 /// The storage of a vector's values.
@@ -102,10 +115,10 @@ impl Store<bool> for BitVector {
 }
 
 macro_rules! stored {
-    ($($t:ty)*) => { $( impl Stored for $t { type Store = Vec<$t>; } )* };
+    ($($t:ty)*) => { $( impl<T: Scalar<Repr = $t>> Stores<T> for $t { type Store = Vec<T>; } )* };
 }
 stored!(i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
-impl Stored for bool {
+impl Stores<bool> for bool {
     type Store = BitVector;
 }
 

@@ -39,14 +39,14 @@ pub fn sssp<B: PathBackend<T>, T: Stored>(graph: &Arranged<B>, config: &SsspConf
     let (backend, n, source) = (graph.backend(), graph.nodes(), config.source);
     graph.check_vertex(source)?;
     let incoming = graph.transpose()?.cast::<T>()?;
-    let mut start = Vector::filled(backend, n, T::GREATEST)?;
+    let mut start = Vector::filled(backend, n, T::greatest())?;
     assign(T::ZERO).mask(&Vector::from_indices(backend, n, &[source], true)?).into(&mut start)?;
     let d = sssp_with(MinPlus::<T>::new(), &incoming, start, &config.control)?;
-    let d = select(ValueBelow(T::GREATEST), &d).eval()?;
+    let d = select(ValueBelow(T::greatest()), &d).eval()?;
     // A path that leads to where there is no distance has one that saturated, or a weight that did.
     if !T::DTYPE.is_float() && !mxv(MinPlus, &incoming, &d).unless(&d).eval()?.is_empty()? {
         return Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }.into());
     }
     let parents = if config.parents { Some(parents(graph, &incoming, &d, source)?) } else { None };
-    Ok(Sssp { source, reached: d.nvals()? as u64, distances: d.to_host()?.to_vec_or(T::GREATEST), parents })
+    Ok(Sssp { source, reached: d.nvals()? as u64, distances: d.to_host()?.to_vec_or(T::greatest()), parents })
 }

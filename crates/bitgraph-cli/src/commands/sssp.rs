@@ -119,7 +119,7 @@ macro_rules! whole {
                 u64::try_from(sum).map_or_else(|_| float(sum as f64), Number::from)
             }
             fn write<B: CommandBackend>(distances: &[Self], file: &Path, search: &Search<'_>, naming: &Naming<'_>, run: &Run<B>) -> Result<()> {
-                let wide = |&d: &Self| if d == Self::GREATEST { u64::MAX } else { d.into() };
+                let wide = |&d: &Self| if d == Self::greatest() { u64::MAX } else { d.into() };
                 let values: Vec<u64> = distances.iter().map(wide).collect();
                 output::write_vector(file, VectorData::Distances { values: &values, single: search.single }, naming, &run.reporter)
             }
@@ -171,9 +171,9 @@ struct Totals {
 
 /// Sums up a search. With a target, only what is nearer than the target, and the target itself, is final and counts.
 fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
-    let bound = target.map(|t| sssp.distances[t as usize]).filter(|&d| d != T::GREATEST);
+    let bound = target.map(|t| sssp.distances[t as usize]).filter(|&d| d != T::greatest());
     let counted = || {
-        let nearer = sssp.distances.iter().copied().filter(move |&d| d != T::GREATEST && bound.is_none_or(|b| d < b));
+        let nearer = sssp.distances.iter().copied().filter(move |&d| d != T::greatest() && bound.is_none_or(|b| d < b));
         nearer.chain(bound)
     };
     let max = counted().reduce(T::greatest_of).unwrap_or(T::ZERO);
@@ -204,7 +204,7 @@ fn check_overflow<B: CommandBackend, T: Distance>(
     }
     let config = BfsConfig { source, output: BfsOutput::Levels, control: run.reporter.running("bfs"), ..BfsConfig::default() };
     let levels = run.graph.run(&config)?.levels.unwrap_or_default();
-    let lost = |v: usize| levels[v] >= 0 && distances[v] == T::GREATEST;
+    let lost = |v: usize| levels[v] >= 0 && distances[v] == T::greatest();
     let any = target.map_or_else(|| (0..levels.len()).any(lost), |t| lost(t as usize));
     if any { Err(BackendError::Overflow { what: "a distance", dtype: T::DTYPE }.into()) } else { Ok(()) }
 }
@@ -236,7 +236,7 @@ fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dist
     let path = target.map(|t| {
         let distance = sssp.distances[t as usize];
         let parents = sssp.parents.as_deref().unwrap_or_default();
-        let reached = distance != T::GREATEST;
+        let reached = distance != T::greatest();
         PathResult {
             target: run.number(t),
             distance: reached.then(|| distance.number()),

@@ -1,12 +1,13 @@
 //! The special cases of mxv that have kernels of their own: reachability and float sums of patterns.
 //!
-//! Invariant: each gives what the general form gives (float sums within rounding), presence included.
+//! Invariant: each gives what the general form gives (float sums within rounding), presence included. A semiring of a user's own with a
+//! built-in one's formulas is that semiring.
 
 use super::selection::Selection;
 use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::{RowMask, mxv_boolean, mxv_boolean_hybrid, mxv_boolean_lists, mxv_sum, mxv_sum_hybrid};
 use bitgraph_backend::{Ring, same_type};
-use bitgraph_semiring::{LorLand, PlusSecond, PlusTimes};
+use bitgraph_semiring::builtin_name;
 use bitgraph_sparse::{BitVector, Store, Stored, Vector};
 use std::any::{Any, TypeId};
 
@@ -16,7 +17,7 @@ pub(super) fn mxv<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection
     if !u.is_full() {
         return None;
     }
-    if TypeId::of::<S>() == TypeId::of::<LorLand<bool>>() {
+    if TypeId::of::<S::Out>() == TypeId::of::<bool>() && builtin_name::<S>() == Some("lor_land") {
         return boolean::<S>(a, u, selection);
     }
     sum::<S, f32>(a, u).or_else(|| sum::<S, f64>(a, u))
@@ -90,7 +91,7 @@ pub(super) fn sum_into<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, w: &mut Vector<
 
 /// Whether a semiring adds up the vector's elements: (plus, second), and (plus, times) since a pattern's values are 1.
 fn is_sum<S: Ring, T: Summed>() -> bool {
-    TypeId::of::<S>() == TypeId::of::<PlusSecond<T>>() || TypeId::of::<S>() == TypeId::of::<PlusTimes<T>>()
+    TypeId::of::<S::Out>() == TypeId::of::<T>() && matches!(builtin_name::<S>(), Some("plus_second" | "plus_times"))
 }
 
 /// Sums of neighbours.

@@ -8,7 +8,7 @@ use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::bmm_sum_masked;
 use bitgraph_backend::ops::{MatrixMask, MatrixWrite, View};
 use bitgraph_backend::{Accumulate, Error, Mxm, Ring};
-use bitgraph_semiring::PlusPair;
+use bitgraph_semiring::builtin_name;
 use bitgraph_sparse::Csr;
 use std::any::{Any, TypeId};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -185,7 +185,7 @@ fn dot<S: Ring>(a: &Operand<'_, S::A>, i: usize, b: &Operand<'_, S::X>, j: usize
 fn tiles<S: Ring>(mask: Option<MatrixMask<'_, Cpu>>, a: View<'_, Cpu>, b: View<'_, Cpu>) -> Option<S::Out> {
     let mask = mask.filter(|m| !m.mode.complement && (m.mode.structural || m.matrix.values().is_none()))?;
     let patterns = a.matrix.values().is_none() && b.matrix.values().is_none();
-    let counts = TypeId::of::<S>() == TypeId::of::<PlusPair<u64>>();
+    let counts = TypeId::of::<S::Out>() == TypeId::of::<u64>() && builtin_name::<S>() == Some("plus_pair");
     if !patterns || !counts || a.transposed || !b.transposed {
         return None;
     }

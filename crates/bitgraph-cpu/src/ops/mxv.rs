@@ -7,10 +7,11 @@ use super::build;
 use super::selection::{Selection, write_back};
 use crate::Cpu;
 use crate::matrix::CpuMatrix;
+use crate::tile::{RowEntries, sum};
+use bitgraph_b2sr::with_layout;
 use bitgraph_backend::ops::{VectorWrite, View};
 use bitgraph_backend::{Accumulate, Error, Mxv, Ring};
-use bitgraph_sparse::{BitVector, Store, Stored, Vector};
-use std::cell::RefCell;
+use bitgraph_sparse::{BitVector, Store, Vector};
 
 impl<S: Ring> Mxv<S> for Cpu {
     fn mxv<C: Accumulate<S::Out>>(
@@ -56,63 +57,25 @@ fn product<S: Ring>(cpu: Cpu, selection: Selection<'_>, a: &CpuMatrix, u: &Vecto
         // Derived once here rather than by whichever task comes first.
         let _ = a.row_start(0);
     }
-    Ok(build::vector(a.shape().0, cpu.is_reference(), |i| {
-        if !selection.selects(i) {
-            return None;
-        }
-        let sum = SCRATCH.with_borrow_mut(|scratch| {
-            let columns = a.row(i, scratch);
-            match values {
-                None => dot(columns, u, |_, x| S::multiply_pattern(x), S::add, S::is_terminal),
-                Some(values) => {
-                    let values = &values[a.row_start(i)..];
-                    dot(columns, u, |k, x| S::multiply(values[k], x), S::add, S::is_terminal)
-                }
-            }
-        });
-        sum.map(S::finish)
+    let values = |i: usize| values.map(|v| &v[a.row_start(i)..]);
+    let x = u.store().as_slice().filter(|_| u.is_full());
+    Ok(with_layout!(a.layout(), m => {
+        build::vector(a.shape().0, cpu.is_reference(), |i| selection.selects(i).then(|| row::<S>(m.row_entries(i), values(i), u, x)).flatten())
     }))
 }
 
-thread_local! {
-    /// The columns of the row at hand, unpacked from tiles.
-    static SCRATCH: RefCell<Vec<u32>> = const { RefCell::new(Vec::new()) };
-}
-
-/// The sum over one row's entries that meet an entry of `u`; `None` if none does.
+/// The sum over one row's entries that meet an entry of `u`, whose values are `x` if it is full; `None` if none does.
 #[inline(always)]
-fn dot<X: Stored, Acc: Copy>(
-    columns: &[u32],
-    u: &Vector<X>,
-    multiply: impl Fn(usize, X) -> Acc,
-    add: impl Fn(Acc, Acc) -> Acc,
-    terminal: impl Fn(Acc) -> bool,
-) -> Option<Acc> {
-    let mut sum: Option<Acc> = None;
-    if let (true, Some(x)) = (u.is_full(), u.store().as_slice()) {
-        let mut entries = columns.iter().enumerate();
-        if let Some((k, &c)) = entries.next() {
-            let mut acc = multiply(k, x[c as usize]);
-            for (k, &c) in entries {
-                if terminal(acc) {
-                    break;
-                }
-                acc = add(acc, multiply(k, x[c as usize]));
-            }
-            sum = Some(acc);
-        }
-        return sum;
-    }
-    for (k, &c) in columns.iter().enumerate() {
-        let Some(x) = u.get(c as usize) else { continue };
-        let product = multiply(k, x);
-        let acc = sum.map_or(product, |s| add(s, product));
-        sum = Some(acc);
-        if terminal(acc) {
-            break;
-        }
-    }
-    sum
+fn row<S: Ring>(columns: impl Iterator<Item = u32>, values: Option<&[S::A]>, u: &Vector<S::X>, x: Option<&[S::X]>) -> Option<S::Out> {
+    let sum = match (x, values) {
+        (Some(x), None) => sum::<S>(columns.map(|c| S::multiply_pattern(x[c as usize]))),
+        (Some(x), Some(values)) => sum::<S>(columns.zip(values).map(|(c, &value)| S::multiply(value, x[c as usize]))),
+        (None, _) => sum::<S>(columns.enumerate().filter_map(|(k, c)| {
+            let x = u.get(c as usize)?;
+            Some(values.map_or_else(|| S::multiply_pattern(x), |values| S::multiply(values[k], x)))
+        })),
+    };
+    sum.map(S::finish)
 }
 
 /// The product with the transpose, row by row of the matrix: every output meets its rows in ascending order.

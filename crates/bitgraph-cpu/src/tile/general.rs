@@ -4,8 +4,8 @@
 //! semirings such as `AnySecond` are deterministic; a row none of whose entries meets a present value gets no value.
 
 use super::{RowMask, compiled};
-use bitgraph_b2sr::{B2sr, Hybrid, Tile};
-use bitgraph_semiring::{Monoid, Semiring};
+use bitgraph_b2sr::{B2sr, Hybrid, Tile, Tile8};
+use bitgraph_semiring::Semiring;
 use bitgraph_sparse::{BitVector, Csr};
 use rayon::prelude::*;
 
@@ -15,21 +15,90 @@ pub trait RowEntries: Sync {
     fn rows(&self) -> usize;
     /// The number of columns.
     fn columns(&self) -> usize;
-    /// Calls `f(column)` for the entries of row `i`, ascending, until it returns `false`. The `k`-th call is for the `k`-th
-    /// entry of the row in the pattern's own order, to which value arrays refer.
-    fn visit_row(&self, i: usize, f: impl FnMut(u32) -> bool);
+    /// The columns of the entries of row `i`, ascending: the pattern's own order, to which value arrays refer.
+    fn row_entries(&self, i: usize) -> impl Iterator<Item = u32>;
 }
 
-/// Calls `f` for the bits of a row of a tile; whether to go on.
+/// The sum of a row's products, up to a terminal value; `None` of none.
 #[inline(always)]
-fn visit_bits(mut bits: u32, base: u32, f: &mut impl FnMut(u32) -> bool) -> bool {
-    while bits != 0 {
-        if !f(base + bits.trailing_zeros()) {
-            return false;
-        }
-        bits &= bits - 1;
+pub(crate) fn sum<S: Semiring>(mut products: impl Iterator<Item = S::Acc>) -> Option<S::Acc> {
+    let mut sum = products.next()?;
+    while !S::is_terminal(sum)
+        && let Some(product) = products.next()
+    {
+        sum = S::add(sum, product);
     }
-    true
+    Some(sum)
+}
+
+/// The columns of the bits of a row of tiles.
+struct TileRow<'a, T> {
+    tiles: std::iter::Zip<std::slice::Iter<'a, T>, std::slice::Iter<'a, u32>>,
+    /// The row within its tiles.
+    row: usize,
+    /// What is left of the tile at hand, and its first column.
+    bits: u32,
+    base: u32,
+}
+
+impl<'a, T: Tile> TileRow<'a, T> {
+    #[inline(always)]
+    fn new(a: &'a B2sr<T>, i: usize) -> Self {
+        let range = a.tile_range(i >> T::SHIFT);
+        let tiles = a.tiles()[range.clone()].iter().zip(&a.tile_columns()[range]);
+        Self { tiles, row: i & (T::SIZE - 1), bits: 0, base: 0 }
+    }
+    /// The next bit of the tile at hand.
+    #[inline(always)]
+    fn bit(&mut self) -> Option<u32> {
+        let column = (self.bits != 0).then(|| self.base + self.bits.trailing_zeros())?;
+        self.bits &= self.bits - 1;
+        Some(column)
+    }
+    /// Goes on to the next tile.
+    #[inline(always)]
+    fn advance(&mut self) -> Option<()> {
+        let (tile, &column) = self.tiles.next()?;
+        (self.bits, self.base) = (tile.row(self.row), column << T::SHIFT);
+        Some(())
+    }
+}
+
+impl<T: Tile> Iterator for TileRow<'_, T> {
+    type Item = u32;
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        while self.bits == 0 {
+            self.advance()?;
+        }
+        self.bit()
+    }
+}
+
+/// The columns of a row of a hybrid. No listed entry lies inside a stored tile, so those before it are those before its first column.
+struct HybridRow<'a> {
+    tiles: TileRow<'a, Tile8>,
+    list: &'a [u32],
+}
+
+impl Iterator for HybridRow<'_> {
+    type Item = u32;
+    #[inline(always)]
+    fn next(&mut self) -> Option<u32> {
+        loop {
+            if let Some(column) = self.tiles.bit() {
+                return Some(column);
+            }
+            let ahead = self.tiles.tiles.clone().next().map(|(_, &column)| column << Tile8::SHIFT);
+            if let Some((&first, rest)) = self.list.split_first()
+                && ahead.is_none_or(|column| first < column)
+            {
+                self.list = rest;
+                return Some(first);
+            }
+            self.tiles.advance()?;
+        }
+    }
 }
 
 impl<T: Tile> RowEntries for B2sr<T> {
@@ -40,13 +109,8 @@ impl<T: Tile> RowEntries for B2sr<T> {
         self.ncols()
     }
     #[inline(always)]
-    fn visit_row(&self, i: usize, mut f: impl FnMut(u32) -> bool) {
-        let range = self.tile_range(i >> T::SHIFT);
-        for (tile, &column) in self.tiles()[range.clone()].iter().zip(&self.tile_columns()[range]) {
-            if !visit_bits(tile.row(i & (T::SIZE - 1)), column << T::SHIFT, &mut f) {
-                return;
-            }
-        }
+    fn row_entries(&self, i: usize) -> impl Iterator<Item = u32> {
+        TileRow::new(self, i)
     }
 }
 
@@ -58,27 +122,8 @@ impl RowEntries for Hybrid {
         self.ncols()
     }
     #[inline(always)]
-    fn visit_row(&self, i: usize, mut f: impl FnMut(u32) -> bool) {
-        let (tiles, list) = (self.tiles(), self.list().row(i));
-        let range = tiles.tile_range(i >> 3);
-        let mut next = 0;
-        for (tile, &column) in tiles.tiles()[range.clone()].iter().zip(&tiles.tile_columns()[range]) {
-            // No listed entry lies inside a stored tile, so those before it are those before its first column.
-            while next < list.len() && list[next] < column << 3 {
-                if !f(list[next]) {
-                    return;
-                }
-                next += 1;
-            }
-            if !visit_bits(tile.row(i & 7), column << 3, &mut f) {
-                return;
-            }
-        }
-        for &u in &list[next..] {
-            if !f(u) {
-                return;
-            }
-        }
+    fn row_entries(&self, i: usize) -> impl Iterator<Item = u32> {
+        HybridRow { tiles: TileRow::new(self.tiles(), i), list: self.list().row(i) }
     }
 }
 
@@ -90,12 +135,8 @@ impl RowEntries for Csr {
         self.ncols()
     }
     #[inline(always)]
-    fn visit_row(&self, i: usize, mut f: impl FnMut(u32) -> bool) {
-        for &u in self.row(i) {
-            if !f(u) {
-                return;
-            }
-        }
+    fn row_entries(&self, i: usize) -> impl Iterator<Item = u32> {
+        self.row(i).iter().copied()
     }
 }
 
@@ -134,23 +175,15 @@ pub fn mxv_tiles<S: Semiring, M: RowEntries>(
             let wanted = RowMask::word(mask, start / 64);
             *word = 0;
             for (r, y) in y.iter_mut().enumerate().filter(|(r, _)| wanted >> r & 1 != 0) {
-                let mut acc = None;
-                let mut position = values.map_or(0, |(_, starts)| starts[start + r]);
-                a.visit_row(start + r, |c| {
-                    let c = c as usize;
-                    if present.is_none_or(|p| p[c >> 6] >> (c & 63) & 1 != 0) {
-                        let product = match values {
-                            Some((values, _)) => S::multiply(values[position], x(c)),
-                            None => S::multiply_pattern(x(c)),
-                        };
-                        let sum = acc.map_or(product, |acc| S::add(acc, product));
-                        acc = Some(sum);
-                        position += 1;
-                        return !(S::Add::HAS_TERMINAL && S::is_terminal(sum));
+                let columns = a.row_entries(start + r).map(|c| c as usize);
+                let there = |c: usize| present.is_none_or(|p| p[c >> 6] >> (c & 63) & 1 != 0);
+                let acc = match values {
+                    Some((values, starts)) => {
+                        let entries = columns.zip(&values[starts[start + r]..]);
+                        sum::<S>(entries.filter(|&(c, _)| there(c)).map(|(c, &value)| S::multiply(value, x(c))))
                     }
-                    position += 1;
-                    true
-                });
+                    None => sum::<S>(columns.filter(|&c| there(c)).map(|c| S::multiply_pattern(x(c)))),
+                };
                 if let Some(acc) = acc {
                     *y = acc;
                     *word |= 1 << r;

@@ -18,6 +18,7 @@ pub use bits::BitTile;
 pub use bmm::{bmm_sum, bmm_sum_masked};
 pub use boolean::{mxv_boolean, mxv_boolean_hybrid, mxv_boolean_lists, mxv_count};
 pub use float::{TileSum, mxv_sum, mxv_sum_grouped, mxv_sum_hybrid};
+pub(crate) use general::sum;
 pub use general::{RowEntries, mxv_tiles};
 
 #[cfg(target_arch = "x86_64")]

@@ -1,8 +1,8 @@
 //! The vector operations, and the write-back rule `w<mask, replace> = w accum t`.
 
 use super::indices::{index_list, lists_by_position};
-use super::operator::{self, MODULE, binary, commutes, filter, monoid, unary};
-use super::params::{ApplyParams, Arguments, BinaryParams, Mask, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target};
+use super::operator::{self, Combining, binary, commutes, filter, unary};
+use super::params::{ApplyParams, BinaryParams, Mask, Operand, Partial, ReduceParams, RowReduceParams, SlotsParams, Target};
 use super::structure::run;
 use super::{strided, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
@@ -211,34 +211,35 @@ pub(super) fn flag_entries(device: &Device, values: &DeviceValues) -> Result<Buf
     crate::with_dtype!(values.dtype, T => typed::<T>(device, values))
 }
 
-/// Sums of entries by a built-in monoid: of `n` positions, into one element that is laid out as a matrix's value.
-pub(crate) fn fold<T: Stored>(device: &Device, code: u32, u: Operand, n: u64) -> Result<CudaValue<T>> {
+/// Entries at `n` positions combined into one element that is laid out as a matrix's value.
+pub(crate) fn fold<T: Stored>(device: &Device, by: Combining, u: Operand, n: u64) -> Result<CudaValue<T>> {
     let out = device.alloc_for::<u8>(size_of::<T>(), "a value")?;
     let block = threads(device);
     // Few blocks, so that their sums are added up soon.
     let most = u64::from(device.properties().sms) * 4;
     let grid = n.div_ceil(u64::from(block) * 4).min(most) as u32;
     let partials = device.alloc::<Partial>(grid as usize)?;
-    let arguments = Arguments::new(code, [None; 4]);
+    let (kernel, arguments) = by.kernel::<T, _>(device, "fold")?;
     let params = ReduceParams { n, u, out: Target::entries(&out), partials: partials.ptr(), blocks: grid.into(), arguments };
-    let (name, shared) = (T::DTYPE, block / 32 * 16);
+    let shared = block / 32 * 16;
     // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
-    unsafe { device.launch(&device.kernel(MODULE, &format!("fold_{name}"))?, Shape { grid, block, shared, mode: Mode::Plain }, &params) }?;
-    let finish = device.kernel(MODULE, &format!("fold_finish_{name}"))?;
+    unsafe { device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, &params) }?;
+    let (finish, _) = by.kernel::<T, _>(device, "fold_finish")?;
     // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
     unsafe { device.launch(&finish, Shape { grid: 1, block, shared, mode: Mode::Plain }, &params) }?;
     Ok(CudaValue::new(out))
 }
 
-/// The entries of each list combined by a built-in monoid: offsets, whether they are of 64 bits, and the entries.
+/// The entries of each list combined: offsets, whether they are of 64 bits, and the entries.
 pub(super) fn fold_lists<T: Stored>(
     device: &Device,
-    code: u32,
+    by: Combining,
     (offsets, wide): (DevicePtr<u8>, u32),
     entries: Operand,
     lists: usize,
 ) -> Result<CudaVector<T>> {
     let t = CudaVector::uninitialised(device, lists, true)?;
+    let (kernel, arguments) = by.kernel::<T>(device, "fold_rows")?;
     let params = RowReduceParams {
         rows: lists as u64,
         offsets,
@@ -247,10 +248,10 @@ pub(super) fn fold_lists<T: Stored>(
         old: Operand::zeroed(),
         mask: Mask::zeroed(),
         out: Target::vector(&t),
-        arguments: Arguments::new(code, [None; 4]),
+        arguments,
     };
     // SAFETY: operands fit each other (`bitgraph_backend::ops` checks that), and outputs were made above for their shapes.
-    unsafe { strided(device, &device.kernel(MODULE, &format!("fold_rows_{}", T::DTYPE))?, params.rows, &params) }?;
+    unsafe { strided(device, &kernel, params.rows, &params) }?;
     Ok(t)
 }
 
@@ -355,7 +356,7 @@ impl VectorOps for Cuda {
         Ok(())
     }
     fn reduce<T: Stored, M: Monoid<T>>(&self, _monoid: M, u: &CudaVector<T>) -> Result<CudaValue<T>> {
-        fold(self.device(), monoid::<T, M>("reduce")?, Operand::vector(u), u.len as u64)
+        fold(self.device(), Combining::of::<T, M>("reduce")?, Operand::vector(u), u.len as u64)
     }
     fn extract<T: Stored, C: Accumulate<T>>(
         &self,
@@ -389,8 +390,8 @@ impl VectorOps for Cuda {
         if let Some(op) = accumulator::<T, C>("assign_at", write.accum)? {
             let (starts, places) = lists_by_position(device, &list, w.len)?;
             let values = values.at(&places);
-            if let Some(code) = commutes(&op) {
-                let t = fold_lists::<T>(device, code, (starts.ptr().cast(), 0), values, w.len)?;
+            if let Some(by) = commutes::<T>(&op) {
+                let t = fold_lists::<T>(device, by, (starts.ptr().cast(), 0), values, w.len)?;
                 return write_back("assign_at", w, write, t);
             }
             let (full, operands) = (w.present.is_none(), (old, values));

@@ -1,11 +1,16 @@
 //! The source of the kernels that are compiled ahead, `kernels/ops/listed.cu`, is written by the same code that writes the source of
-//! every other semiring: this test holds the file to it. With `BITGRAPH_WRITE_LISTED` set to a path it writes the file.
+//! every other semiring, and the built-in operators of `kernels/common/builtin.cuh` from their own expressions: this test holds the files to
+//! it. With `BITGRAPH_WRITE_LISTED` set to the path of `kernels` it writes them.
 
+use super::operator::{BINARY, Known, TESTS, UNARY};
 use super::ring::{self, CSR, Family};
 use super::source;
 use bitgraph_backend::Ring;
 use bitgraph_kernels::{LISTED_MODULE, SYMBOLS};
-use bitgraph_semiring::{AnySecond, LorLand, MinPlus, MinSecond, PlusPair, PlusSecond, PlusTimes};
+use bitgraph_semiring::{
+    Any, AnySecond, DeviceMonoid, Land, Lor, LorLand, Lxor, Max, Min, MinPlus, MinSecond, Monoid, Operator, Plus, PlusPair, PlusSecond,
+    PlusTimes, Scale, Shift, Times, Tril, ValueAbove,
+};
 use half::{bf16, f16};
 use std::collections::BTreeSet;
 
@@ -24,9 +29,9 @@ struct Listed {
 impl Listed {
     fn add<S: Ring>(&mut self, kernels: &[&str]) {
         let tail = source::ring_tail::<S>();
-        let Some(expr) = S::DEVICE else { return };
+        let (Some(expr), Some(sum)) = (S::DEVICE, <S::Add as Monoid<S::Acc>>::DEVICE) else { return };
         let ring = format!("Ring_{tail}");
-        self.text += &format!("\nnamespace {{\n{}}}\n", source::ring::<S>(&ring, &expr));
+        self.text += &format!("\nnamespace {{\n{}}}\n", source::ring::<S>(&ring, &expr, &sum));
         for line in kernels {
             let line = line.replace("(Ring", &format!("({ring}")).replace('$', &tail);
             self.text += &format!("{line}\n");
@@ -71,18 +76,97 @@ fn listed() -> Listed {
     list
 }
 
+const BUILTIN: &str =
+    "// The built-in operators by their codes. Written by a test of crates/bitgraph-cuda (src/ops/listed.rs) from the formulas of the
+// operators; do not edit.
+#pragma once
+#include \"common/semiring.cuh\"
+
+namespace bg {
+/// The code of the monoid that takes the first value.
+constexpr u32 ANY_OF = 4;
+
+template <class V> struct Builtin : Functions<V> {
+    using Functions<V>::num;
+    using Functions<V>::lit;
+    using Functions<V>::bg_least;
+    using Functions<V>::bg_greatest;
+";
+
+/// A case for each operator; the field is called `name` in formulas.
+fn cases(operators: &[Known], cast: &str) -> String {
+    let mut seen = BTreeSet::new();
+    let distinct = operators.iter().filter(|k| seen.insert(k.code));
+    distinct.map(|k| format!("            case {}: return {cast}({});  // {}\n", k.code, k.expression, k.name)).collect()
+}
+
+/// The definition of a field under the name that its formula has for it.
+fn field(op: &impl Operator, from: &str) -> String {
+    let name = op.parameters()[0].and_then(|p| p.name).unwrap();
+    format!("        const auto {name} = {from};\n")
+}
+
+fn builtin() -> String {
+    fn identity<M: Monoid<f32>>(code: u32) -> (u32, DeviceMonoid) {
+        (code, M::DEVICE.unwrap())
+    }
+    let monoids = [
+        identity::<Plus>(0),
+        identity::<Times>(1),
+        identity::<Min>(2),
+        identity::<Max>(3),
+        identity::<Any>(4),
+        identity::<Lor>(5),
+        identity::<Land>(6),
+        identity::<Lxor>(7),
+    ];
+    let identities: String = monoids.iter().map(|(code, m)| format!("            case {code}: return (V)({});\n", m.identity)).collect();
+    let end = "        }\n    }\n";
+    [
+        BUILTIN,
+        "    /// A binary operator.\n    BG_DEVICE static V binary(u32 code, V a, V b) {\n        switch (code) {\n",
+        &cases(&BINARY, "(V)"),
+        "            default: return a;\n",
+        end,
+        "    /// The identity of a monoid.\n    BG_DEVICE static V identity(u32 code) {\n        switch (code) {\n",
+        &identities,
+        "            default: return (V)0;\n",
+        end,
+        "    /// A unary operator; `p0` is its field.\n    BG_DEVICE static V unary(u32 code, V a, V p0) {\n",
+        &field(&Scale(0f32), "p0"),
+        &field(&Shift(0f32), "p0"),
+        "        switch (code) {\n",
+        &cases(&UNARY, "(V)"),
+        "            default: return a;\n",
+        end,
+        "};\n\ntemplate <class V> struct BuiltinTests : TestFunctions<V> {\n    using TestFunctions<V>::num;\n    using TestFunctions<V>::lit;\n",
+        "    /// A test of an entry; `bits` holds its field, `p0` the same as a value.\n",
+        "    BG_DEVICE static bool keep(u32 code, V a, i64 row, i64 column, V p0, i64 bits) {\n",
+        &field(&ValueAbove(0f32), "p0"),
+        &field(&Tril { diagonal: 0 }, "bits"),
+        "        switch (code) {\n",
+        &cases(&TESTS, ""),
+        "            default: return true;\n",
+        end,
+        "};\n}  // namespace bg\n",
+    ]
+    .concat()
+}
+
 #[test]
-fn the_listed_source_is_what_the_semirings_say() {
+fn the_written_sources_are_what_the_operators_say() {
     let list = listed();
-    if let Some(path) = std::env::var_os("BITGRAPH_WRITE_LISTED") {
-        std::fs::write(path, &list.text).unwrap();
-        for name in &list.names {
-            println!("{name}");
+    let files = [(format!("{LISTED_MODULE}.cu"), &list.text), ("common/builtin.cuh".to_string(), &builtin())];
+    if let Some(folder) = std::env::var_os("BITGRAPH_WRITE_LISTED") {
+        for (path, text) in files {
+            std::fs::write(std::path::Path::new(&folder).join(path), text).unwrap();
         }
+        list.names.iter().for_each(|name| println!("{name}"));
         return;
     }
-    let file = bitgraph_kernels::source(&format!("{LISTED_MODULE}.cu")).unwrap();
-    assert!(file.text == list.text, "kernels/{LISTED_MODULE}.cu is not what the semirings say");
+    for (path, text) in files {
+        assert!(bitgraph_kernels::source(&path).unwrap().text == text, "kernels/{path} is not what the operators say");
+    }
     let table: BTreeSet<String> = SYMBOLS.iter().map(ToString::to_string).collect();
     assert_eq!(table, list.names);
 }

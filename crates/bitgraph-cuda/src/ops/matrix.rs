@@ -3,7 +3,7 @@
 //! Determinism: no operation here adds up anything but the reductions, whose order the sizes decide.
 
 use super::elementwise::{self, Combine, apply_entries, combine_entries, fold, fold_lists, test_entries};
-use super::operator::{self, monoid};
+use super::operator::{self, Combining};
 use super::params::{ConvertParams, KroneckerParams, Operand, PresenceParams, RelabelKeysParams, Rows, wide};
 use super::seen;
 use super::structure::{DeviceMask, Merge, Pattern, csr_of_keys, extract, kept, merge, run};
@@ -126,8 +126,8 @@ impl MatrixOps for Cuda {
     }
 
     fn reduce_matrix<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: View<'_, Self>) -> Result<CudaValue<T>> {
-        let (a, code) = (seen(a)?, monoid::<T, M>("reduce")?);
-        fold(self.device(), code, entries::<T>(a), a.nvals() as u64)
+        let (a, by) = (seen(a)?, Combining::of::<T, M>("reduce")?);
+        fold(self.device(), by, entries::<T>(a), a.nvals() as u64)
     }
 
     fn reduce_rows<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
@@ -139,8 +139,8 @@ impl MatrixOps for Cuda {
     ) -> Result<()> {
         let device = self.device();
         let a = seen(a)?;
-        let (csr, code) = (a.lists()?, monoid::<T, M>("reduce_rows")?);
-        let t = fold_lists::<T>(device, code, (csr.offsets.address(), wide(&csr.offsets)), entries::<T>(a), csr.rows)?;
+        let (csr, by) = (a.lists()?, Combining::of::<T, M>("reduce_rows")?);
+        let t = fold_lists::<T>(device, by, (csr.offsets.address(), wide(&csr.offsets)), entries::<T>(a), csr.rows)?;
         elementwise::write_back("reduce_rows", w, write, t)
     }
 

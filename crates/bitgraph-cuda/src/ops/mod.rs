@@ -19,6 +19,8 @@ mod matrix;
 mod mxm;
 mod mxv;
 mod operator;
+#[cfg(test)]
+mod own;
 mod params;
 mod ring;
 pub mod schemes;

@@ -7,6 +7,7 @@
 //! Determinism: sums of floats are formed in an order that depends on the matrix and the format alone.
 
 use super::elementwise::{filled, fold, write_back};
+use super::operator::Combining;
 use super::params::{Chunk, LongRowsParams, Mask, MxvParams, Operand, Partial, Target, wide};
 use super::ring::{CSR, TILES, kernel};
 use super::{schemes, seen, strided, sums, threads};
@@ -42,9 +43,6 @@ pub(super) struct LongRows {
     first_chunk: Buffer<u32>,
     chunks: Buffer<Chunk>,
 }
-
-/// The code of the monoid `Land`.
-const LAND: u32 = 6;
 
 /// From where on rows are long, and the entries of a chunk.
 pub(super) struct Limits {
@@ -234,7 +232,7 @@ pub(super) fn nonempty_rows<'a>(cuda: &Cuda, a: &'a CudaMatrix) -> Result<Option
         let t = general::<LorLand<bool>>(cuda, &a.pattern(), &x, None)?;
         let Some(present) = t.present else { return Ok(None) };
         let bits = CudaVector::<bool>::from_parts(cuda.device(), t.len, present.cast(), None);
-        let all = fold::<bool>(cuda.device(), LAND, Operand::vector(&bits), t.len as u64)?;
+        let all = fold::<bool>(cuda.device(), Combining::ALL, Operand::vector(&bits), t.len as u64)?;
         Ok((!all.read()?).then_some(present))
     })?;
     Ok(rows.as_ref())

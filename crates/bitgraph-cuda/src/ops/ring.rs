@@ -9,7 +9,7 @@ use crate::Result;
 use crate::device::{Device, Kernel, Parameters};
 use bitgraph_backend::Ring;
 use bitgraph_kernels::{LISTED_MODULE, SYMBOLS};
-use bitgraph_semiring::DeviceExpr;
+use bitgraph_semiring::{DeviceExpr, DeviceMonoid, Monoid, builtin_name};
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
@@ -53,38 +53,46 @@ fn listed() -> &'static HashSet<String> {
     NAMES.get_or_init(|| SYMBOLS.iter().map(ToString::to_string).collect())
 }
 
+/// The device forms of a semiring and of its sums.
+fn forms<S: Ring>() -> Result<(DeviceExpr, DeviceMonoid)> {
+    let Some(expr) = S::DEVICE else {
+        return Err(unsupported("a product", format!("the semiring {}, which has no device expression", S::NAME)));
+    };
+    let Some(sum) = <S::Add as Monoid<S::Acc>>::DEVICE else {
+        let name = <S::Add as Monoid<S::Acc>>::NAME;
+        return Err(unsupported("a product", format!("the monoid {name} of the semiring {}, which has no device expression", S::NAME)));
+    };
+    Ok((expr, sum))
+}
+
 /// The kernel `operation` (such as `mxv_csr`) of a family for the semiring S.
 ///
 /// # Errors
 /// `Unsupported` if S has no device form; whatever the compiler says.
 pub(crate) fn kernel<S: Ring, P: Parameters>(device: &Device, family: &Family, operation: &str) -> Result<Kernel<P>> {
+    let (expr, sum) = forms::<S>()?;
     let tail = source::ring_tail::<S>();
     let name = format!("{operation}_{tail}");
-    // A user's semiring may have a built-in one's name.
-    let own = std::any::type_name::<S>();
-    if own.starts_with("bitgraph_semiring::") && listed().contains(&name) {
+    // A user's semiring may have a built-in one's name without being that one.
+    if builtin_name::<S>().is_some() && listed().contains(&name) {
         return device.kernel(LISTED_MODULE, &name);
     }
-    let Some(expr) = S::DEVICE else {
-        return Err(unsupported("a product", format!("the semiring {}, which has no device expression", S::NAME)));
-    };
     let together = device.properties().emulated;
-    let DeviceExpr { multiply, multiply_pattern, add, identity, finish } = expr;
     let part = if together { "all" } else { family.name };
-    let module = format!("{part} {own} {tail} | {multiply} | {multiply_pattern} | {add} | {identity} | {finish}");
+    let module = format!("{part} {tail} {} | {expr:?} | {sum:?}", std::any::type_name::<S>());
     device.compiled(&module, &name, || {
         let families = [&CSR, &TILES, &MXM];
-        text::<S>(&expr, families.into_iter().filter(|f| together || f.name == family.name))
+        text::<S>(&expr, &sum, families.into_iter().filter(|f| together || f.name == family.name))
     })
 }
 
 /// The text of a module.
-fn text<'a, S: Ring>(expr: &DeviceExpr, families: impl Iterator<Item = &'a Family>) -> String {
+fn text<'a, S: Ring>(expr: &DeviceExpr, sum: &DeviceMonoid, families: impl Iterator<Item = &'a Family>) -> String {
     let tail = source::ring_tail::<S>();
     let (mut includes, mut kernels) = (String::new(), String::new());
     for family in families {
         includes += &format!("#include \"{}\"\n", family.include);
         kernels += &(family.text)(&tail);
     }
-    format!("{includes}namespace {{\n{}}}\n{kernels}", source::ring::<S>("Ring", expr))
+    format!("{includes}namespace {{\n{}}}\n{kernels}", source::ring::<S>("Ring", expr, sum))
 }

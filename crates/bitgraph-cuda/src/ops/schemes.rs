@@ -16,7 +16,7 @@ use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Result, primitives};
 use bitgraph_backend::ops::VectorMask;
 use bitgraph_backend::{Error as Base, Ring, same_type};
-use bitgraph_semiring::{LorLand, PlusPair, PlusSecond, PlusTimes};
+use bitgraph_semiring::{LorLand, builtin_name};
 use bitgraph_sparse::Stored;
 use bytemuck::Zeroable;
 use std::any::{Any, TypeId};
@@ -308,7 +308,10 @@ pub(super) fn special_sum<S: Ring>(
     mask: &CudaMatrix,
 ) -> Result<Option<CudaValue<S::Out>>> {
     let pure = |m: &CudaMatrix| matches!(m.layout(), Layout::B2sr(_)) && m.format() == a.format();
-    if TypeId::of::<S>() != TypeId::of::<PlusPair<u64>>() || ![a, b_transposed, mask].into_iter().all(pure) {
+    if TypeId::of::<S::Out>() != TypeId::of::<u64>()
+        || builtin_name::<S>() != Some("plus_pair")
+        || ![a, b_transposed, mask].into_iter().all(pure)
+    {
         return Ok(None);
     }
     let (a, b_transposed) = (a.pattern(), b_transposed.pattern());
@@ -320,7 +323,7 @@ pub(super) fn special<S: Ring>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>
     if a.values().is_some() || x.present.is_some() || a.as_csr().is_some() || a.shape().0 == 0 {
         return Ok(None);
     }
-    if TypeId::of::<S>() == TypeId::of::<LorLand<bool>>() {
+    if TypeId::of::<S::Out>() == TypeId::of::<bool>() && builtin_name::<S>() == Some("lor_land") {
         let Some(x) = (x as &dyn Any).downcast_ref::<CudaVector<bool>>() else { return Ok(None) };
         let device = cuda.device();
         let y = CudaVector::uninitialised(device, a.shape().0, false)?;
@@ -342,7 +345,7 @@ pub(super) fn special<S: Ring>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>
 
 /// Sums of neighbours: (plus, second), and (plus, times) since a pattern's values are 1.
 fn sum<S: Ring, T: Summed>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>, mask: VMask<'_>) -> Result<Option<CudaVector<S::Out>>> {
-    if TypeId::of::<S>() != TypeId::of::<PlusSecond<T>>() && TypeId::of::<S>() != TypeId::of::<PlusTimes<T>>() {
+    if TypeId::of::<S::Out>() != TypeId::of::<T>() || !matches!(builtin_name::<S>(), Some("plus_second" | "plus_times")) {
         return Ok(None);
     }
     let Some(x) = (x as &dyn Any).downcast_ref::<CudaVector<T>>() else { return Ok(None) };

@@ -3,7 +3,7 @@
 //! Invariant: a text depends on the operator's types and expressions alone, so that it is compiled once and found in the cache.
 
 use bitgraph_backend::Ring;
-use bitgraph_semiring::{Any, DType, DeviceExpr, Land, Lor, Max, Min, Monoid, Parameters, Scalar};
+use bitgraph_semiring::{Any, DType, DeviceExpr, DeviceMonoid, Parameters, Scalar, builtin_name};
 use std::any::TypeId;
 use std::fmt::Write;
 
@@ -16,12 +16,14 @@ pub(crate) fn element(dtype: DType) -> &'static str {
     }
 }
 
-/// The definitions of `p0`, `p1`, ...
+/// The definitions of an operator's fields: under their names, or as `p0`, `p1`, ...
 fn parameters(parameters: Parameters) -> String {
     let mut text = String::new();
     for (k, p) in parameters.iter().enumerate() {
         if let Some(p) = p {
-            let _ = write!(text, "const auto p{k} = bg::from_bits<{}>(arguments.p[{k}]); ", element(p.dtype));
+            let place = format!("p{k}");
+            let name = p.name.unwrap_or(&place);
+            let _ = write!(text, "const auto {name} = bg::from_bits<{}>(arguments.p[{k}]); ", element(p.dtype));
         }
     }
     text
@@ -39,7 +41,7 @@ pub(crate) fn binary(t: DType, expression: &str, fields: Parameters) -> String {
 pub(crate) fn unary(t: DType, out: DType, expression: &str, fields: Parameters) -> String {
     let (t, out, fields) = (element(t), element(out), parameters(fields));
     format!(
-        "namespace {{\nstruct Op : bg::Functions<bg::Value<{out}>> {{\n    BG_DEVICE static bg::Value<{out}> apply(const bg::Arguments& arguments, bg::Value<{t}> a) {{ {fields}return (bg::Value<{out}>)({expression}); }}\n}};\n}}\n"
+        "namespace {{\nstruct Op : bg::Functions<bg::Value<{t}>> {{\n    BG_DEVICE static bg::Value<{out}> apply(const bg::Arguments& arguments, bg::Value<{t}> a) {{ {fields}return (bg::Value<{out}>)({expression}); }}\n}};\n}}\n"
     )
 }
 
@@ -47,27 +49,32 @@ pub(crate) fn unary(t: DType, out: DType, expression: &str, fields: Parameters) 
 pub(crate) fn filter(t: DType, expression: &str, fields: Parameters) -> String {
     let (t, fields) = (element(t), parameters(fields));
     format!(
-        "namespace {{\nstruct Op : bg::Functions<bg::Value<{t}>> {{\n    BG_DEVICE static bool keep(const bg::Arguments& arguments, bg::Value<{t}> a, u32 row, u32 column) {{ {fields}return {expression}; }}\n}};\n}}\n"
+        "namespace {{\nstruct Op : bg::TestFunctions<bg::Value<{t}>> {{\n    BG_DEVICE static bool keep(const bg::Arguments& arguments, bg::Value<{t}> a, i64 row, i64 column) {{ {fields}return {expression}; }}\n}};\n}}\n"
     )
 }
 
-/// When a sum of this monoid may stop, in terms of `acc`.
-fn terminal<M: Monoid<T>, T: Scalar>() -> Option<&'static str> {
-    let of = TypeId::of::<M>();
-    match () {
-        () if of == TypeId::of::<Min>() => Some("acc == bg_least()"),
-        () if of == TypeId::of::<Max>() => Some("acc == bg_greatest()"),
-        () if of == TypeId::of::<Lor>() => Some("acc != 0"),
-        () if of == TypeId::of::<Land>() => Some("acc == 0"),
-        () => None,
-    }
+/// A monoid over T, under the name `Op`, for reductions.
+pub(crate) fn monoid(t: DType, form: &DeviceMonoid) -> String {
+    let t = element(t);
+    let DeviceMonoid { combine, identity, terminal } = form;
+    format!(
+        "namespace {{\nstruct Op : bg::Functions<bg::Value<{t}>> {{\n\
+        \x20   typedef bg::Value<{t}> V;\n    static constexpr bool TERMINAL = {};\n\
+        \x20   BG_DEVICE static V combine(const bg::Arguments&, V a, V b) {{ return (V)({combine}); }}\n\
+        \x20   BG_DEVICE static V identity(const bg::Arguments&) {{ return (V)({identity}); }}\n\
+        \x20   BG_DEVICE static bool terminal(V a) {{ return {}; }}\n\
+        \x20   BG_DEVICE static bool takes_first(const bg::Arguments&) {{ return false; }}\n}};\n}}\n",
+        terminal.is_some(),
+        terminal.unwrap_or("false"),
+    )
 }
 
 /// A semiring as a struct of the given name.
-pub(crate) fn ring<S: Ring>(name: &str, expr: &DeviceExpr) -> String {
+pub(crate) fn ring<S: Ring>(name: &str, expr: &DeviceExpr, sum: &DeviceMonoid) -> String {
     let [a, x, acc, out] = [S::A::DTYPE, S::X::DTYPE, S::Acc::DTYPE, S::Out::DTYPE].map(element);
+    // Which term comes first is known by its column, not by the sum.
     let any = TypeId::of::<S::Add>() == TypeId::of::<Any>();
-    let stop = terminal::<S::Add, S::Acc>();
+    let stop = sum.terminal.filter(|_| !any);
     format!(
         "struct {name} : bg::Functions<bg::Value<{acc}>> {{\n\
         \x20   typedef {a} A;\n    typedef {x} X;\n    typedef {acc} Acc;\n    typedef {out} Out;\n    typedef bg::Value<{acc}> V;\n\
@@ -76,24 +83,24 @@ pub(crate) fn ring<S: Ring>(name: &str, expr: &DeviceExpr) -> String {
         \x20   BG_DEVICE static V multiply_pattern(bg::Value<X> x) {{ return (V)({}); }}\n\
         \x20   BG_DEVICE static V add(V a, V b) {{ return (V)({}); }}\n\
         \x20   BG_DEVICE static V identity() {{ return (V)({}); }}\n\
-        \x20   BG_DEVICE static bool terminal(V acc) {{ return {}; }}\n\
+        \x20   BG_DEVICE static bool terminal(V a) {{ return {}; }}\n\
         \x20   BG_DEVICE static bg::Value<Out> finish(V acc) {{ return (bg::Value<Out>)({}); }}\n}};\n",
         stop.is_some(),
         S::IGNORES_X,
         expr.multiply,
         expr.multiply_pattern,
-        expr.add,
-        expr.identity,
+        sum.combine,
+        sum.identity,
         stop.unwrap_or("false"),
         expr.finish,
     )
 }
 
-/// The end of a semiring's kernel names: its own and its types'.
+/// The end of a semiring's kernel names: its own and its types'. One of a user's own that is a built-in one has that one's name.
 pub(crate) fn ring_tail<S: Ring>() -> String {
     let (a, x) = (S::A::DTYPE, S::X::DTYPE);
     let input = if a == x { a.name().to_string() } else { format!("{a}{x}") };
     // A user's name may hold what a C++ name may not.
-    let name: String = S::NAME.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    let name: String = builtin_name::<S>().unwrap_or(S::NAME).chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
     format!("{name}_{input}_{}_{}", S::Acc::DTYPE, S::Out::DTYPE)
 }

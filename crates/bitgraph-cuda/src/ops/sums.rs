@@ -8,7 +8,7 @@ use crate::vector::CudaVector;
 use crate::{Cuda, Result};
 use bitgraph_backend::Ring;
 use bitgraph_backend::ops::VectorMask;
-use bitgraph_semiring::{PlusSecond, PlusTimes};
+use bitgraph_semiring::builtin_name;
 use std::any::TypeId;
 
 /// `t = A x`, where a layout was built, the semiring is its own, and nothing is masked or absent.
@@ -19,9 +19,13 @@ pub(super) fn prepared<S: Ring>(
     mask: Option<VectorMask<'_, Cuda>>,
 ) -> Result<Option<CudaVector<S::Out>>> {
     let Some(layout) = a.sums().filter(|_| mask.is_none() && x.present.is_none()) else { return Ok(None) };
-    let is = |id: TypeId| TypeId::of::<S>() == id;
     // A pattern's values are ones, whichever of the two it is multiplied by.
-    let fits = is(TypeId::of::<PlusTimes<f32>>()) || (is(TypeId::of::<PlusSecond<f32>>()) && a.values().is_none());
+    let fits = TypeId::of::<S::Out>() == TypeId::of::<f32>()
+        && match builtin_name::<S>() {
+            Some("plus_times") => true,
+            Some("plus_second") => a.values().is_none(),
+            _ => false,
+        };
     if !fits {
         return Ok(None);
     }

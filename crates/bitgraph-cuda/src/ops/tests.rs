@@ -173,7 +173,7 @@ impl Semiring for PlusDistance {
     type Add = Plus;
     const NAME: &'static str = "plus-distance";
     const DEVICE: Option<DeviceExpr> =
-        Some(DeviceExpr { multiply: "fabs((double)a - x)", multiply_pattern: "fabs(1.0 - x)", add: "a + b", identity: "0", finish: "acc" });
+        Some(DeviceExpr { multiply: "fabs((double)a - x)", multiply_pattern: "fabs(1.0 - x)", finish: "acc" });
     fn multiply(a: f32, x: f32) -> f64 {
         f64::from((a - x).abs())
     }

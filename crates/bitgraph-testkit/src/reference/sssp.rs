@@ -14,7 +14,7 @@ use bitgraph_sparse::Csr;
 #[must_use]
 pub fn dijkstra<T: Scalar>(csr: &Csr, weights: Option<&[T]>, source: u32) -> Vec<T> {
     assert!(weights.is_none_or(|w| w.len() == csr.nnz() && w.iter().all(|&x| x >= T::ZERO)), "a weight of 0 or more for every entry");
-    let mut distance = vec![T::GREATEST; csr.nrows()];
+    let mut distance = vec![T::greatest(); csr.nrows()];
     // A heap of (distance, vertex), as a binary tree in a vector: floats have no total order for the standard one.
     let mut heap = vec![(T::ZERO, source)];
     distance[source as usize] = T::ZERO;
@@ -84,8 +84,8 @@ pub fn validate_shortest_parents<T: Scalar>(
             if p != source {
                 return Err(format!("the source {source} has parent {p}"));
             }
-        } else if p == UNREACHED || d == T::GREATEST {
-            if (p == UNREACHED) != (d == T::GREATEST) {
+        } else if p == UNREACHED || d == T::greatest() {
+            if (p == UNREACHED) != (d == T::greatest()) {
                 return Err(format!("vertex {v} has parent {p} and distance {d:?}"));
             }
         } else {

@@ -236,7 +236,7 @@ impl SsspLayout {
         let distances = general::search(graph, config.source, config.target, delta, &config.control)?;
         if !D::DTYPE.is_float() && self.summary.bound >= u128::from(u64::MAX) {
             // A target that was found is nearer than whatever overflowed.
-            if config.target.is_none_or(|t| distances[t as usize] == D::GREATEST) {
+            if config.target.is_none_or(|t| distances[t as usize] == D::greatest()) {
                 graph.check_overflow(&distances)?;
             }
         }
@@ -291,7 +291,7 @@ impl<D: Native> General<D> {
     /// counts as unreached.
     fn check_overflow(&self, distances: &[D]) -> Result<()> {
         let stuck = (0..distances.len())
-            .any(|v| distances[v] != D::GREATEST && self.out.row(v).iter().any(|&u| distances[u as usize] == D::GREATEST));
+            .any(|v| distances[v] != D::greatest() && self.out.row(v).iter().any(|&u| distances[u as usize] == D::greatest()));
         if stuck { Err(Error::Overflow { what: "a distance", dtype: D::DTYPE }) } else { Ok(()) }
     }
 }
@@ -300,9 +300,9 @@ impl<D: Native> General<D> {
 fn finish<D: Native, T: Distance>(config: &SsspConfig, mut distances: Vec<D>, parents: impl FnOnce(&[D]) -> Vec<u32>) -> Result<Sssp<T>> {
     if let Some(target) = config.target {
         let end = distances[target as usize];
-        distances.iter_mut().filter(|d| **d > end).for_each(|d| *d = D::GREATEST);
+        distances.iter_mut().filter(|d| **d > end).for_each(|d| *d = D::greatest());
     }
-    let reached = distances.iter().filter(|&&d| d != D::GREATEST).count() as u64;
+    let reached = distances.iter().filter(|&&d| d != D::greatest()).count() as u64;
     let parents = config.parents.then(|| parents(&distances));
     Ok(Sssp { source: config.source, distances: distance::convert(distances)?, parents, reached })
 }

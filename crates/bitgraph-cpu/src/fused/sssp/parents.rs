@@ -49,7 +49,7 @@ fn smallest<D: Native>(
                 return v;
             }
             let mut best = UNREACHED;
-            if d != D::GREATEST {
+            if d != D::greatest() {
                 incoming.each(v, |u, w| {
                     let from = distances[u as usize];
                     if from < d && from.extend(w) == d && number(u) < number(best) {
@@ -61,7 +61,7 @@ fn smallest<D: Native>(
         })
         .collect();
     let level: Vec<u32> =
-        (0..distances.len() as u32).filter(|&v| parents[v as usize] == UNREACHED && distances[v as usize] != D::GREATEST).collect();
+        (0..distances.len() as u32).filter(|&v| parents[v as usize] == UNREACHED && distances[v as usize] != D::greatest()).collect();
     if !level.is_empty() {
         plateaus(distances, &level, &mut parents, incoming, outgoing, number);
     }

@@ -47,7 +47,7 @@ fn both<T: Scalar>(arcs: Vec<(u32, u32, T)>) -> Vec<(u32, u32, T)> {
 
 /// Bellman and Ford's form with a list: slow, plain, and exact for floats too.
 fn reference<D: Scalar>(csr: &Csr, weights: &[D], source: u32) -> Vec<D> {
-    let mut dist = vec![D::GREATEST; csr.nrows()];
+    let mut dist = vec![D::greatest(); csr.nrows()];
     dist[source as usize] = D::ZERO;
     let mut done = vec![false; csr.nrows()];
     let mut queued = std::collections::VecDeque::from([source]);
@@ -73,7 +73,7 @@ fn check_parents<D: Scalar>(csr: &Csr, weights: &[D], source: u32, dist: &[D], p
         let p = parents[v as usize];
         if v == source {
             assert_eq!(p, source);
-        } else if dist[v as usize] == D::GREATEST {
+        } else if dist[v as usize] == D::greatest() {
             assert_eq!(p, UNREACHED);
         } else {
             let k = csr.position(p as usize, v).expect("the parent has an arc to the child");
@@ -128,7 +128,7 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
                             let got = layout.run::<D>(&config).expect("run");
                             let what = (csr.nrows(), csr.nnz(), source, level, threads, layout.variant(), delta);
                             assert!(got.distances == *want, "{what:?}");
-                            assert_eq!(got.reached, want.iter().filter(|&&d| d != D::GREATEST).count() as u64);
+                            assert_eq!(got.reached, want.iter().filter(|&&d| d != D::greatest()).count() as u64);
                             if let Some(parents) = &got.parents {
                                 check_parents(csr, weights, source, want, parents);
                             }
@@ -137,7 +137,7 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
                         let config = SsspConfig { source, target: Some(target), parents: true, ..SsspConfig::default() };
                         let got = layout.run::<D>(&config).expect("run");
                         let end = want[target as usize];
-                        let cut: Vec<D> = want.iter().map(|&d| if d > end { D::GREATEST } else { d }).collect();
+                        let cut: Vec<D> = want.iter().map(|&d| if d > end { D::greatest() } else { d }).collect();
                         assert!(got.distances == cut, "target {target} {:?}", (level, threads, layout.variant()));
                         check_parents(csr, weights, source, &cut, &got.parents.expect("asked for"));
                     }

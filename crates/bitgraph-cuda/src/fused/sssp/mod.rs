@@ -365,6 +365,6 @@ fn finish<D: Native, T: Distance>(
 ) -> Result<Sssp<T>> {
     let distances = distance::download::<D, T>(device, distances, config.target)?;
     let parents = parents.map(|p| p.to_vec()).transpose()?;
-    let reached = distances.iter().filter(|&&d| d != T::GREATEST).count() as u64;
+    let reached = distances.iter().filter(|&&d| d != T::greatest()).count() as u64;
     Ok(Sssp { source: config.source, distances, parents, reached })
 }

@@ -147,7 +147,7 @@ fn config(source: u32) -> SsspConfig {
 fn check<T: Distance>(graph: &Graph, result: &Sssp<T>, expected: &[u64], scale: f64, weight: impl Fn(u32) -> u64) {
     let name = graph.name;
     for (v, (&found, &want)) in result.distances.iter().zip(expected).enumerate() {
-        let want = if want == u64::MAX { T::GREATEST } else { T::from_f64(want as f64 * scale) };
+        let want = if want == u64::MAX { T::greatest() } else { T::from_f64(want as f64 * scale) };
         assert!(found == want, "{name}: vertex {v} from {}: {found:?}, not {want:?}", result.source);
     }
     assert_eq!(result.reached, expected.iter().filter(|&&d| d != u64::MAX).count() as u64);

@@ -1,0 +1,336 @@
+//! Operators and element types of a user's own: what their formulas give on the device is what they give on the CPU.
+
+use super::source;
+use crate::{Cuda, CudaVector, Error};
+use bitgraph_backend::{Accum, Backend, Error as Base, NoAccum, Ring, VectorMask, ops};
+use bitgraph_semiring::num_traits::{Bounded, ConstOne, ConstZero, NumCast, One, ToPrimitive, Zero};
+use bitgraph_semiring::{
+    BinaryOp, DeviceExpr, DeviceMonoid, LorLand, Min, MinPlus, Monoid, Plus, PlusTimes, Scalar, Second, SelectOp, Semiring, UnaryOp,
+    binary_op, impl_scalar, monoid, select_op, semiring, unary_op,
+};
+use bitgraph_sparse::{Coo, Csr, Descriptor, Duplicates, FormatKind, Stored, Values, Vector};
+
+fn device() -> Option<Cuda> {
+    match Cuda::open(0) {
+        Ok(cuda) => Some(cuda),
+        Err(error) => {
+            eprintln!("skipped: {error}");
+            None
+        }
+    }
+}
+
+/// 70 rows, among them an empty one and one that is long under the shim, over 90 columns.
+fn matrix() -> Csr {
+    let (mut rows, mut columns) = (Vec::new(), Vec::new());
+    for i in 0..70u32 {
+        for j in (0..90u32).filter(|j| i != 5 && (i == 7 || (i * 31 + j * 17) % 11 == 0)) {
+            rows.push(i);
+            columns.push(j);
+        }
+    }
+    Coo::pattern(70, 90, rows, columns).into_csr(Duplicates::First).unwrap().0
+}
+
+fn entries<T: Stored>(v: &Vector<T>) -> Vec<Option<T>> {
+    (0..v.len()).map(|i| v.get(i)).collect()
+}
+
+/// The product row by row.
+fn plain<S: Ring>(csr: &Csr, values: Option<&[S::A]>, x: &Vector<S::X>, selected: impl Fn(usize) -> bool) -> Vec<Option<S::Out>> {
+    let product = |k: usize| {
+        let x = x.get(csr.indices()[k] as usize)?;
+        Some(values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[k], x)))
+    };
+    let row = |i: usize| csr.row_range(i).filter_map(product).reduce(S::add).map(S::finish);
+    (0..csr.nrows()).map(|i| selected(i).then(|| row(i)).flatten()).collect()
+}
+
+/// A semiring on every format, with values and without, with all of x and half of it, masked and not.
+fn everywhere<S: Ring<Out: Eq>>(semiring: S, a: impl Fn(usize) -> S::A, x: impl Fn(usize) -> S::X) {
+    let (Some(cuda), csr) = (device(), matrix()) else { return };
+    let values: Vec<S::A> = (0..csr.nnz()).map(a).collect();
+    let stored = Values::from_vec(values.clone());
+    let full = Vector::from_vec((0..csr.ncols()).map(&x).collect());
+    let half = Vector::from_entries(csr.ncols(), (0..csr.ncols() as u32).filter(|j| j % 2 == 0).map(|j| (j, x(j as usize)))).unwrap();
+    let bits: Vec<bool> = (0..csr.nrows()).map(|i| i % 3 != 0).collect();
+    let mask = cuda.vector(Vector::from_vec(bits.clone())).unwrap();
+    for format in FormatKind::ALL {
+        for valued in [false, true] {
+            let a = cuda.matrix(&csr, valued.then_some(&stored), format).unwrap();
+            for (x, masked) in [(&full, false), (&half, false), (&full, true)] {
+                let dx = cuda.vector(x.clone()).unwrap();
+                let mut w = cuda.vector(Vector::<S::Out>::empty(csr.nrows())).unwrap();
+                let m = masked.then(|| VectorMask::<Cuda>::value(&mask));
+                ops::mxv(&cuda, &mut w, m, NoAccum, semiring, &a, &dx, Descriptor::REPLACE).unwrap();
+                let expected = plain::<S>(&csr, valued.then_some(&values[..]), x, |i| !masked || bits[i]);
+                assert_eq!(entries(&w.to_host().unwrap()), expected, "{} on {format}, values: {valued}, masked: {masked}", S::NAME);
+            }
+        }
+    }
+}
+
+semiring! {
+    /// The sum of squared differences, at most 1000, in whole numbers.
+    struct Distance: i8, i8 => i32 => u16;
+    add = Plus;
+    multiply(a, x) { (a - x) * (a - x) }
+    finish(acc) { if acc > 1000 { 1000 } else { acc } }
+}
+monoid! {
+    /// The greatest value, at most 40, which is terminal.
+    struct Capped: i32;
+    identity { LEAST }
+    combine(a, b) { a.max(b).min(40) }
+    terminal(a) { a == 40 }
+}
+semiring! {
+    /// The greatest product of a row, at most 40.
+    struct CappedTimes: i16, i16 => i32 => i32;
+    add = Capped;
+    multiply(a, x) { (a * x).min(40) }
+}
+semiring! {
+    /// Shortest paths once more.
+    struct Paths: u32, u32 => u32;
+    add = Min;
+    multiply(a, x) { a.saturating_add(x) }
+}
+
+#[test]
+fn semirings_by_formula() {
+    everywhere(Distance, |k| (k % 23) as i8 - 11, |j| (j % 17) as i8 - 8);
+    everywhere(CappedTimes, |k| (k % 9) as i16 - 4, |j| (j % 13) as i16 - 3);
+    everywhere(Paths, |k| (k % 29) as u32, |j| if j % 5 == 0 { u32::MAX } else { j as u32 });
+}
+
+#[test]
+fn a_built_in_formula_is_run_by_the_built_in_kernels() {
+    semiring! {
+        struct Clone32: f32, f32 => f32;
+        add = Plus;
+        multiply(a, x) { a * x }
+    }
+    assert_eq!(source::ring_tail::<Paths>(), source::ring_tail::<MinPlus<u32>>());
+    assert_eq!(source::ring_tail::<Clone32>(), source::ring_tail::<PlusTimes<f32>>());
+    assert_eq!(source::ring_tail::<Distance>(), "Distance_i8_i32_u16");
+    let text = source::ring::<CappedTimes>("Ring", &CappedTimes::DEVICE.unwrap(), &<Capped as Monoid<i32>>::DEVICE.unwrap());
+    assert!(text.contains("TERMINAL = true") && text.contains("terminal(V a) { return num(a) == lit(40); }"), "{text}");
+}
+
+#[test]
+fn monoids_by_formula() {
+    let Some(cuda) = device() else { return };
+    let csr = matrix();
+    for high in [30, 70] {
+        let values: Vec<i32> = (0..csr.nnz() as i32).map(|k| k * 7 % high - 9).collect();
+        let u = Vector::from_vec(values.clone());
+        let largest = values.iter().copied().max().unwrap().min(40);
+        let found = ops::reduce(&cuda, Capped, &cuda.vector(u).unwrap()).unwrap();
+        assert_eq!(found.read().unwrap(), largest);
+        let a = cuda.matrix(&csr, Some(&Values::from_vec(values.clone())), FormatKind::B2sr8).unwrap();
+        assert_eq!(ops::reduce_matrix(&cuda, Capped, &a).unwrap().read().unwrap(), largest);
+        let mut w = cuda.vector(Vector::<i32>::empty(csr.nrows())).unwrap();
+        ops::reduce_rows(&cuda, &mut w, None, Accum(Capped), Capped, &a, Descriptor::DEFAULT).unwrap();
+        let rows: Vec<_> = (0..csr.nrows()).map(|i| values[csr.row_range(i)].iter().copied().reduce(Capped::combine)).collect();
+        assert_eq!(entries(&w.to_host().unwrap()), rows);
+    }
+    let none = cuda.vector(Vector::<i32>::empty(9)).unwrap();
+    assert_eq!(ops::reduce(&cuda, Capped, &none).unwrap().read().unwrap(), i32::MIN);
+}
+
+binary_op! {
+    /// Every operation of two operands.
+    struct Mixed: for<T> T;
+    apply(a, b) { if a < b { (a * b).max(a - b) + 3 } else if a == 0 || b > 100 { (a + b).abs().saturating_add(b) } else { (-a).min(b) - 1 } }
+}
+unary_op! {
+    /// Two fields of other types, and another result.
+    struct Beyond { limit: i16, less: i32 }: i32 => u8;
+    apply(a) { if !(a <= limit) { (a - limit) / less } else { 300 } }
+}
+select_op! {
+    /// Near a diagonal, and not too small.
+    struct Near { width: i64, least: i32 }: i32;
+    keep(row, column, a) { (row - column).abs() <= width && a >= least }
+}
+
+/// The same bits for every type, extreme values among the operands.
+#[test]
+fn operators_by_formula() {
+    let Some(cuda) = device() else { return };
+    fn mixed<T: Stored>(cuda: &Cuda) {
+        let numbers = [0.0, 1.0, -1.0, 2.0, 7.0, -100.0, 101.0, 127.0, 1e4];
+        let edges = [T::least(), T::greatest(), T::greatest().minus(T::ONE)];
+        let all: Vec<T> = numbers.into_iter().map(T::from_f64).chain(edges).collect();
+        let pairs = || all.iter().flat_map(|&a| all.iter().map(move |&b| (a, b)));
+        let (u, v): (Vec<T>, Vec<T>) = pairs().unzip();
+        let (u, v) = (cuda.vector(Vector::from_vec(u)).unwrap(), cuda.vector(Vector::from_vec(v)).unwrap());
+        let mut w = u.clone();
+        ops::ewise_add(cuda, &mut w, None, NoAccum, Mixed, &u, &v, Descriptor::DEFAULT).unwrap();
+        let w = w.to_host().unwrap();
+        for (i, (a, b)) in pairs().enumerate() {
+            let (expected, found) = (Mixed.apply(a, b), w.get(i).unwrap());
+            let nan = |x: T| x.to_f64().is_nan();
+            assert!(expected == found || (nan(expected) && nan(found)), "{} of {a:?}, {b:?}: {found:?} for {expected:?}", T::DTYPE);
+        }
+    }
+    mixed::<bool>(&cuda);
+    mixed::<i8>(&cuda);
+    mixed::<i16>(&cuda);
+    mixed::<i32>(&cuda);
+    mixed::<i64>(&cuda);
+    mixed::<u8>(&cuda);
+    mixed::<u16>(&cuda);
+    mixed::<u32>(&cuda);
+    mixed::<u64>(&cuda);
+    mixed::<half::f16>(&cuda);
+    mixed::<half::bf16>(&cuda);
+    mixed::<f32>(&cuda);
+    mixed::<f64>(&cuda);
+
+    let u: Vec<i32> = (-40..200).map(|i| i * 9).collect();
+    let du = cuda.vector(Vector::from_vec(u.clone())).unwrap();
+    for op in [Beyond { limit: 50, less: 3 }, Beyond { limit: -7, less: 0 }] {
+        let mut w = cuda.vector(Vector::<u8>::empty(u.len())).unwrap();
+        ops::apply(&cuda, &mut w, None, NoAccum, op, &du, Descriptor::DEFAULT).unwrap();
+        assert_eq!(w.to_host().unwrap().to_vec_or(0), u.iter().map(|&a| op.apply(a)).collect::<Vec<_>>());
+    }
+    let csr = matrix();
+    let values: Vec<i32> = (0..csr.nnz() as i32).map(|k| k % 7).collect();
+    let a = cuda.matrix(&csr, Some(&Values::from_vec(values.clone())), FormatKind::Csr).unwrap();
+    let mut c = cuda.matrix(&Coo::pattern(70, 90, vec![], vec![]).into_csr(Duplicates::First).unwrap().0, None, FormatKind::Csr).unwrap();
+    let near = Near { width: 30, least: 2 };
+    ops::select_matrix::<_, i32, _, _>(&cuda, &mut c, None, NoAccum, near, &a, Descriptor::REPLACE).unwrap();
+    let kept = |i: usize| csr.row_range(i).filter(move |&k| near.keep(i as u32, csr.indices()[k], values[k])).count();
+    assert_eq!(c.nvals(), (0..70).map(kept).sum::<usize>());
+}
+
+/// A count that stops at 255.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
+struct Count(u8);
+impl std::ops::Add for Count {
+    type Output = Self;
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+impl std::ops::Sub for Count {
+    type Output = Self;
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+impl std::ops::Mul for Count {
+    type Output = Self;
+    fn mul(self, other: Self) -> Self {
+        Self(self.0.saturating_mul(other.0))
+    }
+}
+impl Zero for Count {
+    fn zero() -> Self {
+        Self(0)
+    }
+    fn is_zero(&self) -> bool {
+        self.0 == 0
+    }
+}
+impl One for Count {
+    fn one() -> Self {
+        Self(1)
+    }
+}
+impl ConstZero for Count {
+    const ZERO: Self = Self(0);
+}
+impl ConstOne for Count {
+    const ONE: Self = Self(1);
+}
+impl Bounded for Count {
+    fn min_value() -> Self {
+        Self(0)
+    }
+    fn max_value() -> Self {
+        Self(255)
+    }
+}
+impl ToPrimitive for Count {
+    fn to_i64(&self) -> Option<i64> {
+        self.0.to_i64()
+    }
+    fn to_u64(&self) -> Option<u64> {
+        self.0.to_u64()
+    }
+}
+impl NumCast for Count {
+    fn from<T: ToPrimitive>(value: T) -> Option<Self> {
+        value.to_u8().map(Self)
+    }
+}
+impl_scalar!(Count as u8);
+
+/// Its sums by hand, in terms of `u8`.
+#[derive(Clone, Copy, Debug, Default)]
+struct CountPlus;
+impl Monoid<Count> for CountPlus {
+    const NAME: &'static str = "count_plus";
+    const HAS_TERMINAL: bool = true;
+    const DEVICE: Option<DeviceMonoid> =
+        Some(DeviceMonoid { combine: "bg_plus_saturating(a, b)", identity: "0", terminal: Some("a == 255") });
+    fn identity() -> Count {
+        Count(0)
+    }
+    fn combine(a: Count, b: Count) -> Count {
+        a + b
+    }
+    fn is_terminal(value: Count) -> bool {
+        value.0 == 255
+    }
+}
+#[derive(Clone, Copy, Debug, Default)]
+struct CountFirst;
+impl Semiring for CountFirst {
+    type A = Count;
+    type X = Count;
+    type Acc = Count;
+    type Out = Count;
+    type Add = CountPlus;
+    const NAME: &'static str = "count_first";
+    const DEVICE: Option<DeviceExpr> = Some(DeviceExpr { multiply: "a", multiply_pattern: "1", finish: "acc" });
+    fn multiply(a: Count, _: Count) -> Count {
+        a
+    }
+    fn finish(acc: Count) -> Count {
+        acc
+    }
+}
+
+#[test]
+fn element_types_of_a_users_own() {
+    everywhere(CountFirst, |k| Count((k % 40) as u8), |_| Count(1));
+    let Some(cuda) = device() else { return };
+    let (u, v) = (Vector::from_vec(vec![Count(200), Count(3)]), Vector::from_vec(vec![Count(100), Count(4)]));
+    let (du, dv): (CudaVector<Count>, _) = (cuda.vector(u.clone()).unwrap(), cuda.vector(v.clone()).unwrap());
+    assert_eq!(entries(&du.to_host().unwrap()), entries(&u));
+    let mut w = du.clone();
+    ops::ewise_mult(&cuda, &mut w, None, NoAccum, Second, &du, &dv, Descriptor::DEFAULT).unwrap();
+    assert_eq!(entries(&w.to_host().unwrap()), entries(&v));
+    assert_eq!(ops::reduce(&cuda, CountPlus, &du).unwrap().read().unwrap(), Count(203));
+    // The sum of a built-in monoid is formed on the host, in Rust.
+    assert_eq!(ops::reduce(&cuda, Plus, &cuda.vector(Vector::from_vec(vec![Count(200); 9])).unwrap()).unwrap().read().unwrap(), Count(255));
+    let refused = ops::ewise_add(&cuda, &mut w, None, NoAccum, Plus, &du, &dv, Descriptor::DEFAULT);
+    assert!(
+        matches!(&refused, Err(Error::Base(Base::Unsupported { what, .. })) if what.contains("Count") && what.contains("u8")),
+        "{refused:?}"
+    );
+    let refused = ops::ewise_add(&cuda, &mut w, None, Accum(Plus), Second, &du, &dv, Descriptor::DEFAULT);
+    assert!(matches!(&refused, Err(Error::Base(Base::Unsupported { .. }))), "{refused:?}");
+    let csr = matrix();
+    let a = cuda.matrix(&csr, None, FormatKind::B2sr4).unwrap();
+    let x = cuda.vector(Vector::filled(90, Count(9))).unwrap();
+    let mut w = cuda.vector(Vector::<Count>::empty(70)).unwrap();
+    let refused = ops::mxv(&cuda, &mut w, None, NoAccum, PlusTimes::<Count>::new(), &a, &x, Descriptor::DEFAULT);
+    assert!(matches!(&refused, Err(Error::Base(Base::Unsupported { what, .. })) if what.contains("plus_times")), "{refused:?}");
+    let refused = ops::mxv(&cuda, &mut w, None, NoAccum, LorLand::<Count>::new(), &a, &x, Descriptor::DEFAULT);
+    assert!(matches!(&refused, Err(Error::Base(Base::Unsupported { .. }))), "{refused:?}");
+}
