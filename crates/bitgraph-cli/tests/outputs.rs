@@ -129,13 +129,19 @@ fn an_output_never_replaces_what_is_read() {
     std::fs::hard_link(&list, dir.path().join("hard.csv")).unwrap();
     for out in ["in.csv", "link.csv", "hard.csv"] {
         let out = dir.path().join(out);
-        for line in ["cc {} --output", "bfs {} --output", "sssp {} --output", "pagerank {} --output", "convert {}"] {
+        let svg = out.with_extension("svg");
+        symlink(&list, &svg).unwrap();
+        with_file(&format!("info {{}} --plot {}", svg.display()), &list).fails(2, "the output would replace");
+        for line in ["cc {} --output", "bfs {} --output", "sssp {} --output", "pagerank {} --output"] {
             with_file(&format!("{line} {}", out.display()), &list).fails(2, "the output would replace");
         }
         with_file(&format!("bfs grid:1x3 --sources {{}} --output {}", out.display()), &list).fails(2, "the output would replace");
         with_file(&format!("pagerank grid:1x3 --personalize {{}} --output {}", out.display()), &list).fails(2, "the output would replace");
     }
     assert_eq!(text(&list), "0,1\n1,2\n");
+    // A graph that is converted in place is still there.
+    assert_eq!(with_file("convert {} {} --quiet", &list).code, Some(0));
+    assert_eq!(text(&list), "# Nodes: 3 Edges: 2\n0,1\n1,2\n");
 }
 
 #[test]

@@ -255,7 +255,7 @@ mod tests {
             (b"\x28\xb5\x2f\xfd....", "zstd -dc"),
             (b"\xfd7zXZ\0...", "xz -dc"),
             (b"BZh91AY", "bzip2 -dc"),
-            (b"\xff\xfe1\0 \02\0", "UTF-16"),
+            (b"\xff\xfe1\0 \x002\0", "UTF-16"),
             (b"\x93NUMPY\x01\0", "save_npz"),
         ] {
             for name in ["x", "x.txt", "x.csv"] {

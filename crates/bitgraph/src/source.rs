@@ -57,6 +57,9 @@ impl fmt::Display for GraphSource {
     }
 }
 
+/// What is called with a remark.
+type Notice = dyn Fn(&io::Remark) + Send + Sync;
+
 /// Cancellation, progress and remarks of loading, all optional.
 #[derive(Clone, Default)]
 pub struct LoadControl {
@@ -65,7 +68,7 @@ pub struct LoadControl {
     /// Called as loading goes on, from whichever thread does it, in the source's own unit (bytes, edges, rows).
     pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
     /// Called with what a reader noticed about a file that is no error.
-    pub remark: Option<Arc<dyn Fn(&io::Remark) + Send + Sync>>,
+    pub remark: Option<Arc<Notice>>,
 }
 
 impl LoadControl {

@@ -1,6 +1,7 @@
 //! `convert`: a graph in another file format, or a check of a file.
 //!
-//! Invariant: order and format of a `.bgr` are the planner's or the user's; every other format holds the graph as it is numbered.
+//! Invariant: order and format of a `.bgr` are the planner's or the user's; every other format holds the graph as it is numbered. A file may
+//! be converted in place: it is replaced once all of the other is written.
 
 use crate::failure::{Failure, Result};
 use crate::options::{ConvertArgs, GeneralArgs};
@@ -49,9 +50,6 @@ struct Target {
 pub fn run(args: &ConvertArgs, reporter: &Reporter) -> Result<()> {
     run::host_only("convert", args.layout.backend)?;
     let target = args.out.as_deref().map(|out| target_format(out, args.output_format, args.to.0.is_some(), &args.general)).transpose()?;
-    if let Some(out) = &args.out {
-        output::check_target(out, &args.graph.files())?;
-    }
     let container = target == Some(FileFormat::Bgr);
     let forced = args.to.0.or(args.layout.format.0);
     if args.to.0.is_some() && !container {

@@ -37,8 +37,7 @@ impl std::fmt::Debug for Container {
 }
 
 impl Container {
-    /// Opens a container and checks its header, section table and length. With [`ReadMode::Map`] later changes to the file are seen:
-    /// see there.
+    /// Opens a container and checks its header, section table and length. What becomes of later changes to the file, [`ReadMode`] says.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Malformed`], [`Error::Size`] for a file shorter or longer than it says, [`Error::Version`],

@@ -15,7 +15,8 @@
 //! # Invariants
 //! Header, table, checksums and padding are checked at opening, in time that does not depend on the sections but for one number per
 //! block. The sections fill the rest of the file without gap or overlap, so that every byte of it is covered by some checksum; a
-//! section's are verified, in parallel, when it is first used. A CRC-32 finds every single flipped bit and every burst of 32 bits.
+//! section's are verified, in parallel, when it is first used. That a matrix is symmetric is not believed: it is tested when the matrix is
+//! read (`Csr::seems_symmetric`), because whoever forges the flag can forge checksums. A CRC-32 finds every single flipped bit and every burst of 32 bits.
 
 mod container;
 mod layout;
