@@ -148,8 +148,7 @@ impl GraphData {
         };
         self.weights.get_or_init(check).clone()
     }
-    /// The greatest weight, if all are whole numbers of 0 or more below 2^63, whatever their type; 1 where there are no values. O(nnz),
-    /// once.
+    /// The greatest weight, if all are whole numbers of 0 or more, floats below 2^63; 1 where there are no values. O(nnz), once.
     pub fn greatest_whole_weight(&self) -> Option<u64> {
         let find = || self.values.as_ref().map_or(Some(1), weights::greatest_whole);
         *self.greatest_whole.get_or_init(find)
