@@ -24,14 +24,6 @@ struct HeaviestParams {
     u32 reserved;
 };
 
-struct ReachParams {
-    const u32* first;
-    const u32* up;
-    u32* result;        // zeros: sampled vertices with neighbours; of them, those in the tree of rank 0
-    u32 n;
-    u32 reserved;
-};
-
 struct AscentParams {
     const u32* offsets;
     const u32* indices;
@@ -170,20 +162,6 @@ BG_KERNEL(cc_heaviest, bg::cc::HeaviestParams, 256, 4) {
         warp_sync();
         heaviest = warp_min(heaviest);
         if (lane() == 0) keep(r, v, end - begin, heaviest);
-    }
-}
-
-/// How many of a sample climb to rank 0. A thread per sampled vertex.
-BG_KERNEL(cc_reach, bg::cc::ReachParams, 256, 1) {
-    using namespace bg;
-    using namespace bg::cc;
-    u32 first = load_readonly(p.first + sampled_vertex(blockIdx.x * blockDim.x + threadIdx.x, p.n));
-    bool top = first != ALONE && climb(p.up, first) == 0;
-    warp_sync();
-    u32 with = (u32)__popc(bg::ballot(first != ALONE)), tops = (u32)__popc(bg::ballot(top));
-    if (lane() == 0) {
-        atomicAdd(p.result, with);
-        atomicAdd(p.result + 1, tops);
     }
 }
 

@@ -78,10 +78,10 @@ struct SpmvDiagonalsParams {
     f32* slots;            // 32 for each diagonal; null for a pattern
     const f32* x;
     f32* y;
-    u32* found;            // of the probe: diagonals and entries
+    u32* found;            // not used
     u32 rows;
     u32 slices;
-    u32 every;             // of the probe: looks at every so many-th slice
+    u32 every;             // not used
     u32 reserved;
 };
 
@@ -107,18 +107,6 @@ template <class Visit> BG_DEVICE void walk_diagonals(const SpmvDiagonalsParams& 
     }
 }
 
-/// Diagonals and entries of some slices.
-BG_KERNEL(spmv_diagonals_probe, SpmvDiagonalsParams, 256, 4) {
-    u32 slice = (blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP) * p.every, count = 0;
-    if (slice >= p.slices) return;
-    u32 entries = p.offsets[min_of((slice + 1) * WARP, p.rows)] - p.offsets[slice * WARP];
-    if (entries > PROBE_ENTRIES) count = entries;
-    else walk_diagonals(p, slice, [&](u32, u32, bool, u32) { count++; });
-    if (lane() == 0) {
-        atomicAdd(p.found, count);
-        atomicAdd(p.found + 1, entries);
-    }
-}
 BG_KERNEL(spmv_diagonals_count, SpmvDiagonalsParams, 256, 4) {
     u32 slice = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP, count = 0;
     if (slice >= p.slices) return;

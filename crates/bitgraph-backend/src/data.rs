@@ -140,8 +140,7 @@ impl GraphData {
         };
         self.weights.get_or_init(measure).as_ref().map_err(Error::clone)
     }
-    /// The greatest weight, if all are whole numbers of 0 or more below 2^63, whatever their type; 1 where there are no values. O(nnz),
-    /// once.
+    /// The greatest weight, if all are whole numbers of 0 or more, floats below 2^63; 1 where there are no values. O(nnz), once.
     pub fn greatest_whole_weight(&self) -> Option<u64> {
         const BOUND: f64 = 9_223_372_036_854_775_808.0;
         let stats = self.weights().ok().filter(|w| w.whole && w.greatest < BOUND)?;

@@ -192,3 +192,47 @@ fn diagonals(csr: &Csr) -> Diagonals {
     let mean = |sum: usize, of: usize| if of == 0 { 0.0 } else { sum as f64 / of as f64 };
     Diagonals { per_slice: mean(all, looked_at), most, entries: mean(entries, all) }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitgraph_sparse::{Coo, Duplicates};
+
+    fn graph(n: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr {
+        let (rows, columns) = edges.into_iter().unzip();
+        Coo { mirrored: true, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
+    }
+    fn grid(rows: u32, columns: u32) -> Csr {
+        let at = move |r: u32, c: u32| r * columns + c;
+        let across = (0..rows).flat_map(move |r| (1..columns).map(move |c| (at(r, c - 1), at(r, c))));
+        let down = (1..rows).flat_map(move |r| (0..columns).map(move |c| (at(r - 1, c), at(r, c))));
+        graph((rows * columns) as usize, across.chain(down))
+    }
+
+    #[test]
+    fn numbers_of_a_grid() {
+        let stats = Stats::of(&grid(64, 96));
+        assert_eq!((stats.bandwidth(), stats.empty_rows, stats.max_degree), (96, 0, 4));
+        // One side of a row's 32 vertices, the other one, and both neighbours within the row.
+        let diagonals = stats.diagonals();
+        assert_eq!(diagonals.most, 4);
+        assert!(diagonals.per_slice > 3.9 && diagonals.entries > 30.0, "{diagonals:?}");
+        // From a vertex in the middle some 80 levels, from a corner 158.
+        assert!((60.0..200.0).contains(&stats.levels), "{}", stats.levels);
+    }
+
+    #[test]
+    fn numbers_of_extremes() {
+        let empty = Stats::of(&graph(0, []));
+        assert_eq!((empty.bandwidth(), empty.levels, empty.diagonals()), (0, 1.0, Diagonals::default()));
+        let alone = Stats::of(&graph(9, [(2, 2)]));
+        assert_eq!((alone.bandwidth(), alone.empty_rows, alone.levels >= 1.0), (0, 8, true));
+        let star = Stats::of(&graph(300, (1..300).map(|v| (0, v))));
+        assert_eq!((star.bandwidth(), star.levels), (299, HUB_LEVELS));
+        let path = Stats::of(&graph(1000, (1..1000).map(|v| (v - 1, v))));
+        assert!((200.0..1000.0).contains(&path.levels), "{}", path.levels);
+        // One search dies out in a pair of vertices, the other one tells.
+        let pair = Stats::of(&graph(900, (1..600).map(|v| (v - 1, v)).chain([(600, 601)])));
+        assert!(pair.levels > 100.0, "{}", pair.levels);
+    }
+}

@@ -1,10 +1,8 @@
 //! The definitions over the operations on the device, on the host shim or a GPU: nothing crosses in a loop but what decides it, and the
 //! results are those of plain searches.
 
-use bitgraph_algorithms::definition;
-use bitgraph_backend::{
-    Algorithm, BfsConfig, BfsOutput, CcConfig, Control, Graph, PageRankConfig, PlanRequest, SsspConfig, TcConfig, UNREACHED, Workload,
-};
+use bitgraph_algorithms::{BfsConfig, BfsOutput, CcConfig, PageRankConfig, SsspConfig, TcConfig, UNREACHED, definition};
+use bitgraph_backend::{Control, Graph, GraphData, Ready, Request, Symmetry};
 use bitgraph_cuda::Cuda;
 use bitgraph_cuda::device::Crossings;
 use bitgraph_sparse::ordering::Ordering;
@@ -23,9 +21,10 @@ fn paths() -> Csr {
     Coo::pattern(95, 95, rows, columns).into_csr(Duplicates::First).unwrap().0
 }
 
-fn graph(cuda: &Cuda, csr: &Csr, values: Option<Values>, symmetric: bool, algorithm: Algorithm, format: FormatKind) -> Graph<Cuda> {
-    let request = PlanRequest::forced(Workload::once(algorithm), format, Ordering::None);
-    Graph::build(cuda.without_fused_forms(), csr.clone(), values, symmetric, &request).unwrap()
+fn arranged(cuda: &Cuda, csr: &Csr, values: Option<Values>, format: FormatKind) -> Ready<Cuda, CcConfig> {
+    let data = GraphData::new(csr.clone().into(), values, Symmetry::Find, None).unwrap();
+    let graph = Graph::new(cuda.without_fused_forms(), data);
+    graph.prepare(&CcConfig::default(), &Request::forced(format, Ordering::None)).unwrap()
 }
 
 /// Runs `work` with a control that watches, and holds every step but the first, which makes what is kept with a matrix, to one flag.
@@ -48,10 +47,10 @@ fn a_step_crosses_to_the_host_for_one_flag() {
     let csr = paths();
     let levels = reference::levels(&csr, 0);
     for format in [FormatKind::Csr, FormatKind::B2sr8] {
-        let g = graph(&cuda, &csr, None, false, Algorithm::Bfs, format);
+        let g = arranged(&cuda, &csr, None, format);
         for output in [BfsOutput::Levels, BfsOutput::Both] {
             let config = BfsConfig { source: 0, output, ..BfsConfig::default() };
-            let found = watched(&cuda, 40, |control| definition::bfs(&g, &BfsConfig { control, ..config }).unwrap());
+            let found = watched(&cuda, 40, |control| definition::bfs(g.arranged(), &BfsConfig { control, ..config }).unwrap());
             assert_eq!(found.levels.as_ref(), Some(&levels));
             let reached = levels.iter().filter(|&&l| l >= 0).count();
             let arcs: usize = (0..95).filter(|&v| levels[v] >= 0).map(|v| csr.degree(v)).sum();
@@ -61,16 +60,17 @@ fn a_step_crosses_to_the_host_for_one_flag() {
             }
         }
         let weights = Values::from_vec((0..csr.nnz()).map(|k| (k % 3) as f32).collect::<Vec<_>>());
-        let g = graph(&cuda, &csr, Some(weights), false, Algorithm::Sssp, FormatKind::Csr);
+        let g = arranged(&cuda, &csr, Some(weights), FormatKind::Csr);
         let config = SsspConfig { source: 0, ..SsspConfig::default() };
-        let found = watched(&cuda, 40, |control| definition::sssp::<_, f32>(&g, &SsspConfig { control, ..config }).unwrap());
+        let found = watched(&cuda, 40, |control| definition::sssp::<_, f32>(g.arranged(), &SsspConfig { control, ..config }).unwrap());
         assert_eq!(found.reached, 50);
-        let g = graph(&cuda, &csr, None, false, Algorithm::Cc, format);
-        let found = watched(&cuda, 3, |control| definition::cc(&g, &CcConfig { control }).unwrap());
+        let g = arranged(&cuda, &csr, None, format);
+        let found = watched(&cuda, 3, |control| definition::cc(g.arranged(), &CcConfig { control }).unwrap());
         assert_eq!((found.components, found.largest), (7, 50));
-        let g = graph(&cuda, &csr, None, false, Algorithm::PageRank, format);
+        let g = arranged(&cuda, &csr, None, format);
         let config = PageRankConfig { tolerance: 0.0, max_iterations: 12, ..PageRankConfig::default() };
-        let found = watched(&cuda, 12, |control| definition::pagerank::<_, f32>(&g, &PageRankConfig { control, ..config }).unwrap());
+        let found =
+            watched(&cuda, 12, |control| definition::pagerank::<_, f32>(g.arranged(), &PageRankConfig { control, ..config }).unwrap());
         assert!((found.scores.iter().sum::<f32>() - 1.0).abs() < 1e-4);
     }
 }
@@ -87,9 +87,9 @@ fn copies_do_not_grow_with_the_graph() {
     };
     let copies = |n: u32| {
         let csr = grid(n);
-        let g = graph(&cuda, &csr, None, true, Algorithm::Tc, FormatKind::Csr);
+        let g = arranged(&cuda, &csr, None, FormatKind::Csr);
         let before = cuda.device().crossings();
-        let found = definition::tc(&g, &TcConfig::default()).unwrap();
+        let found = definition::tc(g.arranged(), &TcConfig::default()).unwrap();
         let after = cuda.device().crossings();
         (found.triangles, after.uploads - before.uploads, after.downloads - before.downloads)
     };

@@ -2,10 +2,10 @@
 #![allow(unsafe_code)]
 
 use super::{Buffer, Device, DevicePtr, Observer, Parameters, Stream, Workspace, parameters};
-use crate::fused::bfs::{BfsLayout, BfsOptions};
+use crate::fused::bfs::{BfsLayout, BfsOptions, Variant};
 use crate::primitives::tests::device;
 use crate::{DeviceCsr, Error, Result};
-use bitgraph_backend::BfsConfig;
+use bitgraph_algorithms::BfsConfig;
 use bitgraph_generate::{GenerateControl, Generator};
 use bitgraph_testkit::reference;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -40,7 +40,7 @@ impl Observer for Held {
 fn searched(device: &Device, name: &str, sources: u32) {
     let host = graph(name);
     let arcs = DeviceCsr::upload(device, &host).unwrap();
-    let layout = BfsLayout::with_options(device, &arcs, None, false, BfsOptions::default()).unwrap().unwrap();
+    let layout = BfsLayout::build(device, &arcs, None, Variant::Slices, BfsOptions::default()).unwrap().unwrap();
     for source in 0..sources {
         let found = layout.run(device, &arcs, None, &BfsConfig { source, ..BfsConfig::default() }).unwrap();
         assert_eq!(found.levels.unwrap(), reference::levels(&host, source), "{name} from {source}");
@@ -64,7 +64,7 @@ fn a_run_that_is_held_up_holds_up_no_other_stream() {
     let (other, (release, wait)): (Device, (Sender<()>, Receiver<()>)) = (device.fork().unwrap(), channel());
     let host = graph("grid:20x30");
     let arcs = DeviceCsr::upload(&device, &host).unwrap();
-    let layout = BfsLayout::with_options(&device, &arcs, None, false, BfsOptions::default()).unwrap().unwrap();
+    let layout = BfsLayout::build(&device, &arcs, None, Variant::Slices, BfsOptions::default()).unwrap().unwrap();
     device.stream().observe(Some(Arc::new(Held(Mutex::new(wait)))));
     std::thread::scope(|scope| {
         let held = scope.spawn(|| layout.run(&device, &arcs, None, &BfsConfig::default()).unwrap());

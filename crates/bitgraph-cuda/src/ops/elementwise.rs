@@ -239,7 +239,7 @@ pub(super) fn fold_lists<T: Stored>(
     lists: usize,
 ) -> Result<CudaVector<T>> {
     let t = CudaVector::uninitialised(device, lists, true)?;
-    let (kernel, arguments) = by.kernel::<T>(device, "fold_rows")?;
+    let (kernel, arguments) = by.kernel::<T, _>(device, "fold_rows")?;
     let params = RowReduceParams {
         rows: lists as u64,
         offsets,
@@ -268,12 +268,10 @@ pub(crate) fn count<T: Stored>(v: &CudaVector<T>) -> Result<usize> {
         None => Ok(v.len),
         Some(present) => {
             let ones = Operand { present: present.ptr(), ..Operand::constant(1u64) };
-            Ok(fold::<u64>(&v.device, PLUS, ones, v.len as u64)?.read()? as usize)
+            Ok(fold::<u64>(&v.device, Combining::SUM, ones, v.len as u64)?.read()? as usize)
         }
     }
 }
-/// The code of the monoid `Plus`.
-const PLUS: u32 = 0;
 
 /// Bits that are true where there is an entry, or, unless `structural`, one that is not zero.
 pub(crate) fn truth<T: Stored>(v: &CudaVector<T>, structural: bool) -> Result<CudaVector<bool>> {

@@ -176,6 +176,8 @@ pub(crate) enum Combining {
 }
 
 impl Combining {
+    /// The sum of entries of a built-in type.
+    pub const SUM: Self = Self::Builtin(0);
     /// Whether all entries are true.
     pub const ALL: Self = Self::Builtin(6);
 

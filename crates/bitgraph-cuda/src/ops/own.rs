@@ -1,14 +1,15 @@
 //! Operators and element types of a user's own: what their formulas give on the device is what they give on the CPU.
 
 use super::source;
-use crate::{Cuda, CudaVector, Error};
-use bitgraph_backend::{Accum, Backend, Error as Base, NoAccum, Ring, VectorMask, ops};
+use crate::{Cuda, Error};
+use bitgraph_backend::ops::{apply, ewise_add, ewise_mult, mxv, reduce, reduce_rows, select};
+use bitgraph_backend::{Error as Base, Matrix, Ring, Vector};
 use bitgraph_semiring::num_traits::{Bounded, ConstOne, ConstZero, NumCast, One, ToPrimitive, Zero};
 use bitgraph_semiring::{
-    BinaryOp, DeviceExpr, DeviceMonoid, LorLand, Min, MinPlus, Monoid, Plus, PlusTimes, Scalar, Second, SelectOp, Semiring, UnaryOp,
-    binary_op, impl_scalar, monoid, select_op, semiring, unary_op,
+    BinaryOp, DeviceExpr, DeviceMonoid, LorLand, Min, MinPlus, Monoid, Plus, PlusTimes, Second, SelectOp, Semiring, UnaryOp, binary_op,
+    impl_scalar, monoid, select_op, semiring, unary_op,
 };
-use bitgraph_sparse::{Coo, Csr, Descriptor, Duplicates, FormatKind, Stored, Values, Vector};
+use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Stored, Values, Vector as HostVector};
 
 fn device() -> Option<Cuda> {
     match Cuda::open(0) {
@@ -32,12 +33,12 @@ fn matrix() -> Csr {
     Coo::pattern(70, 90, rows, columns).into_csr(Duplicates::First).unwrap().0
 }
 
-fn entries<T: Stored>(v: &Vector<T>) -> Vec<Option<T>> {
+fn entries<T: Stored>(v: &HostVector<T>) -> Vec<Option<T>> {
     (0..v.len()).map(|i| v.get(i)).collect()
 }
 
 /// The product row by row.
-fn plain<S: Ring>(csr: &Csr, values: Option<&[S::A]>, x: &Vector<S::X>, selected: impl Fn(usize) -> bool) -> Vec<Option<S::Out>> {
+fn plain<S: Ring>(csr: &Csr, values: Option<&[S::A]>, x: &HostVector<S::X>, selected: impl Fn(usize) -> bool) -> Vec<Option<S::Out>> {
     let product = |k: usize| {
         let x = x.get(csr.indices()[k] as usize)?;
         Some(values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[k], x)))
@@ -51,18 +52,17 @@ fn everywhere<S: Ring<Out: Eq>>(semiring: S, a: impl Fn(usize) -> S::A, x: impl 
     let (Some(cuda), csr) = (device(), matrix()) else { return };
     let values: Vec<S::A> = (0..csr.nnz()).map(a).collect();
     let stored = Values::from_vec(values.clone());
-    let full = Vector::from_vec((0..csr.ncols()).map(&x).collect());
-    let half = Vector::from_entries(csr.ncols(), (0..csr.ncols() as u32).filter(|j| j % 2 == 0).map(|j| (j, x(j as usize)))).unwrap();
+    let full = HostVector::from_vec((0..csr.ncols()).map(&x).collect());
+    let half = HostVector::from_entries(csr.ncols(), (0..csr.ncols() as u32).filter(|j| j % 2 == 0).map(|j| (j, x(j as usize)))).unwrap();
     let bits: Vec<bool> = (0..csr.nrows()).map(|i| i % 3 != 0).collect();
-    let mask = cuda.vector(Vector::from_vec(bits.clone())).unwrap();
+    let mask = Vector::from_vec(&cuda, bits.clone()).unwrap();
     for format in FormatKind::ALL {
         for valued in [false, true] {
-            let a = cuda.matrix(&csr, valued.then_some(&stored), format).unwrap();
+            let a = Matrix::new(&cuda, &csr, valued.then_some(&stored), format).unwrap();
             for (x, masked) in [(&full, false), (&half, false), (&full, true)] {
-                let dx = cuda.vector(x.clone()).unwrap();
-                let mut w = cuda.vector(Vector::<S::Out>::empty(csr.nrows())).unwrap();
-                let m = masked.then(|| VectorMask::<Cuda>::value(&mask));
-                ops::mxv(&cuda, &mut w, m, NoAccum, semiring, &a, &dx, Descriptor::REPLACE).unwrap();
+                let dx = Vector::from_host(&cuda, x.clone()).unwrap();
+                let product = mxv(semiring, &a, &dx);
+                let w = if masked { product.mask_values(&mask).eval() } else { product.eval() }.unwrap();
                 let expected = plain::<S>(&csr, valued.then_some(&values[..]), x, |i| !masked || bits[i]);
                 assert_eq!(entries(&w.to_host().unwrap()), expected, "{} on {format}, values: {valued}, masked: {masked}", S::NAME);
             }
@@ -124,19 +124,18 @@ fn monoids_by_formula() {
     let csr = matrix();
     for high in [30, 70] {
         let values: Vec<i32> = (0..csr.nnz() as i32).map(|k| k * 7 % high - 9).collect();
-        let u = Vector::from_vec(values.clone());
         let largest = values.iter().copied().max().unwrap().min(40);
-        let found = ops::reduce(&cuda, Capped, &cuda.vector(u).unwrap()).unwrap();
-        assert_eq!(found.read().unwrap(), largest);
-        let a = cuda.matrix(&csr, Some(&Values::from_vec(values.clone())), FormatKind::B2sr8).unwrap();
-        assert_eq!(ops::reduce_matrix(&cuda, Capped, &a).unwrap().read().unwrap(), largest);
-        let mut w = cuda.vector(Vector::<i32>::empty(csr.nrows())).unwrap();
-        ops::reduce_rows(&cuda, &mut w, None, Accum(Capped), Capped, &a, Descriptor::DEFAULT).unwrap();
+        let u = Vector::from_vec(&cuda, values.clone()).unwrap();
+        assert_eq!(reduce(Capped, &u).eval().unwrap().read().unwrap(), largest);
+        let a = Matrix::new(&cuda, &csr, Some(&Values::from_vec(values.clone())), FormatKind::B2sr8).unwrap();
+        assert_eq!(reduce(Capped, a.typed::<i32>()).eval().unwrap().read().unwrap(), largest);
+        let mut w = Vector::<_, i32>::empty(&cuda, csr.nrows()).unwrap();
+        reduce_rows(Capped, a.typed()).accum(Capped).into(&mut w).unwrap();
         let rows: Vec<_> = (0..csr.nrows()).map(|i| values[csr.row_range(i)].iter().copied().reduce(Capped::combine)).collect();
         assert_eq!(entries(&w.to_host().unwrap()), rows);
     }
-    let none = cuda.vector(Vector::<i32>::empty(9)).unwrap();
-    assert_eq!(ops::reduce(&cuda, Capped, &none).unwrap().read().unwrap(), i32::MIN);
+    let none = Vector::<_, i32>::empty(&cuda, 9).unwrap();
+    assert_eq!(reduce(Capped, &none).eval().unwrap().read().unwrap(), i32::MIN);
 }
 
 binary_op! {
@@ -165,10 +164,8 @@ fn operators_by_formula() {
         let all: Vec<T> = numbers.into_iter().map(T::from_f64).chain(edges).collect();
         let pairs = || all.iter().flat_map(|&a| all.iter().map(move |&b| (a, b)));
         let (u, v): (Vec<T>, Vec<T>) = pairs().unzip();
-        let (u, v) = (cuda.vector(Vector::from_vec(u)).unwrap(), cuda.vector(Vector::from_vec(v)).unwrap());
-        let mut w = u.clone();
-        ops::ewise_add(cuda, &mut w, None, NoAccum, Mixed, &u, &v, Descriptor::DEFAULT).unwrap();
-        let w = w.to_host().unwrap();
+        let (u, v) = (Vector::from_vec(cuda, u).unwrap(), Vector::from_vec(cuda, v).unwrap());
+        let w = ewise_add(Mixed, &u, &v).eval().unwrap().to_host().unwrap();
         for (i, (a, b)) in pairs().enumerate() {
             let (expected, found) = (Mixed.apply(a, b), w.get(i).unwrap());
             let nan = |x: T| x.to_f64().is_nan();
@@ -190,19 +187,17 @@ fn operators_by_formula() {
     mixed::<f64>(&cuda);
 
     let u: Vec<i32> = (-40..200).map(|i| i * 9).collect();
-    let du = cuda.vector(Vector::from_vec(u.clone())).unwrap();
+    let du = Vector::from_vec(&cuda, u.clone()).unwrap();
     for op in [Beyond { limit: 50, less: 3 }, Beyond { limit: -7, less: 0 }] {
-        let mut w = cuda.vector(Vector::<u8>::empty(u.len())).unwrap();
-        ops::apply(&cuda, &mut w, None, NoAccum, op, &du, Descriptor::DEFAULT).unwrap();
+        let w = apply(op, &du).eval().unwrap();
         assert_eq!(w.to_host().unwrap().to_vec_or(0), u.iter().map(|&a| op.apply(a)).collect::<Vec<_>>());
     }
     let csr = matrix();
     let values: Vec<i32> = (0..csr.nnz() as i32).map(|k| k % 7).collect();
-    let a = cuda.matrix(&csr, Some(&Values::from_vec(values.clone())), FormatKind::Csr).unwrap();
-    let mut c = cuda.matrix(&Coo::pattern(70, 90, vec![], vec![]).into_csr(Duplicates::First).unwrap().0, None, FormatKind::Csr).unwrap();
+    let a = Matrix::new(&cuda, &csr, Some(&Values::from_vec(values.clone())), FormatKind::Csr).unwrap();
     let near = Near { width: 30, least: 2 };
-    ops::select_matrix::<_, i32, _, _>(&cuda, &mut c, None, NoAccum, near, &a, Descriptor::REPLACE).unwrap();
-    let kept = |i: usize| csr.row_range(i).filter(move |&k| near.keep(i as u32, csr.indices()[k], values[k])).count();
+    let c = select(near, a.typed::<i32>()).eval().unwrap();
+    let kept = |i: usize| csr.row_range(i).filter(|&k| near.keep(i as u32, csr.indices()[k], values[k])).count();
     assert_eq!(c.nvals(), (0..70).map(kept).sum::<usize>());
 }
 
@@ -309,28 +304,27 @@ impl Semiring for CountFirst {
 fn element_types_of_a_users_own() {
     everywhere(CountFirst, |k| Count((k % 40) as u8), |_| Count(1));
     let Some(cuda) = device() else { return };
-    let (u, v) = (Vector::from_vec(vec![Count(200), Count(3)]), Vector::from_vec(vec![Count(100), Count(4)]));
-    let (du, dv): (CudaVector<Count>, _) = (cuda.vector(u.clone()).unwrap(), cuda.vector(v.clone()).unwrap());
+    let (u, v) = (HostVector::from_vec(vec![Count(200), Count(3)]), HostVector::from_vec(vec![Count(100), Count(4)]));
+    let (du, dv) = (Vector::from_host(&cuda, u.clone()).unwrap(), Vector::from_host(&cuda, v.clone()).unwrap());
     assert_eq!(entries(&du.to_host().unwrap()), entries(&u));
-    let mut w = du.clone();
-    ops::ewise_mult(&cuda, &mut w, None, NoAccum, Second, &du, &dv, Descriptor::DEFAULT).unwrap();
+    let mut w = ewise_mult(Second, &du, &dv).eval().unwrap();
     assert_eq!(entries(&w.to_host().unwrap()), entries(&v));
-    assert_eq!(ops::reduce(&cuda, CountPlus, &du).unwrap().read().unwrap(), Count(203));
-    // The sum of a built-in monoid is formed on the host, in Rust.
-    assert_eq!(ops::reduce(&cuda, Plus, &cuda.vector(Vector::from_vec(vec![Count(200); 9])).unwrap()).unwrap().read().unwrap(), Count(255));
-    let refused = ops::ewise_add(&cuda, &mut w, None, NoAccum, Plus, &du, &dv, Descriptor::DEFAULT);
+    assert_eq!(reduce(CountPlus, &du).eval().unwrap().read().unwrap(), Count(203));
+    // A built-in monoid is the arithmetic of a built-in type on a device.
+    let refused = reduce(Plus, &du).eval();
+    assert!(matches!(&refused, Err(Error::Base(Base::Unsupported { .. }))), "{refused:?}");
+    let refused = ewise_add(Plus, &du, &dv).eval();
     assert!(
         matches!(&refused, Err(Error::Base(Base::Unsupported { what, .. })) if what.contains("Count") && what.contains("u8")),
         "{refused:?}"
     );
-    let refused = ops::ewise_add(&cuda, &mut w, None, Accum(Plus), Second, &du, &dv, Descriptor::DEFAULT);
+    let refused = ewise_add(Second, &du, &dv).accum(Plus).into(&mut w);
     assert!(matches!(&refused, Err(Error::Base(Base::Unsupported { .. }))), "{refused:?}");
     let csr = matrix();
-    let a = cuda.matrix(&csr, None, FormatKind::B2sr4).unwrap();
-    let x = cuda.vector(Vector::filled(90, Count(9))).unwrap();
-    let mut w = cuda.vector(Vector::<Count>::empty(70)).unwrap();
-    let refused = ops::mxv(&cuda, &mut w, None, NoAccum, PlusTimes::<Count>::new(), &a, &x, Descriptor::DEFAULT);
+    let a = Matrix::new(&cuda, &csr, None, FormatKind::B2sr4).unwrap();
+    let x = Vector::filled(&cuda, 90, Count(9)).unwrap();
+    let refused = mxv(PlusTimes, &a, &x).eval();
     assert!(matches!(&refused, Err(Error::Base(Base::Unsupported { what, .. })) if what.contains("plus_times")), "{refused:?}");
-    let refused = ops::mxv(&cuda, &mut w, None, NoAccum, LorLand::<Count>::new(), &a, &x, Descriptor::DEFAULT);
+    let refused = mxv(LorLand, &a, &x).eval();
     assert!(matches!(&refused, Err(Error::Base(Base::Unsupported { .. }))), "{refused:?}");
 }

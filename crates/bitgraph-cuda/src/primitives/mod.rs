@@ -18,7 +18,7 @@ mod sort;
 pub use array::{Reduced, compact, fill_u32, fill_u64, gather, histogram, invert, iota, reduce};
 pub use csr::{Order, degree_order, degrees, gather_values, relabel, rows_of_entries, transpose, transpose_with_positions};
 pub use halves::{Side, orient, orient_with_positions, symmetrized};
-pub use order::{LevelOrder, LevelOrderConfig, level_order, levels_to_meet};
+pub use order::{LevelOrder, LevelOrderConfig, level_order};
 pub use scan::{exclusive_scan, exclusive_scan_total, exclusive_scan_wide};
 pub use sort::{SortKey, SortValue, sort_keys, sort_pairs};
 

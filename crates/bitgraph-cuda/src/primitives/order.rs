@@ -176,18 +176,3 @@ pub(crate) fn probe(device: &Device, csr: &DeviceCsr, source: u32, limit: u32, r
     // SAFETY: every array holds as many elements as the parameters say.
     unsafe { device.launch(&kernel, shape, &parameters) }
 }
-
-/// Levels that a search from `source` needs to meet `limit` vertices, looking at 256 entries of a row at most; `None` if it meets fewer.
-/// Waits.
-///
-/// # Errors
-/// Out of memory.
-pub fn levels_to_meet(device: &Device, csr: &DeviceCsr, source: u32, limit: u32) -> Result<Option<u32>> {
-    if source as usize >= csr.rows {
-        return Ok(None);
-    }
-    let result = device.zeroed::<u32>(4)?;
-    probe(device, csr, source, limit, result.ptr())?;
-    let found = result.to_vec()?;
-    Ok((found[0] >= limit).then_some(found[1]))
-}

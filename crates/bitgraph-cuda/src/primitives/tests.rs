@@ -326,10 +326,6 @@ fn shuffled_grids_become_local_again() {
     let local = relabel(&device, &csr, None, &found.order, true).unwrap().0.to_host().unwrap();
     let reach = (0..n as usize).flat_map(|i| local.row(i).iter().map(move |&j| (j as usize).abs_diff(i))).max();
     assert!(reach <= Some(rows as usize + 1), "{reach:?}");
-    assert_eq!(levels_to_meet(&device, &csr, 0, n + 1).unwrap(), None);
-    let met = levels_to_meet(&device, &csr, name(0, 0), 100).unwrap().unwrap();
-    // A corner's level k has k + 1 vertices.
-    assert_eq!(met, 13);
     // Diagonals stay straight: a level's arcs to the next go to the same place and one beside it.
     let growing = rows as usize * (rows as usize - 1) / 2;
     let distances = (0..growing).flat_map(|i| local.row(i).iter().map(move |&j| j as usize).filter(move |&j| j > i).map(move |j| j - i));

@@ -59,8 +59,8 @@ fn products_agree_with_plain_loops() {
                     *y += x[*c as usize] * if with_values { values[k] } else { 1.0 };
                 }
             }
-            for form in [SpmvForm::Auto, SpmvForm::Rows, SpmvForm::Classes, SpmvForm::Columns, SpmvForm::Diagonals] {
-                let layout = SpmvLayout::build_as(&device, &on_device, with_values.then_some(&dv), form).unwrap().unwrap();
+            for form in [SpmvForm::Rows, SpmvForm::Classes, SpmvForm::Columns, SpmvForm::Diagonals] {
+                let layout = SpmvLayout::build(&device, &on_device, with_values.then_some(&dv), form).unwrap().unwrap();
                 let y = device.upload(&vec![f32::NAN; matrix.nrows()]).unwrap();
                 for _ in 0..2 {
                     layout.run(&dx, &y).unwrap();
@@ -71,6 +71,6 @@ fn products_agree_with_plain_loops() {
         }
     }
     let matrix = DeviceCsr::upload(&device, &csr(3, 4, [(0, 0)])).unwrap();
-    let layout = SpmvLayout::build(&device, &matrix, None, 1).unwrap().unwrap();
+    let layout = SpmvLayout::build(&device, &matrix, None, SpmvForm::Rows).unwrap().unwrap();
     assert!(layout.run(&device.zeroed(3).unwrap(), &device.zeroed(3).unwrap()).is_err());
 }

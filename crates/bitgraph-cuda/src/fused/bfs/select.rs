@@ -36,8 +36,9 @@ const RENUMBERED_NODES: usize = 256;
 pub(super) const RENUMBERED_LEVELS: u32 = 32;
 const RENUMBERED_DEGREE: u32 = 64;
 const RENUMBERED_MEAN: usize = 16;
-/// Diagonals of a word of 32 vertices in a numbering by levels, where a mesh of few arcs a vertex has about one for every arc.
-const RENUMBERED_DIAGONALS: (f64, u32) = (24.0, 48);
+/// Diagonals of a word of 32 vertices in a numbering by levels, for each arc of a vertex: in the mean, and at most.
+const RENUMBERED_DIAGONALS: f64 = 2.0;
+const RENUMBERED_MOST: f64 = 4.0;
 /// Ends of an arc in a numbering by levels are in the same or in neighbouring levels.
 const RENUMBERED_SPAN: f64 = 2.0;
 /// Clock cycles of a level of the queue, and of the vertices that its warp looks at in one go.
@@ -71,7 +72,7 @@ fn renumbered(facts: &Facts<'_>) -> Option<SlicesPlan> {
         && stats.max_degree <= RENUMBERED_DEGREE
         && stats.levels >= f64::from(RENUMBERED_LEVELS);
     let bandwidth = (RENUMBERED_SPAN * nodes as f64 / stats.levels) as u32;
-    let (mean, most) = RENUMBERED_DIAGONALS;
+    let (mean, most) = (RENUMBERED_DIAGONALS * stats.mean_degree, (RENUMBERED_MOST * stats.mean_degree) as u32);
     if suits { SlicesPlan::new(facts.device, nodes.div_ceil(32), bandwidth, mean, most, &SlicesOptions::default()) } else { None }
 }
 

@@ -1,6 +1,6 @@
 //! Every form against plain searches, on the host shim (or a GPU, where there is one).
 
-use super::{BfsForm, BfsLayout, BfsOptions, BlockOptions, GridOptions, SlicesOptions};
+use super::{BfsLayout, BfsOptions, BlockOptions, GridOptions, SlicesOptions, Variant};
 use crate::DeviceCsr;
 use crate::device::Device;
 use bitgraph_algorithms::{BfsConfig, BfsOutput, UNREACHED};
@@ -105,13 +105,14 @@ fn the_general_form_gives_the_levels_of_a_plain_search() {
     for (name, host) in graphs() {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
-        for (prepared, grid) in [
-            (true, GridOptions { alone_level: 1, flood: 1000, ..GridOptions::default() }),
-            (false, GridOptions { alone_enter: 0, shared_bits_bytes: 4096, ..GridOptions::default() }),
-            (true, small.clone()),
+        for (variant, grid) in [
+            (Variant::First, GridOptions { alone_level: 1, flood: 1000, ..GridOptions::default() }),
+            (Variant::General, GridOptions { alone_enter: 0, shared_bits_bytes: 4096, ..GridOptions::default() }),
+            (Variant::First, small.clone()),
         ] {
-            let options = BfsOptions { form: BfsForm::General, grid, ..BfsOptions::default() };
-            let layout = BfsLayout::with_options(&device, &out, incoming.as_ref(), prepared, options).unwrap().unwrap();
+            let options = BfsOptions { grid, ..BfsOptions::default() };
+            let layout = BfsLayout::build(&device, &out, incoming.as_ref(), variant, options).unwrap().unwrap();
+            assert_eq!(layout.variant(), variant);
             for source in [0, host.nrows() as u32 / 2, host.nrows() as u32 - 1] {
                 check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
             }
@@ -128,9 +129,9 @@ fn diagonal_slices_give_the_levels_of_a_plain_search() {
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
         for (blocks, hops, registers, stride) in [(0, 0, 0, 0), (3, 0, 8, 1), (2, 2, 24, 0), (1, 0, 4, 3), (3, 1, 4, 3)] {
             let slices = SlicesOptions { blocks, hops, registers, stride, most_entries: 1e9, ..SlicesOptions::default() };
-            let options = BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() };
-            let Some(layout) = BfsLayout::with_options(&device, &out, incoming.as_ref(), true, options).unwrap() else { continue };
-            taken += 1;
+            let options = BfsOptions { slices, ..BfsOptions::default() };
+            let layout = BfsLayout::build(&device, &out, incoming.as_ref(), Variant::Slices, options).unwrap().unwrap();
+            taken += usize::from(layout.variant() == Variant::Slices);
             for source in [0, host.nrows() as u32 / 2] {
                 check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
             }
@@ -145,9 +146,10 @@ fn a_renumbered_grid_is_searched_in_a_local_order() {
     let generator: bitgraph_generate::Generator = "grid:8x300@3".parse().unwrap();
     let host = generator.generate(&bitgraph_generate::GenerateControl::default()).unwrap();
     let out = DeviceCsr::upload(&device, &host).unwrap();
-    let slices = SlicesOptions { blocks: 3, reorder_from: 1000, ..SlicesOptions::default() };
-    let options = BfsOptions { form: BfsForm::Slices, slices, ..BfsOptions::default() };
-    let layout = BfsLayout::with_options(&device, &out, None, true, options).unwrap().expect("a local order");
+    let slices = SlicesOptions { blocks: 3, ..SlicesOptions::default() };
+    let options = BfsOptions { slices, ..BfsOptions::default() };
+    let layout = BfsLayout::build(&device, &out, None, Variant::Slices, options).unwrap().unwrap();
+    assert_eq!(layout.variant(), Variant::Slices);
     for source in [0, 1_234] {
         check(&device, "renumbered grid", &host, &layout, &out, None, source);
     }
@@ -160,10 +162,10 @@ fn one_block_and_one_cluster_give_the_levels_of_a_plain_search() {
     for (name, host) in graphs() {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
-        for (form, blocks) in [(BfsForm::Block, 1), (BfsForm::Block, 8), (BfsForm::Auto, 0)] {
-            let options = BfsOptions { form, block: BlockOptions { blocks, threads: 0 }, ..BfsOptions::default() };
-            let Some(layout) = BfsLayout::with_options(&device, &out, incoming.as_ref(), true, options).unwrap() else { continue };
-            taken += 1;
+        for blocks in [1, 8, 0] {
+            let options = BfsOptions { block: BlockOptions { blocks, threads: 0 }, ..BfsOptions::default() };
+            let layout = BfsLayout::build(&device, &out, incoming.as_ref(), Variant::Block, options).unwrap().unwrap();
+            taken += usize::from(layout.variant() == Variant::Block);
             for source in [0, host.nrows() as u32 / 2] {
                 check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
             }
@@ -187,12 +189,10 @@ fn a_queue_gives_the_levels_of_a_plain_search() {
     for (name, host) in graphs().into_iter().chain(more) {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
-        let options = BfsOptions { form: BfsForm::Queue, ..BfsOptions::default() };
-        let layout = BfsLayout::with_options(&device, &out, incoming.as_ref(), true, options).unwrap();
+        let layout = BfsLayout::build(&device, &out, incoming.as_ref(), Variant::Queue, BfsOptions::default()).unwrap().unwrap();
         let short = (0..host.nrows()).all(|v| host.degree(v) <= 8);
-        assert_eq!(layout.is_some(), short, "{name}");
-        let Some(layout) = layout else { continue };
-        taken += 1;
+        assert_eq!(layout.variant(), if short { Variant::Queue } else { Variant::First }, "{name}");
+        taken += usize::from(short);
         for source in [0, host.nrows() as u32 / 2, host.nrows() as u32 - 1] {
             check(&device, name, &host, &layout, &out, incoming.as_ref(), source);
         }
@@ -204,12 +204,12 @@ fn a_queue_gives_the_levels_of_a_plain_search() {
 fn bad_sources_and_cancelled_searches_are_errors() {
     let Some(device) = device() else { return };
     let out = DeviceCsr::upload(&device, &csr(40, (1..40).map(|v| (v - 1, v)), true)).unwrap();
-    let layout = BfsLayout::with_options(&device, &out, None, true, BfsOptions::default()).unwrap().unwrap();
+    let layout = BfsLayout::build(&device, &out, None, Variant::First, BfsOptions::default()).unwrap().unwrap();
     assert!(layout.run(&device, &out, None, &BfsConfig { source: 40, ..BfsConfig::default() }).is_err());
     let control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
     assert!(layout.run(&device, &out, None, &BfsConfig { control, ..BfsConfig::default() }).is_err());
     assert!(layout.run(&device, &out, None, &BfsConfig::default()).is_ok());
     let empty = DeviceCsr::upload(&device, &csr(0, [], true)).unwrap();
-    let layout = BfsLayout::with_options(&device, &empty, None, true, BfsOptions::default()).unwrap().unwrap();
+    let layout = BfsLayout::build(&device, &empty, None, Variant::First, BfsOptions::default()).unwrap().unwrap();
     assert!(layout.run(&device, &empty, None, &BfsConfig::default()).is_err());
 }

@@ -1,10 +1,10 @@
 //! Every form against union-find by plain loops, on the host shim (or a GPU, where there is one).
 
-use super::{CcLayout, Form, Options};
-use crate::DeviceCsr;
+use super::{CcLayout, Options, Variant};
 use crate::device::Device;
+use crate::{Cuda, DeviceCsr};
 use bitgraph_algorithms::{Cc, CcConfig};
-use bitgraph_backend::Control;
+use bitgraph_backend::{Control, Graph, GraphData, Request, Symmetry};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::shared;
 use std::sync::Arc;
@@ -89,13 +89,15 @@ fn all_forms_find_the_components() {
         let want = expected(&graph);
         let out = DeviceCsr::upload(&device, &graph).unwrap();
         let incoming = (!symmetric).then(|| DeviceCsr::upload(&device, &graph.transpose()).unwrap());
-        for form in [Form::Auto, Form::General, Form::Shared, Form::Memory, Form::Block, Form::Ascent] {
-            for (middle, plain) in [(None, false), (Some(true), false), (None, true)] {
-                let options = Options { form, middle, plain, ..Options::default() };
-                let layout = CcLayout::build_as(&device, &out, incoming.as_ref(), options).unwrap().unwrap();
+        for &variant in Variant::ALL {
+            for middle in [None, Some(true)] {
+                let options = Options { middle, ..Options::default() };
+                let layout = CcLayout::build(&device, &out, incoming.as_ref(), variant, options).unwrap().unwrap();
+                let fits = symmetric && graph.nrows() > 0;
+                assert_eq!(layout.variant(), if fits { variant } else { Variant::General }, "{name}");
                 for _ in 0..2 {
                     let got = layout.run(&device, &out, incoming.as_ref(), &CcConfig::default()).unwrap();
-                    assert_eq!(got, want, "{name}, {form:?}");
+                    assert_eq!(got, want, "{name}, {variant:?}");
                 }
             }
         }
@@ -103,22 +105,26 @@ fn all_forms_find_the_components() {
 }
 
 #[test]
-fn hubs_are_climbed_to() {
-    let Some(device) = device() else { return };
+fn hubs_are_chosen_where_they_reach_nearly_all() {
+    if device().is_none() {
+        return;
+    }
     // Two stars whose leaves are paired at one place, a third one apart, pairs, and vertices without neighbours.
     let star = |hub: u32, leaves: std::ops::Range<u32>| leaves.map(move |v| (hub, v));
     let arcs = star(29_000, 0..26_000).chain(star(29_500, 26_000..26_400)).chain([(25_999, 26_000)]);
     let arcs = arcs.chain(star(28_999, 26_500..26_900)).chain((27_000..27_400).map(|v| (v, 28_400 - v)));
     let graph = csr(30_000, arcs, true);
-    let out = DeviceCsr::upload(&device, &graph).unwrap();
-    let layout = CcLayout::build_as(&device, &out, None, Options::default()).unwrap().unwrap();
-    assert_eq!(layout.form(), Form::Ascent);
-    assert_eq!(layout.run(&device, &out, None, &CcConfig::default()).unwrap(), expected(&graph));
-    // Few climbs reach the top of a graph whose vertices are all alike but one.
+    let chosen = |csr: &Csr| {
+        let graph = Graph::new(Cuda::open(0).unwrap(), GraphData::new(csr.clone().into(), None, Symmetry::Find, None).unwrap());
+        let ready = graph.prepare(&CcConfig::default(), &Request::runs(1000)).unwrap();
+        assert_eq!(ready.layout().unwrap().variant().name(), ready.plan().variant());
+        assert_eq!(ready.run(&CcConfig::default()).unwrap(), expected(csr));
+        ready.plan().variant()
+    };
+    assert_eq!(chosen(&graph), "ascent");
+    // Few ways lead to the top of a graph whose vertices are all alike but one.
     let alike = random(9, 30_000, 60_000).into_iter().chain(star(29_999, 0..200));
-    let out = DeviceCsr::upload(&device, &csr(30_000, alike, true)).unwrap();
-    let layout = CcLayout::build_as(&device, &out, None, Options::default()).unwrap().unwrap();
-    assert_ne!(layout.form(), Form::Ascent);
+    assert_eq!(chosen(&csr(30_000, alike, true)), "shared-near");
 }
 
 #[test]
@@ -126,8 +132,8 @@ fn stops_when_asked() {
     let Some(device) = device() else { return };
     let out = DeviceCsr::upload(&device, &grid(5, 5, 1)).unwrap();
     let config = CcConfig { control: Control::default().with_cancel(Arc::new(AtomicBool::new(true))) };
-    for form in [Form::General, Form::Shared, Form::Block, Form::Ascent] {
-        let layout = CcLayout::build_as(&device, &out, None, Options { form, ..Options::default() }).unwrap().unwrap();
+    for variant in [Variant::General, Variant::Shared, Variant::Block, Variant::Ascent] {
+        let layout = CcLayout::build(&device, &out, None, variant, Options::default()).unwrap().unwrap();
         assert!(layout.run(&device, &out, None, &config).is_err());
     }
 }

@@ -168,7 +168,7 @@ impl<'f> Look<'f> {
             Variant::Levels => symmetric && self.room.may_hold(&self.windows(), 0, false),
             Variant::Dealt => self.dealt().any(|c| self.room.may_hold(&c, 0, true)),
             // The core's kernel knows no vertices that only have out-arcs.
-            Variant::Core => symmetric,
+            Variant::Core => symmetric && self.properties.sms >= core(self.properties.sms, self.placed).columns,
         }
     }
     fn dealt(&self) -> impl Iterator<Item = TileChoice> {

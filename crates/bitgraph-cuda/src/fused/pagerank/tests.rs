@@ -1,6 +1,6 @@
 //! Every form against the reference of the testkit, on the host shim (or a GPU, where there is one).
 
-use super::{CoreChoice, Form, RankLayout, Score, TileChoice, TileForm};
+use super::{CoreChoice, Form, RankLayout, Score, TileChoice, TileForm, Variant};
 use crate::DeviceCsr;
 use crate::device::Device;
 use crate::spmv::Pattern;
@@ -107,6 +107,8 @@ fn check<T: Score>(name: &str, layout: &RankLayout, device: &Device, out: &Csr, 
     assert_eq!(found.converged, residual < config.tolerance, "{name}, {config:?}");
 }
 
+const GENERAL: Form = Form::Variant(Variant::General);
+
 fn all_configs(form: Form) {
     let Some(device) = device() else { return };
     for (name, out, symmetric) in graphs() {
@@ -116,14 +118,14 @@ fn all_configs(form: Form) {
         }
         let outgoing = upload(&device, &out);
         let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
-        let layout = RankLayout::build_as(&device, &outgoing, &incoming, true, form).unwrap();
+        let layout = RankLayout::build(&device, &outgoing, &incoming, form).unwrap();
         for config in configs(out.nrows()) {
             // The special forms are for f32 and even teleport.
-            if form != Form::General && config.personalization.is_some() {
+            if form != GENERAL && config.personalization.is_some() {
                 continue;
             }
             check::<f32>(name, &layout, &device, &out, &config, 3e-6);
-            if form == Form::General {
+            if form == GENERAL {
                 check::<f64>(name, &layout, &device, &out, &config, 1e-12);
             }
         }
@@ -132,7 +134,7 @@ fn all_configs(form: Form) {
 
 #[test]
 fn the_general_form_agrees_with_plain_loops() {
-    all_configs(Form::General);
+    all_configs(GENERAL);
 }
 
 #[test]
@@ -167,8 +169,8 @@ fn one_block_and_one_cluster_agree_with_plain_loops() {
         all_configs(form);
         if let Some(device) = device() {
             let pattern = upload(&device, &csr(300, (1..300).map(|v| (v / 2, v)), true));
-            let layout = RankLayout::build_as(&device, &pattern, &pattern, true, form).unwrap();
-            assert!(layout.explain().starts_with("one "), "{}", layout.explain());
+            let layout = RankLayout::build(&device, &pattern, &pattern, form).unwrap();
+            assert!(matches!(layout.variant(), Variant::Block | Variant::Cluster | Variant::Stretches), "{}", layout.explain());
         }
     }
 }
@@ -181,8 +183,8 @@ fn a_small_mesh_is_cut_into_stretches() {
     let along = (0..30).flat_map(move |i| (1..40).map(move |j| (at(i, j - 1), at(i, j))));
     let grid = csr(1_400, along.chain((1..30).flat_map(move |i| (0..40).map(move |j| (at(i - 1, j), at(i, j))))), true);
     let pattern = upload(&device, &grid);
-    let layout = RankLayout::build_as(&device, &pattern, &pattern, true, Form::Auto).unwrap();
-    assert!(layout.explain().contains("stretches"), "{}", layout.explain());
+    let layout = RankLayout::build(&device, &pattern, &pattern, Form::Variant(Variant::Stretches)).unwrap();
+    assert_eq!(layout.variant(), Variant::Stretches);
     for config in configs(1_400).into_iter().filter(|c| c.personalization.is_none()) {
         check::<f32>("small mesh", &layout, &device, &grid, &config, 3e-6);
     }
@@ -196,8 +198,10 @@ fn a_core_agrees_with_plain_loops() {
 }
 
 #[test]
-fn the_chosen_form_agrees_with_plain_loops() {
-    all_configs(Form::Auto);
+fn every_variant_agrees_with_plain_loops() {
+    for &variant in Variant::ALL {
+        all_configs(Form::Variant(variant));
+    }
 }
 
 #[test]
@@ -206,9 +210,11 @@ fn runs_repeat_bit_for_bit() {
     for (name, out, symmetric) in graphs() {
         let outgoing = upload(&device, &out);
         let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
-        let layout = RankLayout::build_as(&device, &outgoing, &incoming, true, Form::Auto).unwrap();
         let config = PageRankConfig { tolerance: 0.0, max_iterations: 7, ..PageRankConfig::default() };
-        assert_eq!(layout.run::<f32>(&device, &config).unwrap(), layout.run::<f32>(&device, &config).unwrap(), "{name}");
+        for variant in [Variant::Cluster, Variant::Windows, Variant::Dealt] {
+            let layout = RankLayout::build(&device, &outgoing, &incoming, Form::Variant(variant)).unwrap();
+            assert_eq!(layout.run::<f32>(&device, &config).unwrap(), layout.run::<f32>(&device, &config).unwrap(), "{name}");
+        }
     }
 }
 
@@ -216,10 +222,10 @@ fn runs_repeat_bit_for_bit() {
 fn nothing_to_do_is_no_error() {
     let Some(device) = device() else { return };
     let empty = upload(&device, &csr(0, [], true));
-    let layout = RankLayout::build_as(&device, &empty, &empty, true, Form::Auto).unwrap();
+    let layout = RankLayout::build(&device, &empty, &empty, GENERAL).unwrap();
     assert!(layout.run::<f32>(&device, &PageRankConfig::default()).unwrap().converged);
     let path = upload(&device, &csr(3, [(0, 1), (1, 2)], true));
-    let layout = RankLayout::build_as(&device, &path, &path, true, Form::Auto).unwrap();
+    let layout = RankLayout::build(&device, &path, &path, GENERAL).unwrap();
     let config = PageRankConfig { max_iterations: 0, ..PageRankConfig::default() };
     let found = layout.run::<f64>(&device, &config).unwrap();
     assert_eq!((found.iterations, found.converged, found.scores.len()), (0, false, 3));
@@ -235,9 +241,9 @@ fn bytes_are_those_that_the_device_holds() {
     for (name, out, symmetric) in graphs() {
         let outgoing = upload(&device, &out);
         let incoming = if symmetric { outgoing.clone() } else { upload(&device, &out.transpose()) };
-        for form in [Form::General, Form::Auto, Form::Core(core), Form::Shared(window, true)] {
+        for form in [GENERAL, Form::Variant(Variant::Stretches), Form::Core(core), Form::Shared(window, true)] {
             let before = used();
-            let layout = RankLayout::build_as(&device, &outgoing, &incoming, true, form).unwrap();
+            let layout = RankLayout::build(&device, &outgoing, &incoming, form).unwrap();
             special += u32::from(layout.special.is_some());
             assert_eq!(layout.bytes(), used() - before, "{name}, {form:?}");
         }

@@ -3,8 +3,6 @@
 //! Invariant: a layout gives the same bits on every run; other types have no fused form, and their definitions run in the plan's format.
 
 mod select;
-#[cfg(test)]
-mod tests;
 
 pub use select::{VARIANTS, Variant};
 

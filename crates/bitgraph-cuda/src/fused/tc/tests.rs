@@ -1,6 +1,6 @@
 //! Every form against counting by plain loops, on the host shim (or a GPU, where there is one).
 
-use super::{Form, Options, TcLayout};
+use super::{Options, TcLayout, Variant};
 use crate::DeviceCsr;
 use crate::device::Device;
 use bitgraph_algorithms::TcConfig;
@@ -83,19 +83,19 @@ fn all_forms_count_the_same() {
     for (name, graph) in graphs() {
         let want = expected(&graph);
         let out = DeviceCsr::upload(&device, &graph).unwrap();
-        for (form, hubs, low) in [
-            (Form::Auto, None, None),
-            (Form::General, None, None),
-            (Form::Thread, None, None),
-            (Form::Warp, None, None),
-            (Form::Hubs, None, None),
-            (Form::Hubs, Some(128), None),
-            (Form::Hubs, Some(1024), Some(128)),
-            (Form::Hubs, Some(300), Some(256)),
+        for (variant, hubs, low) in [
+            (Variant::General, None, None),
+            (Variant::Thread, None, None),
+            (Variant::Warp, None, None),
+            (Variant::Hubs, None, None),
+            (Variant::Hubs, Some(128), None),
+            (Variant::Hubs, Some(1024), Some(128)),
+            (Variant::Hubs, Some(300), Some(256)),
         ] {
-            let layout = TcLayout::build_as(&device, &out, Options { form, hubs, low, whole: low.map(|_| 20) }).unwrap().unwrap();
+            let layout = TcLayout::build(&device, &out, variant, Options { hubs, low, whole: low.map(|_| 20) }).unwrap().unwrap();
+            assert!(layout.variant() == variant || variant == Variant::Thread, "{name}");
             for _ in 0..2 {
-                assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, want, "{name}, {form:?}");
+                assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, want, "{name}, {variant:?}");
             }
         }
     }
@@ -111,9 +111,9 @@ fn lists_as_wide_as_a_window() {
         let above = (200..290).flat_map(|k| [(k, k + 1), (k, k + span + 1), (k + 1, k + span + 1)]);
         let graph = csr(8600, below.chain(above));
         let out = DeviceCsr::upload(&device, &graph).unwrap();
-        for form in [Form::Warp, Form::Thread, Form::General, Form::Auto] {
-            let layout = TcLayout::build_as(&device, &out, Options { form, ..Options::default() }).unwrap().unwrap();
-            assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, expected(&graph), "{span}, {form:?}");
+        for variant in [Variant::Warp, Variant::Thread, Variant::General, Variant::Hubs] {
+            let layout = TcLayout::build(&device, &out, variant, Options::default()).unwrap().unwrap();
+            assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, expected(&graph), "{span}, {variant:?}");
         }
     }
 }
