@@ -35,9 +35,16 @@ template <class To, class From> BG_DEVICE To convert(From v) {
     }
 }
 
-/// A literal of a formula: a number of whatever type it meets.
-struct Literal {
+/// Literals of a formula: numbers of whatever type they meet. Whole ones have a type of their own, since compilers do not convert a
+/// constant from floating point in advance.
+struct Whole {
+    i32 value;
+    template <class U> BG_DEVICE explicit operator U() const { return convert<U>(value); }
+};
+struct Fraction {
     f64 value;
+    BG_DEVICE explicit Fraction(f64 value) : value(value) {}
+    BG_DEVICE Fraction(Whole whole) : value(whole.value) {}
     template <class U> BG_DEVICE explicit operator U() const { return convert<U>(value); }
 };
 
@@ -47,7 +54,8 @@ template <class V> struct Functions;
 template <class V> struct Num {
     V v;
     BG_DEVICE explicit Num(V value) : v(value) {}
-    BG_DEVICE Num(Literal literal) : v(convert<V>(literal.value)) {}
+    BG_DEVICE Num(Whole literal) : v(convert<V>(literal.value)) {}
+    BG_DEVICE Num(Fraction literal) : v(convert<V>(literal.value)) {}
     template <class U> BG_DEVICE explicit operator U() const { return convert<U>(v); }
 
     BG_DEVICE friend Num operator+(Num a, Num b) { return Num(Functions<V>::wrapping_plus(a.v, b.v)); }
@@ -76,7 +84,8 @@ template <class V> struct Num {
 template <class V> struct Functions {
     /// An operand of a formula, in the type that it is computed in.
     template <class U> BG_DEVICE static Num<V> num(U value) { return Num<V>((V)value); }
-    BG_DEVICE static Literal lit(f64 value) { return Literal{value}; }
+    BG_DEVICE static Whole lit(i32 value) { return Whole{value}; }
+    BG_DEVICE static Fraction lit(f64 value) { return Fraction(value); }
     /// The smaller; a NaN loses against a number.
     BG_DEVICE static V bg_min(V a, V b) { return (b < a || a != a) ? b : a; }
     /// The greater; a NaN loses against a number.

@@ -11,12 +11,12 @@ struct Ring_lor_land_bool_bool_bool : bg::Functions<bg::Value<bool>> {
     typedef bool Out;
     typedef bg::Value<bool> V;
     static constexpr bool ANY = false, TERMINAL = true, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)((a != 0) && (x != 0)); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x != 0); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a || b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return acc != 0; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a) != lit(0) && num(x) != lit(0)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1) != lit(0) && num(x) != lit(0)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) != lit(0) || num(b) != lit(0)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == lit(1); }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_lor_land_bool_bool_bool, mxv_csr_lor_land_bool_bool_bool)
@@ -34,12 +34,12 @@ struct Ring_plus_second_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     typedef f32 Out;
     typedef bg::Value<f32> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_plus_second_f32_f32_f32, mxv_csr_plus_second_f32_f32_f32)
@@ -57,12 +57,12 @@ struct Ring_plus_second_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     typedef f64 Out;
     typedef bg::Value<f64> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_plus_second_f64_f64_f64, mxv_csr_plus_second_f64_f64_f64)
@@ -80,12 +80,12 @@ struct Ring_plus_second_f16_f32_f16 : bg::Functions<bg::Value<f32>> {
     typedef bg::f16 Out;
     typedef bg::Value<f32> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_plus_second_f16_f32_f16, mxv_csr_plus_second_f16_f32_f16)
@@ -99,12 +99,12 @@ struct Ring_plus_second_bf16_f32_bf16 : bg::Functions<bg::Value<f32>> {
     typedef bg::bf16 Out;
     typedef bg::Value<f32> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_plus_second_bf16_f32_bf16, mxv_csr_plus_second_bf16_f32_bf16)
@@ -118,12 +118,12 @@ struct Ring_min_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     typedef u32 Out;
     typedef bg::Value<u32> V;
     static constexpr bool ANY = false, TERMINAL = true, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(bg_min(a, b)); }
-    BG_DEVICE static V identity() { return (V)(bg_greatest()); }
-    BG_DEVICE static bool terminal(V acc) { return acc == bg_least(); }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
+    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_min_second_u32_u32_u32, mxv_csr_min_second_u32_u32_u32)
@@ -141,12 +141,12 @@ struct Ring_any_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     typedef u32 Out;
     typedef bg::Value<u32> V;
     static constexpr bool ANY = true, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_any_second_u32_u32_u32, mxv_csr_any_second_u32_u32_u32)
@@ -164,12 +164,12 @@ struct Ring_min_plus_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     typedef u32 Out;
     typedef bg::Value<u32> V;
     static constexpr bool ANY = false, TERMINAL = true, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(bg_plus_saturating(a, x)); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(bg_plus_saturating(1, x)); }
-    BG_DEVICE static V add(V a, V b) { return (V)(bg_min(a, b)); }
-    BG_DEVICE static V identity() { return (V)(bg_greatest()); }
-    BG_DEVICE static bool terminal(V acc) { return acc == bg_least(); }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a).saturating_add(num(x))); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1).saturating_add(num(x))); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
+    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_min_plus_u32_u32_u32, mxv_csr_min_plus_u32_u32_u32)
@@ -188,12 +188,12 @@ struct Ring_min_plus_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
     typedef u64 Out;
     typedef bg::Value<u64> V;
     static constexpr bool ANY = false, TERMINAL = true, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(bg_plus_saturating(a, x)); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(bg_plus_saturating(1, x)); }
-    BG_DEVICE static V add(V a, V b) { return (V)(bg_min(a, b)); }
-    BG_DEVICE static V identity() { return (V)(bg_greatest()); }
-    BG_DEVICE static bool terminal(V acc) { return acc == bg_least(); }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a).saturating_add(num(x))); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1).saturating_add(num(x))); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
+    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_min_plus_u64_u64_u64, mxv_csr_min_plus_u64_u64_u64)
@@ -208,12 +208,12 @@ struct Ring_min_plus_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     typedef f32 Out;
     typedef bg::Value<f32> V;
     static constexpr bool ANY = false, TERMINAL = true, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(bg_plus_saturating(a, x)); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(bg_plus_saturating(1, x)); }
-    BG_DEVICE static V add(V a, V b) { return (V)(bg_min(a, b)); }
-    BG_DEVICE static V identity() { return (V)(bg_greatest()); }
-    BG_DEVICE static bool terminal(V acc) { return acc == bg_least(); }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a).saturating_add(num(x))); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1).saturating_add(num(x))); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
+    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_min_plus_f32_f32_f32, mxv_csr_min_plus_f32_f32_f32)
@@ -228,12 +228,12 @@ struct Ring_min_plus_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     typedef f64 Out;
     typedef bg::Value<f64> V;
     static constexpr bool ANY = false, TERMINAL = true, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(bg_plus_saturating(a, x)); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(bg_plus_saturating(1, x)); }
-    BG_DEVICE static V add(V a, V b) { return (V)(bg_min(a, b)); }
-    BG_DEVICE static V identity() { return (V)(bg_greatest()); }
-    BG_DEVICE static bool terminal(V acc) { return acc == bg_least(); }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a).saturating_add(num(x))); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1).saturating_add(num(x))); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
+    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_min_plus_f64_f64_f64, mxv_csr_min_plus_f64_f64_f64)
@@ -248,12 +248,12 @@ struct Ring_plus_times_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     typedef f32 Out;
     typedef bg::Value<f32> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(a * x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a) * num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1) * num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_plus_times_f32_f32_f32, mxv_csr_plus_times_f32_f32_f32)
@@ -269,12 +269,12 @@ struct Ring_plus_times_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     typedef f64 Out;
     typedef bg::Value<f64> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(a * x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a) * num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1) * num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_plus_times_f64_f64_f64, mxv_csr_plus_times_f64_f64_f64)
@@ -289,12 +289,12 @@ struct Ring_plus_times_f16_f32_f16 : bg::Functions<bg::Value<f32>> {
     typedef bg::f16 Out;
     typedef bg::Value<f32> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(a * x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a) * num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1) * num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_plus_times_f16_f32_f16, mxv_csr_plus_times_f16_f32_f16)
@@ -309,12 +309,12 @@ struct Ring_plus_times_bf16_f32_bf16 : bg::Functions<bg::Value<f32>> {
     typedef bg::bf16 Out;
     typedef bg::Value<f32> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = false;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(a * x); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(x); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a) * num(x)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1) * num(x)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXV_CSR(Ring_plus_times_bf16_f32_bf16, mxv_csr_plus_times_bf16_f32_bf16)
@@ -329,12 +329,12 @@ struct Ring_plus_pair_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
     typedef u64 Out;
     typedef bg::Value<u64> V;
     static constexpr bool ANY = false, TERMINAL = false, IGNORES_X = true;
-    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(1); }
-    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(1); }
-    BG_DEVICE static V add(V a, V b) { return (V)(a + b); }
-    BG_DEVICE static V identity() { return (V)(0); }
-    BG_DEVICE static bool terminal(V acc) { return false; }
-    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(acc); }
+    BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(lit(1)); }
+    BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(lit(1)); }
+    BG_DEVICE static V add(V a, V b) { return (V)(num(a) + num(b)); }
+    BG_DEVICE static V identity() { return (V)(lit(0)); }
+    BG_DEVICE static bool terminal(V a) { return false; }
+    BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
 BG_MXM(Ring_plus_pair_u64_u64_u64, mxm_sum_csr_plus_pair_u64_u64_u64, mxm_entries_csr_plus_pair_u64_u64_u64, mxm_dots_csr_plus_pair_u64_u64_u64, mxm_products_csr_plus_pair_u64_u64_u64, mxm_finish_csr_plus_pair_u64_u64_u64)

@@ -17,8 +17,8 @@ mod signals;
 mod system;
 
 use clap::Parser;
+use commands::Cli;
 use failure::Failure;
-use options::Cli;
 use std::process::ExitCode;
 
 /// Counts peak memory, and puts big arrays on huge pages.

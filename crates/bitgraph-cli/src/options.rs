@@ -8,13 +8,13 @@ use bitgraph::algorithms::PageRankConfig;
 use bitgraph::io::FileFormat;
 use bitgraph::sparse::ordering::Ordering;
 use bitgraph::sparse::{Duplicates, FormatKind};
+use clap::Args;
 use clap::error::ErrorKind;
-use clap::{Args, Parser, Subcommand};
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 /// What GRAPH may be, shown with every command that takes one.
-const GRAPHS: &str = "\
+pub const GRAPHS: &str = "\
 GRAPH is a file (Matrix Market .mtx; edge list .el/.wel/.txt/.tsv/.csv/.edges/.edgelist/.dat or out.*; METIS .graph; DIMACS .gr; each \
 with .gz or without; .npz, .bgr, GAP's .sg/.wsg; any name if the contents or --input-format say what it is), '-' for standard input (an \
 edge list, unless it begins like another format), or a generator (write ./kron:18 for a file of such a name; EF, edges to a vertex, is \
@@ -25,73 +25,6 @@ edge list, unless it begins like another format), or a generator (write ./kron:1
   planted:N:COMMUNITIES:DEGREE[:SEED]                                 debruijn:K        2^K vertices
 any of them followed by @SEED: the same graph with its vertices renumbered at random.
 Vertices are numbered from 0, also where a file numbers them from 1.";
-
-/// Graph algorithms on bit-level tile formats.
-#[derive(Debug, Parser)]
-#[command(name = "bitgraph", version, arg_required_else_help = true, after_help = GRAPHS)]
-pub struct Cli {
-    /// What to do.
-    #[command(subcommand)]
-    pub command: Command,
-}
-
-/// The commands.
-#[derive(Debug, Subcommand)]
-pub enum Command {
-    /// Breadth-first search: levels or parents, from one source or from many at once.
-    #[command(after_help = GRAPHS)]
-    Bfs(BfsArgs),
-    /// Shortest paths from one source. Whole-number weights are summed exactly, others in the precision asked for.
-    #[command(after_help = GRAPHS)]
-    Sssp(SsspArgs),
-    /// PageRank.
-    #[command(after_help = GRAPHS)]
-    Pagerank(PagerankArgs),
-    /// Connected components, weak on directed graphs.
-    #[command(after_help = GRAPHS)]
-    Cc(PlainArgs),
-    /// Triangle counting on an undirected graph.
-    #[command(after_help = GRAPHS)]
-    Tc(PlainArgs),
-    /// Sizes, degrees, pattern categories, the bytes of every format, and the planned layouts.
-    #[command(after_help = GRAPHS)]
-    Info(InfoArgs),
-    /// Write a graph in another format, or check a file.
-    #[command(after_help = GRAPHS)]
-    Convert(ConvertArgs),
-    /// Write a generated graph.
-    #[command(after_help = GRAPHS)]
-    Generate(GenerateArgs),
-    /// Time products and algorithms over the formats, after checking that their results agree; with --amortize 1 the plan
-    /// beside plain lists, each run with its building. Shortest paths have weights hash:255, PageRank 20 iterations.
-    #[command(after_help = GRAPHS)]
-    Bench(BenchArgs),
-    /// What this machine and this build offer.
-    Doctor(GeneralArgs),
-    /// Print a shell's completion script.
-    Completions {
-        /// The shell.
-        shell: clap_complete::Shell,
-    },
-}
-
-impl Command {
-    /// The options that every command has.
-    pub fn general(&self) -> GeneralArgs {
-        match self {
-            Self::Bfs(a) => a.common.general.clone(),
-            Self::Sssp(a) => a.common.general.clone(),
-            Self::Pagerank(a) => a.common.general.clone(),
-            Self::Cc(a) | Self::Tc(a) => a.common.general.clone(),
-            Self::Info(a) => a.general.clone(),
-            Self::Convert(a) => a.general.clone(),
-            Self::Generate(a) => a.general.clone(),
-            Self::Bench(a) => a.general.clone(),
-            Self::Doctor(a) => a.clone(),
-            Self::Completions { .. } => GeneralArgs::default(),
-        }
-    }
-}
 
 /// Options of every command.
 #[derive(Args, Clone, Debug, Default)]

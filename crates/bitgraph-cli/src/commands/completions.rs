@@ -1,7 +1,7 @@
 //! `completions`: a shell's completion script on standard output.
 
+use super::Cli;
 use crate::failure::Result;
-use crate::options::Cli;
 use crate::output;
 use clap::CommandFactory;
 

@@ -1,4 +1,4 @@
-//! One module per command.
+//! The commands: what each is called, its options, and the module that runs it.
 
 mod bench;
 mod bfs;
@@ -15,11 +15,79 @@ mod sssp;
 mod tc;
 
 use crate::failure::{Failure, Result};
-use crate::options::{Cli, Command};
+use crate::options::{BenchArgs, BfsArgs, ConvertArgs, GRAPHS, GeneralArgs, GenerateArgs, InfoArgs, PagerankArgs, PlainArgs, SsspArgs};
 use crate::progress::Reporter;
 use crate::run::on_backend;
 use crate::signals;
 use bitgraph::cpu::Level;
+use clap::{Parser, Subcommand};
+
+/// Graph algorithms on bit-level tile formats.
+#[derive(Debug, Parser)]
+#[command(name = "bitgraph", version, arg_required_else_help = true, after_help = GRAPHS)]
+pub struct Cli {
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Breadth-first search: levels or parents, from one source or from many at once.
+    #[command(after_help = GRAPHS)]
+    Bfs(BfsArgs),
+    /// Shortest paths from one source. Whole-number weights are summed exactly, others in the precision asked for.
+    #[command(after_help = GRAPHS)]
+    Sssp(SsspArgs),
+    /// PageRank.
+    #[command(after_help = GRAPHS)]
+    Pagerank(PagerankArgs),
+    /// Connected components, weak on directed graphs.
+    #[command(after_help = GRAPHS)]
+    Cc(PlainArgs),
+    /// Triangle counting on an undirected graph.
+    #[command(after_help = GRAPHS)]
+    Tc(PlainArgs),
+    /// Sizes, degrees, pattern categories, the bytes of every format, and the planned layouts.
+    #[command(after_help = GRAPHS)]
+    Info(InfoArgs),
+    /// Write a graph in another format, or check a file.
+    #[command(after_help = GRAPHS)]
+    Convert(ConvertArgs),
+    /// Write a generated graph.
+    #[command(after_help = GRAPHS)]
+    Generate(GenerateArgs),
+    /// Time products and algorithms over the formats, after checking that their results agree; with --amortize 1 the plan
+    /// beside plain lists, each run with its building. Shortest paths have weights hash:255, PageRank 20 iterations.
+    #[command(after_help = GRAPHS)]
+    Bench(BenchArgs),
+    /// What this machine and this build offer.
+    Doctor(GeneralArgs),
+    /// Print a shell's completion script.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+impl Command {
+    /// The options that every command has.
+    pub fn general(&self) -> GeneralArgs {
+        match self {
+            Self::Bfs(a) => a.common.general.clone(),
+            Self::Sssp(a) => a.common.general.clone(),
+            Self::Pagerank(a) => a.common.general.clone(),
+            Self::Cc(a) | Self::Tc(a) => a.common.general.clone(),
+            Self::Info(a) => a.general.clone(),
+            Self::Convert(a) => a.general.clone(),
+            Self::Generate(a) => a.general.clone(),
+            Self::Bench(a) => a.general.clone(),
+            Self::Doctor(a) => a.clone(),
+            Self::Completions { .. } => GeneralArgs::default(),
+        }
+    }
+}
 
 /// Runs a command inside a pool of the wanted size.
 pub fn run(cli: Cli) -> Result<()> {
