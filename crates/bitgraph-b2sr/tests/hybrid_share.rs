@@ -1,7 +1,7 @@
 //! A band of the hybrid at the very share of entries from which on it keeps its tiles.
 
 use bitgraph_b2sr::{Hybrid, HybridConfig};
-use bitgraph_sparse::{Coo, Csr, Duplicates, Format};
+use bitgraph_sparse::{Coo, Csr, Duplicates};
 
 /// A band of 8 rows with so many tiles of four entries, and four tiles of one entry for each of them.
 fn band(full: u32) -> Csr {

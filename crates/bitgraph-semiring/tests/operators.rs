@@ -11,7 +11,7 @@ fn triangles_hold_their_diagonal() {
                 let place = format!("({row}, {column}), diagonal {diagonal}");
                 assert_eq!(SelectOp::<i32>::keep(&Triu { diagonal }, row, column, 1), along >= diagonal, "upper, {place}");
                 assert_eq!(SelectOp::<i32>::keep(&Tril { diagonal }, row, column, 1), along <= diagonal, "lower, {place}");
-                assert_eq!(SelectOp::<i32>::keep(&OffDiagonal, row, column, 1), row != column, "{place}");
+                assert_eq!(SelectOp::<i32>::keep(&OffDiagonal {}, row, column, 1), row != column, "{place}");
             }
         }
     }

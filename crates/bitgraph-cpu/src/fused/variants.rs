@@ -5,7 +5,8 @@
 use super::{bfs, cc, msbfs, sssp, tc};
 use crate::Level;
 use crate::trace::Traced;
-use bitgraph_backend::{BfsConfig, BfsOutput, Cc, CcConfig, MsBfsConfig, SsspConfig, Tc, TcConfig, UNREACHED};
+use bitgraph_algorithms::{BfsConfig, BfsOutput, Cc, CcConfig, MsBfsConfig, SsspConfig, Tc, TcConfig, UNREACHED};
+use bitgraph_backend::Stats;
 use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
 use std::collections::BTreeSet;
 
@@ -111,11 +112,12 @@ fn breadth_first_search() {
     search("hubs", &graph(30_000, edges), 5, 2, &["bfs: bottom-up by heaviest neighbours"]);
 }
 
-/// Counts by the form and with every instruction set; all alike, and as `oracle` does.
+/// Counts by the form, the expected one where none is given, and with every instruction set; all alike, and as `oracle` does.
 fn count(what: &str, g: &Csr, form: Option<tc::TcForm>, oracle: tc::TcForm, expected: &[&str], vectors: &[&str]) {
     let layout = tc::TcLayout::default();
     let config = TcConfig::default();
-    let wanted = layout.run_level(g, &config, Some(oracle), Level::Portable).expect("a count");
+    let form = form.unwrap_or_else(|| tc::TcForm::choose(&Stats::of(g)));
+    let wanted = layout.run_level(g, &config, oracle, Level::Portable).expect("a count");
     assert!(wanted.triangles > 0, "{what} has no triangles");
     for threads in [1, 2] {
         let pool = Traced::new(threads);
@@ -267,11 +269,11 @@ fn plain_distances(g: &Csr, weights: &[u32], source: u32) -> Vec<u32> {
 }
 
 /// Runs until a run has entered what depends on when a thread comes, at most so often.
-fn shortest(what: &str, g: &Csr, most: u32, threads: usize, form: &str, expected: &[&str]) {
+fn shortest(what: &str, g: &Csr, most: u32, threads: usize, variant: sssp::SsspVariant, expected: &[&str]) {
     let list = weights(g, most);
     let wanted = plain_distances(g, &list, 3);
     let layout = sssp::SsspLayout::build(g, None, Some(&Values::from_vec(list))).expect("a layout");
-    assert_eq!(layout.form(), form, "{what}");
+    assert_eq!(layout.variant(), variant, "{what}");
     let pool = Traced::new(threads);
     let mut names = BTreeSet::new();
     for _ in 0..300 {
@@ -288,19 +290,20 @@ fn shortest(what: &str, g: &Csr, most: u32, threads: usize, form: &str, expected
 
 #[test]
 fn shortest_paths() {
+    use sssp::SsspVariant::{Buckets, Packed, PackedRows};
     let mut random = Random(6);
     let edges = random.pairs(40_000, 4000, 0);
     let dense = graph(4000, edges);
     let ways = ["sssp: packed, pulling", "sssp: packed, the last horizon"];
-    shortest("alike degrees", &dense, 255, 1, "packed", &[&ways[..], &["sssp: packed by one"]].concat());
-    shortest("alike degrees", &dense, 255, 2, "packed", &[&ways[..], &["sssp: packed by two"]].concat());
+    shortest("alike degrees", &dense, 255, 1, Packed, &[&ways[..], &["sssp: packed by one"]].concat());
+    shortest("alike degrees", &dense, 255, 2, Packed, &[&ways[..], &["sssp: packed by two"]].concat());
     let n = 90u32;
     let grid = (0..n * n).flat_map(|v| [(v, if v % n + 1 < n { v + 1 } else { v }), (v, if v + n < n * n { v + n } else { v })]);
     let grid = graph((n * n) as usize, grid.filter(|(a, b)| a != b));
-    shortest("a grid", &grid, 200, 1, "packed-rows", &["sssp: rows of 4"]);
-    shortest("a grid", &grid, 200, 2, "packed-rows", &["sssp: rows of 4", "sssp: packed by two"]);
+    shortest("a grid", &grid, 200, 1, PackedRows, &["sssp: rows of 4"]);
+    shortest("a grid", &grid, 200, 2, PackedRows, &["sssp: rows of 4", "sssp: packed by two"]);
     let eight =
         (0..n * n).flat_map(|v| [(v, (v + 1) % (n * n)), (v, (v + n) % (n * n)), (v, (v + 7 * n) % (n * n)), (v, (v + 3) % (n * n))]);
-    shortest("a torus", &graph((n * n) as usize, eight), 200, 2, "packed-rows", &["sssp: rows of 8", "sssp: packed by two"]);
-    shortest("heavy weights", &dense, 1000, 2, "buckets", &[]);
+    shortest("a torus", &graph((n * n) as usize, eight), 200, 2, PackedRows, &["sssp: rows of 8", "sssp: packed by two"]);
+    shortest("heavy weights", &dense, 1000, 2, Buckets, &[]);
 }

@@ -4,15 +4,13 @@
 //! Invariant: every case has something that tells one block from the next: an entry that is missing in one only, or the only value that a
 //! reduction is decided by.
 
-use super::{RING, compare_matrix, compare_vector};
+use super::{Accumulator, Manner, RING, compare_vector, matrix_of};
 use crate::{Outcome, Report};
-use bitgraph::backend::ops::{
-    apply, apply_matrix, ewise_add, ewise_add_matrix, mxm, mxm_reduce, mxv, reduce, reduce_matrix, reduce_rows, select_matrix, transpose,
-};
-use bitgraph::backend::{MatrixMask, MatrixOps, Mxm, Mxv, NoAccum, VectorMask, VectorOps};
-use bitgraph::semiring::{AdditiveInverse, LorLand, Max, Min, Minus, Plus, PlusPair, PlusTimes, Tril};
-use bitgraph::sparse::{BitVector, Descriptor, FormatKind, MaskMode, Vector};
-use bitgraph_testkit::mimic;
+use bitgraph::backend::{MatrixOps, Mxm, Mxv, VectorOps};
+use bitgraph::prelude::{Max, Min, Plus, Vector, apply, ewise_add, mxm, mxm_reduce, mxv, reduce, reduce_rows, select, transpose};
+use bitgraph::semiring::{AdditiveInverse, LorLand, Minus, PlusPair, PlusTimes, Tril};
+use bitgraph::sparse::{BitVector, FormatKind, MaskMode, Vector as HostVector};
+use bitgraph_testkit::mimic::{self, Descriptor};
 use bitgraph_testkit::{MimicMatrix, MimicVector, cases as operands};
 
 /// Three blocks of 4096 positions and a part of one.
@@ -21,6 +19,9 @@ const LENGTH: usize = 3 * 4096 + 37;
 const EDGES: [usize; 7] = [0, 1023, 4095, 4096, 8192, 3 * 4096, LENGTH - 1];
 /// Threads, where the backend has any.
 const THREADS: usize = 3;
+
+/// Writes to all of an output, as the result is.
+const PLAIN: Manner = Manner { mode: None, replace: false, accumulator: Accumulator::None };
 
 /// What the cases need of a backend.
 pub trait Large: VectorOps + MatrixOps + Mxv<LorLand<bool>> + Mxm<PlusPair<u64>> + Mxm<PlusTimes<i32>> {}
@@ -66,9 +67,9 @@ fn gaps(there: impl Fn(usize) -> bool) -> MimicVector<i64> {
 fn applied<B: Large>(backend: &B, u: &MimicVector<i64>) -> Result<Outcome, B::Error> {
     let mut expected = MimicVector::<i64>::empty(LENGTH);
     mimic::apply(&mut expected, None, None, AdditiveInverse, u, Descriptor::DEFAULT);
-    let (input, mut output) = (backend.vector(u.to_vector())?, backend.vector(Vector::<i64>::empty(LENGTH))?);
-    apply(backend, &mut output, None, NoAccum, AdditiveInverse, &input, Descriptor::DEFAULT)?;
-    let found = backend.vector_to_host(&output)?;
+    let (input, mut output) = (Vector::from_host(backend, u.to_vector())?, Vector::<B, i64>::empty(backend, LENGTH)?);
+    apply(AdditiveInverse, &input).into(&mut output)?;
+    let found = output.to_host()?;
     if found.nvals() != u.nvals() {
         return Ok(Outcome::Failed(format!("{} entries, expected {}", found.nvals(), u.nvals())));
     }
@@ -81,10 +82,10 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: T, found: T) -> Op
 }
 
 fn reduced<B: Large>(backend: &B, u: &MimicVector<i64>) -> Result<Outcome, B::Error> {
-    let x = backend.vector(u.to_vector())?;
-    let sum = same("plus", mimic::reduce(Plus, u), backend.read(&reduce(backend, Plus, &x)?)?);
-    let least = same("min", mimic::reduce(Min, u), backend.read(&reduce(backend, Min, &x)?)?);
-    let greatest = same("max", mimic::reduce(Max, u), backend.read(&reduce(backend, Max, &x)?)?);
+    let x = Vector::from_host(backend, u.to_vector())?;
+    let sum = same("plus", mimic::reduce(Plus, u), reduce(Plus, &x).eval()?.read()?);
+    let least = same("min", mimic::reduce(Min, u), reduce(Min, &x).eval()?.read()?);
+    let greatest = same("max", mimic::reduce(Max, u), reduce(Max, &x).eval()?.read()?);
     Ok(sum.or(least).or(greatest).unwrap_or(Outcome::Passed))
 }
 
@@ -102,9 +103,9 @@ fn extremes<B: Large>(backend: &B, at: usize) -> Result<Outcome, B::Error> {
 }
 
 /// A mask with an entry at two of three positions, of which every other is true; where it has no entry its values are true.
-fn stale(len: usize) -> (MimicVector<bool>, Vector<bool>) {
+fn stale(len: usize) -> (MimicVector<bool>, HostVector<bool>) {
     let mimic = MimicVector((0..len).map(|i| (i % 3 != 0).then_some(i % 2 == 0)).collect());
-    let mut vector = Vector::from_vec((0..len).map(|i| i % 3 == 0 || i % 2 == 0).collect());
+    let mut vector = HostVector::from_vec((0..len).map(|i| i % 3 == 0 || i % 2 == 0).collect());
     let mut present = BitVector::zeros(len);
     (0..len).filter(|i| i % 3 != 0).for_each(|i| present.set(i, true));
     vector.set_present(Some(present));
@@ -114,13 +115,13 @@ fn stale(len: usize) -> (MimicVector<bool>, Vector<bool>) {
 fn stale_mask<B: Large>(backend: &B, mode: MaskMode) -> Result<Outcome, B::Error> {
     let (chosen, mask) = stale(LENGTH);
     let (u, v) = (gaps(|i| i % 5 != 0), gaps(|i| i % 7 != 0));
-    let mut expected = gaps(|i| i % 11 == 0);
-    let mut output = backend.vector(expected.to_vector())?;
-    mimic::ewise_add(&mut expected, Some(&chosen.mask(mode)), None, Minus, &u, &v, Descriptor::DEFAULT);
-    let (mask, x, y) = (backend.vector(mask)?, backend.vector(u.to_vector())?, backend.vector(v.to_vector())?);
-    let mask = Some(VectorMask::<B> { vector: &mask, mode });
-    ewise_add(backend, &mut output, mask, NoAccum, Minus, &x, &y, Descriptor::DEFAULT)?;
-    Ok(compare_vector(&expected, &backend.vector_to_host(&output)?))
+    let old = gaps(|i| i % 11 == 0);
+    let mut t = MimicVector::empty(LENGTH);
+    mimic::ewise_add(&mut t, None, None, Minus, &u, &v, Descriptor::DEFAULT);
+    let (mask, output) = (Vector::from_host(backend, mask)?, Vector::from_host(backend, old.to_vector())?);
+    let (x, y) = (Vector::from_host(backend, u.to_vector())?, Vector::from_host(backend, v.to_vector())?);
+    let manner = Manner { mode: Some(mode), ..PLAIN };
+    manner.compare(|| ewise_add(Minus, &x, &y), (&mask, Some(&chosen.mask(mode))), output, (&old, &t))
 }
 
 /// A product that is formed only where the mask selects.
@@ -129,60 +130,53 @@ fn stale_mask_of_product<B: Large>(backend: &B, mode: MaskMode, format: FormatKi
     let a = MimicMatrix::from_fn(rows, columns, |i, j| ((i * 7 + j * 13) % 50 == 0).then_some(true));
     let u = MimicVector((0..columns).map(|j| (j % 4 != 1).then_some(true)).collect());
     let (chosen, mask) = stale(rows);
-    let mut expected = MimicVector::<bool>::empty(rows);
-    mimic::mxv(&mut expected, Some(&chosen.mask(mode)), None, LorLand::<bool>::new(), &a, &u, Descriptor::DEFAULT);
-    let matrix = backend.matrix(&a.to_csr().0, None, format)?;
-    let (mask, input, mut output) = (backend.vector(mask)?, backend.vector(u.to_vector())?, backend.vector(Vector::<bool>::empty(rows))?);
-    let mask = Some(VectorMask::<B> { vector: &mask, mode });
-    mxv(backend, &mut output, mask, NoAccum, LorLand::<bool>::new(), &matrix, &input, Descriptor::DEFAULT)?;
-    Ok(compare_vector(&expected, &backend.vector_to_host(&output)?))
+    let (old, mut t) = (MimicVector::<bool>::empty(rows), MimicVector::empty(rows));
+    mimic::mxv(&mut t, None, None, LorLand::<bool>::new(), &a, &u, Descriptor::DEFAULT);
+    let matrix = matrix_of(backend, &a, true, format)?;
+    let (mask, input, output) =
+        (Vector::from_host(backend, mask)?, Vector::from_host(backend, u.to_vector())?, Vector::empty(backend, rows)?);
+    let manner = Manner { mode: Some(mode), ..PLAIN };
+    manner.compare(|| mxv(LorLand::<bool>::new(), &matrix, &input), (&mask, Some(&chosen.mask(mode))), output, (&old, &t))
 }
 
 /// The operations on matrices of some 20000 entries.
 fn matrices<B: Large>(backend: &B, format: FormatKind) -> Result<Outcome, B::Error> {
     let (rows, columns) = (700, 650);
     let (a, b) = (operands::matrix::<i32>(rows, columns, 0.05, 1), operands::matrix::<i32>(rows, columns, 0.03, 2));
-    let device = |m: &MimicMatrix<i32>| {
-        let (csr, values) = m.to_csr();
-        backend.matrix(&csr, Some(&values), format)
-    };
+    let device = |m: &MimicMatrix<i32>| matrix_of(backend, m, false, format);
     let (left, right) = (device(&a)?, device(&b)?);
+    let (x, y) = (|| left.typed::<i32>(), || right.typed::<i32>());
     let plain = Descriptor::DEFAULT;
     // A value in the last block that decides.
     let mut last = a.clone();
     if let Some(entry) = last.entries.iter_mut().rev().flatten().next() {
         *entry = -77;
     }
-    let found = backend.read(&reduce_matrix::<B, i32, _>(backend, Min, &device(&last)?)?)?;
-    let found_sum = backend.read(&reduce_matrix::<B, i32, _>(backend, Plus, &left)?)?;
+    let found = reduce(Min, device(&last)?.typed::<i32>()).eval()?.read()?;
+    let found_sum = reduce(Plus, x()).eval()?.read()?;
     let wrong = same("min", mimic::reduce_matrix(Min, &last), found).or(same("plus", mimic::reduce_matrix(Plus, &a), found_sum));
     if let Some(outcome) = wrong {
         return Ok(outcome);
     }
     let mut expected = MimicVector::<i32>::empty(rows);
-    let mut sums = backend.vector(Vector::<i32>::empty(rows))?;
+    let mut sums = Vector::<B, i32>::empty(backend, rows)?;
     mimic::reduce_rows(&mut expected, None, None, Plus, &a, plain);
-    reduce_rows::<B, i32, _, _>(backend, &mut sums, None, NoAccum, Plus, &left, plain)?;
-    let mut outcomes = vec![compare_vector(&expected, &backend.vector_to_host(&sums)?)];
-    // What an operation makes of an empty output, by the mimic and by the backend.
+    reduce_rows(Plus, x()).into(&mut sums)?;
+    let mut outcomes = vec![compare_vector(&expected, &sums.to_host()?)];
+    // What an operation makes of an empty output, by the mimic and by the backend; nothing is masked.
     macro_rules! check {
-        ($shape:expr, $expected:ident => $mimic:expr, $output:ident => $call:expr) => {{
-            let mut $expected = MimicMatrix::<i32>::empty($shape.0, $shape.1);
-            let mut $output = device(&$expected)?;
+        ($shape:expr, $t:ident => $mimic:expr, $operation:expr) => {{
+            let old = MimicMatrix::<i32>::empty($shape.0, $shape.1);
+            let (mut $t, mut output) = (old.clone(), device(&old)?);
             $mimic;
-            $call?;
-            let (csr, values) = backend.matrix_to_host(&$output)?;
-            outcomes.push(compare_matrix(&$expected, &MimicMatrix::from_csr(&csr, values.as_ref())));
+            outcomes.push(PLAIN.compare_matrices(|| $operation, (&left, None), &mut output, (&old, &$t))?);
         }};
     }
-    check!((rows, columns), c => mimic::ewise_add_matrix(&mut c, None, None, Minus, &a, &b, plain),
-        d => ewise_add_matrix::<B, i32, _, _>(backend, &mut d, None, NoAccum, Minus, &left, &right, plain));
-    check!((rows, columns), c => mimic::apply_matrix(&mut c, None, None, AdditiveInverse, &a, plain),
-        d => apply_matrix::<B, i32, _, _>(backend, &mut d, None, NoAccum, AdditiveInverse, &left, plain));
-    check!((rows, columns), c => mimic::select_matrix(&mut c, None, None, Tril { diagonal: -100 }, &a, plain),
-        d => select_matrix::<B, i32, _, _>(backend, &mut d, None, NoAccum, Tril { diagonal: -100 }, &left, plain));
-    check!((columns, rows), c => mimic::transpose(&mut c, None, None, &a, plain),
-        d => transpose::<B, i32, _>(backend, &mut d, None, NoAccum, &left, plain));
+    check!((rows, columns), t => mimic::ewise_add_matrix(&mut t, None, None, Minus, &a, &b, plain), ewise_add(Minus, x(), y()));
+    check!((rows, columns), t => mimic::apply_matrix(&mut t, None, None, AdditiveInverse, &a, plain), apply(AdditiveInverse, x()));
+    check!((rows, columns), t => mimic::select_matrix(&mut t, None, None, Tril { diagonal: -100 }, &a, plain),
+        select(Tril { diagonal: -100 }, x()));
+    check!((columns, rows), t => mimic::transpose(&mut t, None, None, &a, plain), transpose(x()));
     Ok(outcomes.into_iter().find(|o| *o != Outcome::Passed).unwrap_or(Outcome::Passed))
 }
 
@@ -190,18 +184,13 @@ fn matrices<B: Large>(backend: &B, format: FormatKind) -> Result<Outcome, B::Err
 fn products<B: Large>(backend: &B, format: FormatKind) -> Result<Outcome, B::Error> {
     let (rows, inner, columns) = (600, 40, 70);
     let (a, b) = (operands::matrix::<i32>(rows, inner, 0.2, 3), operands::matrix::<i32>(inner, columns, 0.2, 4));
-    let device = |m: &MimicMatrix<i32>| {
-        let (csr, values) = m.to_csr();
-        backend.matrix(&csr, Some(&values), format)
-    };
     let semiring = PlusTimes::<i32>::new();
-    let mut expected = MimicMatrix::<i32>::empty(rows, columns);
-    let (left, right, mut output) = (device(&a)?, device(&b)?, device(&expected)?);
-    mimic::mxm(&mut expected, None, None, semiring, &a, &b, Descriptor::DEFAULT);
-    mxm(backend, &mut output, None, NoAccum, semiring, &left, &right, Descriptor::DEFAULT)?;
-    let (csr, values) = backend.matrix_to_host(&output)?;
-    let outcome = compare_matrix(&expected, &MimicMatrix::from_csr(&csr, values.as_ref()));
-    let found = backend.read(&mxm_reduce(backend, None, semiring, &left, &right, Descriptor::DEFAULT)?)?;
+    let old = MimicMatrix::<i32>::empty(rows, columns);
+    let (left, right) = (matrix_of(backend, &a, false, format)?, matrix_of(backend, &b, false, format)?);
+    let (mut t, mut output) = (old.clone(), matrix_of(backend, &old, false, format)?);
+    mimic::mxm(&mut t, None, None, semiring, &a, &b, Descriptor::DEFAULT);
+    let outcome = PLAIN.compare_matrices(|| mxm(semiring, &left, &right), (&left, None), &mut output, (&old, &t))?;
+    let found = mxm_reduce(semiring, &left, &right).eval()?.read()?;
     let sum = same("reduced", mimic::mxm_reduce(None, semiring, &a, &b, Descriptor::DEFAULT), found);
     Ok(sum.unwrap_or(outcome))
 }
@@ -214,10 +203,8 @@ fn counted<B: Large>(backend: &B, mode: MaskMode, format: FormatKind) -> Result<
     let descriptor = Descriptor { transpose_b: true, ..Descriptor::DEFAULT };
     let semiring = PlusPair::<u64>::new();
     let expected = mimic::mxm_reduce(Some(&mask.mask(mode)), semiring, &a, &a, descriptor);
-    let pattern = backend.matrix(&a.to_csr().0, None, format)?;
-    let (csr, values) = mask.to_csr();
-    let mask = backend.matrix(&csr, Some(&values), format)?;
-    let mask = Some(MatrixMask::<B> { matrix: &mask, mode });
-    let found = backend.read(&mxm_reduce(backend, mask, semiring, &pattern, &pattern, descriptor)?)?;
+    let (pattern, mask) = (matrix_of(backend, &a, true, format)?, matrix_of(backend, &mask, false, format)?);
+    let manner = Manner { mode: Some(mode), ..PLAIN };
+    let found = manner.masked(mxm_reduce(semiring, &pattern, &pattern).transpose_b(), &mask).eval()?.read()?;
     Ok(same("pairs", expected, found).unwrap_or(Outcome::Passed))
 }

@@ -7,8 +7,8 @@ mod mxv;
 mod vectors;
 
 use crate::{Outcome, Report, pairwise};
+use bitgraph::backend::Backend;
 use bitgraph::backend::ops::{Computation, Evaluates, MaskOf, Operation, VectorSelector, Writes};
-use bitgraph::backend::{Backend, MatrixOps, VectorOps};
 use bitgraph::prelude::{Matrix, Max, Vector};
 use bitgraph::semiring::Minus;
 use bitgraph::sparse::{FormatKind, MaskMode, Stored, Vector as HostVector};
