@@ -1,7 +1,7 @@
 //! The dense mimics: vectors and matrices as plain arrays of optional values, and every operation on them, word for word as the
 //! GraphBLAS C specification defines it.
 //!
-//! Invariant: an operation computes its result `t` in full and writes it back by the one rule of [`write()`].
+//! Invariant: an operation computes its result `t` in full; it is written back by the one rule of [`write()`].
 
 mod elementwise;
 mod movement;
@@ -12,32 +12,12 @@ pub use elementwise::{
     apply, apply_matrix, ewise_add, ewise_add_matrix, ewise_mult, ewise_mult_matrix, reduce, reduce_matrix, reduce_rows, select,
     select_matrix,
 };
-pub use movement::{assign, assign_matrix, assign_value, extract, extract_matrix, transpose};
-pub use product::{kronecker, mxm, mxm_reduce, mxv, vxm};
+pub use movement::{assign, assign_matrix, extract, extract_matrix};
+pub use product::{kronecker, mxm, mxm_reduce, mxv};
 pub use write::{Accumulate, MimicMask, accumulate, write};
 
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::{Csr, Offsets, Stored, Values, Vector};
-
-/// Modifiers of an operation. A transpose is a view: nothing is copied.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Descriptor {
-    /// Use the transpose of the first matrix.
-    pub transpose_a: bool,
-    /// Use the transpose of the second matrix.
-    pub transpose_b: bool,
-    /// Delete the entries of the output that the mask does not select; otherwise they stay as they were.
-    pub replace: bool,
-}
-
-impl Descriptor {
-    /// No modifier.
-    pub const DEFAULT: Self = Self { transpose_a: false, transpose_b: false, replace: false };
-    /// With replace.
-    pub const REPLACE: Self = Self { transpose_a: false, transpose_b: false, replace: true };
-    /// With the first matrix transposed.
-    pub const TRANSPOSE_A: Self = Self { transpose_a: true, transpose_b: false, replace: false };
-}
 
 /// A vector: one optional value per position.
 #[derive(Clone, Debug, PartialEq)]
@@ -183,9 +163,5 @@ impl<T: Scalar> MimicMatrix<T> {
     pub fn from_fn(rows: usize, columns: usize, mut f: impl FnMut(usize, usize) -> Option<T>) -> Self {
         let entries = (0..rows * columns).map(|k| f(k / columns, k % columns)).collect();
         Self { rows, columns, entries }
-    }
-    /// This matrix, or its transpose.
-    pub(crate) fn viewed(&self, transpose: bool) -> Self {
-        if transpose { self.transposed() } else { self.clone() }
     }
 }

@@ -9,7 +9,7 @@ use bitgraph::prelude::{
 };
 use bitgraph::semiring::{AdditiveInverse, Any, Minus, Tril};
 use bitgraph::sparse::{FormatKind, Stored};
-use bitgraph_testkit::mimic::{self, Descriptor, accumulate};
+use bitgraph_testkit::mimic::{self, accumulate};
 use bitgraph_testkit::{MimicMatrix, MimicVector, cases as operands};
 use half::f16;
 
@@ -64,7 +64,7 @@ fn check<B: MatrixOps + VectorOps, T: Stored>(backend: &B, case: &[usize], seed:
     let (operation, format, manner) = (OPERATIONS[case[0]], format_of(case[1]), manner_of(case[2]));
     let (flipped, patterns, pattern_output) = (case[3] == 1, case[4] & 1 == 1, case[4] & 2 == 2);
     let flip = |(r, c): (usize, usize)| if flipped { (c, r) } else { (r, c) };
-    let both = Descriptor { transpose_a: flipped, transpose_b: flipped, replace: false };
+    let seen = |m: &MimicMatrix<T>| if flipped { m.transposed() } else { m.clone() };
     // The operands as they are seen, transposed perhaps, are of this shape.
     let (rows, columns) = SHAPES[case[5]];
     let operand = |seen: (usize, usize), density: f64, seed: u64| {
@@ -91,9 +91,8 @@ fn check<B: MatrixOps + VectorOps, T: Stored>(backend: &B, case: &[usize], seed:
             let mask = operands::vector::<bool>(rows, 0.6, seed + 4);
             let chosen = manner.mode.map(|m| mask.mask(m));
             let mask = Vector::from_host(backend, mask.to_vector())?;
-            let (old, mut t) = (operands::vector::<T>(rows, 0.5, seed + 5), MimicVector::empty(rows));
+            let (old, t) = (operands::vector::<T>(rows, 0.5, seed + 5), mimic::reduce_rows(Max, &seen(&a)));
             let output = Vector::from_host(backend, old.to_vector())?;
-            mimic::reduce_rows(&mut t, None, None, Max, &a, both);
             return manner.compare(|| flipped!(reduce_rows(Max, x())), (&mask, chosen.as_ref()), output, (&old, &t));
         }
         "diagonal" => {
@@ -126,46 +125,45 @@ fn check<B: MatrixOps + VectorOps, T: Stored>(backend: &B, case: &[usize], seed:
     let mask = operands::matrix::<bool>(r, c, 0.5, seed + 3);
     let chosen = manner.mode.map(|m| mask.mask(m));
     let mask = matrix_of(backend, &mask, false, format)?;
-    let (by, mut t) = ((&mask, chosen.as_ref()), MimicMatrix::empty(r, c));
+    let by = (&mask, chosen.as_ref());
     let outcome = match operation {
         "ewise_add" => {
-            mimic::ewise_add_matrix(&mut t, None, None, Minus, &a, &b, both);
+            let t = mimic::ewise_add_matrix(Minus, &seen(&a), &seen(&b));
             manner.compare_matrices(|| flipped!(both ewise_add(Minus, x(), y())), by, &mut output, (&old, &t))?
         }
         "ewise_mult" => {
-            mimic::ewise_mult_matrix(&mut t, None, None, Minus, &a, &b, both);
+            let t = mimic::ewise_mult_matrix(Minus, &seen(&a), &seen(&b));
             manner.compare_matrices(|| flipped!(both ewise_mult(Minus, x(), y())), by, &mut output, (&old, &t))?
         }
         "apply" => {
-            mimic::apply_matrix(&mut t, None, None, AdditiveInverse, &a, both);
+            let t = mimic::apply_matrix(AdditiveInverse, &seen(&a));
             manner.compare_matrices(|| flipped!(apply(AdditiveInverse, x())), by, &mut output, (&old, &t))?
         }
         "select" => {
-            mimic::select_matrix(&mut t, None, None, Tril { diagonal: 1 }, &a, both);
+            let t = mimic::select_matrix(Tril { diagonal: 1 }, &seen(&a));
             manner.compare_matrices(|| flipped!(select(Tril { diagonal: 1 }, x())), by, &mut output, (&old, &t))?
         }
         "extract" => {
-            mimic::extract_matrix(&mut t, None, None, &a, &i, &j, both);
+            let t = mimic::extract_matrix(&seen(&a), &i, &j);
             manner.compare_matrices(|| flipped!(extract(x(), (&i, &j))), by, &mut output, (&old, &t))?
         }
         "assign_at" => {
             let (minus, max) = (accumulate(Minus), accumulate(Max));
             let mut expected = old.clone();
-            let descriptor = Descriptor { replace: manner.replace, ..both };
-            mimic::assign_matrix(&mut expected, by.1, manner.merge(&minus, &max), &part, &i, &j, descriptor);
+            mimic::assign_matrix(&mut expected, by.1, manner.merge(&minus, &max), &seen(&part), (&i, &j), manner.replace);
             manner.write(flipped!(assign_at(device_part.typed::<T>(), (&i, &j))), by.0, &mut output)?;
             compare_matrix(&expected, &mimic_of(&output)?)
         }
         "transpose" => {
-            mimic::transpose(&mut t, None, None, &a, both);
+            let t = seen(&a).transposed();
             manner.compare_matrices(|| flipped!(transpose(x())), by, &mut output, (&old, &t))?
         }
         "kronecker times" => {
-            mimic::kronecker(&mut t, None, None, Times, &small, &a, both);
+            let t = mimic::kronecker(Times, &seen(&small), &seen(&a));
             manner.compare_matrices(|| flipped!(both kronecker(Times, z(), x())), by, &mut output, (&old, &t))?
         }
         _ => {
-            mimic::kronecker(&mut t, None, None, Minus, &small, &a, both);
+            let t = mimic::kronecker(Minus, &seen(&small), &seen(&a));
             manner.compare_matrices(|| flipped!(both kronecker(Minus, z(), x())), by, &mut output, (&old, &t))?
         }
     };

@@ -8,7 +8,7 @@ use bitgraph::semiring::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
     PlusTimes, Scalar,
 };
-use bitgraph_testkit::mimic::{self, Descriptor};
+use bitgraph_testkit::mimic;
 use bitgraph_testkit::{MimicMatrix, cases as operands};
 
 /// Rows, inner dimension, columns, density.
@@ -74,10 +74,9 @@ fn check<B: Mxm<S>, S: Ring>(backend: &B, case: &[usize], seed: u64) -> Result<O
     let accumulator = if case[7] == 1 { Accumulator::Minus } else { Accumulator::None };
     let manner = Manner { mode: mask_of(case[1]), replace: case[2] == 1, accumulator };
     let selection = manner.mode.map(|m| mask.mask(m));
-    let descriptor = Descriptor { transpose_a, transpose_b, ..Descriptor::DEFAULT };
-    let mut t = MimicMatrix::empty(rows, columns);
-    mimic::mxm(&mut t, None, None, S::default(), &a, &b, descriptor);
-    let reduced = mimic::mxm_reduce(selection.as_ref(), S::default(), &a, &b, descriptor);
+    let (seen_a, seen_b) = (if transpose_a { a.transposed() } else { a.clone() }, if transpose_b { b.transposed() } else { b.clone() });
+    let t = mimic::mxm(S::default(), &seen_a, &seen_b);
+    let reduced = mimic::mxm_reduce(selection.as_ref(), S::default(), &seen_a, &seen_b);
 
     let format = format_of(case[0]);
     let (left, right) = (matrix_of(backend, &a, pattern_a, format)?, matrix_of(backend, &b, pattern_b, format)?);

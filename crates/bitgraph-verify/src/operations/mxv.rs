@@ -8,9 +8,8 @@ use bitgraph::semiring::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
     PlusTimes, Scalar,
 };
-use bitgraph_testkit::MimicVector;
 use bitgraph_testkit::cases as operands;
-use bitgraph_testkit::mimic::{self, Descriptor};
+use bitgraph_testkit::mimic;
 use half::{bf16, f16};
 
 /// The products of a backend over every semiring: a trait of its own, because a generic function would have to name them all.
@@ -57,13 +56,7 @@ fn check<B: Mxv<S>, S: Ring>(backend: &B, case: &[usize], seed: u64) -> Result<O
     let accumulator = [Accumulator::None, Accumulator::Max, Accumulator::Minus][case[7]];
     let manner = Manner { mode: mask_of(case[1]), replace: case[2] == 1, accumulator };
     let selection = manner.mode.map(|m| mask.mask(m));
-    let descriptor = Descriptor { transpose_a: case[3] == 1, ..Descriptor::DEFAULT };
-    let mut t = MimicVector::empty(out);
-    if row_vector {
-        mimic::vxm(&mut t, None, None, S::default(), &u, &a, descriptor);
-    } else {
-        mimic::mxv(&mut t, None, None, S::default(), &a, &u, descriptor);
-    }
+    let t = mimic::mxv(S::default(), &if transposed { a.transposed() } else { a.clone() }, &u);
     let (csr, values) = a.to_csr();
     let matrix = Matrix::new(backend, &csr, (!pattern).then_some(&values), format_of(case[0]))?;
     let input = Vector::from_host(backend, full_if_possible(&u))?;

@@ -7,7 +7,7 @@ use bitgraph::backend::ops::{MaskOf, VectorSelector};
 use bitgraph::prelude::{Lor, Max, Min, Plus, Vector, apply, assign, assign_at, ewise_add, ewise_mult, extract, reduce, select};
 use bitgraph::semiring::{AdditiveInverse, Any, IfNonZero, Minus, ValueNonZero};
 use bitgraph::sparse::{Stored, Vector as HostVector};
-use bitgraph_testkit::mimic::{self, Descriptor, accumulate};
+use bitgraph_testkit::mimic::{self, accumulate};
 use bitgraph_testkit::{MimicVector, cases as operands};
 use half::{bf16, f16};
 
@@ -44,13 +44,6 @@ fn one<B: VectorOps, T: Stored>(report: &mut Report, backend: &B, form: &str, li
     }
 }
 
-/// A result of the mimic before it is written anywhere.
-fn result<T: Stored>(n: usize, make: impl FnOnce(&mut MimicVector<T>)) -> MimicVector<T> {
-    let mut t = MimicVector::empty(n);
-    make(&mut t);
-    t
-}
-
 fn check<B: VectorOps, T: Stored>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
     let n = LENGTHS[case[4]];
     let density = [1.1, 0.5, 0.02][case[5]];
@@ -68,36 +61,35 @@ fn check<B: VectorOps, T: Stored>(backend: &B, case: &[usize], seed: u64) -> Res
     let by = (mask, chosen);
     let (x, y) = (Vector::from_host(backend, full_if_possible(&u))?, Vector::from_host(backend, full_if_possible(&v))?);
     let mut out = Vector::from_host(backend, w.to_vector())?;
-    let plain = Descriptor::DEFAULT;
     let (minus, max) = (accumulate(Minus), accumulate(Max));
     let merge = manner.merge(&minus, &max);
     match OPERATIONS[case[0]] {
         "ewise_add" => {
-            let t = result(n, |t| mimic::ewise_add(t, None, None, Minus, &u, &v, plain));
+            let t = mimic::ewise_add(Minus, &u, &v);
             manner.compare(|| ewise_add(Minus, &x, &y), by, out, (&w, &t))
         }
         "ewise_mult" => {
-            let t = result(n, |t| mimic::ewise_mult(t, None, None, Minus, &u, &v, plain));
+            let t = mimic::ewise_mult(Minus, &u, &v);
             manner.compare(|| ewise_mult(Minus, &x, &y), by, out, (&w, &t))
         }
         "apply" => {
             // An operator that changes the type, and one that does not.
-            let t = result(n, |t| mimic::apply(t, None, None, IfNonZero, &u, plain));
+            let t = mimic::apply(IfNonZero, &u);
             let old = MimicVector::<bool>::empty(n);
             let outcome = manner.compare(|| apply(IfNonZero, &x), by, Vector::empty(backend, n)?, (&old, &t))?;
             if outcome != Outcome::Passed {
                 return Ok(outcome);
             }
-            let t = result(n, |t| mimic::apply(t, None, None, AdditiveInverse, &u, plain));
+            let t = mimic::apply(AdditiveInverse, &u);
             manner.compare(|| apply(AdditiveInverse, &x), by, out, (&w, &t))
         }
         "select" => {
-            let t = result(n, |t| mimic::select(t, None, None, ValueNonZero, &u, plain));
+            let t = mimic::select(ValueNonZero, &u);
             manner.compare(|| select(ValueNonZero, &x), by, out, (&w, &t))
         }
         "extract" => {
             let indices = operands::indices(n, n, seed + 4);
-            let t = result(n, |t| mimic::extract(t, None, None, &u, &indices, plain));
+            let t = mimic::extract(&u, &indices);
             manner.compare(|| extract(&x, &indices), by, out, (&w, &t))
         }
         "extract by a vector" => {
@@ -109,7 +101,7 @@ fn check<B: VectorOps, T: Stored>(backend: &B, case: &[usize], seed: u64) -> Res
             let indices = operands::distinct_indices(n / 2, n, seed + 4);
             let part = MimicVector(u.0[..indices.len()].to_vec());
             let mut expected = w.clone();
-            mimic::assign(&mut expected, chosen, merge, &part, &indices, Descriptor { replace: manner.replace, ..plain });
+            mimic::assign(&mut expected, chosen, merge, &part, &indices, manner.replace);
             manner.write(assign_at(&Vector::from_host(backend, part.to_vector())?, &indices), mask, &mut out)?;
             Ok(compare_vector(&expected, &out.to_host()?))
         }
@@ -119,20 +111,20 @@ fn check<B: VectorOps, T: Stored>(backend: &B, case: &[usize], seed: u64) -> Res
             let kept: Vec<(u32, Option<T>)> = named.iter().zip(&u.0).filter_map(|(i, value)| Some(((*i)?, *value))).collect();
             let (list, part): (Vec<u32>, Vec<Option<T>>) = kept.into_iter().unzip();
             let mut expected = w.clone();
-            mimic::assign(&mut expected, chosen, merge, &MimicVector(part), &list, Descriptor { replace: manner.replace, ..plain });
+            mimic::assign(&mut expected, chosen, merge, &MimicVector(part), &list, manner.replace);
             manner.write(assign_at(&x, &indices), mask, &mut out)?;
             Ok(compare_vector(&expected, &out.to_host()?))
         }
         "assign" => {
             let mut expected = w.clone();
-            mimic::assign_value(&mut expected, chosen, merge, T::ONE, Descriptor { replace: manner.replace, ..plain });
+            mimic::write(&mut expected.0, chosen, merge, &vec![Some(T::ONE); n], manner.replace);
             manner.write(assign(T::ONE), mask, &mut out)?;
             Ok(compare_vector(&expected, &out.to_host()?))
         }
         "assign a value of the device" => {
             let value = mimic::reduce(Max, &u);
             let mut expected = w.clone();
-            mimic::assign_value(&mut expected, chosen, merge, value, Descriptor { replace: manner.replace, ..plain });
+            mimic::write(&mut expected.0, chosen, merge, &vec![Some(value); n], manner.replace);
             manner.write(assign(&reduce(Max, &x).eval()?), mask, &mut out)?;
             Ok(compare_vector(&expected, &out.to_host()?))
         }
