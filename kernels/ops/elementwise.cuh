@@ -187,22 +187,27 @@ template <class V> BG_DEVICE void merge_block(u32 code, V& sum, u64& where) {
     }
 }
 
+/// What a whole vector is combined in: in single precision a long sum would err by its length in units of roundoff.
+template <class T> struct ReductionOf { typedef Value<T> Type; };
+template <> struct ReductionOf<f32> { typedef f64 Type; };
+template <class T> using Reduction = typename ReductionOf<T>::Type;
+
 /// First step: one sum for each block.
 template <class T> BG_DEVICE void reduce(const ReduceParams& p) {
-    typedef Value<T> V;
+    typedef Reduction<T> V;
     u32 code = p.arguments.code;
     V sum = V();
     u64 where = NOWHERE;
     for_positions(p.n, [&](u64 i, bool inside) {
-        V a = V();
-        if (inside && fetch<T>(p.u, i, a)) merge_partial<V>(code, sum, where, a, i);
+        Value<T> a = Value<T>();
+        if (inside && fetch<T>(p.u, i, a)) merge_partial<V>(code, sum, where, (V)a, i);
     });
     merge_block(code, sum, where);
     if (threadIdx.x == 0) p.partials[blockIdx.x] = Partial{to_word(sum), where};
 }
 /// Second step, of one block: the sum of the sums; the identity if there is none.
 template <class T> BG_DEVICE void reduce_finish(const ReduceParams& p) {
-    typedef Value<T> V;
+    typedef Reduction<T> V;
     u32 code = p.arguments.code;
     V sum = V();
     u64 where = NOWHERE;
@@ -211,7 +216,7 @@ template <class T> BG_DEVICE void reduce_finish(const ReduceParams& p) {
         merge_partial<V>(code, sum, where, of_word<V>(part.value), part.where);
     }
     merge_block(code, sum, where);
-    if (threadIdx.x < WARP) store_positions<T>(p.out, lane(), lane() == 0, true, where == NOWHERE ? identity_by_code<V>(code) : sum);
+    if (threadIdx.x < WARP) store_positions<T>(p.out, lane(), lane() == 0, true, (Value<T>)(where == NOWHERE ? identity_by_code<V>(code) : sum));
 }
 
 struct RowReduceParams {

@@ -168,7 +168,9 @@ pub fn select<B: VectorOps, T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(
 }
 
 /// The entries of `u` combined by a monoid; its identity if there are none. Halves are combined in single precision, by
-/// [`Monoid::combine_wide`], as in products; the result is rounded once.
+/// [`Monoid::combine_wide`], as in products; the result is rounded once. On a CPU values are combined in pairs of pairs, so that a
+/// sum of `n` floats errs by at most `32 + log2 n` units of roundoff of the sum of magnitudes ([`Monoid::fold_wide`]); on a device a
+/// reduction of `f32` is formed in `f64`.
 ///
 /// # Errors
 /// The backend's.

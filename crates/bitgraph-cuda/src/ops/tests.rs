@@ -285,3 +285,13 @@ fn operators_of_a_users_own() {
     ops::apply(&cuda, &mut w, None, NoAccum, op, &du, Descriptor::DEFAULT).unwrap();
     assert_eq!(host(&w), u.iter().map(|&a| op.apply(a)).collect::<Vec<_>>());
 }
+
+#[test]
+fn a_reduction_of_single_precision_is_formed_in_double() {
+    let Some(cuda) = device() else { return };
+    let large = 16_777_216.0f32;
+    let sum = ops::reduce(&cuda, Plus, &full(&cuda, &[large, 1.0, 1.0, -large])).unwrap();
+    assert_eq!(cuda.read(&sum).unwrap(), 2.0);
+    let least = ops::reduce(&cuda, Min, &full::<f32>(&cuda, &[])).unwrap();
+    assert_eq!(cuda.read(&least).unwrap(), f32::INFINITY);
+}
