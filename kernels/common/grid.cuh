@@ -8,7 +8,7 @@
 #include "common/warp.cuh"
 
 namespace bg {
-/// One barrier in use: arrivals, and three counters that blocks add to before arriving.
+/// One barrier in use: arrivals, and three counters that blocks add to before arriving; or one, and b and c as one of 64 bits.
 struct __align__(16) BarrierSlot {
     u32 arrived, a, b, c;
 };
@@ -52,6 +52,7 @@ struct Looks {
 struct Meeting {
     u32 a, b, c;
     bool stop;  // return at once, everything as it is
+    BG_DEVICE u64 bc() const { return (u64)c << 32 | b; }
 };
 
 /// The grid's barrier as one thread block sees it. All threads of all blocks construct and call it alike.
@@ -71,10 +72,16 @@ struct Grid {
     BG_DEVICE void add_a(u32 value) { reduce_add(&state->slots[turn & 3].a, value); }
     BG_DEVICE void add_b(u32 value) { reduce_add(&state->slots[turn & 3].b, value); }
     BG_DEVICE void add_c(u32 value) { reduce_add(&state->slots[turn & 3].c, value); }
+    BG_DEVICE void add_bc(u64 value) { reduce_add((u64*)&state->slots[turn & 3].b, value); }
 
     /// Waits for all blocks; what they wrote before is visible after.
     BG_DEVICE Meeting meet() {
+        return meet([] {});
+    }
+    /// The same; `before` is run by the first warp once the whole block is there, so that it can add up what the warps have.
+    template <class Before> BG_DEVICE Meeting meet(const Before& before) {
         __syncthreads();
+        if (threadIdx.x < WARP) before();
         if (threadIdx.x == 0) {
             BarrierSlot* slot = &state->slots[turn & 3];
             u32 arrival = 1;

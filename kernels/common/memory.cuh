@@ -20,6 +20,7 @@ inline void prefetch_l2(const void*) {}
 inline void reduce_min(u32* p, u32 v) { atomicMin(p, v); }
 inline void reduce_max(u32* p, u32 v) { atomicMax(p, v); }
 inline void reduce_add(u32* p, u32 v) { atomicAdd(p, v); }
+inline void reduce_add(u64* p, u64 v) { atomicAdd(p, v); }
 inline void reduce_or(u32* p, u32 v) { atomicOr(p, v); }
 inline u32 shared_min_if(bool wanted, u32* p, u32 value, u32 otherwise) { return wanted ? atomicMin(p, value) : otherwise; }
 #else
@@ -84,6 +85,7 @@ BG_DEVICE void fence_system() { __threadfence_system(); }
 BG_DEVICE void reduce_min(u32* p, u32 v) { asm volatile("red.relaxed.gpu.global.min.u32 [%0],%1;" ::"l"(p), "r"(v)); }
 BG_DEVICE void reduce_max(u32* p, u32 v) { asm volatile("red.relaxed.gpu.global.max.u32 [%0],%1;" ::"l"(p), "r"(v)); }
 BG_DEVICE void reduce_add(u32* p, u32 v) { asm volatile("red.relaxed.gpu.global.add.u32 [%0],%1;" ::"l"(p), "r"(v)); }
+BG_DEVICE void reduce_add(u64* p, u64 v) { asm volatile("red.relaxed.gpu.global.add.u64 [%0],%1;" ::"l"(p), "l"(v)); }
 BG_DEVICE void reduce_or(u32* p, u32 v) { asm volatile("red.relaxed.gpu.global.or.b32 [%0],%1;" ::"l"(p), "r"(v)); }
 /// An atomic minimum in shared memory under a predicate instead of a branch, so that several are under way at once. The old
 /// value, or `otherwise`.

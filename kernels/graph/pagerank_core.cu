@@ -23,7 +23,6 @@ struct CoreRankParams {
     f32* shares[2];          // by position
     f32* partials;           // per group, receiving and sending column
     f32* cold_sums;          // by position, of the core; zero where a row has no such arcs
-    f32* kept;               // scores, by position
     f32* scores;
     f64 damping;
     f64 tolerance;
@@ -46,8 +45,7 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
     Grid grid(p.state, p.link, memory);
     u32* next_task = (u32*)(memory + 16);
     u32* part_word = next_task + 1;
-    f64* scratch = (f64*)(memory + 32);
-    RankSums totals(p.state);
+    const BlockTotal changes{(u64*)(memory + 32)};
     f32* x = (f32*)(memory + CORE_HEADER);
     f32* sums = x + p.x_room + 32;
     const u32 C = p.columns, group = blockIdx.x / C, column = blockIdx.x - group * C, part = p.part;
@@ -56,7 +54,7 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
     const u32 tasks = listed_tasks(p.cold);
     const f32 d = (f32)p.damping, even = 1.0f / (f32)p.vertices;
     const bool watch = p.tolerance > 0.0 || p.max_iterations == 1;
-    const f64 isolated = (f64)p.lost / p.vertices, unplaced = (f64)p.isolated_count / p.vertices;
+    const f64 isolated = (f64)p.lost / p.vertices;
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0;
     if (threadIdx.x < 32) x[p.x_room + threadIdx.x] = 0;
@@ -66,22 +64,17 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
     PartBarrier together(part_word, sweepers);
 
     for (u32 it = 0;; it++) {
-        const bool last = it + 1 == p.max_iterations, measure = watch || last, keep = measure || it + 2 == p.max_iterations;
-        const f32 base = (f32)mass * even, scale = it ? 1.0f : d * even;
+        const bool last = it + 1 == p.max_iterations, measure = watch || last;
+        const f32 base = (f32)mass * even, unit = it ? 1.0f : even, scale = d * unit;
         const f32* now = it ? p.shares[(it - 1) & 1] : p.inverse;
         f32* next = p.shares[it & 1];
         f32 change = 0;
         auto settle = [&](u32 position, f32 y) {
-            if (!last) next[position] = d * load_readonly(p.inverse + position) * y;
-            if (!keep) return;
-            u32 v = load_readonly(p.vertex + position);
-            if (v == NOBODY) return;
-            if (measure) {
-                f32 by = y - (it ? p.kept[position] : even);
-                change += by < 0 ? -by : by;
-            }
-            if (last || watch) p.scores[v] = y;
-            p.kept[position] = y;
+            // Zero where there is no vertex.
+            const f32 weight = magnitude(load_readonly(p.inverse + position)), share = weight * y;
+            if (measure && weight > 0) change += change_of(share, unit * magnitude(load_l2(now + position)), weight);
+            if (!last) next[position] = share;
+            else if (weight > 0) p.scores[load_readonly(p.vertex + position)] = y;
         };
 
         if (warp < sweepers) {
@@ -148,24 +141,40 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
             for (u32 k = 0; k + 1 < C; k++) y += load_l2(inbox + (u64)(k + (k >= column)) * part + i);
             settle(own_from + i, y);
         }
-        if (measure) {
-            f64 sum = block_sum((f64)change, scratch);
-            f64 gap = mass - mass_before;
-            if (thread == 0) sum += unplaced * (gap < 0 ? -gap : gap);
-            if (threadIdx.x == 0) atomicAdd(watch ? totals.residual(it) : &p.result->residual, to_fixed(sum));
+        if (measure) changes.tell(change);
+        // Vertices without a position move together with the mass.
+        auto changed = [&] {
+            const u64 sum = changes.sum();
+            return thread == 0 ? sum + to_fixed(magnitude(mass - mass_before) * p.isolated_count / p.vertices) : sum;
+        };
+        if (last && !watch) {
+            __syncthreads();
+            if (threadIdx.x < WARP) {
+                const u64 sum = changed();
+                if (lane() == 0) atomicAdd(&p.result->residual, sum);
+            }
         }
         bool done = last;
         if (watch || !last) {
-            if (grid.meet().stop) return;
+            const Meeting met = grid.meet([&] {
+                if (!watch) return;
+                const u64 sum = changed();
+                if (lane() == 0) grid.add_bc(sum);
+            });
+            if (met.stop) return;
             if (watch) {
-                u64 residual = load_volatile(totals.residual(it));
-                done = last || from_fixed(residual) < p.tolerance;
-                if (done && thread == 0) p.result->residual = residual;
-                if (thread == 0) *totals.residual(it + 2) = 0;
+                done = last || from_fixed(met.bc()) < p.tolerance;
+                if (done && thread == 0) p.result->residual = met.bc();
             }
             grid.report(it + 1);
         }
         if (done) {
+            if (!last) {
+                for (u32 i = thread; i < p.positions; i += threads) {
+                    const f32 weight = magnitude(load_readonly(p.inverse + i));
+                    if (weight > 0) p.scores[load_readonly(p.vertex + i)] = load_l2(next + i) / weight;
+                }
+            }
             for (u32 i = thread; i < p.isolated_count; i += threads) p.scores[p.isolated[i]] = base;
             if (thread == 0) p.result->iterations = it + 1;
             return;

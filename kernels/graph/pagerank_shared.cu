@@ -5,8 +5,12 @@
 //
 // Needs even teleport, and dangling vertices that either have no arcs at all or drop their score: then the mass of an iteration is
 // known beforehand, and blocks wait only for those whose values they read. Scores are never negative, so that the sign bit can tell
-// rounds apart. With a tolerance the residual of an iteration is looked at two iterations later, when all blocks have added to it;
-// the scores of the last four iterations are kept for that. Results repeat bit for bit.
+// rounds apart.
+//
+// A block's change of an iteration comes from its old shares, which are in shared memory until the new ones replace them. Its warps
+// leave their parts there; one warp adds them up in the next iteration and tells the grid. With a tolerance the residual is looked
+// at one iteration later still, after the sweep that hides the look, when all blocks have told: the scores of two iterations are
+// kept for that. No barrier is there for the residual's sake, and nothing is read back. Results repeat bit for bit.
 #include "graph/pagerank_shared.cuh"
 
 namespace bg {
@@ -21,11 +25,10 @@ constexpr u32 RESIDUAL_TURNS = 6;
 
 BG_DEVICE u64* residual_word(GridState* state, u32 iteration) { return (u64*)(state->reserved + 1) + iteration % RESIDUAL_TURNS; }
 
-/// The residual of an iteration, in fixed point, once all blocks have added to it.
-BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 iteration, u32* over) {
+/// The residual of an iteration, in fixed point, once all blocks have added to it; `seen` is what the word was a while ago.
+BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 iteration, u64 seen, u32* over) {
     const u64* word = residual_word(p.state, iteration);
     Wait wait(p.state, over);
-    u64 seen = load_volatile(word);
     while (seen >> COUNT_SHIFT != gridDim.x && wait.more()) seen = load_volatile(word);
     return seen & RESIDUAL_MASK;
 }
@@ -84,43 +87,77 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     u8* memory = shared_memory();
     u32* over = (u32*)memory;
     u32* decided = over + 1;
-    f64* scratch = (f64*)(memory + 16);
+    u64* parts = (u64*)(memory + 16);  // by iterations in turn: what each warp adds to a residual
     const RankTile tile = p.tiles[blockIdx.x];
     const u32 C = p.columns, group = blockIdx.x / C, column = blockIdx.x - group * C, room = p.x_room + 32;
+    const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
     f32* x = (f32*)(memory + RANK_HEADER);
     f32* sums = x + room;
-    f32* own_inverse = sums + p.sum_room;
-    u32* resident = (u32*)(own_inverse + p.own_room);
+    f32* own_weight = sums + p.sum_room;
+    u32* resident = (u32*)(own_weight + p.own_room);
     const u32* data = p.data + (u64)tile.data_at * 4;
     if constexpr (RESIDENT) {
         for (u32 i = threadIdx.x; i < tile.words / 4; i += blockDim.x) ((uint4*)resident)[i] = load_readonly((const uint4*)data + i);
         data = resident;
     }
-    const f32 d = (f32)p.damping, even = 1.0f / (f32)p.vertices, first_scale = d * even;
+    const f32 d = (f32)p.damping, even = 1.0f / (f32)p.vertices;
+    // Of a share: damping / outdegree; 1 for a dangling vertex, and 0 where there is none.
+    auto weight_of = [&](f32 inverse) { return inverse > 0 ? d * inverse : -inverse; };
     for (u32 i = threadIdx.x; i < p.sum_room; i += blockDim.x) sums[i] = 0;
-    for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) own_inverse[i] = d * p.inverse[tile.own_from + i];
-    for (u32 i = threadIdx.x; i < tile.x_count; i += blockDim.x) x[i] = first_scale * p.inverse[tile.x_from + i];
+    for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) own_weight[i] = weight_of(p.inverse[tile.own_from + i]);
+    for (u32 i = threadIdx.x; i < tile.x_count; i += blockDim.x) x[i] = even * weight_of(p.inverse[tile.x_from + i]);
     if (threadIdx.x < 32) x[p.x_room + threadIdx.x] = 0;
     if (threadIdx.x == 0) *over = *decided = 0;
     const bool watch = p.tolerance > 0.0;
-    const f64 isolated = (f64)p.lost / p.vertices, unplaced = (f64)p.isolated_count / p.vertices;
+    const f64 isolated = (f64)p.lost / p.vertices;
     f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0, mass_two_before = 1.0;
     u32 cancel = 0, answer = p.max_iterations - 1;
     bool early = false;
     Looks looks;
+    // Tells the grid this block's part of the residual of an iteration, after a barrier of the block. Vertices without a position move
+    // together with the mass, from `then` to `now`.
+    auto tell_residual = [&](u32 iteration, f64 now, f64 then) {
+        if (warp != warps - 1) return;
+        u64 add = warp_sum_fixed(lane() < warps ? parts[(iteration & 1) * WARP + lane()] : 0ull);
+        if (lane() > 0) return;
+        if (blockIdx.x == 0) add += (u64)(magnitude(now - then) * p.isolated_count / p.vertices * RESIDUAL_ONE);
+        add += 1ull << COUNT_SHIFT;
+        const u64 total = atomicAdd(residual_word(p.state, iteration), add) + add;
+        if (!watch && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
+    };
     __syncthreads();
 
     for (u32 it = 0;; it++) {
-        const bool last = it + 1 == p.max_iterations, measure = watch || last, keep = watch || it + 2 == p.max_iterations;
+        const bool last = it + 1 == p.max_iterations, measure = watch || last, look = watch && it >= 2;
         const f32 base = (f32)mass * even;
+        if (watch && it >= 1) tell_residual(it - 1, mass_before, mass_two_before);
+        u64 seen = 0;
+        if (look && threadIdx.x == 0) seen = load_volatile(residual_word(p.state, it - 2));
+        f32* shares = p.shares[it & 1];
+        const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
+        // A window without an inside tells its borders as soon as they are known.
+        const bool tell = FORM == WINDOW && p.early && !last;
+        auto keep_sum = [&](u32 row, f32 sum) { sums[row] = sum; };
+        if (tell) {
+            auto emit = [&](u32 row, f32 sum) {
+                sums[row] = sum;
+                if (row < tile.own_count && (row < p.halo || row + p.halo >= tile.own_count))
+                    store_volatile((u32*)(shares + tile.own_from + row), tagged(own_weight[row] * (sum + base), tag));
+            };
+            sweep_slices<RESIDENT>(data, tile, x, tile.slices, NOBODY, 0, emit);
+        } else {
+            // The inside of a window was summed while its borders were on their way.
+            const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
+            sweep_slices<RESIDENT>(data, tile, x, tile.slices - inner, tile.inner_from, inner, keep_sum);
+        }
         if (threadIdx.x == 0) {
-            if (watch && it >= 2) {
-                u64 residual = await_residual(p, it - 2, over);
+            if (look) {
+                u64 residual = await_residual(p, it - 2, seen, over);
                 if ((f64)residual / RESIDUAL_ONE < p.tolerance) {
                     *decided = 1;
                     if (blockIdx.x == 0) p.result->residual = residual << 7;
                 }
-                // Everybody has looked at the one two before, as everybody has added to this one.
+                // Who adds to an iteration's word has looked at the one three before: nobody looks at the one four before any more.
                 if (blockIdx.x == 0 && it >= 4) *residual_word(p.state, it - 4) = 0;
             }
             if (blockIdx.x == 0) {
@@ -134,23 +171,6 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 }
             }
         }
-        f32* shares = p.shares[it & 1];
-        const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
-        // A window without an inside tells its borders as soon as they are known.
-        const bool tell = FORM == WINDOW && p.early && !last;
-        auto keep_sum = [&](u32 row, f32 sum) { sums[row] = sum; };
-        if (tell) {
-            auto emit = [&](u32 row, f32 sum) {
-                sums[row] = sum;
-                if (row < tile.own_count && (row < p.halo || row + p.halo >= tile.own_count))
-                    store_volatile((u32*)(shares + tile.own_from + row), tagged(own_inverse[row] * (sum + base), tag));
-            };
-            sweep_slices<RESIDENT>(data, tile, x, tile.slices, NOBODY, 0, emit);
-        } else {
-            // The inside of a window was summed while its borders were on their way.
-            const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
-            sweep_slices<RESIDENT>(data, tile, x, tile.slices - inner, tile.inner_from, inner, keep_sum);
-        }
         __syncthreads();
         if (load_volatile(over)) return;
         if (load_volatile(decided)) {
@@ -160,15 +180,10 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             break;
         }
 
-        const f32* kept_before = p.kept + (u64)((it + 3) & 3) * p.positions;
-        f32* kept = p.kept + (u64)(it & 3) * p.positions;
+        f32* own = x + (tile.own_from - tile.x_from);
         f32 change = 0;
-        auto measured = [&](u32 position, f32 y) {
-            u32 v = p.vertex ? p.vertex[position] : position;
-            if (v < p.vertices) {
-                f32 by = y - (it ? kept_before[position] : even);
-                change += by < 0 ? -by : by;
-            }
+        auto measured = [&](f32 share, f32 before, f32 weight) {
+            if (weight > 0) change += change_of(share, before, weight);
         };
         if (FORM == GRID) {
             // To each column of the group the sums of its rows, then own rows from all.
@@ -196,9 +211,10 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                         y += untagged(words[k]);
                     }
                 const u32 position = tile.own_from + i;
-                if (!last) store_volatile((u32*)(shares + position), tagged(own_inverse[i] * y, tag));
-                if (measure) measured(position, y);
-                if (keep) kept[position] = y;
+                const f32 weight = own_weight[i], share = weight * y;
+                if (measure) measured(share, own[i], weight);
+                if (!last) store_volatile((u32*)(shares + position), tagged(share, tag));
+                if (watch) p.kept[(it & 1) * p.positions + position] = y;
                 if (last && !watch) {
                     u32 v = p.vertex[position];
                     if (v != NOBODY) p.scores[v] = y;
@@ -207,35 +223,28 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         } else {
             for (u32 i = 4 * threadIdx.x; i < tile.own_count; i += 4 * blockDim.x) {
                 const u32 position = tile.own_from + i;
-                float4 y = *(const float4*)(sums + i), inverse = *(const float4*)(own_inverse + i);
+                float4 y = *(const float4*)(sums + i);
+                const float4 weight = *(const float4*)(own_weight + i), before = *(const float4*)(own + i);
                 y = make_float4(y.x + base, y.y + base, y.z + base, y.w + base);
-                float4 share = make_float4(y.x * inverse.x, y.y * inverse.y, y.z * inverse.z, y.w * inverse.w);
+                const float4 share = make_float4(y.x * weight.x, y.y * weight.y, y.z * weight.z, y.w * weight.w);
                 if (!last) {
-                    f32* own = x + (position - tile.x_from);
-                    *(float4*)own = share;
+                    *(float4*)(own + i) = share;
                     if (!p.early && (i < p.halo || i + 4 + p.halo > tile.own_count))
                         store_volatile4(shares + position, make_uint4(tagged(share.x, tag), tagged(share.y, tag), tagged(share.z, tag), tagged(share.w, tag)));
                 }
                 if (measure) {
-                    measured(position, y.x);
-                    measured(position + 1, y.y);
-                    measured(position + 2, y.z);
-                    measured(position + 3, y.w);
+                    measured(share.x, before.x, weight.x);
+                    measured(share.y, before.y, weight.y);
+                    measured(share.z, before.z, weight.z);
+                    measured(share.w, before.w, weight.w);
                 }
-                if (keep) *(float4*)(kept + position) = y;
+                if (watch) *(float4*)(p.kept + (it & 1) * p.positions + position) = y;
                 if (last && !watch) write_scores(p, position, y);
             }
         }
         if (measure) {
-            f64 sum = block_sum((f64)change, scratch);
-            if (threadIdx.x == 0) {
-                // Vertices without a position move together with the mass.
-                f64 gap = mass - mass_before;
-                if (blockIdx.x == 0) sum += unplaced * (gap < 0 ? -gap : gap);
-                u64 add = (u64)(sum * RESIDUAL_ONE) + (1ull << COUNT_SHIFT);
-                u64 total = atomicAdd(residual_word(p.state, it), add) + add;
-                if (last && !watch && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
-            }
+            change = butterfly_sum(change);
+            if (lane() == 0) parts[(it & 1) * WARP + warp] = (u64)((f64)change * RESIDUAL_ONE);
         }
         if (last) break;
         mass_two_before = mass_before;
@@ -250,17 +259,23 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         }
         // Whole lines, so that a warp's loads touch no more of them than they must.
         const u32 count = tile.x_count / 4 - skip, turned = FORM == GRID ? (u32)((u64)count * group / p.groups) & ~31u : 0;
+        // Without samples the first shares are taken at once, while slower warps may still read the old ones.
+        if (FORM == GRID && !p.samples) __syncthreads();
         await_shares(p, shares + tile.x_from, x, count, turned, skip_from, skip, tag, over);
         __syncthreads();
     }
 
     // The loop is left after the last iteration, or once one that is over is known to have converged.
+    if (!early) {
+        __syncthreads();
+        tell_residual(p.max_iterations - 1, mass, mass_before);
+    }
     if (watch && !early) {
         if (threadIdx.x == 0) {
             u64 residual = 0;
             u32 found = p.max_iterations - 1;
             for (u32 it = p.max_iterations < 2 ? 0 : p.max_iterations - 2; it < p.max_iterations; it++) {
-                residual = await_residual(p, it, over);
+                residual = await_residual(p, it, load_volatile(residual_word(p.state, it)), over);
                 if ((f64)residual / RESIDUAL_ONE < p.tolerance) {
                     found = it;
                     break;
@@ -274,7 +289,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         if (answer + 1 < p.max_iterations) mass = mass_before;
     }
     if (watch) {
-        const f32* kept = p.kept + (u64)(answer & 3) * p.positions;
+        const f32* kept = p.kept + (u64)(answer & 1) * p.positions;
         if (FORM == GRID) {
             for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
                 u32 v = p.vertex[tile.own_from + i];

@@ -28,9 +28,6 @@ struct SmallHeader {
 };
 static_assert(sizeof(SmallHeader) <= SMALL_HEADER, "the header must fit");
 
-/// The sum over the warp of numbers of 26 bits each and of others 2^26 times as heavy.
-BG_DEVICE u64 warp_sum_fixed(u32 high, u32 low) { return ((u64)warp_sum(high) << 26) + warp_sum(low); }
-BG_DEVICE u64 warp_sum_fixed(u64 value) { return warp_sum_fixed((u32)(value >> 26), (u32)value & 0x3ffffffu); }
 /// The sum over the warp of numbers from 0 to 2, in fixed point.
 BG_DEVICE u64 warp_sum_to_fixed(f32 value) {
     f32 scaled = value * 16777216.0f;
@@ -138,10 +135,8 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
     Looks looks;
     // Of an iteration whose blocks have all told their parts.
     auto known = [&](u32 iteration) {
-        u64 sum = 0;
-#pragma unroll
-        for (u32 k = 0; k < (CLUSTER ? SMALL_BLOCKS : 1); k++) sum += load_volatile(&header->known[iteration & 1][k]);
-        return sum;
+        if constexpr (!CLUSTER) return load_volatile(&header->known[iteration & 1][0]);
+        else return warp_sum_fixed(lane() < SMALL_BLOCKS ? load_volatile(&header->known[iteration & 1][lane()]) : 0ull);
     };
     // Vertices without a position move together with the mass.
     auto moved = [&](f64 now, f64 then) { return (u64)(apart * magnitude(now - then) * SMALL_ONE); };

@@ -7,7 +7,7 @@
     BG_KERNEL(apply_, bg::ApplyParams, 256, 4) { bg::apply<T, T, bg::BuiltinUnary<T>>(p); }               \
     BG_KERNEL(filter_, bg::ApplyParams, 256, 4) { bg::filter<T, bg::BuiltinTest<T>>(p); }                 \
     BG_KERNEL(test_, bg::ApplyParams, 256, 4) { bg::test<T, bg::BuiltinTest<T>>(p); }                     \
-    BG_FOLD(T, bg::BuiltinMonoid<T>, fold_, fold_finish_, fold_rows_)
+    BG_FOLD(T, bg::BuiltinReduction<T>, bg::BuiltinMonoid<T>, fold_, fold_finish_, fold_rows_)
 
 BG_ELEMENTWISE(bool, ewise_bool, apply_bool, filter_bool, test_bool, fold_bool, fold_finish_bool, fold_rows_bool)
 BG_ELEMENTWISE(i8, ewise_i8, apply_i8, filter_i8, test_i8, fold_i8, fold_finish_i8, fold_rows_i8)

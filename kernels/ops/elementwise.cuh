@@ -141,8 +141,8 @@ template <class V> BG_DEVICE V of_word(u64 bits) { return *(V*)&bits; }
 
 /// The monoids that are codes. One is a struct of static functions: combine(arguments, a, b), identity(arguments), terminal(a), whether
 /// takes_first(arguments) in the order of positions, and the constant TERMINAL (terminal() may be true).
-template <class T> struct BuiltinMonoid {
-    typedef Value<T> V;
+template <class T, class Sum = Value<T>> struct BuiltinMonoid {
+    typedef Sum V;
     static constexpr bool TERMINAL = false;
     BG_DEVICE static V combine(const Arguments& arguments, V a, V b) { return Builtin<V>::binary(arguments.code, a, b); }
     BG_DEVICE static V identity(const Arguments& arguments) { return Builtin<V>::identity(arguments.code); }
@@ -203,22 +203,28 @@ template <class M, class V> BG_DEVICE void merge_block(const Arguments& argument
     }
 }
 
+/// What a whole vector is combined in: in single precision a long sum would err by its length in units of roundoff.
+template <class T> struct ReductionOf { typedef Value<T> Type; };
+template <> struct ReductionOf<f32> { typedef f64 Type; };
+/// The built-in monoids of a whole vector.
+template <class T> using BuiltinReduction = BuiltinMonoid<T, typename ReductionOf<T>::Type>;
+
 /// First step: one sum for each block.
 template <class T, class M> BG_DEVICE void reduce(const ReduceParams& p) {
-    typedef Value<T> V;
+    typedef typename M::V V;
     V sum = V();
     u64 where = NOWHERE;
     for_positions(p.n, [&](u64 i, bool inside) {
-        V a = V();
+        Value<T> a = Value<T>();
         if (settled<M>(sum, where)) return;
-        if (inside && fetch<T>(p.u, i, a)) merge_partial<M>(p.arguments, sum, where, a, i);
+        if (inside && fetch<T>(p.u, i, a)) merge_partial<M>(p.arguments, sum, where, (V)a, i);
     });
     merge_block<M>(p.arguments, sum, where);
     if (threadIdx.x == 0) p.partials[blockIdx.x] = Partial{to_word(sum), where};
 }
 /// Second step, of one block: the sum of the sums; the identity if there is none.
 template <class T, class M> BG_DEVICE void reduce_finish(const ReduceParams& p) {
-    typedef Value<T> V;
+    typedef typename M::V V;
     V sum = V();
     u64 where = NOWHERE;
     for (u64 k = threadIdx.x; k < p.blocks; k += blockDim.x) {
@@ -226,7 +232,7 @@ template <class T, class M> BG_DEVICE void reduce_finish(const ReduceParams& p) 
         merge_partial<M>(p.arguments, sum, where, of_word<V>(part.value), part.place);
     }
     merge_block<M>(p.arguments, sum, where);
-    if (threadIdx.x < WARP) store_positions<T>(p.out, lane(), lane() == 0, true, where == NOWHERE ? M::identity(p.arguments) : sum);
+    if (threadIdx.x < WARP) store_positions<T>(p.out, lane(), lane() == 0, true, (Value<T>)(where == NOWHERE ? M::identity(p.arguments) : sum));
 }
 
 struct RowReduceParams {
@@ -267,8 +273,8 @@ template <class T, class M> BG_DEVICE void row_reduce(const RowReduceParams& p) 
 }
 }  // namespace bg
 
-/// The kernels that combine entries by the monoid M, under the names given.
-#define BG_FOLD(T, M, fold, fold_finish, fold_rows)                                                \
-    BG_KERNEL(fold, bg::ReduceParams, 256, 4) { bg::reduce<T, M>(p); }                             \
-    BG_KERNEL(fold_finish, bg::ReduceParams, 256, 1) { bg::reduce_finish<T, M>(p); }               \
+/// The kernels that combine entries, all of them by the monoid All and rows by the monoid M, under the names given.
+#define BG_FOLD(T, All, M, fold, fold_finish, fold_rows)                                                \
+    BG_KERNEL(fold, bg::ReduceParams, 256, 4) { bg::reduce<T, All>(p); }                           \
+    BG_KERNEL(fold_finish, bg::ReduceParams, 256, 1) { bg::reduce_finish<T, All>(p); }             \
     BG_KERNEL(fold_rows, bg::RowReduceParams, 256, 4) { bg::row_reduce<T, M>(p); }

@@ -178,7 +178,9 @@ pub struct Reduce<X, M> {
 }
 
 /// The entries combined by a monoid into a value; its identity if there are none. Halves are combined in single precision, by
-/// [`Monoid::combine_wide`], as in products; the result is rounded once.
+/// [`Monoid::combine_wide`], as in products; the result is rounded once. On a CPU values are combined in pairs of pairs, so that a
+/// sum of `n` floats errs by at most `32 + log2 n` units of roundoff of the sum of magnitudes ([`Monoid::fold_wide`]); on a device a
+/// reduction of `f32` by a built-in monoid is formed in `f64`.
 pub fn reduce<X: Operand, M>(monoid: M, u: X) -> Operation<Reduce<X::Held, M>>
 where
     Reduce<X::Held, M>: Computation,

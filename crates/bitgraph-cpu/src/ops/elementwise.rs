@@ -53,13 +53,13 @@ impl VectorOps for Cpu {
         Ok(())
     }
     fn reduce<T: Stored, M: Monoid<T>>(&self, _monoid: M, u: &Vector<T>) -> Result<T, Error> {
-        // Fixed blocks, combined in order: the same sum whatever the threads, and pairwise enough for floats.
+        // Fixed blocks, combined in order and in pairs: the same sum whatever the threads.
         const BLOCK: usize = 4096;
         let blocks = u.len().div_ceil(BLOCK);
         let block = |b: usize| M::fold((b * BLOCK..(b * BLOCK + BLOCK).min(u.len())).filter_map(|i| u.get(i)));
         let partial: Vec<Option<T::Accumulator>> =
             if self.is_reference() { (0..blocks).map(block).collect() } else { (0..blocks).into_par_iter().map(block).collect() };
-        Ok(partial.into_iter().flatten().reduce(M::combine_wide).map_or_else(M::identity, T::narrow))
+        Ok(M::fold_wide(partial.into_iter().flatten()).map_or_else(M::identity, T::narrow))
     }
     fn extract<T: Stored, C: Accumulate<T>>(
         &self,

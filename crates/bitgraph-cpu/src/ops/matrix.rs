@@ -74,7 +74,7 @@ impl MatrixOps for Cpu {
     fn reduce_matrix<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: View<'_, Self>) -> Result<T, Error> {
         let a = Typed::<T>::operand(a)?;
         let partial: Vec<Option<T::Accumulator>> = a.values.par_chunks(4096).map(|c| M::fold(c.iter().copied())).collect();
-        Ok(partial.into_iter().flatten().reduce(M::combine_wide).map_or_else(M::identity, T::narrow))
+        Ok(M::fold_wide(partial.into_iter().flatten()).map_or_else(M::identity, T::narrow))
     }
     fn reduce_rows<T: Stored, M: Monoid<T>, C: Accumulate<T>>(
         &self,

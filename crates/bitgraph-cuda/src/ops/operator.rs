@@ -209,7 +209,7 @@ impl Combining {
             Self::Own(form) => {
                 let kernel = device.compiled(&format!("fold {t} {form:?}"), part, || {
                     let (op, t) = (source::monoid(t, form), source::element(t));
-                    format!("#include \"ops/elementwise.cuh\"\n{op}BG_FOLD({t}, Op, fold, fold_finish, fold_rows)\n")
+                    format!("#include \"ops/elementwise.cuh\"\n{op}BG_FOLD({t}, Op, Op, fold, fold_finish, fold_rows)\n")
                 })?;
                 Ok((kernel, Arguments::new(0, [None; 4])))
             }

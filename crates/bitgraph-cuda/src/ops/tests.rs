@@ -3,7 +3,7 @@
 
 use super::schemes::*;
 use crate::{Cuda, Error};
-use bitgraph_backend::ops::{VectorMask, apply, assign_at, ewise_add, mxm_reduce, mxv};
+use bitgraph_backend::ops::{VectorMask, apply, assign_at, ewise_add, mxm_reduce, mxv, reduce};
 use bitgraph_backend::{Error as Base, Matrix, Vector};
 use bitgraph_semiring::{
     AnySecond, BinaryOp, DeviceExpr, LorLand, Min, Operator, Parameter, Parameters, Plus, PlusPair, PlusSecond, PlusTimes, Semiring,
@@ -275,4 +275,14 @@ fn operators_of_a_users_own() {
     let op = Beyond(50, 0.25);
     let w = apply(op, &du).eval().unwrap();
     assert_eq!(host(&w), u.iter().map(|&a| op.apply(a)).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_reduction_of_single_precision_is_formed_in_double() {
+    let Some(cuda) = device() else { return };
+    let large = 16_777_216.0f32;
+    let sum = reduce(Plus, &full(&cuda, &[large, 1.0, 1.0, -large])).eval().unwrap();
+    assert_eq!(sum.read().unwrap(), 2.0);
+    let least = reduce(Min, &full::<f32>(&cuda, &[])).eval().unwrap();
+    assert_eq!(least.read().unwrap(), f32::INFINITY);
 }

@@ -30,7 +30,6 @@ parameters! {
         shares: [DevicePtr<f32>; 2],
         partials: DevicePtr<f32>,
         cold_sums: DevicePtr<f32>,
-        kept: DevicePtr<f32>,
         scores: DevicePtr<f32>,
         damping: f64,
         tolerance: f64,
@@ -109,7 +108,7 @@ pub(super) struct Core {
     inverse_at: Buffer<f32>,
     vertex: Buffer<u32>,
     order: Order,
-    /// What runs write: shares, partial sums, sums of the core's cold arcs, scores by position, pieces of rows.
+    /// What runs write: shares, partial sums, sums of the core's cold arcs, pieces of rows.
     room: Mutex<Room>,
 }
 
@@ -117,7 +116,6 @@ struct Room {
     shares: [Buffer<f32>; 2],
     partials: Buffer<f32>,
     cold_sums: Buffer<f32>,
-    kept: Buffer<f32>,
     pieces: Buffer<f32>,
 }
 
@@ -245,7 +243,6 @@ impl Core {
             shares: [device.alloc(positions)?, device.alloc(positions)?],
             partials: device.alloc(core * choice.columns as usize)?,
             cold_sums: device.zeroed(core)?,
-            kept: device.alloc(positions)?,
             pieces: device.alloc(cold.pieces)?,
         };
         Ok(Some(Self {
@@ -297,7 +294,6 @@ impl Core {
                 shares: [room.shares[0].ptr(), room.shares[1].ptr()],
                 partials: room.partials.ptr(),
                 cold_sums: room.cold_sums.ptr(),
-                kept: room.kept.ptr(),
                 scores: scores.ptr().cast(),
                 damping: config.damping,
                 tolerance: config.tolerance,
@@ -334,7 +330,7 @@ impl Core {
     }
     pub(super) fn bytes(&self) -> u64 {
         let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = room.shares.iter().chain([&room.partials, &room.cold_sums, &room.kept, &room.pieces]).map(Buffer::bytes).sum::<u64>();
+        let run = room.shares.iter().chain([&room.partials, &room.cold_sums, &room.pieces]).map(Buffer::bytes).sum::<u64>();
         let fixed = self.tiles.bytes() + self.data.bytes() + self.folds.bytes() + self.inverse_at.bytes() + self.vertex.bytes();
         run + fixed + self.order.0.bytes() + self.cold.bytes() + self.cold.pattern_bytes()
     }

@@ -70,7 +70,7 @@ impl General {
         let kernel = device.kernel("graph/pagerank", T::KERNEL)?;
         let block = T::THREADS.min(device.properties().max_threads_per_block);
         let most = self.bins.tasks().max(1).div_ceil(block / 32);
-        let shape = device.persistent_shape(&kernel, block, 36 * 8, most)?;
+        let shape = device.persistent_shape(&kernel, block, 66 * 8, most)?;
         // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative, or one cluster.
         unsafe {
             device.persistent(&kernel, shape, &config.control, |state, link| RankParams {

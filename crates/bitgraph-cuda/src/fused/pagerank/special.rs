@@ -257,7 +257,7 @@ impl Shared {
             share_rounds: [1; 2],
             partial_rounds: [1; 2],
         };
-        let kept = device.alloc(if small { 0 } else { 4 * tiles.positions as usize })?;
+        let kept = device.alloc(if small { 0 } else { 2 * tiles.positions as usize })?;
         Ok(Some(Self { tiles, resident, exchange: Mutex::new(exchange), kept }))
     }
     fn kernel(&self) -> &'static str {
