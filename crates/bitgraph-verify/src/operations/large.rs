@@ -10,7 +10,7 @@ use bitgraph::backend::{MatrixOps, Mxm, Mxv, VectorOps};
 use bitgraph::prelude::{Max, Min, Plus, Vector, apply, ewise_add, mxm, mxm_reduce, mxv, reduce, reduce_rows, select, transpose};
 use bitgraph::semiring::{AdditiveInverse, LorLand, Minus, PlusPair, PlusTimes, Tril};
 use bitgraph::sparse::{BitVector, FormatKind, MaskMode, Vector as HostVector};
-use bitgraph_testkit::mimic::{self, Descriptor};
+use bitgraph_testkit::mimic;
 use bitgraph_testkit::{MimicMatrix, MimicVector, cases as operands};
 
 /// Three blocks of 4096 positions and a part of one.
@@ -65,8 +65,7 @@ fn gaps(there: impl Fn(usize) -> bool) -> MimicVector<i64> {
 }
 
 fn applied<B: Large>(backend: &B, u: &MimicVector<i64>) -> Result<Outcome, B::Error> {
-    let mut expected = MimicVector::<i64>::empty(LENGTH);
-    mimic::apply(&mut expected, None, None, AdditiveInverse, u, Descriptor::DEFAULT);
+    let expected = mimic::apply(AdditiveInverse, u);
     let (input, mut output) = (Vector::from_host(backend, u.to_vector())?, Vector::<B, i64>::empty(backend, LENGTH)?);
     apply(AdditiveInverse, &input).into(&mut output)?;
     let found = output.to_host()?;
@@ -116,8 +115,7 @@ fn stale_mask<B: Large>(backend: &B, mode: MaskMode) -> Result<Outcome, B::Error
     let (chosen, mask) = stale(LENGTH);
     let (u, v) = (gaps(|i| i % 5 != 0), gaps(|i| i % 7 != 0));
     let old = gaps(|i| i % 11 == 0);
-    let mut t = MimicVector::empty(LENGTH);
-    mimic::ewise_add(&mut t, None, None, Minus, &u, &v, Descriptor::DEFAULT);
+    let t = mimic::ewise_add(Minus, &u, &v);
     let (mask, output) = (Vector::from_host(backend, mask)?, Vector::from_host(backend, old.to_vector())?);
     let (x, y) = (Vector::from_host(backend, u.to_vector())?, Vector::from_host(backend, v.to_vector())?);
     let manner = Manner { mode: Some(mode), ..PLAIN };
@@ -130,8 +128,7 @@ fn stale_mask_of_product<B: Large>(backend: &B, mode: MaskMode, format: FormatKi
     let a = MimicMatrix::from_fn(rows, columns, |i, j| ((i * 7 + j * 13) % 50 == 0).then_some(true));
     let u = MimicVector((0..columns).map(|j| (j % 4 != 1).then_some(true)).collect());
     let (chosen, mask) = stale(rows);
-    let (old, mut t) = (MimicVector::<bool>::empty(rows), MimicVector::empty(rows));
-    mimic::mxv(&mut t, None, None, LorLand::<bool>::new(), &a, &u, Descriptor::DEFAULT);
+    let (old, t) = (MimicVector::<bool>::empty(rows), mimic::mxv(LorLand::<bool>::new(), &a, &u));
     let matrix = matrix_of(backend, &a, true, format)?;
     let (mask, input, output) =
         (Vector::from_host(backend, mask)?, Vector::from_host(backend, u.to_vector())?, Vector::empty(backend, rows)?);
@@ -146,7 +143,6 @@ fn matrices<B: Large>(backend: &B, format: FormatKind) -> Result<Outcome, B::Err
     let device = |m: &MimicMatrix<i32>| matrix_of(backend, m, false, format);
     let (left, right) = (device(&a)?, device(&b)?);
     let (x, y) = (|| left.typed::<i32>(), || right.typed::<i32>());
-    let plain = Descriptor::DEFAULT;
     // A value in the last block that decides.
     let mut last = a.clone();
     if let Some(entry) = last.entries.iter_mut().rev().flatten().next() {
@@ -158,25 +154,22 @@ fn matrices<B: Large>(backend: &B, format: FormatKind) -> Result<Outcome, B::Err
     if let Some(outcome) = wrong {
         return Ok(outcome);
     }
-    let mut expected = MimicVector::<i32>::empty(rows);
     let mut sums = Vector::<B, i32>::empty(backend, rows)?;
-    mimic::reduce_rows(&mut expected, None, None, Plus, &a, plain);
+    let expected = mimic::reduce_rows(Plus, &a);
     reduce_rows(Plus, x()).into(&mut sums)?;
     let mut outcomes = vec![compare_vector(&expected, &sums.to_host()?)];
     // What an operation makes of an empty output, by the mimic and by the backend; nothing is masked.
     macro_rules! check {
-        ($shape:expr, $t:ident => $mimic:expr, $operation:expr) => {{
+        ($shape:expr, $mimic:expr, $operation:expr) => {{
             let old = MimicMatrix::<i32>::empty($shape.0, $shape.1);
-            let (mut $t, mut output) = (old.clone(), device(&old)?);
-            $mimic;
-            outcomes.push(PLAIN.compare_matrices(|| $operation, (&left, None), &mut output, (&old, &$t))?);
+            let mut output = device(&old)?;
+            outcomes.push(PLAIN.compare_matrices(|| $operation, (&left, None), &mut output, (&old, &$mimic))?);
         }};
     }
-    check!((rows, columns), t => mimic::ewise_add_matrix(&mut t, None, None, Minus, &a, &b, plain), ewise_add(Minus, x(), y()));
-    check!((rows, columns), t => mimic::apply_matrix(&mut t, None, None, AdditiveInverse, &a, plain), apply(AdditiveInverse, x()));
-    check!((rows, columns), t => mimic::select_matrix(&mut t, None, None, Tril { diagonal: -100 }, &a, plain),
-        select(Tril { diagonal: -100 }, x()));
-    check!((columns, rows), t => mimic::transpose(&mut t, None, None, &a, plain), transpose(x()));
+    check!((rows, columns), mimic::ewise_add_matrix(Minus, &a, &b), ewise_add(Minus, x(), y()));
+    check!((rows, columns), mimic::apply_matrix(AdditiveInverse, &a), apply(AdditiveInverse, x()));
+    check!((rows, columns), mimic::select_matrix(Tril { diagonal: -100 }, &a), select(Tril { diagonal: -100 }, x()));
+    check!((columns, rows), a.transposed(), transpose(x()));
     Ok(outcomes.into_iter().find(|o| *o != Outcome::Passed).unwrap_or(Outcome::Passed))
 }
 
@@ -187,11 +180,10 @@ fn products<B: Large>(backend: &B, format: FormatKind) -> Result<Outcome, B::Err
     let semiring = PlusTimes::<i32>::new();
     let old = MimicMatrix::<i32>::empty(rows, columns);
     let (left, right) = (matrix_of(backend, &a, false, format)?, matrix_of(backend, &b, false, format)?);
-    let (mut t, mut output) = (old.clone(), matrix_of(backend, &old, false, format)?);
-    mimic::mxm(&mut t, None, None, semiring, &a, &b, Descriptor::DEFAULT);
+    let (t, mut output) = (mimic::mxm(semiring, &a, &b), matrix_of(backend, &old, false, format)?);
     let outcome = PLAIN.compare_matrices(|| mxm(semiring, &left, &right), (&left, None), &mut output, (&old, &t))?;
     let found = mxm_reduce(semiring, &left, &right).eval()?.read()?;
-    let sum = same("reduced", mimic::mxm_reduce(None, semiring, &a, &b, Descriptor::DEFAULT), found);
+    let sum = same("reduced", mimic::mxm_reduce(None, semiring, &a, &b), found);
     Ok(sum.unwrap_or(outcome))
 }
 
@@ -200,9 +192,8 @@ fn counted<B: Large>(backend: &B, mode: MaskMode, format: FormatKind) -> Result<
     let n = 600;
     let a = MimicMatrix::from_fn(n, n, |i, j| ((i * 31 + j * 17) % 29 == 0).then_some(1u64));
     let mask = MimicMatrix::from_fn(n, n, |i, j| ((i * 5 + j * 3) % 13 == 0).then_some((i + j) % 3 != 0));
-    let descriptor = Descriptor { transpose_b: true, ..Descriptor::DEFAULT };
     let semiring = PlusPair::<u64>::new();
-    let expected = mimic::mxm_reduce(Some(&mask.mask(mode)), semiring, &a, &a, descriptor);
+    let expected = mimic::mxm_reduce(Some(&mask.mask(mode)), semiring, &a, &a.transposed());
     let (pattern, mask) = (matrix_of(backend, &a, true, format)?, matrix_of(backend, &mask, false, format)?);
     let manner = Manner { mode: Some(mode), ..PLAIN };
     let found = manner.masked(mxm_reduce(semiring, &pattern, &pattern).transpose_b(), &mask).eval()?.read()?;
