@@ -1,8 +1,9 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler checks.
 //!
-//! [`sources`] looks at one file at a time, [`manifests`] at the crates and the arrows between them, [`documents`] at what a
-//! checkout must hold. Findings fail; warnings are printed. The rules also run as a test of this crate.
+//! [`sources`] looks at one file at a time, [`manifests`] at the crates and the arrows between them, [`algorithms`] at
+//! where an algorithm is named, [`documents`] at what a checkout must hold. Findings fail; warnings are printed. The rules also run as a test of this crate.
 
+mod algorithms;
 mod documents;
 mod manifests;
 mod paths;
@@ -55,6 +56,7 @@ fn check(root: &Path) -> Result<Report> {
         paths::check(file, &mut report);
     }
     manifests::check(&files, &mut report);
+    algorithms::check(&files, &mut report);
     documents::check(&files, &mut report);
     Ok(report)
 }
