@@ -12,6 +12,8 @@ mod host;
 mod persistent;
 mod recycle;
 mod repeat;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use buffer::{Buffer, DevicePtr};
 pub use cache::{BYTES_VARIABLE, Cache, DEFAULT_BYTES, FOLDER_VARIABLE};

@@ -3,21 +3,12 @@
 use super::{CcLayout, Form, Options};
 use crate::DeviceCsr;
 use crate::device::Device;
+use crate::device::testing::device;
 use bitgraph_backend::{Cc, CcConfig, Control};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::shared;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-fn device() -> Option<Device> {
-    match Device::open(0) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
     let (rows, columns) = arcs.into_iter().unzip();

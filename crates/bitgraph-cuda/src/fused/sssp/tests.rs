@@ -2,21 +2,12 @@
 //! neither.
 
 use super::*;
+use crate::device::testing::device;
 use bitgraph_backend::UNREACHED;
 use bitgraph_testkit::shared;
 use bytemuck::Pod;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-fn device() -> Option<Device> {
-    match Device::open(0) {
-        Ok(device) => Some(device),
-        Err(e) => {
-            println!("skipped: {e}");
-            None
-        }
-    }
-}
 
 /// A graph on the host: offsets, heads, whole weights.
 #[derive(Clone)]
