@@ -1,16 +1,54 @@
 //! `cargo xtask shim`: the tests of the CUDA crate, every form of every algorithm among them, on the host shim.
 //!
 //! Without it these tests pass over themselves where there is no GPU.
+//!
+//! Invariant: a run of all tests launches every kernel of a fused algorithm, or fails; a form that no test enters is no form.
 
 use crate::{kernels, run};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
+use bitgraph_kernels::MODULES;
+use std::collections::BTreeSet;
 
-/// Runs the tests whose names hold one of the words, all of them without; in turns of one thread a test, since a test on the shim
-/// has a thread for every one of a block.
+/// Modules of which every kernel must be launched; those of the operations are generated, and verified by `emulate`.
+const FUSED: &str = "graph/";
+
+/// Runs the tests whose names hold one of the words, all of them without.
 pub fn run(words: &[String]) -> Result<()> {
     kernels::run(&["--host".into()])?;
     let folder = kernels::host_folder();
-    let folder = folder.to_str().context("the target folder's name is not UTF-8")?;
-    let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1")];
-    run::cargo_with(&["test", "--package", "bitgraph-cuda", "--lib", "--"], words, &variables)
+    let list = folder.join("launched.txt");
+    // Of an earlier run, if there was one.
+    let _ = std::fs::remove_file(&list);
+    let text = |path: &std::path::Path| path.to_str().map(String::from).context("the target folder's name is not UTF-8");
+    let (folder, name) = (text(&folder)?, text(&list)?);
+    let variables = [("BITGRAPH_CUDA_EMULATOR", &*folder), ("BITGRAPH_REQUIRE_GPU", "1"), ("BITGRAPH_LAUNCHED", &*name)];
+    run::cargo_with(&["test", "--package", "bitgraph-cuda", "--lib", "--"], words, &variables)?;
+    if words.is_empty() {
+        let launched = std::fs::read_to_string(&list).with_context(|| format!("cannot read {name}"))?;
+        return all_launched(&launched.lines().collect());
+    }
+    Ok(())
+}
+
+fn all_launched(launched: &BTreeSet<&str>) -> Result<()> {
+    let fused: Vec<&str> = MODULES.iter().filter(|m| m.name.starts_with(FUSED)).flat_map(|m| m.kernels).copied().collect();
+    let missing: Vec<&str> = fused.iter().copied().filter(|kernel| !launched.contains(kernel)).collect();
+    if !missing.is_empty() {
+        bail!("shim: no test launches {}", missing.join(", "));
+    }
+    println!("shim: {} kernels of fused algorithms were launched", fused.len());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_that_no_test_launches_is_named() {
+        let mut all: BTreeSet<&str> = MODULES.iter().flat_map(|m| m.kernels).copied().collect();
+        all_launched(&all).unwrap();
+        all.remove("cc_general");
+        assert!(all_launched(&all).unwrap_err().to_string().contains("cc_general"));
+    }
 }

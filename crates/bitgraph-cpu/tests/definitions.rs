@@ -104,12 +104,12 @@ fn much_dangling_mass_in_single_precision() {
     // One triangle; all other vertices dangle, with scores that are equal: a sum of them one by one errs in one direction.
     let csr = Coo::pattern(10_000, 10_000, vec![0, 0, 1, 1, 2, 2], vec![1, 2, 0, 2, 0, 1]).into_csr(Duplicates::First).unwrap().0;
     for (backend, format) in [(Cpu::reference(), FormatKind::Csr), (Cpu::new(), FormatKind::Csr), (Cpu::new(), FormatKind::B2sr8)] {
-        let request = PlanRequest::forced(Workload::once(Algorithm::PageRank), format, Ordering::None);
-        let g = Graph::build(backend, csr.clone(), None, true, &request).unwrap();
+        let data = GraphData::new(Layout::Csr(csr.clone()), None, Symmetry::Find, None).unwrap();
+        let g = Forced { graph: Graph::new(backend, data), request: Request::forced(format, Ordering::None) };
         for damping in [0.85, 0.99] {
             let config = PageRankConfig { tolerance: 0.0, max_iterations: 150, damping, ..PageRankConfig::default() };
-            let exact = pagerank::<_, f64>(&g, &config).unwrap();
-            let found = pagerank::<_, f32>(&g, &config).unwrap();
+            let exact = g.run(Typed::<_, f64>::new(config.clone())).unwrap();
+            let found = g.run(Typed::<_, f32>::new(config.clone())).unwrap();
             let error: f64 = exact.scores.iter().zip(&found.scores).map(|(a, b)| (a - f64::from(*b)).abs()).sum();
             // An iteration rounds a score five times, and the dangling mass as often as `Monoid::fold_wide` says, twice over; what is
             // wrong then is damped from one iteration to the next.

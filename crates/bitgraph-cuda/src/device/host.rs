@@ -242,6 +242,8 @@ impl Driver for HostDriver {
         Ok(1)
     }
     unsafe fn launch(&self, _: StreamHandle, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()> {
+        #[cfg(test)]
+        super::testing::launched(kernel);
         let resident = if shape.mode == Mode::Cluster { 8 } else { self.properties.sms };
         if shape.mode != Mode::Plain && shape.grid > resident {
             return Err(Error::NotResident { kernel: kernel.into(), wanted: shape.grid, resident });

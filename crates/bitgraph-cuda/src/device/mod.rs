@@ -17,6 +17,8 @@ mod persistent;
 mod recycle;
 mod stream;
 #[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
 mod tests;
 mod workspace;
 

@@ -12,13 +12,7 @@ use bitgraph_semiring::{
 use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Stored, Values};
 
 fn device() -> Option<Cuda> {
-    match Cuda::open(0) {
-        Ok(cuda) => Some(cuda),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
+    Cuda::open(0).map_err(|error| crate::device::testing::skipped(&error)).ok()
 }
 
 fn mix(state: &mut u64) -> u64 {

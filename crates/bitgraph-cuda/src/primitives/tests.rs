@@ -1,14 +1,11 @@
 //! Primitives against plain loops, on the host shim (or a GPU, where there is one).
 
 use super::*;
+pub(crate) use crate::device::testing::device;
 use crate::device::{Buffer, Device};
 use crate::layout::{DeviceCsr, DeviceValues};
 use bitgraph_sparse::{Coo, Csr, Duplicates, Offsets, Values};
 use bitgraph_testkit::shared;
-
-pub(crate) fn device() -> Option<Device> {
-    Device::open(0).map_err(|error| eprintln!("skipped: {error}")).ok()
-}
 
 pub(crate) struct Random(pub(crate) u64);
 impl Random {

@@ -2,7 +2,7 @@
 
 use super::{SpmvForm, SpmvLayout};
 use crate::DeviceCsr;
-use crate::device::Device;
+use crate::device::testing::device;
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 
 fn csr(rows: usize, columns: usize, entries: impl IntoIterator<Item = (u32, u32)>) -> Csr {
@@ -43,10 +43,7 @@ fn matrices() -> Vec<(&'static str, Csr)> {
 
 #[test]
 fn products_agree_with_plain_loops() {
-    let device = match Device::open(0) {
-        Ok(device) => device,
-        Err(error) => return eprintln!("skipped: {error}"),
-    };
+    let Some(device) = device() else { return };
     for (name, matrix) in matrices() {
         let x: Vec<f32> = (0..matrix.ncols()).map(|i| (i * 7 % 23) as f32 - 4.0).collect();
         let values: Vec<f32> = (0..matrix.nnz()).map(|i| (i % 9) as f32 + 0.5).collect();

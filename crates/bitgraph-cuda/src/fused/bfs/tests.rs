@@ -3,17 +3,13 @@
 use super::{BfsLayout, BfsOptions, BlockOptions, GridOptions, SlicesOptions, Variant};
 use crate::DeviceCsr;
 use crate::device::Device;
+use crate::device::testing::device;
 use bitgraph_algorithms::{BfsConfig, BfsOutput, UNREACHED};
 use bitgraph_backend::Control;
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::{reference, share, shared};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-/// The device to test on, or why there is none.
-fn device() -> Option<Device> {
-    Device::open(0).map_err(|error| eprintln!("skipped: {error}")).ok()
-}
 
 fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
     let (rows, columns) = arcs.into_iter().unzip();

@@ -1,7 +1,7 @@
 //! Every form against union-find by plain loops, on the host shim (or a GPU, where there is one).
 
 use super::{CcLayout, Options, Variant};
-use crate::device::Device;
+use crate::device::testing::device;
 use crate::{Cuda, DeviceCsr};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Control, Graph, GraphData, Request, Symmetry};
@@ -9,16 +9,6 @@ use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::shared;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-fn device() -> Option<Device> {
-    match Device::open(0) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
     let (rows, columns) = arcs.into_iter().unzip();

@@ -3,21 +3,11 @@
 use super::{CoreChoice, Form, RankLayout, Score, TileChoice, TileForm, Variant};
 use crate::DeviceCsr;
 use crate::device::Device;
+use crate::device::testing::device;
 use crate::spmv::Pattern;
 use bitgraph_algorithms::{Dangling, PageRankConfig};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::shared;
-
-/// The device to test on, or why there is none.
-fn device() -> Option<Device> {
-    match Device::open(0) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 fn upload(device: &Device, csr: &Csr) -> Pattern {
     Pattern::of(&DeviceCsr::upload(device, csr).unwrap()).unwrap()

@@ -7,7 +7,7 @@ use super::tile::{TileOptions, Tiles};
 use super::{Arcs, SsspLayout, SsspOptions};
 use crate::fused::bfs;
 use crate::fused::select::{Facts, Kernels, Offer, candidates, variants};
-use crate::skew::{HUBS, SKEWED};
+use crate::skew::SKEWED;
 use crate::{Cuda, CudaMatrix, Result};
 use bitgraph_algorithms::{Sssp, SsspConfig, Typed};
 use bitgraph_backend::{Arranged, Candidate, Error as Base, Fused, GraphData, Plan, same_type};
@@ -23,11 +23,9 @@ variants! {
         OneTile = "one-tile",
         /// The blocks' shared memories hold the graph, a part each.
         Tiles = "tiles",
-        /// Sweeps over rows sorted by weight, the threshold rising by an eighth of the mean weight while few vertices move.
+        /// Sweeps over rows sorted by weight, the threshold rising by a sixteenth of the mean weight.
         Sweeps = "sweeps",
-        /// The same, the threshold rising by a sixteenth.
-        SweepsEven = "sweeps-even",
-        /// The same, the threshold rising by a thirty-second.
+        /// The same, the threshold rising by half of that.
         SweepsSlow = "sweeps-slow",
         /// Without weights: a breadth-first search of each variant.
         StepsGeneral = "steps",
@@ -62,8 +60,7 @@ impl Variant {
     /// The settings of its sweeps, for those that sweep.
     pub(super) fn sweep(self) -> Option<SweepOptions> {
         let (long_step, short_step, rest) = match self {
-            Self::Sweeps => (32, 8, 4),
-            Self::SweepsEven => (16, 16, 2),
+            Self::Sweeps => (16, 16, 2),
             Self::SweepsSlow => (8, 8, 1),
             _ => return None,
         };
@@ -71,10 +68,18 @@ impl Variant {
     }
 }
 
-/// Levels of a search from which on tiles pay: blocks run on without a barrier of the grid, which near-far stepping has for every step.
+/// Levels of a search from which on tiles pay on graphs too small for [`Stats::spreads_slowly`](bitgraph_backend::Stats): blocks run on
+/// without a barrier of the grid, which near-far stepping has for every step.
 const TILES_LEVELS: f64 = 64.0;
-/// Levels up to which sweeps over all vertices are few enough.
-const SWEEPS_LEVELS: f64 = 32.0;
+const SMALL: usize = 8192;
+/// Mean degree below which sweeps are left to tiles, where the graph fits. On an H200: 2.0 times as fast below (debruijn:17), 0.46 above
+/// (urand:100000:16).
+const SWEEPS_DEGREE: f64 = 6.0;
+/// Mean degree below which tiles are left to the general form on directed graphs: 1.35 times as fast below (p2p-Gnutella31), 0.61 above (cage11).
+const TILES_DEGREE: f64 = 4.0;
+/// Mean square over squared mean of the degrees from which on sweeps are slow ones: 0.84 to 1.0 of the time above (kron:15 to 20, email-Enron),
+/// 1.2 below (skew:200000:2000000).
+const SLOW_SKEW: f64 = 6.0;
 /// Rounds of near-far stepping for a level of a search, roughly: weights spread what is one level over several steps.
 const ROUNDS: f64 = 4.0;
 /// Wide steps, in mean weights over the mean degree: fewer rounds and repeated work, where degrees are uneven or below this. Narrow ones.
@@ -96,7 +101,7 @@ pub(super) fn general(degree: f64, skew: f64) -> (u32, f64) {
 
 /// The sweeps that are expected to be the fastest: with hubs, most vertices move at once.
 fn sweeps(facts: &Facts<'_>) -> Variant {
-    if facts.skew() > HUBS { Variant::Sweeps } else { Variant::SweepsEven }
+    if facts.stats().skew > SLOW_SKEW { Variant::SweepsSlow } else { Variant::Sweeps }
 }
 
 fn weighted(facts: &Facts<'_>) -> (Vec<Offer>, f64) {
@@ -107,21 +112,22 @@ fn weighted(facts: &Facts<'_>) -> (Vec<Offer>, f64) {
         let one = Tiles::suits(device, nodes, arcs, greatest, longest, 1);
         let parts = TileOptions::parts(device, false);
         let tiles = Tiles::suits(device, nodes, arcs, greatest, longest, parts);
-        let far = stats.levels >= TILES_LEVELS;
+        let slow = stats.spreads_slowly || (nodes <= SMALL && stats.levels >= TILES_LEVELS);
+        let sweeping = facts.symmetric && !one && !slow && (stats.mean_degree >= SWEEPS_DEGREE || !tiles);
+        let tiling = !one && !sweeping && (slow || facts.symmetric || stats.mean_degree >= TILES_DEGREE);
         if one {
             let build = facts.build_seconds(3e-4, 5e8);
             offers.push(Offer::of(Variant::OneTile.name(), build, true, TILES_SHARE, "the graph in the shared memory of a block"));
         }
         if tiles {
             let build = facts.build_seconds(2e-3, 5e8);
-            offers.push(Offer::of(Variant::Tiles.name(), build, far && !one, TILES_SHARE, "parts in shared memory, for many levels"));
+            offers.push(Offer::of(Variant::Tiles.name(), build, tiling, TILES_SHARE, "parts in shared memory, for many levels"));
         }
         if Sweeps::suits(device, nodes, arcs, greatest) {
-            let few = stats.levels <= SWEEPS_LEVELS && !one;
             let best = sweeps(facts);
-            for variant in [Variant::Sweeps, Variant::SweepsEven, Variant::SweepsSlow] {
+            for variant in [Variant::Sweeps, Variant::SweepsSlow] {
                 let build = facts.build_seconds(6e-4, 1.5e9);
-                let preferred = few && variant == best;
+                let preferred = sweeping && variant == best;
                 offers.push(Offer::of(variant.name(), build, preferred, SWEEPS_SHARE, "rows by weight, for few levels"));
             }
         }

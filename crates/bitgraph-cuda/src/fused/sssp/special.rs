@@ -30,7 +30,7 @@ impl Special {
         let built = match variant {
             Variant::General => return Ok(Self::None),
             Variant::OneTile | Variant::Tiles => tiles(device, layout, variant == Variant::OneTile),
-            Variant::Sweeps | Variant::SweepsEven | Variant::SweepsSlow => sweeps(device, layout, variant),
+            Variant::Sweeps | Variant::SweepsSlow => sweeps(device, layout, variant),
             Variant::StepsGeneral | Variant::StepsFirst | Variant::StepsSlices | Variant::StepsBlock | Variant::StepsQueue => {
                 steps(device, layout, variant)
             }

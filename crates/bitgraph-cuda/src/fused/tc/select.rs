@@ -5,7 +5,6 @@
 use super::{Options, TcLayout};
 use crate::fused::Lists;
 use crate::fused::select::{Facts, Kernels, Offer, candidates, variants};
-use crate::skew::SKEWED;
 use crate::{Cuda, Result};
 use bitgraph_algorithms::{Tc, TcConfig};
 use bitgraph_backend::{Arranged, Candidate, Fused, GraphData, Plan};
@@ -24,12 +23,15 @@ variants! {
     }
 }
 
-/// Lists up to which a thread is enough for a vertex, and where vertices are so many that threads alone fill the device.
-const THREAD_LIST: f64 = 4.0;
-const THREAD_LIST_MANY: f64 = 8.0;
-const THREAD_ROWS: usize = 1 << 17;
-/// Lists above which hubs pay.
-const SHORT_LIST: f64 = 64.0;
+/// Mean degree up to which a thread is tried for a vertex, and vertices that give every multiprocessor enough threads. Where a list is
+/// longer than a thread holds, the layout falls back to a warp. On an H200 2.4 times as fast on delaunay_n16 and ct2010, 0.67 on urand:5000:3.
+const THREAD_DEGREE: f64 = 8.0;
+const THREAD_ROWS: usize = 1 << 14;
+/// Lists up to which a warp beats hubs, and those where degrees are even: on an H200 the warp is 3 times as fast on skew:20000:100000 and
+/// twice on skew:200000:2000000, with lists of 55 and 178; 0.8 times on kron:12, with lists of 131 and a skew of 6.6.
+const WARP_LIST: f64 = 64.0;
+const WARP_LIST_EVEN: f64 = 192.0;
+const EVEN: f64 = 2.5;
 /// Lists up to which a thread or a warp is offered: the longest may be shorter than what counts tell.
 const THREAD_OFFERED: f64 = 64.0;
 const WARP_OFFERED: f64 = 8192.0;
@@ -39,18 +41,16 @@ const HUBS_SHARE: f64 = 0.3;
 /// Grid strides are added to row numbers.
 const MOST_NODES: usize = 1 << 31;
 
-/// The longest list, as counts tell: no list is longer than the square root of all entries, and where degrees are even, none is much
-/// longer than the mean degree.
+/// The longest list, as counts tell: a list of an ordering by degree holds vertices of no smaller degree alone.
 fn longest_list(facts: &Facts<'_>) -> f64 {
-    let (stats, root) = (facts.stats(), (facts.entries as f64).sqrt());
-    if facts.skew() >= SKEWED { f64::from(stats.max_degree).min(root) } else { stats.mean_degree.min(root) }
+    f64::from(facts.stats().h_index())
 }
 
 fn preferred(facts: &Facts<'_>) -> Variant {
-    let list = longest_list(facts);
-    if list <= THREAD_LIST || (list <= THREAD_LIST_MANY && facts.nodes > THREAD_ROWS) {
+    let (stats, list) = (facts.stats(), longest_list(facts));
+    if stats.mean_degree <= THREAD_DEGREE && facts.nodes >= THREAD_ROWS && list <= THREAD_OFFERED {
         Variant::Thread
-    } else if list <= SHORT_LIST {
+    } else if list <= WARP_LIST || (list <= WARP_LIST_EVEN && stats.skew <= EVEN) {
         Variant::Warp
     } else {
         Variant::Hubs

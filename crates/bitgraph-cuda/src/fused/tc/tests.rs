@@ -2,20 +2,10 @@
 
 use super::{Options, TcLayout, Variant};
 use crate::DeviceCsr;
-use crate::device::Device;
+use crate::device::testing::device;
 use bitgraph_algorithms::TcConfig;
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use bitgraph_testkit::shared;
-
-fn device() -> Option<Device> {
-    match Device::open(0) {
-        Ok(device) => Some(device),
-        Err(error) => {
-            eprintln!("skipped: {error}");
-            None
-        }
-    }
-}
 
 fn csr(n: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr {
     let (rows, columns) = edges.into_iter().unzip();
