@@ -1,46 +1,54 @@
 //! How do I define a semiring of my own?
 //!
-//! Here: the bottleneck of a path is its greatest edge; what is the least bottleneck to every vertex? Add is min, multiply is
-//! max. The type is compiled into the same kernels as the built-in semirings; with the same formula in CUDA C++ it runs on a GPU
-//! too, where it is compiled at first use.
+//! Here: the bottleneck of a path is its greatest edge; what is the least bottleneck to every vertex? Add is min, multiply is max.
+//! The formula is compiled into the same kernels as the built-in semirings, on lists and on tiles; a GPU compiles it at first use.
 
 use bitgraph::backend::{Mxv, VectorOps};
 use bitgraph::prelude::*;
-use bitgraph::semiring::{DeviceExpr, Semiring};
+use bitgraph::semiring::{monoid, semiring};
 
-#[derive(Clone, Copy, Debug, Default)]
-struct MinMax;
-
-impl Semiring for MinMax {
-    type A = u32;
-    type X = u32;
-    type Acc = u32;
-    type Out = u32;
-    type Add = Min;
-    const NAME: &'static str = "min_max";
-    const DEVICE: Option<DeviceExpr> = Some(DeviceExpr {
-        multiply: "bg_max(a, x)",
-        multiply_pattern: "bg_max(1, x)",
-        add: "bg_min(a, b)",
-        identity: "bg_greatest()",
-        finish: "acc",
-    });
-    fn multiply(a: u32, x: u32) -> u32 {
-        a.max(x)
-    }
-    fn finish(acc: u32) -> u32 {
-        acc
-    }
+semiring! {
+    /// The least of the greatest edges.
+    struct MinMax: u32, u32 => u32;
+    add = Min;
+    multiply(a, x) { a.max(x) }
 }
 
-/// The least bottlenecks from vertex 0, on any backend.
-fn bottlenecks<B: VectorOps + Mxv<MinMax>>(backend: &B, csr: &Csr, weights: &Values) -> Result<Vec<u32>, B::Error> {
-    let a = Matrix::new(backend, csr, Some(weights), FormatKind::B2sr4)?;
+monoid! {
+    /// The greatest value, at most 99, where a reduction may stop.
+    struct AtMost99: u32;
+    identity { 0 }
+    combine(a, b) { a.max(b).min(99) }
+    terminal(a) { a == 99 }
+}
+
+/// The least bottlenecks from vertex 0, and the greatest of them, on any backend and in any format.
+fn bottlenecks<B: Mxv<MinMax> + VectorOps>(
+    backend: &B,
+    csr: &Csr,
+    weights: &Values,
+    format: FormatKind,
+) -> Result<(Vec<u32>, u32), B::Error> {
+    let a = Matrix::new(backend, csr, Some(weights), format)?;
     let mut bottleneck = Vector::from_entries(backend, csr.nrows(), [(0, 0u32)])?;
     for _ in 1..csr.nrows() {
         mxv(MinMax, &a, &bottleneck).accum(Min).into(&mut bottleneck)?;
     }
-    Ok(bottleneck.to_host()?.to_vec_or(u32::MAX))
+    let greatest = reduce(AtMost99, &bottleneck).eval()?.read()?;
+    Ok((bottleneck.to_host()?.to_vec_or(u32::MAX), greatest))
+}
+
+/// The same by plain loops.
+fn plain(csr: &Csr, weights: &[u32]) -> Vec<u32> {
+    let mut bottleneck = vec![u32::MAX; csr.nrows()];
+    bottleneck[0] = 0;
+    for _ in 1..csr.nrows() {
+        for i in 0..csr.nrows() {
+            let through = csr.row_range(i).map(|k| weights[k].max(bottleneck[csr.indices()[k] as usize]));
+            bottleneck[i] = through.min().map_or(bottleneck[i], |least| least.min(bottleneck[i]));
+        }
+    }
+    bottleneck
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -51,12 +59,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let (csr, weights) = edges.into_csr(Duplicates::Error)?;
     let weights = weights.ok_or("the edges have weights")?;
 
-    let found = bottlenecks(&Cpu::new(), &csr, &weights)?;
-    println!("least bottlenecks from vertex 0: {found:?}");
-    assert_eq!(found, [0, 1, 3, 2]);
-    match Cuda::open(0) {
-        Ok(gpu) => assert_eq!(bottlenecks(&gpu, &csr, &weights)?, found),
-        Err(error) => println!("not run on a GPU: {error}"),
+    let expected = (plain(&csr, weights.expect::<u32>()?), 3);
+    println!("least bottlenecks from vertex 0: {:?}, at most {}", expected.0, expected.1);
+    for format in [FormatKind::Csr, FormatKind::B2sr8] {
+        assert_eq!(bottlenecks(&Cpu::new(), &csr, &weights, format)?, expected);
+        match Cuda::open(0) {
+            Ok(gpu) => assert_eq!(bottlenecks(&gpu, &csr, &weights, format)?, expected),
+            Err(error) => println!("not run on a GPU: {error}"),
+        }
     }
     Ok(())
 }

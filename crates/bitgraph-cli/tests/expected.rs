@@ -2,6 +2,7 @@
 //! the verification tool does them all.
 
 mod common;
+use approx::relative_eq;
 use common::result;
 use serde_json::Value;
 use std::path::Path;
@@ -44,7 +45,7 @@ fn small_graphs_of_the_data_directory() {
             let found = result(&format!("pagerank {graph} --precision f64 --tolerance 1e-10 --max-iterations 1000"));
             for (a, b) in pagerank["top"].as_array().unwrap().iter().zip(found["top"].as_array().unwrap()) {
                 let (a, b) = (a[1].as_f64().unwrap(), b[1].as_f64().unwrap());
-                assert!((a - b).abs() <= 1e-6 * a, "{name}: {a} {b}");
+                assert!(relative_eq!(a, b, max_relative = 1e-6), "{name}: {a} {b}");
             }
         }
         if let Some(sssp) = answers.get("sssp") {

@@ -1,6 +1,7 @@
 //! Files in and out: standard input, every writable format, outputs per vertex, numbering.
 
 mod common;
+use approx::assert_abs_diff_eq;
 use common::{bitgraph, file, result, with_file, with_input};
 use serde_json::json;
 
@@ -130,7 +131,7 @@ fn one_value_per_vertex() {
     assert_eq!(f64::from_le_bytes(npy::<8>(&out).1[3]), f64::INFINITY);
     run("pagerank {} --output OUT");
     let sum: f32 = npy::<4>(&out).1.into_iter().map(f32::from_le_bytes).sum();
-    assert!((sum - 1.0).abs() < 1e-5);
+    assert_abs_diff_eq!(sum, 1.0, epsilon = 1e-5);
     for ending in ["csv", "tsv"] {
         let text = dir.path().join(format!("x.{ending}"));
         assert_eq!(with_file("cc grid:2x2 --quiet --output {}", &text).code, Some(0));

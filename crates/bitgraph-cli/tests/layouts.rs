@@ -1,6 +1,7 @@
 //! Every format and order gives the same answers, and so does every number of threads.
 
 mod common;
+use approx::relative_eq;
 use common::{bitgraph, file, result, with_file};
 use serde_json::Value;
 
@@ -37,7 +38,7 @@ fn scores_agree_rank_by_rank() {
         for order in ORDERS {
             let found = scores(&result(&format!("{line} --format {format} --reorder {order}")));
             for (a, b) in expected.iter().zip(&found) {
-                assert!((a - b).abs() <= 1e-9 * a, "{format} {order}: {a} {b}");
+                assert!(relative_eq!(a, b, max_relative = 1e-9), "{format} {order}: {a} {b}");
             }
         }
     }

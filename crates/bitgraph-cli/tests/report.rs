@@ -1,6 +1,7 @@
 //! The JSON object of every algorithm: its keys in their order, and what they hold.
 
 mod common;
+use approx::assert_abs_diff_eq;
 use common::{bitgraph, result};
 use serde_json::json;
 
@@ -79,7 +80,7 @@ fn answers_on_a_grid() {
     assert_eq!(result("sssp grid:3x4 --source 0"), json!({"source": 0, "reached": 12, "max_distance": 5, "sum_distance": 30}));
     let ranks = result("pagerank grid:3x4 --precision f64 --tolerance 1e-12 --max-iterations 1000");
     assert_eq!((&ranks["converged"], &ranks["top"][0][0]), (&json!(true), &json!(5)));
-    assert!((ranks["sum"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    assert_abs_diff_eq!(ranks["sum"].as_f64().unwrap(), 1.0, epsilon = 1e-9);
     assert_eq!(ranks["top"].as_array().unwrap().len(), 10);
 }
 

@@ -1,5 +1,6 @@
 //! The definitions of the algorithms on the reference backend, against answers known by formula or by plain search.
 
+use approx::assert_abs_diff_eq;
 use bitgraph_algorithms::{BfsConfig, BfsOutput, CcConfig, Dangling, MsBfsConfig, PageRankConfig, SsspConfig, TcConfig, Typed, UNREACHED};
 use bitgraph_b2sr::Layout;
 use bitgraph_backend::{Definition, Error, Fused, Graph, GraphData, Request, Symmetry};
@@ -93,9 +94,9 @@ fn pagerank_by_formula() {
     for format in [FormatKind::Csr, FormatKind::B2sr8] {
         let g = graph(&csr, None, format, Ordering::None);
         let scores = check_pagerank(&g, Dangling::Drop);
-        assert!((scores[1] - 0.03).abs() < 1e-12 && (scores[0] - (0.03 + 0.85 * 0.12)).abs() < 1e-12);
+        assert_abs_diff_eq!(&scores[..2], &[0.03 + 0.85 * 0.12, 0.03][..], epsilon = 1e-12);
         let scores = check_pagerank(&g, Dangling::Spread);
-        assert!((scores.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert_abs_diff_eq!(scores.iter().sum::<f64>(), 1.0, epsilon = 1e-9);
     }
 }
 
@@ -167,7 +168,7 @@ fn empty_and_single_vertex_graphs() {
     assert_eq!(g(&none).run(TcConfig::default()).unwrap().triangles, 0);
     assert!(g(&none).run(Typed::<_, f64>::new(PageRankConfig::default())).unwrap().scores.is_empty());
     let r = g(&one).run(Typed::<_, f32>::new(PageRankConfig::default())).unwrap();
-    assert!((r.scores[0] - 1.0).abs() < 1e-6);
+    assert_abs_diff_eq!(r.scores[0], 1.0, epsilon = 1e-6);
 }
 
 /// Scores of every float type, to its precision.

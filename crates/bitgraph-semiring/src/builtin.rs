@@ -229,6 +229,6 @@ mod tests {
     #[test]
     fn patterns_count_as_ones() {
         assert_eq!((MinPlus::<u8>::multiply_pattern(7), PlusTimes::<i32>::multiply_pattern(7)), (8, 7));
-        assert_eq!(MinPlus::<u8>::DEVICE.unwrap().multiply_pattern, "lit(1).saturating_add(num(x))");
+        assert_eq!(MinPlus::<u8>::DEVICE.unwrap().multiply_pattern, "num(1).saturating_add(num(x))");
     }
 }

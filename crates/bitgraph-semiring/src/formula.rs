@@ -80,7 +80,7 @@ macro_rules! __formula {
     (@$form:ident $function:ident ($($arguments:tt)*) $($rest:tt)*) => {
         compile_error!(concat!("a formula calls no function, as `", stringify!($function), "`; a method is meant perhaps: `a.min(x)`"))
     };
-    (@pattern a $($rest:tt)*) => { concat!("lit(1)", $crate::__formula!(@pattern $($rest)*)) };
+    (@pattern a $($rest:tt)*) => { concat!("num(1)", $crate::__formula!(@pattern $($rest)*)) };
     (@$form:ident $name:ident $($rest:tt)*) => { concat!("num(", stringify!($name), ")", $crate::__formula!(@$form $($rest)*)) };
     (@$form:ident $literal:literal $($rest:tt)*) => { concat!("lit(", stringify!($literal), ")", $crate::__formula!(@$form $($rest)*)) };
     (@$form:ident $token:tt $($rest:tt)*) => {
@@ -174,7 +174,7 @@ mod tests {
             __formula!(@cpp if a < x && !(x != 1) { LEAST } else if a == 3 { x.max(1) } else { -a }),
             "((num(a) < num(x) && !(num(x) != lit(1))) ? (num(bg_least())) : ((num(a) == lit(3)) ? (num(x).max(lit(1))) : ( - num(a))))"
         );
-        assert_eq!(__formula!(@pattern a * x + b), "lit(1) * num(x) + num(b)");
+        assert_eq!(__formula!(@pattern a * x + b), "num(1) * num(x) + num(b)");
     }
 
     #[test]

@@ -1,5 +1,7 @@
-//! How far a floating-point result may be from the oracle's, and where two results differ.
+//! How far a floating-point result may be from the oracle's, and where two results differ. The comparisons are those of `approx`, with
+//! bounds that are derived here.
 
+use approx::abs_diff_eq;
 use bitgraph_semiring::{DType, Scalar};
 use std::fmt;
 
@@ -32,6 +34,11 @@ impl Tolerance {
         };
         Self { relative: 2.0 * store, absolute: 2.0 * (length as f64 + 1.0) * acc * magnitude }
     }
+    /// How far a value may be from `expected`: an `epsilon` for the macros of `approx`.
+    #[must_use]
+    pub fn epsilon(&self, expected: f64) -> f64 {
+        self.absolute + self.relative * expected.abs()
+    }
     /// Whether `found` is near enough to `expected`. Equal infinities are, and two NaN.
     #[must_use]
     pub fn accepts<T: Scalar>(&self, expected: T, found: T) -> bool {
@@ -42,7 +49,7 @@ impl Tolerance {
             return false;
         }
         let (e, f) = (expected.to_f64(), found.to_f64());
-        (e.is_nan() && f.is_nan()) || (e.is_finite() && (e - f).abs() <= self.absolute + self.relative * e.abs())
+        (e.is_nan() && f.is_nan()) || (e.is_finite() && abs_diff_eq!(e, f, epsilon = self.epsilon(e)))
     }
     /// Compares entry by entry: the same positions hold entries, and these are near enough.
     ///

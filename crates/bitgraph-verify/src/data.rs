@@ -6,6 +6,7 @@ use bitgraph::algorithms::FullBackend;
 use bitgraph::b2sr::Layout;
 use bitgraph::backend::{Definition, Fused};
 use bitgraph::prelude::*;
+use bitgraph_testkit::Tolerance;
 use serde_json::Value;
 use std::path::Path;
 
@@ -129,7 +130,7 @@ fn top_scores(expected: &Value, mut scores: Vec<f64>) -> Outcome {
         let (Some(want), Some(&found)) = (entry[1].as_f64(), scores.get(rank)) else {
             return Outcome::Failed(format!("rank {rank} is missing"));
         };
-        if (want - found).abs() > 1e-6 * want {
+        if !(Tolerance { relative: 1e-6, absolute: 0.0 }).accepts(want, found) {
             return Outcome::Failed(format!("rank {rank}: expected {want}, found {found}"));
         }
     }

@@ -1,14 +1,16 @@
 //! Every layout, level and number of threads against sums over the lists.
 
 use super::*;
+use approx::abs_diff_eq;
 use bitgraph_sparse::{Coo, Duplicates};
+use bitgraph_testkit::Tolerance;
 
 fn below(state: &mut u64, n: usize) -> u32 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     ((*state >> 33) as usize % n) as u32
 }
 
-fn check<T: Real>(name: &str, csr: &Csr, tolerance: f64) {
+fn check<T: Real>(name: &str, csr: &Csr) {
     let x: Vec<T> = (0..csr.ncols()).map(|j| T::from_f64((j * 7919 % 1000) as f64 / 1000.0 - 0.3)).collect();
     for kind in SpmvKind::ALL {
         let layout = SpmvLayout::build(csr, kind);
@@ -20,10 +22,11 @@ fn check<T: Real>(name: &str, csr: &Csr, tolerance: f64) {
                 let mut y = vec![T::from_f64(9.0); csr.nrows()];
                 pool.install(|| layout.run_at(level, &x, &mut y));
                 for i in 0..csr.nrows() {
-                    let expected: f64 = csr.row(i).iter().map(|&j| x[j as usize].to_f64()).sum();
-                    let bound = tolerance * (csr.degree(i) as f64 + 1.0);
+                    let row = || csr.row(i).iter().map(|&j| x[j as usize].to_f64());
+                    let (expected, magnitude): (f64, f64) = (row().sum(), row().map(f64::abs).sum());
+                    let bound = Tolerance::for_sum(T::DTYPE, csr.degree(i), magnitude);
                     assert!(
-                        (y[i].to_f64() - expected).abs() <= bound,
+                        abs_diff_eq!(y[i].to_f64(), expected, epsilon = bound.epsilon(expected)),
                         "{name}, {kind:?}, {level:?}: row {i} is {:?}, not {expected}",
                         y[i]
                     );
@@ -55,8 +58,8 @@ fn layouts_agree() {
         }
         let csr = coo.into_csr(Duplicates::First).unwrap().0;
         let name = format!("{rows} x {columns}");
-        check::<f32>(&name, &csr, 1e-5);
-        check::<f64>(&name, &csr, 1e-13);
+        check::<f32>(&name, &csr);
+        check::<f64>(&name, &csr);
         let plan = SpmvPlan::new(&csr, 100);
         assert!(plan.to_string().contains(plan.kind.name()));
     }

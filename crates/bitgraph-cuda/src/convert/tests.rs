@@ -4,6 +4,7 @@ use super::counts::tile_counts_with;
 use super::*;
 use crate::layout::{DeviceB2sr, Offsets};
 use crate::primitives::tests::{device, patterns};
+use approx::relative_eq;
 use bitgraph_b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Degrees, Hybrid, Profile, ProfileConfig, TileCounts};
 use bitgraph_sparse::{Csr, Format, SectionData};
 
@@ -109,7 +110,7 @@ fn profiles_are_those_of_the_host() {
             assert_eq!((found.bandwidth_mean, found.bandwidth_max), (wanted.bandwidth_mean, wanted.bandwidth_max), "{name}");
             assert_eq!(found.distances[0], wanted.loops as u64, "{name}");
             assert_eq!(found.distances.iter().sum::<u64>(), host.nnz() as u64, "{name}");
-            assert!((found.degrees.deviation - wanted.degrees.deviation).abs() < 1e-6 * (1.0 + wanted.degrees.deviation), "{name}");
+            assert!(relative_eq!(found.degrees.deviation, wanted.degrees.deviation, epsilon = 1e-6, max_relative = 1e-6), "{name}");
             assert_eq!(Degrees { deviation: 0.0, ..found.degrees }, Degrees { deviation: 0.0, ..wanted.degrees }, "{name}");
             let far = |reach: usize| {
                 (0..host.nrows()).flat_map(|i| host.row(i).iter().filter(move |&&j| (j as usize).abs_diff(i) >= reach)).count()

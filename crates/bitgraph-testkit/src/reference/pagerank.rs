@@ -54,17 +54,18 @@ pub fn pagerank(csr: &Csr, parameters: &PageRankParameters) -> (Vec<f64>, u32) {
 mod tests {
     use super::*;
     use crate::MimicMatrix;
+    use approx::assert_abs_diff_eq;
 
     #[test]
     fn known_scores() {
         // A cycle is even; a star's centre has (1 + d (n - 1)) / (n (1 + d)).
         let (cycle, _) = MimicMatrix::from_fn(5, 5, |i, j| (j == (i + 1) % 5).then_some(true)).to_csr();
         let (s, _) = pagerank(&cycle, &PageRankParameters::default());
-        assert!(s.iter().all(|x| (x - 0.2).abs() < 1e-9));
+        assert_abs_diff_eq!(&s[..], &[0.2; 5][..], epsilon = 1e-9);
         let (star, _) = MimicMatrix::from_fn(5, 5, |i, j| ((i == 0) != (j == 0)).then_some(true)).to_csr();
         let (s, _) = pagerank(&star, &PageRankParameters::default());
-        assert!((s[0] - (1.0 + 0.85 * 4.0) / (5.0 * 1.85)).abs() < 1e-9);
-        assert!((s.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        assert_abs_diff_eq!(s[0], (1.0 + 0.85 * 4.0) / (5.0 * 1.85), epsilon = 1e-9);
+        assert_abs_diff_eq!(s.iter().sum::<f64>(), 1.0, epsilon = 1e-12);
     }
 
     #[test]
@@ -72,11 +73,11 @@ mod tests {
         // 0 -> 1, and 1 has no out-arc.
         let (a, _) = MimicMatrix::from_entries(2, 2, &[(0, 1, true)]).to_csr();
         let (spread, _) = pagerank(&a, &PageRankParameters::default());
-        assert!((spread.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+        assert_abs_diff_eq!(spread.iter().sum::<f64>(), 1.0, epsilon = 1e-9);
         let (dropped, _) = pagerank(&a, &PageRankParameters { spread: false, ..Default::default() });
-        assert!((dropped[0] - 0.075).abs() < 1e-9 && (dropped[1] - 0.075 * 1.85).abs() < 1e-9);
+        assert_abs_diff_eq!(&dropped[..], &[0.075, 0.075 * 1.85][..], epsilon = 1e-9);
         let personal = PageRankParameters { teleport: Some(vec![0.0, 1.0]), ..Default::default() };
         let (p, _) = pagerank(&a, &personal);
-        assert!(p[0] < 1e-9 && (p[1] - 1.0).abs() < 1e-9);
+        assert_abs_diff_eq!(&p[..], &[0.0, 1.0][..], epsilon = 1e-9);
     }
 }
