@@ -29,6 +29,7 @@ impl Sub for Log {
 }
 impl Mul for Log {
     type Output = Self;
+    #[allow(clippy::suspicious_arithmetic_impl)] // of logarithms
     fn mul(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }

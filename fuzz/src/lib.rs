@@ -57,7 +57,7 @@ fn check(loaded: &Loaded) {
     assert!(again.is_ok(), "a pattern that is none: {again:?}");
     let entries = loaded.format.as_ref().map_or(csr.nnz() as u64, |stored| stored.entries);
     assert!(loaded.values.as_ref().is_none_or(|v| v.len() as u64 == entries));
-    let last = with_offsets!(csr.offsets(), o => o.last().map_or(0, |&x| x as u64));
+    let last = with_offsets!(csr.offsets(), o => o.last().map_or(0, |&x| u64::from(x)));
     assert_eq!(last, csr.nnz() as u64);
     if let Some(ids) = &loaded.original_ids {
         assert!(ids.is_sorted_by(|a, b| a < b));
@@ -165,8 +165,10 @@ pub fn generator(data: &[u8]) {
 mod tests {
     use super::*;
 
+    type Target = fn(&[u8]);
+
     /// Every target by the name of its folder.
-    const TARGETS: [(&str, fn(&[u8])); 7] = [
+    const TARGETS: [(&str, Target); 7] = [
         ("matrix_market", matrix_market),
         ("edge_list", edge_list),
         ("metis", metis),

@@ -116,7 +116,7 @@ impl<B: Backend, T: Stored> Vector<B, T> {
         Ok(self.nvals()? == 0)
     }
     /// What decides where this vector, as a mask, lets a result be written, and whether that is by presence: its own bits if it has some.
-    pub(crate) fn truth(&self, structural: bool) -> Result<(Arc<B::Vector<bool>>, bool), B::Error> {
+    pub(crate) fn truth(&self, structural: bool) -> Result<crate::ops::Truth<B>, B::Error> {
         match same_type(Arc::clone(&self.raw)) {
             Some(bits) => Ok((bits, structural)),
             None => Ok((Arc::new(self.backend.vector_truth(&self.raw, structural)?), false)),

@@ -6,6 +6,9 @@ use bitgraph_backend::ops::{apply, assign, ewise_add, mxv, reduce, reduce_rows};
 use bitgraph_backend::{Arranged, Control, Error, Mxv, Ring, Vector, VectorOps};
 use bitgraph_semiring::{DType, First, Identity, LorLand, MinSecond, Plus};
 
+/// Levels, what a semiring found, and the depth.
+type Searched<B, T> = (Vector<B, i32>, Vector<B, T>, u32);
+
 /// The level of every vertex reached, what the semiring made of the `names` of the vertices before it, and the depth. An entry of the
 /// frontier holds its vertex's name. O(depth (n + nnz)) at worst.
 ///
@@ -17,7 +20,7 @@ pub fn bfs_with<B: VectorOps + Mxv<S>, S: Ring<Out = <S as bitgraph_semiring::Se
     source: u32,
     names: &Vector<B, S::X>,
     control: &Control,
-) -> Result<(Vector<B, i32>, Vector<B, S::Out>, u32), B::Error> {
+) -> Result<Searched<B, S::Out>, B::Error> {
     let (backend, n, incoming) = (graph.backend(), graph.nodes(), graph.transpose()?.pattern());
     graph.check_vertex(source)?;
     let (mut levels, mut found) = (Vector::empty(backend, n)?, Vector::empty(backend, n)?);

@@ -145,11 +145,13 @@ pub trait MaskOf<M> {
     fn selector(&self) -> M;
 }
 /// Bits of a vector, and whether presence is what counts.
-type Truth<B> = (Arc<<B as Backend>::Vector<bool>>, bool);
+pub(crate) type Truth<B> = (Arc<<B as Backend>::Vector<bool>>, bool);
+/// Finds them, asked whether presence alone is to count.
+type FindTruth<B> = dyn Fn(bool) -> Result<Truth<B>, <B as Backend>::Error> + Send + Sync;
 /// A vector that is a mask, whatever its type.
 pub struct VectorSelector<B: Backend> {
     len: usize,
-    truth: Box<dyn Fn(bool) -> Result<Truth<B>, B::Error> + Send + Sync>,
+    truth: Box<FindTruth<B>>,
 }
 impl<B: Backend, T: Stored> MaskOf<VectorSelector<B>> for Vector<B, T> {
     fn selector(&self) -> VectorSelector<B> {

@@ -19,25 +19,21 @@ pub struct MatrixVector<B: Backend, S: Ring> {
 
 /// `A u`: position `i` holds the sum over `j` of `A(i, j) times u(j)`, where at least one such pair exists. The semiring may be a built-in
 /// one's bare name, whose type is that of the vector then. O(nnz), or O(entries of the rows that `u` selects).
-pub fn mxv<B: Backend, X: Stored, K: Over<X, Semiring: Ring<X = X>>>(
-    _semiring: K,
-    a: &Matrix<B>,
-    u: &Vector<B, X>,
-) -> Operation<MatrixVector<B, K::Semiring>>
+pub fn mxv<B, X, K>(_semiring: K, a: &Matrix<B>, u: &Vector<B, X>) -> Operation<MatrixVector<B, K::Semiring>>
 where
     B: Mxv<K::Semiring>,
+    X: Stored,
+    K: Over<X, Semiring: Ring<X = X>>,
 {
     Operation::new(MatrixVector { name: "mxv", a: a.typed(), u: u.clone() })
 }
 
 /// `u A`: [`mxv`] with the transpose of `A`. The semiring's product takes the matrix value first.
-pub fn vxm<B: Backend, X: Stored, K: Over<X, Semiring: Ring<X = X>>>(
-    u: &Vector<B, X>,
-    _semiring: K,
-    a: &Matrix<B>,
-) -> Operation<MatrixVector<B, K::Semiring>>
+pub fn vxm<B, X, K>(u: &Vector<B, X>, _semiring: K, a: &Matrix<B>) -> Operation<MatrixVector<B, K::Semiring>>
 where
     B: Mxv<K::Semiring>,
+    X: Stored,
+    K: Over<X, Semiring: Ring<X = X>>,
 {
     let mut a = a.typed();
     a.flip();

@@ -16,6 +16,7 @@ mod team;
 
 /// What the files find as `crate::sync`.
 mod sync {
+    #[allow(clippy::unsafe_removed_from_name)] // as the crate itself names it
     pub(crate) use loom::cell::UnsafeCell as Cell;
     pub(crate) use loom::hint::spin_loop;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};

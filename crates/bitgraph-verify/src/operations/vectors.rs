@@ -133,8 +133,11 @@ fn check<B: VectorOps, T: Stored>(backend: &B, case: &[usize], seed: u64) -> Res
     }
 }
 
+/// A list on the device, and what it names.
+type Listed<B> = (Vector<B, u32>, Vec<Option<u32>>);
+
 /// Indices on the device, some absent and some out of range, and the positions they name.
-fn device_indices<B: VectorOps>(backend: &B, n: usize, len: usize, seed: u64) -> Result<(Vector<B, u32>, Vec<Option<u32>>), B::Error> {
+fn device_indices<B: VectorOps>(backend: &B, n: usize, len: usize, seed: u64) -> Result<Listed<B>, B::Error> {
     let (indices, there) = (operands::indices(n, len + 3, seed), operands::vector::<bool>(n, 0.8, seed + 1));
     let list = MimicVector(indices.iter().zip(&there.0).map(|(&i, there)| there.map(|_| i)).collect());
     let named = list.0.iter().map(|i| i.filter(|&i| (i as usize) < len)).collect();

@@ -61,7 +61,7 @@ impl Fused<TcConfig> for Cpu {
     }
     fn layout(&self, graph: &Arranged<Self>, _: &TcConfig, plan: &Plan) -> Result<Option<(TcLayout, TcForm)>, Error> {
         let form = TcForm::ALL.into_iter().find(|f| f.name() == plan.variant());
-        Ok(lists(graph)?.filter(|(out, _)| supports(out)).and_then(|_| form).map(|form| (TcLayout::default(), form)))
+        Ok(lists(graph)?.filter(|(out, _)| supports(out)).and(form).map(|form| (TcLayout::default(), form)))
     }
     fn run(&self, graph: &Arranged<Self>, (layout, form): &(TcLayout, TcForm), algorithm: &TcConfig) -> Result<Tc, Error> {
         let (out, _) = built_lists(graph, "tc")?;
