@@ -57,7 +57,7 @@ fn check(loaded: &Loaded) {
     assert!(again.is_ok(), "a pattern that is none: {again:?}");
     let entries = loaded.format.as_ref().map_or(csr.nnz() as u64, |stored| stored.entries);
     assert!(loaded.values.as_ref().is_none_or(|v| v.len() as u64 == entries));
-    let last = with_offsets!(csr.offsets(), o => o.last().map_or(0, |&x| u64::from(x)));
+    let last = csr.offsets().get(csr.nrows()) as u64;
     assert_eq!(last, csr.nnz() as u64);
     if let Some(ids) = &loaded.original_ids {
         assert!(ids.is_sorted_by(|a, b| a < b));
