@@ -10,7 +10,7 @@ mod bytes;
 use bitgraph_b2sr::Layout;
 use bitgraph_generate::Generator;
 use bitgraph_io::{Loaded, ReadMode, ReadOptions, read, read_vector};
-use bitgraph_sparse::{Csr, Duplicates, with_offsets};
+use bitgraph_sparse::{Csr, Duplicates};
 use std::path::PathBuf;
 
 /// Numbers of vertices that are trusted, and cost a run its time.
