@@ -28,10 +28,14 @@ pub(super) fn parents<B: PathBackend<T>, T: Stored>(
         None => Vector::iota(backend, graph.nodes())?,
     };
     let mut parents = apply(Identity, &numbers).mask(&Vector::from_indices(backend, graph.nodes(), &[source], true)?).eval()?;
-    let mut found = mxv(MinSecond, &nearer, &numbers).unless(&parents).eval()?;
-    while !found.is_empty()? {
+    mxv(MinSecond, &nearer, &numbers).unless(&parents).into(&mut parents)?;
+    // From the source too, of which there may be nothing nearer than what it reaches.
+    loop {
+        let found = mxv(MinSecond, &tight, &apply(Identity, &numbers).mask(&parents).eval()?).unless(&parents).eval()?;
+        if found.is_empty()? {
+            break;
+        }
         ewise_add(First, &parents, &found).into(&mut parents)?;
-        found = mxv(MinSecond, &tight, &apply(Identity, &numbers).mask(&parents).eval()?).unless(&parents).eval()?;
     }
     let planned = |u: u32| graph.permutation().map_or(u, |p| if u == UNREACHED { u } else { p.new_of_old()[u as usize] });
     Ok(parents.to_host()?.to_vec_or(UNREACHED).into_iter().map(planned).collect())
