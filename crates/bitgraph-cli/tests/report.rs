@@ -158,7 +158,7 @@ fn bench_options_are_heeded() {
     // Two operations in six formats and in the planned layout.
     assert_eq!(results.len(), 14);
     assert!(results.iter().all(|r| r["seconds"].as_array().unwrap().len() == 1));
-    assert!(run.err.contains("plan for mxv_float (2 passes)") && run.err.contains("plan for pagerank (2 passes)"), "{}", run.err);
+    assert!(run.err.contains("plan for mxv_float (2 runs)") && run.err.contains("plan for pagerank (2 runs)"), "{}", run.err);
     let bench = bitgraph("bench grid:6x7 --operations cc --format csr --json").json();
     assert_eq!((&bench["precision"], &bench["runs"], &bench["amortize"]), (&json!("f32"), &json!(5), &json!(100)));
 }
