@@ -32,7 +32,7 @@ pub struct Struct {
 }
 
 /// The structs of all sources, by file, then in order.
-pub const STRUCTS: &[Struct] = include!(concat!(env!("OUT_DIR"), "/structs.rs"));
+pub static STRUCTS: &[Struct] = include!(concat!(env!("OUT_DIR"), "/structs.rs"));
 
 impl Struct {
     /// The struct of a source, by its name with namespaces. Stops the compilation that it is called in if there is none.
@@ -86,7 +86,7 @@ const fn same(a: &str, b: &str) -> bool {
 }
 
 /// Named whole numbers of the sources: file, name, value.
-const CONSTANTS: &[(&str, &str, u64)] = include!(concat!(env!("OUT_DIR"), "/constants.rs"));
+static CONSTANTS: &[(&str, &str, u64)] = include!(concat!(env!("OUT_DIR"), "/constants.rs"));
 
 /// A number that a source gives a name to, as `constexpr` of a file or a namespace. Stops the compilation that it is called in if there is none.
 #[must_use]

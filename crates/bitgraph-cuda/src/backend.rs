@@ -40,8 +40,8 @@ impl Cuda {
     pub fn device(&self) -> &Device {
         &self.device
     }
-    /// The same device with a stream of its own. What is built on it and what is built on this one can be used from two threads at once; an
-    /// operation on vectors or matrices of both waits for either.
+    /// The same device with a stream of its own: what is built on it and what is built on this one can be used from two threads at once. A
+    /// vector or matrix goes with what was made by the same handle or a clone of it.
     ///
     /// # Errors
     /// The driver's.

@@ -4,7 +4,8 @@
 //! run time where they were not (user-defined semirings always are). Building needs no CUDA; a missing driver is an error value.
 //!
 //! # Invariants
-//! The bindings to the driver are seen in this crate alone. A device's work is ordered on one stream.
+//! The bindings to the driver are seen in this crate alone. Work is ordered by streams: every backend handle, graph, vector and array belongs to
+//! one, and clones to the same. Nothing here takes its own time, but tells an observer that asks.
 
 mod backend;
 mod bytes;

@@ -294,6 +294,11 @@ mod tests {
     }
 
     #[test]
+    fn medians() {
+        assert_eq!((median(&[3.0, 1.0, 2.0]), median(&[4.0, 1.0]), median(&[])), (2.0, 2.5, 0.0));
+    }
+
+    #[test]
     fn turns_and_ratios() {
         let same = Answer::Search(7, None);
         let mut contenders =

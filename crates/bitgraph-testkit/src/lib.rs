@@ -10,8 +10,7 @@
 //!
 //! let a = MimicMatrix::from_entries(2, 2, &[(0, 1, 5), (1, 0, 7)]);
 //! let u = MimicVector(vec![Some(1), None]);
-//! let mut w = MimicVector::empty(2);
-//! mimic::mxv(&mut w, None, None, MinPlus::<i32>::new(), &a, &u, Default::default());
+//! let w = mimic::mxv(MinPlus::<i32>::new(), &a, &u);
 //! assert_eq!(w.0, vec![None, Some(8)]);
 //! ```
 

@@ -130,8 +130,12 @@ impl CudaDriver {
         // SAFETY: the device is valid.
         let pool = unsafe { result::device::get_default_mem_pool(device) }.named("asking for the memory pool")?;
         let mut keep = u64::MAX;
-        // SAFETY: the attribute takes a pointer to a u64: freed memory stays with the pool for the next allocation.
+        let mut waits = 0i32;
+        // SAFETY: the first attribute takes a pointer to a u64: freed memory stays with the pool for the next allocation. The second takes
+        // one to an int: no stream is made to wait for the memory that another has yet to give back.
         unsafe {
+            let apart = sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES;
+            sys::cuMemPoolSetAttribute(pool, apart, (&raw mut waits).cast()).result().named("setting up the memory pool")?;
             sys::cuMemPoolSetAttribute(pool, sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, (&raw mut keep).cast())
                 .result()
                 .named("setting up the memory pool")?;

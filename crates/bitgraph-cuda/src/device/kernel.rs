@@ -66,7 +66,8 @@ impl Device {
                 loaded
             }
         };
-        if !std::ptr::eq(loaded.parameters, P::STRUCT) && *loaded.parameters != *P::STRUCT {
+        let (known, wanted) = (loaded.parameters, P::STRUCT);
+        if !std::ptr::eq(known, wanted) && (known.file, known.name) != (wanted.file, wanted.name) {
             let (expected, found) = (loaded.parameters.name.into(), P::STRUCT.name);
             return Err(Error::OtherParameters { kernel: kernel.into(), expected, found });
         }

@@ -37,6 +37,19 @@ impl Observer for Held {
     }
 }
 
+#[test]
+fn a_run_that_nobody_observes_records_nothing() {
+    let Some(device) = device() else { return };
+    searched(&device, "grid:20x30", 2);
+    // An event that was recorded and dropped would be kept for the next.
+    assert!(super::lock(&device.shared().events).is_empty());
+    let (_release, wait) = channel();
+    _release.send(()).unwrap();
+    device.stream().observe(Some(Arc::new(Held(Mutex::new(wait)))));
+    device.stream().observe(None);
+    searched(&device, "grid:20x30", 1);
+}
+
 fn searched(device: &Device, name: &str, sources: u32) {
     let host = graph(name);
     let arcs = DeviceCsr::upload(device, &host).unwrap();
