@@ -222,7 +222,8 @@ fn what_is_chosen_is_what_runs() {
     // One run pays for nothing, many do.
     assert_eq!(grid.plan(&config, &Request::runs(1)).unwrap().variant(), "general");
     let ready = grid.prepare(&config, &Request::runs(1000)).unwrap();
-    assert_eq!((ready.plan().variant(), ready.layout().unwrap().variant().name()), ("slices", "slices"));
+    assert_eq!(ready.plan().variant(), ready.layout().unwrap().variant().name());
+    assert!(["slices", "block", "queue"].contains(&ready.plan().variant()), "{}", ready.plan());
     let ranks = Typed::<_, f32>::new(PageRankConfig::default());
     let before = grid.bytes();
     let layout = grid.prepare(&ranks, &Request::runs(1000)).unwrap();
