@@ -63,7 +63,7 @@ fn written(path: &Path) -> Result<(FileFormat, bool)> {
     crate::detect::ending(path).filter(packs).ok_or_else(|| Error::UnknownEnding { path: path.to_path_buf(), known: KNOWN })
 }
 
-/// The format that [`write`] takes a name for; refuses others before there is anything to write.
+/// The format that [`write()`] takes a name for; refuses others before there is anything to write.
 ///
 /// # Errors
 /// [`Error::UnknownEnding`].
@@ -85,7 +85,7 @@ pub fn write(path: &Path, source: &WriteSource<'_>, control: &Control) -> Result
 /// Writes a graph in a format of [`FileFormat::WRITTEN`] whatever the name's ending; `.gz` behind it packs the text formats.
 ///
 /// # Errors
-/// As [`write`]; [`Error::Unsupported`] for another format.
+/// As [`write()`]; [`Error::Unsupported`] for another format.
 pub fn write_as(path: &Path, format: FileFormat, source: &WriteSource<'_>, control: &Control) -> Result<()> {
     check(path, format, source)?;
     let gz = format.is_text() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
