@@ -123,8 +123,10 @@ fn diagonal_slices_give_the_levels_of_a_plain_search() {
     for (name, host) in graphs() {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
-        for (blocks, hops, registers, stride) in [(0, 0, 0, 0), (3, 0, 8, 1), (2, 2, 24, 0), (1, 0, 4, 3), (3, 1, 4, 3)] {
-            let slices = SlicesOptions { blocks, hops, registers, stride, most_entries: 1e9, ..SlicesOptions::default() };
+        let shapes =
+            [(0, 0, 0, 0, 0), (3, 0, 0, 8, 1), (2, 2, 0, 24, 0), (1, 0, 0, 4, 3), (3, 1, 0, 4, 3), (1, 0, 2, 4, 0), (3, 0, 2, 8, 1)];
+        for (blocks, hops, words, registers, stride) in shapes {
+            let slices = SlicesOptions { blocks, hops, words, registers, stride, most_entries: 1e9 };
             let options = BfsOptions { slices, ..BfsOptions::default() };
             let layout = BfsLayout::build(&device, &out, incoming.as_ref(), Variant::Slices, options).unwrap().unwrap();
             taken += usize::from(layout.variant() == Variant::Slices);
@@ -158,8 +160,9 @@ fn one_block_and_one_cluster_give_the_levels_of_a_plain_search() {
     for (name, host) in graphs() {
         let out = DeviceCsr::upload(&device, &host).unwrap();
         let incoming = (!host.is_symmetric()).then(|| DeviceCsr::upload(&device, &host.transpose()).unwrap());
-        for blocks in [1, 8, 0] {
-            let options = BfsOptions { block: BlockOptions { blocks, threads: 0 }, ..BfsOptions::default() };
+        // Few threads have many arcs each.
+        for (blocks, threads) in [(1, 0), (8, 0), (0, 0), (8, 64), (8, 32), (1, 96)] {
+            let options = BfsOptions { block: BlockOptions { blocks, threads }, ..BfsOptions::default() };
             let layout = BfsLayout::build(&device, &out, incoming.as_ref(), Variant::Block, options).unwrap().unwrap();
             taken += usize::from(layout.variant() == Variant::Block);
             for source in [0, host.nrows() as u32 / 2] {

@@ -138,6 +138,29 @@ fn windows_agree_with_plain_loops() {
 }
 
 #[test]
+fn data_beyond_shared_memory_are_streamed() {
+    let Some(device) = device() else { return };
+    // Three quarters of a million bytes of places, for a block of each column.
+    let mut seed = 11;
+    let wide = (0..190_000u32).map(|arc| (arc / 60, (arc / 60 + (next(&mut seed) % 90) as u32).min(3_199)));
+    let out = csr(3_200, wide, true);
+    let pattern = upload(&device, &out);
+    for (form, columns) in [(TileForm::Window, 1), (TileForm::Grid, 2)] {
+        let choice =
+            TileChoice { form, groups: 1, columns, lane_entries: 64, sorted: form == TileForm::Grid, samples: 0, stretches: false };
+        assert_ne!(
+            RankLayout::build(&device, &pattern, &pattern, Form::Shared(choice, true)).unwrap().variant(),
+            RankLayout::build(&device, &pattern, &pattern, Form::Shared(choice, false)).unwrap().variant(),
+            "all of it fits in shared memory"
+        );
+        let layout = RankLayout::build(&device, &pattern, &pattern, Form::Shared(choice, false)).unwrap();
+        for config in configs(3_200).into_iter().filter(|c| c.personalization.is_none()) {
+            check::<f32>("streamed", &layout, &device, &out, &config, 3e-6);
+        }
+    }
+}
+
+#[test]
 fn dealt_vertices_agree_with_plain_loops() {
     for (groups, columns, lane_entries) in [(1, 2, 4), (1, 3, 32), (3, 1, 8)] {
         all_configs(Form::Shared(
