@@ -128,6 +128,10 @@ impl Generator {
             }
             Self::Mesh { size } => {
                 let nodes = self.nodes(size.iter().try_fold(1u128, |p, &s| p.checked_mul(s.into())).unwrap_or(u128::MAX))?;
+                if nodes == 0 {
+                    // The other dimensions may be of any length.
+                    return Ok((0, 0));
+                }
                 // Pairs at most one apart in every dimension, without the point itself and without two corners.
                 let near: u64 = size.iter().map(|&s| (3 * s).saturating_sub(2)).product();
                 let corner: u64 = size.iter().map(|&s| s.saturating_sub(1)).product();
