@@ -144,7 +144,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 if (row < tile.own_count && (row < p.halo || row + p.halo >= tile.own_count))
                     store_volatile((u32*)(shares + tile.own_from + row), tagged(own_weight[row] * (sum + base), tag));
             };
-            sweep_slices<RESIDENT>(data, tile, x, tile.slices, NOBODY, 0, emit);
+            sweep_slices<RESIDENT>(data, tile, x, tile.slices, NO_VERTEX, 0, emit);
         } else {
             // The inside of a window was summed while its borders were on their way.
             const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
@@ -157,7 +157,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                     *decided = 1;
                     if (blockIdx.x == 0) p.result->residual = residual << 7;
                 }
-                // Who adds to an iteration's word has looked at the one three before: nobody looks at the one four before any more.
+                // Who adds to an iteration's word has looked at the one three before: no thread looks at the one four before any more.
                 if (blockIdx.x == 0 && it >= 4) *residual_word(p.state, it - 4) = 0;
             }
             if (blockIdx.x == 0) {
@@ -217,7 +217,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 if (watch) p.kept[(it & 1) * p.positions + position] = y;
                 if (last && !watch) {
                     u32 v = p.vertex[position];
-                    if (v != NOBODY) p.scores[v] = y;
+                    if (v != NO_VERTEX) p.scores[v] = y;
                 }
             }
         } else {
@@ -252,7 +252,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         mass = 1.0 - p.damping + p.damping * isolated * mass;
 
         // What others made of this block's x; own shares of a window are there already.
-        const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NOBODY, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
+        const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NO_VERTEX, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
         if (FORM == WINDOW && tile.inner > 0) {
             __syncthreads();
             sweep_slices<RESIDENT>(data, tile, x, tile.inner, 0, tile.inner_from, keep_sum);
@@ -293,7 +293,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         if (FORM == GRID) {
             for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
                 u32 v = p.vertex[tile.own_from + i];
-                if (v != NOBODY) p.scores[v] = kept[tile.own_from + i];
+                if (v != NO_VERTEX) p.scores[v] = kept[tile.own_from + i];
             }
         } else {
             for (u32 i = 4 * threadIdx.x; i < tile.own_count; i += 4 * blockDim.x) {
