@@ -30,9 +30,15 @@ impl CcVariant {
     }
 }
 
+/// Vertices that a search is worth another thread for, and fewer of them than this are searched by one: on 16 cores, against one thread,
+/// graphs of 16 to 82 thousand vertices took 1.0 to 2.9 times as long with two to sixteen (on one of them 0.7 times, with four), a
+/// Kronecker graph of 131 thousand 0.66 times with eight and 0.83 times with sixteen.
+const SEARCH_SHARE: usize = 1 << 14;
+const SHARED_SEARCH: usize = 90_000;
+
 /// The threads that hooking is worth sharing among. Where neighbours are far apart most trees span the shares of threads, and joining them
 /// is most of the work: on 16 cores uniform graphs of 10^5 vertices and three neighbours took three times as long with two threads as
-/// with one, and a shuffled grid of 10^6 vertices smallest with four.
+/// with one, and a shuffled grid of 10^6 vertices was fastest with four.
 fn hook_threads(s: &Stats) -> usize {
     match () {
         () if !scattered(s) => usize::MAX,
@@ -40,6 +46,10 @@ fn hook_threads(s: &Stats) -> usize {
         () if s.nodes < SHARED_TREES => 1,
         () => usize::MAX,
     }
+}
+
+fn search_threads(s: &Stats) -> usize {
+    if s.nodes < SHARED_SEARCH { 1 } else { s.nodes / SEARCH_SHARE }
 }
 
 fn nanoseconds(s: &Stats, ordering: Ordering, far: bool) -> f64 {
@@ -66,7 +76,7 @@ impl Fused<CcConfig> for Cpu {
                 Some(Cost { build: 0.0, run: slower * nanoseconds(s, ordering, far), why: "CSR" })
             }
         };
-        let mut all = in_orders(graph, CcVariant::Search.name(), cost(CcVariant::Search));
+        let mut all = on_threads(search_threads(s), in_orders(graph, CcVariant::Search.name(), cost(CcVariant::Search)));
         all.extend(on_threads(hook_threads(s), in_orders(graph, CcVariant::Hook.name(), cost(CcVariant::Hook))));
         on_threads(threads_for_passes(s), all)
     }
