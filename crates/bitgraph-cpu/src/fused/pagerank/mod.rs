@@ -3,7 +3,8 @@
 //! An iteration sums the scores, divided by out-degrees, over the arcs into every vertex, part by part of a
 //! [`SpmvLayout`], and turns a part's sums into the next iteration's operand while they are in the cache. Scores themselves are
 //! stored once, at the end: the operand and the out-degrees give them, and their change as well, because an iteration does not
-//! overwrite the operand that it reads. A tolerance therefore costs no memory traffic beyond the operand.
+//! overwrite the operand that it reads. A tolerance therefore costs no memory traffic beyond the operand, and that only where the
+//! residual may have reached it: [`ResidualLooks`].
 //!
 //! Invariant: the scores are those of Jacobi iteration from the teleport distribution. Parts are fixed by the layout and their
 //! residuals and dangling masses are added in order, in `f64`: results do not depend on the number of threads.
