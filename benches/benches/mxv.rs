@@ -24,7 +24,7 @@ fn on(c: &mut Criterion, name: &str) -> Result<(), Error> {
     let bits = Vector::from_vec(&cpu, (0..n).map(|v| v % 3 == 0).collect::<Vec<bool>>())?;
     let lengths = Vector::from_vec(&cpu, (0..n as u32).map(|v| v % 100).collect())?;
     let (mut float_sums, mut any) = (Vector::filled(&cpu, n, 0f32)?, Vector::filled(&cpu, n, false)?);
-    let mut least = Vector::filled(&cpu, n, 0u32)?;
+    let mut minimum = Vector::filled(&cpu, n, 0u32)?;
 
     let mut group = c.benchmark_group(format!("mxv/{name}"));
     group
@@ -34,13 +34,13 @@ fn on(c: &mut Criterion, name: &str) -> Result<(), Error> {
     let plain = |semiring: &str| BenchmarkId::new(semiring, "plain");
     group.bench_function(plain("plus-second f32"), |b| b.iter(|| mxv(PlusSecond, &pattern, &floats).into(&mut float_sums)));
     group.bench_function(plain("lor-land bool"), |b| b.iter(|| mxv(LorLand, &pattern, &bits).into(&mut any)));
-    group.bench_function(plain("min-plus u32"), |b| b.iter(|| mxv(MinPlus, &weighted, &lengths).into(&mut least)));
+    group.bench_function(plain("min-plus u32"), |b| b.iter(|| mxv(MinPlus, &weighted, &lengths).into(&mut minimum)));
     let masked = |semiring: &str| BenchmarkId::new(semiring, "masked");
     group.bench_function(masked("plus-second f32"), |b| {
         b.iter(|| mxv(PlusSecond, &pattern, &floats).mask_values(&bits).into(&mut float_sums));
     });
     group.bench_function(masked("lor-land bool"), |b| b.iter(|| mxv(LorLand, &pattern, &bits).mask_values(&bits).into(&mut any)));
-    group.bench_function(masked("min-plus u32"), |b| b.iter(|| mxv(MinPlus, &weighted, &lengths).mask_values(&bits).into(&mut least)));
+    group.bench_function(masked("min-plus u32"), |b| b.iter(|| mxv(MinPlus, &weighted, &lengths).mask_values(&bits).into(&mut minimum)));
     group.finish();
     Ok(())
 }

@@ -1,7 +1,7 @@
 //! bitgraph as users call it: one graph with everything left to the planner, and the algorithms of the facade.
 
 use crate::contender::{Answer, Contender, Layout, Purpose, timed};
-use crate::task::{CHECK_ITERATIONS, GREATEST_WEIGHT, ITERATIONS, Subject, Task};
+use crate::task::{CHECK_ITERATIONS, ITERATIONS, MAX_WEIGHT, Subject, Task};
 use anyhow::Result;
 use bitgraph::algorithms::PathBackend;
 use bitgraph::b2sr::Layout as Pattern;
@@ -43,7 +43,7 @@ pub fn contender(subject: &Subject, task: Task, amortize: u32) -> Result<Contend
 
 /// Whether the longest path may not fit 32 bits.
 fn wide(subject: &Subject) -> bool {
-    subject.csr().nrows() as u64 * u64::from(GREATEST_WEIGHT) >= u64::from(u32::MAX)
+    subject.csr().nrows() as u64 * u64::from(MAX_WEIGHT) >= u64::from(u32::MAX)
 }
 
 /// A contender in the making.
@@ -87,7 +87,7 @@ impl Making {
     {
         let settings = move |_| Typed::<_, T>::new(SsspConfig { source, ..SsspConfig::default() });
         self.algorithm(settings, move |r| {
-            let finite = r.distances.iter().filter(|&&d| d != T::greatest());
+            let finite = r.distances.iter().filter(|&&d| d != T::largest());
             Answer::Distances(r.reached, finite.map(|&d| number(d)).sum())
         })
     }

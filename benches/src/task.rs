@@ -4,8 +4,8 @@ use anyhow::{Context, Result};
 use bitgraph::prelude::*;
 use bitgraph::{hashed_weights, sparse::Csr};
 
-/// The greatest weight of shortest paths: weights are whole numbers from 1 to it, hashed from the edge's ends.
-pub const GREATEST_WEIGHT: u32 = 255;
+/// The maximum weight of shortest paths: weights are whole numbers from 1 to it, hashed from the edge's ends.
+pub const MAX_WEIGHT: u32 = 255;
 /// `PageRank` iterations of a timed run.
 pub const ITERATIONS: u32 = 20;
 /// `PageRank` iterations of a run whose scores are compared: enough for methods that converge in different ways to meet.
@@ -14,9 +14,9 @@ pub const CHECK_ITERATIONS: u32 = 100;
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Task {
-    /// Levels from the heaviest vertex.
+    /// Levels from the vertex of maximum degree.
     Bfs,
-    /// Distances from the heaviest vertex.
+    /// Distances from the vertex of maximum degree.
     Sssp,
     /// Scores after a fixed number of iterations, in `f32`, dangling mass dropped.
     #[value(name = "pagerank")]
@@ -71,7 +71,7 @@ impl Subject {
         let csr = &loaded.csr;
         anyhow::ensure!(csr.is_square(), "{name} is {} x {}; graphs are square", csr.nrows(), csr.ncols());
         anyhow::ensure!(csr.nnz() > 0, "{name} has no edges");
-        let weights = hashed_weights(csr, GREATEST_WEIGHT).expect::<u32>()?.to_vec();
+        let weights = hashed_weights(csr, MAX_WEIGHT).expect::<u32>()?.to_vec();
         let source = csr.max_degree_row().with_context(|| format!("{name} has no vertices"))?;
         Ok(Self { loaded, weights, source })
     }

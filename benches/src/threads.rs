@@ -1,4 +1,4 @@
-//! One number of threads for everybody.
+//! One number of threads for all.
 //!
 //! Some peers start as many threads as the process has CPUs. So the calling thread is confined to as many CPUs as threads are asked
 //! for; threads and programs that it starts inherit that.

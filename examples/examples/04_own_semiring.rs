@@ -1,6 +1,6 @@
 //! How do I define a semiring of my own?
 //!
-//! Here: the bottleneck of a path is its greatest edge; what is the least bottleneck to every vertex? Add is min, multiply is max.
+//! Here: the bottleneck of a path is its largest edge; what is the smallest bottleneck to every vertex? Add is min, multiply is max.
 //! The formula is compiled into the same kernels as the built-in semirings, on lists and on tiles; a GPU compiles it at first use.
 
 use bitgraph::backend::{Mxv, VectorOps};
@@ -8,21 +8,21 @@ use bitgraph::prelude::*;
 use bitgraph::semiring::{monoid, semiring};
 
 semiring! {
-    /// The least of the greatest edges.
+    /// The smallest of the largest edges.
     struct MinMax: u32, u32 => u32;
     add = Min;
     multiply(a, x) { a.max(x) }
 }
 
 monoid! {
-    /// The greatest value, at most 99, where a reduction may stop.
+    /// The largest value, at most 99, where a reduction may stop.
     struct AtMost99: u32;
     identity { 0 }
     combine(a, b) { a.max(b).min(99) }
     terminal(a) { a == 99 }
 }
 
-/// The least bottlenecks from vertex 0, and the greatest of them, on any backend and in any format.
+/// The smallest bottlenecks from vertex 0, and the largest of them, on any backend and in any format.
 fn bottlenecks<B: Mxv<MinMax> + VectorOps>(
     backend: &B,
     csr: &Csr,
@@ -34,8 +34,8 @@ fn bottlenecks<B: Mxv<MinMax> + VectorOps>(
     for _ in 1..csr.nrows() {
         mxv(MinMax, &a, &bottleneck).accum(Min).into(&mut bottleneck)?;
     }
-    let greatest = reduce(AtMost99, &bottleneck).eval()?.read()?;
-    Ok((bottleneck.to_host()?.to_vec_or(u32::MAX), greatest))
+    let largest = reduce(AtMost99, &bottleneck).eval()?.read()?;
+    Ok((bottleneck.to_host()?.to_vec_or(u32::MAX), largest))
 }
 
 /// The same by plain loops.
@@ -45,7 +45,7 @@ fn plain(csr: &Csr, weights: &[u32]) -> Vec<u32> {
     for _ in 1..csr.nrows() {
         for i in 0..csr.nrows() {
             let through = csr.row_range(i).map(|k| weights[k].max(bottleneck[csr.indices()[k] as usize]));
-            bottleneck[i] = through.min().map_or(bottleneck[i], |least| least.min(bottleneck[i]));
+            bottleneck[i] = through.min().map_or(bottleneck[i], |smallest| smallest.min(bottleneck[i]));
         }
     }
     bottleneck
@@ -60,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let weights = weights.ok_or("the edges have weights")?;
 
     let expected = (plain(&csr, weights.expect::<u32>()?), 3);
-    println!("least bottlenecks from vertex 0: {:?}, at most {}", expected.0, expected.1);
+    println!("smallest bottlenecks from vertex 0: {:?}, at most {}", expected.0, expected.1);
     for format in [FormatKind::Csr, FormatKind::B2sr8] {
         assert_eq!(bottlenecks(&Cpu::new(), &csr, &weights, format)?, expected);
         match Cuda::open(0) {

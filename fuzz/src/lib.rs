@@ -1,4 +1,4 @@
-//! What every reader does with bytes that nobody wrote as a graph: a value that keeps the type's invariants, or an error in one line.
+//! What every reader does with bytes that no one wrote as a graph: a value that keeps the type's invariants, or an error in one line.
 //!
 //! A target is a function of bytes; `src/bin` gives each to libFuzzer (`cargo xtask fuzz`, or `cargo fuzz run TARGET`), and without that
 //! each binary replays the files that it is given. `corpus/TARGET` is where a run starts from; the tests replay it.

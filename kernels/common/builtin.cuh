@@ -10,8 +10,8 @@ constexpr u32 ANY_OF = 4;
 template <class V> struct Builtin : Functions<V> {
     using Functions<V>::num;
     using Functions<V>::lit;
-    using Functions<V>::bg_least;
-    using Functions<V>::bg_greatest;
+    using Functions<V>::bg_min_value;
+    using Functions<V>::bg_max_value;
     /// A binary operator.
     BG_DEVICE static V binary(u32 code, V a, V b) {
         switch (code) {
@@ -35,8 +35,8 @@ template <class V> struct Builtin : Functions<V> {
         switch (code) {
             case 0: return (V)(lit(0));
             case 1: return (V)(lit(1));
-            case 2: return (V)(num(bg_greatest()));
-            case 3: return (V)(num(bg_least()));
+            case 2: return (V)(num(bg_max_value()));
+            case 3: return (V)(num(bg_min_value()));
             case 4: return (V)(lit(0));
             case 5: return (V)(lit(0));
             case 6: return (V)(lit(1));

@@ -28,8 +28,8 @@ BG_DEVICE f64 load_number(const void* values, u32 type, u64 i) {
 
 /// Towards zero; the first or the last number of T past its ends, 0 for what is no number.
 template <class T> BG_DEVICE T whole(f64 x) {
-    if (!(x > (f64)Limits<T>::least())) return x != x ? (T)0 : Limits<T>::least();
-    return x >= (f64)Limits<T>::greatest() ? Limits<T>::greatest() : (T)x;
+    if (!(x > (f64)Limits<T>::smallest())) return x != x ? (T)0 : Limits<T>::smallest();
+    return x >= (f64)Limits<T>::largest() ? Limits<T>::largest() : (T)x;
 }
 /// A number to fewer bits by two roundings that give what one would: the first to an odd last bit where it is not exact.
 BG_DEVICE f32 to_odd(f64 x) {

@@ -72,27 +72,27 @@ template <> struct Narrow<bf16> {
     }
 };
 
-/// The least and the greatest value: infinities for floats.
+/// The smallest and the largest value: infinities for floats.
 template <class V> struct Limits {
     static constexpr bool FLOAT = false, SIGNED = (V)-1 < (V)1;
     // All integers: the sign bit alone, or no bit at all; and its complement.
-    BG_DEVICE static V least() { return SIGNED ? (V)((u64)1 << (8 * sizeof(V) - 1)) : (V)0; }
-    BG_DEVICE static V greatest() { return (V)~least(); }
+    BG_DEVICE static V smallest() { return SIGNED ? (V)((u64)1 << (8 * sizeof(V) - 1)) : (V)0; }
+    BG_DEVICE static V largest() { return (V)~smallest(); }
 };
 template <> struct Limits<bool> {
     static constexpr bool FLOAT = false, SIGNED = false;
-    BG_DEVICE static bool least() { return false; }
-    BG_DEVICE static bool greatest() { return true; }
+    BG_DEVICE static bool smallest() { return false; }
+    BG_DEVICE static bool largest() { return true; }
 };
 template <> struct Limits<f32> {
     static constexpr bool FLOAT = true, SIGNED = true;
-    BG_DEVICE static f32 least() { return __uint_as_float(0xff800000u); }
-    BG_DEVICE static f32 greatest() { return __uint_as_float(0x7f800000u); }
+    BG_DEVICE static f32 smallest() { return __uint_as_float(0xff800000u); }
+    BG_DEVICE static f32 largest() { return __uint_as_float(0x7f800000u); }
 };
 template <> struct Limits<f64> {
     static constexpr bool FLOAT = true, SIGNED = true;
-    BG_DEVICE static f64 least() { return __longlong_as_double((i64)0xfff0000000000000ull); }
-    BG_DEVICE static f64 greatest() { return __longlong_as_double((i64)0x7ff0000000000000ull); }
+    BG_DEVICE static f64 smallest() { return __longlong_as_double((i64)0xfff0000000000000ull); }
+    BG_DEVICE static f64 largest() { return __longlong_as_double((i64)0x7ff0000000000000ull); }
 };
 
 /// A value of type T whose bytes are the low ones of `bits`: how the host passes constants.
@@ -102,7 +102,7 @@ template <> BG_DEVICE bool from_bits<bool>(u64 bits) { return bits != 0; }
 /// Bit `i` of packed words.
 BG_DEVICE bool bit(const u32* words, u64 i) { return load_readonly(words + (i >> 5)) >> (i & 31) & 1u; }
 
-/// A value that nobody writes during the kernel.
+/// A value that no thread writes during the kernel.
 template <class T> BG_DEVICE Value<T> load_value(const T* p) {
     if constexpr (same_type<T, f16>::value || same_type<T, bf16>::value) return widen(T{load_readonly((const u16*)p)});
     else if constexpr (same_type<T, bool>::value) return load_readonly((const u8*)p) != 0;

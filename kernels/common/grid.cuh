@@ -23,7 +23,7 @@ struct GridState {
     u32 reserved[13];
 };
 
-/// The words in pinned host memory; null if nobody listens.
+/// The words in pinned host memory; null if there is no listener.
 struct HostLink {
     const u32* cancel;  // written by the host
     u32* progress;      // written by the kernel
@@ -110,7 +110,7 @@ struct Grid {
             }
             fence_device();
             if (blockIdx.x == 0) {
-                // Nobody is at the slot before any more: all have arrived here.
+                // No thread is at the slot before any more: all have arrived here.
                 BarrierSlot* old = &state->slots[(turn + 3) & 3];
                 old->arrived = 0;
                 old->a = 0;

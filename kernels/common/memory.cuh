@@ -24,7 +24,7 @@ inline void reduce_add(u64* p, u64 v) { atomicAdd(p, v); }
 inline void reduce_or(u32* p, u32 v) { atomicOr(p, v); }
 inline u32 shared_min_if(bool wanted, u32* p, u32 value, u32 otherwise) { return wanted ? atomicMin(p, value) : otherwise; }
 #else
-/// Data that nobody writes during the kernel.
+/// Data that no thread writes during the kernel.
 template <class T> BG_DEVICE T load_readonly(const T* p) { return __ldg(p); }
 BG_DEVICE bool load_readonly(const bool* p) { return __ldg((const unsigned char*)p) != 0; }
 /// Through L1: may be stale; for values that only ever improve.
@@ -35,7 +35,7 @@ template <class T> BG_DEVICE T load_l2(const T* p) { return __ldcg(p); }
 template <class T> BG_DEVICE T load_stream(const T* p) { return __ldcs(p); }
 #ifdef BITGRAPH_CHECKED
 // Where threads race for a word of shared memory by design, they say so by reading and writing it with load_volatile and store_volatile.
-// For a checker of races these are atomic: what it still finds nobody meant.
+// For a checker of races these are atomic: what it still finds is no intended race.
 __device__ __noinline__ u64 checked_load(const void* p, u32 bytes) {
     if (bytes == 8) return atomicOr((u64*)p, 0ull);
     const u64 word = atomicOr((u32*)((u64)p & ~3ull), 0u);
@@ -80,7 +80,7 @@ BG_DEVICE void store_volatile4(void* p, uint4 v) {
 BG_DEVICE void fence_device() { __threadfence(); }
 BG_DEVICE void fence_block() { __threadfence_block(); }
 BG_DEVICE void fence_system() { __threadfence_system(); }
-/// Atomics on global memory whose old value nobody wants: the compiler turns the plain functions into ones that answer, which
+/// Atomics on global memory whose old value no thread wants: the compiler turns the plain functions into ones that answer, which
 /// cost a way back.
 BG_DEVICE void reduce_min(u32* p, u32 v) { asm volatile("red.relaxed.gpu.global.min.u32 [%0],%1;" ::"l"(p), "r"(v)); }
 BG_DEVICE void reduce_max(u32* p, u32 v) { asm volatile("red.relaxed.gpu.global.max.u32 [%0],%1;" ::"l"(p), "r"(v)); }

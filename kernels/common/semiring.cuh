@@ -23,15 +23,15 @@ template <class To, class From> BG_DEVICE To convert(From v) {
     } else if constexpr (Limits<From>::FLOAT) {
         // An extreme value is a power of two in From, or is rounded to one.
         if (!(v == v)) return (To)0;
-        if (v <= (From)Limits<To>::least()) return Limits<To>::least();
-        if (v >= (From)Limits<To>::greatest()) return Limits<To>::greatest();
+        if (v <= (From)Limits<To>::smallest()) return Limits<To>::smallest();
+        if (v >= (From)Limits<To>::largest()) return Limits<To>::largest();
         return (To)v;
     } else {
-        const To least = Limits<To>::least(), greatest = Limits<To>::greatest();
+        const To smallest = Limits<To>::smallest(), largest = Limits<To>::largest();
         if constexpr (Limits<From>::SIGNED) {
-            if (v < 0) return !Limits<To>::SIGNED || (i64)v < (i64)least ? least : (To)v;
+            if (v < 0) return !Limits<To>::SIGNED || (i64)v < (i64)smallest ? smallest : (To)v;
         }
-        return (u64)v > (u64)greatest ? greatest : (To)v;
+        return (u64)v > (u64)largest ? largest : (To)v;
     }
 }
 
@@ -94,8 +94,8 @@ template <class V> struct Functions {
         if constexpr (Limits<V>::SIGNED) return a < (V)0;
         else return false;
     }
-    BG_DEVICE static V bg_least() { return Limits<V>::least(); }
-    BG_DEVICE static V bg_greatest() { return Limits<V>::greatest(); }
+    BG_DEVICE static V bg_min_value() { return Limits<V>::smallest(); }
+    BG_DEVICE static V bg_max_value() { return Limits<V>::largest(); }
     /// The sum in which the extreme values absorb and integers saturate.
     BG_DEVICE static V bg_plus_saturating(V a, V b) {
         if constexpr (same_type<V, bool>::value) {
@@ -103,11 +103,11 @@ template <class V> struct Functions {
         } else if constexpr (Limits<V>::FLOAT) {
             return a + b;
         } else {
-            const V most = bg_greatest(), least = bg_least();
+            const V most = bg_max_value(), smallest = bg_min_value();
             if (a == most || b == most) return most;
-            if (Limits<V>::SIGNED && (a == least || b == least)) return least;
+            if (Limits<V>::SIGNED && (a == smallest || b == smallest)) return smallest;
             if (b > 0 && a > (V)(most - b)) return most;
-            if (is_negative(b) && a < (V)(least - b)) return least;
+            if (is_negative(b) && a < (V)(smallest - b)) return smallest;
             return (V)(a + b);
         }
     }

@@ -72,20 +72,20 @@ BG_KERNEL(compact_u32, CompactParams, 256, 4) {
 }
 BG_KERNEL(reduce_u32, ReduceParams, 256, 4) {
     u64 sum = 0;
-    u32 most = 0, least = 0xffffffffu;
+    u32 most = 0, smallest = 0xffffffffu;
     for (u64 i = global_thread(); i < p.n; i += global_threads()) {
         u32 v = load_stream(p.input + i);
         sum += v;
         most = max_of(most, v);
-        least = min_of(least, v);
+        smallest = min_of(smallest, v);
     }
     sum = butterfly_sum(sum);
     most = warp_max(most);
-    least = warp_min(least);
+    smallest = warp_min(smallest);
     if (lane() == 0) {
         atomicAdd(p.output, sum);
         atomicMax(p.output + 1, (u64)most);
-        atomicMax(p.output + 2, (u64)(0xffffffffu - least));
+        atomicMax(p.output + 2, (u64)(0xffffffffu - smallest));
     }
 }
 BG_KERNEL(histogram_u32, HistogramParams, 256, 4) {

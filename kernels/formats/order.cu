@@ -114,14 +114,14 @@ struct LevelWalk {
         }
     }
     /// The vertex of fewest entries, then of smallest number, among places; block 0, in all its threads.
-    BG_DEVICE u32 least_connected(u32 begin, u32 end) {
+    BG_DEVICE u32 min_connected(u32 begin, u32 end) {
         u64 best = ~0ull;
         for (u32 at = begin + threadIdx.x; at < end; at += blockDim.x) {
             u32 vertex = load_l2(p.queue + at);
             u64 degree = p.offsets.at((u64)vertex + 1) - p.offsets.at(vertex);
             best = min_of(best, degree << 32 | vertex);
         }
-        return (u32)block_least(best);
+        return (u32)block_min(best);
     }
     /// The first vertex from `from` on that is not placed and has entries; all bits set if there is none. Block 0.
     BG_DEVICE u32 next_root(u32 from) {
@@ -133,7 +133,7 @@ struct LevelWalk {
                 if (left && p.offsets.at(vertex + 1) > p.offsets.at(vertex)) found = min_of(found, vertex);
             }
             if (!__syncthreads_or(found != ~0ull)) continue;
-            return (u32)block_least(found);
+            return (u32)block_min(found);
         }
         return ~0u;
     }
@@ -148,7 +148,7 @@ struct LevelWalk {
             out += total;
         }
     }
-    BG_DEVICE u64 block_least(u64 value) {
+    BG_DEVICE u64 block_min(u64 value) {
         u64* words = (u64*)(scratch + 40);
         for (u32 d = 16; d; d >>= 1) value = min_of(value, shuffle_xor(value, d));
         __syncthreads();
@@ -235,7 +235,7 @@ BG_KERNEL(order_levels, OrderParams, 1024, 1) {
         if (first_block) {
             if (component == 0) levels_of_first = levels;
             if (again) {
-                root = walk.least_connected(last, end);
+                root = walk.min_connected(last, end);
             } else if (p.limit != ~0u || component + 1 >= p.components) {
                 root = ~0u;
             } else {

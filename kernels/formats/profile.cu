@@ -8,7 +8,7 @@ struct DistanceParams {
     RowOffsets offsets;
     const u32* indices;
     u64 nnz;
-    u64* output;  // sum, greatest, then 33 counts by the bits of the distance; zeroed
+    u64* output;  // sum, largest, then 33 counts by the bits of the distance; zeroed
 };
 struct DegreeParams {
     const u32* sorted;  // degrees, ascending
@@ -17,7 +17,7 @@ struct DegreeParams {
     u32 ranks[6];
     u32 top;            // rows whose entries are summed: the last ones
 };
-enum DegreeResult { DEGREE_SQUARES, DEGREE_TOP, DEGREE_EMPTY, DEGREE_LEAST, DEGREE_MOST, DEGREE_RANKS };
+enum DegreeResult { DEGREE_SQUARES, DEGREE_TOP, DEGREE_EMPTY, DEGREE_MIN, DEGREE_MOST, DEGREE_RANKS };
 struct SampleParams {
     RowOffsets offsets;
     const u32* indices;
@@ -80,7 +80,7 @@ BG_KERNEL(profile_degrees, DegreeParams, 256, 4) {
     }
     if (blockIdx.x == 0 && threadIdx.x < 6) p.output[DEGREE_RANKS + threadIdx.x] = p.sorted[p.ranks[threadIdx.x]];
     if (blockIdx.x == 0 && threadIdx.x == 0) {
-        p.output[DEGREE_LEAST] = p.sorted[0];
+        p.output[DEGREE_MIN] = p.sorted[0];
         p.output[DEGREE_MOST] = p.sorted[p.n - 1];
     }
 }

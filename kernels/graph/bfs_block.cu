@@ -63,7 +63,7 @@ template <u32 E, bool CLUSTER> BG_DEVICE void block_search(const BfsBlockParams&
         }
         bool more;
         if (CLUSTER) {
-            // Three flags in turn: the one of the next level is cleared while nobody reads or raises it.
+            // Three flags in turn: the one of the next level is cleared while no thread reads or raises it.
             if (threadIdx.x == 0) store_volatile(flags + (turn == 2 ? 0 : turn + 1), 0);
             if (any(found) && lane() < ranks) store_volatile(cluster_map(flags, lane()) + turn, 1);
             cluster_sync();
@@ -104,7 +104,7 @@ template <u32 E, bool CLUSTER> BG_DEVICE void block_search(const BfsBlockParams&
         p.totals->depth = level;
         p.state->steps = level;
     }
-    // Nobody leaves while others may still write into its shared memory.
+    // No thread leaves while others may still write into its shared memory.
     if (CLUSTER) cluster_sync();
 }
 

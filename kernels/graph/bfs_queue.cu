@@ -77,7 +77,7 @@ template <u32 S, u32 V> BG_DEVICE void queue_search(const BfsQueueParams& p) {
                 }
 #pragma unroll
                 for (u32 e = 0; e < E; e++) was[e] = load_volatile(seen + next[e]);
-                // Who has nothing to write writes where nobody reads: branches would cost more than all the rest.
+                // Threads with nothing to write write where no thread reads: branches would cost more than all the rest.
 #pragma unroll
                 for (u32 e = 0; e < E; e++) {
                     const bool open = was[e] == QUEUE_UNSEEN;

@@ -2,7 +2,7 @@
 #include "graph/bfs_slices.cuh"
 
 namespace bg {
-/// Whether in an epoch that all blocks have done nobody found any vertex. A full warp calls it.
+/// Whether in an epoch that all blocks have done no vertex was found. A full warp calls it.
 BG_DEVICE bool slices_quiet(const BfsSlicesParams& p) {
     u32 slowest = FULL, active = 0;
     for (u32 b = lane(); b < gridDim.x; b += WARP) {
@@ -147,7 +147,7 @@ template <u32 R, u32 W> BG_DEVICE void slices_search(const BfsSlicesParams& p) {
                 flags->live[0][warp] = 1;
             }
         }
-        // Threads beyond the window write where nobody reads.
+        // Threads beyond the window write where no thread reads.
         own_word[k] = frontiers.moved(i < p.window ? (i32)i : (i32)(PITCH - 1 - p.bandwidth));
         if constexpr (PLACED) {
 #pragma unroll

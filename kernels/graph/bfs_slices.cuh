@@ -3,7 +3,7 @@
 // Thirty-two consecutive vertices are a word. All arcs into a word whose ends are `delta` apart are one entry {delta, mask}: one
 // shift and one AND follow up to 32 arcs. A block owns consecutive words and keeps them, with a margin of `hops` times the
 // bandwidth on both sides, in shared memory and registers, so that `hops` levels need nothing from the others. Then blocks
-// exchange the state of their words through messages that carry their own tag: nobody waits for anyone but the blocks within
+// exchange the state of their words through messages that carry their own tag: no thread waits for anyone but the blocks within
 // the margin, and no barrier of the grid is needed. All blocks must be resident.
 #pragma once
 #include "common/grid.cuh"

@@ -36,7 +36,7 @@ struct SlicesMerge {
             if (u != vertex) next = (i32)(u - vertex);
         }
     }
-    /// The least distance left and the vertices that have it; false at the end. All lanes call it.
+    /// The smallest distance left and the vertices that have it; false at the end. All lanes call it.
     BG_DEVICE bool step(i32& delta, u32& mask) {
         delta = (i32)(warp_min((u32)next ^ 0x80000000u) ^ 0x80000000u);
         if (delta == NONE) return false;

@@ -1,6 +1,6 @@
 // Connected components of a small symmetric graph in one block: arcs in registers, parents in shared memory.
 //
-// First every vertex hangs under its smallest neighbour, then every root under a smaller one next to its tree, by atomic minima that
+// First every vertex is hooked under its smallest neighbour, then every root under a smaller one next to its tree, by atomic minima that
 // wait for nothing and may lose a link; each time trees are made flat. Arcs whose ends are not in one tree by then are few: these are
 // joined one by one, and no link is lost.
 #include "graph/cc_forest.cuh"
@@ -23,7 +23,7 @@ struct BlockParams {
     u32 count;      // of arcs
 };
 
-/// Joins the trees that `a` and `b` are in: the larger is hung under the smaller, and what it hung under before is joined next
+/// Joins the trees that `a` and `b` are in: the larger is hooked under the smaller, and what it was hooked under before is joined next
 /// (Rem's algorithm).
 BG_DEVICE void unite_in_block(u32* parent, u32 a, u32 b) {
     while (a != b) {
@@ -50,7 +50,7 @@ BG_DEVICE u32 root_in_block(u32* parent, u32 v) {
     return v;
 }
 
-/// Hangs every vertex under its root.
+/// Hooks every vertex under its root.
 BG_DEVICE void flatten_in_block(u32* parent, u32 n) {
     for (u32 i = threadIdx.x; i < n; i += blockDim.x) {
         // Others follow the same paths meanwhile.

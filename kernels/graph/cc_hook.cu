@@ -53,7 +53,7 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
     if (seen.stop) return;
     grid.report(1);
 
-    hooks.climb(ALONE);
+    hooks.jump(ALONE);
     if (seen.a <= 1) {
         hooks.write_labels(ALONE);
         return;
@@ -90,7 +90,7 @@ template <bool SHARED> BG_DEVICE void hook_components(const CcParams& p) {
         u32 giant_before = shared->giant;
         __syncthreads();
         if (threadIdx.x < WARP) hooks.find_giant();
-        hooks.climb(giant_before);
+        hooks.jump(giant_before);
         hooks.write_labels(shared->giant);
         __syncthreads();
         if (threadIdx.x == 0) {

@@ -1,10 +1,10 @@
 // Connected components of symmetric graphs by hooking: each block owns a range of vertices and keeps their trees to itself.
 //
-// `local` says for each own vertex what it hangs under: a value below ROOT is a vertex of the same range; otherwise the vertex is a
+// `local` says for each own vertex what it is hooked under: a value below ROOT is a vertex of the same range; otherwise the vertex is a
 // root within the range and the value is ROOT plus the smallest vertex that it is known to be connected to. ALONE has no neighbours.
 // Outside the block only `parent` is seen, which is never larger than the vertex. The steps:
 //   hook      under the first neighbour, or the middle one where the first is outside and the middle one is not; no atomics;
-//   climb     the roots of the range follow parents to their trees' roots; if one tree is left, all is done;
+//   jump      the roots of the range follow parents to their trees' roots; if one tree is left, all is done;
 //   join      the trees of one or two more neighbours, by atomic minimum;
 //   finish    vertices outside the giant unite with all their neighbours.
 #pragma once
@@ -32,7 +32,7 @@ struct Hooks {
     u32* local;
     u32 low, count;     // the own range
     bool in_shared;     // `local` is in shared memory
-    u64 crossing;       // bit k: the k-th vertex of this thread hangs inside, but has a neighbour below the range
+    u64 crossing;       // bit k: the k-th vertex of this thread is hooked inside, but has a neighbour below the range
 
     BG_DEVICE bool is_root(u32 x) const { return x >= ROOT; }
 
@@ -82,7 +82,7 @@ struct Hooks {
                 } else {
                     x = ROOT | first[j];
                 }
-                // A run of vertices that each hang under the one before goes to its start at once.
+                // A run of vertices that each are hooked under the one before goes to its start at once.
                 u32 run = ballot(x == v - 1 && i < count && i > 0);
                 if (run >> lane() & 1) {
                     u32 before = ~run & ((1u << lane()) - 1);
@@ -95,7 +95,7 @@ struct Hooks {
         flatten();
     }
 
-    /// Hangs every own vertex under its root in the range, and shows the others what it hangs under. How many are roots of whole trees
+    /// Hooks every own vertex under its root in the range, and shows the others what it is hooked under. How many are roots of whole trees
     /// is in `shared->trees` then.
     BG_DEVICE void flatten() {
         bool lowered = false;
@@ -140,7 +140,7 @@ struct Hooks {
 
     /// Follows the roots of the range to the roots of their trees; how many of them are such roots is added to `shared->stuck`.
     /// `giant` is a root of before the last links, ALONE if none is known.
-    BG_DEVICE void climb(u32 giant) {
+    BG_DEVICE void jump(u32 giant) {
         u32 stuck = 0;
         // Many roots of a range share a label: the giant's is followed once, and the last one followed is remembered.
         u32 known = ALONE, known_root = ALONE;
@@ -239,9 +239,9 @@ struct Hooks {
         }
     }
 
-    /// Joins the trees that `a` and `b` are in. What the larger one hung under before is joined next, so that no link is lost
+    /// Joins the trees that `a` and `b` are in. What the larger one was hooked under before is joined next, so that no link is lost
     /// (Rem's algorithm). Returns whether there was anything to join.
-    BG_DEVICE bool hang(u32 a, u32 b) {
+    BG_DEVICE bool hook(u32 a, u32 b) {
         bool linked = false;
         while (a != b) {
             u32 high = max_of(a, b), under = min_of(a, b);
@@ -254,7 +254,7 @@ struct Hooks {
         return linked;
     }
 
-    /// Hangs the larger under the smaller, if that is lower than what it hangs under: cheaper, and may lose a link.
+    /// Hooks the larger under the smaller, if that is lower than what it is hooked under: cheaper, and may lose a link.
     BG_DEVICE bool lower(u32 high, u32 under) {
         if (load_volatile(p.parent + high) <= under) return false;
         reduce_min(p.parent + high, under);
@@ -285,7 +285,7 @@ struct Hooks {
                 if (key == ALONE) key = atomicCAS(shared->keys + slot, ALONE, high);
                 if (key == ALONE || key == high) break;
             }
-            if (key != ALONE && key != high) return hang(a, b);
+            if (key != ALONE && key != high) return hook(a, b);
             if (load_volatile(shared->values + slot) == under) return false;
             u32 before = atomicMin(shared->values + slot, under);
             if (before == ALONE) return false;
@@ -323,7 +323,7 @@ struct Hooks {
                 if (back >= last - first && first < last) back %= last - first;
                 other[j] = first < last ? load_readonly(p.indices + last - 1 - back) : ALONE;
             }
-            // Trees are flat or nearly so; where this is not the root yet, joining climbs on.
+            // Trees are flat or nearly so; where this is not the root yet, joining jumps on.
             for (u32 hop = 0; hop < HOPS; hop++) {
 #pragma unroll
                 for (u32 j = 0; j < JOIN_IN_FLIGHT; j++) {
@@ -348,7 +348,7 @@ struct Hooks {
         __syncthreads();
         for (u32 i = threadIdx.x; i < TABLE; i += blockDim.x) {
             u32 high = shared->keys[i];
-            if (high != ALONE) linked |= p.loose ? lower(high, shared->values[i]) : hang(high, shared->values[i]);
+            if (high != ALONE) linked |= p.loose ? lower(high, shared->values[i]) : hook(high, shared->values[i]);
         }
         if (linked) shared->changed = 1;
         __syncthreads();

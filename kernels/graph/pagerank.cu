@@ -37,7 +37,7 @@ template <class T> struct RankParams {
     f64 damping;
     f64 tolerance;
     u32 max_iterations; // at least 1
-    u32 dangling;       // vertices nobody's arcs leave, isolated ones included
+    u32 dangling;       // vertices without out-arcs, isolated ones included
     u32 sources_end;    // in bins.rows: where those without incoming but with outgoing arcs end; then come the isolated
     u32 spread;         // whether dangling scores are spread
 };

@@ -4,7 +4,7 @@
 // t is the teleport distribution, mass = 1 - damping + damping (scores of dangling vertices, if they are spread).
 //
 // The residual is taken from the shares, old and new, where both are at hand: a change of a share over its weight is the change of
-// the score. So scores are not stored for it. A dangling vertex, whose share nobody reads, has the weight 1.
+// the score. So scores are not stored for it. A dangling vertex, whose share no thread reads, has the weight 1.
 #pragma once
 #include "common/grid.cuh"
 

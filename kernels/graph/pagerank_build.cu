@@ -13,7 +13,7 @@ struct TileBuild {
     const u32* indices;
     const u32* order;       // vertices by falling number of arcs; null: natural positions
     u32* position;          // by vertex; null: natural
-    u32* vertex;            // by position, NOBODY where there is none; null: natural
+    u32* vertex;            // by position, NO_VERTEX where there is none; null: natural
     const f32* inverse;     // by vertex
     f32* inverse_at;        // by position
     u32* counts;            // per block and local row
@@ -35,7 +35,7 @@ struct TileBuild {
     u32 positions;
     u32 part, groups, columns;
     u32 local_rows;         // columns * part
-    u32 halo;               // of a window; NOBODY: all of a column
+    u32 halo;               // of a window; NO_VERTEX: all of a column
     u32 lane_entries;       // entries of a lane before a row gets another lane
     u32 sorted;             // 1: rows by length, else in natural order, one lane each; 2: entries by banks; 4: rows without entries, too
     u32 slice_room, id_room;
@@ -63,7 +63,7 @@ BG_DEVICE Whereabouts whereabouts(const TileBuild& p, u32 position) {
 }
 BG_DEVICE u32 window_from(const TileBuild& p, u32 group) {
     u32 own = group * p.part;
-    return p.halo == NOBODY || own < p.halo ? 0 : own - p.halo;
+    return p.halo == NO_VERTEX || own < p.halo ? 0 : own - p.halo;
 }
 /// Which of a group's tiles holds a column, and its place in that tile's x; past the last for none.
 struct Column {
@@ -111,34 +111,34 @@ BG_KERNEL(tiles_keys, TileKeys, 256, 4) {
     }
 }
 
-/// Vertices to positions: the k-th heaviest to owner k mod owners, back and forth, so that owners carry alike; or in the order given.
+/// Vertices to positions: the k-th largest degree to owner k mod owners, back and forth, so that owners carry alike; or in the order given.
 BG_KERNEL(tiles_deal, TileBuild, 256, 4) {
     const u32 owners = p.groups * p.columns, threads = gridDim.x * blockDim.x;
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.positions; i += threads) {
-        if (p.halo != NOBODY) {
+        if (p.halo != NO_VERTEX) {
             // A window keeps the order that it is given.
-            u32 v = i < p.rows ? (p.order ? p.order[i] : i) : NOBODY;
-            p.inverse_at[i] = v == NOBODY ? 0.0f : p.inverse[v];
+            u32 v = i < p.rows ? (p.order ? p.order[i] : i) : NO_VERTEX;
+            p.inverse_at[i] = v == NO_VERTEX ? 0.0f : p.inverse[v];
             if (p.vertex) p.vertex[i] = v;
             continue;
         }
         u32 round = i / owners, at = i - round * owners, owner = round & 1 ? owners - 1 - at : at;
-        u32 position = p.stretches ? i : owner * p.part + round, v = i < p.core_dealt ? p.order[i] : NOBODY;
+        u32 position = p.stretches ? i : owner * p.part + round, v = i < p.core_dealt ? p.order[i] : NO_VERTEX;
         if (round >= p.part) {
             // Those outside the core follow it in their order.
             u32 k = p.core_dealt + (i - owners * p.part);
             position = i;
-            v = k < p.dealt ? p.order[k] : NOBODY;
+            v = k < p.dealt ? p.order[k] : NO_VERTEX;
         }
         p.vertex[position] = v;
-        p.inverse_at[position] = v == NOBODY ? 0.0f : p.inverse[v];
-        if (v != NOBODY) p.position[v] = position;
+        p.inverse_at[position] = v == NO_VERTEX ? 0.0f : p.inverse[v];
+        if (v != NO_VERTEX) p.position[v] = position;
     }
 }
 
 /// For each lane: how many of the lanes before it have the same `tile`; the last of these adds all to the tile's counter.
 BG_DEVICE u32 rank_in_tile(u32* counters, u32 tile, bool valid) {
-    u32 same = match_any(valid ? tile : NOBODY - lane()), before = (u32)__popc(same & ((1u << lane()) - 1u)), count = 0;
+    u32 same = match_any(valid ? tile : NO_VERTEX - lane()), before = (u32)__popc(same & ((1u << lane()) - 1u)), count = 0;
     if (valid) count = load_volatile(counters + tile);
     __syncwarp();
     if (valid && (same >> lane()) == 1u) store_volatile(counters + tile, count + before + 1);
@@ -155,7 +155,7 @@ BG_KERNEL(tiles_count, TileBuild, 256, 4) {
     for (u32 k = blockIdx.x * (blockDim.x / WARP) + threadIdx.x / WARP; k < p.core_dealt; k += warps) {
         u32 v = p.order ? p.order[k] : k, from = p.offsets[v], to = p.offsets[v + 1];
         Whereabouts w = whereabouts(p, position_of(p, v));
-        if (tiles == 1 && p.core == NOBODY) {
+        if (tiles == 1 && p.core == NO_VERTEX) {
             if (lane() == 0) p.counts[(u64)w.group * p.local_rows + w.local] = to - from;
             continue;
         }
@@ -409,7 +409,7 @@ BG_DEVICE void order_window(const TileBuild& p, u16* own, u32* left, u32 steps, 
         if (banks)
             for (u32 round = 0; round < ORDER_ROUNDS && any(pending); round++) {
                 const u32 full = round < ORDER_ROUNDS / 2 ? once : twice;
-                u32 pick = NOBODY, bank = 32 + lane(), most = 0;
+                u32 pick = NO_VERTEX, bank = 32 + lane(), most = 0;
                 if (pending)
                     for (u32 k = e, end = min_of(have, e + ORDER_REACH); k < end; k++) {
                         u32 b = own[k * WARP + lane()] & 31u;
@@ -424,7 +424,7 @@ BG_DEVICE void order_window(const TileBuild& p, u16* own, u32* left, u32 steps, 
                 // The first of those that want a bank, counted from another lane every step.
                 u32 same = match_any(bank), from = e * 5 & 31u;
                 u32 winner = ((u32)__ffs((i32)__funnelshift_r(same, same, from)) - 1 + from) & 31u;
-                bool won = pick != NOBODY && winner == lane();
+                bool won = pick != NO_VERTEX && winner == lane();
                 if (won) {
                     u16 other = own[e * WARP + lane()];
                     own[e * WARP + lane()] = own[pick * WARP + lane()];

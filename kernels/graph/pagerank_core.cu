@@ -1,4 +1,4 @@
-// PageRank of large skewed graphs, f32: the heaviest vertices are a core, whose arcs among each other are tiles as in
+// PageRank of large skewed graphs, f32: the vertices of largest degree are a core, whose arcs among each other are tiles as in
 // pagerank_tiles.cuh, several to a block, one sweep each; all other arcs are rows by class with positions for columns, gathered
 // through the second-level cache. Some warps of a block sweep while the others gather; then all gather.
 //
@@ -80,7 +80,7 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
         };
 
         if (warp < sweepers) {
-            // Folding comes at the start of the next sweep, while nobody adds.
+            // Folding comes at the start of the next sweep, while no thread adds.
             auto fold = [&](const RankTile& tile) {
                 for (u32 i = threadIdx.x; i < tile.folds; i += sweeper_threads) {
                     uint2 f = load_readonly(p.folds + tile.folds_at + i);

@@ -24,6 +24,8 @@ enum RankForm : u32 { WINDOW, GRID };
 constexpr f64 RESIDUAL_ONE = 9007199254740992.0;
 constexpr u32 COUNT_SHIFT = 55;
 constexpr u64 RESIDUAL_MASK = (1ull << COUNT_SHIFT) - 1;
+/// In the place of the next iteration to look at.
+constexpr u32 CONVERGED = 0xffffffffu;
 /// Looks whose residuals are in flight.
 constexpr u32 RESIDUAL_TURNS = 6;
 
@@ -157,7 +159,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 if (row < tile.own_count && (row < p.halo || row + p.halo >= tile.own_count))
                     store_volatile((u32*)(shares + tile.own_from + row), tagged(own_weight[row] * (sum + base), tag));
             };
-            sweep_slices<RESIDENT>(data, tile, x, tile.slices, NOBODY, 0, emit);
+            sweep_slices<RESIDENT>(data, tile, x, tile.slices, NO_VERTEX, 0, emit);
         } else {
             // The inside of a window was summed while its borders were on their way.
             const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
@@ -168,13 +170,13 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 const u64 fixed = await_residual(p, known, seen, over);
                 const f64 residual = (f64)fixed / RESIDUAL_ONE;
                 if (residual < p.tolerance) {
-                    *decided = NOBODY;
+                    *decided = CONVERGED;
                     if (blockIdx.x == 0) p.result->residual = fixed << 7;
                 } else {
                     residuals->saw(it - 2, residual);
                     *decided = residuals->next;
                 }
-                // All have added to the word of this look, for which they have decided the one two before: nobody looks at that any more.
+                // All have added to the word of this look, for which they have decided the one two before: no thread looks at that any more.
                 if (blockIdx.x == 0 && known >= 2) *residual_word(p.state, known - 2) = 0;
             }
             if (blockIdx.x == 0) {
@@ -193,7 +195,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         if (look) {
             next_look = load_volatile(decided);
             known++;
-            if (next_look == NOBODY) {
+            if (next_look == CONVERGED) {
                 answer = it - 2;
                 mass = mass_two_before;
                 early = true;
@@ -239,7 +241,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 if (watch && measure) p.kept[(it & 1) * p.positions + position] = y;
                 if (last && !watch) {
                     u32 v = p.vertex[position];
-                    if (v != NOBODY) p.scores[v] = y;
+                    if (v != NO_VERTEX) p.scores[v] = y;
                 }
             }
         } else {
@@ -276,7 +278,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         mass = 1.0 - p.damping + p.damping * isolated * mass;
 
         // What others made of this block's x; own shares of a window are there already.
-        const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NOBODY, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
+        const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NO_VERTEX, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
         if (FORM == WINDOW && tile.inner > 0) {
             __syncthreads();
             sweep_slices<RESIDENT>(data, tile, x, tile.inner, 0, tile.inner_from, keep_sum);
@@ -316,7 +318,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         if (FORM == GRID) {
             for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
                 u32 v = p.vertex[tile.own_from + i];
-                if (v != NOBODY) p.scores[v] = kept[tile.own_from + i];
+                if (v != NO_VERTEX) p.scores[v] = kept[tile.own_from + i];
             }
         } else {
             for (u32 i = 4 * threadIdx.x; i < tile.own_count; i += 4 * blockDim.x) {

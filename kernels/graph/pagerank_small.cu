@@ -118,7 +118,7 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
         slice[k] = (descriptor.y & 0xffff0000u) | descriptor.x / WARP;
         if (row < tile.own_count) {
             const u32 position = tile.own_from + row;
-            if (load_readonly(p.vertex + position) != NOBODY) slice[k] |= KEEPS;
+            if (load_readonly(p.vertex + position) != NO_VERTEX) slice[k] |= KEEPS;
             inverse[k] = d * load_readonly(p.inverse + position);
             readers = CLUSTER ? load_readonly(p.readers + position) : 1;
             place[k] = position;
@@ -246,7 +246,7 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
         p.result->iterations = answer + 1;
         p.state->steps = answer + 1;
     }
-    // Nobody may leave while others still read from its shared memory.
+    // No thread may leave while others still read from its shared memory.
     if constexpr (CLUSTER) cluster_sync();
 }
 

@@ -13,7 +13,7 @@
 #include "tuning/pagerank.cuh"
 
 namespace bg {
-constexpr u32 NOBODY = 0xffffffffu;
+constexpr u32 NO_VERTEX = 0xffffffffu;
 /// An entry not yet given.
 constexpr u16 NO_ENTRY = 0xffff;
 
@@ -118,8 +118,8 @@ BG_DEVICE void fetch_ahead(SliceAhead& a, const u32* entries, const u16* ids) {
 }
 
 /// As sweep_slices, added to `sums`, by `warps` warps, with the data read from far: a slice ahead. Every sum belongs to one slice, but for
-/// sum `nobody`, which lanes without a row name and nobody reads: where races are checked for, they leave it.
-BG_DEVICE void sweep_slices_far(const u32* data, const RankTile& tile, const f32* x, f32* sums, u32 nobody, u32 warp, u32 warps) {
+/// sum `no_row`, which lanes without a row name and no thread reads: where races are checked for, they leave it.
+BG_DEVICE void sweep_slices_far(const u32* data, const RankTile& tile, const f32* x, f32* sums, u32 no_row, u32 warp, u32 warps) {
     if (warp >= tile.slices) return;
     const uint2* descriptors = (const uint2*)data;
     const u32* entries = data + tile.entries_at;
@@ -168,7 +168,7 @@ BG_DEVICE void sweep_slices_far(const u32* data, const RankTile& tile, const f32
         __syncwarp();
         for (u32 m = (1u << t) >> 1; m; m >>= 1) y += shuffle_xor(y, m);
 #ifdef BITGRAPH_CHECKED
-        const bool named = now.id != nobody;
+        const bool named = now.id != no_row;
 #else
         const bool named = true;
 #endif

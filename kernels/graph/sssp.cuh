@@ -1,5 +1,5 @@
 // What the kernels of shortest paths share: distances as unsigned keys that order like their values, so that atomic minima on
-// integers serve every type, and sums that never fall (integers stick at the greatest value, which means "not reached").
+// integers serve every type, and sums that never fall (integers stick at the largest value, which means "not reached").
 #pragma once
 #include "common/grid.cuh"
 
@@ -48,9 +48,8 @@ struct DoubleKey {
     }
 };
 
-/// The least value over the warp, for keys of either width.
-BG_DEVICE u32 warp_least(u32 value) { return warp_min(value); }
-BG_DEVICE u64 warp_least(u64 value) {
+/// The smallest value over the warp, for keys of either width.
+BG_DEVICE u64 warp_min(u64 value) {
     for (u32 d = 16; d; d >>= 1) value = min_of(value, shuffle_xor(value, d));
     return value;
 }

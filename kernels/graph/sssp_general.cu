@@ -1,7 +1,7 @@
 // Shortest paths on any graph, with any weights that are not negative: near-far stepping in one cooperative launch.
 //
 // Vertices nearer than a threshold are relaxed in rounds until none is left, the others wait in a far list; then the threshold
-// moves to the least waiting distance plus delta. A round reads the near queue, collects what it improved in shared memory,
+// moves to the smallest waiting distance plus delta. A round reads the near queue, collects what it improved in shared memory,
 // and appends it to the next queue in pieces of a row, so that a hub is shared by many warps.
 //
 // A vertex is queued at most once per round and waits at most once, so the queues have a fixed size: every improvement leaves a
@@ -13,8 +13,8 @@
 #include "tuning/sssp.cuh"
 
 namespace bg {
-/// The least waiting distances: of this threshold, of the next (filled while the far list is read), and one being cleared.
-struct FarLeast {
+/// The smallest waiting distances: of this threshold, of the next (filled while the far list is read), and one being cleared.
+struct FarMin {
     u64 cells[4];
 };
 
@@ -31,7 +31,7 @@ template <class Bits> struct NearFarParams {
     uint4* near1;
     u32* far0;
     u32* far1;
-    FarLeast* least;
+    FarMin* smallest;
     u64 delta;            // bits in the type of the distances
     u64 most_ns;          // gives up after; all bits set: never
     u32 nodes, source;
@@ -79,24 +79,24 @@ template <class Key> struct NearFar {
     const NearFarParams<Bits>& p;
     Grid grid;
     Distances<Key, sizeof(Bits)> known;
-    u64* shared_least;
+    u64* shared_min;
     u32 *staged_near, *staged_far;  // counters
     u32* scratch;                   // 36 words: 33 of the scan, two positions
     uint4* near_stage;              // {vertex, start of its row, entries, -}
     u32* far_stage;
     Bits threshold;
     u32 near_tag, far_tag;
-    Bits least;                     // of the far distances that this thread found
+    Bits smallest;                     // of the far distances that this thread found
 
     BG_DEVICE NearFar(const NearFarParams<Bits>& params, u8* shared)
         : p(params), grid(params.state, params.link, shared), known(params.words, params.tags) {
-        shared_least = (u64*)(shared + 16);
+        shared_min = (u64*)(shared + 16);
         staged_near = (u32*)(shared + 24);
         staged_far = staged_near + 1;
         scratch = (u32*)(shared + 32);
         near_stage = (uint4*)(shared + 256);
         far_stage = (u32*)(near_stage + p.stage);
-        least = Key::UNREACHED;
+        smallest = Key::UNREACHED;
     }
     BG_DEVICE BarrierSlot* slot() { return &p.state->slots[grid.turn & 3]; }
     /// A vertex with its row.
@@ -113,9 +113,9 @@ template <class Key> struct NearFar {
         if (threadIdx.x == 0) {
             *staged_near = 0;
             *staged_far = 0;
-            *shared_least = ~0ull;
+            *shared_min = ~0ull;
         }
-        least = Key::UNREACHED;
+        smallest = Key::UNREACHED;
         __syncthreads();
     }
     /// Collects up to ARCS vertices per lane, near and far. All lanes call it.
@@ -156,19 +156,19 @@ template <class Key> struct NearFar {
             }
         }
     }
-    /// Writes what the block collected to the queues. `cell` gets the least far distance.
+    /// Writes what the block collected to the queues. `cell` gets the smallest far distance.
     BG_DEVICE void flush(uint4* next, u32* far_next, u32 far_base, u64* cell) {
-        if (any(least != Key::UNREACHED)) {
-            Bits warp = warp_least(least);
-            if (lane() == 0) atomicMin(shared_least, (u64)warp);
+        if (any(smallest != Key::UNREACHED)) {
+            Bits warp = warp_min(smallest);
+            if (lane() == 0) atomicMin(shared_min, (u64)warp);
         }
         __syncthreads();
         u32 near_count = min_of(*staged_near, p.stage), far_count = min_of(*staged_far, p.stage);
         if (near_count == 0 && far_count == 0) {
-            if (threadIdx.x == 0 && *shared_least != ~0ull) atomicMin(cell, *shared_least);
+            if (threadIdx.x == 0 && *shared_min != ~0ull) atomicMin(cell, *shared_min);
             return;
         }
-        if (threadIdx.x == 0 && *shared_least != ~0ull) atomicMin(cell, *shared_least);
+        if (threadIdx.x == 0 && *shared_min != ~0ull) atomicMin(cell, *shared_min);
         // Few entries: each warp finds room for its own, without barriers of the block. The warps that have none do the far ones.
         if (near_count <= 256 && far_count <= 256) {
             const u32 warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
@@ -248,7 +248,7 @@ template <class Key> struct NearFar {
                         bool queue_it = known.improve(row[j].x, sum[j], is_near ? near_tag : far_tag, better);
                         near[j] = queue_it && is_near;
                         far[j] = queue_it && !is_near;
-                        if (better && !is_near) least = min_of(least, sum[j]);
+                        if (better && !is_near) smallest = min_of(smallest, sum[j]);
                     }
                     wanted = wanted || near[j] || far[j];
                 }
@@ -269,7 +269,7 @@ template <class Key> struct NearFar {
                 if (distance >= before) {
                     near[0] = distance < threshold;
                     far[0] = !near[0];
-                    if (far[0]) least = min_of(least, distance);
+                    if (far[0]) smallest = min_of(smallest, distance);
                     known.retag(row[0].x, distance, near[0] ? near_tag : far_tag);
                     if (near[0]) row[0] = row_of(row[0].x);
                 }
@@ -298,7 +298,7 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
     const uint4 source = search.row_of(p.source);
     u32 near_count = search.pieces(source);
     for (u32 k = thread; k < near_count; k += threads) search.put_piece(p.near0, k, source, k);
-    if (thread < 4) p.least->cells[thread] = ~0ull;
+    if (thread < 4) p.smallest->cells[thread] = ~0ull;
     if (search.grid.meet().stop) return;
 
     u32 far_count = 0, epoch = 0, round = 1;
@@ -310,7 +310,7 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
         search.clear_stage();
         const uint4* near = near_turn ? p.near1 : p.near0;
         uint4* next = near_turn ? p.near0 : p.near1;
-        u64* cell = &p.least->cells[epoch & 3];
+        u64* cell = &p.smallest->cells[epoch & 3];
         bool relaxing = near_count != 0;
         if (relaxing) {
             u32* far = far_turn ? p.far1 : p.far0;
@@ -320,13 +320,13 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
             const u32* far = far_turn ? p.far1 : p.far0;
             u32* far_next = far_turn ? p.far0 : p.far1;
             Bits before = search.threshold, from = (Bits)load_volatile(cell);
-            // Above the least distance even where adding delta changes nothing, or nothing would ever be near.
+            // Above the smallest distance even where adding delta changes nothing, or nothing would ever be near.
             search.threshold = max_of(Key::extend(from, (Bits)p.delta), (Bits)(from + 1));
             search.far_tag = Tags<sizeof(Bits)>::far(round - 1);
-            if (thread == 0) p.least->cells[(epoch + 2) & 3] = ~0ull;
+            if (thread == 0) p.smallest->cells[(epoch + 2) & 3] = ~0ull;
             epoch++;
             search.split(far, far_count, before, next, far_next);
-            search.flush(next, far_next, 0, &p.least->cells[epoch & 3]);
+            search.flush(next, far_next, 0, &p.smallest->cells[epoch & 3]);
             far_turn = !far_turn;
             search.grid.report(epoch);
         }

@@ -23,7 +23,7 @@ template <class Bits> struct ParentParams {
 };
 struct FarthestParams {
     const u32* distances;
-    u32* farthest;       // the greatest finite distance; zeroed before
+    u32* farthest;       // the largest finite distance; zeroed before
     u32 nodes, unreached;
 };
 template <class Bits> struct StuckParams {

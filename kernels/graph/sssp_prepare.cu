@@ -11,7 +11,7 @@ enum WeightType : u32 { BOOL, I8, I16, I32, I64, U8, U16, U32, U64, F16, BF16, F
 struct WeightSummary {
     u64 bad;          // the complement of the first position of a negative weight or NaN
     u64 broken;       // a weight is not a whole number below 2^63
-    u64 whole;        // the greatest whole weight
+    u64 whole;        // the largest whole weight
     u64 finite;       // finite weights
     f64 sum;          // of the finite weights
 
@@ -31,9 +31,9 @@ struct SummaryParams {
     u64 count;
     u32 dtype, pad;
 };
-struct HeaviestParams {
+struct MaxDegreeParams {
     const u32* offsets;
-    u64* heaviest;  // degree over the complement of the vertex; zeroed before
+    u64* max_degree;  // degree over the complement of the vertex; zeroed before
     u32 nodes, pad;
 };
 struct ConvertParams {
@@ -54,7 +54,7 @@ struct ResultParams {
     u32 target;    // farther vertices count as not reached; all bits set: none
 };
 
-/// The distance of a vertex, whole or real; false if it is the greatest value of its type, which means "not reached".
+/// The distance of a vertex, whole or real; false if it is the largest value of its type, which means "not reached".
 BG_DEVICE bool read_distance(const u8* distances, u32 type, u64 v, u64& whole, f64& real) {
     switch (type) {
         case U32: whole = ((const u32*)distances)[v]; return (u32)whole != 0xffffffffu;
@@ -64,10 +64,10 @@ BG_DEVICE bool read_distance(const u8* distances, u32 type, u64 v, u64& whole, f
     }
     return real - real == 0;
 }
-/// Whole numbers below the greatest value of their type, which unreached vertices get; whether one does not fit.
-template <class T> BG_DEVICE bool write_whole(u8* results, u64 v, bool reached, u64 whole, T greatest) {
-    ((T*)results)[v] = reached ? (T)whole : greatest;
-    return reached && whole >= (u64)greatest;
+/// Whole numbers below the largest value of their type, which unreached vertices get; whether one does not fit.
+template <class T> BG_DEVICE bool write_whole(u8* results, u64 v, bool reached, u64 whole, T largest) {
+    ((T*)results)[v] = reached ? (T)whole : largest;
+    return reached && whole >= (u64)largest;
 }
 
 /// A weight as f64 (rounded beyond 53 bits) and, where it is whole, as u64.
@@ -100,7 +100,7 @@ BG_DEVICE f64 read_weight(const u8* values, u32 type, u64 i, u64& whole, bool& i
     whole = integer < 0 ? 0 : (u64)integer;
     return (f64)integer;
 }
-BG_DEVICE u64 warp_greatest(u64 value) {
+BG_DEVICE u64 warp_max(u64 value) {
     for (u32 d = 16; d; d >>= 1) value = max_of(value, shuffle_xor(value, d));
     return value;
 }
@@ -129,7 +129,7 @@ BG_KERNEL(sssp_summary, bg::SummaryParams, 256, 4) {
             own.finite++;
         }
     }
-    own = WeightSummary{warp_greatest(own.bad), (u64)bg::any(broken), warp_greatest(own.whole), butterfly_sum(own.finite), butterfly_sum(own.sum)};
+    own = WeightSummary{warp_max(own.bad), (u64)bg::any(broken), warp_max(own.whole), butterfly_sum(own.finite), butterfly_sum(own.sum)};
     if (lane() == 0) block->add(own);
     __syncthreads();
     if (threadIdx.x == 0) p.summary->add(*block);
@@ -151,14 +151,14 @@ BG_KERNEL(sssp_convert, bg::ConvertParams, 256, 4) {
     }
 }
 
-BG_KERNEL(sssp_heaviest, bg::HeaviestParams, 256, 4) {
+BG_KERNEL(sssp_max_degree, bg::MaxDegreeParams, 256, 4) {
     using namespace bg;
     u64 best = 0;
     for (u32 v = blockIdx.x * blockDim.x + threadIdx.x; v < p.nodes; v += gridDim.x * blockDim.x) {
         best = max_of(best, (u64)(p.offsets[v + 1] - p.offsets[v]) << 32 | (u32)~v);
     }
-    best = warp_greatest(best);
-    if (lane() == 0 && best > load_volatile(p.heaviest)) atomicMax(p.heaviest, best);
+    best = warp_max(best);
+    if (lane() == 0 && best > load_volatile(p.max_degree)) atomicMax(p.max_degree, best);
 }
 
 BG_KERNEL(sssp_result, bg::ResultParams, 256, 4) {

@@ -131,16 +131,16 @@ template <u32 ROWS> struct Sweep {
             for (u32 active = ballot(on && next != end && distance + next < threshold); active; active &= active - 1) {
                 u32 who = __ffs(active) - 1;
                 u32 d = shuffle(distance, who), start = shuffle(row.y, who), quads = shuffle(row.z, who), at = shuffle(position, who);
-                u32 least = shuffle(from, who), waiting;
+                u32 smallest = shuffle(from, who), waiting;
                 if (lane() == 0) moved++;
                 for (;;) {
                     uint4 q = make_uint4(~0u, ~0u, ~0u, ~0u);
                     if (at + lane() < quads) q = load_readonly(p.quads + start + at + lane());
                     waiting = end + 1;
-                    relax(q.x, d, least, waiting);
-                    relax(q.y, d, least, waiting);
-                    relax(q.z, d, least, waiting);
-                    relax(q.w, d, least, waiting);
+                    relax(q.x, d, smallest, waiting);
+                    relax(q.y, d, smallest, waiting);
+                    relax(q.z, d, smallest, waiting);
+                    relax(q.w, d, smallest, waiting);
                     u32 done = __popc(ballot(waiting == end + 1));
                     at += done;
                     if (done < WARP) {
@@ -223,7 +223,7 @@ template <u32 ROWS> struct Sweep {
             }
         }
     }
-    /// The least sum over a quad; `cut` if the rest of the row is of no use.
+    /// The smallest sum over a quad; `cut` if the rest of the row is of no use.
     BG_DEVICE u32 pull(uint4 q, u32 distance, u32 changed, bool& cut) {
         u32 arcs[4] = {q.x, q.y, q.z, q.w}, near[4];
 #pragma unroll
@@ -241,7 +241,7 @@ template <u32 ROWS> struct Sweep {
         }
         return distance;
     }
-    /// `lowest`: the least distance that changed in the sweep before. Distances of at least `settled` pull.
+    /// `lowest`: the smallest distance that changed in the sweep before. Distances of at least `settled` pull.
     BG_DEVICE void pull_pieces(u32 settled, u32 lowest) {
         for (u32 base = 0; base < p.warp_pieces; base += WARP) {
             u32 own = base + lane(), index = piece(own), distance = 0;

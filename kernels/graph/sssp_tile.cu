@@ -8,9 +8,9 @@
 // barrier of the grid. A word is twice the distance, plus 1 if the vertex is not queued, so that one atomic minimum improves it and says
 // whether to queue it. Arcs into another part send the sum into the inbox of their head by an atomic minimum: a distance is its
 // own message. Vertices that such arcs enter come first in their part, so that the inbox lies like the words.
-// Entries at or above the least queued distance of all blocks plus delta go round again; a stale minimum only delays.
+// Entries at or above the smallest queued distance of all blocks plus delta go round again; a stale minimum only delays.
 // End: a counter counts batches of sends. An idle block publishes the count that it read before it found its inbox unchanged;
-// once all have published the same, no message is unread and nobody is at work.
+// once all have published the same, no message is unread and no thread is at work.
 #include "graph/sssp_tile.cuh"
 
 namespace bg {
@@ -25,12 +25,12 @@ struct TileParams {
     u32* next_inbox;       // cleaned for the next one
     u32* control;          // {batches sent, over, -...} then what each block published, from PUBLISHED on
     u32* next_control;
-    u32* minima;           // least queued distance of each block
+    u32* minima;           // smallest queued distance of each block
     u32* next_minima;
     u32* distances;        // the result
     u32 source;
-    u32 blob_bytes;        // of the greatest part
-    u32 queue;             // vertices of the greatest part, rounded up
+    u32 blob_bytes;        // of the largest part
+    u32 queue;             // vertices of the largest part, rounded up
     u32 delta;             // 0: no threshold
     u32 period;            // hops between looks at the inbox
     u32 pad;
@@ -38,9 +38,9 @@ struct TileParams {
 constexpr u32 PUBLISHED = 32;
 
 struct TileShared {
-    u32 queued[4], least[4], others[4];  // by turn: entries of a queue, its least distance, that of the other blocks
+    u32 queued[4], smallest[4], others[4];  // by turn: entries of a queue, its smallest distance, that of the other blocks
     u32 batches, over, unequal, sent, published;
-    u32 last_hop;  // everybody leaves before this one
+    u32 last_hop;  // all blocks leave before this one
     u32 pad[14];
 };
 
@@ -53,7 +53,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
     const TileHead head = p.heads[blockIdx.x];
     const u32 sub = lane() % LANES, below = (1u << lane()) - 1, threads = blockDim.x;
     const u32 slots = ceil_div(head.entrances, 4u), block = blockIdx.x, blocks = gridDim.x;
-    // Queues are short: the last warps have least to do, and look after everything else.
+    // Queues are short: the last warps have smallest to do, and look after everything else.
     const u32 from_last = threads - 1 - threadIdx.x;
     const bool keeper = from_last == 0;
     const u32 first = threadIdx.x / WARP * (WARP / LANES), step = threads / WARP * (WARP / LANES);
@@ -85,13 +85,13 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
     for (u32 i = threadIdx.x; i < ceil_div(head.count, 4u) * 4; i += threads) words[i] = owns_source && i == source ? 0u : 2 * TILE_INFINITE + 1;
     if (threadIdx.x < 3) {
         s->queued[threadIdx.x] = 0;
-        s->least[threadIdx.x] = s->others[threadIdx.x] = TILE_INFINITE;
+        s->smallest[threadIdx.x] = s->others[threadIdx.x] = TILE_INFINITE;
     }
     __syncthreads();
     if (threadIdx.x == 0) {
         if (owns_source) {
             s->queued[0] = 1;
-            s->least[0] = 0;
+            s->smallest[0] = 0;
             queue[0] = (u16)source;
         }
         s->batches = s->over = s->sent = s->published = 0;
@@ -104,8 +104,8 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
     const u16* send_starts = (const u16*)(blob + head.send_starts);
     const uint2* sends = (const uint2*)(blob + head.sends);
     u32 now = 0, next = 1, after = 2;                 // turns of the counters
-    u32 seen_now = 0, seen_next = 1, seen_after = 2;  // turns of the others' least
-    u32 others = TILE_INFINITE, loaded_least = TILE_INFINITE, phase = 0, hops = 0, stop = 0;
+    u32 seen_now = 0, seen_next = 1, seen_after = 2;  // turns of the others' smallest
+    u32 others = TILE_INFINITE, loaded_min = TILE_INFINITE, phase = 0, hops = 0, stop = 0;
     bool fresh = false;
     Looks looks;
     uint4 mail = make_uint4(0, 0, 0, 0);
@@ -120,7 +120,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
         for (u32 j = 0; j < 4; j++) {
             if (got[j] < known[j] >> 1 && (atomicMin(words + 4 * slot + j, 2 * got[j]) & 1u)) {
                 to[atomicAdd(&s->queued[turn], 1u)] = (u16)(4 * slot + j);
-                if (p.delta) atomicMin(&s->least[turn], got[j]);
+                if (p.delta) atomicMin(&s->smallest[turn], got[j]);
                 any_taken = true;
             }
         }
@@ -133,7 +133,7 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
         const u32 last_hop = load_volatile(&s->last_hop);
         u32 own = 0, seen = 0, first_word = 0;
         if (p.delta) {
-            own = load_volatile(&s->least[now]);
+            own = load_volatile(&s->smallest[now]);
             seen = load_volatile(&s->others[seen_now]);
             first_word = load_volatile(words + first_entry);
         }
@@ -206,13 +206,13 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
         if (keeper) {
             if (fresh) s->others[seen_after] = TILE_INFINITE;
             s->queued[after] = 0;
-            s->least[after] = TILE_INFINITE;
+            s->smallest[after] = TILE_INFINITE;
             if (p.delta) store_volatile(p.minima + block, own);
         }
         fresh = false;
         if (phase == 0) {
             // Loaded now, looked at after the hop.
-            if (p.delta && from_last < blocks) loaded_least = load_volatile(p.minima + from_last);
+            if (p.delta && from_last < blocks) loaded_min = load_volatile(p.minima + from_last);
             if (from_last < slots) mail = load_volatile4(inbox + 4 * from_last);
             if (keeper && blocks > 1) stop = load_volatile(p.control + 1);
         }
@@ -276,11 +276,11 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
                 u32 position = 0;
                 if (lane() == 0) position = atomicAdd(&s->queued[next], total);
                 if (p.delta) {
-                    u32 least = TILE_INFINITE;
+                    u32 smallest = TILE_INFINITE;
 #pragma unroll
-                    for (u32 i = 0; i < 4; i++) if (push[i]) least = min_of(least, sum[i]);
-                    least = warp_min(least);
-                    if (lane() == 0) atomicMin(&s->least[next], least);
+                    for (u32 i = 0; i < 4; i++) if (push[i]) smallest = min_of(smallest, sum[i]);
+                    smallest = warp_min(smallest);
+                    if (lane() == 0) atomicMin(&s->smallest[next], smallest);
                 }
                 position = shuffle(position, 0);
 #pragma unroll
@@ -302,8 +302,8 @@ template <u32 LANES, bool SHORT> BG_DEVICE void tile_search(const TileParams& p)
         if (++phase == p.period) {
             phase = 0;
             if (p.delta && from_last < ceil_div(blocks, WARP) * WARP) {
-                u32 least = warp_min(from_last < blocks ? loaded_least : TILE_INFINITE);
-                if (lane() == 0) atomicMin(&s->others[seen_next], least);
+                u32 smallest = warp_min(from_last < blocks ? loaded_min : TILE_INFINITE);
+                if (lane() == 0) atomicMin(&s->others[seen_next], smallest);
             }
             if (from_last < slots) take(from_last, mail, next, next_queue);
             if (keeper && stop) s->last_hop = hops + 1;

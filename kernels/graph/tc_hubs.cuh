@@ -1,4 +1,4 @@
-// The adjacency of the heaviest vertices among themselves, as bits. In degree order a vertex is heavier the smaller its number, so
+// The adjacency of the vertices of largest degree among themselves, as bits. In degree order a vertex is heavier the smaller its number, so
 // the hubs are 0 .. hubs, and row v of the matrix has a bit for each vertex before v.
 //
 // Invariant: rows are packed, each as many words of 128 bits as its bits need; bits from v on are 0.

@@ -121,8 +121,8 @@ struct Ring_min_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(x)); }
     BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(x)); }
     BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
-    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
-    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static V identity() { return (V)(num(bg_max_value())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_min_value()); }
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
@@ -167,8 +167,8 @@ struct Ring_min_plus_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a).saturating_add(num(x))); }
     BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1).saturating_add(num(x))); }
     BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
-    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
-    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static V identity() { return (V)(num(bg_max_value())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_min_value()); }
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
@@ -191,8 +191,8 @@ struct Ring_min_plus_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
     BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a).saturating_add(num(x))); }
     BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1).saturating_add(num(x))); }
     BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
-    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
-    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static V identity() { return (V)(num(bg_max_value())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_min_value()); }
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
@@ -211,8 +211,8 @@ struct Ring_min_plus_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a).saturating_add(num(x))); }
     BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1).saturating_add(num(x))); }
     BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
-    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
-    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static V identity() { return (V)(num(bg_max_value())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_min_value()); }
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
@@ -231,8 +231,8 @@ struct Ring_min_plus_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     BG_DEVICE static V multiply(bg::Value<A> a, bg::Value<X> x) { return (V)(num(a).saturating_add(num(x))); }
     BG_DEVICE static V multiply_pattern(bg::Value<X> x) { return (V)(num(1).saturating_add(num(x))); }
     BG_DEVICE static V add(V a, V b) { return (V)(num(a).min(num(b))); }
-    BG_DEVICE static V identity() { return (V)(num(bg_greatest())); }
-    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_least()); }
+    BG_DEVICE static V identity() { return (V)(num(bg_max_value())); }
+    BG_DEVICE static bool terminal(V a) { return num(a) == num(bg_min_value()); }
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }

@@ -7,7 +7,7 @@ struct RowBinsBuild {
     const u32* offsets;
     const u32* named;   // per row: how often others name it (out-degree); null: as often as it has arcs
     u32* counts;        // per class, then per block; after the scan: where its rows begin
-    u32* totals;        // where each class ends (ROW_CLASSES), the largest row, rows that nobody names, chunks
+    u32* totals;        // where each class ends (ROW_CLASSES), the largest row, empty columns, chunks
     u32* rows;
     uint4* chunks;
     u32 row_count;

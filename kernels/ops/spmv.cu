@@ -93,10 +93,10 @@ template <class Visit> BG_DEVICE void walk_diagonals(const SpmvDiagonalsParams& 
     const u32 none = 0xffffffffu, bias = 0x80000000u - row;
     u32 next = at < end ? load_readonly(p.indices + at) + bias : none;
     for (;;) {
-        u32 least = warp_min(next);
-        if (least == none) break;
-        bool own = next == least;
-        visit(least - 0x80000000u, ballot(own), own, at);
+        u32 smallest = warp_min(next);
+        if (smallest == none) break;
+        bool own = next == smallest;
+        visit(smallest - 0x80000000u, ballot(own), own, at);
         if (own) {
             at++;
             next = at < end ? load_readonly(p.indices + at) + bias : none;

@@ -246,7 +246,7 @@ BG_KERNEL(convert_values, ConvertParams, 256, 4) {
             ((u64*)p.out)[i] = x < 0 ? 0 : (u64)x;
         } else if (p.from == U64 && p.to == I64) {
             u64 x = ((const u64*)p.values)[i];
-            ((i64*)p.out)[i] = (i64)min_of(x, (u64)Limits<i64>::greatest());
+            ((i64*)p.out)[i] = (i64)min_of(x, (u64)Limits<i64>::largest());
         } else {
             store_number(p.out, p.to, i, load_number(p.values, p.from, i));
         }

@@ -33,9 +33,9 @@ constexpr u32 MOST_ROUNDS = 12;
 constexpr u32 FEW_VERTICES = 4;
 
 // graph/cc_ascent.cu
-/// Rows of the heaviest vertices that a whole block looks through.
+/// Rows of the vertices of largest degree that a whole block looks through.
 constexpr u32 BLOCK_ROW = 1024;
-/// Vertices of a lane that climb at once.
+/// Vertices of a lane whose pointers jump at once.
 constexpr u32 CLIMBERS = 4;
 
 // graph/cc_block.cu

@@ -195,11 +195,11 @@ pub fn describe(ours: &[Ours]) -> Result<String> {
             let found: Vec<f64> = ratios.iter().filter(|r| r.0 == algorithm && r.1 == gpu).map(|r| r.2).collect();
             if !found.is_empty() {
                 let mean = (found.iter().map(|r| r.ln()).sum::<f64>() / found.len() as f64).exp();
-                let least = found.iter().copied().fold(f64::INFINITY, f64::min);
+                let minimum = found.iter().copied().fold(f64::INFINITY, f64::min);
                 let (name, count) = (gpu.name(), found.len());
                 let _ = writeln!(
                     text,
-                    "{algorithm:4} {name:8} Bit-GraphBLAS/ours over {count} matrices: geometric mean {mean:.1}, least {least:.1}"
+                    "{algorithm:4} {name:8} Bit-GraphBLAS/ours over {count} matrices: geometric mean {mean:.1}, minimum {minimum:.1}"
                 );
             }
         }
@@ -219,7 +219,7 @@ mod tests {
         let text = describe(&[ours]).unwrap();
         let line = text.lines().find(|l| l.starts_with("uk ") && l.contains(" bfs ")).unwrap();
         assert!(line.ends_with("25.0 (7.00)"), "{line}");
-        assert!(text.contains("bfs  Titan V  Bit-GraphBLAS/ours over 1 matrices: geometric mean 25.0, least 25.0"));
+        assert!(text.contains("bfs  Titan V  Bit-GraphBLAS/ours over 1 matrices: geometric mean 25.0, minimum 25.0"));
     }
 
     #[test]

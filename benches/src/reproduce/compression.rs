@@ -50,7 +50,7 @@ impl Sizes {
     }
 }
 
-/// For each tile size the graphs that take least in it, and those that take less in it than float CSR.
+/// For each tile size the graphs that take minimum in it, and those that take less in it than float CSR.
 #[must_use]
 pub fn counts(all: &[Sizes], sizes: impl Fn(&Sizes) -> [u64; 4]) -> [(u32, u32); 4] {
     let mut found = [(0, 0); 4];
@@ -90,9 +90,9 @@ pub fn describe(all: &[Sizes]) -> String {
     let _ = writeln!(
         text,
         "{:9} {:>12} {:>11} {:>12} {:>11} {:>15} {:>14}",
-        "tile", "least", "compresses", "least", "compresses", "least", "compresses"
+        "tile", "minimum", "compresses", "minimum", "compresses", "minimum", "compresses"
     );
-    for (i, (tile, least, compresses)) in COMPRESSION.into_iter().enumerate() {
+    for (i, (tile, minimum, compresses)) in COMPRESSION.into_iter().enumerate() {
         let of = |count: u32| format!("{count} of {}", all.len());
         let share = |count: u32| format!("{count} ({:.0} %)", 100.0 * f64::from(count) / f64::from(MATRICES));
         let _ = writeln!(
@@ -102,7 +102,7 @@ pub fn describe(all: &[Sizes]) -> String {
             of(ours[i].1),
             of(theirs[i].0),
             of(theirs[i].1),
-            share(least),
+            share(minimum),
             share(compresses)
         );
     }

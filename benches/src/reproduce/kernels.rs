@@ -199,16 +199,16 @@ struct Statistics {
     count: usize,
     mean: f64,
     geometric: f64,
-    greatest: f64,
+    maximum: f64,
     at: String,
 }
 
 fn statistics(ratios: &[(f64, &str)]) -> Option<Statistics> {
     let count = ratios.len();
-    let greatest = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
+    let maximum = ratios.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
     let mean = ratios.iter().map(|r| r.0).sum::<f64>() / count as f64;
     let geometric = (ratios.iter().map(|r| r.0.ln()).sum::<f64>() / count as f64).exp();
-    Some(Statistics { count, mean, geometric, greatest: greatest.0, at: greatest.1.into() })
+    Some(Statistics { count, mean, geometric, maximum: maximum.0, at: maximum.1.into() })
 }
 
 /// The statistics of all graphs, beside the published ones.
@@ -218,14 +218,14 @@ fn statistics(ratios: &[(f64, &str)]) -> Option<Statistics> {
 pub fn describe(all: &[Measured]) -> Result<String> {
     let published = published::kernels()?;
     let mut text = String::from(
-        "Speed-up of the schemes over cuSPARSE on float CSR (Section VI-D): mean (geometric mean), greatest; single launches, and the\n\
+        "Speed-up of the schemes over cuSPARSE on float CSR (Section VI-D): mean (geometric mean), maximum; single launches, and the\n\
          means of launches in a row; published over 521 matrices. Ours of bmm_bin_bin_sum forms no product: every entry (i, k) adds\n\
          the entries of row k; cuSPARSE forms it\n",
     );
     let _ = writeln!(
         text,
         "{:25} {:>4} {:>6} | {:>16} {:>8} {:20} | {:>16} {:>8} | {:>15} {:>15}",
-        "scheme", "tile", "graphs", "single", "greatest", "", "in a row", "greatest", "GTX 1080", "Titan V"
+        "scheme", "tile", "graphs", "single", "maximum", "", "in a row", "maximum", "GTX 1080", "Titan V"
     );
     let mut lines: Vec<(&str, u32)> = Vec::new();
     for key in all.iter().map(|m| (m.scheme, m.tile)).chain(published.iter().map(|k| (k.scheme, k.tile))) {
@@ -240,21 +240,21 @@ pub fn describe(all: &[Measured]) -> Result<String> {
         let row: Vec<(f64, &str)> = of().filter_map(|m| Some((m.peer_mean? / m.mean?, m.graph.as_str()))).collect();
         let (single, row) = (statistics(&single), statistics(&row));
         let means = |s: &Option<Statistics>| s.as_ref().map_or("-".into(), |s| format!("{:.2} ({:.2})", s.mean, s.geometric));
-        let greatest = |s: &Option<Statistics>| s.as_ref().map_or("-".into(), |s| format!("{:.2}", s.greatest));
+        let maximum = |s: &Option<Statistics>| s.as_ref().map_or("-".into(), |s| format!("{:.2}", s.maximum));
         let count = single.as_ref().map_or_else(|| of().count(), |s| s.count);
         let at = single.as_ref().map_or("", |s| s.at.as_str());
         let _ = write!(
             text,
             "{scheme:25} {tile:>4} {count:>6} | {:>16} {:>8} {at:20} | {:>16} {:>8} |",
             means(&single),
-            greatest(&single),
+            maximum(&single),
             means(&row),
-            greatest(&row)
+            maximum(&row)
         );
         for gpu in Gpu::ALL {
             let theirs = published.iter().find(|k| k.scheme == scheme && k.tile == tile && k.gpu == gpu);
-            let shown = theirs.map_or("-".into(), |k| match k.greatest {
-                Some(greatest) => format!("{}, {greatest}", k.mean),
+            let shown = theirs.map_or("-".into(), |k| match k.maximum {
+                Some(maximum) => format!("{}, {maximum}", k.mean),
                 None => k.mean.to_string(),
             });
             let _ = write!(text, " {shown:>15}");

@@ -65,11 +65,11 @@ pub struct KernelMean {
     pub gpu: Gpu,
     /// The mean.
     pub mean: f64,
-    /// The greatest, where it is told for this tile.
-    pub greatest: Option<f64>,
+    /// The maximum, where it is told for this tile.
+    pub maximum: Option<f64>,
 }
 
-/// Section VI-B, Figure 5b: for a tile size, matrices that take least in it, and that take less in it than in float CSR.
+/// Section VI-B, Figure 5b: for a tile size, matrices that take minimum in it, and that take less in it than in float CSR.
 pub const COMPRESSION: [(u32, u32, u32); 4] = [(4, 162, 491), (8, 291, 421), (16, 26, 329), (32, 12, 263)];
 /// The matrices that Figure 5b and Section VI-D are over.
 pub const MATRICES: u32 = 521;
@@ -116,9 +116,9 @@ pub fn times() -> Result<Vec<Time>> {
 /// If the data is damaged.
 pub fn kernels() -> Result<Vec<KernelMean>> {
     let mean = |cells: Vec<&'static str>| -> Result<KernelMean> {
-        let [scheme, tile, gpu, mean, greatest] = cells[..] else { anyhow::bail!("{cells:?} has not five cells") };
-        let greatest = if greatest.is_empty() { None } else { Some(number(greatest)?) };
-        Ok(KernelMean { scheme, tile: tile.parse()?, gpu: Gpu::from_data(gpu)?, mean: number(mean)?, greatest })
+        let [scheme, tile, gpu, mean, maximum] = cells[..] else { anyhow::bail!("{cells:?} has not five cells") };
+        let maximum = if maximum.is_empty() { None } else { Some(number(maximum)?) };
+        Ok(KernelMean { scheme, tile: tile.parse()?, gpu: Gpu::from_data(gpu)?, mean: number(mean)?, maximum })
     };
     rows(KERNELS).map(mean).collect()
 }

@@ -3,7 +3,7 @@
 
 use crate::GraphBackend;
 use bitgraph_backend::ops::mxv;
-use bitgraph_backend::{Algorithm, Arranged, Definition, Error, GraphData, Mxv, Renumber, Ring, Vector};
+use bitgraph_backend::{Algorithm, Arranged, Definition, Error, GraphData, Mxv, Renumber, StorableSemiring, Vector};
 use bitgraph_semiring::{LorLand, PlusSecond};
 use bitgraph_sparse::{Permutation, Stored};
 
@@ -17,7 +17,7 @@ pub struct Product<T> {
 /// A type that graphs are multiplied with, and the semiring of that.
 pub trait Factor: Stored {
     /// The semiring.
-    type Semiring: Ring<A = Self, X = Self, Out = Self>;
+    type Semiring: StorableSemiring<A = Self, X = Self, Out = Self>;
     /// The name of the product in reports.
     const NAME: &'static str;
 }

@@ -76,9 +76,9 @@ impl RowSample {
 /// Entries of a row: how many, and how unevenly.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Degrees {
-    /// The least.
+    /// The smallest.
     pub min: usize,
-    /// The greatest.
+    /// The largest.
     pub max: usize,
     /// The average.
     pub mean: f64,
@@ -151,7 +151,7 @@ pub struct Profile {
     pub degrees: Degrees,
     /// The average distance of an entry from the main diagonal, `|row - column|`.
     pub bandwidth_mean: f64,
-    /// The greatest distance of an entry from the main diagonal.
+    /// The largest distance of an entry from the main diagonal.
     pub bandwidth_max: usize,
     /// Entries on the main diagonal.
     pub loops: usize,

@@ -140,11 +140,11 @@ impl GraphData {
         };
         self.weights.get_or_init(measure).as_ref().map_err(Error::clone)
     }
-    /// The greatest weight, if all are whole numbers of 0 or more, floats below 2^63; 1 where there are no values. O(nnz), once.
-    pub fn greatest_whole_weight(&self) -> Option<u64> {
+    /// The largest weight, if all are whole numbers of 0 or more, floats below 2^63; 1 where there are no values. O(nnz), once.
+    pub fn max_whole_weight(&self) -> Option<u64> {
         const BOUND: f64 = 9_223_372_036_854_775_808.0;
-        let stats = self.weights().ok().filter(|w| w.whole && w.greatest < BOUND)?;
-        Some(if self.values.is_none() { 1 } else { stats.greatest as u64 })
+        let stats = self.weights().ok().filter(|w| w.whole && w.largest < BOUND)?;
+        Some(if self.values.is_none() { 1 } else { stats.largest as u64 })
     }
     /// Refuses a vertex that the graph does not have.
     ///

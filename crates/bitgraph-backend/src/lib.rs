@@ -31,7 +31,7 @@ pub use matrix::{Matrix, Typed};
 pub use ops::{MatrixOps, Mxm, Mxv, VectorOps};
 pub use plan::{Candidate, Plan, Request, Reuse, StoredCost};
 pub use resident::Resident;
-pub use ring::{Accum, Accumulate, NoAccum, Ring};
+pub use ring::{Accum, Accumulate, NoAccum, StorableSemiring};
 pub use same_type::same_type;
 pub use stats::{Diagonals, Stats};
 pub use vector::{Value, Vector};

@@ -4,8 +4,8 @@ use bitgraph_semiring::{BinaryOp, DeviceOperator, Semiring};
 use bitgraph_sparse::Stored;
 
 /// A semiring over storable types. Implemented for every [`Semiring`] whose types are storable; never by hand.
-pub trait Ring: Semiring<A: Stored, X: Stored, Out: Stored> {}
-impl<S: Semiring<A: Stored, X: Stored, Out: Stored>> Ring for S {}
+pub trait StorableSemiring: Semiring<A: Stored, X: Stored, Out: Stored> {}
+impl<S: Semiring<A: Stored, X: Stored, Out: Stored>> StorableSemiring for S {}
 
 /// How a result meets what the output already holds.
 pub trait Accumulate<T: Stored>: Copy + Send + Sync + 'static {

@@ -98,7 +98,7 @@ impl Stats {
             diagonals: OnceLock::new(),
         }
     }
-    /// The greatest difference between the row and the column of an entry. O(n), when first asked for: rows ascend.
+    /// The largest difference between the row and the column of an entry. O(n), when first asked for: rows ascend.
     pub fn bandwidth(&self) -> u32 {
         *self.bandwidth.get_or_init(|| {
             let ends = (0..self.nodes).filter_map(|i| {
@@ -108,7 +108,7 @@ impl Stats {
             ends.max().unwrap_or(0)
         })
     }
-    /// The greatest `h` of which `h` rows have at least `h` entries: no row of an undirected graph has more neighbours that come after it in
+    /// The largest `h` of which `h` rows have at least `h` entries: no row of an undirected graph has more neighbours that come after it in
     /// an order of ascending degrees. O(n), when first asked for.
     pub fn h_index(&self) -> u32 {
         *self.h_index.get_or_init(|| {

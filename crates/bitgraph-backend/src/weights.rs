@@ -35,13 +35,13 @@ pub struct WeightStats {
     pub dtype: DType,
     /// Whether every weight is a whole number below 2^63 (or any integer type's value).
     pub whole: bool,
-    /// The least weight.
-    pub least: f64,
-    /// The greatest finite weight.
-    pub greatest: f64,
+    /// The smallest weight.
+    pub smallest: f64,
+    /// The largest finite weight.
+    pub largest: f64,
     /// The mean of the finite weights; 0 without entries.
     pub mean: f64,
-    /// No finite distance is above this: the sum over all rows of the row's greatest weight, since a shortest path leaves a
+    /// No finite distance is above this: the sum over all rows of the row's largest weight, since a shortest path leaves a
     /// vertex at most once. Only for whole weights.
     pub bound: u128,
 }
@@ -51,7 +51,7 @@ impl WeightStats {
     #[must_use]
     pub fn unit(matrix: &Csr) -> Self {
         let any = if matrix.nnz() == 0 { 0.0 } else { 1.0 };
-        Self { dtype: DType::U8, whole: true, least: any, greatest: any, mean: any, bound: matrix.nrows() as u128 }
+        Self { dtype: DType::U8, whole: true, smallest: any, largest: any, mean: any, bound: matrix.nrows() as u128 }
     }
     /// Checks and sums up the weights of `matrix`. O(nnz), parallel.
     ///
@@ -73,8 +73,8 @@ impl WeightStats {
             return Err(Error::Weight { row, column: matrix.indices()[position].into(), weight, what });
         }
         let mean = if part.finite == 0 { 0.0 } else { part.sum / part.finite as f64 };
-        let least = if part.least.is_finite() { part.least } else { 0.0 };
-        Ok(Self { dtype, whole: part.whole, least, greatest: part.greatest, mean, bound: part.bound })
+        let smallest = if part.smallest.is_finite() { part.smallest } else { 0.0 };
+        Ok(Self { dtype, whole: part.whole, smallest, largest: part.largest, mean, bound: part.bound })
     }
 }
 
@@ -82,8 +82,8 @@ impl WeightStats {
 struct Part {
     bad: Option<usize>,
     whole: bool,
-    least: f64,
-    greatest: f64,
+    smallest: f64,
+    largest: f64,
     sum: f64,
     finite: usize,
     bound: u128,
@@ -95,10 +95,10 @@ fn scan<W: Weight>(matrix: &Csr, weights: &[W], float: bool) -> Part {
         .into_par_iter()
         .with_max_len(1)
         .map(|rows| {
-            let mut part = Part { bad: None, whole: true, least: f64::INFINITY, greatest: 0.0, sum: 0.0, finite: 0, bound: 0 };
+            let mut part = Part { bad: None, whole: true, smallest: f64::INFINITY, largest: 0.0, sum: 0.0, finite: 0, bound: 0 };
             for row in rows {
                 let range = matrix.row_range(row);
-                let mut heaviest = 0u64;
+                let mut largest = 0u64;
                 for (k, &w) in range.clone().zip(&weights[range]) {
                     let x = w.to_f64();
                     if x.is_nan() || x < 0.0 {
@@ -106,17 +106,17 @@ fn scan<W: Weight>(matrix: &Csr, weights: &[W], float: bool) -> Part {
                         return part;
                     }
                     match w.whole() {
-                        Some(u) => heaviest = heaviest.max(u),
+                        Some(u) => largest = largest.max(u),
                         None => part.whole = false,
                     }
                     if !float || x.is_finite() {
-                        part.least = part.least.min(x);
-                        part.greatest = part.greatest.max(x);
+                        part.smallest = part.smallest.min(x);
+                        part.largest = part.largest.max(x);
                         part.sum += x;
                         part.finite += 1;
                     }
                 }
-                part.bound += u128::from(heaviest);
+                part.bound += u128::from(largest);
             }
             part
         })
@@ -126,13 +126,13 @@ fn scan<W: Weight>(matrix: &Csr, weights: &[W], float: bool) -> Part {
         .reduce(|a, b| Part {
             bad: a.bad.or(b.bad),
             whole: a.whole && b.whole,
-            least: a.least.min(b.least),
-            greatest: a.greatest.max(b.greatest),
+            smallest: a.smallest.min(b.smallest),
+            largest: a.largest.max(b.largest),
             sum: a.sum + b.sum,
             finite: a.finite + b.finite,
             bound: a.bound + b.bound,
         })
-        .unwrap_or(Part { bad: None, whole: true, least: f64::INFINITY, greatest: 0.0, sum: 0.0, finite: 0, bound: 0 })
+        .unwrap_or(Part { bad: None, whole: true, smallest: f64::INFINITY, largest: 0.0, sum: 0.0, finite: 0, bound: 0 })
 }
 
 /// The row that the entry at `position` is in. O(log rows).

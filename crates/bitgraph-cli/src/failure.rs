@@ -12,10 +12,10 @@ pub enum Failure {
     Usage(String),
     /// Ctrl-C.
     Interrupted,
-    /// The reader of standard output, or of a pipe that is written to, went away: nothing to say, nobody to say it to.
+    /// The reader of standard output, or of a pipe that is written to, went away: nothing to say, no reader to say it to.
     ClosedPipe,
     /// Something does not fit in a device's memory.
-    NoRoom(String),
+    OutOfMemory(String),
     /// Anything else.
     Other(anyhow::Error),
 }
@@ -34,7 +34,7 @@ impl Failure {
     pub fn at(self, place: impl fmt::Display) -> Self {
         match self {
             Self::Usage(text) => Self::Usage(format!("{place}: {text}")),
-            Self::NoRoom(text) => Self::NoRoom(format!("{place}: {text}")),
+            Self::OutOfMemory(text) => Self::OutOfMemory(format!("{place}: {text}")),
             Self::Other(error) => Self::Other(anyhow::anyhow!("{place}: {error}")),
             Self::Interrupted | Self::ClosedPipe => self,
         }
@@ -45,13 +45,13 @@ impl Failure {
             Self::Usage(_) => 2,
             Self::Interrupted => 130,
             Self::ClosedPipe => 0,
-            Self::NoRoom(_) | Self::Other(_) => 1,
+            Self::OutOfMemory(_) | Self::Other(_) => 1,
         }
     }
     /// What to tell the user, in one line.
     pub fn sentence(&self) -> Option<String> {
         match self {
-            Self::Usage(text) | Self::NoRoom(text) => Some(one_line(text)),
+            Self::Usage(text) | Self::OutOfMemory(text) => Some(one_line(text)),
             Self::Interrupted => Some("interrupted".into()),
             Self::ClosedPipe => None,
             Self::Other(error) => Some(one_line(&format!("{error:#}"))),
@@ -75,7 +75,7 @@ impl From<bitgraph::Error> for Failure {
         } else if error.is_usage() {
             Self::Usage(error.to_string())
         } else if error.is_out_of_device_memory() {
-            Self::NoRoom(error.to_string())
+            Self::OutOfMemory(error.to_string())
         } else {
             // The sentence says all that its sources would repeat.
             Self::other(error)

@@ -21,7 +21,7 @@ pub fn print(text: &str) -> Result<()> {
     }
 }
 
-/// Prints a text on standard error; nobody may be listening.
+/// Prints a text on standard error; there may be no listener.
 pub fn note(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -82,18 +82,18 @@ struct Done {
 pub struct WeightRange {
     /// Whether all are whole numbers.
     pub integral: bool,
-    /// The greatest.
-    pub greatest: f64,
+    /// The largest.
+    pub largest: f64,
 }
 
 impl WeightRange {
     /// Of a pattern's implicit ones, or of values.
     pub fn of(values: Option<&Values>) -> Self {
-        let Some(values) = values else { return Self { integral: true, greatest: 1.0 } };
-        let greatest = with_values!(values, v => {
+        let Some(values) = values else { return Self { integral: true, largest: 1.0 } };
+        let largest = with_values!(values, v => {
             v.par_iter().with_min_len(1 << 16).map(|x| x.to_f64()).reduce(|| 0.0, f64::max)
         });
-        Self { integral: !values.dtype().is_float(), greatest }
+        Self { integral: !values.dtype().is_float(), largest }
     }
 }
 

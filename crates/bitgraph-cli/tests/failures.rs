@@ -139,7 +139,7 @@ fn damaged_containers() {
         std::fs::write(&path, &good[..len]).unwrap();
         with_file("bfs {}", &path).fails(1, "g.bgr");
     }
-    // Directed, and said to be symmetric, with the right checksum: nobody believes it.
+    // Directed, and said to be symmetric, with the right checksum: it is not believed.
     let arcs = file(&dir, "arcs.el", "0 1 5\n1 2 6\n2 0 7\n");
     let out = dir.path().join("out.mtx");
     for options in ["--to csr --reorder none", "--to csr --reorder degree", "--to b2sr-8", "--to b2sr-32", "--to hybrid"] {

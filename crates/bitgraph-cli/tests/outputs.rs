@@ -1,4 +1,4 @@
-//! What is written: exact numbers, types that do not hang on what was found, whose file is replaced, and what is left when a signal comes.
+//! What is written: exact numbers, types that do not depend on what was found, whose file is replaced, and what is left when a signal comes.
 
 mod common;
 use common::{bitgraph, command, file, with_file, with_input};

@@ -18,4 +18,4 @@ mod trace;
 
 pub use cpu::Cpu;
 pub use matrix::{CpuMatrix, Layout};
-pub use simd::Level;
+pub use simd::Isa;

@@ -2,10 +2,10 @@
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
-/// An instruction-set level; a higher one includes the lower ones.
+/// An instruction set; a higher one includes the lower ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Level {
+pub enum Isa {
     /// Plain Rust.
     Portable = 0,
     /// AVX2, FMA, BMI1/2, POPCNT, LZCNT.
@@ -14,11 +14,11 @@ pub enum Level {
     Avx512 = 2,
 }
 
-/// One more than the level in force; 0 while it has not been asked for.
-static LEVEL: AtomicU8 = AtomicU8::new(0);
+/// One more than the instruction set in force; 0 while it has not been asked for.
+static ISA: AtomicU8 = AtomicU8::new(0);
 
-impl Level {
-    /// Every level, lowest first.
+impl Isa {
+    /// Every instruction set, lowest first.
     pub const ALL: [Self; 3] = [Self::Portable, Self::Avx2, Self::Avx512];
 
     /// The name in reports.
@@ -30,12 +30,12 @@ impl Level {
             Self::Avx512 => "avx512",
         }
     }
-    /// The level of a name.
+    /// The instruction set of a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|l| l.name() == name)
     }
-    /// The highest level that this CPU has.
+    /// The highest instruction set that this CPU has.
     #[must_use]
     pub fn detect() -> Self {
         #[cfg(target_arch = "x86_64")]
@@ -62,10 +62,10 @@ impl Level {
         }
         Self::Portable
     }
-    /// The level in force: the detected one, or a lower one set by [`Level::limit`] or by `BITGRAPH_SIMD=portable|avx2|avx512`.
+    /// The instruction set in force: the detected one, or a lower one set by [`Isa::limit`] or by `BITGRAPH_SIMD=portable|avx2|avx512`.
     #[must_use]
     pub fn current() -> Self {
-        match LEVEL.load(Ordering::Relaxed) {
+        match ISA.load(Ordering::Relaxed) {
             1 => Self::Portable,
             2 => Self::Avx2,
             3 => Self::Avx512,
@@ -75,10 +75,10 @@ impl Level {
             }
         }
     }
-    /// Lowers the level for the whole process (tests and benches compare levels); returns the level then in force.
+    /// Lowers the instruction set for the whole process (tests and benches compare instruction sets); returns the instruction set then in force.
     pub fn limit(highest: Self) -> Self {
-        let level = highest.min(Self::detect());
-        LEVEL.store(level as u8 + 1, Ordering::Relaxed);
-        level
+        let isa = highest.min(Self::detect());
+        ISA.store(isa as u8 + 1, Ordering::Relaxed);
+        isa
     }
 }

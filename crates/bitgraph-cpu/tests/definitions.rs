@@ -189,7 +189,7 @@ fn pagerank_over_every_float() {
     }
 }
 
-/// The searches over semirings of the caller's choice: longest first arcs of widest paths, and the greatest parent.
+/// The searches over semirings of the caller's choice: longest first arcs of widest paths, and the largest parent.
 #[test]
 fn definitions_over_other_semirings() {
     use bitgraph_algorithms::definition::{bfs_with, sssp_with};

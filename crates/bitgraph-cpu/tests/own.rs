@@ -1,7 +1,7 @@
 //! Semirings, monoids and element types of a user's own, in every format: against plain loops, and stopping where a sum is terminal.
 
 use bitgraph_backend::ops::{assign_at, ewise_add, mxv, reduce};
-use bitgraph_backend::{Matrix, Ring, Vector};
+use bitgraph_backend::{Matrix, StorableSemiring, Vector};
 use bitgraph_cpu::Cpu;
 use bitgraph_semiring::num_traits::{Bounded, ConstOne, ConstZero, NumCast, One, ToPrimitive, Zero};
 use bitgraph_semiring::{Max, Min, Monoid, Plus, PlusTimes, Scalar, Semiring, impl_scalar, monoid, semiring};
@@ -33,7 +33,7 @@ fn plain<S: Semiring>(csr: &Csr, values: Option<&[S::A]>, x: &[Option<S::X>], wa
     (0..csr.nrows()).map(|i| wanted(i).then(|| row(i)).flatten()).collect()
 }
 
-fn everywhere<S: Ring>(semiring: S, a: impl Fn(usize) -> S::A, x: impl Fn(usize) -> S::X) {
+fn everywhere<S: StorableSemiring>(semiring: S, a: impl Fn(usize) -> S::A, x: impl Fn(usize) -> S::X) {
     for csr in shapes() {
         let values: Vec<S::A> = (0..csr.nnz()).map(&a).collect();
         let stored = Values::from_vec(values.clone());
@@ -75,14 +75,14 @@ semiring! {
     finish(acc) { if acc > 1000 { 1000 } else { acc } }
 }
 monoid! {
-    /// The greatest value, at most 40, which is terminal.
+    /// The largest value, at most 40, which is terminal.
     struct Capped: i32;
-    identity { LEAST }
+    identity { MIN }
     combine(a, b) { a.max(b).min(40) }
     terminal(a) { a == 40 }
 }
 semiring! {
-    /// The greatest product of a row, at most 40.
+    /// The largest product of a row, at most 40.
     struct CappedTimes: i16, i16 => i32 => i32;
     add = Capped;
     multiply(a, x) { (a * x).min(40) }
@@ -131,7 +131,7 @@ fn monoids_by_formula() {
 /// How many products were formed.
 static PRODUCTS: AtomicUsize = AtomicUsize::new(0);
 
-/// The greatest value, counting; 9 is the greatest of all.
+/// The largest value, counting; 9 is the largest of all.
 #[derive(Clone, Copy, Debug, Default)]
 struct Counting;
 #[derive(Clone, Copy, Debug, Default)]

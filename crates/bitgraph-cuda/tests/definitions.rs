@@ -28,12 +28,12 @@ fn arranged(cuda: &Cuda, csr: &Csr, values: Option<Values>, format: FormatKind) 
 }
 
 /// Runs `work` with a control that watches, and holds every step but the first, which makes what is kept with a matrix, to one flag.
-fn watched<R>(cuda: &Cuda, least_steps: usize, work: impl FnOnce(Control) -> R) -> R {
+fn watched<R>(cuda: &Cuda, min_steps: usize, work: impl FnOnce(Control) -> R) -> R {
     let seen: Arc<Mutex<Vec<Crossings>>> = Arc::default();
     let (list, device) = (Arc::clone(&seen), cuda.device().clone());
     let result = work(Control::default().with_progress(move |_| list.lock().unwrap().push(device.crossings())));
     let seen = seen.lock().unwrap();
-    assert!(seen.len() >= least_steps, "{} steps", seen.len());
+    assert!(seen.len() >= min_steps, "{} steps", seen.len());
     for step in seen[1..].windows(2) {
         let crossed = (step[1].uploads - step[0].uploads, step[1].downloads - step[0].downloads);
         assert!(crossed.0 == 0 && crossed.1 <= 1, "{crossed:?} copies to and from the device in a step");

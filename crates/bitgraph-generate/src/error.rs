@@ -32,7 +32,7 @@ pub enum Error {
         found: String,
     },
     /// A parameter outside its range.
-    #[error("generator {generator}: {parameter} is {found}; it must be {least} to {greatest}")]
+    #[error("generator {generator}: {parameter} is {found}; it must be {smallest} to {largest}")]
     Parameter {
         /// The generator's name.
         generator: &'static str,
@@ -40,13 +40,13 @@ pub enum Error {
         parameter: &'static str,
         /// The value found.
         found: u64,
-        /// The least value.
-        least: u64,
-        /// The greatest value.
-        greatest: u64,
+        /// The smallest value.
+        smallest: u64,
+        /// The largest value.
+        largest: u64,
     },
     /// More vertices than 32-bit ids can name, or more edges than 64 bits can count.
-    #[error("generator {generator} asks for {found} {what}; at most {greatest} are possible")]
+    #[error("generator {generator} asks for {found} {what}; at most {largest} are possible")]
     TooLarge {
         /// The generator's name.
         generator: &'static str,
@@ -55,7 +55,7 @@ pub enum Error {
         /// How many are asked for.
         found: u128,
         /// How many can be had.
-        greatest: u64,
+        largest: u64,
     },
     /// Memory that could not be had.
     #[error("generating {generator} needs {wanted} bytes of memory, {free} are free")]

@@ -128,6 +128,10 @@ impl Generator {
             }
             Self::Mesh { size } => {
                 let nodes = self.nodes(size.iter().try_fold(1u128, |p, &s| p.checked_mul(s.into())).unwrap_or(u128::MAX))?;
+                if nodes == 0 {
+                    // The other dimensions may be of any length.
+                    return Ok((0, 0));
+                }
                 // Pairs at most one apart in every dimension, without the point itself and without two corners.
                 let near: u64 = size.iter().map(|&s| (3 * s).saturating_sub(2)).product();
                 let corner: u64 = size.iter().map(|&s| s.saturating_sub(1)).product();
@@ -221,21 +225,21 @@ impl Generator {
     fn nodes(&self, found: u128) -> Result<u64> {
         match u64::try_from(found) {
             Ok(nodes) if nodes <= MAX_NODES => Ok(nodes),
-            _ => Err(Error::TooLarge { generator: self.name(), what: "vertices", found, greatest: MAX_NODES }),
+            _ => Err(Error::TooLarge { generator: self.name(), what: "vertices", found, largest: MAX_NODES }),
         }
     }
     fn draws(&self, nodes: u64, factor: u64) -> Result<u64> {
         let found = u128::from(nodes) * u128::from(factor);
         match u64::try_from(found) {
             Ok(edges) if edges <= MAX_EDGES => Ok(edges),
-            _ => Err(Error::TooLarge { generator: self.name(), what: "edges", found, greatest: MAX_EDGES }),
+            _ => Err(Error::TooLarge { generator: self.name(), what: "edges", found, largest: MAX_EDGES }),
         }
     }
-    fn range(&self, parameter: &'static str, found: u64, least: u64, greatest: u64) -> Result<()> {
-        if (least..=greatest).contains(&found) {
+    fn range(&self, parameter: &'static str, found: u64, smallest: u64, largest: u64) -> Result<()> {
+        if (smallest..=largest).contains(&found) {
             return Ok(());
         }
-        Err(Error::Parameter { generator: self.name(), parameter, found, least, greatest })
+        Err(Error::Parameter { generator: self.name(), parameter, found, smallest, largest })
     }
 }
 

@@ -39,8 +39,8 @@ impl Fields<'_> {
         Error::Form { text: self.text.into(), form: self.form }
     }
     /// Checks the number of fields.
-    fn expect(&self, least: usize, most: usize) -> Result<()> {
-        if (least..=most).contains(&self.fields.len()) { Ok(()) } else { Err(self.wrong_form()) }
+    fn expect(&self, smallest: usize, most: usize) -> Result<()> {
+        if (smallest..=most).contains(&self.fields.len()) { Ok(()) } else { Err(self.wrong_form()) }
     }
     fn number(&self, found: &str, parameter: &'static str) -> Result<u64> {
         // A sign is refused: parse accepts a leading plus.

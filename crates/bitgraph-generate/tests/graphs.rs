@@ -29,6 +29,8 @@ fn golden_sizes() {
         ("mesh:1x1x1", 1, 0),
         ("mesh:4x5x6", 120, 1840),
         ("mesh:0x3x3", 0, 0),
+        ("mesh:32339x99900011823711x0", 0, 0),
+        ("grid:0x18446744073709551615", 0, 0),
         // networkx: mycielski_graph(k).
         ("mycielskian:1", 1, 0),
         ("mycielskian:2", 2, 2),

@@ -1,6 +1,6 @@
 //! Edge lists: a line per arc, two vertex numbers and perhaps a weight, apart by blanks or tabs, or by commas or semicolons.
 //!
-//! Lines that begin with `#` or `%` are comments; one that says `Nodes: N` before the first arc gives the least number of vertices,
+//! Lines that begin with `#` or `%` are comments; one that says `Nodes: N` before the first arc gives the smallest number of vertices,
 //! as in SNAP's files (whose numbers may go beyond it). The first arc says whether there are weights; all lines must agree. A fourth
 //! column, such as the time stamps of KONECT's lists, must hold numbers and is left out. A first line of names, apart by commas,
 //! semicolons or tabs, is a heading. Fields may stand in double quotes; between two separators there must be something.
@@ -27,14 +27,14 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
     let (bytes, told) = (list.bytes, list.told);
     let (rows, columns, values) = list.entries.into_parts();
     let ends = |ids: &[u32]| {
-        let block = |ids: &[u32]| ids.iter().fold((u32::MAX, 0), |(least, most), &id| (least.min(id), most.max(id)));
+        let block = |ids: &[u32]| ids.iter().fold((u32::MAX, 0), |(smallest, most), &id| (smallest.min(id), most.max(id)));
         ids.par_chunks(65536).map(block).reduce(|| (u32::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)))
     };
     let ((a, b), (c, d)) = (ends(&rows), ends(&columns));
-    let (least, most) = (a.min(c), b.max(d));
+    let (smallest, most) = (a.min(c), b.max(d));
     let largest = if rows.is_empty() { 0 } else { u64::from(most) + 1 };
     // A number of vertices that is told, and is more than the largest number, counts from 0.
-    if least == 1 && !options.one_based && options.nodes.is_none() && told < largest {
+    if smallest == 1 && !options.one_based && options.nodes.is_none() && told < largest {
         options.control.remark(Remark::UnusedZero { path: path.to_path_buf() });
     }
     let nodes = options.nodes.map_or(largest.max(told), |n| n as u64);

@@ -333,7 +333,7 @@ pub enum Problem {
     },
     /// More entries announced than the file has room for.
     #[error("{entries} entries are announced, and the file has room for {room} at most")]
-    NoRoom {
+    TooManyEntries {
         /// Entries announced.
         entries: u64,
         /// Entries that fit the bytes there are.

@@ -33,7 +33,7 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
                 // "a 1 1 0\n" is the shortest line; the last newline may be missing.
                 let room = whole.map(|w| (w - range.start) as u64 / 8 + 1);
                 if let Some(room) = room.filter(|&room| arcs > room) {
-                    return Err(told(Problem::NoRoom { entries: arcs, room }));
+                    return Err(told(Problem::TooManyEntries { entries: arcs, room }));
                 }
                 let values = if options.as_pattern { Column::CheckedWhole(Vec::new()) } else { Column::I32(Vec::new()) };
                 let most = usize::try_from(arcs).unwrap_or(usize::MAX);

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// How the bytes of a file come into memory.
 ///
 /// Kernels check the arrays of a graph once and use them unchecked afterwards, so that bytes which change in between could make them
-/// read and write anywhere. A mapping is therefore guarded: Linux gives a process a read lease on a file that it owns and nobody has open
+/// read and write anywhere. A mapping is therefore guarded: Linux gives a process a read lease on a file that it owns and no other process has open
 /// for writing, which costs one system call. Copying 2 GB instead costs half a second and the memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ReadMode {
@@ -20,7 +20,7 @@ pub enum ReadMode {
     /// open for writing, some network file systems, systems other than Linux) it is as [`ReadMode::Copy`].
     #[default]
     Map,
-    /// The file is mapped whoever may write to it: the caller answers for nobody doing so. If another process shortens the file meanwhile,
+    /// The file is mapped whoever may write to it: the caller answers that no process does. If another process shortens the file meanwhile,
     /// touching a lost page raises SIGBUS; if it writes to the file, anything may happen.
     MapUnguarded,
     /// The file is read into memory: later changes to it are of no consequence.

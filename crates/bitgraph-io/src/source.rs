@@ -238,7 +238,7 @@ impl ReadAhead {
                     }
                 };
                 buffer.truncate(filled);
-                // A send fails once nobody reads any more. An empty buffer is the end.
+                // A send fails once the receiver is gone. An empty buffer is the end.
                 if filled > 0 && send.send(Ok(buffer)).is_err() {
                     return;
                 }

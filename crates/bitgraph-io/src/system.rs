@@ -1,7 +1,7 @@
 //! Memory mapping, how other programs are kept from changing what is mapped, and who may write to a file: the unsafe calls of this crate.
 //!
 //! Invariant: a mapping is private and read-only, so that this process never writes through it. Unless the caller answers for it, a file
-//! is mapped only where nobody else can write to it unnoticed: on a file system that is mounted read-only, or under a read lease. A
+//! is mapped only where no other process can write to it unnoticed: on a file system that is mounted read-only, or under a read lease. A
 //! program that opens the file for writing, or shortens it, then waits until the lease is given back, and this process gets SIGIO.
 #![allow(unsafe_code)]
 
@@ -22,7 +22,7 @@ impl AsRef<[u8]> for Mapping {
     }
 }
 
-/// Maps a file for reading. Nobody else may write to it meanwhile: [`is_guarded`], or the caller's word.
+/// Maps a file for reading. No other process may write to it meanwhile: [`is_guarded`], or the caller's word.
 pub(crate) fn map(file: File) -> io::Result<Mapping> {
     // SAFETY: the mapping is read-only and kept alive by whoever borrows from it. That the bytes stay as they are is made sure of by a
     // lease or a read-only file system, or is the promise of whoever asked for `ReadMode::MapUnguarded`.
@@ -30,7 +30,7 @@ pub(crate) fn map(file: File) -> io::Result<Mapping> {
     Ok(Mapping { map, _file: file })
 }
 
-/// Whether nobody can write to a file for as long as it is open here, without this process being told first.
+/// Whether no process can write to a file for as long as it is open here, without this process being told first.
 #[cfg(target_os = "linux")]
 pub(crate) fn is_guarded(file: &File) -> bool {
     use std::os::fd::AsRawFd;

@@ -98,7 +98,7 @@ impl VectorData<'_> {
             Self::F64(v) => out.put(bytemuck::cast_slice(v)),
             Self::Distances { values, single: true } => blocks(out, values, |d| distance(d) as f32),
             Self::Distances { values, single: false } => blocks(out, values, distance),
-            // All ones are -1, and the greatest number.
+            // All ones are -1, and the largest number.
             Self::Vertices { values, names } => blocks(out, values, |v| name(names, v).unwrap_or(u64::MAX)),
         }
     }

@@ -208,7 +208,7 @@ impl Expected {
     }
 }
 
-/// Gives everybody a turn in each of `rounds` rounds; what the turns gave, by contender.
+/// Gives all a turn in each of `rounds` rounds; what the turns gave, by contender.
 ///
 /// # Errors
 /// That of a turn.

@@ -68,11 +68,11 @@ pub struct Management {
     /// The clock of the multiprocessors now, MHz.
     pub sm_mhz: Option<u32>,
     /// The most that it can be.
-    pub greatest_sm_mhz: Option<u32>,
+    pub max_sm_mhz: Option<u32>,
     /// The clock of the memory now, MHz.
     pub memory_mhz: Option<u32>,
     /// The most that it can be.
-    pub greatest_memory_mhz: Option<u32>,
+    pub max_memory_mhz: Option<u32>,
 }
 
 /// Asks `nvidia-smi`, if there is one.
@@ -94,7 +94,7 @@ fn parse(line: &str) -> Option<Management> {
     let mut fields = line.lines().next()?.split(',').map(str::trim);
     let driver = fields.next()?.to_string();
     let mut number = || fields.next().and_then(|f| f.parse().ok());
-    Some(Management { driver, sm_mhz: number(), greatest_sm_mhz: number(), memory_mhz: number(), greatest_memory_mhz: number() })
+    Some(Management { driver, sm_mhz: number(), max_sm_mhz: number(), memory_mhz: number(), max_memory_mhz: number() })
 }
 
 #[cfg(test)]
@@ -105,7 +105,7 @@ mod tests {
     fn what_the_tool_prints() {
         let found = parse("580.65.06, 1980, 1980, [N/A], 3201\n").unwrap();
         assert_eq!((found.driver.as_str(), found.sm_mhz, found.memory_mhz), ("580.65.06", Some(1980), None));
-        assert_eq!(found.greatest_memory_mhz, Some(3201));
+        assert_eq!(found.max_memory_mhz, Some(3201));
         assert_eq!(parse(""), None);
     }
 

@@ -18,14 +18,14 @@ semiring! {
     multiply(a, x) { a * x }
 }
 semiring! {
-    /// Minimum of sums: shortest paths. The greatest value is infinity and absorbs.
+    /// Minimum of sums: shortest paths. The largest value is infinity and absorbs.
     pub struct MinPlus<T>: T, T => T;
     name = "min_plus";
     add = Min;
     multiply(a, x) { a.saturating_add(x) }
 }
 semiring! {
-    /// Maximum of sums: critical paths. The least value is minus infinity and absorbs; of unsigned types it is 0, a path of no length.
+    /// Maximum of sums: critical paths. The smallest value is minus infinity and absorbs; of unsigned types it is 0, a path of no length.
     pub struct MaxPlus<T>: T, T => T;
     name = "max_plus";
     add = Max;

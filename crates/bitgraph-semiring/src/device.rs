@@ -1,7 +1,7 @@
 //! The device form of an operator: the same formula in CUDA C++, compiled at run time by a GPU backend.
 //!
 //! The macros of this crate make it of the tokens that the Rust form is made of. One that is written by hand computes with values of C++'s
-//! own types, and may call `bg_min`, `bg_max`, `bg_plus_saturating`, `bg_least()` and `bg_greatest()`, which are in the type of the
+//! own types, and may call `bg_min`, `bg_max`, `bg_plus_saturating`, `bg_min_value()` and `bg_max_value()`, which are in the type of the
 //! accumulator of a semiring, and of the operand otherwise. It must say what the Rust form says: a backend may take operators of
 //! the same text for the same.
 
@@ -28,7 +28,7 @@ pub struct DeviceMonoid {
     pub combine: &'static str,
     /// The neutral element. Example: `"0"`.
     pub identity: &'static str,
-    /// Whether nothing changes the value `a` any more; `None` if there is no such value. Example: `"a == bg_least()"`.
+    /// Whether nothing changes the value `a` any more; `None` if there is no such value. Example: `"a == bg_min_value()"`.
     pub terminal: Option<&'static str>,
 }
 

@@ -1,6 +1,6 @@
 //! The language of formulas: one list of tokens, of which both the Rust and the CUDA C++ form of an operator are made.
 //!
-//! A formula is a Rust expression of names, literals (`1`, `0.5`), `LEAST` and `GREATEST`, `+ - * /`, comparisons, `&& || !`, parentheses,
+//! A formula is a Rust expression of names, literals (`1`, `0.5`), `MIN` and `MAX`, `+ - * /`, comparisons, `&& || !`, parentheses,
 //! `if .. { .. } else { .. }`, and the methods `min`, `max`, `abs`, `saturating_add`, and of floats `sqrt`, `exp`, `ln`, `ln_1p`. Anything
 //! else is a compile error that says so. A formula that gives a `bool` means one or zero.
 //!
@@ -21,8 +21,8 @@ macro_rules! __formula {
     (@rust [$($out:tt)*] {$($inner:tt)*} $($rest:tt)*) => {
         $crate::__formula!(@rust [$($out)* { $crate::__formula!(@rust [] $($inner)*) }] $($rest)*)
     };
-    (@rust [$($out:tt)*] LEAST $($rest:tt)*) => { $crate::__formula!(@rust [$($out)* $crate::Number::least()] $($rest)*) };
-    (@rust [$($out:tt)*] GREATEST $($rest:tt)*) => { $crate::__formula!(@rust [$($out)* $crate::Number::greatest()] $($rest)*) };
+    (@rust [$($out:tt)*] MIN $($rest:tt)*) => { $crate::__formula!(@rust [$($out)* $crate::Number::smallest()] $($rest)*) };
+    (@rust [$($out:tt)*] MAX $($rest:tt)*) => { $crate::__formula!(@rust [$($out)* $crate::Number::largest()] $($rest)*) };
     (@rust [$($out:tt)*] true $($rest:tt)*) => { $crate::__formula!(@rust [$($out)* true] $($rest)*) };
     (@rust [$($out:tt)*] false $($rest:tt)*) => { $crate::__formula!(@rust [$($out)* false] $($rest)*) };
     (@rust [$($out:tt)*] - $($rest:tt)*) => { $crate::__formula!(@rust [$($out)* -] $($rest)*) };
@@ -73,8 +73,8 @@ macro_rules! __formula {
     (@$form:ident . $method:tt $($rest:tt)*) => {
         compile_error!(concat!("a formula has no method `", stringify!($method), "`; there are: min, max, abs, saturating_add, and of floats sqrt, exp, ln, ln_1p"))
     };
-    (@$form:ident LEAST $($rest:tt)*) => { concat!("num(bg_least())", $crate::__formula!(@$form $($rest)*)) };
-    (@$form:ident GREATEST $($rest:tt)*) => { concat!("num(bg_greatest())", $crate::__formula!(@$form $($rest)*)) };
+    (@$form:ident MIN $($rest:tt)*) => { concat!("num(bg_min_value())", $crate::__formula!(@$form $($rest)*)) };
+    (@$form:ident MAX $($rest:tt)*) => { concat!("num(bg_max_value())", $crate::__formula!(@$form $($rest)*)) };
     (@$form:ident true $($rest:tt)*) => { concat!("true", $crate::__formula!(@$form $($rest)*)) };
     (@$form:ident false $($rest:tt)*) => { concat!("false", $crate::__formula!(@$form $($rest)*)) };
     (@$form:ident $function:ident ($($arguments:tt)*) $($rest:tt)*) => {
@@ -84,7 +84,7 @@ macro_rules! __formula {
     (@$form:ident $name:ident $($rest:tt)*) => { concat!("num(", stringify!($name), ")", $crate::__formula!(@$form $($rest)*)) };
     (@$form:ident $literal:literal $($rest:tt)*) => { concat!("lit(", stringify!($literal), ")", $crate::__formula!(@$form $($rest)*)) };
     (@$form:ident $token:tt $($rest:tt)*) => {
-        compile_error!(concat!("`", stringify!($token), "` is not part of a formula, which has names, literals, LEAST, GREATEST, + - * /, comparisons, && || !, parentheses, if and else, and methods"))
+        compile_error!(concat!("`", stringify!($token), "` is not part of a formula, which has names, literals, MIN, MAX, + - * /, comparisons, && || !, parentheses, if and else, and methods"))
     };
 }
 
@@ -167,12 +167,12 @@ mod tests {
     #[test]
     fn both_forms_are_of_the_same_tokens() {
         let (a, x) = (Number(3.0f64), Number(-2.0));
-        let value: Number<f64> = __formula!(@rust [] (a - x).abs() * 0.5 + if a < x { LEAST } else if a == 3 { x.max(1) } else { -a });
+        let value: Number<f64> = __formula!(@rust [] (a - x).abs() * 0.5 + if a < x { MIN } else if a == 3 { x.max(1) } else { -a });
         assert_eq!(value.0, 3.5);
         assert_eq!(__formula!(@cpp (a - x).abs() * 0.5), "(num(a) - num(x)).abs() * lit(0.5)");
         assert_eq!(
-            __formula!(@cpp if a < x && !(x != 1) { LEAST } else if a == 3 { x.max(1) } else { -a }),
-            "((num(a) < num(x) && !(num(x) != lit(1))) ? (num(bg_least())) : ((num(a) == lit(3)) ? (num(x).max(lit(1))) : ( - num(a))))"
+            __formula!(@cpp if a < x && !(x != 1) { MIN } else if a == 3 { x.max(1) } else { -a }),
+            "((num(a) < num(x) && !(num(x) != lit(1))) ? (num(bg_min_value())) : ((num(a) == lit(3)) ? (num(x).max(lit(1))) : ( - num(a))))"
         );
         assert_eq!(__formula!(@pattern a * x + b), "num(1) * num(x) + num(b)");
     }

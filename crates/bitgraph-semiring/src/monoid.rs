@@ -77,7 +77,7 @@ pub trait Monoid<T: Scalar>: Copy + Default + Debug + Send + Sync + 'static {
 /// use bitgraph_semiring::{Monoid, monoid};
 ///
 /// monoid! {
-///     /// The magnitude that is greatest, at most 100.
+///     /// The magnitude that is largest, at most 100.
 ///     pub struct Loudest: f32;
 ///     identity { 0 }
 ///     combine(a, b) { a.abs().max(b.abs()).min(100) }
@@ -166,20 +166,20 @@ monoid! {
     combine(a, b) { a * b }
 }
 monoid! {
-    /// Minimum; the least value is terminal.
+    /// Minimum; the smallest value is terminal.
     pub struct Min: for<T> T;
     name = "min";
-    identity { GREATEST }
+    identity { MAX }
     combine(a, b) { a.min(b) }
-    terminal(a) { a == LEAST }
+    terminal(a) { a == MIN }
 }
 monoid! {
-    /// Maximum; the greatest value is terminal.
+    /// Maximum; the largest value is terminal.
     pub struct Max: for<T> T;
     name = "max";
-    identity { LEAST }
+    identity { MIN }
     combine(a, b) { a.max(b) }
-    terminal(a) { a == GREATEST }
+    terminal(a) { a == MAX }
 }
 monoid! {
     /// Whichever value comes first, the one of the smallest column: deterministic, and terminal at once. Its identity is what nothing

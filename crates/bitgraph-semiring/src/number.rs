@@ -39,29 +39,29 @@ impl<T: Scalar> Number<T> {
     pub fn literal(literal: impl Literal) -> Self {
         Self(T::from_f64(literal.value()))
     }
-    /// What `LEAST` stands for.
+    /// What `MIN` stands for.
     #[inline(always)]
     #[must_use]
-    pub fn least() -> Self {
-        Self(T::least())
+    pub fn smallest() -> Self {
+        Self(T::smallest())
     }
-    /// What `GREATEST` stands for.
+    /// What `MAX` stands for.
     #[inline(always)]
     #[must_use]
-    pub fn greatest() -> Self {
-        Self(T::greatest())
+    pub fn largest() -> Self {
+        Self(T::largest())
     }
     /// The smaller of both; a NaN loses against a number.
     #[inline(always)]
     #[must_use]
     pub fn min(self, other: Self) -> Self {
-        Self(self.0.least_of(other.0))
+        Self(self.0.min_of(other.0))
     }
     /// The greater of both; a NaN loses against a number.
     #[inline(always)]
     #[must_use]
     pub fn max(self, other: Self) -> Self {
-        Self(self.0.greatest_of(other.0))
+        Self(self.0.max_of(other.0))
     }
     /// The magnitude.
     #[inline(always)]
@@ -69,7 +69,7 @@ impl<T: Scalar> Number<T> {
     pub fn abs(self) -> Self {
         if self.0 < T::ZERO { -self } else { self }
     }
-    /// The sum in which the least and the greatest value absorb, and integers saturate.
+    /// The sum in which the smallest and the largest value absorb, and integers saturate.
     #[inline(always)]
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {

@@ -22,10 +22,10 @@ pub trait Scalar: Transparent + Copy + PartialEq + PartialOrd + Debug + Default 
     const ZERO: Self;
     /// The multiplicative identity, and the value of an entry of a pattern matrix.
     const ONE: Self;
-    /// The least value: negative infinity for floats.
-    fn least() -> Self;
-    /// The greatest value: positive infinity for floats.
-    fn greatest() -> Self;
+    /// The smallest value: negative infinity for floats.
+    fn smallest() -> Self;
+    /// The largest value: positive infinity for floats.
+    fn largest() -> Self;
 
     /// Sum (wrapping for integers, or for `bool`).
     #[must_use]
@@ -36,15 +36,15 @@ pub trait Scalar: Transparent + Copy + PartialEq + PartialOrd + Debug + Default 
     /// Product (wrapping for integers, and for `bool`).
     #[must_use]
     fn times(self, rhs: Self) -> Self;
-    /// Sum in which [`Scalar::greatest`] and [`Scalar::least`] absorb and integers saturate.
+    /// Sum in which [`Scalar::largest`] and [`Scalar::smallest`] absorb and integers saturate.
     #[inline(always)]
     #[must_use]
     fn plus_saturating(self, rhs: Self) -> Self {
         let absorbing = |extreme: Self| self == extreme || rhs == extreme;
-        if absorbing(Self::greatest()) {
-            Self::greatest()
-        } else if absorbing(Self::least()) {
-            Self::least()
+        if absorbing(Self::largest()) {
+            Self::largest()
+        } else if absorbing(Self::smallest()) {
+            Self::smallest()
         } else {
             self.plus(rhs)
         }
@@ -52,13 +52,13 @@ pub trait Scalar: Transparent + Copy + PartialEq + PartialOrd + Debug + Default 
     /// The smaller of both; a NaN loses against a number.
     #[inline(always)]
     #[must_use]
-    fn least_of(self, rhs: Self) -> Self {
+    fn min_of(self, rhs: Self) -> Self {
         if rhs < self || self.partial_cmp(&self).is_none() { rhs } else { self }
     }
     /// The greater of both; a NaN loses against a number.
     #[inline(always)]
     #[must_use]
-    fn greatest_of(self, rhs: Self) -> Self {
+    fn max_of(self, rhs: Self) -> Self {
         if rhs > self || self.partial_cmp(&self).is_none() { rhs } else { self }
     }
     /// The value as the widest type of its kind, exactly.
@@ -143,9 +143,9 @@ macro_rules! integer {
             const ZERO: Self = 0;
             const ONE: Self = 1;
             #[inline(always)]
-            fn least() -> Self { Bounded::min_value() }
+            fn smallest() -> Self { Bounded::min_value() }
             #[inline(always)]
-            fn greatest() -> Self { Bounded::max_value() }
+            fn largest() -> Self { Bounded::max_value() }
             #[inline(always)]
             fn plus(self, rhs: Self) -> Self { self.wrapping_add(rhs) }
             #[inline(always)]
@@ -160,9 +160,9 @@ macro_rules! integer {
             #[inline(always)]
             fn times(self, rhs: Self) -> Self { self.wrapping_mul(rhs) }
             #[inline(always)]
-            fn least_of(self, rhs: Self) -> Self { self.min(rhs) }
+            fn min_of(self, rhs: Self) -> Self { self.min(rhs) }
             #[inline(always)]
-            fn greatest_of(self, rhs: Self) -> Self { self.max(rhs) }
+            fn max_of(self, rhs: Self) -> Self { self.max(rhs) }
             #[inline(always)]
             fn wide(self) -> Wide { Wide::$kind($wide::from(self)) }
             #[inline(always)]
@@ -182,9 +182,9 @@ macro_rules! float {
             const ZERO: Self = $zero;
             const ONE: Self = $one;
             #[inline(always)]
-            fn least() -> Self { $t::NEG_INFINITY }
+            fn smallest() -> Self { $t::NEG_INFINITY }
             #[inline(always)]
-            fn greatest() -> Self { $t::INFINITY }
+            fn largest() -> Self { $t::INFINITY }
             #[inline(always)]
             fn plus(self, rhs: Self) -> Self { self + rhs }
             #[inline(always)]
@@ -194,9 +194,9 @@ macro_rules! float {
             #[inline(always)]
             fn times(self, rhs: Self) -> Self { self * rhs }
             #[inline(always)]
-            fn least_of(self, rhs: Self) -> Self { self.min(rhs) }
+            fn min_of(self, rhs: Self) -> Self { self.min(rhs) }
             #[inline(always)]
-            fn greatest_of(self, rhs: Self) -> Self { self.max(rhs) }
+            fn max_of(self, rhs: Self) -> Self { self.max(rhs) }
             #[inline(always)]
             fn wide(self) -> Wide { Wide::Float(self.into()) }
             #[inline(always)]
@@ -224,11 +224,11 @@ impl Scalar for bool {
     const ZERO: Self = false;
     const ONE: Self = true;
     #[inline(always)]
-    fn least() -> Self {
+    fn smallest() -> Self {
         false
     }
     #[inline(always)]
-    fn greatest() -> Self {
+    fn largest() -> Self {
         true
     }
     #[inline(always)]
@@ -248,11 +248,11 @@ impl Scalar for bool {
         self & rhs
     }
     #[inline(always)]
-    fn least_of(self, rhs: Self) -> Self {
+    fn min_of(self, rhs: Self) -> Self {
         self & rhs
     }
     #[inline(always)]
-    fn greatest_of(self, rhs: Self) -> Self {
+    fn max_of(self, rhs: Self) -> Self {
         self | rhs
     }
     #[inline(always)]
@@ -275,11 +275,11 @@ mod tests {
 
     #[test]
     fn integer_infinity_absorbs() {
-        assert_eq!(i32::greatest().plus_saturating(-5), i32::MAX);
-        assert_eq!(u8::greatest().plus_saturating(1), 255);
+        assert_eq!(i32::largest().plus_saturating(-5), i32::MAX);
+        assert_eq!(u8::largest().plus_saturating(1), 255);
         assert_eq!(200u8.plus_saturating(100), 255);
         assert_eq!(0u8.plus_saturating(7), 7);
-        assert_eq!(i8::least().plus_saturating(3), i8::MIN);
+        assert_eq!(i8::smallest().plus_saturating(3), i8::MIN);
     }
 
     #[test]

@@ -89,7 +89,7 @@ pub struct Name<S>(pub(crate) std::marker::PhantomData<fn() -> S>);
 /// assert_eq!(Distance::DEVICE.unwrap().multiply, "(num(a) - num(x)) * (num(a) - num(x))");
 /// ```
 ///
-/// What a formula may hold is a small part of Rust: names, literals, `LEAST` and `GREATEST`, `+ - * /`, comparisons, `&& || !`,
+/// What a formula may hold is a small part of Rust: names, literals, `MIN` and `MAX`, `+ - * /`, comparisons, `&& || !`,
 /// parentheses, `if` with `else`, and the methods `min`, `max`, `abs`, `saturating_add`, and of floats `sqrt`, `exp`, `ln` and `ln_1p`.
 /// All of it is computed in the type of the sums, in Rust and in C++ alike. Anything else does not compile:
 /// ```compile_fail

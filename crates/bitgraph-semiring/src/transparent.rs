@@ -82,7 +82,7 @@ itself!(bool i8 i16 i32 i64 u8 u16 u32 u64 f16 bf16 f32 f64);
 ///
 /// impl_scalar!(Count as u8);
 /// assert_eq!(PlusTimes::<Count>::multiply(Count(100), Count(3)), Count(255));
-/// assert_eq!((300.0f32).cast::<Count>(), Count::greatest());
+/// assert_eq!((300.0f32).cast::<Count>(), Count::largest());
 /// ```
 ///
 /// A type that is not laid out as what it is said to be is refused:
@@ -119,11 +119,11 @@ macro_rules! impl_scalar {
             const ZERO: Self = <Self as $crate::num_traits::ConstZero>::ZERO;
             const ONE: Self = <Self as $crate::num_traits::ConstOne>::ONE;
             #[inline(always)]
-            fn least() -> Self {
+            fn smallest() -> Self {
                 <Self as $crate::num_traits::Bounded>::min_value()
             }
             #[inline(always)]
-            fn greatest() -> Self {
+            fn largest() -> Self {
                 <Self as $crate::num_traits::Bounded>::max_value()
             }
             #[inline(always)]
@@ -151,7 +151,7 @@ macro_rules! impl_scalar {
                     $crate::Wide::Float(v) if v.is_nan() => (<Self as NumCast>::from(v).or(Some(<Self as $crate::Scalar>::ZERO)), false),
                     $crate::Wide::Float(v) => (<Self as NumCast>::from(v), v < 0.0),
                 };
-                found.unwrap_or_else(|| if negative { <Self as $crate::Scalar>::least() } else { <Self as $crate::Scalar>::greatest() })
+                found.unwrap_or_else(|| if negative { <Self as $crate::Scalar>::smallest() } else { <Self as $crate::Scalar>::largest() })
             }
         }
     };

@@ -27,8 +27,8 @@ fn arithmetic_of_bool() {
         assert_eq!(BinaryOp::<bool>::apply(&Minus, a, b), a != b, "{a} - {b}");
         assert_eq!(a.plus_saturating(b), a || b, "{a} + {b}");
         assert_eq!(a.times(b), a && b, "{a} * {b}");
-        assert_eq!(a.least_of(b), a && b, "the smaller of {a} and {b}");
-        assert_eq!(a.greatest_of(b), a || b, "the greater of {a} and {b}");
+        assert_eq!(a.min_of(b), a && b, "the smaller of {a} and {b}");
+        assert_eq!(a.max_of(b), a || b, "the greater of {a} and {b}");
     }
 }
 
@@ -36,5 +36,5 @@ fn arithmetic_of_bool() {
 fn arithmetic_at_the_ends_of_integers() {
     assert_eq!((0u8.minus(1), i8::MIN.minus(1), u32::MAX.plus_saturating(1)), (255, 127, u32::MAX));
     assert_eq!((i64::MAX.plus_saturating(1), i64::MIN.plus_saturating(-1)), (i64::MAX, i64::MIN));
-    assert_eq!((200u8.times(2), f64::NAN.least_of(1.0), 1.0.greatest_of(f64::NAN)), (144, 1.0, 1.0));
+    assert_eq!((200u8.times(2), f64::NAN.min_of(1.0), 1.0.max_of(f64::NAN)), (144, 1.0, 1.0));
 }

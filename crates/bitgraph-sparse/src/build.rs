@@ -137,8 +137,8 @@ impl<O: Width, V: Cell> Rows<O, V> {
                     }
                     self.merge(|group| V::sum(group).unwrap_or_default());
                 }
-                Duplicates::Min => self.merge(|group| group[1..].iter().fold(group[0], |a, &b| a.least(b))),
-                Duplicates::Max => self.merge(|group| group[1..].iter().fold(group[0], |a, &b| a.greatest(b))),
+                Duplicates::Min => self.merge(|group| group[1..].iter().fold(group[0], |a, &b| a.smallest(b))),
+                Duplicates::Max => self.merge(|group| group[1..].iter().fold(group[0], |a, &b| a.largest(b))),
                 Duplicates::First => self.merge(|group| group[0]),
                 Duplicates::Last => self.merge(|group| group[group.len() - 1]),
             }

@@ -17,9 +17,9 @@ pub(crate) trait Cell: Copy + Default + Send + Sync + 'static {
     /// The sum of several values; none if it does not fit.
     fn sum(group: &[Self]) -> Option<Self>;
     /// The smaller of both.
-    fn least(self, other: Self) -> Self;
+    fn smallest(self, other: Self) -> Self;
     /// The greater of both.
-    fn greatest(self, other: Self) -> Self;
+    fn largest(self, other: Self) -> Self;
     /// The negated value; none if it does not fit.
     fn negated(self) -> Option<Self>;
     /// All of them as values of a matrix.
@@ -33,8 +33,8 @@ impl Cell for () {
     fn sum(_: &[()]) -> Option<()> {
         Some(())
     }
-    fn least(self, (): ()) {}
-    fn greatest(self, (): ()) {}
+    fn smallest(self, (): ()) {}
+    fn largest(self, (): ()) {}
     fn negated(self) -> Option<()> {
         Some(())
     }
@@ -54,11 +54,11 @@ macro_rules! cell {
             fn sum(group: &[$t]) -> Option<$t> {
                 $sum(group)
             }
-            fn least(self, other: $t) -> $t {
-                self.least_of(other)
+            fn smallest(self, other: $t) -> $t {
+                self.min_of(other)
             }
-            fn greatest(self, other: $t) -> $t {
-                self.greatest_of(other)
+            fn largest(self, other: $t) -> $t {
+                self.max_of(other)
             }
             fn negated(self) -> Option<$t> {
                 $negated(self)

@@ -25,7 +25,7 @@ impl Default for MirrorSum {
 }
 
 impl MirrorSum {
-    /// A test with a key that nobody can foresee.
+    /// A test with a key that cannot be foreseen.
     #[must_use]
     pub fn new() -> Self {
         Self::default()

@@ -41,7 +41,7 @@ fn ascends<O: OffsetInt>(offsets: &[O], indices: &[u32], columns: u32) -> bool {
     for (a, b) in all.chunks(CHUNK).zip(next.chunks(CHUNK)) {
         descents += u64::from(a.iter().zip(b).map(|(a, b)| u32::from(a >= b)).sum::<u32>());
     }
-    let in_range = all.chunks(CHUNK).all(|c| c.iter().fold(0, |greatest, &c| greatest.max(c)) < columns);
+    let in_range = all.chunks(CHUNK).all(|c| c.iter().fold(0, |largest, &c| largest.max(c)) < columns);
     // Where a row with entries ends and another begins.
     let at_ends = offsets.windows(2).map(|w| {
         let end = w[1].index() - first;

@@ -87,7 +87,7 @@ fn all(outcomes: impl IntoIterator<Item = Outcome>) -> Outcome {
 }
 
 impl<B: FullBackend> Run<'_, B> {
-    /// The first, the last and the heaviest vertex.
+    /// The first, the last and the vertex of maximum degree.
     fn sources(&self) -> Vec<u32> {
         let n = self.graph.csr.nrows() as u32;
         let mut sources: Vec<u32> = n.checked_sub(1).into_iter().flat_map(|last| [0, last]).collect();

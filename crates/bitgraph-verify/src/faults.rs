@@ -69,7 +69,7 @@ fn hold(device: &Cuda, left: u64) -> Result<Vec<Buffer<u8>>> {
     Ok(held)
 }
 
-/// Every algorithm while hardly any memory is left: right, or the error that says so; and the least that fits in none refuses the graph
+/// Every algorithm while hardly any memory is left: right, or the error that says so; and the smallest that fits in none refuses the graph
 /// before any of it is on the device.
 fn memory(report: &mut Report, device: &Cuda, graph: &NamedGraph) {
     let mut refused = 0;

@@ -179,7 +179,7 @@ impl GraphSource {
         self.load_stored(options)?.into_lists()
     }
     /// Loads the graph in the format and order that a container holds it in: with every check, and without converting or copying
-    /// anything. Hashed weights hang on the input's numbers, so that with them it is turned into lists in the input's order.
+    /// anything. Hashed weights depend on the input's numbers, so that with them it is turned into lists in the input's order.
     ///
     /// # Errors
     /// As [`GraphSource::load`].
@@ -196,9 +196,9 @@ impl GraphSource {
             WeightSource::Unit => graph.values = None,
             WeightSource::File if graph.values.is_none() => return Err(Error::NoWeights { graph: graph.name }),
             WeightSource::File | WeightSource::FileOrUnit => {}
-            WeightSource::Hash(greatest) => {
+            WeightSource::Hash(largest) => {
                 let mut lists = graph.into_lists()?;
-                lists.values = Some(weights::hashed_weights(&lists.csr, greatest));
+                lists.values = Some(weights::hashed_weights(&lists.csr, largest));
                 graph = lists.into();
             }
         }

@@ -19,7 +19,7 @@ pub enum WeightSource {
     FileOrUnit,
     /// The file's values; it is an error if it has none.
     File,
-    /// 1 + mix64(min(u, v) << 32 | max(u, v)) mod the greatest weight: whole numbers from 1 to the greatest, the same on every
+    /// 1 + mix64(min(u, v) << 32 | max(u, v)) mod the largest weight: whole numbers from 1 to the largest, the same on every
     /// machine. `mix64` is SplitMix64's finaliser after adding its increment.
     Hash(u32),
 }
@@ -31,7 +31,7 @@ impl FromStr for WeightSource {
             "file" => Ok(Self::File),
             "unit" => Ok(Self::Unit),
             _ => match text.strip_prefix("hash:").map(str::parse) {
-                Some(Ok(greatest)) if greatest > 0 => Ok(Self::Hash(greatest)),
+                Some(Ok(largest)) if largest > 0 => Ok(Self::Hash(largest)),
                 _ => Err(Error::WeightSource { text: text.into() }),
             },
         }
@@ -44,25 +44,25 @@ impl fmt::Display for WeightSource {
             Self::Unit => f.write_str("unit"),
             Self::FileOrUnit => f.write_str("file if it has any, else unit"),
             Self::File => f.write_str("file"),
-            Self::Hash(greatest) => write!(f, "hash:{greatest}"),
+            Self::Hash(largest) => write!(f, "hash:{largest}"),
         }
     }
 }
 
-/// The hashed weight of the edge between two vertices, 1 to `greatest`.
+/// The hashed weight of the edge between two vertices, 1 to `largest`.
 #[must_use]
-pub fn hashed_weight(u: u32, v: u32, greatest: u32) -> u32 {
+pub fn hashed_weight(u: u32, v: u32, largest: u32) -> u32 {
     let key = (u64::from(u.min(v)) << 32) | u64::from(u.max(v));
-    1 + (mix64(key) % u64::from(greatest)) as u32
+    1 + (mix64(key) % u64::from(largest)) as u32
 }
 
 /// Hashed weights of every edge. O(nnz), parallel.
 #[must_use]
-pub fn hashed_weights(csr: &Csr, greatest: u32) -> Values {
+pub fn hashed_weights(csr: &Csr, largest: u32) -> Values {
     let mut weights = vec![0u32; csr.nnz()];
     with_offsets!(csr.offsets(), o => parallel::rows_mut(o, &mut weights, |u, row| {
         for (weight, &v) in row.iter_mut().zip(csr.row(u)) {
-            *weight = hashed_weight(u as u32, v, greatest);
+            *weight = hashed_weight(u as u32, v, largest);
         }
     }));
     Values::from_vec(weights)

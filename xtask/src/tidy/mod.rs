@@ -1,7 +1,7 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler checks.
 //!
 //! [`sources`] looks at one file at a time, [`manifests`] at the crates and the arrows between them, [`algorithms`] at
-//! where an algorithm is named, [`documents`] at what a checkout must hold. Findings fail; warnings are printed. The rules also run as a test of this crate.
+//! where an algorithm is named, [`documents`] at what a checkout must hold, [`words`] at what things are called. Findings fail; warnings are printed. The rules also run as a test of this crate.
 
 mod algorithms;
 mod documents;
@@ -10,6 +10,7 @@ mod paths;
 mod sources;
 mod toml;
 mod tree;
+mod words;
 
 use crate::run;
 use anyhow::{Result, bail};
@@ -54,6 +55,7 @@ fn check(root: &Path) -> Result<Report> {
     for file in &files {
         sources::check(file, &mut report);
         paths::check(file, &mut report);
+        words::check(file, &mut report);
     }
     manifests::check(&files, &mut report);
     algorithms::check(&files, &mut report);

@@ -28,7 +28,7 @@ pub fn check(file: &File, report: &mut Report) {
     }
 }
 
-/// Whether `token`, read as a path from the directory of the file at `path`, climbs above the root.
+/// Whether `token`, read as a path from the directory of the file at `path`, leads above the root.
 fn leaves(path: &str, token: &str) -> bool {
     if !token.starts_with("../") {
         return false;

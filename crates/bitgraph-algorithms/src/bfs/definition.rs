@@ -3,7 +3,7 @@
 use crate::GraphBackend;
 use crate::{Bfs, BfsConfig, UNREACHED};
 use bitgraph_backend::ops::{apply, assign, ewise_add, mxv, reduce, reduce_rows};
-use bitgraph_backend::{Arranged, Control, Error, Mxv, Ring, Vector, VectorOps};
+use bitgraph_backend::{Arranged, Control, Error, Mxv, StorableSemiring, Vector, VectorOps};
 use bitgraph_semiring::{DType, First, Identity, LorLand, MinSecond, Plus};
 
 /// Levels, what a semiring found, and the depth.
@@ -14,7 +14,7 @@ type Searched<B, T> = (Vector<B, i32>, Vector<B, T>, u32);
 ///
 /// # Errors
 /// [`Error::VertexOutOfRange`], [`Error::Cancelled`], or the backend's.
-pub fn bfs_with<B: VectorOps + Mxv<S>, S: Ring<Out = <S as bitgraph_semiring::Semiring>::X>>(
+pub fn bfs_with<B: VectorOps + Mxv<S>, S: StorableSemiring<Out = <S as bitgraph_semiring::Semiring>::X>>(
     semiring: S,
     graph: &Arranged<B>,
     source: u32,

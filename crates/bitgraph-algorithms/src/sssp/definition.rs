@@ -4,7 +4,7 @@ use super::paths::parents;
 use crate::PathBackend;
 use crate::{Sssp, SsspConfig};
 use bitgraph_backend::ops::{assign, ewise_mult, mxv, reduce, select};
-use bitgraph_backend::{Arranged, Control, Error, Matrix, Mxv, Ring, Vector, VectorOps};
+use bitgraph_backend::{Arranged, Control, Error, Matrix, Mxv, StorableSemiring, Vector, VectorOps};
 use bitgraph_semiring::{BinaryOp, Lor, MinPlus, NotEqual, Scalar, Semiring, ValueBelow};
 use bitgraph_sparse::Stored;
 
@@ -12,7 +12,7 @@ use bitgraph_sparse::Stored;
 ///
 /// # Errors
 /// [`Error::Cancelled`], or the backend's.
-pub fn sssp_with<B: VectorOps + Mxv<S>, S: Ring<Out = <S as Semiring>::X, Add: BinaryOp<<S as Semiring>::X>>>(
+pub fn sssp_with<B: VectorOps + Mxv<S>, S: StorableSemiring<Out = <S as Semiring>::X, Add: BinaryOp<<S as Semiring>::X>>>(
     semiring: S,
     incoming: &Matrix<B>,
     mut d: Vector<B, S::X>,
@@ -39,14 +39,14 @@ pub fn sssp<B: PathBackend<T>, T: Stored>(graph: &Arranged<B>, config: &SsspConf
     let (backend, n, source) = (graph.backend(), graph.nodes(), config.source);
     graph.check_vertex(source)?;
     let incoming = graph.transpose()?.cast::<T>()?;
-    let mut start = Vector::filled(backend, n, T::greatest())?;
+    let mut start = Vector::filled(backend, n, T::largest())?;
     assign(T::ZERO).mask(&Vector::from_indices(backend, n, &[source], true)?).into(&mut start)?;
     let d = sssp_with(MinPlus::<T>::new(), &incoming, start, &config.control)?;
-    let d = select(ValueBelow(T::greatest()), &d).eval()?;
+    let d = select(ValueBelow(T::largest()), &d).eval()?;
     // A path that leads to where there is no distance has one that saturated, or a weight that did.
     if !T::DTYPE.is_float() && !mxv(MinPlus, &incoming, &d).unless(&d).eval()?.is_empty()? {
         return Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }.into());
     }
     let parents = if config.parents { Some(parents(graph, &incoming, &d, source)?) } else { None };
-    Ok(Sssp { source, reached: d.nvals()? as u64, distances: d.to_host()?.to_vec_or(T::greatest()), parents })
+    Ok(Sssp { source, reached: d.nvals()? as u64, distances: d.to_host()?.to_vec_or(T::largest()), parents })
 }

@@ -22,13 +22,13 @@ pub struct SsspConfig {
     pub control: Control,
 }
 
-/// The result. Distances do not depend on the number of threads for integer weights; for floats each is the least, over all
+/// The result. Distances do not depend on the number of threads for integer weights; for floats each is the smallest, over all
 /// paths, of the left-to-right sum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sssp<T> {
     /// The source.
     pub source: u32,
-    /// The distance of every vertex, the greatest value of `T` if unreached.
+    /// The distance of every vertex, the largest value of `T` if unreached.
     pub distances: Vec<T>,
     /// The parent of every vertex on a shortest path, the source its own, [`UNREACHED`](crate::UNREACHED) if unreached; if asked for.
     /// Among equals it is the smallest nearer vertex; where only arcs of length 0 lead on, the smallest of those fewest arcs away from

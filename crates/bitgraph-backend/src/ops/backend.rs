@@ -1,7 +1,7 @@
 //! What a backend implements: a method for each family of operations. Operands are checked; meaning and determinism are those of the
 //! functions of [`crate::ops`].
 
-use crate::{Accumulate, Backend, Ring, Vector};
+use crate::{Accumulate, Backend, StorableSemiring, Vector};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
 use bitgraph_sparse::{MaskMode, Stored};
 
@@ -192,7 +192,7 @@ pub trait VectorOps: Backend {
 }
 
 /// A backend that multiplies a matrix by a vector over a semiring.
-pub trait Mxv<S: Ring>: Backend {
+pub trait Mxv<S: StorableSemiring>: Backend {
     /// [`mxv`](super::mxv).
     ///
     /// # Errors
@@ -207,7 +207,7 @@ pub trait Mxv<S: Ring>: Backend {
 }
 
 /// A backend that multiplies matrices over a semiring.
-pub trait Mxm<S: Ring>: Backend {
+pub trait Mxm<S: StorableSemiring>: Backend {
     /// [`mxm`](super::mxm).
     ///
     /// # Errors

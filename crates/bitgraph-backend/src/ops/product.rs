@@ -5,13 +5,13 @@ use super::operation::{
     Computation, Evaluates, FirstMatrix, How, Operation, SecondMatrix, VectorSelector, Writes, new_matrix, new_vector, to_matrix, to_vector,
 };
 use super::same;
-use crate::{Accumulate, Backend, Error, Matrix, NoAccum, Ring, Typed, Value, Vector};
+use crate::{Accumulate, Backend, Error, Matrix, NoAccum, StorableSemiring, Typed, Value, Vector};
 use bitgraph_semiring::{BinaryOp, Over};
 use bitgraph_sparse::Stored;
 use std::marker::PhantomData;
 
 /// [`mxv`] and [`vxm`].
-pub struct MatrixVector<B: Backend, S: Ring> {
+pub struct MatrixVector<B: Backend, S: StorableSemiring> {
     name: &'static str,
     a: Typed<B, S::A>,
     u: Vector<B, S::X>,
@@ -23,7 +23,7 @@ pub fn mxv<B, X, K>(_semiring: K, a: &Matrix<B>, u: &Vector<B, X>) -> Operation<
 where
     B: Mxv<K::Semiring>,
     X: Stored,
-    K: Over<X, Semiring: Ring<X = X>>,
+    K: Over<X, Semiring: StorableSemiring<X = X>>,
 {
     Operation::new(MatrixVector { name: "mxv", a: a.typed(), u: u.clone() })
 }
@@ -33,18 +33,18 @@ pub fn vxm<B, X, K>(u: &Vector<B, X>, _semiring: K, a: &Matrix<B>) -> Operation<
 where
     B: Mxv<K::Semiring>,
     X: Stored,
-    K: Over<X, Semiring: Ring<X = X>>,
+    K: Over<X, Semiring: StorableSemiring<X = X>>,
 {
     let mut a = a.typed();
     a.flip();
     Operation::new(MatrixVector { name: "vxm", a, u: u.clone() })
 }
 
-impl<B: Mxv<S>, S: Ring> Computation for MatrixVector<B, S> {
+impl<B: Mxv<S>, S: StorableSemiring> Computation for MatrixVector<B, S> {
     type Backend = B;
     type Mask = VectorSelector<B>;
 }
-impl<B: Mxv<S>, S: Ring> Writes for MatrixVector<B, S> {
+impl<B: Mxv<S>, S: StorableSemiring> Writes for MatrixVector<B, S> {
     type Output = Vector<B, S::Out>;
     type Element = S::Out;
     fn write<C: Accumulate<S::Out>>(self, w: &mut Vector<B, S::Out>, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
@@ -54,30 +54,30 @@ impl<B: Mxv<S>, S: Ring> Writes for MatrixVector<B, S> {
         to_vector(self.name, rows, w, how, |b, w, write| <B as Mxv<S>>::mxv(b, w, write, self.a.view(), self.u.raw()))
     }
 }
-impl<B: Mxv<S>, S: Ring> Evaluates for MatrixVector<B, S> {
+impl<B: Mxv<S>, S: StorableSemiring> Evaluates for MatrixVector<B, S> {
     type Result = Vector<B, S::Out>;
     fn evaluate(self, how: How<VectorSelector<B>, NoAccum>) -> Result<Vector<B, S::Out>, B::Error> {
         let (backend, len) = (self.a.backend().clone(), self.a.shape().0);
         new_vector(self, &backend, len, how)
     }
 }
-impl<B: Backend, S: Ring> FirstMatrix for MatrixVector<B, S> {
+impl<B: Backend, S: StorableSemiring> FirstMatrix for MatrixVector<B, S> {
     fn flip_first(&mut self) {
         self.a.flip();
     }
 }
 
 /// [`mxm`].
-pub struct MatrixMatrix<B: Backend, S: Ring>(Product<B, S>);
+pub struct MatrixMatrix<B: Backend, S: StorableSemiring>(Product<B, S>);
 /// [`mxm_reduce`].
-pub struct ReducedProduct<B: Backend, S: Ring>(Product<B, S>);
+pub struct ReducedProduct<B: Backend, S: StorableSemiring>(Product<B, S>);
 
-struct Product<B: Backend, S: Ring> {
+struct Product<B: Backend, S: StorableSemiring> {
     a: Typed<B, S::A>,
     b: Typed<B, S::X>,
     semiring: PhantomData<S>,
 }
-impl<B: Backend, S: Ring> Product<B, S> {
+impl<B: Backend, S: StorableSemiring> Product<B, S> {
     fn new(a: &Matrix<B>, b: &Matrix<B>) -> Self {
         Self { a: a.typed(), b: b.typed(), semiring: PhantomData }
     }
@@ -92,21 +92,21 @@ impl<B: Backend, S: Ring> Product<B, S> {
 }
 
 /// `A B`: a sparse result, with an entry wherever a row of `A` meets a column of `B`.
-pub fn mxm<B: Mxm<S>, S: Ring>(_semiring: S, a: &Matrix<B>, b: &Matrix<B>) -> Operation<MatrixMatrix<B, S>> {
+pub fn mxm<B: Mxm<S>, S: StorableSemiring>(_semiring: S, a: &Matrix<B>, b: &Matrix<B>) -> Operation<MatrixMatrix<B, S>> {
     Operation::new(MatrixMatrix(Product::new(a, b)))
 }
 
 /// The sum of all entries of `A B` that the mask selects, as a value, without storing the product: triangle counting. It takes time by the
 /// multiplications, or, under a mask that is not complemented, by the rows and columns that meet at its entries.
-pub fn mxm_reduce<B: Mxm<S>, S: Ring>(_semiring: S, a: &Matrix<B>, b: &Matrix<B>) -> Operation<ReducedProduct<B, S>> {
+pub fn mxm_reduce<B: Mxm<S>, S: StorableSemiring>(_semiring: S, a: &Matrix<B>, b: &Matrix<B>) -> Operation<ReducedProduct<B, S>> {
     Operation::new(ReducedProduct(Product::new(a, b)))
 }
 
-impl<B: Mxm<S>, S: Ring> Computation for MatrixMatrix<B, S> {
+impl<B: Mxm<S>, S: StorableSemiring> Computation for MatrixMatrix<B, S> {
     type Backend = B;
     type Mask = Matrix<B>;
 }
-impl<B: Mxm<S>, S: Ring> Writes for MatrixMatrix<B, S> {
+impl<B: Mxm<S>, S: StorableSemiring> Writes for MatrixMatrix<B, S> {
     type Output = Matrix<B>;
     type Element = S::Out;
     fn write<C: Accumulate<S::Out>>(self, c: &mut Matrix<B>, how: How<Matrix<B>, C>) -> Result<(), B::Error> {
@@ -116,18 +116,18 @@ impl<B: Mxm<S>, S: Ring> Writes for MatrixMatrix<B, S> {
         to_matrix::<B, S::Out, C>("mxm", product.shape(), c, how, |on, c, write| <B as Mxm<S>>::mxm(on, c, write, a, b))
     }
 }
-impl<B: Mxm<S>, S: Ring> Evaluates for MatrixMatrix<B, S> {
+impl<B: Mxm<S>, S: StorableSemiring> Evaluates for MatrixMatrix<B, S> {
     type Result = Matrix<B>;
     fn evaluate(self, how: How<Matrix<B>, NoAccum>) -> Result<Matrix<B>, B::Error> {
         let (backend, shape, format) = (self.0.a.backend().clone(), self.0.shape(), self.0.a.format());
         new_matrix(self, &backend, shape, format, how)
     }
 }
-impl<B: Mxm<S>, S: Ring> Computation for ReducedProduct<B, S> {
+impl<B: Mxm<S>, S: StorableSemiring> Computation for ReducedProduct<B, S> {
     type Backend = B;
     type Mask = Matrix<B>;
 }
-impl<B: Mxm<S>, S: Ring> Evaluates for ReducedProduct<B, S> {
+impl<B: Mxm<S>, S: StorableSemiring> Evaluates for ReducedProduct<B, S> {
     type Result = Value<B, S::Out>;
     fn evaluate(self, how: How<Matrix<B>, NoAccum>) -> Result<Value<B, S::Out>, B::Error> {
         let Self(product) = self;
@@ -139,12 +139,12 @@ impl<B: Mxm<S>, S: Ring> Evaluates for ReducedProduct<B, S> {
 }
 macro_rules! both {
     ($($name:ident)*) => { $(
-        impl<B: Backend, S: Ring> FirstMatrix for $name<B, S> {
+        impl<B: Backend, S: StorableSemiring> FirstMatrix for $name<B, S> {
             fn flip_first(&mut self) {
                 self.0.a.flip();
             }
         }
-        impl<B: Backend, S: Ring> SecondMatrix for $name<B, S> {
+        impl<B: Backend, S: StorableSemiring> SecondMatrix for $name<B, S> {
             fn flip_second(&mut self) {
                 self.0.b.flip();
             }

@@ -17,7 +17,7 @@ pub struct StoredCost {
     /// Seconds that CSR takes at least to be made of it.
     pub csr_seconds: f64,
     /// Seconds of one run that no other layout is faster than.
-    pub least_seconds: f64,
+    pub min_seconds: f64,
 }
 
 /// The layouts that a request allows, with their predicted times.
@@ -69,15 +69,12 @@ pub(crate) fn forecast<B: Fused<A>, A: Algorithm>(
         && request.format.is_none_or(|f| f == own)
         && let Some(cost) = backend.stored(graph.layout(), algorithm)
     {
-        let StoredCost { variant, run_seconds, csr_seconds, least_seconds } = cost;
+        let StoredCost { variant, run_seconds, csr_seconds, min_seconds } = cost;
         let ordering = given.unwrap_or_default();
         let why = "as stored".to_string();
         candidates.push(Candidate { ordering, format: own, variant, build_seconds: 0.0, run_seconds, threads: 0, why });
-        let holds = if run_seconds > least_seconds {
-            (csr_seconds / (run_seconds - least_seconds)).min(f64::from(u32::MAX)) as u32
-        } else {
-            u32::MAX
-        };
+        let holds =
+            if run_seconds > min_seconds { (csr_seconds / (run_seconds - min_seconds)).min(f64::from(u32::MAX)) as u32 } else { u32::MAX };
         if request.format == Some(own) || holds >= runs {
             return Ok(forecast(candidates, if request.format == Some(own) { u32::MAX } else { holds }));
         }

@@ -4,7 +4,7 @@ use super::gpu::{self, Gpu};
 use crate::failure::Result;
 use crate::options::GeneralArgs;
 use crate::{output, report, system};
-use bitgraph::cpu::Level;
+use bitgraph::cpu::Isa;
 use rayon::prelude::*;
 use serde::Serialize;
 use std::time::Instant;
@@ -40,7 +40,7 @@ struct Backend {
 /// Looks, measures for less than a second, and prints.
 pub fn run(args: &GeneralArgs) -> Result<()> {
     let (read, copy) = bandwidth();
-    let level = Level::current();
+    let isa = Isa::current();
     let cuda = gpu::look();
     let doctor = Doctor {
         schema: 1,
@@ -49,8 +49,8 @@ pub fn run(args: &GeneralArgs) -> Result<()> {
         architecture: std::env::consts::ARCH,
         cpu: system::line_of("/proc/cpuinfo", "model name"),
         features: features(),
-        simd: level.name(),
-        simd_detected: Level::detect().name(),
+        simd: isa.name(),
+        simd_detected: Isa::detect().name(),
         cpus_allowed: std::thread::available_parallelism().map_or(1, usize::from),
         threads: rayon::current_num_threads(),
         memory_bytes: system::memory("MemTotal"),
@@ -59,7 +59,7 @@ pub fn run(args: &GeneralArgs) -> Result<()> {
         read_gb_per_s: read,
         copy_gb_per_s: copy,
         backends: vec![
-            Backend { name: "cpu", available: true, what: format!("{} kernels", level.name()) },
+            Backend { name: "cpu", available: true, what: format!("{} kernels", isa.name()) },
             Backend { name: "cuda", available: cuda.available, what: cuda.summary() },
         ],
         cuda,

@@ -46,9 +46,9 @@ struct Facts {
     shared_per_block_bytes: u32,
     clusters: bool,
     sm_mhz: Option<u32>,
-    greatest_sm_mhz: Option<u32>,
+    max_sm_mhz: Option<u32>,
     memory_mhz: Option<u32>,
-    greatest_memory_mhz: Option<u32>,
+    max_memory_mhz: Option<u32>,
 }
 
 #[derive(Serialize)]
@@ -133,9 +133,9 @@ fn described(number: u32) -> Described {
         shared_per_block_bytes: p.shared_per_block,
         clusters: p.clusters,
         sm_mhz: clocks.sm_mhz,
-        greatest_sm_mhz: clocks.greatest_sm_mhz,
+        max_sm_mhz: clocks.max_sm_mhz,
         memory_mhz: clocks.memory_mhz,
-        greatest_memory_mhz: clocks.greatest_memory_mhz,
+        max_memory_mhz: clocks.max_memory_mhz,
     };
     Described { number, why: None, facts: Some(facts) }
 }
@@ -203,8 +203,8 @@ impl Facts {
             report::bytes(self.memory_bytes),
             report::bytes(self.memory_free_bytes),
             report::bytes(self.l2_bytes),
-            clock(self.sm_mhz, self.greatest_sm_mhz),
-            clock(self.memory_mhz, self.greatest_memory_mhz)
+            clock(self.sm_mhz, self.max_sm_mhz),
+            clock(self.memory_mhz, self.max_memory_mhz)
         )
     }
 }

@@ -50,14 +50,14 @@ struct StoredAs {
 /// Out-degrees.
 #[derive(Serialize)]
 struct Degrees {
-    least: usize,
+    smallest: usize,
     p10: usize,
     p25: usize,
     median: usize,
     p75: usize,
     p90: usize,
     p99: usize,
-    greatest: usize,
+    largest: usize,
     mean: f64,
     deviation: f64,
     /// Vertices without out-arcs.
@@ -162,8 +162,8 @@ fn distribution(csr: &Csr) -> Vec<(usize, u64)> {
 fn degrees(profile: &Profile) -> Degrees {
     let d = &profile.degrees;
     let [p10, p25, median, p75, p90, p99] = d.percentiles;
-    let (least, greatest, zero) = (d.min, d.max, d.empty);
-    Degrees { least, p10, p25, median, p75, p90, p99, greatest, mean: d.mean, deviation: d.deviation, zero, top_share: d.top_share }
+    let (smallest, largest, zero) = (d.min, d.max, d.empty);
+    Degrees { smallest, p10, p25, median, p75, p90, p99, largest, mean: d.mean, deviation: d.deviation, zero, top_share: d.top_share }
 }
 
 fn formats(profile: &Profile) -> Vec<FormatRow> {
@@ -249,18 +249,18 @@ fn describe(info: &Info, runs: u32) -> String {
     }
     let _ = writeln!(
         t,
-        "degrees   least {}, median {}, mean {:.2} +- {:.2}, 90 % {}, 99 % {}, greatest {}; {} are 0; the largest 1 % hold {:.0} % of the entries",
-        d.least,
+        "degrees   smallest {}, median {}, mean {:.2} +- {:.2}, 90 % {}, 99 % {}, largest {}; {} are 0; the largest 1 % hold {:.0} % of the entries",
+        d.smallest,
         d.median,
         d.mean,
         d.deviation,
         d.p90,
         d.p99,
-        d.greatest,
+        d.largest,
         d.zero,
         d.top_share * 100.0
     );
-    let _ = writeln!(t, "distance  from the diagonal: mean {:.1}, greatest {}", info.bandwidth_mean, info.bandwidth_max);
+    let _ = writeln!(t, "distance  from the diagonal: mean {:.1}, largest {}", info.bandwidth_mean, info.bandwidth_max);
     let _ = writeln!(t, "pattern   {}", if info.patterns.is_empty() { "none".into() } else { info.patterns.join(", ") });
     let list = |a: &[f64; 4]| a.map(|x| format!("{x:.2}")).join(", ");
     let _ = writeln!(

@@ -19,7 +19,7 @@ use crate::options::{BenchArgs, BfsArgs, ConvertArgs, GRAPHS, GeneralArgs, Gener
 use crate::progress::Reporter;
 use crate::run::on_backend;
 use crate::signals;
-use bitgraph::cpu::Level;
+use bitgraph::cpu::Isa;
 use clap::{Parser, Subcommand};
 
 /// Graph algorithms on bit-level tile formats.
@@ -118,10 +118,10 @@ pub fn run(cli: Cli) -> Result<()> {
     })
 }
 
-/// Refuses a level of instructions that there is not, which the library would take for the highest.
+/// Refuses an instruction set that there is not, which the library would take for the highest.
 fn check_simd() -> Result<()> {
     match std::env::var_os("BITGRAPH_SIMD") {
-        Some(name) if !name.is_empty() && name.to_str().and_then(Level::from_name).is_none() => {
+        Some(name) if !name.is_empty() && name.to_str().and_then(Isa::from_name).is_none() => {
             Err(Failure::usage(format_args!("BITGRAPH_SIMD is '{}'; it must be portable, avx2 or avx512", name.display())))
         }
         _ => Ok(()),

@@ -2,7 +2,7 @@
 //!
 //! Invariant: whole-number weights are summed as whole numbers, in 32 bits where no path can overflow them and in 64 otherwise;
 //! other weights in the precision asked for. A distance that no type holds is an error, never "unreached". The type of what is written
-//! hangs on the options and on the type of the weights, not on the distances: whole numbers in text; in `.npy` floats of the precision asked
+//! depends on the options and on the type of the weights, not on the distances: whole numbers in text; in `.npy` floats of the precision asked
 //! for, but of 64 bits where whole-number weights were read or drawn, or there are more vertices than 32-bit floats count exactly.
 
 use super::{bfs, search};
@@ -82,7 +82,7 @@ fn check_weights(stored: &StoredGraph) -> Result<()> {
 
 /// No path is longer.
 fn longest(weights: WeightRange, nodes: usize) -> f64 {
-    weights.greatest * nodes.saturating_sub(1) as f64
+    weights.largest * nodes.saturating_sub(1) as f64
 }
 
 /// The type that distances are computed in.
@@ -119,7 +119,7 @@ macro_rules! whole {
                 u64::try_from(sum).map_or_else(|_| float(sum as f64), Number::from)
             }
             fn write<B: CommandBackend>(distances: &[Self], file: &Path, search: &Search<'_>, naming: &Naming<'_>, run: &Run<B>) -> Result<()> {
-                let wide = |&d: &Self| if d == Self::greatest() { u64::MAX } else { d.into() };
+                let wide = |&d: &Self| if d == Self::largest() { u64::MAX } else { d.into() };
                 let values: Vec<u64> = distances.iter().map(wide).collect();
                 output::write_vector(file, VectorData::Distances { values: &values, single: search.single }, naming, &run.reporter)
             }
@@ -157,7 +157,7 @@ macro_rules! fractional {
 }
 fractional!(f32 f64);
 
-/// A finite float as JSON; an overflow is the greatest one.
+/// A finite float as JSON; an overflow is the largest one.
 fn float(value: f64) -> Number {
     Number::from_f64(value.clamp(f64::MIN, f64::MAX)).unwrap_or_else(|| Number::from(0))
 }
@@ -171,12 +171,12 @@ struct Totals {
 
 /// Sums up a search. With a target, only what is nearer than the target, and the target itself, is final and counts.
 fn totals<T: Distance>(sssp: &Sssp<T>, target: Option<u32>) -> Totals {
-    let bound = target.map(|t| sssp.distances[t as usize]).filter(|&d| d != T::greatest());
+    let bound = target.map(|t| sssp.distances[t as usize]).filter(|&d| d != T::largest());
     let counted = || {
-        let nearer = sssp.distances.iter().copied().filter(move |&d| d != T::greatest() && bound.is_none_or(|b| d < b));
+        let nearer = sssp.distances.iter().copied().filter(move |&d| d != T::largest() && bound.is_none_or(|b| d < b));
         nearer.chain(bound)
     };
-    let max = counted().reduce(T::greatest_of).unwrap_or(T::ZERO);
+    let max = counted().reduce(T::max_of).unwrap_or(T::ZERO);
     Totals { reached: counted().count() as u64, max: max.number(), sum: T::sum(counted()) }
 }
 
@@ -204,7 +204,7 @@ fn check_overflow<B: CommandBackend, T: Distance>(
     }
     let config = BfsConfig { source, output: BfsOutput::Levels, control: run.reporter.running("bfs"), ..BfsConfig::default() };
     let levels = run.graph.run(&config)?.levels.unwrap_or_default();
-    let lost = |v: usize| levels[v] >= 0 && distances[v] == T::greatest();
+    let lost = |v: usize| levels[v] >= 0 && distances[v] == T::largest();
     let any = target.map_or_else(|| (0..levels.len()).any(lost), |t| lost(t as usize));
     if any { Err(BackendError::Overflow { what: "a distance", dtype: T::DTYPE }.into()) } else { Ok(()) }
 }
@@ -236,7 +236,7 @@ fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dist
     let path = target.map(|t| {
         let distance = sssp.distances[t as usize];
         let parents = sssp.parents.as_deref().unwrap_or_default();
-        let reached = distance != T::greatest();
+        let reached = distance != T::largest();
         PathResult {
             target: run.number(t),
             distance: reached.then(|| distance.number()),
@@ -249,7 +249,7 @@ fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dist
             _ => T::write(&sssp.distances, file, search, &run.naming(), run)?,
         }
     }
-    let mut summary = format!("sssp from vertex {}: {reached} vertices reached, greatest distance {max}, sum {sum}\n", run.number(source));
+    let mut summary = format!("sssp from vertex {}: {reached} vertices reached, largest distance {max}, sum {sum}\n", run.number(source));
     if let Some(p) = &path {
         bfs::describe(&mut summary, p);
     }
@@ -296,7 +296,7 @@ fn many<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dis
         sum_distance_by_source: each.into_iter().map(|t| t.sum).collect(),
     };
     let summary = format!(
-        "sssp from {} sources: {} vertices reached in all, greatest distance {}\n",
+        "sssp from {} sources: {} vertices reached in all, largest distance {}\n",
         result.sources, result.reached, result.max_distance
     );
     report::finish(run, "sssp", &seconds, result, &summary)

@@ -91,7 +91,7 @@ where
         let (tiles, listed) = layout.parts();
         let (tiles, listed, entries) = (tiles as f64, listed as f64, layout.nnz() as f64);
         // What CSR takes where everything that is gathered is near.
-        let (tile_ns, least_ns) = match T::DTYPE {
+        let (tile_ns, min_ns) = match T::DTYPE {
             DType::Bool => (bit_tile_ns(layout.kind()), 0.15),
             _ => (float_tile_ns(layout.kind()), 0.25),
         };
@@ -100,7 +100,7 @@ where
             variant: TILES,
             run_seconds: seconds(tiles * tile_ns + listed),
             csr_seconds: seconds(3.0 * entries + 6.0 * tiles),
-            least_seconds: seconds(least_ns * entries),
+            min_seconds: seconds(min_ns * entries),
         })
     }
     fn layout(&self, graph: &Arranged<Self>, _: &Product<T>, plan: &Plan) -> Result<Option<()>, Error> {

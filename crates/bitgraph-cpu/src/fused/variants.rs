@@ -3,7 +3,7 @@
 //! Invariant: every name that [`crate::trace`] knows of a fused form is asked for here; a variant that no graph reaches is no variant.
 
 use super::{bfs, cc, msbfs, sssp, tc};
-use crate::Level;
+use crate::Isa;
 use crate::trace::Traced;
 use bitgraph_algorithms::{BfsConfig, BfsOutput, Cc, CcConfig, MsBfsConfig, SsspConfig, Tc, TcConfig, UNREACHED};
 use bitgraph_backend::Stats;
@@ -11,7 +11,7 @@ use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
 use std::collections::BTreeSet;
 
 /// How long a variant is waited for that needs a second thread in time.
-const PATIENCE: std::time::Duration = std::time::Duration::from_secs(40);
+const TIME_LIMIT: std::time::Duration = std::time::Duration::from_secs(40);
 
 /// Pseudo-random numbers.
 struct Random(u64);
@@ -69,7 +69,7 @@ fn plain_levels(g: &Csr, source: u32) -> Vec<i32> {
 /// Searches on so many threads, for levels and for parents.
 fn search(what: &str, g: &Csr, source: u32, threads: usize, expected: &[&str]) {
     let levels = plain_levels(g, source);
-    let max_degree = expected.iter().any(|name| name.ends_with("by heaviest neighbours"));
+    let max_degree = expected.iter().any(|name| name.ends_with("by max-degree neighbours"));
     let layout = bfs::BfsLayout::build_with(g, g, bfs::BfsOptions { max_degree });
     let pool = Traced::new(threads);
     let reached = levels.iter().filter(|&&l| l >= 0).count() as u64;
@@ -108,10 +108,10 @@ fn breadth_first_search() {
     search("alike degrees", &graph(60_000, edges), 5, 2, &["bfs: over bits", "bfs: spread", "bfs: bottom-up"]);
     let edges = random.pairs(140_000, 70_000, 0);
     search("far neighbours", &graph(70_000, edges), 5, 1, &["bfs: over marks, scattered"]);
-    // Hubs: an end is the least of many numbers.
+    // Hubs: an end is the smallest of many numbers.
     let mut end = || (0..24).map(|_| random.below(30_000)).min().unwrap_or(0);
     let edges: Vec<_> = (0..400_000).map(|_| (end(), end())).collect();
-    search("hubs", &graph(30_000, edges), 5, 2, &["bfs: bottom-up by heaviest neighbours"]);
+    search("hubs", &graph(30_000, edges), 5, 2, &["bfs: bottom-up by max-degree neighbours"]);
 }
 
 /// Counts by the form, the expected one where none is given, and with every instruction set; all alike, and as `oracle` does.
@@ -119,15 +119,15 @@ fn count(what: &str, g: &Csr, form: Option<tc::TcForm>, oracle: tc::TcForm, expe
     let layout = tc::TcLayout::default();
     let config = TcConfig::default();
     let form = form.unwrap_or_else(|| tc::TcForm::choose(&Stats::of(g)));
-    let wanted = layout.run_level(g, &config, oracle, Level::Portable).expect("a count");
+    let wanted = layout.run_isa(g, &config, oracle, Isa::Portable).expect("a count");
     assert!(wanted.triangles > 0, "{what} has no triangles");
     for threads in [1, 2] {
         let pool = Traced::new(threads);
-        for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
-            let (found, names) = pool.run(|| layout.run_level(g, &config, form, level));
-            assert_eq!(found, Ok(Tc { triangles: wanted.triangles }), "{what}, {}", level.name());
+        for isa in Isa::ALL.into_iter().filter(|&isa| isa <= Isa::detect()) {
+            let (found, names) = pool.run(|| layout.run_isa(g, &config, form, isa));
+            assert_eq!(found, Ok(Tc { triangles: wanted.triangles }), "{what}, {}", isa.name());
             entered(what, &names, expected);
-            if level == Level::Avx512 {
+            if isa == Isa::Avx512 {
                 entered(what, &names, vectors);
             }
         }
@@ -150,7 +150,7 @@ fn triangles() {
     count("alike degrees", &graph(20_000, edges), None, Ranked, &["tc: ascending"], &[]);
     let edges: Vec<_> = random.pairs(60_000, 20_000, 0).into_iter().chain((1..15_000).map(|v| (0, v))).collect();
     count("a hub", &graph(20_000, edges), None, Ascending, &["tc: ranked"], &[]);
-    // A clique of 65, the last of which knows nobody else, while the others know 64 vertices whose numbers are those of the clique less
+    // A clique of 65, the last of which has no other neighbour, while the others know 64 vertices whose numbers are those of the clique less
     // 1024: all of their rows pass the filter of the last.
     let clique = (1024..1089u32).flat_map(|a| (1024..a).map(move |b| (a, b)));
     let aliases = (1024..1088u32).flat_map(|a| (0..64).map(move |b| (a, b)));
@@ -161,7 +161,7 @@ fn triangles() {
 
 #[test]
 fn triangles_of_vertices_that_are_no_hubs() {
-    // 60 vertices that everybody knows and a ring whose members have degree 470 are the hubs, but for the last of the ring. A clique of
+    // 60 vertices that are neighbours of all and a ring whose members have degree 470 are the hubs, but for the last of the ring. A clique of
     // smaller degree has rows whose common neighbours are more than a buffer holds, and one vertex a row too long for a filter.
     let (ring, known, clique) = (8300u32, 60, 120);
     let last = ring + known + clique;
@@ -212,7 +212,7 @@ fn components() {
     for threads in [2, 3] {
         label("two components", &two, threads, &["cc: bottom-up by all", "cc: rest by all"]);
     }
-    // A path whose end is the smallest vertex hangs on the giant.
+    // A path whose end is the smallest vertex is hooked onto the giant.
     let mut edges = random.pairs(300_000, 20_000, 1000);
     edges.extend((1..=1000).map(|v| (v - 1, v)));
     label("a tail", &graph(21_000, edges), 1, &["cc: bottom-up by one", "cc: rest by one", "cc: a tail of the giant"]);
@@ -283,7 +283,7 @@ fn shortest(what: &str, g: &Csr, most: u32, threads: usize, variant: sssp::SsspV
     let pool = Traced::new(threads);
     let mut names = BTreeSet::new();
     let start = std::time::Instant::now();
-    while start.elapsed() < PATIENCE {
+    while start.elapsed() < TIME_LIMIT {
         let config = SsspConfig { source: 3, ..SsspConfig::default() };
         let (found, now) = pool.run(|| layout.run::<u32>(&config).expect("a run"));
         assert!(found.distances == wanted, "{what}");

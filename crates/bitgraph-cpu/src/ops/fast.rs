@@ -6,14 +6,14 @@
 use super::selection::Selection;
 use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::{RowMask, mxv_boolean, mxv_boolean_hybrid, mxv_boolean_lists, mxv_sum, mxv_sum_hybrid};
-use bitgraph_backend::{Ring, same_type};
+use bitgraph_backend::{StorableSemiring, same_type};
 use bitgraph_semiring::builtin_name;
 use bitgraph_sparse::{BitVector, Store, Stored, Vector};
 use std::any::{Any, TypeId};
 
 /// The product of a pattern with a vector, where there is a kernel for this semiring, format and vector. Rows that the
 /// selection leaves out may hold anything.
-pub(super) fn mxv<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
+pub(super) fn mxv<S: StorableSemiring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
     if !u.is_full() {
         return None;
     }
@@ -24,7 +24,7 @@ pub(super) fn mxv<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection
 }
 
 /// (or, and) over bits.
-fn boolean<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
+fn boolean<S: StorableSemiring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
     let x = u.store().as_bits()?;
     let mask = selection.bits();
     let mask = mask.as_ref().map(|(bits, complement)| RowMask { bits, complement: *complement });
@@ -71,8 +71,8 @@ summed!(f64);
 
 /// Sums of neighbours, written to a vector that is there already; whether there is a kernel for this semiring, format and vector,
 /// and the vector is one that all rows can be written to.
-pub(super) fn sum_into<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, w: &mut Vector<S::Out>) -> bool {
-    fn into<S: Ring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>, w: &mut Vector<S::Out>) -> bool {
+pub(super) fn sum_into<S: StorableSemiring>(a: &CpuMatrix, u: &Vector<S::X>, w: &mut Vector<S::Out>) -> bool {
+    fn into<S: StorableSemiring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>, w: &mut Vector<S::Out>) -> bool {
         if !is_sum::<S, T>() || w.len() != a.shape().0 || !u.is_full() {
             return false;
         }
@@ -90,12 +90,12 @@ pub(super) fn sum_into<S: Ring>(a: &CpuMatrix, u: &Vector<S::X>, w: &mut Vector<
 }
 
 /// Whether a semiring adds up the vector's elements: (plus, second), and (plus, times) since a pattern's values are 1.
-fn is_sum<S: Ring, T: Summed>() -> bool {
+fn is_sum<S: StorableSemiring, T: Summed>() -> bool {
     TypeId::of::<S::Out>() == TypeId::of::<T>() && matches!(builtin_name::<S>(), Some("plus_second" | "plus_times"))
 }
 
 /// Sums of neighbours.
-fn sum<S: Ring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>) -> Option<Vector<S::Out>> {
+fn sum<S: StorableSemiring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>) -> Option<Vector<S::Out>> {
     if !is_sum::<S, T>() {
         return None;
     }

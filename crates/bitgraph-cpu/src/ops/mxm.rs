@@ -7,7 +7,7 @@ use crate::Cpu;
 use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::bmm_sum_masked;
 use bitgraph_backend::ops::{MatrixMask, MatrixWrite, View};
-use bitgraph_backend::{Accumulate, Error, Mxm, Ring};
+use bitgraph_backend::{Accumulate, Error, Mxm, StorableSemiring};
 use bitgraph_semiring::builtin_name;
 use bitgraph_sparse::Csr;
 use std::any::{Any, TypeId};
@@ -33,13 +33,13 @@ impl<'a, T: bitgraph_sparse::Stored> Operand<'a, T> {
 
 /// The product of two values, either of which may be the implicit 1.
 #[inline]
-fn product<S: Ring>(a: Option<S::A>, x: Option<S::X>) -> S::Acc {
+fn product<S: StorableSemiring>(a: Option<S::A>, x: Option<S::X>) -> S::Acc {
     let x = x.unwrap_or(<S::X as bitgraph_semiring::Scalar>::ONE);
     a.map_or_else(|| S::multiply_pattern(x), |a| S::multiply(a, x))
 }
 
 /// The sums of one row of a product at a time, by column.
-struct RowSums<S: Ring> {
+struct RowSums<S: StorableSemiring> {
     sums: Vec<S::Acc>,
     /// The row that last touched each column.
     seen: Vec<u32>,
@@ -47,7 +47,7 @@ struct RowSums<S: Ring> {
     list: Vec<u32>,
 }
 
-impl<S: Ring> RowSums<S> {
+impl<S: StorableSemiring> RowSums<S> {
     fn new(columns: usize) -> Self {
         Self { sums: vec![S::zero(); columns], seen: vec![u32::MAX; columns], list: Vec::new() }
     }
@@ -79,7 +79,7 @@ impl<S: Ring> RowSums<S> {
 }
 
 /// The sum of two sums, either of which may be of nothing.
-fn add<S: Ring>(a: Option<S::Acc>, b: Option<S::Acc>) -> Option<S::Acc> {
+fn add<S: StorableSemiring>(a: Option<S::Acc>, b: Option<S::Acc>) -> Option<S::Acc> {
     match (a, b) {
         (Some(a), Some(b)) => Some(S::add(a, b)),
         (a, b) => a.or(b),
@@ -88,7 +88,7 @@ fn add<S: Ring>(a: Option<S::Acc>, b: Option<S::Acc>) -> Option<S::Acc> {
 
 /// The sum of the rows' sums, each made by `row` with scratch of its own. Rows are combined in blocks of fixed size, in order: the same
 /// result whatever the threads. There is one scratch for each of these, however many blocks there are.
-fn sum_rows<S: Ring, W: Send>(
+fn sum_rows<S: StorableSemiring, W: Send>(
     cpu: Cpu,
     rows: usize,
     scratch: impl Fn() -> W + Sync,
@@ -109,7 +109,7 @@ fn sum_rows<S: Ring, W: Send>(
     S::finish(partial.fold(None, add::<S>).unwrap_or_else(S::zero))
 }
 
-impl<S: Ring> Mxm<S> for Cpu {
+impl<S: StorableSemiring> Mxm<S> for Cpu {
     fn mxm<C: Accumulate<S::Out>>(
         &self,
         c: &mut CpuMatrix,
@@ -165,7 +165,7 @@ impl<S: Ring> Mxm<S> for Cpu {
 }
 
 /// The sum over the entries that row `i` of `a` and row `j` of `b` have in common.
-fn dot<S: Ring>(a: &Operand<'_, S::A>, i: usize, b: &Operand<'_, S::X>, j: usize) -> Option<S::Acc> {
+fn dot<S: StorableSemiring>(a: &Operand<'_, S::A>, i: usize, b: &Operand<'_, S::X>, j: usize) -> Option<S::Acc> {
     let (mut p, mut q) = (a.csr.row_range(i), b.csr.row_range(j));
     let (left, right) = (a.csr.indices(), b.csr.indices());
     let mut sum: Option<S::Acc> = None;
@@ -182,7 +182,7 @@ fn dot<S: Ring>(a: &Operand<'_, S::A>, i: usize, b: &Operand<'_, S::X>, j: usize
 }
 
 /// Counts on bit tiles, under a structural mask of the same format: `bmm_bin_bin_sum_masked`.
-fn tiles<S: Ring>(mask: Option<MatrixMask<'_, Cpu>>, a: View<'_, Cpu>, b: View<'_, Cpu>) -> Option<S::Out> {
+fn tiles<S: StorableSemiring>(mask: Option<MatrixMask<'_, Cpu>>, a: View<'_, Cpu>, b: View<'_, Cpu>) -> Option<S::Out> {
     let mask = mask.filter(|m| !m.mode.complement && (m.mode.structural || m.matrix.values().is_none()))?;
     let patterns = a.matrix.values().is_none() && b.matrix.values().is_none();
     let counts = TypeId::of::<S::Out>() == TypeId::of::<u64>() && builtin_name::<S>() == Some("plus_pair");

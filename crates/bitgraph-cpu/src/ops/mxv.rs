@@ -10,10 +10,10 @@ use crate::matrix::CpuMatrix;
 use crate::tile::{RowEntries, sum};
 use bitgraph_b2sr::with_layout;
 use bitgraph_backend::ops::{VectorWrite, View};
-use bitgraph_backend::{Accumulate, Error, Mxv, Ring};
+use bitgraph_backend::{Accumulate, Error, Mxv, StorableSemiring};
 use bitgraph_sparse::{BitVector, Store, Vector};
 
-impl<S: Ring> Mxv<S> for Cpu {
+impl<S: StorableSemiring> Mxv<S> for Cpu {
     fn mxv<C: Accumulate<S::Out>>(
         &self,
         w: &mut Vector<S::Out>,
@@ -38,7 +38,13 @@ impl<S: Ring> Mxv<S> for Cpu {
 
 /// The product at the positions that the selection wants; elsewhere it may hold anything. Apart from the write-back, so that
 /// it is compiled once for a semiring whatever the accumulators.
-fn product<S: Ring>(cpu: Cpu, selection: Selection<'_>, a: &CpuMatrix, u: &Vector<S::X>, transpose: bool) -> Result<Vector<S::Out>, Error> {
+fn product<S: StorableSemiring>(
+    cpu: Cpu,
+    selection: Selection<'_>,
+    a: &CpuMatrix,
+    u: &Vector<S::X>,
+    transpose: bool,
+) -> Result<Vector<S::Out>, Error> {
     let values = a.values().map(|v| v.expect::<S::A>()).transpose().map_err(Error::from)?;
     if transpose {
         // A sparse vector is pushed along its own rows; a fuller one is pulled through the transpose.
@@ -66,7 +72,12 @@ fn product<S: Ring>(cpu: Cpu, selection: Selection<'_>, a: &CpuMatrix, u: &Vecto
 
 /// The sum over one row's entries that meet an entry of `u`, whose values are `x` if it is full; `None` if none does.
 #[inline(always)]
-fn row<S: Ring>(columns: impl Iterator<Item = u32>, values: Option<&[S::A]>, u: &Vector<S::X>, x: Option<&[S::X]>) -> Option<S::Out> {
+fn row<S: StorableSemiring>(
+    columns: impl Iterator<Item = u32>,
+    values: Option<&[S::A]>,
+    u: &Vector<S::X>,
+    x: Option<&[S::X]>,
+) -> Option<S::Out> {
     let sum = match (x, values) {
         (Some(x), None) => sum::<S>(columns.map(|c| S::multiply_pattern(x[c as usize]))),
         (Some(x), Some(values)) => sum::<S>(columns.zip(values).map(|(c, &value)| S::multiply(value, x[c as usize]))),
@@ -79,7 +90,7 @@ fn row<S: Ring>(columns: impl Iterator<Item = u32>, values: Option<&[S::A]>, u: 
 }
 
 /// The product with the transpose, row by row of the matrix: every output meets its rows in ascending order.
-fn push<S: Ring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>) -> Vector<S::Out> {
+fn push<S: StorableSemiring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>) -> Vector<S::Out> {
     let columns = a.shape().1;
     let mut sums = vec![S::zero(); columns];
     let mut touched = BitVector::zeros(columns);

@@ -7,7 +7,7 @@ use super::SpmvKind;
 use super::bands::{self, SIDE};
 use super::cells::{self, STRIP};
 use super::slices::block_width;
-use crate::Level;
+use crate::Isa;
 use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
 
 /// Entries that are looked at.
@@ -114,11 +114,11 @@ fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
     let line = if columns <= CACHED { 0.3 } else { 0.8 };
     let cells = strips * (s.columns / f64::from(1u32 << cells::window(s.entries as usize, s.rows as usize, columns))).ceil();
     let ones = s.entries - 4.0 * s.fours;
-    let span = match Level::current() {
-        Level::Avx512 => 0.45,
+    let span = match Isa::current() {
+        Isa::Avx512 => 0.45,
         // 0.7 in single precision, 2.7 in double: between them, so that neither loses much.
-        Level::Avx2 => 1.6,
-        Level::Portable => 5.0,
+        Isa::Avx2 => 1.6,
+        Isa::Portable => 5.0,
     };
     // Sums that several blocks add to are read and written again.
     let piece = if blocks { 1.0 } else { 0.5 };

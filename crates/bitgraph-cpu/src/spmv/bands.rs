@@ -3,7 +3,7 @@
 //!
 //! Neighbouring rows of a mesh have neighbouring columns, so that a span serves several rows: one load, one shift, one permutation
 //! and one addition for them all, and the sums of a band need no adding up across a register. Spans begin at any column:
-//! every span of a band begins at the least column that is left.
+//! every span of a band begins at the smallest column that is left.
 //!
 //! The bands of a stretch are taken in order of how many spans they have: the inner loop's trip count changes seldom, which a
 //! branch predictor likes, and a stretch is short enough for what its rows have in common to stay in the first cache.
@@ -17,7 +17,7 @@
 
 use super::slices::Run;
 use super::{Real, band_kernel};
-use crate::Level;
+use crate::Isa;
 use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -90,7 +90,7 @@ struct Cursors<'a> {
     columns: &'a [u32],
     at: [usize; SIDE],
     ends: [usize; SIDE],
-    /// The next column of every row; the greatest number if there is none.
+    /// The next column of every row; the largest number if there is none.
     next: [u32; SIDE],
 }
 
@@ -112,14 +112,14 @@ impl<'a> Cursors<'a> {
     fn read(&self, r: usize) -> u32 {
         if self.at[r] < self.ends[r] { self.columns[self.at[r]] } else { u32::MAX }
     }
-    /// The span that begins at the least column, or at `latest` if that is less; moves on.
+    /// The span that begins at the smallest column, or at `latest` if that is less; moves on.
     #[inline(always)]
     fn span(&mut self, latest: u32) -> Option<Span> {
-        let least = self.next.iter().fold(u32::MAX, |a, &b| a.min(b));
-        if least == u32::MAX {
+        let smallest = self.next.iter().fold(u32::MAX, |a, &b| a.min(b));
+        if smallest == u32::MAX {
             return None;
         }
-        let (column, mut picks) = (least.min(latest), 0);
+        let (column, mut picks) = (smallest.min(latest), 0);
         for r in 0..SIDE {
             // Which rows take part is anyone's guess, so nothing branches on it.
             let distance = self.next[r] - column;
@@ -149,8 +149,8 @@ impl Bands {
         (self.spans.len() * 8 + self.order.len() * 2 + self.groups.len() * 8) as u64
     }
     /// Sets `y` to the sums of the part's rows; `x` has an element for every column, and 8 at least.
-    pub(super) fn sum<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
-        if !T::sum_bands(level, self, x, y) {
+    pub(super) fn sum<T: Real>(&self, isa: Isa, x: &[T], y: &mut [T]) {
+        if !T::sum_bands(isa, self, x, y) {
             band_kernel::plain(self, x, y);
         }
     }

@@ -144,7 +144,7 @@ impl Builder {
         }
         let stretch = self.window.saturating_sub(STRETCHES);
         if self.ones.len() % 2 == 1 {
-            // Adds the window's first element to a sum that nobody reads.
+            // Adds the window's first element to a sum that no thread reads.
             self.ones.push(rows << 16);
         }
         let cell = Cell { column, fours: self.fours.len() as u32, pairs: (self.ones.len() / 2) as u32 };

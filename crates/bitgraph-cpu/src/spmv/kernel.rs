@@ -1,4 +1,4 @@
-//! The inner loops over lists and slices: one plain form each, compiled for every level.
+//! The inner loops over lists and slices: one plain form each, compiled for every instruction set.
 //!
 //! Sixteen independent scalar sums keep the load ports busy; gather instructions are slower than that for floats on the CPUs
 //! measured (Zen 4, Zen 5).
@@ -8,14 +8,14 @@
 
 use super::Real;
 use super::slices::{Index, LANES, Slices};
-use crate::Level;
+use crate::Isa;
 use bitgraph_sparse::OffsetInt;
 
-/// A function with the loop `$body`, compiled for each level and chosen by its first argument.
+/// A function with the loop `$body`, compiled for each instruction set and chosen by its first argument.
 macro_rules! per_level {
     ($(#[$doc:meta])* $vis:vis fn $name:ident<$($g:ident: $bound:path),*>($($arg:ident: $type:ty),*) $(-> $ret:ty)? = $body:ident) => {
         $(#[$doc])*
-        $vis fn $name<$($g: $bound),*>(level: Level, $($arg: $type),*) $(-> $ret)? {
+        $vis fn $name<$($g: $bound),*>(isa: Isa, $($arg: $type),*) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
@@ -26,15 +26,15 @@ macro_rules! per_level {
                 fn avx512<$($g: $bound),*>($($arg: $type),*) $(-> $ret)? {
                     $body($($arg),*)
                 }
-                match level {
-                    // SAFETY: this level is in force only where the CPU has its features.
-                    Level::Avx512 => return unsafe { avx512($($arg),*) },
-                    // SAFETY: this level is in force only where the CPU has its features.
-                    Level::Avx2 => return unsafe { avx2($($arg),*) },
-                    Level::Portable => {}
+                match isa {
+                    // SAFETY: this instruction set is in force only where the CPU has its features.
+                    Isa::Avx512 => return unsafe { avx512($($arg),*) },
+                    // SAFETY: this instruction set is in force only where the CPU has its features.
+                    Isa::Avx2 => return unsafe { avx2($($arg),*) },
+                    Isa::Portable => {}
                 }
             }
-            let _ = level;
+            let _ = isa;
             $body($($arg),*)
         }
     };
@@ -42,19 +42,19 @@ macro_rules! per_level {
 pub(crate) use per_level;
 
 /// Sets `y` to the sums of the rows of `part`.
-pub(super) fn slices<T: Real, I: Index>(level: Level, part: &Slices<I>, x: &[T], y: &mut [T]) {
+pub(super) fn slices<T: Real, I: Index>(isa: Isa, part: &Slices<I>, x: &[T], y: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
         fn avx2<T: Real, I: Index>(part: &Slices<I>, x: &[T], y: &mut [T]) {
             slices_body::<T, I, T::Lanes>(part, x, y);
         }
-        if level >= Level::Avx2 {
-            // SAFETY: a level is in force only where the CPU has its features.
+        if isa >= Isa::Avx2 {
+            // SAFETY: an instruction set is in force only where the CPU has its features.
             return unsafe { avx2(part, x, y) };
         }
     }
-    let _ = level;
+    let _ = isa;
     slices_body::<T, I, [T; LANES]>(part, x, y);
 }
 

@@ -10,7 +10,7 @@
 //! | [`SpmvKind::Bands`] | bands of 8 rows that share spans of 8 columns, permuted in registers | meshes, any local numbering |
 //!
 //! Invariant: a row's sum is formed in the type of `x`, in an order that depends on the layout only: neither on the number of
-//! threads nor on what runs beside. The SIMD levels may differ by rounding.
+//! threads nor on what runs beside. The instruction sets may differ by rounding.
 //!
 //! Rows are cut into parts, each with its own arrays: parts are built and run in parallel, and a caller can work on a part's
 //! sums while they are in the cache (as `PageRank` does).
@@ -31,7 +31,7 @@ pub use auto::SpmvPlan;
 pub(crate) use kernel::per_level;
 pub use real::Real;
 
-use crate::Level;
+use crate::Isa;
 use crate::team;
 use bands::Bands;
 use bitgraph_sparse::parallel::DisjointSlice;
@@ -223,14 +223,14 @@ impl SpmvLayout {
         })
     }
     /// The sums of one part; `x` is padded, `y` has an element for each of the part's rows.
-    pub(crate) fn sum_part<T: Real>(&self, level: Level, part: usize, x: &[T], y: &mut [T]) {
+    pub(crate) fn sum_part<T: Real>(&self, isa: Isa, part: usize, x: &[T], y: &mut [T]) {
         assert!(x.len() >= self.operand_len() && y.len() == self.parts[part].len(), "operands as long as the part");
         match &self.form {
             Form::Plain(csr) => plain::sum(csr, self.parts[part].clone(), x, y),
-            Form::Wide(parts) => parts[part].sum(level, x, y),
-            Form::Blocks(parts) => parts[part].sum(level, x, y),
+            Form::Wide(parts) => parts[part].sum(isa, x, y),
+            Form::Blocks(parts) => parts[part].sum(isa, x, y),
             Form::Cells(parts) => parts[part].sum(x, y),
-            Form::Bands(parts) => parts[part].sum(level, x, y),
+            Form::Bands(parts) => parts[part].sum(isa, x, y),
         }
     }
     /// Sets `y[i]` to the sum of `x` over the columns of row `i`. See [`PatternSum::sum`].
@@ -238,12 +238,12 @@ impl SpmvLayout {
     /// # Panics
     /// If `x` or `y` is not as long as the matrix is wide or high.
     pub fn run<T: Real>(&self, x: &[T], y: &mut [T]) {
-        self.run_at(Level::current(), x, y);
+        self.run_at(Isa::current(), x, y);
     }
-    fn run_at<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
+    fn run_at<T: Real>(&self, isa: Isa, x: &[T], y: &mut [T]) {
         assert!(x.len() == self.columns && y.len() == self.rows, "operands as long as the matrix is wide and high");
         if self.operand_len() == x.len() {
-            return self.sum_parts(level, x, y);
+            return self.sum_parts(isa, x, y);
         }
         let kept = self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop();
         let mut padded: Box<Vec<T>> = kept.and_then(|b| b.downcast().ok()).unwrap_or_default();
@@ -253,17 +253,17 @@ impl SpmvLayout {
             padded.extend_from_slice(&x[column..column + length]);
         }
         padded.resize(self.padded_len(), T::ZERO);
-        self.sum_parts(level, &padded, y);
+        self.sum_parts(isa, &padded, y);
         self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(padded);
     }
-    fn sum_parts<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
+    fn sum_parts<T: Real>(&self, isa: Isa, x: &[T], y: &mut [T]) {
         let out = DisjointSlice::new(y);
         team::with(self.parts.len(), |team| {
             team.run(self.parts.len(), |_, part| {
                 // SAFETY: parts are disjoint ranges of rows.
                 #[allow(unsafe_code)]
                 let y = unsafe { out.range(self.parts[part].clone()) };
-                self.sum_part(level, part, x, y);
+                self.sum_part(isa, part, x, y);
             });
         });
     }

@@ -15,7 +15,7 @@
 //! Source: SELL-C-sigma (Kreutzer et al., SIAM J. Sci. Comput. 2014), sorted over a part.
 
 use super::{GAP, Real, kernel};
-use crate::Level;
+use crate::Isa;
 use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -179,7 +179,7 @@ impl<I: Index> Slices<I> {
         (self.indices.len() * size_of::<I>() + self.rows.len() * 2 + self.runs.len() * 8 + self.blocks.len() * 16) as u64
     }
     /// Sets `y` to the sums of the part's rows over the padded `x`.
-    pub(super) fn sum<T: Real>(&self, level: Level, x: &[T], y: &mut [T]) {
-        kernel::slices(level, self, x, y);
+    pub(super) fn sum<T: Real>(&self, isa: Isa, x: &[T], y: &mut [T]) {
+        kernel::slices(isa, self, x, y);
     }
 }

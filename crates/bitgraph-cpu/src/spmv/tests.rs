@@ -1,4 +1,4 @@
-//! Every layout, level and number of threads against sums over the lists.
+//! Every layout, instruction set and number of threads against sums over the lists.
 
 use super::*;
 use approx::abs_diff_eq;
@@ -15,19 +15,19 @@ fn check<T: Real>(name: &str, csr: &Csr) {
     for kind in SpmvKind::ALL {
         let layout = SpmvLayout::build(csr, kind);
         assert_eq!(layout.kind(), kind);
-        for level in Level::ALL.into_iter().filter(|&l| l <= Level::detect()) {
+        for isa in Isa::ALL.into_iter().filter(|&l| l <= Isa::detect()) {
             let mut first: Option<Vec<T>> = None;
             for threads in 1..=3 {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
                 let mut y = vec![T::from_f64(9.0); csr.nrows()];
-                pool.install(|| layout.run_at(level, &x, &mut y));
+                pool.install(|| layout.run_at(isa, &x, &mut y));
                 for i in 0..csr.nrows() {
                     let row = || csr.row(i).iter().map(|&j| x[j as usize].to_f64());
                     let (expected, magnitude): (f64, f64) = (row().sum(), row().map(f64::abs).sum());
                     let bound = Tolerance::for_sum(T::DTYPE, csr.degree(i), magnitude);
                     assert!(
                         abs_diff_eq!(y[i].to_f64(), expected, epsilon = bound.epsilon(expected)),
-                        "{name}, {kind:?}, {level:?}: row {i} is {:?}, not {expected}",
+                        "{name}, {kind:?}, {isa:?}: row {i} is {:?}, not {expected}",
                         y[i]
                     );
                 }

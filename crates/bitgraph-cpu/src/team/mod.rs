@@ -2,11 +2,11 @@
 //!
 //! A fused algorithm has phases of microseconds; waking a sleeping thread takes longer than that. The leader occupies the
 //! pool's other threads once, and they poll for its phases until it is done. A phase is a number of chunks; every chunk is
-//! run exactly once, by whichever member claims it, first of all the member whose share it is, so that data stays near. A helper
+//! run exactly once, by whichever worker claims it, first of all the worker whose share it is, so that data stays near. A worker
 //! that the system woke on the leader's core is let run there once, and moves to another ([`crate::place`]).
 //!
-//! Invariants: the leader alone can finish any phase, so a helper that comes late, or never, delays nobody; a phase has ended
-//! for everybody when [`Team::run`] returns.
+//! Invariants: the leader alone can finish any phase, so a worker that comes late, or never, does not block it; a phase has ended
+//! for all workers when [`Team::run`] returns.
 
 mod phases;
 
@@ -17,14 +17,14 @@ use phases::{Dismiss, Shared};
 /// Runs `lead` with a team of at most `wanted` threads of the current pool; with one thread, or from inside a pool of one,
 /// on the calling thread without further ado.
 pub(crate) fn with<R: Send>(wanted: usize, lead: impl FnOnce(&Team<'_>) -> R + Send) -> R {
-    let members = wanted.min(crate::threads::allowed()).clamp(1, 1 << 10);
-    if members == 1 {
+    let workers = wanted.min(crate::threads::allowed()).clamp(1, 1 << 10);
+    if workers == 1 {
         return lead(&Team::alone());
     }
-    let shared = &Shared::new(members);
+    let shared = &Shared::new(workers);
     rayon::scope(|scope| {
-        for member in 1..members {
-            scope.spawn(move |_| shared.help(member));
+        for worker in 1..workers {
+            scope.spawn(move |_| shared.serve(worker));
         }
         let _dismiss = Dismiss(shared);
         lead(&Team::of(shared))
@@ -41,11 +41,11 @@ mod tests {
         for threads in [1, 2, 3] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             let done: Vec<AtomicUsize> = (0..37).map(|_| AtomicUsize::new(0)).collect();
-            let members = pool.install(|| {
+            let workers = pool.install(|| {
                 with(usize::MAX, |team| {
                     for phase in 0..500 {
-                        team.run(phase % 38, |member, chunk| {
-                            assert!(member < team.members());
+                        team.run(phase % 38, |worker, chunk| {
+                            assert!(worker < team.workers());
                             done[chunk].fetch_add(1, Ordering::Relaxed);
                         });
                         let expected = |chunk| (1..=phase).map(|p| usize::from(chunk < p % 38)).sum::<usize>();
@@ -53,15 +53,15 @@ mod tests {
                             assert!(done.iter().enumerate().all(|(c, d)| d.load(Ordering::Relaxed) == expected(c)));
                         }
                     }
-                    team.members()
+                    team.workers()
                 })
             });
-            assert_eq!(members, threads);
+            assert_eq!(workers, threads);
         }
     }
 
     #[test]
-    fn a_panic_leaves_nobody_waiting() {
+    fn a_panic_leaves_no_one_waiting() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         let caught = pool
             .install(|| std::panic::catch_unwind(|| with(2, |team| team.run(64, |_, chunk| assert!(chunk != 40, "a chunk that fails")))));

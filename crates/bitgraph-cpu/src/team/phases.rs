@@ -1,6 +1,6 @@
-//! The phases of a team: how the leader opens one, how helpers join and leave it, and how chunks are claimed.
+//! The phases of a team: how the leader opens one, how workers join and leave it, and how chunks are claimed.
 //!
-//! Invariant: the job is written while the phase is closed and without helpers, and read between joining and leaving an open one.
+//! Invariant: the job is written while the phase is closed and without workers, and read between joining and leaving an open one.
 //! `tests/models` runs this file under a model checker.
 #![allow(unsafe_code)]
 
@@ -11,41 +11,41 @@ use crate::sync::{AtomicU64, AtomicUsize, Cell, Ordering, spin_loop, yield_now};
 const OPEN: u64 = 1;
 /// There will be no more phases.
 const EXIT: u64 = 2;
-/// One helper in the phase.
-const HELPER: u64 = 4;
+/// One worker in the phase.
+const WORKER: u64 = 4;
 /// The number of the phase counts in these.
 const PHASE: u64 = 1 << 20;
-/// The helpers in the phase.
-const HELPERS: u64 = PHASE - HELPER;
+/// The workers in the phase.
+const WORKERS: u64 = PHASE - WORKER;
 /// Polls before a thread offers its core to others.
 const POLLS: u32 = 1 << 13;
-/// Phases in which the leader offers its core to helpers that have not come.
-const PATIENCE: u64 = 64;
+/// Phases in which the leader offers its core to workers that have not come.
+const YIELD_PHASES: u64 = 64;
 
-/// What members do with a chunk: `work(member, chunk)`.
+/// What workers do with a chunk: `work(worker, chunk)`.
 type Work<'a> = dyn Fn(usize, usize) + Sync + 'a;
 
-/// The next chunk of a member's share, alone on its cache lines.
+/// The next chunk of a worker's share, alone on its cache lines.
 #[repr(align(128))]
 struct Cursor(AtomicUsize);
 
 pub(crate) struct Shared {
     state: AtomicU64,
     cursors: Vec<Cursor>,
-    /// Helpers that have come.
+    /// Workers that have come.
     present: AtomicUsize,
     /// The core that the leader last offered.
     offered: AtomicUsize,
     job: Cell<Option<(*const Work<'static>, usize)>>,
 }
 
-// SAFETY: the job is written by the leader only while the phase is closed and without helpers, and read by helpers only
+// SAFETY: the job is written by the leader only while the phase is closed and without workers, and read by workers only
 // between joining and leaving an open phase; `state` orders the two.
 unsafe impl Sync for Shared {}
 
-/// Where the share of `member` ends when `chunks` are dealt to `members`.
-fn share(member: usize, members: usize, chunks: usize) -> usize {
-    member * chunks / members
+/// Where the share of `worker` ends when `chunks` are dealt to `workers`.
+fn share(worker: usize, workers: usize, chunks: usize) -> usize {
+    worker * chunks / workers
 }
 
 /// Waits a moment: a pause at first, then the core is offered to others.
@@ -59,35 +59,35 @@ fn pause(polls: &mut u32) {
 }
 
 impl Shared {
-    /// Of a team of so many members.
-    pub(crate) fn new(members: usize) -> Self {
+    /// Of a team of so many workers.
+    pub(crate) fn new(workers: usize) -> Self {
         Self {
             state: AtomicU64::new(0),
-            cursors: (0..members).map(|_| Cursor(AtomicUsize::new(0))).collect(),
+            cursors: (0..workers).map(|_| Cursor(AtomicUsize::new(0))).collect(),
             present: AtomicUsize::new(0),
             offered: AtomicUsize::new(usize::MAX),
             job: Cell::new(None),
         }
     }
-    /// Claims and runs chunks until there are none left: the member's own share first, then those of the others.
-    fn claim(&self, member: usize, work: &Work<'_>, chunks: usize) {
-        let members = self.cursors.len();
-        for k in 0..members {
-            let owner = (member + k) % members;
-            let end = share(owner + 1, members, chunks);
+    /// Claims and runs chunks until there are none left: the worker's own share first, then those of the others.
+    fn claim(&self, worker: usize, work: &Work<'_>, chunks: usize) {
+        let workers = self.cursors.len();
+        for k in 0..workers {
+            let owner = (worker + k) % workers;
+            let end = share(owner + 1, workers, chunks);
             loop {
                 let chunk = self.cursors[owner].0.fetch_add(1, Ordering::Relaxed);
                 if chunk >= end {
                     break;
                 }
-                work(member, chunk);
+                work(worker, chunk);
             }
         }
     }
-    /// A helper's life: joins every phase that it sees, until there are no more.
-    pub(crate) fn help(&self, member: usize) {
+    /// A worker's life: joins every phase that it sees, until there are no more.
+    pub(crate) fn serve(&self, worker: usize) {
         self.present.fetch_add(1, Ordering::Relaxed);
-        // Woken behind the leader on its core, a helper would wait for it to end.
+        // Woken behind the leader on its core, a worker would wait for it to end.
         place::leave(self.offered.load(Ordering::Relaxed));
         let (mut seen, mut polls) = (0, 0);
         loop {
@@ -100,13 +100,13 @@ impl Shared {
                 pause(&mut polls);
                 continue;
             }
-            if self.state.compare_exchange(state, state + HELPER, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
+            if self.state.compare_exchange(state, state + WORKER, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
                 (seen, polls) = (phase, 0);
                 let leave = Leave(self);
-                // SAFETY: the phase is open and counts this helper, so the leader keeps the job alive and unchanged.
+                // SAFETY: the phase is open and counts this worker, so the leader keeps the job alive and unchanged.
                 if let Some((work, chunks)) = self.job.with(|job| unsafe { *job }) {
                     // SAFETY: as above.
-                    self.claim(member, unsafe { &*work }, chunks);
+                    self.claim(worker, unsafe { &*work }, chunks);
                 }
                 drop(leave);
             }
@@ -118,23 +118,23 @@ impl Shared {
 struct Leave<'a>(&'a Shared);
 impl Drop for Leave<'_> {
     fn drop(&mut self) {
-        self.0.state.fetch_sub(HELPER, Ordering::Release);
+        self.0.state.fetch_sub(WORKER, Ordering::Release);
     }
 }
 
-/// Closes the phase and waits for its helpers, even after a panic: they use what the leader has borrowed.
+/// Closes the phase and waits for its workers, even after a panic: they use what the leader has borrowed.
 struct Close<'a>(&'a Shared);
 impl Drop for Close<'_> {
     fn drop(&mut self) {
         self.0.state.fetch_and(!OPEN, Ordering::AcqRel);
         let mut polls = 0;
-        while self.0.state.load(Ordering::Acquire) & HELPERS != 0 {
+        while self.0.state.load(Ordering::Acquire) & WORKERS != 0 {
             pause(&mut polls);
         }
     }
 }
 
-/// Sends the helpers home, even after a panic.
+/// Sends the workers home, even after a panic.
 pub(crate) struct Dismiss<'a>(pub(crate) &'a Shared);
 impl Drop for Dismiss<'_> {
     fn drop(&mut self) {
@@ -145,41 +145,41 @@ impl Drop for Dismiss<'_> {
 /// The leader's handle.
 pub(crate) struct Team<'a> {
     shared: Option<&'a Shared>,
-    members: usize,
+    workers: usize,
 }
 
 impl<'a> Team<'a> {
     /// Of the leader alone.
     pub(crate) fn alone() -> Self {
-        Self { shared: None, members: 1 }
+        Self { shared: None, workers: 1 }
     }
-    /// Of the leader, and of whoever helps with `shared`.
+    /// Of the leader, and of of those that serve `shared`.
     pub(crate) fn of(shared: &'a Shared) -> Self {
-        Self { shared: Some(shared), members: shared.cursors.len() }
+        Self { shared: Some(shared), workers: shared.cursors.len() }
     }
-    /// The number of members, the leader included.
-    pub(crate) fn members(&self) -> usize {
-        self.members
+    /// The number of workers, the leader included.
+    pub(crate) fn workers(&self) -> usize {
+        self.workers
     }
-    /// Runs `work(member, chunk)` once for every chunk below `chunks`; members are numbered from 0, the leader.
+    /// Runs `work(worker, chunk)` once for every chunk below `chunks`; workers are numbered from 0, the leader.
     pub(crate) fn run(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
         let Some(shared) = self.shared.filter(|_| chunks > 1) else {
             (0..chunks).for_each(|chunk| work(0, chunk));
             return;
         };
-        for (member, cursor) in shared.cursors.iter().enumerate() {
-            cursor.0.store(share(member, self.members, chunks), Ordering::Relaxed);
+        for (worker, cursor) in shared.cursors.iter().enumerate() {
+            cursor.0.store(share(worker, self.workers, chunks), Ordering::Relaxed);
         }
         let work: &Work<'_> = &work;
         // SAFETY: only the lifetime changes; `Close` ends every use of the job before `work` goes out of scope.
         let job = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
-        // SAFETY: the phase before is closed and without helpers, so nobody else reads or writes the job.
+        // SAFETY: the phase before is closed and without workers, so no other thread reads or writes the job.
         shared.job.with_mut(|slot| unsafe { *slot = Some((job, chunks)) });
-        // Closed and without helpers: nobody else changes the state.
+        // Closed and without workers: no other thread changes the state.
         let phase = shared.state.load(Ordering::Relaxed) / PHASE + 1;
         shared.state.store(phase * PHASE + OPEN, Ordering::Release);
         let close = Close(shared);
-        if phase <= PATIENCE && shared.present.load(Ordering::Relaxed) + 1 < self.members {
+        if phase <= YIELD_PHASES && shared.present.load(Ordering::Relaxed) + 1 < self.workers {
             shared.offered.store(place::current().unwrap_or(usize::MAX), Ordering::Relaxed);
             yield_now();
         }

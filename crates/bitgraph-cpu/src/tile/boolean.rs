@@ -1,6 +1,6 @@
 //! Boolean and counting mxv: a bit vector in, bits or counts out.
 //!
-//! Invariant: rows that the mask leaves out are computed by nobody and come out zero.
+//! Invariant: rows that the mask leaves out are not computed and come out zero.
 
 use super::{BitTile, RowMask, compiled, lists, row_blocks, word_blocks};
 use bitgraph_b2sr::{B2sr, Hybrid};
@@ -76,7 +76,7 @@ fn fill_all<T: BitTile, O: OffsetInt>(offsets: &[O], columns: &[u32], tiles: &[T
 pub fn mxv_boolean<T: BitTile>(a: &B2sr<T>, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVector) {
     check(a.nrows(), a.ncols(), x, mask, y.len());
     #[cfg(target_arch = "x86_64")]
-    if crate::Level::current() >= crate::Level::Avx2
+    if crate::Isa::current() >= crate::Isa::Avx2
         && let Some(a) = (a as &dyn std::any::Any).downcast_ref()
     {
         return evenly(a, x, mask, y);
@@ -124,7 +124,7 @@ fn evenly(a: &B2sr<u64>, x: &BitVector, mask: Option<RowMask<'_>>, y: &mut BitVe
             if few || count > TILES || (soon && count > LONG * rows) {
                 for ((out, bounds), &wanted) in out.iter_mut().zip(offsets.windows(2)).zip(chosen).filter(|(_, w)| **w != 0) {
                     let range = bounds[0].index()..bounds[1].index();
-                    // SAFETY: the level has AVX2; tile columns lie inside the matrix, which is as wide as `x` is long.
+                    // SAFETY: the instruction set has AVX2; tile columns lie inside the matrix, which is as wide as `x` is long.
                     *out = unsafe { tile_row(&columns[range.clone()], &tiles[range], x, wanted) };
                 }
             } else {

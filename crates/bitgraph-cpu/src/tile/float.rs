@@ -7,7 +7,7 @@
 
 use super::{RowMask, compiled, row_blocks};
 #[cfg(target_arch = "x86_64")]
-use crate::Level;
+use crate::Isa;
 use bitgraph_b2sr::{B2sr, Grouped, Hybrid, Tile, Tile4, Tile8, Tile16, Tile32};
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_sparse::{OffsetInt, with_offsets};
@@ -96,18 +96,18 @@ tile_sum!(Tile16, f64, u64, 16);
 tile_sum!(Tile32, f32, u32, 32);
 tile_sum!(Tile32, f64, u64, 32);
 
-/// Runs `$body` compiled for the level in force, with `$wide` telling whether that is AVX-512.
+/// Runs `$body` compiled for the instruction set in force, with `$wide` telling whether that is AVX-512.
 macro_rules! at_level {
     ($T:ty, $F:ty, $wide:ident => $body:block) => {{
         #[cfg(target_arch = "x86_64")]
-        if <$T as TileSum<$F>>::AVX512 && Level::current() == Level::Avx512 {
+        if <$T as TileSum<$F>>::AVX512 && Isa::current() == Isa::Avx512 {
             #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt,lzcnt,fma")]
             fn enter<R>(f: impl FnOnce() -> R) -> R {
                 f()
             }
             let $wide = true;
             let body = || $body;
-            // SAFETY: the level is in force only if the CPU has its features.
+            // SAFETY: the instruction set is in force only if the CPU has its features.
             return unsafe { enter(body) };
         }
         let $wide = false;
@@ -119,7 +119,7 @@ macro_rules! at_level {
 #[inline(always)]
 fn one<T: TileSum<F>, F>(wide: bool, columns: &[u32], tiles: &[T], x: &Pieces<'_, F>, out: &mut [F]) {
     if wide {
-        // SAFETY: `wide` is set only where the level in force is AVX-512; the columns come from a checked matrix.
+        // SAFETY: `wide` is set only where the instruction set in force is AVX-512; the columns come from a checked matrix.
         unsafe { T::sums_avx512(columns, tiles, x, out) }
     } else {
         T::sums(columns, tiles, x, out);

@@ -141,11 +141,11 @@ impl Even {
     #[allow(unsafe_code)]
     fn run<O: OffsetInt>(&mut self, offsets: &[O], indices: &[u32], x: &[u64]) -> bool {
         #[cfg(target_arch = "x86_64")]
-        if crate::Level::current() >= crate::Level::Avx2 {
+        if crate::Isa::current() >= crate::Isa::Avx2 {
             // The last block may have fewer rows than the one before it.
             self.found = [0; ROWS / 64];
             let out = bytemuck::cast_slice_mut(&mut self.found);
-            // SAFETY: the level has AVX2; the offsets are those of a matrix and its lists, whose columns are below the length of `x`.
+            // SAFETY: the instruction set has AVX2; the offsets are those of a matrix and its lists, whose columns are below the length of `x`.
             unsafe { super::hits::entry_block(offsets, indices, bytemuck::cast_slice(x), &mut self.hits, out) };
             return true;
         }

@@ -22,7 +22,7 @@ pub(crate) use general::sum;
 pub use general::{RowEntries, mxv_tiles};
 
 #[cfg(target_arch = "x86_64")]
-use crate::Level;
+use crate::Isa;
 use bitgraph_sparse::BitVector;
 use rayon::prelude::*;
 
@@ -72,12 +72,12 @@ fn word_blocks(bits: &mut BitVector, f: impl Fn(usize, &mut [u64]) + Sync) {
     words.par_chunks_mut(block / 64).enumerate().for_each(|(b, words)| f(b * block, words));
 }
 
-/// Calls `f` compiled for AVX2, BMI and POPCNT where the level in force allows. The loop belongs inside.
+/// Calls `f` compiled for AVX2, BMI and POPCNT where the instruction set in force allows. The loop belongs inside.
 #[allow(unsafe_code)]
 fn compiled<R>(f: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
-    if Level::current() >= Level::Avx2 {
-        // SAFETY: the level is in force only if the CPU has its features.
+    if Isa::current() >= Isa::Avx2 {
+        // SAFETY: the instruction set is in force only if the CPU has its features.
         return unsafe { compiled_avx2(f) };
     }
     f()

@@ -1,8 +1,8 @@
-//! Every kernel, tile size and level against plain loops over the entries, on awkward shapes.
+//! Every kernel, tile size and instruction set against plain loops over the entries, on awkward shapes.
 
 use super::schemes::*;
 use super::*;
-use crate::Level;
+use crate::Isa;
 use approx::assert_abs_diff_eq;
 use bitgraph_b2sr::{B2sr, Grouped, Hybrid, HybridConfig, Tile4, Tile8, Tile16, Tile32};
 use bitgraph_semiring::{AnySecond, LorLand, MinPlus, PlusTimes, Scalar, Semiring};
@@ -70,13 +70,13 @@ fn some_bits(n: usize, one_in: u64) -> BitVector {
 
 fn at_every_level(f: impl Fn() + Sync) {
     let _one_at_a_time = crate::tile::tests::LEVELS.lock();
-    for level in Level::ALL {
-        Level::limit(level);
+    for isa in Isa::ALL {
+        Isa::limit(isa);
         for threads in [1, 3] {
             rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap().install(&f);
         }
     }
-    Level::limit(Level::Avx512);
+    Isa::limit(Isa::Avx512);
 }
 
 static LEVELS: std::sync::Mutex<()> = std::sync::Mutex::new(());

@@ -34,7 +34,7 @@ fn joined(parents: &'static [u32], lists: [&'static [(u32, u32)]; 2], expected: 
 }
 
 #[test]
-fn one_root_hung_by_two() {
+fn one_root_hooked_by_two() {
     joined(&[0, 1, 2], [&[(0, 2)], &[(1, 2)]], &[0, 0, 0]);
 }
 
@@ -45,7 +45,7 @@ fn joins_in_a_ring() {
 
 #[test]
 fn a_path_halved_by_both() {
-    // 4 hangs on 3, 3 on 2, 2 on 1: finding halves the path while a root is hung.
+    // 4 is hooked onto 3, 3 onto 2, 2 onto 1: finding halves the path while a root is hooked.
     joined(&[0, 1, 1, 2, 3], [&[(4, 0)], &[(4, 1)]], &[0, 0, 0, 0, 0]);
 }
 

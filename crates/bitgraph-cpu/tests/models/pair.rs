@@ -1,4 +1,4 @@
-//! Two searchers that meet: each reads what the other sent before the meeting, and nobody waits for one that has left.
+//! Two searchers that meet: each reads what the other sent before the meeting, and no thread waits for one that has left.
 
 use crate::check;
 use crate::packed::link::{Link, Report};
@@ -67,7 +67,7 @@ fn distances_are_adopted() {
 }
 
 #[test]
-fn nobody_waits_for_one_that_left() {
+fn no_one_waits_for_one_that_left() {
     check(3, || {
         let board = Arc::new(Board::new(0));
         let other = {

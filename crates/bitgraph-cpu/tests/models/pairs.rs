@@ -20,22 +20,22 @@ fn listed(list: &[(u32, u32)], room: usize) -> Pairs {
 fn joined(numbers: usize, lists: [&'static [(u32, u32)]; 2], expected: &'static [u32]) {
     check(3, move || {
         let parents: Arc<Vec<AtomicU32>> = Arc::new((0..numbers as u32).map(AtomicU32::new).collect());
-        let hang = |list: &[(u32, u32)], parents: &[AtomicU32]| {
+        let hook = |list: &[(u32, u32)], parents: &[AtomicU32]| {
             let mut pairs = listed(list, list.len());
-            Trees { parents, labels: &[], names: &[] }.hang(&mut pairs);
+            Trees { parents, labels: &[], names: &[] }.hook(&mut pairs);
             pairs
         };
         let other = {
             let parents = parents.clone();
-            thread::spawn(move || hang(lists[1], &parents))
+            thread::spawn(move || hook(lists[1], &parents))
         };
-        let mut left = [hang(lists[0], &parents), other.join().unwrap()];
+        let mut left = [hook(lists[0], &parents), other.join().unwrap()];
         let trees = Trees { parents: &parents, labels: &[], names: &[] };
-        // Numbers hang on roots between rounds.
+        // Numbers are hooked onto roots between rounds.
         trees.flatten(0..numbers);
         let mut rounds = 0;
         while left.iter().any(|pairs| !pairs.is_empty()) {
-            left.iter_mut().for_each(|pairs| trees.hang(pairs));
+            left.iter_mut().for_each(|pairs| trees.hook(pairs));
             trees.flatten(0..numbers);
             rounds += 1;
             assert!(rounds <= numbers, "a round joins at least one pair");
@@ -56,7 +56,7 @@ fn a_chain_by_two() {
 }
 
 #[test]
-fn numbers_are_hung_on_roots_by_two() {
+fn numbers_are_hooked_on_roots_by_two() {
     check(3, || {
         // 3 on 2, 2 on 1, 1 on 0: each thread follows what the other may have shortened.
         let parents: Arc<Vec<AtomicU32>> = Arc::new([0, 0, 1, 2].map(AtomicU32::new).into());

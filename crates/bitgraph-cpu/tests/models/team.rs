@@ -1,4 +1,4 @@
-//! A leader with one helper: chunks are run once, and what is written in a phase is read after it.
+//! A leader with one worker: chunks are run once, and what is written in a phase is read after it.
 
 #![allow(unsafe_code)]
 
@@ -17,26 +17,26 @@ struct Plain(Cell<usize>);
 // SAFETY: the model runs one thread at a time, and reports what would be a race.
 unsafe impl Sync for Plain {}
 
-/// Runs phases of `chunks` chunks with a team of so many members; in each a chunk adds 1 to a cell of its own, which is not atomic.
-fn phases(members: usize, chunks: &[usize]) {
-    let shared = Arc::new(Shared::new(members));
-    let helpers: Vec<_> = (1..members)
-        .map(|member| {
+/// Runs phases of `chunks` chunks with a team of so many workers; in each a chunk adds 1 to a cell of its own, which is not atomic.
+fn phases(workers: usize, chunks: &[usize]) {
+    let shared = Arc::new(Shared::new(workers));
+    let joined: Vec<_> = (1..workers)
+        .map(|worker| {
             let shared = shared.clone();
-            thread::spawn(move || shared.help(member))
+            thread::spawn(move || shared.serve(worker))
         })
         .collect();
     let dismiss = Dismiss(&shared);
     let team = Team::of(&shared);
-    assert_eq!(team.members(), members);
+    assert_eq!(team.workers(), workers);
     let most = chunks.iter().copied().max().unwrap_or(0);
     let cells: Vec<Plain> = (0..most).map(|_| Plain(Cell::new(0))).collect();
     let calls = AtomicUsize::new(0);
     for &count in chunks {
-        team.run(count, |member, chunk| {
-            assert!(member < members);
+        team.run(count, |worker, chunk| {
+            assert!(worker < workers);
             calls.fetch_add(1, Ordering::Relaxed);
-            // SAFETY: nobody else has this chunk, or the model says so.
+            // SAFETY: no other thread has this chunk, or the model says so.
             cells[chunk].0.with_mut(|cell| unsafe { *cell += 1 });
         });
     }
@@ -47,13 +47,13 @@ fn phases(members: usize, chunks: &[usize]) {
     }
     assert_eq!(calls.load(Ordering::Relaxed), chunks.iter().sum::<usize>());
     drop(dismiss);
-    for helper in helpers {
-        helper.join().unwrap();
+    for thread in joined {
+        thread.join().unwrap();
     }
 }
 
 #[test]
-fn two_phases_of_two_members() {
+fn two_phases_of_two_workers() {
     check(3, || phases(2, &[2, 3]));
 }
 

@@ -51,7 +51,7 @@ pub struct DeviceProfile {
     pub sample: RowSample,
     /// The average distance of an entry from the main diagonal.
     pub bandwidth_mean: f64,
-    /// The greatest.
+    /// The largest.
     pub bandwidth_max: usize,
     /// Entries by the bits of their distance: `distances[b]` have one of at least `2^(b - 1)` and below `2^b`; `[0]` are loops.
     pub distances: [u64; 33],

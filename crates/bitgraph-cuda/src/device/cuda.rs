@@ -462,7 +462,7 @@ impl Drop for CudaDriver {
             return;
         }
         let lists = std::mem::take(&mut *self.lists());
-        // SAFETY: nothing uses the handles any more; errors at the end of the process have nobody to hear them.
+        // SAFETY: nothing uses the handles any more; errors at the end of the process cannot be reported.
         unsafe {
             for event in lists.events {
                 let _ = result::event::destroy(event);

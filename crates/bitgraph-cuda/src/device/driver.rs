@@ -100,7 +100,7 @@ pub trait Driver: Send + Sync {
     /// Zeroed host memory that the device reads and writes too; the device's address equals the host's.
     fn pinned(&self, bytes: usize) -> Result<*mut u8>;
     /// # Safety
-    /// `words` is of `pinned` with as many bytes, and nobody uses it any more.
+    /// `words` is of `pinned` with as many bytes, and no thread uses it any more.
     unsafe fn unpin(&self, words: *mut u8, bytes: usize);
     /// The code of a listed module.
     fn module(&self, name: &str) -> Result<ModuleHandle>;

@@ -95,7 +95,7 @@ impl HostDriver {
 }
 
 /// Where an allocation of `bytes` lies in pages of its own: bytes of the pages, and of the allocation rounded up. It ends where the
-/// last page begins, which nobody may touch.
+/// last page begins, which may not be touched.
 fn placement(bytes: u64) -> Option<(usize, usize)> {
     let size = usize::try_from(bytes).ok()?.checked_next_multiple_of(ALIGNMENT)?;
     Some((size.checked_next_multiple_of(PAGE)?.checked_add(PAGE)?, size))

@@ -22,7 +22,7 @@ parameters! {
         reserved: [u32; 13],
     }
 
-    /// The pinned words of a run, null if nobody listens; `bg::HostLink` in the kernels.
+    /// The pinned words of a run, null if there is no listener; `bg::HostLink` in the kernels.
     #[derive(Debug)]
     pub struct HostLink = "common/grid.cuh" "bg::HostLink" {
         cancel: DevicePtr<u32>,
@@ -55,7 +55,7 @@ impl Persistent {
         match driver.allocate(stream, STATE_BYTES, "the state of a kernel") {
             Ok(state) => Ok(Self { state, words }),
             Err(error) => {
-                // SAFETY: just made, and nobody has them.
+                // SAFETY: just made, and not shared.
                 unsafe { driver.unpin(words.cast(), PINNED_BYTES) };
                 Err(error)
             }

@@ -38,7 +38,7 @@ impl Observer for Held {
 }
 
 #[test]
-fn a_run_that_nobody_observes_records_nothing() {
+fn a_run_that_no_one_observes_records_nothing() {
     let Some(device) = device() else { return };
     searched(&device, "grid:20x30", 2);
     // An event that was recorded and dropped would be kept for the next.

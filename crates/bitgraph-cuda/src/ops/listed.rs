@@ -5,7 +5,7 @@
 use super::operator::{BINARY, Known, TESTS, UNARY};
 use super::ring::{self, CSR, Family};
 use super::source;
-use bitgraph_backend::Ring;
+use bitgraph_backend::StorableSemiring;
 use bitgraph_kernels::{LISTED_MODULE, SYMBOLS};
 use bitgraph_semiring::{
     Any, AnySecond, DeviceMonoid, Land, Lor, LorLand, Lxor, Max, Min, MinPlus, MinSecond, Monoid, Operator, Plus, PlusPair, PlusSecond,
@@ -27,13 +27,13 @@ struct Listed {
 }
 
 impl Listed {
-    fn add<S: Ring>(&mut self, kernels: &[&str]) {
+    fn add<S: StorableSemiring>(&mut self, kernels: &[&str]) {
         let tail = source::ring_tail::<S>();
         let (Some(expr), Some(sum)) = (S::DEVICE, <S::Add as Monoid<S::Acc>>::DEVICE) else { return };
         let ring = format!("Ring_{tail}");
         self.text += &format!("\nnamespace {{\n{}}}\n", source::ring::<S>(&ring, &expr, &sum));
         for line in kernels {
-            let line = line.replace("(Ring", &format!("({ring}")).replace('$', &tail);
+            let line = line.replace("(StorableSemiring", &format!("({ring}")).replace('$', &tail);
             self.text += &format!("{line}\n");
             let names = line.split([',', '(', ')', ' ']).filter(|word| word.ends_with(&tail) && !word.starts_with("Ring_"));
             self.names.extend(names.map(str::to_string));
@@ -41,19 +41,21 @@ impl Listed {
     }
 }
 
-const PATTERN: &[&str] = &["BG_MXV_CSR(Ring, mxv_csr_$)", "BG_MXV_CSR_LONG(Ring, mxv_chunk_csr_$, mxv_finish_csr_$)"];
+const PATTERN: &[&str] =
+    &["BG_MXV_CSR(StorableSemiring, mxv_csr_$)", "BG_MXV_CSR_LONG(StorableSemiring, mxv_chunk_csr_$, mxv_finish_csr_$)"];
 const VALUES: &[&str] = &[
-    "BG_MXV_CSR(Ring, mxv_csr_$)",
-    "BG_MXV_CSR_VALUES(Ring, mxv_values_csr_$)",
-    "BG_MXV_CSR_LONG(Ring, mxv_chunk_csr_$, mxv_finish_csr_$)",
+    "BG_MXV_CSR(StorableSemiring, mxv_csr_$)",
+    "BG_MXV_CSR_VALUES(StorableSemiring, mxv_values_csr_$)",
+    "BG_MXV_CSR_LONG(StorableSemiring, mxv_chunk_csr_$, mxv_finish_csr_$)",
 ];
 const TILES: &[&str] = &[
-    "BG_MXV_TILES(Ring, 4, mxv_b2sr4_$, mxv_long_b2sr4_$)",
-    "BG_MXV_TILES(Ring, 8, mxv_b2sr8_$, mxv_long_b2sr8_$)",
-    "BG_MXV_TILES(Ring, 16, mxv_b2sr16_$, mxv_long_b2sr16_$)",
-    "BG_MXV_TILES(Ring, 32, mxv_b2sr32_$, mxv_long_b2sr32_$)",
+    "BG_MXV_TILES(StorableSemiring, 4, mxv_b2sr4_$, mxv_long_b2sr4_$)",
+    "BG_MXV_TILES(StorableSemiring, 8, mxv_b2sr8_$, mxv_long_b2sr8_$)",
+    "BG_MXV_TILES(StorableSemiring, 16, mxv_b2sr16_$, mxv_long_b2sr16_$)",
+    "BG_MXV_TILES(StorableSemiring, 32, mxv_b2sr32_$, mxv_long_b2sr32_$)",
 ];
-const PRODUCTS: &[&str] = &["BG_MXM(Ring, mxm_sum_csr_$, mxm_entries_csr_$, mxm_dots_csr_$, mxm_products_csr_$, mxm_finish_csr_$)"];
+const PRODUCTS: &[&str] =
+    &["BG_MXM(StorableSemiring, mxm_sum_csr_$, mxm_entries_csr_$, mxm_dots_csr_$, mxm_products_csr_$, mxm_finish_csr_$)"];
 
 fn listed() -> Listed {
     let mut list = Listed { text: HEAD.into(), names: BTreeSet::new() };
@@ -89,8 +91,8 @@ constexpr u32 ANY_OF = 4;
 template <class V> struct Builtin : Functions<V> {
     using Functions<V>::num;
     using Functions<V>::lit;
-    using Functions<V>::bg_least;
-    using Functions<V>::bg_greatest;
+    using Functions<V>::bg_min_value;
+    using Functions<V>::bg_max_value;
 ";
 
 /// A case for each operator; the field is called `name` in formulas.

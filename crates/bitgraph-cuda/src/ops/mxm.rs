@@ -20,7 +20,7 @@ use crate::matrix::CudaMatrix;
 use crate::vector::CudaValue;
 use crate::{Cuda, Error, Result, primitives};
 use bitgraph_backend::ops::{MatrixMask, MatrixWrite, View};
-use bitgraph_backend::{Accumulate, Mxm, Ring};
+use bitgraph_backend::{Accumulate, Mxm, StorableSemiring};
 use bitgraph_semiring::Scalar;
 use bytemuck::{Pod, Zeroable};
 use std::ops::Range;
@@ -29,7 +29,7 @@ fn values(matrix: &CudaMatrix) -> DevicePtr<u8> {
     matrix.values().map_or(DevicePtr::NULL, |v| v.data.ptr())
 }
 
-impl<S: Ring> Mxm<S> for Cuda {
+impl<S: StorableSemiring> Mxm<S> for Cuda {
     fn mxm<C: Accumulate<S::Out>>(
         &self,
         c: &mut CudaMatrix,
@@ -84,7 +84,7 @@ struct Part {
 }
 
 /// The rows of a product that some entries of a make.
-fn part<S: Ring>(
+fn part<S: StorableSemiring>(
     device: &Device,
     a: &CudaMatrix,
     b: &CudaMatrix,
@@ -139,7 +139,7 @@ fn operands(left: &Pattern, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -
 }
 
 /// The product at the entries of a mask, `b` transposed: no other product is formed. Waits for the number of its entries.
-fn at_mask<S: Ring>(device: &Device, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -> Result<(DeviceCsr, DeviceValues)> {
+fn at_mask<S: StorableSemiring>(device: &Device, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -> Result<(DeviceCsr, DeviceValues)> {
     let (left, Some(pattern)) = (Pattern::of(device, a.lists()?)?, mask.pattern()) else {
         return Err(unsupported("mxm", "a mask without a pattern".into()));
     };
@@ -154,7 +154,13 @@ fn at_mask<S: Ring>(device: &Device, a: &CudaMatrix, b: &CudaMatrix, mask: &Devi
     Ok((csr, primitives::gather_values(device, &all, &positions)?))
 }
 
-fn reduce<S: Ring>(device: &Device, dots: bool, a: &CudaMatrix, b: &CudaMatrix, mask: &DeviceMask) -> Result<CudaValue<S::Out>> {
+fn reduce<S: StorableSemiring>(
+    device: &Device,
+    dots: bool,
+    a: &CudaMatrix,
+    b: &CudaMatrix,
+    mask: &DeviceMask,
+) -> Result<CudaValue<S::Out>> {
     let left = Pattern::of(device, a.lists()?)?;
     // Eight lanes for an entry of the mask, a warp for one of a.
     let work = if dots { mask.params.pattern.entries * 8 } else { left.csr.nnz as u64 * 32 };

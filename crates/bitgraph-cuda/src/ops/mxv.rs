@@ -17,7 +17,7 @@ use crate::matrix::CudaMatrix;
 use crate::vector::{CudaVector, words};
 use crate::{Cuda, Error, Result, primitives};
 use bitgraph_backend::ops::{VectorMask, VectorWrite, View};
-use bitgraph_backend::{Accumulate, Mxv, Ring};
+use bitgraph_backend::{Accumulate, Mxv, StorableSemiring};
 use bitgraph_semiring::{Any, LorLand, Scalar};
 use bytemuck::Zeroable;
 use std::any::TypeId;
@@ -137,7 +137,7 @@ fn row_grid(rows: usize, rows_per_block: u32) -> Result<u32> {
 }
 
 /// Adds the rows of lists to `params`, and runs.
-fn run_csr<S: Ring>(device: &Device, csr: &DeviceCsr, long: &LongRows, valued: bool, mut params: MxvParams) -> Result<()> {
+fn run_csr<S: StorableSemiring>(device: &Device, csr: &DeviceCsr, long: &LongRows, valued: bool, mut params: MxvParams) -> Result<()> {
     let limits = limits(device);
     params.offsets = csr.offsets.address();
     params.indices = csr.indices.ptr();
@@ -156,7 +156,7 @@ fn run_csr<S: Ring>(device: &Device, csr: &DeviceCsr, long: &LongRows, valued: b
 }
 
 /// Only the long rows of lists: their results are added to what `params` names.
-pub(super) fn run_long_rows<S: Ring>(device: &Device, csr: &DeviceCsr, long: &LongRows, mut params: MxvParams) -> Result<()> {
+pub(super) fn run_long_rows<S: StorableSemiring>(device: &Device, csr: &DeviceCsr, long: &LongRows, mut params: MxvParams) -> Result<()> {
     if long.chunks.is_empty() {
         return Ok(());
     }
@@ -179,7 +179,7 @@ pub(super) fn run_long_rows<S: Ring>(device: &Device, csr: &DeviceCsr, long: &Lo
 }
 
 /// Adds tiles to `params`, and runs. Long rows of tiles have no values.
-fn run_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, mut params: MxvParams) -> Result<()> {
+fn run_tiles<S: StorableSemiring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, mut params: MxvParams) -> Result<()> {
     let size = tiles.tile() as u32;
     let count = tiles.tile_columns.len();
     params.tile_offsets = tiles.tile_offsets.address();
@@ -199,7 +199,12 @@ fn run_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, m
 }
 
 /// Only the long rows of tiles of a pattern.
-pub(super) fn run_long_tiles<S: Ring>(device: &Device, tiles: &DeviceB2sr, long: &Buffer<u32>, mut params: MxvParams) -> Result<()> {
+pub(super) fn run_long_tiles<S: StorableSemiring>(
+    device: &Device,
+    tiles: &DeviceB2sr,
+    long: &Buffer<u32>,
+    mut params: MxvParams,
+) -> Result<()> {
     if long.is_empty() {
         return Ok(());
     }
@@ -239,7 +244,12 @@ pub(super) fn nonempty_rows<'a>(cuda: &Cuda, a: &'a CudaMatrix) -> Result<Option
 }
 
 /// `t = A x` for the rows that the mask selects.
-fn product<S: Ring>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>, mask: Option<VectorMask<'_, Cuda>>) -> Result<CudaVector<S::Out>> {
+fn product<S: StorableSemiring>(
+    cuda: &Cuda,
+    a: &CudaMatrix,
+    x: &CudaVector<S::X>,
+    mask: Option<VectorMask<'_, Cuda>>,
+) -> Result<CudaVector<S::Out>> {
     if let Some(t) = sums::prepared::<S>(cuda, a, x, mask)? {
         return Ok(t);
     }
@@ -250,7 +260,7 @@ fn product<S: Ring>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>, mask: Opt
 }
 
 /// As [`product`], by the kernels of the semiring, with presence bits.
-pub(super) fn general<S: Ring>(
+pub(super) fn general<S: StorableSemiring>(
     cuda: &Cuda,
     a: &CudaMatrix,
     x: &CudaVector<S::X>,
@@ -311,11 +321,11 @@ pub(super) fn general<S: Ring>(
 }
 
 /// Bytes of a sum in the type that it is computed in.
-fn width<S: Ring>() -> usize {
+fn width<S: StorableSemiring>() -> usize {
     <S::Acc as Scalar>::DTYPE.bytes().max(if <S::Acc as Scalar>::DTYPE.is_float() { 4 } else { 1 })
 }
 
-impl<S: Ring> Mxv<S> for Cuda {
+impl<S: StorableSemiring> Mxv<S> for Cuda {
     fn mxv<C: Accumulate<S::Out>>(
         &self,
         w: &mut CudaVector<S::Out>,

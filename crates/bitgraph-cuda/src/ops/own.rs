@@ -3,7 +3,7 @@
 use super::source;
 use crate::{Cuda, Error};
 use bitgraph_backend::ops::{apply, ewise_add, ewise_mult, mxv, reduce, reduce_rows, select};
-use bitgraph_backend::{Error as Base, Matrix, Ring, Vector};
+use bitgraph_backend::{Error as Base, Matrix, StorableSemiring, Vector};
 use bitgraph_semiring::num_traits::{Bounded, ConstOne, ConstZero, NumCast, One, ToPrimitive, Zero};
 use bitgraph_semiring::{
     BinaryOp, DeviceExpr, DeviceMonoid, LorLand, Min, MinPlus, Monoid, Plus, PlusTimes, Second, SelectOp, Semiring, UnaryOp, binary_op,
@@ -38,7 +38,12 @@ fn entries<T: Stored>(v: &HostVector<T>) -> Vec<Option<T>> {
 }
 
 /// The product row by row.
-fn plain<S: Ring>(csr: &Csr, values: Option<&[S::A]>, x: &HostVector<S::X>, selected: impl Fn(usize) -> bool) -> Vec<Option<S::Out>> {
+fn plain<S: StorableSemiring>(
+    csr: &Csr,
+    values: Option<&[S::A]>,
+    x: &HostVector<S::X>,
+    selected: impl Fn(usize) -> bool,
+) -> Vec<Option<S::Out>> {
     let product = |k: usize| {
         let x = x.get(csr.indices()[k] as usize)?;
         Some(values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[k], x)))
@@ -48,7 +53,7 @@ fn plain<S: Ring>(csr: &Csr, values: Option<&[S::A]>, x: &HostVector<S::X>, sele
 }
 
 /// A semiring on every format, with values and without, with all of x and half of it, masked and not.
-fn everywhere<S: Ring<Out: Eq>>(semiring: S, a: impl Fn(usize) -> S::A, x: impl Fn(usize) -> S::X) {
+fn everywhere<S: StorableSemiring<Out: Eq>>(semiring: S, a: impl Fn(usize) -> S::A, x: impl Fn(usize) -> S::X) {
     let (Some(cuda), csr) = (device(), matrix()) else { return };
     let values: Vec<S::A> = (0..csr.nnz()).map(a).collect();
     let stored = Values::from_vec(values.clone());
@@ -78,14 +83,14 @@ semiring! {
     finish(acc) { if acc > 1000 { 1000 } else { acc } }
 }
 monoid! {
-    /// The greatest value, at most 40, which is terminal.
+    /// The largest value, at most 40, which is terminal.
     struct Capped: i32;
-    identity { LEAST }
+    identity { MIN }
     combine(a, b) { a.max(b).min(40) }
     terminal(a) { a == 40 }
 }
 semiring! {
-    /// The greatest product of a row, at most 40.
+    /// The largest product of a row, at most 40.
     struct CappedTimes: i16, i16 => i32 => i32;
     add = Capped;
     multiply(a, x) { (a * x).min(40) }
@@ -114,7 +119,7 @@ fn a_built_in_formula_is_run_by_the_built_in_kernels() {
     assert_eq!(source::ring_tail::<Paths>(), source::ring_tail::<MinPlus<u32>>());
     assert_eq!(source::ring_tail::<Clone32>(), source::ring_tail::<PlusTimes<f32>>());
     assert_eq!(source::ring_tail::<Distance>(), "Distance_i8_i32_u16");
-    let text = source::ring::<CappedTimes>("Ring", &CappedTimes::DEVICE.unwrap(), &<Capped as Monoid<i32>>::DEVICE.unwrap());
+    let text = source::ring::<CappedTimes>("StorableSemiring", &CappedTimes::DEVICE.unwrap(), &<Capped as Monoid<i32>>::DEVICE.unwrap());
     assert!(text.contains("TERMINAL = true") && text.contains("terminal(V a) { return num(a) == lit(40); }"), "{text}");
 }
 
@@ -150,8 +155,8 @@ unary_op! {
 }
 select_op! {
     /// Near a diagonal, and not too small.
-    struct Near { width: i64, least: i32 }: i32;
-    keep(row, column, a) { (row - column).abs() <= width && a >= least }
+    struct Near { width: i64, smallest: i32 }: i32;
+    keep(row, column, a) { (row - column).abs() <= width && a >= smallest }
 }
 
 /// The same bits for every type, extreme values among the operands.
@@ -160,7 +165,7 @@ fn operators_by_formula() {
     let Some(cuda) = device() else { return };
     fn mixed<T: Stored>(cuda: &Cuda) {
         let numbers = [0.0, 1.0, -1.0, 2.0, 7.0, -100.0, 101.0, 127.0, 1e4];
-        let edges = [T::least(), T::greatest(), T::greatest().minus(T::ONE)];
+        let edges = [T::smallest(), T::largest(), T::largest().minus(T::ONE)];
         let all: Vec<T> = numbers.into_iter().map(T::from_f64).chain(edges).collect();
         let pairs = || all.iter().flat_map(|&a| all.iter().map(move |&b| (a, b)));
         let (u, v): (Vec<T>, Vec<T>) = pairs().unzip();
@@ -195,7 +200,7 @@ fn operators_by_formula() {
     let csr = matrix();
     let values: Vec<i32> = (0..csr.nnz() as i32).map(|k| k % 7).collect();
     let a = Matrix::new(&cuda, &csr, Some(&Values::from_vec(values.clone())), FormatKind::Csr).unwrap();
-    let near = Near { width: 30, least: 2 };
+    let near = Near { width: 30, smallest: 2 };
     let c = select(near, a.typed::<i32>()).eval().unwrap();
     let kept = |i: usize| csr.row_range(i).filter(|&k| near.keep(i as u32, csr.indices()[k], values[k])).count();
     assert_eq!(c.nvals(), (0..70).map(kept).sum::<usize>());

@@ -7,7 +7,7 @@ use super::operator::unsupported;
 use super::source;
 use crate::Result;
 use crate::device::{Device, Kernel, Parameters};
-use bitgraph_backend::Ring;
+use bitgraph_backend::StorableSemiring;
 use bitgraph_kernels::{LISTED_MODULE, SYMBOLS};
 use bitgraph_semiring::{DeviceExpr, DeviceMonoid, Monoid, builtin_name};
 use std::collections::HashSet;
@@ -33,19 +33,25 @@ pub(crate) static CSR: Family = Family {
     include: "ops/mxv.cuh",
     text: |t| {
         format!(
-            "BG_MXV_CSR(Ring, mxv_csr_{t})\nBG_MXV_CSR_VALUES(Ring, mxv_values_csr_{t})\nBG_MXV_CSR_LONG(Ring, mxv_chunk_csr_{t}, mxv_finish_csr_{t})\n"
+            "BG_MXV_CSR(StorableSemiring, mxv_csr_{t})\nBG_MXV_CSR_VALUES(StorableSemiring, mxv_values_csr_{t})\nBG_MXV_CSR_LONG(StorableSemiring, mxv_chunk_csr_{t}, mxv_finish_csr_{t})\n"
         )
     },
 };
 pub(crate) static TILES: Family = Family {
     name: "tiles",
     include: "ops/mxv_tiles.cuh",
-    text: |t| [4, 8, 16, 32].map(|size| format!("BG_MXV_TILES(Ring, {size}, mxv_b2sr{size}_{t}, mxv_long_b2sr{size}_{t})\n")).concat(),
+    text: |t| {
+        [4, 8, 16, 32].map(|size| format!("BG_MXV_TILES(StorableSemiring, {size}, mxv_b2sr{size}_{t}, mxv_long_b2sr{size}_{t})\n")).concat()
+    },
 };
 pub(crate) static MXM: Family = Family {
     name: "mxm",
     include: "ops/mxm.cuh",
-    text: |t| format!("BG_MXM(Ring, mxm_sum_csr_{t}, mxm_entries_csr_{t}, mxm_dots_csr_{t}, mxm_products_csr_{t}, mxm_finish_csr_{t})\n"),
+    text: |t| {
+        format!(
+            "BG_MXM(StorableSemiring, mxm_sum_csr_{t}, mxm_entries_csr_{t}, mxm_dots_csr_{t}, mxm_products_csr_{t}, mxm_finish_csr_{t})\n"
+        )
+    },
 };
 
 fn listed() -> &'static HashSet<String> {
@@ -54,7 +60,7 @@ fn listed() -> &'static HashSet<String> {
 }
 
 /// The device forms of a semiring and of its sums.
-fn forms<S: Ring>() -> Result<(DeviceExpr, DeviceMonoid)> {
+fn forms<S: StorableSemiring>() -> Result<(DeviceExpr, DeviceMonoid)> {
     let Some(expr) = S::DEVICE else {
         return Err(unsupported("a product", format!("the semiring {}, which has no device expression", S::NAME)));
     };
@@ -69,7 +75,7 @@ fn forms<S: Ring>() -> Result<(DeviceExpr, DeviceMonoid)> {
 ///
 /// # Errors
 /// `Unsupported` if S has no device form; whatever the compiler says.
-pub(crate) fn kernel<S: Ring, P: Parameters>(device: &Device, family: &Family, operation: &str) -> Result<Kernel<P>> {
+pub(crate) fn kernel<S: StorableSemiring, P: Parameters>(device: &Device, family: &Family, operation: &str) -> Result<Kernel<P>> {
     let (expr, sum) = forms::<S>()?;
     let tail = source::ring_tail::<S>();
     let name = format!("{operation}_{tail}");
@@ -87,12 +93,12 @@ pub(crate) fn kernel<S: Ring, P: Parameters>(device: &Device, family: &Family, o
 }
 
 /// The text of a module.
-fn text<'a, S: Ring>(expr: &DeviceExpr, sum: &DeviceMonoid, families: impl Iterator<Item = &'a Family>) -> String {
+fn text<'a, S: StorableSemiring>(expr: &DeviceExpr, sum: &DeviceMonoid, families: impl Iterator<Item = &'a Family>) -> String {
     let tail = source::ring_tail::<S>();
     let (mut includes, mut kernels) = (String::new(), String::new());
     for family in families {
         includes += &format!("#include \"{}\"\n", family.include);
         kernels += &(family.text)(&tail);
     }
-    format!("{includes}namespace {{\n{}}}\n{kernels}", source::ring::<S>("Ring", expr, sum))
+    format!("{includes}namespace {{\n{}}}\n{kernels}", source::ring::<S>("StorableSemiring", expr, sum))
 }

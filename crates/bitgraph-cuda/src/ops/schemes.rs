@@ -15,7 +15,7 @@ use crate::matrix::CudaMatrix;
 use crate::vector::{CudaValue, CudaVector};
 use crate::{Cuda, Result, primitives};
 use bitgraph_backend::ops::VectorMask;
-use bitgraph_backend::{Error as Base, Ring, same_type};
+use bitgraph_backend::{Error as Base, StorableSemiring, same_type};
 use bitgraph_semiring::{LorLand, builtin_name};
 use bitgraph_sparse::Stored;
 use bytemuck::Zeroable;
@@ -301,7 +301,7 @@ pub fn bmm_bin_bin_sum_masked(cuda: &Cuda, a: &CudaMatrix, b_transposed: &CudaMa
 }
 
 /// Counts on tiles for a product that is reduced under a structural mask of the same format; `None` if it is something else.
-pub(super) fn special_sum<S: Ring>(
+pub(super) fn special_sum<S: StorableSemiring>(
     cuda: &Cuda,
     a: &CudaMatrix,
     b_transposed: &CudaMatrix,
@@ -319,7 +319,12 @@ pub(super) fn special_sum<S: Ring>(
 }
 
 /// The product of a pattern of tiles with a full vector, where there is a scheme for this semiring.
-pub(super) fn special<S: Ring>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>, mask: VMask<'_>) -> Result<Option<CudaVector<S::Out>>> {
+pub(super) fn special<S: StorableSemiring>(
+    cuda: &Cuda,
+    a: &CudaMatrix,
+    x: &CudaVector<S::X>,
+    mask: VMask<'_>,
+) -> Result<Option<CudaVector<S::Out>>> {
     if a.values().is_some() || x.present.is_some() || a.as_csr().is_some() || a.shape().0 == 0 {
         return Ok(None);
     }
@@ -344,7 +349,12 @@ pub(super) fn special<S: Ring>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>
 }
 
 /// Sums of neighbours: (plus, second), and (plus, times) since a pattern's values are 1.
-fn sum<S: Ring, T: Summed>(cuda: &Cuda, a: &CudaMatrix, x: &CudaVector<S::X>, mask: VMask<'_>) -> Result<Option<CudaVector<S::Out>>> {
+fn sum<S: StorableSemiring, T: Summed>(
+    cuda: &Cuda,
+    a: &CudaMatrix,
+    x: &CudaVector<S::X>,
+    mask: VMask<'_>,
+) -> Result<Option<CudaVector<S::Out>>> {
     if TypeId::of::<S::Out>() != TypeId::of::<T>() || !matches!(builtin_name::<S>(), Some("plus_second" | "plus_times")) {
         return Ok(None);
     }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: a text depends on the operator's types and expressions alone, so that it is compiled once and found in the cache.
 
-use bitgraph_backend::Ring;
+use bitgraph_backend::StorableSemiring;
 use bitgraph_semiring::{Any, DType, DeviceExpr, DeviceMonoid, Parameters, Scalar, builtin_name};
 use std::any::TypeId;
 use std::fmt::Write;
@@ -70,7 +70,7 @@ pub(crate) fn monoid(t: DType, form: &DeviceMonoid) -> String {
 }
 
 /// A semiring as a struct of the given name.
-pub(crate) fn ring<S: Ring>(name: &str, expr: &DeviceExpr, sum: &DeviceMonoid) -> String {
+pub(crate) fn ring<S: StorableSemiring>(name: &str, expr: &DeviceExpr, sum: &DeviceMonoid) -> String {
     let [a, x, acc, out] = [S::A::DTYPE, S::X::DTYPE, S::Acc::DTYPE, S::Out::DTYPE].map(element);
     // Which term comes first is known by its column, not by the sum.
     let any = TypeId::of::<S::Add>() == TypeId::of::<Any>();
@@ -97,7 +97,7 @@ pub(crate) fn ring<S: Ring>(name: &str, expr: &DeviceExpr, sum: &DeviceMonoid) -
 }
 
 /// The end of a semiring's kernel names: its own and its types'. One of a user's own that is a built-in one has that one's name.
-pub(crate) fn ring_tail<S: Ring>() -> String {
+pub(crate) fn ring_tail<S: StorableSemiring>() -> String {
     let (a, x) = (S::A::DTYPE, S::X::DTYPE);
     let input = if a == x { a.name().to_string() } else { format!("{a}{x}") };
     // A user's name may hold what a C++ name may not.

@@ -180,16 +180,16 @@ pub(super) fn product_blocks(device: &Device, a: &DeviceCsr, b: &DeviceCsr) -> R
     while from < a.nnz {
         let before = starts.get(from)?;
         // The last row that all products up to are few enough for; at least one more.
-        let (mut least, mut most) = (row + 1, a.rows);
-        while least < most {
-            let middle = least + (most - least).div_ceil(2);
-            if starts.get(offset(middle)?)? - before <= limit { least = middle } else { most = middle - 1 }
+        let (mut smallest, mut most) = (row + 1, a.rows);
+        while smallest < most {
+            let middle = smallest + (most - smallest).div_ceil(2);
+            if starts.get(offset(middle)?)? - before <= limit { smallest = middle } else { most = middle - 1 }
         }
-        let end = offset(least)?;
+        let end = offset(smallest)?;
         if end > from {
             blocks.push(from..end);
         }
-        (row, from) = (least, end);
+        (row, from) = (smallest, end);
     }
     Ok(blocks)
 }

@@ -6,13 +6,13 @@ use super::mxv::nonempty_rows;
 use crate::matrix::CudaMatrix;
 use crate::vector::CudaVector;
 use crate::{Cuda, Result};
-use bitgraph_backend::Ring;
+use bitgraph_backend::StorableSemiring;
 use bitgraph_backend::ops::VectorMask;
 use bitgraph_semiring::builtin_name;
 use std::any::TypeId;
 
 /// `t = A x`, where a layout was built, the semiring is its own, and nothing is masked or absent.
-pub(super) fn prepared<S: Ring>(
+pub(super) fn prepared<S: StorableSemiring>(
     cuda: &Cuda,
     a: &CudaMatrix,
     x: &CudaVector<S::X>,

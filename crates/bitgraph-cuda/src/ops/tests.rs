@@ -277,6 +277,6 @@ fn a_reduction_of_single_precision_is_formed_in_double() {
     let large = 16_777_216.0f32;
     let sum = reduce(Plus, &full(&cuda, &[large, 1.0, 1.0, -large])).eval().unwrap();
     assert_eq!(sum.read().unwrap(), 2.0);
-    let least = reduce(Min, &full::<f32>(&cuda, &[])).eval().unwrap();
-    assert_eq!(least.read().unwrap(), f32::INFINITY);
+    let smallest = reduce(Min, &full::<f32>(&cuda, &[])).eval().unwrap();
+    assert_eq!(smallest.read().unwrap(), f32::INFINITY);
 }

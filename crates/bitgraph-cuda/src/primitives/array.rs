@@ -131,13 +131,13 @@ pub fn compact(device: &Device, flags: &Buffer<u32>) -> Result<Buffer<u32>> {
 pub struct Reduced {
     /// The sum of all.
     pub sum: u64,
-    /// The greatest; 0 if there are none.
+    /// The largest; 0 if there are none.
     pub max: u32,
-    /// The least; `u32::MAX` if there are none.
+    /// The smallest; `u32::MAX` if there are none.
     pub min: u32,
 }
 
-/// Sum, greatest and least. One launch; waits.
+/// Sum, largest and smallest. One launch; waits.
 ///
 /// # Errors
 /// The driver's.

@@ -87,7 +87,7 @@ pub(crate) struct RowBins {
     pub(crate) parameters: RowBinsParams,
     /// Without arcs of their own but named by others: where they end in the list; the rest are isolated.
     pub(crate) sources_end: u32,
-    /// Rows that nobody names.
+    /// Empty columns.
     pub(crate) unnamed: u32,
     /// Those of them that have no arcs either.
     pub(crate) isolated: u32,

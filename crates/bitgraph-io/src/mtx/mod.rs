@@ -114,7 +114,7 @@ impl Body {
         if let Some(rest) = rest {
             let room = (rest as u64 + 1) / shortest;
             if header.entries > room {
-                let problem = Problem::NoRoom { entries: header.entries, room };
+                let problem = Problem::TooManyEntries { entries: header.entries, room };
                 return Err(Error::Line { path: path.to_path_buf(), line: line - 1, problem });
             }
         }

@@ -117,7 +117,8 @@ pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Re
     let archive = Archive { path, bytes, members };
     let format = archive.format()?;
     if !matches!(format.as_str(), "csr" | "csc" | "coo") {
-        return Err(Error::Unsupported { path: path.to_path_buf(), what: "sparse format", found: format, known: "csr, csc, coo" });
+        let found = crate::text::shown(format.as_bytes());
+        return Err(Error::Unsupported { path: path.to_path_buf(), what: "sparse format", found, known: "csr, csc, coo" });
     }
     let shape = archive.whole::<u64>("shape")?;
     let &[rows, columns] = &shape[..] else {

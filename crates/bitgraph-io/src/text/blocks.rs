@@ -36,8 +36,8 @@ impl<'a> Blocks<'a> {
         let (buffer, total) = match &input {
             Input::Whole(bytes) => (Vec::new(), Some(bytes.len() as u64)),
             Input::Stream(_) => {
-                let [least, most] = BUFFER;
-                let room = size.map_or(most, |size| usize::try_from(size / 4).unwrap_or(most).clamp(least, most));
+                let [smallest, most] = BUFFER;
+                let room = size.map_or(most, |size| usize::try_from(size / 4).unwrap_or(most).clamp(smallest, most));
                 (vec![b'\n'; room + super::AHEAD], size)
             }
         };

@@ -72,7 +72,7 @@ impl Csr {
         })
     }
 
-    /// A matrix of `sprs` with these values. The arrays are moved if nobody else holds them, copied otherwise.
+    /// A matrix of `sprs` with these values. The arrays are moved if they are not shared, copied otherwise.
     ///
     /// # Errors
     /// [`Error::Length`] for another number of values than entries, [`Error::Invalid`] for offsets of 64 bits: use

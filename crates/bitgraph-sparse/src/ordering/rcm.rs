@@ -66,7 +66,7 @@ impl<'a, O: OffsetInt> Search<'a, O> {
         self.queue.truncate(n);
         self.queue
     }
-    /// A vertex far out: of least degree in the last level of a search from such a vertex.
+    /// A vertex far out: of smallest degree in the last level of a search from such a vertex.
     fn far_end(&mut self, placed: usize, mut v: u32) -> u32 {
         let mut depth = 0;
         for _ in 0..2 {

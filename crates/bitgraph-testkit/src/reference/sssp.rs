@@ -1,20 +1,20 @@
 //! Dijkstra's algorithm.
 //!
-//! Rounded addition of a non-negative number is monotone, so what is computed in `T` is the least, over all paths, of
+//! Rounded addition of a non-negative number is monotone, so what is computed in `T` is the smallest, over all paths, of
 //! the left-to-right sum in `T`: no tolerance is needed, for floats either.
 
 use super::UNREACHED;
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::Csr;
 
-/// The distance of every vertex, the greatest value of `T` if unreached. Without weights every arc counts one.
+/// The distance of every vertex, the largest value of `T` if unreached. Without weights every arc counts one.
 ///
 /// # Panics
 /// If a weight is negative, or there is not one for every entry.
 #[must_use]
 pub fn dijkstra<T: Scalar>(csr: &Csr, weights: Option<&[T]>, source: u32) -> Vec<T> {
     assert!(weights.is_none_or(|w| w.len() == csr.nnz() && w.iter().all(|&x| x >= T::ZERO)), "a weight of 0 or more for every entry");
-    let mut distance = vec![T::greatest(); csr.nrows()];
+    let mut distance = vec![T::largest(); csr.nrows()];
     // A heap of (distance, vertex), as a binary tree in a vector: floats have no total order for the standard one.
     let mut heap = vec![(T::ZERO, source)];
     distance[source as usize] = T::ZERO;
@@ -50,17 +50,17 @@ fn pop<T: Scalar>(heap: &mut Vec<(T, u32)>) -> Option<(T, u32)> {
     let top = heap.swap_remove(0);
     let mut i = 0;
     loop {
-        let mut least = i;
+        let mut smallest = i;
         for child in [2 * i + 1, 2 * i + 2] {
-            if child < heap.len() && heap[child] < heap[least] {
-                least = child;
+            if child < heap.len() && heap[child] < heap[smallest] {
+                smallest = child;
             }
         }
-        if least == i {
+        if smallest == i {
             return Some(top);
         }
-        heap.swap(i, least);
-        i = least;
+        heap.swap(i, smallest);
+        i = smallest;
     }
 }
 
@@ -84,8 +84,8 @@ pub fn validate_shortest_parents<T: Scalar>(
             if p != source {
                 return Err(format!("the source {source} has parent {p}"));
             }
-        } else if p == UNREACHED || d == T::greatest() {
-            if (p == UNREACHED) != (d == T::greatest()) {
+        } else if p == UNREACHED || d == T::largest() {
+            if (p == UNREACHED) != (d == T::largest()) {
                 return Err(format!("vertex {v} has parent {p} and distance {d:?}"));
             }
         } else {

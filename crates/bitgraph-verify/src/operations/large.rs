@@ -38,7 +38,7 @@ pub(super) fn run<B: Large>(report: &mut Report, backend: &B, form: &str) {
             check("apply", format!("all but position {gap}"), applied(backend, &gaps(|i| i != gap)));
             check("reduce", format!("all but position {gap}"), reduced(backend, &gaps(|i| i != gap)));
             check("reduce", format!("position {gap} alone"), reduced(backend, &gaps(|i| i == gap)));
-            check("reduce", format!("the least and greatest at {gap}"), extremes(backend, gap));
+            check("reduce", format!("the smallest and largest at {gap}"), extremes(backend, gap));
         }
         check("apply", "every position".into(), applied(backend, &gaps(|_| true)));
         check("apply", "the first half".into(), applied(backend, &gaps(|i| i < LENGTH / 2)));
@@ -83,12 +83,12 @@ fn same<T: PartialEq + std::fmt::Debug>(what: &str, expected: T, found: T) -> Op
 fn reduced<B: Large>(backend: &B, u: &MimicVector<i64>) -> Result<Outcome, B::Error> {
     let x = Vector::from_host(backend, u.to_vector())?;
     let sum = same("plus", mimic::reduce(Plus, u), reduce(Plus, &x).eval()?.read()?);
-    let least = same("min", mimic::reduce(Min, u), reduce(Min, &x).eval()?.read()?);
-    let greatest = same("max", mimic::reduce(Max, u), reduce(Max, &x).eval()?.read()?);
-    Ok(sum.or(least).or(greatest).unwrap_or(Outcome::Passed))
+    let smallest = same("min", mimic::reduce(Min, u), reduce(Min, &x).eval()?.read()?);
+    let largest = same("max", mimic::reduce(Max, u), reduce(Max, &x).eval()?.read()?);
+    Ok(sum.or(smallest).or(largest).unwrap_or(Outcome::Passed))
 }
 
-/// One position decides the least and the greatest.
+/// One position decides the smallest and the largest.
 fn extremes<B: Large>(backend: &B, at: usize) -> Result<Outcome, B::Error> {
     for value in [-5000, 5000] {
         let mut u = gaps(|_| true);

@@ -200,9 +200,9 @@ fn reductions<B: MatrixOps, T: Stored>(backend: &B, a: &MimicMatrix<T>, matrix: 
     Ok(compare_vector(&MimicVector(vec![Some(expected)]), &row.to_host()?))
 }
 
-/// Values converted to every type as the host converts them, the greatest and the least among them.
+/// Values converted to every type as the host converts them, the largest and the smallest among them.
 fn casts<B: MatrixOps, T: Stored>(a: &MimicMatrix<T>, matrix: &Matrix<B>) -> Result<Outcome, B::Error> {
-    let extremes = MimicMatrix::from_fn(1, 4, |_, j| Some([T::least(), T::greatest(), T::ONE, T::from_f64(1234.75)][j]));
+    let extremes = MimicMatrix::from_fn(1, 4, |_, j| Some([T::smallest(), T::largest(), T::ONE, T::from_f64(1234.75)][j]));
     let others = matrix_of(matrix.backend(), &extremes, false, FormatKind::Csr)?;
     macro_rules! each {
         ($($t:ty)*) => { $(

@@ -2,7 +2,7 @@
 
 use super::{Accumulator, Manner, RING, cases, format_of, mask_of, matrix_of};
 use crate::{Outcome, Report};
-use bitgraph::backend::{Mxm, Ring};
+use bitgraph::backend::{Mxm, StorableSemiring};
 use bitgraph::prelude::{Cpu, Cuda, mxm, mxm_reduce};
 use bitgraph::semiring::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
@@ -44,7 +44,7 @@ macro_rules! products {
 }
 products!(Cpu Cuda);
 
-fn one<B: Mxm<S>, S: Ring>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
+fn one<B: Mxm<S>, S: StorableSemiring>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
     let what = format!("mxm {} {} ({form})", S::NAME, S::Out::DTYPE);
     for (seed, case) in list.iter().enumerate() {
         let outcome = check::<B, S>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
@@ -60,7 +60,7 @@ fn operand<T: Scalar>(rows: usize, columns: usize, density: f64, seed: u64, patt
     a
 }
 
-fn check<B: Mxm<S>, S: Ring>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
+fn check<B: Mxm<S>, S: StorableSemiring>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
     let (rows, inner, columns, density) = SHAPES[case[6]];
     let (transpose_a, transpose_b) = (case[3] == 1, case[4] == 1);
     let (pattern_a, pattern_b) = (case[5] & 1 == 1, case[5] & 2 == 2);

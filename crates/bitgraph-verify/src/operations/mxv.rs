@@ -2,7 +2,7 @@
 
 use super::{Accumulator, Manner, RING, SHAPES, cases, for_semirings, format_of, full_if_possible, mask_of};
 use crate::{Outcome, Report};
-use bitgraph::backend::{Mxv, Ring};
+use bitgraph::backend::{Mxv, StorableSemiring};
 use bitgraph::prelude::{Cpu, Cuda, Matrix, Vector, mxv, vxm};
 use bitgraph::semiring::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
@@ -32,7 +32,7 @@ macro_rules! products {
 products!(Cpu Cuda);
 
 /// One semiring over one type.
-fn one<B: Mxv<S>, S: Ring>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
+fn one<B: Mxv<S>, S: StorableSemiring>(report: &mut Report, backend: &B, form: &str, list: &[Vec<usize>]) {
     let what = format!("mxv {} {} ({form})", S::NAME, S::Out::DTYPE);
     for (seed, case) in list.iter().enumerate() {
         let outcome = check::<B, S>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
@@ -40,7 +40,7 @@ fn one<B: Mxv<S>, S: Ring>(report: &mut Report, backend: &B, form: &str, list: &
     }
 }
 
-fn check<B: Mxv<S>, S: Ring>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
+fn check<B: Mxv<S>, S: StorableSemiring>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
     let (rows, columns, density) = SHAPES[case[6]];
     let mut a = operands::matrix::<S::A>(rows, columns, density, seed);
     let pattern = case[4] == 1;

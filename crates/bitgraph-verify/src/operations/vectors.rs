@@ -172,7 +172,7 @@ fn constructors<B: VectorOps, T: Stored>(backend: &B, u: &MimicVector<T>) -> Res
     let same = |value: T| MimicVector(u.0.iter().map(|v| v.map(|_| value)).collect::<Vec<_>>());
     let made: [(&str, Vector<B, T>, HostVector<T>); 4] = [
         ("empty", Vector::empty(backend, n)?, HostVector::empty(n)),
-        ("filled", Vector::filled(backend, n, T::greatest())?, HostVector::filled(n, T::greatest())),
+        ("filled", Vector::filled(backend, n, T::largest())?, HostVector::filled(n, T::largest())),
         ("from_entries", Vector::from_entries(backend, n, entries())?, u.to_vector()),
         ("from_indices", Vector::from_indices(backend, n, &indices, T::ONE)?, same(T::ONE).to_vector()),
     ];

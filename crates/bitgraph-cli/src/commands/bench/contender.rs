@@ -14,15 +14,15 @@ use bitgraph_measure::contender::{Answer, Layout, Outcome, Purpose, timed};
 use bitgraph_measure::limits::Limits;
 use std::time::Instant;
 
-/// The greatest weight of shortest paths.
-pub const GREATEST: u32 = 255;
+/// The maximum weight of shortest paths.
+pub const MAX: u32 = 255;
 /// `PageRank` iterations of a run.
 pub const ITERATIONS: u32 = 20;
 
 /// A layout or a peer under test, named by what asked for it: a format, `auto`, or the peer's name.
 pub type Contender = bitgraph_measure::contender::Contender<Failure>;
 
-/// What a run has to read and touch, at the least that a plain form of it could.
+/// What a run has to read and touch, at the minimum that a plain form of it could.
 pub struct Work {
     /// Edges traversed.
     pub edges: u64,

@@ -22,7 +22,7 @@ use bitgraph::{LoadedGraph, WeightSource, hashed_weights};
 use bitgraph_measure::contender::{Expected, in_turns};
 use bitgraph_measure::limits::Limits;
 use bitgraph_measure::{Clock, Launches, machine, median};
-use contender::{Contender, GREATEST, Work};
+use contender::{Contender, MAX, Work};
 use serde::Serialize;
 
 /// Runs of each, unless `--repeat` says otherwise.
@@ -64,7 +64,7 @@ struct Environment {
     driver_release: Option<String>,
     cusparse: Option<String>,
     sm_mhz: Option<u32>,
-    greatest_sm_mhz: Option<u32>,
+    max_sm_mhz: Option<u32>,
     memory_mhz: Option<u32>,
     copy_gb_per_s: f64,
     gather_g_per_s: f64,
@@ -163,7 +163,7 @@ fn environment(device: &Device) -> Result<Environment> {
         driver_release: clocks.map(|c| c.driver),
         cusparse: machine::cusparse_version().map(|(major, minor, patch)| format!("{major}.{minor}.{patch}")),
         sm_mhz: now.sm_mhz,
-        greatest_sm_mhz: now.greatest_sm_mhz,
+        max_sm_mhz: now.max_sm_mhz,
         memory_mhz: now.memory_mhz,
         copy_gb_per_s: limits.copy / 1e9,
         gather_g_per_s: limits.gather / 1e9,
@@ -196,7 +196,7 @@ impl Round<'_> {
     /// One operation over all layouts, and the peers.
     fn compare<B: CommandBackend>(&self, backend: &B, operation: Operation) -> Result<Vec<Measured>> {
         let Some(source) = self.loaded.csr.max_degree_row() else { return Ok(Vec::new()) };
-        let values = (operation == Operation::Sssp).then(|| hashed_weights(&self.loaded.csr, GREATEST));
+        let values = (operation == Operation::Sssp).then(|| hashed_weights(&self.loaded.csr, MAX));
         let formats = match self.args.layout.format.0 {
             Some(format) => vec![Some(format)],
             // Built for one run, the plan is held against lists as they are.
@@ -227,7 +227,7 @@ impl Round<'_> {
             }
             match built.and_then(|(contender, _)| self.check(operation, contender, &mut expected, &mut all)) {
                 // One format of many that is too large for the device is told and left out.
-                Err(Failure::NoRoom(why)) if format.is_some() && self.args.layout.format.0.is_none() => {
+                Err(Failure::OutOfMemory(why)) if format.is_some() && self.args.layout.format.0.is_none() => {
                     self.reporter.tell(&format!("{} in {layout} left out: {why}", operation.name()));
                 }
                 other => other?,

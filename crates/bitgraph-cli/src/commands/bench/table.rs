@@ -86,10 +86,10 @@ fn on_device(text: &mut String, bench: &Bench, device: &Environment) {
     for group in bench.results.chunk_by(|a, b| a.operation == b.operation) {
         let peer = group.iter().find(|m| m.layout == "cusparse");
         let ours = || group.iter().filter(|m| m.layout != "cusparse");
-        let least = ours().min_by(|a, b| median(&a.seconds).total_cmp(&median(&b.seconds)));
+        let minimum = ours().min_by(|a, b| median(&a.seconds).total_cmp(&median(&b.seconds)));
         let auto = ours().find(|m| m.layout == "auto");
         // The planner's choice, and what would have been faster.
-        let shown = auto.into_iter().chain(least.filter(|l| auto.is_none_or(|a| a.layout != l.layout)));
+        let shown = auto.into_iter().chain(minimum.filter(|l| auto.is_none_or(|a| a.layout != l.layout)));
         for m in shown {
             let of_limit = m.of_limit.map_or(String::new(), |f| format!("{:.0} %", 100.0 * f));
             let _ = write!(

@@ -12,7 +12,7 @@
 #![allow(unsafe_code)]
 
 use super::search::Rows;
-use crate::{Level, trace};
+use crate::{Isa, trace};
 use bitgraph_algorithms::UNREACHED;
 use std::ops::Range;
 
@@ -106,15 +106,15 @@ pub(super) fn over_bits(
     marks: &mut [u32],
     visited: &mut [u64],
     mark: Option<u32>,
-    simd: Level,
+    simd: Isa,
 ) -> (usize, u64) {
     assert!(queue.len() >= marks.len() + 64 && rows.0.len() == marks.len() + 1 && level.end <= marks.len() + 1);
     assert!(visited.len() * 64 >= marks.len());
     trace::enter("bfs: over bits");
     match simd {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the CPU has the features; the lengths agree, and the module's invariants hold.
-        Level::Avx512 => unsafe { avx512::over_bits(rows, queue, level, marks, visited, mark) },
+        // SAFETY: the instruction set says that the CPU has the features; the lengths agree, and the module's invariants hold.
+        Isa::Avx512 => unsafe { avx512::over_bits(rows, queue, level, marks, visited, mark) },
         _ => over_bits_portable(rows, queue, level, marks, visited, mark),
     }
 }
@@ -154,7 +154,7 @@ pub(super) fn candidates(
     visited: &[u64],
     shift: u32,
     lists: &mut [Vec<(u32, u32)>],
-    simd: Level,
+    simd: Isa,
 ) {
     assert!(visited.len() * 64 + 1 >= offsets.len());
     for (k, &v) in part.iter().enumerate() {
@@ -166,10 +166,10 @@ pub(super) fn candidates(
         let row = &indices[offsets[v as usize] as usize..offsets[v as usize + 1] as usize];
         match simd {
             #[cfg(target_arch = "x86_64")]
-            Level::Avx512 => {
+            Isa::Avx512 => {
                 let mut new = [0u32; 16];
                 for sixteen in row.chunks(16) {
-                    // SAFETY: the level says that the CPU has the features; every id has a bit.
+                    // SAFETY: the instruction set says that the CPU has the features; every id has a bit.
                     let count = unsafe { avx512::unvisited(sixteen, visited.as_ptr(), &mut new) };
                     new[..count].iter().for_each(|&u| lists[(u >> shift) as usize].push((u, v)));
                 }

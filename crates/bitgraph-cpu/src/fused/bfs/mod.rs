@@ -12,7 +12,7 @@ pub(crate) mod select;
 mod spread;
 mod up;
 
-use crate::Level;
+use crate::Isa;
 use crate::fused::tc::work::Pool;
 use bitgraph_algorithms::{Bfs, BfsConfig, BfsOutput, UNREACHED};
 use bitgraph_backend::{Error, Result};
@@ -32,7 +32,7 @@ pub struct BfsLayout {
     /// The out-degrees of those that no arc enters, added up.
     closed_degrees: u64,
     /// For every vertex the tail of largest out-degree among its incoming arcs, where degrees are skewed; 0 if it has none.
-    heaviest: Option<Vec<u32>>,
+    max_neighbour: Option<Vec<u32>>,
     /// Whether neighbours are far from each other in memory.
     scattered: bool,
     scratch: Pool<Scratch>,
@@ -88,7 +88,7 @@ impl BfsLayout {
             closed: vec![0; n.div_ceil(64)],
             open: 0,
             closed_degrees: 0,
-            heaviest: None,
+            max_neighbour: None,
             scattered: false,
             scratch: Pool::default(),
         };
@@ -111,8 +111,8 @@ impl BfsLayout {
         layout.scattered = scattered(out);
         if options.max_degree {
             let degrees: Vec<u32> = (0..n).map(degree).collect();
-            let mut heaviest = vec![0u32; n.next_multiple_of(64)];
-            heaviest[..n].par_iter_mut().with_min_len(4096).enumerate().for_each(|(v, slot)| {
+            let mut max_neighbour = vec![0u32; n.next_multiple_of(64)];
+            max_neighbour[..n].par_iter_mut().with_min_len(4096).enumerate().for_each(|(v, slot)| {
                 let mut best = 0;
                 for &u in incoming.row(v) {
                     // Ties keep the first; a degree of 0 cannot be an incoming arc's tail.
@@ -121,19 +121,19 @@ impl BfsLayout {
                     best = best.max(d);
                 }
             });
-            layout.heaviest = Some(heaviest);
+            layout.max_neighbour = Some(max_neighbour);
         }
         layout
     }
     /// Whether vertices know their neighbours of maximum degree.
     #[must_use]
     pub fn knows_max_degree(&self) -> bool {
-        self.heaviest.is_some()
+        self.max_neighbour.is_some()
     }
     /// Bytes of the layout, the memory that searches use again not counted.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        8 * self.closed.len() as u64 + self.heaviest.as_ref().map_or(0, |h| 4 * h.len() as u64)
+        8 * self.closed.len() as u64 + self.max_neighbour.as_ref().map_or(0, |h| 4 * h.len() as u64)
     }
     /// Searches from `config.source`. `out` and `incoming` are those that the layout was built from. O(n + nnz) time, mostly
     /// far less; n / 2 bytes beside the result and n / 8 for each thread, used again.
@@ -142,10 +142,10 @@ impl BfsLayout {
     /// [`Error::NotSquare`], [`Error::Unsupported`] (see [`supports`]), [`Error::Shape`] if the layout is of another graph,
     /// [`Error::VertexOutOfRange`] for the source, or [`Error::Cancelled`].
     pub fn run(&self, out: &Csr, incoming: &Csr, config: &BfsConfig) -> Result<Bfs> {
-        self.run_level(out, incoming, config, Level::current())
+        self.run_isa(out, incoming, config, Isa::current())
     }
     /// `level` must be one that the CPU has.
-    fn run_level(&self, out: &Csr, incoming: &Csr, config: &BfsConfig, level: Level) -> Result<Bfs> {
+    fn run_isa(&self, out: &Csr, incoming: &Csr, config: &BfsConfig, isa: Isa) -> Result<Bfs> {
         let (o, i) = (offsets(out)?, offsets(incoming)?);
         for (operand, expected, found) in [
             ("the layout", self.nodes, out.nrows()),
@@ -172,7 +172,7 @@ impl BfsLayout {
             out: (o, out.indices()),
             incoming: (i, incoming.indices()),
             parents: direct,
-            level,
+            isa,
             control: &config.control,
         }
         .run(source, &mut marks, &mut scratch)?;

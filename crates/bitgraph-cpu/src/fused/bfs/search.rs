@@ -6,7 +6,7 @@
 //! of closed vertices always are.
 
 use super::{BfsLayout, down, spread, up};
-use crate::{Level, team, threads, trace};
+use crate::{Isa, team, threads, trace};
 use bitgraph_algorithms::UNREACHED;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
@@ -20,7 +20,7 @@ const BETA: usize = 24;
 /// Fewer arcs than this are pushed by one thread.
 const SHARED_ARCS: u64 = 1 << 15;
 /// And fewer than this for each thread: what threads found is gathered from lists of every thread for every range.
-const MEMBER_ARCS: u64 = 1 << 14;
+const WORKER_ARCS: u64 = 1 << 14;
 /// Fewer vertices than this are searched by one thread.
 const SHARED_NODES: usize = 1 << 15;
 /// But a graph with as many arcs as this is searched by all threads however few its vertices.
@@ -38,10 +38,10 @@ pub(super) struct Scratch {
     pub visited: Vec<u64>,
     pub front: Vec<u64>,
     pub next: Vec<u64>,
-    /// A bitmap of each member of a team, one after the other.
+    /// A bitmap of each worker of a team, one after the other.
     pub touched: Vec<u64>,
     pub queue: Vec<u32>,
-    /// What each member of a team found, vertices with their parents, by ranges of vertices.
+    /// What each worker of a team found, vertices with their parents, by ranges of vertices.
     pub found: Vec<Vec<(u32, u32)>>,
 }
 
@@ -63,7 +63,7 @@ pub(super) struct Search<'a> {
     pub incoming: Rows<'a>,
     /// Marks are parents, else levels.
     pub parents: bool,
-    pub level: Level,
+    pub isa: Isa,
     pub control: &'a Control,
 }
 
@@ -126,8 +126,8 @@ impl Search<'_> {
             if low {
                 self.start_bits(marks, scratch, source);
             }
-            let members = if n < SHARED_NODES && self.out.1.len() < SHARED_ENTRIES { 1 } else { usize::MAX };
-            team::with(members, |team| self.run_wide(team, marks, scratch, &mut state))?;
+            let workers = if n < SHARED_NODES && self.out.1.len() < SHARED_ENTRIES { 1 } else { usize::MAX };
+            team::with(workers, |team| self.run_wide(team, marks, scratch, &mut state))?;
         }
         Ok(Found { reached: state.reached, depth: state.level.saturating_sub(1), edges: state.edges })
     }
@@ -179,7 +179,7 @@ impl Search<'_> {
         let (end, arcs) = if over_marks {
             down::over_marks(self.out, queue, state.head..state.tail, marks, mark, self.layout.scattered)
         } else {
-            down::over_bits(self.out, queue, state.head..state.tail, marks, &mut scratch.visited, mark, self.level)
+            down::over_bits(self.out, queue, state.head..state.tail, marks, &mut scratch.visited, mark, self.isa)
         };
         state.edges += arcs;
         state.reached += (end - state.tail) as u64;
@@ -200,7 +200,7 @@ impl Search<'_> {
             if !turned && self.turns(arcs, state, state.tail - state.head) {
                 turned = true;
                 self.pull(team, marks, scratch, state)?;
-            } else if arcs > SHARED_ARCS.max(MEMBER_ARCS * team.members() as u64) && team.members() > 1 {
+            } else if arcs > SHARED_ARCS.max(WORKER_ARCS * team.workers() as u64) && team.workers() > 1 {
                 self.push_shared(team, marks, scratch, state, arcs);
             } else {
                 self.push(marks, scratch, state, false);
@@ -246,7 +246,7 @@ impl Search<'_> {
         loop {
             self.control.check()?;
             self.control.report(state.level.into(), None);
-            let found = if spread { self.spread(team, marks, scratch, state) } else { self.climb(team, marks, scratch, state) };
+            let found = if spread { self.spread(team, marks, scratch, state) } else { self.bottom_up(team, marks, scratch, state) };
             spread = false;
             state.level += 1;
             state.reached += found as u64;
@@ -267,10 +267,10 @@ impl Search<'_> {
         Ok(())
     }
     /// One level bottom-up on all threads, from `front` to `next`; how many it found.
-    fn climb(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &State) -> usize {
-        trace::enter(if self.layout.heaviest.is_some() { "bfs: bottom-up by heaviest neighbours" } else { "bfs: bottom-up" });
+    fn bottom_up(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &State) -> usize {
+        trace::enter(if self.layout.max_neighbour.is_some() { "bfs: bottom-up by max-degree neighbours" } else { "bfs: bottom-up" });
         let (n, words) = (marks.len(), scratch.visited.len());
-        let block = (words / (team.members() * 16)).max(32);
+        let block = (words / (team.workers() * 16)).max(32);
         let found = AtomicU64::new(0);
         let visited = DisjointSlice::new(&mut scratch.visited);
         let next = DisjointSlice::new(&mut scratch.next[..words]);
@@ -283,53 +283,56 @@ impl Search<'_> {
             #[allow(unsafe_code)]
             let (visited, next, marks) =
                 unsafe { (visited.range(range.clone()), next.range(range.clone()), marks.range(vertices.clone())) };
-            let heaviest = self.layout.heaviest.as_ref().map(|h| &h[range.start * 64..range.end * 64]);
-            let part = up::Part { first: vertices.start, heaviest, visited, next, marks };
-            found.fetch_add(up::pull(&step, part, self.level), Ordering::Relaxed);
+            let max_neighbour = self.layout.max_neighbour.as_ref().map(|h| &h[range.start * 64..range.end * 64]);
+            let part = up::Part { first: vertices.start, max_neighbour, visited, next, marks };
+            found.fetch_add(up::pull(&step, part, self.isa), Ordering::Relaxed);
         });
         found.into_inner() as usize
     }
     /// Whether a level about to be searched bottom-up has fewer arcs than that would look at.
     fn spreads(&self, queue: &[u32], state: &State) -> bool {
         let enough = SPREAD * (state.most - state.reached);
-        !self.parents && self.layout.heaviest.is_none() && self.layout.nodes <= SPREAD_NODES && self.arcs_up_to(queue, enough) <= enough
+        !self.parents
+            && self.layout.max_neighbour.is_none()
+            && self.layout.nodes <= SPREAD_NODES
+            && self.arcs_up_to(queue, enough) <= enough
     }
     /// One level top-down over bitmaps on all threads, from the queue to `next`; how many it found.
     fn spread(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &State) -> usize {
         trace::enter("bfs: spread");
-        let (n, words, members) = (marks.len(), scratch.visited.len(), team.members());
-        // Bitmaps of two members share no cache line.
+        let (n, words, workers) = (marks.len(), scratch.visited.len(), team.workers());
+        // Bitmaps of two workers share no cache line.
         let stride = words.next_multiple_of(16);
-        scratch.touched.resize((stride * members).max(scratch.touched.len()), 0);
+        scratch.touched.resize((stride * workers).max(scratch.touched.len()), 0);
         let (queue, touched) = (&scratch.queue[..state.tail], DisjointSlice::new(&mut scratch.touched));
         let width = state.tail - state.head;
-        let block = (width / (members * 16)).max(64);
-        team.run(width.div_ceil(block), |member, chunk| {
+        let block = (width / (workers * 16)).max(64);
+        team.run(width.div_ceil(block), |worker, chunk| {
             let first = state.head + chunk * block;
-            // SAFETY: a member works on one chunk at a time, and has a bitmap of its own.
+            // SAFETY: a worker works on one chunk at a time, and has a bitmap of its own.
             #[allow(unsafe_code)]
-            let bits = unsafe { touched.range(member * stride..member * stride + words) };
+            let bits = unsafe { touched.range(worker * stride..worker * stride + words) };
             spread::set_bits(self.out, queue, first..state.tail.min(first + block), bits);
         });
         let found = AtomicU64::new(0);
         let visited = DisjointSlice::new(&mut scratch.visited);
         let next = DisjointSlice::new(&mut scratch.next[..words]);
         let marks = DisjointSlice::new(marks);
-        let block = (words / (members * 4)).max(256);
+        let block = (words / (workers * 4)).max(256);
         team.run(words.div_ceil(block), |_, chunk| {
             let range = chunk * block..words.min(chunk * block + block);
-            // SAFETY: the chunks are disjoint ranges of words, of every member's too, and of the vertices of those words; no
+            // SAFETY: the chunks are disjoint ranges of words, of every worker's too, and of the vertices of those words; no
             // bitmap is written to any more.
             #[allow(unsafe_code)]
             let part = unsafe {
                 spread::Part {
-                    members: (0..members).map(|m| touched.range(m * stride + range.start..m * stride + range.end)).collect(),
+                    workers: (0..workers).map(|m| touched.range(m * stride + range.start..m * stride + range.end)).collect(),
                     visited: visited.range(range.clone()),
                     next: next.range(range.clone()),
                     marks: marks.range(range.start * 64..n.min(range.end * 64)),
                 }
             };
-            found.fetch_add(spread::collect(part, state.level + 1, self.level), Ordering::Relaxed);
+            found.fetch_add(spread::collect(part, state.level + 1, self.isa), Ordering::Relaxed);
         });
         found.into_inner() as usize
     }
@@ -338,23 +341,23 @@ impl Search<'_> {
         trace::enter("bfs: shared top-down");
         let n = marks.len();
         let (queue, lists) = (&mut scratch.queue, &mut scratch.found);
-        let members = team.members();
-        // Ranges of vertices that are whole words, some for every member.
-        let shift = (n / (members * 4)).max(64).next_power_of_two().trailing_zeros();
+        let workers = team.workers();
+        // Ranges of vertices that are whole words, some for every worker.
+        let shift = (n / (workers * 4)).max(64).next_power_of_two().trailing_zeros();
         let ranges = n.div_ceil(1 << shift);
-        lists.resize_with((members * ranges).max(lists.len()), Vec::new);
-        let lists = &mut lists[..members * ranges];
+        lists.resize_with((workers * ranges).max(lists.len()), Vec::new);
+        let lists = &mut lists[..workers * ranges];
         let width = state.tail - state.head;
-        let block = (width / (members * 16)).clamp(1, 1024);
+        let block = (width / (workers * 16)).clamp(1, 1024);
         {
             let (segment, visited) = (&queue[state.head..state.tail], &scratch.visited[..]);
             let lists = DisjointSlice::new(lists);
-            team.run(width.div_ceil(block), |member, chunk| {
+            team.run(width.div_ceil(block), |worker, chunk| {
                 let part = &segment[chunk * block..width.min(chunk * block + block)];
-                // SAFETY: a member works on one chunk at a time, and has lists of its own.
+                // SAFETY: a worker works on one chunk at a time, and has lists of its own.
                 #[allow(unsafe_code)]
-                let lists = unsafe { lists.range(member * ranges..(member + 1) * ranges) };
-                down::candidates(self.out, part, visited, shift, lists, self.level);
+                let lists = unsafe { lists.range(worker * ranges..(worker + 1) * ranges) };
+                down::candidates(self.out, part, visited, shift, lists, self.isa);
             });
         }
         {
@@ -366,9 +369,9 @@ impl Search<'_> {
                 // SAFETY: the ranges are disjoint, and made of whole words.
                 #[allow(unsafe_code)]
                 let (marks, visited) = unsafe { (marks.range(first..end), visited.range(first / 64..end.div_ceil(64))) };
-                for member in 0..members {
-                    let list = member * ranges + range;
-                    // SAFETY: each range has its own list of every member.
+                for worker in 0..workers {
+                    let list = worker * ranges + range;
+                    // SAFETY: each range has its own list of every worker.
                     #[allow(unsafe_code)]
                     let list = unsafe { &mut lists.range(list..list + 1)[0] };
                     down::claim(list, first, marks, visited, mark);

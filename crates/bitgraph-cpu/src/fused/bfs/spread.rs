@@ -1,17 +1,17 @@
 //! A wide step top-down: every vertex of a level sets the bits of its neighbours, visited or not.
 //!
 //! Where degrees are much alike, a level just before the widest has few arcs for the vertices that it leads to: fewer than a
-//! bottom-up step would look at. Setting a bit needs neither a branch nor a queue; each member of the team has a bitmap of its
+//! bottom-up step would look at. Setting a bit needs neither a branch nor a queue; each worker of the team has a bitmap of its
 //! own, which stays in its cache, and no two write the same line. What is new is then read off all bitmaps in order.
 //!
 //! # Invariants
-//! Members' bitmaps are zero between steps. Indices are below the number of vertices, for each of which there is a bit.
+//! Workers' bitmaps are zero between steps. Indices are below the number of vertices, for each of which there is a bit.
 
 #![allow(unsafe_code)]
 
 use super::down::fetch;
 use super::search::Rows;
-use crate::Level;
+use crate::Isa;
 
 /// How many places ahead in the queue rows are fetched.
 const AHEAD: usize = 10;
@@ -40,22 +40,22 @@ pub(super) fn set_bits((offsets, indices): Rows<'_>, queue: &[u32], part: std::o
 
 /// Words of the bitmaps, and the vertices that they stand for.
 pub(super) struct Part<'a> {
-    /// The words of every member, one member's after the other's; made zero.
-    pub members: Vec<&'a mut [u64]>,
+    /// The words of every worker, one worker's after the other's; made zero.
+    pub workers: Vec<&'a mut [u64]>,
     pub visited: &'a mut [u64],
     /// Set to what is new.
     pub next: &'a mut [u64],
     pub marks: &'a mut [u32],
 }
 
-/// Reads what is new off the members' bitmaps and marks it; returns how many that were.
-pub(super) fn collect(part: Part<'_>, mark: u32, level: Level) -> u64 {
+/// Reads what is new off the workers' bitmaps and marks it; returns how many that were.
+pub(super) fn collect(part: Part<'_>, mark: u32, isa: Isa) -> u64 {
     let words = part.visited.len();
-    assert!(words == part.next.len() && part.members.iter().all(|m| m.len() == words) && part.marks.len() <= words * 64);
-    match level {
+    assert!(words == part.next.len() && part.workers.iter().all(|m| m.len() == words) && part.marks.len() <= words * 64);
+    match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the CPU has the features.
-        Level::Avx512 => unsafe { collect_avx512(part, mark) },
+        // SAFETY: the instruction set says that the CPU has the features.
+        Isa::Avx512 => unsafe { collect_avx512(part, mark) },
         _ => collect_with(part, |marks, found| {
             let mut rest = found;
             while rest != 0 {
@@ -68,10 +68,10 @@ pub(super) fn collect(part: Part<'_>, mark: u32, level: Level) -> u64 {
 
 #[inline(always)]
 fn collect_with(part: Part<'_>, mut set: impl FnMut(&mut [u32], u64)) -> u64 {
-    let Part { mut members, visited, next, marks } = part;
+    let Part { mut workers, visited, next, marks } = part;
     let mut count = 0;
     for (i, marks) in marks.chunks_mut(64).enumerate() {
-        let touched = members.iter_mut().fold(0, |bits, m| bits | std::mem::take(&mut m[i]));
+        let touched = workers.iter_mut().fold(0, |bits, m| bits | std::mem::take(&mut m[i]));
         // Bits past the last vertex are visited from the start.
         let found = touched & !visited[i];
         visited[i] |= found;

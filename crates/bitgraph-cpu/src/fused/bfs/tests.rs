@@ -112,14 +112,14 @@ fn every_output_of_every_graph() {
                         l => *t.row(v).iter().find(|&&u| levels[u as usize] == l - 1).expect("a parent"),
                     })
                     .collect();
-                for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+                for isa in Isa::ALL.into_iter().filter(|&isa| isa <= Isa::detect()) {
                     for (k, pool) in pools.iter().enumerate() {
                         for (output, deterministic) in
                             [(BfsOutput::Levels, false), (BfsOutput::Parents, false), (BfsOutput::Parents, true), (BfsOutput::Both, true)]
                         {
-                            let what = format!("{name} from {source}, {output:?}, {}, {} threads, {options:?}", level.name(), k + 1);
+                            let what = format!("{name} from {source}, {output:?}, {}, {} threads, {options:?}", isa.name(), k + 1);
                             let config = BfsConfig { source, output, deterministic, ..Default::default() };
-                            let found = pool.install(|| layout.run_level(&g, &t, &config, level)).expect("a search");
+                            let found = pool.install(|| layout.run_isa(&g, &t, &config, isa)).expect("a search");
                             assert_eq!((found.reached, found.depth, found.edges_traversed), (reached, depth, edges), "{what}");
                             assert_eq!(found.levels.is_some(), output.levels(), "{what}");
                             assert_eq!(found.parents.is_some(), output.parents(), "{what}");

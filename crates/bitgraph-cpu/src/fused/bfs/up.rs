@@ -1,6 +1,6 @@
 //! Bottom-up steps: every unvisited vertex looks for an arc from the level before.
 //!
-//! The heaviest neighbour, if the layout has it, is asked first, sixteen vertices at a time; then the first neighbour, which on
+//! The max-degree neighbour, if the layout has it, is asked first, sixteen vertices at a time; then the first neighbour, which on
 //! most graphs is often enough, and of a long row the last; then sixteen at a time. Some graphs have the level before at one end
 //! of their numbering, the Mycielski graphs for one, and a long row need not be read through to find that. Rows of vertices
 //! further on are fetched ahead: those between are skipped, which a prefetcher does not foresee.
@@ -13,7 +13,7 @@
 
 use super::down::fetch;
 use super::search::Rows;
-use crate::Level;
+use crate::Isa;
 
 /// A row longer than this has its last entry asked second.
 const LONG: usize = 64;
@@ -32,24 +32,24 @@ pub(super) struct Step<'a> {
 /// Vertices, as many words of them as `visited` has.
 pub(super) struct Part<'a> {
     pub first: usize,
-    pub heaviest: Option<&'a [u32]>,
+    pub max_neighbour: Option<&'a [u32]>,
     pub visited: &'a mut [u64],
     pub next: &'a mut [u64],
     pub marks: &'a mut [u32],
 }
 
 /// One step for a part: sets `next` and `visited`, marks what it finds, and returns how many that were.
-pub(super) fn pull(step: &Step<'_>, part: Part<'_>, level: Level) -> u64 {
+pub(super) fn pull(step: &Step<'_>, part: Part<'_>, isa: Isa) -> u64 {
     let words = part.visited.len();
     assert!(words == part.next.len() && part.marks.len() <= words * 64 && part.first + part.marks.len() < step.rows.0.len());
-    assert!(part.heaviest.is_none_or(|h| h.len() == words * 64) && step.front.len() * 64 + 1 >= step.rows.0.len());
-    match level {
+    assert!(part.max_neighbour.is_none_or(|h| h.len() == words * 64) && step.front.len() * 64 + 1 >= step.rows.0.len());
+    match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the CPU has the features; the lengths agree, and the module's invariants hold.
-        Level::Avx512 => unsafe { avx512::pull(step, part) },
+        // SAFETY: the instruction set says that the CPU has the features; the lengths agree, and the module's invariants hold.
+        Isa::Avx512 => unsafe { avx512::pull(step, part) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the CPU has the features.
-        Level::Avx2 => unsafe { avx2(step, part) },
+        // SAFETY: the instruction set says that the CPU has the features.
+        Isa::Avx2 => unsafe { avx2(step, part) },
         _ => portable(step, part),
     }
 }
@@ -82,9 +82,9 @@ fn portable(step: &Step<'_>, part: Part<'_>) -> u64 {
             fetch_ahead(step.rows, v);
             let row = &indices[offsets[v] as usize..offsets[v + 1] as usize];
             let hit = |u: &u32| is_set(step.front, *u);
-            // A vertex without incoming arcs is visited from the start, so a heaviest neighbour is one.
-            let heaviest = part.heaviest.map(|h| h[local]).filter(hit);
-            let parent = heaviest.or_else(|| {
+            // A vertex without incoming arcs is visited from the start, so a max-degree neighbour is one.
+            let max_neighbour = part.max_neighbour.map(|h| h[local]).filter(hit);
+            let parent = max_neighbour.or_else(|| {
                 let last = row.last().copied().filter(|_| row.len() > LONG).filter(hit);
                 last.or_else(|| row.iter().copied().find(hit))
             });
@@ -161,14 +161,14 @@ mod avx512 {
     /// How many places ahead in the list of a group its rows are fetched.
     const LIST_AHEAD: usize = 8;
 
-    /// Goes through the words in groups: first the heaviest neighbours of all open vertices of a group, then the rows of those that
+    /// Goes through the words in groups: first the max-degree neighbours of all open vertices of a group, then the rows of those that
     /// are left, which by then are listed, so that rows are fetched for whom they are needed.
     ///
     /// # Safety
     /// The CPU has the features; the lengths agree, and the module's invariants hold.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt,lzcnt")]
     pub(super) unsafe fn pull(step: &Step<'_>, part: Part<'_>) -> u64 {
-        let Part { first, heaviest, visited, next, marks } = part;
+        let Part { first, max_neighbour, visited, next, marks } = part;
         let (offsets, indices) = step.rows;
         let (o, bits, m) = (offsets.as_ptr(), step.front.as_ptr(), marks.as_mut_ptr());
         let parents = step.mark.is_none();
@@ -188,8 +188,8 @@ mod avx512 {
                     for line in 0..4 {
                         let at = (i + WORDS_AHEAD) * 64 + 16 * line;
                         fetch(m.wrapping_add(at));
-                        if let Some(heaviest) = heaviest {
-                            fetch(heaviest.as_ptr().wrapping_add(at));
+                        if let Some(max_neighbour) = max_neighbour {
+                            fetch(max_neighbour.as_ptr().wrapping_add(at));
                         }
                     }
                 }
@@ -199,11 +199,11 @@ mod avx512 {
                         continue;
                     }
                     let at = i * 64 + 16 * part;
-                    // SAFETY: unvisited bits are vertices of this part, which have heaviest neighbours, rows and marks; ids have bits in
+                    // SAFETY: unvisited bits are vertices of this part, which have max-degree neighbours, rows and marks; ids have bits in
                     // `front`; masked lanes are not touched; the list has room for a register behind the vertices of a group.
                     unsafe {
-                        if let Some(heaviest) = heaviest {
-                            let x = _mm512_maskz_loadu_epi32(inside, heaviest.as_ptr().add(at).cast());
+                        if let Some(max_neighbour) = max_neighbour {
+                            let x = _mm512_maskz_loadu_epi32(inside, max_neighbour.as_ptr().add(at).cast());
                             let hit = set(inside, x, bits);
                             let values = if parents { x } else { _mm512_set1_epi32(value as i32) };
                             _mm512_mask_storeu_epi32(m.add(at).cast(), hit, values);

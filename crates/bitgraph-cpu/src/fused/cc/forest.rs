@@ -1,7 +1,7 @@
-//! Trees of vertices that hang on smaller ones, in the array that becomes the labels.
+//! Trees of vertices hooked onto smaller ones, in the array that becomes the labels.
 //!
 //! Invariant: every element is at most its index, so there are no cycles, and the root of a tree is its smallest vertex. With
-//! `SHARED` several threads may work on the trees at once: a root is hung by compare-and-swap, and a shortened path only ever
+//! `SHARED` several threads may work on the trees at once: a root is hooked by compare-and-swap, and a shortened path only ever
 //! skips ancestors, so that concurrent stores agree on the tree whatever their order.
 //!
 //! Source: union by index with path halving; its concurrent form as in Afforest (Sutton et al., IPDPS 2018).
@@ -24,7 +24,7 @@ impl<'a, const SHARED: bool> Forest<'a, SHARED> {
     pub(super) fn parent(&self, x: u32) -> u32 {
         self.parents[x as usize].load(Relaxed)
     }
-    /// Hangs `x` on `p`. Only for vertices that no other thread hangs at the time.
+    /// Hooks `x` onto `p`. Only for vertices that no other thread hooks at the time.
     #[inline(always)]
     pub(super) fn set(&self, x: u32, p: u32) {
         self.parents[x as usize].store(p, Relaxed);

@@ -1,4 +1,4 @@
-//! Components by hooking: one ascending pass hangs every vertex on its smallest neighbour, then the trees are joined.
+//! Components by hooking: one ascending pass hooks every vertex onto its smallest neighbour, then the trees are joined.
 //!
 //! On local numberings (grids, meshes, roads) nearly every vertex has a smaller neighbour, one pass reads one entry per row,
 //! and one tree is left. Otherwise trees have numbers, few enough to lie in near memory, and are joined over pairs of numbers
@@ -41,7 +41,7 @@ pub(super) fn hook<O: Width, const P: usize>(
     control: &Control,
 ) -> Result<Counts> {
     let n = graph.nodes;
-    let parts = team.members();
+    let parts = team.workers();
     let range = |part: usize| part * n / parts..(part + 1) * n / parts;
     let Scratch { queue: names, parents, pairs, .. } = scratch;
     let roots: Vec<AtomicUsize> = (0..parts).map(|_| AtomicUsize::new(0)).collect();
@@ -83,7 +83,7 @@ pub(super) fn hook<O: Width, const P: usize>(
     pairs.resize_with(chunks, Mutex::default);
     let pairs = &pairs[..chunks];
     let trees = Trees { parents: atomic(parents), labels: atomic(labels), names: atomic(&mut names[..n]) };
-    // A part's vertices that hang on one of an earlier part: those have numbers by now.
+    // A part's vertices that are hooked onto one of an earlier part: those have numbers by now.
     for part in 1..parts {
         let start = range(part).start as u32;
         team.run(per_part, |_, chunk| trees.resolve(vertices(part * per_part + chunk), start));
@@ -126,7 +126,7 @@ pub(super) fn hook<O: Width, const P: usize>(
     Ok(Counts { components: components.into_inner() as u64, largest: largest_of(labels, size, n - size) })
 }
 
-/// Joins the trees of all pairs, then hangs every number on its root. There is a list of pairs and a range of `numbers` for every
+/// Joins the trees of all pairs, then hooks every number onto its root. There is a list of pairs and a range of `numbers` for every
 /// chunk.
 ///
 /// # Errors
@@ -139,14 +139,14 @@ fn join(
     control: &Control,
 ) -> Result<()> {
     while pairs.iter().any(|p| !lock(p).is_empty()) {
-        team.run(pairs.len(), |_, chunk| trees.hang(&mut lock(&pairs[chunk])));
+        team.run(pairs.len(), |_, chunk| trees.hook(&mut lock(&pairs[chunk])));
         team.run(pairs.len(), |_, chunk| trees.flatten(numbers(chunk)));
         control.check()?;
     }
     Ok(())
 }
 
-/// What belongs to a chunk, which nobody else has at the time.
+/// What belongs to a chunk, which no other thread has at the time.
 fn lock<T>(of_chunk: &Mutex<T>) -> MutexGuard<'_, T> {
     of_chunk.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -165,13 +165,13 @@ fn prefetch(data: &[u32], at: usize) {
     let _ = (data, at);
 }
 
-/// Hangs every vertex of a range on its smallest neighbour, if that is smaller, and numbers the roots, isolated vertices among
+/// Hooks every vertex of a range onto its smallest neighbour, if that is smaller, and numbers the roots, isolated vertices among
 /// them, from the start of the range on; their names come in `names`. A vertex gets the number of its tree if its neighbour is
 /// inside the range; otherwise the neighbour, which is below all these numbers. How many roots and isolated vertices there are.
 fn pass<O: Width, const P: usize>(graph: &Graph<'_, O, P>, labels: &[AtomicU32], names: &mut [u32], range: Range<usize>) -> (usize, usize) {
     assert!(range.end <= labels.len() && range.len() <= names.len());
     let (first, mut count, mut isolated) = (range.start as u32, 0, 0);
-    let mut hang = |v: u32, parent: u32| {
+    let mut hook = |v: u32, parent: u32| {
         let own = parent >= first;
         // SAFETY: `v` is in the range, `parent` not above it, and fewer roots than vertices of the range came before.
         #[allow(unsafe_code)]
@@ -193,14 +193,14 @@ fn pass<O: Width, const P: usize>(graph: &Graph<'_, O, P>, labels: &[AtomicU32],
             prefetch(columns, start + AHEAD);
             // The entry past the last row is not read: a row without entries compares as its own vertex.
             let smallest = if start < end { columns[start] } else { v };
-            hang(v, smallest.min(v));
+            hook(v, smallest.min(v));
             isolated += usize::from(start == end);
             start = end;
         }
     } else {
         for v in range {
             let lists = graph.lists(v);
-            hang(v as u32, lists.iter().filter_map(|l| l.first()).fold(v as u32, |a, &b| a.min(b)));
+            hook(v as u32, lists.iter().filter_map(|l| l.first()).fold(v as u32, |a, &b| a.min(b)));
             isolated += usize::from(lists.iter().all(|l| l.is_empty()));
         }
     }

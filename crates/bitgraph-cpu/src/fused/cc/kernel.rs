@@ -4,14 +4,14 @@
 //! same too, so that runs can be compared step by step.
 
 use super::graph::{Graph, Width};
-use crate::Level;
+use crate::Isa;
 use std::ops::Range;
 
 /// The form of the inner loops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Kernel {
     #[cfg_attr(not(target_arch = "x86_64"), allow(dead_code))]
-    level: Level,
+    isa: Isa,
 }
 
 /// What [`Kernel::label`] found in its range.
@@ -29,11 +29,11 @@ pub(super) struct Labelled {
 macro_rules! vector_form {
     ($self:ident, $graph:ident, $o:ident => $call:expr) => {
         #[cfg(target_arch = "x86_64")]
-        if $self.level == Level::Avx512 {
+        if $self.isa == Isa::Avx512 {
             let narrow = $graph.offsets.map(Width::narrow);
             if narrow.iter().all(Option::is_some) {
                 let $o = narrow.map(|o| o.unwrap_or_default());
-                // SAFETY: `Kernel::new` asked the CPU for the features of the level.
+                // SAFETY: `Kernel::new` asked the CPU for the features of the instruction set.
                 #[allow(unsafe_code)]
                 return unsafe { $call };
             }
@@ -42,9 +42,9 @@ macro_rules! vector_form {
 }
 
 impl Kernel {
-    /// The form of a level, which the CPU must have: `Level::current()` or lower.
-    pub(super) fn new(level: Level) -> Self {
-        Self { level: level.min(Level::detect()) }
+    /// The form of an instruction set, which the CPU must have: `Isa::current()` or lower.
+    pub(super) fn new(isa: Isa) -> Self {
+        Self { isa: isa.min(Isa::detect()) }
     }
     /// Writes the bitmap of isolated vertices from the word of vertex `64 * first` on; the largest degree and its smallest
     /// vertex. Bits past the last vertex are set.
@@ -95,8 +95,8 @@ impl Kernel {
     #[inline]
     fn expand(self, list: &[u32], visited: &mut [u64], queue: &mut [u32], mut tail: usize) -> usize {
         #[cfg(target_arch = "x86_64")]
-        if self.level == Level::Avx512 {
-            // SAFETY: `Kernel::new` asked the CPU for the features of the level.
+        if self.isa == Isa::Avx512 {
+            // SAFETY: `Kernel::new` asked the CPU for the features of the instruction set.
             #[allow(unsafe_code)]
             return unsafe { super::avx512::expand(list, visited, queue, tail) };
         }
@@ -137,8 +137,8 @@ impl Kernel {
         rest: &mut [u32],
     ) -> Labelled {
         #[cfg(target_arch = "x86_64")]
-        if self.level == Level::Avx512 {
-            // SAFETY: `Kernel::new` asked the CPU for the features of the level.
+        if self.isa == Isa::Avx512 {
+            // SAFETY: `Kernel::new` asked the CPU for the features of the instruction set.
             #[allow(unsafe_code)]
             return unsafe { super::avx512::label(visited, isolated, first, giant, labels, rest) };
         }

@@ -19,7 +19,7 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-use crate::Level;
+use crate::Isa;
 use crate::team::{self, Team};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Error, Result};
@@ -77,14 +77,14 @@ impl CcLayout {
     /// # Errors
     /// As [`CcLayout::run`].
     pub fn run_as(&self, csr: &Csr, incoming: Option<&Csr>, config: &CcConfig, variant: CcVariant) -> Result<Cc> {
-        self.run_with(csr, incoming, config, variant, Level::current())
+        self.run_with(csr, incoming, config, variant, Isa::current())
     }
-    fn run_with(&self, csr: &Csr, incoming: Option<&Csr>, config: &CcConfig, variant: CcVariant, level: Level) -> Result<Cc> {
+    fn run_with(&self, csr: &Csr, incoming: Option<&Csr>, config: &CcConfig, variant: CcVariant, isa: Isa) -> Result<Cc> {
         let n = csr.nrows();
         if !csr.is_square() {
             return Err(Error::NotSquare { algorithm: "connected components", rows: n as u64, columns: csr.ncols() as u64 });
         }
-        let kernel = Kernel::new(level);
+        let kernel = Kernel::new(isa);
         let call = Call { layout: self, config, variant, kernel };
         let Some(incoming) = incoming else {
             return match csr.offsets() {
@@ -128,13 +128,13 @@ impl Call<'_> {
             return Ok(Cc { labels: Vec::new(), components: 0, largest: 0 });
         }
         self.config.control.check()?;
-        let members = if n + graph.entries() < SMALL { 1 } else { usize::MAX };
+        let workers = if n + graph.entries() < SMALL { 1 } else { usize::MAX };
         // A run that finds the memory in use brings its own.
         let mut own = Scratch::default();
         let mut guard = self.layout.scratch.try_lock();
         let scratch = guard.as_deref_mut().unwrap_or(&mut own);
         let mut labels = vec![0u32; n];
-        let counts = team::with(members, |team| self.label(graph, &mut labels, scratch, team))?;
+        let counts = team::with(workers, |team| self.label(graph, &mut labels, scratch, team))?;
         self.config.control.report(1, Some(1));
         Ok(Cc { labels, components: counts.components, largest: counts.largest })
     }
@@ -146,7 +146,7 @@ impl Call<'_> {
         team: &Team<'_>,
     ) -> Result<Counts> {
         let control = &self.config.control;
-        scratch.reserve(graph.nodes, team.members());
+        scratch.reserve(graph.nodes, team.workers());
         if self.variant == CcVariant::Search
             && let Some(counts) = search::search(graph, labels, scratch, self.kernel, team, control)?
         {
@@ -162,7 +162,7 @@ struct Counts {
     largest: u64,
 }
 
-/// The size of the largest component, if one has `size` members and `others` vertices may be in larger ones.
+/// The size of the largest component, if one has `size` vertices and `others` vertices may be in larger ones.
 fn largest_of(labels: &[u32], size: usize, others: usize) -> u64 {
     if others <= size {
         return size as u64;

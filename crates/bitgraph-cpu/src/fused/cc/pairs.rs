@@ -1,12 +1,12 @@
 //! Trees with numbers, joined over pairs of numbers: rounds without a branch on what is found.
 //!
-//! A round looks up both trees of every pair, hangs the higher on the lower, and keeps the pairs whose trees differed. Then
-//! every number is hung on its root. A round leaves at most half of the trees that have pairs, for of two that are paired one is
-//! hung; mostly it leaves few, and its work shrinks as fast.
+//! A round looks up both trees of every pair, hooks the higher onto the lower, and keeps the pairs whose trees differed. Then
+//! every number is hooked onto its root. A round leaves at most half of the trees that have pairs, for of two that are paired one is
+//! hooked; mostly it leaves few, and its work shrinks as fast.
 //!
-//! Invariant: a number hangs on a lower one or itself, so the root of a component is its lowest number. Threads work on the same
+//! Invariant: a number is hooked onto a lower one or itself, so the root of a component is its lowest number. Threads work on the same
 //! parents without waiting for each other: a store may undo another, but the pair that stands for what was undone is kept for
-//! the next round, which settles it. What earlier rounds joined is never undone, since only roots are hung.
+//! the next round, which settles it. What earlier rounds joined is never undone, since only roots are hooked.
 
 use crate::sync::{AtomicU32, Ordering::Relaxed};
 use std::ops::Range;
@@ -49,7 +49,7 @@ impl Pairs {
 
 /// The trees.
 pub(super) struct Trees<'a> {
-    /// Of a number: the number it hangs on.
+    /// Of a number: the number it is hooked onto.
     pub(super) parents: &'a [AtomicU32],
     /// Of a vertex: the number of its tree.
     pub(super) labels: &'a [AtomicU32],
@@ -58,7 +58,7 @@ pub(super) struct Trees<'a> {
 }
 
 impl Trees<'_> {
-    /// The number that the tree of vertex `v` hangs on.
+    /// The number that the tree of vertex `v` is hooked onto.
     #[inline(always)]
     pub(super) fn root(&self, v: usize) -> u32 {
         self.parents[self.labels[v].load(Relaxed) as usize].load(Relaxed)
@@ -99,8 +99,8 @@ impl Trees<'_> {
         }
         count as usize
     }
-    /// Hangs the trees of pairs on each other; keeps the pairs of trees that were different.
-    pub(super) fn hang(&self, pairs: &mut Pairs) {
+    /// Hooks the trees of pairs onto each other; keeps the pairs of trees that were different.
+    pub(super) fn hook(&self, pairs: &mut Pairs) {
         let count = std::mem::replace(&mut pairs.count, 0);
         for k in 0..count {
             let pair = pairs.list[k];
@@ -110,7 +110,7 @@ impl Trees<'_> {
             high.store(high.load(Relaxed).min(a.min(b)), Relaxed);
         }
     }
-    /// Hangs numbers on their roots.
+    /// Hooks numbers onto their roots.
     pub(super) fn flatten(&self, ids: Range<usize>) {
         for id in ids {
             let mut root = self.parents[id].load(Relaxed);

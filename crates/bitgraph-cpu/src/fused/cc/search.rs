@@ -43,15 +43,15 @@ pub(super) struct Scratch {
 
 impl Scratch {
     /// Makes room for a graph of `n` vertices and a team.
-    pub(super) fn reserve(&mut self, n: usize, members: usize) {
+    pub(super) fn reserve(&mut self, n: usize, workers: usize) {
         let words = n.div_ceil(64);
         self.visited.resize(words, 0);
         self.isolated.resize(words, 0);
         // Vector stores reach past the last element written.
         self.queue.resize(n + 64, 0);
-        if members > 1 {
+        if workers > 1 {
             self.next.resize(words, 0);
-            self.private.resize_with(members, Mutex::default);
+            self.private.resize_with(workers, Mutex::default);
         }
     }
 }
@@ -67,7 +67,7 @@ pub(super) fn search<O: Width, const P: usize>(
 ) -> Result<Option<Counts>> {
     let n = graph.nodes;
     let words = n.div_ceil(64);
-    let chunks = if team.members() == 1 { 1 } else { (words / CHUNK).clamp(1, team.members() * 4) };
+    let chunks = if team.workers() == 1 { 1 } else { (words / CHUNK).clamp(1, team.workers() * 4) };
     let range = |chunk: usize| chunk * words / chunks..(chunk + 1) * words / chunks;
     let Scratch { visited, isolated, next, private, queue, .. } = scratch;
     let source = scan(graph, isolated, kernel, team, chunks, &range);
@@ -97,20 +97,20 @@ fn scan<O: Width, const P: usize>(
     chunks: usize,
     range: &(impl Fn(usize) -> Range<usize> + Sync),
 ) -> u32 {
-    let heaviest = Mutex::new((0, std::cmp::Reverse(u32::MAX)));
+    let max_degree = Mutex::new((0, std::cmp::Reverse(u32::MAX)));
     let out = DisjointSlice::new(isolated);
     team.run(chunks, |_, chunk| {
         // SAFETY: chunks are disjoint ranges of words.
         #[allow(unsafe_code)]
         let (degree, v) = kernel.scan(graph, unsafe { out.range(range(chunk)) }, range(chunk).start);
-        if let Ok(mut best) = heaviest.lock() {
+        if let Ok(mut best) = max_degree.lock() {
             *best = (*best).max((degree, std::cmp::Reverse(v)));
         }
     });
-    heaviest.into_inner().map_or(0, |(_, std::cmp::Reverse(v))| v)
+    max_degree.into_inner().map_or(0, |(_, std::cmp::Reverse(v))| v)
 }
 
-/// Bottom-up passes. A team's members work in place on bitmaps of their own and publish their chunks at the end of a pass.
+/// Bottom-up passes. A team's workers work in place on bitmaps of their own and publish their chunks at the end of a pass.
 fn bottom_up<O: Width, const P: usize>(
     graph: &Graph<'_, O, P>,
     visited: &mut Vec<u64>,
@@ -139,8 +139,8 @@ fn bottom_up<O: Width, const P: usize>(
         let found = AtomicUsize::new(0);
         let out = DisjointSlice::new(next);
         let before = &visited[..];
-        team.run(chunks, |member, chunk| {
-            let Ok(mut own) = private[member].lock() else { return };
+        team.run(chunks, |worker, chunk| {
+            let Ok(mut own) = private[worker].lock() else { return };
             let (seen, bits) = &mut *own;
             if *seen != pass {
                 *seen = pass;
@@ -179,7 +179,7 @@ fn label<O: Width, const P: usize>(
     let giant = (0..visited.len()).find(|&i| of_word(i) != 0).map_or(0, |i| (i * 64) as u32 + of_word(i).trailing_zeros());
     let vertices = |chunk: usize| range(chunk).start * 64..(range(chunk).end * 64).min(n);
     let rests: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
-    let (members, alone) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (inside, alone) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let (out, queues) = (DisjointSlice::new(&mut *labels), DisjointSlice::new(&mut *queue));
     team.run(chunks, |_, chunk| {
         let words = range(chunk);
@@ -188,7 +188,7 @@ fn label<O: Width, const P: usize>(
         let (labels, rest) = unsafe { (out.range(vertices(chunk)), queues.range(vertices(chunk))) };
         let found = kernel.label(&visited[words.clone()], &isolated[words.clone()], words.start * 64, giant, labels, rest);
         rests[chunk].store(found.rest, Relaxed);
-        members.fetch_add(found.giant, Relaxed);
+        inside.fetch_add(found.giant, Relaxed);
         alone.fetch_add(found.isolated, Relaxed);
     });
     control.check()?;
@@ -248,7 +248,7 @@ fn label<O: Width, const P: usize>(
         team.run(chunks, |_, chunk| settle(chunk))
     }
     let joined = joined.into_inner();
-    let size = members.into_inner() + joined;
+    let size = inside.into_inner() + joined;
     let components = (1 + alone.into_inner() + roots.into_inner()) as u64;
     Ok(Counts { components, largest: largest_of(labels, size, total - joined) })
 }

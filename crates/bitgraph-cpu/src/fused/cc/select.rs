@@ -32,7 +32,7 @@ impl CcVariant {
 
 /// The threads that hooking is worth sharing among. Where neighbours are far apart most trees span the shares of threads, and joining them
 /// is most of the work: on 16 cores uniform graphs of 10^5 vertices and three neighbours took three times as long with two threads as
-/// with one, and a shuffled grid of 10^6 vertices least with four.
+/// with one, and a shuffled grid of 10^6 vertices smallest with four.
 fn hook_threads(s: &Stats) -> usize {
     match () {
         () if !scattered(s) => usize::MAX,

@@ -40,12 +40,12 @@ fn check(name: &str, arcs: &Csr) {
     for threads in 1..=3 {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         for method in [CcVariant::Hook, CcVariant::Search] {
-            for level in Level::ALL {
+            for isa in Isa::ALL {
                 let run = |csr: &Csr, incoming: Option<&Csr>| {
-                    pool.install(|| layout.run_with(csr, incoming, &CcConfig::default(), method, level)).unwrap()
+                    pool.install(|| layout.run_with(csr, incoming, &CcConfig::default(), method, isa)).unwrap()
                 };
-                assert_eq!(run(&symmetric, None), expected, "{name}, {threads} threads, {method:?}, {}", level.name());
-                assert_eq!(run(arcs, Some(&transpose)), expected, "{name}, directed, {threads} threads, {method:?}, {}", level.name());
+                assert_eq!(run(&symmetric, None), expected, "{name}, {threads} threads, {method:?}, {}", isa.name());
+                assert_eq!(run(arcs, Some(&transpose)), expected, "{name}, directed, {threads} threads, {method:?}, {}", isa.name());
             }
         }
         assert_eq!(pool.install(|| run(&symmetric, None, &CcConfig::default())).unwrap(), expected);

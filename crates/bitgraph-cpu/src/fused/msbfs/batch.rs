@@ -15,7 +15,7 @@ use super::LANES;
 use super::count::Counts;
 use super::kernel::{self, Fetched, Lists, Pull, Pulled};
 use super::row::Row;
-use crate::{Level, team};
+use crate::{Isa, team};
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use team::Team;
@@ -47,7 +47,7 @@ pub(super) struct Batch<'a> {
     pub incoming: (&'a [u32], &'a [u32]),
     /// The vertices that an arc enters.
     pub entered: &'a [u32],
-    pub level: Level,
+    pub isa: Isa,
     pub control: &'a Control,
 }
 
@@ -71,8 +71,8 @@ impl Batch<'_> {
     pub fn run(&self, sources: &[u32], mut levels: Option<&mut [i32]>, scratch: &mut Scratch) -> Result<Part> {
         let n = self.out.0.len() - 1;
         let mut part = Part { reached: vec![1; sources.len()], depth: vec![0; sources.len()], sum_levels: vec![0; sources.len()] };
-        let members = if self.out.1.len() < 1 << 14 { 1 } else { usize::MAX };
-        team::with(members, |team| {
+        let workers = if self.out.1.len() < 1 << 14 { 1 } else { usize::MAX };
+        team::with(workers, |team| {
             self.clear(team, n, levels.is_some(), scratch);
             for (k, &s) in sources.iter().enumerate() {
                 let row = &mut scratch.seen[s as usize];
@@ -96,14 +96,14 @@ impl Batch<'_> {
                 self.control.check()?;
                 self.control.report(step.into(), None);
                 step += 1;
-                if state.active <= scratch.lists.most && state.active_arcs * ALPHA * (team.members() as u64) < state.open_arcs {
+                if state.active <= scratch.lists.most && state.active_arcs * ALPHA * (team.workers() as u64) < state.open_arcs {
                     if state.pulled {
                         crate::trace::enter("msbfs: back to push");
                         self.turn_to_push(scratch);
                     }
                     let Scratch { seen, next, lists, counts, .. } = scratch;
                     crate::trace::enter("msbfs: push");
-                    kernel::push(self.level, self.out, seen, next, lists, &mut counts[0]);
+                    kernel::push(self.isa, self.out, seen, next, lists, &mut counts[0]);
                     state = self.pushed(scratch);
                 } else {
                     if !state.pulled {
@@ -153,7 +153,7 @@ impl Batch<'_> {
         scratch.lists.active.clear();
         scratch.lists.front.clear();
         scratch.lists.most = if all { n } else { n / 4 + LANES };
-        scratch.counts.resize_with(team.members().max(scratch.counts.len()), Counts::default);
+        scratch.counts.resize_with(team.workers().max(scratch.counts.len()), Counts::default);
     }
     /// The state after a push.
     fn pushed(&self, scratch: &Scratch) -> State {
@@ -200,14 +200,14 @@ impl Batch<'_> {
             let count = parts.len();
             let (next, open, found) = (DisjointSlice::new(next), DisjointSlice::new(open), DisjointSlice::new(found));
             let (parts, counts) = (DisjointSlice::new(parts), DisjointSlice::new(counts));
-            team.run(count, |member, k| {
-                // SAFETY: a member works on one part at a time, every part is worked on once, and the members' counts and the
+            team.run(count, |worker, k| {
+                // SAFETY: a worker works on one part at a time, every part is worked on once, and the workers' counts and the
                 // parts' vertices and places in the lists are their own.
                 unsafe {
                     let part = &mut parts.range(k..k + 1)[0];
                     let places = k * PART..k * PART + part.open;
-                    let counts = &mut counts.range(member..member + 1)[0];
-                    *part = kernel::pull(self.level, &graph, open.range(places.clone()), found.range(places), &next, counts);
+                    let counts = &mut counts.range(worker..worker + 1)[0];
+                    *part = kernel::pull(self.isa, &graph, open.range(places.clone()), found.range(places), &next, counts);
                 }
             });
         }

@@ -6,7 +6,7 @@
 
 use super::count::Counts;
 use super::row::{Bits, Row};
-use crate::Level;
+use crate::Isa;
 use bitgraph_sparse::parallel::DisjointSlice;
 
 /// How many neighbours ahead a push fetches rows.
@@ -71,14 +71,14 @@ pub(super) struct Lists {
 
 /// Every active vertex gives its bits to its neighbours: afterwards the lists are the vertices that got new ones, and those,
 /// which `seen` includes then. `next` is overwritten.
-pub(super) fn push(level: Level, arcs: (&[u32], &[u32]), seen: &mut [Row], next: &mut [Row], lists: &mut Lists, counts: &mut Counts) {
-    match level {
+pub(super) fn push(isa: Isa, arcs: (&[u32], &[u32]), seen: &mut [Row], next: &mut [Row], lists: &mut Lists, counts: &mut Counts) {
+    match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the CPU has the features.
-        Level::Avx512 => unsafe { wide::push_avx512(arcs, seen, next, lists, counts) },
+        // SAFETY: the instruction set says that the CPU has the features.
+        Isa::Avx512 => unsafe { wide::push_avx512(arcs, seen, next, lists, counts) },
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the CPU has the features.
-        Level::Avx2 => unsafe { wide::push_avx2(arcs, seen, next, lists, counts) },
+        // SAFETY: the instruction set says that the CPU has the features.
+        Isa::Avx2 => unsafe { wide::push_avx2(arcs, seen, next, lists, counts) },
         // SAFETY: the plain form needs no instructions of its own.
         _ => unsafe { push_body::<Row>(arcs, seen, next, lists, counts) },
     }
@@ -90,20 +90,20 @@ pub(super) fn push(level: Level, arcs: (&[u32], &[u32]), seen: &mut [Row], next:
 /// # Safety
 /// `open` are distinct vertices, and no other thread touches their rows of `next`.
 pub(super) unsafe fn pull(
-    level: Level,
+    isa: Isa,
     graph: &Pull<'_>,
     open: &mut [u32],
     active: &mut [u32],
     next: &DisjointSlice<'_, Row>,
     counts: &mut Counts,
 ) -> Pulled {
-    match level {
+    match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the CPU has the features; the rest is this function's contract.
-        Level::Avx512 => unsafe { wide::pull_avx512(graph, open, active, next, counts) },
+        // SAFETY: the instruction set says that the CPU has the features; the rest is this function's contract.
+        Isa::Avx512 => unsafe { wide::pull_avx512(graph, open, active, next, counts) },
         #[cfg(target_arch = "x86_64")]
         // SAFETY: as above.
-        Level::Avx2 => unsafe { wide::pull_avx2(graph, open, active, next, counts) },
+        Isa::Avx2 => unsafe { wide::pull_avx2(graph, open, active, next, counts) },
         // SAFETY: this function's contract.
         _ => unsafe { pull_body::<Row>(graph, open, active, next, counts) },
     }

@@ -10,7 +10,7 @@ mod kernel;
 mod row;
 mod select;
 
-use crate::Level;
+use crate::Isa;
 use crate::fused::tc::work::Pool;
 use batch::{Batch, Scratch};
 use bitgraph_algorithms::{MsBfs, MsBfsConfig};
@@ -56,10 +56,10 @@ impl MsBfsLayout {
     /// [`Error::NotSquare`], [`Error::Unsupported`] (see [`supports`]), [`Error::Shape`] if the layout is of another graph,
     /// [`Error::VertexOutOfRange`] for a source, or [`Error::Cancelled`].
     pub fn run(&self, out: &Csr, incoming: &Csr, config: &MsBfsConfig) -> Result<MsBfs> {
-        self.run_level(out, incoming, config, Level::current())
+        self.run_isa(out, incoming, config, Isa::current())
     }
     /// `level` must be one that the CPU has.
-    fn run_level(&self, out: &Csr, incoming: &Csr, config: &MsBfsConfig, level: Level) -> Result<MsBfs> {
+    fn run_isa(&self, out: &Csr, incoming: &Csr, config: &MsBfsConfig, isa: Isa) -> Result<MsBfs> {
         if !out.is_square() {
             return Err(Error::NotSquare { algorithm: "breadth-first search", rows: out.nrows() as u64, columns: out.ncols() as u64 });
         }
@@ -97,14 +97,9 @@ impl MsBfsLayout {
             let first = batch * LANES;
             let lanes = first..first + sources.len();
             let levels = result.levels.as_mut().map(|l| &mut l[lanes.start * n..lanes.end * n]);
-            let part = Batch {
-                out: (o, out.indices()),
-                incoming: (i, incoming.indices()),
-                entered: &self.entered,
-                level,
-                control: &config.control,
-            }
-            .run(sources, levels, &mut scratch)?;
+            let part =
+                Batch { out: (o, out.indices()), incoming: (i, incoming.indices()), entered: &self.entered, isa, control: &config.control }
+                    .run(sources, levels, &mut scratch)?;
             for (k, lane) in lanes.enumerate() {
                 result.reached[lane] = part.reached[k];
                 result.depth[lane] = part.depth[k];

@@ -67,11 +67,11 @@ fn as_many_single_searches() {
         let expected: Vec<Vec<i32>> = (0..n.min(100)).map(|k| plain(&g, (k * 37 % n) as u32)).collect();
         for count in [0, 1, 63, 64, 65, 512, 700] {
             let sources: Vec<u32> = (0..count).map(|k| (k % n.min(100) * 37 % n) as u32).collect();
-            for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+            for isa in Isa::ALL.into_iter().filter(|&isa| isa <= Isa::detect()) {
                 for (threads, pool) in pools.iter().enumerate() {
-                    let what = format!("{name}, {count} sources, {}, {} threads", level.name(), threads + 1);
+                    let what = format!("{name}, {count} sources, {}, {} threads", isa.name(), threads + 1);
                     let config = MsBfsConfig { sources: sources.clone(), levels: true, ..Default::default() };
-                    let found = pool.install(|| layout.run_level(&g, &t, &config, level)).expect("a search");
+                    let found = pool.install(|| layout.run_isa(&g, &t, &config, isa)).expect("a search");
                     let levels = found.levels.expect("levels");
                     assert_eq!(levels.len(), count * n, "{what}");
                     for k in 0..count {

@@ -15,7 +15,7 @@ mod select;
 mod tests;
 mod update;
 
-use crate::Level;
+use crate::Isa;
 use crate::spmv::{Real, SpmvKind, SpmvLayout};
 use crate::team::{self, Team};
 use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig, ResidualLooks};
@@ -33,7 +33,7 @@ const SMALL: usize = 1 << 15;
 pub struct PageRankLayout<T> {
     matrix: SpmvLayout,
     entries: usize,
-    /// What a score is multiplied by to be an operand: one over the out-degree; -1 for dangling vertices, whose operand nobody
+    /// What a score is multiplied by to be an operand: one over the out-degree; -1 for dangling vertices, whose operand no thread
     /// reads and is the score itself.
     inverse: Vec<T>,
     dangling: usize,
@@ -89,26 +89,26 @@ impl<T: Real> PageRankLayout<T> {
     /// # Errors
     /// Those of [`PageRankConfig::validate`], [`Error::Cancelled`].
     pub fn run(&self, config: &PageRankConfig) -> Result<PageRank<T>> {
-        self.run_at(config, Level::current())
+        self.run_at(config, Isa::current())
     }
-    fn run_at(&self, config: &PageRankConfig, level: Level) -> Result<PageRank<T>> {
+    fn run_at(&self, config: &PageRankConfig, isa: Isa) -> Result<PageRank<T>> {
         let n = self.inverse.len();
         config.validate(n)?;
         if n == 0 {
             return Ok(PageRank { scores: Vec::new(), iterations: 0, residual: 0.0, converged: true });
         }
-        let members = if n + self.entries < SMALL { 1 } else { self.matrix.parts().len() };
+        let workers = if n + self.entries < SMALL { 1 } else { self.matrix.parts().len() };
         let mut teleport: Option<Vec<T>> = config.teleport(n).map(|p| p.into_iter().map(T::from_f64).collect());
         if let (Some(order), Some(p)) = (&self.order, &mut teleport) {
             *p = order.permute(p);
         }
-        let mut result = team::with(members, |team| self.iterate(config, teleport.as_deref(), level, team))?;
+        let mut result = team::with(workers, |team| self.iterate(config, teleport.as_deref(), isa, team))?;
         if let Some(order) = &self.order {
             result.scores = order.restore(&result.scores);
         }
         Ok(result)
     }
-    fn iterate(&self, config: &PageRankConfig, teleport: Option<&[T]>, level: Level, team: &Team<'_>) -> Result<PageRank<T>> {
+    fn iterate(&self, config: &PageRankConfig, teleport: Option<&[T]>, isa: Isa, team: &Team<'_>) -> Result<PageRank<T>> {
         let n = self.inverse.len();
         let parts = self.matrix.parts();
         let even = 1.0 / n as f64;
@@ -116,7 +116,7 @@ impl<T: Real> PageRankLayout<T> {
         let mut operand = vec![T::ZERO; self.matrix.padded_len()];
         let mut next = vec![T::ZERO; self.matrix.padded_len()];
         let longest = parts.iter().map(std::ops::Range::len).max().unwrap_or(0);
-        let sums: Vec<Mutex<Vec<T>>> = (0..team.members()).map(|_| Mutex::new(vec![T::ZERO; longest])).collect();
+        let sums: Vec<Mutex<Vec<T>>> = (0..team.workers()).map(|_| Mutex::new(vec![T::ZERO; longest])).collect();
         // Before the first iteration scores are the teleport distribution.
         let start = |v: usize| teleport.map_or(T::from_f64(even), |p| p[v]);
         for (column, element, length) in self.matrix.stretches(0..n) {
@@ -135,11 +135,11 @@ impl<T: Real> PageRankLayout<T> {
             let mut totals = vec![Totals::default(); parts.len()];
             {
                 let (out, totals) = (DisjointSlice::new(&mut next), DisjointSlice::new(&mut totals));
-                team.run(parts.len(), |member, part| {
-                    let Ok(mut sums) = sums[member].lock() else { return };
+                team.run(parts.len(), |worker, part| {
+                    let Ok(mut sums) = sums[worker].lock() else { return };
                     let rows = parts[part].clone();
                     let sums = &mut sums[..rows.len()];
-                    self.matrix.sum_part(level, part, &operand, sums);
+                    self.matrix.sum_part(isa, part, &operand, sums);
                     let mut total = Totals::default();
                     for (first, element, length) in self.matrix.stretches(rows.clone()) {
                         let (vertices, elements) = (first..first + length, element..element + length);
@@ -152,7 +152,7 @@ impl<T: Real> PageRankLayout<T> {
                             teleport: teleport.map(|p| &p[vertices]),
                             before: &operand[elements],
                         };
-                        update(level, operands, rates, next, &mut total);
+                        update(isa, operands, rates, next, &mut total);
                     }
                     // SAFETY: every part has its own element.
                     #[allow(unsafe_code)]
@@ -178,7 +178,7 @@ impl<T: Real> PageRankLayout<T> {
                 // SAFETY: parts are disjoint ranges of vertices.
                 #[allow(unsafe_code)]
                 let scores = unsafe { out.range(first..first + length) };
-                restore(level, &operand[element..element + length], &self.inverse[first..first + length], scores);
+                restore(isa, &operand[element..element + length], &self.inverse[first..first + length], scores);
             }
         });
         Ok(PageRank { scores, iterations, residual, converged })

@@ -1,4 +1,4 @@
-//! Scores against plain power iteration in `f64`: every layout, level and number of threads.
+//! Scores against plain power iteration in `f64`: every layout, instruction set and number of threads.
 
 use super::*;
 use crate::Cpu;
@@ -50,14 +50,14 @@ fn check<T: Real>(name: &str, out: &Csr, config: &PageRankConfig, tolerance: f64
     let ordered = PageRankLayout::<T>::build_ordered(&incoming, &out_degrees(out), SpmvKind::Blocks).unwrap();
     for layout in plain.iter().chain([&ordered]) {
         let kind = (layout.kind().name(), layout.is_by_degree());
-        for level in Level::ALL.into_iter().filter(|&l| l <= Level::detect()) {
+        for isa in Isa::ALL.into_iter().filter(|&l| l <= Isa::detect()) {
             let mut first: Option<PageRank<T>> = None;
             for threads in 1..=3 {
                 let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                let found = pool.install(|| layout.run_at(config, level)).unwrap();
+                let found = pool.install(|| layout.run_at(config, isa)).unwrap();
                 let (scores, residual) = reference(out, config, found.iterations);
                 let error: f64 = scores.iter().zip(&found.scores).map(|(a, b)| (a - b.to_f64()).abs()).sum();
-                assert!(error <= tolerance, "{name}, {kind:?}, {level:?}: scores differ by {error}");
+                assert!(error <= tolerance, "{name}, {kind:?}, {isa:?}: scores differ by {error}");
                 let wrong = (residual - found.residual).abs();
                 assert!(wrong <= tolerance || residual == found.residual, "{name}, {kind:?}: residual {}, not {residual}", found.residual);
                 assert_eq!(found.converged, found.residual < config.tolerance);

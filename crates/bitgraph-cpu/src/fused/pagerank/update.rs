@@ -2,10 +2,10 @@
 //!
 //! A score is not stored: it is the operand over `|inverse|`. Its change is that of the operand, divided likewise.
 //!
-//! Invariant: totals are formed block by block in eight `f64` sums by position, whatever the level; all slices are equally long.
+//! Invariant: totals are formed block by block in eight `f64` sums by position, whatever the instruction set; all slices are equally long.
 #![allow(unsafe_code)]
 
-use crate::Level;
+use crate::Isa;
 use crate::spmv::{Real, per_level};
 use std::array::from_fn;
 

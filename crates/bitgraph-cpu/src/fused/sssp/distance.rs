@@ -1,6 +1,6 @@
 //! The types of distances: those that searches work in, and those that a caller may ask for.
 //!
-//! Invariant: the greatest value of a type means "not reached" in every one of them, before and after conversion.
+//! Invariant: the largest value of a type means "not reached" in every one of them, before and after conversion.
 
 use bitgraph_backend::{Error, Result};
 use bitgraph_semiring::{DType, Scalar};
@@ -12,7 +12,7 @@ use bitgraph_backend::Weight;
 
 /// A type that distances can be returned in: `u32`, `u64`, `i32`, `i64`, `f32` or `f64`.
 pub trait Distance: Scalar + private::Sealed {
-    /// A finite distance that was summed in an integer type, if it fits below [`Scalar::greatest`]; floats round.
+    /// A finite distance that was summed in an integer type, if it fits below [`Scalar::largest`]; floats round.
     fn from_whole(distance: u64) -> Option<Self>;
     /// A finite distance that was summed in a float type; `None` for the integer types.
     fn from_real(distance: f64) -> Option<Self>;
@@ -58,7 +58,7 @@ float_distance!(f32 f64);
 
 /// A type that searches work in: `u32`, `u64`, `f32` or `f64`.
 pub(super) trait Native: Scalar {
-    /// The sum; [`Scalar::greatest`] where it does not fit.
+    /// The sum; [`Scalar::largest`] where it does not fit.
     fn extend(self, weight: Self) -> Self;
     /// The bucket of this distance: non-decreasing in the distance, whatever `inverse` (of the width, positive) is.
     fn bucket(self, inverse: f64) -> u64;
@@ -144,7 +144,7 @@ pub(super) fn convert<D: Native, T: Distance>(distances: Vec<D>) -> Result<Vec<T
     let converted: Option<Vec<T>> = distances
         .into_par_iter()
         .with_min_len(16384)
-        .map(|d| if d == D::greatest() { Some(T::greatest()) } else { d.convert::<T>() })
+        .map(|d| if d == D::largest() { Some(T::largest()) } else { d.convert::<T>() })
         .collect();
     converted.ok_or(Error::Overflow { what: "a distance", dtype: T::DTYPE })
 }

@@ -78,7 +78,7 @@ impl<D: Native> Queue<D> {
 /// # Errors
 /// [`bitgraph_backend::Error::Cancelled`], asked once per bucket.
 pub(super) fn search<D: Native>(graph: &General<D>, source: u32, target: Option<u32>, delta: f64, control: &Control) -> Result<Vec<D>> {
-    let mut distances = vec![D::greatest(); graph.out.nrows()];
+    let mut distances = vec![D::largest(); graph.out.nrows()];
     distances[source as usize] = D::ZERO;
     let mut queue = Queue::new(1.0 / delta);
     queue.push(D::ZERO, source);
@@ -117,7 +117,7 @@ pub(super) fn search<D: Native>(graph: &General<D>, source: u32, target: Option<
         done += 1;
         control.report(done, None);
         if let Some(t) = target
-            && distances[t as usize] != D::greatest()
+            && distances[t as usize] != D::largest()
             && distances[t as usize].bucket(queue.inverse) <= queue.base + slot as u64
         {
             return Ok(distances);

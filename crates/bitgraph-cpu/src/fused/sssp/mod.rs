@@ -6,7 +6,7 @@
 //! * packed: whole weights 1..=255 (a pattern's weight 1 included), at most 2^24 vertices and fewer than 2^32 entries;
 //!   exact buckets over rows sorted by weight (`packed`), with one or two threads;
 //! * whole: other integers, distances in `u32` where they cannot overflow, else in `u64`;
-//! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the least left-to-right sum over all paths.
+//! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the smallest left-to-right sum over all paths.
 //!
 //! Float weights that are whole numbers 1..=255, small enough that every sum is exact, take the packed form as well.
 //! Invariant: distances do not depend on the form, the instruction set or the number of threads.
@@ -214,7 +214,7 @@ impl SsspLayout {
                 let incoming = self.incoming.as_ref().map_or(&self.out, |(t, _)| t);
                 let search = BfsConfig { source: config.source, control: config.control.clone(), ..BfsConfig::default() };
                 let levels = b.run(&self.out, incoming, &search)?.levels.unwrap_or_default();
-                // Unreached is -1, the greatest of the unsigned.
+                // Unreached is -1, the largest of the unsigned.
                 let distances = levels.into_iter().map(|level| level as u32).collect();
                 let plain = |pattern| Plain { pattern, weights: None };
                 finish(config, distances, |d| parents::parents(d, config.source, &plain(incoming), &plain(&self.out), numbers))
@@ -236,7 +236,7 @@ impl SsspLayout {
         let distances = general::search(graph, config.source, config.target, delta, &config.control)?;
         if !D::DTYPE.is_float() && self.summary.bound >= u128::from(u64::MAX) {
             // A target that was found is nearer than whatever overflowed.
-            if config.target.is_none_or(|t| distances[t as usize] == D::greatest()) {
+            if config.target.is_none_or(|t| distances[t as usize] == D::largest()) {
                 graph.check_overflow(&distances)?;
             }
         }
@@ -287,11 +287,11 @@ impl<D: Native> General<D> {
     fn bytes(&self, summary: &WeightStats) -> u64 {
         self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })
     }
-    /// Refuses distances that stuck at the greatest value although there is a path: a reached vertex with an arc to one that
+    /// Refuses distances that stuck at the largest value although there is a path: a reached vertex with an arc to one that
     /// counts as unreached.
     fn check_overflow(&self, distances: &[D]) -> Result<()> {
         let stuck = (0..distances.len())
-            .any(|v| distances[v] != D::greatest() && self.out.row(v).iter().any(|&u| distances[u as usize] == D::greatest()));
+            .any(|v| distances[v] != D::largest() && self.out.row(v).iter().any(|&u| distances[u as usize] == D::largest()));
         if stuck { Err(Error::Overflow { what: "a distance", dtype: D::DTYPE }) } else { Ok(()) }
     }
 }
@@ -300,9 +300,9 @@ impl<D: Native> General<D> {
 fn finish<D: Native, T: Distance>(config: &SsspConfig, mut distances: Vec<D>, parents: impl FnOnce(&[D]) -> Vec<u32>) -> Result<Sssp<T>> {
     if let Some(target) = config.target {
         let end = distances[target as usize];
-        distances.iter_mut().filter(|d| **d > end).for_each(|d| *d = D::greatest());
+        distances.iter_mut().filter(|d| **d > end).for_each(|d| *d = D::largest());
     }
-    let reached = distances.iter().filter(|&&d| d != D::greatest()).count() as u64;
+    let reached = distances.iter().filter(|&&d| d != D::largest()).count() as u64;
     let parents = config.parents.then(|| parents(&distances));
     Ok(Sssp { source: config.source, distances: distance::convert(distances)?, parents, reached })
 }

@@ -27,7 +27,7 @@ pub(super) fn parents<D: Native>(
 ) -> Vec<u32> {
     match numbers {
         None => smallest(distances, source, incoming, outgoing, &|v| v),
-        // That of no vertex is the greatest.
+        // That of no vertex is the largest.
         Some(numbers) => smallest(distances, source, incoming, outgoing, &|v| numbers.get(v as usize).copied().unwrap_or(UNREACHED)),
     }
 }
@@ -49,7 +49,7 @@ fn smallest<D: Native>(
                 return v;
             }
             let mut best = UNREACHED;
-            if d != D::greatest() {
+            if d != D::largest() {
                 incoming.each(v, |u, w| {
                     let from = distances[u as usize];
                     if from < d && from.extend(w) == d && number(u) < number(best) {
@@ -61,7 +61,7 @@ fn smallest<D: Native>(
         })
         .collect();
     let level: Vec<u32> =
-        (0..distances.len() as u32).filter(|&v| parents[v as usize] == UNREACHED && distances[v as usize] != D::greatest()).collect();
+        (0..distances.len() as u32).filter(|&v| parents[v as usize] == UNREACHED && distances[v as usize] != D::largest()).collect();
     if !level.is_empty() {
         plateaus(distances, &level, &mut parents, incoming, outgoing, number);
     }

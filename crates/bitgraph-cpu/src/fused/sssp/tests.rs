@@ -1,8 +1,8 @@
-//! Every form against a plain Dijkstra, at every instruction-set level, with one worker and with two.
+//! Every form against a plain Dijkstra, at every instruction set, with one worker and with two.
 
 use super::packed::{HEAD, Packed};
 use super::{Distance, SsspLayout, SsspVariant};
-use crate::Level;
+use crate::Isa;
 use bitgraph_algorithms::{SsspConfig, UNREACHED};
 use bitgraph_backend::WeightStats;
 use bitgraph_backend::{Control, Error};
@@ -47,7 +47,7 @@ fn both<T: Scalar>(arcs: Vec<(u32, u32, T)>) -> Vec<(u32, u32, T)> {
 
 /// Bellman and Ford's form with a list: slow, plain, and exact for floats too.
 fn reference<D: Scalar>(csr: &Csr, weights: &[D], source: u32) -> Vec<D> {
-    let mut dist = vec![D::greatest(); csr.nrows()];
+    let mut dist = vec![D::largest(); csr.nrows()];
     dist[source as usize] = D::ZERO;
     let mut done = vec![false; csr.nrows()];
     let mut queued = std::collections::VecDeque::from([source]);
@@ -73,7 +73,7 @@ fn check_parents<D: Scalar>(csr: &Csr, weights: &[D], source: u32, dist: &[D], p
         let p = parents[v as usize];
         if v == source {
             assert_eq!(p, source);
-        } else if dist[v as usize] == D::greatest() {
+        } else if dist[v as usize] == D::largest() {
             assert_eq!(p, UNREACHED);
         } else {
             let k = csr.position(p as usize, v).expect("the parent has an arc to the child");
@@ -92,7 +92,7 @@ fn in_pool<R: Send>(threads: usize, f: impl FnOnce() -> R + Send) -> R {
     rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool").install(f)
 }
 
-/// Checks all forms of one graph: levels, threads, targets, widths, parents. Weights of 1 are left out as well as given.
+/// Checks all forms of one graph: instruction sets, threads, targets, widths, parents. Weights of 1 are left out as well as given.
 fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32]) {
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let weights = values.cast::<D>();
@@ -120,15 +120,15 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
                     variant => variant,
                 };
                 assert_eq!(layout.variant(), expected);
-                for level in Level::ALL {
-                    Level::limit(level);
+                for isa in Isa::ALL {
+                    Isa::limit(isa);
                     for (&source, want) in sources.iter().zip(&wants) {
                         for delta in [None, Some(3.0), Some(200.0)] {
                             let config = SsspConfig { source, delta, parents: delta.is_none(), ..SsspConfig::default() };
                             let got = layout.run::<D>(&config).expect("run");
-                            let what = (csr.nrows(), csr.nnz(), source, level, threads, layout.variant(), delta);
+                            let what = (csr.nrows(), csr.nnz(), source, isa, threads, layout.variant(), delta);
                             assert!(got.distances == *want, "{what:?}");
-                            assert_eq!(got.reached, want.iter().filter(|&&d| d != D::greatest()).count() as u64);
+                            assert_eq!(got.reached, want.iter().filter(|&&d| d != D::largest()).count() as u64);
                             if let Some(parents) = &got.parents {
                                 check_parents(csr, weights, source, want, parents);
                             }
@@ -137,12 +137,12 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
                         let config = SsspConfig { source, target: Some(target), parents: true, ..SsspConfig::default() };
                         let got = layout.run::<D>(&config).expect("run");
                         let end = want[target as usize];
-                        let cut: Vec<D> = want.iter().map(|&d| if d > end { D::greatest() } else { d }).collect();
-                        assert!(got.distances == cut, "target {target} {:?}", (level, threads, layout.variant()));
+                        let cut: Vec<D> = want.iter().map(|&d| if d > end { D::largest() } else { d }).collect();
+                        assert!(got.distances == cut, "target {target} {:?}", (isa, threads, layout.variant()));
                         check_parents(csr, weights, source, &cut, &got.parents.expect("asked for"));
                     }
                 }
-                Level::limit(Level::Avx512);
+                Isa::limit(Isa::Avx512);
             });
         }
     }
@@ -166,7 +166,7 @@ fn arcs<T>(n: usize, degree: usize, parts: usize, r: &mut Random, mut weight: im
 #[test]
 fn packed_graphs() {
     let mut r = Random(88_172_645_463_325_252);
-    for (n, parts, degree, greatest) in [
+    for (n, parts, degree, largest) in [
         (1000, 1, 2, 255),
         (3000, 1, 16, 255),
         (2000, 3, 40, 255),
@@ -176,7 +176,7 @@ fn packed_graphs() {
         (500, 1, 1, 255),
         (1, 1, 1, 9),
     ] {
-        let mut list = arcs(n, degree, parts, &mut r, |r| r.next(greatest) as u8 + 1);
+        let mut list = arcs(n, degree, parts, &mut r, |r| r.next(largest) as u8 + 1);
         list.extend((1..n as u32 / 8).map(|v| (v, v - 1, 255)));
         let sources = [0, n as u32 / 2, n as u32 - 1];
         let (csr, w) = matrix(n, both(list.clone()));
@@ -205,8 +205,8 @@ fn grids_and_stars() {
     let (csr, w) = matrix((rows * columns) as usize, list);
     check::<u32>(&csr, &w, true, &[0, 700]);
     // A tree: levels that fill several chunks of a bucket.
-    for greatest in [1, 40] {
-        let tree: Vec<_> = (1..5000u32).map(|v| ((v - 1) / 3, v, r.next(greatest) as u8 + 1)).collect();
+    for largest in [1, 40] {
+        let tree: Vec<_> = (1..5000u32).map(|v| ((v - 1) / 3, v, r.next(largest) as u8 + 1)).collect();
         let (csr, w) = matrix(5000, both(tree));
         assert_eq!(SsspLayout::build(&csr, None, Some(&w)).unwrap().variant(), SsspVariant::PackedRows);
         check::<u32>(&csr, &w, false, &[0, 4000]);

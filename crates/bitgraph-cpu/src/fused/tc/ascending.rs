@@ -11,7 +11,7 @@
 #![allow(unsafe_code)]
 
 use super::work::{Pool, chunks, sum_chunks};
-use crate::Level;
+use crate::Isa;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
@@ -42,14 +42,7 @@ const AHEAD: usize = 1;
 const PASSED: usize = 4096;
 
 /// Counts the triangles; `lists` is scratch.
-pub(super) fn count(
-    offsets: &[u32],
-    indices: &[u32],
-    level: Level,
-    control: &Control,
-    lists: &mut Lists,
-    pool: &Pool<Scratch>,
-) -> Result<u64> {
+pub(super) fn count(offsets: &[u32], indices: &[u32], isa: Isa, control: &Control, lists: &mut Lists, pool: &Pool<Scratch>) -> Result<u64> {
     let n = offsets.len() - 1;
     let Lists { spans, list } = lists;
     spans.resize(n, 0);
@@ -73,11 +66,11 @@ pub(super) fn count(
         let rows = blocks[chunk].clone();
         scratch.bits.resize(n.div_ceil(64), 0);
         scratch.passed.resize(PASSED + 16, 0);
-        match level {
+        match isa {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the level says that the CPU has these features; spans are in bounds by their invariant, and every
+            // SAFETY: the instruction set says that the CPU has these features; spans are in bounds by their invariant, and every
             // index of a valid square pattern is below the number of rows.
-            Level::Avx512 => unsafe { avx512::count_rows(indices, spans, rows, scratch) },
+            Isa::Avx512 => unsafe { avx512::count_rows(indices, spans, rows, scratch) },
             _ => portable(indices, spans, rows, &mut scratch.bits),
         }
     })

@@ -1,21 +1,21 @@
 //! Triangles where degrees are small: for every two smaller neighbours of a vertex, look for the edge between them.
 //!
 //! Nothing is prepared and nothing is stored; a row of four is scanned faster than any index over it is built. With AVX-512 a
-//! row is compared sixteen entries at a time, so that nothing hangs on where in it the edge would be.
+//! row is compared sixteen entries at a time, so that nothing depends on where in it the edge would be.
 //! O(sum of d^3) at worst, so the caller takes this form for small mean degrees without skew only.
 
 #![allow(unsafe_code)]
 
-use crate::Level;
+use crate::Isa;
 use std::ops::Range;
 
-/// Triangles whose largest vertex is in `rows`, of a square pattern. Loops are passed over. `level` must be one that the CPU has.
-pub(super) fn count_rows(offsets: &[u32], indices: &[u32], rows: Range<usize>, level: Level) -> u64 {
+/// Triangles whose largest vertex is in `rows`, of a square pattern. Loops are passed over. `isa` must be one that the CPU has.
+pub(super) fn count_rows(offsets: &[u32], indices: &[u32], rows: Range<usize>, isa: Isa) -> u64 {
     assert!(rows.end < offsets.len());
-    match level {
+    match isa {
         #[cfg(target_arch = "x86_64")]
-        // SAFETY: the level says that the CPU has the features; the pattern is valid, and has the rows.
-        Level::Avx512 => unsafe { avx512(offsets, indices, rows) },
+        // SAFETY: the instruction set says that the CPU has the features; the pattern is valid, and has the rows.
+        Isa::Avx512 => unsafe { avx512(offsets, indices, rows) },
         _ => count(offsets, rows, indices, |other, smaller| {
             // Both ascend.
             smaller.iter().map(|w| u64::from(other.iter().find(|x| *x >= w) == Some(w))).sum()

@@ -11,7 +11,7 @@ mod ranked_avx512;
 mod select;
 pub(crate) mod work;
 
-use crate::{Level, trace};
+use crate::{Isa, trace};
 use bitgraph_algorithms::{Tc, TcConfig};
 use bitgraph_backend::{Error, Result, Stats};
 use bitgraph_sparse::Csr;
@@ -24,7 +24,7 @@ pub enum TcForm {
     Low,
     /// No skew: intersections in the order of vertex numbers.
     Ascending,
-    /// Hubs: vertices ranked by degree, a bit matrix for the heaviest.
+    /// Hubs: vertices ranked by degree, a bit matrix for those of largest degree.
     Ranked,
 }
 
@@ -66,10 +66,10 @@ impl TcLayout {
     /// # Errors
     /// As [`TcLayout::run`].
     pub fn run_form(&self, csr: &Csr, config: &TcConfig, form: TcForm) -> Result<Tc> {
-        self.run_level(csr, config, form, Level::current())
+        self.run_isa(csr, config, form, Isa::current())
     }
-    /// `level` must be one that the CPU has.
-    pub(super) fn run_level(&self, csr: &Csr, config: &TcConfig, form: TcForm, level: Level) -> Result<Tc> {
+    /// `isa` must be one that the CPU has.
+    pub(super) fn run_isa(&self, csr: &Csr, config: &TcConfig, form: TcForm, isa: Isa) -> Result<Tc> {
         if !csr.is_square() {
             return Err(Error::NotSquare { algorithm: "triangle counting", rows: csr.nrows() as u64, columns: csr.ncols() as u64 });
         }
@@ -85,20 +85,20 @@ impl TcLayout {
                 trace::enter("tc: low");
                 let blocks = work::chunks(offsets, (indices.len() + csr.nrows()) / 64 + 4096);
                 work::sum_chunks(blocks.len(), control, &Pool::<()>::default(), |(), chunk| {
-                    low::count_rows(offsets, indices, blocks[chunk].clone(), level)
+                    low::count_rows(offsets, indices, blocks[chunk].clone(), isa)
                 })
             }
             TcForm::Ascending => {
                 trace::enter("tc: ascending");
                 let mut below = self.below.take();
-                let count = ascending::count(offsets, indices, level, control, &mut below, &self.ascending);
+                let count = ascending::count(offsets, indices, isa, control, &mut below, &self.ascending);
                 self.below.give(below);
                 count
             }
             TcForm::Ranked => {
                 trace::enter("tc: ranked");
                 let mut lists = self.lists.take();
-                let count = ranked::count(offsets, indices, level, control, &mut lists, &self.ranked);
+                let count = ranked::count(offsets, indices, isa, control, &mut lists, &self.ranked);
                 self.lists.give(lists);
                 count
             }

@@ -1,7 +1,7 @@
 //! Triangles in the order of degrees, for graphs with hubs.
 //!
 //! Vertices are ranked by falling degree; every vertex keeps the neighbours ranked before it, so that the lists of hubs are
-//! short. The heaviest 8192 are *hubs*: their lists are rows of a triangular bit matrix as well. For a vertex `v` and each
+//! short. The 8192 vertices of largest degree are *hubs*: their lists are rows of a triangular bit matrix as well. For a vertex `v` and each
 //! `u` in its list, a hub `u` costs an AND and a population count of its bit row with the bits of `v`, in blocks of 512 that `v`
 //! occupies at all; any other `u` has a short list, which is looked up in the bits of `v`.
 //!
@@ -13,7 +13,7 @@
 #![allow(unsafe_code)]
 
 use super::work::{Pool, chunks, sum_chunks};
-use crate::Level;
+use crate::Isa;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
@@ -73,14 +73,7 @@ pub(super) fn fits(entries: usize) -> bool {
 }
 
 /// Counts the triangles; `lists` is scratch.
-pub(super) fn count(
-    offsets: &[u32],
-    indices: &[u32],
-    level: Level,
-    control: &Control,
-    lists: &mut Lists,
-    pool: &Pool<Scratch>,
-) -> Result<u64> {
+pub(super) fn count(offsets: &[u32], indices: &[u32], isa: Isa, control: &Control, lists: &mut Lists, pool: &Pool<Scratch>) -> Result<u64> {
     let n = offsets.len() - 1;
     let blocks = chunks(offsets, (indices.len() + n) / 256 + 4096);
     let hubs = if n <= ALL_HUBS { n } else { HUBS };
@@ -102,7 +95,7 @@ pub(super) fn count(
             unsafe {
                 let list = list.range(base..base + length + 16);
                 let rows = rows.range(range.clone());
-                orient(offsets, indices, rank, hubs, range.clone(), level, base, list, rows, &mut scratch.collected);
+                orient(offsets, indices, rank, hubs, range.clone(), isa, base, list, rows, &mut scratch.collected);
                 for (v, row) in range.zip(rows) {
                     spans.write(rank[v] as usize, u64::from(row.start) << 32 | u64::from(row.end - row.start));
                 }
@@ -128,13 +121,13 @@ pub(super) fn count(
         scratch.bits.resize(n.next_multiple_of(512) / 64, 0);
         scratch.collected.resize(scratch.collected.len().max(COLLECTED + 16), 0);
         let rows = blocks[chunk].clone();
-        match level {
+        match isa {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the level says that the CPU has the features; `lists` keeps its invariants.
-            Level::Avx512 => unsafe { super::ranked_avx512::count_rows(lists, rows, scratch) },
+            // SAFETY: the instruction set says that the CPU has the features; `lists` keeps its invariants.
+            Isa::Avx512 => unsafe { super::ranked_avx512::count_rows(lists, rows, scratch) },
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the level says that the CPU has the features.
-            Level::Avx2 => unsafe { count_rows_avx2(lists, rows, scratch) },
+            // SAFETY: the instruction set says that the CPU has the features.
+            Isa::Avx2 => unsafe { count_rows_avx2(lists, rows, scratch) },
             _ => count_rows(lists, rows, scratch),
         }
     })
@@ -177,7 +170,7 @@ fn orient(
     rank: &[u32],
     hubs: usize,
     range: Range<usize>,
-    level: Level,
+    isa: Isa,
     base: usize,
     list: &mut [u32],
     rows: &mut [Row],
@@ -190,10 +183,10 @@ fn orient(
             others.resize(row.len() + 16, 0);
         }
         let (own, first) = (rank[v], hubs as u32);
-        let (near, far) = match level {
+        let (near, far) = match isa {
             #[cfg(target_arch = "x86_64")]
-            // SAFETY: the level says that the CPU has the features; `list` has 16 elements more than the rows of the chunk.
-            Level::Avx512 => unsafe { super::ranked_avx512::split(row, rank, own, first, &mut list[place..], others) },
+            // SAFETY: the instruction set says that the CPU has the features; `list` has 16 elements more than the rows of the chunk.
+            Isa::Avx512 => unsafe { super::ranked_avx512::split(row, rank, own, first, &mut list[place..], others) },
             _ => {
                 let (mut near, mut far) = (0, 0);
                 for &u in row {

@@ -1,4 +1,4 @@
-//! Every form and level against a plain count.
+//! Every form and instruction set against a plain count.
 
 use super::*;
 use bitgraph_sparse::{Csr, Offsets};
@@ -79,14 +79,14 @@ fn every_form_counts_alike() {
     let layout = TcLayout::default();
     for (name, g) in graphs() {
         let expected = plain(&g);
-        for level in Level::ALL.into_iter().filter(|&level| level <= Level::detect()) {
+        for isa in Isa::ALL.into_iter().filter(|&isa| isa <= Isa::detect()) {
             for pool in &pools {
                 for form in TcForm::ALL {
                     if form == TcForm::Low && g.nnz() > 100_000 {
                         continue;
                     }
-                    let found = pool.install(|| layout.run_level(&g, &TcConfig::default(), form, level));
-                    assert_eq!(found, Ok(Tc { triangles: expected }), "{name}, {form:?}, {}", level.name());
+                    let found = pool.install(|| layout.run_isa(&g, &TcConfig::default(), form, isa));
+                    assert_eq!(found, Ok(Tc { triangles: expected }), "{name}, {form:?}, {}", isa.name());
                 }
             }
         }

@@ -55,8 +55,8 @@ fn slices(facts: &Facts<'_>) -> Option<SlicesPlan> {
     let (words, options) = (facts.nodes.div_ceil(32), SlicesOptions::default());
     let plan = |bandwidth, mean, most| SlicesPlan::new(facts.device, words, bandwidth, mean, most, &options);
     // What the sample says about far entries is cheaper than the bandwidth.
-    let least = if facts.stats().far > 0.0 { facts.nodes / 50 } else { 0 };
-    if facts.nodes < SLICES_NODES || facts.entries == 0 || plan(least as u32, 4.0, 4).is_none() {
+    let smallest = if facts.stats().far > 0.0 { facts.nodes / 50 } else { 0 };
+    if facts.nodes < SLICES_NODES || facts.entries == 0 || plan(smallest as u32, 4.0, 4).is_none() {
         return None;
     }
     let diagonals = facts.stats().diagonals();

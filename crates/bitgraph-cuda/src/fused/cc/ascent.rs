@@ -1,6 +1,6 @@
-//! The forest in which every vertex hangs under its heaviest neighbour, for graphs where nearly all climbs end at the heaviest vertex.
+//! The forest in which every vertex is hooked under its max-degree neighbour, for graphs where nearly all chains of pointers end at the vertex of maximum degree.
 //!
-//! Needs a symmetric graph whose hubs reach nearly everybody: social, web and power-law graphs. The forest is prepared; a run climbs,
+//! Needs a symmetric graph whose hubs reach nearly all vertices: social, web and power-law graphs. The forest is prepared; a run jumps along pointers,
 //! and looks at the edges of those alone who did not come to the top. Time: a pass over the vertices, and the edges of the others.
 
 use super::LONG_ROW;
@@ -10,7 +10,7 @@ use crate::{DeviceCsr, Result};
 use bitgraph_algorithms::CcConfig;
 
 parameters! {
-    struct HeaviestParams = "graph/cc_ascent.cu" "bg::cc::HeaviestParams" {
+    struct MaxDegreeParams = "graph/cc_ascent.cu" "bg::cc::MaxDegreeParams" {
         offsets: DevicePtr<u32>,
         indices: DevicePtr<u32>,
         rank: DevicePtr<u32>,
@@ -28,7 +28,7 @@ parameters! {
         up: DevicePtr<u32>,
         roots: DevicePtr<u32>,
         parent: DevicePtr<u32>,
-        least: DevicePtr<u32>,
+        smallest: DevicePtr<u32>,
         labels: DevicePtr<u32>,
         long_rows: DevicePtr<u32>,
         state: DevicePtr<GridState>,
@@ -48,7 +48,7 @@ pub(super) struct Ascent {
     up: Buffer<u32>,
     roots: Buffer<u32>,
     parent: Buffer<u32>,
-    least: Buffer<u32>,
+    smallest: Buffer<u32>,
     long_rows: Buffer<u32>,
 }
 
@@ -62,7 +62,7 @@ impl Ascent {
         let n = graph.rows;
         let order = degree_order(device, graph)?;
         let (first, up, roots) = (device.alloc(n)?, device.alloc(n)?, device.alloc(n)?);
-        let parameters = HeaviestParams {
+        let parameters = MaxDegreeParams {
             offsets: offsets.ptr(),
             indices: graph.indices.ptr(),
             rank: order.new_of_old.ptr(),
@@ -77,13 +77,13 @@ impl Ascent {
         shape.grid = shape.grid.min(8 * device.properties().sms);
         shape.shared = 32 * 4;
         // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
-        unsafe { device.launch(&device.kernel("graph/cc_ascent", "cc_heaviest")?, shape, &parameters) }?;
+        unsafe { device.launch(&device.kernel("graph/cc_ascent", "cc_max_degree")?, shape, &parameters) }?;
         let roots = compact(device, &roots)?;
-        let (parent, least, long_rows) = (device.alloc(n)?, device.alloc(n)?, device.alloc(graph.nnz / LONG_ROW + 1)?);
-        Ok(Self { first, up, roots, parent, least, long_rows })
+        let (parent, smallest, long_rows) = (device.alloc(n)?, device.alloc(n)?, device.alloc(graph.nnz / LONG_ROW + 1)?);
+        Ok(Self { first, up, roots, parent, smallest, long_rows })
     }
     pub fn bytes(&self) -> u64 {
-        self.first.bytes() + self.up.bytes() + self.roots.bytes() + self.parent.bytes() + self.least.bytes() + self.long_rows.bytes()
+        self.first.bytes() + self.up.bytes() + self.roots.bytes() + self.parent.bytes() + self.smallest.bytes() + self.long_rows.bytes()
     }
     /// Fills `labels`.
     pub fn run(&self, device: &Device, graph: &DeviceCsr, offsets: &Buffer<u32>, config: &CcConfig, labels: &Buffer<u32>) -> Result<u32> {
@@ -101,7 +101,7 @@ impl Ascent {
                 up: self.up.ptr(),
                 roots: self.roots.ptr(),
                 parent: self.parent.ptr(),
-                least: self.least.ptr(),
+                smallest: self.smallest.ptr(),
                 labels: labels.ptr(),
                 long_rows: self.long_rows.ptr(),
                 state,

@@ -1,8 +1,8 @@
 //! Connected components in one launch.
 //!
 //! The general form runs any graph, directed ones too. Symmetric graphs are hooked: small ones by one block in its shared memory,
-//! the others by one block per multiprocessor. Where hubs reach nearly everybody and many runs pay for it, vertices climb to their
-//! heaviest neighbours instead (`ascent`). Sparse graphs without locality, where most vertices end up outside the largest component
+//! the others by one block per multiprocessor. Where hubs reach nearly all vertices and many runs pay for it, vertices jump to their
+//! max-degree neighbours instead (`ascent`). Sparse graphs without locality, where most vertices end up outside the largest component
 //! until late, stay with the general form.
 //!
 //! # Invariants

@@ -1,10 +1,10 @@
-//! The form of large skewed graphs: the heaviest vertices are a core of tiles swept in shared memory, the other arcs rows by class.
+//! The form of large skewed graphs: the vertices of largest degree are a core of tiles swept in shared memory, the other arcs rows by class.
 //!
 //! Needs f32, even teleport, dangling vertices without any arcs (or dropped ones), and no vertex that only has outgoing arcs.
 //!
 //! Invariant: core positions come first, dealt to their owners; the others follow by falling number of arcs.
 
-use super::tiles::{BuildParams, NOBODY, ORDER_BYTES, Order, PLAN_WORDS, Sizes, Source, Tile, round_up};
+use super::tiles::{BuildParams, NO_VERTEX, ORDER_BYTES, Order, PLAN_WORDS, Sizes, Source, Tile, round_up};
 use super::{RankResult, Score, finished};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, Mode, Shape, parameters};
@@ -109,10 +109,10 @@ pub(super) struct Core {
     vertex: Buffer<u32>,
     order: Order,
     /// What runs write: shares, partial sums, sums of the core's cold arcs, pieces of rows.
-    room: Mutex<Room>,
+    workspace: Mutex<Workspace>,
 }
 
-struct Room {
+struct Workspace {
     shares: [Buffer<f32>; 2],
     partials: Buffer<f32>,
     cold_sums: Buffer<f32>,
@@ -126,7 +126,7 @@ impl std::fmt::Debug for Core {
 }
 
 impl Core {
-    /// The layout, if the graph and the device have room for it. O(nnz) on the device.
+    /// The layout, if the graph and the device have workspace for it. O(nnz) on the device.
     pub(super) fn build(source: &Source<'_>, choice: CoreChoice, order: Order) -> Result<Option<Self>> {
         let device = source.device;
         let groups = device.properties().sms / choice.columns.max(1);
@@ -139,7 +139,7 @@ impl Core {
         let core_dealt = dealt.min(choice.vertices as usize);
         let part = round_up(core_dealt.div_ceil(owners), 4).max(4);
         let core = part * owners;
-        // All, if so few are left that the last owners have room for them.
+        // All, if so few are left that the last owners have workspace for them.
         let core_dealt = dealt.min(core);
         let positions = core + round_up(dealt - core_dealt, 4);
         let local_rows = choice.columns as usize * part;
@@ -178,7 +178,7 @@ impl Core {
             groups,
             columns: choice.columns,
             local_rows: local_rows as u32,
-            halo: NOBODY,
+            halo: NO_VERTEX,
             lane_entries: choice.lane_entries,
             sorted: 3,
             slice_room: slice_room as u32,
@@ -239,7 +239,7 @@ impl Core {
         // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
         unsafe { source.launch("tiles_cold_fill", source.wide(), 256, 0, &build) }?;
         let cold = RowBins::build(device, &Pattern { offsets: cold_offsets, indices: cold_indices }, None, true)?;
-        let room = Room {
+        let workspace = Workspace {
             shares: [device.alloc(positions)?, device.alloc(positions)?],
             partials: device.alloc(core * choice.columns as usize)?,
             cold_sums: device.zeroed(core)?,
@@ -262,7 +262,7 @@ impl Core {
             inverse_at,
             vertex,
             order,
-            room: Mutex::new(room),
+            workspace: Mutex::new(workspace),
         }))
     }
     pub(super) fn run<T: Score>(&self, device: &Device, config: &PageRankConfig, n: usize, isolated: u32) -> Result<PageRank<T>> {
@@ -276,7 +276,7 @@ impl Core {
             shared: (HEADER + 4 * (self.x_room as usize + 32 + self.sum_room as usize)) as u32,
             mode: Mode::Cooperative,
         };
-        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
+        let workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
         // SAFETY: the arrays were made for this graph when it was laid out; the launch is cooperative, or one cluster.
         unsafe {
             device.persistent(&kernel, shape, &config.control, |state, link| CoreRankParams {
@@ -287,13 +287,13 @@ impl Core {
                 data: self.data.ptr(),
                 folds: self.folds.ptr(),
                 cold: self.cold.parameters,
-                pieces: room.pieces.ptr(),
+                pieces: workspace.pieces.ptr(),
                 inverse: self.inverse_at.ptr(),
                 vertex: self.vertex.ptr(),
                 isolated: self.order.0.ptr().offset(self.dealt),
-                shares: [room.shares[0].ptr(), room.shares[1].ptr()],
-                partials: room.partials.ptr(),
-                cold_sums: room.cold_sums.ptr(),
+                shares: [workspace.shares[0].ptr(), workspace.shares[1].ptr()],
+                partials: workspace.partials.ptr(),
+                cold_sums: workspace.cold_sums.ptr(),
                 scores: scores.ptr().cast(),
                 damping: config.damping,
                 tolerance: config.tolerance,
@@ -313,7 +313,7 @@ impl Core {
                 reserved: 0,
             })
         }?;
-        drop(room);
+        drop(workspace);
         finished(&scores, &result.get(0)?, config)
     }
     pub(super) fn explain(&self) -> String {
@@ -329,8 +329,9 @@ impl Core {
         )
     }
     pub(super) fn bytes(&self) -> u64 {
-        let room = self.room.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = room.shares.iter().chain([&room.partials, &room.cold_sums, &room.pieces]).map(Buffer::bytes).sum::<u64>();
+        let workspace = self.workspace.lock().unwrap_or_else(PoisonError::into_inner);
+        let run =
+            workspace.shares.iter().chain([&workspace.partials, &workspace.cold_sums, &workspace.pieces]).map(Buffer::bytes).sum::<u64>();
         let fixed = self.tiles.bytes() + self.data.bytes() + self.folds.bytes() + self.inverse_at.bytes() + self.vertex.bytes();
         run + fixed + self.order.0.bytes() + self.cold.bytes() + self.cold.pattern_bytes()
     }

@@ -2,7 +2,7 @@
 //!
 //! Invariant: the thresholds of the choice are all here; a layout only refines what was chosen, and says where it could not follow.
 
-use super::tiles::{Room, TileChoice, TileForm};
+use super::tiles::{Capacity, TileChoice, TileForm};
 use super::{CoreChoice, Form, RankLayout};
 use crate::device::Properties;
 use crate::fused::Lists;
@@ -127,7 +127,7 @@ pub(super) fn core(sms: u32, placed: usize) -> CoreChoice {
 struct Look<'f> {
     facts: &'f Facts<'f>,
     properties: &'f Properties,
-    room: Room,
+    capacity: Capacity,
     /// Vertices with arcs.
     placed: usize,
 }
@@ -137,8 +137,8 @@ impl<'f> Look<'f> {
         let properties = facts.device.properties();
         // Of a directed graph, those without out-arcs may have in-arcs.
         let isolated = if facts.symmetric { facts.stats().empty_rows } else { 0 };
-        let room = Room { rows: facts.nodes, entries: facts.entries, isolated, shared: properties.shared_per_block as usize };
-        Self { facts, properties, placed: facts.nodes - isolated, room }
+        let capacity = Capacity { rows: facts.nodes, entries: facts.entries, isolated, shared: properties.shared_per_block as usize };
+        Self { facts, properties, placed: facts.nodes - isolated, capacity }
     }
     fn choice(&self, variant: Variant) -> TileChoice {
         small(variant, self.facts.entries, SMALL_ENTRIES[0])
@@ -148,25 +148,25 @@ impl<'f> Look<'f> {
     }
     fn narrow_windows(&self) -> bool {
         // What the sample says about far entries is cheaper than the bandwidth.
-        let least = if self.facts.stats().far > 0.0 { self.facts.nodes / 50 } else { 0 };
-        near(least as u32, self.facts.nodes, self.properties.sms)
+        let smallest = if self.facts.stats().far > 0.0 { self.facts.nodes / 50 } else { 0 };
+        near(smallest as u32, self.facts.nodes, self.properties.sms)
             && near(self.facts.stats().bandwidth(), self.facts.nodes, self.properties.sms)
     }
     /// Whether a layout of a variant can be tried: what does not fit is found out by counts.
     fn fits(&self, variant: Variant) -> bool {
         let (facts, stats) = (self.facts, self.facts.stats());
         let (clusters, symmetric) = (self.properties.clusters, facts.symmetric);
-        let small = |variant| self.placed <= CLUSTER_NODES && self.room.may_hold(&self.choice(variant), 0, true);
+        let small = |variant| self.placed <= CLUSTER_NODES && self.capacity.may_hold(&self.choice(variant), 0, true);
         match variant {
             Variant::General => true,
             _ if facts.entries == 0 => false,
             Variant::Block => small(variant),
             Variant::Cluster => clusters && small(variant),
             Variant::Stretches => clusters && symmetric && small(variant),
-            Variant::Windows => self.room.may_hold(&self.windows(), stats.bandwidth(), false),
+            Variant::Windows => self.capacity.may_hold(&self.windows(), stats.bandwidth(), false),
             // An ordering by levels has a halo of its own, found when it is there.
-            Variant::Levels => symmetric && self.room.may_hold(&self.windows(), 0, false),
-            Variant::Dealt => self.dealt().any(|c| self.room.may_hold(&c, 0, true)),
+            Variant::Levels => symmetric && self.capacity.may_hold(&self.windows(), 0, false),
+            Variant::Dealt => self.dealt().any(|c| self.capacity.may_hold(&c, 0, true)),
             // The core's kernel knows no vertices that only have out-arcs.
             Variant::Core => symmetric && self.properties.sms >= core(self.properties.sms, self.placed).columns,
         }

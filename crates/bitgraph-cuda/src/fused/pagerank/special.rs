@@ -208,7 +208,7 @@ impl Shared {
     }
     /// The first of some ways to deal vertices anew that fits.
     fn dealt(source: &Source<'_>, choices: impl Iterator<Item = TileChoice>) -> Result<Option<Self>> {
-        for choice in choices.filter(|c| source.room().may_hold(c, 0, true)) {
+        for choice in choices.filter(|c| source.capacity().may_hold(c, 0, true)) {
             if let Some(found) = Self::of(source, choice, Some(&source.order()?), None, 0, true)? {
                 return Ok(Some(found));
             }

@@ -12,7 +12,7 @@ use bitgraph_kernels::constant;
 use bytemuck::Zeroable;
 
 pub(super) const MODULE: &str = "graph/pagerank_build";
-pub(super) const NOBODY: u32 = u32::MAX;
+pub(super) const NO_VERTEX: u32 = u32::MAX;
 /// Bytes of shared memory ahead of x; `RANK_HEADER` and `SMALL_HEADER` in the kernels.
 pub(super) const HEADER: usize = constant("graph/pagerank_shared.cuh", "RANK_HEADER") as usize;
 const SMALL_HEADER: usize = constant("graph/pagerank_shared.cuh", "SMALL_HEADER") as usize;
@@ -177,7 +177,7 @@ pub struct TileChoice {
     /// Threads of a block that wait for shares before the others do; 0: all.
     pub samples: u32,
     /// A cluster's blocks take stretches of a numbering by levels, so that few read what others make; else vertices are dealt to the
-    /// blocks one by one, the heaviest first.
+    /// blocks one by one, the largest degree first.
     pub stretches: bool,
 }
 
@@ -192,8 +192,8 @@ pub(super) struct Source<'a> {
     pub isolated: u32,
 }
 
-/// What a layout has to hold, and the room that there is: known before anything is built.
-pub(super) struct Room {
+/// What a layout has to hold, and the capacity that there is: known before anything is built.
+pub(super) struct Capacity {
     pub rows: usize,
     pub entries: usize,
     /// Vertices without arcs.
@@ -202,7 +202,7 @@ pub(super) struct Room {
     pub shared: usize,
 }
 
-impl Room {
+impl Capacity {
     /// Positions of an owner, entries of x at most, and bytes of shared memory without the data.
     fn of(&self, choice: &TileChoice, halo: u32) -> (usize, usize, usize) {
         let (groups, columns) = (choice.groups as usize, choice.columns as usize);
@@ -303,7 +303,7 @@ impl Source<'_> {
             indices: self.incoming.indices.ptr(),
             inverse: self.inverse.single.ptr(),
             rows: self.rows() as u32,
-            halo: NOBODY,
+            halo: NO_VERTEX,
             ..BuildParams::zeroed()
         }
     }
@@ -341,21 +341,21 @@ impl Source<'_> {
         let bits = if order.is_some() { 1 } else { 32 - (self.longest + 1).leading_zeros() };
         Ok(Order(sort_pairs(self.device, &keys, &vertices, 0..bits)?.1))
     }
-    /// What layouts have to hold, and the room that there is.
-    pub(super) fn room(&self) -> Room {
+    /// What layouts have to hold, and the capacity that there is.
+    pub(super) fn capacity(&self) -> Capacity {
         let shared = self.device.properties().shared_per_block as usize;
-        Room { rows: self.rows(), entries: self.incoming.entries(), isolated: self.isolated as usize, shared }
+        Capacity { rows: self.rows(), entries: self.incoming.entries(), isolated: self.isolated as usize, shared }
     }
     /// Builds a layout; none if it does not fit even with its data outside shared memory. O(nnz) on the device.
     pub(super) fn build(&self, choice: TileChoice, order: Option<&Order>, local: Option<&Local>, halo: u32) -> Result<Option<Tiles>> {
         let device = self.device;
         let (n, columns) = (self.rows(), choice.columns);
         let window = choice.form == TileForm::Window;
-        let halo = if window { round_up(halo as usize, 4) as u32 } else { NOBODY };
-        if !self.room().may_hold(&choice, halo, false) || (order.is_none() && !window) || (order.is_some() && window) {
+        let halo = if window { round_up(halo as usize, 4) as u32 } else { NO_VERTEX };
+        if !self.capacity().may_hold(&choice, halo, false) || (order.is_none() && !window) || (order.is_some() && window) {
             return Ok(None);
         }
-        let (part, _, bytes) = self.room().of(&choice, halo);
+        let (part, _, bytes) = self.capacity().of(&choice, halo);
         let blocks = choice.groups * columns;
         let positions = part * blocks as usize;
         let local_rows = columns as usize * part;
@@ -401,7 +401,7 @@ impl Source<'_> {
             } else {
                 2
             },
-            core: NOBODY,
+            core: NO_VERTEX,
             core_dealt: dealt as u32,
             sweeps: 1,
             x_span: choice.groups * part as u32,

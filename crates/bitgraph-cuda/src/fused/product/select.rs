@@ -156,9 +156,9 @@ impl Fused<Product<bool>> for Cuda {
             FormatKind::Hybrid => HYBRID.seconds(rows, (tiles + listed) as f64),
             _ => return None,
         };
-        let least_seconds = TILES.seconds(rows, entries / FULL_TILE).min(run_seconds);
+        let min_seconds = TILES.seconds(rows, entries / FULL_TILE).min(run_seconds);
         let csr_seconds = LISTS_START + entries / LISTS_RATE;
-        Some(StoredCost { variant: Candidate::DEFINITION, run_seconds, csr_seconds, least_seconds })
+        Some(StoredCost { variant: Candidate::DEFINITION, run_seconds, csr_seconds, min_seconds })
     }
     fn layout(&self, _: &Arranged<Self>, _: &Product<bool>, _: &Plan) -> Result<Option<NoLayout>> {
         Ok(None)

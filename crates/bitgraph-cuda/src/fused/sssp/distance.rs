@@ -1,6 +1,6 @@
 //! The types of distances: those that kernels sum in, and those that a caller may ask for.
 //!
-//! Invariant: the greatest value of a type means "not reached" in every one of them, before and after conversion.
+//! Invariant: the largest value of a type means "not reached" in every one of them, before and after conversion.
 
 use super::weights::{MODULE, code};
 use crate::Result;
@@ -34,7 +34,7 @@ parameters! {
 pub(super) trait Native: Scalar + Pod {
     /// The ending of the kernels' names.
     const SUFFIX: &'static str;
-    /// The width of a step as the bits that the kernels take; at least the least step of the type.
+    /// The width of a step as the bits that the kernels take; at least the smallest step of the type.
     fn delta_bits(delta: f64) -> u64;
 }
 
@@ -58,7 +58,7 @@ native! {
 /// device.
 ///
 /// # Errors
-/// [`Base::Overflow`] if a distance does not fit below the greatest value of the type; [`Base::Type`] for float distances asked for as
+/// [`Base::Overflow`] if a distance does not fit below the largest value of the type; [`Base::Type`] for float distances asked for as
 /// integers.
 pub(super) fn download<D: Native, T: Distance>(device: &Device, distances: &Buffer<D>, target: Option<u32>) -> Result<Vec<T>> {
     let (native, wanted) = (D::DTYPE, T::DTYPE);

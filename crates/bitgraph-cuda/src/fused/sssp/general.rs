@@ -33,7 +33,7 @@ parameters! {
         near1: DevicePtr<[u32; 4]>,
         far0: DevicePtr<u32>,
         far1: DevicePtr<u32>,
-        least: DevicePtr<u64>,
+        smallest: DevicePtr<u64>,
         delta: u64,
         most_ns: u64,
         nodes: u32,
@@ -76,7 +76,7 @@ pub(super) struct General<D> {
     distances: Buffer<D>,
     near: [Buffer<[u32; 4]>; 2],
     far: [Buffer<u32>; 2],
-    least: Buffer<u64>,
+    smallest: Buffer<u64>,
 }
 
 impl<D: Native> General<D> {
@@ -93,7 +93,7 @@ impl<D: Native> General<D> {
             distances: device.alloc_for(n, "distances")?,
             near: [queue()?, queue()?],
             far: [list()?, list()?],
-            least: device.alloc(4)?,
+            smallest: device.alloc(4)?,
         })
     }
     pub fn bytes(&self) -> u64 {
@@ -119,7 +119,7 @@ impl<D: Native> General<D> {
             near1: self.near[1].ptr(),
             far0: self.far[0].ptr(),
             far1: self.far[1].ptr(),
-            least: self.least.ptr(),
+            smallest: self.smallest.ptr(),
             delta: D::delta_bits(config.delta.unwrap_or(self.options.delta)),
             most_ns: u64::MAX,
             nodes: arcs.nodes() as u32,

@@ -255,9 +255,9 @@ impl SsspLayout {
 
     /// Whether distances may be summed in `u32`: certain where no path can be longer, else worth a try.
     fn fits_whole(&self) -> bool {
-        self.summary.whole.is_some_and(|greatest| greatest < u64::from(u32::MAX)) && !self.outgrown.load(Ordering::Relaxed)
+        self.summary.whole.is_some_and(|largest| largest < u64::from(u32::MAX)) && !self.outgrown.load(Ordering::Relaxed)
     }
-    /// The greatest whole distance for which sums in `u32` are those of the weights' own type.
+    /// The largest whole distance for which sums in `u32` are those of the weights' own type.
     fn whole_limit(&self) -> u64 {
         match self.summary.dtype {
             dtype if !dtype.is_float() => u64::from(u32::MAX) - 1,
@@ -290,12 +290,12 @@ impl SsspLayout {
         limit: u64,
         search: impl FnOnce() -> Result<Option<Buffer<u32>>>,
     ) -> Result<Option<Sssp<T>>> {
-        let greatest = self.summary.whole.unwrap_or(0);
+        let largest = self.summary.whole.unwrap_or(0);
         // No path has more arcs than there are other vertices.
-        let certain = u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64) <= u128::from(limit);
+        let certain = u128::from(largest) * u128::from(self.nodes().saturating_sub(1) as u64) <= u128::from(limit);
         let found = span_if(device, config.parents || !certain, || {
             let Some(distances) = search()? else { return Ok(None) };
-            if !certain && u64::from(parents::farthest(device, &distances)?) + greatest > limit {
+            if !certain && u64::from(parents::farthest(device, &distances)?) + largest > limit {
                 return Ok(None);
             }
             let parents = self.parents(device, &self.whole, &distances, config)?;
@@ -337,10 +337,10 @@ impl SsspLayout {
         };
         parents::parents(device, arcs, weights, distances, config).map(Some)
     }
-    /// Refuses sums that stuck at the greatest value of 64 bits although there is a path.
+    /// Refuses sums that stuck at the largest value of 64 bits although there is a path.
     fn check_stuck(&self, device: &Device, config: &SsspConfig, distances: &Buffer<u64>) -> Result<()> {
-        let greatest = self.summary.whole.unwrap_or(0);
-        if u128::from(greatest) * u128::from(self.nodes().saturating_sub(1) as u64) < u128::from(u64::MAX) {
+        let largest = self.summary.whole.unwrap_or(0);
+        if u128::from(largest) * u128::from(self.nodes().saturating_sub(1) as u64) < u128::from(u64::MAX) {
             return Ok(());
         }
         // A target that was found is nearer than whatever overflowed.
@@ -365,6 +365,6 @@ fn finish<D: Native, T: Distance>(
 ) -> Result<Sssp<T>> {
     let distances = distance::download::<D, T>(device, distances, config.target)?;
     let parents = parents.map(|p| p.to_vec()).transpose()?;
-    let reached = distances.iter().filter(|&&d| d != T::greatest()).count() as u64;
+    let reached = distances.iter().filter(|&&d| d != T::largest()).count() as u64;
     Ok(Sssp { source: config.source, distances, parents, reached })
 }

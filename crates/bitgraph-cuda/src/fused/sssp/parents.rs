@@ -73,7 +73,7 @@ pub(super) fn parents<D: Native>(
     Ok(parents)
 }
 
-/// The greatest finite distance.
+/// The largest finite distance.
 pub(super) fn farthest(device: &Device, distances: &Buffer<u32>) -> Result<u32> {
     let farthest = device.zeroed(1)?;
     let p = FarthestParams { distances: distances.ptr(), farthest: farthest.ptr(), nodes: distances.len() as u32, unreached: u32::MAX };
@@ -82,7 +82,7 @@ pub(super) fn farthest(device: &Device, distances: &Buffer<u32>) -> Result<u32> 
     farthest.get(0)
 }
 
-/// Whether a sum stuck at the greatest value although there is a path: a reached vertex has an arc to one that is not.
+/// Whether a sum stuck at the largest value although there is a path: a reached vertex has an arc to one that is not.
 pub(super) fn stuck(device: &Device, arcs: &Arcs, distances: &Buffer<u64>) -> Result<bool> {
     let stuck = device.zeroed(1)?;
     let (offsets, indices) = (arcs.offsets.ptr(), arcs.indices.ptr());

@@ -108,10 +108,10 @@ fn weighted(facts: &Facts<'_>) -> (Vec<Offer>, f64) {
     let (stats, device) = (facts.stats(), facts.device);
     let (nodes, arcs, longest) = (facts.nodes, facts.entries, stats.max_degree);
     let mut offers = vec![Offer::general(Variant::General.name(), 0.0)];
-    if let Some(greatest) = facts.graph.greatest_whole_weight() {
-        let one = Tiles::suits(device, nodes, arcs, greatest, longest, 1);
+    if let Some(largest) = facts.graph.max_whole_weight() {
+        let one = Tiles::suits(device, nodes, arcs, largest, longest, 1);
         let parts = TileOptions::parts(device, false);
-        let tiles = Tiles::suits(device, nodes, arcs, greatest, longest, parts);
+        let tiles = Tiles::suits(device, nodes, arcs, largest, longest, parts);
         let slow = stats.spreads_slowly || (nodes <= SMALL && stats.levels >= TILES_LEVELS);
         let sweeping = facts.symmetric && !one && !slow && (stats.mean_degree >= SWEEPS_DEGREE || !tiles);
         let tiling = !one && !sweeping && (slow || facts.symmetric || stats.mean_degree >= TILES_DEGREE);
@@ -123,7 +123,7 @@ fn weighted(facts: &Facts<'_>) -> (Vec<Offer>, f64) {
             let build = facts.build_seconds(2e-3, 5e8);
             offers.push(Offer::of(Variant::Tiles.name(), build, tiling, TILES_SHARE, "parts in shared memory, for many levels"));
         }
-        if Sweeps::suits(device, nodes, arcs, greatest) {
+        if Sweeps::suits(device, nodes, arcs, largest) {
             let best = sweeps(facts);
             for variant in [Variant::Sweeps, Variant::SweepsSlow] {
                 let build = facts.build_seconds(6e-4, 1.5e9);

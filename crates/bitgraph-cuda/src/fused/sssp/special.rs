@@ -66,7 +66,7 @@ impl Special {
             Self::Tiles(t) => t.steps.load(Ordering::Relaxed),
         }
     }
-    /// The greatest distance that it can sum up.
+    /// The largest distance that it can sum up.
     pub fn limit(&self) -> u64 {
         match self {
             Self::None => 0,
@@ -115,7 +115,7 @@ fn steps(device: &Device, layout: &SsspLayout, variant: Variant) -> Result<Speci
 fn tiles(device: &Device, layout: &SsspLayout, alone: bool) -> Result<Special> {
     let (arcs, summary, longest) = (&layout.out, &layout.summary, layout.longest);
     let options = layout.options.tile.unwrap_or_else(|| TileOptions::suited(device, arcs, longest, alone));
-    let suits = |greatest| Tiles::suits(device, arcs.nodes(), arcs.nnz(), greatest, longest, options.parts);
+    let suits = |largest| Tiles::suits(device, arcs.nodes(), arcs.nnz(), largest, longest, options.parts);
     if !summary.whole.is_some_and(suits) {
         return Ok(Special::None);
     }
@@ -126,7 +126,7 @@ fn tiles(device: &Device, layout: &SsspLayout, alone: bool) -> Result<Special> {
 
 fn sweeps(device: &Device, layout: &SsspLayout, variant: Variant) -> Result<Special> {
     let (arcs, summary, symmetric) = (&layout.out, &layout.summary, layout.incoming.is_none());
-    if !summary.whole.is_some_and(|greatest| Sweeps::suits(device, arcs.nodes(), arcs.nnz(), greatest)) {
+    if !summary.whole.is_some_and(|largest| Sweeps::suits(device, arcs.nodes(), arcs.nnz(), largest)) {
         return Ok(Special::None);
     }
     let Some(options): Option<SweepOptions> = layout.options.sweep.or_else(|| variant.sweep()) else { return Ok(Special::None) };

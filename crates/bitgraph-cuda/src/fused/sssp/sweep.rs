@@ -19,7 +19,7 @@ const BUILD: &str = "graph/sssp_rows";
 const FIXED: u32 = 64;
 const BLOCK: u32 = 1024;
 /// A state holds weights below 2^20.
-const LEAST_SHIFT: u32 = 12;
+const MIN_SHIFT: u32 = 12;
 /// In the sweeps that a kernel reports: it gave up.
 const GAVE_UP: u32 = 1 << 31;
 /// No distance above this may occur.
@@ -139,14 +139,14 @@ pub(super) struct Sweeps {
 }
 
 impl Sweeps {
-    /// The greatest distance that the form can sum up.
+    /// The largest distance that the form can sum up.
     pub const LIMIT: u64 = LIMIT - 1;
 
-    /// Whether the rows can be packed at all, of a graph whose greatest weight is this and whole.
-    pub fn suits(device: &Device, nodes: usize, arcs: usize, greatest: u64) -> bool {
-        let shift = id_bits(nodes).max(LEAST_SHIFT);
+    /// Whether the rows can be packed at all, of a graph whose largest weight is this and whole.
+    pub fn suits(device: &Device, nodes: usize, arcs: usize, largest: u64) -> bool {
+        let shift = id_bits(nodes).max(MIN_SHIFT);
         let room = u64::from(device.properties().sms) * u64::from(device.properties().shared_per_block - FIXED);
-        shift < 31 && greatest < u64::from(u32::MAX >> shift) && 8 * nodes as u64 + (1 << 16) < room && arcs > 0
+        shift < 31 && largest < u64::from(u32::MAX >> shift) && 8 * nodes as u64 + (1 << 16) < room && arcs > 0
     }
     /// Packs and sorts the rows; none if the states do not fit.
     pub fn build(
@@ -158,9 +158,9 @@ impl Sweeps {
         options: SweepOptions,
     ) -> Result<Option<Self>> {
         let (n, m) = (arcs.nodes(), arcs.nnz());
-        let shift = id_bits(n).max(LEAST_SHIFT);
-        let greatest = summary.whole.unwrap_or(0);
-        let weight_bits = u64::BITS - greatest.leading_zeros();
+        let shift = id_bits(n).max(MIN_SHIFT);
+        let largest = summary.whole.unwrap_or(0);
+        let weight_bits = u64::BITS - largest.leading_zeros();
         let (nodes, row_shape) = (n as u32, ROW_SHAPE);
         let order = if options.by_degree { Some(degree_order(device, &arcs.pattern())?) } else { None };
         let sorted_offsets = match &order {

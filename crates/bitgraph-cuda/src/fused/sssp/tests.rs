@@ -26,7 +26,7 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-fn graph(name: &'static str, n: u32, mut arcs: Vec<(u32, u32)>, symmetric: bool, least: u32, most: u32) -> Graph {
+fn graph(name: &'static str, n: u32, mut arcs: Vec<(u32, u32)>, symmetric: bool, smallest: u32, most: u32) -> Graph {
     if symmetric {
         let back: Vec<_> = arcs.iter().map(|&(u, v)| (v, u)).collect();
         arcs.extend(back);
@@ -40,7 +40,8 @@ fn graph(name: &'static str, n: u32, mut arcs: Vec<(u32, u32)>, symmetric: bool,
     for v in 0..n as usize {
         offsets[v + 1] += offsets[v];
     }
-    let weight = |&(u, v): &(u32, u32)| least + (mix(u64::from(u.min(v)) << 32 | u64::from(u.max(v))) % u64::from(most - least + 1)) as u32;
+    let weight =
+        |&(u, v): &(u32, u32)| smallest + (mix(u64::from(u.min(v)) << 32 | u64::from(u.max(v))) % u64::from(most - smallest + 1)) as u32;
     let weights = arcs.iter().map(weight).collect();
     Graph { name, offsets, indices: arcs.into_iter().map(|a| a.1).collect(), weights, symmetric }
 }
@@ -99,7 +100,7 @@ impl Graph {
     }
 }
 
-fn graphs(least: u32, most: u32) -> Vec<Graph> {
+fn graphs(smallest: u32, most: u32) -> Vec<Graph> {
     let random = |n: u32, m: u32, skew: u32, seed: u64| -> Vec<(u32, u32)> {
         let end = |x: u64, power: u32| {
             let r = (mix(x) % 1_000_000) as f64 / 1e6;
@@ -122,7 +123,7 @@ fn graphs(least: u32, most: u32) -> Vec<Graph> {
     }
     let n = width * height;
     let shuffled = grid.iter().map(|&(u, v)| (u * 7 % n, v * 7 % n)).collect();
-    let graph = |name, n, arcs, symmetric| graph(name, n, arcs, symmetric, least, most);
+    let graph = |name, n, arcs, symmetric| graph(name, n, arcs, symmetric, smallest, most);
     shared(vec![
         graph("one vertex", 1, vec![], true),
         graph("a loop", 1, vec![(0, 0)], true),
@@ -147,7 +148,7 @@ fn config(source: u32) -> SsspConfig {
 fn check<T: Distance>(graph: &Graph, result: &Sssp<T>, expected: &[u64], scale: f64, weight: impl Fn(u32) -> u64) {
     let name = graph.name;
     for (v, (&found, &want)) in result.distances.iter().zip(expected).enumerate() {
-        let want = if want == u64::MAX { T::greatest() } else { T::from_f64(want as f64 * scale) };
+        let want = if want == u64::MAX { T::largest() } else { T::from_f64(want as f64 * scale) };
         assert!(found == want, "{name}: vertex {v} from {}: {found:?}, not {want:?}", result.source);
     }
     assert_eq!(result.reached, expected.iter().filter(|&&d| d != u64::MAX).count() as u64);

@@ -21,8 +21,8 @@ const FIXED: u32 = 128;
 const INFINITE_BYTE: u8 = 0x3f;
 const INFINITE: u32 = constant("graph/sssp_tile.cuh", "TILE_INFINITE") as u32;
 const PUBLISHED: u32 = constant("graph/sssp_tile.cu", "PUBLISHED") as u32;
-/// A weight in an arc has 16 bits, the greatest for padding.
-const GREATEST_WEIGHT: u64 = 65534;
+/// A weight in an arc has 16 bits, the largest for padding.
+const MAX_WEIGHT: u64 = 65534;
 /// Entries of the longest row that fits.
 const LONGEST_ROW: u32 = 4000;
 /// Arcs up to which one block is enough.
@@ -73,7 +73,7 @@ pub struct TileOptions {
     pub parts: u32,
     /// Threads of a block.
     pub threads: u32,
-    /// What a queued distance may be above the least of all, in mean weights; 0 for no limit.
+    /// What a queued distance may be above the smallest of all, in mean weights; 0 for no limit.
     pub breadth: f64,
     /// Hops between looks at the inbox.
     pub period: u32,
@@ -125,16 +125,16 @@ pub(super) struct Tiles {
 }
 
 impl Tiles {
-    /// The greatest distance that the form can sum up.
+    /// The largest distance that the form can sum up.
     pub const LIMIT: u64 = INFINITE as u64 - 1;
 
-    /// Whether a graph whose greatest weight is this and whole may fit in `parts` parts.
-    pub fn suits(device: &Device, nodes: usize, arcs: usize, greatest: u64, longest: u32, parts: u32) -> bool {
+    /// Whether a graph whose largest weight is this and whole may fit in `parts` parts.
+    pub fn suits(device: &Device, nodes: usize, arcs: usize, largest: u64, longest: u32, parts: u32) -> bool {
         let (n, m) = (nodes as u64, arcs as u64);
         let quads = if longest <= 4 { 16 * n } else { 4 * m };
         let room = u64::from(device.properties().shared_per_block - FIXED) * u64::from(parts);
         let alone = parts > 1 || (arcs <= ONE_BLOCK_ARCS && n <= 60_000);
-        greatest <= GREATEST_WEIGHT && longest <= LONGEST_ROW && m > 0 && alone && quads + 12 * n < room
+        largest <= MAX_WEIGHT && longest <= LONGEST_ROW && m > 0 && alone && quads + 12 * n < room
     }
     /// Divides the graph and lays out its parts; none if they do not fit or are not local.
     pub fn build(

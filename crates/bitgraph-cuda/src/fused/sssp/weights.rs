@@ -17,7 +17,7 @@ pub(super) const MODULE: &str = "graph/sssp_prepare";
 pub(super) struct Summary {
     /// The type of the values; `U8` for a pattern, whose weights are 1.
     pub dtype: DType,
-    /// The greatest weight, if every weight is a whole number below 2^63 (or of an integer type).
+    /// The largest weight, if every weight is a whole number below 2^63 (or of an integer type).
     pub whole: Option<u64>,
     /// The mean of the finite weights; 0 without entries.
     pub mean: f64,
@@ -46,9 +46,9 @@ parameters! {
         target: u32,
     }
 
-    struct HeaviestParams = "graph/sssp_prepare.cu" "bg::HeaviestParams" {
+    struct MaxDegreeParams = "graph/sssp_prepare.cu" "bg::MaxDegreeParams" {
         offsets: DevicePtr<u32>,
-        heaviest: DevicePtr<u64>,
+        max_degree: DevicePtr<u64>,
         nodes: u32,
         pad: u32,
     }
@@ -56,11 +56,11 @@ parameters! {
 
 /// The most arcs of a vertex. O(n).
 pub(super) fn longest(device: &Device, arcs: &Arcs) -> Result<u32> {
-    let heaviest = device.zeroed::<u64>(1)?;
-    let p = HeaviestParams { offsets: arcs.offsets.ptr(), heaviest: heaviest.ptr(), nodes: arcs.nodes() as u32, pad: 0 };
+    let max_degree = device.zeroed::<u64>(1)?;
+    let p = MaxDegreeParams { offsets: arcs.offsets.ptr(), max_degree: max_degree.ptr(), nodes: arcs.nodes() as u32, pad: 0 };
     // SAFETY: the arrays are this graph's, and those made above for its vertices and arcs.
-    unsafe { elementwise(device, MODULE, "sssp_heaviest", arcs.nodes() as u64, &p) }?;
-    Ok((heaviest.get(0)? >> 32) as u32)
+    unsafe { elementwise(device, MODULE, "sssp_max_degree", arcs.nodes() as u64, &p) }?;
+    Ok((max_degree.get(0)? >> 32) as u32)
 }
 
 /// The code of a type, as the container numbers them.

@@ -1,4 +1,4 @@
-//! The form for graphs with hubs: degree order, and the adjacency of the heaviest vertices as a triangle of bits.
+//! The form for graphs with hubs: degree order, and the adjacency of the vertices of largest degree as a triangle of bits.
 //!
 //! Invariant: lists hold smaller numbers only, which are the heavier vertices; row `v` of the bits covers the vertices before `v`.
 

@@ -72,7 +72,7 @@ impl Buckets {
     fn chunk(&mut self, before: *mut u32) -> *mut u32 {
         loop {
             if let Some(end) = self.free.pop() {
-                // SAFETY: the first `LINK` words of a chunk are its link; nobody else has this chunk.
+                // SAFETY: the first `LINK` words of a chunk are its link; no other thread has this chunk.
                 unsafe { end.sub(STRIDE).cast::<*mut u32>().write_unaligned(before) };
                 return end;
             }

@@ -5,7 +5,7 @@
 //! # Invariants
 //! Rows are `K` entries at stride `K`, padded with weight 255 and the row's own id, which never improves. A bucket is emptied until
 //! it stays empty: what it receives meanwhile is worked off in a further round, so that distances below its end are final. A searcher's
-//! distance of a vertex that it does not own is the least that it has sent.
+//! distance of a vertex that it does not own is the smallest that it has sent.
 #![allow(unsafe_code)]
 
 use super::buckets::Buckets;
@@ -17,7 +17,7 @@ use bitgraph_backend::{Control, Error, Result};
 /// How many vertices ahead memory is asked for.
 const AHEAD: usize = 6;
 
-/// Fills `dist`, which holds the greatest value everywhere; buckets are `2^shift` wide. With a target, distances above the
+/// Fills `dist`, which holds the largest value everywhere; buckets are `2^shift` wide. With a target, distances above the
 /// target's are upper bounds.
 ///
 /// # Errors

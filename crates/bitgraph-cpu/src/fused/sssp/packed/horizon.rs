@@ -112,7 +112,7 @@ impl<L: Link> Sink for State<'_, L> {
     }
 }
 
-/// Fills `dist`, which holds the greatest value everywhere. With a target, distances above the target's are upper bounds.
+/// Fills `dist`, which holds the largest value everywhere. With a target, distances above the target's are upper bounds.
 ///
 /// # Errors
 /// [`Error::Cancelled`].
@@ -195,7 +195,7 @@ pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], s
                         size += 16 << *incoming.classes.get_unchecked(*list.get_unchecked(i) as usize);
                     }
                     let all = state.meet(Report { open: open as u64, open_size: size, nearest: own_nearest, ..Report::EMPTY });
-                    // A window of the greatest weight that settled nothing: the rest cannot be reached.
+                    // A window of the largest weight that settled nothing: the rest cannot be reached.
                     if all.open == 0 || (all.open == open_before && width_before >= 256) {
                         break;
                     }

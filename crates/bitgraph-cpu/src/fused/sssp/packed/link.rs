@@ -18,7 +18,7 @@ pub(crate) struct Report {
     pub open: u64,
     /// The sum of 2^class over them (a sample, scaled).
     pub open_size: u64,
-    /// The least distance of a settled vertex whose row was not pushed wholly.
+    /// The smallest distance of a settled vertex whose row was not pushed wholly.
     pub nearest: u32,
     /// Whether a settled row has entries left to push.
     pub pending: bool,

@@ -13,7 +13,7 @@ const CLOSED: u8 = 2;
 pub(super) struct Meeting(AtomicU8);
 
 impl Meeting {
-    /// To which nobody has come.
+    /// To which no thread has come.
     pub(super) fn new() -> Self {
         Self(AtomicU8::new(OPEN))
     }

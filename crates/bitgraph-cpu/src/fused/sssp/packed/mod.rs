@@ -13,7 +13,7 @@ mod rows;
 
 use super::parents::Arcs;
 #[cfg(target_arch = "x86_64")]
-use crate::Level;
+use crate::Isa;
 use crate::{threads, trace};
 use bitgraph_algorithms::SsspConfig;
 use bitgraph_backend::{Result, WeightStats};
@@ -49,7 +49,7 @@ const BLOCKS: u32 = 5;
 /// log2 of how much wider buckets are with two searchers over short rows.
 const PAIR_WIDER: u32 = 2;
 /// How long the first searcher waits for the second.
-const PATIENCE: Duration = Duration::from_micros(200);
+const MEETING_WAIT: Duration = Duration::from_micros(200);
 
 /// The rows of one direction.
 #[derive(Debug)]
@@ -94,7 +94,7 @@ impl Packed {
             _ => 1 << 53,
         };
         let sums = !weights.dtype.is_float() || weights.bound <= exact;
-        let range = out.nnz() == 0 || (weights.least >= 1.0 && weights.greatest <= 255.0);
+        let range = out.nnz() == 0 || (weights.smallest >= 1.0 && weights.largest <= 255.0);
         weights.whole && range && sums && out.nrows() <= ID as usize + 1 && out.nnz() < u32::MAX as usize - 64
     }
     /// Packs and sorts the rows; with `short`, rows of a fixed length where no row is longer than [`HEAD`]. O(nnz), parallel.
@@ -121,9 +121,9 @@ impl Packed {
         };
         let step = match out_rows {
             // Few arcs stay inside a bucket.
-            Packing::Fixed { .. } => (summary.greatest / 16.0).clamp(1.0, 128.0) as u32,
+            Packing::Fixed { .. } => (summary.largest / 16.0).clamp(1.0, 128.0) as u32,
             // About four entries of a mean row per horizon.
-            Packing::Sorted(_) => (4.0 * (summary.greatest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32,
+            Packing::Sorted(_) => (4.0 * (summary.largest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32,
         };
         let (scratch, spare) = (Mutex::default(), Mutex::default());
         Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), scratch, spare }
@@ -275,7 +275,7 @@ impl Packed {
             let mut messages = std::mem::take(&mut scratch.messages);
             // The leader waits when all else is prepared.
             let start = Instant::now();
-            let result = if me == 1 || meeting.wait(|| start.elapsed() > PATIENCE) {
+            let result = if me == 1 || meeting.wait(|| start.elapsed() > MEETING_WAIT) {
                 let mut link = Paired::new(&board, me, &mut messages);
                 Some(search(&mut dist, &mut scratch, &mut link).map(|()| dist))
             } else {
@@ -315,12 +315,12 @@ fn horizon<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, lin
             // SAFETY: the caller's.
             unsafe { horizon::search::<Portable, L>(task, dist, scratch, link) }
         }
-        match Level::current() {
-            // SAFETY: the level says what the CPU has; distances and scratch are made for this graph.
-            Level::Avx512 => return unsafe { avx512(task, dist, scratch, link) },
+        match Isa::current() {
+            // SAFETY: the instruction set says what the CPU has; distances and scratch are made for this graph.
+            Isa::Avx512 => return unsafe { avx512(task, dist, scratch, link) },
             // SAFETY: as above.
-            Level::Avx2 => return unsafe { avx2(task, dist, scratch, link) },
-            Level::Portable => {}
+            Isa::Avx2 => return unsafe { avx2(task, dist, scratch, link) },
+            Isa::Portable => {}
         }
     }
     // SAFETY: distances and scratch are made for this graph.

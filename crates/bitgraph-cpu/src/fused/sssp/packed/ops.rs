@@ -1,4 +1,4 @@
-//! The steps of the packed search that have vector forms: relaxing a run of entries, pulling the least distance over one,
+//! The steps of the packed search that have vector forms: relaxing a run of entries, pulling the smallest distance over one,
 //! and listing what is due.
 //!
 //! Invariant: every form calls the sink for the same arcs and gives the same results as [`Portable`]; the order of the calls may differ.
@@ -21,7 +21,7 @@ pub(crate) trait Sink {
     unsafe fn improve(&mut self, id: u32, distance: u32);
 }
 
-/// The greatest entry of a weight below `limit`.
+/// The largest entry of a weight below `limit`.
 #[inline(always)]
 pub(crate) fn below(limit: u32) -> u32 {
     if limit > 255 { u32::MAX } else { (limit << 24).wrapping_sub(1) }
@@ -34,7 +34,7 @@ pub(crate) trait Ops: Copy {
     unsafe fn head(head: *const u32, most: u32, base: u32, sink: &mut impl Sink) -> usize;
     /// Relaxes the leading entries of `run` that are at most `most`, from a vertex at distance `base`; returns how many there are.
     unsafe fn tail(run: &[u32], most: u32, base: u32, sink: &mut impl Sink) -> usize;
-    /// The least of `best` and the distances over arcs of a head from vertices below `now`.
+    /// The smallest of `best` and the distances over arcs of a head from vertices below `now`.
     unsafe fn pull_head(head: *const u32, dist: *const u32, now: u32, best: u32) -> u32;
     /// The same over a sorted run, which may be left once weight + `nearest` is not below the best.
     unsafe fn pull_tail(run: &[u32], dist: *const u32, now: u32, nearest: u32, best: u32) -> u32;
@@ -228,7 +228,7 @@ mod x86 {
                 let from = _mm256_i32gather_epi32::<4>(dist.cast(), id);
                 let settled = _mm256_cmplt_epu32_mask(from, _mm256_set1_epi32(now as i32));
                 let sum = _mm256_add_epi32(from, _mm256_srli_epi32::<24>(x));
-                // Lanes without a settled vertex give the greatest value.
+                // Lanes without a settled vertex give the largest value.
                 best.min(_mm512_mask_reduce_min_epu32(u16::from(settled), _mm512_castsi256_si512(sum)))
             }
         }
