@@ -1,6 +1,7 @@
 // PageRank, the general form: one cooperative launch, every row pulls over its incoming arcs, one barrier an iteration.
 // Any graph, any numbering, f32 or f64, all of the config. Results repeat bit for bit.
 #include "graph/pagerank.cuh"
+#include "graph/pagerank_looks.cuh"
 #include "ops/row_bins.cuh"
 
 namespace bg {
@@ -54,6 +55,7 @@ template <class T> BG_DEVICE void pagerank(const RankParams<T>& p) {
     const u32 isolated_from = p.bins.rows ? p.sources_end : n;
     const bool watch = p.tolerance > 0.0 || p.max_iterations == 1, counts_lost = p.spread && p.dangling > n - isolated_from;
     const T d = (T)p.damping, even = T(1) / T(n);
+    ResidualLooks residuals(p.tolerance, p.max_iterations);
     if (thread == 0) p.result->residual = 0;
 
     // With even teleport the first shares are a multiple of the inverse degrees: nothing to set up.
@@ -83,7 +85,7 @@ template <class T> BG_DEVICE void pagerank(const RankParams<T>& p) {
 
     f64 mass_before = 1.0;
     for (u32 it = 0;; it++) {
-        const bool last = it + 1 == p.max_iterations, measure = watch || last;
+        const bool last = it + 1 == p.max_iterations, measure = residuals.due(it);
         const f64 mass = 1.0 - p.damping + p.damping * lost;
         const T m = (T)mass, base = m * even, scale = d * unit;
         T* next = p.shares[it & 1];
@@ -127,8 +129,10 @@ template <class T> BG_DEVICE void pagerank(const RankParams<T>& p) {
             if (counts_lost) lost = from_fixed(load_volatile(sums.lost(it))) + isolated * mass;
             else if (p.spread) lost = isolated * mass;
             if (measure) {
-                done = last || from_fixed(met.bc()) < p.tolerance;
+                const f64 residual = from_fixed(met.bc());
+                done = last || residual < p.tolerance;
                 if (done && thread == 0) p.result->residual = met.bc();
+                residuals.saw(it, residual);
             }
             if (thread == 0) *sums.lost(it + 2) = 0;
             grid.report(it + 1);

@@ -4,6 +4,7 @@
 //
 // Two barriers of the grid an iteration: before owners add up the sums of their rows, and before shares are read. Needs even
 // teleport, and dangling vertices without arcs or dropped ones. Results repeat bit for bit.
+#include "graph/pagerank_looks.cuh"
 #include "graph/pagerank_tiles.cuh"
 #include "ops/row_bins.cuh"
 
@@ -59,12 +60,13 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
     f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0;
     if (threadIdx.x < 32) x[p.x_room + threadIdx.x] = 0;
     if (threadIdx.x == 0) *next_task = *part_word = 0;
+    ResidualLooks residuals(p.tolerance, p.max_iterations);
     if (thread == 0) p.result->residual = 0;
     __syncthreads();
     PartBarrier together(part_word, sweepers);
 
     for (u32 it = 0;; it++) {
-        const bool last = it + 1 == p.max_iterations, measure = watch || last;
+        const bool last = it + 1 == p.max_iterations, measure = residuals.due(it);
         const f32 base = (f32)mass * even, unit = it ? 1.0f : even, scale = d * unit;
         const f32* now = it ? p.shares[(it - 1) & 1] : p.inverse;
         f32* next = p.shares[it & 1];
@@ -157,14 +159,16 @@ BG_KERNEL(pagerank_core, CoreRankParams, 1024, 1) {
         bool done = last;
         if (watch || !last) {
             const Meeting met = grid.meet([&] {
-                if (!watch) return;
+                if (!measure) return;
                 const u64 sum = changed();
                 if (lane() == 0) grid.add_bc(sum);
             });
             if (met.stop) return;
-            if (watch) {
-                done = last || from_fixed(met.bc()) < p.tolerance;
+            if (measure) {
+                const f64 residual = from_fixed(met.bc());
+                done = last || residual < p.tolerance;
                 if (done && thread == 0) p.result->residual = met.bc();
+                residuals.saw(it, residual);
             }
             grid.report(it + 1);
         }

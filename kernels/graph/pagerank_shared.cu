@@ -11,6 +11,10 @@
 // leave their parts there; one warp adds them up in the next iteration and tells the grid. With a tolerance the residual is looked
 // at one iteration later still, after the sweep that hides the look, when all blocks have told: the scores of two iterations are
 // kept for that. No barrier is there for the residual's sake, and nothing is read back. Results repeat bit for bit.
+//
+// An iteration without a look does nothing of this. What the last look says of the next one is known two iterations after it: until
+// then iterations are looked at as the look before it said.
+#include "graph/pagerank_looks.cuh"
 #include "graph/pagerank_shared.cuh"
 
 namespace bg {
@@ -20,14 +24,17 @@ enum RankForm : u32 { WINDOW, GRID };
 constexpr f64 RESIDUAL_ONE = 9007199254740992.0;
 constexpr u32 COUNT_SHIFT = 55;
 constexpr u64 RESIDUAL_MASK = (1ull << COUNT_SHIFT) - 1;
-/// Iterations whose residuals are in flight.
+/// In the place of the next iteration to look at.
+constexpr u32 CONVERGED = 0xffffffffu;
+/// Looks whose residuals are in flight.
 constexpr u32 RESIDUAL_TURNS = 6;
 
-BG_DEVICE u64* residual_word(GridState* state, u32 iteration) { return (u64*)(state->reserved + 1) + iteration % RESIDUAL_TURNS; }
+/// Of a look, counted from 0: there may be none in an iteration.
+BG_DEVICE u64* residual_word(GridState* state, u32 look) { return (u64*)(state->reserved + 1) + look % RESIDUAL_TURNS; }
 
-/// The residual of an iteration, in fixed point, once all blocks have added to it; `seen` is what the word was a while ago.
-BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 iteration, u64 seen, u32* over) {
-    const u64* word = residual_word(p.state, iteration);
+/// The residual of a look, in fixed point, once all blocks have added to it; `seen` is what the word was a while ago.
+BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 look, u64 seen, u32* over) {
+    const u64* word = residual_word(p.state, look);
     Wait wait(p.state, over);
     while (seen >> COUNT_SHIFT != gridDim.x && wait.more()) seen = load_volatile(word);
     return seen & RESIDUAL_MASK;
@@ -84,10 +91,12 @@ BG_DEVICE void await_shares(const SharedRankParams& p, const f32* from, f32* x, 
 }
 
 template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankParams& p) {
+    static_assert(16 + 2 * WARP * sizeof(u64) + sizeof(ResidualLooks) <= RANK_HEADER, "the header must fit");
     u8* memory = shared_memory();
     u32* over = (u32*)memory;
     u32* decided = over + 1;
     u64* parts = (u64*)(memory + 16);  // by iterations in turn: what each warp adds to a residual
+    ResidualLooks* residuals = (ResidualLooks*)(parts + 2 * WARP);  // the first thread's
     const RankTile tile = p.tiles[blockIdx.x];
     const u32 C = p.columns, group = blockIdx.x / C, column = blockIdx.x - group * C, room = p.x_room + 32;
     const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
@@ -107,7 +116,10 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) own_weight[i] = weight_of(p.inverse[tile.own_from + i]);
     for (u32 i = threadIdx.x; i < tile.x_count; i += blockDim.x) x[i] = even * weight_of(p.inverse[tile.x_from + i]);
     if (threadIdx.x < 32) x[p.x_room + threadIdx.x] = 0;
-    if (threadIdx.x == 0) *over = *decided = 0;
+    if (threadIdx.x == 0) {
+        *over = *decided = 0;
+        *residuals = ResidualLooks(p.tolerance, p.max_iterations);
+    }
     const bool watch = p.tolerance > 0.0;
     const f64 isolated = (f64)p.lost / p.vertices;
     f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0, mass_two_before = 1.0;
@@ -116,23 +128,26 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     Looks looks;
     // Tells the grid this block's part of the residual of an iteration, after a barrier of the block. Vertices without a position move
     // together with the mass, from `then` to `now`.
-    auto tell_residual = [&](u32 iteration, f64 now, f64 then) {
+    auto tell_residual = [&](u32 iteration, u32 look, f64 now, f64 then) {
         if (warp != warps - 1) return;
         u64 add = warp_sum_fixed(lane() < warps ? parts[(iteration & 1) * WARP + lane()] : 0ull);
         if (lane() > 0) return;
         if (blockIdx.x == 0) add += (u64)(magnitude(now - then) * p.isolated_count / p.vertices * RESIDUAL_ONE);
         add += 1ull << COUNT_SHIFT;
-        const u64 total = atomicAdd(residual_word(p.state, iteration), add) + add;
+        const u64 total = atomicAdd(residual_word(p.state, look), add) + add;
         if (!watch && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
     };
+    // The iteration from which on residuals are formed; whether they were in the two iterations before; looks told, looks decided.
+    u32 next_look = watch ? 0 : p.max_iterations - 1, told = 0, known = 0;
+    bool measured = false, measured_before = false;
     __syncthreads();
 
     for (u32 it = 0;; it++) {
-        const bool last = it + 1 == p.max_iterations, measure = watch || last, look = watch && it >= 2;
+        const bool last = it + 1 == p.max_iterations, look = measured_before;
         const f32 base = (f32)mass * even;
-        if (watch && it >= 1) tell_residual(it - 1, mass_before, mass_two_before);
+        if (measured) tell_residual(it - 1, told++, mass_before, mass_two_before);
         u64 seen = 0;
-        if (look && threadIdx.x == 0) seen = load_volatile(residual_word(p.state, it - 2));
+        if (look && threadIdx.x == 0) seen = load_volatile(residual_word(p.state, known));
         f32* shares = p.shares[it & 1];
         const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
         // A window without an inside tells its borders as soon as they are known.
@@ -152,13 +167,17 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         }
         if (threadIdx.x == 0) {
             if (look) {
-                u64 residual = await_residual(p, it - 2, seen, over);
-                if ((f64)residual / RESIDUAL_ONE < p.tolerance) {
-                    *decided = 1;
-                    if (blockIdx.x == 0) p.result->residual = residual << 7;
+                const u64 fixed = await_residual(p, known, seen, over);
+                const f64 residual = (f64)fixed / RESIDUAL_ONE;
+                if (residual < p.tolerance) {
+                    *decided = CONVERGED;
+                    if (blockIdx.x == 0) p.result->residual = fixed << 7;
+                } else {
+                    residuals->saw(it - 2, residual);
+                    *decided = residuals->next;
                 }
-                // Who adds to an iteration's word has looked at the one three before: no thread looks at the one four before any more.
-                if (blockIdx.x == 0 && it >= 4) *residual_word(p.state, it - 4) = 0;
+                // All have added to the word of this look, for which they have decided the one two before: no thread looks at that any more.
+                if (blockIdx.x == 0 && known >= 2) *residual_word(p.state, known - 2) = 0;
             }
             if (blockIdx.x == 0) {
                 if (cancel) {
@@ -173,16 +192,21 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         }
         __syncthreads();
         if (load_volatile(over)) return;
-        if (load_volatile(decided)) {
-            answer = it - 2;
-            mass = mass_two_before;
-            early = true;
-            break;
+        if (look) {
+            next_look = load_volatile(decided);
+            known++;
+            if (next_look == CONVERGED) {
+                answer = it - 2;
+                mass = mass_two_before;
+                early = true;
+                break;
+            }
         }
+        const bool measure = it >= next_look;
 
         f32* own = x + (tile.own_from - tile.x_from);
         f32 change = 0;
-        auto measured = [&](f32 share, f32 before, f32 weight) {
+        auto add_change = [&](f32 share, f32 before, f32 weight) {
             if (weight > 0) change += change_of(share, before, weight);
         };
         if (FORM == GRID) {
@@ -212,9 +236,9 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                     }
                 const u32 position = tile.own_from + i;
                 const f32 weight = own_weight[i], share = weight * y;
-                if (measure) measured(share, own[i], weight);
+                if (measure) add_change(share, own[i], weight);
                 if (!last) store_volatile((u32*)(shares + position), tagged(share, tag));
-                if (watch) p.kept[(it & 1) * p.positions + position] = y;
+                if (watch && measure) p.kept[(it & 1) * p.positions + position] = y;
                 if (last && !watch) {
                     u32 v = p.vertex[position];
                     if (v != NO_VERTEX) p.scores[v] = y;
@@ -233,12 +257,12 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                         store_volatile4(shares + position, make_uint4(tagged(share.x, tag), tagged(share.y, tag), tagged(share.z, tag), tagged(share.w, tag)));
                 }
                 if (measure) {
-                    measured(share.x, before.x, weight.x);
-                    measured(share.y, before.y, weight.y);
-                    measured(share.z, before.z, weight.z);
-                    measured(share.w, before.w, weight.w);
+                    add_change(share.x, before.x, weight.x);
+                    add_change(share.y, before.y, weight.y);
+                    add_change(share.z, before.z, weight.z);
+                    add_change(share.w, before.w, weight.w);
                 }
-                if (watch) *(float4*)(p.kept + (it & 1) * p.positions + position) = y;
+                if (watch && measure) *(float4*)(p.kept + (it & 1) * p.positions + position) = y;
                 if (last && !watch) write_scores(p, position, y);
             }
         }
@@ -246,6 +270,8 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             change = butterfly_sum(change);
             if (lane() == 0) parts[(it & 1) * WARP + warp] = (u64)((f64)change * RESIDUAL_ONE);
         }
+        measured_before = measured;
+        measured = measure;
         if (last) break;
         mass_two_before = mass_before;
         mass_before = mass;
@@ -268,18 +294,17 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     // The loop is left after the last iteration, or once one that is over is known to have converged.
     if (!early) {
         __syncthreads();
-        tell_residual(p.max_iterations - 1, mass, mass_before);
+        tell_residual(p.max_iterations - 1, told, mass, mass_before);
     }
     if (watch && !early) {
         if (threadIdx.x == 0) {
+            // Of the last two iterations; of the last one alone, if the one before was not looked at.
             u64 residual = 0;
             u32 found = p.max_iterations - 1;
-            for (u32 it = p.max_iterations < 2 ? 0 : p.max_iterations - 2; it < p.max_iterations; it++) {
-                residual = await_residual(p, it, load_volatile(residual_word(p.state, it)), over);
-                if ((f64)residual / RESIDUAL_ONE < p.tolerance) {
-                    found = it;
-                    break;
-                }
+            for (u32 it = found - (measured_before ? 1 : 0); it <= found; it++) {
+                residual = await_residual(p, known, load_volatile(residual_word(p.state, known)), over);
+                known++;
+                if ((f64)residual / RESIDUAL_ONE < p.tolerance) found = it;
             }
             *decided = found;
             if (blockIdx.x == 0) p.result->residual = residual << 7;

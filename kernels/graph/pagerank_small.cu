@@ -7,9 +7,10 @@
 // Needs what pagerank_shared.cu needs: even teleport, and dangling vertices that have no arcs at all or drop their score. A warp keeps
 // its slices for good, so the lane that sums a row also keeps the vertex' scores of two iterations, and tells its share to those
 // blocks alone that read it. With a tolerance, the residual of an iteration is summed during the next and looked at in the one after, so
-// that nothing waits for it. It is summed in fixed point; results repeat bit for bit.
-//
+// that nothing waits for it; iterations between are looked at as the look before says. It is summed in fixed point; results repeat bit
+// for bit.
 #include "common/cluster.cuh"
+#include "graph/pagerank_looks.cuh"
 #include "graph/pagerank_shared.cuh"
 
 namespace bg {
@@ -125,14 +126,16 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
         __syncwarp();
         place[k] |= readers << 16 | (__reduce_or_sync(FULL, readers) & ~(1u << rank)) << 24;
     }
-    const bool watch = p.tolerance > 0.0, listens = p.link.cancel;
+    const bool listens = p.link.cancel;
     const f64 isolated = (f64)p.lost / p.vertices, apart = (f64)p.isolated_count / p.vertices;
-    const u64 tolerance = (u64)(min_of(p.tolerance, 4.0) * SMALL_ONE);
     f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0, mass_two_before = 1.0;
     u32 answer = p.max_iterations - 1;
     bool earlier = false;  // the answer is the iteration before the last
+    ResidualLooks residuals(p.tolerance, p.max_iterations);
+    u32 measured = 0;  // whether the residual was formed: in the last iteration (1), in the one before (2)
     u64 residual = 0;
     Looks looks;
+    auto is_below = [&](u64 fixed) { return (f64)fixed / SMALL_ONE < p.tolerance; };
     // Of an iteration whose blocks have all told their parts.
     auto known = [&](u32 iteration) {
         if constexpr (!CLUSTER) return load_volatile(&header->known[iteration & 1][0]);
@@ -147,21 +150,23 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
     barrier();
 
     for (u32 it = 0;; it++) {
-        const bool last = it + 1 == p.max_iterations, measure = watch || last;
+        const bool last = it + 1 == p.max_iterations;
         if (listens && load_volatile(&header->over[~it & 1])) {
             if (blockIdx.x == 0 && threadIdx.x == 0) p.state->stopped = 1;
             barrier();
             return;
         }
-        if (watch && it >= 2) {
+        if (measured & 2) {
             residual = known(it);
-            if (residual < tolerance) {
+            if (is_below(residual)) {
                 answer = it - 2;
                 earlier = true;
                 mass_before = mass_two_before;
                 break;
             }
+            residuals.saw(it - 2, (f64)residual / SMALL_ONE);
         }
+        const bool measure = residuals.due(it);
         const f32 base = (f32)mass * even;
         const u8* now = (const u8*)(x + (it & 1) * room);
         f32* next = x + (~it & 1) * room;
@@ -192,11 +197,12 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
             __syncwarp();
             const u64 sum = warp_sum_to_fixed(change);
             if (lane() == 0) header->partials[it & 1][warp] = sum;
-            if (watch && it > 0 && warp == warps - 1) {
-                u64 part = warp_sum_fixed(header->partials[~it & 1][lane()]);
-                if (blockIdx.x == 0 && p.isolated_count) part += moved(mass_before, mass_two_before);
-                if (lane() < blocks) *in_block(&header->known[~it & 1][rank], lane()) = part;
-            }
+        }
+        if ((measured & 1) && warp == warps - 1) {
+            __syncwarp();
+            u64 part = warp_sum_fixed(header->partials[~it & 1][lane()]);
+            if (blockIdx.x == 0 && p.isolated_count) part += moved(mass_before, mass_two_before);
+            if (lane() < blocks) *in_block(&header->known[~it & 1][rank], lane()) = part;
         }
         if (listens && blockIdx.x == 0 && threadIdx.x == 0) {
             u32 cancel = 0;
@@ -207,15 +213,16 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
             for (u32 other = 0; other < blocks; other++) store_volatile(in_block(&header->over[it & 1], other), cancel);
         }
         barrier();
+        measured = measured << 1 | (measure ? 1 : 0);
         if (last) break;
         mass_two_before = mass_before;
         mass_before = mass;
         mass = 1.0 - p.damping + p.damping * isolated * mass;
     }
 
-    if (!earlier && watch && answer > 0) {
+    if (!earlier && (measured & 2)) {
         residual = known(answer - 1);
-        if (residual < tolerance) {
+        if (is_below(residual)) {
             earlier = true;
             answer--;
         }

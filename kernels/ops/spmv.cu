@@ -78,11 +78,8 @@ struct SpmvDiagonalsParams {
     f32* slots;            // 32 for each diagonal; null for a pattern
     const f32* x;
     f32* y;
-    u32* found;            // not used
     u32 rows;
     u32 slices;
-    u32 every;             // not used
-    u32 reserved;
 };
 
 /// Walks the diagonals of a slice in ascending order; a lane a row, whose columns ascend. `visit(delta, rows, first arc)`.

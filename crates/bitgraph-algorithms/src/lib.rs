@@ -16,7 +16,7 @@ mod typed;
 pub use bfs::{Bfs, BfsConfig, BfsOutput, MsBfs, MsBfsConfig, SearchGraph, UNREACHED};
 pub use cc::{Cc, CcConfig, ComponentsOfGraph};
 pub use on::On;
-pub use pagerank::{Dangling, PageRank, PageRankConfig, RankGraph};
+pub use pagerank::{Dangling, PageRank, PageRankConfig, RankGraph, ResidualLooks};
 pub use product::{Factor, Product};
 pub use sssp::{PathsOfGraph, Sssp, SsspConfig};
 pub use tc::{Tc, TcConfig, TrianglesOfGraph};

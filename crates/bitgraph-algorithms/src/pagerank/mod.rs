@@ -1,11 +1,13 @@
 //! `PageRank`.
 
 pub(crate) mod definition;
+mod looks;
 
 use crate::{GraphBackend, On, Typed};
 use bitgraph_backend::{Algorithm, Arranged, Backend, Control, Definition, Error, Fused, Graph, GraphData, Mxv, Renumber, Result};
 use bitgraph_semiring::{Float, PlusSecond};
 use bitgraph_sparse::{Permutation, Stored};
+pub use looks::ResidualLooks;
 
 /// What becomes of the score of a vertex without out-arcs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,6 +25,9 @@ pub struct PageRankConfig {
     /// The damping factor, in 0..=1. Default: 0.85.
     pub damping: f64,
     /// Stop once the L1 change of the scores falls below this; 0 runs all iterations. Default: 1e-6.
+    ///
+    /// Fused forms look for that where it is to be expected ([`ResidualLooks`]): after a change that falls suddenly they may do some
+    /// iterations more than the first that is below, at most 15.
     pub tolerance: f64,
     /// Iterations at most. Default: 100.
     pub max_iterations: u32,
@@ -104,7 +109,7 @@ impl Default for PageRankConfig {
 pub struct PageRank<T> {
     /// The score of every vertex.
     pub scores: Vec<T>,
-    /// Iterations done.
+    /// Iterations done: as many as the tolerance asks for, rarely some more ([`PageRankConfig::tolerance`]).
     pub iterations: u32,
     /// The L1 change of the last iteration.
     pub residual: f64,

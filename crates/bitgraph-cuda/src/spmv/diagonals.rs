@@ -23,11 +23,8 @@ parameters! {
         slots: DevicePtr<f32>,
         x: DevicePtr<f32>,
         y: DevicePtr<f32>,
-        found: DevicePtr<u32>,
         rows: u32,
         slices: u32,
-        every: u32,
-        reserved: u32,
     }
 }
 

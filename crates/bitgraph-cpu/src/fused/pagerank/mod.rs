@@ -3,7 +3,8 @@
 //! An iteration sums the scores, divided by out-degrees, over the arcs into every vertex, part by part of a
 //! [`SpmvLayout`], and turns a part's sums into the next iteration's operand while they are in the cache. Scores themselves are
 //! stored once, at the end: the operand and the out-degrees give them, and their change as well, because an iteration does not
-//! overwrite the operand that it reads. A tolerance therefore costs no memory traffic beyond the operand.
+//! overwrite the operand that it reads. A tolerance therefore costs no memory traffic beyond the operand, and that only where the
+//! residual may have reached it: [`ResidualLooks`].
 //!
 //! Invariant: the scores are those of Jacobi iteration from the teleport distribution. Parts are fixed by the layout and their
 //! residuals and dangling masses are added in order, in `f64`: results do not depend on the number of threads.
@@ -17,7 +18,7 @@ mod update;
 use crate::Isa;
 use crate::spmv::{Real, SpmvKind, SpmvLayout};
 use crate::team::{self, Team};
-use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig};
+use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig, ResidualLooks};
 use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_sparse::{Csr, Permutation};
@@ -81,7 +82,7 @@ impl<T: Real> PageRankLayout<T> {
     }
     /// The scores. O(iterations (nodes + entries)) time; two vectors of the nodes beside the result.
     ///
-    /// The residual is only computed where it is asked for: in every iteration for a tolerance above 0, otherwise in the last.
+    /// The residual is only formed where it is asked for: with a tolerance above 0 where it may be below ([`ResidualLooks`]), and in the last.
     /// Without any iteration it is infinite. It is the change of the scores over the out-degrees, times these: within two
     /// roundings of a score, or `2^-23` in all in `f32`, of the change of the scores.
     ///
@@ -125,9 +126,10 @@ impl<T: Real> PageRankLayout<T> {
         }
         let mut mass = if lost { (0..n).filter(|&v| self.inverse[v] < T::ZERO).map(|v| start(v).to_f64()).sum() } else { 0.0 };
         let (mut iterations, mut residual, mut converged) = (0, f64::INFINITY, false);
+        let mut looks = ResidualLooks::new(config);
         while iterations < config.max_iterations && !converged {
             config.control.check()?;
-            let change = config.tolerance > 0.0 || iterations + 1 == config.max_iterations;
+            let change = looks.due(iterations);
             let base = 1.0 - config.damping + config.damping * mass;
             let rates = Rates { base, even: base * even, damping: T::from_f64(config.damping), lost, change };
             let mut totals = vec![Totals::default(); parts.len()];
@@ -161,11 +163,12 @@ impl<T: Real> PageRankLayout<T> {
             }
             std::mem::swap(&mut operand, &mut next);
             mass = totals.iter().flat_map(|t| t.lost).sum();
-            iterations += 1;
             if change {
                 residual = totals.iter().flat_map(|t| t.change).sum();
                 converged = residual < config.tolerance;
+                looks.saw(iterations, residual);
             }
+            iterations += 1;
             config.control.report(iterations.into(), Some(config.max_iterations.into()));
         }
         let mut scores = vec![T::ZERO; n];

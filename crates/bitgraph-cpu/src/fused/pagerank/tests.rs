@@ -94,6 +94,20 @@ fn scores_of_random_graphs() {
 }
 
 #[test]
+fn iterations_end_with_the_first_residual_below_the_tolerance() {
+    for graph in ["grid:60x60", "grid:300x3", "kron:8", "urand:8"] {
+        let out = &graph.parse::<bitgraph_generate::Generator>().unwrap().generate(&Default::default()).unwrap();
+        let layout = PageRankLayout::<f64>::build_as(&out.transpose(), &out_degrees(out), SpmvKind::Plain).unwrap();
+        for tolerance in [1e-3, 1e-5, 1e-8] {
+            let config = PageRankConfig { tolerance, ..PageRankConfig::default() };
+            let found = layout.run(&config).unwrap();
+            assert!(found.converged && found.residual < tolerance, "{graph}, {tolerance}");
+            assert!(reference(out, &config, found.iterations - 1).1 >= tolerance, "{graph}, {tolerance}: {} iterations", found.iterations);
+        }
+    }
+}
+
+#[test]
 fn refuses_and_stops() {
     let out = random(40_000, 200_000, 3);
     let layout = PageRankLayout::<f32>::build_as(&out.transpose(), &out_degrees(&out), SpmvKind::Blocks).unwrap();

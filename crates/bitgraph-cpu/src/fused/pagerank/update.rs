@@ -11,7 +11,7 @@ use std::array::from_fn;
 
 /// Sums of one kind of total.
 const LANES: usize = 8;
-/// Vertices whose totals are formed while their operands are in the first cache.
+/// Vertices whose dangling mass is added up while their operands are in the first cache; a multiple of the sums.
 const BLOCK: usize = 512;
 
 /// The numbers of an iteration.
@@ -88,29 +88,59 @@ fn write<T: Real>(operands: Operands<'_, T>, rates: Rates<T>, next: &mut [T], to
     for (number, next) in next.chunks_mut(BLOCK).enumerate() {
         let (first, n) = (number * BLOCK, next.len());
         let [sums, inverse, before] = [operands.sums, operands.inverse, operands.before].map(|all| &all[first..first + n]);
-        for i in 0..n {
-            next[i] = score(first + i, sums[i]) * inverse[i].magnitude();
-        }
+        let score = |i: usize, sum: T| score(first + i, sum);
         if rates.change {
-            total(&mut totals.change, next, before, inverse, |share, before, inverse| (share - before).magnitude() / inverse.magnitude());
+            write_and_compare(sums, inverse, before, next, &mut totals.change, score);
+        } else {
+            for i in 0..n {
+                next[i] = score(i, sums[i]) * inverse[i].magnitude();
+            }
         }
         if rates.lost {
-            total(&mut totals.lost, next, before, inverse, |score, _, inverse| if inverse < T::ZERO { score } else { T::ZERO });
+            add_dangling(next, inverse, &mut totals.lost);
         }
     }
 }
 
-/// Adds `f` of the elements of three slices of one length to the sums by position.
+/// One pass: the divisions are done while the next operands come from memory. Eight vertices are taken through each step together, which
+/// is how the compiler makes vectors of all of it.
 #[inline(always)]
-fn total<T: Real>(sums: &mut [f64; LANES], next: &[T], before: &[T], inverse: &[T], f: impl Fn(T, T, T) -> T) {
-    let (next, next_rest) = next.as_chunks::<LANES>();
-    let (before, before_rest) = before.as_chunks::<LANES>();
-    let (inverse, inverse_rest) = inverse.as_chunks::<LANES>();
-    for ((next, before), inverse) in next.iter().zip(before).zip(inverse) {
-        let terms: [T; LANES] = from_fn(|lane| f(next[lane], before[lane], inverse[lane]));
-        *sums = from_fn(|lane| sums[lane] + terms[lane].to_f64());
+fn write_and_compare<T: Real>(
+    sums: &[T],
+    inverse: &[T],
+    before: &[T],
+    next: &mut [T],
+    change: &mut [f64; LANES],
+    score: impl Fn(usize, T) -> T,
+) {
+    let whole = next.len() / LANES * LANES;
+    let [(sums_8, _), (inverse_8, _), (before_8, _)] = [sums, inverse, before].map(<[T]>::as_chunks::<LANES>);
+    let (next_8, rest) = next.as_chunks_mut::<LANES>();
+    for (k, (((next, sums), inverse), before)) in next_8.iter_mut().zip(sums_8).zip(inverse_8).zip(before_8).enumerate() {
+        let weight = inverse.map(T::magnitude);
+        let share: [T; LANES] = from_fn(|lane| score(k * LANES + lane, sums[lane]) * weight[lane]);
+        let by: [T; LANES] = from_fn(|lane| (share[lane] - before[lane]).magnitude() / weight[lane]);
+        *change = from_fn(|lane| change[lane] + by[lane].to_f64());
+        *next = share;
     }
-    for (lane, ((&next, &before), &inverse)) in next_rest.iter().zip(before_rest).zip(inverse_rest).enumerate() {
-        sums[lane] += f(next, before, inverse).to_f64();
+    for (lane, next) in rest.iter_mut().enumerate() {
+        let i = whole + lane;
+        let weight = inverse[i].magnitude();
+        *next = score(i, sums[i]) * weight;
+        change[lane] += ((*next - before[i]).magnitude() / weight).to_f64();
+    }
+}
+
+/// Adds up the operands of dangling vertices, which are their scores.
+#[inline(always)]
+fn add_dangling<T: Real>(next: &[T], inverse: &[T], lost: &mut [f64; LANES]) {
+    let dangling = |score: T, inverse: T| if inverse < T::ZERO { score } else { T::ZERO };
+    let ((next_8, next), (inverse_8, inverse)) = (next.as_chunks::<LANES>(), inverse.as_chunks::<LANES>());
+    for (next, inverse) in next_8.iter().zip(inverse_8) {
+        let scores: [T; LANES] = from_fn(|lane| dangling(next[lane], inverse[lane]));
+        *lost = from_fn(|lane| lost[lane] + scores[lane].to_f64());
+    }
+    for (lane, (&next, &inverse)) in next.iter().zip(inverse).enumerate() {
+        lost[lane] += dangling(next, inverse).to_f64();
     }
 }
