@@ -4,7 +4,6 @@
 mod algorithm;
 mod arranged;
 mod backend;
-mod control;
 mod data;
 mod error;
 mod fused;
@@ -22,7 +21,6 @@ mod weights;
 pub use algorithm::{Algorithm, Definition};
 pub use arranged::{Arranged, Renumber};
 pub use backend::Backend;
-pub use control::{Control, Progress};
 pub use data::{GraphData, Symmetry};
 pub use error::{Error, Result};
 pub use fused::{Fused, NoLayout};
@@ -36,3 +34,5 @@ pub use same_type::same_type;
 pub use stats::{Diagonals, Stats};
 pub use vector::{Value, Vector};
 pub use weights::{Weight, WeightStats};
+
+pub use bitgraph_sparse::{Cancelled, Control, Progress};

@@ -100,10 +100,10 @@ pub(crate) fn in_orders(graph: &GraphData, variant: &'static str, cost: impl Fn(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bitgraph_generate::{GenerateControl, Generator};
+    use bitgraph_generate::{Control, Generator};
 
     fn stats(graph: &str) -> Stats {
-        Stats::of(&graph.parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap())
+        Stats::of(&graph.parse::<Generator>().unwrap().generate(&Control::default()).unwrap())
     }
 
     #[test]

@@ -6,26 +6,26 @@
 //! second pass over the edges needs no stored copy of the first.
 //!
 //! ```
-//! use bitgraph_generate::{GenerateControl, Generator};
+//! use bitgraph_generate::{Control, Generator};
 //!
 //! let grid: Generator = "grid:10x20".parse()?;
-//! let graph = grid.generate(&GenerateControl::default())?;
+//! let graph = grid.generate(&Control::default())?;
 //! assert_eq!((graph.nrows(), graph.nnz()), (200, 740));
 //! # Ok::<(), bitgraph_generate::Error>(())
 //! ```
 
 mod build;
-mod control;
 mod error;
 mod generator;
 mod kron;
 mod memory;
+mod meter;
 mod parse;
 mod random;
 mod sampled;
 mod structured;
 
-pub use control::{GenerateControl, Progress};
+pub use bitgraph_sparse::{Cancelled, Control, Progress};
 pub use error::{Error, Result};
 pub use generator::Generator;
 pub use random::{Stream, mix64};

@@ -11,6 +11,7 @@ mod bits;
 mod buffer;
 mod build;
 mod cell;
+mod control;
 mod coo;
 mod csc;
 mod csr;
@@ -32,6 +33,7 @@ mod vector;
 
 pub use bits::BitVector;
 pub use buffer::Buffer;
+pub use control::{Cancelled, Control, Progress};
 pub use coo::{Coo, Duplicates, RowLists};
 pub use csc::Csc;
 pub use csr::Csr;

@@ -57,7 +57,7 @@ pub use error::{Error, Result};
 #[cfg(feature = "cpu")]
 pub use open::Open;
 pub use provenance::commit;
-pub use source::{GraphSource, LoadControl, LoadOptions, LoadedGraph};
+pub use source::{GraphSource, LoadOptions, LoadedGraph};
 pub use stored::StoredGraph;
 pub use weights::{WeightSource, hashed_weight, hashed_weights};
 

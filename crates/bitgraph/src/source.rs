@@ -3,16 +3,14 @@
 //! Invariant: a loaded graph's `symmetric` is a fact about pattern and values, known from the source or checked.
 
 use crate::{Error, Result, StoredGraph, WeightSource, weights};
-use bitgraph_backend::{Backend, Graph, Progress};
-use bitgraph_generate::{GenerateControl, Generator};
-use bitgraph_io::{self as io, FileFormat, ReadOptions};
-use bitgraph_sparse::{Csr, Duplicates, Values};
+use bitgraph_backend::{Backend, Graph};
+use bitgraph_generate::Generator;
+use bitgraph_io::{self as io, FileFormat, Listener, ReadOptions, Remark};
+use bitgraph_sparse::{Control, Csr, Duplicates, Values};
 use std::ffi::OsStr;
 use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Where a graph comes from. Parsed from the text of the command line: a generator's prefix wins, so that a file of such a
 /// name is written `./kron:18`; `-` is standard input.
@@ -57,52 +55,6 @@ impl fmt::Display for GraphSource {
     }
 }
 
-/// What is called with a remark.
-type Notice = dyn Fn(&io::Remark) + Send + Sync;
-
-/// Cancellation, progress and remarks of loading, all optional.
-#[derive(Clone, Default)]
-pub struct LoadControl {
-    /// Loading stops soon after this becomes true.
-    pub cancel: Option<Arc<AtomicBool>>,
-    /// Called as loading goes on, from whichever thread does it, in the source's own unit (bytes, edges, rows).
-    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    /// Called with what a reader noticed about a file that is no error.
-    pub remark: Option<Arc<Notice>>,
-}
-
-impl LoadControl {
-    fn for_reader(&self) -> io::Control {
-        let mut control = io::Control::default();
-        if let Some(flag) = &self.cancel {
-            control = control.with_cancel(Arc::clone(flag));
-        }
-        if let Some(report) = self.progress.clone() {
-            control = control.with_progress(move |done, total| report(Progress { done, total }));
-        }
-        if let Some(notice) = self.remark.clone() {
-            control = control.with_remark(move |remark| notice(remark));
-        }
-        control
-    }
-    fn for_generator(&self) -> GenerateControl {
-        let mut control = GenerateControl::default();
-        if let Some(flag) = &self.cancel {
-            control = control.with_cancel(Arc::clone(flag));
-        }
-        if let Some(report) = self.progress.clone() {
-            control = control.with_progress(move |p| report(Progress { done: p.done, total: Some(p.total) }));
-        }
-        control
-    }
-}
-
-impl fmt::Debug for LoadControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadControl").finish_non_exhaustive()
-    }
-}
-
 /// How a graph is to be loaded. The default takes a file as it is, as a pattern.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
@@ -120,8 +72,10 @@ pub struct LoadOptions {
     pub duplicates: Duplicates,
     /// Edge lists: vertex numbers are arbitrary 64-bit numbers, replaced by their rank.
     pub relabel: bool,
-    /// Cancellation and progress.
-    pub control: LoadControl,
+    /// Cancellation and progress, in the source's own unit (bytes, edges, rows).
+    pub control: Control,
+    /// Hears what a reader noticed about a file that is no error.
+    pub remark: Listener<Remark>,
 }
 
 /// A graph on the host, as lists in the input's order.
@@ -187,7 +141,7 @@ impl GraphSource {
         let name = self.to_string();
         let mut graph = match self {
             Self::Generator(generator) => {
-                let csr = generator.generate(&options.control.for_generator())?;
+                let csr = generator.generate(&options.control)?;
                 LoadedGraph { name, csr, values: None, symmetric: true, original_ids: None }.into()
             }
             Self::File(_) | Self::Stdin => self.read(name, options)?,
@@ -214,7 +168,8 @@ impl GraphSource {
             duplicates: options.duplicates,
             relabel: options.relabel,
             as_pattern: matches!(options.weights, WeightSource::Unit | WeightSource::Hash(_)),
-            control: options.control.for_reader(),
+            control: options.control.clone(),
+            remark: options.remark.clone(),
             ..ReadOptions::default()
         };
         let loaded = match self {
