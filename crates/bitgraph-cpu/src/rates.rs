@@ -81,6 +81,8 @@ pub(crate) fn in_orders(graph: &GraphData, variant: &'static str, cost: impl Fn(
             Ordering::Degree => 8.0 * entries + 5.0 * nodes,
             Ordering::Rcm => 25.0 * entries + 60.0 * nodes,
             Ordering::Community => 80.0 * entries + 200.0 * nodes,
+            // Nothing was measured: it is not weighed.
+            _ => return None,
         };
         // By degree spoils an order that is local already.
         let spoilt = if ordering == Ordering::Degree && !self::scattered(s) && mesh_like(s) { 3.0 } else { 1.0 };

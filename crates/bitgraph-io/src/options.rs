@@ -11,6 +11,7 @@ use std::sync::Arc;
 /// read and write anywhere. A mapping is therefore guarded: Linux gives a process a read lease on a file that it owns and nobody has open
 /// for writing, which costs one system call. Copying 2 GB instead costs half a second and the memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadMode {
     /// The file is mapped under a read lease (or on a file system that is mounted read-only): no copy, pages are read as they are touched.
     /// A program that opens the file for writing, or shortens it, waits until the mapping is gone, at most for the seconds in

@@ -4,7 +4,7 @@
 //! graph by name, and [`memory`], which counts what that costs.
 //!
 #![cfg_attr(
-    feature = "cpu",
+    all(feature = "cpu", feature = "generate"),
     doc = r#"
 ```
 use bitgraph::prelude::*;
@@ -33,12 +33,15 @@ assert_eq!((graph.tc().run()?.triangles, graph.cc().run()?.components), (1, 5));
 
 mod error;
 pub mod memory;
-#[cfg(feature = "cpu")]
+#[cfg(all(feature = "cpu", any(feature = "io", feature = "generate")))]
 mod open;
 pub mod prelude;
 mod provenance;
+#[cfg(any(feature = "io", feature = "generate"))]
 mod source;
+#[cfg(any(feature = "io", feature = "generate"))]
 mod stored;
+#[cfg(any(feature = "io", feature = "generate"))]
 mod weights;
 
 pub use bitgraph_algorithms as algorithms;
@@ -48,20 +51,27 @@ pub use bitgraph_backend as backend;
 pub use bitgraph_cpu as cpu;
 #[cfg(feature = "cuda")]
 pub use bitgraph_cuda as cuda;
+#[cfg(feature = "generate")]
 pub use bitgraph_generate as generate;
+#[cfg(feature = "io")]
 pub use bitgraph_io as io;
 pub use bitgraph_semiring as semiring;
 pub use bitgraph_sparse as sparse;
 
 pub use error::{Error, Result};
-#[cfg(feature = "cpu")]
+#[cfg(all(feature = "cpu", any(feature = "io", feature = "generate")))]
 pub use open::Open;
 pub use provenance::commit;
+#[cfg(any(feature = "io", feature = "generate"))]
 pub use source::{GraphSource, LoadOptions, LoadedGraph};
+#[cfg(any(feature = "io", feature = "generate"))]
 pub use stored::StoredGraph;
-pub use weights::{WeightSource, hashed_weight, hashed_weights};
+#[cfg(any(feature = "io", feature = "generate"))]
+pub use weights::WeightSource;
+#[cfg(feature = "generate")]
+pub use weights::{hashed_weight, hashed_weights};
 
 /// The README's program runs as a test.
-#[cfg(all(doctest, feature = "cpu"))]
+#[cfg(all(doctest, feature = "cpu", feature = "io", feature = "generate"))]
 #[doc = include_str!("../../../README.md")]
 pub struct Readme;

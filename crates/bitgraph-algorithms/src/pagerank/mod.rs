@@ -9,6 +9,7 @@ use bitgraph_sparse::{Permutation, Stored};
 
 /// What becomes of the score of a vertex without out-arcs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dangling {
     /// It is spread evenly, or over the personalisation vector: scores sum to 1.
     #[default]
