@@ -1,5 +1,4 @@
-//! The contracts of bitgraph: what a backend is, the operations with their front end, graphs, what an algorithm is, the
-//! hook for fused forms, and the planner. No implementation lives here, and nothing here names a device.
+#![doc = include_str!("../README.md")]
 
 mod algorithm;
 mod arranged;

@@ -1,8 +1,4 @@
-//! Readers and writers of graphs: Matrix Market, edge lists, METIS, scipy's npz, npy vectors, and the container .bgr; readers of DIMACS and
-//! of GAP's serialized graphs.
-//!
-//! Text is parsed in parallel from a mapped file, and every line of it is checked; a fault names file, line and value. Nothing is
-//! allocated by a number that a header merely claims. Writers write to a temporary name beside the target and rename it.
+#![doc = include_str!("../README.md")]
 
 mod bgr;
 mod detect;
