@@ -41,7 +41,7 @@ const MOST_PAGE_LINES: usize = 60;
 pub fn check(files: &[File], report: &mut Report) {
     let members: Vec<(&str, Manifest)> =
         files.iter().filter_map(|file| Some((file.path.strip_suffix("/Cargo.toml")?, Manifest::parse(&file.text)))).collect();
-    let unpublished: Vec<&str> = members.iter().filter(|(_, m)| !is_published(m)).map(|(_, m)| name(m)).collect();
+    let unpublished = unpublished(files);
     for (folder, manifest) in &members {
         member(&format!("{folder}/Cargo.toml"), manifest, report);
         if is_published(manifest) {
@@ -54,6 +54,12 @@ pub fn check(files: &[File], report: &mut Report) {
     }
 }
 
+/// The names of the crates that are not published.
+pub fn unpublished(files: &[File]) -> Vec<String> {
+    let manifests = files.iter().filter(|file| file.path.ends_with("/Cargo.toml")).map(|file| Manifest::parse(&file.text));
+    manifests.filter(|m| !is_published(m)).map(|m| name(&m).to_string()).collect()
+}
+
 fn name(manifest: &Manifest) -> &str {
     manifest.get("package", "name").unwrap_or_default().trim_matches('"')
 }
@@ -63,11 +69,11 @@ fn is_published(manifest: &Manifest) -> bool {
 }
 
 /// A crate of ours has the workspace's version, unless it is not published: packaging then leaves it out of what its users' tests need.
-fn workspace(manifest: &Manifest, unpublished: &[&str], report: &mut Report) {
+fn workspace(manifest: &Manifest, unpublished: &[String], report: &mut Report) {
     let version = manifest.get("workspace.package", "version").unwrap_or_default();
     for entry in manifest.table("workspace.dependencies").filter(|entry| entry.value.contains("path =")) {
         let place = format!("Cargo.toml:{}", entry.line);
-        if unpublished.contains(&entry.key.as_str()) {
+        if unpublished.contains(&entry.key) {
             if entry.value.contains("version =") {
                 report.finding(place, format!("{} is not published: it must have no version here", entry.key));
             }
@@ -78,7 +84,7 @@ fn workspace(manifest: &Manifest, unpublished: &[&str], report: &mut Report) {
 }
 
 /// A published crate has a front page, and needs no crate that is not published.
-fn published(folder: &str, manifest: &Manifest, files: &[File], unpublished: &[&str], report: &mut Report) {
+fn published(folder: &str, manifest: &Manifest, files: &[File], unpublished: &[String], report: &mut Report) {
     let page = format!("{folder}/README.md");
     match files.iter().find(|file| file.path == page) {
         None => report.finding(folder, "has no README.md, its front page"),
@@ -88,7 +94,7 @@ fn published(folder: &str, manifest: &Manifest, files: &[File], unpublished: &[&
         Some(_) => {}
     }
     for table in ["dependencies", "build-dependencies"] {
-        for entry in manifest.table(table).filter(|entry| unpublished.contains(&entry.dependency())) {
+        for entry in manifest.table(table).filter(|entry| unpublished.iter().any(|name| name == entry.dependency())) {
             report.finding(format!("{folder}/Cargo.toml:{}", entry.line), format!("{} is not published", entry.dependency()));
         }
     }
