@@ -55,6 +55,9 @@ pub enum Temporary {
     Gone,
 }
 
+/// What a [`Listener`] calls.
+type Listen<E> = dyn Fn(&E) + Send + Sync;
+
 /// A function that is called with events; by default nobody listens. Cheap to clone.
 ///
 /// ```
@@ -63,7 +66,7 @@ pub enum Temporary {
 /// let options = ReadOptions { remark: Listener::new(|remark: &Remark| eprintln!("{remark}")), ..ReadOptions::default() };
 /// # let _ = options;
 /// ```
-pub struct Listener<E>(Option<Arc<dyn Fn(&E) + Send + Sync>>);
+pub struct Listener<E>(Option<Arc<Listen<E>>>);
 
 impl<E> Listener<E> {
     /// Calls `listen` with every event, from whichever thread it happens on.
