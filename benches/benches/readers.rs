@@ -23,7 +23,7 @@ fn on(c: &mut Criterion, name: &str) -> Result<(), Error> {
         let label = if values.is_some() { "weights" } else { "pattern" };
         let path = directory.path().join(format!("{label}.{ending}"));
         let source = WriteSource::new(&loaded.csr).with_values(values).with_symmetric(Some(true));
-        io::write(&path, &source, &io::Control::default())?;
+        io::write(&path, &source, &io::WriteOptions::default())?;
         group.throughput(Throughput::Bytes(std::fs::metadata(&path)?.len()));
         group.bench_function(BenchmarkId::new(ending, label), |b| b.iter(|| io::read(&path, &ReadOptions::default())));
     }

@@ -8,7 +8,7 @@ use bitgraph::cuda::convert::{DeviceProfileConfig, TileCountConfig, TileOptions,
 use bitgraph::cuda::device::Device;
 use bitgraph::cuda::primitives as p;
 use bitgraph::cuda::{DeviceB2sr, DeviceCsr, DeviceValues, Layout, Result};
-use bitgraph::generate::{GenerateControl, Generator};
+use bitgraph::generate::{Control, Generator};
 use bitgraph::sparse::{Csr, Format, FormatKind, Values};
 use bitgraph_measure::Clock;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -137,7 +137,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             RUNS.store(arguments.next().and_then(|n| n.parse().ok()).unwrap_or(15), Ordering::Relaxed);
             continue;
         }
-        let host = name.parse::<Generator>()?.generate(&GenerateControl::default())?;
+        let host = name.parse::<Generator>()?.generate(&Control::default())?;
         let csr = DeviceCsr::upload(&device, &host)?;
         println!("# {name}: {} rows, {} entries", host.nrows(), host.nnz());
         primitives(&device, &name, &host, &csr)?;

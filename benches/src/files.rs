@@ -45,7 +45,7 @@ impl GraphFiles {
             _ => {
                 let weights = (kind == "wel").then(|| Values::from_vec(subject.weights.clone()));
                 let source = WriteSource::new(subject.csr()).with_values(weights.as_ref()).with_symmetric(Some(subject.loaded.symmetric));
-                io::write(&path, &source, &io::Control::default()).map_err(Into::into)
+                io::write(&path, &source, &io::WriteOptions::default()).map_err(Into::into)
             }
         }
         .with_context(|| format!("cannot write {}", path.display()))?;

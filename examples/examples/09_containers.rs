@@ -9,7 +9,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let path = std::env::temp_dir().join(format!("bitgraph-example-{}.bgr", std::process::id()));
     let loaded = "kron:14".parse::<GraphSource>()?.load(&LoadOptions::default())?;
     // Written under a temporary name and renamed, so that a reader never sees half a file.
-    io::write(&path, &WriteSource::new(&loaded.csr).with_symmetric(Some(loaded.symmetric)), &io::Control::default())?;
+    io::write(&path, &WriteSource::new(&loaded.csr).with_symmetric(Some(loaded.symmetric)), &io::WriteOptions::default())?;
 
     let start = std::time::Instant::now();
     let again = GraphSource::File(path.clone()).load(&LoadOptions::default());
@@ -23,7 +23,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let mut source = WriteSource::new(&ordered).with_symmetric(Some(loaded.symmetric));
         (source.permutation, source.ordering) = (Some(&permutation), Ordering::Degree);
         source.format = Some((FormatKind::B2sr8, Layout::from_csr(&ordered, FormatKind::B2sr8).sections()));
-        io::write(&path, &source, &io::Control::default())?;
+        io::write(&path, &source, &io::WriteOptions::default())?;
     }
     let stored = GraphSource::File(path.clone()).load_stored(&LoadOptions::default())?;
     let graph = stored.on(Cpu::new())?;

@@ -33,6 +33,7 @@ pub struct Module {
 
 /// Why a module's code cannot be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Unusable {
     /// The crate was built without a bundle, or the bundle lacks the module.
     Absent,

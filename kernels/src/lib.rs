@@ -1,7 +1,4 @@
-//! CUDA kernels of bitgraph: which ones exist, their sources, and their machine code where it was built.
-//!
-//! The crate carries no behaviour: a GPU backend looks a kernel up here and loads what [`code`] holds, or compiles the
-//! [`SOURCES`] at run time. The structs that both sides share are read off the sources ([`STRUCTS`]). A plain build needs neither nvcc nor CUDA; `cargo xtask kernels` compiles ahead of time.
+#![doc = include_str!("../README.md")]
 //!
 //! # Invariants
 //! No two kernels have the same name; code is handed out only if it belongs to the sources of the same build.

@@ -24,6 +24,8 @@ const STEPS: &[Step] = &[
     Step { name: "fuzz", tasks: &[&["fuzz", "--seconds", "30"]] },
     Step { name: "checkers", tasks: &[&["valgrind"], &["miri"], &["tsan"]] },
     Step { name: "deny", tasks: &[&["deny"]] },
+    Step { name: "package", tasks: &[&["package"]] },
+    Step { name: "msrv", tasks: &[&["msrv"]] },
 ];
 
 pub fn run(arguments: &[String]) -> Result<()> {

@@ -7,6 +7,8 @@ mod ci;
 mod deny;
 mod fuzz;
 mod kernels;
+mod msrv;
+mod package;
 mod reproduce;
 mod run;
 mod shim;
@@ -32,6 +34,8 @@ Usage: cargo xtask TASK [arguments]
   valgrind    the tests of modules with unsafe code under valgrind
   miri, tsan  the same under miri, and of threads under ThreadSanitizer; each is skipped where the toolchain has it not
   deny        licences, sources and known faults of dependencies, against deny.toml
+  package     every published crate as an archive, without network; --verify compiles the archives
+  msrv        everything checked with the oldest Rust that the workspace states, where that is installed
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=ALGORITHM:COMMAND] ...
   kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH] [--checked] [--line-info]; or for the host shim: kernels --host
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
@@ -72,6 +76,8 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "tsan" => checkers::tsan(rest),
         "fuzz" => fuzz::run(rest),
         "deny" => deny::run(rest),
+        "package" => package::run(rest),
+        "msrv" => msrv::run(rest),
         "bench" => run::cargo(&["run", "--release", "--package", "bitgraph-benches", "--bin", "bitgraph-bench", "--"], rest),
         "kernels" => kernels::run(rest),
         "reproduce" => reproduce::run(rest),

@@ -71,7 +71,9 @@ impl Found {
 
 /// Edges count 1 in shortest paths: the matrices are binary.
 fn pattern<B: Timed>(backend: &B, loaded: &LoadedGraph) -> Result<Graph<B>, bitgraph::Error> {
-    LoadedGraph { values: None, ..loaded.clone() }.on(backend.clone())
+    let mut binary = loaded.clone();
+    binary.values = None;
+    binary.on(backend.clone())
 }
 
 /// An algorithm laid out for many runs.

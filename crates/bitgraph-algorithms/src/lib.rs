@@ -1,8 +1,4 @@
-//! Graph algorithms, generic over the backend. Each folder holds one: settings, result, how it reads on a graph, and its definition.
-//!
-//! An algorithm runs in a backend's fused form where there is one, and as its definition elsewhere. The definitions, in
-//! [`definition`], are the algorithms in their GraphBLAS form, written once over the operations; verification holds fused forms against
-//! them. Vertices are the input's own numbers, in settings and in results.
+#![doc = include_str!("../README.md")]
 
 mod bfs;
 mod cc;

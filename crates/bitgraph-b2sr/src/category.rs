@@ -13,6 +13,7 @@ use std::fmt;
 
 /// A category of Table V.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum Category {
     /// Entries scattered at random.
     Dot,
@@ -51,6 +52,7 @@ impl fmt::Display for Category {
 
 /// The statistics that decide the categories.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Pattern {
     /// The share of entries within a tenth of the matrix from the diagonal.
     pub near_diagonal: f64,

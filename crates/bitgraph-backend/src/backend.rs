@@ -6,13 +6,13 @@
 use crate::Error;
 use bitgraph_b2sr::Layout;
 use bitgraph_semiring::DType;
-use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
+use bitgraph_sparse::{Cancelled, Csr, FormatKind, Stored, Values, Vector};
 use std::fmt::Debug;
 
 /// A device that matrices and vectors live on. Cheap to clone; a clone is the same device.
 pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
-    /// The backend's errors.
-    type Error: std::error::Error + Send + Sync + 'static + From<Error>;
+    /// The backend's errors; those of the contracts, and a stop through a [`Control`](crate::Control), are among them.
+    type Error: std::error::Error + Send + Sync + 'static + From<Error> + From<Cancelled>;
     /// What [`Matrix`](crate::Matrix) holds: a matrix on the device in one of the formats, cheap to clone.
     type Matrix: Clone + Send + Sync + 'static;
     /// What [`Vector`](crate::Vector) holds: a vector on the device; `bool` is packed bits.

@@ -14,6 +14,7 @@ const SAMPLED: usize = 1024;
 
 /// What is known of a graph's symmetry beforehand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Symmetry {
     /// Nothing: it is found when first needed, in O(nnz).
     #[default]

@@ -1,7 +1,7 @@
 //! The errors of the contracts, which every backend's own error can be made from.
 
 use bitgraph_semiring::DType;
-use bitgraph_sparse::FormatKind;
+use bitgraph_sparse::{Cancelled, FormatKind};
 
 /// The result of operations that no backend took part in.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -156,10 +156,16 @@ pub enum Error {
         /// What for.
         what: &'static str,
     },
-    /// The work was stopped through its [`Control`](crate::Control).
+    /// The work was stopped through its [`Control`](bitgraph_sparse::Control).
     #[error("cancelled")]
     Cancelled,
     /// From the storage layer.
     #[error(transparent)]
     Sparse(#[from] bitgraph_sparse::Error),
+}
+
+impl From<Cancelled> for Error {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
 }

@@ -1,10 +1,8 @@
-//! The contracts of bitgraph: what a backend is, the operations with their front end, graphs, what an algorithm is, the
-//! hook for fused forms, and the planner. No implementation lives here, and nothing here names a device.
+#![doc = include_str!("../README.md")]
 
 mod algorithm;
 mod arranged;
 mod backend;
-mod control;
 mod data;
 mod error;
 mod fused;
@@ -22,7 +20,6 @@ mod weights;
 pub use algorithm::{Algorithm, Definition};
 pub use arranged::{Arranged, Renumber};
 pub use backend::Backend;
-pub use control::{Control, Progress};
 pub use data::{GraphData, Symmetry};
 pub use error::{Error, Result};
 pub use fused::{Fused, NoLayout};
@@ -36,3 +33,5 @@ pub use same_type::same_type;
 pub use stats::{Diagonals, Stats};
 pub use vector::{Value, Vector};
 pub use weights::{Weight, WeightStats};
+
+pub use bitgraph_sparse::{Cancelled, Control, Progress};

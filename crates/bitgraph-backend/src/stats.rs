@@ -29,6 +29,7 @@ const SLICE_ENTRIES: usize = 4096;
 
 /// Measurements of a square pattern. O(n) time, and O(samples) for locality, tiles and the diameter probe.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Stats {
     /// Vertices.
     pub nodes: usize,
@@ -59,6 +60,7 @@ pub struct Stats {
 
 /// What a sample of slices of 32 rows says about the diagonals that entries lie on.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[non_exhaustive]
 pub struct Diagonals {
     /// Diagonals of a slice in the mean: distinct differences of column and row.
     pub per_slice: f64,

@@ -30,6 +30,7 @@ impl<T: Scalar> Weight for T {}
 
 /// The weights of a matrix in a few numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct WeightStats {
     /// The type of the values; `U8` for a pattern.
     pub dtype: DType,

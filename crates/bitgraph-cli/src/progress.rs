@@ -2,8 +2,8 @@
 //!
 //! Invariant: a bar is shown on a terminal only, on standard error, and is gone before anything is printed.
 
-use bitgraph::LoadControl;
-use bitgraph::backend::{Control, Progress};
+use bitgraph::io::{Listener, Remark, Temporary, WriteOptions};
+use bitgraph::sparse::{Control, Progress};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -30,12 +30,12 @@ impl Reporter {
         Self { cancel, bar, quiet }
     }
     /// Starts a stage.
-    fn stage(&self, label: &'static str) -> Option<Arc<dyn Fn(Progress) + Send + Sync>> {
+    fn stage(&self, label: &'static str) -> Option<impl Fn(Progress) + Send + Sync + use<>> {
         let bar = self.bar.clone()?;
         bar.set_style(ProgressStyle::default_spinner());
         bar.set_message(label);
         bar.enable_steady_tick(Duration::from_millis(200));
-        Some(Arc::new(move |p: Progress| match p.total {
+        Some(move |p: Progress| match p.total {
             Some(total) => {
                 if bar.length() != Some(total) {
                     bar.set_length(total);
@@ -45,30 +45,32 @@ impl Reporter {
                 bar.set_position(p.done);
             }
             None => bar.set_position(p.done),
-        }))
+        })
     }
-    /// The control of loading.
-    pub fn loading(&self) -> LoadControl {
-        let quiet = self.quiet;
-        let bar = self.bar.clone();
-        let remark = move |remark: &bitgraph::io::Remark| {
-            if !quiet {
-                past(bar.as_ref(), &format!("bitgraph: {remark}\n"));
-            }
-        };
-        LoadControl { cancel: Some(Arc::clone(&self.cancel)), progress: self.stage("loading"), remark: Some(Arc::new(remark)) }
-    }
-    /// The control of an algorithm.
+    /// The control of a stage: loading, or an algorithm.
     pub fn running(&self, label: &'static str) -> Control {
         let control = Control::default().with_cancel(Arc::clone(&self.cancel));
         match self.stage(label) {
-            Some(report) => control.with_progress(move |p| report(p)),
+            Some(report) => control.with_progress(report),
             None => control,
         }
     }
-    /// The control of writing.
-    pub fn writing(&self) -> bitgraph::io::Control {
-        bitgraph::io::Control::default().with_cancel(Arc::clone(&self.cancel)).with_temporary(crate::signals::temporary_file)
+    /// Says what a reader noticed about a file, past the bar.
+    pub fn remarks(&self) -> Listener<Remark> {
+        let (quiet, bar) = (self.quiet, self.bar.clone());
+        Listener::new(move |remark| {
+            if !quiet {
+                past(bar.as_ref(), &format!("bitgraph: {remark}\n"));
+            }
+        })
+    }
+    /// How files are written: without a bar; Ctrl-C stops it.
+    pub fn writing(&self) -> WriteOptions {
+        let temporary = Listener::new(|event| match event {
+            Temporary::Made(path) => crate::signals::temporary_file(Some(path)),
+            _ => crate::signals::temporary_file(None),
+        });
+        WriteOptions { control: Control::default().with_cancel(Arc::clone(&self.cancel)), temporary }
     }
     /// Names a stage without progress of its own.
     pub fn note(&self, label: &'static str) {

@@ -144,7 +144,8 @@ fn load_stored(graph: &NamedGraph, reading: &ReadingArgs, weights: WeightSource,
         one_based: reading.one_based,
         duplicates: reading.duplicates,
         relabel: reading.relabel,
-        control: reporter.loading(),
+        control: reporter.running("loading"),
+        remark: reporter.remarks(),
     };
     let start = Instant::now();
     let mut stored = graph.source.load_stored(&options)?;

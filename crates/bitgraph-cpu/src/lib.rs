@@ -1,6 +1,4 @@
-//! The CPU backend: a plain reference, and a fast form with rayon and SIMD chosen at run time.
-//!
-//! [`Cpu`] implements the contracts of `bitgraph-backend`. The typed kernels it dispatches to stay public for direct users.
+#![doc = include_str!("../README.md")]
 
 mod cpu;
 pub mod fused;

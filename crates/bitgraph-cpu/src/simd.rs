@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// An instruction set; a higher one includes the lower ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
+#[non_exhaustive]
 pub enum Isa {
     /// Plain Rust.
     Portable = 0,

@@ -6,13 +6,13 @@ use bitgraph_backend::ops::{
 };
 use bitgraph_backend::{Error, Matrix, Vector};
 use bitgraph_cpu::Cpu;
-use bitgraph_generate::{GenerateControl, Generator, Stream};
+use bitgraph_generate::{Control, Generator, Stream};
 use bitgraph_semiring::{DType, Identity, IfNonZero, Min, Plus, PlusPair, PlusSecond, PlusTimes, Tril};
 use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values, Vector as HostVector};
 use half::{bf16, f16};
 
 fn pattern() -> Csr {
-    "grid:2x2".parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap()
+    "grid:2x2".parse::<Generator>().unwrap().generate(&Control::default()).unwrap()
 }
 
 fn matrix<T: Into<Values>>(values: T) -> Matrix<Cpu> {
@@ -134,7 +134,7 @@ fn sums_of_products_take_time_by_their_multiplications() {
 /// Sums of floats that rounding would tell apart.
 #[test]
 fn results_do_not_depend_on_the_threads() {
-    let csr = "kron:9".parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap();
+    let csr = "kron:9".parse::<Generator>().unwrap().generate(&Control::default()).unwrap();
     let (draws, n) = (Stream::new(5, 1), csr.nrows());
     let float = |k: usize| draws.unit(k as u64) as f32;
     let weights = Values::from_vec((0..csr.nnz()).map(float).collect::<Vec<f32>>());

@@ -5,13 +5,13 @@ use bitgraph_algorithms::{BfsConfig, BfsOutput, CcConfig, Dangling, MsBfsConfig,
 use bitgraph_b2sr::Layout;
 use bitgraph_backend::{Definition, Error, Fused, Graph, GraphData, Request, Symmetry};
 use bitgraph_cpu::Cpu;
-use bitgraph_generate::{GenerateControl, Generator};
+use bitgraph_generate::{Control, Generator};
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Values};
 use std::collections::VecDeque;
 
 fn generated(text: &str) -> Csr {
-    text.parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap()
+    text.parse::<Generator>().unwrap().generate(&Control::default()).unwrap()
 }
 
 /// A graph, and the format and order that everything on it is forced into.

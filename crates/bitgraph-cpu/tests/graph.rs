@@ -4,12 +4,12 @@ use bitgraph_algorithms::*;
 use bitgraph_b2sr::Layout;
 use bitgraph_backend::{Candidate, Error, Graph, GraphData, Request, Reuse, Symmetry};
 use bitgraph_cpu::Cpu;
-use bitgraph_generate::{GenerateControl, Generator};
+use bitgraph_generate::{Control, Generator};
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Csr, FormatKind, Values};
 
 fn generated(text: &str) -> Csr {
-    text.parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap()
+    text.parse::<Generator>().unwrap().generate(&Control::default()).unwrap()
 }
 
 fn weighted(csr: &Csr) -> Graph<Cpu> {

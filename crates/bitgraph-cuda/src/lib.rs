@@ -1,7 +1,4 @@
-//! The CUDA backend of bitgraph: the same algorithms on an NVIDIA GPU.
-//!
-//! [`Cuda`] implements the contracts of `bitgraph-backend`. Kernels come compiled ahead from `bitgraph-kernels`, or are compiled at
-//! run time where they were not (user-defined semirings always are). Building needs no CUDA; a missing driver is an error value.
+#![doc = include_str!("../README.md")]
 //!
 //! # Invariants
 //! The bindings to the driver are seen in this crate alone. Work is ordered by streams: every backend handle, graph, vector and array belongs to

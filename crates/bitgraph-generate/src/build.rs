@@ -6,12 +6,12 @@
 //!
 //! Invariant: rows are sorted in the end, so the order in which threads fill a bucket leaves no trace.
 
-use crate::control::Meter;
 use crate::memory;
+use crate::meter::Meter;
 use crate::sampled::EdgeSource;
-use crate::{Error, GenerateControl, Result};
+use crate::{Error, Result};
 use bitgraph_sparse::parallel::{self, DisjointSlice};
-use bitgraph_sparse::{Csr, Offsets};
+use bitgraph_sparse::{Control, Csr, Offsets};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,12 +40,12 @@ pub(crate) fn row_bytes(n: u64, entries: u64) -> u64 {
 ///
 /// # Errors
 /// [`Error::OutOfMemory`] or [`Error::Cancelled`].
-pub(crate) fn from_edges<S: EdgeSource>(source: &S, control: &GenerateControl, out_of_memory: impl Fn(u64) -> Error) -> Result<Csr> {
+pub(crate) fn from_edges<S: EdgeSource>(source: &S, control: &Control, out_of_memory: impl Fn(u64) -> Error) -> Result<Csr> {
     let n = source.vertices() as usize;
     let shift = bucket_shift(n as u64, source.edges());
     let buckets = n.div_ceil(1 << shift);
     let blocks: Vec<Range<u64>> = ranges(source.edges());
-    let meter = control.meter(3 * source.edges());
+    let meter = Meter::new(control, 3 * source.edges());
 
     let counts = count(source, &blocks, shift, buckets, &meter)?;
     let mut starts = Vec::with_capacity(buckets + 1);
@@ -81,7 +81,7 @@ pub(crate) fn from_edges<S: EdgeSource>(source: &S, control: &GenerateControl, o
 /// [`Error::OutOfMemory`] or [`Error::Cancelled`].
 pub(crate) fn from_rows(
     n: usize,
-    control: &GenerateControl,
+    control: &Control,
     out_of_memory: impl Fn(u64) -> Error,
     degree: impl Fn(u32) -> u32 + Sync,
     row: impl Fn(u32, &mut [u32]) + Sync,
@@ -90,7 +90,7 @@ pub(crate) fn from_rows(
     let total: u64 = degrees.par_iter().with_min_len(1 << 16).map(|&d| u64::from(d)).sum();
     let offsets = offsets(&degrees, total as usize);
     let mut columns: Vec<u32> = memory::zeros(total as usize).ok_or_else(|| out_of_memory(row_bytes(n as u64, total)))?;
-    let meter = control.meter(n as u64);
+    let meter = Meter::new(control, n as u64);
     control.check()?;
     match &offsets {
         Offsets::U32(o) => parallel::rows_mut(o, &mut columns, |i, out| row(i as u32, out)),
@@ -274,7 +274,7 @@ mod tests {
     }
     fn build(n: u32, edges: Vec<(u32, u32)>) -> Csr {
         let fail = |wanted| Error::OutOfMemory { generator: "test".into(), wanted, free: 0 };
-        from_edges(&List(n, edges), &GenerateControl::default(), fail).unwrap()
+        from_edges(&List(n, edges), &Control::default(), fail).unwrap()
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Errors of this crate: one sentence each, with the text or number that is wrong.
 
+use bitgraph_sparse::Cancelled;
+
 /// The result of this crate's operations.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -67,10 +69,16 @@ pub enum Error {
         /// Bytes free.
         free: u64,
     },
-    /// The work was stopped through its [`GenerateControl`](crate::GenerateControl).
+    /// The work was stopped through its [`Control`](bitgraph_sparse::Control).
     #[error("cancelled")]
     Cancelled,
     /// From the storage layer.
     #[error(transparent)]
     Sparse(#[from] bitgraph_sparse::Error),
+}
+
+impl From<Cancelled> for Error {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
 }

@@ -4,8 +4,8 @@ use crate::kron::Kron;
 use crate::random::Renumbering;
 use crate::sampled::{Planted, Skew, Urand};
 use crate::structured::{self, mycielskian_size};
-use crate::{Error, GenerateControl, Result, build, memory};
-use bitgraph_sparse::{Csr, Permutation};
+use crate::{Error, Result, build, memory};
+use bitgraph_sparse::{Control, Csr, Permutation};
 use rayon::prelude::*;
 use std::fmt;
 
@@ -184,7 +184,7 @@ impl Generator {
     /// # Errors
     /// [`Error::TooLarge`] or [`Error::Parameter`] for parameters that no graph has, [`Error::OutOfMemory`] if the memory is
     /// not free, [`Error::Cancelled`].
-    pub fn generate(&self, control: &GenerateControl) -> Result<Csr> {
+    pub fn generate(&self, control: &Control) -> Result<Csr> {
         let (nodes, entries) = self.size()?;
         let wanted = self.estimated_bytes();
         if let Some(free) = memory::free()
@@ -195,7 +195,7 @@ impl Generator {
         self.generate_unchecked(nodes, entries / 2, control)
     }
 
-    fn generate_unchecked(&self, nodes: u64, edges: u64, control: &GenerateControl) -> Result<Csr> {
+    fn generate_unchecked(&self, nodes: u64, edges: u64, control: &Control) -> Result<Csr> {
         let n = nodes as u32;
         let oom = |wanted| Error::OutOfMemory { generator: self.to_string(), wanted, free: memory::free().unwrap_or(0) };
         match *self {

@@ -1,11 +1,11 @@
 //! Graphs with a rule for every row: grid, mesh, de Bruijn, Mycielskian.
 
 use crate::build::from_rows;
-use crate::{Error, GenerateControl, Result};
-use bitgraph_sparse::{Csr, Offsets};
+use crate::{Error, Result};
+use bitgraph_sparse::{Control, Csr, Offsets};
 
 /// `rows` x `columns` points, row by row, each joined to its four neighbours.
-pub(crate) fn grid(rows: u32, columns: u32, control: &GenerateControl, oom: impl Fn(u64) -> Error) -> Result<Csr> {
+pub(crate) fn grid(rows: u32, columns: u32, control: &Control, oom: impl Fn(u64) -> Error) -> Result<Csr> {
     let visit = move |v: u32, f: &mut dyn FnMut(u32)| {
         let (r, c) = (v / columns, v % columns);
         if r > 0 {
@@ -26,7 +26,7 @@ pub(crate) fn grid(rows: u32, columns: u32, control: &GenerateControl, oom: impl
 
 /// `x` x `y` x `z` points, the last coordinate fastest, each joined to the points that differ by at most one in every
 /// coordinate, except those that differ by (+1, +1, +1) and (-1, -1, -1).
-pub(crate) fn mesh(size: [u32; 3], control: &GenerateControl, oom: impl Fn(u64) -> Error) -> Result<Csr> {
+pub(crate) fn mesh(size: [u32; 3], control: &Control, oom: impl Fn(u64) -> Error) -> Result<Csr> {
     let [sx, sy, sz] = size.map(i64::from);
     let visit = move |v: u32, f: &mut dyn FnMut(u32)| {
         let v = i64::from(v);
@@ -47,7 +47,7 @@ pub(crate) fn mesh(size: [u32; 3], control: &GenerateControl, oom: impl Fn(u64) 
 }
 
 /// Words of `k` bits, joined where one is the other shifted by one with any bit shifted in; directions and loops dropped.
-pub(crate) fn debruijn(k: u32, control: &GenerateControl, oom: impl Fn(u64) -> Error) -> Result<Csr> {
+pub(crate) fn debruijn(k: u32, control: &Control, oom: impl Fn(u64) -> Error) -> Result<Csr> {
     let n = 1u64 << k;
     let visit = move |v: u32, f: &mut dyn FnMut(u32)| {
         let shifted = (u64::from(v) << 1 & (n - 1)) as u32;
@@ -64,12 +64,7 @@ pub(crate) fn debruijn(k: u32, control: &GenerateControl, oom: impl Fn(u64) -> E
 }
 
 /// A pattern from a function that visits the neighbours of a vertex in ascending order.
-fn by_visit(
-    n: usize,
-    visit: impl Fn(u32, &mut dyn FnMut(u32)) + Sync,
-    control: &GenerateControl,
-    oom: impl Fn(u64) -> Error,
-) -> Result<Csr> {
+fn by_visit(n: usize, visit: impl Fn(u32, &mut dyn FnMut(u32)) + Sync, control: &Control, oom: impl Fn(u64) -> Error) -> Result<Csr> {
     let degree = |v| {
         let mut d = 0;
         visit(v, &mut |_| d += 1);
@@ -99,7 +94,7 @@ pub(crate) fn mycielskian_size(k: u32) -> (u128, u128) {
 
 /// The Mycielski graph of order `k`, triangle-free with chromatic number `k`: from K2, each step gives every vertex a shadow
 /// joined to its neighbours, and all shadows a new vertex. Vertices first, then shadows, then the new vertex.
-pub(crate) fn mycielskian(k: u32, control: &GenerateControl) -> Result<Csr> {
+pub(crate) fn mycielskian(k: u32, control: &Control) -> Result<Csr> {
     let (mut offsets, mut columns) = if k <= 1 { (vec![0usize, 0], vec![]) } else { (vec![0, 1, 2], vec![1u32, 0]) };
     for order in 3..=k {
         control.check()?;

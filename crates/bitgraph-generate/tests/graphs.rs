@@ -1,12 +1,12 @@
 //! Golden sizes, facts known from elsewhere, and the properties that every generator promises.
 
-use bitgraph_generate::{Error, GenerateControl, Generator};
+use bitgraph_generate::{Control, Error, Generator};
 use bitgraph_sparse::Csr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 fn generate(text: &str) -> Csr {
-    text.parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap()
+    text.parse::<Generator>().unwrap().generate(&Control::default()).unwrap()
 }
 
 /// A digest of the whole pattern.
@@ -151,12 +151,12 @@ fn a_renumbering_keeps_the_degrees_and_moves_the_vertices() {
 #[test]
 fn cancellation_progress_and_memory() {
     let kron: Generator = "kron:12".parse().unwrap();
-    let cancelled = GenerateControl::default().with_cancel(Arc::new(AtomicBool::new(true)));
+    let cancelled = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
     assert_eq!(kron.generate(&cancelled), Err(Error::Cancelled));
     let done = Arc::new(AtomicU64::new(0));
     let seen = Arc::clone(&done);
-    let control = GenerateControl::default().with_progress(move |p| {
-        assert!(p.done <= p.total);
+    let control = Control::default().with_progress(move |p| {
+        assert!(p.total.is_some_and(|total| p.done <= total));
         seen.fetch_max(p.done, Ordering::Relaxed);
     });
     kron.generate(&control).unwrap();

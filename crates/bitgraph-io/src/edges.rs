@@ -35,7 +35,7 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
     let largest = if rows.is_empty() { 0 } else { u64::from(most) + 1 };
     // A number of vertices that is told, and is more than the largest number, counts from 0.
     if smallest == 1 && !options.one_based && options.nodes.is_none() && told < largest {
-        options.control.remark(Remark::UnusedZero { path: path.to_path_buf() });
+        options.remark.tell(&Remark::UnusedZero { path: path.to_path_buf() });
     }
     let nodes = options.nodes.map_or(largest.max(told), |n| n as u64);
     crate::read::check_vertices(path, crate::error::VERTICES, nodes, bytes, options)?;
@@ -131,7 +131,7 @@ impl<I: EdgeId> List<I> {
             return Err(Error::Line { path: path.to_path_buf(), line, problem: Problem::NotAnInteger { found } });
         }
         if parser.stamped {
-            options.control.remark(Remark::FourthColumn { path: path.to_path_buf() });
+            options.remark.tell(&Remark::FourthColumn { path: path.to_path_buf() });
         }
         Ok(Self { entries, told: head.told, bytes: blocks.bytes() })
     }

@@ -1,5 +1,6 @@
 //! Errors of reading and writing: which file, which line, what was found and what to do.
 
+use bitgraph_sparse::Cancelled;
 use std::path::PathBuf;
 
 /// The result of this crate's operations.
@@ -213,6 +214,12 @@ pub enum Error {
     /// The reader was asked to stop.
     #[error("cancelled")]
     Cancelled,
+}
+
+impl From<Cancelled> for Error {
+    fn from(_: Cancelled) -> Self {
+        Self::Cancelled
+    }
 }
 
 /// What can be wrong with a line.

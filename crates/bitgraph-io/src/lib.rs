@@ -1,8 +1,4 @@
-//! Readers and writers of graphs: Matrix Market, edge lists, METIS, scipy's npz, npy vectors, and the container .bgr; readers of DIMACS and
-//! of GAP's serialized graphs.
-//!
-//! Text is parsed in parallel from a mapped file, and every line of it is checked; a fault names file, line and value. Nothing is
-//! allocated by a number that a header merely claims. Writers write to a temporary name beside the target and rename it.
+#![doc = include_str!("../README.md")]
 
 mod bgr;
 mod detect;
@@ -25,7 +21,9 @@ mod write;
 pub use bgr::Container;
 pub use detect::FileFormat;
 pub use error::{Error, Problem, Result};
-pub use options::{Control, ReadMode, ReadOptions, Remark};
+pub use options::{Listener, ReadMode, ReadOptions, Remark, Temporary, WriteOptions};
 pub use read::{Loaded, StoredFormat, file_format, read, read_from};
 pub use vector::{Naming, VectorData, check_vector_ending, read_vector, write_vector};
 pub use write::{WriteSource, check_ending, write, write_as, write_bytes, write_to};
+
+pub use bitgraph_sparse::{Cancelled, Control, Progress};

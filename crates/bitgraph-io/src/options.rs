@@ -1,10 +1,9 @@
-//! How a file is to be read: what to do with duplicates, numbering, values; progress and cancellation.
+//! How a file is to be read and written: what to do with duplicates, numbering, values; who hears of it.
 
-use crate::{Error, FileFormat, Result};
-use bitgraph_sparse::Duplicates;
-use std::path::{Path, PathBuf};
+use crate::FileFormat;
+use bitgraph_sparse::{Control, Duplicates};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 /// How the bytes of a file come into memory.
 ///
@@ -12,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// read and write anywhere. A mapping is therefore guarded: Linux gives a process a read lease on a file that it owns and no other process has open
 /// for writing, which costs one system call. Copying 2 GB instead costs half a second and the memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReadMode {
     /// The file is mapped under a read lease (or on a file system that is mounted read-only): no copy, pages are read as they are touched.
     /// A program that opens the file for writing, or shortens it, waits until the mapping is gone, at most for the seconds in
@@ -26,15 +26,6 @@ pub enum ReadMode {
     /// The file is read into memory: later changes to it are of no consequence.
     Copy,
 }
-
-/// What is called with the bytes done and the bytes in all.
-type Report = dyn Fn(u64, Option<u64>) + Send + Sync;
-
-/// What is called with the name of a temporary file before it is there, and without one once it is gone.
-type Announce = dyn Fn(Option<&Path>) + Send + Sync;
-
-/// What is called with something that a reader noticed.
-type Notice = dyn Fn(&Remark) + Send + Sync;
 
 /// Something about a file that is no error, and that its owner may want to know.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -54,65 +45,58 @@ pub enum Remark {
     },
 }
 
-/// Progress, cancellation and remarks, all optional. Cheap to clone.
-#[derive(Clone, Default)]
-pub struct Control {
-    cancel: Option<Arc<AtomicBool>>,
-    progress: Option<Arc<Report>>,
-    temporary: Option<Arc<Announce>>,
-    remark: Option<Arc<Notice>>,
+/// A temporary file of a writer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Temporary {
+    /// A file of this name is about to be made.
+    Made(PathBuf),
+    /// It is renamed or removed.
+    Gone,
 }
 
-impl Control {
-    /// Stops reading soon after `flag` becomes true.
+/// What a [`Listener`] calls.
+type Listen<E> = dyn Fn(&E) + Send + Sync;
+
+/// A function that is called with events; by default no process listens. Cheap to clone.
+///
+/// ```
+/// use bitgraph_io::{Listener, ReadOptions, Remark};
+///
+/// let options = ReadOptions { remark: Listener::new(|remark: &Remark| eprintln!("{remark}")), ..ReadOptions::default() };
+/// # let _ = options;
+/// ```
+pub struct Listener<E>(Option<Arc<Listen<E>>>);
+
+impl<E> Listener<E> {
+    /// Calls `listen` with every event, from whichever thread it happens on.
     #[must_use]
-    pub fn with_cancel(mut self, flag: Arc<AtomicBool>) -> Self {
-        self.cancel = Some(flag);
-        self
+    pub fn new(listen: impl Fn(&E) + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(listen)))
     }
-    /// Calls `report(bytes done, bytes in all where known)` as reading goes on.
-    #[must_use]
-    pub fn with_progress(mut self, report: impl Fn(u64, Option<u64>) + Send + Sync + 'static) -> Self {
-        self.progress = Some(Arc::new(report));
-        self
-    }
-    /// Calls `announce(name)` before a writer makes its temporary file, and `announce(none)` once that is renamed or removed: a program
-    /// that is to end at once can remove it.
-    #[must_use]
-    pub fn with_temporary(mut self, announce: impl Fn(Option<&Path>) + Send + Sync + 'static) -> Self {
-        self.temporary = Some(Arc::new(announce));
-        self
-    }
-    /// Calls `notice(remark)` for what a reader noticed about a file.
-    #[must_use]
-    pub fn with_remark(mut self, notice: impl Fn(&Remark) + Send + Sync + 'static) -> Self {
-        self.remark = Some(Arc::new(notice));
-        self
-    }
-    /// Tells what was noticed.
-    pub(crate) fn remark(&self, remark: Remark) {
-        if let Some(notice) = &self.remark {
-            notice(&remark);
+    /// Tells of an event.
+    pub(crate) fn tell(&self, event: &E) {
+        if let Some(listen) = &self.0 {
+            listen(event);
         }
-    }
-    /// Tells of a temporary file.
-    pub(crate) fn temporary(&self, path: Option<&Path>) {
-        if let Some(announce) = &self.temporary {
-            announce(path);
-        }
-    }
-    /// Reports progress; an error if the work is to stop.
-    pub(crate) fn step(&self, done: u64, total: Option<u64>) -> Result<()> {
-        if let Some(report) = &self.progress {
-            report(done, total);
-        }
-        if self.cancel.as_ref().is_some_and(|c| c.load(Ordering::Relaxed)) { Err(Error::Cancelled) } else { Ok(()) }
     }
 }
 
-impl std::fmt::Debug for Control {
+impl<E> Clone for Listener<E> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<E> Default for Listener<E> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<E> std::fmt::Debug for Listener<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Control").finish_non_exhaustive()
+        f.debug_struct("Listener").field("listens", &self.0.is_some()).finish()
     }
 }
 
@@ -137,6 +121,17 @@ pub struct ReadOptions {
     pub as_pattern: bool,
     /// How bytes come into memory.
     pub mode: ReadMode,
-    /// Progress and cancellation.
+    /// Progress, in bytes of the file, and cancellation.
     pub control: Control,
+    /// Hears what a reader noticed about the file.
+    pub remark: Listener<Remark>,
+}
+
+/// How a file is to be written.
+#[derive(Clone, Debug, Default)]
+pub struct WriteOptions {
+    /// Progress, in bytes written, and cancellation.
+    pub control: Control,
+    /// Hears of the temporary file, so that a program that is to end at once can remove it.
+    pub temporary: Listener<Temporary>,
 }

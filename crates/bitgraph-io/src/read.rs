@@ -29,6 +29,7 @@ pub struct Loaded {
 
 /// A pattern in another format than CSR: arrays whose bytes are as they were written, which the format itself is to check.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StoredFormat {
     /// The format.
     pub kind: FormatKind,

@@ -4,7 +4,7 @@ use crate::numpy::npy::{self, Fault};
 use crate::text::number;
 use crate::text::{is_data, shown};
 use crate::write::{Sink, atomically};
-use crate::{Control, Error, Problem, ReadMode, Result};
+use crate::{Error, Problem, ReadMode, Result, WriteOptions};
 use bitgraph_sparse::Values;
 use rayon::prelude::*;
 use std::io::Write;
@@ -168,7 +168,7 @@ pub fn check_vector_ending(path: &Path) -> Result<()> {
 /// [`Error::UnknownEnding`], [`Error::Io`], [`Error::Folder`], [`Error::Cancelled`]; [`Error::Inexpressible`] for the vertex 2^64 - 1 beside none in
 /// `.npy`; [`Error::Count`] for a vector that has not one element for each vertex
 /// (of each source). Nothing is left behind.
-pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, naming: &Naming<'_>, control: &Control) -> Result<()> {
+pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, naming: &Naming<'_>, options: &WriteOptions) -> Result<()> {
     let vector = vector.into();
     let separator = separator(path)?;
     let rows = naming.sources.map_or(1, <[u64]>::len);
@@ -184,7 +184,7 @@ pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, naming: 
         let what = "vertex 18446744073709551615 cannot be told from none in .npy; write .csv or .tsv";
         return Err(Error::Inexpressible { path: path.to_path_buf(), what });
     }
-    atomically(path, control, |out: &mut Sink<'_>| {
+    atomically(path, options, |out: &mut Sink<'_>| {
         let Some(separator) = separator else {
             let shape = if naming.sources.is_some() { format!("({rows}, {vertices})") } else { format!("({vertices},)") };
             out.put(&npy::header_bytes(vector.descr(), &shape))?;

@@ -1,8 +1,8 @@
 //! Writing: by ending, to a temporary name beside the target that is renamed at the end, so that a target is whole or untouched.
 
-use crate::{Control, Error, FileFormat, Result};
+use crate::{Error, FileFormat, Listener, Result, Temporary, WriteOptions};
 use bitgraph_sparse::ordering::Ordering as Renumbering;
-use bitgraph_sparse::{Csr, FormatKind, Permutation, Section, Values, with_values};
+use bitgraph_sparse::{Control, Csr, FormatKind, Permutation, Section, Values, with_values};
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use std::fs::{File, OpenOptions};
@@ -77,25 +77,25 @@ pub fn check_ending(path: &Path) -> Result<FileFormat> {
 /// # Errors
 /// [`Error::UnknownEnding`], [`Error::Inexpressible`] for what the format cannot hold, [`Error::Io`], [`Error::Folder`], [`Error::Matrix`] for
 /// values of another number than entries, [`Error::Cancelled`]. Nothing is left behind, and an older file of that name is untouched.
-pub fn write(path: &Path, source: &WriteSource<'_>, control: &Control) -> Result<()> {
+pub fn write(path: &Path, source: &WriteSource<'_>, options: &WriteOptions) -> Result<()> {
     let (format, _) = written(path)?;
-    write_as(path, format, source, control)
+    write_as(path, format, source, options)
 }
 
 /// Writes a graph in a format of [`FileFormat::WRITTEN`] whatever the name's ending; `.gz` behind it packs the text formats.
 ///
 /// # Errors
 /// As [`write()`]; [`Error::Unsupported`] for another format.
-pub fn write_as(path: &Path, format: FileFormat, source: &WriteSource<'_>, control: &Control) -> Result<()> {
+pub fn write_as(path: &Path, format: FileFormat, source: &WriteSource<'_>, options: &WriteOptions) -> Result<()> {
     check(path, format, source)?;
     let gz = format.is_text() && path.extension().is_some_and(|e| e.eq_ignore_ascii_case("gz"));
     if !gz {
-        return atomically(path, control, |out| body(out, format, source));
+        return atomically(path, options, |out| body(out, format, source));
     }
-    atomically(path, control, |out| {
+    atomically(path, options, |out| {
         let path = out.path.clone();
         let mut encoder = GzEncoder::new(Through(out), Compression::fast());
-        let mut inner = Sink { out: &mut encoder, path: path.clone(), control, written: 0 };
+        let mut inner = Sink { out: &mut encoder, path: path.clone(), control: &options.control, written: 0 };
         body(&mut inner, format, source)?;
         encoder.finish().map(drop).map_err(|e| cancelled_or(&path, e))
     })
@@ -105,11 +105,11 @@ pub fn write_as(path: &Path, format: FileFormat, source: &WriteSource<'_>, contr
 ///
 /// # Errors
 /// As [`write_as`].
-pub fn write_to(out: impl Write, name: &str, format: FileFormat, source: &WriteSource<'_>, control: &Control) -> Result<()> {
+pub fn write_to(out: impl Write, name: &str, format: FileFormat, source: &WriteSource<'_>, options: &WriteOptions) -> Result<()> {
     let path = PathBuf::from(name);
     check(&path, format, source)?;
     let mut out = BufWriter::with_capacity(1 << 20, out);
-    body(&mut Sink { out: &mut out, path: path.clone(), control, written: 0 }, format, source)?;
+    body(&mut Sink { out: &mut out, path: path.clone(), control: &options.control, written: 0 }, format, source)?;
     out.flush().map_err(|source| Error::Io { path, source })
 }
 
@@ -207,28 +207,28 @@ fn cancelled_or(path: &Path, e: io::Error) -> Error {
 }
 
 /// Removes a temporary file unless it was renamed.
-struct Temporary<'a>(Option<PathBuf>, &'a Control);
+struct Guard<'a>(Option<PathBuf>, &'a Listener<Temporary>);
 
-impl<'a> Temporary<'a> {
+impl<'a> Guard<'a> {
     /// Makes the file.
-    fn create(path: PathBuf, control: &'a Control) -> io::Result<(File, Self)> {
-        control.temporary(Some(&path));
+    fn create(path: PathBuf, listener: &'a Listener<Temporary>) -> io::Result<(File, Self)> {
+        listener.tell(&Temporary::Made(path.clone()));
         match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => Ok((file, Self(Some(path), control))),
+            Ok(file) => Ok((file, Self(Some(path), listener))),
             Err(error) => {
-                control.temporary(None);
+                listener.tell(&Temporary::Gone);
                 Err(error)
             }
         }
     }
 }
 
-impl Drop for Temporary<'_> {
+impl Drop for Guard<'_> {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             let _ = std::fs::remove_file(path);
         }
-        self.1.temporary(None);
+        self.1.tell(&Temporary::Gone);
     }
 }
 
@@ -236,8 +236,8 @@ impl Drop for Temporary<'_> {
 ///
 /// # Errors
 /// [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind, and an older file of that name is untouched.
-pub fn write_bytes(path: &Path, bytes: &[u8], control: &Control) -> Result<()> {
-    atomically(path, control, |out| out.put(bytes))
+pub fn write_bytes(path: &Path, bytes: &[u8], options: &WriteOptions) -> Result<()> {
+    atomically(path, options, |out| out.put(bytes))
 }
 
 /// What a name stands for once links are followed, whether anything is there or not.
@@ -255,12 +255,12 @@ fn followed(path: &Path) -> io::Result<PathBuf> {
 }
 
 /// Makes a file of a new name in the folder of `target`. The name is short whatever the target's is, which may be as long as a name can be.
-fn temporary<'a>(target: &Path, control: &'a Control) -> io::Result<(PathBuf, File, Temporary<'a>)> {
+fn temporary<'a>(target: &Path, options: &'a WriteOptions) -> io::Result<(PathBuf, File, Guard<'a>)> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     loop {
         let name = format!(".bitgraph-{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
         let path = target.with_file_name(name);
-        match Temporary::create(path.clone(), control) {
+        match Guard::create(path.clone(), &options.temporary) {
             // Left by another process of that number: there are fewer of them than names.
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             made => return made.map(|(file, guard)| (path, file, guard)),
@@ -271,14 +271,14 @@ fn temporary<'a>(target: &Path, control: &'a Control) -> io::Result<(PathBuf, Fi
 /// Writes a file under a temporary name in the same folder and renames it when all is on the disk. A link stays a link: what it points to
 /// is replaced, or made. A file that may not be written to is not replaced either. What is no regular file, such as a pipe or a device, is
 /// written to directly.
-pub(crate) fn atomically(path: &Path, control: &Control, body: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<()> {
+pub(crate) fn atomically(path: &Path, options: &WriteOptions, body: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<()> {
     let io = |source| Error::Io { path: path.to_path_buf(), source };
     let existing = std::fs::metadata(path);
     match &existing {
         Ok(m) if m.is_dir() => return Err(io(io::ErrorKind::IsADirectory.into())),
         Ok(m) if !m.is_file() => {
             let file = OpenOptions::new().write(true).open(path).map_err(io)?;
-            return fill(file, path, control, body).map(drop);
+            return fill(file, path, &options.control, body).map(drop);
         }
         Ok(_) => crate::system::check_writable(path).map_err(io)?,
         Err(_) => {}
@@ -287,11 +287,11 @@ pub(crate) fn atomically(path: &Path, control: &Control, body: impl FnOnce(&mut 
     if target.file_name().is_none() {
         return Err(io(io::ErrorKind::InvalidInput.into()));
     }
-    let (temporary, file, mut guard) = temporary(&target, control).map_err(|source| {
+    let (temporary, file, mut guard) = temporary(&target, options).map_err(|source| {
         let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
         Error::Folder { path: path.to_path_buf(), folder: folder.to_path_buf(), source }
     })?;
-    let file = fill(file, path, control, body)?;
+    let file = fill(file, path, &options.control, body)?;
     if let Ok(old) = existing {
         file.set_permissions(old.permissions()).map_err(io)?;
     }

@@ -2,7 +2,7 @@
 //! allocated by a number in them beyond what is taken on trust. Damage is refused wherever the format can tell: by a checksum, or by
 //! a number of entries.
 
-use bitgraph_io::{Control, FileFormat, Naming, ReadMode, ReadOptions, WriteSource, read, read_vector, write, write_vector};
+use bitgraph_io::{FileFormat, Naming, ReadMode, ReadOptions, WriteOptions, WriteSource, read, read_vector, write, write_vector};
 use bitgraph_sparse::{Coo, Duplicates, Values};
 use proptest::prelude::*;
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -48,8 +48,8 @@ fn samples() -> Vec<(&'static str, Vec<u8>)> {
             let plain = matches!(name, "g.graph" | "s.mtx" | "g.el");
             let source = if plain { WriteSource::new(&symmetric) } else { WriteSource::new(&general).with_values(weights.as_ref()) };
             match name {
-                "v.npy" => write_vector(&path, &[1.0f64, 2.0, 3.0][..], &Naming::default(), &Control::default()).unwrap(),
-                _ => write(&path, &source, &Control::default()).unwrap(),
+                "v.npy" => write_vector(&path, &[1.0f64, 2.0, 3.0][..], &Naming::default(), &WriteOptions::default()).unwrap(),
+                _ => write(&path, &source, &WriteOptions::default()).unwrap(),
             }
             (name, std::fs::read(&path).unwrap())
         })

@@ -1,11 +1,13 @@
 //! Files as such: what fails leaves nothing behind; cancellation; compressed data; real graphs.
 
-use bitgraph_io::{Container, Control, Error, Naming, ReadMode, ReadOptions, WriteSource, read, write, write_vector};
+use bitgraph_io::{
+    Container, Control, Error, Listener, Naming, ReadMode, ReadOptions, Temporary, WriteOptions, WriteSource, read, write, write_vector,
+};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use std::io::Write;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 fn path_graph(n: u32) -> Csr {
     let mut coo = Coo::pattern(n as usize, n as usize, (1..n).collect(), (0..n - 1).collect());
@@ -23,7 +25,8 @@ fn names(dir: &Path) -> Vec<String> {
 fn nothing_is_left_behind() {
     let dir = tempfile::tempdir().unwrap();
     let graph = path_graph(2000);
-    let cancelled = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
+    let control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
+    let cancelled = WriteOptions { control, ..WriteOptions::default() };
     for name in ["a.mtx", "a.el.gz", "a.npz", "a.bgr"] {
         let path = dir.path().join(name);
         std::fs::write(&path, "old").unwrap();
@@ -32,10 +35,13 @@ fn nothing_is_left_behind() {
     }
     assert_eq!(names(dir.path()), ["a.bgr", "a.el.gz", "a.mtx", "a.npz"]);
     let path = dir.path().join("a.mtx");
-    write(&path, &WriteSource::new(&graph), &Control::default()).unwrap();
+    write(&path, &WriteSource::new(&graph), &WriteOptions::default()).unwrap();
     assert!(std::fs::read_to_string(&path).unwrap().starts_with("%%MatrixMarket matrix coordinate pattern symmetric\n2000 2000 1999\n"));
-    assert!(matches!(write(&dir.path().join("no/such/a.mtx"), &WriteSource::new(&graph), &Control::default()), Err(Error::Folder { .. })));
-    assert!(matches!(write(dir.path(), &WriteSource::new(&graph), &Control::default()), Err(Error::UnknownEnding { .. })));
+    assert!(matches!(
+        write(&dir.path().join("no/such/a.mtx"), &WriteSource::new(&graph), &WriteOptions::default()),
+        Err(Error::Folder { .. })
+    ));
+    assert!(matches!(write(dir.path(), &WriteSource::new(&graph), &WriteOptions::default()), Err(Error::UnknownEnding { .. })));
     assert_eq!(names(dir.path()).len(), 4);
 }
 
@@ -47,8 +53,8 @@ fn a_full_disk_is_an_error() {
         let link = dir.path().join(name);
         std::os::unix::fs::symlink("/dev/full", &link).unwrap();
         let e = match name {
-            "f.npy" | "f.csv" => write_vector(&link, &[1i32; 1000][..], &Naming::default(), &Control::default()),
-            _ => write(&link, &WriteSource::new(&path_graph(1000)), &Control::default()),
+            "f.npy" | "f.csv" => write_vector(&link, &[1i32; 1000][..], &Naming::default(), &WriteOptions::default()),
+            _ => write(&link, &WriteSource::new(&path_graph(1000)), &WriteOptions::default()),
         };
         assert!(matches!(e, Err(Error::Io { ref source, .. }) if source.raw_os_error() == Some(28)), "{name}: {e:?}");
     }
@@ -59,16 +65,28 @@ fn a_full_disk_is_an_error() {
 fn reading_reports_and_stops() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("g.el");
-    write(&path, &WriteSource::new(&path_graph(5000)), &Control::default()).unwrap();
+    write(&path, &WriteSource::new(&path_graph(5000)), &WriteOptions::default()).unwrap();
     let seen = Arc::new(AtomicU64::new(0));
     let copy = Arc::clone(&seen);
-    let control = Control::default().with_progress(move |done, _| {
-        copy.fetch_max(done, Ordering::Relaxed);
+    let control = Control::default().with_progress(move |progress| {
+        copy.fetch_max(progress.done, Ordering::Relaxed);
     });
     read(&path, &ReadOptions { control, ..ReadOptions::default() }).unwrap();
     assert_eq!(seen.load(Ordering::Relaxed), std::fs::metadata(&path).unwrap().len());
     let control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
     assert!(matches!(read(&path, &ReadOptions { control, ..ReadOptions::default() }), Err(Error::Cancelled)));
+}
+
+#[test]
+fn temporary_files_are_told() {
+    let dir = tempfile::tempdir().unwrap();
+    let told = Arc::new(Mutex::new(Vec::new()));
+    let list = Arc::clone(&told);
+    let temporary = Listener::new(move |event: &Temporary| list.lock().unwrap().push(event.clone()));
+    let options = WriteOptions { temporary, ..WriteOptions::default() };
+    write(&dir.path().join("g.el"), &WriteSource::new(&path_graph(9)), &options).unwrap();
+    let told = told.lock().unwrap();
+    assert!(matches!(&told[..], [Temporary::Made(path), Temporary::Gone] if path.parent() == Some(dir.path()) && !path.exists()));
 }
 
 #[test]
@@ -122,7 +140,7 @@ fn real_graphs() {
                 assert!(l.csr.is_symmetric(), "{name}");
             }
             let bgr = dir.path().join("g.bgr");
-            write(&bgr, &WriteSource::new(&l.csr).with_values(l.values.as_ref()), &Control::default()).unwrap();
+            write(&bgr, &WriteSource::new(&l.csr).with_values(l.values.as_ref()), &WriteOptions::default()).unwrap();
             Container::open(&bgr, mode).unwrap().check().unwrap();
             assert_eq!(read(&bgr, &ReadOptions { mode, ..ReadOptions::default() }).unwrap().csr, l.csr);
         }

@@ -1,6 +1,6 @@
 //! Whatever is written comes back: every format, shapes and values at random.
 
-use bitgraph_io::{Control, Naming, ReadMode, ReadOptions, VectorData, WriteSource, read, read_vector, write, write_vector};
+use bitgraph_io::{Naming, ReadMode, ReadOptions, VectorData, WriteOptions, WriteSource, read, read_vector, write, write_vector};
 use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
 use proptest::prelude::*;
 
@@ -48,7 +48,7 @@ proptest! {
         for name in ["g.mtx", "g.mtx.gz", "g.el", "g.csv", "g.tsv.gz", "g.npz", "g.bgr", "g.graph"] {
             let path = dir.path().join(name);
             let source = WriteSource::new(&csr).with_values(values.as_ref());
-            if let Err(e) = write(&path, &source, &Control::default()) {
+            if let Err(e) = write(&path, &source, &WriteOptions::default()) {
                 let oblong = !csr.is_square();
                 let unfit = name.ends_with(".graph");
                 prop_assert!(oblong || unfit, "{}", e);
@@ -71,7 +71,7 @@ proptest! {
         let both = csr.symmetrized().unwrap();
         for name in ["g.mtx", "g.el", "g.npz", "g.bgr"] {
             let path = dir.path().join(name);
-            write(&path, &WriteSource::new(&csr).with_values(values.as_ref()), &Control::default()).unwrap();
+            write(&path, &WriteSource::new(&csr).with_values(values.as_ref()), &WriteOptions::default()).unwrap();
             let found = read(&path, &ReadOptions { symmetrize: true, ..ReadOptions::default() }).unwrap();
             prop_assert_eq!(&found.csr, &both, "{}", name);
             prop_assert_eq!(found.symmetric, Some(true));
@@ -93,11 +93,11 @@ proptest! {
         ];
         for (data, wanted) in all {
             let path = dir.path().join("v.npy");
-            write_vector(&path, data, &Naming::default(), &Control::default()).unwrap();
+            write_vector(&path, data, &Naming::default(), &WriteOptions::default()).unwrap();
             prop_assert_eq!(&read_vector(&path, ReadMode::Map).unwrap(), &wanted);
             for name in ["v.csv", "v.tsv"] {
                 let path = dir.path().join(name);
-                write_vector(&path, data, &Naming::default(), &Control::default()).unwrap();
+                write_vector(&path, data, &Naming::default(), &WriteOptions::default()).unwrap();
                 let found = read_vector(&path, ReadMode::Copy).unwrap();
                 prop_assert_eq!(found.len(), wanted.len());
                 prop_assert!((0..found.len()).all(|k| found.get_f64(k) as f32 == wanted.get_f64(k) as f32));

@@ -8,6 +8,7 @@ use bitgraph_cuda::Error;
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Purpose {
     /// Its result is compared.
     Check,

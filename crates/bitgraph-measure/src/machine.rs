@@ -36,9 +36,10 @@ pub fn kernels() -> Kernels {
                 found.usable += 1;
                 found.bytes += code.len() as u64;
             }
-            Err(Unusable::Absent) => {}
             Err(Unusable::Stale) => found.stale.push(module.name),
             Err(Unusable::Corrupt) => found.corrupt.push(module.name),
+            // Absent: it was not built.
+            Err(_) => {}
         }
     }
     found

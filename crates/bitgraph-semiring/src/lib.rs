@@ -1,26 +1,7 @@
-//! Scalars, monoids, semirings and element-wise operators: the algebra that every kernel of bitgraph is generic over.
+#![doc = include_str!("../README.md")]
 //!
-//! A [`Semiring`] is a zero-sized type that names the types of the matrix values, the vector values, the accumulator and
-//! the output. Storage and accumulator are different types in the trait itself, so that half-precision storage never means
-//! half-precision sums by accident. Nothing here allocates, and nothing here knows a format or a backend.
-//!
-//! Operators of all kinds are defined by a formula, of which both their Rust and their CUDA C++ form are made, so that a CPU and a GPU
-//! cannot differ: [`semiring!`], [`monoid!`], [`binary_op!`], [`unary_op!`], [`select_op!`].
-//!
-//! ```
-//! use bitgraph_semiring::{Plus, Semiring, semiring};
-//!
-//! semiring! {
-//!     /// The semiring (plus, |a - x|), whose sums are formed in double precision.
-//!     pub struct PlusDistance: f32, f32 => f64 => f32;
-//!     add = Plus;
-//!     multiply(a, x) { (a - x).abs() }
-//! }
-//! let total = PlusDistance::add(PlusDistance::multiply(1.0, 3.0), PlusDistance::multiply(2.0, 2.5));
-//! assert_eq!(PlusDistance::finish(total), 2.5);
-//! ```
-//!
-//! An element type of one's own takes a line: [`impl_scalar!`].
+//! A type of one's own enters by a line: [`semiring!`], [`monoid!`], [`binary_op!`], [`unary_op!`] and [`select_op!`] define operators,
+//! [`impl_scalar!`] an element type.
 
 mod builtin;
 mod device;

@@ -9,6 +9,7 @@ use crate::{Csr, Error, OffsetInt, Offsets, Result, Values, halves, parallel, wi
 
 /// What to do with entries given more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Duplicates {
     /// Keep the sum of the values. Where their type does not hold one, all values become the 64-bit type of their kind.
     Sum,

@@ -4,7 +4,7 @@ use crate::{Buffer, Csr, Error, Offsets, Result};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The storage formats. The codes are those of the container.
+/// The storage formats. The codes are those of the container. Exhaustive on purpose: a backend that does not know a new one does not compile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FormatKind {
     /// Compressed sparse rows.

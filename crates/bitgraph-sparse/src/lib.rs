@@ -1,16 +1,10 @@
-//! Sparse matrices and vectors: the storage that every backend and every reader of bitgraph shares.
-//!
-//! Pattern and values are apart: a [`Csr`] stores where entries are and nothing else; a weighted matrix carries a [`Values`]
-//! array in the pattern's own order. Row and column ids are `u32`; offsets are `u32` or `u64` as needed ([`Offsets`]).
-//! Arrays are [`Buffer`]s, owned or borrowed from whoever keeps them alive, so that a memory-mapped file needs no copy.
-//!
-//! With the features `sprs`, `ndarray`, `petgraph` and `bitvec` the types convert from and to those of these crates, without
-//! copying where the layouts agree.
+#![doc = include_str!("../README.md")]
 
 mod bits;
 mod buffer;
 mod build;
 mod cell;
+mod control;
 mod coo;
 mod csc;
 mod csr;
@@ -32,6 +26,7 @@ mod vector;
 
 pub use bits::BitVector;
 pub use buffer::Buffer;
+pub use control::{Cancelled, Control, Progress};
 pub use coo::{Coo, Duplicates, RowLists};
 pub use csc::Csc;
 pub use csr::Csr;

@@ -1,6 +1,6 @@
 //! A corpus of small graphs: every awkward shape once, with answers where a formula gives them.
 
-use bitgraph_generate::{GenerateControl, Generator};
+use bitgraph_generate::{Control, Generator};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 
 /// Answers that are known without computing them. Searches start at vertex 0.
@@ -44,7 +44,7 @@ fn edges(n: u32, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr {
 
 fn generated(text: &str) -> Csr {
     let generator: Generator = text.parse().expect("a generator");
-    generator.generate(&GenerateControl::default()).expect("a small graph")
+    generator.generate(&Control::default()).expect("a small graph")
 }
 
 /// The square graphs, the smallest first.

@@ -6,7 +6,7 @@ use crate::{Outcome, Report};
 use bitgraph::b2sr::Layout;
 use bitgraph::cuda::device::{Buffer, EMULATED_MEMORY_VARIABLE};
 use bitgraph::cuda::{Error, Result};
-use bitgraph::generate::{GenerateControl, Generator};
+use bitgraph::generate::{Control, Generator};
 use bitgraph::prelude::*;
 use bitgraph_testkit::{Known, NamedGraph};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ const LONG_PATH: u32 = 2_000_000;
 pub(crate) fn run(report: &mut Report, device: &Cuda) {
     let emulated = device.device().properties().emulated;
     let (name, generator) = if emulated { ("kron:7", "kron:7") } else { ("kron:14", "kron:14") };
-    let csr = match generator.parse::<Generator>().and_then(|g| g.generate(&GenerateControl::default())) {
+    let csr = match generator.parse::<Generator>().and_then(|g| g.generate(&Control::default())) {
         Ok(csr) => csr,
         Err(error) => return report.skip(RING, "everything", &error.to_string()),
     };

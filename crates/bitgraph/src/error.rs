@@ -29,10 +29,20 @@ pub enum Error {
         /// The graph.
         graph: String,
     },
+    /// A name whose kind of source was left out of this build.
+    #[error("'{name}' needs the feature `{feature}` of the crate bitgraph, which this program was built without")]
+    Feature {
+        /// The name.
+        name: String,
+        /// The feature.
+        feature: &'static str,
+    },
     /// From reading or writing a file.
+    #[cfg(feature = "io")]
     #[error(transparent)]
     Io(#[from] bitgraph_io::Error),
     /// From a generator.
+    #[cfg(feature = "generate")]
     #[error(transparent)]
     Generate(#[from] bitgraph_generate::Error),
     /// From a backend or an algorithm.
@@ -62,12 +72,14 @@ impl Error {
     /// Whether the work was stopped on demand.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
-        matches!(
-            self,
-            Self::Io(bitgraph_io::Error::Cancelled)
-                | Self::Generate(bitgraph_generate::Error::Cancelled)
-                | Self::Backend(BackendError::Cancelled)
-        )
+        match self {
+            #[cfg(feature = "io")]
+            Self::Io(e) => matches!(e, bitgraph_io::Error::Cancelled),
+            #[cfg(feature = "generate")]
+            Self::Generate(e) => matches!(e, bitgraph_generate::Error::Cancelled),
+            Self::Backend(e) => matches!(e, BackendError::Cancelled),
+            _ => false,
+        }
     }
     /// Whether there was no room for it in the memory of a device: it may fit in another format, or on another device.
     #[must_use]
@@ -81,10 +93,13 @@ impl Error {
     /// Whether what was asked for is at fault (a name, a parameter, a vertex), not what was found.
     #[must_use]
     pub fn is_usage(&self) -> bool {
+        #[cfg(feature = "generate")]
         use bitgraph_generate::Error as Generate;
         match self {
-            Self::WeightSource { .. } | Self::NoSuchVertex { .. } => true,
+            Self::WeightSource { .. } | Self::NoSuchVertex { .. } | Self::Feature { .. } => true,
+            #[cfg(feature = "generate")]
             Self::Generate(e) => !matches!(e, Generate::OutOfMemory { .. } | Generate::Cancelled | Generate::Sparse(_)),
+            #[cfg(feature = "io")]
             Self::Io(e) => matches!(e, bitgraph_io::Error::UnknownEnding { .. }),
             Self::Backend(e) => {
                 matches!(e, BackendError::VertexOutOfRange { .. } | BackendError::Parameter { .. } | BackendError::Directed { .. })

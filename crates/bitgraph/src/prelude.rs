@@ -1,7 +1,7 @@
 //! What most programs need: `use bitgraph::prelude::*`.
 //!
 #![cfg_attr(
-    feature = "cpu",
+    all(feature = "cpu", feature = "generate"),
     doc = r#"
 The operations, over matrices and vectors that know their backend:
 
@@ -35,9 +35,11 @@ assert_eq!(distances.nvals()?, 1 + reached.nvals()?);
 "#
 )]
 
-#[cfg(feature = "cpu")]
+pub use crate::Error;
+#[cfg(all(feature = "cpu", any(feature = "io", feature = "generate")))]
 pub use crate::Open;
-pub use crate::{Error, GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
+#[cfg(any(feature = "io", feature = "generate"))]
+pub use crate::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
 pub use bitgraph_algorithms::*;
 pub use bitgraph_backend::ops::{
     apply, assign, assign_at, ewise_add, ewise_mult, extract, kronecker, mxm, mxm_reduce, mxv, reduce, reduce_rows, select, transpose, vxm,

@@ -2,27 +2,36 @@
 //!
 //! Invariant: a loaded graph's `symmetric` is a fact about pattern and values, known from the source or checked.
 
-use crate::{Error, Result, StoredGraph, WeightSource, weights};
-use bitgraph_backend::{Backend, Graph, Progress};
-use bitgraph_generate::{GenerateControl, Generator};
-use bitgraph_io::{self as io, FileFormat, ReadOptions};
-use bitgraph_sparse::{Csr, Duplicates, Values};
+#[cfg(feature = "generate")]
+use crate::weights;
+use crate::{Error, Result, StoredGraph, WeightSource};
+use bitgraph_backend::{Backend, Graph};
+#[cfg(feature = "generate")]
+use bitgraph_generate::Generator;
+#[cfg(feature = "io")]
+use bitgraph_io::{self as io, FileFormat, Listener, ReadOptions, Remark};
+#[cfg(feature = "io")]
+use bitgraph_sparse::Duplicates;
+use bitgraph_sparse::{Control, Csr, Values};
 use std::ffi::OsStr;
 use std::fmt;
+#[cfg(feature = "io")]
 use std::path::PathBuf;
 use std::str::FromStr;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 /// Where a graph comes from. Parsed from the text of the command line: a generator's prefix wins, so that a file of such a
 /// name is written `./kron:18`; `-` is standard input.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum GraphSource {
-    /// A generator.
+    /// A generator. With the feature `generate`.
+    #[cfg(feature = "generate")]
     Generator(Generator),
-    /// A file; its contents or its ending say the format.
+    /// A file; its contents or its ending say the format. With the feature `io`.
+    #[cfg(feature = "io")]
     File(PathBuf),
-    /// Standard input: an edge list, unless it begins like another format.
+    /// Standard input: an edge list, unless it begins like another format. With the feature `io`.
+    #[cfg(feature = "io")]
     Stdin,
 }
 
@@ -32,100 +41,91 @@ impl GraphSource {
     /// # Errors
     /// Those of a generator.
     pub fn from_name(name: &OsStr) -> Result<Self> {
-        name.to_str().map_or_else(|| Ok(Self::File(name.into())), str::parse)
+        match name.to_str() {
+            Some(text) => text.parse(),
+            #[cfg(feature = "io")]
+            None => Ok(Self::File(name.into())),
+            #[cfg(not(feature = "io"))]
+            None => Err(Error::Feature { name: name.to_string_lossy().into_owned(), feature: "io" }),
+        }
     }
+}
+
+/// Whether a text starts like a generator's.
+#[cfg(feature = "generate")]
+fn is_generator(text: &str) -> bool {
+    Generator::is_generator_prefix(text)
+}
+
+/// Whether a text may name a generator: which ones there are is not known here.
+#[cfg(not(feature = "generate"))]
+fn is_generator(text: &str) -> bool {
+    text.split_once(':').is_some_and(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_lowercase()))
 }
 
 impl FromStr for GraphSource {
     type Err = Error;
     /// Only generators can be wrong here: whether a file is there shows when it is read.
     fn from_str(text: &str) -> Result<Self> {
-        if Generator::is_generator_prefix(text) {
+        if is_generator(text) {
+            #[cfg(feature = "generate")]
             return Ok(Self::Generator(text.parse()?));
+            #[cfg(not(feature = "generate"))]
+            return Err(Error::Feature { name: text.into(), feature: "generate" });
         }
-        Ok(if text == "-" { Self::Stdin } else { Self::File(text.into()) })
+        #[cfg(feature = "io")]
+        return Ok(if text == "-" { Self::Stdin } else { Self::File(text.into()) });
+        #[cfg(not(feature = "io"))]
+        Err(Error::Feature { name: text.into(), feature: "io" })
     }
 }
 
 impl fmt::Display for GraphSource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            #[cfg(feature = "generate")]
             Self::Generator(generator) => generator.fmt(f),
+            #[cfg(feature = "io")]
             Self::File(path) => path.display().fmt(f),
+            #[cfg(feature = "io")]
             Self::Stdin => f.write_str("-"),
         }
     }
 }
 
-/// What is called with a remark.
-type Notice = dyn Fn(&io::Remark) + Send + Sync;
-
-/// Cancellation, progress and remarks of loading, all optional.
-#[derive(Clone, Default)]
-pub struct LoadControl {
-    /// Loading stops soon after this becomes true.
-    pub cancel: Option<Arc<AtomicBool>>,
-    /// Called as loading goes on, from whichever thread does it, in the source's own unit (bytes, edges, rows).
-    pub progress: Option<Arc<dyn Fn(Progress) + Send + Sync>>,
-    /// Called with what a reader noticed about a file that is no error.
-    pub remark: Option<Arc<Notice>>,
-}
-
-impl LoadControl {
-    fn for_reader(&self) -> io::Control {
-        let mut control = io::Control::default();
-        if let Some(flag) = &self.cancel {
-            control = control.with_cancel(Arc::clone(flag));
-        }
-        if let Some(report) = self.progress.clone() {
-            control = control.with_progress(move |done, total| report(Progress { done, total }));
-        }
-        if let Some(notice) = self.remark.clone() {
-            control = control.with_remark(move |remark| notice(remark));
-        }
-        control
-    }
-    fn for_generator(&self) -> GenerateControl {
-        let mut control = GenerateControl::default();
-        if let Some(flag) = &self.cancel {
-            control = control.with_cancel(Arc::clone(flag));
-        }
-        if let Some(report) = self.progress.clone() {
-            control = control.with_progress(move |p| report(Progress { done: p.done, total: Some(p.total) }));
-        }
-        control
-    }
-}
-
-impl fmt::Debug for LoadControl {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LoadControl").finish_non_exhaustive()
-    }
-}
-
-/// How a graph is to be loaded. The default takes a file as it is, as a pattern.
+/// How a graph is to be loaded. The default takes a file as it is, as a pattern. What files alone need is there with the feature `io`.
 #[derive(Clone, Debug, Default)]
 pub struct LoadOptions {
     /// The format of the file. Default: what its contents cannot but be, else what its ending says.
+    #[cfg(feature = "io")]
     pub format: Option<FileFormat>,
     /// Where weights come from. Default: unit, that is, none are stored.
     pub weights: WeightSource,
     /// Take the union with the transpose.
+    #[cfg(feature = "io")]
     pub symmetrize: bool,
     /// Edge lists: the number of vertices, instead of what a `# Nodes:` comment says, or the largest number + 1.
+    #[cfg(feature = "io")]
     pub nodes: Option<usize>,
     /// Edge lists: vertices are numbered from 1 (in results they are numbered from 0).
+    #[cfg(feature = "io")]
     pub one_based: bool,
     /// What becomes of entries given more than once. Default: the first is kept.
+    #[cfg(feature = "io")]
     pub duplicates: Duplicates,
     /// Edge lists: vertex numbers are arbitrary 64-bit numbers, replaced by their rank.
+    #[cfg(feature = "io")]
     pub relabel: bool,
-    /// Cancellation and progress.
-    pub control: LoadControl,
+    /// Cancellation and progress, in the source's own unit (bytes, edges, rows).
+    pub control: Control,
+    /// Hears what a reader noticed about a file that is no error.
+    #[cfg(feature = "io")]
+    pub remark: Listener<Remark>,
 }
 
 /// A graph on the host, as lists in the input's order.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct LoadedGraph {
     /// What it was loaded from.
     pub name: String,
@@ -185,17 +185,20 @@ impl GraphSource {
     /// As [`GraphSource::load`].
     pub fn load_stored(&self, options: &LoadOptions) -> Result<StoredGraph> {
         let name = self.to_string();
-        let mut graph = match self {
+        let mut graph: StoredGraph = match self {
+            #[cfg(feature = "generate")]
             Self::Generator(generator) => {
-                let csr = generator.generate(&options.control.for_generator())?;
+                let csr = generator.generate(&options.control)?;
                 LoadedGraph { name, csr, values: None, symmetric: true, original_ids: None }.into()
             }
+            #[cfg(feature = "io")]
             Self::File(_) | Self::Stdin => self.read(name, options)?,
         };
         match options.weights {
             WeightSource::Unit => graph.values = None,
             WeightSource::File if graph.values.is_none() => return Err(Error::NoWeights { graph: graph.name }),
             WeightSource::File | WeightSource::FileOrUnit => {}
+            #[cfg(feature = "generate")]
             WeightSource::Hash(largest) => {
                 let mut lists = graph.into_lists()?;
                 lists.values = Some(weights::hashed_weights(&lists.csr, largest));
@@ -205,6 +208,7 @@ impl GraphSource {
         Ok(graph)
     }
 
+    #[cfg(feature = "io")]
     fn read(&self, name: String, options: &LoadOptions) -> Result<StoredGraph> {
         let read = ReadOptions {
             format: options.format,
@@ -213,8 +217,9 @@ impl GraphSource {
             one_based: options.one_based,
             duplicates: options.duplicates,
             relabel: options.relabel,
-            as_pattern: matches!(options.weights, WeightSource::Unit | WeightSource::Hash(_)),
-            control: options.control.for_reader(),
+            as_pattern: !matches!(options.weights, WeightSource::File | WeightSource::FileOrUnit),
+            control: options.control.clone(),
+            remark: options.remark.clone(),
             ..ReadOptions::default()
         };
         let loaded = match self {
@@ -225,7 +230,7 @@ impl GraphSource {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "io", feature = "generate"))]
 mod tests {
     use super::*;
 

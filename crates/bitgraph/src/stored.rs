@@ -2,18 +2,25 @@
 //!
 //! Invariant: values are in the order of the pattern's CSR form, whatever the format, and in the same numbering as the pattern.
 
-use crate::{Error, LoadOptions, LoadedGraph, Result};
+#[cfg(feature = "io")]
+use crate::{Error, LoadOptions};
+use crate::{LoadedGraph, Result};
 use bitgraph_b2sr::Layout;
 use bitgraph_backend::{Backend, Graph, GraphData, Symmetry};
+#[cfg(feature = "io")]
 use bitgraph_io::{self as io, Loaded, StoredFormat};
+#[cfg(feature = "io")]
+use bitgraph_sparse::mirrored;
 use bitgraph_sparse::ordering::Ordering;
-use bitgraph_sparse::{Permutation, Values, mirrored};
+use bitgraph_sparse::{Permutation, Values};
 use std::cmp::Reverse;
+#[cfg(feature = "io")]
 use std::path::Path;
 
 /// A graph on the host, in the format and order that its file holds it in: what [`GraphSource::load_stored`](crate::GraphSource::load_stored)
 /// gives. A graph from anywhere but a `.bgr` file has lists, in the input's order.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StoredGraph {
     /// What it was loaded from.
     pub name: String,
@@ -38,6 +45,7 @@ impl From<LoadedGraph> for StoredGraph {
 
 impl StoredGraph {
     /// From what a reader found: every array of a format is checked here.
+    #[cfg(feature = "io")]
     pub(crate) fn new(name: String, loaded: Loaded, options: &LoadOptions) -> Result<Self> {
         let matrix = |source| Error::from(io::Error::Matrix { path: name.clone().into(), source });
         let mut symmetric = loaded.symmetric;
@@ -79,10 +87,7 @@ impl StoredGraph {
         let mut csr = layout.to_csr();
         drop(layout);
         if let Some((_, permutation)) = order {
-            (csr, values) = permutation
-                .inverse()
-                .apply_with(&csr, values.as_ref())
-                .map_err(|source| io::Error::Matrix { path: name.clone().into(), source })?;
+            (csr, values) = permutation.inverse().apply_with(&csr, values.as_ref())?;
         }
         Ok(LoadedGraph { name, csr, values, symmetric, original_ids })
     }
@@ -138,8 +143,9 @@ impl StoredGraph {
 }
 
 /// The layout that a container's arrays make.
+#[cfg(feature = "io")]
 fn unpack(stored: StoredFormat, values: Option<&Values>, path: &Path) -> Result<Layout> {
-    let StoredFormat { kind, rows, columns, entries, sections } = stored;
+    let StoredFormat { kind, rows, columns, entries, sections, .. } = stored;
     let layout =
         Layout::from_sections(rows, columns, kind, &sections).map_err(|source| io::Error::Matrix { path: path.to_path_buf(), source })?;
     let found = layout.nnz() as u64;

@@ -4,13 +4,16 @@
 //! of an edge.
 
 use crate::{Error, Result};
+#[cfg(feature = "generate")]
 use bitgraph_generate::mix64;
+#[cfg(feature = "generate")]
 use bitgraph_sparse::{Csr, Values, parallel, with_offsets};
 use std::fmt;
 use std::str::FromStr;
 
 /// Where edge weights come from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum WeightSource {
     /// Every edge weighs 1; values of the file are checked and dropped.
     #[default]
@@ -21,6 +24,7 @@ pub enum WeightSource {
     File,
     /// 1 + mix64(min(u, v) << 32 | max(u, v)) mod the largest weight: whole numbers from 1 to the largest, the same on every
     /// machine. `mix64` is SplitMix64's finaliser after adding its increment.
+    #[cfg(feature = "generate")]
     Hash(u32),
 }
 
@@ -30,8 +34,11 @@ impl FromStr for WeightSource {
         match text {
             "file" => Ok(Self::File),
             "unit" => Ok(Self::Unit),
-            _ => match text.strip_prefix("hash:").map(str::parse) {
+            _ => match text.strip_prefix("hash:").map(str::parse::<u32>) {
+                #[cfg(feature = "generate")]
                 Some(Ok(largest)) if largest > 0 => Ok(Self::Hash(largest)),
+                #[cfg(not(feature = "generate"))]
+                Some(Ok(_)) => Err(Error::Feature { name: text.into(), feature: "generate" }),
                 _ => Err(Error::WeightSource { text: text.into() }),
             },
         }
@@ -44,12 +51,14 @@ impl fmt::Display for WeightSource {
             Self::Unit => f.write_str("unit"),
             Self::FileOrUnit => f.write_str("file if it has any, else unit"),
             Self::File => f.write_str("file"),
+            #[cfg(feature = "generate")]
             Self::Hash(largest) => write!(f, "hash:{largest}"),
         }
     }
 }
 
 /// The hashed weight of the edge between two vertices, 1 to `largest`.
+#[cfg(feature = "generate")]
 #[must_use]
 pub fn hashed_weight(u: u32, v: u32, largest: u32) -> u32 {
     let key = (u64::from(u.min(v)) << 32) | u64::from(u.max(v));
@@ -57,6 +66,7 @@ pub fn hashed_weight(u: u32, v: u32, largest: u32) -> u32 {
 }
 
 /// Hashed weights of every edge. O(nnz), parallel.
+#[cfg(feature = "generate")]
 #[must_use]
 pub fn hashed_weights(csr: &Csr, largest: u32) -> Values {
     let mut weights = vec![0u32; csr.nnz()];
@@ -68,7 +78,7 @@ pub fn hashed_weights(csr: &Csr, largest: u32) -> Values {
     Values::from_vec(weights)
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "generate"))]
 mod tests {
     use super::*;
 

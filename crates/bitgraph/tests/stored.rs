@@ -51,7 +51,7 @@ impl Case {
         source.permutation = permutation.as_ref();
         source.ordering = ordering;
         source.format = Some((kind, Layout::from_csr(&csr, kind).sections()));
-        io::write(path, &source, &io::Control::default()).unwrap();
+        io::write(path, &source, &io::WriteOptions::default()).unwrap();
     }
 }
 
@@ -146,7 +146,7 @@ fn a_renumbering_of_unknown_making_is_undone() {
     let (csr, values) = permutation.apply_with(&case.csr, case.values.as_ref()).unwrap();
     let mut source = WriteSource::new(&csr).with_values(values.as_ref()).with_symmetric(Some(false));
     source.permutation = Some(&permutation);
-    io::write(&path, &source, &io::Control::default()).unwrap();
+    io::write(&path, &source, &io::WriteOptions::default()).unwrap();
     let graph = load(&path).unwrap().on(Cpu::new()).unwrap();
     let arranged = graph.arranged().unwrap();
     assert!(arranged.permutation().is_none() && arranged.matrix().to_csr() == case.csr);
@@ -211,7 +211,7 @@ fn contradictions_are_told_with_the_section() {
     let refused = |kind: FormatKind, sections: Vec<Section>, csr: &Csr, values: Option<&Values>, words: &str| {
         let mut source = WriteSource::new(csr).with_values(values).with_symmetric(Some(true));
         source.format = Some((kind, sections));
-        io::write(&path, &source, &io::Control::default()).unwrap();
+        io::write(&path, &source, &io::WriteOptions::default()).unwrap();
         let error = load(&path).map(drop).unwrap_err().to_string();
         assert!(error.contains("wrong.bgr") && error.contains(words), "{kind}: {error} lacks {words}");
         assert!(!error.contains('\n'));

@@ -33,29 +33,75 @@ const FREE: &[&str] =
 const CONFINED: &[(&str, &[&str])] = &[("cudarc", &["bitgraph-cuda", "bitgraph-measure"])];
 
 /// What every crate takes from the workspace, so that it stands in one place.
-const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "repository"];
+const INHERITED: &[&str] = &["version", "edition", "rust-version", "license", "repository", "categories", "keywords"];
+
+/// Lines of a crate's front page at most.
+const MOST_PAGE_LINES: usize = 60;
 
 pub fn check(files: &[File], report: &mut Report) {
-    for file in files.iter().filter(|file| file.path.ends_with("/Cargo.toml")) {
-        member(&file.path, &Manifest::parse(&file.text), report);
+    let members: Vec<(&str, Manifest)> =
+        files.iter().filter_map(|file| Some((file.path.strip_suffix("/Cargo.toml")?, Manifest::parse(&file.text)))).collect();
+    let unpublished = unpublished(files);
+    for (folder, manifest) in &members {
+        member(&format!("{folder}/Cargo.toml"), manifest, report);
+        if is_published(manifest) {
+            published(folder, manifest, files, &unpublished, report);
+        }
     }
     match files.iter().find(|file| file.path == "Cargo.toml") {
-        Some(file) => workspace(&Manifest::parse(&file.text), report),
+        Some(file) => workspace(&Manifest::parse(&file.text), &unpublished, report),
         None => report.finding("Cargo.toml", "is missing"),
     }
 }
 
-fn workspace(manifest: &Manifest, report: &mut Report) {
+/// The names of the crates that are not published.
+pub fn unpublished(files: &[File]) -> Vec<String> {
+    let manifests = files.iter().filter(|file| file.path.ends_with("/Cargo.toml")).map(|file| Manifest::parse(&file.text));
+    manifests.filter(|m| !is_published(m)).map(|m| name(&m).to_string()).collect()
+}
+
+fn name(manifest: &Manifest) -> &str {
+    manifest.get("package", "name").unwrap_or_default().trim_matches('"')
+}
+
+fn is_published(manifest: &Manifest) -> bool {
+    manifest.get("package", "publish") != Some("false")
+}
+
+/// A crate of ours has the workspace's version, unless it is not published: packaging then leaves it out of what its users' tests need.
+fn workspace(manifest: &Manifest, unpublished: &[String], report: &mut Report) {
     let version = manifest.get("workspace.package", "version").unwrap_or_default();
     for entry in manifest.table("workspace.dependencies").filter(|entry| entry.value.contains("path =")) {
-        if !entry.value.contains(&format!("version = {version}")) {
-            report.finding(format!("Cargo.toml:{}", entry.line), format!("{} is not of the workspace's version {version}", entry.key));
+        let place = format!("Cargo.toml:{}", entry.line);
+        if unpublished.contains(&entry.key) {
+            if entry.value.contains("version =") {
+                report.finding(place, format!("{} is not published: it must have no version here", entry.key));
+            }
+        } else if !entry.value.contains(&format!("version = {version}")) {
+            report.finding(place, format!("{} is not of the workspace's version {version}", entry.key));
+        }
+    }
+}
+
+/// A published crate has a front page, and needs no crate that is not published.
+fn published(folder: &str, manifest: &Manifest, files: &[File], unpublished: &[String], report: &mut Report) {
+    let page = format!("{folder}/README.md");
+    match files.iter().find(|file| file.path == page) {
+        None => report.finding(folder, "has no README.md, its front page"),
+        Some(file) if file.text.lines().count() > MOST_PAGE_LINES => {
+            report.finding(&page, format!("{} lines; at most {MOST_PAGE_LINES}", file.text.lines().count()));
+        }
+        Some(_) => {}
+    }
+    for table in ["dependencies", "build-dependencies"] {
+        for entry in manifest.table(table).filter(|entry| unpublished.iter().any(|name| name == entry.dependency())) {
+            report.finding(format!("{folder}/Cargo.toml:{}", entry.line), format!("{} is not published", entry.dependency()));
         }
     }
 }
 
 fn member(path: &str, manifest: &Manifest, report: &mut Report) {
-    let name = manifest.get("package", "name").unwrap_or_default().trim_matches('"');
+    let name = name(manifest);
     if manifest.get("package", "description").is_none_or(|text| text.len() < 4) {
         report.finding(path, "has no description");
     }
@@ -132,5 +178,27 @@ mod tests {
         let mut report = Report::default();
         member("crates/x/Cargo.toml", &Manifest::parse("[package]\nname = \"x\"\n"), &mut report);
         assert_eq!(report.findings.len(), INHERITED.len() + 3);
+    }
+
+    #[test]
+    fn what_is_published_can_be() {
+        let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
+        let findings = |version: &str, table: &str, page: &str| {
+            let workspace =
+                format!("[workspace.package]\nversion = \"1.0.0\"\n[workspace.dependencies]\nkit = {{ path = \"kit\"{version} }}\n");
+            let crates = [
+                file("Cargo.toml", &workspace),
+                file("kit/Cargo.toml", "[package]\nname = \"kit\"\npublish = false\n"),
+                file("a/Cargo.toml", &format!("[package]\nname = \"a\"\n[{table}]\nkit.workspace = true\n")),
+                file(page, "# a\n"),
+            ];
+            let mut report = Report::default();
+            check(&crates, &mut report);
+            report.findings.iter().filter(|f| f.contains("publish") || f.contains("README")).count()
+        };
+        assert_eq!(findings("", "dev-dependencies", "a/README.md"), 0);
+        assert_eq!(findings("", "dependencies", "a/README.md"), 1);
+        assert_eq!(findings(", version = \"1.0.0\"", "dev-dependencies", "a/README.md"), 1);
+        assert_eq!(findings("", "dev-dependencies", "b/README.md"), 1);
     }
 }

@@ -13,7 +13,7 @@ mod tree;
 mod words;
 
 use crate::run;
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use std::path::Path;
 
 /// What tidy has to say about the tree.
@@ -47,6 +47,25 @@ pub fn run() -> Result<()> {
         n => bail!("tidy: {n} findings"),
     }
     Ok(())
+}
+
+/// The names of the crates that are not published.
+///
+/// # Errors
+/// If the tree cannot be read.
+pub fn unpublished(root: &Path) -> Result<Vec<String>> {
+    Ok(manifests::unpublished(&tree::texts(root)?))
+}
+
+/// The oldest version of Rust that the workspace states.
+///
+/// # Errors
+/// If the manifest cannot be read, or states none.
+pub fn rust_version(root: &Path) -> Result<String> {
+    let text = std::fs::read_to_string(root.join("Cargo.toml")).context("cannot read Cargo.toml")?;
+    let manifest = toml::Manifest::parse(&text);
+    let version = manifest.get("workspace.package", "rust-version").context("Cargo.toml states no rust-version")?;
+    Ok(version.trim_matches('"').to_string())
 }
 
 fn check(root: &Path) -> Result<Report> {

@@ -12,6 +12,7 @@ pub const UNREACHED: u32 = u32::MAX;
 
 /// Which arrays a search fills.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum BfsOutput {
     /// The level of every vertex.
     #[default]

@@ -11,6 +11,7 @@ pub use looks::ResidualLooks;
 
 /// What becomes of the score of a vertex without out-arcs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Dangling {
     /// It is spread evenly, or over the personalisation vector: scores sum to 1.
     #[default]

@@ -90,6 +90,7 @@ impl Candidate {
 
 /// The layout to build, and the sums behind it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Plan {
     /// The algorithm's name.
     pub algorithm: &'static str,

@@ -10,6 +10,7 @@ use super::Candidate;
 
 /// How often an algorithm will run on one graph.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Reuse {
     /// A better layout is built once the runs so far have cost as much as building it.
     #[default]

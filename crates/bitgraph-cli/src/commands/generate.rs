@@ -11,7 +11,7 @@ pub fn run(args: &GenerateArgs, reporter: &Reporter) -> Result<()> {
         return Err(Failure::usage(format_args!("'{}' is no generator; bitgraph convert copies files", args.generator.text)));
     }
     let load = || {
-        let options = LoadOptions { control: reporter.loading(), ..LoadOptions::default() };
+        let options = LoadOptions { control: reporter.running("loading"), ..LoadOptions::default() };
         let start = std::time::Instant::now();
         let mut loaded = args.generator.source.load(&options)?;
         loaded.name.clone_from(&args.generator.text);

@@ -77,6 +77,7 @@ impl Shape {
 
 /// A layout, and why.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct SpmvPlan {
     /// The layout chosen.
     pub kind: SpmvKind,

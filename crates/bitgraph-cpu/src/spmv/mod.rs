@@ -68,6 +68,7 @@ pub trait PatternSum<T>: Send + Sync {
 
 /// The layouts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum SpmvKind {
     /// Lists as they are.
     Plain,

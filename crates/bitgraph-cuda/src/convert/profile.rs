@@ -36,6 +36,7 @@ impl Default for DeviceProfileConfig {
 
 /// A graph's profile.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct DeviceProfile {
     /// Rows.
     pub rows: usize,

@@ -8,7 +8,7 @@ use super::cache::Cache;
 use super::compiler;
 use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Recording, Shape, Stamp, StreamHandle};
 use crate::{Error, Result};
-use bitgraph_kernels::{Struct, Unusable};
+use bitgraph_kernels::Struct;
 use cudarc::driver::sys::{self, CUdevice_attribute as Attribute};
 use cudarc::driver::{DriverError, result};
 use std::ffi::{CString, c_void};
@@ -280,7 +280,8 @@ impl Driver for CudaDriver {
     fn module(&self, name: &str) -> Result<ModuleHandle> {
         match bitgraph_kernels::code(name) {
             Ok(code) => self.load(&code),
-            Err(Unusable::Absent | Unusable::Stale | Unusable::Corrupt) => {
+            // Absent, stale or corrupt: the sources are there always.
+            Err(_) => {
                 let missing = || Error::NoKernel { kernel: "any kernel".into(), module: name.into(), compute: self.properties.compute };
                 let source = bitgraph_kernels::source(&format!("{name}.cu")).ok_or_else(missing)?;
                 self.compile(name, source.text)

@@ -120,7 +120,7 @@ impl Device {
         control: &Control,
         parameters: impl FnOnce(DevicePtr<GridState>, HostLink) -> P,
     ) -> Result<u32> {
-        control.check().map_err(Error::from)?;
+        control.check()?;
         let mut slot = lock(&self.stream().0.persistent);
         let shared = match &mut *slot {
             Some(shared) => shared,

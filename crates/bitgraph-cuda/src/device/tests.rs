@@ -6,7 +6,7 @@ use crate::fused::bfs::{BfsLayout, BfsOptions, Variant};
 use crate::primitives::tests::device;
 use crate::{DeviceCsr, Error, Result};
 use bitgraph_algorithms::BfsConfig;
-use bitgraph_generate::{GenerateControl, Generator};
+use bitgraph_generate::{Control, Generator};
 use bitgraph_testkit::reference;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -21,7 +21,7 @@ parameters! {
 }
 
 fn graph(text: &str) -> bitgraph_sparse::Csr {
-    text.parse::<Generator>().unwrap().generate(&GenerateControl::default()).unwrap()
+    text.parse::<Generator>().unwrap().generate(&Control::default()).unwrap()
 }
 
 /// Keeps the run that it is told of from starting until something arrives.

@@ -5,7 +5,7 @@ use super::{bfs, cc, msbfs, pagerank, product, sssp, tc};
 use crate::{Cuda, Error};
 use bitgraph_algorithms::{BfsConfig, BfsOutput, CcConfig, MsBfsConfig, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
 use bitgraph_backend::{Algorithm, Candidate, Error as Base, Fused, Graph, GraphData, Ready, Request, Symmetry};
-use bitgraph_generate::{GenerateControl, Generator};
+use bitgraph_generate::{Control, Generator};
 use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
 use bitgraph_testkit::reference;
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ fn cuda() -> Option<Cuda> {
 
 fn generated(generator: &str) -> Csr {
     let generator: Generator = generator.parse().unwrap();
-    generator.generate(&GenerateControl::default()).unwrap()
+    generator.generate(&Control::default()).unwrap()
 }
 
 /// A star on a path, whose leaves are one hop from the hub.

@@ -20,6 +20,7 @@ use diagonals::Diagonals;
 
 /// How a matrix is laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SpmvForm {
     /// Rows in natural order or by class, as they are alike or not.
     Rows,

@@ -2,7 +2,7 @@
 
 use super::Container;
 use super::layout::Head;
-use crate::{Control, Error, ReadMode, ReadOptions, WriteSource, read, write};
+use crate::{Error, ReadMode, ReadOptions, WriteOptions, WriteSource, read, write};
 use bitgraph_sparse::{Buffer, Coo, Csr, Duplicates, FormatKind, Permutation, Section, SectionData, Values};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,7 +21,7 @@ fn written(dir: &Path) -> (std::path::PathBuf, Vec<u8>) {
     source.permutation = Some(&permutation);
     source.original_ids = Some(&[10, 20, 30, 40, 50]);
     let path = dir.join("g.bgr");
-    write(&path, &source, &Control::default()).unwrap();
+    write(&path, &source, &WriteOptions::default()).unwrap();
     let bytes = std::fs::read(&path).unwrap();
     (path, bytes)
 }
@@ -74,7 +74,7 @@ fn damage_is_found_at_first_use_and_named() {
     let (csr, _) = Coo::pattern(n, n, (0..n as u32).collect(), (0..n as u32).rev().collect()).into_csr(Duplicates::First).unwrap();
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("g.bgr");
-    write(&path, &WriteSource::new(&csr), &Control::default()).unwrap();
+    write(&path, &WriteSource::new(&csr), &WriteOptions::default()).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
     let last = bytes.len() - 100;
     bytes[last] ^= 4;
@@ -109,19 +109,19 @@ fn other_formats_and_invalid_contents() {
     let mut source = WriteSource::new(&csr);
     source.format = Some((FormatKind::B2sr8, vec![Section { name: "tiles", data: SectionData::U64(tiles.clone()) }]));
     let path = dir.path().join("t.bgr");
-    write(&path, &source, &Control::default()).unwrap();
+    write(&path, &source, &WriteOptions::default()).unwrap();
     let loaded = read(&path, &ReadOptions::default()).unwrap();
     let stored = loaded.format.unwrap();
     assert_eq!((stored.kind, stored.rows, stored.columns, stored.entries), (FormatKind::B2sr8, 5, 5, 5));
     assert_eq!((&stored.sections["tiles"], loaded.csr.nrows()), (&SectionData::U64(tiles), 0));
     // Checksums are right and the contents are not.
     source.original_ids = Some(&[10, 20, 20, 40, 50]);
-    write(&path, &source, &Control::default()).unwrap();
+    write(&path, &source, &WriteOptions::default()).unwrap();
     let e = read(&path, &ReadOptions::default()).unwrap_err().to_string();
     assert!(e.ends_with("section 'original_ids': the numbers do not ascend"), "{e}");
     source.original_ids = None;
     source.format = Some((FormatKind::Csr, vec![Section { name: "offsets", data: SectionData::U32(vec![0, 9].into()) }]));
-    write(&path, &source, &Control::default()).unwrap();
+    write(&path, &source, &WriteOptions::default()).unwrap();
     assert!(matches!(read(&path, &ReadOptions::default()), Err(Error::Matrix { .. })));
 }
 
@@ -163,7 +163,7 @@ fn forgeries_are_refused() {
     coo.values = Some(Values::from_vec(vec![true, true]));
     let (csr, values) = coo.into_csr(Duplicates::First).unwrap();
     let path = dir.path().join("b.bgr");
-    write(&path, &WriteSource::new(&csr).with_values(values.as_ref()).with_symmetric(Some(true)), &Control::default()).unwrap();
+    write(&path, &WriteSource::new(&csr).with_values(values.as_ref()).with_symmetric(Some(true)), &WriteOptions::default()).unwrap();
     let bools = std::fs::read(&path).unwrap();
     check(&bools).unwrap();
     let set = |value: u8| {

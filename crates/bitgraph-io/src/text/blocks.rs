@@ -1,8 +1,8 @@
 //! A text as blocks of whole lines: slices of a text in memory, or a buffer that is filled again and again.
 
-use crate::options::Control;
 use crate::source::{Input, Source};
 use crate::{Error, Problem, Result};
+use bitgraph_sparse::Control;
 use std::io::Read;
 use std::ops::Range;
 use std::path::Path;

@@ -2,6 +2,7 @@
 
 /// How to renumber vertices before a graph is laid out.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Ordering {
     /// As the input numbers them.
     #[default]

@@ -41,6 +41,7 @@ pub struct CcLayout {
 
 /// Which variant to use.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub enum CcVariant {
     /// Breadth-first search for the giant component over a bitmap; hooking where it finds none in few levels.
     Search,

@@ -61,6 +61,7 @@ fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
 }
 
 /// A layout for scores of either type.
+#[non_exhaustive]
 pub enum Ranks {
     /// For `f32`.
     Single(PageRankLayout<f32>),

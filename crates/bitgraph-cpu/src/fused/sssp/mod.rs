@@ -31,6 +31,7 @@ use general::General;
 
 /// Which variant searches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SsspVariant {
     /// Every arc has length 1: a breadth-first search.
     Steps,

@@ -19,6 +19,7 @@ use work::Pool;
 
 /// Which form counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TcForm {
     /// Few neighbours everywhere: every pair of them is looked up.
     Low,

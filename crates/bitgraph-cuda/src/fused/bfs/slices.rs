@@ -100,6 +100,7 @@ parameters! {
 
 /// How the words are dealt to blocks and threads.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct SlicesPlan {
     /// Blocks.
     pub blocks: u32,

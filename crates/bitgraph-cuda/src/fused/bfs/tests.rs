@@ -142,7 +142,7 @@ fn diagonal_slices_give_the_levels_of_a_plain_search() {
 fn a_renumbered_grid_is_searched_in_a_local_order() {
     let Some(device) = device() else { return };
     let generator: bitgraph_generate::Generator = "grid:8x300@3".parse().unwrap();
-    let host = generator.generate(&bitgraph_generate::GenerateControl::default()).unwrap();
+    let host = generator.generate(&bitgraph_generate::Control::default()).unwrap();
     let out = DeviceCsr::upload(&device, &host).unwrap();
     let slices = SlicesOptions { blocks: 3, ..SlicesOptions::default() };
     let options = BfsOptions { slices, ..BfsOptions::default() };

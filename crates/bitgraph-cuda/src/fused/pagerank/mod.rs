@@ -60,6 +60,7 @@ impl RankResult {
 
 /// Which form a layout is to take. The general form stands in for one that does not fit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Form {
     /// That of a variant, cut as suits the device.
     Variant(Variant),

@@ -26,6 +26,7 @@ pub(super) const ORDER_BYTES: u32 = 8 * (2048 + 128);
 
 /// How blocks share the work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TileForm {
     /// Natural order, windows of x.
     Window,

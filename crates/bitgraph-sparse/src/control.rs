@@ -1,21 +1,37 @@
-//! Progress and cancellation of long work, passed through every config.
+//! Progress and cancellation of long work: one type for readers, generators, algorithms and backends.
 //!
-//! Invariant: asking is cheap enough for once per level, bucket or iteration; algorithms never print.
+//! Invariant: asking is cheap enough for once per block, level, bucket or iteration; libraries never print.
 
-use crate::Error;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// What an algorithm reports about itself.
+/// What long work reports about itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Steps done, in the algorithm's own unit (levels, iterations, rows).
+    /// Steps done, in the work's own unit (bytes, edges, rows, levels, iterations).
     pub done: u64,
     /// Steps in all, where that is known beforehand.
     pub total: Option<u64>,
 }
 
+/// The work was stopped through its [`Control`]. Every crate's error is made from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("cancelled")]
+pub struct Cancelled;
+
 /// A cancellation flag and a progress callback, both optional. Cheap to clone.
+///
+/// ```
+/// use bitgraph_sparse::{Cancelled, Control};
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// let stop = Arc::new(AtomicBool::new(false));
+/// let control = Control::default().with_cancel(Arc::clone(&stop));
+/// assert_eq!(control.check(), Ok(()));
+/// stop.store(true, Ordering::Relaxed);
+/// assert_eq!(control.check(), Err(Cancelled));
+/// ```
 #[derive(Clone, Default)]
 pub struct Control {
     cancel: Option<Arc<AtomicBool>>,
@@ -49,10 +65,10 @@ impl Control {
     /// An error if the work is to stop.
     ///
     /// # Errors
-    /// [`Error::Cancelled`].
+    /// [`Cancelled`].
     #[inline]
-    pub fn check(&self) -> Result<(), Error> {
-        if self.is_cancelled() { Err(Error::Cancelled) } else { Ok(()) }
+    pub fn check(&self) -> Result<(), Cancelled> {
+        if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
     /// Reports progress, if anybody listens.
     #[inline]
@@ -60,6 +76,15 @@ impl Control {
         if let Some(f) = &self.progress {
             f(Progress { done, total });
         }
+    }
+    /// Reports progress, then asks whether the work is to stop.
+    ///
+    /// # Errors
+    /// [`Cancelled`].
+    #[inline]
+    pub fn step(&self, done: u64, total: Option<u64>) -> Result<(), Cancelled> {
+        self.report(done, total);
+        self.check()
     }
 }
 
