@@ -58,7 +58,7 @@ pub enum Temporary {
 /// What a [`Listener`] calls.
 type Listen<E> = dyn Fn(&E) + Send + Sync;
 
-/// A function that is called with events; by default no process listens. Cheap to clone.
+/// A function that is called with events; by default there is no listener. Cheap to clone.
 ///
 /// ```
 /// use bitgraph_io::{Listener, ReadOptions, Remark};
