@@ -1,7 +1,8 @@
 //! Developer tasks: `cargo xtask TASK [arguments]`. Every CI step is one of them.
 //!
-//! Thin on purpose: a task runs cargo or reads files, and needs little beyond the standard library.
+//! Thin on purpose: a task runs cargo or reads files, and needs little beyond the standard library (one draws a chart).
 
+mod chart;
 mod checkers;
 mod ci;
 mod deny;
@@ -36,6 +37,7 @@ Usage: cargo xtask TASK [arguments]
   deny        licences, sources and known faults of dependencies, against deny.toml
   package     every published crate as an archive, without network; --verify compiles the archives
   msrv        everything checked with the oldest Rust that the workspace states, where that is installed
+  chart       the ratios of benches/data/ratios.csv as docs/ratios.svg and as the table of the README
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=ALGORITHM:COMMAND] ...
   kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH] [--checked] [--line-info]; or for the host shim: kernels --host
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
@@ -75,6 +77,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "miri" => checkers::miri(rest),
         "tsan" => checkers::tsan(rest),
         "fuzz" => fuzz::run(rest),
+        "chart" => chart::run(rest),
         "deny" => deny::run(rest),
         "package" => package::run(rest),
         "msrv" => msrv::run(rest),
