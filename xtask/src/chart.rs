@@ -67,13 +67,30 @@ fn parse(text: &str) -> Result<Vec<Row<'_>>> {
     Ok(rows)
 }
 
-/// The picture, the rows as Markdown, and under them the commands, each once.
+/// The picture, the ratios as Markdown (a line for an algorithm and a peer, a column for a graph), and under them the commands, each once.
 fn table(rows: &[Row<'_>]) -> String {
-    let mut text = format!(
-        "![The time of peers over that of bitgraph]({PICTURE})\n\n| algorithm | graph | on | beside | times as fast |\n|---|---|---|---|---:|\n"
-    );
+    let mut graphs: Vec<&str> = Vec::new();
+    let mut lines: Vec<(&str, &str, &str)> = Vec::new();
     for row in rows {
-        let _ = writeln!(text, "| {} | `{}` | {} | {} | {} |", row.algorithm, row.graph, row.backend, row.peer, rounded(row.ratio));
+        if !graphs.contains(&row.graph) {
+            graphs.push(row.graph);
+        }
+        if !lines.contains(&(row.algorithm, row.backend, row.peer)) {
+            lines.push((row.algorithm, row.backend, row.peer));
+        }
+    }
+    let mut text = format!("![The time of peers over that of bitgraph]({PICTURE})\n\n| times as fast | on | beside |");
+    for graph in &graphs {
+        let _ = write!(text, " `{graph}` |");
+    }
+    text += &format!("\n|---|---|---|{}\n", "---:|".repeat(graphs.len()));
+    for (algorithm, backend, peer) in lines {
+        let _ = write!(text, "| {algorithm} | {backend} | {peer} |");
+        for graph in &graphs {
+            let ratio = |r: &&Row<'_>| (r.algorithm, r.backend, r.peer, r.graph) == (algorithm, backend, peer, *graph);
+            let _ = write!(text, " {} |", rows.iter().find(ratio).map_or_else(String::new, |row| rounded(row.ratio)));
+        }
+        text.push('\n');
     }
     let mut commands: Vec<&str> = Vec::new();
     for row in rows {
@@ -101,8 +118,8 @@ fn replaced(page: &str, table: &str) -> Option<String> {
 fn draw(rows: &[Row<'_>]) -> Result<String, Box<dyn std::error::Error>> {
     const BAR: u32 = 24;
     let mut svg = String::new();
-    let (least, most) = rows.iter().fold((1.0f64, 1.0f64), |(a, b), row| (a.min(row.ratio), b.max(row.ratio)));
-    let range = (least / 1.5).log10()..(most * 2.0).log10();
+    let (lowest, most) = rows.iter().fold((1.0f64, 1.0f64), |(a, b), row| (a.min(row.ratio), b.max(row.ratio)));
+    let range = (lowest / 1.5).log10()..(most * 2.0).log10();
     let size = (960, 70 + BAR * rows.len() as u32);
     {
         let root = SVGBackend::with_string(&mut svg, size).into_drawing_area();
@@ -148,7 +165,11 @@ mod tests {
         let rows = parse(SAMPLE).unwrap();
         assert_eq!((rows.len(), rows[0].command, rows[1].ratio), (2, "bench --graphs a,b", 0.5));
         let text = table(&rows);
-        assert!(text.contains("| bfs | `a` | cpu | p | 12.3 |") && text.contains("| 0.50 |"));
+        assert!(
+            text.contains("| beside | `a` | `b` |")
+                && text.contains("| bfs | cpu | p | 12.3 |  |")
+                && text.contains("| tc | cpu | q |  | 0.50 |")
+        );
         assert_eq!(text.matches("bench --graphs a,b").count(), 1);
         let svg = draw(&rows).unwrap();
         assert!(svg.starts_with("<svg") && svg.contains("12.3") && svg.contains("tc b (cpu) / q"));
