@@ -5,9 +5,8 @@
 #![allow(unsafe_code)]
 
 use crate::cell::Cell;
-use crate::parallel::{DisjointSlice, position, rows_mut};
+use crate::parallel::{DisjointSlice, collect, each_mut, position, rows_mut};
 use crate::{Coo, Csr, Duplicates, Error, OffsetInt, Offsets, Result, Values};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -71,20 +70,17 @@ impl<O: Width, V: Cell> Rows<O, V> {
             zeros.resize(coo.nrows, O::default());
             zeros
         };
-        let mut places: Vec<Vec<O>> = blocks
-            .par_iter()
-            .map(|block| {
-                let mut count = zeros();
-                let mut one_more = |r: u32| count[r as usize] = O::from_index(count[r as usize].index() + 1);
-                for (&r, &c) in rows[block.clone()].iter().zip(&columns[block.clone()]) {
-                    one_more(r);
-                    if coo.mirrored && r != c {
-                        one_more(c);
-                    }
+        let mut places: Vec<Vec<O>> = collect(blocks.len(), |b| {
+            let mut count = zeros();
+            let mut one_more = |r: u32| count[r as usize] = O::from_index(count[r as usize].index() + 1);
+            for (&r, &c) in rows[blocks[b].clone()].iter().zip(&columns[blocks[b].clone()]) {
+                one_more(r);
+                if coo.mirrored && r != c {
+                    one_more(c);
                 }
-                count
-            })
-            .collect();
+            }
+            count
+        });
         // From counts to the place of each block's next entry of each row.
         let mut total = 0usize;
         for r in 0..coo.nrows {
@@ -97,7 +93,7 @@ impl<O: Width, V: Cell> Rows<O, V> {
         let mut indices = vec![0u32; total];
         let mut scattered = vec![V::default(); total];
         let (out, out_values) = (DisjointSlice::new(&mut indices), DisjointSlice::new(&mut scattered));
-        blocks.par_iter().zip(places.par_iter_mut()).for_each(|(block, place)| {
+        each_mut(&mut places, |b, place| {
             let mut put = |r: u32, c: u32, v: V| {
                 let slot = &mut place[r as usize];
                 let at = slot.index();
@@ -108,7 +104,7 @@ impl<O: Width, V: Cell> Rows<O, V> {
                     out_values.write(at, v);
                 }
             };
-            for k in block.clone() {
+            for k in blocks[b].clone() {
                 let (r, c, v) = (rows[k], columns[k], values[k]);
                 put(r, c, v);
                 if coo.mirrored && r != c {

@@ -9,8 +9,7 @@
 use crate::Coo;
 use crate::build::{Rows, Width, blocks, tasks};
 use crate::cell::Cell;
-use crate::parallel::{DisjointSlice, balanced_rows};
-use rayon::prelude::*;
+use crate::parallel::{DisjointSlice, balanced_rows, collect, each_mut};
 use std::ops::Range;
 
 /// Whether this is quicker than sorting rows, as far as a sample tells: they are long, and out of order by rows and by columns.
@@ -34,7 +33,7 @@ fn counts<O: Width, B: Sync, I: Iterator<Item = u32>>(blocks: &[B], n: usize, ro
         }
         count
     };
-    blocks.par_iter().map(count).collect()
+    collect(blocks.len(), |b| count(&blocks[b]))
 }
 
 /// From the counts of a row to the place of each block's next entry of it; returns the place behind the last.
@@ -76,8 +75,8 @@ pub(crate) fn rows<O: Width, V: Cell>(coo: Coo, values: Vec<V>) -> Rows<O, V> {
     offsets.push(O::from_index(total));
     let (mut indices, mut values) = (vec![0u32; total], vec![V::default(); total]);
     let (out, out_values) = (DisjointSlice::new(&mut indices), DisjointSlice::new(&mut values));
-    parts.par_iter().zip(places.par_iter_mut()).for_each(|(rows, places)| {
-        for i in rows.clone() {
+    each_mut(&mut places, |part, places| {
+        for i in parts[part].clone() {
             for k in row(i) {
                 let at = next(places, first[k]);
                 // SAFETY: (block, row) pairs own disjoint runs of places by the sums above, as long as counted here as there.
@@ -107,8 +106,8 @@ pub(crate) fn rows<O: Width, V: Cell>(coo: Coo, values: Vec<V>) -> Rows<O, V> {
     } else {
         vec![middle.clone()]
     };
-    parts.par_iter().zip(places.par_iter_mut()).for_each(|(rows, places)| {
-        for i in rows.clone() {
+    each_mut(&mut places, |part, places| {
+        for i in parts[part].clone() {
             for (k, &c) in lower(i).zip(smaller(i)) {
                 if c as usize != i {
                     let at = next(places, c);
@@ -140,8 +139,8 @@ fn by_smaller<O: Width, V: Cell>(coo: &Coo, values: &[V]) -> (Vec<O>, Vec<u32>, 
     begin.push(O::from_index(total));
     let (mut larger, mut moved) = (vec![0u32; total], vec![V::default(); total]);
     let (out, out_values) = (DisjointSlice::new(&mut larger), DisjointSlice::new(&mut moved));
-    blocks.par_iter().zip(places.par_iter_mut()).for_each(|(block, places)| {
-        for k in block.clone() {
+    each_mut(&mut places, |block, places| {
+        for k in blocks[block].clone() {
             let at = next(places, rows[k].min(columns[k]));
             // SAFETY: (block, row) pairs own disjoint runs of places by the sums above, as long as counted here as there.
             unsafe {

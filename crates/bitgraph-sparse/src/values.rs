@@ -1,9 +1,8 @@
 //! The values of a weighted matrix: one array in the pattern's own order, of a type known at run time.
 
-use crate::{Buffer, Error, Result};
+use crate::{Buffer, Error, Result, parallel};
 use bitgraph_semiring::{DType, Scalar};
 use half::{bf16, f16};
-use rayon::prelude::*;
 
 /// Runs `$body` with `$v` bound to the values as a slice of their own type.
 #[macro_export]
@@ -111,7 +110,7 @@ macro_rules! values {
             pub fn gather(&self, positions: &[usize]) -> Self {
                 match self { $( Values::$variant(v) => {
                     let v: &[$t] = v;
-                    Values::$variant(positions.par_iter().with_min_len(4096).map(|&p| v[p]).collect::<Vec<_>>().into())
+                    Values::$variant(parallel::map(positions, |&p| v[p]).into())
                 } )* }
             }
         }
@@ -165,7 +164,7 @@ impl Values {
         if T::DTYPE == self.dtype() {
             return self.clone();
         }
-        with_values!(self, v => Values::from_vec(v.par_iter().with_min_len(4096).map(|&x| x.cast::<T::Repr>()).collect()))
+        with_values!(self, v => Values::from_vec(parallel::map(v, |&x| x.cast::<T::Repr>())))
     }
     /// The value at `position` as `f64`.
     ///

@@ -10,6 +10,9 @@ use bitgraph_kernels::Struct;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+/// Loads the module of a kernel, once.
+type Load<'a> = dyn FnMut(&dyn Driver) -> Result<ModuleHandle> + 'a;
+
 /// A kernel that takes a `P`, ready to launch.
 pub struct Kernel<P> {
     pub(super) loaded: Loaded,
@@ -40,40 +43,39 @@ impl Device {
     /// # Errors
     /// [`Error::NoKernel`], [`Error::NoCompiler`] where nothing was compiled ahead and nothing can be now; [`Error::OtherParameters`].
     pub fn kernel<P: Parameters>(&self, module: &str, kernel: &str) -> Result<Kernel<P>> {
-        self.kernel_of(module, kernel, |driver| driver.module(module))
+        let loaded = self.loaded(module, kernel, P::STRUCT, &mut |driver| driver.module(module))?;
+        Ok(Kernel { loaded, parameters: PhantomData })
     }
     /// A kernel of a text that is compiled at first use; `name` tells texts apart.
     ///
     /// # Errors
     /// [`Error::Compile`], [`Error::NoCompiler`], [`Error::NoKernel`], [`Error::OtherParameters`].
     pub fn compiled<P: Parameters>(&self, name: &str, kernel: &str, text: impl FnOnce() -> String) -> Result<Kernel<P>> {
-        self.kernel_of(name, kernel, |driver| driver.compile(name, &text()))
+        let mut text = Some(text);
+        let text = &mut || text.take().map_or_else(String::new, |text| text());
+        let loaded = self.loaded(name, kernel, P::STRUCT, &mut |driver| driver.compile(name, &text()))?;
+        Ok(Kernel { loaded, parameters: PhantomData })
     }
-    fn kernel_of<P: Parameters>(
-        &self,
-        module: &str,
-        kernel: &str,
-        load: impl FnOnce(&dyn Driver) -> Result<ModuleHandle>,
-    ) -> Result<Kernel<P>> {
+    /// Not generic: compiled once, and not for every struct of parameters.
+    fn loaded(&self, module: &str, kernel: &str, wanted: &'static Struct, load: &mut Load<'_>) -> Result<Loaded> {
         let known = lock(&self.shared().kernels).get(module).and_then(|kernels| kernels.get(kernel)).cloned();
         let loaded = match known {
             Some(loaded) => loaded,
             None => {
                 let handle = self.module(module, load)?;
-                let function = self.driver().function(handle, module, kernel, Some(P::STRUCT))?;
-                let loaded = Loaded { name: kernel.into(), function, parameters: P::STRUCT };
+                let function = self.driver().function(handle, module, kernel, Some(wanted))?;
+                let loaded = Loaded { name: kernel.into(), function, parameters: wanted };
                 lock(&self.shared().kernels).entry(module.to_string()).or_default().insert(kernel.to_string(), loaded.clone());
                 loaded
             }
         };
-        let (known, wanted) = (loaded.parameters, P::STRUCT);
+        let known = loaded.parameters;
         if !std::ptr::eq(known, wanted) && (known.file, known.name) != (wanted.file, wanted.name) {
-            let (expected, found) = (loaded.parameters.name.into(), P::STRUCT.name);
-            return Err(Error::OtherParameters { kernel: kernel.into(), expected, found });
+            return Err(Error::OtherParameters { kernel: kernel.into(), expected: known.name.into(), found: wanted.name });
         }
-        Ok(Kernel { loaded, parameters: PhantomData })
+        Ok(loaded)
     }
-    fn module(&self, module: &str, load: impl FnOnce(&dyn Driver) -> Result<ModuleHandle>) -> Result<ModuleHandle> {
+    fn module(&self, module: &str, load: &mut Load<'_>) -> Result<ModuleHandle> {
         let mut modules = lock(&self.shared().modules);
         if let Some(&handle) = modules.get(module) {
             return Ok(handle);
@@ -88,7 +90,7 @@ impl Device {
     /// As [`Device::kernel`].
     pub fn preload(&self, prefixes: &[&str]) -> Result<()> {
         for module in bitgraph_kernels::MODULES.iter().filter(|m| prefixes.iter().any(|p| m.name.starts_with(p))) {
-            let handle = self.module(module.name, |driver| driver.module(module.name))?;
+            let handle = self.module(module.name, &mut |driver| driver.module(module.name))?;
             for kernel in module.kernels {
                 self.driver().function(handle, module.name, kernel, None)?;
             }
