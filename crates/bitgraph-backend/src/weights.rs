@@ -145,3 +145,39 @@ fn row_of(matrix: &Csr, position: usize) -> usize {
     }
     low
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitgraph_sparse::{Coo, Duplicates};
+
+    fn path(n: u32) -> Csr {
+        Coo::pattern(n as usize, n as usize, (0..n - 1).collect(), (1..n).collect()).into_csr(Duplicates::First).unwrap().0
+    }
+
+    #[test]
+    fn weights_are_summed_up() {
+        let found = WeightStats::of(&path(5), Some(&Values::from(vec![3.0f32, 0.5, 7.0, f32::INFINITY]))).unwrap();
+        assert_eq!((found.whole, found.smallest, found.largest, found.mean), (false, 0.5, 7.0, 3.5));
+        let found = WeightStats::of(&path(5), Some(&Values::from(vec![3u8, 0, 255, 2]))).unwrap();
+        assert_eq!((found.whole, found.smallest, found.largest, found.bound), (true, 0.0, 255.0, 260));
+        assert!(matches!(WeightStats::of(&path(5), Some(&Values::from(vec![1u8; 3]))), Err(Error::Shape { expected: 4, found: 3, .. })));
+    }
+
+    /// The first of several, wherever it is and whatever the threads.
+    #[test]
+    fn what_is_no_weight_is_refused_with_its_place() {
+        for threads in [1, 3] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            for (at, weight) in [(0, f64::NAN), (700, -1.0), (2_998, f64::NAN), (1_500, f64::NEG_INFINITY)] {
+                let mut weights = vec![1.0; 2_999];
+                weights[at] = weight;
+                weights[2_998] = f64::NAN;
+                let error = pool.install(|| WeightStats::of(&path(3_000), Some(&Values::from(weights)))).unwrap_err();
+                let Error::Weight { row, column, weight: found, what } = error else { panic!("{error}") };
+                assert_eq!((row, column, found.to_bits()), (at as u64, at as u64 + 1, weight.to_bits()));
+                assert_eq!(what == "not a number", weight.is_nan());
+            }
+        }
+    }
+}

@@ -107,3 +107,28 @@ fn lists_as_wide_as_a_window() {
         }
     }
 }
+
+#[test]
+fn long_lists_that_leave_a_window() {
+    let Some(device) = device() else { return };
+    // The list of vertex 0 ends at the last number of its window. All of it know each other, and vertices beyond the window: their lists are
+    // longer than what the readers take at first. The other way round the numbers fall.
+    let inside: Vec<u32> = (1..20).chain([8192]).collect();
+    let beyond = 8300..8312;
+    let mut edges: Vec<(u32, u32)> = inside.iter().map(|&a| (0, a)).collect();
+    for (k, &a) in inside.iter().enumerate() {
+        edges.extend(inside[k + 1..].iter().map(|&b| (a, b)).chain(beyond.clone().map(|b| (a, b))));
+    }
+    edges.extend(beyond.clone().flat_map(|a| (a + 1..8312).map(move |b| (a, b))));
+    // Leaves make those beyond the window the ones of largest degree, which the others' lists hold.
+    edges.extend(beyond.clone().zip(0..).flat_map(|(b, k)| (0..3).map(move |leaf| (b, 8400 + 3 * k + leaf))));
+    let reversed = edges.iter().map(|&(a, b)| (8599 - a, 8599 - b)).collect();
+    for edges in [edges, reversed] {
+        let graph = csr(8600, edges);
+        let out = DeviceCsr::upload(&device, &graph).unwrap();
+        for variant in [Variant::Warp, Variant::Thread, Variant::General, Variant::Hubs] {
+            let layout = TcLayout::build(&device, &out, variant, Options::default()).unwrap().unwrap();
+            assert_eq!(layout.run(&device, &TcConfig::default()).unwrap().triangles, expected(&graph), "{variant:?}");
+        }
+    }
+}
