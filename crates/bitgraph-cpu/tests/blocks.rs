@@ -85,7 +85,7 @@ fn masks_by_value_of_vectors() {
     let mut values = BitVector::ones(length);
     (0..length).filter(|i| i % 2 == 0).for_each(|i| values.set(i, false));
     let mask = HostVector::<bool>::from_parts(values, Some(present)).unwrap();
-    let selects = |i: usize| i % 3 != 0 && i % 2 != 0;
+    let selects = |i: usize| !i.is_multiple_of(3) && !i.is_multiple_of(2);
     let pattern = csr(length, (0..length as u32).map(|i| (i, i)));
     everywhere(|cpu| {
         let mask = Vector::from_host(&cpu, mask.clone()).unwrap();
