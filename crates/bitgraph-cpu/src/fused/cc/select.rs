@@ -30,11 +30,12 @@ impl CcVariant {
     }
 }
 
-/// Vertices that a search is worth another thread for, and fewer of them than this are searched by one: on 16 cores, against one thread,
-/// graphs of 16 to 82 thousand vertices took 1.0 to 2.9 times as long with two to sixteen (on one of them 0.7 times, with four), a
-/// Kronecker graph of 131 thousand 0.66 times with eight and 0.83 times with sixteen.
+/// Vertices that a search is worth another thread for; fewer of them than `SHARED_SEARCH` are searched by one, fewer than twice as many by
+/// two. On 16 cores, against one thread, graphs of 16 to 82 thousand vertices took 1.0 to 2.9 times as long with two to sixteen (two
+/// uniform and Kronecker ones of 65 thousand 0.7 to 0.8 times with two), a Kronecker graph of 131 thousand 0.66 times with eight and 0.83
+/// times with sixteen.
 const SEARCH_SHARE: usize = 1 << 14;
-const SHARED_SEARCH: usize = 90_000;
+const SHARED_SEARCH: usize = 1 << 16;
 
 /// The threads that hooking is worth sharing among. Where neighbours are far apart most trees span the shares of threads, and joining them
 /// is most of the work: on 16 cores uniform graphs of 10^5 vertices and three neighbours took three times as long with two threads as
@@ -49,7 +50,11 @@ fn hook_threads(s: &Stats) -> usize {
 }
 
 fn search_threads(s: &Stats) -> usize {
-    if s.nodes < SHARED_SEARCH { 1 } else { s.nodes / SEARCH_SHARE }
+    match s.nodes {
+        n if n < SHARED_SEARCH => 1,
+        n if n < 2 * SHARED_SEARCH => 2,
+        n => n / SEARCH_SHARE,
+    }
 }
 
 fn nanoseconds(s: &Stats, ordering: Ordering, far: bool) -> f64 {
