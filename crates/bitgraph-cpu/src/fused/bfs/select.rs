@@ -20,20 +20,6 @@ const MAX_DEGREE_NODES: usize = 1 << 14;
 /// sixteen threads as with one.
 const SHARED_MESH: usize = 1 << 17;
 
-/// Fewer vertices of a dense graph of hubs than this, which has so many arcs a vertex, and degrees so skewed, are searched by one thread:
-/// nearly all vertices are found at their neighbours of maximum degree, in a nanosecond each. On 16 cores Kronecker graphs of scale 14 to 16
-/// took 1.0 to 2.9 times as long with two to sixteen threads as with one; those of scale 17 the same.
-const SHARED_HUBS: usize = 1 << 17;
-const HUBS_DEGREE: f64 = 12.0;
-const HUBS_SKEW: f64 = 10.0;
-
-/// The threads that a search is worth sharing among.
-fn threads(s: &Stats) -> usize {
-    let small_mesh = mesh_like(s) && s.nodes < SHARED_MESH;
-    let few_looked_at = s.skew >= HUBS_SKEW && s.mean_degree >= HUBS_DEGREE && s.nodes < SHARED_HUBS;
-    if small_mesh || few_looked_at { 1 } else { usize::MAX }
-}
-
 /// Nanoseconds of a search without hubs, on CSR alone.
 fn general(s: &Stats, ordering: Ordering) -> (f64, &'static str) {
     let (entries, nodes) = (s.entries as f64, s.nodes as f64);
@@ -58,7 +44,8 @@ pub(crate) fn variants(graph: &GraphData, names: [&'static str; 2]) -> Vec<Candi
         let gain = if hubs(s) && s.nodes >= MAX_DEGREE_NODES { 0.5 } else { 1.0 };
         Some(Cost { build: 1.5 * s.entries as f64, run: gain * general(s, ordering).0, why: "neighbours of maximum degree first" })
     }));
-    on_threads(threads(s), all)
+    // Levels of a small mesh take less time than sharing them does.
+    on_threads(if mesh_like(s) && s.nodes < SHARED_MESH { 1 } else { usize::MAX }, all)
 }
 
 impl Fused<BfsConfig> for Cpu {
