@@ -21,6 +21,12 @@ const MOST_EMULATED: u64 = 1 << 30;
 const LONG_PATH: u32 = 2_000_000;
 
 pub(crate) fn run(report: &mut Report, device: &Cuda) {
+    // Opened anew: none of its kernels is loaded yet, whatever ran before.
+    let opened = Cuda::open(device.device().ordinal());
+    let device = match &opened {
+        Ok(device) => device,
+        Err(error) => return report.skip(RING, "everything", &error.to_string()),
+    };
     let emulated = device.device().properties().emulated;
     let (name, generator) = if emulated { ("kron:7", "kron:7") } else { ("kron:14", "kron:14") };
     let csr = match generator.parse::<Generator>().and_then(|g| g.generate(&Control::default())) {

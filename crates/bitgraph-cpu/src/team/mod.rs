@@ -1,34 +1,46 @@
 //! A team of threads that runs many short phases, one after the other, without going to sleep in between.
 //!
-//! A fused algorithm has phases of microseconds; waking a sleeping thread takes longer than that. The leader occupies the
-//! pool's other threads once, and they poll for its phases until it is done. A phase is a number of chunks; every chunk is
-//! run exactly once, by whichever worker claims it, first of all the worker whose share it is, so that data stays near. A worker
-//! that the system woke on the leader's core is let run there once, and moves to another ([`crate::place`]).
+//! A fused algorithm has phases of microseconds; waking a sleeping thread takes longer than that, for the one that wakes as well. So the
+//! leader wakes one thread of the pool, and each that wakes does so with two more before it serves: the team grows while there is work, and
+//! a run that ends before it has grown has paid for one. Those that wake later find the team dismissed and no one waits for them. A phase
+//! is a number of chunks; every chunk is run exactly once, by whichever worker claims it, first of all the worker whose share it is, so that
+//! data stays near. A worker that the system woke on the leader's core is let run there once, and moves to another ([`crate::place`]).
 //!
 //! Invariants: the leader alone can finish any phase, so a worker that comes late, or never, does not block it; a phase has ended
-//! for all workers when [`Team::run`] returns.
+//! for all workers when [`Team::run`] returns; nothing of the leader's is used after it.
 
 mod phases;
 
 pub(crate) use phases::Team;
 
 use phases::{Dismiss, Shared};
+use std::sync::Arc;
 
 /// Runs `lead` with a team of at most `wanted` threads of the current pool; with one thread, or from inside a pool of one,
 /// on the calling thread without further ado.
-pub(crate) fn with<R: Send>(wanted: usize, lead: impl FnOnce(&Team<'_>) -> R + Send) -> R {
+pub(crate) fn with<R>(wanted: usize, lead: impl FnOnce(&Team<'_>) -> R) -> R {
     let workers = wanted.min(crate::threads::allowed()).clamp(1, 1 << 10);
     if workers == 1 {
         return lead(&Team::alone());
     }
-    let shared = &Shared::new(workers);
-    rayon::scope(|scope| {
-        for worker in 1..workers {
-            scope.spawn(move |_| shared.serve(worker));
-        }
-        let _dismiss = Dismiss(shared);
-        lead(&Team::of(shared))
-    })
+    let shared = Arc::new(Shared::new(workers));
+    let _dismiss = Dismiss(&shared);
+    hire(&shared, 1);
+    lead(&Team::of(&shared))
+}
+
+/// Wakes a thread of the pool for a worker; it wakes those for the workers of twice its number.
+fn hire(shared: &Arc<Shared>, worker: usize) {
+    if worker < shared.workers() {
+        let shared = shared.clone();
+        rayon::spawn(move || {
+            if !shared.is_dismissed() {
+                hire(&shared, 2 * worker);
+                hire(&shared, 2 * worker + 1);
+                shared.serve(worker);
+            }
+        });
+    }
 }
 
 #[cfg(test)]
@@ -66,5 +78,43 @@ mod tests {
         let caught = pool
             .install(|| std::panic::catch_unwind(|| with(2, |team| team.run(64, |_, chunk| assert!(chunk != 40, "a chunk that fails")))));
         assert!(caught.is_err());
+    }
+
+    #[test]
+    fn a_panic_of_a_worker_is_the_leaders() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let caught = pool.install(|| {
+            std::panic::catch_unwind(|| {
+                with(2, |team| {
+                    // The leader keeps its chunk until the worker has come for its own.
+                    let came = AtomicUsize::new(0);
+                    team.run(2, |worker, _| {
+                        came.fetch_add(1, Ordering::SeqCst);
+                        while worker == 0 && came.load(Ordering::SeqCst) < 2 {
+                            std::thread::yield_now();
+                        }
+                        assert_eq!(worker, 0, "not the leader");
+                    });
+                });
+            })
+        });
+        let message = caught.unwrap_err();
+        assert!(message.downcast_ref::<String>().is_some_and(|m| m.contains("not the leader")));
+    }
+
+    #[test]
+    fn whoever_wakes_late_finds_no_team() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4).build().unwrap();
+        pool.install(|| {
+            for _ in 0..200 {
+                let calls = AtomicUsize::new(0);
+                with(4, |team| {
+                    team.run(3, |_, _| {
+                        calls.fetch_add(1, Ordering::Relaxed);
+                    });
+                });
+                assert_eq!(calls.into_inner(), 3);
+            }
+        });
     }
 }

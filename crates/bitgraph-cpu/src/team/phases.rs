@@ -5,7 +5,10 @@
 #![allow(unsafe_code)]
 
 use crate::place;
-use crate::sync::{AtomicU64, AtomicUsize, Cell, Ordering, spin_loop, yield_now};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Cell, Ordering, spin_loop, yield_now};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Mutex, PoisonError};
 
 /// The phase can be joined.
 const OPEN: u64 = 1;
@@ -37,11 +40,16 @@ pub(crate) struct Shared {
     /// The core that the leader last offered.
     offered: AtomicUsize,
     job: Cell<Option<(*const Work<'static>, usize)>>,
+    /// A worker has panicked, and `panic` says why.
+    panicked: AtomicBool,
+    panic: Mutex<Option<Box<dyn Any + Send>>>,
 }
 
 // SAFETY: the job is written by the leader only while the phase is closed and without workers, and read by workers only
 // between joining and leaving an open phase; `state` orders the two.
 unsafe impl Sync for Shared {}
+// SAFETY: nothing is done with the job's pointer where it is dropped.
+unsafe impl Send for Shared {}
 
 /// Where the share of `worker` ends when `chunks` are dealt to `workers`.
 fn share(worker: usize, workers: usize, chunks: usize) -> usize {
@@ -67,7 +75,17 @@ impl Shared {
             present: AtomicUsize::new(0),
             offered: AtomicUsize::new(usize::MAX),
             job: Cell::new(None),
+            panicked: AtomicBool::new(false),
+            panic: Mutex::new(None),
         }
+    }
+    /// The number of workers, the leader included.
+    pub(crate) fn workers(&self) -> usize {
+        self.cursors.len()
+    }
+    /// Whether there will be no more phases.
+    pub(crate) fn is_dismissed(&self) -> bool {
+        self.state.load(Ordering::Relaxed) & EXIT != 0
     }
     /// Claims and runs chunks until there are none left: the worker's own share first, then those of the others.
     fn claim(&self, worker: usize, work: &Work<'_>, chunks: usize) {
@@ -75,8 +93,10 @@ impl Shared {
         for k in 0..workers {
             let owner = (worker + k) % workers;
             let end = share(owner + 1, workers, chunks);
-            loop {
-                let chunk = self.cursors[owner].0.fetch_add(1, Ordering::Relaxed);
+            let next = &self.cursors[owner].0;
+            // Looked at first: an addition takes the cache line from whoever is claiming.
+            while next.load(Ordering::Relaxed) < end {
+                let chunk = next.fetch_add(1, Ordering::Relaxed);
                 if chunk >= end {
                     break;
                 }
@@ -106,7 +126,11 @@ impl Shared {
                 // SAFETY: the phase is open and counts this worker, so the leader keeps the job alive and unchanged.
                 if let Some((work, chunks)) = self.job.with(|job| unsafe { *job }) {
                     // SAFETY: as above.
-                    self.claim(worker, unsafe { &*work }, chunks);
+                    let claim = AssertUnwindSafe(|| self.claim(worker, unsafe { &*work }, chunks));
+                    if let Err(panic) = catch_unwind(claim) {
+                        *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
+                        self.panicked.store(true, Ordering::Relaxed);
+                    }
                 }
                 drop(leave);
             }
@@ -114,7 +138,7 @@ impl Shared {
     }
 }
 
-/// Leaves a phase, even by a panic.
+/// Leaves a phase.
 struct Leave<'a>(&'a Shared);
 impl Drop for Leave<'_> {
     fn drop(&mut self) {
@@ -162,6 +186,9 @@ impl<'a> Team<'a> {
         self.workers
     }
     /// Runs `work(worker, chunk)` once for every chunk below `chunks`; workers are numbered from 0, the leader.
+    ///
+    /// # Panics
+    /// As `work` does, on whichever thread.
     pub(crate) fn run(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
         let Some(shared) = self.shared.filter(|_| chunks > 1) else {
             (0..chunks).for_each(|chunk| work(0, chunk));
@@ -185,5 +212,10 @@ impl<'a> Team<'a> {
         }
         shared.claim(0, work, chunks);
         drop(close);
+        // Ordered by the worker's leave.
+        if shared.panicked.load(Ordering::Relaxed) {
+            let panic = shared.panic.lock().unwrap_or_else(PoisonError::into_inner).take();
+            resume_unwind(panic.unwrap_or_else(|| Box::new("a worker of the team panicked")));
+        }
     }
 }

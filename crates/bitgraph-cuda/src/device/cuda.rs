@@ -16,6 +16,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// The oldest driver interface that works: that of the compiler which makes the kernels.
 pub const OLDEST_DRIVER: i32 = 13000;
+/// With less than this free, code that does not load is taken for a lack of memory.
+const CODE_ROOM: u64 = 64 << 20;
 /// The oldest compute capability that the kernels are written for.
 pub const OLDEST_COMPUTE: (u32, u32) = (8, 0);
 
@@ -31,7 +33,8 @@ pub struct CudaDriver {
 
 #[derive(Default)]
 struct Lists {
-    modules: Vec<sys::CUmodule>,
+    /// With the bytes of their code.
+    modules: Vec<(sys::CUmodule, u64)>,
     functions: Vec<sys::CUfunction>,
     events: Vec<sys::CUevent>,
 }
@@ -152,11 +155,22 @@ impl CudaDriver {
     }
     fn load(&self, code: &[u8]) -> Result<ModuleHandle> {
         self.bind()?;
+        let bytes = code.len() as u64;
         // SAFETY: the bytes are a whole fat binary or machine code, checked against their hash; the driver copies them.
-        let module = unsafe { result::module::load_data(code.as_ptr().cast()) }.named("loading kernels")?;
+        let module = unsafe { result::module::load_data(code.as_ptr().cast()) }.map_err(|e| self.unloaded(bytes, e))?;
         let mut lists = self.lists();
-        lists.modules.push(module);
+        lists.modules.push((module, bytes));
         Ok(ModuleHandle(lists.modules.len() - 1))
+    }
+    /// Why code was not loaded. It takes device memory that the driver allocates itself, and where none is left it names an unknown error
+    /// as often as a lack of memory: what is free outside the pool decides what to call it.
+    fn unloaded(&self, bytes: u64, error: DriverError) -> Error {
+        match result::mem_get_info() {
+            Ok((free, total)) if (free as u64) < bytes.max(CODE_ROOM) => {
+                Error::OutOfMemory { wanted: bytes, free: free as u64, total: total as u64, what: "the code of kernels" }
+            }
+            _ => driver_error("loading kernels", error),
+        }
     }
     fn try_allocate(&self, stream: StreamHandle, bytes: u64) -> Result<u64, DriverError> {
         // SAFETY: the stream is valid and the context current.
@@ -223,8 +237,7 @@ impl Driver for CudaDriver {
             Err(e) if e.0 == sys::cudaError_enum::CUDA_ERROR_OUT_OF_MEMORY => {
                 // Memory freed on the stream comes back once the work before it is done.
                 self.synchronize(stream)?;
-                // SAFETY: the pool is valid.
-                unsafe { sys::cuMemPoolTrimTo(self.pool, 0) }.result().named("trimming the memory pool")?;
+                self.trim()?;
                 self.try_allocate(stream, bytes).or_else(|_| {
                     let (free, total) = self.memory()?;
                     Err(Error::OutOfMemory { wanted: bytes, free, total, what })
@@ -232,6 +245,11 @@ impl Driver for CudaDriver {
             }
             Err(e) => Err(driver_error("allocating device memory", e)),
         }
+    }
+    fn trim(&self) -> Result<()> {
+        self.bind()?;
+        // SAFETY: the pool is valid.
+        unsafe { sys::cuMemPoolTrimTo(self.pool, 0) }.result().named("trimming the memory pool")
     }
     fn release(&self, stream: StreamHandle, address: u64, _: u64) {
         if self.bind().is_ok() {
@@ -304,9 +322,14 @@ impl Driver for CudaDriver {
         self.bind()?;
         let missing = || Error::NoKernel { kernel: kernel.into(), module: module_name.into(), compute: self.properties.compute };
         let name = CString::new(kernel).map_err(|_| missing())?;
-        let loaded = self.lists().modules.get(module.0).copied().ok_or_else(missing)?;
+        let (loaded, bytes) = self.lists().modules.get(module.0).copied().ok_or_else(missing)?;
         // SAFETY: the module is loaded and never unloaded.
-        let function = unsafe { result::module::get_function(loaded, name) }.map_err(|_| missing())?;
+        let function = unsafe { result::module::get_function(loaded, name) }.map_err(|e| match e.0 {
+            sys::cudaError_enum::CUDA_ERROR_NOT_FOUND => missing(),
+            _ => self.unloaded(bytes, e),
+        })?;
+        // SAFETY: the function is valid. The driver may put its loading off to the launch, which then fails for a reason of its own.
+        unsafe { sys::cuFuncLoad(function) }.result().map_err(|e| self.unloaded(bytes, e))?;
         let limit = sys::CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
         // SAFETY: the function is valid; kernels declare no static shared memory of their own.
         unsafe { result::function::set_function_attribute(function, limit, self.properties.shared_per_block as i32) }
@@ -468,7 +491,7 @@ impl Drop for CudaDriver {
             for event in lists.events {
                 let _ = result::event::destroy(event);
             }
-            for module in lists.modules {
+            for (module, _) in lists.modules {
                 let _ = result::module::unload(module);
             }
             let _ = result::primary_ctx::release(self.device);

@@ -92,6 +92,10 @@ pub trait Driver: Send + Sync {
     /// Bytes free and in all.
     fn memory(&self) -> Result<(u64, u64)>;
     fn allocate(&self, stream: StreamHandle, bytes: u64, what: &'static str) -> Result<u64>;
+    /// Gives memory that is kept for later allocations back to the driver, whose own wants, code among them, it does not serve.
+    fn trim(&self) -> Result<()> {
+        Ok(())
+    }
     fn release(&self, stream: StreamHandle, address: u64, bytes: u64);
     fn upload(&self, stream: StreamHandle, to: u64, from: &[u8]) -> Result<()>;
     fn download(&self, stream: StreamHandle, to: &mut [u8], from: u64) -> Result<()>;

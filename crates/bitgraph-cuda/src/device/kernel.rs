@@ -50,9 +50,7 @@ impl Device {
     ///
     /// # Errors
     /// [`Error::Compile`], [`Error::NoCompiler`], [`Error::NoKernel`], [`Error::OtherParameters`].
-    pub fn compiled<P: Parameters>(&self, name: &str, kernel: &str, text: impl FnOnce() -> String) -> Result<Kernel<P>> {
-        let mut text = Some(text);
-        let text = &mut || text.take().map_or_else(String::new, |text| text());
+    pub fn compiled<P: Parameters>(&self, name: &str, kernel: &str, text: impl Fn() -> String) -> Result<Kernel<P>> {
         let loaded = self.loaded(name, kernel, P::STRUCT, &mut |driver| driver.compile(name, &text()))?;
         Ok(Kernel { loaded, parameters: PhantomData })
     }
@@ -62,8 +60,7 @@ impl Device {
         let loaded = match known {
             Some(loaded) => loaded,
             None => {
-                let handle = self.module(module, load)?;
-                let function = self.driver().function(handle, module, kernel, Some(wanted))?;
+                let function = self.function(module, kernel, Some(wanted), load)?;
                 let loaded = Loaded { name: kernel.into(), function, parameters: wanted };
                 lock(&self.shared().kernels).entry(module.to_string()).or_default().insert(kernel.to_string(), loaded.clone());
                 loaded
@@ -74,6 +71,23 @@ impl Device {
             return Err(Error::OtherParameters { kernel: kernel.into(), expected: known.name.into(), found: wanted.name });
         }
         Ok(loaded)
+    }
+    /// The entry of a kernel. Where memory is short, that which is kept for later is given up first.
+    fn function(&self, module: &str, kernel: &str, wanted: Option<&Struct>, load: &mut Load<'_>) -> Result<FunctionHandle> {
+        let mut find = || self.module(module, load).and_then(|handle| self.driver().function(handle, module, kernel, wanted));
+        match find() {
+            Err(Error::OutOfMemory { .. }) => {
+                // A module of which a kernel could not be loaded is of no more use. What was loaded of it before stays.
+                self.forget(module);
+                self.give_up_recycled()?;
+                self.driver().trim()?;
+                find().inspect_err(|_| self.forget(module))
+            }
+            found => found,
+        }
+    }
+    fn forget(&self, module: &str) {
+        lock(&self.shared().modules).remove(module);
     }
     fn module(&self, module: &str, load: &mut Load<'_>) -> Result<ModuleHandle> {
         let mut modules = lock(&self.shared().modules);
@@ -90,9 +104,8 @@ impl Device {
     /// As [`Device::kernel`].
     pub fn preload(&self, prefixes: &[&str]) -> Result<()> {
         for module in bitgraph_kernels::MODULES.iter().filter(|m| prefixes.iter().any(|p| m.name.starts_with(p))) {
-            let handle = self.module(module.name, &mut |driver| driver.module(module.name))?;
             for kernel in module.kernels {
-                self.driver().function(handle, module.name, kernel, None)?;
+                self.function(module.name, kernel, None, &mut |driver| driver.module(module.name))?;
             }
         }
         Ok(())

@@ -223,7 +223,7 @@ impl Device {
         Ok(address)
     }
     /// Gives the memory that streams keep for later back to the device, and waits until it is there.
-    fn give_up_recycled(&self) -> Result<()> {
+    pub(super) fn give_up_recycled(&self) -> Result<()> {
         for queue in self.streams() {
             for (address, bytes) in lock(&queue.recycled).drain() {
                 self.driver().release(queue.handle, address, bytes);

@@ -92,13 +92,7 @@ pub(crate) fn unsupported(operation: &'static str, what: String) -> Error {
 }
 
 /// A kernel of the text that `body` names, with `Op` defined.
-fn compiled<P: Parameters>(
-    device: &Device,
-    kind: &str,
-    op: &DeviceOperator,
-    types: &str,
-    text: impl FnOnce() -> String,
-) -> Result<Kernel<P>> {
+fn compiled<P: Parameters>(device: &Device, kind: &str, op: &DeviceOperator, types: &str, text: impl Fn() -> String) -> Result<Kernel<P>> {
     let expression = op.expression.unwrap_or_default();
     let fields: Vec<&str> = op.parameters.iter().flatten().map(|p| p.dtype.name()).collect();
     let name = format!("{kind} {} {types} {} {expression}", op.name, fields.join(","));

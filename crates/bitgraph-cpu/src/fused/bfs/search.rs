@@ -32,6 +32,9 @@ const SPREAD_NODES: usize = 1 << 23;
 /// Below this mean degree a queue over the marks is faster than vectors over a bitmap.
 const LOW_DEGREE: usize = 8;
 
+/// Words of a bitmap that are worth handing to a thread: microseconds of work.
+const SHARE_WORDS: usize = 64;
+
 /// Memory of a search.
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
@@ -270,7 +273,7 @@ impl Search<'_> {
     fn bottom_up(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &State) -> usize {
         trace::enter(if self.layout.max_neighbour.is_some() { "bfs: bottom-up by max-degree neighbours" } else { "bfs: bottom-up" });
         let (n, words) = (marks.len(), scratch.visited.len());
-        let block = (words / (team.workers() * 16)).max(32);
+        let block = (words / (team.workers() * 16)).max(SHARE_WORDS);
         let found = AtomicU64::new(0);
         let visited = DisjointSlice::new(&mut scratch.visited);
         let next = DisjointSlice::new(&mut scratch.next[..words]);

@@ -42,6 +42,8 @@ const SHARED_SEARCH: usize = 1 << 16;
 /// with one, and a shuffled grid of 10^6 vertices was fastest with four.
 fn hook_threads(s: &Stats) -> usize {
     match () {
+        // Weighed with more threads than a search, which takes half as long, hooking would seem faster.
+        () if CcVariant::choose(s.entries, s.nodes) == CcVariant::Search => search_threads(s),
         () if !scattered(s) => usize::MAX,
         () if mesh_like(s) => 4,
         () if s.nodes < SHARED_TREES => 1,
