@@ -56,15 +56,14 @@ pub(crate) fn threads_for_passes(s: &Stats) -> usize {
     (s.entries + s.nodes).div_ceil(THREAD_WORK)
 }
 
-/// Candidates that use at most so many of the threads allowed, which their times were predicted for all of.
+/// Candidates that use at most so many threads; their times were predicted for all that they may use.
 pub(crate) fn on_threads(threads: usize, candidates: Vec<Candidate>) -> Vec<Candidate> {
     let allowed = rayon::current_num_threads();
-    let fewer = threads.clamp(1, allowed);
-    if fewer == allowed {
-        return candidates;
-    }
-    let slower = allowed as f64 / fewer as f64;
-    let limit = |c: Candidate| Candidate { threads: fewer, run_seconds: slower * c.run_seconds, ..c };
+    let limit = |c: Candidate| {
+        let before = if c.threads == 0 { allowed } else { c.threads };
+        let fewer = threads.clamp(1, before);
+        if fewer == before { c } else { Candidate { threads: fewer, run_seconds: before as f64 / fewer as f64 * c.run_seconds, ..c } }
+    };
     candidates.into_iter().map(limit).collect()
 }
 
@@ -118,5 +117,20 @@ mod tests {
         }
         assert!(scattered(&stats("grid:300x300@1")) && !scattered(&stats("grid:300x300")));
         assert!(hubs(&stats("kron:14")) && !hubs(&stats("urand:14")));
+    }
+    #[test]
+    fn the_lesser_of_two_limits_of_threads_holds() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(16).build().unwrap();
+        let graph = "urand:9".parse::<Generator>().unwrap().generate(&Control::default()).unwrap();
+        let graph = GraphData::new(bitgraph_b2sr::Layout::Csr(graph), None, bitgraph_backend::Symmetry::Symmetric, None).unwrap();
+        pool.install(|| {
+            let plain = Candidate { run_seconds: 1.0, ..Candidate::definition(&graph) };
+            for limits in [[1, 13], [13, 1], [1, usize::MAX], [usize::MAX, 1]] {
+                let limited = on_threads(limits[1], on_threads(limits[0], vec![plain.clone()])).remove(0);
+                assert_eq!(limited.threads, 1, "{limits:?}");
+                assert!((limited.run_seconds - 16.0).abs() < 1e-9, "{limits:?}: {}", limited.run_seconds);
+            }
+            assert_eq!(on_threads(usize::MAX, vec![plain.clone()])[0], plain);
+        });
     }
 }
