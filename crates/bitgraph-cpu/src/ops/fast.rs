@@ -14,20 +14,36 @@ use std::any::{Any, TypeId};
 /// The product of a pattern with a vector, where there is a kernel for this semiring, format and vector. Rows that the
 /// selection leaves out may hold anything.
 pub(super) fn mxv<S: StorableSemiring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
-    if !u.is_full() {
-        return None;
-    }
     if TypeId::of::<S::Out>() == TypeId::of::<bool>() && builtin_name::<S>() == Some("lor_land") {
         return boolean::<S>(a, u, selection);
+    }
+    if !u.is_full() {
+        return None;
     }
     sum::<S, f32>(a, u).or_else(|| sum::<S, f64>(a, u))
 }
 
-/// (or, and) over bits.
+/// (or, and) over bits. What is present reaches presence as what is true reaches truth: one product if that is the same, as in a frontier.
 fn boolean<S: StorableSemiring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Selection<'_>) -> Option<Vector<S::Out>> {
-    let x = u.store().as_bits()?;
+    let truth = u.store().as_bits()?;
     let mask = selection.bits();
     let mask = mask.as_ref().map(|(bits, complement)| RowMask { bits, complement: *complement });
+    let Some(present) = u.present() else {
+        return same_type(Vector::<bool>::from_parts(reached(a, truth, mask), a.nonempty_rows().cloned()).ok()?);
+    };
+    let there = reached(a, present, mask);
+    let all_true = present.words64().iter().zip(truth.words64()).all(|(p, t)| p & !t == 0);
+    let values = if all_true {
+        there.clone()
+    } else {
+        let words = present.words64().iter().zip(truth.words64()).map(|(p, t)| p & t).collect();
+        reached(a, &BitVector::from_words64(words, u.len()), mask)
+    };
+    same_type(Vector::<bool>::from_parts(values, Some(there)).ok()?)
+}
+
+/// The rows with an entry in a column of `x`.
+fn reached(a: &CpuMatrix, x: &BitVector, mask: Option<RowMask<'_>>) -> BitVector {
     let mut y = BitVector::zeros(a.shape().0);
     match a.layout() {
         Layout::Csr(m) => mxv_boolean_lists(m, x, mask, &mut y),
@@ -37,7 +53,7 @@ fn boolean<S: StorableSemiring>(a: &CpuMatrix, u: &Vector<S::X>, selection: Sele
         Layout::B2sr32(m) => mxv_boolean(m, x, mask, &mut y),
         Layout::Hybrid(m) => mxv_boolean_hybrid(m, x, mask, &mut y),
     }
-    same_type(Vector::<bool>::from_parts(y, a.nonempty_rows().cloned()).ok()?)
+    y
 }
 
 /// The element types that have kernels for sums.

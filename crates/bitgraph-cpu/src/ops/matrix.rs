@@ -1,10 +1,12 @@
 //! The matrix operations other than products. They work on lists; a tile format is expanded and laid out again.
 
-use super::rows::{LISTS, RowSink, Typed, build};
+use super::rows::{LISTS, RowSink, Typed, build, seen};
 use super::selection;
 use super::write::{MaskView, merge, write_back};
 use crate::Cpu;
 use crate::matrix::CpuMatrix;
+use crate::tile::RowEntries;
+use bitgraph_b2sr::with_layout;
 use bitgraph_backend::ops::{MatrixWrite, Region, VectorWrite, View};
 use bitgraph_backend::{Accumulate, Error, MatrixOps, NoAccum};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
@@ -83,9 +85,15 @@ impl MatrixOps for Cpu {
         _monoid: M,
         a: View<'_, Self>,
     ) -> Result<(), Error> {
-        let a = Typed::<T>::operand(a)?;
-        let row = |i: usize| M::fold(a.row(i).1.iter().copied()).map(T::narrow);
-        selection::write_back(*self, w, write, row);
+        let a = seen(a);
+        if a.values().is_none() {
+            with_layout!(a.layout(), m => selection::write_back(*self, w, write, |i| {
+                M::fold(m.row_entries(i).map(|_| T::ONE)).map(T::narrow)
+            }));
+            return Ok(());
+        }
+        let a = Typed::<T>::of(a)?;
+        selection::write_back(*self, w, write, |i| M::fold(a.row(i).1.iter().copied()).map(T::narrow));
         Ok(())
     }
     fn extract_matrix<T: Stored, C: Accumulate<T>>(
