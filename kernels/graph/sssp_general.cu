@@ -33,7 +33,6 @@ template <class Bits> struct NearFarParams {
     u32* far1;
     FarMin* smallest;
     u64 delta;            // bits in the type of the distances
-    u64 most_ns;          // gives up after; all bits set: never
     u32 nodes, source;
     u32 target;           // stop once its distance is final; NO_VERTEX: never
     u32 piece;            // entries of a row per queue entry
@@ -294,7 +293,6 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
     NearFar<Key> search(p, shared_memory());
     const u32 thread = blockIdx.x * blockDim.x + threadIdx.x, threads = gridDim.x * blockDim.x;
     for (u32 v = thread; v < p.nodes; v += threads) search.known.reset(v, v == p.source ? Bits(0) : Key::UNREACHED);
-    const u64 start = clock_ns();
     const uint4 source = search.row_of(p.source);
     u32 near_count = search.pieces(source);
     for (u32 k = thread; k < near_count; k += threads) search.put_piece(p.near0, k, source, k);
@@ -330,16 +328,11 @@ template <class Key> BG_DEVICE void near_far(const NearFarParams<typename Key::B
             far_turn = !far_turn;
             search.grid.report(epoch);
         }
-        if (p.most_ns != ~0ull && thread == 0 && clock_ns() - start > p.most_ns) search.grid.add_c(1);
         Meeting sum = search.grid.meet();
         if (sum.stop) return;
         near_turn = !near_turn;
         near_count = sum.a;
         far_count = relaxing ? far_count + sum.b : sum.b;
-        if (sum.c) {
-            search.grid.report(epoch | GAVE_UP);
-            return;
-        }
         if (p.target != NO_VERTEX && near_count == 0 && search.known.read(p.target) < search.threshold) break;
     }
     for (u32 v = thread; v < p.nodes; v += threads) p.distances[v] = search.known.read(v);

@@ -22,7 +22,6 @@ struct SweepParams {
     const u32* order;     // vertex of each row; null: its number
     const u32* places;    // row of each vertex
     u32* result;          // by the vertices; unused without an order
-    u64 most_ns;          // gives up pushing after; all bits set: never
     u32 nodes, source;
     u32 piece_count;
     u32 slots;            // vertices of a thread
@@ -32,12 +31,10 @@ struct SweepParams {
     u32 short_step;       // and while many do
     u32 few;              // vertices
     u32 rest;             // quads of the vertices that pull at the end; 0: all are pushed to (directed graphs)
-    u32 most_sweeps;      // gives up pushing after, too
+    u32 most_sweeps;      // gives up pushing after
     u32 pad;
 };
 
-/// In the number of vertices that moved: the time is up.
-constexpr u32 LATE = 0x80000000u;
 /// The weight of the next arc in a state; all weights are below.
 constexpr u32 NEXT = 0xfffffu;
 constexpr u32 INFINITE = 0xffffffffu;
@@ -66,12 +63,6 @@ template <u32 ROWS> struct Sweep {
     BG_DEVICE u32 vertex(u32 slot) const { return (slot * gridDim.x + blockIdx.x) * blockDim.x + threadIdx.x; }
     BG_DEVICE u32 piece(u32 index) const { return index * warps * gridDim.x + threadIdx.x / WARP * gridDim.x + blockIdx.x; }
 
-    /// When the search began; kept by thread 0.
-    BG_DEVICE u64* start() const { return (u64*)(sums + 4); }
-    /// Says so at the coming barrier if the search has taken too long; the first thread of all.
-    BG_DEVICE void watch() {
-        if (p.most_ns != ~0ull && blockIdx.x == 0 && threadIdx.x == 0 && clock_ns() - *start() > p.most_ns) moved += LATE;
-    }
     /// Adds up over the grid, and waits for it.
     BG_DEVICE bool meet() {
         u32 e = warp_sum(moved), u = warp_sum(above), m = warp_max(~event);
@@ -339,7 +330,6 @@ template <u32 ROWS> BG_DEVICE void sweep_search(const SweepParams& p) {
     }
     for (u32 i = threadIdx.x; i < p.warp_pieces * sweep.warps; i += blockDim.x) sweep.piece_states[i] = make_uint2(INFINITE, 0);
     if (threadIdx.x < 4) sweep.sums[threadIdx.x] = 0;
-    if (threadIdx.x == 0) *sweep.start() = clock_ns();
     __syncthreads();
     sweep.moved = sweep.above = 0;
     sweep.event = INFINITE;
@@ -355,7 +345,6 @@ template <u32 ROWS> BG_DEVICE void sweep_search(const SweepParams& p) {
         sweep.event = INFINITE;
         sweep.push_pieces();
         sweep.push_rows();
-        sweep.watch();
         if (sweep.meet()) return;
         sweep.grid.report(sweeps);
         sweep.before = sweep.threshold;
@@ -366,7 +355,7 @@ template <u32 ROWS> BG_DEVICE void sweep_search(const SweepParams& p) {
             if (sweep.moved == 0) sweep.threshold = max_of(sweep.threshold, sweep.event);
             sweep.threshold += sweep.moved < p.few ? p.long_step : p.short_step;
         }
-        if (sweep.moved >= LATE || sweeps >= p.most_sweeps) {
+        if (sweeps >= p.most_sweeps) {
             gave_up = true;
             break;
         }

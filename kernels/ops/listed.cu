@@ -4,7 +4,7 @@
 #include "ops/mxv_tiles.cuh"
 
 namespace {
-struct Ring_lor_land_bool_bool_bool : bg::Functions<bg::Value<bool>> {
+struct Semiring_lor_land_bool_bool_bool : bg::Functions<bg::Value<bool>> {
     typedef bool A;
     typedef bool X;
     typedef bool Acc;
@@ -19,15 +19,15 @@ struct Ring_lor_land_bool_bool_bool : bg::Functions<bg::Value<bool>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_lor_land_bool_bool_bool, mxv_csr_lor_land_bool_bool_bool)
-BG_MXV_CSR_LONG(Ring_lor_land_bool_bool_bool, mxv_chunk_csr_lor_land_bool_bool_bool, mxv_finish_csr_lor_land_bool_bool_bool)
-BG_MXV_TILES(Ring_lor_land_bool_bool_bool, 4, mxv_b2sr4_lor_land_bool_bool_bool, mxv_long_b2sr4_lor_land_bool_bool_bool)
-BG_MXV_TILES(Ring_lor_land_bool_bool_bool, 8, mxv_b2sr8_lor_land_bool_bool_bool, mxv_long_b2sr8_lor_land_bool_bool_bool)
-BG_MXV_TILES(Ring_lor_land_bool_bool_bool, 16, mxv_b2sr16_lor_land_bool_bool_bool, mxv_long_b2sr16_lor_land_bool_bool_bool)
-BG_MXV_TILES(Ring_lor_land_bool_bool_bool, 32, mxv_b2sr32_lor_land_bool_bool_bool, mxv_long_b2sr32_lor_land_bool_bool_bool)
+BG_MXV_CSR(Semiring_lor_land_bool_bool_bool, mxv_csr_lor_land_bool_bool_bool)
+BG_MXV_CSR_LONG(Semiring_lor_land_bool_bool_bool, mxv_chunk_csr_lor_land_bool_bool_bool, mxv_finish_csr_lor_land_bool_bool_bool)
+BG_MXV_TILES(Semiring_lor_land_bool_bool_bool, 4, mxv_b2sr4_lor_land_bool_bool_bool, mxv_long_b2sr4_lor_land_bool_bool_bool)
+BG_MXV_TILES(Semiring_lor_land_bool_bool_bool, 8, mxv_b2sr8_lor_land_bool_bool_bool, mxv_long_b2sr8_lor_land_bool_bool_bool)
+BG_MXV_TILES(Semiring_lor_land_bool_bool_bool, 16, mxv_b2sr16_lor_land_bool_bool_bool, mxv_long_b2sr16_lor_land_bool_bool_bool)
+BG_MXV_TILES(Semiring_lor_land_bool_bool_bool, 32, mxv_b2sr32_lor_land_bool_bool_bool, mxv_long_b2sr32_lor_land_bool_bool_bool)
 
 namespace {
-struct Ring_plus_second_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
+struct Semiring_plus_second_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     typedef f32 A;
     typedef f32 X;
     typedef f32 Acc;
@@ -42,15 +42,15 @@ struct Ring_plus_second_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_plus_second_f32_f32_f32, mxv_csr_plus_second_f32_f32_f32)
-BG_MXV_CSR_LONG(Ring_plus_second_f32_f32_f32, mxv_chunk_csr_plus_second_f32_f32_f32, mxv_finish_csr_plus_second_f32_f32_f32)
-BG_MXV_TILES(Ring_plus_second_f32_f32_f32, 4, mxv_b2sr4_plus_second_f32_f32_f32, mxv_long_b2sr4_plus_second_f32_f32_f32)
-BG_MXV_TILES(Ring_plus_second_f32_f32_f32, 8, mxv_b2sr8_plus_second_f32_f32_f32, mxv_long_b2sr8_plus_second_f32_f32_f32)
-BG_MXV_TILES(Ring_plus_second_f32_f32_f32, 16, mxv_b2sr16_plus_second_f32_f32_f32, mxv_long_b2sr16_plus_second_f32_f32_f32)
-BG_MXV_TILES(Ring_plus_second_f32_f32_f32, 32, mxv_b2sr32_plus_second_f32_f32_f32, mxv_long_b2sr32_plus_second_f32_f32_f32)
+BG_MXV_CSR(Semiring_plus_second_f32_f32_f32, mxv_csr_plus_second_f32_f32_f32)
+BG_MXV_CSR_LONG(Semiring_plus_second_f32_f32_f32, mxv_chunk_csr_plus_second_f32_f32_f32, mxv_finish_csr_plus_second_f32_f32_f32)
+BG_MXV_TILES(Semiring_plus_second_f32_f32_f32, 4, mxv_b2sr4_plus_second_f32_f32_f32, mxv_long_b2sr4_plus_second_f32_f32_f32)
+BG_MXV_TILES(Semiring_plus_second_f32_f32_f32, 8, mxv_b2sr8_plus_second_f32_f32_f32, mxv_long_b2sr8_plus_second_f32_f32_f32)
+BG_MXV_TILES(Semiring_plus_second_f32_f32_f32, 16, mxv_b2sr16_plus_second_f32_f32_f32, mxv_long_b2sr16_plus_second_f32_f32_f32)
+BG_MXV_TILES(Semiring_plus_second_f32_f32_f32, 32, mxv_b2sr32_plus_second_f32_f32_f32, mxv_long_b2sr32_plus_second_f32_f32_f32)
 
 namespace {
-struct Ring_plus_second_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
+struct Semiring_plus_second_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     typedef f64 A;
     typedef f64 X;
     typedef f64 Acc;
@@ -65,15 +65,15 @@ struct Ring_plus_second_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_plus_second_f64_f64_f64, mxv_csr_plus_second_f64_f64_f64)
-BG_MXV_CSR_LONG(Ring_plus_second_f64_f64_f64, mxv_chunk_csr_plus_second_f64_f64_f64, mxv_finish_csr_plus_second_f64_f64_f64)
-BG_MXV_TILES(Ring_plus_second_f64_f64_f64, 4, mxv_b2sr4_plus_second_f64_f64_f64, mxv_long_b2sr4_plus_second_f64_f64_f64)
-BG_MXV_TILES(Ring_plus_second_f64_f64_f64, 8, mxv_b2sr8_plus_second_f64_f64_f64, mxv_long_b2sr8_plus_second_f64_f64_f64)
-BG_MXV_TILES(Ring_plus_second_f64_f64_f64, 16, mxv_b2sr16_plus_second_f64_f64_f64, mxv_long_b2sr16_plus_second_f64_f64_f64)
-BG_MXV_TILES(Ring_plus_second_f64_f64_f64, 32, mxv_b2sr32_plus_second_f64_f64_f64, mxv_long_b2sr32_plus_second_f64_f64_f64)
+BG_MXV_CSR(Semiring_plus_second_f64_f64_f64, mxv_csr_plus_second_f64_f64_f64)
+BG_MXV_CSR_LONG(Semiring_plus_second_f64_f64_f64, mxv_chunk_csr_plus_second_f64_f64_f64, mxv_finish_csr_plus_second_f64_f64_f64)
+BG_MXV_TILES(Semiring_plus_second_f64_f64_f64, 4, mxv_b2sr4_plus_second_f64_f64_f64, mxv_long_b2sr4_plus_second_f64_f64_f64)
+BG_MXV_TILES(Semiring_plus_second_f64_f64_f64, 8, mxv_b2sr8_plus_second_f64_f64_f64, mxv_long_b2sr8_plus_second_f64_f64_f64)
+BG_MXV_TILES(Semiring_plus_second_f64_f64_f64, 16, mxv_b2sr16_plus_second_f64_f64_f64, mxv_long_b2sr16_plus_second_f64_f64_f64)
+BG_MXV_TILES(Semiring_plus_second_f64_f64_f64, 32, mxv_b2sr32_plus_second_f64_f64_f64, mxv_long_b2sr32_plus_second_f64_f64_f64)
 
 namespace {
-struct Ring_plus_second_f16_f32_f16 : bg::Functions<bg::Value<f32>> {
+struct Semiring_plus_second_f16_f32_f16 : bg::Functions<bg::Value<f32>> {
     typedef bg::f16 A;
     typedef bg::f16 X;
     typedef f32 Acc;
@@ -88,11 +88,11 @@ struct Ring_plus_second_f16_f32_f16 : bg::Functions<bg::Value<f32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_plus_second_f16_f32_f16, mxv_csr_plus_second_f16_f32_f16)
-BG_MXV_CSR_LONG(Ring_plus_second_f16_f32_f16, mxv_chunk_csr_plus_second_f16_f32_f16, mxv_finish_csr_plus_second_f16_f32_f16)
+BG_MXV_CSR(Semiring_plus_second_f16_f32_f16, mxv_csr_plus_second_f16_f32_f16)
+BG_MXV_CSR_LONG(Semiring_plus_second_f16_f32_f16, mxv_chunk_csr_plus_second_f16_f32_f16, mxv_finish_csr_plus_second_f16_f32_f16)
 
 namespace {
-struct Ring_plus_second_bf16_f32_bf16 : bg::Functions<bg::Value<f32>> {
+struct Semiring_plus_second_bf16_f32_bf16 : bg::Functions<bg::Value<f32>> {
     typedef bg::bf16 A;
     typedef bg::bf16 X;
     typedef f32 Acc;
@@ -107,11 +107,11 @@ struct Ring_plus_second_bf16_f32_bf16 : bg::Functions<bg::Value<f32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_plus_second_bf16_f32_bf16, mxv_csr_plus_second_bf16_f32_bf16)
-BG_MXV_CSR_LONG(Ring_plus_second_bf16_f32_bf16, mxv_chunk_csr_plus_second_bf16_f32_bf16, mxv_finish_csr_plus_second_bf16_f32_bf16)
+BG_MXV_CSR(Semiring_plus_second_bf16_f32_bf16, mxv_csr_plus_second_bf16_f32_bf16)
+BG_MXV_CSR_LONG(Semiring_plus_second_bf16_f32_bf16, mxv_chunk_csr_plus_second_bf16_f32_bf16, mxv_finish_csr_plus_second_bf16_f32_bf16)
 
 namespace {
-struct Ring_min_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
+struct Semiring_min_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     typedef u32 A;
     typedef u32 X;
     typedef u32 Acc;
@@ -126,15 +126,15 @@ struct Ring_min_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_min_second_u32_u32_u32, mxv_csr_min_second_u32_u32_u32)
-BG_MXV_CSR_LONG(Ring_min_second_u32_u32_u32, mxv_chunk_csr_min_second_u32_u32_u32, mxv_finish_csr_min_second_u32_u32_u32)
-BG_MXV_TILES(Ring_min_second_u32_u32_u32, 4, mxv_b2sr4_min_second_u32_u32_u32, mxv_long_b2sr4_min_second_u32_u32_u32)
-BG_MXV_TILES(Ring_min_second_u32_u32_u32, 8, mxv_b2sr8_min_second_u32_u32_u32, mxv_long_b2sr8_min_second_u32_u32_u32)
-BG_MXV_TILES(Ring_min_second_u32_u32_u32, 16, mxv_b2sr16_min_second_u32_u32_u32, mxv_long_b2sr16_min_second_u32_u32_u32)
-BG_MXV_TILES(Ring_min_second_u32_u32_u32, 32, mxv_b2sr32_min_second_u32_u32_u32, mxv_long_b2sr32_min_second_u32_u32_u32)
+BG_MXV_CSR(Semiring_min_second_u32_u32_u32, mxv_csr_min_second_u32_u32_u32)
+BG_MXV_CSR_LONG(Semiring_min_second_u32_u32_u32, mxv_chunk_csr_min_second_u32_u32_u32, mxv_finish_csr_min_second_u32_u32_u32)
+BG_MXV_TILES(Semiring_min_second_u32_u32_u32, 4, mxv_b2sr4_min_second_u32_u32_u32, mxv_long_b2sr4_min_second_u32_u32_u32)
+BG_MXV_TILES(Semiring_min_second_u32_u32_u32, 8, mxv_b2sr8_min_second_u32_u32_u32, mxv_long_b2sr8_min_second_u32_u32_u32)
+BG_MXV_TILES(Semiring_min_second_u32_u32_u32, 16, mxv_b2sr16_min_second_u32_u32_u32, mxv_long_b2sr16_min_second_u32_u32_u32)
+BG_MXV_TILES(Semiring_min_second_u32_u32_u32, 32, mxv_b2sr32_min_second_u32_u32_u32, mxv_long_b2sr32_min_second_u32_u32_u32)
 
 namespace {
-struct Ring_any_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
+struct Semiring_any_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     typedef u32 A;
     typedef u32 X;
     typedef u32 Acc;
@@ -149,15 +149,15 @@ struct Ring_any_second_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_any_second_u32_u32_u32, mxv_csr_any_second_u32_u32_u32)
-BG_MXV_CSR_LONG(Ring_any_second_u32_u32_u32, mxv_chunk_csr_any_second_u32_u32_u32, mxv_finish_csr_any_second_u32_u32_u32)
-BG_MXV_TILES(Ring_any_second_u32_u32_u32, 4, mxv_b2sr4_any_second_u32_u32_u32, mxv_long_b2sr4_any_second_u32_u32_u32)
-BG_MXV_TILES(Ring_any_second_u32_u32_u32, 8, mxv_b2sr8_any_second_u32_u32_u32, mxv_long_b2sr8_any_second_u32_u32_u32)
-BG_MXV_TILES(Ring_any_second_u32_u32_u32, 16, mxv_b2sr16_any_second_u32_u32_u32, mxv_long_b2sr16_any_second_u32_u32_u32)
-BG_MXV_TILES(Ring_any_second_u32_u32_u32, 32, mxv_b2sr32_any_second_u32_u32_u32, mxv_long_b2sr32_any_second_u32_u32_u32)
+BG_MXV_CSR(Semiring_any_second_u32_u32_u32, mxv_csr_any_second_u32_u32_u32)
+BG_MXV_CSR_LONG(Semiring_any_second_u32_u32_u32, mxv_chunk_csr_any_second_u32_u32_u32, mxv_finish_csr_any_second_u32_u32_u32)
+BG_MXV_TILES(Semiring_any_second_u32_u32_u32, 4, mxv_b2sr4_any_second_u32_u32_u32, mxv_long_b2sr4_any_second_u32_u32_u32)
+BG_MXV_TILES(Semiring_any_second_u32_u32_u32, 8, mxv_b2sr8_any_second_u32_u32_u32, mxv_long_b2sr8_any_second_u32_u32_u32)
+BG_MXV_TILES(Semiring_any_second_u32_u32_u32, 16, mxv_b2sr16_any_second_u32_u32_u32, mxv_long_b2sr16_any_second_u32_u32_u32)
+BG_MXV_TILES(Semiring_any_second_u32_u32_u32, 32, mxv_b2sr32_any_second_u32_u32_u32, mxv_long_b2sr32_any_second_u32_u32_u32)
 
 namespace {
-struct Ring_min_plus_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
+struct Semiring_min_plus_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     typedef u32 A;
     typedef u32 X;
     typedef u32 Acc;
@@ -172,16 +172,16 @@ struct Ring_min_plus_u32_u32_u32 : bg::Functions<bg::Value<u32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_min_plus_u32_u32_u32, mxv_csr_min_plus_u32_u32_u32)
-BG_MXV_CSR_VALUES(Ring_min_plus_u32_u32_u32, mxv_values_csr_min_plus_u32_u32_u32)
-BG_MXV_CSR_LONG(Ring_min_plus_u32_u32_u32, mxv_chunk_csr_min_plus_u32_u32_u32, mxv_finish_csr_min_plus_u32_u32_u32)
-BG_MXV_TILES(Ring_min_plus_u32_u32_u32, 4, mxv_b2sr4_min_plus_u32_u32_u32, mxv_long_b2sr4_min_plus_u32_u32_u32)
-BG_MXV_TILES(Ring_min_plus_u32_u32_u32, 8, mxv_b2sr8_min_plus_u32_u32_u32, mxv_long_b2sr8_min_plus_u32_u32_u32)
-BG_MXV_TILES(Ring_min_plus_u32_u32_u32, 16, mxv_b2sr16_min_plus_u32_u32_u32, mxv_long_b2sr16_min_plus_u32_u32_u32)
-BG_MXV_TILES(Ring_min_plus_u32_u32_u32, 32, mxv_b2sr32_min_plus_u32_u32_u32, mxv_long_b2sr32_min_plus_u32_u32_u32)
+BG_MXV_CSR(Semiring_min_plus_u32_u32_u32, mxv_csr_min_plus_u32_u32_u32)
+BG_MXV_CSR_VALUES(Semiring_min_plus_u32_u32_u32, mxv_values_csr_min_plus_u32_u32_u32)
+BG_MXV_CSR_LONG(Semiring_min_plus_u32_u32_u32, mxv_chunk_csr_min_plus_u32_u32_u32, mxv_finish_csr_min_plus_u32_u32_u32)
+BG_MXV_TILES(Semiring_min_plus_u32_u32_u32, 4, mxv_b2sr4_min_plus_u32_u32_u32, mxv_long_b2sr4_min_plus_u32_u32_u32)
+BG_MXV_TILES(Semiring_min_plus_u32_u32_u32, 8, mxv_b2sr8_min_plus_u32_u32_u32, mxv_long_b2sr8_min_plus_u32_u32_u32)
+BG_MXV_TILES(Semiring_min_plus_u32_u32_u32, 16, mxv_b2sr16_min_plus_u32_u32_u32, mxv_long_b2sr16_min_plus_u32_u32_u32)
+BG_MXV_TILES(Semiring_min_plus_u32_u32_u32, 32, mxv_b2sr32_min_plus_u32_u32_u32, mxv_long_b2sr32_min_plus_u32_u32_u32)
 
 namespace {
-struct Ring_min_plus_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
+struct Semiring_min_plus_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
     typedef u64 A;
     typedef u64 X;
     typedef u64 Acc;
@@ -196,12 +196,12 @@ struct Ring_min_plus_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_min_plus_u64_u64_u64, mxv_csr_min_plus_u64_u64_u64)
-BG_MXV_CSR_VALUES(Ring_min_plus_u64_u64_u64, mxv_values_csr_min_plus_u64_u64_u64)
-BG_MXV_CSR_LONG(Ring_min_plus_u64_u64_u64, mxv_chunk_csr_min_plus_u64_u64_u64, mxv_finish_csr_min_plus_u64_u64_u64)
+BG_MXV_CSR(Semiring_min_plus_u64_u64_u64, mxv_csr_min_plus_u64_u64_u64)
+BG_MXV_CSR_VALUES(Semiring_min_plus_u64_u64_u64, mxv_values_csr_min_plus_u64_u64_u64)
+BG_MXV_CSR_LONG(Semiring_min_plus_u64_u64_u64, mxv_chunk_csr_min_plus_u64_u64_u64, mxv_finish_csr_min_plus_u64_u64_u64)
 
 namespace {
-struct Ring_min_plus_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
+struct Semiring_min_plus_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     typedef f32 A;
     typedef f32 X;
     typedef f32 Acc;
@@ -216,12 +216,12 @@ struct Ring_min_plus_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_min_plus_f32_f32_f32, mxv_csr_min_plus_f32_f32_f32)
-BG_MXV_CSR_VALUES(Ring_min_plus_f32_f32_f32, mxv_values_csr_min_plus_f32_f32_f32)
-BG_MXV_CSR_LONG(Ring_min_plus_f32_f32_f32, mxv_chunk_csr_min_plus_f32_f32_f32, mxv_finish_csr_min_plus_f32_f32_f32)
+BG_MXV_CSR(Semiring_min_plus_f32_f32_f32, mxv_csr_min_plus_f32_f32_f32)
+BG_MXV_CSR_VALUES(Semiring_min_plus_f32_f32_f32, mxv_values_csr_min_plus_f32_f32_f32)
+BG_MXV_CSR_LONG(Semiring_min_plus_f32_f32_f32, mxv_chunk_csr_min_plus_f32_f32_f32, mxv_finish_csr_min_plus_f32_f32_f32)
 
 namespace {
-struct Ring_min_plus_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
+struct Semiring_min_plus_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     typedef f64 A;
     typedef f64 X;
     typedef f64 Acc;
@@ -236,12 +236,12 @@ struct Ring_min_plus_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_min_plus_f64_f64_f64, mxv_csr_min_plus_f64_f64_f64)
-BG_MXV_CSR_VALUES(Ring_min_plus_f64_f64_f64, mxv_values_csr_min_plus_f64_f64_f64)
-BG_MXV_CSR_LONG(Ring_min_plus_f64_f64_f64, mxv_chunk_csr_min_plus_f64_f64_f64, mxv_finish_csr_min_plus_f64_f64_f64)
+BG_MXV_CSR(Semiring_min_plus_f64_f64_f64, mxv_csr_min_plus_f64_f64_f64)
+BG_MXV_CSR_VALUES(Semiring_min_plus_f64_f64_f64, mxv_values_csr_min_plus_f64_f64_f64)
+BG_MXV_CSR_LONG(Semiring_min_plus_f64_f64_f64, mxv_chunk_csr_min_plus_f64_f64_f64, mxv_finish_csr_min_plus_f64_f64_f64)
 
 namespace {
-struct Ring_plus_times_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
+struct Semiring_plus_times_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     typedef f32 A;
     typedef f32 X;
     typedef f32 Acc;
@@ -256,13 +256,13 @@ struct Ring_plus_times_f32_f32_f32 : bg::Functions<bg::Value<f32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_plus_times_f32_f32_f32, mxv_csr_plus_times_f32_f32_f32)
-BG_MXV_CSR_VALUES(Ring_plus_times_f32_f32_f32, mxv_values_csr_plus_times_f32_f32_f32)
-BG_MXV_CSR_LONG(Ring_plus_times_f32_f32_f32, mxv_chunk_csr_plus_times_f32_f32_f32, mxv_finish_csr_plus_times_f32_f32_f32)
-BG_MXM(Ring_plus_times_f32_f32_f32, mxm_sum_csr_plus_times_f32_f32_f32, mxm_entries_csr_plus_times_f32_f32_f32, mxm_dots_csr_plus_times_f32_f32_f32, mxm_products_csr_plus_times_f32_f32_f32, mxm_finish_csr_plus_times_f32_f32_f32)
+BG_MXV_CSR(Semiring_plus_times_f32_f32_f32, mxv_csr_plus_times_f32_f32_f32)
+BG_MXV_CSR_VALUES(Semiring_plus_times_f32_f32_f32, mxv_values_csr_plus_times_f32_f32_f32)
+BG_MXV_CSR_LONG(Semiring_plus_times_f32_f32_f32, mxv_chunk_csr_plus_times_f32_f32_f32, mxv_finish_csr_plus_times_f32_f32_f32)
+BG_MXM(Semiring_plus_times_f32_f32_f32, mxm_sum_csr_plus_times_f32_f32_f32, mxm_entries_csr_plus_times_f32_f32_f32, mxm_dots_csr_plus_times_f32_f32_f32, mxm_products_csr_plus_times_f32_f32_f32, mxm_finish_csr_plus_times_f32_f32_f32)
 
 namespace {
-struct Ring_plus_times_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
+struct Semiring_plus_times_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     typedef f64 A;
     typedef f64 X;
     typedef f64 Acc;
@@ -277,12 +277,12 @@ struct Ring_plus_times_f64_f64_f64 : bg::Functions<bg::Value<f64>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_plus_times_f64_f64_f64, mxv_csr_plus_times_f64_f64_f64)
-BG_MXV_CSR_VALUES(Ring_plus_times_f64_f64_f64, mxv_values_csr_plus_times_f64_f64_f64)
-BG_MXV_CSR_LONG(Ring_plus_times_f64_f64_f64, mxv_chunk_csr_plus_times_f64_f64_f64, mxv_finish_csr_plus_times_f64_f64_f64)
+BG_MXV_CSR(Semiring_plus_times_f64_f64_f64, mxv_csr_plus_times_f64_f64_f64)
+BG_MXV_CSR_VALUES(Semiring_plus_times_f64_f64_f64, mxv_values_csr_plus_times_f64_f64_f64)
+BG_MXV_CSR_LONG(Semiring_plus_times_f64_f64_f64, mxv_chunk_csr_plus_times_f64_f64_f64, mxv_finish_csr_plus_times_f64_f64_f64)
 
 namespace {
-struct Ring_plus_times_f16_f32_f16 : bg::Functions<bg::Value<f32>> {
+struct Semiring_plus_times_f16_f32_f16 : bg::Functions<bg::Value<f32>> {
     typedef bg::f16 A;
     typedef bg::f16 X;
     typedef f32 Acc;
@@ -297,12 +297,12 @@ struct Ring_plus_times_f16_f32_f16 : bg::Functions<bg::Value<f32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_plus_times_f16_f32_f16, mxv_csr_plus_times_f16_f32_f16)
-BG_MXV_CSR_VALUES(Ring_plus_times_f16_f32_f16, mxv_values_csr_plus_times_f16_f32_f16)
-BG_MXV_CSR_LONG(Ring_plus_times_f16_f32_f16, mxv_chunk_csr_plus_times_f16_f32_f16, mxv_finish_csr_plus_times_f16_f32_f16)
+BG_MXV_CSR(Semiring_plus_times_f16_f32_f16, mxv_csr_plus_times_f16_f32_f16)
+BG_MXV_CSR_VALUES(Semiring_plus_times_f16_f32_f16, mxv_values_csr_plus_times_f16_f32_f16)
+BG_MXV_CSR_LONG(Semiring_plus_times_f16_f32_f16, mxv_chunk_csr_plus_times_f16_f32_f16, mxv_finish_csr_plus_times_f16_f32_f16)
 
 namespace {
-struct Ring_plus_times_bf16_f32_bf16 : bg::Functions<bg::Value<f32>> {
+struct Semiring_plus_times_bf16_f32_bf16 : bg::Functions<bg::Value<f32>> {
     typedef bg::bf16 A;
     typedef bg::bf16 X;
     typedef f32 Acc;
@@ -317,12 +317,12 @@ struct Ring_plus_times_bf16_f32_bf16 : bg::Functions<bg::Value<f32>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXV_CSR(Ring_plus_times_bf16_f32_bf16, mxv_csr_plus_times_bf16_f32_bf16)
-BG_MXV_CSR_VALUES(Ring_plus_times_bf16_f32_bf16, mxv_values_csr_plus_times_bf16_f32_bf16)
-BG_MXV_CSR_LONG(Ring_plus_times_bf16_f32_bf16, mxv_chunk_csr_plus_times_bf16_f32_bf16, mxv_finish_csr_plus_times_bf16_f32_bf16)
+BG_MXV_CSR(Semiring_plus_times_bf16_f32_bf16, mxv_csr_plus_times_bf16_f32_bf16)
+BG_MXV_CSR_VALUES(Semiring_plus_times_bf16_f32_bf16, mxv_values_csr_plus_times_bf16_f32_bf16)
+BG_MXV_CSR_LONG(Semiring_plus_times_bf16_f32_bf16, mxv_chunk_csr_plus_times_bf16_f32_bf16, mxv_finish_csr_plus_times_bf16_f32_bf16)
 
 namespace {
-struct Ring_plus_pair_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
+struct Semiring_plus_pair_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
     typedef u64 A;
     typedef u64 X;
     typedef u64 Acc;
@@ -337,4 +337,4 @@ struct Ring_plus_pair_u64_u64_u64 : bg::Functions<bg::Value<u64>> {
     BG_DEVICE static bg::Value<Out> finish(V acc) { return (bg::Value<Out>)(num(acc)); }
 };
 }
-BG_MXM(Ring_plus_pair_u64_u64_u64, mxm_sum_csr_plus_pair_u64_u64_u64, mxm_entries_csr_plus_pair_u64_u64_u64, mxm_dots_csr_plus_pair_u64_u64_u64, mxm_products_csr_plus_pair_u64_u64_u64, mxm_finish_csr_plus_pair_u64_u64_u64)
+BG_MXM(Semiring_plus_pair_u64_u64_u64, mxm_sum_csr_plus_pair_u64_u64_u64, mxm_entries_csr_plus_pair_u64_u64_u64, mxm_dots_csr_plus_pair_u64_u64_u64, mxm_products_csr_plus_pair_u64_u64_u64, mxm_finish_csr_plus_pair_u64_u64_u64)

@@ -23,6 +23,14 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     /// The name on the command line.
     fn name(&self) -> &'static str;
 
+    /// Whether operations of this handle may take what `other` made: both reach the same memory, and the work of both is done in one order.
+    /// Clones always may. Operations refuse operands of a handle that may not be mixed with that of their output.
+    fn shares_with(&self, other: &Self) -> bool;
+    /// The handle in words, for errors: handles that do not share have different ones.
+    fn label(&self) -> String {
+        self.name().to_owned()
+    }
+
     /// Runs `work` with at most so many of the threads that it could use; 0 leaves that to the backend. By default that is all it does.
     fn with_threads<R>(&self, threads: usize, work: impl FnOnce() -> R) -> R {
         let _ = threads;

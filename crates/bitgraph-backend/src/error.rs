@@ -46,6 +46,18 @@ pub enum Error {
         /// The index.
         index: u64,
     },
+    /// An operand that another handle of the backend made, one whose work is not ordered with this one's.
+    #[error("{operation}: the {operand} was made on {found}, and the work is done on {expected}; bring it there through the host first")]
+    OtherBackend {
+        /// The operation.
+        operation: &'static str,
+        /// Which operand.
+        operand: &'static str,
+        /// Where the work is done: on the handle of the output, or of the first operand where there is no output.
+        expected: String,
+        /// Where the operand was made.
+        found: String,
+    },
     /// A matrix, operand or output, whose values are of another type than the operator's or semiring's.
     #[error("{operation}: a matrix holds {found} values where {expected} ones are needed")]
     Type {

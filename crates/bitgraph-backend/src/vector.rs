@@ -170,6 +170,11 @@ impl<B: Backend, T: Stored> Value<B, T> {
     pub fn raw(&self) -> &B::Value<T> {
         &self.raw
     }
+    /// The backend.
+    #[must_use]
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
     /// Waits for the value and brings it to the host.
     ///
     /// # Errors

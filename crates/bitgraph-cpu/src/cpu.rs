@@ -39,6 +39,10 @@ impl Backend for Cpu {
     fn name(&self) -> &'static str {
         "cpu"
     }
+    /// There is one memory, and work is done when a call returns.
+    fn shares_with(&self, _: &Self) -> bool {
+        true
+    }
     fn with_threads<R>(&self, threads: usize, work: impl FnOnce() -> R) -> R {
         crate::threads::limited(threads, work)
     }

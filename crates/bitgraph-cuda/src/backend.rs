@@ -41,7 +41,8 @@ impl Cuda {
         &self.device
     }
     /// The same device with a stream of its own: what is built on it and what is built on this one can be used from two threads at once. A
-    /// vector or matrix goes with what was made by the same handle or a clone of it.
+    /// vector or matrix goes with what was made by the same handle or a clone of it: operations refuse to mix those of two forks, whose
+    /// streams do not wait for each other ([`OtherBackend`](bitgraph_backend::Error::OtherBackend)).
     ///
     /// # Errors
     /// The driver's.
@@ -58,6 +59,12 @@ impl Backend for Cuda {
 
     fn name(&self) -> &'static str {
         "cuda"
+    }
+    fn shares_with(&self, other: &Self) -> bool {
+        self.device.stream().is(other.device.stream())
+    }
+    fn label(&self) -> String {
+        format!("stream {} of CUDA device {}", self.device.stream().number(), self.device.ordinal())
     }
     fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<CudaMatrix> {
         CudaMatrix::new(&self.device, csr, values, format)

@@ -99,6 +99,21 @@ impl<B: Backend> Indices<'_, B> {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// The operand that a list on the device is.
+    pub(super) fn made_on(&self) -> Option<super::On<'_, B>> {
+        match self {
+            Self::Host(_) => None,
+            Self::Device(vector) => Some(("index list", vector.backend())),
+        }
+    }
+}
+impl<B: Backend> Clone for Indices<'_, B> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Host(list) => Self::Host(list),
+            Self::Device(vector) => Self::Device(vector.clone()),
+        }
+    }
 }
 impl<'a, B: Backend> From<&'a [u32]> for Indices<'a, B> {
     fn from(list: &'a [u32]) -> Self {

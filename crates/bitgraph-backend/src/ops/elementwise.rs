@@ -49,7 +49,8 @@ impl<B: VectorOps, T: Stored, Op: BinaryOp<T>> Writes for Ewise<Vector<B, T>, Op
     fn write<C: Accumulate<T>>(self, w: &mut Vector<B, T>, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
         let (name, len) = (self.name(), self.a.len());
         same(name, "second vector", len, self.b.len())?;
-        to_vector(name, len, w, how, |b, w, write| b.ewise(w, write, self.op, self.union, (self.a.raw(), self.b.raw())))
+        let operands = [("first vector", self.a.backend()), ("second vector", self.b.backend())];
+        to_vector(name, &operands, len, w, how, |b, w, write| b.ewise(w, write, self.op, self.union, (self.a.raw(), self.b.raw())))
     }
 }
 impl<B: VectorOps, T: Stored, Op: BinaryOp<T>> Evaluates for Ewise<Vector<B, T>, Op> {
@@ -72,7 +73,8 @@ impl<B: MatrixOps, T: Stored, Op: BinaryOp<T>> Writes for Ewise<Typed<B, T>, Op>
         self.a.check(name)?;
         self.b.check(name)?;
         let views = (self.a.view(), self.b.view());
-        to_matrix::<B, T, C>(name, shape, c, how, |b, c, write| b.ewise_matrix::<T, _, _>(c, write, self.op, self.union, views))
+        let operands = [("first matrix", self.a.backend()), ("second matrix", self.b.backend())];
+        to_matrix::<B, T, C>(name, &operands, shape, c, how, |b, c, write| b.ewise_matrix::<T, _, _>(c, write, self.op, self.union, views))
     }
 }
 impl<B: MatrixOps, T: Stored, Op: BinaryOp<T>> Evaluates for Ewise<Typed<B, T>, Op> {
@@ -131,7 +133,8 @@ macro_rules! unary {
             type Output = Vector<B, $element>;
             type Element = $element;
             fn write<C: Accumulate<$element>>(self, w: &mut Self::Output, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
-                to_vector($text, self.a.len(), w, how, |b, w, write| b.$vector(w, write, self.op, self.a.raw()))
+                let operands = [("input vector", self.a.backend())];
+                to_vector($text, &operands, self.a.len(), w, how, |b, w, write| b.$vector(w, write, self.op, self.a.raw()))
             }
         }
         impl<B: VectorOps, T: Stored, Op: $op<T $($out)*>> Evaluates for $name<Vector<B, T>, Op> {
@@ -151,7 +154,7 @@ macro_rules! unary {
             fn write<C: Accumulate<$element>>(self, c: &mut Matrix<B>, how: How<Matrix<B>, C>) -> Result<(), B::Error> {
                 self.a.check($text)?;
                 let run = |b: &B, c: &mut B::Matrix, write: super::MatrixWrite<'_, B, C>| b.$matrix::<T, _, _>(c, write, self.op, self.a.view());
-                to_matrix::<B, $element, C>($text, self.a.shape(), c, how, run)
+                to_matrix::<B, $element, C>($text, &[("matrix", self.a.backend())], self.a.shape(), c, how, run)
             }
         }
         impl<B: MatrixOps, T: Stored, Op: $op<T $($out)*>> Evaluates for $name<Typed<B, T>, Op> {
@@ -233,7 +236,8 @@ impl<B: MatrixOps, T: Stored, M: Monoid<T>> Writes for ReduceRows<B, T, M> {
     type Element = T;
     fn write<C: Accumulate<T>>(self, w: &mut Vector<B, T>, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
         self.a.check("reduce_rows")?;
-        to_vector("reduce_rows", self.a.shape().0, w, how, |b, w, write| b.reduce_rows(w, write, self.monoid, self.a.view()))
+        let (rows, operands) = (self.a.shape().0, [("matrix", self.a.backend())]);
+        to_vector("reduce_rows", &operands, rows, w, how, |b, w, write| b.reduce_rows(w, write, self.monoid, self.a.view()))
     }
 }
 impl<B: MatrixOps, T: Stored, M: Monoid<T>> Evaluates for ReduceRows<B, T, M> {

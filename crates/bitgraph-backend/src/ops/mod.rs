@@ -12,6 +12,9 @@
 //!
 //! An operation holds its operands, so that its output may be one of them.
 //!
+//! Operands, mask and output are of one handle of a backend or its clones, or of handles that share their memory and the order of their
+//! work ([`Backend::shares_with`]): an operation refuses others with [`Error::OtherBackend`] before anything runs.
+//!
 //! # Patterns
 //! A pattern matrix has the value 1 of the operation's type at every entry. An output that is a pattern stays one where the result is
 //! a pattern too and nothing is accumulated: what is selected, extracted, assigned or transposed from a pattern is one, and so is the
@@ -36,11 +39,22 @@ pub(crate) use operation::Truth;
 pub use operation::{Computation, Evaluates, FirstMatrix, How, MaskOf, Operand, Operation, SecondMatrix, Selector, VectorSelector, Writes};
 pub use product::{Kronecker, MatrixMatrix, MatrixVector, ReducedProduct, kronecker, mxm, mxm_reduce, mxv, vxm};
 
-use crate::Error;
+use crate::{Backend, Error};
 
 fn same(operation: &'static str, operand: &'static str, expected: usize, found: usize) -> Result<(), Error> {
     if expected == found { Ok(()) } else { Err(Error::Shape { operation, operand, expected: expected as u64, found: found as u64 }) }
 }
+
+/// Refuses an operand whose backend does not share with that of the work.
+fn same_backend<B: Backend>(operation: &'static str, operand: &'static str, expected: &B, found: &B) -> Result<(), Error> {
+    if expected.shares_with(found) {
+        return Ok(());
+    }
+    Err(Error::OtherBackend { operation, operand, expected: expected.label(), found: found.label() })
+}
+
+/// An operand other than the output and the mask: its name for errors, and its backend.
+type On<'a, B> = (&'static str, &'a B);
 
 /// The names of a matrix's sides, for errors.
 type Sides = [&'static str; 2];

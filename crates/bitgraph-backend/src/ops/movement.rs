@@ -1,6 +1,6 @@
 //! Extraction, assignment, transposition.
 
-use super::backend::{Indices, MatrixOps, Region, Source, VectorOps};
+use super::backend::{Indices, MatrixOps, MatrixWrite, Region, Source, VectorOps};
 use super::operation::{
     Computation, Evaluates, FirstMatrix, How, Operand, Operation, VectorSelector, Writes, new_matrix, new_vector, to_matrix, to_vector,
 };
@@ -44,7 +44,9 @@ impl<B: VectorOps, T: Stored> Writes for Extract<Vector<B, T>, Indices<'_, B>> {
     type Element = T;
     fn write<C: Accumulate<T>>(self, w: &mut Vector<B, T>, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
         inside("extract", &self.lists, self.a.len())?;
-        to_vector("extract", self.lists.len(), w, how, |b, w, write| b.extract(w, write, self.a.raw(), self.lists))
+        let mut operands = vec![("input vector", self.a.backend())];
+        operands.extend(self.lists.made_on());
+        to_vector("extract", &operands, self.lists.len(), w, how, |b, w, write| b.extract(w, write, self.a.raw(), self.lists.clone()))
     }
 }
 impl<B: VectorOps, T: Stored> Evaluates for Extract<Vector<B, T>, Indices<'_, B>> {
@@ -65,7 +67,8 @@ impl<B: MatrixOps, T: Stored> Writes for Extract<Typed<B, T>, Region<'_>> {
         inside_region("extract", self.lists, self.a.shape())?;
         self.a.check("extract")?;
         let shape = (self.lists.rows.len(), self.lists.columns.len());
-        to_matrix::<B, T, C>("extract", shape, c, how, |b, c, write| b.extract_matrix::<T, _>(c, write, self.a.view(), self.lists))
+        let run = |b: &B, c: &mut B::Matrix, write: MatrixWrite<'_, B, C>| b.extract_matrix::<T, _>(c, write, self.a.view(), self.lists);
+        to_matrix::<B, T, C>("extract", &[("matrix", self.a.backend())], shape, c, how, run)
     }
 }
 impl<B: MatrixOps, T: Stored> Evaluates for Extract<Typed<B, T>, Region<'_>> {
@@ -117,11 +120,11 @@ impl<B: VectorOps, T: Stored> Writes for Fill<B, T> {
     type Output = Vector<B, T>;
     type Element = T;
     fn write<C: Accumulate<T>>(self, w: &mut Vector<B, T>, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
-        let source = match &self.value {
-            Scalar::Host(value) => Source::Value(*value),
-            Scalar::Device(value) => Source::Device(value.raw()),
+        let (source, operand) = match &self.value {
+            Scalar::Host(value) => (Source::Value(*value), None),
+            Scalar::Device(value) => (Source::Device(value.raw()), Some(("value", value.backend()))),
         };
-        to_vector("assign", w.len(), w, how, |b, w, write| b.assign(w, write, source))
+        to_vector("assign", operand.as_slice(), w.len(), w, how, |b, w, write| b.assign(w, write, source))
     }
 }
 
@@ -155,7 +158,9 @@ impl<B: VectorOps, T: Stored> Writes for AssignAt<Vector<B, T>, Indices<'_, B>> 
     fn write<C: Accumulate<T>>(self, w: &mut Vector<B, T>, how: How<VectorSelector<B>, C>) -> Result<(), B::Error> {
         same("assign_at", "index list", self.a.len(), self.lists.len())?;
         inside("assign_at", &self.lists, w.len())?;
-        to_vector("assign_at", w.len(), w, how, |b, w, write| b.assign(w, write, Source::At(self.a.raw(), self.lists)))
+        let mut operands = vec![("input vector", self.a.backend())];
+        operands.extend(self.lists.made_on());
+        to_vector("assign_at", &operands, w.len(), w, how, |b, w, write| b.assign(w, write, Source::At(self.a.raw(), self.lists.clone())))
     }
 }
 impl<B: MatrixOps, T: Stored> Computation for AssignAt<Typed<B, T>, Region<'_>> {
@@ -177,7 +182,8 @@ impl<B: MatrixOps, T: Stored> Writes for AssignAt<Typed<B, T>, Region<'_>> {
             }
         }
         self.a.check("assign_at")?;
-        to_matrix::<B, T, C>("assign_at", c.shape(), c, how, |b, c, write| b.assign_matrix::<T, _>(c, write, self.a.view(), region))
+        let run = |b: &B, c: &mut B::Matrix, write: MatrixWrite<'_, B, C>| b.assign_matrix::<T, _>(c, write, self.a.view(), region);
+        to_matrix::<B, T, C>("assign_at", &[("matrix", self.a.backend())], c.shape(), c, how, run)
     }
 }
 impl<B: Backend, T: Stored, L> FirstMatrix for AssignAt<Typed<B, T>, L> {
@@ -206,7 +212,8 @@ impl<B: MatrixOps, T: Stored> Writes for Transpose<B, T> {
     type Element = T;
     fn write<C: Accumulate<T>>(self, c: &mut Matrix<B>, how: How<Matrix<B>, C>) -> Result<(), B::Error> {
         self.a.check("transpose")?;
-        to_matrix::<B, T, C>("transpose", self.a.shape(), c, how, |b, c, write| b.copy_matrix::<T, _>(c, write, self.a.view()))
+        let run = |b: &B, c: &mut B::Matrix, write: MatrixWrite<'_, B, C>| b.copy_matrix::<T, _>(c, write, self.a.view());
+        to_matrix::<B, T, C>("transpose", &[("matrix", self.a.backend())], self.a.shape(), c, how, run)
     }
 }
 impl<B: MatrixOps, T: Stored> Evaluates for Transpose<B, T> {

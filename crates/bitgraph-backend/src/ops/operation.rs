@@ -1,7 +1,7 @@
 //! An operation as a value: what is computed, and where it goes.
 
 use super::backend::{MatrixMask, VectorMask, Write};
-use super::{MASK, OUTPUT, same, same_shape};
+use super::{MASK, OUTPUT, On, same, same_backend, same_shape};
 use crate::{Accum, Accumulate, Backend, Matrix, NoAccum, Typed, Vector};
 use bitgraph_sparse::{FormatKind, MaskMode, Stored};
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub trait Writes: Computation {
     /// Checks operands and output, and has the backend compute and write.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape), [`Type`](crate::Error::Type), or the backend's.
+    /// [`Shape`](crate::Error::Shape), [`Type`](crate::Error::Type), [`OtherBackend`](crate::Error::OtherBackend), or the backend's.
     fn write<C: Accumulate<Self::Element>>(self, output: &mut Self::Output, how: How<Self::Mask, C>) -> Result<(), ErrorOf<Self>>;
 }
 /// A computation whose result can be new.
@@ -70,7 +70,8 @@ impl<F: Computation> Operation<F> {
     /// The result as a new vector, matrix or value, with entries where the mask selects.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape), [`Type`](crate::Error::Type), [`IndexOutOfRange`](crate::Error::IndexOutOfRange), or the backend's.
+    /// [`Shape`](crate::Error::Shape), [`Type`](crate::Error::Type), [`OtherBackend`](crate::Error::OtherBackend),
+    /// [`IndexOutOfRange`](crate::Error::IndexOutOfRange), or the backend's.
     pub fn eval(self) -> Result<F::Result, ErrorOf<F>>
     where
         F: Evaluates,
@@ -129,7 +130,8 @@ impl<F: Computation, C> Operation<F, C> {
     /// Writes the result to what is there already: `output<mask, replace> = output accum t`.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape), [`Type`](crate::Error::Type), [`IndexOutOfRange`](crate::Error::IndexOutOfRange), [`RepeatedIndex`](crate::Error::RepeatedIndex), or the backend's.
+    /// [`Shape`](crate::Error::Shape), [`Type`](crate::Error::Type), [`OtherBackend`](crate::Error::OtherBackend),
+    /// [`IndexOutOfRange`](crate::Error::IndexOutOfRange), [`RepeatedIndex`](crate::Error::RepeatedIndex), or the backend's.
     pub fn into(self, output: &mut F::Output) -> Result<(), ErrorOf<F>>
     where
         F: Writes,
@@ -150,13 +152,14 @@ pub(crate) type Truth<B> = (Arc<<B as Backend>::Vector<bool>>, bool);
 type FindTruth<B> = dyn Fn(bool) -> Result<Truth<B>, <B as Backend>::Error> + Send + Sync;
 /// A vector that is a mask, whatever its type.
 pub struct VectorSelector<B: Backend> {
+    backend: B,
     len: usize,
     truth: Box<FindTruth<B>>,
 }
 impl<B: Backend, T: Stored> MaskOf<VectorSelector<B>> for Vector<B, T> {
     fn selector(&self) -> VectorSelector<B> {
         let vector = self.clone();
-        VectorSelector { len: self.len(), truth: Box::new(move |structural| vector.truth(structural)) }
+        VectorSelector { backend: self.backend().clone(), len: self.len(), truth: Box::new(move |structural| vector.truth(structural)) }
     }
 }
 impl<B: Backend> MaskOf<Matrix<B>> for Matrix<B> {
@@ -171,6 +174,8 @@ pub trait Selector<B: Backend> {
     type Shape: Copy;
     /// The mask of a backend.
     type Mask<'a>;
+    /// The backend that made it.
+    fn made_on(&self) -> &B;
     /// Calls `f` with it.
     ///
     /// # Errors
@@ -186,6 +191,9 @@ pub trait Selector<B: Backend> {
 impl<B: Backend> Selector<B> for VectorSelector<B> {
     type Shape = usize;
     type Mask<'a> = VectorMask<'a, B>;
+    fn made_on(&self) -> &B {
+        &self.backend
+    }
     fn with<R>(
         &self,
         mode: MaskMode,
@@ -201,6 +209,9 @@ impl<B: Backend> Selector<B> for VectorSelector<B> {
 impl<B: Backend> Selector<B> for Matrix<B> {
     type Shape = (usize, usize);
     type Mask<'a> = MatrixMask<'a, B>;
+    fn made_on(&self) -> &B {
+        self.backend()
+    }
     fn with<R>(
         &self,
         mode: MaskMode,
@@ -214,10 +225,11 @@ impl<B: Backend> Selector<B> for Matrix<B> {
 }
 
 impl<M, C> How<M, C> {
-    /// Calls `f` with what a backend is told, the mask checked to be of the output's shape.
+    /// Calls `f` with what a backend is told, the mask checked to be of the output's shape and to be made where the work is done.
     pub(super) fn resolve<B: Backend, R>(
         self,
         operation: &'static str,
+        backend: &B,
         shape: M::Shape,
         f: impl FnOnce(Write<M::Mask<'_>, C>) -> Result<R, B::Error>,
     ) -> Result<R, B::Error>
@@ -226,7 +238,10 @@ impl<M, C> How<M, C> {
     {
         let Self { mask, accum, replace } = self;
         match mask {
-            Some((mask, mode)) => mask.with(mode, operation, shape, |mask| f(Write { mask: Some(mask), accum, replace })),
+            Some((mask, mode)) => {
+                same_backend(operation, "mask", backend, mask.made_on())?;
+                mask.with(mode, operation, shape, |mask| f(Write { mask: Some(mask), accum, replace }))
+            }
             None => f(Write { mask: None, accum, replace }),
         }
     }
@@ -256,9 +271,10 @@ impl<B: Backend, T: Stored> Operand for Typed<B, T> {
     }
 }
 
-/// Has a backend write a result of `len` positions to a vector.
+/// Has a backend write a result of `len` positions to a vector; the operands must be of that backend.
 pub(super) fn to_vector<B: Backend, T: Stored, C>(
     operation: &'static str,
+    operands: &[On<'_, B>],
     len: usize,
     w: &mut Vector<B, T>,
     how: How<VectorSelector<B>, C>,
@@ -266,12 +282,14 @@ pub(super) fn to_vector<B: Backend, T: Stored, C>(
 ) -> Result<(), B::Error> {
     same(operation, "output vector", len, w.len())?;
     let backend = w.backend().clone();
-    how.resolve(operation, len, |write| run(&backend, w.raw_mut(), write))
+    operands.iter().try_for_each(|(name, made_on)| same_backend(operation, name, &backend, made_on))?;
+    how.resolve(operation, &backend, len, |write| run(&backend, w.raw_mut(), write))
 }
 
-/// Has a backend write a result of a shape, with values of type `T`, to a matrix.
+/// Has a backend write a result of a shape, with values of type `T`, to a matrix; the operands must be of that backend.
 pub(super) fn to_matrix<B: Backend, T: Stored, C>(
     operation: &'static str,
+    operands: &[On<'_, B>],
     shape: (usize, usize),
     c: &mut Matrix<B>,
     how: How<Matrix<B>, C>,
@@ -280,7 +298,8 @@ pub(super) fn to_matrix<B: Backend, T: Stored, C>(
     same_shape(operation, OUTPUT, shape, c.shape())?;
     c.typed::<T>().check(operation)?;
     let backend = c.backend().clone();
-    how.resolve(operation, shape, |write| run(&backend, c.raw_mut(), write))
+    operands.iter().try_for_each(|(name, made_on)| same_backend(operation, name, &backend, made_on))?;
+    how.resolve(operation, &backend, shape, |write| run(&backend, c.raw_mut(), write))
 }
 
 /// A new vector for a result of `len` positions.

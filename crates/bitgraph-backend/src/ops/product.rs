@@ -4,7 +4,7 @@ use super::backend::{MatrixMask, MatrixOps, Mxm, Mxv, Write};
 use super::operation::{
     Computation, Evaluates, FirstMatrix, How, Operation, SecondMatrix, VectorSelector, Writes, new_matrix, new_vector, to_matrix, to_vector,
 };
-use super::same;
+use super::{On, same, same_backend};
 use crate::{Accumulate, Backend, Error, Matrix, NoAccum, StorableSemiring, Typed, Value, Vector};
 use bitgraph_semiring::{BinaryOp, Over};
 use bitgraph_sparse::Stored;
@@ -51,7 +51,8 @@ impl<B: Mxv<S>, S: StorableSemiring> Writes for MatrixVector<B, S> {
         let (rows, columns) = self.a.shape();
         same(self.name, "input vector", columns, self.u.len())?;
         self.a.check(self.name)?;
-        to_vector(self.name, rows, w, how, |b, w, write| <B as Mxv<S>>::mxv(b, w, write, self.a.view(), self.u.raw()))
+        let operands = [("matrix", self.a.backend()), ("input vector", self.u.backend())];
+        to_vector(self.name, &operands, rows, w, how, |b, w, write| <B as Mxv<S>>::mxv(b, w, write, self.a.view(), self.u.raw()))
     }
 }
 impl<B: Mxv<S>, S: StorableSemiring> Evaluates for MatrixVector<B, S> {
@@ -84,6 +85,9 @@ impl<B: Backend, S: StorableSemiring> Product<B, S> {
     fn shape(&self) -> (usize, usize) {
         (self.a.shape().0, self.b.shape().1)
     }
+    fn made_on(&self) -> [On<'_, B>; 2] {
+        [("first matrix", self.a.backend()), ("second matrix", self.b.backend())]
+    }
     fn check(&self, operation: &'static str) -> Result<(), Error> {
         same(operation, "rows of the second matrix", self.a.shape().1, self.b.shape().0)?;
         self.a.check(operation)?;
@@ -113,7 +117,7 @@ impl<B: Mxm<S>, S: StorableSemiring> Writes for MatrixMatrix<B, S> {
         let Self(product) = self;
         product.check("mxm")?;
         let (a, b) = (product.a.view(), product.b.view());
-        to_matrix::<B, S::Out, C>("mxm", product.shape(), c, how, |on, c, write| <B as Mxm<S>>::mxm(on, c, write, a, b))
+        to_matrix::<B, S::Out, C>("mxm", &product.made_on(), product.shape(), c, how, |on, c, write| <B as Mxm<S>>::mxm(on, c, write, a, b))
     }
 }
 impl<B: Mxm<S>, S: StorableSemiring> Evaluates for MatrixMatrix<B, S> {
@@ -133,8 +137,9 @@ impl<B: Mxm<S>, S: StorableSemiring> Evaluates for ReducedProduct<B, S> {
         let Self(product) = self;
         product.check("mxm_reduce")?;
         let (a, b, backend) = (product.a.view(), product.b.view(), product.a.backend());
+        same_backend("mxm_reduce", "second matrix", backend, product.b.backend())?;
         let run = |write: Write<MatrixMask<'_, B>, NoAccum>| <B as Mxm<S>>::mxm_reduce(backend, write.mask, a, b);
-        Ok(Value::from_raw(backend, how.resolve("mxm_reduce", product.shape(), run)?))
+        Ok(Value::from_raw(backend, how.resolve("mxm_reduce", backend, product.shape(), run)?))
     }
 }
 macro_rules! both {
@@ -182,7 +187,8 @@ impl<B: MatrixOps, T: Stored, Op: BinaryOp<T>> Writes for Kronecker<B, T, Op> {
         self.a.check("kronecker")?;
         self.b.check("kronecker")?;
         let views = (self.a.view(), self.b.view());
-        to_matrix::<B, T, C>("kronecker", self.shape(), c, how, |b, c, write| b.kronecker::<T, _, _>(c, write, self.op, views))
+        let operands = [("first matrix", self.a.backend()), ("second matrix", self.b.backend())];
+        to_matrix::<B, T, C>("kronecker", &operands, self.shape(), c, how, |b, c, write| b.kronecker::<T, _, _>(c, write, self.op, views))
     }
 }
 impl<B: MatrixOps, T: Stored, Op: BinaryOp<T>> Evaluates for Kronecker<B, T, Op> {

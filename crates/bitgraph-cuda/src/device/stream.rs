@@ -10,7 +10,7 @@ use super::persistent::Persistent;
 use super::recycle::Recycled;
 use super::{Shared, lock};
 use crate::{Error, Result};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// A queue of work on a device. A clone is the same queue.
@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex};
 pub struct Stream(pub(super) Arc<Queue>);
 
 pub(super) struct Queue {
+    /// One of its own in this process: handles of streams that are gone come again.
+    pub number: u64,
     pub shared: Arc<Shared>,
     pub handle: StreamHandle,
     pub recycled: Mutex<Recycled>,
@@ -42,7 +44,9 @@ impl Drop for Queue {
 
 impl Stream {
     pub(super) fn new(shared: &Arc<Shared>) -> Result<Self> {
+        static OPENED: AtomicU64 = AtomicU64::new(0);
         let queue = Queue {
+            number: OPENED.fetch_add(1, Ordering::Relaxed),
             shared: shared.clone(),
             handle: shared.driver.open_stream()?,
             recycled: Mutex::default(),
@@ -57,8 +61,15 @@ impl Stream {
         drop(streams);
         Ok(stream)
     }
-    pub(super) fn is(&self, other: &Self) -> bool {
+    /// Whether both are the same queue.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
+    }
+    /// A number that no other stream of this process has.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.0.number
     }
     /// Waits for all work given to this stream so far.
     ///
@@ -147,7 +158,7 @@ impl Stream {
 
 impl std::fmt::Debug for Stream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Stream({:#x} of device {})", self.0.handle.0, self.0.shared.ordinal)
+        write!(f, "Stream({} of device {})", self.0.number, self.0.shared.ordinal)
     }
 }
 

@@ -30,32 +30,30 @@ impl Listed {
     fn add<S: StorableSemiring>(&mut self, kernels: &[&str]) {
         let tail = source::ring_tail::<S>();
         let (Some(expr), Some(sum)) = (S::DEVICE, <S::Add as Monoid<S::Acc>>::DEVICE) else { return };
-        let ring = format!("Ring_{tail}");
+        let ring = format!("Semiring_{tail}");
         self.text += &format!("\nnamespace {{\n{}}}\n", source::ring::<S>(&ring, &expr, &sum));
         for line in kernels {
-            let line = line.replace("(StorableSemiring", &format!("({ring}")).replace('$', &tail);
+            let line = line.replace("(Semiring", &format!("({ring}")).replace('$', &tail);
             self.text += &format!("{line}\n");
-            let names = line.split([',', '(', ')', ' ']).filter(|word| word.ends_with(&tail) && !word.starts_with("Ring_"));
+            let names = line.split([',', '(', ')', ' ']).filter(|word| word.ends_with(&tail) && !word.starts_with("Semiring_"));
             self.names.extend(names.map(str::to_string));
         }
     }
 }
 
-const PATTERN: &[&str] =
-    &["BG_MXV_CSR(StorableSemiring, mxv_csr_$)", "BG_MXV_CSR_LONG(StorableSemiring, mxv_chunk_csr_$, mxv_finish_csr_$)"];
+const PATTERN: &[&str] = &["BG_MXV_CSR(Semiring, mxv_csr_$)", "BG_MXV_CSR_LONG(Semiring, mxv_chunk_csr_$, mxv_finish_csr_$)"];
 const VALUES: &[&str] = &[
-    "BG_MXV_CSR(StorableSemiring, mxv_csr_$)",
-    "BG_MXV_CSR_VALUES(StorableSemiring, mxv_values_csr_$)",
-    "BG_MXV_CSR_LONG(StorableSemiring, mxv_chunk_csr_$, mxv_finish_csr_$)",
+    "BG_MXV_CSR(Semiring, mxv_csr_$)",
+    "BG_MXV_CSR_VALUES(Semiring, mxv_values_csr_$)",
+    "BG_MXV_CSR_LONG(Semiring, mxv_chunk_csr_$, mxv_finish_csr_$)",
 ];
 const TILES: &[&str] = &[
-    "BG_MXV_TILES(StorableSemiring, 4, mxv_b2sr4_$, mxv_long_b2sr4_$)",
-    "BG_MXV_TILES(StorableSemiring, 8, mxv_b2sr8_$, mxv_long_b2sr8_$)",
-    "BG_MXV_TILES(StorableSemiring, 16, mxv_b2sr16_$, mxv_long_b2sr16_$)",
-    "BG_MXV_TILES(StorableSemiring, 32, mxv_b2sr32_$, mxv_long_b2sr32_$)",
+    "BG_MXV_TILES(Semiring, 4, mxv_b2sr4_$, mxv_long_b2sr4_$)",
+    "BG_MXV_TILES(Semiring, 8, mxv_b2sr8_$, mxv_long_b2sr8_$)",
+    "BG_MXV_TILES(Semiring, 16, mxv_b2sr16_$, mxv_long_b2sr16_$)",
+    "BG_MXV_TILES(Semiring, 32, mxv_b2sr32_$, mxv_long_b2sr32_$)",
 ];
-const PRODUCTS: &[&str] =
-    &["BG_MXM(StorableSemiring, mxm_sum_csr_$, mxm_entries_csr_$, mxm_dots_csr_$, mxm_products_csr_$, mxm_finish_csr_$)"];
+const PRODUCTS: &[&str] = &["BG_MXM(Semiring, mxm_sum_csr_$, mxm_entries_csr_$, mxm_dots_csr_$, mxm_products_csr_$, mxm_finish_csr_$)"];
 
 fn listed() -> Listed {
     let mut list = Listed { text: HEAD.into(), names: BTreeSet::new() };

@@ -12,6 +12,8 @@
 #![allow(unsafe_code)]
 
 pub(crate) mod elementwise;
+#[cfg(test)]
+mod forks;
 mod indices;
 #[cfg(test)]
 mod listed;

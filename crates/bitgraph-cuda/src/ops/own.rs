@@ -119,7 +119,7 @@ fn a_built_in_formula_is_run_by_the_built_in_kernels() {
     assert_eq!(source::ring_tail::<Paths>(), source::ring_tail::<MinPlus<u32>>());
     assert_eq!(source::ring_tail::<Clone32>(), source::ring_tail::<PlusTimes<f32>>());
     assert_eq!(source::ring_tail::<Distance>(), "Distance_i8_i32_u16");
-    let text = source::ring::<CappedTimes>("StorableSemiring", &CappedTimes::DEVICE.unwrap(), &<Capped as Monoid<i32>>::DEVICE.unwrap());
+    let text = source::ring::<CappedTimes>("Semiring", &CappedTimes::DEVICE.unwrap(), &<Capped as Monoid<i32>>::DEVICE.unwrap());
     assert!(text.contains("TERMINAL = true") && text.contains("terminal(V a) { return num(a) == lit(40); }"), "{text}");
 }
 

@@ -33,24 +33,20 @@ pub(crate) static CSR: Family = Family {
     include: "ops/mxv.cuh",
     text: |t| {
         format!(
-            "BG_MXV_CSR(StorableSemiring, mxv_csr_{t})\nBG_MXV_CSR_VALUES(StorableSemiring, mxv_values_csr_{t})\nBG_MXV_CSR_LONG(StorableSemiring, mxv_chunk_csr_{t}, mxv_finish_csr_{t})\n"
+            "BG_MXV_CSR(Semiring, mxv_csr_{t})\nBG_MXV_CSR_VALUES(Semiring, mxv_values_csr_{t})\nBG_MXV_CSR_LONG(Semiring, mxv_chunk_csr_{t}, mxv_finish_csr_{t})\n"
         )
     },
 };
 pub(crate) static TILES: Family = Family {
     name: "tiles",
     include: "ops/mxv_tiles.cuh",
-    text: |t| {
-        [4, 8, 16, 32].map(|size| format!("BG_MXV_TILES(StorableSemiring, {size}, mxv_b2sr{size}_{t}, mxv_long_b2sr{size}_{t})\n")).concat()
-    },
+    text: |t| [4, 8, 16, 32].map(|size| format!("BG_MXV_TILES(Semiring, {size}, mxv_b2sr{size}_{t}, mxv_long_b2sr{size}_{t})\n")).concat(),
 };
 pub(crate) static MXM: Family = Family {
     name: "mxm",
     include: "ops/mxm.cuh",
     text: |t| {
-        format!(
-            "BG_MXM(StorableSemiring, mxm_sum_csr_{t}, mxm_entries_csr_{t}, mxm_dots_csr_{t}, mxm_products_csr_{t}, mxm_finish_csr_{t})\n"
-        )
+        format!("BG_MXM(Semiring, mxm_sum_csr_{t}, mxm_entries_csr_{t}, mxm_dots_csr_{t}, mxm_products_csr_{t}, mxm_finish_csr_{t})\n")
     },
 };
 
@@ -100,5 +96,5 @@ fn text<'a, S: StorableSemiring>(expr: &DeviceExpr, sum: &DeviceMonoid, families
         includes += &format!("#include \"{}\"\n", family.include);
         kernels += &(family.text)(&tail);
     }
-    format!("{includes}namespace {{\n{}}}\n{kernels}", source::ring::<S>("StorableSemiring", expr, sum))
+    format!("{includes}namespace {{\n{}}}\n{kernels}", source::ring::<S>("Semiring", expr, sum))
 }
