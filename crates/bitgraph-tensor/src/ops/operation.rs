@@ -51,7 +51,7 @@ type RealOf<F> = Dense<<F as Computation>::Backend, <F as Computation>::Real>;
 
 impl<F: Computation> Operation<F> {
     /// Computes, and writes the result to what is there: a matrix, or some of its rows or columns. The result is rounded to the output's
-    /// type; integers saturate, and a NaN becomes 0 there.
+    /// type, ties to even; integers saturate, and a NaN becomes 0 there.
     ///
     /// # Errors
     /// What is wrong with the operands or the output ([`Error`]), or the backend's.

@@ -155,6 +155,19 @@ impl<B: Tensor> Clone for SpmmOp<B> {
 }
 
 impl<B: Tensor> SpmmOp<B> {
+    /// Whether the sums are of whole numbers: integer features, and every factor of an entry an integer. The row scale, a mean's division and
+    /// the epilogue come after the sum, in [`Element::Real`]. Integer features with other factors are summed in `f32`.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        let Load::Dense(x) = &self.features;
+        let whole_edge = match &self.edge {
+            Edge::One => true,
+            Edge::Own => self.matrix.dtype().is_none_or(|d| !d.is_float()),
+            Edge::Values(e) => !e.dtype().is_float(),
+        };
+        let whole_own = self.own.is_none_or(|s| s.fract() == 0.0 && s.abs() <= f64::from(i32::MAX));
+        !x.dtype().is_float() && whole_edge && whole_own && self.scale_columns.is_none()
+    }
     /// Rows and columns of the matrix as seen.
     #[must_use]
     pub fn matrix_shape(&self) -> (usize, usize) {
