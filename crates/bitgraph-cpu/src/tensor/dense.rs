@@ -4,15 +4,16 @@
 #![allow(unsafe_code)]
 
 use super::finish::Finish;
-use super::number::{Number, Writing};
+use super::number::{Number, Sum};
 use super::reference::dense::classes;
+use super::sink::Sink;
 use super::view::{AnyView, reals};
 use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::parallel::{self, DisjointSlice};
 use bitgraph_tensor::ops::{BatchNormGradients, BatchNormOp, CrossEntropyOp, MapOp};
-use bitgraph_tensor::{Any, AnyMut, Element, Out, Real, with_out};
+use bitgraph_tensor::{Any, AnyMut, Out, Real};
 
 /// Rows of a block.
 const ROWS: usize = 256;
@@ -35,25 +36,27 @@ macro_rules! in_real {
     };
 }
 
+pub(super) use in_real;
+
 /// Makes the rows of an output in parallel: `f(i, row, scratch)` fills row `i`.
-pub fn rows_of<R: Number + Writing<U>, U: Element>(isa: Isa, out: Out<'_, Cpu, U>, f: impl Fn(usize, &mut [R], &mut Vec<R>) + Sync) {
-    let window = out.window;
-    if window.is_empty() {
+pub fn rows_of<R: Sum>(isa: Isa, out: AnyMut<'_, Cpu>, f: &(dyn Fn(usize, &mut [R], &mut Vec<R>) + Sync)) {
+    let sink = Sink::<R>::new(isa, out);
+    let (rows, columns) = sink.window().shape();
+    if rows == 0 || columns == 0 {
         return;
     }
-    let all = DisjointSlice::new(out.array.as_mut_slice());
-    parallel::each(window.rows().div_ceil(ROWS), &|block| {
-        let (mut row, mut scratch) = (vec![R::ZERO; window.columns()], Vec::new());
-        for i in block * ROWS..((block + 1) * ROWS).min(window.rows()) {
+    parallel::each(rows.div_ceil(ROWS), &|block| {
+        let (mut row, mut scratch) = (vec![R::ZERO; columns], Vec::new());
+        for i in block * ROWS..((block + 1) * ROWS).min(rows) {
             f(i, &mut row, &mut scratch);
             // SAFETY: rows are disjoint, and each is in one block.
-            R::write(isa, &row, unsafe { all.range(window.row(i)) });
+            unsafe { sink.rows(i, &row) };
         }
     });
 }
 
 /// Sums of columns: `f(i, sums, scratch)` adds what row `i` gives to `width` sums.
-fn sums<R: Number>(rows: usize, width: usize, f: impl Fn(usize, &mut [R], &mut [Vec<R>; 2]) + Sync) -> Vec<R> {
+pub fn sums<R: Number>(rows: usize, width: usize, f: &(dyn Fn(usize, &mut [R], &mut [Vec<R>; 2]) + Sync)) -> Vec<R> {
     let parts = parallel::collect(rows.div_ceil(ROWS), |block| {
         let (mut sums, mut scratch) = (vec![R::ZERO; width], [Vec::new(), Vec::new()]);
         (block * ROWS..((block + 1) * ROWS).min(rows)).for_each(|i| f(i, &mut sums, &mut scratch));
@@ -77,41 +80,29 @@ fn sums<R: Number>(rows: usize, width: usize, f: impl Fn(usize, &mut [R], &mut [
 
 /// Writes a matrix of one row.
 pub fn write_row<R: Number>(isa: Isa, values: &[R], out: AnyMut<'_, Cpu>) {
-    with_out!(out, out => {
-        let row = out.window.row(0);
-        R::write(isa, values, &mut out.array.as_mut_slice()[row]);
-    });
+    // SAFETY: no other task has the output.
+    unsafe { Sink::new(isa, out).rows(0, values) };
 }
 
 pub fn map(op: &MapOp<Cpu>, y: AnyMut<'_, Cpu>) {
     let (isa, x) = (Isa::current(), AnyView::of(&op.x));
     // Whole numbers beyond 2^24 are not numbers of the type that epilogues are computed in.
     if op.epilogue.is_empty() && !op.x.dtype().is_float() && !y.dtype().is_float() {
-        return with_out!(y, out => copy_integers(isa, &x, out));
+        return rows_of::<i32>(isa, y, &|i, row, _| x.row_into(isa, i, row));
     }
     in_real!(&op.x, R => {
         let finish = Finish::<R>::new(isa, &op.epilogue);
-        with_out!(y, out => rows_of::<R, _>(isa, out, |i, row, scratch| {
+        rows_of::<R>(isa, y, &|i, row, scratch| {
             x.row_into(isa, i, row);
             finish.row(i, row, scratch);
-        }))
+        });
     });
-}
-
-fn copy_integers<U: Element>(isa: Isa, x: &AnyView<'_>, out: Out<'_, Cpu, U>) {
-    let window = out.window;
-    let all = out.array.as_mut_slice();
-    let mut row = vec![0i32; window.columns()];
-    for i in 0..window.rows() {
-        x.row_into(isa, i, &mut row);
-        all[window.row(i)].iter_mut().zip(&row).for_each(|(to, from)| *to = from.cast());
-    }
 }
 
 pub fn sum_columns(x: &Any<Cpu>, out: AnyMut<'_, Cpu>) {
     let (isa, view, (rows, columns)) = (Isa::current(), AnyView::of(x), x.shape());
     in_real!(x, R => {
-        let all = sums::<R>(rows, columns, |i, sums, [scratch, _]| add(sums, view.row_as(isa, i, scratch)));
+        let all = sums::<R>(rows, columns, &|i, sums, [scratch, _]| add(sums, view.row_as(isa, i, scratch)));
         write_row(isa, &all, out);
     });
 }
@@ -124,9 +115,9 @@ pub fn moments(x: &Any<Cpu>, mean: AnyMut<'_, Cpu>, variance: AnyMut<'_, Cpu>) {
     let (isa, view, (rows, columns)) = (Isa::current(), AnyView::of(x), x.shape());
     in_real!(x, R => {
         let n = R::of(rows.max(1) as f64);
-        let mut means = sums::<R>(rows, columns, |i, sums, [scratch, _]| add(sums, view.row_as(isa, i, scratch)));
+        let mut means = sums::<R>(rows, columns, &|i, sums, [scratch, _]| add(sums, view.row_as(isa, i, scratch)));
         means.iter_mut().for_each(|m| *m /= n);
-        let mut variances = sums::<R>(rows, columns, |i, sums, [scratch, _]| {
+        let mut variances = sums::<R>(rows, columns, &|i, sums, [scratch, _]| {
             for ((sum, &x), &mean) in sums.iter_mut().zip(view.row_as(isa, i, scratch)).zip(&means) {
                 *sum += (x - mean) * (x - mean);
             }
@@ -144,7 +135,7 @@ pub fn batch_norm_backward(op: &BatchNormOp<Cpu>, gradients: BatchNormGradients<
         let inverse: Vec<R> = reals::<R>(&op.variance).iter().map(|v| (*v + R::of(op.epsilon)).sqrt().recip()).collect();
         let gamma = op.gamma.as_ref().map_or_else(|| vec![R::ONE; columns], reals::<R>);
         // The sums of dy, and of dy times the normalised x.
-        let both = sums::<R>(rows, 2 * columns, |i, sums, [sx, sdy]| {
+        let both = sums::<R>(rows, 2 * columns, &|i, sums, [sx, sdy]| {
             let (x, dy) = (x.row_as(isa, i, sx), dy.row_as(isa, i, sdy));
             let (beta, factor) = sums.split_at_mut(columns);
             for c in 0..columns {
@@ -153,14 +144,14 @@ pub fn batch_norm_backward(op: &BatchNormOp<Cpu>, gradients: BatchNormGradients<
             }
         });
         let (dbeta, dgamma) = both.split_at(columns);
-        with_out!(gradients.dx, out => rows_of::<R, _>(isa, out, |i, dx, scratch| {
+        rows_of::<R>(isa, gradients.dx, &|i, dx, scratch| {
             x.row_into(isa, i, dx);
             let dy = dy.row_as(isa, i, scratch);
             for c in 0..columns {
                 let normal = (dx[c] - mean[c]) * inverse[c];
                 dx[c] = gamma[c] * inverse[c] * (dy[c] - dbeta[c] / n - normal * dgamma[c] / n);
             }
-        }));
+        });
         write_row(isa, dgamma, gradients.dgamma);
         write_row(isa, dbeta, gradients.dbeta);
     });
@@ -176,20 +167,20 @@ fn log_softmax_row<R: Number>(x: &mut [R]) {
 
 pub fn log_softmax(x: &Any<Cpu>, y: AnyMut<'_, Cpu>) {
     let (isa, view) = (Isa::current(), AnyView::of(x));
-    in_real!(x, R => with_out!(y, out => rows_of::<R, _>(isa, out, |i, row, _| {
+    in_real!(x, R => rows_of::<R>(isa, y, &|i, row, _| {
         view.row_into(isa, i, row);
         log_softmax_row(row);
-    })));
+    }));
 }
 
 pub fn log_softmax_backward(y: &Any<Cpu>, dy: &Any<Cpu>, dx: AnyMut<'_, Cpu>) {
     let (isa, y_view, dy_view) = (Isa::current(), AnyView::of(y), AnyView::of(dy));
-    in_real!(y, R => with_out!(dx, out => rows_of::<R, _>(isa, out, |i, row, scratch| {
+    in_real!(y, R => rows_of::<R>(isa, dx, &|i, row, scratch| {
         y_view.row_into(isa, i, row);
         let dy = dy_view.row_as(isa, i, scratch);
         let sum = dy.iter().fold(R::ZERO, |sum, &v| sum + v);
         row.iter_mut().zip(dy).for_each(|(y, &dy)| *y = dy - y.exp() * sum);
-    })));
+    }));
 }
 
 pub fn cross_entropy(op: &CrossEntropyOp<Cpu>, loss: AnyMut<'_, Cpu>, dx: Option<AnyMut<'_, Cpu>>) -> Result<(), Error> {
@@ -197,7 +188,7 @@ pub fn cross_entropy(op: &CrossEntropyOp<Cpu>, loss: AnyMut<'_, Cpu>, dx: Option
     let (isa, x, (rows, columns)) = (Isa::current(), AnyView::of(&op.logits), op.logits.shape());
     in_real!(&op.logits, R => {
         let n = R::of(labels.iter().flatten().count().max(1) as f64);
-        let total = sums::<R>(rows, 1, |i, sums, [row, _]| {
+        let total = sums::<R>(rows, 1, &|i, sums, [row, _]| {
             if let Some(label) = labels[i] {
                 row.clear();
                 row.resize(columns, R::ZERO);
@@ -209,13 +200,13 @@ pub fn cross_entropy(op: &CrossEntropyOp<Cpu>, loss: AnyMut<'_, Cpu>, dx: Option
         write_row(isa, &[total[0] / n], loss);
         if let Some(dx) = dx {
             let scale = R::of(op.gradient_scale) / n;
-            with_out!(dx, out => rows_of::<R, _>(isa, out, |i, row, _| {
+            rows_of::<R>(isa, dx, &|i, row, _| {
                 let Some(label) = labels[i] else { return row.fill(R::ZERO) };
                 x.row_into(isa, i, row);
                 log_softmax_row(row);
                 row.iter_mut().for_each(|v| *v = v.exp() * scale);
                 row[label] -= scale;
-            }));
+            });
         }
     });
     Ok(())

@@ -115,7 +115,7 @@ fn with<R: Copy>(x: &mut [R], other: &[R], f: impl Fn(R, R) -> R) {
 }
 
 /// An activation of every element.
-fn activate<R: Number>(f: Activation, x: &mut [R]) {
+pub fn activate<R: Number>(f: Activation, x: &mut [R]) {
     match f {
         // Written so that a NaN stays one.
         Activation::Relu => each(x, |x| if x < R::ZERO { R::ZERO } else { x }),
@@ -131,7 +131,7 @@ fn activate<R: Number>(f: Activation, x: &mut [R]) {
 }
 
 /// Dropout of a row's elements.
-fn drop_out<R: Number>(dropout: &Dropout, i: usize, x: &mut [R]) {
+pub fn drop_out<R: Number>(dropout: &Dropout, i: usize, x: &mut [R]) {
     let (generator, threshold, factor): (Philox, u32, R) = (dropout.generator(), dropout.threshold(), R::of(dropout.factor()));
     for (quad, four) in x.chunks_mut(4).enumerate() {
         let words = generator.words(i as u64, quad as u32);

@@ -3,10 +3,15 @@
 //! Invariant: the fast form gives what the reference gives, within the rounding of its sums, and does not depend on the number of threads.
 
 mod array;
+mod attention;
 mod dense;
 mod finish;
+mod gemm;
 mod number;
+mod pairs;
 mod reference;
+mod sddmm;
+mod sink;
 mod spmm;
 mod view;
 
@@ -14,17 +19,20 @@ pub use array::CpuArray;
 
 use crate::Cpu;
 use bitgraph_backend::{Error, Matrix};
-use bitgraph_tensor::backend::{DenseOps, Spmm};
-use bitgraph_tensor::ops::{BatchNormGradients, BatchNormOp, CrossEntropyOp, MapOp, SpmmOp};
-use bitgraph_tensor::{Any, AnyMut, Dense, Out};
+use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
+use bitgraph_tensor::ops::{
+    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp, SddmmOp, SpmmOp,
+};
+use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
 impl Spmm for Cpu {
     fn spmm(&self, op: &SpmmOp<Self>, y: AnyMut<'_, Self>, chosen: Option<Out<'_, Self, i32>>) -> Result<(), Error> {
         if self.is_reference() {
-            reference::spmm::spmm(op, y, chosen);
-            return Ok(());
+            reference::spmm::spmm(op, y, chosen)
+        } else {
+            spmm::spmm(op, y, chosen)
         }
-        spmm::spmm(op, y, chosen)
+        Ok(())
     }
     fn spmm_chosen_backward(
         &self,
@@ -70,5 +78,45 @@ impl DenseOps for Cpu {
     }
     fn cross_entropy(&self, op: &CrossEntropyOp<Self>, loss: AnyMut<'_, Self>, dx: Option<AnyMut<'_, Self>>) -> Result<(), Error> {
         if self.is_reference() { reference::dense::cross_entropy(op, loss, dx) } else { dense::cross_entropy(op, loss, dx) }
+    }
+}
+
+impl Sddmm for Cpu {
+    both! { self::reference::sddmm, self::sddmm:
+        sddmm(op: &SddmmOp<Self>, e: AnyMut<'_, Self>);
+        edge_softmax(matrix: &Matrix<Self>, scores: &Any<Self>, p: AnyMut<'_, Self>);
+        edge_softmax_backward(matrix: &Matrix<Self>, p: &Any<Self>, dp: &Any<Self>, ds: AnyMut<'_, Self>);
+        edge_reduce(op: &EdgeReduceOp<Self>, y: AnyMut<'_, Self>);
+    }
+}
+
+impl Attend for Cpu {
+    fn attention(&self, op: &AttentionOp<Self>, y: AnyMut<'_, Self>, lse: Option<AnyMut<'_, Self>>) -> Result<(), Error> {
+        if self.is_reference() {
+            reference::attention::attention(op, y, lse)
+        } else {
+            attention::attention(op, y, lse)
+        }
+        Ok(())
+    }
+    fn attention_backward(
+        &self,
+        op: &AttentionOp<Self>,
+        lse: &Reals<Self>,
+        dy: &Any<Self>,
+        gradients: AttentionGradients<'_, Self>,
+    ) -> Result<(), Error> {
+        if self.is_reference() {
+            reference::attention::backward(op, lse, dy, gradients);
+        } else {
+            attention::backward(op, lse, dy, gradients);
+        }
+        Ok(())
+    }
+}
+
+impl Gemm for Cpu {
+    both! { self::reference::dense, self::gemm:
+        gemm(op: &GemmOp<Self>, y: AnyMut<'_, Self>);
     }
 }

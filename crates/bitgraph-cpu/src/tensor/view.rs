@@ -32,11 +32,6 @@ impl<'a, T: Element> View<'a, T> {
         assert!(window.end() <= data.len(), "a window of {} elements in an array of {}", window.end(), data.len());
         Self { data, window }
     }
-    /// The element of a matrix of one column.
-    #[inline(always)]
-    pub fn first(&self, i: usize) -> T {
-        self.data[self.window.offset() + i * self.window.stride()]
-    }
 }
 
 macro_rules! any_view {
@@ -107,13 +102,27 @@ any_view! {
 
 /// A view under another name of its element type.
 #[inline(always)]
-fn same<'a, T: 'static, R: 'static>(view: View<'a, T>) -> Option<View<'a, R>> {
+pub fn same<'a, T: 'static, R: 'static>(view: View<'a, T>) -> Option<View<'a, R>> {
     (TypeId::of::<T>() == TypeId::of::<R>()).then(|| {
         // SAFETY: the element types are the same.
         #[allow(unsafe_code)]
         let data = unsafe { std::slice::from_raw_parts(view.data.as_ptr().cast::<R>(), view.data.len()) };
         View { data, window: view.window }
     })
+}
+
+/// Numbers as a matrix of any type, so many to a row.
+pub fn any_of<R: Number>(data: &[R], columns: usize) -> AnyView<'_> {
+    let rows = data.len().checked_div(columns).unwrap_or(0);
+    let Ok(window) = Window::whole(rows, columns) else { unreachable!("the numbers are in memory") };
+    let view = View { data, window };
+    match same::<R, f64>(view) {
+        Some(double) => AnyView::F64(double),
+        None => match same::<R, f32>(view) {
+            Some(single) => AnyView::F32(single),
+            None => unreachable!("numbers are of these two types"),
+        },
+    }
 }
 
 /// The values of scales, biases and statistics in the type that is computed in: of one row or one column.

@@ -5,6 +5,22 @@ use crate::tensor::number::Sum;
 use crate::tensor::view::AnyView;
 use bitgraph_sparse::Csr;
 
+/// Memory that rows are computed in, one after the other.
+pub struct Scratch<S> {
+    /// The factors of a row.
+    pub factors: Vec<S>,
+    /// What else their computation needs.
+    pub more: [Vec<S>; 2],
+}
+impl<S> Default for Scratch<S> {
+    fn default() -> Self {
+        Self { factors: Vec::new(), more: [Vec::new(), Vec::new()] }
+    }
+}
+
+/// Sets the factors of a row's entries, `heads` for each; called once for every row.
+pub type Computed<'a, S> = &'a (dyn Fn(usize, &mut Scratch<S>) + Sync);
+
 /// The entries of a matrix as seen, and their factors.
 pub struct Entries<'a, S> {
     /// The pattern as seen.
@@ -15,6 +31,8 @@ pub struct Entries<'a, S> {
     pub values: Option<AnyView<'a>>,
     /// A factor of each column.
     pub columns: Option<Vec<S>>,
+    /// What computes the factors, in place of values and columns.
+    pub computed: Option<Computed<'a, S>>,
     /// Heads of the edge values; 1 without.
     pub heads: usize,
     pub isa: Isa,
@@ -23,10 +41,14 @@ pub struct Entries<'a, S> {
 impl<S: Sum> Entries<'_, S> {
     /// Whether every factor is 1.
     pub fn are_ones(&self) -> bool {
-        self.values.is_none() && self.columns.is_none()
+        self.values.is_none() && self.columns.is_none() && self.computed.is_none()
     }
     /// The factors of a row's entries, `heads` for each entry; for matrices whose factors are not all 1.
-    pub fn row<'b>(&'b self, i: usize, scratch: &'b mut Vec<S>) -> &'b [S] {
+    pub fn row<'b>(&'b self, i: usize, scratch: &'b mut Scratch<S>) -> &'b [S] {
+        if let Some(compute) = self.computed {
+            compute(i, scratch);
+            return &scratch.factors;
+        }
         let range = self.csr.row_range(i);
         if let (Some(values), None, None) = (&self.values, self.positions, &self.columns)
             && let Some(same) = values.as_view::<S>()
@@ -35,6 +57,7 @@ impl<S: Sum> Entries<'_, S> {
             let start = same.window.offset();
             return &same.data[start + range.start * self.heads..start + range.end * self.heads];
         }
+        let scratch = &mut scratch.factors;
         scratch.clear();
         scratch.resize(range.len() * self.heads, S::ONE);
         if let Some(values) = &self.values {

@@ -1,125 +1,182 @@
 //! The inner loop: rows of features gathered and reduced in registers, a block of columns at a time.
 //!
 //! A block is as wide as the registers hold; the rows of entries to come are prefetched, across the ends of rows. Every element is reduced in
-//! ascending order of columns, so that results do not depend on blocks or threads.
+//! ascending order of columns, so that results do not depend on blocks or threads. Types and instruction sets without a loop of their own go
+//! through [`converted`], row by row.
 #![allow(unsafe_code)]
 
-use super::factors::Entries;
+use super::factors::{Entries, Scratch};
 use super::lanes::{LANES, Loads};
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Ymm, Zmm};
 use crate::Isa;
+use crate::spmv::per_level;
 use crate::tensor::number::Sum;
-use crate::tensor::view::View;
+use crate::tensor::view::{AnyView, View};
 use bitgraph_semiring::Scalar;
-use bitgraph_tensor::Element;
 use half::{bf16, f16};
 use std::ops::Range;
 
-/// The reductions, as parameters of the loops.
-pub const SUM: u8 = 0;
-pub const LARGEST: u8 = 1;
-pub const SMALLEST: u8 = 2;
+/// How messages are reduced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rule {
+    Sum,
+    Largest,
+    Smallest,
+}
+
+/// The rules as parameters of the loops.
+const SUM: u8 = 0;
+const LARGEST: u8 = 1;
+const SMALLEST: u8 = 2;
 
 /// Bytes of features that are prefetched ahead.
 const AHEAD: usize = 3072;
 
-/// Features of type `T`, gathered into sums of type `S`.
-pub struct Gather<'a, T, S> {
+/// Features, gathered into sums of type `S`.
+pub struct Gather<'a, S> {
     pub entries: &'a Entries<'a, S>,
-    pub features: View<'a, T>,
+    pub features: AnyView<'a>,
     /// One more message of every row: of its own features, times this and the column's factor.
     pub own: Option<S>,
+    pub rule: Rule,
 }
 
-/// Element types and the vectors that each instruction set reads them into.
-pub trait Gathered<S>: Element {
+/// Sums that features are gathered into.
+pub trait Gathers: Sum {
     /// Reduces rows: row `i` to the elements from `out[(i - rows.start) * stride]` on.
-    fn gather<const RULE: u8>(isa: Isa, g: &Gather<'_, Self, S>, rows: Range<usize>, out: &mut [S], stride: usize);
+    fn gather(g: &Gather<'_, Self>, rows: Range<usize>, out: &mut [Self], stride: usize) {
+        let (f, n) = (g.features.window(), rows.len());
+        // What the loops rely on: every column has a row of features, and every row a place.
+        assert!(f.rows() >= g.entries.csr.ncols() && rows.end <= g.entries.csr.nrows());
+        assert!(n == 0 || f.columns() == 0 || out.len() >= (n - 1) * stride + f.columns());
+        assert!(g.own.is_none() || rows.end <= f.rows());
+        if !Self::vectors(g, rows.clone(), out, stride) {
+            converted(g.entries.isa, g, rows, out, stride);
+        }
+    }
+    /// As [`Gathers::gather`], where there is a loop for the features' type; whether there is.
+    fn vectors(g: &Gather<'_, Self>, rows: Range<usize>, out: &mut [Self], stride: usize) -> bool;
 }
 
-macro_rules! gathered {
-    ($($t:ident => $s:ident: $avx512:ty, $avx2:ty;)*) => { $(
-        impl Gathered<$s> for $t {
-            fn gather<const RULE: u8>(isa: Isa, g: &Gather<'_, Self, $s>, rows: Range<usize>, out: &mut [$s], stride: usize) {
-                // What the loops rely on: every column has a row of features, and every row a place.
-                let (f, n) = (g.features.window, rows.len());
-                assert!(f.rows() >= g.entries.csr.ncols() && f.end() <= g.features.data.len() && rows.end <= g.entries.csr.nrows());
-                assert!(n == 0 || f.columns() == 0 || out.len() >= (n - 1) * stride + f.columns());
-                assert!(g.own.is_none() || rows.end <= f.rows());
-                #[cfg(target_arch = "x86_64")]
-                {
-                    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi1,bmi2")]
-                    fn avx512<const RULE: u8>(g: &Gather<'_, $t, $s>, rows: Range<usize>, out: &mut [$s], stride: usize) {
-                        // SAFETY: these are the vector's instructions, and the operands were checked.
-                        unsafe { all::<$avx512, $t, RULE>(g, rows, out, stride) }
-                    }
-                    #[target_feature(enable = "avx2,fma,f16c,bmi1,bmi2")]
-                    fn avx2<const RULE: u8>(g: &Gather<'_, $t, $s>, rows: Range<usize>, out: &mut [$s], stride: usize) {
-                        // SAFETY: these are the vector's instructions, and the operands were checked.
-                        unsafe { all::<$avx2, $t, RULE>(g, rows, out, stride) }
-                    }
-                    match isa {
-                        // SAFETY: this instruction set is in force only where the CPU has its features.
-                        Isa::Avx512 => return unsafe { avx512::<RULE>(g, rows, out, stride) },
-                        // SAFETY: this instruction set is in force only where the CPU has its features.
-                        Isa::Avx2 => return unsafe { avx2::<RULE>(g, rows, out, stride) },
-                        Isa::Portable => {}
-                    }
-                }
-                let _ = isa;
-                // SAFETY: arrays need no instruction set, and the operands were checked.
-                unsafe { all::<[$s; LANES], $t, RULE>(g, rows, out, stride) }
+/// Defines a loop over features of one type, compiled for an instruction set, with a vector of sums.
+macro_rules! compiled {
+    ($name:ident, $features:literal, $t:ty, $s:ty, $vector:ty) => {{
+        #[target_feature(enable = $features)]
+        fn $name(g: &Gather<'_, $s>, features: View<'_, $t>, rows: Range<usize>, out: &mut [$s], stride: usize) {
+            // SAFETY: these are the vector's instructions, and `gather` has checked the operands.
+            unsafe { by_rule::<$vector, $t>(g, features, rows, out, stride) }
+        }
+        $name
+    }};
+}
+
+/// Runs a loop over features that a view holds.
+macro_rules! run {
+    ($g:ident $rows:ident $out:ident $stride:ident: $($variant:ident $t:ty),* => $s:ty, $features:literal, $vector:ty) => {
+        match $g.features {
+            $( AnyView::$variant(features) => {
+                // SAFETY: this instruction set is in force only where the CPU has its features.
+                unsafe { compiled!(loops, $features, $t, $s, $vector)($g, features, $rows, $out, $stride) };
+                true
+            } )*
+            _ => false,
+        }
+    };
+}
+
+impl Gathers for f32 {
+    fn vectors(g: &Gather<'_, Self>, rows: Range<usize>, out: &mut [Self], stride: usize) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        match g.entries.isa {
+            Isa::Avx512 => {
+                return run!(g rows out stride: F16 f16, Bf16 bf16, F32 f32 => f32, "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi1,bmi2", Zmm);
+            }
+            Isa::Avx2 => return run!(g rows out stride: F16 f16, Bf16 bf16, F32 f32 => f32, "avx2,fma,f16c,bmi1,bmi2", Ymm),
+            Isa::Portable => {}
+        }
+        let _ = (g, rows, out, stride);
+        false
+    }
+}
+impl Gathers for f64 {
+    fn vectors(g: &Gather<'_, Self>, rows: Range<usize>, out: &mut [Self], stride: usize) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if g.entries.isa == Isa::Avx512 {
+            return run!(g rows out stride: F64 f64 => f64, "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi1,bmi2", [f64; LANES]);
+        }
+        let _ = (g, rows, out, stride);
+        false
+    }
+}
+impl Gathers for i32 {
+    fn vectors(g: &Gather<'_, Self>, rows: Range<usize>, out: &mut [Self], stride: usize) -> bool {
+        #[cfg(target_arch = "x86_64")]
+        if g.entries.isa == Isa::Avx512 {
+            return run!(g rows out stride: I8 i8, U8 u8, I16 i16, I32 i32 => i32, "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi1,bmi2", [i32; LANES]);
+        }
+        let _ = (g, rows, out, stride);
+        false
+    }
+}
+
+per_level! {
+    /// Reduces rows by converting every row of features first: for all types, in plain loops that the compiler makes vectors of.
+    fn converted<S: Sum>(g: &Gather<'_, S>, rows: Range<usize>, out: &mut [S], stride: usize) = converted_body
+}
+
+#[inline(always)]
+fn converted_body<S: Sum>(g: &Gather<'_, S>, rows: Range<usize>, out: &mut [S], stride: usize) {
+    let (entries, columns) = (g.entries, g.features.window().columns());
+    let width = (columns / entries.heads).max(1);
+    let (mut scratch, mut x) = (Scratch::default(), Vec::new());
+    for (k, i) in rows.enumerate() {
+        let sums = &mut out[k * stride..k * stride + columns];
+        sums.fill(match g.rule {
+            Rule::Sum => S::ZERO,
+            Rule::Largest => S::smallest(),
+            Rule::Smallest => S::largest(),
+        });
+        let factors: &[S] = if entries.are_ones() { &[] } else { entries.row(i, &mut scratch) };
+        for (k, &j) in entries.csr.row(i).iter().enumerate() {
+            let x = g.features.row_as::<S>(entries.isa, j as usize, &mut x);
+            for (h, (sums, x)) in sums.chunks_mut(width).zip(x.chunks(width)).enumerate() {
+                add_row(g.rule, sums, x, factors.get(k * entries.heads + h).copied().unwrap_or(S::ONE));
             }
         }
-    )* };
-}
-#[cfg(target_arch = "x86_64")]
-gathered! {
-    f16 => f32: Zmm, Ymm;
-    bf16 => f32: Zmm, Ymm;
-    f32 => f32: Zmm, Ymm;
-    f64 => f64: [f64; LANES], [f64; LANES];
-    i8 => f32: Zmm, Ymm;
-    u8 => f32: Zmm, Ymm;
-    i16 => f32: Zmm, Ymm;
-    i32 => f32: Zmm, Ymm;
-    i8 => i32: [i32; LANES], [i32; LANES];
-    u8 => i32: [i32; LANES], [i32; LANES];
-    i16 => i32: [i32; LANES], [i32; LANES];
-    i32 => i32: [i32; LANES], [i32; LANES];
-}
-#[cfg(not(target_arch = "x86_64"))]
-gathered! {
-    f16 => f32: (), ();
-    bf16 => f32: (), ();
-    f32 => f32: (), ();
-    f64 => f64: (), ();
-    i8 => f32: (), ();
-    u8 => f32: (), ();
-    i16 => f32: (), ();
-    i32 => f32: (), ();
-    i8 => i32: (), ();
-    u8 => i32: (), ();
-    i16 => i32: (), ();
-    i32 => i32: (), ();
+        if let Some(own) = g.own {
+            let x = g.features.row_as::<S>(entries.isa, i, &mut x);
+            add_row(g.rule, sums, x, entries.columns.as_ref().map_or(own, |d| own.times(d[i])));
+        }
+    }
 }
 
-/// Rows one after the other.
-///
+#[inline(always)]
+fn add_row<S: Sum>(rule: Rule, sums: &mut [S], x: &[S], factor: S) {
+    let each = sums.iter_mut().zip(x).map(|(sum, x)| (sum, x.times(factor)));
+    match rule {
+        Rule::Sum => each.for_each(|(sum, x)| *sum = sum.plus(x)),
+        Rule::Largest => each.for_each(|(sum, x)| *sum = if x > *sum { x } else { *sum }),
+        Rule::Smallest => each.for_each(|(sum, x)| *sum = if x < *sum { x } else { *sum }),
+    }
+}
+
 /// # Safety
 /// The CPU has the vector's instruction set; features, rows and output are as `gather` checks.
 #[inline(always)]
-unsafe fn all<V: Loads<T>, T, const RULE: u8>(g: &Gather<'_, T, V::S>, rows: Range<usize>, out: &mut [V::S], stride: usize)
+unsafe fn by_rule<V: Loads<T>, T>(g: &Gather<'_, V::S>, features: View<'_, T>, rows: Range<usize>, out: &mut [V::S], stride: usize)
 where
     V::S: Sum,
 {
+    let ones = g.entries.are_ones() && g.own.is_none_or(|own| own == V::S::ONE);
     // SAFETY: by the contract.
     unsafe {
-        if g.entries.are_ones() && g.own.is_none_or(|own| own == V::S::ONE) {
-            rows_of::<V, T, RULE, false>(g, rows, out, stride);
-        } else {
-            rows_of::<V, T, RULE, true>(g, rows, out, stride);
+        match g.rule {
+            Rule::Sum if ones => rows_of::<V, T, SUM, false>(g, features, rows, out, stride),
+            Rule::Sum => rows_of::<V, T, SUM, true>(g, features, rows, out, stride),
+            // A product with 1 costs little beside the gather.
+            Rule::Largest => rows_of::<V, T, LARGEST, true>(g, features, rows, out, stride),
+            Rule::Smallest => rows_of::<V, T, SMALLEST, true>(g, features, rows, out, stride),
         }
     }
 }
@@ -137,19 +194,20 @@ struct Row<'a, S> {
 }
 
 /// # Safety
-/// As [`all`].
+/// As [`by_rule`].
 #[inline(always)]
 unsafe fn rows_of<V: Loads<T>, T, const RULE: u8, const FACTORS: bool>(
-    g: &Gather<'_, T, V::S>,
+    g: &Gather<'_, V::S>,
+    features: View<'_, T>,
     rows: Range<usize>,
     out: &mut [V::S],
     stride: usize,
 ) where
     V::S: Sum,
 {
-    let (entries, window) = (g.entries, g.features.window);
-    let (features, width) = (g.features.data.as_ptr(), window.columns() / entries.heads.max(1));
-    let mut scratch = Vec::new();
+    let (entries, window) = (g.entries, features.window);
+    let (features, width) = (features.data.as_ptr(), window.columns() / entries.heads);
+    let mut scratch = Scratch::default();
     for (k, i) in rows.enumerate() {
         let range = entries.csr.row_range(i);
         let factors: &[V::S] = if FACTORS && !entries.are_ones() { entries.row(i, &mut scratch) } else { &[] };
@@ -163,12 +221,11 @@ unsafe fn rows_of<V: Loads<T>, T, const RULE: u8, const FACTORS: bool>(
             };
             let (mut c, end) = (head * width, (head + 1) * width);
             while c < end {
-                let left = end - c;
                 // SAFETY: the block's columns are within a row of features, and within a row of the output.
                 c += unsafe {
                     let from = features.add(window.offset() + c);
                     let to = out.as_mut_ptr().add(k * stride + c);
-                    block::<V, T, RULE, FACTORS>(&row, from, window.stride(), to, left)
+                    block::<V, T, RULE, FACTORS>(&row, from, window.stride(), to, end - c)
                 };
             }
         }
@@ -178,7 +235,7 @@ unsafe fn rows_of<V: Loads<T>, T, const RULE: u8, const FACTORS: bool>(
 /// Reduces as many of the columns that are left as fit the registers; says how many.
 ///
 /// # Safety
-/// As [`all`]; every row of features has `left` elements from `from` on, and so has the output from `to` on.
+/// As [`by_rule`]; every row of features has `left` elements from `from` on, and so has the output from `to` on.
 #[inline(always)]
 unsafe fn block<V: Loads<T>, T, const RULE: u8, const FACTORS: bool>(
     row: &Row<'_, V::S>,
@@ -294,10 +351,8 @@ unsafe fn merge<V: Loads<T>, T, const RULE: u8, const FACTORS: bool, const VECTO
             sums[v] = match (RULE, FACTORS) {
                 (SUM, false) => sums[v].add(x),
                 (SUM, true) => sums[v].add_product(x, V::splat(factor)),
-                (LARGEST, false) => sums[v].larger(x),
-                (LARGEST, true) => sums[v].larger(x.times(V::splat(factor))),
-                (_, false) => sums[v].smaller(x),
-                (_, true) => sums[v].smaller(x.times(V::splat(factor))),
+                (LARGEST, _) => sums[v].larger(x.times(V::splat(factor))),
+                (_, _) => sums[v].smaller(x.times(V::splat(factor))),
             };
         }
     }

@@ -46,6 +46,11 @@ pub trait Lanes: Copy {
     /// # Safety
     /// As [`Lanes::splat`].
     unsafe fn smaller(self, x: Self) -> Self;
+    /// The sum of all sixteen, halves first.
+    ///
+    /// # Safety
+    /// As [`Lanes::splat`].
+    unsafe fn total(self) -> Self::S;
     /// Writes the first `count` of sixteen.
     ///
     /// # Safety
@@ -80,7 +85,7 @@ macro_rules! as_number {
     } )* )* };
 }
 as_number! {
-    i8 => i32 f32; u8 => i32 f32; i16 => i32 f32; i32 => i32 f32;
+    i8 => i32; u8 => i32; i16 => i32; i32 => i32;
     f32 => f32; f64 => f64;
 }
 impl As<f32> for f16 {
@@ -129,6 +134,13 @@ macro_rules! array {
             unsafe fn smaller(mut self, x: Self) -> Self {
                 (0..LANES).for_each(|k| self[k] = if x[k] < self[k] { x[k] } else { self[k] });
                 self
+            }
+            #[inline(always)]
+            unsafe fn total(mut self) -> $s {
+                for half in [8, 4, 2, 1] {
+                    (0..half).for_each(|k| self[k] = $add(self[k], self[k + half]));
+                }
+                self[0]
             }
             #[inline(always)]
             unsafe fn store(self, to: *mut $s, count: usize) {
@@ -211,6 +223,11 @@ impl Lanes for Zmm {
         Self(unsafe { _mm512_min_ps(x.0, self.0) })
     }
     #[inline(always)]
+    unsafe fn total(self) -> f32 {
+        // SAFETY: by the contract.
+        unsafe { _mm512_reduce_add_ps(self.0) }
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32, count: usize) {
         // SAFETY: by the contract; lanes beyond the count are not written.
         unsafe {
@@ -259,6 +276,16 @@ impl Lanes for Ymm {
         unsafe { Self(_mm256_min_ps(x.0, self.0), _mm256_min_ps(x.1, self.1)) }
     }
     #[inline(always)]
+    unsafe fn total(self) -> f32 {
+        // SAFETY: by the contract.
+        unsafe {
+            let eight = _mm256_add_ps(self.0, self.1);
+            let four = _mm_add_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+            let two = _mm_add_ps(four, _mm_movehl_ps(four, four));
+            _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps::<1>(two, two)))
+        }
+    }
+    #[inline(always)]
     unsafe fn store(self, to: *mut f32, count: usize) {
         // SAFETY: by the contract; a part goes through a buffer.
         unsafe {
@@ -298,13 +325,6 @@ zmm! {
     f32 |p| _mm512_loadu_ps(p), |m| _mm512_maskz_loadu_ps(m, p);
     f16 |p| _mm512_cvtph_ps(_mm256_loadu_si256(p.cast())), |m| _mm512_cvtph_ps(_mm256_maskz_loadu_epi16(m, p.cast()));
     bf16 |p| widen(_mm256_loadu_si256(p.cast())), |m| widen(_mm256_maskz_loadu_epi16(m, p.cast()));
-    i8 |p| _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_loadu_si128(p.cast()))),
-        |m| _mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(m, p)));
-    u8 |p| _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(p.cast()))),
-        |m| _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_maskz_loadu_epi8(m, p.cast())));
-    i16 |p| _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_loadu_si256(p.cast()))),
-        |m| _mm512_cvtepi32_ps(_mm512_cvtepi16_epi32(_mm256_maskz_loadu_epi16(m, p)));
-    i32 |p| _mm512_cvtepi32_ps(_mm512_loadu_si512(p.cast())), |m| _mm512_cvtepi32_ps(_mm512_maskz_loadu_epi32(m, p));
 }
 
 /// Sixteen `bf16` as `f32`: the upper halves.
@@ -315,25 +335,20 @@ unsafe fn widen(halves: __m256i) -> __m512 {
     unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(halves))) }
 }
 
-/// Elements that AVX2 reads through a buffer of `f32`.
-macro_rules! ymm {
-    ($($t:ident)*) => { $(
-        #[cfg(target_arch = "x86_64")]
-        impl Loads<$t> for Ymm {
-            #[inline(always)]
-            unsafe fn load(from: *const $t) -> Self {
-                // SAFETY: by the contract; the buffer has sixteen elements.
-                unsafe { Self::load(<[f32; LANES] as Loads<$t>>::load(from).as_ptr()) }
-            }
-            #[inline(always)]
-            unsafe fn load_part(from: *const $t, count: usize) -> Self {
-                // SAFETY: by the contract; the buffer has sixteen elements.
-                unsafe { Self::load(<[f32; LANES] as Loads<$t>>::load_part(from, count).as_ptr()) }
-            }
-        }
-    )* };
+/// Through a buffer of `f32`.
+#[cfg(target_arch = "x86_64")]
+impl Loads<bf16> for Ymm {
+    #[inline(always)]
+    unsafe fn load(from: *const bf16) -> Self {
+        // SAFETY: by the contract; the buffer has sixteen elements.
+        unsafe { Self::load(<[f32; LANES] as Loads<bf16>>::load(from).as_ptr()) }
+    }
+    #[inline(always)]
+    unsafe fn load_part(from: *const bf16, count: usize) -> Self {
+        // SAFETY: by the contract; the buffer has sixteen elements.
+        unsafe { Self::load(<[f32; LANES] as Loads<bf16>>::load_part(from, count).as_ptr()) }
+    }
 }
-ymm!(bf16 i8 u8 i16 i32);
 
 #[cfg(target_arch = "x86_64")]
 impl Loads<f32> for Ymm {
