@@ -2,6 +2,8 @@
 
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Cancelled, FormatKind};
+use std::fmt;
+use std::sync::Arc;
 
 /// The result of operations that no backend took part in.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -171,9 +173,49 @@ pub enum Error {
     /// The work was stopped through its [`Control`](bitgraph_sparse::Control).
     #[error("cancelled")]
     Cancelled,
+    /// From a family of operations in a crate of its own.
+    #[error(transparent)]
+    Family(FamilyError),
     /// From the storage layer.
     #[error(transparent)]
     Sparse(#[from] bitgraph_sparse::Error),
+}
+
+/// The error of a family of operations that lives in a crate above this one, so that the contracts do not grow with it. Equal if the
+/// messages are.
+#[derive(Clone)]
+pub struct FamilyError(Arc<dyn std::error::Error + Send + Sync>);
+
+impl FamilyError {
+    /// Wraps an error.
+    pub fn new(error: impl std::error::Error + Send + Sync + 'static) -> Self {
+        Self(Arc::new(error))
+    }
+    /// The error, if it is of that type.
+    #[must_use]
+    pub fn get<E: std::error::Error + 'static>(&self) -> Option<&E> {
+        self.0.downcast_ref()
+    }
+}
+impl PartialEq for FamilyError {
+    fn eq(&self, other: &Self) -> bool {
+        self.to_string() == other.to_string()
+    }
+}
+impl fmt::Debug for FamilyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
+impl fmt::Display for FamilyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+impl std::error::Error for FamilyError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.0.source()
+    }
 }
 
 impl From<Cancelled> for Error {

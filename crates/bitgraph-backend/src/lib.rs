@@ -21,7 +21,7 @@ pub use algorithm::{Algorithm, Definition};
 pub use arranged::{Arranged, Renumber};
 pub use backend::Backend;
 pub use data::{GraphData, Symmetry};
-pub use error::{Error, Result};
+pub use error::{Error, FamilyError, Result};
 pub use fused::{Fused, NoLayout};
 pub use graph::{BuildTimes, DefaultBackend, Graph, GraphBuilder, Ready, Unnamed};
 pub use matrix::{Matrix, Typed};

@@ -29,6 +29,19 @@ struct Derived {
     sums: OnceLock<SpmvLayout>,
     /// The transpose, for products with it.
     transpose: OnceLock<CpuMatrix>,
+    /// The pattern as CSR, for formats that are another.
+    csr: OnceLock<Csr>,
+    /// The transposed pattern as CSR, and where each of its entries is in the pattern's order.
+    by_columns: OnceLock<ByColumns>,
+}
+
+/// The entries of a pattern column by column.
+#[derive(Debug)]
+pub(crate) struct ByColumns {
+    /// Row `j` lists the rows that have an entry in column `j`.
+    pub csr: Csr,
+    /// The position in the pattern's own order of every entry of `csr`.
+    pub positions: Vec<usize>,
 }
 
 impl CpuMatrix {
@@ -75,6 +88,20 @@ impl CpuMatrix {
     pub fn to_csr(&self) -> Csr {
         self.layout.to_csr()
     }
+    /// The pattern as CSR: as it is if that is its format, converted at first use and kept otherwise.
+    pub(crate) fn csr(&self) -> &Csr {
+        match &*self.layout {
+            Layout::Csr(csr) => csr,
+            tiles => self.derived.csr.get_or_init(|| tiles.to_csr()),
+        }
+    }
+    /// The entries column by column, with their positions in the pattern's order; found at first use and kept. O(nnz), 12 bytes an entry.
+    pub(crate) fn by_columns(&self) -> &ByColumns {
+        self.derived.by_columns.get_or_init(|| {
+            let (csr, positions) = self.csr().transpose_with_positions();
+            ByColumns { csr, positions }
+        })
+    }
     /// The same matrix without values.
     #[must_use]
     pub fn pattern(&self) -> Self {
@@ -103,6 +130,8 @@ impl CpuMatrix {
             + self.derived.row_offsets.get().map_or(0, |o| 8 * o.len() as u64)
             + self.derived.sums.get().map_or(0, SpmvLayout::extra_bytes)
             + self.derived.transpose.get().map_or(0, Self::bytes)
+            + self.derived.csr.get().map_or(0, Csr::bytes)
+            + self.derived.by_columns.get().map_or(0, |t| t.csr.bytes() + 8 * t.positions.len() as u64)
     }
     /// Where the values of each row start, and their number at the end.
     #[must_use]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 pub enum Isa {
     /// Plain Rust.
     Portable = 0,
-    /// AVX2, FMA, BMI1/2, POPCNT, LZCNT.
+    /// AVX2, FMA, F16C, BMI1/2, POPCNT, LZCNT.
     Avx2 = 1,
     /// AVX-512 F, BW, VL, DQ, VBMI, VPOPCNTDQ, and all of AVX2.
     Avx512 = 2,
@@ -43,6 +43,7 @@ impl Isa {
         {
             let avx2 = is_x86_feature_detected!("avx2")
                 && is_x86_feature_detected!("fma")
+                && is_x86_feature_detected!("f16c")
                 && is_x86_feature_detected!("bmi1")
                 && is_x86_feature_detected!("bmi2")
                 && is_x86_feature_detected!("popcnt")

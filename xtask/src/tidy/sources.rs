@@ -26,6 +26,7 @@ const UNSAFE: &[&str] = &[
     "crates/bitgraph-io/tests/bad_bytes.rs",
     "crates/bitgraph-cpu/src/fused/",
     "crates/bitgraph-cpu/src/spmv/",
+    "crates/bitgraph-cpu/src/tensor/",
     "crates/bitgraph-cpu/src/tile/",
     "crates/bitgraph-cpu/src/place.rs",
     "crates/bitgraph-cpu/src/team/",

@@ -1,0 +1,229 @@
+//! Operations over dense matrices alone, a row or a column at a time.
+//!
+//! Sums over rows are formed in blocks of rows of a fixed size, whose sums are added in order: the same whatever the number of threads.
+#![allow(unsafe_code)]
+
+use super::finish::Finish;
+use super::number::{Number, Sum};
+use super::reference::dense::classes;
+use super::sink::Sink;
+use super::view::{AnyView, reals};
+use crate::{Cpu, Isa};
+use bitgraph_backend::Error;
+use bitgraph_semiring::Scalar;
+use bitgraph_sparse::parallel::{self, DisjointSlice};
+use bitgraph_tensor::ops::{BatchNormGradients, BatchNormOp, CrossEntropyOp, MapOp};
+use bitgraph_tensor::{Any, AnyMut, Out, Real};
+
+/// Rows of a block.
+const ROWS: usize = 256;
+
+/// Whether an operand is computed with in double precision.
+pub fn is_double(x: &Any<Cpu>) -> bool {
+    matches!(x, Any::F64(_))
+}
+
+/// Runs `$body` with `$r` standing for the type that an operand is computed in.
+macro_rules! in_real {
+    ($x:expr, $r:ident => $body:expr) => {
+        if $crate::tensor::dense::is_double($x) {
+            type $r = f64;
+            $body
+        } else {
+            type $r = f32;
+            $body
+        }
+    };
+}
+
+pub(super) use in_real;
+
+/// Makes the rows of an output in parallel: `f(i, row, scratch)` fills row `i`.
+pub fn rows_of<R: Sum>(isa: Isa, out: AnyMut<'_, Cpu>, f: &(dyn Fn(usize, &mut [R], &mut Vec<R>) + Sync)) {
+    let sink = Sink::<R>::new(isa, out);
+    let (rows, columns) = sink.window().shape();
+    if rows == 0 || columns == 0 {
+        return;
+    }
+    parallel::each(rows.div_ceil(ROWS), &|block| {
+        let (mut row, mut scratch) = (vec![R::ZERO; columns], Vec::new());
+        for i in block * ROWS..((block + 1) * ROWS).min(rows) {
+            f(i, &mut row, &mut scratch);
+            // SAFETY: rows are disjoint, and each is in one block.
+            unsafe { sink.rows(i, &row) };
+        }
+    });
+}
+
+/// Sums of columns: `f(i, sums, scratch)` adds what row `i` gives to `width` sums.
+pub fn sums<R: Number>(rows: usize, width: usize, f: &(dyn Fn(usize, &mut [R], &mut [Vec<R>; 2]) + Sync)) -> Vec<R> {
+    let parts = parallel::collect(rows.div_ceil(ROWS), |block| {
+        let (mut sums, mut scratch) = (vec![R::ZERO; width], [Vec::new(), Vec::new()]);
+        (block * ROWS..((block + 1) * ROWS).min(rows)).for_each(|i| f(i, &mut sums, &mut scratch));
+        sums
+    });
+    // Pairs of parts of equal size are added, so that the error grows with the logarithm of their number.
+    fn tree<R: Number>(parts: &[Vec<R>], width: usize) -> Vec<R> {
+        match parts {
+            [] => vec![R::ZERO; width],
+            [one] => one.clone(),
+            _ => {
+                let (left, right) = parts.split_at(parts.len().div_ceil(2));
+                let (mut left, right) = (tree(left, width), tree(right, width));
+                left.iter_mut().zip(right).for_each(|(a, b)| *a += b);
+                left
+            }
+        }
+    }
+    tree(&parts, width)
+}
+
+/// Writes a matrix of one row.
+pub fn write_row<R: Number>(isa: Isa, values: &[R], out: AnyMut<'_, Cpu>) {
+    // SAFETY: no other task has the output.
+    unsafe { Sink::new(isa, out).rows(0, values) };
+}
+
+pub fn map(op: &MapOp<Cpu>, y: AnyMut<'_, Cpu>) {
+    let (isa, x) = (Isa::current(), AnyView::of(&op.x));
+    // Whole numbers beyond 2^24 are not numbers of the type that epilogues are computed in.
+    if op.epilogue.is_empty() && !op.x.dtype().is_float() && !y.dtype().is_float() {
+        return rows_of::<i32>(isa, y, &|i, row, _| x.row_into(isa, i, row));
+    }
+    in_real!(&op.x, R => {
+        let finish = Finish::<R>::new(isa, &op.epilogue);
+        rows_of::<R>(isa, y, &|i, row, scratch| {
+            x.row_into(isa, i, row);
+            finish.row(i, row, scratch);
+        });
+    });
+}
+
+pub fn sum_columns(x: &Any<Cpu>, out: AnyMut<'_, Cpu>) {
+    let (isa, view, (rows, columns)) = (Isa::current(), AnyView::of(x), x.shape());
+    in_real!(x, R => {
+        let all = sums::<R>(rows, columns, &|i, sums, [scratch, _]| add(sums, view.row_as(isa, i, scratch)));
+        write_row(isa, &all, out);
+    });
+}
+
+fn add<R: Number>(sums: &mut [R], row: &[R]) {
+    sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x);
+}
+
+pub fn moments(x: &Any<Cpu>, mean: AnyMut<'_, Cpu>, variance: AnyMut<'_, Cpu>) {
+    let (isa, view, (rows, columns)) = (Isa::current(), AnyView::of(x), x.shape());
+    in_real!(x, R => {
+        let n = R::of(rows.max(1) as f64);
+        let mut means = sums::<R>(rows, columns, &|i, sums, [scratch, _]| add(sums, view.row_as(isa, i, scratch)));
+        means.iter_mut().for_each(|m| *m /= n);
+        let mut variances = sums::<R>(rows, columns, &|i, sums, [scratch, _]| {
+            for ((sum, &x), &mean) in sums.iter_mut().zip(view.row_as(isa, i, scratch)).zip(&means) {
+                *sum += (x - mean) * (x - mean);
+            }
+        });
+        variances.iter_mut().for_each(|v| *v /= n);
+        write_row(isa, &means, mean);
+        write_row(isa, &variances, variance);
+    });
+}
+
+pub fn batch_norm_backward(op: &BatchNormOp<Cpu>, gradients: BatchNormGradients<'_, Cpu>) {
+    let (isa, x, dy, (rows, columns)) = (Isa::current(), AnyView::of(&op.x), AnyView::of(&op.dy), op.x.shape());
+    in_real!(&op.x, R => {
+        let (mean, n) = (reals::<R>(&op.mean), R::of(rows.max(1) as f64));
+        let inverse: Vec<R> = reals::<R>(&op.variance).iter().map(|v| (*v + R::of(op.epsilon)).sqrt().recip()).collect();
+        let gamma = op.gamma.as_ref().map_or_else(|| vec![R::ONE; columns], reals::<R>);
+        // The sums of dy, and of dy times the normalised x.
+        let both = sums::<R>(rows, 2 * columns, &|i, sums, [sx, sdy]| {
+            let (x, dy) = (x.row_as(isa, i, sx), dy.row_as(isa, i, sdy));
+            let (beta, factor) = sums.split_at_mut(columns);
+            for c in 0..columns {
+                beta[c] += dy[c];
+                factor[c] += dy[c] * (x[c] - mean[c]) * inverse[c];
+            }
+        });
+        let (dbeta, dgamma) = both.split_at(columns);
+        rows_of::<R>(isa, gradients.dx, &|i, dx, scratch| {
+            x.row_into(isa, i, dx);
+            let dy = dy.row_as(isa, i, scratch);
+            for c in 0..columns {
+                let normal = (dx[c] - mean[c]) * inverse[c];
+                dx[c] = gamma[c] * inverse[c] * (dy[c] - dbeta[c] / n - normal * dgamma[c] / n);
+            }
+        });
+        write_row(isa, dgamma, gradients.dgamma);
+        write_row(isa, dbeta, gradients.dbeta);
+    });
+}
+
+/// The logarithm of the softmax of a row, in place.
+fn log_softmax_row<R: Number>(x: &mut [R]) {
+    let max = x.iter().fold(R::smallest(), |m, &v| m.max_of(v));
+    let sum = x.iter().fold(R::ZERO, |sum, &v| sum + (v - max).exp());
+    let shift = max + sum.ln();
+    x.iter_mut().for_each(|v| *v -= shift);
+}
+
+pub fn log_softmax(x: &Any<Cpu>, y: AnyMut<'_, Cpu>) {
+    let (isa, view) = (Isa::current(), AnyView::of(x));
+    in_real!(x, R => rows_of::<R>(isa, y, &|i, row, _| {
+        view.row_into(isa, i, row);
+        log_softmax_row(row);
+    }));
+}
+
+pub fn log_softmax_backward(y: &Any<Cpu>, dy: &Any<Cpu>, dx: AnyMut<'_, Cpu>) {
+    let (isa, y_view, dy_view) = (Isa::current(), AnyView::of(y), AnyView::of(dy));
+    in_real!(y, R => rows_of::<R>(isa, dx, &|i, row, scratch| {
+        y_view.row_into(isa, i, row);
+        let dy = dy_view.row_as(isa, i, scratch);
+        let sum = dy.iter().fold(R::ZERO, |sum, &v| sum + v);
+        row.iter_mut().zip(dy).for_each(|(y, &dy)| *y = dy - y.exp() * sum);
+    }));
+}
+
+pub fn cross_entropy(op: &CrossEntropyOp<Cpu>, loss: AnyMut<'_, Cpu>, dx: Option<AnyMut<'_, Cpu>>) -> Result<(), Error> {
+    let labels = classes(op)?;
+    let (isa, x, (rows, columns)) = (Isa::current(), AnyView::of(&op.logits), op.logits.shape());
+    in_real!(&op.logits, R => {
+        let n = R::of(labels.iter().flatten().count().max(1) as f64);
+        let total = sums::<R>(rows, 1, &|i, sums, [row, _]| {
+            if let Some(label) = labels[i] {
+                row.clear();
+                row.resize(columns, R::ZERO);
+                x.row_into(isa, i, row);
+                log_softmax_row(row);
+                sums[0] -= row[label];
+            }
+        });
+        write_row(isa, &[total[0] / n], loss);
+        if let Some(dx) = dx {
+            let scale = R::of(op.gradient_scale) / n;
+            rows_of::<R>(isa, dx, &|i, row, _| {
+                let Some(label) = labels[i] else { return row.fill(R::ZERO) };
+                x.row_into(isa, i, row);
+                log_softmax_row(row);
+                row.iter_mut().for_each(|v| *v = v.exp() * scale);
+                row[label] -= scale;
+            });
+        }
+    });
+    Ok(())
+}
+
+pub fn argmax_rows(x: &Any<Cpu>, out: Out<'_, Cpu, i32>) {
+    let (isa, view, columns) = (Isa::current(), AnyView::of(x), x.shape().1);
+    let window = out.window;
+    let all = DisjointSlice::new(out.array.as_mut_slice());
+    in_real!(x, R => parallel::each(window.rows().div_ceil(ROWS), &|block| {
+        let mut scratch = Vec::new();
+        for i in block * ROWS..((block + 1) * ROWS).min(window.rows()) {
+            let row: &[R] = view.row_as(isa, i, &mut scratch);
+            let better = |a: usize, b: usize| row[b] > row[a] || (row[a].is_nan() && !row[b].is_nan());
+            let best = (0..columns).reduce(|a, b| if better(a, b) { b } else { a });
+            // SAFETY: rows are disjoint, and each is in one block.
+            unsafe { all.write(window.row(i).start, best.map_or(-1, |c| c as i32)) };
+        }
+    }));
+}

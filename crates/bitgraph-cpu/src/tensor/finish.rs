@@ -1,0 +1,143 @@
+//! Epilogues, made ready once for an operation and run over a row at a time.
+//!
+//! Invariant: a row's result depends on the row alone, not on which rows came before it.
+
+use super::number::Number;
+use super::view::{AnyView, reals};
+use crate::{Cpu, Isa};
+use bitgraph_tensor::{Activation, Dropout, Epilogue, Philox, Quantise, Step};
+
+/// A step whose operands are at hand.
+enum Ready<'a, R> {
+    ScaleRows(Vec<R>),
+    ScaleColumns(Vec<R>),
+    Scale(R),
+    Bias(Vec<R>),
+    Add(AnyView<'a>, R),
+    Multiply(AnyView<'a>),
+    /// Mean, and factor and summand after it.
+    Normalise(Vec<R>, Vec<R>, Vec<R>),
+    Activation(Activation),
+    Gradient(Activation, AnyView<'a>),
+    Dropout(Dropout),
+    Sign,
+    Threshold(Vec<R>),
+    Quantise(Quantise),
+}
+
+/// The steps of an epilogue.
+pub struct Finish<'a, R> {
+    steps: Vec<Ready<'a, R>>,
+    isa: Isa,
+}
+
+impl<'a, R: Number> Finish<'a, R> {
+    pub fn new(isa: Isa, epilogue: &'a Epilogue<Cpu>) -> Self {
+        let ready = |step: &'a Step<Cpu>| match step {
+            Step::ScaleRows(d) => Ready::ScaleRows(reals(d)),
+            Step::ScaleColumns(d) => Ready::ScaleColumns(reals(d)),
+            Step::Scale(factor) => Ready::Scale(R::of(*factor)),
+            Step::Bias(b) => Ready::Bias(reals(b)),
+            Step::Add { other, factor } => Ready::Add(AnyView::of(other), R::of(*factor)),
+            Step::Multiply(z) => Ready::Multiply(AnyView::of(z)),
+            Step::BatchNorm(norm) => {
+                let mean: Vec<R> = reals(&norm.mean);
+                let mut factor: Vec<R> = reals(&norm.variance);
+                factor.iter_mut().for_each(|v| *v = (*v + R::of(norm.epsilon)).sqrt().recip());
+                if let Some(gamma) = &norm.gamma {
+                    factor.iter_mut().zip(reals::<R>(gamma)).for_each(|(f, g)| *f *= g);
+                }
+                let beta = norm.beta.as_ref().map_or_else(|| vec![R::ZERO; mean.len()], reals);
+                Ready::Normalise(mean, factor, beta)
+            }
+            Step::Activation(f) => Ready::Activation(*f),
+            Step::ActivationGradient(f, value) => Ready::Gradient(*f, AnyView::of(value)),
+            Step::Dropout(dropout) => Ready::Dropout(*dropout),
+            Step::Sign(None) => Ready::Sign,
+            Step::Sign(Some(t)) => Ready::Threshold(reals(t)),
+            Step::Quantise(q) => Ready::Quantise(*q),
+        };
+        Self { steps: epilogue.0.iter().map(ready).collect(), isa }
+    }
+    /// Whether rows stay as they are.
+    pub fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+    /// Takes a row through all steps.
+    pub fn row(&self, i: usize, x: &mut [R], scratch: &mut Vec<R>) {
+        for step in &self.steps {
+            self.step(step, i, x, scratch);
+        }
+    }
+    fn step(&self, step: &Ready<'a, R>, i: usize, x: &mut [R], scratch: &mut Vec<R>) {
+        match step {
+            Ready::ScaleRows(d) => each(x, |x| x * d[i]),
+            Ready::ScaleColumns(d) => with(x, d, |x, d| x * d),
+            Ready::Scale(factor) => each(x, |x| x * *factor),
+            Ready::Bias(b) => with(x, b, |x, b| x + b),
+            Ready::Add(z, factor) => with(x, z.row_as(self.isa, i, scratch), |x, z| x + z * *factor),
+            Ready::Multiply(z) => with(x, z.row_as(self.isa, i, scratch), |x, z| x * z),
+            Ready::Normalise(mean, factor, beta) => {
+                for (((x, &mean), &factor), &beta) in x.iter_mut().zip(mean).zip(factor).zip(beta) {
+                    *x = (*x - mean) * factor + beta;
+                }
+            }
+            Ready::Activation(f) => activate(*f, x),
+            Ready::Gradient(f, value) => {
+                let value = value.row_as(self.isa, i, scratch);
+                match *f {
+                    Activation::Relu => with(x, value, |x, v| x * if v > R::ZERO { R::ONE } else { R::ZERO }),
+                    Activation::LeakyRelu { slope } => {
+                        let slope = R::of(slope);
+                        with(x, value, |x, v| x * if v > R::ZERO { R::ONE } else { slope });
+                    }
+                    Activation::Elu { alpha } => {
+                        let alpha = R::of(alpha);
+                        with(x, value, |x, v| x * if v > R::ZERO { R::ONE } else { v + alpha });
+                    }
+                }
+            }
+            Ready::Dropout(dropout) => drop_out(dropout, i, x),
+            Ready::Sign => each(x, |x| if x >= R::ZERO { R::ONE } else { -R::ONE }),
+            Ready::Threshold(t) => with(x, t, |x, t| if x >= t { R::ONE } else { -R::ONE }),
+            Ready::Quantise(q) => each(x, |x| R::of(q.level(x.to_f64()))),
+        }
+    }
+}
+
+#[inline(always)]
+fn each<R: Copy>(x: &mut [R], f: impl Fn(R) -> R) {
+    x.iter_mut().for_each(|x| *x = f(*x));
+}
+#[inline(always)]
+fn with<R: Copy>(x: &mut [R], other: &[R], f: impl Fn(R, R) -> R) {
+    x.iter_mut().zip(other).for_each(|(x, &other)| *x = f(*x, other));
+}
+
+/// An activation of every element.
+pub fn activate<R: Number>(f: Activation, x: &mut [R]) {
+    match f {
+        // Written so that a NaN stays one.
+        Activation::Relu => each(x, |x| if x < R::ZERO { R::ZERO } else { x }),
+        Activation::LeakyRelu { slope } => {
+            let slope = R::of(slope);
+            each(x, |x| if x > R::ZERO { x } else { slope * x });
+        }
+        Activation::Elu { alpha } => {
+            let alpha = R::of(alpha);
+            each(x, |x| if x > R::ZERO { x } else { alpha * x.exp_m1() });
+        }
+    }
+}
+
+/// Dropout of a row's elements.
+pub fn drop_out<R: Number>(dropout: &Dropout, i: usize, x: &mut [R]) {
+    let (generator, threshold, factor): (Philox, u32, R) = (dropout.generator(), dropout.threshold(), R::of(dropout.factor()));
+    for (quad, four) in x.chunks_mut(4).enumerate() {
+        let words = generator.words(i as u64, quad as u32);
+        for (x, word) in four.iter_mut().zip(words) {
+            // Not a product: a dropped element is zero, be it infinite or NaN.
+            *x = if word >= threshold { *x * factor } else { R::ZERO };
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The reference: every operation by plain serial loops in double precision, rounded once. Nothing here is fast.
+
+pub mod attention;
+pub mod dense;
+mod graph;
+mod plain;
+pub mod sddmm;
+pub mod spmm;

@@ -1,0 +1,192 @@
+//! What a backend implements: memory for dense matrices, and a method for each family of operations.
+//!
+//! Invariant: operands are checked in [`crate::ops`] before a backend is called: shapes and types fit, no operand shares an element with
+//! the output, products of sizes do not overflow. Meaning and determinism are those of the functions of [`crate::ops`].
+
+use crate::any::{Any, AnyMut, Out, Reals};
+use crate::ops::{
+    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp, SddmmOp, SpmmOp,
+};
+use crate::{Element, Window};
+use bitgraph_backend::{Backend, Matrix};
+use bitgraph_sparse::Buffer;
+
+/// A backend that holds dense matrices.
+pub trait Tensor: Backend {
+    /// What a [`Dense`](crate::Dense) holds: an array on the device.
+    type Array<T: Element>: Send + Sync + 'static;
+
+    /// An array of elements.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn array<T: Element>(&self, elements: Vec<T>) -> Result<Self::Array<T>, Self::Error>;
+    /// An array of a caller's memory: that memory itself where the device can read it, a copy elsewhere.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn array_of_buffer<T: Element>(&self, memory: Buffer<T>) -> Result<Self::Array<T>, Self::Error> {
+        self.array(memory.into_vec())
+    }
+    /// An array of one value, made on the device.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn array_filled<T: Element>(&self, len: usize, value: T) -> Result<Self::Array<T>, Self::Error>;
+    /// A copy that nothing else shares.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn array_copy<T: Element>(&self, array: &Self::Array<T>) -> Result<Self::Array<T>, Self::Error>;
+    /// Whether the array's memory is its own: what [`Tensor::array_of_buffer`] borrowed is not.
+    fn array_is_writable<T: Element>(&self, array: &Self::Array<T>) -> bool {
+        let _ = array;
+        true
+    }
+    /// The number of elements.
+    fn array_len<T: Element>(&self, array: &Self::Array<T>) -> usize;
+    /// The elements of a window, row by row without gaps. Waits.
+    ///
+    /// # Errors
+    /// Out of memory, or whatever went wrong in the work before it.
+    fn array_to_host<T: Element>(&self, array: &Self::Array<T>, window: Window) -> Result<Vec<T>, Self::Error>;
+    /// All elements; the array's memory itself where that is the host's.
+    ///
+    /// # Errors
+    /// As [`Tensor::array_to_host`].
+    fn array_into_vec<T: Element>(&self, array: Self::Array<T>) -> Result<Vec<T>, Self::Error> {
+        let window = Window::whole(1, self.array_len(&array)).map_err(crate::error::refused::<Self>)?;
+        self.array_to_host(&array, window)
+    }
+}
+
+/// Products of a sparse matrix with dense features.
+pub trait Spmm: Tensor {
+    /// [`spmm`](crate::ops::spmm): writes `y`, and, where `chosen` is given (maximum and minimum only), the column that gave each element,
+    /// -1 for a row without entries.
+    ///
+    /// # Errors
+    /// Out of memory, or a combination that is not there.
+    fn spmm(&self, op: &SpmmOp<Self>, y: AnyMut<'_, Self>, chosen: Option<Out<'_, Self, i32>>) -> Result<(), Self::Error>;
+    /// The backward pass of a maximum or minimum: `dx(j, c)` is the sum of `dy(i, c)`, times the factor of entry (i, j), over the rows `i`
+    /// that chose column `j`. Of `op` features and epilogue are not read.
+    ///
+    /// # Errors
+    /// As [`Spmm::spmm`].
+    fn spmm_chosen_backward(
+        &self,
+        op: &SpmmOp<Self>,
+        chosen: &crate::Dense<Self, i32>,
+        dy: &Any<Self>,
+        dx: AnyMut<'_, Self>,
+    ) -> Result<(), Self::Error>;
+    /// One over the number of entries of each row, or column with `transposed`, and 0 where there are none; `extra` is added to every number.
+    ///
+    /// # Errors
+    /// As [`Spmm::spmm`].
+    fn inverse_counts(&self, matrix: &Matrix<Self>, transposed: bool, extra: u32, out: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+}
+
+/// Operations whose result is a value for each entry of a sparse matrix, in the order of its CSR form.
+pub trait Sddmm: Tensor {
+    /// [`sddmm`](crate::ops::sddmm).
+    ///
+    /// # Errors
+    /// Out of memory, or a combination that is not there.
+    fn sddmm(&self, op: &SddmmOp<Self>, e: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`edge_softmax`](crate::ops::edge_softmax).
+    ///
+    /// # Errors
+    /// As [`Sddmm::sddmm`].
+    fn edge_softmax(&self, matrix: &Matrix<Self>, scores: &Any<Self>, p: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`edge_softmax_backward`](crate::ops::edge_softmax_backward).
+    ///
+    /// # Errors
+    /// As [`Sddmm::sddmm`].
+    fn edge_softmax_backward(&self, matrix: &Matrix<Self>, p: &Any<Self>, dp: &Any<Self>, ds: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`edge_reduce`](crate::ops::edge_reduce).
+    ///
+    /// # Errors
+    /// As [`Sddmm::sddmm`].
+    fn edge_reduce(&self, op: &EdgeReduceOp<Self>, y: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+}
+
+/// Attention over the entries of a sparse matrix, in one pass.
+pub trait Attend: Tensor {
+    /// [`attention`](crate::ops::attention): writes `y`, and, where `lse` is given, the logarithm of the sum of the exponentials of the scores
+    /// of each row and head, negative infinity for a row without entries.
+    ///
+    /// # Errors
+    /// Out of memory, or a combination that is not there.
+    fn attention(&self, op: &AttentionOp<Self>, y: AnyMut<'_, Self>, lse: Option<AnyMut<'_, Self>>) -> Result<(), Self::Error>;
+    /// The backward pass, from what the forward pass left and the gradient of its result before the epilogue. Only the gradients that are
+    /// given are written.
+    ///
+    /// # Errors
+    /// As [`Attend::attention`].
+    fn attention_backward(
+        &self,
+        op: &AttentionOp<Self>,
+        lse: &Reals<Self>,
+        dy: &Any<Self>,
+        gradients: AttentionGradients<'_, Self>,
+    ) -> Result<(), Self::Error>;
+}
+
+/// Dense products.
+pub trait Gemm: Tensor {
+    /// [`gemm`](crate::ops::gemm).
+    ///
+    /// # Errors
+    /// Out of memory, or a combination that is not there.
+    fn gemm(&self, op: &GemmOp<Self>, y: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+}
+
+/// Operations over dense matrices alone.
+pub trait DenseOps: Tensor {
+    /// [`map`](crate::ops::map).
+    ///
+    /// # Errors
+    /// Out of memory, or a combination that is not there.
+    fn map(&self, op: &MapOp<Self>, y: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// The sum of every column, of one row: [`sum_columns`](crate::ops::sum_columns).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn sum_columns(&self, x: &Any<Self>, sums: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// The mean and the biased variance of every column, each of one row: [`moments`](crate::ops::moments).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn moments(&self, x: &Any<Self>, mean: AnyMut<'_, Self>, variance: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`batch_norm_backward`](crate::ops::batch_norm_backward).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn batch_norm_backward(&self, op: &BatchNormOp<Self>, gradients: BatchNormGradients<'_, Self>) -> Result<(), Self::Error>;
+    /// [`log_softmax`](crate::ops::log_softmax).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn log_softmax(&self, x: &Any<Self>, y: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`log_softmax_backward`](crate::ops::log_softmax_backward).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn log_softmax_backward(&self, y: &Any<Self>, dy: &Any<Self>, dx: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`cross_entropy`](crate::ops::cross_entropy): the mean loss, of 1 x 1, and its gradient where that is wanted.
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`], and [`Error::Label`](crate::Error::Label) from a backend that sees labels before it returns; one that does not
+    /// takes a row with a label that is no class as a NaN.
+    fn cross_entropy(&self, op: &CrossEntropyOp<Self>, loss: AnyMut<'_, Self>, dx: Option<AnyMut<'_, Self>>) -> Result<(), Self::Error>;
+    /// [`argmax_rows`](crate::ops::argmax_rows).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn argmax_rows(&self, x: &Any<Self>, columns: Out<'_, Self, i32>) -> Result<(), Self::Error>;
+}
+
+/// A backend with all families of operations. Implemented for every one that has them; never by hand.
+pub trait TensorBackend: Spmm + Sddmm + Attend + Gemm + DenseOps {}
+impl<B: Spmm + Sddmm + Attend + Gemm + DenseOps> TensorBackend for B {}
