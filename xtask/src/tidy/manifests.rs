@@ -12,7 +12,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bitgraph-b2sr", &["bitgraph-sparse"]),
     ("bitgraph-frdc", &["bitgraph-b2sr"]),
     ("bitgraph-sgt", &["bitgraph-sparse"]),
-    ("bitgraph-bittensor", &["bitgraph-semiring"]),
+    ("bitgraph-bittensor", &["bitgraph-sparse"]),
     ("bitgraph-io", &["bitgraph-sparse"]),
     ("bitgraph-generate", &["bitgraph-sparse"]),
     ("bitgraph-backend", &["bitgraph-sparse", "bitgraph-b2sr"]),
