@@ -309,6 +309,50 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/tc_orient", kernels: &["tc_orient_count", "tc_orient_fill", "tc_classes"] },
     Listed { name: "graph/tc_hubs", kernels: &["tc_hubs_matrix", "tc_hubs_high_count", "tc_hubs_high_fill", "tc_hubs"] },
     Listed { name: "graph/tc_short", kernels: &["tc_short_thread4", "tc_short_thread8", "tc_short_warp"] },
+    Listed { name: "tensor/attention_tasks", kernels: &["attention_tasks_count", "attention_tasks_fill"] },
+    Listed {
+        name: "tensor/attention_gat_rows",
+        kernels: &[
+            "attention_gat_rows_f32_32",
+            "attention_gat_rows_f32_64",
+            "attention_gat_rows_f32_128",
+            "attention_gat_plain_f16",
+            "attention_gat_plain_bf16",
+            "attention_gat_plain_f32",
+        ],
+    },
+    Listed {
+        name: "tensor/attention_gat_tiles",
+        kernels: &[
+            "attention_gat_tiles_f16_64",
+            "attention_gat_tiles_f16_128",
+            "attention_gat_tiles_bf16_64",
+            "attention_gat_tiles_bf16_128",
+        ],
+    },
+    Listed {
+        name: "tensor/sddmm_rows",
+        kernels: &[
+            "sddmm_rows_f32_32",
+            "sddmm_rows_f32_64",
+            "sddmm_rows_f32_128",
+            "sddmm_rows_f32_any",
+            "sddmm_plain_f16",
+            "sddmm_plain_bf16",
+            "sddmm_plain_f32",
+        ],
+    },
+    Listed {
+        name: "tensor/sddmm_tiles",
+        kernels: &[
+            "sddmm_tiles_f16_64",
+            "sddmm_tiles_f16_128",
+            "sddmm_tiles_f16_any",
+            "sddmm_tiles_bf16_64",
+            "sddmm_tiles_bf16_128",
+            "sddmm_tiles_bf16_any",
+        ],
+    },
 ];
 
 #[cfg(test)]
