@@ -121,6 +121,13 @@ impl<T: Feature> GatLayout<T> {
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
         unsafe { launch_warps(&self.device, module, &kernel, tasks.parameters.task_count, &parameters) }
     }
+    pub(super) fn tasks(&self) -> &RowTasks {
+        &self.tasks
+    }
+    /// Columns and heads.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        (self.columns, self.heads)
+    }
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {

@@ -46,7 +46,7 @@ pub(crate) struct RowTasks {
     tasks: Buffer<[u32; 4]>,
     arrived: Buffer<u32>,
     /// Keeps the arrays alive that the parameters point to.
-    _pattern: (Buffer<u32>, Buffer<u32>),
+    pattern: (Buffer<u32>, Buffer<u32>),
 }
 
 impl RowTasks {
@@ -103,8 +103,8 @@ impl RowTasks {
             window,
             unused: 0,
         };
-        let _pattern = (offsets.clone(), csr.indices.clone());
-        Ok(Some(Self { parameters, rows: csr.rows, columns: csr.columns, entries: csr.nnz, tasks, arrived, _pattern }))
+        let pattern = (offsets.clone(), csr.indices.clone());
+        Ok(Some(Self { parameters, rows: csr.rows, columns: csr.columns, entries: csr.nnz, tasks, arrived, pattern }))
     }
     /// How the rows are cut.
     pub(crate) fn explain(&self) -> String {
@@ -113,6 +113,10 @@ impl RowTasks {
             0 => format!("{} tasks, windows of {} rows", p.task_count, p.window),
             pieces => format!("{} tasks, windows of {} rows, {pieces} pieces of rows", p.task_count, p.window),
         }
+    }
+    /// Bytes of the pattern that the parameters point to.
+    pub(crate) fn pattern_bytes(&self) -> u64 {
+        self.pattern.0.bytes() + self.pattern.1.bytes()
     }
     /// Bytes beyond the matrix.
     pub(crate) fn bytes(&self) -> u64 {

@@ -2,20 +2,20 @@
 
 use super::select::Form;
 use super::{GatInput, GatLayout};
-use crate::device::Device;
+use crate::device::{Buffer, Device};
 use crate::device::testing::device;
 use crate::tensor::testing::{Tested, features, graphs, lists, rubbish};
 use bitgraph_sparse::Csr;
 use half::{bf16, f16};
 
-const SLOPE: f64 = 0.2;
+pub(super) const SLOPE: f64 = 0.2;
 
 fn leaky(z: f64) -> f64 {
     if z > 0.0 { z } else { SLOPE * z }
 }
 
 /// What additive attention gives in `f64`: results, the weighted sizes of values, and logarithms of sums.
-fn expected(csr: &Csr, columns: usize, heads: usize, left: &[f64], right: &[f64], values: &[f64]) -> [Vec<f64>; 3] {
+pub(super) fn expected(csr: &Csr, columns: usize, heads: usize, left: &[f64], right: &[f64], values: &[f64]) -> [Vec<f64>; 3] {
     let (n, width) = (csr.nrows(), columns / heads);
     let (mut y, mut sizes, mut lse) = (vec![0.0; n * columns], vec![0.0; n * columns], vec![f64::NEG_INFINITY; n * heads]);
     for i in (0..n).filter(|&i| !csr.row(i).is_empty()) {
@@ -36,15 +36,18 @@ fn expected(csr: &Csr, columns: usize, heads: usize, left: &[f64], right: &[f64]
     [y, sizes, lse]
 }
 
+/// Scores from -4 to 4.
+pub(super) fn scores(device: &Device, n: usize, heads: usize, seed: u64) -> (Buffer<f32>, Vec<f64>) {
+    let (_, mut numbers) = features::<f32>(device, n, heads, seed);
+    numbers.iter_mut().for_each(|x| *x = f64::from((*x * 4.0) as f32));
+    (device.upload(&numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()).unwrap(), numbers)
+}
+
 fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, heads: usize, enough: u64) {
     let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks", T::NAME);
     let form = Form::of::<T>(columns, heads, columns / heads);
     let layout = GatLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, enough).unwrap().unwrap();
-    let scores = |n, seed| {
-        let (_, mut numbers) = features::<f32>(device, n, heads, seed);
-        numbers.iter_mut().for_each(|x| *x = f64::from((*x * 4.0) as f32));
-        (device.upload(&numbers.iter().map(|&x| x as f32).collect::<Vec<_>>()).unwrap(), numbers)
-    };
+    let scores = |n, seed| scores(device, n, heads, seed);
     let ((left, l), (right, r)) = (scores(csr.nrows(), 1), scores(csr.ncols(), 2));
     let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
     let [y, sizes, lse] = expected(csr, columns, heads, &l, &r, &v);
@@ -115,8 +118,8 @@ fn large_scores_do_not_overflow() {
         csr: &Csr,
         l: &[f64],
         r: &[f64],
-        left: &crate::device::Buffer<f32>,
-        right: &crate::device::Buffer<f32>,
+        left: &Buffer<f32>,
+        right: &Buffer<f32>,
     ) {
         let columns = 16;
         let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
