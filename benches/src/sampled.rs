@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::DeviceCsr;
 use bitgraph::cuda::device::{Buffer, Device};
 use bitgraph::cuda::tensor::Feature;
-use bitgraph::cuda::tensor::attention::{GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout};
+use bitgraph::cuda::tensor::attention::{GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore};
 use bitgraph::cuda::tensor::sddmm::{Product, SddmmLayout};
 use bitgraph::prelude::*;
 use bitgraph_measure::cusparse::CusparseSddmm;
@@ -25,6 +25,8 @@ pub enum Operation {
     Sddmm,
     /// Additive attention.
     Gat,
+    /// Attention by dot products, cosines, and GATv2's sums.
+    Pair,
 }
 
 /// An element type of features.
@@ -238,6 +240,7 @@ impl Bench<'_> {
         match operation {
             Operation::Sddmm => self.sddmm::<T>(subject, columns).map(|m| vec![m]),
             Operation::Gat => self.gat::<T>(subject, columns),
+            Operation::Pair => self.pair::<T>(subject, columns),
         }
     }
     fn features<T: Element>(&self, rows: usize, columns: usize, seed: u64) -> Result<(Vec<T>, Buffer<T>)> {
@@ -417,6 +420,75 @@ impl Bench<'_> {
             work: &work,
         };
         self.timed::<T>(subject, columns, &run)
+    }
+}
+
+impl Bench<'_> {
+    /// Dot products with keys and values apart; cosines and sums with the values as keys.
+    fn pair<T: Element>(&self, subject: &Subject<'_>, columns: usize) -> Result<Vec<Measured>> {
+        let (csr, heads, device) = (subject.csr, self.options.heads, &self.device);
+        let (n, width) = (csr.nrows(), columns / heads.max(1));
+        let ((q, query), (k, key)) = (self.features::<T>(n, columns, 1)?, self.features::<T>(csr.ncols(), columns, 2)?);
+        let (v, values) = self.features::<T>(csr.ncols(), columns, 3)?;
+        let a: Vec<f32> = (0..columns).map(|c| number(c, 4) as f32).collect();
+        let (vector, beta) = (device.upload(&a)?, device.upload(&[2f32])?);
+        let output = device.zeroed::<T>(n * columns)?;
+        let (layout, build_seconds) = self.built(|| PairLayout::<T>::build(device, &subject.lists, columns, heads))?;
+        let factor = 1.0 / (width as f32).sqrt();
+        let dot = |x: &[T], y: &[T]| x.iter().zip(y).map(|(x, y)| x.to() * y.to()).sum::<f64>();
+        let cosine = |x: &[T], y: &[T], _: usize| 2.0 * dot(x, y) / (dot(x, x).sqrt().max(1e-12) * dot(y, y).sqrt().max(1e-12));
+        let sum = |x: &[T], y: &[T], h: usize| {
+            let z = |c: usize| x[c].to() + y[c].to();
+            (0..width).map(|c| f64::from(a[h * width + c]) * if z(c) > 0.0 { z(c) } else { f64::from(SLOPE) * z(c) }).sum()
+        };
+        let product = |x: &[T], y: &[T], _: usize| f64::from(factor) * dot(x, y);
+        type Formula<'a, T> = &'a dyn Fn(&[T], &[T], usize) -> f64;
+        let kinds: [(&'static str, PairScore<'_>, bool, Formula<'_, T>); 3] = [
+            ("dot forward", PairScore::Dot { factor }, false, &product),
+            ("agnn forward", PairScore::Cosine { beta: &beta }, true, &cosine),
+            ("gatv2 forward", PairScore::Sum { vector: &vector, slope: SLOPE }, true, &sum),
+        ];
+        let mut all = Vec::new();
+        for (operation, score, shared, formula) in kinds {
+            let (keys, there) = if shared { (&v, &values) } else { (&k, &key) };
+            let input = PairInput { score, query: &query, key: there, values: &values };
+            let work = || layout.forward(input, &output, None);
+            work()?;
+            let found = output.to_vec()?;
+            let mut error = 0f64;
+            for &i in subject.rows.iter().step_by(8) {
+                for h in 0..heads {
+                    let of = |x: &[T], row: usize| x[row * columns + h * width..row * columns + (h + 1) * width].to_vec();
+                    let own = of(&q, i);
+                    let scores: Vec<f64> = csr.row(i).iter().map(|&j| formula(&own, &of(keys, j as usize), h)).collect();
+                    let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+                    let powers: Vec<f64> = scores.iter().map(|s| (s - most).exp()).collect();
+                    let total: f64 = powers.iter().sum();
+                    for c in h * width..(h + 1) * width {
+                        let terms = csr.row(i).iter().zip(&powers).map(|(&j, p)| p / total * v[j as usize * columns + c].to());
+                        let (sum, size) = terms.fold((0.0, 0.0), |(s, a), t| (s + t, a + t.abs()));
+                        let apart = (found[i * columns + c].to() - sum).abs() / f64::max(size, 1e-30);
+                        error = if apart.is_nan() { f64::INFINITY } else { error.max(apart) };
+                    }
+                }
+            }
+            ensure!(error <= 10.0 * T::TOLERANCE, "{operation} differs from f64 by {error:e} of the terms: {}", layout.explain());
+            let size = size_of::<T>() as u64;
+            let (nodes, m, f) = (n as u64, csr.nnz() as u64, columns as u64);
+            let rows = if shared { 1 } else { 2 };
+            let run = Run {
+                operation,
+                form: layout.explain(),
+                build_seconds,
+                error,
+                peer: None,
+                gathered: rows * m * f * size,
+                bytes: 4 * (nodes + m) + (2 + rows) * nodes * f * size,
+                work: &work,
+            };
+            all.push(self.timed::<T>(subject, columns, &run)?);
+        }
+        Ok(all)
     }
 }
 

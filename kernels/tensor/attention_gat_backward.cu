@@ -37,12 +37,12 @@ template <class T, u32 VECTOR> BG_DEVICE void gat_pack(const GatPackParams& p) {
     if (row < p.rows && l == 0)
         p.packed[place] = make_float4(load_readonly(p.left + place) * LOG2_E, load_readonly(p.lse + place) * LOG2_E, dot, 0);
 }
-BG_KERNEL(attention_gat_pack_f16_wide, GatPackParams, 256, 4) { gat_pack<f16, 8>(p); }
-BG_KERNEL(attention_gat_pack_bf16_wide, GatPackParams, 256, 4) { gat_pack<bf16, 8>(p); }
-BG_KERNEL(attention_gat_pack_f32_wide, GatPackParams, 256, 4) { gat_pack<f32, 4>(p); }
-BG_KERNEL(attention_gat_pack_f16, GatPackParams, 256, 4) { gat_pack<f16, 1>(p); }
-BG_KERNEL(attention_gat_pack_bf16, GatPackParams, 256, 4) { gat_pack<bf16, 1>(p); }
-BG_KERNEL(attention_gat_pack_f32, GatPackParams, 256, 4) { gat_pack<f32, 1>(p); }
+BG_KERNEL(attention_gat_pack_f16_wide, GatPackParams, 128, 8) { gat_pack<f16, 8>(p); }
+BG_KERNEL(attention_gat_pack_bf16_wide, GatPackParams, 128, 8) { gat_pack<bf16, 8>(p); }
+BG_KERNEL(attention_gat_pack_f32_wide, GatPackParams, 128, 8) { gat_pack<f32, 4>(p); }
+BG_KERNEL(attention_gat_pack_f16, GatPackParams, 128, 8) { gat_pack<f16, 1>(p); }
+BG_KERNEL(attention_gat_pack_bf16, GatPackParams, 128, 8) { gat_pack<bf16, 1>(p); }
+BG_KERNEL(attention_gat_pack_f32, GatPackParams, 128, 8) { gat_pack<f32, 1>(p); }
 
 struct GatLeftParams {
     RowTasks rows;        // of the matrix, windows of at most 8 / heads rows
@@ -56,7 +56,7 @@ struct GatLeftParams {
 
 /// Four lanes a row and head, or all lanes of the head where the task is one row and heads are a power of 2. With more than 8 heads, round
 /// after round.
-BG_KERNEL(attention_gat_left, GatLeftParams, 256, 4) {
+BG_KERNEL(attention_gat_left, GatLeftParams, 128, 8) {
     const u32 index = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (index >= p.rows.task_count) return;
     const RowTask task = row_task(p.rows, index);

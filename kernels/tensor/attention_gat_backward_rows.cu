@@ -88,11 +88,11 @@ template <class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void ga
         if (row.last) add_pieces<T>(p, row, task.row);
     }
 }
-BG_KERNEL(attention_gat_backward_rows_f32_32, GatBackwardParams, 256, 4) { gat_backward_rows<f32, 4, 8, 1, 4>(p); }
-BG_KERNEL(attention_gat_backward_rows_f32_64, GatBackwardParams, 256, 4) { gat_backward_rows<f32, 4, 16, 1, 4>(p); }
-BG_KERNEL(attention_gat_backward_rows_f32_128, GatBackwardParams, 256, 4) { gat_backward_rows<f32, 4, 32, 1, 4>(p); }
-BG_KERNEL(attention_gat_backward_rows_f32_256, GatBackwardParams, 256, 2) { gat_backward_rows<f32, 4, 32, 2, 4>(p); }
-BG_KERNEL(attention_gat_backward_plain_f16, GatBackwardParams, 256, 2) { gat_backward_rows<f16, 1, 32, 8, 2>(p); }
-BG_KERNEL(attention_gat_backward_plain_bf16, GatBackwardParams, 256, 2) { gat_backward_rows<bf16, 1, 32, 8, 2>(p); }
-BG_KERNEL(attention_gat_backward_plain_f32, GatBackwardParams, 256, 2) { gat_backward_rows<f32, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_gat_backward_rows_f32_32, GatBackwardParams, 128, 8) { gat_backward_rows<f32, 4, 8, 1, 4>(p); }
+BG_KERNEL(attention_gat_backward_rows_f32_64, GatBackwardParams, 128, 8) { gat_backward_rows<f32, 4, 16, 1, 4>(p); }
+BG_KERNEL(attention_gat_backward_rows_f32_128, GatBackwardParams, 128, 8) { gat_backward_rows<f32, 4, 32, 1, 4>(p); }
+BG_KERNEL(attention_gat_backward_rows_f32_256, GatBackwardParams, 128, 4) { gat_backward_rows<f32, 4, 32, 2, 4>(p); }
+BG_KERNEL(attention_gat_backward_plain_f16, GatBackwardParams, 128, 4) { gat_backward_rows<f16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_gat_backward_plain_bf16, GatBackwardParams, 128, 4) { gat_backward_rows<bf16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_gat_backward_plain_f32, GatBackwardParams, 128, 4) { gat_backward_rows<f32, 1, 32, 8, 2>(p); }
 }  // namespace bg

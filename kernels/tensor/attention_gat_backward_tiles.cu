@@ -89,14 +89,7 @@ template <class T, u32 BLOCKS> BG_DEVICE void gat_backward_tiles(const GatBackwa
                 const bool in = entry + k >= task.begin && entry + k < task.end;
                 x[k] = load_halves8(p.gradient, columns[k], p.columns, 8 * b + g, in && 8 * b + g < pieces);
             }
-            const u32 w0[4] = {x[0].x, x[0].y, x[0].z, x[0].w}, w1[4] = {x[1].x, x[1].y, x[1].z, x[1].w};
-            const u32 w2[4] = {x[2].x, x[2].y, x[2].z, x[2].w}, w3[4] = {x[3].x, x[3].y, x[3].z, x[3].w};
-#pragma unroll
-            for (u32 q = 0; q < 4; q++) {
-                const u32 a[4] = {__byte_perm(w0[q], w1[q], 0x5410), __byte_perm(w0[q], w1[q], 0x7632), __byte_perm(w2[q], w3[q], 0x5410),
-                                  __byte_perm(w2[q], w3[q], 0x7632)};
-                mma_16x8x16<T>(sums[b][q], a, b0, b1);
-            }
+            mma_transposed<T>(sums[b], x, b0, b1);
         }
     }
     warp_sync();
@@ -132,8 +125,8 @@ template <class T, u32 BLOCKS> BG_DEVICE void gat_backward_tiles(const GatBackwa
         if (row.last) add_pieces<T>(p, row, task.row);
     }
 }
-BG_KERNEL(attention_gat_backward_tiles_f16_64, GatBackwardParams, 256, 3) { gat_backward_tiles<f16, 1>(p); }
-BG_KERNEL(attention_gat_backward_tiles_f16_128, GatBackwardParams, 256, 2) { gat_backward_tiles<f16, 2>(p); }
-BG_KERNEL(attention_gat_backward_tiles_bf16_64, GatBackwardParams, 256, 3) { gat_backward_tiles<bf16, 1>(p); }
-BG_KERNEL(attention_gat_backward_tiles_bf16_128, GatBackwardParams, 256, 2) { gat_backward_tiles<bf16, 2>(p); }
+BG_KERNEL(attention_gat_backward_tiles_f16_64, GatBackwardParams, 128, 6) { gat_backward_tiles<f16, 1>(p); }
+BG_KERNEL(attention_gat_backward_tiles_f16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<f16, 2>(p); }
+BG_KERNEL(attention_gat_backward_tiles_bf16_64, GatBackwardParams, 128, 6) { gat_backward_tiles<bf16, 1>(p); }
+BG_KERNEL(attention_gat_backward_tiles_bf16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<bf16, 2>(p); }
 }  // namespace bg

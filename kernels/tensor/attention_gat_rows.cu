@@ -105,10 +105,10 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_rows(const GatParam
         if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, (T*)p.output, p.lse);
     }
 }
-BG_KERNEL(attention_gat_rows_f32_32, GatParams, 256, 4) { gat_rows<f32, 4, 8>(p); }
-BG_KERNEL(attention_gat_rows_f32_64, GatParams, 256, 4) { gat_rows<f32, 4, 16>(p); }
-BG_KERNEL(attention_gat_rows_f32_128, GatParams, 256, 4) { gat_rows<f32, 4, 32>(p); }
-BG_KERNEL(attention_gat_plain_f16, GatParams, 256, 4) { gat_rows<f16, 1, 32>(p); }
-BG_KERNEL(attention_gat_plain_bf16, GatParams, 256, 4) { gat_rows<bf16, 1, 32>(p); }
-BG_KERNEL(attention_gat_plain_f32, GatParams, 256, 4) { gat_rows<f32, 1, 32>(p); }
+BG_KERNEL(attention_gat_rows_f32_32, GatParams, 128, 8) { gat_rows<f32, 4, 8>(p); }
+BG_KERNEL(attention_gat_rows_f32_64, GatParams, 128, 8) { gat_rows<f32, 4, 16>(p); }
+BG_KERNEL(attention_gat_rows_f32_128, GatParams, 128, 8) { gat_rows<f32, 4, 32>(p); }
+BG_KERNEL(attention_gat_plain_f16, GatParams, 128, 8) { gat_rows<f16, 1, 32>(p); }
+BG_KERNEL(attention_gat_plain_bf16, GatParams, 128, 8) { gat_rows<bf16, 1, 32>(p); }
+BG_KERNEL(attention_gat_plain_f32, GatParams, 128, 8) { gat_rows<f32, 1, 32>(p); }
 }  // namespace bg

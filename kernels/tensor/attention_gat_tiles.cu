@@ -45,12 +45,13 @@ BG_DEVICE f32 slot_maximum(const GatParams& p, const RowTask& task, const GatSlo
         left = load_readonly(p.left + ((u64)task.row * p.heads + slot.head)) * LOG2_E;
     }
     f32 most = NO_SCORE;
-    for (u32 e = from + first; e < to; e += 4 * stride) {
-        u32 columns[4];
+    constexpr u32 DEEP = 8;
+    for (u32 e = from + first; e < to; e += DEEP * stride) {
+        u32 columns[DEEP];
 #pragma unroll
-        for (u32 i = 0; i < 4; i++) columns[i] = load_readonly(p.rows.indices + min_of(e + i * stride, to - 1));
+        for (u32 i = 0; i < DEEP; i++) columns[i] = load_readonly(p.rows.indices + min_of(e + i * stride, to - 1));
 #pragma unroll
-        for (u32 i = 0; i < 4; i++)
+        for (u32 i = 0; i < DEEP; i++)
             most = fmaxf(most, gat_score(left, load_readonly(p.right + ((u64)columns[i] * p.heads + slot.head)), p.slope));
     }
     warp_sync();
@@ -83,11 +84,18 @@ template <class T> BG_DEVICE void plain_sums(const GatParams& p, const RowTask& 
     }
 }
 
-template <class T, u32 BLOCKS> BG_DEVICE void gat_tiles(const GatParams& p) {
+/// BLOCKS times 64 columns at a time, STEPS steps of 16 entries in flight.
+template <class T, u32 BLOCKS, u32 STEPS> BG_DEVICE void gat_tiles(const GatParams& p) {
     const u32 index = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (index >= p.rows.task_count) return;
     const RowTask task = row_task(p.rows, index);
     const u32 g = lane() >> 2, t = lane() & 3u, pieces = p.columns / 8;
+    // Columns of the entries 4t to 4t + 3 of the steps from `base` on.
+    auto load_next = [&](uint4(&next)[STEPS], u32 base) {
+#pragma unroll
+        for (u32 s = 0; s < STEPS; s++)
+            next[s] = base + 16 * s < task.end ? load_columns4(p.rows.indices, base + 16 * s + 4 * t, p.rows.entry_count) : make_uint4(0, 0, 0, 0);
+    };
     const GatSlot slot = gat_slot(p, task, g);
     const f32 most = slot_maximum(p, task, slot, g, t), shift = most - POWER_SHIFT;
     f32* const partial = p.partial + (u64)index * partial_size(p.columns, p.heads);
@@ -99,43 +107,45 @@ template <class T, u32 BLOCKS> BG_DEVICE void gat_tiles(const GatParams& p) {
             for (u32 q = 0; q < 4; q++)
 #pragma unroll
                 for (u32 i = 0; i < 4; i++) sums[b][q][i] = 0;
-        u32 base = task.begin & ~3u;
-        uint4 next = base < task.end ? load_columns4(p.rows.indices, base + 4 * t, p.rows.entry_count) : make_uint4(0, 0, 0, 0);
-        for (; base < task.end; base += 16) {
-            const u32 entry = base + 4 * t, columns[4] = {next.x, next.y, next.z, next.w};
-            uint4 values[BLOCKS][4];
-            f32 powers[4];
+        uint4 next[STEPS];
+        load_next(next, task.begin & ~3u);
+        for (u32 base = task.begin & ~3u; base < task.end; base += 16 * STEPS) {
+            u32 columns[STEPS][4];
+            uint4 values[STEPS][BLOCKS][4];
+            f32 powers[STEPS][4];
 #pragma unroll
-            for (u32 k = 0; k < 4; k++) {
-                const bool in = entry + k >= task.begin && entry + k < task.end;
+            for (u32 s = 0; s < STEPS; s++) {
+                columns[s][0] = next[s].x;
+                columns[s][1] = next[s].y;
+                columns[s][2] = next[s].z;
+                columns[s][3] = next[s].w;
 #pragma unroll
-                for (u32 b = 0; b < BLOCKS; b++) {
-                    const u32 piece = first + 8 * b + g;
-                    values[b][k] = load_halves8(p.values, columns[k], p.columns, piece, in && piece < pieces);
+                for (u32 k = 0; k < 4; k++) {
+                    const u32 entry = base + 16 * s + 4 * t + k;
+                    const bool in = entry >= task.begin && entry < task.end;
+#pragma unroll
+                    for (u32 b = 0; b < BLOCKS; b++) {
+                        const u32 piece = first + 8 * b + g;
+                        values[s][b][k] = load_halves8(p.values, columns[s][k], p.columns, piece, in && piece < pieces);
+                    }
+                    powers[s][k] = load_readonly(p.right + ((u64)columns[s][k] * p.heads + slot.head));
                 }
-                powers[k] = load_readonly(p.right + ((u64)columns[k] * p.heads + slot.head));
             }
-            if (base + 16 < task.end) next = load_columns4(p.rows.indices, entry + 16, p.rows.entry_count);
+            load_next(next, base + 16 * STEPS);
 #pragma unroll
-            for (u32 k = 0; k < 4; k++) {
-                const bool own = entry + k >= slot.from && entry + k < slot.to;
-                powers[k] = own ? exp2_of(gat_score(slot.left, powers[k], p.slope) - shift) : 0.0f;
-                power_sum += powers[k];
-            }
-            const u32 b0 = pack_pair<T>(powers[0], powers[1]), b1 = pack_pair<T>(powers[2], powers[3]), one = Ones<T>::value;
-            mma_16x8x16<T>(divisors, {one, one, one, one}, b0, b1);
+            for (u32 s = 0; s < STEPS; s++) {
+                const u32 entry = base + 16 * s + 4 * t;
 #pragma unroll
-            for (u32 b = 0; b < BLOCKS; b++) {
-                const u32 w0[4] = {values[b][0].x, values[b][0].y, values[b][0].z, values[b][0].w};
-                const u32 w1[4] = {values[b][1].x, values[b][1].y, values[b][1].z, values[b][1].w};
-                const u32 w2[4] = {values[b][2].x, values[b][2].y, values[b][2].z, values[b][2].w};
-                const u32 w3[4] = {values[b][3].x, values[b][3].y, values[b][3].z, values[b][3].w};
-#pragma unroll
-                for (u32 q = 0; q < 4; q++) {
-                    const u32 a[4] = {__byte_perm(w0[q], w1[q], 0x5410), __byte_perm(w0[q], w1[q], 0x7632), __byte_perm(w2[q], w3[q], 0x5410),
-                                      __byte_perm(w2[q], w3[q], 0x7632)};
-                    mma_16x8x16<T>(sums[b][q], a, b0, b1);
+                for (u32 k = 0; k < 4; k++) {
+                    const bool own = entry + k >= slot.from && entry + k < slot.to;
+                    powers[s][k] = own ? exp2_of(gat_score(slot.left, powers[s][k], p.slope) - shift) : 0.0f;
+                    power_sum += powers[s][k];
                 }
+                const u32 b0 = pack_pair<T>(powers[s][0], powers[s][1]), b1 = pack_pair<T>(powers[s][2], powers[s][3]);
+                const u32 one = Ones<T>::value;
+                mma_16x8x16<T>(divisors, {one, one, one, one}, b0, b1);
+#pragma unroll
+                for (u32 b = 0; b < BLOCKS; b++) mma_transposed<T>(sums[b], values[s][b], b0, b1);
             }
         }
         power_sum += shuffle_xor(power_sum, 1);
@@ -187,8 +197,8 @@ template <class T, u32 BLOCKS> BG_DEVICE void gat_tiles(const GatParams& p) {
         if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, (T*)p.output, p.lse);
     }
 }
-BG_KERNEL(attention_gat_tiles_f16_64, GatParams, 256, 3) { gat_tiles<f16, 1>(p); }
-BG_KERNEL(attention_gat_tiles_f16_128, GatParams, 256, 2) { gat_tiles<f16, 2>(p); }
-BG_KERNEL(attention_gat_tiles_bf16_64, GatParams, 256, 3) { gat_tiles<bf16, 1>(p); }
-BG_KERNEL(attention_gat_tiles_bf16_128, GatParams, 256, 2) { gat_tiles<bf16, 2>(p); }
+BG_KERNEL(attention_gat_tiles_f16_64, GatParams, 128, 5) { gat_tiles<f16, 1, 2>(p); }
+BG_KERNEL(attention_gat_tiles_f16_128, GatParams, 128, 4) { gat_tiles<f16, 2, 1>(p); }
+BG_KERNEL(attention_gat_tiles_bf16_64, GatParams, 128, 5) { gat_tiles<bf16, 1, 2>(p); }
+BG_KERNEL(attention_gat_tiles_bf16_128, GatParams, 128, 4) { gat_tiles<bf16, 2, 1>(p); }
 }  // namespace bg

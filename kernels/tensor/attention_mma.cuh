@@ -76,6 +76,19 @@ BG_DEVICE f32 rsqrt_of(f32 x) {
 }
 #endif
 
+/// sums += features x weights: piece g (8 columns) of entries 4t to 4t + 3, as they come from memory, and the weights of those entries for
+/// slot g, as B. `sums[q]` are of the columns 2q and 2q + 1 of the piece, each for slots 2t and 2t + 1.
+template <class T> BG_DEVICE void mma_transposed(f32 (&sums)[4][4], const uint4 (&x)[4], u32 b0, u32 b1) {
+    const u32 w0[4] = {x[0].x, x[0].y, x[0].z, x[0].w}, w1[4] = {x[1].x, x[1].y, x[1].z, x[1].w};
+    const u32 w2[4] = {x[2].x, x[2].y, x[2].z, x[2].w}, w3[4] = {x[3].x, x[3].y, x[3].z, x[3].w};
+#pragma unroll
+    for (u32 q = 0; q < 4; q++) {
+        const u32 a[4] = {__byte_perm(w0[q], w1[q], 0x5410), __byte_perm(w0[q], w1[q], 0x7632), __byte_perm(w2[q], w3[q], 0x5410),
+                          __byte_perm(w2[q], w3[q], 0x7632)};
+        mma_16x8x16<T>(sums[q], a, b0, b1);
+    }
+}
+
 /// Columns of four entries that follow each other, `entry` being a multiple of 4; 0 past the end.
 BG_DEVICE uint4 load_columns4(const u32* indices, u32 entry, u32 count) {
     if (entry + 4 <= count) return load_readonly((const uint4*)(indices + entry));

@@ -92,11 +92,11 @@ template <class T, u32 VECTOR, u32 LANES, u32 PARTS, bool MANY> BG_DEVICE void s
         }
     }
 }
-BG_KERNEL(sddmm_rows_f32_32, SddmmParams, 256, 4) { sddmm_rows<f32, 4, 8, 1, false>(p); }
-BG_KERNEL(sddmm_rows_f32_64, SddmmParams, 256, 4) { sddmm_rows<f32, 4, 8, 2, false>(p); }
-BG_KERNEL(sddmm_rows_f32_128, SddmmParams, 256, 4) { sddmm_rows<f32, 4, 16, 2, false>(p); }
-BG_KERNEL(sddmm_rows_f32_any, SddmmParams, 256, 4) { sddmm_rows<f32, 4, 16, 2, true>(p); }
-BG_KERNEL(sddmm_plain_f16, SddmmParams, 256, 4) { sddmm_rows<f16, 1, 32, 2, true>(p); }
-BG_KERNEL(sddmm_plain_bf16, SddmmParams, 256, 4) { sddmm_rows<bf16, 1, 32, 2, true>(p); }
-BG_KERNEL(sddmm_plain_f32, SddmmParams, 256, 4) { sddmm_rows<f32, 1, 32, 2, true>(p); }
+BG_KERNEL(sddmm_rows_f32_32, SddmmParams, 128, 8) { sddmm_rows<f32, 4, 8, 1, false>(p); }
+BG_KERNEL(sddmm_rows_f32_64, SddmmParams, 128, 8) { sddmm_rows<f32, 4, 8, 2, false>(p); }
+BG_KERNEL(sddmm_rows_f32_128, SddmmParams, 128, 8) { sddmm_rows<f32, 4, 16, 2, false>(p); }
+BG_KERNEL(sddmm_rows_f32_any, SddmmParams, 128, 8) { sddmm_rows<f32, 4, 16, 2, true>(p); }
+BG_KERNEL(sddmm_plain_f16, SddmmParams, 128, 8) { sddmm_rows<f16, 1, 32, 2, true>(p); }
+BG_KERNEL(sddmm_plain_bf16, SddmmParams, 128, 8) { sddmm_rows<bf16, 1, 32, 2, true>(p); }
+BG_KERNEL(sddmm_plain_f32, SddmmParams, 128, 8) { sddmm_rows<f32, 1, 32, 2, true>(p); }
 }  // namespace bg

@@ -73,10 +73,10 @@ template <class T, u32 BLOCKS, bool MANY> BG_DEVICE void sddmm_tiles(const Sddmm
         }
     }
 }
-BG_KERNEL(sddmm_tiles_f16_64, SddmmParams, 256, 4) { sddmm_tiles<f16, 2, false>(p); }
-BG_KERNEL(sddmm_tiles_f16_128, SddmmParams, 256, 3) { sddmm_tiles<f16, 4, false>(p); }
-BG_KERNEL(sddmm_tiles_f16_any, SddmmParams, 256, 3) { sddmm_tiles<f16, 4, true>(p); }
-BG_KERNEL(sddmm_tiles_bf16_64, SddmmParams, 256, 4) { sddmm_tiles<bf16, 2, false>(p); }
-BG_KERNEL(sddmm_tiles_bf16_128, SddmmParams, 256, 3) { sddmm_tiles<bf16, 4, false>(p); }
-BG_KERNEL(sddmm_tiles_bf16_any, SddmmParams, 256, 3) { sddmm_tiles<bf16, 4, true>(p); }
+BG_KERNEL(sddmm_tiles_f16_64, SddmmParams, 128, 8) { sddmm_tiles<f16, 2, false>(p); }
+BG_KERNEL(sddmm_tiles_f16_128, SddmmParams, 128, 6) { sddmm_tiles<f16, 4, false>(p); }
+BG_KERNEL(sddmm_tiles_f16_any, SddmmParams, 128, 6) { sddmm_tiles<f16, 4, true>(p); }
+BG_KERNEL(sddmm_tiles_bf16_64, SddmmParams, 128, 8) { sddmm_tiles<bf16, 2, false>(p); }
+BG_KERNEL(sddmm_tiles_bf16_128, SddmmParams, 128, 6) { sddmm_tiles<bf16, 4, false>(p); }
+BG_KERNEL(sddmm_tiles_bf16_any, SddmmParams, 128, 6) { sddmm_tiles<bf16, 4, true>(p); }
 }  // namespace bg

@@ -29,6 +29,8 @@ enum Command {
     Sddmm(sampled::Options),
     /// Additive attention on a GPU.
     Gat(sampled::Options),
+    /// Attention by dot products, cosines and GATv2's sums on a GPU.
+    Attention(sampled::Options),
 }
 
 #[derive(Args)]
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::BitGraphblas(options) => bit_graphblas(&options),
         Command::Sddmm(options) => sampled::run(sampled::Operation::Sddmm, &options),
         Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
+        Command::Attention(options) => sampled::run(sampled::Operation::Pair, &options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -75,6 +75,9 @@ fn address<T: bytemuck::Pod>(buffer: &Buffer<T>) -> DevicePtr<u8> {
     buffer.ptr().cast()
 }
 
+/// Threads of a block. Warps do not work together, and small blocks leave fewer registers unused.
+const THREADS: u32 = 128;
+
 /// Launches a kernel with a warp for each of `warps` tasks; nothing if there are none.
 ///
 /// # Safety
@@ -83,7 +86,7 @@ unsafe fn launch_warps<P: Parameters>(device: &Device, module: &str, kernel: &st
     if warps == 0 {
         return Ok(());
     }
-    let block = crate::primitives::threads(device, crate::primitives::THREADS);
+    let block = crate::primitives::threads(device, THREADS);
     let shape = Shape { grid: warps.div_ceil(block / 32), block, shared: 0, mode: Mode::Plain };
     // SAFETY: the caller's promises.
     unsafe { device.launch(&device.kernel(module, kernel)?, shape, parameters) }
