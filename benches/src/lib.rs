@@ -12,5 +12,6 @@ pub mod ours;
 pub mod peers;
 pub mod report;
 pub mod reproduce;
+pub mod sampled;
 pub mod task;
 pub mod threads;

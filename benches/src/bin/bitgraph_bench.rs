@@ -9,7 +9,7 @@ use bitgraph_benches::files::GraphFiles;
 use bitgraph_benches::peers::Peer;
 use bitgraph_benches::report::{Comparison, Report, table};
 use bitgraph_benches::task::{Subject, Task};
-use bitgraph_benches::{ours, reproduce, threads};
+use bitgraph_benches::{ours, reproduce, sampled, threads};
 use clap::{Args, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -25,6 +25,12 @@ enum Command {
     Cpu(CpuArgs),
     /// The tables of the Bit-GraphBLAS paper: published times, ours, compression and kernels.
     BitGraphblas(reproduce::Options),
+    /// Sampled dot products on a GPU, beside cuSPARSE.
+    Sddmm(sampled::Options),
+    /// Additive attention on a GPU.
+    Gat(sampled::Options),
+    /// Attention by dot products, cosines and GATv2's sums on a GPU.
+    Attention(sampled::Options),
 }
 
 #[derive(Args)]
@@ -63,6 +69,9 @@ fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Cpu(args) => cpu(&args),
         Command::BitGraphblas(options) => bit_graphblas(&options),
+        Command::Sddmm(options) => sampled::run(sampled::Operation::Sddmm, &options),
+        Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
+        Command::Attention(options) => sampled::run(sampled::Operation::Pair, &options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -3,8 +3,10 @@
 //! Invariant: the library is probed first; where it is missing there is no peer and no error.
 #![allow(unsafe_code)]
 
+mod sddmm;
 mod spgemm;
 
+pub use sddmm::CusparseSddmm;
 pub use spgemm::CusparseSpgemm;
 
 use crate::{Clock, Launches};

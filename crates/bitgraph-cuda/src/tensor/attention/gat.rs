@@ -1,0 +1,141 @@
+//! Additive attention: GAT.
+//!
+//! Source: Veličković et al., Graph Attention Networks, 2018. The softmax is formed as sums come in, by the largest score so far (Milakov and
+//! Gimelshein, Online normalizer calculation for softmax, 2018), or by the largest score of a row, found before.
+
+use super::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::select::Form;
+use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::tensor::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
+use crate::{DeviceCsr, Result};
+use bitgraph_backend::Error as Base;
+use bitgraph_semiring::DType;
+use std::marker::PhantomData;
+
+parameters! {
+    struct GatParams = "tensor/attention_gat.cuh" "bg::GatParams" {
+        rows: RowTasksParams,
+        left: DevicePtr<f32>,
+        right: DevicePtr<f32>,
+        values: DevicePtr<u8>,
+        output: DevicePtr<u8>,
+        lse: DevicePtr<f32>,
+        partial: DevicePtr<f32>,
+        columns: u32,
+        heads: u32,
+        head_columns: u32,
+        slope: f32,
+    }
+}
+
+/// The operands of additive attention.
+#[derive(Clone, Copy, Debug)]
+pub struct GatInput<'a, T> {
+    /// Rows x heads.
+    pub left: &'a Buffer<f32>,
+    /// The matrix's columns x heads.
+    pub right: &'a Buffer<f32>,
+    /// The matrix's columns x columns.
+    pub values: &'a Buffer<T>,
+    /// The slope of LeakyReLU, 0 or more.
+    pub slope: f32,
+}
+
+/// Numbers that the pieces of rows need room for; `partial_size` in the kernels.
+pub(super) fn partial_len(tasks: &RowTasks, columns: usize, heads: usize) -> Result<usize> {
+    let size = heads.checked_mul(3).and_then(|h| h.checked_add(columns)?.checked_next_multiple_of(2));
+    let size = size.and_then(|s| s.checked_mul(tasks.parameters.piece_count as usize));
+    size.ok_or_else(|| Base::Overflow { what: "the number of sums of pieces of rows", dtype: DType::U64 }.into())
+}
+
+/// A matrix laid out for additive attention over values of one type and width. One run at a time: runs share the memory for pieces of rows,
+/// so they are ordered by the layout's stream.
+#[derive(Clone, Debug)]
+pub struct GatLayout<T> {
+    device: Device,
+    tasks: RowTasks,
+    columns: usize,
+    heads: usize,
+    form: Form,
+    partial: Buffer<f32>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Feature> GatLayout<T> {
+    /// Lays out a matrix for values of `columns` columns in `heads` equal heads. None if its offsets are 64 bits wide. O(rows) on the
+    /// device; waits.
+    ///
+    /// # Errors
+    /// Heads that do not divide the columns; out of memory.
+    pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
+        let head_columns = head_width(columns, heads)?;
+        let form = if is_aligned(&csr.indices) { Form::of::<T>(columns, heads, head_columns) } else { Form::Plain };
+        Self::with_form(device, csr, columns, heads, form, TASKS_ENOUGH)
+    }
+    pub(super) fn with_form(
+        device: &Device,
+        csr: &DeviceCsr,
+        columns: usize,
+        heads: usize,
+        form: Form,
+        enough: u64,
+    ) -> Result<Option<Self>> {
+        let Some(tasks) = RowTasks::build(device, csr, form.window(heads), enough)? else { return Ok(None) };
+        let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, partial, element: PhantomData }))
+    }
+    /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of `leaky(left(i) + right(j))` over the
+    /// entries of row `i`; 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores,
+    /// rows x heads: minus infinity for a row without entries. O(entries * columns), one launch; returns before it is done.
+    ///
+    /// Halves are weighed by powers rounded to their type, and divided by the sum of those.
+    ///
+    /// # Errors
+    /// Arrays of other lengths; a slope below 0; the driver's.
+    pub fn forward(&self, input: GatInput<'_, T>, output: &Buffer<T>, lse: Option<&Buffer<f32>>) -> Result<()> {
+        let (name, tasks) = ("attention", &self.tasks);
+        expect_len(name, "the left scores", tasks.rows, self.heads, input.left.len())?;
+        expect_len(name, "the right scores", tasks.columns, self.heads, input.right.len())?;
+        expect_len(name, "the values", tasks.columns, self.columns, input.values.len())?;
+        expect_len(name, "the result", tasks.rows, self.columns, output.len())?;
+        lse.map_or(Ok(()), |lse| expect_len(name, "the sums of the softmax", tasks.rows, self.heads, lse.len()))?;
+        if input.slope.is_nan() || input.slope < 0.0 {
+            let found = f64::from(input.slope);
+            return Err(Base::Parameter { parameter: "the slope of LeakyReLU", found, allowed: "0 or more" }.into());
+        }
+        let form = if is_aligned(input.values) && is_aligned(output) { self.form } else { Form::Plain };
+        let (module, kernel) = form.kernel::<T>();
+        let parameters = GatParams {
+            rows: tasks.parameters,
+            left: input.left.ptr(),
+            right: input.right.ptr(),
+            values: address(input.values),
+            output: address(output),
+            lse: lse.map_or(DevicePtr::NULL, Buffer::ptr),
+            partial: self.partial.ptr(),
+            columns: self.columns as u32,
+            heads: self.heads as u32,
+            head_columns: (self.columns / self.heads) as u32,
+            slope: input.slope,
+        };
+        // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
+        unsafe { launch_warps(&self.device, module, &kernel, tasks.parameters.task_count, &parameters) }
+    }
+    pub(super) fn tasks(&self) -> &RowTasks {
+        &self.tasks
+    }
+    /// Columns and heads.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        (self.columns, self.heads)
+    }
+    /// Which form runs, and how the rows are cut.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        format!("{}; {}", self.form.kernel::<T>().1, self.tasks.explain())
+    }
+    /// Bytes beyond the matrix.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.tasks.bytes() + self.partial.bytes()
+    }
+}

@@ -1,0 +1,225 @@
+//! The backward pass of additive attention: three launches, no stored message, no atomic sum of floats.
+//!
+//! Source of the formula for the sums over rows, by `dy . y` instead of a pass over the entries: Dao et al., FlashAttention, 2022.
+
+use super::gat::{GatInput, GatLayout};
+use super::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::select::{Backward, Form};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::primitives::{invert, transpose_with_positions};
+use crate::tensor::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
+use crate::{DeviceCsr, Result};
+use bitgraph_backend::Error as Base;
+use bitgraph_semiring::DType;
+
+parameters! {
+    struct PackParams = "tensor/attention_gat_backward.cu" "bg::GatPackParams" {
+        output: DevicePtr<u8>,
+        gradient: DevicePtr<u8>,
+        left: DevicePtr<f32>,
+        lse: DevicePtr<f32>,
+        packed: DevicePtr<[f32; 4]>,
+        rows: u32,
+        columns: u32,
+        heads: u32,
+        head_columns: u32,
+    }
+    struct BackwardParams = "tensor/attention_gat_backward.cuh" "bg::GatBackwardParams" {
+        rows: RowTasksParams,
+        packed: DevicePtr<[f32; 4]>,
+        right: DevicePtr<f32>,
+        values: DevicePtr<u8>,
+        gradient: DevicePtr<u8>,
+        d_values: DevicePtr<u8>,
+        d_right: DevicePtr<f32>,
+        d_scores: DevicePtr<f32>,
+        partial: DevicePtr<f32>,
+        columns: u32,
+        heads: u32,
+        head_columns: u32,
+        slope: f32,
+    }
+    struct LeftParams = "tensor/attention_gat_backward.cu" "bg::GatLeftParams" {
+        rows: RowTasksParams,
+        places: DevicePtr<u32>,
+        d_scores: DevicePtr<f32>,
+        d_left: DevicePtr<f32>,
+        partial: DevicePtr<f32>,
+        heads: u32,
+        unused: u32,
+    }
+}
+
+/// Where the gradients of additive attention go: each is overwritten.
+#[derive(Clone, Copy, Debug)]
+pub struct GatGradients<'a, T> {
+    /// Of the left scores: rows x heads.
+    pub left: &'a Buffer<f32>,
+    /// Of the right scores: the matrix's columns x heads.
+    pub right: &'a Buffer<f32>,
+    /// Of the values: the matrix's columns x columns.
+    pub values: &'a Buffer<T>,
+}
+
+/// What the forward pass left, and the gradient that comes in.
+#[derive(Clone, Copy, Debug)]
+pub struct GatGiven<'a, T> {
+    /// The result of the forward pass, rows x columns; without it the forward pass runs again.
+    pub output: Option<&'a Buffer<T>>,
+    /// Logarithms of sums: rows x heads.
+    pub lse: &'a Buffer<f32>,
+    /// The gradient of the result: rows x columns.
+    pub gradient: &'a Buffer<T>,
+}
+
+/// A matrix and its transpose laid out for the backward pass of additive attention. As for [`GatLayout`], one run at a time.
+#[derive(Clone, Debug)]
+pub struct GatBackwardLayout<T> {
+    device: Device,
+    forward: GatLayout<T>,
+    transposed: RowTasks,
+    form: Backward,
+    /// For each entry its place in the transposed matrix.
+    places: Buffer<u32>,
+    packed: Buffer<[f32; 4]>,
+    d_scores: Buffer<f32>,
+    partial: Buffer<f32>,
+    left_partial: Buffer<f32>,
+}
+
+impl<T: Feature> GatBackwardLayout<T> {
+    /// Lays out a matrix for values of `columns` columns in `heads` equal heads; at most 256 columns, 128 of halves whose heads are multiples
+    /// of 8 wide. None if its offsets are 64 bits wide. A transpose on the device; keeps 8 bytes an entry (4 more a head), and 16 a row and
+    /// head; waits.
+    ///
+    /// # Errors
+    /// Heads that do not divide the columns; more columns than a form holds; out of memory.
+    pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
+        let head_columns = head_width(columns, heads)?;
+        let form = Backward::of::<T>(columns, heads, head_columns)?;
+        let forward = Form::of::<T>(columns, heads, head_columns);
+        Self::with_forms(device, csr, columns, heads, (forward, form), TASKS_ENOUGH)
+    }
+    pub(super) fn with_forms(
+        device: &Device,
+        csr: &DeviceCsr,
+        columns: usize,
+        heads: usize,
+        (forward, form): (Form, Backward),
+        enough: u64,
+    ) -> Result<Option<Self>> {
+        let forward = if is_aligned(&csr.indices) { forward } else { Form::Plain };
+        let Some(forward) = GatLayout::<T>::with_form(device, csr, columns, heads, forward, enough)? else { return Ok(None) };
+        let (transposed, positions) = transpose_with_positions(device, csr)?;
+        let places = invert(device, &positions)?;
+        let Some(transposed) = RowTasks::build(device, &transposed, form.window(heads), enough)? else { return Ok(None) };
+        let product = |what: &'static str, a: usize, b: usize| {
+            a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 })
+        };
+        let size = columns.checked_add(heads).and_then(|s| s.checked_next_multiple_of(2));
+        let size = size.ok_or(Base::Overflow { what: "the width of a piece", dtype: DType::U64 })?;
+        let partial = product("the number of sums of pieces of rows", transposed.parameters.piece_count as usize, size)?;
+        let left_partial = product("the number of sums of pieces of rows", forward.tasks().parameters.piece_count as usize, heads)?;
+        Ok(Some(Self {
+            device: device.clone(),
+            packed: device.alloc_for(product("the number of scores", csr.rows, heads)?, "scalars of rows")?,
+            d_scores: device.alloc_for(product("the number of scores", csr.nnz, heads)?, "gradients of scores")?,
+            partial: device.alloc_for(partial, "sums of pieces of rows")?,
+            left_partial: device.alloc_for(left_partial, "sums of pieces of rows")?,
+            forward,
+            transposed,
+            form,
+            places,
+        }))
+    }
+    /// The gradients of the operands of [`GatLayout::forward`]. With `p` the softmax and `z` the score before the activation:
+    /// `ds = p (dy(i) . values(j) - dy(i) . y(i))`, `dz = ds leaky'(z)`; `values(j)` gets the sum of `p dy(i)`, `right(j)` that of `dz`, over the
+    /// entries of column `j`; `left(i)` the sum of `dz` over those of row `i`. O(entries * columns), three launches; returns before it is
+    /// done.
+    ///
+    /// On tensor cores an infinity or NaN in the gradient spreads to up to 8 neighbouring columns of the matrix.
+    ///
+    /// # Errors
+    /// Arrays of other lengths; the driver's.
+    pub fn backward(&self, input: GatInput<'_, T>, given: GatGiven<'_, T>, gradients: GatGradients<'_, T>) -> Result<()> {
+        let (name, forward, transposed) = ("attention gradient", self.forward.tasks(), &self.transposed);
+        let (columns, heads) = self.forward.shape();
+        expect_len(name, "the left scores", forward.rows, heads, input.left.len())?;
+        expect_len(name, "the right scores", forward.columns, heads, input.right.len())?;
+        expect_len(name, "the values", forward.columns, columns, input.values.len())?;
+        expect_len(name, "the sums of the softmax", forward.rows, heads, given.lse.len())?;
+        expect_len(name, "the gradient of the result", forward.rows, columns, given.gradient.len())?;
+        expect_len(name, "the gradient of the left scores", forward.rows, heads, gradients.left.len())?;
+        expect_len(name, "the gradient of the right scores", forward.columns, heads, gradients.right.len())?;
+        expect_len(name, "the gradient of the values", forward.columns, columns, gradients.values.len())?;
+        given.output.map_or(Ok(()), |y| expect_len(name, "the result", forward.rows, columns, y.len()))?;
+        let again = match given.output {
+            Some(output) => output.clone(),
+            None => {
+                let output = self.device.alloc_for::<T>(forward.rows * columns, "the result of attention")?;
+                self.forward.forward(input, &output, None)?;
+                output
+            }
+        };
+        let head_columns = (columns / heads) as u32;
+        let aligned = [given.gradient, input.values, gradients.values, &again].into_iter().all(is_aligned);
+        let wide = if aligned && head_columns as usize % (16 / size_of::<T>()) == 0 { "_wide" } else { "" };
+        let pack = PackParams {
+            output: address(&again),
+            gradient: address(given.gradient),
+            left: input.left.ptr(),
+            lse: given.lse.ptr(),
+            packed: self.packed.ptr(),
+            rows: forward.rows as u32,
+            columns: columns as u32,
+            heads: heads as u32,
+            head_columns,
+        };
+        let warps = (forward.rows as u64 * heads as u64).div_ceil(4);
+        let warps = u32::try_from(warps).map_err(|_| crate::primitives::too_large(warps))?;
+        let module = "tensor/attention_gat_backward";
+        // SAFETY: the tasks were made for this matrix and its transpose, and the arrays have the lengths that they and the widths ask for.
+        unsafe { launch_warps(&self.device, module, &format!("attention_gat_pack_{}{wide}", T::NAME), warps, &pack) }?;
+        let form = if aligned { self.form } else { Backward::Plain };
+        let (file, kernel) = form.kernel::<T>();
+        let middle = BackwardParams {
+            rows: transposed.parameters,
+            packed: self.packed.ptr(),
+            right: input.right.ptr(),
+            values: address(input.values),
+            gradient: address(given.gradient),
+            d_values: address(gradients.values),
+            d_right: gradients.right.ptr(),
+            d_scores: self.d_scores.ptr(),
+            partial: self.partial.ptr(),
+            columns: columns as u32,
+            heads: heads as u32,
+            head_columns,
+            slope: input.slope,
+        };
+        // SAFETY: as above.
+        unsafe { launch_warps(&self.device, file, &kernel, transposed.parameters.task_count, &middle) }?;
+        let left = LeftParams {
+            rows: forward.parameters,
+            places: self.places.ptr(),
+            d_scores: self.d_scores.ptr(),
+            d_left: gradients.left.ptr(),
+            partial: self.left_partial.ptr(),
+            heads: heads as u32,
+            unused: 0,
+        };
+        // SAFETY: as above.
+        unsafe { launch_warps(&self.device, module, "attention_gat_left", forward.parameters.task_count, &left) }
+    }
+    /// Which form runs, and how the rows of the transpose are cut.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        format!("{}; {}", self.form.kernel::<T>().1, self.transposed.explain())
+    }
+    /// Bytes beyond the matrix.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        let arrays = self.places.bytes() + self.packed.bytes() + self.d_scores.bytes() + self.partial.bytes() + self.left_partial.bytes();
+        self.forward.bytes() + self.transposed.bytes() + self.transposed.pattern_bytes() + arrays
+    }
+}

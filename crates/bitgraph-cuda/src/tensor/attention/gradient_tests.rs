@@ -1,0 +1,153 @@
+//! The gradients of additive attention: formulas in `f64` against differences of the forward pass in `f64`, and every form against the formulas.
+
+use super::select::{Backward, Form};
+use super::tests::{SLOPE, expected, scores};
+use super::{GatBackwardLayout, GatGiven, GatGradients, GatInput};
+use crate::device::Device;
+use crate::device::testing::device;
+use crate::tensor::testing::{Draw, Tested, features, graphs, lists, rubbish};
+use bitgraph_sparse::Csr;
+use half::{bf16, f16};
+
+/// Operands in `f64`.
+struct Operands {
+    left: Vec<f64>,
+    right: Vec<f64>,
+    values: Vec<f64>,
+    /// The gradient of the result.
+    gradient: Vec<f64>,
+}
+
+/// Gradients with the sizes that their errors are held against.
+struct Gradients {
+    left: Vec<[f64; 2]>,
+    right: Vec<[f64; 2]>,
+    values: Vec<[f64; 2]>,
+}
+
+fn gradients(csr: &Csr, columns: usize, heads: usize, x: &Operands) -> Gradients {
+    let width = columns / heads;
+    let [y, sizes, lse] = expected(csr, columns, heads, &x.left, &x.right, &x.values);
+    let mut found = Gradients {
+        left: vec![[0.0; 2]; x.left.len()],
+        right: vec![[0.0; 2]; x.right.len()],
+        values: vec![[0.0; 2]; x.values.len()],
+    };
+    for i in 0..csr.nrows() {
+        for &j in csr.row(i) {
+            for h in 0..heads {
+                let (l, r, range) = (i * heads + h, j as usize * heads + h, h * width..(h + 1) * width);
+                let z = x.left[l] + x.right[r];
+                let p = (if z > 0.0 { z } else { SLOPE * z } - lse[l]).exp();
+                let (mut dp, mut size) = (0.0, 0.0);
+                for c in range {
+                    let (dy, v) = (x.gradient[i * columns + c], x.values[j as usize * columns + c]);
+                    dp += dy * (v - y[i * columns + c]);
+                    size += dy.abs() * (v.abs() + sizes[i * columns + c]);
+                    let d = &mut found.values[j as usize * columns + c];
+                    *d = [d[0] + p * dy, d[1] + p * dy.abs()];
+                }
+                let dz = p * dp * if z > 0.0 { 1.0 } else { SLOPE };
+                for d in [&mut found.left[l], &mut found.right[r]] {
+                    *d = [d[0] + dz, d[1] + p * size];
+                }
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn formulas_are_the_derivatives() {
+    let (_, csr) = graphs().remove(5);
+    let (columns, heads) = (6, 2);
+    let mut draw = Draw::new(11);
+    let mut numbers = |n: usize| (0..n).map(|_| draw.number()).collect::<Vec<f64>>();
+    let (n, m) = (csr.nrows(), csr.ncols());
+    let x = Operands { left: numbers(n * heads), right: numbers(m * heads), values: numbers(m * columns), gradient: numbers(n * columns) };
+    let found = gradients(&csr, columns, heads, &x);
+    let loss = |left: &[f64], right: &[f64], values: &[f64]| -> f64 {
+        let [y, ..] = expected(&csr, columns, heads, left, right, values);
+        y.iter().zip(&x.gradient).map(|(y, d)| y * d).sum()
+    };
+    let step = 1e-6;
+    for k in (0..x.values.len()).step_by(7) {
+        let moved = |d: f64| {
+            let (mut l, mut r, mut v) = (x.left.clone(), x.right.clone(), x.values.clone());
+            let (at_left, at_right) = (k % l.len(), k % r.len());
+            (l[at_left], r[at_right], v[k]) = (l[at_left] + d, r[at_right] + d, v[k] + d);
+            [loss(&x.left, &x.right, &v), loss(&l, &x.right, &x.values), loss(&x.left, &r, &x.values)]
+        };
+        let (up, down) = (moved(step), moved(-step));
+        let derivative = |i: usize| (up[i] - down[i]) / (2.0 * step);
+        let wanted = [found.values[k][0], found.left[k % x.left.len()][0], found.right[k % x.right.len()][0]];
+        for (i, w) in wanted.into_iter().enumerate() {
+            assert!((derivative(i) - w).abs() <= 1e-6, "operand {i}, {k}: {} by differences, {w} by the formula", derivative(i));
+        }
+    }
+}
+
+fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, heads: usize, enough: u64) {
+    let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks", T::NAME);
+    let (n, m, width) = (csr.nrows(), csr.ncols(), columns / heads);
+    let forms = (Form::of::<T>(columns, heads, width), Backward::of::<T>(columns, heads, width).unwrap());
+    let layout = GatBackwardLayout::<T>::with_forms(device, &lists(device, csr), columns, heads, forms, enough).unwrap().unwrap();
+    let ((left, l), (right, r)) = (scores(device, n, heads, 1), scores(device, m, heads, 2));
+    let ((values, v), (gradient, dy)) = (features::<T>(device, m, columns, 3), features::<T>(device, n, columns, 4));
+    let x = Operands { left: l, right: r, values: v, gradient: dy };
+    let [y, _, lse] = expected(csr, columns, heads, &x.left, &x.right, &x.values);
+    let wanted = gradients(csr, columns, heads, &x);
+    let output = device.upload(&y.iter().map(|&y| T::of(y)).collect::<Vec<_>>()).unwrap();
+    let lse = device.upload(&lse.iter().map(|&s| s as f32).collect::<Vec<_>>()).unwrap();
+    let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32 };
+    // With the result of the forward pass, and without: it is formed again.
+    for given in [Some(&output), None] {
+        let (dl, dr, dv) = (rubbish::<f32>(device, n * heads), rubbish::<f32>(device, m * heads), rubbish::<T>(device, m * columns));
+        let given = GatGiven { output: given, lse: &lse, gradient: &gradient };
+        layout.backward(input, given, GatGradients { left: &dl, right: &dr, values: &dv }).unwrap();
+        let check = |what: &str, found: Vec<f64>, wanted: &[[f64; 2]], unit: f64| {
+            for (k, (value, &[w, size])) in found.into_iter().zip(wanted).enumerate() {
+                let bound = size * (unit + 2e-5) + unit * w.abs() + 1e-7;
+                assert!((value - w).abs() <= bound, "{case}, {}: {what} {k}: {value}, not {w} (+- {bound})", layout.explain());
+            }
+        };
+        let f64s = |found: Vec<f32>| found.into_iter().map(f64::from).collect::<Vec<_>>();
+        check("left", f64s(dl.to_vec().unwrap()), &wanted.left, 3.0 * T::UNIT);
+        check("right", f64s(dr.to_vec().unwrap()), &wanted.right, 3.0 * T::UNIT);
+        check("values", dv.to_vec().unwrap().into_iter().map(Tested::number).collect(), &wanted.values, 2.0 * T::UNIT);
+    }
+}
+
+fn all<T: Tested>(shapes: &[(usize, usize)]) {
+    let Some(device) = device() else { return };
+    for (name, csr) in graphs() {
+        for &(columns, heads) in shapes {
+            for enough in [0, 4096] {
+                agrees::<T>(&device, name, &csr, columns, heads, enough);
+            }
+        }
+    }
+}
+
+#[test]
+fn gradients_over_f16() {
+    all::<f16>(&[(8, 1), (16, 2), (64, 1), (64, 8), (128, 1), (128, 4), (24, 3), (200, 1), (7, 1), (12, 2)]);
+}
+
+#[test]
+fn gradients_over_bf16() {
+    all::<bf16>(&[(8, 1), (64, 2), (128, 8), (40, 5), (7, 7)]);
+}
+
+#[test]
+fn gradients_over_f32() {
+    all::<f32>(&[(8, 1), (16, 4), (64, 1), (64, 8), (128, 1), (200, 1), (7, 1), (24, 2), (72, 9)]);
+}
+
+#[test]
+fn what_no_warp_holds_is_refused() {
+    let Some(device) = device() else { return };
+    let (_, csr) = graphs().remove(4);
+    let error = GatBackwardLayout::<f32>::build(&device, &lists(&device, &csr), 300, 1).err().unwrap();
+    assert!(error.to_string().contains("300 columns"), "{error}");
+}

@@ -1,0 +1,125 @@
+//! The rows of a matrix as tasks of a warp each, built on the device: what `kernels/tensor/attention_tasks.cuh` reads.
+//!
+//! Invariant: a task has as many entries as a window or a piece at most; every row lies in one task, or in pieces that follow each other.
+
+use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::primitives::{elementwise, exclusive_scan_total};
+use crate::{DeviceCsr, Result};
+use bitgraph_kernels::constant;
+
+/// Tasks below which windows are narrowed.
+pub(crate) const TASKS_ENOUGH: u64 = constant("tuning/attention.cuh", "TASKS_ENOUGH");
+
+parameters! {
+    #[derive(Debug)]
+    pub(crate) struct RowTasksParams = "tensor/attention_tasks.cuh" "bg::RowTasks" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        tasks: DevicePtr<[u32; 4]>,
+        arrived: DevicePtr<u32>,
+        pub(crate) task_count: u32,
+        pub(crate) piece_count: u32,
+        row_count: u32,
+        entry_count: u32,
+        window: u32,
+        unused: u32,
+    }
+    struct BuildParams = "tensor/attention_tasks.cu" "bg::RowTasksBuild" {
+        offsets: DevicePtr<u32>,
+        pieces: DevicePtr<u32>,
+        others: DevicePtr<u32>,
+        tasks: DevicePtr<[u32; 4]>,
+        row_count: u32,
+        windows: u32,
+        window: u32,
+        piece_count: u32,
+    }
+}
+
+/// Rows as tasks. Clones share the memory.
+#[derive(Clone, Debug)]
+pub(crate) struct RowTasks {
+    pub(crate) parameters: RowTasksParams,
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+    pub(crate) entries: usize,
+    tasks: Buffer<[u32; 4]>,
+    arrived: Buffer<u32>,
+    /// Keeps the arrays alive that the parameters point to.
+    pattern: (Buffer<u32>, Buffer<u32>),
+}
+
+impl RowTasks {
+    /// Cuts the rows into windows of `widest` rows, fewer where that would give fewer than `enough` tasks, and long windows into rows and pieces. None if
+    /// the offsets are 64 bits wide. Four launches over the windows; waits for two numbers.
+    ///
+    /// # Errors
+    /// Out of memory, or the driver's.
+    pub(crate) fn build(device: &Device, csr: &DeviceCsr, widest: u32, enough: u64) -> Result<Option<Self>> {
+        let Some(offsets) = csr.offsets.as_u32() else { return Ok(None) };
+        // Kernels step past the last entry by a few.
+        if csr.nnz > u32::MAX as usize - 4096 || csr.rows >= u32::MAX as usize || csr.columns >= u32::MAX as usize {
+            return Ok(None);
+        }
+        let mut window = widest.max(1);
+        while window > 1 && (csr.rows as u64).div_ceil(u64::from(window)) < enough {
+            window = window.div_ceil(2);
+        }
+        let windows = csr.rows.div_ceil(window as usize);
+        let (pieces, others) = (device.alloc::<u32>(windows)?, device.alloc::<u32>(windows)?);
+        let mut build = BuildParams {
+            offsets: offsets.ptr(),
+            pieces: pieces.ptr(),
+            others: others.ptr(),
+            tasks: DevicePtr::NULL,
+            row_count: csr.rows as u32,
+            windows: windows as u32,
+            window,
+            piece_count: 0,
+        };
+        let module = "tensor/attention_tasks";
+        // SAFETY: every array holds as many elements as the parameters say.
+        unsafe { elementwise(device, module, "attention_tasks_count", windows as u64, &build) }?;
+        let (piece_places, piece_count) = exclusive_scan_total(device, &pieces)?;
+        let (other_places, other_count) = exclusive_scan_total(device, &others)?;
+        let (mut tasks, mut arrived) = (Buffer::default(), Buffer::default());
+        if piece_count > 0 || other_count as usize != windows {
+            tasks = device.alloc::<[u32; 4]>(piece_count as usize + other_count as usize)?;
+            arrived = device.zeroed::<u32>(piece_count as usize)?;
+            (build.pieces, build.others) = (piece_places.ptr(), other_places.ptr());
+            (build.tasks, build.piece_count) = (tasks.ptr(), piece_count);
+            // SAFETY: every array holds as many elements as the parameters say; the counts gave the sizes.
+            unsafe { elementwise(device, module, "attention_tasks_fill", windows as u64, &build) }?;
+        }
+        let parameters = RowTasksParams {
+            offsets: offsets.ptr(),
+            indices: csr.indices.ptr(),
+            tasks: tasks.ptr(),
+            arrived: arrived.ptr(),
+            task_count: piece_count + other_count,
+            piece_count,
+            row_count: csr.rows as u32,
+            entry_count: csr.nnz as u32,
+            window,
+            unused: 0,
+        };
+        let pattern = (offsets.clone(), csr.indices.clone());
+        Ok(Some(Self { parameters, rows: csr.rows, columns: csr.columns, entries: csr.nnz, tasks, arrived, pattern }))
+    }
+    /// How the rows are cut.
+    pub(crate) fn explain(&self) -> String {
+        let p = &self.parameters;
+        match p.piece_count {
+            0 => format!("{} tasks, windows of {} rows", p.task_count, p.window),
+            pieces => format!("{} tasks, windows of {} rows, {pieces} pieces of rows", p.task_count, p.window),
+        }
+    }
+    /// Bytes of the pattern that the parameters point to.
+    pub(crate) fn pattern_bytes(&self) -> u64 {
+        self.pattern.0.bytes() + self.pattern.1.bytes()
+    }
+    /// Bytes beyond the matrix.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.tasks.bytes() + self.arrived.bytes()
+    }
+}

@@ -1,0 +1,20 @@
+//! Attention over the entries of a sparse matrix in one pass: no score and no message is stored.
+//!
+//! `gat` is additive attention, `gat_backward` its gradients; `pair` is attention by dot
+//! products, cosines, and GATv2's sums. [`select`] chooses the form, `layout` cuts rows into tasks of a warp each.
+
+mod gat;
+mod gat_backward;
+pub(crate) mod layout;
+mod pair;
+#[cfg(test)]
+mod pair_tests;
+mod select;
+#[cfg(test)]
+mod gradient_tests;
+#[cfg(test)]
+mod tests;
+
+pub use gat::{GatInput, GatLayout};
+pub use gat_backward::{GatBackwardLayout, GatGiven, GatGradients};
+pub use pair::{PairInput, PairLayout, PairScore};

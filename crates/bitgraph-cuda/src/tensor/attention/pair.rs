@@ -1,0 +1,156 @@
+//! Attention whose scores are formed of two rows of features: dot products (graph transformer), cosines (AGNN), sums (GATv2). Forward.
+//!
+//! Sources: Shi et al., Masked Label Prediction, 2021 (dot products); Thekumparampil et al., Attention-based Graph Neural Network, 2018; Brody,
+//! Alon, Yahav, How Attentive are Graph Attention Networks?, 2022.
+
+use super::gat::partial_len;
+use super::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::select::Pair;
+use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::tensor::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
+use crate::{DeviceCsr, Result};
+use bitgraph_backend::Error as Base;
+use std::marker::PhantomData;
+
+parameters! {
+    struct PairParams = "tensor/attention_pair.cu" "bg::PairParams" {
+        rows: RowTasksParams,
+        query: DevicePtr<u8>,
+        key: DevicePtr<u8>,
+        values: DevicePtr<u8>,
+        parameter: DevicePtr<f32>,
+        output: DevicePtr<u8>,
+        lse: DevicePtr<f32>,
+        partial: DevicePtr<f32>,
+        columns: u32,
+        heads: u32,
+        head_columns: u32,
+        factor: f32,
+        slope: f32,
+        unused: u32,
+    }
+}
+
+/// The score of an entry (i, j) and a head, over the head's columns.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum PairScore<'a> {
+    /// `factor * query(i) . key(j)`.
+    Dot {
+        /// The factor, `1 / sqrt(width of a head)`.
+        factor: f32,
+    },
+    /// `beta * cos(query(i), key(j))`, where a norm is taken as 1e-12 or more.
+    Cosine {
+        /// One element.
+        beta: &'a Buffer<f32>,
+    },
+    /// `vector . leaky(query(i) + key(j))`.
+    Sum {
+        /// An element for each column.
+        vector: &'a Buffer<f32>,
+        /// The slope of LeakyReLU, 0 or more.
+        slope: f32,
+    },
+}
+
+/// The operands of attention whose scores are formed of two rows.
+#[derive(Clone, Copy, Debug)]
+pub struct PairInput<'a, T> {
+    /// How scores are formed.
+    pub score: PairScore<'a>,
+    /// Rows x columns.
+    pub query: &'a Buffer<T>,
+    /// The matrix's columns x columns.
+    pub key: &'a Buffer<T>,
+    /// The matrix's columns x columns; the same array as the keys is read once.
+    pub values: &'a Buffer<T>,
+}
+
+/// A matrix laid out for attention over features of one type and width. As for [`GatLayout`](super::GatLayout), one run at a time.
+#[derive(Clone, Debug)]
+pub struct PairLayout<T> {
+    device: Device,
+    tasks: RowTasks,
+    columns: usize,
+    heads: usize,
+    form: Pair,
+    partial: Buffer<f32>,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Feature> PairLayout<T> {
+    /// Lays out a matrix for queries, keys and values of `columns` columns each, 256 at most, in `heads` equal heads. None if its offsets are
+    /// 64 bits wide. O(rows) on the device; waits.
+    ///
+    /// # Errors
+    /// Heads that do not divide the columns; more columns than a warp holds; out of memory.
+    pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
+        Self::with_enough(device, csr, columns, heads, TASKS_ENOUGH)
+    }
+    pub(super) fn with_enough(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize, enough: u64) -> Result<Option<Self>> {
+        let form = Pair::of::<T>(columns, head_width(columns, heads)?)?;
+        let Some(tasks) = RowTasks::build(device, csr, form.window(), enough)? else { return Ok(None) };
+        let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, partial, element: PhantomData }))
+    }
+    /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of the scores over the entries of row `i`;
+    /// 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores, rows x heads.
+    /// O(entries * columns), one launch; returns before it is done.
+    ///
+    /// # Errors
+    /// Arrays of other lengths; a slope below 0; the driver's.
+    pub fn forward(&self, input: PairInput<'_, T>, output: &Buffer<T>, lse: Option<&Buffer<f32>>) -> Result<()> {
+        let (name, tasks) = ("attention", &self.tasks);
+        expect_len(name, "the queries", tasks.rows, self.columns, input.query.len())?;
+        expect_len(name, "the keys", tasks.columns, self.columns, input.key.len())?;
+        expect_len(name, "the values", tasks.columns, self.columns, input.values.len())?;
+        expect_len(name, "the result", tasks.rows, self.columns, output.len())?;
+        lse.map_or(Ok(()), |lse| expect_len(name, "the sums of the softmax", tasks.rows, self.heads, lse.len()))?;
+        let (kind, parameter, factor, slope) = match input.score {
+            PairScore::Dot { factor } => ("dot", None, factor, 0.0),
+            PairScore::Cosine { beta } => {
+                expect_len(name, "beta", 1, 1, beta.len())?;
+                ("cosine", Some(beta), 1.0, 0.0)
+            }
+            PairScore::Sum { vector, slope } => {
+                expect_len(name, "the attention vector", 1, self.columns, vector.len())?;
+                if slope.is_nan() || slope < 0.0 {
+                    let found = f64::from(slope);
+                    return Err(Base::Parameter { parameter: "the slope of LeakyReLU", found, allowed: "0 or more" }.into());
+                }
+                ("sum", Some(vector), 1.0, slope)
+            }
+        };
+        let aligned = [input.query, input.key, input.values, output].into_iter().all(is_aligned);
+        let kernel = if aligned { self.form } else { Pair::Plain }.kernel::<T>(kind);
+        let parameters = PairParams {
+            rows: tasks.parameters,
+            query: address(input.query),
+            key: address(input.key),
+            values: address(input.values),
+            parameter: parameter.map_or(DevicePtr::NULL, Buffer::ptr),
+            output: address(output),
+            lse: lse.map_or(DevicePtr::NULL, Buffer::ptr),
+            partial: self.partial.ptr(),
+            columns: self.columns as u32,
+            heads: self.heads as u32,
+            head_columns: (self.columns / self.heads) as u32,
+            factor,
+            slope,
+            unused: 0,
+        };
+        // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
+        unsafe { launch_warps(&self.device, "tensor/attention_pair", &kernel, tasks.parameters.task_count, &parameters) }
+    }
+    /// Which form runs, and how the rows are cut.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        format!("{}; {}", self.form.kernel::<T>("dot"), self.tasks.explain())
+    }
+    /// Bytes beyond the matrix.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.tasks.bytes() + self.partial.bytes()
+    }
+}

@@ -1,0 +1,114 @@
+//! Attention by dot products, cosines and sums against sums of `f64`.
+
+use super::tests::SLOPE;
+use super::{PairInput, PairLayout, PairScore};
+use crate::device::testing::device;
+use crate::device::{Buffer, Device};
+use crate::tensor::testing::{Tested, features, graphs, lists, rubbish};
+use bitgraph_sparse::Csr;
+use half::{bf16, f16};
+
+/// A kind of score, with what it needs.
+#[derive(Clone, Copy, Debug)]
+enum Kind {
+    Dot,
+    Cosine,
+    Sum,
+}
+
+fn score(kind: Kind, query: &[f64], key: &[f64], parameter: &[f64]) -> f64 {
+    let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
+    match kind {
+        Kind::Dot => 0.7 * dot(query, key),
+        Kind::Cosine => parameter[0] * dot(query, key) / (dot(query, query).sqrt().max(1e-12) * dot(key, key).sqrt().max(1e-12)),
+        Kind::Sum => {
+            let term = |((q, k), a): ((&f64, &f64), &f64)| a * if q + k > 0.0 { q + k } else { SLOPE * (q + k) };
+            query.iter().zip(key).zip(parameter).map(term).sum()
+        }
+    }
+}
+
+fn agrees<T: Tested>(device: &Device, (name, csr): (&str, &Csr), kind: Kind, (columns, heads): (usize, usize), shared: bool, enough: u64) {
+    let case = format!("{name}, {kind:?}, {}, {columns} columns, {heads} heads, shared {shared}, {enough} tasks", T::NAME);
+    let (n, m, width) = (csr.nrows(), csr.ncols(), columns / heads);
+    let (query, mut q) = features::<T>(device, n, columns, 1);
+    if n > 2 {
+        // A query of norm 0.
+        q[..columns].fill(0.0);
+        query.copy_from_slice(0, &vec![T::of(0.0); columns]).unwrap();
+    }
+    let (key, k) = features::<T>(device, m, columns, 2);
+    let (values, v) = if shared { (key.clone(), k.clone()) } else { features::<T>(device, m, columns, 3) };
+    let (parameter, a): (Buffer<f32>, Vec<f64>) = match kind {
+        Kind::Cosine => (device.upload(&[3.0]).unwrap(), vec![3.0]),
+        _ => features::<f32>(device, 1, columns, 4),
+    };
+    let layout = PairLayout::<T>::with_enough(device, &lists(device, csr), columns, heads, enough).unwrap().unwrap();
+    let (output, sums) = (rubbish::<T>(device, n * columns), rubbish::<f32>(device, n * heads));
+    let score_of = match kind {
+        Kind::Dot => PairScore::Dot { factor: 0.7 },
+        Kind::Cosine => PairScore::Cosine { beta: &parameter },
+        Kind::Sum => PairScore::Sum { vector: &parameter, slope: SLOPE as f32 },
+    };
+    layout.forward(PairInput { score: score_of, query: &query, key: &key, values: &values }, &output, Some(&sums)).unwrap();
+    let (output, sums) = (output.to_vec().unwrap(), sums.to_vec().unwrap());
+    for i in 0..n {
+        for h in 0..heads {
+            let of = |x: &[f64], row: usize| x[row * columns + h * width..row * columns + (h + 1) * width].to_vec();
+            let own = if matches!(kind, Kind::Sum) { a[h * width..(h + 1) * width].to_vec() } else { a.clone() };
+            let scores: Vec<f64> = csr.row(i).iter().map(|&j| score(kind, &of(&q, i), &of(&k, j as usize), &own)).collect();
+            let most = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let lse = if scores.is_empty() { most } else { most + scores.iter().map(|s| (s - most).exp()).sum::<f64>().ln() };
+            let found = f64::from(sums[i * heads + h]);
+            assert!(found == lse || (found - lse).abs() <= 5e-5, "{case}: sum of row {i}, head {h}: {found}, not {lse}");
+            for c in 0..width {
+                let terms = csr.row(i).iter().zip(&scores).map(|(&j, s)| (s - lse).exp() * of(&v, j as usize)[c]);
+                let (y, size) = terms.fold((0.0, 0.0), |(s, a), t| (s + t, a + t.abs()));
+                let value = output[i * columns + h * width + c].number();
+                let bound = size * 1e-4 + T::UNIT * y.abs() + 1e-7;
+                assert!((value - y).abs() <= bound, "{case}: row {i}, head {h}, column {c}: {value}, not {y}");
+            }
+        }
+    }
+}
+
+fn all<T: Tested>(shapes: &[(usize, usize)]) {
+    let Some(device) = device() else { return };
+    for (name, csr) in graphs() {
+        for &shape in shapes {
+            for kind in [Kind::Dot, Kind::Cosine, Kind::Sum] {
+                agrees::<T>(&device, (name, &csr), kind, shape, false, 0);
+                agrees::<T>(&device, (name, &csr), kind, shape, true, 4096);
+            }
+        }
+    }
+}
+
+#[test]
+fn pairs_of_f16() {
+    all::<f16>(&[(8, 1), (64, 8), (128, 1), (24, 3), (7, 1), (200, 1)]);
+}
+
+#[test]
+fn pairs_of_bf16() {
+    all::<bf16>(&[(16, 2), (64, 1), (128, 4), (152, 1), (12, 2)]);
+}
+
+#[test]
+fn pairs_of_f32() {
+    all::<f32>(&[(8, 1), (64, 2), (128, 1), (200, 1), (12, 3), (7, 7)]);
+}
+
+#[test]
+fn shapes_are_checked() {
+    let Some(device) = device() else { return };
+    let (_, csr) = graphs().remove(4);
+    let matrix = lists(&device, &csr);
+    assert!(PairLayout::<f32>::build(&device, &matrix, 300, 1).is_err() && PairLayout::<f32>::build(&device, &matrix, 8, 3).is_err());
+    let layout = PairLayout::<f32>::build(&device, &matrix, 8, 2).unwrap().unwrap();
+    let (x, y) = (device.zeroed::<f32>(160).unwrap(), device.zeroed::<f32>(160).unwrap());
+    let run = |score, key: &Buffer<f32>| layout.forward(PairInput { score, query: &x, key, values: &x }, &y, None);
+    assert!(run(PairScore::Dot { factor: 1.0 }, &x).is_ok() && run(PairScore::Dot { factor: 1.0 }, &x.prefix(8)).is_err());
+    assert!(run(PairScore::Cosine { beta: &x }, &x).is_err() && run(PairScore::Cosine { beta: &x.prefix(1) }, &x).is_ok());
+    assert!(run(PairScore::Sum { vector: &x.prefix(8), slope: -1.0 }, &x).is_err());
+}

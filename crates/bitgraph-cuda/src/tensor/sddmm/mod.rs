@@ -1,0 +1,109 @@
+//! Dot products of rows of two feature matrices, sampled at the entries of a sparse matrix: one launch a run.
+//!
+//! Variants: tensor cores for halves, vectors of 16 bytes for `f32`, and element by element for every other width; [`select`] chooses.
+
+mod select;
+#[cfg(test)]
+mod tests;
+
+use super::attention::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::{DeviceCsr, Result};
+use half::{bf16, f16};
+use select::Form;
+use std::marker::PhantomData;
+
+parameters! {
+    struct SddmmParams = "tensor/sddmm_dot.cuh" "bg::SddmmParams" {
+        rows: RowTasksParams,
+        left: DevicePtr<u8>,
+        right: DevicePtr<u8>,
+        output: DevicePtr<u8>,
+        columns: u32,
+        heads: u32,
+        head_columns: u32,
+        in_f32: u32,
+        factor: f32,
+        unused: u32,
+    }
+}
+
+/// What sampled products of features `T` are stored as: `f32`, or the features' type.
+pub trait Product<T: Feature>: Feature {}
+impl Product<f32> for f32 {}
+impl Product<f16> for f32 {}
+impl Product<bf16> for f32 {}
+impl Product<f16> for f16 {}
+impl Product<bf16> for bf16 {}
+
+/// A matrix laid out for sampled dot products of features of one type and width.
+#[derive(Clone, Debug)]
+pub struct SddmmLayout<T> {
+    device: Device,
+    tasks: RowTasks,
+    columns: usize,
+    heads: usize,
+    form: Form,
+    element: PhantomData<fn() -> T>,
+}
+
+impl<T: Feature> SddmmLayout<T> {
+    /// Lays out a matrix for features of `columns` columns in `heads` equal heads. None if its offsets are 64 bits wide. O(rows) on the
+    /// device; waits.
+    ///
+    /// # Errors
+    /// Heads that do not divide the columns; out of memory.
+    pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
+        let form = Form::of::<T>(columns, heads, head_width(columns, heads)?);
+        Self::with_form(device, csr, columns, heads, form, TASKS_ENOUGH)
+    }
+    fn with_form(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize, form: Form, enough: u64) -> Result<Option<Self>> {
+        let form = if is_aligned(&csr.indices) { form } else { Form::Plain };
+        let tasks = RowTasks::build(device, csr, form.window(heads), enough)?;
+        Ok(tasks.map(|tasks| Self { device: device.clone(), tasks, columns, heads, form, element: PhantomData }))
+    }
+    /// `output(k, h) = factor * left(i) . right(j)` over the columns of head `h`, for the `k`-th entry `(i, j)` in CSR order. `left` is rows x
+    /// columns, `right` the matrix's columns x columns, `output` entries x heads. Sums are of `f32`. O(entries * columns); returns before
+    /// it is done.
+    ///
+    /// On tensor cores an infinity in `right` makes the products of all heads of its entries NaN, not of its own head alone.
+    ///
+    /// # Errors
+    /// Arrays of other lengths; the driver's.
+    pub fn run<O: Product<T>>(&self, left: &Buffer<T>, right: &Buffer<T>, factor: f32, output: &Buffer<O>) -> Result<()> {
+        let (name, tasks) = ("sddmm", &self.tasks);
+        expect_len(name, "the left features", tasks.rows, self.columns, left.len())?;
+        expect_len(name, "the right features", tasks.columns, self.columns, right.len())?;
+        expect_len(name, "the products", tasks.entries, self.heads, output.len())?;
+        if tasks.entries == 0 {
+            return Ok(());
+        }
+        let form = if is_aligned(left) && is_aligned(right) { self.form } else { Form::Plain };
+        let (module, kernel) = form.kernel::<T>();
+        let parameters = SddmmParams {
+            rows: tasks.parameters,
+            left: address(left),
+            right: address(right),
+            output: address(output),
+            columns: self.columns as u32,
+            heads: self.heads as u32,
+            head_columns: (self.columns / self.heads) as u32,
+            in_f32: u32::from(size_of::<O>() == 4),
+            factor,
+            unused: 0,
+        };
+        // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
+        unsafe { launch_warps(&self.device, module, &kernel, tasks.parameters.task_count, &parameters) }
+    }
+    /// Which form runs, and how the rows are cut.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        format!("{}; {}", self.form.kernel::<T>().1, self.tasks.explain())
+    }
+    /// Bytes beyond the matrix.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.tasks.bytes()
+    }
+}

@@ -1,0 +1,98 @@
+// The middle launch of the backward pass of additive attention, without tensor cores: LANES lanes hold the values of a row of the transposed
+// matrix and the sums of their gradient, and take the row's entries, 32 / LANES side by side and DEEP of each in flight.
+#include "tensor/attention_gat_backward.cuh"
+#include "tensor/attention_lanes.cuh"
+
+namespace bg {
+template <class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void gat_backward_rows(const GatBackwardParams& p) {
+    constexpr u32 SIDE = WARP / LANES;
+    const u32 index = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (index >= p.rows.task_count) return;
+    const RowTask task = row_task(p.rows, index);
+    const u32 side = lane() / LANES;
+    const LaneColumns<VECTOR, LANES, PARTS> lanes(p.columns, p.heads, p.head_columns);
+    for (u32 row = task.row; row < task.row + task.count; row++) {
+        const u32 begin = first_entry(p.rows, task, row), end = end_entry(p.rows, task, row);
+        f32 own[PARTS][VECTOR], sums[PARTS][VECTOR], right[PARTS], right_sums[PARTS];
+        lanes.load(own, (const T*)p.values + (u64)row * p.columns, true);
+#pragma unroll
+        for (u32 k = 0; k < PARTS; k++) {
+            right[k] = load_readonly(p.right + ((u64)row * p.heads + lanes.head[k])) * LOG2_E;
+            right_sums[k] = 0;
+#pragma unroll
+            for (u32 i = 0; i < VECTOR; i++) sums[k][i] = 0;
+        }
+        for (u32 base = begin; base < end; base += DEEP * SIDE) {
+            u32 columns[DEEP];
+            f32 x[DEEP][PARTS][VECTOR], dots[DEEP][PARTS];
+#pragma unroll
+            for (u32 u = 0; u < DEEP; u++) {
+                const u32 e = base + u * SIDE + side;
+                columns[u] = e < end ? load_readonly(p.rows.indices + e) : 0;
+            }
+#pragma unroll
+            for (u32 u = 0; u < DEEP; u++)
+                lanes.load(x[u], (const T*)p.gradient + (u64)columns[u] * p.columns, base + u * SIDE + side < end);
+#pragma unroll
+            for (u32 u = 0; u < DEEP; u++) {
+#pragma unroll
+                for (u32 k = 0; k < PARTS; k++) {
+                    dots[u][k] = 0;
+#pragma unroll
+                    for (u32 i = 0; i < VECTOR; i++) dots[u][k] += own[k][i] * x[u][k][i];
+                }
+                lanes.sum_heads(dots[u]);
+            }
+#pragma unroll
+            for (u32 u = 0; u < DEEP; u++) {
+                const u32 e = base + u * SIDE + side;
+                if (e >= end) continue;
+#pragma unroll
+                for (u32 k = 0; k < PARTS; k++) {
+                    const float4 scalars = load_readonly(p.packed + ((u64)columns[u] * p.heads + lanes.head[k]));
+                    const GatEntry found = gat_entry(scalars, right[k], dots[u][k], p.slope);
+                    right_sums[k] += found.d_score;
+                    if (lanes.first[k]) p.d_scores[(u64)e * p.heads + lanes.head[k]] = found.d_score;
+#pragma unroll
+                    for (u32 i = 0; i < VECTOR; i++) sums[k][i] += found.probability * x[u][k][i];
+                }
+            }
+            warp_sync();
+        }
+#pragma unroll
+        for (u32 d = LANES; d < WARP; d <<= 1)
+#pragma unroll
+            for (u32 k = 0; k < PARTS; k++) {
+                right_sums[k] += shuffle_xor(right_sums[k], d);
+#pragma unroll
+                for (u32 i = 0; i < VECTOR; i++) sums[k][i] += shuffle_xor(sums[k][i], d);
+            }
+        if (side == 0) {
+            f32* const partial = p.partial + (u64)index * backward_size(p.columns, p.heads);
+#pragma unroll
+            for (u32 k = 0; k < PARTS; k++) {
+                if (!lanes.valid[k]) continue;
+                if (task.piece) {
+#pragma unroll
+                    for (u32 i = 0; i < VECTOR; i++) partial[lanes.column[k] + i] = sums[k][i];
+                    if (lanes.first[k]) partial[p.columns + lanes.head[k]] = right_sums[k];
+                } else {
+                    store_features<T>((T*)p.d_values + ((u64)row * p.columns + lanes.column[k]), sums[k]);
+                    if (lanes.first[k]) p.d_right[(u64)row * p.heads + lanes.head[k]] = right_sums[k];
+                }
+            }
+        }
+    }
+    if (task.piece) {
+        const RowPieces row = piece_done(p.rows, task, index);
+        if (row.last) add_pieces<T>(p, row, task.row);
+    }
+}
+BG_KERNEL(attention_gat_backward_rows_f32_32, GatBackwardParams, 128, 8) { gat_backward_rows<f32, 4, 8, 1, 4>(p); }
+BG_KERNEL(attention_gat_backward_rows_f32_64, GatBackwardParams, 128, 8) { gat_backward_rows<f32, 4, 16, 1, 4>(p); }
+BG_KERNEL(attention_gat_backward_rows_f32_128, GatBackwardParams, 128, 8) { gat_backward_rows<f32, 4, 32, 1, 4>(p); }
+BG_KERNEL(attention_gat_backward_rows_f32_256, GatBackwardParams, 128, 4) { gat_backward_rows<f32, 4, 32, 2, 4>(p); }
+BG_KERNEL(attention_gat_backward_plain_f16, GatBackwardParams, 128, 4) { gat_backward_rows<f16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_gat_backward_plain_bf16, GatBackwardParams, 128, 4) { gat_backward_rows<bf16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_gat_backward_plain_f32, GatBackwardParams, 128, 4) { gat_backward_rows<f32, 1, 32, 8, 2>(p); }
+}  // namespace bg

@@ -1,0 +1,217 @@
+// Attention whose scores are formed of two rows of features: dot products, cosines, and GATv2's sums. LANES lanes hold a row's query and the
+// sums of its result, PARTS vectors of VECTOR columns each, and take the row's entries, 32 / LANES side by side and DEEP of each in flight.
+// One pass: sums are scaled down when a larger score comes. Where the keys are the values, they are read once.
+//
+// Scores are to base 2, as in tensor/attention_gat.cuh.
+#include "tensor/attention_gat.cuh"
+#include "tensor/attention_lanes.cuh"
+
+namespace bg {
+/// factor * query . key; beta * cosine of query and key; vector . leaky(query + key).
+constexpr u32 DOT_SCORE = 0, COSINE_SCORE = 1, SUM_SCORE = 2;
+/// The norm of a vector is taken as this or more.
+constexpr f32 NORM_FLOOR = 1e-12f;
+
+struct PairParams {
+    RowTasks rows;
+    const void* query;      // rows x columns
+    const void* key;        // matrix columns x columns
+    const void* values;     // matrix columns x columns
+    const f32* parameter;   // of cosines: beta; of sums: the vector, of all columns; else null
+    void* output;           // rows x columns
+    f32* lse;               // rows x heads; null if it is not wanted
+    f32* partial;           // as GatParams::partial
+    u32 columns;
+    u32 heads;
+    u32 head_columns;
+    f32 factor;
+    f32 slope;
+    u32 unused;
+};
+
+template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void pair_rows(const PairParams& p) {
+    constexpr u32 SIDE = WARP / LANES;
+    const u32 index = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
+    if (index >= p.rows.task_count) return;
+    const RowTask task = row_task(p.rows, index);
+    const u32 side = lane() / LANES;
+    const bool same = p.key == p.values;
+    const LaneColumns<VECTOR, LANES, PARTS> lanes(p.columns, p.heads, p.head_columns);
+    // What multiplies the parts of a score.
+    f32 weights[PARTS][VECTOR];
+    const f32 scale = LOG2_E * (SCORE == COSINE_SCORE ? load_readonly(p.parameter) : p.factor);
+#pragma unroll
+    for (u32 k = 0; k < PARTS; k++)
+#pragma unroll
+        for (u32 i = 0; i < VECTOR; i++)
+            weights[k][i] = SCORE == SUM_SCORE && lanes.valid[k] ? load_readonly(p.parameter + lanes.column[k] + i) * LOG2_E : 0.0f;
+    u32 ahead = task.begin + lane() < task.end ? load_readonly(p.rows.indices + task.begin + lane()) : 0;
+    for (u32 row = task.row; row < task.row + task.count; row++) {
+        const u32 begin = first_entry(p.rows, task, row), end = end_entry(p.rows, task, row);
+        f32 query[PARTS][VECTOR], sums[PARTS][VECTOR], most[PARTS], power_sums[PARTS];
+        lanes.load(query, (const T*)p.query + (u64)row * p.columns, true);
+        f32 factors[PARTS];
+#pragma unroll
+        for (u32 k = 0; k < PARTS; k++) {
+            factors[k] = 0;
+            most[k] = NO_SCORE;
+            power_sums[k] = 0;
+#pragma unroll
+            for (u32 i = 0; i < VECTOR; i++) {
+                factors[k] += query[k][i] * query[k][i];
+                sums[k][i] = 0;
+            }
+        }
+        if (SCORE == COSINE_SCORE) lanes.sum_heads(factors);
+#pragma unroll
+        for (u32 k = 0; k < PARTS; k++)
+            factors[k] = SCORE == COSINE_SCORE ? scale * fminf(rsqrt_of(factors[k]), 1 / NORM_FLOOR) : SCORE == DOT_SCORE ? scale : 1.0f;
+        for (u32 base = begin; base < end; base += WARP) {
+            const u32 mine = ahead, count = min_of(end - base, WARP), following = base + count + lane();
+            if (following < task.end) ahead = load_readonly(p.rows.indices + following);
+            for (u32 j = 0; j < count; j += DEEP * SIDE) {
+                u32 columns[DEEP];
+                f32 x[DEEP][PARTS][VECTOR], scores[DEEP][PARTS];
+#pragma unroll
+                for (u32 u = 0; u < DEEP; u++) {
+                    const u32 at = j + u * SIDE + side;
+                    columns[u] = shuffle(mine, at & 31u);
+                    lanes.load(x[u], (const T*)p.key + (u64)columns[u] * p.columns, at < count);
+                }
+#pragma unroll
+                for (u32 u = 0; u < DEEP; u++) {
+                    f32 norms[PARTS];
+#pragma unroll
+                    for (u32 k = 0; k < PARTS; k++) {
+                        scores[u][k] = 0;
+                        norms[k] = 0;
+                        if (SCORE == SUM_SCORE) {
+#pragma unroll
+                            for (u32 i = 0; i < VECTOR; i++) scores[u][k] += weights[k][i] * leaky(query[k][i] + x[u][k][i], p.slope);
+                        } else {
+#pragma unroll
+                            for (u32 i = 0; i < VECTOR; i++) {
+                                scores[u][k] += query[k][i] * x[u][k][i];
+                                norms[k] += x[u][k][i] * x[u][k][i];
+                            }
+                        }
+                    }
+                    lanes.sum_heads(scores[u]);
+                    if (SCORE == COSINE_SCORE) {
+                        lanes.sum_heads(norms);
+#pragma unroll
+                        for (u32 k = 0; k < PARTS; k++) scores[u][k] *= fminf(rsqrt_of(norms[k]), 1 / NORM_FLOOR);
+                    }
+                    const bool in = j + u * SIDE + side < count;
+#pragma unroll
+                    for (u32 k = 0; k < PARTS; k++) scores[u][k] = in ? scores[u][k] * factors[k] : -__uint_as_float(0x7f800000u);
+                }
+                if (!same) {
+#pragma unroll
+                    for (u32 u = 0; u < DEEP; u++)
+                        lanes.load(x[u], (const T*)p.values + (u64)columns[u] * p.columns, j + u * SIDE + side < count);
+                }
+#pragma unroll
+                for (u32 k = 0; k < PARTS; k++) {
+                    f32 largest = most[k];
+#pragma unroll
+                    for (u32 u = 0; u < DEEP; u++) largest = fmaxf(largest, scores[u][k]);
+                    const f32 less = exp2_of(most[k] - largest);
+                    most[k] = largest;
+                    power_sums[k] *= less;
+#pragma unroll
+                    for (u32 i = 0; i < VECTOR; i++) sums[k][i] *= less;
+#pragma unroll
+                    for (u32 u = 0; u < DEEP; u++) {
+                        const f32 power = exp2_of(scores[u][k] - largest);
+                        power_sums[k] += power;
+#pragma unroll
+                        for (u32 i = 0; i < VECTOR; i++) sums[k][i] += power * x[u][k][i];
+                    }
+                }
+            }
+        }
+#pragma unroll
+        for (u32 k = 0; k < PARTS; k++) {
+            f32 largest = most[k];
+#pragma unroll
+            for (u32 d = LANES; d < WARP; d <<= 1) largest = fmaxf(largest, shuffle_xor(largest, d));
+            const f32 less = exp2_of(most[k] - largest);
+            most[k] = largest;
+            power_sums[k] *= less;
+#pragma unroll
+            for (u32 i = 0; i < VECTOR; i++) sums[k][i] *= less;
+#pragma unroll
+            for (u32 d = LANES; d < WARP; d <<= 1) {
+                power_sums[k] += shuffle_xor(power_sums[k], d);
+#pragma unroll
+                for (u32 i = 0; i < VECTOR; i++) sums[k][i] += shuffle_xor(sums[k][i], d);
+            }
+        }
+        if (side == 0) {
+            f32* const partial = p.partial + (u64)index * partial_size(p.columns, p.heads);
+#pragma unroll
+            for (u32 k = 0; k < PARTS; k++) {
+                if (!lanes.valid[k]) continue;
+                const u32 column = lanes.column[k], head = lanes.head[k];
+                if (task.piece) {
+#pragma unroll
+                    for (u32 i = 0; i < VECTOR; i++) partial[column + i] = sums[k][i];
+                    if (lanes.first[k]) {
+                        partial[p.columns + head] = power_sums[k];
+                        partial[p.columns + p.heads + head] = power_sums[k];
+                        partial[p.columns + 2 * p.heads + head] = most[k];
+                    }
+                } else {
+                    const f32 inverse = power_sums[k] == 0 ? 0.0f : 1.0f / power_sums[k];
+#pragma unroll
+                    for (u32 i = 0; i < VECTOR; i++) sums[k][i] *= inverse;
+                    store_features<T>((T*)p.output + ((u64)row * p.columns + column), sums[k]);
+                    if (lanes.first[k] && p.lse) p.lse[(u64)row * p.heads + head] = (most[k] + log2_of(power_sums[k])) * LN_2;
+                }
+            }
+        }
+        warp_sync();
+    }
+    if (task.piece) {
+        const RowPieces row = piece_done(p.rows, task, index);
+        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, (T*)p.output, p.lse);
+    }
+}
+BG_KERNEL(attention_dot_f16_64, PairParams, 128, 6) { pair_rows<DOT_SCORE, f16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_dot_f16_128, PairParams, 128, 6) { pair_rows<DOT_SCORE, f16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_dot_f16_256, PairParams, 128, 6) { pair_rows<DOT_SCORE, f16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_dot_bf16_64, PairParams, 128, 6) { pair_rows<DOT_SCORE, bf16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_dot_bf16_128, PairParams, 128, 6) { pair_rows<DOT_SCORE, bf16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_dot_bf16_256, PairParams, 128, 6) { pair_rows<DOT_SCORE, bf16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_dot_f32_64, PairParams, 128, 6) { pair_rows<DOT_SCORE, f32, 4, 16, 1, 4>(p); }
+BG_KERNEL(attention_dot_f32_128, PairParams, 128, 6) { pair_rows<DOT_SCORE, f32, 4, 32, 1, 4>(p); }
+BG_KERNEL(attention_dot_f32_256, PairParams, 128, 4) { pair_rows<DOT_SCORE, f32, 4, 32, 2, 4>(p); }
+BG_KERNEL(attention_dot_plain_f16, PairParams, 128, 4) { pair_rows<DOT_SCORE, f16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_dot_plain_bf16, PairParams, 128, 4) { pair_rows<DOT_SCORE, bf16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_dot_plain_f32, PairParams, 128, 4) { pair_rows<DOT_SCORE, f32, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_cosine_f16_64, PairParams, 128, 6) { pair_rows<COSINE_SCORE, f16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_cosine_f16_128, PairParams, 128, 6) { pair_rows<COSINE_SCORE, f16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_cosine_f16_256, PairParams, 128, 6) { pair_rows<COSINE_SCORE, f16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_cosine_bf16_64, PairParams, 128, 6) { pair_rows<COSINE_SCORE, bf16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_cosine_bf16_128, PairParams, 128, 6) { pair_rows<COSINE_SCORE, bf16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_cosine_bf16_256, PairParams, 128, 6) { pair_rows<COSINE_SCORE, bf16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_cosine_f32_64, PairParams, 128, 6) { pair_rows<COSINE_SCORE, f32, 4, 16, 1, 4>(p); }
+BG_KERNEL(attention_cosine_f32_128, PairParams, 128, 6) { pair_rows<COSINE_SCORE, f32, 4, 32, 1, 4>(p); }
+BG_KERNEL(attention_cosine_f32_256, PairParams, 128, 4) { pair_rows<COSINE_SCORE, f32, 4, 32, 2, 4>(p); }
+BG_KERNEL(attention_cosine_plain_f16, PairParams, 128, 4) { pair_rows<COSINE_SCORE, f16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_cosine_plain_bf16, PairParams, 128, 4) { pair_rows<COSINE_SCORE, bf16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_cosine_plain_f32, PairParams, 128, 4) { pair_rows<COSINE_SCORE, f32, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_sum_f16_64, PairParams, 128, 6) { pair_rows<SUM_SCORE, f16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_sum_f16_128, PairParams, 128, 6) { pair_rows<SUM_SCORE, f16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_sum_f16_256, PairParams, 128, 6) { pair_rows<SUM_SCORE, f16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_sum_bf16_64, PairParams, 128, 6) { pair_rows<SUM_SCORE, bf16, 8, 8, 1, 4>(p); }
+BG_KERNEL(attention_sum_bf16_128, PairParams, 128, 6) { pair_rows<SUM_SCORE, bf16, 8, 16, 1, 4>(p); }
+BG_KERNEL(attention_sum_bf16_256, PairParams, 128, 6) { pair_rows<SUM_SCORE, bf16, 8, 32, 1, 4>(p); }
+BG_KERNEL(attention_sum_f32_64, PairParams, 128, 6) { pair_rows<SUM_SCORE, f32, 4, 16, 1, 4>(p); }
+BG_KERNEL(attention_sum_f32_128, PairParams, 128, 6) { pair_rows<SUM_SCORE, f32, 4, 32, 1, 4>(p); }
+BG_KERNEL(attention_sum_f32_256, PairParams, 128, 4) { pair_rows<SUM_SCORE, f32, 4, 32, 2, 4>(p); }
+BG_KERNEL(attention_sum_plain_f16, PairParams, 128, 4) { pair_rows<SUM_SCORE, f16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_sum_plain_bf16, PairParams, 128, 4) { pair_rows<SUM_SCORE, bf16, 1, 32, 8, 2>(p); }
+BG_KERNEL(attention_sum_plain_f32, PairParams, 128, 4) { pair_rows<SUM_SCORE, f32, 1, 32, 8, 2>(p); }
+}  // namespace bg

@@ -1,0 +1,51 @@
+// Builds the tasks of tensor/attention_tasks.cuh: how many of each kind a window gives, a scan of both between, and the tasks.
+#include "tensor/attention_tasks.cuh"
+
+namespace bg {
+struct RowTasksBuild {
+    const u32* offsets;
+    u32* pieces;        // for each window: the pieces that it gives; in the fill, where they begin
+    u32* others;        // likewise the other tasks
+    uint4* tasks;
+    u32 row_count;
+    u32 windows;
+    u32 window;         // rows of a window
+    u32 piece_count;    // of all windows; in the fill
+};
+
+/// Calls `piece(row, first entry, end)` for the pieces of a window and `other(row, rows, first entry, end)` for its other tasks, in order.
+template <class Piece, class Other> BG_DEVICE void cut_window(const RowTasksBuild& p, u32 window, Piece piece, Other other) {
+    const u32 row = window * p.window, count = min_of(p.window, p.row_count - row), begin = p.offsets[row], end = p.offsets[row + count];
+    if (end - begin <= attention::WINDOW_ENTRIES) {
+        other(row, count, begin, end);
+        return;
+    }
+    u32 from = begin;
+    for (u32 r = row; r < row + count; r++) {
+        const u32 to = p.offsets[r + 1];
+        if (to - from <= attention::PIECE_ENTRIES) {
+            other(r, 1u, from, to);
+        } else {
+            for (u32 e = from; e < to; e += attention::PIECE_ENTRIES) piece(r, e, min_of(e + attention::PIECE_ENTRIES, to));
+        }
+        from = to;
+    }
+}
+
+BG_KERNEL(attention_tasks_count, RowTasksBuild, 256, 4) {
+    for (u32 w = blockIdx.x * blockDim.x + threadIdx.x; w < p.windows; w += gridDim.x * blockDim.x) {
+        u32 pieces = 0, others = 0;
+        cut_window(p, w, [&](u32, u32, u32) { pieces++; }, [&](u32, u32, u32, u32) { others++; });
+        p.pieces[w] = pieces;
+        p.others[w] = others;
+    }
+}
+BG_KERNEL(attention_tasks_fill, RowTasksBuild, 256, 4) {
+    for (u32 w = blockIdx.x * blockDim.x + threadIdx.x; w < p.windows; w += gridDim.x * blockDim.x) {
+        u32 piece = p.pieces[w], other = p.piece_count + p.others[w];
+        cut_window(
+            p, w, [&](u32 row, u32 from, u32 to) { p.tasks[piece++] = make_uint4(row, 1, from, to); },
+            [&](u32 row, u32 count, u32 from, u32 to) { p.tasks[other++] = make_uint4(row, count, from, to); });
+    }
+}
+}  // namespace bg

@@ -1,0 +1,42 @@
+// Short vectors of features as f32: VECTOR elements of a row, which one lane loads and stores at once where they fill 16 bytes.
+#pragma once
+#include "common/dtype.cuh"
+
+namespace bg {
+/// Elements of T in 16 bytes.
+template <class T> struct Wide { static constexpr u32 value = 16 / sizeof(T); };
+
+/// Elements from `p` on; p is aligned to 16 bytes if VECTOR is more than 1.
+template <class T, u32 VECTOR> BG_DEVICE void load_features(f32 (&x)[VECTOR], const T* p) {
+    if constexpr (VECTOR == 1) {
+        x[0] = load_value(p);
+    } else {
+        static_assert(VECTOR == Wide<T>::value, "16 bytes, or one element");
+        const uint4 raw = load_readonly((const uint4*)p);
+        const u32 words[4] = {raw.x, raw.y, raw.z, raw.w};
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            if constexpr (sizeof(T) == 4) {
+                x[i] = __uint_as_float(words[i]);
+            } else {
+                x[2 * i] = widen(T{(u16)words[i]});
+                x[2 * i + 1] = widen(T{(u16)(words[i] >> 16)});
+            }
+        }
+    }
+}
+/// Rounds elements to T and stores them from `p` on.
+template <class T, u32 VECTOR> BG_DEVICE void store_features(T* p, const f32 (&x)[VECTOR]) {
+    if constexpr (VECTOR == 1) {
+        *p = Narrow<T>::of(x[0]);
+    } else {
+        u32 words[4];
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            if constexpr (sizeof(T) == 4) words[i] = __float_as_uint(x[i]);
+            else words[i] = (u32)Narrow<T>::of(x[2 * i]).bits | (u32)Narrow<T>::of(x[2 * i + 1]).bits << 16;
+        }
+        *(uint4*)p = make_uint4(words[0], words[1], words[2], words[3]);
+    }
+}
+}  // namespace bg
