@@ -210,7 +210,11 @@ impl<B: Attend, T: Element> Operation<Attention<B, T>> {
     ///
     /// # Errors
     /// As [`Operation::into`]; [`Error::Shape`].
-    pub fn gradient_of<U: Element<Real = T::Real>>(&self, lse: &Dense<B, T::Real>, dy: &Dense<B, U>) -> Result<AttentionGradient<B, T>, B::Error> {
+    pub fn gradient_of<U: Element<Real = T::Real>>(
+        &self,
+        lse: &Dense<B, T::Real>,
+        dy: &Dense<B, U>,
+    ) -> Result<AttentionGradient<B, T>, B::Error> {
         let shape = self.0.check().map_err(refused::<B>)?;
         let (name, op, backend) = ("attention gradient", &self.0.op, self.0.backend());
         same_shape(name, "the gradient of the result", shape, dy.shape()).map_err(refused::<B>)?;

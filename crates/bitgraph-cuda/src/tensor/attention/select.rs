@@ -73,7 +73,9 @@ impl Backward {
     pub(super) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Result<Self> {
         if columns > MOST_COLUMNS {
             let what = format!("values of {columns} columns");
-            return Err(Base::Unsupported { operation: "the gradient of attention in one pass", what, available: "up to 256 columns" }.into());
+            return Err(
+                Base::Unsupported { operation: "the gradient of attention in one pass", what, available: "up to 256 columns" }.into()
+            );
         }
         Ok(match is_half::<T>() {
             true if head_columns % 8 == 0 && heads <= SLOTS && columns <= 128 => Self::Tiles(if columns <= 64 { 64 } else { 128 }),
