@@ -113,9 +113,7 @@ impl<T: Feature> GatBackwardLayout<T> {
         let (transposed, positions) = transpose_with_positions(device, csr)?;
         let places = invert(device, &positions)?;
         let Some(transposed) = RowTasks::build(device, &transposed, form.window(heads), enough)? else { return Ok(None) };
-        let product = |what: &'static str, a: usize, b: usize| {
-            a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 })
-        };
+        let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });
         let size = columns.checked_add(heads).and_then(|s| s.checked_next_multiple_of(2));
         let size = size.ok_or(Base::Overflow { what: "the width of a piece", dtype: DType::U64 })?;
         let partial = product("the number of sums of pieces of rows", transposed.parameters.piece_count as usize, size)?;
@@ -163,7 +161,7 @@ impl<T: Feature> GatBackwardLayout<T> {
         };
         let head_columns = (columns / heads) as u32;
         let aligned = [given.gradient, input.values, gradients.values, &again].into_iter().all(is_aligned);
-        let wide = if aligned && head_columns as usize % (16 / size_of::<T>()) == 0 { "_wide" } else { "" };
+        let wide = if aligned && (head_columns as usize).is_multiple_of(16 / size_of::<T>()) { "_wide" } else { "" };
         let pack = PackParams {
             output: address(&again),
             gradient: address(given.gradient),

@@ -28,11 +28,8 @@ struct Gradients {
 fn gradients(csr: &Csr, columns: usize, heads: usize, x: &Operands) -> Gradients {
     let width = columns / heads;
     let [y, sizes, lse] = expected(csr, columns, heads, &x.left, &x.right, &x.values);
-    let mut found = Gradients {
-        left: vec![[0.0; 2]; x.left.len()],
-        right: vec![[0.0; 2]; x.right.len()],
-        values: vec![[0.0; 2]; x.values.len()],
-    };
+    let mut found =
+        Gradients { left: vec![[0.0; 2]; x.left.len()], right: vec![[0.0; 2]; x.right.len()], values: vec![[0.0; 2]; x.values.len()] };
     for i in 0..csr.nrows() {
         for &j in csr.row(i) {
             for h in 0..heads {

@@ -5,13 +5,13 @@
 
 mod gat;
 mod gat_backward;
+#[cfg(test)]
+mod gradient_tests;
 pub(crate) mod layout;
 mod pair;
 #[cfg(test)]
 mod pair_tests;
 mod select;
-#[cfg(test)]
-mod gradient_tests;
 #[cfg(test)]
 mod tests;
 

@@ -2,8 +2,8 @@
 
 use super::select::Form;
 use super::{GatInput, GatLayout};
-use crate::device::{Buffer, Device};
 use crate::device::testing::device;
+use crate::device::{Buffer, Device};
 use crate::tensor::testing::{Tested, features, graphs, lists, rubbish};
 use bitgraph_sparse::Csr;
 use half::{bf16, f16};
@@ -113,14 +113,7 @@ fn large_scores_do_not_overflow() {
     let l = vec![0.0; n];
     let r: Vec<f64> = (0..m).map(|j| f64::from((j as f32 - 600.0) * 0.5)).collect();
     let (left, right) = (device.zeroed::<f32>(n).unwrap(), device.upload(&r.iter().map(|&x| x as f32).collect::<Vec<_>>()).unwrap());
-    fn check<T: Tested>(
-        device: &Device,
-        csr: &Csr,
-        l: &[f64],
-        r: &[f64],
-        left: &Buffer<f32>,
-        right: &Buffer<f32>,
-    ) {
+    fn check<T: Tested>(device: &Device, csr: &Csr, l: &[f64], r: &[f64], left: &Buffer<f32>, right: &Buffer<f32>) {
         let columns = 16;
         let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
         let [y, _, lse] = expected(csr, columns, 1, l, r, &v);
