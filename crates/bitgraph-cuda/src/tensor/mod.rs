@@ -56,7 +56,7 @@ fn expect_len(operation: &'static str, operand: &'static str, rows: usize, colum
 
 /// Columns that fall into heads of equal width, at least one of each; the width.
 fn head_width(columns: usize, heads: usize) -> Result<usize> {
-    let whole = heads > 0 && columns > 0 && columns % heads == 0 && u32::try_from(columns).is_ok();
+    let whole = heads > 0 && columns > 0 && columns.is_multiple_of(heads) && u32::try_from(columns).is_ok();
     if whole {
         return Ok(columns / heads);
     }
@@ -67,7 +67,7 @@ fn head_width(columns: usize, heads: usize) -> Result<usize> {
 
 /// Whether an array starts where 16 bytes can be loaded at once.
 fn is_aligned<T: bytemuck::Pod>(buffer: &Buffer<T>) -> bool {
-    buffer.ptr().address() % 16 == 0
+    buffer.ptr().address().is_multiple_of(16)
 }
 
 /// The address of an array, its type left to the kernel.

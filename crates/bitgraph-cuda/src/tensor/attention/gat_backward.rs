@@ -161,7 +161,7 @@ impl<T: Feature> GatBackwardLayout<T> {
         };
         let head_columns = (columns / heads) as u32;
         let aligned = [given.gradient, input.values, gradients.values, &again].into_iter().all(is_aligned);
-        let wide = if aligned && head_columns as usize % (16 / size_of::<T>()) == 0 { "_wide" } else { "" };
+        let wide = if aligned && (head_columns as usize).is_multiple_of(16 / size_of::<T>()) { "_wide" } else { "" };
         let pack = PackParams {
             output: address(&again),
             gradient: address(given.gradient),

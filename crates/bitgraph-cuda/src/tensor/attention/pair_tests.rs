@@ -107,8 +107,9 @@ fn shapes_are_checked() {
     assert!(PairLayout::<f32>::build(&device, &matrix, 300, 1).is_err() && PairLayout::<f32>::build(&device, &matrix, 8, 3).is_err());
     let layout = PairLayout::<f32>::build(&device, &matrix, 8, 2).unwrap().unwrap();
     let (x, y) = (device.zeroed::<f32>(160).unwrap(), device.zeroed::<f32>(160).unwrap());
+    let (beta, vector) = (x.prefix(1), x.prefix(8));
     let run = |score, key: &Buffer<f32>| layout.forward(PairInput { score, query: &x, key, values: &x }, &y, None);
     assert!(run(PairScore::Dot { factor: 1.0 }, &x).is_ok() && run(PairScore::Dot { factor: 1.0 }, &x.prefix(8)).is_err());
-    assert!(run(PairScore::Cosine { beta: &x }, &x).is_err() && run(PairScore::Cosine { beta: &x.prefix(1) }, &x).is_ok());
-    assert!(run(PairScore::Sum { vector: &x.prefix(8), slope: -1.0 }, &x).is_err());
+    assert!(run(PairScore::Cosine { beta: &x }, &x).is_err() && run(PairScore::Cosine { beta: &beta }, &x).is_ok());
+    assert!(run(PairScore::Sum { vector: &vector, slope: -1.0 }, &x).is_err());
 }

@@ -25,8 +25,8 @@ impl Form {
     /// The form for values of so many columns in heads of `head_columns`.
     pub(super) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Self {
         match is_half::<T>() {
-            true if head_columns % 8 == 0 && heads <= SLOTS => Self::Tiles(if columns <= 64 { 64 } else { 128 }),
-            false if head_columns % 4 == 0 => Self::Rows(match columns {
+            true if head_columns.is_multiple_of(8) && heads <= SLOTS => Self::Tiles(if columns <= 64 { 64 } else { 128 }),
+            false if head_columns.is_multiple_of(4) => Self::Rows(match columns {
                 0..=32 => 32,
                 33..=64 => 64,
                 _ => 128,
@@ -78,8 +78,8 @@ impl Backward {
             );
         }
         Ok(match is_half::<T>() {
-            true if head_columns % 8 == 0 && heads <= SLOTS && columns <= 128 => Self::Tiles(if columns <= 64 { 64 } else { 128 }),
-            false if head_columns % 4 == 0 => Self::Rows((columns.next_power_of_two() as u32).max(32)),
+            true if head_columns.is_multiple_of(8) && heads <= SLOTS && columns <= 128 => Self::Tiles(if columns <= 64 { 64 } else { 128 }),
+            false if head_columns.is_multiple_of(4) => Self::Rows((columns.next_power_of_two() as u32).max(32)),
             _ => Self::Plain,
         })
     }
@@ -121,7 +121,7 @@ impl Pair {
             return Err(Base::Unsupported { operation: "attention in one pass", what, available: "up to 256 columns" }.into());
         }
         let vector = 16 / size_of::<T>();
-        let whole = head_columns % vector == 0;
+        let whole = head_columns.is_multiple_of(vector);
         Ok(if whole { Self::Rows((columns.next_power_of_two() as u32).max(64)) } else { Self::Plain })
     }
     /// Rows of a window, at most.

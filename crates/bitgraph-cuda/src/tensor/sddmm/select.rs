@@ -55,11 +55,11 @@ impl Form {
     /// The form for features of so many columns in heads of `head_columns`.
     pub(super) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Self {
         match is_half::<T>() {
-            true if head_columns % 8 == 0 && heads <= MOST_HEADS => Self::Tiles(match Width::of(columns) {
+            true if head_columns.is_multiple_of(8) && heads <= MOST_HEADS => Self::Tiles(match Width::of(columns) {
                 Width::W32 => Width::W64,
                 width => width,
             }),
-            false if head_columns % 4 == 0 => Self::Rows(Width::of(head_columns)),
+            false if head_columns.is_multiple_of(4) => Self::Rows(Width::of(head_columns)),
             _ => Self::Plain,
         }
     }
