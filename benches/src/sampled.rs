@@ -126,14 +126,14 @@ fn number(place: usize, seed: u64) -> f64 {
 trait Element: Feature + Product<Self> {
     /// The largest error beside the sum of the terms' sizes.
     const TOLERANCE: f64;
-    /// The least number above 0: what is smaller cannot be told from it, however small its terms.
-    const LEAST: f64;
+    /// The smallest number above 0: what is smaller cannot be told from it, however small its terms.
+    const SMALLEST: f64;
     fn of(x: f64) -> Self;
     fn to(self) -> f64;
 }
 impl Element for f16 {
     const TOLERANCE: f64 = 1.5e-3;
-    const LEAST: f64 = 1.0 / (1 << 24) as f64;
+    const SMALLEST: f64 = 1.0 / (1 << 24) as f64;
     fn of(x: f64) -> Self {
         Self::from_f64(x)
     }
@@ -143,7 +143,7 @@ impl Element for f16 {
 }
 impl Element for bf16 {
     const TOLERANCE: f64 = 1.2e-2;
-    const LEAST: f64 = 1e-40;
+    const SMALLEST: f64 = 1e-40;
     fn of(x: f64) -> Self {
         Self::from_f64(x)
     }
@@ -153,7 +153,7 @@ impl Element for bf16 {
 }
 impl Element for f32 {
     const TOLERANCE: f64 = 2e-6;
-    const LEAST: f64 = 2e-45;
+    const SMALLEST: f64 = 2e-45;
     fn of(x: f64) -> Self {
         x as f32
     }
@@ -536,7 +536,7 @@ impl<T: Element> Rows<'_, T> {
         };
         let mut worst = 0f64;
         let mut compare = |found: f64, sum: f64, size: f64| {
-            let apart = ((found - sum).abs() - T::LEAST).max(0.0) / size.max(1e-30);
+            let apart = ((found - sum).abs() - T::SMALLEST).max(0.0) / size.max(1e-30);
             worst = if found.is_nan() || apart.is_nan() { f64::INFINITY } else { worst.max(apart) };
         };
         // Columns of the matrix that are compared, with their entries.

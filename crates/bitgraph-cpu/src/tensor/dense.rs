@@ -39,6 +39,7 @@ macro_rules! in_real {
 pub(super) use in_real;
 
 /// Makes the rows of an output in parallel: `f(i, row, scratch)` fills row `i`.
+#[allow(clippy::type_complexity)] // what a caller writes
 pub fn rows_of<R: Sum>(isa: Isa, out: AnyMut<'_, Cpu>, f: &(dyn Fn(usize, &mut [R], &mut Vec<R>) + Sync)) {
     let sink = Sink::<R>::new(isa, out);
     let (rows, columns) = sink.window().shape();
@@ -56,6 +57,7 @@ pub fn rows_of<R: Sum>(isa: Isa, out: AnyMut<'_, Cpu>, f: &(dyn Fn(usize, &mut [
 }
 
 /// Sums of columns: `f(i, sums, scratch)` adds what row `i` gives to `width` sums.
+#[allow(clippy::type_complexity)] // what a caller writes
 pub fn sums<R: Number>(rows: usize, width: usize, f: &(dyn Fn(usize, &mut [R], &mut [Vec<R>; 2]) + Sync)) -> Vec<R> {
     let parts = parallel::collect(rows.div_ceil(ROWS), |block| {
         let (mut sums, mut scratch) = (vec![R::ZERO; width], [Vec::new(), Vec::new()]);

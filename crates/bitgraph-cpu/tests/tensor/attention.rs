@@ -36,7 +36,7 @@ fn forward<T: Element>(csr: &Csr, name: &str, share: f64, k: usize) {
             share,
             |cpu| {
                 let Some(op) = kinds::<T>(cpu, csr, heads, width, kind) else { return Dense::zeros(cpu, 0, 0) };
-                let op = if k % 3 == 0 { op.attention_dropout(Dropout::new(0.3, 5, 1)) } else { op };
+                let op = if k.is_multiple_of(3) { op.attention_dropout(Dropout::new(0.3, 5, 1)) } else { op };
                 if k % 4 == 1 { op.bias(&small(cpu, 1, heads * width, 9)).elu(1.0).eval() } else { op.eval() }
             },
         );

@@ -8,7 +8,7 @@ use half::{bf16, f16};
 
 fn family<T: Element>(csr: &Csr, name: &str, width: usize, k: usize) {
     let pairing = [Pairing::Dot, Pairing::Dot, Pairing::Add, Pairing::Multiply][k % 4];
-    let heads = [1, 2, 4, 7].into_iter().rev().find(|&h| width % h == 0 && k % 3 != 0).unwrap_or(1);
+    let heads = [1, 2, 4, 7].into_iter().rev().find(|&h| width.is_multiple_of(h) && !k.is_multiple_of(3)).unwrap_or(1);
     let (weighted, scaled) = (k % 5 == 1, k % 3 == 1);
     same::<T::Output>(
         || format!("{} over {name}, {width} columns, {pairing:?}, {heads} heads, weighted {weighted}, scaled {scaled}", T::DTYPE),

@@ -29,7 +29,7 @@ fn family<T: Element>(csr: &Csr, name: &str, width: usize, k: usize) {
         |cpu| {
             let a = matrix::<T>(cpu, csr, weighted, format);
             let x = dense::<T>(cpu, columns, width, 3);
-            let x = if k % 2 == 0 { spread(&x) } else { x };
+            let x = if k.is_multiple_of(2) { spread(&x) } else { x };
             let mut op = spmm(&a, &x).reduce(reduce);
             if transposed {
                 op = op.transpose();

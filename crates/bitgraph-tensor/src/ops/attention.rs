@@ -270,7 +270,7 @@ impl<B: Attend, T: Element> Computation for Attention<B, T> {
         let (operation, op) = (Self::NAME, &self.op);
         let ((rows, columns), (found, width)) = (op.matrix.shape(), op.values.shape());
         same_shape(operation, "the values", (columns, width), (found, width))?;
-        let blocks = |width: usize| match op.heads > 0 && width % op.heads == 0 {
+        let blocks = |width: usize| match op.heads > 0 && width.is_multiple_of(op.heads) {
             true => Ok(()),
             false => Err(Error::Heads { operation, columns: width as u64, heads: op.heads as u64 }),
         };

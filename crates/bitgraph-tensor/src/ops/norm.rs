@@ -21,6 +21,7 @@ pub fn sum_columns<B: DenseOps, T: Element>(x: &Dense<B, T>) -> Result<Dense<B, 
 ///
 /// # Errors
 /// Out of memory.
+#[allow(clippy::type_complexity)] // a pair of matrices
 pub fn moments<B: DenseOps, T: Element>(x: &Dense<B, T>) -> Result<(Dense<B, T::Real>, Dense<B, T::Real>), B::Error> {
     let (mut mean, mut variance) = (Dense::zeros(x.backend(), 1, x.ncols())?, Dense::zeros(x.backend(), 1, x.ncols())?);
     let (m, v) = (mean.as_mut().open()?, variance.as_mut().open()?);
@@ -43,6 +44,7 @@ pub struct BatchNormalised<B: Tensor, T: Element> {
 ///
 /// # Errors
 /// [`Error::Shape`], [`Error::Parameter`], or out of memory.
+#[allow(clippy::type_complexity)] // a pair of matrices
 pub fn batch_norm<B: DenseOps, T: Element>(
     x: &Dense<B, T>,
     affine: Option<(&Dense<B, T::Real>, &Dense<B, T::Real>)>,

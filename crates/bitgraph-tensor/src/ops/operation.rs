@@ -114,6 +114,7 @@ impl<F: Fusing> Operation<F> {
         self.step(Step::Bias(Reals::new(b)))
     }
     /// Adds a matrix of the result's shape.
+    #[allow(clippy::should_implement_trait)] // an operation on the way, not a sum
     pub fn add<U: Element>(self, other: &Dense<F::Backend, U>) -> Self {
         self.add_scaled(other, 1.0)
     }

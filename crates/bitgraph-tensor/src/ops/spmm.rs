@@ -72,7 +72,7 @@ impl<B: Tensor> Edge<B> {
         let Self::Values(e) = self else { return Ok(1) };
         let (entries, heads) = e.shape();
         same_shape(operation, "the edge values", (matrix.nvals(), heads), (entries, heads))?;
-        if heads == 0 || columns % heads != 0 {
+        if heads == 0 || !columns.is_multiple_of(heads) {
             return Err(Error::Heads { operation, columns: columns as u64, heads: heads as u64 });
         }
         Ok(heads)
@@ -262,6 +262,7 @@ impl<B: Spmm, T: Element> Operation<SparseDense<B, T>> {
     ///
     /// # Errors
     /// As [`Operation::into`]; [`Error::Combination`] for a sum; [`Error::Parameter`] for more columns than `i32` holds.
+    #[allow(clippy::type_complexity)] // a pair of matrices
     pub fn eval_chosen(self) -> Result<(Dense<B, T::Output>, Dense<B, i32>), B::Error> {
         let (rows, columns) = self.0.check().map_err(refused::<B>)?;
         let op = &self.0.op;

@@ -38,6 +38,7 @@ pub(super) fn run<B: TensorBackend>(report: &mut Report, backend: &B, form: &str
     }
 }
 
+#[allow(clippy::type_complexity)] // written once
 fn one<B: TensorBackend, T: Element>(
     backend: &B,
     csr: &Csr,

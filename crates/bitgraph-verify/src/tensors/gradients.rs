@@ -61,6 +61,7 @@ fn dy<B: Tensor>(y: &Matrix64<B>) -> Result<Matrix64<B>, B::Error> {
 }
 
 /// Compares the gradient of a loss with differences at some elements of `x`; says where it is wrong.
+#[allow(clippy::type_complexity)] // written once
 fn wrong<B: Tensor>(
     what: &str,
     x: &Matrix64<B>,

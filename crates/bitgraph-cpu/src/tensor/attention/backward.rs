@@ -106,6 +106,7 @@ impl<R: Number + Paired + Gathers> Pass<'_, R> {
         all
     }
     /// Sums of features weighed with numbers of entries, each row perhaps mended by `fix`.
+    #[allow(clippy::type_complexity)] // what a caller writes
     fn product(
         &self,
         (csr, positions): Side<'_>,
