@@ -7,6 +7,8 @@ use bitgraph_cpu::Cpu;
 use bitgraph_generate::{Control, Generator};
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Csr, FormatKind, Values};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 fn generated(text: &str) -> Csr {
     text.parse::<Generator>().unwrap().generate(&Control::default()).unwrap()
@@ -179,5 +181,24 @@ fn weights_that_differ_by_direction_leave_the_pattern_undirected() {
         assert_eq!(graph.prepare(&TcConfig::default(), &request).unwrap().run(&TcConfig::default()).unwrap().triangles, 0);
         let ranks = Typed::<_, f64>::new(PageRankConfig::default());
         assert!(graph.prepare(&ranks, &request).unwrap().run(&ranks).unwrap().converged);
+    }
+}
+
+/// A run that was stopped before it began is an error, whatever in-edges it wanted, and the next one finds what it built.
+#[test]
+fn a_stopped_run_on_a_directed_graph_is_an_error() {
+    let csr = generated("kron:8").filter_with_positions(|row, column| row < column).0;
+    let control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
+    for backend in [Cpu::new(), Cpu::reference()] {
+        for format in FormatKind::ALL {
+            let data = GraphData::new(Layout::from_csr(&csr, format), None, Symmetry::Directed, None).unwrap();
+            let graph = Graph::new(backend, data);
+            let expected = Some(Error::Cancelled);
+            assert_eq!(graph.bfs(0).control(control.clone()).run().err(), expected, "{format}");
+            assert_eq!(graph.sssp(0).control(control.clone()).run::<u32>().err(), expected, "{format}");
+            assert_eq!(graph.pagerank().control(control.clone()).run::<f32>().err(), expected, "{format}");
+            assert_eq!(graph.cc().control(control.clone()).run().err(), expected, "{format}");
+            assert_eq!(graph.cc().run().unwrap().labels.len(), csr.nrows());
+        }
     }
 }

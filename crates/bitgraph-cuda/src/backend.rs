@@ -31,6 +31,10 @@ impl Cuda {
     pub fn without_fused_forms(&self) -> Self {
         Self { device: self.device.clone(), reference: true }
     }
+    #[cfg(test)]
+    pub(crate) fn on(device: Device) -> Self {
+        Self { device, reference: false }
+    }
     /// Whether definitions run in place of fused forms.
     pub(crate) fn is_reference(&self) -> bool {
         self.reference

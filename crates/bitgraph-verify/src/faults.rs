@@ -33,11 +33,15 @@ pub(crate) fn run(report: &mut Report, device: &Cuda) {
         Ok(csr) => csr,
         Err(error) => return report.skip(RING, "everything", &error.to_string()),
     };
+    // Every second arc of it, whose in-edges are arrays of their own.
+    let directed = NamedGraph { name: format!("{name}, directed"), csr: upper(&csr), symmetric: false, known: Known::default() };
     let graph = NamedGraph { name: name.into(), csr, symmetric: true, known: Known::default() };
     if emulated && device.device().properties().memory > MOST_EMULATED {
         report.skip(RING, "memory", &format!("the host shim has too much of it; {EMULATED_MEMORY_VARIABLE} sets it"));
     } else {
         memory(report, device, &graph);
+        memory(report, device, &directed);
+        large(report, device);
     }
     if emulated {
         report.skip(RING, "stopping", "the host shim ends a kernel before anybody can stop it");
@@ -53,9 +57,18 @@ fn works(report: &mut Report, device: &Cuda, graph: &NamedGraph, after: &str) {
     }
 }
 
-fn every(device: &Cuda, graph: &NamedGraph) -> [(&'static str, Result<Outcome>); 5] {
+fn every(device: &Cuda, graph: &NamedGraph) -> Vec<(&'static str, Result<Outcome>)> {
     let run = Run { backend: device, graph, format: None, ordering: None };
-    [("bfs", run.bfs(1)), ("sssp", run.sssp(1)), ("pagerank", run.pagerank()), ("cc", run.cc()), ("tc", run.tc())]
+    let mut all = vec![("bfs", run.bfs(1)), ("sssp", run.sssp(1)), ("pagerank", run.pagerank()), ("cc", run.cc())];
+    if graph.symmetric {
+        all.push(("tc", run.tc()));
+    }
+    all
+}
+
+/// The arcs from a vertex to a larger one.
+fn upper(csr: &Csr) -> Csr {
+    csr.filter_with_positions(|row, column| column > row).0
 }
 
 /// Takes all memory but about `left` bytes.
@@ -75,8 +88,7 @@ fn hold(device: &Cuda, left: u64) -> Result<Vec<Buffer<u8>>> {
     Ok(held)
 }
 
-/// Every algorithm while hardly any memory is left: right, or the error that says so; and the smallest that fits in none refuses the graph
-/// before any of it is on the device.
+/// Every algorithm while hardly any memory is left: right, or the error that says so.
 fn memory(report: &mut Report, device: &Cuda, graph: &NamedGraph) {
     let mut refused = 0;
     for left in LEFT {
@@ -100,6 +112,9 @@ fn memory(report: &mut Report, device: &Cuda, graph: &NamedGraph) {
     let outcome = if refused > 0 { Outcome::Passed } else { Outcome::Failed("memory never ran out".into()) };
     report.check(RING, "memory runs out", || graph.name.clone(), outcome);
     works(report, device, graph, "memory ran out");
+}
+
+fn large(report: &mut Report, device: &Cuda) {
     let outcome = too_large(device).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
     report.check(RING, "a graph larger than the memory", || "a path".into(), outcome);
 }

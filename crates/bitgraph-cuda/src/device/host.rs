@@ -53,14 +53,18 @@ fn failed(call: &'static str, description: impl ToString) -> Error {
     Error::Driver { call, name: "host shim".into(), description: description.to_string() }
 }
 
+/// Bytes of memory that the environment gives the shim.
+pub(super) fn memory() -> u64 {
+    std::env::var(EMULATED_MEMORY_VARIABLE).ok().and_then(|v| v.parse().ok()).unwrap_or(MEMORY)
+}
+
 impl HostDriver {
-    /// Finds the folder of compiled kernels.
-    pub fn open(folder: PathBuf) -> Result<Self> {
+    /// Finds the folder of compiled kernels. `memory`: bytes that there are.
+    pub fn open(folder: PathBuf, memory: u64) -> Result<Self> {
         if !folder.join("shim.o").is_file() {
             let text = format!("{} holds no kernels for the host; `cargo xtask kernels --host` makes them", folder.display());
             return Err(Error::NoDevice { reason: text });
         }
-        let memory = std::env::var(EMULATED_MEMORY_VARIABLE).ok().and_then(|v| v.parse().ok()).unwrap_or(MEMORY);
         Ok(Self {
             folder,
             properties: Properties {

@@ -102,9 +102,12 @@ impl Device {
     pub fn open(ordinal: u32) -> Result<Self> {
         let driver: Box<dyn Driver> = match std::env::var_os(EMULATOR_VARIABLE) {
             Some(_) if ordinal > 0 => return Err(Error::NoSuchDevice { wanted: ordinal, count: 1 }),
-            Some(folder) => Box::new(host::HostDriver::open(PathBuf::from(folder))?),
+            Some(folder) => Box::new(host::HostDriver::open(PathBuf::from(folder), host::memory())?),
             None => Box::new(cuda::CudaDriver::open(ordinal)?),
         };
+        Self::over(driver, ordinal)
+    }
+    fn over(driver: Box<dyn Driver>, ordinal: u32) -> Result<Self> {
         let shared = Shared {
             driver,
             ordinal,

@@ -1,8 +1,10 @@
 //! For the tests of this crate: the device that they run on, and the kernels that they launch.
 //!
-//! Invariant: with `BITGRAPH_REQUIRE_GPU=1` no test passes for want of a device.
+//! Invariant: with `BITGRAPH_REQUIRE_GPU=1` no test passes for want of a device; those that choose the memory run on the host shim alone.
 
-use super::Device;
+use super::host::HostDriver;
+use super::{Buffer, Device, EMULATOR_VARIABLE};
+use crate::{Error, Result};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -19,6 +21,29 @@ pub(crate) fn skipped(error: &impl std::fmt::Display) {
 /// The device to test on, if there is one.
 pub(crate) fn device() -> Option<Device> {
     Device::open(0).map_err(|error| skipped(&error)).ok()
+}
+
+/// The host shim with so many bytes of memory. None where it is not what tests run on: a GPU has the memory that it has.
+pub(crate) fn small_device(memory: u64) -> Option<Device> {
+    let Some(folder) = std::env::var_os(EMULATOR_VARIABLE) else {
+        eprintln!("skipped: only the memory of the host shim can be chosen");
+        return None;
+    };
+    Some(Device::over(Box::new(HostDriver::open(folder.into(), memory).unwrap()), 0).unwrap())
+}
+
+/// Takes all memory but `left` bytes.
+pub(crate) fn hold(device: &Device, left: u64) -> Buffer<u8> {
+    device.alloc((device.memory().unwrap().free - left) as usize).unwrap()
+}
+
+/// Whether memory ran out. No other error is expected.
+pub(crate) fn out_of_memory<T>(result: Result<T>) -> bool {
+    match result {
+        Ok(_) => false,
+        Err(Error::OutOfMemory { .. }) => true,
+        Err(other) => panic!("{other}"),
+    }
 }
 
 /// Notes that the host shim runs a kernel.

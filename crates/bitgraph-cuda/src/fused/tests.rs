@@ -2,13 +2,21 @@
 //! shim (or a GPU, where there is one).
 
 use super::{bfs, cc, msbfs, pagerank, product, sssp, tc};
+use crate::device::testing::{hold, out_of_memory, small_device};
 use crate::{Cuda, Error};
-use bitgraph_algorithms::{BfsConfig, BfsOutput, CcConfig, MsBfsConfig, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
-use bitgraph_backend::{Algorithm, Candidate, Error as Base, Fused, Graph, GraphData, Ready, Request, Symmetry};
+use bitgraph_algorithms::{
+    BfsConfig, BfsOutput, CcConfig, ComponentsOfGraph, MsBfsConfig, PageRankConfig, PathsOfGraph, Product, RankGraph, SearchGraph,
+    SsspConfig, TcConfig, Typed,
+};
+use bitgraph_b2sr::Layout;
+use bitgraph_backend::{Algorithm, Candidate, Definition, Error as Base, Fused, Graph, GraphData, Ready, Request, Symmetry};
 use bitgraph_generate::{Control, Generator};
-use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
+use bitgraph_sparse::ordering::Ordering;
+use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Values};
 use bitgraph_testkit::reference;
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 fn cuda() -> Option<Cuda> {
     Cuda::open(0).map_err(|error| eprintln!("skipped: {error}")).ok()
@@ -243,4 +251,63 @@ fn a_transpose_counts_once() {
     let ready = tree.prepare(&BfsConfig::default(), &Request::runs(1)).unwrap();
     let matrix = ready.arranged().matrix();
     assert_eq!(tree.bytes(), 2 * matrix.bytes() + ready.layout().unwrap().bytes());
+}
+
+/// Arcs from smaller to larger vertices.
+fn directed() -> Csr {
+    generated("kron:9:8").filter_with_positions(|row, column| row < column).0
+}
+
+/// Runs an algorithm on a directed graph that is laid out, without and with memory; gives what it found.
+fn starved<A: Definition<Cuda>>(cuda: &Cuda, graph: &Graph<Cuda>, format: FormatKind, algorithm: &A) -> A::Output
+where
+    Cuda: Fused<A>,
+{
+    let request = Request::forced(format, Ordering::None);
+    let run = || graph.prepare(algorithm, &request)?.run(algorithm);
+    let held = hold(cuda.device(), 1 << 10);
+    assert!(out_of_memory(run()), "{} on {format}", A::NAME);
+    drop(held);
+    run().unwrap()
+}
+
+#[test]
+fn no_memory_for_in_edges_is_an_error_of_the_algorithm() {
+    let Some(device) = small_device(1 << 22) else { return };
+    let (cuda, csr) = (Cuda::on(device), directed());
+    let (levels, labels) = (reference::levels(&csr, 0), reference::components(&csr));
+    for backend in [cuda.clone(), cuda.without_fused_forms()] {
+        for format in [FormatKind::Csr, FormatKind::B2sr8] {
+            let fresh = || {
+                let data = GraphData::new(Layout::from_csr(&csr, format), None, Symmetry::Directed, None).unwrap();
+                let graph = Graph::new(backend.clone(), data);
+                graph.arranged().unwrap();
+                graph
+            };
+            assert_eq!(starved(&cuda, &fresh(), format, &BfsConfig::default()).levels.unwrap(), levels);
+            assert_eq!(starved(&cuda, &fresh(), format, &CcConfig::default()).labels, labels);
+            let ranks = starved(&cuda, &fresh(), format, &Typed::<_, f64>::new(PageRankConfig::default()));
+            assert!((ranks.scores.iter().sum::<f64>() - 1.0).abs() < 1e-6);
+            let paths = starved(&cuda, &fresh(), format, &Typed::<_, u32>::new(SsspConfig::default()));
+            assert!(paths.distances.iter().zip(&levels).all(|(&d, &l)| if l < 0 { d == u32::MAX } else { d == l as u32 }));
+        }
+    }
+}
+
+/// A run that was stopped before it began has no result, whatever in-edges it made.
+#[test]
+fn a_stopped_run_on_a_directed_graph_is_an_error() {
+    fn stopped<T>(result: crate::Result<T>) -> bool {
+        matches!(result.err(), Some(Error::Base(Base::Cancelled)))
+    }
+    let Some(cuda) = cuda() else { return };
+    let control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
+    for backend in [cuda.clone(), cuda.without_fused_forms()] {
+        let graph = Graph::new(backend, GraphData::new(directed().into(), None, Symmetry::Directed, None).unwrap());
+        assert!(stopped(graph.bfs(0).control(control.clone()).run()));
+        assert!(stopped(graph.cc().control(control.clone()).run()));
+        assert!(stopped(graph.pagerank().control(control.clone()).run::<f32>()));
+        assert!(stopped(graph.sssp(0).control(control.clone()).run::<u32>()));
+        assert_eq!(graph.cc().run().unwrap().labels, reference::components(&directed()));
+    }
 }

@@ -13,6 +13,8 @@
 
 pub(crate) mod elementwise;
 #[cfg(test)]
+mod faults;
+#[cfg(test)]
 mod forks;
 mod indices;
 #[cfg(test)]
