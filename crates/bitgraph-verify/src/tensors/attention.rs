@@ -117,16 +117,17 @@ fn one<B: TensorBackend, T: Element>(
         }
     }
     // A score that is off by a share makes its exponential, and the sum of those, off by as much.
-    let (unit, stored) = match T::DTYPE {
-        DType::F64 => (2f64.powi(-53), 2f64.powi(-53)),
-        DType::F16 => (2f64.powi(-24), 2f64.powi(-11)),
-        DType::Bf16 => (2f64.powi(-24), 2f64.powi(-8)),
-        _ => (2f64.powi(-24), 2f64.powi(-24)),
+    // Halves near zero are multiples of 2^-24: a result there is off by half of that.
+    let (unit, stored, step) = match T::DTYPE {
+        DType::F64 => (2f64.powi(-53), 2f64.powi(-53), 2f64.powi(-77)),
+        DType::F16 => (2f64.powi(-24), 2f64.powi(-11), 2f64.powi(-25)),
+        DType::Bf16 => (2f64.powi(-24), 2f64.powi(-8), 2f64.powi(-32)),
+        _ => (2f64.powi(-24), 2f64.powi(-24), 2f64.powi(-48)),
     };
     let bound = |k: usize| {
         let (i, c) = (k / all.max(1), k % all.max(1));
         let roundings = 2.0 * (csr.degree(i) as f64 + 20.0) + 8.0 * largest.get(i, c / width.max(1));
-        (roundings * unit * magnitudes.data[k] + 2f64.powi(-24) * stored, 2.0 * stored)
+        (roundings * unit * magnitudes.data[k] + step, 2.0 * stored)
     };
     let (y, lse) = op.eval_for_training()?;
     let forward = outcome(oracle::compare(&expected, &y.to_host()?, bound));
