@@ -11,7 +11,7 @@ use std::path::Path;
 /// Calls `field` for the numbers on each line of a file, up to `most` of them, apart by blanks, commas or semicolons. Lines of a comment (`#` or
 /// `%`) and empty ones are skipped. Of a table whose heading begins with `node` the first `most` columns count. A failure of `field` is
 /// told with the line.
-fn lines(path: &Path, most: usize, mut field: impl FnMut(&[&str]) -> Result<()>) -> Result<()> {
+fn lines(path: &Path, most: usize, field: &mut dyn FnMut(&[&str]) -> Result<()>) -> Result<()> {
     let bytes = std::fs::read(path).map_err(|e| Failure::other(format_args!("{}: {e}", path.display())))?;
     let text = String::from_utf8_lossy(&bytes);
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
@@ -51,7 +51,7 @@ fn number(text: &str) -> Result<u64> {
 }
 
 /// The vertices in a file, by the graph's own numbers: `vertex` finds the one that the user calls so.
-pub fn vertices(path: &Path, mut vertex: impl FnMut(u64) -> Result<u32>) -> Result<Vec<u32>> {
+pub fn vertices(path: &Path, vertex: &mut dyn FnMut(u64) -> Result<u32>) -> Result<Vec<u32>> {
     let mut found = Vec::new();
     if path.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy")) {
         let numbers = read_vector(path, ReadMode::Copy)?;
@@ -60,11 +60,11 @@ pub fn vertices(path: &Path, mut vertex: impl FnMut(u64) -> Result<u32>) -> Resu
         }
         for k in 0..numbers.len() {
             let text = with_values!(&numbers, v => whole(v[k]));
-            let outcome = number(&text).and_then(&mut vertex);
+            let outcome = number(&text).and_then(&mut *vertex);
             found.push(outcome.map_err(|failure| failure.at(format_args!("{}, element {k}", path.display())))?);
         }
     } else {
-        lines(path, 1, |fields| {
+        lines(path, 1, &mut |fields| {
             found.push(vertex(number(fields[0])?)?);
             Ok(())
         })?;
@@ -82,9 +82,9 @@ fn whole<T: Scalar>(value: T) -> String {
 }
 
 /// The vertices in a file with their weights, 1 unless given.
-pub fn weights(path: &Path, mut vertex: impl FnMut(u64) -> Result<u32>) -> Result<Vec<(u32, f64)>> {
+pub fn weights(path: &Path, vertex: &mut dyn FnMut(u64) -> Result<u32>) -> Result<Vec<(u32, f64)>> {
     let mut found = Vec::new();
-    lines(path, 2, |fields| {
+    lines(path, 2, &mut |fields| {
         let text = fields.get(1).copied().unwrap_or("1");
         let weight: f64 = text.parse().map_err(|_| Failure::other(format_args!("'{text}' is not a number")))?;
         if !(weight >= 0.0 && weight.is_finite()) {

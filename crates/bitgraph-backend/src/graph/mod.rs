@@ -199,25 +199,8 @@ impl<B: Backend> Graph<B> {
     {
         let start = Instant::now();
         let key = (TypeId::of::<A>(), algorithm.key(), *request);
-        let said = match request.reuse {
-            Reuse::Runs(runs) => Some(runs.max(1)),
-            Reuse::Learn => None,
-        };
-        let known = state.uses.get(&key);
-        let runs = said.unwrap_or_else(|| known.map_or(1, |u| u.learnt.runs.saturating_add(1)));
-        if known.is_none_or(|u| u.forecast.holds_for < runs) {
-            let forecast = forecast(&self.backend, &self.data, algorithm, request, runs)?;
-            let carry = |old: Uses| old.learnt.carried(&old.forecast.candidates, &forecast.candidates);
-            let learnt = state.uses.remove(&key).map(carry).unwrap_or_default();
-            state.uses.insert(key, Uses { forecast, learnt });
-        }
-        let Some(uses) = state.uses.get_mut(&key) else { unreachable!("it was just inserted") };
-        let chosen = match said {
-            Some(runs) => uses.forecast.cheapest(runs),
-            None if count => uses.learnt.next(&uses.forecast.candidates),
-            None => uses.learnt.clone().next(&uses.forecast.candidates),
-        };
-        let plan = uses.forecast.plan::<A>(chosen, runs, said.is_none());
+        let forecast = |runs| forecast(&self.backend, &self.data, algorithm, request, runs);
+        let plan = next_plan(&mut state.uses, A::NAME, key, count, &forecast)?;
         state.times.plan += start.elapsed().as_secs_f64();
         Ok(plan)
     }
@@ -287,6 +270,36 @@ impl<B: Backend> Graph<B> {
         state.arranged.insert((ordering, format, weighted), Arc::clone(&built));
         Ok(built)
     }
+}
+
+/// The plan of an algorithm's next run, which counts towards what is learnt if `count` says so. `forecast` weighs the layouts for so many
+/// runs. Compiled once, not for every algorithm.
+fn next_plan(
+    all: &mut HashMap<Key, Uses>,
+    algorithm: &'static str,
+    key: Key,
+    count: bool,
+    forecast: &dyn Fn(u32) -> Result<Forecast, crate::Error>,
+) -> Result<Plan, crate::Error> {
+    let said = match key.2.reuse {
+        Reuse::Runs(runs) => Some(runs.max(1)),
+        Reuse::Learn => None,
+    };
+    let known = all.get(&key);
+    let runs = said.unwrap_or_else(|| known.map_or(1, |u| u.learnt.runs.saturating_add(1)));
+    if known.is_none_or(|u| u.forecast.holds_for < runs) {
+        let forecast = forecast(runs)?;
+        let carry = |old: Uses| old.learnt.carried(&old.forecast.candidates, &forecast.candidates);
+        let learnt = all.remove(&key).map(carry).unwrap_or_default();
+        all.insert(key, Uses { forecast, learnt });
+    }
+    let Some(uses) = all.get_mut(&key) else { unreachable!("it was just inserted") };
+    let chosen = match said {
+        Some(runs) => uses.forecast.cheapest(runs),
+        None if count => uses.learnt.next(&uses.forecast.candidates),
+        None => uses.learnt.clone().next(&uses.forecast.candidates),
+    };
+    Ok(uses.forecast.plan(algorithm, chosen, runs, said.is_none()))
 }
 
 impl<B: Backend> fmt::Debug for Graph<B> {

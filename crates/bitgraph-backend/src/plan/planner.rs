@@ -31,12 +31,12 @@ pub(crate) struct Forecast {
 
 impl Forecast {
     /// The plan that takes one of the candidates.
-    pub fn plan<A: Algorithm>(&self, chosen: usize, runs: u32, learnt: bool) -> Plan {
+    pub fn plan(&self, algorithm: &'static str, chosen: usize, runs: u32, learnt: bool) -> Plan {
         let mut candidates = self.candidates.clone();
         let chosen = candidates[chosen].clone();
         // A stable sort keeps the simpler layout first among equals.
         candidates.sort_by(|a, b| a.total_seconds(f64::from(runs)).total_cmp(&b.total_seconds(f64::from(runs))));
-        Plan { algorithm: A::NAME, runs, learnt, chosen, candidates, stored: self.stored, note: None }
+        Plan { algorithm, runs, learnt, chosen, candidates, stored: self.stored, note: None }
     }
     /// The cheapest candidate for so many runs, building included; the first among equals.
     pub fn cheapest(&self, runs: u32) -> usize {
@@ -56,6 +56,19 @@ pub(crate) fn forecast<B: Fused<A>, A: Algorithm>(
     request: &Request,
     runs: u32,
 ) -> Result<Forecast, Error> {
+    let stored = || backend.stored(graph.layout(), algorithm);
+    weigh(graph, A::NAME, request, runs, &stored, &|| backend.variants(graph, algorithm, runs))
+}
+
+/// [`forecast`], given what the backend knows of the algorithm: compiled once, not for every algorithm.
+fn weigh(
+    graph: &GraphData,
+    algorithm: &'static str,
+    request: &Request,
+    runs: u32,
+    stored_cost: &dyn Fn() -> Option<StoredCost>,
+    variants: &dyn Fn() -> Vec<Candidate>,
+) -> Result<Forecast, Error> {
     let own = graph.layout().kind();
     let given = graph.order().map(|o| o.0);
     let stored = Some((own, given.unwrap_or_default())).filter(|&s| s != (FormatKind::Csr, Ordering::None));
@@ -67,7 +80,7 @@ pub(crate) fn forecast<B: Fused<A>, A: Algorithm>(
     let mut candidates = Vec::new();
     if in_place
         && request.format.is_none_or(|f| f == own)
-        && let Some(cost) = backend.stored(graph.layout(), algorithm)
+        && let Some(cost) = stored_cost()
     {
         let StoredCost { variant, run_seconds, csr_seconds, min_seconds } = cost;
         let ordering = given.unwrap_or_default();
@@ -79,7 +92,7 @@ pub(crate) fn forecast<B: Fused<A>, A: Algorithm>(
             return Ok(forecast(candidates, if request.format == Some(own) { u32::MAX } else { holds }));
         }
     }
-    let all = backend.variants(graph, algorithm, runs);
+    let all = variants();
     let wanted = |c: &&Candidate| request.format.is_none_or(|f| f == c.format) && request.variant.is_none_or(|v| v == c.variant);
     for format in FormatKind::ALL {
         for c in all.iter().filter(|c| c.format == format).filter(wanted) {
@@ -107,7 +120,7 @@ pub(crate) fn forecast<B: Fused<A>, A: Algorithm>(
         if let Some(variant) = request.variant.filter(|&v| v != Candidate::DEFINITION) {
             let names: std::collections::BTreeSet<_> = all.iter().map(|c| c.variant).collect();
             let available = names.into_iter().collect::<Vec<_>>().join(", ");
-            return Err(Error::NoVariant { algorithm: A::NAME, variant, available });
+            return Err(Error::NoVariant { algorithm, variant, available });
         }
         let format = request.format.unwrap_or(own);
         let why = "forced; nothing is predicted".to_string();

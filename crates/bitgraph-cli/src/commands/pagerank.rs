@@ -12,8 +12,9 @@ use bitgraph::WeightSource;
 use bitgraph::algorithms::{Dangling, PageRank, PageRankConfig, Typed};
 use bitgraph::io::VectorData;
 use bitgraph::semiring::Scalar;
-use rayon::prelude::*;
+use bitgraph::sparse::parallel;
 use std::fmt::Write;
+use std::ops::Range;
 
 /// Vertices listed in the result.
 const TOP: usize = 10;
@@ -37,7 +38,7 @@ pub fn run<B: CommandBackend>(backend: B, args: &PagerankArgs, reporter: Reporte
     }
     let run = Run::start(backend, &args.common, "pagerank", WeightSource::Unit, reporter, |_| Ok(()))?;
     if let Some(file) = &args.personalize {
-        let weights = ids::weights(file, |number| run.vertex(number))?;
+        let weights = ids::weights(file, &mut |number| run.vertex(number))?;
         config.personalization = Some(weights);
         config.validate(run.graph.nodes()).map_err(|e| Failure::other(format_args!("{}: {e}", file.display())))?;
     }
@@ -90,11 +91,12 @@ fn finish<B: CommandBackend, T: Score>(args: &PagerankArgs, run: &Run<B>, second
 
 /// The vertices of highest score; the smaller number first among equals. O(n), parallel.
 fn highest<T: Scalar>(scores: &[T]) -> Vec<(u32, f64)> {
+    const BLOCK: usize = 1 << 16;
     let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-    let block = |(b, block): (usize, &[T])| {
+    let block = |vertices: Range<usize>| {
         let mut best: Vec<(u32, f64)> = Vec::with_capacity(TOP + 1);
-        for (i, score) in block.iter().enumerate() {
-            let item = ((b * BLOCK + i) as u32, score.to_f64());
+        for i in vertices {
+            let item = (i as u32, scores[i].to_f64());
             if best.len() < TOP || order(&item, &best[TOP - 1]).is_lt() {
                 best.insert(best.partition_point(|x| order(x, &item).is_lt()), item);
                 best.truncate(TOP);
@@ -102,8 +104,7 @@ fn highest<T: Scalar>(scores: &[T]) -> Vec<(u32, f64)> {
         }
         best
     };
-    const BLOCK: usize = 1 << 16;
-    let mut all: Vec<_> = scores.par_chunks(BLOCK).enumerate().flat_map_iter(block).collect();
+    let mut all = parallel::collect(scores.len().div_ceil(BLOCK), |b| block(b * BLOCK..((b + 1) * BLOCK).min(scores.len()))).concat();
     all.sort_by(order);
     all.truncate(TOP);
     all

@@ -34,7 +34,7 @@ pub fn sources<B: CommandBackend>(run: &Run<B>, asked: &OsStr, bytes_each: u64, 
         }
     };
     let Some(count) = asked.to_str().and_then(|text| text.parse::<usize>().ok()) else {
-        let sources = ids::vertices(Path::new(asked), |number| run.vertex(number))?;
+        let sources = ids::vertices(Path::new(asked), &mut |number| run.vertex(number))?;
         fits(sources.len())?;
         return Ok(sources);
     };

@@ -4,6 +4,7 @@
 
 use super::{Device, Stream, lock};
 use crate::{Error, Result};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 /// Is told of the runs of fused algorithms on a stream, see [`Stream::observe`].
@@ -26,20 +27,34 @@ impl Device {
     /// # Errors
     /// The work's, or the observer's.
     pub fn span<R, E: From<Error>>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+        let observer = self.begun()?;
+        let result = work();
+        if let Some(observer) = observer {
+            self.ended(&*observer, result.is_ok())?;
+        }
+        result
+    }
+    /// Tells the observer, if one listens, that work begins; it hears of no other until that ends.
+    fn begun(&self) -> Result<Option<Arc<dyn Observer>>> {
         let queue = &self.stream().0;
         if !queue.listens.swap(false, Ordering::Relaxed) {
-            return work();
+            return Ok(None);
         }
         let observer = lock(&queue.observer).clone();
-        let told = || {
-            let Some(observer) = observer else { return work() };
-            observer.begins(self.stream())?;
-            let result = work()?;
-            observer.ends(self.stream())?;
-            Ok(result)
-        };
-        let result = told();
+        let begun = observer.as_ref().map_or(Ok(()), |o| o.begins(self.stream()));
+        if observer.is_none() || begun.is_err() {
+            self.listen();
+        }
+        begun.map(|()| observer)
+    }
+    /// Tells the observer that work ended, unless it failed.
+    fn ended(&self, observer: &dyn Observer, done: bool) -> Result<()> {
+        let told = if done { observer.ends(self.stream()) } else { Ok(()) };
+        self.listen();
+        told
+    }
+    fn listen(&self) {
+        let queue = &self.stream().0;
         queue.listens.store(lock(&queue.observer).is_some(), Ordering::Relaxed);
-        result
     }
 }

@@ -120,6 +120,20 @@ impl Device {
         control: &Control,
         parameters: impl FnOnce(DevicePtr<GridState>, HostLink) -> P,
     ) -> Result<u32> {
+        let mut parameters = Some(parameters);
+        self.to_the_end(&kernel.loaded.name, control, &mut |state, link| match parameters.take() {
+            // SAFETY: the caller's promises; the state and the words outlive the wait.
+            Some(parameters) => self.span(|| unsafe { self.launch(kernel, shape, &parameters(state, link)) }),
+            None => Ok(()),
+        })
+    }
+    /// [`Device::persistent`], given what launches the kernel, once: compiled once, not for every kernel.
+    fn to_the_end(
+        &self,
+        kernel: &str,
+        control: &Control,
+        launch: &mut dyn FnMut(DevicePtr<GridState>, HostLink) -> Result<()>,
+    ) -> Result<u32> {
         control.check()?;
         let mut slot = lock(&self.stream().0.persistent);
         let shared = match &mut *slot {
@@ -132,15 +146,13 @@ impl Device {
         shared.word(0).store(0, Ordering::Release);
         shared.word(PROGRESS_WORD).store(0, Ordering::Release);
         self.driver().fill(self.stream().0.handle, shared.state, 0, STATE_BYTES)?;
-        let parameters = parameters(DevicePtr::new(shared.state), link);
-        // SAFETY: the caller's promises; the state and the words outlive the wait.
-        self.span(|| unsafe { self.launch(kernel, shape, &parameters) })?;
+        launch(DevicePtr::new(shared.state), link)?;
         if listens && !self.properties().emulated {
             self.watch(shared, control)?;
         }
         let state = self.state_of(shared)?;
         if state.failed != 0 {
-            return Err(Error::Stuck { kernel: kernel.loaded.name.to_string(), steps: state.steps });
+            return Err(Error::Stuck { kernel: kernel.to_string(), steps: state.steps });
         }
         if state.stopped != 0 {
             return Err(Base::Cancelled.into());
