@@ -11,9 +11,8 @@
 //! 2^32 tiles on. (The paper stores a 4x4 tile in 4 bytes; here it is packed into 2.)
 
 use crate::{Tile, Tile4, Tile8, Tile16, Tile32};
-use bitgraph_sparse::{Buffer, Csr, Error, Format, Offsets, Result, Section, SectionData, Sections};
+use bitgraph_sparse::{Buffer, Csr, Error, Format, Offsets, Result, Section, SectionData, Sections, parallel};
 use bitgraph_sparse::{OffsetInt, section, with_offsets};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// A sparse pattern as rows of bit tiles. Cheap to clone.
@@ -59,23 +58,20 @@ impl<T: Tile> B2sr<T> {
             let past = if columns_in == 32 { 0 } else { !0u32 << columns_in };
             tile.is_empty() || (0..T::SIZE).any(|i| tile.row(i) & if i < rows_in { past } else { !0 } != 0)
         };
-        let first = (0..tile_rows)
-            .into_par_iter()
-            .with_min_len(1024)
-            .filter_map(|t| {
-                let edge = t + 1 == tile_rows;
-                structure.row_range(t).find(|&k| {
-                    // Only the last tile row and column have bits beyond the edge.
-                    let inner = !edge && structure.indices()[k] as usize + 1 < width;
-                    if inner { tiles[k].is_empty() } else { breach(t, k) }
-                })
+        let first = parallel::first(tile_rows, 1024, |t| {
+            let edge = t + 1 == tile_rows;
+            structure.row_range(t).find(|&k| {
+                // Only the last tile row and column have bits beyond the edge.
+                let inner = !edge && structure.indices()[k] as usize + 1 < width;
+                if inner { tiles[k].is_empty() } else { breach(t, k) }
             })
-            .min();
+        });
         if let Some(k) = first {
             let what = if tiles[k].is_empty() { "an empty tile" } else { "a bit beyond the edge of the matrix" };
             return Err(Error::Invalid { array: "tile_words", position: (k * per_tile) as u64, what });
         }
-        let nnz = tiles.par_iter().with_min_len(4096).map(|t| t.count() as usize).sum();
+        let entries = |some: Range<usize>| tiles[some].iter().map(|t| t.count() as usize).sum();
+        let nnz = parallel::reduce(tiles.len(), 4096, entries, |a: usize, b| a + b);
         Ok(Self { rows: r, columns: c, nnz, offsets: structure.offsets().clone(), tile_columns: structure.indices_buffer().clone(), words })
     }
     /// From arrays that the conversions of this crate made.
@@ -178,11 +174,8 @@ impl<T: Tile> B2sr<T> {
         let (structure, positions) = self.structure().transpose_with_positions();
         let tiles = self.tiles();
         let mut words = vec![<T::Word as bytemuck::Zeroable>::zeroed(); self.words.len()];
-        bytemuck::cast_slice_mut::<T::Word, T>(&mut words)
-            .par_iter_mut()
-            .zip(&positions)
-            .with_min_len(4096)
-            .for_each(|(out, &k)| *out = tiles[k].transpose());
+        let out = bytemuck::cast_slice_mut::<T::Word, T>(&mut words);
+        parallel::update(out, 4096, |slot, tile| *tile = tiles[positions[slot]].transpose());
         let shape = (self.ncols(), self.nrows());
         Self::from_valid(shape, self.nnz, structure.offsets().clone(), structure.indices_buffer().clone(), words.into())
     }

@@ -7,8 +7,7 @@
 //! contradict each other.
 
 use crate::{Degrees, TileCounts};
-use bitgraph_sparse::{Csr, FormatKind};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, FormatKind, parallel};
 use std::fmt;
 
 /// A category of Table V.
@@ -103,26 +102,21 @@ impl Pattern {
         let (height, width) = (n.min(CELLS), m.min(CELLS));
         let reach = n.max(m) / 10;
         let part = n.div_ceil(rayon::current_num_threads() * 4).max(1024);
-        let (near, cells) = (0..n.div_ceil(part))
-            .into_par_iter()
-            .map(|p| {
-                let (mut near, mut cells) = (0u64, vec![0u64; height * width]);
-                for i in p * part..((p + 1) * part).min(n) {
-                    let line = &mut cells[i * height / n * width..][..width];
-                    for &c in csr.row(i) {
-                        near += u64::from((c as usize * n / m).abs_diff(i) <= reach);
-                        line[c as usize * width / m] += 1;
-                    }
+        let counted = parallel::collect(n.div_ceil(part), |p| {
+            let (mut near, mut cells) = (0u64, vec![0u64; height * width]);
+            for i in p * part..((p + 1) * part).min(n) {
+                let line = &mut cells[i * height / n * width..][..width];
+                for &c in csr.row(i) {
+                    near += u64::from((c as usize * n / m).abs_diff(i) <= reach);
+                    line[c as usize * width / m] += 1;
                 }
-                (near, cells)
-            })
-            .reduce(
-                || (0, vec![0; height * width]),
-                |mut a, b| {
-                    a.1.iter_mut().zip(&b.1).for_each(|(a, b)| *a += b);
-                    (a.0 + b.0, a.1)
-                },
-            );
+            }
+            (near, cells)
+        });
+        let (near, cells) = counted.into_iter().fold((0, vec![0; height * width]), |mut a, b| {
+            a.1.iter_mut().zip(&b.1).for_each(|(a, b)| *a += b);
+            (a.0 + b.0, a.1)
+        });
         let nnz = csr.nnz() as f64;
         let filled = cells.iter().filter(|&&c| c > 0).count();
         let mean = nnz / filled as f64;

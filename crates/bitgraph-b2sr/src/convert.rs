@@ -13,9 +13,8 @@ use crate::keys::Keys;
 use crate::marks::Marks;
 use crate::{B2sr, Tile};
 use bitgraph_sparse::parallel::rows_mut;
-use bitgraph_sparse::{Csr, OffsetInt, Offsets, with_offsets};
+use bitgraph_sparse::{Csr, OffsetInt, Offsets, parallel, with_offsets};
 use bytemuck::Zeroable;
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Writes the tiles of a tile row whose columns are in `marks`, ranked; `tiles` is zero before.
@@ -189,10 +188,12 @@ impl<T: Tile> B2sr<T> {
     #[must_use]
     pub fn row_offsets(&self) -> Vec<usize> {
         let mut offsets = vec![0usize; self.nrows() + 1];
-        offsets[1..].par_chunks_mut(T::SIZE).enumerate().with_min_len(512).for_each(|(t, counts)| {
-            for tile in &self.tiles()[self.tile_range(t)] {
-                for (r, count) in counts.iter_mut().enumerate() {
-                    *count += tile.row(r).count_ones() as usize;
+        parallel::chunks_mut(&mut offsets[1..], 512 * T::SIZE, |block, counts| {
+            for (t, counts) in (512 * block..).zip(counts.chunks_mut(T::SIZE)) {
+                for tile in &self.tiles()[self.tile_range(t)] {
+                    for (r, count) in counts.iter_mut().enumerate() {
+                        *count += tile.row(r).count_ones() as usize;
+                    }
                 }
             }
         });
@@ -210,8 +211,8 @@ pub(crate) fn join<D: bytemuck::Pod + Send + Sync>(mut parts: Vec<Vec<D>>) -> Ve
         return std::mem::take(part);
     }
     let mut all = vec![D::zeroed(); parts.iter().map(Vec::len).sum()];
-    let places = pieces(&mut all, parts.iter().map(Vec::len));
-    places.into_par_iter().zip(&parts).with_max_len(1).for_each(|(place, part)| place.copy_from_slice(part));
+    let mut places = pieces(&mut all, parts.iter().map(Vec::len));
+    parallel::each_mut(&mut places, |p, place| place.copy_from_slice(&parts[p]));
     all
 }
 
@@ -225,25 +226,20 @@ struct Block<W> {
 /// Tiles of one word.
 fn build_small<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
     let (indices, size) = (csr.indices(), T::SIZE);
-    let mut blocks: Vec<Block<T::Word>> = tile_row_blocks(csr, size)
-        .into_par_iter()
-        .with_max_len(1)
-        .map_init(
-            || Finder::new::<T>(csr.ncols()),
-            |finder, tile_rows| {
-                let most = entries(offsets, indices, tile_rows.start * size..tile_rows.end * size).len();
-                // What is not used of this is not touched.
-                let (mut columns, mut words) = (vec![0; most], vec![T::Word::zeroed(); most]);
-                let mut counts = vec![0; tile_rows.len()];
-                let tiles = bytemuck::cast_slice_mut(&mut words);
-                let from = TileRows { offsets, indices, tile_rows };
-                let used = with_bit_instructions(Write::<T, O> { finder, from, columns: &mut columns, tiles, counts: &mut counts });
-                columns.truncate(used);
-                words.truncate(used);
-                Block { counts, columns, words }
-            },
-        )
-        .collect();
+    let ranges = tile_row_blocks(csr, size);
+    let mut blocks: Vec<Block<T::Word>> = parallel::collect(ranges.len(), |b| {
+        let (finder, tile_rows) = (&mut Finder::new::<T>(csr.ncols()), ranges[b].clone());
+        let most = entries(offsets, indices, tile_rows.start * size..tile_rows.end * size).len();
+        // What is not used of this is not touched.
+        let (mut columns, mut words) = (vec![0; most], vec![T::Word::zeroed(); most]);
+        let mut counts = vec![0; tile_rows.len()];
+        let tiles = bytemuck::cast_slice_mut(&mut words);
+        let from = TileRows { offsets, indices, tile_rows };
+        let used = with_bit_instructions(Write::<T, O> { finder, from, columns: &mut columns, tiles, counts: &mut counts });
+        columns.truncate(used);
+        words.truncate(used);
+        Block { counts, columns, words }
+    });
     let starts = starts(blocks.iter().map(|b| &b.counts[..]), csr.nrows().div_ceil(size));
     let columns = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.columns)).collect());
     let words = join(blocks.into_iter().map(|b| b.words).collect());
@@ -256,11 +252,11 @@ fn build_large<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
     let blocks = tile_row_blocks(csr, size);
     let from = |block: &Range<usize>| TileRows { offsets, indices, tile_rows: block.clone() };
     let mut counts = vec![0u32; tile_rows];
-    let counts_of = pieces(&mut counts, blocks.iter().map(ExactSizeIterator::len));
-    counts_of.into_par_iter().zip(&blocks).with_max_len(1).for_each_init(
-        || Marks::new(csr.ncols().div_ceil(size)),
-        |marks, (counts, block)| with_bit_instructions(Count { marks, from: from(block), shift: T::SHIFT, counts }),
-    );
+    let mut counts_of = pieces(&mut counts, blocks.iter().map(ExactSizeIterator::len));
+    parallel::each_mut(&mut counts_of, |b, counts| {
+        let marks = &mut Marks::new(csr.ncols().div_ceil(size));
+        with_bit_instructions(Count { marks, from: from(&blocks[b]), shift: T::SHIFT, counts });
+    });
     let starts = starts(std::iter::once(&counts[..]), tile_rows);
     let total = starts.last();
     let mut columns = vec![0u32; total];
@@ -269,12 +265,11 @@ fn build_large<T: Tile, O: OffsetInt>(csr: &Csr, offsets: &[O]) -> B2sr<T> {
     let columns_of = pieces(&mut columns, lengths());
     let tiles_of = pieces(bytemuck::cast_slice_mut::<T::Word, T>(&mut words), lengths());
     let counts_of = pieces(&mut counts, blocks.iter().map(ExactSizeIterator::len));
-    columns_of.into_par_iter().zip(tiles_of).zip(counts_of).zip(&blocks).with_max_len(1).for_each_init(
-        || Finder::new::<T>(csr.ncols()),
-        |finder, (((columns, tiles), counts), block)| {
-            with_bit_instructions(Write::<T, O> { finder, from: from(block), columns, tiles, counts });
-        },
-    );
+    let mut tasks: Vec<_> = columns_of.into_iter().zip(tiles_of).zip(counts_of).collect();
+    parallel::each_mut(&mut tasks, |b, ((columns, tiles), counts)| {
+        let finder = &mut Finder::new::<T>(csr.ncols());
+        with_bit_instructions(Write::<T, O> { finder, from: from(&blocks[b]), columns, tiles, counts });
+    });
     B2sr::from_valid((csr.nrows(), csr.ncols()), csr.nnz(), starts, columns.into(), words.into())
 }
 

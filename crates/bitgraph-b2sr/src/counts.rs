@@ -8,8 +8,7 @@ use crate::hybrid::{HybridConfig, hybrid_counts};
 use crate::isa::{Work, with_bit_instructions};
 use crate::marks::Marks;
 use crate::{Tile, Tile4, Tile8, Tile16, Tile32};
-use bitgraph_sparse::{Csr, FormatKind, OffsetInt, with_offsets};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, FormatKind, OffsetInt, parallel, with_offsets};
 use std::ops::Range;
 
 /// Numbers of non-empty tiles of 4, 8, 16 and 32, and of the parts of the hybrid, counted or estimated.
@@ -105,13 +104,11 @@ pub(crate) fn split_mix(state: &mut u64) -> u64 {
 /// Non-empty tiles of each size in bands of 32 rows.
 fn count_bands(csr: &Csr, bands: &[usize]) -> [u64; 4] {
     let part = bands.len().div_ceil(rayon::current_num_threads() * 4).max(16);
-    bands
-        .par_chunks(part)
-        .map_init(
-            || [(); 4].map(|()| Marks::new(csr.ncols().div_ceil(4))),
-            |marks, bands| with_offsets!(csr.offsets(), offsets => with_bit_instructions(Part { offsets, indices: csr.indices(), bands, marks })),
-        )
-        .reduce(|| [0; 4], |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]])
+    let count = |some: Range<usize>| {
+        let (bands, marks) = (&bands[some], &mut [(); 4].map(|()| Marks::new(csr.ncols().div_ceil(4))));
+        with_offsets!(csr.offsets(), offsets => with_bit_instructions(Part { offsets, indices: csr.indices(), bands, marks }))
+    };
+    parallel::reduce(bands.len(), part, count, |a, b| [a[0] + b[0], a[1] + b[1], a[2] + b[2], a[3] + b[3]])
 }
 
 /// Non-empty tiles of each size in some bands.

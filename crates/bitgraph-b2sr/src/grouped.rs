@@ -8,8 +8,7 @@
 //! are short and of few lengths (meshes); not where most counts differ.
 
 use crate::{B2sr, Tile};
-use bitgraph_sparse::Buffer;
-use rayon::prelude::*;
+use bitgraph_sparse::{Buffer, parallel};
 
 /// A run of tile rows with the same number of tiles.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +61,7 @@ impl<T: Tile> Grouped<T> {
     #[must_use]
     pub fn pays(matrix: &B2sr<T>) -> bool {
         let n = matrix.tile_rows();
-        let most = (0..n).into_par_iter().with_min_len(8192).map(|t| matrix.tile_range(t).len()).max().unwrap_or(0);
+        let most = parallel::reduce(n, 8192, |some| some.map(|t| matrix.tile_range(t).len()).max().unwrap_or(0), usize::max);
         let mut seen = vec![false; most + 1];
         (0..n).for_each(|t| seen[matrix.tile_range(t).len()] = true);
         n >= 64 * seen.iter().filter(|&&s| s).count()

@@ -14,9 +14,8 @@ use crate::isa::{Work, with_bit_instructions};
 use crate::keys::Keys;
 use crate::{B2sr8, Tile, Tile8};
 use bitgraph_sparse::parallel::rows_mut;
-use bitgraph_sparse::{Buffer, Csr, Error, Format, FormatKind, OffsetInt, Offsets, Result, Section, SectionData, Sections};
+use bitgraph_sparse::{Buffer, Csr, Error, Format, FormatKind, OffsetInt, Offsets, Result, Section, SectionData, Sections, parallel};
 use bitgraph_sparse::{section, with_offsets};
-use rayon::prelude::*;
 use std::ops::Range;
 
 /// Up to so many entries of a band are sorted; beyond, bands that keep no tile are found out sooner by a bitmap.
@@ -69,7 +68,7 @@ impl Hybrid {
                 stored.get(t) == Some(&column)
             })
         };
-        match (0..list.nrows()).into_par_iter().with_min_len(1024).filter_map(inside).min() {
+        match parallel::first(list.nrows(), 1024, inside) {
             Some(k) => Err(Error::Invalid { array: "list_indices", position: k as u64, what: "the entry lies in a stored tile" }),
             None => Ok(Self { tiles, list }),
         }
@@ -137,7 +136,7 @@ impl Hybrid {
     #[must_use]
     pub fn row_offsets(&self) -> Vec<usize> {
         let mut offsets = self.tiles.row_offsets();
-        offsets.par_iter_mut().with_min_len(8192).enumerate().for_each(|(i, o)| *o += self.list.offsets().get(i));
+        parallel::update(&mut offsets, 8192, |i, o| *o += self.list.offsets().get(i));
         offsets
     }
     /// The transpose of both parts. Bands are not decided anew.
@@ -334,14 +333,11 @@ impl<O: OffsetInt> Work for Build<'_, O> {
 
 fn build<O: OffsetInt>(csr: &Csr, offsets: &[O], config: &HybridConfig) -> Hybrid {
     let indices = csr.indices();
-    let mut blocks: Vec<Block> = tile_row_blocks(csr, 8)
-        .into_par_iter()
-        .with_max_len(1)
-        .map_init(
-            || Band::new(csr.ncols()),
-            |band, tile_rows| with_bit_instructions(Build(TileRows { band, offsets, indices, tile_rows, config })),
-        )
-        .collect();
+    let blocks = tile_row_blocks(csr, 8);
+    let mut blocks: Vec<Block> = parallel::collect(blocks.len(), |b| {
+        let (band, tile_rows) = (&mut Band::new(csr.ncols()), blocks[b].clone());
+        with_bit_instructions(Build(TileRows { band, offsets, indices, tile_rows, config }))
+    });
     let (rows, ncols) = (csr.nrows(), csr.ncols());
     let columns = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.columns)).collect());
     let words = join(blocks.iter_mut().map(|b| std::mem::take(&mut b.words)).collect());
@@ -376,15 +372,12 @@ impl<O: OffsetInt> Work for Count<'_, O> {
 /// Tiles and listed entries that [`Hybrid::from_csr_with`] would store, without building it. O(nnz), parallel.
 #[must_use]
 pub fn hybrid_counts(csr: &Csr, config: &HybridConfig) -> (u64, u64) {
-    let indices = csr.indices();
-    let (tiles, held) = with_offsets!(csr.offsets(), offsets => tile_row_blocks(csr, 8)
-        .into_par_iter()
-        .with_max_len(1)
-        .map_init(
-            || Band::new(csr.ncols()),
-            |band, tile_rows| with_bit_instructions(Count(TileRows { band, offsets, indices, tile_rows, config })),
-        )
-        .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1 + b.1)));
+    let (indices, blocks) = (csr.indices(), tile_row_blocks(csr, 8));
+    let counts = parallel::collect(blocks.len(), |b| {
+        let (band, tile_rows) = (&mut Band::new(csr.ncols()), blocks[b].clone());
+        with_offsets!(csr.offsets(), offsets => with_bit_instructions(Count(TileRows { band, offsets, indices, tile_rows, config })))
+    });
+    let (tiles, held) = counts.into_iter().fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
     (tiles, csr.nnz() as u64 - held)
 }
 

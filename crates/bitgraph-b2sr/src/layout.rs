@@ -5,7 +5,6 @@
 
 use crate::{B2sr, B2sr4, B2sr8, B2sr16, B2sr32, Hybrid, Tile};
 use bitgraph_sparse::{Csr, Format, FormatKind, MirrorSum, Result, Section, Sections, Values};
-use rayon::prelude::*;
 
 /// A pattern in one of the storage formats. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
@@ -147,8 +146,7 @@ impl Layout {
     #[must_use]
     pub fn seems_symmetric(&self, values: Option<&Values>) -> bool {
         fn tiles<T: Tile>(m: &B2sr<T>, test: MirrorSum) -> u64 {
-            let rows = (0..m.nrows()).into_par_iter().with_min_len(1024);
-            rows.map(|u| test.row(u as u32, m.row(u))).reduce(|| 0, u64::wrapping_add)
+            test.rows(m.nrows(), |u| test.row(u as u32, m.row(u)))
         }
         let (rows, columns) = self.shape();
         let test = MirrorSum::new();

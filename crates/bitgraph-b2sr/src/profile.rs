@@ -4,8 +4,8 @@
 
 use crate::counts::split_mix;
 use crate::{Category, HybridConfig, Pattern, TileCounts};
-use bitgraph_sparse::{Csr, FormatKind};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, FormatKind, parallel};
+use std::ops::Range;
 
 /// How much to look at.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -103,7 +103,7 @@ impl Degrees {
         if n == 0 {
             return Self::default();
         }
-        let max = (0..n).into_par_iter().with_min_len(8192).map(|i| csr.degree(i)).max().unwrap_or(0);
+        let max = parallel::reduce(n, 8192, |rows| rows.map(|i| csr.degree(i)).max().unwrap_or(0), usize::max);
         let mut histogram = vec![0usize; max + 1];
         (0..n).for_each(|i| histogram[csr.degree(i)] += 1);
         let at_rank = |rank: usize| {
@@ -171,14 +171,11 @@ impl Profile {
             (false, _) => TileCounts::sampled(csr, config.sample_bands, config.seed),
         };
         // Integers, so that the sum does not depend on how the rows are shared out.
-        let (sum, bandwidth_max) = (0..csr.nrows())
-            .into_par_iter()
-            .with_min_len(4096)
-            .map(|i| {
-                let distances = csr.row(i).iter().map(|&c| (c as usize).abs_diff(i));
-                distances.fold((0u128, 0usize), |(sum, max), d| (sum + d as u128, max.max(d)))
-            })
-            .reduce(|| (0, 0), |a, b| (a.0 + b.0, a.1.max(b.1)));
+        let of_rows = |rows: Range<usize>| {
+            let distances = rows.flat_map(|i| csr.row(i).iter().map(move |&c| (c as usize).abs_diff(i)));
+            distances.fold((0u128, 0usize), |(sum, max), d| (sum + d as u128, max.max(d)))
+        };
+        let (sum, bandwidth_max) = parallel::reduce(csr.nrows(), 4096, of_rows, |a, b| (a.0 + b.0, a.1.max(b.1)));
         let degrees = Degrees::new(csr);
         let pattern = Pattern::new(csr, &tiles, &degrees);
         Self {

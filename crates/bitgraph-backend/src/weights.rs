@@ -5,7 +5,6 @@
 use crate::{Error, Result};
 use bitgraph_semiring::{DType, Scalar};
 use bitgraph_sparse::{Csr, Values, parallel, with_offsets, with_values};
-use rayon::prelude::*;
 use std::any::Any;
 
 /// A matrix value seen as a weight.
@@ -92,36 +91,33 @@ struct Part {
 
 fn scan<W: Weight>(matrix: &Csr, weights: &[W], float: bool) -> Part {
     let blocks = with_offsets!(matrix.offsets(), o => parallel::balanced_rows(o, rayon::current_num_threads() * 4));
-    let parts: Vec<Part> = blocks
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|rows| {
-            let mut part = Part { bad: None, whole: true, smallest: f64::INFINITY, largest: 0.0, sum: 0.0, finite: 0, bound: 0 };
-            for row in rows {
-                let range = matrix.row_range(row);
-                let mut largest = 0u64;
-                for (k, &w) in range.clone().zip(&weights[range]) {
-                    let x = w.to_f64();
-                    if x.is_nan() || x < 0.0 {
-                        part.bad = Some(k);
-                        return part;
-                    }
-                    match w.whole() {
-                        Some(u) => largest = largest.max(u),
-                        None => part.whole = false,
-                    }
-                    if !float || x.is_finite() {
-                        part.smallest = part.smallest.min(x);
-                        part.largest = part.largest.max(x);
-                        part.sum += x;
-                        part.finite += 1;
-                    }
+    let parts: Vec<Part> = parallel::collect(blocks.len(), |b| {
+        let rows = blocks[b].clone();
+        let mut part = Part { bad: None, whole: true, smallest: f64::INFINITY, largest: 0.0, sum: 0.0, finite: 0, bound: 0 };
+        for row in rows {
+            let range = matrix.row_range(row);
+            let mut largest = 0u64;
+            for (k, &w) in range.clone().zip(&weights[range]) {
+                let x = w.to_f64();
+                if x.is_nan() || x < 0.0 {
+                    part.bad = Some(k);
+                    return part;
                 }
-                part.bound += u128::from(largest);
+                match w.whole() {
+                    Some(u) => largest = largest.max(u),
+                    None => part.whole = false,
+                }
+                if !float || x.is_finite() {
+                    part.smallest = part.smallest.min(x);
+                    part.largest = part.largest.max(x);
+                    part.sum += x;
+                    part.finite += 1;
+                }
             }
-            part
-        })
-        .collect();
+            part.bound += u128::from(largest);
+        }
+        part
+    });
     parts
         .into_iter()
         .reduce(|a, b| Part {

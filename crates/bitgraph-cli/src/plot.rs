@@ -6,10 +6,9 @@
 use crate::failure::{Failure, Result};
 use crate::output;
 use crate::progress::Reporter;
-use bitgraph::sparse::Csr;
+use bitgraph::sparse::{Csr, parallel};
 use plotters::coord::Shift;
 use plotters::prelude::*;
-use rayon::prelude::*;
 use std::path::Path;
 
 /// Cells along the longer side of the spy plot.
@@ -50,19 +49,16 @@ fn draw(svg: &mut String, title: &str, csr: &Csr, degrees: &[(usize, u64)]) -> O
 /// Entries per cell, row of cells by row of cells. O(nnz), parallel.
 fn cells(csr: &Csr, rows: usize, columns: usize) -> Vec<Vec<u64>> {
     let (n, m) = (csr.nrows().max(1), csr.ncols().max(1));
-    (0..rows)
-        .into_par_iter()
-        .map(|r| {
-            let mut count = vec![0u64; columns];
-            // Row i lies in the row of cells floor(i rows / n).
-            for i in (r * n).div_ceil(rows)..((r + 1) * n).div_ceil(rows).min(csr.nrows()) {
-                for &c in csr.row(i) {
-                    count[c as usize * columns / m] += 1;
-                }
+    parallel::collect(rows, |r| {
+        let mut count = vec![0u64; columns];
+        // Row i lies in the row of cells floor(i rows / n).
+        for i in (r * n).div_ceil(rows)..((r + 1) * n).div_ceil(rows).min(csr.nrows()) {
+            for &c in csr.row(i) {
+                count[c as usize * columns / m] += 1;
             }
-            count
-        })
-        .collect()
+        }
+        count
+    })
 }
 
 fn spy(area: &DrawingArea<SVGBackend<'_>, Shift>, title: &str, csr: &Csr) -> Outcome {

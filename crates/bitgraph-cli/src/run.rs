@@ -15,10 +15,9 @@ use bitgraph::cuda::device::Device as Accelerator;
 use bitgraph::io::Naming;
 use bitgraph::semiring::Scalar;
 use bitgraph::sparse::ordering::Ordering;
-use bitgraph::sparse::{FormatKind, Values, with_values};
+use bitgraph::sparse::{FormatKind, Values, parallel, with_values};
 use bitgraph::{GraphSource, LoadOptions, LoadedGraph, StoredGraph, WeightSource};
 use bitgraph_measure::Clock;
-use rayon::prelude::*;
 use std::cell::RefCell;
 use std::time::Instant;
 
@@ -91,7 +90,7 @@ impl WeightRange {
     pub fn of(values: Option<&Values>) -> Self {
         let Some(values) = values else { return Self { integral: true, largest: 1.0 } };
         let largest = with_values!(values, v => {
-            v.par_iter().with_min_len(1 << 16).map(|x| x.to_f64()).reduce(|| 0.0, f64::max)
+            parallel::reduce(v.len(), 1 << 16, |some| v[some].iter().map(|x| x.to_f64()).fold(0.0, f64::max), f64::max)
         });
         Self { integral: !values.dtype().is_float(), largest }
     }

@@ -12,7 +12,6 @@ use crate::sampled::EdgeSource;
 use crate::{Error, Result};
 use bitgraph_sparse::parallel::{self, DisjointSlice};
 use bitgraph_sparse::{Control, Csr, Offsets};
-use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -86,8 +85,9 @@ pub(crate) fn from_rows(
     degree: impl Fn(u32) -> u32 + Sync,
     row: impl Fn(u32, &mut [u32]) + Sync,
 ) -> Result<Csr> {
-    let degrees: Vec<u32> = (0..n as u32).into_par_iter().with_min_len(1 << 14).map(&degree).collect();
-    let total: u64 = degrees.par_iter().with_min_len(1 << 16).map(|&d| u64::from(d)).sum();
+    let degrees = parallel::tabulate(n, 1 << 14, |i| degree(i as u32));
+    let sum = |range: Range<usize>| degrees[range].iter().map(|&d: &u32| u64::from(d)).sum();
+    let total: u64 = parallel::reduce(n, 1 << 16, sum, |a, b| a + b);
     let offsets = offsets(&degrees, total as usize);
     let mut columns: Vec<u32> = memory::zeros(total as usize).ok_or_else(|| out_of_memory(row_bytes(n as u64, total)))?;
     let meter = Meter::new(control, n as u64);
@@ -136,7 +136,8 @@ fn ranges(edges: u64) -> Vec<Range<u64>> {
 /// Entries of every bucket.
 fn count<S: EdgeSource>(source: &S, blocks: &[Range<u64>], shift: u32, buckets: usize, meter: &Meter<'_>) -> Result<Vec<u64>> {
     let totals: Vec<AtomicU64> = (0..buckets).map(|_| AtomicU64::new(0)).collect();
-    blocks.par_iter().with_max_len(1).try_for_each(|block| {
+    parallel::try_each(blocks.len(), |b| {
+        let block = &blocks[b];
         let mut counts = vec![0u32; buckets];
         source.visit(block.clone(), |u, v| {
             let entry = u32::from(u != v);
@@ -175,7 +176,8 @@ fn fill<S: EdgeSource>(
         to_rows.copy_from_slice(r);
     };
     let mask = (1u32 << shift) - 1;
-    blocks.par_iter().with_max_len(1).try_for_each(|block| {
+    parallel::try_each(blocks.len(), |b| {
+        let block = &blocks[b];
         let mut pending = vec![([0u32; PENDING], [0u16; PENDING]); buckets];
         let mut lengths = vec![0u8; buckets];
         let mut put = |row: u32, column: u32| {
@@ -212,47 +214,43 @@ fn settle(shift: u32, starts: &[u64], columns: &mut [u32], rows: &[u16], degrees
     for (window, degrees) in starts.windows(2).zip(degrees.chunks_mut(1 << shift)) {
         let range = window[0] as usize..window[1] as usize;
         let (bucket, tail) = rest.split_at_mut(range.len());
-        tasks.push((bucket, &rows[range], degrees));
+        tasks.push((bucket, &rows[range], degrees, 0));
         rest = tail;
     }
-    tasks
-        .into_par_iter()
-        .with_max_len(1)
-        .map_init(Vec::new, |dealt: &mut Vec<u32>, (columns, rows, degrees)| {
-            for &r in rows {
-                degrees[r as usize] += 1;
+    parallel::try_each_mut(&mut tasks, |_, (columns, rows, degrees, kept)| {
+        for &r in *rows {
+            degrees[r as usize] += 1;
+        }
+        let mut places: Vec<u32> = Vec::with_capacity(degrees.len());
+        let mut sum = 0;
+        for &d in degrees.iter() {
+            places.push(sum);
+            sum += d;
+        }
+        let mut dealt = vec![0u32; columns.len()];
+        for (&r, &c) in rows.iter().zip(columns.iter()) {
+            let place = &mut places[r as usize];
+            dealt[*place as usize] = c;
+            *place += 1;
+        }
+        let mut start = 0usize;
+        *kept = 0;
+        for degree in degrees.iter_mut() {
+            let row = &mut dealt[start..start + *degree as usize];
+            start += row.len();
+            row.sort_unstable();
+            let first = *kept;
+            for &c in &*row {
+                // An equal column is overwritten by the next one.
+                let repeated = *kept > first && columns[*kept - 1] == c;
+                columns[*kept - usize::from(repeated)] = c;
+                *kept += usize::from(!repeated);
             }
-            let mut places: Vec<u32> = Vec::with_capacity(degrees.len());
-            let mut sum = 0;
-            for &d in &*degrees {
-                places.push(sum);
-                sum += d;
-            }
-            dealt.clear();
-            dealt.resize(columns.len(), 0);
-            for (&r, &c) in rows.iter().zip(&*columns) {
-                let place = &mut places[r as usize];
-                dealt[*place as usize] = c;
-                *place += 1;
-            }
-            let (mut start, mut kept) = (0usize, 0usize);
-            for degree in degrees.iter_mut() {
-                let row = &mut dealt[start..start + *degree as usize];
-                start += row.len();
-                row.sort_unstable();
-                let first = kept;
-                for &c in &*row {
-                    // An equal column is overwritten by the next one.
-                    let repeated = kept > first && columns[kept - 1] == c;
-                    columns[kept - usize::from(repeated)] = c;
-                    kept += usize::from(!repeated);
-                }
-                *degree = (kept - first) as u32;
-            }
-            meter.advance(columns.len() as u64 / 2)?;
-            Ok(kept)
-        })
-        .collect()
+            *degree = (*kept - first) as u32;
+        }
+        meter.advance(columns.len() as u64 / 2)
+    })?;
+    Ok(tasks.into_iter().map(|task| task.3).collect())
 }
 
 #[cfg(test)]

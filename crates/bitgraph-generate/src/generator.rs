@@ -5,8 +5,7 @@ use crate::random::Renumbering;
 use crate::sampled::{Planted, Skew, Urand};
 use crate::structured::{self, mycielskian_size};
 use crate::{Error, Result, build, memory};
-use bitgraph_sparse::{Control, Csr, Permutation};
-use rayon::prelude::*;
+use bitgraph_sparse::{Control, Csr, Permutation, parallel};
 use std::fmt;
 
 /// A generator and its parameters. Parsed from, and printed as, the text of the command line: `kron:18:16:1`, `grid:1000x1000@1`.
@@ -213,7 +212,7 @@ impl Generator {
                 let graph = base.generate_unchecked(nodes, edges, control)?;
                 control.check()?;
                 let renumbering = Renumbering::new(nodes, seed);
-                let map = (0..n).into_par_iter().with_min_len(1 << 14).map(|v| renumbering.apply(v)).collect();
+                let map = parallel::tabulate(n as usize, 1 << 14, |v| renumbering.apply(v as u32));
                 Ok(Permutation::from_new_of_old(map)?.apply(&graph)?)
             }
         }

@@ -12,8 +12,8 @@ use crate::text::number::{self, Bad, digits16, swar, word};
 use crate::text::value::{self, Value};
 use crate::text::{AHEAD, Entry, Fault, LineParser, line_end, newlines, parse_block, shown};
 use crate::{Error, Loaded, Problem, ReadOptions, Remark, Result};
-use bitgraph_sparse::Coo;
-use rayon::prelude::*;
+use bitgraph_sparse::{Coo, parallel};
+use rayon::slice::ParallelSliceMut;
 use std::ops::Range;
 use std::path::Path;
 
@@ -27,8 +27,11 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
     let (bytes, told) = (list.bytes, list.told);
     let (rows, columns, values) = list.entries.into_parts();
     let ends = |ids: &[u32]| {
-        let block = |ids: &[u32]| ids.iter().fold((u32::MAX, 0), |(smallest, most), &id| (smallest.min(id), most.max(id)));
-        ids.par_chunks(65536).map(block).reduce(|| (u32::MAX, 0), |a, b| (a.0.min(b.0), a.1.max(b.1)))
+        const BLOCK: usize = 1 << 16;
+        let wider = |(smallest, most): (u32, u32), a, b| (smallest.min(a), most.max(b));
+        let block = |range: Range<usize>| ids[range].iter().fold((u32::MAX, 0), |ends, &id| wider(ends, id, id));
+        let blocks = parallel::collect(ids.len().div_ceil(BLOCK), |b| block(b * BLOCK..((b + 1) * BLOCK).min(ids.len())));
+        blocks.into_iter().fold((u32::MAX, 0), |ends, (a, b)| wider(ends, a, b))
     };
     let ((a, b), (c, d)) = (ends(&rows), ends(&columns));
     let (smallest, most) = (a.min(c), b.max(d));
@@ -55,9 +58,7 @@ fn relabelled(list: List<u64>, path: &Path, options: &ReadOptions) -> Result<Loa
     let n = ids.len();
     bitgraph_sparse::Csr::ids(n as u64, n as u64).map_err(|source| Error::Matrix { path: path.to_path_buf(), source })?;
     // Every number is in the list: the search always finds it.
-    let rank = |list: Vec<u64>| -> Vec<u32> {
-        list.into_par_iter().with_min_len(4096).map(|id| ids.binary_search(&id).unwrap_or_default() as u32).collect()
-    };
+    let rank = |list: Vec<u64>| -> Vec<u32> { parallel::map(&list, |id| ids.binary_search(id).unwrap_or_default() as u32) };
     let (rows, columns) = (rank(from), rank(to));
     match crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options) {
         Ok(loaded) => Ok(Loaded { original_ids: Some(ids), ..loaded }),
@@ -92,7 +93,7 @@ impl<I: EdgeId> List<I> {
         let mut parser = Arcs::<I> { first, span: span.min(I::SPAN), stamped: false, id: std::marker::PhantomData };
         let mut blocks = Blocks::new(source, path, &options.control);
         // A mapped text is counted first, so that the arrays need not grow.
-        let most = blocks.whole().map(|text| text.par_chunks(1 << 20).map(newlines).sum::<usize>() + 1);
+        let most = blocks.whole().map(|text| parallel::reduce(text.len(), 1 << 20, |range| newlines(&text[range]), |a, b| a + b) + 1);
         let mut line = 1;
         let mut head = Head::default();
         let mut entries = None;

@@ -3,8 +3,7 @@
 use crate::write::{Sink, WriteSource};
 use crate::{Error, Result};
 use bitgraph_semiring::Scalar;
-use bitgraph_sparse::{Csr, Values, with_values};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, Values, parallel, with_values};
 use std::io::Write;
 use std::ops::Range;
 use std::path::Path;
@@ -67,14 +66,11 @@ pub(crate) fn rows(out: &mut Sink<'_>, csr: &Csr, row: impl Fn(&mut Vec<u8>, usi
         blocks.push(start..csr.nrows());
     }
     for batch in blocks.chunks(4 * rayon::current_num_threads()) {
-        let texts: Vec<Vec<u8>> = batch
-            .par_iter()
-            .map(|rows| {
-                let mut text = Vec::with_capacity(16 * BLOCK);
-                rows.clone().for_each(|i| row(&mut text, i));
-                text
-            })
-            .collect();
+        let texts = parallel::collect(batch.len(), |b| {
+            let mut text = Vec::with_capacity(16 * BLOCK);
+            batch[b].clone().for_each(|i| row(&mut text, i));
+            text
+        });
         texts.iter().try_for_each(|text| out.put(text))?;
     }
     Ok(())

@@ -12,8 +12,7 @@
 //! left out; that an undirected graph is one is checked.
 
 use crate::{Error, Loaded, ReadOptions, Result};
-use bitgraph_sparse::{Coo, Csr, Offsets, Values};
-use rayon::prelude::*;
+use bitgraph_sparse::{Coo, Csr, Offsets, Values, parallel};
 use std::path::Path;
 
 /// Bytes before the offsets.
@@ -59,7 +58,7 @@ pub(crate) fn read(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<L
     let (n, m, width) = (vertices as usize, arcs as usize, if weighted { 8 } else { 4 });
     let (offsets, rest) = rest.split_at(8 * (n + 1));
     let neighbours = &rest[..m * width];
-    let offsets: Vec<i64> = offsets.par_chunks_exact(8).with_min_len(4096).map(word).collect();
+    let offsets: Vec<i64> = parallel::tabulate(n + 1, 4096, |k| word(&offsets[8 * k..8 * k + 8]));
     if let Some(k) = (0..=n).find(|&k| offsets[k] < if k == 0 { 0 } else { offsets[k - 1] } || (k == 0 && offsets[0] != 0)) {
         return Err(element("offsets", k, offsets[k], "offsets rise from 0"));
     }
@@ -67,15 +66,14 @@ pub(crate) fn read(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<L
         return Err(element("offsets", n, offsets[n], "the last offset must be the number of arcs"));
     }
     let half = |k: usize, at: usize| i32::from_le_bytes([0, 1, 2, 3].map(|b| neighbours[k * width + at + b]));
-    let outside = |k: &usize| u64::try_from(half(*k, 0)).map_or(true, |v| v >= vertices);
-    if let Some(k) = (0..m).into_par_iter().with_min_len(1 << 16).find_first(outside) {
+    let outside = |k: usize| u64::try_from(half(k, 0)).map_or(true, |v| v >= vertices).then_some(k);
+    if let Some(k) = parallel::first(m, 1 << 16, outside) {
         return Err(element("neighbours", k, half(k, 0).into(), "it must be a vertex"));
     }
-    let columns: Vec<u32> = (0..m).into_par_iter().with_min_len(1 << 16).map(|k| half(k, 0) as u32).collect();
-    let values: Option<Values> = (weighted && !options.as_pattern)
-        .then(|| (0..m).into_par_iter().with_min_len(1 << 16).map(|k| half(k, 4)).collect::<Vec<i32>>().into());
+    let columns: Vec<u32> = parallel::tabulate(m, 1 << 16, |k| half(k, 0) as u32);
+    let values: Option<Values> = (weighted && !options.as_pattern).then(|| parallel::tabulate(m, 1 << 16, |k| half(k, 4)).into());
     let row = |u: usize| offsets[u] as usize..offsets[u + 1] as usize;
-    let ordered = (0..n).into_par_iter().with_min_len(4096).all(|u| columns[row(u)].is_sorted_by(|a, b| a < b));
+    let ordered = parallel::all(n, 4096, |u| columns[row(u)].is_sorted_by(|a, b| a < b));
     if !ordered || (directed && options.symmetrize) {
         let rows = (0..n).flat_map(|u| std::iter::repeat_n(u as u32, row(u).len())).collect();
         let loaded = crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)?;

@@ -5,8 +5,7 @@ use crate::text::number;
 use crate::text::{is_data, shown};
 use crate::write::{Sink, atomically};
 use crate::{Error, Problem, ReadMode, Result, WriteOptions};
-use bitgraph_sparse::Values;
-use rayon::prelude::*;
+use bitgraph_sparse::{Values, parallel};
 use std::io::Write;
 use std::path::Path;
 
@@ -195,8 +194,8 @@ pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, naming: 
         const ROWS: usize = 1 << 14;
         let blocks: Vec<usize> = (0..vector.len()).step_by(ROWS).collect();
         for batch in blocks.chunks(64) {
-            let lines: Vec<Vec<u8>> =
-                batch.par_iter().map(|&start| vector.lines(start..(start + ROWS).min(vector.len()), separator, naming, vertices)).collect();
+            let rows = |start: usize| start..(start + ROWS).min(vector.len());
+            let lines = parallel::collect(batch.len(), |b| vector.lines(rows(batch[b]), separator, naming, vertices));
             lines.iter().try_for_each(|bytes| out.put(bytes))?;
         }
         Ok(())

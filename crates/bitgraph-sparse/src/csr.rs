@@ -8,7 +8,6 @@
 //! `4 nnz + 4 (rows + 1)`, or `8 (rows + 1)` for offsets of 64 bits.
 
 use crate::{Buffer, Error, OffsetInt, Offsets, Result, parallel, valid, with_offsets};
-use rayon::prelude::*;
 
 /// A sparse pattern: where entries are. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -152,7 +151,8 @@ impl Csr {
     /// The number of entries on the main diagonal. O(rows log degree), parallel.
     #[must_use]
     pub fn count_loops(&self) -> usize {
-        (0..self.nrows()).into_par_iter().with_min_len(8192).filter(|&i| self.row(i).binary_search(&(i as u32)).is_ok()).count()
+        let has_loop = |i: &usize| self.row(*i).binary_search(&(*i as u32)).is_ok();
+        parallel::reduce(self.nrows(), 8192, |rows| rows.filter(has_loop).count(), |a, b| a + b)
     }
     /// Whether every entry has its mirror image. O(nnz) time, serial, 8 bytes a row; stops at the first breach.
     #[must_use]
@@ -203,16 +203,13 @@ impl Csr {
         // its own places, so that the result is the same whatever the number of threads.
         let parts = rayon::current_num_threads().min(8);
         let blocks = with_offsets!(&self.offsets, o => parallel::balanced_rows(o, parts));
-        let mut counts: Vec<Vec<u32>> = blocks
-            .par_iter()
-            .map(|rows| {
-                let mut count = vec![0u32; m];
-                for &c in &self.indices[self.offsets.get(rows.start)..self.offsets.get(rows.end)] {
-                    count[c as usize] += 1;
-                }
-                count
-            })
-            .collect();
+        let mut counts: Vec<Vec<u32>> = parallel::collect(blocks.len(), |b| {
+            let mut count = vec![0u32; m];
+            for &c in &self.indices[self.offsets.get(blocks[b].start)..self.offsets.get(blocks[b].end)] {
+                count[c as usize] += 1;
+            }
+            count
+        });
         let mut offsets = vec![0usize; m + 1];
         for c in 0..m {
             let mut sum = 0;
@@ -226,8 +223,8 @@ impl Csr {
         {
             let out = parallel::DisjointSlice::new(&mut indices);
             let places = parallel::DisjointSlice::new(&mut order);
-            blocks.par_iter().zip(counts.par_iter_mut()).for_each(|(rows, count)| {
-                for row in rows.clone() {
+            parallel::each_mut(&mut counts, |b, count| {
+                for row in blocks[b].clone() {
                     for k in self.row_range(row) {
                         let c = self.indices[k] as usize;
                         let place = offsets[c] + count[c] as usize;
@@ -249,11 +246,7 @@ impl Csr {
     /// The entries that `keep(row, column)` selects, and their positions in the original. O(nnz), parallel, two passes.
     #[must_use]
     pub fn filter_with_positions(&self, keep: impl Fn(u32, u32) -> bool + Sync) -> (Self, Vec<usize>) {
-        let counts: Vec<usize> = (0..self.nrows())
-            .into_par_iter()
-            .with_min_len(1024)
-            .map(|i| self.row(i).iter().filter(|&&c| keep(i as u32, c)).count())
-            .collect();
+        let counts = parallel::tabulate(self.nrows(), 1024, |i| self.row(i).iter().filter(|&&c| keep(i as u32, c)).count());
         let offsets = prefix(&counts);
         let total = offsets[self.nrows()];
         let (mut indices, mut order) = (vec![0u32; total], vec![0usize; total]);

@@ -1,7 +1,6 @@
 //! A directed graph made undirected: the union of a matrix and its transpose.
 
-use crate::{Coo, Csr, Duplicates, Error, Permutation, Result, Values, with_values};
-use rayon::prelude::*;
+use crate::{Coo, Csr, Duplicates, Error, Permutation, Result, Values, parallel, with_values};
 
 /// The union of a matrix and its transpose; of the values of two opposite entries one is made by `duplicates`, which takes the one whose
 /// row comes first for the first. `order` is the renumbering that the matrix is in, if any: rows are taken in the order from before, so
@@ -41,7 +40,7 @@ fn disagreement(csr: &Csr, values: &Values) -> Option<(u32, u32)> {
     if !csr.is_square() {
         return None;
     }
-    with_values!(values, v => (0..csr.nrows()).into_par_iter().with_min_len(1024).find_map_first(|u| {
+    with_values!(values, v => parallel::first(csr.nrows(), 1024, |u| {
         csr.row_range(u).zip(csr.row(u)).find_map(|(k, &w)| {
             let opposite = if w as usize > u { csr.position(w as usize, u as u32) } else { None };
             opposite.is_some_and(|o| v[o] != v[k]).then_some((u as u32, w))

@@ -7,9 +7,8 @@
 //!
 //! Invariant: a sum does not depend on the order of the entries, so that every format can count its own in parallel.
 
-use crate::{Csr, Values, with_values};
+use crate::{Csr, Values, parallel, with_values};
 use bitgraph_semiring::Scalar;
-use rayon::prelude::*;
 use std::hash::{BuildHasher, RandomState};
 
 /// The numbers of one test.
@@ -57,14 +56,18 @@ impl MirrorSum {
     /// The sum of a matrix. O(nnz), parallel.
     #[must_use]
     pub fn csr(self, csr: &Csr, values: Option<&Values>) -> u64 {
-        let rows = (0..csr.nrows()).into_par_iter().with_min_len(1024);
         match values {
-            None => rows.map(|u| self.row(u as u32, csr.row(u).iter().copied())).reduce(|| 0, u64::wrapping_add),
+            None => self.rows(csr.nrows(), |u| self.row(u as u32, csr.row(u).iter().copied())),
             Some(values) => with_values!(values, v => {
                 let row = |u| self.weighted_row(u as u32, csr.row(u).iter().zip(&v[csr.row_range(u)]).map(|(&c, x)| (c, self.factor(x))));
-                rows.map(row).reduce(|| 0, u64::wrapping_add)
+                self.rows(csr.nrows(), row)
             }),
         }
+    }
+    /// The sum of `count` rows, given that of each. Parallel.
+    #[must_use]
+    pub fn rows(self, count: usize, row: impl Fn(usize) -> u64 + Sync) -> u64 {
+        parallel::reduce(count, 1024, |rows| rows.map(&row).fold(0, u64::wrapping_add), u64::wrapping_add)
     }
     /// What stands for a value: equal ones, the two zeros too, have one.
     #[inline(always)]

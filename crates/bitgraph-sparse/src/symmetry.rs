@@ -1,9 +1,8 @@
 //! Patterns and their mirror images: the union of both, and whether values agree.
 
 use crate::build::Width;
-use crate::parallel::rows_mut;
+use crate::parallel::{self, rows_mut};
 use crate::{Csr, Error, Result, Values, with_values};
-use rayon::prelude::*;
 
 impl Csr {
     /// Whether pattern and values equal their transpose: the pattern as [`Csr::is_symmetric`], then the values in O(nnz log degree),
@@ -15,7 +14,7 @@ impl Csr {
     pub fn is_symmetric_with(&self, values: Option<&Values>) -> bool {
         self.is_symmetric()
             && values.is_none_or(|values| {
-                with_values!(values, v => (0..self.nrows()).into_par_iter().with_min_len(1024).all(|u| {
+                with_values!(values, v => parallel::all(self.nrows(), 1024, |u| {
                     self.row_range(u).zip(self.row(u)).all(|(k, &w)| {
                         (w as usize) <= u || self.position(w as usize, u as u32).is_some_and(|mirror| v[mirror] == v[k])
                     })
@@ -44,15 +43,14 @@ impl Csr {
 /// The union of two patterns of one shape.
 fn union<O: Width>(a: &Csr, b: &Csr) -> Csr {
     let n = a.nrows();
-    let mut offsets = Vec::with_capacity(n + 1);
-    (0..n).into_par_iter().with_min_len(1024).map(|i| O::from_index(merge(a.row(i), b.row(i), |_| ()))).collect_into_vec(&mut offsets);
+    let mut offsets = vec![O::default(); n + 1];
+    parallel::update(&mut offsets[..n], 1024, |i, count| *count = O::from_index(merge(a.row(i), b.row(i), |_| ())));
     let mut total = 0;
     for offset in &mut offsets {
         let count = offset.index();
         *offset = O::from_index(total);
         total += count;
     }
-    offsets.push(O::from_index(total));
     let mut indices = vec![0u32; total];
     rows_mut(&offsets, &mut indices, |i, out| {
         let mut slot = 0;

@@ -3,10 +3,8 @@
 //! Invariant: [`check`] accepts what its slow half accepts. The fast half looks at all entries as one sequence, without a branch an entry:
 //! rows ascend if the sequence descends nowhere but where a row begins.
 
-use crate::parallel::balanced_rows;
+use crate::parallel::{self, balanced_rows};
 use crate::{Error, OffsetInt, Result};
-use rayon::prelude::*;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Entries between two additions to a count of 64 bits.
 const CHUNK: usize = 1 << 16;
@@ -26,7 +24,7 @@ pub(crate) fn check<O: OffsetInt>(offsets: &[O], indices: &[u32], columns: u32) 
         return Err(Error::Length { array: "indices", expected: nnz as u64, found: indices.len() as u64 });
     }
     let blocks = balanced_rows(offsets, rayon::current_num_threads() * 8);
-    if blocks.into_par_iter().with_max_len(1).all(|rows| ascends(&offsets[rows.start..=rows.end], indices, columns)) {
+    if parallel::all(blocks.len(), 1, |k| ascends(&offsets[blocks[k].start..=blocks[k].end], indices, columns)) {
         return Ok(());
     }
     first_breach(offsets, indices, columns)
@@ -55,21 +53,17 @@ fn ascends<O: OffsetInt>(offsets: &[O], indices: &[u32], columns: u32) -> bool {
 #[cold]
 fn first_breach<O: OffsetInt>(offsets: &[O], indices: &[u32], columns: u32) -> Result<()> {
     // The place of the first breach, and in its lowest bit which one it is.
-    let first = AtomicUsize::new(usize::MAX);
-    (0..offsets.len() - 1).into_par_iter().with_min_len(4096).for_each(|i| {
+    let first = parallel::first(offsets.len() - 1, 4096, |i| {
         let (start, end) = (offsets[i].index(), offsets[i + 1].index());
         let row = &indices[start..end];
-        let breach = match row.last() {
+        match row.last() {
             Some(&last) if last >= columns => Some((end - 1) << 1),
             _ => row.windows(2).position(|w| w[0] >= w[1]).map(|k| (start + k + 1) << 1 | 1),
-        };
-        if let Some(breach) = breach {
-            first.fetch_min(breach, Ordering::Relaxed);
         }
     });
-    match first.into_inner() {
-        usize::MAX => Ok(()),
-        breach => Err(Error::Invalid {
+    match first {
+        None => Ok(()),
+        Some(breach) => Err(Error::Invalid {
             array: "indices",
             position: (breach >> 1) as u64,
             what: if breach & 1 == 0 { "a column past the last one" } else { "columns of a row are not ascending" },

@@ -18,7 +18,7 @@ const UNFINISHED: &[&str] =
 const UNSAFE: &[&str] = &[
     "crates/bitgraph-semiring/src/transparent.rs",
     "crates/bitgraph-sparse/src/buffer.rs",
-    "crates/bitgraph-sparse/src/parallel.rs",
+    "crates/bitgraph-sparse/src/parallel/",
     "crates/bitgraph-sparse/src/ordering/prefetch.rs",
     "crates/bitgraph-b2sr/src/isa.rs",
     "crates/bitgraph-b2sr/src/keys/",

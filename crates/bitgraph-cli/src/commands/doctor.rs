@@ -5,7 +5,7 @@ use crate::failure::Result;
 use crate::options::GeneralArgs;
 use crate::{output, report, system};
 use bitgraph::cpu::Isa;
-use rayon::prelude::*;
+use bitgraph::sparse::parallel;
 use serde::Serialize;
 use std::time::Instant;
 
@@ -128,11 +128,11 @@ fn bandwidth() -> (f64, f64) {
     let (mut read, mut copy) = (0f64, 0f64);
     for _ in 0..PASSES {
         let start = Instant::now();
-        let sum: u64 = source.par_chunks(chunk).map(|c| c.iter().fold(0u64, |a, &b| a.wrapping_add(b))).sum();
+        let sum: u64 = parallel::reduce(WORDS, chunk, |some| source[some].iter().fold(0u64, |a, &b| a.wrapping_add(b)), u64::wrapping_add);
         std::hint::black_box(sum);
         read = read.max(bytes / start.elapsed().as_secs_f64());
         let start = Instant::now();
-        target.par_chunks_mut(chunk).zip(source.par_chunks(chunk)).for_each(|(t, s)| t.copy_from_slice(s));
+        parallel::chunks_mut(&mut target, chunk, |k, t| t.copy_from_slice(&source[k * chunk..k * chunk + t.len()]));
         std::hint::black_box(&target);
         copy = copy.max(2.0 * bytes / start.elapsed().as_secs_f64());
     }

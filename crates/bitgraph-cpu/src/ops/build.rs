@@ -1,8 +1,8 @@
 //! Builds vectors in parallel, 64 positions at a time.
 
-use bitgraph_sparse::parallel::DisjointSlice;
+use bitgraph_sparse::parallel::{self, DisjointSlice};
 use bitgraph_sparse::{BitVector, Store, Stored, Vector};
-use rayon::prelude::*;
+use std::ops::Range;
 
 /// Positions a task takes at least.
 const GRAIN: usize = 1024;
@@ -49,11 +49,13 @@ pub(crate) fn vector<T: Stored>(len: usize, serial: bool, f: impl Fn(usize) -> O
 /// Calls `word` for every word; whether all calls were true. Behind a pointer, so that threads are dealt with in one place and
 /// not once for every type: a call is for 64 positions.
 fn all_words(words: usize, serial: bool, word: &(dyn Fn(usize) -> bool + Sync)) -> bool {
-    if serial || words <= GRAIN / 64 || rayon::current_num_threads() == 1 {
-        // Every word is to be built, so no short-circuit.
-        (0..words).filter(|&w| !word(w)).count() == 0
+    // Every word is to be built, so no short-circuit.
+    let not_full = |words: Range<usize>| words.filter(|&w| !word(w)).count();
+    if serial {
+        not_full(0..words) == 0
     } else {
-        (0..words).into_par_iter().with_min_len(GRAIN / 64).map(word).reduce(|| true, |a, b| a && b)
+        let grain = (words / (16 * rayon::current_num_threads())).max(GRAIN / 64);
+        parallel::reduce(words, grain, not_full, |a, b| a + b) == 0
     }
 }
 

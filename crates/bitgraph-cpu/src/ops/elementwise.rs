@@ -5,8 +5,7 @@ use crate::Cpu;
 use bitgraph_backend::ops::{Indices, Source, VectorWrite};
 use bitgraph_backend::{Accumulate, Error, NoAccum, VectorOps};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
-use bitgraph_sparse::{Stored, Vector};
-use rayon::prelude::*;
+use bitgraph_sparse::{Stored, Vector, parallel};
 
 /// The position that the `k`-th index names, of `len` there are.
 fn position(indices: &Indices<'_, Cpu>, k: usize, len: usize) -> Option<usize> {
@@ -58,7 +57,7 @@ impl VectorOps for Cpu {
         let blocks = u.len().div_ceil(BLOCK);
         let block = |b: usize| M::fold((b * BLOCK..(b * BLOCK + BLOCK).min(u.len())).filter_map(|i| u.get(i)));
         let partial: Vec<Option<T::Accumulator>> =
-            if self.is_reference() { (0..blocks).map(block).collect() } else { (0..blocks).into_par_iter().map(block).collect() };
+            if self.is_reference() { (0..blocks).map(block).collect() } else { parallel::collect(blocks, block) };
         Ok(M::fold_wide(partial.into_iter().flatten()).map_or_else(M::identity, T::narrow))
     }
     fn extract<T: Stored, C: Accumulate<T>>(

@@ -10,8 +10,7 @@ use bitgraph_b2sr::with_layout;
 use bitgraph_backend::ops::{MatrixWrite, Region, VectorWrite, View};
 use bitgraph_backend::{Accumulate, Error, MatrixOps, NoAccum};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
-use bitgraph_sparse::{Csr, Offsets, Stored, Values, Vector};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, Offsets, Stored, Values, Vector, parallel};
 
 /// Writes a result `t` as an operation says.
 fn finish<T: Stored, C: Accumulate<T>>(cpu: Cpu, c: &mut CpuMatrix, write: MatrixWrite<'_, Cpu, C>, t: CpuMatrix) -> Result<(), Error> {
@@ -75,7 +74,8 @@ impl MatrixOps for Cpu {
     }
     fn reduce_matrix<T: Stored, M: Monoid<T>>(&self, _monoid: M, a: View<'_, Self>) -> Result<T, Error> {
         let a = Typed::<T>::operand(a)?;
-        let partial: Vec<Option<T::Accumulator>> = a.values.par_chunks(4096).map(|c| M::fold(c.iter().copied())).collect();
+        let blocks: Vec<&[T]> = a.values.chunks(4096).collect();
+        let partial = parallel::collect(blocks.len(), |b| M::fold(blocks[b].iter().copied()));
         Ok(M::fold_wide(partial.into_iter().flatten()).map_or_else(M::identity, T::narrow))
     }
     fn reduce_rows<T: Stored, M: Monoid<T>, C: Accumulate<T>>(

@@ -4,8 +4,7 @@ use crate::Cpu;
 use crate::matrix::CpuMatrix;
 use bitgraph_backend::Error;
 use bitgraph_backend::ops::View;
-use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values, parallel};
 use std::borrow::Cow;
 use std::sync::OnceLock;
 
@@ -72,7 +71,7 @@ pub(crate) fn each_block(blocks: usize, serial: bool, f: &(dyn Fn(usize) + Sync)
     if serial {
         (0..blocks).for_each(f);
     } else {
-        (0..blocks).into_par_iter().with_max_len(1).for_each(f);
+        parallel::each(blocks, f);
     }
 }
 

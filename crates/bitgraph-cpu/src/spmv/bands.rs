@@ -18,8 +18,7 @@
 use super::slices::Run;
 use super::{Real, band_kernel};
 use crate::Isa;
-use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, OffsetInt, parallel, with_offsets};
 use std::ops::Range;
 
 /// Rows of a band, and columns of a span.
@@ -47,7 +46,7 @@ pub struct Bands {
 /// Lays out every part, whose boundaries are those of bands.
 pub(super) fn build(csr: &Csr, parts: &[Range<usize>]) -> Vec<Bands> {
     with_offsets!(csr.offsets(), o => {
-        parts.par_iter().with_max_len(1).map(|part| build_part(&o[part.start..=part.end], csr.indices(), csr.ncols())).collect()
+        parallel::collect(parts.len(), |p| build_part(&o[parts[p].start..=parts[p].end], csr.indices(), csr.ncols()))
     })
 }
 

@@ -17,8 +17,7 @@
 
 use super::Real;
 use super::cell_kernel;
-use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, OffsetInt, parallel, with_offsets};
 use std::ops::Range;
 
 /// Rows of a strip at most: their sums take a third of a first cache of 32 KiB in `f32`, and two thirds in `f64`.
@@ -69,7 +68,7 @@ pub(super) fn window(entries: usize, rows: usize, columns: usize) -> u32 {
 pub(super) fn build(csr: &Csr, parts: &[Range<usize>]) -> Vec<Cells> {
     let window = window(csr.nnz(), csr.nrows(), csr.ncols());
     with_offsets!(csr.offsets(), o => {
-        parts.par_iter().with_max_len(1).map(|part| Builder::new(csr.ncols(), window).part(&o[part.start..=part.end], csr.indices())).collect()
+        parallel::collect(parts.len(), |p| Builder::new(csr.ncols(), window).part(&o[parts[p].start..=parts[p].end], csr.indices()))
     })
 }
 

@@ -16,8 +16,7 @@
 
 use super::{GAP, Real, kernel};
 use crate::Isa;
-use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, OffsetInt, parallel, with_offsets};
 use std::ops::Range;
 
 /// Entries of a piece at most: a longer row is several pieces, so that hubs need no filler.
@@ -85,7 +84,7 @@ pub(super) fn block_width(columns: usize) -> usize {
 pub(super) fn build<I: Index>(csr: &Csr, parts: &[Range<usize>], width: usize) -> Vec<Slices<I>> {
     let columns = csr.ncols();
     with_offsets!(csr.offsets(), o => {
-        parts.par_iter().with_max_len(1).map(|part| build_part(&o[part.start..=part.end], csr.indices(), columns, width)).collect()
+        parallel::collect(parts.len(), |p| build_part(&o[parts[p].start..=parts[p].end], csr.indices(), columns, width))
     })
 }
 

@@ -4,7 +4,8 @@
 
 use super::{BitTile, compiled};
 use bitgraph_b2sr::B2sr;
-use rayon::prelude::*;
+use bitgraph_sparse::parallel;
+use std::ops::Range;
 
 /// The sum of all elements of `A B` over (plus, times): of the products of the column counts of `a` and the row counts of `b`.
 /// O(tiles). `None` if the shapes do not fit.
@@ -36,16 +37,13 @@ pub fn bmm_sum_masked<T: BitTile>(a: &B2sr<T>, b_transposed: &B2sr<T>, mask: &B2
         return None;
     }
     let width = a.ncols().div_ceil(T::SIZE);
-    let part = mask.tile_rows().div_ceil(rayon::current_num_threads() * 16).max(64);
-    let one = |slots: &mut Vec<u32>, from: usize, to: usize| {
-        slots.resize(width, u32::MAX);
-        compiled(|| (from..to).map(|t| tile_row(a, b_transposed, mask, t, slots)).sum::<u64>())
+    let threads = rayon::current_num_threads();
+    let part = if threads == 1 { mask.tile_rows().max(1) } else { mask.tile_rows().div_ceil(threads * 16).max(64) };
+    let some = |rows: Range<usize>| {
+        let mut slots = vec![u32::MAX; width];
+        compiled(|| rows.map(|t| tile_row(a, b_transposed, mask, t, &mut slots)).sum::<u64>())
     };
-    if rayon::current_num_threads() == 1 {
-        return Some(one(&mut Vec::new(), 0, mask.tile_rows()));
-    }
-    let parts = mask.tile_rows().div_ceil(part);
-    Some((0..parts).into_par_iter().map_init(Vec::new, |slots, p| one(slots, p * part, ((p + 1) * part).min(mask.tile_rows()))).sum())
+    Some(parallel::reduce(mask.tile_rows(), part, some, |a, b| a + b))
 }
 
 #[inline(always)]

@@ -9,9 +9,8 @@ use super::{RowMask, compiled, row_blocks};
 #[cfg(target_arch = "x86_64")]
 use crate::Isa;
 use bitgraph_b2sr::{B2sr, Grouped, Hybrid, Tile, Tile4, Tile8, Tile16, Tile32};
-use bitgraph_sparse::parallel::DisjointSlice;
+use bitgraph_sparse::parallel::{self, DisjointSlice};
 use bitgraph_sparse::{OffsetInt, with_offsets};
-use rayon::prelude::*;
 
 /// A vector cut into pieces of a tile's width, the last one padded with zeros.
 pub struct Pieces<'a, F> {
@@ -187,11 +186,7 @@ pub fn mxv_sum_grouped<T: TileSum<F>, F: Copy + Default + Send + Sync>(a: &Group
         }
     }
     let out = DisjointSlice::new(y);
-    if rayon::current_num_threads() == 1 {
-        grouped_runs(a, &runs, &x, &out);
-    } else {
-        runs.par_chunks(8).for_each(|runs| grouped_runs(a, runs, &x, &out));
-    }
+    parallel::blocks(runs.len(), 8, |some| grouped_runs(a, &runs[some], &x, &out));
 }
 
 fn grouped_runs<T: TileSum<F>, F: Copy + Default>(

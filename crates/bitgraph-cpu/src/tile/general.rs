@@ -6,8 +6,7 @@
 use super::{RowMask, compiled};
 use bitgraph_b2sr::{B2sr, Hybrid, Tile, Tile8};
 use bitgraph_semiring::Semiring;
-use bitgraph_sparse::{BitVector, Csr};
-use rayon::prelude::*;
+use bitgraph_sparse::{BitVector, Csr, parallel};
 
 /// A pattern whose rows can be read in ascending column order.
 pub trait RowEntries: Sync {
@@ -192,11 +191,6 @@ pub fn mxv_tiles<S: Semiring, M: RowEntries>(
         }
     };
     let size = super::block_rows(rows);
-    if rows <= size {
-        return compiled(|| block(0, y, y_present.words64_mut()));
-    }
-    y.par_chunks_mut(size)
-        .zip(y_present.words64_mut().par_chunks_mut(size / 64))
-        .enumerate()
-        .for_each(|(b, (y, words))| compiled(|| block(b * size, y, words)));
+    let mut parts: Vec<_> = y.chunks_mut(size).zip(y_present.words64_mut().chunks_mut(size / 64)).collect();
+    parallel::each_mut(&mut parts, |b, (y, words)| compiled(|| block(b * size, y, words)));
 }

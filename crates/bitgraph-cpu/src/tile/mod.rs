@@ -23,8 +23,7 @@ pub use general::{RowEntries, mxv_tiles};
 
 #[cfg(target_arch = "x86_64")]
 use crate::Isa;
-use bitgraph_sparse::BitVector;
-use rayon::prelude::*;
+use bitgraph_sparse::{BitVector, parallel};
 
 /// Which rows an operation computes: the positions set in a bit vector, or the others.
 #[derive(Clone, Copy, Debug)]
@@ -56,20 +55,13 @@ fn block_rows(rows: usize) -> usize {
 /// Calls `f(first row, output of the block)` for blocks of rows.
 fn row_blocks<Y: Send>(out: &mut [Y], f: impl Fn(usize, &mut [Y]) + Sync) {
     let block = block_rows(out.len());
-    if out.len() <= block {
-        return f(0, out);
-    }
-    out.par_chunks_mut(block).enumerate().for_each(|(b, out)| f(b * block, out));
+    parallel::chunks_mut(out, block, |b, out| f(b * block, out));
 }
 
 /// Calls `f(first row, words of the block)` for blocks of rows of a bit vector.
 fn word_blocks(bits: &mut BitVector, f: impl Fn(usize, &mut [u64]) + Sync) {
     let block = block_rows(bits.len());
-    let words = bits.words64_mut();
-    if words.len() * 64 <= block {
-        return f(0, words);
-    }
-    words.par_chunks_mut(block / 64).enumerate().for_each(|(b, words)| f(b * block, words));
+    parallel::chunks_mut(bits.words64_mut(), block / 64, |b, words| f(b * block, words));
 }
 
 /// Calls `f` compiled for AVX2, BMI and POPCNT where the instruction set in force allows. The loop belongs inside.

@@ -5,9 +5,8 @@ use crate::source::Bytes;
 use crate::{Error, Loaded, ReadMode, ReadOptions, Result, StoredFormat};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::ordering::Ordering as Renumbering;
-use bitgraph_sparse::{Buffer, Csr, Format, FormatKind, Permutation, SectionData, Sections, Values};
+use bitgraph_sparse::{Buffer, Csr, Format, FormatKind, Permutation, SectionData, Sections, Values, parallel};
 use half::{bf16, f16};
-use rayon::prelude::*;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -117,8 +116,9 @@ impl Container {
         let range = record.padded();
         let bytes = &(*self.owner).as_ref()[range.start as usize..range.end as usize];
         let sums = &self.head.checksums[record.checksums.clone()];
-        let damaged = bytes.par_chunks(1 << BLOCK_LOG2).zip(sums).enumerate().find_map_first(|(block, (bytes, &expected))| {
-            let found = crc32fast::hash(bytes);
+        let damaged = parallel::first(bytes.len().div_ceil(1 << BLOCK_LOG2).min(sums.len()), 1, |block| {
+            let start = block << BLOCK_LOG2;
+            let (found, expected) = (crc32fast::hash(&bytes[start..bytes.len().min(start + (1 << BLOCK_LOG2))]), sums[block]);
             (found != expected).then_some((block, expected, found))
         });
         if let Some((block, expected, found)) = damaged {

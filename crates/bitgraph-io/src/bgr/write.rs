@@ -5,8 +5,7 @@ use crate::write::{Sink, WriteSource};
 use crate::{Error, Result};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::ordering::Ordering;
-use bitgraph_sparse::{Format, FormatKind, SectionData, with_values};
-use rayon::prelude::*;
+use bitgraph_sparse::{Format, FormatKind, SectionData, parallel, with_values};
 use std::path::Path;
 
 /// Writes a container.
@@ -78,13 +77,11 @@ fn padding(len: usize) -> &'static [u8] {
 /// The checksums of a section's blocks; the last one sees the padding too.
 fn sums(bytes: &[u8]) -> Vec<u32> {
     // A block is a multiple of the alignment, so padding never begins a block of its own.
-    bytes
-        .par_chunks(1 << BLOCK_LOG2)
-        .map(|block| {
-            let mut crc = crc32fast::Hasher::new();
-            crc.update(block);
-            crc.update(padding(block.len()));
-            crc.finalize()
-        })
-        .collect()
+    let blocks: Vec<&[u8]> = bytes.chunks(1 << BLOCK_LOG2).collect();
+    parallel::collect(blocks.len(), |b| {
+        let mut crc = crc32fast::Hasher::new();
+        crc.update(blocks[b]);
+        crc.update(padding(blocks[b].len()));
+        crc.finalize()
+    })
 }

@@ -6,8 +6,7 @@ use super::{Header, check_both_sides, whole};
 use crate::text::number::{swar, word};
 use crate::text::{AHEAD, Fault, is_data, line_end, pieces};
 use crate::{Error, Loaded, Problem, ReadOptions, Result};
-use bitgraph_sparse::{Offsets, RowLists};
-use rayon::prelude::*;
+use bitgraph_sparse::{Offsets, RowLists, parallel};
 use std::ops::Range;
 use std::path::Path;
 
@@ -127,7 +126,7 @@ impl Body {
     pub(super) fn append(&mut self, text: &[u8], range: Range<usize>) -> Result<u64, Fault> {
         let (header, (vertices, most)) = (self.header, self.most());
         let pieces = pieces(text, range, PIECE);
-        let counts: Vec<Count> = pieces.par_iter().map(|r| count(text, r.clone(), &header)).collect();
+        let counts: Vec<Count> = parallel::collect(pieces.len(), |p| count(text, pieces[p].clone(), &header));
         let first = self.lines;
         self.lines += counts.iter().map(|c| c.vertices).sum::<usize>();
         let (old_rows, old_arcs) = (first.min(vertices), self.columns.len());
@@ -264,8 +263,7 @@ fn parse_pieces<W: Weight>(
         tasks.push((piece.clone(), first, Slots { degrees: d, columns: c, weights: w }));
         first += count.vertices;
     }
-    let found: Vec<_> =
-        tasks.into_par_iter().with_max_len(1).map(|(piece, first, out)| parse(text, piece, first as u64, header, out)).collect();
+    let found = parallel::collect_from(tasks, |(piece, first, out)| parse(text, piece, first as u64, header, out));
     // The first fault in the order of the file, whatever the threads did first.
     found.into_iter().sum()
 }

@@ -4,7 +4,7 @@ use crate::Result;
 use crate::lines::{number, rows, value, whole};
 use crate::write::{Sink, WriteSource};
 use bitgraph_semiring::DType;
-use rayon::prelude::*;
+use bitgraph_sparse::parallel;
 
 /// Writes a matrix.
 pub(crate) fn write(out: &mut Sink<'_>, source: &WriteSource<'_>) -> Result<()> {
@@ -18,7 +18,7 @@ pub(crate) fn write(out: &mut Sink<'_>, source: &WriteSource<'_>) -> Result<()> 
     let symmetric = source.is_symmetric();
     // Columns ascend, so the lower triangle is the front of every row.
     let lower = |i: usize| if symmetric { csr.row(i).partition_point(|&c| c as usize <= i) } else { csr.row(i).len() };
-    let entries: usize = (0..csr.nrows()).into_par_iter().with_min_len(4096).map(lower).sum();
+    let entries = parallel::reduce(csr.nrows(), 4096, |rows| rows.map(lower).sum::<usize>(), |a, b| a + b);
     let symmetry = if symmetric { "symmetric" } else { "general" };
     out.put(format!("%%MatrixMarket matrix coordinate {field} {symmetry}\n{} {} {entries}\n", csr.nrows(), csr.ncols()).as_bytes())?;
     rows(out, csr, |text, i| {

@@ -4,8 +4,7 @@
 
 use super::value::{Checked, Value};
 use super::{Fault, LineParser};
-use bitgraph_sparse::Values;
-use rayon::prelude::*;
+use bitgraph_sparse::{Values, parallel};
 use std::ops::Range;
 
 /// A type of row and column numbers.
@@ -186,7 +185,7 @@ fn parse_pieces<P: LineParser, V: Value>(
         (v, values) = values.split_at_mut(count);
         tasks.push((piece.clone(), Slots { rows: r, columns: c, values: v }));
     }
-    let found: Vec<_> = tasks.into_par_iter().with_max_len(1).map(|(piece, slots)| parser.parse(text, piece, slots)).collect();
+    let found = parallel::collect_from(tasks, |(piece, slots)| parser.parse(text, piece, slots));
     // The first fault in the order of the file, whatever the threads did first.
     found.into_iter().collect()
 }

@@ -9,8 +9,8 @@ pub(crate) mod number;
 pub(crate) mod value;
 
 use crate::Problem;
+use bitgraph_sparse::parallel;
 use entries::{Entries, Id, Slots};
-use rayon::prelude::*;
 use std::ops::Range;
 use value::Value;
 
@@ -105,12 +105,13 @@ pub(crate) fn parse_block<P: LineParser>(
     limit: Option<u64>,
 ) -> Result<u64, Fault> {
     let pieces = pieces(text, range, PIECE);
-    let mut counts: Vec<usize> = pieces.par_iter().map(|r| lines(&text[r.clone()])).collect();
+    let mut counts: Vec<usize> = parallel::collect(pieces.len(), |p| lines(&text[pieces[p].clone()]));
     let total: usize = counts.iter().sum();
     let limit = limit.map_or(usize::MAX, |l| usize::try_from(l).unwrap_or(usize::MAX));
     if entries.len().saturating_add(total) > limit {
         // Perhaps only because of blank lines.
-        counts = pieces.par_iter().map(|r| text[r.clone()].split(|&b| b == b'\n').filter(|l| is_data(l, P::COMMENT)).count()).collect();
+        let data = |piece: &Range<usize>| text[piece.clone()].split(|&b| b == b'\n').filter(|l| is_data(l, P::COMMENT)).count();
+        counts = parallel::collect(pieces.len(), |p| data(&pieces[p]));
         let mut room = limit - entries.len();
         for (piece, &count) in pieces.iter().zip(&counts) {
             if count > room {

@@ -4,7 +4,6 @@
 //! `new_of_old` is a bijection on `0..len`; `old_of_new` is its inverse.
 
 use crate::{Buffer, Csr, Error, Offsets, Result, Values, parallel};
-use rayon::prelude::*;
 
 /// A renumbering: vertex `old` becomes `new_of_old[old]`. Cheap to clone.
 #[derive(Clone, Debug, PartialEq)]
@@ -88,7 +87,7 @@ impl Permutation {
                 found_columns: csr.ncols() as u64,
             });
         }
-        let counts: Vec<usize> = self.old_of_new.par_iter().with_min_len(4096).map(|&v| csr.degree(v as usize)).collect();
+        let counts = parallel::map(&self.old_of_new, |&v| csr.degree(v as usize));
         let offsets = crate::csr::prefix(&counts);
         let wide: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
         let source = csr.indices();
@@ -109,7 +108,9 @@ impl Permutation {
             }
             row.sort_unstable();
         });
-        let (indices, positions): (Vec<u32>, Vec<usize>) = pairs.into_par_iter().unzip();
+        let indices = parallel::map(&pairs, |p| p.0);
+        let positions = parallel::map(&pairs, |p| p.1);
+        drop(pairs);
         let values = values.gather(&positions);
         Ok((Csr::from_valid(n, n, Offsets::from_usizes(&offsets), indices.into()), Some(values)))
     }
@@ -119,7 +120,7 @@ impl Permutation {
     /// If there are fewer values than vertices.
     #[must_use]
     pub fn restore<T: Copy + Send + Sync>(&self, by_new: &[T]) -> Vec<T> {
-        self.new_of_old.par_iter().with_min_len(8192).map(|&new| by_new[new as usize]).collect()
+        parallel::map(&self.new_of_old, |&new| by_new[new as usize])
     }
     /// Values indexed by old numbers, put in the order of the new ones. O(n).
     ///
@@ -127,7 +128,7 @@ impl Permutation {
     /// If there are fewer values than vertices.
     #[must_use]
     pub fn permute<T: Copy + Send + Sync>(&self, by_old: &[T]) -> Vec<T> {
-        self.old_of_new.par_iter().with_min_len(8192).map(|&old| by_old[old as usize]).collect()
+        parallel::map(&self.old_of_new, |&old| by_old[old as usize])
     }
 }
 

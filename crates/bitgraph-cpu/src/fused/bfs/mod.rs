@@ -16,8 +16,7 @@ use crate::Isa;
 use crate::fused::tc::work::Pool;
 use bitgraph_algorithms::{Bfs, BfsConfig, BfsOutput, UNREACHED};
 use bitgraph_backend::{Error, Result};
-use bitgraph_sparse::Csr;
-use rayon::prelude::*;
+use bitgraph_sparse::{Csr, parallel};
 use search::{Scratch, Search};
 
 /// What is known about a graph before any search.
@@ -112,7 +111,7 @@ impl BfsLayout {
         if options.max_degree {
             let degrees: Vec<u32> = (0..n).map(degree).collect();
             let mut max_neighbour = vec![0u32; n.next_multiple_of(64)];
-            max_neighbour[..n].par_iter_mut().with_min_len(4096).enumerate().for_each(|(v, slot)| {
+            parallel::update(&mut max_neighbour[..n], 4096, |v, slot| {
                 let mut best = 0;
                 for &u in incoming.row(v) {
                     // Ties keep the first; a degree of 0 cannot be an incoming arc's tail.

@@ -4,9 +4,9 @@
 
 use bitgraph_backend::{Error, Result};
 use bitgraph_semiring::{DType, Scalar};
-use bitgraph_sparse::{Buffer, Values, with_values};
-use rayon::prelude::*;
+use bitgraph_sparse::{Buffer, Values, parallel, with_values};
 use std::any::Any;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bitgraph_backend::Weight;
 
@@ -124,7 +124,7 @@ pub(super) fn native_weights<D: Native>(values: &Values) -> Buffer<D> {
     if let Some(same) = any.downcast_ref::<Buffer<D>>() {
         return same.clone();
     }
-    with_values!(values, v => v.par_iter().with_min_len(8192).map(|&w| D::weight(w)).collect::<Vec<_>>().into())
+    with_values!(values, v => parallel::map(v, |&w| D::weight(w)).into())
 }
 
 /// Distances in the type that the caller wants; O(n), nothing where it is the native one.
@@ -141,12 +141,15 @@ pub(super) fn convert<D: Native, T: Distance>(distances: Vec<D>) -> Result<Vec<T
         return Ok(same.take().unwrap_or_default());
     }
     let distances = slot.unwrap_or_default();
-    let converted: Option<Vec<T>> = distances
-        .into_par_iter()
-        .with_min_len(16384)
-        .map(|d| if d == D::largest() { Some(T::largest()) } else { d.convert::<T>() })
-        .collect();
-    converted.ok_or(Error::Overflow { what: "a distance", dtype: T::DTYPE })
+    let fits = AtomicBool::new(true);
+    let converted = parallel::map(&distances, |&d| {
+        let converted = if d == D::largest() { Some(T::largest()) } else { d.convert::<T>() };
+        converted.unwrap_or_else(|| {
+            fits.store(false, Ordering::Relaxed);
+            T::largest()
+        })
+    });
+    if fits.into_inner() { Ok(converted) } else { Err(Error::Overflow { what: "a distance", dtype: T::DTYPE }) }
 }
 
 /// The type that distances of `dtype` weights are summed in, where integers may need more than 32 bits.

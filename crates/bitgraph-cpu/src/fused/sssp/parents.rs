@@ -8,7 +8,7 @@
 
 use super::distance::Native;
 use bitgraph_algorithms::UNREACHED;
-use rayon::prelude::*;
+use bitgraph_sparse::parallel;
 
 /// The arcs of one direction, however they are stored.
 pub(super) trait Arcs<D>: Sync {
@@ -39,27 +39,22 @@ fn smallest<D: Native>(
     outgoing: &impl Arcs<D>,
     number: &(impl Fn(u32) -> u32 + Sync),
 ) -> Vec<u32> {
-    let mut parents: Vec<u32> = distances
-        .par_iter()
-        .enumerate()
-        .with_min_len(1024)
-        .map(|(v, &d)| {
-            let v = v as u32;
-            if v == source {
-                return v;
-            }
-            let mut best = UNREACHED;
-            if d != D::largest() {
-                incoming.each(v, |u, w| {
-                    let from = distances[u as usize];
-                    if from < d && from.extend(w) == d && number(u) < number(best) {
-                        best = u;
-                    }
-                });
-            }
-            best
-        })
-        .collect();
+    let mut parents: Vec<u32> = parallel::tabulate(distances.len(), 1024, |v| {
+        let (v, d) = (v as u32, distances[v]);
+        if v == source {
+            return v;
+        }
+        let mut best = UNREACHED;
+        if d != D::largest() {
+            incoming.each(v, |u, w| {
+                let from = distances[u as usize];
+                if from < d && from.extend(w) == d && number(u) < number(best) {
+                    best = u;
+                }
+            });
+        }
+        best
+    });
     let level: Vec<u32> =
         (0..distances.len() as u32).filter(|&v| parents[v as usize] == UNREACHED && distances[v as usize] != D::largest()).collect();
     if !level.is_empty() {

@@ -4,7 +4,7 @@
 //! Invariant: every chunk is worked on exactly once, or the run ends with the error that stopped it.
 
 use bitgraph_backend::{Control, Result};
-use rayon::prelude::*;
+use bitgraph_sparse::parallel;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -72,25 +72,22 @@ pub(crate) fn sum_chunks<S: Default + Send>(
         return Ok(sum);
     }
     let next = AtomicUsize::new(0);
-    (0..threads)
-        .into_par_iter()
-        .with_max_len(1)
-        .map(|_| {
-            let mut scratch = pool.take();
-            let mut sum = 0;
-            loop {
-                let chunk = next.fetch_add(1, Ordering::Relaxed);
-                if chunk >= count {
-                    break;
-                }
-                control.check()?;
-                sum += work(&mut scratch, chunk);
-                control.report(chunk as u64 + 1, Some(count as u64));
+    let sums = parallel::collect(threads, |_| {
+        let mut scratch = pool.take();
+        let mut sum = 0;
+        loop {
+            let chunk = next.fetch_add(1, Ordering::Relaxed);
+            if chunk >= count {
+                break;
             }
-            pool.give(scratch);
-            Ok(sum)
-        })
-        .sum()
+            control.check()?;
+            sum += work(&mut scratch, chunk);
+            control.report(chunk as u64 + 1, Some(count as u64));
+        }
+        pool.give(scratch);
+        Ok(sum)
+    });
+    sums.into_iter().sum()
 }
 
 #[cfg(test)]

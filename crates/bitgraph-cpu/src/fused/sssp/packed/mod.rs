@@ -18,13 +18,12 @@ use crate::{threads, trace};
 use bitgraph_algorithms::SsspConfig;
 use bitgraph_backend::{Result, WeightStats};
 use bitgraph_semiring::DType;
-use bitgraph_sparse::{Csr, Permutation, Values, ordering, with_offsets};
+use bitgraph_sparse::{Csr, Permutation, Values, ordering, parallel, with_offsets};
 use horizon::{Scratch, Task};
 use link::{Alone, Link};
 use meeting::Meeting;
 use ops::Portable;
 use pair::{Board, Paired};
-use rayon::prelude::*;
 pub(super) use rows::HEAD;
 use rows::{ID, Rows};
 use std::sync::{Mutex, PoisonError};
@@ -223,15 +222,18 @@ impl Packed {
             Some(order) => {
                 let found = [&even[..], &odd[..]];
                 let of = |&v: &u32| found[(v >> block & 1) as usize][v as usize];
-                let distances = order.new_of_old().par_iter().with_min_len(8192).map(of).collect();
+                let distances = parallel::map(order.new_of_old(), of);
                 self.keep(even);
                 distances
             }
             None => {
                 let two = 2 << block;
-                even.par_chunks_mut(two).zip(odd.par_chunks(two)).with_min_len((8192 / two).max(1)).for_each(|(even, odd)| {
-                    if let (Some(own), Some(other)) = (even.get_mut(two / 2..), odd.get(two / 2..)) {
-                        own.copy_from_slice(other);
+                let size = two * (8192 / two).max(1);
+                parallel::chunks_mut(&mut even, size, |piece, even| {
+                    for (even, odd) in even.chunks_mut(two).zip(odd[piece * size..].chunks(two)) {
+                        if let (Some(own), Some(other)) = (even.get_mut(two / 2..), odd.get(two / 2..)) {
+                            own.copy_from_slice(other);
+                        }
                     }
                 });
                 even

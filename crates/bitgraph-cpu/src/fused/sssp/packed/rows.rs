@@ -7,7 +7,6 @@
 
 use bitgraph_backend::Weight;
 use bitgraph_sparse::{Csr, Permutation, Values, parallel, with_values};
-use rayon::prelude::*;
 
 /// Entries of a row that are stored again at a fixed stride.
 pub(crate) const HEAD: usize = 8;
@@ -52,16 +51,17 @@ impl Rows {
         }
         let mut heads = vec![0u32; nodes * HEAD + PAD];
         let mut classes = vec![0u8; nodes + 4 * PAD];
-        heads[..nodes * HEAD].par_chunks_mut(HEAD).zip(&mut classes[..nodes]).enumerate().with_min_len(4096).for_each(
-            |(v, (head, class))| {
+        let degree_class = |v: usize| (u32::BITS - (offsets[v + 1] - offsets[v]).leading_zeros()) as u8;
+        parallel::update(&mut classes[..nodes], 4096, |v, class| *class = degree_class(v));
+        parallel::chunks_mut(&mut heads[..nodes * HEAD], 4096 * HEAD, |block, heads| {
+            for (v, head) in (4096 * block..).zip(heads.chunks_mut(HEAD)) {
                 let row = &entries[offsets[v] as usize..offsets[v + 1] as usize];
                 let own = 255 << 24 | v as u32;
                 for (k, slot) in head.iter_mut().enumerate() {
                     *slot = row.get(k).copied().unwrap_or(own);
                 }
-                *class = (u32::BITS - (row.len() as u32).leading_zeros()) as u8;
-            },
-        );
+            }
+        });
         Self { nodes, offsets, entries, heads, classes }
     }
     /// Bytes of the arrays.
@@ -78,10 +78,12 @@ impl Rows {
 pub(crate) fn fixed(pattern: &Csr, weights: Option<&Values>, width: usize) -> Vec<u32> {
     fn fill<W: Weight>(pattern: &Csr, weight: impl Fn(usize) -> W + Sync, width: usize) -> Vec<u32> {
         let mut rows = vec![0u32; pattern.nrows() * width];
-        rows.par_chunks_mut(width).enumerate().with_min_len(8192).for_each(|(v, row)| {
-            row.fill(255 << 24 | v as u32);
-            for (slot, k) in row.iter_mut().zip(pattern.row_range(v)) {
-                *slot = pack(weight(k), pattern.indices()[k]);
+        parallel::chunks_mut(&mut rows, 8192 * width, |block, rows| {
+            for (v, row) in (8192 * block..).zip(rows.chunks_mut(width)) {
+                row.fill(255 << 24 | v as u32);
+                for (slot, k) in row.iter_mut().zip(pattern.row_range(v)) {
+                    *slot = pack(weight(k), pattern.indices()[k]);
+                }
             }
         });
         rows

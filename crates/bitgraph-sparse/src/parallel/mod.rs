@@ -3,10 +3,14 @@
 //! Safe forms come first: [`rows_mut`] hands every row of a CSR-shaped array to one task. [`DisjointSlice`] is the unsafe
 //! form for scatter patterns whose disjointness only the algorithm knows.
 
+mod loops;
+
+pub use loops::{
+    all, blocks, chunks_mut, collect, collect_from, each, each_mut, first, map, position, reduce, tabulate, try_each, try_each_mut, update,
+};
+
 use crate::OffsetInt;
-use rayon::prelude::*;
 use std::marker::PhantomData;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// A mutable slice that several tasks may write to, each its own elements.
 #[derive(Clone, Copy)]
@@ -60,69 +64,6 @@ impl<'a, T> DisjointSlice<'a, T> {
         // SAFETY: in bounds and exclusive by the contract.
         unsafe { std::slice::from_raw_parts_mut(self.ptr.add(range.start), range.end - range.start) }
     }
-}
-
-/// Elements that a task takes of an array at once.
-const BLOCK: usize = 1 << 14;
-
-/// Calls `f(k)` once for every `k` below `count`, in parallel. `f` is behind a pointer, so that what deals with threads is compiled once and
-/// not for every type: a call is to be long.
-pub fn each(count: usize, f: &(dyn Fn(usize) + Sync)) {
-    if count < 2 || rayon::current_num_threads() == 1 {
-        (0..count).for_each(f);
-    } else {
-        (0..count).into_par_iter().with_max_len(1).for_each(f);
-    }
-}
-
-/// Calls `f(k, item)` for every item, as [`each`] does.
-#[allow(unsafe_code)]
-pub fn each_mut<T: Send>(items: &mut [T], f: impl Fn(usize, &mut T) + Sync) {
-    let slots = DisjointSlice::new(items);
-    each(slots.len(), &|k| {
-        // SAFETY: each number below the length comes once.
-        let slot = unsafe { slots.range(k..k + 1) };
-        f(k, &mut slot[0]);
-    });
-}
-
-/// The values of `f(0)`, `f(1)`, .., `f(count - 1)`, found as [`each`] does.
-pub fn collect<T: Default + Send>(count: usize, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
-    let mut values = Vec::new();
-    values.resize_with(count, T::default);
-    each_mut(&mut values, |k, slot| *slot = f(k));
-    values
-}
-
-/// The elements of another array that `f` makes of those of this one, block by block in parallel.
-#[allow(unsafe_code)]
-pub fn map<T: Sync, U: Copy + Default + Send>(data: &[T], f: impl Fn(&T) -> U + Sync) -> Vec<U> {
-    let mut values = vec![U::default(); data.len()];
-    let out = DisjointSlice::new(&mut values);
-    each(data.len().div_ceil(BLOCK), &|block| {
-        let range = block * BLOCK..((block + 1) * BLOCK).min(data.len());
-        // SAFETY: the blocks are disjoint, and within an array of the length of `data`.
-        let slots = unsafe { out.range(range.clone()) };
-        for (slot, element) in slots.iter_mut().zip(&data[range]) {
-            *slot = f(element);
-        }
-    });
-    values
-}
-
-/// The first element that `wanted` takes, in parallel. Every element before it is looked at, blocks of them without a branch: `wanted` is to
-/// be cheap, and the element rare.
-pub fn position<T: Sync>(data: &[T], wanted: impl Fn(&T) -> bool + Sync) -> Option<usize> {
-    let first = AtomicUsize::new(usize::MAX);
-    each(data.len().div_ceil(BLOCK), &|block| {
-        let elements = &data[block * BLOCK..((block + 1) * BLOCK).min(data.len())];
-        if first.load(Ordering::Relaxed) > block * BLOCK && elements.iter().fold(false, |found, x| found | wanted(x)) {
-            // Asked of single elements only where there is one.
-            let found = elements.iter().position(&wanted).map_or(usize::MAX, |k| block * BLOCK + k);
-            first.fetch_min(found, Ordering::Relaxed);
-        }
-    });
-    Some(first.into_inner()).filter(|&first| first != usize::MAX)
 }
 
 /// Calls `f(row, slice)` for every row of an array laid out by `offsets`, in parallel, each row's slice handed out once.
@@ -185,17 +126,6 @@ pub fn balanced_rows<O: OffsetInt>(offsets: &[O], parts: usize) -> Vec<std::ops:
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_first_position() {
-        let mut data = vec![0u8; 100_000];
-        assert_eq!(position(&data, |&x| x > 0), None);
-        for k in [99_999, 70_000, 70_001, 16_384, 16_383, 0] {
-            data[k] = 1;
-            assert_eq!(position(&data, |&x| x > 0), data.iter().position(|&x| x > 0));
-        }
-        assert_eq!(position(&[], |_: &u8| true), None);
-    }
 
     #[test]
     fn every_row_once() {
