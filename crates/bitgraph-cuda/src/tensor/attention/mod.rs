@@ -1,7 +1,7 @@
 //! Attention over the entries of a sparse matrix in one pass: no score and no message is stored.
 //!
 //! `gat` is additive attention, `gat_backward` its gradients; `pair` is attention by dot
-//! products, cosines, and GATv2's sums. [`select`] chooses the form, `layout` cuts rows into tasks of a warp each.
+//! products, cosines, and GATv2's sums. `select` chooses the form, `layout` cuts rows into tasks of a warp each.
 
 mod gat;
 mod gat_backward;

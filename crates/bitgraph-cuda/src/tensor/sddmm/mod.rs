@@ -1,6 +1,6 @@
 //! Dot products of rows of two feature matrices, sampled at the entries of a sparse matrix: one launch a run.
 //!
-//! Variants: tensor cores for halves, vectors of 16 bytes for `f32`, and element by element for every other width; [`select`] chooses.
+//! Variants: tensor cores for halves, vectors of 16 bytes for `f32`, and element by element for every other width; `select` chooses.
 
 mod select;
 #[cfg(test)]
