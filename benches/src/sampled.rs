@@ -172,7 +172,7 @@ pub fn run(operation: Operation, options: &Options) -> Result<()> {
     let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
     let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
     let bench = Bench { clock: Clock::of(Some(&device)), device, copy, options };
-    let mut all = Vec::new();
+    let (mut all, mut failed) = (Vec::new(), 0);
     println!("{HEADER}");
     for name in &options.graphs {
         let loaded = name.parse::<GraphSource>()?.load(&LoadOptions::default())?;
@@ -188,9 +188,16 @@ pub fn run(operation: Operation, options: &Options) -> Result<()> {
                     Type::Bf16 => bench.measure::<bf16>(operation, &subject, features),
                     Type::F32 => bench.measure::<f32>(operation, &subject, features),
                 };
-                for measured in found.with_context(|| format!("{operation:?} on {name}, {features} columns of {kind:?}"))? {
-                    println!("{}", measured.line());
-                    all.push(measured);
+                match found.with_context(|| format!("{operation:?} on {name}, {features} columns of {kind:?}")) {
+                    Ok(found) => {
+                        found.iter().for_each(|measured| println!("{}", measured.line()));
+                        all.extend(found);
+                    }
+                    // The others are measured all the same.
+                    Err(error) => {
+                        eprintln!("{error:#}");
+                        failed += 1;
+                    }
                 }
             }
         }
@@ -200,6 +207,7 @@ pub fn run(operation: Operation, options: &Options) -> Result<()> {
         let text = serde_json::to_string_pretty(&report)?;
         std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
     }
+    ensure!(failed == 0, "{failed} measurements failed");
     Ok(())
 }
 
@@ -373,7 +381,7 @@ impl Bench<'_> {
                 }
             }
         }
-        ensure!(error <= 2.0 * T::TOLERANCE, "differs from f64 by {error:e} of the terms: {}", layout.explain());
+        ensure!(error <= f64::max(2.0 * T::TOLERANCE, 1e-5), "differs from f64 by {error:e} of the terms: {}", layout.explain());
         let size = size_of::<T>() as u64;
         let (nodes, m, f) = (n as u64, csr.nnz() as u64, columns as u64);
         let run = Run {
@@ -411,7 +419,11 @@ impl Bench<'_> {
         let work = || layout.backward(input, given, GatGradients { left: &left, right: &right, values: &values });
         work()?;
         let error = rows.difference(csr, columns, heads, &given.lse.to_vec()?, &left.to_vec()?, &right.to_vec()?, &values.to_vec()?);
-        ensure!(error <= 4.0 * T::TOLERANCE, "the gradient differs from f64 by {error:e} of the terms: {}", layout.explain());
+        ensure!(
+            error <= f64::max(4.0 * T::TOLERANCE, 2e-5),
+            "the gradient differs from f64 by {error:e} of the terms: {}",
+            layout.explain()
+        );
         let size = size_of::<T>() as u64;
         let (nodes, entries, f) = (n as u64, csr.nnz() as u64, columns as u64);
         let run = Run {
