@@ -5,9 +5,9 @@
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::DeviceCsr;
 use bitgraph::cuda::device::{Buffer, Device};
-use bitgraph::cuda::tensor::Feature;
-use bitgraph::cuda::tensor::attention::{GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore};
-use bitgraph::cuda::tensor::sddmm::{Product, SddmmLayout};
+use bitgraph::cuda::tensor::forms::Feature;
+use bitgraph::cuda::tensor::forms::attention::{GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore};
+use bitgraph::cuda::tensor::forms::sddmm::{Product, SddmmLayout};
 use bitgraph::prelude::*;
 use bitgraph_measure::cusparse::CusparseSddmm;
 use bitgraph_measure::limits::Limits;

@@ -4,7 +4,7 @@
 //! which convert every element first. `f32` is gathered by 16 bytes and summed by lanes.
 
 use crate::Result;
-use crate::tensor::{Feature, is_half};
+use crate::tensor::forms::{Feature, is_half};
 use bitgraph_backend::Error as Base;
 
 /// A form of additive attention.

@@ -4,7 +4,7 @@ use super::select::Form;
 use super::{GatInput, GatLayout};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
-use crate::tensor::testing::{Tested, features, graphs, lists, rubbish};
+use crate::tensor::forms::testing::{Tested, features, graphs, lists, rubbish};
 use bitgraph_sparse::Csr;
 use half::{bf16, f16};
 

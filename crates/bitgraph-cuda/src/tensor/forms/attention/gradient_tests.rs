@@ -5,7 +5,7 @@ use super::tests::{SLOPE, expected, scores};
 use super::{GatBackwardLayout, GatGiven, GatGradients, GatInput};
 use crate::device::Device;
 use crate::device::testing::device;
-use crate::tensor::testing::{Draw, Tested, features, graphs, lists, rubbish};
+use crate::tensor::forms::testing::{Draw, Tested, features, graphs, lists, rubbish};
 use bitgraph_sparse::Csr;
 use half::{bf16, f16};
 

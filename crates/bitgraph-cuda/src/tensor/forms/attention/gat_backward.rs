@@ -7,7 +7,7 @@ use super::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::{Backward, Form};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::primitives::{invert, transpose_with_positions};
-use crate::tensor::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
+use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;

@@ -3,7 +3,7 @@
 //! Halves go through tensor cores, which multiply 16 entries with a window of rows in the time that a lane takes for one entry; what is left
 //! is the gathering of rows. `f32` has no such product without loss, and needs none: four multiplications for 16 bytes.
 
-use crate::tensor::{Feature, is_half};
+use crate::tensor::forms::{Feature, is_half};
 
 /// A form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

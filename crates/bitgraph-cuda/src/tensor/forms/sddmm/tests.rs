@@ -4,7 +4,7 @@ use super::select::Form;
 use super::{Product, SddmmLayout};
 use crate::device::Device;
 use crate::device::testing::device;
-use crate::tensor::testing::{Tested, entries, features, graphs, lists, rubbish};
+use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish};
 use bitgraph_sparse::Csr;
 use half::{bf16, f16};
 
