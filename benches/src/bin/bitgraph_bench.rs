@@ -9,7 +9,7 @@ use bitgraph_benches::files::GraphFiles;
 use bitgraph_benches::peers::Peer;
 use bitgraph_benches::report::{Comparison, Report, table};
 use bitgraph_benches::task::{Subject, Task};
-use bitgraph_benches::{ours, reproduce, sampled, threads};
+use bitgraph_benches::{ours, reproduce, sampled, spmm, threads};
 use clap::{Args, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -29,6 +29,8 @@ enum Command {
     Sddmm(sampled::Options),
     /// Additive attention on a GPU.
     Gat(sampled::Options),
+    /// A sparse matrix times dense features on a GPU, beside cuSPARSE.
+    Spmm(spmm::Options),
 }
 
 #[derive(Args)]
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Command::BitGraphblas(options) => bit_graphblas(&options),
         Command::Sddmm(options) => sampled::run(sampled::Operation::Sddmm, &options),
         Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
+        Command::Spmm(options) => spmm::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
