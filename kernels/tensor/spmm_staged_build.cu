@@ -22,6 +22,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     u32* tiles = (u32*)(keys + MOST_ENTRIES);     // MOST_TILES * TILE_WORDS
     u64* scratch = (u64*)(tiles + MOST_TILES * TILE_WORDS);
     u32* starts = (u32*)(scratch + 34);           // BLOCK_ROWS + 1
+    u16* placed = (u16*)(starts + BLOCK_ROWS + 2);  // the columns of tiles, ascending: MOST_TILES * TILE_COLUMNS
     const u32 first = blockIdx.x * BLOCK_ROWS, count = min_of(BLOCK_ROWS, p.rows - first);
     if (threadIdx.x == 0) {
         u32 sum = 0;
@@ -84,15 +85,33 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
         return;
     }
     u32* out = p.words + (u64)p.sizes[blockIdx.x] * 4;
-    // The scan's place of a thread's first head is behind that of the entry it may continue.
+    auto window_of = [&](u32 e) { return (u32)(keys[e] >> 4) & 3u; };
+    auto place_in = [&](u64 counts, u32 w) { return (u32)(counts >> w * 16) & 0xffffu; };
+    // A window's columns in its tiles, ascending.
+    u64 at = place;
     for (u32 e = from; e < to; e++) {
         if (column_head(e)) out[COLUMNS_AT + column++] = (u32)(keys[e] >> 6);
         if (!window_head(e)) continue;
-        const u32 w = (u32)(keys[e] >> 4) & 3u, at = (u32)(place >> w * 16) & 0xffffu;
+        const u32 w = window_of(e);
+        placed[first_tiles[w] * TILE_COLUMNS + place_in(at, w)] = (u16)(column - 1);
+        at += 1ull << w * 16;
+    }
+    __syncthreads();
+    // Within a tile they change places: eight are loaded together, and columns whose numbers in the block agree in the last three bits lie in
+    // the same banks, so of those every other one goes to the second eight.
+    for (u32 e = from; e < to; e++) {
+        if (!window_head(e)) continue;
+        const u32 w = window_of(e), own = place_in(place, w), base = own / TILE_COLUMNS * TILE_COLUMNS;
+        const u32 filled = min_of(place_in(place_total, w) - base, TILE_COLUMNS);
         place += 1ull << w * 16;
-        u32* tile = tiles + (first_tiles[w] + at / TILE_COLUMNS) * TILE_WORDS;
-        const u32 slot = at % TILE_COLUMNS;
-        atomicOr(tile + slot / 2, ((u32)column - 1) << (slot & 1) * 16);
+        const u16* columns_of = placed + first_tiles[w] * TILE_COLUMNS + base;
+        auto rank_key = [&](u32 i) { return ((u32)columns_of[i] & 7u) << 4 | i; };
+        const u32 key = rank_key(own - base);
+        u32 rank = 0;
+        for (u32 i = 0; i < filled; i++) rank += rank_key(i) < key;
+        const u32 slot = (rank & 1) * 8 + rank / 2;
+        u32* tile = tiles + (first_tiles[w] + own / TILE_COLUMNS) * TILE_WORDS;
+        atomicOr(tile + slot / 2, (u32)columns_of[own - base] << (slot & 1) * 16);
         for (u32 m = e; m < entries && keys[m] >> 4 == keys[e] >> 4; m++) {
             const u32 row = (u32)keys[m] & 15u;
             atomicOr(tile + MASKS_AT + (row & 7u), mask_bit(row, slot));

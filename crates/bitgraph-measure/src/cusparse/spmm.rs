@@ -62,7 +62,7 @@ impl<T: Feature> CusparseSpmm<T> {
         let base = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
         let order = sys::cusparseOrder_t::CUSPARSE_ORDER_ROW;
         let (rows, columns, nnz, f) = (lists.rows as i64, lists.columns as i64, lists.nnz as i64, width as i64);
-        let values = device.upload(&vec![T::one(); lists.nnz])?;
+        let values = device.upload(&vec![T::ONE; lists.nnz])?;
         let output = device.zeroed::<T>(lists.rows.saturating_mul(width))?;
         let mut own = Self {
             handle: null_mut(),

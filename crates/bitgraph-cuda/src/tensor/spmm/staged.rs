@@ -39,9 +39,13 @@ const FORMAT: &str = "tensor/spmm_staged.cuh";
 const BLOCK_ROWS: usize = constant(FORMAT, "BLOCK_ROWS") as usize;
 const WINDOWS: u32 = constant(FORMAT, "WINDOWS") as u32;
 const MOST_ENTRIES: usize = constant(FORMAT, "MOST_ENTRIES") as usize;
-/// Shared memory of the build: entries, tiles, two words for each of 34 warps, where rows start.
-const BUILD_SHARED: usize =
-    MOST_ENTRIES * 8 + (constant(FORMAT, "MOST_TILES") * constant(FORMAT, "TILE_WORDS")) as usize * 4 + 34 * 8 + (BLOCK_ROWS + 1) * 4;
+const MOST_TILES: usize = constant(FORMAT, "MOST_TILES") as usize;
+/// Shared memory of the build: entries, tiles, two words for each of 34 warps, where rows start, the columns of tiles.
+const BUILD_SHARED: usize = MOST_ENTRIES * 8
+    + MOST_TILES * constant(FORMAT, "TILE_WORDS") as usize * 4
+    + 34 * 8
+    + (BLOCK_ROWS + 2) * 4
+    + MOST_TILES * constant(FORMAT, "TILE_COLUMNS") as usize * 2;
 /// Columns of a slice, of 128 bytes.
 const SLICE_COLUMNS: usize = constant("tensor/spmm_staged.cu", "SLICE_COLUMNS") as usize;
 const SLICE_BYTES: u64 = constant("tensor/spmm_staged.cu", "SLICE_BYTES");

@@ -232,6 +232,24 @@ fn no_number(device: &Device, name: &str, csr: &Csr) {
 }
 
 #[test]
+fn blocks_are_kept_where_columns_are_shared() {
+    let Some(device) = device() else { return };
+    let plan = SpmmPlan { form: SpmmForm::Staged { buffers: 1 }, lanes: 8, deep: false };
+    let form = |csr: &Csr, width| {
+        let layout = SpmmLayout::<f16>::with_plan(&device, &lists(&device, csr), width, false, plan).unwrap().unwrap();
+        layout.plan().form
+    };
+    let mut matrices = matrices();
+    let (_, hub) = matrices.pop().unwrap();
+    let (_, mesh) = matrices.pop().unwrap();
+    assert_eq!([form(&mesh, 64), form(&mesh, 5), form(&hub, 64)], [plan.form, SpmmForm::Cells, SpmmForm::Rows]);
+    // A random matrix shares few.
+    let mut draw = Draw::new(3);
+    let (r, c) = (0..2000).map(|_| (draw.below(1000), draw.below(1000))).unzip();
+    assert_eq!(form(&Coo::pattern(1000, 1000, r, c).into_csr(Duplicates::First).unwrap().0, 64), SpmmForm::Rows);
+}
+
+#[test]
 fn a_plan_is_chosen_and_shapes_are_checked() {
     let Some(device) = device() else { return };
     let (_, csr) = matrices().pop().unwrap();
