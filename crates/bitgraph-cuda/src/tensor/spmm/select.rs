@@ -99,7 +99,7 @@ impl SpmmPlan {
         if f64::from(stats.longest) <= ALIKE * mean + 2.0 {
             let shares = stats.rows == stats.columns && stats.longest <= super::staged::LONGEST && stats.rows >= SHARING_ROWS;
             if shares {
-                let blocks = is_half::<T>() && !valued && width % per_lane::<T>() == 0;
+                let blocks = is_half::<T>() && !valued && width.is_multiple_of(per_lane::<T>());
                 let buffers = if mean <= SHORT_ROWS { 2 } else { 1 };
                 let form = if blocks { SpmmForm::Staged { buffers } } else { SpmmForm::Cells };
                 return Self { form, lanes: whole, deep: false };
@@ -120,7 +120,7 @@ impl SpmmPlan {
     /// The same without what the width, values or the shape do not allow.
     pub(super) fn allowed<T: Feature>(self, width: usize, valued: bool, square: bool) -> Self {
         let mut plan = self;
-        if width % per_lane::<T>() != 0 {
+        if !width.is_multiple_of(per_lane::<T>()) {
             plan = plan.plain();
         }
         if plan.lanes != 1 {
