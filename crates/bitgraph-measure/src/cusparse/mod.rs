@@ -9,7 +9,7 @@ mod spmm;
 
 pub use sddmm::CusparseSddmm;
 pub use spgemm::CusparseSpgemm;
-pub use spmm::CusparseSpmm;
+pub use spmm::{CusparseSpmm, SPMM_ALGORITHMS};
 
 use crate::{Clock, Launches};
 use bitgraph_cuda::device::{Buffer, Device};

@@ -2,7 +2,7 @@
 //!
 //! Forms: rows in their order, or in one in which neighbours share columns; blocks of such rows on tensor cores; tasks by length, whose pieces
 //! of a long row meet; records for matrices that a device holds at once.
-//! [`select`] chooses.
+//! `select` chooses.
 //!
 //! Invariant: every form gives the same bits on every run, and an infinity or a NaN stays in the rows that have an entry for it.
 

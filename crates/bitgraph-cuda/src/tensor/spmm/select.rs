@@ -179,7 +179,7 @@ fn lanes_of<T: Feature>(width: usize, most: u32) -> u32 {
     let in_all = |lanes: u32| vectors.next_multiple_of(u64::from(lanes));
     let candidates = [8u32, 16, 32].into_iter().filter(|&l| l >= most);
     let fewest = candidates.clone().map(in_all).min().unwrap_or(0);
-    // Exactly full slices of the asked width are best; among others with as few lanes, the widest reads columns least often.
+    // Exactly full slices of the asked width are best; among others with as few lanes, the widest reads columns the fewest times.
     if in_all(most) == vectors {
         return most;
     }
@@ -192,7 +192,7 @@ impl fmt::Display for SpmmPlan {
             SpmmForm::Rows => write!(f, "rows")?,
             SpmmForm::Records => write!(f, "records")?,
             SpmmForm::Cells => write!(f, "cells")?,
-            SpmmForm::Staged { buffers } => write!(f, "blocks, {buffers} buffers")?,
+            SpmmForm::Staged { buffers } => write!(f, "blocks, buffers: {buffers}")?,
             SpmmForm::Tasks { piece, hubs_first } => write!(f, "tasks of {piece}{}", if hubs_first { ", hubs first" } else { "" })?,
         }
         write!(f, ", {} lanes{}", self.lanes, if self.deep { ", deep" } else { "" })
