@@ -13,5 +13,6 @@ pub mod peers;
 pub mod report;
 pub mod reproduce;
 pub mod sampled;
+pub mod spmm;
 pub mod task;
 pub mod threads;

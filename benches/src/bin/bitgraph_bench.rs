@@ -9,7 +9,7 @@ use bitgraph_benches::files::GraphFiles;
 use bitgraph_benches::peers::Peer;
 use bitgraph_benches::report::{Comparison, Report, table};
 use bitgraph_benches::task::{Subject, Task};
-use bitgraph_benches::{ours, reproduce, sampled, threads};
+use bitgraph_benches::{ours, reproduce, sampled, spmm, threads};
 use clap::{Args, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -31,6 +31,8 @@ enum Command {
     Gat(sampled::Options),
     /// Attention by dot products, cosines and GATv2's sums on a GPU.
     Attention(sampled::Options),
+    /// A sparse matrix times dense features on a GPU, beside cuSPARSE.
+    Spmm(spmm::Options),
 }
 
 #[derive(Args)]
@@ -72,6 +74,7 @@ fn main() -> ExitCode {
         Command::Sddmm(options) => sampled::run(sampled::Operation::Sddmm, &options),
         Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
         Command::Attention(options) => sampled::run(sampled::Operation::Pair, &options),
+        Command::Spmm(options) => spmm::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

@@ -5,9 +5,11 @@
 
 mod sddmm;
 mod spgemm;
+mod spmm;
 
 pub use sddmm::CusparseSddmm;
 pub use spgemm::CusparseSpgemm;
+pub use spmm::{CusparseSpmm, SPMM_ALGORITHMS};
 
 use crate::{Clock, Launches};
 use bitgraph_cuda::device::{Buffer, Device};

@@ -1,4 +1,5 @@
-//! Products sampled at the entries of a matrix, and attention over them: typed forms over lists and arrays, laid out once for many runs.
+//! Products of sparse matrices with features, products sampled at the entries of a matrix, and attention over them: typed forms over lists and
+//! arrays, laid out once for many runs.
 //!
 //! They need nothing of the front of tensors: a matrix as lists and dense arrays, row after row without gaps. Their conventions are those of
 //! `bitgraph_tensor::sddmm` and `bitgraph_tensor::attention`, for which they are the fast forms.
@@ -9,6 +10,7 @@
 
 pub mod attention;
 pub mod sddmm;
+pub mod spmm;
 #[cfg(test)]
 pub(crate) mod testing;
 

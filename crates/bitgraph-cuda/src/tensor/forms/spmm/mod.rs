@@ -1,0 +1,261 @@
+//! Products of a sparse matrix with dense features, laid out once for many runs: one launch a run.
+//!
+//! Forms: rows in their order, or in one in which neighbours share columns; blocks of such rows on tensor cores; tasks by length, whose pieces
+//! of a long row meet; records for matrices that a device holds at once.
+//! `select` chooses.
+//!
+//! Invariant: every form gives the same bits on every run, and an infinity or a NaN stays in the rows that have an entry for it.
+
+mod cells;
+mod records;
+mod select;
+mod staged;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+pub use select::{SpmmForm, SpmmPlan};
+
+use super::sddmm::Product;
+use super::{Feature, address, expect_len, is_aligned};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::spmv::Pattern;
+use crate::{DeviceCsr, Result, primitives};
+use bitgraph_backend::Error as Base;
+use records::Records;
+use select::{MOST_SHARE, Stats};
+use staged::Staged;
+use std::marker::PhantomData;
+use tasks::Tasks;
+
+parameters! {
+    /// What a run names, as every form takes it.
+    struct Operands = "tensor/spmm.cuh" "bg::SpmmOperands" {
+        features: DevicePtr<u8>,
+        output: DevicePtr<u8>,
+        values: DevicePtr<u8>,
+        scale_columns: DevicePtr<f32>,
+        scale_rows: DevicePtr<f32>,
+        bias: DevicePtr<f32>,
+        columns: u32,
+        narrow_values: u32,
+        wide_output: u32,
+        mean: u32,
+        relu: u32,
+        unused: u32,
+    }
+}
+
+/// Values of the entries of a matrix, in CSR order.
+#[derive(Clone, Copy, Debug)]
+pub enum EntryValues<'a, T> {
+    /// In single precision.
+    Single(&'a Buffer<f32>),
+    /// Of the features' type.
+    Narrow(&'a Buffer<T>),
+}
+
+/// One product: row `i` of the result is `r(i)` times the sum over the entries `(i, j)` of `e(i, j) c(j) x(j)`, plus the bias, and 0 for what
+/// is below, if `relu`. Sums and what follows are of `f32`; the result is rounded once.
+#[derive(Clone, Copy, Debug)]
+pub struct SpmmInput<'a, T> {
+    /// `x`: matrix columns x feature columns, row after row without gaps.
+    pub features: &'a Buffer<T>,
+    /// `e`; 1 where there are none. Only of a layout that was made for them.
+    pub values: Option<EntryValues<'a, T>>,
+    /// `c`, one for each column of the matrix.
+    pub scale_columns: Option<&'a Buffer<f32>>,
+    /// `r`, one for each row.
+    pub scale_rows: Option<&'a Buffer<f32>>,
+    /// Whether `r(i)` is divided by the number of entries of row `i`.
+    pub mean: bool,
+    /// One for each column of the features.
+    pub bias: Option<&'a Buffer<f32>>,
+    /// Whether what is below 0 becomes 0.
+    pub relu: bool,
+}
+
+impl<'a, T> SpmmInput<'a, T> {
+    /// The plain sums of rows of features.
+    #[must_use]
+    pub fn of(features: &'a Buffer<T>) -> Self {
+        Self { features, values: None, scale_columns: None, scale_rows: None, mean: false, bias: None, relu: false }
+    }
+    fn is_weighted(&self) -> bool {
+        self.values.is_some() || self.scale_columns.is_some()
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Layout {
+    Tasks(Tasks),
+    Records(Records),
+    Staged(Box<Staged>, u32),
+}
+
+/// A matrix laid out for products with features of one type and width. A clone shares the memory; runs of clones are ordered by the device's
+/// stream.
+#[derive(Clone, Debug)]
+pub struct SpmmLayout<T> {
+    device: Device,
+    plan: SpmmPlan,
+    layout: Layout,
+    rows: usize,
+    columns: usize,
+    entries: usize,
+    width: usize,
+    valued: bool,
+    element: PhantomData<fn() -> T>,
+}
+
+const NAME: &str = "spmm";
+
+impl<T: Feature> SpmmLayout<T> {
+    /// Lays out a matrix for features of `width` columns; `valued` if products will have values of entries. None if its offsets are 64 bits
+    /// wide. On the device: a sort of the rows, by length or by place, and one of the entries for graphs with hubs or of those of blocks; waits.
+    ///
+    /// # Errors
+    /// A width of 0 or of 2^32 and more; out of memory.
+    pub fn build(device: &Device, csr: &DeviceCsr, width: usize, valued: bool) -> Result<Option<Self>> {
+        check_width(width)?;
+        let stats = Stats::of(device, csr)?;
+        let plan = SpmmPlan::choose::<T>(device.properties(), &stats, width, valued);
+        Self::with_plan(device, csr, width, valued, plan)
+    }
+    /// As [`SpmmLayout::build`], by a plan of the caller's. What a plan asks for and the matrix or the width does not allow is left out:
+    /// [`SpmmLayout::plan`] tells.
+    ///
+    /// # Errors
+    /// As [`SpmmLayout::build`].
+    pub fn with_plan(device: &Device, csr: &DeviceCsr, width: usize, valued: bool, plan: SpmmPlan) -> Result<Option<Self>> {
+        check_width(width)?;
+        let Some(pattern) = Pattern::of(csr) else { return Ok(None) };
+        let mut plan = plan.allowed::<T>(width, valued, csr.rows == csr.columns);
+        let shares = matches!(plan.form, SpmmForm::Cells | SpmmForm::Staged { .. });
+        if shares && (csr.rows == 0 || Stats::of(device, csr)?.longest > staged::LONGEST) {
+            plan.form = SpmmForm::Rows;
+        }
+        let layout = match plan.form {
+            SpmmForm::Cells | SpmmForm::Staged { .. } => {
+                // 0: no blocks.
+                let buffers = if let SpmmForm::Staged { buffers } = plan.form { buffers } else { 0 };
+                match staged::build(device, &pattern, MOST_SHARE, buffers > 0)? {
+                    Some((_, Some(blocks))) if blocks.fits(device, buffers) => Layout::Staged(Box::new(blocks), buffers),
+                    Some((rows, _)) => {
+                        plan.form = SpmmForm::Cells;
+                        Layout::Tasks(rows)
+                    }
+                    None => {
+                        plan.form = SpmmForm::Rows;
+                        Layout::Tasks(Tasks::natural(pattern))
+                    }
+                }
+            }
+            SpmmForm::Records => Layout::Records(Records::build(device, csr, &pattern, plan.lanes)?),
+            SpmmForm::Rows => Layout::Tasks(Tasks::natural(pattern)),
+            SpmmForm::Tasks { piece, hubs_first } => {
+                Layout::Tasks(Tasks::build(device, csr, &pattern, piece, hubs_first, width, plan.lanes)?)
+            }
+        };
+        let (rows, columns, entries) = (csr.rows, csr.columns, csr.nnz);
+        Ok(Some(Self { device: device.clone(), plan, layout, rows, columns, entries, width, valued, element: PhantomData }))
+    }
+    /// `output = A x`, and what the input says beside; `output` is rows x columns of the features, in their type or in `f32`, and overlaps
+    /// nothing that is read. One launch. O(entries * width); returns before it is done.
+    ///
+    /// # Errors
+    /// Arrays of other lengths; values that the layout was not made for; the driver's.
+    pub fn run<O: Product<T>>(&self, input: &SpmmInput<'_, T>, output: &Buffer<O>) -> Result<()> {
+        expect_len(NAME, "the features", self.columns, self.width, input.features.len())?;
+        expect_len(NAME, "the output", self.rows, self.width, output.len())?;
+        let optional = |operand, wanted: usize, found: Option<&Buffer<f32>>| match found {
+            Some(array) => expect_len(NAME, operand, wanted, 1, array.len()),
+            None => Ok(()),
+        };
+        optional("the scales of columns", self.columns, input.scale_columns)?;
+        optional("the scales of rows", self.rows, input.scale_rows)?;
+        optional("the bias", self.width, input.bias)?;
+        let values = match input.values {
+            None => DevicePtr::NULL,
+            Some(given) => {
+                let (found, at) = match given {
+                    EntryValues::Single(v) => (v.len(), address(v)),
+                    EntryValues::Narrow(v) => (v.len(), address(v)),
+                };
+                expect_len(NAME, "the values of entries", if self.valued { self.entries } else { 0 }, 1, found)?;
+                at
+            }
+        };
+        let pointer = |array: Option<&Buffer<f32>>| array.map_or(DevicePtr::NULL, Buffer::ptr);
+        let operands = Operands {
+            features: address(input.features),
+            output: address(output),
+            values,
+            scale_columns: pointer(input.scale_columns),
+            scale_rows: pointer(input.scale_rows),
+            bias: pointer(input.bias),
+            columns: self.width as u32,
+            narrow_values: u32::from(matches!(input.values, Some(EntryValues::Narrow(_)))),
+            wide_output: u32::from(size_of::<O>() == 4),
+            mean: u32::from(input.mean),
+            relu: u32::from(input.relu),
+            unused: 0,
+        };
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let vectors = is_aligned(input.features) && is_aligned(output);
+        match &self.layout {
+            Layout::Records(records) if vectors => records.run::<T>(&self.device, self.plan.lanes, operands),
+            Layout::Records(records) => records.rows().run::<T>(&self.device, self.plan.plain(), operands, true),
+            Layout::Staged(blocks, buffers) => {
+                if vectors && !input.is_weighted() {
+                    return blocks.run::<T>(&self.device, *buffers, operands);
+                }
+                let plan = if vectors { self.plan } else { self.plan.plain() };
+                blocks.rows().run::<T>(&self.device, plan, operands, input.is_weighted())
+            }
+            Layout::Tasks(tasks) => {
+                let plan = if vectors { self.plan } else { self.plan.plain() };
+                tasks.run::<T>(&self.device, plan, operands, input.is_weighted())
+            }
+        }
+    }
+    /// What runs.
+    #[must_use]
+    pub fn plan(&self) -> SpmmPlan {
+        self.plan
+    }
+    /// Which form runs, and how the rows are cut.
+    #[must_use]
+    pub fn explain(&self) -> String {
+        let layout = match &self.layout {
+            Layout::Tasks(tasks) => tasks.explain(),
+            Layout::Records(records) => records.explain(),
+            Layout::Staged(blocks, _) => blocks.explain(),
+        };
+        format!("{}; {layout}", self.plan)
+    }
+    /// Bytes beyond the matrix.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        match &self.layout {
+            Layout::Tasks(tasks) => tasks.bytes(),
+            Layout::Records(records) => records.bytes(),
+            Layout::Staged(blocks, _) => blocks.bytes(),
+        }
+    }
+}
+
+fn check_width(width: usize) -> Result<()> {
+    if width > 0 && u32::try_from(width).is_ok_and(|w| w < u32::MAX - 1024) {
+        return Ok(());
+    }
+    let (found, allowed) = (width as f64, "from 1 to 2^32 - 1026");
+    Err(Base::Parameter { parameter: "the number of columns of the features", found, allowed }.into())
+}
+
+/// Threads of a block of all forms.
+fn block(device: &Device) -> u32 {
+    primitives::threads(device, primitives::THREADS)
+}

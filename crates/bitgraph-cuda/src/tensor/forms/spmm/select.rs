@@ -1,0 +1,225 @@
+//! Which form of a product runs: by how even the rows are, how many there are, and how wide a row of features is.
+//!
+//! On a GPU the product is bound by the rows that it gathers from the second-level cache, 8 to 9 TB/s on an H200, so what counts is that every
+//! multiprocessor has enough loads in flight until the end: rows of equal length side by side, no row longer than the rest of the run.
+
+use crate::device::{Buffer, Device, Properties};
+use crate::tensor::forms::{Feature, is_half};
+use crate::{DeviceCsr, Result, primitives, skew};
+use std::fmt;
+
+/// How rows become work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SpmmForm {
+    /// Rows in their order, one for a few lanes.
+    Rows,
+    /// Rows in an order in which neighbours share columns. Of square matrices whose rows have 64 entries at most, and only where blocks of
+    /// rows do share columns; else [`SpmmForm::Rows`].
+    Cells,
+    /// Blocks of such rows, whose columns are copied to shared memory once, on tensor cores. Of halves in multiples of 8 columns, without
+    /// values; else [`SpmmForm::Cells`].
+    Staged {
+        /// 2: the next block is copied while one is added, for short rows; 1: more blocks are at work.
+        buffers: u32,
+    },
+    /// Rows by descending length, long ones in pieces.
+    Tasks {
+        /// Entries of a piece at most, rounded up to a multiple of 8.
+        piece: u32,
+        /// Whether each row names the vertices of most entries first, so that rows at work together read the same features together. Of
+        /// square matrices, without values.
+        hubs_first: bool,
+    },
+    /// 64 bytes a row with its columns in it. Without values, of features that 32 lanes hold.
+    Records,
+}
+
+/// A form, and how many lanes do what in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SpmmPlan {
+    /// The form.
+    pub form: SpmmForm,
+    /// Lanes of a row of features, or of a slice of it, of 16 bytes each: 2, 4, 8, 16 or 32; 1 for element by element.
+    pub lanes: u32,
+    /// Whether lanes have 8 rows of features in flight instead of 4, and half as many warps are at work.
+    pub deep: bool,
+}
+
+/// What is known of a matrix.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stats {
+    pub rows: usize,
+    pub columns: usize,
+    pub entries: usize,
+    /// Entries of the longest row.
+    pub longest: u32,
+}
+
+impl Stats {
+    /// Two launches; waits.
+    pub(super) fn of(device: &Device, csr: &DeviceCsr) -> Result<Self> {
+        let lengths: Buffer<u32> = primitives::degrees(device, csr)?;
+        let longest = primitives::reduce(device, &lengths)?.max;
+        Ok(Self { rows: csr.rows, columns: csr.columns, entries: csr.nnz, longest })
+    }
+}
+
+/// Lanes of a slice of columns: 128 bytes, a line of the cache. Narrow slices keep the features of a pass in the near half of the second-level
+/// cache: on an H200, 128 columns of f32, `urand:100000:16` takes .1753 ms in slices and .1990 in whole rows.
+const SLICE_LANES: u32 = 8;
+/// The same for `f32` where there are hubs: rows are found again in L1, and the wider slice reads columns half as often (.180 of .186 ms).
+const HUB_LANES: u32 = 16;
+/// Entries from which a run is so long that pieces may be, and the features so large that slices pay in spite of hubs.
+const MANY_ENTRIES: usize = 16_000_000;
+/// Entries of a piece: where a run is short, so that no piece is most of it; and where it is long.
+const SHORT_PIECE: u32 = 128;
+const MIDDLE_PIECE: u32 = 256;
+const LONG_PIECE: u32 = 512;
+/// Rows are alike if the longest has at most this much more than the mean, and two.
+const ALIKE: f64 = 1.25;
+/// Columns that a block of rows owns, over its entries: above, a gather of each entry costs no more. A grid has .42, a mesh .2.
+pub(super) const MOST_SHARE: f64 = 0.6;
+/// Rows from which it pays to look for shared columns.
+const SHARING_ROWS: usize = 20_000;
+/// Entries of a row in the mean up to which blocks are small enough to be copied ahead.
+const SHORT_ROWS: f64 = 8.0;
+/// Lanes of records for each multiprocessor: what it holds at once, and a third more.
+const RECORD_LANES: u64 = 1024;
+
+impl SpmmPlan {
+    pub(super) fn choose<T: Feature>(properties: &Properties, stats: &Stats, width: usize, valued: bool) -> Self {
+        let whole = lanes_of::<T>(width, 32);
+        let mean = stats.entries as f64 / stats.rows.max(1) as f64;
+        let records = stats.rows as u64 + (stats.entries / super::records::RECORD_ENTRIES) as u64;
+        let held = u64::from(properties.sms) * RECORD_LANES;
+        if !valued && width <= 32 * per_lane::<T>() && records.saturating_mul(u64::from(whole)) <= held {
+            return Self { form: SpmmForm::Records, lanes: whole, deep: false };
+        }
+        if f64::from(stats.longest) <= ALIKE * mean + 2.0 {
+            let shares = stats.rows == stats.columns && stats.longest <= super::staged::LONGEST && stats.rows >= SHARING_ROWS;
+            if shares {
+                let blocks = is_half::<T>() && !valued && width.is_multiple_of(per_lane::<T>());
+                let buffers = if mean <= SHORT_ROWS { 2 } else { 1 };
+                let form = if blocks { SpmmForm::Staged { buffers } } else { SpmmForm::Cells };
+                return Self { form, lanes: whole, deep: false };
+            }
+            return Self { form: SpmmForm::Rows, lanes: whole, deep: false };
+        }
+        let hubs = skew::ratio(stats.longest, stats.rows, stats.entries) >= skew::HUBS;
+        let hubs_first = hubs && !valued && stats.rows == stats.columns;
+        let sliced = lanes_of::<T>(width, SLICE_LANES);
+        let tasks = |piece| SpmmForm::Tasks { piece, hubs_first };
+        match (hubs, stats.entries >= MANY_ENTRIES, is_half::<T>()) {
+            (_, true, _) => Self { form: tasks(LONG_PIECE), lanes: sliced, deep: false },
+            (false, false, _) => Self { form: tasks(MIDDLE_PIECE), lanes: sliced, deep: false },
+            (true, false, true) => Self { form: tasks(MIDDLE_PIECE), lanes: whole, deep: whole >= SLICE_LANES },
+            (true, false, false) => Self { form: tasks(SHORT_PIECE), lanes: lanes_of::<T>(width, HUB_LANES), deep: false },
+        }
+    }
+    /// The same without what the width, values or the shape do not allow.
+    pub(super) fn allowed<T: Feature>(self, width: usize, valued: bool, square: bool) -> Self {
+        let mut plan = self;
+        if !width.is_multiple_of(per_lane::<T>()) {
+            plan = plan.plain();
+        }
+        if plan.lanes != 1 {
+            plan.lanes = plan.lanes.clamp(2, 32).next_power_of_two();
+        }
+        let whole = plan.lanes > 1 && width <= plan.lanes as usize * per_lane::<T>();
+        plan.form = match plan.form {
+            SpmmForm::Records if valued || !whole => SpmmForm::Rows,
+            SpmmForm::Cells | SpmmForm::Staged { .. } if !square => SpmmForm::Rows,
+            SpmmForm::Staged { .. } if valued || !is_half::<T>() || plan.lanes == 1 => SpmmForm::Cells,
+            SpmmForm::Staged { buffers } => SpmmForm::Staged { buffers: buffers.clamp(1, 2) },
+            SpmmForm::Tasks { piece, hubs_first } => {
+                let piece = piece.clamp(8, 1 << 20).next_multiple_of(8);
+                SpmmForm::Tasks { piece, hubs_first: hubs_first && square && !valued }
+            }
+            form => form,
+        };
+        plan.deep &= plan.lanes >= SLICE_LANES && plan.form != SpmmForm::Records;
+        plan
+    }
+    /// Element by element, for rows that do not start at multiples of 16 bytes.
+    pub(super) fn plain(self) -> Self {
+        Self { lanes: 1, deep: false, ..self }
+    }
+    /// The module and the kernel of tasks.
+    pub(super) fn kernel<T: Feature>(self, weighted: bool) -> (String, String) {
+        let name = match (self.lanes, weighted, self.deep) {
+            (1, _, _) => format!("spmm_plain_{}", T::NAME),
+            (lanes, true, _) => format!("spmm_weighted_{}_{lanes}", T::NAME),
+            (lanes, false, true) => format!("spmm_deep_{}_{lanes}", T::NAME),
+            (lanes, false, false) => format!("spmm_tasks_{}_{lanes}", T::NAME),
+        };
+        (format!("tensor/spmm_tasks_{}", T::NAME), name)
+    }
+    /// Columns that a slice of the lanes holds.
+    pub(super) fn slice<T: Feature>(self) -> usize {
+        match self.lanes {
+            1 => 32,
+            lanes => lanes as usize * per_lane::<T>(),
+        }
+    }
+}
+
+/// Elements of 16 bytes.
+pub(super) fn per_lane<T: Feature>() -> usize {
+    16 / size_of::<T>()
+}
+
+/// As many lanes as a row of features has 16 bytes, rounded up to a power of two; of wider rows `most`, unless more lanes leave fewer of them
+/// idle.
+fn lanes_of<T: Feature>(width: usize, most: u32) -> u32 {
+    let vectors = width.div_ceil(per_lane::<T>()) as u64;
+    if vectors <= u64::from(most) {
+        return (vectors as u32).next_power_of_two().max(2);
+    }
+    let in_all = |lanes: u32| vectors.next_multiple_of(u64::from(lanes));
+    let candidates = [8u32, 16, 32].into_iter().filter(|&l| l >= most);
+    let fewest = candidates.clone().map(in_all).min().unwrap_or(0);
+    // Exactly full slices of the asked width are best; among others with as few lanes, the widest reads columns the fewest times.
+    if in_all(most) == vectors {
+        return most;
+    }
+    candidates.filter(|&l| in_all(l) == fewest).max().unwrap_or(most)
+}
+
+impl fmt::Display for SpmmPlan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.form {
+            SpmmForm::Rows => write!(f, "rows")?,
+            SpmmForm::Records => write!(f, "records")?,
+            SpmmForm::Cells => write!(f, "cells")?,
+            SpmmForm::Staged { buffers } => write!(f, "blocks, buffers: {buffers}")?,
+            SpmmForm::Tasks { piece, hubs_first } => write!(f, "tasks of {piece}{}", if hubs_first { ", hubs first" } else { "" })?,
+        }
+        write!(f, ", {} lanes{}", self.lanes, if self.deep { ", deep" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::f16;
+
+    #[test]
+    fn lanes_hold_a_row_or_full_slices() {
+        assert_eq!([1, 8, 16, 24, 64, 72, 128, 256].map(|w| lanes_of::<f16>(w, 32)), [2, 2, 2, 4, 8, 16, 16, 32]);
+        assert_eq!([64, 72, 128, 192, 200].map(|w| lanes_of::<f16>(w, 8)), [8, 16, 8, 8, 32]);
+        assert_eq!([32, 128, 602].map(|w| lanes_of::<f32>(w, 8)), [8, 8, 8]);
+    }
+
+    #[test]
+    fn a_plan_is_cut_to_what_is_possible() {
+        let plan = SpmmPlan { form: SpmmForm::Records, lanes: 16, deep: true };
+        assert_eq!(plan.allowed::<f16>(128, false, true), SpmmPlan { deep: false, ..plan });
+        assert_eq!(plan.allowed::<f16>(128, true, true).form, SpmmForm::Rows);
+        assert_eq!(plan.allowed::<f16>(136, false, true).form, SpmmForm::Rows);
+        assert_eq!(plan.allowed::<f16>(7, false, true).lanes, 1);
+        let tasks = SpmmPlan { form: SpmmForm::Tasks { piece: 3, hubs_first: true }, lanes: 99, deep: true };
+        let found = tasks.allowed::<f32>(128, false, false);
+        assert_eq!(found, SpmmPlan { form: SpmmForm::Tasks { piece: 8, hubs_first: false }, lanes: 32, deep: true });
+    }
+}

@@ -1,0 +1,181 @@
+//! Blocks of rows that share columns, built on the device: what `kernels/tensor/spmm_staged.cuh` reads.
+//!
+//! Invariant: every row lies in one block; no block has more columns or words than the capacities that a run asks shared memory for.
+
+use super::tasks::Tasks;
+use super::{Operands, cells};
+use crate::Result;
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+use crate::primitives::{exclusive_scan_total, threads};
+use crate::spmv::Pattern;
+use crate::tensor::Feature;
+use bitgraph_kernels::constant;
+
+parameters! {
+    struct StagedParams = "tensor/spmm_staged.cu" "bg::StagedParams" {
+        operands: Operands,
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        words: DevicePtr<u32>,
+        begins: DevicePtr<u32>,
+        blocks: u32,
+        slices: u32,
+        capacity: u32,
+        most_words: u32,
+    }
+    struct BuildParams = "tensor/spmm_staged_build.cu" "bg::StagedBuild" {
+        offsets: DevicePtr<u32>,
+        indices: DevicePtr<u32>,
+        order: DevicePtr<u32>,
+        sizes: DevicePtr<u32>,
+        words: DevicePtr<u32>,
+        totals: DevicePtr<u64>,
+        rows: u32,
+        blocks: u32,
+    }
+}
+
+const FORMAT: &str = "tensor/spmm_staged.cuh";
+const BLOCK_ROWS: usize = constant(FORMAT, "BLOCK_ROWS") as usize;
+const WINDOWS: u32 = constant(FORMAT, "WINDOWS") as u32;
+const MOST_ENTRIES: usize = constant(FORMAT, "MOST_ENTRIES") as usize;
+const MOST_TILES: usize = constant(FORMAT, "MOST_TILES") as usize;
+/// Shared memory of the build: entries, tiles, two words for each of 34 warps, where rows start, the columns of tiles.
+const BUILD_SHARED: usize = MOST_ENTRIES * 8
+    + MOST_TILES * constant(FORMAT, "TILE_WORDS") as usize * 4
+    + 34 * 8
+    + (BLOCK_ROWS + 2) * 4
+    + MOST_TILES * constant(FORMAT, "TILE_COLUMNS") as usize * 2;
+/// Columns of a slice, of 128 bytes.
+const SLICE_COLUMNS: usize = constant("tensor/spmm_staged.cu", "SLICE_COLUMNS") as usize;
+const SLICE_BYTES: u64 = constant("tensor/spmm_staged.cu", "SLICE_BYTES");
+
+/// The longest row that a block has place for, whatever the others are.
+pub(super) const LONGEST: u32 = (MOST_ENTRIES / BLOCK_ROWS) as u32;
+
+/// What the build of blocks found.
+struct Sizes {
+    begins: Buffer<u32>,
+    /// Of all blocks, in 16 bytes.
+    total: u32,
+    columns: u64,
+    most_columns: u64,
+    most_words: u64,
+}
+
+fn build_launch(device: &Device, parameters: &BuildParams) -> Result<()> {
+    let block = threads(device, 256);
+    let shape = Shape { grid: parameters.blocks, block, shared: BUILD_SHARED as u32, mode: Mode::Plain };
+    let kernel = device.kernel("tensor/spmm_staged_build", "spmm_staged_build")?;
+    // SAFETY: the arrays are of the matrix, as long as it has rows or blocks, and no row is longer than a block has place for.
+    unsafe { device.launch(&kernel, shape, parameters) }
+}
+
+fn sizes(device: &Device, parameters: &BuildParams) -> Result<Sizes> {
+    let sizes = device.alloc::<u32>(parameters.blocks as usize)?;
+    let totals = device.zeroed::<u64>(3)?;
+    build_launch(device, &BuildParams { sizes: sizes.ptr(), totals: totals.ptr(), ..*parameters })?;
+    let (begins, total) = exclusive_scan_total(device, &sizes)?;
+    let found = totals.to_vec()?;
+    Ok(Sizes { begins, total, columns: found[0], most_columns: found[1], most_words: found[2] })
+}
+
+/// Blocks of rows.
+#[derive(Clone, Debug)]
+pub(super) struct Staged {
+    pattern: Pattern,
+    words: Buffer<u32>,
+    begins: Buffer<u32>,
+    blocks: u32,
+    capacity: u32,
+    most_words: u32,
+    columns: u64,
+    /// The same order of rows, for products that blocks do not give.
+    rows: Tasks,
+}
+
+/// Rows in an order in which neighbours share columns, and as blocks if asked for. None if blocks would own more than `most_share` of a
+/// column for each entry. The pattern is square, without rows of more than [`LONGEST`] entries.
+pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64, with_blocks: bool) -> Result<Option<(Tasks, Option<Staged>)>> {
+    let order = cells::order(device, pattern)?;
+    let rows = pattern.rows();
+    let blocks = rows.div_ceil(BLOCK_ROWS) as u32;
+    let mut parameters = BuildParams {
+        offsets: pattern.offsets.ptr(),
+        indices: pattern.indices.ptr(),
+        order: order.ptr(),
+        sizes: DevicePtr::NULL,
+        words: DevicePtr::NULL,
+        totals: DevicePtr::NULL,
+        rows: rows as u32,
+        blocks,
+    };
+    let found = sizes(device, &parameters)?;
+    if found.columns as f64 > most_share * pattern.entries() as f64 {
+        return Ok(None);
+    }
+    let tasks = Tasks::ordered(device, pattern, &order)?;
+    if !with_blocks {
+        return Ok(Some((tasks, None)));
+    }
+    let words = device.alloc_for::<u32>((found.total as usize).saturating_mul(4), "blocks of rows")?;
+    (parameters.sizes, parameters.words) = (found.begins.ptr(), words.ptr());
+    build_launch(device, &parameters)?;
+    let staged = Staged {
+        pattern: pattern.clone(),
+        words,
+        begins: found.begins,
+        blocks,
+        capacity: found.most_columns.next_multiple_of(8).max(8) as u32,
+        most_words: found.most_words as u32,
+        columns: found.columns,
+        rows: tasks.clone(),
+    };
+    Ok(Some((tasks, Some(staged))))
+}
+
+impl Staged {
+    /// Bytes of shared memory with so many buffers.
+    fn shared(&self, buffers: u32) -> u64 {
+        u64::from(buffers) * u64::from(self.capacity) * SLICE_BYTES + u64::from(buffers + 1) * u64::from(self.most_words) * 4
+    }
+    /// Whether a block of threads fits on the device.
+    pub(super) fn fits(&self, device: &Device, buffers: u32) -> bool {
+        self.shared(buffers) <= u64::from(device.properties().shared_per_block) && device.properties().max_threads_per_block >= WINDOWS * 32
+    }
+    /// One launch, of as many blocks as the device holds at once.
+    pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands) -> Result<()> {
+        let kernel = device.kernel("tensor/spmm_staged", &format!("spmm_staged_{}_{buffers}", T::NAME))?;
+        let (block, shared) = (WINDOWS * 32, self.shared(buffers) as u32);
+        let slices = (operands.columns as usize).div_ceil(SLICE_COLUMNS) as u32;
+        let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
+        let items = u64::from(self.blocks) * u64::from(slices);
+        // Blocks count their items in 32 bits.
+        let slices = u32::try_from(items).map_err(|_| crate::primitives::too_large(items)).map(|_| slices)?;
+        let parameters = StagedParams {
+            operands,
+            offsets: self.pattern.offsets.ptr(),
+            indices: self.pattern.indices.ptr(),
+            words: self.words.ptr(),
+            begins: self.begins.ptr(),
+            blocks: self.blocks,
+            slices,
+            capacity: self.capacity,
+            most_words: self.most_words,
+        };
+        let shape = Shape { grid: items.min(u64::from(resident)) as u32, block, shared, mode: Mode::Plain };
+        // SAFETY: the blocks were made for this matrix, and the caller compared the lengths of the operands with it.
+        unsafe { device.launch(&kernel, shape, &parameters) }
+    }
+    /// The rows in the same order.
+    pub(super) fn rows(&self) -> &Tasks {
+        &self.rows
+    }
+    pub(super) fn explain(&self) -> String {
+        let share = self.columns as f64 / self.pattern.rows().max(1) as f64;
+        format!("{} blocks, {share:.2} columns for each row, {} at most", self.blocks, self.capacity)
+    }
+    pub(super) fn bytes(&self) -> u64 {
+        self.words.bytes() + self.begins.bytes() + self.rows.bytes()
+    }
+}

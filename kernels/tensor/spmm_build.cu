@@ -1,0 +1,81 @@
+// Layouts for products with dense features: tasks of rows in the order of their lengths, and records.
+#include "tensor/spmm_records.cuh"
+#include "tensor/spmm_tasks.cuh"
+
+namespace bg {
+struct SpmmBuild {
+    const u32* offsets;  // of the rows in their order, if `ordered`; else as the matrix has them
+    const u32* indices;
+    const u32* order;    // rows by descending length
+    u32* counts;         // by place in the order: tasks, or records, of the row; after a scan: the first of them
+    uint4* tasks;
+    uint4* cut;
+    u32* cut_count;
+    SpmmRecord* records;
+    u32 rows;
+    u32 ordered;
+    u32 piece;           // entries of a task at most, a multiple of 8; or records of a row at most, a power of two
+    u32 unused;
+};
+
+struct RowRange {
+    u32 row, begin, length;
+};
+BG_DEVICE RowRange row_range(const SpmmBuild& p, u32 place) {
+    const u32 row = p.order[place], at = p.ordered ? place : row, begin = p.offsets[at];
+    return RowRange{row, begin, p.offsets[at + 1] - begin};
+}
+
+BG_KERNEL(spmm_tasks_count, SpmmBuild, 256, 4) {
+    for (u32 base = blockIdx.x * blockDim.x; base < p.rows; base += gridDim.x * blockDim.x) {
+        const u32 place = base + threadIdx.x;
+        u32 pieces = 0;
+        if (place < p.rows) {
+            pieces = max_of(ceil_div(row_range(p, place).length, p.piece), 1u);
+            p.counts[place] = pieces;
+        }
+        const u32 cut = ballot(pieces > 1);
+        if (lane() == 0 && cut) reduce_add(p.cut_count, (u32)__popc(cut));
+    }
+}
+
+/// Pieces of a row are of equal length but for the last, in whole loads.
+BG_KERNEL(spmm_tasks_fill, SpmmBuild, 256, 4) {
+    for (u32 place = blockIdx.x * blockDim.x + threadIdx.x; place < p.rows; place += gridDim.x * blockDim.x) {
+        const RowRange r = row_range(p, place);
+        const u32 first = p.counts[place], pieces = p.counts[place + 1] - first;
+        const u32 length = ceil_div(ceil_div(r.length, pieces), spmm::DEEP_LOADS) * spmm::DEEP_LOADS;
+        for (u32 k = 0; k < pieces; k++) {
+            const u32 from = min_of(k * length, r.length), to = min_of(from + length, r.length);
+            p.tasks[first + k] = make_uint4(r.row, r.begin + from, r.begin + to, pieces > 1 ? place : NOT_CUT);
+        }
+        // Those of more than one piece are the first in the order.
+        if (pieces > 1) p.cut[place] = make_uint4(first, pieces, r.length, r.row);
+    }
+}
+
+/// A power of two, so that rows in descending order never cross from one block to the next.
+BG_KERNEL(spmm_records_count, SpmmBuild, 256, 4) {
+    for (u32 place = blockIdx.x * blockDim.x + threadIdx.x; place < p.rows; place += gridDim.x * blockDim.x) {
+        const u32 wanted = ceil_div(row_range(p, place).length, spmm::RECORD_ENTRIES);
+        u32 parts = 1;
+        while (parts < wanted && parts < p.piece) parts *= 2;
+        p.counts[place] = parts;
+    }
+}
+
+BG_KERNEL(spmm_records_fill, SpmmBuild, 256, 4) {
+    for (u32 place = blockIdx.x * blockDim.x + threadIdx.x; place < p.rows; place += gridDim.x * blockDim.x) {
+        const RowRange r = row_range(p, place);
+        const u32 first = p.counts[place], parts = p.counts[place + 1] - first;
+        const u32 more = r.length > parts * spmm::RECORD_ENTRIES ? RECORD_MORE : 0;
+        for (u32 k = 0; k < parts; k++) {
+            SpmmRecord* record = p.records + first + k;
+            const u32 from = min_of(k * spmm::RECORD_ENTRIES, r.length), count = min_of(r.length - from, spmm::RECORD_ENTRIES);
+            record->row = r.row;
+            record->shape = count | parts << 8 | k << 16 | more;
+            for (u32 i = 0; i < count; i++) record->columns[i] = p.indices[r.begin + from + i];
+        }
+    }
+}
+}  // namespace bg

@@ -1,0 +1,196 @@
+// Products of halves by blocks of rows that share columns: a block's rows of features are copied into shared memory once, 128 bytes of each,
+// and tensor cores add them: the result of a window of 16 rows is its mask of 16 x 16 places times 16 rows of features, tile by tile.
+//
+// The mask's entries are 2, of which one bit is set in either type, and sums are halved at the end: both are exact. A zero of the mask
+// times an infinity is no number, so a row whose sums are not finite is added up once more, entry by entry: sums of finite halves are finite,
+// therefore only rows of windows that stage what is not finite are.
+//
+// Tensor cores cut off their sums' last bits instead of rounding them. A row has 64 entries at most here, so the error stays below that of
+// the half that is stored.
+#include "common/async.cuh"
+#include "tensor/attention_mma.cuh"
+#include "tensor/spmm.cuh"
+#include "tensor/spmm_staged.cuh"
+
+namespace bg {
+struct StagedParams {
+    SpmmOperands operands;
+    const u32* offsets;
+    const u32* indices;
+    const u32* words;   // the blocks
+    const u32* begins;  // where each begins and the last ends, in 16 bytes
+    u32 blocks;
+    u32 slices;         // of 64 columns
+    u32 capacity;       // columns of a block at most
+    u32 most_words;     // of a block
+};
+
+constexpr u32 SLICE_COLUMNS = 64, SLICE_BYTES = 128;
+
+/// Words of four lanes transposed: word i of lane t becomes word t of lane i.
+BG_DEVICE void transpose_quad(u32 (&h)[4]) {
+    const bool odd = lane() & 1u, upper = lane() & 2u;
+    u32 x = shuffle_xor(odd ? h[0] : h[1], 1), y = shuffle_xor(odd ? h[2] : h[3], 1);
+    if (odd) {
+        h[0] = x;
+        h[2] = y;
+    } else {
+        h[1] = x;
+        h[3] = y;
+    }
+    x = shuffle_xor(upper ? h[0] : h[2], 2);
+    y = shuffle_xor(upper ? h[1] : h[3], 2);
+    if (upper) {
+        h[0] = x;
+        h[1] = y;
+    } else {
+        h[2] = x;
+        h[3] = y;
+    }
+}
+
+BG_DEVICE bool is_finite(f32 x) { return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u; }
+
+/// A slice of a row, entry by entry: two columns for each lane of a warp.
+template <class T> BG_DEVICE void exact_row(const StagedParams& p, u32 row, u32 first_column) {
+    const u32 column = first_column + 2 * lane(), begin = load_readonly(p.offsets + row), end = load_readonly(p.offsets + row + 1);
+    if (column >= p.operands.columns) return;
+    f32 sums[2] = {0, 0};
+    for (u32 e = begin; e < end; e++) {
+        const u32 pair = load_readonly((const u32*)((const u16*)p.operands.features + ((u64)load_readonly(p.indices + e) * p.operands.columns + column)));
+        sums[0] += low_half<T>(pair);
+        sums[1] += high_half<T>(pair);
+    }
+    finish<T, 2, true>(p.operands, row, column, row_factor(p.operands, row, end - begin), sums);
+}
+
+/// Stores rows g (HIGH 0) or g + 8 (HIGH 1) of a window's slice.
+template <class T, u32 HIGH> BG_DEVICE void store_window(const StagedParams& p, u32 row, u32 first_column, const f32 (&sums)[8][4]) {
+    const SpmmOperands& o = p.operands;
+    const u32 t = lane() & 3u;
+    bool finite = true;
+#pragma unroll
+    for (u32 q = 0; q < 8; q++)
+        if (first_column + q * 8 < o.columns) finite = finite && is_finite(sums[q][2 * HIGH]) && is_finite(sums[q][2 * HIGH + 1]);
+    u32 wrong = ballot(!finite && row != staged::NO_ROW);
+    const bool stored = row != staged::NO_ROW && (wrong >> (lane() & 28u) & 15u) == 0;
+    f32 factor = 1;
+    if (stored) factor = row_factor(o, row, o.mean ? load_readonly(p.offsets + row + 1) - load_readonly(p.offsets + row) : 0);
+#pragma unroll
+    for (u32 half = 0; half < 2; half++) {
+        u32 words[4];
+#pragma unroll
+        for (u32 i = 0; i < 4; i++) {
+            const u32 q = half * 4 + i, column = first_column + q * 8 + 2 * t;
+            f32 y[2];
+#pragma unroll
+            for (u32 k = 0; k < 2; k++) {
+                y[k] = sums[q][2 * HIGH + k] * 0.5f * factor;
+                if (o.bias && column < o.columns) y[k] += load_readonly(o.bias + column + k);
+                if (o.relu) y[k] = y[k] < 0 ? 0.0f : y[k];
+            }
+            if (o.wide_output && stored && column < o.columns) *(float2*)((f32*)o.output + ((u64)row * o.columns + column)) = make_float2(y[0], y[1]);
+            words[i] = pack_pair<T>(y[0], y[1]);
+        }
+        if (o.wide_output) continue;
+        transpose_quad(words);
+        const u32 column = first_column + (half * 4 + t) * 8;
+        if (stored && column < o.columns)
+            *(uint4*)((u16*)o.output + ((u64)row * o.columns + column)) = make_uint4(words[0], words[1], words[2], words[3]);
+    }
+    while (wrong) {
+        const u32 source = (u32)__ffs(wrong) - 1;
+        wrong &= ~(15u << (source & 28u));
+        exact_row<T>(p, shuffle(row, source), first_column);
+        warp_sync();
+    }
+}
+
+/// BUFFERS 2: the rows of the next block are copied while those of this one are added; 1: other blocks of threads work meanwhile.
+template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p) {
+    using namespace staged;
+    constexpr u32 RECORDS = BUFFERS + 1;
+    u8* rows = shared_memory();
+    u32* records = (u32*)(rows + (u64)BUFFERS * p.capacity * SLICE_BYTES);
+    const u32 items = p.blocks * p.slices;
+    if (blockIdx.x >= items) return;
+    const u32 count = ceil_div(items - blockIdx.x, gridDim.x), g = lane() >> 2, t = lane() & 3u;
+    u32 begin = 0, end = 0;
+    auto item = [&](u32 k) { return blockIdx.x + k * gridDim.x; };
+    auto record = [&](u32 k) { return records + k % RECORDS * p.most_words; };
+    auto look_up = [&](u32 k) {
+        if (k >= count) return;
+        begin = load_readonly(p.begins + item(k) / p.slices);
+        end = load_readonly(p.begins + item(k) / p.slices + 1);
+    };
+    auto copy_record = [&](u32 k) {
+        if (k >= count) return;
+        u32* to = record(k);
+        for (u32 i = threadIdx.x; i < end - begin; i += blockDim.x) copy_async16(to + i * 4, p.words + ((u64)begin + i) * 4);
+    };
+    auto copy_rows = [&](u32 k) {
+        if (k >= count) return;
+        const u32* from = record(k);
+        const u32 columns = from[COLUMN_COUNT], piece = threadIdx.x & 7u, at = item(k) % p.slices * SLICE_COLUMNS + piece * 8;
+        if (at >= p.operands.columns) return;
+        u8* to = rows + (u64)(k % BUFFERS) * p.capacity * SLICE_BYTES;
+        const u16* x = (const u16*)p.operands.features + at;
+        // A row's pieces change places with its number, so that eight rows that are loaded together lie in all banks.
+#pragma unroll 4
+        for (u32 i = threadIdx.x / 8; i < columns; i += blockDim.x / 8)
+            copy_async16(to + i * SLICE_BYTES + ((piece ^ (i & 7u)) << 4), x + (u64)from[COLUMNS_AT + i] * p.operands.columns);
+    };
+    look_up(0);
+    copy_record(0);
+    look_up(1);
+    commit_copies();
+    wait_copies();
+    __syncthreads();
+    copy_rows(0);
+    copy_record(1);
+    commit_copies();
+    look_up(2);
+    auto copy_next = [&](u32 k) {
+        copy_rows(k + 1);
+        copy_record(k + 2);
+        commit_copies();
+        look_up(k + 3);
+    };
+    for (u32 k = 0; k < count; k++) {
+        wait_copies();
+        __syncthreads();
+        if (BUFFERS == 2) copy_next(k);
+        const u32 *own = record(k), window = threadIdx.x / WARP, first_column = item(k) % p.slices * SLICE_COLUMNS;
+        const u8* from = rows + (u64)(k % BUFFERS) * p.capacity * SLICE_BYTES;
+        f32 sums[8][4];
+#pragma unroll
+        for (u32 q = 0; q < 8; q++) sums[q][0] = sums[q][1] = sums[q][2] = sums[q][3] = 0;
+        const u32* tile = own + own[TILES_AT] + own[FIRST_TILES + window] * TILE_WORDS;
+        const u32* last = own + own[TILES_AT] + own[FIRST_TILES + window + 1] * TILE_WORDS;
+#pragma unroll 2
+        for (; tile < last; tile += TILE_WORDS) {
+            const u32 place = ((const u16*)tile)[lane() & 15u], mask = tile[MASKS_AT + g], swizzle = (place & 7u) ^ lane() >> 4;
+            const u32 a[4] = {__funnelshift_l(mask, mask, t) & 0x40004000u, __funnelshift_l(mask, mask, t + 8) & 0x40004000u,
+                              __funnelshift_l(mask, mask, t + 4) & 0x40004000u, __funnelshift_l(mask, mask, t + 12) & 0x40004000u};
+            const u8* row = from + place * SLICE_BYTES;
+#pragma unroll
+            for (u32 q = 0; q < 4; q++) {
+                u32 b[4];
+                load_matrices_transposed(b, row + ((swizzle ^ 2 * q) << 4));
+                mma_16x8x16<T>(sums[2 * q], a, b[0], b[1]);
+                mma_16x8x16<T>(sums[2 * q + 1], a, b[2], b[3]);
+            }
+        }
+        store_window<T, 0>(p, own[ROWS_AT + window * WINDOW_ROWS + g], first_column, sums);
+        store_window<T, 1>(p, own[ROWS_AT + window * WINDOW_ROWS + g + 8], first_column, sums);
+        if (BUFFERS == 1) {
+            __syncthreads();
+            copy_next(k);
+        }
+    }
+}
+BG_KERNEL(spmm_staged_f16_1, StagedParams, 128, 5) { spmm_staged<f16, 1>(p); }
+BG_KERNEL(spmm_staged_f16_2, StagedParams, 128, 5) { spmm_staged<f16, 2>(p); }
+BG_KERNEL(spmm_staged_bf16_1, StagedParams, 128, 5) { spmm_staged<bf16, 1>(p); }
+BG_KERNEL(spmm_staged_bf16_2, StagedParams, 128, 5) { spmm_staged<bf16, 2>(p); }
+}  // namespace bg

@@ -1,0 +1,134 @@
+// Builds the blocks of kernels/tensor/spmm_staged.cuh, a thread block each: the entries of 64 rows, sorted by column in shared memory.
+// Launched twice: for the sizes, and to write.
+#include "common/memory.cuh"
+#include "common/warp.cuh"
+#include "tensor/spmm_staged.cuh"
+
+namespace bg {
+struct StagedBuild {
+    const u32* offsets;
+    const u32* indices;
+    const u32* order;   // rows, blocks of 64 one after the other
+    u32* sizes;         // of each block, in 16 bytes; after a scan: where it begins
+    u32* words;         // null: sizes only
+    u64* totals;        // columns of all blocks; the most of a block; the most words of a block
+    u32 rows;
+    u32 blocks;
+};
+
+BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
+    using namespace staged;
+    u64* keys = (u64*)shared_memory();            // column << 6 | row in the block
+    u32* tiles = (u32*)(keys + MOST_ENTRIES);     // MOST_TILES * TILE_WORDS
+    u64* scratch = (u64*)(tiles + MOST_TILES * TILE_WORDS);
+    u32* starts = (u32*)(scratch + 34);           // BLOCK_ROWS + 1
+    u16* placed = (u16*)(starts + BLOCK_ROWS + 2);  // the columns of tiles, ascending: MOST_TILES * TILE_COLUMNS
+    const u32 first = blockIdx.x * BLOCK_ROWS, count = min_of(BLOCK_ROWS, p.rows - first);
+    if (threadIdx.x == 0) {
+        u32 sum = 0;
+        for (u32 r = 0; r < BLOCK_ROWS; r++) {
+            starts[r] = sum;
+            if (r < count) sum += p.offsets[p.order[first + r] + 1] - p.offsets[p.order[first + r]];
+        }
+        starts[BLOCK_ROWS] = sum;
+    }
+    for (u32 i = threadIdx.x; i < MOST_TILES * TILE_WORDS; i += blockDim.x) tiles[i] = 0;
+    __syncthreads();
+    const u32 entries = starts[BLOCK_ROWS];
+    u32 padded = blockDim.x;
+    while (padded < entries) padded *= 2;
+    for (u32 r = threadIdx.x / WARP; r < count; r += blockDim.x / WARP) {
+        const u32 from = p.offsets[p.order[first + r]], length = starts[r + 1] - starts[r];
+        for (u32 e = lane(); e < length; e += WARP) keys[starts[r] + e] = (u64)p.indices[from + e] << 6 | r;
+    }
+    for (u32 i = entries + threadIdx.x; i < padded; i += blockDim.x) keys[i] = ~0ull;
+    __syncthreads();
+    // Bitonic sort (Batcher, 1968).
+    for (u32 size = 2; size <= padded; size *= 2)
+        for (u32 stride = size / 2; stride; stride /= 2) {
+            for (u32 i = threadIdx.x; i < padded / 2; i += blockDim.x) {
+                const u32 low = i / stride * stride * 2 + i % stride, high = low + stride;
+                const bool ascending = (low & size) == 0;
+                const u64 a = keys[low], b = keys[high];
+                if ((a > b) == ascending) {
+                    keys[low] = b;
+                    keys[high] = a;
+                }
+            }
+            __syncthreads();
+        }
+    // Heads: where a column begins, and where one begins in a window. A thread takes neighbouring entries.
+    const u32 each = padded / blockDim.x, from = threadIdx.x * each, to = min_of(from + each, entries);
+    auto column_head = [&](u32 e) { return e == 0 || keys[e] >> 6 != keys[e - 1] >> 6; };
+    auto window_head = [&](u32 e) { return e == 0 || keys[e] >> 4 != keys[e - 1] >> 4; };
+    u64 columns = 0, places = 0;  // places: 16 bits for each window
+    for (u32 e = from; e < to; e++) {
+        columns += column_head(e);
+        if (window_head(e)) places += 1ull << ((u32)(keys[e] >> 4) & 3u) * 16;
+    }
+    u64 column_total, place_total;
+    u64 column = block_scan_exclusive(columns, scratch, column_total);
+    u64 place = block_scan_exclusive(places, scratch, place_total);
+    u32 first_tiles[WINDOWS + 1];
+    first_tiles[0] = 0;
+#pragma unroll
+    for (u32 w = 0; w < WINDOWS; w++) first_tiles[w + 1] = first_tiles[w] + ceil_div((u32)(place_total >> w * 16) & 0xffffu, TILE_COLUMNS);
+    const u32 column_count = (u32)column_total, tiles_at = COLUMNS_AT + ceil_div(column_count, 4u) * 4;
+    const u32 size = tiles_at + first_tiles[WINDOWS] * TILE_WORDS;
+    if (!p.words) {
+        if (threadIdx.x == 0) {
+            p.sizes[blockIdx.x] = size / 4;
+            atomicAdd(p.totals, column_total);
+            atomicMax(p.totals + 1, column_total);
+            atomicMax(p.totals + 2, (u64)size);
+        }
+        return;
+    }
+    u32* out = p.words + (u64)p.sizes[blockIdx.x] * 4;
+    auto window_of = [&](u32 e) { return (u32)(keys[e] >> 4) & 3u; };
+    auto place_in = [&](u64 counts, u32 w) { return (u32)(counts >> w * 16) & 0xffffu; };
+    // A window's columns in its tiles, ascending.
+    u64 at = place;
+    for (u32 e = from; e < to; e++) {
+        if (column_head(e)) out[COLUMNS_AT + column++] = (u32)(keys[e] >> 6);
+        if (!window_head(e)) continue;
+        const u32 w = window_of(e);
+        placed[first_tiles[w] * TILE_COLUMNS + place_in(at, w)] = (u16)(column - 1);
+        at += 1ull << w * 16;
+    }
+    __syncthreads();
+    // Within a tile they change places: eight are loaded together, and columns whose numbers in the block agree in the last three bits lie in
+    // the same banks, so of those every other one goes to the second eight.
+    for (u32 e = from; e < to; e++) {
+        if (!window_head(e)) continue;
+        const u32 w = window_of(e), own = place_in(place, w), base = own / TILE_COLUMNS * TILE_COLUMNS;
+        const u32 filled = min_of(place_in(place_total, w) - base, TILE_COLUMNS);
+        place += 1ull << w * 16;
+        const u16* columns_of = placed + first_tiles[w] * TILE_COLUMNS + base;
+        auto rank_key = [&](u32 i) { return ((u32)columns_of[i] & 7u) << 4 | i; };
+        const u32 key = rank_key(own - base);
+        u32 rank = 0;
+        for (u32 i = 0; i < filled; i++) rank += rank_key(i) < key;
+        const u32 slot = (rank & 1) * 8 + rank / 2;
+        u32* tile = tiles + (first_tiles[w] + own / TILE_COLUMNS) * TILE_WORDS;
+        atomicOr(tile + slot / 2, (u32)columns_of[own - base] << (slot & 1) * 16);
+        for (u32 m = e; m < entries && keys[m] >> 4 == keys[e] >> 4; m++) {
+            const u32 row = (u32)keys[m] & 15u;
+            atomicOr(tile + MASKS_AT + (row & 7u), mask_bit(row, slot));
+        }
+    }
+    if (threadIdx.x < COLUMNS_AT) {
+        u32 word = 0;
+        if (threadIdx.x == COLUMN_COUNT) word = column_count;
+        if (threadIdx.x == TILES_AT) word = tiles_at;
+#pragma unroll
+        for (u32 w = 0; w <= WINDOWS; w++)
+            if (threadIdx.x == FIRST_TILES + w) word = first_tiles[w];
+        if (threadIdx.x >= ROWS_AT) word = threadIdx.x - ROWS_AT < count ? p.order[first + threadIdx.x - ROWS_AT] : NO_ROW;
+        out[threadIdx.x] = word;
+    }
+    for (u32 i = column_count + threadIdx.x; i < tiles_at - COLUMNS_AT; i += blockDim.x) out[COLUMNS_AT + i] = 0;
+    __syncthreads();
+    for (u32 i = threadIdx.x; i < first_tiles[WINDOWS] * TILE_WORDS; i += blockDim.x) out[tiles_at + i] = tiles[i];
+}
+}  // namespace bg

@@ -1,0 +1,25 @@
+// Products by tasks of bf16 features: as many lanes as a row or a slice of it has 16 bytes.
+#include "tensor/spmm_tasks.cuh"
+
+namespace bg {
+using namespace spmm;
+constexpr u32 VECTOR = PerLane<bf16>::value;
+// Many warps, few loads each.
+BG_KERNEL(spmm_tasks_bf16_2, SpmmTasksParams, 256, 8) { spmm_tasks<bf16, VECTOR, 2, WIDE_LOADS, false>(p); }
+BG_KERNEL(spmm_tasks_bf16_4, SpmmTasksParams, 256, 8) { spmm_tasks<bf16, VECTOR, 4, WIDE_LOADS, false>(p); }
+BG_KERNEL(spmm_tasks_bf16_8, SpmmTasksParams, 256, 8) { spmm_tasks<bf16, VECTOR, 8, WIDE_LOADS, false>(p); }
+BG_KERNEL(spmm_tasks_bf16_16, SpmmTasksParams, 256, 8) { spmm_tasks<bf16, VECTOR, 16, WIDE_LOADS, false>(p); }
+BG_KERNEL(spmm_tasks_bf16_32, SpmmTasksParams, 256, 8) { spmm_tasks<bf16, VECTOR, 32, WIDE_LOADS, false>(p); }
+// Few warps, many loads each.
+BG_KERNEL(spmm_deep_bf16_8, SpmmTasksParams, 256, 4) { spmm_tasks<bf16, VECTOR, 8, DEEP_LOADS, false>(p); }
+BG_KERNEL(spmm_deep_bf16_16, SpmmTasksParams, 256, 4) { spmm_tasks<bf16, VECTOR, 16, DEEP_LOADS, false>(p); }
+BG_KERNEL(spmm_deep_bf16_32, SpmmTasksParams, 256, 4) { spmm_tasks<bf16, VECTOR, 32, DEEP_LOADS, false>(p); }
+// With values or scales of columns.
+BG_KERNEL(spmm_weighted_bf16_2, SpmmTasksParams, 256, 5) { spmm_tasks<bf16, VECTOR, 2, WIDE_LOADS, true>(p); }
+BG_KERNEL(spmm_weighted_bf16_4, SpmmTasksParams, 256, 5) { spmm_tasks<bf16, VECTOR, 4, WIDE_LOADS, true>(p); }
+BG_KERNEL(spmm_weighted_bf16_8, SpmmTasksParams, 256, 5) { spmm_tasks<bf16, VECTOR, 8, WIDE_LOADS, true>(p); }
+BG_KERNEL(spmm_weighted_bf16_16, SpmmTasksParams, 256, 5) { spmm_tasks<bf16, VECTOR, 16, WIDE_LOADS, true>(p); }
+BG_KERNEL(spmm_weighted_bf16_32, SpmmTasksParams, 256, 5) { spmm_tasks<bf16, VECTOR, 32, WIDE_LOADS, true>(p); }
+// Any width, element by element.
+BG_KERNEL(spmm_plain_bf16, SpmmTasksParams, 256, 5) { spmm_tasks<bf16, 1, 32, WIDE_LOADS, true>(p); }
+}  // namespace bg
