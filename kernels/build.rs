@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 /// Folders that hold sources.
-const FOLDERS: &[&str] = &["common", "formats", "graph", "host", "ops", "tuning"];
+const FOLDERS: &[&str] = &["common", "formats", "graph", "host", "ops", "tensor", "tuning"];
 
 fn main() -> io::Result<()> {
     let root = PathBuf::from(env::var_os("CARGO_MANIFEST_DIR").unwrap_or_default());

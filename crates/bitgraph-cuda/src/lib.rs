@@ -17,6 +17,7 @@ pub mod primitives;
 mod resident;
 mod skew;
 pub mod spmv;
+pub mod tensor;
 mod vector;
 
 pub use backend::Cuda;

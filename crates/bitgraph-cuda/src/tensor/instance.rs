@@ -1,0 +1,61 @@
+//! The kernels of a combination of element types: compiled ahead where they are listed, else at their first use from a text that names them.
+//!
+//! Invariant: a text depends on the names of its kernels alone. Under the host shim a text has all kernels of an element type, since starting
+//! a compiler costs more there than compiling.
+
+use crate::device::{Device, Kernel, Mode, Parameters, Shape};
+use crate::primitives;
+use crate::{Error, Result};
+use bitgraph_kernels::MODULES;
+
+/// A kernel and the line of the macro that makes it.
+pub(super) struct Instance {
+    /// The kernel's name.
+    pub name: String,
+    /// The macro with its arguments.
+    pub text: String,
+}
+
+/// The kernel `name` of a module of general kernels; `all` are those that the module's header makes for the same element types.
+///
+/// # Errors
+/// [`Error::NoKernel`] for a name that is not among `all`; whatever the compiler says.
+pub(super) fn kernel<P: Parameters>(device: &Device, module: &str, name: &str, all: &[Instance]) -> Result<Kernel<P>> {
+    if MODULES.iter().any(|m| m.name == module && m.kernels.contains(&name)) {
+        return device.kernel(module, name);
+    }
+    let missing = || Error::NoKernel { kernel: name.into(), module: module.into(), compute: device.properties().compute };
+    let one = all.iter().position(|i| i.name == name).ok_or_else(missing)?;
+    let together = if device.properties().emulated { all } else { &all[one..=one] };
+    let first = together.first().map_or("", |i| &i.name);
+    device.compiled(&format!("{module} {first}"), name, || {
+        let lines: String = together.iter().map(|i| format!("{}\n", i.text)).collect();
+        format!("#include \"{module}.cuh\"\n{lines}")
+    })
+}
+
+/// Threads of a block.
+pub(super) fn threads(device: &Device) -> u32 {
+    primitives::threads(device, primitives::THREADS)
+}
+
+/// A launch of so many warps.
+///
+/// # Errors
+/// More than a grid can have.
+pub(super) fn warps(device: &Device, warps: u64) -> Result<Shape> {
+    let block = threads(device);
+    Ok(Shape { grid: primitives::blocks(warps, u64::from(block / 32))?, block, shared: 0, mode: Mode::Plain })
+}
+
+/// Launches a kernel whose threads stride over `n` elements; nothing if there are none.
+///
+/// # Safety
+/// As of [`Device::launch`].
+pub(super) unsafe fn strided<P: Parameters>(device: &Device, kernel: &Kernel<P>, n: u64, params: &P) -> Result<()> {
+    let block = threads(device);
+    let most = u64::from(device.properties().sms) * 16;
+    let shape = Shape { grid: n.div_ceil(u64::from(block)).min(most) as u32, block, shared: 0, mode: Mode::Plain };
+    // SAFETY: the caller's promises.
+    unsafe { device.launch(kernel, shape, params) }
+}
