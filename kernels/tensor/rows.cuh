@@ -40,7 +40,7 @@ BG_DEVICE u64 row_offset(const void* offsets, u32 wide, u64 i) {
 /// What a lane works on.
 template <u32 N> struct RowTask {
     u64 unit, begin, end;
-    u32 row, block;
+    u32 row, block, tile;
     bool valid;  // whether there is such a row, to be worked on here
     bool last;   // whether the row's entries end with these
     u32 part;    // which of the groups of a row
@@ -53,6 +53,7 @@ template <u32 N> struct RowTask {
         unit = warp / all * (WARP / lanes) + lane() / lanes;
         part = lane() % lanes / w.group;
         block = piece / w.tiles;
+        tile = piece % w.tiles;
         begin = end = 0;
         row = 0;
         last = true;
@@ -72,11 +73,11 @@ template <u32 N> struct RowTask {
                 end = begin;
             }
         }
-        const u32 width = w.columns / w.blocks, tile = piece % w.tiles * w.group * LANE_COLUMNS;
+        const u32 width = w.columns / w.blocks, start = tile * w.group * LANE_COLUMNS;
         columns.step = w.group * N;
-        columns.first = block * width + tile + sub * N;
+        columns.first = block * width + start + sub * N;
         columns.end = (block + 1) * width;
-        columns.packs = min_of(LANE_COLUMNS / N, ceil_div(width - tile, columns.step));
+        columns.packs = min_of(LANE_COLUMNS / N, ceil_div(width - start, columns.step));
     }
     /// The bits of a lane's number that tell the groups of a row apart: from the first to below the second.
     BG_DEVICE static u32 low(const RowWork& w) { return w.group; }

@@ -105,6 +105,16 @@ template <class Cell, class C, u32 M> BG_DEVICE void store_row(const SpmmParams&
     store_columns(p.y, row, columns, x);
 }
 
+/// Stores what a lane has of a row; of a piece it is kept for the merge.
+template <class Cell, u32 N> BG_DEVICE void store_cells(const SpmmParams& p, const RowTask<N>& task, const Cell (&cells)[LANE_COLUMNS]) {
+    if (!p.work.pieces) return store_row(p, task.row, task.columns, cells);
+    Cell* to = (Cell*)p.pieces.cells + task.unit * p.work.columns;
+#pragma unroll
+    for (u32 i = 0; i < LANE_COLUMNS; i++) {
+        if (task.columns.active(i)) to[task.columns.column(i)] = cells[i];
+    }
+}
+
 /// The weight of an entry for the columns of a head. Its values are of the features' type, or of those of sums and scales.
 template <class T, class S> BG_DEVICE S edge_weight(const SpmmParams& p, u64 position, u32 head, S scale) {
     if (!p.edges.data) return scale;
@@ -188,16 +198,7 @@ template <class Cell, class T, class E, u32 N, bool TAKEN> BG_DEVICE void spmm_r
 #pragma unroll
         for (u32 i = 0; i < LANE_COLUMNS; i++) cells[i].merge(cells[i].of_lane(d), minimum);
     }
-    if (!task.valid || task.part != 0) return;
-    if (p.work.pieces) {
-        Cell* to = (Cell*)p.pieces.cells + task.unit * p.work.columns;
-#pragma unroll
-        for (u32 i = 0; i < LANE_COLUMNS; i++) {
-            if (columns.active(i)) to[columns.column(i)] = cells[i];
-        }
-        return;
-    }
-    store_row(p, task.row, columns, cells);
+    if (task.valid && task.part == 0) store_cells(p, task, cells);
 }
 
 /// The rows that came in pieces.

@@ -82,6 +82,10 @@ impl EpilogueParams {
     pub fn none() -> Self {
         Self::zeroed()
     }
+    /// A factor of every element.
+    pub fn scale(factor: f64) -> Self {
+        Self::of(&[Step::Scale(factor)])
+    }
     fn of(steps: &[Step<Cuda>]) -> Self {
         let mut params = Self { count: steps.len() as u32, ..Self::zeroed() };
         params.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = step(from));

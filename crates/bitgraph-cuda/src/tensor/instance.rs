@@ -8,12 +8,19 @@ use crate::primitives;
 use crate::{Error, Result};
 use bitgraph_kernels::MODULES;
 
-/// A kernel and the line of the macro that makes it.
+/// Kernels that one macro makes.
 pub(super) struct Instance {
-    /// The kernel's name.
-    pub name: String,
+    /// Their names.
+    pub names: Vec<String>,
     /// The macro with its arguments.
     pub text: String,
+}
+
+impl Instance {
+    /// A macro with its arguments, after which come the names of the kernels that it makes.
+    pub fn new(with: &str, arguments: &str, names: &[String]) -> Self {
+        Self { text: format!("{with}({arguments}, {})", names.join(", ")), names: names.to_vec() }
+    }
 }
 
 /// The kernel `name` of a module of general kernels; `all` are those that the module's header makes for the same element types.
@@ -25,9 +32,9 @@ pub(super) fn kernel<P: Parameters>(device: &Device, module: &str, name: &str, a
         return device.kernel(module, name);
     }
     let missing = || Error::NoKernel { kernel: name.into(), module: module.into(), compute: device.properties().compute };
-    let one = all.iter().position(|i| i.name == name).ok_or_else(missing)?;
+    let one = all.iter().position(|i| i.names.iter().any(|n| n == name)).ok_or_else(missing)?;
     let together = if device.properties().emulated { all } else { &all[one..=one] };
-    let first = together.first().map_or("", |i| &i.name);
+    let first = together.iter().flat_map(|i| &i.names).next().map_or("", |name| name);
     device.compiled(&format!("{module} {first}"), name, || {
         let lines: String = together.iter().map(|i| format!("{}\n", i.text)).collect();
         format!("#include \"{module}.cuh\"\n{lines}")

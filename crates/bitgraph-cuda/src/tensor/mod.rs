@@ -11,6 +11,8 @@
 #![allow(unsafe_code)]
 
 mod array;
+mod attention;
+mod attention_backward;
 mod columns;
 mod epilogue;
 mod instance;
@@ -18,7 +20,9 @@ mod loss;
 mod map;
 mod params;
 mod pattern;
+mod sddmm;
 mod select;
+mod softmax;
 mod spmm;
 #[cfg(test)]
 mod tests;
@@ -28,9 +32,11 @@ pub use array::CudaArray;
 
 use crate::{Cuda, Result};
 use bitgraph_backend::Matrix;
-use bitgraph_tensor::backend::{DenseOps, Spmm};
-use bitgraph_tensor::ops::{BatchNormGradients, BatchNormOp, CrossEntropyOp, MapOp, SpmmOp};
-use bitgraph_tensor::{Any, AnyMut, Dense, Out};
+use bitgraph_tensor::backend::{Attend, DenseOps, Sddmm, Spmm};
+use bitgraph_tensor::ops::{
+    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, MapOp, SddmmOp, SpmmOp,
+};
+use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
 impl Spmm for Cuda {
     fn spmm(&self, op: &SpmmOp<Self>, y: AnyMut<'_, Self>, chosen: Option<Out<'_, Self, i32>>) -> Result<()> {
@@ -43,6 +49,42 @@ impl Spmm for Cuda {
     }
     fn inverse_counts(&self, matrix: &Matrix<Self>, transposed: bool, extra: u32, out: AnyMut<'_, Self>) -> Result<()> {
         spmm::inverse_counts(self, matrix.raw(), transposed, extra, &out)
+    }
+}
+
+impl Sddmm for Cuda {
+    fn sddmm(&self, op: &SddmmOp<Self>, e: AnyMut<'_, Self>) -> Result<()> {
+        match select::sddmm(op, &e) {
+            select::SddmmForm::General => sddmm::general(self, op, &e),
+        }
+    }
+    fn edge_softmax(&self, matrix: &Matrix<Self>, scores: &Any<Self>, p: AnyMut<'_, Self>) -> Result<()> {
+        softmax::softmax(self, matrix.raw(), scores, &p)
+    }
+    fn edge_softmax_backward(&self, matrix: &Matrix<Self>, p: &Any<Self>, dp: &Any<Self>, ds: AnyMut<'_, Self>) -> Result<()> {
+        softmax::backward(self, matrix.raw(), p, dp, &ds)
+    }
+    fn edge_reduce(&self, op: &EdgeReduceOp<Self>, y: AnyMut<'_, Self>) -> Result<()> {
+        spmm::edge_reduce(self, op, &y)
+    }
+}
+
+impl Attend for Cuda {
+    fn attention(&self, op: &AttentionOp<Self>, y: AnyMut<'_, Self>, lse: Option<AnyMut<'_, Self>>) -> Result<()> {
+        match select::attention(op, &y) {
+            select::AttentionForm::General => attention::general(self, op, &y, lse),
+        }
+    }
+    fn attention_backward(
+        &self,
+        op: &AttentionOp<Self>,
+        lse: &Reals<Self>,
+        dy: &Any<Self>,
+        gradients: AttentionGradients<'_, Self>,
+    ) -> Result<()> {
+        match select::attention_backward(op, dy) {
+            select::AttentionForm::General => attention_backward::general(self, op, lse, dy, gradients),
+        }
     }
 }
 

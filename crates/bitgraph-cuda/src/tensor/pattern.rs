@@ -89,10 +89,6 @@ impl LongRows {
             tiles,
         })
     }
-    /// The number of rows.
-    pub fn rows(&self) -> usize {
-        self.rows.len()
-    }
     fn bytes(&self) -> u64 {
         self.rows.bytes() + self.first_piece.bytes() + self.pieces.bytes()
     }

@@ -17,23 +17,23 @@ use bytemuck::Zeroable;
 const MODULE: &str = "tensor/spmm_general";
 
 parameters! {
-    struct SpmmParams = "tensor/spmm_general.cuh" "bg::SpmmParams" {
-        work: RowWork,
-        x: View,
-        edges: View,
-        row_scale: View,
-        column_scale: View,
-        taken: View,
-        y: Target,
-        chosen: DevicePtr<i32>,
-        chosen_stride: u64,
-        own: f64,
-        pieces: LongRowsParams,
-        head_width: u32,
-        batch: u32,
-        flags: u32,
-        reserved: u32,
-        epilogue: EpilogueParams,
+    pub(super) struct SpmmParams = "tensor/spmm_general.cuh" "bg::SpmmParams" {
+        pub work: RowWork,
+        pub x: View,
+        pub edges: View,
+        pub row_scale: View,
+        pub column_scale: View,
+        pub taken: View,
+        pub y: Target,
+        pub chosen: DevicePtr<i32>,
+        pub chosen_stride: u64,
+        pub own: f64,
+        pub pieces: LongRowsParams,
+        pub head_width: u32,
+        pub batch: u32,
+        pub flags: u32,
+        pub reserved: u32,
+        pub epilogue: EpilogueParams,
     }
     struct CountsParams = "tensor/spmm_general.cu" "bg::CountsParams" {
         offsets: DevicePtr<u8>,
@@ -67,20 +67,18 @@ fn instances(x: DType, sum: DType) -> Vec<Instance> {
     let mut all = Vec::new();
     for n in [super::params::most(x), 1] {
         for (kind, text) in [(Kind::Sum, "BG_SPMM_SUM"), (Kind::Choice, "BG_SPMM_CHOICE")] {
-            let name = kernel_name(kind, x, sum, n);
-            all.push(Instance { text: format!("{text}({t}, {s}, {n}, {name})"), name });
+            all.push(Instance::new(text, &format!("{t}, {s}, {n}"), &[kernel_name(kind, x, sum, n)]));
         }
     }
     if x.bytes() == 2 && x.is_float() {
-        let name = kernel_name(Kind::Discretised, x, sum, 1);
-        all.push(Instance { text: format!("BG_SPMM_DISCRETISED({t}, {name})"), name });
+        all.push(Instance::new("BG_SPMM_DISCRETISED", t, &[kernel_name(Kind::Discretised, x, sum, 1)]));
     }
     all
 }
 
 fn taken_instance(x: DType, sum: DType, edge: DType) -> Instance {
-    let name = kernel_name(Kind::Taken(edge), x, sum, 1);
-    Instance { text: format!("BG_SPMM_TAKEN({}, {}, {}, {name})", element(x), element(sum), element(edge)), name }
+    let types = format!("{}, {}, {}", element(x), element(sum), element(edge));
+    Instance::new("BG_SPMM_TAKEN", &types, &[kernel_name(Kind::Taken(edge), x, sum, 1)])
 }
 
 fn kernel_name(kind: Kind, x: DType, sum: DType, n: u32) -> String {
@@ -99,23 +97,39 @@ fn kernel(device: &Device, kind: Kind, x: DType, sum: DType, n: u32) -> Result<K
 }
 
 /// Launches the kernel over all rows, and over the pieces of long ones.
-fn launch(device: &Device, seen: &Seen<'_>, kind: Kind, (x, sum, n): (DType, DType, u32), mut params: SpmmParams) -> Result<()> {
+fn launch(device: &Device, seen: &Seen<'_>, kind: Kind, (x, sum, n): (DType, DType, u32), params: SpmmParams) -> Result<()> {
     let rows = kernel(device, kind, x, sum, n)?;
-    // SAFETY: operands fit each other (`bitgraph_tensor::ops` checks that), and none shares an element with an output.
-    unsafe { device.launch(&rows, params.work.shape(device)?, &params) }?;
-    if kind == Kind::Discretised || seen.long.is_empty() {
+    if kind == Kind::Discretised {
+        // SAFETY: operands fit each other (`bitgraph_tensor::ops` checks that), and none shares an element with an output.
+        return unsafe { device.launch(&rows, params.work.shape(device)?, &params) };
+    }
+    over_rows(device, seen, (kind == Kind::Choice, sum), params, |params| {
+        // SAFETY: as above; where there are pieces, there is a cell for each and each column.
+        unsafe { device.launch(&rows, params.work.shape(device)?, params) }
+    })
+}
+
+/// Calls `rows` for all rows but the long ones, and for their pieces, and merges those: sums, or choices, formed in `sum`.
+pub(super) fn over_rows(
+    device: &Device,
+    seen: &Seen<'_>,
+    (choice, sum): (bool, DType),
+    mut params: SpmmParams,
+    rows: impl Fn(&SpmmParams) -> Result<()>,
+) -> Result<()> {
+    rows(&params)?;
+    if seen.long.is_empty() {
         return Ok(());
     }
-    let (choice, columns) = (kind == Kind::Choice, params.work.columns as usize);
+    let columns = params.work.columns as usize;
     // A number, and the column that it was chosen at, which takes as much.
     let bytes = sum.bytes() * if choice { 2 } else { 1 };
     let cells = cells(device, seen, columns, bytes)?;
     params.pieces = seen.long.params(&cells, columns)?;
     params.work = params.work.pieces(seen);
-    // SAFETY: as above; there is a cell for each piece and column.
-    unsafe { device.launch(&rows, params.work.shape(device)?, &params) }?;
+    rows(&params)?;
     let merge = device.kernel(MODULE, &format!("spmm_merge_{}_{}", if choice { "choice" } else { "sum" }, name(sum)))?;
-    // SAFETY: as above.
+    // SAFETY: the pieces are of the matrix, and `rows` has made a cell for each and each column.
     unsafe { device.launch(&merge, merging(device, &params.pieces, bytes as u32)?, &params) }
 }
 
@@ -249,6 +263,32 @@ pub(super) fn reduce_entries(
     flags |= if sum == DType::I32 && reduce != Reduce::Mean { DIRECT } else { 0 };
     let params = SpmmParams { work: RowWork::rows(seen, columns, 1, n)?, x: *values, y, flags, ..SpmmParams::zeroed() };
     launch(cuda.device(), seen, kind, (dtype, sum, n), params)
+}
+
+/// The sums of features weighted by values of entries, which are of type `sum` and have a column for each head.
+pub(super) fn weighted(
+    cuda: &Cuda,
+    seen: &Seen<'_>,
+    x: &Any<Cuda>,
+    (weights, heads, sum): (View, usize, DType),
+    (epilogue, y): (EpilogueParams, Target),
+) -> Result<()> {
+    let columns = x.shape().1;
+    if seen.csr.rows == 0 || columns == 0 {
+        return Ok(());
+    }
+    let (view, width) = (View::any(x), columns / heads);
+    let n = neighbours(&view, x.dtype(), width);
+    let params = SpmmParams {
+        work: RowWork::rows(seen, columns, 1, n)?,
+        x: view,
+        edges: weights,
+        head_width: if heads > 1 { width as u32 } else { 0 },
+        y,
+        epilogue,
+        ..SpmmParams::zeroed()
+    };
+    launch(cuda.device(), seen, Kind::Sum, (x.dtype(), sum, n), params)
 }
 
 /// One over the number of entries of rows, or columns.

@@ -9,6 +9,7 @@ use super::pattern::{Seen, wide};
 use crate::device::{Buffer, Device, DevicePtr, Shape, parameters};
 use crate::primitives;
 use crate::{Error, Result};
+use bytemuck::Zeroable;
 
 parameters! {
     #[derive(Debug)]
@@ -39,6 +40,13 @@ parameters! {
         pub cells: DevicePtr<u8>,
         pub count: u32,
         pub tiles: u32,
+    }
+}
+
+impl LongRowsParams {
+    /// No long rows.
+    pub fn none() -> Self {
+        Self::zeroed()
     }
 }
 

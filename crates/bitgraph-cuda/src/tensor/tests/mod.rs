@@ -1,7 +1,10 @@
 //! The operations of graph neural networks against plain loops in double precision: on the host shim, or a GPU where there is one.
 
 mod arrays;
+mod attention;
+mod dense;
 mod plain;
+mod sddmm;
 mod spmm;
 
 use crate::Cuda;
