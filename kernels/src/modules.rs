@@ -312,6 +312,10 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "tensor/array", kernels: &["tensor_fill", "tensor_pack"] },
     Listed { name: "tensor/map_general", kernels: &["map_f32", "map_f64", "map_f32_x4", "map_f16_x8", "map_bf16_x8"] },
     Listed {
+        name: "tensor/gemm_general",
+        kernels: &["gemm_merge_f32", "gemm_merge_f64", "gemm_merge_i32", "gemm_f32_f32", "gemm_f16_f32", "gemm_bf16_f32", "gemm_f64_f64"],
+    },
+    Listed {
         name: "tensor/loss_general",
         kernels: &[
             "log_softmax_f32",

@@ -15,6 +15,7 @@ mod attention;
 mod attention_backward;
 mod columns;
 mod epilogue;
+mod gemm;
 mod instance;
 mod loss;
 mod map;
@@ -32,9 +33,9 @@ pub use array::CudaArray;
 
 use crate::{Cuda, Result};
 use bitgraph_backend::Matrix;
-use bitgraph_tensor::backend::{Attend, DenseOps, Sddmm, Spmm};
+use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
-    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, MapOp, SddmmOp, SpmmOp,
+    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp, SddmmOp, SpmmOp,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
@@ -85,6 +86,12 @@ impl Attend for Cuda {
         match select::attention_backward(op, dy) {
             select::AttentionForm::General => attention_backward::general(self, op, lse, dy, gradients),
         }
+    }
+}
+
+impl Gemm for Cuda {
+    fn gemm(&self, op: &GemmOp<Self>, y: AnyMut<'_, Self>) -> Result<()> {
+        gemm::gemm(self, op, &y)
     }
 }
 

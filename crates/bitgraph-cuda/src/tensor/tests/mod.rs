@@ -3,6 +3,7 @@
 mod arrays;
 mod attention;
 mod dense;
+mod gemm;
 mod plain;
 mod sddmm;
 mod spmm;
