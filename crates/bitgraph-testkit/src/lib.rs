@@ -19,6 +19,7 @@ mod corpus;
 pub mod mimic;
 pub mod reference;
 mod share;
+pub mod tensor;
 mod tolerance;
 
 pub use corpus::{Known, NamedGraph, corpus, rectangular};

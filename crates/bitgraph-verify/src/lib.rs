@@ -10,6 +10,7 @@ mod faults;
 pub mod operations;
 mod pairwise;
 mod report;
+pub mod tensors;
 
 pub use report::{Outcome, Report};
 
@@ -40,7 +41,7 @@ pub struct Options {
     pub quick: bool,
     /// A folder of graphs with an `expected.json`.
     pub data: Option<PathBuf>,
-    /// Only these rings: `operations`, `algorithms`, `faults` (devices only), `data`; all if empty.
+    /// Only these rings: `operations`, `tensors` (not on devices yet), `algorithms`, `faults` (devices only), `data`; all if empty.
     pub rings: Vec<String>,
     /// Only graphs whose name contains this.
     pub graph: Option<String>,
@@ -76,6 +77,10 @@ fn cpu(report: &mut Report, options: &Options) -> anyhow::Result<()> {
     if options.wants("operations") {
         operations::run(report, &Cpu::reference(), "reference", options.full);
         operations::run(report, &Cpu::new(), "fast", options.full);
+    }
+    if options.wants("tensors") {
+        tensors::run(report, &Cpu::reference(), "reference", options.full);
+        tensors::run(report, &Cpu::new(), "fast", options.full);
     }
     if options.wants("algorithms") {
         algorithms::run(report, &Cpu::new(), "fast", &[1, 3], options);

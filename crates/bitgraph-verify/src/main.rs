@@ -22,7 +22,7 @@ struct Arguments {
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Only these rings.
-    #[arg(long, value_parser = ["operations", "algorithms", "faults", "data"])]
+    #[arg(long, value_parser = ["operations", "tensors", "algorithms", "faults", "data"])]
     ring: Vec<String>,
     /// Only graphs whose name contains this.
     #[arg(long)]

@@ -28,6 +28,7 @@ pub use bitgraph_generate as generate;
 pub use bitgraph_io as io;
 pub use bitgraph_semiring as semiring;
 pub use bitgraph_sparse as sparse;
+pub use bitgraph_tensor as tensor;
 
 pub use error::{Error, Result};
 #[cfg(all(feature = "cpu", any(feature = "io", feature = "generate")))]

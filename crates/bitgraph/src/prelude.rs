@@ -32,6 +32,27 @@ assert_eq!(distances.nvals()?, 1 + reached.nvals()?);
 # assert_eq!(Graph::try_from(csr)?.bfs(source).run()?.levels, Some(levels.to_host()?.to_vec_or(-1)));
 # Ok::<(), Box<dyn std::error::Error>>(())
 ```
+
+A layer of a graph convolution, in one pass over memory:
+
+```
+use bitgraph::prelude::*;
+
+let csr = "kron:8".parse::<GraphSource>()?.load(&LoadOptions::default())?.csr;
+let (cpu, n) = (Cpu::new(), csr.nrows());
+let a = Matrix::new(&cpu, &csr, None, FormatKind::Csr)?;
+let x = Dense::filled(&cpu, n, 16, 1.0f32)?;
+let w = Dense::filled(&cpu, 16, 4, 0.25f32)?;
+
+// D^-1/2 (A + I) D^-1/2 X W, then a ReLU. Nothing runs before it is written somewhere.
+let d = (0..n).map(|v| 1.0 / (1.0 + csr.degree(v) as f32).sqrt()).collect();
+let d = Dense::column_vector(&cpu, d)?;
+let h = gemm(&x, &w).eval()?;
+let y = spmm(&a, &h).own(1.0).scale_rows(&d).scale_columns(&d).relu().eval()?;
+assert_eq!(y.shape(), (n, 4));
+assert!(y.to_host()?.iter().all(|&v| v > 0.0));
+# Ok::<(), Box<dyn std::error::Error>>(())
+```
 "#
 )]
 
@@ -54,3 +75,7 @@ pub use bitgraph_semiring::{
 };
 pub use bitgraph_sparse::ordering::Ordering;
 pub use bitgraph_sparse::{BitVector, Coo, Csr, Duplicates, Format, FormatKind, Permutation, Values};
+pub use bitgraph_tensor::ops::{
+    agnn, attention, cross_entropy, dot_attention, edge_softmax, gat, gat_v2, gemm, log_softmax, map, sddmm, spmm,
+};
+pub use bitgraph_tensor::{Activation, Dense, Dropout};

@@ -14,7 +14,7 @@ fn small<T: Element>(cpu: &Cpu, rows: usize, columns: usize, seed: u64) -> Dense
 }
 
 /// Attention of a kind over `heads` heads of `width` columns, by number.
-pub fn kinds<T: Element>(cpu: &Cpu, csr: &Csr, heads: usize, width: usize, kind: usize) -> Option<Operation<Attention<Cpu, T>>> {
+fn kinds<T: Element>(cpu: &Cpu, csr: &Csr, heads: usize, width: usize, kind: usize) -> Option<Operation<Attention<Cpu, T>>> {
     let (n, m, all) = (csr.nrows(), csr.ncols(), heads * width);
     let a = matrix::<f32>(cpu, csr, false, FormatKind::Csr);
     let values = small::<T>(cpu, m, all, 1);
