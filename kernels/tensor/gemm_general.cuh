@@ -90,17 +90,24 @@ template <class T, class S> BG_DEVICE void gemm_tile(const GemmParams& p) {
         __syncthreads();
     }
     const TileColumns columns{first_column + x, p.columns};
+    // Rows are stored in turn, from memory: an epilogue for each of them would be more code than everything else.
+    S rows[GEMM_ROWS][GEMM_COLUMNS];
 #pragma unroll
     for (u32 r = 0; r < GEMM_ROWS; r++) {
+#pragma unroll
+        for (u32 c = 0; c < GEMM_COLUMNS; c++) rows[r][c] = sums[r][c];
+    }
+#pragma unroll 1
+    for (u32 r = 0; r < GEMM_ROWS; r++) {
         const u64 row = first_row + y + r * (GEMM_TILE / GEMM_ROWS);
-        if (row >= p.rows) continue;
+        if (row >= p.rows) break;
         if (!p.partials) {
-            store_products(p, row, columns, sums[r]);
+            store_products(p, row, columns, rows[r]);
             continue;
         }
 #pragma unroll
         for (u32 c = 0; c < GEMM_COLUMNS; c++) {
-            if (columns.active(c)) ((S*)p.partials)[(part * p.rows + row) * p.columns + columns.column(c)] = sums[r][c];
+            if (columns.active(c)) ((S*)p.partials)[(part * p.rows + row) * p.columns + columns.column(c)] = rows[r][c];
         }
     }
 }

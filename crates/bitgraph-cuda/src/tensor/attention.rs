@@ -86,13 +86,13 @@ impl DropoutParams {
 fn kernel(device: &Device, x: DType, n: u32, summed: bool) -> Result<Kernel<AttentionParams>> {
     let real = real_of(x);
     let kernel = |form: &str, n: u32| format!("attention_{form}_{}_{}_x{n}", name(x), name(real));
-    let mut all = Vec::new();
-    for n in [most(x), 1] {
+    let instances = |n: u32| {
         let types = format!("{}, {}, {n}", element(x), element(real));
-        all.push(Instance::new("BG_ATTENTION_PLAIN", &types, &[kernel("plain", n)]));
-        all.push(Instance::new("BG_ATTENTION_SUMMED", &types, &[kernel("summed", n)]));
-    }
-    instance::kernel(device, MODULE, &kernel(if summed { "summed" } else { "plain" }, n), &all)
+        let of = |with: &str, form: &str| Instance::new(with, &types, &[kernel(form, n)]);
+        [of("BG_ATTENTION_PLAIN", "plain"), of("BG_ATTENTION_SUMMED", "summed")]
+    };
+    let wanted = kernel(if summed { "summed" } else { "plain" }, n);
+    instance::kernel(device, MODULE, &wanted, || [most(x), 1].into_iter().flat_map(instances).collect())
 }
 
 /// Attention with any scores.

@@ -66,11 +66,11 @@ parameters! {
 fn kernel<P: Parameters>(device: &Device, form: &str, x: DType, n: u32) -> Result<Kernel<P>> {
     let real = real_of(x);
     let kernel = |form: &str, n: u32| format!("{form}_{}_{}_x{n}", name(x), name(real));
-    let all = [most(x), 1].map(|n| {
+    let instance = |n: u32| {
         let names = ["entries_plain", "entries_summed", "cosine_gradient", "leaky_rows"].map(|form| kernel(form, n));
         Instance::new("BG_ATTENTION_ENTRIES", &format!("{}, {}, {n}", element(x), element(real)), &names)
-    });
-    instance::kernel(device, MODULE, &kernel(form, n), &all)
+    };
+    instance::kernel(device, MODULE, &kernel(form, n), || [most(x), 1].map(instance).into())
 }
 
 /// What is kept of every entry and head.

@@ -56,8 +56,9 @@ fn tiled(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<()> {
     let (parts, part) = parts(device, all, length as u64);
     let partials: Buffer<u8> = if parts > 1 { scratch(cuda, rows * parts as usize, columns, sum)? } else { Buffer::default() };
     let kernel_name = format!("gemm_{}_{}", name(x), name(sum));
-    let instance = Instance::new("BG_GEMM", &format!("{}, {}", element(x), element(sum)), std::slice::from_ref(&kernel_name));
-    let kernel = instance::kernel(device, MODULE, &kernel_name, &[instance])?;
+    let kernel = instance::kernel(device, MODULE, &kernel_name, || {
+        vec![Instance::new("BG_GEMM", &format!("{}, {}", element(x), element(sum)), std::slice::from_ref(&kernel_name))]
+    })?;
     let merge = device.kernel(MODULE, &format!("gemm_merge_{}", name(sum)))?;
     let direct = u32::from(sum == DType::I32 && op.epilogue.is_empty());
     finished(cuda, &op.epilogue, (real_of(x), 1), y, |epilogue, y| {

@@ -7,6 +7,8 @@ use crate::device::{Device, Kernel, Mode, Parameters, Shape};
 use crate::primitives;
 use crate::{Error, Result};
 use bitgraph_kernels::MODULES;
+use std::collections::HashSet;
+use std::sync::OnceLock;
 
 /// Kernels that one macro makes.
 pub(super) struct Instance {
@@ -23,20 +25,34 @@ impl Instance {
     }
 }
 
-/// The kernel `name` of a module of general kernels; `all` are those that the module's header makes for the same element types.
+/// The names of the kernels that are compiled ahead.
+fn listed() -> &'static HashSet<&'static str> {
+    static NAMES: OnceLock<HashSet<&str>> = OnceLock::new();
+    NAMES.get_or_init(|| MODULES.iter().filter(|m| m.name.starts_with("tensor/")).flat_map(|m| m.kernels).copied().collect())
+}
+
+/// The kernel `name` of a module of general kernels; `all` makes those that the module's header makes for the same element types.
 ///
 /// # Errors
 /// [`Error::NoKernel`] for a name that is not among `all`; whatever the compiler says.
-pub(super) fn kernel<P: Parameters>(device: &Device, module: &str, name: &str, all: &[Instance]) -> Result<Kernel<P>> {
-    if MODULES.iter().any(|m| m.name == module && m.kernels.contains(&name)) {
+pub(super) fn kernel<P: Parameters>(
+    device: &Device,
+    module: &'static str,
+    name: &str,
+    all: impl FnOnce() -> Vec<Instance>,
+) -> Result<Kernel<P>> {
+    if listed().contains(name) {
         return device.kernel(module, name);
     }
     let missing = || Error::NoKernel { kernel: name.into(), module: module.into(), compute: device.properties().compute };
+    let mut all = all();
     let one = all.iter().position(|i| i.names.iter().any(|n| n == name)).ok_or_else(missing)?;
-    let together = if device.properties().emulated { all } else { &all[one..=one] };
-    let first = together.iter().flat_map(|i| &i.names).next().map_or("", |name| name);
+    if !device.properties().emulated {
+        all = vec![all.swap_remove(one)];
+    }
+    let first = all.iter().flat_map(|i| &i.names).next().map_or("", |name| name);
     device.compiled(&format!("{module} {first}"), name, || {
-        let lines: String = together.iter().map(|i| format!("{}\n", i.text)).collect();
+        let lines: String = all.iter().map(|i| format!("{}\n", i.text)).collect();
         format!("#include \"{module}.cuh\"\n{lines}")
     })
 }

@@ -54,14 +54,9 @@ pub(super) fn shape(device: &Device, values: u64, group: u32) -> Result<Shape> {
 
 fn kernel(device: &Device, x: DType, n: u32) -> Result<Kernel<SddmmParams>> {
     let sum = sum_of(x);
-    let all: Vec<Instance> = [most(x), 1]
-        .into_iter()
-        .map(|n| {
-            let kernel = format!("sddmm_dot_{}_{}_x{n}", name(x), name(sum));
-            Instance::new("BG_SDDMM_DOT", &format!("{}, {}, {n}", element(x), element(sum)), &[kernel])
-        })
-        .collect();
-    instance::kernel(device, MODULE, &format!("sddmm_dot_{}_{}_x{n}", name(x), name(sum)), &all)
+    let kernel = |n: u32| format!("sddmm_dot_{}_{}_x{n}", name(x), name(sum));
+    let instance = |n: u32| Instance::new("BG_SDDMM_DOT", &format!("{}, {}, {n}", element(x), element(sum)), &[kernel(n)]);
+    instance::kernel(device, MODULE, &kernel(n), || [most(x), 1].map(instance).into())
 }
 
 /// Any value of entries.

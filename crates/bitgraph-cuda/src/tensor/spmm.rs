@@ -92,8 +92,10 @@ fn kernel_name(kind: Kind, x: DType, sum: DType, n: u32) -> String {
 }
 
 fn kernel(device: &Device, kind: Kind, x: DType, sum: DType, n: u32) -> Result<Kernel<SpmmParams>> {
-    let all = if let Kind::Taken(edge) = kind { vec![taken_instance(x, sum, edge)] } else { instances(x, sum) };
-    instance::kernel(device, MODULE, &kernel_name(kind, x, sum, n), &all)
+    instance::kernel(device, MODULE, &kernel_name(kind, x, sum, n), || match kind {
+        Kind::Taken(edge) => vec![taken_instance(x, sum, edge)],
+        _ => instances(x, sum),
+    })
 }
 
 /// Launches the kernel over all rows, and over the pieces of long ones.
