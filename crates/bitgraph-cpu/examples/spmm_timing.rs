@@ -74,9 +74,7 @@ fn main() -> Result<(), Failure> {
         let d = Dense::filled(&cpu, n, 1, 0.5f32)?;
         let bias = Dense::filled(&cpu, 1, width, 0.5f32)?;
         time("spmm f32, maximum", || Ok(spmm(&a, &x).reduce(Reduce::Max).into(&mut y)?))?;
-        time("spmm f32, scales, bias, relu", || {
-            Ok(spmm(&a, &x).scale_rows(&d).scale_columns(&d).bias(&bias).relu().into(&mut y)?)
-        })?;
+        time("spmm f32, scales, bias, relu", || Ok(spmm(&a, &x).scale_rows(&d).scale_columns(&d).bias(&bias).relu().into(&mut y)?))?;
         let e = Dense::filled(&cpu, csr.nnz(), 1, 0.5f32)?;
         time("spmm f32, edge values", || Ok(spmm(&a, &x).edge_values(&e).into(&mut y)?))?;
         time("sddmm f32", || sddmm(&a, &x, &x).eval().map(drop).map_err(Failure::from))?;
@@ -84,9 +82,7 @@ fn main() -> Result<(), Failure> {
         time("gat f32, 4 heads", || Ok(gat(&a, &scores, &scores, &x, 0.2).into(&mut y)?))?;
         time("dot attention f32, 4 heads", || Ok(dot_attention(&a, &x, &x, &x, 4).into(&mut y)?))?;
         let (_, lse) = gat(&a, &scores, &scores, &x, 0.2).eval_for_training()?;
-        time("gat f32, 4 heads, backward", || {
-            gat(&a, &scores, &scores, &x, 0.2).gradient_of(&lse, &y).map(drop).map_err(Failure::from)
-        })?;
+        time("gat f32, 4 heads, backward", || gat(&a, &scores, &scores, &x, 0.2).gradient_of(&lse, &y).map(drop).map_err(Failure::from))?;
         let w = Dense::filled(&cpu, width, width, 0.5f32)?;
         time("gemm f32", || Ok(gemm(&x, &w).into(&mut y)?))?;
         time("gemm f32, transposed", || gemm(&x, &y).transpose_a().eval().map(drop).map_err(Failure::from))
