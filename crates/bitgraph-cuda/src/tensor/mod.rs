@@ -1,7 +1,7 @@
 //! Dense matrices on the device, and the operations of graph neural networks.
 //!
 //! A file for each family of operations prepares the launches of its general kernels, which exist for every combination of element types,
-//! edges, reductions and epilogues: compiled ahead for the usual element types, at first use for the others. [`select`] is where a faster
+//! edges, reductions and epilogues: compiled ahead for the usual element types, at first use for the others. `select.rs` is where a faster
 //! kernel for some combination takes over.
 //!
 //! # Invariants

@@ -7,7 +7,7 @@ use bitgraph_tensor::ops::{
     argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient, log_softmax, log_softmax_backward, map,
     moments, sum_columns,
 };
-use bitgraph_tensor::{Dense, Dropout, Element, Philox};
+use bitgraph_tensor::{Dense, Dropout, Element, Philox, Real};
 use half::{bf16, f16};
 
 const HEIGHTS: [usize; 5] = [0, 1, 15, 17, 131];
@@ -55,10 +55,15 @@ fn statistics_of_columns() {
 
 #[test]
 fn batch_normalisation() {
+    normalised::<f64>();
+    normalised::<f32>();
+}
+
+fn normalised<R: Real>() {
     let Some(cuda) = device() else { return };
     for (height, width) in [(1, 5), (17, 1), (40, 33), (131, 64)] {
-        let (x, dy) = (dense::<f64>(&cuda, height, width, 3), dense::<f64>(&cuda, height, width, 4));
-        let (gamma, beta) = (dense::<f64>(&cuda, 1, width, 5), dense::<f64>(&cuda, 1, width, 6));
+        let (x, dy) = (dense::<R>(&cuda, height, width, 3), dense::<R>(&cuda, height, width, 4));
+        let (gamma, beta) = (dense::<R>(&cuda, 1, width, 5), dense::<R>(&cuda, 1, width, 6));
         let forward = batch_norm(&x, Some((&gamma, &beta)), 0.25).unwrap();
         let (dx, dgamma, dbeta) = batch_norm_backward(&x, &forward, Some(&gamma), 0.25, &dy).unwrap();
         let (px, pdy, g) = (Plain::of(&x), Plain::of(&dy), Plain::of(&gamma));
@@ -72,15 +77,15 @@ fn batch_normalisation() {
         let b = Plain::of(&beta);
         let wanted = normal.map(|x, _, c| x * g.at(0, c) + b.at(0, c));
         let loose = |p: &Plain| p.map(|v, _, _| v.abs() + 10.0);
-        near("the result", &forward.y, &wanted, &loose(&wanted), 200.0, DType::F64);
+        near("the result", &forward.y, &wanted, &loose(&wanted), 200.0, R::DTYPE);
         let both = Plain { data: pdy.data.iter().zip(&normal.data).map(|(a, b)| a * b).collect(), ..pdy.clone() };
         let (wanted_beta, wanted_gamma) = (by_columns(&pdy, |v| v.iter().sum()), by_columns(&both, |v| v.iter().sum()));
-        near("beta", &dbeta, &wanted_beta, &loose(&wanted_beta), 400.0, DType::F64);
-        near("gamma", &dgamma, &wanted_gamma, &loose(&wanted_gamma), 400.0, DType::F64);
+        near("beta", &dbeta, &wanted_beta, &loose(&wanted_beta), 400.0, R::DTYPE);
+        near("gamma", &dgamma, &wanted_gamma, &loose(&wanted_gamma), 400.0, R::DTYPE);
         let wanted = pdy.map(|dy, i, c| {
             g.at(0, c) / deviation.at(0, c) * (dy - wanted_beta.at(0, c) / n - normal.at(i, c) * wanted_gamma.at(0, c) / n)
         });
-        near("the gradient", &dx, &wanted, &loose(&wanted), 400.0, DType::F64);
+        near("the gradient", &dx, &wanted, &loose(&wanted), 400.0, R::DTYPE);
     }
 }
 

@@ -22,7 +22,7 @@ fn family<T: Element, U: Element>(turn: usize) {
             let (x, y) = (dense::<T>(&cuda, csr.nrows(), width, 3), dense::<T>(&cuda, csr.ncols(), width, 4));
             let (x, y) = if k % 3 == 2 { (spread(&x), y) } else { (x, y) };
             let (r, c) = (dense::<T::Real>(&cuda, csr.nrows(), 1, 5), dense::<T::Real>(&cuda, csr.ncols(), 1, 6));
-            let e = dense::<T>(&cuda, csr.nnz(), if k % 2 == 0 { 1 } else { heads }, 7);
+            let e = dense::<T>(&cuda, csr.nnz(), if k.is_multiple_of(2) { 1 } else { heads }, 7);
             let mut op = sddmm(&a, &x, &y).factor(0.5);
             op = if pairing == Pairing::Dot { op.heads(heads) } else { op.pairing(pairing) };
             if weighted {

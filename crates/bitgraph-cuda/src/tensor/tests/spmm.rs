@@ -249,24 +249,30 @@ fn epilogues() {
 
 #[test]
 fn chosen_columns_and_their_gradient() {
+    chosen::<f32>();
+    chosen::<f16>();
+    chosen::<bf16>();
+}
+
+fn chosen<T: Element<Real = f32, Output = T>>() {
     let Some(cuda) = device() else { return };
     for (k, (name, csr)) in patterns().iter().enumerate() {
         for (reduce, transposed, width) in [(Reduce::Max, false, 9), (Reduce::Min, true, 33), (Reduce::Max, true, 64)] {
-            let what = format!("{reduce:?} over {name}, transposed {transposed}");
+            let what = format!("{reduce:?} of {} over {name}, transposed {transposed}", T::DTYPE);
             let (rows, columns) = shape(csr, transposed);
-            let a = matrix::<f32>(&cuda, csr, k % 2 == 0, FormatKind::Csr);
-            let (x, r, c) = (dense::<f32>(&cuda, columns, width, 3), dense(&cuda, rows, 1, 4), dense(&cuda, columns, 1, 5));
+            let a = matrix::<T>(&cuda, csr, k % 2 == 0, FormatKind::Csr);
+            let (x, r, c) = (dense::<T>(&cuda, columns, width, 3), dense(&cuda, rows, 1, 4), dense(&cuda, columns, 1, 5));
             let op = || {
                 let op = spmm(&a, &x).reduce(reduce).scale_rows(&r).scale_columns(&c);
                 if transposed { op.transpose() } else { op }
             };
-            let edges = (k % 2 == 0).then(|| weights::<f32>(csr));
+            let edges = (k % 2 == 0).then(|| weights::<T>(csr));
             let factors = Factors { edges, rows: Some(Plain::of(&r)), columns: Some(Plain::of(&c)), ..PLAIN };
             let wanted = product(csr, transposed, &Plain::of(&x), &factors, reduce);
             let (y, chosen) = op().eval_chosen().unwrap();
             near(&what, &y, &wanted.y, &wanted.magnitude, 4.0, DType::F32);
             assert_eq!(chosen.to_host().unwrap(), wanted.chosen, "{what}");
-            let dy = dense::<f32>(&cuda, rows, width, 8);
+            let dy = dense::<T>(&cuda, rows, width, 8);
             let dx = op().gradient_chosen(&chosen, &dy).unwrap();
             let (dy, mut gradient) = (Plain::of(&dy), Plain::zeros(columns, width));
             let mut magnitude = gradient.clone();
