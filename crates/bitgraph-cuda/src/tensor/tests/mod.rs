@@ -42,6 +42,8 @@ pub fn patterns() -> Vec<(&'static str, Csr)> {
         ("no entries", pattern(37, 37, [])),
         ("loops and a path", pattern(40, 40, (0..40).flat_map(|i| [(i, i), (i, (i + 1) % 40)]))),
         ("a hub", pattern(90, 90, (0..90).flat_map(|j| [(5, j), (j, 7)]).filter(|&(i, _)| i % 4 != 0))),
+        // Long enough for pieces on a GPU too.
+        ("a long row", pattern(3, 2600, (0..2600).map(|j| (1, j)).chain([(0, 7), (2, 5), (2, 2599)]))),
         ("33 x 71", random(33, 71, 200)),
         ("70 x 20, filled", random(70, 20, 2500)),
         ("kron 6", kron.generate(&Control::default()).unwrap()),
