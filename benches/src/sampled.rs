@@ -6,7 +6,9 @@ use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::DeviceCsr;
 use bitgraph::cuda::device::{Buffer, Device};
 use bitgraph::cuda::tensor::forms::Feature;
-use bitgraph::cuda::tensor::forms::attention::{GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore};
+use bitgraph::cuda::tensor::forms::attention::{
+    GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore,
+};
 use bitgraph::cuda::tensor::forms::sddmm::{Product, SddmmLayout};
 use bitgraph::prelude::*;
 use bitgraph_measure::cusparse::CusparseSddmm;

@@ -250,7 +250,7 @@ fn host(jobs: usize) -> Result<()> {
 /// Memory of the shim while it is verified, little enough to be filled.
 const EMULATED_MEMORY: &str = "268435456";
 
-/// Compiles the kernels for the host shim and verifies the CUDA backend on them: operations, algorithms and faults unless rings are
+/// Compiles the kernels for the host shim and verifies the CUDA backend on them: operations, tensors, algorithms and faults unless rings are
 /// named, since real graphs would take hours.
 pub fn emulate(arguments: &[String]) -> Result<()> {
     run(&["--host".into()])?;
@@ -261,7 +261,7 @@ pub fn emulate(arguments: &[String]) -> Result<()> {
     let rings: &[&str] = if arguments.iter().any(|a| a.starts_with("--ring")) {
         &[]
     } else {
-        &["--ring", "operations", "--ring", "algorithms", "--ring", "faults"]
+        &["--ring", "operations", "--ring", "tensors", "--ring", "algorithms", "--ring", "faults"]
     };
     let verify: Vec<&str> = verify.iter().chain(quick).chain(rings).copied().collect();
     let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1"), ("BITGRAPH_CUDA_EMULATED_MEMORY", EMULATED_MEMORY)];

@@ -29,8 +29,41 @@ struct Derived {
     /// The transpose, in the same format.
     transpose: OnceLock<CudaMatrix>,
     sums: Option<SpmvLayout>,
-    /// What the operations keep, of a type of theirs.
-    kept: OnceLock<Box<dyn Any + Send + Sync>>,
+    kept: KeptList,
+}
+
+/// What operations keep with a matrix: a value of a type of theirs, made at first use.
+pub(crate) trait Kept: Any + Default + Send + Sync {
+    /// Bytes on the device.
+    fn bytes(&self) -> u64;
+}
+/// The same without its type.
+trait AnyKept: Any + Send + Sync {
+    fn kept_bytes(&self) -> u64;
+}
+impl<T: Kept> AnyKept for T {
+    fn kept_bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
+/// A value for each type that something is kept of, in the order of their first uses.
+#[derive(Default)]
+struct KeptList {
+    first: OnceLock<Box<KeptNode>>,
+}
+struct KeptNode {
+    value: Box<dyn AnyKept>,
+    next: KeptList,
+}
+impl KeptList {
+    fn get<T: Kept>(&self) -> &T {
+        let node = self.first.get_or_init(|| Box::new(KeptNode { value: Box::new(T::default()), next: Self::default() }));
+        let value: &dyn Any = &*node.value;
+        value.downcast_ref().unwrap_or_else(|| node.next.get())
+    }
+    fn bytes(&self) -> u64 {
+        self.first.get().map_or(0, |node| node.value.kept_bytes() + node.next.bytes())
+    }
 }
 
 impl std::fmt::Debug for Derived {
@@ -143,10 +176,9 @@ impl CudaMatrix {
         let (lists, values) = convert::transpose(&self.device, self.lists()?, self.values.as_ref())?;
         Self::from_lists(&self.device, lists, values, self.format())
     }
-    /// What the operations keep with the matrix, made at first use. `T` is the same type in every call.
-    pub(crate) fn kept<T: Any + Default + Send + Sync>(&self) -> &T {
-        let kept = self.derived.kept.get_or_init(|| Box::new(T::default()));
-        kept.downcast_ref().unwrap_or_else(|| unreachable!("one type is kept"))
+    /// What a family of operations keeps with the matrix, made at first use.
+    pub(crate) fn kept<T: Kept>(&self) -> &T {
+        self.derived.kept.get()
     }
     /// The layout for sums of `f32` that the matrix was made with.
     pub(crate) fn sums(&self) -> Option<&SpmvLayout> {
@@ -211,6 +243,7 @@ impl CudaMatrix {
             + self.derived.csr.get().map_or(0, DeviceCsr::bytes)
             + self.derived.transpose.get().map_or(0, Self::bytes)
             + self.derived.sums.as_ref().map_or(0, SpmvLayout::bytes)
+            + self.derived.kept.bytes()
     }
     /// The matrix as CSR on the host.
     ///

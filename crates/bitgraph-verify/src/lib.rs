@@ -41,7 +41,7 @@ pub struct Options {
     pub quick: bool,
     /// A folder of graphs with an `expected.json`.
     pub data: Option<PathBuf>,
-    /// Only these rings: `operations`, `tensors` (not on devices yet), `algorithms`, `faults` (devices only), `data`; all if empty.
+    /// Only these rings: `operations`, `tensors`, `algorithms`, `faults` (devices only), `data`; all if empty.
     pub rings: Vec<String>,
     /// Only graphs whose name contains this.
     pub graph: Option<String>,
@@ -96,6 +96,9 @@ fn cuda(report: &mut Report, device: &Cuda, options: &Options) -> anyhow::Result
     let definitions = device.without_fused_forms();
     if options.wants("operations") {
         operations::run(report, device, "device", options.full);
+    }
+    if options.wants("tensors") {
+        tensors::run(report, device, "device", options.full);
     }
     if options.wants("algorithms") {
         algorithms::run(report, device, "fused", &[1], options);

@@ -43,6 +43,25 @@ fn reserve<T>(len: usize) -> Result<Vec<T>, Error> {
     Ok(elements)
 }
 
+/// Asks for huge pages under a large array that has not been written to: rows that are gathered from all over it miss the table of pages less.
+fn advise<T>(elements: &[T]) {
+    #[cfg(target_os = "linux")]
+    {
+        const LARGE: usize = 2 << 20;
+        let start = (elements.as_ptr() as usize).next_multiple_of(LARGE);
+        let end = elements.as_ptr() as usize + size_of_val(elements);
+        if end > start && end - start >= LARGE {
+            // SAFETY: the pages lie inside the array; advice changes no contents, and its failure is of no consequence.
+            #[allow(unsafe_code)]
+            unsafe {
+                libc::madvise(start as *mut libc::c_void, (end - start) & !(LARGE - 1), libc::MADV_HUGEPAGE);
+            }
+        }
+    }
+    #[cfg(not(target_os = "linux"))]
+    let _ = elements;
+}
+
 impl Tensor for Cpu {
     type Array<T: Element> = CpuArray<T>;
 
@@ -55,10 +74,13 @@ impl Tensor for Cpu {
     fn array_filled<T: Element>(&self, len: usize, value: T) -> Result<CpuArray<T>, Error> {
         // Asked first, so that there is an error and not an abort; zeros then come from the system without being written.
         drop(reserve::<T>(len)?);
-        Ok(CpuArray::Own(vec![value; len]))
+        let elements = vec![value; len];
+        advise(&elements);
+        Ok(CpuArray::Own(elements))
     }
     fn array_copy<T: Element>(&self, array: &CpuArray<T>) -> Result<CpuArray<T>, Error> {
         let mut elements = reserve(array.as_slice().len())?;
+        advise(elements.spare_capacity_mut());
         elements.extend_from_slice(array.as_slice());
         Ok(CpuArray::Own(elements))
     }

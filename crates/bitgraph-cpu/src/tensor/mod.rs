@@ -49,7 +49,11 @@ impl Spmm for Cpu {
         Ok(())
     }
     fn inverse_counts(&self, matrix: &Matrix<Self>, transposed: bool, extra: u32, out: AnyMut<'_, Self>) -> Result<(), Error> {
-        reference::spmm::inverse_counts(matrix, transposed, extra, out);
+        if self.is_reference() {
+            reference::spmm::inverse_counts(matrix, transposed, extra, out);
+        } else {
+            spmm::inverse_counts(matrix, transposed, extra, out);
+        }
         Ok(())
     }
 }

@@ -4,6 +4,7 @@
 //! A [`Device`] is a device and one stream of it: work is ordered as it was given to that stream. A clone is the same device and stream; a
 //! fork has a stream of its own.
 
+mod blas;
 mod buffer;
 mod cache;
 mod compiler;
@@ -23,6 +24,7 @@ mod tests;
 mod workspace;
 
 pub use bitgraph_kernels::{Field, Struct};
+pub(crate) use blas::{Product, Side};
 pub use buffer::{Buffer, DevicePtr};
 pub use cache::{BYTES_VARIABLE, Cache, DEFAULT_BYTES, FOLDER_VARIABLE};
 pub use compiler::version as compiler_version;
@@ -37,13 +39,14 @@ pub use stream::{Event, Stream, Written};
 pub use workspace::Workspace;
 
 use crate::{Error, Result};
+use blas::Blas;
 use bytemuck::Pod;
 use driver::{Driver, ModuleHandle, Stamp};
 use kernel::Loaded;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use stream::Queue;
 
 /// A GPU, or the host shim in its place, and one stream of it. Cheap to clone.
@@ -54,6 +57,8 @@ pub struct Device {
 
 /// What the streams of a device share. Its locks are held for moments, never while a device works.
 struct Shared {
+    /// The vendor's dense products, if they are installed; given up before the driver.
+    blas: OnceLock<Option<Blas>>,
     driver: Box<dyn Driver>,
     ordinal: u32,
     modules: Mutex<HashMap<String, ModuleHandle>>,
@@ -109,6 +114,7 @@ impl Device {
     }
     fn over(driver: Box<dyn Driver>, ordinal: u32) -> Result<Self> {
         let shared = Shared {
+            blas: OnceLock::new(),
             driver,
             ordinal,
             modules: Mutex::default(),

@@ -21,14 +21,14 @@ mod indices;
 mod listed;
 mod matrix;
 mod mxm;
-mod mxv;
+pub(crate) mod mxv;
 mod operator;
 #[cfg(test)]
 mod own;
-mod params;
+pub(crate) mod params;
 mod ring;
 pub mod schemes;
-mod source;
+pub(crate) mod source;
 mod structure;
 mod sums;
 #[cfg(test)]

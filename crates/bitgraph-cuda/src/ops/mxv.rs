@@ -13,7 +13,7 @@ use super::ring::{CSR, TILES, kernel};
 use super::{schemes, seen, strided, sums, threads};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape};
 use crate::layout::{DeviceB2sr, DeviceCsr, Layout, Offsets};
-use crate::matrix::CudaMatrix;
+use crate::matrix::{CudaMatrix, Kept};
 use crate::vector::{CudaVector, words};
 use crate::{Cuda, Error, Result, primitives};
 use bitgraph_backend::ops::{VectorMask, VectorWrite, View};
@@ -34,6 +34,13 @@ pub(crate) struct Derived {
     tiles: OnceLock<Buffer<u32>>,
     /// Which rows have entries; `None` if all have.
     nonempty: OnceLock<Option<Buffer<u32>>>,
+}
+
+impl Kept for Derived {
+    fn bytes(&self) -> u64 {
+        let lists = [self.lists.get(), self.rest.get()].into_iter().flatten().map(LongRows::bytes).sum::<u64>();
+        lists + self.tiles.get().map_or(0, Buffer::bytes) + self.nonempty.get().and_then(Option::as_ref).map_or(0, Buffer::bytes)
+    }
 }
 
 /// Rows too long for a group of lanes, in chunks.
@@ -86,33 +93,54 @@ impl LongRows {
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
+    fn bytes(&self) -> u64 {
+        self.rows.bytes() + self.first_chunk.bytes() + self.chunks.bytes()
+    }
     fn of(device: &Device, csr: &DeviceCsr) -> Result<Self> {
         let limits = limits(device);
-        let rows = long_rows(device, &csr.offsets, csr.rows, csr.nnz, limits.row)?;
+        let rows = long_rows_of(device, csr, limits.row)?;
         if rows.is_empty() {
             return Ok(Self::default());
         }
-        let index = device.upload(&rows)?;
-        let next = device.upload(&rows.iter().map(|r| r + 1).collect::<Vec<_>>())?;
-        let bounds = |at: &Buffer<u32>| -> Result<Vec<u64>> {
-            Ok(match &csr.offsets {
-                Offsets::U32(o) => primitives::gather(device, o, at)?.to_vec()?.into_iter().map(u64::from).collect(),
-                Offsets::U64(o) => primitives::gather(device, o, at)?.to_vec()?,
-            })
-        };
-        let (begins, ends) = (bounds(&index)?, bounds(&next)?);
         let (mut chunks, mut first_chunk) = (Vec::new(), vec![0u32]);
-        for ((&row, begin), end) in rows.iter().zip(begins).zip(ends) {
+        for &LongRow { row, begin, end } in &rows {
             let starts = (begin..end).step_by(limits.chunk as usize);
             chunks.extend(starts.map(|s| Chunk { begin: s, end: end.min(s + limits.chunk), row, reserved: 0 }));
             first_chunk.push(chunks.len() as u32);
         }
+        let index = device.upload(&rows.iter().map(|r| r.row).collect::<Vec<_>>())?;
         Ok(Self { rows: index, first_chunk: device.upload(&first_chunk)?, chunks: device.upload(&chunks)? })
     }
 }
 
+/// A row and where its entries are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LongRow {
+    pub row: u32,
+    pub begin: u64,
+    pub end: u64,
+}
+
+/// The rows of more than `limit` entries, ascending. Waits, if there may be any.
+pub(crate) fn long_rows_of(device: &Device, csr: &DeviceCsr, limit: u32) -> Result<Vec<LongRow>> {
+    let rows = long_rows(device, &csr.offsets, csr.rows, csr.nnz, limit)?;
+    if rows.is_empty() {
+        return Ok(Vec::new());
+    }
+    let index = device.upload(&rows)?;
+    let next = device.upload(&rows.iter().map(|r| r + 1).collect::<Vec<_>>())?;
+    let bounds = |at: &Buffer<u32>| -> Result<Vec<u64>> {
+        Ok(match &csr.offsets {
+            Offsets::U32(o) => primitives::gather(device, o, at)?.to_vec()?.into_iter().map(u64::from).collect(),
+            Offsets::U64(o) => primitives::gather(device, o, at)?.to_vec()?,
+        })
+    };
+    let (begins, ends) = (bounds(&index)?, bounds(&next)?);
+    Ok(rows.into_iter().zip(begins).zip(ends).map(|((row, begin), end)| LongRow { row, begin, end }).collect())
+}
+
 /// The value of a slot, made if it is not there yet.
-pub(super) fn once<T>(slot: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+pub(crate) fn once<T>(slot: &OnceLock<T>, make: impl FnOnce() -> Result<T>) -> Result<&T> {
     if let Some(value) = slot.get() {
         return Ok(value);
     }

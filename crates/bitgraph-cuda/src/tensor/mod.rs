@@ -1,3 +1,124 @@
 //! Dense matrices on the device, and the operations of graph neural networks.
+//!
+//! A file for each family of operations prepares the launches of its general kernels, which exist for every combination of element types,
+//! edges, reductions and epilogues: compiled ahead for the usual element types, at first use for the others. `select.rs` is where a faster
+//! kernel for some combination takes over.
+//!
+//! # Invariants
+//! Operands are checked by `bitgraph_tensor::ops`; what is written is shared with no operand. Nothing is read back, but the lengths of long
+//! rows, once for a matrix. Every sum has a fixed order, which depends on the matrix and the number of columns alone: no sum of floats is
+//! made of atomics.
+#![allow(unsafe_code)]
 
+mod array;
+mod attention;
+mod attention_backward;
+mod columns;
+mod epilogue;
 pub mod forms;
+mod gemm;
+mod instance;
+mod loss;
+mod map;
+mod params;
+mod pattern;
+mod sddmm;
+mod select;
+mod softmax;
+mod spmm;
+#[cfg(test)]
+mod tests;
+mod work;
+
+pub use array::CudaArray;
+
+use crate::{Cuda, Result};
+use bitgraph_backend::Matrix;
+use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
+use bitgraph_tensor::ops::{
+    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp, SddmmOp, SpmmOp,
+};
+use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
+
+impl Spmm for Cuda {
+    fn spmm(&self, op: &SpmmOp<Self>, y: AnyMut<'_, Self>, chosen: Option<Out<'_, Self, i32>>) -> Result<()> {
+        match select::spmm(op, &y, chosen.is_some()) {
+            select::SpmmForm::General => spmm::general(self, op, y, chosen),
+        }
+    }
+    fn spmm_chosen_backward(&self, op: &SpmmOp<Self>, chosen: &Dense<Self, i32>, dy: &Any<Self>, dx: AnyMut<'_, Self>) -> Result<()> {
+        spmm::chosen_backward(self, op, chosen, dy, dx)
+    }
+    fn inverse_counts(&self, matrix: &Matrix<Self>, transposed: bool, extra: u32, out: AnyMut<'_, Self>) -> Result<()> {
+        spmm::inverse_counts(self, matrix.raw(), transposed, extra, &out)
+    }
+}
+
+impl Sddmm for Cuda {
+    fn sddmm(&self, op: &SddmmOp<Self>, e: AnyMut<'_, Self>) -> Result<()> {
+        match select::sddmm(op, &e) {
+            select::SddmmForm::General => sddmm::general(self, op, &e),
+        }
+    }
+    fn edge_softmax(&self, matrix: &Matrix<Self>, scores: &Any<Self>, p: AnyMut<'_, Self>) -> Result<()> {
+        softmax::softmax(self, matrix.raw(), scores, &p)
+    }
+    fn edge_softmax_backward(&self, matrix: &Matrix<Self>, p: &Any<Self>, dp: &Any<Self>, ds: AnyMut<'_, Self>) -> Result<()> {
+        softmax::backward(self, matrix.raw(), p, dp, &ds)
+    }
+    fn edge_reduce(&self, op: &EdgeReduceOp<Self>, y: AnyMut<'_, Self>) -> Result<()> {
+        spmm::edge_reduce(self, op, &y)
+    }
+}
+
+impl Attend for Cuda {
+    fn attention(&self, op: &AttentionOp<Self>, y: AnyMut<'_, Self>, lse: Option<AnyMut<'_, Self>>) -> Result<()> {
+        match select::attention(op, &y) {
+            select::AttentionForm::General => attention::general(self, op, &y, lse),
+        }
+    }
+    fn attention_backward(
+        &self,
+        op: &AttentionOp<Self>,
+        lse: &Reals<Self>,
+        dy: &Any<Self>,
+        gradients: AttentionGradients<'_, Self>,
+    ) -> Result<()> {
+        match select::attention_backward(op, dy) {
+            select::AttentionForm::General => attention_backward::general(self, op, lse, dy, gradients),
+        }
+    }
+}
+
+impl Gemm for Cuda {
+    fn gemm(&self, op: &GemmOp<Self>, y: AnyMut<'_, Self>) -> Result<()> {
+        gemm::gemm(self, op, &y)
+    }
+}
+
+impl DenseOps for Cuda {
+    fn map(&self, op: &MapOp<Self>, y: AnyMut<'_, Self>) -> Result<()> {
+        map::map(self, op, &y)
+    }
+    fn sum_columns(&self, x: &Any<Self>, sums: AnyMut<'_, Self>) -> Result<()> {
+        columns::sum_columns(self, x, &sums)
+    }
+    fn moments(&self, x: &Any<Self>, mean: AnyMut<'_, Self>, variance: AnyMut<'_, Self>) -> Result<()> {
+        columns::moments(self, x, &mean, &variance)
+    }
+    fn batch_norm_backward(&self, op: &BatchNormOp<Self>, gradients: BatchNormGradients<'_, Self>) -> Result<()> {
+        columns::batch_norm_backward(self, op, &gradients)
+    }
+    fn log_softmax(&self, x: &Any<Self>, y: AnyMut<'_, Self>) -> Result<()> {
+        loss::log_softmax(self, x, &y)
+    }
+    fn log_softmax_backward(&self, y: &Any<Self>, dy: &Any<Self>, dx: AnyMut<'_, Self>) -> Result<()> {
+        loss::log_softmax_backward(self, y, dy, &dx)
+    }
+    fn cross_entropy(&self, op: &CrossEntropyOp<Self>, loss: AnyMut<'_, Self>, dx: Option<AnyMut<'_, Self>>) -> Result<()> {
+        loss::cross_entropy(self, op, &loss, dx)
+    }
+    fn argmax_rows(&self, x: &Any<Self>, columns: Out<'_, Self, i32>) -> Result<()> {
+        loss::argmax_rows(self, x, &columns)
+    }
+}

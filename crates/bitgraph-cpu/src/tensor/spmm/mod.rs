@@ -62,6 +62,15 @@ pub fn spmm(op: &SpmmOp<Cpu>, y: AnyMut<'_, Cpu>, chosen: Option<Out<'_, Cpu, i3
     }
 }
 
+/// One over the number of entries of every row as seen, `extra` more than the pattern says; 0 without any.
+pub fn inverse_counts(matrix: &Matrix<Cpu>, transposed: bool, extra: u32, out: AnyMut<'_, Cpu>) {
+    let (csr, _) = seen(matrix, transposed);
+    super::dense::rows_of::<f64>(Isa::current(), out, &|i, row, _| {
+        let count = csr.degree(i) as f64 + f64::from(extra);
+        row[0] = if count > 0.0 { 1.0 / count } else { 0.0 };
+    });
+}
+
 /// Reduces in `S`, and has rows scaled, finished in `R`, and stored.
 fn reduce<S: Gathers, R: Number + Reading<S>>(
     op: &SpmmOp<Cpu>,

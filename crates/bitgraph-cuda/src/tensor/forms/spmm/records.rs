@@ -7,7 +7,7 @@ use super::{Operands, block};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{self, exclusive_scan_total};
 use crate::spmv::Pattern;
-use crate::tensor::Feature;
+use crate::tensor::forms::Feature;
 use crate::{DeviceCsr, Result};
 use bitgraph_kernels::constant;
 

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{exclusive_scan_total, threads};
 use crate::spmv::Pattern;
-use crate::tensor::Feature;
+use crate::tensor::forms::Feature;
 use bitgraph_kernels::constant;
 
 parameters! {

@@ -7,7 +7,7 @@ use super::{Operands, block};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::primitives::{self, elementwise, exclusive_scan_total};
 use crate::spmv::Pattern;
-use crate::tensor::Feature;
+use crate::tensor::forms::Feature;
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;

@@ -1,0 +1,91 @@
+//! Functions of whole rows: the logarithm of the softmax, the cross entropy, the column of the maximum.
+
+use super::columns::{Term, sums};
+use super::instance;
+use super::params::{Target, View, dense, name, real_of};
+use crate::device::{Buffer, DevicePtr, Shape, parameters};
+use crate::{Cuda, Result, primitives};
+use bitgraph_semiring::DType;
+use bitgraph_tensor::ops::CrossEntropyOp;
+use bitgraph_tensor::{Any, AnyMut, Out};
+use bytemuck::Zeroable;
+
+const MODULE: &str = "tensor/loss_general";
+
+parameters! {
+    struct LossParams = "tensor/loss_general.cu" "bg::LossParams" {
+        x: View,
+        dy: View,
+        y: Target,
+        labels: DevicePtr<i32>,
+        label_stride: u64,
+        losses: DevicePtr<f64>,
+        totals: DevicePtr<f64>,
+        chosen: DevicePtr<i32>,
+        chosen_stride: u64,
+        scale: f64,
+        rows: u64,
+        columns: u32,
+        group: u32,
+    }
+}
+
+impl LossParams {
+    fn new(x: &Any<Cuda>) -> Result<Self> {
+        let (rows, columns) = x.shape();
+        let columns = super::work::DenseWork::new((rows, columns), 1)?.columns;
+        let group = columns.clamp(1, 32).next_power_of_two();
+        Ok(Self { x: View::any(x), rows: rows as u64, columns, group, ..Self::zeroed() })
+    }
+    /// Launches a kernel whose groups of lanes have a row each.
+    fn run(&self, cuda: &Cuda, kernel: &str) -> Result<()> {
+        if self.rows == 0 {
+            return Ok(());
+        }
+        let (device, block) = (cuda.device(), instance::threads(cuda.device()));
+        let shape = Shape { grid: primitives::blocks(self.rows, u64::from(block / self.group))?, block, ..Shape::default() };
+        // SAFETY: operands have as many rows as the first, and no other shares an element with an output.
+        unsafe { device.launch(&device.kernel(MODULE, kernel)?, shape, self) }
+    }
+}
+
+/// The logarithm of the softmax of every row.
+pub(super) fn log_softmax(cuda: &Cuda, x: &Any<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<()> {
+    LossParams { y: Target::of(y, 1), ..LossParams::new(x)? }.run(cuda, &format!("log_softmax_{}", name(real_of(x.dtype()))))
+}
+
+/// Its backward pass.
+pub(super) fn log_softmax_backward(cuda: &Cuda, y: &Any<Cuda>, dy: &Any<Cuda>, dx: &AnyMut<'_, Cuda>) -> Result<()> {
+    let params = LossParams { dy: View::any(dy), y: Target::of(dx, 1), ..LossParams::new(y)? };
+    params.run(cuda, &format!("log_softmax_backward_{}", name(real_of(y.dtype()))))
+}
+
+/// The mean loss over the rows that take part, and the gradient of the logits.
+pub(super) fn cross_entropy(cuda: &Cuda, op: &CrossEntropyOp<Cuda>, loss: &AnyMut<'_, Cuda>, dx: Option<AnyMut<'_, Cuda>>) -> Result<()> {
+    let (device, rows, real) = (cuda.device(), op.logits.shape().0, real_of(op.logits.dtype()));
+    let (losses, totals): (Buffer<f64>, Buffer<f64>) = (device.alloc_for(2 * rows, "the losses of rows")?, device.zeroed(2)?);
+    let labels = op.labels.window();
+    let params = LossParams {
+        labels: dense(op.labels.raw().ptr(), labels),
+        label_stride: labels.stride() as u64,
+        losses: losses.ptr(),
+        totals: totals.ptr(),
+        scale: op.gradient_scale,
+        ..LossParams::new(&op.logits)?
+    };
+    params.run(cuda, &format!("cross_entropy_{}", name(real)))?;
+    let pairs = Target::scratch(losses.ptr().cast(), 2, DType::F64, 1).view();
+    sums(cuda, &pairs, (rows, 2), Term::Value, (DType::F64, 1.0), Target::scratch(totals.ptr().cast(), 2, DType::F64, 1))?;
+    let mean = LossParams { y: Target::of(loss, 1), ..params };
+    // SAFETY: the totals are there, and the loss has one element.
+    unsafe { device.launch(&device.kernel(MODULE, "cross_entropy_mean")?, Shape { grid: 1, block: 32, ..Shape::default() }, &mean) }?;
+    dx.map_or(Ok(()), |dx| LossParams { y: Target::of(&dx, 1), ..params }.run(cuda, &format!("cross_entropy_gradient_{}", name(real))))
+}
+
+/// The column of the maximum of every row.
+pub(super) fn argmax_rows(cuda: &Cuda, x: &Any<Cuda>, columns: &Out<'_, Cuda, i32>) -> Result<()> {
+    // What holds every element exactly.
+    let exact = if matches!(x.dtype(), DType::F64 | DType::I32) { DType::F64 } else { DType::F32 };
+    let (chosen, chosen_stride) = (dense(columns.array.ptr(), columns.window), columns.window.stride() as u64);
+    LossParams { chosen, chosen_stride, ..LossParams::new(x)? }.run(cuda, &format!("argmax_{}", name(exact)))
+}

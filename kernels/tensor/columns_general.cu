@@ -1,0 +1,102 @@
+// Statistics of the columns of dense matrices, and batch normalisation's backward pass.
+//
+// A block sums some rows of up to 32 columns; a second launch adds the blocks' sums in their order.
+#include "tensor/dense.cuh"
+
+namespace bg {
+enum ColumnTerm : u32 {
+    TERM_VALUE = 0,      // x
+    TERM_SQUARE = 1,     // (x - mean)^2
+    TERM_GRADIENT = 2,   // dy (x - mean) / sqrt(variance + epsilon)
+};
+
+struct ColumnsParams {
+    TensorView x;
+    TensorView dy;
+    TensorView mean;      // of one row, as is the variance
+    TensorView variance;
+    TensorOut sums;       // of one row
+    void* partials;       // a row for each part
+    f64 epsilon;
+    f64 divisor;          // sums are divided by it
+    u64 rows;
+    u64 part_rows;        // rows of a part
+    u32 columns;
+    u32 tile;             // columns of a block: a power of two, at most 32
+    u32 tiles;
+    u32 parts;
+    u32 term, reserved;
+};
+
+template <class A> BG_DEVICE void column_sums(const ColumnsParams& p) {
+    A* shared = (A*)shared_memory();
+    const u32 part = blockIdx.x / p.tiles, apart = WARP / p.tile, warps = blockDim.x / WARP;
+    const u32 column = blockIdx.x % p.tiles * p.tile + lane() % p.tile;
+    const u64 begin = part * p.part_rows, end = min_of(begin + p.part_rows, p.rows), step = (u64)apart * warps;
+    A sum = 0;
+    if (column < p.columns) {
+        const A mean = p.term == TERM_VALUE ? (A)0 : load_as<A>(p.mean, 0, column);
+        const A deviation = p.term == TERM_GRADIENT ? root(load_as<A>(p.variance, 0, column) + (A)p.epsilon) : (A)1;
+        with_element(p.x.dtype, [&](auto element) {
+            typedef decltype(element) T;
+            for (u64 i = begin + threadIdx.x / WARP * apart + lane() / p.tile; i < end; i += step) {
+                const A x = (A)load_value((const T*)p.x.data + i * p.x.stride + column);
+                if (p.term == TERM_VALUE) sum += x;
+                else if (p.term == TERM_SQUARE) sum += (x - mean) * (x - mean);
+                else sum += load_as<A>(p.dy, i, column) * ((x - mean) / deviation);
+            }
+        });
+    }
+    warp_sync();
+    for (u32 d = WARP / 2; d >= p.tile; d /= 2) sum += shuffle_xor(sum, d);
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x >= p.tile || column >= p.columns) return;
+    for (u32 w = 1; w < warps; w++) sum += shared[w * WARP + lane()];
+    ((A*)p.partials)[(u64)part * p.columns + column] = sum;
+}
+template <class A> BG_DEVICE void column_totals(const ColumnsParams& p) {
+    const u32 column = blockIdx.x * blockDim.x + threadIdx.x;
+    if (column >= p.columns) return;
+    A sum = 0;
+    for (u32 part = 0; part < p.parts; part++) sum += ((const A*)p.partials)[(u64)part * p.columns + column];
+    store_as(p.sums, 0, column, sum / (A)p.divisor);
+}
+
+struct BatchNormParams {
+    DenseWork work;
+    TensorView x;
+    TensorView dy;
+    TensorView mean;      // these are of one row
+    TensorView variance;
+    TensorView gamma;     // null: 1
+    TensorView dgamma;
+    TensorView dbeta;
+    TensorOut dx;
+    f64 epsilon;
+};
+template <class R> BG_DEVICE void batch_norm_backward(const BatchNormParams& p) {
+    const DenseTask<1> task(p.work);
+    if (!task.valid) return;
+    R x[LANE_COLUMNS], dy[LANE_COLUMNS];
+    load_columns_as(p.x, task.row, task.columns, x);
+    load_columns_as(p.dy, task.row, task.columns, dy);
+    const R n = (R)p.work.rows;
+#pragma unroll
+    for (u32 i = 0; i < LANE_COLUMNS; i++) {
+        if (!task.columns.active(i)) continue;
+        const u32 c = task.columns.column(i);
+        const R deviation = root(load_as<R>(p.variance, 0, c) + (R)p.epsilon), normal = (x[i] - load_as<R>(p.mean, 0, c)) / deviation;
+        const R gamma = p.gamma.data ? load_as<R>(p.gamma, 0, c) : (R)1;
+        x[i] = gamma / deviation * (dy[i] - load_as<R>(p.dbeta, 0, c) / n - normal * (load_as<R>(p.dgamma, 0, c) / n));
+    }
+    store_columns(p.dx, task.row, task.columns, x);
+}
+}  // namespace bg
+
+BG_KERNEL(column_sums_f32, bg::ColumnsParams, 256, 2) { bg::column_sums<f32>(p); }
+BG_KERNEL(column_sums_f64, bg::ColumnsParams, 256, 2) { bg::column_sums<f64>(p); }
+BG_KERNEL(column_totals_f32, bg::ColumnsParams, 256, 2) { bg::column_totals<f32>(p); }
+BG_KERNEL(column_totals_f64, bg::ColumnsParams, 256, 2) { bg::column_totals<f64>(p); }
+BG_KERNEL(batch_norm_backward_f32, bg::BatchNormParams, 256, 2) { bg::batch_norm_backward<f32>(p); }
+BG_KERNEL(batch_norm_backward_f64, bg::BatchNormParams, 256, 2) { bg::batch_norm_backward<f64>(p); }
