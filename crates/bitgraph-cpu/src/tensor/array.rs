@@ -7,32 +7,44 @@ use bitgraph_tensor::{Element, Tensor, Window};
 
 /// The elements of a dense matrix.
 #[derive(Debug)]
-pub enum CpuArray<T> {
-    /// Memory of its own.
-    Own(Vec<T>),
-    /// A caller's memory.
+pub struct CpuArray<T>(Memory<T>);
+
+#[derive(Debug)]
+enum Memory<T> {
+    /// Its own: the elements from a position on, where a cache line begins if the backend made it.
+    Own(Vec<T>, usize),
+    /// A caller's.
     Foreign(Buffer<T>),
 }
+
+/// Bytes of a cache line.
+const LINE: usize = 64;
 
 impl<T: Copy> CpuArray<T> {
     /// The elements.
     #[must_use]
     pub fn as_slice(&self) -> &[T] {
-        match self {
-            Self::Own(elements) => elements,
-            Self::Foreign(elements) => elements,
+        match &self.0 {
+            Memory::Own(elements, start) => &elements[*start..],
+            Memory::Foreign(elements) => elements,
         }
     }
     /// The elements to write to; a caller's are copied first.
     pub fn as_mut_slice(&mut self) -> &mut [T] {
-        if let Self::Foreign(elements) = self {
-            *self = Self::Own(elements.to_vec());
+        if let Memory::Foreign(elements) = &self.0 {
+            self.0 = Memory::Own(elements.to_vec(), 0);
         }
-        match self {
-            Self::Own(elements) => elements,
-            Self::Foreign(_) => unreachable!("it was just copied"),
+        match &mut self.0 {
+            Memory::Own(elements, start) => &mut elements[*start..],
+            Memory::Foreign(_) => unreachable!("it was just copied"),
         }
     }
+}
+
+/// Elements before the first cache line that begins within memory, if there are that many.
+fn unaligned<T>(memory: *const T) -> usize {
+    let offset = memory.align_offset(LINE);
+    if offset < LINE { offset } else { 0 }
 }
 
 /// Memory for so many elements, or an error that says how much was wanted.
@@ -66,26 +78,29 @@ impl Tensor for Cpu {
     type Array<T: Element> = CpuArray<T>;
 
     fn array<T: Element>(&self, elements: Vec<T>) -> Result<CpuArray<T>, Error> {
-        Ok(CpuArray::Own(elements))
+        Ok(CpuArray(Memory::Own(elements, 0)))
     }
     fn array_of_buffer<T: Element>(&self, memory: Buffer<T>) -> Result<CpuArray<T>, Error> {
-        Ok(CpuArray::Foreign(memory))
+        Ok(CpuArray(Memory::Foreign(memory)))
     }
     fn array_filled<T: Element>(&self, len: usize, value: T) -> Result<CpuArray<T>, Error> {
-        // Asked first, so that there is an error and not an abort; zeros then come from the system without being written.
-        drop(reserve::<T>(len)?);
-        let elements = vec![value; len];
+        // Asked first, so that there is an error and not an abort; zeros then come from the system without being written. A row that begins
+        // with a cache line is in fewer of them: a line more than the array needs lets the first one do so.
+        let extra = LINE / size_of::<T>();
+        drop(reserve::<T>(len.saturating_add(extra))?);
+        let mut elements = vec![value; len + extra];
+        let start = unaligned(elements.as_ptr()).min(extra);
+        elements.truncate(start + len);
         advise(&elements);
-        Ok(CpuArray::Own(elements))
+        Ok(CpuArray(Memory::Own(elements, start)))
     }
     fn array_copy<T: Element>(&self, array: &CpuArray<T>) -> Result<CpuArray<T>, Error> {
-        let mut elements = reserve(array.as_slice().len())?;
-        advise(elements.spare_capacity_mut());
-        elements.extend_from_slice(array.as_slice());
-        Ok(CpuArray::Own(elements))
+        let mut copy = self.array_filled(array.as_slice().len(), T::ZERO)?;
+        copy.as_mut_slice().copy_from_slice(array.as_slice());
+        Ok(copy)
     }
     fn array_is_writable<T: Element>(&self, array: &CpuArray<T>) -> bool {
-        matches!(array, CpuArray::Own(_))
+        matches!(array.0, Memory::Own(..))
     }
     fn array_len<T: Element>(&self, array: &CpuArray<T>) -> usize {
         array.as_slice().len()
@@ -96,9 +111,12 @@ impl Tensor for Cpu {
         Ok(elements)
     }
     fn array_into_vec<T: Element>(&self, array: CpuArray<T>) -> Result<Vec<T>, Error> {
-        Ok(match array {
-            CpuArray::Own(elements) => elements,
-            CpuArray::Foreign(elements) => elements.into_vec(),
+        Ok(match array.0 {
+            Memory::Own(mut elements, start) => {
+                elements.drain(..start);
+                elements
+            }
+            Memory::Foreign(elements) => elements.into_vec(),
         })
     }
 }

@@ -64,11 +64,13 @@ impl<'a, R: Number> Finish<'a, R> {
         self.steps.is_empty()
     }
     /// Takes a row through all steps.
+    #[inline(always)]
     pub fn row(&self, i: usize, x: &mut [R], scratch: &mut Vec<R>) {
         for step in &self.steps {
             self.step(step, i, x, scratch);
         }
     }
+    #[inline(always)]
     fn step(&self, step: &Ready<'a, R>, i: usize, x: &mut [R], scratch: &mut Vec<R>) {
         match step {
             Ready::ScaleRows(d) => each(x, |x| x * d[i]),
@@ -115,6 +117,7 @@ fn with<R: Copy>(x: &mut [R], other: &[R], f: impl Fn(R, R) -> R) {
 }
 
 /// An activation of every element.
+#[inline(always)]
 pub fn activate<R: Number>(f: Activation, x: &mut [R]) {
     match f {
         // Written so that a NaN stays one.
@@ -131,6 +134,7 @@ pub fn activate<R: Number>(f: Activation, x: &mut [R]) {
 }
 
 /// Dropout of a row's elements.
+#[inline(always)]
 pub fn drop_out<R: Number>(dropout: &Dropout, i: usize, x: &mut [R]) {
     let (generator, threshold, factor): (Philox, u32, R) = (dropout.generator(), dropout.threshold(), R::of(dropout.factor()));
     for (quad, four) in x.chunks_mut(4).enumerate() {

@@ -4,6 +4,7 @@
 //! they belong.
 #![allow(unsafe_code)]
 
+use crate::spmv::per_level;
 use crate::tensor::finish::Finish;
 use crate::tensor::number::{Number, Reading, Sum};
 use crate::tensor::sink::Sink;
@@ -39,6 +40,7 @@ impl<'a, R: Number> After<'a, R> {
         self.scale.is_none() && !self.mean && self.finish.is_empty()
     }
     /// Takes the sums of row `i` through all of it.
+    #[inline(always)]
     fn row(&self, csr: &Csr, i: usize, x: &mut [R], scratch: &mut Vec<R>) {
         let count = if self.mean { csr.degree(i) + usize::from(self.own) } else { 1 };
         // A mean is divided, not multiplied by an inverse, so that whole results stay whole.
@@ -51,6 +53,26 @@ impl<'a, R: Number> After<'a, R> {
             x.iter_mut().for_each(|x| *x *= scale);
         }
         self.finish.row(i, x, scratch);
+    }
+}
+
+per_level! {
+    /// Takes the sums of consecutive rows, `stride` apart, through all that is done to them.
+    fn finish<R: Number>(after: &After<'_, R>, csr: &Csr, rows: Range<usize>, columns: usize, stride: usize, x: &mut [R], scratch: &mut Vec<R>) = finish_body
+}
+
+#[inline(always)]
+fn finish_body<R: Number>(
+    after: &After<'_, R>,
+    csr: &Csr,
+    rows: Range<usize>,
+    columns: usize,
+    stride: usize,
+    x: &mut [R],
+    scratch: &mut Vec<R>,
+) {
+    for (i, row) in rows.zip(x.chunks_mut(stride)) {
+        after.row(csr, i, &mut row[..columns], scratch);
     }
 }
 
@@ -102,7 +124,20 @@ fn plain<S: Sum>(csr: &Csr, reduced: Reduced<'_, S>, sink: &Sink<'_, S>) {
 
 /// Scales, finishes and stores sums.
 fn finished<S: Sum, R: Number + Reading<S>>(csr: &Csr, isa: Isa, reduced: Reduced<'_, S>, after: &After<'_, R>, sink: &Sink<'_, R>) {
-    let columns = sink.window().columns();
+    let (window, columns) = (sink.window(), sink.window().columns());
+    if let (Some(all), true) = (sink.direct(), TypeId::of::<S>() == TypeId::of::<R>()) {
+        return shared(csr, &|rows| {
+            let mut scratch = Vec::new();
+            for block in blocks(rows, columns, size_of::<S>()) {
+                // SAFETY: the stretches of disjoint ranges of rows are disjoint, and within the window.
+                let x = unsafe { all.range(window.row(block.start).start..window.row(block.end - 1).end) };
+                if let Some(sums) = as_numbers::<R, S>(x) {
+                    reduced(block.clone(), sums, window.stride());
+                }
+                finish(isa, after, csr, block, columns, window.stride(), x, &mut scratch);
+            }
+        });
+    }
     shared(csr, &|rows| {
         let (mut sums, mut numbers, mut scratch) = (Vec::new(), Vec::new(), Vec::new());
         for block in blocks(rows, columns, size_of::<S>()) {
@@ -116,9 +151,7 @@ fn finished<S: Sum, R: Number + Reading<S>>(csr: &Csr, isa: Isa, reduced: Reduce
                     &mut numbers[..]
                 }
             };
-            for (i, row) in block.clone().zip(finished.chunks_exact_mut(columns)) {
-                after.row(csr, i, row, &mut scratch);
-            }
+            finish(isa, after, csr, block.clone(), columns, columns, finished, &mut scratch);
             // SAFETY: rows are disjoint, and each is in one range.
             unsafe { sink.rows(block.start, finished) };
         }
