@@ -6,7 +6,7 @@
 use super::{PLAIN, TYPE, check, is_present};
 use crate::{Clock, Launches};
 use bitgraph_cuda::device::{Buffer, Device};
-use bitgraph_cuda::tensor::Feature;
+use bitgraph_cuda::tensor::forms::Feature;
 use bitgraph_cuda::{DeviceCsr, Offsets, Result};
 use cudarc::cusparse::sys;
 use std::ffi::c_void;

@@ -124,8 +124,6 @@ fn one<B: TensorBackend, T: Element>(
         DType::Bf16 => (2f64.powi(-24), 2f64.powi(-8), 2f64.powi(-32)),
         _ => (2f64.powi(-24), 2f64.powi(-24), 2f64.powi(-48)),
     };
-    // Below its normal numbers a half has an absolute step.
-    let step = if T::DTYPE == DType::F16 { 2f64.powi(-24) } else { 0.0 };
     let bound = |k: usize| {
         let (i, c) = (k / all.max(1), k % all.max(1));
         let roundings = 2.0 * (csr.degree(i) as f64 + 20.0) + 8.0 * largest.get(i, c / width.max(1));
