@@ -3,8 +3,8 @@
 use super::{EntryValues, SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
+use crate::tensor::forms::sddmm::Product;
 use crate::tensor::forms::testing::{Draw, Tested, features, graphs, lists, rubbish};
-use crate::tensor::sddmm::Product;
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use half::{bf16, f16};
 
