@@ -82,7 +82,7 @@ impl Setting<'_> {
 fn operands<T: Element>(cuda: &Cuda, s: &Setting<'_>, width: usize, score_width: usize) -> (Operands, Score<Cuda>, Dense<Cuda, T>) {
     let (rows, columns, heads) = (s.csr.nrows(), s.csr.ncols(), s.heads);
     // Rows of every other width are aligned for nothing.
-    let apart = |x: Dense<Cuda, T>| if width % 3 == 0 { spread(&x) } else { x };
+    let apart = |x: Dense<Cuda, T>| if width.is_multiple_of(3) { spread(&x) } else { x };
     let values = apart(dense::<T>(cuda, columns, width, 30));
     let features = |n: usize, seed: u64| dense::<T>(cuda, n, score_width, seed);
     let none = || Plain::zeros(0, 0);
