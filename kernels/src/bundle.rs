@@ -5,8 +5,7 @@
 //! and unpacked a module at a time, when that is first used.
 
 use crate::source::{fnv, module_hash};
-use flate2::Compression;
-use flate2::read::{ZlibDecoder, ZlibEncoder};
+use ruzstd::decoding::StreamingDecoder;
 use std::io::{self, Read};
 
 /// Machine code for one or more architectures, a fat binary for every module.
@@ -23,7 +22,7 @@ pub struct Bundle {
 pub struct Module {
     /// The name, such as `graph/bfs`.
     pub name: &'static str,
-    /// The fat binary as the CUDA driver loads it, packed by [`pack`].
+    /// The fat binary as the CUDA driver loads it, packed as a Zstandard frame.
     pub packed: &'static [u8],
     /// What [`module_hash`] was when it was compiled.
     pub source_hash: u64,
@@ -51,24 +50,15 @@ pub fn embedded() -> Option<&'static Bundle> {
     EMBEDDED.as_ref()
 }
 
-/// Makes code small. Slow: done once, when kernels are compiled.
-///
-/// # Errors
-/// Out of memory, in words.
-pub fn pack(code: &[u8]) -> io::Result<Vec<u8>> {
-    let mut packed = Vec::new();
-    ZlibEncoder::new(code, Compression::best()).read_to_end(&mut packed)?;
-    Ok(packed)
-}
-
-/// The code that was packed. O(bytes): a few milliseconds for the largest module.
+/// The code that was packed, a Zstandard frame. O(bytes): a few milliseconds for the largest module.
 ///
 /// # Errors
 /// What is not packed code.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
     let mut code = Vec::with_capacity(packed.len() * 8);
-    ZlibDecoder::new(packed).read_to_end(&mut code)?;
-    Ok(code)
+    let mut rest = packed;
+    StreamingDecoder::new(&mut rest).map_err(io::Error::other)?.read_to_end(&mut code)?;
+    if rest.is_empty() { Ok(code) } else { Err(io::Error::other("bytes after the end of the packed code")) }
 }
 
 impl Module {
@@ -101,6 +91,7 @@ pub fn code(name: &str) -> Result<Vec<u8>, Unusable> {
 mod tests {
     use super::*;
     use crate::{MODULES, SYMBOLS};
+    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     fn count(haystack: &[u8], needle: &[u8]) -> usize {
         haystack.windows(needle.len()).filter(|w| *w == needle).count()
@@ -110,7 +101,7 @@ mod tests {
     fn stale_and_corrupt_code_is_refused() {
         let Some(name) = MODULES.first().map(|m| m.name) else { return };
         let hash = module_hash(name).unwrap();
-        let packed: &'static [u8] = pack(b"code").unwrap().leak();
+        let packed: &'static [u8] = compress_to_vec(&b"code"[..], CompressionLevel::Fastest).leak();
         let module = Module { name, packed, source_hash: hash ^ 1, code_hash: fnv(b"code") };
         assert_eq!(module.checked(), Err(Unusable::Stale));
         assert_eq!(Module { source_hash: hash, code_hash: 0, ..module }.checked(), Err(Unusable::Corrupt));
@@ -118,15 +109,6 @@ mod tests {
         assert_eq!(Module { source_hash: hash, packed: b"code", ..module }.checked(), Err(Unusable::Corrupt));
         assert_eq!(Module { source_hash: hash, ..module }.checked().as_deref(), Ok(&b"code"[..]));
         assert_eq!(code("no/such"), Err(Unusable::Absent));
-    }
-
-    #[test]
-    fn code_that_repeats_itself_gets_small() {
-        let code: Vec<u8> = (0..1u32 << 18).flat_map(|i| (i % 1000).to_le_bytes()).collect();
-        let packed = pack(&code).unwrap();
-        assert!(packed.len() * 20 < code.len());
-        assert_eq!(unpack(&packed).unwrap(), code);
-        assert_eq!(unpack(&pack(&[]).unwrap()).unwrap(), []);
     }
 
     /// Every kernel of the table is in the compiled code of every architecture; needs a bundle, not a GPU.

@@ -5,7 +5,7 @@
 
 use crate::run;
 use anyhow::{Context, Result, bail};
-use bitgraph_kernels::{MODULES, SOURCES, assertions, fnv, includes, module_hash, pack, source, unpack};
+use bitgraph_kernels::{MODULES, SOURCES, assertions, fnv, includes, module_hash, source, unpack};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const USAGE: &str =
     "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] [--checked] [--line-info] | kernels --host [--jobs N]";
 
 /// How a compiled module is kept.
-const PACKED: &str = "fatbin.z";
+const PACKED: &str = "fatbin.zst";
 
 /// Built if `--arch` does not say otherwise: the oldest supported and the one that the figures are of.
 const DEFAULT_ARCHITECTURES: &str = "80,90a";
@@ -202,6 +202,12 @@ fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &O
     replace(&target, &pack(&code)?)
 }
 
+/// The code as a Zstandard frame of the highest level. A module repeats itself over distances of hundreds of kilobytes, a kernel for each
+/// type, so that a compressor with a short window makes twice as much of it.
+fn pack(code: &[u8]) -> Result<Vec<u8>> {
+    zstd::bulk::compress(code, *zstd::compression_level_range().end()).context("cannot pack a module")
+}
+
 /// The folder of the kernels compiled for the host shim.
 pub fn host_folder() -> PathBuf {
     run::target_folder().join("kernels-host")
@@ -296,6 +302,24 @@ fn replace(path: &Path, content: &[u8]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What repeats itself over a megabyte is kept once.
+    #[test]
+    fn code_that_repeats_itself_gets_small() {
+        let mut state = 1u32;
+        let once: Vec<u8> = (0..1 << 20).map(|_| next(&mut state)).collect();
+        let packed = pack(&once.repeat(4)).unwrap();
+        assert!(packed.len() < once.len() + once.len() / 50);
+        assert_eq!(unpack(&packed).unwrap(), once.repeat(4));
+        assert_eq!(unpack(&pack(&[]).unwrap()).unwrap(), []);
+    }
+
+    fn next(state: &mut u32) -> u8 {
+        *state ^= *state << 13;
+        *state ^= *state >> 17;
+        *state ^= *state << 5;
+        (*state >> 24) as u8
+    }
 
     #[test]
     fn architectures() {
