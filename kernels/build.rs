@@ -23,16 +23,16 @@ fn main() -> io::Result<()> {
         }
     }
     paths.sort();
-    let mut text = String::from("&[\n");
-    for path in &paths {
-        text += &format!("    Source {{ path: {path:?}, text: include_str!({:?}) }},\n", root.join(path));
-    }
-    fs::write(out.join("sources.rs"), text + "]\n")?;
     let texts = paths.iter().map(|p| Ok((p.clone(), fs::read_to_string(root.join(p))?))).collect::<io::Result<Vec<_>>>()?;
+    let list = texts.iter().map(|(path, text)| format!("    ({path:?}, {}),\n", text.len())).collect::<String>();
+    fs::write(out.join("sources.rs"), format!("&[\n{list}]\n"))?;
+    let all: String = texts.iter().map(|(_, text)| text.as_str()).collect();
+    fs::write(out.join("sources.zst"), ruzstd::encoding::compress_to_vec(all.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest))?;
     fs::write(out.join("structs.rs"), table(&declarations::structs(&texts)))?;
     let constants = declarations::constants(&texts).into_iter();
     let constants = constants.map(|(file, name, value)| format!("    ({file:?}, {name:?}, {value}),\n")).collect::<String>();
     fs::write(out.join("constants.rs"), format!("&[\n{constants}]\n"))?;
+    println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
     println!("cargo::rerun-if-changed=bundle");
     fs::write(out.join("bundle.rs"), bundle(&root.join("bundle"))?)

@@ -12,5 +12,5 @@ mod symbol;
 pub use bundle::{Bundle, Module, Unusable, code, embedded, unpack};
 pub use layout::{Field, STRUCTS, Struct, assertions, constant};
 pub use modules::{Listed, MODULES};
-pub use source::{SOURCES, Source, fnv, includes, module_hash, source, text_hash};
+pub use source::{Source, fnv, includes, module_hash, source, sources, text_hash};
 pub use symbol::{LISTED_MODULE, SYMBOLS, Symbol};

@@ -4,7 +4,9 @@
 //! A module's hash covers its own text and that of every header it includes, directly or not, with their paths, and nothing
 //! else: code built on another machine from the same sources carries the same hash.
 
+use crate::bundle::unpack;
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// One source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,13 +17,29 @@ pub struct Source {
     pub text: &'static str,
 }
 
-/// The sources of all kernels, headers and the host shim included, by path.
-pub const SOURCES: &[Source] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+/// Paths and lengths of the sources, in the order of their texts.
+const LENGTHS: &[(&str, usize)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+
+/// The sources of all kernels, headers and the host shim included, by path. Their text is embedded packed: the first call unpacks it.
+#[must_use]
+pub fn sources() -> &'static [Source] {
+    static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
+        let text = unpack(include_bytes!(concat!(env!("OUT_DIR"), "/sources.zst"))).ok().and_then(|text| String::from_utf8(text).ok());
+        let mut rest: &'static str = String::leak(text.expect("what the build script packed is there whole"));
+        let cut = |&(path, bytes): &(&'static str, usize)| {
+            let (text, after) = rest.split_at(bytes);
+            rest = after;
+            Source { path, text }
+        };
+        LENGTHS.iter().map(cut).collect()
+    });
+    &SOURCES
+}
 
 /// The source of that path.
 #[must_use]
 pub fn source(path: &str) -> Option<&'static Source> {
-    SOURCES.binary_search_by(|s| s.path.cmp(path)).ok().map(|i| &SOURCES[i])
+    sources().binary_search_by(|s| s.path.cmp(path)).ok().map(|i| &sources()[i])
 }
 
 /// The files that a text includes from this crate, directly or not, by path.
@@ -87,7 +105,7 @@ mod tests {
 
     #[test]
     fn sources_are_found_by_path_and_follow_their_includes() {
-        assert!(SOURCES.windows(2).all(|w| w[0].path < w[1].path));
+        assert!(sources().windows(2).all(|w| w[0].path < w[1].path));
         let paths: Vec<_> = includes("#include \"common/grid.cuh\"\n").iter().map(|s| s.path).collect();
         assert!(paths.contains(&"common/kernel.cuh") && paths.contains(&"common/warp.cuh"));
         assert_ne!(text_hash("#include \"common/grid.cuh\"\n"), text_hash("#include \"common/warp.cuh\"\n"));

@@ -5,7 +5,7 @@
 
 use crate::run;
 use anyhow::{Context, Result, bail};
-use bitgraph_kernels::{MODULES, SOURCES, assertions, fnv, includes, module_hash, source, unpack};
+use bitgraph_kernels::{MODULES, assertions, fnv, includes, module_hash, source, sources, unpack};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ fn is_architecture(text: &str) -> bool {
 
 /// The modules, by name: every `.cu` file.
 fn modules() -> Vec<&'static str> {
-    SOURCES.iter().filter_map(|s| s.path.strip_suffix(".cu")).collect()
+    sources().iter().filter_map(|s| s.path.strip_suffix(".cu")).collect()
 }
 
 fn file_name(module: &str, ending: &str) -> String {

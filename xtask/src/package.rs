@@ -32,10 +32,10 @@ fn kernels() -> Result<()> {
     let output = Command::new(program).args(list).current_dir(run::root()).output().context("cannot start cargo")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let packaged: Vec<&str> = text.lines().collect();
-    let missing: Vec<&str> = bitgraph_kernels::SOURCES.iter().map(|source| source.path).filter(|path| !packaged.contains(path)).collect();
+    let missing: Vec<&str> = bitgraph_kernels::sources().iter().map(|source| source.path).filter(|path| !packaged.contains(path)).collect();
     if !missing.is_empty() {
         bail!("package: bitgraph-kernels lacks {}", missing.join(", "));
     }
-    println!("package: bitgraph-kernels has all {} sources", bitgraph_kernels::SOURCES.len());
+    println!("package: bitgraph-kernels has all {} sources", bitgraph_kernels::sources().len());
     Ok(())
 }

@@ -199,7 +199,7 @@ impl Driver for HostDriver {
             let headers = folder.join(format!("headers-{:016x}", headers_hash()));
             let io = |e: std::io::Error| failed("writing a source for the host", e);
             std::fs::create_dir_all(&folder).map_err(io)?;
-            for header in bitgraph_kernels::SOURCES.iter().filter(|s| !s.path.ends_with(".cu")) {
+            for header in bitgraph_kernels::sources().iter().filter(|s| !s.path.ends_with(".cu")) {
                 let path = headers.join(header.path);
                 if !path.is_file() {
                     let temporary = path.with_extension(format!("{}.new", std::process::id()));
@@ -304,6 +304,6 @@ impl Driver for HostDriver {
 }
 
 fn headers_hash() -> u64 {
-    let texts = bitgraph_kernels::SOURCES.iter().filter(|s| !s.path.ends_with(".cu"));
+    let texts = bitgraph_kernels::sources().iter().filter(|s| !s.path.ends_with(".cu"));
     texts.fold(0, |h, s| bitgraph_kernels::fnv(format!("{h:x}{}{}", s.path, s.text).as_bytes()))
 }
