@@ -4,6 +4,8 @@
 
 #[path = "build/declarations.rs"]
 mod declarations;
+#[path = "build/hash.rs"]
+mod hash;
 
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
@@ -24,10 +26,11 @@ fn main() -> io::Result<()> {
     }
     paths.sort();
     let texts = paths.iter().map(|p| Ok((p.clone(), fs::read_to_string(root.join(p))?))).collect::<io::Result<Vec<_>>>()?;
-    let list = texts.iter().map(|(path, text)| format!("    ({path:?}, {}),\n", text.len())).collect::<String>();
-    fs::write(out.join("sources.rs"), format!("&[\n{list}]\n"))?;
+    let find = |path: &str| texts.binary_search_by(|(other, _)| other.as_str().cmp(path)).ok().map(|i| (&*texts[i].0, &*texts[i].1));
+    let line = |(path, text): &(String, String)| format!("    ({path:?}, {}, 0x{:016x}),\n", text.len(), hash::of_text(text, &find));
+    fs::write(out.join("sources.rs"), format!("&[\n{}]\n", texts.iter().map(line).collect::<String>()))?;
     let all: String = texts.iter().map(|(_, text)| text.as_str()).collect();
-    fs::write(out.join("sources.zst"), ruzstd::encoding::compress_to_vec(all.as_bytes(), ruzstd::encoding::CompressionLevel::Fastest))?;
+    fs::write(out.join("sources.zst"), zstd::bulk::compress(all.as_bytes(), 19)?)?;
     fs::write(out.join("structs.rs"), table(&declarations::structs(&texts)))?;
     let constants = declarations::constants(&texts).into_iter();
     let constants = constants.map(|(file, name, value)| format!("    ({file:?}, {name:?}, {value}),\n")).collect::<String>();
@@ -65,7 +68,7 @@ fn table(structs: &[declarations::Struct]) -> String {
     text + "]\n"
 }
 
-/// The manifest as Rust: a line `architectures A B`, then lines `module NAME FILE SOURCE_HASH CODE_HASH`.
+/// The manifest as Rust: a line `architectures A B`, then lines `module NAME FILE SOURCE_HASH`.
 fn bundle(directory: &Path) -> io::Result<String> {
     let Ok(manifest) = fs::read_to_string(directory.join("manifest.txt")) else { return Ok("None\n".into()) };
     let (mut architectures, mut modules) = (String::new(), String::new());
@@ -73,14 +76,12 @@ fn bundle(directory: &Path) -> io::Result<String> {
         let fields: Vec<&str> = line.split_whitespace().collect();
         match fields[..] {
             ["architectures", ref rest @ ..] => architectures = format!("{rest:?}"),
-            ["module", name, file, source, code] => {
+            ["module", name, file, source] => {
                 let path = directory.join(file);
                 if !path.is_file() {
                     return Ok("None\n".into());
                 }
-                modules += &format!(
-                    "        Module {{ name: {name:?}, packed: include_bytes!({path:?}), source_hash: 0x{source}, code_hash: 0x{code} }},\n"
-                );
+                modules += &format!("        Module {{ name: {name:?}, packed: include_bytes!({path:?}), source_hash: 0x{source} }},\n");
             }
             _ => {}
         }

@@ -4,9 +4,8 @@
 //! Code is handed out only if it was compiled from the sources that this crate carries and has not changed since. It is embedded packed,
 //! and unpacked a module at a time, when that is first used.
 
-use crate::source::{fnv, module_hash};
-use ruzstd::decoding::StreamingDecoder;
-use std::io::{self, Read};
+use crate::source::module_hash;
+use std::io;
 
 /// Machine code for one or more architectures, a fat binary for every module.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +21,10 @@ pub struct Bundle {
 pub struct Module {
     /// The name, such as `graph/bfs`.
     pub name: &'static str,
-    /// The fat binary as the CUDA driver loads it, packed as a Zstandard frame.
+    /// The fat binary as the CUDA driver loads it, packed by [`pack`].
     pub packed: &'static [u8],
     /// What [`module_hash`] was when it was compiled.
     pub source_hash: u64,
-    /// The hash of the fat binary.
-    pub code_hash: u64,
 }
 
 /// Why a module's code cannot be used.
@@ -50,15 +47,23 @@ pub fn embedded() -> Option<&'static Bundle> {
     EMBEDDED.as_ref()
 }
 
-/// The code that was packed, a Zstandard frame. O(bytes): a few milliseconds for the largest module.
+/// Makes code small: a Zstandard frame of the highest level, with a checksum. A module repeats itself over distances of hundreds of kilobytes,
+/// a kernel for each type, so that a compressor with a short window makes twice as much of it. Slow: done once, when kernels are compiled.
 ///
 /// # Errors
-/// What is not packed code.
+/// Out of memory, in words.
+pub fn pack(code: &[u8]) -> io::Result<Vec<u8>> {
+    let mut compressor = zstd::bulk::Compressor::new(*zstd::compression_level_range().end())?;
+    compressor.include_checksum(true)?;
+    compressor.compress(code)
+}
+
+/// The code that was packed. O(bytes), 2 GB/s.
+///
+/// # Errors
+/// What is not packed code, or not as it was packed.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
-    let mut code = Vec::with_capacity(packed.len() * 8);
-    let mut rest = packed;
-    StreamingDecoder::new(&mut rest).map_err(io::Error::other)?.read_to_end(&mut code)?;
-    if rest.is_empty() { Ok(code) } else { Err(io::Error::other("bytes after the end of the packed code")) }
+    zstd::decode_all(packed)
 }
 
 impl Module {
@@ -70,11 +75,7 @@ impl Module {
         if module_hash(self.name) != Some(self.source_hash) {
             return Err(Unusable::Stale);
         }
-        let code = unpack(self.packed).map_err(|_| Unusable::Corrupt)?;
-        if fnv(&code) != self.code_hash {
-            return Err(Unusable::Corrupt);
-        }
-        Ok(code)
+        unpack(self.packed).map_err(|_| Unusable::Corrupt)
     }
 }
 
@@ -91,7 +92,6 @@ pub fn code(name: &str) -> Result<Vec<u8>, Unusable> {
 mod tests {
     use super::*;
     use crate::{MODULES, SYMBOLS};
-    use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
     fn count(haystack: &[u8], needle: &[u8]) -> usize {
         haystack.windows(needle.len()).filter(|w| *w == needle).count()
@@ -101,14 +101,39 @@ mod tests {
     fn stale_and_corrupt_code_is_refused() {
         let Some(name) = MODULES.first().map(|m| m.name) else { return };
         let hash = module_hash(name).unwrap();
-        let packed: &'static [u8] = compress_to_vec(&b"code"[..], CompressionLevel::Fastest).leak();
-        let module = Module { name, packed, source_hash: hash ^ 1, code_hash: fnv(b"code") };
+        let packed: &'static [u8] = pack(b"code").unwrap().leak();
+        let module = Module { name, packed, source_hash: hash ^ 1 };
         assert_eq!(module.checked(), Err(Unusable::Stale));
-        assert_eq!(Module { source_hash: hash, code_hash: 0, ..module }.checked(), Err(Unusable::Corrupt));
+        let changed: Vec<Result<Vec<u8>, Unusable>> = (0..packed.len())
+            .map(|i| {
+                let mut packed = packed.to_vec();
+                packed[i] ^= 1;
+                Module { source_hash: hash, packed: packed.leak(), ..module }.checked()
+            })
+            .collect();
+        assert!(changed.iter().all(|code| *code == Err(Unusable::Corrupt) || *code == Ok(b"code".to_vec())));
+        assert!(changed.iter().filter(|code| code.is_err()).count() > packed.len() / 2);
         assert_eq!(Module { source_hash: hash, packed: &packed[..packed.len() - 3], ..module }.checked(), Err(Unusable::Corrupt));
         assert_eq!(Module { source_hash: hash, packed: b"code", ..module }.checked(), Err(Unusable::Corrupt));
         assert_eq!(Module { source_hash: hash, ..module }.checked().as_deref(), Ok(&b"code"[..]));
         assert_eq!(code("no/such"), Err(Unusable::Absent));
+    }
+
+    /// What repeats itself over a megabyte is kept once.
+    #[test]
+    fn code_that_repeats_itself_gets_small() {
+        let mut state = 1u32;
+        let next = |state: &mut u32| {
+            *state ^= *state << 13;
+            *state ^= *state >> 17;
+            *state ^= *state << 5;
+            (*state >> 24) as u8
+        };
+        let once: Vec<u8> = (0..1 << 20).map(|_| next(&mut state)).collect();
+        let packed = pack(&once.repeat(4)).unwrap();
+        assert!(packed.len() < once.len() + once.len() / 50);
+        assert_eq!(unpack(&packed).unwrap(), once.repeat(4));
+        assert_eq!(unpack(&pack(&[]).unwrap()).unwrap(), []);
     }
 
     /// Every kernel of the table is in the compiled code of every architecture; needs a bundle, not a GPU.

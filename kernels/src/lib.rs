@@ -9,7 +9,7 @@ mod modules;
 mod source;
 mod symbol;
 
-pub use bundle::{Bundle, Module, Unusable, code, embedded, unpack};
+pub use bundle::{Bundle, Module, Unusable, code, embedded, pack, unpack};
 pub use layout::{Field, STRUCTS, Struct, assertions, constant};
 pub use modules::{Listed, MODULES};
 pub use source::{Source, fnv, includes, module_hash, source, sources, text_hash};

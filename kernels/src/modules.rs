@@ -675,7 +675,7 @@ mod tests {
     fn every_listed_module_has_its_source_and_every_kernel_its_entry() {
         for module in MODULES {
             let file = crate::source(&format!("{}.cu", module.name)).unwrap_or_else(|| panic!("{} has no source", module.name));
-            let texts: String = std::iter::once(file).chain(crate::includes(file.text)).map(|s| s.text).collect();
+            let texts: String = std::iter::once(*file).chain(crate::includes(file.text)).map(|s| s.text).collect();
             // A kernel made by a macro is named in its call.
             for kernel in module.kernels {
                 assert!(texts.contains(kernel), "{kernel} is not in {}", module.name);

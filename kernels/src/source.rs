@@ -5,8 +5,10 @@
 //! else: code built on another machine from the same sources carries the same hash.
 
 use crate::bundle::unpack;
-use std::collections::BTreeMap;
 use std::sync::LazyLock;
+
+#[path = "../build/hash.rs"]
+mod hash;
 
 /// One source file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,8 +19,8 @@ pub struct Source {
     pub text: &'static str,
 }
 
-/// Paths and lengths of the sources, in the order of their texts.
-const LENGTHS: &[(&str, usize)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
+/// Paths, lengths and hashes of the sources, in the order of their texts.
+const LIST: &[(&str, usize, u64)] = include!(concat!(env!("OUT_DIR"), "/sources.rs"));
 
 /// The sources of all kernels, headers and the host shim included, by path. Their text is embedded packed: the first call unpacks it.
 #[must_use]
@@ -26,12 +28,12 @@ pub fn sources() -> &'static [Source] {
     static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
         let text = unpack(include_bytes!(concat!(env!("OUT_DIR"), "/sources.zst"))).ok().and_then(|text| String::from_utf8(text).ok());
         let mut rest: &'static str = String::leak(text.expect("what the build script packed is there whole"));
-        let cut = |&(path, bytes): &(&'static str, usize)| {
+        let cut = |&(path, bytes, _): &(&'static str, usize, u64)| {
             let (text, after) = rest.split_at(bytes);
             rest = after;
             Source { path, text }
         };
-        LENGTHS.iter().map(cut).collect()
+        LIST.iter().map(cut).collect()
     });
     &SOURCES
 }
@@ -42,56 +44,33 @@ pub fn source(path: &str) -> Option<&'static Source> {
     sources().binary_search_by(|s| s.path.cmp(path)).ok().map(|i| &sources()[i])
 }
 
-/// The files that a text includes from this crate, directly or not, by path.
-#[must_use]
-pub fn includes(text: &str) -> Vec<&'static Source> {
-    let mut found = BTreeMap::new();
-    visit(text, &mut found);
-    found.into_values().collect()
+fn find(path: &str) -> Option<(&'static str, &'static str)> {
+    source(path).map(|s| (s.path, s.text))
 }
 
-fn visit(text: &str, found: &mut BTreeMap<&'static str, &'static Source>) {
-    for line in text.lines() {
-        let Some(path) = line.trim_start().strip_prefix("#include \"").and_then(|rest| rest.split('"').next()) else { continue };
-        if let Some(header) = source(path)
-            && found.insert(header.path, header).is_none()
-        {
-            visit(header.text, found);
-        }
-    }
+/// The files that a text includes from this crate, directly or not, by path.
+#[must_use]
+pub fn includes(text: &str) -> Vec<Source> {
+    hash::includes(text, &find).into_iter().map(|(path, text)| Source { path, text }).collect()
 }
 
 /// The hash of a text and of what it includes.
 #[must_use]
 pub fn text_hash(text: &str) -> u64 {
-    let mut hash = with_field(FNV_START, text.as_bytes());
-    for header in includes(text) {
-        hash = with_field(with_field(hash, header.path.as_bytes()), header.text.as_bytes());
-    }
-    hash
+    hash::of_text(text, &find)
 }
 
-/// The hash of a module's sources; `None` if there is no such module.
+/// The hash of a module's sources; `None` if there is no such module. No source is unpacked for it.
 #[must_use]
 pub fn module_hash(name: &str) -> Option<u64> {
-    source(&format!("{name}.cu")).map(|s| text_hash(s.text))
+    let path = format!("{name}.cu");
+    LIST.binary_search_by(|(other, ..)| (*other).cmp(&path)).ok().map(|i| LIST[i].2)
 }
-
-const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// 64-bit FNV-1a.
 #[must_use]
 pub fn fnv(bytes: &[u8]) -> u64 {
-    with_bytes(FNV_START, bytes)
-}
-
-/// The length after the bytes keeps `("ab", "c")` apart from `("a", "bc")`.
-fn with_field(hash: u64, bytes: &[u8]) -> u64 {
-    with_bytes(with_bytes(hash, bytes), &(bytes.len() as u64).to_le_bytes())
-}
-
-fn with_bytes(hash: u64, bytes: &[u8]) -> u64 {
-    bytes.iter().fold(hash, |h, &b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+    hash::with_bytes(hash::FNV_START, bytes)
 }
 
 #[cfg(test)]
@@ -109,5 +88,13 @@ mod tests {
         let paths: Vec<_> = includes("#include \"common/grid.cuh\"\n").iter().map(|s| s.path).collect();
         assert!(paths.contains(&"common/kernel.cuh") && paths.contains(&"common/warp.cuh"));
         assert_ne!(text_hash("#include \"common/grid.cuh\"\n"), text_hash("#include \"common/warp.cuh\"\n"));
+    }
+
+    /// What the build script wrote down is what the texts give.
+    #[test]
+    fn modules_have_the_hash_of_their_texts() {
+        let modules = sources().iter().filter_map(|s| Some((s.path.strip_suffix(".cu")?, s.text)));
+        assert!(modules.map(|(name, text)| assert_eq!(module_hash(name), Some(text_hash(text)), "{name}")).count() > 50);
+        assert_eq!(module_hash("no/such"), None);
     }
 }

@@ -5,7 +5,7 @@
 
 use crate::run;
 use anyhow::{Context, Result, bail};
-use bitgraph_kernels::{MODULES, assertions, fnv, includes, module_hash, source, sources, unpack};
+use bitgraph_kernels::{MODULES, assertions, includes, module_hash, pack, source, sources, unpack};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -105,8 +105,8 @@ fn find_nvcc(asked: Option<&Path>) -> Result<PathBuf> {
     )
 }
 
-/// One line of the manifest: the hash of the sources and of the code.
-type Built = BTreeMap<String, (u64, u64)>;
+/// What the manifest says of each module: the hash of the sources.
+type Built = BTreeMap<String, u64>;
 
 fn device(options: &Options) -> Result<()> {
     let kernels = run::root().join("kernels");
@@ -124,7 +124,7 @@ fn device(options: &Options) -> Result<()> {
         _ => Built::new(),
     };
     let modules = modules();
-    let current = |module: &str| built.get(module).is_some_and(|(source, _)| Some(*source) == module_hash(module));
+    let current = |module: &str| built.get(module).is_some_and(|source| Some(*source) == module_hash(module));
     let stale: Vec<&str> = modules.iter().copied().filter(|m| !current(m) || !bundle.join(file_name(m, PACKED)).is_file()).collect();
     if !stale.is_empty() {
         let nvcc = find_nvcc(options.nvcc.as_deref())?;
@@ -137,7 +137,7 @@ fn device(options: &Options) -> Result<()> {
         let code = unpack(&packed).with_context(|| format!("cannot unpack {file}"))?;
         let source = module_hash(module).context("a module lost its source")?;
         (bytes.0, bytes.1) = (bytes.0 + code.len(), bytes.1 + packed.len());
-        text += &format!("module {module} {file} {source:016x} {:016x}\n", fnv(&code));
+        text += &format!("module {module} {file} {source:016x}\n");
     }
     replace(&manifest, text.as_bytes())?;
     let (count, names) = (modules.len(), names.join(", "));
@@ -148,9 +148,8 @@ fn device(options: &Options) -> Result<()> {
 fn parse_manifest(text: &str) -> Built {
     let line = |line: &str| {
         let fields: Vec<&str> = line.split_whitespace().collect();
-        let hash = |i: usize| u64::from_str_radix(fields.get(i)?, 16).ok();
         (fields.first() == Some(&"module")).then_some(())?;
-        Some((fields.get(1)?.to_string(), (hash(3)?, hash(4)?)))
+        Some((fields.get(1)?.to_string(), u64::from_str_radix(fields.get(3)?, 16).ok()?))
     };
     text.lines().filter_map(line).collect()
 }
@@ -200,12 +199,6 @@ fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &O
     let code = fs::read(&partial).with_context(|| format!("cannot read {}", partial.display()))?;
     let _ = fs::remove_file(&partial);
     replace(&target, &pack(&code)?)
-}
-
-/// The code as a Zstandard frame of the highest level. A module repeats itself over distances of hundreds of kilobytes, a kernel for each
-/// type, so that a compressor with a short window makes twice as much of it.
-fn pack(code: &[u8]) -> Result<Vec<u8>> {
-    zstd::bulk::compress(code, *zstd::compression_level_range().end()).context("cannot pack a module")
 }
 
 /// The folder of the kernels compiled for the host shim.
@@ -303,24 +296,6 @@ fn replace(path: &Path, content: &[u8]) -> Result<()> {
 mod tests {
     use super::*;
 
-    /// What repeats itself over a megabyte is kept once.
-    #[test]
-    fn code_that_repeats_itself_gets_small() {
-        let mut state = 1u32;
-        let once: Vec<u8> = (0..1 << 20).map(|_| next(&mut state)).collect();
-        let packed = pack(&once.repeat(4)).unwrap();
-        assert!(packed.len() < once.len() + once.len() / 50);
-        assert_eq!(unpack(&packed).unwrap(), once.repeat(4));
-        assert_eq!(unpack(&pack(&[]).unwrap()).unwrap(), []);
-    }
-
-    fn next(state: &mut u32) -> u8 {
-        *state ^= *state << 13;
-        *state ^= *state >> 17;
-        *state ^= *state << 5;
-        (*state >> 24) as u8
-    }
-
     #[test]
     fn architectures() {
         assert!(["80", "90a", "100", "120f"].iter().all(|a| is_architecture(a)));
@@ -332,8 +307,8 @@ mod tests {
 
     #[test]
     fn manifests() {
-        let built = parse_manifest("architectures sm_80 compute_80\nmodule graph/bfs graph-bfs.fatbin 10 ff\nrubbish\n");
-        assert_eq!(built.get("graph/bfs"), Some(&(0x10, 0xff)));
+        let built = parse_manifest("architectures sm_80 compute_80\nmodule graph/bfs graph-bfs.fatbin 10\nrubbish\n");
+        assert_eq!(built.get("graph/bfs"), Some(&0x10));
         assert_eq!(built.len(), 1);
     }
 
