@@ -7,6 +7,7 @@
 pub mod bandwidth;
 pub mod contender;
 pub mod external;
+pub mod features;
 pub mod files;
 pub mod ours;
 pub mod peers;

@@ -2,23 +2,18 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with sums of `f64`.
 
-use anyhow::{Context, Result, ensure};
-use bitgraph::cuda::DeviceCsr;
-use bitgraph::cuda::device::{Buffer, Device};
-use bitgraph::cuda::tensor::forms::Feature;
+use crate::features::{self, Bench, Element, Measure, Subject, number};
+use anyhow::{Result, ensure};
+use bitgraph::cuda::device::Buffer;
 use bitgraph::cuda::tensor::forms::attention::{
     GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore,
 };
-use bitgraph::cuda::tensor::forms::sddmm::{Product, SddmmLayout};
+use bitgraph::cuda::tensor::forms::sddmm::SddmmLayout;
 use bitgraph::prelude::*;
+use bitgraph_measure::Launches;
 use bitgraph_measure::cusparse::CusparseSddmm;
-use bitgraph_measure::limits::Limits;
-use bitgraph_measure::{Clock, Launches, median};
-use half::{bf16, f16};
 use serde::Serialize;
 use std::collections::HashMap;
-use std::path::PathBuf;
-use std::time::Instant;
 
 /// Which operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,44 +26,20 @@ pub enum Operation {
     Pair,
 }
 
-/// An element type of features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Type {
-    /// Half precision.
-    F16,
-    /// The upper half of `f32`.
-    Bf16,
-    /// Single precision.
-    F32,
-}
-
 /// The command line.
 #[derive(clap::Args, Debug)]
 pub struct Options {
     /// Graphs: generators or files.
     #[arg(long, value_delimiter = ',', default_values = ["skew:2708:5500", "mesh:50x50x80", "urand:100000:16", "kron:17", "grid:1000x1000"])]
     graphs: Vec<String>,
-    /// Columns of the features.
-    #[arg(long, value_delimiter = ',', default_values = ["64", "128"])]
-    features: Vec<usize>,
-    /// Types of the features.
-    #[arg(long, value_delimiter = ',', value_enum, default_values = ["f16", "f32"])]
-    types: Vec<Type>,
     /// Heads, which cut the columns into equal blocks.
     #[arg(long, default_value_t = 1)]
     heads: usize,
     /// Times the backward pass, too.
     #[arg(long)]
     backward: bool,
-    /// Single launches, whose median counts.
-    #[arg(long, default_value_t = 31)]
-    repeat: usize,
-    /// The GPU's number.
-    #[arg(long, default_value_t = 0)]
-    device: u32,
-    /// Writes the report to this file, too.
-    #[arg(long)]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    common: features::Options,
 }
 
 /// One operation on one graph.
@@ -97,142 +68,55 @@ pub struct Measured {
     copy_fraction: Option<f64>,
 }
 
-/// Rows whose result is compared.
-const CHECKED_ROWS: usize = 1500;
-/// Launches of one graph.
-const GRAPH_LAUNCHES: usize = 20;
 const SLOPE: f32 = 0.2;
-
-struct Bench<'a> {
-    device: Device,
-    clock: Clock,
-    copy: Option<f64>,
-    options: &'a Options,
-}
-
-struct Subject<'a> {
-    name: &'a str,
-    csr: &'a Csr,
-    lists: DeviceCsr,
-    rows: Vec<usize>,
-}
-
-/// Features by a hash of their place, from -1 to 1.
-fn number(place: usize, seed: u64) -> f64 {
-    let mut x = (place as u64).wrapping_add(seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    ((x >> 40) as f64) / f64::from(1 << 23) - 1.0
-}
-
-/// A feature type with its way to and from `f64`.
-trait Element: Feature + Product<Self> {
-    /// The largest error beside the sum of the terms' sizes.
-    const TOLERANCE: f64;
-    /// The smallest number above 0: what is smaller cannot be told from it, however small its terms.
-    const SMALLEST: f64;
-    fn of(x: f64) -> Self;
-    fn to(self) -> f64;
-}
-impl Element for f16 {
-    const TOLERANCE: f64 = 1.5e-3;
-    const SMALLEST: f64 = 1.0 / (1 << 24) as f64;
-    fn of(x: f64) -> Self {
-        Self::from_f64(x)
-    }
-    fn to(self) -> f64 {
-        self.to_f64()
-    }
-}
-impl Element for bf16 {
-    const TOLERANCE: f64 = 1.2e-2;
-    const SMALLEST: f64 = 1e-40;
-    fn of(x: f64) -> Self {
-        Self::from_f64(x)
-    }
-    fn to(self) -> f64 {
-        self.to_f64()
-    }
-}
-impl Element for f32 {
-    const TOLERANCE: f64 = 2e-6;
-    const SMALLEST: f64 = 2e-45;
-    fn of(x: f64) -> Self {
-        x as f32
-    }
-    fn to(self) -> f64 {
-        f64::from(self)
-    }
-}
 
 /// Runs the bench and prints a table.
 ///
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub fn run(operation: Operation, options: &Options) -> Result<()> {
-    let device = Device::open(options.device)?;
-    // Beyond the cache, for a rate of memory.
-    let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
-    let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
-    let bench = Bench { clock: Clock::of(Some(&device)), device, copy, options };
-    let (mut all, mut failed) = (Vec::new(), 0);
-    println!("{HEADER}");
-    for name in &options.graphs {
-        let loaded = name.parse::<GraphSource>()?.load(&LoadOptions::default())?;
-        let csr = &loaded.csr;
-        ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
-        let step = csr.nrows().div_ceil(CHECKED_ROWS).max(1);
-        let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();
-        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, rows };
-        for &features in &options.features {
-            for kind in &options.types {
-                let found = match kind {
-                    Type::F16 => bench.measure::<f16>(operation, &subject, features),
-                    Type::Bf16 => bench.measure::<bf16>(operation, &subject, features),
-                    Type::F32 => bench.measure::<f32>(operation, &subject, features),
-                };
-                match found.with_context(|| format!("{operation:?} on {name}, {features} columns of {kind:?}")) {
-                    Ok(found) => {
-                        found.iter().for_each(|measured| println!("{}", measured.line()));
-                        all.extend(found);
-                    }
-                    // The others are measured all the same.
-                    Err(error) => {
-                        eprintln!("{error:#}");
-                        failed += 1;
-                    }
-                }
-            }
-        }
-    }
-    if let Some(path) = &options.json {
-        let report = serde_json::json!({ "schema": 1, "device": bench.device.properties().name, "copy_bytes_per_second": bench.copy, "results": all });
-        let text = serde_json::to_string_pretty(&report)?;
-        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    ensure!(failed == 0, "{failed} measurements failed");
-    Ok(())
+    let graphs: Vec<_> = options.graphs.iter().map(|name| (name.as_str(), name.as_str())).collect();
+    features::run(&Family { operation, options }, &graphs, &options.common)
 }
 
-const HEADER: &str =
-    "graph                op            type    F  H       ms  graph ms  cusparse     error  gather GB/s  of copy  build ms  form";
+struct Family<'a> {
+    operation: Operation,
+    options: &'a Options,
+}
 
-impl Measured {
-    fn line(&self) -> String {
-        let peer = self.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
-        let part = self.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
+impl Measure for Family<'_> {
+    type Line = Measured;
+    const HEADER: &'static str =
+        "graph                op            type    F  H       ms  graph ms  cusparse     error  gather GB/s  of copy  build ms  form";
+    const CHECKED_ROWS: usize = 1500;
+
+    fn name(&self) -> String {
+        format!("{:?}", self.operation)
+    }
+    fn measure<T: Element>(&self, bench: &Bench<'_>, subject: &Subject<'_>, columns: usize) -> Result<Vec<Measured>> {
+        let runner = Runner { bench, options: self.options };
+        match self.operation {
+            Operation::Sddmm => runner.sddmm::<T>(subject, columns).map(|m| vec![m]),
+            Operation::Gat => runner.gat::<T>(subject, columns),
+            Operation::Pair => runner.pair::<T>(subject, columns),
+        }
+    }
+    fn line(line: &Measured) -> String {
+        let peer = line.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
+        let part = line.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
         format!(
             "{:<20} {:<13} {:<4} {:>4} {:>2} {:>8.4} {:>9.4} {peer:>9} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {}",
-            self.graph,
-            self.operation,
-            self.element,
-            self.features,
-            self.heads,
-            self.ms,
-            self.graph_ms,
-            self.error,
-            self.gathered_gb_s,
-            self.build_ms,
-            self.form
+            line.graph,
+            line.operation,
+            line.element,
+            line.features,
+            line.heads,
+            line.ms,
+            line.graph_ms,
+            line.error,
+            line.gathered_gb_s,
+            line.build_ms,
+            line.form
         )
     }
 }
@@ -250,32 +134,15 @@ struct Run<'a> {
     work: &'a dyn Fn() -> bitgraph::cuda::Result<()>,
 }
 
-impl Bench<'_> {
-    fn measure<T: Element>(&self, operation: Operation, subject: &Subject<'_>, columns: usize) -> Result<Vec<Measured>> {
-        match operation {
-            Operation::Sddmm => self.sddmm::<T>(subject, columns).map(|m| vec![m]),
-            Operation::Gat => self.gat::<T>(subject, columns),
-            Operation::Pair => self.pair::<T>(subject, columns),
-        }
-    }
-    fn features<T: Element>(&self, rows: usize, columns: usize, seed: u64) -> Result<(Vec<T>, Buffer<T>)> {
-        let host: Vec<T> = (0..rows * columns).map(|k| T::of(number(k, seed))).collect();
-        let there = self.device.upload(&host)?;
-        Ok((host, there))
-    }
-    fn median_of(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
-        for _ in 0..3 {
-            once()?;
-        }
-        Ok(median(&(0..self.options.repeat.max(1)).map(|_| once()).collect::<Result<Vec<_>>>()?))
-    }
-    fn seconds(&self, launches: Launches, work: &dyn Fn() -> bitgraph::cuda::Result<()>) -> Result<f64> {
-        Ok(self.clock.seconds_of::<bitgraph::cuda::Error>(launches, work)?)
-    }
+/// A device, and what is asked of it.
+struct Runner<'a> {
+    bench: &'a Bench<'a>,
+    options: &'a Options,
+}
+
+impl Runner<'_> {
     fn timed<T: Element>(&self, subject: &Subject<'_>, columns: usize, run: &Run<'_>) -> Result<Measured> {
-        let seconds = self.median_of(|| self.seconds(Launches::One, run.work))?;
-        let launches = Launches::Graph(if self.device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
-        let in_graph = self.median_of(|| self.seconds(launches, run.work))?;
+        let (seconds, in_graph) = self.bench.timed(run.work)?;
         Ok(Measured {
             graph: subject.name.into(),
             nodes: subject.csr.nrows(),
@@ -291,24 +158,15 @@ impl Bench<'_> {
             cusparse_ms: run.peer.map(|s| s * 1e3),
             error: run.error,
             gathered_gb_s: run.gathered as f64 / seconds / 1e9,
-            copy_fraction: self.copy.map(|rate| run.bytes as f64 / rate / seconds),
+            copy_fraction: self.bench.copy.map(|rate| run.bytes as f64 / rate / seconds),
         })
-    }
-    fn built<L>(&self, build: impl Fn() -> bitgraph::cuda::Result<Option<L>>) -> Result<(L, f64)> {
-        // The first one loads the kernels.
-        drop(build()?);
-        self.device.synchronize()?;
-        let start = Instant::now();
-        let layout = build()?.context("offsets are 64 bits wide")?;
-        self.device.synchronize()?;
-        Ok((layout, start.elapsed().as_secs_f64()))
     }
     fn sddmm<T: Element>(&self, subject: &Subject<'_>, columns: usize) -> Result<Measured> {
         let (csr, heads) = (subject.csr, self.options.heads);
-        let (x, left) = self.features::<T>(csr.nrows(), columns, 1)?;
-        let (y, right) = self.features::<T>(csr.ncols(), columns, 2)?;
-        let output = self.device.zeroed::<T>(csr.nnz() * heads)?;
-        let (layout, build_seconds) = self.built(|| SddmmLayout::<T>::build(&self.device, &subject.lists, columns, heads))?;
+        let (x, left) = self.bench.features::<T>(csr.nrows(), columns, 1)?;
+        let (y, right) = self.bench.features::<T>(csr.ncols(), columns, 2)?;
+        let output = self.bench.device.zeroed::<T>(csr.nnz() * heads)?;
+        let (layout, build_seconds) = self.bench.built(|| SddmmLayout::<T>::build(&self.bench.device, &subject.lists, columns, heads))?;
         let work = || layout.run(&left, &right, 1.0, &output);
         work()?;
         let difference = |found: &[T], heads: usize| {
@@ -326,11 +184,11 @@ impl Bench<'_> {
             worst
         };
         let error = difference(&output.to_vec()?, heads);
-        ensure!(error <= T::TOLERANCE, "differs from f64 by {error:e} of the terms: {}", layout.explain());
-        let peer = if heads == 1 { CusparseSddmm::new(&self.device, &subject.lists, &left, &right, columns)? } else { None };
+        ensure!(error <= T::OF_TERMS, "differs from f64 by {error:e} of the terms: {}", layout.explain());
+        let peer = if heads == 1 { CusparseSddmm::new(&self.bench.device, &subject.lists, &left, &right, columns)? } else { None };
         let peer = match peer {
-            Some(peer) if difference(&peer.output().to_vec()?, 1) <= T::TOLERANCE => {
-                Some(self.median_of(|| Ok(peer.seconds(&self.clock, Launches::One)?))?)
+            Some(peer) if difference(&peer.output().to_vec()?, 1) <= T::OF_TERMS => {
+                Some(self.bench.median_of(|| Ok(peer.seconds(&self.bench.clock, Launches::One)?))?)
             }
             _ => None,
         };
@@ -351,15 +209,15 @@ impl Bench<'_> {
     fn gat<T: Element>(&self, subject: &Subject<'_>, columns: usize) -> Result<Vec<Measured>> {
         let (csr, heads) = (subject.csr, self.options.heads);
         let (n, width) = (csr.nrows(), columns / heads.max(1));
-        let (v, values) = self.features::<T>(csr.ncols(), columns, 1)?;
+        let (v, values) = self.bench.features::<T>(csr.ncols(), columns, 1)?;
         let scores = |n: usize, seed| -> Result<(Vec<f32>, Buffer<f32>)> {
             let host: Vec<f32> = (0..n * heads).map(|k| 2.0 * number(k, seed) as f32).collect();
-            let there = self.device.upload(&host)?;
+            let there = self.bench.device.upload(&host)?;
             Ok((host, there))
         };
         let ((l, left), (r, right)) = (scores(n, 3)?, scores(csr.ncols(), 4)?);
-        let (output, lse) = (self.device.zeroed::<T>(n * columns)?, self.device.zeroed::<f32>(n * heads)?);
-        let (layout, build_seconds) = self.built(|| GatLayout::<T>::build(&self.device, &subject.lists, columns, heads))?;
+        let (output, lse) = (self.bench.device.zeroed::<T>(n * columns)?, self.bench.device.zeroed::<f32>(n * heads)?);
+        let (layout, build_seconds) = self.bench.built(|| GatLayout::<T>::build(&self.bench.device, &subject.lists, columns, heads))?;
         let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE };
         let work = || layout.forward(input, &output, Some(&lse));
         work()?;
@@ -383,7 +241,7 @@ impl Bench<'_> {
                 }
             }
         }
-        ensure!(error <= f64::max(2.0 * T::TOLERANCE, 1e-5), "differs from f64 by {error:e} of the terms: {}", layout.explain());
+        ensure!(error <= f64::max(2.0 * T::OF_TERMS, 1e-5), "differs from f64 by {error:e} of the terms: {}", layout.explain());
         let size = size_of::<T>() as u64;
         let (nodes, m, f) = (n as u64, csr.nnz() as u64, columns as u64);
         let run = Run {
@@ -398,7 +256,7 @@ impl Bench<'_> {
         };
         let mut all = vec![self.timed::<T>(subject, columns, &run)?];
         if self.options.backward {
-            let (dy, gradient) = self.features::<T>(n, columns, 5)?;
+            let (dy, gradient) = self.bench.features::<T>(n, columns, 5)?;
             let rows = Rows { l: &l, r: &r, v: &v, dy: &dy };
             let given = GatGiven { output: Some(&output), lse: &lse, gradient: &gradient };
             all.push(self.gat_backward::<T>(subject, columns, input, given, &rows)?);
@@ -413,16 +271,16 @@ impl Bench<'_> {
         given: GatGiven<'_, T>,
         rows: &Rows<'_, T>,
     ) -> Result<Measured> {
-        let (csr, heads, device) = (subject.csr, self.options.heads, &self.device);
+        let (csr, heads, device) = (subject.csr, self.options.heads, &self.bench.device);
         let (n, m) = (csr.nrows(), csr.ncols());
         let (left, right) = (device.zeroed::<f32>(n * heads)?, device.zeroed::<f32>(m * heads)?);
         let values = device.zeroed::<T>(m * columns)?;
-        let (layout, build_seconds) = self.built(|| GatBackwardLayout::<T>::build(device, &subject.lists, columns, heads))?;
+        let (layout, build_seconds) = self.bench.built(|| GatBackwardLayout::<T>::build(device, &subject.lists, columns, heads))?;
         let work = || layout.backward(input, given, GatGradients { left: &left, right: &right, values: &values });
         work()?;
         let error = rows.difference(csr, columns, heads, &given.lse.to_vec()?, &left.to_vec()?, &right.to_vec()?, &values.to_vec()?);
         ensure!(
-            error <= f64::max(4.0 * T::TOLERANCE, 2e-5),
+            error <= f64::max(4.0 * T::OF_TERMS, 2e-5),
             "the gradient differs from f64 by {error:e} of the terms: {}",
             layout.explain()
         );
@@ -442,17 +300,17 @@ impl Bench<'_> {
     }
 }
 
-impl Bench<'_> {
+impl Runner<'_> {
     /// Dot products with keys and values apart; cosines and sums with the values as keys.
     fn pair<T: Element>(&self, subject: &Subject<'_>, columns: usize) -> Result<Vec<Measured>> {
-        let (csr, heads, device) = (subject.csr, self.options.heads, &self.device);
+        let (csr, heads, device) = (subject.csr, self.options.heads, &self.bench.device);
         let (n, width) = (csr.nrows(), columns / heads.max(1));
-        let ((q, query), (k, key)) = (self.features::<T>(n, columns, 1)?, self.features::<T>(csr.ncols(), columns, 2)?);
-        let (v, values) = self.features::<T>(csr.ncols(), columns, 3)?;
+        let ((q, query), (k, key)) = (self.bench.features::<T>(n, columns, 1)?, self.bench.features::<T>(csr.ncols(), columns, 2)?);
+        let (v, values) = self.bench.features::<T>(csr.ncols(), columns, 3)?;
         let a: Vec<f32> = (0..columns).map(|c| number(c, 4) as f32).collect();
         let (vector, beta) = (device.upload(&a)?, device.upload(&[2f32])?);
         let output = device.zeroed::<T>(n * columns)?;
-        let (layout, build_seconds) = self.built(|| PairLayout::<T>::build(device, &subject.lists, columns, heads))?;
+        let (layout, build_seconds) = self.bench.built(|| PairLayout::<T>::build(device, &subject.lists, columns, heads))?;
         let factor = 1.0 / (width as f32).sqrt();
         let dot = |x: &[T], y: &[T]| x.iter().zip(y).map(|(x, y)| x.to() * y.to()).sum::<f64>();
         let cosine = |x: &[T], y: &[T], _: usize| 2.0 * dot(x, y) / (dot(x, x).sqrt().max(1e-12) * dot(y, y).sqrt().max(1e-12));
@@ -491,7 +349,7 @@ impl Bench<'_> {
                     }
                 }
             }
-            ensure!(error <= 10.0 * T::TOLERANCE, "{operation} differs from f64 by {error:e} of the terms: {}", layout.explain());
+            ensure!(error <= 10.0 * T::OF_TERMS, "{operation} differs from f64 by {error:e} of the terms: {}", layout.explain());
             let size = size_of::<T>() as u64;
             let (nodes, m, f) = (n as u64, csr.nnz() as u64, columns as u64);
             let rows = if shared { 1 } else { 2 };

@@ -2,31 +2,13 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with sums of `f64`.
 
+use crate::features::{self, Bench, Element, Measure, Subject};
 use anyhow::{Context, Result, ensure};
-use bitgraph::cuda::DeviceCsr;
-use bitgraph::cuda::device::{Buffer, Device};
-use bitgraph::cuda::tensor::forms::Feature;
-use bitgraph::cuda::tensor::forms::sddmm::Product;
+use bitgraph::cuda::device::Buffer;
 use bitgraph::cuda::tensor::forms::spmm::{SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
-use bitgraph::prelude::*;
+use bitgraph_measure::Launches;
 use bitgraph_measure::cusparse::{CusparseSpmm, SPMM_ALGORITHMS};
-use bitgraph_measure::limits::Limits;
-use bitgraph_measure::{Clock, Launches, median};
-use half::{bf16, f16};
 use serde::Serialize;
-use std::path::PathBuf;
-use std::time::Instant;
-
-/// An element type of features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub enum Type {
-    /// Half precision.
-    F16,
-    /// The upper half of `f32`.
-    Bf16,
-    /// Single precision.
-    F32,
-}
 
 /// The command line.
 #[derive(clap::Args, Debug)]
@@ -34,24 +16,11 @@ pub struct Options {
     /// Graphs: cora, mesh200k, er100k, rmat17, grid1k, rmat21 for graphs of that kind and size; generators or files.
     #[arg(long, value_delimiter = ',', default_values = ["cora", "mesh200k", "er100k", "rmat17", "grid1k"])]
     graphs: Vec<String>,
-    /// Columns of the features.
-    #[arg(long, value_delimiter = ',', default_values = ["64", "128"])]
-    features: Vec<usize>,
-    /// Types of the features.
-    #[arg(long, value_delimiter = ',', value_enum, default_values = ["f16", "f32"])]
-    types: Vec<Type>,
     /// Times other plans than the chosen one, too.
     #[arg(long)]
     plans: bool,
-    /// Single launches, whose median counts.
-    #[arg(long, default_value_t = 31)]
-    repeat: usize,
-    /// The GPU's number.
-    #[arg(long, default_value_t = 0)]
-    device: u32,
-    /// Writes the report to this file, too.
-    #[arg(long)]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    common: features::Options,
 }
 
 /// One product by one plan.
@@ -83,58 +52,6 @@ pub struct Measured {
     copy_fraction: Option<f64>,
 }
 
-/// Rows whose result is compared.
-const CHECKED_ROWS: usize = 500;
-/// Launches of one graph.
-const GRAPH_LAUNCHES: usize = 20;
-
-struct Bench<'a> {
-    device: Device,
-    clock: Clock,
-    copy: Option<f64>,
-    options: &'a Options,
-}
-
-struct Subject<'a> {
-    name: &'a str,
-    csr: &'a Csr,
-    lists: DeviceCsr,
-    rows: Vec<usize>,
-}
-
-/// Features by a hash of their place, from -1 to 1.
-fn number(place: usize) -> f64 {
-    let mut x = (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    ((x >> 40) as f64) / f64::from(1 << 23) - 1.0
-}
-
-/// A feature type with its way to and from `f64`.
-trait Element: Feature + Product<Self> {
-    /// The largest error of a row beside its length.
-    const TOLERANCE: f64;
-    fn of(x: f64) -> Self;
-    fn to(self) -> f64;
-}
-macro_rules! elements {
-    ($($t:ident $tolerance:expr, $of:expr, $to:expr;)*) => { $(
-        impl Element for $t {
-            const TOLERANCE: f64 = $tolerance;
-            fn of(x: f64) -> Self {
-                ($of)(x)
-            }
-            fn to(self) -> f64 {
-                ($to)(self)
-            }
-        }
-    )* };
-}
-elements! {
-    f16 1e-3, f16::from_f64, f16::to_f64;
-    bf16 8e-3, bf16::from_f64, bf16::to_f64;
-    f32 2e-6, |x: f64| x as f32, f64::from;
-}
-
 /// The generator of a graph that goes by a name of its own.
 fn generator(name: &str) -> &str {
     match name {
@@ -153,62 +70,12 @@ fn generator(name: &str) -> &str {
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub fn run(options: &Options) -> Result<()> {
-    let device = Device::open(options.device)?;
-    // Beyond the cache, for a rate of memory.
-    let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
-    let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
-    let bench = Bench { clock: Clock::of(Some(&device)), device, copy, options };
-    let mut all = Vec::new();
-    println!("{HEADER}");
-    for name in &options.graphs {
-        let loaded = generator(name).parse::<GraphSource>()?.load(&LoadOptions::default())?;
-        let csr = &loaded.csr;
-        ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
-        let step = csr.nrows().div_ceil(CHECKED_ROWS).max(1);
-        let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();
-        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, rows };
-        for &width in &options.features {
-            for kind in &options.types {
-                let found = match kind {
-                    Type::F16 => bench.measure::<f16>(&subject, width),
-                    Type::Bf16 => bench.measure::<bf16>(&subject, width),
-                    Type::F32 => bench.measure::<f32>(&subject, width),
-                };
-                all.extend(found.with_context(|| format!("{name}, {width} columns of {kind:?}"))?);
-            }
-        }
-    }
-    if let Some(path) = &options.json {
-        let report = serde_json::json!({ "schema": 1, "device": bench.device.properties().name, "copy_bytes_per_second": bench.copy, "results": all });
-        let text = serde_json::to_string_pretty(&report)?;
-        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
+    let graphs: Vec<_> = options.graphs.iter().map(|name| (name.as_str(), generator(name))).collect();
+    features::run(&Family { options }, &graphs, &options.common)
 }
 
-const HEADER: &str =
-    "graph                type    F       ms  graph ms  cusparse  ratio     error  gather GB/s  of copy  build ms    plan (* chosen)";
-
-impl Measured {
-    fn line(&self) -> String {
-        let peer = self.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
-        let ratio = self.cusparse_ms.map_or("-".into(), |ms| format!("{:.2}", ms / self.ms));
-        let part = self.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
-        format!(
-            "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
-            self.graph,
-            self.element,
-            self.features,
-            self.ms,
-            self.graph_ms,
-            self.error,
-            self.gathered_gb_s,
-            self.build_ms,
-            if self.chosen { '*' } else { ' ' },
-            self.plan,
-            self.layout
-        )
-    }
+struct Family<'a> {
+    options: &'a Options,
 }
 
 /// Plans beside the chosen one.
@@ -227,20 +94,18 @@ fn others(chosen: SpmmPlan) -> Vec<SpmmPlan> {
     all
 }
 
-impl Bench<'_> {
-    fn median_of(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
-        for _ in 0..3 {
-            once()?;
-        }
-        Ok(median(&(0..self.options.repeat.max(1)).map(|_| once()).collect::<Result<Vec<_>>>()?))
+impl Measure for Family<'_> {
+    type Line = Measured;
+    const HEADER: &'static str =
+        "graph                type    F       ms  graph ms  cusparse  ratio     error  gather GB/s  of copy  build ms    plan (* chosen)";
+    const CHECKED_ROWS: usize = 500;
+
+    fn name(&self) -> String {
+        "the product".into()
     }
-    fn seconds(&self, launches: Launches, work: &dyn Fn() -> bitgraph::cuda::Result<()>) -> Result<f64> {
-        Ok(self.clock.seconds_of::<bitgraph::cuda::Error>(launches, work)?)
-    }
-    fn measure<T: Element>(&self, subject: &Subject<'_>, width: usize) -> Result<Vec<Measured>> {
-        let (csr, device) = (subject.csr, &self.device);
-        let host: Vec<T> = (0..csr.ncols() * width).map(|k| T::of(number(k))).collect();
-        let x = device.upload(&host)?;
+    fn measure<T: Element>(&self, bench: &Bench<'_>, subject: &Subject<'_>, width: usize) -> Result<Vec<Measured>> {
+        let (csr, device) = (subject.csr, &bench.device);
+        let (host, x) = bench.features::<T>(csr.ncols(), width, 0)?;
         let wanted: Vec<Vec<f64>> = subject
             .rows
             .iter()
@@ -267,8 +132,8 @@ impl Bench<'_> {
         let mut peer: Option<f64> = None;
         for algorithm in SPMM_ALGORITHMS {
             let Some(other) = CusparseSpmm::new(device, &subject.lists, &x, width, algorithm)? else { continue };
-            if difference(other.output())? <= T::TOLERANCE {
-                let seconds = self.median_of(|| Ok(other.seconds(&self.clock, Launches::One)?))?;
+            if difference(other.output())? <= T::OF_ROW {
+                let seconds = bench.median_of(|| Ok(other.seconds(&bench.clock, Launches::One)?))?;
                 peer = Some(peer.map_or(seconds, |p| p.min(seconds)));
             }
         }
@@ -281,14 +146,7 @@ impl Bench<'_> {
         let mut all = Vec::new();
         let output = device.zeroed::<T>(csr.nrows() * width)?;
         for plan in plans {
-            // Once before, so that loading the kernels is not counted.
-            let build = || SpmmLayout::<T>::with_plan(device, &subject.lists, width, false, plan);
-            drop(build()?);
-            device.synchronize()?;
-            let start = Instant::now();
-            let layout = build()?.context("offsets are 64 bits wide")?;
-            device.synchronize()?;
-            let build_seconds = start.elapsed().as_secs_f64();
+            let (layout, build_seconds) = bench.built(|| SpmmLayout::<T>::with_plan(device, &subject.lists, width, false, plan))?;
             if seen.contains(&layout.plan()) {
                 continue;
             }
@@ -298,15 +156,13 @@ impl Bench<'_> {
             let work = || layout.run(&input, &output);
             work()?;
             let error = difference(&output)?;
-            ensure!(error <= T::TOLERANCE, "a row differs from f64 by {error:e}: {}", layout.explain());
-            let seconds = self.median_of(|| self.seconds(Launches::One, &work))?;
-            let launches = Launches::Graph(if device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
-            let in_graph = self.median_of(|| self.seconds(launches, &work))?;
+            ensure!(error <= T::OF_ROW, "a row differs from f64 by {error:e}: {}", layout.explain());
+            let (seconds, in_graph) = bench.timed(&work)?;
             let size = size_of::<T>() as u64;
             let (n, m, f) = (csr.nrows() as u64, csr.nnz() as u64, width as u64);
             let bytes = (4 * (n + m) + 2 * n * f * size) as f64;
             let explained = layout.explain();
-            let measured = Measured {
+            all.push(Measured {
                 graph: subject.name.into(),
                 nodes: csr.nrows(),
                 edges: csr.nnz(),
@@ -322,11 +178,28 @@ impl Bench<'_> {
                 cusparse_ms: peer.map(|s| 1e3 * s),
                 error,
                 gathered_gb_s: 1e-9 * (m * f * size) as f64 / seconds,
-                copy_fraction: self.copy.map(|rate| bytes / rate / seconds),
-            };
-            println!("{}", measured.line());
-            all.push(measured);
+                copy_fraction: bench.copy.map(|rate| bytes / rate / seconds),
+            });
         }
         Ok(all)
+    }
+    fn line(line: &Measured) -> String {
+        let peer = line.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
+        let ratio = line.cusparse_ms.map_or("-".into(), |ms| format!("{:.2}", ms / line.ms));
+        let part = line.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
+        format!(
+            "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
+            line.graph,
+            line.element,
+            line.features,
+            line.ms,
+            line.graph_ms,
+            line.error,
+            line.gathered_gb_s,
+            line.build_ms,
+            if line.chosen { '*' } else { ' ' },
+            line.plan,
+            line.layout
+        )
     }
 }

@@ -6,6 +6,7 @@
 mod choice;
 mod commands;
 mod failure;
+mod files;
 mod ids;
 mod options;
 mod output;

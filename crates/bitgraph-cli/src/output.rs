@@ -1,15 +1,9 @@
-//! Standard output, standard error, and the one value per vertex that `--output` writes.
+//! Standard output and standard error.
 //!
 //! Invariant: a closed pipe is [`Failure::ClosedPipe`], never a panic.
 
 use crate::failure::{Failure, Result};
-use crate::progress::Reporter;
-use crate::signals;
-use bitgraph::io::{Naming, VectorData};
-use std::ffi::OsStr;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
-use std::path::Path;
 
 /// Prints a text on standard output, as it is.
 pub fn print(text: &str) -> Result<()> {
@@ -24,27 +18,4 @@ pub fn print(text: &str) -> Result<()> {
 /// Prints a text on standard error; there may be no listener.
 pub fn note(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
-}
-
-/// Refuses, before any work, an output that is one of the files that are read: what was in it would be gone.
-pub fn check_target(out: &Path, read: &[&OsStr]) -> Result<()> {
-    // Devices and pipes hold nothing that could be lost.
-    let identity = |path: &Path| std::fs::metadata(path).ok().filter(std::fs::Metadata::is_file).map(|m| (m.dev(), m.ino()));
-    let Some(target) = identity(out) else { return Ok(()) };
-    match read.iter().find(|file| identity(Path::new(file)) == Some(target)) {
-        Some(file) => Err(Failure::usage(format_args!("{}: the output would replace {}, which is read", out.display(), file.display()))),
-        None => Ok(()),
-    }
-}
-
-/// Writes values, and what they belong to.
-pub fn write_vector<'a>(path: &Path, values: impl Into<VectorData<'a>>, naming: &Naming<'_>, reporter: &Reporter) -> Result<()> {
-    let _writing = signals::writing();
-    Ok(bitgraph::io::write_vector(path, values, naming, &reporter.writing())?)
-}
-
-/// Writes a file under a temporary name beside it and renames it, so that a failure leaves nothing behind.
-pub fn write_file(path: &Path, bytes: &[u8], reporter: &Reporter) -> Result<()> {
-    let _writing = signals::writing();
-    Ok(bitgraph::io::write_bytes(path, bytes, &reporter.writing())?)
 }

@@ -4,7 +4,7 @@
 //! cells of one shade are one rectangle.
 
 use crate::failure::{Failure, Result};
-use crate::output;
+use crate::files;
 use crate::progress::Reporter;
 use bitgraph::sparse::{Csr, parallel};
 use plotters::coord::Shift;
@@ -31,7 +31,7 @@ pub fn check_name(path: Option<&Path>) -> Result<()> {
 pub fn write(path: &Path, title: &str, csr: &Csr, degrees: &[(usize, u64)], reporter: &Reporter) -> Result<()> {
     let mut svg = String::new();
     draw(&mut svg, title, csr, degrees).map_err(|e| Failure::other(format_args!("the plot cannot be drawn: {e}")))?;
-    output::write_file(path, svg.as_bytes(), reporter)
+    files::write_file(path, svg.as_bytes(), reporter)
 }
 
 type Outcome = Result<(), Box<dyn std::error::Error>>;

@@ -5,8 +5,8 @@
 use crate::choice::{Device, NamedGraph, Precision};
 use crate::failure::{Failure, Result};
 use crate::options::{CommonArgs, GeneralArgs, LayoutArgs, ReadingArgs};
-use crate::output;
 use crate::progress::Reporter;
+use crate::{files, output};
 use bitgraph::algorithms::FullBackend;
 use bitgraph::backend::{Backend, Definition, Error as BackendError, Fused, Graph, Plan, Request, Reuse};
 use bitgraph::cpu::Cpu;
@@ -172,7 +172,7 @@ impl<B: CommandBackend> Run<B> {
     ) -> Result<Self> {
         if let Some(file) = &common.output {
             bitgraph::io::check_vector_ending(file)?;
-            output::check_target(file, &common.graph.files())?;
+            files::check_target(file, &common.graph.files())?;
         }
         let (mut stored, load_s) = load_stored(&common.graph, &common.reading, weights, &reporter)?;
         let (rows, columns) = stored.layout.shape();

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod backend;
 mod cpu;
 pub mod fused;
 mod matrix;

@@ -3,9 +3,9 @@
 use bitgraph_backend::ops::{assign_at, ewise_add, mxv, reduce};
 use bitgraph_backend::{Matrix, StorableSemiring, Vector};
 use bitgraph_cpu::Cpu;
-use bitgraph_semiring::num_traits::{Bounded, ConstOne, ConstZero, NumCast, One, ToPrimitive, Zero};
-use bitgraph_semiring::{Max, Min, Monoid, Plus, PlusTimes, Scalar, Semiring, impl_scalar, monoid, semiring};
+use bitgraph_semiring::{Max, Monoid, Plus, PlusTimes, Scalar, Semiring, semiring};
 use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind, Stored, Values};
+use bitgraph_testkit::own::{Capped, CappedTimes, Count, Distance, Paths};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 fn random(rows: u32, columns: u32, one_in: u32) -> Csr {
@@ -68,26 +68,6 @@ fn everywhere<S: StorableSemiring>(semiring: S, a: impl Fn(usize) -> S::A, x: im
 }
 
 semiring! {
-    /// The sum of squared differences, at most 1000, in whole numbers.
-    struct Distance: i8, i8 => i32 => u16;
-    add = Plus;
-    multiply(a, x) { (a - x) * (a - x) }
-    finish(acc) { if acc > 1000 { 1000 } else { acc } }
-}
-monoid! {
-    /// The largest value, at most 40, which is terminal.
-    struct Capped: i32;
-    identity { MIN }
-    combine(a, b) { a.max(b).min(40) }
-    terminal(a) { a == 40 }
-}
-semiring! {
-    /// The largest product of a row, at most 40.
-    struct CappedTimes: i16, i16 => i32 => i32;
-    add = Capped;
-    multiply(a, x) { (a * x).min(40) }
-}
-semiring! {
     /// The formula of (plus, times), which has kernels of its own for patterns; the values below are exact in any order.
     struct Products: f32, f32 => f32;
     add = Plus;
@@ -99,13 +79,6 @@ semiring! {
     add = bitgraph_semiring::Lor;
     multiply(a, x) { a != 0 && x != 0 }
 }
-semiring! {
-    /// Shortest paths once more.
-    struct Paths: u32, u32 => u32;
-    add = Min;
-    multiply(a, x) { a.saturating_add(x) }
-}
-
 #[test]
 fn semirings_by_formula() {
     everywhere(Distance, |k| (k % 23) as i8 - 11, |j| (j % 17) as i8 - 8);
@@ -183,69 +156,6 @@ fn a_row_stops_at_a_terminal_value() {
         }
     }
 }
-
-/// A count that stops at 255.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd)]
-struct Count(u8);
-impl std::ops::Add for Count {
-    type Output = Self;
-    fn add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
-    }
-}
-impl std::ops::Sub for Count {
-    type Output = Self;
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
-    }
-}
-impl std::ops::Mul for Count {
-    type Output = Self;
-    fn mul(self, other: Self) -> Self {
-        Self(self.0.saturating_mul(other.0))
-    }
-}
-impl Zero for Count {
-    fn zero() -> Self {
-        Self(0)
-    }
-    fn is_zero(&self) -> bool {
-        self.0 == 0
-    }
-}
-impl One for Count {
-    fn one() -> Self {
-        Self(1)
-    }
-}
-impl ConstZero for Count {
-    const ZERO: Self = Self(0);
-}
-impl ConstOne for Count {
-    const ONE: Self = Self(1);
-}
-impl Bounded for Count {
-    fn min_value() -> Self {
-        Self(0)
-    }
-    fn max_value() -> Self {
-        Self(255)
-    }
-}
-impl ToPrimitive for Count {
-    fn to_i64(&self) -> Option<i64> {
-        self.0.to_i64()
-    }
-    fn to_u64(&self) -> Option<u64> {
-        self.0.to_u64()
-    }
-}
-impl NumCast for Count {
-    fn from<T: ToPrimitive>(value: T) -> Option<Self> {
-        value.to_u8().map(Self)
-    }
-}
-impl_scalar!(Count as u8);
 
 #[test]
 fn element_types_of_a_users_own() {

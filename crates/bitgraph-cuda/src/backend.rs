@@ -1,59 +1,14 @@
 //! The backend: matrices, vectors and values on one GPU.
 
-use crate::device::Device;
 use crate::layout::{DeviceCsr, Offsets};
 use crate::matrix::CudaMatrix;
 use crate::ops::elementwise;
 use crate::vector::{CudaValue, CudaVector};
-use crate::{Error, Result, primitives};
+use crate::{Cuda, Error, Result, primitives};
 use bitgraph_b2sr::Layout;
 use bitgraph_backend::Backend;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values, Vector};
-
-/// The CUDA backend on one GPU. Cheap to clone; a clone is the same device and stream.
-#[derive(Clone, Debug)]
-pub struct Cuda {
-    device: Device,
-    reference: bool,
-}
-
-impl Cuda {
-    /// Opens a GPU by its number.
-    ///
-    /// # Errors
-    /// No driver, one too old, no such device, a device too old.
-    pub fn open(ordinal: u32) -> Result<Self> {
-        Ok(Self { device: Device::open(ordinal)?, reference: false })
-    }
-    /// The same device without fused forms: the definitions of the algorithms over the operations.
-    #[must_use]
-    pub fn without_fused_forms(&self) -> Self {
-        Self { device: self.device.clone(), reference: true }
-    }
-    #[cfg(test)]
-    pub(crate) fn on(device: Device) -> Self {
-        Self { device, reference: false }
-    }
-    /// Whether definitions run in place of fused forms.
-    pub(crate) fn is_reference(&self) -> bool {
-        self.reference
-    }
-    /// The device.
-    #[must_use]
-    pub fn device(&self) -> &Device {
-        &self.device
-    }
-    /// The same device with a stream of its own: what is built on it and what is built on this one can be used from two threads at once. A
-    /// vector or matrix goes with what was made by the same handle or a clone of it: operations refuse to mix those of two forks, whose
-    /// streams do not wait for each other ([`OtherBackend`](bitgraph_backend::Error::OtherBackend)).
-    ///
-    /// # Errors
-    /// The driver's.
-    pub fn fork(&self) -> Result<Self> {
-        Ok(Self { device: self.device.fork()?, reference: self.reference })
-    }
-}
 
 impl Backend for Cuda {
     type Error = Error;
@@ -65,25 +20,25 @@ impl Backend for Cuda {
         "cuda"
     }
     fn shares_with(&self, other: &Self) -> bool {
-        self.device.stream().is(other.device.stream())
+        self.device().stream().is(other.device().stream())
     }
     fn label(&self) -> String {
-        format!("stream {} of CUDA device {}", self.device.stream().number(), self.device.ordinal())
+        format!("stream {} of CUDA device {}", self.device().stream().number(), self.device().ordinal())
     }
     fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<CudaMatrix> {
-        CudaMatrix::new(&self.device, csr, values, format)
+        CudaMatrix::new(self.device(), csr, values, format)
     }
     fn matrix_from(&self, layout: &Layout, values: Option<&Values>, format: FormatKind) -> Result<CudaMatrix> {
-        CudaMatrix::from_host(&self.device, layout, values, format)
+        CudaMatrix::from_host(self.device(), layout, values, format)
     }
     fn matrix_to_host(&self, matrix: &CudaMatrix) -> Result<(Csr, Option<Values>)> {
         matrix.to_host()
     }
     fn matrix_empty(&self, rows: usize, columns: usize, format: FormatKind) -> Result<CudaMatrix> {
         Csr::ids(rows as u64, columns as u64).map_err(Error::from)?;
-        let offsets = Offsets::U32(self.device.zeroed(rows + 1)?);
-        let lists = DeviceCsr { rows, columns, nnz: 0, offsets, indices: self.device.alloc(0)? };
-        CudaMatrix::from_lists(&self.device, lists, None, format)
+        let offsets = Offsets::U32(self.device().zeroed(rows + 1)?);
+        let lists = DeviceCsr { rows, columns, nnz: 0, offsets, indices: self.device().alloc(0)? };
+        CudaMatrix::from_lists(self.device(), lists, None, format)
     }
     fn matrix_pattern(&self, matrix: &CudaMatrix) -> CudaMatrix {
         matrix.pattern()
@@ -107,21 +62,21 @@ impl Backend for Cuda {
         matrix.bytes()
     }
     fn vector<T: Stored>(&self, host: Vector<T>) -> Result<CudaVector<T>> {
-        CudaVector::upload(&self.device, &host)
+        CudaVector::upload(self.device(), &host)
     }
     fn vector_to_host<T: Stored>(&self, vector: &CudaVector<T>) -> Result<Vector<T>> {
         vector.to_host()
     }
     fn vector_empty<T: Stored>(&self, len: usize) -> Result<CudaVector<T>> {
-        let empty = CudaVector::uninitialised(&self.device, len, true)?;
+        let empty = CudaVector::uninitialised(self.device(), len, true)?;
         empty.present.as_ref().map_or(Ok(()), |present| present.fill_bytes(0))?;
         Ok(empty)
     }
     fn vector_filled<T: Stored>(&self, len: usize, value: T) -> Result<CudaVector<T>> {
-        elementwise::filled(&self.device, len, value)
+        elementwise::filled(self.device(), len, value)
     }
     fn vector_iota(&self, len: usize) -> Result<CudaVector<u32>> {
-        Ok(CudaVector::from_parts(&self.device, len, primitives::iota(&self.device, len, 0)?.cast(), None))
+        Ok(CudaVector::from_parts(self.device(), len, primitives::iota(self.device(), len, 0)?.cast(), None))
     }
     fn vector_nvals<T: Stored>(&self, vector: &CudaVector<T>) -> Result<usize> {
         elementwise::count(vector)

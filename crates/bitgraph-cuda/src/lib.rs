@@ -7,6 +7,7 @@
 mod backend;
 mod bytes;
 pub mod convert;
+mod cuda;
 pub mod device;
 mod error;
 pub mod fused;
@@ -20,7 +21,7 @@ pub mod spmv;
 pub mod tensor;
 mod vector;
 
-pub use backend::Cuda;
+pub use cuda::Cuda;
 pub use error::{Error, Result};
 pub use layout::{DeviceB2sr, DeviceCsr, DeviceHybrid, DeviceValues, Layout, Offsets};
 pub use matrix::CudaMatrix;

@@ -7,9 +7,9 @@
 //! Invariant: rows are sorted in the end, so the order in which threads fill a bucket leaves no trace.
 
 use crate::memory;
-use crate::meter::Meter;
 use crate::sampled::EdgeSource;
 use crate::{Error, Result};
+use bitgraph_sparse::Meter;
 use bitgraph_sparse::parallel::{self, DisjointSlice};
 use bitgraph_sparse::{Control, Csr, Offsets};
 use std::ops::Range;
@@ -176,7 +176,7 @@ fn fill<S: EdgeSource>(
         to_rows.copy_from_slice(r);
     };
     let mask = (1u32 << shift) - 1;
-    parallel::try_each(blocks.len(), |b| {
+    Ok(parallel::try_each(blocks.len(), |b| {
         let block = &blocks[b];
         let mut pending = vec![([0u32; PENDING], [0u16; PENDING]); buckets];
         let mut lengths = vec![0u8; buckets];
@@ -203,7 +203,7 @@ fn fill<S: EdgeSource>(
             write(b, &c[..k as usize], &r[..k as usize]);
         }
         meter.advance(block.end - block.start)
-    })
+    })?)
 }
 
 /// Sorts the entries of every bucket by row and column and drops repeated ones; the kept ones move to the bucket's front.

@@ -5,7 +5,6 @@ mod error;
 mod generator;
 mod kron;
 mod memory;
-mod meter;
 mod parse;
 mod random;
 mod sampled;

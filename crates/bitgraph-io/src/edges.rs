@@ -7,10 +7,10 @@
 
 use crate::source::Source;
 use crate::text::blocks::Blocks;
-use crate::text::entries::{Column, Entries, Id, Slots};
-use crate::text::number::{self, Bad, digits16, swar, word};
+use crate::text::entries::{Column, Entries, Id};
+use crate::text::number::{self, digits16, swar, word};
 use crate::text::value::{self, Value};
-use crate::text::{AHEAD, Entry, Fault, LineParser, line_end, newlines, parse_block, shown};
+use crate::text::{Entry, Fault, LineParser, line_end, newlines, parse_block, shown, whole};
 use crate::{Error, Loaded, Problem, ReadOptions, Remark, Result};
 use bitgraph_sparse::{Coo, parallel};
 use rayon::slice::ParallelSliceMut;
@@ -41,9 +41,9 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
         options.remark.tell(&Remark::UnusedZero { path: path.to_path_buf() });
     }
     let nodes = options.nodes.map_or(largest.max(told), |n| n as u64);
-    crate::read::check_vertices(path, crate::error::VERTICES, nodes, bytes, options)?;
+    crate::loaded::check_vertices(path, crate::error::VERTICES, nodes, bytes, options)?;
     let n = usize::try_from(nodes).unwrap_or(usize::MAX);
-    crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)
+    crate::loaded::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)
 }
 
 /// Replaces arbitrary vertex numbers by their rank.
@@ -60,7 +60,7 @@ fn relabelled(list: List<u64>, path: &Path, options: &ReadOptions) -> Result<Loa
     // Every number is in the list: the search always finds it.
     let rank = |list: Vec<u64>| -> Vec<u32> { parallel::map(&list, |id| ids.binary_search(id).unwrap_or_default() as u32) };
     let (rows, columns) = (rank(from), rank(to));
-    match crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options) {
+    match crate::loaded::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options) {
         Ok(loaded) => Ok(Loaded { original_ids: Some(ids), ..loaded }),
         Err(mut error) => {
             use bitgraph_sparse::Error::{Duplicate, Opposite, Overflow};
@@ -264,35 +264,9 @@ impl<I: EdgeId> LineParser for Arcs<I> {
     type Id = I;
     const COMMENT: &'static [u8] = b"#%";
 
-    fn parse<V: Value>(&self, text: &[u8], range: Range<usize>, out: Slots<'_, I, V>) -> Result<usize, Fault> {
-        let Slots { rows, columns, values } = out;
-        let fast_end = range.end.min(text.len().saturating_sub(AHEAD));
-        let (mut at, mut k) = (range.start, 0);
-        while at < range.end {
-            if at < fast_end
-                && let Some((row, column, value, end)) = self.fast::<V>(text, at)
-            {
-                // There are as many slots as lines.
-                (rows[k], columns[k], values[k]) = (I::from_u64(row), I::from_u64(column), value);
-                k += 1;
-                at = end + 1;
-                continue;
-            }
-            let end = line_end(text, at, range.end);
-            if let Some((row, column, value)) = self.slow::<V>(&text[at..end]).map_err(|(problem, value)| Fault { at, problem, value })? {
-                (rows[k], columns[k], values[k]) = (I::from_u64(row), I::from_u64(column), value);
-                k += 1;
-            }
-            at = end + 1;
-        }
-        Ok(k)
-    }
-}
-
-impl<I: EdgeId> Arcs<I> {
     /// A line of the form "from to[ weight]" with one separator between fields, and where its newline is.
     #[inline(always)]
-    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<(u64, u64, V, usize)> {
+    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<((I, I, V), usize)> {
         let digits = |at| if I::WIDE { digits16(text, at) } else { swar(word(text, at)) };
         let between = |byte: u8| byte == b' ' || byte == b'\t' || byte == b',';
         let (from, n) = digits(at);
@@ -318,12 +292,12 @@ impl<I: EdgeId> Arcs<I> {
             }
         }
         end += usize::from(text[end] == b'\r');
-        (text[end] == b'\n').then_some((from, to, value, end))
+        (text[end] == b'\n').then_some(((I::from_u64(from), I::from_u64(to), value), end))
     }
 
     /// A line of any form; None for one without an arc. A fault of the weight says so.
     #[cold]
-    fn slow<V: Value>(&self, line: &[u8]) -> Result<Entry<u64, V>, (Problem, bool)> {
+    fn slow<V: Value>(&self, line: &[u8]) -> Result<Entry<I, V>, (Problem, bool)> {
         if !crate::text::is_data(line, Self::COMMENT) {
             return Ok(None);
         }
@@ -349,21 +323,21 @@ impl<I: EdgeId> Arcs<I> {
         if self.stamped && number::float(words[3]).is_err() {
             return Err(plain(Problem::NotANumber { found: shown(words[3]) }));
         }
-        Ok(Some((from, to, value)))
+        Ok(Some((I::from_u64(from), I::from_u64(to), value)))
     }
+}
 
+impl<I: EdgeId> Arcs<I> {
     fn id(&self, token: &[u8]) -> Result<u64, Problem> {
-        match number::unsigned(token) {
+        match whole(token)? {
             // The span of 64-bit numbers is one less than their count, which 64 bits cannot hold.
-            Ok(id) if id.wrapping_sub(self.first) < self.span || (I::WIDE && id >= self.first) => Ok(id - self.first),
-            Ok(id) if self.span == u64::from(u32::MAX) && id > u64::from(u32::MAX) - 1 => Err(Problem::WideId { id }),
-            Ok(id) if self.span == 0 => Err(Problem::NoSuchId { what: "vertex", id }),
-            Ok(id) => {
+            id if id.wrapping_sub(self.first) < self.span || (I::WIDE && id >= self.first) => Ok(id - self.first),
+            id if self.span == u64::from(u32::MAX) && id > u64::from(u32::MAX) - 1 => Err(Problem::WideId { id }),
+            id if self.span == 0 => Err(Problem::NoSuchId { what: "vertex", id }),
+            id => {
                 let last = self.first.saturating_add(self.span - 1);
                 Err(Problem::IdOutOfRange { what: "vertex", id, first: self.first, last })
             }
-            Err(Bad::Overflow) => Err(Problem::Overflow { found: shown(token), width: "64 bits" }),
-            Err(_) => Err(Problem::NotAnInteger { found: shown(token) }),
         }
     }
 }

@@ -5,13 +5,12 @@
 
 use crate::source::Source;
 use crate::text::blocks::Blocks;
-use crate::text::entries::{Column, Entries, Slots};
-use crate::text::number::{self, Bad, swar, word};
+use crate::text::entries::{Column, Entries};
+use crate::text::number::{swar, word};
 use crate::text::value::{self, Value};
-use crate::text::{AHEAD, Entry, Fault, LineParser, is_data, line_end, parse_block, shown};
+use crate::text::{Entry, LineParser, id, is_data, line_end, parse_block, shown, whole};
 use crate::{Error, Loaded, Problem, ReadOptions, Result};
 use bitgraph_sparse::Coo;
-use std::ops::Range;
 use std::path::Path;
 
 /// Reads a DIMACS text.
@@ -29,7 +28,7 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
             if is_data(&text[here.clone()], Arcs::COMMENT) {
                 let told = |problem| Error::Line { path: path.to_path_buf(), line, problem };
                 let (vertices, arcs) = header(&text[here]).map_err(told)?;
-                crate::read::check_vertices(path, "announced vertices", vertices, file_bytes.unwrap_or(0), options)?;
+                crate::loaded::check_vertices(path, "announced vertices", vertices, file_bytes.unwrap_or(0), options)?;
                 // "a 1 1 0\n" is the shortest line; the last newline may be missing.
                 let room = whole.map(|w| (w - range.start) as u64 / 8 + 1);
                 if let Some(room) = room.filter(|&room| arcs > room) {
@@ -55,7 +54,7 @@ pub(crate) fn read(source: Source<'_>, path: &Path, options: &ReadOptions) -> Re
     }
     let n = lines.vertices as usize;
     let (rows, columns, values) = entries.into_parts();
-    crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)
+    crate::loaded::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)
 }
 
 /// The problem line: vertices and arcs.
@@ -69,13 +68,7 @@ fn header(line: &[u8]) -> Result<(u64, u64), Problem> {
         Some(other) => return Err(Problem::Unknown { what: "DIMACS problem", found: shown(other), known: "sp" }),
         None => return Err(Problem::Missing { what: "'sp'" }),
     }
-    let mut number = |what| {
-        let token = words.next().ok_or(Problem::Missing { what })?;
-        number::unsigned(token).map_err(|bad| match bad {
-            Bad::Overflow => Problem::Overflow { found: shown(token), width: "64 bits" },
-            _ => Problem::NotAnInteger { found: shown(token) },
-        })
-    };
+    let mut number = |what| words.next().ok_or(Problem::Missing { what }).and_then(whole);
     let (vertices, arcs) = (number("the number of vertices")?, number("the number of arcs")?);
     match words.next() {
         Some(extra) => Err(Problem::Trailing { found: shown(extra) }),
@@ -93,33 +86,8 @@ impl LineParser for Arcs {
     type Id = u32;
     const COMMENT: &'static [u8] = b"c";
 
-    fn parse<V: Value>(&self, text: &[u8], range: Range<usize>, out: Slots<'_, u32, V>) -> Result<usize, Fault> {
-        let Slots { rows, columns, values } = out;
-        let fast_end = range.end.min(text.len().saturating_sub(AHEAD));
-        let (mut at, mut k) = (range.start, 0);
-        while at < range.end {
-            let fast = if at < fast_end { self.fast::<V>(text, at) } else { None };
-            let (entry, end) = match fast {
-                Some((entry, end)) => (Some(entry), end),
-                None => {
-                    let end = line_end(text, at, range.end);
-                    (self.slow::<V>(&text[at..end]).map_err(|(problem, value)| Fault { at, problem, value })?, end)
-                }
-            };
-            if let Some(entry) = entry {
-                // There are as many slots as lines.
-                (rows[k], columns[k], values[k]) = entry;
-                k += 1;
-            }
-            at = end + 1;
-        }
-        Ok(k)
-    }
-}
-
-impl Arcs {
     /// A line with single blanks and ids of at most eight digits, and where its newline is. All that is not quite so is left to
-    /// [`Arcs::slow`].
+    /// [`LineParser::slow`].
     #[inline(always)]
     fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<((u32, u32, V), usize)> {
         let (from, n) = swar(word(text, at + 2));
@@ -146,19 +114,16 @@ impl Arcs {
         if first != b"a" {
             return Err(plain(Problem::Unknown { what: "line of an arc", found: shown(first), known: "a FROM TO WEIGHT" }));
         }
-        let mut vertex = |what| match words.next().ok_or(Problem::Missing { what }).map(|w| (w, number::unsigned(w)))? {
-            (_, Ok(id)) if id.wrapping_sub(1) < self.vertices => Ok(id as u32 - 1),
-            (_, Ok(id)) if self.vertices == 0 => Err(Problem::NoSuchId { what: "vertex", id }),
-            (_, Ok(id)) => Err(Problem::IdOutOfRange { what: "vertex", id, first: 1, last: self.vertices }),
-            (token, Err(Bad::Overflow)) => Err(Problem::Overflow { found: shown(token), width: "64 bits" }),
-            (token, Err(_)) => Err(Problem::NotAnInteger { found: shown(token) }),
+        let mut vertex = |what| {
+            let token = words.next().ok_or(Problem::Missing { what })?;
+            id("vertex", token, self.vertices)
         };
         let (from, to) = (vertex("a vertex").map_err(plain)?, vertex("a second vertex").map_err(plain)?);
         let token = words.next().ok_or(plain(Problem::Missing { what: "a weight" }))?;
         let value = V::slow(token).map_err(|bad| (value::problem::<V>(token, bad), true))?;
         match words.next() {
             Some(extra) => Err(plain(Problem::Trailing { found: shown(extra) })),
-            None => Ok(Some((from, to, value))),
+            None => Ok(Some((from as u32, to as u32, value))),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Text output: lines of entries, formatted in parallel by blocks of rows and written in order.
 
-use crate::write::{Sink, WriteSource};
-use crate::{Error, Result};
+use crate::sink::Sink;
+use crate::{Error, Result, WriteSource};
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::{Csr, Values, parallel, with_values};
 use std::io::Write;

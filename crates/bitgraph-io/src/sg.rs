@@ -76,7 +76,7 @@ pub(crate) fn read(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<L
     let ordered = parallel::all(n, 4096, |u| columns[row(u)].is_sorted_by(|a, b| a < b));
     if !ordered || (directed && options.symmetrize) {
         let rows = (0..n).flat_map(|u| std::iter::repeat_n(u as u32, row(u).len())).collect();
-        let loaded = crate::read::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)?;
+        let loaded = crate::loaded::from_coo(Coo { values, ..Coo::pattern(n, n, rows, columns) }, path, options)?;
         return undirected(loaded, !directed, path);
     }
     let starts: Vec<usize> = offsets.iter().map(|&o| o as usize).collect();
@@ -87,7 +87,7 @@ pub(crate) fn read(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<L
 /// Holds an undirected graph to its word.
 fn undirected(loaded: Loaded, told: bool, path: &Path) -> Result<Loaded> {
     if told && !loaded.csr.seems_symmetric(loaded.values.as_ref()) {
-        return Err(crate::read::not_symmetric(path));
+        return Err(crate::loaded::not_symmetric(path));
     }
     Ok(Loaded { symmetric: loaded.symmetric.or(told.then_some(true)), ..loaded })
 }

@@ -1,9 +1,9 @@
 //! Vectors as files: `.npy`, `.csv`, `.tsv`.
 
 use crate::numpy::npy::{self, Fault};
+use crate::sink::{Sink, atomically};
 use crate::text::number;
 use crate::text::{is_data, shown};
-use crate::write::{Sink, atomically};
 use crate::{Error, Problem, ReadMode, Result, WriteOptions};
 use bitgraph_sparse::{Values, parallel};
 use std::io::Write;

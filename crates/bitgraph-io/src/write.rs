@@ -1,60 +1,12 @@
-//! Writing: by ending, to a temporary name beside the target that is renamed at the end, so that a target is whole or untouched.
+//! Writing a graph in any format.
 
-use crate::{Error, FileFormat, Listener, Result, Temporary, WriteOptions};
-use bitgraph_sparse::ordering::Ordering as Renumbering;
-use bitgraph_sparse::{Control, Csr, FormatKind, Permutation, Section, Values, with_values};
+use crate::sink::{Sink, Through, atomically, cancelled_or};
+use crate::{Error, FileFormat, Result, WriteOptions, WriteSource};
+use bitgraph_sparse::with_values;
 use flate2::Compression;
 use flate2::write::GzEncoder;
-use std::fs::{File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// What is to be written.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct WriteSource<'a> {
-    /// The pattern.
-    pub csr: &'a Csr,
-    /// Its values.
-    pub values: Option<&'a Values>,
-    /// Whether pattern and values equal their transpose. With None it is found out where the format can use it; `Some(true)` is
-    /// checked by the text formats, since half of a matrix that is not symmetric would be lost.
-    pub symmetric: Option<bool>,
-    /// `.bgr`: the renumbering that the matrix is in.
-    pub permutation: Option<&'a Permutation>,
-    /// `.bgr`: which ordering computed that renumbering; none if it is not known.
-    pub ordering: Renumbering,
-    /// `.bgr`: the vertices' numbers in the file they came from. Edge lists: written instead of 0, 1, 2, ...
-    pub original_ids: Option<&'a [u64]>,
-    /// `.bgr`: the arrays of another format, written instead of the CSR.
-    pub format: Option<(FormatKind, Vec<Section>)>,
-}
-
-impl<'a> WriteSource<'a> {
-    /// A pattern, nothing else.
-    #[must_use]
-    pub fn new(csr: &'a Csr) -> Self {
-        Self { csr, values: None, symmetric: None, permutation: None, ordering: Renumbering::None, original_ids: None, format: None }
-    }
-    /// With values.
-    #[must_use]
-    pub fn with_values(mut self, values: Option<&'a Values>) -> Self {
-        self.values = values;
-        self
-    }
-    /// With what is known of its symmetry.
-    #[must_use]
-    pub fn with_symmetric(mut self, symmetric: Option<bool>) -> Self {
-        self.symmetric = symmetric;
-        self
-    }
-
-    /// Whether pattern and values equal their transpose.
-    pub(crate) fn is_symmetric(&self) -> bool {
-        self.symmetric != Some(false) && self.csr.is_symmetric_with(self.values)
-    }
-}
 
 /// The format that a name's ending says, and whether it says compressed, if it is one that is written.
 fn written(path: &Path) -> Result<(FileFormat, bool)> {
@@ -93,9 +45,9 @@ pub fn write_as(path: &Path, format: FileFormat, source: &WriteSource<'_>, optio
         return atomically(path, options, |out| body(out, format, source));
     }
     atomically(path, options, |out| {
-        let path = out.path.clone();
+        let path = out.path().to_path_buf();
         let mut encoder = GzEncoder::new(Through(out), Compression::fast());
-        let mut inner = Sink { out: &mut encoder, path: path.clone(), control: &options.control, written: 0 };
+        let mut inner = Sink::new(&mut encoder, &path, &options.control);
         body(&mut inner, format, source)?;
         encoder.finish().map(drop).map_err(|e| cancelled_or(&path, e))
     })
@@ -109,7 +61,7 @@ pub fn write_to(out: impl Write, name: &str, format: FileFormat, source: &WriteS
     let path = PathBuf::from(name);
     check(&path, format, source)?;
     let mut out = BufWriter::with_capacity(1 << 20, out);
-    body(&mut Sink { out: &mut out, path: path.clone(), control: &options.control, written: 0 }, format, source)?;
+    body(&mut Sink::new(&mut out, &path, &options.control), format, source)?;
     out.flush().map_err(|source| Error::Io { path, source })
 }
 
@@ -152,7 +104,7 @@ fn check(path: &Path, format: FileFormat, source: &WriteSource<'_>) -> Result<()
 
 /// Writes what [`check`] has passed.
 fn body(out: &mut Sink<'_>, format: FileFormat, source: &WriteSource<'_>) -> Result<()> {
-    let path = out.path.clone();
+    let path = out.path().to_path_buf();
     match format {
         FileFormat::Mtx => crate::mtx::write::write(out, source),
         FileFormat::Metis => crate::lines::metis(out, source),
@@ -160,150 +112,4 @@ fn body(out: &mut Sink<'_>, format: FileFormat, source: &WriteSource<'_>) -> Res
         FileFormat::Bgr => crate::bgr::write::write(out, &path, source),
         FileFormat::Edges | FileFormat::Gr | FileFormat::Sg => crate::lines::edge_list(out, &path, source),
     }
-}
-
-/// Where a writer puts its bytes.
-pub(crate) struct Sink<'a> {
-    out: &'a mut dyn Write,
-    path: PathBuf,
-    control: &'a Control,
-    written: u64,
-}
-
-impl Sink<'_> {
-    /// Writes bytes, in steps between which the work can be cancelled.
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> Result<()> {
-        for step in bytes.chunks(16 << 20) {
-            self.control.step(self.written, None)?;
-            // An encoder passes on what the sink below it said.
-            self.out.write_all(step).map_err(|e| cancelled_or(&self.path, e))?;
-            self.written += step.len() as u64;
-        }
-        Ok(())
-    }
-}
-
-/// A sink as an [`io::Write`].
-struct Through<'a, 'b>(&'a mut Sink<'b>);
-
-impl Write for Through<'_, '_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self.0.put(bytes) {
-            Ok(()) => Ok(bytes.len()),
-            Err(Error::Io { source, .. }) => Err(source),
-            Err(other) => Err(io::Error::other(other)),
-        }
-    }
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-fn cancelled_or(path: &Path, e: io::Error) -> Error {
-    match e.downcast::<Error>() {
-        Ok(inner) => inner,
-        Err(source) => Error::Io { path: path.to_path_buf(), source },
-    }
-}
-
-/// Removes a temporary file unless it was renamed.
-struct Guard<'a>(Option<PathBuf>, &'a Listener<Temporary>);
-
-impl<'a> Guard<'a> {
-    /// Makes the file.
-    fn create(path: PathBuf, listener: &'a Listener<Temporary>) -> io::Result<(File, Self)> {
-        listener.tell(&Temporary::Made(path.clone()));
-        match OpenOptions::new().write(true).create_new(true).open(&path) {
-            Ok(file) => Ok((file, Self(Some(path), listener))),
-            Err(error) => {
-                listener.tell(&Temporary::Gone);
-                Err(error)
-            }
-        }
-    }
-}
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        if let Some(path) = &self.0 {
-            let _ = std::fs::remove_file(path);
-        }
-        self.1.tell(&Temporary::Gone);
-    }
-}
-
-/// Writes a file of these bytes under a temporary name beside it and renames it.
-///
-/// # Errors
-/// [`Error::Io`], [`Error::Cancelled`]. Nothing is left behind, and an older file of that name is untouched.
-pub fn write_bytes(path: &Path, bytes: &[u8], options: &WriteOptions) -> Result<()> {
-    atomically(path, options, |out| out.put(bytes))
-}
-
-/// What a name stands for once links are followed, whether anything is there or not.
-fn followed(path: &Path) -> io::Result<PathBuf> {
-    // As many as the system follows.
-    const LINKS: usize = 40;
-    let mut at = path.to_path_buf();
-    for _ in 0..LINKS {
-        match std::fs::read_link(&at) {
-            Ok(next) => at = at.parent().map_or_else(|| next.clone(), |folder| folder.join(&next)),
-            Err(_) => return Ok(at),
-        }
-    }
-    Err(io::Error::other(format!("more than {LINKS} links follow each other")))
-}
-
-/// Makes a file of a new name in the folder of `target`. The name is short whatever the target's is, which may be as long as a name can be.
-fn temporary<'a>(target: &Path, options: &'a WriteOptions) -> io::Result<(PathBuf, File, Guard<'a>)> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
-    loop {
-        let name = format!(".bitgraph-{}-{}.tmp", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-        let path = target.with_file_name(name);
-        match Guard::create(path.clone(), &options.temporary) {
-            // Left by another process of that number: there are fewer of them than names.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            made => return made.map(|(file, guard)| (path, file, guard)),
-        }
-    }
-}
-
-/// Writes a file under a temporary name in the same folder and renames it when all is on the disk. A link stays a link: what it points to
-/// is replaced, or made. A file that may not be written to is not replaced either. What is no regular file, such as a pipe or a device, is
-/// written to directly.
-pub(crate) fn atomically(path: &Path, options: &WriteOptions, body: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<()> {
-    let io = |source| Error::Io { path: path.to_path_buf(), source };
-    let existing = std::fs::metadata(path);
-    match &existing {
-        Ok(m) if m.is_dir() => return Err(io(io::ErrorKind::IsADirectory.into())),
-        Ok(m) if !m.is_file() => {
-            let file = OpenOptions::new().write(true).open(path).map_err(io)?;
-            return fill(file, path, &options.control, body).map(drop);
-        }
-        Ok(_) => crate::system::check_writable(path).map_err(io)?,
-        Err(_) => {}
-    }
-    let target = followed(path).map_err(io)?;
-    if target.file_name().is_none() {
-        return Err(io(io::ErrorKind::InvalidInput.into()));
-    }
-    let (temporary, file, mut guard) = temporary(&target, options).map_err(|source| {
-        let folder = target.parent().filter(|f| !f.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Error::Folder { path: path.to_path_buf(), folder: folder.to_path_buf(), source }
-    })?;
-    let file = fill(file, path, &options.control, body)?;
-    if let Ok(old) = existing {
-        file.set_permissions(old.permissions()).map_err(io)?;
-    }
-    file.sync_data().map_err(io)?;
-    drop(file);
-    std::fs::rename(&temporary, &target).map_err(io)?;
-    guard.0 = None;
-    Ok(())
-}
-
-fn fill(file: File, path: &Path, control: &Control, body: impl FnOnce(&mut Sink<'_>) -> Result<()>) -> Result<File> {
-    let mut out = BufWriter::with_capacity(1 << 20, file);
-    body(&mut Sink { out: &mut out, path: path.to_path_buf(), control, written: 0 })?;
-    out.into_inner().map_err(|e| Error::Io { path: path.to_path_buf(), source: e.into_error() })
 }

@@ -8,9 +8,9 @@
 //! of its windows, which are joined in the end, and writes the condensed columns in place.
 
 use crate::error::zeros;
-use crate::meter::Meter;
 use crate::order::{Greedy, greedy};
 use crate::{Error, MOST_ROWS, Result, Sgt};
+use bitgraph_sparse::Meter;
 use bitgraph_sparse::parallel::{DisjointSlice, balanced_rows};
 use bitgraph_sparse::{Control, Csr, Offsets, Permutation};
 use rayon::prelude::*;

@@ -4,7 +4,6 @@ mod blocks;
 mod build;
 mod check;
 mod error;
-mod meter;
 mod order;
 mod sgt;
 mod shape;

@@ -12,8 +12,8 @@
 //! Neighbouring numbers are taken for near: a pattern whose numbering is not local is to be reordered before.
 
 use crate::error::zeros;
-use crate::meter::Meter;
 use crate::{Error, MOST_ROWS, Result};
+use bitgraph_sparse::Meter;
 use bitgraph_sparse::{Control, Csr, Permutation};
 use rayon::prelude::*;
 use std::ops::Range;

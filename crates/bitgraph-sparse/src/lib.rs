@@ -14,6 +14,7 @@ mod halves;
 #[cfg(any(feature = "bitvec", feature = "ndarray", feature = "petgraph", feature = "sprs"))]
 mod interop;
 mod mask;
+mod meter;
 mod mirror;
 mod mirror_sum;
 mod offsets;
@@ -33,6 +34,7 @@ pub use csr::Csr;
 pub use error::{Error, Result};
 pub use format::{Format, FormatKind, Section, SectionData, Sections};
 pub use mask::MaskMode;
+pub use meter::Meter;
 pub use mirror::mirrored;
 pub use mirror_sum::MirrorSum;
 pub use offsets::{OffsetInt, Offsets};

@@ -16,7 +16,9 @@
 
 pub mod cases;
 mod corpus;
+pub mod graphs;
 pub mod mimic;
+pub mod own;
 pub mod reference;
 mod share;
 pub mod tensor;

@@ -31,7 +31,7 @@ pub(crate) fn run<B: FullBackend>(report: &mut Report, backend: &B, options: &Op
             continue;
         }
         let file = ["mtx", "mtx.gz"].iter().map(|e| folder.join(format!("{name}.{e}"))).find(|f| f.exists());
-        eprintln!("verifying {name}");
+        report.begin(RING, name);
         match file {
             Some(file) => one(report, backend, name, &file, answers, options.full)?,
             None => report.skip(RING, name, "no such file"),

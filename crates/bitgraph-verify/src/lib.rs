@@ -9,6 +9,7 @@ mod data;
 mod faults;
 pub mod operations;
 mod pairwise;
+mod progress;
 mod report;
 pub mod tensors;
 
@@ -45,6 +46,8 @@ pub struct Options {
     pub rings: Vec<String>,
     /// Only graphs whose name contains this.
     pub graph: Option<String>,
+    /// Says on standard error how far it is: on a terminal in a line that is drawn over, elsewhere in one every ten seconds.
+    pub progress: bool,
 }
 
 impl Options {
@@ -59,18 +62,23 @@ impl Options {
 /// # Errors
 /// Only for data that cannot be read; mismatches are in the report.
 pub fn run(options: &Options) -> anyhow::Result<Report> {
-    let mut report = Report::default();
-    match options.target {
-        Target::Cpu => cpu(&mut report, options)?,
+    let mut report = if options.progress { Report::with_progress() } else { Report::default() };
+    let done = match options.target {
+        Target::Cpu => cpu(&mut report, options),
         Target::Cuda(number) => match Cuda::open(number) {
-            Ok(device) => cuda(&mut report, &device, options)?,
-            Err(error) if std::env::var_os(REQUIRE_GPU).is_some_and(|v| v == "1") => {
-                report.check("cuda", "device", || "opening".into(), Outcome::Failed(error.to_string()));
+            Ok(device) => cuda(&mut report, &device, options),
+            Err(error) => {
+                if std::env::var_os(REQUIRE_GPU).is_some_and(|v| v == "1") {
+                    report.check("cuda", "device", || "opening".into(), Outcome::Failed(error.to_string()));
+                } else {
+                    report.skip("cuda", "everything", &error.to_string());
+                }
+                Ok(())
             }
-            Err(error) => report.skip("cuda", "everything", &error.to_string()),
         },
-    }
-    Ok(report)
+    };
+    report.end();
+    done.map(|()| report)
 }
 
 fn cpu(report: &mut Report, options: &Options) -> anyhow::Result<()> {

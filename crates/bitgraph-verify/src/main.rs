@@ -49,6 +49,7 @@ fn main() -> ExitCode {
         data,
         rings: arguments.ring,
         graph: arguments.graph,
+        progress: true,
     };
     match run(&options) {
         Ok(report) => {

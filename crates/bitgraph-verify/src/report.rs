@@ -1,5 +1,6 @@
 //! What ran, what was skipped and why, and the first mismatches.
 
+use crate::progress::Progress;
 use std::fmt;
 
 /// How a check ended.
@@ -26,12 +27,29 @@ struct Row {
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     rows: Vec<Row>,
+    progress: Option<Progress>,
 }
 
 /// Mismatches printed for a line.
 const SHOWN: usize = 3;
 
 impl Report {
+    /// One that says on standard error how far it is, until [`Report::end`].
+    pub(crate) fn with_progress() -> Self {
+        Self { progress: Some(Progress::new()), ..Self::default() }
+    }
+    /// Says what comes next, if progress is shown: a form of the backend, or a graph.
+    pub(crate) fn begin(&mut self, ring: &'static str, what: &str) {
+        if let Some(progress) = &mut self.progress {
+            progress.begin(ring, what);
+        }
+    }
+    /// Nothing more comes: what shows progress goes.
+    pub(crate) fn end(&mut self) {
+        if let Some(progress) = self.progress.take() {
+            progress.clear();
+        }
+    }
     fn row(&mut self, ring: &'static str, what: &str) -> &mut Row {
         let index = self.rows.iter().position(|r| r.ring == ring && r.what == what).unwrap_or_else(|| {
             self.rows.push(Row { ring, what: what.to_string(), ..Row::default() });
@@ -41,6 +59,9 @@ impl Report {
     }
     /// Counts a check; `case` names it if it failed.
     pub fn check(&mut self, ring: &'static str, what: &str, case: impl FnOnce() -> String, outcome: Outcome) {
+        if let Some(progress) = &mut self.progress {
+            progress.count(ring, what);
+        }
         let row = self.row(ring, what);
         match outcome {
             Outcome::Passed => row.passed += 1,

@@ -9,7 +9,7 @@ mod cache;
 pub use builder::{DefaultBackend, GraphBuilder, Unnamed};
 
 use crate::arranged::Ordered;
-use crate::plan::{Forecast, Learnt, forecast};
+use crate::plan::{Forecast, Learnt, weigh};
 use crate::{Algorithm, Arranged, Backend, Candidate, Definition, Fused, GraphData, Plan, Request, Reuse};
 use bitgraph_sparse::FormatKind;
 use bitgraph_sparse::ordering::Ordering;
@@ -199,7 +199,9 @@ impl<B: Backend> Graph<B> {
     {
         let start = Instant::now();
         let key = (TypeId::of::<A>(), algorithm.key(), *request);
-        let forecast = |runs| forecast(&self.backend, &self.data, algorithm, request, runs);
+        let (backend, data) = (&self.backend, &self.data);
+        let stored = || backend.stored(data.layout(), algorithm);
+        let forecast = |runs| weigh(data, A::NAME, request, runs, &stored, &|| backend.variants(data, algorithm, runs));
         let plan = next_plan(&mut state.uses, A::NAME, key, count, &forecast)?;
         state.times.plan += start.elapsed().as_secs_f64();
         Ok(plan)

@@ -8,7 +8,7 @@ mod reuse;
 mod tests;
 
 pub use planner::StoredCost;
-pub(crate) use planner::{Forecast, forecast};
+pub(crate) use planner::{Forecast, weigh};
 pub(crate) use reuse::Learnt;
 pub use reuse::Reuse;
 

@@ -3,7 +3,7 @@
 //! Invariant: a format or order that the graph came in costs nothing to build.
 
 use super::{Candidate, Plan, Request};
-use crate::{Algorithm, Error, Fused, GraphData};
+use crate::{Error, GraphData};
 use bitgraph_sparse::FormatKind;
 use bitgraph_sparse::ordering::Ordering;
 
@@ -45,23 +45,12 @@ impl Forecast {
     }
 }
 
-/// Weighs the layouts that a request allows for so many runs; there is always one.
+/// Weighs the layouts that a request allows for so many runs; there is always one. What the backend knows of the algorithm is asked for
+/// when it is needed, so that this is compiled once, not for every algorithm.
 ///
 /// # Errors
 /// [`Error::Unsupported`] for a forced variant that the backend does not have for this graph.
-pub(crate) fn forecast<B: Fused<A>, A: Algorithm>(
-    backend: &B,
-    graph: &GraphData,
-    algorithm: &A,
-    request: &Request,
-    runs: u32,
-) -> Result<Forecast, Error> {
-    let stored = || backend.stored(graph.layout(), algorithm);
-    weigh(graph, A::NAME, request, runs, &stored, &|| backend.variants(graph, algorithm, runs))
-}
-
-/// [`forecast`], given what the backend knows of the algorithm: compiled once, not for every algorithm.
-fn weigh(
+pub(crate) fn weigh(
     graph: &GraphData,
     algorithm: &'static str,
     request: &Request,

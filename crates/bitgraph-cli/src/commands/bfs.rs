@@ -2,8 +2,8 @@
 
 use super::search;
 use crate::failure::Result;
+use crate::files;
 use crate::options::BfsArgs;
-use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, BfsResult, ManyBfsResult, PathResult};
 use crate::run::{CommandBackend, Run};
@@ -46,7 +46,7 @@ fn one<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     if let Some(file) = &args.common.output {
         match (&bfs.parents, &bfs.levels) {
             (Some(p), _) if parents => search::write_parents(file, run, p)?,
-            (_, levels) => output::write_vector(file, levels.as_deref().unwrap_or_default(), &run.naming(), &run.reporter)?,
+            (_, levels) => files::write_vector(file, levels.as_deref().unwrap_or_default(), &run.naming(), &run.reporter)?,
         }
     }
     let mut summary = format!(
@@ -83,7 +83,7 @@ pub fn describe(summary: &mut String, path: &PathResult<impl std::fmt::Display>)
 /// A graph without vertices has nowhere to start: nothing is reached.
 fn empty<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
     if let Some(file) = &args.common.output {
-        output::write_vector(file, &[0i32; 0][..], &run.naming(), &run.reporter)?;
+        files::write_vector(file, &[0i32; 0][..], &run.naming(), &run.reporter)?;
     }
     let seconds = vec![0.0; args.common.layout.runs() as usize];
     let result = BfsResult { source: None, reached: 0, depth: 0, edges_traversed: 0, path: None };
@@ -103,7 +103,7 @@ fn many<B: CommandBackend>(args: &BfsArgs, run: &Run<B>, asked: &OsStr, degrees:
     let sources: Vec<u64> = config.sources.iter().map(|&s| run.number(s)).collect();
     if let (Some(file), Some(levels)) = (&args.common.output, bfs.levels) {
         let naming = Naming { sources: Some(&sources), ..run.naming() };
-        output::write_vector(file, &levels[..], &naming, &run.reporter)?;
+        files::write_vector(file, &levels[..], &naming, &run.reporter)?;
     }
     let count = sources.len();
     let result = ManyBfsResult {

@@ -1,8 +1,8 @@
 //! `cc`: connected components.
 
 use crate::failure::Result;
+use crate::files;
 use crate::options::PlainArgs;
-use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, CcResult};
 use crate::run::{CommandBackend, Run};
@@ -22,7 +22,7 @@ pub fn run<B: CommandBackend>(backend: B, args: &PlainArgs, reporter: Reporter) 
             Some(names) => VectorData::Vertices { values: &cc.labels, names },
             None => VectorData::U32(&cc.labels),
         };
-        output::write_vector(file, labels, &run.naming(), &run.reporter)?;
+        files::write_vector(file, labels, &run.naming(), &run.reporter)?;
     }
     let summary = format!("cc: {components} components, the largest of {largest} vertices\n");
     report::finish(&run, "cc", &seconds, CcResult { components, largest }, &summary)

@@ -4,7 +4,7 @@ use crate::choice::Precision;
 use crate::failure::Result;
 use crate::options::InfoArgs;
 use crate::progress::Reporter;
-use crate::{output, plot, report, run};
+use crate::{files, output, plot, report, run};
 use bitgraph::algorithms::{BfsConfig, CcConfig, Factor, MsBfsConfig, PageRankConfig, Product, SsspConfig, TcConfig, Typed};
 use bitgraph::b2sr::{Profile, ProfileConfig};
 use bitgraph::backend::{Graph, Mxv, Plan};
@@ -100,7 +100,7 @@ pub fn run(args: &InfoArgs, reporter: &Reporter) -> Result<()> {
     run::host_only("info", args.layout.backend)?;
     plot::check_name(args.plot.as_deref())?;
     if let Some(plot) = &args.plot {
-        output::check_target(plot, &args.graph.files())?;
+        files::check_target(plot, &args.graph.files())?;
     }
     let (loaded, load_s) = run::load(&args.graph, &args.reading, WeightSource::FileOrUnit, reporter)?;
     let stored = stored(args)?;

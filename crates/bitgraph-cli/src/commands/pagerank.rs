@@ -2,9 +2,9 @@
 
 use crate::choice::{DanglingChoice, Precision};
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::ids;
 use crate::options::PagerankArgs;
-use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, PagerankResult};
 use crate::run::{CommandBackend, Run};
@@ -34,7 +34,7 @@ pub fn run<B: CommandBackend>(backend: B, args: &PagerankArgs, reporter: Reporte
     // What does not depend on the graph is refused before it is read.
     config.validate(0)?;
     if let (Some(out), Some(file)) = (&args.common.output, &args.personalize) {
-        output::check_target(out, &[file.as_os_str()])?;
+        files::check_target(out, &[file.as_os_str()])?;
     }
     let run = Run::start(backend, &args.common, "pagerank", WeightSource::Unit, reporter, |_| Ok(()))?;
     if let Some(file) = &args.personalize {
@@ -77,7 +77,7 @@ fn finish<B: CommandBackend, T: Score>(args: &PagerankArgs, run: &Run<B>, second
     let top: Vec<(u64, f64)> = highest(&ranks.scores).into_iter().map(|(v, score)| (run.number(v), score)).collect();
     let PageRank { scores, iterations, residual, converged } = ranks;
     if let Some(file) = &args.common.output {
-        output::write_vector(file, T::data(&scores), &run.naming(), &run.reporter)?;
+        files::write_vector(file, T::data(&scores), &run.naming(), &run.reporter)?;
     }
     let mut summary = format!(
         "pagerank: {iterations} iterations, {} (residual {residual:.2e}), scores sum to {sum:.6}\n",

@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result};
 use crate::options::{CommonArgs, SearchArgs};
 use crate::run::{CommandBackend, Run};
-use crate::{ids, output, system};
+use crate::{files, ids, system};
 use bitgraph::algorithms::UNREACHED;
 use bitgraph::generate::Stream;
 use bitgraph::io::VectorData;
@@ -13,7 +13,7 @@ use std::path::Path;
 /// Refuses an output that is the file of sources.
 pub fn check_output(common: &CommonArgs, search: &SearchArgs) -> Result<()> {
     match (&common.output, &search.sources) {
-        (Some(out), Some(sources)) => output::check_target(out, &[sources]),
+        (Some(out), Some(sources)) => files::check_target(out, &[sources]),
         _ => Ok(()),
     }
 }
@@ -91,5 +91,5 @@ pub fn write_parents<B: CommandBackend>(file: &Path, run: &Run<B>, parents: &[u3
             VectorData::I32(&narrow)
         }
     };
-    output::write_vector(file, data, &run.naming(), &run.reporter)
+    files::write_vector(file, data, &run.naming(), &run.reporter)
 }

@@ -8,8 +8,8 @@
 use super::{bfs, search};
 use crate::choice::Precision;
 use crate::failure::{Failure, Result};
+use crate::files;
 use crate::options::SsspArgs;
-use crate::output;
 use crate::progress::Reporter;
 use crate::report::{self, ManySsspResult, PathResult, SsspResult};
 use crate::run::{CommandBackend, Run, WeightRange};
@@ -121,7 +121,7 @@ macro_rules! whole {
             fn write<B: CommandBackend>(distances: &[Self], file: &Path, search: &Search<'_>, naming: &Naming<'_>, run: &Run<B>) -> Result<()> {
                 let wide = |&d: &Self| if d == Self::largest() { u64::MAX } else { d.into() };
                 let values: Vec<u64> = distances.iter().map(wide).collect();
-                output::write_vector(file, VectorData::Distances { values: &values, single: search.single }, naming, &run.reporter)
+                files::write_vector(file, VectorData::Distances { values: &values, single: search.single }, naming, &run.reporter)
             }
         }
     )* };
@@ -140,11 +140,11 @@ macro_rules! fractional {
             fn write<B: CommandBackend>(distances: &[Self], file: &Path, search: &Search<'_>, naming: &Naming<'_>, run: &Run<B>) -> Result<()> {
                 let array = file.extension().is_some_and(|e| e.eq_ignore_ascii_case("npy"));
                 if !(search.single && array && Self::DTYPE == DType::F64) {
-                    return output::write_vector(file, distances, naming, &run.reporter);
+                    return files::write_vector(file, distances, naming, &run.reporter);
                 }
                 let narrow: Vec<f32> = distances.iter().map(|&d| d as f32).collect();
                 match narrow.iter().zip(distances).position(|(n, &d)| n.is_infinite() && d.is_finite()) {
-                    None => output::write_vector(file, &narrow[..], naming, &run.reporter),
+                    None => files::write_vector(file, &narrow[..], naming, &run.reporter),
                     Some(k) => Err(Failure::other(format_args!(
                         "{}: distance {} does not fit f32; take --precision f64",
                         file.display(),

@@ -7,29 +7,13 @@ use crate::Isa;
 use crate::trace::Traced;
 use bitgraph_algorithms::{BfsConfig, BfsOutput, Cc, CcConfig, MsBfsConfig, SsspConfig, Tc, TcConfig, UNREACHED};
 use bitgraph_backend::Stats;
-use bitgraph_sparse::{Coo, Csr, Duplicates, Values};
+use bitgraph_sparse::{Csr, Values};
+use bitgraph_testkit::graphs::{Random, undirected};
+use bitgraph_testkit::reference::levels;
 use std::collections::BTreeSet;
 
 /// How long a variant is waited for that needs a second thread in time.
 const TIME_LIMIT: std::time::Duration = std::time::Duration::from_secs(40);
-
-/// Pseudo-random numbers.
-struct Random(u64);
-impl Random {
-    fn below(&mut self, n: usize) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize % n) as u32
-    }
-    fn pairs(&mut self, count: usize, n: usize, first: u32) -> Vec<(u32, u32)> {
-        (0..count).map(|_| (first + self.below(n), first + self.below(n))).collect()
-    }
-}
-
-/// The undirected graph of these edges.
-fn graph(n: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr {
-    let (rows, columns) = edges.into_iter().unzip();
-    Coo { mirrored: true, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).expect("a valid graph").0
-}
 
 fn entered(what: &str, names: &BTreeSet<&'static str>, expected: &[&str]) {
     for name in expected {
@@ -46,29 +30,12 @@ fn layers(count: usize, width: usize, edges: usize) -> Csr {
             list.extend((0..edges).map(|_| ((layer * width + v) as u32, ((layer + 1) * width) as u32 + random.below(width))));
         }
     }
-    graph(count * width, list)
-}
-
-fn plain_levels(g: &Csr, source: u32) -> Vec<i32> {
-    let mut levels = vec![-1; g.nrows()];
-    let mut queue = vec![source];
-    levels[source as usize] = 0;
-    let mut head = 0;
-    while let Some(&v) = queue.get(head) {
-        head += 1;
-        for &u in g.row(v as usize) {
-            if levels[u as usize] < 0 {
-                levels[u as usize] = levels[v as usize] + 1;
-                queue.push(u);
-            }
-        }
-    }
-    levels
+    undirected(count * width, list)
 }
 
 /// Searches on so many threads, for levels and for parents.
 fn search(what: &str, g: &Csr, source: u32, threads: usize, expected: &[&str]) {
-    let levels = plain_levels(g, source);
+    let levels = levels(g, source);
     let max_degree = expected.iter().any(|name| name.ends_with("by max-degree neighbours"));
     let layout = bfs::BfsLayout::build_with(g, g, bfs::BfsOptions { max_degree });
     let pool = Traced::new(threads);
@@ -105,13 +72,13 @@ fn breadth_first_search() {
         search("dense layers", &layers(30, 2400, 9), 17, threads, &["bfs: over bits"]);
     }
     let edges = random.pairs(600_000, 60_000, 0);
-    search("alike degrees", &graph(60_000, edges), 5, 2, &["bfs: over bits", "bfs: spread", "bfs: bottom-up"]);
+    search("alike degrees", &undirected(60_000, edges), 5, 2, &["bfs: over bits", "bfs: spread", "bfs: bottom-up"]);
     let edges = random.pairs(140_000, 70_000, 0);
-    search("far neighbours", &graph(70_000, edges), 5, 1, &["bfs: over marks, scattered"]);
+    search("far neighbours", &undirected(70_000, edges), 5, 1, &["bfs: over marks, scattered"]);
     // Hubs: an end is the smallest of many numbers.
     let mut end = || (0..24).map(|_| random.below(30_000)).min().unwrap_or(0);
     let edges: Vec<_> = (0..400_000).map(|_| (end(), end())).collect();
-    search("hubs", &graph(30_000, edges), 5, 2, &["bfs: bottom-up by max-degree neighbours"]);
+    search("hubs", &undirected(30_000, edges), 5, 2, &["bfs: bottom-up by max-degree neighbours"]);
 }
 
 /// Counts by the form, the expected one where none is given, and with every instruction set; all alike, and as `oracle` does.
@@ -145,18 +112,18 @@ fn triangles() {
             [(v, v + 1), (v, v + 100), (v, v + 101)]
         })
     });
-    count("squares", &graph(10_000, squares), None, Ascending, &["tc: low"], &[]);
+    count("squares", &undirected(10_000, squares), None, Ascending, &["tc: low"], &[]);
     let edges = random.pairs(200_000, 20_000, 0);
-    count("alike degrees", &graph(20_000, edges), None, Ranked, &["tc: ascending"], &[]);
+    count("alike degrees", &undirected(20_000, edges), None, Ranked, &["tc: ascending"], &[]);
     let edges: Vec<_> = random.pairs(60_000, 20_000, 0).into_iter().chain((1..15_000).map(|v| (0, v))).collect();
-    count("a hub", &graph(20_000, edges), None, Ascending, &["tc: ranked"], &[]);
+    count("a hub", &undirected(20_000, edges), None, Ascending, &["tc: ranked"], &[]);
     // A clique of 65, the last of which has no other neighbour, while the others know 64 vertices whose numbers are those of the clique less
     // 1024: all of their rows pass the filter of the last.
     let clique = (1024..1089u32).flat_map(|a| (1024..a).map(move |b| (a, b)));
     let aliases = (1024..1088u32).flat_map(|a| (0..64).map(move |b| (a, b)));
     let long = (0..90u32).flat_map(|a| (0..a).map(move |b| (1200 + a, 1200 + b)));
     let edges: Vec<_> = clique.chain(aliases).chain(long).collect();
-    count("a clique", &graph(1400, edges), Some(Ascending), Low, &[], &["tc: ascending, a full buffer", "tc: ascending, a long row"]);
+    count("a clique", &undirected(1400, edges), Some(Ascending), Low, &[], &["tc: ascending, a full buffer", "tc: ascending, a long row"]);
 }
 
 #[test]
@@ -171,7 +138,7 @@ fn triangles_of_vertices_that_are_no_hubs() {
     edges.extend((0..392).map(|k| (last, ring - 1 - k)));
     // The others of the ring have one neighbour more as well, and smaller numbers.
     edges.extend((0..ring - 392).map(|v| (v, last + 1 + v)));
-    let g = graph(17_000, edges);
+    let g = undirected(17_000, edges);
     let vectors = ["tc: ranked, a full buffer", "tc: ranked, filtered", "tc: ranked, unfiltered"];
     count("a clique beside hubs", &g, Some(tc::TcForm::Ranked), tc::TcForm::Ascending, &["tc: ranked"], &vectors);
 }
@@ -208,24 +175,24 @@ fn components() {
     // A giant, and beside it another component, so large that all threads join its trees at once.
     let mut edges = random.pairs(220_000, 20_000, 0);
     edges.extend(random.pairs(30_000, 20_000, 20_000));
-    let two = graph(40_000, edges);
+    let two = undirected(40_000, edges);
     for threads in [2, 3] {
         label("two components", &two, threads, &["cc: bottom-up by all", "cc: rest by all"]);
     }
     // A path whose end is the smallest vertex is hooked onto the giant.
     let mut edges = random.pairs(300_000, 20_000, 1000);
     edges.extend((1..=1000).map(|v| (v - 1, v)));
-    label("a tail", &graph(21_000, edges), 1, &["cc: bottom-up by one", "cc: rest by one", "cc: a tail of the giant"]);
+    label("a tail", &undirected(21_000, edges), 1, &["cc: bottom-up by one", "cc: rest by one", "cc: a tail of the giant"]);
     let grid =
         |n: u32| (0..n * n).flat_map(move |v| [(v, if v % n + 1 < n { v + 1 } else { v }), (v, if v + n < n * n { v + n } else { v })]);
-    label("a grid", &graph(160_000, grid(400)), 3, &["cc: hooked by all", "cc: one tree"]);
-    label("a grid", &graph(40_000, grid(200)), 1, &["cc: hooked by one", "cc: one tree"]);
+    label("a grid", &undirected(160_000, grid(400)), 3, &["cc: hooked by all", "cc: one tree"]);
+    label("a grid", &undirected(40_000, grid(200)), 1, &["cc: hooked by one", "cc: one tree"]);
     // Two slopes that meet in the middle: two trees, which no neighbour of a root joins.
     let row = |r: u32| if r < 200 { 2 * r } else { 2 * (399 - r) + 1 };
     let slopes = grid(400).map(|(a, b)| (row(a / 400) * 400 + a % 400, row(b / 400) * 400 + b % 400));
-    label("two slopes", &graph(160_000, slopes), 2, &["cc: hooked by all", "cc: roots' neighbours", "cc: outside the giant"]);
+    label("two slopes", &undirected(160_000, slopes), 2, &["cc: hooked by all", "cc: roots' neighbours", "cc: outside the giant"]);
     let edges = random.pairs(250_000, 100_000, 0);
-    label("a sparse graph", &graph(100_000, edges), 3, &["cc: hooked by all", "cc: second neighbours", "cc: outside the giant"]);
+    label("a sparse graph", &undirected(100_000, edges), 3, &["cc: hooked by all", "cc: second neighbours", "cc: outside the giant"]);
 }
 
 #[test]
@@ -235,7 +202,7 @@ fn many_sources() {
     let mut edges = random.pairs(200_000, 30_000, 0);
     edges.extend([(0, 30_000)]);
     edges.extend(path);
-    let g = graph(33_000, edges);
+    let g = undirected(33_000, edges);
     let sources: Vec<u32> = (0..20).map(|k| k * 701).chain([32_999]).collect();
     let layout = msbfs::MsBfsLayout::build(&g, &g);
     for threads in [1, 2] {
@@ -244,7 +211,7 @@ fn many_sources() {
         entered("a graph with a tail", &names, &["msbfs: push", "msbfs: pull", "msbfs: pull, late", "msbfs: back to push"]);
         let all = found.levels.expect("levels");
         for (k, &source) in sources.iter().enumerate() {
-            assert!(all[k * g.nrows()..(k + 1) * g.nrows()] == plain_levels(&g, source)[..], "from {source}, {threads} threads");
+            assert!(all[k * g.nrows()..(k + 1) * g.nrows()] == levels(&g, source)[..], "from {source}, {threads} threads");
         }
     }
 }
@@ -300,9 +267,9 @@ fn shortest_paths() {
     use sssp::SsspVariant::{Buckets, Packed, PackedRows};
     let mut random = Random(6);
     let edges = random.pairs(40_000, 4000, 0);
-    let dense = graph(4000, edges.iter().copied());
+    let dense = undirected(4000, edges.iter().copied());
     // Vertices with one neighbour are open at the end.
-    let pendants = graph(6000, edges.into_iter().chain((0..2000).map(|v| (v, 4000 + v))));
+    let pendants = undirected(6000, edges.into_iter().chain((0..2000).map(|v| (v, 4000 + v))));
     let last = ["sssp: packed, the last horizon"];
     shortest("pendants", &pendants, 255, 1, Packed, &last);
     let ways = ["sssp: packed, pulling"];
@@ -310,11 +277,11 @@ fn shortest_paths() {
     shortest("alike degrees", &dense, 255, 2, Packed, &[&ways[..], &["sssp: packed by two"]].concat());
     let n = 90u32;
     let grid = (0..n * n).flat_map(|v| [(v, if v % n + 1 < n { v + 1 } else { v }), (v, if v + n < n * n { v + n } else { v })]);
-    let grid = graph((n * n) as usize, grid.filter(|(a, b)| a != b));
+    let grid = undirected((n * n) as usize, grid.filter(|(a, b)| a != b));
     shortest("a grid", &grid, 200, 1, PackedRows, &["sssp: rows of 4"]);
     shortest("a grid", &grid, 200, 2, PackedRows, &["sssp: rows of 4", "sssp: packed by two"]);
     let eight =
         (0..n * n).flat_map(|v| [(v, (v + 1) % (n * n)), (v, (v + n) % (n * n)), (v, (v + 7 * n) % (n * n)), (v, (v + 3) % (n * n))]);
-    shortest("a torus", &graph((n * n) as usize, eight), 200, 2, PackedRows, &["sssp: rows of 8", "sssp: packed by two"]);
+    shortest("a torus", &undirected((n * n) as usize, eight), 200, 2, PackedRows, &["sssp: rows of 8", "sssp: packed by two"]);
     shortest("heavy weights", &dense, 1000, 2, Buckets, &[]);
 }

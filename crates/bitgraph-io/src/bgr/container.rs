@@ -250,7 +250,7 @@ impl Container {
             // A pattern with more rows than offsets is refused here, before anything is allocated by that number.
             (Csr::from_sections(rows, columns, &sections).map_err(|e| self.matrix(e))?, None)
         } else {
-            crate::read::check_vertices(&self.path, "rows or columns", self.head.rows, (*self.owner).as_ref().len() as u64, options)?;
+            crate::loaded::check_vertices(&self.path, "rows or columns", self.head.rows, (*self.owner).as_ref().len() as u64, options)?;
             let stored = StoredFormat { kind, rows, columns, entries: self.head.entries, sections };
             (Csr::empty(0, 0).map_err(|e| self.matrix(e))?, Some(stored))
         };
@@ -261,14 +261,14 @@ impl Container {
         let forgotten = options.as_pattern && self.head.records.iter().any(|r| r.role == Role::Values);
         let symmetric = self.head.symmetric.filter(|&s| s || !forgotten);
         if symmetric == Some(true) && format.is_none() && !csr.seems_symmetric(values.as_ref()) {
-            return Err(crate::read::not_symmetric(&self.path));
+            return Err(crate::loaded::not_symmetric(&self.path));
         }
         let mut loaded = Loaded { symmetric, format, ..Loaded::new(csr, values) };
         loaded.permutation = self.permutation()?;
         loaded.ordering = self.ordering();
         loaded.original_ids = self.original_ids()?;
         if options.symmetrize && self.head.symmetric != Some(true) && loaded.format.is_none() {
-            return crate::read::symmetrized(loaded, &self.path, options);
+            return crate::loaded::symmetrized(loaded, &self.path, options);
         }
         Ok(loaded)
     }

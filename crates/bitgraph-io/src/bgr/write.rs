@@ -1,8 +1,8 @@
 //! Writing a container: checksums first, in parallel, then everything in one pass.
 
 use super::layout::{ALIGN, BLOCK_LOG2, Head, Record, Role, data_start};
-use crate::write::{Sink, WriteSource};
-use crate::{Error, Result};
+use crate::sink::Sink;
+use crate::{Error, Result, WriteSource};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::ordering::Ordering;
 use bitgraph_sparse::{Format, FormatKind, SectionData, parallel, with_values};

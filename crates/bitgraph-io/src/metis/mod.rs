@@ -8,8 +8,7 @@ mod rows;
 
 use crate::source::Source;
 use crate::text::blocks::Blocks;
-use crate::text::number::{self, Bad};
-use crate::text::{is_data, line_end, shown};
+use crate::text::{is_data, line_end, shown, whole};
 use crate::{Error, Loaded, Problem, ReadOptions, Result};
 use bitgraph_sparse::with_values;
 use rows::Body;
@@ -83,14 +82,6 @@ fn check_both_sides(loaded: &Loaded, path: &Path) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// A whole number.
-fn whole(token: &[u8]) -> Result<u64, Problem> {
-    number::unsigned(token).map_err(|bad| match bad {
-        Bad::Overflow => Problem::Overflow { found: shown(token), width: "64 bits" },
-        _ => Problem::NotAnInteger { found: shown(token) },
-    })
 }
 
 fn header(line: &[u8]) -> Result<Header, Problem> {

@@ -1,8 +1,7 @@
 //! The header of a Matrix Market file: banner, comments, size line.
 
 use crate::Problem;
-use crate::text::number::{self, Bad};
-use crate::text::{shown, trim};
+use crate::text::{shown, trim, whole};
 use std::path::Path;
 
 /// How entries are laid out.
@@ -118,13 +117,7 @@ pub(crate) fn banner(line: &[u8]) -> Result<(Layout, Field, Symmetry), HeaderFau
 /// The size line: rows, columns and, for coordinates, entries.
 pub(crate) fn size(line: &[u8], (layout, field, symmetry): (Layout, Field, Symmetry)) -> Result<Header, Problem> {
     let mut words = trim(line).split(|b| b.is_ascii_whitespace()).filter(|w| !w.is_empty());
-    let mut number = |what| {
-        let token = words.next().ok_or(Problem::Missing { what })?;
-        number::unsigned(token).map_err(|bad| match bad {
-            Bad::Overflow => Problem::Overflow { found: shown(token), width: "64 bits" },
-            _ => Problem::NotAnInteger { found: shown(token) },
-        })
-    };
+    let mut number = |what| words.next().ok_or(Problem::Missing { what }).and_then(whole);
     let rows = number("the number of rows")?;
     let columns = number("the number of columns")?;
     let given = if layout == Layout::Coordinate { Some(number("the number of entries")?) } else { None };

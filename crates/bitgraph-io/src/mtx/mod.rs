@@ -104,7 +104,7 @@ struct Body {
 impl Body {
     fn new(header: Header, rest: Option<usize>, file_bytes: Option<u64>, options: &ReadOptions, path: &Path, line: u64) -> Result<Self> {
         let longest = header.rows.max(header.columns);
-        crate::read::check_vertices(path, "rows or columns", longest, file_bytes.unwrap_or(0), options)?;
+        crate::loaded::check_vertices(path, "rows or columns", longest, file_bytes.unwrap_or(0), options)?;
         // "1 1\n" is the shortest line of a coordinate file, "0\n" that of an array; the last newline may be missing.
         let shortest = match (header.layout, header.field) {
             (Layout::Array, _) => 2,
@@ -161,7 +161,7 @@ impl Body {
             mirrored: header.symmetry != Symmetry::General,
             skew: header.symmetry == Symmetry::Skew,
         };
-        crate::read::from_coo(coo, path, options)
+        crate::loaded::from_coo(coo, path, options)
     }
 }
 

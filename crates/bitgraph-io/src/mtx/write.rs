@@ -1,8 +1,8 @@
 //! Writing Matrix Market files: a symmetric matrix as its lower triangle, any other as it is.
 
-use crate::Result;
 use crate::lines::{number, rows, value, whole};
-use crate::write::{Sink, WriteSource};
+use crate::sink::Sink;
+use crate::{Result, WriteSource};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::parallel;
 

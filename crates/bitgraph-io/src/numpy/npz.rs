@@ -126,14 +126,14 @@ pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Re
     };
     let matrix = |source| Error::Matrix { path: path.to_path_buf(), source };
     Csr::ids(rows, columns).map_err(matrix)?;
-    crate::read::check_vertices(path, "rows or columns", rows.max(columns), bytes.len() as u64, options)?;
+    crate::loaded::check_vertices(path, "rows or columns", rows.max(columns), bytes.len() as u64, options)?;
     let (nrows, ncols) = (rows as usize, columns as usize);
     let values = if options.as_pattern { None } else { Some(archive.vector("data")?).filter(|v| !all_true(v)) };
     if format == "coo" {
         let (r, c): (Vec<u32>, Vec<u32>) = (archive.whole("row")?, archive.whole("col")?);
         archive.same_length("col", r.len(), c.len() as u64)?;
         archive.check_values(r.len())?;
-        return crate::read::from_coo(Coo { values, ..Coo::pattern(nrows, ncols, r, c) }, path, options);
+        return crate::loaded::from_coo(Coo { values, ..Coo::pattern(nrows, ncols, r, c) }, path, options);
     }
     let by_column = format == "csc";
     let (major, minor) = if by_column { (ncols, nrows) } else { (nrows, ncols) };
@@ -147,7 +147,7 @@ pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Re
         let mut majors = vec![0u32; indices.len()];
         bitgraph_sparse::parallel::rows_mut(&offsets, &mut majors, |i, row| row.fill(i as u32));
         let (r, c) = if by_column { (indices, majors) } else { (majors, indices) };
-        return crate::read::from_coo(Coo { values, ..Coo::pattern(nrows, ncols, r, c) }, path, options);
+        return crate::loaded::from_coo(Coo { values, ..Coo::pattern(nrows, ncols, r, c) }, path, options);
     }
     let offsets = Offsets::from_usizes(&offsets.iter().map(|&o| o as usize).collect::<Vec<_>>());
     let csr = Csr::new(major, minor, offsets, indices.into()).map_err(matrix)?;

@@ -11,6 +11,7 @@ pub(crate) mod value;
 use crate::Problem;
 use bitgraph_sparse::parallel;
 use entries::{Entries, Id, Slots};
+use number::Bad;
 use std::ops::Range;
 use value::Value;
 
@@ -45,8 +46,35 @@ pub(crate) trait LineParser: Sync {
     type Id: Id;
     /// The bytes that begin a line without an entry.
     const COMMENT: &'static [u8];
-    /// Parses the lines of `text[range]` into `out`, one entry a line at most; returns the number of entries.
-    fn parse<V: Value>(&self, text: &[u8], range: Range<usize>, out: Slots<'_, Self::Id, V>) -> Result<usize, Fault>;
+    /// The entry of a line in the usual form, and where its newline is; [`AHEAD`] bytes behind `at` may be looked at. All that is not
+    /// quite so is left to [`LineParser::slow`].
+    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<((Self::Id, Self::Id, V), usize)>;
+    /// A line of any form; None for one without an entry. With a fault: whether it is the value's.
+    fn slow<V: Value>(&self, line: &[u8]) -> Result<Entry<Self::Id, V>, (Problem, bool)>;
+
+    /// Parses the lines of `text[range]` into `out`, which has a place for each line; returns the number of entries.
+    fn parse<V: Value>(&self, text: &[u8], range: Range<usize>, out: Slots<'_, Self::Id, V>) -> Result<usize, Fault> {
+        let Slots { rows, columns, values } = out;
+        let fast_end = range.end.min(text.len().saturating_sub(AHEAD));
+        let (mut at, mut k) = (range.start, 0);
+        while at < range.end {
+            if at < fast_end
+                && let Some((entry, end)) = self.fast::<V>(text, at)
+            {
+                (rows[k], columns[k], values[k]) = entry;
+                k += 1;
+                at = end + 1;
+                continue;
+            }
+            let end = line_end(text, at, range.end);
+            if let Some(entry) = self.slow::<V>(&text[at..end]).map_err(|(problem, value)| Fault { at, problem, value })? {
+                (rows[k], columns[k], values[k]) = entry;
+                k += 1;
+            }
+            at = end + 1;
+        }
+        Ok(k)
+    }
 }
 
 /// The end of the line that begins at `at`: where its newline is, or `end`.
@@ -65,6 +93,23 @@ pub(crate) fn shown(token: &[u8]) -> String {
     let cut = &token[..token.len().min(40)];
     let text = cut.escape_ascii().to_string();
     if cut.len() < token.len() { text + "..." } else { text }
+}
+
+/// A whole number.
+pub(crate) fn whole(token: &[u8]) -> Result<u64, Problem> {
+    number::unsigned(token).map_err(|bad| match bad {
+        Bad::Overflow => Problem::Overflow { found: shown(token), width: "64 bits" },
+        _ => Problem::NotAnInteger { found: shown(token) },
+    })
+}
+
+/// One of `count` ids that are counted from 1, as one that is counted from 0.
+pub(crate) fn id(what: &'static str, token: &[u8], count: u64) -> Result<u64, Problem> {
+    match whole(token)? {
+        id if id.wrapping_sub(1) < count => Ok(id - 1),
+        id if count == 0 => Err(Problem::NoSuchId { what, id }),
+        id => Err(Problem::IdOutOfRange { what, id, first: 1, last: count }),
+    }
 }
 
 /// Whether a line holds an entry: it is neither blank nor a comment.

@@ -3,7 +3,7 @@
 //! Invariant: the working memory is allocated before anything is timed; a product that does not fit has no peer.
 #![allow(unsafe_code)]
 
-use super::{PLAIN, TYPE, check, is_present};
+use super::{BASE, Handle, INDEX, Lists, PLAIN, TYPE, at, check};
 use crate::Clock;
 use bitgraph_cuda::device::{Buffer, Device};
 use bitgraph_cuda::{DeviceCsr, Offsets, Result};
@@ -12,15 +12,13 @@ use std::ffi::c_void;
 use std::ptr::null_mut;
 
 const ALGORITHM: sys::cusparseSpGEMMAlg_t = sys::cusparseSpGEMMAlg_t::CUSPARSE_SPGEMM_DEFAULT;
-const WIDTH: sys::cusparseIndexType_t = sys::cusparseIndexType_t::CUSPARSE_INDEX_32I;
-const BASE: sys::cusparseIndexBase_t = sys::cusparseIndexBase_t::CUSPARSE_INDEX_BASE_ZERO;
 
 /// `A A` in `f32` over CSR with values, by cuSPARSE's default algorithm: the pattern and the values of the result, which stay in the
 /// library's working memory.
 pub struct CusparseSpgemm {
     device: Device,
-    handle: sys::cusparseHandle_t,
-    matrix: sys::cusparseConstSpMatDescr_t,
+    handle: Handle,
+    matrix: Lists,
     shape: (i64, i64),
     // What the descriptors point to.
     _lists: DeviceCsr,
@@ -33,21 +31,14 @@ pub struct CusparseSpgemm {
 /// The descriptors of one product.
 struct Product {
     plan: sys::cusparseSpGEMMDescr_t,
-    result: sys::cusparseSpMatDescr_t,
+    result: Lists,
 }
 
 impl Drop for Product {
     fn drop(&mut self) {
         // SAFETY: made once, used no more.
-        unsafe {
-            let _ = sys::cusparseSpGEMM_destroyDescr(self.plan);
-            let _ = sys::cusparseDestroySpMat(self.result.cast_const());
-        }
+        let _ = unsafe { sys::cusparseSpGEMM_destroyDescr(self.plan) };
     }
-}
-
-fn at(address: u64) -> *mut c_void {
-    address as *mut c_void
 }
 
 impl CusparseSpgemm {
@@ -57,29 +48,18 @@ impl CusparseSpgemm {
     /// # Errors
     /// The library's.
     pub fn square(device: &Device, lists: &DeviceCsr) -> Result<Option<Self>> {
-        let Some(stream) = device.stream().raw()? else { return Ok(None) };
-        let Offsets::U32(row_offsets) = &lists.offsets else { return Ok(None) };
-        if !is_present() || lists.nnz == 0 || lists.rows != lists.columns {
-            return Ok(None);
-        }
+        let taken = matches!(lists.offsets, Offsets::U32(_)) && lists.nnz > 0 && lists.rows == lists.columns;
+        let Some(handle) = Handle::open(device)?.filter(|_| taken) else { return Ok(None) };
         let values = device.upload(&vec![1f32; lists.nnz])?;
         let offsets = device.zeroed::<u32>(lists.rows + 1)?;
-        let (rows, columns, nnz) = (lists.rows as i64, lists.columns as i64, lists.nnz as i64);
-        let (mut handle, mut matrix) = (null_mut(), null_mut());
-        // SAFETY: the library is there; the descriptor points to arrays of the stated sizes that live in this struct.
-        unsafe {
-            check("cusparseCreate", sys::cusparseCreate(&raw mut handle))?;
-            check("cusparseSetStream", sys::cusparseSetStream(handle, stream.cast()))?;
-            let (o, i, v) = (at(row_offsets.ptr().address()), at(lists.indices.ptr().address()), at(values.ptr().address()));
-            let status = sys::cusparseCreateCsr(&raw mut matrix, rows, columns, nnz, o, i, v, WIDTH, WIDTH, BASE, TYPE);
-            check("cusparseCreateCsr", status)?;
-        }
+        // SAFETY: the library is there; the arrays have the stated sizes and live in this struct.
+        let matrix = unsafe { Lists::new(lists, values.ptr().address(), TYPE)? };
         let nothing = device.alloc::<u8>(0)?;
         let mut spgemm = Self {
             device: device.clone(),
             handle,
-            matrix: matrix.cast_const(),
-            shape: (rows, columns),
+            matrix,
+            shape: (lists.rows as i64, lists.columns as i64),
             _lists: lists.clone(),
             _values: values,
             offsets,
@@ -105,20 +85,20 @@ impl CusparseSpgemm {
             check("cusparseSpGEMM_createDescr", sys::cusparseSpGEMM_createDescr(&raw mut plan))?;
             let (rows, columns) = self.shape;
             let status =
-                sys::cusparseCreateCsr(&raw mut result, rows, columns, 0, offsets, null_mut(), null_mut(), WIDTH, WIDTH, BASE, TYPE);
+                sys::cusparseCreateCsr(&raw mut result, rows, columns, 0, offsets, null_mut(), null_mut(), INDEX, INDEX, BASE, TYPE);
             check("cusparseCreateCsr", status)?;
         }
-        Ok(Product { plan, result })
+        Ok(Product { plan, result: Lists(result) })
     }
     /// The first stage; without a buffer it tells how large one it needs.
     fn estimate(&self, product: &Product, bytes: usize, buffer: *mut c_void) -> Result<usize> {
         let (one, zero, mut size) = (1f32, 0f32, bytes);
         let (alpha, beta) = ((&raw const one).cast(), (&raw const zero).cast());
-        let (a, c, plan) = (self.matrix, product.result, product.plan);
+        let (a, c, plan) = (self.matrix.0.cast_const(), product.result.0, product.plan);
         // SAFETY: the descriptors are alive, and the buffer has the stated size; scalars are read during the call.
         let status = unsafe {
             sys::cusparseSpGEMM_workEstimation(
-                self.handle,
+                self.handle.0,
                 PLAIN,
                 PLAIN,
                 alpha,
@@ -140,10 +120,10 @@ impl CusparseSpgemm {
     fn compute(&self, product: &Product, bytes: usize, buffer: *mut c_void) -> Result<usize> {
         let (one, zero, mut size) = (1f32, 0f32, bytes);
         let (alpha, beta) = ((&raw const one).cast(), (&raw const zero).cast());
-        let (a, c, plan) = (self.matrix, product.result, product.plan);
+        let (a, c, plan) = (self.matrix.0.cast_const(), product.result.0, product.plan);
         // SAFETY: as above.
         let status = unsafe {
-            sys::cusparseSpGEMM_compute(self.handle, PLAIN, PLAIN, alpha, a, a, beta, c, TYPE, ALGORITHM, plan, &raw mut size, buffer)
+            sys::cusparseSpGEMM_compute(self.handle.0, PLAIN, PLAIN, alpha, a, a, beta, c, TYPE, ALGORITHM, plan, &raw mut size, buffer)
         };
         check("cusparseSpGEMM_compute", status)?;
         Ok(size)
@@ -168,11 +148,7 @@ impl CusparseSpgemm {
 
 impl Drop for CusparseSpgemm {
     fn drop(&mut self) {
+        // Nothing may run when the descriptors go.
         let _ = self.device.synchronize();
-        // SAFETY: made once in `square`, used no more.
-        unsafe {
-            let _ = sys::cusparseDestroySpMat(self.matrix);
-            let _ = sys::cusparseDestroy(self.handle);
-        }
     }
 }

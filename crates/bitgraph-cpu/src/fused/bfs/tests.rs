@@ -2,36 +2,12 @@
 
 use super::*;
 use bitgraph_sparse::Offsets;
-
-/// A pattern from arcs.
-fn graph(n: usize, arcs: &[(u32, u32)]) -> Csr {
-    let mut arcs = arcs.to_vec();
-    arcs.sort_unstable();
-    arcs.dedup();
-    let mut offsets = vec![0u32; n + 1];
-    arcs.iter().for_each(|&(a, _)| offsets[a as usize + 1] += 1);
-    (0..n).for_each(|i| offsets[i + 1] += offsets[i]);
-    Csr::new(n, n, Offsets::U32(offsets.into()), arcs.iter().map(|a| a.1).collect::<Vec<_>>().into()).expect("a valid pattern")
-}
-
-/// A sequence of pseudo-random numbers below `n`.
-fn random(seed: u64, n: u32) -> impl FnMut() -> u32 {
-    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move || {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        (x >> 20) as u32 % n
-    }
-}
-
-fn mirrored(arcs: &[(u32, u32)]) -> Vec<(u32, u32)> {
-    arcs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect()
-}
+use bitgraph_testkit::graphs::{directed, shifted, undirected};
+use bitgraph_testkit::reference::levels as plain;
 
 fn graphs() -> Vec<(&'static str, Csr)> {
     let pairs = |seed, n: u32, count: usize, skew: bool| {
-        let mut pick = random(seed, 1 << 20);
+        let mut pick = shifted(seed, 1 << 20);
         let mut end = move || {
             let cube = |x: u64, y: u64| (x * y) >> 20;
             if skew { (cube(u64::from(pick()), u64::from(pick())) as u32) % n } else { pick() % n }
@@ -45,36 +21,19 @@ fn graphs() -> Vec<(&'static str, Csr)> {
     let shuffle: Vec<_> = grid.iter().map(|&(a, b)| (a * 7919 % 75_000, b * 7919 % 75_000)).collect();
     let path: Vec<_> = (1..500).map(|v| (v - 1, v)).collect();
     vec![
-        ("one vertex", graph(1, &[])),
-        ("one loop", graph(1, &[(0, 0)])),
-        ("no arcs", graph(200, &[])),
-        ("a directed path", graph(500, &path)),
-        ("directed, sparse", graph(3000, &pairs(1, 3000, 5000, false))),
-        ("directed, dense", graph(2000, &pairs(2, 2000, 60_000, false))),
-        ("directed, skewed", graph(20_001, &pairs(3, 20_001, 400_000, true))),
-        ("undirected, in parts", graph(3000, &mirrored(&pairs(4, 3000, 2500, false)))),
-        ("undirected, wide", graph(50_000, &mirrored(&pairs(5, 50_000, 500_000, false)))),
-        ("undirected, skewed", graph(50_000, &mirrored(&pairs(6, 50_000, 500_000, true)))),
-        ("a grid with loops", graph(75_000, &mirrored(&grid))),
-        ("a shuffled grid", graph(75_000, &mirrored(&shuffle))),
+        ("one vertex", directed(1, [])),
+        ("one loop", directed(1, [(0, 0)])),
+        ("no arcs", directed(200, [])),
+        ("a directed path", directed(500, path)),
+        ("directed, sparse", directed(3000, pairs(1, 3000, 5000, false))),
+        ("directed, dense", directed(2000, pairs(2, 2000, 60_000, false))),
+        ("directed, skewed", directed(20_001, pairs(3, 20_001, 400_000, true))),
+        ("undirected, in parts", undirected(3000, pairs(4, 3000, 2500, false))),
+        ("undirected, wide", undirected(50_000, pairs(5, 50_000, 500_000, false))),
+        ("undirected, skewed", undirected(50_000, pairs(6, 50_000, 500_000, true))),
+        ("a grid with loops", undirected(75_000, grid)),
+        ("a shuffled grid", undirected(75_000, shuffle)),
     ]
-}
-
-fn plain(g: &Csr, source: u32) -> Vec<i32> {
-    let mut levels = vec![-1; g.nrows()];
-    let mut queue = vec![source];
-    levels[source as usize] = 0;
-    let mut head = 0;
-    while let Some(&v) = queue.get(head) {
-        head += 1;
-        for &u in g.row(v as usize) {
-            if levels[u as usize] < 0 {
-                levels[u as usize] = levels[v as usize] + 1;
-                queue.push(u);
-            }
-        }
-    }
-    levels
 }
 
 /// Checks a parent array against the levels: not compared, since several are right.
@@ -140,16 +99,16 @@ fn every_output_of_every_graph() {
 
 #[test]
 fn refuses_what_it_cannot_search() {
-    let g = graph(3, &[(0, 1)]);
+    let g = directed(3, [(0, 1)]);
     let layout = BfsLayout::build(&g, &g.transpose());
     let run = |out: &Csr, incoming: &Csr, source| layout.run(out, incoming, &BfsConfig { source, ..Default::default() });
     assert!(matches!(run(&g, &g.transpose(), 3), Err(Error::VertexOutOfRange { vertex: 3, nodes: 3 })));
-    let other = graph(4, &[(0, 1)]);
+    let other = directed(4, [(0, 1)]);
     assert!(matches!(run(&other, &other.transpose(), 0), Err(Error::Shape { .. })));
     let wide = Csr::new(3, 3, Offsets::U64(vec![0; 4].into()), Vec::new().into()).expect("a valid pattern");
     assert!(!supports(&wide));
     assert!(matches!(BfsLayout::build(&wide, &wide).run(&wide, &wide, &BfsConfig::default()), Err(Error::Unsupported { .. })));
-    let none = graph(0, &[]);
+    let none = directed(0, []);
     assert!(matches!(BfsLayout::build(&none, &none).run(&none, &none, &BfsConfig::default()), Err(Error::VertexOutOfRange { .. })));
     let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let config = BfsConfig { control: bitgraph_backend::Control::default().with_cancel(flag), ..Default::default() };

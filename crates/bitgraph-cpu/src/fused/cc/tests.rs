@@ -2,21 +2,9 @@
 
 use super::*;
 use bitgraph_sparse::{Coo, Duplicates};
+use bitgraph_testkit::graphs::{Random, directed};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-struct Random(u64);
-impl Random {
-    fn below(&mut self, n: usize) -> u32 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((self.0 >> 33) as usize % n) as u32
-    }
-}
-
-fn pattern(n: usize, arcs: &[(u32, u32)]) -> Csr {
-    let (rows, columns) = arcs.iter().copied().unzip();
-    Coo::pattern(n, n, rows, columns).into_csr(Duplicates::First).unwrap().0
-}
 
 fn reference(csr: &Csr) -> Cc {
     let union = csr.symmetrized().unwrap();
@@ -59,7 +47,7 @@ fn random_graphs() {
         [(1, 0), (1, 1), (2, 1), (70, 0), (200, 100), (1000, 700), (5000, 2000), (5000, 40_000), (3001, 6000), (20_001, 200_000)]
     {
         let list: Vec<_> = (0..arcs).map(|_| (random.below(n), random.below(n))).collect();
-        check(&format!("{n} vertices, {arcs} arcs"), &pattern(n, &list));
+        check(&format!("{n} vertices, {arcs} arcs"), &directed(n, list.clone()));
         // Several components of like size, isolated vertices and loops.
         let parts = 3;
         let list: Vec<_> = list
@@ -67,7 +55,7 @@ fn random_graphs() {
             .map(|&(a, b)| (a, b / parts * parts + a % parts))
             .filter(|&(a, b)| (b as usize) < n && a % 7 != 3 && b % 7 != 3)
             .collect();
-        check(&format!("{n} vertices, {arcs} arcs, parted"), &pattern(n, &list));
+        check(&format!("{n} vertices, {arcs} arcs, parted"), &directed(n, list));
     }
 }
 
@@ -75,31 +63,31 @@ fn random_graphs() {
 fn long_and_dense_shapes() {
     let n = 4000u32;
     let path: Vec<_> = (1..n).map(|v| (v, v - 1)).collect();
-    check("path", &pattern(n as usize, &path));
+    check("path", &directed(n as usize, path));
     let shuffled: Vec<_> = (1..n).map(|v| (v * 1597 % n, (v - 1) * 1597 % n)).collect();
-    check("shuffled path", &pattern(n as usize, &shuffled));
+    check("shuffled path", &directed(n as usize, shuffled));
     let loops: Vec<_> = (0..n).map(|v| (v, v)).collect();
-    check("loops", &pattern(n as usize, &loops));
+    check("loops", &directed(n as usize, loops));
     let star: Vec<_> = (0..n).map(|v| (v, n - 1)).collect();
-    check("star", &pattern(n as usize, &star));
+    check("star", &directed(n as usize, star));
     // Strips of a grid in a shuffled numbering: many components of like size, none of them a giant.
     let (side, name) = (97, |v: u32| v * 1597 % (97 * 97));
     let mut strips: Vec<_> = (0..side * side).filter(|v| v % side != 0).map(|v| (name(v), name(v - 1))).collect();
     strips.extend((side..side * side).filter(|v| v / side % 5 != 0).map(|v| (name(v), name(v - side))));
-    check("strips", &pattern((side * side) as usize, &strips));
+    check("strips", &directed((side * side) as usize, strips));
     // A dense core with a path hanging off it, whose end is the smallest vertex.
     let mut random = Random(5);
     let mut tail: Vec<_> = (1..1000).map(|v| (v - 1, v)).collect();
     tail.extend((0..60_000).map(|_| (999 + random.below(3001), 999 + random.below(3001))));
-    check("core with a tail", &pattern(n as usize, &tail));
+    check("core with a tail", &directed(n as usize, tail));
 }
 
 #[test]
 fn refuses_and_stops() {
-    let csr = pattern(3, &[(0, 1), (1, 0)]);
+    let csr = directed(3, [(0, 1), (1, 0)]);
     let tall = Coo::pattern(2, 3, vec![0], vec![1]).into_csr(Duplicates::First).unwrap().0;
     assert!(matches!(run(&tall, None, &CcConfig::default()), Err(Error::NotSquare { .. })));
-    assert!(matches!(run(&csr, Some(&pattern(2, &[])), &CcConfig::default()), Err(Error::Shape { .. })));
+    assert!(matches!(run(&csr, Some(&directed(2, [])), &CcConfig::default()), Err(Error::Shape { .. })));
     let flag = Arc::new(AtomicBool::new(true));
     let config = CcConfig { control: bitgraph_backend::Control::default().with_cancel(flag) };
     assert_eq!(run(&csr, None, &config), Err(Error::Cancelled));

@@ -2,15 +2,8 @@
 
 use super::*;
 use bitgraph_sparse::Offsets;
-
-fn graph(n: usize, mut arcs: Vec<(u32, u32)>) -> Csr {
-    arcs.sort_unstable();
-    arcs.dedup();
-    let mut offsets = vec![0u32; n + 1];
-    arcs.iter().for_each(|&(a, _)| offsets[a as usize + 1] += 1);
-    (0..n).for_each(|i| offsets[i + 1] += offsets[i]);
-    Csr::new(n, n, Offsets::U32(offsets.into()), arcs.iter().map(|a| a.1).collect::<Vec<_>>().into()).expect("a valid pattern")
-}
+use bitgraph_testkit::graphs::{directed, undirected};
+use bitgraph_testkit::reference::levels as plain;
 
 /// Pseudo-random pairs; small numbers are far more frequent if skewed.
 fn pairs(seed: u64, n: u64, count: usize, skew: bool) -> Vec<(u32, u32)> {
@@ -25,41 +18,20 @@ fn pairs(seed: u64, n: u64, count: usize, skew: bool) -> Vec<(u32, u32)> {
     (0..count).map(|_| (end(), end())).collect()
 }
 
-fn both_ways(arcs: Vec<(u32, u32)>) -> Vec<(u32, u32)> {
-    arcs.into_iter().flat_map(|(a, b)| [(a, b), (b, a)]).collect()
-}
-
-fn plain(g: &Csr, source: u32) -> Vec<i32> {
-    let mut levels = vec![-1; g.nrows()];
-    let mut queue = vec![source];
-    levels[source as usize] = 0;
-    let mut head = 0;
-    while let Some(&v) = queue.get(head) {
-        head += 1;
-        for &u in g.row(v as usize) {
-            if levels[u as usize] < 0 {
-                levels[u as usize] = levels[v as usize] + 1;
-                queue.push(u);
-            }
-        }
-    }
-    levels
-}
-
 #[test]
 fn as_many_single_searches() {
     let pools = [1, 2].map(|k| rayon::ThreadPoolBuilder::new().num_threads(k).build().expect("a pool"));
     let path: Vec<_> = (1..90u32).map(|v| (v - 1, v)).collect();
     for (name, g) in [
-        ("one vertex", graph(1, vec![])),
-        ("one loop", graph(1, vec![(0, 0)])),
-        ("no arcs", graph(70, vec![])),
-        ("a directed path", graph(90, path.clone())),
-        ("a path", graph(90, both_ways(path))),
-        ("directed", graph(800, pairs(1, 700, 2500, false))),
-        ("directed, skewed", graph(3000, pairs(2, 2900, 20_000, true))),
-        ("undirected, in parts", graph(1500, both_ways(pairs(3, 1500, 1200, false)))),
-        ("undirected", graph(3000, both_ways(pairs(4, 3000, 15_000, false)))),
+        ("one vertex", directed(1, vec![])),
+        ("one loop", directed(1, vec![(0, 0)])),
+        ("no arcs", directed(70, vec![])),
+        ("a directed path", directed(90, path.clone())),
+        ("a path", undirected(90, path)),
+        ("directed", directed(800, pairs(1, 700, 2500, false))),
+        ("directed, skewed", directed(3000, pairs(2, 2900, 20_000, true))),
+        ("undirected, in parts", undirected(1500, pairs(3, 1500, 1200, false))),
+        ("undirected", undirected(3000, pairs(4, 3000, 15_000, false))),
     ] {
         let n = g.nrows();
         let t = g.transpose();
@@ -93,7 +65,7 @@ fn a_batch_leaves_nothing_to_the_next() {
     // Vertices 0..600 have no incoming arcs; the sources of the two batches are different ones of them.
     let mut arcs = pairs(5, 2000, 30_000, false);
     arcs.iter_mut().for_each(|a| a.1 = 600 + a.1 % 1400);
-    let g = graph(2000, arcs);
+    let g = directed(2000, arcs);
     let t = g.transpose();
     let layout = MsBfsLayout::build(&g, &t);
     for sources in [(0..600).collect::<Vec<u32>>(), (0..600).rev().collect()] {
@@ -106,12 +78,12 @@ fn a_batch_leaves_nothing_to_the_next() {
 
 #[test]
 fn refuses_what_it_cannot_search() {
-    let g = graph(3, vec![(0, 1)]);
+    let g = directed(3, vec![(0, 1)]);
     let t = g.transpose();
     let layout = MsBfsLayout::build(&g, &t);
     let config = |sources: &[u32]| MsBfsConfig { sources: sources.to_vec(), ..Default::default() };
     assert!(matches!(layout.run(&g, &t, &config(&[0, 3])), Err(Error::VertexOutOfRange { vertex: 3, nodes: 3 })));
-    let other = graph(4, vec![(0, 1)]);
+    let other = directed(4, vec![(0, 1)]);
     assert!(matches!(layout.run(&other, &other, &config(&[0])), Err(Error::Shape { .. })));
     let wide = Csr::new(3, 3, Offsets::U64(vec![0; 4].into()), Vec::new().into()).expect("a valid pattern");
     assert!(!supports(&wide));

@@ -5,23 +5,13 @@ use crate::Cpu;
 use bitgraph_algorithms::Typed;
 use bitgraph_backend::{Graph, Request};
 use bitgraph_sparse::ordering::Ordering as Order;
-use bitgraph_sparse::{Coo, Duplicates};
+use bitgraph_testkit::graphs::{Random, directed};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-fn pattern(n: usize, arcs: &[(u32, u32)]) -> Csr {
-    let (rows, columns) = arcs.iter().copied().unzip();
-    Coo::pattern(n, n, rows, columns).into_csr(Duplicates::First).unwrap().0
-}
-
 fn random(n: usize, arcs: usize, seed: u64) -> Csr {
-    let mut state = seed;
-    let mut below = |n: usize| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) as usize % n) as u32
-    };
-    let list: Vec<_> = (0..arcs).map(|k| (below(n), below(if k % 3 == 0 { n.div_ceil(20) } else { n }))).collect();
-    pattern(n, &list)
+    let mut random = Random(seed);
+    directed(n, (0..arcs).map(|k| (random.below(n), random.below(if k % 3 == 0 { n.div_ceil(20) } else { n }))))
 }
 
 /// Scores and residual after exactly `iterations` iterations.

@@ -2,44 +2,14 @@
 
 use super::*;
 use bitgraph_sparse::{Csr, Offsets};
-
-/// A symmetric pattern from pairs; loops stay.
-fn graph(n: usize, pairs: &[(u32, u32)]) -> Csr {
-    let mut arcs: Vec<(u32, u32)> = pairs.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();
-    arcs.sort_unstable();
-    arcs.dedup();
-    let mut offsets = vec![0u32; n + 1];
-    arcs.iter().for_each(|&(a, _)| offsets[a as usize + 1] += 1);
-    (0..n).for_each(|i| offsets[i + 1] += offsets[i]);
-    Csr::new(n, n, Offsets::U32(offsets.into()), arcs.iter().map(|a| a.1).collect::<Vec<_>>().into()).expect("a valid pattern")
-}
-
-fn plain(g: &Csr) -> u64 {
-    let mut count = 0;
-    for v in 0..g.nrows() {
-        for &u in g.row(v).iter().filter(|&&u| (u as usize) < v) {
-            count += g.row(v).iter().filter(|&&w| w < u && g.row(u as usize).binary_search(&w).is_ok()).count();
-        }
-    }
-    count as u64
-}
-
-/// A sequence of pseudo-random numbers below `n`.
-fn random(seed: u64, n: u32) -> impl FnMut() -> u32 {
-    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    move || {
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        (x >> 20) as u32 % n
-    }
-}
+use bitgraph_testkit::graphs::{shifted, undirected};
+use bitgraph_testkit::reference::triangles as plain;
 
 fn graphs() -> Vec<(&'static str, Csr)> {
     let complete = |n: u32| (0..n).flat_map(move |a| (0..a).map(move |b| (a, b))).collect::<Vec<_>>();
-    let mut uniform = random(1, 700);
+    let mut uniform = shifted(1, 700);
     let uniform: Vec<_> = (0..9000).map(|_| (uniform(), uniform())).collect();
-    let mut skewed = random(2, 1 << 20);
+    let mut skewed = shifted(2, 1 << 20);
     let skewed: Vec<_> = (0..9000)
         .map(|_| {
             let mut end = || ((u64::from(skewed()) * u64::from(skewed()) * u64::from(skewed())) >> 48) as u32 % 3000;
@@ -54,22 +24,22 @@ fn graphs() -> Vec<(&'static str, Csr)> {
         .collect();
     // One hub over a sparse rest of more than 16384 vertices, and a clique of the last ones.
     let mut large: Vec<_> = (1..20_000u32).map(|v| (500, v)).collect();
-    let mut pick = random(3, 20_000);
+    let mut pick = shifted(3, 20_000);
     large.extend((0..30_000).map(|_| (pick(), pick())));
     large.extend((19_880..20_000).flat_map(|a| (19_880..a).map(move |b| (a, b))));
     vec![
-        ("no vertices", graph(0, &[])),
-        ("one vertex", graph(1, &[])),
-        ("one loop", graph(1, &[(0, 0)])),
-        ("no edges", graph(100, &[])),
-        ("a triangle with loops", graph(3, &[(0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2)])),
-        ("complete 5", graph(5, &complete(5))),
-        ("complete 150", graph(150, &complete(150))),
-        ("complete 600 among isolated", graph(1000, &complete(600))),
-        ("uniform", graph(700, &uniform)),
-        ("skewed", graph(3000, &skewed)),
-        ("grid with diagonals", graph(2000, &grid)),
-        ("a hub and a clique", graph(20_000, &large)),
+        ("no vertices", undirected(0, [])),
+        ("one vertex", undirected(1, [])),
+        ("one loop", undirected(1, [(0, 0)])),
+        ("no edges", undirected(100, [])),
+        ("a triangle with loops", undirected(3, [(0, 0), (1, 1), (2, 2), (0, 1), (1, 2), (0, 2)])),
+        ("complete 5", undirected(5, complete(5))),
+        ("complete 150", undirected(150, complete(150))),
+        ("complete 600 among isolated", undirected(1000, complete(600))),
+        ("uniform", undirected(700, uniform)),
+        ("skewed", undirected(3000, skewed)),
+        ("grid with diagonals", undirected(2000, grid)),
+        ("a hub and a clique", undirected(20_000, large)),
     ]
 }
 
@@ -102,5 +72,5 @@ fn refuses_what_it_cannot_count() {
     assert!(matches!(count(&oblong, &TcConfig::default()), Err(Error::NotSquare { .. })));
     let flag = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
     let config = TcConfig { control: bitgraph_backend::Control::default().with_cancel(flag) };
-    assert_eq!(count(&graph(3, &[(0, 1)]), &config), Err(Error::Cancelled));
+    assert_eq!(count(&undirected(3, [(0, 1)]), &config), Err(Error::Cancelled));
 }

@@ -191,14 +191,6 @@ impl BfsLayout {
             Special::Queue(_) => Variant::Queue,
         }
     }
-    /// How the words of diagonal slices are dealt, where that form was chosen.
-    #[must_use]
-    pub fn slices_plan(&self) -> Option<&SlicesPlan> {
-        match &self.special {
-            Special::Slices(slices) => Some(&slices.plan),
-            _ => None,
-        }
-    }
     /// Bytes of the layout on the device, the memory that searches use again not counted.
     #[must_use]
     pub fn bytes(&self) -> u64 {

@@ -6,23 +6,15 @@ use crate::device::Device;
 use crate::device::testing::device;
 use bitgraph_algorithms::{BfsConfig, BfsOutput, UNREACHED};
 use bitgraph_backend::Control;
-use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_sparse::Csr;
+use bitgraph_testkit::graphs::{Random, pattern as csr};
 use bitgraph_testkit::{reference, share, shared};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
-    let (rows, columns) = arcs.into_iter().unzip();
-    Coo { mirrored: symmetric, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
-}
-
 fn graphs() -> Vec<(&'static str, Csr)> {
-    let mut state = 7u64;
-    let mut random = |n: u64| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) % n) as u32
-    };
-    let mut pairs = |n: u64, arcs: u64| -> Vec<(u32, u32)> { (0..arcs).map(|_| (random(n), random(n))).collect() };
+    let mut random = Random(7);
+    let mut pairs = |n: usize, arcs: usize| random.pairs(arcs, n, 0);
     let skewed: Vec<(u32, u32)> = pairs(1500, 4000).into_iter().map(|(u, v)| (u * u / 1500, v)).chain((0..900).map(|v| (3, v))).collect();
     let grid = |rows: u32, columns: u32| {
         let pairs = (0..rows).flat_map(move |i| {

@@ -5,24 +5,11 @@ use crate::device::testing::device;
 use crate::{Cuda, DeviceCsr};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Control, Graph, GraphData, Request, Symmetry};
-use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_sparse::Csr;
+use bitgraph_testkit::graphs::{Random, pattern as csr};
 use bitgraph_testkit::shared;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-
-fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
-    let (rows, columns) = arcs.into_iter().unzip();
-    Coo { mirrored: symmetric, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
-}
-
-fn random(seed: u64, n: u64, arcs: u64) -> Vec<(u32, u32)> {
-    let mut state = seed;
-    let mut next = || {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        ((state >> 33) % n) as u32
-    };
-    (0..arcs).map(|_| (next(), next())).collect()
-}
 
 fn grid(rows: u32, columns: u32, stride: u32) -> Csr {
     let n = rows * columns;
@@ -62,13 +49,13 @@ fn graphs() -> Vec<(&'static str, Csr, bool)> {
         ("two paths", csr(700, (2..700).map(|v| (v - 2, v)), true), true),
         ("grid", grid(23, 41, 1), true),
         ("scattered grid", grid(23, 41, 301), true),
-        ("sparse", csr(900, random(3, 900, 500), true), true),
-        ("random", csr(800, random(4, 800, 4000), true), true),
+        ("sparse", csr(900, Random(3).pairs(500, 900, 0), true), true),
+        ("random", csr(800, Random(4).pairs(4000, 800, 0), true), true),
         ("path, one way", csr(300, (1..300).map(|v| (v - 1, v)), false), false),
         ("star, inwards", csr(9000, (1..9000).map(|v| (v, 0)), false), false),
         ("star, outwards", csr(9000, (0..8999).map(|v| (8999, v)), false), false),
-        ("sparse, directed", csr(900, random(5, 900, 700), false), false),
-        ("random, directed", csr(800, random(6, 800, 3000), false), false),
+        ("sparse, directed", csr(900, Random(5).pairs(700, 900, 0), false), false),
+        ("random, directed", csr(800, Random(6).pairs(3000, 800, 0), false), false),
     ])
 }
 
@@ -113,7 +100,7 @@ fn hubs_are_chosen_where_they_reach_nearly_all() {
     };
     assert_eq!(chosen(&graph), "ascent");
     // Few ways lead to the top of a graph whose vertices are all alike but one.
-    let alike = random(9, 30_000, 60_000).into_iter().chain(star(29_999, 0..200));
+    let alike = Random(9).pairs(60_000, 30_000, 0).into_iter().chain(star(29_999, 0..200));
     assert_eq!(chosen(&csr(30_000, alike, true)), "shared-near");
 }
 

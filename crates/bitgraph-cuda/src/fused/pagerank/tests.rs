@@ -7,16 +7,12 @@ use crate::device::testing::device;
 use crate::spmv::Pattern;
 use bitgraph_algorithms::{Dangling, PageRankConfig, ResidualLooks};
 use bitgraph_kernels::constant;
-use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_sparse::Csr;
+use bitgraph_testkit::graphs::pattern as csr;
 use bitgraph_testkit::shared;
 
 fn upload(device: &Device, csr: &Csr) -> Pattern {
     Pattern::of(&DeviceCsr::upload(device, csr).unwrap()).unwrap()
-}
-
-fn csr(n: usize, arcs: impl IntoIterator<Item = (u32, u32)>, symmetric: bool) -> Csr {
-    let (rows, columns) = arcs.into_iter().unzip();
-    Coo { mirrored: symmetric, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
 }
 
 fn next(state: &mut u64) -> u64 {

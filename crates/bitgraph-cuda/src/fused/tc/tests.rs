@@ -4,13 +4,10 @@ use super::{Options, TcLayout, Variant};
 use crate::DeviceCsr;
 use crate::device::testing::device;
 use bitgraph_algorithms::TcConfig;
-use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_sparse::Csr;
+use bitgraph_testkit::graphs::undirected as csr;
+use bitgraph_testkit::reference::triangles as expected;
 use bitgraph_testkit::shared;
-
-fn csr(n: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr {
-    let (rows, columns) = edges.into_iter().unzip();
-    Coo { mirrored: true, ..Coo::pattern(n, n, rows, columns) }.into_csr(Duplicates::First).unwrap().0
-}
 
 fn random(seed: u64, n: u64, edges: u64, skew: u32) -> Vec<(u32, u32)> {
     let mut state = seed;
@@ -23,18 +20,6 @@ fn random(seed: u64, n: u64, edges: u64, skew: u32) -> Vec<(u32, u32)> {
         v as u32
     };
     (0..edges).map(|_| (next(skew), next(0))).collect()
-}
-
-fn expected(graph: &Csr) -> u64 {
-    let has = |u: u32, v: u32| graph.row(u as usize).binary_search(&v).is_ok();
-    let mut count = 0;
-    for v in 0..graph.nrows() as u32 {
-        let lower: Vec<u32> = graph.row(v as usize).iter().copied().filter(|&u| u < v).collect();
-        for (i, &a) in lower.iter().enumerate() {
-            count += lower[..i].iter().filter(|&&b| has(a, b)).count() as u64;
-        }
-    }
-    count
 }
 
 fn graphs() -> Vec<(&'static str, Csr)> {
