@@ -2,12 +2,14 @@
 
 use crate::Result;
 use crate::device::Device;
+use crate::tensor::TensorKernels;
 
 /// The CUDA backend on one GPU. Cheap to clone; a clone is the same device and stream.
 #[derive(Clone, Debug)]
 pub struct Cuda {
     device: Device,
     reference: bool,
+    kernels: TensorKernels,
 }
 
 impl Cuda {
@@ -16,16 +18,29 @@ impl Cuda {
     /// # Errors
     /// No driver, one too old, no such device, a device too old.
     pub fn open(ordinal: u32) -> Result<Self> {
-        Ok(Self { device: Device::open(ordinal)?, reference: false })
+        Ok(Self::over(Device::open(ordinal)?))
     }
     /// The same device without fused forms: the definitions of the algorithms over the operations.
     #[must_use]
     pub fn without_fused_forms(&self) -> Self {
-        Self { device: self.device.clone(), reference: true }
+        Self { reference: true, ..self.clone() }
     }
     #[cfg(test)]
     pub(crate) fn on(device: Device) -> Self {
-        Self { device, reference: false }
+        Self::over(device)
+    }
+    fn over(device: Device) -> Self {
+        Self { device, reference: false, kernels: TensorKernels::default() }
+    }
+    /// The same device with a say in which kernels operations over dense matrices take: for tests and benches.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_tensor_kernels(&self, kernels: TensorKernels) -> Self {
+        Self { kernels, ..self.clone() }
+    }
+    /// Which kernels operations over dense matrices take.
+    pub(crate) fn tensor_kernels(&self) -> TensorKernels {
+        self.kernels
     }
     /// Whether definitions run in place of fused forms.
     pub(crate) fn is_reference(&self) -> bool {
@@ -43,6 +58,6 @@ impl Cuda {
     /// # Errors
     /// The driver's.
     pub fn fork(&self) -> Result<Self> {
-        Ok(Self { device: self.device.fork()?, reference: self.reference })
+        Ok(Self { device: self.device.fork()?, ..self.clone() })
     }
 }

@@ -145,7 +145,7 @@ impl<T: Pod> Buffer<T> {
         Self { len: len.min(self.len), ..self.clone() }
     }
     /// Elements of the same memory; the range lies within.
-    pub(super) fn part(&self, range: Range<usize>) -> Self {
+    pub(crate) fn part(&self, range: Range<usize>) -> Self {
         let offset = self.offset + (range.start * size_of::<T>()) as u64;
         Self { offset, len: range.len(), ..self.clone() }
     }

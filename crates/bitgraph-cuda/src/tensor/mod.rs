@@ -1,8 +1,9 @@
 //! Dense matrices on the device, and the operations of graph neural networks.
 //!
 //! A file for each family of operations prepares the launches of its general kernels, which exist for every combination of element types,
-//! edges, reductions and epilogues: compiled ahead for the usual element types, at first use for the others. `select.rs` is where a faster
-//! kernel for some combination takes over.
+//! edges, reductions and epilogues: compiled ahead for the usual element types, at first use for the others. `forms/` has faster kernels for
+//! the common combinations, over a matrix that is laid out for them; `select.rs` says where one takes over, `typed/` runs it, and [`explain`]
+//! names what runs.
 //!
 //! # Invariants
 //! Operands are checked by `bitgraph_tensor::ops`; what is written is shared with no operand. Nothing is read back, but the lengths of long
@@ -15,6 +16,7 @@ mod attention;
 mod attention_backward;
 mod columns;
 mod epilogue;
+mod explain;
 pub mod forms;
 mod gemm;
 mod instance;
@@ -28,22 +30,29 @@ mod softmax;
 mod spmm;
 #[cfg(test)]
 mod tests;
+mod typed;
 mod work;
 
 pub use array::CudaArray;
+pub use explain::{Explained, explain, explain_gradient};
+#[doc(hidden)]
+pub use select::TensorKernels;
 
 use crate::{Cuda, Result};
 use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
-    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp, SddmmOp, SpmmOp,
+    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, Load, MapOp, SddmmOp, SpmmOp,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
 impl Spmm for Cuda {
     fn spmm(&self, op: &SpmmOp<Self>, y: AnyMut<'_, Self>, chosen: Option<Out<'_, Self, i32>>) -> Result<()> {
-        match select::spmm(op, &y, chosen.is_some()) {
-            select::SpmmForm::General => spmm::general(self, op, y, chosen),
+        let Load::Dense(x) = &op.features;
+        let dtype = x.dtype();
+        match select::spmm(self, op, select::is_direct(dtype, &y), chosen.is_some()) {
+            Some(way) if typed::spmm::run(self, op, &way, &y)? => Ok(()),
+            _ => spmm::general(self, op, y, chosen),
         }
     }
     fn spmm_chosen_backward(&self, op: &SpmmOp<Self>, chosen: &Dense<Self, i32>, dy: &Any<Self>, dx: AnyMut<'_, Self>) -> Result<()> {
@@ -56,9 +65,10 @@ impl Spmm for Cuda {
 
 impl Sddmm for Cuda {
     fn sddmm(&self, op: &SddmmOp<Self>, e: AnyMut<'_, Self>) -> Result<()> {
-        match select::sddmm(op, &e) {
-            select::SddmmForm::General => sddmm::general(self, op, &e),
+        if select::sddmm(self, op, select::is_stored(op.left.dtype(), &e)) && typed::sddmm::run(self, op, &e)? {
+            return Ok(());
         }
+        sddmm::general(self, op, &e)
     }
     fn edge_softmax(&self, matrix: &Matrix<Self>, scores: &Any<Self>, p: AnyMut<'_, Self>) -> Result<()> {
         softmax::softmax(self, matrix.raw(), scores, &p)
@@ -73,9 +83,12 @@ impl Sddmm for Cuda {
 
 impl Attend for Cuda {
     fn attention(&self, op: &AttentionOp<Self>, y: AnyMut<'_, Self>, lse: Option<AnyMut<'_, Self>>) -> Result<()> {
-        match select::attention(op, &y) {
-            select::AttentionForm::General => attention::general(self, op, &y, lse),
+        let sums = lse.as_ref().is_none_or(|lse| typed::output::<f32>(lse).is_some());
+        let direct = y.dtype() == op.values.dtype() && select::is_direct(y.dtype(), &y);
+        if select::attention(self, op, (direct, sums)) && typed::attention::run(self, op, &y, lse.as_ref())? {
+            return Ok(());
         }
+        attention::general(self, op, &y, lse)
     }
     fn attention_backward(
         &self,
@@ -84,9 +97,11 @@ impl Attend for Cuda {
         dy: &Any<Self>,
         gradients: AttentionGradients<'_, Self>,
     ) -> Result<()> {
-        match select::attention_backward(op, dy) {
-            select::AttentionForm::General => attention_backward::general(self, op, lse, dy, gradients),
+        let fits = select::is_gradient(op, lse, dy, &gradients);
+        if select::attention_backward(self, op, fits) && typed::attention::backward(self, op, lse, dy, &gradients)? {
+            return Ok(());
         }
+        attention_backward::general(self, op, lse, dy, gradients)
     }
 }
 

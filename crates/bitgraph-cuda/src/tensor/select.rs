@@ -1,48 +1,214 @@
-//! Which kernels compute an operation: the general ones, unless a faster form has the combination.
+//! Which kernels compute an operation: a typed form where it has the combination, the general ones otherwise.
 //!
-//! Invariant: a form is chosen from the descriptor and the matrix alone, never by a clock. A form that may fail for want of memory falls back
-//! to the general one.
+//! Invariant: the choice depends on the descriptor, the output and the matrix alone, never on a clock. Among a family's forms its own `select`
+//! chooses, by the rows of the matrix and the width. A form that cannot be laid out for want of memory leaves the work to the general kernels.
 
+use super::forms::attention::{Backward as GatBackward, Form as Gat, Pair};
+use super::forms::sddmm::Form as Sampled;
+use super::forms::spmm::SpmmPlan;
+use super::typed::{array, is_aligned, output, reals};
 use crate::Cuda;
-use bitgraph_tensor::ops::{AttentionOp, SddmmOp, SpmmOp};
-use bitgraph_tensor::{Any, AnyMut};
+use crate::device::Buffer;
+use bitgraph_semiring::DType;
+use bitgraph_tensor::ops::{Accumulation, AttentionGradients, AttentionOp, Edge, Load, Pairing, Reduce, Score, SddmmOp, SpmmOp};
+use bitgraph_tensor::{Activation, Any, AnyMut, Reals, Step};
+use half::{bf16, f16};
 
-/// How a sparse matrix is multiplied by features.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SpmmForm {
-    /// Every combination.
+/// Which kernels operations over dense matrices take: for tests and benches.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TensorKernels {
+    /// As `select.rs` says.
+    #[default]
+    Chosen,
+    /// The general ones.
     General,
+    /// A typed form wherever one has the combination, whether or not it pays.
+    Typed,
+    /// The same, and this plan for products of a sparse matrix with features.
+    Spmm(SpmmPlan),
 }
 
-/// The form of a product; `chosen` says whether the columns that a maximum chose are wanted.
-pub(super) fn spmm(_op: &SpmmOp<Cuda>, _y: &AnyMut<'_, Cuda>, _chosen: bool) -> SpmmForm {
-    SpmmForm::General
+impl TensorKernels {
+    /// Whether a form is taken that pays, or not.
+    fn takes(self, pays: bool) -> bool {
+        match self {
+            Self::General => false,
+            Self::Chosen => pays,
+            Self::Typed | Self::Spmm(_) => true,
+        }
+    }
 }
 
-/// How features are multiplied at the entries of a pattern.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum SddmmForm {
-    /// Every combination.
-    General,
+/// Entries of a row in the mean from which on a form and one more pass over its result cost less than the general kernel: the pass moves
+/// 8 to 10 bytes of an element of the result, and an entry is a read of 2 or 4.
+const PASS_ENTRIES: usize = 6;
+
+/// How a typed form computes an operation: which steps of its epilogue it takes itself, and what is left for a pass over the result.
+pub(super) struct SpmmWay<'a> {
+    pub bias: Option<&'a Reals<Cuda>>,
+    pub relu: bool,
+    pub rest: &'a [Step<Cuda>],
 }
 
-/// The form of values of entries.
-pub(super) fn sddmm(_op: &SddmmOp<Cuda>, _e: &AnyMut<'_, Cuda>) -> SddmmForm {
-    SddmmForm::General
+/// The steps that products of a sparse matrix take themselves: a bias, a threshold at zero, or one after the other.
+fn fused(steps: &[Step<Cuda>]) -> SpmmWay<'_> {
+    let (bias, after) = match steps {
+        [Step::Bias(bias), after @ ..] if reals(bias).is_some() => (Some(bias), after),
+        _ => (None, steps),
+    };
+    match after {
+        [Step::Activation(Activation::Relu), rest @ ..] => SpmmWay { bias, relu: true, rest },
+        rest => SpmmWay { bias, relu: false, rest },
+    }
 }
 
-/// How attention is computed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum AttentionForm {
-    /// Every combination.
-    General,
+/// Whether features are of a type that forms have, lie without gaps, and can be read by 16 bytes. Rows of other widths are read element by
+/// element, which the general kernels do as well.
+fn is_vectors(x: &Any<Cuda>) -> bool {
+    fn aligned<T: bytemuck::Pod>(array: Option<Buffer<T>>) -> bool {
+        array.is_some_and(|array| is_aligned(&array))
+    }
+    let whole = x.shape().1.is_multiple_of(16 / x.dtype().bytes());
+    whole
+        && match x.dtype() {
+            DType::F16 => aligned(array::<f16>(x)),
+            DType::Bf16 => aligned(array::<bf16>(x)),
+            DType::F32 => aligned(array::<f32>(x)),
+            _ => false,
+        }
+}
+/// Whether a form can store to an output: one of the features' type, or of `f32`, without gaps and aligned.
+pub(super) fn is_direct(dtype: DType, y: &AnyMut<'_, Cuda>) -> bool {
+    match (y.dtype(), dtype) {
+        (DType::F32, _) => output::<f32>(y).is_some_and(|y| is_aligned(&y)),
+        (DType::F16, DType::F16) => output::<f16>(y).is_some_and(|y| is_aligned(&y)),
+        (DType::Bf16, DType::Bf16) => output::<bf16>(y).is_some_and(|y| is_aligned(&y)),
+        _ => false,
+    }
 }
 
-/// The form of attention.
-pub(super) fn attention(_op: &AttentionOp<Cuda>, _y: &AnyMut<'_, Cuda>) -> AttentionForm {
-    AttentionForm::General
+/// Whether values of entries are of `f32` or the features' type, one for each.
+fn is_single_values(op: &SpmmOp<Cuda>, dtype: DType) -> bool {
+    let typed = |found: DType| found == DType::F32 || found == dtype;
+    match &op.edge {
+        Edge::One => true,
+        Edge::Own => op.matrix.dtype().is_none_or(typed),
+        Edge::Values(e) => op.heads == 1 && typed(e.dtype()) && e.window().is_contiguous(),
+    }
 }
-/// The form of its backward pass, which takes what any form of the forward pass left.
-pub(super) fn attention_backward(_op: &AttentionOp<Cuda>, _dy: &Any<Cuda>) -> AttentionForm {
-    AttentionForm::General
+
+/// How a product runs by a typed form, if it does; `direct` says whether the form can store to the output, `chosen` whether the columns that
+/// a maximum chose are wanted.
+pub(super) fn spmm<'a>(cuda: &Cuda, op: &'a SpmmOp<Cuda>, direct: bool, chosen: bool) -> Option<SpmmWay<'a>> {
+    let Load::Dense(x) = &op.features;
+    let ((rows, inner), dtype) = (op.matrix_shape(), x.dtype());
+    let sums = matches!(op.reduce, Reduce::Sum | Reduce::Mean) && op.accumulation == Accumulation::Wide && !chosen && op.own.is_none();
+    let scales = [&op.scale_rows, &op.scale_columns].into_iter().flatten().all(|scale| reals(scale).is_some());
+    let there = rows > 0 && inner > 0 && x.shape().1 > 0;
+    if !(sums && scales && there && is_single_values(op, dtype) && is_vectors(x)) {
+        return None;
+    }
+    let way = fused(&op.epilogue.0);
+    let pass = !way.rest.is_empty() || !direct;
+    let pays = !pass || op.matrix.nvals() >= PASS_ENTRIES.saturating_mul(rows);
+    cuda.tensor_kernels().takes(pays).then_some(way)
+}
+
+/// Calls a function of a feature type with the type that `dtype` names; false for any other.
+macro_rules! of_type {
+    ($dtype:expr, $t:ident => $body:expr) => {
+        match $dtype {
+            DType::F16 => {
+                type $t = f16;
+                $body
+            }
+            DType::Bf16 => {
+                type $t = bf16;
+                $body
+            }
+            DType::F32 => {
+                type $t = f32;
+                $body
+            }
+            _ => false,
+        }
+    };
+}
+
+/// The width of a head, of columns that heads divide.
+fn head_columns(columns: usize, heads: usize) -> Option<usize> {
+    columns.checked_div(heads).filter(|&width| width > 0)
+}
+
+/// Whether a form can store values of entries, one by one.
+pub(super) fn is_stored(dtype: DType, e: &AnyMut<'_, Cuda>) -> bool {
+    (e.dtype() == dtype || e.dtype() == DType::F32) && e.window().is_contiguous()
+}
+
+/// Whether products sampled at entries run by a typed form: dot products times a number, where its vectors or tiles take a head. `stored`
+/// says whether it can store them.
+pub(super) fn sddmm(cuda: &Cuda, op: &SddmmOp<Cuda>, stored: bool) -> bool {
+    let plain = op.pairing == Pairing::Dot
+        && matches!(op.edge, Edge::One)
+        && op.scale_rows.is_none()
+        && op.scale_columns.is_none()
+        && op.activation.is_none();
+    let (columns, heads, dtype) = (op.left.shape().1, op.heads, op.left.dtype());
+    let Some(width) = head_columns(columns, heads) else { return false };
+    plain
+        && stored
+        && op.matrix.nvals() > 0
+        && is_vectors(&op.left)
+        && is_vectors(&op.right)
+        && of_type!(dtype, T => Sampled::of::<T>(columns, heads, width) != Sampled::Plain)
+        && cuda.tensor_kernels().takes(true)
+}
+
+/// Whether what goes into scores lies as forms take it, and the values, with a form whose vectors or tiles take a head.
+fn attends(op: &AttentionOp<Cuda>) -> bool {
+    let (columns, heads, dtype) = (op.values.shape().1, op.heads, op.values.dtype());
+    let Some(width) = head_columns(columns, heads) else { return false };
+    let there = op.matrix.shape().0 > 0 && op.matrix.shape().1 > 0 && op.dropout.is_none() && is_vectors(&op.values);
+    let pair = |query: &Any<Cuda>, key: &Any<Cuda>| {
+        query.shape().1 == columns
+            && is_vectors(query)
+            && is_vectors(key)
+            && of_type!(dtype, T => Pair::of::<T>(columns, width).is_ok_and(|form| form != Pair::Plain))
+    };
+    there
+        && match &op.score {
+            Score::Additive { left, right, .. } => {
+                reals(left).is_some() && reals(right).is_some() && of_type!(dtype, T => Gat::of::<T>(columns, heads, width) != Gat::Plain)
+            }
+            Score::AdditiveV2 { left, right, vector, .. } => reals(vector).is_some() && pair(left, right),
+            Score::Dot { query, key, .. } => pair(query, key),
+            Score::Cosine { query, key, beta } => reals(beta).is_some() && pair(query, key),
+            Score::Edge(_) => false,
+        }
+}
+
+/// Whether attention runs by a typed form, which can store its result, and the sums of the softmax, to where they are wanted.
+pub(super) fn attention(cuda: &Cuda, op: &AttentionOp<Cuda>, (direct, sums): (bool, bool)) -> bool {
+    let pays = (direct && op.epilogue.is_empty()) || op.matrix.nvals() >= PASS_ENTRIES.saturating_mul(op.matrix.shape().0);
+    sums && attends(op) && cuda.tensor_kernels().takes(pays)
+}
+
+/// Whether the backward pass of attention takes its operands and stores the gradients as they are.
+pub(super) fn is_gradient(op: &AttentionOp<Cuda>, lse: &Reals<Cuda>, dy: &Any<Cuda>, gradients: &AttentionGradients<'_, Cuda>) -> bool {
+    let dtype = op.values.dtype();
+    let scores = |out: &Option<AnyMut<'_, Cuda>>| out.as_ref().is_none_or(|out| output::<f32>(out).is_some());
+    let values = gradients.values.as_ref().is_none_or(|out| out.dtype() == dtype && is_direct(dtype, out));
+    reals(lse).is_some() && dy.dtype() == dtype && is_vectors(dy) && scores(&gradients.first) && scores(&gradients.second) && values
+}
+
+/// Whether the backward pass of attention runs by a typed form: of additive attention, whatever ran forward. `fits` as [`is_gradient`] says.
+pub(super) fn attention_backward(cuda: &Cuda, op: &AttentionOp<Cuda>, fits: bool) -> bool {
+    let (columns, heads, dtype) = (op.values.shape().1, op.heads, op.values.dtype());
+    let Some(width) = head_columns(columns, heads) else { return false };
+    fits && matches!(op.score, Score::Additive { .. })
+        && attends(op)
+        && of_type!(dtype, T => GatBackward::of::<T>(columns, heads, width).is_ok_and(|form| form != GatBackward::Plain))
+        && cuda.tensor_kernels().takes(true)
 }

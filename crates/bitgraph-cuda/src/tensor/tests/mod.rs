@@ -7,6 +7,7 @@ mod gemm;
 mod plain;
 mod sddmm;
 mod spmm;
+mod typed;
 
 use crate::Cuda;
 use bitgraph_generate::{Control, Generator, Stream};

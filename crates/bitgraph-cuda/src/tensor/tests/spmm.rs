@@ -11,26 +11,26 @@ use bitgraph_tensor::{Activation, Dense, Dropout, Element, Quantise};
 use half::{bf16, f16};
 
 /// The factors of a product.
-struct Factors {
+pub struct Factors {
     /// Of a position and head.
-    edges: Option<Plain>,
-    rows: Option<Plain>,
-    columns: Option<Plain>,
-    own: Option<f64>,
-    heads: usize,
+    pub edges: Option<Plain>,
+    pub rows: Option<Plain>,
+    pub columns: Option<Plain>,
+    pub own: Option<f64>,
+    pub heads: usize,
 }
 
-const PLAIN: Factors = Factors { edges: None, rows: None, columns: None, own: None, heads: 1 };
+pub const PLAIN: Factors = Factors { edges: None, rows: None, columns: None, own: None, heads: 1 };
 
 /// The result, the sums of absolute values, and the columns that were chosen.
-struct Found {
-    y: Plain,
-    magnitude: Plain,
-    chosen: Vec<i32>,
-    longest: usize,
+pub struct Found {
+    pub y: Plain,
+    pub magnitude: Plain,
+    pub chosen: Vec<i32>,
+    pub longest: usize,
 }
 
-fn product(csr: &Csr, transposed: bool, x: &Plain, f: &Factors, reduce: Reduce) -> Found {
+pub fn product(csr: &Csr, transposed: bool, x: &Plain, f: &Factors, reduce: Reduce) -> Found {
     let (rows, _) = shape(csr, transposed);
     let width = x.columns / f.heads.max(1);
     let column = |j: usize| f.columns.as_ref().map_or(1.0, |d| d.at(j, 0));
@@ -75,7 +75,7 @@ pub fn matrix<T: Element>(cuda: &Cuda, csr: &Csr, weighted: bool, format: Format
     Matrix::new(cuda, csr, values.as_ref(), format).unwrap()
 }
 
-fn weights<T: Element>(csr: &Csr) -> Plain {
+pub fn weights<T: Element>(csr: &Csr) -> Plain {
     Plain { rows: csr.nnz(), columns: 1, data: elements::<T>(csr.nnz(), 21).into_iter().map(Scalar::to_f64).collect() }
 }
 

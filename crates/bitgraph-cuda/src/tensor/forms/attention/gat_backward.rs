@@ -100,19 +100,44 @@ impl<T: Feature> GatBackwardLayout<T> {
         let forward = Form::of::<T>(columns, heads, head_columns);
         Self::with_forms(device, csr, columns, heads, (forward, form), TASKS_ENOUGH)
     }
+    /// As [`GatBackwardLayout::build`], of a matrix whose transpose is there, with where each of its entries is in the matrix.
+    pub(in crate::tensor) fn build_with(
+        device: &Device,
+        csr: &DeviceCsr,
+        transposed: (&DeviceCsr, &Buffer<u32>),
+        columns: usize,
+        heads: usize,
+    ) -> Result<Option<Self>> {
+        let head_columns = head_width(columns, heads)?;
+        let forms = (Form::of::<T>(columns, heads, head_columns), Backward::of::<T>(columns, heads, head_columns)?);
+        Self::over(device, csr, transposed, (columns, heads), forms, TASKS_ENOUGH)
+    }
     pub(super) fn with_forms(
         device: &Device,
         csr: &DeviceCsr,
         columns: usize,
         heads: usize,
+        forms: (Form, Backward),
+        enough: u64,
+    ) -> Result<Option<Self>> {
+        if csr.offsets.as_u32().is_none() {
+            return Ok(None);
+        }
+        let (transposed, positions) = transpose_with_positions(device, csr)?;
+        Self::over(device, csr, (&transposed, &positions), (columns, heads), forms, enough)
+    }
+    fn over(
+        device: &Device,
+        csr: &DeviceCsr,
+        (transposed, positions): (&DeviceCsr, &Buffer<u32>),
+        (columns, heads): (usize, usize),
         (forward, form): (Form, Backward),
         enough: u64,
     ) -> Result<Option<Self>> {
         let forward = if is_aligned(&csr.indices) { forward } else { Form::Plain };
         let Some(forward) = GatLayout::<T>::with_form(device, csr, columns, heads, forward, enough)? else { return Ok(None) };
-        let (transposed, positions) = transpose_with_positions(device, csr)?;
-        let places = invert(device, &positions)?;
-        let Some(transposed) = RowTasks::build(device, &transposed, form.window(heads), enough)? else { return Ok(None) };
+        let places = invert(device, positions)?;
+        let Some(transposed) = RowTasks::build(device, transposed, form.window(heads), enough)? else { return Ok(None) };
         let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });
         let size = columns.checked_add(heads).and_then(|s| s.checked_next_multiple_of(2));
         let size = size.ok_or(Base::Overflow { what: "the width of a piece", dtype: DType::U64 })?;

@@ -18,3 +18,4 @@ mod tests;
 pub use gat::{GatInput, GatLayout};
 pub use gat_backward::{GatBackwardLayout, GatGiven, GatGradients};
 pub use pair::{PairInput, PairLayout, PairScore};
+pub(in crate::tensor) use select::{Backward, Form, Pair};

@@ -9,7 +9,7 @@ use bitgraph_backend::Error as Base;
 
 /// A form of additive attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::tensor) enum Form {
     /// Tensor cores, so many columns at a time.
     Tiles(u32),
     /// Rows of 16-byte vectors, so many columns at a time.
@@ -23,7 +23,7 @@ pub(super) const SLOTS: usize = 8;
 
 impl Form {
     /// The form for values of so many columns in heads of `head_columns`.
-    pub(super) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Self {
+    pub(in crate::tensor) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Self {
         match is_half::<T>() {
             true if head_columns.is_multiple_of(8) && heads <= SLOTS => Self::Tiles(if columns <= 64 { 64 } else { 128 }),
             false if head_columns.is_multiple_of(4) => Self::Rows(match columns {
@@ -53,7 +53,7 @@ impl Form {
 
 /// A form of the backward pass of additive attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Backward {
+pub(in crate::tensor) enum Backward {
     /// Tensor cores, so many columns at most.
     Tiles(u32),
     /// Rows of 16-byte vectors, so many columns at most.
@@ -70,7 +70,7 @@ impl Backward {
     ///
     /// # Errors
     /// More columns than a warp holds.
-    pub(super) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Result<Self> {
+    pub(in crate::tensor) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Result<Self> {
         if columns > MOST_COLUMNS {
             let what = format!("values of {columns} columns");
             return Err(
@@ -103,7 +103,7 @@ impl Backward {
 
 /// A form of attention whose scores are formed of two rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pair {
+pub(in crate::tensor) enum Pair {
     /// Rows of 16-byte vectors, so many columns at most.
     Rows(u32),
     /// Element by element: any type, up to [`MOST_COLUMNS`] columns.
@@ -115,7 +115,7 @@ impl Pair {
     ///
     /// # Errors
     /// More columns than a warp holds.
-    pub(super) fn of<T: Feature>(columns: usize, head_columns: usize) -> Result<Self> {
+    pub(in crate::tensor) fn of<T: Feature>(columns: usize, head_columns: usize) -> Result<Self> {
         if columns > MOST_COLUMNS {
             let what = format!("features of {columns} columns");
             return Err(Base::Unsupported { operation: "attention in one pass", what, available: "up to 256 columns" }.into());

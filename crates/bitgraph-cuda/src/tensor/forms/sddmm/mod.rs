@@ -11,7 +11,7 @@ use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::{DeviceCsr, Result};
 use half::{bf16, f16};
-use select::Form;
+pub(in crate::tensor) use select::Form;
 use std::marker::PhantomData;
 
 parameters! {

@@ -7,7 +7,7 @@ use crate::tensor::forms::{Feature, is_half};
 
 /// A form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(in crate::tensor) enum Form {
     /// Tensor cores, so many columns held at once.
     Tiles(Width),
     /// Rows of 16-byte vectors, so many columns of a head held at once.
@@ -18,7 +18,7 @@ pub(super) enum Form {
 
 /// Columns held in registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Width {
+pub(in crate::tensor) enum Width {
     /// 32 at most.
     W32,
     /// 64 at most.
@@ -53,7 +53,7 @@ const MOST_HEADS: usize = 8;
 
 impl Form {
     /// The form for features of so many columns in heads of `head_columns`.
-    pub(super) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Self {
+    pub(in crate::tensor) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Self {
         match is_half::<T>() {
             true if head_columns.is_multiple_of(8) && heads <= MOST_HEADS => Self::Tiles(match Width::of(columns) {
                 Width::W32 => Width::W64,

@@ -1,0 +1,170 @@
+//! Attention by the forms of `forms/attention`, and the backward pass of additive attention.
+
+use super::super::forms::Feature;
+use super::super::forms::attention::{GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore};
+use super::super::pattern::Seen;
+use super::layouts::{Family, Key, Laid, laid};
+use super::{array, output, reals, through};
+use crate::device::Buffer;
+use crate::{Cuda, Result};
+use bitgraph_semiring::DType;
+use bitgraph_tensor::ops::{AttentionGradients, AttentionOp, Score};
+use bitgraph_tensor::{Any, AnyMut, Element, Reals};
+use half::{bf16, f16};
+use std::sync::{Arc, Mutex, PoisonError};
+
+impl<T: Feature> Laid for GatLayout<T> {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
+impl<T: Feature> Laid for PairLayout<T> {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
+/// Its launches leave arrays for each other, so that one thread gives them to the stream at a time.
+struct Backward<T>(Mutex<GatBackwardLayout<T>>, u64);
+impl<T: Feature> Laid for Backward<T> {
+    fn bytes(&self) -> u64 {
+        self.1
+    }
+}
+
+fn key<T: Feature>(family: Family, op: &AttentionOp<Cuda>) -> Key {
+    Key { family, dtype: T::DTYPE, columns: op.values.shape().1, heads: op.heads }
+}
+fn gat<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<GatLayout<T>>>> {
+    let (matrix, key) = (op.matrix.raw(), key::<T>(Family::Gat, op));
+    laid(matrix, key, || GatLayout::build(cuda.device(), matrix.lists()?, key.columns, key.heads))
+}
+fn pair<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<PairLayout<T>>>> {
+    let (matrix, key) = (op.matrix.raw(), key::<T>(Family::Pair, op));
+    laid(matrix, key, || PairLayout::build(cuda.device(), matrix.lists()?, key.columns, key.heads))
+}
+fn gat_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<Backward<T>>>> {
+    let (matrix, key) = (op.matrix.raw(), key::<T>(Family::GatBackward, op));
+    laid(matrix, key, || {
+        let seen = Seen::of(matrix, true)?;
+        let Some(positions) = seen.positions else { return Ok(None) };
+        let made = GatBackwardLayout::build_with(cuda.device(), matrix.lists()?, (seen.csr, positions), key.columns, key.heads)?;
+        Ok(made.map(|layout| {
+            let bytes = layout.bytes();
+            Backward(Mutex::new(layout), bytes)
+        }))
+    })
+}
+
+/// Runs the form; whether it could be laid out.
+pub fn run(cuda: &Cuda, op: &AttentionOp<Cuda>, y: &AnyMut<'_, Cuda>, lse: Option<&AnyMut<'_, Cuda>>) -> Result<bool> {
+    match op.values.dtype() {
+        DType::F16 => typed::<f16>(cuda, op, y, lse),
+        DType::Bf16 => typed::<bf16>(cuda, op, y, lse),
+        _ => typed::<f32>(cuda, op, y, lse),
+    }
+}
+
+fn typed<T: Feature + Element>(cuda: &Cuda, op: &AttentionOp<Cuda>, y: &AnyMut<'_, Cuda>, lse: Option<&AnyMut<'_, Cuda>>) -> Result<bool> {
+    let lse = lse.and_then(output::<f32>);
+    let run = |y: &Buffer<T>| match &op.score {
+        Score::Additive { left, right, slope } => {
+            let Some(layout) = gat::<T>(cuda, op)? else { return Ok(false) };
+            let (Some(left), Some(right), Some(values)) = (reals(left), reals(right), array::<T>(&op.values)) else { return Ok(false) };
+            let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32 };
+            layout.forward(input, y, lse.as_ref()).map(|()| true)
+        }
+        score => {
+            let (query, key, parameter) = match score {
+                Score::Dot { query, key, .. } => (query, key, None),
+                Score::Cosine { query, key, beta } => (query, key, Some(beta)),
+                Score::AdditiveV2 { left, right, vector, .. } => (left, right, Some(vector)),
+                Score::Additive { .. } | Score::Edge(_) => return Ok(false),
+            };
+            let Some(layout) = pair::<T>(cuda, op)? else { return Ok(false) };
+            let (Some(query), Some(key), Some(values)) = (array::<T>(query), array::<T>(key), array::<T>(&op.values)) else {
+                return Ok(false);
+            };
+            let parameter = parameter.and_then(reals).unwrap_or_default();
+            let score = match score {
+                Score::Dot { factor, .. } => PairScore::Dot { factor: *factor as f32 },
+                Score::AdditiveV2 { slope, .. } => PairScore::Sum { vector: &parameter, slope: *slope as f32 },
+                _ => PairScore::Cosine { beta: &parameter },
+            };
+            layout.forward(PairInput { score, query: &query, key: &key, values: &values }, y, lse.as_ref()).map(|()| true)
+        }
+    };
+    match output::<T>(y).filter(|_| op.epilogue.is_empty()) {
+        Some(y) => run(&y),
+        None => through::<T>(cuda, (op.matrix.shape().0, op.values.shape().1), &op.epilogue.0, y, run),
+    }
+}
+
+/// The gradients that are wanted, by the form of the backward pass of additive attention; whether it could be laid out.
+pub fn backward(
+    cuda: &Cuda,
+    op: &AttentionOp<Cuda>,
+    lse: &Reals<Cuda>,
+    dy: &Any<Cuda>,
+    gradients: &AttentionGradients<'_, Cuda>,
+) -> Result<bool> {
+    match op.values.dtype() {
+        DType::F16 => typed_backward::<f16>(cuda, op, lse, dy, gradients),
+        DType::Bf16 => typed_backward::<bf16>(cuda, op, lse, dy, gradients),
+        _ => typed_backward::<f32>(cuda, op, lse, dy, gradients),
+    }
+}
+
+fn typed_backward<T: Feature + Element>(
+    cuda: &Cuda,
+    op: &AttentionOp<Cuda>,
+    lse: &Reals<Cuda>,
+    dy: &Any<Cuda>,
+    gradients: &AttentionGradients<'_, Cuda>,
+) -> Result<bool> {
+    let Score::Additive { left, right, slope } = &op.score else { return Ok(false) };
+    let Some(layout) = gat_backward::<T>(cuda, op)? else { return Ok(false) };
+    let (Some(left), Some(right), Some(values)) = (reals(left), reals(right), array::<T>(&op.values)) else { return Ok(false) };
+    let (Some(lse), Some(gradient)) = (reals(lse), array::<T>(dy)) else { return Ok(false) };
+    // The form writes all three: what is not wanted goes nowhere.
+    let scores = |out: &Option<AnyMut<'_, Cuda>>, like: &Buffer<f32>| match out {
+        Some(out) => Ok(output::<f32>(out)),
+        None => cuda.device().alloc_for::<f32>(like.len(), "a gradient that is not wanted").map(Some),
+    };
+    let (first, second) = (scores(&gradients.first, &left)?, scores(&gradients.second, &right)?);
+    let third = match &gradients.values {
+        Some(out) => output::<T>(out),
+        None => Some(cuda.device().alloc_for::<T>(values.len(), "a gradient that is not wanted")?),
+    };
+    let (Some(first), Some(second), Some(third)) = (first, second, third) else { return Ok(false) };
+    let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32 };
+    let layout = layout.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let given = GatGiven { output: None, lse: &lse, gradient: &gradient };
+    layout.backward(input, given, GatGradients { left: &first, right: &second, values: &third })?;
+    Ok(true)
+}
+
+/// Which form runs.
+pub fn explain(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
+    fn of<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
+        Ok(match op.score {
+            Score::Additive { .. } => gat::<T>(cuda, op)?.map(|l| l.explain()),
+            _ => pair::<T>(cuda, op)?.map(|l| l.explain()),
+        })
+    }
+    match op.values.dtype() {
+        DType::F16 => of::<f16>(cuda, op),
+        DType::Bf16 => of::<bf16>(cuda, op),
+        _ => of::<f32>(cuda, op),
+    }
+}
+/// Which form of the backward pass of additive attention runs.
+pub fn explain_backward(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
+    fn of<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
+        Ok(gat_backward::<T>(cuda, op)?.map(|l| l.0.lock().unwrap_or_else(PoisonError::into_inner).explain()))
+    }
+    match op.values.dtype() {
+        DType::F16 => of::<f16>(cuda, op),
+        DType::Bf16 => of::<bf16>(cuda, op),
+        _ => of::<f32>(cuda, op),
+    }
+}
