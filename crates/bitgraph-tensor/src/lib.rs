@@ -28,8 +28,8 @@ mod window;
 
 pub use any::{Any, AnyMut, Out, Reals};
 pub use backend::{Bits, Tensor, TensorBackend};
-pub use bits::{BitOperand, BitOut, CodesOut, PlaneSteps, Planes, SignScales, Signs};
 pub use bitgraph_bittensor as bittensor;
+pub use bits::{BitOperand, BitOut, CodesOut, PlaneSteps, Planes, SignScales, Signs};
 pub use dense::{Dense, DenseMut, Output};
 pub use element::{Element, Real};
 pub use epilogue::{Activation, BatchNorm, Dropout, Epilogue, Quantise, Step};

@@ -9,8 +9,8 @@ mod planes;
 mod signs;
 
 pub use operand::{BitOperand, BitOut, CodesOut};
-pub use planes::{PlaneSteps, Planes};
 pub(crate) use planes::width;
+pub use planes::{PlaneSteps, Planes};
 pub use signs::{SignScales, Signs};
 
 use crate::error::refused;
