@@ -4,11 +4,14 @@
 //! the output, products of sizes do not overflow. Meaning and determinism are those of the functions of [`crate::ops`].
 
 use crate::any::{Any, AnyMut, Out, Reals};
+use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
-    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp, SddmmOp, SpmmOp,
+    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGemmOp, BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp,
+    PackOp, SddmmOp, SpmmOp,
 };
 use crate::{Element, Window};
 use bitgraph_backend::{Backend, Matrix};
+use bitgraph_bittensor::Packing;
 use bitgraph_sparse::Buffer;
 
 /// A backend that holds dense matrices.
@@ -187,6 +190,42 @@ pub trait DenseOps: Tensor {
     fn argmax_rows(&self, x: &Any<Self>, columns: Out<'_, Self, i32>) -> Result<(), Self::Error>;
 }
 
-/// A backend with all families of operations. Implemented for every one that has them; never by hand.
+/// Matrices of few bits, and products with them. Packing is that of [`bitgraph_bittensor`] on every backend.
+pub trait Bits: Tensor {
+    /// An array of words, which are bit patterns: where a kernel likes them best.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn words(&self, words: &[u32]) -> Result<Self::Array<i32>, Self::Error> {
+        self.array(words.iter().map(|word| word.cast_signed()).collect())
+    }
+    /// [`Dense::sign`](crate::Dense::sign) and [`Dense::quantize`](crate::Dense::quantize): the codes of a dense matrix, along rows or columns.
+    ///
+    /// # Errors
+    /// Out of memory, or a combination that is not there.
+    fn pack(&self, op: &PackOp<Self>, codes: CodesOut<'_, Self>) -> Result<(), Self::Error>;
+    /// The values of signs or planes, scales and steps included, in either packing.
+    ///
+    /// # Errors
+    /// As [`Bits::pack`].
+    fn unpack(&self, x: &BitOperand<Self>, y: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// The mean magnitude of each row (n x 1) or column (1 x n) of a dense matrix, from sums in double precision; 0 where there are no elements.
+    ///
+    /// # Errors
+    /// As [`Bits::pack`].
+    fn mean_magnitudes(&self, x: &Any<Self>, along: Packing, means: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`bit_gemm`](crate::ops::bit_gemm). Never called with [`BitOut::Counts`].
+    ///
+    /// # Errors
+    /// As [`Bits::pack`].
+    fn bit_gemm(&self, op: &BitGemmOp<Self>, y: BitOut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`bit_spmm`](crate::ops::bit_spmm).
+    ///
+    /// # Errors
+    /// As [`Bits::pack`], and [`Error::Parameter`](crate::Error::Parameter) for a row whose count does not fit the planes of [`BitOut::Counts`].
+    fn bit_spmm(&self, op: &BitSpmmOp<Self>, y: BitOut<'_, Self>) -> Result<(), Self::Error>;
+}
+
+/// A backend with all families of operations over dense elements. Implemented for every one that has them; never by hand.
 pub trait TensorBackend: Spmm + Sddmm + Attend + Gemm + DenseOps {}
 impl<B: Spmm + Sddmm + Attend + Gemm + DenseOps> TensorBackend for B {}

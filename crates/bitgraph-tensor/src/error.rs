@@ -125,6 +125,9 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
+    /// From the packing of bits.
+    #[error(transparent)]
+    Bits(#[from] bitgraph_bittensor::Error),
 }
 
 impl From<Error> for bitgraph_backend::Error {

@@ -7,7 +7,8 @@
 //!
 //! # Writing a backend
 //! Implement [`Tensor`] (arrays), then the families [`Spmm`](backend::Spmm), [`Sddmm`](backend::Sddmm), [`Attend`](backend::Attend),
-//! [`Gemm`](backend::Gemm) and [`DenseOps`](backend::DenseOps), a method for each operation. A method gets a descriptor ([`ops::SpmmOp`] and
+//! [`Gemm`](backend::Gemm) and [`DenseOps`](backend::DenseOps), a method for each operation, and [`Bits`] where there are
+//! products of few bits. A method gets a descriptor ([`ops::SpmmOp`] and
 //! its like) of public fields: enums to match over or to build a kernel's symbol from, numbers, and handles. [`Any`] holds a [`Dense`] of
 //! every element type ([`with_dense!`] matches over it), whose [`raw`](Dense::raw) array and [`Window`] say where elements are; an output is
 //! an [`AnyMut`] ([`with_out!`]), an array that nothing else shares and a window in it. Everything is checked before: a backend refuses only
@@ -16,6 +17,7 @@
 
 mod any;
 pub mod backend;
+mod bits;
 mod dense;
 mod element;
 mod epilogue;
@@ -25,7 +27,9 @@ pub mod philox;
 mod window;
 
 pub use any::{Any, AnyMut, Out, Reals};
-pub use backend::{Tensor, TensorBackend};
+pub use backend::{Bits, Tensor, TensorBackend};
+pub use bitgraph_bittensor as bittensor;
+pub use bits::{BitOperand, BitOut, CodesOut, PlaneSteps, Planes, SignScales, Signs};
 pub use dense::{Dense, DenseMut, Output};
 pub use element::{Element, Real};
 pub use epilogue::{Activation, BatchNorm, Dropout, Epilogue, Quantise, Step};

@@ -7,7 +7,7 @@
 
 use super::finish::Finish;
 use super::number::Number;
-use super::sink::Sink;
+use super::sink::{Sink, Target};
 use super::view::AnyView;
 use crate::{Cpu, Isa};
 use bitgraph_semiring::DType;
@@ -25,21 +25,21 @@ const CUT: usize = 1 << 18;
 
 pub fn gemm(op: &GemmOp<Cpu>, y: AnyMut<'_, Cpu>) {
     match op.a.dtype() {
-        DType::F64 => product::<f64>(op, y),
-        DType::F16 | DType::Bf16 | DType::F32 => product::<f32>(op, y),
+        DType::F64 => product::<f64>(op, y.into()),
+        DType::F16 | DType::Bf16 | DType::F32 => product::<f32>(op, y.into()),
         // Products of 32 bits are exact in no float.
         DType::I32 => super::reference::dense::gemm(op, y),
-        _ => product::<f64>(op, y),
+        _ => product::<f64>(op, y.into()),
     }
 }
 
 /// An operand: element (i, c) is at `data[offset + i * row + c * column]`.
 #[derive(Clone, Copy)]
-struct Strided<'a, R> {
-    data: &'a [R],
-    offset: usize,
-    row: usize,
-    column: usize,
+pub struct Strided<'a, R> {
+    pub data: &'a [R],
+    pub offset: usize,
+    pub row: usize,
+    pub column: usize,
 }
 
 impl<R> Strided<'_, R> {
@@ -50,7 +50,7 @@ impl<R> Strided<'_, R> {
 }
 
 /// An operand, converted to the type of the sums if need be.
-fn operand<'a, R: Number>(x: AnyView<'a>, transposed: bool, copy: &'a mut Vec<R>) -> Strided<'a, R> {
+pub fn operand<'a, R: Number>(x: AnyView<'a>, transposed: bool, copy: &'a mut Vec<R>) -> Strided<'a, R> {
     let (data, offset, stride) = match x.as_view::<R>() {
         Some(same) => (same.data, same.window.offset(), same.window.stride()),
         None => {
@@ -69,7 +69,7 @@ fn operand<'a, R: Number>(x: AnyView<'a>, transposed: bool, copy: &'a mut Vec<R>
     if transposed { Strided { data, offset, row: 1, column: stride } } else { Strided { data, offset, row: stride, column: 1 } }
 }
 
-fn product<R: Number>(op: &GemmOp<Cpu>, y: AnyMut<'_, Cpu>) {
+pub fn product<R: Number>(op: &GemmOp<Cpu>, y: Target<'_>) {
     let (rows, columns, length) = op.sizes();
     let (mut copy_a, mut copy_b) = (Vec::new(), Vec::new());
     let a = operand::<R>(AnyView::of(&op.a), op.transpose_a, &mut copy_a);
@@ -107,7 +107,7 @@ fn parts<R: Number>(a: Strided<'_, R>, b: Strided<'_, R>, (rows, columns, length
 }
 
 /// Some rows of the product, over some of the terms.
-fn multiply<R: Number>(a: Strided<'_, R>, b: Strided<'_, R>, rows: Range<usize>, columns: usize, terms: Range<usize>, sums: &mut [R]) {
+pub fn multiply<R: Number>(a: Strided<'_, R>, b: Strided<'_, R>, rows: Range<usize>, columns: usize, terms: Range<usize>, sums: &mut [R]) {
     assert!(sums.len() >= rows.len() * columns);
     if terms.is_empty() {
         return sums.fill(R::ZERO);
@@ -141,7 +141,7 @@ fn multiply<R: Number>(a: Strided<'_, R>, b: Strided<'_, R>, rows: Range<usize>,
 }
 
 /// Makes an output in blocks of rows, in parallel.
-fn blocks<R: Number>(out: AnyMut<'_, Cpu>, finish: &Finish<'_, R>, make: &(dyn Fn(Range<usize>, &mut [R]) + Sync)) {
+pub fn blocks<R: Number>(out: Target<'_>, finish: &Finish<'_, R>, make: &(dyn Fn(Range<usize>, &mut [R]) + Sync)) {
     let sink = Sink::<R>::new(Isa::current(), out);
     let (rows, columns) = sink.window().shape();
     if rows == 0 || columns == 0 {

@@ -4,6 +4,7 @@
 
 mod array;
 mod attention;
+mod bits;
 mod dense;
 mod finish;
 mod gemm;

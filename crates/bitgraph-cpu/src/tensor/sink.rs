@@ -7,11 +7,44 @@
 use super::number::{Sum, Writing};
 use crate::{Cpu, Isa};
 use bitgraph_sparse::parallel::DisjointSlice;
-use bitgraph_tensor::{AnyMut, Element, Out, Window, with_out};
+use bitgraph_tensor::bittensor::{BitLayout, Packing};
+use bitgraph_tensor::{AnyMut, CodesOut, Element, Out, Window, with_out};
 use std::any::TypeId;
 
 /// Writes consecutive rows, from a row on.
 type Write<'a, S> = Box<dyn Fn(usize, &[S]) + Sync + 'a>;
+
+/// What results are stored in.
+pub enum Target<'a> {
+    /// Elements.
+    Dense(AnyMut<'a, Cpu>),
+    /// Bits, packed along rows: signs, 1 above zero, in one plane; whole numbers from 0 up otherwise.
+    Signs(CodesOut<'a, Cpu>),
+    /// As [`Target::Signs`], of whole numbers in as many planes.
+    Levels(CodesOut<'a, Cpu>),
+}
+impl<'a> From<AnyMut<'a, Cpu>> for Target<'a> {
+    fn from(y: AnyMut<'a, Cpu>) -> Self {
+        Self::Dense(y)
+    }
+}
+impl Target<'_> {
+    /// Whether there are no elements.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::Dense(y) => y.window().is_empty(),
+            Self::Signs(y) | Self::Levels(y) => y.layout.nrows() == 0 || y.layout.ncols() == 0,
+        }
+    }
+}
+
+/// The words of an output of bits, all of them.
+pub fn words_of<'a>(out: CodesOut<'a, Cpu>) -> &'a mut [u32] {
+    let window = out.words.window;
+    let all: &mut [u32] = bytemuck::cast_slice_mut(out.words.array.as_mut_slice());
+    let words = &mut all[window.offset()..][..out.planes as usize * out.layout.words()];
+    words
+}
 
 /// An output that tasks write to, each its own rows.
 pub struct Sink<'a, S> {
@@ -20,9 +53,47 @@ pub struct Sink<'a, S> {
     direct: Option<DisjointSlice<'a, S>>,
 }
 
+/// Where word `w` of a row is in plane `p`.
+pub fn word_at(layout: &BitLayout, p: usize, row: usize, w: usize) -> usize {
+    p * layout.words() + row * layout.stride() + w
+}
+
+/// Bit `p` of 32 codes.
+#[inline(always)]
+pub fn plane_of(codes: &[i32; 32], p: usize) -> u32 {
+    (0..32).fold(0, |word, b| word | ((codes[b] >> p & 1) << b)).cast_unsigned()
+}
+
 impl<'a, S: Sum> Sink<'a, S> {
-    pub fn new(isa: Isa, out: AnyMut<'a, Cpu>) -> Self {
-        with_out!(out, out => Self::typed(isa, out))
+    pub fn new(isa: Isa, out: impl Into<Target<'a>>) -> Self {
+        match out.into() {
+            Target::Dense(out) => with_out!(out, out => Self::typed(isa, out)),
+            Target::Signs(out) => Self::bits(isa, out, true),
+            Target::Levels(out) => Self::bits(isa, out, false),
+        }
+    }
+    fn bits(isa: Isa, out: CodesOut<'a, Cpu>, signs: bool) -> Self {
+        let (layout, planes) = (out.layout, out.planes as usize);
+        assert!(layout.packing() == Packing::Rows, "results are packed along rows");
+        let Ok(window) = Window::whole(layout.nrows(), layout.ncols()) else { unreachable!("a bit of each element is in memory") };
+        let all = DisjointSlice::new(words_of(out));
+        let write = move |first: usize, values: &[S]| {
+            for (k, row) in values.chunks_exact(layout.ncols()).enumerate() {
+                for (w, values) in row.chunks(32).enumerate() {
+                    let mut codes = [0i32; 32];
+                    S::write(isa, values, &mut codes);
+                    if signs {
+                        codes.iter_mut().for_each(|code| *code = i32::from(*code > 0));
+                    }
+                    for p in 0..planes {
+                        let at = word_at(&layout, p, first + k, w);
+                        // SAFETY: the word is of a row of the layout, and by the contract of `rows` no other task writes to it.
+                        unsafe { all.write(at, plane_of(&codes, p)) };
+                    }
+                }
+            }
+        };
+        Self { window, write: Box::new(write), direct: None }
     }
     fn typed<U: Element>(isa: Isa, out: Out<'a, Cpu, U>) -> Self
     where

@@ -12,21 +12,30 @@
 //! dropout drops.
 
 mod attention;
+mod bit_gemm;
+mod bit_result;
+mod bit_spmm;
+pub mod bitgnn;
 mod gemm;
 mod loss;
 mod map;
 mod norm;
 mod operation;
+mod pack;
 mod sddmm;
 mod spmm;
 
 pub use attention::{
     Attention, AttentionGradient, AttentionGradients, AttentionOp, NORM_FLOOR, Score, agnn, attention, dot_attention, gat, gat_v2,
 };
+pub use bit_gemm::{BitGemm, BitGemmOp, bit_gemm};
+pub use bit_result::BitComputation;
+pub use bit_spmm::{BitSpmm, BitSpmmOp, Reconcile, bit_spmm};
 pub use gemm::{DenseDense, GemmOp, gemm};
 pub use loss::{CrossEntropyOp, argmax_rows, cross_entropy, cross_entropy_with_gradient, log_softmax, log_softmax_backward};
 pub use map::{MapOp, Mapped, concat, map};
 pub use norm::{BatchNormGradients, BatchNormOp, BatchNormalised, batch_norm, batch_norm_backward, moments, sum_columns};
 pub use operation::{Computation, Fusing, Operation};
+pub use pack::{Coding, PackOp};
 pub use sddmm::{EdgeReduceOp, Pairing, Sampled, SddmmOp, edge_reduce, edge_softmax, edge_softmax_backward, sddmm};
 pub use spmm::{Accumulation, Edge, Load, Reduce, SparseDense, SpmmOp, spmm};

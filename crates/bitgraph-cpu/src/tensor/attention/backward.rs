@@ -130,7 +130,7 @@ impl<R: Number + Paired + Gathers> Pass<'_, R> {
     /// Stores rows as they are reduced.
     fn store(&self, csr: &Csr, out: AnyMut<'_, Cpu>, reduced: store::Reduced<'_, R>) {
         let nothing = Epilogue::default();
-        store::rows::<R, R>(csr, self.isa, reduced, &After::only(Finish::new(self.isa, &nothing)), out);
+        store::rows::<R, R>(csr, self.isa, reduced, &After::only(Finish::new(self.isa, &nothing)), out.into());
     }
     /// From the gradient of the scores to those of their operands.
     fn chain(

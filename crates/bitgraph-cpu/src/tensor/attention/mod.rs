@@ -73,5 +73,11 @@ fn forward<R: Number + Paired + Gathers>(op: &AttentionOp<Cpu>, y: AnyMut<'_, Cp
         // Without columns nothing is gathered: the sums are wanted all the same.
         return (0..csr.nrows()).for_each(|i| compute(i, &mut Scratch::default()));
     }
-    store::rows::<R, R>(csr, isa, &|rows: Range<usize>, out: &mut [R], stride: usize| R::gather(&gather, rows, out, stride), &after, y);
+    store::rows::<R, R>(
+        csr,
+        isa,
+        &|rows: Range<usize>, out: &mut [R], stride: usize| R::gather(&gather, rows, out, stride),
+        &after,
+        y.into(),
+    );
 }

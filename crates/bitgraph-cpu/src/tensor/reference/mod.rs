@@ -1,6 +1,7 @@
 //! The reference: every operation by plain serial loops in double precision, rounded once. Nothing here is fast.
 
 pub mod attention;
+pub mod bits;
 pub mod dense;
 mod graph;
 mod plain;

@@ -10,6 +10,7 @@ pub use chosen::chosen_backward;
 
 use super::finish::Finish;
 use super::number::{Number, Reading, Sum};
+use super::sink::Target;
 use super::view::{AnyView, reals};
 use crate::{Cpu, Isa};
 use bitgraph_backend::Matrix;
@@ -54,6 +55,11 @@ pub fn spmm(op: &SpmmOp<Cpu>, y: AnyMut<'_, Cpu>, chosen: Option<Out<'_, Cpu, i3
         // Rounding after every addition is what this mode is about: there is no faster way to it on a CPU.
         return super::reference::spmm::spmm(op, y, chosen);
     }
+    into(op, y.into(), chosen);
+}
+
+/// As [`spmm`], with wide sums, stored as elements or bits.
+pub fn into(op: &SpmmOp<Cpu>, y: Target<'_>, chosen: Option<Out<'_, Cpu, i32>>) {
     let Load::Dense(x) = &op.features;
     match x.dtype() {
         _ if op.is_whole() => reduce::<i32, f32>(op, None, y, chosen),
@@ -75,7 +81,7 @@ pub fn inverse_counts(matrix: &Matrix<Cpu>, transposed: bool, extra: u32, out: A
 fn reduce<S: Gathers, R: Number + Reading<S>>(
     op: &SpmmOp<Cpu>,
     scale_columns: Option<Vec<S>>,
-    y: AnyMut<'_, Cpu>,
+    y: Target<'_>,
     chosen: Option<Out<'_, Cpu, i32>>,
 ) {
     let (entries, isa) = (entries(op, scale_columns), Isa::current());

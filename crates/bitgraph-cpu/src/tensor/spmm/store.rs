@@ -4,13 +4,12 @@
 //! they belong.
 #![allow(unsafe_code)]
 
+use crate::Isa;
 use crate::spmv::per_level;
 use crate::tensor::finish::Finish;
 use crate::tensor::number::{Number, Reading, Sum};
-use crate::tensor::sink::Sink;
-use crate::{Cpu, Isa};
+use crate::tensor::sink::{Sink, Target};
 use bitgraph_sparse::{Csr, parallel, with_offsets};
-use bitgraph_tensor::AnyMut;
 use std::any::TypeId;
 use std::ops::Range;
 
@@ -89,8 +88,8 @@ fn blocks(rows: Range<usize>, columns: usize, bytes: usize) -> impl Iterator<Ite
 }
 
 /// Reduces all rows of a pattern, and stores them.
-pub fn rows<S: Sum, R: Number + Reading<S>>(csr: &Csr, isa: Isa, reduced: Reduced<'_, S>, after: &After<'_, R>, y: AnyMut<'_, Cpu>) {
-    if y.window().is_empty() {
+pub fn rows<S: Sum, R: Number + Reading<S>>(csr: &Csr, isa: Isa, reduced: Reduced<'_, S>, after: &After<'_, R>, y: Target<'_>) {
+    if y.is_empty() {
         return;
     }
     if after.is_nothing() {
