@@ -103,7 +103,7 @@ struct Subject<'a> {
 }
 
 /// Features by a hash of their place, from -1 to 1.
-fn number(place: usize) -> f64 {
+pub(crate) fn number(place: usize) -> f64 {
     let mut x = (place as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     x = (x ^ x >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     ((x >> 40) as f64) / f64::from(1 << 23) - 1.0
@@ -136,7 +136,7 @@ elements! {
 }
 
 /// The generator of a graph that goes by a name of its own.
-fn generator(name: &str) -> &str {
+pub(crate) fn generator(name: &str) -> &str {
     match name {
         "cora" => "skew:2708:5500",
         "mesh200k" => "mesh:50x50x80",

@@ -13,6 +13,7 @@
 mod array;
 mod attention;
 mod attention_backward;
+pub mod bits;
 mod columns;
 mod epilogue;
 pub mod forms;
