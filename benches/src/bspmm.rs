@@ -7,7 +7,7 @@ use crate::spmm::generator;
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::DeviceCsr;
 use bitgraph::cuda::device::{Buffer, Device};
-use bitgraph::cuda::tensor::bits::{AggregateForm, AggregatePlan, Aggregation, DeviceBits};
+use bitgraph::cuda::tensor::bits::{AggregateForm, AggregatePlan, Aggregation, DeviceBits, Sum};
 use bitgraph::cuda::tensor::forms::Feature;
 use bitgraph::prelude::*;
 use bitgraph_bittensor::{BitLayout, BitMatrix, Levels, Packing, Scales, TileShape};
@@ -311,7 +311,7 @@ impl Bench<'_> {
     }
 }
 
-fn same<T: bytemuck::Pod + PartialEq>(found: &Buffer<T>, row: usize, wanted: &[i32], of: impl Fn(i32) -> T) -> Result<bool> {
+fn same<T: Sum + PartialEq>(found: &Buffer<T>, row: usize, wanted: &[i32], of: impl Fn(i32) -> T) -> Result<bool> {
     let found = found.range_to_vec(row * wanted.len()..(row + 1) * wanted.len())?;
     Ok(found.iter().zip(wanted).all(|(f, &s)| *f == of(s)))
 }
