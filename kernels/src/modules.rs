@@ -540,6 +540,10 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed {
+        name: "tensor/bits_strips",
+        kernels: &["bits_strips", "bits_split", "bits_slices_mark", "bits_slices_measure", "bits_slices_size", "bits_slices_fill"],
+    },
+    Listed {
         name: "tensor/bits_pack",
         kernels: &[
             "bits_pack_rows_f32",

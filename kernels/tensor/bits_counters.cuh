@@ -70,14 +70,15 @@ template <u32 PLANES> BG_DEVICE u32 at_least(const u32 (&c)[PLANES], u32 least) 
     }
     return result;
 }
-/// The columns where twice the count and `offset` are at least the number in `planes`, of which there are `used`, `stride` words apart. Both
-/// sides are below 2^used.
-template <u32 PLANES> BG_DEVICE u32 twice_at_least(const u32 (&c)[PLANES], u32 offset, const u32* planes, u32 used, u32 stride) {
+/// The columns where twice the count and `offset` are at least the number in `planes`, of which there are `used`, `stride` words apart, of
+/// columns from bit `shift` of them on. Both sides are below 2^used.
+template <u32 PLANES>
+BG_DEVICE u32 twice_at_least(const u32 (&c)[PLANES], u32 offset, const u32* planes, u32 used, u32 stride, u32 shift = 0) {
     u32 result = 0xffffffffu, carry = 0;
     auto next = [&](u32 p, u32 plane) {
         u32 sum;
         full_add(plane, offset >> p & 1u ? 0xffffffffu : 0u, carry, sum, carry);
-        const u32 wanted = load_readonly(planes + (u64)p * stride);
+        const u32 wanted = load_readonly(planes + (u64)p * stride) >> shift;
         result = (sum & result) | (~wanted & (sum | result));
     };
 #pragma unroll

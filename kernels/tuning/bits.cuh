@@ -13,6 +13,14 @@ constexpr u32 SHORT_ROW = 8;
 /// Partial counts of a cut row that a lane has in flight at once.
 constexpr u32 PARTIAL_LOADS = 8;
 
+// tensor/bits_strips.cuh
+/// Index words of a row from which on it has a slice to itself, and the planes of the counters of both kinds of slices.
+constexpr u32 LONG_ROW = 248, STRIP_PLANES = 8, LONG_PLANES = 11;
+/// Rows that are sorted by length among themselves.
+constexpr u32 WINDOW_ROWS = 8192;
+/// Threads of a block.
+constexpr u32 STRIP_THREADS = 768;
+
 // tensor/bits_product.cuh
 /// Rows and columns of the product that a block forms, bits of a line that it takes at a time, and how many of those are under way.
 constexpr u32 TILE_ROWS = 64, TILE_COLUMNS = 128, STEP_BITS = 512, STAGES = 4;

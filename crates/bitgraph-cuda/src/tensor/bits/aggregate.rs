@@ -3,6 +3,7 @@
 //! Invariant: a layout is of one matrix and of features of one layout; what is run is checked against both.
 
 use super::select::{self, AggregateForm, AggregatePlan, Stats};
+use super::strips::Strips;
 use super::{DeviceBits, expect, host_error};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{self, elementwise, exclusive_scan_total};
@@ -131,7 +132,9 @@ pub struct Aggregation {
     device: Device,
     plan: AggregatePlan,
     pattern: Pattern,
+    /// For sums as numbers, where there are strips for signs.
     classes: Classes,
+    strips: Option<Strips>,
     features: BitLayout,
     results: BitLayout,
     /// Entries of the longest row, and one for its own line.
@@ -146,7 +149,7 @@ impl Aggregation {
     /// # Errors
     /// Features of another shape, or packed by columns; a row's own line of a matrix that is not square; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, features: &BitLayout, with_self: bool) -> Result<Option<Self>> {
-        let plan = AggregatePlan::choose(&Stats::of(device, csr)?);
+        let plan = AggregatePlan::choose(device.properties(), &Stats::of(device, csr)?, features.stride());
         Self::with_plan(device, csr, features, with_self, plan)
     }
     /// As [`Aggregation::build`], by a plan of the caller's. What a plan asks for and the matrix does not allow is left out:
@@ -163,9 +166,15 @@ impl Aggregation {
         let results = BitLayout::new(csr.rows, features.ncols(), Packing::Rows, features.padding()).map_err(host_error)?;
         let Some(pattern) = Pattern::of(csr) else { return Ok(None) };
         let stats = Stats::of(device, csr)?;
-        let plan = plan.allowed(&stats);
+        let mut plan = plan.allowed(&stats);
         let rows = csr.rows as u32;
-        let classes = match plan.form {
+        let mut strips = None;
+        if plan.form == AggregateForm::Strips {
+            strips = Strips::build(device, &pattern, csr.columns, features, with_self)?;
+            plan = if strips.is_some() { plan } else { AggregatePlan::gathering(&stats) };
+        }
+        let gathers = if strips.is_some() { AggregatePlan::gathering(&stats) } else { plan };
+        let classes = match gathers.form {
             AggregateForm::Rows { lanes } => {
                 let row_ends = match lanes {
                     1 => [0; 4],
@@ -174,10 +183,10 @@ impl Aggregation {
                 };
                 Classes { row_ends, ..Classes::default() }
             }
-            AggregateForm::Classes => Classes::build(device, csr, &pattern, features)?,
+            AggregateForm::Classes | AggregateForm::Strips => Classes::build(device, csr, &pattern, features)?,
         };
         let largest = stats.longest.saturating_add(u32::from(with_self));
-        Ok(Some(Self { device: device.clone(), plan, pattern, classes, features: *features, results, largest, with_self }))
+        Ok(Some(Self { device: device.clone(), plan, pattern, classes, strips, features: *features, results, largest, with_self }))
     }
     /// Thresholds for these sums: the sign of column `f` is +1 where the sum is at least `thresholds[f]`, and turned where `flips` has a 1 in
     /// column `f`, laid out as a line of the features. A batch normalisation before a sign folds into both: the threshold is the least sum
@@ -211,7 +220,7 @@ impl Aggregation {
         Ok(Thresholds { clamped, planes: words, flips: flips.cloned(), largest: self.largest, columns, stride })
     }
     /// The signs of the sums into `y`, which lies as [`Aggregation::results`] says and shares no memory with `x`. +1 where a sum is at least its
-    /// column's threshold, or 0; so 0 is +1, as of a row without entries. One launch. O(entries * words); returns before it is done.
+    /// column's threshold, or 0; so 0 is +1, as of a row without entries. One launch, two of strips. O(entries * words); returns before it is done.
     ///
     /// # Errors
     /// Matrices that lie otherwise, or are not of signs; thresholds of other sums; the driver's.
@@ -231,7 +240,15 @@ impl Aggregation {
             epilogue.plane_count = planes;
             epilogue.offset = 1 << (planes - 1);
         }
-        self.launch(x, epilogue)
+        self.run(x, epilogue, None)
+    }
+    /// Signs; `share`: blocks for a strip, if they are not as many as are resident.
+    pub(super) fn run(&self, x: &DeviceBits, epilogue: Epilogue, share: Option<u32>) -> Result<()> {
+        match (&self.strips, share) {
+            (Some(strips), Some(share)) => strips.run_with(&self.device, x.words(), epilogue, share),
+            (Some(strips), None) if self.results.nrows() > 0 && self.results.ncols() > 0 => strips.run(&self.device, x.words(), epilogue),
+            _ => self.launch(x, epilogue),
+        }
     }
     /// The sums as numbers into `y`: matrix rows x columns, row after row without gaps; floats are of whole numbers times the scale of their
     /// row, in `f32`, rounded once. One launch. O(entries * words); returns before it is done.
@@ -261,7 +278,7 @@ impl Aggregation {
         same_layout("the features", &self.features, x.layout())?;
         signs_only("features", x)
     }
-    fn epilogue(&self, kind: u32, output: DevicePtr<u8>) -> Epilogue {
+    pub(super) fn epilogue(&self, kind: u32, output: DevicePtr<u8>) -> Epilogue {
         Epilogue {
             output,
             thresholds: DevicePtr::NULL,
@@ -333,10 +350,13 @@ impl Aggregation {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
+        if let Some(strips) = &self.strips {
+            return format!("{}; {}", self.plan, strips.explain());
+        }
         let [cut, whole, some, pair] = self.classes.row_ends;
         match self.plan.form {
             AggregateForm::Rows { .. } => format!("{}; {} rows in their order", self.plan, self.results.nrows()),
-            AggregateForm::Classes => format!(
+            AggregateForm::Classes | AggregateForm::Strips => format!(
                 "{}; {cut} rows in {} pieces, then {}, {}, {} and {}",
                 self.plan,
                 self.classes.pieces.len(),
@@ -351,7 +371,12 @@ impl Aggregation {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let c = &self.classes;
-        c.order.as_ref().map_or(0, Buffer::bytes) + c.pieces.bytes() + c.cut.bytes() + c.arrived.bytes() + c.partial.bytes()
+        c.order.as_ref().map_or(0, Buffer::bytes)
+            + c.pieces.bytes()
+            + c.cut.bytes()
+            + c.arrived.bytes()
+            + c.partial.bytes()
+            + self.strips.as_ref().map_or(0, Strips::bytes)
     }
 }
 

@@ -14,6 +14,7 @@ mod matrix;
 mod pack;
 mod product;
 mod select;
+mod strips;
 #[cfg(test)]
 mod tests;
 

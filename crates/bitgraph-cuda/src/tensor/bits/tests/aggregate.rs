@@ -34,9 +34,9 @@ fn matrices() -> Vec<(&'static str, Csr)> {
     graphs().into_iter().chain([("hubs", hubs), ("mesh", mesh), ("middle", middle)]).collect()
 }
 
-fn plans() -> [AggregatePlan; 4] {
-    let rows = [1, 2, 8].map(|lanes| AggregatePlan { form: AggregateForm::Rows { lanes } });
-    [rows[0], rows[1], rows[2], AggregatePlan { form: AggregateForm::Classes }]
+fn plans() -> [AggregatePlan; 5] {
+    let rows = [1, 2, 8].map(|lanes| AggregateForm::Rows { lanes });
+    [rows[0], rows[1], rows[2], AggregateForm::Classes, AggregateForm::Strips].map(|form| AggregatePlan { form })
 }
 
 /// Sums by the host, row after row.
@@ -149,7 +149,7 @@ fn thresholds_turned_columns_and_scales() {
             (0..width).filter(|f| f % 3 == 1).for_each(|f| flips[f / 32] |= 1 << (f % 32));
             let scales: Vec<f32> = (0..csr.nrows()).map(|i| 1.0 / (i + 1) as f32).collect();
             let (t, turned, r) = (device.upload(&thresholds).unwrap(), device.upload(&flips).unwrap(), device.upload(&scales).unwrap());
-            for plan in [plans()[0], plans()[3]] {
+            for plan in [plans()[0], plans()[3], plans()[4]] {
                 let layout = Aggregation::with_plan(&device, &matrix, host.layout(), with_self, plan).unwrap().unwrap();
                 let case = format!("{name}, {width} columns, {}", layout.explain());
                 let y = rubbish(&device, layout.results());
@@ -166,6 +166,23 @@ fn thresholds_turned_columns_and_scales() {
                 assert_eq!(y.to_vec().unwrap(), wanted.iter().map(|&v| f16::from_f32(v)).collect::<Vec<_>>(), "{case}");
             }
         }
+    }
+}
+
+#[test]
+fn blocks_share_the_slices_of_a_strip() {
+    let Some(device) = device() else { return };
+    let mut draw = Draw::new(4);
+    let (r, c) = (0..20_000).map(|_| (draw.below(1500), draw.below(1400))).unzip();
+    let csr = Coo::pattern(1500, 1400, r, c).into_csr(Duplicates::First).unwrap().0;
+    let host = bits(1400, 40, Levels::Signs, Packing::Rows, TileShape::WORD, 2);
+    let (x, sums) = (up(&device, &host), expected(&csr, &host, false));
+    let layout = Aggregation::with_plan(&device, &lists(&device, &csr), host.layout(), false, plans()[4]).unwrap().unwrap();
+    assert_eq!(layout.plan().form, AggregateForm::Strips);
+    for share in [1, 2, 5, 1000] {
+        let y = rubbish(&device, layout.results());
+        layout.run(&x, layout.epilogue(0, y.words().ptr().cast()), Some(share)).unwrap();
+        compare_signs(&format!("{share} blocks"), &y, |i, f| sums[i * 40 + f] >= 0);
     }
 }
 
