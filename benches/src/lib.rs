@@ -5,10 +5,12 @@
 //! `benches/benches/`.
 
 pub mod bandwidth;
+pub mod bspmm;
 pub mod contender;
 pub mod external;
 pub mod features;
 pub mod files;
+pub mod gemm_bits;
 pub mod ours;
 pub mod peers;
 pub mod report;

@@ -12,6 +12,21 @@ pub enum Error {
     /// From the contracts: shapes, types, parameters, cancellation.
     #[error(transparent)]
     Base(Base),
+    /// From tensors of bits: shapes, packing, widths.
+    #[error(transparent)]
+    Bits(bitgraph_bittensor::Error),
+    /// A matrix of bits that mean something else than the operation takes them for.
+    #[error("{operation}: the bits of the {operand} are {found:?} where {expected:?} are needed")]
+    Levels {
+        /// The operation.
+        operation: &'static str,
+        /// Which operand.
+        operand: &'static str,
+        /// What is needed.
+        expected: bitgraph_bittensor::Levels,
+        /// What was found.
+        found: bitgraph_bittensor::Levels,
+    },
     /// The driver library cannot be loaded.
     #[error("no CUDA driver: the library libcuda is not installed; an NVIDIA GPU needs its driver, version 580 or newer")]
     NoDriver,

@@ -2,6 +2,7 @@
 
 mod clock;
 pub mod contender;
+pub mod cublaslt;
 pub mod cusparse;
 pub mod limits;
 pub mod machine;

@@ -14,6 +14,7 @@
 mod array;
 mod attention;
 mod attention_backward;
+pub mod bits;
 mod columns;
 mod epilogue;
 mod explain;

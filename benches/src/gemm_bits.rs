@@ -1,0 +1,357 @@
+//! `bitgraph-bench gemm-bits`: dense products of bits and codes on a GPU, single launches by the device's clock, beside cuBLASLt with numbers of
+//! 8 bits; and packing.
+//!
+//! Invariant: nothing is timed before rows of its result agreed with whole numbers of the host.
+
+use anyhow::{Context, Result, ensure};
+use bitgraph::cuda::device::{Buffer, Device};
+use bitgraph::cuda::tensor::bits::{DeviceBits, DevicePlanes, DeviceTiles, ProductSigns, binarize, codes_product, quantize, sign_product};
+use bitgraph_bittensor::{
+    Binarize, BitLayout, BitMatrix, BitPlanes, Levels, Packing, Quantization, Rounding, Scales, Scaling, Step, Steps, TileShape, dot,
+};
+use bitgraph_measure::cublaslt::CublasInt8;
+use bitgraph_measure::limits::Limits;
+use bitgraph_measure::{Clock, Launches, median};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// The command line.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Rows, and bits of a row, of a square first operand of one bit.
+    #[arg(long, value_delimiter = ',', default_values = ["8192"])]
+    sizes: Vec<usize>,
+    /// Columns of the second operand.
+    #[arg(long, value_delimiter = ',', default_values = ["64", "1024"])]
+    columns: Vec<usize>,
+    /// Bits of the second operand's codes.
+    #[arg(long, value_delimiter = ',', default_values = ["1", "2", "4", "8"])]
+    bits: Vec<u32>,
+    /// Bits of the first operand's codes.
+    #[arg(long, default_value_t = 1)]
+    left_bits: u32,
+    /// Rows of the product of signs with a result of signs, 512 bits by 256 columns; 0 for none.
+    #[arg(long, default_value_t = 1_000_000)]
+    sign_rows: usize,
+    /// Rows of 512 numbers that are packed; 0 for none.
+    #[arg(long, default_value_t = 1_000_000)]
+    packed_rows: usize,
+    /// A part of the first operand's tiles of 64 rows that hold something, beside all of them, with a map of the others; 0 for none.
+    #[arg(long, default_value_t = 0.0)]
+    filled: f64,
+    /// What the device's 1-bit tensor cores reach, in 10^12 operations a second.
+    #[arg(long, default_value_t = 15_200.0)]
+    limit: f64,
+    /// Single launches, whose median counts.
+    #[arg(long, default_value_t = 31)]
+    repeat: usize,
+    /// The GPU's number.
+    #[arg(long, default_value_t = 0)]
+    device: u32,
+    /// Writes the report to this file, too.
+    #[arg(long)]
+    json: Option<PathBuf>,
+}
+
+/// One product, or one packing.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    what: String,
+    rows: usize,
+    length: usize,
+    columns: usize,
+    left_bits: u32,
+    right_bits: u32,
+    /// The median of single launches.
+    ms: f64,
+    /// The mean of a launch of 20 in one graph; its median.
+    graph_ms: f64,
+    /// Operations a second, an AND and a count being two, in 10^12.
+    tops: f64,
+    /// Those over the limit of 1-bit tensor cores.
+    limit_fraction: f64,
+    /// cuBLASLt with numbers of 8 bits, the median of single launches.
+    int8_ms: Option<f64>,
+    /// The time of moving every array once at the rate of a copy, over the time.
+    copy_fraction: Option<f64>,
+}
+
+/// Rows whose result is compared.
+const CHECKED_ROWS: usize = 24;
+/// Launches of one graph.
+const GRAPH_LAUNCHES: usize = 20;
+
+struct Bench<'a> {
+    device: Device,
+    clock: Clock,
+    copy: Option<f64>,
+    options: &'a Options,
+    all: Vec<Measured>,
+}
+
+/// Words by a hash of their place.
+fn word(place: usize, seed: u64) -> u32 {
+    let mut x = (place as u64 ^ seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ x >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    (x ^ x >> 29) as u32
+}
+
+/// Words of lines, with zeros behind the matrix.
+fn words(layout: &BitLayout, planes: usize, seed: u64) -> Vec<u32> {
+    let (full, rest) = (layout.length() / 32, layout.length() % 32);
+    let mut all = vec![0u32; planes * layout.words()];
+    if layout.words() > 0 {
+        for (l, line) in all.chunks_exact_mut(layout.stride()).enumerate() {
+            if l % layout.padded_lines() >= layout.lines() {
+                continue;
+            }
+            for (k, w) in line.iter_mut().enumerate().take(full + usize::from(rest > 0)) {
+                let mask = if k < full { !0 } else { (1 << rest) - 1 };
+                *w = word(l * layout.stride() + k, seed) & mask;
+            }
+        }
+    }
+    all
+}
+
+fn planes(rows: usize, columns: usize, packing: Packing, bits: u32, seed: u64) -> Result<BitPlanes> {
+    let layout = BitLayout::new(rows, columns, packing, TileShape::new(1, 128)?)?;
+    let quantization = Quantization::new(bits, Rounding::Nearest, Steps::Tensor(Step::UNIT))?;
+    Ok(BitPlanes::from_words(layout, quantization, words(&layout, bits as usize, seed).into())?)
+}
+
+fn signs(rows: usize, columns: usize, packing: Packing, seed: u64) -> Result<BitMatrix> {
+    let layout = BitLayout::new(rows, columns, packing, TileShape::new(1, 128)?)?;
+    Ok(BitMatrix::from_words(layout, Levels::Signs, words(&layout, 1, seed).into(), Scales::None)?)
+}
+
+/// Lines of codes as numbers of 8 bits, the sign bit left out.
+fn bytes(planes: &BitPlanes) -> Vec<i8> {
+    let layout = planes.layout();
+    let mut all = vec![0i8; layout.lines() * layout.length()];
+    for p in 0..planes.bits().min(7) {
+        for l in 0..layout.lines() {
+            let line = layout.line(planes.plane_words(p), l);
+            let to = &mut all[l * layout.length()..(l + 1) * layout.length()];
+            to.iter_mut().enumerate().for_each(|(k, x)| *x |= ((line[k / 32] >> (k % 32) & 1) << p) as i8);
+        }
+    }
+    all
+}
+
+fn checked_rows(rows: usize) -> impl Iterator<Item = usize> {
+    let step = rows.div_ceil(CHECKED_ROWS).max(1);
+    (0..rows).step_by(step).map(move |i| (i + i / step % step).min(rows - 1))
+}
+
+/// Runs the bench and prints a table.
+///
+/// # Errors
+/// No GPU, sizes that cannot be, a result that differs from the host's.
+pub fn run(options: &Options) -> Result<()> {
+    let device = Device::open(options.device)?;
+    // Beyond the cache, for a rate of memory.
+    let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
+    let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
+    let mut bench = Bench { clock: Clock::of(Some(&device)), device, copy, options, all: Vec::new() };
+    println!("{HEADER}");
+    for &n in &options.sizes {
+        for &d in &options.columns {
+            for &bits in &options.bits {
+                bench.codes(n, d, bits).with_context(|| format!("{n} x {n} by {d} columns of {bits} bits"))?;
+            }
+        }
+    }
+    if options.sign_rows > 0 {
+        bench.sign_output(options.sign_rows, 512, 256).context("the product of signs")?;
+    }
+    if options.packed_rows > 0 {
+        bench.packing(options.packed_rows, 512).context("packing")?;
+    }
+    if let Some(path) = &options.json {
+        let report = serde_json::json!({ "schema": 1, "device": bench.device.properties().name, "copy_bytes_per_second": bench.copy,
+            "limit_tops": options.limit, "results": bench.all });
+        let text = serde_json::to_string_pretty(&report)?;
+        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}
+
+const HEADER: &str =
+    "what                      rows  length  columns  s  t        ms  graph ms      TOPS  of limit  of copy   int8 ms  ratio";
+
+impl Measured {
+    fn line(&self) -> String {
+        let peer = self.int8_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
+        let ratio = self.int8_ms.map_or("-".into(), |ms| format!("{:.2}", ms / self.ms));
+        let part = self.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
+        format!(
+            "{:<22} {:>7} {:>7} {:>8} {:>2} {:>2} {:>9.4} {:>9.4} {:>9.0} {:>7.1} % {part:>8} {peer:>9} {ratio:>6}",
+            self.what,
+            self.rows,
+            self.length,
+            self.columns,
+            self.left_bits,
+            self.right_bits,
+            self.ms,
+            self.graph_ms,
+            self.tops,
+            100.0 * self.limit_fraction
+        )
+    }
+}
+
+impl Bench<'_> {
+    fn median_of(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
+        for _ in 0..3 {
+            once()?;
+        }
+        Ok(median(&(0..self.options.repeat.max(1)).map(|_| once()).collect::<Result<Vec<_>>>()?))
+    }
+    /// Times work of which `moved` bytes go through memory, and notes it.
+    fn note(&mut self, mut row: Measured, moved: u64, work: &dyn Fn() -> bitgraph::cuda::Result<()>) -> Result<()> {
+        let one = |launches| Ok(self.clock.seconds_of::<bitgraph::cuda::Error>(launches, work)?);
+        let seconds = self.median_of(|| one(Launches::One))?;
+        let launches = Launches::Graph(if self.device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
+        row.graph_ms = 1e3 * self.median_of(|| one(launches))?;
+        let operations = 2.0 * row.rows as f64 * row.length as f64 * row.columns as f64 * f64::from(row.left_bits * row.right_bits);
+        row.ms = 1e3 * seconds;
+        row.tops = 1e-12 * operations / seconds;
+        row.limit_fraction = row.tops / self.options.limit;
+        row.copy_fraction = self.copy.map(|rate| moved as f64 / rate / seconds);
+        println!("{}", row.line());
+        self.all.push(row);
+        Ok(())
+    }
+    fn row(what: &str, [rows, length, columns]: [usize; 3], left_bits: u32, right_bits: u32) -> Measured {
+        Measured {
+            what: what.into(),
+            rows,
+            length,
+            columns,
+            left_bits,
+            right_bits,
+            ms: 0.0,
+            graph_ms: 0.0,
+            tops: 0.0,
+            limit_fraction: 0.0,
+            int8_ms: None,
+            copy_fraction: None,
+        }
+    }
+    fn int8(&self, a: &BitPlanes, b: &BitPlanes, ours: &Buffer<i32>) -> Result<Option<f64>> {
+        let sizes = [a.nrows(), b.ncols(), a.ncols()];
+        let (left, right) = (self.device.upload(&bytes(a))?, self.device.upload(&bytes(b))?);
+        let Some(peer) = CublasInt8::new(&self.device, &left, &right, sizes)? else { return Ok(None) };
+        if b.bits() < 8 && a.bits() < 8 {
+            for i in checked_rows(sizes[0]) {
+                let range = i * sizes[1]..(i + 1) * sizes[1];
+                ensure!(peer.output().range_to_vec(range.clone())? == ours.range_to_vec(range)?, "cuBLASLt found other numbers in row {i}");
+            }
+        }
+        Ok(Some(1e3 * self.median_of(|| Ok(peer.seconds(&self.clock, Launches::One)?))?))
+    }
+    fn codes(&mut self, n: usize, d: usize, bits: u32) -> Result<()> {
+        let left = self.options.left_bits;
+        let (a, b) = (planes(n, n, Packing::Rows, left, 1)?, planes(n, d, Packing::Columns, bits, 2)?);
+        let device = self.device.clone();
+        let (x, w) = (DevicePlanes::upload(&device, &a)?, DevicePlanes::upload(&device, &b)?);
+        let y = device.zeroed::<i32>(n * d)?;
+        let work = || codes_product(&device, &x, &w, None, &y);
+        let check = |a: &BitPlanes| -> Result<()> {
+            for i in checked_rows(n) {
+                let found = y.range_to_vec(i * d..(i + 1) * d)?;
+                for (j, &found) in found.iter().enumerate() {
+                    let line = |p| a.layout().line(a.plane_words(p), i);
+                    let wanted = dot::codes(left, line, bits, |q| b.layout().line(b.plane_words(q), j));
+                    ensure!(i64::from(found) == wanted as i64, "({i}, {j}) is {found}, not {wanted}");
+                }
+            }
+            Ok(())
+        };
+        work()?;
+        check(&a)?;
+        let moved = (x.bytes() + w.bytes()) + y.bytes();
+        let mut row = Self::row("codes", [n, n, d], left, bits);
+        row.int8_ms = self.int8(&a, &b, &y)?;
+        self.note(row, moved, &work)?;
+        if self.options.filled <= 0.0 || left != 1 {
+            return Ok(());
+        }
+        // The same with rows of tiles of which most hold nothing.
+        let layout = *a.layout();
+        let mut sparse = a.words().to_vec();
+        for (l, line) in sparse.chunks_exact_mut(layout.stride()).enumerate() {
+            for (t, tile) in line.chunks_mut(32).enumerate() {
+                if f64::from(word(l / 64 * layout.stride() + t, 9)) >= self.options.filled * f64::from(u32::MAX) {
+                    tile.fill(0);
+                }
+            }
+        }
+        let host = BitMatrix::from_words(layout, Levels::ZeroOne, sparse.into(), Scales::None)?;
+        let map = DeviceTiles::of(&device, &host)?;
+        let x = DevicePlanes::from_bits(&DeviceBits::upload(&device, &host)?)?;
+        let work = || codes_product(&device, &x, &w, Some(&map), &y);
+        work()?;
+        check(&BitPlanes::from(&host))?;
+        self.note(Self::row("codes, tiles left out", [n, n, d], left, bits), moved, &work)
+    }
+    fn sign_output(&mut self, n: usize, length: usize, d: usize) -> Result<()> {
+        let (a, b) = (signs(n, length, Packing::Rows, 3)?, signs(length, d, Packing::Columns, 4)?);
+        let device = self.device.clone();
+        let (x, w) = (DeviceBits::upload(&device, &a)?, DeviceBits::upload(&device, &b)?);
+        let y = DeviceBits::zeroed(&device, BitLayout::new(n, d, Packing::Rows, TileShape::WORD)?, Levels::Signs)?;
+        let work = || sign_product(&device, &x, &w, None, ProductSigns::default(), &y);
+        work()?;
+        let stride = y.layout().stride();
+        for i in checked_rows(n) {
+            let found = y.words().range_to_vec(i * stride..(i + 1) * stride)?;
+            for j in 0..d {
+                let sum = dot::signs_by_xnor(a.line(i), b.line(j), length);
+                ensure!(found[j / 32] >> (j % 32) & 1 == u32::from(sum >= 0), "({i}, {j}) has another sign than {sum}");
+            }
+        }
+        let moved = x.bytes() + w.bytes() + y.bytes();
+        self.note(Self::row("signs to signs", [n, length, d], 1, 1), moved, &work)
+    }
+    fn packing(&mut self, n: usize, columns: usize) -> Result<()> {
+        let device = self.device.clone();
+        let host: Vec<f32> = (0..n * columns).map(|k| (word(k, 5) >> 8) as f32 / f64::from(1 << 23) as f32 - 1.0).collect();
+        let x = device.upload(&host)?;
+        for (what, scaling) in [("packing signs", Scaling::None), ("packing signs, scales", Scaling::RowMeans)] {
+            let how = Binarize { scaling, ..Binarize::default() };
+            let work = || binarize(&device, &x, n, columns, &how).map(drop);
+            let found = binarize(&device, &x, n, columns, &how)?;
+            let stride = found.layout().stride();
+            for i in checked_rows(n) {
+                let line = found.words().range_to_vec(i * stride..(i + 1) * stride)?;
+                let row = &host[i * columns..(i + 1) * columns];
+                ensure!(
+                    row.iter().enumerate().all(|(j, v)| (line[j / 32] >> (j % 32) & 1 != 0) == (*v >= 0.0)),
+                    "row {i} has another sign"
+                );
+            }
+            self.note(Self::row(what, [n, columns, 0], 1, 1), x.bytes() + found.bytes(), &work)?;
+        }
+        for bits in [2, 8] {
+            let step = Step { scale: 2.0 / (1 << bits) as f32, zero: (1 << (bits - 1)) as f32 };
+            let quantization = Quantization::new(bits, Rounding::Nearest, Steps::Tensor(step))?;
+            let pack = || quantize(&device, &x, n, columns, &quantization, Packing::Rows, TileShape::WORD);
+            let found = pack()?;
+            let words = found.layout().words();
+            for k in (0..n * columns).step_by((n * columns / 999).max(1)) {
+                let (i, j) = (k / columns, k % columns);
+                let (at, bit) = found.layout().position(i, j);
+                let code: u32 = (0..bits as usize)
+                    .map(|p| Ok((found.words().get(p * words + at)? >> bit & 1) << p))
+                    .collect::<Result<Vec<u32>>>()?
+                    .iter()
+                    .sum();
+                ensure!(code == quantization.code(host[k], i, j), "element ({i}, {j}) has code {code}");
+            }
+            let what = format!("packing {bits} bits");
+            self.note(Self::row(&what, [n, columns, 0], 1, bits), x.bytes() + found.bytes(), &|| pack().map(drop))?;
+        }
+        Ok(())
+    }
+}

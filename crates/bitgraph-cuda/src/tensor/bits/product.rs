@@ -1,0 +1,316 @@
+//! Dense products of bits and of codes of few bits on 1-bit tensor cores: what `kernels/tensor/bits_product.cuh` does.
+//!
+//! The names of BitGNN's products by what their operands and their result are, B for bits and F for numbers: BBB is [`sign_product`], BBF is
+//! [`sign_sums`]; those with a first operand of numbers pack it first ([`binarize`](super::binarize)).
+//!
+//! Invariant: the first operand is packed by rows and the second by columns, so that both are read along the dimension that is summed over.
+
+use super::{DeviceBits, DevicePlanes, DeviceTiles, expect, host_error};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+use crate::primitives::{self, elementwise};
+use crate::{Error, Result};
+use bitgraph_backend::Error as Base;
+use bitgraph_bittensor::{BitLayout, Error as Bits, Levels, Packing, TileShape};
+use bitgraph_kernels::constant;
+use bitgraph_semiring::DType;
+
+parameters! {
+    struct ProductParams = "tensor/bits_product.cuh" "bg::BitsProductParams" {
+        a: DevicePtr<u32>,
+        b: DevicePtr<u32>,
+        ones_b: DevicePtr<u32>,
+        map: DevicePtr<u32>,
+        thresholds: DevicePtr<i32>,
+        flips: DevicePtr<u32>,
+        output: DevicePtr<u8>,
+        a_plane: u64,
+        b_plane: u64,
+        a_planes: u32,
+        b_planes: u32,
+        rows: u32,
+        columns: u32,
+        words: u32,
+        a_stride: u32,
+        b_stride: u32,
+        map_stride: u32,
+        out_stride: u32,
+        row_tiles: u32,
+        column_tiles: u32,
+        factor: i32,
+        factor_a: i32,
+        factor_b: i32,
+        constant: i32,
+        unused: u32,
+    }
+    struct LinesParams = "tensor/bits_product.cu" "bg::BitsLines" {
+        lines: DevicePtr<u32>,
+        output: DevicePtr<u32>,
+        count: u32,
+        stride: u32,
+        wide: u32,
+        unused: u32,
+    }
+}
+
+const NAME: &str = "a product of bits";
+const MODULE: &str = "tensor/bits_product";
+const TILE_ROWS: u32 = constant("tuning/bits.cuh", "TILE_ROWS") as u32;
+const TILE_COLUMNS: u32 = constant("tuning/bits.cuh", "TILE_COLUMNS") as u32;
+const STEP_BITS: u32 = constant("tuning/bits.cuh", "STEP_BITS") as u32;
+const STAGES: u32 = constant("tuning/bits.cuh", "STAGES") as u32;
+const MAP_BITS: u32 = constant("tuning/bits.cuh", "MAP_BITS") as u32;
+/// Threads of a block, as the kernels share out a tile.
+const BLOCK: u32 = 128;
+/// Words of 16 bytes.
+const CHUNK: usize = 4;
+/// Bits of a line up to which four times their number is a number of the sums.
+const MOST_LENGTH: usize = 1 << 29;
+
+/// The tiles of a first operand's map: [`DeviceTiles::of`] makes one.
+#[must_use]
+pub fn map_tiles() -> TileShape {
+    TileShape::new(TILE_ROWS, MAP_BITS).unwrap_or(TileShape::WORD)
+}
+
+/// How the numbers of a product become signs: +1 in column `j` where a number is at least `thresholds[j]`, or 0; turned where `flips` has a 1.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ProductSigns<'a> {
+    /// One for each column.
+    pub thresholds: Option<&'a Buffer<i32>>,
+    /// Words of a line of the result.
+    pub flips: Option<&'a Buffer<u32>>,
+}
+
+/// Lines of an operand as the kernels read them: whole 16 bytes each.
+struct Lines {
+    words: Buffer<u32>,
+    stride: usize,
+    /// Words of a plane.
+    plane: usize,
+}
+
+impl Lines {
+    /// The words themselves, or a copy with zeros behind each line.
+    fn of(device: &Device, words: &Buffer<u32>, layout: &BitLayout, planes: u32) -> Result<Self> {
+        let stride = layout.stride();
+        if stride.is_multiple_of(CHUNK) && words.ptr().address().is_multiple_of(16) {
+            return Ok(Self { words: words.clone(), stride, plane: layout.words() });
+        }
+        let overflow = || Error::from(Base::Overflow { what: "the words of padded lines", dtype: DType::U64 });
+        let wide = stride.next_multiple_of(CHUNK);
+        let count = layout.padded_lines().checked_mul(planes as usize).ok_or_else(overflow)?;
+        let padded = device.alloc_for::<u32>(count.checked_mul(wide).ok_or_else(overflow)?, "lines of whole 16 bytes")?;
+        let count32 = u32::try_from(count).map_err(|_| primitives::too_large(count as u64))?;
+        let parameters =
+            LinesParams { lines: words.ptr(), output: padded.ptr(), count: count32, stride: stride as u32, wide: wide as u32, unused: 0 };
+        // SAFETY: both arrays hold as many lines.
+        unsafe { elementwise(device, MODULE, "bits_line_pad", padded.len() as u64, &parameters) }?;
+        Ok(Self { words: padded, stride: wide, plane: layout.padded_lines() * wide })
+    }
+}
+
+/// The numbers of a product in terms of the ones of ANDs, of both lines, and of the length.
+struct Formula {
+    factor: i32,
+    factor_a: i32,
+    factor_b: i32,
+    constant: i32,
+}
+
+impl Formula {
+    const CODES: Self = Self { factor: 1, factor_a: 0, factor_b: 0, constant: 0 };
+    fn of(a: Levels, b: Levels, length: usize) -> Self {
+        match (a, b) {
+            (Levels::Signs, Levels::Signs) => Self { factor: 4, factor_a: 2, factor_b: 2, constant: length as i32 },
+            (Levels::ZeroOne, Levels::Signs) => Self { factor: 2, factor_a: 1, factor_b: 0, constant: 0 },
+            (Levels::Signs, Levels::ZeroOne) => Self { factor: 2, factor_a: 0, factor_b: 1, constant: 0 },
+            (Levels::ZeroOne, Levels::ZeroOne) => Self::CODES,
+        }
+    }
+}
+
+/// One operand: where its bits are.
+struct Operand<'a> {
+    layout: &'a BitLayout,
+    words: &'a Buffer<u32>,
+    planes: u32,
+}
+
+impl<'a> Operand<'a> {
+    fn bits(of: &'a DeviceBits) -> Self {
+        Self { layout: of.layout(), words: of.words(), planes: 1 }
+    }
+    fn codes(of: &'a DevicePlanes) -> Self {
+        Self { layout: of.layout(), words: of.words(), planes: of.bits() }
+    }
+}
+
+/// The product of two matrices of bits by what their bits mean, without scales, into `y`: rows of `a` x columns of `b`, row after row without
+/// gaps. `map` tells the tiles of `a` that hold a 1; the others are left out. One launch, one more for signs in `b`, and a copy of an operand
+/// whose lines are not of whole 16 bytes. O(rows * columns * words); returns before it is done.
+///
+/// # Errors
+/// Operands packed the other way, of shapes that do not fit, or of 2^29 bits a line and more; a map of another matrix; out of memory.
+pub fn sign_sums(device: &Device, a: &DeviceBits, b: &DeviceBits, map: Option<&DeviceTiles>, y: &Buffer<i32>) -> Result<()> {
+    let formula = Formula::of(a.levels(), b.levels(), a.layout().ncols());
+    let (a, b) = (Operand::bits(a), Operand::bits(b));
+    check(&a, &b)?;
+    expect(NAME, "the output", elements(&a, &b), y.len() as u64)?;
+    launch(device, &a, &b, map, &formula, ProductSigns::default(), Output::Numbers(y))
+}
+
+/// The signs of such a product into `y`, of which bits that both operands' scales multiply do not change: a positive scale turns no sign. Launches
+/// as of [`sign_sums`].
+///
+/// # Errors
+/// As of [`sign_sums`]; a result that is not packed by rows or not of signs.
+pub fn sign_product(
+    device: &Device,
+    a: &DeviceBits,
+    b: &DeviceBits,
+    map: Option<&DeviceTiles>,
+    signs: ProductSigns<'_>,
+    y: &DeviceBits,
+) -> Result<()> {
+    let formula = Formula::of(a.levels(), b.levels(), a.layout().ncols());
+    let (a, b) = (Operand::bits(a), Operand::bits(b));
+    check(&a, &b)?;
+    packed("result's", Packing::Rows, y.layout())?;
+    if y.levels() != Levels::Signs {
+        return Err(Error::Levels { operation: NAME, operand: "result", expected: Levels::Signs, found: y.levels() });
+    }
+    expect(NAME, "the rows of the result", a.layout.nrows() as u64, y.layout().nrows() as u64)?;
+    expect(NAME, "the columns of the result", b.layout.ncols() as u64, y.layout().ncols() as u64)?;
+    if let Some(thresholds) = signs.thresholds {
+        expect(NAME, "the thresholds", b.layout.ncols() as u64, thresholds.len() as u64)?;
+    }
+    if let Some(flips) = signs.flips {
+        expect(NAME, "the words of turned columns", y.layout().stride() as u64, flips.len() as u64)?;
+    }
+    launch(device, &a, &b, map, &formula, signs, Output::Signs(y))
+}
+
+/// The product of two matrices of codes of s and t bits, as whole numbers, into `y` as in [`sign_sums`]: s t products of planes. Launches as of
+/// [`sign_sums`], without one for signs.
+///
+/// # Errors
+/// As of [`sign_sums`]; codes and lengths whose product could pass 2^31 - 1.
+pub fn codes_product(device: &Device, a: &DevicePlanes, b: &DevicePlanes, map: Option<&DeviceTiles>, y: &Buffer<i32>) -> Result<()> {
+    let tops = u64::from(a.quantization().top()) * u64::from(b.quantization().top());
+    let (a, b) = (Operand::codes(a), Operand::codes(b));
+    check(&a, &b)?;
+    let largest = tops.saturating_mul(a.layout.ncols() as u64);
+    if largest > i32::MAX as u64 {
+        let (found, allowed) = (largest as f64, "at most 2147483647");
+        return Err(Base::Parameter { parameter: "the largest number of a product of codes", found, allowed }.into());
+    }
+    expect(NAME, "the output", elements(&a, &b), y.len() as u64)?;
+    launch(device, &a, &b, map, &Formula::CODES, ProductSigns::default(), Output::Numbers(y))
+}
+
+enum Output<'a> {
+    Numbers(&'a Buffer<i32>),
+    Signs(&'a DeviceBits),
+}
+
+fn elements(a: &Operand<'_>, b: &Operand<'_>) -> u64 {
+    // Both are below 2^32.
+    a.layout.nrows() as u64 * b.layout.ncols() as u64
+}
+
+fn packed(operand: &'static str, expected: Packing, layout: &BitLayout) -> Result<()> {
+    let found = layout.packing();
+    if found == expected { Ok(()) } else { Err(host_error(Bits::Packed { operand, expected, found })) }
+}
+
+fn check(a: &Operand<'_>, b: &Operand<'_>) -> Result<()> {
+    packed("first", Packing::Rows, a.layout)?;
+    packed("second", Packing::Columns, b.layout)?;
+    if a.layout.ncols() != b.layout.nrows() {
+        return Err(host_error(Bits::Shape {
+            operation: "a product",
+            left_rows: a.layout.nrows() as u64,
+            left_columns: a.layout.ncols() as u64,
+            right_rows: b.layout.nrows() as u64,
+            right_columns: b.layout.ncols() as u64,
+        }));
+    }
+    if a.layout.ncols() >= MOST_LENGTH {
+        let (found, allowed) = (a.layout.ncols() as f64, "below 2^29");
+        return Err(Base::Parameter { parameter: "the length of a product of bits", found, allowed }.into());
+    }
+    Ok(())
+}
+
+fn launch(
+    device: &Device,
+    a: &Operand<'_>,
+    b: &Operand<'_>,
+    map: Option<&DeviceTiles>,
+    formula: &Formula,
+    signs: ProductSigns<'_>,
+    output: Output<'_>,
+) -> Result<()> {
+    let (rows, columns, words) = (a.layout.nrows(), b.layout.ncols(), a.layout.length().div_ceil(32));
+    if let Some(map) = map {
+        let shape = map_tiles();
+        expect(NAME, "the lines of a tile of the map", shape.lines() as u64, map.shape.lines() as u64)?;
+        expect(NAME, "the bits of a tile of the map", shape.bits() as u64, map.shape.bits() as u64)?;
+        expect(NAME, "the rows of tiles of the map", rows.div_ceil(shape.lines()) as u64, map.tile_rows as u64)?;
+        expect(NAME, "the columns of tiles of the map", a.layout.length().div_ceil(shape.bits()) as u64, map.tile_columns as u64)?;
+    }
+    if rows == 0 || columns == 0 {
+        return Ok(());
+    }
+    let left = Lines::of(device, a.words, a.layout, a.planes)?;
+    let right = Lines::of(device, b.words, b.layout, b.planes)?;
+    let ones_b = if formula.factor_b == 0 { Buffer::default() } else { line_ones(device, &right, columns)? };
+    let (row_tiles, column_tiles) = ((rows as u32).div_ceil(TILE_ROWS), (columns as u32).div_ceil(TILE_COLUMNS));
+    let (kernel, out, out_stride) = match output {
+        Output::Signs(y) => ("bits_product_signs", y.words().ptr().cast(), y.layout().stride()),
+        Output::Numbers(y) if formula.factor_a != 0 => ("bits_product_sums", y.ptr().cast(), 0),
+        Output::Numbers(y) => ("bits_product_codes", y.ptr().cast(), 0),
+    };
+    let parameters = ProductParams {
+        a: left.words.ptr(),
+        b: right.words.ptr(),
+        ones_b: ones_b.ptr(),
+        map: map.map_or(DevicePtr::NULL, |m| m.words.ptr()),
+        thresholds: signs.thresholds.map_or(DevicePtr::NULL, Buffer::ptr),
+        flips: signs.flips.map_or(DevicePtr::NULL, Buffer::ptr),
+        output: out,
+        a_plane: left.plane as u64,
+        b_plane: right.plane as u64,
+        a_planes: a.planes,
+        b_planes: b.planes,
+        rows: rows as u32,
+        columns: columns as u32,
+        words: words as u32,
+        a_stride: left.stride as u32,
+        b_stride: right.stride as u32,
+        map_stride: map.map_or(0, |m| m.tile_columns.div_ceil(32) as u32),
+        out_stride: out_stride as u32,
+        row_tiles,
+        column_tiles,
+        factor: formula.factor,
+        factor_a: formula.factor_a,
+        factor_b: formula.factor_b,
+        constant: formula.constant,
+        unused: 0,
+    };
+    let grid = primitives::blocks(u64::from(row_tiles) * u64::from(column_tiles), 1)?;
+    let shared = (TILE_ROWS + TILE_COLUMNS) * (STEP_BITS / 8) * STAGES;
+    let shape = Shape { grid, block: BLOCK, shared, mode: Mode::Plain };
+    // SAFETY: the operands' shapes were compared with each other and with the result's; lines are of whole 16 bytes.
+    unsafe { device.launch(&device.kernel(MODULE, kernel)?, shape, &parameters) }
+}
+
+/// The ones of the first `count` lines of an operand of one plane.
+fn line_ones(device: &Device, lines: &Lines, count: usize) -> Result<Buffer<u32>> {
+    let ones = device.alloc::<u32>(count)?;
+    let parameters =
+        LinesParams { lines: lines.words.ptr(), output: ones.ptr(), count: count as u32, stride: lines.stride as u32, wide: 0, unused: 0 };
+    // SAFETY: the operand has as many lines.
+    unsafe { elementwise(device, MODULE, "bits_line_ones", 32 * count as u64, &parameters) }?;
+    Ok(ones)
+}
