@@ -89,6 +89,8 @@ fn cpu(report: &mut Report, options: &Options) -> anyhow::Result<()> {
     if options.wants("tensors") {
         tensors::run(report, &Cpu::reference(), "reference", options.full);
         tensors::run(report, &Cpu::new(), "fast", options.full);
+        tensors::run_bits(report, &Cpu::reference(), "reference");
+        tensors::run_bits(report, &Cpu::new(), "fast");
     }
     if options.wants("algorithms") {
         algorithms::run(report, &Cpu::new(), "fast", &[1, 3], options);

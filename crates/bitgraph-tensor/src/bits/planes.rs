@@ -2,7 +2,8 @@
 //!
 //! Invariant: the words are as the layout says, plane by plane, the lowest bit first, and bits beyond the matrix are zero.
 
-use super::{BitOperand, download, fits, refused_bits, upload};
+use super::{BitOperand, CodesOut, download, fits, refused_bits, upload};
+use crate::any::Out;
 use crate::error::{refused, same_shape};
 use crate::{Bits, Dense, Error, Tensor};
 use bitgraph_bittensor::{BitLayout, BitPlanes, MOST_BITS, Packing, Quantization, Rounding, Step, Steps, TileShape};
@@ -189,6 +190,11 @@ impl<B: Tensor> Planes<B> {
     #[must_use]
     pub fn shape(&self) -> (usize, usize) {
         (self.layout.nrows(), self.layout.ncols())
+    }
+    /// The words to write to, and the steps; what other handles share is copied or replaced first.
+    pub(crate) fn open(&mut self) -> Result<(CodesOut<'_, B>, &mut PlaneSteps<B>), B::Error> {
+        let Out { array, window } = self.words.as_mut().open()?;
+        Ok((CodesOut { words: Out { array, window }, layout: self.layout, planes: self.bits }, &mut self.steps))
     }
     /// Bytes of words and steps.
     #[must_use]

@@ -2,7 +2,8 @@
 //!
 //! Invariant: the words are as the layout says, and bits beyond the matrix are zero.
 
-use super::{BitOperand, download, fits, refused_bits, upload};
+use super::{BitOperand, CodesOut, download, fits, refused_bits, upload};
+use crate::any::Out;
 use crate::error::{refused, same_shape};
 use crate::{Bits, Dense, Error, Tensor};
 use bitgraph_bittensor::{BitLayout, BitMatrix, Levels, Packing, Scales, TileShape};
@@ -119,6 +120,12 @@ impl<B: Tensor> Signs<B> {
     #[must_use]
     pub fn shape(&self) -> (usize, usize) {
         (self.layout.nrows(), self.layout.ncols())
+    }
+    /// The words to write to, for signs without scales; what other handles share is copied or replaced first.
+    pub(crate) fn open(&mut self) -> Result<CodesOut<'_, B>, B::Error> {
+        self.scales = SignScales::None;
+        let Out { array, window } = self.words.as_mut().open()?;
+        Ok(CodesOut { words: Out { array, window }, layout: self.layout, planes: 1 })
     }
     /// Bytes of words and scales.
     #[must_use]

@@ -1,6 +1,6 @@
 //! Sparse matrix of zeros and ones times features of few bits.
 
-use super::bit_result::{BitComputation, filled};
+use super::bit_result::{BitComputation, filled, fits};
 use super::operation::{Computation, Fusing, Operation};
 use crate::any::{Any, AnyMut, Reals};
 use crate::bits::{BitOperand, BitOut, PlaneSteps, Planes, SignScales, Signs, width};
@@ -153,21 +153,44 @@ impl<B: Bits> Operation<BitSpmm<B>> {
     pub fn eval_counts(self, bits: u32) -> Result<Planes<B>, B::Error> {
         width(bits).map_err(refused::<B>)?;
         let shape = self.0.check().map_err(refused::<B>)?;
-        let op = &self.0.op;
-        let signs = matches!(&op.features, BitOperand::Signs(_));
-        if !signs || !op.is_whole() {
-            let why = "counts are of signs without scales, stored as they are";
-            return Err(refused::<B>(Error::Combination { operation: BitSpmm::<B>::NAME, what: "counts of other messages", why }));
-        }
-        let backend = op.matrix.backend();
+        self.0.op.counts().map_err(refused::<B>)?;
+        let (op, backend) = (&self.0.op, self.0.op.matrix.backend());
         let (words, layout) = filled(backend, shape, bits, |y| backend.bit_spmm(op, BitOut::Counts(y)))?;
-        // The number of messages of a row is the product with a column of ones.
-        let ones = BitLayout::new(op.matrix_shape().1, 1, Packing::Rows, TileShape::WORD).map_err(crate::bits::refused_bits::<B>)?;
+        Planes::from_raw(words, layout, bits, Rounding::Nearest, op.count_steps()?).map_err(refused::<B>)
+    }
+    /// As [`Operation::eval_counts`], to planes that are there, whose steps are replaced.
+    ///
+    /// # Errors
+    /// As [`Operation::eval_counts`] and [`Operation::into_signs`].
+    pub fn into_counts(self, y: &mut Planes<B>) -> Result<(), B::Error> {
+        fits(&self.0, y.shape(), y.layout(), y.words()).map_err(refused::<B>)?;
+        let op = &self.0.op;
+        op.counts().map_err(refused::<B>)?;
+        let found = op.count_steps()?;
+        let (codes, steps) = y.open()?;
+        op.matrix.backend().bit_spmm(op, BitOut::Counts(codes))?;
+        *steps = found;
+        Ok(())
+    }
+}
+
+impl<B: Bits> BitSpmmOp<B> {
+    /// Refuses sums that are not counts of signs.
+    fn counts(&self) -> Result<(), Error> {
+        if matches!(&self.features, BitOperand::Signs(_)) && self.is_whole() {
+            return Ok(());
+        }
+        let why = "counts are of signs without scales, stored as they are";
+        Err(Error::Combination { operation: BitSpmm::<B>::NAME, what: "counts of other messages", why })
+    }
+    /// What counts stand for: a step of 2 around half the messages of a row, whose number is the product with a column of ones.
+    fn count_steps(&self) -> Result<PlaneSteps<B>, B::Error> {
+        let (backend, (rows, columns)) = (self.matrix.backend(), self.matrix_shape());
+        let ones = BitLayout::new(columns, 1, Packing::Rows, TileShape::WORD).map_err(crate::bits::refused_bits::<B>)?;
         let ones = Signs::from_raw(Dense::filled(backend, ones.padded_lines(), ones.stride(), 1)?, ones).map_err(refused::<B>)?;
-        let counting = BitSpmmOp { features: BitOperand::Signs(ones), epilogue: Epilogue::default(), ..op.clone() };
-        let zero = Operation(BitSpmm { op: counting }).times(0.5).eval()?;
-        let scale = Dense::filled(backend, shape.0, 1, 2.0)?;
-        Planes::from_raw(words, layout, bits, Rounding::Nearest, PlaneSteps::Rows { scale, zero }).map_err(refused::<B>)
+        let op = Self { features: BitOperand::Signs(ones), ..self.clone() };
+        let zero = Operation(BitSpmm { op }).times(0.5).eval()?;
+        Ok(PlaneSteps::Rows { scale: Dense::filled(backend, rows, 1, 2.0)?, zero })
     }
 }
 

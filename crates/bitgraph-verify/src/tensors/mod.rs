@@ -4,6 +4,7 @@
 //! Operands are small whole numbers, whose sums are exact in every type, or random fractions, whose sums are held to their bounds.
 
 mod attention;
+mod bits;
 mod dense;
 mod edges;
 mod gradients;
@@ -12,7 +13,7 @@ mod special;
 mod spmm;
 
 use crate::{Outcome, Report};
-use bitgraph::tensor::TensorBackend;
+use bitgraph::tensor::{Bits, TensorBackend};
 use bitgraph_testkit::Mismatches;
 
 /// The name of this ring.
@@ -26,6 +27,11 @@ pub fn run<B: TensorBackend>(report: &mut Report, backend: &B, form: &str, full:
     dense::run(report, backend, form, full);
     special::run(report, backend, form);
     gradients::run(report, backend, form);
+}
+
+/// Runs the families of few bits.
+pub fn run_bits<B: Bits>(report: &mut Report, backend: &B, form: &str) {
+    bits::run(report, backend, form);
 }
 
 /// What a comparison found.

@@ -18,7 +18,7 @@ use bitgraph_tensor::bittensor::BitLayout;
 use std::ops::Range;
 
 /// Entries from the group at hand to the one whose features are prefetched.
-const AHEAD: usize = 16;
+const AHEAD: usize = 48;
 
 /// Memory that rows are finished in.
 #[derive(Default)]
@@ -103,6 +103,8 @@ unsafe fn rows_of<V: Words>(job: &Job<'_>, rows: Range<usize>) {
     if matches!(job.emit, Emit::Sums(_)) {
         sums = vec![0f64; columns];
     }
+    // SAFETY: by the contract.
+    let mut planes = unsafe { [V::zero(); MOST_PLANES] };
     for i in rows {
         let range = job.csr.row_range(i);
         let row = Row {
@@ -114,7 +116,6 @@ unsafe fn rows_of<V: Words>(job: &Job<'_>, rows: Range<usize>) {
         let messages = job.messages(i);
         // SAFETY: by the contract every entry has a row of features; a block is within its words.
         unsafe {
-            let mut planes = [V::zero(); MOST_PLANES];
             for start in (0..used).step_by(V::LEN) {
                 let words = (used - start).min(V::LEN);
                 match &job.emit {
@@ -232,26 +233,44 @@ impl Row<'_> {
         let used = (usize::BITS - messages.leading_zeros()) as usize;
         // SAFETY: by the contract; a prefetch has no effect but on caches, wherever it points.
         unsafe {
-            let load = |j: usize| V::load::<WHOLE>(from.add(j * self.stride), words);
-            planes[..used].fill(V::zero());
+            // No closures here: what is called through one is not compiled for the vector's instruction set.
+            macro_rules! load {
+                ($j:expr) => {
+                    V::load::<WHOLE>(from.add($j as usize * self.stride), words)
+                };
+            }
+            let mut k = 3;
+            while k < used {
+                planes[k] = V::zero();
+                k += 1;
+            }
             let mut low = [V::zero(); 3];
             let (groups, left) = self.entries.as_chunks::<8>();
-            for (g, group) in groups.iter().enumerate() {
-                let ahead = 8 * g + AHEAD;
-                if let Some(next) = self.rest.get(ahead..ahead + 8) {
-                    next.iter().for_each(|&j| prefetch(from.wrapping_add(j as usize * self.stride)));
+            let mut done = 0;
+            for group in groups {
+                if let Some(next) = self.rest.get(done + AHEAD..done + AHEAD + 8) {
+                    for &j in next {
+                        prefetch(from.wrapping_add(j as usize * self.stride));
+                    }
                 }
-                add(group.map(|j| load(j as usize)), &mut low, 8 * (g + 1), planes);
+                done += 8;
+                let [a, b, c, d, e, f, g, h] = *group;
+                let rows = [load!(a), load!(b), load!(c), load!(d), load!(e), load!(f), load!(g), load!(h)];
+                add(rows, &mut low, done, planes);
             }
-            if messages > 8 * groups.len() {
-                let last = |k: usize| match (left.get(k), self.own) {
-                    (Some(&j), _) => load(j as usize),
-                    (None, Some(i)) if k == left.len() => load(i),
-                    _ => V::zero(),
-                };
-                add(std::array::from_fn(last), &mut low, messages, planes);
+            if messages > done {
+                let mut rows = [V::zero(); 8];
+                let mut k = 0;
+                while k < left.len() {
+                    rows[k] = load!(left[k]);
+                    k += 1;
+                }
+                if let Some(i) = self.own {
+                    rows[k] = load!(i);
+                }
+                add(rows, &mut low, messages, planes);
             }
-            planes[..3].copy_from_slice(&low);
+            [planes[0], planes[1], planes[2]] = low;
         }
         used
     }

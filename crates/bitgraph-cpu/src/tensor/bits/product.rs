@@ -139,7 +139,8 @@ unsafe fn tile_of<V: Words>(lines: [&[u32]; TILE], panels: [&[u32]; 2], counts: 
     unsafe {
         let mut all = [[V::zero(); 2]; TILE];
         for w in 0..length {
-            let b = [0, 1].map(|v: usize| V::load::<true>(panels[v].as_ptr().add(w * V::LEN), V::LEN));
+            let b =
+                [V::load::<true>(panels[0].as_ptr().add(w * V::LEN), V::LEN), V::load::<true>(panels[1].as_ptr().add(w * V::LEN), V::LEN)];
             for r in 0..TILE {
                 let a = V::splat(*lines[r].get_unchecked(w));
                 all[r][0] = all[r][0].add_ones(a.and(b[0]));

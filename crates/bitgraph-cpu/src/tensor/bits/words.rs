@@ -230,29 +230,28 @@ impl Zmm {
     fn mask(count: usize) -> u16 {
         ((1u32 << count) - 1) as u16
     }
-    /// Calls `f` with each word's 32 numbers of 16 bits: `start` plus, for each plane `k`, `2^(k + shift)` where its bit is 1.
+    /// Planes one after the other, 16 words each.
     #[inline(always)]
-    unsafe fn sixteens(planes: &[Self], words: usize, start: i16, shift: u32, mut f: impl FnMut(usize, __m512i)) {
+    unsafe fn stored(planes: &[Self]) -> [u32; 16 * 16] {
         let mut all = [0u32; 16 * 16];
-        // SAFETY: by the contract, and at most 16 planes are stored, into 16 words each.
-        unsafe {
-            for (plane, all) in planes.iter().zip(all.chunks_exact_mut(16)) {
-                _mm512_storeu_si512(all.as_mut_ptr().cast(), plane.0);
-            }
-            let start = _mm512_set1_epi16(start);
-            for w in 0..words {
-                let mut numbers = start;
-                for k in 0..planes.len().min(16) {
-                    numbers = _mm512_mask_add_epi16(
-                        numbers,
-                        all[16 * k + w],
-                        numbers,
-                        _mm512_set1_epi16((1u16 << (k as u32 + shift)).cast_signed()),
-                    );
-                }
-                f(w, numbers);
+        for (plane, all) in planes.iter().zip(all.as_chunks_mut::<16>().0) {
+            // SAFETY: by the contract; a chunk has 16 words.
+            unsafe { _mm512_storeu_si512(all.as_mut_ptr().cast(), plane.0) };
+        }
+        all
+    }
+    /// The 32 numbers of 16 bits of word `w`: `start` plus, for each of so many planes `k`, `2^(k + shift)` where its bit is 1.
+    #[inline(always)]
+    unsafe fn sixteens(all: &[u32; 16 * 16], planes: usize, w: usize, start: __m512i, shift: u32) -> __m512i {
+        let mut numbers = start;
+        for k in 0..planes.min(16) {
+            // SAFETY: by the contract.
+            unsafe {
+                let weight = _mm512_set1_epi16((1u16 << (k as u32 + shift)).cast_signed());
+                numbers = _mm512_mask_add_epi16(numbers, all[16 * k + w], numbers, weight);
             }
         }
+        numbers
     }
 }
 
@@ -314,40 +313,42 @@ impl Words for Zmm {
         let (lower, upper) = planes.split_at(planes.len().min(16));
         // SAFETY: as above.
         unsafe {
-            Self::sixteens(lower, words, 0, 0, |w, numbers| {
-                let to = to.add(32 * w);
+            let (low, zero) = (Self::stored(lower), _mm512_setzero_si512());
+            for w in 0..words {
+                let (numbers, to) = (Self::sixteens(&low, lower.len(), w, zero, 0), to.add(32 * w));
                 _mm512_storeu_si512(to.cast(), _mm512_cvtepu16_epi32(_mm512_castsi512_si256(numbers)));
                 _mm512_storeu_si512(to.add(16).cast(), _mm512_cvtepu16_epi32(_mm512_extracti64x4_epi64::<1>(numbers)));
-            });
+            }
             if upper.is_empty() {
                 return;
             }
-            Self::sixteens(upper, words, 0, 0, |w, numbers| {
-                let high = [_mm512_castsi512_si256(numbers), _mm512_extracti64x4_epi64::<1>(numbers)];
-                for (k, high) in high.into_iter().enumerate() {
+            let high = Self::stored(upper);
+            for w in 0..words {
+                let numbers = Self::sixteens(&high, upper.len(), w, zero, 0);
+                for (k, high) in [_mm512_castsi512_si256(numbers), _mm512_extracti64x4_epi64::<1>(numbers)].into_iter().enumerate() {
                     let to = to.add(32 * w + 16 * k);
                     let low = _mm512_loadu_si512(to.cast());
                     _mm512_storeu_si512(to.cast(), _mm512_or_si512(low, _mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(high))));
                 }
-            });
+            }
         }
     }
     #[inline(always)]
     unsafe fn differences(planes: &[Self], messages: usize, columns: usize, to: *mut i16) -> bool {
-        let start = -(messages as i16);
         // Whole cache lines that are written once go past the caches.
         let streams = (to as usize).is_multiple_of(64) && columns.is_multiple_of(32);
         // SAFETY: as above; the last word's numbers are written as far as there are columns.
         unsafe {
-            Self::sixteens(planes, columns.div_ceil(32), start, 1, |w, numbers| {
-                let to = to.add(32 * w);
+            let (all, start) = (Self::stored(planes), _mm512_set1_epi16(-(messages as i16)));
+            for w in 0..columns.div_ceil(32) {
+                let (numbers, to) = (Self::sixteens(&all, planes.len(), w, start, 1), to.add(32 * w));
                 if streams {
                     _mm512_stream_si512(to.cast(), numbers);
                 } else {
                     let left = (columns - 32 * w).min(32);
                     _mm512_mask_storeu_epi16(to, ((1u64 << left) - 1) as u32, numbers);
                 }
-            });
+            }
         }
         true
     }
