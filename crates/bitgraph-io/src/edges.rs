@@ -10,7 +10,7 @@ use crate::text::blocks::Blocks;
 use crate::text::entries::{Column, Entries, Id};
 use crate::text::number::{self, digits16, swar, word};
 use crate::text::value::{self, Value};
-use crate::text::{Entry, Fault, LineParser, line_end, newlines, parse_block, shown, whole};
+use crate::text::{Ended, Entry, Fault, LineParser, line_end, newlines, parse_block, shown, whole};
 use crate::{Error, Loaded, Problem, ReadOptions, Remark, Result};
 use bitgraph_sparse::{Coo, parallel};
 use rayon::slice::ParallelSliceMut;
@@ -266,7 +266,7 @@ impl<I: EdgeId> LineParser for Arcs<I> {
 
     /// A line of the form "from to[ weight]" with one separator between fields, and where its newline is.
     #[inline(always)]
-    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<((I, I, V), usize)> {
+    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<Ended<I, V>> {
         let digits = |at| if I::WIDE { digits16(text, at) } else { swar(word(text, at)) };
         let between = |byte: u8| byte == b' ' || byte == b'\t' || byte == b',';
         let (from, n) = digits(at);

@@ -8,7 +8,7 @@ use crate::text::blocks::Blocks;
 use crate::text::entries::{Column, Entries};
 use crate::text::number::{swar, word};
 use crate::text::value::{self, Value};
-use crate::text::{Entry, LineParser, id, is_data, line_end, parse_block, shown, whole};
+use crate::text::{Ended, Entry, LineParser, id, is_data, line_end, parse_block, shown, whole};
 use crate::{Error, Loaded, Problem, ReadOptions, Result};
 use bitgraph_sparse::Coo;
 use std::path::Path;
@@ -89,7 +89,7 @@ impl LineParser for Arcs {
     /// A line with single blanks and ids of at most eight digits, and where its newline is. All that is not quite so is left to
     /// [`LineParser::slow`].
     #[inline(always)]
-    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<((u32, u32, V), usize)> {
+    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<Ended<u32, V>> {
         let (from, n) = swar(word(text, at + 2));
         let gap = at + 2 + n;
         let (to, m) = swar(word(text, gap + 1));

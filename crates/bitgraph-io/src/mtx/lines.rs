@@ -3,7 +3,7 @@
 use crate::Problem;
 use crate::text::number::{swar, word};
 use crate::text::value::{self, Value};
-use crate::text::{Entry, LineParser, id, shown};
+use crate::text::{Ended, Entry, LineParser, id, shown};
 
 /// What is asked of an entry.
 pub(super) struct Lines {
@@ -26,7 +26,7 @@ impl LineParser for Lines {
     /// A line of the form "row column[ value]" with single blanks and ids of at most eight digits, and where its newline is. All
     /// that is not quite so is left to [`LineParser::slow`].
     #[inline(always)]
-    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<((u32, u32, V), usize)> {
+    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<Ended<u32, V>> {
         let (row, digits) = swar(word(text, at));
         let gap = at + digits;
         let (column, more) = swar(word(text, gap + 1));

@@ -39,8 +39,9 @@ impl Fault {
 
 /// What a line holds: row, column and value, or nothing.
 pub(crate) type Entry<I, V> = Option<(I, I, V)>;
-/// Row, column and value of a line in the usual form, and where its newline is.
-pub(crate) type Usual<I, V> = Option<((I, I, V), usize)>;
+
+/// An entry and where its line's newline is.
+pub(crate) type Ended<I, V> = ((I, I, V), usize);
 
 /// Something that parses lines of entries.
 pub(crate) trait LineParser: Sync {
@@ -50,7 +51,7 @@ pub(crate) trait LineParser: Sync {
     const COMMENT: &'static [u8];
     /// The entry of a line in the usual form, and where its newline is; [`AHEAD`] bytes behind `at` may be looked at. All that is not
     /// quite so is left to [`LineParser::slow`].
-    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Usual<Self::Id, V>;
+    fn fast<V: Value>(&self, text: &[u8], at: usize) -> Option<Ended<Self::Id, V>>;
     /// A line of any form; None for one without an entry. With a fault: whether it is the value's.
     fn slow<V: Value>(&self, line: &[u8]) -> Result<Entry<Self::Id, V>, (Problem, bool)>;
 
