@@ -42,8 +42,7 @@ impl Target<'_> {
 pub fn words_of<'a>(out: CodesOut<'a, Cpu>) -> &'a mut [u32] {
     let window = out.words.window;
     let all: &mut [u32] = bytemuck::cast_slice_mut(out.words.array.as_mut_slice());
-    let words = &mut all[window.offset()..][..out.planes as usize * out.layout.words()];
-    words
+    &mut all[window.offset()..][..out.planes as usize * out.layout.words()]
 }
 
 /// An output that tasks write to, each its own rows.
