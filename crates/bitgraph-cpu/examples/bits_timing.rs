@@ -22,12 +22,12 @@ fn now(start: Instant) -> Duration {
 }
 
 /// Prints the times of `run`; the median in milliseconds.
-fn time(what: &str, beside: Option<f64>, mut run: impl FnMut() -> Result<(), Failure>) -> Result<f64, Failure> {
+fn time<R>(what: &str, beside: Option<f64>, mut run: impl FnMut() -> Result<R, Failure>) -> Result<f64, Failure> {
     let start = Instant::now();
     let mut all = Vec::new();
     while all.len() < 6 || (all.len() < 31 && start.elapsed().as_secs() < 4) {
         let before = now(start);
-        run()?;
+        drop(run()?);
         all.push((now(start) - before).as_secs_f64() * 1e3);
     }
     all.remove(0);
@@ -69,19 +69,19 @@ fn main() -> Result<(), Failure> {
     time("bit_spmm, f32", single, || Ok(bit_spmm(&a, &signs).into(&mut y)?))?;
     let scale = Dense::filled(&cpu, n, 1, 0.5f32)?;
     time("bit_spmm, row scale, relu, f32", single, || Ok(bit_spmm(&a, &signs).scale_rows(&scale).relu().into(&mut y)?))?;
-    time("pack signs", None, || Ok(drop(x.sign(Packing::Rows)?)))?;
-    time("pack signs along columns", None, || Ok(drop(x.sign(Packing::Columns)?)))?;
+    time("pack signs", None, || Ok(x.sign(Packing::Rows)?))?;
+    time("pack signs along columns", None, || Ok(x.sign(Packing::Columns)?))?;
     let codes = x.quantize(&Quantization::unit(4)?, Packing::Rows)?;
-    time("pack 4 planes", None, || Ok(drop(x.quantize(&Quantization::unit(4)?, Packing::Rows)?)))?;
-    time("bit_spmm of 4 planes, i32", single, || Ok(drop(bit_spmm(&a, &codes).eval_as::<i32>()?)))?;
+    time("pack 4 planes", None, || Ok(x.quantize(&Quantization::unit(4)?, Packing::Rows)?))?;
+    time("bit_spmm of 4 planes, i32", single, || Ok(bit_spmm(&a, &codes).eval_as::<i32>()?))?;
     drop((y, halves));
     let rows = n.min(1 << 15);
     let (top, w) = (x.rows(0..rows)?, fractions(&cpu, width, 256, 2)?);
     let mut y = Dense::<Cpu, f32>::zeros(&cpu, rows, 256)?;
     let single = Some(time(&format!("gemm f32, {rows} x {width} x 256"), None, || Ok(gemm(&top, &w).into(&mut y)?))?);
     let (top, w) = (top.sign(Packing::Rows)?, w.sign(Packing::Columns)?);
-    time("bit_gemm, signs x signs, i32", single, || Ok(drop(bit_gemm(&top, &w).eval_as::<i32>()?)))?;
-    time("bit_gemm, signs x signs, signs", single, || Ok(drop(bit_gemm(&top, &w).eval_signs()?)))?;
+    time("bit_gemm, signs x signs, i32", single, || Ok(bit_gemm(&top, &w).eval_as::<i32>()?))?;
+    time("bit_gemm, signs x signs, signs", single, || Ok(bit_gemm(&top, &w).eval_signs()?))?;
     let codes = codes.to_dense()?.rows(0..rows)?.quantize(&Quantization::unit(4)?, Packing::Rows)?;
     time("bit_gemm, 4 planes x signs, f32", single, || Ok(bit_gemm(&codes, &w).into(&mut y)?))?;
     Ok(())
