@@ -13,7 +13,7 @@ enum BitsOutput : u32 { BITS_SIGNS, BITS_I16, BITS_I32, BITS_F16, BITS_F32 };
 
 struct BitsEpilogue {
     void* output;            // words of signs as the features lie, or rows x columns of numbers
-    const i32* thresholds;   // for each column: the least sum whose sign is +1; null: 0
+    const i32* thresholds;   // for each column: the smallest sum whose sign is +1; null: 0
     const u32* planes;       // the same, and `offset` added, plane by plane; null where thresholds are
     const u32* flips;        // words of columns whose sign is turned; null: none
     const f32* scale_rows;   // for each row, of sums as floats; null: 1
@@ -228,8 +228,8 @@ template <u32 VECTOR, u32 LANES> BG_DEVICE void bits_join(const BitsAggregatePar
         }
         const i64 sum = 2 * (i64)count - (i64)degree;
         if (e.kind == BITS_SIGNS) {
-            const i64 least = e.thresholds && column < e.columns ? (i64)load_readonly(e.thresholds + column) : 0;
-            u32 signs = ballot(sum >= least);
+            const i64 lowest = e.thresholds && column < e.columns ? (i64)load_readonly(e.thresholds + column) : 0;
+            u32 signs = ballot(sum >= lowest);
             if (e.flips) signs ^= load_readonly(e.flips + word);
             if (lane() == 0) ((u32*)e.output)[(u64)row.w * e.stride + word] = signs & bits_within(e.columns, word);
         } else if (column < e.columns) {
