@@ -185,7 +185,7 @@ BG_DEVICE void bits_task(const BitsAggregateParams& p, bool valid, u32 row, u32 
         u16* to = p.partial + (u64)piece * p.pitch;
 #pragma unroll
         for (u32 v = 0; v < VECTOR; v++)
-#pragma unroll
+#pragma unroll 1
             for (u32 i = 0; i < EACH; i += 4) {
                 const uint4 n = four_counts(c[v], part * EACH + i);
                 *(ushort4*)(to + (word + v) * 32 + part * EACH + i) = ushort4{(u16)n.x, (u16)n.y, (u16)n.z, (u16)n.w};
@@ -199,9 +199,10 @@ BG_DEVICE void bits_task(const BitsAggregateParams& p, bool valid, u32 row, u32 
             for (u32 v = 0; v < VECTOR; v++) signs[v] = signs_of(p.epilogue, c[v], degree, word + v);
             store_words<VECTOR>((u32*)p.epilogue.output + ((u64)row * p.epilogue.stride + word), signs);
         } else if (part < SHARE) {
+            // Columns rolled up: every copy would hold the stores of every type of number.
 #pragma unroll
             for (u32 v = 0; v < VECTOR; v++)
-#pragma unroll
+#pragma unroll 1
                 for (u32 i = 0; i < EACH; i += 4) {
                     const u32 column = (word + v) * 32 + part * EACH + i;
                     if (column < p.epilogue.columns) store_sums4(p.epilogue, row, column, degree, four_counts(c[v], part * EACH + i));
