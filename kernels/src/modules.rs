@@ -560,9 +560,10 @@ pub const MODULES: &[Listed] = &[
             "bits_column_means_bf16",
         ],
     },
+    Listed { name: "tensor/bits_product_wide", kernels: &["bits_product_wide_64", "bits_product_wide_256"] },
     Listed {
         name: "tensor/bits_product",
-        kernels: &["bits_product_codes", "bits_product_sums", "bits_product_signs", "bits_line_ones", "bits_line_pad"],
+        kernels: &["bits_product_codes", "bits_product_sums", "bits_product_signs", "bits_stream_signs", "bits_line_ones", "bits_line_pad"],
     },
     Listed { name: "tensor/array", kernels: &["tensor_fill", "tensor_pack"] },
     Listed { name: "tensor/map_general", kernels: &["map_f32", "map_f64", "map_f32_x4", "map_f16_x8", "map_bf16_x8"] },

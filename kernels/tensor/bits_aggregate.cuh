@@ -13,7 +13,7 @@ enum BitsOutput : u32 { BITS_SIGNS, BITS_I16, BITS_I32, BITS_F16, BITS_F32 };
 
 struct BitsEpilogue {
     void* output;            // words of signs as the features lie, or rows x columns of numbers
-    const i32* thresholds;   // for each column: the least sum whose sign is +1; null: 0
+    const i32* thresholds;   // for each column: the smallest sum whose sign is +1; null: 0
     const u32* planes;       // the same, and `offset` added, plane by plane; null where thresholds are
     const u32* flips;        // words of columns whose sign is turned; null: none
     const f32* scale_rows;   // for each row, of sums as floats; null: 1
@@ -185,7 +185,7 @@ BG_DEVICE void bits_task(const BitsAggregateParams& p, bool valid, u32 row, u32 
         u16* to = p.partial + (u64)piece * p.pitch;
 #pragma unroll
         for (u32 v = 0; v < VECTOR; v++)
-#pragma unroll
+#pragma unroll 1
             for (u32 i = 0; i < EACH; i += 4) {
                 const uint4 n = four_counts(c[v], part * EACH + i);
                 *(ushort4*)(to + (word + v) * 32 + part * EACH + i) = ushort4{(u16)n.x, (u16)n.y, (u16)n.z, (u16)n.w};
@@ -199,9 +199,10 @@ BG_DEVICE void bits_task(const BitsAggregateParams& p, bool valid, u32 row, u32 
             for (u32 v = 0; v < VECTOR; v++) signs[v] = signs_of(p.epilogue, c[v], degree, word + v);
             store_words<VECTOR>((u32*)p.epilogue.output + ((u64)row * p.epilogue.stride + word), signs);
         } else if (part < SHARE) {
+            // Columns rolled up: every copy would hold the stores of every type of number.
 #pragma unroll
             for (u32 v = 0; v < VECTOR; v++)
-#pragma unroll
+#pragma unroll 1
                 for (u32 i = 0; i < EACH; i += 4) {
                     const u32 column = (word + v) * 32 + part * EACH + i;
                     if (column < p.epilogue.columns) store_sums4(p.epilogue, row, column, degree, four_counts(c[v], part * EACH + i));
@@ -228,8 +229,8 @@ template <u32 VECTOR, u32 LANES> BG_DEVICE void bits_join(const BitsAggregatePar
         }
         const i64 sum = 2 * (i64)count - (i64)degree;
         if (e.kind == BITS_SIGNS) {
-            const i64 least = e.thresholds && column < e.columns ? (i64)load_readonly(e.thresholds + column) : 0;
-            u32 signs = ballot(sum >= least);
+            const i64 lowest = e.thresholds && column < e.columns ? (i64)load_readonly(e.thresholds + column) : 0;
+            u32 signs = ballot(sum >= lowest);
             if (e.flips) signs ^= load_readonly(e.flips + word);
             if (lane() == 0) ((u32*)e.output)[(u64)row.w * e.stride + word] = signs & bits_within(e.columns, word);
         } else if (column < e.columns) {

@@ -60,12 +60,12 @@ template <u32 USED, u32 SPAN, u32 LANES, u32 PLANES> BG_DEVICE void join_lanes(u
     }
 }
 
-/// The columns whose count is at least `least`, which is below 2^PLANES.
-template <u32 PLANES> BG_DEVICE u32 at_least(const u32 (&c)[PLANES], u32 least) {
+/// The columns whose count is at least `lowest`, which is below 2^PLANES.
+template <u32 PLANES> BG_DEVICE u32 at_least(const u32 (&c)[PLANES], u32 lowest) {
     u32 result = 0xffffffffu;
 #pragma unroll
     for (u32 p = 0; p < PLANES; p++) {
-        const u32 wanted = least >> p & 1u ? 0xffffffffu : 0u;
+        const u32 wanted = lowest >> p & 1u ? 0xffffffffu : 0u;
         result = (c[p] & result) | (~wanted & (c[p] | result));
     }
     return result;

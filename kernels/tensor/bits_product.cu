@@ -1,10 +1,13 @@
 // Dense products of bits and of codes on 1-bit tensor cores, and what they need of their operands.
 #include "tensor/bits_product.cuh"
+#include "tensor/bits_product_stream.cuh"
 
 namespace bg {
 BG_KERNEL(bits_product_codes, BitsProductParams, 128, 3) { bits_product<false, false>(p); }
 BG_KERNEL(bits_product_sums, BitsProductParams, 128, 3) { bits_product<true, false>(p); }
 BG_KERNEL(bits_product_signs, BitsProductParams, 128, 3) { bits_product<true, true>(p); }
+
+BG_KERNEL(bits_stream_signs, BitsProductParams, 128, 4) { bits_product_stream(p); }
 
 struct BitsLines {
     const u32* lines;

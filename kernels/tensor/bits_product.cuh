@@ -15,7 +15,7 @@ struct BitsProductParams {
     const u32* b;            // b_planes planes of columns lines
     const u32* ones_b;       // ones of each line of b; null where factor_b is 0
     const u32* map;          // a bit for each tile of TILE_ROWS lines x MAP_BITS bits of a that holds a 1; null: all are looked at
-    const i32* thresholds;   // for each column: the least number whose sign is +1; null: 0
+    const i32* thresholds;   // for each column: the smallest number whose sign is +1; null: 0
     const u32* flips;        // words of columns whose sign is turned; null: none
     void* output;            // rows x columns of i32, or lines of signs
     u64 a_plane;             // words of a plane
@@ -41,14 +41,17 @@ struct BitsProductParams {
 /// A walk through a product's steps: pairs of planes by descending weight, and the parts of their lines in turn. Parts in which `a` has no 1 are
 /// left out.
 struct BitsWalk {
-    u32 weight, a_plane, part, parts, map_row;
+    u32 weight, a_plane, part, parts;
+    u32 map_row, map_end;  // rows of tiles that the walk is for
     bool done;
 };
-/// Whether part `part` of the lines of a row of tiles may hold a 1.
+/// Whether the part where it stands may hold a 1.
 BG_DEVICE bool part_counts(const BitsProductParams& p, const BitsWalk& w, u32 step_bits) {
     if (!p.map) return true;
     const u32 tile = w.part * step_bits / bits::MAP_BITS;
-    return load_readonly(p.map + ((u64)w.map_row * p.map_stride + tile / 32)) >> (tile & 31u) & 1u;
+    u32 found = 0;
+    for (u32 row = w.map_row; row < w.map_end; row++) found |= load_readonly(p.map + ((u64)row * p.map_stride + tile / 32));
+    return found >> (tile & 31u) & 1u;
 }
 /// Goes on to the next part that counts, from where it stands.
 BG_DEVICE void walk_on(const BitsProductParams& p, BitsWalk& w, u32 step_bits) {
@@ -70,9 +73,10 @@ BG_DEVICE void walk_on(const BitsProductParams& p, BitsWalk& w, u32 step_bits) {
         }
     }
 }
-BG_DEVICE BitsWalk begin_walk(const BitsProductParams& p, u32 row_tile, u32 step_bits) {
-    const u32 parts = (p.words * 32 + step_bits - 1) / step_bits;
-    BitsWalk w = {p.a_planes + p.b_planes - 2, p.a_planes - 1, 0, parts, row_tile, parts == 0};
+/// The walk of `count` rows of tiles from `first` on.
+BG_DEVICE BitsWalk begin_walk(const BitsProductParams& p, u32 first, u32 count, u32 step_bits) {
+    const u32 parts = (p.words * 32 + step_bits - 1) / step_bits, tiles = ceil_div(p.rows, bits::TILE_ROWS);
+    BitsWalk w = {p.a_planes + p.b_planes - 2, p.a_planes - 1, 0, parts, first, min_of(first + count, tiles), parts == 0};
     walk_on(p, w, step_bits);
     return w;
 }
@@ -112,7 +116,7 @@ template <bool COUNT, bool SIGNS> BG_DEVICE void bits_product(const BitsProductP
 #pragma unroll
         for (u32 n = 0; n < N; n++) sums[m][n][0] = sums[m][n][1] = sums[m][n][2] = sums[m][n][3] = 0;
     }
-    BitsWalk ahead = begin_walk(p, row_tile, STEP_BITS), now = ahead;
+    BitsWalk ahead = begin_walk(p, row_tile, 1, STEP_BITS), now = ahead;
     auto fetch = [&](u32 stage) {
         if (!ahead.done) {
             copy(ahead, stage);
@@ -192,8 +196,8 @@ template <bool COUNT, bool SIGNS> BG_DEVICE void bits_product(const BitsProductP
                     const i32 ones_b = p.factor_b && within ? (i32)load_readonly(p.ones_b + column + i) : 0;
                     found[i] = product_of(p, sums[m][n][2 * h + i], COUNT ? (i32)ones[m][h] : 0, ones_b);
                     if constexpr (SIGNS) {
-                        const i32 least = p.thresholds && within ? load_readonly(p.thresholds + column + i) : 0;
-                        signs[n / 4] |= (u32)(found[i] >= least) << (n % 4 * 8 + 2 * t + i);
+                        const i32 lowest = p.thresholds && within ? load_readonly(p.thresholds + column + i) : 0;
+                        signs[n / 4] |= (u32)(found[i] >= lowest) << (n % 4 * 8 + 2 * t + i);
                     }
                 }
                 if constexpr (!SIGNS) {

@@ -189,7 +189,7 @@ impl Aggregation {
         Ok(Some(Self { device: device.clone(), plan, pattern, classes, strips, features: *features, results, largest, with_self }))
     }
     /// Thresholds for these sums: the sign of column `f` is +1 where the sum is at least `thresholds[f]`, and turned where `flips` has a 1 in
-    /// column `f`, laid out as a line of the features. A batch normalisation before a sign folds into both: the threshold is the least sum
+    /// column `f`, laid out as a line of the features. A batch normalisation before a sign folds into both: the threshold is the smallest sum
     /// that it takes to 0 or above, and a negative factor turns the sign. One launch.
     ///
     /// # Errors

@@ -6,7 +6,7 @@
 //! Invariant: the first operand is packed by rows and the second by columns, so that both are read along the dimension that is summed over.
 
 use super::{DeviceBits, DevicePlanes, DeviceTiles, expect, host_error};
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Properties, Shape, parameters};
 use crate::primitives::{self, elementwise};
 use crate::{Error, Result};
 use bitgraph_backend::Error as Base;
@@ -59,7 +59,14 @@ const TILE_COLUMNS: u32 = constant("tuning/bits.cuh", "TILE_COLUMNS") as u32;
 const STEP_BITS: u32 = constant("tuning/bits.cuh", "STEP_BITS") as u32;
 const STAGES: u32 = constant("tuning/bits.cuh", "STAGES") as u32;
 const MAP_BITS: u32 = constant("tuning/bits.cuh", "MAP_BITS") as u32;
-/// Threads of a block, as the kernels share out a tile.
+const NARROW_STAGES: u32 = constant("tuning/bits.cuh", "NARROW_STAGES") as u32;
+const WIDE_STAGES: u32 = constant("tuning/bits.cuh", "WIDE_STAGES") as u32;
+const STREAM_STAGES: u32 = constant("tuning/bits.cuh", "STREAM_STAGES") as u32;
+const STREAM_BLOCKS: u32 = constant("tuning/bits.cuh", "STREAM_BLOCKS") as u32;
+const STREAM_ROWS: u32 = constant("tensor/bits_product_stream.cuh", "STREAM_ROWS") as u32;
+const STREAM_BYTES: u32 = constant("tensor/bits_product_stream.cuh", "STREAM_BYTES") as u32;
+const STREAM_COLUMNS: u32 = constant("tensor/bits_product_stream.cuh", "STREAM_COLUMNS") as u32;
+/// Threads of a block, as the kernels share out a tile; and of a group of warps.
 const BLOCK: u32 = 128;
 /// Words of 16 bytes.
 const CHUNK: usize = 4;
@@ -208,6 +215,51 @@ pub fn codes_product(device: &Device, a: &DevicePlanes, b: &DevicePlanes, map: O
     launch(device, &a, &b, map, &Formula::CODES, ProductSigns::default(), Output::Numbers(y))
 }
 
+/// What a block forms, and by which kernel.
+struct Tile {
+    module: &'static str,
+    kernel: &'static str,
+    rows: u32,
+    columns: u32,
+    block: u32,
+    shared: u32,
+}
+
+impl Tile {
+    /// From registers, on every GPU.
+    fn small(kernel: &'static str) -> Self {
+        let shared = (TILE_ROWS + TILE_COLUMNS) * (STEP_BITS / 8) * STAGES;
+        Self { module: MODULE, kernel, rows: TILE_ROWS, columns: TILE_COLUMNS, block: BLOCK, shared }
+    }
+    /// Of lines that a warp's registers hold, a stream; of longer ones, tiles.
+    fn of_signs(words: usize) -> Self {
+        if words * 4 > STREAM_BYTES as usize {
+            return Self::small("bits_product_signs");
+        }
+        let (rows, columns, shared) = (STREAM_ROWS, STREAM_COLUMNS, STREAM_ROWS * STREAM_BYTES * STREAM_STAGES);
+        Self { module: MODULE, kernel: "bits_stream_signs", rows, columns, block: BLOCK, shared }
+    }
+    /// From shared memory by groups of warps, on Hopper, where a line fills a part of a step; large tiles, if there are enough of them for every
+    /// multiprocessor.
+    fn of_numbers(properties: &Properties, rows: u32, columns: u32, words: usize) -> Self {
+        if properties.compute != (9, 0) || words * 32 <= STEP_BITS as usize {
+            return Self::small("bits_product_codes");
+        }
+        let module = "tensor/bits_product_wide";
+        // 128 bytes a line and stage, and room to begin at a multiple of 1024.
+        let bytes = |lines: u32, stages: u32| lines * 128 * stages + 1024;
+        let groups = (properties.max_threads_per_block / BLOCK).clamp(1, 2);
+        let (tall, wide) = (TILE_ROWS * groups, 256);
+        let large = u64::from(rows.div_ceil(tall)) * u64::from(columns.div_ceil(wide));
+        let shared = bytes(tall + wide, WIDE_STAGES);
+        if columns > 64 && large >= u64::from(properties.sms / 2) && shared <= properties.shared_per_block {
+            return Self { module, kernel: "bits_product_wide_256", rows: tall, columns: wide, block: BLOCK * groups, shared };
+        }
+        let shared = bytes(TILE_ROWS + 64, NARROW_STAGES);
+        Self { module, kernel: "bits_product_wide_64", rows: TILE_ROWS, columns: 64, block: BLOCK, shared }
+    }
+}
+
 enum Output<'a> {
     Numbers(&'a Buffer<i32>),
     Signs(&'a DeviceBits),
@@ -265,12 +317,12 @@ fn launch(
     let left = Lines::of(device, a.words, a.layout, a.planes)?;
     let right = Lines::of(device, b.words, b.layout, b.planes)?;
     let ones_b = if formula.factor_b == 0 { Buffer::default() } else { line_ones(device, &right, columns)? };
-    let (row_tiles, column_tiles) = ((rows as u32).div_ceil(TILE_ROWS), (columns as u32).div_ceil(TILE_COLUMNS));
-    let (kernel, out, out_stride) = match output {
-        Output::Signs(y) => ("bits_product_signs", y.words().ptr().cast(), y.layout().stride()),
-        Output::Numbers(y) if formula.factor_a != 0 => ("bits_product_sums", y.ptr().cast(), 0),
-        Output::Numbers(y) => ("bits_product_codes", y.ptr().cast(), 0),
+    let (tile, out, out_stride) = match output {
+        Output::Signs(y) => (Tile::of_signs(words), y.words().ptr().cast(), y.layout().stride()),
+        Output::Numbers(y) if formula.factor_a != 0 => (Tile::small("bits_product_sums"), y.ptr().cast(), 0),
+        Output::Numbers(y) => (Tile::of_numbers(device.properties(), rows as u32, columns as u32, words), y.ptr().cast(), 0),
     };
+    let (row_tiles, column_tiles) = ((rows as u32).div_ceil(tile.rows), (columns as u32).div_ceil(tile.columns));
     let parameters = ProductParams {
         a: left.words.ptr(),
         b: right.words.ptr(),
@@ -298,11 +350,15 @@ fn launch(
         constant: formula.constant,
         unused: 0,
     };
-    let grid = primitives::blocks(u64::from(row_tiles) * u64::from(column_tiles), 1)?;
-    let shared = (TILE_ROWS + TILE_COLUMNS) * (STEP_BITS / 8) * STAGES;
-    let shape = Shape { grid, block: BLOCK, shared, mode: Mode::Plain };
+    let mut walkers = row_tiles;
+    if tile.kernel == "bits_stream_signs" {
+        // Blocks that stay; each takes every so many tiles of rows.
+        walkers = walkers.min((device.properties().sms * STREAM_BLOCKS / column_tiles).max(1));
+    }
+    let grid = primitives::blocks(u64::from(walkers) * u64::from(column_tiles), 1)?;
+    let shape = Shape { grid, block: tile.block, shared: tile.shared, mode: Mode::Plain };
     // SAFETY: the operands' shapes were compared with each other and with the result's; lines are of whole 16 bytes.
-    unsafe { device.launch(&device.kernel(MODULE, kernel)?, shape, &parameters) }
+    unsafe { device.launch(&device.kernel(tile.module, tile.kernel)?, shape, &parameters) }
 }
 
 /// The ones of the first `count` lines of an operand of one plane.

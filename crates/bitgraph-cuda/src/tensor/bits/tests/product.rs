@@ -8,7 +8,8 @@ use crate::tensor::forms::testing::Draw;
 use bitgraph_bittensor::{BitLayout, BitMatrix, BitPlanes, Levels, Packing, Scales, TileShape, View, product};
 use bitgraph_sparse::Control;
 
-const SHAPES: [(usize, usize, usize); 10] = [
+const SHAPES: [(usize, usize, usize); 11] = [
+    (700, 512, 260),
     (1, 1, 1),
     (17, 31, 7),
     (70, 33, 33),
@@ -59,8 +60,8 @@ fn numbers_and_signs_of_every_shape_and_meaning() {
                     for j in 0..columns {
                         let number = wanted[i * columns + j];
                         let turn = is_folded && flips[j / 32] >> (j % 32) & 1 != 0;
-                        let least = if is_folded { i64::from(thresholds[j]) } else { 0 };
-                        assert_eq!(found.bit(i, j), (number >= least) ^ turn, "{case}: ({i}, {j})");
+                        let lowest = if is_folded { i64::from(thresholds[j]) } else { 0 };
+                        assert_eq!(found.bit(i, j), (number >= lowest) ^ turn, "{case}: ({i}, {j})");
                     }
                 }
             }
