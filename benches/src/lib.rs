@@ -8,6 +8,7 @@ pub mod bandwidth;
 pub mod contender;
 pub mod external;
 pub mod files;
+mod front;
 pub mod ours;
 pub mod peers;
 pub mod report;

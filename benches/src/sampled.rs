@@ -2,6 +2,7 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with sums of `f64`.
 
+use crate::front::{self, Front};
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::DeviceCsr;
 use bitgraph::cuda::device::{Buffer, Device};
@@ -10,12 +11,16 @@ use bitgraph::cuda::tensor::forms::attention::{
     GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore,
 };
 use bitgraph::cuda::tensor::forms::sddmm::{Product, SddmmLayout};
+use bitgraph::cuda::tensor::{explain, explain_gradient};
 use bitgraph::prelude::*;
+use bitgraph::tensor::Dense;
+use bitgraph::tensor::ops::{Computation, Operation as Lazy, agnn, dot_attention, gat, gat_v2, sddmm};
 use bitgraph_measure::cusparse::CusparseSddmm;
 use bitgraph_measure::limits::Limits;
 use bitgraph_measure::{Clock, Launches, median};
 use half::{bf16, f16};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::time::Instant;
@@ -89,6 +94,8 @@ pub struct Measured {
     graph_ms: f64,
     /// cuSPARSE's median of single launches.
     cusparse_ms: Option<f64>,
+    /// The same through the front of tensors.
+    front: Option<Front>,
     /// The largest difference from `f64` beside the sum of the terms' sizes.
     error: f64,
     /// Bytes of gathered rows over the time, in GB/s.
@@ -104,6 +111,7 @@ const GRAPH_LAUNCHES: usize = 20;
 const SLOPE: f32 = 0.2;
 
 struct Bench<'a> {
+    cuda: Cuda,
     device: Device,
     clock: Clock,
     copy: Option<f64>,
@@ -114,6 +122,7 @@ struct Subject<'a> {
     name: &'a str,
     csr: &'a Csr,
     lists: DeviceCsr,
+    matrix: Matrix<Cuda>,
     rows: Vec<usize>,
 }
 
@@ -125,7 +134,7 @@ fn number(place: usize, seed: u64) -> f64 {
 }
 
 /// A feature type with its way to and from `f64`.
-trait Element: Feature + Product<Self> {
+trait Element: Feature + Product<Self> + bitgraph::tensor::Element<Real = f32, Output = Self> {
     /// The largest error beside the sum of the terms' sizes.
     const TOLERANCE: f64;
     /// The smallest number above 0: what is smaller cannot be told from it, however small its terms.
@@ -169,20 +178,22 @@ impl Element for f32 {
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub fn run(operation: Operation, options: &Options) -> Result<()> {
-    let device = Device::open(options.device)?;
+    let cuda = Cuda::open(options.device)?;
+    let device = cuda.device().clone();
     // Beyond the cache, for a rate of memory.
     let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
     let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
-    let bench = Bench { clock: Clock::of(Some(&device)), device, copy, options };
+    let bench = Bench { clock: Clock::of(Some(&device)), cuda, device, copy, options };
     let (mut all, mut failed) = (Vec::new(), 0);
-    println!("{HEADER}");
+    println!("{}{}{}", HEADER[0], front::HEADER, HEADER[1]);
     for name in &options.graphs {
         let loaded = name.parse::<GraphSource>()?.load(&LoadOptions::default())?;
         let csr = &loaded.csr;
         ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
         let step = csr.nrows().div_ceil(CHECKED_ROWS).max(1);
         let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();
-        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, rows };
+        let matrix = Matrix::new(&bench.cuda, csr, None, FormatKind::Csr)?;
+        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, matrix, rows };
         for &features in &options.features {
             for kind in &options.types {
                 let found = match kind {
@@ -213,15 +224,15 @@ pub fn run(operation: Operation, options: &Options) -> Result<()> {
     Ok(())
 }
 
-const HEADER: &str =
-    "graph                op            type    F  H       ms  graph ms  cusparse     error  gather GB/s  of copy  build ms  form";
+const HEADER: [&str; 2] =
+    ["graph                op            type    F  H       ms  graph ms  cusparse", "     error  gather GB/s  of copy  build ms  form"];
 
 impl Measured {
     fn line(&self) -> String {
         let peer = self.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
         let part = self.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
         format!(
-            "{:<20} {:<13} {:<4} {:>4} {:>2} {:>8.4} {:>9.4} {peer:>9} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {}",
+            "{:<20} {:<13} {:<4} {:>4} {:>2} {:>8.4} {:>9.4} {peer:>9} {} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {}",
             self.graph,
             self.operation,
             self.element,
@@ -229,6 +240,7 @@ impl Measured {
             self.heads,
             self.ms,
             self.graph_ms,
+            front::columns(self.front.as_ref()),
             self.error,
             self.gathered_gb_s,
             self.build_ms,
@@ -247,8 +259,11 @@ struct Run<'a> {
     /// Bytes of rows that are gathered, and of all arrays.
     gathered: u64,
     bytes: u64,
-    work: &'a dyn Fn() -> bitgraph::cuda::Result<()>,
+    work: Work<'a>,
+    /// What runs through the front, and a call.
+    front: (String, Work<'a>),
 }
+type Work<'a> = &'a dyn Fn() -> bitgraph::cuda::Result<()>;
 
 impl Bench<'_> {
     fn measure<T: Element>(&self, operation: Operation, subject: &Subject<'_>, columns: usize) -> Result<Vec<Measured>> {
@@ -263,6 +278,9 @@ impl Bench<'_> {
         let there = self.device.upload(&host)?;
         Ok((host, there))
     }
+    fn dense<T: Element>(&self, host: &[T], columns: usize) -> Result<Dense<Cuda, T>> {
+        Ok(Dense::from_slice(&self.cuda, host.len() / columns, columns, host)?)
+    }
     fn median_of(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
         for _ in 0..3 {
             once()?;
@@ -276,6 +294,8 @@ impl Bench<'_> {
         let seconds = self.median_of(|| self.seconds(Launches::One, run.work))?;
         let launches = Launches::Graph(if self.device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
         let in_graph = self.median_of(|| self.seconds(launches, run.work))?;
+        let (form, call) = &run.front;
+        let front = front::timed(&self.device, &self.clock, self.options.repeat, form.clone(), call, run.work)?;
         Ok(Measured {
             graph: subject.name.into(),
             nodes: subject.csr.nrows(),
@@ -289,10 +309,21 @@ impl Bench<'_> {
             ms: seconds * 1e3,
             graph_ms: in_graph * 1e3,
             cusparse_ms: run.peer.map(|s| s * 1e3),
+            front: Some(front),
             error: run.error,
             gathered_gb_s: run.gathered as f64 / seconds / 1e9,
             copy_fraction: self.copy.map(|rate| run.bytes as f64 / rate / seconds),
         })
+    }
+    /// The result of attention through the front, which agrees with that of the form itself up to so many tolerances of numbers up to 1.
+    fn agreed<T: Element, F>(&self, op: impl Fn() -> Lazy<F>, found: &[T], tolerances: f64) -> Result<RefCell<Dense<Cuda, T>>>
+    where
+        F: Computation<Backend = Cuda, Output = T>,
+    {
+        let y = op().eval()?;
+        let apart = y.to_host()?.iter().zip(found).map(|(a, b)| (a.to() - b.to()).abs()).fold(0.0, f64::max);
+        ensure!(apart <= tolerances * T::TOLERANCE, "through the front elements differ by {apart:e} from the form's");
+        Ok(RefCell::new(y))
     }
     fn built<L>(&self, build: impl Fn() -> bitgraph::cuda::Result<Option<L>>) -> Result<(L, f64)> {
         // The first one loads the kernels.
@@ -334,6 +365,13 @@ impl Bench<'_> {
             }
             _ => None,
         };
+        let (xd, yd) = (self.dense(&x, columns)?, self.dense(&y, columns)?);
+        let op = || sddmm(&subject.matrix, &xd, &yd).heads(heads);
+        let found = RefCell::new(Dense::<Cuda, T>::zeros(&self.cuda, csr.nnz(), heads)?);
+        let (form, front) = (explain(op().descriptor())?, || op().into(&mut *found.borrow_mut()));
+        front()?;
+        let apart = difference(&found.borrow().to_host()?, heads);
+        ensure!(apart <= T::TOLERANCE, "differs from f64 by {apart:e} of the terms through the front: {form}");
         let size = size_of::<T>() as u64;
         let (n, m, f) = (csr.nrows() as u64, csr.nnz() as u64, columns as u64);
         let run = Run {
@@ -345,6 +383,7 @@ impl Bench<'_> {
             gathered: m * f * size,
             bytes: 4 * (n + m) + 2 * n * f * size + m * size * heads as u64,
             work: &work,
+            front: (form, &front),
         };
         self.timed::<T>(subject, columns, &run)
     }
@@ -384,6 +423,12 @@ impl Bench<'_> {
             }
         }
         ensure!(error <= f64::max(2.0 * T::TOLERANCE, 1e-5), "differs from f64 by {error:e} of the terms: {}", layout.explain());
+        let (ld, rd) = (Dense::from_slice(&self.cuda, n, heads, &l)?, Dense::from_slice(&self.cuda, csr.ncols(), heads, &r)?);
+        let vd = self.dense(&v, columns)?;
+        let op = || gat(&subject.matrix, &ld, &rd, &vd, f64::from(SLOPE));
+        let form = explain(op().descriptor())?;
+        let y = self.agreed(op, &found, 4.0)?;
+        let front = || op().into(&mut *y.borrow_mut());
         let size = size_of::<T>() as u64;
         let (nodes, m, f) = (n as u64, csr.nnz() as u64, columns as u64);
         let run = Run {
@@ -395,13 +440,19 @@ impl Bench<'_> {
             gathered: m * f * size,
             bytes: 4 * (nodes + m) + 2 * nodes * f * size + 12 * nodes * heads as u64,
             work: &work,
+            front: (form, &front),
         };
         let mut all = vec![self.timed::<T>(subject, columns, &run)?];
         if self.options.backward {
             let (dy, gradient) = self.features::<T>(n, columns, 5)?;
             let rows = Rows { l: &l, r: &r, v: &v, dy: &dy };
             let given = GatGiven { output: Some(&output), lse: &lse, gradient: &gradient };
-            all.push(self.gat_backward::<T>(subject, columns, input, given, &rows)?);
+            let (lse, dy) = (Dense::from_slice(&self.cuda, n, heads, &lse.to_vec()?)?, self.dense(&dy, columns)?);
+            let gradient = op();
+            let call = || gradient.gradient_from(&y.borrow(), &lse, &dy).map(drop);
+            let front = (explain_gradient(gradient.descriptor())?, &call as Work<'_>);
+            call()?;
+            all.push(self.gat_backward::<T>(subject, columns, input, given, (&rows, front))?);
         }
         Ok(all)
     }
@@ -411,7 +462,7 @@ impl Bench<'_> {
         columns: usize,
         input: GatInput<'_, T>,
         given: GatGiven<'_, T>,
-        rows: &Rows<'_, T>,
+        (rows, front): (&Rows<'_, T>, (String, Work<'_>)),
     ) -> Result<Measured> {
         let (csr, heads, device) = (subject.csr, self.options.heads, &self.device);
         let (n, m) = (csr.nrows(), csr.ncols());
@@ -437,6 +488,7 @@ impl Bench<'_> {
             gathered: entries * f * size,
             bytes: 4 * (nodes + entries) + 5 * nodes * f * size + (12 * entries + 48 * nodes) * heads as u64,
             work: &work,
+            front,
         };
         self.timed::<T>(subject, columns, &run)
     }
@@ -454,6 +506,8 @@ impl Bench<'_> {
         let output = device.zeroed::<T>(n * columns)?;
         let (layout, build_seconds) = self.built(|| PairLayout::<T>::build(device, &subject.lists, columns, heads))?;
         let factor = 1.0 / (width as f32).sqrt();
+        let (qd, kd, vd) = (self.dense(&q, columns)?, self.dense(&k, columns)?, self.dense(&v, columns)?);
+        let (ad, bd) = (Dense::from_slice(&self.cuda, 1, columns, &a)?, Dense::filled(&self.cuda, 1, 1, 2f32)?);
         let dot = |x: &[T], y: &[T]| x.iter().zip(y).map(|(x, y)| x.to() * y.to()).sum::<f64>();
         let cosine = |x: &[T], y: &[T], _: usize| 2.0 * dot(x, y) / (dot(x, x).sqrt().max(1e-12) * dot(y, y).sqrt().max(1e-12));
         let sum = |x: &[T], y: &[T], h: usize| {
@@ -492,6 +546,18 @@ impl Bench<'_> {
                 }
             }
             ensure!(error <= 10.0 * T::TOLERANCE, "{operation} differs from f64 by {error:e} of the terms: {}", layout.explain());
+            let op = || match operation {
+                "dot forward" => dot_attention(&subject.matrix, &qd, &kd, &vd, heads),
+                "gatv2 forward" => gat_v2(&subject.matrix, &qd, &vd, &ad, heads, f64::from(SLOPE)),
+                _ => agnn(&subject.matrix, &vd, &bd),
+            };
+            let form = explain(op().descriptor())?;
+            // AGNN's front has one array for queries and values, and one head.
+            let y = match operation {
+                "agnn forward" => RefCell::new(op().eval()?),
+                _ => self.agreed(op, &found, 20.0)?,
+            };
+            let front = || op().into(&mut *y.borrow_mut());
             let size = size_of::<T>() as u64;
             let (nodes, m, f) = (n as u64, csr.nnz() as u64, columns as u64);
             let rows = if shared { 1 } else { 2 };
@@ -504,6 +570,7 @@ impl Bench<'_> {
                 gathered: rows * m * f * size,
                 bytes: 4 * (nodes + m) + (2 + rows) * nodes * f * size,
                 work: &work,
+                front: (form, &front),
             };
             all.push(self.timed::<T>(subject, columns, &run)?);
         }

@@ -2,18 +2,23 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with sums of `f64`.
 
+use crate::front::{self, Front};
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::DeviceCsr;
 use bitgraph::cuda::device::{Buffer, Device};
+use bitgraph::cuda::tensor::explain;
 use bitgraph::cuda::tensor::forms::Feature;
 use bitgraph::cuda::tensor::forms::sddmm::Product;
 use bitgraph::cuda::tensor::forms::spmm::{SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
 use bitgraph::prelude::*;
+use bitgraph::tensor::Dense;
+use bitgraph::tensor::ops::spmm;
 use bitgraph_measure::cusparse::{CusparseSpmm, SPMM_ALGORITHMS};
 use bitgraph_measure::limits::Limits;
 use bitgraph_measure::{Clock, Launches, median};
 use half::{bf16, f16};
 use serde::Serialize;
+use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -75,6 +80,8 @@ pub struct Measured {
     graph_ms: f64,
     /// The best of cuSPARSE's algorithms, the median of single launches.
     cusparse_ms: Option<f64>,
+    /// The chosen plan's product through the front of tensors.
+    front: Option<Front>,
     /// The largest distance of a row from `f64` beside its length, in the Euclidean norm.
     error: f64,
     /// Bytes of gathered rows over the time, in GB/s.
@@ -89,6 +96,7 @@ const CHECKED_ROWS: usize = 500;
 const GRAPH_LAUNCHES: usize = 20;
 
 struct Bench<'a> {
+    cuda: Cuda,
     device: Device,
     clock: Clock,
     copy: Option<f64>,
@@ -99,6 +107,7 @@ struct Subject<'a> {
     name: &'a str,
     csr: &'a Csr,
     lists: DeviceCsr,
+    matrix: Matrix<Cuda>,
     rows: Vec<usize>,
 }
 
@@ -110,7 +119,7 @@ fn number(place: usize) -> f64 {
 }
 
 /// A feature type with its way to and from `f64`.
-trait Element: Feature + Product<Self> {
+trait Element: Feature + Product<Self> + bitgraph::tensor::Element {
     /// The largest error of a row beside its length.
     const TOLERANCE: f64;
     fn of(x: f64) -> Self;
@@ -153,20 +162,22 @@ fn generator(name: &str) -> &str {
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub fn run(options: &Options) -> Result<()> {
-    let device = Device::open(options.device)?;
+    let cuda = Cuda::open(options.device)?;
+    let device = cuda.device().clone();
     // Beyond the cache, for a rate of memory.
     let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
     let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
-    let bench = Bench { clock: Clock::of(Some(&device)), device, copy, options };
+    let bench = Bench { clock: Clock::of(Some(&device)), cuda, device, copy, options };
     let mut all = Vec::new();
-    println!("{HEADER}");
+    println!("{}{}{}", HEADER[0], front::HEADER, HEADER[1]);
     for name in &options.graphs {
         let loaded = generator(name).parse::<GraphSource>()?.load(&LoadOptions::default())?;
         let csr = &loaded.csr;
         ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
         let step = csr.nrows().div_ceil(CHECKED_ROWS).max(1);
         let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();
-        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, rows };
+        let matrix = Matrix::new(&bench.cuda, csr, None, FormatKind::Csr)?;
+        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, matrix, rows };
         for &width in &options.features {
             for kind in &options.types {
                 let found = match kind {
@@ -186,8 +197,8 @@ pub fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-const HEADER: &str =
-    "graph                type    F       ms  graph ms  cusparse  ratio     error  gather GB/s  of copy  build ms    plan (* chosen)";
+const HEADER: [&str; 2] =
+    ["graph                type    F       ms  graph ms  cusparse  ratio", "    error  gather GB/s  of copy  build ms    plan (* chosen)"];
 
 impl Measured {
     fn line(&self) -> String {
@@ -195,12 +206,13 @@ impl Measured {
         let ratio = self.cusparse_ms.map_or("-".into(), |ms| format!("{:.2}", ms / self.ms));
         let part = self.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
         format!(
-            "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
+            "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
             self.graph,
             self.element,
             self.features,
             self.ms,
             self.graph_ms,
+            front::columns(self.front.as_ref()),
             self.error,
             self.gathered_gb_s,
             self.build_ms,
@@ -302,6 +314,7 @@ impl Bench<'_> {
             let seconds = self.median_of(|| self.seconds(Launches::One, &work))?;
             let launches = Launches::Graph(if device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
             let in_graph = self.median_of(|| self.seconds(launches, &work))?;
+            let front = if plan == chosen { Some(self.front(subject, &host, &work, &difference)?) } else { None };
             let size = size_of::<T>() as u64;
             let (n, m, f) = (csr.nrows() as u64, csr.nnz() as u64, width as u64);
             let bytes = (4 * (n + m) + 2 * n * f * size) as f64;
@@ -320,6 +333,7 @@ impl Bench<'_> {
                 ms: 1e3 * seconds,
                 graph_ms: 1e3 * in_graph,
                 cusparse_ms: peer.map(|s| 1e3 * s),
+                front,
                 error,
                 gathered_gb_s: 1e-9 * (m * f * size) as f64 / seconds,
                 copy_fraction: self.copy.map(|rate| bytes / rate / seconds),
@@ -328,5 +342,23 @@ impl Bench<'_> {
             all.push(measured);
         }
         Ok(all)
+    }
+    /// The product through the front, compared like any other.
+    fn front<T: Element>(
+        &self,
+        subject: &Subject<'_>,
+        host: &[T],
+        own: &dyn Fn() -> bitgraph::cuda::Result<()>,
+        difference: &dyn Fn(&Buffer<T>) -> Result<f64>,
+    ) -> Result<Front> {
+        let (a, n) = (&subject.matrix, subject.csr.ncols());
+        let x = Dense::from_slice(&self.cuda, n, host.len() / n, host)?;
+        let y = RefCell::new(Dense::<Cuda, T>::zeros(&self.cuda, n, host.len() / n)?);
+        let work = || spmm(a, &x).into(&mut *y.borrow_mut());
+        work()?;
+        let form = explain(spmm(a, &x).descriptor())?;
+        let error = difference(&y.borrow().raw().bytes().cast())?;
+        ensure!(error <= T::TOLERANCE, "a row differs from f64 by {error:e} through the front: {form}");
+        front::timed(&self.device, &self.clock, self.options.repeat, form, &work, own)
     }
 }
