@@ -4,7 +4,7 @@
 // Scores are multiplied by the logarithm of e to base 2, so that powers are of 2. The logarithm of the sum of the exponentials that is
 // stored is to base e.
 #pragma once
-#include "tensor/attention_mma.cuh"
+#include "tensor/attention_end.cuh"
 #include "tensor/attention_tasks.cuh"
 
 namespace bg {
@@ -22,6 +22,7 @@ struct GatParams {
     u32 heads;
     u32 head_columns;    // columns of a head
     f32 slope;
+    AttentionEnd end;
 };
 
 BG_DEVICE f32 leaky(f32 z, f32 slope) { return z > 0 ? z : z * slope; }
@@ -36,7 +37,7 @@ BG_DEVICE u32 partial_size(u32 columns, u32 heads) { return (columns + 3 * heads
 /// Joins the pieces of a row, in their order: what the last of its warps does. Sums of columns are divided by the first kind of sums, the
 /// logarithm is of the second.
 template <class T>
-BG_DEVICE void join_pieces(const RowPieces& pieces, u32 row, const f32* partial, u32 columns, u32 heads, u32 head_columns, T* output, f32* lse) {
+BG_DEVICE void join_pieces(const RowPieces& pieces, u32 row, const f32* partial, u32 columns, u32 heads, u32 head_columns, const AttentionEnd& end, T* output, f32* lse) {
     const u32 size = partial_size(columns, heads);
     const f32* first = partial + (u64)pieces.first * size;
     for (u32 c = lane(); c < columns; c += WARP) {
@@ -49,7 +50,7 @@ BG_DEVICE void join_pieces(const RowPieces& pieces, u32 row, const f32* partial,
             sum += load_l2(first + (u64)i * size + c) * scale;
             total += load_l2(sums + (u64)i * size) * scale;
         }
-        output[(u64)row * columns + c] = Narrow<T>::of(total == 0 ? 0.0f : sum / total);
+        output[(u64)row * columns + c] = Narrow<T>::of(end_of(end, c, total == 0 ? 0.0f : sum / total));
     }
     if (!lse) return;
     for (u32 head = lane(); head < heads; head += WARP) {

@@ -93,7 +93,7 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_rows(const GatParam
                 } else {
                     const f32 inverse = power_sum == 0 ? 0.0f : 1.0f / power_sum;
 #pragma unroll
-                    for (u32 i = 0; i < VECTOR; i++) sums[i] *= inverse;
+                    for (u32 i = 0; i < VECTOR; i++) sums[i] = end_of(p.end, column + i, sums[i] * inverse);
                     store_features<T>((T*)p.output + ((u64)row * p.columns + column), sums);
                     if (head_start && p.lse) p.lse[(u64)row * p.heads + head] = (most + log2_of(power_sum)) * LN_2;
                 }
@@ -102,7 +102,7 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_rows(const GatParam
     }
     if (task.piece) {
         const RowPieces row = piece_done(p.rows, task, index);
-        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, (T*)p.output, p.lse);
+        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, p.end, (T*)p.output, p.lse);
     }
 }
 BG_KERNEL(attention_gat_rows_f32_32, GatParams, 128, 8) { gat_rows<f32, 4, 8>(p); }

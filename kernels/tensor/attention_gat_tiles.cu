@@ -78,7 +78,7 @@ template <class T> BG_DEVICE void plain_sums(const GatParams& p, const RowTask& 
                 divisor += power;
             }
             if (task.piece) partial[c] = sum;
-            else ((T*)p.output)[(u64)row * p.columns + c] = Narrow<T>::of(divisor == 0 ? 0.0f : sum / divisor);
+            else ((T*)p.output)[(u64)row * p.columns + c] = Narrow<T>::of(end_of(p.end, c, divisor == 0 ? 0.0f : sum / divisor));
         }
         warp_sync();
     }
@@ -176,7 +176,11 @@ template <class T, u32 BLOCKS, u32 STEPS> BG_DEVICE void gat_tiles(const GatPara
                 } else {
                     u32 words[4];
 #pragma unroll
-                    for (u32 q = 0; q < 4; q++) words[q] = pack_pair<T>(sums[b][q][j] * inverse, sums[b][q][2 + j] * inverse);
+                    for (u32 q = 0; q < 4; q++) {
+                        const u32 column = piece * 8 + 2 * q;
+                        words[q] = pack_pair<T>(end_of(p.end, column, sums[b][q][j] * inverse),
+                                                end_of(p.end, column + 1, sums[b][q][2 + j] * inverse));
+                    }
                     *(uint4*)((T*)p.output + ((u64)row * p.columns + piece * 8)) = make_uint4(words[0], words[1], words[2], words[3]);
                 }
             }
@@ -194,7 +198,7 @@ template <class T, u32 BLOCKS, u32 STEPS> BG_DEVICE void gat_tiles(const GatPara
     }
     if (task.piece) {
         const RowPieces row = piece_done(p.rows, task, index);
-        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, (T*)p.output, p.lse);
+        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, p.end, (T*)p.output, p.lse);
     }
 }
 BG_KERNEL(attention_gat_tiles_f16_64, GatParams, 128, 5) { gat_tiles<f16, 1, 2>(p); }

@@ -27,6 +27,7 @@ struct PairParams {
     f32 factor;
     f32 slope;
     u32 unused;
+    AttentionEnd end;
 };
 
 template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void pair_rows(const PairParams& p) {
@@ -165,7 +166,7 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
                 } else {
                     const f32 inverse = power_sums[k] == 0 ? 0.0f : 1.0f / power_sums[k];
 #pragma unroll
-                    for (u32 i = 0; i < VECTOR; i++) sums[k][i] *= inverse;
+                    for (u32 i = 0; i < VECTOR; i++) sums[k][i] = end_of(p.end, column + i, sums[k][i] * inverse);
                     store_features<T>((T*)p.output + ((u64)row * p.columns + column), sums[k]);
                     if (lanes.first[k] && p.lse) p.lse[(u64)row * p.heads + head] = (most[k] + log2_of(power_sums[k])) * LN_2;
                 }
@@ -175,7 +176,7 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
     }
     if (task.piece) {
         const RowPieces row = piece_done(p.rows, task, index);
-        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, (T*)p.output, p.lse);
+        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, p.end, (T*)p.output, p.lse);
     }
 }
 BG_KERNEL(attention_dot_f16_64, PairParams, 128, 5) { pair_rows<DOT_SCORE, f16, 8, 8, 1, 4>(p); }

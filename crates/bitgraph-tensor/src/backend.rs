@@ -36,6 +36,13 @@ pub trait Tensor: Backend {
     /// # Errors
     /// Out of memory.
     fn array_filled<T: Element>(&self, len: usize, value: T) -> Result<Self::Array<T>, Self::Error>;
+    /// An array all of which is written before any of it is read: of any content, zeros here.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn array_unwritten<T: Element>(&self, len: usize) -> Result<Self::Array<T>, Self::Error> {
+        self.array_filled(len, T::ZERO)
+    }
     /// A copy that nothing else shares.
     ///
     /// # Errors
@@ -122,15 +129,15 @@ pub trait Attend: Tensor {
     /// # Errors
     /// Out of memory, or a combination that is not there.
     fn attention(&self, op: &AttentionOp<Self>, y: AnyMut<'_, Self>, lse: Option<AnyMut<'_, Self>>) -> Result<(), Self::Error>;
-    /// The backward pass, from what the forward pass left and the gradient of its result before the epilogue. Only the gradients that are
-    /// given are written.
+    /// The backward pass, from what the forward pass left and the gradient of its result before the epilogue: of that result too, where it is
+    /// still there, which saves some forms a part of the forward pass. Only the gradients that are given are written.
     ///
     /// # Errors
     /// As [`Attend::attention`].
     fn attention_backward(
         &self,
         op: &AttentionOp<Self>,
-        lse: &Reals<Self>,
+        lse_and_result: (&Reals<Self>, Option<&Any<Self>>),
         dy: &Any<Self>,
         gradients: AttentionGradients<'_, Self>,
     ) -> Result<(), Self::Error>;

@@ -77,6 +77,11 @@ impl<B: Tensor, T: Element> Dense<B, T> {
     pub fn zeros(backend: &B, rows: usize, columns: usize) -> Result<Self, B::Error> {
         Self::filled(backend, rows, columns, T::ZERO)
     }
+    /// What an operation writes all of.
+    pub(crate) fn unwritten(backend: &B, rows: usize, columns: usize) -> Result<Self, B::Error> {
+        let window = Window::whole(rows, columns).map_err(refused::<B>)?;
+        Ok(Self::from_raw(backend, backend.array_unwritten(window.len())?, window))
+    }
     /// A matrix of one row: a bias, or the statistics of columns.
     ///
     /// # Errors
@@ -259,7 +264,7 @@ impl<'a, B: Tensor, T: Element> DenseMut<'a, B, T> {
         if Arc::get_mut(self.array).is_none() || !self.backend.array_is_writable(self.array) {
             let replaced = covers::<B, T>(self.backend, self.array, self.window);
             let own = match replaced {
-                true => self.backend.array_filled(self.window.len(), T::ZERO)?,
+                true => self.backend.array_unwritten(self.window.len())?,
                 false => self.backend.array_copy(self.array)?,
             };
             *self.array = Arc::new(own);

@@ -107,7 +107,7 @@ impl Attend for Cpu {
     fn attention_backward(
         &self,
         op: &AttentionOp<Self>,
-        lse: &Reals<Self>,
+        (lse, _): (&Reals<Self>, Option<&Any<Self>>),
         dy: &Any<Self>,
         gradients: AttentionGradients<'_, Self>,
     ) -> Result<(), Error> {

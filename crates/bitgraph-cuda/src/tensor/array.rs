@@ -114,6 +114,14 @@ impl Tensor for Cuda {
         unsafe { instance::strided(self.device(), &self.device().kernel(MODULE, "tensor_fill")?, len as u64, &params) }?;
         Ok(array)
     }
+    fn array_unwritten<T: Element>(&self, len: usize) -> Result<CudaArray<T>> {
+        let array = CudaArray::uninitialised(self.device(), len)?;
+        // What reads it all the same is found there.
+        if self.device().properties().emulated {
+            array.bytes.fill_bytes(0xff)?;
+        }
+        Ok(array)
+    }
     fn array_copy<T: Element>(&self, array: &CudaArray<T>) -> Result<CudaArray<T>> {
         Ok(CudaArray { bytes: array.bytes.duplicate()?, len: array.len, element: PhantomData })
     }

@@ -40,9 +40,11 @@ impl Explained for SddmmOp<Cuda> {
 }
 impl Explained for AttentionOp<Cuda> {
     fn explain(&self) -> Result<String> {
-        let (cuda, steps) = (self.matrix.backend(), self.epilogue.0.len());
-        let form = if select::attention(cuda, self, (true, true)) { typed::attention::explain(cuda, self)? } else { None };
-        Ok(said(form, steps))
+        let cuda = self.matrix.backend();
+        Ok(match select::attention(cuda, self, (true, true)) {
+            Some(way) => said(typed::attention::explain(cuda, self)?, way.rest.len()),
+            None => said(None, 0),
+        })
     }
 }
 

@@ -86,20 +86,20 @@ impl Attend for Cuda {
     fn attention(&self, op: &AttentionOp<Self>, y: AnyMut<'_, Self>, lse: Option<AnyMut<'_, Self>>) -> Result<()> {
         let sums = lse.as_ref().is_none_or(|lse| typed::output::<f32>(lse).is_some());
         let direct = y.dtype() == op.values.dtype() && select::is_direct(y.dtype(), &y);
-        if select::attention(self, op, (direct, sums)) && typed::attention::run(self, op, &y, lse.as_ref())? {
-            return Ok(());
+        match select::attention(self, op, (direct, sums)) {
+            Some(way) if typed::attention::run(self, op, &way, &y, lse.as_ref())? => Ok(()),
+            _ => attention::general(self, op, &y, lse),
         }
-        attention::general(self, op, &y, lse)
     }
     fn attention_backward(
         &self,
         op: &AttentionOp<Self>,
-        lse: &Reals<Self>,
+        (lse, result): (&Reals<Self>, Option<&Any<Self>>),
         dy: &Any<Self>,
         gradients: AttentionGradients<'_, Self>,
     ) -> Result<()> {
         let fits = select::is_gradient(op, lse, dy, &gradients);
-        if select::attention_backward(self, op, fits) && typed::attention::backward(self, op, lse, dy, &gradients)? {
+        if select::attention_backward(self, op, fits) && typed::attention::backward(self, op, (lse, result), dy, &gradients)? {
             return Ok(());
         }
         attention_backward::general(self, op, lse, dy, gradients)

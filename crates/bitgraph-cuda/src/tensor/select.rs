@@ -3,7 +3,7 @@
 //! Invariant: the choice depends on the descriptor, the output and the matrix alone, never on a clock. Among a family's forms its own `select`
 //! chooses, by the rows of the matrix and the width. A form that cannot be laid out for want of memory leaves the work to the general kernels.
 
-use super::forms::attention::{Backward as GatBackward, Form as Gat, Pair};
+use super::forms::attention::{Backward as GatBackward, EndActivation, Form as Gat, Pair};
 use super::forms::sddmm::Form as Sampled;
 use super::forms::spmm::SpmmPlan;
 use super::typed::{array, is_aligned, output, reals};
@@ -142,6 +142,32 @@ fn head_columns(columns: usize, heads: usize) -> Option<usize> {
     columns.checked_div(heads).filter(|&width| width > 0)
 }
 
+/// How a typed form computes attention: the end of a layer that it takes itself, and the steps that are left.
+pub(super) struct AttentionWay<'a> {
+    pub bias: Option<&'a Reals<Cuda>>,
+    pub activation: Option<EndActivation>,
+    pub rest: &'a [Step<Cuda>],
+}
+
+fn end(steps: &[Step<Cuda>]) -> AttentionWay<'_> {
+    let (bias, after) = match steps {
+        [Step::Bias(bias), after @ ..] if reals(bias).is_some() => (Some(bias), after),
+        _ => (None, steps),
+    };
+    let (activation, rest) = match after {
+        [Step::Activation(f), rest @ ..] => {
+            let f = match *f {
+                Activation::Relu => EndActivation::Leaky(0.0),
+                Activation::LeakyRelu { slope } => EndActivation::Leaky(slope as f32),
+                Activation::Elu { alpha } => EndActivation::Elu(alpha as f32),
+            };
+            (Some(f), rest)
+        }
+        rest => (None, rest),
+    };
+    AttentionWay { bias, activation, rest }
+}
+
 /// Whether a form can store values of entries, one by one.
 pub(super) fn is_stored(dtype: DType, e: &AnyMut<'_, Cuda>) -> bool {
     (e.dtype() == dtype || e.dtype() == DType::F32) && e.window().is_contiguous()
@@ -189,10 +215,14 @@ fn attends(op: &AttentionOp<Cuda>) -> bool {
         }
 }
 
-/// Whether attention runs by a typed form, which can store its result, and the sums of the softmax, to where they are wanted.
-pub(super) fn attention(cuda: &Cuda, op: &AttentionOp<Cuda>, (direct, sums): (bool, bool)) -> bool {
-    let pays = (direct && op.epilogue.is_empty()) || op.matrix.nvals() >= PASS_ENTRIES.saturating_mul(op.matrix.shape().0);
-    sums && attends(op) && cuda.tensor_kernels().takes(pays)
+/// How attention runs by a typed form, if it does; `direct` and `sums` say whether it can store its result, and the sums of the softmax, to
+/// where they are wanted. A result that is not stored directly is rounded to the values' type on the way: of halves there is no such way.
+pub(super) fn attention<'a>(cuda: &Cuda, op: &'a AttentionOp<Cuda>, (direct, sums): (bool, bool)) -> Option<AttentionWay<'a>> {
+    let way = end(&op.epilogue.0);
+    let pass = !(direct && way.rest.is_empty());
+    let pays = !pass || op.matrix.nvals() >= PASS_ENTRIES.saturating_mul(op.matrix.shape().0);
+    let exact = !pass || op.values.dtype() == DType::F32;
+    (sums && exact && attends(op) && cuda.tensor_kernels().takes(pays)).then_some(way)
 }
 
 /// Whether the backward pass of attention takes its operands and stores the gradients as they are.

@@ -122,6 +122,11 @@ pub struct Attention<B: Tensor, T: Element> {
 /// Attention with scores of any kind; [`gat`], [`gat_v2`], [`agnn`] and [`dot_attention`] make the usual ones. No message and no score is
 /// stored. O(entries * columns).
 ///
+/// Scores, sums and what follows are of [`Element::Real`], and the result is rounded once. With additive scores over halves a backend may round
+/// the weights of the values to halves, too, where it divides by the sum of the rounded ones: an element is then off by up to two units of the
+/// half type of the sum of its terms' sizes. Its backward pass may spread a NaN or an infinity of `dy` over the gradients of up to eight
+/// neighbouring rows of the values; the forward pass keeps both in the rows that have an entry for them.
+///
 /// # Gradients
 /// [`Operation::eval_for_training`] keeps what [`Operation::gradient_of`] needs. With `p` the softmax, `k` the factor of dropout and `dy` the
 /// gradient before the epilogue: `dvalues(j) = sum over i of p k dy(i)`; `dp = k dy(i) . values(j)`;
@@ -201,7 +206,8 @@ impl<B: Attend, T: Element> Operation<Attention<B, T>> {
     pub fn eval_for_training(&self) -> Result<(Dense<B, T::Output>, Dense<B, T::Real>), B::Error> {
         let (rows, columns) = self.0.check().map_err(refused::<B>)?;
         let backend = self.0.backend();
-        let (mut y, mut lse) = (Dense::<B, T::Output>::zeros(backend, rows, columns)?, Dense::zeros(backend, rows, self.0.op.heads)?);
+        let (mut y, mut lse) =
+            (Dense::<B, T::Output>::unwritten(backend, rows, columns)?, Dense::unwritten(backend, rows, self.0.op.heads)?);
         let out = <T::Output as Element>::erase_mut(y.as_mut().open()?);
         backend.attention(&self.0.op, out, Some(<T::Real as Element>::erase_mut(lse.as_mut().open()?)))?;
         Ok((y, lse))
@@ -212,6 +218,31 @@ impl<B: Attend, T: Element> Operation<Attention<B, T>> {
     /// As [`Operation::into`]; [`Error::Shape`].
     pub fn gradient_of<U: Element<Real = T::Real>>(
         &self,
+        lse: &Dense<B, T::Real>,
+        dy: &Dense<B, U>,
+    ) -> Result<AttentionGradient<B, T>, B::Error> {
+        self.gradients(None, lse, dy)
+    }
+    /// As [`Operation::gradient_of`], from the result that [`Operation::eval_for_training`] left, too. Where there is no epilogue, the
+    /// backward pass of GAT on CUDA need not form it again; else it makes no difference.
+    ///
+    /// # Errors
+    /// As [`Operation::gradient_of`].
+    pub fn gradient_from<U: Element<Real = T::Real>>(
+        &self,
+        result: &Dense<B, T::Output>,
+        lse: &Dense<B, T::Real>,
+        dy: &Dense<B, U>,
+    ) -> Result<AttentionGradient<B, T>, B::Error> {
+        let shape = self.0.check().map_err(refused::<B>)?;
+        same_shape("attention gradient", "the result", shape, result.shape()).map_err(refused::<B>)?;
+        // With an epilogue it is not what the softmax and the values gave.
+        let result = self.0.op.epilogue.is_empty().then(|| result.any());
+        self.gradients(result.as_ref(), lse, dy)
+    }
+    fn gradients<U: Element<Real = T::Real>>(
+        &self,
+        result: Option<&Any<B>>,
         lse: &Dense<B, T::Real>,
         dy: &Dense<B, U>,
     ) -> Result<AttentionGradient<B, T>, B::Error> {
@@ -226,14 +257,14 @@ impl<B: Attend, T: Element> Operation<Attention<B, T>> {
             Score::Cosine { query, key, beta } => (query.clone(), Some(key.clone()), Some(beta)),
             Score::Edge(scores) => (scores.clone(), None, None),
         };
-        let new = |like: &Any<B>| crate::with_dense!(like, d => zeros_like(d));
-        let mut values = Dense::<B, T>::zeros(backend, op.values.shape().0, shape.1)?;
+        let new = |operand: &Any<B>| crate::with_dense!(operand, d => like(d));
+        let mut values = Dense::<B, T>::unwritten(backend, op.values.shape().0, shape.1)?;
         let mut d_first = new(&first)?;
         let mut d_second = second.as_ref().map(new).transpose()?;
-        let mut d_parameter = parameter.map(|d| Dense::<B, T::Real>::zeros(backend, d.shape().0, d.shape().1)).transpose()?;
+        let mut d_parameter = parameter.map(|d| Dense::<B, T::Real>::unwritten(backend, d.shape().0, d.shape().1)).transpose()?;
         backend.attention_backward(
             op,
-            &Reals::new(lse),
+            (&Reals::new(lse), result),
             &dy.any(),
             AttentionGradients {
                 values: Some(T::erase_mut(values.as_mut().open()?)),
@@ -246,8 +277,8 @@ impl<B: Attend, T: Element> Operation<Attention<B, T>> {
     }
 }
 
-fn zeros_like<B: Tensor, U: Element>(d: &Dense<B, U>) -> Result<Any<B>, B::Error> {
-    Ok(U::erase(Dense::<B, U>::zeros(d.backend(), d.nrows(), d.ncols())?))
+fn like<B: Tensor, U: Element>(d: &Dense<B, U>) -> Result<Any<B>, B::Error> {
+    Ok(U::erase(Dense::<B, U>::unwritten(d.backend(), d.nrows(), d.ncols())?))
 }
 
 fn open<B: Tensor>(any: &mut Any<B>) -> Result<AnyMut<'_, B>, B::Error> {

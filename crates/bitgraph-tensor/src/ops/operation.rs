@@ -78,7 +78,7 @@ impl<F: Computation> Operation<F> {
     /// As [`Operation::into`].
     pub fn eval_as<U: Element>(self) -> Result<Dense<F::Backend, U>, ErrorOf<F>> {
         let (rows, columns) = self.0.check().map_err(refused::<F::Backend>)?;
-        let mut y = Dense::<F::Backend, U>::zeros(self.0.backend(), rows, columns)?;
+        let mut y = Dense::<F::Backend, U>::unwritten(self.0.backend(), rows, columns)?;
         self.0.run(U::erase_mut(y.as_mut().open()?))?;
         Ok(y)
     }

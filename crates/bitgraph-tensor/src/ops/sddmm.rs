@@ -54,6 +54,8 @@ pub struct Sampled<B: Tensor, T: Element> {
 /// The dot products of rows of `x` with rows of `y`, at the entries of the pattern of `a`: entries x heads, in the order of the matrix's CSR
 /// form. The matrix's own values take no part; [`Operation::weighted`] multiplies by them. O(entries * columns).
 ///
+/// A NaN or an infinity stays in the entries of its row or column; among their heads a backend may spread it.
+///
 /// # Gradients
 /// Of a dot product: `dx = ` [`spmm`](super::spmm)`(a, y)` with edge values `de`, `dy` the same of the transposed matrix over `x`. Of a sum:
 /// [`edge_reduce`] of `de`, and the same of the transposed matrix.

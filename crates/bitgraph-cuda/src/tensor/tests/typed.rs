@@ -220,8 +220,10 @@ fn attention<T: Element<Real = f32, Output = T>>(heads: usize, width: usize) {
             let a = matrix::<f32>(&cuda.with_tensor_kernels(kernels), &csr, false);
             let mut ops = vec![
                 ("gat", gat(&a, &left, &right, &x, 0.2)),
-                ("gat with a layer's end", gat(&a, &left, &right, &x, 0.2).bias(&b).elu(1.0)),
+                ("gat with a layer's end", gat(&a, &left, &right, &x, 0.2).bias(&b).elu(1.5)),
+                ("gat with a threshold", gat(&a, &left, &right, &x, 0.2).relu()),
                 ("dot", dot_attention(&a, &q, &x, &x, heads)),
+                ("dot with a layer's end", dot_attention(&a, &q, &x, &x, heads).bias(&b).leaky_relu(0.25)),
                 ("gat v2", gat_v2(&a, &q, &x, &vector, heads, 0.2)),
             ];
             if rows == columns && heads == 1 {
@@ -244,7 +246,10 @@ fn attention<T: Element<Real = f32, Output = T>>(heads: usize, width: usize) {
                 let bound = bound * longest.sqrt().max(4.0);
                 close(&format!("{what}: values"), &found.values, &wanted.values, bound);
                 same(&found.first, &wanted.first, &format!("{what}: left"), bound);
-                same(&found.second.unwrap(), &wanted.second.unwrap(), &format!("{what}: right"), bound);
+                same(&found.second.unwrap(), wanted.second.as_ref().unwrap(), &format!("{what}: right"), bound);
+                let found = typed.gradient_from(&y, &sums, &dy).unwrap();
+                close(&format!("{what}: values from the result"), &found.values, &wanted.values, bound);
+                same(&found.first, &wanted.first, &format!("{what}: left from the result"), bound);
             }
         }
     }
@@ -265,7 +270,7 @@ fn attention_of_singles() {
 #[test]
 fn what_no_form_has() {
     let Some(cuda) = device() else { return };
-    let csr = mesh();
+    let (csr, cuda) = (mesh(), cuda.with_tensor_kernels(TensorKernels::Typed));
     let (a, x) = (matrix::<f32>(&cuda, &csr, false), dense::<f32>(&cuda, 330, 64, 3));
     let general = |op: &dyn Fn() -> String| assert_eq!(op(), GENERAL);
     general(&|| explain(spmm(&a, &spread(&x)).descriptor()).unwrap());
@@ -279,6 +284,11 @@ fn what_no_form_has() {
     let (left, right) = (dense::<f32>(&cuda, 330, 1, 6), dense::<f32>(&cuda, 330, 1, 7));
     let dropped = || gat(&a, &left, &right, &x, 0.2).attention_dropout(Dropout::new(0.5, 1, 1));
     general(&|| explain(dropped().descriptor()).unwrap());
+    // Halves would be rounded twice.
+    let h = dense::<f16>(&cuda, 330, 64, 3);
+    general(&|| explain(gat(&a, &left, &right, &h, 0.2).relu().times(2.0).descriptor()).unwrap());
+    let singles = explain(gat(&a, &left, &right, &x, 0.2).relu().times(2.0).descriptor());
+    assert!(singles.unwrap().ends_with("; then 1 step of the epilogue"));
     general(&|| explain_gradient(dropped().descriptor()).unwrap());
     general(&|| explain(gat(&a, &left, &right, &dense::<f32>(&cuda, 330, 7, 3), 0.2).descriptor()).unwrap());
 }

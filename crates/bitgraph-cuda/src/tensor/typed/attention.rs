@@ -1,10 +1,13 @@
 //! Attention by the forms of `forms/attention`, and the backward pass of additive attention.
 
 use super::super::forms::Feature;
-use super::super::forms::attention::{GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore};
+use super::super::forms::attention::{
+    AttentionEnd, GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore,
+};
 use super::super::pattern::Seen;
+use super::super::select::AttentionWay;
 use super::layouts::{Family, Key, Laid, laid};
-use super::{array, output, reals, through};
+use super::{array, is_aligned, output, reals, through};
 use crate::device::Buffer;
 use crate::{Cuda, Result};
 use bitgraph_semiring::DType;
@@ -56,22 +59,35 @@ fn gat_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Optio
 }
 
 /// Runs the form; whether it could be laid out.
-pub fn run(cuda: &Cuda, op: &AttentionOp<Cuda>, y: &AnyMut<'_, Cuda>, lse: Option<&AnyMut<'_, Cuda>>) -> Result<bool> {
+pub fn run(
+    cuda: &Cuda,
+    op: &AttentionOp<Cuda>,
+    way: &AttentionWay<'_>,
+    y: &AnyMut<'_, Cuda>,
+    lse: Option<&AnyMut<'_, Cuda>>,
+) -> Result<bool> {
     match op.values.dtype() {
-        DType::F16 => typed::<f16>(cuda, op, y, lse),
-        DType::Bf16 => typed::<bf16>(cuda, op, y, lse),
-        _ => typed::<f32>(cuda, op, y, lse),
+        DType::F16 => typed::<f16>(cuda, op, way, y, lse),
+        DType::Bf16 => typed::<bf16>(cuda, op, way, y, lse),
+        _ => typed::<f32>(cuda, op, way, y, lse),
     }
 }
 
-fn typed<T: Feature + Element>(cuda: &Cuda, op: &AttentionOp<Cuda>, y: &AnyMut<'_, Cuda>, lse: Option<&AnyMut<'_, Cuda>>) -> Result<bool> {
-    let lse = lse.and_then(output::<f32>);
+fn typed<T: Feature + Element>(
+    cuda: &Cuda,
+    op: &AttentionOp<Cuda>,
+    way: &AttentionWay<'_>,
+    y: &AnyMut<'_, Cuda>,
+    lse: Option<&AnyMut<'_, Cuda>>,
+) -> Result<bool> {
+    let (lse, bias) = (lse.and_then(output::<f32>), way.bias.and_then(reals));
+    let end = AttentionEnd { bias: bias.as_ref(), activation: way.activation };
     let run = |y: &Buffer<T>| match &op.score {
         Score::Additive { left, right, slope } => {
             let Some(layout) = gat::<T>(cuda, op)? else { return Ok(false) };
             let (Some(left), Some(right), Some(values)) = (reals(left), reals(right), array::<T>(&op.values)) else { return Ok(false) };
             let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32 };
-            layout.forward(input, y, lse.as_ref()).map(|()| true)
+            layout.layer(input, &end, y, lse.as_ref()).map(|()| true)
         }
         score => {
             let (query, key, parameter) = match score {
@@ -90,12 +106,12 @@ fn typed<T: Feature + Element>(cuda: &Cuda, op: &AttentionOp<Cuda>, y: &AnyMut<'
                 Score::AdditiveV2 { slope, .. } => PairScore::Sum { vector: &parameter, slope: *slope as f32 },
                 _ => PairScore::Cosine { beta: &parameter },
             };
-            layout.forward(PairInput { score, query: &query, key: &key, values: &values }, y, lse.as_ref()).map(|()| true)
+            layout.layer(PairInput { score, query: &query, key: &key, values: &values }, &end, y, lse.as_ref()).map(|()| true)
         }
     };
-    match output::<T>(y).filter(|_| op.epilogue.is_empty()) {
+    match output::<T>(y).filter(|_| way.rest.is_empty()) {
         Some(y) => run(&y),
-        None => through::<T>(cuda, (op.matrix.shape().0, op.values.shape().1), &op.epilogue.0, y, run),
+        None => through::<T>(cuda, (op.matrix.shape().0, op.values.shape().1), way.rest, y, run),
     }
 }
 
@@ -103,28 +119,29 @@ fn typed<T: Feature + Element>(cuda: &Cuda, op: &AttentionOp<Cuda>, y: &AnyMut<'
 pub fn backward(
     cuda: &Cuda,
     op: &AttentionOp<Cuda>,
-    lse: &Reals<Cuda>,
+    before: (&Reals<Cuda>, Option<&Any<Cuda>>),
     dy: &Any<Cuda>,
     gradients: &AttentionGradients<'_, Cuda>,
 ) -> Result<bool> {
     match op.values.dtype() {
-        DType::F16 => typed_backward::<f16>(cuda, op, lse, dy, gradients),
-        DType::Bf16 => typed_backward::<bf16>(cuda, op, lse, dy, gradients),
-        _ => typed_backward::<f32>(cuda, op, lse, dy, gradients),
+        DType::F16 => typed_backward::<f16>(cuda, op, before, dy, gradients),
+        DType::Bf16 => typed_backward::<bf16>(cuda, op, before, dy, gradients),
+        _ => typed_backward::<f32>(cuda, op, before, dy, gradients),
     }
 }
 
 fn typed_backward<T: Feature + Element>(
     cuda: &Cuda,
     op: &AttentionOp<Cuda>,
-    lse: &Reals<Cuda>,
+    before: (&Reals<Cuda>, Option<&Any<Cuda>>),
     dy: &Any<Cuda>,
     gradients: &AttentionGradients<'_, Cuda>,
 ) -> Result<bool> {
     let Score::Additive { left, right, slope } = &op.score else { return Ok(false) };
     let Some(layout) = gat_backward::<T>(cuda, op)? else { return Ok(false) };
     let (Some(left), Some(right), Some(values)) = (reals(left), reals(right), array::<T>(&op.values)) else { return Ok(false) };
-    let (Some(lse), Some(gradient)) = (reals(lse), array::<T>(dy)) else { return Ok(false) };
+    let (Some(lse), Some(gradient)) = (reals(before.0), array::<T>(dy)) else { return Ok(false) };
+    let result = before.1.and_then(array::<T>).filter(is_aligned);
     // The form writes all three: what is not wanted goes nowhere.
     let scores = |out: &Option<AnyMut<'_, Cuda>>, like: &Buffer<f32>| match out {
         Some(out) => Ok(output::<f32>(out)),
@@ -138,7 +155,7 @@ fn typed_backward<T: Feature + Element>(
     let (Some(first), Some(second), Some(third)) = (first, second, third) else { return Ok(false) };
     let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32 };
     let layout = layout.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let given = GatGiven { output: None, lse: &lse, gradient: &gradient };
+    let given = GatGiven { output: result.as_ref(), lse: &lse, gradient: &gradient };
     layout.backward(input, given, GatGradients { left: &first, right: &second, values: &third })?;
     Ok(true)
 }

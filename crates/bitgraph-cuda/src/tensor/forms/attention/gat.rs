@@ -13,6 +13,11 @@ use bitgraph_semiring::DType;
 use std::marker::PhantomData;
 
 parameters! {
+    pub(super) struct EndParams = "tensor/attention_end.cuh" "bg::AttentionEnd" {
+        bias: DevicePtr<f32>,
+        activation: u32,
+        slope: f32,
+    }
     struct GatParams = "tensor/attention_gat.cuh" "bg::GatParams" {
         rows: RowTasksParams,
         left: DevicePtr<f32>,
@@ -25,6 +30,37 @@ parameters! {
         heads: u32,
         head_columns: u32,
         slope: f32,
+        end: EndParams,
+    }
+}
+
+/// What is done to the sums of a row before they are rounded and stored: the end of a layer. Nothing by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AttentionEnd<'a> {
+    /// What is added: one for each column.
+    pub bias: Option<&'a Buffer<f32>>,
+    /// What becomes of numbers below 0.
+    pub activation: Option<EndActivation>,
+}
+
+/// An activation: numbers above 0, and what is none, stay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum EndActivation {
+    /// `slope * x` below 0; with a slope of 0 a threshold.
+    Leaky(f32),
+    /// `alpha * (exp(x) - 1)` below 0.
+    Elu(f32),
+}
+
+impl AttentionEnd<'_> {
+    pub(super) fn parameters(&self, columns: usize) -> Result<EndParams> {
+        self.bias.map_or(Ok(()), |bias| expect_len("attention", "the bias", 1, columns, bias.len()))?;
+        let (activation, slope) = match self.activation {
+            None => (0, 0.0),
+            Some(EndActivation::Leaky(slope)) => (1, slope),
+            Some(EndActivation::Elu(alpha)) => (2, alpha),
+        };
+        Ok(EndParams { bias: self.bias.map_or(DevicePtr::NULL, Buffer::ptr), activation, slope })
     }
 }
 
@@ -93,6 +129,13 @@ impl<T: Feature> GatLayout<T> {
     /// # Errors
     /// Arrays of other lengths; a slope below 0; the driver's.
     pub fn forward(&self, input: GatInput<'_, T>, output: &Buffer<T>, lse: Option<&Buffer<f32>>) -> Result<()> {
+        self.layer(input, &AttentionEnd::default(), output, lse)
+    }
+    /// As [`GatLayout::forward`], with the end of a layer.
+    ///
+    /// # Errors
+    /// As [`GatLayout::forward`].
+    pub fn layer(&self, input: GatInput<'_, T>, end: &AttentionEnd<'_>, output: &Buffer<T>, lse: Option<&Buffer<f32>>) -> Result<()> {
         let (name, tasks) = ("attention", &self.tasks);
         expect_len(name, "the left scores", tasks.rows, self.heads, input.left.len())?;
         expect_len(name, "the right scores", tasks.columns, self.heads, input.right.len())?;
@@ -117,6 +160,7 @@ impl<T: Feature> GatLayout<T> {
             heads: self.heads as u32,
             head_columns: (self.columns / self.heads) as u32,
             slope: input.slope,
+            end: end.parameters(self.columns)?,
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
         unsafe { launch_warps(&self.device, module, &kernel, tasks.parameters.task_count, &parameters) }

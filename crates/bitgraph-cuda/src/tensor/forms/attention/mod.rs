@@ -15,7 +15,7 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-pub use gat::{GatInput, GatLayout};
+pub use gat::{AttentionEnd, EndActivation, GatInput, GatLayout};
 pub use gat_backward::{GatBackwardLayout, GatGiven, GatGradients};
 pub use pair::{PairInput, PairLayout, PairScore};
 pub(in crate::tensor) use select::{Backward, Form, Pair};

@@ -3,7 +3,7 @@
 //! Sources: Shi et al., Masked Label Prediction, 2021 (dot products); Thekumparampil et al., Attention-based Graph Neural Network, 2018; Brody,
 //! Alon, Yahav, How Attentive are Graph Attention Networks?, 2022.
 
-use super::gat::partial_len;
+use super::gat::{AttentionEnd, EndParams, partial_len};
 use super::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::Pair;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
@@ -28,6 +28,7 @@ parameters! {
         factor: f32,
         slope: f32,
         unused: u32,
+        end: EndParams,
     }
 }
 
@@ -101,6 +102,13 @@ impl<T: Feature> PairLayout<T> {
     /// # Errors
     /// Arrays of other lengths; a slope below 0; the driver's.
     pub fn forward(&self, input: PairInput<'_, T>, output: &Buffer<T>, lse: Option<&Buffer<f32>>) -> Result<()> {
+        self.layer(input, &AttentionEnd::default(), output, lse)
+    }
+    /// As [`PairLayout::forward`], with the end of a layer.
+    ///
+    /// # Errors
+    /// As [`PairLayout::forward`].
+    pub fn layer(&self, input: PairInput<'_, T>, end: &AttentionEnd<'_>, output: &Buffer<T>, lse: Option<&Buffer<f32>>) -> Result<()> {
         let (name, tasks) = ("attention", &self.tasks);
         expect_len(name, "the queries", tasks.rows, self.columns, input.query.len())?;
         expect_len(name, "the keys", tasks.columns, self.columns, input.key.len())?;
@@ -139,6 +147,7 @@ impl<T: Feature> PairLayout<T> {
             factor,
             slope,
             unused: 0,
+            end: end.parameters(self.columns)?,
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
         unsafe { launch_warps(&self.device, "tensor/attention_pair", &kernel, tasks.parameters.task_count, &parameters) }
