@@ -4,6 +4,7 @@
 //! and not for those that they store.
 #![allow(unsafe_code)]
 
+use super::bits::planes_of;
 use super::number::{Sum, Writing};
 use crate::{Cpu, Isa};
 use bitgraph_sparse::parallel::DisjointSlice;
@@ -77,18 +78,16 @@ impl<'a, S: Sum> Sink<'a, S> {
         let Ok(window) = Window::whole(layout.nrows(), layout.ncols()) else { unreachable!("a bit of each element is in memory") };
         let all = DisjointSlice::new(words_of(out));
         let write = move |first: usize, values: &[S]| {
+            let mut codes = vec![0i32; layout.ncols()];
             for (k, row) in values.chunks_exact(layout.ncols()).enumerate() {
-                for (w, values) in row.chunks(32).enumerate() {
-                    let mut codes = [0i32; 32];
-                    S::write(isa, values, &mut codes);
-                    if signs {
-                        codes.iter_mut().for_each(|code| *code = i32::from(*code > 0));
-                    }
-                    for p in 0..planes {
-                        let at = word_at(&layout, p, first + k, w);
-                        // SAFETY: the word is of a row of the layout, and by the contract of `rows` no other task writes to it.
-                        unsafe { all.write(at, plane_of(&codes, p)) };
-                    }
+                S::write(isa, row, &mut codes);
+                if signs {
+                    codes.iter_mut().for_each(|code| *code = i32::from(*code > 0));
+                }
+                for p in 0..planes {
+                    let at = word_at(&layout, p, first + k, 0);
+                    // SAFETY: the words are of a row of the layout, and by the contract of `rows` no other task writes to them.
+                    planes_of(isa, &codes, p, unsafe { all.range(at..at + layout.ncols().div_ceil(32)) });
                 }
             }
         };

@@ -13,6 +13,7 @@ mod unpack;
 mod words;
 
 pub use codes::Codes;
+pub use pack::planes_of;
 
 use super::CpuArray;
 use super::dense::{rows_of, sums, write_row};

@@ -84,7 +84,7 @@ fn encode_body(coder: &Coder, i: usize, x: &[f32], codes: &mut [i32]) {
 
 per_level! {
     /// Bit `p` of the codes, a word for each 32; those past the end are 0.
-    fn planes_of<>(codes: &[i32], p: usize, words: &mut [u32]) = planes_body
+    pub fn planes_of<>(codes: &[i32], p: usize, words: &mut [u32]) = planes_body
 }
 #[inline(always)]
 fn planes_body(codes: &[i32], p: usize, words: &mut [u32]) {
