@@ -171,9 +171,9 @@ impl Aggregation {
         let mut strips = None;
         if plan.form == AggregateForm::Strips {
             strips = Strips::build(device, &pattern, csr.columns, features, with_self)?;
-            plan = if strips.is_some() { plan } else { AggregatePlan::gathering(&stats) };
+            plan = if strips.is_some() { plan } else { AggregatePlan::gathering(&stats, features.stride()) };
         }
-        let gathers = if strips.is_some() { AggregatePlan::gathering(&stats) } else { plan };
+        let gathers = if strips.is_some() { AggregatePlan::gathering(&stats, features.stride()) } else { plan };
         let classes = match gathers.form {
             AggregateForm::Rows { lanes } => {
                 let row_ends = match lanes {

@@ -58,23 +58,27 @@ pub(super) const LANE_ROW: u32 = constant("tuning/bits.cuh", "LANE_ROW") as u32;
 /// The most that one lane takes where rows differ.
 pub(super) const SHORT_ROW: u32 = constant("tuning/bits.cuh", "SHORT_ROW") as u32;
 
-/// Rows from which on a strip's copy pays, and words of a line up to which it pays where rows are alike: on an H200, 100 thousand rows of 32
-/// random entries take .0137 ms of .0254 for 2 words, and .038 of .031 for 8.
+/// Rows from which on a strip's copy pays, and words of a line up to which it pays, where rows are alike: on an H200, 100 thousand rows of 32
+/// random entries take .022 ms of .027 for 2 words, and .059 of .052 for 8. Where rows differ it never did: .028 of .027 ms for 2 words of
+/// `kron:17`, .077 of .051 for 8.
 const STRIP_ROWS: usize = 20_000;
-const EVEN_STRIP_WORDS: usize = 4;
+const STRIP_WORDS: usize = 4;
+/// Words of a line from which on rows that eight lanes share do better in classes: on the same matrix .052 ms of .071 for 8 words, .101 of .103
+/// for 32, but .029 of .027 for 2.
+const CLASS_WORDS: usize = 8;
 
 impl AggregatePlan {
     pub(super) fn choose(properties: &Properties, stats: &Stats, words: usize) -> Self {
-        let plan = Self::gathering(stats);
-        let even = plan.form != AggregateForm::Classes;
+        let plan = Self::gathering(stats, words);
+        let even = Self::gathering(stats, 1).form != AggregateForm::Classes;
         // A short row's neighbours are likely near, and its slice is mostly filler.
         let gathers_much = stats.entries / stats.rows.max(1) >= SHORT_ROW as usize && stats.longest > LANE_ROW;
-        let pays = stats.rows >= STRIP_ROWS && gathers_much && (!even || words <= EVEN_STRIP_WORDS);
+        let pays = stats.rows >= STRIP_ROWS && gathers_much && even && words <= STRIP_WORDS;
         // Rows without entries need no room: whether the others do is found when the layout is built.
         if pays && super::strips::holds(properties, stats.rows / 2) { Self { form: AggregateForm::Strips } } else { plan }
     }
     /// The form in which lanes gather lines themselves.
-    pub(super) fn gathering(stats: &Stats) -> Self {
+    pub(super) fn gathering(stats: &Stats, words: usize) -> Self {
         let lanes = if stats.longest <= LANE_ROW {
             1
         } else if stats.longest <= PAIR_ROW {
@@ -83,7 +87,8 @@ impl AggregatePlan {
             8
         };
         let even = stats.longest <= SHARED_ROW && skew::ratio(stats.longest, stats.rows, stats.entries) < skew::SKEWED;
-        Self { form: if even { AggregateForm::Rows { lanes } } else { AggregateForm::Classes } }
+        let shared = lanes == 8 && words >= CLASS_WORDS;
+        Self { form: if even && !shared { AggregateForm::Rows { lanes } } else { AggregateForm::Classes } }
     }
     /// The same, or what is possible in its place.
     pub(super) fn allowed(self, stats: &Stats) -> Self {
@@ -115,10 +120,11 @@ mod tests {
     #[test]
     fn plans_by_length_and_evenness() {
         let stats = |rows, entries, longest| Stats { rows, entries, longest };
-        let form = |s| AggregatePlan::gathering(&s).form;
+        let form = |s| AggregatePlan::gathering(&s, 2).form;
         assert_eq!(form(stats(1000, 4000, 4)), AggregateForm::Rows { lanes: 1 });
         assert_eq!(form(stats(1000, 30_000, 32)), AggregateForm::Rows { lanes: 2 });
         assert_eq!(form(stats(1000, 32_000, 62)), AggregateForm::Rows { lanes: 8 });
+        assert_eq!(AggregatePlan::gathering(&stats(1000, 32_000, 62), CLASS_WORDS).form, AggregateForm::Classes);
         assert_eq!(form(stats(1000, 4_000, 100)), AggregateForm::Classes);
         assert_eq!(form(stats(1000, 130_000, 131)), AggregateForm::Classes);
         assert_eq!(form(stats(0, 0, 0)), AggregateForm::Rows { lanes: 1 });
