@@ -274,3 +274,34 @@ fn a_plan_is_chosen_and_shapes_are_checked() {
     // Not made for values.
     assert!(layout.run(&SpmmInput { values: Some(EntryValues::Single(&e)), ..input }, &y).is_err());
 }
+
+/// Rows that so many lanes hold whole, plain and with values of entries: every kernel that is compiled runs.
+fn every_number_of_lanes<T: Tested + Product<T>>(device: &Device) {
+    let (_, csr) = matrices().into_iter().find(|(name, _)| *name == "square hub").unwrap();
+    let matrix = lists(device, &csr);
+    let (e, values) = singles(device, csr.nnz(), 2);
+    for lanes in [2, 4, 8, 16, 32] {
+        let width = lanes as usize * 16 / size_of::<T>();
+        let (x, host) = features::<T>(device, csr.ncols(), width, 1);
+        for (form, deep) in [SpmmForm::Records, SpmmForm::Tasks { piece: 64, hubs_first: false }].into_iter().zip([false, true]) {
+            for valued in [false, true] {
+                let plan = SpmmPlan { form, lanes, deep: deep && lanes >= 8 };
+                let layout = SpmmLayout::<T>::with_plan(device, &matrix, width, valued, plan).unwrap().unwrap();
+                let input = SpmmInput { values: valued.then_some(EntryValues::Single(&e)), ..SpmmInput::of(&x) };
+                let wanted = expected(&csr, width, &host, &Beside { values: valued.then(|| values.clone()), ..NOTHING });
+                let y = rubbish::<T>(device, wanted.len());
+                layout.run(&input, &y).unwrap();
+                let case = format!("{}, {lanes} lanes, values: {valued}, {}", T::NAME, layout.explain());
+                compare(&case, width, longest(&csr), &y, &wanted);
+            }
+        }
+    }
+}
+
+#[test]
+fn every_number_of_lanes_of_all_types() {
+    let Some(device) = device() else { return };
+    every_number_of_lanes::<f16>(&device);
+    every_number_of_lanes::<bf16>(&device);
+    every_number_of_lanes::<f32>(&device);
+}
