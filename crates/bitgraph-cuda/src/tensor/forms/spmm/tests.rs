@@ -280,15 +280,21 @@ fn every_number_of_lanes<T: Tested + Product<T>>(device: &Device) {
     let (_, csr) = matrices().into_iter().find(|(name, _)| *name == "square hub").unwrap();
     let matrix = lists(device, &csr);
     let (e, values) = singles(device, csr.nnz(), 2);
+    let (c, scales) = singles(device, csr.ncols(), 4);
     for lanes in [2, 4, 8, 16, 32] {
         let width = lanes as usize * 16 / size_of::<T>();
         let (x, host) = features::<T>(device, csr.ncols(), width, 1);
         for (form, deep) in [SpmmForm::Records, SpmmForm::Tasks { piece: 64, hubs_first: false }].into_iter().zip([false, true]) {
             for valued in [false, true] {
                 let plan = SpmmPlan { form, lanes, deep: deep && lanes >= 8 };
-                let layout = SpmmLayout::<T>::with_plan(device, &matrix, width, valued, plan).unwrap().unwrap();
-                let input = SpmmInput { values: valued.then_some(EntryValues::Single(&e)), ..SpmmInput::of(&x) };
-                let wanted = expected(&csr, width, &host, &Beside { values: valued.then(|| values.clone()), ..NOTHING });
+                // Records have factors of columns where tasks have values of entries, too.
+                let scaled = valued && form == SpmmForm::Records;
+                let own = valued && !scaled;
+                let layout = SpmmLayout::<T>::with_plan(device, &matrix, width, own, plan).unwrap().unwrap();
+                let input =
+                    SpmmInput { values: own.then_some(EntryValues::Single(&e)), scale_columns: scaled.then_some(&c), ..SpmmInput::of(&x) };
+                let beside = Beside { values: own.then(|| values.clone()), scale_columns: scaled.then(|| scales.clone()), ..NOTHING };
+                let wanted = expected(&csr, width, &host, &beside);
                 let y = rubbish::<T>(device, wanted.len());
                 layout.run(&input, &y).unwrap();
                 let case = format!("{}, {lanes} lanes, values: {valued}, {}", T::NAME, layout.explain());
