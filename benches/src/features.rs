@@ -31,6 +31,8 @@ pub enum Type {
 
 /// The options that all these benches have.
 #[derive(clap::Args, Debug)]
+// The options around these are of that name, too, which a group must not share.
+#[group(skip)]
 pub struct Options {
     /// Columns of the features.
     #[arg(long, value_delimiter = ',', default_values = ["64", "128"])]
