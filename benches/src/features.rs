@@ -2,12 +2,14 @@
 //!
 //! Invariant: a measurement that fails is told, and the others are made all the same.
 
+use crate::front;
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::DeviceCsr;
 use bitgraph::cuda::device::{Buffer, Device};
 use bitgraph::cuda::tensor::forms::Feature;
 use bitgraph::cuda::tensor::forms::sddmm::Product;
 use bitgraph::prelude::*;
+use bitgraph::tensor::Dense;
 use bitgraph_measure::limits::Limits;
 use bitgraph_measure::{Clock, Launches, median};
 use half::{bf16, f16};
@@ -42,7 +44,7 @@ pub struct Options {
     types: Vec<Type>,
     /// Single launches, whose median counts.
     #[arg(long, default_value_t = 31)]
-    repeat: usize,
+    pub(crate) repeat: usize,
     /// The GPU's number.
     #[arg(long, default_value_t = 0)]
     device: u32,
@@ -52,7 +54,7 @@ pub struct Options {
 }
 
 /// A feature type with its way to and from `f64`.
-pub(crate) trait Element: Feature + Product<Self> {
+pub(crate) trait Element: Feature + Product<Self> + bitgraph::tensor::Element<Real = f32, Output = Self> {
     /// The largest error of a sum beside the sum of its terms' sizes.
     const OF_TERMS: f64;
     /// The largest error of a row beside its length.
@@ -95,17 +97,23 @@ pub(crate) struct Subject<'a> {
     pub name: &'a str,
     pub csr: &'a Csr,
     pub lists: DeviceCsr,
+    /// For calls through the front.
+    pub matrix: Matrix<Cuda>,
     pub rows: Vec<usize>,
 }
 
 /// A device and its clocks.
 pub(crate) struct Bench<'a> {
+    pub cuda: Cuda,
     pub device: Device,
     pub clock: Clock,
     /// Bytes a second that this device copies, where it has a limit.
     pub copy: Option<f64>,
-    options: &'a Options,
+    pub options: &'a Options,
 }
+
+/// What is timed: a launch that does not wait.
+pub(crate) type Work<'a> = &'a dyn Fn() -> bitgraph::cuda::Result<()>;
 
 impl Bench<'_> {
     /// Pseudo-random features, here and on the device.
@@ -114,6 +122,10 @@ impl Bench<'_> {
         let there = self.device.upload(&host)?;
         Ok((host, there))
     }
+    /// Features as the front takes them.
+    pub fn dense<T: Element>(&self, host: &[T], columns: usize) -> Result<Dense<Cuda, T>> {
+        Ok(Dense::from_slice(&self.cuda, host.len() / columns, columns, host)?)
+    }
     /// The median of what `once` says, so many times.
     pub fn median_of(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
         for _ in 0..3 {
@@ -121,12 +133,16 @@ impl Bench<'_> {
         }
         Ok(median(&(0..self.options.repeat.max(1)).map(|_| once()).collect::<Result<Vec<_>>>()?))
     }
-    fn seconds(&self, launches: Launches, work: &dyn Fn() -> bitgraph::cuda::Result<()>) -> Result<f64> {
+    fn seconds(&self, launches: Launches, work: Work<'_>) -> Result<f64> {
         Ok(self.clock.seconds_of::<bitgraph::cuda::Error>(launches, work)?)
     }
+    /// Seconds of a single launch; the median.
+    pub fn single(&self, work: Work<'_>) -> Result<f64> {
+        self.median_of(|| self.seconds(Launches::One, work))
+    }
     /// Seconds of a single launch, and of one among many in a graph of launches; medians.
-    pub fn timed(&self, work: &dyn Fn() -> bitgraph::cuda::Result<()>) -> Result<(f64, f64)> {
-        let one = self.median_of(|| self.seconds(Launches::One, work))?;
+    pub fn timed(&self, work: Work<'_>) -> Result<(f64, f64)> {
+        let one = self.single(work)?;
         let launches = Launches::Graph(if self.device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
         Ok((one, self.median_of(|| self.seconds(launches, work))?))
     }
@@ -146,8 +162,8 @@ impl Bench<'_> {
 pub(crate) trait Measure {
     /// A line of the report.
     type Line: Serialize;
-    /// The heading of the table.
-    const HEADER: &'static str;
+    /// The heading of the table, before the columns of the front and after them.
+    const HEADER: [&'static str; 2];
     /// Rows whose result is compared.
     const CHECKED_ROWS: usize;
     /// What an error names beside the graph.
@@ -162,20 +178,22 @@ pub(crate) trait Measure {
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub(crate) fn run<M: Measure>(family: &M, graphs: &[(&str, &str)], options: &Options) -> Result<()> {
-    let device = Device::open(options.device)?;
+    let cuda = Cuda::open(options.device)?;
+    let device = cuda.device().clone();
     // Beyond the cache, for a rate of memory.
     let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
     let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
-    let bench = Bench { clock: Clock::of(Some(&device)), device, copy, options };
+    let bench = Bench { clock: Clock::of(Some(&device)), cuda, device, copy, options };
     let (mut all, mut failed) = (Vec::new(), 0);
-    println!("{}", M::HEADER);
+    println!("{}{}{}", M::HEADER[0], front::HEADER, M::HEADER[1]);
     for &(name, source) in graphs {
         let loaded = source.parse::<GraphSource>()?.load(&LoadOptions::default())?;
         let csr = &loaded.csr;
         ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
         let step = csr.nrows().div_ceil(M::CHECKED_ROWS).max(1);
         let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();
-        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, rows };
+        let matrix = Matrix::new(&bench.cuda, csr, None, FormatKind::Csr)?;
+        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, matrix, rows };
         for &columns in &options.features {
             for kind in &options.types {
                 let found = match kind {

@@ -10,6 +10,7 @@ pub mod contender;
 pub mod external;
 pub mod features;
 pub mod files;
+mod front;
 pub mod gemm_bits;
 pub mod ours;
 pub mod peers;

@@ -2,17 +2,23 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with sums of `f64`.
 
-use crate::features::{self, Bench, Element, Measure, Subject, number};
-use anyhow::{Result, ensure};
+use crate::features::{self, Bench, Element, Measure, Subject, Work, number};
+use crate::front::{self, Front};
+use anyhow::{Result, bail, ensure};
 use bitgraph::cuda::device::Buffer;
 use bitgraph::cuda::tensor::forms::attention::{
     GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore,
 };
 use bitgraph::cuda::tensor::forms::sddmm::SddmmLayout;
+use bitgraph::cuda::tensor::{TensorKernels, explain, explain_gradient};
 use bitgraph::prelude::*;
+use bitgraph::tensor::Dense;
+use bitgraph::tensor::ops::{Computation, Operation as Lazy, agnn, dot_attention, gat, gat_v2, sddmm};
 use bitgraph_measure::Launches;
 use bitgraph_measure::cusparse::CusparseSddmm;
 use serde::Serialize;
+use std::cell::RefCell;
+use std::cmp::Ordering::{Equal, Less};
 use std::collections::HashMap;
 
 /// Which operation.
@@ -60,6 +66,8 @@ pub struct Measured {
     graph_ms: f64,
     /// cuSPARSE's median of single launches.
     cusparse_ms: Option<f64>,
+    /// The same through the front of tensors.
+    front: Option<Front>,
     /// The largest difference from `f64` beside the sum of the terms' sizes.
     error: f64,
     /// Bytes of gathered rows over the time, in GB/s.
@@ -86,8 +94,10 @@ struct Family<'a> {
 
 impl Measure for Family<'_> {
     type Line = Measured;
-    const HEADER: &'static str =
-        "graph                op            type    F  H       ms  graph ms  cusparse     error  gather GB/s  of copy  build ms  form";
+    const HEADER: [&'static str; 2] = [
+        "graph                op            type    F  H       ms  graph ms  cusparse",
+        "     error  gather GB/s  of copy  build ms  form",
+    ];
     const CHECKED_ROWS: usize = 1500;
 
     fn name(&self) -> String {
@@ -105,7 +115,7 @@ impl Measure for Family<'_> {
         let peer = line.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
         let part = line.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
         format!(
-            "{:<20} {:<13} {:<4} {:>4} {:>2} {:>8.4} {:>9.4} {peer:>9} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {}",
+            "{:<20} {:<13} {:<4} {:>4} {:>2} {:>8.4} {:>9.4} {peer:>9} {} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {}",
             line.graph,
             line.operation,
             line.element,
@@ -113,6 +123,7 @@ impl Measure for Family<'_> {
             line.heads,
             line.ms,
             line.graph_ms,
+            front::columns(line.front.as_ref()),
             line.error,
             line.gathered_gb_s,
             line.build_ms,
@@ -131,7 +142,9 @@ struct Run<'a> {
     /// Bytes of rows that are gathered, and of all arrays.
     gathered: u64,
     bytes: u64,
-    work: &'a dyn Fn() -> bitgraph::cuda::Result<()>,
+    work: Work<'a>,
+    /// What runs through the front, and a call.
+    front: (String, Work<'a>),
 }
 
 /// A device, and what is asked of it.
@@ -143,6 +156,8 @@ struct Runner<'a> {
 impl Runner<'_> {
     fn timed<T: Element>(&self, subject: &Subject<'_>, columns: usize, run: &Run<'_>) -> Result<Measured> {
         let (seconds, in_graph) = self.bench.timed(run.work)?;
+        let (form, call) = &run.front;
+        let front = front::timed(self.bench, form.clone(), call, run.work)?;
         Ok(Measured {
             graph: subject.name.into(),
             nodes: subject.csr.nrows(),
@@ -156,10 +171,28 @@ impl Runner<'_> {
             ms: seconds * 1e3,
             graph_ms: in_graph * 1e3,
             cusparse_ms: run.peer.map(|s| s * 1e3),
+            front: Some(front),
             error: run.error,
             gathered_gb_s: run.gathered as f64 / seconds / 1e9,
             copy_fraction: self.bench.copy.map(|rate| run.bytes as f64 / rate / seconds),
         })
+    }
+    /// The result of attention through the front, which agrees with that of the form itself up to so many tolerances of numbers up to 1.
+    fn agreed<T: Element, F>(&self, op: impl Fn() -> Lazy<F>, found: &[T], tolerances: f64) -> Result<RefCell<Dense<Cuda, T>>>
+    where
+        F: Computation<Backend = Cuda, Output = T>,
+    {
+        let y = op().eval()?;
+        let there = y.to_host()?;
+        ensure!(there.len() == found.len(), "through the front {} elements came, not {}", there.len(), found.len());
+        let bound = tolerances * T::OF_TERMS;
+        // A difference that is no number agrees with nothing.
+        let apart = there
+            .iter()
+            .zip(found)
+            .map(|(a, b)| (a.to() - b.to()).abs())
+            .find(|apart| !matches!(apart.partial_cmp(&bound), Some(Less | Equal)));
+        apart.map_or(Ok(RefCell::new(y)), |apart| bail!("through the front an element differs by {apart:e}, above {bound:e}"))
     }
     fn sddmm<T: Element>(&self, subject: &Subject<'_>, columns: usize) -> Result<Measured> {
         let (csr, heads) = (subject.csr, self.options.heads);
@@ -192,6 +225,13 @@ impl Runner<'_> {
             }
             _ => None,
         };
+        let (xd, yd) = (self.bench.dense(&x, columns)?, self.bench.dense(&y, columns)?);
+        let op = || sddmm(&subject.matrix, &xd, &yd).heads(heads);
+        let found = RefCell::new(Dense::<Cuda, T>::zeros(&self.bench.cuda, csr.nnz(), heads)?);
+        let (form, front) = (explain(op().descriptor())?, || op().into(&mut *found.borrow_mut()));
+        front()?;
+        let apart = difference(&found.borrow().to_host()?, heads);
+        ensure!(apart <= T::OF_TERMS, "differs from f64 by {apart:e} of the terms through the front: {form}");
         let size = size_of::<T>() as u64;
         let (n, m, f) = (csr.nrows() as u64, csr.nnz() as u64, columns as u64);
         let run = Run {
@@ -203,6 +243,7 @@ impl Runner<'_> {
             gathered: m * f * size,
             bytes: 4 * (n + m) + 2 * n * f * size + m * size * heads as u64,
             work: &work,
+            front: (form, &front),
         };
         self.timed::<T>(subject, columns, &run)
     }
@@ -242,6 +283,12 @@ impl Runner<'_> {
             }
         }
         ensure!(error <= f64::max(2.0 * T::OF_TERMS, 1e-5), "differs from f64 by {error:e} of the terms: {}", layout.explain());
+        let (ld, rd) = (Dense::from_slice(&self.bench.cuda, n, heads, &l)?, Dense::from_slice(&self.bench.cuda, csr.ncols(), heads, &r)?);
+        let vd = self.bench.dense(&v, columns)?;
+        let op = || gat(&subject.matrix, &ld, &rd, &vd, f64::from(SLOPE));
+        let form = explain(op().descriptor())?;
+        let y = self.agreed(op, &found, 4.0)?;
+        let front = || op().into(&mut *y.borrow_mut());
         let size = size_of::<T>() as u64;
         let (nodes, m, f) = (n as u64, csr.nnz() as u64, columns as u64);
         let run = Run {
@@ -253,13 +300,19 @@ impl Runner<'_> {
             gathered: m * f * size,
             bytes: 4 * (nodes + m) + 2 * nodes * f * size + 12 * nodes * heads as u64,
             work: &work,
+            front: (form, &front),
         };
         let mut all = vec![self.timed::<T>(subject, columns, &run)?];
         if self.options.backward {
             let (dy, gradient) = self.bench.features::<T>(n, columns, 5)?;
             let rows = Rows { l: &l, r: &r, v: &v, dy: &dy };
             let given = GatGiven { output: Some(&output), lse: &lse, gradient: &gradient };
-            all.push(self.gat_backward::<T>(subject, columns, input, given, &rows)?);
+            let (lse, dy) = (Dense::from_slice(&self.bench.cuda, n, heads, &lse.to_vec()?)?, self.bench.dense(&dy, columns)?);
+            let gradient = op();
+            let call = || gradient.gradient_from(&y.borrow(), &lse, &dy).map(drop);
+            let front = (explain_gradient(gradient.descriptor())?, &call as Work<'_>);
+            call()?;
+            all.push(self.gat_backward::<T>(subject, columns, input, given, (&rows, front))?);
         }
         Ok(all)
     }
@@ -269,7 +322,7 @@ impl Runner<'_> {
         columns: usize,
         input: GatInput<'_, T>,
         given: GatGiven<'_, T>,
-        rows: &Rows<'_, T>,
+        (rows, front): (&Rows<'_, T>, (String, Work<'_>)),
     ) -> Result<Measured> {
         let (csr, heads, device) = (subject.csr, self.options.heads, &self.bench.device);
         let (n, m) = (csr.nrows(), csr.ncols());
@@ -295,6 +348,7 @@ impl Runner<'_> {
             gathered: entries * f * size,
             bytes: 4 * (nodes + entries) + 5 * nodes * f * size + (12 * entries + 48 * nodes) * heads as u64,
             work: &work,
+            front,
         };
         self.timed::<T>(subject, columns, &run)
     }
@@ -312,6 +366,8 @@ impl Runner<'_> {
         let output = device.zeroed::<T>(n * columns)?;
         let (layout, build_seconds) = self.bench.built(|| PairLayout::<T>::build(device, &subject.lists, columns, heads))?;
         let factor = 1.0 / (width as f32).sqrt();
+        let (qd, kd, vd) = (self.bench.dense(&q, columns)?, self.bench.dense(&k, columns)?, self.bench.dense(&v, columns)?);
+        let (ad, bd) = (Dense::from_slice(&self.bench.cuda, 1, columns, &a)?, Dense::filled(&self.bench.cuda, 1, 1, 2f32)?);
         let dot = |x: &[T], y: &[T]| x.iter().zip(y).map(|(x, y)| x.to() * y.to()).sum::<f64>();
         let cosine = |x: &[T], y: &[T], _: usize| 2.0 * dot(x, y) / (dot(x, x).sqrt().max(1e-12) * dot(y, y).sqrt().max(1e-12));
         let sum = |x: &[T], y: &[T], h: usize| {
@@ -350,6 +406,23 @@ impl Runner<'_> {
                 }
             }
             ensure!(error <= 10.0 * T::OF_TERMS, "{operation} differs from f64 by {error:e} of the terms: {}", layout.explain());
+            let op = || match operation {
+                "dot forward" => dot_attention(&subject.matrix, &qd, &kd, &vd, heads),
+                "gatv2 forward" => gat_v2(&subject.matrix, &qd, &vd, &ad, heads, f64::from(SLOPE)),
+                _ => agnn(&subject.matrix, &vd, &bd),
+            };
+            let form = explain(op().descriptor())?;
+            // AGNN's front has one array for queries and values, and one head.
+            let y = match operation {
+                "agnn forward" => {
+                    let general = self.bench.cuda.with_tensor_kernels(TensorKernels::General);
+                    let matrix = Matrix::new(&general, csr, None, FormatKind::Csr)?;
+                    let (v, beta) = (Dense::from_slice(&general, csr.ncols(), columns, &v)?, Dense::filled(&general, 1, 1, 2f32)?);
+                    self.agreed(op, &agnn(&matrix, &v, &beta).eval()?.to_host()?, 20.0)?
+                }
+                _ => self.agreed(op, &found, 20.0)?,
+            };
+            let front = || op().into(&mut *y.borrow_mut());
             let size = size_of::<T>() as u64;
             let (nodes, m, f) = (n as u64, csr.nnz() as u64, columns as u64);
             let rows = if shared { 1 } else { 2 };
@@ -362,6 +435,7 @@ impl Runner<'_> {
                 gathered: rows * m * f * size,
                 bytes: 4 * (nodes + m) + (2 + rows) * nodes * f * size,
                 work: &work,
+                front: (form, &front),
             };
             all.push(self.timed::<T>(subject, columns, &run)?);
         }

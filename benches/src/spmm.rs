@@ -2,13 +2,19 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with sums of `f64`.
 
-use crate::features::{self, Bench, Element, Measure, Subject};
+use crate::features::{self, Bench, Element, Measure, Subject, Work};
+use crate::front::{self, Front};
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::device::Buffer;
+use bitgraph::cuda::tensor::explain;
 use bitgraph::cuda::tensor::forms::spmm::{SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
+use bitgraph::prelude::*;
+use bitgraph::tensor::Dense;
+use bitgraph::tensor::ops::spmm;
 use bitgraph_measure::Launches;
 use bitgraph_measure::cusparse::{CusparseSpmm, SPMM_ALGORITHMS};
 use serde::Serialize;
+use std::cell::RefCell;
 
 /// The command line.
 #[derive(clap::Args, Debug)]
@@ -44,6 +50,8 @@ pub struct Measured {
     graph_ms: f64,
     /// The best of cuSPARSE's algorithms, the median of single launches.
     cusparse_ms: Option<f64>,
+    /// The chosen plan's product through the front of tensors.
+    front: Option<Front>,
     /// The largest distance of a row from `f64` beside its length, in the Euclidean norm.
     error: f64,
     /// Bytes of gathered rows over the time, in GB/s.
@@ -96,8 +104,10 @@ fn others(chosen: SpmmPlan) -> Vec<SpmmPlan> {
 
 impl Measure for Family<'_> {
     type Line = Measured;
-    const HEADER: &'static str =
-        "graph                type    F       ms  graph ms  cusparse  ratio     error  gather GB/s  of copy  build ms    plan (* chosen)";
+    const HEADER: [&'static str; 2] = [
+        "graph                type    F       ms  graph ms  cusparse  ratio",
+        "     error  gather GB/s  of copy  build ms    plan (* chosen)",
+    ];
     const CHECKED_ROWS: usize = 500;
 
     fn name(&self) -> String {
@@ -158,6 +168,7 @@ impl Measure for Family<'_> {
             let error = difference(&output)?;
             ensure!(error <= T::OF_ROW, "a row differs from f64 by {error:e}: {}", layout.explain());
             let (seconds, in_graph) = bench.timed(&work)?;
+            let front = if plan == chosen { Some(front(bench, subject, &host, &work, &difference)?) } else { None };
             let size = size_of::<T>() as u64;
             let (n, m, f) = (csr.nrows() as u64, csr.nnz() as u64, width as u64);
             let bytes = (4 * (n + m) + 2 * n * f * size) as f64;
@@ -176,6 +187,7 @@ impl Measure for Family<'_> {
                 ms: 1e3 * seconds,
                 graph_ms: 1e3 * in_graph,
                 cusparse_ms: peer.map(|s| 1e3 * s),
+                front,
                 error,
                 gathered_gb_s: 1e-9 * (m * f * size) as f64 / seconds,
                 copy_fraction: bench.copy.map(|rate| bytes / rate / seconds),
@@ -188,12 +200,13 @@ impl Measure for Family<'_> {
         let ratio = line.cusparse_ms.map_or("-".into(), |ms| format!("{:.2}", ms / line.ms));
         let part = line.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
         format!(
-            "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
+            "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
             line.graph,
             line.element,
             line.features,
             line.ms,
             line.graph_ms,
+            front::columns(line.front.as_ref()),
             line.error,
             line.gathered_gb_s,
             line.build_ms,
@@ -202,4 +215,24 @@ impl Measure for Family<'_> {
             line.layout
         )
     }
+}
+
+/// The product through the front, compared like any other.
+fn front<T: Element>(
+    bench: &Bench<'_>,
+    subject: &Subject<'_>,
+    host: &[T],
+    own: Work<'_>,
+    difference: &dyn Fn(&Buffer<T>) -> Result<f64>,
+) -> Result<Front> {
+    let (a, n) = (&subject.matrix, subject.csr.ncols());
+    let width = host.len() / n;
+    let x = bench.dense(host, width)?;
+    let y = RefCell::new(Dense::<Cuda, T>::zeros(&bench.cuda, n, width)?);
+    let work = || spmm(a, &x).into(&mut *y.borrow_mut());
+    work()?;
+    let form = explain(spmm(a, &x).descriptor())?;
+    let error = difference(&y.borrow().raw().bytes().cast())?;
+    ensure!(error <= T::OF_ROW, "a row differs from f64 by {error:e} through the front: {form}");
+    front::timed(bench, form, &work, own)
 }

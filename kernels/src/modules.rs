@@ -457,6 +457,10 @@ pub const MODULES: &[Listed] = &[
             "attention_gat_tiles_f16_128",
             "attention_gat_tiles_bf16_64",
             "attention_gat_tiles_bf16_128",
+            "attention_gat_layer_f16_64",
+            "attention_gat_layer_f16_128",
+            "attention_gat_layer_bf16_64",
+            "attention_gat_layer_bf16_128",
         ],
     },
     Listed {

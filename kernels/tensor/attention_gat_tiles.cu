@@ -63,7 +63,7 @@ BG_DEVICE f32 slot_maximum(const GatParams& p, const RowTask& task, const GatSlo
 }
 
 /// The sums of a task again, row by row and head by head without tensor cores, and stored; columns from `first` to `end`.
-template <class T> BG_DEVICE void plain_sums(const GatParams& p, const RowTask& task, const GatSlot& slot, f32 shift, u32 first, u32 end, f32* partial) {
+template <class T> BG_DEVICE void plain_sums(const GatParams& p, const AttentionEnd& last, const RowTask& task, const GatSlot& slot, f32 shift, u32 first, u32 end, f32* partial) {
     for (u32 n = 0; n < task.count * p.heads; n++) {
         const u32 row = task.row + n / p.heads, head = n % p.heads, from = shuffle(slot.from, 4 * n), to = shuffle(slot.to, 4 * n);
         const f32 left = shuffle(slot.left, 4 * n), less = shuffle(shift, 4 * n);
@@ -78,14 +78,16 @@ template <class T> BG_DEVICE void plain_sums(const GatParams& p, const RowTask& 
                 divisor += power;
             }
             if (task.piece) partial[c] = sum;
-            else ((T*)p.output)[(u64)row * p.columns + c] = Narrow<T>::of(end_of(p.end, c, divisor == 0 ? 0.0f : sum / divisor));
+            else ((T*)p.output)[(u64)row * p.columns + c] = Narrow<T>::of(end_of(last, c, divisor == 0 ? 0.0f : sum / divisor));
         }
         warp_sync();
     }
 }
 
-/// BLOCKS times 64 columns at a time, STEPS steps of 16 entries in flight.
-template <class T, u32 BLOCKS, u32 STEPS> BG_DEVICE void gat_tiles(const GatParams& p) {
+/// BLOCKS times 64 columns at a time, STEPS steps of 16 entries in flight. The end of a layer is compiled apart: its code, once for each of the
+/// elements that a lane holds, takes registers that the plain sums have a use for.
+template <class T, u32 BLOCKS, u32 STEPS, bool END> BG_DEVICE void gat_tiles(const GatParams& p) {
+    const AttentionEnd last = END ? p.end : AttentionEnd{nullptr, END_NONE, 0};
     const u32 index = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
     if (index >= p.rows.task_count) return;
     const RowTask task = row_task(p.rows, index);
@@ -178,15 +180,15 @@ template <class T, u32 BLOCKS, u32 STEPS> BG_DEVICE void gat_tiles(const GatPara
 #pragma unroll
                     for (u32 q = 0; q < 4; q++) {
                         const u32 column = piece * 8 + 2 * q;
-                        words[q] = pack_pair<T>(end_of(p.end, column, sums[b][q][j] * inverse),
-                                                end_of(p.end, column + 1, sums[b][q][2 + j] * inverse));
+                        words[q] = pack_pair<T>(end_of(last, column, sums[b][q][j] * inverse),
+                                                end_of(last, column + 1, sums[b][q][2 + j] * inverse));
                     }
                     *(uint4*)((T*)p.output + ((u64)row * p.columns + piece * 8)) = make_uint4(words[0], words[1], words[2], words[3]);
                 }
             }
             if (task.piece && active && g == 0) partial[p.columns + head] = divisors[j];
         }
-        if (!finite) plain_sums<T>(p, task, slot, shift, 8 * first, min_of(8 * (first + 8 * BLOCKS), p.columns), partial);
+        if (!finite) plain_sums<T>(p, last, task, slot, shift, 8 * first, min_of(8 * (first + 8 * BLOCKS), p.columns), partial);
         if (first == 0 && slot.active && t == 0) {
             if (task.piece) {
                 partial[p.columns + p.heads + slot.head] = power_sum;
@@ -198,11 +200,15 @@ template <class T, u32 BLOCKS, u32 STEPS> BG_DEVICE void gat_tiles(const GatPara
     }
     if (task.piece) {
         const RowPieces row = piece_done(p.rows, task, index);
-        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, p.end, (T*)p.output, p.lse);
+        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, last, (T*)p.output, p.lse);
     }
 }
-BG_KERNEL(attention_gat_tiles_f16_64, GatParams, 128, 5) { gat_tiles<f16, 1, 2>(p); }
-BG_KERNEL(attention_gat_tiles_f16_128, GatParams, 128, 4) { gat_tiles<f16, 2, 1>(p); }
-BG_KERNEL(attention_gat_tiles_bf16_64, GatParams, 128, 5) { gat_tiles<bf16, 1, 2>(p); }
-BG_KERNEL(attention_gat_tiles_bf16_128, GatParams, 128, 4) { gat_tiles<bf16, 2, 1>(p); }
+BG_KERNEL(attention_gat_tiles_f16_64, GatParams, 128, 5) { gat_tiles<f16, 1, 2, false>(p); }
+BG_KERNEL(attention_gat_tiles_f16_128, GatParams, 128, 4) { gat_tiles<f16, 2, 1, false>(p); }
+BG_KERNEL(attention_gat_tiles_bf16_64, GatParams, 128, 5) { gat_tiles<bf16, 1, 2, false>(p); }
+BG_KERNEL(attention_gat_tiles_bf16_128, GatParams, 128, 4) { gat_tiles<bf16, 2, 1, false>(p); }
+BG_KERNEL(attention_gat_layer_f16_64, GatParams, 128, 5) { gat_tiles<f16, 1, 2, true>(p); }
+BG_KERNEL(attention_gat_layer_f16_128, GatParams, 128, 4) { gat_tiles<f16, 2, 1, true>(p); }
+BG_KERNEL(attention_gat_layer_bf16_64, GatParams, 128, 5) { gat_tiles<bf16, 1, 2, true>(p); }
+BG_KERNEL(attention_gat_layer_bf16_128, GatParams, 128, 4) { gat_tiles<bf16, 2, 1, true>(p); }
 }  // namespace bg

@@ -147,7 +147,7 @@ impl<T: Feature> GatLayout<T> {
             return Err(Base::Parameter { parameter: "the slope of LeakyReLU", found, allowed: "0 or more" }.into());
         }
         let form = if is_aligned(input.values) && is_aligned(output) { self.form } else { Form::Plain };
-        let (module, kernel) = form.kernel::<T>();
+        let (module, kernel) = form.kernel::<T>(end.bias.is_some() || end.activation.is_some());
         let parameters = GatParams {
             rows: tasks.parameters,
             left: input.left.ptr(),
@@ -175,7 +175,7 @@ impl<T: Feature> GatLayout<T> {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}", self.form.kernel::<T>().1, self.tasks.explain())
+        format!("{}; {}", self.form.kernel::<T>(false).1, self.tasks.explain())
     }
     /// Bytes beyond the matrix.
     #[must_use]

@@ -41,10 +41,11 @@ impl Form {
             Self::Rows(_) | Self::Plain => 4,
         }
     }
-    /// The module and the kernel.
-    pub(super) fn kernel<T: Feature>(self) -> (&'static str, String) {
+    /// The module and the kernel; `end` says whether a layer's end follows.
+    pub(super) fn kernel<T: Feature>(self, end: bool) -> (&'static str, String) {
+        let kind = if end { "layer" } else { "tiles" };
         match self {
-            Self::Tiles(width) => ("tensor/attention_gat_tiles", format!("attention_gat_tiles_{}_{width}", T::NAME)),
+            Self::Tiles(width) => ("tensor/attention_gat_tiles", format!("attention_gat_{kind}_{}_{width}", T::NAME)),
             Self::Rows(width) => ("tensor/attention_gat_rows", format!("attention_gat_rows_{}_{width}", T::NAME)),
             Self::Plain => ("tensor/attention_gat_rows", format!("attention_gat_plain_{}", T::NAME)),
         }

@@ -1,7 +1,7 @@
 //! Every form against sums of `f64`, on the host shim (or a GPU, where there is one).
 
 use super::select::Form;
-use super::{GatInput, GatLayout};
+use super::{AttentionEnd, EndActivation, GatInput, GatLayout};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
 use crate::tensor::forms::testing::{Tested, features, graphs, lists, rubbish};
@@ -167,4 +167,43 @@ fn shapes_are_checked() {
     assert!(layout.forward(input, &device.zeroed(160).unwrap(), Some(&x)).is_err());
     assert!(layout.forward(GatInput { left: &x, ..input }, &device.zeroed(160).unwrap(), None).is_err());
     assert!(layout.forward(GatInput { slope: -1.0, ..input }, &device.zeroed(160).unwrap(), None).is_err());
+}
+
+/// Biases and activations after the sums, in every kernel that has them, also where a row's pieces are joined.
+#[test]
+fn ends_of_layers() {
+    fn check<T: Tested>(device: &Device) {
+        for (name, csr) in graphs() {
+            let matrix = lists(device, &csr);
+            for columns in [64, 128, 7] {
+                let (left, l) = scores(device, csr.nrows(), 1, 1);
+                let (right, r) = scores(device, csr.ncols(), 1, 2);
+                let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
+                let (bias, b) = features::<f32>(device, 1, columns, 4);
+                let [y, sizes, _] = expected(&csr, columns, 1, &l, &r, &v);
+                let form = Form::of::<T>(columns, 1, columns);
+                let layout = GatLayout::<T>::with_form(device, &matrix, columns, 1, form, 0).unwrap().unwrap();
+                let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32 };
+                for (activation, apply) in [
+                    (None, (|x| x) as fn(f64) -> f64),
+                    (Some(EndActivation::Leaky(0.0)), |x| x.max(0.0)),
+                    (Some(EndActivation::Elu(1.5)), |x| if x < 0.0 { 1.5 * x.exp_m1() } else { x }),
+                ] {
+                    let output = rubbish::<T>(device, y.len());
+                    layout.layer(input, &AttentionEnd { bias: Some(&bias), activation }, &output, None).unwrap();
+                    for (k, value) in output.to_vec().unwrap().into_iter().enumerate() {
+                        let wanted = apply(y[k] + b[k % columns]);
+                        // The steepest end multiplies an error by 1.5.
+                        let bound = 1.5 * sizes[k] * (2.0 * T::UNIT + 1e-5) + T::UNIT * wanted.abs() + 1e-6;
+                        let near = (value.number() - wanted).abs() <= bound;
+                        assert!(near, "{name}, {}, {columns} columns, {activation:?}: {k} is {value:?}, not {wanted}", T::NAME);
+                    }
+                }
+            }
+        }
+    }
+    let Some(device) = device() else { return };
+    check::<f16>(&device);
+    check::<bf16>(&device);
+    check::<f32>(&device);
 }
