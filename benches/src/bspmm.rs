@@ -3,21 +3,18 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with whole numbers of the host.
 
+use crate::features::Subject;
 use crate::spmm::generator;
+use crate::timing::{self, Bench, percent};
 use anyhow::{Context, Result, ensure};
-use bitgraph::cuda::DeviceCsr;
-use bitgraph::cuda::device::{Buffer, Device};
+use bitgraph::cuda::device::Buffer;
 use bitgraph::cuda::tensor::bits::{AggregateForm, AggregatePlan, Aggregation, DeviceBits, Sum};
 use bitgraph::cuda::tensor::forms::Feature;
-use bitgraph::prelude::*;
 use bitgraph_bittensor::{BitLayout, BitMatrix, Levels, Packing, Scales, TileShape};
+use bitgraph_measure::Launches;
 use bitgraph_measure::cusparse::{CusparseSpmm, SPMM_ALGORITHMS};
-use bitgraph_measure::limits::Limits;
-use bitgraph_measure::{Clock, Launches, median};
 use half::f16;
 use serde::Serialize;
-use std::path::PathBuf;
-use std::time::Instant;
 
 /// The command line.
 #[derive(clap::Args, Debug)]
@@ -37,15 +34,8 @@ pub struct Options {
     /// Without cuSPARSE, whose features take 16 and 32 times the memory.
     #[arg(long)]
     no_peer: bool,
-    /// Single launches, whose median counts.
-    #[arg(long, default_value_t = 31)]
-    repeat: usize,
-    /// The GPU's number.
-    #[arg(long, default_value_t = 0)]
-    device: u32,
-    /// Writes the report to this file, too.
-    #[arg(long)]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    timing: timing::Options,
 }
 
 /// What sums become.
@@ -91,52 +81,22 @@ pub struct Measured {
 
 /// Rows whose result is compared.
 const CHECKED_ROWS: usize = 500;
-/// Launches of one graph.
-const GRAPH_LAUNCHES: usize = 20;
-
-struct Bench<'a> {
-    device: Device,
-    clock: Clock,
-    copy: Option<f64>,
-    options: &'a Options,
-}
-
-struct Subject<'a> {
-    name: &'a str,
-    csr: &'a Csr,
-    lists: DeviceCsr,
-    rows: Vec<usize>,
-}
 
 /// Runs the bench and prints a table.
 ///
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from the host's.
 pub fn run(options: &Options) -> Result<()> {
-    let device = Device::open(options.device)?;
-    // Beyond the cache, for a rate of memory.
-    let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
-    let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
-    let bench = Bench { clock: Clock::of(Some(&device)), device, copy, options };
+    let runner = Runner { bench: Bench::open(&options.timing)?, options };
     let mut all = Vec::new();
     println!("{HEADER}");
     for name in &options.graphs {
-        let loaded = generator(name).parse::<GraphSource>()?.load(&LoadOptions::default())?;
-        let csr = &loaded.csr;
-        ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
-        let step = csr.nrows().div_ceil(CHECKED_ROWS).max(1);
-        let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();
-        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, rows };
+        let subject = Subject::load(&runner.bench, name, generator(name), CHECKED_ROWS)?;
         for &width in &options.features {
-            all.extend(bench.measure(&subject, width).with_context(|| format!("{name}, {width} columns"))?);
+            all.extend(runner.measure(&subject, width).with_context(|| format!("{name}, {width} columns"))?);
         }
     }
-    if let Some(path) = &options.json {
-        let report = serde_json::json!({ "schema": 1, "device": bench.device.properties().name, "copy_bytes_per_second": bench.copy, "results": all });
-        let text = serde_json::to_string_pretty(&report)?;
-        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
+    runner.bench.report(&all)
 }
 
 const HEADER: &str =
@@ -146,7 +106,7 @@ impl Measured {
     fn line(&self) -> String {
         let shown = |ms: Option<f64>| ms.map_or("-".into(), |ms| format!("{ms:.4}"));
         let ratio = self.cusparse_f16_ms.map_or("-".into(), |ms| format!("{:.1}", ms / self.ms));
-        let part = self.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
+        let part = percent(self.copy_fraction);
         format!(
             "{:<20} {:<10} {:>4} {:>8.4} {:>9.4} {:>8}/{:<8} {ratio:>9} {:>10.0} {part:>8} {:>9.2}  {} {}; {}",
             self.graph,
@@ -186,31 +146,28 @@ fn others(chosen: AggregatePlan) -> Vec<AggregatePlan> {
     all.filter(|p| *p != chosen).collect()
 }
 
-impl Bench<'_> {
-    fn median_of(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
-        for _ in 0..3 {
-            once()?;
-        }
-        Ok(median(&(0..self.options.repeat.max(1)).map(|_| once()).collect::<Result<Vec<_>>>()?))
-    }
-    fn seconds(&self, launches: Launches, work: &dyn Fn() -> bitgraph::cuda::Result<()>) -> Result<f64> {
-        Ok(self.clock.seconds_of::<bitgraph::cuda::Error>(launches, work)?)
-    }
+/// A device, and what is asked of it.
+struct Runner<'a> {
+    bench: Bench<'a>,
+    options: &'a Options,
+}
+
+impl Runner<'_> {
     fn peer<T: Feature>(&self, subject: &Subject<'_>, width: usize) -> Result<Option<f64>> {
-        if self.options.no_peer || self.device.properties().emulated {
+        if self.options.no_peer || self.bench.device.properties().emulated {
             return Ok(None);
         }
-        let x = self.device.upload(&vec![T::ONE; subject.csr.ncols() * width])?;
+        let x = self.bench.device.upload(&vec![T::ONE; subject.csr.ncols() * width])?;
         let mut best: Option<f64> = None;
         for algorithm in SPMM_ALGORITHMS {
-            let Some(other) = CusparseSpmm::new(&self.device, &subject.lists, &x, width, algorithm)? else { continue };
-            let ms = 1e3 * self.median_of(|| Ok(other.seconds(&self.clock, Launches::One)?))?;
+            let Some(other) = CusparseSpmm::new(&self.bench.device, &subject.lists, &x, width, algorithm)? else { continue };
+            let ms = 1e3 * self.bench.median_of(|| Ok(other.seconds(&self.bench.clock, Launches::One)?))?;
             best = Some(best.map_or(ms, |p| p.min(ms)));
         }
         Ok(best)
     }
     fn measure(&self, subject: &Subject<'_>, width: usize) -> Result<Vec<Measured>> {
-        let (csr, device) = (subject.csr, &self.device);
+        let (csr, device) = (&subject.csr, &self.bench.device);
         let host = signs(csr.ncols(), width)?;
         let x = DeviceBits::upload(device, &host)?;
         let thresholds: Vec<i32> = (0..width).map(|f| f as i32 % 7 - 3).collect();
@@ -236,14 +193,8 @@ impl Bench<'_> {
         let mut seen = Vec::new();
         let mut all = Vec::new();
         for plan in plans {
-            // Once before, so that loading the kernels is not counted.
-            let build = || Aggregation::with_plan(device, &subject.lists, host.layout(), false, plan);
-            drop(build()?);
-            device.synchronize()?;
-            let start = Instant::now();
-            let layout = build()?.context("offsets are 64 bits wide")?;
-            device.synchronize()?;
-            let build_seconds = start.elapsed().as_secs_f64();
+            let (layout, build_seconds) =
+                self.bench.built(|| Aggregation::with_plan(device, &subject.lists, host.layout(), false, plan))?;
             if seen.contains(&layout.plan()) {
                 continue;
             }
@@ -276,9 +227,7 @@ impl Bench<'_> {
                     };
                     ensure!(agrees, "row {i} differs from the host's: {}", layout.explain());
                 }
-                let seconds = self.median_of(|| self.seconds(Launches::One, &work))?;
-                let launches = Launches::Graph(if device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
-                let in_graph = self.median_of(|| self.seconds(launches, &work))?;
+                let (seconds, in_graph) = self.bench.timed(&work)?;
                 let out = match kind {
                     Kind::Signs | Kind::Thresholds => y.bytes(),
                     Kind::I16 | Kind::F16 => sums.bytes(),
@@ -301,7 +250,7 @@ impl Bench<'_> {
                     cusparse_f16_ms: half,
                     cusparse_f32_ms: single,
                     signs_g_s: 1e-9 * (csr.nnz() * width) as f64 / seconds,
-                    copy_fraction: self.copy.map(|rate| bytes as f64 / rate / seconds),
+                    copy_fraction: self.bench.copy_fraction(bytes, seconds),
                 };
                 println!("{}", measured.line());
                 all.push(measured);

@@ -1,24 +1,18 @@
-//! What the benches of operations over dense features share: options, element types, graphs, clocks, and the loop over all of them.
+//! What the benches of operations over dense features share: options, element types, graphs, and the loop over all of them.
 //!
 //! Invariant: a measurement that fails is told, and the others are made all the same.
 
 use crate::front;
+use crate::timing::{self, Bench};
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::DeviceCsr;
-use bitgraph::cuda::device::{Buffer, Device};
+use bitgraph::cuda::device::Buffer;
 use bitgraph::cuda::tensor::forms::Feature;
 use bitgraph::cuda::tensor::forms::sddmm::Product;
 use bitgraph::prelude::*;
 use bitgraph::tensor::Dense;
-use bitgraph_measure::limits::Limits;
-use bitgraph_measure::{Clock, Launches, median};
 use half::{bf16, f16};
 use serde::Serialize;
-use std::path::PathBuf;
-use std::time::Instant;
-
-/// Launches of one graph of launches.
-const GRAPH_LAUNCHES: usize = 20;
 
 /// An element type of features.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -31,9 +25,9 @@ pub enum Type {
     F32,
 }
 
-/// The options that all these benches have.
+/// The options that benches of dense features have.
 #[derive(clap::Args, Debug)]
-// The options around these are of that name, too, which a group must not share.
+// As that of `timing::Options`.
 #[group(skip)]
 pub struct Options {
     /// Columns of the features.
@@ -42,15 +36,8 @@ pub struct Options {
     /// Types of the features.
     #[arg(long, value_delimiter = ',', value_enum, default_values = ["f16", "f32"])]
     types: Vec<Type>,
-    /// Single launches, whose median counts.
-    #[arg(long, default_value_t = 31)]
-    pub(crate) repeat: usize,
-    /// The GPU's number.
-    #[arg(long, default_value_t = 0)]
-    device: u32,
-    /// Writes the report to this file, too.
-    #[arg(long)]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) timing: timing::Options,
 }
 
 /// A feature type with its way to and from `f64`.
@@ -95,25 +82,27 @@ pub(crate) fn number(place: usize, seed: u64) -> f64 {
 /// A graph, on the device too, and the rows whose result is compared.
 pub(crate) struct Subject<'a> {
     pub name: &'a str,
-    pub csr: &'a Csr,
+    pub csr: Csr,
     pub lists: DeviceCsr,
     /// For calls through the front.
     pub matrix: Matrix<Cuda>,
     pub rows: Vec<usize>,
 }
 
-/// A device and its clocks.
-pub(crate) struct Bench<'a> {
-    pub cuda: Cuda,
-    pub device: Device,
-    pub clock: Clock,
-    /// Bytes a second that this device copies, where it has a limit.
-    pub copy: Option<f64>,
-    pub options: &'a Options,
+impl<'a> Subject<'a> {
+    /// Loads a graph, of which about so many rows are to be compared.
+    ///
+    /// # Errors
+    /// A graph that cannot be loaded, or is no square matrix with entries; out of memory.
+    pub fn load(bench: &Bench<'_>, name: &'a str, source: &str, checked_rows: usize) -> Result<Self> {
+        let csr = source.parse::<GraphSource>()?.load(&LoadOptions::default())?.csr;
+        ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
+        let step = csr.nrows().div_ceil(checked_rows).max(1);
+        let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();
+        let matrix = Matrix::new(&bench.cuda, &csr, None, FormatKind::Csr)?;
+        Ok(Self { name, lists: DeviceCsr::upload(&bench.device, &csr)?, matrix, rows, csr })
+    }
 }
-
-/// What is timed: a launch that does not wait.
-pub(crate) type Work<'a> = &'a dyn Fn() -> bitgraph::cuda::Result<()>;
 
 impl Bench<'_> {
     /// Pseudo-random features, here and on the device.
@@ -125,36 +114,6 @@ impl Bench<'_> {
     /// Features as the front takes them.
     pub fn dense<T: Element>(&self, host: &[T], columns: usize) -> Result<Dense<Cuda, T>> {
         Ok(Dense::from_slice(&self.cuda, host.len() / columns, columns, host)?)
-    }
-    /// The median of what `once` says, so many times.
-    pub fn median_of(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
-        for _ in 0..3 {
-            once()?;
-        }
-        Ok(median(&(0..self.options.repeat.max(1)).map(|_| once()).collect::<Result<Vec<_>>>()?))
-    }
-    fn seconds(&self, launches: Launches, work: Work<'_>) -> Result<f64> {
-        Ok(self.clock.seconds_of::<bitgraph::cuda::Error>(launches, work)?)
-    }
-    /// Seconds of a single launch; the median.
-    pub fn single(&self, work: Work<'_>) -> Result<f64> {
-        self.median_of(|| self.seconds(Launches::One, work))
-    }
-    /// Seconds of a single launch, and of one among many in a graph of launches; medians.
-    pub fn timed(&self, work: Work<'_>) -> Result<(f64, f64)> {
-        let one = self.single(work)?;
-        let launches = Launches::Graph(if self.device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
-        Ok((one, self.median_of(|| self.seconds(launches, work))?))
-    }
-    /// A layout, and the seconds of building it.
-    pub fn built<L>(&self, build: impl Fn() -> bitgraph::cuda::Result<Option<L>>) -> Result<(L, f64)> {
-        // The first one loads the kernels.
-        drop(build()?);
-        self.device.synchronize()?;
-        let start = Instant::now();
-        let layout = build()?.context("offsets are 64 bits wide")?;
-        self.device.synchronize()?;
-        Ok((layout, start.elapsed().as_secs_f64()))
     }
 }
 
@@ -178,22 +137,11 @@ pub(crate) trait Measure {
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub(crate) fn run<M: Measure>(family: &M, graphs: &[(&str, &str)], options: &Options) -> Result<()> {
-    let cuda = Cuda::open(options.device)?;
-    let device = cuda.device().clone();
-    // Beyond the cache, for a rate of memory.
-    let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
-    let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
-    let bench = Bench { clock: Clock::of(Some(&device)), cuda, device, copy, options };
+    let bench = Bench::open(&options.timing)?;
     let (mut all, mut failed) = (Vec::new(), 0);
     println!("{}{}{}", M::HEADER[0], front::HEADER, M::HEADER[1]);
     for &(name, source) in graphs {
-        let loaded = source.parse::<GraphSource>()?.load(&LoadOptions::default())?;
-        let csr = &loaded.csr;
-        ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
-        let step = csr.nrows().div_ceil(M::CHECKED_ROWS).max(1);
-        let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();
-        let matrix = Matrix::new(&bench.cuda, csr, None, FormatKind::Csr)?;
-        let subject = Subject { name, csr, lists: DeviceCsr::upload(&bench.device, csr)?, matrix, rows };
+        let subject = Subject::load(&bench, name, source, M::CHECKED_ROWS)?;
         for &columns in &options.features {
             for kind in &options.types {
                 let found = match kind {
@@ -214,11 +162,7 @@ pub(crate) fn run<M: Measure>(family: &M, graphs: &[(&str, &str)], options: &Opt
             }
         }
     }
-    if let Some(path) = &options.json {
-        let report = serde_json::json!({ "schema": 1, "device": bench.device.properties().name, "copy_bytes_per_second": bench.copy, "results": all });
-        let text = serde_json::to_string_pretty(&report)?;
-        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-    }
+    bench.report(&all)?;
     ensure!(failed == 0, "{failed} measurements failed");
     Ok(())
 }

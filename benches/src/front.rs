@@ -1,7 +1,7 @@
 //! The same operation called through the front of tensors, with a matrix whose layout is there: what a call adds on the device and on the
 //! host.
 
-use crate::features::{Bench, Work};
+use crate::timing::{Bench, Work};
 use anyhow::Result;
 use bitgraph_measure::median;
 use serde::Serialize;

@@ -3,17 +3,16 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with whole numbers of the host.
 
+use crate::timing::{self, Bench, Work, percent};
 use anyhow::{Context, Result, ensure};
-use bitgraph::cuda::device::{Buffer, Device};
+use bitgraph::cuda::device::Buffer;
 use bitgraph::cuda::tensor::bits::{DeviceBits, DevicePlanes, DeviceTiles, ProductSigns, binarize, codes_product, quantize, sign_product};
 use bitgraph_bittensor::{
     Binarize, BitLayout, BitMatrix, BitPlanes, Levels, Packing, Quantization, Rounding, Scales, Scaling, Step, Steps, TileShape, dot,
 };
+use bitgraph_measure::Launches;
 use bitgraph_measure::cublaslt::CublasInt8;
-use bitgraph_measure::limits::Limits;
-use bitgraph_measure::{Clock, Launches, median};
 use serde::Serialize;
-use std::path::PathBuf;
 
 /// The command line.
 #[derive(clap::Args, Debug)]
@@ -42,15 +41,8 @@ pub struct Options {
     /// What the device's 1-bit tensor cores reach, in 10^12 operations a second.
     #[arg(long, default_value_t = 15_200.0)]
     limit: f64,
-    /// Single launches, whose median counts.
-    #[arg(long, default_value_t = 31)]
-    repeat: usize,
-    /// The GPU's number.
-    #[arg(long, default_value_t = 0)]
-    device: u32,
-    /// Writes the report to this file, too.
-    #[arg(long)]
-    json: Option<PathBuf>,
+    #[command(flatten)]
+    timing: timing::Options,
 }
 
 /// One product, or one packing.
@@ -78,13 +70,10 @@ pub struct Measured {
 
 /// Rows whose result is compared.
 const CHECKED_ROWS: usize = 24;
-/// Launches of one graph.
-const GRAPH_LAUNCHES: usize = 20;
 
-struct Bench<'a> {
-    device: Device,
-    clock: Clock,
-    copy: Option<f64>,
+/// A device, what is asked of it, and what was found.
+struct Runner<'a> {
+    bench: Bench<'a>,
     options: &'a Options,
     all: Vec<Measured>,
 }
@@ -149,32 +138,22 @@ fn checked_rows(rows: usize) -> impl Iterator<Item = usize> {
 /// # Errors
 /// No GPU, sizes that cannot be, a result that differs from the host's.
 pub fn run(options: &Options) -> Result<()> {
-    let device = Device::open(options.device)?;
-    // Beyond the cache, for a rate of memory.
-    let copied = if device.properties().emulated { 1 << 16 } else { 1 << 29 };
-    let copy = Limits::measure(&device, copied).ok().map(|l| l.copy);
-    let mut bench = Bench { clock: Clock::of(Some(&device)), device, copy, options, all: Vec::new() };
+    let mut runner = Runner { bench: Bench::open(&options.timing)?, options, all: Vec::new() };
     println!("{HEADER}");
     for &n in &options.sizes {
         for &d in &options.columns {
             for &bits in &options.bits {
-                bench.codes(n, d, bits).with_context(|| format!("{n} x {n} by {d} columns of {bits} bits"))?;
+                runner.codes(n, d, bits).with_context(|| format!("{n} x {n} by {d} columns of {bits} bits"))?;
             }
         }
     }
     if options.sign_rows > 0 {
-        bench.sign_output(options.sign_rows, 512, 256).context("the product of signs")?;
+        runner.sign_output(options.sign_rows, 512, 256).context("the product of signs")?;
     }
     if options.packed_rows > 0 {
-        bench.packing(options.packed_rows, 512).context("packing")?;
+        runner.packing(options.packed_rows, 512).context("packing")?;
     }
-    if let Some(path) = &options.json {
-        let report = serde_json::json!({ "schema": 1, "device": bench.device.properties().name, "copy_bytes_per_second": bench.copy,
-            "limit_tops": options.limit, "results": bench.all });
-        let text = serde_json::to_string_pretty(&report)?;
-        std::fs::write(path, text + "\n").with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
+    runner.bench.report(&runner.all)
 }
 
 const HEADER: &str =
@@ -184,7 +163,7 @@ impl Measured {
     fn line(&self) -> String {
         let peer = self.int8_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
         let ratio = self.int8_ms.map_or("-".into(), |ms| format!("{:.2}", ms / self.ms));
-        let part = self.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
+        let part = percent(self.copy_fraction);
         format!(
             "{:<22} {:>7} {:>7} {:>8} {:>2} {:>2} {:>9.4} {:>9.4} {:>9.0} {:>7.1} % {part:>8} {peer:>9} {ratio:>6}",
             self.what,
@@ -201,24 +180,16 @@ impl Measured {
     }
 }
 
-impl Bench<'_> {
-    fn median_of(&self, mut once: impl FnMut() -> Result<f64>) -> Result<f64> {
-        for _ in 0..3 {
-            once()?;
-        }
-        Ok(median(&(0..self.options.repeat.max(1)).map(|_| once()).collect::<Result<Vec<_>>>()?))
-    }
+impl Runner<'_> {
     /// Times work of which `moved` bytes go through memory, and notes it.
-    fn note(&mut self, mut row: Measured, moved: u64, work: &dyn Fn() -> bitgraph::cuda::Result<()>) -> Result<()> {
-        let one = |launches| Ok(self.clock.seconds_of::<bitgraph::cuda::Error>(launches, work)?);
-        let seconds = self.median_of(|| one(Launches::One))?;
-        let launches = Launches::Graph(if self.device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
-        row.graph_ms = 1e3 * self.median_of(|| one(launches))?;
+    fn note(&mut self, mut row: Measured, moved: u64, work: Work<'_>) -> Result<()> {
+        let (seconds, in_graph) = self.bench.timed(work)?;
+        row.graph_ms = 1e3 * in_graph;
         let operations = 2.0 * row.rows as f64 * row.length as f64 * row.columns as f64 * f64::from(row.left_bits * row.right_bits);
         row.ms = 1e3 * seconds;
         row.tops = 1e-12 * operations / seconds;
         row.limit_fraction = row.tops / self.options.limit;
-        row.copy_fraction = self.copy.map(|rate| moved as f64 / rate / seconds);
+        row.copy_fraction = self.bench.copy_fraction(moved, seconds);
         println!("{}", row.line());
         self.all.push(row);
         Ok(())
@@ -241,20 +212,20 @@ impl Bench<'_> {
     }
     fn int8(&self, a: &BitPlanes, b: &BitPlanes, ours: &Buffer<i32>) -> Result<Option<f64>> {
         let sizes = [a.nrows(), b.ncols(), a.ncols()];
-        let (left, right) = (self.device.upload(&bytes(a))?, self.device.upload(&bytes(b))?);
-        let Some(peer) = CublasInt8::new(&self.device, &left, &right, sizes)? else { return Ok(None) };
+        let (left, right) = (self.bench.device.upload(&bytes(a))?, self.bench.device.upload(&bytes(b))?);
+        let Some(peer) = CublasInt8::new(&self.bench.device, &left, &right, sizes)? else { return Ok(None) };
         if b.bits() < 8 && a.bits() < 8 {
             for i in checked_rows(sizes[0]) {
                 let range = i * sizes[1]..(i + 1) * sizes[1];
                 ensure!(peer.output().range_to_vec(range.clone())? == ours.range_to_vec(range)?, "cuBLASLt found other numbers in row {i}");
             }
         }
-        Ok(Some(1e3 * self.median_of(|| Ok(peer.seconds(&self.clock, Launches::One)?))?))
+        Ok(Some(1e3 * self.bench.median_of(|| Ok(peer.seconds(&self.bench.clock, Launches::One)?))?))
     }
     fn codes(&mut self, n: usize, d: usize, bits: u32) -> Result<()> {
         let left = self.options.left_bits;
         let (a, b) = (planes(n, n, Packing::Rows, left, 1)?, planes(n, d, Packing::Columns, bits, 2)?);
-        let device = self.device.clone();
+        let device = self.bench.device.clone();
         let (x, w) = (DevicePlanes::upload(&device, &a)?, DevicePlanes::upload(&device, &b)?);
         let y = device.zeroed::<i32>(n * d)?;
         let work = || codes_product(&device, &x, &w, None, &y);
@@ -298,7 +269,7 @@ impl Bench<'_> {
     }
     fn sign_output(&mut self, n: usize, length: usize, d: usize) -> Result<()> {
         let (a, b) = (signs(n, length, Packing::Rows, 3)?, signs(length, d, Packing::Columns, 4)?);
-        let device = self.device.clone();
+        let device = self.bench.device.clone();
         let (x, w) = (DeviceBits::upload(&device, &a)?, DeviceBits::upload(&device, &b)?);
         let y = DeviceBits::zeroed(&device, BitLayout::new(n, d, Packing::Rows, TileShape::WORD)?, Levels::Signs)?;
         let work = || sign_product(&device, &x, &w, None, ProductSigns::default(), &y);
@@ -315,7 +286,7 @@ impl Bench<'_> {
         self.note(Self::row("signs to signs", [n, length, d], 1, 1), moved, &work)
     }
     fn packing(&mut self, n: usize, columns: usize) -> Result<()> {
-        let device = self.device.clone();
+        let device = self.bench.device.clone();
         let host: Vec<f32> = (0..n * columns).map(|k| (word(k, 5) >> 8) as f32 / f64::from(1 << 23) as f32 - 1.0).collect();
         let x = device.upload(&host)?;
         for (what, scaling) in [("packing signs", Scaling::None), ("packing signs, scales", Scaling::RowMeans)] {

@@ -20,3 +20,4 @@ pub mod sampled;
 pub mod spmm;
 pub mod task;
 pub mod threads;
+pub mod timing;

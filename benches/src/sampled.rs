@@ -2,8 +2,9 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with sums of `f64`.
 
-use crate::features::{self, Bench, Element, Measure, Subject, Work, number};
+use crate::features::{self, Element, Measure, Subject, number};
 use crate::front::{self, Front};
+use crate::timing::{Bench, Work, percent};
 use anyhow::{Result, bail, ensure};
 use bitgraph::cuda::device::Buffer;
 use bitgraph::cuda::tensor::forms::attention::{
@@ -113,7 +114,7 @@ impl Measure for Family<'_> {
     }
     fn line(line: &Measured) -> String {
         let peer = line.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
-        let part = line.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
+        let part = percent(line.copy_fraction);
         format!(
             "{:<20} {:<13} {:<4} {:>4} {:>2} {:>8.4} {:>9.4} {peer:>9} {} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {}",
             line.graph,
@@ -174,7 +175,7 @@ impl Runner<'_> {
             front: Some(front),
             error: run.error,
             gathered_gb_s: run.gathered as f64 / seconds / 1e9,
-            copy_fraction: self.bench.copy.map(|rate| run.bytes as f64 / rate / seconds),
+            copy_fraction: self.bench.copy_fraction(run.bytes, seconds),
         })
     }
     /// The result of attention through the front, which agrees with that of the form itself up to so many tolerances of numbers up to 1.
@@ -195,7 +196,7 @@ impl Runner<'_> {
         apart.map_or(Ok(RefCell::new(y)), |apart| bail!("through the front an element differs by {apart:e}, above {bound:e}"))
     }
     fn sddmm<T: Element>(&self, subject: &Subject<'_>, columns: usize) -> Result<Measured> {
-        let (csr, heads) = (subject.csr, self.options.heads);
+        let (csr, heads) = (&subject.csr, self.options.heads);
         let (x, left) = self.bench.features::<T>(csr.nrows(), columns, 1)?;
         let (y, right) = self.bench.features::<T>(csr.ncols(), columns, 2)?;
         let output = self.bench.device.zeroed::<T>(csr.nnz() * heads)?;
@@ -248,7 +249,7 @@ impl Runner<'_> {
         self.timed::<T>(subject, columns, &run)
     }
     fn gat<T: Element>(&self, subject: &Subject<'_>, columns: usize) -> Result<Vec<Measured>> {
-        let (csr, heads) = (subject.csr, self.options.heads);
+        let (csr, heads) = (&subject.csr, self.options.heads);
         let (n, width) = (csr.nrows(), columns / heads.max(1));
         let (v, values) = self.bench.features::<T>(csr.ncols(), columns, 1)?;
         let scores = |n: usize, seed| -> Result<(Vec<f32>, Buffer<f32>)> {
@@ -324,7 +325,7 @@ impl Runner<'_> {
         given: GatGiven<'_, T>,
         (rows, front): (&Rows<'_, T>, (String, Work<'_>)),
     ) -> Result<Measured> {
-        let (csr, heads, device) = (subject.csr, self.options.heads, &self.bench.device);
+        let (csr, heads, device) = (&subject.csr, self.options.heads, &self.bench.device);
         let (n, m) = (csr.nrows(), csr.ncols());
         let (left, right) = (device.zeroed::<f32>(n * heads)?, device.zeroed::<f32>(m * heads)?);
         let values = device.zeroed::<T>(m * columns)?;
@@ -357,7 +358,7 @@ impl Runner<'_> {
 impl Runner<'_> {
     /// Dot products with keys and values apart; cosines and sums with the values as keys.
     fn pair<T: Element>(&self, subject: &Subject<'_>, columns: usize) -> Result<Vec<Measured>> {
-        let (csr, heads, device) = (subject.csr, self.options.heads, &self.bench.device);
+        let (csr, heads, device) = (&subject.csr, self.options.heads, &self.bench.device);
         let (n, width) = (csr.nrows(), columns / heads.max(1));
         let ((q, query), (k, key)) = (self.bench.features::<T>(n, columns, 1)?, self.bench.features::<T>(csr.ncols(), columns, 2)?);
         let (v, values) = self.bench.features::<T>(csr.ncols(), columns, 3)?;

@@ -2,8 +2,9 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with sums of `f64`.
 
-use crate::features::{self, Bench, Element, Measure, Subject, Work};
+use crate::features::{self, Element, Measure, Subject};
 use crate::front::{self, Front};
+use crate::timing::{Bench, Work, percent};
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::device::Buffer;
 use bitgraph::cuda::tensor::explain;
@@ -114,7 +115,7 @@ impl Measure for Family<'_> {
         "the product".into()
     }
     fn measure<T: Element>(&self, bench: &Bench<'_>, subject: &Subject<'_>, width: usize) -> Result<Vec<Measured>> {
-        let (csr, device) = (subject.csr, &bench.device);
+        let (csr, device) = (&subject.csr, &bench.device);
         let (host, x) = bench.features::<T>(csr.ncols(), width, 0)?;
         let wanted: Vec<Vec<f64>> = subject
             .rows
@@ -171,7 +172,7 @@ impl Measure for Family<'_> {
             let front = if plan == chosen { Some(front(bench, subject, &host, &work, &difference)?) } else { None };
             let size = size_of::<T>() as u64;
             let (n, m, f) = (csr.nrows() as u64, csr.nnz() as u64, width as u64);
-            let bytes = (4 * (n + m) + 2 * n * f * size) as f64;
+            let bytes = 4 * (n + m) + 2 * n * f * size;
             let explained = layout.explain();
             all.push(Measured {
                 graph: subject.name.into(),
@@ -190,7 +191,7 @@ impl Measure for Family<'_> {
                 front,
                 error,
                 gathered_gb_s: 1e-9 * (m * f * size) as f64 / seconds,
-                copy_fraction: bench.copy.map(|rate| bytes / rate / seconds),
+                copy_fraction: bench.copy_fraction(bytes, seconds),
             });
         }
         Ok(all)
@@ -198,7 +199,7 @@ impl Measure for Family<'_> {
     fn line(line: &Measured) -> String {
         let peer = line.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
         let ratio = line.cusparse_ms.map_or("-".into(), |ms| format!("{:.2}", ms / line.ms));
-        let part = line.copy_fraction.map_or("-".into(), |f| format!("{:.0} %", 100.0 * f));
+        let part = percent(line.copy_fraction);
         format!(
             "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
             line.graph,

@@ -142,3 +142,14 @@ fn side_by_side(
     let graph = (subject.loaded.name.as_str(), subject.csr().nrows(), subject.csr().nnz());
     Ok(Comparison::new(graph, task.name(), bandwidth, &contenders, &series))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Clap checks its definitions (names that are taken twice, say) only in debug builds, when a command line is read.
+    #[test]
+    fn command_line_is_well_formed() {
+        <Command as clap::CommandFactory>::command().debug_assert();
+    }
+}
