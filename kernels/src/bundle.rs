@@ -4,6 +4,7 @@
 //! Code is handed out only if it was compiled from the sources that this crate carries and has not changed since. It is embedded packed,
 //! and unpacked a module at a time, when that is first used.
 
+use crate::registers;
 use crate::source::module_hash;
 use std::io;
 
@@ -47,23 +48,24 @@ pub fn embedded() -> Option<&'static Bundle> {
     EMBEDDED.as_ref()
 }
 
-/// Makes code small: a Zstandard frame of the highest level, with a checksum. A module repeats itself over distances of hundreds of kilobytes,
-/// a kernel for each type, so that a compressor with a short window makes twice as much of it. Slow: done once, when kernels are compiled.
+/// Makes code small: registers by how they relate ([`registers`]), then a Zstandard frame of the highest level, with a checksum. A module
+/// repeats itself over distances of hundreds of kilobytes, a kernel for each type, so that a compressor with a short window makes twice as
+/// much of it. Slow: done once, when kernels are compiled.
 ///
 /// # Errors
 /// Out of memory, in words.
 pub fn pack(code: &[u8]) -> io::Result<Vec<u8>> {
     let mut compressor = zstd::bulk::Compressor::new(*zstd::compression_level_range().end())?;
     compressor.include_checksum(true)?;
-    compressor.compress(code)
+    compressor.compress(&registers::shorten(code)?)
 }
 
-/// The code that was packed. O(bytes), 2 GB/s.
+/// The code that was packed. O(bytes).
 ///
 /// # Errors
 /// What is not packed code, or not as it was packed.
 pub fn unpack(packed: &[u8]) -> io::Result<Vec<u8>> {
-    zstd::decode_all(packed)
+    registers::expand(&zstd::decode_all(packed)?)
 }
 
 impl Module {

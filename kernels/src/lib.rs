@@ -6,6 +6,7 @@
 mod bundle;
 mod layout;
 mod modules;
+mod registers;
 mod source;
 mod symbol;
 

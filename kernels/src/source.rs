@@ -4,7 +4,6 @@
 //! A module's hash covers its own text and that of every header it includes, directly or not, with their paths, and nothing
 //! else: code built on another machine from the same sources carries the same hash.
 
-use crate::bundle::unpack;
 use std::sync::LazyLock;
 
 #[path = "../build/hash.rs"]
@@ -26,7 +25,9 @@ const LIST: &[(&str, usize, u64)] = include!(concat!(env!("OUT_DIR"), "/sources.
 #[must_use]
 pub fn sources() -> &'static [Source] {
     static SOURCES: LazyLock<Vec<Source>> = LazyLock::new(|| {
-        let text = unpack(include_bytes!(concat!(env!("OUT_DIR"), "/sources.zst"))).ok().and_then(|text| String::from_utf8(text).ok());
+        let text = zstd::decode_all(&include_bytes!(concat!(env!("OUT_DIR"), "/sources.zst"))[..])
+            .ok()
+            .and_then(|text| String::from_utf8(text).ok());
         let mut rest: &'static str = String::leak(text.expect("what the build script packed is there whole"));
         let cut = |&(path, bytes, _): &(&'static str, usize, u64)| {
             let (text, after) = rest.split_at(bytes);

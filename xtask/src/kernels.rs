@@ -15,7 +15,7 @@ const USAGE: &str =
     "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] [--checked] [--line-info] | kernels --host [--jobs N]";
 
 /// How a compiled module is kept.
-const PACKED: &str = "fatbin.zst";
+const PACKED: &str = "fatbin.packed";
 
 /// Built if `--arch` does not say otherwise: the oldest supported and the one that the figures are of.
 const DEFAULT_ARCHITECTURES: &str = "80,90a";
