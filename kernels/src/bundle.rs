@@ -48,7 +48,7 @@ pub fn embedded() -> Option<&'static Bundle> {
     EMBEDDED.as_ref()
 }
 
-/// Makes code small: registers by how they relate ([`registers`]), then a Zstandard frame of the highest level, with a checksum. A module
+/// Makes code small: registers by how they relate, then a Zstandard frame of the highest level, with a checksum. A module
 /// repeats itself over distances of hundreds of kilobytes, a kernel for each type, so that a compressor with a short window makes twice as
 /// much of it. Slow: done once, when kernels are compiled.
 ///
