@@ -91,10 +91,8 @@ struct Family<'a> {
 fn others(chosen: SpmmPlan) -> Vec<SpmmPlan> {
     let mut all = vec![SpmmPlan { form: SpmmForm::Records, lanes: 32, deep: false }];
     all.extend([1, 2].map(|buffers| SpmmPlan { form: SpmmForm::Staged { buffers }, lanes: 8, deep: false }));
-    let forms = [SpmmForm::Rows, SpmmForm::Cells]
-        .into_iter()
-        .chain([128, 256, 512].into_iter().flat_map(|piece| [false, true].map(|hubs_first| SpmmForm::Tasks { piece, hubs_first })));
-    for form in forms {
+    let tasks = [32, 64, 128, 256, 512].into_iter().map(|piece| SpmmForm::Tasks { piece });
+    for form in [SpmmForm::Rows].into_iter().chain(tasks) {
         for lanes in [8, 16, 32] {
             all.extend([false, true].map(|deep| SpmmPlan { form, lanes, deep }));
         }

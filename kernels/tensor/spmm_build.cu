@@ -4,7 +4,7 @@
 
 namespace bg {
 struct SpmmBuild {
-    const u32* offsets;  // of the rows in their order, if `ordered`; else as the matrix has them
+    const u32* offsets;
     const u32* indices;
     const u32* order;    // rows by descending length
     u32* counts;         // by place in the order: tasks, or records, of the row; after a scan: the first of them
@@ -13,17 +13,15 @@ struct SpmmBuild {
     u32* cut_count;
     SpmmRecord* records;
     u32 rows;
-    u32 ordered;
     u32 piece;           // entries of a task at most, a multiple of 8; or records of a row at most, a power of two
-    u32 unused;
 };
 
 struct RowRange {
     u32 row, begin, length;
 };
 BG_DEVICE RowRange row_range(const SpmmBuild& p, u32 place) {
-    const u32 row = p.order[place], at = p.ordered ? place : row, begin = p.offsets[at];
-    return RowRange{row, begin, p.offsets[at + 1] - begin};
+    const u32 row = p.order[place], begin = p.offsets[row];
+    return RowRange{row, begin, p.offsets[row + 1] - begin};
 }
 
 BG_KERNEL(spmm_tasks_count, SpmmBuild, 256, 4) {

@@ -26,6 +26,7 @@ struct StagedParams {
 };
 
 constexpr u32 SLICE_COLUMNS = 64, SLICE_BYTES = 128;
+constexpr u32 STAGED_THREADS = staged::WINDOWS * WARP;
 
 /// Words of four lanes transposed: word i of lane t becomes word t of lane i.
 BG_DEVICE void transpose_quad(u32 (&h)[4]) {
@@ -49,8 +50,6 @@ BG_DEVICE void transpose_quad(u32 (&h)[4]) {
     }
 }
 
-BG_DEVICE bool is_finite(f32 x) { return (__float_as_uint(x) & 0x7f800000u) != 0x7f800000u; }
-
 /// A slice of a row, entry by entry: two columns for each lane of a warp.
 template <class T> BG_DEVICE void exact_row(const StagedParams& p, u32 row, u32 first_column) {
     const u32 column = first_column + 2 * lane(), begin = load_readonly(p.offsets + row), end = load_readonly(p.offsets + row + 1);
@@ -68,29 +67,37 @@ template <class T> BG_DEVICE void exact_row(const StagedParams& p, u32 row, u32 
 template <class T, u32 HIGH> BG_DEVICE void store_window(const StagedParams& p, u32 row, u32 first_column, const f32 (&sums)[8][4]) {
     const SpmmOperands& o = p.operands;
     const u32 t = lane() & 3u;
-    bool finite = true;
+    // Anything finite times zero is zero.
+    f32 probe = 0;
 #pragma unroll
     for (u32 q = 0; q < 8; q++)
-        if (first_column + q * 8 < o.columns) finite = finite && is_finite(sums[q][2 * HIGH]) && is_finite(sums[q][2 * HIGH + 1]);
+        if (first_column + q * 8 < o.columns) probe += sums[q][2 * HIGH] * 0.0f + sums[q][2 * HIGH + 1] * 0.0f;
+    const bool finite = probe == 0;
     u32 wrong = ballot(!finite && row != staged::NO_ROW);
     const bool stored = row != staged::NO_ROW && (wrong >> (lane() & 28u) & 15u) == 0;
-    f32 factor = 1;
-    if (stored) factor = row_factor(o, row, o.mean ? load_readonly(p.offsets + row + 1) - load_readonly(p.offsets + row) : 0);
+    f32 factor = 0.5f;
+    if (stored) factor *= row_factor(o, row, o.mean ? load_readonly(p.offsets + row + 1) - load_readonly(p.offsets + row) : 0);
+    const bool plain = !o.bias && !o.relu && !o.wide_output;
 #pragma unroll
     for (u32 half = 0; half < 2; half++) {
         u32 words[4];
+        if (plain) {
 #pragma unroll
-        for (u32 i = 0; i < 4; i++) {
-            const u32 q = half * 4 + i, column = first_column + q * 8 + 2 * t;
-            f32 y[2];
+            for (u32 i = 0; i < 4; i++) words[i] = pack_pair<T>(sums[half * 4 + i][2 * HIGH] * factor, sums[half * 4 + i][2 * HIGH + 1] * factor);
+        } else {
 #pragma unroll
-            for (u32 k = 0; k < 2; k++) {
-                y[k] = sums[q][2 * HIGH + k] * 0.5f * factor;
-                if (o.bias && column < o.columns) y[k] += load_readonly(o.bias + column + k);
-                if (o.relu) y[k] = y[k] < 0 ? 0.0f : y[k];
+            for (u32 i = 0; i < 4; i++) {
+                const u32 q = half * 4 + i, column = first_column + q * 8 + 2 * t;
+                f32 y[2];
+#pragma unroll
+                for (u32 k = 0; k < 2; k++) {
+                    y[k] = sums[q][2 * HIGH + k] * factor;
+                    if (o.bias && column < o.columns) y[k] += load_readonly(o.bias + column + k);
+                    if (o.relu) y[k] = y[k] < 0 ? 0.0f : y[k];
+                }
+                if (o.wide_output && stored && column < o.columns) *(float2*)((f32*)o.output + ((u64)row * o.columns + column)) = make_float2(y[0], y[1]);
+                words[i] = pack_pair<T>(y[0], y[1]);
             }
-            if (o.wide_output && stored && column < o.columns) *(float2*)((f32*)o.output + ((u64)row * o.columns + column)) = make_float2(y[0], y[1]);
-            words[i] = pack_pair<T>(y[0], y[1]);
         }
         if (o.wide_output) continue;
         transpose_quad(words);
@@ -106,6 +113,21 @@ template <class T, u32 HIGH> BG_DEVICE void store_window(const StagedParams& p, 
     }
 }
 
+/// Items that a block of threads takes, one after the other: a slice of a block of rows each. Divides once.
+struct StagedItems {
+    u32 block, slice, block_step, slice_step, slices;
+    BG_DEVICE explicit StagedItems(const StagedParams& p)
+        : block(blockIdx.x / p.slices), slice(blockIdx.x % p.slices), block_step(gridDim.x / p.slices), slice_step(gridDim.x % p.slices), slices(p.slices) {}
+    BG_DEVICE void next() {
+        block += block_step;
+        slice += slice_step;
+        if (slice >= slices) {
+            slice -= slices;
+            block++;
+        }
+    }
+};
+
 /// BUFFERS 2: the rows of the next block are copied while those of this one are added; 1: other blocks of threads work meanwhile.
 template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p) {
     using namespace staged;
@@ -116,29 +138,32 @@ template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p
     if (blockIdx.x >= items) return;
     const u32 count = ceil_div(items - blockIdx.x, gridDim.x), g = lane() >> 2, t = lane() & 3u;
     u32 begin = 0, end = 0;
-    auto item = [&](u32 k) { return blockIdx.x + k * gridDim.x; };
+    StagedItems looked(p), copied(p), added(p);
     auto record = [&](u32 k) { return records + k % RECORDS * p.most_words; };
     auto look_up = [&](u32 k) {
         if (k >= count) return;
-        begin = load_readonly(p.begins + item(k) / p.slices);
-        end = load_readonly(p.begins + item(k) / p.slices + 1);
+        begin = load_readonly(p.begins + looked.block);
+        end = load_readonly(p.begins + looked.block + 1);
+        looked.next();
     };
     auto copy_record = [&](u32 k) {
         if (k >= count) return;
         u32* to = record(k);
-        for (u32 i = threadIdx.x; i < end - begin; i += blockDim.x) copy_async16(to + i * 4, p.words + ((u64)begin + i) * 4);
+        for (u32 i = threadIdx.x; i < end - begin; i += STAGED_THREADS) copy_async16(to + i * 4, p.words + ((u64)begin + i) * 4);
     };
     auto copy_rows = [&](u32 k) {
         if (k >= count) return;
         const u32* from = record(k);
-        const u32 columns = from[COLUMN_COUNT], piece = threadIdx.x & 7u, at = item(k) % p.slices * SLICE_COLUMNS + piece * 8;
+        const u32 first = threadIdx.x / 8, piece = threadIdx.x & 7u, at = copied.slice * SLICE_COLUMNS + piece * 8, columns = from[COLUMN_COUNT];
+        copied.next();
         if (at >= p.operands.columns) return;
-        u8* to = rows + (u64)(k % BUFFERS) * p.capacity * SLICE_BYTES;
-        const u16* x = (const u16*)p.operands.features + at;
         // A row's pieces change places with its number, so that eight rows that are loaded together lie in all banks.
+        u8* to = rows + (u64)(k % BUFFERS) * p.capacity * SLICE_BYTES + first * SLICE_BYTES + ((piece ^ (first & 7u)) << 4);
+        const u16* x = (const u16*)p.operands.features + at;
+        from += COLUMNS_AT;
 #pragma unroll 4
-        for (u32 i = threadIdx.x / 8; i < columns; i += blockDim.x / 8)
-            copy_async16(to + i * SLICE_BYTES + ((piece ^ (i & 7u)) << 4), x + (u64)from[COLUMNS_AT + i] * p.operands.columns);
+        for (u32 i = first; i < columns; i += STAGED_THREADS / 8, to += STAGED_THREADS / 8 * SLICE_BYTES)
+            copy_async16(to, x + (u64)from[i] * p.operands.columns);
     };
     look_up(0);
     copy_record(0);
@@ -160,7 +185,8 @@ template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p
         wait_copies();
         __syncthreads();
         if (BUFFERS == 2) copy_next(k);
-        const u32 *own = record(k), window = threadIdx.x / WARP, first_column = item(k) % p.slices * SLICE_COLUMNS;
+        const u32 *own = record(k), window = threadIdx.x / WARP, first_column = added.slice * SLICE_COLUMNS;
+        added.next();
         const u8* from = rows + (u64)(k % BUFFERS) * p.capacity * SLICE_BYTES;
         f32 sums[8][4];
 #pragma unroll
@@ -189,8 +215,8 @@ template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p
         }
     }
 }
-BG_KERNEL(spmm_staged_f16_1, StagedParams, 128, 5) { spmm_staged<f16, 1>(p); }
-BG_KERNEL(spmm_staged_f16_2, StagedParams, 128, 5) { spmm_staged<f16, 2>(p); }
-BG_KERNEL(spmm_staged_bf16_1, StagedParams, 128, 5) { spmm_staged<bf16, 1>(p); }
-BG_KERNEL(spmm_staged_bf16_2, StagedParams, 128, 5) { spmm_staged<bf16, 2>(p); }
+BG_KERNEL(spmm_staged_f16_1, StagedParams, STAGED_THREADS, 5) { spmm_staged<f16, 1>(p); }
+BG_KERNEL(spmm_staged_f16_2, StagedParams, STAGED_THREADS, 5) { spmm_staged<f16, 2>(p); }
+BG_KERNEL(spmm_staged_bf16_1, StagedParams, STAGED_THREADS, 5) { spmm_staged<bf16, 1>(p); }
+BG_KERNEL(spmm_staged_bf16_2, StagedParams, STAGED_THREADS, 5) { spmm_staged<bf16, 2>(p); }
 }  // namespace bg

@@ -20,10 +20,9 @@ fn plans() -> Vec<TensorKernels> {
     vec![
         TensorKernels::Typed,
         plan(SpmmForm::Rows, 8, false),
-        plan(SpmmForm::Cells, 8, false),
         plan(SpmmForm::Staged { buffers: 1 }, 8, false),
         plan(SpmmForm::Staged { buffers: 2 }, 16, false),
-        plan(SpmmForm::Tasks { piece: 8, hubs_first: true }, 8, true),
+        plan(SpmmForm::Tasks { piece: 8 }, 8, true),
     ]
 }
 

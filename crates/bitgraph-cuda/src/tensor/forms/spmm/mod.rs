@@ -1,8 +1,7 @@
 //! Products of a sparse matrix with dense features, laid out once for many runs: one launch a run.
 //!
-//! Forms: rows in their order, or in one in which neighbours share columns; blocks of such rows on tensor cores; tasks by length, whose pieces
-//! of a long row meet; records for matrices that a device holds at once.
-//! `select` chooses.
+//! Forms: rows in their order; blocks of rows that share columns on tensor cores; tasks by length, whose pieces of a long row meet; records
+//! for matrices that a device holds at once. `select` chooses.
 //!
 //! Invariant: every form gives the same bits on every run, and an infinity or a NaN stays in the rows that have an entry for it.
 
@@ -112,14 +111,14 @@ const NAME: &str = "spmm";
 
 impl<T: Feature> SpmmLayout<T> {
     /// Lays out a matrix for features of `width` columns; `valued` if products will have values of entries. None if its offsets are 64 bits
-    /// wide. On the device: a sort of the rows, by length or by place, and one of the entries for graphs with hubs or of those of blocks; waits.
+    /// wide. On the device: a sort of the rows, by length or by place, and one of the entries of blocks; waits.
     ///
     /// # Errors
     /// A width of 0 or of 2^32 and more; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, width: usize, valued: bool) -> Result<Option<Self>> {
         check_width(width)?;
         let stats = Stats::of(device, csr)?;
-        let plan = SpmmPlan::choose::<T>(device.properties(), &stats, width, valued);
+        let plan = SpmmPlan::choose::<T>(device.properties().sms, &stats, width, valued);
         Self::with_plan(device, csr, width, valued, plan)
     }
     /// As [`SpmmLayout::build`], by a plan of the caller's. What a plan asks for and the matrix or the width does not allow is left out:
@@ -131,20 +130,12 @@ impl<T: Feature> SpmmLayout<T> {
         check_width(width)?;
         let Some(pattern) = Pattern::of(csr) else { return Ok(None) };
         let mut plan = plan.allowed::<T>(width, valued, csr.rows == csr.columns);
-        let shares = matches!(plan.form, SpmmForm::Cells | SpmmForm::Staged { .. });
-        if shares && (csr.rows == 0 || Stats::of(device, csr)?.longest > staged::LONGEST) {
-            plan.form = SpmmForm::Rows;
-        }
         let layout = match plan.form {
-            SpmmForm::Cells | SpmmForm::Staged { .. } => {
-                // 0: no blocks.
-                let buffers = if let SpmmForm::Staged { buffers } = plan.form { buffers } else { 0 };
-                match staged::build(device, &pattern, MOST_SHARE, buffers > 0)? {
-                    Some((_, Some(blocks))) if blocks.fits(device, buffers) => Layout::Staged(Box::new(blocks), buffers),
-                    Some((rows, _)) => {
-                        plan.form = SpmmForm::Cells;
-                        Layout::Tasks(rows)
-                    }
+            SpmmForm::Staged { buffers } => {
+                let short = csr.rows > 0 && Stats::of(device, csr)?.longest <= staged::LONGEST;
+                let blocks = if short { staged::build(device, &pattern, MOST_SHARE)? } else { None };
+                match blocks.filter(|blocks| blocks.fits(device, buffers)) {
+                    Some(blocks) => Layout::Staged(Box::new(blocks), buffers),
                     None => {
                         plan.form = SpmmForm::Rows;
                         Layout::Tasks(Tasks::natural(pattern))
@@ -153,9 +144,7 @@ impl<T: Feature> SpmmLayout<T> {
             }
             SpmmForm::Records => Layout::Records(Records::build(device, csr, &pattern, plan.lanes)?),
             SpmmForm::Rows => Layout::Tasks(Tasks::natural(pattern)),
-            SpmmForm::Tasks { piece, hubs_first } => {
-                Layout::Tasks(Tasks::build(device, csr, &pattern, piece, hubs_first, width, plan.lanes)?)
-            }
+            SpmmForm::Tasks { piece } => Layout::Tasks(Tasks::build(device, csr, &pattern, piece, width, plan.lanes)?),
         };
         let (rows, columns, entries) = (csr.rows, csr.columns, csr.nnz);
         Ok(Some(Self { device: device.clone(), plan, layout, rows, columns, entries, width, valued, element: PhantomData }))

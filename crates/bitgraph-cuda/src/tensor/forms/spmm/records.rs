@@ -50,9 +50,7 @@ impl Records {
             cut_count: DevicePtr::NULL,
             records: DevicePtr::NULL,
             rows: rows as u32,
-            ordered: 0,
             piece: held as u32,
-            unused: 0,
         };
         elementwise_rows(device, BUILD, "spmm_records_count", rows, &build)?;
         let (starts, total) = exclusive_scan_total(device, &counts)?;

@@ -90,13 +90,13 @@ pub(super) struct Staged {
     capacity: u32,
     most_words: u32,
     columns: u64,
-    /// The same order of rows, for products that blocks do not give.
+    /// For products that blocks do not give.
     rows: Tasks,
 }
 
-/// Rows in an order in which neighbours share columns, and as blocks if asked for. None if blocks would own more than `most_share` of a
-/// column for each entry. The pattern is square, without rows of more than [`LONGEST`] entries.
-pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64, with_blocks: bool) -> Result<Option<(Tasks, Option<Staged>)>> {
+/// Rows as blocks. None if they would own more than `most_share` of a column for each entry. The pattern is square, without rows of more than
+/// [`LONGEST`] entries.
+pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64) -> Result<Option<Staged>> {
     let order = cells::order(device, pattern)?;
     let rows = pattern.rows();
     let blocks = rows.div_ceil(BLOCK_ROWS) as u32;
@@ -114,14 +114,10 @@ pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64, with_bl
     if found.columns as f64 > most_share * pattern.entries() as f64 {
         return Ok(None);
     }
-    let tasks = Tasks::ordered(device, pattern, &order)?;
-    if !with_blocks {
-        return Ok(Some((tasks, None)));
-    }
     let words = device.alloc_for::<u32>((found.total as usize).saturating_mul(4), "blocks of rows")?;
     (parameters.sizes, parameters.words) = (found.begins.ptr(), words.ptr());
     build_launch(device, &parameters)?;
-    let staged = Staged {
+    Ok(Some(Staged {
         pattern: pattern.clone(),
         words,
         begins: found.begins,
@@ -129,9 +125,8 @@ pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64, with_bl
         capacity: found.most_columns.next_multiple_of(8).max(8) as u32,
         most_words: found.most_words as u32,
         columns: found.columns,
-        rows: tasks.clone(),
-    };
-    Ok(Some((tasks, Some(staged))))
+        rows: Tasks::natural(pattern.clone()),
+    }))
 }
 
 impl Staged {
@@ -167,7 +162,7 @@ impl Staged {
         // SAFETY: the blocks were made for this matrix, and the caller compared the lengths of the operands with it.
         unsafe { device.launch(&kernel, shape, &parameters) }
     }
-    /// The rows in the same order.
+    /// The rows, one after the other.
     pub(super) fn rows(&self) -> &Tasks {
         &self.rows
     }
@@ -176,6 +171,6 @@ impl Staged {
         format!("{} blocks, {share:.2} columns for each row, {} at most", self.blocks, self.capacity)
     }
     pub(super) fn bytes(&self) -> u64 {
-        self.words.bytes() + self.begins.bytes() + self.rows.bytes()
+        self.words.bytes() + self.begins.bytes()
     }
 }

@@ -36,9 +36,7 @@ parameters! {
         pub cut_count: DevicePtr<u32>,
         pub records: DevicePtr<[u32; 16]>,
         pub rows: u32,
-        pub ordered: u32,
         pub piece: u32,
-        pub unused: u32,
     }
 }
 
@@ -54,65 +52,23 @@ pub(super) fn elementwise_rows<P: Parameters>(device: &Device, module: &str, ker
 /// Rows as tasks.
 #[derive(Clone, Debug)]
 pub(super) struct Tasks {
-    /// The matrix, its rows and columns as the tasks name them.
     pattern: Pattern,
     tasks: Buffer<[u32; 4]>,
     cut: Buffer<[u32; 4]>,
     arrived: Buffer<u32>,
     partial: Buffer<f32>,
     cut_count: u32,
-    /// Whether the columns are a copy in an order of their own.
-    copied: bool,
 }
 
 impl Tasks {
     /// Each row in its order: nothing is built.
     pub(super) fn natural(pattern: Pattern) -> Self {
         let (tasks, cut, arrived, partial) = Default::default();
-        Self { pattern, tasks, cut, arrived, partial, cut_count: 0, copied: false }
+        Self { pattern, tasks, cut, arrived, partial, cut_count: 0 }
     }
-    /// Whole rows in an order of the caller's.
-    pub(super) fn ordered(device: &Device, pattern: &Pattern, order: &Buffer<u32>) -> Result<Self> {
-        let rows = pattern.rows();
-        let places = primitives::iota(device, rows + 1, 0)?;
-        let tasks = device.alloc::<[u32; 4]>(rows)?;
-        let build = BuildParams {
-            offsets: pattern.offsets.ptr(),
-            indices: pattern.indices.ptr(),
-            order: order.ptr(),
-            counts: places.ptr(),
-            tasks: tasks.ptr(),
-            cut: DevicePtr::NULL,
-            cut_count: DevicePtr::NULL,
-            records: DevicePtr::NULL,
-            rows: rows as u32,
-            ordered: 0,
-            piece: 0,
-            unused: 0,
-        };
-        elementwise_rows(device, BUILD, "spmm_tasks_fill", rows, &build)?;
-        Ok(Self { tasks, ..Self::natural(pattern.clone()) })
-    }
-    /// Sorts rows by length and cuts those of more than `piece` entries. O(rows) on the device, and two sorts of the entries for
-    /// `hubs_first`; waits.
-    pub(super) fn build(
-        device: &Device,
-        csr: &DeviceCsr,
-        pattern: &Pattern,
-        piece: u32,
-        hubs_first: bool,
-        width: usize,
-        lanes: u32,
-    ) -> Result<Self> {
+    /// Sorts rows by length and cuts those of more than `piece` entries. O(rows) on the device; waits.
+    pub(super) fn build(device: &Device, csr: &DeviceCsr, pattern: &Pattern, piece: u32, width: usize, lanes: u32) -> Result<Self> {
         let order = primitives::degree_order(device, csr)?;
-        let mut pattern = pattern.clone();
-        if hubs_first {
-            let (renumbered, _) = primitives::relabel(device, csr, None, &order, false)?;
-            if let Some(found) = Pattern::of(&renumbered) {
-                // In the new order, under the old names.
-                pattern = Pattern { offsets: found.offsets, indices: primitives::gather(device, &order.old_of_new, &found.indices)? };
-            }
-        }
         let rows = csr.rows;
         let counts = device.alloc::<u32>(rows)?;
         let cut_count = device.zeroed::<u32>(1)?;
@@ -126,9 +82,7 @@ impl Tasks {
             cut_count: cut_count.ptr(),
             records: DevicePtr::NULL,
             rows: rows as u32,
-            ordered: u32::from(hubs_first),
             piece,
-            unused: 0,
         };
         elementwise_rows(device, BUILD, "spmm_tasks_count", rows, &build)?;
         let (starts, total) = exclusive_scan_total(device, &counts)?;
@@ -143,7 +97,7 @@ impl Tasks {
         let partial = device.alloc_for::<f32>(pieces.checked_mul(width.next_multiple_of(4)).ok_or_else(overflow)?, "partial sums")?;
         // Enough for every way to slice the columns that may run.
         let arrived = device.zeroed::<u32>((cut_count as usize).checked_mul(slices.max(width.div_ceil(32))).ok_or_else(overflow)?)?;
-        Ok(Self { pattern, tasks, cut, arrived, partial, cut_count, copied: hubs_first })
+        Ok(Self { pattern: pattern.clone(), tasks, cut, arrived, partial, cut_count })
     }
     /// One launch.
     pub(super) fn run<T: Feature>(&self, device: &Device, plan: SpmmPlan, operands: Operands, weighted: bool) -> Result<()> {
@@ -178,7 +132,6 @@ impl Tasks {
         format!("{} tasks, {} rows cut", self.tasks.len(), self.cut_count)
     }
     pub(super) fn bytes(&self) -> u64 {
-        let own = self.tasks.bytes() + self.cut.bytes() + self.arrived.bytes() + self.partial.bytes();
-        own + if self.copied { self.pattern.offsets.bytes() + self.pattern.indices.bytes() } else { 0 }
+        self.tasks.bytes() + self.cut.bytes() + self.arrived.bytes() + self.partial.bytes()
     }
 }

@@ -28,19 +28,18 @@ fn matrices() -> Vec<(&'static str, Csr)> {
 
 fn plans() -> Vec<SpmmPlan> {
     let plan = |form, lanes, deep| SpmmPlan { form, lanes, deep };
-    let tasks = |piece, hubs_first| SpmmForm::Tasks { piece, hubs_first };
+    let tasks = |piece| SpmmForm::Tasks { piece };
     vec![
         plan(SpmmForm::Rows, 4, false),
-        plan(SpmmForm::Cells, 8, false),
         plan(SpmmForm::Staged { buffers: 1 }, 8, false),
         plan(SpmmForm::Staged { buffers: 2 }, 16, true),
         plan(SpmmForm::Records, 2, false),
         plan(SpmmForm::Records, 8, false),
         plan(SpmmForm::Records, 32, false),
-        plan(tasks(64, false), 2, false),
-        plan(tasks(128, true), 8, false),
-        plan(tasks(8, true), 16, true),
-        plan(tasks(256, false), 32, false),
+        plan(tasks(64), 2, false),
+        plan(tasks(128), 8, false),
+        plan(tasks(8), 16, true),
+        plan(tasks(256), 32, false),
     ]
 }
 
@@ -242,7 +241,7 @@ fn blocks_are_kept_where_columns_are_shared() {
     let mut matrices = matrices();
     let (_, hub) = matrices.pop().unwrap();
     let (_, mesh) = matrices.pop().unwrap();
-    assert_eq!([form(&mesh, 64), form(&mesh, 5), form(&hub, 64)], [plan.form, SpmmForm::Cells, SpmmForm::Rows]);
+    assert_eq!([form(&mesh, 64), form(&mesh, 5), form(&hub, 64)], [plan.form, SpmmForm::Rows, SpmmForm::Rows]);
     // A random matrix shares few.
     let mut draw = Draw::new(3);
     let (r, c) = (0..2000).map(|_| (draw.below(1000), draw.below(1000))).unzip();
@@ -284,7 +283,7 @@ fn every_number_of_lanes<T: Tested + Product<T>>(device: &Device) {
     for lanes in [2, 4, 8, 16, 32] {
         let width = lanes as usize * 16 / size_of::<T>();
         let (x, host) = features::<T>(device, csr.ncols(), width, 1);
-        for (form, deep) in [SpmmForm::Records, SpmmForm::Tasks { piece: 64, hubs_first: false }].into_iter().zip([false, true]) {
+        for (form, deep) in [SpmmForm::Records, SpmmForm::Tasks { piece: 64 }].into_iter().zip([false, true]) {
             for valued in [false, true] {
                 let plan = SpmmPlan { form, lanes, deep: deep && lanes >= 8 };
                 // Records have factors of columns where tasks have values of entries, too.
