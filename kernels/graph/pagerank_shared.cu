@@ -8,12 +8,9 @@
 // rounds apart.
 //
 // A block's change of an iteration comes from its old shares, which are in shared memory until the new ones replace them. Its warps
-// leave their parts there; one warp adds them up in the next iteration and tells the grid. With a tolerance the residual is looked
-// at one iteration later still, after the sweep that hides the look, when all blocks have told: the scores of two iterations are
-// kept for that. No barrier is there for the residual's sake, and nothing is read back. Results repeat bit for bit.
-//
-// An iteration without a look does nothing of this. What the last look says of the next one is known two iterations after it: until
-// then iterations are looked at as the look before it said.
+// leave their parts there, and one of them tells the grid; with a tolerance all blocks wait for the residual behind their wait for
+// shares, which takes as long, so that no iteration runs for nothing. An iteration without a look does nothing of this. Results repeat
+// bit for bit.
 #include "graph/pagerank_looks.cuh"
 #include "graph/pagerank_shared.cuh"
 
@@ -32,9 +29,10 @@ constexpr u32 RESIDUAL_TURNS = 6;
 /// Of a look, counted from 0: there may be none in an iteration.
 BG_DEVICE u64* residual_word(GridState* state, u32 look) { return (u64*)(state->reserved + 1) + look % RESIDUAL_TURNS; }
 
-/// The residual of a look, in fixed point, once all blocks have added to it; `seen` is what the word was a while ago.
-BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 look, u64 seen, u32* over) {
+/// The residual of a look, in fixed point, once all blocks have added to it.
+BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 look, u32* over) {
     const u64* word = residual_word(p.state, look);
+    u64 seen = load_volatile(word);
     Wait wait(p.state, over);
     while (seen >> COUNT_SHIFT != gridDim.x && wait.more()) seen = load_volatile(word);
     return seen & RESIDUAL_MASK;
@@ -91,12 +89,12 @@ BG_DEVICE void await_shares(const SharedRankParams& p, const f32* from, f32* x, 
 }
 
 template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankParams& p) {
-    static_assert(16 + 2 * WARP * sizeof(u64) + sizeof(ResidualLooks) <= RANK_HEADER, "the header must fit");
+    static_assert(16 + WARP * sizeof(u64) + sizeof(ResidualLooks) <= RANK_HEADER, "the header must fit");
     u8* memory = shared_memory();
     u32* over = (u32*)memory;
     u32* decided = over + 1;
-    u64* parts = (u64*)(memory + 16);  // by iterations in turn: what each warp adds to a residual
-    ResidualLooks* residuals = (ResidualLooks*)(parts + 2 * WARP);  // the first thread's
+    u64* parts = (u64*)(memory + 16);  // what each warp adds to a residual
+    ResidualLooks* residuals = (ResidualLooks*)(parts + WARP);  // the first thread's
     const RankTile tile = p.tiles[blockIdx.x];
     const u32 C = p.columns, group = blockIdx.x / C, column = blockIdx.x - group * C, room = p.x_room + 32;
     const u32 warp = threadIdx.x / WARP, warps = blockDim.x / WARP;
@@ -122,32 +120,27 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     }
     const bool watch = p.tolerance > 0.0;
     const f64 isolated = (f64)p.lost / p.vertices;
-    f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0, mass_two_before = 1.0;
+    f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0;
     u32 cancel = 0, answer = p.max_iterations - 1;
-    bool early = false;
     Looks looks;
     // Tells the grid this block's part of the residual of an iteration, after a barrier of the block. Vertices without a position move
-    // together with the mass, from `then` to `now`.
-    auto tell_residual = [&](u32 iteration, u32 look, f64 now, f64 then) {
+    // together with the mass.
+    auto tell_residual = [&](u32 iteration, u32 look) {
         if (warp != warps - 1) return;
-        u64 add = warp_sum_fixed(lane() < warps ? parts[(iteration & 1) * WARP + lane()] : 0ull);
+        u64 add = warp_sum_fixed(lane() < warps ? parts[lane()] : 0ull);
         if (lane() > 0) return;
-        if (blockIdx.x == 0) add += (u64)(magnitude(now - then) * p.isolated_count / p.vertices * RESIDUAL_ONE);
+        if (blockIdx.x == 0) add += (u64)(magnitude(mass - mass_before) * p.isolated_count / p.vertices * RESIDUAL_ONE);
         add += 1ull << COUNT_SHIFT;
         const u64 total = atomicAdd(residual_word(p.state, look), add) + add;
-        if (!watch && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
+        if (iteration + 1 == p.max_iterations && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
     };
-    // The iteration from which on residuals are formed; whether they were in the two iterations before; looks told, looks decided.
-    u32 next_look = watch ? 0 : p.max_iterations - 1, told = 0, known = 0;
-    bool measured = false, measured_before = false;
+    // The iteration from which on residuals are formed; looks.
+    u32 next_look = watch ? 0 : p.max_iterations - 1, told = 0;
     __syncthreads();
 
     for (u32 it = 0;; it++) {
-        const bool last = it + 1 == p.max_iterations, look = measured_before;
+        const bool last = it + 1 == p.max_iterations, measure = it >= next_look;
         const f32 base = (f32)mass * even;
-        if (measured) tell_residual(it - 1, told++, mass_before, mass_two_before);
-        u64 seen = 0;
-        if (look && threadIdx.x == 0) seen = load_volatile(residual_word(p.state, known));
         f32* shares = p.shares[it & 1];
         const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
         // A window without an inside tells its borders as soon as they are known.
@@ -165,44 +158,18 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
             sweep_slices<RESIDENT>(data, tile, x, tile.slices - inner, tile.inner_from, inner, keep_sum);
         }
-        if (threadIdx.x == 0) {
-            if (look) {
-                const u64 fixed = await_residual(p, known, seen, over);
-                const f64 residual = (f64)fixed / RESIDUAL_ONE;
-                if (residual < p.tolerance) {
-                    *decided = CONVERGED;
-                    if (blockIdx.x == 0) p.result->residual = fixed << 7;
-                } else {
-                    residuals->saw(it - 2, residual);
-                    *decided = residuals->next;
-                }
-                // All have added to the word of this look, for which they have decided the one two before: no thread looks at that any more.
-                if (blockIdx.x == 0 && known >= 2) *residual_word(p.state, known - 2) = 0;
+        if (blockIdx.x == 0 && threadIdx.x == 0) {
+            if (cancel) {
+                p.state->stopped = 1;
+                *over = 1;
             }
-            if (blockIdx.x == 0) {
-                if (cancel) {
-                    p.state->stopped = 1;
-                    *over = 1;
-                }
-                if (p.link.cancel && looks.due()) {
-                    cancel = load_volatile(p.link.cancel);
-                    store_volatile(p.link.progress, it);
-                }
+            if (p.link.cancel && looks.due()) {
+                cancel = load_volatile(p.link.cancel);
+                store_volatile(p.link.progress, it);
             }
         }
         __syncthreads();
         if (load_volatile(over)) return;
-        if (look) {
-            next_look = load_volatile(decided);
-            known++;
-            if (next_look == CONVERGED) {
-                answer = it - 2;
-                mass = mass_two_before;
-                early = true;
-                break;
-            }
-        }
-        const bool measure = it >= next_look;
 
         f32* own = x + (tile.own_from - tile.x_from);
         f32 change = 0;
@@ -238,8 +205,8 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 const f32 weight = own_weight[i], share = weight * y;
                 if (measure) add_change(share, own[i], weight);
                 if (!last) store_volatile((u32*)(shares + position), tagged(share, tag));
-                if (watch && measure) p.kept[(it & 1) * p.positions + position] = y;
-                if (last && !watch) {
+                if (watch && measure) p.kept[position] = y;
+                if (last) {
                     u32 v = p.vertex[position];
                     if (v != NO_VERTEX) p.scores[v] = y;
                 }
@@ -262,20 +229,17 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                     add_change(share.z, before.z, weight.z);
                     add_change(share.w, before.w, weight.w);
                 }
-                if (watch && measure) *(float4*)(p.kept + (it & 1) * p.positions + position) = y;
-                if (last && !watch) write_scores(p, position, y);
+                if (watch && measure) *(float4*)(p.kept + position) = y;
+                if (last) write_scores(p, position, y);
             }
         }
         if (measure) {
             change = butterfly_sum(change);
-            if (lane() == 0) parts[(it & 1) * WARP + warp] = (u64)((f64)change * RESIDUAL_ONE);
+            if (lane() == 0) parts[warp] = (u64)((f64)change * RESIDUAL_ONE);
+            __syncthreads();
+            tell_residual(it, told);
         }
-        measured_before = measured;
-        measured = measure;
         if (last) break;
-        mass_two_before = mass_before;
-        mass_before = mass;
-        mass = 1.0 - p.damping + p.damping * isolated * mass;
 
         // What others made of this block's x; own shares of a window are there already.
         const u32 skip_from = FORM == WINDOW ? (tile.own_from - tile.x_from) / 4 : NO_VERTEX, skip = FORM == WINDOW ? tile.own_count / 4 : 0;
@@ -288,41 +252,41 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         // Without samples the first shares are taken at once, while slower warps may still read the old ones.
         if (FORM == GRID && !p.samples) __syncthreads();
         await_shares(p, shares + tile.x_from, x, count, turned, skip_from, skip, tag, over);
-        __syncthreads();
-    }
-
-    // The loop is left after the last iteration, or once one that is over is known to have converged.
-    if (!early) {
-        __syncthreads();
-        tell_residual(p.max_iterations - 1, told, mass, mass_before);
-    }
-    if (watch && !early) {
-        if (threadIdx.x == 0) {
-            // Of the last two iterations; of the last one alone, if the one before was not looked at.
-            u64 residual = 0;
-            u32 found = p.max_iterations - 1;
-            for (u32 it = found - (measured_before ? 1 : 0); it <= found; it++) {
-                residual = await_residual(p, known, load_volatile(residual_word(p.state, known)), over);
-                known++;
-                if ((f64)residual / RESIDUAL_ONE < p.tolerance) found = it;
+        if (measure && threadIdx.x == 0) {
+            const u64 fixed = await_residual(p, told, over);
+            const f64 residual = (f64)fixed / RESIDUAL_ONE;
+            if (residual < p.tolerance) {
+                *decided = CONVERGED;
+                if (blockIdx.x == 0) p.result->residual = fixed << 7;
+            } else {
+                residuals->saw(it, residual);
+                *decided = residuals->next;
             }
-            *decided = found;
-            if (blockIdx.x == 0) p.result->residual = residual << 7;
+            // All have added to the word of this look, after they had read that of the one before: no thread looks at that any more.
+            if (blockIdx.x == 0 && told >= 1) *residual_word(p.state, told - 1) = 0;
         }
         __syncthreads();
-        answer = load_volatile(decided);
-        if (answer + 1 < p.max_iterations) mass = mass_before;
+        if (measure) {
+            next_look = load_volatile(decided);
+            told++;
+            if (next_look == CONVERGED) {
+                answer = it;
+                break;
+            }
+        }
+        mass_before = mass;
+        mass = 1.0 - p.damping + p.damping * isolated * mass;
     }
-    if (watch) {
-        const f32* kept = p.kept + (u64)(answer & 1) * p.positions;
+
+    if (answer + 1 < p.max_iterations) {
         if (FORM == GRID) {
             for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
                 u32 v = p.vertex[tile.own_from + i];
-                if (v != NO_VERTEX) p.scores[v] = kept[tile.own_from + i];
+                if (v != NO_VERTEX) p.scores[v] = p.kept[tile.own_from + i];
             }
         } else {
             for (u32 i = 4 * threadIdx.x; i < tile.own_count; i += 4 * blockDim.x) {
-                write_scores(p, tile.own_from + i, *(const float4*)(kept + tile.own_from + i));
+                write_scores(p, tile.own_from + i, *(const float4*)(p.kept + tile.own_from + i));
             }
         }
     }

@@ -5,10 +5,9 @@
 // without loops.
 //
 // Needs what pagerank_shared.cu needs: even teleport, and dangling vertices that have no arcs at all or drop their score. A warp keeps
-// its slices for good, so the lane that sums a row also keeps the vertex' scores of two iterations, and tells its share to those
-// blocks alone that read it. With a tolerance, the residual of an iteration is summed during the next and looked at in the one after, so
-// that nothing waits for it; iterations between are looked at as the look before says. It is summed in fixed point; results repeat bit
-// for bit.
+// its slices for good, so the lane that sums a row also keeps the score of the vertex, and tells its share to those
+// blocks alone that read it. Every warp adds up the residual of an iteration that is looked at itself, behind the barrier, so that
+// no iteration runs for nothing. It is summed in fixed point; results repeat bit for bit.
 #include "common/cluster.cuh"
 #include "graph/pagerank_looks.cuh"
 #include "graph/pagerank_shared.cuh"
@@ -24,8 +23,7 @@ constexpr f64 SMALL_ONE = 1125899906842624.0;
 struct SmallHeader {
     u32 over[2];                        // by iterations in turn: the host asked to stop
     u32 reserved[2];
-    u64 known[2][SMALL_BLOCKS];         // by iterations in turn: each block's part of a residual
-    u64 partials[2][WARP];              // by iterations in turn: what each warp adds to it
+    u64 partials[2][WARP];              // by iterations in turn: what each warp adds to the residual
 };
 static_assert(sizeof(SmallHeader) <= SMALL_HEADER, "the header must fit");
 
@@ -98,17 +96,17 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
     for (u32 i = threadIdx.x; i < sizeof(SmallHeader) / 4; i += blockDim.x) ((u32*)header)[i] = 0;
     // The slices of this warp: form << 16, and where their entries are in rows of a warp; with a bit between that says whether this lane
     // keeps the score of a vertex. The rows of this lane: those other blocks that read any of the slice << 24, blocks that read this one
-    // << 16, and the position; damping / outdegree; scores of the last iteration and of the one before.
+    // << 16, and the position; damping / outdegree; the score.
     constexpr u32 KEEPS = 1u << 15;
     u32 slice[SMALL_TURNS], place[SMALL_TURNS];
-    f32 inverse[SMALL_TURNS], score[SMALL_TURNS], before[SMALL_TURNS];
+    f32 inverse[SMALL_TURNS], score[SMALL_TURNS];
     u32 turns = 0;
 #pragma unroll
     for (u32 k = 0; k < SMALL_TURNS; k++) {
         const u32 s = slice_of_turn(k, warp, warps);
         slice[k] = place[k] = 0;
         inverse[k] = 0;
-        score[k] = before[k] = even;
+        score[k] = even;
         if (s >= tile.slices) continue;
         turns = k + 1;
         const uint2 descriptor = load_readonly((const uint2*)data + s);
@@ -128,21 +126,20 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
     }
     const bool listens = p.link.cancel;
     const f64 isolated = (f64)p.lost / p.vertices, apart = (f64)p.isolated_count / p.vertices;
-    f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0, mass_two_before = 1.0;
+    f64 mass = 1.0 - p.damping + p.damping * isolated, mass_before = 1.0;
     u32 answer = p.max_iterations - 1;
-    bool earlier = false;  // the answer is the iteration before the last
     ResidualLooks residuals(p.tolerance, p.max_iterations);
-    u32 measured = 0;  // whether the residual was formed: in the last iteration (1), in the one before (2)
     u64 residual = 0;
     Looks looks;
-    auto is_below = [&](u64 fixed) { return (f64)fixed / SMALL_ONE < p.tolerance; };
-    // Of an iteration whose blocks have all told their parts.
-    auto known = [&](u32 iteration) {
-        if constexpr (!CLUSTER) return load_volatile(&header->known[iteration & 1][0]);
-        else return warp_sum_fixed(lane() < SMALL_BLOCKS ? load_volatile(&header->known[iteration & 1][lane()]) : 0ull);
+    // Of an iteration, behind the barrier at its end. Vertices without a position move together with the mass.
+    auto residual_of = [&](u32 iteration) {
+        u64 part = 0;
+#pragma unroll
+        for (u32 other = 0; other < (CLUSTER ? SMALL_BLOCKS : 1); other++)
+            if (other < blocks) part += in_block(header->partials[iteration & 1], other)[lane()];
+        __syncwarp();
+        return warp_sum_fixed(part) + (u64)(apart * magnitude(mass - mass_before) * SMALL_ONE);
     };
-    // Vertices without a position move together with the mass.
-    auto moved = [&](f64 now, f64 then) { return (u64)(apart * magnitude(now - then) * SMALL_ONE); };
     auto barrier = [] {
         if constexpr (CLUSTER) cluster_sync();
         else __syncthreads();
@@ -155,16 +152,6 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
             if (blockIdx.x == 0 && threadIdx.x == 0) p.state->stopped = 1;
             barrier();
             return;
-        }
-        if (measured & 2) {
-            residual = known(it);
-            if (is_below(residual)) {
-                answer = it - 2;
-                earlier = true;
-                mass_before = mass_two_before;
-                break;
-            }
-            residuals.saw(it - 2, (f64)residual / SMALL_ONE);
         }
         const bool measure = residuals.due(it);
         const f32 base = (f32)mass * even;
@@ -189,7 +176,6 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
             }
             if (slice[k] & KEEPS) {
                 change += magnitude(y - score[k]);
-                before[k] = score[k];
                 score[k] = y;
             }
         }
@@ -197,12 +183,6 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
             __syncwarp();
             const u64 sum = warp_sum_to_fixed(change);
             if (lane() == 0) header->partials[it & 1][warp] = sum;
-        }
-        if ((measured & 1) && warp == warps - 1) {
-            __syncwarp();
-            u64 part = warp_sum_fixed(header->partials[~it & 1][lane()]);
-            if (blockIdx.x == 0 && p.isolated_count) part += moved(mass_before, mass_two_before);
-            if (lane() < blocks) *in_block(&header->known[~it & 1][rank], lane()) = part;
         }
         if (listens && blockIdx.x == 0 && threadIdx.x == 0) {
             u32 cancel = 0;
@@ -213,32 +193,23 @@ template <bool CLUSTER> BG_DEVICE void small_rank(const SharedRankParams& p) {
             for (u32 other = 0; other < blocks; other++) store_volatile(in_block(&header->over[it & 1], other), cancel);
         }
         barrier();
-        measured = measured << 1 | (measure ? 1 : 0);
+        if (measure) {
+            residual = residual_of(it);
+            const f64 found = (f64)residual / SMALL_ONE;
+            if (found < p.tolerance) {
+                answer = it;
+                break;
+            }
+            residuals.saw(it, found);
+        }
         if (last) break;
-        mass_two_before = mass_before;
         mass_before = mass;
         mass = 1.0 - p.damping + p.damping * isolated * mass;
     }
 
-    if (!earlier && (measured & 2)) {
-        residual = known(answer - 1);
-        if (is_below(residual)) {
-            earlier = true;
-            answer--;
-        }
-    }
-    if (!earlier && rank == 0 && warp == 0) {
-        u64 left = 0;
-#pragma unroll
-        for (u32 other = 0; other < (CLUSTER ? SMALL_BLOCKS : 1); other++)
-            if (other < blocks) left += in_block(header->partials[answer & 1], other)[lane()];
-        __syncwarp();
-        residual = warp_sum_fixed(left) + moved(mass, mass_before);
-    }
-    if (earlier) mass = mass_before;
 #pragma unroll
     for (u32 k = 0; k < SMALL_TURNS; k++) {
-        if (slice[k] & KEEPS) p.scores[own[(place[k] & 0xffffu) - tile.own_from]] = earlier ? before[k] : score[k];
+        if (slice[k] & KEEPS) p.scores[own[(place[k] & 0xffffu) - tile.own_from]] = score[k];
     }
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.isolated_count; i += gridDim.x * blockDim.x) p.scores[p.isolated[i]] = (f32)mass * even;
     if (blockIdx.x == 0 && threadIdx.x == 0) {

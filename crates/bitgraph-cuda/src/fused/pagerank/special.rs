@@ -257,7 +257,7 @@ impl Shared {
             share_rounds: [1; 2],
             partial_rounds: [1; 2],
         };
-        let kept = device.alloc(if small { 0 } else { 2 * tiles.positions as usize })?;
+        let kept = device.alloc(if small { 0 } else { tiles.positions as usize })?;
         Ok(Some(Self { tiles, resident, exchange: Mutex::new(exchange), kept }))
     }
     fn kernel(&self) -> &'static str {
@@ -335,7 +335,7 @@ impl Shared {
             return Err(error);
         }
         let result = result.get(0)?;
-        ex.advance(config, result.iterations, tiles.early);
+        ex.advance(config, result.iterations);
         drop(exchange);
         finished(&scores, &result, config)
     }
@@ -363,15 +363,9 @@ impl Shared {
 }
 
 impl Exchange {
-    /// Counts how often each array was written by a run. One that ran to the end wrote shares in all iterations but the last. One that
-    /// knew of its convergence two iterations later left in that one, in which windows may have told their borders already.
-    fn advance(&mut self, config: &PageRankConfig, iterations: u32, tells_early: bool) {
-        let left_in = iterations + 1;
-        let (shares, partials) = if config.tolerance > 0.0 && left_in < config.max_iterations {
-            (left_in + u32::from(tells_early && left_in + 1 < config.max_iterations), left_in)
-        } else {
-            (config.max_iterations - 1, config.max_iterations)
-        };
+    /// Counts how often each array was written by a run: in every iteration, but for shares in the last one allowed.
+    fn advance(&mut self, config: &PageRankConfig, iterations: u32) {
+        let (shares, partials) = (iterations.min(config.max_iterations - 1), iterations);
         for (rounds, written) in [(&mut self.share_rounds, shares), (&mut self.partial_rounds, partials)] {
             rounds[0] = rounds[0].wrapping_add(written.div_ceil(2));
             rounds[1] = rounds[1].wrapping_add(written / 2);
