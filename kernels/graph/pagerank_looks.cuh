@@ -15,23 +15,21 @@ struct ResidualLooks {
     u32 next;
     u32 seen;            // the iteration last looked at
     f32 level;           // log2 of its residual
-    f32 fall;            // what this fell by in an iteration since the look before
 
     BG_DEVICE ResidualLooks(f64 tolerance, u32 max_iterations)
-        : tolerance(tolerance), max_iterations(max_iterations), next(tolerance > 0.0 ? 0 : max_iterations - 1), seen(0), level(0), fall(0) {}
+        : tolerance(tolerance), max_iterations(max_iterations), next(tolerance > 0.0 ? 0 : max_iterations - 1), seen(0), level(0) {}
 
     BG_DEVICE bool due(u32 iteration) const { return iteration >= next; }
 
     /// Notes the residual of an iteration that was looked at.
     BG_DEVICE void saw(u32 iteration, f64 residual) {
-        // By how much more than before a residual may fall in an iteration, in powers of two: to five sixths.
-        constexpr f32 SLACK = 0.25f;
+        // By how much more than before a residual may fall in an iteration, in powers of two: to 97 %.
+        constexpr f32 SLACK = 0.05f;
         const f32 now = log2f((f32)residual);
         u32 ahead = 1;
         if (iteration > 0) {
-            const f32 before = max_of(fall, 0.0f);
-            fall = (level - now) / (f32)(iteration - seen);
-            const f32 steps = (now - log2f((f32)tolerance)) / (max_of(fall, before) + SLACK);
+            const f32 fall = (level - now) / (f32)(iteration - seen);
+            const f32 steps = ceilf((now - log2f((f32)tolerance)) / (max_of(fall, 0.0f) + SLACK));
             ahead = steps < 1.0f ? 1 : steps < (f32)MOST_BETWEEN_LOOKS ? (u32)steps : MOST_BETWEEN_LOOKS;
         }
         level = now;

@@ -10,7 +10,7 @@
 // A block's change of an iteration comes from its old shares, which are in shared memory until the new ones replace them. Its warps
 // leave their parts there, and one of them tells the grid; with a tolerance all blocks wait for the residual behind their wait for
 // shares, which takes as long, so that no iteration runs for nothing. An iteration without a look does nothing of this. Results repeat
-// bit for bit.
+// bit for bit. Scores are the last shares over their weights, or the last sums where no share is made any more.
 #include "graph/pagerank_looks.cuh"
 #include "graph/pagerank_shared.cuh"
 
@@ -205,7 +205,6 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                 const f32 weight = own_weight[i], share = weight * y;
                 if (measure) add_change(share, own[i], weight);
                 if (!last) store_volatile((u32*)(shares + position), tagged(share, tag));
-                if (watch && measure) p.kept[position] = y;
                 if (last) {
                     u32 v = p.vertex[position];
                     if (v != NO_VERTEX) p.scores[v] = y;
@@ -229,7 +228,6 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
                     add_change(share.z, before.z, weight.z);
                     add_change(share.w, before.w, weight.w);
                 }
-                if (watch && measure) *(float4*)(p.kept + position) = y;
                 if (last) write_scores(p, position, y);
             }
         }
@@ -279,15 +277,12 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
     }
 
     if (answer + 1 < p.max_iterations) {
-        if (FORM == GRID) {
-            for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
-                u32 v = p.vertex[tile.own_from + i];
-                if (v != NO_VERTEX) p.scores[v] = p.kept[tile.own_from + i];
-            }
-        } else {
-            for (u32 i = 4 * threadIdx.x; i < tile.own_count; i += 4 * blockDim.x) {
-                write_scores(p, tile.own_from + i, *(const float4*)(p.kept + tile.own_from + i));
-            }
+        // All of them are in shared memory. Where damping leaves next to nothing of a share, the score is what all have.
+        constexpr f32 LEAST_WEIGHT = 1e-30f;
+        const f32* own = x + (tile.own_from - tile.x_from);
+        for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
+            const u32 v = p.vertex ? p.vertex[tile.own_from + i] : tile.own_from + i;
+            if (v < p.vertices) p.scores[v] = own_weight[i] > LEAST_WEIGHT ? own[i] / own_weight[i] : (f32)mass * even;
         }
     }
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.isolated_count; i += gridDim.x * blockDim.x) p.scores[p.isolated[i]] = (f32)mass * even;

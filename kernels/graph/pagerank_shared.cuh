@@ -15,7 +15,6 @@ struct SharedRankParams {
     const u32* readers;     // of a cluster, by position: a bit for every block that has arcs from there
     f32* shares[2];         // by position, tagged
     f32* partials[2];       // of the grid: per group, receiving and sending column, tagged
-    f32* kept;              // with a tolerance: the scores last looked at, by position
     f32* scores;
     f64 damping;
     f64 tolerance;

@@ -31,7 +31,6 @@ parameters! {
         readers: DevicePtr<u32>,
         shares: [DevicePtr<f32>; 2],
         partials: [DevicePtr<f32>; 2],
-        kept: DevicePtr<f32>,
         scores: DevicePtr<f32>,
         damping: f64,
         tolerance: f64,
@@ -82,7 +81,6 @@ pub(super) struct Shared {
     tiles: Tiles,
     resident: bool,
     exchange: Mutex<Exchange>,
-    kept: Buffer<f32>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -257,8 +255,7 @@ impl Shared {
             share_rounds: [1; 2],
             partial_rounds: [1; 2],
         };
-        let kept = device.alloc(if small { 0 } else { tiles.positions as usize })?;
-        Ok(Some(Self { tiles, resident, exchange: Mutex::new(exchange), kept }))
+        Ok(Some(Self { tiles, resident, exchange: Mutex::new(exchange) }))
     }
     fn kernel(&self) -> &'static str {
         match (self.tiles.choice.form, self.resident) {
@@ -305,7 +302,6 @@ impl Shared {
                 readers: tiles.readers.ptr(),
                 shares: [ex.shares[0].ptr(), ex.shares[1].ptr()],
                 partials: [ex.partials[0].ptr(), ex.partials[1].ptr()],
-                kept: self.kept.ptr(),
                 scores: scores.ptr().cast(),
                 damping: config.damping,
                 tolerance: config.tolerance,
@@ -358,7 +354,7 @@ impl Shared {
     }
     pub(super) fn bytes(&self) -> u64 {
         let exchange = self.exchange.lock().unwrap_or_else(PoisonError::into_inner);
-        self.tiles.bytes() + self.kept.bytes() + exchange.shares.iter().chain(&exchange.partials).map(Buffer::bytes).sum::<u64>()
+        self.tiles.bytes() + exchange.shares.iter().chain(&exchange.partials).map(Buffer::bytes).sum::<u64>()
     }
 }
 
