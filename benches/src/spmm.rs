@@ -93,7 +93,7 @@ fn others(chosen: SpmmPlan) -> Vec<SpmmPlan> {
     all.extend([1, 2].map(|buffers| SpmmPlan { form: SpmmForm::Staged { buffers }, lanes: 8, deep: false }));
     let tasks = [32, 64, 128, 256, 512].into_iter().map(|piece| SpmmForm::Tasks { piece });
     for form in [SpmmForm::Rows].into_iter().chain(tasks) {
-        for lanes in [8, 16, 32] {
+        for lanes in [chosen.lanes.min(4), 8, 16, 32] {
             all.extend([false, true].map(|deep| SpmmPlan { form, lanes, deep }));
         }
     }

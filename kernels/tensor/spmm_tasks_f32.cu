@@ -11,6 +11,8 @@ BG_KERNEL(spmm_tasks_f32_8, SpmmTasksParams, 256, 8) { spmm_tasks<f32, VECTOR, 8
 BG_KERNEL(spmm_tasks_f32_16, SpmmTasksParams, 256, 8) { spmm_tasks<f32, VECTOR, 16, WIDE_LOADS, false>(p); }
 BG_KERNEL(spmm_tasks_f32_32, SpmmTasksParams, 256, 8) { spmm_tasks<f32, VECTOR, 32, WIDE_LOADS, false>(p); }
 // Few warps, many loads each.
+BG_KERNEL(spmm_deep_f32_2, SpmmTasksParams, 256, 4) { spmm_tasks<f32, VECTOR, 2, DEEP_LOADS, false>(p); }
+BG_KERNEL(spmm_deep_f32_4, SpmmTasksParams, 256, 4) { spmm_tasks<f32, VECTOR, 4, DEEP_LOADS, false>(p); }
 BG_KERNEL(spmm_deep_f32_8, SpmmTasksParams, 256, 4) { spmm_tasks<f32, VECTOR, 8, DEEP_LOADS, false>(p); }
 BG_KERNEL(spmm_deep_f32_16, SpmmTasksParams, 256, 4) { spmm_tasks<f32, VECTOR, 16, DEEP_LOADS, false>(p); }
 BG_KERNEL(spmm_deep_f32_32, SpmmTasksParams, 256, 4) { spmm_tasks<f32, VECTOR, 32, DEEP_LOADS, false>(p); }

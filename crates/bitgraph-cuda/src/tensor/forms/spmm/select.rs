@@ -88,6 +88,8 @@ const DEEP_MEAN: f64 = 8.0;
 const ALIKE: f64 = 1.25;
 /// Columns that a block of rows owns, over its entries: above, a gather of each entry costs no more. A grid has .42, a mesh .2.
 pub(super) const MOST_SHARE: f64 = 0.6;
+/// Slices of blocks are so full, three quarters, that they pay.
+const FULL_SLICES: (usize, usize) = (3, 4);
 /// Rows from which it pays to look for shared columns.
 const SHARING_ROWS: usize = 20_000;
 /// Entries of a row in the mean up to which blocks are small enough to be copied ahead.
@@ -107,7 +109,8 @@ impl SpmmPlan {
         }
         if f64::from(stats.longest) <= ALIKE * mean + 2.0 {
             let shares = stats.rows == stats.columns && stats.longest <= super::staged::LONGEST && stats.rows >= SHARING_ROWS;
-            let blocks = shares && is_half::<T>() && !valued && width.is_multiple_of(per_lane::<T>());
+            let full = width.next_multiple_of(super::staged::SLICE_COLUMNS) * FULL_SLICES.0 <= width * FULL_SLICES.1;
+            let blocks = shares && full && is_half::<T>() && !valued && width.is_multiple_of(per_lane::<T>());
             let buffers = if mean <= SHORT_ROWS { 2 } else { 1 };
             let form = if blocks { SpmmForm::Staged { buffers } } else { SpmmForm::Rows };
             return Self { form, lanes: whole, deep: false };
@@ -121,7 +124,7 @@ impl SpmmPlan {
         Self {
             form: SpmmForm::Tasks { piece: if uneven { by_entries } else { EVEN_PIECE } },
             lanes: lanes_of::<T>(width, if wide { WIDE_LANES } else { SLICE_LANES }),
-            deep: deep && whole >= SLICE_LANES && stats.entries < MANY_ENTRIES,
+            deep: deep && stats.entries < MANY_ENTRIES,
         }
     }
     /// The same without what the width, values or the shape do not allow.
@@ -141,7 +144,7 @@ impl SpmmPlan {
             SpmmForm::Tasks { piece } => SpmmForm::Tasks { piece: piece.clamp(8, 1 << 20).next_multiple_of(8) },
             form => form,
         };
-        plan.deep &= plan.lanes >= SLICE_LANES && plan.form != SpmmForm::Records;
+        plan.deep &= plan.lanes > 1 && plan.form != SpmmForm::Records;
         plan
     }
     /// Element by element, for rows that do not start at multiples of 16 bytes.

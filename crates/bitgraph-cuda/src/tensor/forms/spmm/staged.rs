@@ -47,7 +47,7 @@ const BUILD_SHARED: usize = MOST_ENTRIES * 8
     + (BLOCK_ROWS + 2) * 4
     + MOST_TILES * constant(FORMAT, "TILE_COLUMNS") as usize * 2;
 /// Columns of a slice, of 128 bytes.
-const SLICE_COLUMNS: usize = constant("tensor/spmm_staged.cu", "SLICE_COLUMNS") as usize;
+pub(super) const SLICE_COLUMNS: usize = constant("tensor/spmm_staged.cu", "SLICE_COLUMNS") as usize;
 const SLICE_BYTES: u64 = constant("tensor/spmm_staged.cu", "SLICE_BYTES");
 
 /// The longest row that a block has place for, whatever the others are.

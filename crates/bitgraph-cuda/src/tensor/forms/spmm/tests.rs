@@ -285,7 +285,7 @@ fn every_number_of_lanes<T: Tested + Product<T>>(device: &Device) {
         let (x, host) = features::<T>(device, csr.ncols(), width, 1);
         for (form, deep) in [SpmmForm::Records, SpmmForm::Tasks { piece: 64 }].into_iter().zip([false, true]) {
             for valued in [false, true] {
-                let plan = SpmmPlan { form, lanes, deep: deep && lanes >= 8 };
+                let plan = SpmmPlan { form, lanes, deep };
                 // Records have factors of columns where tasks have values of entries, too.
                 let scaled = valued && form == SpmmForm::Records;
                 let own = valued && !scaled;
