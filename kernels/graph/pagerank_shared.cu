@@ -8,9 +8,9 @@
 // rounds apart.
 //
 // A block's change of an iteration comes from its old shares, which are in shared memory until the new ones replace them. Its warps
-// leave their parts there, and one of them tells the grid; with a tolerance all blocks wait for the residual behind their wait for
-// shares, which takes as long, so that no iteration runs for nothing. An iteration without a look does nothing of this. Results repeat
-// bit for bit. Scores are the last shares over their weights, or the last sums where no share is made any more.
+// leave their parts there, and one of them tells the grid. With a tolerance all blocks wait for the residual in the next iteration, behind
+// the sweep, which takes as long; it is left there if the one before has converged, whose scores are its shares over their weights. An
+// iteration without a look does nothing of this. Results repeat bit for bit.
 #include "graph/pagerank_looks.cuh"
 #include "graph/pagerank_shared.cuh"
 
@@ -29,10 +29,9 @@ constexpr u32 RESIDUAL_TURNS = 6;
 /// Of a look, counted from 0: there may be none in an iteration.
 BG_DEVICE u64* residual_word(GridState* state, u32 look) { return (u64*)(state->reserved + 1) + look % RESIDUAL_TURNS; }
 
-/// The residual of a look, in fixed point, once all blocks have added to it.
-BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 look, u32* over) {
+/// The residual of a look, in fixed point, once all blocks have added to it; `seen` is what the word was a while ago.
+BG_DEVICE u64 await_residual(const SharedRankParams& p, u32 look, u64 seen, u32* over) {
     const u64* word = residual_word(p.state, look);
-    u64 seen = load_volatile(word);
     Wait wait(p.state, over);
     while (seen >> COUNT_SHIFT != gridDim.x && wait.more()) seen = load_volatile(word);
     return seen & RESIDUAL_MASK;
@@ -134,13 +133,16 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         const u64 total = atomicAdd(residual_word(p.state, look), add) + add;
         if (iteration + 1 == p.max_iterations && total >> COUNT_SHIFT == gridDim.x) p.result->residual = (total & RESIDUAL_MASK) << 7;
     };
-    // The iteration from which on residuals are formed; looks.
+    // The iteration from which on residuals are formed; looks; whether the last iteration was one.
     u32 next_look = watch ? 0 : p.max_iterations - 1, told = 0;
+    bool looked = false;
     __syncthreads();
 
     for (u32 it = 0;; it++) {
-        const bool last = it + 1 == p.max_iterations, measure = it >= next_look;
+        const bool last = it + 1 == p.max_iterations;
         const f32 base = (f32)mass * even;
+        u64 seen = 0;
+        if (looked && threadIdx.x == 0) seen = load_volatile(residual_word(p.state, told - 1));
         f32* shares = p.shares[it & 1];
         const u32 tag = tag_of(p.share_rounds[it & 1] + (it >> 1));
         // A window without an inside tells its borders as soon as they are known.
@@ -158,18 +160,42 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             const u32 inner = FORM == WINDOW && it > 0 ? tile.inner : 0;
             sweep_slices<RESIDENT>(data, tile, x, tile.slices - inner, tile.inner_from, inner, keep_sum);
         }
-        if (blockIdx.x == 0 && threadIdx.x == 0) {
-            if (cancel) {
-                p.state->stopped = 1;
-                *over = 1;
+        if (threadIdx.x == 0) {
+            if (looked) {
+                const u64 fixed = await_residual(p, told - 1, seen, over);
+                const f64 residual = (f64)fixed / RESIDUAL_ONE;
+                if (residual < p.tolerance) {
+                    *decided = CONVERGED;
+                    if (blockIdx.x == 0) p.result->residual = fixed << 7;
+                } else {
+                    residuals->saw(it - 1, residual);
+                    *decided = residuals->next;
+                }
+                // All have added to the word of this look, after they had read that of the one before: no thread looks at that any more.
+                if (blockIdx.x == 0 && told >= 2) *residual_word(p.state, told - 2) = 0;
             }
-            if (p.link.cancel && looks.due()) {
-                cancel = load_volatile(p.link.cancel);
-                store_volatile(p.link.progress, it);
+            if (blockIdx.x == 0) {
+                if (cancel) {
+                    p.state->stopped = 1;
+                    *over = 1;
+                }
+                if (p.link.cancel && looks.due()) {
+                    cancel = load_volatile(p.link.cancel);
+                    store_volatile(p.link.progress, it);
+                }
             }
         }
         __syncthreads();
         if (load_volatile(over)) return;
+        if (looked) {
+            next_look = load_volatile(decided);
+            if (next_look == CONVERGED) {
+                answer = it - 1;
+                mass = mass_before;
+                break;
+            }
+        }
+        const bool measure = it >= next_look;
 
         f32* own = x + (tile.own_from - tile.x_from);
         f32 change = 0;
@@ -236,7 +262,9 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
             if (lane() == 0) parts[warp] = (u64)((f64)change * RESIDUAL_ONE);
             __syncthreads();
             tell_residual(it, told);
+            told++;
         }
+        looked = measure;
         if (last) break;
 
         // What others made of this block's x; own shares of a window are there already.
@@ -250,28 +278,7 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
         // Without samples the first shares are taken at once, while slower warps may still read the old ones.
         if (FORM == GRID && !p.samples) __syncthreads();
         await_shares(p, shares + tile.x_from, x, count, turned, skip_from, skip, tag, over);
-        if (measure && threadIdx.x == 0) {
-            const u64 fixed = await_residual(p, told, over);
-            const f64 residual = (f64)fixed / RESIDUAL_ONE;
-            if (residual < p.tolerance) {
-                *decided = CONVERGED;
-                if (blockIdx.x == 0) p.result->residual = fixed << 7;
-            } else {
-                residuals->saw(it, residual);
-                *decided = residuals->next;
-            }
-            // All have added to the word of this look, after they had read that of the one before: no thread looks at that any more.
-            if (blockIdx.x == 0 && told >= 1) *residual_word(p.state, told - 1) = 0;
-        }
         __syncthreads();
-        if (measure) {
-            next_look = load_volatile(decided);
-            told++;
-            if (next_look == CONVERGED) {
-                answer = it;
-                break;
-            }
-        }
         mass_before = mass;
         mass = 1.0 - p.damping + p.damping * isolated * mass;
     }

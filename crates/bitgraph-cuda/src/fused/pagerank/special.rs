@@ -331,7 +331,7 @@ impl Shared {
             return Err(error);
         }
         let result = result.get(0)?;
-        ex.advance(config, result.iterations);
+        ex.advance(config, result.iterations, tiles.early);
         drop(exchange);
         finished(&scores, &result, config)
     }
@@ -359,9 +359,11 @@ impl Shared {
 }
 
 impl Exchange {
-    /// Counts how often each array was written by a run: in every iteration, but for shares in the last one allowed.
-    fn advance(&mut self, config: &PageRankConfig, iterations: u32) {
-        let (shares, partials) = (iterations.min(config.max_iterations - 1), iterations);
+    /// Counts how often each array was written by a run: in every iteration, but for shares in the last one allowed. A run that converged
+    /// was left in the iteration after, in which windows may have told their borders already.
+    fn advance(&mut self, config: &PageRankConfig, iterations: u32, tells_early: bool) {
+        let told = u32::from(tells_early && iterations + 1 < config.max_iterations);
+        let (shares, partials) = ((iterations + told).min(config.max_iterations - 1), iterations);
         for (rounds, written) in [(&mut self.share_rounds, shares), (&mut self.partial_rounds, partials)] {
             rounds[0] = rounds[0].wrapping_add(written.div_ceil(2));
             rounds[1] = rounds[1].wrapping_add(written / 2);
