@@ -37,7 +37,7 @@ fn layers(count: usize, width: usize, edges: usize) -> Csr {
 fn search(what: &str, g: &Csr, source: u32, threads: usize, expected: &[&str]) {
     let levels = levels(g, source);
     let max_degree = expected.iter().any(|name| name.ends_with("by max-degree neighbours"));
-    let layout = bfs::BfsLayout::build_with(g, g, bfs::BfsOptions { max_degree });
+    let layout = bfs::BfsLayout::build_with(g, g, bfs::BfsOptions { max_degree, growing: false });
     let pool = Traced::new(threads);
     let reached = levels.iter().filter(|&&l| l >= 0).count() as u64;
     let edges: u64 = (0..g.nrows()).filter(|&v| levels[v] >= 0).map(|v| g.degree(v) as u64).sum();

@@ -39,7 +39,8 @@ pub(crate) struct Shared {
     present: AtomicUsize,
     /// The core that the leader last offered.
     offered: AtomicUsize,
-    job: Cell<Option<(*const Work<'static>, usize)>>,
+    /// What to do, the chunks, and the workers that they are dealt to.
+    job: Cell<Option<(*const Work<'static>, usize, usize)>>,
     /// A worker has panicked, and `panic` says why.
     panicked: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -88,8 +89,7 @@ impl Shared {
         self.state.load(Ordering::Relaxed) & EXIT != 0
     }
     /// Claims and runs chunks until there are none left: the worker's own share first, then those of the others.
-    fn claim(&self, worker: usize, work: &Work<'_>, chunks: usize) {
-        let workers = self.cursors.len();
+    fn claim(&self, worker: usize, work: &Work<'_>, chunks: usize, workers: usize) {
         for k in 0..workers {
             let owner = (worker + k) % workers;
             let end = share(owner + 1, workers, chunks);
@@ -124,9 +124,9 @@ impl Shared {
                 (seen, polls) = (phase, 0);
                 let leave = Leave(self);
                 // SAFETY: the phase is open and counts this worker, so the leader keeps the job alive and unchanged.
-                if let Some((work, chunks)) = self.job.with(|job| unsafe { *job }) {
+                if let Some((work, chunks, workers)) = self.job.with(|job| unsafe { *job }) {
                     // SAFETY: as above.
-                    let claim = AssertUnwindSafe(|| self.claim(worker, unsafe { &*work }, chunks));
+                    let claim = AssertUnwindSafe(|| self.claim(worker, unsafe { &*work }, chunks, workers));
                     if let Err(panic) = catch_unwind(claim) {
                         *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
                         self.panicked.store(true, Ordering::Relaxed);
@@ -169,48 +169,55 @@ impl Drop for Dismiss<'_> {
 /// The leader's handle.
 pub(crate) struct Team<'a> {
     shared: Option<&'a Shared>,
-    workers: usize,
+    /// Changed by the leader alone, between phases: no model need look at it.
+    workers: std::sync::atomic::AtomicUsize,
 }
 
 impl<'a> Team<'a> {
     /// Of the leader alone.
     pub(crate) fn alone() -> Self {
-        Self { shared: None, workers: 1 }
+        Self { shared: None, workers: 1.into() }
     }
-    /// Of the leader, and of of those that serve `shared`.
-    pub(crate) fn of(shared: &'a Shared) -> Self {
-        Self { shared: Some(shared), workers: shared.cursors.len() }
+    /// Of the leader, and of as many of those that serve `shared` as make `workers`.
+    pub(crate) fn of(shared: &'a Shared, workers: usize) -> Self {
+        Self { shared: Some(shared), workers: workers.min(shared.cursors.len()).into() }
     }
-    /// The number of workers, the leader included.
+    /// The number of workers, the leader included: that of the next phase.
     pub(crate) fn workers(&self) -> usize {
-        self.workers
+        self.workers.load(Ordering::Relaxed)
+    }
+    /// Phases from now on have so many workers, if there are as many: never fewer than before, or one that serves would have no share.
+    pub(crate) fn enlarge(&self, workers: usize) {
+        let most = self.shared.map_or(1, |shared| shared.cursors.len());
+        self.workers.store(workers.clamp(self.workers(), most), Ordering::Relaxed);
     }
     /// Runs `work(worker, chunk)` once for every chunk below `chunks`; workers are numbered from 0, the leader.
     ///
     /// # Panics
     /// As `work` does, on whichever thread.
     pub(crate) fn run(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
-        let Some(shared) = self.shared.filter(|_| chunks > 1) else {
+        let workers = self.workers();
+        let Some(shared) = self.shared.filter(|_| chunks > 1 && workers > 1) else {
             (0..chunks).for_each(|chunk| work(0, chunk));
             return;
         };
-        for (worker, cursor) in shared.cursors.iter().enumerate() {
-            cursor.0.store(share(worker, self.workers, chunks), Ordering::Relaxed);
+        for (worker, cursor) in shared.cursors[..workers].iter().enumerate() {
+            cursor.0.store(share(worker, workers, chunks), Ordering::Relaxed);
         }
         let work: &Work<'_> = &work;
         // SAFETY: only the lifetime changes; `Close` ends every use of the job before `work` goes out of scope.
         let job = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         // SAFETY: the phase before is closed and without workers, so no other thread reads or writes the job.
-        shared.job.with_mut(|slot| unsafe { *slot = Some((job, chunks)) });
+        shared.job.with_mut(|slot| unsafe { *slot = Some((job, chunks, workers)) });
         // Closed and without workers: no other thread changes the state.
         let phase = shared.state.load(Ordering::Relaxed) / PHASE + 1;
         shared.state.store(phase * PHASE + OPEN, Ordering::Release);
         let close = Close(shared);
-        if phase <= YIELD_PHASES && shared.present.load(Ordering::Relaxed) + 1 < self.workers {
+        if phase <= YIELD_PHASES && shared.present.load(Ordering::Relaxed) + 1 < workers {
             shared.offered.store(place::current().unwrap_or(usize::MAX), Ordering::Relaxed);
             yield_now();
         }
-        shared.claim(0, work, chunks);
+        shared.claim(0, work, chunks, workers);
         drop(close);
         // Ordered by the worker's leave.
         if shared.panicked.load(Ordering::Relaxed) {

@@ -34,6 +34,8 @@ pub struct BfsLayout {
     max_neighbour: Option<Vec<u32>>,
     /// Whether neighbours are far from each other in memory.
     scattered: bool,
+    /// Whether searches take more threads the longer they last.
+    growing: bool,
     scratch: Pool<Scratch>,
 }
 
@@ -43,11 +45,14 @@ pub struct BfsOptions {
     /// The neighbour of maximum degree of every vertex: one pass over the arcs, 4 bytes for a vertex. Halves a search of a graph with
     /// hubs, so it pays from about 20 searches on. Default: true.
     pub max_degree: bool,
+    /// Whether a search begins on one thread and takes more of them the longer it lasts, instead of all at once. A search of less than
+    /// 40 us then wakes none. Default: false.
+    pub growing: bool,
 }
 
 impl Default for BfsOptions {
     fn default() -> Self {
-        Self { max_degree: true }
+        Self { max_degree: true, growing: false }
     }
 }
 
@@ -89,6 +94,7 @@ impl BfsLayout {
             closed_degrees: 0,
             max_neighbour: None,
             scattered: false,
+            growing: options.growing,
             scratch: Pool::default(),
         };
         let (Ok(o), Ok(i)) = (offsets(out), offsets(incoming)) else { return layout };

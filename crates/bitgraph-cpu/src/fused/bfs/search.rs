@@ -11,6 +11,7 @@ use bitgraph_algorithms::UNREACHED;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 /// A level is searched bottom-up when its arcs times this exceed those not yet looked at. Anything from 8 to 24 does about as well
 /// on Kronecker, uniform and Mycielski graphs; 4 costs half as much again on uniform ones, and far more on two threads.
@@ -18,13 +19,11 @@ const ALPHA: u64 = 12;
 /// Bottom-up ends when a level has shrunk below the vertices over this, and is smaller than what is unvisited.
 const BETA: usize = 24;
 /// Fewer arcs than this are pushed by one thread.
-const SHARED_ARCS: u64 = 1 << 15;
+const SHARED_ARCS: u64 = 1 << 16;
 /// And fewer than this for each thread: what threads found is gathered from lists of every thread for every range.
 const WORKER_ARCS: u64 = 1 << 14;
-/// Fewer vertices than this are searched by one thread.
+/// Fewer vertices than this are pushed by one thread.
 const SHARED_NODES: usize = 1 << 15;
-/// But a graph with as many arcs as this is searched by all threads however few its vertices.
-const SHARED_ENTRIES: usize = 1 << 20;
 /// A level turned bottom-up is spread over bitmaps instead if its arcs are fewer than the unvisited vertices times this.
 const SPREAD: u64 = 9;
 /// At most so many vertices: a bitmap of them stays in a core's cache.
@@ -84,6 +83,11 @@ fn list(bits: &[u64], queue: &mut [u32]) -> usize {
     count
 }
 
+/// A level of more arcs than this is pushed by so many threads together.
+fn shared_arcs(threads: usize) -> u64 {
+    SHARED_ARCS.max(WORKER_ARCS * threads as u64)
+}
+
 /// Where a search stands.
 struct State {
     head: usize,
@@ -105,6 +109,7 @@ impl Search<'_> {
         scratch.queue[0] = source;
         let closed = self.layout.closed[source as usize >> 6] >> (source & 63) & 1;
         let mut state = State { head: 0, tail: 1, level: 0, reached: 1, most: self.layout.open + closed, edges: 0 };
+        let since = self.layout.growing.then(Instant::now);
         let low = self.out.1.len() < LOW_DEGREE * n;
         if !low {
             self.start_bits(marks, scratch, source);
@@ -119,7 +124,8 @@ impl Search<'_> {
             let width = state.tail - state.head;
             if !(low && width < n / 256) && width > 16 {
                 let arcs = self.arcs(&scratch.queue[state.head..state.tail]);
-                if self.turns(arcs, &state, width) || arcs > SHARED_ARCS && n >= SHARED_NODES && threads::allowed() > 1 {
+                let shared = n >= SHARED_NODES && threads::allowed() > 1 && arcs > shared_arcs(threads::allowed());
+                if self.turns(arcs, &state, width) || shared {
                     break true;
                 }
             }
@@ -129,8 +135,7 @@ impl Search<'_> {
             if low {
                 self.start_bits(marks, scratch, source);
             }
-            let workers = if n < SHARED_NODES && self.out.1.len() < SHARED_ENTRIES { 1 } else { usize::MAX };
-            team::with(workers, |team| self.run_wide(team, marks, scratch, &mut state))?;
+            team::with_growth(usize::MAX, since, |team, growth| self.run_wide(team, growth, marks, scratch, &mut state))?;
         }
         Ok(Found { reached: state.reached, depth: state.level.saturating_sub(1), edges: state.edges })
     }
@@ -190,20 +195,28 @@ impl Search<'_> {
         state.level += 1;
     }
     /// The rest of a search whose levels are wide.
-    fn run_wide(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State) -> Result<()> {
+    fn run_wide(
+        &self,
+        team: &team::Team<'_>,
+        growth: &team::Growth<'_>,
+        marks: &mut [u32],
+        scratch: &mut Scratch,
+        state: &mut State,
+    ) -> Result<()> {
         let n = marks.len();
         let mut turned = false;
         while !self.ends(state, scratch) {
             self.control.check()?;
             self.control.report(state.level.into(), None);
+            growth.step();
             // A level with as many arcs as this turns the search, however many more they are.
             let rest = (self.out.1.len() as u64).saturating_sub(state.edges);
             let enough = if turned { u64::MAX } else { (rest / ALPHA).max(n as u64 / 8) };
             let arcs = self.arcs_up_to(&scratch.queue[state.head..state.tail], enough);
             if !turned && self.turns(arcs, state, state.tail - state.head) {
                 turned = true;
-                self.pull(team, marks, scratch, state)?;
-            } else if arcs > SHARED_ARCS.max(WORKER_ARCS * team.workers() as u64) && team.workers() > 1 {
+                self.pull(team, growth, marks, scratch, state)?;
+            } else if team.workers() > 1 && arcs > shared_arcs(team.workers()) {
                 self.push_shared(team, marks, scratch, state, arcs);
             } else {
                 self.push(marks, scratch, state, false);
@@ -231,7 +244,14 @@ impl Search<'_> {
     }
     /// Levels bottom-up until they are narrow, the first of them perhaps spread; leaves the last one in the queue, behind what is
     /// there (its first element, the source, is kept).
-    fn pull(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State) -> Result<()> {
+    fn pull(
+        &self,
+        team: &team::Team<'_>,
+        growth: &team::Growth<'_>,
+        marks: &mut [u32],
+        scratch: &mut Scratch,
+        state: &mut State,
+    ) -> Result<()> {
         let n = marks.len();
         let words = scratch.visited.len();
         scratch.front.clear();
@@ -249,6 +269,7 @@ impl Search<'_> {
         loop {
             self.control.check()?;
             self.control.report(state.level.into(), None);
+            growth.step();
             let found = if spread { self.spread(team, marks, scratch, state) } else { self.bottom_up(team, marks, scratch, state) };
             spread = false;
             state.level += 1;

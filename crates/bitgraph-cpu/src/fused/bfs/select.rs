@@ -6,6 +6,7 @@ use crate::fused::lists::{built_lists, lists};
 use crate::rates::{Cost, NEAR_CACHE, hubs, in_orders, mesh_like, on_threads};
 use bitgraph_algorithms::{Bfs, BfsConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
+use bitgraph_sparse::Csr;
 use bitgraph_sparse::ordering::Ordering;
 
 /// CSR alone, in both directions.
@@ -19,6 +20,14 @@ const MAX_DEGREE_NODES: usize = 1 << 14;
 /// Fewer vertices of a mesh than this are searched by one thread: on 16 cores grids of 300 x 300 took 1 to 2.3 times as long with two to
 /// sixteen threads as with one.
 const SHARED_MESH: usize = 1 << 17;
+
+/// Arcs from which a search is long enough to wake all threads at once: kron:18 has 7.6 million and takes half a millisecond.
+const LONG_SEARCH: usize = 1 << 22;
+
+/// How a graph with the arcs `out` is laid out and searched.
+pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
+    BfsOptions { max_degree, growing: out.nnz() < LONG_SEARCH }
+}
 
 /// Nanoseconds of a search without hubs, on CSR alone.
 fn general(s: &Stats, ordering: Ordering) -> (f64, &'static str) {
@@ -56,7 +65,7 @@ impl Fused<BfsConfig> for Cpu {
     }
     fn layout(&self, graph: &Arranged<Self>, _: &BfsConfig, plan: &Plan) -> Result<Option<BfsLayout>, Error> {
         let Some((out, incoming)) = lists(graph)?.filter(|(out, _)| supports(out)) else { return Ok(None) };
-        let options = BfsOptions { max_degree: plan.variant() == MAX_DEGREE };
+        let options = options(out, plan.variant() == MAX_DEGREE);
         Ok(Some(BfsLayout::build_with(out, incoming.unwrap_or(out), options)))
     }
     fn run(&self, graph: &Arranged<Self>, layout: &BfsLayout, algorithm: &BfsConfig) -> Result<Bfs, Error> {

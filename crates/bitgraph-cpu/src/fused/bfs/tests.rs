@@ -57,7 +57,7 @@ fn every_output_of_every_graph() {
     for (name, g) in graphs() {
         let n = g.nrows() as u32;
         let t = g.transpose();
-        for options in [BfsOptions::default(), BfsOptions { max_degree: false }] {
+        for options in [BfsOptions::default(), BfsOptions { max_degree: false, growing: true }] {
             let layout = BfsLayout::build_with(&g, &t, options);
             for source in [0, n / 2, n - 1, g.max_degree_row().unwrap_or(0)] {
                 let levels = plain(&g, source);

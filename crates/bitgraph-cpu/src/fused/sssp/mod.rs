@@ -21,7 +21,7 @@ mod tests;
 
 pub use distance::Distance;
 
-use crate::fused::bfs::{self, BfsLayout, BfsOptions};
+use crate::fused::bfs::{self, BfsLayout};
 use bitgraph_algorithms::{BfsConfig, Sssp, SsspConfig};
 use bitgraph_backend::{Error, Result, WeightStats};
 use bitgraph_semiring::DType;
@@ -121,7 +121,7 @@ impl SsspLayout {
         let steps = matches!(variant, SsspVariant::Steps | SsspVariant::StepsMaxDegree);
         let packs = matches!(variant, SsspVariant::Packed | SsspVariant::PackedRows);
         let form = if steps && weights.is_none() && bfs::supports(out) {
-            let options = BfsOptions { max_degree: variant == SsspVariant::StepsMaxDegree };
+            let options = bfs::select::options(out, variant == SsspVariant::StepsMaxDegree);
             Form::Steps(BfsLayout::build_with(out, incoming.map_or(out, |(t, _)| t), options))
         } else if packs && packed::Packed::suits(out, &summary) {
             let fixed = variant == SsspVariant::PackedRows;
