@@ -20,47 +20,49 @@ use std::time::{Duration, Instant};
 /// Runs `lead` with a team of at most `wanted` threads of the current pool; with one thread, or from inside a pool of one,
 /// on the calling thread without further ado.
 pub(crate) fn with<R>(wanted: usize, lead: impl FnOnce(&Team<'_>) -> R) -> R {
-    with_growth(wanted, None, |team, _| lead(team))
+    with_growth(wanted, None, lead)
 }
 
-/// As [`with`]; of a run that began at `since` the leader begins alone, and the team doubles with the time that has passed, whenever
-/// [`Growth::step`] is called.
-pub(crate) fn with_growth<R>(wanted: usize, since: Option<Instant>, lead: impl FnOnce(&Team<'_>, &Growth<'_>) -> R) -> R {
+/// As [`with`]; of a run that began at `since` the leader begins alone, and the more threads it wakes the longer the run lasts.
+pub(crate) fn with_growth<R>(wanted: usize, since: Option<Instant>, lead: impl FnOnce(&Team<'_>) -> R) -> R {
     let workers = wanted.min(crate::threads::allowed()).clamp(1, 1 << 10);
     if workers == 1 {
-        return lead(&Team::alone(), &Growth(None));
+        return lead(&Team::alone());
     }
     let shared = Arc::new(Shared::new(workers));
     let _dismiss = Dismiss(&shared);
-    let team = Team::of(&shared, if since.is_some() { 1 } else { workers });
-    if since.is_none() {
+    let Some(since) = since else {
+        shared.will_wake(workers - 1);
         hire(&shared, 1);
-    }
-    lead(&team, &Growth(since.map(|since| (&team, &shared, since))))
+        return lead(&Team::of(&shared, None));
+    };
+    let between = || grow(&shared, since);
+    lead(&Team::of(&shared, Some(&between)))
 }
 
 /// A run that has taken this long is worth a second thread; one that has taken twice as long two more, and so on. To wake a thread takes
 /// some microseconds, and one that serves slows others down: on 16 cores a search of 54 us took 82 with all of them.
-const DOUBLING: Duration = Duration::from_micros(40);
+const DOUBLING: Duration = Duration::from_micros(20);
 
-/// How a team grows.
-pub(crate) struct Growth<'a>(Option<(&'a Team<'a>, &'a Arc<Shared>, Instant)>);
-
-impl Growth<'_> {
-    /// Wakes as many threads as the run is worth by now. Between phases, by the leader.
-    pub(crate) fn step(&self) {
-        let Some((team, shared, since)) = self.0.filter(|(team, shared, _)| team.workers() < shared.workers()) else { return };
-        let doublings = since.elapsed().as_nanos() / DOUBLING.as_nanos();
-        let before = team.workers();
-        team.enlarge(1 << doublings.min(10));
-        for worker in before..team.workers() {
-            let shared = shared.clone();
-            rayon::spawn(move || {
-                if !shared.is_dismissed() {
-                    shared.serve(worker);
-                }
-            });
-        }
+/// Wakes as many threads as a run that began at `since` is worth by now.
+fn grow(shared: &Arc<Shared>, since: Instant) {
+    let before = shared.woken();
+    if before + 1 == shared.workers() {
+        return;
+    }
+    let doublings = since.elapsed().as_nanos() / DOUBLING.as_nanos();
+    let workers = (1 << doublings.min(10)).min(shared.workers());
+    if workers <= before + 1 {
+        return;
+    }
+    shared.will_wake(workers - 1);
+    for worker in before + 1..workers {
+        let shared = shared.clone();
+        rayon::spawn(move || {
+            if !shared.is_dismissed() {
+                shared.serve(worker);
+            }
+        });
     }
 }
 
@@ -110,23 +112,37 @@ mod tests {
     #[test]
     fn a_team_grows_with_the_time_that_has_passed() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
-        let workers_of = |since| {
-            pool.install(|| {
-                with_growth(8, Some(since), |team, growth| {
-                    assert_eq!(team.workers(), 1);
-                    growth.step();
-                    let sum = AtomicUsize::new(0);
-                    team.run(100, |worker, chunk| {
-                        assert!(worker < team.workers());
-                        sum.fetch_add(chunk, Ordering::Relaxed);
-                    });
-                    assert_eq!(sum.into_inner(), 4950);
-                    team.workers()
-                })
-            })
+        let woken_since = |since, chunks| {
+            let shared = Arc::new(Shared::new(8));
+            let _dismiss = Dismiss(&shared);
+            let between = || grow(&shared, since);
+            let sum = AtomicUsize::new(0);
+            pool.install(|| Team::of(&shared, Some(&between)).run(chunks, |_, chunk| _ = sum.fetch_add(chunk, Ordering::Relaxed)));
+            assert_eq!(sum.into_inner(), chunks * (chunks - 1) / 2);
+            shared.woken()
         };
-        assert_eq!(workers_of(Instant::now() + Duration::from_secs(60)), 1);
-        assert_eq!(workers_of(Instant::now() - Duration::from_secs(1)), 8);
+        assert_eq!(woken_since(Instant::now() + Duration::from_secs(60), 100), 0);
+        assert_eq!(woken_since(Instant::now() - Duration::from_secs(1), 100), 7);
+        // One chunk is no reason to wake anyone.
+        assert_eq!(woken_since(Instant::now() - Duration::from_secs(1), 1), 0);
+    }
+
+    #[test]
+    fn a_phase_that_lasts_wakes_threads_while_it_runs() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let workers = pool.install(|| {
+            with_growth(2, Some(Instant::now()), |team| {
+                let others = AtomicUsize::new(0);
+                team.run(1 << 20, |worker, _| {
+                    others.fetch_add(worker, Ordering::Relaxed);
+                    if others.load(Ordering::Relaxed) == 0 {
+                        std::thread::sleep(Duration::from_micros(50));
+                    }
+                });
+                others.into_inner()
+            })
+        });
+        assert!(workers > 0, "no one came");
     }
 
     #[test]

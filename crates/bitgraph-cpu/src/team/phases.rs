@@ -35,12 +35,13 @@ struct Cursor(AtomicUsize);
 pub(crate) struct Shared {
     state: AtomicU64,
     cursors: Vec<Cursor>,
+    /// Workers that have been woken. Changed and read by the leader alone: no model need look at it.
+    woken: std::sync::atomic::AtomicUsize,
     /// Workers that have come.
     present: AtomicUsize,
     /// The core that the leader last offered.
     offered: AtomicUsize,
-    /// What to do, the chunks, and the workers that they are dealt to.
-    job: Cell<Option<(*const Work<'static>, usize, usize)>>,
+    job: Cell<Option<(*const Work<'static>, usize)>>,
     /// A worker has panicked, and `panic` says why.
     panicked: AtomicBool,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -73,6 +74,7 @@ impl Shared {
         Self {
             state: AtomicU64::new(0),
             cursors: (0..workers).map(|_| Cursor(AtomicUsize::new(0))).collect(),
+            woken: 0.into(),
             present: AtomicUsize::new(0),
             offered: AtomicUsize::new(usize::MAX),
             job: Cell::new(None),
@@ -84,12 +86,21 @@ impl Shared {
     pub(crate) fn workers(&self) -> usize {
         self.cursors.len()
     }
+    /// The workers that have been woken; the leader, who is none of them, says so beforehand.
+    pub(crate) fn woken(&self) -> usize {
+        self.woken.load(Ordering::Relaxed)
+    }
+    /// So many workers are about to be woken in all.
+    pub(crate) fn will_wake(&self, workers: usize) {
+        self.woken.store(workers, Ordering::Relaxed);
+    }
     /// Whether there will be no more phases.
     pub(crate) fn is_dismissed(&self) -> bool {
         self.state.load(Ordering::Relaxed) & EXIT != 0
     }
     /// Claims and runs chunks until there are none left: the worker's own share first, then those of the others.
-    fn claim(&self, worker: usize, work: &Work<'_>, chunks: usize, workers: usize) {
+    fn claim(&self, worker: usize, work: &Work<'_>, chunks: usize) {
+        let workers = self.cursors.len();
         for k in 0..workers {
             let owner = (worker + k) % workers;
             let end = share(owner + 1, workers, chunks);
@@ -124,9 +135,9 @@ impl Shared {
                 (seen, polls) = (phase, 0);
                 let leave = Leave(self);
                 // SAFETY: the phase is open and counts this worker, so the leader keeps the job alive and unchanged.
-                if let Some((work, chunks, workers)) = self.job.with(|job| unsafe { *job }) {
+                if let Some((work, chunks)) = self.job.with(|job| unsafe { *job }) {
                     // SAFETY: as above.
-                    let claim = AssertUnwindSafe(|| self.claim(worker, unsafe { &*work }, chunks, workers));
+                    let claim = AssertUnwindSafe(|| self.claim(worker, unsafe { &*work }, chunks));
                     if let Err(panic) = catch_unwind(claim) {
                         *self.panic.lock().unwrap_or_else(PoisonError::into_inner) = Some(panic);
                         self.panicked.store(true, Ordering::Relaxed);
@@ -169,55 +180,56 @@ impl Drop for Dismiss<'_> {
 /// The leader's handle.
 pub(crate) struct Team<'a> {
     shared: Option<&'a Shared>,
-    /// Changed by the leader alone, between phases: no model need look at it.
-    workers: std::sync::atomic::AtomicUsize,
+    workers: usize,
+    /// What the leader does between chunks.
+    between: Option<&'a (dyn Fn() + Sync)>,
 }
 
 impl<'a> Team<'a> {
     /// Of the leader alone.
     pub(crate) fn alone() -> Self {
-        Self { shared: None, workers: 1.into() }
+        Self { shared: None, workers: 1, between: None }
     }
-    /// Of the leader, and of as many of those that serve `shared` as make `workers`.
-    pub(crate) fn of(shared: &'a Shared, workers: usize) -> Self {
-        Self { shared: Some(shared), workers: workers.min(shared.cursors.len()).into() }
+    /// Of the leader, and of those that serve `shared`. The leader does `between` before every phase, and after every chunk.
+    pub(crate) fn of(shared: &'a Shared, between: Option<&'a (dyn Fn() + Sync)>) -> Self {
+        Self { shared: Some(shared), workers: shared.cursors.len(), between }
     }
-    /// The number of workers, the leader included: that of the next phase.
+    /// The number of workers, the leader included.
     pub(crate) fn workers(&self) -> usize {
-        self.workers.load(Ordering::Relaxed)
-    }
-    /// Phases from now on have so many workers, if there are as many: never fewer than before, or one that serves would have no share.
-    pub(crate) fn enlarge(&self, workers: usize) {
-        let most = self.shared.map_or(1, |shared| shared.cursors.len());
-        self.workers.store(workers.clamp(self.workers(), most), Ordering::Relaxed);
+        self.workers
     }
     /// Runs `work(worker, chunk)` once for every chunk below `chunks`; workers are numbered from 0, the leader.
     ///
     /// # Panics
     /// As `work` does, on whichever thread.
     pub(crate) fn run(&self, chunks: usize, work: impl Fn(usize, usize) + Sync) {
-        let workers = self.workers();
-        let Some(shared) = self.shared.filter(|_| chunks > 1 && workers > 1) else {
+        let Some(shared) = self.shared.filter(|_| chunks > 1) else {
             (0..chunks).for_each(|chunk| work(0, chunk));
             return;
         };
-        for (worker, cursor) in shared.cursors[..workers].iter().enumerate() {
-            cursor.0.store(share(worker, workers, chunks), Ordering::Relaxed);
+        if let Some(between) = self.between {
+            between();
+        }
+        for (worker, cursor) in shared.cursors.iter().enumerate() {
+            cursor.0.store(share(worker, self.workers, chunks), Ordering::Relaxed);
         }
         let work: &Work<'_> = &work;
         // SAFETY: only the lifetime changes; `Close` ends every use of the job before `work` goes out of scope.
         let job = unsafe { std::mem::transmute::<*const Work<'_>, *const Work<'static>>(work) };
         // SAFETY: the phase before is closed and without workers, so no other thread reads or writes the job.
-        shared.job.with_mut(|slot| unsafe { *slot = Some((job, chunks, workers)) });
+        shared.job.with_mut(|slot| unsafe { *slot = Some((job, chunks)) });
         // Closed and without workers: no other thread changes the state.
         let phase = shared.state.load(Ordering::Relaxed) / PHASE + 1;
         shared.state.store(phase * PHASE + OPEN, Ordering::Release);
         let close = Close(shared);
-        if phase <= YIELD_PHASES && shared.present.load(Ordering::Relaxed) + 1 < workers {
+        if phase <= YIELD_PHASES && shared.present.load(Ordering::Relaxed) < shared.woken() {
             shared.offered.store(place::current().unwrap_or(usize::MAX), Ordering::Relaxed);
             yield_now();
         }
-        shared.claim(0, work, chunks, workers);
+        match self.between {
+            None => shared.claim(0, work, chunks),
+            Some(between) => shared.claim(0, &|worker, chunk| (work(worker, chunk), between()).1, chunks),
+        }
         drop(close);
         // Ordered by the worker's leave.
         if shared.panicked.load(Ordering::Relaxed) {

@@ -135,7 +135,7 @@ impl Search<'_> {
             if low {
                 self.start_bits(marks, scratch, source);
             }
-            team::with_growth(usize::MAX, since, |team, growth| self.run_wide(team, growth, marks, scratch, &mut state))?;
+            team::with_growth(usize::MAX, since, |team| self.run_wide(team, marks, scratch, &mut state))?;
         }
         Ok(Found { reached: state.reached, depth: state.level.saturating_sub(1), edges: state.edges })
     }
@@ -195,27 +195,19 @@ impl Search<'_> {
         state.level += 1;
     }
     /// The rest of a search whose levels are wide.
-    fn run_wide(
-        &self,
-        team: &team::Team<'_>,
-        growth: &team::Growth<'_>,
-        marks: &mut [u32],
-        scratch: &mut Scratch,
-        state: &mut State,
-    ) -> Result<()> {
+    fn run_wide(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State) -> Result<()> {
         let n = marks.len();
         let mut turned = false;
         while !self.ends(state, scratch) {
             self.control.check()?;
             self.control.report(state.level.into(), None);
-            growth.step();
             // A level with as many arcs as this turns the search, however many more they are.
             let rest = (self.out.1.len() as u64).saturating_sub(state.edges);
             let enough = if turned { u64::MAX } else { (rest / ALPHA).max(n as u64 / 8) };
             let arcs = self.arcs_up_to(&scratch.queue[state.head..state.tail], enough);
             if !turned && self.turns(arcs, state, state.tail - state.head) {
                 turned = true;
-                self.pull(team, growth, marks, scratch, state)?;
+                self.pull(team, marks, scratch, state)?;
             } else if team.workers() > 1 && arcs > shared_arcs(team.workers()) {
                 self.push_shared(team, marks, scratch, state, arcs);
             } else {
@@ -244,14 +236,7 @@ impl Search<'_> {
     }
     /// Levels bottom-up until they are narrow, the first of them perhaps spread; leaves the last one in the queue, behind what is
     /// there (its first element, the source, is kept).
-    fn pull(
-        &self,
-        team: &team::Team<'_>,
-        growth: &team::Growth<'_>,
-        marks: &mut [u32],
-        scratch: &mut Scratch,
-        state: &mut State,
-    ) -> Result<()> {
+    fn pull(&self, team: &team::Team<'_>, marks: &mut [u32], scratch: &mut Scratch, state: &mut State) -> Result<()> {
         let n = marks.len();
         let words = scratch.visited.len();
         scratch.front.clear();
@@ -269,7 +254,6 @@ impl Search<'_> {
         loop {
             self.control.check()?;
             self.control.report(state.level.into(), None);
-            growth.step();
             let found = if spread { self.spread(team, marks, scratch, state) } else { self.bottom_up(team, marks, scratch, state) };
             spread = false;
             state.level += 1;
