@@ -285,11 +285,11 @@ template <u32 FORM, bool RESIDENT> BG_DEVICE void shared_rank(const SharedRankPa
 
     if (answer + 1 < p.max_iterations) {
         // All of them are in shared memory. Where damping leaves next to nothing of a share, the score is what all have.
-        constexpr f32 LEAST_WEIGHT = 1e-30f;
+        constexpr f32 SMALLEST_WEIGHT = 1e-30f;
         const f32* own = x + (tile.own_from - tile.x_from);
         for (u32 i = threadIdx.x; i < tile.own_count; i += blockDim.x) {
             const u32 v = p.vertex ? p.vertex[tile.own_from + i] : tile.own_from + i;
-            if (v < p.vertices) p.scores[v] = own_weight[i] > LEAST_WEIGHT ? own[i] / own_weight[i] : (f32)mass * even;
+            if (v < p.vertices) p.scores[v] = own_weight[i] > SMALLEST_WEIGHT ? own[i] / own_weight[i] : (f32)mass * even;
         }
     }
     for (u32 i = blockIdx.x * blockDim.x + threadIdx.x; i < p.isolated_count; i += gridDim.x * blockDim.x) p.scores[p.isolated[i]] = (f32)mass * even;
