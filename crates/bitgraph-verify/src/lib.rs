@@ -109,6 +109,7 @@ fn cuda(report: &mut Report, device: &Cuda, options: &Options) -> anyhow::Result
     }
     if options.wants("tensors") {
         tensors::run(report, device, "device", options.full);
+        tensors::run_bits(report, device, "device");
     }
     if options.wants("algorithms") {
         algorithms::run(report, device, "fused", &[1], options);

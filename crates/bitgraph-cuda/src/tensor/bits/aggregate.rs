@@ -342,6 +342,11 @@ impl Aggregation {
     pub fn results(&self) -> &BitLayout {
         &self.results
     }
+    /// No sum is larger, and none smaller than its negative: the entries of the longest row, and one for a row's own line.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        self.largest
+    }
     /// What runs.
     #[must_use]
     pub fn plan(&self) -> AggregatePlan {
