@@ -113,6 +113,7 @@ struct BitsPackGeneral {
     u32 floor;              // whether positions are rounded down
     u32 used;               // words of a line that hold elements
     u32 reserved;
+    TensorEpilogue epilogue;  // of elements that become signs or levels, in lines of rows
 };
 BG_DEVICE u32 code_of(const BitsPackGeneral& p, f32 x, u64 row, u64 column) {
     if (p.coding == CODE_SIGN) return x >= (p.thresholds ? load_readonly(p.thresholds + column) : 0.0f);
@@ -130,7 +131,12 @@ BG_DEVICE void bits_pack_any(const BitsPackGeneral& p) {
         const u64 line = at / p.used, word = at % p.used, bit = word * WARP + lane();
         const u64 row = p.lines_are_columns ? bit : line, column = p.lines_are_columns ? line : bit;
         const bool within = row < p.rows && column < p.columns;
-        const u32 code = within ? code_of(p, load_as<f32>(p.x, row, column), row, column) : 0u;
+        u32 code = 0;
+        if (within) {
+            f32 x[1] = {load_as<f32>(p.x, row, column)};
+            finish(p.epilogue, row, OneColumn{(u32)column}, x);
+            code = code_of(p, x[0], row, column);
+        }
         store_codes(p.words, p.plane, p.planes, line * p.stride + word, code);
     }
 }
@@ -341,13 +347,17 @@ BG_DEVICE void bits_fold_any(const BitsFold& p) {
         const u32 column = word * WARP + lane();
         bool turned = false;
         if (column < p.columns) {
-            const bool first = is_positive(p.epilogue, column, p.lowest), last = is_positive(p.epilogue, column, p.highest);
-            // `low` has the first sign, `high` the last.
+            // The ends first; then `low` has the sign of the first, `high` that of the last.
+            bool first = false, last = false;
             i32 low = p.lowest, high = p.highest;
-            while (first != last && high - low > 1) {
-                const i32 middle = low + (high - low) / 2;
-                if (is_positive(p.epilogue, column, middle) == first) low = middle;
-                else high = middle;
+#pragma unroll 1
+            for (u32 turn = 0; turn < 2 || (first != last && high - low > 1); turn++) {
+                const i32 at = turn == 0 ? low : turn == 1 ? high : low + (high - low) / 2;
+                const bool found = is_positive(p.epilogue, column, at);
+                if (turn == 0) first = found;
+                else if (turn == 1) last = found;
+                else if (found == first) low = at;
+                else high = at;
             }
             turned = first && !last;
             p.thresholds[column] = first != last ? high : first ? p.lowest : p.highest + 1;

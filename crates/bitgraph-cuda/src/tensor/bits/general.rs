@@ -7,7 +7,7 @@ use super::super::epilogue::EpilogueParams;
 use super::super::params::{Target, View};
 use super::super::pattern::{Seen, wide};
 use super::super::{columns, gemm, instance, map};
-use super::operand::{CodesParams, StepsParams, Stored, TargetParams, finished_bits, through_elements, used, words_of};
+use super::operand::{CodesParams, StepsParams, Stored, TargetParams, finished_bits, through_elements, unwritten, used, words_of};
 use crate::device::{Buffer, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::matrix::Kept;
 use crate::ops::mxv::once;
@@ -38,6 +38,7 @@ parameters! {
         floor: u32,
         used: u32,
         reserved: u32,
+        epilogue: EpilogueParams,
     }
     struct UnpackParams = "tensor/bits_general.cuh" "bg::BitsUnpackGeneral" {
         x: CodesParams,
@@ -144,10 +145,10 @@ pub(super) fn pack(cuda: &Cuda, op: &PackOp<Cuda>, out: &CodesOut<'_, Cuda>) -> 
     };
     run_pack(cuda, params, out)
 }
-/// What an epilogue has made signs or levels of, as bits.
-pub(super) fn pack_finished(cuda: &Cuda, x: &Dense<Cuda, f32>, stored: Stored, out: &CodesOut<'_, Cuda>) -> Result<()> {
+/// Elements through as many steps as a launch takes, the last of which makes signs or levels of them, as bits.
+pub(super) fn pack_finished(cuda: &Cuda, x: &View, epilogue: EpilogueParams, stored: Stored, out: &CodesOut<'_, Cuda>) -> Result<()> {
     let coding = if stored == Stored::Signs { 2 } else { 3 };
-    run_pack(cuda, PackParams { x: View::of(x), coding, ..PackParams::zeroed() }, out)
+    run_pack(cuda, PackParams { x: *x, coding, epilogue, ..PackParams::zeroed() }, out)
 }
 
 /// The values of an operand.
@@ -169,7 +170,7 @@ fn values(cuda: &Cuda, x: &BitOperand<Cuda>) -> Result<Dense<Cuda, f32>> {
         return Ok(x.clone());
     }
     let (rows, columns) = x.shape();
-    let mut y = Dense::<Cuda, f32>::zeros(cuda, rows, columns)?;
+    let mut y = unwritten(cuda, rows, columns)?;
     unpack(cuda, x, &AnyMut::F32(y.as_mut().open()?))?;
     Ok(y)
 }
@@ -211,8 +212,9 @@ pub(super) fn gemm(cuda: &Cuda, op: &BitGemmOp<Cuda>, y: BitOut<'_, Cuda>, produ
     }
     let (Some(a), Some(b)) = (CodesParams::of(&op.a), CodesParams::of(&op.b)) else {
         let (a, b) = (Any::F32(values(cuda, &op.a)?), Any::F32(values(cuda, &op.b)?));
-        let op = GemmOp { a, transpose_a: false, b, transpose_b: false, epilogue: op.epilogue.clone() };
-        return through_elements(cuda, &op.epilogue, y, |y| gemm::gemm(cuda, &op, &y));
+        return through_elements(cuda, &op.epilogue, y, |epilogue, y| {
+            gemm::gemm(cuda, &GemmOp { a, transpose_a: false, b, transpose_b: false, epilogue: epilogue.clone() }, &y)
+        });
     };
     let used = counted(length.div_ceil(32))?;
     let sums = |there: bool, x: &CodesParams, lines| if there { line_sums(cuda, x, (lines, used)) } else { Ok(Buffer::default()) };
@@ -315,18 +317,20 @@ fn sums_of_values(cuda: &Cuda, op: &BitSpmmOp<Cuda>, y: BitOut<'_, Cuda>) -> Res
         BitOperand::Dense(x) => x.clone(),
         bits => Any::F32(values(cuda, bits)?),
     };
-    let sums = SpmmOp {
-        matrix: op.matrix.clone(),
-        transposed: op.transposed,
-        features: Load::Dense(features),
-        edge: Edge::One,
-        heads: 1,
-        scale_rows: op.scale_rows.clone(),
-        scale_columns: op.scale_columns.clone(),
-        own: op.own.then_some(1.0),
-        reduce: Reduce::Sum,
-        accumulation: Accumulation::Wide,
-        epilogue: op.epilogue.clone(),
-    };
-    through_elements(cuda, &op.epilogue, y, |y| Spmm::spmm(cuda, &sums, y, None))
+    through_elements(cuda, &op.epilogue, y, |epilogue, y| {
+        let sums = SpmmOp {
+            matrix: op.matrix.clone(),
+            transposed: op.transposed,
+            features: Load::Dense(features),
+            edge: Edge::One,
+            heads: 1,
+            scale_rows: op.scale_rows.clone(),
+            scale_columns: op.scale_columns.clone(),
+            own: op.own.then_some(1.0),
+            reduce: Reduce::Sum,
+            accumulation: Accumulation::Wide,
+            epilogue: epilogue.clone(),
+        };
+        Spmm::spmm(cuda, &sums, y, None)
+    })
 }

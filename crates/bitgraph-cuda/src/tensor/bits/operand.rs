@@ -7,9 +7,10 @@ use super::super::params::{Target, View, dense};
 use super::general;
 use crate::device::{DevicePtr, parameters};
 use crate::{Cuda, Result};
+use bitgraph_backend::Error as Base;
 use bitgraph_bittensor::{BitLayout, Packing};
 use bitgraph_semiring::DType;
-use bitgraph_tensor::{AnyMut, BitOperand, BitOut, CodesOut, Dense, Epilogue, PlaneSteps, SignScales, Step};
+use bitgraph_tensor::{AnyMut, BitOperand, BitOut, CodesOut, Dense, Epilogue, PlaneSteps, SignScales, Step, Tensor, Window};
 use bytemuck::Zeroable;
 
 parameters! {
@@ -159,13 +160,23 @@ pub(super) fn finished_bits(
         BitOut::Codes(out) | BitOut::Counts(out) if epilogue.0.len() <= MOST => {
             launch(EpilogueParams::of(&epilogue.0), TargetParams::words(&out, Stored::of(epilogue)))
         }
-        y => through_elements(cuda, epilogue, y, |y| {
+        y => through_elements(cuda, epilogue, y, |epilogue, y| {
             finished(cuda, epilogue, (DType::F32, 1), &y, |epilogue, to| launch(epilogue, TargetParams::elements(to)))
         }),
     }
 }
 
-/// Calls `run` with an output of elements, which are stored as bits afterwards if those are wanted.
+/// A matrix that something writes all of.
+///
+/// # Errors
+/// Out of memory, or more elements than can be counted.
+pub(super) fn unwritten(cuda: &Cuda, rows: usize, columns: usize) -> Result<Dense<Cuda, f32>> {
+    let window = Window::whole(rows, columns).map_err(Base::from)?;
+    Ok(Dense::from_raw(cuda, cuda.array_unwritten(window.len())?, window))
+}
+
+/// Calls `run` with steps and an output of elements: the output itself, or an array where bits are wanted. Those are stored afterwards, after
+/// the last steps, as many as a launch takes.
 ///
 /// # Errors
 /// Those of `run`, or out of memory.
@@ -173,13 +184,14 @@ pub(super) fn through_elements(
     cuda: &Cuda,
     epilogue: &Epilogue<Cuda>,
     y: BitOut<'_, Cuda>,
-    run: impl FnOnce(AnyMut<'_, Cuda>) -> Result<()>,
+    run: impl FnOnce(&Epilogue<Cuda>, AnyMut<'_, Cuda>) -> Result<()>,
 ) -> Result<()> {
     let out = match y {
-        BitOut::Dense(y) => return run(y),
+        BitOut::Dense(y) => return run(epilogue, y),
         BitOut::Codes(out) | BitOut::Counts(out) => out,
     };
-    let mut elements = Dense::<Cuda, f32>::zeros(cuda, out.layout.nrows(), out.layout.ncols())?;
-    run(AnyMut::F32(elements.as_mut().open()?))?;
-    general::pack_finished(cuda, &elements, Stored::of(epilogue), &out)
+    let (before, last) = epilogue.0.split_at(epilogue.0.len().saturating_sub(MOST));
+    let mut elements = unwritten(cuda, out.layout.nrows(), out.layout.ncols())?;
+    run(&Epilogue(before.to_vec()), AnyMut::F32(elements.as_mut().open()?))?;
+    general::pack_finished(cuda, &View::of(&elements), EpilogueParams::of(last), Stored::of(epilogue), &out)
 }

@@ -102,8 +102,8 @@ enum Gemm {
 /// Where a result goes, as far as a form depends on it.
 enum Goes<'a> {
     Words(Option<&'a BitLayout>),
-    /// Counts, which no form has.
-    Counts,
+    /// Counts, in so many planes.
+    Counts(Option<(&'a BitLayout, u32)>),
     Elements(&'a AnyMut<'a, Cuda>),
     /// A new matrix: of signs where the epilogue ends in them, else of `f32`.
     New,
@@ -114,7 +114,7 @@ impl<'a> Goes<'a> {
             BitOut::Dense(y) => Self::Elements(y),
             BitOut::Codes(out) if words_out(out).is_some() => Self::Words(Some(&out.layout)),
             BitOut::Codes(_) => Self::Words(None),
-            BitOut::Counts(_) => Self::Counts,
+            BitOut::Counts(out) => Self::Counts(words_out(out).map(|_| (&out.layout, out.planes))),
         }
     }
 }
@@ -188,6 +188,7 @@ struct Spmm {
 enum Sums {
     /// Signs by thresholds.
     Signs,
+    Counts,
     /// Whole numbers as they are.
     Halves(Buffer<i16>),
     Whole(Buffer<i32>),
@@ -212,7 +213,7 @@ fn direct(y: &AnyMut<'_, Cuda>, whole: bool, largest: u32) -> Option<Sums> {
 fn spmm_way(cuda: &Cuda, op: &BitSpmmOp<Cuda>, goes: &Goes<'_>) -> Result<Option<Spmm>> {
     let ((rows, _), columns) = (op.matrix_shape(), op.features.shape().1);
     let scales = op.scale_rows.as_ref().is_none_or(|d| reals(d).is_some());
-    if rows == 0 || columns == 0 || !scales || !op.is_counting() || matches!(goes, Goes::Counts) || !cuda.tensor_kernels().takes(true) {
+    if rows == 0 || columns == 0 || !scales || !op.is_counting() || !cuda.tensor_kernels().takes(true) {
         return Ok(None);
     }
     let Some(features) = plain_signs(&op.features)? else { return Ok(None) };
@@ -230,6 +231,9 @@ fn spmm_way(cuda: &Cuda, op: &BitSpmmOp<Cuda>, goes: &Goes<'_>) -> Result<Option
         {
             Sums::Signs
         }
+        // Counts that do not fit are refused by the general path.
+        Goes::Counts(Some((to, planes))) if *to == sums.results() && sums.largest() >> planes == 0 => Sums::Counts,
+        Goes::Counts(_) => return Ok(None),
         Goes::New if op.scale_rows.is_none() && is_foldable(&op.epilogue) && sums.largest() <= MOST_SUM => Sums::Signs,
         Goes::Elements(y) if op.epilogue.is_empty() => match direct(y, op.scale_rows.is_none(), sums.largest()) {
             Some(how) => how,
@@ -259,11 +263,18 @@ pub(super) fn spmm(cuda: &Cuda, op: &BitSpmmOp<Cuda>, y: BitOut<'_, Cuda>) -> Re
             let thresholds = folded.as_ref().map(|f| sums.thresholds(&f.thresholds, Some(&f.flips))).transpose()?;
             sums.signs(&features, thresholds.as_ref(), &to)
         }
+        (Sums::Counts, BitOut::Counts(out)) => {
+            let Some(to) = words_out(out) else { return general::spmm(cuda, op, y) };
+            sums.counts(&features, out.planes, &to)
+        }
         _ => {
             let shape = (op.matrix_shape().0, op.features.shape().1);
-            through_elements(cuda, &op.epilogue, y, |y| {
-                through::<f32>(cuda, shape, &op.epilogue.0, &y, |between| sums.sums(&features, scale.as_ref(), between).map(|()| true))?;
-                Ok(())
+            through_elements(cuda, &op.epilogue, y, |epilogue, y| {
+                let run = |to: &Buffer<f32>| sums.sums(&features, scale.as_ref(), to);
+                match numbers_out::<f32>(&y).filter(|_| epilogue.is_empty()) {
+                    Some(to) => run(&to),
+                    None => through::<f32>(cuda, shape, &epilogue.0, &y, |between| run(between).map(|()| true)).map(|_| ()),
+                }
             })
         }
     }
