@@ -575,6 +575,18 @@ pub const MODULES: &[Listed] = &[
         name: "tensor/bits_product",
         kernels: &["bits_product_codes", "bits_product_sums", "bits_product_signs", "bits_stream_signs", "bits_line_ones", "bits_line_pad"],
     },
+    Listed {
+        name: "tensor/bits_general",
+        kernels: &[
+            "bits_pack_general",
+            "bits_unpack_general",
+            "bits_means_general",
+            "bits_line_sums",
+            "bits_gemm_general",
+            "bits_spmm_general",
+            "bits_fold",
+        ],
+    },
     Listed { name: "tensor/array", kernels: &["tensor_fill", "tensor_pack"] },
     Listed { name: "tensor/map_general", kernels: &["map_f32", "map_f64", "map_f32_x4", "map_f16_x8", "map_bf16_x8"] },
     Listed {

@@ -9,10 +9,10 @@
 
 namespace bg {
 /// What the sums become.
-enum BitsOutput : u32 { BITS_SIGNS, BITS_I16, BITS_I32, BITS_F16, BITS_F32 };
+enum BitsOutput : u32 { BITS_SIGNS, BITS_I16, BITS_I32, BITS_F16, BITS_F32, BITS_COUNTS };
 
 struct BitsEpilogue {
-    void* output;            // words of signs as the features lie, or rows x columns of numbers
+    void* output;            // words of signs as the features lie, planes of such words, or rows x columns of numbers
     const i32* thresholds;   // for each column: the smallest sum whose sign is +1; null: 0
     const u32* planes;       // the same, and `offset` added, plane by plane; null where thresholds are
     const u32* flips;        // words of columns whose sign is turned; null: none
@@ -20,9 +20,9 @@ struct BitsEpilogue {
     u32 kind;
     u32 columns;
     u32 stride;              // words of a line
-    u32 plane_count;
+    u32 plane_count;         // of thresholds, or of counts
     u32 offset;              // a power of two above any sum and any threshold
-    u32 unused;
+    u32 lines;               // of a plane of counts
 };
 
 struct BitsAggregateParams {
@@ -103,6 +103,25 @@ template <u32 VECTOR> BG_DEVICE void store_words(u32* p, const u32 (&x)[VECTOR])
     if constexpr (VECTOR == 1) *p = x[0];
     else if constexpr (VECTOR == 2) *(uint2*)p = make_uint2(x[0], x[1]);
     else *(uint4*)p = make_uint4(x[0], x[1], x[2], x[3]);
+}
+
+/// The place of a word of a plane of counts.
+BG_DEVICE u32* count_word(const BitsEpilogue& e, u32 plane, u32 row, u32 word) {
+    return (u32*)e.output + ((u64)plane * e.lines + row) * e.stride + word;
+}
+/// Stores counters as they are: their planes are those of the codes. Bits beyond the matrix have counted nothing.
+template <u32 VECTOR, u32 PLANES> BG_DEVICE void store_counts(const BitsEpilogue& e, u32 row, u32 word, const u32 (&c)[VECTOR][PLANES]) {
+#pragma unroll
+    for (u32 i = 0; i < PLANES; i++) {
+        if (i >= e.plane_count) return;
+        u32 words[VECTOR];
+#pragma unroll
+        for (u32 v = 0; v < VECTOR; v++) words[v] = c[v][i];
+        store_words<VECTOR>(count_word(e, i, row, word), words);
+    }
+    for (u32 i = PLANES; i < e.plane_count; i++) {
+        for (u32 v = 0; v < VECTOR; v++) count_word(e, i, row, word)[v] = 0;
+    }
 }
 
 /// Bits of a number.
@@ -198,6 +217,8 @@ BG_DEVICE void bits_task(const BitsAggregateParams& p, bool valid, u32 row, u32 
 #pragma unroll
             for (u32 v = 0; v < VECTOR; v++) signs[v] = signs_of(p.epilogue, c[v], degree, word + v);
             store_words<VECTOR>((u32*)p.epilogue.output + ((u64)row * p.epilogue.stride + word), signs);
+        } else if (p.epilogue.kind == BITS_COUNTS) {
+            if (part == 0) store_counts<VECTOR>(p.epilogue, row, word, c);
         } else if (part < SHARE) {
             // Columns rolled up: every copy would hold the stores of every type of number.
 #pragma unroll
@@ -233,6 +254,11 @@ template <u32 VECTOR, u32 LANES> BG_DEVICE void bits_join(const BitsAggregatePar
             u32 signs = ballot(sum >= lowest);
             if (e.flips) signs ^= load_readonly(e.flips + word);
             if (lane() == 0) ((u32*)e.output)[(u64)row.w * e.stride + word] = signs & bits_within(e.columns, word);
+        } else if (e.kind == BITS_COUNTS) {
+            for (u32 i = 0; i < e.plane_count; i++) {
+                const u32 ones = ballot((count >> i & 1u) != 0);
+                if (lane() == 0) *count_word(e, i, row.w, word) = ones;
+            }
         } else if (column < e.columns) {
             const u64 at = (u64)row.w * e.columns + column;
             const f32 scale = e.kind >= BITS_F16 && e.scale_rows ? load_readonly(e.scale_rows + row.w) : 1.0f;

@@ -8,6 +8,7 @@ enum ColumnTerm : u32 {
     TERM_VALUE = 0,      // x
     TERM_SQUARE = 1,     // (x - mean)^2
     TERM_GRADIENT = 2,   // dy (x - mean) / sqrt(variance + epsilon)
+    TERM_MAGNITUDE = 3,  // |x|
 };
 
 struct ColumnsParams {
@@ -35,13 +36,14 @@ template <class A> BG_DEVICE void column_sums(const ColumnsParams& p) {
     const u64 begin = part * p.part_rows, end = min_of(begin + p.part_rows, p.rows), step = (u64)apart * warps;
     A sum = 0;
     if (column < p.columns) {
-        const A mean = p.term == TERM_VALUE ? (A)0 : load_as<A>(p.mean, 0, column);
+        const A mean = p.mean.data == nullptr ? (A)0 : load_as<A>(p.mean, 0, column);
         const A deviation = p.term == TERM_GRADIENT ? root(load_as<A>(p.variance, 0, column) + (A)p.epsilon) : (A)1;
         with_element(p.x.dtype, [&](auto element) {
             typedef decltype(element) T;
             for (u64 i = begin + threadIdx.x / WARP * apart + lane() / p.tile; i < end; i += step) {
                 const A x = (A)load_value((const T*)p.x.data + i * p.x.stride + column);
                 if (p.term == TERM_VALUE) sum += x;
+                else if (p.term == TERM_MAGNITUDE) sum += x < (A)0 ? -x : x;
                 else if (p.term == TERM_SQUARE) sum += (x - mean) * (x - mean);
                 else sum += load_as<A>(p.dy, i, column) * ((x - mean) / deviation);
             }

@@ -15,6 +15,7 @@ pub mod tensors;
 
 pub use report::{Outcome, Report};
 
+use bitgraph::cuda::tensor::TensorKernels;
 use bitgraph::prelude::{Cpu, Cuda};
 use std::path::PathBuf;
 
@@ -109,6 +110,9 @@ fn cuda(report: &mut Report, device: &Cuda, options: &Options) -> anyhow::Result
     }
     if options.wants("tensors") {
         tensors::run(report, device, "device", options.full);
+        tensors::run_bits(report, device, "device");
+        // Forms have the usual combinations, so that few of them would come to these.
+        tensors::run_bits(report, &device.with_tensor_kernels(TensorKernels::General), "general kernels");
     }
     if options.wants("algorithms") {
         algorithms::run(report, device, "fused", &[1], options);

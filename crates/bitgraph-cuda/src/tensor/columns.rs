@@ -50,6 +50,8 @@ parameters! {
 pub(super) enum Term {
     /// The elements.
     Value,
+    /// Their magnitudes.
+    Magnitude,
     /// The squares of their differences to the mean.
     Square { mean: View },
     /// The gradients times what batch normalisation made of the elements.
@@ -83,6 +85,7 @@ pub(super) fn sums(
     let tiles = columns.div_ceil(tile);
     let (kind, dy, mean, variance, epsilon) = match term {
         Term::Value => (0, View::NONE, View::NONE, View::NONE, 0.0),
+        Term::Magnitude => (3, View::NONE, View::NONE, View::NONE, 0.0),
         Term::Square { mean } => (1, View::NONE, mean, View::NONE, 0.0),
         Term::Gradient { dy, mean, variance, epsilon } => (2, dy, mean, variance, epsilon),
     };
@@ -121,6 +124,12 @@ pub(super) fn sums(
 /// The sum of every column.
 pub(super) fn sum_columns(cuda: &Cuda, x: &Any<Cuda>, out: &AnyMut<'_, Cuda>) -> Result<()> {
     sums(cuda, &View::any(x), x.shape(), Term::Value, (real_of(x.dtype()), 1.0), Target::of(out, 1))
+}
+
+/// The mean magnitude of every column, summed in double precision; 0 without rows.
+pub(super) fn mean_magnitudes(cuda: &Cuda, x: &Any<Cuda>, out: &AnyMut<'_, Cuda>) -> Result<()> {
+    let n = (DType::F64, x.shape().0.max(1) as f64);
+    sums(cuda, &View::any(x), x.shape(), Term::Magnitude, n, Target::of(out, 1))
 }
 
 /// An array of a row of columns.

@@ -10,7 +10,7 @@ use bitgraph_tensor::{Activation, AnyMut, Epilogue, Reals, Step};
 use bytemuck::Zeroable;
 
 /// The steps of a launch.
-const MOST: usize = 8;
+pub(super) const MOST: usize = 8;
 
 parameters! {
     pub(super) struct StepParams = "tensor/epilogue.cuh" "bg::TensorStep" {
@@ -86,7 +86,8 @@ impl EpilogueParams {
     pub fn scale(factor: f64) -> Self {
         Self::of(&[Step::Scale(factor)])
     }
-    fn of(steps: &[Step<Cuda>]) -> Self {
+    /// Up to [`MOST`] steps.
+    pub fn of(steps: &[Step<Cuda>]) -> Self {
         let mut params = Self { count: steps.len() as u32, ..Self::zeroed() };
         params.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = step(from));
         params

@@ -1,8 +1,8 @@
 //! What would run for an operation, in words.
 
-use super::{select, typed};
+use super::{bits, select, typed};
 use crate::{Cuda, Result};
-use bitgraph_tensor::ops::{AttentionOp, SddmmOp, SpmmOp};
+use bitgraph_tensor::ops::{AttentionOp, BitGemmOp, BitSpmmOp, SddmmOp, SpmmOp};
 
 /// An operation that has typed forms beside the general kernels.
 pub trait Explained {
@@ -45,6 +45,20 @@ impl Explained for AttentionOp<Cuda> {
             Some(way) => said(typed::attention::explain(cuda, self)?, way.rest.len()),
             None => said(None, 0),
         })
+    }
+}
+/// The result is of signs where the epilogue ends in them, and of `f32` otherwise.
+impl Explained for BitGemmOp<Cuda> {
+    fn explain(&self) -> Result<String> {
+        let (form, rest) = bits::explain_gemm(self.a.backend(), self)?.unzip();
+        Ok(said(form, rest.unwrap_or(0)))
+    }
+}
+/// As of [`BitGemmOp`].
+impl Explained for BitSpmmOp<Cuda> {
+    fn explain(&self) -> Result<String> {
+        let (form, rest) = bits::explain_spmm(self.matrix.backend(), self)?.unzip();
+        Ok(said(form, rest.unwrap_or(0)))
     }
 }
 

@@ -32,7 +32,7 @@ pub enum TensorKernels {
 
 impl TensorKernels {
     /// Whether a form is taken that pays, or not.
-    fn takes(self, pays: bool) -> bool {
+    pub(super) fn takes(self, pays: bool) -> bool {
         match self {
             Self::General => false,
             Self::Chosen => pays,

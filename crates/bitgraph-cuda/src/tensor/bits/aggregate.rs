@@ -26,7 +26,7 @@ parameters! {
         pub stride: u32,
         pub plane_count: u32,
         pub offset: u32,
-        pub unused: u32,
+        pub lines: u32,
     }
     struct AggregateParams = "tensor/bits_aggregate.cuh" "bg::BitsAggregateParams" {
         epilogue: Epilogue,
@@ -98,8 +98,9 @@ macro_rules! sums {
 }
 sums! { i16 1 false i32 2 false f16 3 true f32 4 true }
 
-/// Signs, as kernels call them.
+/// Signs and counts, as kernels call them.
 const SIGNS: u32 = 0;
+const COUNTS: u32 = 5;
 
 /// Rows in classes, and the pieces of those that are cut.
 #[derive(Clone, Debug, Default)]
@@ -274,6 +275,23 @@ impl Aggregation {
         }
         self.launch(x, epilogue)
     }
+    /// How many +1 are among the lines of each row, as codes of `planes` bits into `y`: planes of words that lie as [`Aggregation::results`] says,
+    /// sharing no memory with `x`. Words of lines beyond the matrix are not written. One launch. O(entries * words); returns before it is done.
+    ///
+    /// # Errors
+    /// Features that lie otherwise, or are not of signs; another number of words; a row of more lines than codes of so many bits can count.
+    pub fn counts(&self, x: &DeviceBits, planes: u32, y: &Buffer<u32>) -> Result<()> {
+        self.check(x)?;
+        expect(NAME, "the words of counts", (self.results.words() as u64).saturating_mul(planes.into()), y.len() as u64)?;
+        if planes < u32::BITS && self.largest >> planes != 0 {
+            let (found, allowed) = (f64::from(self.largest), "below 2 to the number of planes");
+            return Err(Base::Parameter { parameter: "the largest count of signs", found, allowed }.into());
+        }
+        let mut epilogue = self.epilogue(COUNTS, y.ptr().cast());
+        epilogue.plane_count = planes;
+        epilogue.lines = self.results.padded_lines() as u32;
+        self.launch(x, epilogue)
+    }
     fn check(&self, x: &DeviceBits) -> Result<()> {
         same_layout("the features", &self.features, x.layout())?;
         signs_only("features", x)
@@ -290,7 +308,7 @@ impl Aggregation {
             stride: self.features.stride() as u32,
             plane_count: 0,
             offset: 0,
-            unused: 0,
+            lines: 0,
         }
     }
     fn launch(&self, x: &DeviceBits, epilogue: Epilogue) -> Result<()> {
@@ -341,6 +359,11 @@ impl Aggregation {
     #[must_use]
     pub fn results(&self) -> &BitLayout {
         &self.results
+    }
+    /// No sum is larger, and none smaller than its negative: the entries of the longest row, and one for a row's own line.
+    #[must_use]
+    pub fn largest(&self) -> u32 {
+        self.largest
     }
     /// What runs.
     #[must_use]

@@ -1,8 +1,9 @@
 //! Tensors of bits on the device: signs and codes of few bits, packed as `bitgraph-bittensor` packs them, their dense products on 1-bit
 //! tensor cores, and sums of signs over the neighbours of a vertex.
 //!
-//! They need nothing of the front of tensors: arrays on the device, a matrix as lists, and the host's types for uploads. `select` says which
-//! form runs, and why.
+//! The forms need nothing of the front of tensors: arrays on the device, a matrix as lists, and the host's types for uploads. `select` says
+//! which form runs, and why. `front` connects them: `typed` takes a form where it has the combination that is asked for, and keeps its layout
+//! with the matrix; `general` has a kernel for every combination.
 //!
 //! # Invariants
 //! Bits beyond a matrix are zero, in every result as in every operand. Whole numbers are exact, so that no result depends on an order.
@@ -10,13 +11,20 @@
 #![allow(unsafe_code)]
 
 mod aggregate;
+mod fold;
+mod front;
+mod general;
 mod matrix;
+mod operand;
 mod pack;
 mod product;
 mod select;
 mod strips;
 #[cfg(test)]
 mod tests;
+mod typed;
+
+pub(super) use typed::{explain_gemm, explain_spmm};
 
 pub use aggregate::{Aggregation, Sum, Thresholds};
 pub use matrix::{DeviceBits, DevicePlanes, DeviceScales, DeviceTiles};

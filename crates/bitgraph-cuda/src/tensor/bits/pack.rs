@@ -8,7 +8,7 @@ use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::tensor::forms::Feature;
 use crate::{Result, primitives};
 use bitgraph_bittensor::{
-    Binarize, BitLayout, Error as Bits, Levels, Packing, Quantization, Rounding, Scaling, Steps, Threshold, TileShape,
+    Binarize, BitLayout, Error as Bits, Levels, Packing, Quantization, Rounding, Scaling, Step, Steps, Threshold, TileShape,
 };
 
 parameters! {
@@ -140,12 +140,55 @@ fn parameters_of<T: Feature>(x: &Buffer<T>, layout: &BitLayout) -> PackParams {
     }
 }
 
-/// Packs into new words, all of which are written.
-fn run<T: Feature>(device: &Device, layout: &BitLayout, mut parameters: PackParams) -> Result<Buffer<u32>> {
+/// What codes are, for words that are there.
+pub(super) enum Codes<'a> {
+    /// Signs from 0, or from a threshold of each column, up.
+    Signs(Option<&'a Buffer<f32>>),
+    /// Codes of so many bits by one step.
+    Step { bits: u32, rounding: Rounding, step: Step },
+}
+
+/// The codes of a matrix, row after row without gaps, into words that lie as `layout` says, all of which are written. One launch.
+///
+/// # Errors
+/// Another number of elements, thresholds or words than the layout has; the driver's.
+pub(super) fn into<T: Feature>(device: &Device, x: &Buffer<T>, layout: &BitLayout, codes: &Codes<'_>, words: &Buffer<u32>) -> Result<()> {
+    check_len(x, layout.nrows(), layout.ncols())?;
+    let mut parameters = parameters_of(x, layout);
+    let mut steps = Buffer::default();
+    match codes {
+        Codes::Signs(thresholds) => {
+            if let Some(thresholds) = thresholds {
+                expect(NAME, "the thresholds", layout.ncols() as u64, thresholds.len() as u64)?;
+            }
+            parameters.thresholds = thresholds.map_or(DevicePtr::NULL, Buffer::ptr);
+        }
+        Codes::Step { bits, rounding, step } => {
+            steps = device.upload(&[[step.scale, step.zero]])?;
+            parameters.steps = steps.ptr();
+            parameters.planes = *bits;
+            parameters.floor = u32::from(*rounding == Rounding::Floor);
+            parameters.top = (1 << bits) - 1;
+        }
+    }
+    expect(NAME, "the words", (layout.words() as u64).saturating_mul(parameters.planes.into()), words.len() as u64)?;
+    let done = write::<T>(device, layout, parameters, words);
+    drop(steps);
+    done
+}
+
+/// Packs into new words.
+fn run<T: Feature>(device: &Device, layout: &BitLayout, parameters: PackParams) -> Result<Buffer<u32>> {
     // A layout's words fit an address space sixteen times.
     let words = device.alloc_for::<u32>(layout.words() * parameters.planes as usize, "planes of bits")?;
+    write::<T>(device, layout, parameters, &words)?;
+    Ok(words)
+}
+
+/// Packs into words, all of which are written.
+fn write<T: Feature>(device: &Device, layout: &BitLayout, mut parameters: PackParams, words: &Buffer<u32>) -> Result<()> {
     if words.is_empty() {
-        return Ok(words);
+        return Ok(());
     }
     parameters.output = words.ptr();
     let block = primitives::threads(device, primitives::THREADS);
@@ -161,6 +204,5 @@ fn run<T: Feature>(device: &Device, layout: &BitLayout, mut parameters: PackPara
     let shape = Shape { grid: wanted.clamp(1, most) as u32, block, shared, mode: Mode::Plain };
     let kernel = device.kernel(MODULE, &format!("{kernel}_{}", T::NAME))?;
     // SAFETY: the words were made for the layout, and the caller counted the elements.
-    unsafe { device.launch(&kernel, shape, &parameters) }?;
-    Ok(words)
+    unsafe { device.launch(&kernel, shape, &parameters) }
 }

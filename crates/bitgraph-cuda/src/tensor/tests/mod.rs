@@ -2,6 +2,7 @@
 
 mod arrays;
 mod attention;
+mod bits;
 mod dense;
 mod gemm;
 mod plain;

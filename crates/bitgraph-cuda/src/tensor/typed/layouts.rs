@@ -6,6 +6,7 @@
 use super::super::forms::spmm::SpmmPlan;
 use crate::matrix::{CudaMatrix, Kept};
 use crate::{Error, Result};
+use bitgraph_bittensor::TileShape;
 use bitgraph_semiring::DType;
 use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,7 +18,7 @@ const RETRY: u32 = 64;
 
 /// A family of forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Family {
+pub(in crate::tensor) enum Family {
     /// Of the matrix as seen, with values or without, by a plan of the caller's or the form's own.
     Spmm {
         transposed: bool,
@@ -30,11 +31,17 @@ pub(super) enum Family {
     Gat,
     GatBackward,
     Pair,
+    /// Of signs, whose lines are padded so.
+    BitSums {
+        transposed: bool,
+        own: bool,
+        padding: TileShape,
+    },
 }
 
 /// What a layout is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Key {
+pub(in crate::tensor) struct Key {
     pub family: Family,
     pub dtype: DType,
     pub columns: usize,
@@ -42,7 +49,7 @@ pub(super) struct Key {
 }
 
 /// What is kept.
-pub(super) trait Laid: Any + Send + Sync {
+pub(in crate::tensor) trait Laid: Any + Send + Sync {
     /// Bytes on the device beyond the matrix's.
     fn bytes(&self) -> u64;
 }
@@ -71,7 +78,7 @@ impl Kept for Layouts {
 ///
 /// # Errors
 /// Those of `make` but [`Error::OutOfMemory`].
-pub(super) fn laid<L: Laid>(matrix: &CudaMatrix, key: Key, make: impl FnOnce() -> Result<Option<L>>) -> Result<Option<Arc<L>>> {
+pub(in crate::tensor) fn laid<L: Laid>(matrix: &CudaMatrix, key: Key, make: impl FnOnce() -> Result<Option<L>>) -> Result<Option<Arc<L>>> {
     let mut slots = matrix.kept::<Layouts>().0.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(at) = slots.iter().rposition(|slot| slot.key == key) {
         let slot = &mut slots[at];

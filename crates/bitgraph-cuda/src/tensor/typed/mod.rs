@@ -5,7 +5,7 @@
 //! and the general kernels do. A layout's work arrays are used in the order of the matrix's stream, which all operands share.
 
 pub(super) mod attention;
-mod layouts;
+pub(super) mod layouts;
 pub(super) mod sddmm;
 pub(super) mod spmm;
 
@@ -21,7 +21,7 @@ use bitgraph_semiring::DType;
 use bitgraph_tensor::{Any, AnyMut, Dense, Element, Epilogue, Out, Reals, Step, Window, with_dense, with_out};
 
 /// The bytes of a window whose rows lie without gaps.
-fn bytes<T: Element>(array: &CudaArray<T>, window: Window) -> Option<Buffer<u8>> {
+pub(super) fn bytes<T: Element>(array: &CudaArray<T>, window: Window) -> Option<Buffer<u8>> {
     if window.is_empty() {
         return Some(Buffer::default());
     }
@@ -59,7 +59,7 @@ pub(super) fn is_aligned<T: bytemuck::Pod>(array: &Buffer<T>) -> bool {
 
 /// Calls `run` with an array of `f32` of so many rows and columns, and takes what it leaves there through the steps to the output. Whether
 /// `run` ran.
-fn through<T: Feature + Element>(
+pub(super) fn through<T: Feature + Element>(
     cuda: &Cuda,
     (rows, columns): (usize, usize),
     steps: &[Step<Cuda>],

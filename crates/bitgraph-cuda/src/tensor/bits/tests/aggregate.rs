@@ -4,9 +4,9 @@ use super::{bits, paddings, up};
 use crate::Error;
 use crate::device::Device;
 use crate::device::testing::device;
-use crate::tensor::bits::{AggregateForm, AggregatePlan, Aggregation, DeviceBits, Sum};
+use crate::tensor::bits::{AggregateForm, AggregatePlan, Aggregation, DeviceBits, DevicePlanes, Sum};
 use crate::tensor::forms::testing::{Draw, graphs, lists};
-use bitgraph_bittensor::{BitLayout, BitMatrix, Levels, Packing, TileShape};
+use bitgraph_bittensor::{BitLayout, BitMatrix, Levels, Packing, Quantization, TileShape};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
 use half::f16;
 
@@ -84,6 +84,34 @@ fn compare_sums<T: Sum + Copy + PartialEq + std::fmt::Debug>(
     }
 }
 
+/// Counts are half of a sum and the row's lines: in as many planes as they need, and in more.
+fn compare_counts(case: &str, device: &Device, (layout, x): (&Aggregation, &DeviceBits), sums: &[i32], lines: impl Fn(usize) -> usize) {
+    let (results, needed) = (layout.results(), u32::BITS - layout.largest().leading_zeros());
+    for planes in [needed, 16] {
+        let mut words = vec![0xdead_beef_u32; results.words() * planes as usize];
+        let beyond = results.lines() * results.stride();
+        words.chunks_exact_mut(results.words().max(1)).for_each(|plane| plane[beyond..].fill(0));
+        let y = device.upload(&words).unwrap();
+        layout.counts(x, planes, &y).unwrap();
+        if planes == 0 {
+            continue;
+        }
+        let found = DevicePlanes::from_words(*results, Quantization::unit(planes).unwrap(), y).unwrap();
+        // Checks what lies behind the matrix, too.
+        let found = found.to_host().unwrap_or_else(|e| panic!("{case}, counts: {e}"));
+        for i in 0..results.nrows() {
+            for f in 0..results.ncols() {
+                let wanted = (sums[i * results.ncols() + f] + lines(i) as i32) / 2;
+                assert_eq!(found.code(i, f) as i32, wanted, "{case}, {planes} planes: row {i}, column {f}");
+            }
+        }
+    }
+    if needed > 0 {
+        let few = device.zeroed::<u32>(results.words() * (needed as usize - 1)).unwrap();
+        assert!(layout.counts(x, needed - 1, &few).is_err(), "{case}");
+    }
+}
+
 #[test]
 fn sums_and_signs_of_every_form_and_width() {
     let Some(device) = device() else { return };
@@ -113,6 +141,7 @@ fn sums_and_signs_of_every_form_and_width() {
                             layout.signs(&x, None, &y).unwrap();
                             compare_signs(&case, &y, |i, f| sums[i * width + f] >= 0);
                         }
+                        compare_counts(&case, &device, (&layout, &x), &sums, |i| csr.degree(i) + usize::from(with_self));
                         compare_sums(&case, &device, &layout, &x, &sums, |s| s);
                         compare_sums(&case, &device, &layout, &x, &sums, |s| s as i16);
                         compare_sums(&case, &device, &layout, &x, &sums, |s| f16::from_f32(s as f32));
