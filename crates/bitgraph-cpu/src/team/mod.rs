@@ -23,7 +23,8 @@ pub(crate) fn with<R>(wanted: usize, lead: impl FnOnce(&Team<'_>) -> R) -> R {
     with_growth(wanted, None, lead)
 }
 
-/// As [`with`]; of a run that began at `since` the leader begins alone, and the more threads it wakes the longer the run lasts.
+/// As [`with`]; of a run that began at `since` the leader begins alone, and the more threads it wakes the longer the run lasts. A team of two
+/// comes at once: one thread more never made a run much longer.
 pub(crate) fn with_growth<R>(wanted: usize, since: Option<Instant>, lead: impl FnOnce(&Team<'_>) -> R) -> R {
     let workers = wanted.min(crate::threads::allowed()).clamp(1, 1 << 10);
     if workers == 1 {
@@ -31,7 +32,7 @@ pub(crate) fn with_growth<R>(wanted: usize, since: Option<Instant>, lead: impl F
     }
     let shared = Arc::new(Shared::new(workers));
     let _dismiss = Dismiss(&shared);
-    let Some(since) = since else {
+    let Some(since) = since.filter(|_| workers > 2) else {
         shared.will_wake(workers - 1);
         hire(&shared, 1);
         return lead(&Team::of(&shared, None));
@@ -42,7 +43,7 @@ pub(crate) fn with_growth<R>(wanted: usize, since: Option<Instant>, lead: impl F
 
 /// A run that has taken this long is worth a second thread; one that has taken twice as long two more, and so on. To wake a thread takes
 /// some microseconds, and one that serves slows others down: on 16 cores a search of 54 us took 82 with all of them.
-const DOUBLING: Duration = Duration::from_micros(20);
+const DOUBLING: Duration = Duration::from_micros(40);
 
 /// Wakes as many threads as a run that began at `since` is worth by now.
 fn grow(shared: &Arc<Shared>, since: Instant) {
@@ -129,9 +130,9 @@ mod tests {
 
     #[test]
     fn a_phase_that_lasts_wakes_threads_while_it_runs() {
-        let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
         let workers = pool.install(|| {
-            with_growth(2, Some(Instant::now()), |team| {
+            with_growth(3, Some(Instant::now()), |team| {
                 let others = AtomicUsize::new(0);
                 team.run(1 << 20, |worker, _| {
                     others.fetch_add(worker, Ordering::Relaxed);

@@ -46,7 +46,7 @@ pub struct BfsOptions {
     /// hubs, so it pays from about 20 searches on. Default: true.
     pub max_degree: bool,
     /// Whether a search begins on one thread and takes more of them the longer it lasts, instead of all at once. A search of less than
-    /// 20 us then wakes none. Default: false.
+    /// 40 us then wakes one at most. Default: false.
     pub growing: bool,
 }
 
