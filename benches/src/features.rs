@@ -95,7 +95,13 @@ impl<'a> Subject<'a> {
     /// # Errors
     /// A graph that cannot be loaded, or is no square matrix with entries; out of memory.
     pub fn load(bench: &Bench<'_>, name: &'a str, source: &str, checked_rows: usize) -> Result<Self> {
-        let csr = source.parse::<GraphSource>()?.load(&LoadOptions::default())?.csr;
+        Self::of(bench, name, source.parse::<GraphSource>()?.load(&LoadOptions::default())?.csr, checked_rows)
+    }
+    /// A pattern that is there already, of which about so many rows are to be compared.
+    ///
+    /// # Errors
+    /// No square matrix with entries; out of memory.
+    pub fn of(bench: &Bench<'_>, name: &'a str, csr: Csr, checked_rows: usize) -> Result<Self> {
         ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
         let step = csr.nrows().div_ceil(checked_rows).max(1);
         let rows = (0..csr.nrows()).step_by(step).chain(csr.max_degree_row().map(|r| r as usize)).collect();

@@ -1,7 +1,7 @@
 //! The side-by-side harness: bitgraph and its peers on the same graphs, in turns, with results compared before anything is timed.
 //!
-//! The binary `bitgraph-bench` drives it; `cargo xtask bench cpu` starts that, and `cargo xtask reproduce bit-graphblas` the tables
-//! of the paper in [`reproduce`]. Criterion benches of single operations are in
+//! The binary `bitgraph-bench` drives it; `cargo xtask bench cpu` starts that, and `cargo xtask reproduce PAPER` the tables
+//! of a paper in [`reproduce`]. Criterion benches of single operations are in
 //! `benches/benches/`.
 
 pub mod bandwidth;

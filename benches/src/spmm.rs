@@ -39,18 +39,18 @@ pub struct Measured {
     element: &'static str,
     features: usize,
     /// What runs.
-    plan: String,
+    pub(crate) plan: String,
     /// Whether it is what the library chooses.
     chosen: bool,
     layout: String,
-    build_ms: f64,
+    pub(crate) build_ms: f64,
     layout_bytes: u64,
     /// The median of single launches.
-    ms: f64,
+    pub(crate) ms: f64,
     /// The mean of a launch of 20 in one graph; its median.
-    graph_ms: f64,
+    pub(crate) graph_ms: f64,
     /// The best of cuSPARSE's algorithms, the median of single launches.
-    cusparse_ms: Option<f64>,
+    pub(crate) cusparse_ms: Option<f64>,
     /// The chosen plan's product through the front of tensors.
     front: Option<Front>,
     /// The largest distance of a row from `f64` beside its length, in the Euclidean norm.
@@ -80,11 +80,17 @@ pub(crate) fn generator(name: &str) -> &str {
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub fn run(options: &Options) -> Result<()> {
     let graphs: Vec<_> = options.graphs.iter().map(|name| (name.as_str(), generator(name))).collect();
-    features::run(&Family { options }, &graphs, &options.common)
+    features::run(&Family { plans: options.plans }, &graphs, &options.common)
 }
 
-struct Family<'a> {
-    options: &'a Options,
+/// The chosen plan's product of one width.
+pub(crate) fn measure<T: Element>(bench: &Bench<'_>, subject: &Subject<'_>, width: usize) -> Result<Measured> {
+    Family { plans: false }.measure::<T>(bench, subject, width)?.pop().context("no plan was measured")
+}
+
+struct Family {
+    /// Whether other plans than the chosen one are timed, too.
+    plans: bool,
 }
 
 /// Plans beside the chosen one.
@@ -101,7 +107,7 @@ fn others(chosen: SpmmPlan) -> Vec<SpmmPlan> {
     all
 }
 
-impl Measure for Family<'_> {
+impl Measure for Family {
     type Line = Measured;
     const HEADER: [&'static str; 2] = [
         "graph                type    F       ms  graph ms  cusparse  ratio",
@@ -148,7 +154,7 @@ impl Measure for Family<'_> {
         }
         let chosen = SpmmLayout::<T>::build(device, &subject.lists, width, false)?.context("offsets are 64 bits wide")?.plan();
         let mut plans = vec![chosen];
-        if self.options.plans {
+        if self.plans {
             plans.extend(others(chosen));
         }
         let mut seen = Vec::new();

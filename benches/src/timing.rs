@@ -28,6 +28,13 @@ pub struct Options {
     json: Option<PathBuf>,
 }
 
+impl Options {
+    /// Without a file for the report.
+    pub(crate) fn of(repeat: usize, device: u32) -> Self {
+        Self { repeat, device, json: None }
+    }
+}
+
 /// A device and its clocks.
 pub(crate) struct Bench<'a> {
     pub cuda: Cuda,

@@ -6,7 +6,7 @@
 use anyhow::{Result, bail};
 
 /// The papers, by the names of the bench's commands.
-const PAPERS: &[&str] = &["bit-graphblas"];
+const PAPERS: &[&str] = &["bit-graphblas", "tc-gnn"];
 
 pub fn run(arguments: &[String]) -> Result<()> {
     if let Some((paper, rest)) = arguments.split_first()
@@ -23,7 +23,7 @@ pub fn run(arguments: &[String]) -> Result<()> {
             Err(_) => println!("reproduce: without --data DIR (or BITGRAPH_DATA) only the built-in graphs are verified"),
         },
         [flag, directory] if flag == "--data" => verify.extend([flag.clone(), directory.clone()]),
-        _ => bail!("usage: cargo xtask reproduce [--data DIR], or reproduce bit-graphblas [--data DIR] [--backend cuda|cpu]"),
+        _ => bail!("usage: cargo xtask reproduce [--data DIR], or reproduce {} [--data DIR] [--backend cuda|cpu]", PAPERS.join("|")),
     }
     crate::dispatch(&with_task("verify", &verify))?;
     crate::dispatch(&with_task("bench", &["cpu".into()]))

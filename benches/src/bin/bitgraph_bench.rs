@@ -1,5 +1,5 @@
-//! `bitgraph-bench cpu`: bitgraph beside its peers; `bitgraph-bench bit-graphblas`: beside the figures of that paper. `cargo xtask bench`
-//! builds and starts it.
+//! `bitgraph-bench cpu`: bitgraph beside its peers; `bitgraph-bench bit-graphblas`, `tc-gnn`: beside the figures of that paper.
+//! `cargo xtask bench` builds and starts it.
 
 use anyhow::{Context, Result};
 use bitgraph_benches::bandwidth::Bandwidth;
@@ -25,6 +25,8 @@ enum Command {
     Cpu(CpuArgs),
     /// The tables of the Bit-GraphBLAS paper: published times, ours, compression and kernels.
     BitGraphblas(reproduce::Options),
+    /// The tables of the TC-GNN paper: products, and what its translation of graphs saves and costs.
+    TcGnn(reproduce::tc_gnn::Options),
     /// Sampled dot products on a GPU, beside cuSPARSE.
     Sddmm(sampled::Options),
     /// Additive attention on a GPU.
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Cpu(args) => cpu(&args),
         Command::BitGraphblas(options) => bit_graphblas(&options),
+        Command::TcGnn(options) => reproduce::tc_gnn::run(&options).map(|tables| print!("{}", tables.text())),
         Command::Sddmm(options) => sampled::run(sampled::Operation::Sddmm, &options),
         Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
         Command::Attention(options) => sampled::run(sampled::Operation::Pair, &options),

@@ -1,4 +1,5 @@
-//! `bitgraph-bench bit-graphblas`: the tables of the Bit-GraphBLAS paper beside ours, on the matrices at hand.
+//! `bitgraph-bench bit-graphblas`: the tables of the Bit-GraphBLAS paper beside ours, on the matrices at hand. Those of other papers are in
+//! [`tc_gnn`] and [`qgtc`].
 //!
 //! Invariant: what cannot run here is said to be left out, and why; published figures and compression need no GPU.
 
@@ -6,7 +7,12 @@ pub mod algorithms;
 pub mod compression;
 pub mod graphs;
 pub mod kernels;
+pub mod listed;
+pub mod paper;
 pub mod published;
+pub mod small_graphs;
+pub mod table;
+pub mod tc_gnn;
 
 use algorithms::{Ours, Timed};
 use anyhow::{Context, Result};
@@ -134,7 +140,7 @@ pub fn run(options: &Options) -> Result<Report> {
             }
         },
     };
-    report.device = cuda.as_ref().map(machine);
+    report.device = cuda.as_ref().map(machine_of);
     for graph in graphs::at_hand(options.data.as_deref(), &options.graphs)? {
         let loaded = graph.load()?;
         eprintln!("{}: {} rows, {} entries", graph.name, loaded.csr.nrows(), loaded.csr.nnz());
@@ -164,7 +170,7 @@ fn one<B: Timed>(backend: &B, graph: &AtHand, loaded: &LoadedGraph, options: &Op
     Ok(())
 }
 
-fn machine(cuda: &Cuda) -> Machine {
+fn machine_of(cuda: &Cuda) -> Machine {
     let properties = cuda.device().properties();
     let found = if properties.emulated { None } else { machine::management(cuda.device().ordinal()) };
     Machine {

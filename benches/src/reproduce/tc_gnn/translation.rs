@@ -1,0 +1,220 @@
+//! Section 5.3: what Sparse Graph Translation saves (Figure 7), and what it costs (Figure 8). On the host.
+
+use super::published::{EPOCHS, HIDDEN, OTHER_OVERHEAD_PERCENT, OVERHEAD_PERCENT, REDUCTION_PERCENT};
+use crate::reproduce::listed::{Listed, Loaded};
+use crate::reproduce::paper::{host_spmm, seconds};
+use crate::reproduce::table::{NO_GPU, NONE, Table, number, percent};
+use anyhow::Result;
+use bitgraph::sparse::Control;
+use bitgraph_sgt::{BlockShape, Greedy, MaskOrder, RowOrder, Sgt, SgtConfig, Statistics};
+
+/// Products with the adjacency matrix in an epoch of its GCN of two layers: two forward, two backward.
+const PRODUCTS_OF_EPOCH: u32 = 4;
+
+/// One graph in windows of 16 rows. Times in seconds.
+#[derive(Clone, Debug)]
+pub struct Translated {
+    /// The paper's name of the graph.
+    pub name: &'static str,
+    /// The paper's type.
+    pub kind: &'static str,
+    /// The file, or what stands in for it.
+    pub source: String,
+    /// Whether it stands in.
+    pub stand_in: bool,
+    /// Vertices and entries as printed.
+    pub printed: (u64, u64),
+    /// Blocks of 16 x 8: an operand of the product with features.
+    pub spmm: Statistics,
+    /// Blocks of 16 x 16: a result of the products of rows.
+    pub sddmm: Statistics,
+    /// Blocks of 16 x 8 with rows that share columns in a window.
+    pub greedy: Statistics,
+    /// Translating.
+    pub translation: f64,
+    /// Laying blocks out, with column ids and masks.
+    pub blocks: f64,
+    /// Choosing rows greedily, and translating.
+    pub greedy_translation: f64,
+    /// A product with 16 columns of features on the host.
+    pub host_product: f64,
+    /// The same on the GPU.
+    pub gpu_product: Option<f64>,
+}
+
+impl Translated {
+    /// Translates; the product on the GPU is added by who has one.
+    ///
+    /// # Errors
+    /// Out of memory; a product that differs from the host's sums.
+    pub fn measure(listed: &Listed, loaded: &Loaded, runs: usize) -> Result<Self> {
+        let (csr, control) = (&loaded.csr, Control::default());
+        let natural = SgtConfig::default();
+        let greedy = SgtConfig { order: RowOrder::Greedy(Greedy { symmetric: true, ..Greedy::default() }), ..SgtConfig::default() };
+        let sgt = Sgt::from_csr(csr, &natural, &control)?;
+        let of = |config: &SgtConfig| seconds(runs, || Ok(Sgt::from_csr(csr, config, &control)?));
+        Ok(Self {
+            name: listed.name,
+            kind: listed.kind,
+            source: loaded.source.clone(),
+            stand_in: loaded.stand_in,
+            printed: (listed.vertices, listed.entries),
+            spmm: sgt.statistics(BlockShape::TF32_16X8)?,
+            sddmm: sgt.statistics(BlockShape::HALF_16X16)?,
+            greedy: Sgt::from_csr(csr, &greedy, &control)?.statistics(BlockShape::TF32_16X8)?,
+            translation: of(&natural)?,
+            blocks: seconds(runs, || Ok(sgt.blocks(BlockShape::TF32_16X8, MaskOrder::Rows, &control)?))?,
+            greedy_translation: of(&greedy)?,
+            host_product: host_spmm(csr, HIDDEN, runs)?,
+            gpu_product: None,
+        })
+    }
+}
+
+fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
+    let (count, sum) = values.fold((0usize, 0.0), |(count, sum), value| (count + 1, sum + value));
+    (count > 0).then(|| sum / count as f64)
+}
+
+/// Which graphs ran.
+#[must_use]
+pub fn graphs(all: &[Translated]) -> Table {
+    let header = ["graph", "type", "published vertices", "published entries", "vertices", "entries", "what ran"];
+    let mut table = Table::new("Graphs (Table 4)", &header);
+    for t in all {
+        let counts = [t.printed.0, t.printed.1, t.spmm.rows, t.spmm.entries].map(|count| count.to_string());
+        table.row([t.name.into(), t.kind.into()].into_iter().chain(counts).chain([t.source.clone()]));
+    }
+    if all.iter().any(|t| t.stand_in) {
+        table.note("A stand-in is a random graph of that size: its numbers are not those of the paper's graph.");
+    }
+    table
+}
+
+/// Figure 7.
+#[must_use]
+pub fn effectiveness(all: &[Translated]) -> Table {
+    let header = [
+        "graph",
+        "16x8 without",
+        "with",
+        "saved %",
+        "fill % without",
+        "with",
+        "16x16 without",
+        "with",
+        "saved %",
+        "fill % with",
+        "columns a window",
+        "most",
+        "entries a column",
+        "16x8 saved %, greedy rows",
+    ];
+    let mut table =
+        Table::new("Blocks without and with translation (Figure 7): windows of 16 rows; 16x8 for SpMM, 16x16 for SDDMM", &header);
+    for t in all {
+        let (s, d) = (&t.spmm, &t.sddmm);
+        let columns = s.distinct_columns as f64 / s.windows.max(1) as f64;
+        table.row([
+            marked(t),
+            s.untranslated_blocks.to_string(),
+            s.blocks.to_string(),
+            percent(s.reduction()),
+            percent(s.untranslated_fill()),
+            percent(s.fill()),
+            d.untranslated_blocks.to_string(),
+            d.blocks.to_string(),
+            percent(d.reduction()),
+            percent(d.fill()),
+            number(Some(columns), 1),
+            s.most_columns.to_string(),
+            number(Some(s.entries_per_vector()), 2),
+            // Against the blocks without translation of rows as they are numbered.
+            percent(1.0 - t.greedy.blocks as f64 / s.untranslated_blocks.max(1) as f64),
+        ]);
+    }
+    let of = |only_files: bool| {
+        let chosen = all.iter().filter(move |t| !only_files || !t.stand_in);
+        mean(chosen.flat_map(|t| [t.spmm.reduction(), t.sddmm.reduction()])).map_or(NONE.into(), |part| percent(part) + " %")
+    };
+    table.note(format!(
+        "Saved on average, both shapes: {} of all these graphs, {} of those that are files; published {REDUCTION_PERCENT} %.",
+        of(false),
+        of(true)
+    ));
+    table.note("The paper has its single graphs in a figure without numbers. * marks stand-ins.");
+    table
+}
+
+/// Figure 8.
+#[must_use]
+pub fn overhead(all: &[Translated]) -> Table {
+    let header = [
+        "graph",
+        "translation ms",
+        "M entries/s",
+        "blocks ms",
+        "greedy ms",
+        "host SpMM ms",
+        "% of 200 epochs",
+        "GPU SpMM ms",
+        "% of 200 epochs",
+    ];
+    let title = "Translation on the host beside training (Figure 8): SpMM of f32 with 16 columns, four of them an epoch";
+    let mut table = Table::new(title, &header);
+    let products = f64::from(EPOCHS * PRODUCTS_OF_EPOCH);
+    for t in all {
+        let share = |product: f64| 100.0 * t.translation / (products * product);
+        let gpu = t.gpu_product.map_or([NO_GPU.into(), NO_GPU.into()], |s| [number(Some(1e3 * s), 4), number(Some(share(s)), 2)]);
+        let [first, second] = gpu;
+        table.row([
+            marked(t),
+            number(Some(1e3 * t.translation), 3),
+            number(Some(1e-6 * t.spmm.entries as f64 / t.translation), 1),
+            number(Some(1e3 * t.blocks), 3),
+            number(Some(1e3 * t.greedy_translation), 3),
+            number(Some(1e3 * t.host_product), 3),
+            number(Some(share(t.host_product)), 2),
+            first,
+            second,
+        ]);
+    }
+    let host = mean(all.iter().map(|t| 100.0 * t.translation / (products * t.host_product)));
+    let gpu = mean(all.iter().filter_map(|t| Some(100.0 * t.translation / (products * t.gpu_product?))));
+    let gpu = if gpu.is_none() { NO_GPU.into() } else { number(gpu, 2) + " %" };
+    table.note(format!(
+        "On average {} % of 200 epochs on the host, on the GPU {gpu}; published {OVERHEAD_PERCENT} % (section 5.3) and {OTHER_OVERHEAD_PERCENT} % (section 4.1).",
+        number(host, 2)
+    ));
+    table.note("Of an epoch only its products with the adjacency matrix are counted, so that the shares are upper bounds; the paper's are of all of it.");
+    table
+}
+
+/// The name, with a mark if another graph stands in.
+pub(super) fn marked(t: &Translated) -> String {
+    if t.stand_in { format!("{}*", t.name) } else { t.name.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::reproduce::tc_gnn::published::datasets;
+
+    #[test]
+    fn rows_that_share_columns_save_blocks() {
+        let all = datasets().unwrap();
+        let listed = all.iter().find(|g| g.abbreviation == "CO").unwrap();
+        let translated = Translated::measure(listed, &listed.load(None, 1, true).unwrap(), 1).unwrap();
+        let (s, d) = (translated.spmm, translated.sddmm);
+        assert!(s.blocks < s.untranslated_blocks && d.blocks <= s.blocks && s.fill() > s.untranslated_fill());
+        assert_eq!(s.windows, 2708u64.div_ceil(16));
+        let all = [translated];
+        let text = effectiveness(&all).text();
+        assert!(text.contains("Cora*") && text.contains("published 67.47 %") && text.contains("- of those that are files"), "{text}");
+        assert!(graphs(&all).text().contains("stand-in skew:2708:5429"));
+        let text = overhead(&all).text();
+        assert!(text.contains(NO_GPU) && text.contains("published 4.43 %"), "{text}");
+        let with = overhead(&[Translated { gpu_product: Some(1e-5), ..all[0].clone() }]).text();
+        assert!(!with.contains(NO_GPU) && with.contains("0.0100"), "{with}");
+    }
+}

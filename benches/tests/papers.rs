@@ -1,0 +1,97 @@
+//! The tables of TC-GNN at tiny size: without a GPU, and on the host shim where there is one.
+
+use bitgraph_benches::reproduce::paper::{Common, Tables};
+use bitgraph_benches::reproduce::table::{NO_GPU, Table};
+use bitgraph_benches::reproduce::{Place, tc_gnn};
+use std::path::Path;
+
+fn common(folder: &Path, backend: Place, graphs: &[&str]) -> Common {
+    Common {
+        data: Some(folder.into()),
+        backend,
+        graphs: graphs.iter().map(ToString::to_string).collect(),
+        repeat: 1,
+        quick: true,
+        json: Some(folder.join("report.json")),
+        markdown: Some(folder.join("report.md")),
+    }
+}
+
+fn table<'a>(tables: &'a Tables, title: &str) -> &'a Table {
+    tables.tables.iter().find(|t| t.title.starts_with(title)).unwrap_or_else(|| panic!("no table {title:?}"))
+}
+
+/// The cells of a column.
+fn column<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
+    let at = table.header.iter().position(|h| h == name).unwrap_or_else(|| panic!("no column {name:?} in {:?}", table.header));
+    table.rows.iter().map(|row| row[at].as_str()).collect()
+}
+
+#[test]
+fn tc_gnn_has_a_row_for_each_published_one() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("gnn/cora")).unwrap();
+    let ring: String = (1..40).map(|v| format!("{} {v}\n", v + 1)).collect();
+    let text = format!("%%MatrixMarket matrix coordinate pattern symmetric\n40 40 39\n{ring}");
+    std::fs::write(folder.path().join("gnn/cora/graph.mtx"), text).unwrap();
+
+    let tables = tc_gnn::run(&tc_gnn::Options { common: common(folder.path(), Place::Cpu, &[]) }).unwrap();
+    let graphs = table(&tables, "Graphs");
+    assert_eq!(graphs.rows.len(), tc_gnn::published::datasets().unwrap().len());
+    let ran = column(graphs, "what ran");
+    assert_eq!(ran.iter().filter(|source| !source.starts_with("stand-in ")).collect::<Vec<_>>(), [&"cora/graph.mtx"]);
+    let saved = table(&tables, "Blocks without");
+    for (name, percent) in column(saved, "graph").iter().zip(column(saved, "saved %")) {
+        // A path's neighbours are in one block of a window or in two, with and without translation.
+        let percent: f64 = percent.parse().unwrap();
+        assert!(if *name == "Cora" { percent.abs() <= 50.0 } else { percent > 10.0 && percent < 100.0 }, "{name}: {percent} %");
+    }
+    let overhead = table(&tables, "Translation");
+    assert!(column(overhead, "translation ms").iter().all(|ms| ms.parse::<f64>().unwrap() > 0.0));
+    assert!(column(overhead, "GPU SpMM ms").iter().all(|cell| *cell == NO_GPU));
+    let (times, rates) = (table(&tables, "SpMM in ms"), table(&tables, "SpMM in GFLOPS"));
+    for row in tc_gnn::published::spmm().unwrap() {
+        // Two widths each.
+        assert_eq!(column(times, "TC-GNN").iter().filter(|cell| **cell == format!("{:.2}", row.tcgnn)).count(), 2);
+    }
+    assert_eq!(rates.rows.len(), tc_gnn::published::sparsity().unwrap().len());
+    assert!(column(rates, "host f32").iter().all(|rate| rate.parse::<f64>().unwrap() > 0.0));
+    assert!(column(rates, "ours f32").iter().all(|cell| *cell == NO_GPU));
+
+    let markdown = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
+    assert!(
+        markdown.starts_with("# TC-GNN") && markdown.contains("\n## Blocks without") && markdown.contains("Left out: columns of a GPU")
+    );
+    let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(folder.path().join("report.json")).unwrap()).unwrap();
+    assert_eq!((&json["quick"], json["tables"][0]["rows"].as_array().map(Vec::len)), (&true.into(), Some(graphs.rows.len())));
+}
+
+#[test]
+fn only_graphs_of_the_paper_are_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = tc_gnn::run(&tc_gnn::Options { common: common(folder.path(), Place::Cpu, &["karate"]) }).unwrap_err();
+    assert!(error.to_string().contains("karate") && error.to_string().contains("Pubmed"), "{error}");
+}
+
+#[test]
+fn where_there_is_no_such_gpu_its_columns_say_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = tc_gnn::run(&tc_gnn::Options { common: common(folder.path(), Place::Cuda(4095), &["Cora"]) }).unwrap();
+    assert!(tables.left_out[0].starts_with("columns of a GPU: ") && tables.device.is_none(), "{:?}", tables.left_out);
+    assert_eq!(column(table(&tables, "Translation"), "GPU SpMM ms"), [NO_GPU]);
+}
+
+#[test]
+fn on_the_host_shim() {
+    if std::env::var_os("BITGRAPH_CUDA_EMULATOR").is_none() {
+        println!("skipped: the tables on the host shim (BITGRAPH_CUDA_EMULATOR is not set)");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let tables = tc_gnn::run(&tc_gnn::Options { common: common(folder.path(), Place::Cuda(0), &["Cora"]) }).unwrap();
+    assert!(tables.left_out.is_empty() && tables.device.is_some());
+    assert!(column(table(&tables, "Translation"), "GPU SpMM ms").iter().all(|ms| ms.parse::<f64>().unwrap() > 0.0));
+    let rates = table(&tables, "SpMM in GFLOPS");
+    assert!(column(rates, "ours f16").iter().chain(&column(rates, "ours f32")).all(|rate| rate.parse::<f64>().unwrap() > 0.0));
+    assert!(column(rates, "cuSPARSE f32").iter().all(|cell| *cell == "-"));
+}
