@@ -87,6 +87,10 @@ const UNEVEN_LANES: u64 = 7680;
 /// Entries of a row in the mean from which deep rows have work for their loads, however many there are. `NotreDame_www` has 2.9: .0615 ms, deep
 /// .0809; `soc-Slashdot0902` 10.6: .0265, deep .0209.
 const DEEP_MEAN: f64 = 8.0;
+/// Entries of a row in the mean from which even rows are cut where there are few, and of a piece of them at least. 4096 rows of 512 entries,
+/// F = 16, f32: 36 us in whole rows.
+const CUT_MEAN: f64 = 64.0;
+const SHORTEST_PIECE: u32 = 32;
 /// Rows are alike if the longest has at most this much more than the mean, and two.
 const ALIKE: f64 = 1.25;
 /// Columns that a block of rows owns, over its entries: above, a gather of each entry costs no more. A grid has .42, a mesh .2.
@@ -111,7 +115,16 @@ impl SpmmPlan {
         if !valued && width <= 32 * per_lane::<T>() && records.saturating_mul(u64::from(whole)) <= held {
             return Self { form: SpmmForm::Records, lanes: whole, deep: false };
         }
-        if f64::from(stats.longest) <= ALIKE * mean + 2.0 {
+        let lanes_in_all = (stats.rows as u64).saturating_mul(u64::from(whole));
+        let within = |lanes: u64| lanes_in_all <= u64::from(sms) * lanes;
+        let alike = f64::from(stats.longest) <= ALIKE * mean + 2.0;
+        if alike && within(HELD_LANES / 2) && mean >= CUT_MEAN {
+            // As many pieces as the device holds at once.
+            let piece = stats.entries as u64 * u64::from(whole) / (u64::from(sms) * HELD_LANES).max(1);
+            let piece = (piece.min(u64::from(LONG_PIECE)) as u32).next_power_of_two().max(SHORTEST_PIECE);
+            return Self { form: SpmmForm::Tasks { piece }, lanes: lanes_of::<T>(width, WIDE_LANES), deep: true };
+        }
+        if alike {
             let shares = stats.rows == stats.columns && stats.longest <= super::staged::LONGEST && stats.rows >= SHARING_ROWS;
             let full = width.next_multiple_of(super::staged::SLICE_COLUMNS) * FULL_SLICES.0 <= width * FULL_SLICES.1;
             let blocks = shares && full && is_half::<T>() && !valued && width.is_multiple_of(per_lane::<T>());
@@ -122,8 +135,6 @@ impl SpmmPlan {
             return Self { form, lanes: if full { whole } else { lanes_of::<T>(width, SLICE_LANES) }, deep: narrow && !blocks };
         }
         let uneven = skew::ratio(stats.longest, stats.rows, stats.entries) >= skew::SKEWED;
-        let lanes_in_all = (stats.rows as u64).saturating_mul(u64::from(whole));
-        let within = |lanes: u64| lanes_in_all <= u64::from(sms) * lanes;
         let wide = within(HELD_LANES) || if uneven { stats.entries < SLICED_ENTRIES } else { mean < SLICED_MEAN };
         let deep = narrow || within(HELD_LANES) || (uneven && (mean >= DEEP_MEAN || within(UNEVEN_LANES)));
         let by_entries = PIECES.iter().find(|&&(most, _)| stats.entries < most).map_or(LONG_PIECE, |&(_, piece)| piece);
@@ -261,6 +272,8 @@ mod tests {
         assert_eq!(chosen(100_000, 3_199_470, 60, 128, true), tasks(128, 8, false));
         assert_eq!(chosen(30_000, 479_864, 35, 64, true), tasks(128, 8, true));
         assert_eq!(chosen(65_536, 393_150, 17, 128, true), tasks(128, 16, false));
+        // Few long rows: blocks of 16 x 16, half of 4096 x 4096.
+        assert_eq!(chosen(4096, 2_097_152, 512, 16, false), tasks(32, 4, true));
         // A mesh and a grid.
         assert_eq!(chosen(200_000, 4_648_000, 26, 64, true), plain(SpmmForm::Staged { buffers: 1 }, 8));
         assert_eq!(chosen(1_000_000, 3_996_000, 4, 128, true), plain(SpmmForm::Staged { buffers: 2 }, 16));
