@@ -1,19 +1,23 @@
 //! Operations of the front by the forms of bits: packing of floats, products of codes on 1-bit tensor cores, sums of signs by vertical counters.
 //!
 //! # Invariants
-//! A form gives the bits that the general kernels give. What a form cannot do directly is done after it: an epilogue over its numbers, or, where
+//! A form that memory is too short for leaves the work to the general kernels. A form gives the bits that the general kernels give. What a form cannot do directly is done after it: an epilogue over its numbers, or, where
 //! that ends in a sign and keeps the order of a column's numbers, by thresholds (`fold.rs`).
 
+use super::super::epilogue::{EpilogueParams, MOST, finished};
+use super::super::map;
+use super::super::params::{Target, most};
+use super::super::softmax::scratch;
 use super::super::typed::layouts::{Family, Key, Laid, laid};
-use super::super::typed::{array, bytes, is_aligned, output, reals, through};
+use super::super::typed::{array, bytes, is_aligned, output, reals};
 use super::fold::{fold, is_foldable};
-use super::operand::{CodesParams, through_elements};
+use super::operand::{CodesParams, Stored, through_elements};
 use super::pack::{Codes, into};
 use super::{Aggregation, DeviceBits, DevicePlanes, ProductSigns, codes_product, general, host_error, sign_product, sign_sums};
 use crate::device::Buffer;
 use crate::tensor::forms::Feature;
 use crate::tensor::pattern::Seen;
-use crate::{Cuda, Result};
+use crate::{Cuda, Error, Result};
 use bitgraph_bittensor::{BitLayout, Levels, Quantization, Rounding, Step as CodeStep, Steps};
 use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{BitGemmOp, BitSpmmOp, Coding, PackOp};
@@ -150,25 +154,44 @@ fn products(op: &BitGemmOp<Cuda>, length: usize) -> Result<Option<Gemm>> {
     Ok(Some(Gemm::Products { a, b }))
 }
 
+/// What a form made; none where memory was too short for it, which leaves the work to the general kernels.
+fn made<T>(result: Result<T>) -> Result<Option<T>> {
+    match result {
+        Ok(made) => Ok(Some(made)),
+        Err(Error::OutOfMemory { .. }) => Ok(None),
+        Err(other) => Err(other),
+    }
+}
+
 /// Any product of bits, by a form where there is one.
 pub(super) fn gemm(cuda: &Cuda, op: &BitGemmOp<Cuda>, y: BitOut<'_, Cuda>) -> Result<()> {
-    let (device, (rows, columns, length)) = (cuda.device(), op.sizes());
+    let device = cuda.device();
+    let (mut products, mut done) = (None, None);
     match (gemm_way(cuda, op, &Goes::of(&y))?, &y) {
-        (Some(Gemm::SignSums { a, b, y }), _) => sign_sums(device, &a, &b, None, &y),
-        (Some(Gemm::Codes { a, b, y }), _) => codes_product(device, &a, &b, None, &y),
+        (Some(Gemm::SignSums { a, b, y }), _) => done = made(sign_sums(device, &a, &b, None, &y))?,
+        (Some(Gemm::Codes { a, b, y }), _) => done = made(codes_product(device, &a, &b, None, &y))?,
         (Some(Gemm::Signs { a, b }), BitOut::Codes(out)) => {
-            let Some(to) = signs_out(out)? else { return general::gemm(cuda, op, y, None) };
-            let folded = fold(cuda, &op.epilogue, length as i32, (columns, out.layout.stride()))?;
-            let (thresholds, flips) = (folded.as_ref().map(|f| &f.thresholds), folded.as_ref().map(|f| &f.flips));
-            sign_product(device, &a, &b, None, ProductSigns { thresholds, flips }, &to)
+            if let Some(to) = signs_out(out)? {
+                done = made(sign_gemm(cuda, op, &a, &b, &to))?;
+            }
         }
-        (Some(Gemm::Products { a, b }), _) => {
-            let products = super::super::softmax::scratch(cuda, rows, columns, DType::I32)?.cast::<i32>();
-            codes_product(device, &a, &b, None, &products)?;
-            general::gemm(cuda, op, y, Some(&products))
-        }
-        _ => general::gemm(cuda, op, y, None),
+        (Some(Gemm::Products { a, b }), _) => products = made(products_of(cuda, op, &a, &b))?,
+        _ => {}
     }
+    if done.is_some() { Ok(()) } else { general::gemm(cuda, op, y, products.as_ref()) }
+}
+fn products_of(cuda: &Cuda, op: &BitGemmOp<Cuda>, a: &DevicePlanes, b: &DevicePlanes) -> Result<Buffer<i32>> {
+    let (rows, columns, _) = op.sizes();
+    let products = scratch(cuda, rows, columns, DType::I32)?.cast::<i32>();
+    codes_product(cuda.device(), a, b, None, &products)?;
+    Ok(products)
+}
+fn sign_gemm(cuda: &Cuda, op: &BitGemmOp<Cuda>, a: &DeviceBits, b: &DeviceBits, to: &DeviceBits) -> Result<()> {
+    let (_, columns, length) = op.sizes();
+    // The length is below 2^29.
+    let folded = fold(cuda, &op.epilogue, length as i32, (columns, to.layout().stride()))?;
+    let (thresholds, flips) = (folded.as_ref().map(|f| &f.thresholds), folded.as_ref().map(|f| &f.flips));
+    sign_product(cuda.device(), a, b, None, ProductSigns { thresholds, flips }, to)
 }
 
 /// A layout for sums of signs that a matrix keeps.
@@ -249,34 +272,53 @@ fn spmm_way(cuda: &Cuda, op: &BitSpmmOp<Cuda>, goes: &Goes<'_>) -> Result<Option
 /// Any sum of bits over entries, by a form where there is one.
 pub(super) fn spmm(cuda: &Cuda, op: &BitSpmmOp<Cuda>, y: BitOut<'_, Cuda>) -> Result<()> {
     let Some(Spmm { layout, features, how }) = spmm_way(cuda, op, &Goes::of(&y))? else { return general::spmm(cuda, op, y) };
-    let sums = &layout.0;
-    let scale = op.scale_rows.as_ref().and_then(reals);
+    let (sums, x, scale) = (&layout.0, &features, op.scale_rows.as_ref().and_then(reals));
+    let (mut between, mut done) = (None, None);
     match (how, &y) {
-        (Sums::Halves(y), _) => sums.sums(&features, None, &y),
-        (Sums::Whole(y), _) => sums.sums(&features, None, &y),
-        (Sums::Narrow(y), _) => sums.sums(&features, scale.as_ref(), &y),
-        (Sums::Single(y), _) => sums.sums(&features, scale.as_ref(), &y),
+        (Sums::Halves(y), _) => done = made(sums.sums(x, None, &y))?,
+        (Sums::Whole(y), _) => done = made(sums.sums(x, None, &y))?,
+        (Sums::Narrow(y), _) => done = made(sums.sums(x, scale.as_ref(), &y))?,
+        (Sums::Single(y), _) => done = made(sums.sums(x, scale.as_ref(), &y))?,
         (Sums::Signs, BitOut::Codes(out)) => {
-            let Some(to) = signs_out(out)? else { return general::spmm(cuda, op, y) };
-            let shape = (features.layout().ncols(), features.layout().stride());
-            let folded = fold(cuda, &op.epilogue, sums.largest() as i32, shape)?;
-            let thresholds = folded.as_ref().map(|f| sums.thresholds(&f.thresholds, Some(&f.flips))).transpose()?;
-            sums.signs(&features, thresholds.as_ref(), &to)
+            if let Some(to) = signs_out(out)? {
+                done = made(signs_over(cuda, op, sums, x, &to))?;
+            }
         }
         (Sums::Counts, BitOut::Counts(out)) => {
-            let Some(to) = words_out(out) else { return general::spmm(cuda, op, y) };
-            sums.counts(&features, out.planes, &to)
+            if let Some(to) = words_out(out) {
+                done = made(sums.counts(x, out.planes, &to))?;
+            }
         }
-        _ => {
-            let shape = (op.matrix_shape().0, op.features.shape().1);
-            through_elements(cuda, &op.epilogue, y, |epilogue, y| {
-                let run = |to: &Buffer<f32>| sums.sums(&features, scale.as_ref(), to);
-                match numbers_out::<f32>(&y).filter(|_| epilogue.is_empty()) {
-                    Some(to) => run(&to),
-                    None => through::<f32>(cuda, shape, &epilogue.0, &y, |between| run(between).map(|()| true)).map(|_| ()),
-                }
-            })
+        (Sums::Pass, _) => between = made(floats_over(cuda, op, sums, x, scale.as_ref()))?,
+        _ => {}
+    }
+    match (done, between) {
+        (Some(()), _) => Ok(()),
+        (None, Some(between)) => finish(cuda, op, &between, y),
+        (None, None) => general::spmm(cuda, op, y),
+    }
+}
+fn signs_over(cuda: &Cuda, op: &BitSpmmOp<Cuda>, sums: &Aggregation, x: &DeviceBits, to: &DeviceBits) -> Result<()> {
+    let folded = fold(cuda, &op.epilogue, sums.largest() as i32, (x.layout().ncols(), x.layout().stride()))?;
+    let thresholds = folded.as_ref().map(|f| sums.thresholds(&f.thresholds, Some(&f.flips))).transpose()?;
+    sums.signs(x, thresholds.as_ref(), to)
+}
+fn floats_over(cuda: &Cuda, op: &BitSpmmOp<Cuda>, sums: &Aggregation, x: &DeviceBits, scale: Option<&Buffer<f32>>) -> Result<Buffer<f32>> {
+    let to = scratch(cuda, op.matrix_shape().0, op.features.shape().1, DType::F32)?.cast::<f32>();
+    sums.sums(x, scale, &to)?;
+    Ok(to)
+}
+/// Takes scaled sums through the epilogue to where they are wanted.
+fn finish(cuda: &Cuda, op: &BitSpmmOp<Cuda>, sums: &Buffer<f32>, y: BitOut<'_, Cuda>) -> Result<()> {
+    let (shape, neighbours) = ((op.matrix_shape().0, op.features.shape().1), most(DType::F32));
+    let x = Target::scratch(sums.ptr().cast(), shape.1, DType::F32, neighbours).view();
+    match y {
+        BitOut::Codes(out) if op.epilogue.0.len() <= MOST => {
+            general::pack_finished(cuda, &x, EpilogueParams::of(&op.epilogue.0), Stored::of(&op.epilogue), &out)
         }
+        y => through_elements(cuda, &op.epilogue, y, |epilogue, y| {
+            finished(cuda, epilogue, (DType::F32, neighbours), &y, |epilogue, y| map::steps(cuda, &x, DType::F32, shape, epilogue, y))
+        }),
     }
 }
 

@@ -378,3 +378,45 @@ fn padded_operands() {
         results(&format!("padded product, {kernels:?}"), &cuda, || bit_gemm(&x, &w), &wanted);
     }
 }
+
+/// Where memory is too short for a layout, or for numbers on the way, the general kernels run.
+#[test]
+fn without_memory_for_a_form() {
+    let Some(device) = crate::device::testing::small_device(1 << 22) else { return };
+    let cuda = Cuda::on(device.clone()).with_tensor_kernels(TensorKernels::Typed);
+    // The lengths of so many rows take more than is left.
+    let csr = &pattern(330, 330, (0..330).flat_map(|i| [(i, i), (i, (i + 1) % 330)]));
+    let (n, width) = (csr.nrows(), 70);
+    let (BitOperand::Signs(x), plain) = operand(&cuda, 0, (n, width), Packing::Rows, 3) else { panic!("signs") };
+    let (w, right) = operand(&cuda, 2, (width, n), Packing::Columns, 4);
+    let (v, left) = operand(&cuda, 2, (n, width), Packing::Rows, 5);
+    let d = powers(n, 9);
+    let scale = Dense::column_vector(&cuda, d.clone()).unwrap();
+    let products = || bit_gemm(v.clone(), w.clone()).bias(&scale.reshaped(1, n).unwrap());
+    let mut y = Dense::<Cuda, f32>::zeros(&cuda, n, width).unwrap().sign(Packing::Rows).unwrap();
+    let mut z = Dense::<Cuda, f32>::zeros(&cuda, n, n).unwrap().sign(Packing::Rows).unwrap();
+    let summed = summed(csr, false, false, &plain).map(|v, i, _| sign(v * f64::from(d[i])));
+    let mut multiplied = Plain::zeros(n, n);
+    for i in 0..n {
+        for c in 0..n {
+            let product: f64 = (0..width).map(|k| left.at(i, k) * right.at(k, c)).sum();
+            multiplied.set(i, c, sign(product + f64::from(d[c])));
+        }
+    }
+    // First without a layout; then with one, and without an array for the numbers.
+    for laid in [false, true] {
+        let a = Matrix::new(&cuda, csr, None, FormatKind::Csr).unwrap();
+        let sums = || bit_spmm(&a, &x).scale_rows(&scale);
+        if laid {
+            assert_ne!(explain(sums().descriptor()).unwrap(), GENERAL);
+        }
+        let biased = products();
+        let held = crate::device::testing::hold(&device, 600);
+        sums().into_signs(&mut y).unwrap();
+        biased.into_signs(&mut z).unwrap();
+        assert_eq!(explain(sums().descriptor()).unwrap() != GENERAL, laid);
+        drop(held);
+        assert_eq!(Plain::of(&y.to_dense().unwrap()).data, summed.data, "laid out {laid}");
+        assert_eq!(Plain::of(&z.to_dense().unwrap()).data, multiplied.data, "laid out {laid}");
+    }
+}

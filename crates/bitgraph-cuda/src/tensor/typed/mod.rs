@@ -59,7 +59,7 @@ pub(super) fn is_aligned<T: bytemuck::Pod>(array: &Buffer<T>) -> bool {
 
 /// Calls `run` with an array of `f32` of so many rows and columns, and takes what it leaves there through the steps to the output. Whether
 /// `run` ran.
-pub(super) fn through<T: Feature + Element>(
+fn through<T: Feature + Element>(
     cuda: &Cuda,
     (rows, columns): (usize, usize),
     steps: &[Step<Cuda>],
