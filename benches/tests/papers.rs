@@ -1,8 +1,8 @@
-//! The tables of TC-GNN at tiny size: without a GPU, and on the host shim where there is one.
+//! The tables of TC-GNN and QGTC at tiny size: without a GPU, and on the host shim where there is one.
 
 use bitgraph_benches::reproduce::paper::{Common, Tables};
 use bitgraph_benches::reproduce::table::{NO_GPU, Table};
-use bitgraph_benches::reproduce::{Place, tc_gnn};
+use bitgraph_benches::reproduce::{Place, qgtc, tc_gnn};
 use std::path::Path;
 
 fn common(folder: &Path, backend: Place, graphs: &[&str]) -> Common {
@@ -66,6 +66,38 @@ fn tc_gnn_has_a_row_for_each_published_one() {
     assert_eq!((&json["quick"], json["tables"][0]["rows"].as_array().map(Vec::len)), (&true.into(), Some(graphs.rows.len())));
 }
 
+fn qgtc_options(folder: &Path, backend: Place, graphs: &[&str]) -> qgtc::Options {
+    qgtc::Options { common: common(folder, backend, graphs), parts: 100, batch: 10 }
+}
+
+#[test]
+fn qgtc_has_a_row_for_each_published_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = qgtc::run(&qgtc_options(folder.path(), Place::Cpu, &[])).unwrap();
+    let zero = table(&tables, "Zero tiles");
+    assert_eq!(zero.rows.len(), qgtc::published::datasets().unwrap().len());
+    let parts = ["non-zero %", "zero between parts %", "zero within %"].map(|name| column(zero, name));
+    for row in 0..zero.rows.len() {
+        let [filled, between, within] = parts.each_ref().map(|cells| cells[row].parse::<f64>().unwrap());
+        assert!((filled + between + within - 100.0).abs() < 0.02 && filled > 0.0 && between > 0.0, "{:?}", zero.rows[row]);
+    }
+    let gemm = table(&tables, "Aggregation in TFLOPS (Table 3)");
+    let published = qgtc::published::gemm().unwrap();
+    assert_eq!(gemm.rows.len(), 4 * published.len());
+    for (row, theirs) in gemm.rows.chunks(4).zip(&published) {
+        assert_eq!(row.iter().map(|cells| cells[4].parse().unwrap()).collect::<Vec<f64>>(), theirs.bits);
+        assert!(row.iter().all(|cells| cells[0] == theirs.n.to_string() && cells[1] == theirs.columns.to_string()));
+    }
+    assert!(column(gemm, "ours").iter().all(|cell| *cell == NO_GPU));
+    for title in ["Aggregation in TFLOPS (Table 3)", "Aggregation in TFLOPS by bits"] {
+        assert!(column(table(&tables, title), "host").iter().all(|rate| rate.parse::<f64>().unwrap() > 0.0));
+    }
+    assert_eq!(column(table(&tables, "Aggregation in TFLOPS by size"), "N"), ["128", "256"]);
+    let again = table(&tables, "Non-zero tiles");
+    assert_eq!(column(again, "bits"), ["4", "8", "16"]);
+    assert!(std::fs::read_to_string(folder.path().join("report.md")).unwrap().starts_with("# QGTC"));
+}
+
 #[test]
 fn only_graphs_of_the_paper_are_taken() {
     let folder = tempfile::tempdir().unwrap();
@@ -94,4 +126,14 @@ fn on_the_host_shim() {
     let rates = table(&tables, "SpMM in GFLOPS");
     assert!(column(rates, "ours f16").iter().chain(&column(rates, "ours f32")).all(|rate| rate.parse::<f64>().unwrap() > 0.0));
     assert!(column(rates, "cuSPARSE f32").iter().all(|cell| *cell == "-"));
+
+    let tables = qgtc::run(&qgtc_options(folder.path(), Place::Cuda(0), &["Proteins", "PPI"])).unwrap();
+    let number = |cell: &&str| cell.parse::<f64>().is_ok_and(|rate| rate > 0.0);
+    for (title, name) in
+        [("Zero tiles", "GPU ms"), ("Aggregation in TFLOPS (Table 3)", "ours"), ("Non-zero tiles", "GPU ms, a product each bit")]
+    {
+        let cells = column(table(&tables, title), name);
+        assert!(!cells.is_empty() && cells.iter().all(|cell| number(cell) || *cell == "0.00"), "{title}: {cells:?}");
+    }
+    assert!(column(table(&tables, "Aggregation in TFLOPS by bits"), "cuBLASLt int8").iter().all(|cell| *cell == "-"));
 }

@@ -2,6 +2,7 @@
 //!
 //! Invariant: without a GPU everything that needs none runs, and the report says what does not.
 
+use super::listed::{Listed, Loaded};
 use super::table::Table;
 use super::{Machine, Place, machine_of};
 use crate::features::number;
@@ -51,6 +52,15 @@ impl Common {
     #[must_use]
     pub fn runs(&self) -> usize {
         if self.quick { 1 } else { self.repeat as usize }
+    }
+    /// A graph, which standard error names; where it is generated in parts, in so many.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn load(&self, listed: &Listed, parts: u64) -> Result<Loaded> {
+        let loaded = listed.load(self.data.as_deref(), parts, self.quick)?;
+        eprintln!("{}: {}, {} vertices, {} entries", listed.name, loaded.source, loaded.csr.nrows(), loaded.csr.nnz());
+        Ok(loaded)
     }
     /// How a GPU is timed.
     pub(crate) fn timing(&self) -> timing::Options {
