@@ -79,8 +79,8 @@ fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Cpu(args) => cpu(&args),
         Command::BitGraphblas(options) => bit_graphblas(&options),
-        Command::TcGnn(options) => reproduce::tc_gnn::run(&options).map(|tables| print!("{}", tables.text())),
-        Command::Qgtc(options) => reproduce::qgtc::run(&options).map(|tables| print!("{}", tables.text())),
+        Command::TcGnn(options) => reproduce::tc_gnn::run(&options).and_then(|tables| tables.print()),
+        Command::Qgtc(options) => reproduce::qgtc::run(&options).and_then(|tables| tables.print()),
         Command::Sddmm(options) => sampled::run(sampled::Operation::Sddmm, &options),
         Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
         Command::Attention(options) => sampled::run(sampled::Operation::Pair, &options),

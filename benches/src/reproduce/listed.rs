@@ -94,7 +94,7 @@ pub fn table<'a>(title: &str, all: impl IntoIterator<Item = &'a Ran>) -> Table {
         stand_ins |= ran.stand_in;
     }
     if stand_ins {
-        table.note("A stand-in is a random graph of that size: its numbers are not those of the paper's graph.");
+        table.note("A stand-in is a random graph of that size, with fewer entries where draws repeat: its numbers are not those of the paper's graph.");
     }
     table
 }

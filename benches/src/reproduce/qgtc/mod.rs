@@ -41,13 +41,11 @@ impl Options {
     fn size(&self, n: usize, columns: usize, bits: u32) -> Size {
         if self.common.quick { Size { n: n.min(QUICK.0), columns: columns.min(QUICK.1), bits } } else { Size { n, columns, bits } }
     }
-    fn measure(&self, bench: Option<&Bench<'_>>, size: Size, int8: bool) -> Result<Times> {
-        let Size { n, columns, bits } = size;
-        eprintln!("{n} x {n} by {columns} columns of {bits} bits");
-        let found = size.measure(bench, int8, self.common.runs());
-        found.with_context(|| format!("{n} x {n} by {columns} columns of {bits} bits"))
+    fn measure(&self, tables: &mut Tables, bench: Option<&Bench<'_>>, size: Size, int8: bool) -> Result<Times> {
+        eprintln!("{size}");
+        size.measure(tables, bench, int8, self.common.runs()).with_context(|| size.to_string())
     }
-    fn tiles(&self, bench: Option<&Bench<'_>>, listed: &Listed) -> Result<Counted> {
+    fn tiles(&self, tables: &mut Tables, bench: Option<&Bench<'_>>, listed: &Listed) -> Result<Counted> {
         let loaded = self.common.load(listed, u64::from(self.parts))?;
         let parts = Parts::of(&loaded, (self.parts as usize).min(loaded.csr.nrows()))?;
         let (mut sum, mut batches) = (Tiles::default(), 0);
@@ -55,11 +53,11 @@ impl Options {
             sum += parts.tiles(batch, map_tiles())?;
             batches += 1;
         }
-        let gpu = bench.map(|bench| {
+        let gpu = tables.on_gpu(bench, listed.name, |bench| {
             let adjacency = parts.matrix(0..parts.count().min(self.batch as usize))?;
-            products::jumping(bench, &adjacency, HIDDEN, TILE_BITS)
+            let (all, jumping) = products::jumping(bench, &adjacency, HIDDEN, TILE_BITS)?;
+            Ok((1e3 * all, 1e3 * jumping))
         });
-        let gpu = gpu.transpose()?.map(|(all, jumping)| (1e3 * all, 1e3 * jumping));
         Ok(Counted { ran: listed.ran(&loaded), parts: (parts.count(), batches), tiles: sum, gpu })
     }
 }
@@ -67,7 +65,7 @@ impl Options {
 /// Runs what can be run here; a graph is in memory while its tiles are counted.
 ///
 /// # Errors
-/// A graph that is not listed or cannot be read; a product that differs from the host's whole numbers; a file that cannot be written.
+/// A graph that is not listed or cannot be read; a product on the host that is wrong; a file that cannot be written.
 pub fn run(options: &Options) -> Result<Tables> {
     let common = &options.common;
     let timing = common.timing();
@@ -77,7 +75,7 @@ pub fn run(options: &Options) -> Result<Tables> {
 
     let mut counted = Vec::new();
     for listed in chosen(published::datasets()?, &common.graphs)? {
-        counted.push(options.tiles(bench, &listed).with_context(|| listed.name)?);
+        counted.push(options.tiles(&mut tables, bench, &listed).with_context(|| listed.name)?);
     }
     tables.tables.push(listed::table("Graphs (Table 1)", counted.iter().map(|c| &c.ran)));
     let map = map_tiles();
@@ -85,7 +83,8 @@ pub fn run(options: &Options) -> Result<Tables> {
 
     let mut gemm = Vec::new();
     for row in published::gemm()? {
-        let widths = (1..=row.bits.len() as u32).map(|bits| options.measure(bench, options.size(row.n, row.columns, bits), true));
+        let widths =
+            (1..=row.bits.len() as u32).map(|bits| options.measure(&mut tables, bench, options.size(row.n, row.columns, bits), true));
         let widths = widths.collect::<Result<Vec<_>>>()?;
         gemm.push((row, widths));
     }
@@ -94,7 +93,7 @@ pub fn run(options: &Options) -> Result<Tables> {
     let mut beside = Vec::new();
     for (n, columns) in INT8_SIZES {
         for bits in published::AGAINST_INT8 {
-            beside.push(options.measure(bench, options.size(n, columns, bits), true)?);
+            beside.push(options.measure(&mut tables, bench, options.size(n, columns, bits), true)?);
         }
     }
     tables.tables.push(tables::against_int8(&beside));
@@ -105,7 +104,7 @@ pub fn run(options: &Options) -> Result<Tables> {
     let mut sweep = Vec::new();
     for &n in &sizes {
         for &d in &columns {
-            sweep.push(options.measure(bench, Size { n, columns: d, bits: 1 }, false)?);
+            sweep.push(options.measure(&mut tables, bench, Size { n, columns: d, bits: 1 }, false)?);
         }
     }
     tables.tables.push(tables::sizes(&sizes, &columns, &sweep));
@@ -113,7 +112,7 @@ pub fn run(options: &Options) -> Result<Tables> {
     let mut again = Vec::new();
     for n in REUSE_SIZES.into_iter().filter(|&n| !common.quick || n == REUSE_SIZES[0]) {
         for bits in REUSE.1 {
-            again.push(products::reuse(options.size(n, REUSE.0, bits), bench, common.runs())?);
+            again.push(products::reuse(options.size(n, REUSE.0, bits), &mut tables, bench, common.runs())?);
         }
     }
     tables.tables.push(tables::reuse(&again));

@@ -3,7 +3,8 @@
 //! Invariant: every product is compared with whole numbers of the host before it is timed.
 
 use crate::codes::{Codes, checked_rows, element, planes};
-use crate::reproduce::paper::seconds;
+use crate::reproduce::paper::{Tables, seconds};
+use crate::reproduce::table::Gpu;
 use crate::timing::Bench;
 use anyhow::{Result, ensure};
 use bitgraph::cuda::tensor::bits::DeviceTiles;
@@ -12,6 +13,7 @@ use bitgraph::sparse::Control;
 use bitgraph::tensor::Planes;
 use bitgraph::tensor::ops::bit_gemm;
 use bitgraph_bittensor::{BitLayout, BitMatrix, BitPlanes, Levels, Packing, Scales, TileShape};
+use std::fmt;
 
 /// Words of 64 bits that are counted up to which the host is asked for a product.
 const HOST_WORDS: u64 = 1 << 32;
@@ -35,7 +37,7 @@ pub struct Times {
     /// On the host, where it does not take too long.
     pub host: Option<f64>,
     /// On the GPU.
-    pub gpu: Option<OnGpu>,
+    pub gpu: Gpu<OnGpu>,
 }
 
 /// Times on a GPU in seconds.
@@ -47,6 +49,12 @@ pub struct OnGpu {
     pub in_graph: f64,
     /// cuBLASLt with both operands in 8 bits.
     pub int8: Option<f64>,
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{0} x {0} of 1 bit by {1} columns of {2}", self.n, self.columns, self.bits)
+    }
 }
 
 impl Size {
@@ -66,10 +74,10 @@ impl Size {
         planes(self.n, self.columns, Packing::Columns, self.bits, 2)
     }
     /// Times it; cuBLASLt, whose operands take a byte an element, on request.
-    pub(crate) fn measure(self, bench: Option<&Bench<'_>>, int8: bool, runs: usize) -> Result<Times> {
+    pub(crate) fn measure(self, tables: &mut Tables, bench: Option<&Bench<'_>>, int8: bool, runs: usize) -> Result<Times> {
         let (a, b) = (self.first()?, self.second()?);
         let host = if self.is_for_host() { Some(on_host(&a, &b, runs)?) } else { None };
-        let gpu = bench.map(|bench| -> Result<OnGpu> {
+        let gpu = tables.on_gpu(bench, &self.to_string(), |bench| {
             let product = Codes::of(bench, a, b)?;
             product.run(None)?;
             product.check()?;
@@ -77,7 +85,7 @@ impl Size {
             let (single, in_graph) = bench.timed(&|| product.run(None))?;
             Ok(OnGpu { single, in_graph, int8 })
         });
-        Ok(Times { size: self, host, gpu: gpu.transpose()? })
+        Ok(Times { size: self, host, gpu })
     }
 }
 
@@ -105,14 +113,14 @@ pub struct Reuse {
     /// Seconds of single products on the host: one for each plane, and one of all.
     pub host: Option<(f64, f64)>,
     /// The same on the GPU.
-    pub gpu: Option<(f64, f64)>,
+    pub gpu: Gpu<(f64, f64)>,
 }
 
 /// Columns of the result that a tile of the first operand is multiplied with at once.
 const TILE_COLUMNS: usize = 8;
 
 /// Times a product with a first operand of ones, whose tiles are all filled.
-pub(crate) fn reuse(size: Size, bench: Option<&Bench<'_>>, runs: usize) -> Result<Reuse> {
+pub(crate) fn reuse(size: Size, tables: &mut Tables, bench: Option<&Bench<'_>>, runs: usize) -> Result<Reuse> {
     let layout = BitLayout::new(size.n, size.n, Packing::Rows, TileShape::new(1, 128)?)?;
     let mut words = vec![0u32; layout.words()];
     for line in words.chunks_exact_mut(layout.stride()).take(size.n) {
@@ -132,7 +140,7 @@ pub(crate) fn reuse(size: Size, bench: Option<&Bench<'_>>, runs: usize) -> Resul
     } else {
         None
     };
-    let gpu = bench.map(|bench| -> Result<(f64, f64)> {
+    let gpu = tables.on_gpu(bench, &format!("{size}, each for itself"), |bench| {
         let all = Codes::of(bench, a.clone(), b)?;
         let planes = each.into_iter().map(|plane| all.beside(plane)).collect::<Result<Vec<_>>>()?;
         for product in planes.iter().chain([&all]) {
@@ -142,7 +150,7 @@ pub(crate) fn reuse(size: Size, bench: Option<&Bench<'_>>, runs: usize) -> Resul
         let one_each = || planes.iter().try_for_each(|product| product.run(None));
         Ok((bench.single(&one_each)?, bench.single(&|| all.run(None))?))
     });
-    Ok(Reuse { size, loads: (once * u64::from(size.bits), once), host, gpu: gpu.transpose()? })
+    Ok(Reuse { size, loads: (once * u64::from(size.bits), once), host, gpu })
 }
 
 /// Seconds of the product of a batch's adjacency matrix on the GPU: over all tiles, and past those without entries.
@@ -165,14 +173,15 @@ mod tests {
 
     #[test]
     fn rates_and_loads() {
+        let mut tables = Tables::new("a paper", true);
         let size = Size { n: 1000, columns: 20, bits: 3 };
         assert!((size.tflops(1e-3) - 0.04).abs() < 1e-12);
         assert!(size.is_for_host() && !Size { n: 1 << 16, columns: 1024, bits: 8 }.is_for_host());
-        let times = Size { n: 100, columns: 12, bits: 3 }.measure(None, true, 1).unwrap();
-        assert!(times.host.is_some_and(|s| s > 0.0) && times.gpu.is_none());
-        let reuse = reuse(Size { n: 200, columns: 12, bits: 4 }, None, 1).unwrap();
+        let times = Size { n: 100, columns: 12, bits: 3 }.measure(&mut tables, None, true, 1).unwrap();
+        assert!(times.host.is_some_and(|s| s > 0.0) && times.gpu.is_err());
+        let reuse = reuse(Size { n: 200, columns: 12, bits: 4 }, &mut tables, None, 1).unwrap();
         // 25 x 2 tiles, all of ones, for two strips of 8 columns.
         assert_eq!(reuse.loads, (4 * 100, 100));
-        assert!(reuse.host.is_some() && reuse.gpu.is_none());
+        assert!(reuse.host.is_some() && reuse.gpu.is_err());
     }
 }

@@ -1,10 +1,10 @@
 //! QGTC's tables and figures, published and ours.
 
 use super::batches::Tiles;
-use super::products::{OnGpu, Reuse, Times};
+use super::products::{Reuse, Times};
 use super::published::{Gemm, HIDDEN};
 use crate::reproduce::listed::Ran;
-use crate::reproduce::table::{NO_GPU, NONE, Table, number, percent};
+use crate::reproduce::table::{Gpu, NONE, Table, gpu_cells, number, percent};
 
 /// Bits of the features in the table of tiles.
 pub const TILE_BITS: u32 = 4;
@@ -19,7 +19,7 @@ pub struct Counted {
     /// Of all batches.
     pub tiles: Tiles,
     /// Milliseconds of the first batch's product on the GPU: over all tiles, and past those without entries.
-    pub gpu: Option<(f64, f64)>,
+    pub gpu: Gpu<(f64, f64)>,
 }
 
 fn share(part: u64, all: u64) -> String {
@@ -50,9 +50,8 @@ pub fn tiles(all: &[Counted], map: &str) -> Table {
     for c in all {
         let t = &c.tiles;
         let thousands = |loads: u64| number(Some(1e-3 * loads as f64), 1);
-        let [ms, jumping, ratio] = c.gpu.map_or([NO_GPU; 3].map(String::from), |(all, jumping)| {
-            [number(Some(all), 4), number(Some(jumping), 4), number(Some(all / jumping), 2)]
-        });
+        let [ms, jumping, ratio] =
+            gpu_cells(&c.gpu, |&(all, jumping)| [number(Some(all), 4), number(Some(jumping), 4), number(Some(all / jumping), 2)]);
         table.row([
             c.ran.marked(),
             c.parts.0.to_string(),
@@ -83,15 +82,10 @@ pub fn tiles(all: &[Counted], map: &str) -> Table {
     table
 }
 
-/// Cells of numbers that a GPU gives.
-fn cells<const N: usize>(gpu: Option<&OnGpu>, of: impl Fn(&OnGpu) -> [String; N]) -> [String; N] {
-    gpu.map_or_else(|| std::array::from_fn(|_| NO_GPU.to_string()), of)
-}
-
 /// Ours: single launches, in one graph, 8-bit numbers, the ratio of the times, and the host.
 fn rates(times: &Times) -> [String; 5] {
     let rate = |seconds: f64| number(Some(times.size.tflops(seconds)), 2);
-    let [single, in_graph, int8, ratio] = cells(times.gpu.as_ref(), |g| {
+    let [single, in_graph, int8, ratio] = gpu_cells(&times.gpu, |g| {
         let ratio = number(g.int8.map(|seconds| seconds / g.single), 2);
         [rate(g.single), rate(g.in_graph), g.int8.map_or(NONE.into(), rate), ratio]
     });
@@ -171,14 +165,14 @@ pub fn reuse(all: &[Reuse]) -> Table {
     let mut table = Table::new("Non-zero tiles used again for every bit (Figure 10): N x N ones by N x D of several bits", &header);
     for r in all {
         let size = r.size;
-        let times = |seconds: Option<(f64, f64)>, none: &str, digits: usize| {
-            seconds.map_or([none; 3].map(String::from), |(each, once)| {
+        let times = |seconds: Gpu<(f64, f64)>, digits: usize| {
+            gpu_cells(&seconds, |&(each, once)| {
                 [number(Some(1e3 * each), digits), number(Some(1e3 * once), digits), number(Some(each / once), 2)]
             })
         };
         let thousands = |loads: u64| number(Some(1e-3 * loads as f64), 1);
         let named = [size.n.to_string(), size.columns.to_string(), size.bits.to_string(), thousands(r.loads.0), thousands(r.loads.1)];
-        table.row(named.into_iter().chain(times(r.gpu, NO_GPU, 4)).chain(times(r.host, NONE, 2)));
+        table.row(named.into_iter().chain(times(r.gpu, 4)).chain(times(r.host.ok_or(NONE), 2)));
     }
     table.note(
         "Loads are of tiles of 8x128 for 8 columns, counted: for each bit again, and once for all, which is the paper's reuse. Ours does not reuse: \
@@ -191,11 +185,12 @@ pub fn reuse(all: &[Reuse]) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::reproduce::qgtc::products::Size;
+    use crate::reproduce::qgtc::products::{OnGpu, Size};
     use crate::reproduce::qgtc::published;
+    use crate::reproduce::table::NO_GPU;
 
     fn times(n: usize, columns: usize, bits: u32, gpu: bool) -> Times {
-        let gpu = gpu.then_some(OnGpu { single: 1e-5, in_graph: 5e-6, int8: Some(4e-5) });
+        let gpu = if gpu { Ok(OnGpu { single: 1e-5, in_graph: 5e-6, int8: Some(4e-5) }) } else { Err(NO_GPU) };
         Times { size: Size { n, columns, bits }, host: Some(1e-2), gpu }
     }
 
@@ -220,7 +215,7 @@ mod tests {
     fn parts_of_all_tiles_add_up() {
         let ran = Ran { name: "G", kind: "I", printed: (10, 20), found: (10, 20), source: "stand-in".into(), stand_in: true };
         let tiles_of = Tiles { all: 1000, within: 250, filled: 50, map: (10, 5), entries: 15 };
-        let counted = Counted { ran, parts: (8, 2), tiles: tiles_of, gpu: Some((2.0, 0.5)) };
+        let counted = Counted { ran, parts: (8, 2), tiles: tiles_of, gpu: Ok((2.0, 0.5)) };
         let table = tiles(&[counted], "64x1024");
         assert_eq!(table.rows[0][3..9], ["75.00", "1000", "5.00", "75.00", "20.00", "50.00"]);
         assert_eq!(table.rows[0][9..], ["4.0", "0.2", "0.1", "2.0000", "0.5000", "4.00"]);
@@ -231,7 +226,7 @@ mod tests {
         let table = sizes(&[128, 256], &[16, 64], &[times(128, 16, 1, true)]);
         assert_eq!(table.rows[0], ["128", "0.05", "-", "0.0001", "-"]);
         assert_eq!(table.rows[1], ["256", "-", "-", "-", "-"]);
-        let row = Reuse { size: Size { n: 64, columns: 8, bits: 4 }, loads: (32_000, 8_000), host: None, gpu: None };
+        let row = Reuse { size: Size { n: 64, columns: 8, bits: 4 }, loads: (32_000, 8_000), host: None, gpu: Err(NO_GPU) };
         assert_eq!(reuse(&[row]).rows[0], ["64", "8", "4", "32.0", "8.0", NO_GPU, NO_GPU, NO_GPU, "-", "-", "-"]);
     }
 }
