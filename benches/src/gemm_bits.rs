@@ -3,15 +3,13 @@
 //!
 //! Invariant: nothing is timed before rows of its result agreed with whole numbers of the host.
 
+use crate::codes::{Codes, checked_rows, word, words};
 use crate::timing::{self, Bench, Work, percent};
 use anyhow::{Context, Result, ensure};
-use bitgraph::cuda::device::Buffer;
-use bitgraph::cuda::tensor::bits::{DeviceBits, DevicePlanes, DeviceTiles, ProductSigns, binarize, codes_product, quantize, sign_product};
+use bitgraph::cuda::tensor::bits::{DeviceBits, DeviceTiles, ProductSigns, binarize, quantize, sign_product};
 use bitgraph_bittensor::{
     Binarize, BitLayout, BitMatrix, BitPlanes, Levels, Packing, Quantization, Rounding, Scales, Scaling, Step, Steps, TileShape, dot,
 };
-use bitgraph_measure::Launches;
-use bitgraph_measure::cublaslt::CublasInt8;
 use serde::Serialize;
 
 /// The command line.
@@ -68,9 +66,6 @@ pub struct Measured {
     copy_fraction: Option<f64>,
 }
 
-/// Rows whose result is compared.
-const CHECKED_ROWS: usize = 24;
-
 /// A device, what is asked of it, and what was found.
 struct Runner<'a> {
     bench: Bench<'a>,
@@ -78,59 +73,9 @@ struct Runner<'a> {
     all: Vec<Measured>,
 }
 
-/// Words by a hash of their place.
-fn word(place: usize, seed: u64) -> u32 {
-    let mut x = (place as u64 ^ seed << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ x >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (x ^ x >> 29) as u32
-}
-
-/// Words of lines, with zeros behind the matrix.
-fn words(layout: &BitLayout, planes: usize, seed: u64) -> Vec<u32> {
-    let (full, rest) = (layout.length() / 32, layout.length() % 32);
-    let mut all = vec![0u32; planes * layout.words()];
-    if layout.words() > 0 {
-        for (l, line) in all.chunks_exact_mut(layout.stride()).enumerate() {
-            if l % layout.padded_lines() >= layout.lines() {
-                continue;
-            }
-            for (k, w) in line.iter_mut().enumerate().take(full + usize::from(rest > 0)) {
-                let mask = if k < full { !0 } else { (1 << rest) - 1 };
-                *w = word(l * layout.stride() + k, seed) & mask;
-            }
-        }
-    }
-    all
-}
-
-fn planes(rows: usize, columns: usize, packing: Packing, bits: u32, seed: u64) -> Result<BitPlanes> {
-    let layout = BitLayout::new(rows, columns, packing, TileShape::new(1, 128)?)?;
-    let quantization = Quantization::new(bits, Rounding::Nearest, Steps::Tensor(Step::UNIT))?;
-    Ok(BitPlanes::from_words(layout, quantization, words(&layout, bits as usize, seed).into())?)
-}
-
 fn signs(rows: usize, columns: usize, packing: Packing, seed: u64) -> Result<BitMatrix> {
     let layout = BitLayout::new(rows, columns, packing, TileShape::new(1, 128)?)?;
     Ok(BitMatrix::from_words(layout, Levels::Signs, words(&layout, 1, seed).into(), Scales::None)?)
-}
-
-/// Lines of codes as numbers of 8 bits, the sign bit left out.
-fn bytes(planes: &BitPlanes) -> Vec<i8> {
-    let layout = planes.layout();
-    let mut all = vec![0i8; layout.lines() * layout.length()];
-    for p in 0..planes.bits().min(7) {
-        for l in 0..layout.lines() {
-            let line = layout.line(planes.plane_words(p), l);
-            let to = &mut all[l * layout.length()..(l + 1) * layout.length()];
-            to.iter_mut().enumerate().for_each(|(k, x)| *x |= ((line[k / 32] >> (k % 32) & 1) << p) as i8);
-        }
-    }
-    all
-}
-
-fn checked_rows(rows: usize) -> impl Iterator<Item = usize> {
-    let step = rows.div_ceil(CHECKED_ROWS).max(1);
-    (0..rows).step_by(step).map(move |i| (i + i / step % step).min(rows - 1))
 }
 
 /// Runs the bench and prints a table.
@@ -210,48 +155,22 @@ impl Runner<'_> {
             copy_fraction: None,
         }
     }
-    fn int8(&self, a: &BitPlanes, b: &BitPlanes, ours: &Buffer<i32>) -> Result<Option<f64>> {
-        let sizes = [a.nrows(), b.ncols(), a.ncols()];
-        let (left, right) = (self.bench.device.upload(&bytes(a))?, self.bench.device.upload(&bytes(b))?);
-        let Some(peer) = CublasInt8::new(&self.bench.device, &left, &right, sizes)? else { return Ok(None) };
-        if b.bits() < 8 && a.bits() < 8 {
-            for i in checked_rows(sizes[0]) {
-                let range = i * sizes[1]..(i + 1) * sizes[1];
-                ensure!(peer.output().range_to_vec(range.clone())? == ours.range_to_vec(range)?, "cuBLASLt found other numbers in row {i}");
-            }
-        }
-        Ok(Some(1e3 * self.bench.median_of(|| Ok(peer.seconds(&self.bench.clock, Launches::One)?))?))
-    }
     fn codes(&mut self, n: usize, d: usize, bits: u32) -> Result<()> {
         let left = self.options.left_bits;
-        let (a, b) = (planes(n, n, Packing::Rows, left, 1)?, planes(n, d, Packing::Columns, bits, 2)?);
         let device = self.bench.device.clone();
-        let (x, w) = (DevicePlanes::upload(&device, &a)?, DevicePlanes::upload(&device, &b)?);
-        let y = device.zeroed::<i32>(n * d)?;
-        let work = || codes_product(&device, &x, &w, None, &y);
-        let check = |a: &BitPlanes| -> Result<()> {
-            for i in checked_rows(n) {
-                let found = y.range_to_vec(i * d..(i + 1) * d)?;
-                for (j, &found) in found.iter().enumerate() {
-                    let line = |p| a.layout().line(a.plane_words(p), i);
-                    let wanted = dot::codes(left, line, bits, |q| b.layout().line(b.plane_words(q), j));
-                    ensure!(i64::from(found) == wanted as i64, "({i}, {j}) is {found}, not {wanted}");
-                }
-            }
-            Ok(())
-        };
-        work()?;
-        check(&a)?;
-        let moved = (x.bytes() + w.bytes()) + y.bytes();
+        let product = Codes::new(&self.bench, [n, n, d], left, bits)?;
+        product.run(None)?;
+        product.check()?;
+        let moved = product.bytes();
         let mut row = Self::row("codes", [n, n, d], left, bits);
-        row.int8_ms = self.int8(&a, &b, &y)?;
-        self.note(row, moved, &work)?;
+        row.int8_ms = product.int8(&self.bench)?.map(|seconds| 1e3 * seconds);
+        self.note(row, moved, &|| product.run(None))?;
         if self.options.filled <= 0.0 || left != 1 {
             return Ok(());
         }
         // The same with rows of tiles of which most hold nothing.
-        let layout = *a.layout();
-        let mut sparse = a.words().to_vec();
+        let layout = *product.a.layout();
+        let mut sparse = product.a.words().to_vec();
         for (l, line) in sparse.chunks_exact_mut(layout.stride()).enumerate() {
             for (t, tile) in line.chunks_mut(32).enumerate() {
                 if f64::from(word(l / 64 * layout.stride() + t, 9)) >= self.options.filled * f64::from(u32::MAX) {
@@ -261,11 +180,10 @@ impl Runner<'_> {
         }
         let host = BitMatrix::from_words(layout, Levels::ZeroOne, sparse.into(), Scales::None)?;
         let map = DeviceTiles::of(&device, &host)?;
-        let x = DevicePlanes::from_bits(&DeviceBits::upload(&device, &host)?)?;
-        let work = || codes_product(&device, &x, &w, Some(&map), &y);
-        work()?;
-        check(&BitPlanes::from(&host))?;
-        self.note(Self::row("codes, tiles left out", [n, n, d], left, bits), moved, &work)
+        let product = product.with_left(BitPlanes::from(&host))?;
+        product.run(Some(&map))?;
+        product.check()?;
+        self.note(Self::row("codes, tiles left out", [n, n, d], left, bits), moved, &|| product.run(Some(&map)))
     }
     fn sign_output(&mut self, n: usize, length: usize, d: usize) -> Result<()> {
         let (a, b) = (signs(n, length, Packing::Rows, 3)?, signs(length, d, Packing::Columns, 4)?);

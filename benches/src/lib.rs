@@ -6,6 +6,7 @@
 
 pub mod bandwidth;
 pub mod bspmm;
+mod codes;
 pub mod contender;
 pub mod external;
 pub mod features;

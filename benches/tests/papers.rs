@@ -1,8 +1,8 @@
-//! The tables of TC-GNN at tiny size: without a GPU, and on the host shim where there is one.
+//! The tables of TC-GNN and QGTC at tiny size: without a GPU, and on the host shim where there is one.
 
 use bitgraph_benches::reproduce::paper::{Common, Tables};
 use bitgraph_benches::reproduce::table::{NO_GPU, Table};
-use bitgraph_benches::reproduce::{Place, tc_gnn};
+use bitgraph_benches::reproduce::{Place, qgtc, tc_gnn};
 use std::path::Path;
 
 fn common(folder: &Path, backend: Place, graphs: &[&str]) -> Common {
@@ -27,6 +27,11 @@ fn column<'a>(table: &'a Table, name: &str) -> Vec<&'a str> {
     table.rows.iter().map(|row| row[at].as_str()).collect()
 }
 
+/// Whether all cells are numbers; how large a time or rate is says nothing here, and a small one is rounded to 0.
+fn numbers(cells: &[&str]) -> bool {
+    !cells.is_empty() && cells.iter().all(|cell| cell.parse().is_ok_and(|number: f64| number.is_finite() && number >= 0.0))
+}
+
 #[test]
 fn tc_gnn_has_a_row_for_each_published_one() {
     let folder = tempfile::tempdir().unwrap();
@@ -47,7 +52,7 @@ fn tc_gnn_has_a_row_for_each_published_one() {
         assert!(if *name == "Cora" { percent.abs() <= 50.0 } else { percent > 10.0 && percent < 100.0 }, "{name}: {percent} %");
     }
     let overhead = table(&tables, "Translation");
-    assert!(column(overhead, "translation ms").iter().all(|ms| ms.parse::<f64>().unwrap() > 0.0));
+    assert!(numbers(&column(overhead, "translation ms")));
     assert!(column(overhead, "GPU SpMM ms").iter().all(|cell| *cell == NO_GPU));
     let (times, rates) = (table(&tables, "SpMM in ms"), table(&tables, "SpMM in GFLOPS"));
     for row in tc_gnn::published::spmm().unwrap() {
@@ -55,7 +60,7 @@ fn tc_gnn_has_a_row_for_each_published_one() {
         assert_eq!(column(times, "TC-GNN").iter().filter(|cell| **cell == format!("{:.2}", row.tcgnn)).count(), 2);
     }
     assert_eq!(rates.rows.len(), tc_gnn::published::sparsity().unwrap().len());
-    assert!(column(rates, "host f32").iter().all(|rate| rate.parse::<f64>().unwrap() > 0.0));
+    assert!(numbers(&column(rates, "host f32")));
     assert!(column(rates, "ours f32").iter().all(|cell| *cell == NO_GPU));
 
     let markdown = std::fs::read_to_string(folder.path().join("report.md")).unwrap();
@@ -64,6 +69,38 @@ fn tc_gnn_has_a_row_for_each_published_one() {
     );
     let json: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(folder.path().join("report.json")).unwrap()).unwrap();
     assert_eq!((&json["quick"], json["tables"][0]["rows"].as_array().map(Vec::len)), (&true.into(), Some(graphs.rows.len())));
+}
+
+fn qgtc_options(folder: &Path, backend: Place, graphs: &[&str]) -> qgtc::Options {
+    qgtc::Options { common: common(folder, backend, graphs), parts: 100, batch: 10 }
+}
+
+#[test]
+fn qgtc_has_a_row_for_each_published_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let tables = qgtc::run(&qgtc_options(folder.path(), Place::Cpu, &[])).unwrap();
+    let zero = table(&tables, "Zero tiles");
+    assert_eq!(zero.rows.len(), qgtc::published::datasets().unwrap().len());
+    let parts = ["non-zero %", "zero between parts %", "zero within %"].map(|name| column(zero, name));
+    for row in 0..zero.rows.len() {
+        let [filled, between, within] = parts.each_ref().map(|cells| cells[row].parse::<f64>().unwrap());
+        assert!((filled + between + within - 100.0).abs() < 0.02 && filled > 0.0 && between > 0.0, "{:?}", zero.rows[row]);
+    }
+    let gemm = table(&tables, "Aggregation in TFLOPS (Table 3)");
+    let published = qgtc::published::gemm().unwrap();
+    assert_eq!(gemm.rows.len(), 4 * published.len());
+    for (row, theirs) in gemm.rows.chunks(4).zip(&published) {
+        assert_eq!(row.iter().map(|cells| cells[4].parse().unwrap()).collect::<Vec<f64>>(), theirs.bits);
+        assert!(row.iter().all(|cells| cells[0] == theirs.n.to_string() && cells[1] == theirs.columns.to_string()));
+    }
+    assert!(column(gemm, "ours").iter().all(|cell| *cell == NO_GPU));
+    for title in ["Aggregation in TFLOPS (Table 3)", "Aggregation in TFLOPS by bits"] {
+        assert!(numbers(&column(table(&tables, title), "host")));
+    }
+    assert_eq!(column(table(&tables, "Aggregation in TFLOPS by size"), "N"), ["128", "256"]);
+    let again = table(&tables, "Non-zero tiles");
+    assert_eq!(column(again, "bits"), ["4", "8", "16"]);
+    assert!(std::fs::read_to_string(folder.path().join("report.md")).unwrap().starts_with("# QGTC"));
 }
 
 #[test]
@@ -90,8 +127,18 @@ fn on_the_host_shim() {
     let folder = tempfile::tempdir().unwrap();
     let tables = tc_gnn::run(&tc_gnn::Options { common: common(folder.path(), Place::Cuda(0), &["Cora"]) }).unwrap();
     assert!(tables.left_out.is_empty() && tables.device.is_some());
-    assert!(column(table(&tables, "Translation"), "GPU SpMM ms").iter().all(|ms| ms.parse::<f64>().unwrap() > 0.0));
+    assert!(numbers(&column(table(&tables, "Translation"), "GPU SpMM ms")) && tables.failed.is_empty());
     let rates = table(&tables, "SpMM in GFLOPS");
-    assert!(column(rates, "ours f16").iter().chain(&column(rates, "ours f32")).all(|rate| rate.parse::<f64>().unwrap() > 0.0));
+    assert!(numbers(&column(rates, "ours f16")) && numbers(&column(rates, "ours f32")));
     assert!(column(rates, "cuSPARSE f32").iter().all(|cell| *cell == "-"));
+
+    let tables = qgtc::run(&qgtc_options(folder.path(), Place::Cuda(0), &["Proteins", "PPI"])).unwrap();
+    assert!(tables.failed.is_empty(), "{:?}", tables.failed);
+    for (title, name) in
+        [("Zero tiles", "GPU ms"), ("Aggregation in TFLOPS (Table 3)", "ours"), ("Non-zero tiles", "GPU ms, a product each bit")]
+    {
+        let cells = column(table(&tables, title), name);
+        assert!(numbers(&cells), "{title}: {cells:?}");
+    }
+    assert!(column(table(&tables, "Aggregation in TFLOPS by bits"), "cuBLASLt int8").iter().all(|cell| *cell == "-"));
 }

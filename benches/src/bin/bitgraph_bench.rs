@@ -1,4 +1,4 @@
-//! `bitgraph-bench cpu`: bitgraph beside its peers; `bitgraph-bench bit-graphblas`, `tc-gnn`: beside the figures of that paper.
+//! `bitgraph-bench cpu`: bitgraph beside its peers; `bitgraph-bench bit-graphblas`, `tc-gnn`, `qgtc`: beside the figures of that paper.
 //! `cargo xtask bench` builds and starts it.
 
 use anyhow::{Context, Result};
@@ -27,6 +27,8 @@ enum Command {
     BitGraphblas(reproduce::Options),
     /// The tables of the TC-GNN paper: products, and what its translation of graphs saves and costs.
     TcGnn(reproduce::tc_gnn::Options),
+    /// The tables of the QGTC paper: products of any bits, zero tiles, tiles that are used again, and sizes.
+    Qgtc(reproduce::qgtc::Options),
     /// Sampled dot products on a GPU, beside cuSPARSE.
     Sddmm(sampled::Options),
     /// Additive attention on a GPU.
@@ -77,7 +79,8 @@ fn main() -> ExitCode {
     let outcome = match Command::parse() {
         Command::Cpu(args) => cpu(&args),
         Command::BitGraphblas(options) => bit_graphblas(&options),
-        Command::TcGnn(options) => reproduce::tc_gnn::run(&options).map(|tables| print!("{}", tables.text())),
+        Command::TcGnn(options) => reproduce::tc_gnn::run(&options).and_then(|tables| tables.print()),
+        Command::Qgtc(options) => reproduce::qgtc::run(&options).and_then(|tables| tables.print()),
         Command::Sddmm(options) => sampled::run(sampled::Operation::Sddmm, &options),
         Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
         Command::Attention(options) => sampled::run(sampled::Operation::Pair, &options),

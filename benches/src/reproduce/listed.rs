@@ -3,6 +3,7 @@
 //! Invariant: what is generated says so, with its own numbers; nothing of a stand-in is called by a graph's name alone.
 
 use super::small_graphs::SmallGraphs;
+use super::table::Table;
 use anyhow::{Context, Result, ensure};
 use bitgraph::sparse::Csr;
 use bitgraph::{GraphSource, LoadOptions};
@@ -10,6 +11,8 @@ use std::path::{Path, PathBuf};
 
 /// Entries that a stand-in has at most in a quick run.
 const QUICK_ENTRIES: u64 = 1 << 16;
+/// Parts that a stand-in of parts has at minimum, if as many are asked for.
+const QUICK_PARTS: u64 = 32;
 /// Endings of files of graphs.
 const ENDINGS: [&str; 7] = ["mtx", "mtx.gz", "el", "el.gz", "npz", "graph", "bgr"];
 
@@ -53,6 +56,47 @@ pub struct Loaded {
     pub stand_in: bool,
     /// The vertices' parts, where what was generated has them: the first vertex of each, and the number of vertices.
     pub parts: Option<Vec<usize>>,
+}
+
+/// What ran for a graph of the paper.
+#[derive(Clone, Debug)]
+pub struct Ran {
+    /// The paper's name.
+    pub name: &'static str,
+    /// The paper's type.
+    pub kind: &'static str,
+    /// Vertices and entries as printed.
+    pub printed: (u64, u64),
+    /// Vertices and entries of what ran.
+    pub found: (u64, u64),
+    /// The file, or what stands in for it.
+    pub source: String,
+    /// Whether it stands in.
+    pub stand_in: bool,
+}
+
+impl Ran {
+    /// The name, with a mark if another graph stands in.
+    #[must_use]
+    pub fn marked(&self) -> String {
+        if self.stand_in { format!("{}*", self.name) } else { self.name.into() }
+    }
+}
+
+/// Which graphs ran, beside the sizes that are printed.
+#[must_use]
+pub fn table<'a>(title: &str, all: impl IntoIterator<Item = &'a Ran>) -> Table {
+    let header = ["graph", "type", "published vertices", "published entries", "vertices", "entries", "what ran"];
+    let (mut table, mut stand_ins) = (Table::new(title, &header), false);
+    for ran in all {
+        let counts = [ran.printed.0, ran.printed.1, ran.found.0, ran.found.1].map(|count| count.to_string());
+        table.row([ran.name.into(), ran.kind.into()].into_iter().chain(counts).chain([ran.source.clone()]));
+        stand_ins |= ran.stand_in;
+    }
+    if stand_ins {
+        table.note("A stand-in is a random graph of that size, with fewer entries where draws repeat: its numbers are not those of the paper's graph.");
+    }
+    table
 }
 
 /// Lines without comments and header, as cells.
@@ -120,6 +164,18 @@ impl Listed {
         });
         candidates.into_iter().find(|path| path.is_file())
     }
+    /// What is said of it.
+    #[must_use]
+    pub fn ran(&self, loaded: &Loaded) -> Ran {
+        Ran {
+            name: self.name,
+            kind: self.kind,
+            printed: (self.vertices, self.entries),
+            found: (loaded.csr.nrows() as u64, loaded.csr.nnz() as u64),
+            source: loaded.source.clone(),
+            stand_in: loaded.stand_in,
+        }
+    }
     /// Reads its file, or generates what stands in for it; in a quick run a small one.
     ///
     /// # Errors
@@ -140,7 +196,8 @@ impl Listed {
                 (pattern(&generator)?, generator, None)
             }
             StandIn::Planted => {
-                let communities = scaled(parts);
+                // Parts are what such a graph stands in for: a quick run, too, has several batches of them.
+                let communities = scaled(parts).max(QUICK_PARTS.min(parts)).min(vertices);
                 let degree = (entries as f64 / vertices as f64).round().max(1.0) as u64;
                 let generator = format!("planted:{vertices}:{communities}:{degree}");
                 // The generator's communities: as equal as whole numbers let them be.
@@ -175,6 +232,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(all[0].file(folder.path()), None);
         let stand_in = all[0].load(Some(folder.path()), 4, false).unwrap();
+        let text = table("Graphs", [&all[0].ran(&stand_in)]).text();
+        assert!(text.contains("stand-in skew:100:200\nA stand-in is") && all[0].ran(&stand_in).marked() == "A*", "{text}");
         assert!(stand_in.stand_in && stand_in.source == "stand-in skew:100:200" && stand_in.csr.nrows() == 100);
         std::fs::create_dir(folder.path().join("two")).unwrap();
         let text = "%%MatrixMarket matrix coordinate pattern symmetric\n3 3 2\n2 1\n3 1\n";
@@ -198,6 +257,8 @@ mod tests {
         let big = read("header\nBig,BG,I,1000000,8000000,16,2,skew,big\n").unwrap();
         let loaded = big[0].load(None, 4, true).unwrap();
         assert!(loaded.csr.nnz() as u64 <= QUICK_ENTRIES && loaded.csr.nrows() < 10_000 && loaded.csr.nnz() > 1000);
+        let parts = read("header\nBig,BG,I,3000000,60000000,16,2,planted,big\n").unwrap()[0].load(None, 1500, true).unwrap().parts;
+        assert_eq!(parts.map(|starts| starts.len()), Some(33));
         assert_eq!(chosen(big.clone(), &["BG".into()]).unwrap().len(), 1);
         assert!(chosen(big, &["other".into()]).unwrap_err().to_string().contains("it lists Big"));
         assert!(read("header\nA,a,I,100\n").is_err() && read("header\nA,a,I,0,4,1,1,skew,a\n").is_err());

@@ -10,6 +10,7 @@ pub mod kernels;
 pub mod listed;
 pub mod paper;
 pub mod published;
+pub mod qgtc;
 pub mod small_graphs;
 pub mod table;
 pub mod tc_gnn;

@@ -2,7 +2,8 @@
 //!
 //! Invariant: without a GPU everything that needs none runs, and the report says what does not.
 
-use super::table::Table;
+use super::listed::{Listed, Loaded};
+use super::table::{FAILED, Gpu, NO_GPU, Table};
 use super::{Machine, Place, machine_of};
 use crate::features::number;
 use crate::timing::{self, Bench};
@@ -52,6 +53,15 @@ impl Common {
     pub fn runs(&self) -> usize {
         if self.quick { 1 } else { self.repeat as usize }
     }
+    /// A graph, which standard error names; where it is generated in parts, in so many.
+    ///
+    /// # Errors
+    /// A file that cannot be read.
+    pub fn load(&self, listed: &Listed, parts: u64) -> Result<Loaded> {
+        let loaded = listed.load(self.data.as_deref(), parts, self.quick)?;
+        eprintln!("{}: {}, {} vertices, {} entries", listed.name, loaded.source, loaded.csr.nrows(), loaded.csr.nnz());
+        Ok(loaded)
+    }
     /// How a GPU is timed.
     pub(crate) fn timing(&self) -> timing::Options {
         let number = if let Place::Cuda(number) = self.backend { number } else { 0 };
@@ -76,6 +86,8 @@ pub struct Tables {
     pub commit: Option<String>,
     /// What was left out, and why.
     pub left_out: Vec<String>,
+    /// Measurements on the GPU that failed, and why.
+    pub failed: Vec<String>,
     /// The tables, as they are printed.
     pub tables: Vec<Table>,
 }
@@ -84,8 +96,18 @@ impl Tables {
     /// Without tables.
     #[must_use]
     pub fn new(paper: &'static str, quick: bool) -> Self {
-        let (device, left_out, tables) = (None, Vec::new(), Vec::new());
-        Self { schema: 1, paper, device, threads: rayon::current_num_threads(), quick, commit: bitgraph::commit(), left_out, tables }
+        let (device, left_out, failed, tables) = (None, Vec::new(), Vec::new(), Vec::new());
+        Self {
+            schema: 1,
+            paper,
+            device,
+            threads: rayon::current_num_threads(),
+            quick,
+            commit: bitgraph::commit(),
+            left_out,
+            failed,
+            tables,
+        }
     }
     /// Opens the GPU; without one says so, and why.
     pub(crate) fn open<'a>(&mut self, place: Place, timing: &'a timing::Options) -> Option<Bench<'a>> {
@@ -103,6 +125,15 @@ impl Tables {
                 None
             }
         }
+    }
+    /// Measures on the GPU, where there is one. What fails is noted, and the others are made all the same.
+    pub(crate) fn on_gpu<T>(&mut self, bench: Option<&Bench<'_>>, what: &str, work: impl FnOnce(&Bench<'_>) -> Result<T>) -> Gpu<T> {
+        work(bench.ok_or(NO_GPU)?).map_err(|error| {
+            let text = format!("{what}: {error:#}");
+            eprintln!("failed: {text}");
+            self.failed.push(text);
+            FAILED
+        })
     }
     /// Writes the files that were asked for.
     ///
@@ -132,12 +163,24 @@ impl Tables {
         }
         text
     }
+    /// Prints the tables.
+    ///
+    /// # Errors
+    /// If a measurement failed.
+    pub fn print(&self) -> Result<()> {
+        print!("{}", self.text());
+        ensure!(self.failed.is_empty(), "{} measurements failed", self.failed.len());
+        Ok(())
+    }
     /// For a terminal.
     #[must_use]
     pub fn text(&self) -> String {
         let mut text = self.heading() + "\n";
         for what in &self.left_out {
             let _ = writeln!(text, "left out: {what}");
+        }
+        for what in &self.failed {
+            let _ = writeln!(text, "failed: {what}");
         }
         self.tables.iter().for_each(|table| {
             let _ = write!(text, "\n{}", table.text());
@@ -150,6 +193,9 @@ impl Tables {
         let mut text = format!("# {}\n", self.heading());
         for what in &self.left_out {
             let _ = write!(text, "\nLeft out: {what}\n");
+        }
+        for what in &self.failed {
+            let _ = write!(text, "\nFailed: {what}\n");
         }
         self.tables.iter().for_each(|table| {
             let _ = write!(text, "\n{}", table.markdown());
@@ -206,11 +252,15 @@ mod tests {
         let mut tables = Tables::new("Paper (2000)", true);
         assert!(tables.open(Place::Cpu, &timing::Options::of(1, 0)).is_none());
         let mut table = Table::new("Times", &["graph"]);
+        assert_eq!(tables.on_gpu(None, "a product", |_| Ok(1)), Err(NO_GPU));
+        assert!(tables.failed.is_empty() && tables.print().is_ok());
+        tables.failed.push("a product: it differs".into());
+        assert!(tables.print().unwrap_err().to_string().starts_with("1 measurement"));
         table.row(["a".into()]);
         tables.tables.push(table);
         let (text, markdown) = (tables.text(), tables.markdown());
         assert!(text.starts_with("Paper (2000) beside bitgraph; the host with") && text.contains("QUICK"), "{text}");
-        assert!(text.contains("left out: columns of a GPU: --backend cpu\n\nTimes\ngraph\na\n"), "{text}");
+        assert!(text.contains("left out: columns of a GPU: --backend cpu\nfailed: a product: it differs\n\nTimes\ngraph\na\n"), "{text}");
         assert!(markdown.contains("\nLeft out: columns of a GPU") && markdown.contains("\n## Times\n"), "{markdown}");
     }
 

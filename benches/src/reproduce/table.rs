@@ -7,8 +7,21 @@ use std::fmt::Write;
 
 /// What stands in cells of a GPU where there is none.
 pub const NO_GPU: &str = "no GPU";
+/// What stands in them where a measurement failed.
+pub const FAILED: &str = "failed";
 /// What stands where there is no number.
 pub const NONE: &str = "-";
+
+/// What a GPU gave, or what stands in the cells instead: [`NO_GPU`] or [`FAILED`].
+pub type Gpu<T> = Result<T, &'static str>;
+
+/// Cells of what a GPU gave.
+pub fn gpu_cells<T, const N: usize>(gpu: &Gpu<T>, of: impl FnOnce(&T) -> [String; N]) -> [String; N] {
+    match gpu {
+        Ok(found) => of(found),
+        Err(instead) => std::array::from_fn(|_| (*instead).to_string()),
+    }
+}
 
 /// Cells under a title.
 #[derive(Clone, Debug, Serialize)]

@@ -4,7 +4,7 @@ pub mod products;
 pub mod published;
 pub mod translation;
 
-use super::listed::{Listed, Loaded, chosen};
+use super::listed::{self, chosen};
 use super::paper::{Common, Tables};
 use anyhow::{Context, Result};
 use products::Product;
@@ -25,7 +25,7 @@ pub struct Options {
 /// Runs what can be run here; a graph is in memory while it is looked at.
 ///
 /// # Errors
-/// A graph that is not listed or cannot be read; a result that differs from sums of `f64`; a file that cannot be written.
+/// A graph that is not listed or cannot be read; a result on the host that differs from sums of `f64`; a file that cannot be written.
 pub fn run(options: &Options) -> Result<Tables> {
     let common = &options.common;
     let (timing, runs) = (common.timing(), common.runs());
@@ -35,15 +35,14 @@ pub fn run(options: &Options) -> Result<Tables> {
     let (mut translated, mut products) = (Vec::new(), Vec::<(Spmm, String, Product)>::new());
     for listed in chosen(published::datasets()?, &common.graphs)? {
         let mut one = || -> Result<()> {
-            let loaded = load(&listed, common)?;
+            let loaded = common.load(&listed, 1)?;
             let mut found = Translated::measure(&listed, &loaded, runs)?;
-            if let Some(bench) = &bench {
-                found.gpu_product = Some(1e-3 * products::on_gpu(bench, listed.name, &loaded.csr, HIDDEN)?.single);
-            }
+            found.gpu_product = tables
+                .on_gpu(bench.as_ref(), listed.name, |bench| Ok(1e-3 * products::on_gpu(bench, listed.name, &loaded.csr, HIDDEN)?.single));
             if let Some(row) = published.iter().find(|row| row.graph == listed.abbreviation) {
                 for width in [HIDDEN, listed.width] {
-                    let product = products::measure(bench.as_ref(), listed.name, &loaded.csr, width, runs)?;
-                    products.push((row.clone(), translation::marked(&found), product));
+                    let product = products::measure(&mut tables, bench.as_ref(), listed.name, &loaded.csr, width, runs)?;
+                    products.push((row.clone(), found.ran.marked(), product));
                 }
             }
             translated.push(found);
@@ -51,7 +50,7 @@ pub fn run(options: &Options) -> Result<Tables> {
         };
         one().with_context(|| listed.name)?;
     }
-    tables.tables.push(translation::graphs(&translated));
+    tables.tables.push(listed::table("Graphs (Table 4)", translated.iter().map(|t| &t.ran)));
     tables.tables.push(translation::effectiveness(&translated));
     tables.tables.push(translation::overhead(&translated));
     tables.tables.push(products::times(&products));
@@ -59,16 +58,10 @@ pub fn run(options: &Options) -> Result<Tables> {
     let mut sparsities = Vec::new();
     for row in published::sparsity()? {
         let csr = products::blocks(side, row.blocks)?;
-        let product = products::measure(bench.as_ref(), "dense blocks", &csr, HIDDEN, runs);
+        let product = products::measure(&mut tables, bench.as_ref(), "dense blocks", &csr, HIDDEN, runs);
         sparsities.push((row.clone(), product.with_context(|| format!("{} blocks a window", row.blocks))?));
     }
     tables.tables.push(products::sparsities(&sparsities, side));
     tables.write(common)?;
     Ok(tables)
-}
-
-fn load(listed: &Listed, common: &Common) -> Result<Loaded> {
-    let loaded = listed.load(common.data.as_deref(), 1, common.quick)?;
-    eprintln!("{}: {}, {} rows, {} entries", listed.name, loaded.source, loaded.csr.nrows(), loaded.csr.nnz());
-    Ok(loaded)
 }

@@ -2,8 +2,8 @@
 
 use super::published::{BLOCK, HIDDEN, SIDE, SPEEDUPS, Sparsity, Spmm};
 use crate::features::Subject;
-use crate::reproduce::paper::host_spmm;
-use crate::reproduce::table::{NO_GPU, NONE, Table, number};
+use crate::reproduce::paper::{Tables, host_spmm};
+use crate::reproduce::table::{Gpu, NONE, Table, gpu_cells, number};
 use crate::spmm;
 use crate::timing::Bench;
 use anyhow::{Result, ensure};
@@ -23,7 +23,7 @@ pub struct Product {
     /// In `f32` on the host.
     pub host: f64,
     /// On the GPU.
-    pub gpu: Option<OnGpu>,
+    pub gpu: Gpu<OnGpu>,
 }
 
 /// Times on a GPU in ms.
@@ -64,15 +64,10 @@ pub(crate) fn on_gpu(bench: &Bench<'_>, name: &str, csr: &Csr, width: usize) -> 
 /// Times a product, on the GPU too where there is one.
 ///
 /// # Errors
-/// Out of memory; a result that differs from sums of `f64`.
-pub(crate) fn measure(bench: Option<&Bench<'_>>, name: &str, csr: &Csr, width: usize, runs: usize) -> Result<Product> {
-    let gpu = bench.map(|bench| on_gpu(bench, name, csr, width)).transpose()?;
+/// Out of memory; a result on the host that differs from sums of `f64`.
+pub(crate) fn measure(tables: &mut Tables, bench: Option<&Bench<'_>>, name: &str, csr: &Csr, width: usize, runs: usize) -> Result<Product> {
+    let gpu = tables.on_gpu(bench, &format!("{name}, {width} columns"), |bench| on_gpu(bench, name, csr, width));
     Ok(Product { width, entries: csr.nnz(), host: 1e3 * host_spmm(csr, width, runs)?, gpu })
-}
-
-/// Cells of numbers that a GPU gives.
-fn cells<const N: usize>(gpu: Option<&OnGpu>, of: impl Fn(&OnGpu) -> [String; N]) -> [String; N] {
-    gpu.map_or_else(|| std::array::from_fn(|_| NO_GPU.to_string()), of)
 }
 
 /// Table 5: for each published row the products of both widths, with the name of what ran.
@@ -99,7 +94,7 @@ pub fn times(all: &[(Spmm, String, Product)]) -> Table {
     let mut table = Table::new(title, &header);
     for (published, name, product) in all {
         let digits = |value| number(Some(value), 4);
-        let [f32s, f32g, f16s, f16g, peer, ratio, build, plan] = cells(product.gpu.as_ref(), |g| {
+        let [f32s, f32g, f16s, f16g, peer, ratio, build, plan] = gpu_cells(&product.gpu, |g| {
             let ratio = number(g.cusparse.map(|ms| ms / g.single), 2);
             [
                 digits(g.single),
@@ -191,7 +186,7 @@ pub fn sparsities(all: &[(Sparsity, Product)], side: usize) -> Table {
     let mut table = Table::new(&title, &header);
     for (published, product) in all {
         let rate = |ms: f64| number(Some(gflops(product, ms)), 1);
-        let [f32s, f32g, f16s, f16g, peer, plan] = cells(product.gpu.as_ref(), |g| {
+        let [f32s, f32g, f16s, f16g, peer, plan] = gpu_cells(&product.gpu, |g| {
             let peer = g.cusparse.map_or(NONE.into(), rate);
             [rate(g.single), rate(g.in_graph), rate(g.half), rate(g.half_in_graph), peer, g.plan.clone()]
         });
@@ -225,6 +220,7 @@ pub fn sparsities(all: &[(Sparsity, Product)], side: usize) -> Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::reproduce::table::NO_GPU;
     use crate::reproduce::tc_gnn::published;
     use bitgraph::sparse::Control;
     use bitgraph_sgt::{BlockShape, Sgt, SgtConfig};
@@ -247,13 +243,13 @@ mod tests {
         let product = |gpu| Product { width: 16, entries: 1 << 20, host: 2.0, gpu };
         let gpu =
             OnGpu { single: 0.5, in_graph: 0.25, half: 0.4, half_in_graph: 0.2, cusparse: Some(1.0), build: 3.0, plan: "rows".into() };
-        let table: Vec<_> = published::spmm().unwrap().into_iter().map(|s| (s.clone(), s.graph.into(), product(None))).collect();
+        let table: Vec<_> = published::spmm().unwrap().into_iter().map(|s| (s.clone(), s.graph.into(), product(Err(NO_GPU)))).collect();
         let text = times(&table).text();
         assert!(text.contains("31.64") && text.matches(NO_GPU).count() == 5 * 8, "{text}");
-        let first = [(table[0].0.clone(), "AZ".into(), product(Some(gpu.clone())))];
+        let first = [(table[0].0.clone(), "AZ".into(), product(Ok(gpu.clone())))];
         let text = times(&first).text();
         assert!(text.contains("2.00") && text.contains("rows") && !text.contains(NO_GPU), "{text}");
-        let rows: Vec<_> = published::sparsity().unwrap().into_iter().map(|s| (s, product(Some(gpu.clone())))).collect();
+        let rows: Vec<_> = published::sparsity().unwrap().into_iter().map(|s| (s, product(Ok(gpu.clone())))).collect();
         let text = sparsities(&rows, SIDE).text();
         // 2 x 2^20 x 16 operations in .5 ms; 2 x 65536 x 16 in the time of 12686.02 GFLOPS.
         assert!(text.contains("67.1") && text.contains("0.17"), "{text}");

@@ -1,9 +1,9 @@
 //! Section 5.3: what Sparse Graph Translation saves (Figure 7), and what it costs (Figure 8). On the host.
 
 use super::published::{EPOCHS, HIDDEN, OTHER_OVERHEAD_PERCENT, OVERHEAD_PERCENT, REDUCTION_PERCENT};
-use crate::reproduce::listed::{Listed, Loaded};
+use crate::reproduce::listed::{Listed, Loaded, Ran};
 use crate::reproduce::paper::{host_spmm, seconds};
-use crate::reproduce::table::{NO_GPU, NONE, Table, number, percent};
+use crate::reproduce::table::{Gpu, NO_GPU, NONE, Table, gpu_cells, number, percent};
 use anyhow::Result;
 use bitgraph::sparse::Control;
 use bitgraph_sgt::{BlockShape, Greedy, MaskOrder, RowOrder, Sgt, SgtConfig, Statistics};
@@ -14,16 +14,8 @@ const PRODUCTS_OF_EPOCH: u32 = 4;
 /// One graph in windows of 16 rows. Times in seconds.
 #[derive(Clone, Debug)]
 pub struct Translated {
-    /// The paper's name of the graph.
-    pub name: &'static str,
-    /// The paper's type.
-    pub kind: &'static str,
-    /// The file, or what stands in for it.
-    pub source: String,
-    /// Whether it stands in.
-    pub stand_in: bool,
-    /// Vertices and entries as printed.
-    pub printed: (u64, u64),
+    /// The graph.
+    pub ran: Ran,
     /// Blocks of 16 x 8: an operand of the product with features.
     pub spmm: Statistics,
     /// Blocks of 16 x 16: a result of the products of rows.
@@ -39,7 +31,7 @@ pub struct Translated {
     /// A product with 16 columns of features on the host.
     pub host_product: f64,
     /// The same on the GPU.
-    pub gpu_product: Option<f64>,
+    pub gpu_product: Gpu<f64>,
 }
 
 impl Translated {
@@ -54,11 +46,7 @@ impl Translated {
         let sgt = Sgt::from_csr(csr, &natural, &control)?;
         let of = |config: &SgtConfig| seconds(runs, || Ok(Sgt::from_csr(csr, config, &control)?));
         Ok(Self {
-            name: listed.name,
-            kind: listed.kind,
-            source: loaded.source.clone(),
-            stand_in: loaded.stand_in,
-            printed: (listed.vertices, listed.entries),
+            ran: listed.ran(loaded),
             spmm: sgt.statistics(BlockShape::TF32_16X8)?,
             sddmm: sgt.statistics(BlockShape::HALF_16X16)?,
             greedy: Sgt::from_csr(csr, &greedy, &control)?.statistics(BlockShape::TF32_16X8)?,
@@ -66,7 +54,7 @@ impl Translated {
             blocks: seconds(runs, || Ok(sgt.blocks(BlockShape::TF32_16X8, MaskOrder::Rows, &control)?))?,
             greedy_translation: of(&greedy)?,
             host_product: host_spmm(csr, HIDDEN, runs)?,
-            gpu_product: None,
+            gpu_product: Err(NO_GPU),
         })
     }
 }
@@ -74,21 +62,6 @@ impl Translated {
 fn mean(values: impl Iterator<Item = f64>) -> Option<f64> {
     let (count, sum) = values.fold((0usize, 0.0), |(count, sum), value| (count + 1, sum + value));
     (count > 0).then(|| sum / count as f64)
-}
-
-/// Which graphs ran.
-#[must_use]
-pub fn graphs(all: &[Translated]) -> Table {
-    let header = ["graph", "type", "published vertices", "published entries", "vertices", "entries", "what ran"];
-    let mut table = Table::new("Graphs (Table 4)", &header);
-    for t in all {
-        let counts = [t.printed.0, t.printed.1, t.spmm.rows, t.spmm.entries].map(|count| count.to_string());
-        table.row([t.name.into(), t.kind.into()].into_iter().chain(counts).chain([t.source.clone()]));
-    }
-    if all.iter().any(|t| t.stand_in) {
-        table.note("A stand-in is a random graph of that size: its numbers are not those of the paper's graph.");
-    }
-    table
 }
 
 /// Figure 7.
@@ -116,7 +89,7 @@ pub fn effectiveness(all: &[Translated]) -> Table {
         let (s, d) = (&t.spmm, &t.sddmm);
         let columns = s.distinct_columns as f64 / s.windows.max(1) as f64;
         table.row([
-            marked(t),
+            t.ran.marked(),
             s.untranslated_blocks.to_string(),
             s.blocks.to_string(),
             percent(s.reduction()),
@@ -134,7 +107,7 @@ pub fn effectiveness(all: &[Translated]) -> Table {
         ]);
     }
     let of = |only_files: bool| {
-        let chosen = all.iter().filter(move |t| !only_files || !t.stand_in);
+        let chosen = all.iter().filter(move |t| !only_files || !t.ran.stand_in);
         mean(chosen.flat_map(|t| [t.spmm.reduction(), t.sddmm.reduction()])).map_or(NONE.into(), |part| percent(part) + " %")
     };
     table.note(format!(
@@ -165,10 +138,9 @@ pub fn overhead(all: &[Translated]) -> Table {
     let products = f64::from(EPOCHS * PRODUCTS_OF_EPOCH);
     for t in all {
         let share = |product: f64| 100.0 * t.translation / (products * product);
-        let gpu = t.gpu_product.map_or([NO_GPU.into(), NO_GPU.into()], |s| [number(Some(1e3 * s), 4), number(Some(share(s)), 2)]);
-        let [first, second] = gpu;
+        let [first, second] = gpu_cells(&t.gpu_product, |&s| [number(Some(1e3 * s), 4), number(Some(share(s)), 2)]);
         table.row([
-            marked(t),
+            t.ran.marked(),
             number(Some(1e3 * t.translation), 3),
             number(Some(1e-6 * t.spmm.entries as f64 / t.translation), 1),
             number(Some(1e3 * t.blocks), 3),
@@ -180,19 +152,14 @@ pub fn overhead(all: &[Translated]) -> Table {
         ]);
     }
     let host = mean(all.iter().map(|t| 100.0 * t.translation / (products * t.host_product)));
-    let gpu = mean(all.iter().filter_map(|t| Some(100.0 * t.translation / (products * t.gpu_product?))));
+    let gpu = mean(all.iter().filter_map(|t| Some(100.0 * t.translation / (products * t.gpu_product.ok()?))));
     let gpu = if gpu.is_none() { NO_GPU.into() } else { number(gpu, 2) + " %" };
     table.note(format!(
-        "On average {} % of 200 epochs on the host, on the GPU {gpu}; published {OVERHEAD_PERCENT} % (section 5.3) and {OTHER_OVERHEAD_PERCENT} % (section 4.1).",
+        "On average {} % of 200 epochs on the host; the same beside the GPU's products: {gpu}; published {OVERHEAD_PERCENT} % (section 5.3) and {OTHER_OVERHEAD_PERCENT} % (section 4.1).",
         number(host, 2)
     ));
     table.note("Of an epoch only its products with the adjacency matrix are counted, so that the shares are upper bounds; the paper's are of all of it.");
     table
-}
-
-/// The name, with a mark if another graph stands in.
-pub(super) fn marked(t: &Translated) -> String {
-    if t.stand_in { format!("{}*", t.name) } else { t.name.into() }
 }
 
 #[cfg(test)]
@@ -211,10 +178,9 @@ mod tests {
         let all = [translated];
         let text = effectiveness(&all).text();
         assert!(text.contains("Cora*") && text.contains("published 67.47 %") && text.contains("- of those that are files"), "{text}");
-        assert!(graphs(&all).text().contains("stand-in skew:2708:5429"));
         let text = overhead(&all).text();
         assert!(text.contains(NO_GPU) && text.contains("published 4.43 %"), "{text}");
-        let with = overhead(&[Translated { gpu_product: Some(1e-5), ..all[0].clone() }]).text();
+        let with = overhead(&[Translated { gpu_product: Ok(1e-5), ..all[0].clone() }]).text();
         assert!(!with.contains(NO_GPU) && with.contains("0.0100"), "{with}");
     }
 }

@@ -1,8 +1,9 @@
 //! Operations of the front by the forms of bits: packing of floats, products of codes on 1-bit tensor cores, sums of signs by vertical counters.
 //!
 //! # Invariants
-//! A form that memory is too short for leaves the work to the general kernels. A form gives the bits that the general kernels give. What a form cannot do directly is done after it: an epilogue over its numbers, or, where
-//! that ends in a sign and keeps the order of a column's numbers, by thresholds (`fold.rs`).
+//! A form gives the bits that the general kernels give, and leaves the work to them where memory is too short for it. What a form cannot do
+//! directly is done after it: an epilogue over its numbers, or, where that ends in a sign and keeps the order of a column's numbers, by
+//! thresholds (`fold.rs`).
 
 use super::super::epilogue::{EpilogueParams, MOST, finished};
 use super::super::map;
