@@ -88,7 +88,7 @@ const UNEVEN_LANES: u64 = 7680;
 /// .0809; `soc-Slashdot0902` 10.6: .0265, deep .0209.
 const DEEP_MEAN: f64 = 8.0;
 /// Entries of a row in the mean from which even rows are cut where there are few, and of a piece of them at least. 4096 rows of 512 entries,
-/// F = 16, f32: 36 us in whole rows.
+/// F = 16, f32: 28 us by pieces of 32, 36 in whole rows; `urand:1000:300`, F = 128: 17 by pieces of 128, 25 by 64.
 const CUT_MEAN: f64 = 64.0;
 const SHORTEST_PIECE: u32 = 32;
 /// Rows are alike if the longest has at most this much more than the mean, and two.
@@ -119,10 +119,11 @@ impl SpmmPlan {
         let within = |lanes: u64| lanes_in_all <= u64::from(sms) * lanes;
         let alike = f64::from(stats.longest) <= ALIKE * mean + 2.0;
         if alike && within(HELD_LANES / 2) && mean >= CUT_MEAN {
-            // As many pieces as the device holds at once.
-            let piece = stats.entries as u64 * u64::from(whole) / (u64::from(sms) * HELD_LANES).max(1);
-            let piece = (piece.min(u64::from(LONG_PIECE)) as u32).next_power_of_two().max(SHORTEST_PIECE);
-            return Self { form: SpmmForm::Tasks { piece }, lanes: lanes_of::<T>(width, WIDE_LANES), deep: true };
+            // Half as many pieces as the device holds at once; wide ones are longer, because their sums cost more to add.
+            let filling = 2 * stats.entries as u64 * u64::from(whole) / (u64::from(sms) * HELD_LANES).max(1);
+            let piece = (filling.min(1 << 20) as u32).next_power_of_two().max((8 * whole).clamp(SHORTEST_PIECE, EVEN_PIECE));
+            let form = if f64::from(piece) > mean { SpmmForm::Rows } else { SpmmForm::Tasks { piece } };
+            return Self { form, lanes: whole, deep: true };
         }
         if alike {
             let shares = stats.rows == stats.columns && stats.longest <= super::staged::LONGEST && stats.rows >= SHARING_ROWS;
@@ -273,7 +274,9 @@ mod tests {
         assert_eq!(chosen(30_000, 479_864, 35, 64, true), tasks(128, 8, true));
         assert_eq!(chosen(65_536, 393_150, 17, 128, true), tasks(128, 16, false));
         // Few long rows: blocks of 16 x 16, half of 4096 x 4096.
-        assert_eq!(chosen(4096, 2_097_152, 512, 16, false), tasks(32, 4, true));
+        assert_eq!(chosen(4096, 2_097_152, 512, 16, false), tasks(64, 4, true));
+        assert_eq!(chosen(1000, 450_000, 520, 128, false), tasks(128, 32, true));
+        assert_eq!(chosen(3000, 2_800_000, 1030, 128, false), SpmmPlan { deep: true, ..plain(SpmmForm::Rows, 32) });
         // A mesh and a grid.
         assert_eq!(chosen(200_000, 4_648_000, 26, 64, true), plain(SpmmForm::Staged { buffers: 1 }, 8));
         assert_eq!(chosen(1_000_000, 3_996_000, 4, 128, true), plain(SpmmForm::Staged { buffers: 2 }, 16));
