@@ -2,6 +2,7 @@
 
 use super::bit_result::{BitComputation, filled, fits};
 use super::operation::{Computation, Fusing, Operation};
+use super::spmm::{Accumulation, Edge, Load, Reduce, SpmmOp};
 use crate::any::{Any, AnyMut, Reals};
 use crate::bits::{BitOperand, BitOut, PlaneSteps, Planes, SignScales, Signs, width};
 use crate::epilogue::{Epilogue, Step};
@@ -59,6 +60,23 @@ impl<B: Tensor> BitSpmmOp<B> {
     pub fn matrix_shape(&self) -> (usize, usize) {
         let (rows, columns) = self.matrix.shape();
         if self.transposed { (columns, rows) } else { (rows, columns) }
+    }
+    /// The same sums of values: of these features in the place of the bits, and with this epilogue.
+    #[must_use]
+    pub fn over_values(&self, features: Any<B>, epilogue: Epilogue<B>) -> SpmmOp<B> {
+        SpmmOp {
+            matrix: self.matrix.clone(),
+            transposed: self.transposed,
+            features: Load::Dense(features),
+            edge: Edge::One,
+            heads: 1,
+            scale_rows: self.scale_rows.clone(),
+            scale_columns: self.scale_columns.clone(),
+            own: self.own.then_some(1.0),
+            reduce: Reduce::Sum,
+            accumulation: Accumulation::Wide,
+            epilogue,
+        }
     }
     /// Whether sums are counts of bits, to which steps and scales are applied afterwards: the features are bits, and nothing but the row of
     /// the result and the column varies.

@@ -13,7 +13,7 @@ use crate::tensor::view::reals;
 use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_sparse::parallel::DisjointSlice;
-use bitgraph_tensor::ops::{Accumulation, BitSpmmOp, Edge, Load, Reduce, SpmmOp};
+use bitgraph_tensor::ops::BitSpmmOp;
 use bitgraph_tensor::{Any, AnyMut, BitOperand, BitOut, Epilogue, Error as TensorError, Reals, Step};
 
 /// What bits are stored in, by the last step of an epilogue.
@@ -47,19 +47,7 @@ fn summing(op: &BitSpmmOp<Cpu>, y: BitOut<'_, Cpu>) -> Result<(), Error> {
         BitOperand::Dense(x) => x.clone(),
         bits => Any::F32(super::unpack::dense(bits)?),
     };
-    let sums = SpmmOp {
-        matrix: op.matrix.clone(),
-        transposed: op.transposed,
-        features: Load::Dense(features),
-        edge: Edge::One,
-        heads: 1,
-        scale_rows: op.scale_rows.clone(),
-        scale_columns: op.scale_columns.clone(),
-        own: op.own.then_some(1.0),
-        reduce: Reduce::Sum,
-        accumulation: Accumulation::Wide,
-        epilogue: op.epilogue.clone(),
-    };
+    let sums = op.over_values(features, op.epilogue.clone());
     into(&sums, target(y, &op.epilogue), None);
     Ok(())
 }

@@ -15,7 +15,7 @@ use crate::{Cuda, Error, Result, primitives};
 use bitgraph_backend::Error as Base;
 use bitgraph_bittensor::{Packing, Rounding};
 use bitgraph_tensor::backend::Spmm;
-use bitgraph_tensor::ops::{Accumulation, BitGemmOp, BitSpmmOp, Coding, Edge, GemmOp, Load, MapOp, PackOp, Reduce, SpmmOp};
+use bitgraph_tensor::ops::{BitGemmOp, BitSpmmOp, Coding, GemmOp, MapOp, PackOp};
 use bitgraph_tensor::{Any, AnyMut, BitOperand, BitOut, CodesOut, Dense, Epilogue, Error as TensorError};
 use bytemuck::Zeroable;
 use std::sync::OnceLock;
@@ -318,19 +318,7 @@ fn sums_of_values(cuda: &Cuda, op: &BitSpmmOp<Cuda>, y: BitOut<'_, Cuda>) -> Res
         bits => Any::F32(values(cuda, bits)?),
     };
     through_elements(cuda, &op.epilogue, y, |epilogue, y| {
-        let sums = SpmmOp {
-            matrix: op.matrix.clone(),
-            transposed: op.transposed,
-            features: Load::Dense(features),
-            edge: Edge::One,
-            heads: 1,
-            scale_rows: op.scale_rows.clone(),
-            scale_columns: op.scale_columns.clone(),
-            own: op.own.then_some(1.0),
-            reduce: Reduce::Sum,
-            accumulation: Accumulation::Wide,
-            epilogue: epilogue.clone(),
-        };
+        let sums = op.over_values(features, epilogue.clone());
         Spmm::spmm(cuda, &sums, y, None)
     })
 }
