@@ -1,7 +1,7 @@
 //! bitgraph as users call it: one graph with everything left to the planner, and the algorithms of the facade.
 
 use crate::contender::{Answer, Contender, Layout, Purpose, timed};
-use crate::task::{CHECK_ITERATIONS, ITERATIONS, MAX_WEIGHT, Subject, Task};
+use crate::task::{CHECK_ITERATIONS, FEATURES, ITERATIONS, MAX_WEIGHT, Subject, Task};
 use anyhow::Result;
 use bitgraph::algorithms::PathBackend;
 use bitgraph::b2sr::Layout as Pattern;
@@ -9,6 +9,8 @@ use bitgraph::backend::{Definition, Fused, Ready, Renumber};
 use bitgraph::prelude::*;
 use bitgraph::semiring::PlusSecond;
 use bitgraph::sparse::Stored;
+use bitgraph::tensor::Dense;
+use bitgraph::tensor::ops::spmm;
 use bitgraph_measure::Launches;
 use std::time::Instant;
 
@@ -37,7 +39,8 @@ pub fn contender(subject: &Subject, task: Task, amortize: u32) -> Result<Contend
         }
         Task::Cc => made.algorithm(|_| CcConfig::default(), |r| Answer::Count(r.components)),
         Task::Tc => made.algorithm(|_| TcConfig::default(), |r| Answer::Count(r.triangles)),
-        Task::Mxv => made.product(&subject.operand()),
+        Task::Mxv => made.product(&subject.operand(1)),
+        Task::Spmm => features(subject),
     }
 }
 
@@ -113,6 +116,26 @@ impl Making {
     }
 }
 
+/// The product with features, in the order that the graph comes in: a matrix of an operation on tensors is not renumbered.
+fn features(subject: &Subject) -> Result<Contender> {
+    let start = Instant::now();
+    let cpu = Cpu::new();
+    let matrix = Matrix::new(&cpu, subject.csr(), None, FormatKind::Csr)?;
+    let x = Dense::from_slice(&cpu, subject.csr().ncols(), FEATURES, &subject.operand(FEATURES))?;
+    let mut y = Dense::<_, f32>::zeros(&cpu, subject.csr().nrows(), FEATURES)?;
+    spmm(&matrix, &x).into(&mut y)?;
+    let build_seconds = start.elapsed().as_secs_f64();
+    let bytes = bytes(Task::Spmm, subject.csr().nrows() as u64, matrix.bytes(), 0);
+    let run = move |purpose| {
+        let mut outcome = timed(purpose, || Ok(spmm(&matrix, &x).into(&mut y)?), |()| Answer::Sums(Vec::new()))?;
+        if outcome.answer.is_some() {
+            outcome.answer = Some(Answer::Sums(y.to_host()?.into_iter().map(f64::from).collect()));
+        }
+        Ok(outcome)
+    };
+    Ok(Contender::new("ours", build_seconds, run).with_layout(Layout { format: "csr", order: "none", bytes }))
+}
+
 /// Bytes that a run moves if it reads its layout once an iteration and touches every vector once. A search that stops looking at rows,
 /// or whose layout stays in a cache, gets by with less.
 fn bytes(task: Task, n: u64, matrix: u64, own: u64) -> u64 {
@@ -124,5 +147,6 @@ fn bytes(task: Task, n: u64, matrix: u64, own: u64) -> u64 {
         Task::Cc => matrix + 4 * n,
         Task::Tc => matrix,
         Task::Mxv => matrix + 8 * n,
+        Task::Spmm => matrix + 8 * n * FEATURES as u64,
     }
 }

@@ -10,6 +10,8 @@ pub const MAX_WEIGHT: u32 = 255;
 pub const ITERATIONS: u32 = 20;
 /// `PageRank` iterations of a run whose scores are compared: enough for methods that converge in different ways to meet.
 pub const CHECK_ITERATIONS: u32 = 100;
+/// Columns of the features that a sparse matrix is multiplied with.
+pub const FEATURES: usize = 64;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -27,11 +29,13 @@ pub enum Task {
     Tc,
     /// The product of the pattern and a float vector.
     Mxv,
+    /// The product of the pattern and [`FEATURES`] columns of floats.
+    Spmm,
 }
 
 impl Task {
     /// Every task.
-    pub const ALL: [Self; 6] = [Self::Bfs, Self::Sssp, Self::PageRank, Self::Cc, Self::Tc, Self::Mxv];
+    pub const ALL: [Self; 7] = [Self::Bfs, Self::Sssp, Self::PageRank, Self::Cc, Self::Tc, Self::Mxv, Self::Spmm];
     /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -42,6 +46,7 @@ impl Task {
             Self::Cc => "cc",
             Self::Tc => "tc",
             Self::Mxv => "mxv",
+            Self::Spmm => "spmm",
         }
     }
     /// The task of a name.
@@ -85,9 +90,10 @@ impl Subject {
         let csr = self.csr();
         (0..csr.nrows()).flat_map(move |u| csr.row_range(u).map(move |k| (u as u32, csr.indices()[k], self.weights[k])))
     }
-    /// The vector that a product takes.
+    /// The operand of a product, row-major: a vector, or the features of every vertex. Small whole numbers, so that sums are exact in
+    /// any order.
     #[must_use]
-    pub fn operand(&self) -> Vec<f32> {
-        (0..self.csr().ncols()).map(|v| 1.0 + (v % 7) as f32).collect()
+    pub fn operand(&self, columns: usize) -> Vec<f32> {
+        (0..self.csr().ncols() * columns).map(|k| 1.0 + (k % 7) as f32).collect()
     }
 }

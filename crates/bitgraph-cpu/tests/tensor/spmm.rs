@@ -316,3 +316,26 @@ fn whole_sums() {
         assert_eq!(<f32 as Real>::of(0.5), 0.5);
     }
 }
+
+/// A result larger than every cache, which is written past them: whole, and as columns of a wider one.
+#[test]
+fn results_larger_than_caches() {
+    let (n, columns) = (300_000usize, 64);
+    let indices: Vec<u32> = (0..n as u32).flat_map(|i| [i % 7, 7 + i % 5]).collect();
+    let offsets: Vec<usize> = (0..=n).map(|i| 2 * i).collect();
+    let csr = Csr::new(n, 12, bitgraph_sparse::Offsets::from_usizes(&offsets), indices.into()).unwrap();
+    let cpu = Cpu::new();
+    let a = matrix::<f32>(&cpu, &csr, false, FormatKind::Csr);
+    let features = elements::<f32>(12 * columns, 3);
+    let wanted = |i: usize, c: usize| features[i % 7 * columns + c] + features[(7 + i % 5) * columns + c];
+    for width in [64, 60] {
+        let x = Dense::from_slice(&cpu, 12, columns, &features).unwrap().columns(0..width).unwrap();
+        let found = spmm(&a, &x).eval().unwrap().to_host().unwrap();
+        assert!((0..n).all(|i| (0..width).all(|c| found[i * width + c] == wanted(i, c))), "{width} columns");
+    }
+    let x = Dense::from_slice(&cpu, 12, columns, &features).unwrap().columns(0..48).unwrap();
+    let mut wide = Dense::<_, f32>::filled(&cpu, n, columns, 5.0).unwrap();
+    spmm(&a, &x).into(wide.columns_mut(16..64).unwrap()).unwrap();
+    let found = wide.to_host().unwrap();
+    assert!((0..n).all(|i| (0..columns).all(|c| found[i * columns + c] == if c < 16 { 5.0 } else { wanted(i, c - 16) })));
+}

@@ -56,6 +56,15 @@ pub trait Lanes: Copy {
     /// # Safety
     /// As [`Lanes::splat`]; `to` has so many elements.
     unsafe fn store(self, to: *mut Self::S, count: usize);
+    /// As `store` of all sixteen, past the caches where the CPU can.
+    ///
+    /// # Safety
+    /// As [`Lanes::store`]; `to` is where a cache line begins.
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut Self::S) {
+        // SAFETY: by the contract.
+        unsafe { self.store(to, LANES) };
+    }
 }
 
 /// Sums that elements of type `T` are read into.
@@ -237,6 +246,11 @@ impl Lanes for Zmm {
                 _mm512_mask_storeu_ps(to, first(count), self.0);
             }
         }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut f32) {
+        // SAFETY: by the contract.
+        unsafe { _mm512_stream_ps(to, self.0) };
     }
 }
 
