@@ -554,6 +554,10 @@ pub const MODULES: &[Listed] = &[
         kernels: &["bits_strips", "bits_split", "bits_slices_mark", "bits_slices_measure", "bits_slices_size", "bits_slices_fill"],
     },
     Listed {
+        name: "tensor/bits_window",
+        kernels: &["bits_window_2x3", "bits_window_2x5", "bits_window_4x3", "bits_window_4x5", "bits_diagonals_count", "bits_diagonals_fill"],
+    },
+    Listed {
         name: "tensor/bits_pack",
         kernels: &[
             "bits_pack_rows_f32",

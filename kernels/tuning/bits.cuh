@@ -21,6 +21,12 @@ constexpr u32 WINDOW_ROWS = 8192;
 /// Threads of a block.
 constexpr u32 STRIP_THREADS = 768;
 
+// tensor/bits_window.cuh
+/// Diagonals of 32 rows, at most.
+constexpr u32 WINDOW_DIAGONALS = 64;
+/// Threads of a block.
+constexpr u32 WINDOW_THREADS = 768;
+
 // tensor/bits_product.cuh
 /// Rows and columns of the product that a block forms, bits of a line that it takes at a time, and how many of those are under way.
 constexpr u32 TILE_ROWS = 64, TILE_COLUMNS = 128, STEP_BITS = 512, STAGES = 4;

@@ -4,6 +4,7 @@
 
 use super::select::{self, AggregateForm, AggregatePlan, Stats};
 use super::strips::Strips;
+use super::window::Window;
 use super::{DeviceBits, expect, host_error};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{self, elementwise, exclusive_scan_total};
@@ -114,6 +115,13 @@ struct Classes {
     row_ends: [u32; 4],
 }
 
+/// Lines of features in shared memory.
+#[derive(Clone, Debug)]
+enum Held {
+    Strips(Strips),
+    Window(Window),
+}
+
 /// Thresholds of columns in place of 0, as sums are compared with them.
 #[derive(Clone, Debug)]
 pub struct Thresholds {
@@ -133,9 +141,9 @@ pub struct Aggregation {
     device: Device,
     plan: AggregatePlan,
     pattern: Pattern,
-    /// For sums as numbers, where there are strips for signs.
+    /// For sums as numbers, where signs come from shared memory; and for signs of words that are not aligned.
     classes: Classes,
-    strips: Option<Strips>,
+    held: Option<Held>,
     features: BitLayout,
     results: BitLayout,
     /// Entries of the longest row, and one for its own line.
@@ -150,8 +158,7 @@ impl Aggregation {
     /// # Errors
     /// Features of another shape, or packed by columns; a row's own line of a matrix that is not square; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, features: &BitLayout, with_self: bool) -> Result<Option<Self>> {
-        let plan = AggregatePlan::choose(device.properties(), &Stats::of(device, csr)?, features.stride());
-        Self::with_plan(device, csr, features, with_self, plan)
+        Self::laid(device, csr, features, with_self, None)
     }
     /// As [`Aggregation::build`], by a plan of the caller's. What a plan asks for and the matrix does not allow is left out:
     /// [`Aggregation::plan`] tells.
@@ -159,6 +166,10 @@ impl Aggregation {
     /// # Errors
     /// As [`Aggregation::build`].
     pub fn with_plan(device: &Device, csr: &DeviceCsr, features: &BitLayout, with_self: bool, plan: AggregatePlan) -> Result<Option<Self>> {
+        Self::laid(device, csr, features, with_self, Some(plan))
+    }
+    /// None: the plan that is likely best.
+    fn laid(device: &Device, csr: &DeviceCsr, features: &BitLayout, with_self: bool, plan: Option<AggregatePlan>) -> Result<Option<Self>> {
         by_rows("features", features)?;
         expect(NAME, "the lines of features", csr.columns as u64, features.nrows() as u64)?;
         if with_self {
@@ -167,14 +178,28 @@ impl Aggregation {
         let results = BitLayout::new(csr.rows, features.ncols(), Packing::Rows, features.padding()).map_err(host_error)?;
         let Some(pattern) = Pattern::of(csr) else { return Ok(None) };
         let stats = Stats::of(device, csr)?;
-        let mut plan = plan.allowed(&stats);
+        let window = || Window::build(device, &pattern, csr.columns, features.stride(), with_self, stats.longest);
+        let strips = || Strips::build(device, &pattern, csr.columns, features, with_self);
         let rows = csr.rows as u32;
-        let mut strips = None;
-        if plan.form == AggregateForm::Strips {
-            strips = Strips::build(device, &pattern, csr.columns, features, with_self)?;
-            plan = if strips.is_some() { plan } else { AggregatePlan::gathering(&stats, features.stride()) };
+        let gathering = AggregatePlan::gathering(&stats, features.stride());
+        let wanted = match plan {
+            Some(plan) => plan.allowed(&stats),
+            None => AggregatePlan::choose(device.properties(), &stats, features.stride()),
+        };
+        let mut held = match (wanted.form, plan) {
+            (AggregateForm::Window, _) => window()?.map(Held::Window),
+            (_, None) if select::may_slide(&stats) => window()?.filter(|w| select::slides(&stats, w.diagonals())).map(Held::Window),
+            _ => None,
+        };
+        if held.is_none() && wanted.form == AggregateForm::Strips {
+            held = strips()?.map(Held::Strips);
         }
-        let gathers = if strips.is_some() { AggregatePlan::gathering(&stats, features.stride()) } else { plan };
+        let (plan, gathers) = match (&held, wanted.form) {
+            (Some(Held::Window(_)), _) => (AggregatePlan { form: AggregateForm::Window }, gathering),
+            (Some(Held::Strips(_)), _) => (AggregatePlan { form: AggregateForm::Strips }, gathering),
+            (None, AggregateForm::Strips | AggregateForm::Window) => (gathering, gathering),
+            (None, _) => (wanted, wanted),
+        };
         let classes = match gathers.form {
             AggregateForm::Rows { lanes } => {
                 let row_ends = match lanes {
@@ -184,10 +209,10 @@ impl Aggregation {
                 };
                 Classes { row_ends, ..Classes::default() }
             }
-            AggregateForm::Classes | AggregateForm::Strips => Classes::build(device, csr, &pattern, features)?,
+            AggregateForm::Classes | AggregateForm::Strips | AggregateForm::Window => Classes::build(device, csr, &pattern, features)?,
         };
         let largest = stats.longest.saturating_add(u32::from(with_self));
-        Ok(Some(Self { device: device.clone(), plan, pattern, classes, strips, features: *features, results, largest, with_self }))
+        Ok(Some(Self { device: device.clone(), plan, pattern, classes, held, features: *features, results, largest, with_self }))
     }
     /// Thresholds for these sums: the sign of column `f` is +1 where the sum is at least `thresholds[f]`, and turned where `flips` has a 1 in
     /// column `f`, laid out as a line of the features. A batch normalisation before a sign folds into both: the threshold is the smallest sum
@@ -245,9 +270,11 @@ impl Aggregation {
     }
     /// Signs; `share`: blocks for a strip, if they are not as many as are resident.
     pub(super) fn run(&self, x: &DeviceBits, epilogue: Epilogue, share: Option<u32>) -> Result<()> {
-        match (&self.strips, share) {
-            (Some(strips), Some(share)) => strips.run_with(&self.device, x.words(), epilogue, share),
-            (Some(strips), None) if self.results.nrows() > 0 && self.results.ncols() > 0 => strips.run(&self.device, x.words(), epilogue),
+        let there = self.results.nrows() > 0 && self.results.ncols() > 0;
+        match (&self.held, share) {
+            (Some(Held::Strips(strips)), Some(share)) => strips.run_with(&self.device, x.words(), epilogue, share),
+            (Some(Held::Strips(strips)), None) if there => strips.run(&self.device, x.words(), epilogue),
+            (Some(Held::Window(window)), _) if there && aligned(x, &epilogue) => window.run(&self.device, x.words(), epilogue),
             _ => self.launch(x, epilogue),
         }
     }
@@ -315,8 +342,7 @@ impl Aggregation {
         if self.results.nrows() == 0 || self.results.ncols() == 0 {
             return Ok(());
         }
-        let aligned = x.words().ptr().address().is_multiple_of(16) && epilogue.output.address().is_multiple_of(16);
-        let (vector, lanes) = line_shape(self.features.stride(), aligned);
+        let (vector, lanes) = line_shape(self.features.stride(), aligned(x, &epilogue));
         let classes = &self.classes;
         let rows = self.results.nrows() as u32;
         // Warps of each class: the pieces, then the rows by the lanes of each.
@@ -373,13 +399,15 @@ impl Aggregation {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        if let Some(strips) = &self.strips {
-            return format!("{}; {}", self.plan, strips.explain());
+        match &self.held {
+            Some(Held::Strips(strips)) => return format!("{}; {}", self.plan, strips.explain()),
+            Some(Held::Window(window)) => return format!("{}; {}", self.plan, window.explain()),
+            None => {}
         }
         let [cut, whole, some, pair] = self.classes.row_ends;
         match self.plan.form {
             AggregateForm::Rows { .. } => format!("{}; {} rows in their order", self.plan, self.results.nrows()),
-            AggregateForm::Classes | AggregateForm::Strips => format!(
+            AggregateForm::Classes | AggregateForm::Strips | AggregateForm::Window => format!(
                 "{}; {cut} rows in {} pieces, then {}, {}, {} and {}",
                 self.plan,
                 self.classes.pieces.len(),
@@ -394,12 +422,16 @@ impl Aggregation {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         let c = &self.classes;
-        c.order.as_ref().map_or(0, Buffer::bytes)
+        let held = match &self.held {
+            Some(Held::Strips(strips)) => strips.bytes(),
+            Some(Held::Window(window)) => window.bytes(),
+            None => 0,
+        };
+        held + c.order.as_ref().map_or(0, Buffer::bytes)
             + c.pieces.bytes()
             + c.cut.bytes()
             + c.arrived.bytes()
             + c.partial.bytes()
-            + self.strips.as_ref().map_or(0, Strips::bytes)
     }
 }
 
@@ -438,6 +470,10 @@ impl Classes {
         let arrived = device.zeroed::<u32>(cut.len().checked_mul(features.stride()).ok_or_else(overflow)?)?;
         Ok(Self { order: Some(order), pieces, cut, arrived, partial, row_ends })
     }
+}
+
+fn aligned(x: &DeviceBits, epilogue: &Epilogue) -> bool {
+    x.words().ptr().address().is_multiple_of(16) && epilogue.output.address().is_multiple_of(16)
 }
 
 /// Words of a lane and lanes of a line, or of a slice of it.

@@ -23,6 +23,7 @@ mod strips;
 #[cfg(test)]
 mod tests;
 mod typed;
+mod window;
 
 pub(super) use typed::{explain_gemm, explain_spmm};
 

@@ -24,6 +24,10 @@ pub enum AggregateForm {
     /// Signs from strips of 16 columns, each in a multiprocessor's shared memory, of all lines that a row names: some 113 thousand on an H200, else
     /// as [`AggregateForm::Rows`] or [`AggregateForm::Classes`]. Numbers by those.
     Strips,
+    /// Signs from a window of lines that slides through a multiprocessor's shared memory, over diagonals of 32 rows each. Of matrices whose rows
+    /// have at most 31 entries, near each other as meshes have them, and lines of 2 words or a multiple of 4; else as
+    /// [`AggregateForm::Rows`] or [`AggregateForm::Classes`]. Numbers by those.
+    Window,
 }
 
 /// The form of a sum.
@@ -67,6 +71,19 @@ const STRIP_WORDS: usize = 4;
 /// for 32, but .029 of .027 for 2.
 const CLASS_WORDS: usize = 8;
 
+/// Rows from which on a window pays, and entries of a diagonal.
+const WINDOW_ROWS: usize = 20_000;
+const DIAGONAL_FILL: f64 = 8.0;
+
+/// Whether rows are short enough for a window.
+pub(super) fn may_slide(stats: &Stats) -> bool {
+    stats.rows >= WINDOW_ROWS && stats.longest <= LANE_ROW
+}
+/// Whether a window of so many diagonals pays.
+pub(super) fn slides(stats: &Stats, diagonals: usize) -> bool {
+    stats.entries as f64 >= DIAGONAL_FILL * diagonals as f64
+}
+
 impl AggregatePlan {
     pub(super) fn choose(properties: &Properties, stats: &Stats, words: usize) -> Self {
         let plan = Self::gathering(stats, words);
@@ -97,7 +114,7 @@ impl AggregatePlan {
             AggregateForm::Rows { lanes: 0..=2 } if stats.longest <= PAIR_ROW => AggregateForm::Rows { lanes: 2 },
             AggregateForm::Rows { .. } if stats.longest <= SHARED_ROW => AggregateForm::Rows { lanes: 8 },
             AggregateForm::Rows { .. } | AggregateForm::Classes => AggregateForm::Classes,
-            AggregateForm::Strips => AggregateForm::Strips,
+            form @ (AggregateForm::Strips | AggregateForm::Window) => form,
         };
         Self { form }
     }
@@ -109,6 +126,7 @@ impl fmt::Display for AggregatePlan {
             AggregateForm::Rows { lanes } => write!(f, "rows, {lanes} lanes"),
             AggregateForm::Classes => write!(f, "classes"),
             AggregateForm::Strips => write!(f, "strips"),
+            AggregateForm::Window => write!(f, "window"),
         }
     }
 }
