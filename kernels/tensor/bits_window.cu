@@ -2,10 +2,10 @@
 #include "tensor/bits_window.cuh"
 
 namespace bg {
-BG_KERNEL(bits_window_2x3, BitsWindowParams, 768, 1) { bits_from_window<2, 3>(p); }
-BG_KERNEL(bits_window_2x5, BitsWindowParams, 768, 1) { bits_from_window<2, 5>(p); }
-BG_KERNEL(bits_window_4x3, BitsWindowParams, 768, 1) { bits_from_window<4, 3>(p); }
-BG_KERNEL(bits_window_4x5, BitsWindowParams, 768, 1) { bits_from_window<4, 5>(p); }
+BG_KERNEL(bits_window_2x3, BitsWindowParams, 1024, 1) { bits_from_window<2, 3>(p); }
+BG_KERNEL(bits_window_2x5, BitsWindowParams, 1024, 1) { bits_from_window<2, 5>(p); }
+BG_KERNEL(bits_window_4x3, BitsWindowParams, 1024, 1) { bits_from_window<4, 3>(p); }
+BG_KERNEL(bits_window_4x5, BitsWindowParams, 1024, 1) { bits_from_window<4, 5>(p); }
 
 struct BitsDiagonals {
     const u32* offsets;

@@ -41,21 +41,27 @@ template <u32 VECTOR, u32 PLANES> BG_DEVICE void bits_from_window(const BitsWind
     u8* shared = shared_memory();
     const u32 part = blockIdx.x % p.parts, begin = blockIdx.x / p.parts * p.block_rows, end = min_of(p.rows, begin + p.block_rows);
     if (begin >= end) return;
-    const u32 zero = p.window * BYTES, warp = threadIdx.x / WARP, bit = 1u << lane();
+    // The first lines of the window follow its last ones again, so that 32 lines side by side always are.
+    const u32 size = p.window * BYTES, zero = size + WARP * BYTES, warp = threadIdx.x / WARP, bit = 1u << lane();
     uint2* mine = (uint2*)(shared + zero + 16) + warp * MOST;
     if (threadIdx.x < 4) ((u32*)(shared + zero))[threadIdx.x] = 0;
     const u32 first = (begin > p.below ? begin - p.below : 0) & ~1u;
-    u32 done = first;
+    u32 done = first, done_at = 0;
+    auto around = [&](u32 x) { return min_of(x, x - size); };
     auto copy_to = [&](u32 limit) {
         limit = min_of(limit + 1 & ~1u, p.lines);
-        for (u32 line = done + threadIdx.x * PAIR; line < limit; line += step * PAIR) {
-            u8* to = shared + (line - first) % p.window * BYTES;
+        u32 at = around(done_at + threadIdx.x * 16);
+        for (u32 line = done + threadIdx.x * PAIR; line < limit; line += step * PAIR, at = around(at + step * 16)) {
             const u32* from = p.features + ((u64)line * p.epilogue.stride + part * VECTOR);
-            if (PAIR == 1 || line + 1 < p.lines) copy_async16(to, from);
-            else *(uint2*)to = load_readonly((const uint2*)from);
+            for (u32 to = at; to < zero; to += size) {
+                if (PAIR == 1 || line + 1 < p.lines) copy_async16(shared + to, from);
+                else *(uint2*)(shared + to) = load_readonly((const uint2*)from);
+            }
         }
-        done = max_of(done, limit);
         commit_copies();
+        if (limit <= done) return;
+        done_at = around(done_at + (limit - done) * BYTES);
+        done = limit;
     };
     copy_to(min_of(begin + step, end) + p.above);
     u32 slice = begin / WARP + warp, count = 0;
@@ -70,7 +76,9 @@ template <u32 VECTOR, u32 PLANES> BG_DEVICE void bits_from_window(const BitsWind
             if (i * WARP + lane() < count) found[i] = load_readonly(p.diagonals + from + i * WARP + lane());
     };
     load_slice(slice);
-    u32 place = (begin - first + threadIdx.x) % p.window * BYTES;
+    // Of the warp's first row.
+    u32 place = (begin - first + warp * WARP) % p.window * BYTES;
+    const u32 own = lane() * BYTES;
     for (u32 base = begin; base < end; base += step, slice += step / WARP) {
         wait_copies();
         __syncthreads();
@@ -78,7 +86,7 @@ template <u32 VECTOR, u32 PLANES> BG_DEVICE void bits_from_window(const BitsWind
         const u32 row = base + threadIdx.x, diagonals = count;
 #pragma unroll
         for (u32 i = 0; i < MOST / WARP; i++)
-            if (i * WARP + lane() < count) mine[i * WARP + lane()] = found[i];
+            if (i * WARP + lane() < count) mine[i * WARP + lane()] = make_uint2(around(place + found[i].x), found[i].y);
         warp_sync();
         load_slice(slice + step / WARP);
         u32 degree = row < end ? load_readonly(p.degrees + row) : 0;
@@ -93,9 +101,8 @@ template <u32 VECTOR, u32 PLANES> BG_DEVICE void bits_from_window(const BitsWind
 #pragma unroll
             for (u32 j = 0; j < BLOCK; j += 2) {
                 const uint4 two = *(const uint4*)(mine + at + j);
-                const u32 x = place + two.x, y = place + two.z;
-                shared_words<VECTOR>(lines[j], shared + (two.y & bit ? min_of(x, x - zero) : zero));
-                shared_words<VECTOR>(lines[j + 1], shared + (two.w & bit ? min_of(y, y - zero) : zero));
+                shared_words<VECTOR>(lines[j], shared + (two.y & bit ? two.x + own : zero));
+                shared_words<VECTOR>(lines[j + 1], shared + (two.w & bit ? two.z + own : zero));
             }
 #pragma unroll
             for (u32 v = 0; v < VECTOR; v++) {
@@ -116,8 +123,7 @@ template <u32 VECTOR, u32 PLANES> BG_DEVICE void bits_from_window(const BitsWind
             store_words<VECTOR>((u32*)p.epilogue.output + ((u64)row * p.epilogue.stride + part * VECTOR), signs);
         }
         warp_sync();
-        place += step * BYTES;
-        place = min_of(place, place - zero);
+        place = around(place + step * BYTES);
     }
 }
 }  // namespace bg

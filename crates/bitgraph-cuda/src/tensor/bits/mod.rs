@@ -13,6 +13,7 @@
 mod aggregate;
 mod fold;
 mod front;
+mod gather;
 mod general;
 mod matrix;
 mod operand;
