@@ -102,7 +102,7 @@ BG_DEVICE void set_index(const BitsSlices& p, u32 first, u32 at_lane, u32 k, u32
 }
 
 /// Orders the halves of index words of each lane so that lanes name words of different banks at the same time: lane after lane takes of its next
-/// 32 the one whose bank is taken least, or the word of zeros, which all can read at once, before a bank is taken three times.
+/// 32 the one whose bank is taken by fewest, or the word of zeros, which all can read at once, before a bank is taken three times.
 BG_DEVICE void spread_banks(const BitsSlices& p, u32 first, u32 words, u32 half) {
     for (u32 k = 0; k < words; k++) {
         u32 load = 0;  // of the bank that has the lane's number

@@ -30,11 +30,11 @@ template <class F> BG_DEVICE void each_diagonal(const BitsDiagonals& p, u32 slic
     bool own = is_row && p.with_self;
     auto next = [&] { return at < end ? load_readonly(p.indices + at) - row + MIDDLE : NONE; };
     for (u32 distance = next();;) {
-        const u32 nearest = min_of(distance, own ? MIDDLE : NONE), least = warp_min(nearest);
-        if (least == NONE) break;
-        f((i32)(least - MIDDLE), ballot(nearest == least));
-        if (nearest != least) continue;
-        if (own && least == MIDDLE) own = false;
+        const u32 nearest = min_of(distance, own ? MIDDLE : NONE), smallest = warp_min(nearest);
+        if (smallest == NONE) break;
+        f((i32)(smallest - MIDDLE), ballot(nearest == smallest));
+        if (nearest != smallest) continue;
+        if (own && smallest == MIDDLE) own = false;
         else at++, distance = next();
     }
 }

@@ -107,6 +107,9 @@ impl AggregatePlan {
     pub(super) fn gathering(stats: &Stats) -> Self {
         let mean = stats.entries / stats.rows.max(1);
         let lanes = match mean {
+            // Of a small mesh, whose neighbours are near, one lane takes a row: `mesh:40x50x100` 12.5, 12.7, 18.0 and 34.8 us with 1, 2, 4 and 8. A large
+            // one has a window, or its neighbours are far apart.
+            _ if stats.longest <= LANE_ROW && stats.rows < WINDOW_ROWS => 1,
             0..ALONE => 1,
             ALONE..PAIRED => 2,
             PAIRED..FOURFOLD => 4,
@@ -183,6 +186,8 @@ mod tests {
         assert_eq!(numbers(stats(1000, 130_000, 131)), Gather::Classes);
         let signs = |s| AggregatePlan::gathering(&s).form;
         assert_eq!(signs(stats(0, 0, 0)), AggregateForm::Rows { lanes: 1 });
+        assert_eq!(signs(stats(1000, 25_000, 26)), AggregateForm::Rows { lanes: 1 });
+        assert_eq!(signs(stats(74_400, 1_830_000, 26)), AggregateForm::Rows { lanes: 4 });
         assert_eq!(signs(stats(1000, 16_000, 31)), AggregateForm::Rows { lanes: 2 });
         assert_eq!(signs(stats(1000, 32_000, 62)), AggregateForm::Rows { lanes: 8 });
         assert_eq!(signs(stats(1000, 4_000, 100)), AggregateForm::Classes { many: false });
