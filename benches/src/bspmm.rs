@@ -141,8 +141,9 @@ fn signs(rows: usize, columns: usize) -> Result<BitMatrix> {
 
 /// Plans beside the chosen one.
 fn others(chosen: AggregatePlan) -> Vec<AggregatePlan> {
-    let rows = [1, 2, 8].map(|lanes| AggregateForm::Rows { lanes });
-    let all = rows.into_iter().chain([AggregateForm::Classes, AggregateForm::Strips]).map(|form| AggregatePlan { form });
+    let rows = [1, 2, 4, 8].map(|lanes| AggregateForm::Rows { lanes });
+    let classes = [false, true].map(|many| AggregateForm::Classes { many });
+    let all = rows.into_iter().chain(classes).chain([AggregateForm::Strips, AggregateForm::Window]).map(|form| AggregatePlan { form });
     all.filter(|p| *p != chosen).collect()
 }
 

@@ -2,14 +2,20 @@
 #include "tensor/bits_aggregate.cuh"
 
 namespace bg {
-BG_KERNEL(bits_aggregate_1x1, BitsAggregateParams, 256, 4) { bits_aggregate<1, 1>(p); }
-BG_KERNEL(bits_aggregate_1x8, BitsAggregateParams, 256, 4) { bits_aggregate<1, 8>(p); }
-BG_KERNEL(bits_aggregate_2x1, BitsAggregateParams, 256, 4) { bits_aggregate<2, 1>(p); }
-BG_KERNEL(bits_aggregate_2x8, BitsAggregateParams, 256, 4) { bits_aggregate<2, 8>(p); }
-BG_KERNEL(bits_aggregate_4x1, BitsAggregateParams, 256, 2) { bits_aggregate<4, 1>(p); }
-BG_KERNEL(bits_aggregate_4x2, BitsAggregateParams, 256, 2) { bits_aggregate<4, 2>(p); }
-BG_KERNEL(bits_aggregate_4x4, BitsAggregateParams, 256, 2) { bits_aggregate<4, 4>(p); }
-BG_KERNEL(bits_aggregate_4x8, BitsAggregateParams, 256, 2) { bits_aggregate<4, 8>(p); }
+BG_KERNEL(bits_aggregate_1x1, BitsAggregateParams, 256, 4) { bits_aggregate<1, 1, false>(p); }
+BG_KERNEL(bits_aggregate_1x8, BitsAggregateParams, 256, 4) { bits_aggregate<1, 8, false>(p); }
+BG_KERNEL(bits_aggregate_2x1, BitsAggregateParams, 256, 4) { bits_aggregate<2, 1, false>(p); }
+BG_KERNEL(bits_aggregate_2x8, BitsAggregateParams, 256, 4) { bits_aggregate<2, 8, false>(p); }
+BG_KERNEL(bits_aggregate_4x1, BitsAggregateParams, 256, 2) { bits_aggregate<4, 1, false>(p); }
+BG_KERNEL(bits_aggregate_4x2, BitsAggregateParams, 256, 2) { bits_aggregate<4, 2, false>(p); }
+BG_KERNEL(bits_aggregate_4x4, BitsAggregateParams, 256, 2) { bits_aggregate<4, 4, false>(p); }
+BG_KERNEL(bits_aggregate_4x8, BitsAggregateParams, 256, 2) { bits_aggregate<4, 8, false>(p); }
+
+// Signs alone, of fewer registers, for matrices that have enough rows to use more resident blocks.
+BG_KERNEL(bits_signs_4x1, BitsAggregateParams, 256, 3) { bits_aggregate<4, 1, true>(p); }
+BG_KERNEL(bits_signs_4x2, BitsAggregateParams, 256, 3) { bits_aggregate<4, 2, true>(p); }
+BG_KERNEL(bits_signs_4x4, BitsAggregateParams, 256, 3) { bits_aggregate<4, 4, true>(p); }
+BG_KERNEL(bits_signs_4x8, BitsAggregateParams, 256, 3) { bits_aggregate<4, 8, true>(p); }
 
 struct BitsThresholds {
     const i32* thresholds;

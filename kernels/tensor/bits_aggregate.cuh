@@ -128,12 +128,12 @@ template <u32 VECTOR, u32 PLANES> BG_DEVICE void store_counts(const BitsEpilogue
 template <u32 X> struct BitsOf { static constexpr u32 value = 1 + BitsOf<X / 2>::value; };
 template <> struct BitsOf<0> { static constexpr u32 value = 0; };
 
-/// A lane's part of the entries `begin..end`: BLOCK that follow each other, then BLOCK of the next lane.
-template <u32 VECTOR, u32 BLOCK, u32 S, u32 USED, u32 PLANES>
+/// A lane's part of the entries `begin..end`. ALIGNED: BLOCK that follow each other, from a multiple of 4 on, so that columns come 16 bytes at a
+/// time, then BLOCK of the next lane; else the lanes take them in turn.
+template <u32 VECTOR, u32 BLOCK, u32 S, u32 USED, bool ALIGNED, u32 PLANES>
 BG_DEVICE void count_entries(const BitsAggregateParams& p, const u32* x, u32 begin, u32 end, u32 part, u32 (&c)[VECTOR][PLANES]) {
-    // Several lanes start at a multiple of 4, so that columns come 16 bytes at a time; one lane alone would often go round once more.
-    constexpr bool ALIGNED = S > 1;
-    for (u32 k = (ALIGNED ? begin & ~3u : begin) + part * BLOCK; k < end; k += S * BLOCK) {
+    constexpr u32 APART = ALIGNED ? 1 : S;
+    for (u32 k = ALIGNED ? (begin & ~3u) + part * BLOCK : begin + part; k < end; k += S * BLOCK) {
         u32 columns[BLOCK], found[BLOCK][VECTOR];
         if constexpr (ALIGNED) {
 #pragma unroll
@@ -150,13 +150,13 @@ BG_DEVICE void count_entries(const BitsAggregateParams& p, const u32* x, u32 beg
             }
         } else {
 #pragma unroll
-            for (u32 j = 0; j < BLOCK; j++) columns[j] = k + j < end ? load_readonly(p.indices + k + j) : 0;
+            for (u32 j = 0; j < BLOCK; j++) columns[j] = k + j * APART < end ? load_readonly(p.indices + k + j * APART) : 0;
         }
 #pragma unroll
         for (u32 j = 0; j < BLOCK; j++) {
 #pragma unroll
             for (u32 v = 0; v < VECTOR; v++) found[j][v] = 0;
-            if (k + j >= begin && k + j < end) load_words<VECTOR>(found[j], x + (u64)columns[j] * p.epilogue.stride);
+            if (k + j >= begin && k + j * APART < end) load_words<VECTOR>(found[j], x + (u64)columns[j] * p.epilogue.stride);
         }
 #pragma unroll
         for (u32 v = 0; v < VECTOR; v++) {
@@ -170,7 +170,7 @@ BG_DEVICE void count_entries(const BitsAggregateParams& p, const u32* x, u32 beg
 
 /// What a group of lanes does with a row or a piece of at most MOST entries; all lanes of the warp call it together. `piece` is its number,
 /// where it is one.
-template <u32 VECTOR, u32 LANES, u32 S, u32 MOST, bool PIECES>
+template <u32 VECTOR, u32 LANES, u32 S, u32 MOST, bool PIECES, bool SIGNS>
 BG_DEVICE void bits_task(const BitsAggregateParams& p, bool valid, u32 row, u32 begin, u32 end, u32 piece, bool first, u32 slice) {
     constexpr u32 BLOCK = VECTOR == 4 && LANES <= 2 ? 4 : 8;
     // What a lane gets at most, one more for the row's own line; then what all get together.
@@ -191,7 +191,8 @@ BG_DEVICE void bits_task(const BitsAggregateParams& p, bool valid, u32 row, u32 
 #pragma unroll
             for (u32 v = 0; v < VECTOR; v++) c[v][0] = own[v];
         }
-        count_entries<VECTOR, BLOCK, S, USED>(p, x, begin, end, part, c);
+        // One lane alone would often go round once more for an aligned start.
+        count_entries<VECTOR, BLOCK, S, USED, (S > 1)>(p, x, begin, end, part, c);
     }
     warp_sync();
 #pragma unroll
@@ -211,7 +212,7 @@ BG_DEVICE void bits_task(const BitsAggregateParams& p, bool valid, u32 row, u32 
             }
     } else {
         const u32 degree = end - begin + p.with_self;
-        if (p.epilogue.kind == BITS_SIGNS) {
+        if (SIGNS || p.epilogue.kind == BITS_SIGNS) {
             if (part != 0) return;
             u32 signs[VECTOR];
 #pragma unroll
@@ -273,7 +274,7 @@ template <u32 VECTOR, u32 LANES> BG_DEVICE void bits_join(const BitsAggregatePar
 }
 
 /// Rows of a class: `first` is the place of the warp's first one in the order.
-template <u32 VECTOR, u32 LANES, u32 S, u32 MOST> BG_DEVICE void bits_class(const BitsAggregateParams& p, u32 first, u32 end, u32 slice) {
+template <u32 VECTOR, u32 LANES, u32 S, u32 MOST, bool SIGNS> BG_DEVICE void bits_class(const BitsAggregateParams& p, u32 first, u32 end, u32 slice) {
     const u32 place = first + lane() / (LANES * S);
     const bool valid = place < end;
     u32 row = 0, from = 0, to = 0;
@@ -281,11 +282,11 @@ template <u32 VECTOR, u32 LANES, u32 S, u32 MOST> BG_DEVICE void bits_class(cons
         row = p.order ? load_readonly(p.order + place) : place;
         from = load_readonly(p.offsets + row), to = load_readonly(p.offsets + row + 1);
     }
-    bits_task<VECTOR, LANES, S, MOST, false>(p, valid, row, from, to, 0, true, slice);
+    bits_task<VECTOR, LANES, S, MOST, false, SIGNS>(p, valid, row, from, to, 0, true, slice);
 }
 
 /// LANES lanes of VECTOR words each hold a line of features, or a slice of it.
-template <u32 VECTOR, u32 LANES> BG_DEVICE void bits_aggregate(const BitsAggregateParams& p) {
+template <u32 VECTOR, u32 LANES, bool SIGNS> BG_DEVICE void bits_aggregate(const BitsAggregateParams& p) {
     // Lanes that share the entries of a row, from the longest class down. Wide lines have enough lanes as they are.
     constexpr u32 WHOLE = WARP / LANES, SOME = LANES >= 4 ? 2 : 8, PAIR = 2;
     const u32 slice = blockIdx.x / p.slice_blocks, block = blockIdx.x - slice * p.slice_blocks;
@@ -293,7 +294,7 @@ template <u32 VECTOR, u32 LANES> BG_DEVICE void bits_aggregate(const BitsAggrega
     if (warp < p.warp_ends[0]) {
         const uint4 piece = load_readonly(p.pieces + warp);
         const uint4 row = load_readonly(p.cut + piece.w);
-        bits_task<VECTOR, LANES, WHOLE, bits::PIECE, true>(p, true, piece.x, piece.y, piece.z, warp, warp == row.x, slice);
+        bits_task<VECTOR, LANES, WHOLE, bits::PIECE, true, SIGNS>(p, true, piece.x, piece.y, piece.z, warp, warp == row.x, slice);
         fence_device();
         warp_sync();
         bool last = false;
@@ -306,13 +307,13 @@ template <u32 VECTOR, u32 LANES> BG_DEVICE void bits_aggregate(const BitsAggrega
         fence_device();
         bits_join<VECTOR, LANES>(p, piece.w, slice);
     } else if (warp < p.warp_ends[1]) {
-        bits_class<VECTOR, LANES, WHOLE, bits::PIECE>(p, p.row_ends[0] + (warp - p.warp_ends[0]), p.row_ends[1], slice);
+        bits_class<VECTOR, LANES, WHOLE, bits::PIECE, SIGNS>(p, p.row_ends[0] + (warp - p.warp_ends[0]), p.row_ends[1], slice);
     } else if (warp < p.warp_ends[2]) {
-        bits_class<VECTOR, LANES, SOME, bits::SHARED_ROW>(p, p.row_ends[1] + (warp - p.warp_ends[1]) * (WARP / (LANES * SOME)), p.row_ends[2], slice);
+        bits_class<VECTOR, LANES, SOME, bits::SHARED_ROW, SIGNS>(p, p.row_ends[1] + (warp - p.warp_ends[1]) * (WARP / (LANES * SOME)), p.row_ends[2], slice);
     } else if (warp < p.warp_ends[3]) {
-        bits_class<VECTOR, LANES, PAIR, bits::PAIR_ROW>(p, p.row_ends[2] + (warp - p.warp_ends[2]) * (WARP / (LANES * PAIR)), p.row_ends[3], slice);
+        bits_class<VECTOR, LANES, PAIR, bits::PAIR_ROW, SIGNS>(p, p.row_ends[2] + (warp - p.warp_ends[2]) * (WARP / (LANES * PAIR)), p.row_ends[3], slice);
     } else {
-        bits_class<VECTOR, LANES, 1, bits::LANE_ROW>(p, p.row_ends[3] + (warp - p.warp_ends[3]) * (WARP / LANES), p.rows, slice);
+        bits_class<VECTOR, LANES, 1, bits::LANE_ROW, SIGNS>(p, p.row_ends[3] + (warp - p.warp_ends[3]) * (WARP / LANES), p.rows, slice);
     }
 }
 }  // namespace bg

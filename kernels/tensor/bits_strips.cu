@@ -92,10 +92,31 @@ BG_KERNEL(bits_slices_size, BitsSlices, 256, 4) {
     }
 }
 
-/// Sets half `half` of index word `k` of a lane of a slice that begins with unit `first`.
-BG_DEVICE void set_index(const BitsSlices& p, u32 first, u32 at_lane, u32 k, u32 half, u32 word) {
+/// Half `half` of index word `k` of a lane of a slice that begins with unit `first`.
+BG_DEVICE u16* index_of(const BitsSlices& p, u32 first, u32 at_lane, u32 k, u32 half) {
     const u64 place = ((u64)(first + k / 8) * 2 + (k & 7u) / 4) * WARP + at_lane;
-    ((u16*)(p.entries + place))[(k & 3u) * 2 + half] = (u16)word;
+    return (u16*)(p.entries + place) + (k & 3u) * 2 + half;
+}
+BG_DEVICE void set_index(const BitsSlices& p, u32 first, u32 at_lane, u32 k, u32 half, u32 word) {
+    *index_of(p, first, at_lane, k, half) = (u16)word;
+}
+
+/// Orders the halves of index words of each lane so that lanes name words of different banks at the same time: lane after lane takes of its next
+/// 32 the one whose bank is taken by fewest, or the word of zeros, which all can read at once, before a bank is taken three times.
+BG_DEVICE void spread_banks(const BitsSlices& p, u32 first, u32 words, u32 half) {
+    for (u32 k = 0; k < words; k++) {
+        u32 load = 0;  // of the bank that has the lane's number
+        for (u32 turn = 0; turn < WARP; turn++) {
+            const bool is_one = k + lane() < words;
+            u16* mine = index_of(p, first, turn, is_one ? k + lane() : k, half);
+            const u32 word = *mine, taken = shuffle(load, word & 31u), cost = word == p.zero ? 3 : 2 * taken;
+            const u32 best = warp_min(is_one ? cost << 8 | lane() : 0xffffffffu) & 0xffu, chosen = shuffle(word, best), before = shuffle(word, 0);
+            if (best != 0 && lane() == best) *mine = (u16)before;
+            if (best != 0 && lane() == 0) *mine = (u16)chosen;
+            load += chosen != p.zero && lane() == (chosen & 31u);
+            warp_sync();
+        }
+    }
 }
 
 BG_KERNEL(bits_slices_fill, BitsSlices, 256, 4) {
@@ -127,6 +148,8 @@ BG_KERNEL(bits_slices_fill, BitsSlices, 256, 4) {
             }
             for (u32 half = 0; half < 2; half++)
                 for (u32 k = used[half]; k < words; k++) set_index(p, first, lane(), k, half, p.zero);
+            warp_sync();
+            for (u32 half = 0; half < 2; half++) spread_banks(p, first, words, half);
         }
         warp_sync();
     }

@@ -24,30 +24,6 @@ struct BitsStripsParams {
 };
 constexpr u32 NO_STRIP_ROW = 0xffffffffu;
 
-/// Adds a lane's part of a slice to a counter: index words of units `unit..end`.
-template <u32 PLANES> BG_DEVICE void count_strip(const BitsStripsParams& p, const u32* strip, u32 unit, u32 end, u32 (&c)[PLANES]) {
-    uint4 first = make_uint4(0, 0, 0, 0), second = first;
-    auto load = [&](u32 at) {
-        const uint4* from = p.entries + ((u64)at * 2 * WARP + lane());
-        first = load_readonly(from);
-        second = load_readonly(from + WARP);
-    };
-    if (unit < end) load(unit);
-    for (; unit < end; unit++) {
-        const u32 index[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
-        if (unit + 1 < end) load(unit + 1);
-        u32 even[8], odd[8];
-#pragma unroll
-        for (u32 j = 0; j < 8; j++) {
-            even[j] = strip[index[j] & 0xffffu];
-            odd[j] = strip[index[j] >> 16];
-        }
-#pragma unroll
-        for (u32 j = 0; j < 8; j++) even[j] = __byte_perm(even[j], odd[j], 0x7610);
-        count_words<PLANES>(c, even);
-    }
-}
-
 /// Adds the upper half of a counter to the lower one, into one plane more.
 template <u32 PLANES> BG_DEVICE void join_halves(const u32 (&c)[PLANES], u32 (&sums)[PLANES + 1]) {
     u32 carry = 0;
@@ -67,26 +43,54 @@ template <u32 PLANES> BG_DEVICE void store_strip(const BitsStripsParams& p, cons
     ((u16*)e.output)[(u64)row * e.stride * 2 + strip] = (u16)(signs & bits_within(e.columns, word) >> shift);
 }
 
-/// A block holds a strip, and takes every so many slices; blocks of one strip lie `strip_count` apart.
+/// A block holds a strip, and takes every so many slices; blocks of one strip lie `strip_count` apart. Index words are loaded a unit ahead,
+/// those of the next slice too.
 BG_DEVICE void bits_from_strips(const BitsStripsParams& p) {
     u8* shared = shared_memory();
-    const u32 strip = blockIdx.x % p.strip_count, part = blockIdx.x / p.strip_count, share = gridDim.x / p.strip_count;
+    const u32 strip = blockIdx.x % p.strip_count, share = gridDim.x / p.strip_count, step = share * (blockDim.x / WARP);
+    u32 slice = blockIdx.x / p.strip_count + share * (threadIdx.x / WARP);
+    auto units_of = [&](u32 at) {
+        return at < p.slice_count ? make_uint2(load_readonly(p.slices + at), load_readonly(p.slices + at + 1)) : make_uint2(0, 0);
+    };
+    uint2 units = units_of(slice), next = units_of(slice + step);
+    uint4 first = make_uint4(0, 0, 0, 0), second = first;
+    auto load = [&](u32 unit) {
+        const uint4* from = p.entries + ((u64)unit * 2 * WARP + lane());
+        first = load_readonly(from);
+        second = load_readonly(from + WARP);
+    };
+    if (units.x < units.y) load(units.x);
     const u16* from = p.strips + (u64)strip * p.pitch;
     for (u32 i = threadIdx.x; i < p.pitch / 8; i += blockDim.x) copy_async16(shared + i * 16, from + i * 8);
     commit_copies();
     wait_copies();
     __syncthreads();
     const u32* words = (const u32*)shared;
-    const u32 warps = blockDim.x / WARP;
-    for (u32 slice = part + share * (threadIdx.x / WARP); slice < p.slice_count; slice += share * warps) {
-        const u32 unit = load_readonly(p.slices + slice), end = load_readonly(p.slices + slice + 1);
+    for (; slice < p.slice_count; slice += step) {
         const u32 row = load_readonly(p.rows + (u64)slice * WARP + lane()), degree = load_readonly(p.degrees + (u64)slice * WARP + lane());
-        if (slice < p.long_count) {
-            u32 c[bits::LONG_PLANES], sums[bits::LONG_PLANES + 6];
+        const uint2 after = units_of(slice + 2 * step);
+        auto count = [&](auto& c) {
 #pragma unroll
-            for (u32 i = 0; i < bits::LONG_PLANES; i++) c[i] = 0;
-            count_strip(p, words, unit, end, c);
-            u32 halves[bits::LONG_PLANES + 1];
+            for (u32& plane : c) plane = 0;
+            if (units.x == units.y && next.x < next.y) load(next.x);
+            for (u32 unit = units.x; unit < units.y; unit++) {
+                const u32 index[8] = {first.x, first.y, first.z, first.w, second.x, second.y, second.z, second.w};
+                if (unit + 1 < units.y) load(unit + 1);
+                else if (next.x < next.y) load(next.x);
+                u32 even[8], odd[8];
+#pragma unroll
+                for (u32 j = 0; j < 8; j++) {
+                    even[j] = words[index[j] & 0xffffu];
+                    odd[j] = words[index[j] >> 16];
+                }
+#pragma unroll
+                for (u32 j = 0; j < 8; j++) even[j] = __byte_perm(even[j], odd[j], 0x7610);
+                count_words<sizeof(c) / sizeof(u32)>(c, even);
+            }
+        };
+        if (slice < p.long_count) {
+            u32 c[bits::LONG_PLANES], halves[bits::LONG_PLANES + 1], sums[bits::LONG_PLANES + 6];
+            count(c);
             join_halves(c, halves);
 #pragma unroll
             for (u32 i = 0; i < bits::LONG_PLANES + 6; i++) sums[i] = i <= bits::LONG_PLANES ? halves[i <= bits::LONG_PLANES ? i : 0] : 0;
@@ -94,12 +98,11 @@ BG_DEVICE void bits_from_strips(const BitsStripsParams& p) {
             if (lane() == 0) store_strip(p, sums, row, degree, strip);
         } else {
             u32 c[bits::STRIP_PLANES], sums[bits::STRIP_PLANES + 1];
-#pragma unroll
-            for (u32 i = 0; i < bits::STRIP_PLANES; i++) c[i] = 0;
-            count_strip(p, words, unit, end, c);
+            count(c);
             join_halves(c, sums);
             if (row != NO_STRIP_ROW) store_strip(p, sums, row, degree, strip);
         }
+        units = next, next = after;
     }
 }
 }  // namespace bg

@@ -15,11 +15,17 @@ constexpr u32 PARTIAL_LOADS = 8;
 
 // tensor/bits_strips.cuh
 /// Index words of a row from which on it has a slice to itself, and the planes of the counters of both kinds of slices.
-constexpr u32 LONG_ROW = 248, STRIP_PLANES = 8, LONG_PLANES = 11;
+constexpr u32 LONG_ROW = 63, STRIP_PLANES = 6, LONG_PLANES = 11;
 /// Rows that are sorted by length among themselves.
 constexpr u32 WINDOW_ROWS = 8192;
 /// Threads of a block.
 constexpr u32 STRIP_THREADS = 768;
+
+// tensor/bits_window.cuh
+/// Diagonals of 32 rows, at most.
+constexpr u32 WINDOW_DIAGONALS = 64;
+/// Threads of a multiprocessor.
+constexpr u32 WINDOW_THREADS = 1024;
 
 // tensor/bits_product.cuh
 /// Rows and columns of the product that a block forms, bits of a line that it takes at a time, and how many of those are under way.

@@ -2,11 +2,13 @@
 //!
 //! Invariant: a layout is of one matrix and of features of one layout; what is run is checked against both.
 
+use super::gather::{Gathered, aligned};
 use super::select::{self, AggregateForm, AggregatePlan, Stats};
 use super::strips::Strips;
+use super::window::Window;
 use super::{DeviceBits, expect, host_error};
-use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
-use crate::primitives::{self, elementwise, exclusive_scan_total};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::primitives::elementwise;
 use crate::spmv::Pattern;
 use crate::{DeviceCsr, Error, Result};
 use bitgraph_backend::Error as Base;
@@ -27,36 +29,6 @@ parameters! {
         pub plane_count: u32,
         pub offset: u32,
         pub lines: u32,
-    }
-    struct AggregateParams = "tensor/bits_aggregate.cuh" "bg::BitsAggregateParams" {
-        epilogue: Epilogue,
-        features: DevicePtr<u32>,
-        offsets: DevicePtr<u32>,
-        indices: DevicePtr<u32>,
-        order: DevicePtr<u32>,
-        pieces: DevicePtr<[u32; 4]>,
-        cut: DevicePtr<[u32; 4]>,
-        arrived: DevicePtr<u32>,
-        partial: DevicePtr<u16>,
-        warp_ends: [u32; 4],
-        row_ends: [u32; 4],
-        rows: u32,
-        entries: u32,
-        cut_count: u32,
-        pitch: u32,
-        slice_blocks: u32,
-        with_self: u32,
-    }
-    struct ClassesParams = "tensor/bits_aggregate.cu" "bg::BitsClasses" {
-        offsets: DevicePtr<u32>,
-        order: DevicePtr<u32>,
-        pieces: DevicePtr<u32>,
-        ends: DevicePtr<u32>,
-        piece: DevicePtr<[u32; 4]>,
-        cut: DevicePtr<[u32; 4]>,
-        limits: [u32; 4],
-        rows: u32,
-        unused: u32,
     }
     struct ThresholdsParams = "tensor/bits_aggregate.cu" "bg::BitsThresholds" {
         thresholds: DevicePtr<i32>,
@@ -99,19 +71,14 @@ macro_rules! sums {
 sums! { i16 1 false i32 2 false f16 3 true f32 4 true }
 
 /// Signs and counts, as kernels call them.
-const SIGNS: u32 = 0;
+pub(super) const SIGNS: u32 = 0;
 const COUNTS: u32 = 5;
 
-/// Rows in classes, and the pieces of those that are cut.
-#[derive(Clone, Debug, Default)]
-struct Classes {
-    order: Option<Buffer<u32>>,
-    pieces: Buffer<[u32; 4]>,
-    cut: Buffer<[u32; 4]>,
-    arrived: Buffer<u32>,
-    partial: Buffer<u16>,
-    /// Rows that are cut, and where the classes of a warp, of some lanes and of two lanes end.
-    row_ends: [u32; 4],
+/// Lines of features in shared memory.
+#[derive(Clone, Debug)]
+enum Held {
+    Strips(Strips),
+    Window(Window),
 }
 
 /// Thresholds of columns in place of 0, as sums are compared with them.
@@ -132,15 +99,12 @@ pub struct Thresholds {
 pub struct Aggregation {
     device: Device,
     plan: AggregatePlan,
-    pattern: Pattern,
-    /// For sums as numbers, where there are strips for signs.
-    classes: Classes,
-    strips: Option<Strips>,
+    gathered: Gathered,
+    held: Option<Held>,
     features: BitLayout,
     results: BitLayout,
     /// Entries of the longest row, and one for its own line.
     largest: u32,
-    with_self: bool,
 }
 
 impl Aggregation {
@@ -150,8 +114,7 @@ impl Aggregation {
     /// # Errors
     /// Features of another shape, or packed by columns; a row's own line of a matrix that is not square; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, features: &BitLayout, with_self: bool) -> Result<Option<Self>> {
-        let plan = AggregatePlan::choose(device.properties(), &Stats::of(device, csr)?, features.stride());
-        Self::with_plan(device, csr, features, with_self, plan)
+        Self::laid(device, csr, features, with_self, None)
     }
     /// As [`Aggregation::build`], by a plan of the caller's. What a plan asks for and the matrix does not allow is left out:
     /// [`Aggregation::plan`] tells.
@@ -159,6 +122,10 @@ impl Aggregation {
     /// # Errors
     /// As [`Aggregation::build`].
     pub fn with_plan(device: &Device, csr: &DeviceCsr, features: &BitLayout, with_self: bool, plan: AggregatePlan) -> Result<Option<Self>> {
+        Self::laid(device, csr, features, with_self, Some(plan))
+    }
+    /// None: the plan that is likely best.
+    fn laid(device: &Device, csr: &DeviceCsr, features: &BitLayout, with_self: bool, plan: Option<AggregatePlan>) -> Result<Option<Self>> {
         by_rows("features", features)?;
         expect(NAME, "the lines of features", csr.columns as u64, features.nrows() as u64)?;
         if with_self {
@@ -167,27 +134,29 @@ impl Aggregation {
         let results = BitLayout::new(csr.rows, features.ncols(), Packing::Rows, features.padding()).map_err(host_error)?;
         let Some(pattern) = Pattern::of(csr) else { return Ok(None) };
         let stats = Stats::of(device, csr)?;
-        let mut plan = plan.allowed(&stats);
-        let rows = csr.rows as u32;
-        let mut strips = None;
-        if plan.form == AggregateForm::Strips {
-            strips = Strips::build(device, &pattern, csr.columns, features, with_self)?;
-            plan = if strips.is_some() { plan } else { AggregatePlan::gathering(&stats, features.stride()) };
-        }
-        let gathers = if strips.is_some() { AggregatePlan::gathering(&stats, features.stride()) } else { plan };
-        let classes = match gathers.form {
-            AggregateForm::Rows { lanes } => {
-                let row_ends = match lanes {
-                    1 => [0; 4],
-                    2 => [0, 0, 0, rows],
-                    _ => [0, 0, rows, rows],
-                };
-                Classes { row_ends, ..Classes::default() }
-            }
-            AggregateForm::Classes | AggregateForm::Strips => Classes::build(device, csr, &pattern, features)?,
+        let window = || Window::build(device, &pattern, csr.columns, features.stride(), with_self, stats.longest);
+        let strips = || Strips::build(device, &pattern, csr.columns, features, with_self);
+        let wanted = match plan {
+            Some(plan) => plan.allowed(&stats),
+            None => AggregatePlan::choose(device.properties(), &stats, features.stride()),
         };
+        let mut held = match (wanted.form, plan) {
+            (AggregateForm::Window, _) => window()?.map(Held::Window),
+            (_, None) if select::may_slide(&stats) => window()?.filter(|w| select::slides(&stats, w.diagonals())).map(Held::Window),
+            _ => None,
+        };
+        if held.is_none() && wanted.form == AggregateForm::Strips {
+            held = strips()?.map(Held::Strips);
+        }
+        let plan = match (&held, wanted.form) {
+            (Some(Held::Window(_)), _) => AggregatePlan { form: AggregateForm::Window },
+            (None, AggregateForm::Strips | AggregateForm::Window) => AggregatePlan::gathering(&stats),
+            _ => wanted,
+        };
+        let gather = select::gather(&stats, features.stride());
+        let gathered = Gathered::build(device, csr, pattern, gather, features, with_self)?;
         let largest = stats.longest.saturating_add(u32::from(with_self));
-        Ok(Some(Self { device: device.clone(), plan, pattern, classes, strips, features: *features, results, largest, with_self }))
+        Ok(Some(Self { device: device.clone(), plan, gathered, held, features: *features, results, largest }))
     }
     /// Thresholds for these sums: the sign of column `f` is +1 where the sum is at least `thresholds[f]`, and turned where `flips` has a 1 in
     /// column `f`, laid out as a line of the features. A batch normalisation before a sign folds into both: the threshold is the smallest sum
@@ -245,10 +214,16 @@ impl Aggregation {
     }
     /// Signs; `share`: blocks for a strip, if they are not as many as are resident.
     pub(super) fn run(&self, x: &DeviceBits, epilogue: Epilogue, share: Option<u32>) -> Result<()> {
-        match (&self.strips, share) {
-            (Some(strips), Some(share)) => strips.run_with(&self.device, x.words(), epilogue, share),
-            (Some(strips), None) if self.results.nrows() > 0 && self.results.ncols() > 0 => strips.run(&self.device, x.words(), epilogue),
-            _ => self.launch(x, epilogue),
+        let there = self.results.nrows() > 0 && self.results.ncols() > 0;
+        match (&self.held, share) {
+            (Some(Held::Strips(strips)), Some(share)) => strips.run_with(&self.device, x.words(), epilogue, share),
+            (Some(Held::Strips(strips)), None) if there => strips.run(&self.device, x.words(), epilogue),
+            (Some(Held::Window(window)), _) if there && aligned(x, &epilogue) => window.run(&self.device, x.words(), epilogue),
+            _ if !there => Ok(()),
+            _ => match self.plan.form {
+                AggregateForm::Rows { lanes } => self.gathered.run_rows(&self.device, x, epilogue, lanes),
+                form => self.gathered.run(&self.device, x, epilogue, form == AggregateForm::Classes { many: true }),
+            },
         }
     }
     /// The sums as numbers into `y`: matrix rows x columns, row after row without gaps; floats are of whole numbers times the scale of their
@@ -273,7 +248,7 @@ impl Aggregation {
             expect(NAME, "the scales of rows", self.results.nrows() as u64, scales.len() as u64)?;
             epilogue.scale_rows = scales.ptr();
         }
-        self.launch(x, epilogue)
+        if y.is_empty() { Ok(()) } else { self.gathered.run(&self.device, x, epilogue, false) }
     }
     /// How many +1 are among the lines of each row, as codes of `planes` bits into `y`: planes of words that lie as [`Aggregation::results`] says,
     /// sharing no memory with `x`. Words of lines beyond the matrix are not written. One launch. O(entries * words); returns before it is done.
@@ -290,7 +265,7 @@ impl Aggregation {
         let mut epilogue = self.epilogue(COUNTS, y.ptr().cast());
         epilogue.plane_count = planes;
         epilogue.lines = self.results.padded_lines() as u32;
-        self.launch(x, epilogue)
+        if y.is_empty() { Ok(()) } else { self.gathered.run(&self.device, x, epilogue, false) }
     }
     fn check(&self, x: &DeviceBits) -> Result<()> {
         same_layout("the features", &self.features, x.layout())?;
@@ -311,50 +286,6 @@ impl Aggregation {
             lines: 0,
         }
     }
-    fn launch(&self, x: &DeviceBits, epilogue: Epilogue) -> Result<()> {
-        if self.results.nrows() == 0 || self.results.ncols() == 0 {
-            return Ok(());
-        }
-        let aligned = x.words().ptr().address().is_multiple_of(16) && epilogue.output.address().is_multiple_of(16);
-        let (vector, lanes) = line_shape(self.features.stride(), aligned);
-        let classes = &self.classes;
-        let rows = self.results.nrows() as u32;
-        // Warps of each class: the pieces, then the rows by the lanes of each.
-        let shared = if lanes >= 4 { 2 } else { 8 };
-        let [cut, whole, some, pair] = classes.row_ends;
-        let mut warp_ends = [classes.pieces.len() as u32; 4];
-        warp_ends[1] = warp_ends[0] + (whole - cut);
-        warp_ends[2] = warp_ends[1] + (some - whole).div_ceil(32 / (lanes * shared));
-        warp_ends[3] = warp_ends[2] + (pair - some).div_ceil(16 / lanes);
-        let warps = u64::from(warp_ends[3]) + u64::from((rows - pair).div_ceil(32 / lanes));
-        let block = primitives::threads(&self.device, primitives::THREADS);
-        let slice_blocks = warps.div_ceil(u64::from(block / 32));
-        let slices = self.features.stride().div_ceil((vector * lanes) as usize) as u64;
-        let grid = primitives::blocks(slice_blocks.saturating_mul(slices), 1)?;
-        let parameters = AggregateParams {
-            epilogue,
-            features: x.words().ptr(),
-            offsets: self.pattern.offsets.ptr(),
-            indices: self.pattern.indices.ptr(),
-            order: classes.order.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
-            pieces: classes.pieces.ptr(),
-            cut: classes.cut.ptr(),
-            arrived: classes.arrived.ptr(),
-            partial: classes.partial.ptr(),
-            warp_ends,
-            row_ends: classes.row_ends,
-            rows,
-            entries: self.pattern.entries() as u32,
-            cut_count: classes.cut.len() as u32,
-            pitch: 32 * self.features.stride() as u32,
-            slice_blocks: slice_blocks as u32,
-            with_self: u32::from(self.with_self),
-        };
-        let kernel = self.device.kernel(MODULE, &format!("bits_aggregate_{vector}x{lanes}"))?;
-        let shape = Shape { grid, block, shared: 0, mode: Mode::Plain };
-        // SAFETY: the layout was made for this matrix and features that lie so, and the operands were compared with both.
-        unsafe { self.device.launch(&kernel, shape, &parameters) }
-    }
     /// How results lie: matrix rows x columns of the features, padded as they are.
     #[must_use]
     pub fn results(&self) -> &BitLayout {
@@ -373,84 +304,22 @@ impl Aggregation {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        if let Some(strips) = &self.strips {
-            return format!("{}; {}", self.plan, strips.explain());
-        }
-        let [cut, whole, some, pair] = self.classes.row_ends;
-        match self.plan.form {
-            AggregateForm::Rows { .. } => format!("{}; {} rows in their order", self.plan, self.results.nrows()),
-            AggregateForm::Classes | AggregateForm::Strips => format!(
-                "{}; {cut} rows in {} pieces, then {}, {}, {} and {}",
-                self.plan,
-                self.classes.pieces.len(),
-                whole - cut,
-                some - whole,
-                pair - some,
-                self.results.nrows() - pair as usize
-            ),
-        }
+        let how = match &self.held {
+            Some(Held::Strips(strips)) => strips.explain(),
+            Some(Held::Window(window)) => window.explain(),
+            None => self.gathered.explain(),
+        };
+        format!("{}; {how}", self.plan)
     }
     /// Bytes beyond the matrix.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let c = &self.classes;
-        c.order.as_ref().map_or(0, Buffer::bytes)
-            + c.pieces.bytes()
-            + c.cut.bytes()
-            + c.arrived.bytes()
-            + c.partial.bytes()
-            + self.strips.as_ref().map_or(0, Strips::bytes)
-    }
-}
-
-impl Classes {
-    /// O(rows) on the device; waits.
-    fn build(device: &Device, csr: &DeviceCsr, pattern: &Pattern, features: &BitLayout) -> Result<Self> {
-        let order = primitives::degree_order(device, csr)?.old_of_new;
-        let rows = csr.rows;
-        let counts = device.alloc::<u32>(rows)?;
-        let ends = device.zeroed::<u32>(4)?;
-        let mut build = ClassesParams {
-            offsets: pattern.offsets.ptr(),
-            order: order.ptr(),
-            pieces: counts.ptr(),
-            ends: ends.ptr(),
-            piece: DevicePtr::NULL,
-            cut: DevicePtr::NULL,
-            limits: [select::PIECE, select::SHARED_ROW, select::PAIR_ROW, select::SHORT_ROW],
-            rows: rows as u32,
-            unused: 0,
+        let held = match &self.held {
+            Some(Held::Strips(strips)) => strips.bytes(),
+            Some(Held::Window(window)) => window.bytes(),
+            None => 0,
         };
-        // SAFETY: the arrays are as long as the matrix has rows.
-        unsafe { elementwise(device, MODULE, "bits_classes_count", rows as u64, &build) }?;
-        let (starts, total) = exclusive_scan_total(device, &counts)?;
-        let found = ends.to_vec()?;
-        let row_ends = [found[0], found[1], found[2], found[3]];
-        let pieces = device.alloc::<[u32; 4]>(total as usize)?;
-        let cut = device.alloc::<[u32; 4]>(row_ends[0] as usize)?;
-        (build.pieces, build.piece, build.cut) = (starts.ptr(), pieces.ptr(), cut.ptr());
-        // SAFETY: as above; as many pieces as were counted.
-        unsafe { elementwise(device, MODULE, "bits_classes_fill", rows as u64, &build) }?;
-        let overflow = || Error::from(Base::Overflow { what: "the partial counts of cut rows", dtype: DType::U64 });
-        let columns = features.stride().checked_mul(32).ok_or_else(overflow)?;
-        let partial = device.alloc_for::<u16>(pieces.len().checked_mul(columns).ok_or_else(overflow)?, "partial counts of cut rows")?;
-        // Enough for slices of one word.
-        let arrived = device.zeroed::<u32>(cut.len().checked_mul(features.stride()).ok_or_else(overflow)?)?;
-        Ok(Self { order: Some(order), pieces, cut, arrived, partial, row_ends })
-    }
-}
-
-/// Words of a lane and lanes of a line, or of a slice of it.
-fn line_shape(stride: usize, aligned: bool) -> (u32, u32) {
-    match (stride, aligned) {
-        (1, _) => (1, 1),
-        (2, true) => (2, 1),
-        (4, true) => (4, 1),
-        (8, true) => (4, 2),
-        (12 | 16, true) => (4, 4),
-        (s, true) if s.is_multiple_of(4) => (4, 8),
-        (s, true) if s.is_multiple_of(2) => (2, 8),
-        _ => (1, 8),
+        held + self.gathered.bytes()
     }
 }
 
@@ -486,13 +355,6 @@ fn same_layout(operand: &'static str, expected: &BitLayout, found: &BitLayout) -
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn lines_fill_lanes() {
-        let shapes = [1, 2, 3, 4, 6, 8, 12, 16, 19, 32].map(|s| line_shape(s, true));
-        assert_eq!(shapes, [(1, 1), (2, 1), (1, 8), (4, 1), (2, 8), (4, 2), (4, 4), (4, 4), (1, 8), (4, 8)]);
-        assert_eq!(line_shape(8, false), (1, 8));
-    }
 
     #[test]
     fn planes_hold_what_is_compared() {

@@ -13,6 +13,7 @@
 mod aggregate;
 mod fold;
 mod front;
+mod gather;
 mod general;
 mod matrix;
 mod operand;
@@ -23,6 +24,7 @@ mod strips;
 #[cfg(test)]
 mod tests;
 mod typed;
+mod window;
 
 pub(super) use typed::{explain_gemm, explain_spmm};
 

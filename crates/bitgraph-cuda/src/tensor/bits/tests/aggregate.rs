@@ -31,12 +31,17 @@ fn matrices() -> Vec<(&'static str, Csr)> {
     let hubs = csr(2200, hubs.collect());
     let mesh = csr(90, (0..90u32).flat_map(|i| (0..27).map(move |d| (i, (i + 7 * d * d) % 90))).filter(|(i, _)| i % 13 != 4).collect());
     let middle = csr(70, (0..70u32).flat_map(|i| (0..32).map(move |d| (i, (i + 2 * d) % 70))).collect());
-    graphs().into_iter().chain([("hubs", hubs), ("mesh", mesh), ("middle", middle)]).collect()
+    // A window slides over it: an odd number of rows, and more than a block takes at once.
+    let grid =
+        csr(1665, (0..1665u32).flat_map(|i| [(i, i + 1), (i + 1, i), (i, i + 45), (i + 45, i)]).filter(|e| e.0.max(e.1) < 1665).collect());
+    graphs().into_iter().chain([("hubs", hubs), ("mesh", mesh), ("middle", middle), ("grid", grid)]).collect()
 }
 
-fn plans() -> [AggregatePlan; 5] {
-    let rows = [1, 2, 8].map(|lanes| AggregateForm::Rows { lanes });
-    [rows[0], rows[1], rows[2], AggregateForm::Classes, AggregateForm::Strips].map(|form| AggregatePlan { form })
+fn plans() -> [AggregatePlan; 8] {
+    let rows = [1, 2, 4, 8].map(|lanes| AggregateForm::Rows { lanes });
+    let classes = [false, true].map(|many| AggregateForm::Classes { many });
+    let held = [AggregateForm::Strips, AggregateForm::Window];
+    [rows[0], rows[1], rows[2], rows[3], classes[0], classes[1], held[0], held[1]].map(|form| AggregatePlan { form })
 }
 
 /// Sums by the host, row after row.
@@ -178,7 +183,7 @@ fn thresholds_turned_columns_and_scales() {
             (0..width).filter(|f| f % 3 == 1).for_each(|f| flips[f / 32] |= 1 << (f % 32));
             let scales: Vec<f32> = (0..csr.nrows()).map(|i| 1.0 / (i + 1) as f32).collect();
             let (t, turned, r) = (device.upload(&thresholds).unwrap(), device.upload(&flips).unwrap(), device.upload(&scales).unwrap());
-            for plan in [plans()[0], plans()[3], plans()[4]] {
+            for plan in [plans()[0], plans()[4], plans()[5], plans()[6], plans()[7]] {
                 let layout = Aggregation::with_plan(&device, &matrix, host.layout(), with_self, plan).unwrap().unwrap();
                 let case = format!("{name}, {width} columns, {}", layout.explain());
                 let y = rubbish(&device, layout.results());
@@ -206,7 +211,7 @@ fn blocks_share_the_slices_of_a_strip() {
     let csr = Coo::pattern(1500, 1400, r, c).into_csr(Duplicates::First).unwrap().0;
     let host = bits(1400, 40, Levels::Signs, Packing::Rows, TileShape::WORD, 2);
     let (x, sums) = (up(&device, &host), expected(&csr, &host, false));
-    let layout = Aggregation::with_plan(&device, &lists(&device, &csr), host.layout(), false, plans()[4]).unwrap().unwrap();
+    let layout = Aggregation::with_plan(&device, &lists(&device, &csr), host.layout(), false, plans()[6]).unwrap().unwrap();
     assert_eq!(layout.plan().form, AggregateForm::Strips);
     for share in [1, 2, 5, 1000] {
         let y = rubbish(&device, layout.results());
