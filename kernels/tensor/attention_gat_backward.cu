@@ -97,8 +97,8 @@ BG_KERNEL(attention_gat_left, GatLeftParams, 128, 8) {
         }
     }
     if (task.piece) {
-        const RowPieces row = piece_done(p.rows, task, index);
-        if (!row.last) return;
+        const RowPieces row = pieces_of(p.rows, task, index);
+        if (!is_last_piece(p.rows, row)) return;
         for (u32 head = lane(); head < p.heads; head += WARP) {
             f32 sum = 0;
             for (u32 i = 0; i < row.count; i++) sum += load_l2(p.partial + (u64)(row.first + i) * p.heads + head);

@@ -6,7 +6,7 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-use super::attention::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::attention::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::{DeviceCsr, Result};
@@ -60,7 +60,7 @@ impl<T: Feature> SddmmLayout<T> {
     }
     fn with_form(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize, form: Form, enough: u64) -> Result<Option<Self>> {
         let form = if is_aligned(&csr.indices) { form } else { Form::Plain };
-        let tasks = RowTasks::build(device, csr, form.window(heads), enough)?;
+        let tasks = RowTasks::build(device, csr, Cut::Windows { widest: form.window(heads), enough })?;
         Ok(tasks.map(|tasks| Self { device: device.clone(), tasks, columns, heads, form, element: PhantomData }))
     }
     /// `output(k, h) = factor * left(i) . right(j)` over the columns of head `h`, for the `k`-th entry `(i, j)` in CSR order. `left` is rows x
