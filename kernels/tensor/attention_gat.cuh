@@ -21,9 +21,9 @@ struct GatParams {
     u32 columns;
     u32 heads;
     u32 head_columns;    // columns of a head
-    u32 head_bits;       // logarithm of the lanes of a head, of which its columns take some
     u32 side_bits;       // logarithm of the groups of lanes that share a row
     f32 slope;
+    u32 unused;
     AttentionEnd end;
 };
 

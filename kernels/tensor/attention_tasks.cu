@@ -19,21 +19,27 @@ struct RowTasksBuild {
 /// Calls `piece(row, first entry, end)` for the pieces of a window and `other(row, rows, first entry, end)` for its other tasks, in order.
 template <class Piece, class Other> BG_DEVICE void cut_window(const RowTasksBuild& p, u32 window, Piece piece, Other other) {
     const u32 row = p.order ? p.order[window] : window * p.window, count = p.order ? 1u : min_of(p.window, p.row_count - row);
-    const u32 begin = p.offsets[row], end = p.offsets[row + count];
-    if (count > 1 && end - begin <= attention::WINDOW_ENTRIES) {
-        other(row, count, begin, end);
-        return;
-    }
-    u32 from = begin;
+    const u32 begin = p.offsets[row];
+    // Neighbouring rows that are not too long together, and the long ones in pieces.
+    u32 first = row, start = begin, from = begin;
+    auto flush = [&](u32 next) {
+        if (next > first) other(first, next - first, start, from);
+    };
     for (u32 r = row; r < row + count; r++) {
         const u32 to = p.offsets[r + 1];
-        if (to - from <= p.piece) {
-            other(r, 1u, from, to);
-        } else {
+        if (to - from > p.piece || to - start > attention::WINDOW_ENTRIES) {
+            flush(r);
+            first = r;
+            start = from;
+        }
+        if (to - from > p.piece) {
             for (u32 e = from; e < to; e += p.piece) piece(r, e, min_of(e + p.piece, to));
+            first = r + 1;
+            start = to;
         }
         from = to;
     }
+    flush(row + count);
 }
 
 BG_KERNEL(attention_tasks_count, RowTasksBuild, 256, 4) {

@@ -25,6 +25,12 @@ template <class T, u32 VECTOR> BG_DEVICE void load_features(f32 (&x)[VECTOR], co
         }
     }
 }
+/// The same as they are: 16 bytes, or an element in the lowest bits.
+template <class T, u32 VECTOR> BG_DEVICE uint4 load_vector(const T* p) {
+    if constexpr (VECTOR > 1) return load_readonly((const uint4*)p);
+    else if constexpr (sizeof(T) == 4) return make_uint4(load_readonly((const u32*)p), 0, 0, 0);
+    else return make_uint4(load_readonly((const u16*)p), 0, 0, 0);
+}
 /// Rounds elements to T and stores them from `p` on.
 template <class T, u32 VECTOR> BG_DEVICE void store_features(T* p, const f32 (&x)[VECTOR]) {
     if constexpr (VECTOR == 1) {

@@ -15,7 +15,10 @@ constexpr u32 PIECE_ENTRIES = 512;
 constexpr u32 BACKWARD_STEPS = 2;
 
 // crates/bitgraph-cuda/src/tensor/forms/attention/select.rs
-/// Entries of a piece of additive attention where all entries read PIECE_BYTES of features or less; twice and four times as many where they read
+/// Entries of a row in the mean from which on lanes share the work of scores. Shared over not: grid:1000x1000 (4) 1.22, road-bremen (2) 1.1,
+/// delaunay_n16 (6) .92, urand:100000:16 (32) .9.
+constexpr u32 SHARED_MEAN = 5;
+/// Entries of a piece that lanes take where all entries read PIECE_BYTES of features or less; twice and four times as many where they read
 /// more. A piece takes as long as its entries, the whole as long as its bytes: of 128, 256, 512 entries the first is best on ca-AstroPh (50 to
 /// 200 MB; the last takes twice as long), the second from kron:16 at 470 MB on, the last on kron:17 at 950 MB (10 % before the first).
 constexpr u32 SHORTEST_PIECE = 128;

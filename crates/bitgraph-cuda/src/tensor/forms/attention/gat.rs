@@ -29,9 +29,9 @@ parameters! {
         columns: u32,
         heads: u32,
         head_columns: u32,
-        head_bits: u32,
         side_bits: u32,
         slope: f32,
+        unused: u32,
         end: EndParams,
     }
 }
@@ -95,7 +95,8 @@ pub struct GatLayout<T> {
     columns: usize,
     heads: usize,
     form: Form,
-    /// Groups of lanes that share a row, for each of which there are 2 to this power.
+    shared: bool,
+    /// Logarithm of the groups of lanes that share a row.
     side_bits: u32,
     partial: Buffer<f32>,
     element: PhantomData<fn() -> T>,
@@ -108,7 +109,7 @@ impl<T: Feature> GatLayout<T> {
     /// # Errors
     /// Heads that do not divide the columns; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
-        let form = Form::of::<T>(heads, head_width(columns, heads)?);
+        let form = Form::of::<T>(columns, head_width(columns, heads)?);
         Self::with_form(device, csr, columns, heads, form, TASKS_ENOUGH)
     }
     pub(super) fn with_form(
@@ -121,13 +122,9 @@ impl<T: Feature> GatLayout<T> {
     ) -> Result<Option<Self>> {
         let cut = Cut::ByLength { piece: Form::piece::<T>(csr.nnz, columns) };
         let Some(tasks) = RowTasks::build(device, csr, cut)? else { return Ok(None) };
-        let warps = u64::from(tasks.parameters.task_count) * u64::from(form.lanes()) / 32;
-        let mut side_bits = 0;
-        while form.lanes() << side_bits < 32 && warps << side_bits < enough {
-            side_bits += 1;
-        }
+        let (side_bits, shared) = (tasks.side_bits(form.lanes(), enough), Form::shares(heads, csr.rows, csr.nnz));
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
-        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, partial, element: PhantomData }))
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, shared, side_bits, partial, element: PhantomData }))
     }
     /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of `leaky(left(i) + right(j))` over the
     /// entries of row `i`; 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores,
@@ -154,9 +151,8 @@ impl<T: Feature> GatLayout<T> {
             return Err(Base::Parameter { parameter: "the slope of LeakyReLU", found, allowed: "0 or more" }.into());
         }
         let form = if is_aligned(input.values) && is_aligned(output) { self.form } else { Form::Plain };
-        let (side_bits, head_columns) = (if form == Form::Plain { 0 } else { self.side_bits }, self.columns / self.heads);
-        let warps = (u64::from(tasks.parameters.task_count) * u64::from(form.lanes()) << side_bits).div_ceil(32);
-        let warps = u32::try_from(warps).map_err(|_| crate::primitives::too_large(warps))?;
+        let side_bits = if form == Form::Plain { 0 } else { self.side_bits };
+        let warps = tasks.warps(form.lanes() << side_bits)?;
         let parameters = GatParams {
             rows: tasks.parameters,
             left: input.left.ptr(),
@@ -167,14 +163,14 @@ impl<T: Feature> GatLayout<T> {
             partial: self.partial.ptr(),
             columns: self.columns as u32,
             heads: self.heads as u32,
-            head_columns: head_columns as u32,
-            head_bits: form.head_bits::<T>(head_columns),
+            head_columns: (self.columns / self.heads) as u32,
             side_bits,
             slope: input.slope,
+            unused: 0,
             end: end.parameters(self.columns)?,
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
-        unsafe { launch_warps(&self.device, "tensor/attention_gat_rows", &form.kernel::<T>(), warps, &parameters) }
+        unsafe { launch_warps(&self.device, "tensor/attention_gat_rows", &form.kernel::<T>(self.shared), warps, &parameters) }
     }
     pub(super) fn tasks(&self) -> &RowTasks {
         &self.tasks
@@ -186,7 +182,7 @@ impl<T: Feature> GatLayout<T> {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}, {} groups of lanes for each", self.form.kernel::<T>(), self.tasks.explain(), 1 << self.side_bits)
+        format!("{}; {}, {} groups of lanes for each", self.form.kernel::<T>(self.shared), self.tasks.explain(), 1 << self.side_bits)
     }
     /// Bytes beyond the matrix.
     #[must_use]

@@ -50,6 +50,9 @@ parameters! {
     }
 }
 
+/// Lanes of a row in the last launch.
+const LEFT_LANES: u32 = 8;
+
 /// Where the gradients of additive attention go: each is overwritten.
 #[derive(Clone, Copy, Debug)]
 pub struct GatGradients<'a, T> {
@@ -97,7 +100,7 @@ impl<T: Feature> GatBackwardLayout<T> {
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
         let head_columns = head_width(columns, heads)?;
         let form = Backward::of::<T>(columns, heads, head_columns)?;
-        let forward = Form::of::<T>(heads, head_columns);
+        let forward = Form::of::<T>(columns, head_columns);
         Self::with_forms(device, csr, columns, heads, (forward, form), TASKS_ENOUGH)
     }
     /// As [`GatBackwardLayout::build`], of a matrix whose transpose is there, with where each of its entries is in the matrix.
@@ -109,7 +112,7 @@ impl<T: Feature> GatBackwardLayout<T> {
         heads: usize,
     ) -> Result<Option<Self>> {
         let head_columns = head_width(columns, heads)?;
-        let forms = (Form::of::<T>(heads, head_columns), Backward::of::<T>(columns, heads, head_columns)?);
+        let forms = (Form::of::<T>(columns, head_columns), Backward::of::<T>(columns, heads, head_columns)?);
         Self::over(device, csr, transposed, (columns, heads), forms, TASKS_ENOUGH)
     }
     pub(super) fn with_forms(
@@ -233,7 +236,7 @@ impl<T: Feature> GatBackwardLayout<T> {
             unused: 0,
         };
         // SAFETY: as above.
-        unsafe { launch_warps(&self.device, module, "attention_gat_left", forward.parameters.task_count, &left) }
+        unsafe { launch_warps(&self.device, module, "attention_gat_left", forward.warps(LEFT_LANES)?, &left) }
     }
     /// Which form runs, and how the rows of the transpose are cut.
     #[must_use]

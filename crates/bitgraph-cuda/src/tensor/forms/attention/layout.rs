@@ -3,11 +3,11 @@
 //! Invariant: a task has as many entries as a window or a piece at most; every row lies in one task, or in pieces that follow each other.
 
 use crate::device::{Buffer, Device, DevicePtr, parameters};
-use crate::primitives::{degree_order, elementwise, exclusive_scan_total};
+use crate::primitives::{degree_order, elementwise, exclusive_scan_total, too_large};
 use crate::{DeviceCsr, Result};
 use bitgraph_kernels::constant;
 
-/// Tasks below which windows are narrowed.
+/// Tasks below which windows are narrowed, and rows shared.
 pub(crate) const TASKS_ENOUGH: u64 = constant("tuning/attention.cuh", "TASKS_ENOUGH");
 /// Entries of a piece of a row, of rows that are taken in windows.
 const PIECE_ENTRIES: u32 = constant("tuning/attention.cuh", "PIECE_ENTRIES") as u32;
@@ -131,6 +131,19 @@ impl RowTasks {
         };
         let pattern = (offsets.clone(), csr.indices.clone());
         Ok(Some(Self { parameters, rows: csr.rows, columns: csr.columns, entries: csr.nnz, tasks, arrived, pattern }))
+    }
+    /// Logarithm of the groups of `lanes` lanes that share a row, of single rows: several in a warp where there would be too few warps.
+    pub(crate) fn side_bits(&self, lanes: u32, enough: u64) -> u32 {
+        let warps = u64::from(self.parameters.task_count) * u64::from(lanes) / 32;
+        (0..).find(|bits| lanes << bits >= 32 || warps << bits >= enough).unwrap_or(0)
+    }
+    /// Warps of a launch with so many lanes for each task.
+    ///
+    /// # Errors
+    /// More than a launch has.
+    pub(crate) fn warps(&self, lanes: u32) -> Result<u32> {
+        let warps = (u64::from(self.parameters.task_count) * u64::from(lanes)).div_ceil(32);
+        u32::try_from(warps).map_err(|_| too_large(warps))
     }
     /// How the rows are cut.
     pub(crate) fn explain(&self) -> String {

@@ -19,18 +19,18 @@ pub(super) const SLOTS: usize = 8;
 /// Bytes of features that all entries read, for each of which the pieces of rows are a step longer.
 const PIECE_BYTES: u64 = constant("tuning/attention.cuh", "PIECE_BYTES");
 const BACKWARD_STEPS: u32 = constant("tuning/attention.cuh", "BACKWARD_STEPS") as u32;
+const SHARED_MEAN: u64 = constant("tuning/attention.cuh", "SHARED_MEAN");
 const SHORTEST_PIECE: u64 = constant("tuning/attention.cuh", "SHORTEST_PIECE");
 const LONGEST_PIECE: u64 = constant("tuning/attention.cuh", "PIECE_ENTRIES");
 
 impl Form {
-    /// The form for values in `heads` heads of `head_columns` columns.
-    pub(in crate::tensor) fn of<T: Feature>(heads: usize, head_columns: usize) -> Self {
+    /// The form for values of so many columns in heads of `head_columns`.
+    pub(in crate::tensor) fn of<T: Feature>(columns: usize, head_columns: usize) -> Self {
         let vector = 16 / size_of::<T>();
         if !head_columns.is_multiple_of(vector) {
             return Self::Plain;
         }
-        let lanes = (head_columns / vector).next_power_of_two().saturating_mul(heads).clamp(8, 32);
-        Self::Rows(lanes.next_power_of_two() as u32)
+        Self::Rows((columns / vector).clamp(8, 32).next_power_of_two() as u32)
     }
     /// Lanes of a row.
     pub(super) fn lanes(self) -> u32 {
@@ -39,20 +39,20 @@ impl Form {
             Self::Plain => 32,
         }
     }
-    /// The logarithm of the lanes of a head, a power of 2, so that a head's lanes exchange numbers by their own.
-    pub(super) fn head_bits<T: Feature>(self, head_columns: usize) -> u32 {
-        let vector = if self == Self::Plain { 1 } else { 16 / size_of::<T>() };
-        head_columns.div_ceil(vector).next_power_of_two().trailing_zeros()
+    /// Whether the lanes of a row share the work of its scores: of one head, where rows are long enough that there is some to share.
+    pub(super) fn shares(heads: usize, rows: usize, entries: usize) -> bool {
+        heads == 1 && entries as u64 >= rows as u64 * SHARED_MEAN
     }
-    /// Entries of a piece of a row: a long row's pieces are to end before the others, and are few.
-    pub(super) fn piece<T: Feature>(entries: usize, columns: usize) -> u32 {
+    /// Entries of a piece of a row that lanes take: a long row's pieces are to end before the others, and are few.
+    pub(in crate::tensor::forms) fn piece<T: Feature>(entries: usize, columns: usize) -> u32 {
         let bytes = (entries as u64).saturating_mul((columns * size_of::<T>()) as u64);
         let steps = bytes.div_ceil(PIECE_BYTES).clamp(1, LONGEST_PIECE / SHORTEST_PIECE);
         (SHORTEST_PIECE * steps.next_power_of_two()) as u32
     }
     /// The kernel.
-    pub(super) fn kernel<T: Feature>(self) -> String {
+    pub(super) fn kernel<T: Feature>(self, shared: bool) -> String {
         match self {
+            Self::Rows(lanes) if shared => format!("attention_gat_shared_{}_{lanes}", T::NAME),
             Self::Rows(lanes) => format!("attention_gat_rows_{}_{lanes}", T::NAME),
             Self::Plain => format!("attention_gat_plain_{}", T::NAME),
         }

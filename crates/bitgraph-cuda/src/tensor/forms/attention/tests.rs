@@ -45,7 +45,7 @@ pub(super) fn scores(device: &Device, n: usize, heads: usize, seed: u64) -> (Buf
 
 fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, heads: usize, enough: u64) {
     let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks", T::NAME);
-    let form = Form::of::<T>(heads, columns / heads);
+    let form = Form::of::<T>(columns, columns / heads);
     let layout = GatLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, enough).unwrap().unwrap();
     let scores = |n, seed| scores(device, n, heads, seed);
     let ((left, l), (right, r)) = (scores(csr.nrows(), 1), scores(csr.ncols(), 2));
@@ -142,7 +142,7 @@ fn an_infinity_stays_in_the_rows_that_name_it() {
         host[7 * columns + 3] = f16::INFINITY;
         let values = device.upload(&host).unwrap();
         let (left, right) = (device.zeroed::<f32>(csr.nrows() * heads).unwrap(), device.zeroed::<f32>(csr.ncols() * heads).unwrap());
-        let form = Form::of::<f16>(heads, columns / heads);
+        let form = Form::of::<f16>(columns, columns / heads);
         let layout = GatLayout::<f16>::with_form(&device, &lists(&device, &csr), columns, heads, form, 0).unwrap().unwrap();
         let output = device.zeroed::<f16>(csr.nrows() * columns).unwrap();
         layout.forward(GatInput { left: &left, right: &right, values: &values, slope: 0.2 }, &output, None).unwrap();
@@ -181,7 +181,7 @@ fn ends_of_layers() {
                 let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
                 let (bias, b) = features::<f32>(device, 1, columns, 4);
                 let [y, sizes, _] = expected(&csr, columns, 1, &l, &r, &v);
-                let form = Form::of::<T>(1, columns);
+                let form = Form::of::<T>(columns, columns);
                 let layout = GatLayout::<T>::with_form(device, &matrix, columns, 1, form, 0).unwrap().unwrap();
                 let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32 };
                 for (activation, apply) in [
