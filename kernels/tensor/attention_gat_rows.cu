@@ -120,7 +120,7 @@ template <class T, u32 VECTOR, u32 LANES, bool SHARED> BG_DEVICE void gat_rows(c
     for (u32 slice = 0; slice < p.columns; slice += LANES * VECTOR) {
         const u32 column = slice + lane() % LANES * VECTOR;
         const bool active = valid && column < p.columns;
-        const u32 head = SHARED || !active ? 0 : column / p.head_columns;
+        const u32 head = SHARED || !active || p.heads == 1 ? 0 : column / p.head_columns;
         const T* values = (const T*)p.values + column;
         const f32 left = valid ? load_readonly(p.left + ((u64)task.row * p.heads + head)) * LOG2_E : 0.0f;
         RunningSums<VECTOR> running;
@@ -138,7 +138,7 @@ template <class T, u32 VECTOR, u32 LANES, bool SHARED> BG_DEVICE void gat_rows(c
             }
         }
         if (!active || side != 0) continue;
-        const bool head_start = column % p.head_columns == 0;
+        const bool head_start = column == head * p.head_columns;
         if (piece) {
             f32* partial = p.partial + (u64)index * size;
             if constexpr (VECTOR == 1) {
