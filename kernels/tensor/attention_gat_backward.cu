@@ -15,34 +15,44 @@ struct GatPackParams {
     u32 head_columns;
 };
 
-/// Eight lanes a row and head.
+/// Eight lanes for DEEP pairs of a row and a head that follow each other.
 template <class T, u32 VECTOR> BG_DEVICE void gat_pack(const GatPackParams& p) {
-    constexpr u32 LANES = 8;
-    const u64 place = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / LANES;
-    const u32 row = (u32)(place / p.heads), head = (u32)(place % p.heads), l = lane() % LANES;
-    f32 dot = 0;
-    if (row < p.rows) {
-        const u64 start = (u64)row * p.columns + head * p.head_columns;
-        for (u32 c = l * VECTOR; c < p.head_columns; c += LANES * VECTOR) {
-            f32 y[VECTOR], dy[VECTOR];
-            load_features<T>(y, (const T*)p.output + start + c);
-            load_features<T>(dy, (const T*)p.gradient + start + c);
+    constexpr u32 LANES = 8, DEEP = 4;
+    const u64 first = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / LANES * DEEP, count = (u64)p.rows * p.heads;
+    const u32 l = lane() % LANES;
+    f32 dots[DEEP];
 #pragma unroll
-            for (u32 i = 0; i < VECTOR; i++) dot += y[i] * dy[i];
+    for (u32 k = 0; k < DEEP; k++) dots[k] = 0;
+    for (u32 c = l * VECTOR; c < p.head_columns; c += LANES * VECTOR) {
+        uint4 y[DEEP], dy[DEEP];
+#pragma unroll
+        for (u32 k = 0; k < DEEP; k++) {
+            // Heads follow each other, too.
+            const u64 start = min_of(first + k, count - 1) * p.head_columns + c;
+            y[k] = load_vector<T, VECTOR>((const T*)p.output + start);
+            dy[k] = load_vector<T, VECTOR>((const T*)p.gradient + start);
         }
+#pragma unroll
+        for (u32 k = 0; k < DEEP; k++)
+#pragma unroll
+            for (u32 i = 0; i < VECTOR; i++) dots[k] += element<T>(y[k], i) * element<T>(dy[k], i);
     }
     warp_sync();
 #pragma unroll
-    for (u32 d = LANES / 2; d; d >>= 1) dot += shuffle_xor(dot, d);
-    if (row < p.rows && l == 0)
-        p.packed[place] = make_float4(load_readonly(p.left + place) * LOG2_E, load_readonly(p.lse + place) * LOG2_E, dot, 0);
+    for (u32 k = 0; k < DEEP; k++) {
+#pragma unroll
+        for (u32 d = LANES / 2; d; d >>= 1) dots[k] += shuffle_xor(dots[k], d);
+        const u64 place = first + k;
+        if (l == k && place < count)
+            p.packed[place] = make_float4(load_readonly(p.left + place) * LOG2_E, load_readonly(p.lse + place) * LOG2_E, dots[k], 0);
+    }
 }
-BG_KERNEL(attention_gat_pack_f16_wide, GatPackParams, 128, 8) { gat_pack<f16, 8>(p); }
-BG_KERNEL(attention_gat_pack_bf16_wide, GatPackParams, 128, 8) { gat_pack<bf16, 8>(p); }
-BG_KERNEL(attention_gat_pack_f32_wide, GatPackParams, 128, 8) { gat_pack<f32, 4>(p); }
-BG_KERNEL(attention_gat_pack_f16, GatPackParams, 128, 8) { gat_pack<f16, 1>(p); }
-BG_KERNEL(attention_gat_pack_bf16, GatPackParams, 128, 8) { gat_pack<bf16, 1>(p); }
-BG_KERNEL(attention_gat_pack_f32, GatPackParams, 128, 8) { gat_pack<f32, 1>(p); }
+BG_KERNEL(attention_gat_pack_f16_wide, GatPackParams, 128, 6) { gat_pack<f16, 8>(p); }
+BG_KERNEL(attention_gat_pack_bf16_wide, GatPackParams, 128, 6) { gat_pack<bf16, 8>(p); }
+BG_KERNEL(attention_gat_pack_f32_wide, GatPackParams, 128, 6) { gat_pack<f32, 4>(p); }
+BG_KERNEL(attention_gat_pack_f16, GatPackParams, 128, 6) { gat_pack<f16, 1>(p); }
+BG_KERNEL(attention_gat_pack_bf16, GatPackParams, 128, 6) { gat_pack<bf16, 1>(p); }
+BG_KERNEL(attention_gat_pack_f32, GatPackParams, 128, 6) { gat_pack<f32, 1>(p); }
 
 struct GatLeftParams {
     RowTasks rows;        // of the matrix: single rows and pieces

@@ -169,9 +169,9 @@ template <class T, u32 BLOCKS, bool ONE> BG_DEVICE void gat_backward_tiles(const
     }
 }
 BG_KERNEL(attention_gat_backward_tiles_f16_64, GatBackwardParams, 128, 6) { gat_backward_tiles<f16, 1, true>(p); }
-BG_KERNEL(attention_gat_backward_tiles_f16_128, GatBackwardParams, 128, 5) { gat_backward_tiles<f16, 2, true>(p); }
+BG_KERNEL(attention_gat_backward_tiles_f16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<f16, 2, true>(p); }
 BG_KERNEL(attention_gat_backward_tiles_bf16_64, GatBackwardParams, 128, 6) { gat_backward_tiles<bf16, 1, true>(p); }
-BG_KERNEL(attention_gat_backward_tiles_bf16_128, GatBackwardParams, 128, 5) { gat_backward_tiles<bf16, 2, true>(p); }
+BG_KERNEL(attention_gat_backward_tiles_bf16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<bf16, 2, true>(p); }
 BG_KERNEL(attention_gat_backward_heads_f16_64, GatBackwardParams, 128, 5) { gat_backward_tiles<f16, 1, false>(p); }
 BG_KERNEL(attention_gat_backward_heads_f16_128, GatBackwardParams, 128, 4) { gat_backward_tiles<f16, 2, false>(p); }
 BG_KERNEL(attention_gat_backward_heads_bf16_64, GatBackwardParams, 128, 5) { gat_backward_tiles<bf16, 1, false>(p); }

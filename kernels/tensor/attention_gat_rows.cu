@@ -1,30 +1,24 @@
 // Additive attention of any type: LANES lanes take a row, or a piece of one, and hold the sums of its columns, VECTOR columns each. Sums are
 // scaled down when a larger score comes. Where there are few rows, several groups of lanes share one.
 //
-// Of one head the lanes work out the scores of as many entries at once, one each, and pass the powers on (SHARED); of several heads, and where
-// rows are short, each lane works out those that it needs.
+// Of one head the lanes work out the scores of as many entries at once, one each, and pass the powers on (SHARED); of several heads each lane
+// works out those that it needs.
 //
 // The longest rows come first, and rows of equal length side by side, so that the groups of a warp end together.
 #include "tensor/attention_gat.cuh"
 #include "tensor/attention_vector.cuh"
 
 namespace bg {
-/// sums += power * raw.
-template <class T, u32 VECTOR> BG_DEVICE void add_vector(f32 (&sums)[VECTOR], const uint4& raw, f32 power) {
-    const u32 words[4] = {raw.x, raw.y, raw.z, raw.w};
-#pragma unroll
-    for (u32 i = 0; i < VECTOR; i++) {
-        if constexpr (sizeof(T) == 4) sums[i] += power * __uint_as_float(words[i]);
-        else sums[i] += power * widen(T{(u16)(words[i / 2] >> (i % 2 * 16))});
-    }
-}
-
 /// A softmax as its sums come in: of a lane's columns and of the powers, both scaled by the largest score so far.
 template <u32 VECTOR> struct RunningSums {
     f32 most, total, sums[VECTOR];
     BG_DEVICE RunningSums() : most(NO_SCORE), total(0) {
 #pragma unroll
         for (u32 i = 0; i < VECTOR; i++) sums[i] = 0;
+    }
+    template <class T> BG_DEVICE void add(const uint4& raw, f32 power) {
+#pragma unroll
+        for (u32 i = 0; i < VECTOR; i++) sums[i] += power * element<T>(raw, i);
     }
     BG_DEVICE void rescale(f32 largest) {
         const f32 scale = exp2_of(most - largest);
@@ -35,10 +29,12 @@ template <u32 VECTOR> struct RunningSums {
     }
 };
 
+/// Entries in flight: of more, fewer warps fit, and it takes longer.
+constexpr u32 DEEP = 4;
+
 /// The entries from `begin` on, LANES in every `stride`, of one head: a score for each lane. All lanes of the warp call it.
 template <class T, u32 VECTOR, u32 LANES>
 BG_DEVICE void walk_shared(const GatParams& p, f32 left, const T* values, bool active, u32 begin, u32 end, u32 stride, RunningSums<VECTOR>& running) {
-    constexpr u32 DEEP = 8;
     const u32 me = lane() % LANES, first = lane() - me;
     // The column and the score of the lane's own entry, one batch ahead.
     u32 next_column = 0;
@@ -70,7 +66,7 @@ BG_DEVICE void walk_shared(const GatParams& p, f32 left, const T* values, bool a
                 found[u] = active && j + u < count ? load_vector<T, VECTOR>(values + (u64)column * p.columns) : make_uint4(0, 0, 0, 0);
             }
 #pragma unroll
-            for (u32 u = 0; u < DEEP; u++) add_vector<T, VECTOR>(running.sums, found[u], powers[u]);
+            for (u32 u = 0; u < DEEP; u++) running.template add<T>(found[u], powers[u]);
         }
     }
 #pragma unroll
@@ -78,17 +74,16 @@ BG_DEVICE void walk_shared(const GatParams& p, f32 left, const T* values, bool a
 }
 
 /// The entries from `begin` on, DEEP in every `stride`: every lane works out the scores of its head.
-constexpr u32 OWN_DEEP = 4;
 template <class T, u32 VECTOR>
 BG_DEVICE void walk_own(const GatParams& p, f32 left, u32 head, const T* values, u32 begin, u32 end, u32 stride, RunningSums<VECTOR>& running) {
     for (u32 base = begin; base < end; base += stride) {
-        u32 columns[OWN_DEEP];
-        f32 scores[OWN_DEEP], largest = running.most;
-        uint4 found[OWN_DEEP];
+        u32 columns[DEEP];
+        f32 scores[DEEP], largest = running.most;
+        uint4 found[DEEP];
 #pragma unroll
-        for (u32 u = 0; u < OWN_DEEP; u++) columns[u] = base + u < end ? load_readonly(p.rows.indices + base + u) : 0;
+        for (u32 u = 0; u < DEEP; u++) columns[u] = base + u < end ? load_readonly(p.rows.indices + base + u) : 0;
 #pragma unroll
-        for (u32 u = 0; u < OWN_DEEP; u++) {
+        for (u32 u = 0; u < DEEP; u++) {
             scores[u] = -__uint_as_float(0x7f800000u);
             found[u] = make_uint4(0, 0, 0, 0);
             if (base + u < end) {
@@ -97,16 +92,16 @@ BG_DEVICE void walk_own(const GatParams& p, f32 left, u32 head, const T* values,
             }
         }
 #pragma unroll
-        for (u32 u = 0; u < OWN_DEEP; u++) {
+        for (u32 u = 0; u < DEEP; u++) {
             if (base + u < end) scores[u] = gat_score(left, scores[u], p.slope);
             largest = fmaxf(largest, scores[u]);
         }
         running.rescale(largest);
 #pragma unroll
-        for (u32 u = 0; u < OWN_DEEP; u++) {
+        for (u32 u = 0; u < DEEP; u++) {
             const f32 power = exp2_of(scores[u] - largest);
             running.total += power;
-            add_vector<T, VECTOR>(running.sums, found[u], power);
+            running.template add<T>(found[u], power);
         }
     }
 }
@@ -125,7 +120,7 @@ template <class T, u32 VECTOR, u32 LANES, bool SHARED> BG_DEVICE void gat_rows(c
         const f32 left = valid ? load_readonly(p.left + ((u64)task.row * p.heads + head)) * LOG2_E : 0.0f;
         RunningSums<VECTOR> running;
         if constexpr (SHARED) walk_shared<T, VECTOR, LANES>(p, left, values, active, task.begin + side * LANES, task.end, sides * LANES, running);
-        else if (active) walk_own<T, VECTOR>(p, left, head, values, task.begin + side * OWN_DEEP, task.end, sides * OWN_DEEP, running);
+        else if (active) walk_own<T, VECTOR>(p, left, head, values, task.begin + side * DEEP, task.end, sides * DEEP, running);
         warp_sync();
         if (sides > 1) {
             f32 largest = running.most;
@@ -177,23 +172,23 @@ template <class T, u32 VECTOR, u32 LANES, bool SHARED> BG_DEVICE void gat_rows(c
     }
 }
 BG_KERNEL(attention_gat_rows_f16_8, GatParams, 128, 8) { gat_rows<f16, 8, 8, false>(p); }
-BG_KERNEL(attention_gat_shared_f16_8, GatParams, 128, 6) { gat_rows<f16, 8, 8, true>(p); }
+BG_KERNEL(attention_gat_shared_f16_8, GatParams, 128, 8) { gat_rows<f16, 8, 8, true>(p); }
 BG_KERNEL(attention_gat_rows_f16_16, GatParams, 128, 8) { gat_rows<f16, 8, 16, false>(p); }
-BG_KERNEL(attention_gat_shared_f16_16, GatParams, 128, 6) { gat_rows<f16, 8, 16, true>(p); }
+BG_KERNEL(attention_gat_shared_f16_16, GatParams, 128, 8) { gat_rows<f16, 8, 16, true>(p); }
 BG_KERNEL(attention_gat_rows_f16_32, GatParams, 128, 8) { gat_rows<f16, 8, 32, false>(p); }
-BG_KERNEL(attention_gat_shared_f16_32, GatParams, 128, 6) { gat_rows<f16, 8, 32, true>(p); }
+BG_KERNEL(attention_gat_shared_f16_32, GatParams, 128, 8) { gat_rows<f16, 8, 32, true>(p); }
 BG_KERNEL(attention_gat_rows_bf16_8, GatParams, 128, 8) { gat_rows<bf16, 8, 8, false>(p); }
-BG_KERNEL(attention_gat_shared_bf16_8, GatParams, 128, 6) { gat_rows<bf16, 8, 8, true>(p); }
+BG_KERNEL(attention_gat_shared_bf16_8, GatParams, 128, 8) { gat_rows<bf16, 8, 8, true>(p); }
 BG_KERNEL(attention_gat_rows_bf16_16, GatParams, 128, 8) { gat_rows<bf16, 8, 16, false>(p); }
-BG_KERNEL(attention_gat_shared_bf16_16, GatParams, 128, 6) { gat_rows<bf16, 8, 16, true>(p); }
+BG_KERNEL(attention_gat_shared_bf16_16, GatParams, 128, 8) { gat_rows<bf16, 8, 16, true>(p); }
 BG_KERNEL(attention_gat_rows_bf16_32, GatParams, 128, 8) { gat_rows<bf16, 8, 32, false>(p); }
-BG_KERNEL(attention_gat_shared_bf16_32, GatParams, 128, 6) { gat_rows<bf16, 8, 32, true>(p); }
+BG_KERNEL(attention_gat_shared_bf16_32, GatParams, 128, 8) { gat_rows<bf16, 8, 32, true>(p); }
 BG_KERNEL(attention_gat_rows_f32_8, GatParams, 128, 8) { gat_rows<f32, 4, 8, false>(p); }
-BG_KERNEL(attention_gat_shared_f32_8, GatParams, 128, 6) { gat_rows<f32, 4, 8, true>(p); }
+BG_KERNEL(attention_gat_shared_f32_8, GatParams, 128, 8) { gat_rows<f32, 4, 8, true>(p); }
 BG_KERNEL(attention_gat_rows_f32_16, GatParams, 128, 8) { gat_rows<f32, 4, 16, false>(p); }
-BG_KERNEL(attention_gat_shared_f32_16, GatParams, 128, 6) { gat_rows<f32, 4, 16, true>(p); }
+BG_KERNEL(attention_gat_shared_f32_16, GatParams, 128, 8) { gat_rows<f32, 4, 16, true>(p); }
 BG_KERNEL(attention_gat_rows_f32_32, GatParams, 128, 8) { gat_rows<f32, 4, 32, false>(p); }
-BG_KERNEL(attention_gat_shared_f32_32, GatParams, 128, 6) { gat_rows<f32, 4, 32, true>(p); }
+BG_KERNEL(attention_gat_shared_f32_32, GatParams, 128, 8) { gat_rows<f32, 4, 32, true>(p); }
 BG_KERNEL(attention_gat_plain_f16, GatParams, 128, 6) { gat_rows<f16, 1, 32, false>(p); }
 BG_KERNEL(attention_gat_plain_bf16, GatParams, 128, 6) { gat_rows<bf16, 1, 32, false>(p); }
 BG_KERNEL(attention_gat_plain_f32, GatParams, 128, 6) { gat_rows<f32, 1, 32, false>(p); }

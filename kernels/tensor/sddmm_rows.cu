@@ -28,16 +28,6 @@ template <u32 LANES, u32 SUMS> BG_DEVICE f32 butterfly_sums(f32 (&values)[SUMS])
     return values[0];
 }
 
-/// The product of a lane's vectors with 16 bytes, or an element, as they are loaded.
-template <class T, u32 VECTOR> BG_DEVICE void add_product(f32& dot, const f32 (&own)[VECTOR], const uint4& raw) {
-    const u32 words[4] = {raw.x, raw.y, raw.z, raw.w};
-#pragma unroll
-    for (u32 i = 0; i < VECTOR; i++) {
-        if constexpr (sizeof(T) == 4) dot += own[i] * __uint_as_float(words[i]);
-        else dot += own[i] * widen(T{(u16)(words[i / 2] >> (i % 2 * 16))});
-    }
-}
-
 /// PARTS vectors of a lane at a time, all columns in one go unless MANY. A dot product is of `p.head_columns` columns.
 template <class T, u32 VECTOR, u32 LANES, u32 PARTS, bool MANY> BG_DEVICE void sddmm_rows(const SddmmParams& p) {
     constexpr u32 DEEP = 4;
@@ -48,9 +38,10 @@ template <class T, u32 VECTOR, u32 LANES, u32 PARTS, bool MANY> BG_DEVICE void s
     if (index < p.rows.task_count) task = row_task(p.rows, index);
     const T *left = (const T*)p.left, *right = (const T*)p.right;
     // A warp may have several rows; lanes of one have one.
-    const u32 rounds = LANES == WARP ? task.count * p.heads : p.heads;
-    for (u32 round = 0; round < rounds; round++) {
-        const u32 head = round % p.heads, from = head * p.head_columns, row = task.row + round / p.heads;
+    const u32 rows = LANES == WARP ? task.count : 1u;
+    for (u32 row = task.row; row < task.row + rows; row++)
+    for (u32 head = 0; head < p.heads; head++) {
+        const u32 from = head * p.head_columns;
         const u32 begin = LANES == WARP ? first_entry(p.rows, task, row) : task.begin, end = LANES == WARP ? end_entry(p.rows, task, row) : task.end;
         f32 own[PARTS][VECTOR];
         auto load_own = [&](u32 first) {
@@ -97,7 +88,9 @@ template <class T, u32 VECTOR, u32 LANES, u32 PARTS, bool MANY> BG_DEVICE void s
 #pragma unroll
                 for (u32 j = 0; j < DEEP; j++)
 #pragma unroll
-                    for (u32 k = 0; k < PARTS; k++) add_product<T, VECTOR>(dots[j], own[k], x[j][k]);
+                    for (u32 k = 0; k < PARTS; k++)
+#pragma unroll
+                        for (u32 i = 0; i < VECTOR; i++) dots[j] += own[k][i] * element<T>(x[j][k], i);
             }
             const f32 dot = butterfly_sums<LANES>(dots);
             // The butterfly leaves value j in lanes j * LANES / DEEP and following.

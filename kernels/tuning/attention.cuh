@@ -7,21 +7,24 @@ namespace bg { namespace attention {
 // tensor/attention_tasks.cu
 /// Entries of a window; a window with more is taken row by row.
 constexpr u32 WINDOW_ENTRIES = 512;
-/// Entries of a piece at most; a row with more is cut. Sums on tensor cores are flushed at the end of a piece, so that they do not drift.
-constexpr u32 PIECE_ENTRIES = 512;
+/// Entries of a piece at most of rows in windows; a row with more is cut. Sums on tensor cores are flushed at the end of a piece, so that they do not drift.
+constexpr u32 PIECE_ENTRIES = 256;
 
 // tensor/attention_gat_backward_tiles.cu
 /// Steps of 16 entries that a warp has in shared memory.
 constexpr u32 BACKWARD_STEPS = 2;
 
+// crates/bitgraph-cuda/src/tensor/forms/attention/layout.rs
+/// Warps of lanes that take rows, below which several groups of lanes share a row: two are 1.3 times as fast as one on ca-AstroPh with 4900
+/// warps, and .9 times on a mesh with 6750.
+constexpr u32 WARPS_ENOUGH = 6000;
+
 // crates/bitgraph-cuda/src/tensor/forms/attention/select.rs
-/// Entries of a row in the mean from which on lanes share the work of scores. Shared over not: grid:1000x1000 (4) 1.22, road-bremen (2) 1.1,
-/// delaunay_n16 (6) .92, urand:100000:16 (32) .9.
-constexpr u32 SHARED_MEAN = 5;
-/// Entries of a piece that lanes take where all entries read PIECE_BYTES of features or less; twice and four times as many where they read
-/// more. A piece takes as long as its entries, the whole as long as its bytes: of 128, 256, 512 entries the first is best on ca-AstroPh (50 to
-/// 200 MB; the last takes twice as long), the second from kron:16 at 470 MB on, the last on kron:17 at 950 MB (10 % before the first).
+/// Entries of a piece that lanes take. Of 8 lanes the shortest is best (kron:17 f16 F=64 .078 ms, with 256 .082), and for sampled products. With
+/// more lanes it is where all entries read PIECE_BYTES of features or less; twice and four times as long where they read more: a piece takes
+/// as long as its entries, the whole as long as its bytes (kron:16 F=128, 470 MB: 256; kron:17 F=128, 950 MB: 512, 8 % before 128).
 constexpr u32 SHORTEST_PIECE = 128;
+constexpr u32 LONGEST_PIECE = 512;
 constexpr u32 PIECE_BYTES = 250000000;
 
 // crates/bitgraph-cuda/src/tensor/select.rs

@@ -3,7 +3,7 @@
 //! Source: Veličković et al., Graph Attention Networks, 2018. The softmax is formed as sums come in, by the largest score so far (Milakov and
 //! Gimelshein, Online normalizer calculation for softmax, 2018).
 
-use super::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::layout::{Cut, RowTasks, RowTasksParams, WARPS_ENOUGH};
 use super::select::Form;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
@@ -95,7 +95,6 @@ pub struct GatLayout<T> {
     columns: usize,
     heads: usize,
     form: Form,
-    shared: bool,
     /// Logarithm of the groups of lanes that share a row.
     side_bits: u32,
     partial: Buffer<f32>,
@@ -110,7 +109,7 @@ impl<T: Feature> GatLayout<T> {
     /// Heads that do not divide the columns; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
         let form = Form::of::<T>(columns, head_width(columns, heads)?);
-        Self::with_form(device, csr, columns, heads, form, TASKS_ENOUGH)
+        Self::with_form(device, csr, columns, heads, form, WARPS_ENOUGH)
     }
     pub(super) fn with_form(
         device: &Device,
@@ -120,11 +119,11 @@ impl<T: Feature> GatLayout<T> {
         form: Form,
         enough: u64,
     ) -> Result<Option<Self>> {
-        let cut = Cut::ByLength { piece: Form::piece::<T>(csr.nnz, columns) };
+        let cut = Cut::ByLength { piece: form.piece::<T>(csr.nnz, columns) };
         let Some(tasks) = RowTasks::build(device, csr, cut)? else { return Ok(None) };
-        let (side_bits, shared) = (tasks.side_bits(form.lanes(), enough), Form::shares(heads, csr.rows, csr.nnz));
+        let side_bits = tasks.side_bits(form.lanes(), enough);
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
-        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, shared, side_bits, partial, element: PhantomData }))
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, partial, element: PhantomData }))
     }
     /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of `leaky(left(i) + right(j))` over the
     /// entries of row `i`; 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores,
@@ -170,7 +169,7 @@ impl<T: Feature> GatLayout<T> {
             end: end.parameters(self.columns)?,
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
-        unsafe { launch_warps(&self.device, "tensor/attention_gat_rows", &form.kernel::<T>(self.shared), warps, &parameters) }
+        unsafe { launch_warps(&self.device, "tensor/attention_gat_rows", &form.kernel::<T>(self.heads), warps, &parameters) }
     }
     pub(super) fn tasks(&self) -> &RowTasks {
         &self.tasks
@@ -182,7 +181,7 @@ impl<T: Feature> GatLayout<T> {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}, {} groups of lanes for each", self.form.kernel::<T>(self.shared), self.tasks.explain(), 1 << self.side_bits)
+        format!("{}; {}, {} groups of lanes for each", self.form.kernel::<T>(self.heads), self.tasks.explain(), 1 << self.side_bits)
     }
     /// Bytes beyond the matrix.
     #[must_use]

@@ -50,6 +50,8 @@ parameters! {
     }
 }
 
+/// Pairs of a row and a head of a warp in the first launch.
+const PACKED_BY_WARP: u64 = 16;
 /// Lanes of a row in the last launch.
 const LEFT_LANES: u32 = 8;
 
@@ -202,7 +204,7 @@ impl<T: Feature> GatBackwardLayout<T> {
             heads: heads as u32,
             head_columns,
         };
-        let warps = (forward.rows as u64 * heads as u64).div_ceil(4);
+        let warps = (forward.rows as u64 * heads as u64).div_ceil(PACKED_BY_WARP);
         let warps = u32::try_from(warps).map_err(|_| crate::primitives::too_large(warps))?;
         let module = "tensor/attention_gat_backward";
         // SAFETY: the tasks were made for this matrix and its transpose, and the arrays have the lengths that they and the widths ask for.

@@ -7,7 +7,9 @@ use crate::primitives::{degree_order, elementwise, exclusive_scan_total, too_lar
 use crate::{DeviceCsr, Result};
 use bitgraph_kernels::constant;
 
-/// Tasks below which windows are narrowed, and rows shared.
+/// Warps below which groups of lanes share rows.
+pub(crate) const WARPS_ENOUGH: u64 = constant("tuning/attention.cuh", "WARPS_ENOUGH");
+/// Tasks below which windows are narrowed.
 pub(crate) const TASKS_ENOUGH: u64 = constant("tuning/attention.cuh", "TASKS_ENOUGH");
 /// Entries of a piece of a row, of rows that are taken in windows.
 const PIECE_ENTRIES: u32 = constant("tuning/attention.cuh", "PIECE_ENTRIES") as u32;

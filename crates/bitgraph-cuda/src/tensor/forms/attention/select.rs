@@ -19,9 +19,8 @@ pub(super) const SLOTS: usize = 8;
 /// Bytes of features that all entries read, for each of which the pieces of rows are a step longer.
 const PIECE_BYTES: u64 = constant("tuning/attention.cuh", "PIECE_BYTES");
 const BACKWARD_STEPS: u32 = constant("tuning/attention.cuh", "BACKWARD_STEPS") as u32;
-const SHARED_MEAN: u64 = constant("tuning/attention.cuh", "SHARED_MEAN");
-const SHORTEST_PIECE: u64 = constant("tuning/attention.cuh", "SHORTEST_PIECE");
-const LONGEST_PIECE: u64 = constant("tuning/attention.cuh", "PIECE_ENTRIES");
+pub(in crate::tensor::forms) const SHORTEST_PIECE: u64 = constant("tuning/attention.cuh", "SHORTEST_PIECE");
+const LONGEST_PIECE: u64 = constant("tuning/attention.cuh", "LONGEST_PIECE");
 
 impl Form {
     /// The form for values of so many columns in heads of `head_columns`.
@@ -39,20 +38,19 @@ impl Form {
             Self::Plain => 32,
         }
     }
-    /// Whether the lanes of a row share the work of its scores: of one head, where rows are long enough that there is some to share.
-    pub(super) fn shares(heads: usize, rows: usize, entries: usize) -> bool {
-        heads == 1 && entries as u64 >= rows as u64 * SHARED_MEAN
-    }
     /// Entries of a piece of a row that lanes take: a long row's pieces are to end before the others, and are few.
-    pub(in crate::tensor::forms) fn piece<T: Feature>(entries: usize, columns: usize) -> u32 {
+    pub(super) fn piece<T: Feature>(self, entries: usize, columns: usize) -> u32 {
+        if self == Self::Rows(8) {
+            return SHORTEST_PIECE as u32;
+        }
         let bytes = (entries as u64).saturating_mul((columns * size_of::<T>()) as u64);
         let steps = bytes.div_ceil(PIECE_BYTES).clamp(1, LONGEST_PIECE / SHORTEST_PIECE);
         (SHORTEST_PIECE * steps.next_power_of_two()) as u32
     }
-    /// The kernel.
-    pub(super) fn kernel<T: Feature>(self, shared: bool) -> String {
+    /// The kernel; of one head, the lanes of a row share the work of its scores.
+    pub(super) fn kernel<T: Feature>(self, heads: usize) -> String {
         match self {
-            Self::Rows(lanes) if shared => format!("attention_gat_shared_{}_{lanes}", T::NAME),
+            Self::Rows(lanes) if heads == 1 => format!("attention_gat_shared_{}_{lanes}", T::NAME),
             Self::Rows(lanes) => format!("attention_gat_rows_{}_{lanes}", T::NAME),
             Self::Plain => format!("attention_gat_plain_{}", T::NAME),
         }

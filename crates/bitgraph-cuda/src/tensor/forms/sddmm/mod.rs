@@ -6,7 +6,7 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-use super::attention::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::attention::layout::{RowTasks, RowTasksParams};
 use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::{DeviceCsr, Result};
@@ -58,11 +58,11 @@ impl<T: Feature> SddmmLayout<T> {
     /// Heads that do not divide the columns; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
         let form = Form::of::<T>(columns, heads, head_width(columns, heads)?);
-        Self::with_form(device, csr, columns, heads, form, TASKS_ENOUGH)
+        Self::with_form(device, csr, columns, heads, form, form.enough())
     }
     fn with_form(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize, form: Form, enough: u64) -> Result<Option<Self>> {
         let form = if is_aligned(&csr.indices) { form } else { Form::Plain };
-        let tasks = RowTasks::build(device, csr, form.cut::<T>(csr.nnz, columns, heads, enough))?;
+        let tasks = RowTasks::build(device, csr, form.cut(heads, enough))?;
         Ok(tasks.map(|tasks| {
             let side_bits = tasks.side_bits(form.lanes(), enough);
             Self { device: device.clone(), tasks, columns, heads, form, side_bits, element: PhantomData }

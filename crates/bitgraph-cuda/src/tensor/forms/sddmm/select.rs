@@ -3,8 +3,8 @@
 //! Of one head, lanes take a row, a vector of 16 bytes each: what limits is the gathering of rows. Halves of several heads go through tensor
 //! cores, which need no sums across the lanes of each head.
 
-use crate::tensor::forms::attention::Form as Gat;
-use crate::tensor::forms::attention::layout::Cut;
+use crate::tensor::forms::attention::SHORTEST_PIECE;
+use crate::tensor::forms::attention::layout::{Cut, TASKS_ENOUGH, WARPS_ENOUGH};
 use crate::tensor::forms::{Feature, is_half};
 
 /// A form.
@@ -70,10 +70,17 @@ impl Form {
         }
     }
     /// How rows are cut for it.
-    pub(super) fn cut<T: Feature>(self, entries: usize, columns: usize, heads: usize, enough: u64) -> Cut {
+    pub(super) fn cut(self, heads: usize, enough: u64) -> Cut {
         match self {
             Self::Tiles(_) => Cut::Windows { widest: (MOST_HEADS / heads).max(1) as u32, enough },
-            Self::Rows(_) | Self::Plain => Cut::ByLength { piece: Gat::piece::<T>(entries, columns) },
+            Self::Rows(_) | Self::Plain => Cut::ByLength { piece: SHORTEST_PIECE as u32 },
+        }
+    }
+    /// Windows, or warps of lanes, that are enough for a device.
+    pub(super) fn enough(self) -> u64 {
+        match self {
+            Self::Tiles(_) => TASKS_ENOUGH,
+            Self::Rows(_) | Self::Plain => WARPS_ENOUGH,
         }
     }
     /// Lanes of a task.
