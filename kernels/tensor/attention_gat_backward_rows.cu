@@ -84,8 +84,8 @@ template <class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void ga
         }
     }
     if (task.piece) {
-        const RowPieces row = piece_done(p.rows, task, index);
-        if (row.last) add_pieces<T>(p, row, task.row);
+        const RowPieces pieces = pieces_of(p.rows, task, index);
+        if (is_last_piece(p.rows, pieces)) add_pieces<T>(p, pieces, task.row);
     }
 }
 BG_KERNEL(attention_gat_backward_rows_f32_32, GatBackwardParams, 128, 8) { gat_backward_rows<f32, 4, 8, 1, 4>(p); }

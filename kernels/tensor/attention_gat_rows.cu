@@ -1,114 +1,195 @@
-// Additive attention without tensor cores: LANES lanes hold the sums of a row's columns, VECTOR columns each, 32 / LANES entries side by side
-// and four of each in flight; f32 by 16 bytes, and any type element by element. One pass: sums are scaled down when a larger score comes.
+// Additive attention of any type: LANES lanes take a row, or a piece of one, and hold the sums of its columns, VECTOR columns each. Sums are
+// scaled down when a larger score comes. Where there are few rows, several groups of lanes share one.
+//
+// Of one head the lanes work out the scores of as many entries at once, one each, and pass the powers on (SHARED); of several heads each lane
+// works out those that it needs.
+//
+// The longest rows come first, and rows of equal length side by side, so that the groups of a warp end together.
 #include "tensor/attention_gat.cuh"
 #include "tensor/attention_vector.cuh"
 
 namespace bg {
-template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_rows(const GatParams& p) {
-    constexpr u32 DEEP = 4, SIDE = WARP / LANES;
-    const u32 index = (blockIdx.x * blockDim.x + threadIdx.x) / WARP;
-    if (index >= p.rows.task_count) return;
-    const RowTask task = row_task(p.rows, index);
-    const u32 l = lane() % LANES, side = lane() / LANES, size = partial_size(p.columns, p.heads);
-    const T* values = (const T*)p.values;
-    u32 ahead = task.begin + lane() < task.end ? load_readonly(p.rows.indices + task.begin + lane()) : 0;
-    for (u32 row = task.row; row < task.row + task.count; row++) {
-        const u32 begin = first_entry(p.rows, task, row), end = end_entry(p.rows, task, row);
-        for (u32 first = 0; first < p.columns; first += LANES * VECTOR) {
-            const u32 column = first + l * VECTOR;
-            const bool valid = column < p.columns;
-            const u32 head = (valid ? column : first) / p.head_columns;
-            const f32 left = load_readonly(p.left + ((u64)row * p.heads + head)) * LOG2_E;
-            f32 most = NO_SCORE, power_sum = 0, sums[VECTOR];
+/// A softmax as its sums come in: of a lane's columns and of the powers, both scaled by the largest score so far.
+template <u32 VECTOR> struct RunningSums {
+    f32 most, total, sums[VECTOR];
+    BG_DEVICE RunningSums() : most(NO_SCORE), total(0) {
 #pragma unroll
-            for (u32 i = 0; i < VECTOR; i++) sums[i] = 0;
-            if (first > 0) ahead = begin + lane() < task.end ? load_readonly(p.rows.indices + begin + lane()) : 0;
-            for (u32 base = begin; base < end; base += WARP) {
-                const u32 mine = ahead, count = min_of(end - base, WARP);
-                // Of this row, or of the next one, whose entries follow.
-                const u32 following = base + count + lane();
-                if (following < task.end) ahead = load_readonly(p.rows.indices + following);
-                for (u32 j = 0; j < count; j += DEEP * SIDE) {
-                    f32 x[DEEP][VECTOR], scores[DEEP], largest = most;
+        for (u32 i = 0; i < VECTOR; i++) sums[i] = 0;
+    }
+    template <class T> BG_DEVICE void add(const uint4& raw, f32 power) {
 #pragma unroll
-                    for (u32 u = 0; u < DEEP; u++) {
-                        const u32 at = j + u * SIDE + side, c = shuffle(mine, at & 31u);
-                        scores[u] = -__uint_as_float(0x7f800000u);
-                        if (at < count) {
-                            scores[u] = load_readonly(p.right + ((u64)c * p.heads + head));
-                            if (valid) load_features<T>(x[u], values + ((u64)c * p.columns + column));
-                        }
-                        if (at >= count || !valid) {
+        for (u32 i = 0; i < VECTOR; i++) sums[i] += power * element<T>(raw, i);
+    }
+    BG_DEVICE void rescale(f32 largest) {
+        const f32 scale = exp2_of(most - largest);
+        most = largest;
+        total *= scale;
 #pragma unroll
-                            for (u32 i = 0; i < VECTOR; i++) x[u][i] = 0;
-                        }
-                    }
+        for (u32 i = 0; i < VECTOR; i++) sums[i] *= scale;
+    }
+};
+
+/// Entries in flight: of more, fewer warps fit, and it takes longer.
+constexpr u32 DEEP = 4;
+
+/// The entries from `begin` on, LANES in every `stride`, of one head: a score for each lane. All lanes of the warp call it.
+template <class T, u32 VECTOR, u32 LANES>
+BG_DEVICE void walk_shared(const GatParams& p, f32 left, const T* values, bool active, u32 begin, u32 end, u32 stride, RunningSums<VECTOR>& running) {
+    const u32 me = lane() % LANES, first = lane() - me;
+    // The column and the score of the lane's own entry, one batch ahead.
+    u32 next_column = 0;
+    f32 next_score = 0;
+    auto load_next = [&](u32 entry) {
+        if (entry >= end) return;
+        next_column = load_readonly(p.rows.indices + entry);
+        next_score = load_readonly(p.right + next_column);
+    };
+    load_next(begin + me);
+    for (u32 base = begin; any(base < end); base += stride) {
+        const u32 own_column = next_column;
+        const f32 score = base + me < end ? gat_score(left, next_score, p.slope) : -__uint_as_float(0x7f800000u);
+        load_next(base + stride + me);
+        f32 largest = fmaxf(running.most, score);
 #pragma unroll
-                    for (u32 u = 0; u < DEEP; u++) {
-                        if (j + u * SIDE + side < count) scores[u] = gat_score(left, scores[u], p.slope);
-                        largest = fmaxf(largest, scores[u]);
-                    }
-                    const f32 scale = exp2_of(most - largest);
-                    most = largest;
-                    power_sum *= scale;
+        for (u32 d = LANES / 2; d; d >>= 1) largest = fmaxf(largest, shuffle_xor(largest, d));
+        running.rescale(largest);
+        const f32 own_power = exp2_of(score - largest);
+        running.total += own_power;
+        const u32 count = base < end ? min_of(end - base, LANES) : 0u;
+        for (u32 j = 0; any(j < count); j += DEEP) {
+            f32 powers[DEEP];
+            uint4 found[DEEP];
 #pragma unroll
-                    for (u32 i = 0; i < VECTOR; i++) sums[i] *= scale;
-#pragma unroll
-                    for (u32 u = 0; u < DEEP; u++) {
-                        const f32 power = exp2_of(scores[u] - most);
-                        power_sum += power;
-#pragma unroll
-                        for (u32 i = 0; i < VECTOR; i++) sums[i] += power * x[u][i];
-                    }
-                }
+            for (u32 u = 0; u < DEEP; u++) {
+                const u32 from = first + ((j + u) & (LANES - 1)), column = shuffle(own_column, from);
+                powers[u] = shuffle(own_power, from);
+                found[u] = active && j + u < count ? load_vector<T, VECTOR>(values + (u64)column * p.columns) : make_uint4(0, 0, 0, 0);
             }
-            warp_sync();
-            if (SIDE > 1) {
-                f32 largest = most;
 #pragma unroll
-                for (u32 d = LANES; d < WARP; d <<= 1) largest = fmaxf(largest, shuffle_xor(largest, d));
-                const f32 scale = exp2_of(most - largest);
-                most = largest;
-                power_sum *= scale;
-#pragma unroll
-                for (u32 i = 0; i < VECTOR; i++) sums[i] *= scale;
-#pragma unroll
-                for (u32 d = LANES; d < WARP; d <<= 1) {
-                    power_sum += shuffle_xor(power_sum, d);
-#pragma unroll
-                    for (u32 i = 0; i < VECTOR; i++) sums[i] += shuffle_xor(sums[i], d);
-                }
-            }
-            const bool head_start = valid && (column % p.head_columns == 0);
-            if (side == 0 && valid) {
-                if (task.piece) {
-                    f32* partial = p.partial + (u64)index * size;
-#pragma unroll
-                    for (u32 i = 0; i < VECTOR; i++) partial[column + i] = sums[i];
-                    if (head_start) {
-                        partial[p.columns + head] = power_sum;
-                        partial[p.columns + p.heads + head] = power_sum;
-                        partial[p.columns + 2 * p.heads + head] = most;
-                    }
-                } else {
-                    const f32 inverse = power_sum == 0 ? 0.0f : 1.0f / power_sum;
-#pragma unroll
-                    for (u32 i = 0; i < VECTOR; i++) sums[i] = end_of(p.end, column + i, sums[i] * inverse);
-                    store_features<T>((T*)p.output + ((u64)row * p.columns + column), sums);
-                    if (head_start && p.lse) p.lse[(u64)row * p.heads + head] = (most + log2_of(power_sum)) * LN_2;
-                }
-            }
+            for (u32 u = 0; u < DEEP; u++) running.template add<T>(found[u], powers[u]);
         }
     }
-    if (task.piece) {
-        const RowPieces row = piece_done(p.rows, task, index);
-        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, p.end, (T*)p.output, p.lse);
+#pragma unroll
+    for (u32 d = LANES / 2; d; d >>= 1) running.total += shuffle_xor(running.total, d);
+}
+
+/// The entries from `begin` on, DEEP in every `stride`: every lane works out the scores of its head.
+template <class T, u32 VECTOR>
+BG_DEVICE void walk_own(const GatParams& p, f32 left, u32 head, const T* values, u32 begin, u32 end, u32 stride, RunningSums<VECTOR>& running) {
+    for (u32 base = begin; base < end; base += stride) {
+        u32 columns[DEEP];
+        f32 scores[DEEP], largest = running.most;
+        uint4 found[DEEP];
+#pragma unroll
+        for (u32 u = 0; u < DEEP; u++) columns[u] = base + u < end ? load_readonly(p.rows.indices + base + u) : 0;
+#pragma unroll
+        for (u32 u = 0; u < DEEP; u++) {
+            scores[u] = -__uint_as_float(0x7f800000u);
+            found[u] = make_uint4(0, 0, 0, 0);
+            if (base + u < end) {
+                scores[u] = load_readonly(p.right + ((u64)columns[u] * p.heads + head));
+                found[u] = load_vector<T, VECTOR>(values + (u64)columns[u] * p.columns);
+            }
+        }
+#pragma unroll
+        for (u32 u = 0; u < DEEP; u++) {
+            if (base + u < end) scores[u] = gat_score(left, scores[u], p.slope);
+            largest = fmaxf(largest, scores[u]);
+        }
+        running.rescale(largest);
+#pragma unroll
+        for (u32 u = 0; u < DEEP; u++) {
+            const f32 power = exp2_of(scores[u] - largest);
+            running.total += power;
+            running.template add<T>(found[u], power);
+        }
     }
 }
-BG_KERNEL(attention_gat_rows_f32_32, GatParams, 128, 8) { gat_rows<f32, 4, 8>(p); }
-BG_KERNEL(attention_gat_rows_f32_64, GatParams, 128, 8) { gat_rows<f32, 4, 16>(p); }
-BG_KERNEL(attention_gat_rows_f32_128, GatParams, 128, 8) { gat_rows<f32, 4, 32>(p); }
-BG_KERNEL(attention_gat_plain_f16, GatParams, 128, 8) { gat_rows<f16, 1, 32>(p); }
-BG_KERNEL(attention_gat_plain_bf16, GatParams, 128, 8) { gat_rows<bf16, 1, 32>(p); }
-BG_KERNEL(attention_gat_plain_f32, GatParams, 128, 8) { gat_rows<f32, 1, 32>(p); }
+
+template <class T, u32 VECTOR, u32 LANES, bool SHARED> BG_DEVICE void gat_rows(const GatParams& p) {
+    const u32 sides = 1u << p.side_bits, group = (blockIdx.x * blockDim.x + threadIdx.x) / LANES, index = group >> p.side_bits, side = group & (sides - 1);
+    const bool valid = index < p.rows.task_count, piece = index < p.rows.piece_count;
+    RowTask task{0, 0, 0, 0, false};
+    if (valid) task = row_task(p.rows, index);
+    const u32 size = partial_size(p.columns, p.heads);
+    for (u32 slice = 0; slice < p.columns; slice += LANES * VECTOR) {
+        const u32 column = slice + lane() % LANES * VECTOR;
+        const bool active = valid && column < p.columns;
+        const u32 head = SHARED || !active || p.heads == 1 ? 0 : column / p.head_columns;
+        const T* values = (const T*)p.values + column;
+        const f32 left = valid ? load_readonly(p.left + ((u64)task.row * p.heads + head)) * LOG2_E : 0.0f;
+        RunningSums<VECTOR> running;
+        if constexpr (SHARED) walk_shared<T, VECTOR, LANES>(p, left, values, active, task.begin + side * LANES, task.end, sides * LANES, running);
+        else if (active) walk_own<T, VECTOR>(p, left, head, values, task.begin + side * DEEP, task.end, sides * DEEP, running);
+        warp_sync();
+        if (sides > 1) {
+            f32 largest = running.most;
+            for (u32 d = LANES; d < LANES * sides; d <<= 1) largest = fmaxf(largest, shuffle_xor(largest, d));
+            running.rescale(largest);
+            for (u32 d = LANES; d < LANES * sides; d <<= 1) {
+                running.total += shuffle_xor(running.total, d);
+#pragma unroll
+                for (u32 i = 0; i < VECTOR; i++) running.sums[i] += shuffle_xor(running.sums[i], d);
+            }
+        }
+        if (!active || side != 0) continue;
+        const bool head_start = column == head * p.head_columns;
+        if (piece) {
+            f32* partial = p.partial + (u64)index * size;
+            if constexpr (VECTOR == 1) {
+                partial[column] = running.sums[0];
+            } else {
+#pragma unroll
+                for (u32 i = 0; i < VECTOR; i += 4)
+                    *(float4*)(partial + column + i) = make_float4(running.sums[i], running.sums[i + 1], running.sums[i + 2], running.sums[i + 3]);
+            }
+            if (head_start) {
+                partial[p.columns + head] = running.total;
+                partial[p.columns + p.heads + head] = running.most;
+            }
+        } else {
+            const f32 inverse = running.total == 0 ? 0.0f : 1.0f / running.total;
+#pragma unroll
+            for (u32 i = 0; i < VECTOR; i++) running.sums[i] *= inverse;
+            if (p.end.bias || p.end.activation != END_NONE) {
+#pragma unroll
+                for (u32 i = 0; i < VECTOR; i++) running.sums[i] = end_of(p.end, column + i, running.sums[i]);
+            }
+            store_features<T>((T*)p.output + ((u64)task.row * p.columns + column), running.sums);
+            if (head_start && p.lse) p.lse[(u64)task.row * p.heads + head] = (running.most + log2_of(running.total)) * LN_2;
+        }
+    }
+    // Pieces come first: few warps of a launch have any.
+    warp_sync();
+    if (!any(piece)) return;
+    const RowPieces pieces = pieces_of(p.rows, task, index);
+    const JoinedRow joined{p.partial, p.output, p.lse, p.columns, p.heads, p.head_columns};
+    u32 ready = ballot(last_piece(p.rows, pieces, piece && side == 0 && lane() % LANES == 0));
+    while (ready) {
+        const u32 source = (u32)__ffs(ready) - 1;
+        ready &= ready - 1;
+        join_pieces<T, (VECTOR > 1 ? 4 : 1)>(joined, p.end, shuffle(task.row, source), shuffle(pieces.first, source), shuffle(pieces.count, source));
+    }
+}
+BG_KERNEL(attention_gat_rows_f16_8, GatParams, 128, 8) { gat_rows<f16, 8, 8, false>(p); }
+BG_KERNEL(attention_gat_shared_f16_8, GatParams, 128, 8) { gat_rows<f16, 8, 8, true>(p); }
+BG_KERNEL(attention_gat_rows_f16_16, GatParams, 128, 8) { gat_rows<f16, 8, 16, false>(p); }
+BG_KERNEL(attention_gat_shared_f16_16, GatParams, 128, 8) { gat_rows<f16, 8, 16, true>(p); }
+BG_KERNEL(attention_gat_rows_f16_32, GatParams, 128, 8) { gat_rows<f16, 8, 32, false>(p); }
+BG_KERNEL(attention_gat_shared_f16_32, GatParams, 128, 8) { gat_rows<f16, 8, 32, true>(p); }
+BG_KERNEL(attention_gat_rows_bf16_8, GatParams, 128, 8) { gat_rows<bf16, 8, 8, false>(p); }
+BG_KERNEL(attention_gat_shared_bf16_8, GatParams, 128, 8) { gat_rows<bf16, 8, 8, true>(p); }
+BG_KERNEL(attention_gat_rows_bf16_16, GatParams, 128, 8) { gat_rows<bf16, 8, 16, false>(p); }
+BG_KERNEL(attention_gat_shared_bf16_16, GatParams, 128, 8) { gat_rows<bf16, 8, 16, true>(p); }
+BG_KERNEL(attention_gat_rows_bf16_32, GatParams, 128, 8) { gat_rows<bf16, 8, 32, false>(p); }
+BG_KERNEL(attention_gat_shared_bf16_32, GatParams, 128, 8) { gat_rows<bf16, 8, 32, true>(p); }
+BG_KERNEL(attention_gat_rows_f32_8, GatParams, 128, 8) { gat_rows<f32, 4, 8, false>(p); }
+BG_KERNEL(attention_gat_shared_f32_8, GatParams, 128, 8) { gat_rows<f32, 4, 8, true>(p); }
+BG_KERNEL(attention_gat_rows_f32_16, GatParams, 128, 8) { gat_rows<f32, 4, 16, false>(p); }
+BG_KERNEL(attention_gat_shared_f32_16, GatParams, 128, 8) { gat_rows<f32, 4, 16, true>(p); }
+BG_KERNEL(attention_gat_rows_f32_32, GatParams, 128, 8) { gat_rows<f32, 4, 32, false>(p); }
+BG_KERNEL(attention_gat_shared_f32_32, GatParams, 128, 8) { gat_rows<f32, 4, 32, true>(p); }
+BG_KERNEL(attention_gat_plain_f16, GatParams, 128, 6) { gat_rows<f16, 1, 32, false>(p); }
+BG_KERNEL(attention_gat_plain_bf16, GatParams, 128, 6) { gat_rows<bf16, 1, 32, false>(p); }
+BG_KERNEL(attention_gat_plain_f32, GatParams, 128, 6) { gat_rows<f32, 1, 32, false>(p); }
 }  // namespace bg

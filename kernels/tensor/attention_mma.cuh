@@ -33,6 +33,13 @@ template <class T> inline void mma_16x8x16(f32 (&d)[4], const u32 (&a)[4], u32 b
         }
     }
 }
+inline u32 transpose_pairs(u32 pair) {
+    u64 pairs[32];
+    memcpy(pairs, host::exchange((u64)pair), sizeof pairs);
+    const u32 g = lane() >> 2, t = lane() & 3u;
+    auto element = [&](u32 row, u32 column) { return (u32)(pairs[row * 4 + column / 2] >> (column % 2 * 16)) & 0xffffu; };
+    return element(2 * t, g) | element(2 * t + 1, g) << 16;
+}
 inline f32 exp2_of(f32 x) { return exp2f(x); }
 inline f32 log2_of(f32 x) { return log2f(x); }
 inline f32 rsqrt_of(f32 x) { return 1.0f / sqrtf(x); }
@@ -57,6 +64,12 @@ template <class T> BG_DEVICE void mma_16x8x16(f32 (&d)[4], const u32 (&a)[4], u3
         asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3},{%4,%5,%6,%7},{%8,%9},{%0,%1,%2,%3};"
             : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
             : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+/// An 8 x 8 matrix of 16-bit elements transposed, of which lane 4 g + t holds the elements 2 t and 2 t + 1 of row g: it gets those of column g.
+BG_DEVICE u32 transpose_pairs(u32 pair) {
+    u32 transposed;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(pair));
+    return transposed;
 }
 /// Powers, logarithms and inverse roots by the special-function unit: two units in the last place, or 2^-22 about 1.
 BG_DEVICE f32 exp2_of(f32 x) {

@@ -160,8 +160,7 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
                     for (u32 i = 0; i < VECTOR; i++) partial[column + i] = sums[k][i];
                     if (lanes.first[k]) {
                         partial[p.columns + head] = power_sums[k];
-                        partial[p.columns + p.heads + head] = power_sums[k];
-                        partial[p.columns + 2 * p.heads + head] = most[k];
+                        partial[p.columns + p.heads + head] = most[k];
                     }
                 } else {
                     const f32 inverse = power_sums[k] == 0 ? 0.0f : 1.0f / power_sums[k];
@@ -175,8 +174,9 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
         warp_sync();
     }
     if (task.piece) {
-        const RowPieces row = piece_done(p.rows, task, index);
-        if (row.last) join_pieces<T>(row, task.row, p.partial, p.columns, p.heads, p.head_columns, p.end, (T*)p.output, p.lse);
+        const RowPieces pieces = pieces_of(p.rows, task, index);
+        const JoinedRow joined{p.partial, p.output, p.lse, p.columns, p.heads, p.head_columns};
+        if (is_last_piece(p.rows, pieces)) join_pieces<T, (VECTOR > 1 ? 4 : 1)>(joined, p.end, task.row, pieces.first, pieces.count);
     }
 }
 BG_KERNEL(attention_dot_f16_64, PairParams, 128, 5) { pair_rows<DOT_SCORE, f16, 8, 8, 1, 4>(p); }

@@ -4,6 +4,7 @@
 namespace bg {
 struct RowTasksBuild {
     const u32* offsets;
+    const u32* order;   // rows, a window each; null: windows in their order
     u32* pieces;        // for each window: the pieces that it gives; in the fill, where they begin
     u32* others;        // likewise the other tasks
     uint4* tasks;
@@ -11,25 +12,34 @@ struct RowTasksBuild {
     u32 windows;
     u32 window;         // rows of a window
     u32 piece_count;    // of all windows; in the fill
+    u32 piece;          // entries of a piece at most
+    u32 unused;
 };
 
 /// Calls `piece(row, first entry, end)` for the pieces of a window and `other(row, rows, first entry, end)` for its other tasks, in order.
 template <class Piece, class Other> BG_DEVICE void cut_window(const RowTasksBuild& p, u32 window, Piece piece, Other other) {
-    const u32 row = window * p.window, count = min_of(p.window, p.row_count - row), begin = p.offsets[row], end = p.offsets[row + count];
-    if (end - begin <= attention::WINDOW_ENTRIES) {
-        other(row, count, begin, end);
-        return;
-    }
-    u32 from = begin;
+    const u32 row = p.order ? p.order[window] : window * p.window, count = p.order ? 1u : min_of(p.window, p.row_count - row);
+    const u32 begin = p.offsets[row];
+    // Neighbouring rows that are not too long together, and the long ones in pieces.
+    u32 first = row, start = begin, from = begin;
+    auto flush = [&](u32 next) {
+        if (next > first) other(first, next - first, start, from);
+    };
     for (u32 r = row; r < row + count; r++) {
         const u32 to = p.offsets[r + 1];
-        if (to - from <= attention::PIECE_ENTRIES) {
-            other(r, 1u, from, to);
-        } else {
-            for (u32 e = from; e < to; e += attention::PIECE_ENTRIES) piece(r, e, min_of(e + attention::PIECE_ENTRIES, to));
+        if (to - from > p.piece || to - start > attention::WINDOW_ENTRIES) {
+            flush(r);
+            first = r;
+            start = from;
+        }
+        if (to - from > p.piece) {
+            for (u32 e = from; e < to; e += p.piece) piece(r, e, min_of(e + p.piece, to));
+            first = r + 1;
+            start = to;
         }
         from = to;
     }
+    flush(row + count);
 }
 
 BG_KERNEL(attention_tasks_count, RowTasksBuild, 256, 4) {

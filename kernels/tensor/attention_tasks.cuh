@@ -18,7 +18,7 @@ struct RowTasks {
     u32 row_count;
     u32 entry_count;
     u32 window;          // rows of a window
-    u32 unused;
+    u32 piece;           // entries of a piece at most
 };
 
 /// A task as its warp takes it.
@@ -45,27 +45,29 @@ BG_DEVICE u32 end_entry(const RowTasks& rows, const RowTask& task, u32 row) {
     return min_of(load_readonly(rows.offsets + row + 1), task.end);
 }
 
-/// What a warp that is done with a piece learns: whether it was the last of its row, and which the row's pieces are.
+/// The pieces of a row: the first one, and how many they are.
 struct RowPieces {
     u32 first, count;
-    bool last;
 };
-/// Called by the whole warp after it wrote what the piece gave. The last one to arrive sees what all wrote.
-BG_DEVICE RowPieces piece_done(const RowTasks& rows, const RowTask& task, u32 index) {
+BG_DEVICE RowPieces pieces_of(const RowTasks& rows, const RowTask& task, u32 index) {
+    if (!task.piece) return RowPieces{0, 0};
     const u32 start = load_readonly(rows.offsets + task.row), length = load_readonly(rows.offsets + task.row + 1) - start;
-    RowPieces pieces;
-    pieces.first = index - (task.begin - start) / attention::PIECE_ENTRIES;
-    pieces.count = ceil_div(length, attention::PIECE_ENTRIES);
+    return RowPieces{index - (task.begin - start) / rows.piece, ceil_div(length, rows.piece)};
+}
+/// Whether the piece was the last of its row. Called by the whole warp after it wrote what pieces gave, `counts` set in one lane for each of
+/// them. The last one to arrive sees what all wrote.
+BG_DEVICE bool last_piece(const RowTasks& rows, const RowPieces& pieces, bool counts) {
     fence_device();
     warp_sync();
-    u32 before = 0;
-    if (lane() == 0) {
-        before = atomicAdd(rows.arrived + pieces.first, 1u);
-        if (before + 1 == pieces.count) rows.arrived[pieces.first] = 0;
+    bool last = false;
+    if (counts) {
+        last = atomicAdd(rows.arrived + pieces.first, 1u) + 1 == pieces.count;
+        if (last) rows.arrived[pieces.first] = 0;
     }
-    before = shuffle(before, 0);
-    pieces.last = before + 1 == pieces.count;
+    warp_sync();
     fence_device();
-    return pieces;
+    return last;
 }
+/// The same where a warp has one piece; all its lanes learn it.
+BG_DEVICE bool is_last_piece(const RowTasks& rows, const RowPieces& pieces) { return any(last_piece(rows, pieces, lane() == 0)); }
 }  // namespace bg

@@ -6,24 +6,23 @@ namespace bg {
 /// Elements of T in 16 bytes.
 template <class T> struct Wide { static constexpr u32 value = 16 / sizeof(T); };
 
-/// Elements from `p` on; p is aligned to 16 bytes if VECTOR is more than 1.
+/// Elements from `p` on as they are: 16 bytes, to which p is aligned if VECTOR is more than 1, or an element in the lowest bits.
+template <class T, u32 VECTOR> BG_DEVICE uint4 load_vector(const T* p) {
+    static_assert(VECTOR == 1 || VECTOR == Wide<T>::value, "16 bytes, or one element");
+    if constexpr (VECTOR > 1) return load_readonly((const uint4*)p);
+    else if constexpr (sizeof(T) == 4) return make_uint4(load_readonly((const u32*)p), 0, 0, 0);
+    else return make_uint4(load_readonly((const u16*)p), 0, 0, 0);
+}
+/// Element `i` of what was loaded; `i` is a constant after unrolling.
+template <class T> BG_DEVICE f32 element(const uint4& raw, u32 i) {
+    const u32 words[4] = {raw.x, raw.y, raw.z, raw.w};
+    if constexpr (sizeof(T) == 4) return __uint_as_float(words[i]);
+    else return widen(T{(u16)(words[i / 2] >> (i % 2 * 16))});
+}
 template <class T, u32 VECTOR> BG_DEVICE void load_features(f32 (&x)[VECTOR], const T* p) {
-    if constexpr (VECTOR == 1) {
-        x[0] = load_value(p);
-    } else {
-        static_assert(VECTOR == Wide<T>::value, "16 bytes, or one element");
-        const uint4 raw = load_readonly((const uint4*)p);
-        const u32 words[4] = {raw.x, raw.y, raw.z, raw.w};
+    const uint4 raw = load_vector<T, VECTOR>(p);
 #pragma unroll
-        for (u32 i = 0; i < 4; i++) {
-            if constexpr (sizeof(T) == 4) {
-                x[i] = __uint_as_float(words[i]);
-            } else {
-                x[2 * i] = widen(T{(u16)words[i]});
-                x[2 * i + 1] = widen(T{(u16)(words[i] >> 16)});
-            }
-        }
-    }
+    for (u32 i = 0; i < VECTOR; i++) x[i] = element<T>(raw, i);
 }
 /// Rounds elements to T and stores them from `p` on.
 template <class T, u32 VECTOR> BG_DEVICE void store_features(T* p, const f32 (&x)[VECTOR]) {

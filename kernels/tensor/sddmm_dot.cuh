@@ -14,7 +14,7 @@ struct SddmmParams {
     u32 head_columns;   // columns of a head
     u32 in_f32;         // whether the output is f32, and not of the features' type
     f32 factor;
-    u32 unused;
+    u32 side_bits;      // logarithm of the groups of lanes that share a row
 };
 
 /// Stores the dot product of an entry and a head.

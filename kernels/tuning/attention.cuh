@@ -7,8 +7,25 @@ namespace bg { namespace attention {
 // tensor/attention_tasks.cu
 /// Entries of a window; a window with more is taken row by row.
 constexpr u32 WINDOW_ENTRIES = 512;
-/// Entries of a piece; a row with more is cut. Sums on tensor cores are flushed at the end of a piece, so that they do not drift.
-constexpr u32 PIECE_ENTRIES = 512;
+/// Entries of a piece at most of rows in windows; a row with more is cut. Sums on tensor cores are flushed at the end of a piece, so that they do not drift.
+constexpr u32 PIECE_ENTRIES = 256;
+
+// tensor/attention_gat_backward_tiles.cu
+/// Steps of 16 entries that a warp has in shared memory.
+constexpr u32 BACKWARD_STEPS = 2;
+
+// crates/bitgraph-cuda/src/tensor/forms/attention/layout.rs
+/// Warps of lanes that take rows, below which several groups of lanes share a row: two are 1.3 times as fast as one on ca-AstroPh with 4900
+/// warps, and .9 times on a mesh with 6750.
+constexpr u32 WARPS_ENOUGH = 6000;
+
+// crates/bitgraph-cuda/src/tensor/forms/attention/select.rs
+/// Entries of a piece that lanes take. Of 8 lanes the shortest is best (kron:17 f16 F=64 .078 ms, with 256 .082), and for sampled products. With
+/// more lanes it is where all entries read PIECE_BYTES of features or less; twice and four times as long where they read more: a piece takes
+/// as long as its entries, the whole as long as its bytes (kron:16 F=128, 470 MB: 256; kron:17 F=128, 950 MB: 512, 8 % before 128).
+constexpr u32 SHORTEST_PIECE = 128;
+constexpr u32 LONGEST_PIECE = 512;
+constexpr u32 PIECE_BYTES = 250000000;
 
 // crates/bitgraph-cuda/src/tensor/select.rs
 /// Tasks below which windows are narrowed, so that there is a warp for every place on the device.

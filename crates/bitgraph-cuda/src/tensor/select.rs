@@ -206,7 +206,7 @@ fn attends(op: &AttentionOp<Cuda>) -> bool {
     there
         && match &op.score {
             Score::Additive { left, right, .. } => {
-                reals(left).is_some() && reals(right).is_some() && of_type!(dtype, T => Gat::of::<T>(columns, heads, width) != Gat::Plain)
+                reals(left).is_some() && reals(right).is_some() && of_type!(dtype, T => Gat::of::<T>(columns, width) != Gat::Plain)
             }
             Score::AdditiveV2 { left, right, vector, .. } => reals(vector).is_some() && pair(left, right),
             Score::Dot { query, key, .. } => pair(query, key),

@@ -85,11 +85,27 @@ const THREADS: u32 = 128;
 /// # Safety
 /// As of [`Device::launch`].
 unsafe fn launch_warps<P: Parameters>(device: &Device, module: &str, kernel: &str, warps: u32, parameters: &P) -> Result<()> {
+    // SAFETY: the caller's promises.
+    unsafe { launch_warps_sharing(device, module, kernel, warps, 0, parameters) }
+}
+
+/// As [`launch_warps`], with so many bytes of shared memory for each warp.
+///
+/// # Safety
+/// As of [`Device::launch`].
+unsafe fn launch_warps_sharing<P: Parameters>(
+    device: &Device,
+    module: &str,
+    kernel: &str,
+    warps: u32,
+    shared: u32,
+    parameters: &P,
+) -> Result<()> {
     if warps == 0 {
         return Ok(());
     }
     let block = crate::primitives::threads(device, THREADS);
-    let shape = Shape { grid: warps.div_ceil(block / 32), block, shared: 0, mode: Mode::Plain };
+    let shape = Shape { grid: warps.div_ceil(block / 32), block, shared: block / 32 * shared, mode: Mode::Plain };
     // SAFETY: the caller's promises.
     unsafe { device.launch(&device.kernel(module, kernel)?, shape, parameters) }
 }

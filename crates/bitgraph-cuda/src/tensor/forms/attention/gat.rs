@@ -1,9 +1,9 @@
 //! Additive attention: GAT.
 //!
 //! Source: Veličković et al., Graph Attention Networks, 2018. The softmax is formed as sums come in, by the largest score so far (Milakov and
-//! Gimelshein, Online normalizer calculation for softmax, 2018), or by the largest score of a row, found before.
+//! Gimelshein, Online normalizer calculation for softmax, 2018).
 
-use super::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::layout::{Cut, RowTasks, RowTasksParams, WARPS_ENOUGH};
 use super::select::Form;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
@@ -29,7 +29,9 @@ parameters! {
         columns: u32,
         heads: u32,
         head_columns: u32,
+        side_bits: u32,
         slope: f32,
+        unused: u32,
         end: EndParams,
     }
 }
@@ -79,7 +81,7 @@ pub struct GatInput<'a, T> {
 
 /// Numbers that the pieces of rows need room for; `partial_size` in the kernels.
 pub(super) fn partial_len(tasks: &RowTasks, columns: usize, heads: usize) -> Result<usize> {
-    let size = heads.checked_mul(3).and_then(|h| h.checked_add(columns)?.checked_next_multiple_of(2));
+    let size = heads.checked_mul(2).and_then(|h| h.checked_add(columns)?.checked_next_multiple_of(4));
     let size = size.and_then(|s| s.checked_mul(tasks.parameters.piece_count as usize));
     size.ok_or_else(|| Base::Overflow { what: "the number of sums of pieces of rows", dtype: DType::U64 }.into())
 }
@@ -93,20 +95,21 @@ pub struct GatLayout<T> {
     columns: usize,
     heads: usize,
     form: Form,
+    /// Logarithm of the groups of lanes that share a row.
+    side_bits: u32,
     partial: Buffer<f32>,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T: Feature> GatLayout<T> {
-    /// Lays out a matrix for values of `columns` columns in `heads` equal heads. None if its offsets are 64 bits wide. O(rows) on the
-    /// device; waits.
+    /// Lays out a matrix for values of `columns` columns in `heads` equal heads. None if its offsets are 64 bits wide. A sort of the
+    /// rows on the device; waits.
     ///
     /// # Errors
     /// Heads that do not divide the columns; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
-        let head_columns = head_width(columns, heads)?;
-        let form = if is_aligned(&csr.indices) { Form::of::<T>(columns, heads, head_columns) } else { Form::Plain };
-        Self::with_form(device, csr, columns, heads, form, TASKS_ENOUGH)
+        let form = Form::of::<T>(columns, head_width(columns, heads)?);
+        Self::with_form(device, csr, columns, heads, form, WARPS_ENOUGH)
     }
     pub(super) fn with_form(
         device: &Device,
@@ -116,15 +119,15 @@ impl<T: Feature> GatLayout<T> {
         form: Form,
         enough: u64,
     ) -> Result<Option<Self>> {
-        let Some(tasks) = RowTasks::build(device, csr, form.window(heads), enough)? else { return Ok(None) };
+        let cut = Cut::ByLength { piece: form.piece::<T>(csr.nnz, columns) };
+        let Some(tasks) = RowTasks::build(device, csr, cut)? else { return Ok(None) };
+        let side_bits = tasks.side_bits(form.lanes(), enough);
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
-        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, partial, element: PhantomData }))
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, partial, element: PhantomData }))
     }
     /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of `leaky(left(i) + right(j))` over the
     /// entries of row `i`; 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores,
     /// rows x heads: minus infinity for a row without entries. O(entries * columns), one launch; returns before it is done.
-    ///
-    /// Halves are weighed by powers rounded to their type, and divided by the sum of those.
     ///
     /// # Errors
     /// Arrays of other lengths; a slope below 0; the driver's.
@@ -147,7 +150,8 @@ impl<T: Feature> GatLayout<T> {
             return Err(Base::Parameter { parameter: "the slope of LeakyReLU", found, allowed: "0 or more" }.into());
         }
         let form = if is_aligned(input.values) && is_aligned(output) { self.form } else { Form::Plain };
-        let (module, kernel) = form.kernel::<T>(end.bias.is_some() || end.activation.is_some());
+        let side_bits = if form == Form::Plain { 0 } else { self.side_bits };
+        let warps = tasks.warps(form.lanes() << side_bits)?;
         let parameters = GatParams {
             rows: tasks.parameters,
             left: input.left.ptr(),
@@ -159,11 +163,13 @@ impl<T: Feature> GatLayout<T> {
             columns: self.columns as u32,
             heads: self.heads as u32,
             head_columns: (self.columns / self.heads) as u32,
+            side_bits,
             slope: input.slope,
+            unused: 0,
             end: end.parameters(self.columns)?,
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
-        unsafe { launch_warps(&self.device, module, &kernel, tasks.parameters.task_count, &parameters) }
+        unsafe { launch_warps(&self.device, "tensor/attention_gat_rows", &form.kernel::<T>(self.heads), warps, &parameters) }
     }
     pub(super) fn tasks(&self) -> &RowTasks {
         &self.tasks
@@ -175,7 +181,7 @@ impl<T: Feature> GatLayout<T> {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}", self.form.kernel::<T>(false).1, self.tasks.explain())
+        format!("{}; {}, {} groups of lanes for each", self.form.kernel::<T>(self.heads), self.tasks.explain(), 1 << self.side_bits)
     }
     /// Bytes beyond the matrix.
     #[must_use]

@@ -3,11 +3,11 @@
 //! Source of the formula for the sums over rows, by `dy . y` instead of a pass over the entries: Dao et al., FlashAttention, 2022.
 
 use super::gat::{GatInput, GatLayout};
-use super::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::{Backward, Form};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::primitives::{invert, transpose_with_positions};
-use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
+use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps, launch_warps_sharing};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
@@ -49,6 +49,11 @@ parameters! {
         unused: u32,
     }
 }
+
+/// Pairs of a row and a head of a warp in the first launch.
+const PACKED_BY_WARP: u64 = 16;
+/// Lanes of a row in the last launch.
+const LEFT_LANES: u32 = 8;
 
 /// Where the gradients of additive attention go: each is overwritten.
 #[derive(Clone, Copy, Debug)]
@@ -97,7 +102,7 @@ impl<T: Feature> GatBackwardLayout<T> {
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
         let head_columns = head_width(columns, heads)?;
         let form = Backward::of::<T>(columns, heads, head_columns)?;
-        let forward = Form::of::<T>(columns, heads, head_columns);
+        let forward = Form::of::<T>(columns, head_columns);
         Self::with_forms(device, csr, columns, heads, (forward, form), TASKS_ENOUGH)
     }
     /// As [`GatBackwardLayout::build`], of a matrix whose transpose is there, with where each of its entries is in the matrix.
@@ -109,7 +114,7 @@ impl<T: Feature> GatBackwardLayout<T> {
         heads: usize,
     ) -> Result<Option<Self>> {
         let head_columns = head_width(columns, heads)?;
-        let forms = (Form::of::<T>(columns, heads, head_columns), Backward::of::<T>(columns, heads, head_columns)?);
+        let forms = (Form::of::<T>(columns, head_columns), Backward::of::<T>(columns, heads, head_columns)?);
         Self::over(device, csr, transposed, (columns, heads), forms, TASKS_ENOUGH)
     }
     pub(super) fn with_forms(
@@ -134,10 +139,11 @@ impl<T: Feature> GatBackwardLayout<T> {
         (forward, form): (Form, Backward),
         enough: u64,
     ) -> Result<Option<Self>> {
-        let forward = if is_aligned(&csr.indices) { forward } else { Form::Plain };
         let Some(forward) = GatLayout::<T>::with_form(device, csr, columns, heads, forward, enough)? else { return Ok(None) };
         let places = invert(device, positions)?;
-        let Some(transposed) = RowTasks::build(device, transposed, form.window(heads), enough)? else { return Ok(None) };
+        let Some(transposed) = RowTasks::build(device, transposed, Cut::Windows { widest: form.window(heads), enough })? else {
+            return Ok(None);
+        };
         let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });
         let size = columns.checked_add(heads).and_then(|s| s.checked_next_multiple_of(2));
         let size = size.ok_or(Base::Overflow { what: "the width of a piece", dtype: DType::U64 })?;
@@ -198,13 +204,13 @@ impl<T: Feature> GatBackwardLayout<T> {
             heads: heads as u32,
             head_columns,
         };
-        let warps = (forward.rows as u64 * heads as u64).div_ceil(4);
+        let warps = (forward.rows as u64 * heads as u64).div_ceil(PACKED_BY_WARP);
         let warps = u32::try_from(warps).map_err(|_| crate::primitives::too_large(warps))?;
         let module = "tensor/attention_gat_backward";
         // SAFETY: the tasks were made for this matrix and its transpose, and the arrays have the lengths that they and the widths ask for.
         unsafe { launch_warps(&self.device, module, &format!("attention_gat_pack_{}{wide}", T::NAME), warps, &pack) }?;
         let form = if aligned { self.form } else { Backward::Plain };
-        let (file, kernel) = form.kernel::<T>();
+        let (file, kernel) = form.kernel::<T>(heads);
         let middle = BackwardParams {
             rows: transposed.parameters,
             packed: self.packed.ptr(),
@@ -221,7 +227,7 @@ impl<T: Feature> GatBackwardLayout<T> {
             slope: input.slope,
         };
         // SAFETY: as above.
-        unsafe { launch_warps(&self.device, file, &kernel, transposed.parameters.task_count, &middle) }?;
+        unsafe { launch_warps_sharing(&self.device, file, &kernel, transposed.parameters.task_count, form.shared(heads), &middle) }?;
         let left = LeftParams {
             rows: forward.parameters,
             places: self.places.ptr(),
@@ -232,12 +238,12 @@ impl<T: Feature> GatBackwardLayout<T> {
             unused: 0,
         };
         // SAFETY: as above.
-        unsafe { launch_warps(&self.device, module, "attention_gat_left", forward.parameters.task_count, &left) }
+        unsafe { launch_warps(&self.device, module, "attention_gat_left", forward.warps(LEFT_LANES)?, &left) }
     }
     /// Which form runs, and how the rows of the transpose are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}", self.form.kernel::<T>().1, self.transposed.explain())
+        format!("{}; {}", self.form.kernel::<T>(self.forward.shape().1).1, self.transposed.explain())
     }
     /// Bytes beyond the matrix.
     #[must_use]

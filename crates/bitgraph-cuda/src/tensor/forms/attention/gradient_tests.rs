@@ -87,7 +87,7 @@ fn formulas_are_the_derivatives() {
 fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, heads: usize, enough: u64) {
     let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks", T::NAME);
     let (n, m, width) = (csr.nrows(), csr.ncols(), columns / heads);
-    let forms = (Form::of::<T>(columns, heads, width), Backward::of::<T>(columns, heads, width).unwrap());
+    let forms = (Form::of::<T>(columns, width), Backward::of::<T>(columns, heads, width).unwrap());
     let layout = GatBackwardLayout::<T>::with_forms(device, &lists(device, csr), columns, heads, forms, enough).unwrap().unwrap();
     let ((left, l), (right, r)) = (scores(device, n, heads, 1), scores(device, m, heads, 2));
     let ((values, v), (gradient, dy)) = (features::<T>(device, m, columns, 3), features::<T>(device, n, columns, 4));

@@ -1,14 +1,27 @@
-//! The rows of a matrix as tasks of a warp each, built on the device: what `kernels/tensor/attention_tasks.cuh` reads.
+//! The rows of a matrix as tasks, built on the device: what `kernels/tensor/attention_tasks.cuh` reads.
 //!
 //! Invariant: a task has as many entries as a window or a piece at most; every row lies in one task, or in pieces that follow each other.
 
 use crate::device::{Buffer, Device, DevicePtr, parameters};
-use crate::primitives::{elementwise, exclusive_scan_total};
+use crate::primitives::{degree_order, elementwise, exclusive_scan_total, too_large};
 use crate::{DeviceCsr, Result};
 use bitgraph_kernels::constant;
 
+/// Warps below which groups of lanes share rows.
+pub(crate) const WARPS_ENOUGH: u64 = constant("tuning/attention.cuh", "WARPS_ENOUGH");
 /// Tasks below which windows are narrowed.
 pub(crate) const TASKS_ENOUGH: u64 = constant("tuning/attention.cuh", "TASKS_ENOUGH");
+/// Entries of a piece of a row, of rows that are taken in windows.
+const PIECE_ENTRIES: u32 = constant("tuning/attention.cuh", "PIECE_ENTRIES") as u32;
+
+/// How rows are cut into tasks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cut {
+    /// Windows of so many rows in their order, fewer where that would give fewer than `enough` tasks.
+    Windows { widest: u32, enough: u64 },
+    /// Single rows, the longest first, in pieces of so many entries.
+    ByLength { piece: u32 },
+}
 
 parameters! {
     #[derive(Debug)]
@@ -22,10 +35,11 @@ parameters! {
         row_count: u32,
         entry_count: u32,
         window: u32,
-        unused: u32,
+        piece: u32,
     }
     struct BuildParams = "tensor/attention_tasks.cu" "bg::RowTasksBuild" {
         offsets: DevicePtr<u32>,
+        order: DevicePtr<u32>,
         pieces: DevicePtr<u32>,
         others: DevicePtr<u32>,
         tasks: DevicePtr<[u32; 4]>,
@@ -33,6 +47,8 @@ parameters! {
         windows: u32,
         window: u32,
         piece_count: u32,
+        piece: u32,
+        unused: u32,
     }
 }
 
@@ -50,25 +66,35 @@ pub(crate) struct RowTasks {
 }
 
 impl RowTasks {
-    /// Cuts the rows into windows of `widest` rows, fewer where that would give fewer than `enough` tasks, and long windows into rows and pieces. None if
-    /// the offsets are 64 bits wide. Four launches over the windows; waits for two numbers.
+    /// Cuts the rows: long windows into rows, and long rows into pieces. None if the offsets are 64 bits wide. Four launches over the windows, and a
+    /// sort of the rows by length; waits for two numbers.
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub(crate) fn build(device: &Device, csr: &DeviceCsr, widest: u32, enough: u64) -> Result<Option<Self>> {
+    pub(crate) fn build(device: &Device, csr: &DeviceCsr, cut: Cut) -> Result<Option<Self>> {
         let Some(offsets) = csr.offsets.as_u32() else { return Ok(None) };
         // Kernels step past the last entry by a few.
         if csr.nnz > u32::MAX as usize - 4096 || csr.rows >= u32::MAX as usize || csr.columns >= u32::MAX as usize {
             return Ok(None);
         }
-        let mut window = widest.max(1);
-        while window > 1 && (csr.rows as u64).div_ceil(u64::from(window)) < enough {
-            window = window.div_ceil(2);
+        let (mut window, mut piece, mut order) = (1, PIECE_ENTRIES, None);
+        match cut {
+            Cut::Windows { widest, enough } => {
+                window = widest.max(1);
+                while window > 1 && (csr.rows as u64).div_ceil(u64::from(window)) < enough {
+                    window = window.div_ceil(2);
+                }
+            }
+            Cut::ByLength { piece: entries } => {
+                piece = entries;
+                order = Some(degree_order(device, csr)?);
+            }
         }
         let windows = csr.rows.div_ceil(window as usize);
         let (pieces, others) = (device.alloc::<u32>(windows)?, device.alloc::<u32>(windows)?);
         let mut build = BuildParams {
             offsets: offsets.ptr(),
+            order: order.as_ref().map_or(DevicePtr::NULL, |order| order.old_of_new.ptr()),
             pieces: pieces.ptr(),
             others: others.ptr(),
             tasks: DevicePtr::NULL,
@@ -76,6 +102,8 @@ impl RowTasks {
             windows: windows as u32,
             window,
             piece_count: 0,
+            piece,
+            unused: 0,
         };
         let module = "tensor/attention_tasks";
         // SAFETY: every array holds as many elements as the parameters say.
@@ -83,7 +111,7 @@ impl RowTasks {
         let (piece_places, piece_count) = exclusive_scan_total(device, &pieces)?;
         let (other_places, other_count) = exclusive_scan_total(device, &others)?;
         let (mut tasks, mut arrived) = (Buffer::default(), Buffer::default());
-        if piece_count > 0 || other_count as usize != windows {
+        if order.is_some() || piece_count > 0 || other_count as usize != windows {
             tasks = device.alloc::<[u32; 4]>(piece_count as usize + other_count as usize)?;
             arrived = device.zeroed::<u32>(piece_count as usize)?;
             (build.pieces, build.others) = (piece_places.ptr(), other_places.ptr());
@@ -101,17 +129,30 @@ impl RowTasks {
             row_count: csr.rows as u32,
             entry_count: csr.nnz as u32,
             window,
-            unused: 0,
+            piece,
         };
         let pattern = (offsets.clone(), csr.indices.clone());
         Ok(Some(Self { parameters, rows: csr.rows, columns: csr.columns, entries: csr.nnz, tasks, arrived, pattern }))
+    }
+    /// Logarithm of the groups of `lanes` lanes that share a row, of single rows: several in a warp where there would be too few warps.
+    pub(crate) fn side_bits(&self, lanes: u32, enough: u64) -> u32 {
+        let warps = u64::from(self.parameters.task_count) * u64::from(lanes) / 32;
+        (0..).find(|bits| lanes << bits >= 32 || warps << bits >= enough).unwrap_or(0)
+    }
+    /// Warps of a launch with so many lanes for each task.
+    ///
+    /// # Errors
+    /// More than a launch has.
+    pub(crate) fn warps(&self, lanes: u32) -> Result<u32> {
+        let warps = (u64::from(self.parameters.task_count) * u64::from(lanes)).div_ceil(32);
+        u32::try_from(warps).map_err(|_| too_large(warps))
     }
     /// How the rows are cut.
     pub(crate) fn explain(&self) -> String {
         let p = &self.parameters;
         match p.piece_count {
             0 => format!("{} tasks, windows of {} rows", p.task_count, p.window),
-            pieces => format!("{} tasks, windows of {} rows, {pieces} pieces of rows", p.task_count, p.window),
+            pieces => format!("{} tasks, windows of {} rows, {pieces} pieces of {} entries of rows", p.task_count, p.window, p.piece),
         }
     }
     /// Bytes of the pattern that the parameters point to.

@@ -18,4 +18,5 @@ mod tests;
 pub use gat::{AttentionEnd, EndActivation, GatInput, GatLayout};
 pub use gat_backward::{GatBackwardLayout, GatGiven, GatGradients};
 pub use pair::{PairInput, PairLayout, PairScore};
+pub(in crate::tensor::forms) use select::SHORTEST_PIECE;
 pub(in crate::tensor) use select::{Backward, Form, Pair};

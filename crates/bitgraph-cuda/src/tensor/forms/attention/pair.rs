@@ -4,7 +4,7 @@
 //! Alon, Yahav, How Attentive are Graph Attention Networks?, 2022.
 
 use super::gat::{AttentionEnd, EndParams, partial_len};
-use super::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::Pair;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
@@ -91,7 +91,7 @@ impl<T: Feature> PairLayout<T> {
     }
     pub(super) fn with_enough(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize, enough: u64) -> Result<Option<Self>> {
         let form = Pair::of::<T>(columns, head_width(columns, heads)?)?;
-        let Some(tasks) = RowTasks::build(device, csr, form.window(), enough)? else { return Ok(None) };
+        let Some(tasks) = RowTasks::build(device, csr, Cut::Windows { widest: form.window(), enough })? else { return Ok(None) };
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
         Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, partial, element: PhantomData }))
     }

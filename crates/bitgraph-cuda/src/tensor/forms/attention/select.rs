@@ -1,18 +1,14 @@
 //! Which form of attention runs: by the element type, the width of a head, and the number of heads.
-//!
-//! Halves go through tensor cores: with one row a step would be a sixteenth used and still take a third of the instructions of sums by lanes,
-//! which convert every element first. `f32` is gathered by 16 bytes and summed by lanes.
 
 use crate::Result;
 use crate::tensor::forms::{Feature, is_half};
 use bitgraph_backend::Error as Base;
+use bitgraph_kernels::constant;
 
 /// A form of additive attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::tensor) enum Form {
-    /// Tensor cores, so many columns at a time.
-    Tiles(u32),
-    /// Rows of 16-byte vectors, so many columns at a time.
+    /// Rows of 16-byte vectors, so many lanes for a row.
     Rows(u32),
     /// Element by element: any type and width.
     Plain,
@@ -20,34 +16,43 @@ pub(in crate::tensor) enum Form {
 
 /// Pairs of a row and a head that a step of tensor cores has columns for.
 pub(super) const SLOTS: usize = 8;
+/// Bytes of features that all entries read, for each of which the pieces of rows are a step longer.
+const PIECE_BYTES: u64 = constant("tuning/attention.cuh", "PIECE_BYTES");
+const BACKWARD_STEPS: u32 = constant("tuning/attention.cuh", "BACKWARD_STEPS") as u32;
+pub(in crate::tensor::forms) const SHORTEST_PIECE: u64 = constant("tuning/attention.cuh", "SHORTEST_PIECE");
+const LONGEST_PIECE: u64 = constant("tuning/attention.cuh", "LONGEST_PIECE");
 
 impl Form {
     /// The form for values of so many columns in heads of `head_columns`.
-    pub(in crate::tensor) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Self {
-        match is_half::<T>() {
-            true if head_columns.is_multiple_of(8) && heads <= SLOTS => Self::Tiles(if columns <= 64 { 64 } else { 128 }),
-            false if head_columns.is_multiple_of(4) => Self::Rows(match columns {
-                0..=32 => 32,
-                33..=64 => 64,
-                _ => 128,
-            }),
-            _ => Self::Plain,
+    pub(in crate::tensor) fn of<T: Feature>(columns: usize, head_columns: usize) -> Self {
+        let vector = 16 / size_of::<T>();
+        if !head_columns.is_multiple_of(vector) {
+            return Self::Plain;
+        }
+        Self::Rows((columns / vector).clamp(8, 32).next_power_of_two() as u32)
+    }
+    /// Lanes of a row.
+    pub(super) fn lanes(self) -> u32 {
+        match self {
+            Self::Rows(lanes) => lanes,
+            Self::Plain => 32,
         }
     }
-    /// Rows of a window, at most.
-    pub(super) fn window(self, heads: usize) -> u32 {
-        match self {
-            Self::Tiles(_) => (SLOTS / heads).max(1) as u32,
-            Self::Rows(_) | Self::Plain => 4,
+    /// Entries of a piece of a row that lanes take: a long row's pieces are to end before the others, and are few.
+    pub(super) fn piece<T: Feature>(self, entries: usize, columns: usize) -> u32 {
+        if self == Self::Rows(8) {
+            return SHORTEST_PIECE as u32;
         }
+        let bytes = (entries as u64).saturating_mul((columns * size_of::<T>()) as u64);
+        let steps = bytes.div_ceil(PIECE_BYTES).clamp(1, LONGEST_PIECE / SHORTEST_PIECE);
+        (SHORTEST_PIECE * steps.next_power_of_two()) as u32
     }
-    /// The module and the kernel; `end` says whether a layer's end follows.
-    pub(super) fn kernel<T: Feature>(self, end: bool) -> (&'static str, String) {
-        let kind = if end { "layer" } else { "tiles" };
+    /// The kernel; of one head, the lanes of a row share the work of its scores.
+    pub(super) fn kernel<T: Feature>(self, heads: usize) -> String {
         match self {
-            Self::Tiles(width) => ("tensor/attention_gat_tiles", format!("attention_gat_{kind}_{}_{width}", T::NAME)),
-            Self::Rows(width) => ("tensor/attention_gat_rows", format!("attention_gat_rows_{}_{width}", T::NAME)),
-            Self::Plain => ("tensor/attention_gat_rows", format!("attention_gat_plain_{}", T::NAME)),
+            Self::Rows(lanes) if heads == 1 => format!("attention_gat_shared_{}_{lanes}", T::NAME),
+            Self::Rows(lanes) => format!("attention_gat_rows_{}_{lanes}", T::NAME),
+            Self::Plain => format!("attention_gat_plain_{}", T::NAME),
         }
     }
 }
@@ -91,11 +96,19 @@ impl Backward {
             Self::Rows(_) | Self::Plain => 2,
         }
     }
-    /// The module and the kernel of the pass over the transposed matrix.
-    pub(super) fn kernel<T: Feature>(self) -> (&'static str, String) {
-        let rows = "tensor/attention_gat_backward_rows";
+    /// Bytes of shared memory of a warp in the pass over the transposed matrix: gradients and scalars of 16 entries for each step.
+    pub(super) fn shared(self, heads: usize) -> u32 {
         match self {
-            Self::Tiles(width) => ("tensor/attention_gat_backward_tiles", format!("attention_gat_backward_tiles_{}_{width}", T::NAME)),
+            Self::Tiles(width) => BACKWARD_STEPS * 16 * (2 * width + 16 * heads as u32),
+            Self::Rows(_) | Self::Plain => 0,
+        }
+    }
+    /// The module and the kernel of the pass over the transposed matrix.
+    pub(super) fn kernel<T: Feature>(self, heads: usize) -> (&'static str, String) {
+        let rows = "tensor/attention_gat_backward_rows";
+        let kind = if heads == 1 { "tiles" } else { "heads" };
+        match self {
+            Self::Tiles(width) => ("tensor/attention_gat_backward_tiles", format!("attention_gat_backward_{kind}_{}_{width}", T::NAME)),
             Self::Rows(width) => (rows, format!("attention_gat_backward_rows_{}_{width}", T::NAME)),
             Self::Plain => (rows, format!("attention_gat_backward_plain_{}", T::NAME)),
         }

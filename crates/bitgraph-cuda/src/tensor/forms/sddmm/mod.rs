@@ -1,12 +1,12 @@
 //! Dot products of rows of two feature matrices, sampled at the entries of a sparse matrix: one launch a run.
 //!
-//! Variants: tensor cores for halves, vectors of 16 bytes for `f32`, and element by element for every other width; `select` chooses.
+//! Variants: vectors of 16 bytes, tensor cores for halves of several heads, and element by element for every other width; `select` chooses.
 
 mod select;
 #[cfg(test)]
 mod tests;
 
-use super::attention::layout::{RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::attention::layout::{RowTasks, RowTasksParams};
 use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::{DeviceCsr, Result};
@@ -25,7 +25,7 @@ parameters! {
         head_columns: u32,
         in_f32: u32,
         factor: f32,
-        unused: u32,
+        side_bits: u32,
     }
 }
 
@@ -45,23 +45,28 @@ pub struct SddmmLayout<T> {
     columns: usize,
     heads: usize,
     form: Form,
+    /// Logarithm of the groups of lanes that share a row.
+    side_bits: u32,
     element: PhantomData<fn() -> T>,
 }
 
 impl<T: Feature> SddmmLayout<T> {
-    /// Lays out a matrix for features of `columns` columns in `heads` equal heads. None if its offsets are 64 bits wide. O(rows) on the
-    /// device; waits.
+    /// Lays out a matrix for features of `columns` columns in `heads` equal heads. None if its offsets are 64 bits wide. A sort of the
+    /// rows on the device; waits.
     ///
     /// # Errors
     /// Heads that do not divide the columns; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
         let form = Form::of::<T>(columns, heads, head_width(columns, heads)?);
-        Self::with_form(device, csr, columns, heads, form, TASKS_ENOUGH)
+        Self::with_form(device, csr, columns, heads, form, form.enough())
     }
     fn with_form(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize, form: Form, enough: u64) -> Result<Option<Self>> {
         let form = if is_aligned(&csr.indices) { form } else { Form::Plain };
-        let tasks = RowTasks::build(device, csr, form.window(heads), enough)?;
-        Ok(tasks.map(|tasks| Self { device: device.clone(), tasks, columns, heads, form, element: PhantomData }))
+        let tasks = RowTasks::build(device, csr, form.cut(heads, enough))?;
+        Ok(tasks.map(|tasks| {
+            let side_bits = tasks.side_bits(form.lanes(), enough);
+            Self { device: device.clone(), tasks, columns, heads, form, side_bits, element: PhantomData }
+        }))
     }
     /// `output(k, h) = factor * left(i) . right(j)` over the columns of head `h`, for the `k`-th entry `(i, j)` in CSR order. `left` is rows x
     /// columns, `right` the matrix's columns x columns, `output` entries x heads. Sums are of `f32`. O(entries * columns); returns before
@@ -81,6 +86,7 @@ impl<T: Feature> SddmmLayout<T> {
         }
         let form = if is_aligned(left) && is_aligned(right) { self.form } else { Form::Plain };
         let (module, kernel) = form.kernel::<T>();
+        let side_bits = if form == self.form { self.side_bits } else { 0 };
         let parameters = SddmmParams {
             rows: tasks.parameters,
             left: address(left),
@@ -91,10 +97,10 @@ impl<T: Feature> SddmmLayout<T> {
             head_columns: (self.columns / self.heads) as u32,
             in_f32: u32::from(size_of::<O>() == 4),
             factor,
-            unused: 0,
+            side_bits,
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
-        unsafe { launch_warps(&self.device, module, &kernel, tasks.parameters.task_count, &parameters) }
+        unsafe { launch_warps(&self.device, module, &kernel, tasks.warps(form.lanes() << side_bits)?, &parameters) }
     }
     /// Which form runs, and how the rows are cut.
     #[must_use]

@@ -1,8 +1,10 @@
 //! Which form of sampled dot products runs: by the element type, the width of a head, and the number of heads.
 //!
-//! Halves go through tensor cores, which multiply 16 entries with a window of rows in the time that a lane takes for one entry; what is left
-//! is the gathering of rows. `f32` has no such product without loss, and needs none: four multiplications for 16 bytes.
+//! Of one head, lanes take a row, a vector of 16 bytes each: what limits is the gathering of rows. Halves of several heads go through tensor
+//! cores, which need no sums across the lanes of each head.
 
+use crate::tensor::forms::attention::SHORTEST_PIECE;
+use crate::tensor::forms::attention::layout::{Cut, TASKS_ENOUGH, WARPS_ENOUGH};
 use crate::tensor::forms::{Feature, is_half};
 
 /// A form.
@@ -55,7 +57,11 @@ impl Form {
     /// The form for features of so many columns in heads of `head_columns`.
     pub(in crate::tensor) fn of<T: Feature>(columns: usize, heads: usize, head_columns: usize) -> Self {
         match is_half::<T>() {
-            true if head_columns.is_multiple_of(8) && heads <= MOST_HEADS => Self::Tiles(match Width::of(columns) {
+            true if head_columns.is_multiple_of(8) && heads > 1 && heads <= MOST_HEADS => Self::Tiles(match Width::of(columns) {
+                Width::W32 => Width::W64,
+                width => width,
+            }),
+            true if head_columns.is_multiple_of(8) => Self::Rows(match Width::of(head_columns) {
                 Width::W32 => Width::W64,
                 width => width,
             }),
@@ -63,12 +69,25 @@ impl Form {
             _ => Self::Plain,
         }
     }
-    /// Rows of a window, at most.
-    pub(super) fn window(self, heads: usize) -> u32 {
+    /// How rows are cut for it.
+    pub(super) fn cut(self, heads: usize, enough: u64) -> Cut {
         match self {
-            Self::Tiles(_) => (MOST_HEADS / heads).max(1) as u32,
-            // Each row is a round of its own: a window only saves the start of a warp.
-            Self::Rows(_) | Self::Plain => 2,
+            Self::Tiles(_) => Cut::Windows { widest: (MOST_HEADS / heads).max(1) as u32, enough },
+            Self::Rows(_) | Self::Plain => Cut::ByLength { piece: SHORTEST_PIECE as u32 },
+        }
+    }
+    /// Windows, or warps of lanes, that are enough for a device.
+    pub(super) fn enough(self) -> u64 {
+        match self {
+            Self::Tiles(_) => TASKS_ENOUGH,
+            Self::Rows(_) | Self::Plain => WARPS_ENOUGH,
+        }
+    }
+    /// Lanes of a task.
+    pub(super) fn lanes(self) -> u32 {
+        match self {
+            Self::Tiles(_) | Self::Plain => 32,
+            Self::Rows(_) => 8,
         }
     }
     /// The module and the kernel.
