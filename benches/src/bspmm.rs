@@ -4,7 +4,6 @@
 //! Invariant: nothing is timed before rows of its result agreed with whole numbers of the host.
 
 use crate::features::Subject;
-use crate::spmm::generator;
 use crate::timing::{self, Bench, percent};
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::device::Buffer;
@@ -91,7 +90,7 @@ pub fn run(options: &Options) -> Result<()> {
     let mut all = Vec::new();
     println!("{HEADER}");
     for name in &options.graphs {
-        let subject = Subject::load(&runner.bench, name, generator(name), CHECKED_ROWS)?;
+        let subject = Subject::load(&runner.bench, name, CHECKED_ROWS)?;
         for &width in &options.features {
             all.extend(runner.measure(&subject, width).with_context(|| format!("{name}, {width} columns"))?);
         }

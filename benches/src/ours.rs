@@ -108,7 +108,7 @@ impl Making {
             if outcome.answer.is_some() {
                 let sums = w.to_host()?.to_vec_or(0.0);
                 let sums = numbers.as_ref().map_or(sums.clone(), |p| p.restore_values(sums));
-                outcome.answer = Some(Answer::Sums(sums.into_iter().map(f64::from).collect()));
+                outcome.answer = Some(Answer::Sums(Subject::of_rows(&sums, 1)));
             }
             Ok(outcome)
         };
@@ -129,7 +129,7 @@ fn features(subject: &Subject) -> Result<Contender> {
     let run = move |purpose| {
         let mut outcome = timed(purpose, || Ok(spmm(&matrix, &x).into(&mut y)?), |()| Answer::Sums(Vec::new()))?;
         if outcome.answer.is_some() {
-            outcome.answer = Some(Answer::Sums(y.to_host()?.into_iter().map(f64::from).collect()));
+            outcome.answer = Some(Answer::Sums(Subject::of_rows(&y.to_host()?, FEATURES)));
         }
         Ok(outcome)
     };

@@ -36,8 +36,8 @@ pub enum Operation {
 /// The command line.
 #[derive(clap::Args, Debug)]
 pub struct Options {
-    /// Graphs: generators or files.
-    #[arg(long, value_delimiter = ',', default_values = ["skew:2708:5500", "mesh:50x50x80", "urand:100000:16", "kron:17", "grid:1000x1000"])]
+    /// Graphs: cora, mesh200k, er100k, rmat17, grid1k, rmat21 for graphs of that kind and size; generators or files.
+    #[arg(long, value_delimiter = ',', default_values = ["cora", "mesh200k", "er100k", "rmat17", "grid1k"])]
     graphs: Vec<String>,
     /// Heads, which cut the columns into equal blocks.
     #[arg(long, default_value_t = 1)]
@@ -84,8 +84,7 @@ const SLOPE: f32 = 0.2;
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub fn run(operation: Operation, options: &Options) -> Result<()> {
-    let graphs: Vec<_> = options.graphs.iter().map(|name| (name.as_str(), name.as_str())).collect();
-    features::run(&Family { operation, options }, &graphs, &options.common)
+    features::run(&Family { operation, options }, &options.graphs, &options.common)
 }
 
 struct Family<'a> {

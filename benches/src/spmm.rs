@@ -61,26 +61,12 @@ pub struct Measured {
     copy_fraction: Option<f64>,
 }
 
-/// The generator of a graph that goes by a name of its own.
-pub(crate) fn generator(name: &str) -> &str {
-    match name {
-        "cora" => "skew:2708:5500",
-        "mesh200k" => "mesh:50x50x80",
-        "er100k" => "urand:100000:16",
-        "rmat17" => "kron:17",
-        "grid1k" => "grid:1000x1000",
-        "rmat21" => "kron:21",
-        other => other,
-    }
-}
-
 /// Runs the bench and prints a table.
 ///
 /// # Errors
 /// No GPU, a graph that cannot be loaded, a result that differs from `f64`.
 pub fn run(options: &Options) -> Result<()> {
-    let graphs: Vec<_> = options.graphs.iter().map(|name| (name.as_str(), generator(name))).collect();
-    features::run(&Family { plans: options.plans }, &graphs, &options.common)
+    features::run(&Family { plans: options.plans }, &options.graphs, &options.common)
 }
 
 /// The chosen plan's product of one width.

@@ -90,6 +90,13 @@ impl Subject {
         let csr = self.csr();
         (0..csr.nrows()).flat_map(move |u| csr.row_range(u).map(move |k| (u as u32, csr.indices()[k], self.weights[k])))
     }
+    /// A number for each row of a product: its columns, weighted by their places, so that columns in another order are told apart. A result
+    /// of many columns is not kept for the comparison.
+    #[must_use]
+    pub fn of_rows(product: &[f32], columns: usize) -> Vec<f64> {
+        let of_row = |row: &[f32]| row.iter().zip(1u32..).map(|(&y, place)| f64::from(place) * f64::from(y)).sum();
+        product.chunks_exact(columns).map(of_row).collect()
+    }
     /// The operand of a product, row-major: a vector, or the features of every vertex. Small whole numbers, so that sums are exact in
     /// any order.
     #[must_use]

@@ -35,7 +35,7 @@ pub(super) fn contender(subject: &Subject, task: Task) -> Result<Option<Contende
         };
         let mut outcome = timed(purpose, multiply, |()| Answer::Sums(Vec::new()))?;
         if outcome.answer.is_some() {
-            outcome.answer = Some(Answer::Sums(y.iter().copied().map(f64::from).collect()));
+            outcome.answer = Some(Answer::Sums(Subject::of_rows(&y, columns)));
         }
         Ok(outcome)
     })))

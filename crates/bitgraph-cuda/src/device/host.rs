@@ -186,6 +186,13 @@ impl Driver for HostDriver {
             let text = format!("{} is missing; `cargo xtask kernels --host` makes it", path.display());
             return Err(failed("loading a host module", text));
         }
+        // Written beside it by what compiled it: the hash of the module's sources, and the shim's.
+        let stamp = std::fs::read_to_string(path.with_extension("stamp")).unwrap_or_default();
+        let sources = bitgraph_kernels::module_hash(name).map(|hash| format!("{hash:016x}"));
+        if stamp.split_whitespace().next() != sources.as_deref() {
+            let text = format!("{} is of other sources; `cargo xtask kernels --host` makes it anew", path.display());
+            return Err(failed("loading a host module", text));
+        }
         self.load(&path)
     }
     fn compile(&self, name: &str, text: &str) -> Result<ModuleHandle> {
@@ -306,4 +313,22 @@ impl Driver for HostDriver {
 fn headers_hash() -> u64 {
     let texts = bitgraph_kernels::sources().iter().filter(|s| !s.path.ends_with(".cu"));
     texts.fold(0, |h, s| bitgraph_kernels::fnv(format!("{h:x}{}{}", s.path, s.text).as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn kernels_of_other_sources_are_refused() {
+        let folder = std::env::temp_dir().join(format!("bitgraph-host-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        for (file, text) in [("shim.o", ""), ("formats-csr.so", "of another tree"), ("formats-csr.stamp", "0123456789abcdef 0")] {
+            std::fs::write(folder.join(file), text).unwrap();
+        }
+        let found = HostDriver::open(folder.clone(), 1 << 20).unwrap().module("formats/csr");
+        std::fs::remove_dir_all(&folder).unwrap();
+        let error = found.err().unwrap().to_string();
+        assert!(error.contains("formats-csr.so is of other sources"), "{error}");
+    }
 }

@@ -82,12 +82,12 @@ const ALONE: usize = 10;
 const PAIRED: usize = 20;
 const FOURFOLD: usize = 28;
 /// Rows from which on a window pays, and entries of a diagonal: those that were measured had more.
-const WINDOW_ROWS: usize = 50_000;
+const SLIDING_ROWS: usize = 50_000;
 const DIAGONAL_FILL: usize = 16;
 
 /// Whether rows are short enough for a window, and many.
 pub(super) fn may_slide(stats: &Stats) -> bool {
-    stats.rows >= WINDOW_ROWS && stats.longest <= LANE_ROW
+    stats.rows >= SLIDING_ROWS && stats.longest <= LANE_ROW
 }
 /// Whether a window of so many diagonals pays.
 pub(super) fn slides(stats: &Stats, diagonals: usize) -> bool {
@@ -109,7 +109,7 @@ impl AggregatePlan {
         let lanes = match mean {
             // Of a small mesh, whose neighbours are near, one lane takes a row: `mesh:40x50x100` 12.5, 12.7, 18.0 and 34.8 us with 1, 2, 4 and 8. A large
             // one has a window, or its neighbours are far apart.
-            _ if stats.longest <= LANE_ROW && stats.rows < WINDOW_ROWS => 1,
+            _ if stats.longest <= LANE_ROW && stats.rows < SLIDING_ROWS => 1,
             0..ALONE => 1,
             ALONE..PAIRED => 2,
             PAIRED..FOURFOLD => 4,
