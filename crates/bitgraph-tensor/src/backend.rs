@@ -9,7 +9,7 @@ use crate::ops::{
     AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGemmOp, BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp,
     PackOp, SddmmOp, SpmmOp,
 };
-use crate::{Element, Window};
+use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
 use bitgraph_bittensor::Packing;
 use bitgraph_sparse::Buffer;
@@ -231,6 +231,14 @@ pub trait Bits: Tensor {
     /// # Errors
     /// As [`Bits::pack`], and [`Error::Parameter`](crate::Error::Parameter) for a row whose count does not fit the planes of [`BitOut::Counts`].
     fn bit_spmm(&self, op: &BitSpmmOp<Self>, y: BitOut<'_, Self>) -> Result<(), Self::Error>;
+    /// Half the number of messages of each row of a [`bit_spmm`](crate::ops::bit_spmm) (n x 1): where the counts of its signs are 0. By a
+    /// product with ones, where a backend has nothing faster.
+    ///
+    /// # Errors
+    /// As [`Bits::pack`].
+    fn half_messages(&self, op: &BitSpmmOp<Self>) -> Result<Dense<Self, f32>, Self::Error> {
+        op.half_messages()
+    }
 }
 
 /// A backend with all families of operations over dense elements. Implemented for every one that has them; never by hand.

@@ -201,14 +201,19 @@ impl<B: Bits> BitSpmmOp<B> {
         let why = "counts are of signs without scales, stored as they are";
         Err(Error::Combination { operation: BitSpmm::<B>::NAME, what: "counts of other messages", why })
     }
-    /// What counts stand for: a step of 2 around half the messages of a row, whose number is the product with a column of ones.
+    /// What counts stand for: a step of 2 around half the messages of a row.
     fn count_steps(&self) -> Result<PlaneSteps<B>, B::Error> {
-        let (backend, (rows, columns)) = (self.matrix.backend(), self.matrix_shape());
+        let backend = self.matrix.backend();
+        let zero = backend.half_messages(self)?;
+        Ok(PlaneSteps::Rows { scale: Dense::filled(backend, self.matrix_shape().0, 1, 2.0)?, zero })
+    }
+    /// Half the number of messages of each row (n x 1), as the product with a column of ones gives it.
+    pub(crate) fn half_messages(&self) -> Result<Dense<B, f32>, B::Error> {
+        let (backend, columns) = (self.matrix.backend(), self.matrix_shape().1);
         let ones = BitLayout::new(columns, 1, Packing::Rows, TileShape::WORD).map_err(crate::bits::refused_bits::<B>)?;
         let ones = Signs::from_raw(Dense::filled(backend, ones.padded_lines(), ones.stride(), 1)?, ones).map_err(refused::<B>)?;
         let op = Self { features: BitOperand::Signs(ones), ..self.clone() };
-        let zero = Operation(BitSpmm { op }).times(0.5).eval()?;
-        Ok(PlaneSteps::Rows { scale: Dense::filled(backend, rows, 1, 2.0)?, zero })
+        Operation(BitSpmm { op }).times(0.5).eval()
     }
 }
 

@@ -128,7 +128,8 @@ unsafe fn rows_of<V: Words>(job: &Job<'_>, rows: Range<usize>) {
                         for p in 0..*most {
                             let at = word_at(layout, p, i, start);
                             let plane = if p < used { planes[p] } else { V::zero() };
-                            plane.store(out.range(at..at + words).as_mut_ptr(), words);
+                            let to = out.range(at..at + words).as_mut_ptr();
+                            if words == V::LEN { plane.stream(to) } else { plane.store(to, words) }
                         }
                     }
                     Emit::Halves(out, window) => {

@@ -18,12 +18,13 @@ pub use pack::planes_of;
 use super::CpuArray;
 use super::dense::{rows_of, sums, write_row};
 use super::reference;
+use super::spmm::seen;
 use super::view::AnyView;
 use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_tensor::bittensor::Packing;
 use bitgraph_tensor::ops::{BitGemmOp, BitSpmmOp, PackOp};
-use bitgraph_tensor::{Any, AnyMut, BitOperand, BitOut, Bits, CodesOut, Tensor};
+use bitgraph_tensor::{Any, AnyMut, BitOperand, BitOut, Bits, CodesOut, Dense, Tensor};
 
 impl Bits for Cpu {
     fn words(&self, words: &[u32]) -> Result<CpuArray<i32>, Error> {
@@ -69,6 +70,11 @@ impl Bits for Cpu {
     }
     fn bit_spmm(&self, op: &BitSpmmOp<Self>, y: BitOut<'_, Self>) -> Result<(), Error> {
         if self.is_reference() { reference::bits::spmm(op, y) } else { aggregate::spmm(op, y) }
+    }
+    fn half_messages(&self, op: &BitSpmmOp<Self>) -> Result<Dense<Self, f32>, Error> {
+        let csr = seen(&op.matrix, op.transposed).0;
+        let halves = (0..csr.nrows()).map(|i| 0.5 * (csr.degree(i) + usize::from(op.own)) as f32).collect();
+        Dense::from_vec(self, csr.nrows(), 1, halves)
     }
 }
 

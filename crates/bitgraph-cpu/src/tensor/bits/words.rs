@@ -37,6 +37,16 @@ pub trait Words: Copy {
     /// # Safety
     /// See the trait.
     unsafe fn store(self, to: *mut u32, count: usize);
+    /// Writes all words, past the caches where the vector can and a line begins at `to`: for what is not read again soon. Such stores are
+    /// ordered before others by a fence alone.
+    ///
+    /// # Safety
+    /// See the trait.
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut u32) {
+        // SAFETY: by the contract.
+        unsafe { self.store(to, Self::LEN) }
+    }
     /// `self & x`.
     ///
     /// # Safety
@@ -278,6 +288,17 @@ impl Words for Zmm {
     unsafe fn store(self, to: *mut u32, count: usize) {
         // SAFETY: as above; lanes that are masked out are not written.
         unsafe { _mm512_mask_storeu_epi32(to.cast(), Self::mask(count), self.0) }
+    }
+    #[inline(always)]
+    unsafe fn stream(self, to: *mut u32) {
+        // SAFETY: as above.
+        unsafe {
+            if (to as usize).is_multiple_of(64) {
+                _mm512_stream_si512(to.cast(), self.0);
+            } else {
+                _mm512_storeu_si512(to.cast(), self.0);
+            }
+        }
     }
     #[inline(always)]
     unsafe fn and(self, x: Self) -> Self {
