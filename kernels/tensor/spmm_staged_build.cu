@@ -8,12 +8,12 @@ namespace bg {
 struct StagedBuild {
     const u32* offsets;
     const u32* indices;
-    const u32* order;   // rows, blocks of 64 one after the other
+    const u32* order;   // rows, blocks of 64 one after the other; NO_ROW where a block has fewer
     u32* sizes;         // of each block, in 16 bytes; after a scan: where it begins
     u32* words;         // null: sizes only
     u64* totals;        // columns of all blocks; the most of a block; the most words of a block
-    u32 rows;
     u32 blocks;
+    u32 unused;
 };
 
 BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
@@ -23,12 +23,12 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     u64* scratch = (u64*)(tiles + MOST_TILES * TILE_WORDS);
     u32* starts = (u32*)(scratch + 34);           // BLOCK_ROWS + 1
     u16* placed = (u16*)(starts + BLOCK_ROWS + 2);  // the columns of tiles, ascending: MOST_TILES * TILE_COLUMNS
-    const u32 first = blockIdx.x * BLOCK_ROWS, count = min_of(BLOCK_ROWS, p.rows - first);
+    const u32* rows = p.order + (u64)blockIdx.x * BLOCK_ROWS;
     if (threadIdx.x == 0) {
         u32 sum = 0;
         for (u32 r = 0; r < BLOCK_ROWS; r++) {
             starts[r] = sum;
-            if (r < count) sum += p.offsets[p.order[first + r] + 1] - p.offsets[p.order[first + r]];
+            if (rows[r] != NO_ROW) sum += p.offsets[rows[r] + 1] - p.offsets[rows[r]];
         }
         starts[BLOCK_ROWS] = sum;
     }
@@ -37,8 +37,8 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     const u32 entries = starts[BLOCK_ROWS];
     u32 padded = blockDim.x;
     while (padded < entries) padded *= 2;
-    for (u32 r = threadIdx.x / WARP; r < count; r += blockDim.x / WARP) {
-        const u32 from = p.offsets[p.order[first + r]], length = starts[r + 1] - starts[r];
+    for (u32 r = threadIdx.x / WARP; r < BLOCK_ROWS; r += blockDim.x / WARP) {
+        const u32 length = starts[r + 1] - starts[r], from = length ? p.offsets[rows[r]] : 0;
         for (u32 e = lane(); e < length; e += WARP) keys[starts[r] + e] = (u64)p.indices[from + e] << 6 | r;
     }
     for (u32 i = entries + threadIdx.x; i < padded; i += blockDim.x) keys[i] = ~0ull;
@@ -124,7 +124,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
 #pragma unroll
         for (u32 w = 0; w <= WINDOWS; w++)
             if (threadIdx.x == FIRST_TILES + w) word = first_tiles[w];
-        if (threadIdx.x >= ROWS_AT) word = threadIdx.x - ROWS_AT < count ? p.order[first + threadIdx.x - ROWS_AT] : NO_ROW;
+        if (threadIdx.x >= ROWS_AT) word = rows[threadIdx.x - ROWS_AT];
         out[threadIdx.x] = word;
     }
     for (u32 i = column_count + threadIdx.x; i < tiles_at - COLUMNS_AT; i += blockDim.x) out[COLUMNS_AT + i] = 0;
