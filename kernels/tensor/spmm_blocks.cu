@@ -2,7 +2,8 @@
 // a cell, one row after the other, whichever unassigned row has the most entries in the block so far; the first to be met among equals. A block begins at
 // the row with the fewest unassigned neighbours, so that what is left of a cell stays in one piece. Windows grow within their block likewise.
 //
-// A block has rows of one cell only, its last may have fewer than 64: the result depends on nothing but the matrix.
+// The last block of a cell may have fewer rows than 64; where cells are so small that this would leave too much empty, blocks go on into the next
+// cell. A cell has one warp, so the result depends on nothing but the matrix.
 #include "common/memory.cuh"
 #include "common/warp.cuh"
 #include "tensor/spmm_staged.cuh"
@@ -14,10 +15,10 @@ struct BlocksParams {
     const u32* cells;   // of each row: the number of a row
     const u32* sizes;   // of each cell: its rows
     const u32* firsts;  // where each cell's rows begin in `members`
-    const u32* begins;  // of each cell: its first block
+    const u32* begins;  // of each cell: its first block; null: rows follow each other, whatever their cells
     const u32* members;
     u32* states;        // a word for each row
-    u32* order;         // the rows of the blocks, 64 each; staged::NO_ROW where there is none
+    u32* order;         // the rows of the blocks, 64 each; staged::NO_ROW where there is none. When counting: blocks of each cell
     u32 rows;
     u32 unused;
 };
@@ -33,7 +34,7 @@ BG_KERNEL(spmm_blocks_count, BlocksParams, 256, 8) {
         p.order[cell] = ceil_div(p.sizes[cell], staged::BLOCK_ROWS);
 }
 
-/// Rows of each cell, and unassigned neighbours of each row: those of its cell.
+/// Unassigned neighbours of each row: those of its cell.
 BG_KERNEL(spmm_blocks_start, BlocksParams, 256, 8) {
     for (u32 row = blockIdx.x * blockDim.x + threadIdx.x; row < p.rows; row += gridDim.x * blockDim.x) {
         const u32 cell = p.cells[row];
@@ -43,7 +44,6 @@ BG_KERNEL(spmm_blocks_start, BlocksParams, 256, 8) {
             neighbours += j != row && load_readonly(p.cells + j) == cell;
         }
         p.states[row] = neighbours;
-        atomicAdd((u32*)p.sizes + cell, 1u);
     }
 }
 
@@ -59,11 +59,7 @@ struct BlockGrowth {
 BG_DEVICE void write_windows(const BlockGrowth& s, u32 count, u32* order) {
     const u64 own[2] = {s.adjacent[lane()], s.adjacent[lane() + WARP]};
     u64 left = count == 64 ? ~0ull : (1ull << count) - 1, window = 0;
-    for (u32 i = 0; i < staged::BLOCK_ROWS; i++) {
-        if (i >= count) {
-            if (lane() == 0) order[i] = staged::NO_ROW;
-            continue;
-        }
+    for (u32 i = 0; i < count; i++) {
         if (i % staged::WINDOW_ROWS == 0) window = 0;
         u32 best = 0;
         auto look = [&](u64 from) {
@@ -89,7 +85,7 @@ BG_DEVICE void write_windows(const BlockGrowth& s, u32 count, u32* order) {
 BG_DEVICE void grow_blocks(const BlocksParams& p, BlockGrowth& s, u32 cell) {
     const u32 size = p.sizes[cell];
     const u32* members = p.members + p.firsts[cell];
-    u32* order = p.order + (u64)p.begins[cell] * staged::BLOCK_ROWS;
+    u32* order = p.order + (p.begins ? (u64)p.begins[cell] * staged::BLOCK_ROWS : p.firsts[cell]);
     for (u32 left = size; left;) {
         u32 count = 0, candidates = 0;
         s.adjacent[lane()] = s.adjacent[lane() + WARP] = 0;
@@ -149,7 +145,7 @@ BG_DEVICE void grow_blocks(const BlocksParams& p, BlockGrowth& s, u32 cell) {
         }
         left -= count;
         write_windows(s, count, order);
-        order += staged::BLOCK_ROWS;
+        order += count;
         for (u32 i = lane(); i < candidates; i += WARP)
             if (s.keys[i]) p.states[s.candidates[i]] &= ~PLACE_MASK;
         for (u32 i = lane(); i < count; i += WARP) p.states[s.rows[i]] = ASSIGNED;

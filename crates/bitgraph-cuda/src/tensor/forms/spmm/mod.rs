@@ -5,6 +5,7 @@
 //!
 //! Invariant: every form gives the same bits on every run, and an infinity or a NaN stays in the rows that have an entry for it.
 
+mod blocks;
 mod cells;
 mod records;
 mod select;

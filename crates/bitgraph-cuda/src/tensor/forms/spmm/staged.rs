@@ -3,7 +3,7 @@
 //! Invariant: every row lies in one block; no block has more columns or words than the capacities that a run asks shared memory for.
 
 use super::tasks::Tasks;
-use super::{Operands, cells};
+use super::{Operands, blocks};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{exclusive_scan_total, threads};
@@ -30,13 +30,13 @@ parameters! {
         sizes: DevicePtr<u32>,
         words: DevicePtr<u32>,
         totals: DevicePtr<u64>,
-        rows: u32,
         blocks: u32,
+        unused: u32,
     }
 }
 
 const FORMAT: &str = "tensor/spmm_staged.cuh";
-const BLOCK_ROWS: usize = constant(FORMAT, "BLOCK_ROWS") as usize;
+pub(super) const BLOCK_ROWS: usize = constant(FORMAT, "BLOCK_ROWS") as usize;
 const WINDOWS: u32 = constant(FORMAT, "WINDOWS") as u32;
 const MOST_ENTRIES: usize = constant(FORMAT, "MOST_ENTRIES") as usize;
 const MOST_TILES: usize = constant(FORMAT, "MOST_TILES") as usize;
@@ -97,9 +97,8 @@ pub(super) struct Staged {
 /// Rows as blocks. None if they would own more than `most_share` of a column for each entry. The pattern is square, without rows of more than
 /// [`LONGEST`] entries.
 pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64) -> Result<Option<Staged>> {
-    let order = cells::order(device, pattern)?;
-    let rows = pattern.rows();
-    let blocks = rows.div_ceil(BLOCK_ROWS) as u32;
+    let order = blocks::order(device, pattern)?;
+    let blocks = (order.len() / BLOCK_ROWS) as u32;
     let mut parameters = BuildParams {
         offsets: pattern.offsets.ptr(),
         indices: pattern.indices.ptr(),
@@ -107,8 +106,8 @@ pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64) -> Resu
         sizes: DevicePtr::NULL,
         words: DevicePtr::NULL,
         totals: DevicePtr::NULL,
-        rows: rows as u32,
         blocks,
+        unused: 0,
     };
     let found = sizes(device, &parameters)?;
     if found.columns as f64 > most_share * pattern.entries() as f64 {
