@@ -1,6 +1,7 @@
 // Rows shared out to blocks of 64 that share many columns, and within a block to windows of 16, for meshes and grids: a warp grows the blocks of
-// a cell, one row after the other, whichever unassigned row has the most entries in the block so far; the first to be met among equals. A block begins at
-// the row with the fewest unassigned neighbours, so that what is left of a cell stays in one piece. Windows grow within their block likewise.
+// a cell, one row after the other: whichever unassigned row has the most neighbours in the block so far and the fewest that are unassigned, the first
+// to be met among equals. A block begins at the row with the fewest unassigned neighbours, so that what is left of a cell stays in one piece.
+// Windows grow within their block likewise.
 //
 // The last block of a cell may have fewer rows than 64; where cells are so small that this would leave too much empty, blocks go on into the next
 // cell. A cell has one warp, so the result depends on nothing but the matrix.
@@ -52,8 +53,15 @@ struct BlockGrowth {
     u64 adjacent[staged::BLOCK_ROWS];  // rows of the block, a bit each
     u32 rows[staged::BLOCK_ROWS];
     u32 candidates[CANDIDATES];
-    u32 keys[CANDIDATES];              // entries in the block, then the earliest first; 0: taken
+    u32 keys[CANDIDATES];              // scores, then the earliest first; 0: taken
 };
+
+/// What a row's unassigned neighbours take off its score, of which two are a neighbour's in the block. Steps of four: where rows have few
+/// neighbours, those that are unassigned say little. Columns that a block owns for each row on `mesh:50x50x80`: 3.8, and 4.3 without; on a grid
+/// 1.55, and 1.67 without steps.
+BG_DEVICE u32 free_cost(u32 state) { return state & FREE_MASK & ~3u; }
+/// Above what is taken off.
+constexpr u32 SCORE_BASE = 128;
 
 /// Writes the block's rows, window by window.
 BG_DEVICE void write_windows(const BlockGrowth& s, u32 count, u32* order) {
@@ -67,8 +75,10 @@ BG_DEVICE void write_windows(const BlockGrowth& s, u32 count, u32* order) {
             for (u32 k = 0; k < 2; k++) {
                 const u32 row = lane() + k * WARP;
                 if (!(left >> row & 1u)) continue;
-                const u32 score = from ? (u32)__popcll(own[k] & from) : 65 - (u32)__popcll(own[k] & left);
-                if (score) best = max_of(best, score << 8 | (63 - row));
+                const u32 near = (u32)__popcll(own[k] & from), open = (u32)__popcll(own[k] & left);
+                if (from && near == 0) continue;
+                const u32 score = from ? SCORE_BASE + 2 * near - free_cost(open) : SCORE_BASE - open;
+                best = max_of(best, score << 8 | (63 - row));
             }
             best = warp_max(best);
         };
@@ -133,10 +143,10 @@ BG_DEVICE void grow_blocks(const BlocksParams& p, BlockGrowth& s, u32 cell) {
                 }
                 if (fresh && at < CANDIDATES) {
                     s.candidates[at] = j;
-                    s.keys[at] = 1u << 16 | (0xffffu - at);
+                    s.keys[at] = (SCORE_BASE + 2 - free_cost(state - 1)) << 16 | (0xffffu - at);
                     p.states[j] = (state - 1) | (at + 1) << PLACE_SHIFT;
                 } else if (open) {
-                    if (place) s.keys[place - 1] += 1u << 16;
+                    if (place) s.keys[place - 1] += (2 + free_cost(state) - free_cost(state - 1)) << 16;
                     p.states[j] = state - 1;
                 }
                 candidates = min_of(candidates + (u32)__popc(found), CANDIDATES);
