@@ -7,25 +7,10 @@
 //
 // Tensor cores cut off their sums' last bits instead of rounding them. A row has 64 entries at most here, so the error stays below that of
 // the half that is stored.
-#include "common/async.cuh"
 #include "tensor/attention_mma.cuh"
-#include "tensor/spmm.cuh"
-#include "tensor/spmm_staged.cuh"
+#include "tensor/spmm_staged_copies.cuh"
 
 namespace bg {
-struct StagedParams {
-    SpmmOperands operands;
-    const u32* offsets;
-    const u32* indices;
-    const u32* words;   // the blocks
-    const u32* begins;  // where each begins and the last ends, in 16 bytes
-    u32 blocks;
-    u32 slices;         // of 64 columns
-    u32 capacity;       // columns of a block at most
-    u32 most_words;     // of a block
-};
-
-constexpr u32 SLICE_COLUMNS = 64, SLICE_BYTES = 128;
 constexpr u32 STAGED_THREADS = staged::WINDOWS * WARP;
 
 /// Words of four lanes transposed: word i of lane t becomes word t of lane i.
@@ -113,81 +98,16 @@ template <class T, u32 HIGH> BG_DEVICE void store_window(const StagedParams& p, 
     }
 }
 
-/// Items that a block of threads takes, one after the other: a slice of a block of rows each. Divides once.
-struct StagedItems {
-    u32 block, slice, block_step, slice_step, slices;
-    BG_DEVICE explicit StagedItems(const StagedParams& p)
-        : block(blockIdx.x / p.slices), slice(blockIdx.x % p.slices), block_step(gridDim.x / p.slices), slice_step(gridDim.x % p.slices), slices(p.slices) {}
-    BG_DEVICE void next() {
-        block += block_step;
-        slice += slice_step;
-        if (slice >= slices) {
-            slice -= slices;
-            block++;
-        }
-    }
-};
-
-/// BUFFERS 2: the rows of the next block are copied while those of this one are added; 1: other blocks of threads work meanwhile.
 template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p) {
     using namespace staged;
-    constexpr u32 RECORDS = BUFFERS + 1;
-    u8* rows = shared_memory();
-    u32* records = (u32*)(rows + (u64)BUFFERS * p.capacity * SLICE_BYTES);
-    const u32 items = p.blocks * p.slices;
-    if (blockIdx.x >= items) return;
-    const u32 count = ceil_div(items - blockIdx.x, gridDim.x), g = lane() >> 2, t = lane() & 3u;
-    u32 begin = 0, end = 0;
-    StagedItems looked(p), copied(p), added(p);
-    auto record = [&](u32 k) { return records + k % RECORDS * p.most_words; };
-    auto look_up = [&](u32 k) {
-        if (k >= count) return;
-        begin = load_readonly(p.begins + looked.block);
-        end = load_readonly(p.begins + looked.block + 1);
-        looked.next();
-    };
-    auto copy_record = [&](u32 k) {
-        if (k >= count) return;
-        u32* to = record(k);
-        for (u32 i = threadIdx.x; i < end - begin; i += STAGED_THREADS) copy_async16(to + i * 4, p.words + ((u64)begin + i) * 4);
-    };
-    auto copy_rows = [&](u32 k) {
-        if (k >= count) return;
-        const u32* from = record(k);
-        const u32 first = threadIdx.x / 8, piece = threadIdx.x & 7u, at = copied.slice * SLICE_COLUMNS + piece * 8, columns = from[COLUMN_COUNT];
-        copied.next();
-        if (at >= p.operands.columns) return;
-        // A row's pieces change places with its number, so that eight rows that are loaded together lie in all banks.
-        u8* to = rows + (u64)(k % BUFFERS) * p.capacity * SLICE_BYTES + first * SLICE_BYTES + ((piece ^ (first & 7u)) << 4);
-        const u16* x = (const u16*)p.operands.features + at;
-        from += COLUMNS_AT;
-#pragma unroll 4
-        for (u32 i = first; i < columns; i += STAGED_THREADS / 8, to += STAGED_THREADS / 8 * SLICE_BYTES)
-            copy_async16(to, x + (u64)from[i] * p.operands.columns);
-    };
-    look_up(0);
-    copy_record(0);
-    look_up(1);
-    commit_copies();
-    wait_copies();
-    __syncthreads();
-    copy_rows(0);
-    copy_record(1);
-    commit_copies();
-    look_up(2);
-    auto copy_next = [&](u32 k) {
-        copy_rows(k + 1);
-        copy_record(k + 2);
-        commit_copies();
-        look_up(k + 3);
-    };
-    for (u32 k = 0; k < count; k++) {
-        wait_copies();
-        __syncthreads();
-        if (BUFFERS == 2) copy_next(k);
-        const u32 *own = record(k), window = threadIdx.x / WARP, first_column = added.slice * SLICE_COLUMNS;
-        added.next();
-        const u8* from = rows + (u64)(k % BUFFERS) * p.capacity * SLICE_BYTES;
+    // A row's pieces change places with its number, so that eight rows that are loaded together lie in all banks.
+    StagedCopies<T, BUFFERS, STAGED_THREADS, true> copies(p);
+    const u32 g = lane() >> 2, t = lane() & 3u;
+    copies.start();
+    for (u32 k = 0; k < copies.count; k++) {
+        copies.arrive(k);
+        const u32 *own = copies.record(k), window = threadIdx.x / WARP, first_column = copies.first_column();
+        const u8* from = copies.rows_of(k);
         f32 sums[8][4];
 #pragma unroll
         for (u32 q = 0; q < 8; q++) sums[q][0] = sums[q][1] = sums[q][2] = sums[q][3] = 0;
@@ -209,10 +129,7 @@ template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p
         }
         store_window<T, 0>(p, own[ROWS_AT + window * WINDOW_ROWS + g], first_column, sums);
         store_window<T, 1>(p, own[ROWS_AT + window * WINDOW_ROWS + g + 8], first_column, sums);
-        if (BUFFERS == 1) {
-            __syncthreads();
-            copy_next(k);
-        }
+        copies.leave(k);
     }
 }
 BG_KERNEL(spmm_staged_f16_1, StagedParams, STAGED_THREADS, 5) { spmm_staged<f16, 1>(p); }

@@ -1,8 +1,9 @@
 // Blocks of rows that share columns: what a block is stored as. Four windows of 16 rows own the union of their columns; a slice of 128 bytes
 // of each is copied into shared memory once, and the windows take their tiles of 16 columns from there.
 //
-// A block is words, a multiple of 4 of them: the header, its rows, its columns ascending (padded to a multiple of 4), then tiles, window by
-// window, of TILE_WORDS: places of 16 columns in the block's list, two in a word, then masks.
+// A block is words, a multiple of 4 of them: the header, its rows, its columns ascending (padded to a multiple of 4), then what its rows take.
+// Tiles, window by window, of TILE_WORDS: places of 16 columns in the block's list, two in a word, then masks. Or lists: a word for each row,
+// its entries and above them where its places begin, in 8 bytes; then the places of its entries in their order, two in a word.
 #pragma once
 #include "common/kernel.cuh"
 
@@ -10,11 +11,15 @@ namespace bg { namespace staged {
 constexpr u32 WINDOWS = 4;
 constexpr u32 WINDOW_ROWS = 16;
 constexpr u32 BLOCK_ROWS = 64;
-/// Header: columns, where the tiles begin, two unused, the first tile of each window and their end, three unused.
+/// Bytes of a row of features that a block works on at once.
+constexpr u32 SLICE_BYTES = 128;
+/// Header: columns, where the tiles or lists begin, two unused, the first tile of each window and their end, three unused.
 constexpr u32 COLUMN_COUNT = 0, TILES_AT = 1, FIRST_TILES = 4, ROWS_AT = 12, COLUMNS_AT = 76;
 constexpr u32 TILE_COLUMNS = 16;
 constexpr u32 TILE_WORDS = 16;
 constexpr u32 MASKS_AT = 8;
+/// Threads that work on lists.
+constexpr u32 LIST_THREADS = 256;
 /// In place of a row past the last.
 constexpr u32 NO_ROW = 0xffffffffu;
 /// Entries of a block at most.

@@ -8,27 +8,55 @@ namespace bg {
 struct StagedBuild {
     const u32* offsets;
     const u32* indices;
-    const u32* order;   // rows, blocks of 64 one after the other
+    const u32* order;   // rows, blocks of 64 one after the other; NO_ROW where a block has fewer
     u32* sizes;         // of each block, in 16 bytes; after a scan: where it begins
     u32* words;         // null: sizes only
     u64* totals;        // columns of all blocks; the most of a block; the most words of a block
-    u32 rows;
     u32 blocks;
+    u32 lists;          // whether blocks have lists, and not tiles
 };
+
+/// A row's list of entries takes whole pieces of 4 places.
+BG_DEVICE u32 list_pieces(u32 entries) { return ceil_div(entries, 4u); }
+
+/// The lists of a block: spans of its rows and places of their entries. `columns` are the block's, in shared memory.
+BG_DEVICE void write_lists(const StagedBuild& p, const u32* rows, const u32* starts, const u32* columns, u32 column_count, u32* out) {
+    using namespace staged;
+    u16* places = (u16*)(out + BLOCK_ROWS);
+    for (u32 r = threadIdx.x / WARP; r < BLOCK_ROWS; r += blockDim.x / WARP) {
+        const u32 length = starts[r + 1] - starts[r], from = length ? p.offsets[rows[r]] : 0;
+        u32 before = 0;
+        for (u32 i = lane(); i < r; i += WARP) before += list_pieces(starts[i + 1] - starts[i]);
+        before = warp_sum(before);
+        if (lane() == 0) out[r] = before << 16 | length;
+        for (u32 e = lane(); e < list_pieces(length) * 4; e += WARP) {
+            u32 low = 0;
+            if (e < length) {
+                const u32 wanted = p.indices[from + e];
+                for (u32 high = column_count - 1; low < high;) {
+                    const u32 middle = (low + high) / 2;
+                    if (columns[middle] < wanted) low = middle + 1;
+                    else high = middle;
+                }
+            }
+            places[before * 4 + e] = (u16)low;
+        }
+    }
+}
 
 BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     using namespace staged;
     u64* keys = (u64*)shared_memory();            // column << 6 | row in the block
-    u32* tiles = (u32*)(keys + MOST_ENTRIES);     // MOST_TILES * TILE_WORDS
+    u32* tiles = (u32*)(keys + MOST_ENTRIES);     // MOST_TILES * TILE_WORDS; of lists: the block's columns
     u64* scratch = (u64*)(tiles + MOST_TILES * TILE_WORDS);
     u32* starts = (u32*)(scratch + 34);           // BLOCK_ROWS + 1
     u16* placed = (u16*)(starts + BLOCK_ROWS + 2);  // the columns of tiles, ascending: MOST_TILES * TILE_COLUMNS
-    const u32 first = blockIdx.x * BLOCK_ROWS, count = min_of(BLOCK_ROWS, p.rows - first);
+    const u32* rows = p.order + (u64)blockIdx.x * BLOCK_ROWS;
     if (threadIdx.x == 0) {
         u32 sum = 0;
         for (u32 r = 0; r < BLOCK_ROWS; r++) {
             starts[r] = sum;
-            if (r < count) sum += p.offsets[p.order[first + r] + 1] - p.offsets[p.order[first + r]];
+            if (rows[r] != NO_ROW) sum += p.offsets[rows[r] + 1] - p.offsets[rows[r]];
         }
         starts[BLOCK_ROWS] = sum;
     }
@@ -37,8 +65,8 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     const u32 entries = starts[BLOCK_ROWS];
     u32 padded = blockDim.x;
     while (padded < entries) padded *= 2;
-    for (u32 r = threadIdx.x / WARP; r < count; r += blockDim.x / WARP) {
-        const u32 from = p.offsets[p.order[first + r]], length = starts[r + 1] - starts[r];
+    for (u32 r = threadIdx.x / WARP; r < BLOCK_ROWS; r += blockDim.x / WARP) {
+        const u32 length = starts[r + 1] - starts[r], from = length ? p.offsets[rows[r]] : 0;
         for (u32 e = lane(); e < length; e += WARP) keys[starts[r] + e] = (u64)p.indices[from + e] << 6 | r;
     }
     for (u32 i = entries + threadIdx.x; i < padded; i += blockDim.x) keys[i] = ~0ull;
@@ -74,7 +102,10 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
 #pragma unroll
     for (u32 w = 0; w < WINDOWS; w++) first_tiles[w + 1] = first_tiles[w] + ceil_div((u32)(place_total >> w * 16) & 0xffffu, TILE_COLUMNS);
     const u32 column_count = (u32)column_total, tiles_at = COLUMNS_AT + ceil_div(column_count, 4u) * 4;
-    const u32 size = tiles_at + first_tiles[WINDOWS] * TILE_WORDS;
+    u32 pieces = 0;
+    for (u32 i = threadIdx.x; i < BLOCK_ROWS; i += blockDim.x) pieces += list_pieces(starts[i + 1] - starts[i]);
+    pieces = block_sum(pieces, (u32*)scratch);
+    const u32 size = tiles_at + (p.lists ? BLOCK_ROWS + ceil_div(pieces, 2u) * 4 : first_tiles[WINDOWS] * TILE_WORDS);
     if (!p.words) {
         if (threadIdx.x == 0) {
             p.sizes[blockIdx.x] = size / 4;
@@ -90,7 +121,10 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     // A window's columns in its tiles, ascending.
     u64 at = place;
     for (u32 e = from; e < to; e++) {
-        if (column_head(e)) out[COLUMNS_AT + column++] = (u32)(keys[e] >> 6);
+        if (column_head(e)) {
+            if (p.lists) tiles[column] = (u32)(keys[e] >> 6);
+            out[COLUMNS_AT + column++] = (u32)(keys[e] >> 6);
+        }
         if (!window_head(e)) continue;
         const u32 w = window_of(e);
         placed[first_tiles[w] * TILE_COLUMNS + place_in(at, w)] = (u16)(column - 1);
@@ -100,7 +134,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     // Within a tile they change places: eight are loaded together, and columns whose numbers in the block agree in the last three bits lie in
     // the same banks, so of those every other one goes to the second eight.
     for (u32 e = from; e < to; e++) {
-        if (!window_head(e)) continue;
+        if (p.lists || !window_head(e)) continue;
         const u32 w = window_of(e), own = place_in(place, w), base = own / TILE_COLUMNS * TILE_COLUMNS;
         const u32 filled = min_of(place_in(place_total, w) - base, TILE_COLUMNS);
         place += 1ull << w * 16;
@@ -124,11 +158,13 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
 #pragma unroll
         for (u32 w = 0; w <= WINDOWS; w++)
             if (threadIdx.x == FIRST_TILES + w) word = first_tiles[w];
-        if (threadIdx.x >= ROWS_AT) word = threadIdx.x - ROWS_AT < count ? p.order[first + threadIdx.x - ROWS_AT] : NO_ROW;
+        if (threadIdx.x >= ROWS_AT) word = rows[threadIdx.x - ROWS_AT];
         out[threadIdx.x] = word;
     }
     for (u32 i = column_count + threadIdx.x; i < tiles_at - COLUMNS_AT; i += blockDim.x) out[COLUMNS_AT + i] = 0;
     __syncthreads();
-    for (u32 i = threadIdx.x; i < first_tiles[WINDOWS] * TILE_WORDS; i += blockDim.x) out[tiles_at + i] = tiles[i];
+    if (p.lists) write_lists(p, rows, starts, tiles, column_count, out + tiles_at);
+    else
+        for (u32 i = threadIdx.x; i < first_tiles[WINDOWS] * TILE_WORDS; i += blockDim.x) out[tiles_at + i] = tiles[i];
 }
 }  // namespace bg

@@ -1,12 +1,10 @@
-//! An order of rows in which rows that share columns are close, found on the device.
+//! Rows that share columns, by connected cells of some hundreds, found on the device.
 //!
-//! Cells about seeds, as `kernels/tensor/spmm_cells.cu` grows them: on a mesh or a grid they are balls of about a block's rows. Measured by the
-//! columns that blocks of 64 rows own for each row: 4.5 on `mesh:50x50x80` (9.0 in its own order), 1.7 on a grid (3.0).
+//! Cells about seeds, as `kernels/tensor/spmm_cells.cu` grows them: on a mesh or a grid they are balls.
 
 use super::tasks::elementwise_rows;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
-use crate::primitives::{id_bits, iota, sort_pairs};
 use crate::spmv::Pattern;
 
 parameters! {
@@ -22,13 +20,13 @@ parameters! {
 }
 
 const MODULE: &str = "tensor/spmm_cells";
-/// Rows of a cell in the mean: seeds are searched in a wider and wider neighbourhood until there are so few.
-const CELL_ROWS: usize = 48;
+/// Rows of a cell in the mean, at least: seeds are searched in a wider and wider neighbourhood until there are so few.
+const CELL_ROWS: usize = 512;
 /// Steps of the widest neighbourhood.
-const WIDEST: usize = 8;
+const WIDEST: usize = 64;
 
-/// Rows, cell after cell, each in its rows' order. Of a square pattern. About 20 launches over the entries and a sort of the rows; waits.
-pub(super) fn order(device: &Device, pattern: &Pattern) -> Result<Buffer<u32>> {
+/// The cell of each row: the number of one of its rows. Of a square pattern. On a grid about 50 launches over the entries; waits.
+pub(super) fn of(device: &Device, pattern: &Pattern) -> Result<Buffer<u32>> {
     let rows = pattern.rows();
     let mut words = [device.alloc::<u32>(rows)?, device.alloc::<u32>(rows)?];
     let counts = device.zeroed::<u32>(WIDEST)?;
@@ -62,5 +60,6 @@ pub(super) fn order(device: &Device, pattern: &Pattern) -> Result<Buffer<u32>> {
         words.swap(0, 1);
     }
     launch("spmm_cells_finish", words[0].ptr(), &words[1], DevicePtr::NULL)?;
-    Ok(sort_pairs(device, &words[1], &iota(device, rows, 0)?, 0..id_bits(rows))?.1)
+    let [_, cells] = words;
+    Ok(cells)
 }

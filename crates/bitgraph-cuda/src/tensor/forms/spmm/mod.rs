@@ -1,10 +1,11 @@
 //! Products of a sparse matrix with dense features, laid out once for many runs: one launch a run.
 //!
-//! Forms: rows in their order; blocks of rows that share columns on tensor cores; tasks by length, whose pieces of a long row meet; records
+//! Forms: rows in their order; blocks of rows that share columns, on tensor cores or entry by entry; tasks by length, whose pieces of a long row meet; records
 //! for matrices that a device holds at once. `select` chooses.
 //!
 //! Invariant: every form gives the same bits on every run, and an infinity or a NaN stays in the rows that have an entry for it.
 
+mod blocks;
 mod cells;
 mod records;
 mod select;
@@ -133,7 +134,7 @@ impl<T: Feature> SpmmLayout<T> {
         let layout = match plan.form {
             SpmmForm::Staged { buffers } => {
                 let short = csr.rows > 0 && Stats::of(device, csr)?.longest <= staged::LONGEST;
-                let blocks = if short { staged::build(device, &pattern, MOST_SHARE)? } else { None };
+                let blocks = if short { staged::build(device, &pattern, staged::Content::of::<T>(valued), MOST_SHARE)? } else { None };
                 match blocks.filter(|blocks| blocks.fits(device, buffers)) {
                     Some(blocks) => Layout::Staged(Box::new(blocks), buffers),
                     None => {
@@ -198,8 +199,8 @@ impl<T: Feature> SpmmLayout<T> {
             Layout::Records(records) if vectors => records.run::<T>(&self.device, self.plan.lanes, operands),
             Layout::Records(records) => records.rows().run::<T>(&self.device, self.plan.plain(), operands, true),
             Layout::Staged(blocks, buffers) => {
-                if vectors && !input.is_weighted() {
-                    return blocks.run::<T>(&self.device, *buffers, operands);
+                if vectors && (blocks.has_weights() || !input.is_weighted()) {
+                    return blocks.run::<T>(&self.device, *buffers, operands, input.is_weighted());
                 }
                 let plan = if vectors { self.plan } else { self.plan.plain() };
                 blocks.rows().run::<T>(&self.device, plan, operands, input.is_weighted())

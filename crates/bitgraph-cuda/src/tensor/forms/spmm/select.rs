@@ -14,8 +14,8 @@ use std::fmt;
 pub enum SpmmForm {
     /// Rows in their order, one for a few lanes.
     Rows,
-    /// Blocks of rows that share columns, which are copied to shared memory once, on tensor cores. Of square matrices whose rows have 64
-    /// entries at most, and only where blocks do share columns; of halves in multiples of 8 columns, without values; else [`SpmmForm::Rows`].
+    /// Blocks of rows that share columns, which are copied to shared memory once; of halves without values on tensor cores. Of square matrices whose
+    /// rows have 64 entries at most, and only where blocks do share columns; of rows of whole 16 bytes; else [`SpmmForm::Rows`].
     Staged {
         /// 2: the next block is copied while one is added, for short rows; 1: more blocks are at work.
         buffers: u32,
@@ -127,7 +127,8 @@ impl SpmmPlan {
         }
         if alike {
             let shares = stats.rows == stats.columns && stats.longest <= super::staged::LONGEST && stats.rows >= SHARING_ROWS;
-            let full = width.next_multiple_of(super::staged::SLICE_COLUMNS) * FULL_SLICES.0 <= width * FULL_SLICES.1;
+            let bytes = width * size_of::<T>();
+            let full = bytes.next_multiple_of(super::staged::SLICE_BYTES) * FULL_SLICES.0 <= bytes * FULL_SLICES.1;
             let blocks = shares && full && is_half::<T>() && !valued && width.is_multiple_of(per_lane::<T>());
             let buffers = if mean <= SHORT_ROWS { 2 } else { 1 };
             let form = if blocks { SpmmForm::Staged { buffers } } else { SpmmForm::Rows };
@@ -157,7 +158,7 @@ impl SpmmPlan {
         let whole = plan.lanes > 1 && width <= plan.lanes as usize * per_lane::<T>();
         plan.form = match plan.form {
             SpmmForm::Records if valued || !whole => SpmmForm::Rows,
-            SpmmForm::Staged { .. } if !square || valued || !is_half::<T>() || plan.lanes == 1 => SpmmForm::Rows,
+            SpmmForm::Staged { .. } if !square || plan.lanes == 1 => SpmmForm::Rows,
             SpmmForm::Staged { buffers } => SpmmForm::Staged { buffers: buffers.clamp(1, 2) },
             SpmmForm::Tasks { piece } => SpmmForm::Tasks { piece: piece.clamp(8, 1 << 20).next_multiple_of(8) },
             form => form,

@@ -3,16 +3,16 @@
 //! Invariant: every row lies in one block; no block has more columns or words than the capacities that a run asks shared memory for.
 
 use super::tasks::Tasks;
-use super::{Operands, cells};
+use super::{Operands, blocks};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{exclusive_scan_total, threads};
 use crate::spmv::Pattern;
-use crate::tensor::forms::Feature;
+use crate::tensor::forms::{Feature, is_half};
 use bitgraph_kernels::constant;
 
 parameters! {
-    struct StagedParams = "tensor/spmm_staged.cu" "bg::StagedParams" {
+    struct StagedParams = "tensor/spmm_staged_copies.cuh" "bg::StagedParams" {
         operands: Operands,
         offsets: DevicePtr<u32>,
         indices: DevicePtr<u32>,
@@ -30,13 +30,13 @@ parameters! {
         sizes: DevicePtr<u32>,
         words: DevicePtr<u32>,
         totals: DevicePtr<u64>,
-        rows: u32,
         blocks: u32,
+        lists: u32,
     }
 }
 
 const FORMAT: &str = "tensor/spmm_staged.cuh";
-const BLOCK_ROWS: usize = constant(FORMAT, "BLOCK_ROWS") as usize;
+pub(super) const BLOCK_ROWS: usize = constant(FORMAT, "BLOCK_ROWS") as usize;
 const WINDOWS: u32 = constant(FORMAT, "WINDOWS") as u32;
 const MOST_ENTRIES: usize = constant(FORMAT, "MOST_ENTRIES") as usize;
 const MOST_TILES: usize = constant(FORMAT, "MOST_TILES") as usize;
@@ -46,9 +46,9 @@ const BUILD_SHARED: usize = MOST_ENTRIES * 8
     + 34 * 8
     + (BLOCK_ROWS + 2) * 4
     + MOST_TILES * constant(FORMAT, "TILE_COLUMNS") as usize * 2;
-/// Columns of a slice, of 128 bytes.
-pub(super) const SLICE_COLUMNS: usize = constant("tensor/spmm_staged.cu", "SLICE_COLUMNS") as usize;
-const SLICE_BYTES: u64 = constant("tensor/spmm_staged.cu", "SLICE_BYTES");
+/// Bytes of a slice of a row of features.
+pub(super) const SLICE_BYTES: usize = constant(FORMAT, "SLICE_BYTES") as usize;
+const LIST_THREADS: u32 = constant(FORMAT, "LIST_THREADS") as u32;
 
 /// The longest row that a block has place for, whatever the others are.
 pub(super) const LONGEST: u32 = (MOST_ENTRIES / BLOCK_ROWS) as u32;
@@ -80,10 +80,33 @@ fn sizes(device: &Device, parameters: &BuildParams) -> Result<Sizes> {
     Ok(Sizes { begins, total, columns: found[0], most_columns: found[1], most_words: found[2] })
 }
 
+/// What a block's rows take their columns from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Tiles of 16 rows and 16 columns, for tensor cores: halves without values.
+    Tiles,
+    /// Lists of entries: any type, with values or without.
+    Lists,
+}
+
+impl Content {
+    /// What products of such features need.
+    pub(super) fn of<T: Feature>(valued: bool) -> Self {
+        if is_half::<T>() && !valued { Self::Tiles } else { Self::Lists }
+    }
+    fn threads(self) -> u32 {
+        match self {
+            Self::Tiles => WINDOWS * 32,
+            Self::Lists => LIST_THREADS,
+        }
+    }
+}
+
 /// Blocks of rows.
 #[derive(Clone, Debug)]
 pub(super) struct Staged {
     pattern: Pattern,
+    content: Content,
     words: Buffer<u32>,
     begins: Buffer<u32>,
     blocks: u32,
@@ -96,10 +119,9 @@ pub(super) struct Staged {
 
 /// Rows as blocks. None if they would own more than `most_share` of a column for each entry. The pattern is square, without rows of more than
 /// [`LONGEST`] entries.
-pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64) -> Result<Option<Staged>> {
-    let order = cells::order(device, pattern)?;
-    let rows = pattern.rows();
-    let blocks = rows.div_ceil(BLOCK_ROWS) as u32;
+pub(super) fn build(device: &Device, pattern: &Pattern, content: Content, most_share: f64) -> Result<Option<Staged>> {
+    let order = blocks::order(device, pattern)?;
+    let blocks = (order.len() / BLOCK_ROWS) as u32;
     let mut parameters = BuildParams {
         offsets: pattern.offsets.ptr(),
         indices: pattern.indices.ptr(),
@@ -107,8 +129,8 @@ pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64) -> Resu
         sizes: DevicePtr::NULL,
         words: DevicePtr::NULL,
         totals: DevicePtr::NULL,
-        rows: rows as u32,
         blocks,
+        lists: u32::from(content == Content::Lists),
     };
     let found = sizes(device, &parameters)?;
     if found.columns as f64 > most_share * pattern.entries() as f64 {
@@ -119,6 +141,7 @@ pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64) -> Resu
     build_launch(device, &parameters)?;
     Ok(Some(Staged {
         pattern: pattern.clone(),
+        content,
         words,
         begins: found.begins,
         blocks,
@@ -132,17 +155,26 @@ pub(super) fn build(device: &Device, pattern: &Pattern, most_share: f64) -> Resu
 impl Staged {
     /// Bytes of shared memory with so many buffers.
     fn shared(&self, buffers: u32) -> u64 {
-        u64::from(buffers) * u64::from(self.capacity) * SLICE_BYTES + u64::from(buffers + 1) * u64::from(self.most_words) * 4
+        u64::from(buffers) * u64::from(self.capacity) * SLICE_BYTES as u64 + u64::from(buffers + 1) * u64::from(self.most_words) * 4
     }
     /// Whether a block of threads fits on the device.
     pub(super) fn fits(&self, device: &Device, buffers: u32) -> bool {
-        self.shared(buffers) <= u64::from(device.properties().shared_per_block) && device.properties().max_threads_per_block >= WINDOWS * 32
+        self.shared(buffers) <= u64::from(device.properties().shared_per_block) && device.properties().max_threads_per_block >= self.content.threads()
+    }
+    /// Whether these blocks give products with weights of entries.
+    pub(super) fn has_weights(&self) -> bool {
+        self.content == Content::Lists
     }
     /// One launch, of as many blocks as the device holds at once.
-    pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands) -> Result<()> {
-        let kernel = device.kernel("tensor/spmm_staged", &format!("spmm_staged_{}_{buffers}", T::NAME))?;
-        let (block, shared) = (WINDOWS * 32, self.shared(buffers) as u32);
-        let slices = (operands.columns as usize).div_ceil(SLICE_COLUMNS) as u32;
+    pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands, weighted: bool) -> Result<()> {
+        let (module, kind) = match self.content {
+            Content::Tiles => ("tensor/spmm_staged", ""),
+            // Halves have lists for their values alone.
+            Content::Lists => ("tensor/spmm_staged_lists", if weighted || is_half::<T>() { "weighted_" } else { "lists_" }),
+        };
+        let kernel = device.kernel(module, &format!("spmm_staged_{kind}{}_{buffers}", T::NAME))?;
+        let (block, shared) = (self.content.threads(), self.shared(buffers) as u32);
+        let slices = (operands.columns as usize * size_of::<T>()).div_ceil(SLICE_BYTES) as u32;
         let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
         let items = u64::from(self.blocks) * u64::from(slices);
         // Blocks count their items in 32 bits.
