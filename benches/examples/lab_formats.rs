@@ -4,13 +4,17 @@
 //! second.
 
 use bitgraph::b2sr::{B2sr4, B2sr8, B2sr16, B2sr32, Hybrid, TileCounts};
-use bitgraph::cuda::convert::{DeviceProfileConfig, TileCountConfig, TileOptions, layout_with, profile, tile_counts};
+use bitgraph::cuda::convert::{
+    DeviceProfileConfig, SgtOptions, TileCountConfig, TileOptions, frdc, layout_with, profile, sgt, tile_counts,
+};
 use bitgraph::cuda::device::Device;
 use bitgraph::cuda::primitives as p;
 use bitgraph::cuda::{DeviceB2sr, DeviceCsr, DeviceValues, Layout, Result};
 use bitgraph::generate::{Control, Generator};
 use bitgraph::sparse::{Csr, Format, FormatKind, Values};
+use bitgraph_frdc::{Frdc, Normalization};
 use bitgraph_measure::Clock;
+use bitgraph_sgt::{BlockShape, MaskOrder, RowOrder, Sgt, SgtConfig};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Timed runs of each piece of work.
@@ -94,6 +98,35 @@ fn conversions(device: &Device, name: &str, host: &Csr, csr: &DeviceCsr) -> Resu
     Ok(())
 }
 
+fn translations(device: &Device, name: &str, host: &Csr, csr: &DeviceCsr) -> Result<(), Box<dyn std::error::Error>> {
+    let (control, nnz) = (Control::default(), host.nnz());
+    for how in [None, Some(Normalization::Symmetric)] {
+        let plain = Frdc::from_csr(host);
+        let good = frdc(device, csr, how)?.to_form().to_host::<Frdc>()? == how.map_or(plain.clone(), |how| plain.normalized(how));
+        report(name, &format!("to frdc {how:?}"), time(device, || frdc(device, csr, how))?, nnz, good);
+    }
+    for height in [1, 8, 16, 256] {
+        let config = SgtConfig { height, order: RowOrder::Natural };
+        let wanted = Sgt::from_csr(host, &config, &control)?;
+        for capacity in [None, Some(512), Some(1024), Some(2048), Some(4096)] {
+            let options = SgtOptions { capacity, ..SgtOptions::default() };
+            let good = sgt(device, csr, &config, &options, &control)?.to_form(device)?.to_host::<Sgt>()? == wanted;
+            let seconds = time(device, || sgt(device, csr, &config, &options, &control))?;
+            report(name, &format!("to sgt {height} {capacity:?}"), seconds, nnz, good);
+        }
+    }
+    for shape in [BlockShape::TF32_16X8, BlockShape::HALF_16X16, BlockShape::HALF_8X16, BlockShape::BITS_16X256] {
+        let config = SgtConfig { height: shape.height() as u32, order: RowOrder::Natural };
+        let wanted = Sgt::from_csr(host, &config, &control)?.blocks(shape, MaskOrder::Rows, &control)?;
+        let from = sgt(device, csr, &config, &SgtOptions::default(), &control)?;
+        let found = from.blocks(device, shape, MaskOrder::Rows)?;
+        let good = found.columns.to_vec()? == wanted.columns()[..] && found.masks.to_vec()? == wanted.masks()[..];
+        let seconds = time(device, || from.blocks(device, shape, MaskOrder::Rows))?;
+        report(name, &format!("blocks {} x {}", shape.height(), shape.width()), seconds, nnz, good);
+    }
+    Ok(())
+}
+
 fn primitives(device: &Device, name: &str, host: &Csr, csr: &DeviceCsr) -> Result<()> {
     let (n, nnz) = (host.nrows(), host.nnz());
     let degrees = p::degrees(device, csr)?;
@@ -142,6 +175,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("# {name}: {} rows, {} entries", host.nrows(), host.nnz());
         primitives(&device, &name, &host, &csr)?;
         conversions(&device, &name, &host, &csr)?;
+        translations(&device, &name, &host, &csr)?;
     }
     Ok(())
 }

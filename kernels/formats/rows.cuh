@@ -33,6 +33,19 @@ BG_DEVICE u32 row_of_entry(const RowOffsets& offsets, u64 entry) {
     return low;
 }
 
+/// The first place in [low, high) of an entry not below `column`.
+BG_DEVICE u64 first_not_below(const u32* indices, u64 low, u64 high, u64 column) {
+    while (low < high) {
+        u64 middle = low + (high - low) / 2;
+        if (load_readonly(indices + middle) < column) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /// Bytes of shared memory that `entry_rows` takes.
 template <u32 ITEMS> BG_DEVICE u32 entry_rows_shared(u32 threads) { return (threads * ITEMS + 2 + 32) * 4; }
 

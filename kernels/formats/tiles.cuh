@@ -144,19 +144,6 @@ template <u32 SHIFT, bool HYBRID> BG_DEVICE void tiles_light(const TileParams& p
     }
 }
 
-/// The first place in [low, high) of an entry not below `column`.
-BG_DEVICE u64 first_not_below(const u32* indices, u64 low, u64 high, u64 column) {
-    while (low < high) {
-        u64 middle = low + (high - low) / 2;
-        if (load_readonly(indices + middle) < column) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
-    }
-    return low;
-}
-
 /// Shared memory of a block that takes heavy tile rows: see `tiles_heavy`.
 struct HeavyShared {
     u64 starts[32], ends[32];  // the rows' entries within the window

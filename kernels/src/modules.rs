@@ -252,7 +252,9 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "formats/hybrid", kernels: &["hybrid_tiles", "hybrid_list"] },
     Listed { name: "formats/order", kernels: &["order_levels"] },
     Listed { name: "formats/profile", kernels: &["profile_distances", "profile_degrees", "profile_sample"] },
+    Listed { name: "formats/scales", kernels: &["scales_of_degrees"] },
     Listed { name: "formats/scan", kernels: &["scan_u32", "scan_u64"] },
+    Listed { name: "formats/sgt", kernels: &["sgt_sizes", "sgt_light", "sgt_heavy", "sgt_gather", "sgt_count_blocks", "sgt_fill"] },
     Listed {
         name: "formats/sort",
         kernels: &[

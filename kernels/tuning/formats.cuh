@@ -11,6 +11,11 @@ constexpr u32 SCAN_ROUNDS = 4;
 /// Tiles of a thread.
 constexpr u32 TILE_ITEMS = 8;
 
+// formats/sgt.cu
+/// Threads of a block that takes a window, and entries of a window that it sorts, a power of two.
+constexpr u32 SGT_THREADS = 128;
+constexpr u32 SGT_SORTED = 2048;
+
 // formats/tiles.cuh
 /// Steps of merging after which the number of tiles is foreseen.
 constexpr u32 TRIAL_STEPS = 24;

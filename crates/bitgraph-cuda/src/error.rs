@@ -15,6 +15,9 @@ pub enum Error {
     /// From tensors of bits: shapes, packing, widths.
     #[error(transparent)]
     Bits(bitgraph_bittensor::Error),
+    /// From translations into windows: heights, orders, shapes of blocks.
+    #[error(transparent)]
+    Translation(bitgraph_sgt::Error),
     /// A matrix of bits that mean something else than the operation takes them for.
     #[error("{operation}: the bits of the {operand} are {found:?} where {expected:?} are needed")]
     Levels {

@@ -5,16 +5,26 @@
 use crate::device::{Buffer, Device};
 use crate::{Cuda, Error, Result};
 use bitgraph_backend::Resident;
-use bitgraph_sparse::{Format, SectionData};
+use crate::layout::Offsets;
+use bitgraph_sparse::{Format, SectionData, Sections};
 use bytemuck::Pod;
 
 /// The elements of a section on the device.
 #[derive(Debug)]
-enum Elements {
+pub(crate) enum Elements {
     U8(Buffer<u8>),
     U16(Buffer<u16>),
     U32(Buffer<u32>),
     U64(Buffer<u64>),
+}
+
+impl From<&Offsets> for Elements {
+    fn from(offsets: &Offsets) -> Self {
+        match offsets {
+            Offsets::U32(o) => Self::U32(o.clone()),
+            Offsets::U64(o) => Self::U64(o.clone()),
+        }
+    }
 }
 
 /// A format on the device.
@@ -62,6 +72,29 @@ impl DeviceFormat {
         let sections = format.sections().iter().map(|s| Ok((s.name, upload(&s.data)?))).collect::<Result<Vec<_>>>()?;
         Ok(Self { format: F::NAME, shape: format.shape(), nnz: format.nnz(), sections })
     }
+    /// Of arrays that are there, by the names of the format's sections.
+    pub(crate) fn new(format: &'static str, shape: (usize, usize), nnz: usize, sections: Vec<(&'static str, Elements)>) -> Self {
+        Self { format, shape, nnz, sections }
+    }
+    /// The format on the host, with every check of what comes from outside. O(its arrays).
+    ///
+    /// # Errors
+    /// Another format than this one, what its checks find, or the driver's.
+    pub fn to_host<F: Format>(&self) -> Result<F> {
+        if F::NAME != self.format {
+            return Err(bitgraph_sparse::Error::Section { name: format!("{} (these are of {})", F::NAME, self.format) }.into());
+        }
+        let download = |elements: &Elements| {
+            Ok::<_, Error>(match elements {
+                Elements::U8(b) => SectionData::U8(b.to_vec()?.into()),
+                Elements::U16(b) => SectionData::U16(b.to_vec()?.into()),
+                Elements::U32(b) => SectionData::U32(b.to_vec()?.into()),
+                Elements::U64(b) => SectionData::U64(b.to_vec()?.into()),
+            })
+        };
+        let sections = self.sections.iter().map(|(name, e)| Ok((name.to_string(), download(e)?))).collect::<Result<Sections>>()?;
+        Ok(F::from_sections(self.shape.0, self.shape.1, &sections)?)
+    }
     /// The array of a section, if there is one of that name and type.
     #[must_use]
     pub fn section<T: SectionElement>(&self, name: &str) -> Option<&Buffer<T>> {
@@ -94,7 +127,7 @@ impl<F: Format> Resident<F> for Cuda {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use bitgraph_sparse::{Csr, Offsets, Section, Sections};
+    use bitgraph_sparse::{Csr, Offsets, Section};
 
     /// A format of another crate: the columns of every row as differences.
     #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +157,8 @@ mod tests {
         assert_eq!((form.format, form.nnz, Resident::<Gaps>::form_bytes(&cuda, &form)), ("gaps", 5, 10));
         assert_eq!(form.section::<u16>("gaps").unwrap().to_vec().unwrap(), gaps.0);
         assert!(form.section::<u32>("gaps").is_none() && form.section::<u16>("tiles").is_none());
+        assert_eq!(form.to_host::<Gaps>().unwrap(), gaps);
+        assert!(form.to_host::<Csr>().is_err());
         let csr = Csr::new(2, 2, Offsets::from_usizes(&[0, 1, 2]), vec![1u32, 0].into()).unwrap();
         let form = cuda.reside(&csr).unwrap();
         assert_eq!(form.section::<u32>("indices").unwrap().to_vec().unwrap(), [1, 0]);

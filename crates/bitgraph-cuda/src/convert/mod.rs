@@ -1,17 +1,21 @@
 //! Conversions between the storage formats, and the counts that decide between them, on the device.
 //!
 //! # Invariants
-//! The sections are those of `bitgraph-b2sr`'s conversions, byte for byte, whatever the block size and the order of blocks.
+//! The sections are those of the host's conversions (`bitgraph-b2sr`, `bitgraph-frdc`, `bitgraph-sgt`), byte for byte, whatever the block size and the order of blocks.
 #![allow(unsafe_code)]
 
 mod counts;
+mod frdc;
 mod hybrid;
 mod lists;
 mod profile;
+mod sgt;
 mod tiles;
 
 pub use counts::{TileCountConfig, tile_counts};
+pub use frdc::{DeviceFrdc, frdc};
 pub use profile::{DeviceProfile, DeviceProfileConfig, profile};
+pub use sgt::{DeviceBlocks, DeviceSgt, SgtOptions, sgt};
 pub use tiles::TileOptions;
 
 use crate::Result;
@@ -59,3 +63,5 @@ pub(crate) fn transpose(device: &Device, lists: &DeviceCsr, values: Option<&Devi
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod translation_tests;
