@@ -14,7 +14,7 @@ pub const WHOLE: &str = "--workspace";
 /// Which build programs come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Build {
-    /// One of the package alone: the least to compile where nothing is compiled.
+    /// One of the package alone: little to compile where nothing is compiled yet.
     Package,
     /// That of all tests of the workspace: nothing to compile after `test`.
     Workspace,

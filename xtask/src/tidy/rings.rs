@@ -5,6 +5,7 @@
 //! the crate's root takes from a module is that module's; what the root defines itself belongs to none.
 
 use super::Report;
+use super::library::{Module, identifier, library};
 use super::tree::File;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -77,28 +78,12 @@ fn reached<'a>(arrows: &'a Arrows, from: &'a str) -> BTreeSet<&'a str> {
 
 /// What the modules of the crate in `folder` need of each other.
 fn arrows(folder: &str, files: &[File]) -> Arrows {
-    let source = format!("{folder}/src/");
-    let below = |f: &File| f.path.strip_prefix(&source).and_then(|path| path.strip_suffix(".rs")).map(ToString::to_string);
-    let texts: Vec<(String, &File, String)> = files.iter().filter_map(|f| Some((below(f)?, f, blank(&f.text)))).collect();
-    let mut tests = BTreeSet::new();
-    let texts: Vec<(Vec<String>, &File, String)> = texts
-        .into_iter()
-        .map(|(path, file, text)| {
-            let module: Vec<String> =
-                path.split('/').filter(|part| !["mod", "lib", "main"].contains(part)).map(ToString::to_string).collect();
-            let text = without_tests(&text, &mut |name| {
-                tests.insert([&module[..], &[name.to_string()]].concat());
-            });
-            (module, file, text)
-        })
-        .collect();
-    let library = || texts.iter().filter(|(module, ..)| !(1..=module.len()).any(|n| tests.contains(&module[..n])));
-    let mut owners: BTreeMap<String, String> =
-        library().filter_map(|(module, ..)| module.first()).map(|m| (m.clone(), m.clone())).collect();
-    let modules: BTreeSet<String> = owners.keys().cloned().collect();
-    for (module, _, text) in library() {
-        match module.first() {
-            None => root_names(text, &modules, &mut owners),
+    let modules = library(folder, files);
+    let mut owners: BTreeMap<String, String> = modules.iter().filter_map(|m| m.path.first()).map(|m| (m.clone(), m.clone())).collect();
+    let names: BTreeSet<String> = owners.keys().cloned().collect();
+    for Module { path, text, .. } in &modules {
+        match path.first() {
+            None => root_names(text, &names, &mut owners),
             Some(module) => {
                 let macros = text.match_indices("#[macro_export]").filter_map(|(at, _)| text[at..].split_once("macro_rules!"));
                 owners.extend(macros.map(|(_, rest)| (identifier(rest.trim_start()).to_string(), module.clone())));
@@ -106,9 +91,9 @@ fn arrows(folder: &str, files: &[File]) -> Arrows {
         }
     }
     let mut arrows = Arrows::new();
-    for (module, file, text) in library() {
-        let Some(from) = module.first() else { continue };
-        for (at, name) in root_paths(text, module.len()) {
+    for Module { path, file, text } in &modules {
+        let Some(from) = path.first() else { continue };
+        for (at, name) in root_paths(text, path.len()) {
             if let Some(to) = owners.get(name).filter(|to| *to != from) {
                 let line = text[..at].matches('\n').count() + 1;
                 arrows.entry(from.clone()).or_default().entry(to.clone()).or_default().push(format!("{}:{line}", file.path));
@@ -166,85 +151,6 @@ fn root_paths(text: &str, depth: usize) -> Vec<(usize, &str)> {
         }
     }
     found
-}
-
-fn identifier(text: &str) -> &str {
-    &text[..text.find(|c: char| !c.is_alphanumeric() && c != '_').unwrap_or(text.len())]
-}
-
-/// The text without what is compiled for tests alone; `declared` hears of the modules that are declared there.
-fn without_tests(text: &str, declared: &mut dyn FnMut(&str)) -> String {
-    let (mut kept, mut from) = (String::new(), 0);
-    for (at, _) in text.match_indices("#[cfg(test)]").chain(text.match_indices("#[cfg(all(test")) {
-        if at < from {
-            continue;
-        }
-        let mut braces = 0;
-        let end = text[at..].char_indices().find(|&(_, c)| {
-            braces += i32::from(c == '{') - i32::from(c == '}');
-            braces == 0 && (c == '}' || c == ';')
-        });
-        let end = end.map_or(text.len(), |(k, _)| at + k + 1);
-        if let Some((_, name)) = text[at..end].rsplit_once("mod ").filter(|_| text[..end].ends_with(';')) {
-            declared(identifier(name));
-        }
-        kept += &text[from..at];
-        kept.extend(text[at..end].chars().filter(|c| *c == '\n'));
-        from = end;
-    }
-    kept + &text[from..]
-}
-
-/// The text with blanks for comments, strings and characters; lines stay where they are.
-fn blank(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let word = out.ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        let skipped = match c {
-            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
-            '/' if rest.starts_with("/*") => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            '"' => string(rest),
-            'r' if !word && rest[1..].trim_start_matches('#').starts_with('"') => raw_string(rest),
-            '\'' => character(rest),
-            _ => 0,
-        };
-        let (piece, next) = rest.split_at(skipped.max(c.len_utf8()));
-        match skipped {
-            0 => out += piece,
-            _ => out.extend(piece.chars().map(|c| if c == '\n' { '\n' } else { ' ' })),
-        }
-        rest = next;
-    }
-    out
-}
-
-/// Bytes of the string that `text` begins with.
-fn string(text: &str) -> usize {
-    let mut escaped = false;
-    let end = text.char_indices().skip(1).find(|&(_, c)| {
-        let found = c == '"' && !escaped;
-        escaped = c == '\\' && !escaped;
-        found
-    });
-    end.map_or(text.len(), |(k, _)| k + 1)
-}
-
-fn raw_string(text: &str) -> usize {
-    let marks = text[1..].len() - text[1..].trim_start_matches('#').len();
-    let end = format!("\"{}", "#".repeat(marks));
-    let start = 2 + marks;
-    text[start..].find(&end).map_or(text.len(), |k| start + k + end.len())
-}
-
-/// Bytes of the character that `text` begins with; 0 if that is a lifetime.
-fn character(text: &str) -> usize {
-    let mut letters = text.char_indices().skip(1);
-    match (letters.next(), letters.next()) {
-        (Some((_, '\\')), Some((k, c))) => text[k + c.len_utf8()..].find('\'').map_or(0, |end| k + c.len_utf8() + end + 1),
-        (Some(_), Some((k, '\''))) => k + 1,
-        _ => 0,
-    }
 }
 
 #[cfg(test)]
