@@ -3,10 +3,9 @@
 //!
 //! Invariant: a checker that is not there is skipped with the reason; one that is there and finds something makes its task fail.
 
+use crate::programs::{self, Build};
 use crate::run;
 use anyhow::{Context, Result, bail};
-use std::path::PathBuf;
-use std::process::Command;
 
 /// The tests of a library whose names hold one of the words: the package, and the words.
 type Tests = (&'static str, &'static [&'static str]);
@@ -30,18 +29,29 @@ pub fn loom(rest: &[String]) -> Result<()> {
     run::cargo(&["test", "--package", "bitgraph-cpu", "--test", "models"], rest)
 }
 
-/// The tests of the CPU backend once for every instruction set that the machine has.
+/// The tests of the CPU backend once for every instruction set that the machine has; without the best one, which the tests of the workspace
+/// have taken, where the programs are theirs.
 pub fn levels(rest: &[String]) -> Result<()> {
-    for (name, present) in [("portable", true), ("avx2", has_avx2()), ("avx512", has_avx512())] {
+    let (build, words) = Build::of(rest);
+    if !words.is_empty() {
+        bail!("usage: cargo xtask levels [{}]", programs::WHOLE);
+    }
+    let levels = [("portable", true), ("avx2", has_avx2()), ("avx512", has_avx512())];
+    let best = levels.iter().rfind(|(_, present)| *present).map(|(name, _)| *name);
+    for (name, present) in levels {
         if !present {
             println!("levels: {name} skipped, since this machine has it not");
             continue;
         }
+        if build == Build::Workspace && best == Some(name) {
+            println!("levels: {name} is what the other tests take here");
+            continue;
+        }
         // What takes the level in force; the other tests go over the levels by themselves.
-        let tests = ["test", "--package", "bitgraph-cpu", "--test", "definitions", "--test", "contracts"];
-        run::cargo_with(&tests, rest, &[("BITGRAPH_SIMD", name)])?;
-        let variants = ["test", "--package", "bitgraph-cpu", "--lib", "--", "fused::variants", "tile::"];
-        run::cargo_with(&variants, rest, &[("BITGRAPH_SIMD", name)])?;
+        for program in programs::of(build, "bitgraph-cpu", &["definitions", "contracts"], &[], &[])? {
+            let words: &[&str] = if program.target == "bitgraph_cpu" { &["fused::variants", "tile::"] } else { &[] };
+            program.run(&[], words, &[("BITGRAPH_SIMD", name)])?;
+        }
     }
     Ok(())
 }
@@ -63,35 +73,11 @@ fn has_avx512() -> bool {
     false
 }
 
-/// Test programs of libraries, built with the variables set; each with the words that choose its tests.
-fn programs(tests: &[Tests], extra: &[&str], variables: &[(&str, &str)]) -> Result<Vec<(PathBuf, &'static [&'static str])>> {
-    let mut found = Vec::new();
+/// Runs the tests of libraries, each after `before`.
+fn each(build: Build, tests: &[Tests], extra: &[&str], before: &[&str], variables: &[(&str, &str)]) -> Result<()> {
     for (package, words) in tests {
-        let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        command.args(["test", "--no-run", "--lib", "--package", package]).args(extra).current_dir(run::root());
-        let output = command.envs(variables.iter().copied()).output().context("cannot start cargo")?;
-        let text = String::from_utf8_lossy(&output.stderr);
-        if !output.status.success() {
-            bail!("the tests of {package} do not build:\n{text}");
-        }
-        // "Executable unittests src/lib.rs (PATH)"
-        let path = text.lines().rev().find_map(|line| line.trim().strip_prefix("Executable ")?.split_once('(')?.1.strip_suffix(')'));
-        let path = path.with_context(|| format!("cargo does not say where the tests of {package} are"))?;
-        found.push((run::root().join(path), *words));
-    }
-    Ok(found)
-}
-
-/// Runs `program` before each test program, with the words that choose its tests.
-fn each(programs: &[(PathBuf, &[&str])], before: &[&str], variables: &[(&str, &str)]) -> Result<()> {
-    for (test, words) in programs {
-        let line: Vec<&str> =
-            before.iter().copied().chain([test.to_str().context("a path is not UTF-8")?]).chain(words.iter().copied()).collect();
-        eprintln!("$ {}", line.join(" "));
-        let status = Command::new(line[0]).args(&line[1..]).envs(variables.iter().copied()).status();
-        let status = status.with_context(|| format!("cannot start {}", line[0]))?;
-        if !status.success() {
-            bail!("{} ended with {status}", line.join(" "));
+        for program in programs::of(build, package, &[], extra, variables)? {
+            program.run(before, words, variables)?;
         }
     }
     Ok(())
@@ -99,8 +85,9 @@ fn each(programs: &[(PathBuf, &[&str])], before: &[&str], variables: &[(&str, &s
 
 /// Reads and writes out of bounds and uses of what was not initialised.
 pub fn valgrind(rest: &[String]) -> Result<()> {
-    if !rest.is_empty() {
-        bail!("usage: cargo xtask valgrind");
+    let (build, words) = Build::of(rest);
+    if !words.is_empty() {
+        bail!("usage: cargo xtask valgrind [{}]", programs::WHOLE);
     }
     if !run::has("valgrind", &[]) {
         println!("valgrind: skipped, since it is not installed");
@@ -108,7 +95,7 @@ pub fn valgrind(rest: &[String]) -> Result<()> {
     }
     // It runs one thread at a time, and gives turns to those that wait for others only if told to. It shows no AVX-512 to programs.
     let before = ["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=no", "--fair-sched=try"];
-    each(&programs(SMALL, &[], &[])?, &before, &[("RAYON_NUM_THREADS", "2"), ("PROPTEST_CASES", "4")])
+    each(build, SMALL, &[], &before, &[("RAYON_NUM_THREADS", "2"), ("PROPTEST_CASES", "4")])
 }
 
 /// Undefined behaviour of the language, by its interpreter.
@@ -150,6 +137,5 @@ pub fn tsan(rest: &[String]) -> Result<()> {
         ("RAYON_NUM_THREADS", "3"),
         ("TSAN_OPTIONS", "halt_on_error=1"),
     ];
-    let programs = programs(THREADED, &["-Zbuild-std", "--target", &host], &variables)?;
-    each(&programs.iter().map(|(path, words)| (path.clone(), *words)).collect::<Vec<_>>(), &["env"], &variables)
+    each(Build::Package, THREADED, &["-Zbuild-std", "--target", &host], &[], &variables)
 }

@@ -256,7 +256,7 @@ pub fn emulate(arguments: &[String]) -> Result<()> {
     let folder = host_folder();
     let folder = folder.to_str().context("the target folder's name is not UTF-8")?;
     let quick: &[&str] = if arguments.iter().any(|a| a == "--full") { &[] } else { &["--quick"] };
-    let verify = ["run", "--release", "--package", "bitgraph-verify", "--", "--backend", "cuda"];
+    let verify = ["--backend", "cuda"];
     let rings: &[&str] = if arguments.iter().any(|a| a.starts_with("--ring")) {
         &[]
     } else {
@@ -264,7 +264,21 @@ pub fn emulate(arguments: &[String]) -> Result<()> {
     };
     let verify: Vec<&str> = verify.iter().chain(quick).chain(rings).copied().collect();
     let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1"), ("BITGRAPH_CUDA_EMULATED_MEMORY", EMULATED_MEMORY)];
-    run::cargo_with(&verify, arguments, &variables)
+    let words: Vec<String> = verify.iter().map(ToString::to_string).chain(arguments.iter().cloned()).collect();
+    self::verify(&words, &variables)
+}
+
+/// Runs the verification program. It is built beside the command line, so that the libraries below are compiled once for both.
+pub fn verify(arguments: &[String], variables: &[(&str, &str)]) -> Result<()> {
+    let both = ["build", "--release", "--package", "bitgraph-cli", "--package", "bitgraph-verify", "--bin", "bitgraph-verify"];
+    run::cargo(&both, &[])?;
+    let program = run::target_folder().join("release").join(format!("bitgraph-verify{}", std::env::consts::EXE_SUFFIX));
+    let status = Command::new(&program).args(arguments).envs(variables.iter().copied()).current_dir(run::root()).status();
+    let status = status.with_context(|| format!("cannot start {}", program.display()))?;
+    if !status.success() {
+        bail!("bitgraph-verify {} ended with {status}", arguments.join(" "));
+    }
+    Ok(())
 }
 
 /// Every `.cu` file is in the table of kernels, or nothing would find it.

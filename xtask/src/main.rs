@@ -10,6 +10,7 @@ mod fuzz;
 mod kernels;
 mod msrv;
 mod package;
+mod programs;
 mod reproduce;
 mod run;
 mod shim;
@@ -28,11 +29,12 @@ Usage: cargo xtask TASK [arguments]
   doc         build the documentation, warnings are errors; `doc --open` shows it
   verify      run the verification binary: verify --backend cpu [--data DIR] [--full] ...
   emulate     verify the CUDA backend on the host shim, where there is no GPU: emulate [--full] [--ring NAME] ...
-  shim        the tests of the CUDA crate on the host shim: shim [TEST ..]
-  levels      tests of the CPU crate with every instruction set forced in turn
+  shim        the tests of the CUDA crate on the host shim: shim [--workspace] [TEST ..]; here and below, --workspace runs the programs
+              of `test`, which are there after it, instead of compiling the package alone
+  levels      tests of the CPU crate with every instruction set forced in turn: levels [--workspace]
   loom        the lock-free structures under a model checker (a part of `test`)
   fuzz        every reader on mutated bytes, from a kept corpus: fuzz [--seconds 30] [--jobs N] [TARGET ..]
-  valgrind    the tests of modules with unsafe code under valgrind
+  valgrind    the tests of modules with unsafe code under valgrind: valgrind [--workspace]
   miri, tsan  the same under miri, and of threads under ThreadSanitizer; each is skipped where the toolchain has it not
   deny        licences, sources and known faults of dependencies, against deny.toml
   package     every published crate as an archive, without network; --verify compiles the archives
@@ -69,7 +71,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "clippy" => clippy(rest),
         "test" => run::cargo(&["test", "--workspace"], rest),
         "doc" => doc(rest),
-        "verify" => run::cargo(&["run", "--release", "--package", "bitgraph-verify", "--"], rest),
+        "verify" => kernels::verify(rest, &[]),
         "emulate" => kernels::emulate(rest),
         "shim" => shim::run(rest),
         "levels" => checkers::levels(rest),

@@ -5,7 +5,8 @@
 //! Invariant: a run of all tests launches every kernel of a fused algorithm and of the operations on dense matrices, or fails; a form that no
 //! test enters is no form.
 
-use crate::{kernels, run};
+use crate::kernels;
+use crate::programs::{self, Build};
 use anyhow::{Context, Result, bail};
 use bitgraph_kernels::MODULES;
 use std::collections::BTreeSet;
@@ -15,6 +16,7 @@ const WHOLE: &[&str] = &["graph/", "tensor/"];
 
 /// Runs the tests whose names hold one of the words, all of them without.
 pub fn run(words: &[String]) -> Result<()> {
+    let (build, words) = Build::of(words);
     kernels::run(&["--host".into()])?;
     let folder = kernels::host_folder();
     let list = folder.join("launched.txt");
@@ -23,7 +25,10 @@ pub fn run(words: &[String]) -> Result<()> {
     let text = |path: &std::path::Path| path.to_str().map(String::from).context("the target folder's name is not UTF-8");
     let (folder, name) = (text(&folder)?, text(&list)?);
     let variables = [("BITGRAPH_CUDA_EMULATOR", &*folder), ("BITGRAPH_REQUIRE_GPU", "1"), ("BITGRAPH_LAUNCHED", &*name)];
-    run::cargo_with(&["test", "--package", "bitgraph-cuda", "--lib", "--"], words, &variables)?;
+    let filters: Vec<&str> = words.iter().map(String::as_str).collect();
+    for program in programs::of(build, "bitgraph-cuda", &[], &[], &[])? {
+        program.run(&[], &filters, &variables)?;
+    }
     if words.is_empty() {
         let launched = std::fs::read_to_string(&list).with_context(|| format!("cannot read {name}"))?;
         return all_launched(&launched.lines().collect());

@@ -2,8 +2,7 @@
 //!
 //! Invariant: a handle is cheap to clone, and clones share what is computed from a matrix at first use.
 
-use crate::ops::{MatrixOps, View};
-use crate::{Backend, Error, Vector};
+use crate::{Backend, Error};
 use bitgraph_b2sr::Layout;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values};
@@ -38,16 +37,6 @@ impl<B: Backend> Matrix<B> {
     /// Out of memory, or more rows or columns than ids reach.
     pub fn empty(backend: &B, rows: usize, columns: usize, format: FormatKind) -> Result<Self, B::Error> {
         Ok(Self::from_raw(backend, backend.matrix_empty(rows, columns, format)?))
-    }
-    /// The square matrix, as lists, whose entry (i, i) is the vector's entry at i, made on the device.
-    ///
-    /// # Errors
-    /// Out of memory, or more rows than ids reach.
-    pub fn diagonal<T: Stored>(vector: &Vector<B, T>) -> Result<Self, B::Error>
-    where
-        B: MatrixOps,
-    {
-        Ok(Self::from_raw(vector.backend(), vector.backend().matrix_diagonal(vector.raw())?))
     }
     /// The handle of what a backend made.
     pub fn from_raw(backend: &B, raw: B::Matrix) -> Self {
@@ -85,19 +74,6 @@ impl<B: Backend> Matrix<B> {
     /// Out of memory.
     pub fn transposed(&self) -> Result<Self, B::Error> {
         Ok(Self::from_raw(&self.backend, self.backend.matrix_transposed(&self.raw)?))
-    }
-    /// The same matrix with its values converted to `T`, rounded and saturated; a pattern stays one, and what is of that type is shared.
-    ///
-    /// # Errors
-    /// Out of memory.
-    pub fn cast<T: Stored>(&self) -> Result<Self, B::Error>
-    where
-        B: MatrixOps,
-    {
-        match self.dtype() {
-            Some(found) if found != T::DTYPE => Ok(Self::from_raw(&self.backend, self.backend.matrix_cast::<T>(&self.raw)?)),
-            _ => Ok(self.clone()),
-        }
     }
     /// Rows and columns.
     #[must_use]
@@ -183,3 +159,18 @@ impl<B: Backend, T: Stored> Typed<B, T> {
         }
     }
 }
+
+/// A matrix as an operand, seen transposed perhaps.
+pub struct View<'a, B: Backend> {
+    /// The matrix.
+    pub matrix: &'a B::Matrix,
+    /// Whether its transpose is meant.
+    pub transposed: bool,
+}
+// Derived impls would ask for `B: Copy`.
+impl<B: Backend> Clone for View<'_, B> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+impl<B: Backend> Copy for View<'_, B> {}

@@ -2,8 +2,7 @@
 //!
 //! Invariant: a handle is cheap to clone. Clones share their content until one of them is written to.
 
-use crate::ops::{VectorOps, assign_at};
-use crate::{Backend, Error, same_type};
+use crate::{Backend, Error};
 use bitgraph_sparse::{Stored, Vector as HostVector};
 use std::fmt::{Debug, Formatter};
 use std::ops::Deref;
@@ -44,31 +43,6 @@ impl<B: Backend, T: Stored> Vector<B, T> {
     pub fn filled(backend: &B, len: usize, value: T) -> Result<Self, B::Error> {
         Ok(Self::from_raw(backend, backend.vector_filled(len, value)?))
     }
-    /// A vector with entries at some positions; a later one replaces an earlier one. Only these cross to the device.
-    ///
-    /// # Errors
-    /// [`Error::IndexOutOfRange`], or out of memory.
-    pub fn from_entries(backend: &B, len: usize, entries: impl IntoIterator<Item = (u32, T)>) -> Result<Self, B::Error>
-    where
-        B: VectorOps,
-    {
-        let (indices, values): (Vec<u32>, Vec<T>) = entries.into_iter().unzip();
-        let mut vector = Self::empty(backend, len)?;
-        assign_at(&Self::from_vec(backend, values)?, &indices).into(&mut vector)?;
-        Ok(vector)
-    }
-    /// As [`Vector::from_entries`], with one value for all of them.
-    ///
-    /// # Errors
-    /// [`Error::IndexOutOfRange`], or out of memory.
-    pub fn from_indices(backend: &B, len: usize, indices: &[u32], value: T) -> Result<Self, B::Error>
-    where
-        B: VectorOps,
-    {
-        let mut vector = Self::empty(backend, len)?;
-        assign_at(&Self::filled(backend, indices.len(), value)?, indices).into(&mut vector)?;
-        Ok(vector)
-    }
     /// The handle of what a backend made.
     pub fn from_raw(backend: &B, raw: B::Vector<T>) -> Self {
         Self { backend: backend.clone(), raw: Arc::new(raw) }
@@ -77,6 +51,9 @@ impl<B: Backend, T: Stored> Vector<B, T> {
     #[must_use]
     pub fn raw(&self) -> &B::Vector<T> {
         &self.raw
+    }
+    pub(crate) fn share(&self) -> Arc<B::Vector<T>> {
+        Arc::clone(&self.raw)
     }
     /// The backend's own form, to write to: copied first if it is shared.
     pub(crate) fn raw_mut(&mut self) -> &mut B::Vector<T> {
@@ -114,13 +91,6 @@ impl<B: Backend, T: Stored> Vector<B, T> {
     /// As [`Vector::nvals`].
     pub fn is_empty(&self) -> Result<bool, B::Error> {
         Ok(self.nvals()? == 0)
-    }
-    /// What decides where this vector, as a mask, lets a result be written, and whether that is by presence: its own bits if it has some.
-    pub(crate) fn truth(&self, structural: bool) -> Result<crate::ops::Truth<B>, B::Error> {
-        match same_type(Arc::clone(&self.raw)) {
-            Some(bits) => Ok((bits, structural)),
-            None => Ok((Arc::new(self.backend.vector_truth(&self.raw, structural)?), false)),
-        }
     }
 }
 

@@ -3,9 +3,21 @@
 //! Invariant: what is not finite is refused, and does not vanish in a minimum.
 
 use crate::scales::not_finite;
-use crate::{Per, Result, View};
+use crate::{Result, View};
 use bitgraph_sparse::Control;
 use rayon::prelude::*;
+
+/// What shares a range, and so a step.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Per {
+    /// All elements.
+    #[default]
+    Tensor,
+    /// Those of a row.
+    Row,
+    /// Those of a column.
+    Column,
+}
 
 /// A minimum and a maximum; inverted where there are no elements.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -7,9 +7,9 @@
 //! however many planes there are. The inner loops have no branch and constant shifts or masks, which compilers turn into vector
 //! instructions of any width.
 
-use crate::layout::WORD;
 use crate::memory::zeros;
 use crate::meter::{BLOCK, Meter};
+use crate::packing::WORD;
 use crate::{BitLayout, Packing, Result, View};
 use bitgraph_sparse::Control;
 use rayon::prelude::*;

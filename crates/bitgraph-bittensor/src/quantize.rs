@@ -9,7 +9,7 @@
 //! infinities included, gets the code of the nearer end. An element that is not a number has no code, and is refused.
 
 use crate::extremes::{Extremes, extremes};
-use crate::{Error, Result, View};
+use crate::{Error, Per, Result, View};
 use bitgraph_sparse::{Buffer, Control};
 
 /// Codes have at most as many bits.
@@ -135,18 +135,6 @@ pub enum Range {
         /// The upper end.
         high: f32,
     },
-}
-
-/// What shares a step.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Per {
-    /// All elements.
-    #[default]
-    Tensor,
-    /// Those of a row.
-    Row,
-    /// Those of a column.
-    Column,
 }
 
 /// How steps are fitted to data.

@@ -3,10 +3,10 @@
 //! Invariant: every element keeps its bit. Squares of 32 x 32 bits are transposed in registers, so that the cost is one read and one
 //! write of the words.
 
-use crate::layout::WORD;
 use crate::memory::zeros;
 use crate::meter::Meter;
 use crate::pack::blocks_of_planes;
+use crate::packing::WORD;
 use crate::{BitLayout, Result};
 use bitgraph_sparse::Control;
 use rayon::prelude::*;

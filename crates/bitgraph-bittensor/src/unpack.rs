@@ -2,9 +2,9 @@
 //!
 //! Invariant: every element is written once, whatever the packing; padding is not read as an element.
 
-use crate::layout::WORD;
 use crate::memory::zeros;
 use crate::meter::{BLOCK, Meter};
+use crate::packing::WORD;
 use crate::{BitLayout, Packing, Result};
 use bitgraph_sparse::Control;
 use rayon::prelude::*;

@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::device::Device;
-use crate::tensor::TensorKernels;
+use crate::forced::TensorKernels;
 
 /// The CUDA backend on one GPU. Cheap to clone; a clone is the same device and stream.
 #[derive(Clone, Debug)]

@@ -10,6 +10,7 @@ pub mod convert;
 mod cuda;
 pub mod device;
 mod error;
+mod forced;
 pub mod fused;
 mod layout;
 mod matrix;

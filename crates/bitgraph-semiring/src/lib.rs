@@ -12,7 +12,6 @@ mod number;
 mod operator;
 mod scalar;
 mod semiring;
-mod transparent;
 
 pub use builtin::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
@@ -32,6 +31,5 @@ pub use operator::{
     Absolute, AdditiveInverse, BinaryOp, First, Identity, IfNonZero, Minus, NotEqual, OffDiagonal, One, Operator, Quotient, Scale, Second,
     SelectOp, Shift, Tril, Triu, UnaryOp, ValueAbove, ValueBelow, ValueNonZero,
 };
-pub use scalar::{Float, Scalar, Wide};
+pub use scalar::{Float, Scalar, Transparent, Wide};
 pub use semiring::{Name, Over, Semiring};
-pub use transparent::Transparent;

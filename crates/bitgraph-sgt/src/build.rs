@@ -114,7 +114,7 @@ fn translate(csr: &Csr, height: usize, order: Option<&[u32]>, control: &Control)
         columns: columns.into(),
         edge_to_col: edge_to_col.into(),
     };
-    debug_assert_eq!(crate::check::check(&sgt), Ok(()));
+    debug_assert_eq!(sgt.check(), Ok(()));
     Ok(sgt)
 }
 

@@ -2,8 +2,8 @@
 
 mod blocks;
 mod build;
-mod check;
 mod error;
+mod limits;
 mod order;
 mod sgt;
 mod shape;
@@ -12,7 +12,8 @@ mod stats;
 pub use blocks::{Blocks, MaskOrder};
 pub use build::{RowOrder, SgtConfig};
 pub use error::{Error, Result};
+pub use limits::MOST_ROWS;
 pub use order::{Greedy, greedy};
-pub use sgt::{MOST_ROWS, Sgt};
+pub use sgt::Sgt;
 pub use shape::BlockShape;
 pub use stats::Statistics;

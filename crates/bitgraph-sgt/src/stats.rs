@@ -70,8 +70,18 @@ impl Sums {
     }
 }
 
+impl Sgt {
+    /// Numbers of blocks, fill and gathers for blocks of a shape. O(distinct columns), parallel.
+    ///
+    /// # Errors
+    /// [`Error::BlockHeight`] if the blocks' height is not the windows'.
+    pub fn statistics(&self, shape: BlockShape) -> Result<Statistics> {
+        Statistics::of(self, shape)
+    }
+}
+
 impl Statistics {
-    pub(crate) fn of(sgt: &Sgt, shape: BlockShape) -> Result<Self> {
+    fn of(sgt: &Sgt, shape: BlockShape) -> Result<Self> {
         if shape.height() != sgt.height() {
             return Err(Error::BlockHeight { expected: sgt.height, found: shape.height() as u32 });
         }

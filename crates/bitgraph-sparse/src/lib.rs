@@ -2,7 +2,6 @@
 
 mod bits;
 mod buffer;
-mod build;
 mod cell;
 mod control;
 mod coo;
@@ -10,7 +9,6 @@ mod csc;
 mod csr;
 mod error;
 mod format;
-mod halves;
 #[cfg(any(feature = "bitvec", feature = "ndarray", feature = "petgraph", feature = "sprs"))]
 mod interop;
 mod mask;

@@ -122,9 +122,35 @@ impl PartialEq for Offsets {
     }
 }
 
+/// Offsets while rows are built.
+pub(crate) trait Width: OffsetInt + Default {
+    /// As the offsets of a matrix.
+    fn wrap(offsets: Vec<Self>) -> Offsets;
+}
+impl Width for u32 {
+    fn wrap(offsets: Vec<Self>) -> Offsets {
+        Offsets::U32(offsets.into())
+    }
+}
+impl Width for u64 {
+    fn wrap(offsets: Vec<Self>) -> Offsets {
+        // Duplicates were counted too: the rest may fit 32 bits.
+        match offsets.last() {
+            Some(&last) if !Offsets::are_narrow(last) => Offsets::U64(offsets.into()),
+            _ => Offsets::U32(offsets.iter().map(|&o| o as u32).collect::<Vec<_>>().into()),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn offsets_stay_wide_where_they_must() {
+        assert!(matches!(u64::wrap(vec![0, 1 << 32]), Offsets::U64(_)));
+        assert!(matches!(u64::wrap(vec![0, u64::from(u32::MAX)]), Offsets::U32(_)));
+    }
 
     #[test]
     fn the_width_changes_at_the_last_number_of_32_bits() {

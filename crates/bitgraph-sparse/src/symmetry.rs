@@ -1,6 +1,6 @@
 //! Patterns and their mirror images: the union of both, and whether values agree.
 
-use crate::build::Width;
+use crate::offsets::Width;
 use crate::parallel::{self, rows_mut};
 use crate::{Csr, Error, Result, Values, with_values};
 

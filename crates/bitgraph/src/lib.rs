@@ -3,9 +3,13 @@
 #![cfg_attr(all(feature = "cpu", feature = "generate"), doc = include_str!("../README.md"))]
 
 mod error;
+#[cfg(any(feature = "io", feature = "generate"))]
+mod loaded;
 pub mod memory;
 #[cfg(all(feature = "cpu", any(feature = "io", feature = "generate")))]
 mod open;
+#[cfg(any(feature = "io", feature = "generate"))]
+mod options;
 pub mod prelude;
 mod provenance;
 #[cfg(any(feature = "io", feature = "generate"))]
@@ -31,11 +35,15 @@ pub use bitgraph_sparse as sparse;
 pub use bitgraph_tensor as tensor;
 
 pub use error::{Error, Result};
+#[cfg(any(feature = "io", feature = "generate"))]
+pub use loaded::LoadedGraph;
 #[cfg(all(feature = "cpu", any(feature = "io", feature = "generate")))]
 pub use open::Open;
+#[cfg(any(feature = "io", feature = "generate"))]
+pub use options::LoadOptions;
 pub use provenance::commit;
 #[cfg(any(feature = "io", feature = "generate"))]
-pub use source::{GraphSource, LoadOptions, LoadedGraph};
+pub use source::GraphSource;
 #[cfg(any(feature = "io", feature = "generate"))]
 pub use stored::StoredGraph;
 #[cfg(any(feature = "io", feature = "generate"))]

@@ -4,15 +4,11 @@
 
 #[cfg(feature = "generate")]
 use crate::weights;
-use crate::{Error, Result, StoredGraph, WeightSource};
-use bitgraph_backend::{Backend, Graph};
+use crate::{Error, LoadOptions, LoadedGraph, Result, StoredGraph, WeightSource};
 #[cfg(feature = "generate")]
 use bitgraph_generate::Generator;
 #[cfg(feature = "io")]
-use bitgraph_io::{self as io, FileFormat, Listener, ReadOptions, Remark};
-#[cfg(feature = "io")]
-use bitgraph_sparse::Duplicates;
-use bitgraph_sparse::{Control, Csr, Values};
+use bitgraph_io::{self as io, ReadOptions};
 use std::ffi::OsStr;
 use std::fmt;
 #[cfg(feature = "io")]
@@ -90,83 +86,6 @@ impl fmt::Display for GraphSource {
             #[cfg(feature = "io")]
             Self::Stdin => f.write_str("-"),
         }
-    }
-}
-
-/// How a graph is to be loaded. The default takes a file as it is, as a pattern. What files alone need is there with the feature `io`.
-#[derive(Clone, Debug, Default)]
-pub struct LoadOptions {
-    /// The format of the file. Default: what its contents cannot but be, else what its ending says.
-    #[cfg(feature = "io")]
-    pub format: Option<FileFormat>,
-    /// Where weights come from. Default: unit, that is, none are stored.
-    pub weights: WeightSource,
-    /// Take the union with the transpose.
-    #[cfg(feature = "io")]
-    pub symmetrize: bool,
-    /// Edge lists: the number of vertices, instead of what a `# Nodes:` comment says, or the largest number + 1.
-    #[cfg(feature = "io")]
-    pub nodes: Option<usize>,
-    /// Edge lists: vertices are numbered from 1 (in results they are numbered from 0).
-    #[cfg(feature = "io")]
-    pub one_based: bool,
-    /// What becomes of entries given more than once. Default: the first is kept.
-    #[cfg(feature = "io")]
-    pub duplicates: Duplicates,
-    /// Edge lists: vertex numbers are arbitrary 64-bit numbers, replaced by their rank.
-    #[cfg(feature = "io")]
-    pub relabel: bool,
-    /// Cancellation and progress, in the source's own unit (bytes, edges, rows).
-    pub control: Control,
-    /// Hears what a reader noticed about a file that is no error.
-    #[cfg(feature = "io")]
-    pub remark: Listener<Remark>,
-}
-
-/// A graph on the host, as lists in the input's order.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct LoadedGraph {
-    /// What it was loaded from.
-    pub name: String,
-    /// The pattern: row u lists the v with u -> v. It need not be square.
-    pub csr: Csr,
-    /// Weights in the pattern's order; none for unit weights.
-    pub values: Option<Values>,
-    /// Whether pattern and values equal their transpose.
-    pub symmetric: bool,
-    /// The number in the file of every vertex, ascending, if they were relabelled.
-    pub original_ids: Option<Vec<u64>>,
-}
-
-impl LoadedGraph {
-    /// The vertex that the input calls by this number. Without relabelling the number itself, in range or not.
-    ///
-    /// # Errors
-    /// [`Error::NoSuchVertex`] for a number that a relabelled graph does not have.
-    pub fn vertex(&self, number: u64) -> Result<u64> {
-        match &self.original_ids {
-            None => Ok(number),
-            Some(ids) => match ids.binary_search(&number) {
-                Ok(v) => Ok(v as u64),
-                Err(_) => Err(Error::NoSuchVertex { vertex: number, graph: self.name.clone() }),
-            },
-        }
-    }
-    /// The graph on a backend.
-    ///
-    /// # Errors
-    /// A matrix that is not square.
-    pub fn on<B: Backend>(self, backend: B) -> Result<Graph<B>> {
-        StoredGraph::from(self).on(backend)
-    }
-    /// The number by which the input calls a vertex.
-    ///
-    /// # Panics
-    /// If a relabelled graph does not have the vertex.
-    #[must_use]
-    pub fn number(&self, vertex: u32) -> u64 {
-        self.original_ids.as_ref().map_or(u64::from(vertex), |ids| ids[vertex as usize])
     }
 }
 

@@ -43,6 +43,16 @@ impl From<LoadedGraph> for StoredGraph {
     }
 }
 
+impl LoadedGraph {
+    /// The graph on a backend.
+    ///
+    /// # Errors
+    /// A matrix that is not square.
+    pub fn on<B: Backend>(self, backend: B) -> Result<Graph<B>> {
+        StoredGraph::from(self).on(backend)
+    }
+}
+
 impl StoredGraph {
     /// From what a reader found: every array of a format is checked here.
     #[cfg(feature = "io")]

@@ -1,12 +1,14 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler checks.
 //!
 //! [`sources`] looks at one file at a time, [`manifests`] at the crates and the arrows between them, [`algorithms`] at
-//! where an algorithm is named, [`documents`] at what a checkout must hold, [`words`] at what things are called. Findings fail; warnings are printed. The rules also run as a test of this crate.
+//! where an algorithm is named, [`rings`] at the arrows between the modules of a crate, [`library`] at what may panic, [`documents`] at what a checkout must hold, [`words`] at what things are called. Findings fail; warnings are printed. The rules also run as a test of this crate.
 
 mod algorithms;
 mod documents;
+mod library;
 mod manifests;
 mod paths;
+mod rings;
 mod sources;
 mod toml;
 mod tree;
@@ -78,6 +80,8 @@ fn check(root: &Path) -> Result<Report> {
     }
     manifests::check(&files, &mut report);
     algorithms::check(&files, &mut report);
+    rings::check(&files, &mut report);
+    library::check(&files, &mut report);
     documents::check(&files, &mut report);
     Ok(report)
 }

@@ -1,6 +1,7 @@
 //! What a backend implements: a method for each family of operations. Operands are checked; meaning and determinism are those of the
 //! functions of [`crate::ops`].
 
+use crate::matrix::View;
 use crate::{Accumulate, Backend, StorableSemiring, Vector};
 use bitgraph_semiring::{BinaryOp, Monoid, SelectOp, UnaryOp};
 use bitgraph_sparse::{MaskMode, Stored};
@@ -49,14 +50,6 @@ impl<'a, B: Backend> VectorMask<'a, B> {
     }
 }
 
-/// A matrix as an operand, seen transposed perhaps.
-pub struct View<'a, B: Backend> {
-    /// The matrix.
-    pub matrix: &'a B::Matrix,
-    /// Whether its transpose is meant.
-    pub transposed: bool,
-}
-
 // Derived impls would ask for `B: Copy`.
 impl<B: Backend> Clone for VectorMask<'_, B> {
     fn clone(&self) -> Self {
@@ -70,12 +63,6 @@ impl<B: Backend> Clone for MatrixMask<'_, B> {
     }
 }
 impl<B: Backend> Copy for MatrixMask<'_, B> {}
-impl<B: Backend> Clone for View<'_, B> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-impl<B: Backend> Copy for View<'_, B> {}
 
 /// Positions of a vector: a list on the host, which is checked, or a vector on the device, which never crosses. Of the latter, indices
 /// that are absent or out of range name no position.

@@ -28,14 +28,15 @@
 
 mod backend;
 mod elementwise;
+mod handles;
 mod movement;
 mod operation;
 mod product;
 
-pub use backend::{Indices, MatrixMask, MatrixOps, MatrixWrite, Mxm, Mxv, Region, Source, VectorMask, VectorOps, VectorWrite, View, Write};
+pub use crate::matrix::View;
+pub use backend::{Indices, MatrixMask, MatrixOps, MatrixWrite, Mxm, Mxv, Region, Source, VectorMask, VectorOps, VectorWrite, Write};
 pub use elementwise::{Apply, Ewise, Reduce, ReduceRows, Select, apply, ewise_add, ewise_mult, reduce, reduce_rows, select};
 pub use movement::{AssignAt, Extract, Fill, Scalar, Transpose, assign, assign_at, extract, transpose};
-pub(crate) use operation::Truth;
 pub use operation::{Computation, Evaluates, FirstMatrix, How, MaskOf, Operand, Operation, SecondMatrix, Selector, VectorSelector, Writes};
 pub use product::{Kronecker, MatrixMatrix, MatrixVector, ReducedProduct, kronecker, mxm, mxm_reduce, mxv, vxm};
 

@@ -34,10 +34,10 @@ mod tests;
 mod typed;
 mod work;
 
+#[doc(hidden)]
+pub use crate::forced::TensorKernels;
 pub use array::CudaArray;
 pub use explain::{Explained, explain, explain_gradient};
-#[doc(hidden)]
-pub use select::TensorKernels;
 
 use crate::{Cuda, Result};
 use bitgraph_backend::Matrix;

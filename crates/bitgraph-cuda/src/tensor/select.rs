@@ -5,7 +5,6 @@
 
 use super::forms::attention::{Backward as GatBackward, EndActivation, Form as Gat, Pair};
 use super::forms::sddmm::Form as Sampled;
-use super::forms::spmm::SpmmPlan;
 use super::typed::{array, is_aligned, output, reals};
 use crate::Cuda;
 use crate::device::Buffer;
@@ -13,33 +12,6 @@ use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{Accumulation, AttentionGradients, AttentionOp, Edge, Load, Pairing, Reduce, Score, SddmmOp, SpmmOp};
 use bitgraph_tensor::{Activation, Any, AnyMut, Reals, Step};
 use half::{bf16, f16};
-
-/// Which kernels operations over dense matrices take: for tests and benches.
-#[doc(hidden)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum TensorKernels {
-    /// As `select.rs` says.
-    #[default]
-    Chosen,
-    /// The general ones.
-    General,
-    /// A typed form wherever one has the combination, whether or not it pays.
-    Typed,
-    /// The same, and this plan for products of a sparse matrix with features.
-    Spmm(SpmmPlan),
-}
-
-impl TensorKernels {
-    /// Whether a form is taken that pays, or not.
-    pub(super) fn takes(self, pays: bool) -> bool {
-        match self {
-            Self::General => false,
-            Self::Chosen => pays,
-            Self::Typed | Self::Spmm(_) => true,
-        }
-    }
-}
 
 /// Entries of a row in the mean from which on a form and one more pass over its result cost less than the general kernel: the pass moves
 /// 8 to 10 bytes of an element of the result, and an entry is a read of 2 or 4.

@@ -14,7 +14,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
-pub use select::{SpmmForm, SpmmPlan};
+pub use crate::forced::{SpmmForm, SpmmPlan};
 
 use super::sddmm::Product;
 use super::{Feature, address, expect_len, is_aligned};

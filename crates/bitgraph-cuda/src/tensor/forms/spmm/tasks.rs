@@ -2,7 +2,7 @@
 //!
 //! Invariant: every entry lies in one task, and every row in one or in pieces that follow each other, which are the first of all tasks.
 
-use super::select::SpmmPlan;
+use super::SpmmPlan;
 use super::{Operands, block};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::primitives::{self, elementwise, exclusive_scan_total};

@@ -3,11 +3,14 @@
 //! Invariant: integer arithmetic wraps like the field's other implementations, except [`Scalar::plus_saturating`], which
 //! keeps the extreme values absorbing so that an integer "infinity" survives a min-plus product.
 
-use crate::{DType, Transparent};
+mod transparent;
+
+use crate::DType;
 use half::{bf16, f16};
 use num_traits::{AsPrimitive, Bounded};
 use std::any::Any;
 use std::fmt::Debug;
+pub use transparent::Transparent;
 
 /// An element type: `bool`, `i8..i64`, `u8..u64`, `f16`, `bf16`, `f32`, `f64`, and any type of a user's own that wraps one of these
 /// ([`impl_scalar!`](crate::impl_scalar)).

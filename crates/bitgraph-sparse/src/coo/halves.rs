@@ -6,9 +6,10 @@
 //! Invariant: entries at one place keep the order of the input, whatever the threads.
 #![allow(unsafe_code)]
 
-use crate::Coo;
-use crate::build::{Rows, Width, blocks, tasks};
+use super::Coo;
+use super::build::{Rows, blocks, tasks};
 use crate::cell::Cell;
+use crate::offsets::Width;
 use crate::parallel::{DisjointSlice, balanced_rows, collect, each_mut};
 use std::ops::Range;
 
@@ -154,8 +155,8 @@ fn by_smaller<O: Width, V: Cell>(coo: &Coo, values: &[V]) -> (Vec<O>, Vec<u32>, 
 
 #[cfg(test)]
 mod tests {
+    use super::super::build::Making;
     use super::*;
-    use crate::build::Making;
     use crate::{Duplicates, Values};
 
     /// Entries on either side of the diagonal and on it, many of them repeated.

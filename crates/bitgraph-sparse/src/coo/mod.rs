@@ -3,9 +3,13 @@
 //! Invariant: `rows`, `columns` and `values` (if any) are of equal length, and every id is in range once
 //! [`Coo::into_csr`] has accepted it.
 
-use crate::build::{Making, Rows, Width};
+mod build;
+mod halves;
+
 use crate::cell::with_cells;
-use crate::{Csr, Error, OffsetInt, Offsets, Result, Values, halves, parallel, with_offsets};
+use crate::offsets::Width;
+use crate::{Csr, Error, OffsetInt, Offsets, Result, Values, parallel, with_offsets};
+use build::{Making, Rows};
 
 /// What to do with entries given more than once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -4,31 +4,13 @@
 //! several entries at one place mean what they say. Patterns are the case of values without size.
 #![allow(unsafe_code)]
 
+use super::{Coo, Duplicates};
 use crate::cell::Cell;
+use crate::offsets::Width;
 use crate::parallel::{DisjointSlice, collect, each_mut, position, rows_mut};
-use crate::{Coo, Csr, Duplicates, Error, OffsetInt, Offsets, Result, Values};
+use crate::{Csr, Error, Result, Values};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Offsets while rows are built.
-pub(crate) trait Width: OffsetInt + Default {
-    /// As the offsets of a matrix.
-    fn wrap(offsets: Vec<Self>) -> Offsets;
-}
-impl Width for u32 {
-    fn wrap(offsets: Vec<Self>) -> Offsets {
-        Offsets::U32(offsets.into())
-    }
-}
-impl Width for u64 {
-    fn wrap(offsets: Vec<Self>) -> Offsets {
-        // Duplicates were counted too: the rest may fit 32 bits.
-        match offsets.last() {
-            Some(&last) if !Offsets::are_narrow(last) => Offsets::U64(offsets.into()),
-            _ => Offsets::U32(offsets.iter().map(|&o| o as u32).collect::<Vec<_>>().into()),
-        }
-    }
-}
 
 /// Rows with their entries, on the way to a matrix.
 pub(crate) struct Rows<O, V> {
@@ -253,7 +235,6 @@ fn order_weighted<V: Copy>(row: &mut [u32], values: &mut [V]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Duplicates, Values};
     use std::collections::BTreeMap;
 
     /// Entries one by one into a map: the plain reference.
@@ -266,12 +247,6 @@ mod tests {
             }
         }
         map
-    }
-
-    #[test]
-    fn offsets_stay_wide_where_they_must() {
-        assert!(matches!(u64::wrap(vec![0, 1 << 32]), Offsets::U64(_)));
-        assert!(matches!(u64::wrap(vec![0, u64::from(u32::MAX)]), Offsets::U32(_)));
     }
 
     #[test]

@@ -11,13 +11,12 @@
 //! `4 entries + 4 distinct columns + 4 (rows + 1) + 4 (windows + 1) + 4`, and 4 a row if there is an order; offsets take 8 bytes each from
 //! 2^32 on.
 
-use crate::{BlockShape, Statistics, check};
+mod check;
+
+use crate::MOST_ROWS;
 use bitgraph_sparse::{Buffer, Csr, Error, Format, Offsets, Section, SectionData, Sections, section};
 use rayon::prelude::*;
 use std::ops::Range;
-
-/// A window has at most as many rows, so that a row within a window fits a byte.
-pub const MOST_ROWS: u32 = 256;
 
 /// A sparse pattern in windows of rows with condensed columns. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -137,13 +136,6 @@ impl Sgt {
     pub fn win_partition(&self, width: usize) -> Vec<u32> {
         (0..self.windows()).map(|w| self.window_columns(w).len().div_ceil(width) as u32).collect()
     }
-    /// Numbers of blocks, fill and gathers for blocks of a shape. O(distinct columns), parallel.
-    ///
-    /// # Errors
-    /// [`Error::BlockHeight`](crate::Error::BlockHeight) if the blocks' height is not the windows'.
-    pub fn statistics(&self, shape: BlockShape) -> crate::Result<Statistics> {
-        Statistics::of(self, shape)
-    }
     /// The pattern in compressed rows, whose offsets are shared. O(nnz), parallel.
     #[must_use]
     pub fn to_csr(&self) -> Csr {
@@ -225,7 +217,7 @@ impl Format for Sgt {
             columns: section!(sections, "columns", U32)?,
             edge_to_col: section!(sections, "edge_to_col", U32)?,
         };
-        check::check(&sgt)?;
+        sgt.check()?;
         Ok(sgt)
     }
     fn bytes(&self) -> u64 {
