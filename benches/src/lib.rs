@@ -18,6 +18,7 @@ pub mod peers;
 pub mod report;
 pub mod reproduce;
 pub mod sampled;
+pub mod signs;
 pub mod spmm;
 pub mod task;
 pub mod threads;

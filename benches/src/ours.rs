@@ -1,6 +1,7 @@
 //! bitgraph as users call it: one graph with everything left to the planner, and the algorithms of the facade.
 
 use crate::contender::{Answer, Contender, Layout, Purpose, timed};
+use crate::signs;
 use crate::task::{CHECK_ITERATIONS, FEATURES, ITERATIONS, MAX_WEIGHT, Subject, Task};
 use anyhow::Result;
 use bitgraph::algorithms::PathBackend;
@@ -14,11 +15,20 @@ use bitgraph::tensor::ops::spmm;
 use bitgraph_measure::Launches;
 use std::time::Instant;
 
-/// Builds the layout for a task that `amortize` runs share.
+/// What runs a task, the first being what is compared with all others: more than one only where ours are to be compared.
 ///
 /// # Errors
 /// If the graph cannot be laid out.
-pub fn contender(subject: &Subject, task: Task, amortize: u32) -> Result<Contender> {
+pub fn contenders(subject: &Subject, task: Task, amortize: u32) -> Result<Vec<Contender>> {
+    match task {
+        Task::Signs => signs::contenders(subject),
+        Task::Spmm => Ok(vec![features(subject)?]),
+        _ => Ok(vec![on_graph(subject, task, amortize)?]),
+    }
+}
+
+/// Builds the layout for a task that `amortize` runs share.
+fn on_graph(subject: &Subject, task: Task, amortize: u32) -> Result<Contender> {
     let weights = (task == Task::Sssp).then(|| Values::from_vec(subject.weights.clone()));
     let start = Instant::now();
     let symmetry = if subject.loaded.symmetric { Symmetry::Symmetric } else { Symmetry::Directed };
@@ -40,7 +50,7 @@ pub fn contender(subject: &Subject, task: Task, amortize: u32) -> Result<Contend
         Task::Cc => made.algorithm(|_| CcConfig::default(), |r| Answer::Count(r.components)),
         Task::Tc => made.algorithm(|_| TcConfig::default(), |r| Answer::Count(r.triangles)),
         Task::Mxv => made.product(&subject.operand(1)),
-        Task::Spmm => features(subject),
+        Task::Spmm | Task::Signs => anyhow::bail!("{} is of tensors", task.name()),
     }
 }
 
@@ -138,7 +148,7 @@ fn features(subject: &Subject) -> Result<Contender> {
 
 /// Bytes that a run moves if it reads its layout once an iteration and touches every vector once. A search that stops looking at rows,
 /// or whose layout stays in a cache, gets by with less.
-fn bytes(task: Task, n: u64, matrix: u64, own: u64) -> u64 {
+pub(crate) fn bytes(task: Task, n: u64, matrix: u64, own: u64) -> u64 {
     match task {
         Task::Bfs => matrix + own + 4 * n,
         Task::Sssp => (if own > 0 { own } else { matrix }) + 4 * n,
@@ -148,5 +158,7 @@ fn bytes(task: Task, n: u64, matrix: u64, own: u64) -> u64 {
         Task::Tc => matrix,
         Task::Mxv => matrix + 8 * n,
         Task::Spmm => matrix + 8 * n * FEATURES as u64,
+        // A bit of each column in, and 16 bits out.
+        Task::Signs => matrix + (signs::COLUMNS as u64 / 8 + 2 * signs::COLUMNS as u64) * n,
     }
 }

@@ -31,11 +31,13 @@ pub enum Task {
     Mxv,
     /// The product of the pattern and [`FEATURES`] columns of floats.
     Spmm,
+    /// Sums of 512 signs over neighbours, beside the same of floats.
+    Signs,
 }
 
 impl Task {
     /// Every task.
-    pub const ALL: [Self; 7] = [Self::Bfs, Self::Sssp, Self::PageRank, Self::Cc, Self::Tc, Self::Mxv, Self::Spmm];
+    pub const ALL: [Self; 8] = [Self::Bfs, Self::Sssp, Self::PageRank, Self::Cc, Self::Tc, Self::Mxv, Self::Spmm, Self::Signs];
     /// The name on the command line.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -47,6 +49,7 @@ impl Task {
             Self::Tc => "tc",
             Self::Mxv => "mxv",
             Self::Spmm => "spmm",
+            Self::Signs => "signs",
         }
     }
     /// The task of a name.

@@ -137,7 +137,7 @@ fn side_by_side(
     task: Task,
     bandwidth: &Bandwidth,
 ) -> Result<Option<Comparison>> {
-    let mut contenders = vec![ours::contender(subject, task, args.amortize)?];
+    let mut contenders = ours::contenders(subject, task, args.amortize)?;
     for peer in &args.crates {
         contenders.extend(peer.contender(subject, task)?);
     }

@@ -21,7 +21,7 @@ pub(super) fn contender(subject: &Subject, task: Task) -> Result<Option<Contende
         Task::Sssp => paths(subject)?,
         Task::Cc => components(subject),
         Task::Tc => triangles(subject),
-        Task::Bfs | Task::Mxv | Task::Spmm => return Ok(None),
+        Task::Bfs | Task::Mxv | Task::Spmm | Task::Signs => return Ok(None),
     }))
 }
 

@@ -41,7 +41,7 @@ pub(super) fn contender(subject: &Subject, task: Task) -> Result<Option<Contende
                 timed(purpose, || Ok(connected_components(&graph)), |count| Answer::Count(count as u64))
             })
         }
-        Task::PageRank | Task::Tc | Task::Mxv | Task::Spmm => return Ok(None),
+        Task::PageRank | Task::Tc | Task::Mxv | Task::Spmm | Task::Signs => return Ok(None),
     }))
 }
 
