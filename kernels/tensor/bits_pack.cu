@@ -5,7 +5,7 @@ namespace bg {
 BG_KERNEL(bits_pack_rows_f32, BitsPackParams, 256, 4) { bits_pack_rows<f32>(p); }
 BG_KERNEL(bits_pack_rows_f16, BitsPackParams, 256, 4) { bits_pack_rows<f16>(p); }
 BG_KERNEL(bits_pack_rows_bf16, BitsPackParams, 256, 4) { bits_pack_rows<bf16>(p); }
-BG_KERNEL(bits_pack_vectors_f32_1, BitsPackParams, 256, 4) { bits_pack_vectors<f32, 1>(p); }
+BG_KERNEL(bits_pack_vectors_f32_1, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 1>(p); }
 BG_KERNEL(bits_pack_vectors_f32_8, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 8>(p); }
 BG_KERNEL(bits_pack_vectors_f32_16, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 16>(p); }
 BG_KERNEL(bits_pack_columns_f32_1, BitsPackParams, 256, 4) { bits_pack_columns<f32, 1>(p); }

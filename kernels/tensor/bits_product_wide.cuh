@@ -12,8 +12,8 @@ namespace bg {
 constexpr u32 WIDE_STEP_BITS = 1024, GROUP_ROWS = 64;
 
 /// A block of GROUPS groups, each with 64 rows, all with the same N tile columns: N / PLANES columns of the product. With several PLANES the walk
-/// is over the planes of `a` alone.
-template <u32 PLANES, u32 GROUPS, u32 N, u32 STAGES> BG_DEVICE void bits_product_wide(const BitsProductParams& p) {
+/// is over the planes of `a` alone. ONE_LINE: there is one plane of `a` then, and no map: the walk is along a line, which begins sooner.
+template <u32 PLANES, u32 GROUPS, u32 N, u32 STAGES, bool ONE_LINE> BG_DEVICE void bits_product_wide(const BitsProductParams& p) {
     constexpr u32 ROWS = GROUPS * GROUP_ROWS, STAGE = (ROWS + N) * 128, PASS = GROUPS * 16, LEFT = ROWS / PASS, RIGHT = (N + PASS - 1) / PASS;
     static_assert(PASS % 8 == 0 && N % (8 * PLANES) == 0, "lines that a thread copies differ by whole exchanges; planes by whole columns");
     u8* shared = (u8*)(((u64)shared_memory() + 1023) & ~(u64)1023);
@@ -45,18 +45,28 @@ template <u32 PLANES, u32 GROUPS, u32 N, u32 STAGES> BG_DEVICE void bits_product
 #pragma unroll
     for (u32 i = 0; i < N / 2; i++) sums[i] = 0;
     keep_registers(sums);
-    BitsWalk ahead = begin_walk(p, row_tile * GROUPS, GROUPS, WIDE_STEP_BITS), now = ahead;
+    BitsWalk ahead;
+    if constexpr (ONE_LINE) {
+        const u32 parts = ceil_div(p.words, WIDE_STEP_BITS / 32);
+        ahead = BitsWalk{0, 0, 0, parts, 0, 0, parts == 0};
+    } else {
+        ahead = begin_walk(p, row_tile * GROUPS, GROUPS, WIDE_STEP_BITS);
+    }
+    BitsWalk now = ahead;
+    auto go_on = [&](BitsWalk& w) {
+        if constexpr (ONE_LINE) w.done = ++w.part == w.parts;
+        else walk_past(p, w, WIDE_STEP_BITS);
+    };
     auto fetch = [&](u32 stage) {
         if (!ahead.done) {
             copy(ahead, stage);
-            ahead.part++;
-            walk_on(p, ahead, WIDE_STEP_BITS);
+            go_on(ahead);
         }
         commit_copies();
     };
     // The tensor cores may still read the last stage but one when the next one is copied: two stages stay behind.
     for (u32 stage = 0; stage + 2 < STAGES; stage++) fetch(stage);
-    u32 stage = 0, weight = p.a_planes + p.b_planes - 2;
+    u32 stage = 0, weight = ONE_LINE ? 0 : p.a_planes + p.b_planes - 2;
     while (!now.done) {
         if (weight != now.weight) {
 #pragma unroll
@@ -77,8 +87,7 @@ template <u32 PLANES, u32 GROUPS, u32 N, u32 STAGES> BG_DEVICE void bits_product
             fetch(stage < 2 ? stage + STAGES - 2 : stage - 2);
             wgmma_wait<1>();
             stage = stage + 1 == STAGES ? 0 : stage + 1;
-            now.part++;
-            walk_on(p, now, WIDE_STEP_BITS);
+            go_on(now);
         } while (!now.done && now.weight == weight);
         wgmma_wait<0>();
         keep_registers(sums);

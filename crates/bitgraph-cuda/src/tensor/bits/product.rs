@@ -61,6 +61,7 @@ const STEP_BITS: u32 = constant("tuning/bits.cuh", "STEP_BITS") as u32;
 const STAGES: u32 = constant("tuning/bits.cuh", "STAGES") as u32;
 const MAP_BITS: u32 = constant("tuning/bits.cuh", "MAP_BITS") as u32;
 const NARROW_STAGES: u32 = constant("tuning/bits.cuh", "NARROW_STAGES") as u32;
+const MIDDLE_STAGES: u32 = constant("tuning/bits.cuh", "MIDDLE_STAGES") as u32;
 const WIDE_STAGES: u32 = constant("tuning/bits.cuh", "WIDE_STAGES") as u32;
 const WIDE_SIGNS_STAGES: u32 = constant("tuning/bits.cuh", "WIDE_SIGNS_STAGES") as u32;
 const WIDE_SIGNS_ROWS: u32 = constant("tensor/bits_product_wide_signs.cuh", "WIDE_SIGNS_ROWS") as u32;
@@ -240,13 +241,16 @@ impl Tile {
         let shared = (TILE_ROWS + TILE_COLUMNS) * (STEP_BITS / 8) * STAGES;
         Self { module: MODULE, kernel, rows: TILE_ROWS, columns: TILE_COLUMNS, planes: 1, block: BLOCK, shared, resident: None }
     }
-    /// Of lines that a step of a group of warps holds, on Hopper, and of lines that a warp's registers hold, a stream; of longer ones, tiles.
-    fn of_signs(properties: &Properties, words: usize) -> Self {
-        let (rows, columns) = (WIDE_SIGNS_ROWS, 256);
-        let shared = rows * 128 * WIDE_SIGNS_STAGES + columns * (128 + 4) + 1024;
-        if properties.compute == (9, 0) && words <= 32 && shared <= properties.shared_per_block {
-            let (module, kernel) = (WIDE_MODULE, if words <= 16 { "bits_product_wide_signs_512" } else { "bits_product_wide_signs_1024" });
-            return Self { module, kernel, rows, columns, planes: 1, block: BLOCK, shared, resident: Some(WIDE_SIGNS_BLOCKS) };
+    /// On Hopper, where there is a tile for every multiprocessor, of lines that a step of a group of warps holds; else of lines that a warp's
+    /// registers hold, a stream; of longer ones, tiles.
+    fn of_signs(properties: &Properties, [rows, columns]: [u32; 2], words: usize) -> Self {
+        let (tall, across) = (WIDE_SIGNS_ROWS, 256);
+        let shared = tall * 128 * WIDE_SIGNS_STAGES + across * (128 + 2) + 1024;
+        let enough = u64::from(rows.div_ceil(tall)) * u64::from(columns.div_ceil(across)) >= u64::from(properties.sms);
+        if properties.compute == (9, 0) && words <= 32 && enough && shared <= properties.shared_per_block {
+            let kernel = if words <= 16 { "bits_product_wide_signs_512" } else { "bits_product_wide_signs_1024" };
+            let resident = Some(WIDE_SIGNS_BLOCKS);
+            return Self { module: WIDE_MODULE, kernel, rows: tall, columns: across, planes: 1, block: BLOCK, shared, resident };
         }
         if words * 4 > STREAM_BYTES as usize {
             return Self::small("bits_product_signs");
@@ -254,31 +258,40 @@ impl Tile {
         let (rows, columns, shared) = (STREAM_ROWS, STREAM_COLUMNS, STREAM_ROWS * STREAM_BYTES * STREAM_STAGES);
         Self { module: MODULE, kernel: "bits_stream_signs", rows, columns, planes: 1, block: BLOCK, shared, resident: Some(STREAM_BLOCKS) }
     }
-    /// From shared memory by groups of warps, on Hopper, where a line fills a part of a step; large tiles, if there are enough of them for every
-    /// multiprocessor.
-    fn of_numbers(properties: &Properties, rows: u32, columns: u32, words: usize, planes: u32) -> Self {
+    /// From shared memory by groups of warps, on Hopper, where a line fills a part of a step: the largest tile of which there are enough for half
+    /// the multiprocessors.
+    fn of_numbers(properties: &Properties, [rows, columns]: [u32; 2], words: usize, planes: [u32; 2], map: bool) -> Self {
         if properties.compute != (9, 0) || words * 32 <= STEP_BITS as usize {
             return Self::small("bits_product_codes");
         }
-        let module = WIDE_MODULE;
-        // Kernels for few columns and for many.
-        let (planes, [narrow, wide]) = match planes {
-            2 => (2, ["bits_product_wide_64_2", "bits_product_wide_256_2"]),
-            4 => (4, ["bits_product_wide_64_4", "bits_product_wide_256_4"]),
-            8 => (8, ["bits_product_wide_64_8", "bits_product_wide_256_8"]),
-            _ => (1, ["bits_product_wide_64_1", "bits_product_wide_256_1"]),
+        let [left, right] = planes;
+        let (planes, [narrow, line, middle, wide]) = match right {
+            2 => (2, ["bits_product_narrow_2", "bits_product_line_2", "bits_product_middle_2", "bits_product_wide_2"]),
+            4 => (4, ["bits_product_narrow_4", "bits_product_line_4", "bits_product_middle_4", "bits_product_wide_4"]),
+            8 => (8, ["bits_product_narrow_8", "bits_product_line_8", "bits_product_middle_8", "bits_product_wide_8"]),
+            _ => (1, ["bits_product_narrow_1", "bits_product_line_1", "bits_product_middle_1", "bits_product_wide_1"]),
         };
-        // 128 bytes a line and stage, and room to begin at a multiple of 1024.
-        let bytes = |lines: u32, stages: u32| lines * 128 * stages + 1024;
-        let groups = (properties.max_threads_per_block / BLOCK).clamp(1, 2);
-        let (tall, across) = (TILE_ROWS * groups, 256 / planes);
-        let large = u64::from(rows.div_ceil(tall)) * u64::from(columns.div_ceil(across));
-        let shared = bytes(tall + 256, WIDE_STAGES);
-        if columns > 64 / planes && large >= u64::from(properties.sms / 2) && shared <= properties.shared_per_block {
-            return Self { module, kernel: wide, rows: tall, columns: across, planes, block: BLOCK * groups, shared, resident: None };
+        let tile = |kernel, groups: u32, lines: u32, stages: u32| {
+            let groups = groups.min(properties.max_threads_per_block / BLOCK).max(1);
+            let tall = TILE_ROWS * groups;
+            // 128 bytes a line and stage, and room to begin at a multiple of 1024.
+            let shared = (tall + lines) * 128 * stages + 1024;
+            Self { module: WIDE_MODULE, kernel, rows: tall, columns: lines / planes, planes, block: BLOCK * groups, shared, resident: None }
+        };
+        let enough = |tile: &Self| {
+            let tiles = u64::from(rows.div_ceil(tile.rows)) * u64::from(columns.div_ceil(tile.columns));
+            tiles >= u64::from(properties.sms / 2) && tile.shared <= properties.shared_per_block
+        };
+        let lines = u64::from(columns) * u64::from(planes);
+        let (middle, wide) = (tile(middle, 2, 128, MIDDLE_STAGES), tile(wide, 2, 256, WIDE_STAGES));
+        if lines > 128 && enough(&wide) {
+            wide
+        } else if lines > 64 && enough(&middle) {
+            middle
+        } else {
+            let one_line = left == 1 && right == planes && !map;
+            tile(if one_line { line } else { narrow }, 1, 64, NARROW_STAGES)
         }
-        let shared = bytes(TILE_ROWS + 64, NARROW_STAGES);
-        Self { module, kernel: narrow, rows: TILE_ROWS, columns: 64 / planes, planes, block: BLOCK, shared, resident: None }
     }
 }
 
@@ -339,10 +352,11 @@ fn launch(
     let left = Lines::of(device, a.words, a.layout, a.planes)?;
     let right = Lines::of(device, b.words, b.layout, b.planes)?;
     let ones_b = if formula.factor_b == 0 { Buffer::default() } else { line_ones(device, &right, columns)? };
+    let size = [rows as u32, columns as u32];
     let (tile, out, out_stride) = match output {
-        Output::Signs(y) => (Tile::of_signs(device.properties(), words), y.words().ptr().cast(), y.layout().stride()),
+        Output::Signs(y) => (Tile::of_signs(device.properties(), size, words), y.words().ptr().cast(), y.layout().stride()),
         Output::Numbers(y) if formula.factor_a != 0 => (Tile::small("bits_product_sums"), y.ptr().cast(), 0),
-        Output::Numbers(y) => (Tile::of_numbers(device.properties(), rows as u32, columns as u32, words, b.planes), y.ptr().cast(), 0),
+        Output::Numbers(y) => (Tile::of_numbers(device.properties(), size, words, [a.planes, b.planes], map.is_some()), y.ptr().cast(), 0),
     };
     let (row_tiles, column_tiles) = ((rows as u32).div_ceil(tile.rows), (columns as u32).div_ceil(tile.columns));
     let parameters = ProductParams {
