@@ -14,15 +14,17 @@ BG_DEVICE u32 swizzled(u32 line, u32 piece) { return line * 128 + ((piece ^ (lin
 #ifdef BITGRAPH_HOST
 inline u64 tile_of(const void* p) { return (u64)p; }
 inline u64 tile_further(u64 tile, u32 bits) { return tile + bits / 8; }
-template <u32 N> inline void wgmma_bits(i32 (&d)[N / 2], u64 a, u64 b) {
+template <u32 N> inline void wgmma_bits(i32 (&d)[N / 2], u64 a, u64 b, bool add = true) {
     auto word = [](u64 tile, u32 line, u32 k) {
         const u64 at = (tile & ~(u64)127) + line * 128 + (tile & 127) + k * 4;
         return *(const u32*)(at ^ (at >> 7 & 7) << 4);
     };
     const u32 w = threadIdx.x / WARP & 3u, g = lane() >> 2, t = lane() & 3u;
-    for (u32 i = 0; i < N / 2; i++)
+    for (u32 i = 0; i < N / 2; i++) {
+        d[i] = add ? d[i] : 0;
         for (u32 k = 0; k < 8; k++)
             d[i] += __popc(word(a, w * 16 + g + (i >> 1 & 1u) * 8, k) & word(b, (i >> 2) * 8 + t * 2 + (i & 1u), k));
+    }
 }
 inline void wgmma_begin() {}
 inline void wgmma_commit() {}
@@ -50,27 +52,46 @@ BG_DEVICE void wgmma_begin() { asm volatile("wgmma.fence.sync.aligned;" ::: "mem
 BG_DEVICE void wgmma_commit() { asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory"); }
 /// Waits for all groups but the last LEFT.
 template <u32 LEFT> BG_DEVICE void wgmma_wait() { asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(LEFT) : "memory"); }
-/// d += a b.
-template <u32 N> BG_DEVICE void wgmma_bits(i32 (&d)[N / 2], u64 a, u64 b);
-template <> BG_DEVICE void wgmma_bits<64>(i32 (&d)[32], u64 a, u64 b) {
+/// d += a b; without `add`, d = a b.
+template <u32 N> BG_DEVICE void wgmma_bits(i32 (&d)[N / 2], u64 a, u64 b, bool add = true);
+template <> BG_DEVICE void wgmma_bits<64>(i32 (&d)[32], u64 a, u64 b, bool add) {
     asm volatile(
+        "{.reg .pred add; setp.ne.b32 add, %34, 0;"
         "wgmma.mma_async.sync.aligned.m64n64k256.s32.b1.b1.and.popc {"
         "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31"
-        "}, %32, %33, 1;"
+        "}, %32, %33, add;}"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
           "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
           "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
           "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31])
-        : "l"(a), "l"(b));
+        : "l"(a), "l"(b), "r"((u32)add));
 }
-template <> BG_DEVICE void wgmma_bits<256>(i32 (&d)[128], u64 a, u64 b) {
+template <> BG_DEVICE void wgmma_bits<128>(i32 (&d)[64], u64 a, u64 b, bool add) {
     asm volatile(
+        "{.reg .pred add; setp.ne.b32 add, %66, 0;"
+        "wgmma.mma_async.sync.aligned.m64n128k256.s32.b1.b1.and.popc {"
+        "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
+        "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63"
+        "}, %64, %65, add;}"
+        : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
+          "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
+          "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
+          "+r"(d[24]), "+r"(d[25]), "+r"(d[26]), "+r"(d[27]), "+r"(d[28]), "+r"(d[29]), "+r"(d[30]), "+r"(d[31]),
+          "+r"(d[32]), "+r"(d[33]), "+r"(d[34]), "+r"(d[35]), "+r"(d[36]), "+r"(d[37]), "+r"(d[38]), "+r"(d[39]),
+          "+r"(d[40]), "+r"(d[41]), "+r"(d[42]), "+r"(d[43]), "+r"(d[44]), "+r"(d[45]), "+r"(d[46]), "+r"(d[47]),
+          "+r"(d[48]), "+r"(d[49]), "+r"(d[50]), "+r"(d[51]), "+r"(d[52]), "+r"(d[53]), "+r"(d[54]), "+r"(d[55]),
+          "+r"(d[56]), "+r"(d[57]), "+r"(d[58]), "+r"(d[59]), "+r"(d[60]), "+r"(d[61]), "+r"(d[62]), "+r"(d[63])
+        : "l"(a), "l"(b), "r"((u32)add));
+}
+template <> BG_DEVICE void wgmma_bits<256>(i32 (&d)[128], u64 a, u64 b, bool add) {
+    asm volatile(
+        "{.reg .pred add; setp.ne.b32 add, %130, 0;"
         "wgmma.mma_async.sync.aligned.m64n256k256.s32.b1.b1.and.popc {"
         "%0,%1,%2,%3,%4,%5,%6,%7,%8,%9,%10,%11,%12,%13,%14,%15,%16,%17,%18,%19,%20,%21,%22,%23,%24,%25,%26,%27,%28,%29,%30,%31,"
         "%32,%33,%34,%35,%36,%37,%38,%39,%40,%41,%42,%43,%44,%45,%46,%47,%48,%49,%50,%51,%52,%53,%54,%55,%56,%57,%58,%59,%60,%61,%62,%63,"
         "%64,%65,%66,%67,%68,%69,%70,%71,%72,%73,%74,%75,%76,%77,%78,%79,%80,%81,%82,%83,%84,%85,%86,%87,%88,%89,%90,%91,%92,%93,%94,%95,"
         "%96,%97,%98,%99,%100,%101,%102,%103,%104,%105,%106,%107,%108,%109,%110,%111,%112,%113,%114,%115,%116,%117,%118,%119,%120,%121,%122,%123,%124,%125,%126,%127"
-        "}, %128, %129, 1;"
+        "}, %128, %129, add;}"
         : "+r"(d[0]), "+r"(d[1]), "+r"(d[2]), "+r"(d[3]), "+r"(d[4]), "+r"(d[5]), "+r"(d[6]), "+r"(d[7]),
           "+r"(d[8]), "+r"(d[9]), "+r"(d[10]), "+r"(d[11]), "+r"(d[12]), "+r"(d[13]), "+r"(d[14]), "+r"(d[15]),
           "+r"(d[16]), "+r"(d[17]), "+r"(d[18]), "+r"(d[19]), "+r"(d[20]), "+r"(d[21]), "+r"(d[22]), "+r"(d[23]),
@@ -87,7 +108,7 @@ template <> BG_DEVICE void wgmma_bits<256>(i32 (&d)[128], u64 a, u64 b) {
           "+r"(d[104]), "+r"(d[105]), "+r"(d[106]), "+r"(d[107]), "+r"(d[108]), "+r"(d[109]), "+r"(d[110]), "+r"(d[111]),
           "+r"(d[112]), "+r"(d[113]), "+r"(d[114]), "+r"(d[115]), "+r"(d[116]), "+r"(d[117]), "+r"(d[118]), "+r"(d[119]),
           "+r"(d[120]), "+r"(d[121]), "+r"(d[122]), "+r"(d[123]), "+r"(d[124]), "+r"(d[125]), "+r"(d[126]), "+r"(d[127])
-        : "l"(a), "l"(b));
+        : "l"(a), "l"(b), "r"((u32)add));
 }
 #else
 // Other architectures have no such instruction; the host launches other kernels there.
@@ -95,7 +116,7 @@ BG_DEVICE void publish_shared() {}
 BG_DEVICE void wgmma_begin() { trap(); }
 BG_DEVICE void wgmma_commit() {}
 template <u32 LEFT> BG_DEVICE void wgmma_wait() {}
-template <u32 N> BG_DEVICE void wgmma_bits(i32 (&)[N / 2], u64, u64) {}
+template <u32 N> BG_DEVICE void wgmma_bits(i32 (&)[N / 2], u64, u64, bool = true) {}
 #endif
 #endif
 }  // namespace bg

@@ -73,6 +73,11 @@ BG_DEVICE void walk_on(const BitsProductParams& p, BitsWalk& w, u32 step_bits) {
         }
     }
 }
+/// Leaves the part where it stands; within a line of which all parts count, by little more than an addition.
+BG_DEVICE void walk_past(const BitsProductParams& p, BitsWalk& w, u32 step_bits) {
+    w.part++;
+    if (p.map || w.part >= w.parts) walk_on(p, w, step_bits);
+}
 /// The walk of `count` rows of tiles from `first` on.
 BG_DEVICE BitsWalk begin_walk(const BitsProductParams& p, u32 first, u32 count, u32 step_bits) {
     const u32 parts = (p.words * 32 + step_bits - 1) / step_bits, tiles = ceil_div(p.rows, bits::TILE_ROWS);
@@ -120,8 +125,7 @@ template <bool COUNT, bool SIGNS> BG_DEVICE void bits_product(const BitsProductP
     auto fetch = [&](u32 stage) {
         if (!ahead.done) {
             copy(ahead, stage);
-            ahead.part++;
-            walk_on(p, ahead, STEP_BITS);
+            walk_past(p, ahead, STEP_BITS);
         }
         commit_copies();
     };
@@ -166,8 +170,7 @@ template <bool COUNT, bool SIGNS> BG_DEVICE void bits_product(const BitsProductP
             for (u32 m = 0; m < M; m++)
                 mma_bits(sums[m][n], left[m][0].z, left[m][1].z, left[m][0].w, left[m][1].w, right.z, right.w);
         }
-        now.part++;
-        walk_on(p, now, STEP_BITS);
+        walk_past(p, now, STEP_BITS);
     }
     halve_weight(0);
     wait_copies();

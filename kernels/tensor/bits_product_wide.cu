@@ -1,7 +1,30 @@
-// Dense products of bits and of codes by groups of four warps, of few columns and of many.
+// Dense products of bits and of codes by groups of four warps, in tiles of 64 x 64, 128 x 128 and 128 x 256, for 1, 2, 4 and 8 planes of the
+// second operand, and of 64 x 64 for one plane of the first, all of whose parts count; and signs.
 #include "tensor/bits_product_wide.cuh"
+#include "tensor/bits_product_wide_signs.cuh"
 
 namespace bg {
-BG_KERNEL(bits_product_wide_64, BitsProductParams, 128, 2) { bits_product_wide<64, bits::NARROW_STAGES>(p); }
-BG_KERNEL(bits_product_wide_256, BitsProductParams, 256, 1) { bits_product_wide<256, bits::WIDE_STAGES>(p); }
+#ifdef BITGRAPH_HOST
+constexpr u32 TWO_GROUPS = 1;  // a block of the shim has 128 threads
+#else
+constexpr u32 TWO_GROUPS = 2;
+#endif
+BG_KERNEL(bits_product_narrow_1, BitsProductParams, 128, 3) { bits_product_wide<1, 1, 64, bits::NARROW_STAGES, false>(p); }
+BG_KERNEL(bits_product_narrow_2, BitsProductParams, 128, 3) { bits_product_wide<2, 1, 64, bits::NARROW_STAGES, false>(p); }
+BG_KERNEL(bits_product_narrow_4, BitsProductParams, 128, 3) { bits_product_wide<4, 1, 64, bits::NARROW_STAGES, false>(p); }
+BG_KERNEL(bits_product_narrow_8, BitsProductParams, 128, 3) { bits_product_wide<8, 1, 64, bits::NARROW_STAGES, false>(p); }
+BG_KERNEL(bits_product_line_1, BitsProductParams, 128, 3) { bits_product_wide<1, 1, 64, bits::NARROW_STAGES, true>(p); }
+BG_KERNEL(bits_product_line_2, BitsProductParams, 128, 3) { bits_product_wide<2, 1, 64, bits::NARROW_STAGES, true>(p); }
+BG_KERNEL(bits_product_line_4, BitsProductParams, 128, 3) { bits_product_wide<4, 1, 64, bits::NARROW_STAGES, true>(p); }
+BG_KERNEL(bits_product_line_8, BitsProductParams, 128, 3) { bits_product_wide<8, 1, 64, bits::NARROW_STAGES, true>(p); }
+BG_KERNEL(bits_product_middle_1, BitsProductParams, 256, 1) { bits_product_wide<1, TWO_GROUPS, 128, bits::MIDDLE_STAGES, false>(p); }
+BG_KERNEL(bits_product_middle_2, BitsProductParams, 256, 1) { bits_product_wide<2, TWO_GROUPS, 128, bits::MIDDLE_STAGES, false>(p); }
+BG_KERNEL(bits_product_middle_4, BitsProductParams, 256, 1) { bits_product_wide<4, TWO_GROUPS, 128, bits::MIDDLE_STAGES, false>(p); }
+BG_KERNEL(bits_product_middle_8, BitsProductParams, 256, 1) { bits_product_wide<8, TWO_GROUPS, 128, bits::MIDDLE_STAGES, false>(p); }
+BG_KERNEL(bits_product_wide_1, BitsProductParams, 256, 1) { bits_product_wide<1, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
+BG_KERNEL(bits_product_wide_2, BitsProductParams, 256, 1) { bits_product_wide<2, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
+BG_KERNEL(bits_product_wide_4, BitsProductParams, 256, 1) { bits_product_wide<4, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
+BG_KERNEL(bits_product_wide_8, BitsProductParams, 256, 1) { bits_product_wide<8, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
+BG_KERNEL(bits_product_wide_signs_512, BitsProductParams, 128, 3) { bits_product_wide_signs<256, 2, bits::WIDE_SIGNS_STAGES>(p); }
+BG_KERNEL(bits_product_wide_signs_1024, BitsProductParams, 128, 3) { bits_product_wide_signs<256, 4, bits::WIDE_SIGNS_STAGES>(p); }
 }  // namespace bg

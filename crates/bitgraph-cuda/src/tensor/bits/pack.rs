@@ -194,15 +194,25 @@ fn write<T: Feature>(device: &Device, layout: &BitLayout, mut parameters: PackPa
     let block = primitives::threads(device, primitives::THREADS);
     let warps = u64::from(block / 32);
     let most = u64::from(device.properties().sms) * 32;
+    // Elements of 16 bytes, and planes of the smallest kernel that has enough.
+    let vector = 16 / size_of::<T>() as u32;
+    let planes = match parameters.planes {
+        1 => 1,
+        2..=8 => 8,
+        _ => 16,
+    };
     let (kernel, wanted, shared) = match layout.packing() {
-        Packing::Rows => ("bits_pack_rows", (layout.words() as u64).div_ceil(8 * warps), 0),
+        Packing::Rows if parameters.columns.is_multiple_of(vector) && parameters.input.address().is_multiple_of(16) => {
+            (format!("bits_pack_vectors_{}_{planes}", T::NAME), (layout.words() as u64).div_ceil(32 * warps), 0)
+        }
+        Packing::Rows => (format!("bits_pack_rows_{}", T::NAME), (layout.words() as u64).div_ceil(8 * warps), 0),
         Packing::Columns => {
             let blocks = (layout.padded_lines() as u64).div_ceil(32) * (layout.stride() as u64).div_ceil(warps);
-            ("bits_pack_columns", blocks, 4 * block)
+            (format!("bits_pack_columns_{}_{planes}", T::NAME), blocks, 4 * (block + 32))
         }
     };
     let shape = Shape { grid: wanted.clamp(1, most) as u32, block, shared, mode: Mode::Plain };
-    let kernel = device.kernel(MODULE, &format!("{kernel}_{}", T::NAME))?;
+    let kernel = device.kernel(MODULE, &kernel)?;
     // SAFETY: the words were made for the layout, and the caller counted the elements.
     unsafe { device.launch(&kernel, shape, &parameters) }
 }

@@ -54,13 +54,18 @@ parameters! {
 
 const NAME: &str = "a product of bits";
 const MODULE: &str = "tensor/bits_product";
+const WIDE_MODULE: &str = "tensor/bits_product_wide";
 const TILE_ROWS: u32 = constant("tuning/bits.cuh", "TILE_ROWS") as u32;
 const TILE_COLUMNS: u32 = constant("tuning/bits.cuh", "TILE_COLUMNS") as u32;
 const STEP_BITS: u32 = constant("tuning/bits.cuh", "STEP_BITS") as u32;
 const STAGES: u32 = constant("tuning/bits.cuh", "STAGES") as u32;
 const MAP_BITS: u32 = constant("tuning/bits.cuh", "MAP_BITS") as u32;
 const NARROW_STAGES: u32 = constant("tuning/bits.cuh", "NARROW_STAGES") as u32;
+const MIDDLE_STAGES: u32 = constant("tuning/bits.cuh", "MIDDLE_STAGES") as u32;
 const WIDE_STAGES: u32 = constant("tuning/bits.cuh", "WIDE_STAGES") as u32;
+const WIDE_SIGNS_STAGES: u32 = constant("tuning/bits.cuh", "WIDE_SIGNS_STAGES") as u32;
+const WIDE_SIGNS_ROWS: u32 = constant("tensor/bits_product_wide_signs.cuh", "WIDE_SIGNS_ROWS") as u32;
+const WIDE_SIGNS_BLOCKS: u32 = constant("tuning/bits.cuh", "WIDE_SIGNS_BLOCKS") as u32;
 const STREAM_STAGES: u32 = constant("tuning/bits.cuh", "STREAM_STAGES") as u32;
 const STREAM_BLOCKS: u32 = constant("tuning/bits.cuh", "STREAM_BLOCKS") as u32;
 const STREAM_ROWS: u32 = constant("tensor/bits_product_stream.cuh", "STREAM_ROWS") as u32;
@@ -220,43 +225,73 @@ struct Tile {
     module: &'static str,
     kernel: &'static str,
     rows: u32,
+    /// Of the product.
     columns: u32,
+    /// Planes of the second operand that lie in it beside each other.
+    planes: u32,
     block: u32,
     shared: u32,
+    /// Blocks of a multiprocessor that stay for several tiles of rows; else each forms one.
+    resident: Option<u32>,
 }
 
 impl Tile {
     /// From registers, on every GPU.
     fn small(kernel: &'static str) -> Self {
         let shared = (TILE_ROWS + TILE_COLUMNS) * (STEP_BITS / 8) * STAGES;
-        Self { module: MODULE, kernel, rows: TILE_ROWS, columns: TILE_COLUMNS, block: BLOCK, shared }
+        Self { module: MODULE, kernel, rows: TILE_ROWS, columns: TILE_COLUMNS, planes: 1, block: BLOCK, shared, resident: None }
     }
-    /// Of lines that a warp's registers hold, a stream; of longer ones, tiles.
-    fn of_signs(words: usize) -> Self {
+    /// On Hopper, where there is a tile for every multiprocessor, of lines that a step of a group of warps holds; else of lines that a warp's
+    /// registers hold, a stream; of longer ones, tiles.
+    fn of_signs(properties: &Properties, [rows, columns]: [u32; 2], words: usize) -> Self {
+        let (tall, across) = (WIDE_SIGNS_ROWS, 256);
+        let shared = tall * 128 * WIDE_SIGNS_STAGES + across * (128 + 2) + 1024;
+        let enough = u64::from(rows.div_ceil(tall)) * u64::from(columns.div_ceil(across)) >= u64::from(properties.sms);
+        if properties.compute == (9, 0) && words <= 32 && enough && shared <= properties.shared_per_block {
+            let kernel = if words <= 16 { "bits_product_wide_signs_512" } else { "bits_product_wide_signs_1024" };
+            let resident = Some(WIDE_SIGNS_BLOCKS);
+            return Self { module: WIDE_MODULE, kernel, rows: tall, columns: across, planes: 1, block: BLOCK, shared, resident };
+        }
         if words * 4 > STREAM_BYTES as usize {
             return Self::small("bits_product_signs");
         }
         let (rows, columns, shared) = (STREAM_ROWS, STREAM_COLUMNS, STREAM_ROWS * STREAM_BYTES * STREAM_STAGES);
-        Self { module: MODULE, kernel: "bits_stream_signs", rows, columns, block: BLOCK, shared }
+        Self { module: MODULE, kernel: "bits_stream_signs", rows, columns, planes: 1, block: BLOCK, shared, resident: Some(STREAM_BLOCKS) }
     }
-    /// From shared memory by groups of warps, on Hopper, where a line fills a part of a step; large tiles, if there are enough of them for every
-    /// multiprocessor.
-    fn of_numbers(properties: &Properties, rows: u32, columns: u32, words: usize) -> Self {
+    /// From shared memory by groups of warps, on Hopper, where a line fills a part of a step: the largest tile of which there are enough for half
+    /// the multiprocessors.
+    fn of_numbers(properties: &Properties, [rows, columns]: [u32; 2], words: usize, planes: [u32; 2], map: bool) -> Self {
         if properties.compute != (9, 0) || words * 32 <= STEP_BITS as usize {
             return Self::small("bits_product_codes");
         }
-        let module = "tensor/bits_product_wide";
-        // 128 bytes a line and stage, and room to begin at a multiple of 1024.
-        let bytes = |lines: u32, stages: u32| lines * 128 * stages + 1024;
-        let groups = (properties.max_threads_per_block / BLOCK).clamp(1, 2);
-        let (tall, wide) = (TILE_ROWS * groups, 256);
-        let large = u64::from(rows.div_ceil(tall)) * u64::from(columns.div_ceil(wide));
-        let shared = bytes(tall + wide, WIDE_STAGES);
-        if columns > 64 && large >= u64::from(properties.sms / 2) && shared <= properties.shared_per_block {
-            return Self { module, kernel: "bits_product_wide_256", rows: tall, columns: wide, block: BLOCK * groups, shared };
+        let [left, right] = planes;
+        let (planes, [narrow, line, middle, wide]) = match right {
+            2 => (2, ["bits_product_narrow_2", "bits_product_line_2", "bits_product_middle_2", "bits_product_wide_2"]),
+            4 => (4, ["bits_product_narrow_4", "bits_product_line_4", "bits_product_middle_4", "bits_product_wide_4"]),
+            8 => (8, ["bits_product_narrow_8", "bits_product_line_8", "bits_product_middle_8", "bits_product_wide_8"]),
+            _ => (1, ["bits_product_narrow_1", "bits_product_line_1", "bits_product_middle_1", "bits_product_wide_1"]),
+        };
+        let tile = |kernel, groups: u32, lines: u32, stages: u32| {
+            let groups = groups.min(properties.max_threads_per_block / BLOCK).max(1);
+            let tall = TILE_ROWS * groups;
+            // 128 bytes a line and stage, and room to begin at a multiple of 1024.
+            let shared = (tall + lines) * 128 * stages + 1024;
+            Self { module: WIDE_MODULE, kernel, rows: tall, columns: lines / planes, planes, block: BLOCK * groups, shared, resident: None }
+        };
+        let enough = |tile: &Self| {
+            let tiles = u64::from(rows.div_ceil(tile.rows)) * u64::from(columns.div_ceil(tile.columns));
+            tiles >= u64::from(properties.sms / 2) && tile.shared <= properties.shared_per_block
+        };
+        let lines = u64::from(columns) * u64::from(planes);
+        let (middle, wide) = (tile(middle, 2, 128, MIDDLE_STAGES), tile(wide, 2, 256, WIDE_STAGES));
+        if lines > 128 && enough(&wide) {
+            wide
+        } else if lines > 64 && enough(&middle) {
+            middle
+        } else {
+            let one_line = left == 1 && right == planes && !map;
+            tile(if one_line { line } else { narrow }, 1, 64, NARROW_STAGES)
         }
-        let shared = bytes(TILE_ROWS + 64, NARROW_STAGES);
-        Self { module, kernel: "bits_product_wide_64", rows: TILE_ROWS, columns: 64, block: BLOCK, shared }
     }
 }
 
@@ -317,10 +352,11 @@ fn launch(
     let left = Lines::of(device, a.words, a.layout, a.planes)?;
     let right = Lines::of(device, b.words, b.layout, b.planes)?;
     let ones_b = if formula.factor_b == 0 { Buffer::default() } else { line_ones(device, &right, columns)? };
+    let size = [rows as u32, columns as u32];
     let (tile, out, out_stride) = match output {
-        Output::Signs(y) => (Tile::of_signs(words), y.words().ptr().cast(), y.layout().stride()),
+        Output::Signs(y) => (Tile::of_signs(device.properties(), size, words), y.words().ptr().cast(), y.layout().stride()),
         Output::Numbers(y) if formula.factor_a != 0 => (Tile::small("bits_product_sums"), y.ptr().cast(), 0),
-        Output::Numbers(y) => (Tile::of_numbers(device.properties(), rows as u32, columns as u32, words), y.ptr().cast(), 0),
+        Output::Numbers(y) => (Tile::of_numbers(device.properties(), size, words, [a.planes, b.planes], map.is_some()), y.ptr().cast(), 0),
     };
     let (row_tiles, column_tiles) = ((rows as u32).div_ceil(tile.rows), (columns as u32).div_ceil(tile.columns));
     let parameters = ProductParams {
@@ -334,7 +370,7 @@ fn launch(
         a_plane: left.plane as u64,
         b_plane: right.plane as u64,
         a_planes: a.planes,
-        b_planes: b.planes,
+        b_planes: b.planes / tile.planes,
         rows: rows as u32,
         columns: columns as u32,
         words: words as u32,
@@ -350,11 +386,8 @@ fn launch(
         constant: formula.constant,
         unused: 0,
     };
-    let mut walkers = row_tiles;
-    if tile.kernel == "bits_stream_signs" {
-        // Blocks that stay; each takes every so many tiles of rows.
-        walkers = walkers.min((device.properties().sms * STREAM_BLOCKS / column_tiles).max(1));
-    }
+    // Blocks that stay each take every so many tiles of rows.
+    let walkers = tile.resident.map_or(row_tiles, |blocks| row_tiles.min((device.properties().sms * blocks / column_tiles).max(1)));
     let grid = primitives::blocks(u64::from(walkers) * u64::from(column_tiles), 1)?;
     let shape = Shape { grid, block: tile.block, shared: tile.shared, mode: Mode::Plain };
     // SAFETY: the operands' shapes were compared with each other and with the result's; lines are of whole 16 bytes.

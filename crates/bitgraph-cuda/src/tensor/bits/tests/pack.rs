@@ -10,7 +10,7 @@ use bitgraph_bittensor::{
 use bitgraph_sparse::Control;
 use half::{bf16, f16};
 
-const SHAPES: [(usize, usize); 9] = [(1, 1), (3, 31), (40, 33), (64, 64), (35, 127), (100, 256), (2, 602), (0, 4), (4, 0)];
+const SHAPES: [(usize, usize); 10] = [(1, 1), (3, 31), (40, 33), (64, 64), (35, 127), (37, 104), (100, 256), (2, 602), (0, 4), (4, 0)];
 
 fn signs<T: Feature + Into<f32>>(of: impl Fn(f32) -> T) {
     let Some(device) = device() else { return };

@@ -79,8 +79,12 @@ fn codes(rows: usize, columns: usize, planes: u32, packing: Packing, padding: Ti
 #[test]
 fn codes_of_every_width() {
     let Some(device) = device() else { return };
-    for (k, (s, t)) in [(1, 1), (1, 8), (8, 1), (2, 3), (4, 4), (3, 7), (16, 1), (1, 16), (8, 8)].into_iter().enumerate() {
-        for (rows, length, columns) in [(5, 31, 9), (66, 602, 33), (20, 1100, 129)] {
+    for (k, (s, t)) in
+        [(1, 1), (1, 2), (1, 4), (1, 8), (8, 1), (2, 3), (3, 2), (4, 4), (3, 7), (16, 1), (1, 16), (8, 8)].into_iter().enumerate()
+    {
+        for (rows, length, columns) in
+            [(5, 31, 9), (66, 602, 33), (70, 600, 7), (9, 600, 12), (66, 600, 30), (9, 600, 100), (20, 1100, 129)]
+        {
             let a = codes(rows, length, s, Packing::Rows, paddings()[k % 2], 3);
             let b = codes(length, columns, t, Packing::Columns, paddings()[k / 2 % 2], 4);
             let wanted = product::codes(&a, &b, &Control::default()).unwrap();
