@@ -12,9 +12,16 @@ constexpr u32 SCAN_ROUNDS = 4;
 constexpr u32 TILE_ITEMS = 8;
 
 // formats/sgt.cu
-/// Threads of a block that takes a window, and entries of a window that it sorts, a power of two.
-constexpr u32 SGT_THREADS = 128;
-constexpr u32 SGT_SORTED = 2048;
+/// Entries of a window that a block sorts where a bitmap covers all columns at once, a power of two. Where it takes several parts, that many
+/// times as many entries are sorted, as long as they are no more than so many times those of a window in the mean: shared memory that few
+/// windows need costs blocks at once.
+constexpr u32 SGT_SORTED = 512;
+constexpr u32 SGT_SORTED_MEANS = 4;
+/// Parts of the columns from which on sorting costs less than marking, whatever the mean.
+constexpr u32 SGT_MANY_PARTS = 5;
+/// Threads of a block that takes a window of at most SGT_SORTED entries, and of one that may have more.
+constexpr u32 SGT_THREADS = 64;
+constexpr u32 SGT_LONG_THREADS = 128;
 
 // formats/tiles.cuh
 /// Steps of merging after which the number of tiles is foreseen.

@@ -20,9 +20,12 @@ use super::tiles::offsets_of;
 const MODULE: &str = "formats/sgt";
 /// Columns of a thread where gaps are closed.
 const ITEMS: u32 = constant("tuning/formats.cuh", "TILE_ITEMS") as u32;
-/// Threads of a block that takes a window, and one of many entries.
-const WINDOW_THREADS: u32 = constant("tuning/formats.cuh", "SGT_THREADS") as u32;
+/// Threads of a block that marks a bitmap, and of one that lays out the blocks of a window.
 const HEAVY_THREADS: u32 = 1024;
+const FILL_THREADS: u32 = 128;
+/// Entries of a window that are sorted at most, and columns of a bitmap at most.
+const MOST_SORTED: u32 = 4096;
+const MOST_MARKED: u32 = 1 << 18;
 /// Bytes of `WindowRows` in the kernels.
 const ROWS_SHARED: u32 = 16 * MOST_ROWS + 4 * (MOST_ROWS + 4 + 36 + 2);
 
@@ -150,10 +153,24 @@ pub fn sgt(device: &Device, csr: &DeviceCsr, config: &SgtConfig, options: &SgtOp
     translate(device, csr, height, order, options)
 }
 
+const SORTED: u32 = constant("tuning/formats.cuh", "SGT_SORTED") as u32;
+const SORTED_MEANS: usize = constant("tuning/formats.cuh", "SGT_SORTED_MEANS") as usize;
+const MANY_PARTS: u32 = constant("tuning/formats.cuh", "SGT_MANY_PARTS") as u32;
+const SHORT_THREADS: u32 = constant("tuning/formats.cuh", "SGT_THREADS") as u32;
+const LONG_THREADS: u32 = constant("tuning/formats.cuh", "SGT_LONG_THREADS") as u32;
+
+/// Entries of a window to be sorted at most, from their mean and the parts that a bitmap takes. Marking costs every window a walk over all
+/// parts.
+fn sorted(mean: usize, parts: u32) -> u32 {
+    let useful = if parts < MANY_PARTS { u32::try_from(mean.saturating_mul(SORTED_MEANS)).unwrap_or(MOST_SORTED) } else { MOST_SORTED };
+    SORTED.saturating_mul(parts).min(useful).clamp(SORTED, MOST_SORTED)
+}
+
 fn translate(device: &Device, csr: &DeviceCsr, height: u32, order: Option<Buffer<u32>>, options: &SgtOptions) -> Result<DeviceSgt> {
     let windows = csr.rows.div_ceil(height as usize);
-    let capacity = options.capacity.unwrap_or(constant("tuning/formats.cuh", "SGT_SORTED") as u32).clamp(2, 4096).next_power_of_two();
-    let bitmap = options.bitmap.unwrap_or(1 << 18).min(1 << 18).min(csr.columns as u32).max(1).next_multiple_of(64);
+    let bitmap = options.bitmap.unwrap_or(MOST_MARKED).min(MOST_MARKED).min(csr.columns as u32).max(1).next_multiple_of(64);
+    let parts = (csr.columns as u32).div_ceil(bitmap);
+    let capacity = options.capacity.unwrap_or_else(|| sorted(csr.nnz / windows.max(1), parts)).clamp(2, MOST_SORTED).next_power_of_two();
     let heavy_most = windows.min(csr.nnz / (capacity as usize + 1));
     let heavy = device.alloc::<u32>(heavy_most + 4)?;
     heavy.prefix(4).fill_bytes(0)?;
@@ -189,7 +206,8 @@ fn translate(device: &Device, csr: &DeviceCsr, height: u32, order: Option<Buffer
     }
     if windows > 0 {
         let grid = blocks(windows as u64, 1)?;
-        launch(device, "sgt_light", grid, WINDOW_THREADS, ROWS_SHARED + 8 * capacity, &parameters)?;
+        let block = if capacity <= SORTED { SHORT_THREADS } else { LONG_THREADS };
+        launch(device, "sgt_light", grid, block, ROWS_SHARED + 8 * capacity, &parameters)?;
     }
     if heavy_most > 0 {
         let (block, shared) = (threads(device, HEAVY_THREADS), ROWS_SHARED + bitmap / 64 * 12);
@@ -267,7 +285,7 @@ impl DeviceSgt {
                 by_columns: u32::from(mask_order == MaskOrder::Columns),
                 ..self.parameters(shape.width() as u32)
             };
-            launch(device, "sgt_fill", blocks(self.windows() as u64, 1)?, WINDOW_THREADS, 0, &parameters)?;
+            launch(device, "sgt_fill", blocks(self.windows() as u64, 1)?, FILL_THREADS, 0, &parameters)?;
         }
         Ok(DeviceBlocks { shape, mask_order, count, offsets, columns, masks })
     }
