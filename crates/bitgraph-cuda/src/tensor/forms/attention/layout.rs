@@ -182,3 +182,31 @@ impl RowTasks {
         self.tasks.bytes() + self.arrived.bytes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::testing::device;
+    use crate::tensor::forms::testing::lists;
+    use bitgraph_sparse::{Coo, Duplicates};
+
+    #[test]
+    fn even_rows_are_sorted_in_parts() {
+        let Some(device) = device() else { return };
+        let (rows, part) = (70_000u32, 1u32 << PART_BITS);
+        // One to three entries a row.
+        let (r, c) = (0..rows).flat_map(|i| (0..=i % 3).map(move |k| (i, (i + k) % rows))).unzip();
+        let csr = Coo::pattern(rows as usize, rows as usize, r, c).into_csr(Duplicates::First).unwrap().0;
+        let found = RowTasks::build(&device, &lists(&device, &csr), Cut::ByLength { piece: 128 }).unwrap().unwrap();
+        let tasks = found.tasks.to_vec().unwrap();
+        let mut seen: Vec<u32> = tasks.iter().map(|task| task[0]).collect();
+        // Parts follow each other, and in each the longest rows come first.
+        assert!(tasks.windows(2).all(|pair| {
+            let (before, after) = (pair[0], pair[1]);
+            let (low, high) = (before[0] / part, after[0] / part);
+            low < high || (low == high && before[3] - before[2] >= after[3] - after[2])
+        }));
+        seen.sort_unstable();
+        assert!(seen.into_iter().eq(0..rows));
+    }
+}

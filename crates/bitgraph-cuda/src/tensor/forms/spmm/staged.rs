@@ -159,7 +159,8 @@ impl Staged {
     }
     /// Whether a block of threads fits on the device.
     pub(super) fn fits(&self, device: &Device, buffers: u32) -> bool {
-        self.shared(buffers) <= u64::from(device.properties().shared_per_block) && device.properties().max_threads_per_block >= self.content.threads()
+        self.shared(buffers) <= u64::from(device.properties().shared_per_block)
+            && device.properties().max_threads_per_block >= self.content.threads()
     }
     /// One launch, of as many blocks as the device holds at once.
     pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands) -> Result<()> {
