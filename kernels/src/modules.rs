@@ -378,19 +378,7 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "tensor/spmm_cells", kernels: &["spmm_cells_spread", "spmm_cells_seed", "spmm_cells_grow", "spmm_cells_finish"] },
     Listed { name: "tensor/spmm_blocks", kernels: &["spmm_blocks_count", "spmm_blocks_start", "spmm_blocks_grow"] },
     Listed { name: "tensor/spmm_staged", kernels: &["spmm_staged_f16_1", "spmm_staged_f16_2", "spmm_staged_bf16_1", "spmm_staged_bf16_2"] },
-    Listed {
-        name: "tensor/spmm_staged_lists",
-        kernels: &[
-            "spmm_staged_lists_f32_1",
-            "spmm_staged_lists_f32_2",
-            "spmm_staged_weighted_f32_1",
-            "spmm_staged_weighted_f32_2",
-            "spmm_staged_weighted_f16_1",
-            "spmm_staged_weighted_f16_2",
-            "spmm_staged_weighted_bf16_1",
-            "spmm_staged_weighted_bf16_2",
-        ],
-    },
+    Listed { name: "tensor/spmm_staged_lists", kernels: &["spmm_staged_lists_f32_1", "spmm_staged_lists_f32_2"] },
     Listed { name: "tensor/spmm_staged_build", kernels: &["spmm_staged_build"] },
     Listed {
         name: "tensor/spmm_records",

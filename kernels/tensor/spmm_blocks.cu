@@ -3,8 +3,8 @@
 // to be met among equals. A block begins at the row with the fewest unassigned neighbours, so that what is left of a cell stays in one piece.
 // Windows grow within their block likewise.
 //
-// The last block of a cell may have fewer rows than 64; where cells are so small that this would leave too much empty, blocks go on into the next
-// cell. A cell has one warp, so the result depends on nothing but the matrix.
+// The last block of a cell may have fewer rows than 64, or the next cell's first fills it up. A cell has one warp, so the result depends on nothing
+// but the matrix.
 #include "common/memory.cuh"
 #include "common/warp.cuh"
 #include "tensor/spmm_staged.cuh"
@@ -16,7 +16,7 @@ struct BlocksParams {
     const u32* cells;   // of each row: the number of a row
     const u32* sizes;   // of each cell: its rows
     const u32* firsts;  // where each cell's rows begin in `members`
-    const u32* begins;  // of each cell: its first block; null: rows follow each other, whatever their cells
+    const u32* begins;  // of each cell: its first block; null: the next cell fills up the last
     const u32* members;
     u32* states;        // a word for each row
     u32* order;         // the rows of the blocks, 64 each; staged::NO_ROW where there is none. When counting: blocks of each cell
@@ -63,12 +63,12 @@ BG_DEVICE u32 free_cost(u32 state) { return state & FREE_MASK & ~3u; }
 /// Above what is taken off.
 constexpr u32 SCORE_BASE = 128;
 
-/// Writes the block's rows, window by window.
-BG_DEVICE void write_windows(const BlockGrowth& s, u32 count, u32* order) {
+/// Writes the block's rows, window by window; `filled` rows of another cell lie before them.
+BG_DEVICE void write_windows(const BlockGrowth& s, u32 count, u32 filled, u32* order) {
     const u64 own[2] = {s.adjacent[lane()], s.adjacent[lane() + WARP]};
     u64 left = count == 64 ? ~0ull : (1ull << count) - 1, window = 0;
     for (u32 i = 0; i < count; i++) {
-        if (i % staged::WINDOW_ROWS == 0) window = 0;
+        if ((filled + i) % staged::WINDOW_ROWS == 0) window = 0;
         u32 best = 0;
         auto look = [&](u64 from) {
 #pragma unroll
@@ -95,12 +95,12 @@ BG_DEVICE void write_windows(const BlockGrowth& s, u32 count, u32* order) {
 BG_DEVICE void grow_blocks(const BlocksParams& p, BlockGrowth& s, u32 cell) {
     const u32 size = p.sizes[cell];
     const u32* members = p.members + p.firsts[cell];
-    u32* order = p.order + (p.begins ? (u64)p.begins[cell] * staged::BLOCK_ROWS : p.firsts[cell]);
+    u64 at = p.begins ? (u64)p.begins[cell] * staged::BLOCK_ROWS : p.firsts[cell];
     for (u32 left = size; left;) {
         u32 count = 0, candidates = 0;
         s.adjacent[lane()] = s.adjacent[lane() + WARP] = 0;
         warp_sync();
-        const u32 wanted = min_of(left, staged::BLOCK_ROWS);
+        const u32 filled = (u32)(at % staged::BLOCK_ROWS), wanted = min_of(left, staged::BLOCK_ROWS - filled);
         while (count < wanted) {
             u32 best = 0;
             for (u32 i = lane(); i < candidates; i += WARP) best = max_of(best, s.keys[i]);
@@ -154,8 +154,8 @@ BG_DEVICE void grow_blocks(const BlocksParams& p, BlockGrowth& s, u32 cell) {
             }
         }
         left -= count;
-        write_windows(s, count, order);
-        order += count;
+        write_windows(s, count, filled, p.order + at);
+        at += count;
         for (u32 i = lane(); i < candidates; i += WARP)
             if (s.keys[i]) p.states[s.candidates[i]] &= ~PLACE_MASK;
         for (u32 i = lane(); i < count; i += WARP) p.states[s.rows[i]] = ASSIGNED;

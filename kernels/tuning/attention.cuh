@@ -18,6 +18,9 @@ constexpr u32 BACKWARD_STEPS = 2;
 /// Warps of lanes that take rows, below which several groups of lanes share a row: two are 1.3 times as fast as one on ca-AstroPh with 4900
 /// warps, and .9 times on a mesh with 6750.
 constexpr u32 WARPS_ENOUGH = 6000;
+/// Logarithm of the rows of a part in which rows of even matrices are sorted by length: `urand:300000:8`, sampled products of f16, F=64 / 128,
+/// .128 / .243 ms sorted as a whole, .111 / .230 in parts of 2^16. Smaller parts are slower on er100k (2^13: .061 for .058) and cage11.
+constexpr u32 PART_BITS = 16;
 
 // crates/bitgraph-cuda/src/tensor/forms/attention/select.rs
 /// Entries of a piece that lanes take. Of 8 lanes the shortest is best (kron:17 f16 F=64 .078 ms, with 256 .082), and for sampled products. With

@@ -8,8 +8,8 @@
 pub enum SpmmForm {
     /// Rows in their order, one for a few lanes.
     Rows,
-    /// Blocks of rows that share columns, which are copied to shared memory once; of halves without values on tensor cores. Of square matrices whose
-    /// rows have 64 entries at most, and only where blocks do share columns; of rows of whole 16 bytes; else [`SpmmForm::Rows`].
+    /// Blocks of rows that share columns, which are copied to shared memory once; of halves on tensor cores. Of square matrices whose rows have 64
+    /// entries at most, and only where blocks do share columns; of rows of whole 16 bytes, without values; else [`SpmmForm::Rows`].
     Staged {
         /// 2: the next block is copied while one is added, for short rows; 1: more blocks are at work.
         buffers: u32,

@@ -3,8 +3,8 @@
 //! Invariant: a task has as many entries as a window or a piece at most; every row lies in one task, or in pieces that follow each other.
 
 use crate::device::{Buffer, Device, DevicePtr, parameters};
-use crate::primitives::{degree_order, elementwise, exclusive_scan_total, too_large};
-use crate::{DeviceCsr, Result};
+use crate::primitives::{degree_order, degrees, elementwise, exclusive_scan_total, id_bits, reduce, sort_keys, too_large};
+use crate::{DeviceCsr, Result, skew};
 use bitgraph_kernels::constant;
 
 /// Warps below which groups of lanes share rows.
@@ -19,7 +19,7 @@ const PIECE_ENTRIES: u32 = constant("tuning/attention.cuh", "PIECE_ENTRIES") as 
 pub(crate) enum Cut {
     /// Windows of so many rows in their order, fewer where that would give fewer than `enough` tasks.
     Windows { widest: u32, enough: u64 },
-    /// Single rows, the longest first, in pieces of so many entries.
+    /// Single rows, the longest first, or so within parts of an even matrix, in pieces of so many entries.
     ByLength { piece: u32 },
 }
 
@@ -65,6 +65,24 @@ pub(crate) struct RowTasks {
     pattern: (Buffer<u32>, Buffer<u32>),
 }
 
+/// Logarithm of the rows of a part in which the rows of an even matrix are sorted.
+const PART_BITS: u32 = constant("tuning/attention.cuh", "PART_BITS") as u32;
+
+/// Rows by descending length; where degrees are even, part after part, so that rows that are stored side by side are read at about one time.
+fn length_order(device: &Device, csr: &DeviceCsr) -> Result<Buffer<u32>> {
+    let rows = degree_order(device, csr)?.old_of_new;
+    let bits = id_bits(csr.rows);
+    if bits <= PART_BITS {
+        return Ok(rows);
+    }
+    let longest = reduce(device, &degrees(device, csr)?)?.max;
+    if skew::ratio(longest, csr.rows, csr.nnz) >= skew::SKEWED {
+        return Ok(rows);
+    }
+    // Of equal parts, rows keep their order.
+    sort_keys(device, &rows, PART_BITS..bits)
+}
+
 impl RowTasks {
     /// Cuts the rows: long windows into rows, and long rows into pieces. None if the offsets are 64 bits wide. Four launches over the windows, and a
     /// sort of the rows by length; waits for two numbers.
@@ -87,14 +105,14 @@ impl RowTasks {
             }
             Cut::ByLength { piece: entries } => {
                 piece = entries;
-                order = Some(degree_order(device, csr)?);
+                order = Some(length_order(device, csr)?);
             }
         }
         let windows = csr.rows.div_ceil(window as usize);
         let (pieces, others) = (device.alloc::<u32>(windows)?, device.alloc::<u32>(windows)?);
         let mut build = BuildParams {
             offsets: offsets.ptr(),
-            order: order.as_ref().map_or(DevicePtr::NULL, |order| order.old_of_new.ptr()),
+            order: order.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
             pieces: pieces.ptr(),
             others: others.ptr(),
             tasks: DevicePtr::NULL,
@@ -162,5 +180,33 @@ impl RowTasks {
     /// Bytes beyond the matrix.
     pub(crate) fn bytes(&self) -> u64 {
         self.tasks.bytes() + self.arrived.bytes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::device::testing::device;
+    use crate::tensor::forms::testing::lists;
+    use bitgraph_sparse::{Coo, Duplicates};
+
+    #[test]
+    fn even_rows_are_sorted_in_parts() {
+        let Some(device) = device() else { return };
+        let (rows, part) = (70_000u32, 1u32 << PART_BITS);
+        // One to three entries a row.
+        let (r, c) = (0..rows).flat_map(|i| (0..=i % 3).map(move |k| (i, (i + k) % rows))).unzip();
+        let csr = Coo::pattern(rows as usize, rows as usize, r, c).into_csr(Duplicates::First).unwrap().0;
+        let found = RowTasks::build(&device, &lists(&device, &csr), Cut::ByLength { piece: 128 }).unwrap().unwrap();
+        let tasks = found.tasks.to_vec().unwrap();
+        let mut seen: Vec<u32> = tasks.iter().map(|task| task[0]).collect();
+        // Parts follow each other, and in each the longest rows come first.
+        assert!(tasks.windows(2).all(|pair| {
+            let (before, after) = (pair[0], pair[1]);
+            let (low, high) = (before[0] / part, after[0] / part);
+            low < high || (low == high && before[3] - before[2] >= after[3] - after[2])
+        }));
+        seen.sort_unstable();
+        assert!(seen.into_iter().eq(0..rows));
     }
 }

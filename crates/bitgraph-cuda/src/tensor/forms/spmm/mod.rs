@@ -134,7 +134,7 @@ impl<T: Feature> SpmmLayout<T> {
         let layout = match plan.form {
             SpmmForm::Staged { buffers } => {
                 let short = csr.rows > 0 && Stats::of(device, csr)?.longest <= staged::LONGEST;
-                let blocks = if short { staged::build(device, &pattern, staged::Content::of::<T>(valued), MOST_SHARE)? } else { None };
+                let blocks = if short { staged::build(device, &pattern, staged::Content::of::<T>(), MOST_SHARE)? } else { None };
                 match blocks.filter(|blocks| blocks.fits(device, buffers)) {
                     Some(blocks) => Layout::Staged(Box::new(blocks), buffers),
                     None => {
@@ -199,8 +199,8 @@ impl<T: Feature> SpmmLayout<T> {
             Layout::Records(records) if vectors => records.run::<T>(&self.device, self.plan.lanes, operands),
             Layout::Records(records) => records.rows().run::<T>(&self.device, self.plan.plain(), operands, true),
             Layout::Staged(blocks, buffers) => {
-                if vectors && (blocks.has_weights() || !input.is_weighted()) {
-                    return blocks.run::<T>(&self.device, *buffers, operands, input.is_weighted());
+                if vectors && !input.is_weighted() {
+                    return blocks.run::<T>(&self.device, *buffers, operands);
                 }
                 let plan = if vectors { self.plan } else { self.plan.plain() };
                 blocks.rows().run::<T>(&self.device, plan, operands, input.is_weighted())

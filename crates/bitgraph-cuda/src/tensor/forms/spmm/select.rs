@@ -66,10 +66,13 @@ const ALIKE: f64 = 1.25;
 pub(super) const MOST_SHARE: f64 = 0.6;
 /// Slices of blocks are so full, three quarters, that they pay.
 const FULL_SLICES: (usize, usize) = (3, 4);
+/// Slices of rows of f32 from which blocks were measured, on an H200, ms in blocks and in rows: a grid of a million vertices F = 64 .158 and .193,
+/// F = 128 .309 and .384; `mesh:50x50x80` .077 and .081, .142 and .147; `mesh:31x40x60` shuffled .036 and .057, .066 and .112.
+const FEWEST_SLICES: usize = 2;
 /// Rows from which it pays to look for shared columns.
 const SHARING_ROWS: usize = 20_000;
 /// Entries of a row in the mean up to which blocks are small enough to be copied ahead.
-const SHORT_ROWS: f64 = 8.0;
+pub(super) const SHORT_ROWS: f64 = 8.0;
 /// Lanes of records for each multiprocessor: what it holds at once, and a third more.
 const RECORD_LANES: u64 = 1024;
 
@@ -98,7 +101,8 @@ impl SpmmPlan {
             let shares = stats.rows == stats.columns && stats.longest <= super::staged::LONGEST && stats.rows >= SHARING_ROWS;
             let bytes = width * size_of::<T>();
             let full = bytes.next_multiple_of(super::staged::SLICE_BYTES) * FULL_SLICES.0 <= bytes * FULL_SLICES.1;
-            let blocks = shares && full && is_half::<T>() && !valued && width.is_multiple_of(per_lane::<T>());
+            let enough = is_half::<T>() || bytes >= FEWEST_SLICES * super::staged::SLICE_BYTES;
+            let blocks = shares && full && enough && !valued && width.is_multiple_of(per_lane::<T>());
             let buffers = if mean <= SHORT_ROWS { 2 } else { 1 };
             let form = if blocks { SpmmForm::Staged { buffers } } else { SpmmForm::Rows };
             // Lanes that would idle in every row take slices instead.
@@ -127,7 +131,7 @@ impl SpmmPlan {
         let whole = plan.lanes > 1 && width <= plan.lanes as usize * per_lane::<T>();
         plan.form = match plan.form {
             SpmmForm::Records if valued || !whole => SpmmForm::Rows,
-            SpmmForm::Staged { .. } if !square || plan.lanes == 1 => SpmmForm::Rows,
+            SpmmForm::Staged { .. } if !square || valued || plan.lanes == 1 => SpmmForm::Rows,
             SpmmForm::Staged { buffers } => SpmmForm::Staged { buffers: buffers.clamp(1, 2) },
             SpmmForm::Tasks { piece } => SpmmForm::Tasks { piece: piece.clamp(8, 1 << 20).next_multiple_of(8) },
             form => form,
@@ -250,8 +254,9 @@ mod tests {
         // A mesh and a grid.
         assert_eq!(chosen(200_000, 4_648_000, 26, 64, true), plain(SpmmForm::Staged { buffers: 1 }, 8));
         assert_eq!(chosen(1_000_000, 3_996_000, 4, 128, true), plain(SpmmForm::Staged { buffers: 2 }, 16));
-        assert_eq!(chosen(1_000_000, 3_996_000, 4, 128, false), plain(SpmmForm::Rows, 32));
-        assert_eq!(chosen(200_000, 4_648_000, 26, 96, false), plain(SpmmForm::Rows, 8));
+        assert_eq!(chosen(1_000_000, 3_996_000, 4, 128, false), plain(SpmmForm::Staged { buffers: 2 }, 32));
+        assert_eq!(chosen(200_000, 4_648_000, 26, 96, false), plain(SpmmForm::Staged { buffers: 1 }, 8));
+        assert_eq!(chosen(200_000, 4_648_000, 26, 32, false), plain(SpmmForm::Rows, 8));
         assert_eq!(chosen(200_000, 4_648_000, 26, 32, true), SpmmPlan { deep: true, ..plain(SpmmForm::Rows, 4) });
         assert_eq!(chosen(2_708, 10_556, 168, 64, true), plain(SpmmForm::Records, 8));
     }

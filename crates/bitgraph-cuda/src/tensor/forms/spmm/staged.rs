@@ -83,16 +83,16 @@ fn sizes(device: &Device, parameters: &BuildParams) -> Result<Sizes> {
 /// What a block's rows take their columns from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
-    /// Tiles of 16 rows and 16 columns, for tensor cores: halves without values.
+    /// Tiles of 16 rows and 16 columns, for tensor cores: halves.
     Tiles,
-    /// Lists of entries: any type, with values or without.
+    /// Lists of entries: `f32`.
     Lists,
 }
 
 impl Content {
     /// What products of such features need.
-    pub(super) fn of<T: Feature>(valued: bool) -> Self {
-        if is_half::<T>() && !valued { Self::Tiles } else { Self::Lists }
+    pub(super) fn of<T: Feature>() -> Self {
+        if is_half::<T>() { Self::Tiles } else { Self::Lists }
     }
     fn threads(self) -> u32 {
         match self {
@@ -162,16 +162,11 @@ impl Staged {
         self.shared(buffers) <= u64::from(device.properties().shared_per_block)
             && device.properties().max_threads_per_block >= self.content.threads()
     }
-    /// Whether these blocks give products with weights of entries.
-    pub(super) fn has_weights(&self) -> bool {
-        self.content == Content::Lists
-    }
     /// One launch, of as many blocks as the device holds at once.
-    pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands, weighted: bool) -> Result<()> {
+    pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands) -> Result<()> {
         let (module, kind) = match self.content {
             Content::Tiles => ("tensor/spmm_staged", ""),
-            // Halves have lists for their values alone.
-            Content::Lists => ("tensor/spmm_staged_lists", if weighted || is_half::<T>() { "weighted_" } else { "lists_" }),
+            Content::Lists => ("tensor/spmm_staged_lists", "lists_"),
         };
         let kernel = device.kernel(module, &format!("spmm_staged_{kind}{}_{buffers}", T::NAME))?;
         let (block, shared) = (self.content.threads(), self.shared(buffers) as u32);
