@@ -62,8 +62,8 @@ pub fn of(build: Build, package: &str, tests: &[&str], extra: &[&str], variables
 /// What a line of cargo's messages says of a test program of the package in `folder`.
 fn program(line: &str, folder: &Path) -> Option<Program> {
     let path = field(line, "executable")?;
-    // A binary of the package has no such profile.
-    let test = line.contains("\"test\":true},") && Path::new(field(line, "manifest_path")?) == folder.join("Cargo.toml");
+    // Of the profile: a binary of the package has another.
+    let test = line.contains("\"test\":true},\"features\":") && Path::new(field(line, "manifest_path")?) == folder.join("Cargo.toml");
     let source = Path::new(field(line, "src_path")?);
     let target = if source.ends_with("src/lib.rs") { folder.file_name()?.to_str()?.replace('-', "_") } else { stem(source)? };
     test.then(|| Program { target, path: path.into(), folder: folder.into() })
@@ -107,7 +107,7 @@ mod tests {
         let line = |manifest: &str, source: &str, test: bool| {
             format!(
                 "{{\"reason\":\"compiler-artifact\",\"manifest_path\":\"/x/crates/{manifest}/Cargo.toml\",\"target\":{{\"src_path\":\
-                 \"/x/crates/bitgraph-cpu/{source}\",\"edition\":\"2024\"}},\"profile\":{{\"opt_level\":\"1\",\"test\":{test}}},\
+                 \"/x/crates/bitgraph-cpu/{source}\",\"test\":true}},\"profile\":{{\"opt_level\":\"1\",\"test\":{test}}},\"features\":[],\
                  \"executable\":\"/t/deps/p\",\"fresh\":true}}"
             )
         };

@@ -193,17 +193,6 @@ impl BitPlanes {
         let words: Vec<u32> = planes.iter().flat_map(|plane| plane.words().iter().copied()).collect();
         Ok(Self { layout, words: words.into(), quantization })
     }
-    /// The same codes with other steps.
-    ///
-    /// # Errors
-    /// [`Error::Length`] if the bits differ, or for steps that do not fit the shape.
-    pub fn with_quantization(self, quantization: Quantization) -> Result<Self> {
-        if quantization.bits() != self.bits() {
-            return Err(Error::Length { array: "planes", expected: quantization.bits().into(), found: self.bits().into() });
-        }
-        quantization.check(self.nrows(), self.ncols())?;
-        Ok(Self { quantization, ..self })
-    }
     /// The number of rows.
     #[must_use]
     pub fn nrows(&self) -> usize {
@@ -306,16 +295,6 @@ impl BitPlanes {
     /// [`Error::OutOfMemory`] or [`Error::Cancelled`].
     pub fn tiles(&self, shape: TileShape, control: &Control) -> Result<TileMap> {
         TileMap::of(&self.words, &self.layout, shape, control)
-    }
-    /// Which tiles of plane `p` hold a 1. O(words of a plane), parallel.
-    ///
-    /// # Errors
-    /// [`Error::OutOfMemory`] or [`Error::Cancelled`].
-    ///
-    /// # Panics
-    /// If there is no such plane.
-    pub fn plane_tiles(&self, p: u32, shape: TileShape, control: &Control) -> Result<TileMap> {
-        TileMap::of(self.plane_words(p), &self.layout, shape, control)
     }
     /// Exact size in bytes.
     #[must_use]

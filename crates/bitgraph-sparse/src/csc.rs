@@ -29,16 +29,6 @@ impl Csc {
     pub fn to_csr(&self) -> Csr {
         self.transposed.transpose()
     }
-    /// The same arrays read as the rows of the transpose: nothing is copied.
-    #[must_use]
-    pub fn into_transposed(self) -> Csr {
-        self.transposed
-    }
-    /// The rows of a matrix read as the columns of its transpose: nothing is copied.
-    #[must_use]
-    pub fn from_transposed(transposed: Csr) -> Self {
-        Self { transposed }
-    }
     /// The number of rows.
     #[must_use]
     pub fn nrows(&self) -> usize {
@@ -90,6 +80,5 @@ mod tests {
         let c = Csc::from_csr(&a);
         assert_eq!((c.nrows(), c.ncols(), c.column(2)), (2, 3, &[0u32, 1][..]));
         assert_eq!(c.to_csr(), a);
-        assert_eq!(Csc::from_transposed(c.clone().into_transposed()), c);
     }
 }

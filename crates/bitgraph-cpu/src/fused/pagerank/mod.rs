@@ -75,11 +75,6 @@ impl<T: Real> PageRankLayout<T> {
         let order = self.order.as_ref().map_or(0, |o| 8 * o.len());
         self.matrix.extra_bytes() + (self.inverse.len() * size_of::<T>() + order) as u64
     }
-    /// Whether vertices are renumbered by degree inside.
-    #[must_use]
-    pub fn is_by_degree(&self) -> bool {
-        self.order.is_some()
-    }
     /// The scores. O(iterations (nodes + entries)) time; two vectors of the nodes beside the result.
     ///
     /// The residual is only formed where it is asked for: with a tolerance above 0 where it may be below ([`ResidualLooks`]), and in the last.

@@ -39,7 +39,7 @@ fn check<T: Real>(name: &str, out: &Csr, config: &PageRankConfig, tolerance: f64
     let plain = SpmvKind::ALL.map(|kind| PageRankLayout::<T>::build_as(&incoming, &out_degrees(out), kind).unwrap());
     let ordered = PageRankLayout::<T>::build_ordered(&incoming, &out_degrees(out), SpmvKind::Blocks).unwrap();
     for layout in plain.iter().chain([&ordered]) {
-        let kind = (layout.kind().name(), layout.is_by_degree());
+        let kind = (layout.kind().name(), layout.order.is_some());
         for isa in Isa::ALL.into_iter().filter(|&l| l <= Isa::detect()) {
             let mut first: Option<PageRank<T>> = None;
             for threads in 1..=3 {
