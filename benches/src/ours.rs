@@ -75,7 +75,7 @@ impl Making {
         let ready = self.graph.prepare(algorithm, &self.request)?;
         let build_seconds = self.start.elapsed().as_secs_f64();
         let own = ready.layout().map_or(0, |l| ready.arranged().backend().layout_bytes(l));
-        let bytes = bytes(self.task, self.graph.nodes() as u64, ready.arranged().bytes(), own);
+        let bytes = self.task.bytes(self.graph.nodes() as u64, ready.arranged().bytes(), own);
         let layout = Layout { format: ready.plan().format().name(), order: ready.plan().ordering().name(), bytes };
         Ok((ready, build_seconds, layout))
     }
@@ -135,7 +135,7 @@ fn features(subject: &Subject) -> Result<Contender> {
     let mut y = Dense::<_, f32>::zeros(&cpu, subject.csr().nrows(), FEATURES)?;
     spmm(&matrix, &x).into(&mut y)?;
     let build_seconds = start.elapsed().as_secs_f64();
-    let bytes = bytes(Task::Spmm, subject.csr().nrows() as u64, matrix.bytes(), 0);
+    let bytes = Task::Spmm.bytes(subject.csr().nrows() as u64, matrix.bytes(), 0);
     let run = move |purpose| {
         let mut outcome = timed(purpose, || Ok(spmm(&matrix, &x).into(&mut y)?), |()| Answer::Sums(Vec::new()))?;
         if outcome.answer.is_some() {
@@ -144,21 +144,4 @@ fn features(subject: &Subject) -> Result<Contender> {
         Ok(outcome)
     };
     Ok(Contender::new("ours", build_seconds, run).with_layout(Layout { format: "csr", order: "none", bytes }))
-}
-
-/// Bytes that a run moves if it reads its layout once an iteration and touches every vector once. A search that stops looking at rows,
-/// or whose layout stays in a cache, gets by with less.
-pub(crate) fn bytes(task: Task, n: u64, matrix: u64, own: u64) -> u64 {
-    match task {
-        Task::Bfs => matrix + own + 4 * n,
-        Task::Sssp => (if own > 0 { own } else { matrix }) + 4 * n,
-        // Scores, shares of the last iteration and of the next.
-        Task::PageRank => u64::from(ITERATIONS) * (if own > 0 { own } else { matrix } + 12 * n),
-        Task::Cc => matrix + 4 * n,
-        Task::Tc => matrix,
-        Task::Mxv => matrix + 8 * n,
-        Task::Spmm => matrix + 8 * n * FEATURES as u64,
-        // A bit of each column in, and 16 bits out.
-        Task::Signs => matrix + (signs::COLUMNS as u64 / 8 + 2 * signs::COLUMNS as u64) * n,
-    }
 }

@@ -12,6 +12,8 @@ pub const ITERATIONS: u32 = 20;
 pub const CHECK_ITERATIONS: u32 = 100;
 /// Columns of the features that a sparse matrix is multiplied with.
 pub const FEATURES: usize = 64;
+/// Columns of the signs that are summed over neighbours.
+pub const SIGNS: usize = 512;
 
 /// What is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -31,7 +33,7 @@ pub enum Task {
     Mxv,
     /// The product of the pattern and [`FEATURES`] columns of floats.
     Spmm,
-    /// Sums of 512 signs over neighbours, beside the same of floats.
+    /// Sums of [`SIGNS`] signs over neighbours, beside the same of floats.
     Signs,
 }
 
@@ -50,6 +52,23 @@ impl Task {
             Self::Mxv => "mxv",
             Self::Spmm => "spmm",
             Self::Signs => "signs",
+        }
+    }
+    /// Bytes that a run over `n` vertices moves if it reads its matrix and its own layout once an iteration and touches every vector once. A
+    /// search that stops looking at rows, or whose layout stays in a cache, gets by with less.
+    #[must_use]
+    pub fn bytes(self, n: u64, matrix: u64, own: u64) -> u64 {
+        match self {
+            Self::Bfs => matrix + own + 4 * n,
+            Self::Sssp => (if own > 0 { own } else { matrix }) + 4 * n,
+            // Scores, shares of the last iteration and of the next.
+            Self::PageRank => u64::from(ITERATIONS) * (if own > 0 { own } else { matrix } + 12 * n),
+            Self::Cc => matrix + 4 * n,
+            Self::Tc => matrix,
+            Self::Mxv => matrix + 8 * n,
+            Self::Spmm => matrix + 8 * n * FEATURES as u64,
+            // A bit of each column in, and 16 bits out.
+            Self::Signs => matrix + n * (SIGNS as u64 / 8 + 2 * SIGNS as u64),
         }
     }
     /// The task of a name.

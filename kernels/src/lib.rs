@@ -12,6 +12,6 @@ mod symbol;
 
 pub use bundle::{Bundle, Module, Unusable, code, embedded, pack, unpack};
 pub use layout::{Field, STRUCTS, Struct, assertions, constant};
-pub use modules::{Listed, MODULES};
+pub use modules::{Listed, listed_modules};
 pub use source::{Source, fnv, includes, module_hash, source, sources, text_hash};
 pub use symbol::{LISTED_MODULE, SYMBOLS, Symbol};

@@ -5,7 +5,7 @@
 
 use crate::run;
 use anyhow::{Context, Result, bail};
-use bitgraph_kernels::{MODULES, assertions, includes, module_hash, pack, source, sources, unpack};
+use bitgraph_kernels::{assertions, includes, listed_modules, module_hash, pack, source, sources, unpack};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -283,9 +283,9 @@ pub fn verify(arguments: &[String], variables: &[(&str, &str)]) -> Result<()> {
 
 /// Every `.cu` file is in the table of kernels, or nothing would find it.
 fn listed(modules: &[&str]) -> Result<()> {
-    let known = |m: &str| m == bitgraph_kernels::LISTED_MODULE || MODULES.iter().any(|l| l.name == m);
+    let known = |m: &str| m == bitgraph_kernels::LISTED_MODULE || listed_modules().any(|l| l.name == m);
     match modules.iter().find(|m| !known(m)) {
-        Some(module) => bail!("kernels/{module}.cu is not in the table of kernels (kernels/src/modules.rs)"),
+        Some(module) => bail!("kernels/{module}.cu is not in the table of kernels (kernels/src/modules/)"),
         None => Ok(()),
     }
 }

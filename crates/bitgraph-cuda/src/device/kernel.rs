@@ -103,7 +103,7 @@ impl Device {
     /// # Errors
     /// As [`Device::kernel`].
     pub fn preload(&self, prefixes: &[&str]) -> Result<()> {
-        for module in bitgraph_kernels::MODULES.iter().filter(|m| prefixes.iter().any(|p| m.name.starts_with(p))) {
+        for module in bitgraph_kernels::listed_modules().filter(|m| prefixes.iter().any(|p| m.name.starts_with(p))) {
             for kernel in module.kernels {
                 self.function(module.name, kernel, None, &mut |driver| driver.module(module.name))?;
             }

@@ -6,7 +6,7 @@
 use crate::device::{Device, Kernel, Mode, Parameters, Shape};
 use crate::primitives;
 use crate::{Error, Result};
-use bitgraph_kernels::MODULES;
+use bitgraph_kernels::listed_modules;
 use std::collections::HashSet;
 use std::sync::OnceLock;
 
@@ -28,7 +28,7 @@ impl Instance {
 /// The names of the kernels that are compiled ahead.
 fn listed() -> &'static HashSet<&'static str> {
     static NAMES: OnceLock<HashSet<&str>> = OnceLock::new();
-    NAMES.get_or_init(|| MODULES.iter().filter(|m| m.name.starts_with("tensor/")).flat_map(|m| m.kernels).copied().collect())
+    NAMES.get_or_init(|| listed_modules().filter(|m| m.name.starts_with("tensor/")).flat_map(|m| m.kernels).copied().collect())
 }
 
 /// The kernel `name` of a module of general kernels; `all` makes those that the module's header makes for the same element types.
