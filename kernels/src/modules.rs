@@ -12,6 +12,19 @@ pub struct Listed {
     pub kernels: &'static [&'static str],
 }
 
+/// The kernels of names in two parts, each with every type of features between them.
+macro_rules! of_features {
+    ($($kernel:literal $tail:literal),+ $(,)?) => {
+        &[$(concat!($kernel, "_f32", $tail), concat!($kernel, "_f16", $tail), concat!($kernel, "_bf16", $tail)),+]
+    };
+}
+/// The same for 1, 2, 4 and 8 planes.
+macro_rules! of_planes {
+    ($($kernel:literal),+ $(,)?) => {
+        &[$(concat!($kernel, "_1"), concat!($kernel, "_2"), concat!($kernel, "_4"), concat!($kernel, "_8")),+]
+    };
+}
+
 /// The modules and their kernels.
 pub const MODULES: &[Listed] = &[
     Listed {
@@ -477,43 +490,10 @@ pub const MODULES: &[Listed] = &[
     },
     Listed {
         name: "tensor/attention_pair",
-        kernels: &[
-            "attention_dot_f16_64",
-            "attention_dot_f16_128",
-            "attention_dot_f16_256",
-            "attention_dot_bf16_64",
-            "attention_dot_bf16_128",
-            "attention_dot_bf16_256",
-            "attention_dot_f32_64",
-            "attention_dot_f32_128",
-            "attention_dot_f32_256",
-            "attention_dot_plain_f16",
-            "attention_dot_plain_bf16",
-            "attention_dot_plain_f32",
-            "attention_cosine_f16_64",
-            "attention_cosine_f16_128",
-            "attention_cosine_f16_256",
-            "attention_cosine_bf16_64",
-            "attention_cosine_bf16_128",
-            "attention_cosine_bf16_256",
-            "attention_cosine_f32_64",
-            "attention_cosine_f32_128",
-            "attention_cosine_f32_256",
-            "attention_cosine_plain_f16",
-            "attention_cosine_plain_bf16",
-            "attention_cosine_plain_f32",
-            "attention_sum_f16_64",
-            "attention_sum_f16_128",
-            "attention_sum_f16_256",
-            "attention_sum_bf16_64",
-            "attention_sum_bf16_128",
-            "attention_sum_bf16_256",
-            "attention_sum_f32_64",
-            "attention_sum_f32_128",
-            "attention_sum_f32_256",
-            "attention_sum_plain_f16",
-            "attention_sum_plain_bf16",
-            "attention_sum_plain_f32",
+        kernels: of_features![
+            "attention_dot" "_64", "attention_dot" "_128", "attention_dot" "_256", "attention_dot_plain" "",
+            "attention_cosine" "_64", "attention_cosine" "_128", "attention_cosine" "_256", "attention_cosine_plain" "",
+            "attention_sum" "_64", "attention_sum" "_128", "attention_sum" "_256", "attention_sum_plain" "",
         ],
     },
     Listed {
@@ -598,59 +578,16 @@ pub const MODULES: &[Listed] = &[
     },
     Listed {
         name: "tensor/bits_pack",
-        kernels: &[
-            "bits_pack_rows_f32",
-            "bits_pack_rows_f16",
-            "bits_pack_rows_bf16",
-            "bits_pack_vectors_f32_1",
-            "bits_pack_vectors_f32_8",
-            "bits_pack_vectors_f32_16",
-            "bits_pack_columns_f32_1",
-            "bits_pack_columns_f32_8",
-            "bits_pack_columns_f32_16",
-            "bits_pack_vectors_f16_1",
-            "bits_pack_vectors_f16_8",
-            "bits_pack_vectors_f16_16",
-            "bits_pack_columns_f16_1",
-            "bits_pack_columns_f16_8",
-            "bits_pack_columns_f16_16",
-            "bits_pack_vectors_bf16_1",
-            "bits_pack_vectors_bf16_8",
-            "bits_pack_vectors_bf16_16",
-            "bits_pack_columns_bf16_1",
-            "bits_pack_columns_bf16_8",
-            "bits_pack_columns_bf16_16",
-            "bits_row_means_f32",
-            "bits_row_means_f16",
-            "bits_row_means_bf16",
-            "bits_column_means_f32",
-            "bits_column_means_f16",
-            "bits_column_means_bf16",
+        kernels: of_features![
+            "bits_pack_rows" "", "bits_pack_vectors_1" "", "bits_pack_vectors_8" "", "bits_pack_vectors_16" "",
+            "bits_pack_columns_1" "", "bits_pack_columns_8" "", "bits_pack_columns_16" "", "bits_row_means" "", "bits_column_means" "",
         ],
     },
     Listed {
         name: "tensor/bits_product_wide",
-        kernels: &[
-            "bits_product_narrow_1",
-            "bits_product_narrow_2",
-            "bits_product_narrow_4",
-            "bits_product_narrow_8",
-            "bits_product_line_1",
-            "bits_product_line_2",
-            "bits_product_line_4",
-            "bits_product_line_8",
-            "bits_product_middle_1",
-            "bits_product_middle_2",
-            "bits_product_middle_4",
-            "bits_product_middle_8",
-            "bits_product_wide_1",
-            "bits_product_wide_2",
-            "bits_product_wide_4",
-            "bits_product_wide_8",
-            "bits_product_wide_signs_512",
-            "bits_product_wide_signs_1024",
-        ],
+        kernels: of_planes!["bits_product_narrow", "bits_product_line", "bits_product_middle", "bits_product_wide"],
     },
+    Listed { name: "tensor/bits_product_signs", kernels: &["bits_product_signs_512", "bits_product_signs_1024"] },
     Listed {
         name: "tensor/bits_product",
         kernels: &["bits_product_codes", "bits_product_sums", "bits_product_signs", "bits_stream_signs", "bits_line_ones", "bits_line_pad"],
