@@ -5,24 +5,24 @@ namespace bg {
 BG_KERNEL(bits_pack_rows_f32, BitsPackParams, 256, 4) { bits_pack_rows<f32>(p); }
 BG_KERNEL(bits_pack_rows_f16, BitsPackParams, 256, 4) { bits_pack_rows<f16>(p); }
 BG_KERNEL(bits_pack_rows_bf16, BitsPackParams, 256, 4) { bits_pack_rows<bf16>(p); }
-BG_KERNEL(bits_pack_vectors_f32_1, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 1>(p); }
-BG_KERNEL(bits_pack_vectors_f32_8, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 8>(p); }
-BG_KERNEL(bits_pack_vectors_f32_16, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 16>(p); }
-BG_KERNEL(bits_pack_columns_f32_1, BitsPackParams, 256, 4) { bits_pack_columns<f32, 1>(p); }
-BG_KERNEL(bits_pack_columns_f32_8, BitsPackParams, 256, 3) { bits_pack_columns<f32, 8>(p); }
-BG_KERNEL(bits_pack_columns_f32_16, BitsPackParams, 256, 3) { bits_pack_columns<f32, 16>(p); }
-BG_KERNEL(bits_pack_vectors_f16_1, BitsPackParams, 256, 4) { bits_pack_vectors<f16, 1>(p); }
-BG_KERNEL(bits_pack_vectors_f16_8, BitsPackParams, 256, 3) { bits_pack_vectors<f16, 8>(p); }
-BG_KERNEL(bits_pack_vectors_f16_16, BitsPackParams, 256, 3) { bits_pack_vectors<f16, 16>(p); }
-BG_KERNEL(bits_pack_columns_f16_1, BitsPackParams, 256, 4) { bits_pack_columns<f16, 1>(p); }
-BG_KERNEL(bits_pack_columns_f16_8, BitsPackParams, 256, 3) { bits_pack_columns<f16, 8>(p); }
-BG_KERNEL(bits_pack_columns_f16_16, BitsPackParams, 256, 3) { bits_pack_columns<f16, 16>(p); }
-BG_KERNEL(bits_pack_vectors_bf16_1, BitsPackParams, 256, 4) { bits_pack_vectors<bf16, 1>(p); }
-BG_KERNEL(bits_pack_vectors_bf16_8, BitsPackParams, 256, 3) { bits_pack_vectors<bf16, 8>(p); }
-BG_KERNEL(bits_pack_vectors_bf16_16, BitsPackParams, 256, 3) { bits_pack_vectors<bf16, 16>(p); }
-BG_KERNEL(bits_pack_columns_bf16_1, BitsPackParams, 256, 4) { bits_pack_columns<bf16, 1>(p); }
-BG_KERNEL(bits_pack_columns_bf16_8, BitsPackParams, 256, 3) { bits_pack_columns<bf16, 8>(p); }
-BG_KERNEL(bits_pack_columns_bf16_16, BitsPackParams, 256, 3) { bits_pack_columns<bf16, 16>(p); }
+BG_KERNEL(bits_pack_vectors_1_f32, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 1>(p); }
+BG_KERNEL(bits_pack_vectors_8_f32, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 8>(p); }
+BG_KERNEL(bits_pack_vectors_16_f32, BitsPackParams, 256, 3) { bits_pack_vectors<f32, 16>(p); }
+BG_KERNEL(bits_pack_columns_1_f32, BitsPackParams, 256, 4) { bits_pack_columns<f32, 1>(p); }
+BG_KERNEL(bits_pack_columns_8_f32, BitsPackParams, 256, 3) { bits_pack_columns<f32, 8>(p); }
+BG_KERNEL(bits_pack_columns_16_f32, BitsPackParams, 256, 3) { bits_pack_columns<f32, 16>(p); }
+BG_KERNEL(bits_pack_vectors_1_f16, BitsPackParams, 256, 4) { bits_pack_vectors<f16, 1>(p); }
+BG_KERNEL(bits_pack_vectors_8_f16, BitsPackParams, 256, 3) { bits_pack_vectors<f16, 8>(p); }
+BG_KERNEL(bits_pack_vectors_16_f16, BitsPackParams, 256, 3) { bits_pack_vectors<f16, 16>(p); }
+BG_KERNEL(bits_pack_columns_1_f16, BitsPackParams, 256, 4) { bits_pack_columns<f16, 1>(p); }
+BG_KERNEL(bits_pack_columns_8_f16, BitsPackParams, 256, 3) { bits_pack_columns<f16, 8>(p); }
+BG_KERNEL(bits_pack_columns_16_f16, BitsPackParams, 256, 3) { bits_pack_columns<f16, 16>(p); }
+BG_KERNEL(bits_pack_vectors_1_bf16, BitsPackParams, 256, 4) { bits_pack_vectors<bf16, 1>(p); }
+BG_KERNEL(bits_pack_vectors_8_bf16, BitsPackParams, 256, 3) { bits_pack_vectors<bf16, 8>(p); }
+BG_KERNEL(bits_pack_vectors_16_bf16, BitsPackParams, 256, 3) { bits_pack_vectors<bf16, 16>(p); }
+BG_KERNEL(bits_pack_columns_1_bf16, BitsPackParams, 256, 4) { bits_pack_columns<bf16, 1>(p); }
+BG_KERNEL(bits_pack_columns_8_bf16, BitsPackParams, 256, 3) { bits_pack_columns<bf16, 8>(p); }
+BG_KERNEL(bits_pack_columns_16_bf16, BitsPackParams, 256, 3) { bits_pack_columns<bf16, 16>(p); }
 BG_KERNEL(bits_row_means_f32, BitsPackParams, 256, 4) { bits_row_means<f32>(p); }
 BG_KERNEL(bits_row_means_f16, BitsPackParams, 256, 4) { bits_row_means<f16>(p); }
 BG_KERNEL(bits_row_means_bf16, BitsPackParams, 256, 4) { bits_row_means<bf16>(p); }

@@ -1,7 +1,6 @@
 // Dense products of bits and of codes by groups of four warps, in tiles of 64 x 64, 128 x 128 and 128 x 256, for 1, 2, 4 and 8 planes of the
-// second operand, and of 64 x 64 for one plane of the first, all of whose parts count; and signs.
+// second operand, and of 64 x 64 for one plane of the first, all of whose parts count.
 #include "tensor/bits_product_wide.cuh"
-#include "tensor/bits_product_wide_signs.cuh"
 
 namespace bg {
 #ifdef BITGRAPH_HOST
@@ -25,6 +24,4 @@ BG_KERNEL(bits_product_wide_1, BitsProductParams, 256, 1) { bits_product_wide<1,
 BG_KERNEL(bits_product_wide_2, BitsProductParams, 256, 1) { bits_product_wide<2, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
 BG_KERNEL(bits_product_wide_4, BitsProductParams, 256, 1) { bits_product_wide<4, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
 BG_KERNEL(bits_product_wide_8, BitsProductParams, 256, 1) { bits_product_wide<8, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
-BG_KERNEL(bits_product_wide_signs_512, BitsProductParams, 128, 3) { bits_product_wide_signs<256, 2, bits::WIDE_SIGNS_STAGES>(p); }
-BG_KERNEL(bits_product_wide_signs_1024, BitsProductParams, 128, 3) { bits_product_wide_signs<256, 4, bits::WIDE_SIGNS_STAGES>(p); }
 }  // namespace bg

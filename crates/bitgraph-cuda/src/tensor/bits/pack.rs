@@ -203,12 +203,12 @@ fn write<T: Feature>(device: &Device, layout: &BitLayout, mut parameters: PackPa
     };
     let (kernel, wanted, shared) = match layout.packing() {
         Packing::Rows if parameters.columns.is_multiple_of(vector) && parameters.input.address().is_multiple_of(16) => {
-            (format!("bits_pack_vectors_{}_{planes}", T::NAME), (layout.words() as u64).div_ceil(32 * warps), 0)
+            (format!("bits_pack_vectors_{planes}_{}", T::NAME), (layout.words() as u64).div_ceil(32 * warps), 0)
         }
         Packing::Rows => (format!("bits_pack_rows_{}", T::NAME), (layout.words() as u64).div_ceil(8 * warps), 0),
         Packing::Columns => {
             let blocks = (layout.padded_lines() as u64).div_ceil(32) * (layout.stride() as u64).div_ceil(warps);
-            (format!("bits_pack_columns_{}_{planes}", T::NAME), blocks, 4 * (block + 32))
+            (format!("bits_pack_columns_{planes}_{}", T::NAME), blocks, 4 * (block + 32))
         }
     };
     let shape = Shape { grid: wanted.clamp(1, most) as u32, block, shared, mode: Mode::Plain };

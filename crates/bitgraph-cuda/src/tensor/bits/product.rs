@@ -64,7 +64,7 @@ const NARROW_STAGES: u32 = constant("tuning/bits.cuh", "NARROW_STAGES") as u32;
 const MIDDLE_STAGES: u32 = constant("tuning/bits.cuh", "MIDDLE_STAGES") as u32;
 const WIDE_STAGES: u32 = constant("tuning/bits.cuh", "WIDE_STAGES") as u32;
 const WIDE_SIGNS_STAGES: u32 = constant("tuning/bits.cuh", "WIDE_SIGNS_STAGES") as u32;
-const WIDE_SIGNS_ROWS: u32 = constant("tensor/bits_product_wide_signs.cuh", "WIDE_SIGNS_ROWS") as u32;
+const WIDE_SIGNS_ROWS: u32 = constant("tensor/bits_product_signs.cuh", "WIDE_SIGNS_ROWS") as u32;
 const WIDE_SIGNS_BLOCKS: u32 = constant("tuning/bits.cuh", "WIDE_SIGNS_BLOCKS") as u32;
 const STREAM_STAGES: u32 = constant("tuning/bits.cuh", "STREAM_STAGES") as u32;
 const STREAM_BLOCKS: u32 = constant("tuning/bits.cuh", "STREAM_BLOCKS") as u32;
@@ -248,9 +248,18 @@ impl Tile {
         let shared = tall * 128 * WIDE_SIGNS_STAGES + across * (128 + 2) + 1024;
         let enough = u64::from(rows.div_ceil(tall)) * u64::from(columns.div_ceil(across)) >= u64::from(properties.sms);
         if properties.compute == (9, 0) && words <= 32 && enough && shared <= properties.shared_per_block {
-            let kernel = if words <= 16 { "bits_product_wide_signs_512" } else { "bits_product_wide_signs_1024" };
+            let kernel = if words <= 16 { "bits_product_signs_512" } else { "bits_product_signs_1024" };
             let resident = Some(WIDE_SIGNS_BLOCKS);
-            return Self { module: WIDE_MODULE, kernel, rows: tall, columns: across, planes: 1, block: BLOCK, shared, resident };
+            return Self {
+                module: "tensor/bits_product_signs",
+                kernel,
+                rows: tall,
+                columns: across,
+                planes: 1,
+                block: BLOCK,
+                shared,
+                resident,
+            };
         }
         if words * 4 > STREAM_BYTES as usize {
             return Self::small("bits_product_signs");

@@ -8,7 +8,7 @@ namespace bg {
 constexpr u32 WIDE_SIGNS_ROWS = 64, WIDE_SIGNS_STAGE = WIDE_SIGNS_ROWS * 128;
 
 /// One group with N columns, and every so many tiles of rows; lines of 256 STEPS bits at most.
-template <u32 N, u32 STEPS, u32 STAGES> BG_DEVICE void bits_product_wide_signs(const BitsProductParams& p) {
+template <u32 N, u32 STEPS, u32 STAGES> BG_DEVICE void bits_signs_wide(const BitsProductParams& p) {
     constexpr u32 WORDS = N / 32, KEPT = WORDS / 4, PIECES = STEPS * 2;
     static_assert(KEPT == 2, "a lane writes two words");
     static_assert(PIECES == 4 || PIECES == 8, "whole groups of four lanes count a line");
