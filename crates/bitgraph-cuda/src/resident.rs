@@ -3,9 +3,9 @@
 //! Invariant: an array holds the elements of the section of its name, in the same order.
 
 use crate::device::{Buffer, Device};
+use crate::layout::Offsets;
 use crate::{Cuda, Error, Result};
 use bitgraph_backend::Resident;
-use crate::layout::Offsets;
 use bitgraph_sparse::{Format, SectionData, Sections};
 use bytemuck::Pod;
 
