@@ -2,7 +2,8 @@
 //
 // A window's distinct columns are found in one of two ways. Few entries: a block sorts their columns in shared memory, counts through
 // the distinct ones, and each entry searches its own. Many: a block marks the columns in a bitmap in shared memory, counts its way through it,
-// and reads the number of each entry's column off it; where the bitmap would not cover all columns, part by part. Both collect the columns
+// and reads the number of each entry's column off it; where the bitmap would not cover all columns, part by part, or, of many parts, by
+// sorting as long as the entries fit in its place. Both collect the columns
 // where the window's entries start; a scan of the counts gives their places, and a copy closes the gaps.
 //
 // Invariant: the arrays are those of `bitgraph-sgt`, whatever the block size and the order of blocks.
@@ -29,6 +30,8 @@ struct SgtParams {
     u32 windows;
     u32 capacity;         // entries that are sorted, a power of two
     u32 bitmap;           // columns that the bitmap covers, a multiple of 64
+    u32 still_sorted;     // entries up to which a block with a bitmap sorts in its place
+    u32 unused;
 };
 
 struct SgtGatherParams {
@@ -118,18 +121,10 @@ BG_DEVICE void sort_keys(u32* keys, u32 n) {
     __syncthreads();
 }
 
-BG_DEVICE void translate_sorting(const SgtParams& p) {
-    WindowRows* s = (WindowRows*)shared_memory();
-    u32* keys = (u32*)(s + 1);
-    u32* distinct = keys + p.capacity;
-    u32 w = blockIdx.x, place = w * p.height, rows = min_of(p.height, p.rows - place);
-    u64 low = p.order ? p.bases.at(w) : p.offsets.at(place);
-    u64 high = p.order ? p.bases.at((u64)w + 1) : p.offsets.at((u64)place + rows);
-    if (high - low > p.capacity) {
-        if (threadIdx.x == 0) p.heavy[4 + atomicAdd(p.heavy, 1u)] = w;
-        return;
-    }
-    u32 entries = (u32)(high - low), padded = 2;
+/// Translates window `w` of at most `capacity` entries, from `low` on, by sorting; `keys` has room for twice as many.
+BG_DEVICE void translate_sorting(const SgtParams& p, WindowRows* s, u32* keys, u32 capacity, u32 w, u64 low, u32 entries) {
+    u32* distinct = keys + capacity;
+    u32 place = w * p.height, rows = min_of(p.height, p.rows - place), padded = 2;
     while (padded < entries) padded *= 2;
     if (p.order) {
         for (u32 r = threadIdx.x; r < rows; r += blockDim.x) {
@@ -173,7 +168,19 @@ BG_DEVICE void translate_sorting(const SgtParams& p) {
     }
 }
 
-BG_DEVICE void translate_marking(const SgtParams& p) {
+BG_DEVICE void translate_few(const SgtParams& p) {
+    WindowRows* s = (WindowRows*)shared_memory();
+    u32 w = blockIdx.x, place = w * p.height, rows = min_of(p.height, p.rows - place);
+    u64 low = p.order ? p.bases.at(w) : p.offsets.at(place);
+    u64 high = p.order ? p.bases.at((u64)w + 1) : p.offsets.at((u64)place + rows);
+    if (high - low <= p.capacity) {
+        translate_sorting(p, s, (u32*)(s + 1), p.capacity, w, low, (u32)(high - low));
+    } else if (threadIdx.x == 0) {
+        p.heavy[4 + atomicAdd(p.heavy, 1u)] = w;
+    }
+}
+
+BG_DEVICE void translate_many(const SgtParams& p) {
     WindowRows* s = (WindowRows*)shared_memory();
     u64* marks = (u64*)(s + 1);
     u32 words = p.bitmap / 64;
@@ -186,6 +193,11 @@ BG_DEVICE void translate_marking(const SgtParams& p) {
         if (s->number >= heavy) break;
         u32 w = p.heavy[4 + s->number], place = w * p.height, rows = min_of(p.height, p.rows - place), found = 0;
         u64 low = p.order ? p.bases.at(w) : p.offsets.at(place);
+        u64 high = p.order ? p.bases.at((u64)w + 1) : p.offsets.at((u64)place + rows);
+        if (high - low <= p.still_sorted) {
+            translate_sorting(p, s, (u32*)marks, p.still_sorted, w, low, (u32)(high - low));
+            continue;
+        }
         for (u32 r = threadIdx.x; r < rows; r += blockDim.x) s->ends[r] = p.offsets.at(row_at(p.order, place + r));
         for (u64 left = 0; left < p.columns; left += p.bitmap) {
             __syncthreads();
@@ -260,8 +272,8 @@ BG_KERNEL(sgt_sizes, SgtParams, 256, 4) {
     sum = warp_sum(sum);
     if (lane() == 0 && w < p.windows) p.sizes[w] = sum;
 }
-BG_KERNEL(sgt_light, SgtParams, 256, 4) { translate_sorting(p); }
-BG_KERNEL(sgt_heavy, SgtParams, 1024, 1) { translate_marking(p); }
+BG_KERNEL(sgt_light, SgtParams, 256, 4) { translate_few(p); }
+BG_KERNEL(sgt_heavy, SgtParams, 1024, 1) { translate_many(p); }
 BG_KERNEL(sgt_gather, SgtGatherParams, 256, 4) {
     u32 window[TILE_ITEMS];
     u64 start = (u64)blockIdx.x * (blockDim.x * TILE_ITEMS);

@@ -17,9 +17,10 @@ constexpr u32 TILE_ITEMS = 8;
 /// windows need costs blocks at once.
 constexpr u32 SGT_SORTED = 512;
 constexpr u32 SGT_SORTED_MEANS = 4;
-/// Parts of the columns from which on sorting costs less than marking, whatever the mean.
+/// Parts of the columns from which on blocks with a bitmap sort what fits in its place.
 constexpr u32 SGT_MANY_PARTS = 5;
-/// Threads of a block that takes a window of at most SGT_SORTED entries, and of one that may have more.
+/// Threads of a block that takes a window of at most SGT_SORTED entries, and of one that may have more; half as many where a window has
+/// no more entries than that in the mean.
 constexpr u32 SGT_THREADS = 64;
 constexpr u32 SGT_LONG_THREADS = 128;
 

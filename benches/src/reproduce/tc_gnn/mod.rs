@@ -39,6 +39,7 @@ pub fn run(options: &Options) -> Result<Tables> {
             let mut found = Translated::measure(&listed, &loaded, runs)?;
             found.gpu_product = tables
                 .on_gpu(bench.as_ref(), listed.name, |bench| Ok(1e-3 * products::on_gpu(bench, listed.name, &loaded.csr, HIDDEN)?.single));
+            found.gpu_translation = tables.on_gpu(bench.as_ref(), listed.name, |bench| translation::on_gpu(bench, &loaded.csr));
             if let Some(row) = published.iter().find(|row| row.graph == listed.abbreviation) {
                 for width in [HIDDEN, listed.width] {
                     let product = products::measure(&mut tables, bench.as_ref(), listed.name, &loaded.csr, width, runs)?;

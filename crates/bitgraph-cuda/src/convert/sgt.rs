@@ -55,6 +55,8 @@ parameters! {
         windows: u32,
         capacity: u32,
         bitmap: u32,
+        still_sorted: u32,
+        unused: u32,
     }
 
     struct SgtGatherParams = "formats/sgt.cu" "bg::SgtGatherParams" {
@@ -162,7 +164,7 @@ const LONG_THREADS: u32 = constant("tuning/formats.cuh", "SGT_LONG_THREADS") as 
 /// Entries of a window to be sorted at most, from their mean and the parts that a bitmap takes. Marking costs every window a walk over all
 /// parts.
 fn sorted(mean: usize, parts: u32) -> u32 {
-    let useful = if parts < MANY_PARTS { u32::try_from(mean.saturating_mul(SORTED_MEANS)).unwrap_or(MOST_SORTED) } else { MOST_SORTED };
+    let useful = u32::try_from(mean.saturating_mul(SORTED_MEANS)).unwrap_or(MOST_SORTED);
     SORTED.saturating_mul(parts).min(useful).clamp(SORTED, MOST_SORTED)
 }
 
@@ -170,7 +172,11 @@ fn translate(device: &Device, csr: &DeviceCsr, height: u32, order: Option<Buffer
     let windows = csr.rows.div_ceil(height as usize);
     let bitmap = options.bitmap.unwrap_or(MOST_MARKED).min(MOST_MARKED).min(csr.columns as u32).max(1).next_multiple_of(64);
     let parts = (csr.columns as u32).div_ceil(bitmap);
-    let capacity = options.capacity.unwrap_or_else(|| sorted(csr.nnz / windows.max(1), parts)).clamp(2, MOST_SORTED).next_power_of_two();
+    let mean = csr.nnz / windows.max(1);
+    let capacity = options.capacity.unwrap_or_else(|| sorted(mean, parts)).clamp(2, MOST_SORTED).next_power_of_two();
+    // Two words an entry in the room of the bitmap's 12 bytes for 64 columns.
+    let room = (bitmap / 64 * 12 / 8).min(MOST_SORTED);
+    let still_sorted = if parts < MANY_PARTS || room < 2 { 0 } else { 1 << room.ilog2() };
     let heavy_most = windows.min(csr.nnz / (capacity as usize + 1));
     let heavy = device.alloc::<u32>(heavy_most + 4)?;
     heavy.prefix(4).fill_bytes(0)?;
@@ -193,6 +199,8 @@ fn translate(device: &Device, csr: &DeviceCsr, height: u32, order: Option<Buffer
         windows: windows as u32,
         capacity,
         bitmap,
+        still_sorted,
+        unused: 0,
     };
     let bases = match &order {
         Some(_) if windows > 0 => {
@@ -206,7 +214,11 @@ fn translate(device: &Device, csr: &DeviceCsr, height: u32, order: Option<Buffer
     }
     if windows > 0 {
         let grid = blocks(windows as u64, 1)?;
-        let block = if capacity <= SORTED { SHORT_THREADS } else { LONG_THREADS };
+        let block = match capacity {
+            ..=SORTED if mean <= SHORT_THREADS as usize / 2 => SHORT_THREADS / 2,
+            ..=SORTED => SHORT_THREADS,
+            _ => LONG_THREADS,
+        };
         launch(device, "sgt_light", grid, block, ROWS_SHARED + 8 * capacity, &parameters)?;
     }
     if heavy_most > 0 {
