@@ -120,8 +120,8 @@ BG_DEVICE void grow_blocks(const BlocksParams& p, BlockGrowth& s, u32 cell) {
                     fewest = state & FREE_MASK;
                     first = i;
                 }
-                const u32 least = warp_min(fewest);
-                row = members[warp_min(fewest == least ? first : 0xffffffffu)];
+                const u32 minimum = warp_min(fewest);
+                row = members[warp_min(fewest == minimum ? first : 0xffffffffu)];
             }
             const u32 own = count++;
             if (lane() == 0) {
