@@ -60,6 +60,8 @@ struct BlockGrowth {
 /// neighbours, those that are unassigned say little. Columns that a block owns for each row on `mesh:50x50x80`: 3.8, and 4.3 without; on a grid
 /// 1.55, and 1.67 without steps.
 BG_DEVICE u32 free_cost(u32 state) { return state & FREE_MASK & ~3u; }
+/// One unassigned neighbour fewer. A row that is named by more rows than it names may run out.
+BG_DEVICE u32 one_fewer(u32 state) { return state & FREE_MASK ? state - 1 : state; }
 /// Above what is taken off.
 constexpr u32 SCORE_BASE = 128;
 
@@ -120,8 +122,8 @@ BG_DEVICE void grow_blocks(const BlocksParams& p, BlockGrowth& s, u32 cell) {
                     fewest = state & FREE_MASK;
                     first = i;
                 }
-                const u32 smallest = warp_min(fewest);
-                row = members[warp_min(fewest == smallest ? first : 0xffffffffu)];
+                const u32 minimum = warp_min(fewest);
+                row = members[warp_min(fewest == minimum ? first : 0xffffffffu)];
             }
             const u32 own = count++;
             if (lane() == 0) {
@@ -143,11 +145,11 @@ BG_DEVICE void grow_blocks(const BlocksParams& p, BlockGrowth& s, u32 cell) {
                 }
                 if (fresh && at < CANDIDATES) {
                     s.candidates[at] = j;
-                    s.keys[at] = (SCORE_BASE + 2 - free_cost(state - 1)) << 16 | (0xffffu - at);
-                    p.states[j] = (state - 1) | (at + 1) << PLACE_SHIFT;
+                    s.keys[at] = (SCORE_BASE + 2 - free_cost(one_fewer(state))) << 16 | (0xffffu - at);
+                    p.states[j] = one_fewer(state) | (at + 1) << PLACE_SHIFT;
                 } else if (open) {
-                    if (place) s.keys[place - 1] += (2 + free_cost(state) - free_cost(state - 1)) << 16;
-                    p.states[j] = state - 1;
+                    if (place) s.keys[place - 1] += (2 + free_cost(state) - free_cost(one_fewer(state))) << 16;
+                    p.states[j] = one_fewer(state);
                 }
                 candidates = min_of(candidates + (u32)__popc(found), CANDIDATES);
                 warp_sync();

@@ -2,6 +2,19 @@
 
 use super::Listed;
 
+/// The kernels of names in two parts, each with every type of features between them.
+macro_rules! of_features {
+    ($($kernel:literal $tail:literal),+ $(,)?) => {
+        &[$(concat!($kernel, "_f32", $tail), concat!($kernel, "_f16", $tail), concat!($kernel, "_bf16", $tail)),+]
+    };
+}
+/// The same for 1, 2, 4 and 8 planes.
+macro_rules! of_planes {
+    ($($kernel:literal),+ $(,)?) => {
+        &[$(concat!($kernel, "_1"), concat!($kernel, "_2"), concat!($kernel, "_4"), concat!($kernel, "_8")),+]
+    };
+}
+
 /// The modules of `tensor/` and their kernels.
 pub const MODULES: &[Listed] = &[
     Listed {

@@ -136,4 +136,13 @@ mod tests {
         let csr = symmetric(4000, (0..60_000).map(|_| (draw.below(4000), draw.below(4000))).collect::<Vec<_>>().into_iter());
         assert!(blocks_of(&device, &csr).0 >= 4000 / 64);
     }
+
+    #[test]
+    fn rows_may_be_named_by_many_and_name_few() {
+        let Some(device) = device() else { return };
+        // Each row names the next one and the first of its hundred.
+        let (r, c) = (0..3000u32).flat_map(|i| [(i, i / 100 * 100), (i, (i + 1) % 3000)]).unzip();
+        let csr = Coo::pattern(3000, 3000, r, c).into_csr(Duplicates::First).unwrap().0;
+        assert!(blocks_of(&device, &csr).0 >= 3000_usize.div_ceil(BLOCK_ROWS));
+    }
 }
