@@ -69,7 +69,7 @@ impl Translated {
 ///
 /// # Errors
 /// Out of memory; a translation that is not the host's.
-pub fn on_gpu(bench: &Bench<'_>, csr: &Csr) -> Result<[f64; 2]> {
+pub(crate) fn on_gpu(bench: &Bench<'_>, csr: &Csr) -> Result<[f64; 2]> {
     let (device, config, control) = (&bench.device, SgtConfig::default(), Control::default());
     let lists = DeviceCsr::upload(device, csr)?;
     let build = || sgt(device, &lists, &config, &SgtOptions::default(), &control);
