@@ -1,5 +1,5 @@
 // Dense products of bits and of codes by groups of four warps, in tiles of 64 x 64, 128 x 128 and 128 x 256, for 1, 2, 4 and 8 planes of the
-// second operand, and of 64 x 64 for one plane of the first, all of whose parts count.
+// second operand; each also for one plane of the first, all of whose parts count.
 #include "tensor/bits_product_wide.cuh"
 
 namespace bg {
@@ -8,20 +8,28 @@ constexpr u32 TWO_GROUPS = 1;  // a block of the shim has 128 threads
 #else
 constexpr u32 TWO_GROUPS = 2;
 #endif
-BG_KERNEL(bits_product_narrow_1, BitsProductParams, 128, 3) { bits_product_wide<1, 1, 64, bits::NARROW_STAGES, false>(p); }
-BG_KERNEL(bits_product_narrow_2, BitsProductParams, 128, 3) { bits_product_wide<2, 1, 64, bits::NARROW_STAGES, false>(p); }
-BG_KERNEL(bits_product_narrow_4, BitsProductParams, 128, 3) { bits_product_wide<4, 1, 64, bits::NARROW_STAGES, false>(p); }
-BG_KERNEL(bits_product_narrow_8, BitsProductParams, 128, 3) { bits_product_wide<8, 1, 64, bits::NARROW_STAGES, false>(p); }
-BG_KERNEL(bits_product_line_1, BitsProductParams, 128, 3) { bits_product_wide<1, 1, 64, bits::NARROW_STAGES, true>(p); }
-BG_KERNEL(bits_product_line_2, BitsProductParams, 128, 3) { bits_product_wide<2, 1, 64, bits::NARROW_STAGES, true>(p); }
-BG_KERNEL(bits_product_line_4, BitsProductParams, 128, 3) { bits_product_wide<4, 1, 64, bits::NARROW_STAGES, true>(p); }
-BG_KERNEL(bits_product_line_8, BitsProductParams, 128, 3) { bits_product_wide<8, 1, 64, bits::NARROW_STAGES, true>(p); }
+BG_KERNEL(bits_product_narrow_1, BitsProductParams, 128, 2) { bits_product_wide<1, 1, 64, bits::NARROW_STAGES, false>(p); }
+BG_KERNEL(bits_product_narrow_2, BitsProductParams, 128, 2) { bits_product_wide<2, 1, 64, bits::NARROW_STAGES, false>(p); }
+BG_KERNEL(bits_product_narrow_4, BitsProductParams, 128, 2) { bits_product_wide<4, 1, 64, bits::NARROW_STAGES, false>(p); }
+BG_KERNEL(bits_product_narrow_8, BitsProductParams, 128, 2) { bits_product_wide<8, 1, 64, bits::NARROW_STAGES, false>(p); }
+BG_KERNEL(bits_product_narrow_line_1, BitsProductParams, 128, 2) { bits_product_wide<1, 1, 64, bits::NARROW_STAGES, true>(p); }
+BG_KERNEL(bits_product_narrow_line_2, BitsProductParams, 128, 2) { bits_product_wide<2, 1, 64, bits::NARROW_STAGES, true>(p); }
+BG_KERNEL(bits_product_narrow_line_4, BitsProductParams, 128, 2) { bits_product_wide<4, 1, 64, bits::NARROW_STAGES, true>(p); }
+BG_KERNEL(bits_product_narrow_line_8, BitsProductParams, 128, 2) { bits_product_wide<8, 1, 64, bits::NARROW_STAGES, true>(p); }
 BG_KERNEL(bits_product_middle_1, BitsProductParams, 256, 1) { bits_product_wide<1, TWO_GROUPS, 128, bits::MIDDLE_STAGES, false>(p); }
 BG_KERNEL(bits_product_middle_2, BitsProductParams, 256, 1) { bits_product_wide<2, TWO_GROUPS, 128, bits::MIDDLE_STAGES, false>(p); }
 BG_KERNEL(bits_product_middle_4, BitsProductParams, 256, 1) { bits_product_wide<4, TWO_GROUPS, 128, bits::MIDDLE_STAGES, false>(p); }
 BG_KERNEL(bits_product_middle_8, BitsProductParams, 256, 1) { bits_product_wide<8, TWO_GROUPS, 128, bits::MIDDLE_STAGES, false>(p); }
+BG_KERNEL(bits_product_middle_line_1, BitsProductParams, 256, 1) { bits_product_wide<1, TWO_GROUPS, 128, bits::MIDDLE_STAGES, true>(p); }
+BG_KERNEL(bits_product_middle_line_2, BitsProductParams, 256, 1) { bits_product_wide<2, TWO_GROUPS, 128, bits::MIDDLE_STAGES, true>(p); }
+BG_KERNEL(bits_product_middle_line_4, BitsProductParams, 256, 1) { bits_product_wide<4, TWO_GROUPS, 128, bits::MIDDLE_STAGES, true>(p); }
+BG_KERNEL(bits_product_middle_line_8, BitsProductParams, 256, 1) { bits_product_wide<8, TWO_GROUPS, 128, bits::MIDDLE_STAGES, true>(p); }
 BG_KERNEL(bits_product_wide_1, BitsProductParams, 256, 1) { bits_product_wide<1, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
 BG_KERNEL(bits_product_wide_2, BitsProductParams, 256, 1) { bits_product_wide<2, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
 BG_KERNEL(bits_product_wide_4, BitsProductParams, 256, 1) { bits_product_wide<4, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
 BG_KERNEL(bits_product_wide_8, BitsProductParams, 256, 1) { bits_product_wide<8, TWO_GROUPS, 256, bits::WIDE_STAGES, false>(p); }
+BG_KERNEL(bits_product_wide_line_1, BitsProductParams, 256, 1) { bits_product_wide<1, TWO_GROUPS, 256, bits::WIDE_STAGES, true>(p); }
+BG_KERNEL(bits_product_wide_line_2, BitsProductParams, 256, 1) { bits_product_wide<2, TWO_GROUPS, 256, bits::WIDE_STAGES, true>(p); }
+BG_KERNEL(bits_product_wide_line_4, BitsProductParams, 256, 1) { bits_product_wide<4, TWO_GROUPS, 256, bits::WIDE_STAGES, true>(p); }
+BG_KERNEL(bits_product_wide_line_8, BitsProductParams, 256, 1) { bits_product_wide<8, TWO_GROUPS, 256, bits::WIDE_STAGES, true>(p); }
 }  // namespace bg

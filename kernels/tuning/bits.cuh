@@ -31,7 +31,7 @@ constexpr u32 WINDOW_THREADS = 1024;
 /// Rows and columns of the product that a block forms, bits of a line that it takes at a time, and how many of those are under way.
 constexpr u32 TILE_ROWS = 64, TILE_COLUMNS = 128, STEP_BITS = 512, STAGES = 4;
 /// Steps under way of products by groups of warps, in tiles of 64 x 64, 128 x 128 and 128 x 256.
-constexpr u32 NARROW_STAGES = 4, MIDDLE_STAGES = 6, WIDE_STAGES = 4;
+constexpr u32 NARROW_STAGES = 6, MIDDLE_STAGES = 6, WIDE_STAGES = 4;
 /// Tiles of rows under way of signs of short lines, and blocks of a multiprocessor.
 constexpr u32 STREAM_STAGES = 4, STREAM_BLOCKS = 4;
 /// The same of products by groups of warps.

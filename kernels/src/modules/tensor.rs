@@ -260,7 +260,14 @@ pub const MODULES: &[Listed] = &[
     },
     Listed {
         name: "tensor/bits_product_wide",
-        kernels: of_planes!["bits_product_narrow", "bits_product_line", "bits_product_middle", "bits_product_wide"],
+        kernels: of_planes![
+            "bits_product_narrow",
+            "bits_product_narrow_line",
+            "bits_product_middle",
+            "bits_product_middle_line",
+            "bits_product_wide",
+            "bits_product_wide_line",
+        ],
     },
     Listed { name: "tensor/bits_product_signs", kernels: &["bits_product_signs_512", "bits_product_signs_1024"] },
     Listed {

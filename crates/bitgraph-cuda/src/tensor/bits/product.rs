@@ -274,11 +274,18 @@ impl Tile {
             return Self::small("bits_product_codes");
         }
         let [left, right] = planes;
-        let (planes, [narrow, line, middle, wide]) = match right {
-            2 => (2, ["bits_product_narrow_2", "bits_product_line_2", "bits_product_middle_2", "bits_product_wide_2"]),
-            4 => (4, ["bits_product_narrow_4", "bits_product_line_4", "bits_product_middle_4", "bits_product_wide_4"]),
-            8 => (8, ["bits_product_narrow_8", "bits_product_line_8", "bits_product_middle_8", "bits_product_wide_8"]),
-            _ => (1, ["bits_product_narrow_1", "bits_product_line_1", "bits_product_middle_1", "bits_product_wide_1"]),
+        let planes = if matches!(right, 2 | 4 | 8) { right } else { 1 };
+        // The walk is along one line then, and begins sooner.
+        let one_line = left == 1 && right == planes && !map;
+        let [narrow, middle, wide] = match (planes, one_line) {
+            (2, false) => ["bits_product_narrow_2", "bits_product_middle_2", "bits_product_wide_2"],
+            (4, false) => ["bits_product_narrow_4", "bits_product_middle_4", "bits_product_wide_4"],
+            (8, false) => ["bits_product_narrow_8", "bits_product_middle_8", "bits_product_wide_8"],
+            (_, false) => ["bits_product_narrow_1", "bits_product_middle_1", "bits_product_wide_1"],
+            (2, true) => ["bits_product_narrow_line_2", "bits_product_middle_line_2", "bits_product_wide_line_2"],
+            (4, true) => ["bits_product_narrow_line_4", "bits_product_middle_line_4", "bits_product_wide_line_4"],
+            (8, true) => ["bits_product_narrow_line_8", "bits_product_middle_line_8", "bits_product_wide_line_8"],
+            (_, true) => ["bits_product_narrow_line_1", "bits_product_middle_line_1", "bits_product_wide_line_1"],
         };
         let tile = |kernel, groups: u32, lines: u32, stages: u32| {
             let groups = groups.min(properties.max_threads_per_block / BLOCK).max(1);
@@ -298,8 +305,7 @@ impl Tile {
         } else if lines > 64 && enough(&middle) {
             middle
         } else {
-            let one_line = left == 1 && right == planes && !map;
-            tile(if one_line { line } else { narrow }, 1, 64, NARROW_STAGES)
+            tile(narrow, 1, 64, NARROW_STAGES)
         }
     }
 }
