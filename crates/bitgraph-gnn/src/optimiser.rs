@@ -65,8 +65,9 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
         settings.validate().map_err(crate::refused::<B>)?;
         let (flat, layout) = (parameters.flat(), parameters.layout());
         let decay = layout.flat(flat.backend(), layout.decay(&settings.decay))?;
-        let state = AdamState::new(flat.clone())?;
-        Ok(Self { settings: settings.clone(), decay, next: state.clone(), state, step: 0 })
+        // Results go to other arrays than operands come from.
+        let next = AdamState::new(Dense::zeros(flat.backend(), flat.nrows(), flat.ncols())?)?;
+        Ok(Self { settings: settings.clone(), decay, next, state: AdamState::new(flat.clone())?, step: 0 })
     }
     /// Parameters after one more step, from gradients that are `1 / factor` times too large.
     pub fn step(

@@ -161,7 +161,7 @@ fn steps_of_adam() {
                             let settings = AdamSettings { rate: 0.01, decoupled, gradient_factor: 0.5, ..AdamSettings::default() };
                             let decay = powers(cpu, rows, columns, 2);
                             let mut state = AdamState::new(dense::<f32>(cpu, rows, columns, 1))?;
-                            let mut next = state.clone();
+                            let mut next = AdamState::new(Dense::zeros(cpu, rows, columns)?)?;
                             for step in 1..=3 {
                                 adam(&state, &dense(cpu, rows, columns, 3 + step), Some(&decay), (settings, step as u32), &mut next)?;
                                 std::mem::swap(&mut state, &mut next);

@@ -263,7 +263,8 @@ fn adam_steps<R: Real>() {
             let (x, g, decay) =
                 (dense::<R>(&cuda, rows, columns, 1), dense::<R>(&cuda, rows, columns, 2), dense::<R>(&cuda, rows, columns, 3));
             let first = AdamState::new(x.clone()).unwrap();
-            let (mut second, mut third) = (first.clone(), first.clone());
+            let empty = || AdamState::new(Dense::<_, R>::zeros(&cuda, rows, columns).unwrap()).unwrap();
+            let (mut second, mut third) = (empty(), empty());
             adam(&first, &g, Some(&decay), (settings, 1), &mut second).unwrap();
             adam(&second, &g, Some(&decay), (settings, 2), &mut third).unwrap();
             let (mut p, g, d) = (Plain::of(&x), Plain::of(&g), Plain::of(&decay));
