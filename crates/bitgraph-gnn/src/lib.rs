@@ -1,4 +1,4 @@
-//! Graph neural networks: data sets, layers, models and their training, generic over backend and precision.
+#![doc = include_str!("../README.md")]
 
 pub mod data;
 mod error;
