@@ -105,7 +105,8 @@ impl Architecture {
     /// The model of a shape.
     ///
     /// # Errors
-    /// [`Error::Setting`] for no layers, no columns or no heads, or a dropout that is no probability below 1.
+    /// [`Error::Setting`] for no layers, no columns or no heads, or a dropout that is no probability below 1; [`Error::Combination`] for AGNN
+    /// in f16.
     pub fn model<B: TensorBackend, T: Float>(self, shape: &Shape, inputs: usize, classes: usize) -> Result<Model<B, T>, Error> {
         let counted =
             [("the number of layers", shape.layers), ("hidden columns", shape.hidden), ("heads", shape.heads.min(shape.last_heads))];
@@ -115,6 +116,10 @@ impl Architecture {
         let Shape { hidden, dropout, batch_norm, .. } = *shape;
         let mut model = Model::new(self.name(), inputs);
         if self == Self::Agnn {
+            if T::NEEDS_LOSS_SCALE {
+                let why = "the gradient of a cosine at a row of zeros is beyond its range; bf16 and f32 have it";
+                return Err(Error::Combination { what: "AGNN in f16", why });
+            }
             let relu = Around { dropout, batch_norm, activation: Some(Activation::Relu), residual: false };
             model = model.layer(relu, |d| Linear::new(d, hidden))?;
             for _ in 0..shape.layers {
@@ -125,8 +130,7 @@ impl Architecture {
         for l in 0..shape.layers {
             let last = l + 1 == shape.layers;
             let activation = (!last).then_some(if self == Self::Gat { Activation::Elu { alpha: 1.0 } } else { Activation::Relu });
-            let around =
-                Around { dropout, batch_norm: batch_norm && !last, activation, residual: shape.residual && !last && l > 0 };
+            let around = Around { dropout, batch_norm: batch_norm && !last, activation, residual: shape.residual && !last && l > 0 };
             let outputs = if last { classes } else { hidden };
             model = match self {
                 Self::Sage => model.layer(around, |d| Sage::new(d, outputs, SageKind::Mean))?,

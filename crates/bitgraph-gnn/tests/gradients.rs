@@ -46,7 +46,8 @@ fn check(what: &str, graph: &Csr, x: &Features<Cpu, f64>, model: &Double) {
     let cpu = Cpu::new();
     let nodes = graph.nrows();
     let graph = Graph::<Cpu, f64>::new(&cpu, graph).unwrap();
-    let labels = Dense::column_vector(&cpu, (0..nodes).map(|v| if v % 4 == 3 { -1 } else { (v % model.columns()) as i32 }).collect()).unwrap();
+    let labels =
+        Dense::column_vector(&cpu, (0..nodes).map(|v| if v % 4 == 3 { -1 } else { (v % model.columns()) as i32 }).collect()).unwrap();
     let mode = Mode::Train { seed: 5, step: 3 };
     let start = model.start(&cpu, 1).unwrap().flat().to_host().unwrap();
     // Away from zero, where biases start.

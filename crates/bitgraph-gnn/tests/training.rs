@@ -40,6 +40,11 @@ fn setup<T: Float>(architecture: Architecture, epochs: u32) -> (Model<Cpu, T>, T
 fn learns<T: Float>() {
     let task = task::<T>();
     for architecture in Architecture::ALL {
+        if T::NEEDS_LOSS_SCALE && architecture == Architecture::Agnn {
+            let shape = architecture.recipe(CLASSES).shape;
+            assert!(architecture.model::<Cpu, T>(&shape, COLUMNS, CLASSES).is_err(), "AGNN has no gradients in f16");
+            continue;
+        }
         let (model, training) = setup(architecture, 60);
         let run = train(&model, &task, &training, 3, |_| ()).unwrap();
         let found = run.best.scores.test_accuracy;
