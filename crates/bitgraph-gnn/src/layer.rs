@@ -59,6 +59,7 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     ///
     /// # Errors
     /// The backend's, or [`refused`](crate::refused).
+    #[allow(clippy::type_complexity)] // a pair
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error>;
     /// Writes the gradient of every parameter of the layer, from that of the result; gives that of `x` where it is `wanted`.
     ///

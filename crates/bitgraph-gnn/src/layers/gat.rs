@@ -64,7 +64,9 @@ impl Gat {
     fn operation<B: TensorBackend, T: Float>(
         &self,
         pass: &Pass<'_, B, T>,
-        (h, left, right): (&Dense<B, T>, &Dense<B, T::Real>, &Dense<B, T::Real>),
+        h: &Dense<B, T>,
+        left: &Dense<B, T::Real>,
+        right: &Dense<B, T::Real>,
     ) -> Operation<Attention<B, T>> {
         let op = gat(pass.graph.with_loops(), left, right, h, SLOPE);
         match pass.dropout(self.dropout, 1) {
@@ -93,7 +95,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         let h = x.times(&pass.parameters.weight(self.weight)?)?;
         let left = gemm(&h, &self.vector(pass, self.left)?).eval_as()?;
         let right = gemm(&h, &self.vector(pass, self.right)?).eval_as()?;
-        let (result, lse) = self.operation(pass, (&h, &left, &right)).eval_for_training()?;
+        let (result, lse) = self.operation(pass, &h, &left, &right).eval_for_training()?;
         let bias = pass.parameters.real(self.bias)?;
         let y = match self.together {
             Heads::Concatenated => map(&result).bias(&bias).eval()?,
@@ -117,7 +119,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
             Heads::Averaged => gemm(dy, &self.mean(backend)?).transpose_b().eval()?,
         };
         let GatKept { h, left, right, lse, result } = kept;
-        let d = self.operation(pass, (&h, &left, &right)).gradient_from(&result, &lse, &spread)?;
+        let d = self.operation(pass, &h, &left, &right).gradient_from(&result, &lse, &spread)?;
         let (blocks, ones) = (self.blocks::<B, T::Real>(backend)?, Dense::filled(backend, self.heads, 1, <T::Real as Real>::of(1.0))?);
         let mut dh = d.values;
         for (id, scores) in [(self.left, Some(d.first)), (self.right, d.second)] {
