@@ -6,8 +6,8 @@
 use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
-    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGemmOp, BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp,
-    PackOp, SddmmOp, SpmmOp,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGemmOp, BitSpmmOp, CrossEntropyOp, EdgeReduceOp,
+    GemmOp, MapOp, PackOp, SddmmOp, SpmmOp,
 };
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -195,6 +195,11 @@ pub trait DenseOps: Tensor {
     /// # Errors
     /// As [`DenseOps::map`].
     fn argmax_rows(&self, x: &Any<Self>, columns: Out<'_, Self, i32>) -> Result<(), Self::Error>;
+    /// [`adam`](crate::ops::adam).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn adam(&self, op: &AdamOp<Self>, out: AdamOut<'_, Self>) -> Result<(), Self::Error>;
 }
 
 /// Matrices of few bits, and products with them. Packing is that of [`bitgraph_bittensor`] on every backend.

@@ -256,6 +256,27 @@ pub struct DenseMut<'a, B: Tensor, T: Element> {
 }
 
 impl<'a, B: Tensor, T: Element> DenseMut<'a, B, T> {
+    /// The same elements, next to each other, in rows of another length.
+    ///
+    /// # Errors
+    /// [`Error::Length`] for another number of elements; [`Error::Stride`] where they are not next to each other.
+    pub fn reshaped(self, rows: usize, columns: usize) -> Result<Self, B::Error> {
+        let window = whole::<B>(rows, columns, self.window.len())?;
+        if !self.window.is_contiguous() {
+            let (stride, columns) = (self.window.stride() as u64, self.window.columns() as u64);
+            return Err(refused::<B>(Error::Stride { stride, columns }));
+        }
+        let window = Window::new(self.window.offset(), window.rows(), window.columns(), window.columns()).map_err(refused::<B>)?;
+        Ok(Self { window, ..self })
+    }
+    /// Some of the elements of a matrix of one row.
+    ///
+    /// # Errors
+    /// [`Error::Slice`] if there are no such columns.
+    pub fn columns(self, columns: Range<usize>) -> Result<Self, B::Error> {
+        let window = self.window.sub_columns(columns).map_err(refused::<B>)?;
+        Ok(Self { window, ..self })
+    }
     /// The array, which no other handle shares any more: what others hold is copied first, unless all of it is to be replaced.
     ///
     /// # Errors

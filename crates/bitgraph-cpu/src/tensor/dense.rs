@@ -12,8 +12,8 @@ use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_semiring::Scalar;
 use bitgraph_sparse::parallel::{self, DisjointSlice};
-use bitgraph_tensor::ops::{BatchNormGradients, BatchNormOp, CrossEntropyOp, MapOp};
-use bitgraph_tensor::{Any, AnyMut, Out, Real};
+use bitgraph_tensor::ops::{AdamOp, AdamOut, BatchNormGradients, BatchNormOp, CrossEntropyOp, MapOp};
+use bitgraph_tensor::{Any, AnyMut, Out, Real, Reals};
 
 /// Rows of a block.
 const ROWS: usize = 256;
@@ -127,6 +127,53 @@ pub fn moments(x: &Any<Cpu>, mean: AnyMut<'_, Cpu>, variance: AnyMut<'_, Cpu>) {
         variances.iter_mut().for_each(|v| *v /= n);
         write_row(isa, &means, mean);
         write_row(isa, &variances, variance);
+    });
+}
+
+pub fn adam(op: &AdamOp<Cpu>, out: AdamOut<'_, Cpu>) {
+    let (isa, parameters) = (Isa::current(), op.parameters.any());
+    in_real!(&parameters, R => {
+        let (rows, columns) = parameters.shape();
+        let [p, g, m, v] = [&op.parameters, &op.gradients, &op.first, &op.second].map(Reals::any);
+        let [p, g, m, v] = [&p, &g, &m, &v].map(AnyView::of);
+        let decay = op.decay.as_ref().map(Reals::any);
+        let decay = decay.as_ref().map(AnyView::of);
+        let s = op.settings;
+        let [rate, beta1, beta2, epsilon, factor] = [s.rate, s.beta1, s.beta2, s.epsilon, s.gradient_factor].map(R::of);
+        let (correction1, correction2) = (R::of(op.corrections.0), R::of(op.corrections.1));
+        let [p_out, m_out, v_out] = [out.parameters, out.first, out.second].map(|out| Sink::<R>::new(isa, out));
+        parallel::each(rows.div_ceil(ROWS), &|block| {
+            let mut scratch = vec![R::ZERO; 5 * columns];
+            for i in block * ROWS..((block + 1) * ROWS).min(rows) {
+                let (pr, rest) = scratch.split_at_mut(columns);
+                let (gr, rest) = rest.split_at_mut(columns);
+                let (mr, rest) = rest.split_at_mut(columns);
+                let (vr, dr) = rest.split_at_mut(columns);
+                for (view, row) in [(p, &mut *pr), (g, &mut *gr), (m, &mut *mr), (v, &mut *vr)] {
+                    view.row_into(isa, i, row);
+                }
+                if let Some(decay) = decay {
+                    decay.row_into(isa, i, dr);
+                }
+                for c in 0..columns {
+                    let mut gradient = gr[c] * factor;
+                    if s.decoupled {
+                        pr[c] -= rate * dr[c] * pr[c];
+                    } else {
+                        gradient += dr[c] * pr[c];
+                    }
+                    mr[c] = beta1 * mr[c] + (R::ONE - beta1) * gradient;
+                    vr[c] = beta2 * vr[c] + (R::ONE - beta2) * gradient * gradient;
+                    pr[c] -= rate * (mr[c] / correction1) / ((vr[c] / correction2).sqrt() + epsilon);
+                }
+                // SAFETY: rows are disjoint, and each is in one block; the outputs are different matrices.
+                unsafe {
+                    p_out.rows(i, pr);
+                    m_out.rows(i, mr);
+                    v_out.rows(i, vr);
+                }
+            }
+        });
     });
 }
 

@@ -22,7 +22,8 @@ use crate::Cpu;
 use bitgraph_backend::{Error, Matrix};
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
-    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp, SddmmOp, SpmmOp,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp,
+    SddmmOp, SpmmOp,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
@@ -77,6 +78,7 @@ impl DenseOps for Cpu {
         sum_columns(x: &Any<Self>, sums: AnyMut<'_, Self>);
         moments(x: &Any<Self>, mean: AnyMut<'_, Self>, variance: AnyMut<'_, Self>);
         batch_norm_backward(op: &BatchNormOp<Self>, gradients: BatchNormGradients<'_, Self>);
+        adam(op: &AdamOp<Self>, out: AdamOut<'_, Self>);
         log_softmax(x: &Any<Self>, y: AnyMut<'_, Self>);
         log_softmax_backward(y: &Any<Self>, dy: &Any<Self>, dx: AnyMut<'_, Self>);
         argmax_rows(x: &Any<Self>, columns: Out<'_, Self, i32>);

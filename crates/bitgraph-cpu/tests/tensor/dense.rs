@@ -5,8 +5,8 @@ use bitgraph_backend::Error as BackendError;
 use bitgraph_cpu::Cpu;
 use bitgraph_semiring::Scalar;
 use bitgraph_tensor::ops::{
-    argmax_rows, batch_norm, batch_norm_backward, concat, cross_entropy, cross_entropy_with_gradient, gemm, log_softmax,
-    log_softmax_backward, map, moments, sum_columns,
+    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, concat, cross_entropy, cross_entropy_with_gradient, gemm,
+    log_softmax, log_softmax_backward, map, moments, sum_columns,
 };
 use bitgraph_tensor::{Activation, Dense, Dropout, Element, Error};
 use half::{bf16, f16};
@@ -146,4 +146,38 @@ fn matrices_side_by_side() {
     assert_eq!(argmax_rows(&Dense::from_rows(&cpu, &[[f32::NAN, 2.0, 2.0]]).unwrap()).unwrap().to_host().unwrap(), [1]);
     assert!(Dense::from_rows(&cpu, &[vec![1.0f32], vec![]]).is_err());
     assert_eq!(elements::<f32>(3, 1)[0].to_f64().fract(), 0.0);
+}
+
+#[test]
+fn steps_of_adam() {
+    everywhere(|| {
+        for (rows, columns) in [(0, 5), (1, 1), (300, 33), (1, 1000)] {
+            for decoupled in [false, true] {
+                for part in 0..3 {
+                    near::<f32>(
+                        || format!("{rows} x {columns}, decoupled {decoupled}, part {part}"),
+                        1e-5,
+                        |cpu| {
+                            let settings = AdamSettings { rate: 0.01, decoupled, gradient_factor: 0.5, ..AdamSettings::default() };
+                            let decay = powers(cpu, rows, columns, 2);
+                            let mut state = AdamState::new(dense::<f32>(cpu, rows, columns, 1))?;
+                            let mut next = AdamState::new(Dense::zeros(cpu, rows, columns)?)?;
+                            for step in 1..=3 {
+                                adam(&state, &dense(cpu, rows, columns, 3 + step), Some(&decay), (settings, step as u32), &mut next)?;
+                                std::mem::swap(&mut state, &mut next);
+                            }
+                            Ok([state.parameters, state.first, state.second][part].clone())
+                        },
+                    );
+                }
+            }
+        }
+    });
+    let cpu = Cpu::new();
+    let state = AdamState::new(dense::<f32>(&cpu, 3, 4, 1)).unwrap();
+    let refused = |gradient: &Dense<Cpu, f32>, rate: f64| {
+        let settings = AdamSettings { rate, ..AdamSettings::default() };
+        adam(&state, gradient, None, (settings, 1), &mut AdamState::new(dense(&cpu, 3, 4, 2)).unwrap()).is_err()
+    };
+    assert!(refused(&dense(&cpu, 4, 3, 1), 0.1) && refused(&dense(&cpu, 3, 4, 1), f64::NAN) && !refused(&dense(&cpu, 3, 4, 1), 0.1));
 }

@@ -11,6 +11,7 @@
 //! made of atomics.
 #![allow(unsafe_code)]
 
+mod adam;
 mod array;
 mod attention;
 mod attention_backward;
@@ -43,7 +44,8 @@ use crate::{Cuda, Result};
 use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
-    AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, Load, MapOp, SddmmOp, SpmmOp,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, Load, MapOp,
+    SddmmOp, SpmmOp,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
@@ -136,5 +138,8 @@ impl DenseOps for Cuda {
     }
     fn argmax_rows(&self, x: &Any<Self>, columns: Out<'_, Self, i32>) -> Result<()> {
         loss::argmax_rows(self, x, &columns)
+    }
+    fn adam(&self, op: &AdamOp<Self>, out: AdamOut<'_, Self>) -> Result<()> {
+        adam::adam(self, op, &out)
     }
 }

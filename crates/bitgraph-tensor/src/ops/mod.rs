@@ -11,6 +11,7 @@
 //! floats are formed in an order that the backend and the matrix decide; two backends may differ by rounding, and agree on which elements
 //! dropout drops.
 
+mod adam;
 mod attention;
 mod bit_gemm;
 mod bit_result;
@@ -25,6 +26,7 @@ mod pack;
 mod sddmm;
 mod spmm;
 
+pub use adam::{AdamOp, AdamOut, AdamSettings, AdamState, adam};
 pub use attention::{
     Attention, AttentionGradient, AttentionGradients, AttentionOp, NORM_FLOOR, Score, agnn, attention, dot_attention, gat, gat_v2,
 };

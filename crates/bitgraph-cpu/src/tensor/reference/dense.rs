@@ -3,7 +3,7 @@
 use super::plain::Plain;
 use crate::Cpu;
 use bitgraph_backend::Error;
-use bitgraph_tensor::ops::{BatchNormGradients, BatchNormOp, CrossEntropyOp, GemmOp, MapOp};
+use bitgraph_tensor::ops::{AdamOp, AdamOut, BatchNormGradients, BatchNormOp, CrossEntropyOp, GemmOp, MapOp};
 use bitgraph_tensor::{Any, AnyMut, Error as TensorError, Out};
 
 pub fn gemm(op: &GemmOp<Cpu>, y: AnyMut<'_, Cpu>) {
@@ -65,6 +65,24 @@ pub fn batch_norm_backward(op: &BatchNormOp<Cpu>, gradients: BatchNormGradients<
     dx.store(gradients.dx);
     dgamma.store(gradients.dgamma);
     dbeta.store(gradients.dbeta);
+}
+
+pub fn adam(op: &AdamOp<Cpu>, out: AdamOut<'_, Cpu>) {
+    let (mut p, g) = (Plain::of_reals(&op.parameters), Plain::of_reals(&op.gradients));
+    let (mut m, mut v) = (Plain::of_reals(&op.first), Plain::of_reals(&op.second));
+    let (decay, s) = (op.decay.as_ref().map(Plain::of_reals), op.settings);
+    for e in 0..p.data.len() {
+        let decay = decay.as_ref().map_or(0.0, |d| d.data[e]);
+        let gradient = g.data[e] * s.gradient_factor + if s.decoupled { 0.0 } else { decay * p.data[e] };
+        let kept = if s.decoupled { 1.0 - s.rate * decay } else { 1.0 };
+        m.data[e] = s.beta1 * m.data[e] + (1.0 - s.beta1) * gradient;
+        v.data[e] = s.beta2 * v.data[e] + (1.0 - s.beta2) * gradient.powi(2);
+        let (mean, square) = (m.data[e] / op.corrections.0, v.data[e] / op.corrections.1);
+        p.data[e] = kept * p.data[e] - s.rate * mean / (square.sqrt() + s.epsilon);
+    }
+    p.store(out.parameters);
+    m.store(out.first);
+    v.store(out.second);
 }
 
 fn log_softmax_of(x: &Plain) -> Plain {

@@ -4,8 +4,8 @@ use super::plain::{Plain, near};
 use super::{WIDTHS, dense, device, elements, spread};
 use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{
-    argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient, log_softmax, log_softmax_backward, map,
-    moments, sum_columns,
+    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient, log_softmax,
+    log_softmax_backward, map, moments, sum_columns,
 };
 use bitgraph_tensor::{Dense, Dropout, Element, Philox, Real};
 use half::{bf16, f16};
@@ -252,4 +252,41 @@ fn dropout_counts_as_the_generator() {
         check::<f16>(&cuda, width, dropout, philox);
         check::<f64>(&cuda, width, dropout, philox);
     }
+}
+
+fn adam_steps<R: Real>() {
+    let Some(cuda) = device() else { return };
+    for (rows, columns) in [(1, 1), (3, 33), (1, 700), (40, 64)] {
+        for decoupled in [false, true] {
+            let (rate, factor) = (0.01, 0.5);
+            let settings = AdamSettings { rate, decoupled, gradient_factor: factor, ..AdamSettings::default() };
+            let (x, g, decay) =
+                (dense::<R>(&cuda, rows, columns, 1), dense::<R>(&cuda, rows, columns, 2), dense::<R>(&cuda, rows, columns, 3));
+            let first = AdamState::new(x.clone()).unwrap();
+            let empty = || AdamState::new(Dense::<_, R>::zeros(&cuda, rows, columns).unwrap()).unwrap();
+            let (mut second, mut third) = (empty(), empty());
+            adam(&first, &g, Some(&decay), (settings, 1), &mut second).unwrap();
+            adam(&second, &g, Some(&decay), (settings, 2), &mut third).unwrap();
+            let (mut p, g, d) = (Plain::of(&x), Plain::of(&g), Plain::of(&decay));
+            let (mut m, mut v) = (vec![0.0; p.data.len()], vec![0.0; p.data.len()]);
+            for step in 1..=2 {
+                for e in 0..m.len() {
+                    let gradient = g.data[e] * factor + if decoupled { 0.0 } else { d.data[e] * p.data[e] };
+                    let kept = if decoupled { 1.0 - rate * d.data[e] } else { 1.0 };
+                    m[e] = 0.9 * m[e] + 0.1 * gradient;
+                    v[e] = 0.999 * v[e] + 0.001 * gradient * gradient;
+                    let (mean, square): (f64, f64) = (m[e] / (1.0 - 0.9f64.powi(step)), v[e] / (1.0 - 0.999f64.powi(step)));
+                    p.data[e] = kept * p.data[e] - rate * mean / (square.sqrt() + 1e-8);
+                }
+            }
+            let what = format!("{rows} x {columns}, decoupled {decoupled}");
+            near(&what, &third.parameters, &p, &p.map(|x, _, _| x.abs() + 1.0), 100.0, R::DTYPE);
+        }
+    }
+}
+
+#[test]
+fn steps_of_adam() {
+    adam_steps::<f32>();
+    adam_steps::<f64>();
 }

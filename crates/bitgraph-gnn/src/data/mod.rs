@@ -1,0 +1,1 @@
+//! Data sets: a graph, features, labels, and which nodes or graphs are trained on.

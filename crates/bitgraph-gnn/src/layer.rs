@@ -1,0 +1,118 @@
+//! What a layer is: a forward pass that keeps what the backward pass needs, and the backward pass.
+
+use crate::{Features, Float, Gradients, Graph, Parameters};
+use bitgraph_tensor::{Dense, Dropout, TensorBackend};
+use std::any::Any;
+
+/// Whether a pass is for training, where elements are dropped at random, or for inference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Training.
+    Train {
+        /// The seed of the run.
+        seed: u64,
+        /// The step, which each drop of its own belongs to.
+        step: u32,
+    },
+    /// Inference.
+    Infer,
+}
+
+/// What a layer gets besides its input.
+pub struct Pass<'a, B: TensorBackend, T: Float> {
+    /// The graph.
+    pub graph: &'a Graph<B, T::Real>,
+    /// The model's parameters.
+    pub parameters: &'a Parameters<B, T>,
+    /// Training or inference.
+    pub mode: Mode,
+    /// The layer's number, and how many there are.
+    pub(crate) layer: (u32, u32),
+}
+
+/// Drops that a layer may have of its own.
+const DROPS: u32 = 4;
+
+impl<B: TensorBackend, T: Float> Pass<'_, B, T> {
+    /// The dropout of a layer in this step; none at inference, or of probability 0. `which`, below 4, tells those of a layer apart; 0 is that
+    /// of its input.
+    pub fn dropout(&self, probability: f64, which: u32) -> Option<Dropout> {
+        match self.mode {
+            Mode::Train { seed, step } if probability > 0.0 => {
+                let (layer, layers) = self.layer;
+                let draw = step.wrapping_mul(layers * DROPS).wrapping_add(layer * DROPS + which % DROPS);
+                Some(Dropout::new(probability, seed, draw))
+            }
+            _ => None,
+        }
+    }
+}
+
+/// A layer: parameters that it declared in a [`Layout`](crate::Layout), and two passes.
+pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
+    /// What the forward pass keeps for the backward pass.
+    type Kept: Send + 'static;
+
+    /// Columns of the result.
+    fn columns(&self) -> usize;
+    /// The result, of as many rows as `x`, and what the backward pass needs besides `x`.
+    ///
+    /// # Errors
+    /// The backend's, or [`refused`](crate::refused).
+    #[allow(clippy::type_complexity)] // a pair
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error>;
+    /// Writes the gradient of every parameter of the layer, from that of the result; gives that of `x` where it is `wanted`.
+    ///
+    /// # Errors
+    /// As [`Layer::forward`].
+    fn backward(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        kept: Self::Kept,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error>;
+}
+
+/// What a stage kept, of its own type.
+pub(crate) type Erased = Box<dyn Any + Send>;
+
+/// A layer whose kept values are of any type, so that a model holds different ones.
+pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
+    fn columns(&self) -> usize;
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error>;
+    fn backward(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        kept: Erased,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error>;
+}
+impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
+    fn columns(&self) -> usize {
+        Layer::columns(self)
+    }
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error> {
+        let (y, kept) = Layer::forward(self, pass, x)?;
+        Ok((y, Box::new(kept)))
+    }
+    fn backward(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        kept: Erased,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
+        match kept.downcast::<L::Kept>() {
+            Ok(kept) => Layer::backward(self, pass, x, *kept, dy, gradients, wanted),
+            Err(_) => unreachable!("a tape belongs to the model that made it"),
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Graph attention with several heads.
+
+use super::product_gradient;
+use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
+use bitgraph_tensor::ops::{Attention, Operation, gat, gemm, map, sum_columns};
+use bitgraph_tensor::{Any, Dense, Real, TensorBackend};
+
+/// The slope of LeakyReLU in the scores.
+const SLOPE: f64 = 0.2;
+
+/// How the results of heads are taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heads {
+    /// Side by side: hidden layers.
+    Concatenated,
+    /// Their mean: the last layer.
+    Averaged,
+}
+
+/// Softmax of `leaky(l . h(i) + r . h(j))` over a node and its neighbours times `h = X W`, head by head, plus `b`. Source: Veličković et al.,
+/// 2018.
+#[derive(Clone, Copy, Debug)]
+pub struct Gat {
+    weight: ParameterId,
+    left: ParameterId,
+    right: ParameterId,
+    bias: ParameterId,
+    heads: usize,
+    width: usize,
+    together: Heads,
+    dropout: f64,
+}
+
+impl Gat {
+    /// A layer of heads of a width; `dropout` is that of the softmax.
+    pub fn new(declare: &mut Declare<'_>, (heads, width): (usize, usize), together: Heads, dropout: f64) -> Self {
+        let (inputs, outputs) = (declare.columns(), heads * width);
+        let weight = declare.parameter("weight", (inputs, outputs), Start::Glorot { inputs, outputs });
+        let attention = Start::Glorot { inputs: heads, outputs: width };
+        let left = declare.parameter("attention_left", (outputs, 1), attention);
+        let right = declare.parameter("attention_right", (outputs, 1), attention);
+        let columns = if together == Heads::Averaged { width } else { outputs };
+        let bias = declare.parameter("bias", (1, columns), Start::Constant(0.0));
+        Self { weight, left, right, bias, heads, width, together, dropout }
+    }
+    /// 1 where a column belongs to a head: columns x heads.
+    fn blocks<B: TensorBackend, R: Real>(&self, backend: &B) -> Result<Dense<B, R>, B::Error> {
+        let belongs = |c: usize, h: usize| R::of(if c / self.width == h { 1.0 } else { 0.0 });
+        let all = (0..self.heads * self.width).flat_map(|c| (0..self.heads).map(move |h| (c, h)));
+        Dense::from_vec(backend, self.heads * self.width, self.heads, all.map(|(c, h)| belongs(c, h)).collect())
+    }
+    /// What takes the mean of heads: columns x width.
+    fn mean<B: TensorBackend, T: Float>(&self, backend: &B) -> Result<Dense<B, T>, B::Error> {
+        let share = |c: usize, w: usize| <T::Real as Real>::of(if c % self.width == w { 1.0 / self.heads as f64 } else { 0.0 });
+        let all = (0..self.heads * self.width).flat_map(|c| (0..self.width).map(move |w| (c, w)));
+        let mean = Dense::from_vec(backend, self.heads * self.width, self.width, all.map(|(c, w)| share(c, w)).collect())?;
+        map(&mean).eval_as()
+    }
+    /// An attention vector as a matrix of columns x heads that is zero outside of a head's block: the scores are a product with it.
+    fn vector<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, id: ParameterId) -> Result<Dense<B, T>, B::Error> {
+        let blocks = self.blocks::<B, T::Real>(pass.graph.backend())?;
+        map(&blocks).times_rows(&pass.parameters.real(id)?).eval_as()
+    }
+    fn operation<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        h: &Dense<B, T>,
+        left: &Dense<B, T::Real>,
+        right: &Dense<B, T::Real>,
+    ) -> Operation<Attention<B, T>> {
+        let op = gat(pass.graph.with_loops(), left, right, h, SLOPE);
+        match pass.dropout(self.dropout, 1) {
+            Some(dropout) => op.attention_dropout(dropout),
+            None => op,
+        }
+    }
+}
+
+/// What the backward pass of [`Gat`] needs.
+pub struct GatKept<B: TensorBackend, T: Float> {
+    h: Dense<B, T>,
+    left: Dense<B, T::Real>,
+    right: Dense<B, T::Real>,
+    lse: Dense<B, T::Real>,
+    result: Dense<B, T>,
+}
+
+impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
+    type Kept = GatKept<B, T>;
+
+    fn columns(&self) -> usize {
+        if self.together == Heads::Averaged { self.width } else { self.heads * self.width }
+    }
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        let h = x.times(&pass.parameters.weight(self.weight)?)?;
+        let left = gemm(&h, &self.vector(pass, self.left)?).eval_as()?;
+        let right = gemm(&h, &self.vector(pass, self.right)?).eval_as()?;
+        let (result, lse) = self.operation(pass, &h, &left, &right).eval_for_training()?;
+        let bias = pass.parameters.real(self.bias)?;
+        let y = match self.together {
+            Heads::Concatenated => map(&result).bias(&bias).eval()?,
+            Heads::Averaged => gemm(&result, &self.mean(pass.graph.backend())?).bias(&bias).eval()?,
+        };
+        Ok((y, GatKept { h, left, right, lse, result }))
+    }
+    fn backward(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        kept: Self::Kept,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
+        let backend = pass.graph.backend();
+        gradients.set(self.bias, &sum_columns(dy)?)?;
+        let spread = match self.together {
+            Heads::Concatenated => dy.clone(),
+            Heads::Averaged => gemm(dy, &self.mean(backend)?).transpose_b().eval()?,
+        };
+        let GatKept { h, left, right, lse, result } = kept;
+        let d = self.operation(pass, &h, &left, &right).gradient_from(&result, &lse, &spread)?;
+        let (blocks, ones) = (self.blocks::<B, T::Real>(backend)?, Dense::filled(backend, self.heads, 1, <T::Real as Real>::of(1.0))?);
+        let mut dh = d.values;
+        for (id, scores) in [(self.left, Some(d.first)), (self.right, d.second)] {
+            // The scores of GAT are of the real type.
+            let Some(scores) = scores.and_then(Any::get::<T::Real>) else { continue };
+            let scores = map(&scores).eval_as::<T>()?;
+            let outside = gemm(&h, &scores).transpose_a().eval_as::<T::Real>()?;
+            gemm(&map(&outside).multiply(&blocks).eval()?, &ones).into(gradients.slot(id)?)?;
+            dh = gemm(&scores, &self.vector(pass, id)?).transpose_b().add(&dh).eval()?;
+        }
+        product_gradient(self.weight, x, &dh, pass.parameters, gradients, wanted)
+    }
+}

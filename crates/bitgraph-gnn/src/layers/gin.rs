@@ -1,0 +1,68 @@
+//! The layer of graph isomorphism networks, with a linear map.
+
+use super::{Affine, product_gradient};
+use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
+use bitgraph_tensor::ops::{gemm, map, spmm, sum_columns};
+use bitgraph_tensor::{Dense, TensorBackend};
+
+/// `((1 + epsilon) I + L A) X W + b` with a learned epsilon and `L = (D + I)^exponent`, which keeps sums of hubs in range: -1 gives nearly
+/// means, 0 plain sums. A perceptron of more layers is this one with [`Linear`](super::Linear) after it: sums and linear maps change places.
+/// Source: Xu et al., 2019.
+#[derive(Clone, Copy, Debug)]
+pub struct Gin {
+    affine: Affine,
+    epsilon: ParameterId,
+    exponent: f64,
+    outputs: usize,
+}
+
+impl Gin {
+    /// A layer of so many outputs, whose epsilon begins at a number.
+    pub fn new(declare: &mut Declare<'_>, outputs: usize, epsilon: f64, exponent: f64) -> Self {
+        let epsilon = declare.parameter("epsilon", (1, 1), Start::Constant(epsilon));
+        Self { affine: Affine::new(declare, outputs), epsilon, exponent, outputs }
+    }
+    /// Epsilon for every column.
+    fn epsilons<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>) -> Result<Dense<B, T::Real>, B::Error> {
+        let ones = Dense::filled(pass.graph.backend(), 1, self.outputs, real::<T>(1.0))?;
+        gemm(&pass.parameters.real(self.epsilon)?, &ones).eval()
+    }
+}
+
+fn real<T: Float>(value: f64) -> T::Real {
+    <T::Real as bitgraph_tensor::Real>::of(value)
+}
+
+impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
+    /// The product of the input and the weight.
+    type Kept = Dense<B, T>;
+
+    fn columns(&self) -> usize {
+        self.outputs
+    }
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Dense<B, T>), B::Error> {
+        let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
+        let scaled = map(&h).times_columns(&self.epsilons(pass)?).add(&h).eval_as::<T::Real>()?;
+        let sums = spmm(pass.graph.adjacency(), &h).scale_rows(&pass.graph.degree_powers(self.exponent)?);
+        let y = sums.add(&scaled).bias(&pass.parameters.real(self.affine.bias)?).eval()?;
+        Ok((y, h))
+    }
+    fn backward(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        h: Dense<B, T>,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
+        self.affine.bias_gradient(dy, gradients)?;
+        let by_column = sum_columns(&map(dy).multiply(&h).eval_as::<T::Real>()?)?;
+        let ones = Dense::filled(pass.graph.backend(), self.outputs, 1, real::<T>(1.0))?;
+        gemm(&by_column, &ones).into(gradients.slot(self.epsilon)?)?;
+        let scaled = map(dy).times_columns(&self.epsilons(pass)?).add(dy).eval_as::<T::Real>()?;
+        let scale = pass.graph.degree_powers(self.exponent)?;
+        let dh = spmm(pass.graph.adjacency(), dy).transpose().scale_columns(&scale).add(&scaled).eval()?;
+        product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
+    }
+}

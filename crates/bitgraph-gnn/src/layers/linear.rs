@@ -1,0 +1,44 @@
+//! A linear map of every node's features.
+
+use super::{Affine, product_gradient};
+use crate::{Declare, Features, Float, Gradients, Layer, Pass};
+use bitgraph_tensor::ops::map;
+use bitgraph_tensor::{Dense, TensorBackend};
+
+/// `X W + b`.
+#[derive(Clone, Copy, Debug)]
+pub struct Linear {
+    affine: Affine,
+    outputs: usize,
+}
+
+impl Linear {
+    /// A layer of so many outputs.
+    pub fn new(declare: &mut Declare<'_>, outputs: usize) -> Self {
+        Self { affine: Affine::new(declare, outputs), outputs }
+    }
+}
+
+impl<B: TensorBackend, T: Float> Layer<B, T> for Linear {
+    type Kept = ();
+
+    fn columns(&self) -> usize {
+        self.outputs
+    }
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
+        let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
+        Ok((map(&h).bias(&pass.parameters.real(self.affine.bias)?).eval()?, ()))
+    }
+    fn backward(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        (): (),
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
+        self.affine.bias_gradient(dy, gradients)?;
+        product_gradient(self.affine.weight, x, dy, pass.parameters, gradients, wanted)
+    }
+}

@@ -1,0 +1,54 @@
+//! The layers of the library.
+
+mod agnn;
+mod gat;
+mod gcn;
+mod gin;
+mod linear;
+mod sage;
+
+pub use agnn::Agnn;
+pub use gat::{Gat, Heads};
+pub use gcn::Gcn;
+pub use gin::Gin;
+pub use linear::Linear;
+pub use sage::{Sage, SageKind};
+
+use crate::{Declare, Features, Float, Gradients, ParameterId, Parameters, Start};
+use bitgraph_tensor::ops::{gemm, sum_columns};
+use bitgraph_tensor::{Dense, TensorBackend};
+
+/// A weight and a bias.
+#[derive(Clone, Copy, Debug)]
+struct Affine {
+    weight: ParameterId,
+    bias: ParameterId,
+}
+
+impl Affine {
+    fn new(declare: &mut Declare<'_>, outputs: usize) -> Self {
+        let inputs = declare.columns();
+        let weight = declare.parameter("weight", (inputs, outputs), Start::Glorot { inputs, outputs });
+        Self { weight, bias: declare.parameter("bias", (1, outputs), Start::Constant(0.0)) }
+    }
+    /// Writes the gradient of the bias.
+    fn bias_gradient<B: TensorBackend, T: Float>(&self, dy: &Dense<B, T>, to: &mut Gradients<B, T::Real>) -> Result<(), B::Error> {
+        to.set(self.bias, &sum_columns(dy)?)
+    }
+}
+
+/// Writes the gradient of a weight from that of its product with the input; gives that of the input where it is wanted.
+fn product_gradient<B: TensorBackend, T: Float>(
+    weight: ParameterId,
+    x: &Features<B, T>,
+    dh: &Dense<B, T>,
+    parameters: &Parameters<B, T>,
+    gradients: &mut Gradients<B, T::Real>,
+    wanted: bool,
+) -> Result<Option<Dense<B, T>>, B::Error> {
+    x.weight_gradient(dh, gradients.slot(weight)?)?;
+    if !wanted {
+        return Ok(None);
+    }
+    Ok(Some(gemm(dh, &parameters.weight(weight)?).transpose_b().eval()?))
+}

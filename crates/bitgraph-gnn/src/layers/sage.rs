@@ -1,0 +1,70 @@
+//! Layers that map a node and its neighbours by weights of their own.
+
+use super::Affine;
+use super::product_gradient;
+use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
+use bitgraph_tensor::ops::{Reduce, map, spmm};
+use bitgraph_tensor::{Dense, TensorBackend};
+
+/// How neighbours are taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SageKind {
+    /// Their mean: GraphSAGE. Source: Hamilton, Ying, Leskovec, 2017.
+    Mean,
+    /// Their sum: GraphConv, the layer of GraphSAINT. Source: Morris et al., 2019.
+    Sum,
+}
+
+/// `X W + aggregate(A) X V + b`.
+#[derive(Clone, Copy, Debug)]
+pub struct Sage {
+    own: Affine,
+    neighbours: ParameterId,
+    kind: SageKind,
+    outputs: usize,
+}
+
+impl Sage {
+    /// A layer of so many outputs.
+    pub fn new(declare: &mut Declare<'_>, outputs: usize, kind: SageKind) -> Self {
+        let inputs = declare.columns();
+        let neighbours = declare.parameter("weight_neighbours", (inputs, outputs), Start::Glorot { inputs, outputs });
+        Self { own: Affine::new(declare, outputs), neighbours, kind, outputs }
+    }
+    fn reduce(&self) -> Reduce {
+        match self.kind {
+            SageKind::Mean => Reduce::Mean,
+            SageKind::Sum => Reduce::Sum,
+        }
+    }
+}
+
+impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
+    type Kept = ();
+
+    fn columns(&self) -> usize {
+        self.outputs
+    }
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
+        let own = x.times(&pass.parameters.weight(self.own.weight)?)?;
+        let h = x.times(&pass.parameters.weight(self.neighbours)?)?;
+        let y = spmm(pass.graph.adjacency(), &h).reduce(self.reduce()).add(&own).bias(&pass.parameters.real(self.own.bias)?);
+        Ok((y.eval()?, ()))
+    }
+    fn backward(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        (): (),
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
+        self.own.bias_gradient(dy, gradients)?;
+        // The gradient depends on the shape of what was aggregated, which is that of `dy`.
+        let dh = spmm(pass.graph.adjacency(), dy).reduce(self.reduce()).gradient(dy)?.eval()?;
+        let own = product_gradient(self.own.weight, x, dy, pass.parameters, gradients, wanted)?;
+        let heard = product_gradient(self.neighbours, x, &dh, pass.parameters, gradients, wanted)?;
+        own.zip(heard).map(|(own, heard)| map(&own).add(&heard).eval()).transpose()
+    }
+}

@@ -1,0 +1,146 @@
+//! The models by name with settings that were measured on citation graphs: what the command line trains by default.
+//!
+//! Sources: the papers of the layers; what was changed was measured on the public splits of Cora, CiteSeer and PubMed.
+
+use crate::layers::{Agnn, Gat, Gcn, Gin, Heads, Linear, Sage, SageKind};
+use crate::{Around, Error, Float, Method, Model, Optimiser, Selection, Training};
+use bitgraph_sparse::Control;
+use bitgraph_tensor::{Activation, TensorBackend};
+
+/// A model of the library.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Architecture {
+    /// Graph convolutions.
+    Gcn,
+    /// GraphSAGE with means.
+    Sage,
+    /// Sums with weights for the node itself: the layer of GraphSAINT.
+    GraphConv,
+    /// A graph isomorphism network with nearly means.
+    Gin,
+    /// Graph attention.
+    Gat,
+    /// Attention by cosines between two linear layers.
+    Agnn,
+}
+
+impl Architecture {
+    /// All of them.
+    pub const ALL: [Self; 6] = [Self::Gcn, Self::Sage, Self::GraphConv, Self::Gin, Self::Gat, Self::Agnn];
+
+    /// The name on the command line and in checkpoints.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gcn => "gcn",
+            Self::Sage => "sage",
+            Self::GraphConv => "graphconv",
+            Self::Gin => "gin",
+            Self::Gat => "gat",
+            Self::Agnn => "agnn",
+        }
+    }
+}
+
+/// The shape of a model.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Shape {
+    /// Layers that aggregate, 1 or more.
+    pub layers: usize,
+    /// Columns between layers; with attention those of a head.
+    pub hidden: usize,
+    /// Heads of hidden layers.
+    pub heads: usize,
+    /// Heads of the last layer, whose mean is taken.
+    pub last_heads: usize,
+    /// Dropout of every layer's input, and of attention.
+    pub dropout: f64,
+    /// Whether hidden layers are followed by batch normalisation.
+    pub batch_norm: bool,
+    /// Whether the input of hidden layers but the first is added to their results.
+    pub residual: bool,
+}
+
+/// A model's shape and training that do well on citation graphs.
+#[derive(Clone, Debug)]
+pub struct Recipe {
+    /// The shape.
+    pub shape: Shape,
+    /// The training.
+    pub training: Training,
+}
+
+impl Architecture {
+    /// The recipe for so many classes.
+    #[must_use]
+    pub fn recipe(self, classes: usize) -> Recipe {
+        let shape = Shape { layers: 2, hidden: 64, heads: 1, last_heads: 1, dropout: 0.5, batch_norm: false, residual: false };
+        let training = |rate: f64, epochs, decay: &[(&str, f64)]| Training {
+            optimiser: Optimiser { method: Method::Adam, rate, decay: decay.iter().map(|(p, d)| ((*p).to_owned(), *d)).collect() },
+            epochs,
+            selection: Selection::LowestValidationLoss,
+            patience: None,
+            loss_scale: 1024.0,
+            control: Control::default(),
+        };
+        match self {
+            Self::Gcn => Recipe { shape, training: training(0.01, 200, &[("layers.0.weight", 5e-4)]) },
+            Self::Sage | Self::GraphConv => Recipe { shape, training: training(0.01, 200, &[("layers.0.weight", 5e-4)]) },
+            Self::Gin => Recipe {
+                shape: Shape { dropout: 0.7, ..shape },
+                training: Training {
+                    selection: Selection::BestValidationAccuracy,
+                    ..training(0.005, 300, &[("layers.0.weight", 5e-4), ("layers.0.bias", 5e-4), ("layers.1.weight", 5e-4)])
+                },
+            },
+            Self::Gat => {
+                // Few classes give the mean of one head too few columns to go by.
+                let last_heads = if classes == 3 { 8 } else { 1 };
+                let shape = Shape { hidden: 8, heads: 8, last_heads, dropout: 0.6, ..shape };
+                Recipe { shape, training: training(0.005, 300, &[("", 5e-4)]) }
+            }
+            Self::Agnn => Recipe { shape: Shape { hidden: 16, ..shape }, training: training(0.01, 300, &[("", 5e-4)]) },
+        }
+    }
+    /// The model of a shape.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for no layers, no columns or no heads, or a dropout that is no probability below 1; [`Error::Combination`] for AGNN
+    /// in f16.
+    pub fn model<B: TensorBackend, T: Float>(self, shape: &Shape, inputs: usize, classes: usize) -> Result<Model<B, T>, Error> {
+        let counted =
+            [("the number of layers", shape.layers), ("hidden columns", shape.hidden), ("heads", shape.heads.min(shape.last_heads))];
+        if let Some((what, found)) = counted.into_iter().find(|(_, n)| !(1..=1 << 20).contains(n)) {
+            return Err(Error::Setting { what, found: found as f64, allowed: "from 1 to 2^20" });
+        }
+        let Shape { hidden, dropout, batch_norm, .. } = *shape;
+        let mut model = Model::new(self.name(), inputs);
+        if self == Self::Agnn {
+            if T::NEEDS_LOSS_SCALE {
+                let why = "the gradient of a cosine at a row of zeros is beyond its range; bf16 and f32 have it";
+                return Err(Error::Combination { what: "AGNN in f16", why });
+            }
+            let relu = Around { dropout, batch_norm, activation: Some(Activation::Relu), residual: false };
+            model = model.layer(relu, |d| Linear::new(d, hidden))?;
+            for _ in 0..shape.layers {
+                model = model.layer(Around { residual: shape.residual, ..Around::default() }, Agnn::new)?;
+            }
+            return model.layer(Around { dropout, ..Around::default() }, |d| Linear::new(d, classes));
+        }
+        for l in 0..shape.layers {
+            let last = l + 1 == shape.layers;
+            let activation = (!last).then_some(if self == Self::Gat { Activation::Elu { alpha: 1.0 } } else { Activation::Relu });
+            let around = Around { dropout, batch_norm: batch_norm && !last, activation, residual: shape.residual && !last && l > 0 };
+            let outputs = if last { classes } else { hidden };
+            model = match self {
+                Self::Sage => model.layer(around, |d| Sage::new(d, outputs, SageKind::Mean))?,
+                Self::GraphConv => model.layer(around, |d| Sage::new(d, outputs, SageKind::Sum))?,
+                Self::Gin => model.layer(around, |d| Gin::new(d, outputs, -0.9, -1.0))?,
+                Self::Gat if last => model.layer(around, |d| Gat::new(d, (shape.last_heads, classes), Heads::Averaged, dropout))?,
+                Self::Gat => model.layer(around, |d| Gat::new(d, (shape.heads, hidden), Heads::Concatenated, dropout))?,
+                Self::Gcn | Self::Agnn => model.layer(around, |d| Gcn::new(d, outputs))?,
+            };
+        }
+        Ok(model)
+    }
+}

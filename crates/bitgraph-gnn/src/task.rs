@@ -1,0 +1,132 @@
+//! Classification of nodes: labels, and which nodes are for training, validation and test.
+
+use crate::{Error, Features, Float, Graph, refused};
+use bitgraph_sparse::Csr;
+use bitgraph_tensor::ops::{argmax_rows, concat, cross_entropy, gemm, map};
+use bitgraph_tensor::{Dense, Real, TensorBackend};
+
+/// The nodes of a split.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nodes {
+    /// Those whose labels are learned from.
+    pub train: Vec<u32>,
+    /// Those that choose among states.
+    pub validation: Vec<u32>,
+    /// Those that the chosen state is measured on.
+    pub test: Vec<u32>,
+}
+
+/// A graph, features and labels on a backend.
+pub struct NodeTask<B: TensorBackend, T: Float> {
+    /// The graph.
+    pub graph: Graph<B, T::Real>,
+    /// The features.
+    pub features: Features<B, T>,
+    classes: usize,
+    train_labels: Dense<B, i32>,
+    validation_labels: Dense<B, i32>,
+    labels: Dense<B, i32>,
+    /// A column each for training, validation and test: one over the number of its nodes, 0 at others.
+    shares: Dense<B, T::Real>,
+}
+
+/// What a state is worth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Scores {
+    /// The mean loss over the validation nodes.
+    pub validation_loss: f64,
+    /// The share of training nodes that are classified right.
+    pub train_accuracy: f64,
+    /// That of validation nodes.
+    pub validation_accuracy: f64,
+    /// That of test nodes.
+    pub test_accuracy: f64,
+}
+
+impl<B: TensorBackend, T: Float> NodeTask<B, T> {
+    /// From a pattern, features and a label for each node, 0 to below `classes`; labels of nodes in no part of the split are not read.
+    ///
+    /// # Errors
+    /// [`Error::Size`], [`Error::Node`], [`Error::Label`]; [`Error::Combination`] for parts of the split that are empty or overlap; out of
+    /// memory.
+    pub fn new(pattern: &Csr, features: Features<B, T>, labels: &[i32], classes: usize, split: &Nodes) -> Result<Self, B::Error> {
+        let nodes = pattern.nrows();
+        check(nodes, features.shape().0, labels, classes, split).map_err(refused::<B>)?;
+        let backend = features.backend().clone();
+        let parts = [&split.train, &split.validation, &split.test];
+        let only = |part: &[u32]| {
+            let mut all = vec![-1; nodes];
+            part.iter().for_each(|&v| all[v as usize] = labels[v as usize]);
+            Dense::column_vector(&backend, all)
+        };
+        let mut shares = vec![<T::Real as Real>::of(0.0); 3 * nodes];
+        for (p, part) in parts.into_iter().enumerate() {
+            part.iter().for_each(|&v| shares[3 * v as usize + p] = <T::Real as Real>::of(1.0 / part.len() as f64));
+        }
+        Ok(Self {
+            graph: Graph::new(&backend, pattern)?,
+            train_labels: only(&split.train)?,
+            validation_labels: only(&split.validation)?,
+            labels: Dense::column_vector(&backend, labels.to_vec())?,
+            shares: Dense::from_vec(&backend, nodes, 3, shares)?,
+            features,
+            classes,
+        })
+    }
+    /// How many classes there are.
+    pub fn classes(&self) -> usize {
+        self.classes
+    }
+    /// Labels of training nodes, -1 at others, of one column.
+    pub fn train_labels(&self) -> &Dense<B, i32> {
+        &self.train_labels
+    }
+    /// The training loss of a step and the scores of logits. One round trip.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub fn scores(&self, loss: &Dense<B, T::Real>, logits: &Dense<B, T>) -> Result<(f64, Scores), B::Error> {
+        let backend = logits.backend();
+        let real = |value| <T::Real as Real>::of(value);
+        let validation = cross_entropy(logits, &self.validation_labels)?;
+        // The difference of two classes is 0 or a whole number: its square is below one half only where they agree.
+        let apart = map(&argmax_rows(logits)?).add_scaled(&self.labels, -1.0).eval_as::<T::Real>()?;
+        let (half, threshold) = (Dense::filled(backend, 1, 1, real(0.5))?, Dense::filled(backend, 1, 1, real(0.5))?);
+        let right = map(&apart).multiply(&apart).threshold(&threshold).times(-0.5).bias(&half).eval()?;
+        let shares = gemm(&right, &self.shares).transpose_a().eval()?;
+        let all = concat(&[loss, &validation, &shares])?.to_host()?;
+        let at = |i: usize| bitgraph_semiring::Scalar::to_f64(all[i]);
+        let scores = Scores { validation_loss: at(1), train_accuracy: at(2), validation_accuracy: at(3), test_accuracy: at(4) };
+        Ok((at(0), scores))
+    }
+}
+
+fn check(nodes: usize, rows: usize, labels: &[i32], classes: usize, split: &Nodes) -> Result<(), Error> {
+    for (what, found) in [("rows of the features", rows), ("labels", labels.len())] {
+        if found != nodes {
+            return Err(Error::Size { what, expected: nodes as u64, found: found as u64 });
+        }
+    }
+    if classes == 0 || classes > i32::MAX as usize {
+        return Err(Error::Setting { what: "the number of classes", found: classes as f64, allowed: "from 1 to below 2^31" });
+    }
+    let mut taken = vec![false; nodes];
+    for (what, part) in [("training nodes", &split.train), ("validation nodes", &split.validation), ("test nodes", &split.test)] {
+        if part.is_empty() {
+            return Err(Error::Combination { what, why: "there are none" });
+        }
+        for &v in part {
+            let Some(taken) = taken.get_mut(v as usize) else {
+                return Err(Error::Node { what, node: u64::from(v), nodes: nodes as u64 });
+            };
+            if std::mem::replace(taken, true) {
+                return Err(Error::Combination { what, why: "a node is named twice, or by two parts of the split" });
+            }
+            let label = labels[v as usize];
+            if label < 0 || label as usize >= classes {
+                return Err(Error::Label { node: u64::from(v), label: i64::from(label), classes: classes as u32 });
+            }
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,151 @@
+//! The backward pass of every layer against differences of the loss in double precision, on graphs with empty rows, loops, arcs of one
+//! direction and single nodes.
+
+use bitgraph_cpu::Cpu;
+use bitgraph_gnn::layers::{Agnn, Gat, Gcn, Gin, Heads, Linear, Sage, SageKind};
+use bitgraph_gnn::{Around, Features, Gradients, Graph, Mode, Model, Parameters};
+use bitgraph_sparse::{Buffer, Csr, Offsets};
+use bitgraph_tensor::ops::{cross_entropy, cross_entropy_with_gradient};
+use bitgraph_tensor::{Activation, Dense, Philox};
+
+type Double = Model<Cpu, f64>;
+
+fn pattern(rows: usize, columns: usize, entries: &[(u32, u32)]) -> Csr {
+    let mut sorted = entries.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let offsets: Vec<usize> = (0..=rows).map(|i| sorted.partition_point(|e| (e.0 as usize) < i)).collect();
+    Csr::new(rows, columns, Offsets::from_usizes(&offsets), Buffer::from(sorted.into_iter().map(|e| e.1).collect::<Vec<u32>>())).unwrap()
+}
+
+fn graphs() -> Vec<Csr> {
+    vec![
+        pattern(1, 1, &[]),
+        pattern(1, 1, &[(0, 0)]),
+        pattern(5, 5, &[(0, 1), (1, 0), (1, 3), (2, 2), (3, 1), (3, 0)]),
+        pattern(9, 9, &[(0, 1), (1, 0), (0, 2), (2, 0), (0, 3), (3, 0), (0, 4), (4, 0), (5, 6), (6, 5), (6, 6), (8, 0), (7, 7)]),
+    ]
+}
+
+fn number(seed: u64, i: usize) -> f64 {
+    f64::from(Philox::new(seed, 0).word(i as u64, 0)) / 2f64.powi(31) - 1.0
+}
+
+fn features(cpu: &Cpu, rows: usize, columns: usize, sparse: bool) -> Features<Cpu, f64> {
+    let values = |n: usize| (0..n).map(|i| number(7, i) as f32).collect::<Vec<_>>();
+    if !sparse {
+        return Features::dense(cpu, rows, columns, &values(rows * columns)).unwrap();
+    }
+    let every: Vec<(u32, u32)> = (0..rows * columns).filter(|i| i % 3 != 1).map(|i| ((i / columns) as u32, (i % columns) as u32)).collect();
+    let x = pattern(rows, columns, &every);
+    Features::sparse(cpu, &x, &values(x.nnz())).unwrap()
+}
+
+/// Compares the gradient of every parameter with differences.
+fn check(what: &str, graph: &Csr, x: &Features<Cpu, f64>, model: &Double) {
+    let cpu = Cpu::new();
+    let nodes = graph.nrows();
+    let graph = Graph::<Cpu, f64>::new(&cpu, graph).unwrap();
+    let labels =
+        Dense::column_vector(&cpu, (0..nodes).map(|v| if v % 4 == 3 { -1 } else { (v % model.columns()) as i32 }).collect()).unwrap();
+    let mode = Mode::Train { seed: 5, step: 3 };
+    let start = model.start(&cpu, 1).unwrap().flat().to_host().unwrap();
+    // Away from zero, where biases start.
+    let values: Vec<f64> = start.iter().enumerate().map(|(i, v)| v + 0.2 * number(3, i)).collect();
+    let with = |values: Vec<f64>| Parameters::<Cpu, f64>::from_flat(model.layout(), model.layout().flat(&cpu, values).unwrap()).unwrap();
+    let loss = |values: &[f64]| {
+        let (logits, _) = model.forward(&graph, &with(values.to_vec()), x, mode).unwrap();
+        cross_entropy(&logits, &labels).unwrap().to_host().unwrap()[0]
+    };
+    let parameters = with(values.clone());
+    let (logits, tape) = model.forward(&graph, &parameters, x, mode).unwrap();
+    let (_, dlogits) = cross_entropy_with_gradient(&logits, &labels, 1.0).unwrap();
+    let mut gradients = Gradients::new(&cpu, model.layout()).unwrap();
+    model.backward(&graph, &parameters, mode, tape, dlogits, &mut gradients).unwrap();
+    let found = gradients.flat().to_host().unwrap();
+    let step = 1e-6;
+    for e in 0..values.len() {
+        let moved = |by: f64| {
+            let mut moved = values.clone();
+            moved[e] += by;
+            loss(&moved)
+        };
+        let wanted = (moved(step) - moved(-step)) / (2.0 * step);
+        let close = (found[e] - wanted).abs() <= 1e-6 + 1e-5 * wanted.abs();
+        assert!(close, "{what}: element {e} of the flat gradient is {}, differences give {wanted}", found[e]);
+    }
+}
+
+fn everywhere(name: &str, sparse: &[bool], make: impl Fn(Double) -> Double) {
+    let cpu = Cpu::new();
+    for (g, graph) in graphs().iter().enumerate() {
+        for columns in [1, 3, 33] {
+            for &sparse in sparse {
+                let x = features(&cpu, graph.nrows(), columns, sparse);
+                check(&format!("{name}, graph {g}, {columns} columns, sparse {sparse}"), graph, &x, &make(Model::new(name, columns)));
+            }
+        }
+    }
+}
+
+const BOTH: &[bool] = &[false, true];
+
+fn hidden() -> Around {
+    Around { dropout: 0.3, activation: Some(Activation::Elu { alpha: 1.0 }), ..Around::default() }
+}
+
+#[test]
+fn graph_convolution() {
+    everywhere("gcn", BOTH, |m| {
+        m.layer(hidden(), |d| Gcn::new(d, 5)).unwrap().layer(Around { dropout: 0.2, ..Around::default() }, |d| Gcn::new(d, 3)).unwrap()
+    });
+}
+
+#[test]
+fn means_and_sums_of_neighbours() {
+    for kind in [SageKind::Mean, SageKind::Sum] {
+        everywhere("sage", BOTH, |m| {
+            m.layer(hidden(), |d| Sage::new(d, 4, kind)).unwrap().layer(Around::default(), |d| Sage::new(d, 3, kind)).unwrap()
+        });
+    }
+}
+
+#[test]
+fn isomorphism_network() {
+    for exponent in [0.0, -0.5, -1.0] {
+        everywhere("gin", BOTH, |m| {
+            let m = m.layer(hidden(), |d| Gin::new(d, 4, -0.4, exponent)).unwrap().layer(hidden(), |d| Linear::new(d, 4)).unwrap();
+            m.layer(Around::default(), |d| Gin::new(d, 2, 0.5, exponent)).unwrap()
+        });
+    }
+}
+
+#[test]
+fn attention() {
+    everywhere("gat", BOTH, |m| {
+        let m = m.layer(hidden(), |d| Gat::new(d, (3, 2), Heads::Concatenated, 0.3)).unwrap();
+        m.layer(Around::default(), |d| Gat::new(d, (2, 3), Heads::Averaged, 0.4)).unwrap()
+    });
+}
+
+#[test]
+fn attention_by_cosines() {
+    everywhere("agnn", BOTH, |m| {
+        let m = m.layer(hidden(), |d| Linear::new(d, 4)).unwrap().layer(Around::default(), Agnn::new).unwrap();
+        let m = m.layer(Around { residual: true, ..Around::default() }, Agnn::new).unwrap();
+        m.layer(Around::default(), |d| Linear::new(d, 3)).unwrap()
+    });
+}
+
+#[test]
+fn normalisation_and_residuals() {
+    let (cpu, graphs) = (Cpu::new(), graphs());
+    // The statistics of one node have no gradient.
+    for graph in &graphs[2..] {
+        let model = Model::new("norm", 3);
+        let model = model.layer(Around { batch_norm: true, ..hidden() }, |d| Gcn::new(d, 4)).unwrap();
+        let model = model.layer(Around { batch_norm: true, residual: true, ..hidden() }, |d| Gcn::new(d, 4)).unwrap();
+        let model = model.layer(Around::default(), |d| Gcn::new(d, 3)).unwrap();
+        check("norm", graph, &features(&cpu, graph.nrows(), 3, true), &model);
+    }
+}

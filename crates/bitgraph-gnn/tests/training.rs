@@ -1,0 +1,98 @@
+//! Training over whole graphs: it learns, repeats itself, and refuses what has no meaning.
+
+use bitgraph_cpu::Cpu;
+use bitgraph_gnn::{Architecture, Features, Float, Method, Model, NodeTask, Nodes, Selection, Training, train};
+use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
+use bitgraph_tensor::Philox;
+use half::{bf16, f16};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+const NODES: usize = 120;
+const CLASSES: usize = 3;
+const COLUMNS: usize = 12;
+
+/// Node `v` is of class `v % 3`; most arcs stay in a class, and a class has columns that its nodes have more often.
+fn task<T: Float>() -> NodeTask<Cpu, T> {
+    let random = |a: usize, b: usize| Philox::new(1, 0).word(a as u64, b as u32) % 100;
+    let csr = |columns: usize, entry: &dyn Fn(usize, usize) -> bool| {
+        let (mut offsets, mut indices) = (vec![0], Vec::new());
+        for i in 0..NODES {
+            indices.extend((0..columns).filter(|&j| entry(i, j)).map(|j| j as u32));
+            offsets.push(indices.len());
+        }
+        Csr::new(NODES, columns, Offsets::from_usizes(&offsets), Buffer::from(indices)).unwrap()
+    };
+    let pattern = csr(NODES, &|i, j| i != j && random(i.min(j), i.max(j)) < if i % CLASSES == j % CLASSES { 12 } else { 1 });
+    let features = csr(COLUMNS, &|i, j| random(500 + i, j) < if i % CLASSES == j % CLASSES { 50 } else { 15 });
+    let values = vec![0.25; features.nnz()];
+    let labels: Vec<i32> = (0..NODES).map(|v| (v % CLASSES) as i32).collect();
+    let split = Nodes { train: (0..30).collect(), validation: (30..60).collect(), test: (60..120).collect() };
+    NodeTask::new(&pattern, Features::sparse(&Cpu::new(), &features, &values).unwrap(), &labels, CLASSES, &split).unwrap()
+}
+
+fn setup<T: Float>(architecture: Architecture, epochs: u32) -> (Model<Cpu, T>, Training) {
+    let recipe = architecture.recipe(CLASSES);
+    let model = architecture.model(&recipe.shape, COLUMNS, CLASSES).unwrap();
+    (model, Training { epochs, ..recipe.training })
+}
+
+fn learns<T: Float>() {
+    let task = task::<T>();
+    for architecture in Architecture::ALL {
+        if T::NEEDS_LOSS_SCALE && architecture == Architecture::Agnn {
+            let shape = architecture.recipe(CLASSES).shape;
+            assert!(architecture.model::<Cpu, T>(&shape, COLUMNS, CLASSES).is_err(), "AGNN has no gradients in f16");
+            continue;
+        }
+        let (model, training) = setup(architecture, 60);
+        let run = train(&model, &task, &training, 3, |_| ()).unwrap();
+        let found = run.best.scores.test_accuracy;
+        assert!(found > 0.8, "{} in {}: {found}", architecture.name(), T::DTYPE);
+        assert_eq!((run.epochs, run.diverged, run.cancelled), (60, None, false));
+        // What was kept gives the same again.
+        let again = train(&model, &task, &training, 3, |_| ()).unwrap();
+        assert_eq!((again.best, again.parameters.flat().to_host().unwrap()), (run.best, run.parameters.flat().to_host().unwrap()));
+    }
+}
+
+#[test]
+fn every_model_learns_and_repeats_itself() {
+    learns::<f32>();
+}
+#[test]
+fn halves_learn() {
+    learns::<f16>();
+    learns::<bf16>();
+}
+
+#[test]
+fn other_optimisers_learn() {
+    let task = task::<f32>();
+    for (method, rate) in [(Method::AdamW, 0.01), (Method::Sgd { momentum: 0.9 }, 0.5)] {
+        let (model, mut training) = setup(Architecture::Gcn, 80);
+        training.optimiser.method = method;
+        training.optimiser.rate = rate;
+        assert!(train(&model, &task, &training, 1, |_| ()).unwrap().best.scores.test_accuracy > 0.8, "{method:?}");
+    }
+}
+
+#[test]
+fn runs_end_early() {
+    let task = task::<f32>();
+    let (model, training) = setup(Architecture::Gcn, 100);
+    let short = Training { patience: Some(5), selection: Selection::BestValidationAccuracy, ..training.clone() };
+    let run = train(&model, &task, &short, 1, |_| ()).unwrap();
+    assert!(run.epochs < 100 && run.epochs == run.best.epoch + 5);
+    let mut wild = training.clone();
+    wild.optimiser.rate = 1e30;
+    match train(&model, &task, &wild, 1, |_| ()) {
+        Ok(run) => assert!(run.diverged.is_some()),
+        Err(error) => assert!(error.to_string().contains("diverged"), "{error}"),
+    }
+    let stop = Arc::new(AtomicBool::new(true));
+    let stopped = Training { control: Control::default().with_cancel(stop), ..training.clone() };
+    assert!(train(&model, &task, &stopped, 1, |_| ()).is_err());
+    let none = Training { epochs: 0, ..training };
+    assert!(train(&model, &task, &none, 1, |_| ()).is_err());
+}
