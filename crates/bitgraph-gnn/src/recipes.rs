@@ -79,7 +79,7 @@ impl Architecture {
             optimiser: Optimiser { method: Method::Adam, rate, decay: decay.iter().map(|(p, d)| ((*p).to_owned(), *d)).collect() },
             epochs,
             selection: Selection::LowestValidationLoss,
-            patience: None,
+            stale_epochs: None,
             loss_scale: 1024.0,
             control: Control::default(),
         };

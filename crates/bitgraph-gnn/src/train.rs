@@ -28,7 +28,7 @@ pub struct Training {
     /// Which state is kept.
     pub selection: Selection,
     /// Stops after so many epochs without a better state; never without.
-    pub patience: Option<u32>,
+    pub stale_epochs: Option<u32>,
     /// What the loss is multiplied by in f16 at first; it halves when a gradient overflows, and doubles after 200 steps without.
     pub loss_scale: f64,
     /// Progress in epochs, and cancellation.
@@ -118,7 +118,7 @@ pub fn train<B: TensorBackend, T: Float>(
             best = Some((this, parameters.clone()));
         }
         let stale = best.as_ref().map_or(0, |(best, _)| epoch - best.epoch);
-        if training.patience.is_some_and(|patience| stale >= patience) {
+        if training.stale_epochs.is_some_and(|most| stale >= most) {
             break;
         }
     }

@@ -81,7 +81,7 @@ fn other_optimisers_learn() {
 fn runs_end_early() {
     let task = task::<f32>();
     let (model, training) = setup(Architecture::Gcn, 100);
-    let short = Training { patience: Some(5), selection: Selection::BestValidationAccuracy, ..training.clone() };
+    let short = Training { stale_epochs: Some(5), selection: Selection::BestValidationAccuracy, ..training.clone() };
     let run = train(&model, &task, &short, 1, |_| ()).unwrap();
     assert!(run.epochs < 100 && run.epochs == run.best.epoch + 5);
     let mut wild = training.clone();
