@@ -22,7 +22,8 @@ pub(super) fn open(path: &Path, control: &Control) -> Result<Dataset> {
         matrix("attr").and_then(|(pattern, values)| Features::sparse(pattern, values))
     };
     let labels = arrays::labels(&archive.array("labels")?, &[]).within(path)?;
-    let splits = vec![split::seeded(&labels, Sizes::fitting(&labels), 1).within(path)?];
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
-    Dataset::new(name, graph, features.within(path)?, labels, splits).within(path)
+    let set = Dataset::new(name, graph, features.within(path)?, labels, Vec::new()).within(path)?;
+    let split = split::seeded(set.labels(), Sizes::fitting(set.labels()), 1).within(path)?;
+    set.with_splits(vec![split]).within(path)
 }

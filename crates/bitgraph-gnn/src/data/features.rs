@@ -108,9 +108,7 @@ impl Features {
         // Where each stored value stands.
         let places: Box<dyn Iterator<Item = (usize, usize)> + '_> = match &self.0 {
             Stored::Dense { columns, values, .. } => Box::new((0..values.len()).map(move |k| (k / columns, k % columns))),
-            Stored::Sparse { pattern, .. } => {
-                Box::new((0..rows).flat_map(move |i| pattern.row(i).iter().map(move |&j| (i, j as usize))))
-            }
+            Stored::Sparse { pattern, .. } => Box::new((0..rows).flat_map(move |i| pattern.row(i).iter().map(move |&j| (i, j as usize)))),
         };
         let group: Vec<usize> = match how {
             Normalise::None => return made,

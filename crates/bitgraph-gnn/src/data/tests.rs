@@ -1,22 +1,11 @@
 use super::*;
 use crate::Nodes;
-use bitgraph_io::{Naming, WriteOptions, write_vector};
 use bitgraph_sparse::{Buffer, Csr, Offsets};
 use std::fs;
 use std::path::PathBuf;
 
-const NODES: usize = 6;
-
-fn ring() -> Csr {
-    let (mut offsets, mut indices) = (vec![0], Vec::new());
-    for i in 0..NODES {
-        let mut row = [(i + NODES - 1) % NODES, (i + 1) % NODES];
-        row.sort_unstable();
-        indices.extend(row.map(|j| j as u32));
-        offsets.push(indices.len());
-    }
-    Csr::new(NODES, NODES, Offsets::from_usizes(&offsets), Buffer::from(indices)).unwrap()
-}
+/// A ring of six nodes.
+const RING: &str = "%%MatrixMarket matrix coordinate pattern symmetric\n6 6 6\n2 1\n3 2\n4 3\n5 4\n6 5\n6 1\n";
 
 fn npy(descr: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
@@ -36,11 +25,10 @@ fn floats(shape: &str, values: &[f32]) -> Vec<u8> {
 /// A folder that is right, but for what a test replaces in it.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let options = WriteOptions::default();
-    bitgraph_io::write(&folder.path().join("graph.mtx"), &ring(), None, &options).unwrap();
     let put = |name: &str, bytes: Vec<u8>| fs::write(folder.path().join(name), bytes).unwrap();
     put("features.npy", floats("(6, 2)", &[1.0, 0.0, 0.0, 2.0, 1.0, 1.0, 0.0, 0.0, 3.0, 1.0, 4.0, 0.0]));
-    write_vector(&folder.path().join("labels.npy"), &[0, 1, 2, 0, 1, 2][..], &Naming::default(), &options).unwrap();
+    put("graph.mtx", RING.into());
+    put("labels.npy", ints(&[0, 1, 2, 0, 1, 2]));
     put("train_mask.npy", npy("|b1", "(6,)", &[1, 1, 1, 0, 0, 0]));
     put("val_mask.npy", npy("|b1", "(6,)", &[0, 0, 0, 1, 0, 0]));
     put("test_mask.npy", npy("|b1", "(6,)", &[0, 0, 0, 0, 1, 1]));
@@ -92,7 +80,11 @@ fn bad_folders_are_refused_with_the_file() {
     is("labels.npy", Some(ints(&[0, 1, 2, 0, -2, 2])), "/labels.npy: element 4 is -2; a label must be from 0 to 65535, or -1 for none");
     is("labels.npy", Some(ints(&[0, 1])), "/labels.npy: labels: 2 where 6 are needed");
     is("labels.npy", Some(floats("(6,)", &[0.5; 6])), "/labels.npy: element 0 is 0.5; it must be a whole number of at most 53 bits");
-    is("labels.npy", Some(npy("|O", "(6,)", b"")), "/labels.npy: array: the array holds Python objects, which are not read: that would execute what the file says");
+    is(
+        "labels.npy",
+        Some(npy("|O", "(6,)", b"")),
+        "/labels.npy: array: the array holds Python objects, which are not read: that would execute what the file says",
+    );
     is("labels.npy", Some(ints(&[0, 1, 2, -1, 1, 2])), ": the label of node 3 is -1; classes are 0 to 2");
     let mut values = [1.0; 12];
     values[7] = f32::NAN;
@@ -159,7 +151,7 @@ fn the_built_in_set_is_the_same_twice_and_its_features_tell_of_the_class() {
     let make = |name: &str| open(name.as_ref(), &Control::default());
     let set = make("planted:2000:5:8").unwrap();
     assert_eq!((set.nodes(), set.labels().classes(), set.features().shape()), (2000, 5, (2000, 160)));
-    assert_eq!((set.splits().len(), set.name()), (1, "planted:2000:5:8:1"));
+    assert_eq!((set.splits().len(), set.name()), (1, "planted:2000:5:8"));
     let again = make("planted:2000:5:8:1").unwrap();
     assert_eq!((set.features().pattern(), set.splits()), (again.features().pattern(), again.splits()));
     assert_ne!(set.splits(), make("planted:2000:5:8:2").unwrap().splits());
@@ -178,7 +170,8 @@ fn npz(arrays: &[(&str, Vec<u8>)]) -> Vec<u8> {
     let (mut all, mut directory) = (Vec::new(), Vec::new());
     for (name, bytes) in arrays {
         let (name, at, size) = (format!("{name}.npy"), all.len() as u32, bytes.len() as u32);
-        let common = [&[20, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &crc32fast::hash(bytes).to_le_bytes(), &size.to_le_bytes(), &size.to_le_bytes()];
+        let common =
+            [&[20, 0, 0, 0, 0, 0, 0, 0, 0, 0][..], &crc32fast::hash(bytes).to_le_bytes(), &size.to_le_bytes(), &size.to_le_bytes()];
         let lengths = [name.len() as u8, 0, 0, 0];
         all.extend([b"PK\x03\x04", &common.concat()[..], &lengths, name.as_bytes(), bytes].concat());
         let tail = [&[0u8; 10][..], &at.to_le_bytes(), name.as_bytes()].concat();
