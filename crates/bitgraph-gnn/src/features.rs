@@ -111,7 +111,9 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
     pub fn dropout(&self, dropout: Dropout) -> Result<Self, B::Error> {
         Ok(match self {
             Self::Dense(x) => Self::Dense(map(x).dropout(dropout).eval()?),
-            Self::Sparse { pattern, values } => Self::Sparse { pattern: pattern.clone(), values: map(values).dropout(dropout).eval()? },
+            Self::Sparse { pattern, values } => {
+                Self::Sparse { pattern: pattern.clone(), values: map(values).dropout(dropout).eval()? }
+            }
         })
     }
 }

@@ -83,7 +83,8 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
             gradient.add(&decayed).add_scaled(&self.state.first, momentum).into(&mut self.next.first)?;
             map(&self.state.parameters).add_scaled(&self.next.first, -rate).into(&mut self.next.parameters)?;
         } else {
-            let settings = AdamSettings { rate, decoupled: method == Method::AdamW, gradient_factor: factor, ..AdamSettings::default() };
+            let settings =
+                AdamSettings { rate, decoupled: method == Method::AdamW, gradient_factor: factor, ..AdamSettings::default() };
             adam(&self.state, gradients.flat(), Some(&self.decay), (settings, self.step), &mut self.next)?;
         }
         std::mem::swap(&mut self.state, &mut self.next);

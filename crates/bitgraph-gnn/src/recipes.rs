@@ -125,7 +125,8 @@ impl Architecture {
         for l in 0..shape.layers {
             let last = l + 1 == shape.layers;
             let activation = (!last).then_some(if self == Self::Gat { Activation::Elu { alpha: 1.0 } } else { Activation::Relu });
-            let around = Around { dropout, batch_norm: batch_norm && !last, activation, residual: shape.residual && !last && l > 0 };
+            let around =
+                Around { dropout, batch_norm: batch_norm && !last, activation, residual: shape.residual && !last && l > 0 };
             let outputs = if last { classes } else { hidden };
             model = match self {
                 Self::Sage => model.layer(around, |d| Sage::new(d, outputs, SageKind::Mean))?,

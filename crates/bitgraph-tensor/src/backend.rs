@@ -6,8 +6,8 @@
 use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
-    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGemmOp, BitSpmmOp, CrossEntropyOp, EdgeReduceOp,
-    GemmOp, MapOp, PackOp, SddmmOp, SpmmOp,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGemmOp, BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp,
+    PackOp, SddmmOp, SpmmOp,
 };
 use crate::{Element, Window};
 use bitgraph_backend::{Backend, Matrix};

@@ -22,8 +22,8 @@ use crate::Cpu;
 use bitgraph_backend::{Error, Matrix};
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
-    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp,
-    SddmmOp, SpmmOp,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, MapOp, SddmmOp,
+    SpmmOp,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 

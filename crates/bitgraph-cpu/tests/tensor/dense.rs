@@ -5,8 +5,8 @@ use bitgraph_backend::Error as BackendError;
 use bitgraph_cpu::Cpu;
 use bitgraph_semiring::Scalar;
 use bitgraph_tensor::ops::{
-    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, concat, cross_entropy, cross_entropy_with_gradient, gemm,
-    log_softmax, log_softmax_backward, map, moments, sum_columns,
+    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, concat, cross_entropy, cross_entropy_with_gradient, gemm, log_softmax,
+    log_softmax_backward, map, moments, sum_columns,
 };
 use bitgraph_tensor::{Activation, Dense, Dropout, Element, Error};
 use half::{bf16, f16};

@@ -242,7 +242,10 @@ fn real_sets_have_the_counts_of_their_descriptions() {
         is("feature_dim", set.features().shape().1);
         is("feature_nnz", set.features().values().len());
         is("classes", set.labels().classes());
-        is("labelled_nodes", set.labels().labelled().count());
+        // The descriptions count the nodes without a label among the labelled ones.
+        let unlabelled = bitgraph_io::read_array(&folder.join("unlabelled_nodes.npy"), bitgraph_io::ReadMode::Copy);
+        let unlabelled = unlabelled.map_or(0, |array| array.values.len());
+        is("labelled_nodes", set.labels().labelled().count() + unlabelled);
         assert!(set.graph().is_symmetric(), "{name}");
         let sum = |part: fn(&Nodes) -> usize| set.splits().iter().map(part).sum::<usize>() as u64;
         let sums = [("train", sum(|s| s.train.len())), ("val", sum(|s| s.validation.len())), ("test", sum(|s| s.test.len()))];

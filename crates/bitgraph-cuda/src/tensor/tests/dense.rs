@@ -4,8 +4,8 @@ use super::plain::{Plain, near};
 use super::{WIDTHS, dense, device, elements, spread};
 use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{
-    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient, log_softmax,
-    log_softmax_backward, map, moments, sum_columns,
+    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient, log_softmax, log_softmax_backward, map,
+    moments, sum_columns,
 };
 use bitgraph_tensor::{Dense, Dropout, Element, Philox, Real};
 use half::{bf16, f16};
