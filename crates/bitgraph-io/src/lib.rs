@@ -25,6 +25,7 @@ pub use bgr::Container;
 pub use detect::FileFormat;
 pub use error::{Error, Problem, Result};
 pub use loaded::{Loaded, StoredFormat};
+pub use numpy::array::{Archive, Array, read_array};
 pub use options::{Listener, ReadMode, ReadOptions, Remark, Temporary, WriteOptions};
 pub use read::{file_format, read, read_from};
 pub use sink::write_bytes;

@@ -213,15 +213,7 @@ pub fn read_vector(path: &Path, mode: ReadMode) -> Result<Values> {
     if path.extension().is_none_or(|e| !e.eq_ignore_ascii_case("npy")) {
         return text(bytes, path);
     }
-    npy_vector(bytes).map_err(|fault| {
-        let (path, part) = (path.to_path_buf(), "array".to_string());
-        match fault {
-            Fault::What(what) => Error::Malformed { path, part, what },
-            Fault::Size { expected, found } => Error::Size { path, part, expected, found },
-            Fault::Shape { shape, bytes } => Error::Shape { path, part, shape, bytes },
-            Fault::Io(source) => Error::Io { path, source },
-        }
-    })
+    npy_vector(bytes).map_err(|fault| fault.at(path, "array".to_string()))
 }
 
 pub(crate) fn npy_vector(mut bytes: &[u8]) -> Result<Values, Fault> {

@@ -19,19 +19,7 @@ struct Archive<'a> {
 
 impl Archive<'_> {
     fn fault(&self, name: &str, fault: Fault) -> Error {
-        let (path, part) = (self.path.to_path_buf(), format!("array '{name}'"));
-        match fault {
-            Fault::What(what) => Error::Malformed { path, part, what },
-            Fault::Size { expected, found } => Error::Size { path, part, expected, found },
-            Fault::Shape { shape, bytes } => Error::Shape { path, part, shape, bytes },
-            Fault::Io(e) if e.kind() == io::ErrorKind::InvalidData => {
-                Error::Malformed { path, part, what: "the stored bytes are damaged (wrong checksum, size or compression)" }
-            }
-            Fault::Io(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
-                Error::Malformed { path, part, what: "the compressed bytes end early" }
-            }
-            Fault::Io(source) => Error::Io { path, source },
-        }
+        fault.at(self.path, format!("array '{name}'"))
     }
 
     fn open(&self, name: &str) -> Result<(Header, zip::Unpack<'_>)> {
@@ -106,14 +94,7 @@ impl Archive<'_> {
 
 /// Reads a scipy sparse matrix.
 pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Result<Loaded> {
-    if bytes.is_empty() {
-        return Err(Error::Empty { path: path.to_path_buf() });
-    }
-    let members = zip::members(bytes).ok_or_else(|| Error::Malformed {
-        path: path.to_path_buf(),
-        part: "zip directory".into(),
-        what: "it is missing, damaged, or names an unknown compression",
-    })?;
+    let members = zip::archive_members(bytes, path)?;
     let archive = Archive { path, bytes, members };
     let format = archive.format()?;
     if !matches!(format.as_str(), "csr" | "csc" | "coo") {

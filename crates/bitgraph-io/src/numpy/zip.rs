@@ -3,8 +3,10 @@
 //! The central directory at the end is what counts; every offset and size in it is held against the bytes there are.
 //! Format: PKWARE's APPNOTE.TXT, sections 4.3 and 4.5.
 
+use crate::{Error, Result};
 use flate2::read::DeflateDecoder;
 use std::io::{self, Read, Write};
+use std::path::Path;
 
 /// A member of an archive.
 #[derive(Clone, Debug)]
@@ -28,6 +30,18 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
 }
 fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
     field(bytes, at).map(u64::from_le_bytes)
+}
+
+/// The members of an archive in a file.
+pub(crate) fn archive_members(bytes: &[u8], path: &Path) -> Result<Vec<Member>> {
+    if bytes.is_empty() {
+        return Err(Error::Empty { path: path.to_path_buf() });
+    }
+    members(bytes).ok_or_else(|| Error::Malformed {
+        path: path.to_path_buf(),
+        part: "zip directory".into(),
+        what: "it is missing, damaged, or names an unknown compression",
+    })
 }
 
 /// The members of an archive; None if the directory is broken.

@@ -1,0 +1,151 @@
+//! Features in host memory, as files hold them.
+
+use super::Result;
+use crate::Error;
+use bitgraph_sparse::Csr;
+use bitgraph_tensor::TensorBackend;
+
+/// What features are divided by before they are used.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Normalise {
+    /// Nothing.
+    #[default]
+    None,
+    /// Each row by the sum of its absolute values; rows of zeros stay.
+    Row,
+    /// Each column by the mean absolute value of its elements that are not zero; columns of zeros stay.
+    ColumnMeanNonzero,
+}
+
+/// Features of a data set, a row for each node. Every value is finite.
+#[derive(Clone, Debug)]
+pub struct Features(Stored);
+
+#[derive(Clone, Debug)]
+enum Stored {
+    Dense { rows: usize, columns: usize, values: Vec<f32> },
+    Sparse { pattern: Csr, values: Vec<f32> },
+}
+
+impl Features {
+    /// Dense features, row by row. O(elements).
+    ///
+    /// # Errors
+    /// [`Error::Size`] for another number of values; [`Error::Feature`] for one that is not finite.
+    pub fn dense(rows: usize, columns: usize, values: Vec<f32>) -> Result<Self> {
+        let expected = (rows as u64).saturating_mul(columns as u64);
+        if values.len() as u64 != expected {
+            return Err(Error::Size { what: "values of dense features", expected, found: values.len() as u64 }.into());
+        }
+        let features = Self(Stored::Dense { rows, columns, values });
+        features.check_finite().map(|()| features)
+    }
+    /// Sparse features: a pattern of nodes x columns, and a value for each entry. O(entries).
+    ///
+    /// # Errors
+    /// As [`Features::dense`].
+    pub fn sparse(pattern: Csr, values: Vec<f32>) -> Result<Self> {
+        let (expected, found) = (pattern.nnz() as u64, values.len() as u64);
+        if expected != found {
+            return Err(Error::Size { what: "values of sparse features", expected, found }.into());
+        }
+        let features = Self(Stored::Sparse { pattern, values });
+        features.check_finite().map(|()| features)
+    }
+    fn check_finite(&self) -> Result<()> {
+        let Some(at) = self.values().iter().position(|v| !v.is_finite()) else { return Ok(()) };
+        let (node, column) = match &self.0 {
+            Stored::Dense { columns, .. } => (at / columns, at % columns),
+            Stored::Sparse { pattern, .. } => (row_of(pattern, at), pattern.indices()[at] as usize),
+        };
+        Err(Error::Feature { node: node as u64, column: column as u64 }.into())
+    }
+    /// Nodes and columns.
+    #[must_use]
+    pub fn shape(&self) -> (usize, usize) {
+        match &self.0 {
+            Stored::Dense { rows, columns, .. } => (*rows, *columns),
+            Stored::Sparse { pattern, .. } => (pattern.nrows(), pattern.ncols()),
+        }
+    }
+    /// The stored values: all elements row by row, or those of the pattern's entries.
+    #[must_use]
+    pub fn values(&self) -> &[f32] {
+        match &self.0 {
+            Stored::Dense { values, .. } | Stored::Sparse { values, .. } => values,
+        }
+    }
+    /// The pattern of sparse features.
+    #[must_use]
+    pub fn pattern(&self) -> Option<&Csr> {
+        match &self.0 {
+            Stored::Dense { .. } => None,
+            Stored::Sparse { pattern, .. } => Some(pattern),
+        }
+    }
+    /// Bytes in memory.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.pattern().map_or(0, Csr::bytes) + size_of_val(self.values()) as u64
+    }
+    /// All elements, row by row. O(elements).
+    #[must_use]
+    pub fn to_dense(&self) -> Vec<f32> {
+        let Stored::Sparse { pattern, values } = &self.0 else { return self.values().to_vec() };
+        let mut all = vec![0.0; pattern.nrows() * pattern.ncols()];
+        for i in 0..pattern.nrows() {
+            for e in pattern.row_range(i) {
+                all[i * pattern.ncols() + pattern.indices()[e] as usize] = values[e];
+            }
+        }
+        all
+    }
+    /// The features divided as `how` says; sparse ones stay so. Sums are of 64 bits. O(stored values).
+    #[must_use]
+    pub fn normalised(&self, how: Normalise) -> Self {
+        let (rows, columns) = self.shape();
+        let mut made = self.clone();
+        // Where each stored value stands.
+        let places: Box<dyn Iterator<Item = (usize, usize)> + '_> = match &self.0 {
+            Stored::Dense { columns, values, .. } => Box::new((0..values.len()).map(move |k| (k / columns, k % columns))),
+            Stored::Sparse { pattern, .. } => Box::new((0..rows).flat_map(move |i| pattern.row(i).iter().map(move |&j| (i, j as usize)))),
+        };
+        let group: Vec<usize> = match how {
+            Normalise::None => return made,
+            Normalise::Row => places.map(|(i, _)| i).collect(),
+            Normalise::ColumnMeanNonzero => places.map(|(_, j)| j).collect(),
+        };
+        let mut sums = vec![(0.0f64, 0u32); rows.max(columns)];
+        for (&g, &v) in group.iter().zip(self.values()).filter(|(_, v)| **v != 0.0) {
+            sums[g] = (sums[g].0 + f64::from(v).abs(), sums[g].1 + 1);
+        }
+        let by: Vec<f64> = sums.iter().map(|&(sum, n)| if how == Normalise::Row { sum } else { sum / f64::from(n.max(1)) }).collect();
+        let (Stored::Dense { values, .. } | Stored::Sparse { values, .. }) = &mut made.0;
+        for (v, g) in values.iter_mut().zip(group) {
+            if by[g] > 0.0 {
+                *v = (f64::from(*v) / by[g]) as f32;
+            }
+        }
+        made
+    }
+    /// The features on a backend, rounded to `T`; sparse ones stay so.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn on<B: TensorBackend, T: crate::Float>(&self, backend: &B) -> Result<crate::Features<B, T>, B::Error> {
+        match &self.0 {
+            Stored::Dense { rows, columns, values } => crate::Features::dense(backend, *rows, *columns, values),
+            Stored::Sparse { pattern, values } => crate::Features::sparse(backend, pattern, values),
+        }
+    }
+}
+
+/// The row of an entry. O(log rows).
+fn row_of(pattern: &Csr, entry: usize) -> usize {
+    let (mut low, mut high) = (0, pattern.nrows());
+    while low < high {
+        let middle = low.midpoint(high);
+        if pattern.row_range(middle).end <= entry { low = middle + 1 } else { high = middle }
+    }
+    low
+}

@@ -1,0 +1,84 @@
+//! A folder of plain files: `graph.mtx` (or another form of graph), `features.npz` or `.npy`, `labels.npy`, and masks.
+
+use super::error::Within;
+use super::{Dataset, Error, Features, Labels, Result, Sizes, arrays, split};
+use crate::Nodes;
+use bitgraph_generate::Control;
+use bitgraph_io::{ReadMode, ReadOptions, read, read_array};
+use std::path::{Path, PathBuf};
+
+const GRAPHS: &str = "graph.mtx, graph.mtx.gz, graph.npz, graph.bgr or graph.el";
+
+/// The first of these files that is there.
+fn find(folder: &Path, names: &[&str], wanted: &'static str) -> Result<PathBuf> {
+    let found = names.iter().map(|name| folder.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| Error::Missing { folder: folder.to_path_buf(), wanted })
+}
+
+pub(super) fn open(folder: &Path, control: &Control) -> Result<Dataset> {
+    let options = ReadOptions { control: control.clone(), ..ReadOptions::default() };
+    let path = find(folder, &["graph.mtx", "graph.mtx.gz", "graph.npz", "graph.bgr", "graph.el"], GRAPHS)?;
+    let graph = read(&path, &ReadOptions { as_pattern: true, ..options.clone() })?.csr;
+    let nodes = graph.nrows();
+    let rows = |what, found: usize| match found == nodes {
+        true => Ok(()),
+        false => Err(crate::Error::Size { what, expected: nodes as u64, found: found as u64 }),
+    };
+
+    let path = find(folder, &["features.npz", "features.npy"], "features.npz or features.npy")?;
+    let features = features(&path, &options).within(&path)?;
+    rows("rows of the features", features.shape().0).within(&path)?;
+
+    let path = find(folder, &["labels.npy"], "labels.npy")?;
+    let unlabelled_path = folder.join("unlabelled_nodes.npy");
+    let unlabelled = match unlabelled_path.is_file() {
+        true => arrays::whole(&read_array(&unlabelled_path, ReadMode::Copy)?).within(&unlabelled_path)?,
+        false => Vec::new(),
+    };
+    let labels = arrays::labels(&read_array(&path, ReadMode::Copy)?, &unlabelled).within(&path)?;
+    rows("labels", labels.of().len()).within(&path)?;
+
+    let splits = splits(folder, &labels)?;
+    let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+    Dataset::new(name, graph, features, labels, splits).within(folder)
+}
+
+fn features(path: &Path, options: &ReadOptions) -> Result<Features> {
+    if path.extension().is_some_and(|e| e == "npy") {
+        return arrays::features(&read_array(path, ReadMode::Copy)?);
+    }
+    let loaded = read(path, options)?;
+    // A matrix of true alone is read as a pattern.
+    let values = loaded.values.map_or_else(|| vec![1.0; loaded.csr.nnz()], |v| arrays::floats(&v));
+    Features::sparse(loaded.csr, values)
+}
+
+/// The splits of the masks; where there are no masks, one that is drawn by the seed 1.
+fn splits(folder: &Path, labels: &Labels) -> Result<Vec<Nodes>> {
+    let paths = |ending: &str| ["train", "val", "test"].map(|part| folder.join(format!("{part}_{ending}.npy")));
+    let present = [paths("mask"), paths("masks")].into_iter().find(|all| all.iter().any(|path| path.is_file()));
+    let Some(present) = present else {
+        return Ok(vec![split::seeded(labels, Sizes::fitting(labels), 1).within(folder)?]);
+    };
+    let mut parts = Vec::new();
+    for path in &present {
+        if !path.is_file() {
+            let wanted = "mask for each of training, validation and test (train_mask.npy, val_mask.npy, test_mask.npy; or *_masks.npy)";
+            return Err(Error::Missing { folder: folder.to_path_buf(), wanted });
+        }
+        parts.push(arrays::masks(&read_array(path, ReadMode::Copy)?, labels.of().len()).within(path)?);
+    }
+    together(parts).within(folder)
+}
+
+/// Three parts of each split.
+fn together(parts: Vec<Vec<Vec<u32>>>) -> Result<Vec<Nodes>> {
+    let expected = parts.first().map_or(0, Vec::len) as u64;
+    if let Some(other) = parts.iter().find(|part| part.len() as u64 != expected) {
+        return Err(crate::Error::Size { what: "splits of the masks", expected, found: other.len() as u64 }.into());
+    }
+    let mut parts = parts.into_iter().map(Vec::into_iter);
+    let (Some(train), Some(validation), Some(test)) = (parts.next(), parts.next(), parts.next()) else { return Ok(Vec::new()) };
+    let each = train.zip(validation).zip(test);
+    Ok(each.map(|((train, validation), test)| Nodes { train, validation, test }).collect())
+}
