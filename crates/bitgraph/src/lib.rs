@@ -28,6 +28,8 @@ pub use bitgraph_cpu as cpu;
 pub use bitgraph_cuda as cuda;
 #[cfg(feature = "generate")]
 pub use bitgraph_generate as generate;
+#[cfg(feature = "gnn")]
+pub use bitgraph_gnn as gnn;
 #[cfg(feature = "io")]
 pub use bitgraph_io as io;
 pub use bitgraph_semiring as semiring;

@@ -21,7 +21,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("bitgraph-cuda", &["bitgraph-algorithms", "bitgraph-tensor", "bitgraph-kernels"]),
     ("bitgraph-measure", &["bitgraph-cuda"]),
     ("bitgraph-algorithms", &["bitgraph-backend"]),
-    ("bitgraph-gnn", &["bitgraph-tensor", "bitgraph-algorithms"]),
+    ("bitgraph-gnn", &["bitgraph-tensor", "bitgraph-io", "bitgraph-generate"]),
     ("bitgraph-kernels", &[]),
     ("xtask", &["bitgraph-kernels"]),
 ];

@@ -1,3 +1,5 @@
+//! Data sets that are refused, made and read back.
+
 use super::*;
 use crate::Nodes;
 use bitgraph_sparse::{Buffer, Csr, Offsets};
