@@ -1,3 +1,5 @@
+//! Folders, archives and the built-in set, right ones and bad ones; real sets against their descriptions.
+
 use super::*;
 use crate::Nodes;
 use bitgraph_sparse::{Buffer, Csr, Offsets};
