@@ -2,12 +2,14 @@
 // second operand; each also for one plane of the first, all of whose parts count.
 #include "tensor/bits_product_wide.cuh"
 
-namespace bg {
+// Groups of a block; one of the shim has 128 threads. No constant, of which host code reads one value alone.
 #ifdef BITGRAPH_HOST
-constexpr u32 TWO_GROUPS = 1;  // a block of the shim has 128 threads
+#define TWO_GROUPS 1
 #else
-constexpr u32 TWO_GROUPS = 2;
+#define TWO_GROUPS 2
 #endif
+
+namespace bg {
 BG_KERNEL(bits_product_narrow_1, BitsProductParams, 128, 2) { bits_product_wide<1, 1, 64, bits::NARROW_STAGES, false>(p); }
 BG_KERNEL(bits_product_narrow_2, BitsProductParams, 128, 2) { bits_product_wide<2, 1, 64, bits::NARROW_STAGES, false>(p); }
 BG_KERNEL(bits_product_narrow_4, BitsProductParams, 128, 2) { bits_product_wide<4, 1, 64, bits::NARROW_STAGES, false>(p); }

@@ -17,7 +17,7 @@ mod tests;
 pub use crate::forced::{SpmmForm, SpmmPlan};
 
 use super::sddmm::Product;
-use super::{Feature, address, expect_len, is_aligned};
+use super::{Feature, address, expect_len, is_aligned, is_half};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::spmv::Pattern;
 use crate::{DeviceCsr, Result, primitives};
@@ -119,7 +119,10 @@ impl<T: Feature> SpmmLayout<T> {
     pub fn build(device: &Device, csr: &DeviceCsr, width: usize, valued: bool) -> Result<Option<Self>> {
         check_width(width)?;
         let stats = Stats::of(device, csr)?;
-        let plan = SpmmPlan::choose::<T>(device.properties().sms, &stats, width, valued);
+        let mut plan = SpmmPlan::choose::<T>(device.properties().sms, &stats, width, valued);
+        if matches!(plan.form, SpmmForm::Staged { .. }) && !is_half::<T>() && stats.share_in_order(csr)? < MOST_SHARE {
+            plan.form = SpmmForm::Rows;
+        }
         Self::with_plan(device, csr, width, valued, plan)
     }
     /// As [`SpmmLayout::build`], by a plan of the caller's. What a plan asks for and the matrix or the width does not allow is left out:

@@ -26,6 +26,21 @@ impl Stats {
         let longest = primitives::reduce(device, &lengths)?.max;
         Ok(Self { rows: csr.rows, columns: csr.columns, entries: csr.nnz, longest })
     }
+    /// The distinct columns over the entries of stretches of rows, as they are numbered: a mesh .4, a grid .75, shuffled ones almost 1. Where it
+    /// is below [`MOST_SHARE`], the first-level cache holds what rows of f32 share, and blocks of them gain nothing: on an H200, F = 128,
+    /// `mesh:50x50x80` takes .151 ms in blocks and .147 in rows, `mesh:40x40x40` .056 and .050; `mesh:31x40x60` shuffled .058 and .099.
+    pub(super) fn share_in_order(&self, csr: &DeviceCsr) -> Result<f64> {
+        let (stretch, mut distinct, mut all) = (STRETCH_ROWS * self.entries.div_ceil(self.rows.max(1)), 0, 0);
+        for k in 0..STRETCHES {
+            let start = (self.entries / STRETCHES * k).min(self.entries.saturating_sub(stretch));
+            let mut columns = csr.indices.range_to_vec(start..(start + stretch).min(self.entries))?;
+            all += columns.len();
+            columns.sort_unstable();
+            columns.dedup();
+            distinct += columns.len();
+        }
+        Ok(distinct as f64 / (all as f64).max(1.0))
+    }
 }
 
 /// Lanes of a slice of columns: 128 bytes, a line of the cache. Narrow slices keep the features of a pass in the near half of the second-level
@@ -69,6 +84,9 @@ const FULL_SLICES: (usize, usize) = (3, 4);
 /// Slices of rows of f32 from which blocks were measured, on an H200, ms in blocks and in rows: a grid of a million vertices F = 64 .158 and .193,
 /// F = 128 .309 and .384; `mesh:50x50x80` .077 and .081, .142 and .147; `mesh:31x40x60` shuffled .036 and .057, .066 and .112.
 const FEWEST_SLICES: usize = 2;
+/// Stretches of rows whose columns are looked at, and rows of one: those that a multiprocessor has at work side by side.
+const STRETCHES: usize = 8;
+const STRETCH_ROWS: usize = 32;
 /// Rows from which it pays to look for shared columns.
 const SHARING_ROWS: usize = 20_000;
 /// Entries of a row in the mean up to which blocks are small enough to be copied ahead.

@@ -157,10 +157,9 @@ impl Staged {
     fn shared(&self, buffers: u32) -> u64 {
         u64::from(buffers) * u64::from(self.capacity) * SLICE_BYTES as u64 + u64::from(buffers + 1) * u64::from(self.most_words) * 4
     }
-    /// Whether a block of threads fits on the device.
+    /// Whether a block's memory fits on the device.
     pub(super) fn fits(&self, device: &Device, buffers: u32) -> bool {
         self.shared(buffers) <= u64::from(device.properties().shared_per_block)
-            && device.properties().max_threads_per_block >= self.content.threads()
     }
     /// One launch, of as many blocks as the device holds at once.
     pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands) -> Result<()> {
@@ -169,7 +168,7 @@ impl Staged {
             Content::Lists => ("tensor/spmm_staged_lists", "lists_"),
         };
         let kernel = device.kernel(module, &format!("spmm_staged_{kind}{}_{buffers}", T::NAME))?;
-        let (block, shared) = (self.content.threads(), self.shared(buffers) as u32);
+        let (block, shared) = (threads(device, self.content.threads()), self.shared(buffers) as u32);
         let slices = (operands.columns as usize * size_of::<T>()).div_ceil(SLICE_BYTES) as u32;
         let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;
         let items = u64::from(self.blocks) * u64::from(slices);

@@ -249,6 +249,19 @@ fn blocks_are_kept_where_columns_are_shared() {
 }
 
 #[test]
+fn sharing_in_order_is_told_from_sharing_in_blocks() {
+    let Some(device) = device() else { return };
+    let share = |number: fn(u32) -> u32| {
+        let entries = (0..1000u32).flat_map(|i| (0..12).map(move |d| (number(i), number((i + 5 * d) % 1000))));
+        let (r, c) = entries.unzip();
+        let csr = lists(&device, &Coo::pattern(1000, 1000, r, c).into_csr(Duplicates::First).unwrap().0);
+        super::Stats::of(&device, &csr).unwrap().share_in_order(&csr).unwrap()
+    };
+    let (band, shuffled) = (share(|i| i), share(|i| i * 367 % 1000));
+    assert!(band < super::MOST_SHARE && shuffled > super::MOST_SHARE, "{band}, {shuffled}");
+}
+
+#[test]
 fn a_plan_is_chosen_and_shapes_are_checked() {
     let Some(device) = device() else { return };
     let (_, csr) = matrices().pop().unwrap();
