@@ -16,7 +16,7 @@ use bitgraph_sparse::Buffer;
 
 /// A backend that holds dense matrices.
 pub trait Tensor: Backend {
-    /// What a [`Dense`](crate::Dense) holds: an array on the device.
+    /// What a [`Dense`] holds: an array on the device.
     type Array<T: Element>: Send + Sync + 'static;
 
     /// An array of elements.
@@ -211,7 +211,7 @@ pub trait Bits: Tensor {
     fn words(&self, words: &[u32]) -> Result<Self::Array<i32>, Self::Error> {
         self.array(words.iter().map(|word| word.cast_signed()).collect())
     }
-    /// [`Dense::sign`](crate::Dense::sign) and [`Dense::quantize`](crate::Dense::quantize): the codes of a dense matrix, along rows or columns.
+    /// [`Dense::sign`] and [`Dense::quantize`]: the codes of a dense matrix, along rows or columns.
     ///
     /// # Errors
     /// Out of memory, or a combination that is not there.
