@@ -19,28 +19,38 @@ pub(super) fn whole(array: &Array) -> Result<Vec<i64>> {
         .collect()
 }
 
-/// Labels of as many classes as the largest of them asks for; nodes of `unlabelled` have none.
-pub(super) fn labels(array: &Array, unlabelled: &[i64]) -> Result<Labels> {
-    let mut of = Vec::with_capacity(array.values.len());
-    for (position, label) in whole(array)?.into_iter().enumerate() {
+/// Nodes of a graph of so many.
+pub(super) fn ids(array: &Array, nodes: usize) -> Result<Vec<u32>> {
+    let of = |(position, v): (usize, i64)| {
+        let valid = u32::try_from(v).ok().filter(|&v| (v as usize) < nodes);
+        valid.ok_or(Error::Element { position: position as u64, found: v as f64, wanted: "it must be a node of the graph" })
+    };
+    whole(array)?.into_iter().enumerate().map(of).collect()
+}
+
+/// Labels of as many classes as the largest of them asks for. The nodes of `unlabelled`, which are of the graph, have none, whatever
+/// number the array holds for them.
+pub(super) fn labels(array: &Array, nodes: usize, unlabelled: &[u32]) -> Result<Labels> {
+    let mut all = whole(array)?;
+    if all.len() != nodes {
+        return Err(crate::Error::Size { what: "labels", expected: nodes as u64, found: all.len() as u64 }.into());
+    }
+    unlabelled.iter().for_each(|&v| all[v as usize] = Labels::NONE.into());
+    let of = |(position, label): (usize, i64)| {
         let wanted = "a label must be from 0 to 65535, or -1 for none";
         let valid = i32::try_from(label).ok().filter(|l| (Labels::NONE..=0xffff).contains(l));
-        of.push(valid.ok_or(Error::Element { position: position as u64, found: label as f64, wanted })?);
-    }
-    // Nodes without a label may hold any number.
+        valid.ok_or(Error::Element { position: position as u64, found: label as f64, wanted })
+    };
+    let of = all.into_iter().enumerate().map(of).collect::<Result<Vec<i32>>>()?;
     let classes = of.iter().max().map_or(0, |&c| c + 1) as usize;
-    for (position, &v) in unlabelled.iter().enumerate() {
-        let wanted = "a node without a label must be one of the graph";
-        let label = usize::try_from(v).ok().and_then(|v| of.get_mut(v));
-        *label.ok_or(Error::Element { position: position as u64, found: v as f64, wanted })? = Labels::NONE;
-    }
     Labels::new(of, classes)
 }
 
 /// The nodes of each split: of a mask of the shape `nodes`, or `splits x nodes`.
 pub(super) fn masks(array: &Array, nodes: usize) -> Result<Vec<Vec<u32>>> {
     match array.shape[..] {
-        [n] | [_, n] if n == nodes && n > 0 => {}
+        [n] if n == nodes && n > 0 => {}
+        [rows, n] if n == nodes && n > 0 && rows > 0 => {}
         _ => {
             let wanted = "a mask has an element for each node of the graph, or such a row for each split";
             return Err(Error::Shape { found: array.shape.clone(), wanted });

@@ -21,7 +21,7 @@ pub(super) fn open(path: &Path, control: &Control) -> Result<Dataset> {
     } else {
         matrix("attr").and_then(|(pattern, values)| Features::sparse(pattern, values))
     };
-    let labels = arrays::labels(&archive.array("labels")?, &[]).within(path)?;
+    let labels = arrays::labels(&archive.array("labels")?, graph.nrows(), &[]).within(path)?;
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy();
     let set = Dataset::new(name, graph, features.within(path)?, labels, Vec::new()).within(path)?;
     let split = split::seeded(set.labels(), Sizes::fitting(set.labels()), 1).within(path)?;

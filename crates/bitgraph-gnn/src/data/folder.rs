@@ -5,6 +5,7 @@ use super::{Dataset, Error, Features, Labels, Result, Sizes, arrays, split};
 use crate::Nodes;
 use bitgraph_generate::Control;
 use bitgraph_io::{ReadMode, ReadOptions, read, read_array};
+use bitgraph_sparse::{Csr, Duplicates};
 use std::path::{Path, PathBuf};
 
 const GRAPHS: &str = "graph.mtx, graph.mtx.gz, graph.npz, graph.bgr or graph.el";
@@ -17,37 +18,51 @@ fn find(folder: &Path, names: &[&str], wanted: &'static str) -> Result<PathBuf> 
 
 pub(super) fn open(folder: &Path, control: &Control) -> Result<Dataset> {
     let options = ReadOptions { control: control.clone(), ..ReadOptions::default() };
-    let path = find(folder, &["graph.mtx", "graph.mtx.gz", "graph.npz", "graph.bgr", "graph.el"], GRAPHS)?;
-    let graph = read(&path, &ReadOptions { as_pattern: true, ..options.clone() })?.csr;
-    let nodes = graph.nrows();
-    let rows = |what, found: usize| match found == nodes {
-        true => Ok(()),
-        false => Err(crate::Error::Size { what, expected: nodes as u64, found: found as u64 }),
-    };
-
+    let graph_path = find(folder, &["graph.mtx", "graph.mtx.gz", "graph.npz", "graph.bgr", "graph.el"], GRAPHS)?;
     let path = find(folder, &["features.npz", "features.npy"], "features.npz or features.npy")?;
     let features = features(&path, &options).within(&path)?;
-    rows("rows of the features", features.shape().0).within(&path)?;
+    let rows = features.shape().0;
+    let graph = graph(&graph_path, rows, &options).within(&graph_path)?;
+    let nodes = graph.nrows();
+    if rows != nodes {
+        let (expected, found) = (nodes as u64, rows as u64);
+        return Err(crate::Error::Size { what: "rows of the features", expected, found }).within(&path);
+    }
 
     let path = find(folder, &["labels.npy"], "labels.npy")?;
     let unlabelled_path = folder.join("unlabelled_nodes.npy");
     let unlabelled = match unlabelled_path.is_file() {
-        true => arrays::whole(&read_array(&unlabelled_path, ReadMode::Copy)?).within(&unlabelled_path)?,
+        true => arrays::ids(&read_array(&unlabelled_path, ReadMode::Copy)?, nodes).within(&unlabelled_path)?,
         false => Vec::new(),
     };
-    let labels = arrays::labels(&read_array(&path, ReadMode::Copy)?, &unlabelled).within(&path)?;
-    rows("labels", labels.of().len()).within(&path)?;
+    let labels = arrays::labels(&read_array(&path, ReadMode::Copy)?, nodes, &unlabelled).within(&path)?;
 
     let splits = splits(folder, &labels)?;
     let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
     Dataset::new(name, graph, features, labels, splits).within(folder)
 }
 
+/// The graph in the file's own numbers of nodes, which are those of features and labels. An edge list says nothing of isolated nodes:
+/// it has as many nodes as the features have rows.
+fn graph(path: &Path, rows: usize, options: &ReadOptions) -> Result<Csr> {
+    let nodes = path.extension().is_some_and(|e| e == "el").then_some(rows);
+    let loaded = read(path, &ReadOptions { as_pattern: true, nodes, ..options.clone() })?;
+    if loaded.format.is_some() {
+        let (what, why) = ("the graph of a data set", "the container must hold it as lists, not as tiles");
+        return Err(crate::Error::Combination { what, why }.into());
+    }
+    Ok(match loaded.permutation {
+        Some(order) => order.inverse().apply_with(&loaded.csr, None)?.0,
+        None => loaded.csr,
+    })
+}
+
 fn features(path: &Path, options: &ReadOptions) -> Result<Features> {
     if path.extension().is_some_and(|e| e == "npy") {
         return arrays::features(&read_array(path, ReadMode::Copy)?);
     }
-    let loaded = read(path, options)?;
+    // scipy adds up entries that are given twice; a choice of one would be as silent.
+    let loaded = read(path, &ReadOptions { duplicates: Duplicates::Sum, ..options.clone() })?;
     // A matrix of true alone is read as a pattern.
     let values = loaded.values.map_or_else(|| vec![1.0; loaded.csr.nnz()], |v| arrays::floats(&v));
     Features::sparse(loaded.csr, values)

@@ -31,7 +31,8 @@ use std::path::Path;
 /// | `planted:N:COMMUNITIES:DEGREE[:SEED]` | [`planted`] |
 ///
 /// Without masks a split is drawn: [`seeded`] by the seed 1 in [`Sizes::fitting`]. There are as many classes as the largest label asks for.
-/// Values of the graph are left out. O(bytes of the files).
+/// Values of the graph are left out. A graph of a folder has the entries of its file: an edge list of an undirected one names both
+/// directions; it has as many nodes as the features have rows. Features given twice are added. O(bytes of the files).
 ///
 /// # Errors
 /// Any [`Error`], with the file.

@@ -2,7 +2,8 @@
 
 use super::*;
 use crate::Nodes;
-use bitgraph_sparse::{Buffer, Csr, Offsets};
+use bitgraph_io::{WriteOptions, WriteSource, write};
+use bitgraph_sparse::{Buffer, Csr, Offsets, Permutation};
 use std::fs;
 use std::path::PathBuf;
 
@@ -70,6 +71,55 @@ fn a_folder_is_read() {
     let set = open(folder.path(), &Control::default()).unwrap();
     assert_eq!(set.splits()[1], Nodes { train: vec![2, 3], validation: vec![1], test: vec![0] });
     assert_eq!(set.labels().of()[5], Labels::NONE);
+    // What stands for such a node is no label and makes no class.
+    for stored in [99, -7, 1 << 20] {
+        fs::write(folder.path().join("labels.npy"), ints(&[0, 1, 2, 0, 1, stored])).unwrap();
+        assert_eq!(*open(folder.path(), &Control::default()).unwrap().labels(), *set.labels(), "{stored}");
+    }
+}
+
+#[test]
+fn graphs_of_other_forms_keep_the_numbers_of_features_and_labels() {
+    let plain = folder();
+    let wanted = open(plain.path(), &Control::default()).unwrap().graph().clone();
+    let with = |name: &str, put: &dyn Fn(&std::path::Path)| {
+        let folder = folder();
+        fs::remove_file(folder.path().join("graph.mtx")).unwrap();
+        put(&folder.path().join(name));
+        open(folder.path(), &Control::default()).map_err(|e| e.to_string())
+    };
+    // A container may hold the graph in other numbers.
+    let order = Permutation::from_new_of_old(vec![3, 1, 5, 0, 2, 4]).unwrap();
+    let (renumbered, _) = order.apply_with(&wanted, None).unwrap();
+    assert_ne!(renumbered, wanted);
+    let set = with("graph.bgr", &|path| {
+        let mut source = WriteSource::new(&renumbered);
+        source.permutation = Some(&order);
+        write(path, &source, &WriteOptions::default()).unwrap();
+    });
+    assert_eq!(*set.unwrap().graph(), wanted);
+    // An edge list says nothing of nodes 3 to 5, and may not have a node 6.
+    let set = with("graph.el", &|path| fs::write(path, "0 1\n1 0\n2 1\n").unwrap()).unwrap();
+    assert_eq!((set.nodes(), set.graph().nnz(), set.graph().row(2)), (6, 3, &[1][..]));
+    let told = with("graph.el", &|path| fs::write(path, "0 1\n1 6\n").unwrap()).unwrap_err();
+    assert!(told.contains("graph.el") && told.contains('6'), "{told}");
+}
+
+#[test]
+fn features_given_twice_are_added() {
+    let folder = folder();
+    fs::remove_file(folder.path().join("features.npy")).unwrap();
+    let shape = npy("<i8", "(2,)", &[6u64.to_le_bytes(), 2u64.to_le_bytes()].concat());
+    let arrays = [
+        ("data", floats("(3,)", &[1.0, 2.0, 4.0])),
+        ("indices", ints(&[1, 1, 0])),
+        ("indptr", ints(&[0, 2, 3, 3, 3, 3, 3])),
+        ("shape", shape),
+        ("format", npy("|S3", "()", b"csr")),
+    ];
+    fs::write(folder.path().join("features.npz"), npz(&arrays)).unwrap();
+    let set = open(folder.path(), &Control::default()).unwrap();
+    assert_eq!(set.features().to_dense()[..4], [0.0, 3.0, 4.0, 0.0]);
 }
 
 #[test]
@@ -100,7 +150,9 @@ fn bad_folders_are_refused_with_the_file() {
     is("test_mask.npy", Some(ints(&[0, 0, 0, 0, 0, 7])), "/test_mask.npy: element 5 is 7; a mask is of 0 and 1");
     let two = npy("|b1", "(2, 6)", &[0, 0, 0, 0, 1, 1, 0, 0, 0, 0, 1, 1]);
     is("test_mask.npy", Some(two), ": splits of the masks: 2 where 1 are needed");
-    is("unlabelled_nodes.npy", Some(ints(&[6])), "/labels.npy: element 0 is 6; a node without a label must be one of the graph");
+    is("unlabelled_nodes.npy", Some(ints(&[6])), "/unlabelled_nodes.npy: element 0 is 6; it must be a node of the graph");
+    is("unlabelled_nodes.npy", Some(ints(&[5, -1])), "/unlabelled_nodes.npy: element 1 is -1; it must be a node of the graph");
+    assert!(told("test_mask.npy", Some(npy("|b1", "(0, 6)", b""))).contains("/test_mask.npy: the array has the shape [0, 6]"));
     let wide = b"%%MatrixMarket matrix coordinate pattern general\n6 7 1\n1 7\n".to_vec();
     is("graph.mtx", Some(wide), ": columns of the adjacency: 7 where 6 are needed");
     assert!(open("nothing".as_ref(), &Control::default()).unwrap_err().to_string().starts_with("'nothing' is no data set"));
