@@ -37,7 +37,8 @@ fn main() -> io::Result<()> {
     fs::write(out.join("constants.rs"), format!("&[\n{constants}]\n"))?;
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
-    println!("cargo::rerun-if-changed=bundle");
+    // What is not there counts as changed at every build; where a bundle is made, the folder around it changes.
+    println!("cargo::rerun-if-changed={}", if root.join("bundle").is_dir() { "bundle" } else { "." });
     fs::write(out.join("bundle.rs"), bundle(&root.join("bundle"))?)
 }
 
