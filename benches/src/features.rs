@@ -139,7 +139,7 @@ pub(crate) trait Measure {
 }
 
 /// The generator of a graph that goes by a name of its own.
-fn generator(name: &str) -> &str {
+pub(crate) fn generator(name: &str) -> &str {
     match name {
         "cora" => "skew:2708:5500",
         "mesh200k" => "mesh:50x50x80",

@@ -13,6 +13,7 @@ pub mod features;
 pub mod files;
 mod front;
 pub mod gemm_bits;
+pub mod gnn;
 pub mod ours;
 pub mod peers;
 pub mod report;

@@ -9,7 +9,7 @@ use bitgraph_benches::files::GraphFiles;
 use bitgraph_benches::peers::Peer;
 use bitgraph_benches::report::{Comparison, Report, table};
 use bitgraph_benches::task::{Subject, Task};
-use bitgraph_benches::{bspmm, gemm_bits, ours, reproduce, sampled, spmm, threads};
+use bitgraph_benches::{bspmm, gemm_bits, gnn, ours, reproduce, sampled, spmm, threads};
 use clap::{Args, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -41,6 +41,8 @@ enum Command {
     GemmBits(gemm_bits::Options),
     /// Sums of signs over neighbours on a GPU, beside cuSPARSE with floats of the same width.
     Bspmm(bspmm::Options),
+    /// Passes and training steps of graph neural networks on a GPU, beside PyTorch Geometric's measured times.
+    Gnn(gnn::Options),
 }
 
 #[derive(Args)]
@@ -87,6 +89,7 @@ fn main() -> ExitCode {
         Command::Spmm(options) => spmm::run(&options),
         Command::GemmBits(options) => gemm_bits::run(&options),
         Command::Bspmm(options) => bspmm::run(&options),
+        Command::Gnn(options) => gnn::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

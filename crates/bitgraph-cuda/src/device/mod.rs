@@ -167,6 +167,11 @@ impl Device {
         let (used, peak) = (shared.used.load(Ordering::Relaxed), shared.peak.load(Ordering::Relaxed));
         Ok(MemoryUse { used, peak, free: free + kept, total })
     }
+    /// Counts [`MemoryUse::peak`] anew, from what is in use now.
+    pub fn reset_peak(&self) {
+        let shared = self.shared();
+        shared.peak.store(shared.used.load(Ordering::Relaxed), Ordering::Relaxed);
+    }
     /// Copies between host and device so far.
     #[must_use]
     pub fn crossings(&self) -> Crossings {

@@ -1,0 +1,234 @@
+//! `bitgraph-bench gnn`: a forward pass and a training step of models of two layers on a GPU, beside PyTorch Geometric's measured times.
+//!
+//! A step is forward pass, loss, backward pass and Adam, as training runs them; scores of epochs are left out. Steps follow each other without
+//! waiting, and the host's clock counts: calls of the library are part of the time, as they are for its user.
+//!
+//! Invariant: nothing is timed before a training of a few steps lowered the loss.
+
+use crate::features::{Type, generator};
+use crate::timing::{self, Bench};
+use anyhow::{Context, Result, ensure};
+use bitgraph::GraphSource;
+use bitgraph::cuda::Cuda;
+use bitgraph::gnn::{Architecture, Features, Float, Gradients, Graph, Mode, Model, Parameters};
+use bitgraph::prelude::*;
+use bitgraph::semiring::Scalar;
+use bitgraph::tensor::Dense;
+use bitgraph::tensor::ops::{AdamSettings, AdamState, adam, cross_entropy_with_gradient};
+use half::{bf16, f16};
+use serde::Serialize;
+use std::time::Instant;
+
+const PEER: &str = include_str!("../data/pyg_layers.csv");
+/// Steps before anything is timed, which must lower the loss.
+const FIRST_STEPS: u32 = 12;
+/// Passes or steps of one timing.
+const STEPS: u32 = 10;
+/// The learning rate.
+const RATE: f64 = 1e-2;
+
+/// The command line.
+#[derive(clap::Args, Debug)]
+pub struct Options {
+    /// Graphs: cora, mesh200k, er100k, rmat17, grid1k for graphs of that kind and size; generators or files.
+    #[arg(long, value_delimiter = ',', default_values = ["cora", "mesh200k", "er100k", "rmat17", "grid1k"])]
+    graphs: Vec<String>,
+    /// Models, by the names of the command line.
+    #[arg(long, value_delimiter = ',', default_values = ["gcn", "gin", "sage", "gat"])]
+    models: Vec<String>,
+    /// Columns of the features, of the hidden layer and of the result.
+    #[arg(long, default_value_t = 128)]
+    columns: usize,
+    /// Types of features and weights.
+    #[arg(long, value_delimiter = ',', value_enum, default_values = ["f32", "f16"])]
+    types: Vec<Type>,
+    #[command(flatten)]
+    timing: timing::Options,
+}
+
+/// A model on a graph.
+#[derive(Debug, Serialize)]
+pub struct Measured {
+    graph: String,
+    nodes: usize,
+    entries: usize,
+    model: String,
+    element: &'static str,
+    columns: usize,
+    /// A forward pass of both layers.
+    forward_ms: f64,
+    /// A training step.
+    step_ms: f64,
+    /// Device memory in use at most, features and graph included.
+    peak_bytes: u64,
+    /// PyTorch Geometric's step in f32.
+    pyg_step_ms: Option<f64>,
+    /// The loss before and after the first steps.
+    losses: (f64, f64),
+}
+
+/// Runs the bench and prints a table.
+///
+/// # Errors
+/// No GPU, an unknown model, a graph that cannot be loaded, a loss that does not fall.
+pub fn run(options: &Options) -> Result<()> {
+    let bench = Bench::open(&options.timing)?;
+    let mut all = Vec::new();
+    println!("graph                model      type    F  forward ms   step ms  PyG step   ratio   peak MB  loss");
+    for name in &options.graphs {
+        let csr = generator(name).parse::<GraphSource>()?.load(&LoadOptions::default())?.csr;
+        ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
+        for model in &options.models {
+            let architecture = Architecture::ALL
+                .into_iter()
+                .find(|a| a.name() == model.as_str())
+                .with_context(|| format!("there is no model {model:?}"))?;
+            for kind in &options.types {
+                let runner = Runner { bench: &bench, name, csr: &csr, architecture, columns: options.columns };
+                let measured = match kind {
+                    Type::F16 => runner.measure::<f16>("f16"),
+                    Type::Bf16 => runner.measure::<bf16>("bf16"),
+                    Type::F32 => runner.measure::<f32>("f32"),
+                };
+                let line = measured.with_context(|| format!("{model} on {name} in {kind:?}"))?;
+                println!("{}", line.line());
+                all.push(line);
+            }
+        }
+    }
+    bench.report(&all)
+}
+
+impl Measured {
+    fn line(&self) -> String {
+        let (peer, ratio) =
+            self.pyg_step_ms.map_or(("-".into(), "-".into()), |ms| (format!("{ms:.2}"), format!("{:.1}", ms / self.step_ms)));
+        format!(
+            "{:<20} {:<10} {:<4} {:>4} {:>11.4} {:>9.4} {peer:>9} {ratio:>7} {:>9.1}  {:.3} to {:.3}",
+            self.graph,
+            self.model,
+            self.element,
+            self.columns,
+            self.forward_ms,
+            self.step_ms,
+            self.peak_bytes as f64 / 1e6,
+            self.losses.0,
+            self.losses.1
+        )
+    }
+}
+
+struct Runner<'a> {
+    bench: &'a Bench<'a>,
+    name: &'a str,
+    csr: &'a Csr,
+    architecture: Architecture,
+    columns: usize,
+}
+
+/// A model in training.
+struct Training<T: Float> {
+    model: Model<Cuda, T>,
+    graph: Graph<Cuda, T::Real>,
+    features: Features<Cuda, T>,
+    labels: Dense<Cuda, i32>,
+    parameters: Parameters<Cuda, T>,
+    gradients: Gradients<Cuda, T::Real>,
+    states: [AdamState<Cuda, T::Real>; 2],
+    step: u32,
+    scale: f64,
+}
+
+impl<T: Float> Training<T> {
+    /// The class of a node is the column of its largest feature, so that there is something to learn.
+    fn new(cuda: &Cuda, csr: &Csr, model: Model<Cuda, T>) -> Result<Self> {
+        let (n, columns) = (csr.nrows(), model.inputs());
+        let hash = |k: u64| (k ^ k >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9) >> 40;
+        let label = |v: usize| (hash((v as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)) % columns as u64) as usize;
+        let mut host: Vec<f32> = (0..n * columns).map(|k| crate::features::number(k, 1) as f32).collect();
+        (0..n).for_each(|v| host[v * columns + label(v)] += 2.0);
+        let parameters = model.start(cuda, 1)?;
+        let zeros = || Dense::zeros(cuda, parameters.flat().nrows(), parameters.flat().ncols());
+        Ok(Self {
+            graph: Graph::new(cuda, csr)?,
+            features: Features::dense(cuda, n, columns, &host)?,
+            labels: Dense::column_vector(cuda, (0..n).map(|v| label(v) as i32).collect())?,
+            gradients: Gradients::new(cuda, model.layout())?,
+            states: [AdamState::new(parameters.flat().clone())?, AdamState::new(zeros()?)?],
+            parameters,
+            model,
+            step: 0,
+            scale: if T::NEEDS_LOSS_SCALE { 1024.0 } else { 1.0 },
+        })
+    }
+    fn forward(&self) -> Result<Dense<Cuda, T>> {
+        Ok(self.model.infer(&self.graph, &self.parameters, &self.features)?)
+    }
+    /// One step; its loss, on the device.
+    fn step(&mut self) -> Result<Dense<Cuda, T::Real>> {
+        self.step += 1;
+        let mode = Mode::Train { seed: 1, step: self.step };
+        let (logits, tape) = self.model.forward(&self.graph, &self.parameters, &self.features, mode)?;
+        let (loss, dlogits) = cross_entropy_with_gradient(&logits, &self.labels, self.scale)?;
+        self.model.backward(&self.graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
+        let settings = AdamSettings { rate: RATE, gradient_factor: 1.0 / self.scale, ..AdamSettings::default() };
+        let [now, next] = &mut self.states;
+        adam(now, self.gradients.flat(), None, (settings, self.step), next)?;
+        self.states.swap(0, 1);
+        self.parameters = Parameters::from_flat(self.model.layout(), self.states[0].parameters.clone())?;
+        Ok(loss)
+    }
+}
+
+impl Runner<'_> {
+    fn measure<T: Float>(&self, element: &'static str) -> Result<Measured> {
+        let (device, columns) = (&self.bench.device, self.columns);
+        device.reset_peak();
+        let shape = bitgraph::gnn::Shape { hidden: columns, heads: 1, last_heads: 1, ..self.architecture.recipe(columns).shape };
+        let model = self.architecture.model::<Cuda, T>(&shape, columns, columns)?;
+        let mut training = Training::new(&self.bench.cuda, self.csr, model)?;
+        let loss = |loss: Dense<Cuda, T::Real>| -> Result<f64> { Ok(Scalar::to_f64(loss.to_host()?[0])) };
+        let first = loss(training.step()?)?;
+        for _ in 1..FIRST_STEPS {
+            training.step()?;
+        }
+        let last = loss(training.step()?)?;
+        ensure!(last < first, "the loss went from {first} to {last}");
+        let step = self.mean_of(|| training.step().map(drop))?;
+        let peak_bytes = device.memory()?.peak;
+        let forward = self.mean_of(|| training.forward().map(drop))?;
+        Ok(Measured {
+            graph: self.name.to_owned(),
+            nodes: self.csr.nrows(),
+            entries: self.csr.nnz(),
+            model: self.architecture.name().to_owned(),
+            element,
+            columns,
+            forward_ms: 1e3 * forward,
+            step_ms: 1e3 * step,
+            peak_bytes,
+            pyg_step_ms: self.peer()?,
+            losses: (first, last),
+        })
+    }
+    /// The median of means over so many calls, which do not wait for each other.
+    fn mean_of(&self, mut call: impl FnMut() -> Result<()>) -> Result<f64> {
+        self.bench.median_of(|| {
+            self.bench.device.synchronize()?;
+            let start = Instant::now();
+            for _ in 0..STEPS {
+                call()?;
+            }
+            self.bench.device.synchronize()?;
+            Ok(start.elapsed().as_secs_f64() / f64::from(STEPS))
+        })
+    }
+    fn peer(&self) -> Result<Option<f64>> {
+        if self.columns != 128 {
+            return Ok(None);
+        }
+        let known = |line: &&str| line.starts_with(&format!("{},{},", self.name, self.architecture.name()));
+        let step = PEER.lines().find(known).and_then(|line| line.rsplit(',').next());
+        step.map(|ms| ms.parse().context("pyg_layers.csv is damaged")).transpose()
+    }
+}
