@@ -43,6 +43,14 @@ pub struct Declared {
     offset: usize,
 }
 
+impl Declared {
+    /// Where its elements lie in the flat buffer.
+    #[must_use]
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.offset..self.offset + self.shape.0 * self.shape.1
+    }
+}
+
 /// The parameters of a model, without values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
@@ -64,6 +72,10 @@ impl Layout {
     /// How many numbers they have.
     pub fn count(&self) -> usize {
         self.declared.iter().map(|d| d.shape.0 * d.shape.1).sum()
+    }
+    /// Numbers in the flat buffer, with those that lie between parameters.
+    pub fn flat_len(&self) -> usize {
+        self.len
     }
     fn rows(&self) -> usize {
         self.len / ALIGNED
@@ -103,7 +115,7 @@ impl Layout {
     }
     fn view<B: TensorBackend, E: Element>(&self, flat: &Dense<B, E>, id: ParameterId) -> Result<Dense<B, E>, B::Error> {
         let d = &self.declared[id.0];
-        flat.reshaped(1, self.len)?.columns(d.offset..d.offset + d.shape.0 * d.shape.1)?.reshaped(d.shape.0, d.shape.1)
+        flat.reshaped(1, self.len)?.columns(d.range())?.reshaped(d.shape.0, d.shape.1)
     }
 }
 
@@ -191,7 +203,7 @@ impl<B: TensorBackend, R: Real> Gradients<B, R> {
     /// A parameter of another layout.
     pub fn slot(&mut self, id: ParameterId) -> Result<DenseMut<'_, B, R>, B::Error> {
         let d = &self.layout.declared[id.0];
-        self.all.as_mut().reshaped(1, self.layout.len)?.columns(d.offset..d.offset + d.shape.0 * d.shape.1)?.reshaped(d.shape.0, d.shape.1)
+        self.all.as_mut().reshaped(1, self.layout.len)?.columns(d.range())?.reshaped(d.shape.0, d.shape.1)
     }
     /// Sets the gradient of a parameter.
     ///

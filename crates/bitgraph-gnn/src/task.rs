@@ -31,7 +31,7 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
 }
 
 /// What a state is worth.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Scores {
     /// The mean loss over the validation nodes.
     pub validation_loss: f64,
