@@ -22,6 +22,7 @@ pub use error::{Error, refused};
 pub use features::Features;
 pub use float::Float;
 pub use graph::Graph;
+pub use half::{bf16, f16};
 pub use layer::{Layer, Mode, Pass};
 pub use model::{Around, Declare, Model, Tape};
 pub use optimiser::{Memory, Method, Optimiser, Schedule};

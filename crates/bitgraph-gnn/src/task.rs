@@ -81,6 +81,14 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
     pub fn train_labels(&self) -> &Dense<B, i32> {
         &self.train_labels
     }
+    /// The scores of logits without a loss of training. One round trip.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub fn classify(&self, logits: &Dense<B, T>) -> Result<Scores, B::Error> {
+        let none = Dense::filled(logits.backend(), 1, 1, <T::Real as Real>::of(0.0))?;
+        Ok(self.scores(&none, logits)?.1)
+    }
     /// The training loss of a step and the scores of logits. One round trip.
     ///
     /// # Errors
