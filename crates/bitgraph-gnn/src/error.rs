@@ -88,6 +88,16 @@ pub enum Error {
         /// The epoch, from 1.
         epoch: u32,
     },
+    /// Work that is predicted not to fit in memory.
+    #[error("this is predicted to take {needed} bytes of memory, of which there are {limit}; {instead}")]
+    Memory {
+        /// Bytes that it takes.
+        needed: u64,
+        /// Bytes that there are.
+        limit: u64,
+        /// What would fit.
+        instead: String,
+    },
     /// A file of parameters that does not fit the model, or is damaged.
     #[error("{file}: {what}")]
     Checkpoint {

@@ -55,6 +55,10 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
 
     /// Columns of the result.
     fn columns(&self) -> usize;
+    /// Bytes of [`Layer::Kept`] over so many nodes, for predictions of memory: those of the result, unless the layer knows better.
+    fn kept_bytes(&self, nodes: u64) -> u64 {
+        nodes * self.columns() as u64 * size_of::<T>() as u64
+    }
     /// The result, of as many rows as `x`, and what the backward pass needs besides `x`.
     ///
     /// # Errors
@@ -82,6 +86,7 @@ pub(crate) type Erased = Box<dyn Any + Send>;
 /// A layer whose kept values are of any type, so that a model holds different ones.
 pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn columns(&self) -> usize;
+    fn kept_bytes(&self, nodes: u64) -> u64;
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error>;
     fn backward(
         &self,
@@ -96,6 +101,9 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
 impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     fn columns(&self) -> usize {
         Layer::columns(self)
+    }
+    fn kept_bytes(&self, nodes: u64) -> u64 {
+        Layer::kept_bytes(self, nodes)
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error> {
         let (y, kept) = Layer::forward(self, pass, x)?;

@@ -8,6 +8,7 @@ mod float;
 mod graph;
 mod layer;
 pub mod layers;
+pub mod memory;
 mod model;
 mod optimiser;
 mod parameters;

@@ -53,6 +53,20 @@ pub struct Model<B: TensorBackend, T: Float> {
     layout: Arc<Layout>,
 }
 
+/// The sizes of a layer, and what stands around it.
+pub(crate) struct BlockExtent<'a> {
+    pub name: String,
+    pub first: bool,
+    pub inputs: usize,
+    pub outputs: usize,
+    pub dropout: bool,
+    pub batch_norm: bool,
+    pub activation: bool,
+    pub residual: bool,
+    /// Bytes that the layer keeps over so many nodes.
+    pub kept: Box<dyn Fn(u64) -> u64 + 'a>,
+}
+
 /// What a forward pass left for the backward pass.
 pub struct Tape<B: TensorBackend, T: Float>(Vec<Kept<B, T>>);
 
@@ -109,6 +123,21 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     /// Names and shapes of the parameters.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
+    }
+    /// What a prediction of memory has to know of every layer.
+    pub(crate) fn extents(&self) -> impl Iterator<Item = BlockExtent<'_>> {
+        let inputs = std::iter::once(self.inputs).chain(self.blocks.iter().map(|b| b.stage.columns()));
+        self.blocks.iter().zip(inputs).enumerate().map(|(l, (block, inputs))| BlockExtent {
+            name: format!("layers.{l}"),
+            first: l == 0,
+            inputs,
+            outputs: block.stage.columns(),
+            dropout: block.around.dropout > 0.0,
+            batch_norm: block.around.batch_norm,
+            activation: block.around.activation.is_some(),
+            residual: block.around.residual,
+            kept: Box::new(|nodes| block.stage.kept_bytes(nodes)),
+        })
     }
     /// Parameters before training, from a seed.
     ///

@@ -85,6 +85,11 @@ impl FromStr for Architecture {
 }
 
 impl Architecture {
+    /// What the recipe divides features by.
+    #[must_use]
+    pub const fn normalise(self) -> Normalise {
+        Normalise::Row
+    }
     /// The recipe for so many classes.
     #[must_use]
     pub fn recipe(self, classes: usize) -> Recipe {
@@ -102,7 +107,7 @@ impl Architecture {
             loss_scale: 1024.0,
             control: Control::default(),
         };
-        let normalise = Normalise::Row;
+        let normalise = self.normalise();
         match self {
             Self::Gcn => Recipe { shape, normalise, training: training(0.01, 200, &[("layers.0.weight", 5e-4)]) },
             Self::Sage | Self::GraphConv => Recipe { shape, normalise, training: training(0.01, 200, &[("layers.0.weight", 5e-4)]) },

@@ -74,10 +74,10 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     pub fn new(model: &'a Model<B, T>, task: &'a NodeTask<B, T>, training: &'a Training, seeds: Vec<u64>) -> Self {
         Self { model, task, training, seeds, outcomes: Vec::new(), best: None, running: None }
     }
-    /// Goes on from where runs of the same seeds were.
+    /// Goes on from where runs of the same seeds were. A single run that was over goes on where the training has more epochs now.
     ///
     /// # Errors
-    /// [`Error::Size`] for a state of another model or of more runs; the backend's.
+    /// [`Error::Size`] for a state of another model or of other seeds; the backend's.
     pub fn resume(
         model: &'a Model<B, T>,
         task: &'a NodeTask<B, T>,
@@ -85,55 +85,58 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
         seeds: Vec<u64>,
         progress: Progress<T::Real>,
     ) -> Result<Self, B::Error> {
-        let begun = progress.outcomes.iter().map(|o| o.seed).chain(progress.running.as_ref().map(|(state, _)| state.seed));
-        let (expected, found) = (seeds.len() as u64, begun.clone().count() as u64);
-        if !begun.eq(seeds.iter().copied().take(found as usize)) {
+        let Progress { outcomes, best, running } = progress;
+        let over = outcomes.iter().map(|o| o.seed).eq(seeds.iter().copied().take(outcomes.len()));
+        let current = seeds.get(outcomes.len()).or(seeds.last());
+        if !over || running.as_ref().is_some_and(|(state, _)| Some(&state.seed) != current) {
+            let (expected, found) = (seeds.len() as u64, outcomes.len() as u64);
             return Err(refused::<B>(Error::Size { what: "seeds of the runs", expected, found }));
         }
-        let running = progress.running.map(|(state, seconds)| Run::resume(model, task, training, state).map(|run| (run, seconds)));
-        Ok(Self {
-            outcomes: progress.outcomes,
-            best: progress.best,
-            running: running.transpose()?,
-            ..Self::new(model, task, training, seeds)
-        })
+        let running = running.map(|(state, seconds)| Run::resume(model, task, training, state).map(|run| (run, seconds))).transpose()?;
+        let mut runs = Self { outcomes, best, running, ..Self::new(model, task, training, seeds) };
+        if runs.seeds.len() == 1 && runs.running.as_ref().is_some_and(|(run, _)| !run.is_over()) {
+            runs.outcomes.clear();
+        }
+        Ok(runs)
     }
     /// One more epoch with its seed; none when all runs are over.
     ///
     /// # Errors
     /// [`Error::Diverged`] for a run without any good state; those of [`Run::step`].
     pub fn step(&mut self) -> Result<Option<(u64, Epoch)>, B::Error> {
-        if self.running.as_ref().is_some_and(|(run, _)| run.is_over()) {
+        if self.running.as_ref().is_none_or(|(run, _)| run.is_over()) {
             self.close()?;
-        }
-        if self.running.is_none() {
             let Some(&seed) = self.seeds.get(self.outcomes.len()) else { return Ok(None) };
             self.running = Some((Run::new(self.model, self.task, self.training, seed)?, 0.0));
         }
-        // It is there: made above where it was not.
         let Some((run, seconds)) = &mut self.running else { return Ok(None) };
         let start = Instant::now();
         let epoch = run.step()?;
         *seconds += start.elapsed().as_secs_f64();
-        Ok(Some((self.seeds[self.outcomes.len()], epoch)))
+        Ok(Some((run.seed(), epoch)))
     }
-    /// Takes up what a run came to that is over.
+    /// Takes up what the run came to that is over, unless that is done.
     fn close(&mut self) -> Result<(), B::Error> {
-        let Some((run, train_s)) = self.running.take() else { return Ok(()) };
-        let trained = run.finish()?;
-        let (best, epochs, diverged) = (trained.best, trained.epochs, trained.diverged);
-        self.outcomes.push(Outcome {
-            seed: self.seeds[self.outcomes.len()],
+        let Some((run, train_s)) = &self.running else { return Ok(()) };
+        if self.outcomes.len() == self.seeds.len() {
+            return Ok(());
+        }
+        let Some((best, parameters)) = run.best_state() else {
+            return Err(refused::<B>(Error::Diverged { epoch: run.epoch() }));
+        };
+        let outcome = Outcome {
+            seed: run.seed(),
             test_accuracy: best.scores.test_accuracy,
             val_accuracy: best.scores.validation_accuracy,
             best_epoch: best.epoch,
-            epochs,
-            train_s,
-            diverged,
-        });
-        if self.is_new_best(&best) {
-            self.best = Some((best, trained.parameters.flat().to_host()?));
+            epochs: run.epoch(),
+            train_s: *train_s,
+            diverged: run.diverged(),
+        };
+        if self.is_new_best(best) {
+            self.best = Some((*best, parameters.flat().to_host()?));
         }
+        self.outcomes.push(outcome);
         Ok(())
     }
     fn is_new_best(&self, epoch: &Epoch) -> bool {
@@ -155,12 +158,13 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
             None => Ok(self.best.clone()),
         }
     }
-    /// Where the runs are.
+    /// Where the runs are. A run that diverged has no state to go on from.
     ///
     /// # Errors
     /// The backend's.
     pub fn progress(&self) -> Result<Progress<T::Real>, B::Error> {
-        let running = self.running.as_ref().map(|(run, seconds)| run.state().map(|state| (state, *seconds)));
+        let running = self.running.as_ref().filter(|(run, _)| run.diverged().is_none());
+        let running = running.map(|(run, seconds)| run.state().map(|state| (state, *seconds)));
         Ok(Progress { outcomes: self.outcomes.clone(), best: self.best.clone(), running: running.transpose()? })
     }
 }

@@ -23,6 +23,8 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
     /// The features.
     pub features: Features<B, T>,
     classes: usize,
+    /// Nodes for training, validation and test.
+    counts: [f64; 3],
     train_labels: Dense<B, i32>,
     validation_labels: Dense<B, i32>,
     labels: Dense<B, i32>,
@@ -69,6 +71,7 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             validation_labels: only(&split.validation)?,
             labels: Dense::column_vector(&backend, labels.to_vec())?,
             shares: Dense::from_vec(&backend, nodes, 3, shares)?,
+            counts: parts.map(|part| part.len() as f64),
             features,
             classes,
         })
@@ -104,7 +107,9 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         let shares = gemm(&right, &self.shares).transpose_a().eval()?;
         let all = concat(&[loss, &validation, &shares])?.to_host()?;
         let at = |i: usize| bitgraph_semiring::Scalar::to_f64(all[i]);
-        let scores = Scores { validation_loss: at(1), train_accuracy: at(2), validation_accuracy: at(3), test_accuracy: at(4) };
+        // Sums of shares are rounded; how many are right is a whole number.
+        let share = |p: usize| (at(2 + p) * self.counts[p]).round() / self.counts[p];
+        let scores = Scores { validation_loss: at(1), train_accuracy: share(0), validation_accuracy: share(1), test_accuracy: share(2) };
         Ok((at(0), scores))
     }
 }

@@ -190,6 +190,14 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             best,
         })
     }
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+    /// The epoch in which a loss was no finite number any more.
+    pub fn diverged(&self) -> Option<u32> {
+        self.diverged
+    }
     /// Epochs that are done.
     pub fn epoch(&self) -> u32 {
         self.epoch

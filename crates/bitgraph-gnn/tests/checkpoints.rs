@@ -75,6 +75,24 @@ fn runs_go_on_as_if_they_had_not_stopped() {
 }
 
 #[test]
+fn a_run_that_is_over_goes_on_with_more_epochs() {
+    let mut case = case::<f32>(Architecture::Gcn, 8);
+    case.description.seeds = vec![9];
+    let mut short = case.runs();
+    while short.step().unwrap().is_some() {}
+    let read = Checkpoint::<f32>::from_bytes(&case.checkpoint(&short).to_bytes().unwrap()).unwrap();
+    let longer = Training { epochs: 20, ..case.training.clone() };
+    let mut whole = Runs::new(&case.model, &case.task, &longer, vec![9]);
+    let mut more = Runs::resume(&case.model, &case.task, &longer, vec![9], read.progress.clone()).unwrap();
+    while whole.step().unwrap().is_some() {}
+    while more.step().unwrap().is_some() {}
+    assert_eq!((more.outcomes()[0].epochs, more.best().unwrap()), (20, whole.best().unwrap()));
+    let mut same = Runs::resume(&case.model, &case.task, &case.training, vec![9], read.progress.clone()).unwrap();
+    assert!(same.step().unwrap().is_none() && same.outcomes().len() == 1);
+    assert!(Runs::resume(&case.model, &case.task, &case.training, vec![8], read.progress).is_err(), "another seed");
+}
+
+#[test]
 fn a_checkpoint_gives_back_the_model() {
     let case = case::<f32>(Architecture::Sage, 6);
     let mut runs = case.runs();

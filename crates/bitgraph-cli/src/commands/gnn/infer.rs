@@ -2,11 +2,12 @@
 
 use super::options::InferArgs;
 use super::setup::{self, Saved, Source};
-use super::{GnnBackend, Working, in_precision};
+use super::{GnnBackend, Use, Working, in_precision};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, report};
 use bitgraph::gnn::data::Dataset;
+use bitgraph::gnn::memory::Purpose;
 use bitgraph::gnn::{NodeTask, Parameters};
 use bitgraph::io::Naming;
 use bitgraph::tensor::ops::argmax_rows;
@@ -53,6 +54,12 @@ fn classify<B: GnnBackend, T: Working>(
 ) -> Result<()> {
     let description = &saved.checkpoint.description;
     let model = setup::model::<B, T>(saved.architecture, description)?;
+    let (architecture, precision) = (saved.architecture, saved.precision);
+    let used = Use { architecture, precision, description, set, purpose: Purpose::Inference };
+    used.check_memory(backend, args.place.memory_limit)?;
+    if args.explain {
+        used.explain(&model, reporter);
+    }
     reporter.note("building");
     let task: NodeTask<B, T> = set.task(backend, source.split).map_err(Into::into)?;
     let layout = model.layout();

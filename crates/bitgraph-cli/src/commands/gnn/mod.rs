@@ -9,9 +9,12 @@ mod train;
 pub use options::GnnCommand;
 
 use crate::failure::{Failure, Result};
+use crate::output;
 use crate::progress::Reporter;
 use crate::run::{CommandBackend, on_backend};
-use bitgraph::gnn::{Float, Precision};
+use bitgraph::gnn::data::Dataset;
+use bitgraph::gnn::memory::{self, Extent, Purpose, footprint};
+use bitgraph::gnn::{Architecture, Description, Float, Model, Precision};
 use bitgraph::tensor::TensorBackend;
 
 /// A backend that models run on.
@@ -46,6 +49,39 @@ use in_precision;
 
 fn not_floats(precision: Precision) -> Failure {
     Failure::usage(format_args!("{precision} is not among the precisions of this command: f32, f16 and bf16"))
+}
+
+/// A model as it is used, over a data set.
+struct Use<'a> {
+    architecture: Architecture,
+    precision: Precision,
+    description: &'a Description,
+    set: &'a Dataset,
+    purpose: Purpose,
+}
+
+impl Use<'_> {
+    /// Refuses what is predicted to take more memory than there is, or than is allowed.
+    fn check_memory<B: GnnBackend>(&self, backend: &B, limit: Option<u64>) -> Result<()> {
+        let free = match backend.accelerator() {
+            Some(device) => device.memory().ok().map(|m| m.free),
+            None => crate::system::free_memory(),
+        };
+        let Some(limit) = limit.or(free) else { return Ok(()) };
+        let kind = (self.precision, self.purpose);
+        memory::check::<B>(self.architecture, &self.description.shape, &Extent::of(self.set), kind, limit)
+            .map_err(|e| Failure::OutOfMemory(e.to_string()))
+    }
+    /// Prints layers, parameters, and the bytes of every tensor.
+    fn explain<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, reporter: &Reporter) {
+        reporter.clear();
+        let layout = model.layout();
+        let mut text = format!("{} in {}: {} parameters\n", self.description.model, self.precision, layout.count());
+        for p in layout.parameters() {
+            text += &format!("{:>14}  {} ({} x {})\n", p.shape.0 * p.shape.1, p.name, p.shape.0, p.shape.1);
+        }
+        output::note(&format!("{text}predicted bytes\n{}", footprint(model, &Extent::of(self.set), self.purpose)));
+    }
 }
 
 /// Runs one of the commands.

@@ -38,7 +38,7 @@ impl Source<'_> {
 }
 
 /// The model and the training that options ask for, with the recipe's settings where they do not say.
-pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision), name: &Path, set: &Dataset) -> Description {
+pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Description {
     let classes = set.labels().classes();
     let recipe = model.recipe(classes);
     let mut shape = recipe.shape;
@@ -62,9 +62,9 @@ pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision),
         inputs: set.features().shape().1,
         classes,
         shape,
-        data: name.display().to_string(),
-        split: wanted.split.unwrap_or(0),
-        normalise: wanted.normalise.unwrap_or(recipe.normalise),
+        data: source.name.display().to_string(),
+        split: source.split,
+        normalise: source.normalise,
         settings,
         seeds: (0..u64::from(args.runs)).map(|r| args.general.seed.wrapping_add(r)).collect(),
     }

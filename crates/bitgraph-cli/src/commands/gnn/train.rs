@@ -4,11 +4,12 @@
 
 use super::options::TrainArgs;
 use super::setup::{self, Saved, Source};
-use super::{GnnBackend, Working, curve, in_precision};
+use super::{GnnBackend, Use, Working, curve, in_precision};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, plot, report, signals};
 use bitgraph::gnn::data::Dataset;
+use bitgraph::gnn::memory::Purpose;
 use bitgraph::gnn::{Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Parameters, Precision, Runs, Spread};
 use bitgraph_measure::{Clock, median};
 use serde::Serialize;
@@ -52,20 +53,36 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
         (None, None) => PathBuf::from(setup::BUILT_IN),
     };
     let described = saved.as_ref().map(|s| &s.checkpoint.description);
-    let normalise = described.map_or_else(|| args.settings.normalise.unwrap_or(architecture.recipe(2).normalise), |d| d.normalise);
-    let split = described.map_or(args.settings.split.unwrap_or(0), |d| d.split);
-    let set = Source { name: &name, normalise, split }.load(reporter)?;
+    if let (Some(d), Some(epochs)) = (described, args.epochs)
+        && d.seeds.len() > 1
+        && epochs != d.settings.epochs
+    {
+        let (runs, own) = (d.seeds.len(), d.settings.epochs);
+        return Err(Failure::usage(format_args!(
+            "--epochs {epochs}: the checkpoint is of {runs} runs of {own} epochs; only a single one goes on"
+        )));
+    }
+    let source = match described {
+        Some(d) => Source { name: &name, normalise: d.normalise, split: d.split },
+        None => {
+            let normalise = args.settings.normalise.unwrap_or_else(|| architecture.normalise());
+            Source { name: &name, normalise, split: args.settings.split.unwrap_or(0) }
+        }
+    };
+    let set = source.load(reporter)?;
     let mut description = match &saved {
         Some(saved) => {
             saved.check(&name, &set)?;
             saved.checkpoint.description.clone()
         }
-        None => setup::describe(args, (architecture, precision), &name, &set),
+        None => setup::describe(args, (architecture, precision), &source, &set),
     };
     description.settings.epochs = args.epochs.unwrap_or(description.settings.epochs);
     description.data = name.display().to_string();
     description.settings.optimiser.validate()?;
-    let job = Job { backend, args, reporter, architecture, description, set, saved };
+    let used = Use { architecture, precision, description: &description, set: &set, purpose: Purpose::Training };
+    used.check_memory(backend, args.place.memory_limit)?;
+    let job = Job { backend, args, reporter, architecture, precision, description, set, saved };
     in_precision!(precision, T => job.train::<T>())
 }
 
@@ -96,6 +113,7 @@ struct Job<'a, B: GnnBackend> {
     args: &'a TrainArgs,
     reporter: &'a Reporter,
     architecture: Architecture,
+    precision: Precision,
     description: Description,
     set: Dataset,
     saved: Option<Saved>,
@@ -104,6 +122,10 @@ struct Job<'a, B: GnnBackend> {
 impl<B: GnnBackend> Job<'_, B> {
     fn train<T: Working>(mut self) -> Result<()> {
         let model = setup::model::<B, T>(self.architecture, &self.description)?;
+        if self.args.explain {
+            let (architecture, precision, description, set) = (self.architecture, self.precision, &self.description, &self.set);
+            Use { architecture, precision, description, set, purpose: Purpose::Training }.explain(&model, self.reporter);
+        }
         self.reporter.note("building");
         let task: NodeTask<B, T> = self.set.task(self.backend, self.description.split).map_err(Into::into)?;
         let training = self.description.settings.training(bitgraph::sparse::Control::default());
