@@ -47,9 +47,9 @@ pub struct TrainArgs {
     /// What it computes in: f32, f16, bf16, bi-full, bin or bits:W,A [default: f32]
     #[arg(long, value_name = "TYPE")]
     pub precision: Option<Precision>,
-    /// Runs, whose seeds follow each other from --seed
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    pub runs: u32,
+    /// Runs, whose seeds follow each other from --seed [default: 1]
+    #[arg(long, value_name = "R", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: Option<u32>,
     #[command(flatten)]
     pub shape: ShapeArgs,
     #[command(flatten)]
@@ -60,7 +60,7 @@ pub struct TrainArgs {
     /// Save the best model and all that training goes on from: every minute, after Ctrl-C, and at the end
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
-    /// Go on from a file of --save, and save there unless --save says where; model and settings are the file's
+    /// Go on from a file of --save, and save there unless --save says where; model, settings and seeds are the file's
     #[arg(long, value_name = "FILE")]
     pub resume: Option<PathBuf>,
     /// Draw losses and accuracies of every epoch
@@ -114,7 +114,7 @@ pub struct SettingsArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "resume", value_parser = method_parser())]
     pub optimiser: Option<Method>,
     /// Weight decay of every parameter, or PARAMETER=DECAY of those whose names begin so (layers.0=5e-4); the last that fits counts
-    #[arg(long, value_name = "DECAY", conflicts_with = "resume", value_delimiter = ',', value_parser = decay)]
+    #[arg(long, value_name = "DECAY", conflicts_with = "resume", value_delimiter = ',', allow_negative_numbers = true, value_parser = decay)]
     pub weight_decay: Vec<(String, f64)>,
     /// Stop a run after so many epochs without a better state
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..))]

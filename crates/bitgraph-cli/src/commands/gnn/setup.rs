@@ -66,7 +66,7 @@ pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision),
         split: source.split,
         normalise: source.normalise,
         settings,
-        seeds: (0..u64::from(args.runs)).map(|r| args.general.seed.wrapping_add(r)).collect(),
+        seeds: (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect(),
     }
 }
 
