@@ -179,6 +179,7 @@ pub fn repeats_itself<B: TensorBackend, T: Float>(
     training: &Training,
     (seed, epochs): (u64, u32),
 ) -> Result<bool, B::Error> {
+    #[allow(clippy::type_complexity)] // a pair
     let once = || -> Result<(Vec<Epoch>, State<T::Real>), B::Error> {
         let mut run = Run::new(model, task, training, seed)?;
         let mut seen = Vec::new();
