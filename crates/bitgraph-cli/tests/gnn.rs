@@ -274,13 +274,16 @@ fn folder(dir: &TempDir) -> PathBuf {
     path
 }
 
+/// A name, words of the sentence, and what is changed.
+type Case<'a> = (&'a str, &'a str, &'a dyn Fn(&Path));
+
 #[test]
 fn folders_that_contradict_themselves_are_refused() {
     let dir = tempfile::tempdir().unwrap();
     let line = |path: &Path| format!("gnn train --epochs 3 --json --data {}", path.display());
     let report = bitgraph(&line(&folder(&dir))).json();
     assert_eq!(report["runs"][0]["epochs"], 3);
-    let cases: [(&str, &str, &dyn Fn(&Path)); 8] = [
+    let cases: [Case<'_>; 8] = [
         ("graph", "there is no graph.mtx", &|p| std::fs::remove_file(p.join("graph.el")).unwrap()),
         ("mask", "mask", &|p| std::fs::remove_file(p.join("val_mask.npy")).unwrap()),
         ("overlap", "node 1 is both in training and in test", &|p| npy(p, "test_mask.npy", "|b1", "8,", &[0, 1, 0, 0, 0, 0, 0, 1])),

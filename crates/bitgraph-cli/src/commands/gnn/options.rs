@@ -118,7 +118,7 @@ pub struct SettingsArgs {
     pub weight_decay: Vec<(String, f64)>,
     /// Stop a run after so many epochs without a better state
     #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..))]
-    pub patience: Option<u32>,
+    pub stale_epochs: Option<u32>,
     /// What features are divided by: row (its sum), column (the mean of those that are not zero) or none
     #[arg(long, value_name = "WHICH", conflicts_with = "resume", value_parser = normalise_parser())]
     pub normalise: Option<Normalise>,

@@ -50,7 +50,7 @@ pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision),
     shape.residual |= args.shape.residual;
     let (wanted, mut settings) = (&args.settings, Settings::of(&recipe.training));
     settings.epochs = args.epochs.unwrap_or(settings.epochs);
-    settings.stale_epochs = wanted.patience.or(settings.stale_epochs);
+    settings.stale_epochs = wanted.stale_epochs.or(settings.stale_epochs);
     let optimiser = &mut settings.optimiser;
     optimiser.rate = wanted.lr.unwrap_or(optimiser.rate);
     optimiser.schedule = wanted.schedule.unwrap_or(optimiser.schedule);
