@@ -83,6 +83,12 @@ pub fn train<B: TensorBackend, T: Float>(
     if training.epochs == 0 {
         return Err(refused::<B>(Error::Setting { what: "the number of epochs", found: 0.0, allowed: "1 or more" }));
     }
+    training.optimiser.validate().map_err(refused::<B>)?;
+    if let Ok((run, epochs)) = crate::whole::train(model, task, training, seed)? {
+        epochs.iter().for_each(&mut report);
+        training.control.report(u64::from(run.epochs), Some(u64::from(training.epochs)));
+        return Ok(run);
+    }
     let backend = task.graph.backend();
     let mut parameters = model.start(backend, seed)?;
     let mut gradients = Gradients::new(backend, model.layout())?;
