@@ -10,6 +10,7 @@ mod plan;
 mod tests;
 
 use crate::device::{Buffer, Device, DevicePtr, GridState, HostLink, parameters};
+use crate::forced::TensorKernels;
 use crate::{Cuda, Result};
 use bitgraph_kernels::constant;
 use bitgraph_tensor::ops::{GcnEpoch, GcnEpochs, GcnEpochsOp, Kept, Whole};
@@ -220,6 +221,9 @@ pub(super) fn train(cuda: &Cuda, op: &GcnEpochsOp<'_, Cuda>) -> Result<Whole<Gcn
         Ok(width) => width,
         Err(reason) => return Ok(Whole::Declined(reason)),
     };
+    if cuda.is_reference() || cuda.tensor_kernels() == TensorKernels::General {
+        return Ok(Whole::Declined("fused forms are not wanted".into()));
+    }
     let device = cuda.device();
     let kernel = device.kernel::<Params>(MODULE, &format!("gcn_epochs_{width}"))?;
     let ((adjacency, _), (features, _)) = (op.adjacency.to_host()?, op.features.to_host()?);
