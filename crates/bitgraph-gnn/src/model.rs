@@ -120,6 +120,18 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     pub fn columns(&self) -> usize {
         self.blocks.last().map_or(self.inputs, |b| b.stage.columns())
     }
+    /// The parameters and dropouts of two graph convolutions with a ReLU in between and nothing else; why it is something else otherwise.
+    pub(crate) fn as_two_gcn(&self) -> Result<([[ParameterId; 2]; 2], [f64; 2]), &'static str> {
+        let [first, second] = &*self.blocks else { return Err("the model has not two layers") };
+        let (Some(a), Some(b)) = (first.stage.as_gcn(), second.stage.as_gcn()) else {
+            return Err("the layers are not graph convolutions");
+        };
+        let bare = |around: &Around, activation| *around == Around { dropout: around.dropout, activation, ..Around::default() };
+        if !bare(&first.around, Some(Activation::Relu)) || !bare(&second.around, None) {
+            return Err("there is more than a ReLU around the layers");
+        }
+        Ok(([a, b], [first.around.dropout, second.around.dropout]))
+    }
     /// Names and shapes of the parameters.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout

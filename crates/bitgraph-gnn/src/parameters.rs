@@ -77,6 +77,14 @@ impl Layout {
     pub fn flat_len(&self) -> usize {
         self.len
     }
+    /// Where a parameter lies in the flat buffer.
+    pub(crate) fn place(&self, id: ParameterId) -> std::ops::Range<usize> {
+        let d = &self.declared[id.0];
+        d.offset..d.offset + d.shape.0 * d.shape.1
+    }
+    pub(crate) fn name(&self, id: ParameterId) -> &str {
+        &self.declared[id.0].name
+    }
     fn rows(&self) -> usize {
         self.len / ALIGNED
     }
@@ -103,8 +111,7 @@ impl Layout {
     }
     /// The weight decay of every element: of a parameter that of the last pair whose text its name begins with.
     pub fn decay<R: Real>(&self, groups: &[(String, f64)]) -> Vec<R> {
-        let of = |d: &Declared| groups.iter().rev().find(|(prefix, _)| d.name.starts_with(prefix)).map_or(0.0, |g| g.1);
-        self.filled(|p, _| of(&self.declared[p]))
+        self.filled(|p, _| decay_of(&self.declared[p].name, groups))
     }
     /// A matrix over the flat buffer.
     ///
@@ -117,6 +124,11 @@ impl Layout {
         let d = &self.declared[id.0];
         flat.reshaped(1, self.len)?.columns(d.range())?.reshaped(d.shape.0, d.shape.1)
     }
+}
+
+/// The weight decay of a parameter of this name.
+pub(crate) fn decay_of(name: &str, groups: &[(String, f64)]) -> f64 {
+    groups.iter().rev().find(|(prefix, _)| name.starts_with(prefix)).map_or(0.0, |g| g.1)
 }
 
 /// The values of a model's parameters: those that are optimised, and the same rounded to what layers compute in.

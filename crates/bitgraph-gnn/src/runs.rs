@@ -1,9 +1,10 @@
 //! Several runs of one training, from seeds that follow each other: what each came to, their mean and deviation, the best of them.
 
 use crate::train::is_better;
-use crate::{Epoch, Error, Float, Model, NodeTask, Run, State, Training, refused};
+use crate::{Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Training, refused};
 use bitgraph_tensor::TensorBackend;
 use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
 use std::time::Instant;
 
 /// What a run came to. Accuracies are shares of 1, those of the state that was kept.
@@ -66,13 +67,15 @@ pub struct Runs<'a, B: TensorBackend, T: Float> {
     outcomes: Vec<Outcome>,
     best: Option<(Epoch, Vec<T::Real>)>,
     running: Option<(Run<'a, B, T>, f64)>,
+    /// Epochs of a run that was trained as one operation, which were not told of.
+    told_later: (u64, VecDeque<Epoch>),
 }
 
 impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// Runs from these seeds, one after the other.
     #[must_use]
     pub fn new(model: &'a Model<B, T>, task: &'a NodeTask<B, T>, training: &'a Training, seeds: Vec<u64>) -> Self {
-        Self { model, task, training, seeds, outcomes: Vec::new(), best: None, running: None }
+        Self { model, task, training, seeds, outcomes: Vec::new(), best: None, running: None, told_later: (0, VecDeque::new()) }
     }
     /// Goes on from where runs of the same seeds were. A single run that was over goes on where the training has more epochs now.
     ///
@@ -104,9 +107,21 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// # Errors
     /// [`Error::Diverged`] for a run without any good state; those of [`Run::step`].
     pub fn step(&mut self) -> Result<Option<(u64, Epoch)>, B::Error> {
+        if let Some(epoch) = self.told_later.1.pop_front() {
+            return Ok(Some((self.told_later.0, epoch)));
+        }
         if self.running.as_ref().is_none_or(|(run, _)| run.is_over()) {
             self.close()?;
             let Some(&seed) = self.seeds.get(self.outcomes.len()) else { return Ok(None) };
+            crate::train::check(self.model, self.task, self.training).map_err(refused::<B>)?;
+            let start = Instant::now();
+            if let Ok((trained, epochs)) = crate::whole::train(self.model, self.task, self.training, seed)? {
+                self.running = None;
+                let (best, epochs_run, diverged) = (trained.best, trained.epochs, trained.diverged);
+                self.record((seed, start.elapsed().as_secs_f64()), (&best, &trained.parameters), (epochs_run, diverged))?;
+                self.told_later = (seed, epochs.into());
+                return Ok(self.told_later.1.pop_front().map(|epoch| (seed, epoch)));
+            }
             self.running = Some((Run::new(self.model, self.task, self.training, seed)?, 0.0));
         }
         let Some((run, seconds)) = &mut self.running else { return Ok(None) };
@@ -124,19 +139,22 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
         let Some((best, parameters)) = run.best_state() else {
             return Err(refused::<B>(Error::Diverged { epoch: run.epoch() }));
         };
-        let outcome = Outcome {
-            seed: run.seed(),
-            test_accuracy: best.scores.test_accuracy,
-            val_accuracy: best.scores.validation_accuracy,
-            best_epoch: best.epoch,
-            epochs: run.epoch(),
-            train_s: *train_s,
-            diverged: run.diverged(),
-        };
+        let (best, parameters, seed, train_s) = (*best, parameters.clone(), run.seed(), *train_s);
+        let (epochs, diverged) = (run.epoch(), run.diverged());
+        self.record((seed, train_s), (&best, &parameters), (epochs, diverged))
+    }
+    fn record(
+        &mut self,
+        (seed, train_s): (u64, f64),
+        (best, parameters): (&Epoch, &Parameters<B, T>),
+        (epochs, diverged): (u32, Option<u32>),
+    ) -> Result<(), B::Error> {
+        let scores = &best.scores;
+        let (test_accuracy, val_accuracy, best_epoch) = (scores.test_accuracy, scores.validation_accuracy, best.epoch);
         if self.is_new_best(best) {
             self.best = Some((*best, parameters.flat().to_host()?));
         }
-        self.outcomes.push(outcome);
+        self.outcomes.push(Outcome { seed, test_accuracy, val_accuracy, best_epoch, epochs, train_s, diverged });
         Ok(())
     }
     fn is_new_best(&self, epoch: &Epoch) -> bool {

@@ -25,6 +25,8 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
     classes: usize,
     /// Nodes for training, validation and test.
     counts: [f64; 3],
+    split: Nodes,
+    host_labels: Vec<i32>,
     train_labels: Dense<B, i32>,
     validation_labels: Dense<B, i32>,
     labels: Dense<B, i32>,
@@ -74,11 +76,17 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             counts: parts.map(|part| part.len() as f64),
             features,
             classes,
+            split: split.clone(),
+            host_labels: labels.to_vec(),
         })
     }
     /// How many classes there are.
     pub fn classes(&self) -> usize {
         self.classes
+    }
+    /// The nodes for training, validation and test, and the label of every node.
+    pub(crate) fn split(&self) -> ([&[u32]; 3], &[i32]) {
+        ([&self.split.train, &self.split.validation, &self.split.test], &self.host_labels)
     }
     /// Labels of training nodes, -1 at others, of one column.
     pub fn train_labels(&self) -> &Dense<B, i32> {

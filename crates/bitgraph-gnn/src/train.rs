@@ -77,6 +77,12 @@ pub fn train<B: TensorBackend, T: Float>(
     seed: u64,
     mut report: impl FnMut(&Epoch),
 ) -> Result<Trained<B, T>, B::Error> {
+    check::<B, T>(model, task, training).map_err(refused::<B>)?;
+    if let Ok((run, epochs)) = crate::whole::train(model, task, training, seed)? {
+        epochs.iter().for_each(&mut report);
+        training.control.report(u64::from(run.epochs), Some(u64::from(training.epochs)));
+        return Ok(run);
+    }
     let mut run = Run::new(model, task, training, seed)?;
     let mut cancelled = false;
     while !run.is_over() {
@@ -91,6 +97,18 @@ pub fn train<B: TensorBackend, T: Float>(
     }
     training.control.report(u64::from(run.epoch), Some(u64::from(training.epochs)));
     Ok(Trained { cancelled, ..run.finish()? })
+}
+
+/// Refuses a model that does not fit the task, and settings outside their ranges.
+pub(crate) fn check<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &NodeTask<B, T>, training: &Training) -> Result<(), Error> {
+    if model.columns() != task.classes() {
+        let (expected, found) = (task.classes() as u64, model.columns() as u64);
+        return Err(Error::Size { what: "columns of the model's result, for the classes,", expected, found });
+    }
+    if training.epochs == 0 {
+        return Err(Error::Setting { what: "the number of epochs", found: 0.0, allowed: "1 or more" });
+    }
+    training.optimiser.validate()
 }
 
 /// Everything that a run goes on from, on the host: after [`Run::resume`] it gives the numbers that it would have given.
@@ -131,13 +149,7 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
     /// # Errors
     /// [`Error::Setting`], [`Error::Size`]; out of memory.
     pub fn new(model: &'a Model<B, T>, task: &'a NodeTask<B, T>, training: &'a Training, seed: u64) -> Result<Self, B::Error> {
-        if model.columns() != task.classes() {
-            let (expected, found) = (task.classes() as u64, model.columns() as u64);
-            return Err(refused::<B>(Error::Size { what: "columns of the model's result, for the classes,", expected, found }));
-        }
-        if training.epochs == 0 {
-            return Err(refused::<B>(Error::Setting { what: "the number of epochs", found: 0.0, allowed: "1 or more" }));
-        }
+        check::<B, T>(model, task, training).map_err(refused::<B>)?;
         let backend = task.graph.backend();
         let parameters = model.start(backend, seed)?;
         Ok(Self {
