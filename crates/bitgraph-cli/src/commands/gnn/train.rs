@@ -171,11 +171,11 @@ impl<B: GnnBackend> Job<'_, B> {
             let Some((seed, epoch)) = next else { break };
             let done = u64::from(self.description.settings.epochs) * runs.outcomes().len() as u64 + u64::from(epoch.epoch);
             bar.report(done.min(total), Some(total));
-            let line = line(&epoch);
             if self.args.general.verbose {
-                self.reporter.tell(&format!("seed {seed}, {line}"));
+                self.reporter.tell(&format!("seed {seed}, {}", line(&epoch)));
             }
-            self.reporter.message(line);
+            let (loss, accuracy) = (epoch.loss, epoch.scores.validation_accuracy);
+            self.reporter.message(format!("epoch {}: loss {loss:.3}, accuracy {accuracy:.3}", epoch.epoch));
             seen.push((seed, epoch));
             if self.reporter.check().is_err() {
                 let place = self.save(model, runs)?;
