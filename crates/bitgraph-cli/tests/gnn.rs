@@ -94,6 +94,8 @@ fn a_saved_model_infers_and_is_trained_further() {
     run("gnn train --data planted:300:3:8 --epochs 25 --json --save {}/m.safetensors").json();
     let further = run("gnn train --resume {}/m.safetensors --epochs 60 --json").json();
     assert_eq!(runs(&whole), runs(&further));
+    let over = run("gnn train --resume {}/m.safetensors --json");
+    assert!(over.err.contains("nothing was left to train") && runs(&over.json()) == runs(&whole), "{}", over.err);
     let inferred = run("gnn infer --model-file {}/m.safetensors --json --output {}/classes.csv").json();
     assert_eq!((&inferred["test_accuracy"], &inferred["val_accuracy"]), (&whole["test_accuracy"], &whole["runs"][0]["val_accuracy"]));
     assert!(inferred["infer_s"].as_f64().unwrap() > 0.0);

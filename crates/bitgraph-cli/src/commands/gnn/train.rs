@@ -170,12 +170,12 @@ impl<B: GnnBackend> Job<'_, B> {
             runs.outcomes()[over..].iter().for_each(|outcome| self.tell(outcome));
             let Some((seed, epoch)) = next else { break };
             let done = u64::from(self.description.settings.epochs) * runs.outcomes().len() as u64 + u64::from(epoch.epoch);
-            bar.report(done, Some(total));
-            let line = line(&epoch);
+            bar.report(done.min(total), Some(total));
             if self.args.general.verbose {
-                self.reporter.tell(&format!("seed {seed}, {line}"));
+                self.reporter.tell(&format!("seed {seed}, {}", line(&epoch)));
             }
-            self.reporter.message(line);
+            let (loss, accuracy) = (epoch.loss, epoch.scores.validation_accuracy);
+            self.reporter.message(format!("epoch {}: loss {loss:.3}, accuracy {accuracy:.3}", epoch.epoch));
             seen.push((seed, epoch));
             if self.reporter.check().is_err() {
                 let place = self.save(model, runs)?;
@@ -186,6 +186,9 @@ impl<B: GnnBackend> Job<'_, B> {
                 self.save(model, runs)?;
                 last_saved = Instant::now();
             }
+        }
+        if seen.is_empty() {
+            self.reporter.tell("the runs of the checkpoint were over: nothing was left to train");
         }
         self.save(model, runs)?;
         Ok(seen)
