@@ -13,7 +13,6 @@ mod parameters;
 mod recipes;
 mod task;
 mod train;
-mod whole;
 
 pub use error::{Error, refused};
 pub use features::Features;
@@ -25,5 +24,4 @@ pub use optimiser::{Method, Optimiser};
 pub use parameters::{Declared, Gradients, Layout, ParameterId, Parameters, Start};
 pub use recipes::{Architecture, Recipe, Shape};
 pub use task::{NodeTask, Nodes, Scores};
-pub use train::{Epoch, Selection, Trained, Training, train};
-pub use whole::why_not_whole;
+pub use train::{Epoch, Selection, Trained, Training, train, why_not_whole};

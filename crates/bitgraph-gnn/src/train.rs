@@ -1,10 +1,14 @@
 //! Training over the whole graph: epochs, the choice of a state, divergence.
 
+mod whole;
+
+pub use whole::why_not_whole;
+
 use crate::optimiser::Optimising;
 use crate::{Error, Float, Gradients, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::TensorBackend;
-use bitgraph_tensor::ops::{cross_entropy_with_gradient, sum_columns};
+use bitgraph_tensor::ops::{Whole, cross_entropy_with_gradient, sum_columns};
 
 /// Which state of a run is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -84,7 +88,7 @@ pub fn train<B: TensorBackend, T: Float>(
         return Err(refused::<B>(Error::Setting { what: "the number of epochs", found: 0.0, allowed: "1 or more" }));
     }
     training.optimiser.validate().map_err(refused::<B>)?;
-    if let Ok((run, epochs)) = crate::whole::train(model, task, training, seed)? {
+    if let Whole::Done((run, epochs)) = whole::train(model, task, training, seed)? {
         epochs.iter().for_each(&mut report);
         training.control.report(u64::from(run.epochs), Some(u64::from(training.epochs)));
         return Ok(run);
