@@ -17,7 +17,6 @@ mod recipes;
 mod runs;
 mod task;
 mod train;
-mod whole;
 
 pub use checkpoint::{Checkpoint, Description, Settings};
 pub use error::{Error, refused};
@@ -33,5 +32,4 @@ pub use precision::Precision;
 pub use recipes::{Architecture, Recipe, Shape};
 pub use runs::{Outcome, Progress, Runs, Spread, repeats_itself};
 pub use task::{NodeTask, Nodes, Scores};
-pub use train::{Epoch, Run, Selection, State, Trained, Training, train};
-pub use whole::why_not_whole;
+pub use train::{Epoch, Run, Selection, State, Trained, Training, train, why_not_whole};

@@ -79,8 +79,7 @@ impl Layout {
     }
     /// Where a parameter lies in the flat buffer.
     pub(crate) fn place(&self, id: ParameterId) -> std::ops::Range<usize> {
-        let d = &self.declared[id.0];
-        d.offset..d.offset + d.shape.0 * d.shape.1
+        self.declared[id.0].range()
     }
     pub(crate) fn name(&self, id: ParameterId) -> &str {
         &self.declared[id.0].name

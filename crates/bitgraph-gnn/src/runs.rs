@@ -1,8 +1,9 @@
 //! Several runs of one training, from seeds that follow each other: what each came to, their mean and deviation, the best of them.
 
-use crate::train::is_better;
+use crate::train::{check, is_better, train_whole};
 use crate::{Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Training, refused};
 use bitgraph_tensor::TensorBackend;
+use bitgraph_tensor::ops::Whole;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -113,9 +114,9 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
         if self.running.as_ref().is_none_or(|(run, _)| run.is_over()) {
             self.close()?;
             let Some(&seed) = self.seeds.get(self.outcomes.len()) else { return Ok(None) };
-            crate::train::check(self.model, self.task, self.training).map_err(refused::<B>)?;
+            check(self.model, self.task, self.training).map_err(refused::<B>)?;
             let start = Instant::now();
-            if let Ok((trained, epochs)) = crate::whole::train(self.model, self.task, self.training, seed)? {
+            if let Whole::Done((trained, epochs)) = train_whole(self.model, self.task, self.training, seed)? {
                 self.running = None;
                 let (best, epochs_run, diverged) = (trained.best, trained.epochs, trained.diverged);
                 self.record((seed, start.elapsed().as_secs_f64()), (&best, &trained.parameters), (epochs_run, diverged))?;

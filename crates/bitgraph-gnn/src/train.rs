@@ -1,10 +1,15 @@
 //! Training over the whole graph: epochs, the choice of a state, divergence.
 
+mod whole;
+
+pub(crate) use whole::train as train_whole;
+pub use whole::why_not_whole;
+
 use crate::optimiser::{Memory, Optimising};
 use crate::{Error, Float, Gradients, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::TensorBackend;
-use bitgraph_tensor::ops::{cross_entropy_with_gradient, sum_columns};
+use bitgraph_tensor::ops::{Whole, cross_entropy_with_gradient, sum_columns};
 use serde::{Deserialize, Serialize};
 
 /// Which state of a run is kept.
@@ -78,7 +83,7 @@ pub fn train<B: TensorBackend, T: Float>(
     mut report: impl FnMut(&Epoch),
 ) -> Result<Trained<B, T>, B::Error> {
     check::<B, T>(model, task, training).map_err(refused::<B>)?;
-    if let Ok((run, epochs)) = crate::whole::train(model, task, training, seed)? {
+    if let Whole::Done((run, epochs)) = whole::train(model, task, training, seed)? {
         epochs.iter().for_each(&mut report);
         training.control.report(u64::from(run.epochs), Some(u64::from(training.epochs)));
         return Ok(run);

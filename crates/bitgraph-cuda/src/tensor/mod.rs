@@ -45,8 +45,8 @@ use crate::{Cuda, Result};
 use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
-    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp,
-    GemmOp, Load, MapOp, SddmmOp, SpmmOp, Whole,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs,
+    GcnEpochsOp, GemmOp, Load, MapOp, SddmmOp, SpmmOp, Whole,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 

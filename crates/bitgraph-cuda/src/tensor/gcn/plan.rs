@@ -100,16 +100,16 @@ fn segments(len: usize) -> usize {
     len.div_ceil(SEGMENT)
 }
 
-/// Shares items out, the most expensive first, each to the block that has the least; the items of each block.
+/// Shares items out, the most expensive first, each to the block of the lowest cost so far; the items of each block.
 fn share_out(costs: &[usize], blocks: usize) -> Vec<Vec<u32>> {
     let mut order: Vec<u32> = (0..costs.len() as u32).collect();
     order.sort_by_key(|&i| (Reverse(costs[i as usize]), i));
     let mut loads: BinaryHeap<_> = (0..blocks).map(|block| Reverse((0usize, block))).collect();
     let mut shares = vec![Vec::new(); blocks];
     for i in order {
-        if let Some(mut least) = loads.peek_mut() {
-            least.0.0 += costs[i as usize];
-            shares[least.0.1].push(i);
+        if let Some(mut lowest) = loads.peek_mut() {
+            lowest.0.0 += costs[i as usize];
+            shares[lowest.0.1].push(i);
         }
     }
     shares

@@ -22,8 +22,7 @@ struct Case {
     directed: bool,
 }
 
-const CASE: Case =
-    Case { nodes: 150, columns: 40, classes: 3, hidden: 16, dropout: [0.5, 0.5], method: Method::Adam, directed: false };
+const CASE: Case = Case { nodes: 150, columns: 40, classes: 3, hidden: 16, dropout: [0.5, 0.5], method: Method::Adam, directed: false };
 
 fn csr(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> bool) -> Csr {
     let (mut offsets, mut indices) = (vec![0], Vec::new());
@@ -42,12 +41,12 @@ impl Case {
         let arc = |i: usize, j: usize| random(i, j) < if alike(i, j) { 60 } else { 8 };
         // A node that many hear from, and that hears from many.
         let hub = |i: usize, j: usize| i == 1 || j == 1;
-        let pattern = csr(self.nodes, self.nodes, |i, j| {
-            i != j && (hub(i, j) || if self.directed { arc(i, j) } else { arc(i.min(j), i.max(j)) })
-        });
+        let pattern =
+            csr(self.nodes, self.nodes, |i, j| i != j && (hub(i, j) || if self.directed { arc(i, j) } else { arc(i.min(j), i.max(j)) }));
         // A column of every node, a column of none, a node without features.
-        let features =
-            csr(self.nodes, self.columns, |i, k| i != 5 && k != 2 && (k == 0 || random(50_000 + i, k) < if alike(i, k) { 400 } else { 100 }));
+        let features = csr(self.nodes, self.columns, |i, k| {
+            i != 5 && k != 2 && (k == 0 || random(50_000 + i, k) < if alike(i, k) { 400 } else { 100 })
+        });
         let values: Vec<f32> = (0..features.nnz() as u64).map(|e| 0.05 + s.below(1_000_000_000 + e, 64) as f32 / 256.0).collect();
         let labels: Vec<i32> = (0..self.nodes).map(|v| (v % self.classes) as i32).collect();
         let third = self.nodes as u32 / 4;

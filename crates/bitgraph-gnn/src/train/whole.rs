@@ -20,25 +20,28 @@ pub fn why_not_whole<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Nod
     matches!(training.optimiser.method, Method::Sgd { .. }).then_some("the optimiser is SGD")
 }
 
+/// What training gives, and its epochs.
+type Run<B, T> = (Trained<B, T>, Vec<Epoch>);
+
 /// All epochs as one operation; the reason where that is declined.
 pub(crate) fn train<B: TensorBackend, T: Float>(
     model: &Model<B, T>,
     task: &NodeTask<B, T>,
     training: &Training,
     seed: u64,
-) -> Result<Result<(Trained<B, T>, Vec<Epoch>), String>, B::Error> {
+) -> Result<Whole<Run<B, T>>, B::Error> {
     if let Some(reason) = why_not_whole(model, task, training) {
-        return Ok(Err(reason.into()));
+        return Ok(Whole::Declined(reason.into()));
     }
     let start = model.start(task.graph.backend(), seed)?;
     let degrees = task.graph.degree_powers(-0.5)?;
     let (Ok((ids, dropout)), Features::Sparse { pattern, values }) = (model.as_two_gcn(), &task.features) else {
-        return Ok(Err("the model has no such form".into()));
+        return Ok(Whole::Declined("the model has no such form".into()));
     };
     let (Some(values), Some(scales), Some(parameters)) =
         (values.any().get::<f32>(), degrees.any().get::<f32>(), start.flat().any().get::<f32>())
     else {
-        return Ok(Err("the elements are not of f32".into()));
+        return Ok(Whole::Declined("the elements are not of f32".into()));
     };
     let (layout, optimiser) = (model.layout(), &training.optimiser);
     let ids = ids.concat();
@@ -73,9 +76,9 @@ pub(crate) fn train<B: TensorBackend, T: Float>(
     };
     let GcnEpochs { parameters, epochs, best, cancelled } = match task.graph.backend().gcn_epochs(&op)? {
         Whole::Done(run) => run,
-        Whole::Declined(reason) => return Ok(Err(reason)),
+        Whole::Declined(reason) => return Ok(Whole::Declined(reason)),
     };
-    let Some(flat) = parameters.any().get::<T::Real>() else { return Ok(Err("the elements are not of f32".into())) };
+    let Some(flat) = parameters.any().get::<T::Real>() else { return Ok(Whole::Declined("the elements are not of f32".into())) };
     let epochs: Vec<Epoch> = (1u32..)
         .zip(epochs)
         .map(|(epoch, e)| {
@@ -91,5 +94,5 @@ pub(crate) fn train<B: TensorBackend, T: Float>(
         diverged: None,
         cancelled,
     };
-    Ok(Ok((run, epochs)))
+    Ok(Whole::Done((run, epochs)))
 }
