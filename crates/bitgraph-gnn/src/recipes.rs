@@ -111,9 +111,14 @@ impl Architecture {
         match self {
             Self::Gcn => Recipe { shape, normalise, training: training(0.01, 200, &[("layers.0.weight", 5e-4)]) },
             // Two weights a layer: half as many columns and twice the decay of GCN.
-            Self::Sage | Self::GraphConv => {
+            Self::Sage => {
                 let shape = Shape { hidden: 32, ..shape };
                 Recipe { shape, normalise, training: training(0.01, 250, &[("layers.0.weight", 1e-3)]) }
+            }
+            // Sums reach further than means: they want the most decay.
+            Self::GraphConv => {
+                let shape = Shape { hidden: 32, dropout: 0.7, ..shape };
+                Recipe { shape, normalise, training: training(0.005, 300, &[("layers.0.weight", 5e-3)]) }
             }
             Self::Gin => Recipe {
                 shape: Shape { dropout: 0.7, ..shape },
@@ -130,8 +135,8 @@ impl Architecture {
                 Recipe { shape, normalise, training: training(0.005, 400, &[("", 1e-3)]) }
             }
             Self::Agnn => {
-                let shape = Shape { dropout: 0.6, ..shape };
-                Recipe { shape, normalise, training: training(0.01, 400, &[("", 5e-4)]) }
+                let shape = Shape { hidden: 128, ..shape };
+                Recipe { shape, normalise, training: training(0.01, 300, &[("", 5e-4)]) }
             }
         }
     }
