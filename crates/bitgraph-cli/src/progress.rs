@@ -72,6 +72,16 @@ impl Reporter {
         });
         WriteOptions { control: Control::default().with_cancel(Arc::clone(&self.cancel)), temporary }
     }
+    /// How what was reached is saved: Ctrl-C does not stop it.
+    pub fn saving(&self) -> WriteOptions {
+        WriteOptions { control: Control::default(), ..self.writing() }
+    }
+    /// Says on the bar how far the stage is.
+    pub fn message(&self, text: String) {
+        if let Some(bar) = &self.bar {
+            bar.set_message(text);
+        }
+    }
     /// Names a stage without progress of its own.
     pub fn note(&self, label: &'static str) {
         self.stage(label);

@@ -83,3 +83,23 @@ fn stored_layouts_on_the_shim() {
         }
     }
 }
+
+#[test]
+fn models_train_on_the_shim_as_on_the_host() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("m.safetensors");
+    for (model, precision) in [("gcn", "f32"), ("sage", "bf16"), ("gin", "f16"), ("gat", "f32")] {
+        let line = format!("gnn train --data planted:120:3:6 --hidden 8 --epochs 10 --model {model} --precision {precision} --json");
+        let line = format!("{line} --save {}", path.display());
+        let host = bitgraph(&line).json();
+        let Some(device) = on_shim(&format!("{line} --backend cuda")) else { return };
+        let accuracies = |report: &Value| ["test_accuracy", "val_accuracy"].map(|key| report["runs"][0][key].as_f64().unwrap());
+        for (a, b) in accuracies(&host).into_iter().zip(accuracies(&device)) {
+            // Sums of another order may turn a node between two classes.
+            assert!((a - b).abs() < 0.06, "{model} in {precision}: {a} and {b}");
+        }
+        assert_eq!(device["backend"], "cuda");
+        let inferred = bitgraph(&format!("gnn infer --model-file {} --json", path.display())).json();
+        assert!((inferred["test_accuracy"].as_f64().unwrap() - accuracies(&device)[0]).abs() < 0.06);
+    }
+}

@@ -62,11 +62,41 @@ pub enum Error {
         /// The column.
         column: u64,
     },
+    /// A name that is none of those there are.
+    #[error("'{found}' is no {what}; it is one of {known}")]
+    Unknown {
+        /// What it should name.
+        what: &'static str,
+        /// The name found.
+        found: String,
+        /// The names there are.
+        known: &'static str,
+    },
+    /// A precision that a model cannot be trained in.
+    #[error("{model} cannot be trained in {precision}; it can in {possible}")]
+    Unsupported {
+        /// The model.
+        model: &'static str,
+        /// The precision.
+        precision: String,
+        /// The precisions that are possible.
+        possible: &'static str,
+    },
     /// Training whose loss left the numbers.
     #[error("training diverged in epoch {epoch}, before any state was good; a lower learning rate may help")]
     Diverged {
         /// The epoch, from 1.
         epoch: u32,
+    },
+    /// Work that is predicted not to fit in memory.
+    #[error("this is predicted to take {needed} bytes of memory, of which there are {limit}; {instead}")]
+    Memory {
+        /// Bytes that it takes.
+        needed: u64,
+        /// Bytes that there are.
+        limit: u64,
+        /// What would fit.
+        instead: String,
     },
     /// A file of parameters that does not fit the model, or is damaged.
     #[error("{file}: {what}")]

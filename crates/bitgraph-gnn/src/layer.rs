@@ -1,6 +1,6 @@
 //! What a layer is: a forward pass that keeps what the backward pass needs, and the backward pass.
 
-use crate::{Features, Float, Gradients, Graph, Parameters};
+use crate::{Features, Float, Gradients, Graph, ParameterId, Parameters};
 use bitgraph_tensor::{Dense, Dropout, TensorBackend};
 use std::any::Any;
 
@@ -33,16 +33,17 @@ pub struct Pass<'a, B: TensorBackend, T: Float> {
 /// Drops that a layer may have of its own.
 const DROPS: u32 = 4;
 
+/// The draw of a step's dropout in one of so many layers.
+pub(crate) fn draw(step: u32, (layer, layers): (u32, u32), which: u32) -> u32 {
+    step.wrapping_mul(layers * DROPS).wrapping_add(layer * DROPS + which % DROPS)
+}
+
 impl<B: TensorBackend, T: Float> Pass<'_, B, T> {
     /// The dropout of a layer in this step; none at inference, or of probability 0. `which`, below 4, tells those of a layer apart; 0 is that
     /// of its input.
     pub fn dropout(&self, probability: f64, which: u32) -> Option<Dropout> {
         match self.mode {
-            Mode::Train { seed, step } if probability > 0.0 => {
-                let (layer, layers) = self.layer;
-                let draw = step.wrapping_mul(layers * DROPS).wrapping_add(layer * DROPS + which % DROPS);
-                Some(Dropout::new(probability, seed, draw))
-            }
+            Mode::Train { seed, step } if probability > 0.0 => Some(Dropout::new(probability, seed, draw(step, self.layer, which))),
             _ => None,
         }
     }
@@ -55,6 +56,14 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
 
     /// Columns of the result.
     fn columns(&self) -> usize;
+    /// Bytes of [`Layer::Kept`] over so many nodes, for predictions of memory: those of the result, unless the layer knows better.
+    fn kept_bytes(&self, nodes: u64) -> u64 {
+        nodes * self.columns() as u64 * size_of::<T>() as u64
+    }
+    /// The weight and the bias of a graph convolution, for those that train several layers as one operation.
+    fn as_gcn(&self) -> Option<[ParameterId; 2]> {
+        None
+    }
     /// The result, of as many rows as `x`, and what the backward pass needs besides `x`.
     ///
     /// # Errors
@@ -82,6 +91,8 @@ pub(crate) type Erased = Box<dyn Any + Send>;
 /// A layer whose kept values are of any type, so that a model holds different ones.
 pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn columns(&self) -> usize;
+    fn kept_bytes(&self, nodes: u64) -> u64;
+    fn as_gcn(&self) -> Option<[ParameterId; 2]>;
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error>;
     fn backward(
         &self,
@@ -96,6 +107,12 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
 impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     fn columns(&self) -> usize {
         Layer::columns(self)
+    }
+    fn kept_bytes(&self, nodes: u64) -> u64 {
+        Layer::kept_bytes(self, nodes)
+    }
+    fn as_gcn(&self) -> Option<[ParameterId; 2]> {
+        Layer::as_gcn(self)
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error> {
         let (y, kept) = Layer::forward(self, pass, x)?;

@@ -53,6 +53,20 @@ pub struct Model<B: TensorBackend, T: Float> {
     layout: Arc<Layout>,
 }
 
+/// The sizes of a layer, and what stands around it.
+pub(crate) struct BlockExtent<'a> {
+    pub name: String,
+    pub first: bool,
+    pub inputs: usize,
+    pub outputs: usize,
+    pub dropout: bool,
+    pub batch_norm: bool,
+    pub activation: bool,
+    pub residual: bool,
+    /// Bytes that the layer keeps over so many nodes.
+    pub kept: Box<dyn Fn(u64) -> u64 + 'a>,
+}
+
 /// What a forward pass left for the backward pass.
 pub struct Tape<B: TensorBackend, T: Float>(Vec<Kept<B, T>>);
 
@@ -106,9 +120,36 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     pub fn columns(&self) -> usize {
         self.blocks.last().map_or(self.inputs, |b| b.stage.columns())
     }
+    /// The parameters and dropouts of two graph convolutions with a ReLU in between and nothing else; why it is something else otherwise.
+    pub(crate) fn as_two_gcn(&self) -> Result<([[ParameterId; 2]; 2], [f64; 2]), &'static str> {
+        let [first, second] = &*self.blocks else { return Err("the model has not two layers") };
+        let (Some(a), Some(b)) = (first.stage.as_gcn(), second.stage.as_gcn()) else {
+            return Err("the layers are not graph convolutions");
+        };
+        let bare = |around: &Around, activation| *around == Around { dropout: around.dropout, activation, ..Around::default() };
+        if !bare(&first.around, Some(Activation::Relu)) || !bare(&second.around, None) {
+            return Err("there is more than a ReLU around the layers");
+        }
+        Ok(([a, b], [first.around.dropout, second.around.dropout]))
+    }
     /// Names and shapes of the parameters.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
+    }
+    /// What a prediction of memory has to know of every layer.
+    pub(crate) fn extents(&self) -> impl Iterator<Item = BlockExtent<'_>> {
+        let inputs = std::iter::once(self.inputs).chain(self.blocks.iter().map(|b| b.stage.columns()));
+        self.blocks.iter().zip(inputs).enumerate().map(|(l, (block, inputs))| BlockExtent {
+            name: format!("layers.{l}"),
+            first: l == 0,
+            inputs,
+            outputs: block.stage.columns(),
+            dropout: block.around.dropout > 0.0,
+            batch_norm: block.around.batch_norm,
+            activation: block.around.activation.is_some(),
+            residual: block.around.residual,
+            kept: Box::new(|nodes| block.stage.kept_bytes(nodes)),
+        })
     }
     /// Parameters before training, from a seed.
     ///

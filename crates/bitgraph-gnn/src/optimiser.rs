@@ -3,9 +3,10 @@
 use crate::{Error, Float, Gradients, Parameters};
 use bitgraph_tensor::ops::{AdamSettings, AdamState, adam, map};
 use bitgraph_tensor::{Dense, TensorBackend};
+use serde::{Deserialize, Serialize};
 
 /// How parameters follow gradients.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Method {
     /// Adam with decay added to gradients. Source: Kingma, Ba, 2015.
     Adam,
@@ -18,13 +19,45 @@ pub enum Method {
     },
 }
 
+/// How the learning rate goes on from epoch to epoch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub enum Schedule {
+    /// It stays.
+    #[default]
+    Constant,
+    /// Half a wave of the cosine from the rate down to zero behind the last epoch. Source: Loshchilov, Hutter, 2017.
+    Cosine,
+    /// It is multiplied by a factor after every so many epochs.
+    Steps {
+        /// The epochs of a step, 1 or more.
+        every: u32,
+        /// The factor, above 0 and at most 1.
+        factor: f64,
+    },
+}
+
+impl Schedule {
+    /// What the rate is multiplied by in an epoch, from 1, of so many.
+    #[must_use]
+    pub fn factor(self, epoch: u32, epochs: u32) -> f64 {
+        let done = epoch.saturating_sub(1);
+        match self {
+            Self::Constant => 1.0,
+            Self::Cosine => 0.5 * (1.0 + (std::f64::consts::PI * f64::from(done) / f64::from(epochs.max(1))).cos()),
+            Self::Steps { every, factor } => factor.powf(f64::from(done / every.max(1))),
+        }
+    }
+}
+
 /// An optimiser's settings.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Optimiser {
     /// The method.
     pub method: Method,
-    /// The learning rate.
+    /// The learning rate of the first epoch.
     pub rate: f64,
+    /// How it goes on.
+    pub schedule: Schedule,
     /// Weight decay by group: a parameter has that of the last pair whose text its name begins with, and none without.
     pub decay: Vec<(String, f64)>,
 }
@@ -42,6 +75,12 @@ impl Optimiser {
         };
         at_least_zero("the learning rate", self.rate)?;
         self.decay.iter().try_for_each(|(_, decay)| at_least_zero("weight decay", *decay))?;
+        if let Schedule::Steps { every, factor } = self.schedule
+            && (every == 0 || !(factor > 0.0 && factor <= 1.0))
+        {
+            let (what, allowed) = ("the factor of a step of the learning rate", "above 0 and at most 1, after 1 epoch or more");
+            return Err(Error::Setting { what, found: factor, allowed });
+        }
         match self.method {
             Method::Sgd { momentum } if !(0.0..1.0).contains(&momentum) => {
                 Err(Error::Setting { what: "momentum", found: momentum, allowed: "from 0 to below 1" })
@@ -60,6 +99,17 @@ pub(crate) struct Optimising<B: TensorBackend, T: Float> {
     step: u32,
 }
 
+/// What an optimiser remembers, on the host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Memory<R> {
+    /// Steps that were taken.
+    pub steps: u32,
+    /// The running mean of gradients; of SGD the last step.
+    pub first: Vec<R>,
+    /// The running mean of their squares.
+    pub second: Vec<R>,
+}
+
 impl<B: TensorBackend, T: Float> Optimising<B, T> {
     pub fn new(settings: &Optimiser, parameters: &Parameters<B, T>) -> Result<Self, B::Error> {
         settings.validate().map_err(crate::refused::<B>)?;
@@ -69,15 +119,27 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
         let next = AdamState::new(Dense::zeros(flat.backend(), flat.nrows(), flat.ncols())?)?;
         Ok(Self { settings: settings.clone(), decay, next, state: AdamState::new(flat.clone())?, step: 0 })
     }
-    /// Parameters after one more step, from gradients that are `1 / factor` times too large.
+    /// Goes on with what was remembered.
+    pub fn remember(&mut self, parameters: &Parameters<B, T>, memory: Memory<T::Real>) -> Result<(), B::Error> {
+        let (layout, backend) = (parameters.layout(), parameters.flat().backend());
+        self.state.first = layout.flat(backend, memory.first)?;
+        self.state.second = layout.flat(backend, memory.second)?;
+        self.step = memory.steps;
+        Ok(())
+    }
+    /// What is remembered now.
+    pub fn memory(&self) -> Result<Memory<T::Real>, B::Error> {
+        Ok(Memory { steps: self.step, first: self.state.first.to_host()?, second: self.state.second.to_host()? })
+    }
+    /// Parameters after one more step, from gradients that are `1 / factor` times too large, at a share of the learning rate.
     pub fn step(
         &mut self,
         parameters: &Parameters<B, T>,
         gradients: &Gradients<B, T::Real>,
-        factor: f64,
+        (factor, share): (f64, f64),
     ) -> Result<Parameters<B, T>, B::Error> {
         self.step += 1;
-        let (rate, method) = (self.settings.rate, self.settings.method);
+        let (rate, method) = (self.settings.rate * share, self.settings.method);
         if let Method::Sgd { momentum } = method {
             let gradient = map(gradients.flat()).times(factor);
             let decayed = map(&self.state.parameters).multiply(&self.decay).eval()?;

@@ -43,6 +43,14 @@ pub struct Declared {
     offset: usize,
 }
 
+impl Declared {
+    /// Where its elements lie in the flat buffer.
+    #[must_use]
+    pub fn range(&self) -> std::ops::Range<usize> {
+        self.offset..self.offset + self.shape.0 * self.shape.1
+    }
+}
+
 /// The parameters of a model, without values.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Layout {
@@ -64,6 +72,17 @@ impl Layout {
     /// How many numbers they have.
     pub fn count(&self) -> usize {
         self.declared.iter().map(|d| d.shape.0 * d.shape.1).sum()
+    }
+    /// Numbers in the flat buffer, with those that lie between parameters.
+    pub fn flat_len(&self) -> usize {
+        self.len
+    }
+    /// Where a parameter lies in the flat buffer.
+    pub(crate) fn place(&self, id: ParameterId) -> std::ops::Range<usize> {
+        self.declared[id.0].range()
+    }
+    pub(crate) fn name(&self, id: ParameterId) -> &str {
+        &self.declared[id.0].name
     }
     fn rows(&self) -> usize {
         self.len / ALIGNED
@@ -91,8 +110,7 @@ impl Layout {
     }
     /// The weight decay of every element: of a parameter that of the last pair whose text its name begins with.
     pub fn decay<R: Real>(&self, groups: &[(String, f64)]) -> Vec<R> {
-        let of = |d: &Declared| groups.iter().rev().find(|(prefix, _)| d.name.starts_with(prefix)).map_or(0.0, |g| g.1);
-        self.filled(|p, _| of(&self.declared[p]))
+        self.filled(|p, _| decay_of(&self.declared[p].name, groups))
     }
     /// A matrix over the flat buffer.
     ///
@@ -103,8 +121,13 @@ impl Layout {
     }
     fn view<B: TensorBackend, E: Element>(&self, flat: &Dense<B, E>, id: ParameterId) -> Result<Dense<B, E>, B::Error> {
         let d = &self.declared[id.0];
-        flat.reshaped(1, self.len)?.columns(d.offset..d.offset + d.shape.0 * d.shape.1)?.reshaped(d.shape.0, d.shape.1)
+        flat.reshaped(1, self.len)?.columns(d.range())?.reshaped(d.shape.0, d.shape.1)
     }
+}
+
+/// The weight decay of a parameter of this name.
+pub(crate) fn decay_of(name: &str, groups: &[(String, f64)]) -> f64 {
+    groups.iter().rev().find(|(prefix, _)| name.starts_with(prefix)).map_or(0.0, |g| g.1)
 }
 
 /// The values of a model's parameters: those that are optimised, and the same rounded to what layers compute in.
@@ -191,7 +214,7 @@ impl<B: TensorBackend, R: Real> Gradients<B, R> {
     /// A parameter of another layout.
     pub fn slot(&mut self, id: ParameterId) -> Result<DenseMut<'_, B, R>, B::Error> {
         let d = &self.layout.declared[id.0];
-        self.all.as_mut().reshaped(1, self.layout.len)?.columns(d.offset..d.offset + d.shape.0 * d.shape.1)?.reshaped(d.shape.0, d.shape.1)
+        self.all.as_mut().reshaped(1, self.layout.len)?.columns(d.range())?.reshaped(d.shape.0, d.shape.1)
     }
     /// Sets the gradient of a parameter.
     ///

@@ -2,10 +2,13 @@
 //!
 //! Sources: the papers of the layers; what was changed was measured on the public splits of Cora, CiteSeer and PubMed.
 
+use crate::data::Normalise;
 use crate::layers::{Agnn, Gat, Gcn, Gin, Heads, Linear, Sage, SageKind};
-use crate::{Around, Error, Float, Method, Model, Optimiser, Selection, Training};
+use crate::{Around, Error, Float, Method, Model, Optimiser, Schedule, Selection, Training};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::{Activation, TensorBackend};
+use serde::{Deserialize, Serialize};
+use std::str::FromStr;
 
 /// A model of the library.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -43,7 +46,7 @@ impl Architecture {
 }
 
 /// The shape of a model.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shape {
     /// Layers that aggregate, 1 or more.
     pub layers: usize,
@@ -66,28 +69,60 @@ pub struct Shape {
 pub struct Recipe {
     /// The shape.
     pub shape: Shape,
+    /// What features are divided by.
+    pub normalise: Normalise,
     /// The training.
     pub training: Training,
 }
 
+impl FromStr for Architecture {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let unknown = || Error::Unknown { what: "model", found: text.to_owned(), known: "gcn, sage, graphconv, gin, gat and agnn" };
+        Self::ALL.into_iter().find(|a| a.name() == text).ok_or_else(unknown)
+    }
+}
+
 impl Architecture {
+    /// What the recipe divides features by.
+    #[must_use]
+    pub const fn normalise(self) -> Normalise {
+        Normalise::Row
+    }
     /// The recipe for so many classes.
     #[must_use]
     pub fn recipe(self, classes: usize) -> Recipe {
         let shape = Shape { layers: 2, hidden: 64, heads: 1, last_heads: 1, dropout: 0.5, batch_norm: false, residual: false };
         let training = |rate: f64, epochs, decay: &[(&str, f64)]| Training {
-            optimiser: Optimiser { method: Method::Adam, rate, decay: decay.iter().map(|(p, d)| ((*p).to_owned(), *d)).collect() },
+            optimiser: Optimiser {
+                method: Method::Adam,
+                rate,
+                schedule: Schedule::Constant,
+                decay: decay.iter().map(|(p, d)| ((*p).to_owned(), *d)).collect(),
+            },
             epochs,
             selection: Selection::LowestValidationLoss,
             stale_epochs: None,
             loss_scale: 1024.0,
             control: Control::default(),
         };
+        let normalise = self.normalise();
         match self {
-            Self::Gcn => Recipe { shape, training: training(0.01, 200, &[("layers.0.weight", 5e-4)]) },
-            Self::Sage | Self::GraphConv => Recipe { shape, training: training(0.01, 200, &[("layers.0.weight", 5e-4)]) },
+            Self::Gcn => Recipe { shape, normalise, training: training(0.01, 200, &[("layers.0.weight", 5e-4)]) },
+            // Two weights a layer: half as many columns and twice the decay of GCN.
+            Self::Sage => {
+                let shape = Shape { hidden: 32, ..shape };
+                Recipe { shape, normalise, training: training(0.01, 250, &[("layers.0.weight", 1e-3)]) }
+            }
+            // Sums reach further than means: they want the most decay.
+            Self::GraphConv => {
+                let shape = Shape { hidden: 32, dropout: 0.7, ..shape };
+                Recipe { shape, normalise, training: training(0.005, 300, &[("layers.0.weight", 5e-3)]) }
+            }
             Self::Gin => Recipe {
                 shape: Shape { dropout: 0.7, ..shape },
+                normalise,
                 training: Training {
                     selection: Selection::BestValidationAccuracy,
                     ..training(0.005, 300, &[("layers.0.weight", 5e-4), ("layers.0.bias", 5e-4), ("layers.1.weight", 5e-4)])
@@ -97,9 +132,12 @@ impl Architecture {
                 // Few classes give the mean of one head too few columns to go by.
                 let last_heads = if classes == 3 { 8 } else { 1 };
                 let shape = Shape { hidden: 8, heads: 8, last_heads, dropout: 0.6, ..shape };
-                Recipe { shape, training: training(0.005, 300, &[("", 5e-4)]) }
+                Recipe { shape, normalise, training: training(0.005, 400, &[("", 1e-3)]) }
             }
-            Self::Agnn => Recipe { shape: Shape { hidden: 16, ..shape }, training: training(0.01, 300, &[("", 5e-4)]) },
+            Self::Agnn => {
+                let shape = Shape { hidden: 128, ..shape };
+                Recipe { shape, normalise, training: training(0.01, 300, &[("", 5e-4)]) }
+            }
         }
     }
     /// The model of a shape.

@@ -23,6 +23,10 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
     /// The features.
     pub features: Features<B, T>,
     classes: usize,
+    /// Nodes for training, validation and test.
+    counts: [f64; 3],
+    split: Nodes,
+    host_labels: Vec<i32>,
     train_labels: Dense<B, i32>,
     validation_labels: Dense<B, i32>,
     labels: Dense<B, i32>,
@@ -31,7 +35,7 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
 }
 
 /// What a state is worth.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Scores {
     /// The mean loss over the validation nodes.
     pub validation_loss: f64,
@@ -69,17 +73,32 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             validation_labels: only(&split.validation)?,
             labels: Dense::column_vector(&backend, labels.to_vec())?,
             shares: Dense::from_vec(&backend, nodes, 3, shares)?,
+            counts: parts.map(|part| part.len() as f64),
             features,
             classes,
+            split: split.clone(),
+            host_labels: labels.to_vec(),
         })
     }
     /// How many classes there are.
     pub fn classes(&self) -> usize {
         self.classes
     }
+    /// The nodes for training, validation and test, and the label of every node.
+    pub(crate) fn split(&self) -> ([&[u32]; 3], &[i32]) {
+        ([&self.split.train, &self.split.validation, &self.split.test], &self.host_labels)
+    }
     /// Labels of training nodes, -1 at others, of one column.
     pub fn train_labels(&self) -> &Dense<B, i32> {
         &self.train_labels
+    }
+    /// The scores of logits without a loss of training. One round trip.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub fn classify(&self, logits: &Dense<B, T>) -> Result<Scores, B::Error> {
+        let none = Dense::filled(logits.backend(), 1, 1, <T::Real as Real>::of(0.0))?;
+        Ok(self.scores(&none, logits)?.1)
     }
     /// The training loss of a step and the scores of logits. One round trip.
     ///
@@ -96,7 +115,9 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         let shares = gemm(&right, &self.shares).transpose_a().eval()?;
         let all = concat(&[loss, &validation, &shares])?.to_host()?;
         let at = |i: usize| bitgraph_semiring::Scalar::to_f64(all[i]);
-        let scores = Scores { validation_loss: at(1), train_accuracy: at(2), validation_accuracy: at(3), test_accuracy: at(4) };
+        // Sums of shares are rounded; how many are right is a whole number.
+        let share = |p: usize| (at(2 + p) * self.counts[p]).round() / self.counts[p];
+        let scores = Scores { validation_loss: at(1), train_accuracy: share(0), validation_accuracy: share(1), test_accuracy: share(2) };
         Ok((at(0), scores))
     }
 }

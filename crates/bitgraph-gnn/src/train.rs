@@ -1,13 +1,19 @@
 //! Training over the whole graph: epochs, the choice of a state, divergence.
 
-use crate::optimiser::Optimising;
+mod whole;
+
+pub(crate) use whole::train as train_whole;
+pub use whole::why_not_whole;
+
+use crate::optimiser::{Memory, Optimising};
 use crate::{Error, Float, Gradients, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::TensorBackend;
-use bitgraph_tensor::ops::{cross_entropy_with_gradient, sum_columns};
+use bitgraph_tensor::ops::{Whole, cross_entropy_with_gradient, sum_columns};
+use serde::{Deserialize, Serialize};
 
 /// Which state of a run is kept.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Selection {
     /// That of the lowest validation loss, the earliest among equals.
     #[default]
@@ -36,7 +42,7 @@ pub struct Training {
 }
 
 /// An epoch as a report gets it.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Epoch {
     /// The epoch, from 1.
     pub epoch: u32,
@@ -76,60 +82,194 @@ pub fn train<B: TensorBackend, T: Float>(
     seed: u64,
     mut report: impl FnMut(&Epoch),
 ) -> Result<Trained<B, T>, B::Error> {
-    if model.columns() != task.classes() {
-        let (expected, found) = (task.classes() as u64, model.columns() as u64);
-        return Err(refused::<B>(Error::Size { what: "columns of the model's result, for the classes,", expected, found }));
+    check::<B, T>(model, task, training).map_err(refused::<B>)?;
+    if let Whole::Done((run, epochs)) = whole::train(model, task, training, seed)? {
+        epochs.iter().for_each(&mut report);
+        training.control.report(u64::from(run.epochs), Some(u64::from(training.epochs)));
+        return Ok(run);
     }
-    if training.epochs == 0 {
-        return Err(refused::<B>(Error::Setting { what: "the number of epochs", found: 0.0, allowed: "1 or more" }));
-    }
-    let backend = task.graph.backend();
-    let mut parameters = model.start(backend, seed)?;
-    let mut gradients = Gradients::new(backend, model.layout())?;
-    let mut optimising = Optimising::new(&training.optimiser, &parameters)?;
-    let mut scale = LossScale::new::<T>(training.loss_scale);
-    let mut best: Option<(Epoch, Parameters<B, T>)> = None;
-    let (mut epochs, mut diverged, mut cancelled) = (0, None, false);
-    for epoch in 1..=training.epochs {
-        if let Err(stop) = training.control.step(u64::from(epoch - 1), Some(u64::from(training.epochs))) {
-            if best.is_none() {
+    let mut run = Run::new(model, task, training, seed)?;
+    let mut cancelled = false;
+    while !run.is_over() {
+        if let Err(stop) = training.control.step(u64::from(run.epoch), Some(u64::from(training.epochs))) {
+            if run.best.is_none() {
                 return Err(stop.into());
             }
             cancelled = true;
             break;
         }
-        let mode = Mode::Train { seed, step: epoch };
-        let (logits, tape) = model.forward(&task.graph, &parameters, &task.features, mode)?;
-        let (loss, dlogits) = cross_entropy_with_gradient(&logits, task.train_labels(), scale.value)?;
-        model.backward(&task.graph, &parameters, mode, tape, dlogits, &mut gradients)?;
-        if !scale.dynamic || scale.after(finite(&gradients)?) {
-            parameters = optimising.step(&parameters, &gradients, 1.0 / scale.used)?;
-        }
-        let logits = model.infer(&task.graph, &parameters, &task.features)?;
-        let (loss, scores) = task.scores(&loss, &logits)?;
-        let this = Epoch { epoch, loss, scores };
-        epochs = epoch;
-        report(&this);
-        if !loss.is_finite() || !scores.validation_loss.is_finite() {
-            diverged = Some(epoch);
-            break;
-        }
-        if best.as_ref().is_none_or(|(best, _)| is_better(training.selection, &this.scores, &best.scores)) {
-            best = Some((this, parameters.clone()));
-        }
-        let stale = best.as_ref().map_or(0, |(best, _)| epoch - best.epoch);
-        if training.stale_epochs.is_some_and(|most| stale >= most) {
-            break;
-        }
+        report(&run.step()?);
     }
-    training.control.report(u64::from(epochs), Some(u64::from(training.epochs)));
-    let Some((best, parameters)) = best else {
-        return Err(refused::<B>(Error::Diverged { epoch: epochs }));
-    };
-    Ok(Trained { parameters, best, epochs, diverged, cancelled })
+    training.control.report(u64::from(run.epoch), Some(u64::from(training.epochs)));
+    Ok(Trained { cancelled, ..run.finish()? })
 }
 
-fn is_better(selection: Selection, new: &Scores, old: &Scores) -> bool {
+/// Refuses a model that does not fit the task, and settings outside their ranges.
+pub(crate) fn check<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &NodeTask<B, T>, training: &Training) -> Result<(), Error> {
+    if model.columns() != task.classes() {
+        let (expected, found) = (task.classes() as u64, model.columns() as u64);
+        return Err(Error::Size { what: "columns of the model's result, for the classes,", expected, found });
+    }
+    if training.epochs == 0 {
+        return Err(Error::Setting { what: "the number of epochs", found: 0.0, allowed: "1 or more" });
+    }
+    training.optimiser.validate()
+}
+
+/// Everything that a run goes on from, on the host: after [`Run::resume`] it gives the numbers that it would have given.
+#[derive(Clone, Debug, PartialEq)]
+pub struct State<R> {
+    /// The seed.
+    pub seed: u64,
+    /// Epochs that are done.
+    pub epoch: u32,
+    /// The flat buffer of parameters.
+    pub parameters: Vec<R>,
+    /// What the optimiser remembers.
+    pub memory: Memory<R>,
+    /// The loss scale, and steps since it changed.
+    pub loss_scale: (f64, u32),
+    /// The best epoch and its flat buffer.
+    pub best: Option<(Epoch, Vec<R>)>,
+}
+
+/// A run on its way, an epoch at a time: what [`train`] does, for callers that save states in between.
+pub struct Run<'a, B: TensorBackend, T: Float> {
+    model: &'a Model<B, T>,
+    task: &'a NodeTask<B, T>,
+    training: &'a Training,
+    seed: u64,
+    parameters: Parameters<B, T>,
+    gradients: Gradients<B, T::Real>,
+    optimising: Optimising<B, T>,
+    scale: LossScale,
+    best: Option<(Epoch, Parameters<B, T>)>,
+    epoch: u32,
+    diverged: Option<u32>,
+}
+
+impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
+    /// A run before its first epoch.
+    ///
+    /// # Errors
+    /// [`Error::Setting`], [`Error::Size`]; out of memory.
+    pub fn new(model: &'a Model<B, T>, task: &'a NodeTask<B, T>, training: &'a Training, seed: u64) -> Result<Self, B::Error> {
+        check::<B, T>(model, task, training).map_err(refused::<B>)?;
+        let backend = task.graph.backend();
+        let parameters = model.start(backend, seed)?;
+        Ok(Self {
+            model,
+            task,
+            training,
+            seed,
+            gradients: Gradients::new(backend, model.layout())?,
+            optimising: Optimising::new(&training.optimiser, &parameters)?,
+            parameters,
+            scale: LossScale::new::<T>(training.loss_scale),
+            best: None,
+            epoch: 0,
+            diverged: None,
+        })
+    }
+    /// A run after the epochs of a state.
+    ///
+    /// # Errors
+    /// As [`Run::new`]; [`Error::Size`] for a state of another model.
+    pub fn resume(
+        model: &'a Model<B, T>,
+        task: &'a NodeTask<B, T>,
+        training: &'a Training,
+        state: State<T::Real>,
+    ) -> Result<Self, B::Error> {
+        let (layout, backend) = (model.layout(), task.graph.backend());
+        let restored = |flat| Parameters::from_flat(layout, layout.flat(backend, flat)?);
+        let mut run = Self::new(model, task, training, state.seed)?;
+        run.parameters = restored(state.parameters)?;
+        run.optimising = Optimising::new(&training.optimiser, &run.parameters)?;
+        run.optimising.remember(&run.parameters, state.memory)?;
+        (run.scale.value, run.scale.calm) = state.loss_scale;
+        run.best = state.best.map(|(epoch, flat)| Ok::<_, B::Error>((epoch, restored(flat)?))).transpose()?;
+        run.epoch = state.epoch;
+        Ok(run)
+    }
+    /// The state now.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub fn state(&self) -> Result<State<T::Real>, B::Error> {
+        let best = self.best.as_ref().map(|(epoch, at)| Ok::<_, B::Error>((*epoch, at.flat().to_host()?))).transpose()?;
+        Ok(State {
+            seed: self.seed,
+            epoch: self.epoch,
+            parameters: self.parameters.flat().to_host()?,
+            memory: self.optimising.memory()?,
+            loss_scale: (self.scale.value, self.scale.calm),
+            best,
+        })
+    }
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+    /// The epoch in which a loss was no finite number any more.
+    pub fn diverged(&self) -> Option<u32> {
+        self.diverged
+    }
+    /// Epochs that are done.
+    pub fn epoch(&self) -> u32 {
+        self.epoch
+    }
+    /// The best epoch until now.
+    pub fn best(&self) -> Option<&Epoch> {
+        self.best.as_ref().map(|(epoch, _)| epoch)
+    }
+    /// The same with its parameters.
+    pub(crate) fn best_state(&self) -> Option<(&Epoch, &Parameters<B, T>)> {
+        self.best.as_ref().map(|(epoch, parameters)| (epoch, parameters))
+    }
+    /// Whether there is no epoch left: all are done, none was better for long, or it diverged.
+    pub fn is_over(&self) -> bool {
+        let stale = self.best.as_ref().map_or(0, |(best, _)| self.epoch - best.epoch);
+        self.diverged.is_some() || self.epoch >= self.training.epochs || self.training.stale_epochs.is_some_and(|most| stale >= most)
+    }
+    /// One epoch: a step over the training nodes, and the scores of the state after it.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub fn step(&mut self) -> Result<Epoch, B::Error> {
+        let (model, task, epoch) = (self.model, self.task, self.epoch + 1);
+        let mode = Mode::Train { seed: self.seed, step: epoch };
+        let (logits, tape) = model.forward(&task.graph, &self.parameters, &task.features, mode)?;
+        let (loss, dlogits) = cross_entropy_with_gradient(&logits, task.train_labels(), self.scale.value)?;
+        model.backward(&task.graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
+        if !self.scale.dynamic || self.scale.after(finite(&self.gradients)?) {
+            let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);
+            self.parameters = self.optimising.step(&self.parameters, &self.gradients, (1.0 / self.scale.used, share))?;
+        }
+        let logits = model.infer(&task.graph, &self.parameters, &task.features)?;
+        let (loss, scores) = task.scores(&loss, &logits)?;
+        let this = Epoch { epoch, loss, scores };
+        self.epoch = epoch;
+        if !loss.is_finite() || !scores.validation_loss.is_finite() {
+            self.diverged = Some(epoch);
+        } else if self.best.as_ref().is_none_or(|(best, _)| is_better(self.training.selection, &scores, &best.scores)) {
+            self.best = Some((this, self.parameters.clone()));
+        }
+        Ok(this)
+    }
+    /// The state that was best.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`] where none was good.
+    pub fn finish(self) -> Result<Trained<B, T>, B::Error> {
+        let Some((best, parameters)) = self.best else {
+            return Err(refused::<B>(Error::Diverged { epoch: self.epoch }));
+        };
+        Ok(Trained { parameters, best, epochs: self.epoch, diverged: self.diverged, cancelled: false })
+    }
+}
+
+pub(crate) fn is_better(selection: Selection, new: &Scores, old: &Scores) -> bool {
     let lower = new.validation_loss < old.validation_loss;
     match selection {
         Selection::LowestValidationLoss => lower,

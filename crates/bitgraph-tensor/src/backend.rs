@@ -7,7 +7,7 @@ use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGemmOp, BitSpmmOp, CrossEntropyOp, EdgeReduceOp,
-    GemmOp, MapOp, PackOp, SddmmOp, SpmmOp,
+    GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, SddmmOp, SpmmOp, Whole,
 };
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -200,6 +200,15 @@ pub trait DenseOps: Tensor {
     /// # Errors
     /// As [`DenseOps::map`].
     fn adam(&self, op: &AdamOp<Self>, out: AdamOut<'_, Self>) -> Result<(), Self::Error>;
+    /// Training of a graph convolution as one operation, where the backend has that and it pays. The numbers are those of the operations one
+    /// by one, up to rounding, and the same on every run.
+    ///
+    /// # Errors
+    /// Out of memory, or a cancellation before the first epoch.
+    fn gcn_epochs(&self, op: &GcnEpochsOp<'_, Self>) -> Result<Whole<GcnEpochs<Self>>, Self::Error> {
+        let _ = op;
+        Ok(Whole::Declined("the backend trains operation by operation".into()))
+    }
 }
 
 /// Matrices of few bits, and products with them. Packing is that of [`bitgraph_bittensor`] on every backend.

@@ -7,6 +7,7 @@ mod completions;
 mod convert;
 mod doctor;
 mod generate;
+mod gnn;
 mod gpu;
 mod info;
 mod pagerank;
@@ -62,6 +63,9 @@ pub enum Command {
     /// beside plain lists, each run with its building. Shortest paths have weights hash:255, PageRank 20 iterations.
     #[command(after_help = GRAPHS)]
     Bench(BenchArgs),
+    /// Graph neural networks: training and inference.
+    #[command(subcommand)]
+    Gnn(gnn::GnnCommand),
     /// What this machine and this build offer.
     Doctor(GeneralArgs),
     /// Print a shell's completion script.
@@ -83,6 +87,7 @@ impl Command {
             Self::Convert(a) => a.general.clone(),
             Self::Generate(a) => a.general.clone(),
             Self::Bench(a) => a.general.clone(),
+            Self::Gnn(command) => command.general().clone(),
             Self::Doctor(a) => a.clone(),
             Self::Completions { .. } => GeneralArgs::default(),
         }
@@ -113,6 +118,7 @@ pub fn run(cli: Cli) -> Result<()> {
         Command::Convert(args) => convert::run(&args, &reporter),
         Command::Generate(args) => generate::run(&args, &reporter),
         Command::Bench(args) => on_backend!(args.layout.backend, b => bench::run(&b, &args, &reporter)),
+        Command::Gnn(command) => gnn::run(&command, &reporter),
         Command::Doctor(args) => doctor::run(&args),
         Command::Completions { shell } => completions::run(shell),
     })

@@ -20,6 +20,7 @@ mod columns;
 mod epilogue;
 mod explain;
 pub mod forms;
+mod gcn;
 mod gemm;
 mod instance;
 mod loss;
@@ -44,8 +45,8 @@ use crate::{Cuda, Result};
 use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
-    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GemmOp, Load, MapOp,
-    SddmmOp, SpmmOp,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs,
+    GcnEpochsOp, GemmOp, Load, MapOp, SddmmOp, SpmmOp, Whole,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
@@ -141,5 +142,8 @@ impl DenseOps for Cuda {
     }
     fn adam(&self, op: &AdamOp<Self>, out: AdamOut<'_, Self>) -> Result<()> {
         adam::adam(self, op, &out)
+    }
+    fn gcn_epochs(&self, op: &GcnEpochsOp<'_, Self>) -> Result<Whole<GcnEpochs<Self>>> {
+        gcn::train(self, op)
     }
 }

@@ -6,7 +6,7 @@ use bitgraph_sparse::Csr;
 use bitgraph_tensor::TensorBackend;
 
 /// What features are divided by before they are used.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Normalise {
     /// Nothing.
     #[default]

@@ -26,6 +26,9 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Agnn {
     fn columns(&self) -> usize {
         self.columns
     }
+    fn kept_bytes(&self, nodes: u64) -> u64 {
+        nodes * size_of::<T::Real>() as u64
+    }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         agnn(pass.graph.with_loops(), x.as_dense("AGNN")?, &pass.parameters.real(self.beta)?).eval_for_training()
     }

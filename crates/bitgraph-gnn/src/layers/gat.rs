@@ -91,6 +91,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
     fn columns(&self) -> usize {
         if self.together == Heads::Averaged { self.width } else { self.heads * self.width }
     }
+    fn kept_bytes(&self, nodes: u64) -> u64 {
+        let (wide, scores) = (2 * self.heads * self.width * size_of::<T>(), 3 * self.heads * size_of::<T::Real>());
+        nodes * (wide + scores) as u64
+    }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         let h = x.times(&pass.parameters.weight(self.weight)?)?;
         let left = gemm(&h, &self.vector(pass, self.left)?).eval_as()?;

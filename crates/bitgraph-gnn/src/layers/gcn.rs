@@ -1,7 +1,7 @@
 //! Graph convolution.
 
 use super::{Affine, product_gradient};
-use crate::{Declare, Features, Float, Gradients, Layer, Pass};
+use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
 use bitgraph_tensor::ops::spmm;
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -24,6 +24,12 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
 
     fn columns(&self) -> usize {
         self.outputs
+    }
+    fn kept_bytes(&self, _: u64) -> u64 {
+        0
+    }
+    fn as_gcn(&self) -> Option<[ParameterId; 2]> {
+        Some([self.affine.weight, self.affine.bias])
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;

@@ -25,6 +25,9 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Linear {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn kept_bytes(&self, _: u64) -> u64 {
+        0
+    }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
         Ok((map(&h).bias(&pass.parameters.real(self.affine.bias)?).eval()?, ()))

@@ -45,6 +45,9 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn kept_bytes(&self, _: u64) -> u64 {
+        0
+    }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let own = x.times(&pass.parameters.weight(self.own.weight)?)?;
         let h = x.times(&pass.parameters.weight(self.neighbours)?)?;

@@ -1,0 +1,229 @@
+//! The options of `gnn train` and `gnn infer`, as documented to users.
+
+use crate::choice::Device;
+use crate::options::GeneralArgs;
+use bitgraph::gnn::data::Normalise;
+use bitgraph::gnn::{Architecture, Method, Precision, Schedule};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand};
+use std::path::PathBuf;
+
+/// What DATA may be, shown with every command that takes it.
+const DATA: &str = "\
+DATA is a folder with graph.mtx (.mtx.gz, .npz, .bgr, .el), features.npz (scipy) or features.npy, labels.npy (whole numbers from 0, -1 for \
+none), and train_mask.npy, val_mask.npy, test_mask.npy, or train_masks.npy and so on with a row for each split (without masks a split is \
+drawn); a file .npz of the gnn-benchmark collection; or planted:N:COMMUNITIES:DEGREE[:SEED], which is made.";
+
+/// The commands of graph neural networks.
+#[derive(Debug, Subcommand)]
+pub enum GnnCommand {
+    /// Train a model to classify nodes, and say how many of the test nodes it gets right. Whatever no option says is the model's recipe.
+    #[command(after_help = DATA)]
+    Train(Box<TrainArgs>),
+    /// Classify nodes by a model that was trained.
+    #[command(after_help = DATA)]
+    Infer(InferArgs),
+}
+
+impl GnnCommand {
+    /// The options that every command has.
+    pub fn general(&self) -> &GeneralArgs {
+        match self {
+            Self::Train(a) => &a.general,
+            Self::Infer(a) => &a.general,
+        }
+    }
+}
+
+/// Options of `gnn train`.
+#[derive(Args, Clone, Debug)]
+pub struct TrainArgs {
+    /// The model: gcn, sage, graphconv, gin, gat or agnn [default: gcn]
+    #[arg(long, value_name = "MODEL", value_parser = architecture_parser())]
+    pub model: Option<Architecture>,
+    /// The data set [default: planted:2500:7:6, which is made]
+    #[arg(long, value_name = "DATA")]
+    pub data: Option<PathBuf>,
+    /// What it computes in: f32, f16, bf16, bi-full, bin or bits:W,A [default: f32]
+    #[arg(long, value_name = "TYPE")]
+    pub precision: Option<Precision>,
+    /// Runs, whose seeds follow each other from --seed [default: 1]
+    #[arg(long, value_name = "R", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: Option<u32>,
+    #[command(flatten)]
+    pub shape: ShapeArgs,
+    #[command(flatten)]
+    pub settings: SettingsArgs,
+    /// Epochs at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub epochs: Option<u32>,
+    /// Save the best model and all that training goes on from: every minute, after Ctrl-C, and at the end
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Go on from a file of --save, and save there unless --save says where; model, settings and seeds are the file's
+    #[arg(long, value_name = "FILE")]
+    pub resume: Option<PathBuf>,
+    /// Draw losses and accuracies of every epoch
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
+    /// Print layers, parameters, and the bytes of every tensor, on standard error
+    #[arg(long)]
+    pub explain: bool,
+    /// Check first that the same seed gives the same numbers twice
+    #[arg(long)]
+    pub deterministic: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+/// The shape of a model.
+#[derive(Args, Clone, Debug)]
+pub struct ShapeArgs {
+    /// Columns between layers; with attention those of a head
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub hidden: Option<usize>,
+    /// Layers that aggregate
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub layers: Option<usize>,
+    /// Heads of hidden layers with attention
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub heads: Option<usize>,
+    /// The probability that an element of a layer's input is dropped in training
+    #[arg(long, value_name = "P", conflicts_with = "resume", allow_negative_numbers = true)]
+    pub dropout: Option<f64>,
+    /// Normalise the columns of hidden layers
+    #[arg(long, conflicts_with = "resume")]
+    pub batch_norm: bool,
+    /// Add the input of hidden layers to their results
+    #[arg(long, conflicts_with = "resume")]
+    pub residual: bool,
+}
+
+/// How a model is trained.
+#[derive(Args, Clone, Debug)]
+pub struct SettingsArgs {
+    /// The learning rate
+    #[arg(long, value_name = "RATE", conflicts_with = "resume", allow_negative_numbers = true)]
+    pub lr: Option<f64>,
+    /// How the learning rate goes on: constant, cosine, or step:EPOCHS:FACTOR
+    #[arg(long, value_name = "HOW", conflicts_with = "resume", value_parser = schedule)]
+    pub schedule: Option<Schedule>,
+    /// The optimiser: adam, adamw or sgd (with momentum 0.9)
+    #[arg(long, value_name = "NAME", conflicts_with = "resume", value_parser = method_parser())]
+    pub optimiser: Option<Method>,
+    /// Weight decay of every parameter, or PARAMETER=DECAY of those whose names begin so (layers.0=5e-4); the last that fits counts
+    #[arg(long, value_name = "DECAY", conflicts_with = "resume", value_delimiter = ',', allow_negative_numbers = true, value_parser = decay)]
+    pub weight_decay: Vec<(String, f64)>,
+    /// Stop a run after so many epochs without a better state
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..))]
+    pub stale_epochs: Option<u32>,
+    /// What features are divided by: row (its sum), column (the mean of those that are not zero) or none
+    #[arg(long, value_name = "WHICH", conflicts_with = "resume", value_parser = normalise_parser())]
+    pub normalise: Option<Normalise>,
+    /// Which split of the data set, from 0
+    #[arg(long, value_name = "K", conflicts_with = "resume")]
+    pub split: Option<usize>,
+}
+
+/// Where a model is computed.
+#[derive(Args, Clone, Debug)]
+pub struct PlaceArgs {
+    /// The device to compute on: cpu, cuda or cuda:N
+    #[arg(long, value_name = "DEVICE", default_value = "cpu")]
+    pub backend: Device,
+    /// Refuse what is predicted to take more memory (K, M and G are units) [default: what is free]
+    #[arg(long, value_name = "BYTES", value_parser = size)]
+    pub memory_limit: Option<u64>,
+}
+
+/// Options of `gnn infer`.
+#[derive(Args, Clone, Debug)]
+pub struct InferArgs {
+    /// A file of gnn train --save
+    #[arg(long, value_name = "FILE")]
+    pub model_file: PathBuf,
+    /// The data set [default: the one that the model was trained on]
+    #[arg(long, value_name = "DATA")]
+    pub data: Option<PathBuf>,
+    /// Which split of the data set accuracies are of, from 0 [default: the one that the model was trained on]
+    #[arg(long, value_name = "K")]
+    pub split: Option<usize>,
+    /// Write the class of every node to FILE.npy, .csv or .tsv
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Runs, each of them timed
+    #[arg(long, value_name = "R", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// Print layers, parameters, and the bytes of every tensor, on standard error
+    #[arg(long)]
+    pub explain: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+fn architecture_parser() -> impl TypedValueParser<Value = Architecture> {
+    PossibleValuesParser::new(Architecture::ALL.map(Architecture::name)).try_map(|name| name.parse())
+}
+
+fn normalise_parser() -> impl TypedValueParser<Value = Normalise> {
+    PossibleValuesParser::new(["none", "row", "column"]).map(|name| match &name[..] {
+        "row" => Normalise::Row,
+        "column" => Normalise::ColumnMeanNonzero,
+        _ => Normalise::None,
+    })
+}
+
+fn method_parser() -> impl TypedValueParser<Value = Method> {
+    PossibleValuesParser::new(["adam", "adamw", "sgd"]).map(|name| match &name[..] {
+        "adamw" => Method::AdamW,
+        "sgd" => Method::Sgd { momentum: 0.9 },
+        _ => Method::Adam,
+    })
+}
+
+fn schedule(text: &str) -> Result<Schedule, &'static str> {
+    let steps = || {
+        let (every, factor) = text.strip_prefix("step:")?.split_once(':')?;
+        Some(Schedule::Steps { every: every.parse().ok()?, factor: factor.parse().ok()? })
+    };
+    match text {
+        "constant" => Ok(Schedule::Constant),
+        "cosine" => Ok(Schedule::Cosine),
+        _ => steps().ok_or("schedules are constant, cosine and step:EPOCHS:FACTOR"),
+    }
+}
+
+fn decay(text: &str) -> Result<(String, f64), &'static str> {
+    let (name, number) = text.split_once('=').unwrap_or(("", text));
+    number.parse().map(|decay| (name.to_owned(), decay)).map_err(|_| "weight decay is a number, or PARAMETER=NUMBER")
+}
+
+fn size(text: &str) -> Result<u64, &'static str> {
+    let (number, shift) = match text.as_bytes().last() {
+        Some(b'K' | b'k') => (&text[..text.len() - 1], 10),
+        Some(b'M' | b'm') => (&text[..text.len() - 1], 20),
+        Some(b'G' | b'g') => (&text[..text.len() - 1], 30),
+        _ => (text, 0),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|n| n.checked_mul(1 << shift));
+    bytes.ok_or("a size is a whole number of bytes, or one with K, M or G behind it")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_read() {
+        assert_eq!((size("12"), size("3K"), size("1G")), (Ok(12), Ok(3072), Ok(1 << 30)));
+        assert!(size("").is_err() && size("K").is_err() && size("99999999999G").is_err());
+        assert_eq!(schedule("step:50:0.5"), Ok(Schedule::Steps { every: 50, factor: 0.5 }));
+        assert!(schedule("step:50").is_err() && schedule("linear").is_err());
+        assert_eq!(decay("layers.0=5e-4"), Ok(("layers.0".into(), 5e-4)));
+        assert!(decay("layers.0=").is_err());
+    }
+}

@@ -1,0 +1,138 @@
+//! What training and inference begin with: a data set, and a model as options or a checkpoint describe it.
+
+use super::options::TrainArgs;
+use crate::failure::{Failure, Result};
+use crate::progress::Reporter;
+use bitgraph::gnn::data::{self, Dataset, Normalise};
+use bitgraph::gnn::{Architecture, Checkpoint, Description, Error, Float, Model, Precision, Settings};
+use bitgraph::tensor::TensorBackend;
+use std::path::{Path, PathBuf};
+
+/// The built-in data set: of the size of the citation graphs, with as many classes.
+pub const BUILT_IN: &str = "planted:2500:7:6";
+
+/// Which data set, and how it is read.
+pub struct Source<'a> {
+    /// Its name.
+    pub name: &'a Path,
+    /// What its features are divided by.
+    pub normalise: Normalise,
+    /// Which of its splits.
+    pub split: usize,
+}
+
+impl Source<'_> {
+    /// Reads it.
+    pub fn load(&self, reporter: &Reporter) -> Result<Dataset> {
+        crate::signals::mapped_file(self.name);
+        let set = data::open(self.name, &reporter.running("loading"))?;
+        reporter.check()?;
+        let splits = set.splits().len();
+        if self.split >= splits {
+            let (name, last) = (self.name.display(), splits.saturating_sub(1));
+            return Err(Failure::usage(format_args!("{name}: there is no split {}; they are 0 to {last}", self.split)));
+        }
+        let features = set.features().normalised(self.normalise);
+        Ok(set.with_features(features)?)
+    }
+}
+
+/// The model and the training that options ask for, with the recipe's settings where they do not say.
+pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Description {
+    let classes = set.labels().classes();
+    let recipe = model.recipe(classes);
+    let mut shape = recipe.shape;
+    shape.hidden = args.shape.hidden.unwrap_or(shape.hidden);
+    shape.layers = args.shape.layers.unwrap_or(shape.layers);
+    shape.heads = args.shape.heads.unwrap_or(shape.heads);
+    shape.dropout = args.shape.dropout.unwrap_or(shape.dropout);
+    shape.batch_norm |= args.shape.batch_norm;
+    shape.residual |= args.shape.residual;
+    let (wanted, mut settings) = (&args.settings, Settings::of(&recipe.training));
+    settings.epochs = args.epochs.unwrap_or(settings.epochs);
+    settings.stale_epochs = wanted.stale_epochs.or(settings.stale_epochs);
+    let optimiser = &mut settings.optimiser;
+    optimiser.rate = wanted.lr.unwrap_or(optimiser.rate);
+    optimiser.schedule = wanted.schedule.unwrap_or(optimiser.schedule);
+    optimiser.method = wanted.optimiser.unwrap_or(optimiser.method);
+    optimiser.decay.extend(wanted.weight_decay.iter().cloned());
+    Description {
+        model: model.name().to_owned(),
+        precision: precision.to_string(),
+        inputs: set.features().shape().1,
+        classes,
+        shape,
+        data: source.name.display().to_string(),
+        split: source.split,
+        normalise: source.normalise,
+        settings,
+        seeds: (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect(),
+    }
+}
+
+/// A checkpoint with its model's names.
+pub struct Saved {
+    /// The file.
+    pub file: PathBuf,
+    /// What it holds.
+    pub checkpoint: Checkpoint<f32>,
+    /// Its architecture.
+    pub architecture: Architecture,
+    /// Its precision.
+    pub precision: Precision,
+}
+
+impl Saved {
+    /// Reads it.
+    pub fn open(file: &Path) -> Result<Self> {
+        let checkpoint = Checkpoint::<f32>::open(file)?;
+        let Description { model, precision, .. } = &checkpoint.description;
+        let here = |e: Error| Failure::other(e).at(file.display());
+        let (architecture, precision) = (model.parse().map_err(here)?, precision.parse().map_err(here)?);
+        Ok(Self { file: file.to_path_buf(), checkpoint, architecture, precision })
+    }
+    /// Refuses a data set whose features or classes are not those of the model.
+    pub fn check(&self, name: &Path, set: &Dataset) -> Result<()> {
+        let Description { inputs, classes, .. } = self.checkpoint.description;
+        let found = (set.features().shape().1, set.labels().classes());
+        if found == (inputs, classes) {
+            return Ok(());
+        }
+        Err(Failure::other(format_args!(
+            "{}: the model takes {inputs} features and knows {classes} classes; {} has {} and {}",
+            self.file.display(),
+            name.display(),
+            found.0,
+            found.1
+        )))
+    }
+}
+
+/// The model of a description.
+pub fn model<B: TensorBackend, T: Float>(architecture: Architecture, description: &Description) -> Result<Model<B, T>> {
+    Ok(architecture.model(&description.shape, description.inputs, description.classes)?)
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error {
+            Error::Setting { .. } | Error::Unknown { .. } | Error::Unsupported { .. } => Self::usage(error),
+            _ => Self::other(error),
+        }
+    }
+}
+
+impl From<data::Error> for Failure {
+    fn from(error: data::Error) -> Self {
+        match error {
+            data::Error::Read(e) => e.into(),
+            data::Error::Generate(e) => e.into(),
+            data::Error::In { path, source } => match Self::from(*source) {
+                Self::Usage(text) => Self::other(text).at(path.display()),
+                failure => failure.at(path.display()),
+            },
+            data::Error::Unknown { .. } => Self::usage(error),
+            _ => Self::other(error),
+        }
+    }
+}

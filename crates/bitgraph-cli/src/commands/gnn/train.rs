@@ -1,0 +1,319 @@
+//! `gnn train`: runs over a whole graph, saved as they go on.
+//!
+//! Invariant: Ctrl-C ends training after the step that is on its way, and what was reached is saved before the process ends.
+
+use super::options::TrainArgs;
+use super::setup::{self, Saved, Source};
+use super::{GnnBackend, Use, Working, curve, in_precision};
+use crate::failure::{Failure, Result};
+use crate::progress::Reporter;
+use crate::{files, output, plot, report, signals};
+use bitgraph::gnn::data::Dataset;
+use bitgraph::gnn::memory::Purpose;
+use bitgraph::gnn::{Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Parameters, Precision, Runs, Spread};
+use bitgraph_measure::{Clock, median};
+use serde::Serialize;
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How often what was reached is saved.
+const SAVED_EVERY: Duration = Duration::from_secs(60);
+/// Epochs that are run twice to see that they give the same.
+const REPEATED: u32 = 5;
+/// Inferences that are timed.
+const TIMED: usize = 5;
+
+/// The JSON object of the contract.
+#[derive(Serialize)]
+struct Report<'a> {
+    schema: u32,
+    model: &'a str,
+    precision: &'a str,
+    data: &'a str,
+    backend: &'static str,
+    runs: &'a [Outcome],
+    test_accuracy: f64,
+    std: f64,
+    peak_bytes: u64,
+    infer_s: f64,
+}
+
+/// Trains as options and a checkpoint say.
+pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) -> Result<()> {
+    plot::check_name(args.plot.as_deref())?;
+    let saved = args.resume.as_deref().map(Saved::open).transpose()?;
+    if let (Some(plot), Some(file)) = (&args.plot, args.save.as_ref().or(args.resume.as_ref())) {
+        files::check_target(plot, &[file.as_os_str()])?;
+    }
+    let (architecture, precision) = kind(args, saved.as_ref())?;
+    let name = match (&args.data, &saved) {
+        (Some(name), _) => name.clone(),
+        (None, Some(saved)) => PathBuf::from(&saved.checkpoint.description.data),
+        (None, None) => PathBuf::from(setup::BUILT_IN),
+    };
+    let described = saved.as_ref().map(|s| &s.checkpoint.description);
+    if let (Some(d), Some(epochs)) = (described, args.epochs)
+        && d.seeds.len() > 1
+        && epochs != d.settings.epochs
+    {
+        let (runs, own) = (d.seeds.len(), d.settings.epochs);
+        return Err(Failure::usage(format_args!(
+            "--epochs {epochs}: the checkpoint is of {runs} runs of {own} epochs; only a single one goes on"
+        )));
+    }
+    let source = match described {
+        Some(d) => Source { name: &name, normalise: d.normalise, split: d.split },
+        None => {
+            let normalise = args.settings.normalise.unwrap_or_else(|| architecture.normalise());
+            Source { name: &name, normalise, split: args.settings.split.unwrap_or(0) }
+        }
+    };
+    let set = source.load(reporter)?;
+    let mut description = match &saved {
+        Some(saved) => {
+            saved.check(&name, &set)?;
+            saved.checkpoint.description.clone()
+        }
+        None => setup::describe(args, (architecture, precision), &source, &set),
+    };
+    description.settings.epochs = args.epochs.unwrap_or(description.settings.epochs);
+    description.data = name.display().to_string();
+    description.settings.optimiser.validate()?;
+    let used = Use { architecture, precision, description: &description, set: &set, purpose: Purpose::Training };
+    used.check_memory(backend, args.place.memory_limit)?;
+    let job = Job { backend, args, reporter, architecture, precision, description, set, saved };
+    in_precision!(precision, T => job.train::<T>())
+}
+
+/// Model and precision: those of a checkpoint, which options may only repeat.
+fn kind(args: &TrainArgs, saved: Option<&Saved>) -> Result<(Architecture, Precision)> {
+    let (model, precision) = match saved {
+        None => (args.model.unwrap_or(Architecture::Gcn), args.precision.unwrap_or_default()),
+        Some(saved) => {
+            let own = (saved.architecture, saved.precision);
+            let asked = (args.model.unwrap_or(own.0), args.precision.unwrap_or(own.1));
+            if asked != own {
+                let (file, found, wanted) = (saved.file.display(), own.0.name(), asked.0.name());
+                return Err(Failure::usage(format_args!(
+                    "{file}: the checkpoint is of {found} in {}, not of {wanted} in {}",
+                    own.1, asked.1
+                )));
+            }
+            own
+        }
+    };
+    precision.check(model)?;
+    Ok((model, precision))
+}
+
+/// All that is trained.
+struct Job<'a, B: GnnBackend> {
+    backend: &'a B,
+    args: &'a TrainArgs,
+    reporter: &'a Reporter,
+    architecture: Architecture,
+    precision: Precision,
+    description: Description,
+    set: Dataset,
+    saved: Option<Saved>,
+}
+
+impl<B: GnnBackend> Job<'_, B> {
+    fn train<T: Working>(mut self) -> Result<()> {
+        let model = setup::model::<B, T>(self.architecture, &self.description)?;
+        if self.args.explain {
+            let (architecture, precision, description, set) = (self.architecture, self.precision, &self.description, &self.set);
+            Use { architecture, precision, description, set, purpose: Purpose::Training }.explain(&model, self.reporter);
+        }
+        self.reporter.note("building");
+        let task: NodeTask<B, T> = self.set.task(self.backend, self.description.split).map_err(Into::into)?;
+        let training = self.description.settings.training(bitgraph::sparse::Control::default());
+        if self.args.deterministic {
+            let seed = self.description.seeds.first().copied().unwrap_or_default();
+            self.reporter.note("checking");
+            if !bitgraph::gnn::repeats_itself(&model, &task, &training, (seed, REPEATED)).map_err(Into::into)? {
+                return Err(Failure::other(format_args!("seed {seed} did not give the same numbers twice on this device")));
+            }
+        }
+        let seeds = self.description.seeds.clone();
+        let mut runs = match self.saved.take() {
+            Some(saved) => {
+                let Checkpoint { progress, .. } = saved.checkpoint;
+                Runs::resume(&model, &task, &training, seeds, progress).map_err(|e| Into::<Failure>::into(e).at(saved.file.display()))?
+            }
+            None => Runs::new(&model, &task, &training, seeds),
+        };
+        if !self.args.general.json && !self.args.general.quiet {
+            self.reporter.past_the_bar(&self.heading(&model));
+        }
+        let epochs = self.epochs(&model, &mut runs)?;
+        self.finish(&model, &task, &runs, &epochs)
+    }
+    /// Runs all epochs.
+    fn epochs<T: Working>(&self, model: &Model<B, T>, runs: &mut Runs<'_, B, T>) -> Result<Vec<(u64, Epoch)>> {
+        // What ends the process after Ctrl-C waits for this.
+        let _saving = signals::writing();
+        let mut seen = Vec::new();
+        let mut last_saved = Instant::now();
+        let bar = self.reporter.running("training");
+        let total = u64::from(self.description.settings.epochs) * self.description.seeds.len() as u64;
+        loop {
+            let over = runs.outcomes().len();
+            let next = match runs.step().map_err(Into::<Failure>::into) {
+                Ok(next) => next,
+                Err(failure) => {
+                    self.save(model, runs)?;
+                    return Err(failure);
+                }
+            };
+            runs.outcomes()[over..].iter().for_each(|outcome| self.tell(outcome));
+            let Some((seed, epoch)) = next else { break };
+            let done = u64::from(self.description.settings.epochs) * runs.outcomes().len() as u64 + u64::from(epoch.epoch);
+            bar.report(done.min(total), Some(total));
+            if self.args.general.verbose {
+                self.reporter.tell(&format!("seed {seed}, {}", line(&epoch)));
+            }
+            let (loss, accuracy) = (epoch.loss, epoch.scores.validation_accuracy);
+            self.reporter.message(format!("epoch {}: loss {loss:.3}, accuracy {accuracy:.3}", epoch.epoch));
+            seen.push((seed, epoch));
+            if self.reporter.check().is_err() {
+                let place = self.save(model, runs)?;
+                self.reporter.tell(&format!("stopped after epoch {} of seed {seed}; {place}", epoch.epoch));
+                return Err(Failure::Interrupted);
+            }
+            if last_saved.elapsed() >= SAVED_EVERY {
+                self.save(model, runs)?;
+                last_saved = Instant::now();
+            }
+        }
+        if seen.is_empty() {
+            self.reporter.tell("the runs of the checkpoint were over: nothing was left to train");
+        }
+        self.save(model, runs)?;
+        Ok(seen)
+    }
+    /// Says what a run came to.
+    fn tell(&self, outcome: &Outcome) {
+        if let Some(epoch) = outcome.diverged {
+            let kept = outcome.best_epoch;
+            self.reporter.tell(&format!(
+                "seed {}: the loss was no finite number any more in epoch {epoch}; the state of epoch {kept} is kept; a lower --lr may help",
+                outcome.seed
+            ));
+        }
+        if self.description.seeds.len() > 1 && !self.args.general.json && !self.args.general.quiet {
+            self.reporter.past_the_bar(&summary(outcome));
+        }
+    }
+    fn target(&self) -> Option<&Path> {
+        self.args.save.as_deref().or(self.args.resume.as_deref())
+    }
+    /// Saves the best state and what training goes on from, where that is asked for; says where.
+    fn save<T: Working>(&self, model: &Model<B, T>, runs: &Runs<'_, B, T>) -> Result<String> {
+        let Some(file) = self.target() else { return Ok("nothing was saved, for there is no --save".into()) };
+        let Some((best, flat)) = runs.best().map_err(Into::into)? else { return Ok("there was no state to save".into()) };
+        let progress = runs.progress().map_err(Into::into)?;
+        Checkpoint::new(self.description.clone(), model.layout(), (best, &flat), progress)?.save(file, &self.reporter.saving())?;
+        Ok(format!("saved to {0}, which gnn train --resume {0} goes on from", file.display()))
+    }
+    fn heading<T: Working>(&self, model: &Model<B, T>) -> String {
+        let (set, d) = (&self.set, &self.description);
+        let nodes = &set.splits()[d.split];
+        format!(
+            "{}: {} nodes, {} entries, {} features, {} classes; {} nodes for training, {} for validation, {} for test\n{} in {}: {} layers, {} \
+             columns between them, {} parameters\n",
+            d.data,
+            set.nodes(),
+            set.graph().nnz(),
+            d.inputs,
+            d.classes,
+            nodes.train.len(),
+            nodes.validation.len(),
+            nodes.test.len(),
+            d.model,
+            d.precision,
+            d.shape.layers,
+            d.shape.hidden,
+            model.layout().count()
+        )
+    }
+    fn finish<T: Working>(&self, model: &Model<B, T>, task: &NodeTask<B, T>, runs: &Runs<'_, B, T>, epochs: &[(u64, Epoch)]) -> Result<()> {
+        let d = &self.description;
+        if let Some(file) = &self.args.plot {
+            curve::write(file, &format!("{} in {} on {}", d.model, d.precision, self.set.name()), epochs, self.reporter)?;
+        }
+        let outcomes = runs.outcomes();
+        let infer_s = match runs.best().map_err(Into::into)? {
+            Some((_, flat)) => infer_seconds(self.backend, model, task, flat)?,
+            None => 0.0,
+        };
+        self.reporter.clear();
+        let tests: Vec<f64> = outcomes.iter().map(|o| o.test_accuracy).collect();
+        let Spread { mean, deviation } = Spread::of(&tests);
+        let peak_bytes = self.backend.device_bytes().unwrap_or_else(bitgraph::memory::peak_bytes);
+        if self.args.general.json {
+            return report::json(&Report {
+                schema: 1,
+                model: &d.model,
+                precision: &d.precision,
+                data: &d.data,
+                backend: self.backend.name(),
+                runs: outcomes,
+                test_accuracy: mean,
+                std: deviation,
+                peak_bytes,
+                infer_s,
+            });
+        }
+        if self.args.general.quiet {
+            return Ok(());
+        }
+        let mut text = match outcomes {
+            [only] => summary(only),
+            _ => format!("test accuracy {mean:.4} +- {deviation:.4} over {} runs\n", outcomes.len()),
+        };
+        let threads = rayon::current_num_threads();
+        let plural = if threads == 1 { "" } else { "s" };
+        let (infer, peak) = (report::time(infer_s), report::bytes(peak_bytes));
+        let _ = writeln!(text, "inference {infer}, peak memory {peak}, {threads} thread{plural}");
+        if let Some(file) = self.target() {
+            let _ = writeln!(text, "saved to {}", file.display());
+        }
+        output::print(&text)
+    }
+}
+
+/// An epoch in words.
+fn line(epoch: &Epoch) -> String {
+    let scores = &epoch.scores;
+    let (loss, validation, test) = (scores.validation_loss, scores.validation_accuracy, scores.test_accuracy);
+    format!("epoch {}: loss {:.4}, validation loss {loss:.4}, accuracy {validation:.4}, test {test:.4}", epoch.epoch, epoch.loss)
+}
+
+/// What a run came to, in words.
+fn summary(o: &Outcome) -> String {
+    format!(
+        "seed {}: test accuracy {:.4}, validation {:.4}, of epoch {} of {}, {}\n",
+        o.seed,
+        o.test_accuracy,
+        o.val_accuracy,
+        o.best_epoch,
+        o.epochs,
+        report::time(o.train_s)
+    )
+}
+
+/// The median time of inference over all nodes, on a device its own.
+fn infer_seconds<B: GnnBackend, T: Working>(backend: &B, model: &Model<B, T>, task: &NodeTask<B, T>, flat: Vec<f32>) -> Result<f64> {
+    let layout = model.layout();
+    let flat = layout.flat(backend, flat).map_err(Into::into)?;
+    let parameters = Parameters::from_flat(layout, flat).map_err(Into::into)?;
+    let clock = Clock::of(backend.accelerator());
+    let mut seconds = Vec::with_capacity(TIMED);
+    for _ in 0..TIMED {
+        let run = clock.run(|| model.infer(&task.graph, &parameters, &task.features).map_err(Into::<Failure>::into))?;
+        seconds.push(run.seconds);
+    }
+    Ok(median(&seconds))
+}

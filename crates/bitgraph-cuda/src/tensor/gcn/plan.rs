@@ -1,0 +1,295 @@
+//! The lists of a run: what each block sums, in words that it copies to shared memory.
+//!
+//! Invariant: every row of the hidden layer that the loss sees and every column of the features belongs to one block; the order of a list
+//! depends on the graph and the number of blocks alone.
+
+use super::{Block, RECORDS, SEGMENT};
+use bitgraph_sparse::Csr;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+/// What counts the loss of a pair.
+const OWN: u32 = 1 << 31;
+/// What a row or a column costs besides its segments, in entries.
+const ROW_COST: usize = 8;
+
+/// The graph, its features and the training nodes.
+pub(super) struct Problem<'a> {
+    /// Without loops.
+    pub adjacency: &'a Csr,
+    pub scales: &'a [f32],
+    pub features: &'a Csr,
+    pub values: &'a [f32],
+    pub labels: &'a [i32],
+    pub train: &'a [u32],
+    /// The nodes of each part of the split.
+    pub parts: [&'a [u32]; 3],
+}
+
+/// Rows that are scored, by rows of the layer before.
+#[derive(Default)]
+pub(super) struct Lists {
+    pub begin: Vec<u64>,
+    pub names: Vec<u32>,
+    pub scales: Vec<f32>,
+}
+
+impl Lists {
+    /// The rows of `nodes`, whose names are translated.
+    fn new<'a>(problem: &Problem<'_>, nodes: &[u32], names: impl Fn(u32) -> Vec<u32> + 'a) -> Self {
+        let mut lists = Self { begin: vec![0], ..Self::default() };
+        for &node in nodes {
+            lists.names.extend(names(node));
+            lists.begin.push(lists.names.len() as u64);
+            lists.scales.push(problem.scales[node as usize]);
+        }
+        lists
+    }
+}
+
+/// All of it.
+pub(super) struct Plan {
+    pub blocks: Vec<Block>,
+    pub words: Vec<u32>,
+    /// The entry of the features that a bit is of.
+    pub entries: Vec<u32>,
+    pub rows: usize,
+    pub input: Lists,
+    pub input_values: Vec<f32>,
+    pub middle: Lists,
+    pub output: Lists,
+    /// The class of a scored node, and its part << 30.
+    pub labels: Vec<u32>,
+    pub most_segments: u32,
+    pub most_rows: u32,
+    pub most_pairs: u32,
+    pub most_columns: u32,
+    pub most_words: u32,
+}
+
+/// One term of a row or a column.
+#[derive(Clone, Copy)]
+struct Term {
+    place: u32,
+    bit: u32,
+    weight: f32,
+}
+
+/// A node and those that it hears from, ascending.
+fn heard(adjacency: &Csr, node: u32) -> Vec<u32> {
+    let row = adjacency.row(node as usize);
+    let at = row.partition_point(|&j| j < node);
+    [&row[..at], &[node], &row[at..]].concat()
+}
+
+/// Those that some of the nodes hear from, ascending.
+fn reached(adjacency: &Csr, nodes: &[u32]) -> Vec<u32> {
+    let mut seen = vec![false; adjacency.nrows()];
+    nodes.iter().for_each(|&node| heard(adjacency, node).iter().for_each(|&j| seen[j as usize] = true));
+    (0..adjacency.nrows() as u32).filter(|&j| seen[j as usize]).collect()
+}
+
+/// Where each of some numbers below `n` is in their list.
+fn places(list: &[u32], n: usize) -> Vec<u32> {
+    let mut at = vec![u32::MAX; n];
+    list.iter().enumerate().for_each(|(place, &number)| at[number as usize] = place as u32);
+    at
+}
+
+fn segments(len: usize) -> usize {
+    len.div_ceil(SEGMENT)
+}
+
+/// Shares items out, the most expensive first, each to the block of the lowest cost so far; the items of each block.
+fn share_out(costs: &[usize], blocks: usize) -> Vec<Vec<u32>> {
+    let mut order: Vec<u32> = (0..costs.len() as u32).collect();
+    order.sort_by_key(|&i| (Reverse(costs[i as usize]), i));
+    let mut loads: BinaryHeap<_> = (0..blocks).map(|block| Reverse((0usize, block))).collect();
+    let mut shares = vec![Vec::new(); blocks];
+    for i in order {
+        if let Some(mut lowest) = loads.peek_mut() {
+            lowest.0.0 += costs[i as usize];
+            shares[lowest.0.1].push(i);
+        }
+    }
+    shares
+}
+
+/// The words of a block as they grow.
+struct Words<'a> {
+    all: &'a mut Vec<u32>,
+    start: usize,
+}
+impl Words<'_> {
+    /// Appends words, from a multiple of 16 bytes on; where they begin.
+    fn add(&mut self, words: impl IntoIterator<Item = u32>) -> u32 {
+        self.all.resize(self.start + (self.all.len() - self.start).next_multiple_of(4), 0);
+        let at = self.all.len() - self.start;
+        self.all.extend(words);
+        at as u32
+    }
+}
+
+/// The segments of some lists as words: where they begin, bits, entries, and the segments of each list.
+fn add_lists(words: &mut Words<'_>, lists: &[&[Term]]) -> (u32, [u32; 4]) {
+    let (mut begins, mut ends, mut len) = (Vec::new(), vec![0], 0);
+    for list in lists {
+        let parts = segments(list.len());
+        begins.extend((0..parts).map(|s| (len + list.len() * s / parts) as u32));
+        len += list.len();
+        ends.push(begins.len() as u32);
+    }
+    let tasks = begins.len() as u32;
+    begins.push(len as u32);
+    let terms = || lists.iter().flat_map(|list| list.iter());
+    let places = words.add(begins);
+    let bits = words.add(terms().map(|t| t.bit));
+    let entries = words.add(terms().flat_map(|t| [t.place, t.weight.to_bits()]));
+    (tasks, [places, bits, entries, words.add(ends)])
+}
+
+/// How many records the lists have, or none if they are more than are worth it.
+fn records(problem: &Problem<'_>, rows: &[u32]) -> Option<usize> {
+    let features = |node: u32| problem.features.degree(node as usize);
+    let mut all = problem.features.nnz() + problem.adjacency.nnz();
+    for &node in rows {
+        all = all.checked_add(2 * heard(problem.adjacency, node).into_iter().map(features).sum::<usize>())?;
+    }
+    for &node in problem.train {
+        let names = problem.adjacency.degree(node as usize) + 1;
+        all = all.checked_add(names.checked_mul(names)?)?;
+    }
+    (all <= RECORDS).then_some(all)
+}
+
+impl Plan {
+    /// Lists for so many blocks; none if they are too long. O(records log records).
+    pub fn new(problem: &Problem<'_>, blocks: usize) -> Option<Self> {
+        let (adjacency, features) = (problem.adjacency, problem.features);
+        let rows = reached(adjacency, problem.train);
+        records(problem, &rows)?;
+        let row_of = places(&rows, adjacency.nrows());
+
+        // Bits are of the entries that occur, in the order of the features.
+        let seen = reached(adjacency, &rows);
+        let entries: Vec<u32> = seen.iter().flat_map(|&i| features.row_range(i as usize)).map(|e| e as u32).collect();
+        let bit_of = places(&entries, features.nnz());
+
+        // What a row of the hidden layer sums, by columns; what the gradient of a column sums, by rows.
+        let mut row_terms: Vec<Vec<Term>> = vec![Vec::new(); rows.len()];
+        let mut column_terms: Vec<Vec<Term>> = vec![Vec::new(); features.ncols()];
+        for (r, &j) in rows.iter().enumerate() {
+            for i in heard(adjacency, j) {
+                for e in features.row_range(i as usize) {
+                    let (k, bit) = (features.indices()[e], bit_of[e]);
+                    let weight = problem.scales[j as usize] * problem.scales[i as usize] * problem.values[e];
+                    row_terms[r].push(Term { place: k, bit, weight });
+                    column_terms[k as usize].push(Term { place: r as u32, bit, weight });
+                }
+            }
+        }
+        let cost = |terms: &Vec<Term>| segments(terms.len()) * SEGMENT + ROW_COST;
+        let row_shares = share_out(&row_terms.iter().map(cost).collect::<Vec<_>>(), blocks);
+        let column_shares = share_out(&column_terms.iter().map(cost).collect::<Vec<_>>(), blocks);
+        let row_place = places(&row_shares.concat(), rows.len());
+        let column_place = places(&column_shares.concat(), features.ncols());
+        row_terms.iter_mut().flatten().for_each(|t| t.place = column_place[t.place as usize]);
+        column_terms.iter_mut().flatten().for_each(|t| t.place = row_place[t.place as usize]);
+
+        // The training nodes that hear from a row.
+        let mut hearers: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
+        for &x in problem.train {
+            heard(adjacency, x).iter().for_each(|&u| hearers[row_of[u as usize] as usize].push(x));
+        }
+
+        let mut plan = Self::scores(problem, &column_place);
+        plan.entries = entries;
+        plan.rows = rows.len();
+        let (mut rows_begin, mut columns_begin) = (0, 0);
+        for (own_rows, own_columns) in row_shares.iter().zip(&column_shares) {
+            let start = plan.words.len();
+            let mut words = Words { all: &mut plan.words, start };
+            let row_lists: Vec<&[Term]> = own_rows.iter().map(|&r| row_terms[r as usize].as_slice()).collect();
+            let column_lists: Vec<&[Term]> = own_columns.iter().map(|&k| column_terms[k as usize].as_slice()).collect();
+            let (forward_tasks, forward) = add_lists(&mut words, &row_lists);
+            let (backward_tasks, backward) = add_lists(&mut words, &column_lists);
+            let (mut pairs, mut names, mut ends) = (Vec::new(), Vec::new(), vec![0u32]);
+            for &r in own_rows {
+                for &x in &hearers[r as usize] {
+                    let own = if x == rows[r as usize] { OWN } else { 0 };
+                    let around = heard(adjacency, x);
+                    let (label, scale) = (problem.labels[x as usize] as u32, problem.scales[x as usize].to_bits());
+                    pairs.extend([names.len() as u32, around.len() as u32, label | own, scale]);
+                    names.extend(around.iter().map(|&j| row_place[row_of[j as usize] as usize]));
+                }
+                ends.push(pairs.len() as u32 / 4);
+            }
+            let pair_count = pairs.len() as u32 / 4;
+            let nodes = own_rows.iter().map(|&r| rows[r as usize]);
+            let block = Block {
+                offset: start as u64,
+                words: 0,
+                rows_begin,
+                rows: own_rows.len() as u32,
+                columns_begin,
+                columns: own_columns.len() as u32,
+                forward_tasks,
+                backward_tasks,
+                forward_places: forward[0],
+                backward_places: backward[0],
+                forward_ids: forward[1],
+                backward_ids: backward[1],
+                forward_entries: forward[2],
+                backward_entries: backward[2],
+                forward_ends: forward[3],
+                backward_ends: backward[3],
+                pair_count,
+                pairs: words.add(pairs),
+                names: words.add(names),
+                pair_ends: words.add(ends),
+                nodes: words.add(nodes.clone()),
+                scales: words.add(nodes.map(|node| problem.scales[node as usize].to_bits())),
+                features: words.add(own_columns.iter().copied()),
+            };
+            words.add([]);
+            let block = Block { words: (plan.words.len() - start) as u32, ..block };
+            rows_begin += block.rows;
+            columns_begin += block.columns;
+            plan.most_segments = plan.most_segments.max(forward_tasks).max(backward_tasks);
+            plan.most_rows = plan.most_rows.max(block.rows);
+            plan.most_pairs = plan.most_pairs.max(pair_count);
+            plan.most_columns = plan.most_columns.max(block.columns);
+            plan.most_words = plan.most_words.max(block.words);
+            plan.blocks.push(block);
+        }
+        Some(plan)
+    }
+
+    /// The lists of scores alone.
+    fn scores(problem: &Problem<'_>, column_place: &[u32]) -> Self {
+        let (adjacency, features, n) = (problem.adjacency, problem.features, problem.adjacency.nrows());
+        let scored: Vec<u32> = problem.parts.concat();
+        let middle = reached(adjacency, &scored);
+        let input = reached(adjacency, &middle);
+        let (middle_of, input_of) = (places(&middle, n), places(&input, n));
+        let around = |place: &[u32], node: u32| heard(adjacency, node).iter().map(|&j| place[j as usize]).collect::<Vec<_>>();
+        let values = input.iter().flat_map(|&i| features.row_range(i as usize)).map(|e| problem.values[e]).collect();
+        let part = |p: usize| problem.parts[p].iter().map(move |&v| problem.labels[v as usize] as u32 | (p as u32) << 30);
+        Self {
+            input: Lists::new(problem, &input, |i| features.row(i as usize).iter().map(|&k| column_place[k as usize]).collect()),
+            input_values: values,
+            middle: Lists::new(problem, &middle, |j| around(&input_of, j)),
+            output: Lists::new(problem, &scored, |v| around(&middle_of, v)),
+            labels: (0..3).flat_map(part).collect(),
+            blocks: Vec::new(),
+            words: Vec::new(),
+            entries: Vec::new(),
+            rows: 0,
+            most_segments: 0,
+            most_rows: 0,
+            most_pairs: 0,
+            most_columns: 0,
+            most_words: 0,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! A run in one launch against the same run operation by operation.
+
+use crate::Cuda;
+use crate::tensor::tests::device;
+use bitgraph_generate::Stream;
+use bitgraph_gnn::layers::Gcn;
+use bitgraph_gnn::{Around, Epoch, Features, Method, Model, NodeTask, Nodes, Optimiser, Selection, Trained, Training, train};
+use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
+use bitgraph_tensor::Activation;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+/// A task of one shape.
+#[derive(Clone, Copy)]
+struct Case {
+    nodes: usize,
+    columns: usize,
+    classes: usize,
+    hidden: usize,
+    dropout: [f64; 2],
+    method: Method,
+    directed: bool,
+}
+
+const CASE: Case = Case { nodes: 150, columns: 40, classes: 3, hidden: 16, dropout: [0.5, 0.5], method: Method::Adam, directed: false };
+
+fn csr(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> bool) -> Csr {
+    let (mut offsets, mut indices) = (vec![0], Vec::new());
+    for i in 0..rows {
+        indices.extend((0..columns).filter(|&j| entry(i, j)).map(|j| j as u32));
+        offsets.push(indices.len());
+    }
+    Csr::new(rows, columns, Offsets::from_usizes(&offsets), Buffer::from(indices)).unwrap()
+}
+
+impl Case {
+    fn task(&self, cuda: &Cuda) -> NodeTask<Cuda, f32> {
+        let s = Stream::new(7, 5);
+        let random = |a: usize, b: usize| s.below((a * 10_000 + b) as u64, 1000);
+        let alike = |i: usize, j: usize| i % self.classes == j % self.classes;
+        let arc = |i: usize, j: usize| random(i, j) < if alike(i, j) { 60 } else { 8 };
+        // A node that many hear from, and that hears from many.
+        let hub = |i: usize, j: usize| i == 1 || j == 1;
+        let pattern =
+            csr(self.nodes, self.nodes, |i, j| i != j && (hub(i, j) || if self.directed { arc(i, j) } else { arc(i.min(j), i.max(j)) }));
+        // A column of every node, a column of none, a node without features.
+        let features = csr(self.nodes, self.columns, |i, k| {
+            i != 5 && k != 2 && (k == 0 || random(50_000 + i, k) < if alike(i, k) { 400 } else { 100 })
+        });
+        let values: Vec<f32> = (0..features.nnz() as u64).map(|e| 0.05 + s.below(1_000_000_000 + e, 64) as f32 / 256.0).collect();
+        let labels: Vec<i32> = (0..self.nodes).map(|v| (v % self.classes) as i32).collect();
+        let third = self.nodes as u32 / 4;
+        let split = Nodes { train: (0..third).collect(), validation: (third..2 * third).collect(), test: (2 * third..3 * third).collect() };
+        NodeTask::new(&pattern, Features::sparse(cuda, &features, &values).unwrap(), &labels, self.classes, &split).unwrap()
+    }
+    fn model(&self) -> Model<Cuda, f32> {
+        let [first, second] = self.dropout;
+        Model::new("gcn", self.columns)
+            .layer(Around { dropout: first, activation: Some(Activation::Relu), ..Around::default() }, |d| Gcn::new(d, self.hidden))
+            .and_then(|m| m.layer(Around { dropout: second, ..Around::default() }, |d| Gcn::new(d, self.classes)))
+            .unwrap()
+    }
+    fn training(&self, epochs: u32) -> Training {
+        let decay = vec![("layers.0.weight".into(), 5e-3), ("layers.1.bias".into(), 1e-3)];
+        Training {
+            optimiser: Optimiser { method: self.method, rate: 0.01, decay },
+            epochs,
+            selection: Selection::LowestValidationLoss,
+            stale_epochs: None,
+            loss_scale: 1.0,
+            control: Control::default(),
+        }
+    }
+    fn run(&self, cuda: &Cuda, training: &Training) -> (Trained<Cuda, f32>, Vec<Epoch>) {
+        let mut epochs = Vec::new();
+        let run = train(&self.model(), &self.task(cuda), training, 11, |e| epochs.push(*e)).unwrap();
+        (run, epochs)
+    }
+}
+
+fn near(what: &str, found: f64, wanted: f64, tolerance: f64) {
+    assert!((found - wanted).abs() <= tolerance * wanted.abs().max(1.0), "{what}: {found} where {wanted} is wanted");
+}
+
+/// Epoch by epoch for 20 epochs: losses, accuracies up to one node, the choice, the parameters that were kept.
+fn agrees(cuda: &Cuda, case: &Case, training: &Training) {
+    let (run, epochs) = case.run(cuda, training);
+    let (plain, plain_epochs) = case.run(&cuda.without_fused_forms(), training);
+    assert_eq!(epochs.len(), plain_epochs.len());
+    let part = (case.nodes / 4) as f64;
+    for (a, b) in epochs.iter().zip(&plain_epochs) {
+        near("the loss", a.loss, b.loss, 1e-4);
+        near("the validation loss", a.scores.validation_loss, b.scores.validation_loss, 1e-4);
+        near("the training accuracy", a.scores.train_accuracy, b.scores.train_accuracy, 1.01 / part);
+        near("the validation accuracy", a.scores.validation_accuracy, b.scores.validation_accuracy, 1.01 / part);
+        near("the test accuracy", a.scores.test_accuracy, b.scores.test_accuracy, 1.01 / part);
+    }
+    if run.best.epoch == plain.best.epoch {
+        let (found, wanted) = (run.parameters.flat().to_host().unwrap(), plain.parameters.flat().to_host().unwrap());
+        found.iter().zip(&wanted).for_each(|(a, b)| near("a parameter", f64::from(*a), f64::from(*b), 2e-3));
+    } else {
+        near("the kept loss", run.best.scores.validation_loss, plain.best.scores.validation_loss, 1e-4);
+    }
+    assert!(epochs[0].loss > epochs[epochs.len() - 1].loss, "it learns");
+}
+
+#[test]
+fn epochs_agree_with_operations() {
+    let Some(cuda) = device() else { return };
+    let cases = [
+        CASE,
+        Case { directed: true, hidden: 20, classes: 5, ..CASE },
+        Case { dropout: [0.0, 0.3], hidden: 64, columns: 9, ..CASE },
+        Case { dropout: [0.25, 0.0], hidden: 100, classes: 20, nodes: 90, method: Method::AdamW, ..CASE },
+        Case { dropout: [0.0, 0.0], hidden: 1, classes: 2, ..CASE },
+    ];
+    for case in cases {
+        agrees(&cuda, &case, &case.training(20));
+    }
+}
+
+#[test]
+fn the_choice_is_that_of_operations() {
+    let Some(cuda) = device() else { return };
+    for selection in [Selection::Last, Selection::BestValidationAccuracy] {
+        agrees(&cuda, &CASE, &Training { selection, ..CASE.training(8) });
+    }
+    for stale in [0, 2] {
+        let training = Training { stale_epochs: Some(stale), selection: Selection::BestValidationAccuracy, ..CASE.training(40) };
+        let (run, epochs) = CASE.run(&cuda, &training);
+        assert_eq!((run.epochs as usize, run.epochs), (epochs.len(), run.best.epoch + stale));
+    }
+    let one = CASE.run(&cuda, &CASE.training(1)).0;
+    assert_eq!((one.best.epoch, one.epochs), (1, 1));
+}
+
+#[test]
+fn runs_repeat_themselves() {
+    let Some(cuda) = device() else { return };
+    let (first, epochs) = CASE.run(&cuda, &CASE.training(12));
+    let (second, again) = CASE.run(&cuda, &CASE.training(12));
+    assert_eq!(epochs, again);
+    assert_eq!(first.parameters.flat().to_host().unwrap(), second.parameters.flat().to_host().unwrap());
+}
+
+#[test]
+fn what_is_out_of_range_is_trained_operation_by_operation() {
+    let Some(cuda) = device() else { return };
+    let mut training = CASE.training(5);
+    training.optimiser.rate = 1e30;
+    // The plain path says what it finds.
+    assert!(train(&CASE.model(), &CASE.task(&cuda), &training, 1, |_| ()).map_or(true, |run| run.diverged.is_some()));
+    training.optimiser.rate = 0.01;
+    training.control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
+    assert!(train(&CASE.model(), &CASE.task(&cuda), &training, 1, |_| ()).is_err());
+}

@@ -1,0 +1,175 @@
+//! What training and inference take of a device's memory, predicted tensor by tensor before anything is allocated.
+//!
+//! Sizes follow from the model, the graph and the features alone; temporary results of a step are those of its hungriest layer.
+
+use crate::data::Dataset;
+use crate::{Architecture, Error, Float, Model, Precision, Shape};
+use bitgraph_tensor::TensorBackend;
+use half::{bf16, f16};
+use std::fmt;
+
+/// The sizes of a graph with features.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Extent {
+    /// Nodes.
+    pub nodes: u64,
+    /// Entries of the adjacency.
+    pub entries: u64,
+    /// Columns of the features.
+    pub inputs: u64,
+    /// Entries of sparse features; none of dense ones.
+    pub sparse: Option<u64>,
+    /// Classes.
+    pub classes: u64,
+}
+
+impl Extent {
+    /// That of a data set.
+    #[must_use]
+    pub fn of(set: &Dataset) -> Self {
+        Self {
+            nodes: set.nodes() as u64,
+            entries: set.graph().nnz() as u64,
+            inputs: set.features().shape().1 as u64,
+            sparse: set.features().pattern().map(|p| p.nnz() as u64),
+            classes: set.labels().classes() as u64,
+        }
+    }
+}
+
+/// What a model is used for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Training: with gradients, the optimiser's memory, and what layers keep for their backward passes.
+    Training,
+    /// Inference alone.
+    Inference,
+}
+
+/// Tensors by name with their bytes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Footprint {
+    tensors: Vec<(String, u64)>,
+}
+
+impl Footprint {
+    fn add(&mut self, name: impl Into<String>, bytes: u64) {
+        if bytes > 0 {
+            self.tensors.push((name.into(), bytes));
+        }
+    }
+    /// The tensors, in the order in which they are made.
+    #[must_use]
+    pub fn tensors(&self) -> &[(String, u64)] {
+        &self.tensors
+    }
+    /// Bytes when all of them are there.
+    #[must_use]
+    pub fn peak(&self) -> u64 {
+        self.tensors.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+impl fmt::Display for Footprint {
+    /// A line for each tensor, and one for the sum.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let last = [("in all".to_string(), self.peak())];
+        self.tensors.iter().chain(&last).try_for_each(|(name, bytes)| writeln!(f, "{bytes:>14}  {name}"))
+    }
+}
+
+/// Bytes of a pattern as lists.
+fn lists(rows: u64, entries: u64) -> u64 {
+    4 * (rows + 1) + 4 * entries
+}
+/// Bytes of its transpose, with the place of each entry.
+fn transposed(columns: u64, entries: u64) -> u64 {
+    lists(columns, entries) + 8 * entries
+}
+
+/// The footprint of a model over a graph. O(layers).
+#[must_use]
+pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Extent, purpose: Purpose) -> Footprint {
+    let Extent { nodes, entries, inputs, sparse, .. } = *extent;
+    let (own, real) = (size_of::<T>() as u64, size_of::<T::Real>() as u64);
+    let training = purpose == Purpose::Training;
+    let mut all = Footprint::default();
+    all.add("adjacency", lists(nodes, entries));
+    all.add("adjacency with loops", lists(nodes, entries + nodes));
+    let features = sparse.map_or(nodes * inputs * own, |e| lists(nodes, e) + e * own);
+    all.add("features", features);
+    all.add("labels and splits", 3 * 4 * nodes + 3 * real * nodes);
+    if training {
+        all.add("transposes of the adjacency", transposed(nodes, entries) + transposed(nodes, entries + nodes));
+        all.add("transpose of the features", sparse.map_or(0, |e| transposed(inputs, e)));
+    }
+    let flat = model.layout().flat_len() as u64;
+    let rounded = if own == real { 0 } else { flat * own };
+    all.add("parameters", flat * real + rounded);
+    if training {
+        all.add("gradients", flat * real);
+        all.add("memory of the optimiser", 6 * flat * real);
+        all.add("parameters of the best state", flat * real + rounded);
+    }
+    let mut work = 0;
+    for block in model.extents() {
+        let (columns, outputs) = (block.inputs as u64, block.outputs as u64);
+        let result = nodes * outputs * own;
+        if training {
+            let dropped = if block.first { sparse.map_or(features, |e| e * own) } else { nodes * columns * own };
+            let input = if block.dropout { dropped } else { 0 };
+            let steps = u64::from(block.batch_norm) * 2 + u64::from(block.activation || block.residual);
+            all.add(format!("{}: input, kept values and results", block.name), input + (block.kept)(nodes) + (1 + steps) * result);
+        }
+        // The gradient of the result, of the product, and of the input; at inference a product and the result beside the input.
+        let input = if block.first { 0 } else { nodes * columns * own };
+        work = work.max(if training { 2 * result + 2 * input } else { input + 2 * result + (block.kept)(nodes) });
+    }
+    all.add("temporary results", work + 2 * nodes * extent.classes * real);
+    all
+}
+
+/// The peak of an architecture in a precision of floats; none where it has no such model.
+fn peak<B: TensorBackend>(of: Architecture, shape: &Shape, extent: &Extent, precision: Precision, purpose: Purpose) -> Option<u64> {
+    fn at<B: TensorBackend, T: Float>(of: Architecture, shape: &Shape, extent: &Extent, purpose: Purpose) -> Option<u64> {
+        let model = of.model::<B, T>(shape, extent.inputs as usize, extent.classes as usize).ok()?;
+        Some(footprint(&model, extent, purpose).peak())
+    }
+    match precision {
+        Precision::F32 => at::<B, f32>(of, shape, extent, purpose),
+        Precision::F16 => at::<B, f16>(of, shape, extent, purpose),
+        Precision::Bf16 => at::<B, bf16>(of, shape, extent, purpose),
+        _ => None,
+    }
+}
+
+/// Refuses what is predicted to take more than a limit, and says what would fit: half precision, fewer columns, or both.
+///
+/// # Errors
+/// [`Error::Memory`].
+pub fn check<B: TensorBackend>(
+    architecture: Architecture,
+    shape: &Shape,
+    extent: &Extent,
+    (precision, purpose): (Precision, Purpose),
+    limit: u64,
+) -> Result<(), Error> {
+    let Some(needed) = peak::<B>(architecture, shape, extent, precision, purpose).filter(|needed| *needed > limit) else { return Ok(()) };
+    let fits = |shape: &Shape, precision| peak::<B>(architecture, shape, extent, precision, purpose).filter(|bytes| *bytes <= limit);
+    let widths = || std::iter::successors(Some(shape.hidden), |h| Some(h / 2)).take_while(|h| *h > 0);
+    let half = if precision == Precision::F32 { Precision::Bf16 } else { precision };
+    let narrower =
+        |precision| widths().skip(1).map(|hidden| Shape { hidden, ..*shape }).find_map(|s| Some((s.hidden, fits(&s, precision)?)));
+    let instead = if purpose == Purpose::Inference {
+        "a model that was trained with fewer hidden columns may fit".to_string()
+    } else if let Some(bytes) = fits(shape, half) {
+        format!("in {half} it takes {bytes}")
+    } else if let Some((hidden, bytes)) = narrower(precision) {
+        format!("with {hidden} hidden columns it takes {bytes}")
+    } else if let Some((hidden, bytes)) = narrower(half) {
+        format!("in {half} with {hidden} hidden columns it takes {bytes}")
+    } else {
+        "no number of hidden columns fits".to_string()
+    };
+    Err(Error::Memory { needed, limit, instead })
+}

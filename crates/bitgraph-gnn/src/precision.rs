@@ -1,0 +1,111 @@
+//! The precisions that a model is trained and run in, by name.
+
+use crate::{Architecture, Error};
+use std::fmt;
+use std::str::FromStr;
+
+/// What states, weights and sums are held in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Precision {
+    /// 32-bit floats.
+    #[default]
+    F32,
+    /// Features, weights and gradients of features in half precision; parameters and their sums in f32, with a scale of the loss.
+    F16,
+    /// As [`Precision::F16`] with the exponents of f32.
+    Bf16,
+    /// Signs of features and weights with factors, aggregated in f32: Bi-GCN, `full` of BitGNN.
+    BiFull,
+    /// Signs that are aggregated as signs: `bin` of BitGNN.
+    Bin,
+    /// Whole numbers of few bits, trained with the rounding in the loop.
+    Bits {
+        /// Bits of a weight, 1 to 16.
+        weights: u8,
+        /// Bits of an activation, 1 to 16.
+        activations: u8,
+    },
+}
+
+impl Precision {
+    /// The names on the command line and in checkpoints.
+    pub const NAMES: &'static str = "f32, f16, bf16, bi-full, bin, or bits:W,A with 1 to 16 bits each";
+
+    /// Whether features and weights are floats, as [`train`](crate::train) has them.
+    #[must_use]
+    pub const fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F16 | Self::Bf16)
+    }
+    /// Whether a model of this architecture can be trained in it.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with what can.
+    pub fn check(self, architecture: Architecture) -> Result<(), Error> {
+        let floats = if architecture == Architecture::Agnn { "f32 and bf16" } else { "f32, f16 and bf16" };
+        let trained = self.is_float() && (architecture, self) != (Architecture::Agnn, Self::F16);
+        if trained {
+            return Ok(());
+        }
+        Err(Error::Unsupported { model: architecture.name(), precision: self.to_string(), possible: floats })
+    }
+}
+
+impl fmt::Display for Precision {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::F32 => "f32",
+            Self::F16 => "f16",
+            Self::Bf16 => "bf16",
+            Self::BiFull => "bi-full",
+            Self::Bin => "bin",
+            Self::Bits { weights, activations } => return write!(f, "bits:{weights},{activations}"),
+        })
+    }
+}
+
+impl FromStr for Precision {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let unknown = || Error::Unknown { what: "precision", found: text.to_owned(), known: Self::NAMES };
+        let bits = |text: &str| text.parse().ok().filter(|bits| (1..=16).contains(bits));
+        Ok(match text {
+            "f32" => Self::F32,
+            "f16" => Self::F16,
+            "bf16" => Self::Bf16,
+            "bi-full" => Self::BiFull,
+            "bin" => Self::Bin,
+            _ => {
+                let (weights, activations) = text.strip_prefix("bits:").and_then(|of| of.split_once(',')).ok_or_else(unknown)?;
+                let (weights, activations) = bits(weights).zip(bits(activations)).ok_or_else(unknown)?;
+                Self::Bits { weights, activations }
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_written() {
+        let few = Precision::Bits { weights: 2, activations: 16 };
+        for precision in [Precision::F32, Precision::F16, Precision::Bf16, Precision::BiFull, Precision::Bin, few] {
+            assert_eq!(precision.to_string().parse(), Ok(precision));
+        }
+        for wrong in ["", "F32", "f64", "bits", "bits:8", "bits:0,8", "bits:8,17", "bits:8,8,8", "bits:-1,8"] {
+            let error = wrong.parse::<Precision>().unwrap_err().to_string();
+            assert!(error.contains("bits:W,A"), "{error}");
+        }
+    }
+    #[test]
+    fn what_is_not_trained_is_refused_with_what_is() {
+        assert_eq!(Precision::F16.check(Architecture::Gcn), Ok(()));
+        for (precision, architecture) in [(Precision::F16, Architecture::Agnn), (Precision::Bin, Architecture::Gat)] {
+            let error = precision.check(architecture).unwrap_err().to_string();
+            assert!(error.contains(architecture.name()) && error.contains("bf16"), "{error}");
+        }
+    }
+}

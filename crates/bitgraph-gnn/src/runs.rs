@@ -1,0 +1,222 @@
+//! Several runs of one training, from seeds that follow each other: what each came to, their mean and deviation, the best of them.
+
+use crate::train::{check, is_better, train_whole};
+use crate::{Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Training, refused};
+use bitgraph_tensor::TensorBackend;
+use bitgraph_tensor::ops::Whole;
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::time::Instant;
+
+/// What a run came to. Accuracies are shares of 1, those of the state that was kept.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Outcome {
+    /// The seed.
+    pub seed: u64,
+    /// The accuracy on test nodes.
+    pub test_accuracy: f64,
+    /// That on validation nodes.
+    pub val_accuracy: f64,
+    /// The epoch that the state is of, from 1.
+    pub best_epoch: u32,
+    /// Epochs that were run.
+    pub epochs: u32,
+    /// Seconds of its epochs.
+    pub train_s: f64,
+    /// The epoch in which the loss was no number any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diverged: Option<u32>,
+}
+
+/// A mean and how far values are from it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Spread {
+    /// The mean; 0 of no values.
+    pub mean: f64,
+    /// The deviation of the sample: the root of the sum of squares over one less than the values; 0 of a single one.
+    pub deviation: f64,
+}
+
+impl Spread {
+    /// Of some values. O(values).
+    #[must_use]
+    pub fn of(values: &[f64]) -> Self {
+        let mean = values.iter().sum::<f64>() / values.len().max(1) as f64;
+        let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+        let deviation = if values.len() > 1 { (squares / (values.len() - 1) as f64).sqrt() } else { 0.0 };
+        Self { mean, deviation }
+    }
+}
+
+/// Where several runs are, on the host.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress<R> {
+    /// Runs that are over.
+    pub outcomes: Vec<Outcome>,
+    /// The best epoch of them all, and its flat buffer of parameters.
+    pub best: Option<(Epoch, Vec<R>)>,
+    /// The run on its way, and the seconds that it took so far.
+    pub running: Option<(State<R>, f64)>,
+}
+
+/// Runs of one training on their way, an epoch at a time.
+pub struct Runs<'a, B: TensorBackend, T: Float> {
+    model: &'a Model<B, T>,
+    task: &'a NodeTask<B, T>,
+    training: &'a Training,
+    seeds: Vec<u64>,
+    outcomes: Vec<Outcome>,
+    best: Option<(Epoch, Vec<T::Real>)>,
+    running: Option<(Run<'a, B, T>, f64)>,
+    /// Epochs of a run that was trained as one operation, which were not told of.
+    told_later: (u64, VecDeque<Epoch>),
+}
+
+impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
+    /// Runs from these seeds, one after the other.
+    #[must_use]
+    pub fn new(model: &'a Model<B, T>, task: &'a NodeTask<B, T>, training: &'a Training, seeds: Vec<u64>) -> Self {
+        Self { model, task, training, seeds, outcomes: Vec::new(), best: None, running: None, told_later: (0, VecDeque::new()) }
+    }
+    /// Goes on from where runs of the same seeds were. A single run that was over goes on where the training has more epochs now.
+    ///
+    /// # Errors
+    /// [`Error::Size`] for a state of another model or of other seeds; the backend's.
+    pub fn resume(
+        model: &'a Model<B, T>,
+        task: &'a NodeTask<B, T>,
+        training: &'a Training,
+        seeds: Vec<u64>,
+        progress: Progress<T::Real>,
+    ) -> Result<Self, B::Error> {
+        let Progress { outcomes, best, running } = progress;
+        let over = outcomes.iter().map(|o| o.seed).eq(seeds.iter().copied().take(outcomes.len()));
+        let current = seeds.get(outcomes.len()).or(seeds.last());
+        if !over || running.as_ref().is_some_and(|(state, _)| Some(&state.seed) != current) {
+            let (expected, found) = (seeds.len() as u64, outcomes.len() as u64);
+            return Err(refused::<B>(Error::Size { what: "seeds of the runs", expected, found }));
+        }
+        let running = running.map(|(state, seconds)| Run::resume(model, task, training, state).map(|run| (run, seconds))).transpose()?;
+        let mut runs = Self { outcomes, best, running, ..Self::new(model, task, training, seeds) };
+        if runs.seeds.len() == 1 && runs.running.as_ref().is_some_and(|(run, _)| !run.is_over()) {
+            runs.outcomes.clear();
+        }
+        Ok(runs)
+    }
+    /// One more epoch with its seed; none when all runs are over.
+    ///
+    /// # Errors
+    /// [`Error::Diverged`] for a run without any good state; those of [`Run::step`].
+    pub fn step(&mut self) -> Result<Option<(u64, Epoch)>, B::Error> {
+        if let Some(epoch) = self.told_later.1.pop_front() {
+            return Ok(Some((self.told_later.0, epoch)));
+        }
+        if self.running.as_ref().is_none_or(|(run, _)| run.is_over()) {
+            self.close()?;
+            let Some(&seed) = self.seeds.get(self.outcomes.len()) else { return Ok(None) };
+            check(self.model, self.task, self.training).map_err(refused::<B>)?;
+            let start = Instant::now();
+            if let Whole::Done((trained, epochs)) = train_whole(self.model, self.task, self.training, seed)? {
+                self.running = None;
+                let (best, epochs_run, diverged) = (trained.best, trained.epochs, trained.diverged);
+                self.record((seed, start.elapsed().as_secs_f64()), (&best, &trained.parameters), (epochs_run, diverged))?;
+                self.told_later = (seed, epochs.into());
+                return Ok(self.told_later.1.pop_front().map(|epoch| (seed, epoch)));
+            }
+            self.running = Some((Run::new(self.model, self.task, self.training, seed)?, 0.0));
+        }
+        let Some((run, seconds)) = &mut self.running else { return Ok(None) };
+        let start = Instant::now();
+        let epoch = run.step()?;
+        *seconds += start.elapsed().as_secs_f64();
+        Ok(Some((run.seed(), epoch)))
+    }
+    /// Takes up what the run came to that is over, unless that is done.
+    fn close(&mut self) -> Result<(), B::Error> {
+        let Some((run, train_s)) = &self.running else { return Ok(()) };
+        if self.outcomes.len() == self.seeds.len() {
+            return Ok(());
+        }
+        let Some((best, parameters)) = run.best_state() else {
+            return Err(refused::<B>(Error::Diverged { epoch: run.epoch() }));
+        };
+        let (best, parameters, seed, train_s) = (*best, parameters.clone(), run.seed(), *train_s);
+        let (epochs, diverged) = (run.epoch(), run.diverged());
+        self.record((seed, train_s), (&best, &parameters), (epochs, diverged))
+    }
+    fn record(
+        &mut self,
+        (seed, train_s): (u64, f64),
+        (best, parameters): (&Epoch, &Parameters<B, T>),
+        (epochs, diverged): (u32, Option<u32>),
+    ) -> Result<(), B::Error> {
+        let scores = &best.scores;
+        let (test_accuracy, val_accuracy, best_epoch) = (scores.test_accuracy, scores.validation_accuracy, best.epoch);
+        if self.is_new_best(best) {
+            self.best = Some((*best, parameters.flat().to_host()?));
+        }
+        self.outcomes.push(Outcome { seed, test_accuracy, val_accuracy, best_epoch, epochs, train_s, diverged });
+        Ok(())
+    }
+    fn is_new_best(&self, epoch: &Epoch) -> bool {
+        self.best.as_ref().is_none_or(|(best, _)| is_better(self.training.selection, &epoch.scores, &best.scores))
+    }
+    /// Runs that are over.
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+    /// The best epoch of all runs, that on its way too, and its flat buffer of parameters.
+    ///
+    /// # Errors
+    /// The backend's.
+    #[allow(clippy::type_complexity)] // a pair
+    pub fn best(&self) -> Result<Option<(Epoch, Vec<T::Real>)>, B::Error> {
+        let running = self.running.as_ref().and_then(|(run, _)| run.best_state()).filter(|(epoch, _)| self.is_new_best(epoch));
+        match running {
+            Some((epoch, parameters)) => Ok(Some((*epoch, parameters.flat().to_host()?))),
+            None => Ok(self.best.clone()),
+        }
+    }
+    /// Where the runs are. A run that diverged has no state to go on from.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub fn progress(&self) -> Result<Progress<T::Real>, B::Error> {
+        let running = self.running.as_ref().filter(|(run, _)| run.diverged().is_none());
+        let running = running.map(|(run, seconds)| run.state().map(|state| (state, *seconds)));
+        Ok(Progress { outcomes: self.outcomes.clone(), best: self.best.clone(), running: running.transpose()? })
+    }
+}
+
+/// Whether a seed gives the same numbers twice: runs some epochs again and compares losses, scores and every parameter.
+///
+/// # Errors
+/// As [`Run::step`].
+pub fn repeats_itself<B: TensorBackend, T: Float>(
+    model: &Model<B, T>,
+    task: &NodeTask<B, T>,
+    training: &Training,
+    (seed, epochs): (u64, u32),
+) -> Result<bool, B::Error> {
+    #[allow(clippy::type_complexity)] // a pair
+    let once = || -> Result<(Vec<Epoch>, State<T::Real>), B::Error> {
+        let mut run = Run::new(model, task, training, seed)?;
+        let mut seen = Vec::new();
+        while run.epoch() < epochs && !run.is_over() {
+            seen.push(run.step()?);
+        }
+        Ok((seen, run.state()?))
+    };
+    Ok(once()? == once()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spreads_are_those_of_samples() {
+        let at = |values: &[f64]| (Spread::of(values).mean, Spread::of(values).deviation);
+        assert_eq!((at(&[]), at(&[0.5]), at(&[1.0, 3.0])), ((0.0, 0.0), (0.5, 0.0), (2.0, 2f64.sqrt())));
+    }
+}

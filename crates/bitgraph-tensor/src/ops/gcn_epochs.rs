@@ -1,0 +1,92 @@
+//! The epochs of training a graph convolution as one operation, for backends that have it.
+
+use super::AdamSettings;
+use crate::{Dense, Tensor};
+use bitgraph_backend::Matrix;
+use bitgraph_sparse::Control;
+use std::ops::Range;
+
+/// Which state of a run is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// That of the lowest validation loss, the earliest among equals.
+    LowestLoss,
+    /// That of the best validation accuracy, among equals that of the lower loss.
+    BestAccuracy,
+    /// The last one.
+    Last,
+}
+
+/// Training of `A' relu(A' X W1 + b1) W2 + b2` with `A' = D (A + I) D`, dropout before both products, cross entropy over the training nodes,
+/// and Adam: `rates.len()` epochs over the whole graph.
+pub struct GcnEpochsOp<'a, B: Tensor> {
+    /// `A`, without loops, n x n.
+    pub adjacency: &'a Matrix<B>,
+    /// The diagonal of `D`, n x 1.
+    pub scales: &'a Dense<B, f32>,
+    /// The pattern of the features, n x columns.
+    pub features: &'a Matrix<B>,
+    /// Their values, in the order of the pattern's CSR form.
+    pub values: &'a Dense<B, f32>,
+    /// The class of each node, 0 to below `classes`, of nodes in one of `parts`.
+    pub labels: &'a [i32],
+    /// The nodes for training, validation and test; none is in two.
+    pub parts: [&'a [u32]; 3],
+    /// The parameters before the first epoch, flat.
+    pub parameters: &'a Dense<B, f32>,
+    /// Where `W1`, `b1`, `W2` and `b2` lie in them, row by row.
+    pub places: [Range<usize>; 4],
+    /// Columns of the hidden layer.
+    pub hidden: usize,
+    /// Columns of the result.
+    pub classes: usize,
+    /// The weight decay of `W1`, `b1`, `W2` and `b2`.
+    pub decay: [f64; 4],
+    /// The numbers of Adam, but for the rate.
+    pub adam: AdamSettings,
+    /// The learning rate of every epoch.
+    pub rates: &'a [f64],
+    /// The probabilities that an entry of the features and an element of the hidden layer is dropped.
+    pub dropout: [f64; 2],
+    /// The seed of dropout.
+    pub seed: u64,
+    /// The draws of both dropouts in every epoch.
+    pub draws: &'a [[u32; 2]],
+    /// Which state is kept.
+    pub kept: Kept,
+    /// Epochs without a better state after which it ends.
+    pub stale: Option<u32>,
+    /// Cancellation.
+    pub control: &'a Control,
+}
+
+/// An epoch of it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GcnEpoch {
+    /// The training loss of the step, with its dropout.
+    pub loss: f64,
+    /// The validation loss of the state after the step.
+    pub validation_loss: f64,
+    /// The share of nodes of each part that the state after the step classifies right.
+    pub accuracies: [f64; 3],
+}
+
+/// What came of it.
+pub struct GcnEpochs<B: Tensor> {
+    /// The parameters of the state that was kept, flat; places outside of parameters are zero.
+    pub parameters: Dense<B, f32>,
+    /// The epochs that were run.
+    pub epochs: Vec<GcnEpoch>,
+    /// The epoch that the state is of, from 1.
+    pub best: usize,
+    /// Whether it was cancelled.
+    pub cancelled: bool,
+}
+
+/// What a backend that may lack an operation says.
+pub enum Whole<R> {
+    /// It was done.
+    Done(R),
+    /// It was not, for this reason; nothing has changed.
+    Declined(String),
+}
