@@ -119,6 +119,16 @@ fn epochs_agree_with_operations() {
     }
 }
 
+/// Lists that are too long for the shared memory of three blocks; then their state too.
+#[test]
+fn what_is_too_large_for_shared_memory_stays_in_device_memory() {
+    let Some(cuda) = device() else { return };
+    for hidden in [16, 128] {
+        let case = Case { columns: 600, hidden, ..CASE };
+        agrees(&cuda, &case, &case.training(4));
+    }
+}
+
 #[test]
 fn the_choice_is_that_of_operations() {
     let Some(cuda) = device() else { return };
