@@ -7,7 +7,7 @@ use bitgraph_tensor::{Activation, Dense, TensorBackend};
 
 /// How much faster steps follow gradients than weights do.
 const STEP_RATE: f64 = 5.0;
-/// The step is its start times `elu(STEP_RATE p) + 1`, which is 1 at 0 and above 0 everywhere.
+/// The step is its start times the eighth power of `elu(STEP_RATE p / 8) + 1`: nearly `exp(STEP_RATE p)`, and formed where the parameters are.
 const POSITIVE: Activation = Activation::Elu { alpha: 1.0 };
 
 /// A quantiser with learned steps: the codes 0 to `2^bits - 1` stand for `step (code - zero)`. Source: Esser et al., LSQ, 2020.
@@ -29,8 +29,10 @@ pub struct Quantised<B: TensorBackend> {
     centred: Dense<B, f32>,
     /// Steps, of one row.
     steps: Dense<B, f32>,
-    /// `elu` of the steps' parameters.
+    /// `elu` of the steps' parameters over 8, times the rate.
     elu: Dense<B, f32>,
+    /// The seventh power of `elu + 1`.
+    seventh: Dense<B, f32>,
 }
 
 impl Quantiser {
@@ -56,13 +58,16 @@ impl Quantiser {
         let row = |value: f64| Dense::<B, f32>::filled(backend, 1, columns, value as f32);
         let p = parameters.real(self.step)?;
         let p = if self.columns.is_some() { p } else { gemm(&p, &row(1.0)?).eval()? };
-        let elu = map(&p).times(STEP_RATE).activation(POSITIVE).eval()?;
-        let steps = map(&elu).bias(&row(1.0)?).times(self.start).eval()?;
+        let elu = map(&p).times(STEP_RATE / 8.0).activation(POSITIVE).eval()?;
+        let root = map(&elu).bias(&row(1.0)?).eval()?;
+        let second = map(&root).multiply(&root).eval()?;
+        let seventh = map(&second).multiply(&second).multiply(&second).multiply(&root).eval()?;
+        let steps = map(&seventh).multiply(&root).times(self.start).eval()?;
         let square = map(&steps).multiply(&steps).eval()?;
         let position = map(x).batch_norm((&row(0.0)?, &square), None, 0.0).bias(&row(self.zero)?).eval()?;
         let levels = bitgraph_tensor::Quantise { scale: 1.0, zero_point: 0, bits: self.bits };
         let centred = map(&position).quantise(levels).bias(&row(-self.zero)?).eval()?;
-        Ok(Quantised { position, centred, steps, elu })
+        Ok(Quantised { position, centred, steps, elu, seventh })
     }
     /// The gradient of the elements from that of the values of the codes; that of the steps is written.
     fn backward<B: TensorBackend>(
@@ -78,7 +83,8 @@ impl Quantiser {
         // Inside the range the value's derivative by the step is (code - position), outside it is the code itself.
         let offset = map(&q.position).bias(&row(-self.zero)?).multiply(&inside).eval()?;
         let by_step = map(&q.centred).add_scaled(&offset, -1.0).multiply(dy).eval()?;
-        let ds = map(&sum_columns(&by_step)?).times(self.start * STEP_RATE).activation_gradient(POSITIVE, &q.elu).eval()?;
+        let ds =
+            map(&sum_columns(&by_step)?).times(self.start * STEP_RATE).multiply(&q.seventh).activation_gradient(POSITIVE, &q.elu).eval()?;
         match self.columns {
             Some(_) => gradients.set(self.step, &ds)?,
             None => gradients.set(self.step, &sum_columns(&ds.reshaped(columns, 1)?)?)?,
