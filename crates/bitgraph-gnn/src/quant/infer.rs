@@ -20,6 +20,7 @@ pub struct BinaryPlan<B: TensorBackend> {
 }
 
 /// A weight's signs, and the factors of its columns.
+#[allow(clippy::type_complexity)] // a pair
 fn packed<B: TensorBackend + Bits>(parameters: &Parameters<B, f32>, id: ParameterId) -> Result<(Signs<B>, Dense<B, f32>), B::Error> {
     let w = BinaryWeight::new(&parameters.weight(id)?)?;
     Ok((w.signs.sign(Packing::Columns)?, w.means))

@@ -6,6 +6,7 @@
 
 mod binary;
 mod features;
+mod infer;
 mod lsq;
 mod models;
 mod sign;
@@ -15,5 +16,3 @@ pub use features::{column_signs, few_levels, scaled_signs};
 pub use infer::BinaryPlan;
 pub use lsq::{BitsGcn, InputStep};
 pub use models::{LowBits, Teacher, prepare, train_low_bits};
-
-mod infer;

@@ -125,6 +125,7 @@ fn magnitudes<B: TensorBackend>(task: &NodeTask<B, f32>, rows: &Dense<B, f32>, c
 ///
 /// # Errors
 /// As [`prepare`] and [`train`].
+#[allow(clippy::type_complexity)] // a pair
 pub fn train_low_bits<B: TensorBackend>(
     backend: &B,
     data: &Dataset,
