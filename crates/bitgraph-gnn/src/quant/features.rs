@@ -43,7 +43,7 @@ pub fn scaled_signs(features: &Features) -> Result<Features> {
 /// Steps that are tried, from the largest that covers all values down to a fiftieth of it.
 const TRIED: u32 = 40;
 
-/// Features of 0 or more as whole numbers below `2^bits`, and the step that they are multiples of: of 40 steps that with the least squared
+/// Features of 0 or more as whole numbers below `2^bits`, and the step that they are multiples of: of 40 steps that with the smallest squared
 /// error over the elements that are not zero. Zeros stay, so that sparse features do. Values below 0 become 0. O(stored values).
 ///
 /// # Errors
