@@ -13,6 +13,7 @@ mod model;
 mod optimiser;
 mod parameters;
 mod precision;
+pub mod quant;
 mod recipes;
 mod runs;
 mod task;

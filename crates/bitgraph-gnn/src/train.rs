@@ -9,7 +9,7 @@ use crate::optimiser::{Memory, Optimising};
 use crate::{Error, Float, Gradients, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::TensorBackend;
-use bitgraph_tensor::ops::{Whole, cross_entropy_with_gradient, sum_columns};
+use bitgraph_tensor::ops::{Whole, sum_columns};
 use serde::{Deserialize, Serialize};
 
 /// Which state of a run is kept.
@@ -240,7 +240,7 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
         let (model, task, epoch) = (self.model, self.task, self.epoch + 1);
         let mode = Mode::Train { seed: self.seed, step: epoch };
         let (logits, tape) = model.forward(&task.graph, &self.parameters, &task.features, mode)?;
-        let (loss, dlogits) = cross_entropy_with_gradient(&logits, task.train_labels(), self.scale.value)?;
+        let (loss, dlogits) = task.loss(&logits, self.scale.value)?;
         model.backward(&task.graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
         if !self.scale.dynamic || self.scale.after(finite(&self.gradients)?) {
             let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);

@@ -34,7 +34,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
-        let sums = spmm(pass.graph.adjacency(), &h).own(1.0).scale_rows(&d).scale_columns(&d);
+        let sums = spmm(pass.graph.with_loops(), &h).scale_rows(&d).scale_columns(&d);
         Ok((sums.bias(&pass.parameters.real(self.affine.bias)?).eval()?, ()))
     }
     fn backward(
@@ -48,7 +48,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
         self.affine.bias_gradient(dy, gradients)?;
-        let dh = spmm(pass.graph.adjacency(), dy).transpose().own(1.0).scale_rows(&d).scale_columns(&d).eval()?;
+        let dh = spmm(pass.graph.with_loops(), dy).transpose().scale_rows(&d).scale_columns(&d).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }
 }

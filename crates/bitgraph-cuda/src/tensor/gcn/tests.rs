@@ -4,7 +4,7 @@ use crate::Cuda;
 use crate::tensor::tests::device;
 use bitgraph_generate::Stream;
 use bitgraph_gnn::layers::Gcn;
-use bitgraph_gnn::{Around, Epoch, Features, Method, Model, NodeTask, Nodes, Optimiser, Selection, Trained, Training, train};
+use bitgraph_gnn::{Around, Epoch, Features, Method, Model, NodeTask, Nodes, Optimiser, Schedule, Selection, Trained, Training, train};
 use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
 use bitgraph_tensor::Activation;
 use std::sync::Arc;
@@ -63,7 +63,7 @@ impl Case {
     fn training(&self, epochs: u32) -> Training {
         let decay = vec![("layers.0.weight".into(), 5e-3), ("layers.1.bias".into(), 1e-3)];
         Training {
-            optimiser: Optimiser { method: self.method, rate: 0.01, decay },
+            optimiser: Optimiser { method: self.method, rate: 0.01, decay, schedule: Schedule::default() },
             epochs,
             selection: Selection::LowestValidationLoss,
             stale_epochs: None,

@@ -1,0 +1,120 @@
+//! Models of few bits: inference on bits gives the numbers of the forward pass in floats, losses with a teacher have the gradients of
+//! differences, and training learns.
+
+use bitgraph_cpu::Cpu;
+use bitgraph_gnn::quant::{
+    BinaryGcn, BinaryHidden, BinaryPlan, BitsGcn, InputStep, SignInput, Teacher, column_signs, few_levels, train_low_bits,
+};
+use bitgraph_gnn::{Around, Features, Graph, Model, NodeTask, Nodes, Precision, data};
+use bitgraph_sparse::{Buffer, Csr, Offsets};
+use bitgraph_tensor::{Dense, Philox};
+
+const NODES: usize = 90;
+const CLASSES: usize = 3;
+const COLUMNS: usize = 37;
+
+fn random(a: usize, b: usize) -> u32 {
+    Philox::new(1, 0).word(a as u64, b as u32) % 100
+}
+
+fn csr(columns: usize, entry: &dyn Fn(usize, usize) -> bool) -> Csr {
+    let (mut offsets, mut indices) = (vec![0], Vec::new());
+    for i in 0..NODES {
+        indices.extend((0..columns).filter(|&j| entry(i, j)).map(|j| j as u32));
+        offsets.push(indices.len());
+    }
+    Csr::new(NODES, columns, Offsets::from_usizes(&offsets), Buffer::from(indices)).unwrap()
+}
+
+fn graph() -> Csr {
+    csr(NODES, &|i, j| i != j && random(i.min(j), i.max(j)) < if i % CLASSES == j % CLASSES { 14 } else { 1 })
+}
+
+fn host_features() -> data::Features {
+    let x = csr(COLUMNS, &|i, j| random(500 + i, j) < if i % CLASSES == j % CLASSES { 50 } else { 12 });
+    let ones = vec![1.0; x.nnz()];
+    data::Features::sparse(x, ones).unwrap()
+}
+
+fn set() -> data::Dataset {
+    let labels = data::Labels::new((0..NODES).map(|v| (v % CLASSES) as i32).collect(), CLASSES).unwrap();
+    let split = Nodes { train: (0..30).collect(), validation: (30..60).collect(), test: (60..90).collect() };
+    data::Dataset::new("small", graph(), host_features(), labels, vec![split]).unwrap()
+}
+
+#[test]
+fn inference_on_bits_is_that_in_floats() {
+    let cpu = Cpu::new();
+    let x: Features<Cpu, f32> = column_signs(&host_features()).unwrap().on(&cpu).unwrap();
+    let graph = Graph::<Cpu, f32>::new(&cpu, &graph()).unwrap();
+    for hidden in [5, 32, 64] {
+        let mut layers = (None, None);
+        let model = Model::<Cpu, f32>::new("bin", COLUMNS)
+            .layer(Around::default(), |d| *layers.0.insert(BinaryHidden::new(d, hidden)))
+            .and_then(|m| m.layer(Around::default(), |d| *layers.1.insert(BinaryGcn::new(d, CLASSES, SignInput::Ready, 0.0))))
+            .unwrap();
+        let parameters = model.start(&cpu, 7).unwrap();
+        let plan = BinaryPlan::new((&layers.0.unwrap(), &layers.1.unwrap()), &parameters, &x).unwrap();
+        let expected = model.infer(&graph, &parameters, &x).unwrap().to_host().unwrap();
+        assert_eq!(plan.run(&graph).unwrap().to_host().unwrap(), expected, "{hidden} hidden columns");
+        assert!(plan.bytes() > 0);
+    }
+}
+
+#[test]
+fn a_teachers_loss_has_the_gradient_of_differences() {
+    let cpu = Cpu::new();
+    let numbers = |seed: u64| {
+        (0..NODES * CLASSES).map(|i| f64::from(Philox::new(seed, 0).word(i as u64, 0)) / 2f64.powi(31) - 1.0).collect::<Vec<_>>()
+    };
+    let dense = |values: Vec<f64>| Dense::from_vec(&cpu, NODES, CLASSES, values).unwrap();
+    for share in [0.0, 0.3, 1.0] {
+        let task: NodeTask<Cpu, f64> = set().task(&cpu, 0).unwrap();
+        let task = task.with_teacher(&dense(numbers(1)), share).unwrap();
+        let at = numbers(2);
+        let (_, gradient) = task.loss(&dense(at.clone()), 1.0).unwrap();
+        let gradient = gradient.to_host().unwrap();
+        let loss = |values: Vec<f64>| task.loss(&dense(values), 1.0).unwrap().0.to_host().unwrap()[0];
+        for k in (0..at.len()).step_by(7) {
+            let moved = |h: f64| loss(at.iter().enumerate().map(|(i, v)| if i == k { v + h } else { *v }).collect());
+            let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
+            assert!((difference - gradient[k]).abs() < 1e-8, "{share} {k}: {difference} {}", gradient[k]);
+        }
+    }
+    let task: NodeTask<Cpu, f64> = set().task(&cpu, 0).unwrap();
+    assert!(task.with_teacher(&dense(numbers(1)), 1.5).is_err());
+}
+
+#[test]
+fn every_precision_learns_and_repeats_itself() {
+    for precision in
+        [Precision::Bin, Precision::BiFull, Precision::Bits { weights: 8, activations: 8 }, Precision::Bits { weights: 4, activations: 4 }]
+    {
+        let run = || train_low_bits(&Cpu::new(), &set(), (0, 3), precision, Teacher::Trained, |_| ()).unwrap().1;
+        let (first, second) = (run(), run());
+        assert!(first.best.scores.test_accuracy > 0.8, "{precision}: {}", first.best.scores.test_accuracy);
+        assert_eq!(first.best, second.best);
+    }
+    assert!(train_low_bits(&Cpu::new(), &set(), (0, 3), Precision::F16, Teacher::None, |_| ()).is_err());
+}
+
+#[test]
+fn features_of_zeros_and_ones_are_levels_exactly() {
+    for bits in [1, 2, 4, 8, 16] {
+        let (levels, step) = few_levels(&host_features(), bits).unwrap();
+        let back: Vec<f64> = levels.values().iter().map(|&v| f64::from(v) * step).collect();
+        assert!(back.iter().all(|v| (v - 1.0).abs() < 1e-6), "{bits} bits");
+    }
+}
+
+#[test]
+fn layers_of_few_bits_refuse_what_they_cannot_read() {
+    let cpu = Cpu::new();
+    let graph = Graph::<Cpu, f32>::new(&cpu, &graph()).unwrap();
+    let sparse: Features<Cpu, f32> = host_features().on(&cpu).unwrap();
+    let model = Model::<Cpu, f32>::new("bits", COLUMNS)
+        .layer(Around::default(), |d| BitsGcn::new(d, CLASSES, (4, 4), (InputStep::Learned(0.1), None, 0.1), 0.0))
+        .unwrap();
+    let parameters = model.start(&cpu, 1).unwrap();
+    assert!(model.infer(&graph, &parameters, &sparse).is_err());
+}
