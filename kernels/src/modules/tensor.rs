@@ -290,6 +290,7 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "tensor/adam_general", kernels: &["adam_f32", "adam_f64"] },
     Listed { name: "tensor/gcn_epochs", kernels: &["gcn_epochs_16", "gcn_epochs_32", "gcn_epochs_64", "gcn_epochs_128"] },
     Listed { name: "tensor/map_general", kernels: &["map_f32", "map_f64", "map_f32_x4", "map_f16_x8", "map_bf16_x8"] },
+    Listed { name: "tensor/map_vectors", kernels: &["map_vectors_4", "map_vectors_8"] },
     Listed {
         name: "tensor/gemm_general",
         kernels: &["gemm_merge_f32", "gemm_merge_f64", "gemm_merge_i32", "gemm_f32_f32", "gemm_f16_f32", "gemm_bf16_f32", "gemm_f64_f64"],

@@ -94,6 +94,23 @@ impl EpilogueParams {
     }
 }
 
+impl StepParams {
+    /// Whether the kernel of neighbours takes the step, by so many: its operand is a matrix of floats that is read by words, a row or a column.
+    fn is_of_neighbours(&self, count: u32) -> bool {
+        match self.kind {
+            0..=3 | 7 | 9 => true,
+            4 | 5 | 8 => self.other.reads_floats(count),
+            _ => false,
+        }
+    }
+}
+impl EpilogueParams {
+    /// Whether every step is of those that neighbours go through in registers.
+    pub fn is_of_neighbours(&self, count: u32) -> bool {
+        self.steps.iter().take(self.count as usize).all(|step| step.is_of_neighbours(count))
+    }
+}
+
 /// Calls `launch` with the steps and the output of a kernel that forms a result of so many rows and columns in `real`; steps beyond those
 /// that a launch takes follow, over an array of that type. `neighbours` columns are stored at once where they can be.
 ///

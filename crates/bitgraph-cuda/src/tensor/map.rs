@@ -10,6 +10,9 @@ use bitgraph_tensor::AnyMut;
 use bitgraph_tensor::ops::MapOp;
 
 const MODULE: &str = "tensor/map_general";
+const VECTORS: &str = "tensor/map_vectors";
+/// Threads of a block of the kernel of neighbours.
+const THREADS: u32 = 256;
 
 parameters! {
     struct MapParams = "tensor/map_general.cu" "bg::MapParams" {
@@ -20,9 +23,40 @@ parameters! {
     }
 }
 
+parameters! {
+    struct MapVectorsParams = "tensor/map_vectors.cu" "bg::MapVectorsParams" {
+        x: View,
+        y: Target,
+        epilogue: EpilogueParams,
+        packs: u32,
+        row_packs: u32,
+    }
+}
+
+/// Neighbours in registers, where all operands lie for that; whether they do.
+fn vectors(cuda: &Cuda, x: &View, (rows, columns): (usize, usize), epilogue: &EpilogueParams, y: Target) -> Result<bool> {
+    let dtype = DType::ALL[x.dtype as usize];
+    let (count, name) = if dtype == DType::F32 { (4, "map_vectors_4") } else { (8, "map_vectors_8") };
+    let lies = columns.is_multiple_of(count as usize)
+        && x.reads_floats(count)
+        && y.packed != 0
+        && y.view().reads_floats(count)
+        && epilogue.is_of_neighbours(count);
+    let row_packs = columns / count as usize;
+    let Some(packs) = rows.checked_mul(row_packs).and_then(|packs| u32::try_from(packs).ok()).filter(|_| lies) else { return Ok(false) };
+    let params = MapVectorsParams { x: *x, y, epilogue: *epilogue, packs, row_packs: row_packs as u32 };
+    let device = cuda.device();
+    // SAFETY: both matrices have the shape's elements, and no other operand shares one with the output.
+    unsafe { device.launch(&device.kernel(VECTORS, name)?, device.cover(packs as usize, THREADS), &params) }?;
+    Ok(true)
+}
+
 /// A matrix of so many rows and columns through steps that are computed in `real`.
 pub(super) fn steps(cuda: &Cuda, x: &View, real: DType, shape: (usize, usize), epilogue: EpilogueParams, y: Target) -> Result<()> {
     if shape.0 == 0 || shape.1 == 0 {
+        return Ok(());
+    }
+    if real == DType::F32 && vectors(cuda, x, shape, &epilogue, y)? {
         return Ok(());
     }
     let dtype = DType::ALL[x.dtype as usize];

@@ -61,6 +61,11 @@ impl View {
         let size = dtype.bytes() as u64;
         aligned(self.data.address(), self.stride * size, size * u64::from(elements))
     }
+    /// Whether the elements are of `f32` or of one of its halves, and so many neighbours are read in words of up to 16 bytes.
+    pub fn reads_floats(&self, elements: u32) -> bool {
+        let dtype = DType::ALL[self.dtype as usize];
+        matches!(dtype, DType::F32 | DType::F16 | DType::Bf16) && self.reads(dtype, elements.min(16 / dtype.bytes() as u32))
+    }
 }
 
 impl Target {
