@@ -6,6 +6,7 @@
 //!
 //! Invariant: a file that was written whole is replaced by another whole one, or stays.
 
+use crate::batch::BatchSettings;
 use crate::data::Normalise;
 use crate::{Epoch, Error, Layout, Memory, Optimiser, Outcome, Progress, Selection, Shape, State, Training};
 use bitgraph_io::WriteOptions;
@@ -76,6 +77,9 @@ pub struct Description {
     pub normalise: Normalise,
     /// The training.
     pub settings: Settings,
+    /// How it is trained on batches; none where every step is over the whole graph.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub batches: Option<BatchSettings>,
     /// The seeds of the runs.
     pub seeds: Vec<u64>,
 }

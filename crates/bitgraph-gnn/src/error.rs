@@ -82,6 +82,21 @@ pub enum Error {
         /// The precisions that are possible.
         possible: &'static str,
     },
+    /// Work that was stopped through its control.
+    #[error(transparent)]
+    Cancelled(#[from] bitgraph_sparse::Cancelled),
+    /// A graph that METIS does not take apart.
+    #[error("METIS does not take a graph of {nodes} nodes and {entries} entries apart into {parts} parts: {why}")]
+    Partition {
+        /// Nodes.
+        nodes: u64,
+        /// Entries, both directions of an edge counted.
+        entries: u64,
+        /// Parts.
+        parts: u32,
+        /// Why not.
+        why: String,
+    },
     /// Training whose loss left the numbers.
     #[error("training diverged in epoch {epoch}, before any state was good; a lower learning rate may help")]
     Diverged {

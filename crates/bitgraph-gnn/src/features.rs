@@ -1,10 +1,11 @@
-//! What a layer gets: a dense matrix, or input features that are sparse and stay so.
+//! What a layer gets: a dense matrix, or input features that are sparse and stay so, or that stay in host memory.
 
-use crate::Float;
+use crate::{Float, Streamed};
 use bitgraph_backend::Matrix;
 use bitgraph_sparse::{Csr, FormatKind};
 use bitgraph_tensor::ops::{gemm, map, spmm};
 use bitgraph_tensor::{Dense, DenseMut, Dropout, TensorBackend};
+use std::sync::Arc;
 
 /// Features, a row for each node.
 pub enum Features<B: TensorBackend, T: Float> {
@@ -17,6 +18,8 @@ pub enum Features<B: TensorBackend, T: Float> {
         /// The values, of one column.
         values: Dense<B, T>,
     },
+    /// Features that are not on the backend: for inference alone.
+    Streamed(Arc<Streamed<B>>),
 }
 
 impl<B: TensorBackend, T: Float> Clone for Features<B, T> {
@@ -24,6 +27,7 @@ impl<B: TensorBackend, T: Float> Clone for Features<B, T> {
         match self {
             Self::Dense(x) => Self::Dense(x.clone()),
             Self::Sparse { pattern, values } => Self::Sparse { pattern: pattern.clone(), values: values.clone() },
+            Self::Streamed(x) => Self::Streamed(Arc::clone(x)),
         }
     }
 }
@@ -62,6 +66,7 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
         match self {
             Self::Dense(x) => x.shape(),
             Self::Sparse { pattern, .. } => pattern.shape(),
+            Self::Streamed(x) => x.shape(),
         }
     }
     /// The backend.
@@ -69,16 +74,17 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
         match self {
             Self::Dense(x) => x.backend(),
             Self::Sparse { values, .. } => values.backend(),
+            Self::Streamed(x) => x.backend(),
         }
     }
     /// The dense matrix, for layers that need one.
     ///
     /// # Errors
-    /// [`Error::Combination`](crate::Error::Combination) for sparse features.
+    /// [`Error::Combination`](crate::Error::Combination) for sparse or streamed features.
     pub fn as_dense(&self, what: &'static str) -> Result<&Dense<B, T>, B::Error> {
         match self {
             Self::Dense(x) => Ok(x),
-            Self::Sparse { .. } => {
+            Self::Sparse { .. } | Self::Streamed(_) => {
                 let why = "it takes dense features; put a linear layer before it";
                 Err(crate::refused::<B>(crate::Error::Combination { what, why }))
             }
@@ -92,6 +98,15 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
         match self {
             Self::Dense(x) => gemm(x, weight).eval(),
             Self::Sparse { pattern, values } => spmm(pattern, weight).edge_values(values).eval(),
+            Self::Streamed(x) => x.times(weight),
+        }
+    }
+    /// The same into a matrix that there is.
+    pub(crate) fn times_into(&self, weight: &Dense<B, T>, to: DenseMut<'_, B, T>) -> Result<(), B::Error> {
+        match self {
+            Self::Dense(x) => gemm(x, weight).into(to),
+            Self::Sparse { pattern, values } => spmm(pattern, weight).edge_values(values).into(to),
+            Self::Streamed(_) => Streamed::<B>::refuse("a block of features"),
         }
     }
     /// The gradient of the weight of [`Features::times`] from that of the product, into `to`.
@@ -102,6 +117,7 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
         match self {
             Self::Dense(x) => gemm(x, dy).transpose_a().into(to),
             Self::Sparse { pattern, values } => spmm(pattern, dy).transpose().edge_values(values).into(to),
+            Self::Streamed(_) => Streamed::<B>::refuse("training on a whole graph"),
         }
     }
     /// Some of the elements set to zero; of sparse features some of the entries.
@@ -112,6 +128,7 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
         Ok(match self {
             Self::Dense(x) => Self::Dense(map(x).dropout(dropout).eval()?),
             Self::Sparse { pattern, values } => Self::Sparse { pattern: pattern.clone(), values: map(values).dropout(dropout).eval()? },
+            Self::Streamed(_) => return Streamed::<B>::refuse("training on a whole graph"),
         })
     }
 }

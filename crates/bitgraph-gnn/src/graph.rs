@@ -4,16 +4,53 @@
 
 use bitgraph_backend::Matrix;
 use bitgraph_sparse::{Buffer, Csr, FormatKind, Offsets};
-use bitgraph_tensor::{Dense, Real, TensorBackend};
+use bitgraph_tensor::ops::{Operation, Reduce, SparseDense, spmm};
+use bitgraph_tensor::{Dense, Element, Real, TensorBackend};
 use std::sync::Mutex;
 
 /// A graph on a backend. Row `i` of its adjacency names the nodes that node `i` hears from. `R` is the type of scales.
+///
+/// A part that was sampled of a larger graph keeps that graph's degrees, and its entries have weights, so that sums and means over a row
+/// estimate those over the row of the larger graph. Layers of attention take no account of either.
 pub struct Graph<B: TensorBackend, R: Real> {
     backend: B,
     adjacency: Matrix<B>,
     with_loops: Matrix<B>,
     degrees: Vec<usize>,
+    weights: Option<Weights<B, R>>,
     powers: Mutex<Vec<(f64, Dense<B, R>)>>,
+}
+
+/// What the entries of a sampled graph count for.
+struct Weights<B: TensorBackend, R: Real> {
+    /// A weight for each entry of the adjacency, of one column.
+    entries: Dense<B, R>,
+    /// One over the degree of each node, 0 for a degree of 0, of one column.
+    inverse_degrees: Dense<B, R>,
+}
+
+/// A graph in host memory, as a backend gets it.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct HostGraph {
+    /// The adjacency without loops.
+    pub bare: Csr,
+    looped: Csr,
+    /// The degrees that layers scale by.
+    pub degrees: Vec<usize>,
+    /// Weights of the entries; then degrees are those of a larger graph.
+    pub weights: Option<Vec<f32>>,
+}
+
+impl HostGraph {
+    /// From a square pattern without loops, which is all there is. O(entries).
+    pub fn whole(bare: Csr) -> Self {
+        let degrees = (0..bare.nrows()).map(|i| bare.degree(i)).collect();
+        Self { looped: with_loops(&bare), bare, degrees, weights: None }
+    }
+    /// A part of a larger graph, with the degrees that its nodes have there and a weight for each entry. O(entries).
+    pub fn sampled(bare: Csr, degrees: Vec<usize>, weights: Vec<f32>) -> Self {
+        Self { looped: with_loops(&bare), bare, degrees, weights: Some(weights) }
+    }
 }
 
 impl<B: TensorBackend, R: Real> Graph<B, R> {
@@ -27,15 +64,47 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             return Err(crate::refused::<B>(crate::Error::Size { what: "columns of the adjacency", expected, found }));
         }
         let (bare, _) = pattern.filter_with_positions(|i, j| i != j);
-        let degrees: Vec<usize> = (0..bare.nrows()).map(|i| bare.degree(i)).collect();
-        let looped = with_loops(&bare).map_err(|e| B::Error::from(bitgraph_backend::Error::from(e)))?;
+        Self::on(backend, HostGraph::whole(bare))
+    }
+    /// A graph of host memory.
+    pub(crate) fn on(backend: &B, host: HostGraph) -> Result<Self, B::Error> {
+        let HostGraph { bare, looped, degrees, weights } = host;
+        let column = |values: Vec<f64>| Dense::column_vector(backend, values.into_iter().map(R::of).collect());
+        let weights = weights.map(|of| {
+            let inverse = degrees.iter().map(|&d| if d == 0 { 0.0 } else { 1.0 / d as f64 }).collect();
+            Ok::<_, B::Error>(Weights { entries: column(of.into_iter().map(f64::from).collect())?, inverse_degrees: column(inverse)? })
+        });
         Ok(Self {
             backend: backend.clone(),
             adjacency: Matrix::new(backend, &bare, None, FormatKind::Csr)?,
             with_loops: Matrix::new(backend, &looped, None, FormatKind::Csr)?,
+            weights: weights.transpose()?,
             degrees,
             powers: Mutex::new(Vec::new()),
         })
+    }
+    /// The sum of `x` over the neighbours of each node, by the weights that there are; an operation that goes on.
+    pub fn sum<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
+        let sum = spmm(&self.adjacency, x);
+        match &self.weights {
+            Some(of) => sum.edge_values(&of.entries),
+            None => sum,
+        }
+    }
+    /// The mean of `x` over the neighbours of each node, 0 for nodes without. Over a sample it is the sum by weights over the degree that the
+    /// node has in the whole graph.
+    pub fn mean<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
+        match &self.weights {
+            Some(of) => self.sum(x).scale_rows(&of.inverse_degrees),
+            None => self.sum(x).reduce(Reduce::Mean),
+        }
+    }
+    /// [`Graph::sum`] with the node itself among its neighbours, at a weight of 1.
+    pub fn sum_with_own<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
+        match &self.weights {
+            Some(_) => self.sum(x).own(1.0),
+            None => spmm(&self.with_loops, x),
+        }
     }
     /// The backend.
     pub fn backend(&self) -> &B {
@@ -71,7 +140,7 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
 }
 
 /// A pattern without loops with one in every row.
-fn with_loops(bare: &Csr) -> Result<Csr, bitgraph_sparse::Error> {
+fn with_loops(bare: &Csr) -> Csr {
     let (mut offsets, mut indices) = (vec![0usize], Vec::with_capacity(bare.nnz() + bare.nrows()));
     for i in 0..bare.nrows() {
         let (row, own) = (bare.row(i), i as u32);
@@ -81,5 +150,5 @@ fn with_loops(bare: &Csr) -> Result<Csr, bitgraph_sparse::Error> {
         indices.extend_from_slice(&row[at..]);
         offsets.push(indices.len());
     }
-    Csr::new(bare.nrows(), bare.ncols(), Offsets::from_usizes(&offsets), Buffer::from(indices))
+    Csr::from_valid(bare.nrows(), bare.ncols(), Offsets::from_usizes(&offsets), Buffer::from(indices))
 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod batch;
 mod checkpoint;
 pub mod data;
 mod error;
@@ -16,6 +17,7 @@ mod precision;
 pub mod quant;
 mod recipes;
 mod runs;
+mod streamed;
 mod task;
 mod train;
 
@@ -32,5 +34,6 @@ pub use parameters::{Declared, Gradients, Layout, ParameterId, Parameters, Start
 pub use precision::Precision;
 pub use recipes::{Architecture, Recipe, Shape};
 pub use runs::{Outcome, Progress, Runs, Spread, repeats_itself};
+pub use streamed::Streamed;
 pub use task::{NodeTask, Nodes, Scores};
 pub use train::{Epoch, Run, Selection, State, Trained, Training, train, why_not_whole};

@@ -1,9 +1,10 @@
 //! What training and inference take of a device's memory, predicted tensor by tensor before anything is allocated.
 //!
-//! Sizes follow from the model, the graph and the features alone; temporary results of a step are those of its hungriest layer.
+//! Sizes follow from the model, the graph, the features and the batches alone; temporary results of a step are those of its hungriest layer.
 
+use crate::batch::Sampler;
 use crate::data::Dataset;
-use crate::{Architecture, Error, Float, Model, Precision, Shape};
+use crate::{Architecture, Error, Float, Model, Precision, Shape, Streamed};
 use bitgraph_tensor::TensorBackend;
 use half::{bf16, f16};
 use std::fmt;
@@ -21,9 +22,25 @@ pub struct Extent {
     pub sparse: Option<u64>,
     /// Classes.
     pub classes: u64,
+    /// Nodes and entries of a batch; none where the whole graph is trained on.
+    pub batch: Option<(u64, u64)>,
+    /// Whether features stay in host memory.
+    pub streamed: bool,
 }
 
 impl Extent {
+    /// The same trained on batches.
+    #[must_use]
+    pub fn with_batches(self, sampler: Option<&Sampler>, streamed: bool) -> Self {
+        Self { batch: sampler.map(|s| s.extent(self.nodes, self.entries)), streamed, ..self }
+    }
+    /// The extent of a batch, as if it were all there is.
+    fn of_batch(self) -> Option<Self> {
+        let (nodes, entries) = self.batch?;
+        // Rows of features are of the mean length, for want of better knowledge.
+        let sparse = self.sparse.map(|all| (all as f64 * nodes as f64 / self.nodes.max(1) as f64) as u64);
+        Some(Self { nodes, entries, sparse, batch: None, streamed: false, ..self })
+    }
     /// That of a data set.
     #[must_use]
     pub fn of(set: &Dataset) -> Self {
@@ -33,6 +50,8 @@ impl Extent {
             inputs: set.features().shape().1 as u64,
             sparse: set.features().pattern().map(|p| p.nnz() as u64),
             classes: set.labels().classes() as u64,
+            batch: None,
+            streamed: false,
         }
     }
 }
@@ -87,9 +106,19 @@ fn transposed(columns: u64, entries: u64) -> u64 {
     lists(columns, entries) + 8 * entries
 }
 
-/// The footprint of a model over a graph. O(layers).
+/// The footprint of a model over a graph. Of training on batches it is that of inference over the whole graph, by which epochs are scored, and
+/// that of training over one batch. O(layers).
 #[must_use]
 pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Extent, purpose: Purpose) -> Footprint {
+    if let Some(batch) = extent.of_batch().filter(|_| purpose == Purpose::Training) {
+        let mut all = footprint(model, &Extent { batch: None, ..*extent }, Purpose::Inference);
+        all.tensors.retain(|(name, _)| name != "parameters");
+        let (real, nodes) = (size_of::<T::Real>() as u64, batch.nodes);
+        let of_batch = footprint(model, &batch, Purpose::Training);
+        all.tensors.extend(of_batch.tensors.into_iter().map(|(name, bytes)| (format!("a batch: {name}"), bytes)));
+        all.add("a batch: weights of entries and of losses", real * (batch.entries + 2 * nodes + nodes * extent.classes));
+        return all;
+    }
     let Extent { nodes, entries, inputs, sparse, .. } = *extent;
     let (own, real) = (size_of::<T>() as u64, size_of::<T::Real>() as u64);
     let training = purpose == Purpose::Training;
@@ -97,7 +126,10 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
     all.add("adjacency", lists(nodes, entries));
     all.add("adjacency with loops", lists(nodes, entries + nodes));
     let features = sparse.map_or(nodes * inputs * own, |e| lists(nodes, e) + e * own);
-    all.add("features", features);
+    match extent.streamed {
+        true => all.add("a block of features", Streamed::<B>::block_bytes(nodes, inputs, own)),
+        false => all.add("features", features),
+    }
     all.add("labels and splits", 3 * 4 * nodes + 3 * real * nodes);
     if training {
         all.add("transposes of the adjacency", transposed(nodes, entries) + transposed(nodes, entries + nodes));
@@ -143,7 +175,7 @@ fn peak<B: TensorBackend>(of: Architecture, shape: &Shape, extent: &Extent, prec
     }
 }
 
-/// Refuses what is predicted to take more than a limit, and says what would fit: half precision, fewer columns, or both.
+/// Refuses what is predicted to take more than a limit, and says what would fit: features streamed, half precision, fewer columns, or both.
 ///
 /// # Errors
 /// [`Error::Memory`].
@@ -160,7 +192,11 @@ pub fn check<B: TensorBackend>(
     let half = if precision == Precision::F32 { Precision::Bf16 } else { precision };
     let narrower =
         |precision| widths().skip(1).map(|hidden| Shape { hidden, ..*shape }).find_map(|s| Some((s.hidden, fits(&s, precision)?)));
-    let instead = if purpose == Purpose::Inference {
+    let streamed = Extent { streamed: true, ..*extent };
+    let streamed = peak::<B>(architecture, shape, &streamed, precision, purpose).filter(|bytes| extent.batch.is_some() && *bytes <= limit);
+    let instead = if let Some(bytes) = streamed {
+        format!("with features streamed from host memory it takes {bytes}")
+    } else if purpose == Purpose::Inference {
         "a model that was trained with fewer hidden columns may fit".to_string()
     } else if let Some(bytes) = fits(shape, half) {
         format!("in {half} it takes {bytes}")

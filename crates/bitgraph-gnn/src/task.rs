@@ -1,5 +1,6 @@
 //! Classification of nodes: labels, and which nodes are for training, validation and test.
 
+use crate::batch::Batches;
 use crate::{Error, Features, Float, Graph, refused};
 use bitgraph_sparse::Csr;
 use bitgraph_tensor::ops::{
@@ -36,6 +37,7 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
     shares: Dense<B, T::Real>,
     /// Probabilities that another model gives, a row for each node, and their share of the loss.
     teacher: Option<(Dense<B, T>, f64)>,
+    batches: Option<Batches>,
 }
 
 /// What a state is worth.
@@ -83,6 +85,7 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             split: split.clone(),
             host_labels: labels.to_vec(),
             teacher: None,
+            batches: None,
         })
     }
     /// How many classes there are.
@@ -128,6 +131,26 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         self.teacher = Some((map(&real).eval_as::<T>()?, share));
         Ok(self)
     }
+    /// The same task, trained on batches: an epoch is a step for each of them, and scores are those of the whole graph as before.
+    ///
+    /// # Errors
+    /// [`Error::Combination`] for batches of another graph, or with a teacher, which knows the whole graph alone.
+    pub fn with_batches(mut self, batches: Batches) -> Result<Self, B::Error> {
+        if self.teacher.is_some() {
+            let why = "a teacher's probabilities are those of the whole graph";
+            return Err(refused::<B>(Error::Combination { what: "batches with a teacher", why }));
+        }
+        let (expected, found) = ((self.graph.nodes(), self.features.shape().1), batches.shape());
+        if expected != found {
+            return Err(refused::<B>(Error::Combination { what: "batches of another graph", why: "nodes or features differ in number" }));
+        }
+        self.batches = Some(batches);
+        Ok(self)
+    }
+    /// The batches that it is trained on.
+    pub fn batches(&self) -> Option<&Batches> {
+        self.batches.as_ref()
+    }
     /// The training loss of a step's logits, of 1 x 1, and `scale` times its gradient.
     ///
     /// # Errors
@@ -137,16 +160,12 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         let Some((probabilities, share)) = &self.teacher else {
             return cross_entropy_with_gradient(logits, &self.train_labels, scale);
         };
-        let weight = share / self.graph.nodes().max(1) as f64;
-        let logarithms = log_softmax(logits)?;
-        let classes = sum_columns(&map(&logarithms).multiply(probabilities).eval()?)?;
-        let taught = sum_columns(&classes.reshaped(self.classes, 1)?)?;
-        let dlogits = log_softmax_backward(&logarithms, &map(probabilities).times(-weight * scale).eval()?)?;
+        let (loss, dlogits) = taught(logits, probabilities, share / self.graph.nodes().max(1) as f64, scale)?;
         if *share >= 1.0 {
-            return Ok((map(&taught).times(-weight).eval_as()?, dlogits));
+            return Ok((loss, dlogits));
         }
         let (labelled, of_labels) = cross_entropy_with_gradient(logits, &self.train_labels, scale)?;
-        let loss = map(&taught).times(-weight).add_scaled(&labelled, 1.0 - share).eval_as()?;
+        let loss = map(&loss).add_scaled(&labelled, 1.0 - share).eval()?;
         Ok((loss, map(&dlogits).add_scaled(&of_labels, 1.0 - share).eval()?))
     }
     /// The training loss of a step and the scores of logits. One round trip.
@@ -169,6 +188,21 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         let scores = Scores { validation_loss: at(1), train_accuracy: share(0), validation_accuracy: share(1), test_accuracy: share(2) };
         Ok((at(0), scores))
     }
+}
+
+/// `-weight` times the sum over `shares * log_softmax(logits)`, of 1 x 1, and `scale` times its gradient.
+#[allow(clippy::type_complexity)] // a pair of matrices
+pub(crate) fn taught<B: TensorBackend, T: Float>(
+    logits: &Dense<B, T>,
+    shares: &Dense<B, T>,
+    weight: f64,
+    scale: f64,
+) -> Result<(Dense<B, T::Real>, Dense<B, T>), B::Error> {
+    let logarithms = log_softmax(logits)?;
+    let classes = sum_columns(&map(&logarithms).multiply(shares).eval()?)?;
+    let sum = sum_columns(&classes.reshaped(logits.ncols(), 1)?)?;
+    let dlogits = log_softmax_backward(&logarithms, &map(shares).times(-weight * scale).eval()?)?;
+    Ok((map(&sum).times(-weight).eval_as()?, dlogits))
 }
 
 fn check(nodes: usize, rows: usize, labels: &[i32], classes: usize, split: &Nodes) -> Result<(), Error> {

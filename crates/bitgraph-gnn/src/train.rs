@@ -1,15 +1,16 @@
-//! Training over the whole graph: epochs, the choice of a state, divergence.
+//! Training over the whole graph, or over batches of it: epochs, the choice of a state, divergence.
 
+mod batched;
 mod whole;
 
 pub(crate) use whole::train as train_whole;
 pub use whole::why_not_whole;
 
 use crate::optimiser::{Memory, Optimising};
-use crate::{Error, Float, Gradients, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
+use crate::{Error, Features, Float, Gradients, Graph, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
 use bitgraph_sparse::Control;
-use bitgraph_tensor::TensorBackend;
 use bitgraph_tensor::ops::{Whole, sum_columns};
+use bitgraph_tensor::{Dense, TensorBackend};
 use serde::{Deserialize, Serialize};
 
 /// Which state of a run is kept.
@@ -29,7 +30,7 @@ pub enum Selection {
 pub struct Training {
     /// The optimiser.
     pub optimiser: Optimiser,
-    /// Epochs, each one step over all training nodes.
+    /// Epochs, each one step over all training nodes, or one for each batch.
     pub epochs: u32,
     /// Which state is kept.
     pub selection: Selection,
@@ -46,9 +47,9 @@ pub struct Training {
 pub struct Epoch {
     /// The epoch, from 1.
     pub epoch: u32,
-    /// The training loss, of the step with its dropout.
+    /// The training loss, of the step with its dropout; the mean of several steps.
     pub loss: f64,
-    /// What the state after the step is worth.
+    /// What the state after the step is worth; of batches that are not scored every epoch, what the last one was that is.
     pub scores: Scores,
 }
 
@@ -65,6 +66,9 @@ pub struct Trained<B: TensorBackend, T: Float> {
     /// Whether it was stopped through [`Training::control`].
     pub cancelled: bool,
 }
+
+/// A loss, of 1 x 1, and the gradient of logits.
+type Loss<B, T> = (Dense<B, <T as bitgraph_tensor::Element>::Real>, Dense<B, T>);
 
 /// Steps without an overflow after which the loss scale doubles, and where it stops.
 const CALM: u32 = 200;
@@ -144,6 +148,7 @@ pub struct Run<'a, B: TensorBackend, T: Float> {
     optimising: Optimising<B, T>,
     scale: LossScale,
     best: Option<(Epoch, Parameters<B, T>)>,
+    last: Option<Scores>,
     epoch: u32,
     diverged: Option<u32>,
 }
@@ -167,6 +172,7 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             parameters,
             scale: LossScale::new::<T>(training.loss_scale),
             best: None,
+            last: None,
             epoch: 0,
             diverged: None,
         })
@@ -232,30 +238,49 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
         let stale = self.best.as_ref().map_or(0, |(best, _)| self.epoch - best.epoch);
         self.diverged.is_some() || self.epoch >= self.training.epochs || self.training.stale_epochs.is_some_and(|most| stale >= most)
     }
-    /// One epoch: a step over the training nodes, and the scores of the state after it.
+    /// One epoch: a step over the training nodes, or one for each batch, and the scores of the state after it.
     ///
     /// # Errors
     /// The backend's.
     pub fn step(&mut self) -> Result<Epoch, B::Error> {
-        let (model, task, epoch) = (self.model, self.task, self.epoch + 1);
-        let mode = Mode::Train { seed: self.seed, step: epoch };
-        let (logits, tape) = model.forward(&task.graph, &self.parameters, &task.features, mode)?;
-        let (loss, dlogits) = task.loss(&logits, self.scale.value)?;
-        model.backward(&task.graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
+        let (task, epoch) = (self.task, self.epoch + 1);
+        let loss = match task.batches() {
+            Some(batches) => self.batches(batches, epoch)?,
+            None => {
+                let mode = Mode::Train { seed: self.seed, step: epoch };
+                self.update(&task.graph, &task.features, (mode, epoch), |logits, scale| task.loss(logits, scale))?
+            }
+        };
+        let scored = task.batches().is_none_or(|batches| batches.is_scored(epoch, self.training.epochs));
+        let (loss, scores) = match self.last.filter(|_| !scored) {
+            Some(scores) => (loss.to_host()?.first().map_or(f64::NAN, |loss| bitgraph_semiring::Scalar::to_f64(*loss)), scores),
+            None => task.scores(&loss, &self.model.infer(&task.graph, &self.parameters, &task.features)?)?,
+        };
+        let this = Epoch { epoch, loss, scores };
+        (self.epoch, self.last) = (epoch, Some(scores));
+        if !loss.is_finite() || !scores.validation_loss.is_finite() {
+            self.diverged = Some(epoch);
+        } else if scored && self.best.as_ref().is_none_or(|(best, _)| is_better(self.training.selection, &scores, &best.scores)) {
+            self.best = Some((this, self.parameters.clone()));
+        }
+        Ok(this)
+    }
+    /// A step of the optimiser over a graph; the loss before it, of 1 x 1.
+    fn update(
+        &mut self,
+        graph: &Graph<B, T::Real>,
+        features: &Features<B, T>,
+        (mode, epoch): (Mode, u32),
+        loss: impl FnOnce(&Dense<B, T>, f64) -> Result<Loss<B, T>, B::Error>,
+    ) -> Result<Dense<B, T::Real>, B::Error> {
+        let (logits, tape) = self.model.forward(graph, &self.parameters, features, mode)?;
+        let (loss, dlogits) = loss(&logits, self.scale.value)?;
+        self.model.backward(graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
         if !self.scale.dynamic || self.scale.after(finite(&self.gradients)?) {
             let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);
             self.parameters = self.optimising.step(&self.parameters, &self.gradients, (1.0 / self.scale.used, share))?;
         }
-        let logits = model.infer(&task.graph, &self.parameters, &task.features)?;
-        let (loss, scores) = task.scores(&loss, &logits)?;
-        let this = Epoch { epoch, loss, scores };
-        self.epoch = epoch;
-        if !loss.is_finite() || !scores.validation_loss.is_finite() {
-            self.diverged = Some(epoch);
-        } else if self.best.as_ref().is_none_or(|(best, _)| is_better(self.training.selection, &scores, &best.scores)) {
-            self.best = Some((this, self.parameters.clone()));
-        }
-        Ok(this)
+        Ok(loss)
     }
     /// The state that was best.
     ///

@@ -75,7 +75,10 @@ pub(super) fn features(array: &Array) -> Result<Features> {
     let [rows, columns] = array.shape[..] else {
         return Err(Error::Shape { found: array.shape.clone(), wanted: "features have a row for each node" });
     };
-    Features::dense(rows, columns, floats(&array.values))
+    match &array.values {
+        Values::F32(values) => Features::dense(rows, columns, values.clone()),
+        values => Features::dense(rows, columns, floats(values)),
+    }
 }
 
 /// Values as f32.

@@ -2,7 +2,7 @@
 
 use super::Result;
 use crate::Error;
-use bitgraph_sparse::Csr;
+use bitgraph_sparse::{Buffer, Csr, Offsets};
 use bitgraph_tensor::TensorBackend;
 
 /// What features are divided by before they are used.
@@ -23,8 +23,8 @@ pub struct Features(Stored);
 
 #[derive(Clone, Debug)]
 enum Stored {
-    Dense { rows: usize, columns: usize, values: Vec<f32> },
-    Sparse { pattern: Csr, values: Vec<f32> },
+    Dense { rows: usize, columns: usize, values: Buffer<f32> },
+    Sparse { pattern: Csr, values: Buffer<f32> },
 }
 
 impl Features {
@@ -32,7 +32,8 @@ impl Features {
     ///
     /// # Errors
     /// [`Error::Size`] for another number of values; [`Error::Feature`] for one that is not finite.
-    pub fn dense(rows: usize, columns: usize, values: Vec<f32>) -> Result<Self> {
+    pub fn dense(rows: usize, columns: usize, values: impl Into<Buffer<f32>>) -> Result<Self> {
+        let values = values.into();
         let expected = (rows as u64).saturating_mul(columns as u64);
         if values.len() as u64 != expected {
             return Err(Error::Size { what: "values of dense features", expected, found: values.len() as u64 }.into());
@@ -44,7 +45,8 @@ impl Features {
     ///
     /// # Errors
     /// As [`Features::dense`].
-    pub fn sparse(pattern: Csr, values: Vec<f32>) -> Result<Self> {
+    pub fn sparse(pattern: Csr, values: impl Into<Buffer<f32>>) -> Result<Self> {
+        let values = values.into();
         let (expected, found) = (pattern.nnz() as u64, values.len() as u64);
         if expected != found {
             return Err(Error::Size { what: "values of sparse features", expected, found }.into());
@@ -121,12 +123,33 @@ impl Features {
         }
         let by: Vec<f64> = sums.iter().map(|&(sum, n)| if how == Normalise::Row { sum } else { sum / f64::from(n.max(1)) }).collect();
         let (Stored::Dense { values, .. } | Stored::Sparse { values, .. }) = &mut made.0;
-        for (v, g) in values.iter_mut().zip(group) {
-            if by[g] > 0.0 {
-                *v = (f64::from(*v) / by[g]) as f32;
-            }
-        }
+        let divided = |(&v, g): (&f32, usize)| if by[g] > 0.0 { (f64::from(v) / by[g]) as f32 } else { v };
+        *values = values.iter().zip(group).map(divided).collect::<Vec<f32>>().into();
         made
+    }
+    /// The features of some nodes, in this order; sparse ones stay so. O(their stored values).
+    ///
+    /// # Panics
+    /// For a node that there is not.
+    #[must_use]
+    pub fn select(&self, nodes: &[u32]) -> Self {
+        let rows = nodes.iter().map(|&v| v as usize);
+        Self(match &self.0 {
+            Stored::Dense { columns, values, .. } => {
+                let taken: Vec<f32> = rows.flat_map(|v| values[v * columns..][..*columns].iter().copied()).collect();
+                Stored::Dense { rows: nodes.len(), columns: *columns, values: taken.into() }
+            }
+            Stored::Sparse { pattern, values } => {
+                let (mut offsets, mut ids, mut taken) = (vec![0], Vec::new(), Vec::new());
+                for v in rows {
+                    ids.extend_from_slice(pattern.row(v));
+                    taken.extend_from_slice(&values[pattern.row_range(v)]);
+                    offsets.push(ids.len());
+                }
+                let pattern = Csr::from_valid(nodes.len(), pattern.ncols(), Offsets::from_usizes(&offsets), ids.into());
+                Stored::Sparse { pattern, values: taken.into() }
+            }
+        })
     }
     /// The features on a backend, rounded to `T`; sparse ones stay so.
     ///
@@ -141,7 +164,7 @@ impl Features {
 }
 
 /// The row of an entry. O(log rows).
-fn row_of(pattern: &Csr, entry: usize) -> usize {
+pub(crate) fn row_of(pattern: &Csr, entry: usize) -> usize {
     let (mut low, mut high) = (0, pattern.nrows());
     while low < high {
         let middle = low.midpoint(high);

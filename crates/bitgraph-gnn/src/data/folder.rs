@@ -16,11 +16,11 @@ fn find(folder: &Path, names: &[&str], wanted: &'static str) -> Result<PathBuf> 
     found.ok_or_else(|| Error::Missing { folder: folder.to_path_buf(), wanted })
 }
 
-pub(super) fn open(folder: &Path, control: &Control) -> Result<Dataset> {
+pub(super) fn open(folder: &Path, mode: ReadMode, control: &Control) -> Result<Dataset> {
     let options = ReadOptions { control: control.clone(), ..ReadOptions::default() };
     let graph_path = find(folder, &["graph.mtx", "graph.mtx.gz", "graph.npz", "graph.bgr", "graph.el"], GRAPHS)?;
     let path = find(folder, &["features.npz", "features.npy"], "features.npz or features.npy")?;
-    let features = features(&path, &options).within(&path)?;
+    let features = features(&path, mode, &options).within(&path)?;
     let rows = features.shape().0;
     let graph = graph(&graph_path, rows, &options).within(&graph_path)?;
     let nodes = graph.nrows();
@@ -57,9 +57,9 @@ fn graph(path: &Path, rows: usize, options: &ReadOptions) -> Result<Csr> {
     })
 }
 
-fn features(path: &Path, options: &ReadOptions) -> Result<Features> {
+fn features(path: &Path, mode: ReadMode, options: &ReadOptions) -> Result<Features> {
     if path.extension().is_some_and(|e| e == "npy") {
-        return arrays::features(&read_array(path, ReadMode::Copy)?);
+        return arrays::features(&read_array(path, mode)?);
     }
     // scipy adds up entries that are given twice; a choice of one would be as silent.
     let loaded = read(path, &ReadOptions { duplicates: Duplicates::Sum, ..options.clone() })?;

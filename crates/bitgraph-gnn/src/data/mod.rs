@@ -15,11 +15,13 @@ mod tests;
 
 pub use dataset::{Dataset, Labels};
 pub use error::{Error, Result};
+pub(crate) use features::row_of;
 pub use features::{Features, Normalise};
 pub use planted::planted;
 pub use split::{Sizes, seeded};
 
 use bitgraph_generate::{Control, Generator};
+use bitgraph_io::ReadMode;
 use std::path::Path;
 
 /// Opens a data set.
@@ -37,8 +39,20 @@ use std::path::Path;
 /// # Errors
 /// Any [`Error`], with the file.
 pub fn open(name: &Path, control: &Control) -> Result<Dataset> {
+    open_as(name, ReadMode::Copy, control)
+}
+
+/// As [`open`], with the `features.npy` of a folder left in its file where [`ReadMode::Map`] can have it so: 32-bit floats, row by row.
+///
+/// # Errors
+/// As [`open`].
+pub fn open_mapped(name: &Path, control: &Control) -> Result<Dataset> {
+    open_as(name, ReadMode::Map, control)
+}
+
+fn open_as(name: &Path, features: ReadMode, control: &Control) -> Result<Dataset> {
     if name.is_dir() {
-        return folder::open(name, control);
+        return folder::open(name, features, control);
     }
     let text = name.to_string_lossy();
     if Generator::is_generator_prefix(&text)

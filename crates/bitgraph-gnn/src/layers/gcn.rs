@@ -2,7 +2,6 @@
 
 use super::{Affine, product_gradient};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
-use bitgraph_tensor::ops::spmm;
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// `D^-1/2 (A + I) D^-1/2 X W + b`, where `D` holds the degrees, a node itself counted. Source: Kipf, Welling, 2017.
@@ -34,7 +33,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
-        let sums = spmm(pass.graph.with_loops(), &h).scale_rows(&d).scale_columns(&d);
+        let sums = pass.graph.sum_with_own(&h).scale_rows(&d).scale_columns(&d);
         Ok((sums.bias(&pass.parameters.real(self.affine.bias)?).eval()?, ()))
     }
     fn backward(
@@ -48,7 +47,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
         self.affine.bias_gradient(dy, gradients)?;
-        let dh = spmm(pass.graph.with_loops(), dy).transpose().scale_rows(&d).scale_columns(&d).eval()?;
+        let dh = pass.graph.sum_with_own(dy).transpose().scale_rows(&d).scale_columns(&d).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }
 }

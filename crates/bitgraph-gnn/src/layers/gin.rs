@@ -2,7 +2,7 @@
 
 use super::{Affine, product_gradient};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{gemm, map, spmm, sum_columns};
+use bitgraph_tensor::ops::{gemm, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// `((1 + epsilon) I + L A) X W + b` with a learned epsilon and `L = (D + I)^exponent`, which keeps sums of hubs in range: -1 gives nearly
@@ -43,7 +43,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Dense<B, T>), B::Error> {
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
         let scaled = map(&h).times_columns(&self.epsilons(pass)?).add(&h).eval_as::<T::Real>()?;
-        let sums = spmm(pass.graph.adjacency(), &h).scale_rows(&pass.graph.degree_powers(self.exponent)?);
+        let sums = pass.graph.sum(&h).scale_rows(&pass.graph.degree_powers(self.exponent)?);
         let y = sums.add(&scaled).bias(&pass.parameters.real(self.affine.bias)?).eval()?;
         Ok((y, h))
     }
@@ -62,7 +62,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         gemm(&by_column, &ones).into(gradients.slot(self.epsilon)?)?;
         let scaled = map(dy).times_columns(&self.epsilons(pass)?).add(dy).eval_as::<T::Real>()?;
         let scale = pass.graph.degree_powers(self.exponent)?;
-        let dh = spmm(pass.graph.adjacency(), dy).transpose().scale_columns(&scale).add(&scaled).eval()?;
+        let dh = pass.graph.sum(dy).transpose().scale_columns(&scale).add(&scaled).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }
 }

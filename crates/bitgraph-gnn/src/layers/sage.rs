@@ -3,7 +3,7 @@
 use super::Affine;
 use super::product_gradient;
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{Reduce, map, spmm};
+use bitgraph_tensor::ops::{Operation, SparseDense, map};
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// How neighbours are taken together.
@@ -31,10 +31,10 @@ impl Sage {
         let neighbours = declare.parameter("weight_neighbours", (inputs, outputs), Start::Glorot { inputs, outputs });
         Self { own: Affine::new(declare, outputs), neighbours, kind, outputs }
     }
-    fn reduce(&self) -> Reduce {
+    fn aggregate<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
         match self.kind {
-            SageKind::Mean => Reduce::Mean,
-            SageKind::Sum => Reduce::Sum,
+            SageKind::Mean => pass.graph.mean(x),
+            SageKind::Sum => pass.graph.sum(x),
         }
     }
 }
@@ -51,7 +51,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let own = x.times(&pass.parameters.weight(self.own.weight)?)?;
         let h = x.times(&pass.parameters.weight(self.neighbours)?)?;
-        let y = spmm(pass.graph.adjacency(), &h).reduce(self.reduce()).add(&own).bias(&pass.parameters.real(self.own.bias)?);
+        let y = self.aggregate(pass, &h).add(&own).bias(&pass.parameters.real(self.own.bias)?);
         Ok((y.eval()?, ()))
     }
     fn backward(
@@ -65,7 +65,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         self.own.bias_gradient(dy, gradients)?;
         // The gradient depends on the shape of what was aggregated, which is that of `dy`.
-        let dh = spmm(pass.graph.adjacency(), dy).reduce(self.reduce()).gradient(dy)?.eval()?;
+        let dh = self.aggregate(pass, dy).gradient(dy)?.eval()?;
         let own = product_gradient(self.own.weight, x, dy, pass.parameters, gradients, wanted)?;
         let heard = product_gradient(self.neighbours, x, &dh, pass.parameters, gradients, wanted)?;
         own.zip(heard).map(|(own, heard)| map(&own).add(&heard).eval()).transpose()

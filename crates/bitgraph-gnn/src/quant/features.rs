@@ -60,7 +60,7 @@ pub fn few_levels(features: &Features, bits: u32) -> Result<(Features, f64)> {
     let step_of = |k: u32| largest / most * 50f64.powf(-f64::from(k) / f64::from(TRIED - 1));
     let best = (0..TRIED).map(|k| (error(step_of(k)), step_of(k))).min_by(|a, b| a.0.total_cmp(&b.0));
     let step = best.map_or(largest / most, |(_, step)| step);
-    let levels = values.iter().map(|&v| level(v, step) as f32).collect();
+    let levels: Vec<f32> = values.iter().map(|&v| level(v, step) as f32).collect();
     let made = match features.pattern() {
         Some(pattern) => Features::sparse(pattern.clone(), levels)?,
         None => Features::dense(features.shape().0, features.shape().1, levels)?,

@@ -14,8 +14,12 @@ pub fn why_not_whole<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Nod
     }
     match &task.features {
         Features::Dense(_) => return Some("the features are dense"),
+        Features::Streamed(_) => return Some("the features are streamed"),
         Features::Sparse { values, .. } if values.any().get::<f32>().is_none() => return Some("the elements are not of f32"),
         Features::Sparse { .. } => {}
+    }
+    if task.batches().is_some() {
+        return Some("it is trained on batches");
     }
     if task.has_teacher() {
         return Some("the loss has a teacher");

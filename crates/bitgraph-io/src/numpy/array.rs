@@ -4,9 +4,10 @@ use super::npy::{self, Fault};
 use super::zip::{self, Member};
 use crate::source::{Bytes, open_bytes};
 use crate::{Error, ReadMode, Result};
-use bitgraph_sparse::Values;
+use bitgraph_sparse::{Buffer, Values};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Numbers and a shape.
 #[derive(Clone, Debug, PartialEq)]
@@ -17,14 +18,40 @@ pub struct Array {
     pub values: Values,
 }
 
-/// Reads a `.npy` file of bools, integers or floats of at most 64 bits. O(elements).
+/// Reads a `.npy` file of bools, integers or floats of at most 64 bits. O(elements). 32-bit floats row by row, in the byte order of this
+/// machine, stay where the bytes of the file are: in the file, where it is mapped.
 ///
 /// # Errors
 /// [`Error::Io`]; [`Error::Malformed`], [`Error::Size`] or [`Error::Shape`] for what is no such array: arrays of objects are refused, since
 /// reading one would execute what it holds.
 pub fn read_array(path: &Path, mode: ReadMode) -> Result<Array> {
     let bytes = open_bytes(path, mode)?;
+    if let Some(array) = in_place(&bytes) {
+        return Ok(array);
+    }
     array(&mut (*bytes).as_ref()).map_err(|f| f.at(path, "array".to_string()))
+}
+
+/// An array of 32-bit floats over the bytes of its file; none for other arrays, those that are not aligned, and files that are not right.
+fn in_place(bytes: &Bytes) -> Option<Array> {
+    let mut rest: &[u8] = (**bytes).as_ref();
+    let all = rest.len();
+    let header = npy::read_header(&mut rest).ok()?;
+    if header.code != "f4" || header.fortran || header.big_endian != cfg!(target_endian = "big") {
+        return None;
+    }
+    let shape = header.shape.iter().map(|&d| usize::try_from(d).ok()).collect::<Option<Vec<_>>>()?;
+    let count = shape.iter().try_fold(1usize, |n, &d| n.checked_mul(d)).filter(|n| n.checked_mul(4) == Some(rest.len()))?;
+    let (offset, owner) = (all - rest.len(), Arc::new(Owner(Arc::clone(bytes))));
+    Some(Array { shape, values: Values::F32(Buffer::from_owner(owner, offset, count, "values").ok()?) })
+}
+
+/// What keeps the bytes of a file.
+struct Owner(Bytes);
+impl AsRef<[u8]> for Owner {
+    fn as_ref(&self) -> &[u8] {
+        (*self.0).as_ref()
+    }
 }
 
 /// An `.npz` archive, whose arrays are read when they are asked for.
@@ -124,6 +151,30 @@ mod tests {
         all
     }
 
+    #[test]
+    fn floats_stay_where_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("x.npy");
+        let data: Vec<u8> = (0..6).flat_map(|i| (i as f32).to_le_bytes()).collect();
+        // The header of 10 bytes is filled up to a multiple of 64, as numpy does it.
+        let header = format!("{:<117}\n", "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }");
+        let mut bytes = b"\x93NUMPY\x01\x00\x76\x00".to_vec();
+        bytes.extend(header.as_bytes());
+        bytes.extend(&data);
+        std::fs::write(&file, &bytes).unwrap();
+        for mode in [ReadMode::Map, ReadMode::Copy] {
+            let found = read_array(&file, mode).unwrap();
+            assert_eq!(found, Array { shape: vec![2, 3], values: vec![0f32, 1.0, 2.0, 3.0, 4.0, 5.0].into() });
+        }
+        let held: Bytes = Arc::new(bytes.clone());
+        let at = (*held).as_ref().as_ptr() as usize;
+        if let Some(Array { values: Values::F32(values), .. }) = in_place(&held) {
+            assert_eq!(values.as_ptr() as usize, at + 128);
+        }
+        bytes.pop();
+        std::fs::write(&file, &bytes).unwrap();
+        assert!(matches!(read_array(&file, ReadMode::Map), Err(Error::Size { .. })));
+    }
     #[test]
     fn arrays_come_by_rows_and_objects_are_refused() {
         let read = |bytes: Vec<u8>| array(&mut &bytes[..]);

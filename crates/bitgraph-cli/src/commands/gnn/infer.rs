@@ -39,7 +39,7 @@ pub fn run<B: GnnBackend>(backend: &B, args: &InferArgs, reporter: &Reporter) ->
     saved.precision.check(saved.architecture)?;
     let described = &saved.checkpoint.description;
     let name = args.data.clone().unwrap_or_else(|| PathBuf::from(&described.data));
-    let source = Source { name: &name, normalise: described.normalise, split: args.split.unwrap_or(described.split) };
+    let source = Source { name: &name, normalise: described.normalise, split: args.split.unwrap_or(described.split), streamed: false };
     let set = source.load(reporter)?;
     saved.check(&name, &set)?;
     in_precision!(saved.precision, T => classify::<B, T>(backend, args, reporter, &saved, (&source, &set)))
@@ -55,7 +55,7 @@ fn classify<B: GnnBackend, T: Working>(
     let description = &saved.checkpoint.description;
     let model = setup::model::<B, T>(saved.architecture, description)?;
     let (architecture, precision) = (saved.architecture, saved.precision);
-    let used = Use { architecture, precision, description, set, purpose: Purpose::Inference };
+    let used = Use { architecture, precision, description, set, purpose: Purpose::Inference, streamed: false };
     used.check_memory(backend, args.place.memory_limit)?;
     if args.explain {
         used.explain(&model, reporter);

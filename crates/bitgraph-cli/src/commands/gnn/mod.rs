@@ -1,5 +1,6 @@
 //! `gnn`: training of graph neural networks, and inference by what was trained.
 
+mod batches;
 mod curve;
 mod infer;
 mod options;
@@ -58,9 +59,14 @@ struct Use<'a> {
     description: &'a Description,
     set: &'a Dataset,
     purpose: Purpose,
+    /// Whether features stay in host memory.
+    streamed: bool,
 }
 
 impl Use<'_> {
+    fn extent(&self) -> Extent {
+        Extent::of(self.set).with_batches(self.description.batches.as_ref().map(|b| &b.sampler), self.streamed)
+    }
     /// Refuses what is predicted to take more memory than there is, or than is allowed.
     fn check_memory<B: GnnBackend>(&self, backend: &B, limit: Option<u64>) -> Result<()> {
         let free = match backend.accelerator() {
@@ -69,7 +75,7 @@ impl Use<'_> {
         };
         let Some(limit) = limit.or(free) else { return Ok(()) };
         let kind = (self.precision, self.purpose);
-        memory::check::<B>(self.architecture, &self.description.shape, &Extent::of(self.set), kind, limit)
+        memory::check::<B>(self.architecture, &self.description.shape, &self.extent(), kind, limit)
             .map_err(|e| Failure::OutOfMemory(e.to_string()))
     }
     /// Prints layers, parameters, and the bytes of every tensor.
@@ -80,7 +86,7 @@ impl Use<'_> {
         for p in layout.parameters() {
             text += &format!("{:>14}  {} ({} x {})\n", p.shape.0 * p.shape.1, p.name, p.shape.0, p.shape.1);
         }
-        output::note(&format!("{text}predicted bytes\n{}", footprint(model, &Extent::of(self.set), self.purpose)));
+        output::note(&format!("{text}predicted bytes\n{}", footprint(model, &self.extent(), self.purpose)));
     }
 }
 

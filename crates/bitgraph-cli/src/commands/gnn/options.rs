@@ -1,5 +1,6 @@
 //! The options of `gnn train` and `gnn infer`, as documented to users.
 
+use super::batches::BatchArgs;
 use crate::choice::Device;
 use crate::options::GeneralArgs;
 use bitgraph::gnn::data::Normalise;
@@ -54,6 +55,8 @@ pub struct TrainArgs {
     pub shape: ShapeArgs,
     #[command(flatten)]
     pub settings: SettingsArgs,
+    #[command(flatten)]
+    pub batches: BatchArgs,
     /// Epochs at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub epochs: Option<u32>,

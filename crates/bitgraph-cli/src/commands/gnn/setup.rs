@@ -19,18 +19,24 @@ pub struct Source<'a> {
     pub normalise: Normalise,
     /// Which of its splits.
     pub split: usize,
+    /// Whether features stay where they are, and are divided as they are read.
+    pub streamed: bool,
 }
 
 impl Source<'_> {
     /// Reads it.
     pub fn load(&self, reporter: &Reporter) -> Result<Dataset> {
         crate::signals::mapped_file(self.name);
-        let set = data::open(self.name, &reporter.running("loading"))?;
+        let open = if self.streamed { data::open_mapped } else { data::open };
+        let set = open(self.name, &reporter.running("loading"))?;
         reporter.check()?;
         let splits = set.splits().len();
         if self.split >= splits {
             let (name, last) = (self.name.display(), splits.saturating_sub(1));
             return Err(Failure::usage(format_args!("{name}: there is no split {}; they are 0 to {last}", self.split)));
+        }
+        if self.streamed {
+            return Ok(set);
         }
         let features = set.features().normalised(self.normalise);
         Ok(set.with_features(features)?)
@@ -38,7 +44,7 @@ impl Source<'_> {
 }
 
 /// The model and the training that options ask for, with the recipe's settings where they do not say.
-pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Description {
+pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Result<Description> {
     let classes = set.labels().classes();
     let recipe = model.recipe(classes);
     let mut shape = recipe.shape;
@@ -56,7 +62,7 @@ pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision),
     optimiser.schedule = wanted.schedule.unwrap_or(optimiser.schedule);
     optimiser.method = wanted.optimiser.unwrap_or(optimiser.method);
     optimiser.decay.extend(wanted.weight_decay.iter().cloned());
-    Description {
+    Ok(Description {
         model: model.name().to_owned(),
         precision: precision.to_string(),
         inputs: set.features().shape().1,
@@ -66,8 +72,9 @@ pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision),
         split: source.split,
         normalise: source.normalise,
         settings,
+        batches: args.batches.settings(shape.layers)?,
         seeds: (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect(),
-    }
+    })
 }
 
 /// A checkpoint with its model's names.

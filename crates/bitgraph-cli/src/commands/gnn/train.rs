@@ -1,4 +1,4 @@
-//! `gnn train`: runs over a whole graph, saved as they go on.
+//! `gnn train`: runs over a whole graph or batches of it, saved as they go on.
 //!
 //! Invariant: Ctrl-C ends training after the step that is on its way, and what was reached is saved before the process ends.
 
@@ -62,11 +62,12 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
             "--epochs {epochs}: the checkpoint is of {runs} runs of {own} epochs; only a single one goes on"
         )));
     }
+    let streamed = args.batches.stream;
     let source = match described {
-        Some(d) => Source { name: &name, normalise: d.normalise, split: d.split },
+        Some(d) => Source { name: &name, normalise: d.normalise, split: d.split, streamed },
         None => {
             let normalise = args.settings.normalise.unwrap_or_else(|| architecture.normalise());
-            Source { name: &name, normalise, split: args.settings.split.unwrap_or(0) }
+            Source { name: &name, normalise, split: args.settings.split.unwrap_or(0), streamed }
         }
     };
     let set = source.load(reporter)?;
@@ -75,12 +76,13 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
             saved.check(&name, &set)?;
             saved.checkpoint.description.clone()
         }
-        None => setup::describe(args, (architecture, precision), &source, &set),
+        None => setup::describe(args, (architecture, precision), &source, &set)?,
     };
+    args.batches.check_streaming(description.batches.as_ref())?;
     description.settings.epochs = args.epochs.unwrap_or(description.settings.epochs);
     description.data = name.display().to_string();
     description.settings.optimiser.validate()?;
-    let used = Use { architecture, precision, description: &description, set: &set, purpose: Purpose::Training };
+    let used = Use { architecture, precision, description: &description, set: &set, purpose: Purpose::Training, streamed };
     used.check_memory(backend, args.place.memory_limit)?;
     let job = Job { backend, args, reporter, architecture, precision, description, set, saved };
     in_precision!(precision, T => job.train::<T>())
@@ -124,10 +126,11 @@ impl<B: GnnBackend> Job<'_, B> {
         let model = setup::model::<B, T>(self.architecture, &self.description)?;
         if self.args.explain {
             let (architecture, precision, description, set) = (self.architecture, self.precision, &self.description, &self.set);
-            Use { architecture, precision, description, set, purpose: Purpose::Training }.explain(&model, self.reporter);
+            let streamed = self.args.batches.stream;
+            Use { architecture, precision, description, set, purpose: Purpose::Training, streamed }.explain(&model, self.reporter);
         }
         self.reporter.note("building");
-        let task: NodeTask<B, T> = self.set.task(self.backend, self.description.split).map_err(Into::into)?;
+        let task: NodeTask<B, T> = self.task()?;
         let training = self.description.settings.training(bitgraph::sparse::Control::default());
         if self.args.deterministic {
             let seed = self.description.seeds.first().copied().unwrap_or_default();
@@ -149,6 +152,21 @@ impl<B: GnnBackend> Job<'_, B> {
         }
         let epochs = self.epochs(&model, &mut runs)?;
         self.finish(&model, &task, &runs, &epochs)
+    }
+    /// The task, with batches where they are asked for.
+    fn task<T: Working>(&self) -> Result<NodeTask<B, T>> {
+        let (d, batches) = (&self.description, &self.args.batches);
+        let task = match batches.stream {
+            true => self.set.streamed_task(self.backend, d.split, d.normalise),
+            false => self.set.task(self.backend, d.split),
+        };
+        let task: NodeTask<B, T> = task.map_err(Into::into)?;
+        let Some(settings) = &d.batches else { return Ok(task) };
+        let made = batches.make(settings, d, &self.set, self.reporter)?;
+        if !self.args.general.json && !self.args.general.quiet {
+            self.reporter.past_the_bar(&format!("{} batches an epoch by {}\n", made.count(), settings.sampler));
+        }
+        task.with_batches(made).map_err(Into::into)
     }
     /// Runs all epochs.
     fn epochs<T: Working>(&self, model: &Model<B, T>, runs: &mut Runs<'_, B, T>) -> Result<Vec<(u64, Epoch)>> {

@@ -1,0 +1,64 @@
+//! Features that stay in host memory or in a mapped file, and go through a backend's memory a block of rows at a time.
+
+use crate::data::{self, Normalise};
+use crate::{Error, Float, refused};
+use bitgraph_tensor::{Dense, TensorBackend};
+
+/// Bytes of a block in f32. Large enough that a product hides what a launch costs, small beside any device's memory.
+const BLOCK: usize = 64 << 20;
+
+/// Features in host memory.
+pub struct Streamed<B> {
+    backend: B,
+    host: data::Features,
+    normalise: Normalise,
+}
+
+impl<B: TensorBackend> Streamed<B> {
+    /// Features that are divided as they are read: by the sums of rows, or by nothing.
+    ///
+    /// # Errors
+    /// [`Error::Combination`] for what needs all rows at once.
+    pub fn new(backend: &B, host: data::Features, normalise: Normalise) -> Result<Self, Error> {
+        if normalise == Normalise::ColumnMeanNonzero {
+            let why = "it takes all rows of a column at once; divide by rows or by nothing";
+            return Err(Error::Combination { what: "streamed features divided by the mean of their column", why });
+        }
+        Ok(Self { backend: backend.clone(), host, normalise })
+    }
+    /// Rows and columns.
+    pub fn shape(&self) -> (usize, usize) {
+        self.host.shape()
+    }
+    /// The backend.
+    pub fn backend(&self) -> &B {
+        &self.backend
+    }
+    /// Bytes of a block on a device, of elements of so many bytes, beside the f32 that it is uploaded as.
+    pub(crate) fn block_bytes(rows: u64, columns: u64, element: u64) -> u64 {
+        rows.min(block_rows(columns as usize) as u64) * columns * (4 + element)
+    }
+    /// The product with a weight, block by block.
+    pub(crate) fn times<T: Float>(&self, weight: &Dense<B, T>) -> Result<Dense<B, T>, B::Error> {
+        let (rows, columns) = self.shape();
+        let mut y = Dense::zeros(&self.backend, rows, weight.ncols())?;
+        let mut first = 0;
+        while first < rows {
+            let last = rows.min(first + block_rows(columns));
+            let nodes: Vec<u32> = (first as u32..last as u32).collect();
+            let block: crate::Features<B, T> = self.host.select(&nodes).normalised(self.normalise).on(&self.backend)?;
+            block.times_into(weight, y.rows_mut(first..last)?)?;
+            first = last;
+        }
+        Ok(y)
+    }
+    /// What is refused of features that are not on the backend.
+    pub(crate) fn refuse<R>(what: &'static str) -> Result<R, B::Error> {
+        let why = "its features are streamed from host memory; train on batches, or leave the features on the device";
+        Err(refused::<B>(Error::Combination { what, why }))
+    }
+}
+
+fn block_rows(columns: usize) -> usize {
+    (BLOCK / 4 / columns.max(1)).max(1)
+}
