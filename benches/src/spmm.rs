@@ -11,7 +11,7 @@ use bitgraph::cuda::tensor::explain;
 use bitgraph::cuda::tensor::forms::spmm::{SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
 use bitgraph::prelude::*;
 use bitgraph::tensor::Dense;
-use bitgraph::tensor::ops::spmm;
+use bitgraph::tensor::ops::{FeaturePrecision, spmm};
 use bitgraph_measure::Launches;
 use bitgraph_measure::cusparse::{CusparseSpmm, SPMM_ALGORITHMS};
 use serde::Serialize;
@@ -53,6 +53,8 @@ pub struct Measured {
     pub(crate) cusparse_ms: Option<f64>,
     /// The chosen plan's product through the front of tensors.
     front: Option<Front>,
+    /// The same of `f32` at tf32's error, where a form makes use of it.
+    tf32_ms: Option<f64>,
     /// The largest distance of a row from `f64` beside its length, in the Euclidean norm.
     error: f64,
     /// Bytes of gathered rows over the time, in GB/s.
@@ -97,7 +99,7 @@ impl Measure for Family {
     type Line = Measured;
     const HEADER: [&'static str; 2] = [
         "graph                type    F       ms  graph ms  cusparse  ratio",
-        "     error  gather GB/s  of copy  build ms    plan (* chosen)",
+        "     tf32     error  gather GB/s  of copy  build ms    plan (* chosen)",
     ];
     const CHECKED_ROWS: usize = 500;
 
@@ -159,7 +161,10 @@ impl Measure for Family {
             let error = difference(&output)?;
             ensure!(error <= T::OF_ROW, "a row differs from f64 by {error:e}: {}", layout.explain());
             let (seconds, in_graph) = bench.timed(&work)?;
-            let front = if plan == chosen { Some(front(bench, subject, &host, &work, &difference)?) } else { None };
+            let (front, tf32) = match plan == chosen {
+                true => (Some(front(bench, subject, &host, &work, &difference)?), at_tf32(bench, subject, &host, &difference)?),
+                false => (None, None),
+            };
             let size = size_of::<T>() as u64;
             let (n, m, f) = (csr.nrows() as u64, csr.nnz() as u64, width as u64);
             let bytes = 4 * (n + m) + 2 * n * f * size;
@@ -179,6 +184,7 @@ impl Measure for Family {
                 graph_ms: 1e3 * in_graph,
                 cusparse_ms: peer.map(|s| 1e3 * s),
                 front,
+                tf32_ms: tf32.map(|s| 1e3 * s),
                 error,
                 gathered_gb_s: 1e-9 * (m * f * size) as f64 / seconds,
                 copy_fraction: bench.copy_fraction(bytes, seconds),
@@ -189,9 +195,9 @@ impl Measure for Family {
     fn line(line: &Measured) -> String {
         let peer = line.cusparse_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
         let ratio = line.cusparse_ms.map_or("-".into(), |ms| format!("{:.2}", ms / line.ms));
-        let part = percent(line.copy_fraction);
+        let (part, tf32) = (percent(line.copy_fraction), line.tf32_ms.map_or("-".into(), |ms| format!("{ms:.4}")));
         format!(
-            "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
+            "{:<20} {:<4} {:>4} {:>8.4} {:>9.4} {peer:>9} {ratio:>6} {} {tf32:>8} {:>9.1e} {:>12.0} {part:>8} {:>9.2}  {} {}; {}",
             line.graph,
             line.element,
             line.features,
@@ -226,4 +232,29 @@ fn front<T: Element>(
     let error = difference(&y.borrow().raw().bytes().cast())?;
     ensure!(error <= T::OF_ROW, "a row differs from f64 by {error:e} through the front: {form}");
     front::timed(bench, form, &work, own)
+}
+
+/// The largest error of a row of sums at tf32's error beside its length: 2^-11 of every term.
+const TF32_OF_ROW: f64 = 5e-4;
+
+/// Seconds of the product through the front at tf32's error, compared like any other; none where no form makes use of it.
+fn at_tf32<T: Element>(
+    bench: &Bench<'_>,
+    subject: &Subject<'_>,
+    host: &[T],
+    difference: &dyn Fn(&Buffer<T>) -> Result<f64>,
+) -> Result<Option<f64>> {
+    let (a, n) = (&subject.matrix, subject.csr.ncols());
+    let x = bench.dense(host, host.len() / n)?;
+    let op = || spmm(a, &x).feature_precision(FeaturePrecision::Tf32);
+    let form = explain(op().descriptor())?;
+    if form == explain(spmm(a, &x).descriptor())? {
+        return Ok(None);
+    }
+    let y = RefCell::new(Dense::<Cuda, T>::zeros(&bench.cuda, n, x.ncols())?);
+    let work = || op().into(&mut *y.borrow_mut());
+    work()?;
+    let error = difference(&y.borrow().raw().bytes().cast())?;
+    ensure!(error <= TF32_OF_ROW, "a row differs from f64 by {error:e} at tf32's error: {form}");
+    Ok(Some(bench.single(&work)?))
 }

@@ -13,6 +13,8 @@ struct SpmmOperands {
     const f32* scale_columns;    // c, one for each column of the matrix; null: 1
     const f32* scale_rows;       // r, one for each row; null: 1
     const f32* bias;             // one for each column of the features; null: 0
+    const f32* exact;            // where the features are rounded copies: what they are of, as f32, without the scales of columns
+    const f32* unscale;          // of rounded copies: what takes back the power of two that they were multiplied by
     u32 columns;                 // of the features
     u32 narrow_values;           // whether values are of the features' type, and not f32
     u32 wide_output;             // whether the output is f32, and not of the features' type
@@ -102,6 +104,31 @@ BG_DEVICE void add_entries(const SpmmOperands& o, const u32* indices, const T* x
 #pragma unroll
     for (u32 j = 0; j < LOADS - 1; j++)
         if (!WEIGHTED || e + j < end) add_raw<T, VECTOR, WEIGHTED>(sums, rows[j], WEIGHTED ? weights[j] : 1.0f);
+}
+
+/// The sums of entries `begin..end` over copies of features, of COUNT neighbouring columns: without the copies' power of two where they are
+/// finite, else formed once more from the features that the copies are of.
+template <u32 COUNT> BG_DEVICE void settle(const SpmmOperands& o, const u32* indices, u32 column, u32 begin, u32 end, f32 (&sums)[COUNT]) {
+    // Anything finite times zero is zero.
+    f32 probe = 0;
+#pragma unroll
+    for (u32 i = 0; i < COUNT; i++) probe += sums[i] * 0.0f;
+    const bool finite = probe == 0;
+    const f32 unscale = load_readonly(o.unscale);
+#pragma unroll
+    for (u32 i = 0; i < COUNT; i++) sums[i] = finite ? sums[i] * unscale : 0.0f;
+    if (finite) return;
+    for (u32 e = begin; e < end; e++) {
+        const u32 j = load_readonly(indices + e);
+        const f32 weight = o.scale_columns ? load_readonly(o.scale_columns + j) : 1.0f;
+        const f32* x = o.exact + (u64)j * o.columns + column;
+#pragma unroll
+        for (u32 i = 0; i < COUNT; i += 2) {
+            const float2 pair = load_readonly((const float2*)(x + i));
+            sums[i] += weight * pair.x;
+            sums[i + 1] += weight * pair.y;
+        }
+    }
 }
 
 /// What a row's sums are multiplied by.

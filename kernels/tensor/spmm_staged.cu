@@ -6,7 +6,7 @@
 // therefore only rows of windows that stage what is not finite are.
 //
 // Tensor cores cut off their sums' last bits instead of rounding them. A row has 64 entries at most here, so the error stays below that of
-// the half that is stored.
+// the half that is stored, or of the halves that features of f32 were rounded to.
 #include "tensor/attention_mma.cuh"
 #include "tensor/spmm_staged_copies.cuh"
 
@@ -36,7 +36,7 @@ BG_DEVICE void transpose_quad(u32 (&h)[4]) {
 }
 
 /// A slice of a row, entry by entry: two columns for each lane of a warp.
-template <class T> BG_DEVICE void exact_row(const StagedParams& p, u32 row, u32 first_column) {
+template <class T, bool ROUNDED> BG_DEVICE void exact_row(const StagedParams& p, u32 row, u32 first_column) {
     const u32 column = first_column + 2 * lane(), begin = load_readonly(p.offsets + row), end = load_readonly(p.offsets + row + 1);
     if (column >= p.operands.columns) return;
     f32 sums[2] = {0, 0};
@@ -45,11 +45,12 @@ template <class T> BG_DEVICE void exact_row(const StagedParams& p, u32 row, u32 
         sums[0] += low_half<T>(pair);
         sums[1] += high_half<T>(pair);
     }
+    if constexpr (ROUNDED) settle<2>(p.operands, p.indices, column, begin, end, sums);
     finish<T, 2, true>(p.operands, row, column, row_factor(p.operands, row, end - begin), sums);
 }
 
 /// Stores rows g (HIGH 0) or g + 8 (HIGH 1) of a window's slice.
-template <class T, u32 HIGH> BG_DEVICE void store_window(const StagedParams& p, u32 row, u32 first_column, const f32 (&sums)[8][4]) {
+template <class T, u32 HIGH, bool ROUNDED> BG_DEVICE void store_window(const StagedParams& p, u32 row, u32 first_column, const f32 (&sums)[8][4]) {
     const SpmmOperands& o = p.operands;
     const u32 t = lane() & 3u;
     // Anything finite times zero is zero.
@@ -61,8 +62,9 @@ template <class T, u32 HIGH> BG_DEVICE void store_window(const StagedParams& p, 
     u32 wrong = ballot(!finite && row != staged::NO_ROW);
     const bool stored = row != staged::NO_ROW && (wrong >> (lane() & 28u) & 15u) == 0;
     f32 factor = 0.5f;
+    const f32 unscale = ROUNDED ? load_readonly(o.unscale) : 1.0f;
     if (stored) factor *= row_factor(o, row, o.mean ? load_readonly(p.offsets + row + 1) - load_readonly(p.offsets + row) : 0);
-    const bool plain = !o.bias && !o.relu && !o.wide_output;
+    const bool plain = !ROUNDED && !o.bias && !o.relu && !o.wide_output;
 #pragma unroll
     for (u32 half = 0; half < 2; half++) {
         u32 words[4];
@@ -76,15 +78,15 @@ template <class T, u32 HIGH> BG_DEVICE void store_window(const StagedParams& p, 
                 f32 y[2];
 #pragma unroll
                 for (u32 k = 0; k < 2; k++) {
-                    y[k] = sums[q][2 * HIGH + k] * factor;
+                    y[k] = ROUNDED ? sums[q][2 * HIGH + k] * unscale * factor : sums[q][2 * HIGH + k] * factor;
                     if (o.bias && column < o.columns) y[k] += load_readonly(o.bias + column + k);
                     if (o.relu) y[k] = y[k] < 0 ? 0.0f : y[k];
                 }
-                if (o.wide_output && stored && column < o.columns) *(float2*)((f32*)o.output + ((u64)row * o.columns + column)) = make_float2(y[0], y[1]);
+                if ((ROUNDED || o.wide_output) && stored && column < o.columns) *(float2*)((f32*)o.output + ((u64)row * o.columns + column)) = make_float2(y[0], y[1]);
                 words[i] = pack_pair<T>(y[0], y[1]);
             }
         }
-        if (o.wide_output) continue;
+        if (ROUNDED || o.wide_output) continue;
         transpose_quad(words);
         const u32 column = first_column + (half * 4 + t) * 8;
         if (stored && column < o.columns)
@@ -93,12 +95,13 @@ template <class T, u32 HIGH> BG_DEVICE void store_window(const StagedParams& p, 
     while (wrong) {
         const u32 source = (u32)__ffs(wrong) - 1;
         wrong &= ~(15u << (source & 28u));
-        exact_row<T>(p, shuffle(row, source), first_column);
+        exact_row<T, ROUNDED>(p, shuffle(row, source), first_column);
         warp_sync();
     }
 }
 
-template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p) {
+/// ROUNDED: the features are copies of f32, and so is the result.
+template <class T, u32 BUFFERS, bool ROUNDED = false> BG_DEVICE void spmm_staged(const StagedParams& p) {
     using namespace staged;
     // A row's pieces change places with its number, so that eight rows that are loaded together lie in all banks.
     StagedCopies<T, BUFFERS, STAGED_THREADS, true> copies(p);
@@ -127,8 +130,8 @@ template <class T, u32 BUFFERS> BG_DEVICE void spmm_staged(const StagedParams& p
                 mma_16x8x16<T>(sums[2 * q + 1], a, b[2], b[3]);
             }
         }
-        store_window<T, 0>(p, own[ROWS_AT + window * WINDOW_ROWS + g], first_column, sums);
-        store_window<T, 1>(p, own[ROWS_AT + window * WINDOW_ROWS + g + 8], first_column, sums);
+        store_window<T, 0, ROUNDED>(p, own[ROWS_AT + window * WINDOW_ROWS + g], first_column, sums);
+        store_window<T, 1, ROUNDED>(p, own[ROWS_AT + window * WINDOW_ROWS + g + 8], first_column, sums);
         copies.leave(k);
     }
 }
@@ -136,4 +139,6 @@ BG_KERNEL(spmm_staged_f16_1, StagedParams, STAGED_THREADS, 5) { spmm_staged<f16,
 BG_KERNEL(spmm_staged_f16_2, StagedParams, STAGED_THREADS, 5) { spmm_staged<f16, 2>(p); }
 BG_KERNEL(spmm_staged_bf16_1, StagedParams, STAGED_THREADS, 5) { spmm_staged<bf16, 1>(p); }
 BG_KERNEL(spmm_staged_bf16_2, StagedParams, STAGED_THREADS, 5) { spmm_staged<bf16, 2>(p); }
+BG_KERNEL(spmm_staged_rounded_1, StagedParams, STAGED_THREADS, 5) { spmm_staged<f16, 1, true>(p); }
+BG_KERNEL(spmm_staged_rounded_2, StagedParams, STAGED_THREADS, 5) { spmm_staged<f16, 2, true>(p); }
 }  // namespace bg

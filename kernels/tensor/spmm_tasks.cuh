@@ -57,8 +57,8 @@ template <class T, u32 SLICE, bool WHOLE> BG_DEVICE void join_pieces(const SpmmT
     }
 }
 
-/// VECTOR elements of a row for each of LANES lanes; VECTOR is 1 where rows are not of whole 16 bytes.
-template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED> BG_DEVICE void spmm_tasks(const SpmmTasksParams& p) {
+/// VECTOR elements of a row for each of LANES lanes; VECTOR is 1 where rows are not of whole 16 bytes. ROUNDED: the features are copies of f32.
+template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED = false> BG_DEVICE void spmm_tasks(const SpmmTasksParams& p) {
     constexpr u32 SLICE = VECTOR * LANES;
     const u32 slice = blockIdx.x / p.slice_blocks, block = blockIdx.x - slice * p.slice_blocks;
     const u32 index = block * (blockDim.x / LANES) + threadIdx.x / LANES, l = threadIdx.x % LANES;
@@ -75,6 +75,7 @@ template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED> BG_DEVICE vo
     for (u32 i = 0; i < VECTOR; i++) sums[i] = 0;
     if (active) {
         add_entries<T, VECTOR, LOADS, WEIGHTED>(p.operands, p.indices, (const T*)p.operands.features + column, task.y, task.z, sums);
+        if constexpr (ROUNDED) settle<VECTOR>(p.operands, p.indices, column, task.y, task.z, sums);
         if (!cut) finish<T, VECTOR, true>(p.operands, task.x, column, row_factor(p.operands, task.x, task.z - task.y), sums);
     }
     // Cut rows come first: few warps of a launch have any.

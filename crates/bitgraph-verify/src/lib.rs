@@ -111,6 +111,7 @@ fn cuda(report: &mut Report, device: &Cuda, options: &Options) -> anyhow::Result
     if options.wants("tensors") {
         tensors::run(report, device, "device", options.full);
         tensors::run_bits(report, device, "device");
+        tensors::run_forced(report, &device.with_tensor_kernels(TensorKernels::Typed), "typed forms");
         // Forms have the usual combinations, so that few of them would come to these.
         tensors::run_bits(report, &device.with_tensor_kernels(TensorKernels::General), "general kernels");
     }

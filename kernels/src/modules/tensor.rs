@@ -61,7 +61,29 @@ pub const MODULES: &[Listed] = &[
     },
     Listed { name: "tensor/spmm_cells", kernels: &["spmm_cells_spread", "spmm_cells_seed", "spmm_cells_grow", "spmm_cells_finish"] },
     Listed { name: "tensor/spmm_blocks", kernels: &["spmm_blocks_count", "spmm_blocks_start", "spmm_blocks_grow"] },
-    Listed { name: "tensor/spmm_staged", kernels: &["spmm_staged_f16_1", "spmm_staged_f16_2", "spmm_staged_bf16_1", "spmm_staged_bf16_2"] },
+    Listed {
+        name: "tensor/spmm_staged",
+        kernels: &[
+            "spmm_staged_f16_1",
+            "spmm_staged_f16_2",
+            "spmm_staged_bf16_1",
+            "spmm_staged_bf16_2",
+            "spmm_staged_rounded_1",
+            "spmm_staged_rounded_2",
+        ],
+    },
+    Listed {
+        name: "tensor/spmm_rounded",
+        kernels: &[
+            "spmm_round",
+            "spmm_rounded_8",
+            "spmm_rounded_16",
+            "spmm_rounded_32",
+            "spmm_rounded_deep_8",
+            "spmm_rounded_deep_16",
+            "spmm_rounded_deep_32",
+        ],
+    },
     Listed { name: "tensor/spmm_staged_lists", kernels: &["spmm_staged_lists_f32_1", "spmm_staged_lists_f32_2"] },
     Listed { name: "tensor/spmm_staged_build", kernels: &["spmm_staged_build"] },
     Listed {

@@ -2,7 +2,7 @@
 
 use super::bit_result::{BitComputation, filled, fits};
 use super::operation::{Computation, Fusing, Operation};
-use super::spmm::{Accumulation, Edge, Load, Reduce, SpmmOp};
+use super::spmm::{Accumulation, Edge, FeaturePrecision, Load, Reduce, SpmmOp};
 use crate::any::{Any, AnyMut, Reals};
 use crate::bits::{BitOperand, BitOut, PlaneSteps, Planes, SignScales, Signs, width};
 use crate::epilogue::{Epilogue, Step};
@@ -75,6 +75,7 @@ impl<B: Tensor> BitSpmmOp<B> {
             own: self.own.then_some(1.0),
             reduce: Reduce::Sum,
             accumulation: Accumulation::Wide,
+            precision: FeaturePrecision::Stored,
             epilogue,
         }
     }

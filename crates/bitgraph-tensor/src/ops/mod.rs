@@ -42,4 +42,4 @@ pub use norm::{BatchNormGradients, BatchNormOp, BatchNormalised, batch_norm, bat
 pub use operation::{Computation, Fusing, Operation};
 pub use pack::{Coding, PackOp};
 pub use sddmm::{EdgeReduceOp, Pairing, Sampled, SddmmOp, edge_reduce, edge_softmax, edge_softmax_backward, sddmm};
-pub use spmm::{Accumulation, Edge, Load, Reduce, SparseDense, SpmmOp, spmm};
+pub use spmm::{Accumulation, Edge, FeaturePrecision, Load, Reduce, SparseDense, SpmmOp, spmm};

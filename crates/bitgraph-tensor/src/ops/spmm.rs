@@ -114,6 +114,18 @@ pub enum Accumulation {
     },
 }
 
+/// How features may be rounded on their way into sums.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum FeaturePrecision {
+    /// Not at all.
+    #[default]
+    Stored,
+    /// As tensor cores round `f32`: an element, times its column scale, may be off by 2^-11 of its size or 2^-17 of the largest size in its row
+    /// of the features, whichever is more. An infinity or a NaN stays what it is. Allowed, not demanded: a backend takes it where it is faster,
+    /// and sums are formed in `f32` all the same. Features of other types are taken as they are.
+    Tf32,
+}
+
 /// Row `i` of the result is `r(i) * reduce over the entries (i, j) of (e(i, j) * c(j) * x(j))`, then the epilogue. With `own`, every row has
 /// one more entry (i, i) of that value.
 pub struct SpmmOp<B: Tensor> {
@@ -137,6 +149,8 @@ pub struct SpmmOp<B: Tensor> {
     pub reduce: Reduce,
     /// What sums are formed in.
     pub accumulation: Accumulation,
+    /// How features may be rounded.
+    pub precision: FeaturePrecision,
     /// What is done to the elements before they are stored.
     pub epilogue: Epilogue<B>,
 }
@@ -205,6 +219,7 @@ pub fn spmm<B: Spmm, T: Element>(a: &Matrix<B>, x: &Dense<B, T>) -> Operation<Sp
         own: None,
         reduce: Reduce::Sum,
         accumulation: Accumulation::Wide,
+        precision: FeaturePrecision::Stored,
         epilogue: Epilogue::default(),
     }))
 }
@@ -250,6 +265,11 @@ impl<B: Spmm, T: Element> Operation<SparseDense<B, T>> {
     /// What sums of half-precision features are formed in; [`Accumulation::Wide`] otherwise.
     pub fn accumulation(mut self, accumulation: Accumulation) -> Self {
         self.0.op.accumulation = accumulation;
+        self
+    }
+    /// How features may be rounded on their way into sums; not at all otherwise. The gradient's operation allows the same.
+    pub fn feature_precision(mut self, precision: FeaturePrecision) -> Self {
+        self.0.op.precision = precision;
         self
     }
     /// The descriptor that a backend gets.

@@ -29,6 +29,11 @@ pub fn run<B: TensorBackend>(report: &mut Report, backend: &B, form: &str, full:
     gradients::run(report, backend, form);
 }
 
+/// Runs what a form is chosen for on matrices alone that are too large for this suite.
+pub fn run_forced<B: TensorBackend>(report: &mut Report, backend: &B, form: &str) {
+    spmm::at_tf32(report, backend, form);
+}
+
 /// Runs the families of few bits.
 pub fn run_bits<B: Bits>(report: &mut Report, backend: &B, form: &str) {
     bits::run(report, backend, form);

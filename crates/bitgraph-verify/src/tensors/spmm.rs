@@ -6,7 +6,7 @@ use crate::operations::cases;
 use crate::{Outcome, Report};
 use bitgraph::prelude::{Csr, Dense, FormatKind, spmm};
 use bitgraph::semiring::{DType, Scalar};
-use bitgraph::tensor::ops::{Accumulation, Operation, Reduce, SparseDense};
+use bitgraph::tensor::ops::{Accumulation, FeaturePrecision, Operation, Reduce, SparseDense};
 use bitgraph::tensor::{Element, TensorBackend};
 use bitgraph_testkit::tensor as oracle;
 use bitgraph_testkit::tensor::{Grid, Messages, Reduction, Sums};
@@ -38,6 +38,7 @@ pub(super) fn run<B: TensorBackend>(report: &mut Report, backend: &B, form: &str
     epilogues(report, backend, form, &patterns, full);
     chosen(report, backend, form, &patterns);
     discretised(report, backend, form, &patterns);
+    at_tf32(report, backend, form);
 }
 
 fn one<B: TensorBackend, T: Element>(backend: &B, csr: &Csr, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
@@ -251,4 +252,65 @@ fn discretised<B: TensorBackend>(report: &mut Report, backend: &B, form: &str, p
             check(report, &format!("spmm discretised ({form})"), || format!("{width} columns over {name}"), run);
         }
     }
+}
+
+/// Sums of features that may be rounded as tensor cores round `f32`: within the error that is allowed, in rows of every size, and with special
+/// values where the features have them.
+pub(super) fn at_tf32<B: TensorBackend>(report: &mut Report, backend: &B, form: &str) {
+    for (name, csr) in &patterns() {
+        for (k, width) in [1, 8, 33, 64, 128, 256, 16, 600].into_iter().enumerate() {
+            let run = || tf32::<B>(backend, csr, width, k);
+            check(report, &format!("spmm at tf32's error ({form})"), || format!("{width} columns over {name}"), run);
+        }
+    }
+}
+
+fn tf32<B: TensorBackend>(backend: &B, csr: &Csr, width: usize, k: usize) -> Result<Outcome, B::Error> {
+    let (transposed, scaled, mean) = (k % 2 == 1, k % 4 > 1, k % 3 == 2);
+    let (rows, columns) = if transposed { (csr.ncols(), csr.nrows()) } else { (csr.nrows(), csr.ncols()) };
+    let mut x = elements::<f32>(Kind::Fraction, columns * width, k as u64);
+    if width > 0 {
+        for (i, row) in x.chunks_mut(width).enumerate() {
+            // Sizes that halves do not hold, others than most rows', and none.
+            let size = [2f32.powi(-120), 2f32.powi(80), 1.0][k % 3] * if i % 5 == 0 { 0.01 } else { 3.0 };
+            let size = [1.0, 2f32.powi(-30), 2f32.powi(21), 0.0][if i % 17 < 4 { i % 17 } else { 0 }] * size;
+            row.iter_mut().for_each(|v| *v *= size);
+            match i % 29 {
+                4 => row.fill(2f32.powi(-141)),
+                9 => row[0] = f32::INFINITY,
+                13 => row[width - 1] = f32::NAN,
+                19 => row[width / 2] = f32::NEG_INFINITY,
+                _ => {}
+            }
+        }
+    }
+    let (x, grid) = dense(backend, columns, width, x)?;
+    let a = pattern(backend, csr, FormatKind::Csr)?;
+    let (r, c) = (powers::<f32>(rows, 1), elements::<f32>(Kind::Fraction, columns, 2));
+    let op = spmm(&a, &x).feature_precision(FeaturePrecision::Tf32).reduce(if mean { Reduce::Mean } else { Reduce::Sum });
+    let op = if transposed { op.transpose() } else { op };
+    let (row, column) = (Dense::column_vector(backend, r.clone())?, Dense::column_vector(backend, c.clone())?);
+    let op = if scaled { op.scale_rows(&row).scale_columns(&column) } else { op };
+    let ones = |_: usize, _: usize| 1.0;
+    let messages = Messages {
+        transposed,
+        weight: &ones,
+        heads: 1,
+        rows: &|i| if scaled { r[i].to_f64() } else { 1.0 },
+        columns: &|j| if scaled { c[j].to_f64() } else { 1.0 },
+        own: None,
+        reduce: if mean { Reduction::Mean } else { Reduction::Sum },
+    };
+    let expected = oracle::spmm(csr, &grid, &messages);
+    let finite = |v: f64| if v.is_finite() { v.abs() } else { 0.0 };
+    let sizes: Vec<f64> = (0..columns).map(|j| (0..width).map(|c| finite(grid.get(j, c))).fold(0.0, f64::max)).collect();
+    let off = grid.map(|v, j, _| if v.is_finite() { (v.abs() * 2f64.powi(-11)).max(sizes[j] * 2f64.powi(-17)) } else { 0.0 });
+    let off = oracle::spmm(csr, &off, &messages);
+    let bound = |k: usize| {
+        let length = expected.lengths[k / width.max(1)] as f64;
+        (off.magnitudes.data[k] + (length + 8.0) * 2f64.powi(-23) * expected.magnitudes.data[k] + 2f64.powi(-140), 2f64.powi(-23))
+    };
+    // Sums beyond `f32` are infinite.
+    let values = expected.values.map(|v, _, _| f64::from(v as f32));
+    Ok(outcome(oracle::compare(&values, &op.eval()?.to_host()?, bound)))
 }

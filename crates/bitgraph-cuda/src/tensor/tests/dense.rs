@@ -89,6 +89,27 @@ fn normalised<R: Real>() {
     }
 }
 
+/// A normalisation by known statistics is no step of `map_vectors`: halves are read by words all the same.
+fn normalised_halves<T: Element<Real = f32>>() {
+    let Some(cuda) = device() else { return };
+    for (height, width) in [(1, 8), (17, 64), (131, 136)] {
+        let x = dense::<T>(&cuda, height, width, 3);
+        let (mean, deviation) = (dense::<f32>(&cuda, 1, width, 4), dense::<f32>(&cuda, 1, width, 5));
+        let variance = map(&deviation).multiply(&deviation).eval().unwrap();
+        let (gamma, beta) = (dense::<f32>(&cuda, 1, width, 6), dense::<f32>(&cuda, 1, width, 7));
+        let found = map(&x).batch_norm((&mean, &variance), Some((&gamma, &beta)), 0.25).relu().eval_as::<f32>().unwrap();
+        let [m, v, g, b] = [&mean, &variance, &gamma, &beta].map(Plain::of);
+        let wanted = Plain::of(&x).map(|x, _, c| ((x - m.at(0, c)) / (v.at(0, c) + 0.25).sqrt() * g.at(0, c) + b.at(0, c)).max(0.0));
+        near(&format!("{}: {height} x {width}", T::DTYPE), &found, &wanted, &wanted.map(|_, _, _| 20.0), 8.0, DType::F32);
+    }
+}
+
+#[test]
+fn halves_are_normalised_by_words() {
+    normalised_halves::<f16>();
+    normalised_halves::<bf16>();
+}
+
 fn log_softmax_of(x: &Plain) -> Plain {
     let row = |i: usize| (0..x.columns).map(move |c| x.at(i, c));
     x.map(|v, i, _| {

@@ -9,7 +9,7 @@ use crate::tensor::{TensorKernels, explain, explain_gradient};
 use bitgraph_backend::Matrix;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Values};
-use bitgraph_tensor::ops::{Reduce, agnn, dot_attention, gat, gat_v2, sddmm, spmm};
+use bitgraph_tensor::ops::{FeaturePrecision, Reduce, agnn, dot_attention, gat, gat_v2, sddmm, spmm};
 use bitgraph_tensor::{Activation, Any, Dense, Dropout, Element, with_dense};
 use half::{bf16, f16};
 
@@ -140,6 +140,77 @@ fn gradients_of_products() {
             let (left, dx) = (dot(&Plain::of(&dy), &Plain::of(&forward.eval().unwrap())), Plain::of(&gradient.eval().unwrap()));
             let right = dot(&dx, &Plain::of(&x));
             assert!((left - right).abs() <= 1e-4 * (100.0 + left.abs()), "{name}, {reduce:?}: {left} and {right}");
+        }
+    }
+}
+
+/// Features of `f32` through copies of halves: within the error that the front allows, whatever the range of a row.
+#[test]
+fn products_of_rounded_singles() {
+    let Some(cuda) = device() else { return };
+    let plan = |form, lanes, deep| TensorKernels::Spmm(SpmmPlan { form, lanes, deep });
+    let mut plans = plans();
+    plans.extend([16, 32].map(|lanes| plan(SpmmForm::Tasks { piece: 8 }, lanes, false)));
+    plans.extend([16, 32].map(|lanes| plan(SpmmForm::Rows, lanes, true)));
+    plans.push(plan(SpmmForm::Tasks { piece: 16 }, 8, false));
+    for (name, csr) in graphs() {
+        for (k, (kernels, width)) in plans.iter().flat_map(|&p| [(p, 8), (p, 64), (p, 328)]).enumerate() {
+            let (transposed, scaled) = (k % 2 == 1, k % 3 != 0);
+            let cuda = cuda.with_tensor_kernels(kernels);
+            let (rows, columns) = shape(&csr, transposed);
+            let a = matrix::<f32>(&cuda, &csr, false);
+            // Fractions that no half holds, in rows of sizes that no half holds, and in every matrix some that are subnormal, zero or special.
+            let mut x = elements::<f32>(columns * width, 3);
+            for (i, row) in x.chunks_mut(width).enumerate() {
+                let size = match k % 4 {
+                    0 => 2f32.powi(-100),
+                    1 => 2f32.powi(90),
+                    _ => 1.0,
+                };
+                let size = match i % 23 {
+                    5 => 2f32.powi(-140),
+                    7 => size * 2f32.powi(25),
+                    8 => size * 2f32.powi(-19),
+                    9 => 0.0,
+                    i => size * (1.0 + i as f32 / 37.0),
+                };
+                row.iter_mut().for_each(|v| *v *= size * 1.000_371);
+                match i {
+                    11 => row.fill(f32::INFINITY),
+                    12 => row[0] = f32::NAN,
+                    13 => row[1] = f32::NEG_INFINITY,
+                    _ => {}
+                }
+            }
+            let x = Dense::from_vec(&cuda, columns, width, x).unwrap();
+            let (r, c, b) = (dense::<f32>(&cuda, rows, 1, 5), dense::<f32>(&cuda, columns, 1, 6), dense::<f32>(&cuda, 1, width, 7));
+            let factors = Factors { rows: scaled.then(|| Plain::of(&r)), columns: scaled.then(|| Plain::of(&c)), ..PLAIN };
+            let plain = Plain::of(&x);
+            let found = product(&csr, transposed, &plain, &factors, Reduce::Sum);
+            let largest = |i: usize| (0..width).map(|c| plain.at(i, c).abs()).filter(|v| v.is_finite()).fold(0.0, f64::max);
+            let sizes: Vec<f64> = (0..columns).map(largest).collect();
+            let off = plain.map(|v, i, _| if v.is_finite() { (v.abs() * 2f64.powi(-11)).max(sizes[i] * 2f64.powi(-17)) } else { 0.0 });
+            let errors = product(&csr, transposed, &off, &factors, Reduce::Sum).magnitude;
+            let op = || {
+                let op = spmm(&a, &x).feature_precision(FeaturePrecision::Tf32);
+                let op = if transposed { op.transpose() } else { op };
+                if scaled { op.scale_rows(&r).scale_columns(&c) } else { op }
+            };
+            let what = format!("{name}, {width} columns, {kernels:?}, {k}");
+            assert!(explain(op().descriptor()).unwrap().starts_with("copies as halves"), "{what}");
+            let biased = Plain::of(&b);
+            let layer = found.y.map(|v, _, c| Activation::Relu.apply(v + biased.at(0, c)));
+            let outcomes = [(op().eval().unwrap(), &found.y), (op().bias(&b).relu().eval().unwrap(), &layer)];
+            for (y, wanted) in outcomes {
+                for (e, v) in Plain::of(&y).data.into_iter().enumerate() {
+                    let (w, steps) = (wanted.data[e], found.longest as f64 + 8.0);
+                    // Sums beyond `f32` are infinite in both.
+                    let w = f64::from(w as f32);
+                    let bound = errors.data[e] + steps * 2f64.powi(-23) * (found.magnitude.data[e] + 4.0) + 2f64.powi(-145);
+                    let same = v == w || (v.is_nan() && w.is_nan());
+                    assert!(same || (v - w).abs() <= bound, "{what}: element {e}: {v}, not {w}, up to {bound}");
+                }
+            }
         }
     }
 }

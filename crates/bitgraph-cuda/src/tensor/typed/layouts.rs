@@ -25,6 +25,11 @@ pub(in crate::tensor) enum Family {
         valued: bool,
         plan: Option<SpmmPlan>,
     },
+    /// Of `f32` through copies of halves.
+    SpmmRounded {
+        transposed: bool,
+        plan: Option<SpmmPlan>,
+    },
     /// The matrix's own values in the order of its transpose.
     Values,
     Sddmm,

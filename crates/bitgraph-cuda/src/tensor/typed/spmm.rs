@@ -2,7 +2,7 @@
 
 use super::super::forms::Feature;
 use super::super::forms::sddmm::Product;
-use super::super::forms::spmm::{EntryValues, SpmmInput, SpmmLayout};
+use super::super::forms::spmm::{EntryValues, RoundedLayout, SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
 use super::super::pattern::Seen;
 use super::super::select::SpmmWay;
 use super::layouts::{Family, Key, Laid, laid};
@@ -13,12 +13,18 @@ use crate::matrix::CudaMatrix;
 use crate::primitives::gather;
 use crate::{Cuda, Result};
 use bitgraph_semiring::DType;
-use bitgraph_tensor::ops::{Edge, Load, Reduce, SpmmOp};
+use bitgraph_tensor::ops::{Edge, FeaturePrecision, Load, Reduce, SpmmOp};
 use bitgraph_tensor::{Any, AnyMut, Element};
 use half::{bf16, f16};
 use std::sync::Arc;
 
 impl<T: Feature> Laid for SpmmLayout<T> {
+    fn bytes(&self) -> u64 {
+        self.bytes()
+    }
+}
+
+impl Laid for RoundedLayout {
     fn bytes(&self) -> u64 {
         self.bytes()
     }
@@ -81,6 +87,28 @@ fn layout<T: Feature>(cuda: &Cuda, op: &SpmmOp<Cuda>, columns: usize) -> Result<
     })
 }
 
+/// The layout for features of `f32` through copies of halves, where that is allowed, there is no value of an entry, and it pays.
+fn rounded(cuda: &Cuda, op: &SpmmOp<Cuda>, columns: usize) -> Result<Option<Arc<RoundedLayout>>> {
+    let (matrix, Load::Dense(x)) = (op.matrix.raw(), &op.features);
+    let valued = match &op.edge {
+        Edge::One => false,
+        Edge::Own => matrix.values().is_some(),
+        Edge::Values(_) => true,
+    };
+    if op.precision != FeaturePrecision::Tf32 || x.dtype() != DType::F32 || valued {
+        return Ok(None);
+    }
+    let plan = match cuda.tensor_kernels() {
+        TensorKernels::Spmm(plan) => Some(plan),
+        TensorKernels::Typed => Some(SpmmPlan { form: SpmmForm::Rows, lanes: 16, deep: false }),
+        TensorKernels::Chosen | TensorKernels::General => None,
+    };
+    let family = Family::SpmmRounded { transposed: op.transposed, plan };
+    laid(matrix, Key { family, dtype: DType::F32, columns, heads: 1 }, || {
+        RoundedLayout::build(cuda.device(), Seen::of(matrix, op.transposed)?.csr, columns, plan)
+    })
+}
+
 /// Runs the form; whether it could be laid out.
 pub fn run(cuda: &Cuda, op: &SpmmOp<Cuda>, way: &SpmmWay<'_>, y: &AnyMut<'_, Cuda>) -> Result<bool> {
     let Load::Dense(x) = &op.features;
@@ -97,6 +125,12 @@ where
 {
     let Load::Dense(x) = &op.features;
     let (rows, columns) = (op.matrix_shape().0, x.shape().1);
+    if let Some(layout) = rounded(cuda, op, columns)?
+        && let Some(features) = array::<f32>(x)
+        && by_copies(cuda, &layout, op, &features, way, y)?
+    {
+        return Ok(true);
+    }
     let Some(layout) = layout::<T>(cuda, op, columns)? else { return Ok(false) };
     let Some(features) = array::<T>(x) else { return Ok(false) };
     let values = values(op, op.matrix.raw())?;
@@ -127,6 +161,30 @@ where
     through::<f32>(cuda, (rows, columns), way.rest, y, |between| layout.run(&input, between).map(|()| true))
 }
 
+/// Runs the form over copies; whether it did.
+fn by_copies(
+    cuda: &Cuda,
+    layout: &RoundedLayout,
+    op: &SpmmOp<Cuda>,
+    features: &Buffer<f32>,
+    way: &SpmmWay<'_>,
+    y: &AnyMut<'_, Cuda>,
+) -> Result<bool> {
+    let [scale_columns, scale_rows, bias] = [op.scale_columns.as_ref(), op.scale_rows.as_ref(), way.bias].map(|r| r.and_then(reals));
+    let input = SpmmInput {
+        scale_columns: scale_columns.as_ref(),
+        scale_rows: scale_rows.as_ref(),
+        mean: op.reduce == Reduce::Mean,
+        bias: bias.as_ref(),
+        relu: way.relu,
+        ..SpmmInput::of(features)
+    };
+    match output::<f32>(y).filter(|_| way.rest.is_empty()) {
+        Some(y) => layout.run(&input, &y),
+        None => through::<f32>(cuda, y.window().shape(), way.rest, y, |between| layout.run(&input, between)),
+    }
+}
+
 /// Which form runs.
 pub fn explain(cuda: &Cuda, op: &SpmmOp<Cuda>) -> Result<Option<String>> {
     let Load::Dense(x) = &op.features;
@@ -134,6 +192,9 @@ pub fn explain(cuda: &Cuda, op: &SpmmOp<Cuda>) -> Result<Option<String>> {
     Ok(match x.dtype() {
         DType::F16 => layout::<f16>(cuda, op, columns)?.map(|l| l.explain()),
         DType::Bf16 => layout::<bf16>(cuda, op, columns)?.map(|l| l.explain()),
-        _ => layout::<f32>(cuda, op, columns)?.map(|l| l.explain()),
+        _ => match rounded(cuda, op, columns)? {
+            Some(layout) => Some(layout.explain()),
+            None => layout::<f32>(cuda, op, columns)?.map(|l| l.explain()),
+        },
     })
 }

@@ -1,13 +1,14 @@
 //! Products of a sparse matrix with dense features, laid out once for many runs: one launch a run.
 //!
 //! Forms: rows in their order; blocks of rows that share columns, on tensor cores or entry by entry; tasks by length, whose pieces of a long row meet; records
-//! for matrices that a device holds at once. `select` chooses.
+//! for matrices that a device holds at once. `select` chooses. `rounded` takes features of `f32` through copies of halves.
 //!
 //! Invariant: every form gives the same bits on every run, and an infinity or a NaN stays in the rows that have an entry for it.
 
 mod blocks;
 mod cells;
 mod records;
+mod rounded;
 mod select;
 mod staged;
 mod tasks;
@@ -15,6 +16,7 @@ mod tasks;
 mod tests;
 
 pub use crate::forced::{SpmmForm, SpmmPlan};
+pub(in crate::tensor) use rounded::RoundedLayout;
 
 use super::sddmm::Product;
 use super::{Feature, address, expect_len, is_aligned, is_half};
@@ -37,6 +39,8 @@ parameters! {
         scale_columns: DevicePtr<f32>,
         scale_rows: DevicePtr<f32>,
         bias: DevicePtr<f32>,
+        exact: DevicePtr<f32>,
+        unscale: DevicePtr<f32>,
         columns: u32,
         narrow_values: u32,
         wide_output: u32,
@@ -84,6 +88,17 @@ impl<'a, T> SpmmInput<'a, T> {
     fn is_weighted(&self) -> bool {
         self.values.is_some() || self.scale_columns.is_some()
     }
+}
+
+/// What multiplies the features of an entry, and what they are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Terms {
+    /// Features alone.
+    Plain,
+    /// Values of entries, or scales of columns.
+    Weighted,
+    /// Copies of features of `f32`, which hold the scales of columns.
+    Rounded,
 }
 
 #[derive(Clone, Debug)]
@@ -159,6 +174,12 @@ impl<T: Feature> SpmmLayout<T> {
     /// # Errors
     /// Arrays of other lengths; values that the layout was not made for; the driver's.
     pub fn run<O: Product<T>>(&self, input: &SpmmInput<'_, T>, output: &Buffer<O>) -> Result<()> {
+        let operands = self.operands(input, output)?;
+        let vectors = is_aligned(input.features) && is_aligned(output);
+        self.launch(operands, if input.is_weighted() { Terms::Weighted } else { Terms::Plain }, vectors)
+    }
+    /// The operands of a run over features of type `X`, checked.
+    fn operands<X: Feature, O: Feature>(&self, input: &SpmmInput<'_, X>, output: &Buffer<O>) -> Result<Operands> {
         expect_len(NAME, "the features", self.columns, self.width, input.features.len())?;
         expect_len(NAME, "the output", self.rows, self.width, output.len())?;
         let optional = |operand, wanted: usize, found: Option<&Buffer<f32>>| match found {
@@ -180,37 +201,41 @@ impl<T: Feature> SpmmLayout<T> {
             }
         };
         let pointer = |array: Option<&Buffer<f32>>| array.map_or(DevicePtr::NULL, Buffer::ptr);
-        let operands = Operands {
+        Ok(Operands {
             features: address(input.features),
             output: address(output),
             values,
             scale_columns: pointer(input.scale_columns),
             scale_rows: pointer(input.scale_rows),
             bias: pointer(input.bias),
+            exact: DevicePtr::NULL,
+            unscale: DevicePtr::NULL,
             columns: self.width as u32,
             narrow_values: u32::from(matches!(input.values, Some(EntryValues::Narrow(_)))),
             wide_output: u32::from(size_of::<O>() == 4),
             mean: u32::from(input.mean),
             relu: u32::from(input.relu),
             unused: 0,
-        };
+        })
+    }
+    /// `vectors`: whether features and output are aligned to 16 bytes.
+    fn launch(&self, operands: Operands, terms: Terms, vectors: bool) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
-        let vectors = is_aligned(input.features) && is_aligned(output);
         match &self.layout {
             Layout::Records(records) if vectors => records.run::<T>(&self.device, self.plan.lanes, operands),
-            Layout::Records(records) => records.rows().run::<T>(&self.device, self.plan.plain(), operands, true),
+            Layout::Records(records) => records.rows().run::<T>(&self.device, self.plan.plain(), operands, Terms::Weighted),
             Layout::Staged(blocks, buffers) => {
-                if vectors && !input.is_weighted() {
-                    return blocks.run::<T>(&self.device, *buffers, operands);
+                if vectors && terms != Terms::Weighted {
+                    return blocks.run::<T>(&self.device, *buffers, operands, terms);
                 }
                 let plan = if vectors { self.plan } else { self.plan.plain() };
-                blocks.rows().run::<T>(&self.device, plan, operands, input.is_weighted())
+                blocks.rows().run::<T>(&self.device, plan, operands, terms)
             }
             Layout::Tasks(tasks) => {
                 let plan = if vectors { self.plan } else { self.plan.plain() };
-                tasks.run::<T>(&self.device, plan, operands, input.is_weighted())
+                tasks.run::<T>(&self.device, plan, operands, terms)
             }
         }
     }

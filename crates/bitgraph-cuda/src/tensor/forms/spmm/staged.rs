@@ -3,7 +3,7 @@
 //! Invariant: every row lies in one block; no block has more columns or words than the capacities that a run asks shared memory for.
 
 use super::tasks::Tasks;
-use super::{Operands, blocks};
+use super::{Operands, Terms, blocks};
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{exclusive_scan_total, threads};
@@ -162,12 +162,13 @@ impl Staged {
         self.shared(buffers) <= u64::from(device.properties().shared_per_block)
     }
     /// One launch, of as many blocks as the device holds at once.
-    pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands) -> Result<()> {
-        let (module, kind) = match self.content {
-            Content::Tiles => ("tensor/spmm_staged", ""),
-            Content::Lists => ("tensor/spmm_staged_lists", "lists_"),
+    pub(super) fn run<T: Feature>(&self, device: &Device, buffers: u32, operands: Operands, terms: Terms) -> Result<()> {
+        let (module, kind) = match (self.content, terms) {
+            (Content::Tiles, Terms::Rounded) => ("tensor/spmm_staged", "rounded".into()),
+            (Content::Tiles, _) => ("tensor/spmm_staged", T::NAME.into()),
+            (Content::Lists, _) => ("tensor/spmm_staged_lists", format!("lists_{}", T::NAME)),
         };
-        let kernel = device.kernel(module, &format!("spmm_staged_{kind}{}_{buffers}", T::NAME))?;
+        let kernel = device.kernel(module, &format!("spmm_staged_{kind}_{buffers}"))?;
         let (block, shared) = (threads(device, self.content.threads()), self.shared(buffers) as u32);
         let slices = (operands.columns as usize * size_of::<T>()).div_ceil(SLICE_BYTES) as u32;
         let resident = device.resident(&kernel, block, shared)?.max(1) * device.properties().sms;

@@ -3,7 +3,7 @@
 //! Invariant: every entry lies in one task, and every row in one or in pieces that follow each other, which are the first of all tasks.
 
 use super::SpmmPlan;
-use super::{Operands, block};
+use super::{Operands, Terms, block};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Parameters, Shape, parameters};
 use crate::primitives::{self, elementwise, exclusive_scan_total};
 use crate::spmv::Pattern;
@@ -100,7 +100,7 @@ impl Tasks {
         Ok(Self { pattern: pattern.clone(), tasks, cut, arrived, partial, cut_count })
     }
     /// One launch.
-    pub(super) fn run<T: Feature>(&self, device: &Device, plan: SpmmPlan, operands: Operands, weighted: bool) -> Result<()> {
+    pub(super) fn run<T: Feature>(&self, device: &Device, plan: SpmmPlan, operands: Operands, terms: Terms) -> Result<()> {
         let block = block(device);
         let tasks = if self.tasks.is_empty() { self.pattern.rows() } else { self.tasks.len() };
         let lanes = if plan.lanes == 1 { 32 } else { plan.lanes };
@@ -120,7 +120,7 @@ impl Tasks {
             pitch: operands.columns.next_multiple_of(4),
             slice_blocks: slice_blocks as u32,
         };
-        let (module, kernel) = plan.kernel::<T>(weighted);
+        let (module, kernel) = plan.kernel::<T>(terms);
         let shape = Shape { grid, block, shared: 0, mode: Mode::Plain };
         // SAFETY: the tasks were made for this matrix, and the caller compared the lengths of the operands with it.
         unsafe { device.launch(&device.kernel(&module, &kernel)?, shape, &parameters) }
