@@ -6,8 +6,8 @@
 use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
-    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGemmOp, BitSpmmOp, CrossEntropyOp, EdgeReduceOp,
-    GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, SddmmOp, SpmmOp, Whole,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGcn, BitGcnOp, BitGemmOp, BitSpmmOp,
+    CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, SddmmOp, SpmmOp, Whole,
 };
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -252,6 +252,15 @@ pub trait Bits: Tensor {
     /// As [`Bits::pack`].
     fn half_messages(&self, op: &BitSpmmOp<Self>) -> Result<Dense<Self, f32>, Self::Error> {
         op.half_messages()
+    }
+    /// Prepares the inference of two graph convolutions over signs as one operation, where the backend has that and it pays; logits are those
+    /// of the operations one by one.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn bit_gcn(&self, op: &BitGcnOp<'_, Self>) -> Result<Whole<Box<dyn BitGcn<Self>>>, Self::Error> {
+        let _ = op;
+        Ok(Whole::Declined("the backend infers operation by operation".into()))
     }
 }
 
