@@ -130,10 +130,11 @@ template <u32 H> struct GcnTrainer {
         }
     }
 
-    /// The hidden rows of the block, and their products with the second weight.
-    BG_DEVICE void forward(u32 epoch) {
+    /// The hidden rows of the block, and their products with the second weight; beside them, the first phase of scores.
+    BG_DEVICE void forward(u32 epoch, bool scored) {
         const GcnStep step = p.steps[epoch - 1];
         gather(b.forward_tasks, b.forward_places, b.forward_ids, b.forward_entries, epoch, weights(epoch - 1));
+        if (scored) score_input(epoch - 1);
         __syncthreads();
         const u32* ends = words + b.forward_ends;
         for (u32 i = threadIdx.x; i < b.rows * (H / 4); i += blockDim.x) {
@@ -241,10 +242,12 @@ template <u32 H> struct GcnTrainer {
         }
     }
 
-    // The scores of the state after `epoch` epochs, in three phases.
+    // The scores of the state after `epoch` epochs, in three phases. Lists and pairs are given to the first warps of a block, and are fewer than
+    // warps on the graphs that this is for: rows that are scored begin at the last one, so that both are worked on at once.
+    BG_DEVICE u64 scored_first() const { return (u64)(warps - 1 - warp) * gridDim.x + blockIdx.x; }
     BG_DEVICE void score_input(u32 epoch) {
         const f32* table = weights(epoch);
-        for (u64 r = (u64)warp * gridDim.x + blockIdx.x; r < p.input.rows; r += (u64)warps * gridDim.x) {
+        for (u64 r = scored_first(); r < p.input.rows; r += (u64)warps * gridDim.x) {
             const u64 begin = p.input.begin[r];
             const u32 count = (u32)(p.input.begin[r + 1] - begin);
             const float4 sum = gcn_rows<H, true>(
@@ -258,7 +261,7 @@ template <u32 H> struct GcnTrainer {
     BG_DEVICE void score_middle() {
         f32* row = (f32*)kept;
         const u32 c = lane() & (width - 1), group = lane() >> shift, groups = WARP >> shift;
-        for (u64 r = (u64)warp * gridDim.x + blockIdx.x; r < p.middle.rows; r += (u64)warps * gridDim.x) {
+        for (u64 r = scored_first(); r < p.middle.rows; r += (u64)warps * gridDim.x) {
             const u64 begin = p.middle.begin[r];
             const u32 count = (u32)(p.middle.begin[r + 1] - begin);
             const f32 scale = p.middle.scales[r];
@@ -282,7 +285,7 @@ template <u32 H> struct GcnTrainer {
         }
     }
     BG_DEVICE void score_output() {
-        for (u64 r = (u64)warp * gridDim.x + blockIdx.x; r < p.output.rows; r += (u64)warps * gridDim.x) {
+        for (u64 r = scored_first(); r < p.output.rows; r += (u64)warps * gridDim.x) {
             const u64 begin = p.output.begin[r];
             const u32 count = (u32)(p.output.begin[r + 1] - begin);
             const u32 label = p.labels[r] & 0x3fffffffu, part = p.labels[r] >> 30;
@@ -370,9 +373,9 @@ template <u32 H> struct GcnTrainer {
                 u64* next = p.sums + (u64)((epoch + 1) % 3) * small;
                 for (u32 i = threadIdx.x; i < small; i += blockDim.x) next[i] = 0;
             }
-            if (trained) forward(epoch);
+            if (trained) forward(epoch, scored);
+            else if (scored) score_input(epoch - 1);
             if (epoch > 2 && decide(epoch - 2)) return;
-            if (scored) score_input(epoch - 1);
             barrier.arrive();
             if (epoch < p.epochs) draw(epoch + 1);
             if (!barrier.wait()) return;

@@ -4,7 +4,8 @@ use crate::batch::Batches;
 use crate::{Error, Features, Float, Graph, refused};
 use bitgraph_sparse::Csr;
 use bitgraph_tensor::ops::{
-    argmax_rows, concat, cross_entropy, cross_entropy_with_gradient, gemm, log_softmax, log_softmax_backward, map, sum_columns,
+    SharedByRuns, argmax_rows, concat, cross_entropy, cross_entropy_with_gradient, gemm, log_softmax, log_softmax_backward, map,
+    sum_columns,
 };
 use bitgraph_tensor::{Dense, Real, TensorBackend};
 
@@ -38,6 +39,7 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
     /// Probabilities that another model gives, a row for each node, and their share of the loss.
     teacher: Option<(Dense<B, T>, f64)>,
     batches: Option<Batches>,
+    shared: SharedByRuns<B>,
 }
 
 /// What a state is worth.
@@ -86,6 +88,7 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             host_labels: labels.to_vec(),
             teacher: None,
             batches: None,
+            shared: SharedByRuns::default(),
         })
     }
     /// How many classes there are.
@@ -95,6 +98,10 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
     /// The nodes for training, validation and test, and the label of every node.
     pub(crate) fn split(&self) -> ([&[u32]; 3], &[i32]) {
         ([&self.split.train, &self.split.validation, &self.split.test], &self.host_labels)
+    }
+    /// What a backend keeps from run to run.
+    pub(crate) fn shared_by_runs(&self) -> &SharedByRuns<B> {
+        &self.shared
     }
     /// Labels of training nodes, -1 at others, of one column.
     pub fn train_labels(&self) -> &Dense<B, i32> {

@@ -63,6 +63,7 @@ pub(crate) fn train<B: TensorBackend, T: Float>(
         values: &values,
         labels,
         parts,
+        shared: task.shared_by_runs(),
         parameters: &parameters,
         places: [0, 1, 2, 3].map(|p| layout.place(ids[p])),
         hidden: layout.place(ids[1]).len(),

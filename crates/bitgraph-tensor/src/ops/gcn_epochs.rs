@@ -4,7 +4,9 @@ use super::AdamSettings;
 use crate::{Dense, Tensor};
 use bitgraph_backend::Matrix;
 use bitgraph_sparse::Control;
+use std::any::Any;
 use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Which state of a run is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,8 @@ pub struct GcnEpochsOp<'a, B: Tensor> {
     pub labels: &'a [i32],
     /// The nodes for training, validation and test; none is in two.
     pub parts: [&'a [u32]; 3],
+    /// What runs over all of the above share.
+    pub shared: &'a SharedByRuns<B>,
     /// The parameters before the first epoch, flat.
     pub parameters: &'a Dense<B, f32>,
     /// Where `W1`, `b1`, `W2` and `b2` lie in them, row by row.
@@ -58,6 +62,44 @@ pub struct GcnEpochsOp<'a, B: Tensor> {
     pub stale: Option<u32>,
     /// Cancellation.
     pub control: &'a Control,
+}
+
+/// What a backend made of the operands that several runs share, kept from the first of them on. One for each graph, with its features, labels
+/// and parts.
+pub struct SharedByRuns<B: Tensor>(Mutex<Option<Made<B>>>);
+
+struct Made<B: Tensor> {
+    /// The operands that it was made of, held so that no other array takes their place in memory.
+    operands: [Dense<B, f32>; 2],
+    what: Arc<dyn Any + Send + Sync>,
+}
+
+impl<B: Tensor> Default for SharedByRuns<B> {
+    fn default() -> Self {
+        Self(Mutex::new(None))
+    }
+}
+
+impl<B: Tensor> SharedByRuns<B> {
+    /// What `make` made in an earlier run over the same scales and values, or else makes now. What is none is not kept.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn get_or_make<T: Any + Send + Sync, E>(
+        &self,
+        operands: [&Dense<B, f32>; 2],
+        make: impl FnOnce() -> Result<Option<T>, E>,
+    ) -> Result<Option<Arc<T>>, E> {
+        // What a thread that panicked left is whole.
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let same = |made: &&Made<B>| operands.iter().zip(&made.operands).all(|(a, b)| a.array_id() == b.array_id());
+        if let Some(what) = kept.as_ref().filter(same).and_then(|made| Arc::clone(&made.what).downcast().ok()) {
+            return Ok(Some(what));
+        }
+        let made = make()?.map(Arc::new);
+        *kept = made.clone().map(|what| Made { operands: operands.map(Dense::clone), what });
+        Ok(made)
+    }
 }
 
 /// An epoch of it.

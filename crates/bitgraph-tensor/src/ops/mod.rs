@@ -36,7 +36,7 @@ pub use bit_gcn::{BitGcn, BitGcnHidden, BitGcnOp};
 pub use bit_gemm::{BitGemm, BitGemmOp, bit_gemm};
 pub use bit_result::BitComputation;
 pub use bit_spmm::{BitSpmm, BitSpmmOp, Reconcile, bit_spmm};
-pub use gcn_epochs::{GcnEpoch, GcnEpochs, GcnEpochsOp, Kept, Whole};
+pub use gcn_epochs::{GcnEpoch, GcnEpochs, GcnEpochsOp, Kept, SharedByRuns, Whole};
 pub use gemm::{DenseDense, GemmOp, gemm};
 pub use loss::{CrossEntropyOp, argmax_rows, cross_entropy, cross_entropy_with_gradient, log_softmax, log_softmax_backward};
 pub use map::{MapOp, Mapped, concat, map};

@@ -16,7 +16,7 @@ use bitgraph_kernels::constant;
 use bitgraph_tensor::ops::{GcnEpoch, GcnEpochs, GcnEpochsOp, Kept, Whole};
 use bitgraph_tensor::{Dense, Dropout};
 use bytemuck::Zeroable;
-use plan::{Lists, Plan, Problem};
+use plan::{Extent, Lists, Plan, Problem};
 
 const MODULE: &str = "tensor/gcn_epochs";
 const SEGMENT: usize = constant("tuning/gcn.cuh", "GCN_SEGMENT") as usize;
@@ -141,18 +141,60 @@ parameters! {
     }
 }
 
-/// Lists on the device.
-struct Uploaded {
+/// Lists of scores on the device.
+struct Scored {
     begin: Buffer<u64>,
     names: Buffer<u32>,
     scales: Buffer<f32>,
 }
-impl Uploaded {
+impl Scored {
     fn new(device: &Device, lists: &Lists) -> Result<Self> {
         Ok(Self { begin: device.upload(&lists.begin)?, names: device.upload(&lists.names)?, scales: device.upload(&lists.scales)? })
     }
     fn params(&self) -> DeviceLists {
         DeviceLists { begin: self.begin.ptr(), names: self.names.ptr(), scales: self.scales.ptr(), rows: self.scales.len() as u64 }
+    }
+}
+
+/// What runs over the same graph, features and parts share.
+struct Shared {
+    /// The plan, whose lists are on the device.
+    extent: Extent,
+    blocks: Buffer<Block>,
+    words: Buffer<u32>,
+    entries: Buffer<u32>,
+    input: Scored,
+    input_values: Buffer<f32>,
+    middle: Scored,
+    output: Scored,
+    labels: Buffer<u32>,
+}
+impl Shared {
+    /// None for lists that are too long.
+    fn new(device: &Device, op: &GcnEpochsOp<'_, Cuda>, blocks: u32) -> Result<Option<Self>> {
+        let ((adjacency, _), (features, _)) = (op.adjacency.to_host()?, op.features.to_host()?);
+        let (scales, values) = (op.scales.to_host()?, op.values.to_host()?);
+        let problem = Problem {
+            adjacency: &adjacency,
+            scales: &scales,
+            features: &features,
+            values: &values,
+            labels: op.labels,
+            train: op.parts[0],
+            parts: op.parts,
+        };
+        let Some(plan) = Plan::new(&problem, blocks as usize) else { return Ok(None) };
+        Ok(Some(Self {
+            blocks: device.upload(&plan.blocks)?,
+            words: device.upload(&plan.words)?,
+            entries: device.upload(&plan.entries)?,
+            input: Scored::new(device, &plan.input)?,
+            input_values: device.upload(&plan.input_values)?,
+            middle: Scored::new(device, &plan.middle)?,
+            output: Scored::new(device, &plan.output)?,
+            labels: device.upload(&plan.labels)?,
+            extent: plan.extent,
+        }))
     }
 }
 
@@ -173,7 +215,7 @@ fn padded(words: u64) -> u64 {
 impl Room {
     /// As the kernel carves it up, none if not even what must be shared fits. What is larger than shared memory stays in device memory: the
     /// lists first.
-    fn new(plan: &Plan, (width, classes): (u64, u64), warps: u64, available: u64) -> Option<Self> {
+    fn new(plan: &Extent, (width, classes): (u64, u64), warps: u64, available: u64) -> Option<Self> {
         let small = padded(width * classes + width + classes);
         let fixed = 4 + padded(warps * 256) * 2 + 4 * small + padded(2 * (classes + 2)) * 2 + 4;
         let rows = |count: u32, columns: u64| padded(u64::from(count) * columns);
@@ -226,25 +268,15 @@ pub(super) fn train(cuda: &Cuda, op: &GcnEpochsOp<'_, Cuda>) -> Result<Whole<Gcn
     }
     let device = cuda.device();
     let kernel = device.kernel::<Params>(MODULE, &format!("gcn_epochs_{width}"))?;
-    let ((adjacency, _), (features, _)) = (op.adjacency.to_host()?, op.features.to_host()?);
-    let (scales, values) = (op.scales.to_host()?, op.values.to_host()?);
-    let problem = Problem {
-        adjacency: &adjacency,
-        scales: &scales,
-        features: &features,
-        values: &values,
-        labels: op.labels,
-        train: op.parts[0],
-        parts: op.parts,
-    };
     let blocks = device.properties().sms;
-    let Some(plan) = Plan::new(&problem, blocks as usize) else {
+    let Some(shared) = op.shared.get_or_make([op.scales, op.values], || Shared::new(device, op, blocks))? else {
         return Ok(Whole::Declined(format!("its lists have more than {RECORDS} records, which fill the device operation by operation")));
     };
+    let plan = &shared.extent;
     let classes = op.classes.next_power_of_two().max(4);
     let block = THREADS.min(device.properties().max_threads_per_block);
     let available = u64::from(device.properties().shared_per_block);
-    let Some(room) = Room::new(&plan, (width as u64, classes as u64), u64::from(block / 32), available) else {
+    let Some(room) = Room::new(plan, (width as u64, classes as u64), u64::from(block / 32), available) else {
         return Ok(Whole::Declined("the parameters of the last layer do not fit shared memory".into()));
     };
     let shape = device.persistent_shape(&kernel, block, room.shared, blocks)?;
@@ -268,29 +300,26 @@ pub(super) fn train(cuda: &Cuda, op: &GcnEpochsOp<'_, Cuda>) -> Result<Whole<Gcn
     let flat = op.parameters.to_host()?;
     let parameters = Dense::from_vec(cuda, op.parameters.nrows(), op.parameters.ncols(), flat)?;
     let floats = |len: usize| device.alloc_for::<f32>(len.max(4), "training in one launch");
-    let (blocks_on, words, entries) = (device.upload(&plan.blocks)?, device.upload(&plan.words)?, device.upload(&plan.entries)?);
-    let bits = device.zeroed::<u32>(2 * plan.entries.len().div_ceil(32).max(1))?;
+    let bits = device.zeroed::<u32>(2 * shared.entries.len().div_ceil(32).max(1))?;
     let arena = if room.arena_words > 0 { Some(floats(room.arena_words as usize * blocks as usize)?) } else { None };
     let (steps, records, outcome) = (device.upload(&steps)?, device.zeroed::<Record>(epochs + 2)?, device.zeroed::<Outcome>(1)?);
-    let (input, middle, output) =
-        (Uploaded::new(device, &plan.input)?, Uploaded::new(device, &plan.middle)?, Uploaded::new(device, &plan.output)?);
-    let (input_values, labels) = (device.upload(&plan.input_values)?, device.upload(&plan.labels)?);
-    let (weights, gradients) = (floats(2 * features.ncols() * width)?, floats(plan.rows * width)?);
+    let columns = op.features.shape().1;
+    let (weights, gradients) = (floats(2 * columns * width)?, floats(plan.rows * width)?);
     let (hidden, sums) = (floats(plan.rows * classes)?, device.zeroed::<u64>(3 * small)?);
-    let (input_sums, middle_sums) = (floats(plan.input.scales.len() * width)?, floats(plan.middle.scales.len() * classes)?);
+    let (input_sums, middle_sums) = (floats(shared.input.scales.len() * width)?, floats(shared.middle.scales.len() * classes)?);
     // SAFETY: the lists name rows and columns that the arrays were made for; the parameters are in the flat buffer where the caller says, and
     // were just made; the launch is cooperative, and all blocks fit.
     unsafe {
         device.persistent(&kernel, shape, op.control, |state, link| Params {
             state,
             link,
-            blocks: blocks_on.ptr(),
-            words: words.ptr(),
+            blocks: shared.blocks.ptr(),
+            words: shared.words.ptr(),
             arena: arena.as_ref().map_or(DevicePtr::NULL, Buffer::ptr),
             arena_words: room.arena_words,
-            entries: entries.ptr(),
+            entries: shared.entries.ptr(),
             bits: bits.ptr(),
-            entry_count: plan.entries.len() as u64,
+            entry_count: shared.entries.len() as u64,
             steps: steps.ptr(),
             records: records.ptr(),
             outcome: outcome.ptr(),
@@ -300,11 +329,11 @@ pub(super) fn train(cuda: &Cuda, op: &GcnEpochsOp<'_, Cuda>) -> Result<Whole<Gcn
             sums: sums.ptr(),
             parameters: parameters.raw().ptr(),
             places: [0, 1, 2, 3].map(|p| op.places[p].start as u64),
-            input: input.params(),
-            input_values: input_values.ptr(),
-            middle: middle.params(),
-            output: output.params(),
-            labels: labels.ptr(),
+            input: shared.input.params(),
+            input_values: shared.input_values.ptr(),
+            middle: shared.middle.params(),
+            output: shared.output.params(),
+            labels: shared.labels.ptr(),
             input_sums: input_sums.ptr(),
             middle_sums: middle_sums.ptr(),
             seed: op.seed,
@@ -319,7 +348,7 @@ pub(super) fn train(cuda: &Cuda, op: &GcnEpochsOp<'_, Cuda>) -> Result<Whole<Gcn
             hidden_columns: op.hidden as u32,
             classes: op.classes as u32,
             class_bits: classes.trailing_zeros(),
-            columns: features.ncols() as u32,
+            columns: columns as u32,
             input_threshold: dropout[0].threshold(),
             hidden_threshold: dropout[1].threshold(),
             input_factor: dropout[0].factor() as f32,

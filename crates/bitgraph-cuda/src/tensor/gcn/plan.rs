@@ -36,10 +36,10 @@ pub(super) struct Lists {
 
 impl Lists {
     /// The rows of `nodes`, whose names are translated.
-    fn new<'a>(problem: &Problem<'_>, nodes: &[u32], names: impl Fn(u32) -> Vec<u32> + 'a) -> Self {
+    fn new(problem: &Problem<'_>, nodes: &[u32], names: impl Fn(u32, &mut Vec<u32>)) -> Self {
         let mut lists = Self { begin: vec![0], ..Self::default() };
         for &node in nodes {
-            lists.names.extend(names(node));
+            names(node, &mut lists.names);
             lists.begin.push(lists.names.len() as u64);
             lists.scales.push(problem.scales[node as usize]);
         }
@@ -53,13 +53,19 @@ pub(super) struct Plan {
     pub words: Vec<u32>,
     /// The entry of the features that a bit is of.
     pub entries: Vec<u32>,
-    pub rows: usize,
+    pub extent: Extent,
     pub input: Lists,
     pub input_values: Vec<f32>,
     pub middle: Lists,
     pub output: Lists,
     /// The class of a scored node, and its part << 30.
     pub labels: Vec<u32>,
+}
+
+/// How much of everything there is: hidden rows, and what a block has at most.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Extent {
+    pub rows: usize,
     pub most_segments: u32,
     pub most_rows: u32,
     pub most_pairs: u32,
@@ -75,17 +81,47 @@ struct Term {
     weight: f32,
 }
 
+/// Terms in lists one after the other; list `i` is `terms[begin[i]..begin[i + 1]]`.
+struct Terms {
+    begin: Vec<usize>,
+    terms: Vec<Term>,
+}
+
+impl Terms {
+    /// Empty lists of so many terms.
+    fn with_lengths(lengths: &[usize]) -> Self {
+        let mut begin = Vec::with_capacity(lengths.len() + 1);
+        begin.push(0);
+        begin.extend(lengths.iter().scan(0, |end, len| {
+            *end += len;
+            Some(*end)
+        }));
+        let none = Term { place: 0, bit: 0, weight: 0.0 };
+        Self { terms: vec![none; begin[lengths.len()]], begin }
+    }
+    fn list(&self, i: u32) -> &[Term] {
+        &self.terms[self.begin[i as usize]..self.begin[i as usize + 1]]
+    }
+    /// What summing each list costs.
+    fn costs(&self) -> Vec<usize> {
+        self.begin.windows(2).map(|w| segments(w[1] - w[0]) * SEGMENT + ROW_COST).collect()
+    }
+    fn rename(&mut self, places: &[u32]) {
+        self.terms.iter_mut().for_each(|t| t.place = places[t.place as usize]);
+    }
+}
+
 /// A node and those that it hears from, ascending.
-fn heard(adjacency: &Csr, node: u32) -> Vec<u32> {
+fn heard(adjacency: &Csr, node: u32) -> impl Iterator<Item = u32> {
     let row = adjacency.row(node as usize);
-    let at = row.partition_point(|&j| j < node);
-    [&row[..at], &[node], &row[at..]].concat()
+    let (before, after) = row.split_at(row.partition_point(|&j| j < node));
+    before.iter().copied().chain([node]).chain(after.iter().copied())
 }
 
 /// Those that some of the nodes hear from, ascending.
 fn reached(adjacency: &Csr, nodes: &[u32]) -> Vec<u32> {
     let mut seen = vec![false; adjacency.nrows()];
-    nodes.iter().for_each(|&node| heard(adjacency, node).iter().for_each(|&j| seen[j as usize] = true));
+    nodes.iter().for_each(|&node| heard(adjacency, node).for_each(|j| seen[j as usize] = true));
     (0..adjacency.nrows() as u32).filter(|&j| seen[j as usize]).collect()
 }
 
@@ -132,7 +168,7 @@ impl Words<'_> {
 
 /// The segments of some lists as words: where they begin, bits, entries, and the segments of each list.
 fn add_lists(words: &mut Words<'_>, lists: &[&[Term]]) -> (u32, [u32; 4]) {
-    let (mut begins, mut ends, mut len) = (Vec::new(), vec![0], 0);
+    let (mut begins, mut ends, mut len) = (Vec::new(), vec![0], 0usize);
     for list in lists {
         let parts = segments(list.len());
         begins.extend((0..parts).map(|s| (len + list.len() * s / parts) as u32));
@@ -141,10 +177,12 @@ fn add_lists(words: &mut Words<'_>, lists: &[&[Term]]) -> (u32, [u32; 4]) {
     }
     let tasks = begins.len() as u32;
     begins.push(len as u32);
-    let terms = || lists.iter().flat_map(|list| list.iter());
     let places = words.add(begins);
-    let bits = words.add(terms().map(|t| t.bit));
-    let entries = words.add(terms().flat_map(|t| [t.place, t.weight.to_bits()]));
+    words.all.reserve(3 * len + ends.len() + 12);
+    let bits = words.add([]);
+    lists.iter().for_each(|list| words.all.extend(list.iter().map(|t| t.bit)));
+    let entries = words.add([]);
+    lists.iter().for_each(|list| list.iter().for_each(|t| words.all.extend([t.place, t.weight.to_bits()])));
     (tasks, [places, bits, entries, words.add(ends)])
 }
 
@@ -153,7 +191,7 @@ fn records(problem: &Problem<'_>, rows: &[u32]) -> Option<usize> {
     let features = |node: u32| problem.features.degree(node as usize);
     let mut all = problem.features.nnz() + problem.adjacency.nnz();
     for &node in rows {
-        all = all.checked_add(2 * heard(problem.adjacency, node).into_iter().map(features).sum::<usize>())?;
+        all = all.checked_add(2 * heard(problem.adjacency, node).map(features).sum::<usize>())?;
     }
     for &node in problem.train {
         let names = problem.adjacency.degree(node as usize) + 1;
@@ -176,51 +214,59 @@ impl Plan {
         let bit_of = places(&entries, features.nnz());
 
         // What a row of the hidden layer sums, by columns; what the gradient of a column sums, by rows.
-        let mut row_terms: Vec<Vec<Term>> = vec![Vec::new(); rows.len()];
-        let mut column_terms: Vec<Vec<Term>> = vec![Vec::new(); features.ncols()];
+        let (mut lengths, mut column_lengths) = (vec![0; rows.len()], vec![0; features.ncols()]);
         for (r, &j) in rows.iter().enumerate() {
-            for i in heard(adjacency, j) {
+            heard(adjacency, j).for_each(|i| {
+                lengths[r] += features.degree(i as usize);
+                features.row(i as usize).iter().for_each(|&k| column_lengths[k as usize] += 1);
+            });
+        }
+        let (mut row_terms, mut column_terms) = (Terms::with_lengths(&lengths), Terms::with_lengths(&column_lengths));
+        let (mut at, mut column_at) = (0, column_terms.begin.clone());
+        for (r, &j) in rows.iter().enumerate() {
+            heard(adjacency, j).for_each(|i| {
                 for e in features.row_range(i as usize) {
                     let (k, bit) = (features.indices()[e], bit_of[e]);
                     let weight = problem.scales[j as usize] * problem.scales[i as usize] * problem.values[e];
-                    row_terms[r].push(Term { place: k, bit, weight });
-                    column_terms[k as usize].push(Term { place: r as u32, bit, weight });
+                    row_terms.terms[at] = Term { place: k, bit, weight };
+                    column_terms.terms[column_at[k as usize]] = Term { place: r as u32, bit, weight };
+                    at += 1;
+                    column_at[k as usize] += 1;
                 }
-            }
+            });
         }
-        let cost = |terms: &Vec<Term>| segments(terms.len()) * SEGMENT + ROW_COST;
-        let row_shares = share_out(&row_terms.iter().map(cost).collect::<Vec<_>>(), blocks);
-        let column_shares = share_out(&column_terms.iter().map(cost).collect::<Vec<_>>(), blocks);
+        let row_shares = share_out(&row_terms.costs(), blocks);
+        let column_shares = share_out(&column_terms.costs(), blocks);
         let row_place = places(&row_shares.concat(), rows.len());
         let column_place = places(&column_shares.concat(), features.ncols());
-        row_terms.iter_mut().flatten().for_each(|t| t.place = column_place[t.place as usize]);
-        column_terms.iter_mut().flatten().for_each(|t| t.place = row_place[t.place as usize]);
+        row_terms.rename(&column_place);
+        column_terms.rename(&row_place);
 
         // The training nodes that hear from a row.
         let mut hearers: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
         for &x in problem.train {
-            heard(adjacency, x).iter().for_each(|&u| hearers[row_of[u as usize] as usize].push(x));
+            heard(adjacency, x).for_each(|u| hearers[row_of[u as usize] as usize].push(x));
         }
 
         let mut plan = Self::scores(problem, &column_place);
         plan.entries = entries;
-        plan.rows = rows.len();
+        plan.extent.rows = rows.len();
         let (mut rows_begin, mut columns_begin) = (0, 0);
         for (own_rows, own_columns) in row_shares.iter().zip(&column_shares) {
             let start = plan.words.len();
             let mut words = Words { all: &mut plan.words, start };
-            let row_lists: Vec<&[Term]> = own_rows.iter().map(|&r| row_terms[r as usize].as_slice()).collect();
-            let column_lists: Vec<&[Term]> = own_columns.iter().map(|&k| column_terms[k as usize].as_slice()).collect();
+            let row_lists: Vec<&[Term]> = own_rows.iter().map(|&r| row_terms.list(r)).collect();
+            let column_lists: Vec<&[Term]> = own_columns.iter().map(|&k| column_terms.list(k)).collect();
             let (forward_tasks, forward) = add_lists(&mut words, &row_lists);
             let (backward_tasks, backward) = add_lists(&mut words, &column_lists);
             let (mut pairs, mut names, mut ends) = (Vec::new(), Vec::new(), vec![0u32]);
             for &r in own_rows {
                 for &x in &hearers[r as usize] {
                     let own = if x == rows[r as usize] { OWN } else { 0 };
-                    let around = heard(adjacency, x);
                     let (label, scale) = (problem.labels[x as usize] as u32, problem.scales[x as usize].to_bits());
-                    pairs.extend([names.len() as u32, around.len() as u32, label | own, scale]);
-                    names.extend(around.iter().map(|&j| row_place[row_of[j as usize] as usize]));
+                    let first = names.len();
+                    names.extend(heard(adjacency, x).map(|j| row_place[row_of[j as usize] as usize]));
+                    pairs.extend([first as u32, (names.len() - first) as u32, label | own, scale]);
                 }
                 ends.push(pairs.len() as u32 / 4);
             }
@@ -255,11 +301,12 @@ impl Plan {
             let block = Block { words: (plan.words.len() - start) as u32, ..block };
             rows_begin += block.rows;
             columns_begin += block.columns;
-            plan.most_segments = plan.most_segments.max(forward_tasks).max(backward_tasks);
-            plan.most_rows = plan.most_rows.max(block.rows);
-            plan.most_pairs = plan.most_pairs.max(pair_count);
-            plan.most_columns = plan.most_columns.max(block.columns);
-            plan.most_words = plan.most_words.max(block.words);
+            let most = &mut plan.extent;
+            most.most_segments = most.most_segments.max(forward_tasks).max(backward_tasks);
+            most.most_rows = most.most_rows.max(block.rows);
+            most.most_pairs = most.most_pairs.max(pair_count);
+            most.most_columns = most.most_columns.max(block.columns);
+            most.most_words = most.most_words.max(block.words);
             plan.blocks.push(block);
         }
         Some(plan)
@@ -272,24 +319,19 @@ impl Plan {
         let middle = reached(adjacency, &scored);
         let input = reached(adjacency, &middle);
         let (middle_of, input_of) = (places(&middle, n), places(&input, n));
-        let around = |place: &[u32], node: u32| heard(adjacency, node).iter().map(|&j| place[j as usize]).collect::<Vec<_>>();
+        let around = |place: &[u32], node: u32, to: &mut Vec<u32>| to.extend(heard(adjacency, node).map(|j| place[j as usize]));
         let values = input.iter().flat_map(|&i| features.row_range(i as usize)).map(|e| problem.values[e]).collect();
         let part = |p: usize| problem.parts[p].iter().map(move |&v| problem.labels[v as usize] as u32 | (p as u32) << 30);
         Self {
-            input: Lists::new(problem, &input, |i| features.row(i as usize).iter().map(|&k| column_place[k as usize]).collect()),
+            input: Lists::new(problem, &input, |i, to| to.extend(features.row(i as usize).iter().map(|&k| column_place[k as usize]))),
             input_values: values,
-            middle: Lists::new(problem, &middle, |j| around(&input_of, j)),
-            output: Lists::new(problem, &scored, |v| around(&middle_of, v)),
+            middle: Lists::new(problem, &middle, |j, to| around(&input_of, j, to)),
+            output: Lists::new(problem, &scored, |v, to| around(&middle_of, v, to)),
             labels: (0..3).flat_map(part).collect(),
             blocks: Vec::new(),
             words: Vec::new(),
             entries: Vec::new(),
-            rows: 0,
-            most_segments: 0,
-            most_rows: 0,
-            most_pairs: 0,
-            most_columns: 0,
-            most_words: 0,
+            extent: Extent::default(),
         }
     }
 }

@@ -154,6 +154,26 @@ fn runs_repeat_themselves() {
 }
 
 #[test]
+fn runs_over_one_task_share_its_lists() {
+    let Some(cuda) = device() else { return };
+    let (model, task, training) = (CASE.model(), CASE.task(&cuda), CASE.training(6));
+    let run = |task: &NodeTask<Cuda, f32>, seed| {
+        let mut epochs = Vec::new();
+        let run = train(&model, task, &training, seed, |e| epochs.push(*e)).unwrap();
+        (run.parameters.flat().to_host().unwrap(), epochs)
+    };
+    let together = [11, 12, 11].map(|seed| run(&task, seed));
+    assert!(together[0] == together[2] && together[0] != together[1]);
+    assert!([11, 12].map(|seed| run(&CASE.task(&cuda), seed)) == together[..2]);
+    // Other features in the place of those that the lists were made of.
+    let mut other = Case { columns: 30, ..CASE }.task(&cuda);
+    let wanted = train(&Case { columns: 30, ..CASE }.model(), &other, &training, 3, |_| ()).unwrap();
+    std::mem::swap(&mut other.features, &mut CASE.task(&cuda).features);
+    assert!(run(&other, 11) == together[0]);
+    assert!(wanted.best.epoch > 0);
+}
+
+#[test]
 fn what_is_out_of_range_is_trained_operation_by_operation() {
     let Some(cuda) = device() else { return };
     let mut training = CASE.training(5);
