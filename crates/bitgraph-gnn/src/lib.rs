@@ -6,6 +6,7 @@ mod error;
 mod features;
 mod float;
 mod graph;
+pub mod graphs;
 mod layer;
 pub mod layers;
 pub mod memory;

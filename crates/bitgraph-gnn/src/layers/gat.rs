@@ -94,7 +94,8 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         let spread = self.joined.spread(pass, dy, gradients)?;
         let GatKept { h, left, right, lse, result } = kept;
         let d = self.operation(pass, &h, &left, &right).gradient_from(&result, &lse, &spread)?;
-        let (blocks, ones) = (self.blocks::<B, T::Real>(backend)?, Dense::filled(backend, self.joined.heads, 1, <T::Real as Real>::of(1.0))?);
+        let (blocks, ones) =
+            (self.blocks::<B, T::Real>(backend)?, Dense::filled(backend, self.joined.heads, 1, <T::Real as Real>::of(1.0))?);
         let mut dh = d.values;
         for (id, scores) in [(self.left, Some(d.first)), (self.right, d.second)] {
             // The scores of GAT are of the real type.

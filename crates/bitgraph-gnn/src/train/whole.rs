@@ -17,6 +17,9 @@ pub fn why_not_whole<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Nod
         Features::Sparse { values, .. } if values.any().get::<f32>().is_none() => return Some("the elements are not of f32"),
         Features::Sparse { .. } => {}
     }
+    if task.is_of_several() {
+        return Some("a node may be of several classes");
+    }
     if task.has_teacher() {
         return Some("the loss has a teacher");
     }
