@@ -52,7 +52,7 @@ fn the_report_has_the_documented_keys() {
 
 #[test]
 fn every_model_trains_in_every_float() {
-    for model in ["gcn", "sage", "graphconv", "gin", "gat", "agnn"] {
+    for model in ["gcn", "sage", "graphconv", "gin", "gat", "gatv2", "transformer", "agnn"] {
         for precision in ["f32", "f16", "bf16"] {
             let run = bitgraph(&format!("gnn train --data planted:300:3:8 --epochs 60 --model {model} --precision {precision} --json"));
             if (model, precision) == ("agnn", "f16") {

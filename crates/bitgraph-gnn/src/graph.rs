@@ -19,6 +19,10 @@ pub struct Graph<B: TensorBackend, R: Real> {
     degrees: Vec<usize>,
     weights: Option<Weights<B, R>>,
     powers: Mutex<Vec<(f64, Dense<B, R>)>>,
+    /// Row `g` names the nodes of graph `g`, where this is made of several.
+    membership: Option<Matrix<B>>,
+    /// One over the number of the nodes whose statistics count at inference at those, 0 at others.
+    statistics: Option<Dense<B, R>>,
 }
 
 /// What the entries of a sampled graph count for.
@@ -81,6 +85,8 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             weights: weights.transpose()?,
             degrees,
             powers: Mutex::new(Vec::new()),
+            membership: None,
+            statistics: None,
         })
     }
     /// The sum of `x` over the neighbours of each node, by the weights that there are; an operation that goes on.
@@ -105,6 +111,54 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             Some(_) => self.sum(x).own(1.0),
             None => spmm(&self.with_loops, x),
         }
+    }
+    /// Graphs side by side, of so many nodes each: a square pattern whose entries stay within them. O(entries + nodes).
+    ///
+    /// # Errors
+    /// As [`Graph::new`]; [`Error::Size`](crate::Error::Size) for other nodes than the sizes ask for.
+    pub fn of_graphs(backend: &B, pattern: &Csr, sizes: &[usize]) -> Result<Self, B::Error> {
+        let mut offsets = vec![0usize];
+        offsets.extend(sizes.iter().scan(0, |end, size| {
+            *end += size;
+            Some(*end)
+        }));
+        let (nodes, found) = (pattern.nrows(), offsets[sizes.len()]);
+        if nodes != found {
+            let (expected, found) = (nodes as u64, found as u64);
+            return Err(crate::refused::<B>(crate::Error::Size { what: "nodes of the graphs", expected, found }));
+        }
+        let members = Csr::new(sizes.len(), nodes, Offsets::from_usizes(&offsets), Buffer::from((0..nodes as u32).collect::<Vec<_>>()));
+        let members = members.map_err(|e| B::Error::from(bitgraph_backend::Error::from(e)))?;
+        Ok(Self { membership: Some(Matrix::new(backend, &members, None, FormatKind::Csr)?), ..Self::new(backend, pattern)? })
+    }
+    /// The same with batch normalisation by the statistics of these nodes alone at inference: those that were trained on, where there are others.
+    ///
+    /// # Errors
+    /// [`Error::Node`](crate::Error::Node) for a node that there is not, [`Error::Combination`](crate::Error::Combination) for none; out of memory.
+    pub fn with_statistics_of(mut self, nodes: &[u32]) -> Result<Self, B::Error> {
+        let what = "nodes of the statistics";
+        if nodes.is_empty() {
+            return Err(crate::refused::<B>(crate::Error::Combination { what, why: "there are none" }));
+        }
+        let (mut shares, all) = (vec![R::of(0.0); self.nodes()], self.nodes() as u64);
+        for &v in nodes {
+            let none = || crate::refused::<B>(crate::Error::Node { what, node: u64::from(v), nodes: all });
+            *shares.get_mut(v as usize).ok_or_else(none)? = R::of(1.0 / nodes.len() as f64);
+        }
+        self.statistics = Some(Dense::column_vector(&self.backend, shares)?);
+        Ok(self)
+    }
+    /// What [`Graph::with_statistics_of`] set.
+    pub(crate) fn statistics(&self) -> Option<&Dense<B, R>> {
+        self.statistics.as_ref()
+    }
+    /// Which nodes belong to which graph: graphs x nodes.
+    ///
+    /// # Errors
+    /// [`Error::Combination`](crate::Error::Combination) where this is one graph.
+    pub fn membership(&self) -> Result<&Matrix<B>, B::Error> {
+        let why = "the graph is not made of several";
+        self.membership.as_ref().ok_or_else(|| crate::refused::<B>(crate::Error::Combination { what: "a read-out", why }))
     }
     /// The backend.
     pub fn backend(&self) -> &B {

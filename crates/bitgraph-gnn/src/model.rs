@@ -1,8 +1,9 @@
 //! Models: layers with what stands around them, one after the other.
 
 use crate::layer::{Erased, Stage};
-use crate::{Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Start, refused};
-use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, map};
+use crate::readout::{Head, HeadKept};
+use crate::{Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused};
+use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map};
 use bitgraph_tensor::{Activation, Dense, TensorBackend};
 use std::sync::Arc;
 
@@ -31,7 +32,8 @@ impl Declare<'_> {
 pub struct Around {
     /// The probability that an element of the input is dropped in training.
     pub dropout: f64,
-    /// Whether columns of the result are normalised by the statistics of all nodes, at inference too, and then by a learned factor and summand.
+    /// Whether columns of the result are normalised by the statistics of all nodes, at inference too (there by those of some nodes where the
+    /// graph says so: [`Graph::with_statistics_of`]), and then by a learned factor and summand.
     pub batch_norm: bool,
     /// What the result goes through then.
     pub activation: Option<Activation>,
@@ -45,11 +47,14 @@ struct Block<B: TensorBackend, T: Float> {
     norm: Option<(ParameterId, ParameterId)>,
 }
 
-/// Layers one after the other; the result of the last one are logits, a column for each class. The values of the parameters are apart.
+/// Layers one after the other; the result of the last one are logits, a column for each class. With read-outs there is a row for each of
+/// the graphs that the graph is made of, and what the read-outs give is added up. The values of the parameters are apart.
 pub struct Model<B: TensorBackend, T: Float> {
     name: String,
     inputs: usize,
     blocks: Vec<Block<B, T>>,
+    /// Read-outs, each with the number of blocks before it.
+    heads: Vec<(usize, Head)>,
     layout: Arc<Layout>,
 }
 
@@ -68,7 +73,10 @@ pub(crate) struct BlockExtent<'a> {
 }
 
 /// What a forward pass left for the backward pass.
-pub struct Tape<B: TensorBackend, T: Float>(Vec<Kept<B, T>>);
+pub struct Tape<B: TensorBackend, T: Float> {
+    blocks: Vec<Kept<B, T>>,
+    heads: Vec<HeadKept<B, T>>,
+}
 
 struct Kept<B: TensorBackend, T: Float> {
     input: Features<B, T>,
@@ -81,7 +89,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     /// A model without layers, of so many input columns. Checkpoints carry the name.
     #[must_use]
     pub fn new(name: impl Into<String>, inputs: usize) -> Self {
-        Self { name: name.into(), inputs, blocks: Vec::new(), layout: Arc::default() }
+        Self { name: name.into(), inputs, blocks: Vec::new(), heads: Vec::new(), layout: Arc::default() }
     }
     /// One more layer: `make` declares its parameters, which are named by the layer's number.
     ///
@@ -93,7 +101,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             return Err(Error::Setting { what: "dropout", found: around.dropout, allowed: "from 0 to below 1" });
         }
         let prefix = format!("layers.{}", self.blocks.len());
-        let inputs = self.columns();
+        let inputs = self.width();
         let layout = Arc::make_mut(&mut self.layout);
         let layer = make(&mut Declare { layout, prefix: prefix.clone(), columns: inputs });
         let outputs = Layer::columns(&layer);
@@ -108,6 +116,20 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         self.blocks.push(Block { around, stage: Box::new(layer), norm });
         Ok(self)
     }
+    /// A read-out of what the layers until here give, mapped to so many classes, with dropout of the result.
+    ///
+    /// # Errors
+    /// [`Error::Setting`] for a dropout that is no probability below 1, [`Error::Size`] for other classes than those of a read-out before.
+    pub fn read_out(mut self, readout: Readout, classes: usize, dropout: f64) -> Result<Self, Error> {
+        if let Some(expected) = self.heads.first().map(|(_, head)| head.classes()).filter(|&n| n != classes) {
+            return Err(Error::Size { what: "classes of a read-out", expected: expected as u64, found: classes as u64 });
+        }
+        let (width, at) = (self.width(), self.blocks.len());
+        let prefix = format!("readouts.{}", self.heads.len());
+        let mut declare = Declare { layout: Arc::make_mut(&mut self.layout), prefix, columns: width };
+        self.heads.push((at, Head::new(&mut declare, readout, classes, dropout)?));
+        Ok(self)
+    }
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
@@ -118,10 +140,17 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     }
     /// Columns of the result.
     pub fn columns(&self) -> usize {
+        self.heads.first().map_or_else(|| self.width(), |(_, head)| head.classes())
+    }
+    /// Columns of what the last layer gives.
+    fn width(&self) -> usize {
         self.blocks.last().map_or(self.inputs, |b| b.stage.columns())
     }
     /// The parameters and dropouts of two graph convolutions with a ReLU in between and nothing else; why it is something else otherwise.
     pub(crate) fn as_two_gcn(&self) -> Result<([[ParameterId; 2]; 2], [f64; 2]), &'static str> {
+        if !self.heads.is_empty() {
+            return Err("the model reads out graphs");
+        }
         let [first, second] = &*self.blocks else { return Err("the model has not two layers") };
         let (Some(a), Some(b)) = (first.stage.as_gcn(), second.stage.as_gcn()) else {
             return Err("the layers are not graph convolutions");
@@ -166,6 +195,9 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         };
         size("rows of the features", graph.nodes(), x.shape().0)?;
         size("columns of the features", self.inputs, x.shape().1)?;
+        if self.heads.last().is_some_and(|(at, _)| *at < self.blocks.len()) {
+            return Err(Error::Combination { what: "a layer after the last read-out", why: "nothing follows from it" });
+        }
         if !Arc::ptr_eq(parameters.layout(), &self.layout) && **parameters.layout() != *self.layout {
             return Err(Error::Combination { what: "parameters of another model", why: "names or shapes differ" });
         }
@@ -174,7 +206,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     fn pass<'a>(&self, layer: usize, graph: &'a Graph<B, T::Real>, parameters: &'a Parameters<B, T>, mode: Mode) -> Pass<'a, B, T> {
         Pass { graph, parameters, mode, layer: (layer as u32, self.blocks.len() as u32) }
     }
-    /// Logits of every node.
+    /// Logits of every node, or of every graph.
     ///
     /// # Errors
     /// [`Error::Size`], [`Error::Combination`], or the backend's.
@@ -182,7 +214,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         self.check(graph, parameters, x).map_err(refused::<B>)?;
         self.run(graph, parameters, x, Mode::Infer, None)
     }
-    /// Logits of every node, and what [`Model::backward`] needs.
+    /// Logits of every node or graph, and what [`Model::backward`] needs.
     ///
     /// # Errors
     /// As [`Model::infer`].
@@ -195,9 +227,9 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         mode: Mode,
     ) -> Result<(Dense<B, T>, Tape<B, T>), B::Error> {
         self.check(graph, parameters, x).map_err(refused::<B>)?;
-        let mut tape = Vec::with_capacity(self.blocks.len());
+        let mut tape = Tape { blocks: Vec::with_capacity(self.blocks.len()), heads: Vec::with_capacity(self.heads.len()) };
         let logits = self.run(graph, parameters, x, mode, Some(&mut tape))?;
-        Ok((logits, Tape(tape)))
+        Ok((logits, tape))
     }
     fn run(
         &self,
@@ -205,9 +237,24 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         parameters: &Parameters<B, T>,
         x: &Features<B, T>,
         mode: Mode,
-        mut tape: Option<&mut Vec<Kept<B, T>>>,
+        mut tape: Option<&mut Tape<B, T>>,
     ) -> Result<Dense<B, T>, B::Error> {
         let mut x = x.clone();
+        let mut sum: Option<Dense<B, T>> = None;
+        let mut read = |at: usize, x: &Features<B, T>, mut tape: Option<&mut Tape<B, T>>| -> Result<(), B::Error> {
+            for (_, head) in self.heads.iter().filter(|(place, _)| *place == at) {
+                let (y, kept) = head.forward(&self.pass(at.saturating_sub(1), graph, parameters, mode), at, x)?;
+                sum = Some(match sum.take() {
+                    Some(sum) => map(&y).add(&sum).eval()?,
+                    None => y,
+                });
+                if let Some(tape) = tape.as_deref_mut() {
+                    tape.heads.push(kept);
+                }
+            }
+            Ok(())
+        };
+        read(0, &x, tape.as_deref_mut())?;
         for (l, block) in self.blocks.iter().enumerate() {
             let pass = self.pass(l, graph, parameters, mode);
             let input = match pass.dropout(block.around.dropout, 0) {
@@ -217,7 +264,11 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             let (mut y, stage) = block.stage.forward(&pass, &input)?;
             let mut norm = None;
             if let Some((gamma, beta)) = block.norm {
-                let made = batch_norm(&y, Some((&parameters.real(gamma)?, &parameters.real(beta)?)), EPSILON)?;
+                let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
+                let made = match graph.statistics().filter(|_| mode == Mode::Infer) {
+                    Some(shares) => normalise_by(&y, shares, (&gamma, &beta))?,
+                    None => batch_norm(&y, Some((&gamma, &beta)), EPSILON)?,
+                };
                 let before = std::mem::replace(&mut y, made.y.clone());
                 norm = Some((before, made));
             }
@@ -230,9 +281,13 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 y = map(&y).add(x.as_dense("a residual")?).eval()?;
             }
             if let Some(tape) = tape.as_deref_mut() {
-                tape.push(Kept { input, stage, norm, value });
+                tape.blocks.push(Kept { input, stage, norm, value });
             }
             x = Features::Dense(y);
+            read(l + 1, &x, tape.as_deref_mut())?;
+        }
+        if let Some(sum) = sum {
+            return Ok(sum);
         }
         Ok(x.as_dense("a model without layers")?.clone())
     }
@@ -249,8 +304,23 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         dlogits: Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
     ) -> Result<(), B::Error> {
-        let mut dy = dlogits;
-        for (l, (block, kept)) in self.blocks.iter().zip(tape.0).enumerate().rev() {
+        let Tape { blocks, heads } = tape;
+        let mut above = if self.heads.is_empty() { Some(dlogits.clone()) } else { None };
+        let mut left: Vec<_> = self.heads.iter().zip(heads).collect();
+        // What read-outs of the same place give comes to the gradient of the layers after it.
+        let mut read = |at: usize, mut above: Option<Dense<B, T>>, gradients: &mut Gradients<B, T::Real>| {
+            while let Some(((_, head), kept)) = left.pop_if(|((place, _), _)| *place == at) {
+                let pass = self.pass(at.saturating_sub(1), graph, parameters, mode);
+                above = match (head.backward(&pass, at, kept, &dlogits, gradients)?, above) {
+                    (Some(dx), Some(above)) => Some(map(&dx).add(&above).eval()?),
+                    (dx, above) => dx.or(above),
+                };
+            }
+            Ok::<_, B::Error>(above)
+        };
+        for (l, (block, kept)) in self.blocks.iter().zip(blocks).enumerate().rev() {
+            above = read(l + 1, above, gradients)?;
+            let Some(mut dy) = above.take() else { continue };
             let pass = self.pass(l, graph, parameters, mode);
             let past = block.around.residual.then(|| dy.clone());
             if let Some((f, value)) = block.around.activation.zip(kept.value) {
@@ -271,8 +341,24 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             if let Some(past) = &past {
                 op = op.add(past);
             }
-            dy = if dropout.is_some() || past.is_some() { op.eval()? } else { dx };
+            above = Some(if dropout.is_some() || past.is_some() { op.eval()? } else { dx });
         }
+        read(0, above, gradients)?;
         Ok(())
     }
+}
+
+/// Batch normalisation by the statistics of some rows: `shares` are one over their number at those, 0 at others, of one column.
+fn normalise_by<B: TensorBackend, T: Float>(
+    y: &Dense<B, T>,
+    shares: &Dense<B, T::Real>,
+    affine: (&Dense<B, T::Real>, &Dense<B, T::Real>),
+) -> Result<BatchNormalised<B, T>, B::Error> {
+    let real = map(y).eval_as::<T::Real>()?;
+    let mean = gemm(shares, &real).transpose_a().eval_as::<T::Real>()?;
+    let apart = map(&real).bias(&map(&mean).times(-1.0).eval_as()?).eval_as::<T::Real>()?;
+    let squares = map(&apart).multiply(&apart).eval_as::<T::Real>()?;
+    let variance = gemm(shares, &squares).transpose_a().eval_as::<T::Real>()?;
+    let y = map(y).batch_norm((&mean, &variance), Some(affine), EPSILON).eval()?;
+    Ok(BatchNormalised { y, mean, variance })
 }

@@ -1,5 +1,8 @@
 //! Classification of nodes: labels, and which nodes are for training, validation and test.
 
+mod several;
+
+use self::several::Several;
 use crate::batch::Batches;
 use crate::{Error, Features, Float, Graph, refused};
 use bitgraph_sparse::Csr;
@@ -40,9 +43,11 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
     teacher: Option<(Dense<B, T>, f64)>,
     batches: Option<Batches>,
     shared: SharedByRuns<B>,
+    /// Where a node may be of several classes.
+    several: Option<Several<B, T>>,
 }
 
-/// What a state is worth.
+/// What a state is worth. Where a node may be of several classes, accuracies are micro-F1, which is the accuracy where it is of one.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Scores {
     /// The mean loss over the validation nodes.
@@ -89,7 +94,39 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             teacher: None,
             batches: None,
             shared: SharedByRuns::default(),
+            several: None,
         })
+    }
+    /// From a matrix of nodes x classes that is 1 where a node is of a class and 0 elsewhere: the loss is the binary cross entropy with logits,
+    /// a mean over nodes and classes, and a class is said where its logit is 0 or more. Counts are sums in [`Element::Real`], exact below 2^24
+    /// nodes in `f32`.
+    ///
+    /// [`Element::Real`]: bitgraph_tensor::Element::Real
+    ///
+    /// # Errors
+    /// As [`NodeTask::new`]; [`Error::Size`] for another number of elements, [`Error::Label`] for another element than 0 and 1.
+    pub fn of_several(pattern: &Csr, features: Features<B, T>, matrix: &[u8], classes: usize, split: &Nodes) -> Result<Self, B::Error> {
+        let (nodes, found) = (pattern.nrows(), matrix.len() as u64);
+        let expected = (nodes as u64).saturating_mul(classes as u64);
+        if found != expected {
+            return Err(refused::<B>(Error::Size { what: "elements of the labels", expected, found }));
+        }
+        if let Some(at) = matrix.iter().position(|&b| b > 1) {
+            return Err(refused::<B>(Error::Label { node: (at / classes) as u64, label: matrix[at].into(), classes: 2 }));
+        }
+        let task = Self::new(pattern, features, &vec![0; nodes], classes, split)?;
+        Ok(Self { several: Some(Several::new(task.graph.backend(), matrix, classes, split)?), ..task })
+    }
+    /// The share of decisions for or against a class that are right, in training, validation and test, where a node may be of several.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub fn decisions(&self, logits: &Dense<B, T>) -> Result<Option<[f64; 3]>, B::Error> {
+        self.several.as_ref().map(|several| several.decisions(logits)).transpose()
+    }
+    /// Whether a node may be of several classes.
+    pub fn is_of_several(&self) -> bool {
+        self.several.is_some()
     }
     /// How many classes there are.
     pub fn classes(&self) -> usize {
@@ -129,6 +166,10 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             let (expected, found) = ((expected.0 * expected.1) as u64, (logits.nrows() * logits.ncols()) as u64);
             return Err(refused::<B>(Error::Size { what: "logits of a teacher", expected, found }));
         }
+        if self.several.is_some() {
+            let (what, why) = ("a teacher of several classes a node", "its softmax says which one class a node is of");
+            return Err(refused::<B>(Error::Combination { what, why }));
+        }
         if !(0.0..=1.0).contains(&share) {
             return Err(refused::<B>(Error::Setting { what: "the teacher's share of the loss", found: share, allowed: "from 0 to 1" }));
         }
@@ -164,6 +205,9 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
     /// The backend's.
     #[allow(clippy::type_complexity)] // a pair of matrices
     pub fn loss(&self, logits: &Dense<B, T>, scale: f64) -> Result<(Dense<B, T::Real>, Dense<B, T>), B::Error> {
+        if let Some(several) = &self.several {
+            return several.loss(logits, scale);
+        }
         let Some((probabilities, share)) = &self.teacher else {
             return cross_entropy_with_gradient(logits, &self.train_labels, scale);
         };
@@ -180,6 +224,9 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
     /// # Errors
     /// The backend's.
     pub fn scores(&self, loss: &Dense<B, T::Real>, logits: &Dense<B, T>) -> Result<(f64, Scores), B::Error> {
+        if let Some(several) = &self.several {
+            return several.scores(loss, logits);
+        }
         let backend = logits.backend();
         let real = |value| <T::Real as Real>::of(value);
         let validation = cross_entropy(logits, &self.validation_labels)?;

@@ -306,25 +306,25 @@ pub(crate) fn is_better(selection: Selection, new: &Scores, old: &Scores) -> boo
 }
 
 /// Whether every gradient is a finite number: sums of columns are, if and only if their elements are and no sum overflows.
-fn finite<B: TensorBackend, R: bitgraph_tensor::Real>(gradients: &Gradients<B, R>) -> Result<bool, B::Error> {
+pub(crate) fn finite<B: TensorBackend, R: bitgraph_tensor::Real>(gradients: &Gradients<B, R>) -> Result<bool, B::Error> {
     let sums = sum_columns(gradients.flat())?.to_host()?;
     Ok(sums.into_iter().all(|sum| bitgraph_semiring::Scalar::to_f64(sum).is_finite()))
 }
 
 /// The loss scale of f16; 1 for other types.
-struct LossScale {
-    value: f64,
-    used: f64,
+pub(crate) struct LossScale {
+    pub(crate) value: f64,
+    pub(crate) used: f64,
     calm: u32,
-    dynamic: bool,
+    pub(crate) dynamic: bool,
 }
 impl LossScale {
-    fn new<T: Float>(start: f64) -> Self {
+    pub(crate) fn new<T: Float>(start: f64) -> Self {
         let value = if T::NEEDS_LOSS_SCALE { start.clamp(1.0, LARGEST_SCALE) } else { 1.0 };
         Self { value, used: value, calm: 0, dynamic: T::NEEDS_LOSS_SCALE }
     }
     /// Follows a step; whether its gradients are of use.
-    fn after(&mut self, finite: bool) -> bool {
+    pub(crate) fn after(&mut self, finite: bool) -> bool {
         self.used = self.value;
         if !finite {
             // At the smallest scale it is not the scale that overflows: the step shows what diverged.

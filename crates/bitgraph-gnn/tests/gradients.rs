@@ -2,8 +2,8 @@
 //! direction and single nodes.
 
 use bitgraph_cpu::Cpu;
-use bitgraph_gnn::layers::{Agnn, Gat, Gcn, Gin, Heads, Linear, Sage, SageKind};
-use bitgraph_gnn::{Around, Features, Gradients, Graph, Mode, Model, Parameters};
+use bitgraph_gnn::layers::{Agnn, Gat, GatV2, Gcn, Gin, Heads, Linear, Sage, SageKind, Transformer};
+use bitgraph_gnn::{Architecture, Around, Features, Gradients, Graph, Mode, Model, Parameters, Readout};
 use bitgraph_sparse::{Buffer, Csr, Offsets};
 use bitgraph_tensor::ops::{cross_entropy, cross_entropy_with_gradient};
 use bitgraph_tensor::{Activation, Dense, Philox};
@@ -43,25 +43,27 @@ fn features(cpu: &Cpu, rows: usize, columns: usize, sparse: bool) -> Features<Cp
 
 /// Compares the gradient of every parameter with differences.
 fn check(what: &str, graph: &Csr, x: &Features<Cpu, f64>, model: &Double) {
+    compare(what, &Graph::<Cpu, f64>::new(&Cpu::new(), graph).unwrap(), graph.nrows(), x, model);
+}
+
+fn compare(what: &str, graph: &Graph<Cpu, f64>, rows: usize, x: &Features<Cpu, f64>, model: &Double) {
     let cpu = Cpu::new();
-    let nodes = graph.nrows();
-    let graph = Graph::<Cpu, f64>::new(&cpu, graph).unwrap();
-    let labels =
-        Dense::column_vector(&cpu, (0..nodes).map(|v| if v % 4 == 3 { -1 } else { (v % model.columns()) as i32 }).collect()).unwrap();
+    let labels = (0..rows).map(|v| if v % 4 == 3 { -1 } else { (v % model.columns()) as i32 }).collect();
+    let labels = Dense::column_vector(&cpu, labels).unwrap();
     let mode = Mode::Train { seed: 5, step: 3 };
     let start = model.start(&cpu, 1).unwrap().flat().to_host().unwrap();
     // Away from zero, where biases start.
     let values: Vec<f64> = start.iter().enumerate().map(|(i, v)| v + 0.2 * number(3, i)).collect();
     let with = |values: Vec<f64>| Parameters::<Cpu, f64>::from_flat(model.layout(), model.layout().flat(&cpu, values).unwrap()).unwrap();
     let loss = |values: &[f64]| {
-        let (logits, _) = model.forward(&graph, &with(values.to_vec()), x, mode).unwrap();
+        let (logits, _) = model.forward(graph, &with(values.to_vec()), x, mode).unwrap();
         cross_entropy(&logits, &labels).unwrap().to_host().unwrap()[0]
     };
     let parameters = with(values.clone());
-    let (logits, tape) = model.forward(&graph, &parameters, x, mode).unwrap();
+    let (logits, tape) = model.forward(graph, &parameters, x, mode).unwrap();
     let (_, dlogits) = cross_entropy_with_gradient(&logits, &labels, 1.0).unwrap();
     let mut gradients = Gradients::new(&cpu, model.layout()).unwrap();
-    model.backward(&graph, &parameters, mode, tape, dlogits, &mut gradients).unwrap();
+    model.backward(graph, &parameters, mode, tape, dlogits, &mut gradients).unwrap();
     let found = gradients.flat().to_host().unwrap();
     let step = 1e-6;
     for e in 0..values.len() {
@@ -126,6 +128,49 @@ fn attention() {
         let m = m.layer(hidden(), |d| Gat::new(d, (3, 2), Heads::Concatenated, 0.3)).unwrap();
         m.layer(Around::default(), |d| Gat::new(d, (2, 3), Heads::Averaged, 0.4)).unwrap()
     });
+}
+
+#[test]
+fn attention_of_both_ends() {
+    everywhere("gatv2", BOTH, |m| {
+        let m = m.layer(hidden(), |d| GatV2::new(d, (3, 2), Heads::Concatenated, 0.3)).unwrap();
+        m.layer(Around::default(), |d| GatV2::new(d, (2, 3), Heads::Averaged, 0.4)).unwrap()
+    });
+}
+
+#[test]
+fn attention_by_dot_products() {
+    everywhere("transformer", BOTH, |m| {
+        let m = m.layer(hidden(), |d| Transformer::new(d, (3, 2), Heads::Concatenated, 0.3)).unwrap();
+        m.layer(Around::default(), |d| Transformer::new(d, (2, 3), Heads::Averaged, 0.4)).unwrap()
+    });
+}
+
+/// Every architecture over graphs side by side, one of them without nodes.
+#[test]
+fn read_outs() {
+    let cpu = Cpu::new();
+    let sizes = [5, 1, 0, 9, 1];
+    let (mut entries, mut from) = (Vec::new(), 0);
+    for (graph, size) in [(2, 5), (0, 1), (3, 9), (1, 1)] {
+        let g = &graphs()[graph];
+        entries.extend((0..size).flat_map(|i| g.row(i).iter().map(move |&j| ((from + i) as u32, from as u32 + j)).collect::<Vec<_>>()));
+        from += size;
+    }
+    let graph = Graph::<Cpu, f64>::of_graphs(&cpu, &pattern(from, from, &entries), &sizes).unwrap();
+    let x = features(&cpu, from, 4, false);
+    for architecture in Architecture::ALL.into_iter().filter(|a| *a != Architecture::Agnn) {
+        for readout in [Readout::Sum, Readout::Mean, Readout::Max] {
+            let mut shape = architecture.recipe(3).shape;
+            (shape.hidden, shape.heads, shape.mlp, shape.batch_norm, shape.dropout) = (4, 2, 2, architecture == Architecture::Gin, 0.3);
+            let model = architecture.graph_model(&shape, readout, 4, 3).unwrap();
+            compare(&format!("{} read out by {readout:?}", architecture.name()), &graph, sizes.len(), &x, &model);
+        }
+    }
+    let model: Double = Model::new("one", 4).read_out(Readout::Sum, 3, 0.0).unwrap();
+    let single = Graph::new(&cpu, &graphs()[2]).unwrap();
+    let found = model.infer(&single, &model.start(&cpu, 1).unwrap(), &features(&cpu, 5, 4, false));
+    assert!(found.unwrap_err().to_string().contains("not made of several"));
 }
 
 #[test]

@@ -28,13 +28,35 @@ pub(super) fn ids(array: &Array, nodes: usize) -> Result<Vec<u32>> {
     whole(array)?.into_iter().enumerate().map(of).collect()
 }
 
-/// Labels of as many classes as the largest of them asks for. The nodes of `unlabelled`, which are of the graph, have none, whatever
+/// Labels of as many classes as the largest of them asks for, or of a matrix of 0 and 1 with a column for each class. The nodes of `unlabelled`, which are of the graph, have none, whatever
 /// number the array holds for them.
 pub(super) fn labels(array: &Array, nodes: usize, unlabelled: &[u32]) -> Result<Labels> {
-    let mut all = whole(array)?;
-    if all.len() != nodes {
-        return Err(crate::Error::Size { what: "labels", expected: nodes as u64, found: all.len() as u64 }.into());
+    if let [rows, classes] = array.shape[..]
+        && rows > 1
+        && classes > 1
+    {
+        sized("rows of the labels", nodes, rows)?;
+        let bit = |position: usize| match array.values.get_f64(position) {
+            0.0 => Ok(0),
+            1.0 => Ok(1),
+            found => Err(Error::Element { position: position as u64, found, wanted: "labels in a matrix are 0 and 1" }),
+        };
+        return Labels::several((0..array.values.len()).map(bit).collect::<Result<_>>()?, classes, unlabelled);
     }
+    classes(whole(array)?, nodes, unlabelled)
+}
+
+/// Refuses another number than is needed.
+pub(super) fn sized(what: &'static str, expected: usize, found: usize) -> Result<()> {
+    match expected == found {
+        true => Ok(()),
+        false => Err(crate::Error::Size { what, expected: expected as u64, found: found as u64 }.into()),
+    }
+}
+
+/// Labels of whole numbers.
+pub(super) fn classes(mut all: Vec<i64>, nodes: usize, unlabelled: &[u32]) -> Result<Labels> {
+    sized("labels", nodes, all.len())?;
     unlabelled.iter().for_each(|&v| all[v as usize] = Labels::NONE.into());
     let of = |(position, label): (usize, i64)| {
         let wanted = "a label must be from 0 to 65535, or -1 for none";

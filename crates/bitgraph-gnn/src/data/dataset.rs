@@ -6,11 +6,15 @@ use bitgraph_sparse::Csr;
 use bitgraph_tensor::TensorBackend;
 use std::sync::Arc;
 
-/// A class for each node, or none.
+/// A class for each node, or none; or for each class whether a node is of it.
+///
+/// Invariant: a matrix has a row of `classes` for each node, of 0 and 1, and the row of a node without labels is of zeros.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Labels {
     of: Vec<i32>,
     classes: usize,
+    /// Where a node may be of several classes: nodes x classes.
+    many: Option<Vec<u8>>,
 }
 
 impl Labels {
@@ -27,11 +31,44 @@ impl Labels {
             return Err(crate::Error::Setting { what: "the number of classes", found: classes as f64, allowed }.into());
         }
         match of.iter().position(|&c| c < Self::NONE || c >= classes as i32) {
-            None => Ok(Self { of, classes }),
+            None => Ok(Self { of, classes, many: None }),
             Some(node) => Err(crate::Error::Label { node: node as u64, label: of[node].into(), classes: classes as u32 }.into()),
         }
     }
-    /// The class of each node.
+    /// From a matrix of nodes x classes that is 1 where a node is of a class, 0 elsewhere; a node may be of several or of none. The nodes of
+    /// `unlabelled` have no labels, whatever the matrix says. O(elements).
+    ///
+    /// # Errors
+    /// [`Content`](super::Error::Content) for no classes, elements that make no rows of them, or a node that there is not;
+    /// [`Element`](super::Error::Element) for another element.
+    pub fn several(mut matrix: Vec<u8>, classes: usize, unlabelled: &[u32]) -> Result<Self> {
+        if classes == 0 || i32::try_from(classes).is_err() {
+            let allowed = "from 1 to below 2^31";
+            return Err(crate::Error::Setting { what: "the number of classes", found: classes as f64, allowed }.into());
+        }
+        let nodes = matrix.len() / classes;
+        if nodes * classes != matrix.len() {
+            let (expected, found) = ((nodes * classes) as u64, matrix.len() as u64);
+            return Err(crate::Error::Size { what: "elements of the labels", expected, found }.into());
+        }
+        if let Some(position) = matrix.iter().position(|&b| b > 1) {
+            let (found, wanted) = (matrix[position].into(), "labels in a matrix are 0 and 1");
+            return Err(super::Error::Element { position: position as u64, found, wanted });
+        }
+        let mut of = vec![0; nodes];
+        for &v in unlabelled {
+            let (what, node) = ("nodes without labels", u64::from(v));
+            *of.get_mut(v as usize).ok_or(crate::Error::Node { what, node, nodes: nodes as u64 })? = Self::NONE;
+            matrix[v as usize * classes..(v as usize + 1) * classes].fill(0);
+        }
+        Ok(Self { of, classes, many: Some(matrix) })
+    }
+    /// Where a node may be of several classes: 1 where it is of one, nodes x classes row by row.
+    #[must_use]
+    pub fn matrix(&self) -> Option<&[u8]> {
+        self.many.as_deref()
+    }
+    /// The class of each node. Where a node may be of several: 0 of those that have labels, [`Labels::NONE`] of the others.
     #[must_use]
     pub fn of(&self) -> &[i32] {
         &self.of
@@ -113,7 +150,8 @@ impl Dataset {
     /// Bytes of graph, features and labels in memory.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.graph.bytes() + self.features.bytes() + size_of_val(self.labels.of()) as u64
+        let labels = size_of_val(self.labels.of()) + self.labels.matrix().map_or(0, <[u8]>::len);
+        self.graph.bytes() + self.features.bytes() + labels as u64
     }
     /// The same with other features, such as [`Features::normalised`] ones.
     ///
@@ -153,6 +191,9 @@ impl Dataset {
     fn task_of<B: TensorBackend, T: crate::Float>(&self, features: crate::Features<B, T>, k: usize) -> Result<NodeTask<B, T>, B::Error> {
         let none = || crate::Error::Size { what: "splits", expected: k as u64 + 1, found: self.splits.len() as u64 };
         let nodes = self.splits.get(k).ok_or_else(|| refused::<B>(none()))?;
-        NodeTask::new(&self.graph, features, self.labels.of(), self.labels.classes, nodes)
+        match self.labels.matrix() {
+            Some(matrix) => NodeTask::of_several(&self.graph, features, matrix, self.labels.classes, nodes),
+            None => NodeTask::new(&self.graph, features, self.labels.of(), self.labels.classes, nodes),
+        }
     }
 }

@@ -73,6 +73,14 @@ pub enum Error {
         /// Another one.
         second: &'static str,
     },
+    /// An entry of an adjacency of many graphs that leads from one to another.
+    #[error("nodes {node} and {other}, counted from 0, are of different graphs, and there is an edge between them")]
+    Between {
+        /// A node.
+        node: u64,
+        /// The other one.
+        other: u64,
+    },
     /// A split of a size that the labels do not yield.
     #[error("{labelled} nodes have labels; {wanted}")]
     Few {
@@ -82,7 +90,9 @@ pub enum Error {
         wanted: String,
     },
     /// A name that is neither a folder, nor a file of a known form, nor a built-in set.
-    #[error("'{name}' is no data set: it must be a folder, a file .npz, or planted:N:COMMUNITIES:DEGREE[:SEED]")]
+    #[error(
+        "'{name}' is no data set: it must be a folder (of plain files, of OGB's tables or of TU's lists), a file .npz, or planted:N:COMMUNITIES:DEGREE[:SEED]"
+    )]
     Unknown {
         /// The name.
         name: String,

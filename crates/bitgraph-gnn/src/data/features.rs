@@ -5,6 +5,9 @@ use crate::Error;
 use bitgraph_sparse::{Buffer, Csr, Offsets};
 use bitgraph_tensor::TensorBackend;
 
+/// Columns that features may have: more are taken for a damaged header, for weights have a row for each.
+const MOST_COLUMNS: usize = 1 << 24;
+
 /// What features are divided by before they are used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum Normalise {
@@ -31,9 +34,11 @@ impl Features {
     /// Dense features, row by row. O(elements).
     ///
     /// # Errors
-    /// [`Error::Size`] for another number of values; [`Error::Feature`] for one that is not finite.
+    /// [`Error::Size`] for another number of values; [`Error::Setting`] for more than 2^24 columns; [`Error::Feature`] for a value that is not
+    /// finite.
     pub fn dense(rows: usize, columns: usize, values: impl Into<Buffer<f32>>) -> Result<Self> {
         let values = values.into();
+        check_columns(columns)?;
         let expected = (rows as u64).saturating_mul(columns as u64);
         if values.len() as u64 != expected {
             return Err(Error::Size { what: "values of dense features", expected, found: values.len() as u64 }.into());
@@ -47,6 +52,7 @@ impl Features {
     /// As [`Features::dense`].
     pub fn sparse(pattern: Csr, values: impl Into<Buffer<f32>>) -> Result<Self> {
         let values = values.into();
+        check_columns(pattern.ncols())?;
         let (expected, found) = (pattern.nnz() as u64, values.len() as u64);
         if expected != found {
             return Err(Error::Size { what: "values of sparse features", expected, found }.into());
@@ -161,6 +167,13 @@ impl Features {
             Stored::Sparse { pattern, values } => crate::Features::sparse(backend, pattern, values),
         }
     }
+}
+
+fn check_columns(columns: usize) -> Result<()> {
+    if columns <= MOST_COLUMNS {
+        return Ok(());
+    }
+    Err(Error::Setting { what: "the number of columns of the features", found: columns as f64, allowed: "at most 2^24" }.into())
 }
 
 /// The row of an entry. O(log rows).

@@ -1,7 +1,8 @@
-//! A folder of plain files: `graph.mtx` (or another form of graph), `features.npz` or `.npy`, `labels.npy`, and masks.
+//! A folder of plain files: `graph.mtx` (or another form of graph), `features.npz` or `.npy`, `labels.npy`, and masks; or of many graphs side
+//! by side, with `graph_indicator.npy` and `graph_labels.npy`.
 
 use super::error::Within;
-use super::{Dataset, Error, Features, Labels, Result, Sizes, arrays, split};
+use super::{Dataset, Error, Features, GraphSet, Labels, Result, Sizes, arrays, graph_set, split};
 use crate::Nodes;
 use bitgraph_generate::Control;
 use bitgraph_io::{ReadMode, ReadOptions, read, read_array};
@@ -9,6 +10,9 @@ use bitgraph_sparse::{Csr, Duplicates};
 use std::path::{Path, PathBuf};
 
 const GRAPHS: &str = "graph.mtx, graph.mtx.gz, graph.npz, graph.bgr or graph.el";
+const GRAPH_FILES: [&str; 6] = ["graph.mtx", "graph.mtx.gz", "graph.npz", "graph.bgr", "graph.el", "graph.el.gz"];
+/// What tells a folder of many graphs.
+pub(super) const INDICATOR: &str = "graph_indicator.npy";
 
 /// The first of these files that is there.
 fn find(folder: &Path, names: &[&str], wanted: &'static str) -> Result<PathBuf> {
@@ -18,7 +22,7 @@ fn find(folder: &Path, names: &[&str], wanted: &'static str) -> Result<PathBuf> 
 
 pub(super) fn open(folder: &Path, mode: ReadMode, control: &Control) -> Result<Dataset> {
     let options = ReadOptions { control: control.clone(), ..ReadOptions::default() };
-    let graph_path = find(folder, &["graph.mtx", "graph.mtx.gz", "graph.npz", "graph.bgr", "graph.el"], GRAPHS)?;
+    let graph_path = find(folder, &GRAPH_FILES, GRAPHS)?;
     let path = find(folder, &["features.npz", "features.npy"], "features.npz or features.npy")?;
     let features = features(&path, mode, &options).within(&path)?;
     let rows = features.shape().0;
@@ -42,10 +46,43 @@ pub(super) fn open(folder: &Path, mode: ReadMode, control: &Control) -> Result<D
     Dataset::new(name, graph, features, labels, splits).within(folder)
 }
 
+/// A folder of many graphs: the graph side by side, the graph of each node, a label for each graph, and of the nodes labels or features.
+pub(super) fn open_graphs(folder: &Path, control: &Control) -> Result<GraphSet> {
+    let options = ReadOptions { control: control.clone(), ..ReadOptions::default() };
+    let array = |name: &str| read_array(&folder.join(name), ReadMode::Copy);
+    let vector = |name: &str| Ok::<_, Error>(arrays::whole(&array(name)?).within(&folder.join(name))?);
+    let indicator = vector(INDICATOR)?;
+    let nodes = indicator.len();
+    let path = find(folder, &["graph_labels.npy"], "graph_labels.npy")?;
+    let labels = vector("graph_labels.npy")?;
+    let starts = graph_set::starts(&indicator, labels.len()).within(&folder.join(INDICATOR))?;
+    let labels = graph_set::ranked(&labels).within(&path)?;
+    let graph_path = find(folder, &GRAPH_FILES, GRAPHS)?;
+    let graph = graph(&graph_path, nodes, &options).within(&graph_path)?;
+    let tags = match folder.join("node_labels.npy").is_file() {
+        true => Some((vector("node_labels.npy")?, 1)),
+        false => None,
+    };
+    let attributes = match find(folder, &["features.npz", "features.npy"], "features.npz or features.npy") {
+        Ok(path) => Some((features(&path, ReadMode::Copy, &options).within(&path)?, path)),
+        Err(_) => None,
+    };
+    let attributes = attributes.map(|(of, path)| {
+        let (rows, columns) = of.shape();
+        arrays::sized("rows of the features", nodes, rows).within(&path)?;
+        graph_set::check_dense(rows, columns).within(&path)?;
+        Ok::<_, Error>((of.to_dense(), columns))
+    });
+    let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
+    let features = graph_set::features(&graph, tags, attributes.transpose()?).within(folder)?;
+    GraphSet::new(name, graph, features, starts, labels).within(folder)
+}
+
 /// The graph in the file's own numbers of nodes, which are those of features and labels. An edge list says nothing of isolated nodes:
 /// it has as many nodes as the features have rows.
 fn graph(path: &Path, rows: usize, options: &ReadOptions) -> Result<Csr> {
-    let nodes = path.extension().is_some_and(|e| e == "el").then_some(rows);
+    let list = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("graph.el"));
+    let nodes = list.then_some(rows);
     let loaded = read(path, &ReadOptions { as_pattern: true, nodes, ..options.clone() })?;
     if loaded.format.is_some() {
         let (what, why) = ("the graph of a data set", "the container must hold it as lists, not as tiles");

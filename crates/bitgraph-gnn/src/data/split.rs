@@ -16,7 +16,7 @@ pub enum Sizes {
         /// Nodes for test.
         test: usize,
     },
-    /// Shares of the labelled nodes; the rest is for test.
+    /// Shares of the labelled nodes, of every class alike; the rest is for test.
     Shares {
         /// For training.
         train: f64,
@@ -29,11 +29,15 @@ impl Sizes {
     /// 20 of each class, 500 and 1000: the customary sizes of citation graphs.
     pub const CITATION: Self = Self::PerClass { train: 20, validation: 500, test: 1000 };
 
-    /// [`Sizes::CITATION`] where half of the labelled nodes suffice for it, otherwise shares of 48 %, 32 % and 20 %.
+    /// [`Sizes::CITATION`] where half of the labelled nodes suffice for it and a node is of one class, otherwise shares of 48 %, 32 % and 20 %.
     #[must_use]
     pub fn fitting(labels: &Labels) -> Self {
         let needed = 20 * labels.classes() + 1500;
-        if labels.labelled().count() >= 2 * needed { Self::CITATION } else { Self::Shares { train: 0.48, validation: 0.32 } }
+        if labels.matrix().is_none() && labels.labelled().count() >= 2 * needed {
+            Self::CITATION
+        } else {
+            Self::Shares { train: 0.48, validation: 0.32 }
+        }
     }
 }
 
@@ -73,6 +77,18 @@ pub fn seeded(labels: &Labels, sizes: Sizes, seed: u64) -> Result<Nodes> {
                 let what = "the sum of the shares for training and validation";
                 return Err(crate::Error::Setting { what, found: train + validation, allowed: "from 0 to 1, as is each" }.into());
             }
+            // Every class from its first to its last node at equal steps, so that each part has its share of each.
+            let mut seen = vec![0usize; labels.classes()];
+            let count = |all: &mut Vec<usize>, v: u32| {
+                let of = &mut all[labels.of()[v as usize] as usize];
+                *of += 1;
+                *of
+            };
+            let ranks: Vec<usize> = order.iter().map(|&v| count(&mut seen, v)).collect();
+            let step = |i: usize| (ranks[i] as f64 - 0.5) / seen[labels.of()[order[i] as usize] as usize] as f64;
+            let mut places: Vec<usize> = (0..labelled).collect();
+            places.sort_by(|&i, &j| step(i).total_cmp(&step(j)));
+            let order: Vec<u32> = places.into_iter().map(|i| order[i]).collect();
             let a = (labelled as f64 * train).round() as usize;
             let b = (a + (labelled as f64 * validation).round() as usize).min(labelled);
             Nodes { train: order[..a].to_vec(), validation: order[a..b].to_vec(), test: order[b..].to_vec() }

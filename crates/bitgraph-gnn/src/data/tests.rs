@@ -10,18 +10,18 @@ use std::path::PathBuf;
 /// A ring of six nodes.
 const RING: &str = "%%MatrixMarket matrix coordinate pattern symmetric\n6 6 6\n2 1\n3 2\n4 3\n5 4\n6 5\n6 1\n";
 
-fn npy(descr: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn npy(descr: &str, shape: &str, bytes: &[u8]) -> Vec<u8> {
     let dict = format!("{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n");
     let mut all = b"\x93NUMPY\x01\x00".to_vec();
     all.extend_from_slice(&(dict.len() as u16).to_le_bytes());
     [all, dict.into_bytes(), bytes.to_vec()].concat()
 }
 
-fn ints(values: &[i32]) -> Vec<u8> {
+pub(super) fn ints(values: &[i32]) -> Vec<u8> {
     npy("<i4", &format!("({},)", values.len()), &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())
 }
 
-fn floats(shape: &str, values: &[f32]) -> Vec<u8> {
+pub(super) fn floats(shape: &str, values: &[f32]) -> Vec<u8> {
     npy("<f4", shape, &values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>())
 }
 
@@ -194,6 +194,11 @@ fn splits_follow_from_the_seed() {
     split::check(0, &mut split.clone(), &labels).unwrap();
     let shares = seeded(&labels, Sizes::Shares { train: 0.5, validation: 0.25 }, 3).unwrap();
     assert_eq!((shares.train.len(), shares.validation.len(), shares.test.len()), (2450, 1225, 1225));
+    // Every part has its share of every class, those of few nodes included.
+    let rare = Labels::new((0..1000).map(|v| i32::from(v % 100 == 0)).collect(), 2).unwrap();
+    let parts = seeded(&rare, Sizes::Shares { train: 0.5, validation: 0.2 }, 9).unwrap();
+    let ones = |part: &[u32]| part.iter().filter(|v| **v % 100 == 0).count();
+    assert_eq!([ones(&parts.train), ones(&parts.validation), ones(&parts.test)], [5, 2, 3]);
     let few = Labels::new(vec![0, 1, 0], 2).unwrap();
     assert!(matches!(seeded(&few, Sizes::CITATION, 1), Err(Error::Few { labelled: 3, .. })));
     assert!(seeded(&few, Sizes::Shares { train: 0.9, validation: 0.9 }, 1).is_err());

@@ -1,21 +1,10 @@
 //! Graph attention with several heads.
 
-use super::product_gradient;
+use super::heads::Joined;
+use super::{Heads, SLOPE, product_gradient};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{Attention, Operation, gat, gemm, map, sum_columns};
+use bitgraph_tensor::ops::{Attention, Operation, gat, gemm, map};
 use bitgraph_tensor::{Any, Dense, Real, TensorBackend};
-
-/// The slope of LeakyReLU in the scores.
-const SLOPE: f64 = 0.2;
-
-/// How the results of heads are taken together.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Heads {
-    /// Side by side: hidden layers.
-    Concatenated,
-    /// Their mean: the last layer.
-    Averaged,
-}
 
 /// Softmax of `leaky(l . h(i) + r . h(j))` over a node and its neighbours times `h = X W`, head by head, plus `b`. Source: Veličković et al.,
 /// 2018.
@@ -24,10 +13,7 @@ pub struct Gat {
     weight: ParameterId,
     left: ParameterId,
     right: ParameterId,
-    bias: ParameterId,
-    heads: usize,
-    width: usize,
-    together: Heads,
+    joined: Joined,
     dropout: f64,
 }
 
@@ -39,22 +25,14 @@ impl Gat {
         let attention = Start::Glorot { inputs: heads, outputs: width };
         let left = declare.parameter("attention_left", (outputs, 1), attention);
         let right = declare.parameter("attention_right", (outputs, 1), attention);
-        let columns = if together == Heads::Averaged { width } else { outputs };
-        let bias = declare.parameter("bias", (1, columns), Start::Constant(0.0));
-        Self { weight, left, right, bias, heads, width, together, dropout }
+        Self { weight, left, right, joined: Joined::new(declare, (heads, width), together), dropout }
     }
     /// 1 where a column belongs to a head: columns x heads.
     fn blocks<B: TensorBackend, R: Real>(&self, backend: &B) -> Result<Dense<B, R>, B::Error> {
-        let belongs = |c: usize, h: usize| R::of(if c / self.width == h { 1.0 } else { 0.0 });
-        let all = (0..self.heads * self.width).flat_map(|c| (0..self.heads).map(move |h| (c, h)));
-        Dense::from_vec(backend, self.heads * self.width, self.heads, all.map(|(c, h)| belongs(c, h)).collect())
-    }
-    /// What takes the mean of heads: columns x width.
-    fn mean<B: TensorBackend, T: Float>(&self, backend: &B) -> Result<Dense<B, T>, B::Error> {
-        let share = |c: usize, w: usize| <T::Real as Real>::of(if c % self.width == w { 1.0 / self.heads as f64 } else { 0.0 });
-        let all = (0..self.heads * self.width).flat_map(|c| (0..self.width).map(move |w| (c, w)));
-        let mean = Dense::from_vec(backend, self.heads * self.width, self.width, all.map(|(c, w)| share(c, w)).collect())?;
-        map(&mean).eval_as()
+        let Joined { heads, width, .. } = self.joined;
+        let belongs = |c: usize, h: usize| R::of(if c / width == h { 1.0 } else { 0.0 });
+        let all = (0..heads * width).flat_map(|c| (0..heads).map(move |h| (c, h)));
+        Dense::from_vec(backend, heads * width, heads, all.map(|(c, h)| belongs(c, h)).collect())
     }
     /// An attention vector as a matrix of columns x heads that is zero outside of a head's block: the scores are a product with it.
     fn vector<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, id: ParameterId) -> Result<Dense<B, T>, B::Error> {
@@ -89,10 +67,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
     type Kept = GatKept<B, T>;
 
     fn columns(&self) -> usize {
-        if self.together == Heads::Averaged { self.width } else { self.heads * self.width }
+        self.joined.columns()
     }
     fn kept_bytes(&self, nodes: u64) -> u64 {
-        let (wide, scores) = (2 * self.heads * self.width * size_of::<T>(), 3 * self.heads * size_of::<T::Real>());
+        let (wide, scores) = (2 * self.joined.wide() * size_of::<T>(), 3 * self.joined.heads * size_of::<T::Real>());
         nodes * (wide + scores) as u64
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
@@ -100,11 +78,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         let left = gemm(&h, &self.vector(pass, self.left)?).eval_as()?;
         let right = gemm(&h, &self.vector(pass, self.right)?).eval_as()?;
         let (result, lse) = self.operation(pass, &h, &left, &right).eval_for_training()?;
-        let bias = pass.parameters.real(self.bias)?;
-        let y = match self.together {
-            Heads::Concatenated => map(&result).bias(&bias).eval()?,
-            Heads::Averaged => gemm(&result, &self.mean(pass.graph.backend())?).bias(&bias).eval()?,
-        };
+        let y = self.joined.join(pass, &result, None)?;
         Ok((y, GatKept { h, left, right, lse, result }))
     }
     fn backward(
@@ -117,14 +91,11 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let backend = pass.graph.backend();
-        gradients.set(self.bias, &sum_columns(dy)?)?;
-        let spread = match self.together {
-            Heads::Concatenated => dy.clone(),
-            Heads::Averaged => gemm(dy, &self.mean(backend)?).transpose_b().eval()?,
-        };
+        let spread = self.joined.spread(pass, dy, gradients)?;
         let GatKept { h, left, right, lse, result } = kept;
         let d = self.operation(pass, &h, &left, &right).gradient_from(&result, &lse, &spread)?;
-        let (blocks, ones) = (self.blocks::<B, T::Real>(backend)?, Dense::filled(backend, self.heads, 1, <T::Real as Real>::of(1.0))?);
+        let (blocks, ones) =
+            (self.blocks::<B, T::Real>(backend)?, Dense::filled(backend, self.joined.heads, 1, <T::Real as Real>::of(1.0))?);
         let mut dh = d.values;
         for (id, scores) in [(self.left, Some(d.first)), (self.right, d.second)] {
             // The scores of GAT are of the real type.

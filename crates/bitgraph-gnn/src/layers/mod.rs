@@ -2,21 +2,30 @@
 
 mod agnn;
 mod gat;
+mod gatv2;
 mod gcn;
 mod gin;
+mod heads;
 mod linear;
 mod sage;
+mod transformer;
 
 pub use agnn::Agnn;
-pub use gat::{Gat, Heads};
+pub use gat::Gat;
+pub use gatv2::GatV2;
 pub use gcn::Gcn;
 pub use gin::Gin;
+pub use heads::Heads;
 pub use linear::Linear;
 pub use sage::{Sage, SageKind};
+pub use transformer::Transformer;
 
 use crate::{Declare, Features, Float, Gradients, ParameterId, Parameters, Start};
-use bitgraph_tensor::ops::{gemm, sum_columns};
+use bitgraph_tensor::ops::{gemm, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
+
+/// The slope of LeakyReLU in the scores of attention.
+const SLOPE: f64 = 0.2;
 
 /// A weight and a bias.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +44,20 @@ impl Affine {
     fn bias_gradient<B: TensorBackend, T: Float>(&self, dy: &Dense<B, T>, to: &mut Gradients<B, T::Real>) -> Result<(), B::Error> {
         to.set(self.bias, &sum_columns(dy)?)
     }
+}
+
+/// A weight without a bias.
+fn weight(declare: &mut Declare<'_>, name: &str, outputs: usize) -> ParameterId {
+    let inputs = declare.columns();
+    declare.parameter(name, (inputs, outputs), Start::Glorot { inputs, outputs })
+}
+
+/// The sum of gradients of an input, where they were wanted.
+fn summed<B: TensorBackend, T: Float>(parts: Vec<Option<Dense<B, T>>>) -> Result<Option<Dense<B, T>>, B::Error> {
+    let add = |sum: Dense<B, T>, part: Dense<B, T>| map(&sum).add(&part).eval();
+    let mut parts = parts.into_iter().flatten();
+    let Some(first) = parts.next() else { return Ok(None) };
+    parts.try_fold(first, add).map(Some)
 }
 
 /// Writes the gradient of a weight from that of its product with the input; gives that of the input where it is wanted.

@@ -21,6 +21,9 @@ pub fn why_not_whole<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Nod
     if task.batches().is_some() {
         return Some("it is trained on batches");
     }
+    if task.is_of_several() {
+        return Some("a node may be of several classes");
+    }
     if task.has_teacher() {
         return Some("the loss has a teacher");
     }

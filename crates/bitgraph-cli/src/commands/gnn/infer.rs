@@ -42,6 +42,9 @@ pub fn run<B: GnnBackend>(backend: &B, args: &InferArgs, reporter: &Reporter) ->
     let source = Source { name: &name, normalise: described.normalise, split: args.split.unwrap_or(described.split), streamed: false };
     let set = source.load(reporter)?;
     saved.check(&name, &set)?;
+    if args.output.is_some() && set.labels().matrix().is_some() {
+        return Err(Failure::usage("--output: a node of this set may be of several classes, and a file holds one for each"));
+    }
     in_precision!(saved.precision, T => classify::<B, T>(backend, args, reporter, &saved, (&source, &set)))
 }
 

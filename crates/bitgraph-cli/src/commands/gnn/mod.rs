@@ -2,6 +2,7 @@
 
 mod batches;
 mod curve;
+mod graphs;
 mod infer;
 mod options;
 mod setup;
@@ -14,7 +15,7 @@ use crate::output;
 use crate::progress::Reporter;
 use crate::run::{CommandBackend, on_backend};
 use bitgraph::gnn::data::Dataset;
-use bitgraph::gnn::memory::{self, Extent, Purpose, footprint};
+use bitgraph::gnn::memory::{self, Extent, Footprint, Purpose, footprint};
 use bitgraph::gnn::{Architecture, Description, Float, Model, Precision};
 use bitgraph::tensor::TensorBackend;
 
@@ -81,13 +82,18 @@ impl Use<'_> {
     /// Prints layers, parameters, and the bytes of every tensor.
     fn explain<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, reporter: &Reporter) {
         reporter.clear();
-        let layout = model.layout();
-        let mut text = format!("{} in {}: {} parameters\n", self.description.model, self.precision, layout.count());
-        for p in layout.parameters() {
-            text += &format!("{:>14}  {} ({} x {})\n", p.shape.0 * p.shape.1, p.name, p.shape.0, p.shape.1);
-        }
-        output::note(&format!("{text}predicted bytes\n{}", footprint(model, &self.extent(), self.purpose)));
+        output::note(&explain(&self.description.model, self.precision, model, &footprint(model, &self.extent(), self.purpose)));
     }
+}
+
+/// Layers, parameters, and the bytes of every tensor.
+fn explain<B: GnnBackend, T: Working>(name: &str, precision: Precision, model: &Model<B, T>, bytes: &Footprint) -> String {
+    let layout = model.layout();
+    let mut text = format!("{name} in {precision}: {} parameters\n", layout.count());
+    for p in layout.parameters() {
+        text += &format!("{:>14}  {} ({} x {})\n", p.shape.0 * p.shape.1, p.name, p.shape.0, p.shape.1);
+    }
+    format!("{text}predicted bytes\n{bytes}")
 }
 
 /// Runs one of the commands.

@@ -4,21 +4,26 @@ use super::batches::BatchArgs;
 use crate::choice::Device;
 use crate::options::GeneralArgs;
 use bitgraph::gnn::data::Normalise;
-use bitgraph::gnn::{Architecture, Method, Precision, Schedule};
+use bitgraph::gnn::graphs::Rule;
+use bitgraph::gnn::{Architecture, Method, Precision, Readout, Schedule};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand};
 use std::path::PathBuf;
 
 /// What DATA may be, shown with every command that takes it.
 const DATA: &str = "\
-DATA is a folder with graph.mtx (.mtx.gz, .npz, .bgr, .el), features.npz (scipy) or features.npy, labels.npy (whole numbers from 0, -1 for \
-none), and train_mask.npy, val_mask.npy, test_mask.npy, or train_masks.npy and so on with a row for each split (without masks a split is \
-drawn); a file .npz of the gnn-benchmark collection; or planted:N:COMMUNITIES:DEGREE[:SEED], which is made.";
+DATA is a folder with graph.mtx (.mtx.gz, .npz, .bgr, .el, .el.gz), features.npz (scipy) or features.npy, labels.npy (whole numbers from 0, \
+-1 for none; or a matrix of 0 and 1 with a column for each class, where a node may be of several), and train_mask.npy, val_mask.npy, \
+test_mask.npy, or train_masks.npy and so on with a row for each split (without masks a split is drawn); a folder of OGB's tables \
+(raw/edge.csv.gz, node-feat, node-label, num-node-list, split/NAME/train.csv.gz, valid, test); a file .npz of the gnn-benchmark collection; or \
+planted:N:COMMUNITIES:DEGREE[:SEED], which is made. gnn train also takes many graphs, which are classified and cross validated: a folder with \
+graph.mtx, graph_indicator.npy, graph_labels.npy, and node_labels.npy or features.npy; or one of TU's lists (NAME_A.txt, \
+NAME_graph_indicator.txt, NAME_graph_labels.txt, and NAME_node_labels.txt or NAME_node_attributes.txt).";
 
 /// The commands of graph neural networks.
 #[derive(Debug, Subcommand)]
 pub enum GnnCommand {
-    /// Train a model to classify nodes, and say how many of the test nodes it gets right. Whatever no option says is the model's recipe.
+    /// Train a model to classify nodes or graphs, and say how many of those for test it gets right. Whatever no option says is the model's recipe.
     #[command(after_help = DATA)]
     Train(Box<TrainArgs>),
     /// Classify nodes by a model that was trained.
@@ -39,7 +44,7 @@ impl GnnCommand {
 /// Options of `gnn train`.
 #[derive(Args, Clone, Debug)]
 pub struct TrainArgs {
-    /// The model: gcn, sage, graphconv, gin, gat or agnn [default: gcn]
+    /// The model: gcn, sage, graphconv, gin, gat, gatv2, transformer or agnn [default: gcn; gin for many graphs]
     #[arg(long, value_name = "MODEL", value_parser = architecture_parser())]
     pub model: Option<Architecture>,
     /// The data set [default: planted:2500:7:6, which is made]
@@ -57,6 +62,8 @@ pub struct TrainArgs {
     pub settings: SettingsArgs,
     #[command(flatten)]
     pub batches: BatchArgs,
+    #[command(flatten)]
+    pub graphs: GraphArgs,
     /// Epochs at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub epochs: Option<u32>,
@@ -96,6 +103,9 @@ pub struct ShapeArgs {
     /// The probability that an element of a layer's input is dropped in training
     #[arg(long, value_name = "P", conflicts_with = "resume", allow_negative_numbers = true)]
     pub dropout: Option<f64>,
+    /// Linear maps of a GIN layer: 1 over nearly means, 2 or more (the paper's perceptron) over sums
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub mlp: Option<usize>,
     /// Normalise the columns of hidden layers
     #[arg(long, conflicts_with = "resume")]
     pub batch_norm: bool,
@@ -128,6 +138,24 @@ pub struct SettingsArgs {
     /// Which split of the data set, from 0
     #[arg(long, value_name = "K", conflicts_with = "resume")]
     pub split: Option<usize>,
+}
+
+/// How many graphs are classified.
+#[derive(Args, Clone, Debug)]
+pub struct GraphArgs {
+    /// Many graphs: the folds of the cross validation, with equal shares of every class, drawn by --seed [default: 10]
+    #[arg(long, value_name = "K", conflicts_with = "resume")]
+    pub folds: Option<usize>,
+    /// Many graphs: the epoch that folds are measured at: one-epoch (the best for all folds together, as the paper of GIN has it) or validation
+    /// (of each fold the best for a tenth of its training graphs, which is held back)
+    #[arg(long, value_name = "HOW", default_value = "one-epoch", conflicts_with = "resume")]
+    pub rule: Rule,
+    /// Many graphs: how the nodes of a graph are taken together: sum, mean or max
+    #[arg(long, value_name = "HOW", default_value = "sum", conflicts_with = "resume")]
+    pub readout: Readout,
+    /// Many graphs: graphs of a batch [default: 128]
+    #[arg(long, value_name = "N", conflicts_with = "resume")]
+    pub batch_graphs: Option<usize>,
 }
 
 /// Where a model is computed.

@@ -4,7 +4,7 @@ use super::options::TrainArgs;
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use bitgraph::gnn::data::{self, Dataset, Normalise};
-use bitgraph::gnn::{Architecture, Checkpoint, Description, Error, Float, Model, Precision, Settings};
+use bitgraph::gnn::{Architecture, Checkpoint, Description, Error, Float, Model, Precision, Recipe, Settings, Shape};
 use bitgraph::tensor::TensorBackend;
 use std::path::{Path, PathBuf};
 
@@ -51,22 +51,7 @@ pub fn describe(
     set: &Dataset,
 ) -> Result<Description> {
     let classes = set.labels().classes();
-    let recipe = model.recipe(classes);
-    let mut shape = recipe.shape;
-    shape.hidden = args.shape.hidden.unwrap_or(shape.hidden);
-    shape.layers = args.shape.layers.unwrap_or(shape.layers);
-    shape.heads = args.shape.heads.unwrap_or(shape.heads);
-    shape.dropout = args.shape.dropout.unwrap_or(shape.dropout);
-    shape.batch_norm |= args.shape.batch_norm;
-    shape.residual |= args.shape.residual;
-    let (wanted, mut settings) = (&args.settings, Settings::of(&recipe.training));
-    settings.epochs = args.epochs.unwrap_or(settings.epochs);
-    settings.stale_epochs = wanted.stale_epochs.or(settings.stale_epochs);
-    let optimiser = &mut settings.optimiser;
-    optimiser.rate = wanted.lr.unwrap_or(optimiser.rate);
-    optimiser.schedule = wanted.schedule.unwrap_or(optimiser.schedule);
-    optimiser.method = wanted.optimiser.unwrap_or(optimiser.method);
-    optimiser.decay.extend(wanted.weight_decay.iter().cloned());
+    let (shape, settings) = adjusted(args, &model.recipe(classes));
     Ok(Description {
         model: model.name().to_owned(),
         precision: precision.to_string(),
@@ -80,6 +65,27 @@ pub fn describe(
         batches: args.batches.settings(shape.layers)?,
         seeds: (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect(),
     })
+}
+
+/// The shape and settings of a recipe with what options say instead.
+pub fn adjusted(args: &TrainArgs, recipe: &Recipe) -> (Shape, Settings) {
+    let mut shape = recipe.shape;
+    shape.hidden = args.shape.hidden.unwrap_or(shape.hidden);
+    shape.layers = args.shape.layers.unwrap_or(shape.layers);
+    shape.heads = args.shape.heads.unwrap_or(shape.heads);
+    shape.dropout = args.shape.dropout.unwrap_or(shape.dropout);
+    shape.mlp = args.shape.mlp.unwrap_or(shape.mlp);
+    shape.batch_norm |= args.shape.batch_norm;
+    shape.residual |= args.shape.residual;
+    let (wanted, mut settings) = (&args.settings, Settings::of(&recipe.training));
+    settings.epochs = args.epochs.unwrap_or(settings.epochs);
+    settings.stale_epochs = wanted.stale_epochs.or(settings.stale_epochs);
+    let optimiser = &mut settings.optimiser;
+    optimiser.rate = wanted.lr.unwrap_or(optimiser.rate);
+    optimiser.schedule = wanted.schedule.unwrap_or(optimiser.schedule);
+    optimiser.method = wanted.optimiser.unwrap_or(optimiser.method);
+    optimiser.decay.extend(wanted.weight_decay.iter().cloned());
+    (shape, settings)
 }
 
 /// A checkpoint with its model's names.

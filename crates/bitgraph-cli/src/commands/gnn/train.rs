@@ -4,11 +4,11 @@
 
 use super::options::TrainArgs;
 use super::setup::{self, Saved, Source};
-use super::{GnnBackend, Use, Working, curve, in_precision};
+use super::{GnnBackend, Use, Working, curve, graphs, in_precision};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, plot, report, signals};
-use bitgraph::gnn::data::Dataset;
+use bitgraph::gnn::data::{self, Dataset};
 use bitgraph::gnn::memory::Purpose;
 use bitgraph::gnn::{Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Parameters, Precision, Runs, Spread};
 use bitgraph_measure::{Clock, median};
@@ -37,11 +37,22 @@ struct Report<'a> {
     std: f64,
     peak_bytes: u64,
     infer_s: f64,
+    /// What accuracies are where a node may be of several classes, and the share of decisions over test nodes and classes that are right.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    score: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    label_accuracy: Option<f64>,
 }
 
 /// Trains as options and a checkpoint say.
 pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) -> Result<()> {
     plot::check_name(args.plot.as_deref())?;
+    if let Some(name) = args.data.as_deref().filter(|name| data::holds_graphs(name)) {
+        return graphs::run(backend, args, name, reporter);
+    }
+    if args.graphs.folds.is_some() || args.graphs.batch_graphs.is_some() {
+        return Err(Failure::usage("--folds and --batch-graphs are for data sets of many graphs"));
+    }
     let saved = args.resume.as_deref().map(Saved::open).transpose()?;
     if let (Some(plot), Some(file)) = (&args.plot, args.save.as_ref().or(args.resume.as_ref())) {
         files::check_target(plot, &[file.as_os_str()])?;
@@ -262,9 +273,9 @@ impl<B: GnnBackend> Job<'_, B> {
             curve::write(file, &format!("{} in {} on {}", d.model, d.precision, self.set.name()), epochs, self.reporter)?;
         }
         let outcomes = runs.outcomes();
-        let infer_s = match runs.best().map_err(Into::into)? {
+        let (infer_s, label_accuracy) = match runs.best().map_err(Into::into)? {
             Some((_, flat)) => infer_seconds(self.backend, model, task, flat)?,
-            None => 0.0,
+            None => (0.0, None),
         };
         self.reporter.clear();
         let tests: Vec<f64> = outcomes.iter().map(|o| o.test_accuracy).collect();
@@ -282,6 +293,8 @@ impl<B: GnnBackend> Job<'_, B> {
                 std: deviation,
                 peak_bytes,
                 infer_s,
+                score: label_accuracy.map(|_| "micro-f1"),
+                label_accuracy,
             });
         }
         if self.args.general.quiet {
@@ -291,6 +304,9 @@ impl<B: GnnBackend> Job<'_, B> {
             [only] => summary(only),
             _ => format!("test accuracy {mean:.4} +- {deviation:.4} over {} runs\n", outcomes.len()),
         };
+        if let Some(share) = label_accuracy {
+            let _ = writeln!(text, "accuracies are micro-F1; of the decisions over test nodes and classes {share:.4} are right");
+        }
         let threads = rayon::current_num_threads();
         let plural = if threads == 1 { "" } else { "s" };
         let (infer, peak) = (report::time(infer_s), report::bytes(peak_bytes));
@@ -322,16 +338,25 @@ fn summary(o: &Outcome) -> String {
     )
 }
 
-/// The median time of inference over all nodes, on a device its own.
-fn infer_seconds<B: GnnBackend, T: Working>(backend: &B, model: &Model<B, T>, task: &NodeTask<B, T>, flat: Vec<f32>) -> Result<f64> {
+/// The median time of inference over all nodes, on a device its own; where nodes may be of several classes, the share of decisions over test
+/// nodes that are right.
+fn infer_seconds<B: GnnBackend, T: Working>(
+    backend: &B,
+    model: &Model<B, T>,
+    task: &NodeTask<B, T>,
+    flat: Vec<f32>,
+) -> Result<(f64, Option<f64>)> {
     let layout = model.layout();
     let flat = layout.flat(backend, flat).map_err(Into::into)?;
     let parameters = Parameters::from_flat(layout, flat).map_err(Into::into)?;
     let clock = Clock::of(backend.accelerator());
-    let mut seconds = Vec::with_capacity(TIMED);
+    let (mut seconds, mut decided) = (Vec::with_capacity(TIMED), None);
     for _ in 0..TIMED {
         let run = clock.run(|| model.infer(&task.graph, &parameters, &task.features).map_err(Into::<Failure>::into))?;
         seconds.push(run.seconds);
+        if decided.is_none() {
+            decided = task.decisions(&run.result).map_err(Into::into)?;
+        }
     }
-    Ok(median(&seconds))
+    Ok((median(&seconds), decided.map(|[_, _, test]| test)))
 }

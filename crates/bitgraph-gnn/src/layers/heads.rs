@@ -1,0 +1,74 @@
+//! Heads of attention, and how their results are taken together.
+
+use crate::{Declare, Float, Gradients, ParameterId, Pass, Start};
+use bitgraph_tensor::ops::{gemm, map, sum_columns};
+use bitgraph_tensor::{Dense, Real, TensorBackend};
+
+/// How the results of heads are taken together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Heads {
+    /// Side by side: hidden layers.
+    Concatenated,
+    /// Their mean: the last layer.
+    Averaged,
+}
+
+/// So many heads of a width, taken together, plus a bias.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Joined {
+    pub heads: usize,
+    pub width: usize,
+    together: Heads,
+    bias: ParameterId,
+}
+
+impl Joined {
+    /// Declares the bias.
+    pub fn new(declare: &mut Declare<'_>, (heads, width): (usize, usize), together: Heads) -> Self {
+        let columns = if together == Heads::Averaged { width } else { heads * width };
+        Self { heads, width, together, bias: declare.parameter("bias", (1, columns), Start::Constant(0.0)) }
+    }
+    /// Columns of all heads side by side.
+    pub fn wide(&self) -> usize {
+        self.heads * self.width
+    }
+    /// Columns of the result.
+    pub fn columns(&self) -> usize {
+        if self.together == Heads::Averaged { self.width } else { self.wide() }
+    }
+    /// What takes the mean of heads: columns x width.
+    fn mean<B: TensorBackend, T: Float>(&self, backend: &B) -> Result<Dense<B, T>, B::Error> {
+        let share = |c: usize, w: usize| <T::Real as Real>::of(if c % self.width == w { 1.0 / self.heads as f64 } else { 0.0 });
+        let all = (0..self.wide()).flat_map(|c| (0..self.width).map(move |w| (c, w)));
+        let mean = Dense::from_vec(backend, self.wide(), self.width, all.map(|(c, w)| share(c, w)).collect())?;
+        map(&mean).eval_as()
+    }
+    /// The layer's result from that of its heads, plus a summand of its shape.
+    pub fn join<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        result: &Dense<B, T>,
+        summand: Option<&Dense<B, T>>,
+    ) -> Result<Dense<B, T>, B::Error> {
+        let bias = pass.parameters.real(self.bias)?;
+        match (self.together, summand) {
+            (Heads::Concatenated, None) => map(result).bias(&bias).eval(),
+            (Heads::Concatenated, Some(z)) => map(result).bias(&bias).add(z).eval(),
+            (Heads::Averaged, None) => gemm(result, &self.mean(pass.graph.backend())?).bias(&bias).eval(),
+            (Heads::Averaged, Some(z)) => gemm(result, &self.mean(pass.graph.backend())?).bias(&bias).add(z).eval(),
+        }
+    }
+    /// Writes the gradient of the bias from that of the layer's result; gives that of the heads' results.
+    pub fn spread<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+    ) -> Result<Dense<B, T>, B::Error> {
+        gradients.set(self.bias, &sum_columns(dy)?)?;
+        match self.together {
+            Heads::Concatenated => Ok(dy.clone()),
+            Heads::Averaged => gemm(dy, &self.mean(pass.graph.backend())?).transpose_b().eval(),
+        }
+    }
+}
