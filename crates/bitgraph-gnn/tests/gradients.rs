@@ -2,6 +2,7 @@
 //! direction and single nodes.
 
 use bitgraph_cpu::Cpu;
+use bitgraph_gnn::batch::Batch;
 use bitgraph_gnn::layers::{Agnn, Gat, Gcn, Gin, Heads, Linear, Sage, SageKind};
 use bitgraph_gnn::{Around, Features, Gradients, Graph, Mode, Model, Parameters};
 use bitgraph_sparse::{Buffer, Csr, Offsets};
@@ -41,11 +42,26 @@ fn features(cpu: &Cpu, rows: usize, columns: usize, sparse: bool) -> Features<Cp
     Features::sparse(cpu, &x, &values(x.nnz())).unwrap()
 }
 
-/// Compares the gradient of every parameter with differences.
+/// A sample of a larger graph: its entries have weights, and its nodes more neighbours than it shows.
+fn sampled(cpu: &Cpu, graph: &Csr) -> Graph<Cpu, f64> {
+    let (pattern, _) = graph.filter_with_positions(|i, j| i != j);
+    let degrees = (0..pattern.nrows()).map(|i| pattern.degree(i) + i % 3).collect();
+    let weights = (0..pattern.nnz()).map(|e| 0.5 + e as f32 / 4.0).collect();
+    let nodes: Vec<u32> = (0..pattern.nrows() as u32).collect();
+    let shares = vec![0.0; nodes.len()];
+    Batch { nodes, seeds: 0, pattern, degrees, weights: Some(weights), shares }.graph(cpu).unwrap()
+}
+
+/// Compares the gradient of every parameter with differences, over a graph and over it as a sample.
 fn check(what: &str, graph: &Csr, x: &Features<Cpu, f64>, model: &Double) {
     let cpu = Cpu::new();
-    let nodes = graph.nrows();
-    let graph = Graph::<Cpu, f64>::new(&cpu, graph).unwrap();
+    check_over(what, &Graph::new(&cpu, graph).unwrap(), x, model);
+    check_over(&format!("{what}, as a sample"), &sampled(&cpu, graph), x, model);
+}
+
+fn check_over(what: &str, graph: &Graph<Cpu, f64>, x: &Features<Cpu, f64>, model: &Double) {
+    let cpu = Cpu::new();
+    let nodes = graph.nodes();
     let labels =
         Dense::column_vector(&cpu, (0..nodes).map(|v| if v % 4 == 3 { -1 } else { (v % model.columns()) as i32 }).collect()).unwrap();
     let mode = Mode::Train { seed: 5, step: 3 };
@@ -54,14 +70,14 @@ fn check(what: &str, graph: &Csr, x: &Features<Cpu, f64>, model: &Double) {
     let values: Vec<f64> = start.iter().enumerate().map(|(i, v)| v + 0.2 * number(3, i)).collect();
     let with = |values: Vec<f64>| Parameters::<Cpu, f64>::from_flat(model.layout(), model.layout().flat(&cpu, values).unwrap()).unwrap();
     let loss = |values: &[f64]| {
-        let (logits, _) = model.forward(&graph, &with(values.to_vec()), x, mode).unwrap();
+        let (logits, _) = model.forward(graph, &with(values.to_vec()), x, mode).unwrap();
         cross_entropy(&logits, &labels).unwrap().to_host().unwrap()[0]
     };
     let parameters = with(values.clone());
-    let (logits, tape) = model.forward(&graph, &parameters, x, mode).unwrap();
+    let (logits, tape) = model.forward(graph, &parameters, x, mode).unwrap();
     let (_, dlogits) = cross_entropy_with_gradient(&logits, &labels, 1.0).unwrap();
     let mut gradients = Gradients::new(&cpu, model.layout()).unwrap();
-    model.backward(&graph, &parameters, mode, tape, dlogits, &mut gradients).unwrap();
+    model.backward(graph, &parameters, mode, tape, dlogits, &mut gradients).unwrap();
     let found = gradients.flat().to_host().unwrap();
     let step = 1e-6;
     for e in 0..values.len() {

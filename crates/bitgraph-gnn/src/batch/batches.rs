@@ -4,9 +4,10 @@ use super::draws::induced;
 use super::saint::Saint;
 use super::{PartsRemark, Sampler, cache, neighbours};
 use crate::data::{Dataset, Features, Normalise};
-use crate::{Error, graph::HostGraph};
+use crate::{Error, Graph, graph::HostGraph};
 use bitgraph_generate::Stream;
 use bitgraph_sparse::{Control, Csr};
+use bitgraph_tensor::{Real, TensorBackend};
 use serde::{Deserialize, Serialize};
 use std::path::Path;
 
@@ -40,6 +41,13 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Its graph on a backend, over which a model runs as over a whole one.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn graph<B: TensorBackend, R: Real>(self, backend: &B) -> Result<Graph<B, R>, B::Error> {
+        Graph::on(backend, self.host_graph())
+    }
     pub(super) fn host_graph(self) -> HostGraph {
         match self.weights {
             Some(weights) => HostGraph::sampled(self.pattern, self.degrees, weights),
