@@ -72,7 +72,8 @@ fn settings_that_have_no_meaning_are_refused() {
 /// Sixty nodes in two classes, with dense features in a file of their own.
 fn folder(path: &Path) {
     std::fs::create_dir_all(path).unwrap();
-    let edges: String = (0..60).flat_map(|v| [1, 2, 7].map(|by| (v, (v + 2 * by) % 60))).map(|(a, b)| format!("{a} {b}\n{b} {a}\n")).collect();
+    let edges: String =
+        (0..60).flat_map(|v| [1, 2, 7].map(|by| (v, (v + 2 * by) % 60))).map(|(a, b)| format!("{a} {b}\n{b} {a}\n")).collect();
     std::fs::write(path.join("graph.el"), edges).unwrap();
     let npy = |name: &str, about: &str, data: &[u8]| {
         let header = format!("{:<117}\n", format!("{{'descr': {about}, }}"));

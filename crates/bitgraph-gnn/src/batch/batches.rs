@@ -9,6 +9,7 @@ use bitgraph_generate::Stream;
 use bitgraph_sparse::{Control, Csr};
 use bitgraph_tensor::{Real, TensorBackend};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::Path;
 
 const ORDER: u64 = 0x6261_7463_6865_7300;
@@ -76,6 +77,12 @@ pub struct Batches {
     train: Vec<u32>,
     is_trained: Vec<bool>,
     plan: Plan,
+}
+
+impl fmt::Debug for Batches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batches").field("settings", &self.settings).field("count", &self.count()).finish_non_exhaustive()
+    }
 }
 
 impl Batches {

@@ -58,9 +58,8 @@ pub(super) fn parts(pattern: &Csr, parts: u32, folder: Option<&Path>, mut tell: 
     }
     let found = partition(pattern, parts)?;
     let made = std::fs::create_dir_all(folder).map_err(|e| e.to_string());
-    let written = made.and_then(|()| {
-        bitgraph_io::write_bytes(&file, &encode(&found, (key, parts)), &WriteOptions::default()).map_err(|e| e.to_string())
-    });
+    let written = made
+        .and_then(|()| bitgraph_io::write_bytes(&file, &encode(&found, (key, parts)), &WriteOptions::default()).map_err(|e| e.to_string()));
     if let Err(why) = written {
         tell(&PartsRemark::NotKept { file, why });
     }
@@ -144,7 +143,11 @@ mod tests {
         run(graph, 11);
         let (fewer, _) = graph.filter_with_positions(|i, _| i != 5);
         run(&fewer, 10);
-        assert_eq!(std::fs::read_dir(folder.path().join("inner")).unwrap().count(), 3, "each graph and number of parts has a file of its own");
+        assert_eq!(
+            std::fs::read_dir(folder.path().join("inner")).unwrap().count(),
+            3,
+            "each graph and number of parts has a file of its own"
+        );
     }
     #[test]
     fn where_nothing_can_be_written_parts_are_used_all_the_same() {

@@ -55,7 +55,12 @@ impl Distribution {
     /// Of weights of 0 or more; none if all are 0. O(weights).
     pub fn new(weights: impl Iterator<Item = f64>) -> Option<Self> {
         let mut sum = 0.0;
-        let sums: Vec<f64> = weights.map(|w| { sum += w; sum }).collect();
+        let sums: Vec<f64> = weights
+            .map(|w| {
+                sum += w;
+                sum
+            })
+            .collect();
         (sum > 0.0).then_some(Self(sums))
     }
     /// An element. O(log len).

@@ -45,7 +45,10 @@ pub fn partition(pattern: &Csr, parts: u32) -> Result<Vec<u32>, Error> {
         let cut = if parts <= HALVED { graph.part_recursive(&mut found) } else { graph.part_kway(&mut found) };
         cut.map_err(|e| refused(&e.to_string()))?;
     }
-    found.into_iter().map(|p| u32::try_from(p).ok().filter(|p| *p < parts).ok_or_else(|| refused("it named a part that there is not"))).collect()
+    found
+        .into_iter()
+        .map(|p| u32::try_from(p).ok().filter(|p| *p < parts).ok_or_else(|| refused("it named a part that there is not")))
+        .collect()
 }
 
 /// The pattern with both directions of every edge, without loops.

@@ -164,7 +164,9 @@ mod tests {
             let sampler: Sampler = name.parse().unwrap();
             assert_eq!(sampler.to_string(), name);
         }
-        for wrong in ["", "none", "neighbours", "neighbours:", "neighbours:5:5", "saint-node:1:2", "saint-walk:3", "clusters:4", "clusters:a:b"] {
+        for wrong in
+            ["", "none", "neighbours", "neighbours:", "neighbours:5:5", "saint-node:1:2", "saint-walk:3", "clusters:4", "clusters:a:b"]
+        {
             let error = wrong.parse::<Sampler>().unwrap_err().to_string();
             assert!(error.contains("clusters:PARTS:JOINED"), "{error}");
         }

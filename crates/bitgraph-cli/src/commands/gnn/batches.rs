@@ -62,7 +62,9 @@ impl BatchArgs {
     /// Refuses features that would have to be on the device for every step.
     pub fn check_streaming(&self, batches: Option<&BatchSettings>) -> Result<()> {
         if self.stream && batches.is_none() {
-            return Err(Failure::usage("--stream: the whole graph is trained on at every step, which takes all features; take a --sampler"));
+            return Err(Failure::usage(
+                "--stream: the whole graph is trained on at every step, which takes all features; take a --sampler",
+            ));
         }
         Ok(())
     }

@@ -44,7 +44,12 @@ impl Source<'_> {
 }
 
 /// The model and the training that options ask for, with the recipe's settings where they do not say.
-pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Result<Description> {
+pub fn describe(
+    args: &TrainArgs,
+    (model, precision): (Architecture, Precision),
+    source: &Source<'_>,
+    set: &Dataset,
+) -> Result<Description> {
     let classes = set.labels().classes();
     let recipe = model.recipe(classes);
     let mut shape = recipe.shape;
