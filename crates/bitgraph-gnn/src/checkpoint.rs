@@ -48,11 +48,11 @@ impl Settings {
         let Training { optimiser, epochs, selection, stale_epochs, loss_scale, .. } = training.clone();
         Self { optimiser, epochs, selection, stale_epochs, loss_scale }
     }
-    /// The training, with a control.
+    /// The training, with a control and without batches.
     #[must_use]
     pub fn training(&self, control: Control) -> Training {
         let Self { optimiser, epochs, selection, stale_epochs, loss_scale } = self.clone();
-        Training { optimiser, epochs, selection, stale_epochs, loss_scale, control }
+        Training { optimiser, epochs, selection, stale_epochs, loss_scale, batches: None, control }
     }
 }
 

@@ -1,11 +1,24 @@
 //! What a layer gets: a dense matrix, or input features that are sparse and stay so, or that stay in host memory.
 
-use crate::{Float, Streamed};
+use crate::Float;
 use bitgraph_backend::Matrix;
 use bitgraph_sparse::{Csr, FormatKind};
 use bitgraph_tensor::ops::{gemm, map, spmm};
 use bitgraph_tensor::{Dense, DenseMut, Dropout, TensorBackend};
 use std::sync::Arc;
+
+/// Features that are not on a backend, but come to it block by block.
+pub trait Elsewhere<B: TensorBackend, T: Float>: Send + Sync {
+    /// Rows and columns.
+    fn shape(&self) -> (usize, usize);
+    /// The backend.
+    fn backend(&self) -> &B;
+    /// The product with a weight of `columns x outputs`.
+    ///
+    /// # Errors
+    /// A weight of another shape; out of memory.
+    fn times(&self, weight: &Dense<B, T>) -> Result<Dense<B, T>, B::Error>;
+}
 
 /// Features, a row for each node.
 pub enum Features<B: TensorBackend, T: Float> {
@@ -19,7 +32,7 @@ pub enum Features<B: TensorBackend, T: Float> {
         values: Dense<B, T>,
     },
     /// Features that are not on the backend: for inference alone.
-    Streamed(Arc<Streamed<B>>),
+    Streamed(Arc<dyn Elsewhere<B, T>>),
 }
 
 impl<B: TensorBackend, T: Float> Clone for Features<B, T> {
@@ -106,7 +119,7 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
         match self {
             Self::Dense(x) => gemm(x, weight).into(to),
             Self::Sparse { pattern, values } => spmm(pattern, weight).edge_values(values).into(to),
-            Self::Streamed(_) => Streamed::<B>::refuse("a block of features"),
+            Self::Streamed(_) => streamed::<B>("a block of features"),
         }
     }
     /// The gradient of the weight of [`Features::times`] from that of the product, into `to`.
@@ -117,7 +130,7 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
         match self {
             Self::Dense(x) => gemm(x, dy).transpose_a().into(to),
             Self::Sparse { pattern, values } => spmm(pattern, dy).transpose().edge_values(values).into(to),
-            Self::Streamed(_) => Streamed::<B>::refuse("training on a whole graph"),
+            Self::Streamed(_) => streamed::<B>("training on a whole graph"),
         }
     }
     /// Some of the elements set to zero; of sparse features some of the entries.
@@ -128,7 +141,13 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
         Ok(match self {
             Self::Dense(x) => Self::Dense(map(x).dropout(dropout).eval()?),
             Self::Sparse { pattern, values } => Self::Sparse { pattern: pattern.clone(), values: map(values).dropout(dropout).eval()? },
-            Self::Streamed(_) => return Streamed::<B>::refuse("training on a whole graph"),
+            Self::Streamed(_) => streamed::<B>("training on a whole graph").map(|()| self.clone())?,
         })
     }
+}
+
+/// What is refused of features that are not on the backend.
+fn streamed<B: TensorBackend>(what: &'static str) -> Result<(), B::Error> {
+    let why = "its features are streamed from host memory; train on batches, or leave the features on the device";
+    Err(crate::refused::<B>(crate::Error::Combination { what, why }))
 }

@@ -25,7 +25,7 @@ mod train;
 
 pub use checkpoint::{Checkpoint, Description, Settings};
 pub use error::{Error, refused};
-pub use features::Features;
+pub use features::{Elsewhere, Features};
 pub use float::Float;
 pub use graph::Graph;
 pub use half::{bf16, f16};

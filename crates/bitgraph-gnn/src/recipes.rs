@@ -121,6 +121,7 @@ impl Architecture {
             selection: Selection::LowestValidationLoss,
             stale_epochs: None,
             loss_scale: 1024.0,
+            batches: None,
             control: Control::default(),
         };
         let normalise = self.normalise();

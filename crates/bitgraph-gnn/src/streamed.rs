@@ -1,8 +1,9 @@
 //! Features that stay in host memory or in a mapped file, and go through a backend's memory a block of rows at a time.
 
-use crate::data::{self, Normalise};
-use crate::{Error, Float, refused};
+use crate::data::{self, Dataset, Normalise};
+use crate::{Elsewhere, Error, Features, Float, NodeTask, refused};
 use bitgraph_tensor::{Dense, TensorBackend};
+use std::sync::Arc;
 
 /// Bytes of a block in f32. Large enough that a product hides what a launch costs, small beside any device's memory.
 const BLOCK: usize = 64 << 20;
@@ -26,36 +27,40 @@ impl<B: TensorBackend> Streamed<B> {
         }
         Ok(Self { backend: backend.clone(), host, normalise })
     }
-    /// Rows and columns.
-    pub fn shape(&self) -> (usize, usize) {
-        self.host.shape()
-    }
-    /// The backend.
-    pub fn backend(&self) -> &B {
-        &self.backend
+    /// The task of split `k` of a data set whose features stay in host memory, or in the file that they are mapped from: for training on
+    /// batches, and scores of the whole graph.
+    ///
+    /// # Errors
+    /// As [`Streamed::new`] and [`Dataset::task`].
+    pub fn task<T: Float>(backend: &B, set: &Dataset, k: usize, normalise: Normalise) -> Result<NodeTask<B, T>, B::Error> {
+        let streamed = Self::new(backend, set.features().clone(), normalise).map_err(refused::<B>)?;
+        set.task_with(Features::Streamed(Arc::new(streamed)), k)
     }
     /// Bytes of a block on a device, of elements of so many bytes, beside the f32 that it is uploaded as.
     pub(crate) fn block_bytes(rows: u64, columns: u64, element: u64) -> u64 {
         rows.min(block_rows(columns as usize) as u64) * columns * (4 + element)
     }
-    /// The product with a weight, block by block.
-    pub(crate) fn times<T: Float>(&self, weight: &Dense<B, T>) -> Result<Dense<B, T>, B::Error> {
-        let (rows, columns) = self.shape();
+}
+
+impl<B: TensorBackend, T: Float> Elsewhere<B, T> for Streamed<B> {
+    fn shape(&self) -> (usize, usize) {
+        self.host.shape()
+    }
+    fn backend(&self) -> &B {
+        &self.backend
+    }
+    fn times(&self, weight: &Dense<B, T>) -> Result<Dense<B, T>, B::Error> {
+        let (rows, columns) = self.host.shape();
         let mut y = Dense::zeros(&self.backend, rows, weight.ncols())?;
         let mut first = 0;
         while first < rows {
             let last = rows.min(first + block_rows(columns));
             let nodes: Vec<u32> = (first as u32..last as u32).collect();
-            let block: crate::Features<B, T> = self.host.select(&nodes).normalised(self.normalise).on(&self.backend)?;
+            let block: Features<B, T> = self.host.select(&nodes).normalised(self.normalise).on(&self.backend)?;
             block.times_into(weight, y.rows_mut(first..last)?)?;
             first = last;
         }
         Ok(y)
-    }
-    /// What is refused of features that are not on the backend.
-    pub(crate) fn refuse<R>(what: &'static str) -> Result<R, B::Error> {
-        let why = "its features are streamed from host memory; train on batches, or leave the features on the device";
-        Err(refused::<B>(Error::Combination { what, why }))
     }
 }
 

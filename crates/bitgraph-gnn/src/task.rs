@@ -3,7 +3,6 @@
 mod several;
 
 use self::several::Several;
-use crate::batch::Batches;
 use crate::{Error, Features, Float, Graph, refused};
 use bitgraph_sparse::Csr;
 use bitgraph_tensor::ops::{
@@ -41,7 +40,6 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
     shares: Dense<B, T::Real>,
     /// Probabilities that another model gives, a row for each node, and their share of the loss.
     teacher: Option<(Dense<B, T>, f64)>,
-    batches: Option<Batches>,
     shared: SharedByRuns<B>,
     /// Where a node may be of several classes.
     several: Option<Several<B, T>>,
@@ -92,7 +90,6 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             split: split.clone(),
             host_labels: labels.to_vec(),
             teacher: None,
-            batches: None,
             shared: SharedByRuns::default(),
             several: None,
         })
@@ -178,26 +175,6 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         let real = Dense::<B, T::Real>::from_vec(logits.backend(), expected.0, expected.1, host)?;
         self.teacher = Some((map(&real).eval_as::<T>()?, share));
         Ok(self)
-    }
-    /// The same task, trained on batches: an epoch is a step for each of them, and scores are those of the whole graph as before.
-    ///
-    /// # Errors
-    /// [`Error::Combination`] for batches of another graph, or with a teacher, which knows the whole graph alone.
-    pub fn with_batches(mut self, batches: Batches) -> Result<Self, B::Error> {
-        if self.teacher.is_some() {
-            let why = "a teacher's probabilities are those of the whole graph";
-            return Err(refused::<B>(Error::Combination { what: "batches with a teacher", why }));
-        }
-        let (expected, found) = ((self.graph.nodes(), self.features.shape().1), batches.shape());
-        if expected != found {
-            return Err(refused::<B>(Error::Combination { what: "batches of another graph", why: "nodes or features differ in number" }));
-        }
-        self.batches = Some(batches);
-        Ok(self)
-    }
-    /// The batches that it is trained on.
-    pub fn batches(&self) -> Option<&Batches> {
-        self.batches.as_ref()
     }
     /// The training loss of a step's logits, of 1 x 1, and `scale` times its gradient.
     ///

@@ -6,12 +6,14 @@ mod whole;
 pub(crate) use whole::train as train_whole;
 pub use whole::why_not_whole;
 
+use crate::batch::Batches;
 use crate::optimiser::{Memory, Optimising};
 use crate::{Error, Features, Float, Gradients, Graph, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::ops::{Whole, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
 use serde::{Deserialize, Serialize};
+use std::sync::Arc;
 
 /// Which state of a run is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +40,8 @@ pub struct Training {
     pub stale_epochs: Option<u32>,
     /// What the loss is multiplied by in f16 at first; it halves when a gradient overflows, and doubles after 200 steps without.
     pub loss_scale: f64,
+    /// The batches that an epoch steps over; the whole graph is one step without.
+    pub batches: Option<Arc<Batches>>,
     /// Progress in epochs, and cancellation.
     pub control: Control,
 }
@@ -116,6 +120,15 @@ pub(crate) fn check<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Node
     }
     if training.epochs == 0 {
         return Err(Error::Setting { what: "the number of epochs", found: 0.0, allowed: "1 or more" });
+    }
+    if let Some(batches) = &training.batches {
+        let what = "training on batches";
+        if batches.shape() != (task.graph.nodes(), task.features.shape().1) {
+            return Err(Error::Combination { what, why: "they are of another graph: nodes or features differ in number" });
+        }
+        if task.has_teacher() {
+            return Err(Error::Combination { what, why: "a teacher's probabilities are those of the whole graph" });
+        }
     }
     training.optimiser.validate()
 }
@@ -243,15 +256,15 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
     /// # Errors
     /// The backend's.
     pub fn step(&mut self) -> Result<Epoch, B::Error> {
-        let (task, epoch) = (self.task, self.epoch + 1);
-        let loss = match task.batches() {
+        let (task, epoch, batches) = (self.task, self.epoch + 1, self.training.batches.as_deref());
+        let loss = match batches {
             Some(batches) => self.batches(batches, epoch)?,
             None => {
                 let mode = Mode::Train { seed: self.seed, step: epoch };
                 self.update(&task.graph, &task.features, (mode, epoch), |logits, scale| task.loss(logits, scale))?
             }
         };
-        let scored = task.batches().is_none_or(|batches| batches.is_scored(epoch, self.training.epochs));
+        let scored = batches.is_none_or(|batches| batches.is_scored(epoch, self.training.epochs));
         let (loss, scores) = match self.last.filter(|_| !scored) {
             Some(scores) => (loss.to_host()?.first().map_or(f64::NAN, |loss| bitgraph_semiring::Scalar::to_f64(*loss)), scores),
             None => task.scores(&loss, &self.model.infer(&task.graph, &self.parameters, &task.features)?)?,

@@ -2,6 +2,7 @@
 //! direction and single nodes.
 
 use bitgraph_cpu::Cpu;
+use bitgraph_gnn::batch::Batch;
 use bitgraph_gnn::layers::{Agnn, Gat, GatV2, Gcn, Gin, Heads, Linear, Sage, SageKind, Transformer};
 use bitgraph_gnn::{Architecture, Around, Features, Gradients, Graph, Mode, Model, Parameters, Readout};
 use bitgraph_sparse::{Buffer, Csr, Offsets};
@@ -41,9 +42,21 @@ fn features(cpu: &Cpu, rows: usize, columns: usize, sparse: bool) -> Features<Cp
     Features::sparse(cpu, &x, &values(x.nnz())).unwrap()
 }
 
-/// Compares the gradient of every parameter with differences.
+/// A sample of a larger graph: its entries have weights, and its nodes more neighbours than it shows.
+fn sampled(cpu: &Cpu, graph: &Csr) -> Graph<Cpu, f64> {
+    let (pattern, _) = graph.filter_with_positions(|i, j| i != j);
+    let degrees = (0..pattern.nrows()).map(|i| pattern.degree(i) + i % 3).collect();
+    let weights = (0..pattern.nnz()).map(|e| 0.5 + e as f32 / 4.0).collect();
+    let nodes: Vec<u32> = (0..pattern.nrows() as u32).collect();
+    let shares = vec![0.0; nodes.len()];
+    Batch { nodes, seeds: 0, pattern, degrees, weights: Some(weights), shares }.graph(cpu).unwrap()
+}
+
+/// Compares the gradient of every parameter with differences, over a graph and over it as a sample.
 fn check(what: &str, graph: &Csr, x: &Features<Cpu, f64>, model: &Double) {
-    compare(what, &Graph::<Cpu, f64>::new(&Cpu::new(), graph).unwrap(), graph.nrows(), x, model);
+    let cpu = Cpu::new();
+    compare(what, &Graph::new(&cpu, graph).unwrap(), graph.nrows(), x, model);
+    compare(&format!("{what}, as a sample"), &sampled(&cpu, graph), graph.nrows(), x, model);
 }
 
 fn compare(what: &str, graph: &Graph<Cpu, f64>, rows: usize, x: &Features<Cpu, f64>, model: &Double) {

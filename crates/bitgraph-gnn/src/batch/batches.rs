@@ -4,10 +4,12 @@ use super::draws::induced;
 use super::saint::Saint;
 use super::{PartsRemark, Sampler, cache, neighbours};
 use crate::data::{Dataset, Features, Normalise};
-use crate::{Error, graph::HostGraph};
+use crate::{Error, Graph, graph::HostGraph};
 use bitgraph_generate::Stream;
 use bitgraph_sparse::{Control, Csr};
+use bitgraph_tensor::{Real, TensorBackend};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::path::Path;
 
 const ORDER: u64 = 0x6261_7463_6865_7300;
@@ -40,6 +42,13 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// Its graph on a backend, over which a model runs as over a whole one.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn graph<B: TensorBackend, R: Real>(self, backend: &B) -> Result<Graph<B, R>, B::Error> {
+        Graph::on(backend, self.host_graph())
+    }
     pub(super) fn host_graph(self) -> HostGraph {
         match self.weights {
             Some(weights) => HostGraph::sampled(self.pattern, self.degrees, weights),
@@ -68,6 +77,12 @@ pub struct Batches {
     train: Vec<u32>,
     is_trained: Vec<bool>,
     plan: Plan,
+}
+
+impl fmt::Debug for Batches {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Batches").field("settings", &self.settings).field("count", &self.count()).finish_non_exhaustive()
+    }
 }
 
 impl Batches {

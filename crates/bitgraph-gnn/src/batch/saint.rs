@@ -15,6 +15,8 @@ use bitgraph_sparse::{Control, Csr, parallel};
 const COVERAGE: u64 = 50;
 /// Subgraphs drawn beforehand at most.
 const MOST: u64 = 10_000;
+/// Nodes and entries that are drawn in any case: milliseconds, in which small graphs get better estimates.
+const FREE: u64 = 1 << 20;
 /// Subgraphs that are drawn side by side.
 const ROUND: u64 = 64;
 /// Estimates do not depend on the seed of a run.
@@ -58,9 +60,9 @@ impl Saint {
     }
     fn estimate(&mut self, graph: &Csr, control: &Control) -> Result<(), Error> {
         let (mut nodes, mut entries) = (vec![0u32; graph.nrows()], vec![0u32; graph.nnz()]);
-        let (mut drawn, mut covered, wanted) = (0u64, 0u64, COVERAGE * graph.nrows() as u64);
-        while drawn < MOST && covered < wanted {
-            control.step(covered, Some(wanted))?;
+        let (mut drawn, mut covered, mut work, wanted) = (0u64, 0u64, 0u64, COVERAGE * graph.nrows() as u64);
+        while drawn < MOST && (covered < wanted || work < FREE) {
+            control.step(covered.min(wanted), Some(wanted))?;
             let first = drawn;
             let round = parallel::collect(ROUND as usize, |k| {
                 let drawn = self.nodes(graph, Draws::new(0, ESTIMATES, (0, first + k as u64)));
@@ -69,6 +71,7 @@ impl Saint {
             });
             for (subgraph, places) in round {
                 covered += subgraph.len() as u64;
+                work += (subgraph.len() + places.len()) as u64;
                 subgraph.iter().for_each(|&v| nodes[v as usize] += 1);
                 places.iter().for_each(|&e| entries[e] += 1);
             }

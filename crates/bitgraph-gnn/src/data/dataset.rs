@@ -1,10 +1,9 @@
 //! A graph with features, labels and splits, in host memory.
 
-use super::{Features, Normalise, Result, split};
-use crate::{NodeTask, Nodes, Streamed, refused};
+use super::{Features, Result, split};
+use crate::{NodeTask, Nodes, refused};
 use bitgraph_sparse::Csr;
 use bitgraph_tensor::TensorBackend;
-use std::sync::Arc;
 
 /// A class for each node, or none; or for each class whether a node is of it.
 ///
@@ -167,28 +166,22 @@ impl Dataset {
     pub fn with_splits(self, splits: Vec<Nodes>) -> Result<Self> {
         Self::new(self.name, self.graph, self.features, self.labels, splits)
     }
-    /// Split `k` of the set with features that stay in host memory, or in the file that they are mapped from, for training on batches.
-    /// Features are divided as they are read: by the sums of rows, or by nothing.
-    ///
-    /// # Errors
-    /// As [`Dataset::task`]; [`crate::Error::Combination`] for another division.
-    pub fn streamed_task<B: TensorBackend, T: crate::Float>(
-        &self,
-        backend: &B,
-        k: usize,
-        normalise: Normalise,
-    ) -> Result<NodeTask<B, T>, B::Error> {
-        let streamed = Streamed::new(backend, self.features.clone(), normalise).map_err(refused::<B>)?;
-        self.task_of(crate::Features::Streamed(Arc::new(streamed)), k)
-    }
     /// Split `k` of the set on a backend, ready for training.
     ///
     /// # Errors
     /// [`crate::Error::Size`] for a split that there is not; out of memory.
     pub fn task<B: TensorBackend, T: crate::Float>(&self, backend: &B, k: usize) -> Result<NodeTask<B, T>, B::Error> {
-        self.task_of(self.features.on(backend)?, k)
+        self.task_with(self.features.on(backend)?, k)
     }
-    fn task_of<B: TensorBackend, T: crate::Float>(&self, features: crate::Features<B, T>, k: usize) -> Result<NodeTask<B, T>, B::Error> {
+    /// The same with features that are elsewhere, or were made into others.
+    ///
+    /// # Errors
+    /// As [`Dataset::task`]; [`crate::Error::Size`] for features of another number of nodes.
+    pub fn task_with<B: TensorBackend, T: crate::Float>(
+        &self,
+        features: crate::Features<B, T>,
+        k: usize,
+    ) -> Result<NodeTask<B, T>, B::Error> {
         let none = || crate::Error::Size { what: "splits", expected: k as u64 + 1, found: self.splits.len() as u64 };
         let nodes = self.splits.get(k).ok_or_else(|| refused::<B>(none()))?;
         match self.labels.matrix() {

@@ -18,7 +18,7 @@ pub fn why_not_whole<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Nod
         Features::Sparse { values, .. } if values.any().get::<f32>().is_none() => return Some("the elements are not of f32"),
         Features::Sparse { .. } => {}
     }
-    if task.batches().is_some() {
+    if training.batches.is_some() {
         return Some("it is trained on batches");
     }
     if task.is_of_several() {

@@ -8,13 +8,17 @@ use super::{GnnBackend, Use, Working, curve, graphs, in_precision};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, plot, report, signals};
+use bitgraph::gnn::batch::Batches;
 use bitgraph::gnn::data::{self, Dataset};
 use bitgraph::gnn::memory::Purpose;
-use bitgraph::gnn::{Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Parameters, Precision, Runs, Spread};
+use bitgraph::gnn::{
+    Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Parameters, Precision, Runs, Spread, Streamed, Training,
+};
 use bitgraph_measure::{Clock, median};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How often what was reached is saved.
@@ -142,7 +146,8 @@ impl<B: GnnBackend> Job<'_, B> {
         }
         self.reporter.note("building");
         let task: NodeTask<B, T> = self.task()?;
-        let training = self.description.settings.training(bitgraph::sparse::Control::default());
+        let batches = self.batches()?;
+        let training = Training { batches, ..self.description.settings.training(bitgraph::sparse::Control::default()) };
         if self.args.deterministic {
             let seed = self.description.seeds.first().copied().unwrap_or_default();
             self.reporter.note("checking");
@@ -164,20 +169,23 @@ impl<B: GnnBackend> Job<'_, B> {
         let epochs = self.epochs(&model, &mut runs)?;
         self.finish(&model, &task, &runs, &epochs)
     }
-    /// The task, with batches where they are asked for.
+    /// The task, whose features stay in host memory where that is asked for.
     fn task<T: Working>(&self) -> Result<NodeTask<B, T>> {
-        let (d, batches) = (&self.description, &self.args.batches);
-        let task = match batches.stream {
-            true => self.set.streamed_task(self.backend, d.split, d.normalise),
+        let d = &self.description;
+        let task = match self.args.batches.stream {
+            true => Streamed::task(self.backend, &self.set, d.split, d.normalise),
             false => self.set.task(self.backend, d.split),
         };
-        let task: NodeTask<B, T> = task.map_err(Into::into)?;
-        let Some(settings) = &d.batches else { return Ok(task) };
-        let made = batches.make(settings, d, &self.set, self.reporter)?;
+        task.map_err(Into::into)
+    }
+    /// The batches, where they are asked for.
+    fn batches(&self) -> Result<Option<Arc<Batches>>> {
+        let Some(settings) = &self.description.batches else { return Ok(None) };
+        let made = self.args.batches.make(settings, &self.description, &self.set, self.reporter)?;
         if !self.args.general.json && !self.args.general.quiet {
             self.reporter.past_the_bar(&format!("{} batches an epoch by {}\n", made.count(), settings.sampler));
         }
-        task.with_batches(made).map_err(Into::into)
+        Ok(Some(Arc::new(made)))
     }
     /// Runs all epochs.
     fn epochs<T: Working>(&self, model: &Model<B, T>, runs: &mut Runs<'_, B, T>) -> Result<Vec<(u64, Epoch)>> {

@@ -68,6 +68,7 @@ impl Case {
             selection: Selection::LowestValidationLoss,
             stale_epochs: None,
             loss_scale: 1.0,
+            batches: None,
             control: Control::default(),
         }
     }
