@@ -150,7 +150,7 @@ impl<B: GnnBackend> Job<'_, B> {
         let share = |n: usize| (n * self.batch().min(graphs)).div_ceil(graphs) as u64;
         let (nodes, entries) = (set.graph().nrows(), set.graph().nnz());
         let (inputs, classes) = (set.features().shape().1 as u64, set.labels().classes() as u64);
-        let batch = Extent { nodes: share(nodes), entries: share(entries), inputs, sparse: None, classes };
+        let batch = Extent { nodes: share(nodes), entries: share(entries), inputs, sparse: None, classes, batch: None, streamed: false };
         let whole = Extent { nodes: nodes as u64, entries: entries as u64, ..batch };
         let predicted = [footprint(model, &whole, Purpose::Inference), footprint(model, &batch, Purpose::Training)];
         if self.args.explain {
