@@ -1,7 +1,7 @@
 //! `doctor` and `bench` with the CUDA backend: without a GPU, and on the host shim where there is one.
 
 mod common;
-use common::{bitgraph, command, with_file};
+use common::{bitgraph, command, file, with_file};
 use serde_json::Value;
 
 /// The JSON of a run on the host shim; nothing without one.
@@ -88,7 +88,7 @@ fn stored_layouts_on_the_shim() {
 fn models_train_on_the_shim_as_on_the_host() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("m.safetensors");
-    for (model, precision) in [("gcn", "f32"), ("sage", "bf16"), ("gin", "f16"), ("gat", "f32")] {
+    for (model, precision) in [("gcn", "f32"), ("sage", "bf16"), ("gin", "f16"), ("gat", "f32"), ("gatv2", "f16"), ("transformer", "f32")] {
         let line = format!("gnn train --data planted:120:3:6 --hidden 8 --epochs 10 --model {model} --precision {precision} --json");
         let line = format!("{line} --save {}", path.display());
         let host = bitgraph(&line).json();
@@ -101,5 +101,48 @@ fn models_train_on_the_shim_as_on_the_host() {
         assert_eq!(device["backend"], "cuda");
         let inferred = bitgraph(&format!("gnn infer --model-file {} --json", path.display())).json();
         assert!((inferred["test_accuracy"].as_f64().unwrap() - accuracies(&device)[0]).abs() < 0.06);
+    }
+}
+
+#[test]
+fn graphs_and_several_classes_train_on_the_shim_as_on_the_host() {
+    let dir = tempfile::tempdir().unwrap();
+    // Rings of class 0 and paths of class 1.
+    let (mut edges, mut indicator, mut labels) = (String::new(), String::new(), String::new());
+    for g in 0..12 {
+        for i in 0..6 {
+            if g % 2 == 0 || i < 5 {
+                edges += &format!("{}, {}\n", 6 * g + i + 1, 6 * g + (i + 1) % 6 + 1);
+            }
+            indicator += &format!("{}\n", g + 1);
+        }
+        labels += &format!("{}\n", g % 2);
+    }
+    for (name, text) in [("A", edges), ("graph_indicator", indicator), ("graph_labels", labels)] {
+        file(&dir, &format!("RP_{name}.txt"), text);
+    }
+    let close = |line: &str| {
+        let host = bitgraph(line).json();
+        let Some(device) = on_shim(&format!("{line} --backend cuda")) else { return };
+        let [a, b] = [&host, &device].map(|report| report["test_accuracy"].as_f64().unwrap());
+        assert!((a - b).abs() < 0.1, "{line}: {a} and {b}");
+    };
+    for (readout, precision) in [("sum", "f32"), ("mean", "f16"), ("max", "bf16")] {
+        let line = format!("gnn train --data {} --folds 2 --epochs 3 --hidden 8 --layers 2 --readout {readout}", dir.path().display());
+        close(&format!("{line} --precision {precision} --batch-graphs 4 --json"));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir_all(folder.path().join("raw")).unwrap();
+    std::fs::create_dir_all(folder.path().join("split/random")).unwrap();
+    let rows = |of: &dyn Fn(usize) -> String| (0..24).map(|v| of(v) + "\n").collect::<String>();
+    file(&folder, "raw/edge.csv", rows(&|v| format!("{v},{}", v / 12 * 12 + (v + 1) % 12)));
+    file(&folder, "raw/node-feat.csv", rows(&|v| format!("{},{},0.5", 1 - v / 12, v / 12)));
+    file(&folder, "raw/node-label.csv", rows(&|v| if v < 12 { "1,0,1".into() } else { "0,1,1".into() }));
+    file(&folder, "raw/num-node-list.csv", "24\n");
+    for (name, nodes) in [("train", "0\n12\n1\n13\n"), ("valid", "2\n14\n"), ("test", "3\n4\n5\n15\n16\n17\n")] {
+        file(&folder, &format!("split/random/{name}.csv"), nodes);
+    }
+    for precision in ["f32", "f16"] {
+        close(&format!("gnn train --data {} --epochs 8 --hidden 8 --precision {precision} --json", folder.path().display()));
     }
 }

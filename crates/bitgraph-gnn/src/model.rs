@@ -2,30 +2,15 @@
 
 use crate::layer::{Erased, Stage};
 use crate::readout::{Head, HeadKept};
-use crate::{Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused};
+use crate::{
+    Declare, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused,
+};
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map};
-use bitgraph_tensor::{Activation, Dense, TensorBackend};
+use bitgraph_tensor::{Activation, Dense, Element, TensorBackend};
 use std::sync::Arc;
 
 /// What keeps the root of batch normalisation away from zero.
 const EPSILON: f64 = 1e-5;
-
-/// Where a layer declares its parameters.
-pub struct Declare<'a> {
-    layout: &'a mut Layout,
-    prefix: String,
-    columns: usize,
-}
-impl Declare<'_> {
-    /// Columns of the layer's input.
-    pub fn columns(&self) -> usize {
-        self.columns
-    }
-    /// A parameter of the layer.
-    pub fn parameter(&mut self, name: &str, shape: (usize, usize), start: Start) -> ParameterId {
-        self.layout.declare(format!("{}.{name}", self.prefix), shape, start)
-    }
-}
 
 /// What stands around a layer, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -103,7 +88,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         let prefix = format!("layers.{}", self.blocks.len());
         let inputs = self.width();
         let layout = Arc::make_mut(&mut self.layout);
-        let layer = make(&mut Declare { layout, prefix: prefix.clone(), columns: inputs });
+        let layer = make(&mut Declare::new(layout, prefix.clone(), inputs));
         let outputs = Layer::columns(&layer);
         if around.residual && inputs != outputs {
             let what = "columns of a layer with a residual";
@@ -126,7 +111,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         }
         let (width, at) = (self.width(), self.blocks.len());
         let prefix = format!("readouts.{}", self.heads.len());
-        let mut declare = Declare { layout: Arc::make_mut(&mut self.layout), prefix, columns: width };
+        let mut declare = Declare::new(Arc::make_mut(&mut self.layout), prefix, width);
         self.heads.push((at, Head::new(&mut declare, readout, classes, dropout)?));
         Ok(self)
     }
@@ -348,11 +333,14 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     }
 }
 
+/// A factor and a summand for each column.
+type Affine<'a, B, T> = (&'a Dense<B, <T as Element>::Real>, &'a Dense<B, <T as Element>::Real>);
+
 /// Batch normalisation by the statistics of some rows: `shares` are one over their number at those, 0 at others, of one column.
 fn normalise_by<B: TensorBackend, T: Float>(
     y: &Dense<B, T>,
     shares: &Dense<B, T::Real>,
-    affine: (&Dense<B, T::Real>, &Dense<B, T::Real>),
+    affine: Affine<'_, B, T>,
 ) -> Result<BatchNormalised<B, T>, B::Error> {
     let real = map(y).eval_as::<T::Real>()?;
     let mean = gemm(shares, &real).transpose_a().eval_as::<T::Real>()?;

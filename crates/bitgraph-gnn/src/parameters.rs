@@ -125,6 +125,26 @@ impl Layout {
     }
 }
 
+/// Where a layer declares its parameters.
+pub struct Declare<'a> {
+    layout: &'a mut Layout,
+    prefix: String,
+    columns: usize,
+}
+impl<'a> Declare<'a> {
+    pub(crate) fn new(layout: &'a mut Layout, prefix: String, columns: usize) -> Self {
+        Self { layout, prefix, columns }
+    }
+    /// Columns of the layer's input.
+    pub fn columns(&self) -> usize {
+        self.columns
+    }
+    /// A parameter of the layer.
+    pub fn parameter(&mut self, name: &str, shape: (usize, usize), start: Start) -> ParameterId {
+        self.layout.declare(format!("{}.{name}", self.prefix), shape, start)
+    }
+}
+
 /// The weight decay of a parameter of this name.
 pub(crate) fn decay_of(name: &str, groups: &[(String, f64)]) -> f64 {
     groups.iter().rev().find(|(prefix, _)| name.starts_with(prefix)).map_or(0.0, |g| g.1)

@@ -75,6 +75,7 @@ impl Head {
         if at == 0 { 3 } else { 2 }
     }
     /// Classes of every graph from what `at` layers gave.
+    #[allow(clippy::type_complexity)] // a pair
     pub fn forward<B: TensorBackend, T: Float>(
         &self,
         pass: &Pass<'_, B, T>,

@@ -49,7 +49,7 @@ fn graphs_are_told_apart_and_runs_repeat_themselves() {
             (0..12).map(|_| run.step().unwrap()).collect::<Vec<Epoch>>()
         };
         let epochs = once();
-        let best = chosen(&[epochs.clone()], Rule::Validation).unwrap()[0];
+        let best = chosen(std::slice::from_ref(&epochs), Rule::Validation).unwrap()[0];
         assert!(epochs[best].scores.test_accuracy > 0.9, "{}: {:?}", architecture.name(), epochs[best]);
         assert_eq!(epochs, once());
     }

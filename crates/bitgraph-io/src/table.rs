@@ -10,7 +10,7 @@ use std::path::Path;
 /// Bytes of a line at most: a hundred thousand columns of long numbers.
 const LONGEST: u64 = 1 << 22;
 /// Lines between two looks at the control.
-const PIECE: usize = 1 << 12;
+const PIECE: u64 = 1 << 12;
 
 /// Numbers row by row.
 #[derive(Clone, Debug, PartialEq)]
@@ -83,7 +83,7 @@ enum Fault {
 fn lines<T: Field>(reader: &mut impl BufRead, path: &Path, options: &ReadOptions) -> Result<Table<T>, Fault> {
     let (mut table, mut text, mut bytes, mut ended) = (Table { columns: 0, values: Vec::new() }, Vec::new(), 0u64, None);
     for line in 1u64.. {
-        if line as usize % PIECE == 0 {
+        if line.is_multiple_of(PIECE) {
             options.control.check().map_err(|e| Fault::Other(e.into()))?;
         }
         text.clear();
@@ -106,7 +106,10 @@ fn lines<T: Field>(reader: &mut impl BufRead, path: &Path, options: &ReadOptions
             return Err(Fault::Other(Error::Line { path: path.to_path_buf(), line, problem: Problem::Missing { what: "a number" } }));
         }
         let before = table.values.len();
-        let mut put = |field: &str| Ok::<_, Fault>(table.values.push(T::read(field.trim()).map_err(at)?));
+        let mut put = |field: &str| {
+            table.values.push(T::read(field.trim()).map_err(at)?);
+            Ok::<_, Fault>(())
+        };
         match fields.contains(',') {
             true => fields.split(',').try_for_each(&mut put)?,
             false => fields.split_ascii_whitespace().try_for_each(&mut put)?,

@@ -50,7 +50,7 @@ pub(super) fn open(folder: &Path, mode: ReadMode, control: &Control) -> Result<D
 pub(super) fn open_graphs(folder: &Path, control: &Control) -> Result<GraphSet> {
     let options = ReadOptions { control: control.clone(), ..ReadOptions::default() };
     let array = |name: &str| read_array(&folder.join(name), ReadMode::Copy);
-    let vector = |name: &str| Ok::<_, Error>(arrays::whole(&array(name)?).within(&folder.join(name))?);
+    let vector = |name: &str| arrays::whole(&array(name)?).within(&folder.join(name));
     let indicator = vector(INDICATOR)?;
     let nodes = indicator.len();
     let path = find(folder, &["graph_labels.npy"], "graph_labels.npy")?;
