@@ -7,7 +7,7 @@
 //! Invariant: a file that was written whole is replaced by another whole one, or stays.
 
 use crate::data::Normalise;
-use crate::{Epoch, Error, Layout, Memory, Optimiser, Outcome, Progress, Selection, Shape, State, Training};
+use crate::{Epoch, Error, Layout, Memory, Optimiser, Outcome, Progress, Selection, Shape, State, Teacher, Training};
 use bitgraph_io::WriteOptions;
 use bitgraph_sparse::Control;
 use bitgraph_tensor::Real;
@@ -76,6 +76,9 @@ pub struct Description {
     pub normalise: Normalise,
     /// The training.
     pub settings: Settings,
+    /// Where its teacher comes from.
+    #[serde(default)]
+    pub teacher: Teacher,
     /// The seeds of the runs.
     pub seeds: Vec<u64>,
 }

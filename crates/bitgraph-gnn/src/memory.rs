@@ -3,8 +3,8 @@
 //! Sizes follow from the model, the graph and the features alone; temporary results of a step are those of its hungriest layer.
 
 use crate::data::Dataset;
-use crate::{Architecture, Error, Float, Model, Precision, Shape};
-use bitgraph_tensor::TensorBackend;
+use crate::{Architecture, Error, Float, Model, Precision, Shape, quant};
+use bitgraph_tensor::{Bits, TensorBackend};
 use half::{bf16, f16};
 use std::fmt;
 
@@ -35,6 +35,12 @@ impl Extent {
             classes: set.labels().classes() as u64,
         }
     }
+    /// The same with features as models of a precision read them: signs are dense.
+    #[must_use]
+    pub fn read_in(self, precision: Precision) -> Self {
+        let signs = matches!(precision, Precision::Bin | Precision::BiFull);
+        Self { sparse: self.sparse.filter(|_| !signs), ..self }
+    }
 }
 
 /// What a model is used for.
@@ -53,7 +59,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    fn add(&mut self, name: impl Into<String>, bytes: u64) {
+    pub(crate) fn add(&mut self, name: impl Into<String>, bytes: u64) {
         if bytes > 0 {
             self.tensors.push((name.into(), bytes));
         }
@@ -129,8 +135,8 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
     all
 }
 
-/// The peak of an architecture in a precision of floats; none where it has no such model.
-fn peak<B: TensorBackend>(of: Architecture, shape: &Shape, extent: &Extent, precision: Precision, purpose: Purpose) -> Option<u64> {
+/// The peak of an architecture in a precision; none where it has no such model.
+fn peak<B: TensorBackend + Bits>(of: Architecture, shape: &Shape, extent: &Extent, precision: Precision, purpose: Purpose) -> Option<u64> {
     fn at<B: TensorBackend, T: Float>(of: Architecture, shape: &Shape, extent: &Extent, purpose: Purpose) -> Option<u64> {
         let model = of.model::<B, T>(shape, extent.inputs as usize, extent.classes as usize).ok()?;
         Some(footprint(&model, extent, purpose).peak())
@@ -139,7 +145,10 @@ fn peak<B: TensorBackend>(of: Architecture, shape: &Shape, extent: &Extent, prec
         Precision::F32 => at::<B, f32>(of, shape, extent, purpose),
         Precision::F16 => at::<B, f16>(of, shape, extent, purpose),
         Precision::Bf16 => at::<B, bf16>(of, shape, extent, purpose),
-        _ => None,
+        _ => {
+            let model = quant::model::<B>(precision, shape, (extent.inputs as usize, extent.classes as usize)).ok()?;
+            Some(footprint(&model, &extent.read_in(precision), purpose).peak())
+        }
     }
 }
 
@@ -147,7 +156,7 @@ fn peak<B: TensorBackend>(of: Architecture, shape: &Shape, extent: &Extent, prec
 ///
 /// # Errors
 /// [`Error::Memory`].
-pub fn check<B: TensorBackend>(
+pub fn check<B: TensorBackend + Bits>(
     architecture: Architecture,
     shape: &Shape,
     extent: &Extent,

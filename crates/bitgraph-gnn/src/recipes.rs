@@ -4,7 +4,7 @@
 
 use crate::data::Normalise;
 use crate::layers::{Agnn, Gat, Gcn, Gin, Heads, Linear, Sage, SageKind};
-use crate::{Around, Error, Float, Method, Model, Optimiser, Schedule, Selection, Training};
+use crate::{Around, Error, Float, Method, Model, Optimiser, Precision, Schedule, Selection, Training};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::{Activation, TensorBackend};
 use serde::{Deserialize, Serialize};
@@ -62,6 +62,17 @@ pub struct Shape {
     pub batch_norm: bool,
     /// Whether the input of hidden layers but the first is added to their results.
     pub residual: bool,
+}
+
+impl Shape {
+    /// Refuses a shape without layers, columns or heads.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let counted = [("the number of layers", self.layers), ("hidden columns", self.hidden), ("heads", self.heads.min(self.last_heads))];
+        match counted.into_iter().find(|(_, n)| !(1..=1 << 20).contains(n)) {
+            Some((what, found)) => Err(Error::Setting { what, found: found as f64, allowed: "from 1 to 2^20" }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A model's shape and training that do well on citation graphs.
@@ -140,17 +151,18 @@ impl Architecture {
             }
         }
     }
+    /// The recipe in a precision, of which those of few bits have their own, with a teacher or without.
+    #[must_use]
+    pub fn recipe_in(self, precision: Precision, classes: usize, taught: bool) -> Recipe {
+        if precision.is_float() { self.recipe(classes) } else { crate::quant::recipe(precision, classes, taught) }
+    }
     /// The model of a shape.
     ///
     /// # Errors
     /// [`Error::Setting`] for no layers, no columns or no heads, or a dropout that is no probability below 1; [`Error::Combination`] for AGNN
     /// in f16.
     pub fn model<B: TensorBackend, T: Float>(self, shape: &Shape, inputs: usize, classes: usize) -> Result<Model<B, T>, Error> {
-        let counted =
-            [("the number of layers", shape.layers), ("hidden columns", shape.hidden), ("heads", shape.heads.min(shape.last_heads))];
-        if let Some((what, found)) = counted.into_iter().find(|(_, n)| !(1..=1 << 20).contains(n)) {
-            return Err(Error::Setting { what, found: found as f64, allowed: "from 1 to 2^20" });
-        }
+        shape.check()?;
         let Shape { hidden, dropout, batch_norm, .. } = *shape;
         let mut model = Model::new(self.name(), inputs);
         if self == Self::Agnn {

@@ -6,7 +6,7 @@ pub(crate) use whole::train as train_whole;
 pub use whole::why_not_whole;
 
 use crate::optimiser::{Memory, Optimising};
-use crate::{Error, Float, Gradients, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
+use crate::{Error, Float, Gradients, Mode, Model, NodeTask, Optimiser, Parameters, Scores, Taught, refused};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::TensorBackend;
 use bitgraph_tensor::ops::{Whole, sum_columns};
@@ -142,6 +142,7 @@ pub struct Run<'a, B: TensorBackend, T: Float> {
     parameters: Parameters<B, T>,
     gradients: Gradients<B, T::Real>,
     optimising: Optimising<B, T>,
+    taught: Option<Taught<B, T>>,
     scale: LossScale,
     best: Option<(Epoch, Parameters<B, T>)>,
     epoch: u32,
@@ -165,11 +166,18 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             gradients: Gradients::new(backend, model.layout())?,
             optimising: Optimising::new(&training.optimiser, &parameters)?,
             parameters,
+            taught: None,
             scale: LossScale::new::<T>(training.loss_scale),
             best: None,
             epoch: 0,
             diverged: None,
         })
+    }
+    /// The same run with a teacher's part in the loss, from the next epoch on.
+    #[must_use]
+    pub fn taught_by(mut self, taught: Taught<B, T>) -> Self {
+        self.taught = Some(taught);
+        self
     }
     /// A run after the epochs of a state.
     ///
@@ -240,7 +248,10 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
         let (model, task, epoch) = (self.model, self.task, self.epoch + 1);
         let mode = Mode::Train { seed: self.seed, step: epoch };
         let (logits, tape) = model.forward(&task.graph, &self.parameters, &task.features, mode)?;
-        let (loss, dlogits) = task.loss(&logits, self.scale.value)?;
+        let (loss, dlogits) = match &self.taught {
+            Some(taught) => taught.loss(task, &logits, self.scale.value)?,
+            None => task.loss(&logits, self.scale.value)?,
+        };
         model.backward(&task.graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
         if !self.scale.dynamic || self.scale.after(finite(&self.gradients)?) {
             let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);

@@ -17,9 +17,6 @@ pub fn why_not_whole<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Nod
         Features::Sparse { values, .. } if values.any().get::<f32>().is_none() => return Some("the elements are not of f32"),
         Features::Sparse { .. } => {}
     }
-    if task.has_teacher() {
-        return Some("the loss has a teacher");
-    }
     matches!(training.optimiser.method, Method::Sgd { .. }).then_some("the optimiser is SGD")
 }
 

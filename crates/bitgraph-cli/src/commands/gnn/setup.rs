@@ -4,7 +4,7 @@ use super::options::TrainArgs;
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use bitgraph::gnn::data::{self, Dataset, Normalise};
-use bitgraph::gnn::{Architecture, Checkpoint, Description, Error, Float, Model, Precision, Settings};
+use bitgraph::gnn::{Architecture, Checkpoint, Description, Error, Float, Model, NodeTask, Precision, Settings, Teacher, quant};
 use bitgraph::tensor::TensorBackend;
 use std::path::{Path, PathBuf};
 
@@ -37,18 +37,52 @@ impl Source<'_> {
     }
 }
 
-/// The model and the training that options ask for, with the recipe's settings where they do not say.
-pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Description {
+/// The name of a teacher as where it comes from; what a precision gains by, where there is no name.
+pub fn teacher(named: Option<&str>, precision: Precision) -> Teacher {
+    match named {
+        Some("none") => Teacher::None,
+        Some(file) => Teacher::File(file.to_owned()),
+        None if quant::gains_by_a_teacher(precision) => Teacher::Trained,
+        None => Teacher::None,
+    }
+}
+
+/// The recipe of a model in a precision for a data set.
+pub fn recipe(
+    (model, precision): (Architecture, Precision),
+    (source, set): (&Source<'_>, &Dataset),
+    teacher: Teacher,
+    seeds: Vec<u64>,
+) -> Description {
     let classes = set.labels().classes();
-    let recipe = model.recipe(classes);
-    let mut shape = recipe.shape;
+    let recipe = model.recipe_in(precision, classes, teacher != Teacher::None);
+    Description {
+        model: model.name().to_owned(),
+        precision: precision.to_string(),
+        inputs: set.features().shape().1,
+        classes,
+        shape: recipe.shape,
+        data: source.name.display().to_string(),
+        split: source.split,
+        normalise: source.normalise,
+        settings: Settings::of(&recipe.training),
+        teacher,
+        seeds,
+    }
+}
+
+/// The model and the training that options ask for, with the recipe's settings where they do not say.
+pub fn describe(args: &TrainArgs, kind: (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Description {
+    let seeds = (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect();
+    let mut made = recipe(kind, (source, set), teacher(args.teacher.as_deref(), kind.1), seeds);
+    let shape = &mut made.shape;
     shape.hidden = args.shape.hidden.unwrap_or(shape.hidden);
     shape.layers = args.shape.layers.unwrap_or(shape.layers);
     shape.heads = args.shape.heads.unwrap_or(shape.heads);
     shape.dropout = args.shape.dropout.unwrap_or(shape.dropout);
     shape.batch_norm |= args.shape.batch_norm;
     shape.residual |= args.shape.residual;
-    let (wanted, mut settings) = (&args.settings, Settings::of(&recipe.training));
+    let (wanted, settings) = (&args.settings, &mut made.settings);
     settings.epochs = args.epochs.unwrap_or(settings.epochs);
     settings.stale_epochs = wanted.stale_epochs.or(settings.stale_epochs);
     let optimiser = &mut settings.optimiser;
@@ -56,18 +90,7 @@ pub fn describe(args: &TrainArgs, (model, precision): (Architecture, Precision),
     optimiser.schedule = wanted.schedule.unwrap_or(optimiser.schedule);
     optimiser.method = wanted.optimiser.unwrap_or(optimiser.method);
     optimiser.decay.extend(wanted.weight_decay.iter().cloned());
-    Description {
-        model: model.name().to_owned(),
-        precision: precision.to_string(),
-        inputs: set.features().shape().1,
-        classes,
-        shape,
-        data: source.name.display().to_string(),
-        split: source.split,
-        normalise: source.normalise,
-        settings,
-        seeds: (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect(),
-    }
+    made
 }
 
 /// A checkpoint with its model's names.
@@ -108,9 +131,18 @@ impl Saved {
     }
 }
 
-/// The model of a description.
-pub fn model<B: TensorBackend, T: Float>(architecture: Architecture, description: &Description) -> Result<Model<B, T>> {
-    Ok(architecture.model(&description.shape, description.inputs, description.classes)?)
+/// The model of a description in a precision of floats, and its task over a data set.
+pub fn floats<B: TensorBackend, T: Float>(
+    backend: &B,
+    architecture: Architecture,
+    d: &Description,
+    set: &Dataset,
+) -> Result<(Model<B, T>, NodeTask<B, T>)>
+where
+    B::Error: Into<Failure>,
+{
+    let model = architecture.model(&d.shape, d.inputs, d.classes)?;
+    Ok((model, set.task(backend, d.split).map_err(Into::into)?))
 }
 
 impl From<Error> for Failure {
