@@ -1,7 +1,7 @@
 //! Graph convolution.
 
 use super::{Affine, product_gradient};
-use crate::plan::{Compile, Step, Value, activated, named};
+use crate::plan::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
 use bitgraph_tensor::ops::{gemm, spmm};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -38,7 +38,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
         let (graph, activation) = (at.graph, at.activation);
         let d = graph.degree_powers(-0.5)?;
         let held = vec![("weight", weight.bytes()), ("bias", bias.bytes())];
-        let after = activation.map_or_else(String::new, |f| format!(", {}", named(f)));
+        let after = and(activation);
         let dense = matches!(at.input, Value::Features(Features::Dense(_)));
         if dense && at.input.shape().1 < self.outputs {
             let aggregate = Step::new("A X: spmm, degrees", Vec::new(), move |x: &Value<B, T>| {

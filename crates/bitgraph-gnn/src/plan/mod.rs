@@ -9,7 +9,7 @@ mod step;
 mod whole;
 
 pub use step::{Compile, Step, Value};
-pub(crate) use step::{activated, named};
+pub(crate) use step::{activated, and};
 
 use crate::memory::Footprint;
 use crate::{Error, Features, Float, Graph, Mode, Model, Parameters, refused};
@@ -84,7 +84,9 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
                         Ok(Value::dense(block.stage.forward(&pass, x.features()?)?.0))
                     })];
                     steps.extend(fused.map(|f| {
-                        Step::new(named(f), Vec::new(), move |x: &Value<B, T>| Ok(Value::dense(map(x.as_dense()?).activation(f).eval()?)))
+                        Step::new(and(fused).trim_start_matches(", "), Vec::new(), move |x: &Value<B, T>| {
+                            Ok(Value::dense(map(x.as_dense()?).activation(f).eval()?))
+                        })
                     }));
                     steps
                 }
@@ -151,6 +153,7 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             Form::Whole(whole) => all.add("graph, features and weights in the form of one operation", whole.bytes()),
             Form::Steps(input, planned) => {
                 all.add("adjacency", self.graph.adjacency().bytes());
+                all.add("adjacency with loops", self.graph.with_loops().bytes());
                 all.add("features", input.bytes());
                 for layer in planned {
                     layer

@@ -155,11 +155,12 @@ pub(crate) fn activated<F: Fusing>(op: Operation<F>, activation: Option<Activati
     }
 }
 
-/// The name of an activation.
-pub(crate) fn named(f: Activation) -> &'static str {
-    match f {
-        Activation::Relu => "ReLU",
-        Activation::LeakyRelu { .. } => "leaky ReLU",
-        Activation::Elu { .. } => "ELU",
+/// What a step's name says of an activation that is fused into it.
+pub(crate) fn and(activation: Option<Activation>) -> &'static str {
+    match activation {
+        None => "",
+        Some(Activation::Relu) => ", ReLU",
+        Some(Activation::LeakyRelu { .. }) => ", leaky ReLU",
+        Some(Activation::Elu { .. }) => ", ELU",
     }
 }

@@ -1,7 +1,7 @@
 //! Graph convolutions over whole numbers of few bits, whose steps are learned with the weights.
 
 use super::sign::within;
-use crate::plan::{Compile, Step, Value, activated};
+use crate::plan::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::bittensor::{self, Packing, Quantization};
 use bitgraph_tensor::ops::{bit_gemm, bit_spmm, gemm, map, spmm, sum_columns};
@@ -99,14 +99,8 @@ impl Quantiser {
         codes.with_steps(PlaneSteps::Tensor(bittensor::Step { scale: 1.0, zero: self.zero as f32 }))
     }
     /// The codes of a matrix as planes.
-    fn planes<B: TensorBackend + Bits>(
-        &self,
-        parameters: &Parameters<B, f32>,
-        x: &Dense<B, f32>,
-        packing: Packing,
-    ) -> Result<Planes<B>, B::Error> {
-        let Rows { square, none, zero, .. } = self.rows(parameters, (x.backend(), x.ncols()))?;
-        let codes = map(x).batch_norm((&none, &square), None, 0.0).bias(&zero).quantise(self.levels()).eval()?;
+    fn planes<B: TensorBackend + Bits>(&self, rows: &Rows<B>, x: &Dense<B, f32>, packing: Packing) -> Result<Planes<B>, B::Error> {
+        let codes = map(x).batch_norm((&rows.none, &rows.square), None, 0.0).bias(&rows.zero).quantise(self.levels()).eval()?;
         let unit = Quantization::unit(self.bits).map_err(|e| refused_bits::<B>(e))?;
         self.centred(codes.quantize(&unit, packing)?)
     }
@@ -224,18 +218,18 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsGcn<B> {
         let (graph, parameters, activation) = (at.graph, at.parameters, at.activation);
         let backend = graph.backend();
         let real = parameters.weight(self.weight)?;
-        let Rows { steps: weight_steps, .. } = self.of_weight.rows(parameters, (backend, self.outputs))?;
+        let of_weight = self.of_weight.rows(parameters, (backend, self.outputs))?;
         let input = match &self.of_input {
             Some(q) => Some(q.rows(parameters, (backend, real.nrows()))?),
             None => None,
         };
-        let (rows, columns) = self.factors(graph, input.as_ref().map(|r| &r.steps), &weight_steps)?;
+        let (rows, columns) = self.factors(graph, input.as_ref().map(|r| &r.steps), &of_weight.steps)?;
         let q = self.of_product;
         let Rows { steps, square, none, zero, .. } = q.rows(parameters, (backend, self.outputs))?;
         let mut all = Vec::new();
-        if let Some(of_input) = self.of_input {
+        if let Some((of_input, rows)) = self.of_input.zip(input) {
             all.push(Step::new(format!("codes of {} bits", of_input.bits), Vec::new(), move |x: &Value<B, f32>| {
-                Ok(Value::Planes(of_input.planes(parameters, x.as_dense()?, Packing::Rows)?))
+                Ok(Value::Planes(of_input.planes(&rows, x.as_dense()?, Packing::Rows)?))
             }));
         }
         let rounding = rows.bytes() + 4 * columns.bytes();
@@ -251,7 +245,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsGcn<B> {
                 Ok(Value::Planes(q.centred(codes.quantize(&unit, Packing::Rows)?)?))
             }));
         } else {
-            let weight = self.of_weight.planes(parameters, &real, Packing::Columns)?;
+            let weight = self.of_weight.planes(&of_weight, &real, Packing::Columns)?;
             let held = vec![("codes of the weight", weight.bytes()), ("factors and steps", rounding)];
             let name = format!("bit GEMM of {} x {} planes: factors, codes of {} bits", q.bits, weight.bits(), q.bits);
             all.push(Step::new(name, held, move |x: &Value<B, f32>| {
@@ -262,7 +256,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsGcn<B> {
         }
         let (d, bias) = (graph.degree_powers(-0.5)?, parameters.real(self.bias)?);
         let held = vec![("steps and bias", steps.bytes() + bias.bytes())];
-        let name = format!("bit SpMM of {} planes: counts, degrees, steps, bias{}", q.bits, activation.map_or("", |_| ", activation"));
+        let name = format!("bit SpMM of {} planes: counts, degrees, steps, bias{}", q.bits, and(activation));
         all.push(Step::new(name, held, move |x: &Value<B, f32>| {
             let sums = bit_spmm(graph.adjacency(), x.planes()?).own().scale_rows(&d).times_columns(&steps).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))

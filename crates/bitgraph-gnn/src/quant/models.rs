@@ -89,7 +89,10 @@ fn layers<B: TensorBackend + Bits>(
                 model.layer(around, |d| BitsGcn::new(d, outputs, bits, (input, rows, product), shape.dropout))?
             }
             _ => {
-                return Err(Error::Combination { what: "a model of few bits in a precision of floats", why: "its architecture makes that" });
+                return Err(Error::Combination {
+                    what: "a model of few bits in a precision of floats",
+                    why: "its architecture makes that",
+                });
             }
         };
     }
