@@ -2,7 +2,7 @@
 
 use bitgraph_benches::reproduce::paper::{Common, Tables};
 use bitgraph_benches::reproduce::table::{NO_GPU, Table};
-use bitgraph_benches::reproduce::{Place, qgtc, tc_gnn};
+use bitgraph_benches::reproduce::{Place, networks, qgtc, tc_gnn};
 use std::path::Path;
 
 fn common(folder: &Path, backend: Place, graphs: &[&str]) -> Common {
@@ -72,7 +72,7 @@ fn tc_gnn_has_a_row_for_each_published_one() {
 }
 
 fn qgtc_options(folder: &Path, backend: Place, graphs: &[&str]) -> qgtc::Options {
-    qgtc::Options { common: common(folder, backend, graphs), parts: 100, batch: 10 }
+    qgtc::Options { common: common(folder, backend, graphs), parts: 100, batch: 10, seeds: 1 }
 }
 
 #[test]
@@ -141,4 +141,22 @@ fn on_the_host_shim() {
         assert!(numbers(&cells), "{title}: {cells:?}");
     }
     assert!(column(table(&tables, "Aggregation in TFLOPS by bits"), "cuBLASLt int8").iter().all(|cell| *cell == "-"));
+}
+
+#[test]
+fn networks_have_a_row_for_each_published_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let options = networks::Options { common: common(folder.path(), Place::Cpu, &["Cora"]), seeds: 1 };
+    let tables = networks::bitgnn::run(&options).unwrap();
+    let found = table(&tables, "Transductive GCN");
+    assert_eq!(column(found, "variant"), ["FP32 (S)", "FP32 (T)", "Bi-GCN", "Ours (full)", "Ours (bin)"]);
+    assert_eq!(column(found, "ours in"), ["f32", "f32", "bi-full", "bi-full", "bin"]);
+    assert!(numbers(&column(found, "CPU ms")) && column(found, "GPU ms").iter().all(|cell| *cell == NO_GPU));
+
+    let tables = networks::halfgnn::run(&options).unwrap();
+    let found = table(&tables, "Training in f32");
+    assert_eq!(column(found, "model"), ["gcn", "gat", "gin"]);
+    let hubs = table(&tables, "Means over");
+    assert_eq!(column(hubs, "exact"), column(hubs, "f16, by batches"));
+    assert!(numbers(&column(table(&tables, "Losses"), "f16")));
 }

@@ -43,8 +43,8 @@ Usage: cargo xtask TASK [arguments]
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=ALGORITHM:COMMAND] ...
   kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH] [--checked] [--line-info]; or for the host shim: kernels --host
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
-              reproduce bit-graphblas|tc-gnn|qgtc [--data DIR] [--backend cuda] [--graphs NAME,..] [--json FILE]; tc-gnn and qgtc
-              also take [--quick] [--markdown FILE], and run what needs no GPU without one
+              reproduce bit-graphblas|tc-gnn|qgtc|bitgnn|halfgnn [--data DIR] [--backend cuda] [--graphs NAME,..] [--json FILE]; all but
+              the first also take [--quick] [--markdown FILE], and run what needs no GPU without one; networks take [--seeds R]
   ci          every CI step in order, timed; `ci --without STEP[,STEP]` leaves some out, `ci --list` names them
 
 Arguments after `verify` and `bench` go to those programs; `verify --help` and `bench --help` list them.

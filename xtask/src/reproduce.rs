@@ -6,7 +6,7 @@
 use anyhow::{Result, bail};
 
 /// The papers, by the names of the bench's commands.
-const PAPERS: &[&str] = &["bit-graphblas", "tc-gnn", "qgtc"];
+const PAPERS: &[&str] = &["bit-graphblas", "tc-gnn", "qgtc", "bitgnn", "halfgnn"];
 
 pub fn run(arguments: &[String]) -> Result<()> {
     if let Some((paper, rest)) = arguments.split_first()

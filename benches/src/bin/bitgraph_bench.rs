@@ -1,4 +1,4 @@
-//! `bitgraph-bench cpu`: bitgraph beside its peers; `bitgraph-bench bit-graphblas`, `tc-gnn`, `qgtc`: beside the figures of that paper.
+//! `bitgraph-bench cpu`: bitgraph beside its peers; `bitgraph-bench bit-graphblas`, `tc-gnn`, `qgtc`, `bitgnn`, `halfgnn`: beside the figures of that paper.
 //! `cargo xtask bench` builds and starts it.
 
 use anyhow::{Context, Result};
@@ -29,6 +29,10 @@ enum Command {
     TcGnn(reproduce::tc_gnn::Options),
     /// The tables of the QGTC paper: products of any bits, zero tiles, tiles that are used again, and sizes.
     Qgtc(reproduce::qgtc::Options),
+    /// The transductive table of the BitGNN paper: accuracy, memory and time of a graph convolution in floats and in signs.
+    Bitgnn(reproduce::networks::Options),
+    /// The comparison of the HalfGNN paper: training in f32 and f16, sums of hubs, loss curves.
+    Halfgnn(reproduce::networks::Options),
     /// Sampled dot products on a GPU, beside cuSPARSE.
     Sddmm(sampled::Options),
     /// Additive attention on a GPU.
@@ -83,6 +87,8 @@ fn main() -> ExitCode {
         Command::BitGraphblas(options) => bit_graphblas(&options),
         Command::TcGnn(options) => reproduce::tc_gnn::run(&options).and_then(|tables| tables.print()),
         Command::Qgtc(options) => reproduce::qgtc::run(&options).and_then(|tables| tables.print()),
+        Command::Bitgnn(options) => reproduce::networks::bitgnn::run(&options).and_then(|tables| tables.print()),
+        Command::Halfgnn(options) => reproduce::networks::halfgnn::run(&options).and_then(|tables| tables.print()),
         Command::Sddmm(options) => sampled::run(sampled::Operation::Sddmm, &options),
         Command::Gat(options) => sampled::run(sampled::Operation::Gat, &options),
         Command::Attention(options) => sampled::run(sampled::Operation::Pair, &options),

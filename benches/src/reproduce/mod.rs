@@ -1,5 +1,5 @@
 //! `bitgraph-bench bit-graphblas`: the tables of the Bit-GraphBLAS paper beside ours, on the matrices at hand. Those of other papers are in
-//! [`tc_gnn`] and [`qgtc`].
+//! [`tc_gnn`], [`qgtc`] and [`networks`].
 //!
 //! Invariant: what cannot run here is said to be left out, and why; published figures and compression need no GPU.
 
@@ -8,6 +8,7 @@ pub mod compression;
 pub mod graphs;
 pub mod kernels;
 pub mod listed;
+pub mod networks;
 pub mod paper;
 pub mod published;
 pub mod qgtc;

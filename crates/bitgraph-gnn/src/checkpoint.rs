@@ -8,7 +8,7 @@
 
 use crate::batch::BatchSettings;
 use crate::data::Normalise;
-use crate::{Epoch, Error, Layout, Memory, Optimiser, Outcome, Progress, Selection, Shape, State, Training};
+use crate::{Epoch, Error, Layout, Memory, Optimiser, Outcome, Progress, Selection, Shape, State, Teacher, Training};
 use bitgraph_io::WriteOptions;
 use bitgraph_sparse::Control;
 use bitgraph_tensor::Real;
@@ -80,6 +80,9 @@ pub struct Description {
     /// How it is trained on batches; none where every step is over the whole graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batches: Option<BatchSettings>,
+    /// Where its teacher comes from.
+    #[serde(default)]
+    pub teacher: Teacher,
     /// The seeds of the runs.
     pub seeds: Vec<u64>,
 }

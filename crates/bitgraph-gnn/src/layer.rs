@@ -1,5 +1,6 @@
 //! What a layer is: a forward pass that keeps what the backward pass needs, and the backward pass.
 
+use crate::plan::{Compile, Step};
 use crate::{Features, Float, Gradients, Graph, ParameterId, Parameters};
 use bitgraph_tensor::{Dense, Dropout, TensorBackend};
 use std::any::Any;
@@ -64,6 +65,14 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
         None
     }
+    /// The operations of the layer for inference, the activation fused into the last of them, or none where its forward pass is all there is.
+    ///
+    /// # Errors
+    /// As [`Layer::forward`].
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
+        let _ = at;
+        Ok(None)
+    }
     /// The result, of as many rows as `x`, and what the backward pass needs besides `x`.
     ///
     /// # Errors
@@ -93,6 +102,9 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn columns(&self) -> usize;
     fn kept_bytes(&self, nodes: u64) -> u64;
     fn as_gcn(&self) -> Option<[ParameterId; 2]>;
+    /// The layer itself.
+    fn any(&self) -> &dyn Any;
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error>;
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error>;
     fn backward(
         &self,
@@ -113,6 +125,12 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     }
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
         Layer::as_gcn(self)
+    }
+    fn any(&self) -> &dyn Any {
+        self
+    }
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
+        Layer::compile(self, at)
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error> {
         let (y, kept) = Layer::forward(self, pass, x)?;

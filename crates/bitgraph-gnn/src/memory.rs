@@ -4,8 +4,8 @@
 
 use crate::batch::Sampler;
 use crate::data::Dataset;
-use crate::{Architecture, Error, Float, Model, Precision, Shape, Streamed};
-use bitgraph_tensor::TensorBackend;
+use crate::{Architecture, Error, Float, Model, Precision, Shape, Streamed, quant};
+use bitgraph_tensor::{Bits, TensorBackend};
 use half::{bf16, f16};
 use std::fmt;
 
@@ -54,6 +54,12 @@ impl Extent {
             streamed: false,
         }
     }
+    /// The same with features as models of a precision read them: signs are dense.
+    #[must_use]
+    pub fn read_in(self, precision: Precision) -> Self {
+        let signs = matches!(precision, Precision::Bin | Precision::BiFull);
+        Self { sparse: self.sparse.filter(|_| !signs), ..self }
+    }
 }
 
 /// What a model is used for.
@@ -72,7 +78,7 @@ pub struct Footprint {
 }
 
 impl Footprint {
-    fn add(&mut self, name: impl Into<String>, bytes: u64) {
+    pub(crate) fn add(&mut self, name: impl Into<String>, bytes: u64) {
         if bytes > 0 {
             self.tensors.push((name.into(), bytes));
         }
@@ -161,8 +167,8 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
     all
 }
 
-/// The peak of an architecture in a precision of floats; none where it has no such model.
-fn peak<B: TensorBackend>(of: Architecture, shape: &Shape, extent: &Extent, precision: Precision, purpose: Purpose) -> Option<u64> {
+/// The peak of an architecture in a precision; none where it has no such model.
+fn peak<B: TensorBackend + Bits>(of: Architecture, shape: &Shape, extent: &Extent, precision: Precision, purpose: Purpose) -> Option<u64> {
     fn at<B: TensorBackend, T: Float>(of: Architecture, shape: &Shape, extent: &Extent, purpose: Purpose) -> Option<u64> {
         let model = of.model::<B, T>(shape, extent.inputs as usize, extent.classes as usize).ok()?;
         Some(footprint(&model, extent, purpose).peak())
@@ -171,7 +177,10 @@ fn peak<B: TensorBackend>(of: Architecture, shape: &Shape, extent: &Extent, prec
         Precision::F32 => at::<B, f32>(of, shape, extent, purpose),
         Precision::F16 => at::<B, f16>(of, shape, extent, purpose),
         Precision::Bf16 => at::<B, bf16>(of, shape, extent, purpose),
-        _ => None,
+        _ => {
+            let model = quant::model::<B>(precision, shape, (extent.inputs as usize, extent.classes as usize)).ok()?;
+            Some(footprint(&model, &extent.read_in(precision), purpose).peak())
+        }
     }
 }
 
@@ -179,7 +188,7 @@ fn peak<B: TensorBackend>(of: Architecture, shape: &Shape, extent: &Extent, prec
 ///
 /// # Errors
 /// [`Error::Memory`].
-pub fn check<B: TensorBackend>(
+pub fn check<B: TensorBackend + Bits>(
     architecture: Architecture,
     shape: &Shape,
     extent: &Extent,

@@ -10,7 +10,7 @@ use bitgraph_tensor::{Activation, Dense, Element, TensorBackend};
 use std::sync::Arc;
 
 /// What keeps the root of batch normalisation away from zero.
-const EPSILON: f64 = 1e-5;
+pub(crate) const EPSILON: f64 = 1e-5;
 
 /// What stands around a layer, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -26,10 +26,12 @@ pub struct Around {
     pub residual: bool,
 }
 
-struct Block<B: TensorBackend, T: Float> {
-    around: Around,
-    stage: Box<dyn Stage<B, T>>,
-    norm: Option<(ParameterId, ParameterId)>,
+/// A layer with what stands around it.
+pub(crate) struct Block<B: TensorBackend, T: Float> {
+    pub around: Around,
+    pub stage: Box<dyn Stage<B, T>>,
+    /// Factor and summand of batch normalisation.
+    pub norm: Option<(ParameterId, ParameterId)>,
 }
 
 /// Layers one after the other; the result of the last one are logits, a column for each class. With read-outs there is a row for each of
@@ -146,6 +148,9 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         }
         Ok(([a, b], [first.around.dropout, second.around.dropout]))
     }
+    pub(crate) fn blocks(&self) -> &[Block<B, T>] {
+        &self.blocks
+    }
     /// Names and shapes of the parameters.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
@@ -173,7 +178,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         Parameters::new(backend, &self.layout, seed)
     }
 
-    fn check(&self, graph: &Graph<B, T::Real>, parameters: &Parameters<B, T>, x: &Features<B, T>) -> Result<(), Error> {
+    pub(crate) fn check(&self, graph: &Graph<B, T::Real>, parameters: &Parameters<B, T>, x: &Features<B, T>) -> Result<(), Error> {
         let size = |what, expected: usize, found: usize| match expected == found {
             true => Ok(()),
             false => Err(Error::Size { what, expected: expected as u64, found: found as u64 }),
@@ -188,7 +193,13 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         }
         Ok(())
     }
-    fn pass<'a>(&self, layer: usize, graph: &'a Graph<B, T::Real>, parameters: &'a Parameters<B, T>, mode: Mode) -> Pass<'a, B, T> {
+    pub(crate) fn pass<'a>(
+        &self,
+        layer: usize,
+        graph: &'a Graph<B, T::Real>,
+        parameters: &'a Parameters<B, T>,
+        mode: Mode,
+    ) -> Pass<'a, B, T> {
         Pass { graph, parameters, mode, layer: (layer as u32, self.blocks.len() as u32) }
     }
     /// Logits of every node, or of every graph.

@@ -32,7 +32,7 @@ impl Precision {
     /// The names on the command line and in checkpoints.
     pub const NAMES: &'static str = "f32, f16, bf16, bi-full, bin, or bits:W,A with 1 to 16 bits each";
 
-    /// Whether features and weights are floats, as [`train`](crate::train) has them.
+    /// Whether features and weights are floats, as the models of every architecture have them; others are for graph convolutions alone.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F16 | Self::Bf16)
@@ -42,12 +42,16 @@ impl Precision {
     /// # Errors
     /// [`Error::Unsupported`] with what can.
     pub fn check(self, architecture: Architecture) -> Result<(), Error> {
-        let floats = if architecture == Architecture::Agnn { "f32 and bf16" } else { "f32, f16 and bf16" };
-        let trained = self.is_float() && (architecture, self) != (Architecture::Agnn, Self::F16);
-        if trained {
+        let possible = match architecture {
+            Architecture::Gcn => Self::NAMES,
+            Architecture::Agnn => "f32 and bf16",
+            _ => "f32, f16 and bf16",
+        };
+        let few = architecture == Architecture::Gcn && !self.is_float();
+        if few || (self.is_float() && (architecture, self) != (Architecture::Agnn, Self::F16)) {
             return Ok(());
         }
-        Err(Error::Unsupported { model: architecture.name(), precision: self.to_string(), possible: floats })
+        Err(Error::Unsupported { model: architecture.name(), precision: self.to_string(), possible })
     }
 }
 
@@ -102,7 +106,9 @@ mod tests {
     }
     #[test]
     fn what_is_not_trained_is_refused_with_what_is() {
-        assert_eq!(Precision::F16.check(Architecture::Gcn), Ok(()));
+        for precision in [Precision::F16, Precision::Bin, Precision::Bits { weights: 1, activations: 16 }] {
+            assert_eq!(precision.check(Architecture::Gcn), Ok(()));
+        }
         for (precision, architecture) in [(Precision::F16, Architecture::Agnn), (Precision::Bin, Architecture::Gat)] {
             let error = precision.check(architecture).unwrap_err().to_string();
             assert!(error.contains(architecture.name()) && error.contains("bf16"), "{error}");

@@ -4,7 +4,7 @@
 
 use crate::data::Normalise;
 use crate::layers::{Agnn, Gat, GatV2, Gcn, Gin, Heads, Linear, Sage, SageKind, Transformer};
-use crate::{Around, Error, Float, Method, Model, Optimiser, Readout, Schedule, Selection, Training};
+use crate::{Around, Error, Float, Method, Model, Optimiser, Precision, Readout, Schedule, Selection, Training};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::{Activation, TensorBackend};
 use serde::{Deserialize, Serialize};
@@ -78,6 +78,17 @@ pub struct Shape {
 /// The linear maps of a GIN layer in files that do not say.
 const fn one() -> usize {
     1
+}
+
+impl Shape {
+    /// Refuses a shape without layers, columns or heads.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let counted = [("the number of layers", self.layers), ("hidden columns", self.hidden), ("heads", self.heads.min(self.last_heads))];
+        match counted.into_iter().find(|(_, n)| !(1..=1 << 20).contains(n)) {
+            Some((what, found)) => Err(Error::Setting { what, found: found as f64, allowed: "from 1 to 2^20" }),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A model's shape and training that do well on citation graphs.
@@ -172,6 +183,11 @@ impl Architecture {
         let optimiser = Optimiser { method: Method::Adam, rate: 0.01, schedule, decay };
         let selection = Selection::BestValidationAccuracy;
         Recipe { shape, normalise: Normalise::None, training: Training { optimiser, epochs: 200, selection, ..training } }
+    }
+    /// The recipe in a precision, of which those of few bits have their own, with a teacher or without.
+    #[must_use]
+    pub fn recipe_in(self, precision: Precision, classes: usize, taught: bool) -> Recipe {
+        if precision.is_float() { self.recipe(classes) } else { crate::quant::recipe(precision, classes, taught) }
     }
     /// The model of a shape.
     ///

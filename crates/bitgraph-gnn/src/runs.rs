@@ -1,7 +1,7 @@
 //! Several runs of one training, from seeds that follow each other: what each came to, their mean and deviation, the best of them.
 
 use crate::train::{check, is_better, train_whole};
-use crate::{Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Training, refused};
+use crate::{Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Taught, Training, refused};
 use bitgraph_tensor::TensorBackend;
 use bitgraph_tensor::ops::Whole;
 use serde::{Deserialize, Serialize};
@@ -21,7 +21,7 @@ pub struct Outcome {
     pub best_epoch: u32,
     /// Epochs that were run.
     pub epochs: u32,
-    /// Seconds of its epochs.
+    /// Seconds of its epochs, with those of a teacher that is trained for it.
     pub train_s: f64,
     /// The epoch in which the loss was no number any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,12 +59,16 @@ pub struct Progress<R> {
     pub running: Option<(State<R>, f64)>,
 }
 
+/// What the teacher of a seed's run says.
+pub type Teach<'a, B, T> = Box<dyn Fn(u64) -> Result<Taught<B, T>, <B as bitgraph_backend::Backend>::Error> + 'a>;
+
 /// Runs of one training on their way, an epoch at a time.
 pub struct Runs<'a, B: TensorBackend, T: Float> {
     model: &'a Model<B, T>,
     task: &'a NodeTask<B, T>,
     training: &'a Training,
     seeds: Vec<u64>,
+    teach: Option<Teach<'a, B, T>>,
     outcomes: Vec<Outcome>,
     best: Option<(Epoch, Vec<T::Real>)>,
     running: Option<(Run<'a, B, T>, f64)>,
@@ -76,7 +80,25 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// Runs from these seeds, one after the other.
     #[must_use]
     pub fn new(model: &'a Model<B, T>, task: &'a NodeTask<B, T>, training: &'a Training, seeds: Vec<u64>) -> Self {
-        Self { model, task, training, seeds, outcomes: Vec::new(), best: None, running: None, told_later: (0, VecDeque::new()) }
+        let (outcomes, told_later) = (Vec::new(), (0, VecDeque::new()));
+        Self { model, task, training, seeds, teach: None, outcomes, best: None, running: None, told_later }
+    }
+    /// The same runs, each with a teacher from now on; that of a run on its way is asked at once.
+    ///
+    /// # Errors
+    /// Those of the teacher.
+    pub fn with_teacher(mut self, teach: Teach<'a, B, T>) -> Result<Self, B::Error> {
+        if let Some((run, seconds)) = self.running.take() {
+            let run = if run.is_over() {
+                run
+            } else {
+                let taught = teach(run.seed())?;
+                run.taught_by(taught)
+            };
+            self.running = Some((run, seconds));
+        }
+        self.teach = Some(teach);
+        Ok(self)
     }
     /// Goes on from where runs of the same seeds were. A single run that was over goes on where the training has more epochs now.
     ///
@@ -116,14 +138,18 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
             let Some(&seed) = self.seeds.get(self.outcomes.len()) else { return Ok(None) };
             check(self.model, self.task, self.training).map_err(refused::<B>)?;
             let start = Instant::now();
-            if let Whole::Done((trained, epochs)) = train_whole(self.model, self.task, self.training, seed)? {
+            if let Some(teach) = &self.teach {
+                let run = Run::new(self.model, self.task, self.training, seed)?.taught_by(teach(seed)?);
+                self.running = Some((run, start.elapsed().as_secs_f64()));
+            } else if let Whole::Done((trained, epochs)) = train_whole(self.model, self.task, self.training, seed)? {
                 self.running = None;
                 let (best, epochs_run, diverged) = (trained.best, trained.epochs, trained.diverged);
                 self.record((seed, start.elapsed().as_secs_f64()), (&best, &trained.parameters), (epochs_run, diverged))?;
                 self.told_later = (seed, epochs.into());
                 return Ok(self.told_later.1.pop_front().map(|epoch| (seed, epoch)));
+            } else {
+                self.running = Some((Run::new(self.model, self.task, self.training, seed)?, 0.0));
             }
-            self.running = Some((Run::new(self.model, self.task, self.training, seed)?, 0.0));
         }
         let Some((run, seconds)) = &mut self.running else { return Ok(None) };
         let start = Instant::now();

@@ -5,10 +5,7 @@ mod several;
 use self::several::Several;
 use crate::{Error, Features, Float, Graph, refused};
 use bitgraph_sparse::Csr;
-use bitgraph_tensor::ops::{
-    SharedByRuns, argmax_rows, concat, cross_entropy, cross_entropy_with_gradient, gemm, log_softmax, log_softmax_backward, map,
-    sum_columns,
-};
+use bitgraph_tensor::ops::{SharedByRuns, argmax_rows, concat, cross_entropy, cross_entropy_with_gradient, gemm, map};
 use bitgraph_tensor::{Dense, Real, TensorBackend};
 
 /// The nodes of a split.
@@ -38,8 +35,6 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
     labels: Dense<B, i32>,
     /// A column each for training, validation and test: one over the number of its nodes, 0 at others.
     shares: Dense<B, T::Real>,
-    /// Probabilities that another model gives, a row for each node, and their share of the loss.
-    teacher: Option<(Dense<B, T>, f64)>,
     shared: SharedByRuns<B>,
     /// Where a node may be of several classes.
     several: Option<Several<B, T>>,
@@ -89,7 +84,6 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
             classes,
             split: split.clone(),
             host_labels: labels.to_vec(),
-            teacher: None,
             shared: SharedByRuns::default(),
             several: None,
         })
@@ -149,33 +143,6 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         let none = Dense::filled(logits.backend(), 1, 1, <T::Real as Real>::of(0.0))?;
         Ok(self.scores(&none, logits)?.1)
     }
-    pub(crate) fn has_teacher(&self) -> bool {
-        self.teacher.is_some()
-    }
-    /// The same task with a teacher: from now on `share` of the loss is the cross entropy with the softmax of these logits (nodes x classes)
-    /// over all nodes, labelled or not, the rest that with the labels of training nodes. Source: Hinton et al., 2015, at temperature 1.
-    ///
-    /// # Errors
-    /// [`Error::Size`] for logits of another shape, [`Error::Setting`] for a share outside 0 to 1; out of memory.
-    pub fn with_teacher(mut self, logits: &Dense<B, T>, share: f64) -> Result<Self, B::Error> {
-        let expected = (self.graph.nodes(), self.classes);
-        if logits.shape() != expected {
-            let (expected, found) = ((expected.0 * expected.1) as u64, (logits.nrows() * logits.ncols()) as u64);
-            return Err(refused::<B>(Error::Size { what: "logits of a teacher", expected, found }));
-        }
-        if self.several.is_some() {
-            let (what, why) = ("a teacher of several classes a node", "its softmax says which one class a node is of");
-            return Err(refused::<B>(Error::Combination { what, why }));
-        }
-        if !(0.0..=1.0).contains(&share) {
-            return Err(refused::<B>(Error::Setting { what: "the teacher's share of the loss", found: share, allowed: "from 0 to 1" }));
-        }
-        let host = log_softmax(logits)?.to_host()?;
-        let host = host.into_iter().map(|x| <T::Real as Real>::of(bitgraph_semiring::Scalar::to_f64(x).exp())).collect();
-        let real = Dense::<B, T::Real>::from_vec(logits.backend(), expected.0, expected.1, host)?;
-        self.teacher = Some((map(&real).eval_as::<T>()?, share));
-        Ok(self)
-    }
     /// The training loss of a step's logits, of 1 x 1, and `scale` times its gradient.
     ///
     /// # Errors
@@ -185,16 +152,7 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         if let Some(several) = &self.several {
             return several.loss(logits, scale);
         }
-        let Some((probabilities, share)) = &self.teacher else {
-            return cross_entropy_with_gradient(logits, &self.train_labels, scale);
-        };
-        let (loss, dlogits) = taught(logits, probabilities, share / self.graph.nodes().max(1) as f64, scale)?;
-        if *share >= 1.0 {
-            return Ok((loss, dlogits));
-        }
-        let (labelled, of_labels) = cross_entropy_with_gradient(logits, &self.train_labels, scale)?;
-        let loss = map(&loss).add_scaled(&labelled, 1.0 - share).eval()?;
-        Ok((loss, map(&dlogits).add_scaled(&of_labels, 1.0 - share).eval()?))
+        cross_entropy_with_gradient(logits, &self.train_labels, scale)
     }
     /// The training loss of a step and the scores of logits. One round trip.
     ///

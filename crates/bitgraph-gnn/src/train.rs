@@ -8,7 +8,7 @@ pub use whole::why_not_whole;
 
 use crate::batch::Batches;
 use crate::optimiser::{Memory, Optimising};
-use crate::{Error, Features, Float, Gradients, Graph, Mode, Model, NodeTask, Optimiser, Parameters, Scores, refused};
+use crate::{Error, Features, Float, Gradients, Graph, Mode, Model, NodeTask, Optimiser, Parameters, Scores, Taught, refused};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::ops::{Whole, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -159,6 +159,7 @@ pub struct Run<'a, B: TensorBackend, T: Float> {
     parameters: Parameters<B, T>,
     gradients: Gradients<B, T::Real>,
     optimising: Optimising<B, T>,
+    taught: Option<Taught<B, T>>,
     scale: LossScale,
     best: Option<(Epoch, Parameters<B, T>)>,
     last: Option<Scores>,
@@ -183,12 +184,19 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             gradients: Gradients::new(backend, model.layout())?,
             optimising: Optimising::new(&training.optimiser, &parameters)?,
             parameters,
+            taught: None,
             scale: LossScale::new::<T>(training.loss_scale),
             best: None,
             last: None,
             epoch: 0,
             diverged: None,
         })
+    }
+    /// The same run with a teacher's part in the loss, from the next epoch on.
+    #[must_use]
+    pub fn taught_by(mut self, taught: Taught<B, T>) -> Self {
+        self.taught = Some(taught);
+        self
     }
     /// A run after the epochs of a state.
     ///
@@ -260,8 +268,11 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
         let loss = match batches {
             Some(batches) => self.batches(batches, epoch)?,
             None => {
-                let mode = Mode::Train { seed: self.seed, step: epoch };
-                self.update(&task.graph, &task.features, (mode, epoch), |logits, scale| task.loss(logits, scale))?
+                let (mode, taught) = (Mode::Train { seed: self.seed, step: epoch }, self.taught.clone());
+                self.update(&task.graph, &task.features, (mode, epoch), |logits, scale| match &taught {
+                    Some(taught) => taught.loss(task, logits, scale),
+                    None => task.loss(logits, scale),
+                })?
             }
         };
         let scored = batches.is_none_or(|batches| batches.is_scored(epoch, self.training.epochs));

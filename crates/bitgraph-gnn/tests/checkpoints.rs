@@ -32,6 +32,7 @@ fn case<T: Float>(architecture: Architecture, hidden: usize) -> Case<T> {
         normalise: Normalise::Row,
         settings: Settings::of(&training),
         batches: None,
+        teacher: bitgraph_gnn::Teacher::None,
         seeds: vec![5, 6],
     };
     Case { task: set.task(&Cpu::new(), 0).unwrap(), model: architecture.model(&shape, inputs, classes).unwrap(), training, description }

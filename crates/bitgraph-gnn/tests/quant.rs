@@ -1,12 +1,9 @@
-//! Models of few bits: inference on bits gives the numbers of the forward pass in floats, losses with a teacher have the gradients of
-//! differences, and training learns.
+//! Models of few bits: losses with a teacher have the gradients of differences, training learns, and what has no meaning is refused.
 
 use bitgraph_cpu::Cpu;
-use bitgraph_gnn::quant::{
-    BinaryGcn, BinaryHidden, BinaryPlan, BitsGcn, InputStep, SignInput, Teacher, column_signs, few_levels, train_low_bits,
-};
-use bitgraph_gnn::{Around, Features, Graph, Model, NodeTask, Nodes, Precision, data};
-use bitgraph_sparse::{Buffer, Csr, Offsets};
+use bitgraph_gnn::quant::{self, BitsGcn, InputStep, LowBits, few_levels};
+use bitgraph_gnn::{Architecture, Around, Features, Graph, Model, NodeTask, Nodes, Precision, Runs, Taught, data};
+use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
 use bitgraph_tensor::{Dense, Philox};
 
 const NODES: usize = 90;
@@ -43,25 +40,6 @@ fn set() -> data::Dataset {
 }
 
 #[test]
-fn inference_on_bits_is_that_in_floats() {
-    let cpu = Cpu::new();
-    let x: Features<Cpu, f32> = column_signs(&host_features()).unwrap().on(&cpu).unwrap();
-    let graph = Graph::<Cpu, f32>::new(&cpu, &graph()).unwrap();
-    for hidden in [5, 32, 64] {
-        let mut layers = (None, None);
-        let model = Model::<Cpu, f32>::new("bin", COLUMNS)
-            .layer(Around::default(), |d| *layers.0.insert(BinaryHidden::new(d, hidden)))
-            .and_then(|m| m.layer(Around::default(), |d| *layers.1.insert(BinaryGcn::new(d, CLASSES, SignInput::Ready, 0.0))))
-            .unwrap();
-        let parameters = model.start(&cpu, 7).unwrap();
-        let plan = BinaryPlan::new((&layers.0.unwrap(), &layers.1.unwrap()), &parameters, &x).unwrap();
-        let expected = model.infer(&graph, &parameters, &x).unwrap().to_host().unwrap();
-        assert_eq!(plan.run(&graph).unwrap().to_host().unwrap(), expected, "{hidden} hidden columns");
-        assert!(plan.bytes() > 0);
-    }
-}
-
-#[test]
 fn a_teachers_loss_has_the_gradient_of_differences() {
     let cpu = Cpu::new();
     let numbers = |seed: u64| {
@@ -70,32 +48,50 @@ fn a_teachers_loss_has_the_gradient_of_differences() {
     let dense = |values: Vec<f64>| Dense::from_vec(&cpu, NODES, CLASSES, values).unwrap();
     for share in [0.0, 0.3, 1.0] {
         let task: NodeTask<Cpu, f64> = set().task(&cpu, 0).unwrap();
-        let task = task.with_teacher(&dense(numbers(1)), share).unwrap();
+        let taught = Taught::new(&dense(numbers(1)), share).unwrap();
         let at = numbers(2);
-        let (_, gradient) = task.loss(&dense(at.clone()), 1.0).unwrap();
+        let (_, gradient) = taught.loss(&task, &dense(at.clone()), 1.0).unwrap();
         let gradient = gradient.to_host().unwrap();
-        let loss = |values: Vec<f64>| task.loss(&dense(values), 1.0).unwrap().0.to_host().unwrap()[0];
+        let loss = |values: Vec<f64>| taught.loss(&task, &dense(values), 1.0).unwrap().0.to_host().unwrap()[0];
         for k in (0..at.len()).step_by(7) {
             let moved = |h: f64| loss(at.iter().enumerate().map(|(i, v)| if i == k { v + h } else { *v }).collect());
             let difference = (moved(1e-5) - moved(-1e-5)) / 2e-5;
             assert!((difference - gradient[k]).abs() < 1e-8, "{share} {k}: {difference} {}", gradient[k]);
         }
     }
+    assert!(Taught::new(&dense(numbers(1)), 1.5).is_err());
     let task: NodeTask<Cpu, f64> = set().task(&cpu, 0).unwrap();
-    assert!(task.with_teacher(&dense(numbers(1)), 1.5).is_err());
+    let other = Taught::new(&Dense::<Cpu, f64>::zeros(&cpu, NODES, 2).unwrap(), 0.5).unwrap();
+    assert!(other.loss(&task, &dense(numbers(2)), 1.0).is_err());
 }
 
 #[test]
 fn every_precision_learns_and_repeats_itself() {
-    for precision in
-        [Precision::Bin, Precision::BiFull, Precision::Bits { weights: 8, activations: 8 }, Precision::Bits { weights: 4, activations: 4 }]
-    {
-        let run = || train_low_bits(&Cpu::new(), &set(), (0, 3), precision, Teacher::Trained, |_| ()).unwrap().1;
+    let (cpu, set) = (Cpu::new(), set());
+    let bits = |weights, activations| Precision::Bits { weights, activations };
+    for precision in [Precision::Bin, Precision::BiFull, bits(8, 8), bits(4, 4), bits(2, 2)] {
+        let taught = quant::gains_by_a_teacher(precision);
+        let recipe = Architecture::Gcn.recipe_in(precision, CLASSES, taught);
+        let LowBits { model, task } = LowBits::new(&cpu, &set, 0, precision, &recipe.shape).unwrap();
+        let run = || {
+            let mut runs = Runs::new(&model, &task, &recipe.training, vec![3]);
+            if taught {
+                let teach =
+                    |seed| Taught::new(&quant::teach(&cpu, &set, (0, seed), &Control::default())?, quant::teachers_share(precision));
+                runs = runs.with_teacher(Box::new(teach)).unwrap();
+            }
+            while runs.step().unwrap().is_some() {}
+            (runs.outcomes()[0].test_accuracy, runs.best().unwrap())
+        };
         let (first, second) = (run(), run());
-        assert!(first.best.scores.test_accuracy > 0.8, "{precision}: {}", first.best.scores.test_accuracy);
-        assert_eq!(first.best, second.best);
+        assert!(first.0 > 0.8, "{precision}: {}", first.0);
+        assert_eq!(first, second);
     }
-    assert!(train_low_bits(&Cpu::new(), &set(), (0, 3), Precision::F16, Teacher::None, |_| ()).is_err());
+    let shape = Architecture::Gcn.recipe(CLASSES).shape;
+    assert!(LowBits::new(&cpu, &set, 0, Precision::F16, &shape).is_err());
+    for wrong in [bitgraph_gnn::Shape { batch_norm: true, ..shape }, bitgraph_gnn::Shape { layers: 0, ..shape }] {
+        assert!(LowBits::new(&cpu, &set, 0, Precision::Bin, &wrong).is_err());
+    }
 }
 
 #[test]

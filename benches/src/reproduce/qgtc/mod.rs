@@ -1,4 +1,4 @@
-//! `bitgraph-bench qgtc`: Table 3 of QGTC, its zero tiles, what using tiles again saves, and its sweep of sizes, beside ours.
+//! `bitgraph-bench qgtc`: Tables 2 and 3 of QGTC, its zero tiles, what using tiles again saves, and its sweep of sizes, beside ours.
 
 pub mod batches;
 pub mod products;
@@ -6,11 +6,13 @@ pub mod published;
 pub mod tables;
 
 use super::listed::{self, Listed, chosen};
+use super::networks;
 use super::paper::{Common, Tables};
 use crate::timing::Bench;
 use anyhow::{Context, Result};
 use batches::{Parts, Tiles};
 use bitgraph::cuda::tensor::bits::map_tiles;
+use bitgraph::gnn::Architecture;
 use products::{Size, Times};
 use published::{HIDDEN, PARTS, REUSE, REUSE_SIZES};
 use tables::{Counted, TILE_BITS};
@@ -34,6 +36,9 @@ pub struct Options {
     /// Parts of a batch; the paper does not say how many.
     #[arg(long, default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
+    /// Runs of each model, from seeds that follow each other, whose mean accuracy counts.
+    #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    pub seeds: u32,
 }
 
 impl Options {
@@ -60,6 +65,21 @@ impl Options {
         });
         Ok(Counted { ran: listed.ran(&loaded), parts: (parts.count(), batches), tiles: sum, gpu })
     }
+}
+
+/// Table 2: accuracy by bits, published for its data sets and ours for those at hand.
+fn accuracies(options: &Options, tables: &mut Tables, bench: Option<&Bench<'_>>) -> Result<()> {
+    let networks = networks::Options { common: options.common.clone(), seeds: options.seeds };
+    let mut ours = Vec::new();
+    for (name, set) in networks.sets(tables)? {
+        let mut row = Vec::new();
+        for precision in tables::ACCURACY_BITS {
+            row.push(networks.found((tables, bench), (name, &set), (Architecture::Gcn, precision))?.accuracy.mean);
+        }
+        ours.push((name, row));
+    }
+    tables.tables.push(tables::accuracy(&networks::published::qgtc()?, &ours));
+    Ok(())
 }
 
 /// Runs what can be run here; a graph is in memory while its tiles are counted.
@@ -116,6 +136,7 @@ pub fn run(options: &Options) -> Result<Tables> {
         }
     }
     tables.tables.push(tables::reuse(&again));
+    accuracies(options, &mut tables, bench)?;
     tables.write(common)?;
     Ok(tables)
 }

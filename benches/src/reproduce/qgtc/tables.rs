@@ -5,6 +5,7 @@ use super::products::{Reuse, Times};
 use super::published::{Gemm, HIDDEN};
 use crate::reproduce::listed::Ran;
 use crate::reproduce::table::{Gpu, NONE, Table, gpu_cells, number, percent};
+use bitgraph::gnn::Precision;
 
 /// Bits of the features in the table of tiles.
 pub const TILE_BITS: u32 = 4;
@@ -20,6 +21,27 @@ pub struct Counted {
     pub tiles: Tiles,
     /// Milliseconds of the first batch's product on the GPU: over all tiles, and past those without entries.
     pub gpu: Gpu<(f64, f64)>,
+}
+
+/// The precisions of Table 2, as ours are called.
+pub const ACCURACY_BITS: [Precision; 5] = [Precision::F32, bits(16), bits(8), bits(4), bits(2)];
+
+const fn bits(bits: u8) -> Precision {
+    Precision::Bits { weights: bits, activations: bits }
+}
+
+/// Table 2. Data sets differ: the paper's are not at hand, and what counts is how much each width loses.
+#[must_use]
+pub fn accuracy(theirs: &[(&'static str, [f64; 5])], ours: &[(&'static str, Vec<f64>)]) -> Table {
+    let header = ["data set", "whose", "f32 %", "16 bits", "8 bits", "4 bits", "2 bits", "16 - f32", "8 - f32", "4 - f32", "2 - f32"];
+    let mut table = Table::new("Test accuracy of a GCN by bits (Table 2)", &header);
+    let mut row = |name: &str, whose: &str, accuracies: &[f64]| {
+        let lost = accuracies.iter().skip(1).map(|a| percent(a - accuracies[0]));
+        table.row([name.into(), whose.into()].into_iter().chain(accuracies.iter().map(|a| percent(*a))).chain(lost));
+    };
+    theirs.iter().for_each(|(name, accuracies)| row(name, "published", accuracies));
+    ours.iter().for_each(|(name, accuracies)| row(name, "ours", accuracies));
+    table
 }
 
 fn share(part: u64, all: u64) -> String {

@@ -1,6 +1,7 @@
 //! Graph convolution.
 
 use super::{Affine, product_gradient};
+use crate::plan::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -29,6 +30,31 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     }
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
         Some([self.affine.weight, self.affine.bias])
+    }
+    /// `A (X W)`, or `(A X) W` where fewer columns are to be aggregated then and the product costs no more.
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
+        let (weight, bias) = (at.parameters.weight(self.affine.weight)?, at.parameters.real(self.affine.bias)?);
+        let (graph, activation) = (at.graph, at.activation);
+        let d = graph.degree_powers(-0.5)?;
+        let held = vec![("weight", weight.bytes()), ("bias", bias.bytes())];
+        let after = and(activation);
+        let dense = matches!(at.input, Value::Features(Features::Dense(_)));
+        if dense && at.input.shape().1 < self.outputs {
+            let aggregate = Step::new("A X: spmm, degrees", Vec::new(), move |x: &Value<B, T>| {
+                Ok(Value::dense(spmm(graph.with_loops(), x.as_dense()?).scale_rows(&d).scale_columns(&d).eval()?))
+            });
+            let product = Step::new(format!("(A X) W: gemm, bias{after}"), held, move |x: &Value<B, T>| {
+                Ok(Value::dense(activated(gemm(x.as_dense()?, &weight).bias(&bias), activation).eval()?))
+            });
+            return Ok(Some(vec![aggregate, product]));
+        }
+        let how = if dense { "gemm" } else { "spmm of sparse features" };
+        let product = Step::new(format!("X W: {how}"), held, move |x: &Value<B, T>| Ok(Value::dense(x.features()?.times(&weight)?)));
+        let aggregate = Step::new(format!("A (X W): spmm, degrees, bias{after}"), Vec::new(), move |h: &Value<B, T>| {
+            let sums = spmm(graph.with_loops(), h.as_dense()?).scale_rows(&d).scale_columns(&d).bias(&bias);
+            Ok(Value::dense(activated(sums, activation).eval()?))
+        });
+        Ok(Some(vec![product, aggregate]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;

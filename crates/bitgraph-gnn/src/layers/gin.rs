@@ -1,6 +1,7 @@
 //! The layer of graph isomorphism networks, with a linear map.
 
 use super::{Affine, product_gradient};
+use crate::plan::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{gemm, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -39,6 +40,20 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
 
     fn columns(&self) -> usize {
         self.outputs
+    }
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
+        let (weight, bias) = (at.parameters.weight(self.affine.weight)?, at.parameters.real(self.affine.bias)?);
+        let ones = Dense::filled(at.graph.backend(), 1, self.outputs, real::<T>(1.0))?;
+        let own = gemm(&at.parameters.real(self.epsilon)?, &ones).bias(&ones).eval()?;
+        let (graph, activation, scale) = (at.graph, at.activation, at.graph.degree_powers(self.exponent)?);
+        let held = vec![("weight", weight.bytes()), ("bias and factors", bias.bytes() + own.bytes())];
+        let name = format!("X W, then A (X W): spmm, degrees, X W (1 + epsilon), bias{}", and(activation));
+        Ok(Some(vec![Step::new(name, held, move |x: &Value<B, T>| {
+            let h = x.features()?.times(&weight)?;
+            let scaled = map(&h).times_columns(&own).eval_as::<T::Real>()?;
+            let sums = spmm(graph.adjacency(), &h).scale_rows(&scale).add(&scaled).bias(&bias);
+            Ok(Value::dense(activated(sums, activation).eval()?))
+        })]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Dense<B, T>), B::Error> {
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;

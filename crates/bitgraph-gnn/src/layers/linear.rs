@@ -1,8 +1,9 @@
 //! A linear map of every node's features.
 
 use super::{Affine, product_gradient};
+use crate::plan::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, Pass};
-use bitgraph_tensor::ops::map;
+use bitgraph_tensor::ops::{gemm, map, spmm};
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// `X W + b`.
@@ -27,6 +28,19 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Linear {
     }
     fn kept_bytes(&self, _: u64) -> u64 {
         0
+    }
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
+        let (weight, bias) = (at.parameters.weight(self.affine.weight)?, at.parameters.real(self.affine.bias)?);
+        let activation = at.activation;
+        let held = vec![("weight", weight.bytes()), ("bias", bias.bytes())];
+        Ok(Some(vec![Step::new(format!("X W, bias{}", and(activation)), held, move |x: &Value<B, T>| {
+            Ok(Value::dense(match x.features()? {
+                Features::Dense(x) => activated(gemm(x, &weight).bias(&bias), activation).eval()?,
+                Features::Sparse { pattern, values } => {
+                    activated(spmm(pattern, &weight).edge_values(values).bias(&bias), activation).eval()?
+                }
+            }))
+        })]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;

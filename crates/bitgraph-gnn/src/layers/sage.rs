@@ -2,6 +2,7 @@
 
 use super::Affine;
 use super::product_gradient;
+use crate::plan::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, map};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -47,6 +48,19 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     }
     fn kept_bytes(&self, _: u64) -> u64 {
         0
+    }
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
+        let (own, neighbours) = (at.parameters.weight(self.own.weight)?, at.parameters.weight(self.neighbours)?);
+        let bias = at.parameters.real(self.own.bias)?;
+        let (graph, activation, reduce) = (at.graph, at.activation, self.reduce());
+        let held = vec![("weights", own.bytes() + neighbours.bytes()), ("bias", bias.bytes())];
+        let name = format!("X W, then A (X W'): spmm, X W, bias{}", and(activation));
+        Ok(Some(vec![Step::new(name, held, move |x: &Value<B, T>| {
+            let x = x.features()?;
+            let (own, h) = (x.times(&own)?, x.times(&neighbours)?);
+            let sums = spmm(graph.adjacency(), &h).reduce(reduce).add(&own).bias(&bias);
+            Ok(Value::dense(activated(sums, activation).eval()?))
+        })]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let own = x.times(&pass.parameters.weight(self.own.weight)?)?;

@@ -1,12 +1,14 @@
 //! Graph convolutions over signs.
 
 use super::sign::{BinaryWeight, through_sign};
-use crate::{Declare, Features, Gradients, Layer, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map, spmm, sum_columns};
-use bitgraph_tensor::{Dense, TensorBackend};
+use crate::plan::{Compile, Step, Value, activated};
+use crate::{Declare, Features, Gradients, Layer, ParameterId, Parameters, Pass, Start};
+use bitgraph_tensor::bittensor::{Packing, Scaling};
+use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, bit_gemm, bit_spmm, gemm, map, moments, spmm, sum_columns};
+use bitgraph_tensor::{Bits, Dense, Signs, TensorBackend};
 
 /// What keeps the root of the normalisation away from zero.
-pub(super) const EPSILON: f64 = 1e-5;
+pub(crate) const EPSILON: f64 = 1e-5;
 
 /// What a [`BinaryGcn`] makes of its input before it multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,6 +45,22 @@ impl BinaryGcn {
     }
 }
 
+/// A weight's signs, and the factors of its columns.
+#[allow(clippy::type_complexity)] // a pair
+fn packed<B: TensorBackend + Bits>(parameters: &Parameters<B, f32>, id: ParameterId) -> Result<(Signs<B>, Dense<B, f32>), B::Error> {
+    let w = BinaryWeight::new(&parameters.weight(id)?)?;
+    Ok((w.signs.sign(Packing::Columns)?, w.means))
+}
+
+/// The step that makes signs of a layer's input, unless it gets signs.
+fn pack<'a, B: TensorBackend + Bits>(input: &Value<B, f32>, scaling: Scaling) -> Vec<Step<'a, B, f32>> {
+    if matches!(input, Value::Signs(_)) {
+        return Vec::new();
+    }
+    let name = if scaling == Scaling::None { "BIN: signs" } else { "BIN: signs and mean magnitudes of rows" };
+    vec![Step::packing(name, move |x: &Value<B, f32>| Ok(Value::Signs(x.as_dense()?.sign_scaled(Packing::Rows, scaling)?)))]
+}
+
 /// What [`BinaryGcn`] keeps.
 pub struct KeptProduct<B: TensorBackend> {
     signs: Dense<B, f32>,
@@ -57,11 +75,28 @@ fn scaled<B: TensorBackend>(x: &Dense<B, f32>) -> Result<Dense<B, f32>, B::Error
     map(&signs).times_rows(&means).eval()
 }
 
-impl<B: TensorBackend> Layer<B, f32> for BinaryGcn {
+impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryGcn {
     type Kept = KeptProduct<B>;
 
     fn columns(&self) -> usize {
         self.outputs
+    }
+    /// Signs of the input, a product of bits, and its aggregation in floats.
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, f32>) -> Result<Option<Vec<Step<'a, B, f32>>>, B::Error> {
+        let (graph, activation) = (at.graph, at.activation);
+        let (weight, means) = packed(at.parameters, self.weight)?;
+        let bias = at.parameters.real(self.bias)?;
+        let held = vec![("signs of the weight", weight.bytes()), ("factors and bias", means.bytes() + bias.bytes())];
+        let d = graph.degree_powers(-0.5)?;
+        let mut steps = pack(at.input, Scaling::RowMeans);
+        steps.push(Step::new("BMM.BBF: factors, bias", held, move |x: &Value<B, f32>| {
+            Ok(Value::dense(bit_gemm(x.signs()?, &weight).times_columns(&means).bias(&bias).eval()?))
+        }));
+        steps.push(Step::new("BSpMM.FFF: spmm of floats, degrees", Vec::new(), move |h: &Value<B, f32>| {
+            let sums = spmm(graph.adjacency(), h.as_dense()?).own(1.0).scale_rows(&d).scale_columns(&d);
+            Ok(Value::dense(activated(sums, activation).eval()?))
+        }));
+        Ok(Some(steps))
     }
     fn forward(&self, pass: &Pass<'_, B, f32>, x: &Features<B, f32>) -> Result<(Dense<B, f32>, Self::Kept), B::Error> {
         let x = x.as_dense("a layer of signs")?;
@@ -123,7 +158,7 @@ pub struct KeptHidden<B: TensorBackend> {
     sums: Dense<B, f32>,
 }
 
-impl<B: TensorBackend> Layer<B, f32> for BinaryHidden {
+impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryHidden {
     type Kept = KeptHidden<B>;
 
     fn columns(&self) -> usize {
@@ -131,6 +166,29 @@ impl<B: TensorBackend> Layer<B, f32> for BinaryHidden {
     }
     fn kept_bytes(&self, nodes: u64) -> u64 {
         3 * nodes * self.outputs as u64 * 4
+    }
+    /// A product of bits whose batch norm is a threshold, by the statistics of the graph at hand, and sums of signs as counts.
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, f32>) -> Result<Option<Vec<Step<'a, B, f32>>>, B::Error> {
+        if at.activation.is_some() {
+            return Ok(None);
+        }
+        let graph = at.graph;
+        let (weight, means) = packed(at.parameters, self.weight)?;
+        let mut steps = pack(at.input, Scaling::None);
+        let input = match steps.first() {
+            Some(step) => step.run(at.input)?,
+            None => at.input.clone(),
+        };
+        let (mean, variance) = moments(&bit_gemm(input.signs()?, &weight).times_columns(&means).eval()?)?;
+        let held = vec![("signs of the weight", weight.bytes()), ("factors and statistics", 3 * means.bytes())];
+        steps.push(Step::new("BMM.BBB: factors, batch norm, sign", held, move |x: &Value<B, f32>| {
+            let product = bit_gemm(x.signs()?, &weight).times_columns(&means);
+            Ok(Value::Signs(product.batch_norm((&mean, &variance), None, EPSILON).eval_signs()?))
+        }));
+        steps.push(Step::new("BSpMM.BBB: counts of signs, sign", Vec::new(), move |s: &Value<B, f32>| {
+            Ok(Value::Signs(bit_spmm(graph.adjacency(), s.signs()?).own().eval_signs()?))
+        }));
+        Ok(Some(steps))
     }
     fn forward(&self, pass: &Pass<'_, B, f32>, x: &Features<B, f32>) -> Result<(Dense<B, f32>, Self::Kept), B::Error> {
         let w = BinaryWeight::new(&pass.parameters.weight(self.weight)?)?;
@@ -164,12 +222,15 @@ impl<B: TensorBackend> Layer<B, f32> for BinaryHidden {
 }
 
 impl BinaryHidden {
-    pub(super) const fn weight(&self) -> ParameterId {
+    pub(crate) const fn weight(&self) -> ParameterId {
         self.weight
     }
 }
 impl BinaryGcn {
-    pub(super) const fn weight_and_bias(&self) -> (ParameterId, ParameterId) {
+    pub(crate) const fn weight_and_bias(&self) -> (ParameterId, ParameterId) {
         (self.weight, self.bias)
+    }
+    pub(crate) const fn input(&self) -> SignInput {
+        self.input
     }
 }

@@ -1,9 +1,11 @@
 //! Graph convolutions over whole numbers of few bits, whose steps are learned with the weights.
 
 use super::sign::within;
-use crate::{Declare, Features, Gradients, Layer, ParameterId, Parameters, Pass, Start};
-use bitgraph_tensor::ops::{gemm, map, spmm, sum_columns};
-use bitgraph_tensor::{Activation, Dense, TensorBackend};
+use crate::plan::{Compile, Step, Value, activated, and};
+use crate::{Declare, Features, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
+use bitgraph_tensor::bittensor::{self, Packing, Quantization};
+use bitgraph_tensor::ops::{bit_gemm, bit_spmm, gemm, map, spmm, sum_columns};
+use bitgraph_tensor::{Activation, Bits, Dense, PlaneSteps, Planes, Quantise, TensorBackend};
 
 /// How much faster steps follow gradients than weights do.
 const STEP_RATE: f64 = 5.0;
@@ -35,6 +37,22 @@ pub struct Quantised<B: TensorBackend> {
     seventh: Dense<B, f32>,
 }
 
+/// What a [`Quantiser`] rounds by, of one row each.
+struct Rows<B: TensorBackend> {
+    steps: Dense<B, f32>,
+    /// The squares of the steps, and zeros: dividing by a step is a batch norm of them.
+    square: Dense<B, f32>,
+    none: Dense<B, f32>,
+    /// The zero point.
+    zero: Dense<B, f32>,
+    elu: Dense<B, f32>,
+    seventh: Dense<B, f32>,
+}
+
+fn refused_bits<B: TensorBackend>(error: bittensor::Error) -> B::Error {
+    B::Error::from(bitgraph_backend::Error::from(bitgraph_tensor::Error::Bits(error)))
+}
+
 impl Quantiser {
     /// `mean` is the mean magnitude of the elements before training, from which steps start.
     fn new(declare: &mut Declare<'_>, name: &str, columns: Option<usize>, (bits, signed, mean): (u32, bool, f64)) -> Self {
@@ -54,7 +72,17 @@ impl Quantiser {
         f64::from((1u32 << self.bits) - 1)
     }
     fn forward<B: TensorBackend>(&self, parameters: &Parameters<B, f32>, x: &Dense<B, f32>) -> Result<Quantised<B>, B::Error> {
-        let (backend, columns) = (x.backend(), x.ncols());
+        let Rows { steps, square, none, zero, elu, seventh } = self.rows(parameters, (x.backend(), x.ncols()))?;
+        let position = map(x).batch_norm((&none, &square), None, 0.0).bias(&zero).eval()?;
+        let centred = map(&position).quantise(self.levels()).bias(&map(&zero).times(-1.0).eval()?).eval()?;
+        Ok(Quantised { position, centred, steps, elu, seventh })
+    }
+    /// Levels of a position, which are the codes.
+    fn levels(&self) -> Quantise {
+        Quantise { scale: 1.0, zero_point: 0, bits: self.bits }
+    }
+    /// What its rounding takes, of one row each, for a matrix of so many columns.
+    fn rows<B: TensorBackend>(&self, parameters: &Parameters<B, f32>, (backend, columns): (&B, usize)) -> Result<Rows<B>, B::Error> {
         let row = |value: f64| Dense::<B, f32>::filled(backend, 1, columns, value as f32);
         let p = parameters.real(self.step)?;
         let p = if self.columns.is_some() { p } else { gemm(&p, &row(1.0)?).eval()? };
@@ -64,10 +92,17 @@ impl Quantiser {
         let seventh = map(&second).multiply(&second).multiply(&second).multiply(&root).eval()?;
         let steps = map(&seventh).multiply(&root).times(self.start).eval()?;
         let square = map(&steps).multiply(&steps).eval()?;
-        let position = map(x).batch_norm((&row(0.0)?, &square), None, 0.0).bias(&row(self.zero)?).eval()?;
-        let levels = bitgraph_tensor::Quantise { scale: 1.0, zero_point: 0, bits: self.bits };
-        let centred = map(&position).quantise(levels).bias(&row(-self.zero)?).eval()?;
-        Ok(Quantised { position, centred, steps, elu, seventh })
+        Ok(Rows { steps, square, none: row(0.0)?, zero: row(self.zero)?, elu, seventh })
+    }
+    /// Codes as planes, which stand for whole or half numbers: their distance from the zero point.
+    fn centred<B: TensorBackend + Bits>(&self, codes: Planes<B>) -> Result<Planes<B>, B::Error> {
+        codes.with_steps(PlaneSteps::Tensor(bittensor::Step { scale: 1.0, zero: self.zero as f32 }))
+    }
+    /// The codes of a matrix as planes.
+    fn planes<B: TensorBackend + Bits>(&self, rows: &Rows<B>, x: &Dense<B, f32>, packing: Packing) -> Result<Planes<B>, B::Error> {
+        let codes = map(x).batch_norm((&rows.none, &rows.square), None, 0.0).bias(&rows.zero).quantise(self.levels()).eval()?;
+        let unit = Quantization::unit(self.bits).map_err(|e| refused_bits::<B>(e))?;
+        self.centred(codes.quantize(&unit, packing)?)
     }
     /// The gradient of the elements from that of the values of the codes; that of the steps is written.
     fn backward<B: TensorBackend>(
@@ -154,22 +189,22 @@ impl<B: TensorBackend> BitsGcn<B> {
     #[allow(clippy::type_complexity)] // a pair of matrices
     fn factors(
         &self,
-        pass: &Pass<'_, B, f32>,
-        input: Option<&Quantised<B>>,
-        weight: &Quantised<B>,
+        graph: &Graph<B, f32>,
+        input: Option<&Dense<B, f32>>,
+        weight: &Dense<B, f32>,
     ) -> Result<(Dense<B, f32>, Dense<B, f32>), B::Error> {
-        let d = pass.graph.degree_powers(-0.5)?;
+        let d = graph.degree_powers(-0.5)?;
         let rows = self.rows.as_ref().map_or(Ok(d.clone()), |rows| map(&d).multiply(rows).eval())?;
         let columns = match input {
             // All columns of the input have one step.
-            Some(q) => gemm(&q.steps.columns(0..1)?, &weight.steps).eval()?,
-            None => weight.steps.clone(),
+            Some(steps) => gemm(&steps.columns(0..1)?, weight).eval()?,
+            None => weight.clone(),
         };
         Ok((rows, columns))
     }
 }
 
-impl<B: TensorBackend> Layer<B, f32> for BitsGcn<B> {
+impl<B: TensorBackend + Bits> Layer<B, f32> for BitsGcn<B> {
     type Kept = KeptBits<B>;
 
     fn columns(&self) -> usize {
@@ -177,6 +212,56 @@ impl<B: TensorBackend> Layer<B, f32> for BitsGcn<B> {
     }
     fn kept_bytes(&self, nodes: u64) -> u64 {
         2 * nodes * self.outputs as u64 * 4
+    }
+    /// Codes of the input as planes, or sparse features whose values are codes; a product of codes, rounded to planes; and their sums.
+    fn compile<'a>(&'a self, at: &Compile<'a, '_, B, f32>) -> Result<Option<Vec<Step<'a, B, f32>>>, B::Error> {
+        let (graph, parameters, activation) = (at.graph, at.parameters, at.activation);
+        let backend = graph.backend();
+        let real = parameters.weight(self.weight)?;
+        let of_weight = self.of_weight.rows(parameters, (backend, self.outputs))?;
+        let input = match &self.of_input {
+            Some(q) => Some(q.rows(parameters, (backend, real.nrows()))?),
+            None => None,
+        };
+        let (rows, columns) = self.factors(graph, input.as_ref().map(|r| &r.steps), &of_weight.steps)?;
+        let q = self.of_product;
+        let Rows { steps, square, none, zero, .. } = q.rows(parameters, (backend, self.outputs))?;
+        let mut all = Vec::new();
+        if let Some((of_input, rows)) = self.of_input.zip(input) {
+            all.push(Step::new(format!("codes of {} bits", of_input.bits), Vec::new(), move |x: &Value<B, f32>| {
+                Ok(Value::Planes(of_input.planes(&rows, x.as_dense()?, Packing::Rows)?))
+            }));
+        }
+        let rounding = rows.bytes() + 4 * columns.bytes();
+        if self.of_input.is_none() {
+            // Whole numbers as floats, few of which are not zero: a product over those is exact, and is the shortest.
+            let weight = self.of_weight.forward(parameters, &real)?.centred;
+            let unit = Quantization::unit(q.bits).map_err(refused_bits::<B>)?;
+            let held = vec![("weight", weight.bytes()), ("factors and steps", rounding)];
+            let name = format!("X W: sums of codes, factors, codes of {} bits", q.bits);
+            all.push(Step::new(name, held, move |x: &Value<B, f32>| {
+                let h = map(&x.features()?.times(&weight)?).times_rows(&rows).times_columns(&columns);
+                let codes = h.batch_norm((&none, &square), None, 0.0).bias(&zero).quantise(q.levels()).eval()?;
+                Ok(Value::Planes(q.centred(codes.quantize(&unit, Packing::Rows)?)?))
+            }));
+        } else {
+            let weight = self.of_weight.planes(&of_weight, &real, Packing::Columns)?;
+            let held = vec![("codes of the weight", weight.bytes()), ("factors and steps", rounding)];
+            let name = format!("bit GEMM of {} x {} planes: factors, codes of {} bits", q.bits, weight.bits(), q.bits);
+            all.push(Step::new(name, held, move |x: &Value<B, f32>| {
+                let h = bit_gemm(x.planes()?, &weight).times_rows(&rows).times_columns(&columns);
+                let codes = h.batch_norm((&none, &square), None, 0.0).bias(&zero).eval_planes(q.levels())?;
+                Ok(Value::Planes(q.centred(codes)?))
+            }));
+        }
+        let (d, bias) = (graph.degree_powers(-0.5)?, parameters.real(self.bias)?);
+        let held = vec![("steps and bias", steps.bytes() + bias.bytes())];
+        let name = format!("bit SpMM of {} planes: counts, degrees, steps, bias{}", q.bits, and(activation));
+        all.push(Step::new(name, held, move |x: &Value<B, f32>| {
+            let sums = bit_spmm(graph.adjacency(), x.planes()?).own().scale_rows(&d).times_columns(&steps).bias(&bias);
+            Ok(Value::dense(activated(sums, activation).eval()?))
+        }));
+        Ok(Some(all))
     }
     fn forward(&self, pass: &Pass<'_, B, f32>, x: &Features<B, f32>) -> Result<(Dense<B, f32>, Self::Kept), B::Error> {
         let input = match &self.of_input {
@@ -188,7 +273,7 @@ impl<B: TensorBackend> Layer<B, f32> for BitsGcn<B> {
             codes = codes.dropout(dropout)?;
         }
         let weight = self.of_weight.forward(pass.parameters, &pass.parameters.weight(self.weight)?)?;
-        let (rows, columns) = self.factors(pass, input.as_ref(), &weight)?;
+        let (rows, columns) = self.factors(pass.graph, input.as_ref().map(|q| &q.steps), &weight.steps)?;
         let h = map(&codes.times(&weight.centred)?).times_rows(&rows).times_columns(&columns).eval()?;
         let product = self.of_product.forward(pass.parameters, &h)?;
         let d = pass.graph.degree_powers(-0.5)?;
@@ -210,7 +295,7 @@ impl<B: TensorBackend> Layer<B, f32> for BitsGcn<B> {
         let d = pass.graph.degree_powers(-0.5)?;
         let dq = spmm(pass.graph.adjacency(), dy).transpose().own(1.0).scale_columns(&d).eval()?;
         let dh = self.of_product.backward(&product, &dq, gradients)?;
-        let (rows, _) = self.factors(pass, input.as_ref(), &weight)?;
+        let (rows, _) = self.factors(pass.graph, input.as_ref().map(|q| &q.steps), &weight.steps)?;
         let mut t = map(&dh).times_rows(&rows).eval()?;
         if let Some(q) = &input {
             let step = Dense::filled(t.backend(), 1, self.outputs, 1.0)?;

@@ -6,13 +6,14 @@
 
 mod binary;
 mod features;
-mod infer;
 mod lsq;
 mod models;
 mod sign;
 
+pub(crate) use binary::EPSILON;
 pub use binary::{BinaryGcn, BinaryHidden, SignInput};
 pub use features::{column_signs, few_levels, scaled_signs};
-pub use infer::BinaryPlan;
 pub use lsq::{BitsGcn, InputStep};
-pub use models::{LowBits, Teacher, prepare, train_low_bits};
+pub(crate) use models::recipe;
+pub use models::{LowBits, gains_by_a_teacher, model, teach, teachers_share};
+pub(crate) use sign::BinaryWeight;

@@ -17,7 +17,7 @@ pub(super) fn within<B: TensorBackend>(u: &Dense<B, f32>, limit: f32) -> Result<
 }
 
 /// A weight as its signs times the mean magnitude of each column.
-pub(super) struct BinaryWeight<B: TensorBackend> {
+pub(crate) struct BinaryWeight<B: TensorBackend> {
     /// -1 and 1.
     pub signs: Dense<B, f32>,
     /// The factors, of one row.

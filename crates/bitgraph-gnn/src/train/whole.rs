@@ -24,9 +24,6 @@ pub fn why_not_whole<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Nod
     if task.is_of_several() {
         return Some("a node may be of several classes");
     }
-    if task.has_teacher() {
-        return Some("the loss has a teacher");
-    }
     matches!(training.optimiser.method, Method::Sgd { .. }).then_some("the optimiser is SGD")
 }
 

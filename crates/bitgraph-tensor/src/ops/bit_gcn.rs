@@ -60,3 +60,15 @@ pub trait BitGcn<B: Tensor>: Send + Sync {
     /// The form in a few words: what is one launch, which widths, lists or bits of features.
     fn form(&self) -> String;
 }
+
+impl<B: Tensor> dyn BitGcn<B> {
+    /// The logits in a new matrix of this shape.
+    ///
+    /// # Errors
+    /// As [`BitGcn::run`], and out of memory.
+    pub fn eval(&self, backend: &B, (nodes, classes): (usize, usize)) -> Result<Dense<B, f32>, B::Error> {
+        let mut logits = Dense::unwritten(backend, nodes, classes)?;
+        self.run(logits.as_mut())?;
+        Ok(logits)
+    }
+}

@@ -1,4 +1,4 @@
-//! `gnn train --plot`: losses and accuracies of every epoch, as one SVG.
+//! `gnn train --plot`: losses and accuracies of every epoch, and `gnn tune --plot`: the front of precisions, as one SVG each.
 //!
 //! Invariant: the picture's size is bounded: a run has at most so many points as the picture has columns.
 
@@ -23,6 +23,40 @@ pub fn write(path: &Path, title: &str, epochs: &[(u64, Epoch)], reporter: &Repor
     let mut svg = String::new();
     draw(&mut svg, title, epochs).map_err(|e| Failure::other(format_args!("the plot cannot be drawn: {e}")))?;
     files::write_file(path, svg.as_bytes(), reporter)
+}
+
+/// Draws named points, milliseconds and accuracy each, into `path`; those on the front are joined.
+pub fn front(path: &Path, title: &str, points: &[(String, f64, f64, bool)], reporter: &Reporter) -> Result<()> {
+    let mut svg = String::new();
+    scatter(&mut svg, title, points).map_err(|e| Failure::other(format_args!("the plot cannot be drawn: {e}")))?;
+    files::write_file(path, svg.as_bytes(), reporter)
+}
+
+fn scatter(svg: &mut String, title: &str, points: &[(String, f64, f64, bool)]) -> Outcome {
+    let root = SVGBackend::with_string(svg, SIZE).into_drawing_area();
+    root.fill(&WHITE)?;
+    let span = |of: fn(&(String, f64, f64, bool)) -> f64| {
+        let (low, high) = points.iter().map(of).fold((f64::INFINITY, f64::NEG_INFINITY), |(l, h), v| (l.min(v), h.max(v)));
+        let room = (0.1 * (high - low)).max(1e-6);
+        (low - room)..(high + room)
+    };
+    let mut chart = ChartBuilder::on(&root)
+        .margin(12)
+        .caption(title, ("sans-serif", 15))
+        .x_label_area_size(36)
+        .y_label_area_size(56)
+        .build_cartesian_2d(span(|p| p.1), span(|p| p.2))?;
+    chart.configure_mesh().light_line_style(TRANSPARENT).x_desc("ms an inference").y_desc("accuracy of validation nodes").draw()?;
+    let mut joined: Vec<(f64, f64)> = points.iter().filter(|p| p.3).map(|p| (p.1, p.2)).collect();
+    joined.sort_by(|a, b| a.0.total_cmp(&b.0));
+    chart.draw_series(LineSeries::new(joined, &COLOURS[1]))?;
+    for (name, x, y, on_front) in points {
+        let colour = COLOURS[usize::from(*on_front)];
+        chart.draw_series([Circle::new((*x, *y), 4, colour.filled())])?;
+        chart.draw_series([Text::new(name.clone(), (*x, *y), ("sans-serif", 12).into_font().color(&colour))])?;
+    }
+    root.present()?;
+    Ok(())
 }
 
 fn draw(svg: &mut String, title: &str, epochs: &[(u64, Epoch)]) -> Outcome {

@@ -1,17 +1,16 @@
 //! `gnn infer`: classes of all nodes by a model that was trained, and how many of them are right.
 
 use super::options::InferArgs;
-use super::setup::{self, Saved, Source};
-use super::{GnnBackend, Use, Working, in_precision};
+use super::setup::{Saved, Source};
+use super::{GnnBackend, Use, Working, parameters, timed, with_model};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, report};
-use bitgraph::gnn::data::Dataset;
 use bitgraph::gnn::memory::Purpose;
-use bitgraph::gnn::{NodeTask, Parameters};
+use bitgraph::gnn::{Description, Model, NodeTask, Plan};
 use bitgraph::io::Naming;
 use bitgraph::tensor::ops::argmax_rows;
-use bitgraph_measure::{Clock, median};
+use bitgraph_measure::median;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -45,40 +44,36 @@ pub fn run<B: GnnBackend>(backend: &B, args: &InferArgs, reporter: &Reporter) ->
     if args.output.is_some() && set.labels().matrix().is_some() {
         return Err(Failure::usage("--output: a node of this set may be of several classes, and a file holds one for each"));
     }
-    in_precision!(saved.precision, T => classify::<B, T>(backend, args, reporter, &saved, (&source, &set)))
+    let description = Description { split: source.split, data: name.display().to_string(), ..described.clone() };
+    let used = Use {
+        architecture: saved.architecture,
+        precision: saved.precision,
+        description: &description,
+        set: &set,
+        purpose: Purpose::Inference,
+        streamed: false,
+    };
+    used.check_memory(backend, args.place.memory_limit)?;
+    reporter.note("building");
+    with_model!(backend, (saved.architecture, saved.precision), description, (set, false), (model, task) => {
+        classify((backend, args, reporter), &used, &saved, (&model, &task))
+    })
 }
 
 fn classify<B: GnnBackend, T: Working>(
-    backend: &B,
-    args: &InferArgs,
-    reporter: &Reporter,
+    (backend, args, reporter): (&B, &InferArgs, &Reporter),
+    used: &Use<'_>,
     saved: &Saved,
-    (source, set): (&Source<'_>, &Dataset),
+    (model, task): (&Model<B, T>, &NodeTask<B, T>),
 ) -> Result<()> {
-    let description = &saved.checkpoint.description;
-    let model = setup::model::<B, T>(saved.architecture, description)?;
-    let (architecture, precision) = (saved.architecture, saved.precision);
-    let used = Use { architecture, precision, description, set, purpose: Purpose::Inference, streamed: false };
-    used.check_memory(backend, args.place.memory_limit)?;
+    let description = used.description;
+    let flat = saved.checkpoint.flat(model.layout()).map_err(|e| Failure::other(e).at(saved.file.display()))?;
+    let parameters = parameters(backend, model, flat)?;
+    let plan = Plan::new(model, &task.graph, &parameters, &task.features).map_err(Into::into)?;
     if args.explain {
-        used.explain(&model, reporter);
+        used.note(model, &plan.to_string(), reporter);
     }
-    reporter.note("building");
-    let task: NodeTask<B, T> = set.task(backend, source.split).map_err(Into::into)?;
-    let layout = model.layout();
-    let flat = saved.checkpoint.flat(layout).map_err(|e| Failure::other(e).at(saved.file.display()))?;
-    let flat = layout.flat(backend, flat).map_err(Into::into)?;
-    let parameters = Parameters::from_flat(layout, flat).map_err(Into::into)?;
-    let clock = Clock::of(backend.accelerator());
-    let mut seconds = Vec::new();
-    let logits = loop {
-        let run = clock.run(|| model.infer(&task.graph, &parameters, &task.features).map_err(Into::<Failure>::into))?;
-        reporter.check()?;
-        seconds.push(run.seconds);
-        if seconds.len() >= args.repeat as usize {
-            break run.result;
-        }
-    };
+    let (seconds, logits) = timed(backend, &plan, args.repeat as usize, reporter)?;
     let scores = task.classify(&logits).map_err(Into::into)?;
     if let Some(file) = &args.output {
         let classes = argmax_rows(&logits).and_then(|classes| classes.to_host()).map_err(Into::into)?;
@@ -87,7 +82,7 @@ fn classify<B: GnnBackend, T: Working>(
     reporter.clear();
     let infer_s = median(&seconds);
     let peak_bytes = backend.device_bytes().unwrap_or_else(bitgraph::memory::peak_bytes);
-    let (model, precision, data) = (&description.model[..], &description.precision[..], &source.name.display().to_string()[..]);
+    let (model, precision, data) = (&description.model[..], &description.precision[..], &description.data[..]);
     let (test_accuracy, val_accuracy) = (scores.test_accuracy, scores.validation_accuracy);
     if args.general.json {
         let backend = backend.name();
@@ -101,6 +96,6 @@ fn classify<B: GnnBackend, T: Working>(
     output::print(&format!(
         "{data}: {} nodes by {model} in {precision}\ntest accuracy {test_accuracy:.4}, validation {val_accuracy:.4}\ninference {time}, peak memory \
          {peak}\n{written}",
-        set.nodes()
+        task.graph.nodes()
     ))
 }

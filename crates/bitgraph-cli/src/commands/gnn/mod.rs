@@ -1,4 +1,4 @@
-//! `gnn`: training of graph neural networks, and inference by what was trained.
+//! `gnn`: training of graph neural networks, inference by what was trained, and the choice of a precision.
 
 mod batches;
 mod curve;
@@ -6,7 +6,9 @@ mod graphs;
 mod infer;
 mod options;
 mod setup;
+mod teacher;
 mod train;
+mod tune;
 
 pub use options::GnnCommand;
 
@@ -16,42 +18,46 @@ use crate::progress::Reporter;
 use crate::run::{CommandBackend, on_backend};
 use bitgraph::gnn::data::Dataset;
 use bitgraph::gnn::memory::{self, Extent, Footprint, Purpose, footprint};
-use bitgraph::gnn::{Architecture, Description, Float, Model, Precision};
-use bitgraph::tensor::TensorBackend;
+use bitgraph::gnn::{Architecture, Description, Float, Model, Parameters, Plan, Precision};
+use bitgraph::tensor::{Bits, Dense, TensorBackend};
+use bitgraph_measure::Clock;
 
 /// A backend that models run on.
-pub trait GnnBackend: CommandBackend + TensorBackend {}
-impl<B: CommandBackend + TensorBackend> GnnBackend for B {}
+pub trait GnnBackend: CommandBackend + TensorBackend + Bits {}
+impl<B: CommandBackend + TensorBackend + Bits> GnnBackend for B {}
 
 /// A type that models compute in: its parameters are saved as f32.
 pub trait Working: Float<Real = f32> {}
 impl<T: Float<Real = f32>> Working for T {}
 
-/// Calls a function with the type of a precision that is one of floats.
-macro_rules! in_precision {
-    ($precision:expr, $t:ident => $call:expr) => {
-        match $precision {
-            bitgraph::gnn::Precision::F32 => {
-                type $t = f32;
+/// Makes the model of a description over a data set, whose features may stay in host memory, and the task that it reads, of the types that its
+/// precision asks for.
+macro_rules! with_model {
+    ($backend:expr, $kind:expr, $description:expr, ($set:expr, $streamed:expr), ($model:ident, $task:ident) => $call:expr) => {{
+        use bitgraph::gnn::{Precision, bf16, f16, quant::LowBits};
+        let (description, (architecture, precision)) = (&$description, $kind);
+        match precision {
+            Precision::F32 => {
+                let ($model, $task) = $crate::commands::gnn::setup::floats::<_, f32>($backend, architecture, description, (&$set, $streamed))?;
                 $call
             }
-            bitgraph::gnn::Precision::F16 => {
-                type $t = bitgraph::gnn::f16;
+            Precision::F16 => {
+                let ($model, $task) = $crate::commands::gnn::setup::floats::<_, f16>($backend, architecture, description, (&$set, $streamed))?;
                 $call
             }
-            bitgraph::gnn::Precision::Bf16 => {
-                type $t = bitgraph::gnn::bf16;
+            Precision::Bf16 => {
+                let ($model, $task) = $crate::commands::gnn::setup::floats::<_, bf16>($backend, architecture, description, (&$set, $streamed))?;
                 $call
             }
-            other => Err($crate::commands::gnn::not_floats(other)),
+            _ => {
+                let LowBits { model: $model, task: $task } =
+                    LowBits::new($backend, &$set, description.split, precision, &description.shape).map_err(Into::into)?;
+                $call
+            }
         }
-    };
+    }};
 }
-use in_precision;
-
-fn not_floats(precision: Precision) -> Failure {
-    Failure::usage(format_args!("{precision} is not among the precisions of this command: f32, f16 and bf16"))
-}
+use with_model;
 
 /// A model as it is used, over a data set.
 struct Use<'a> {
@@ -79,21 +85,56 @@ impl Use<'_> {
         memory::check::<B>(self.architecture, &self.description.shape, &self.extent(), kind, limit)
             .map_err(|e| Failure::OutOfMemory(e.to_string()))
     }
-    /// Prints layers, parameters, and the bytes of every tensor.
+    /// Prints parameters and what is predicted of the memory of training, tensor by tensor.
     fn explain<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, reporter: &Reporter) {
+        let extent = self.extent().read_in(self.precision);
+        self.note(model, &format!("predicted bytes\n{}", footprint(model, &extent, self.purpose)), reporter);
+    }
+    /// Prints parameters and some more.
+    fn note<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, more: &str, reporter: &Reporter) {
         reporter.clear();
-        output::note(&explain(&self.description.model, self.precision, model, &footprint(model, &self.extent(), self.purpose)));
+        output::note(&format!("{}{more}", listing(&self.description.model, self.precision, model)));
     }
 }
 
-/// Layers, parameters, and the bytes of every tensor.
-fn explain<B: GnnBackend, T: Working>(name: &str, precision: Precision, model: &Model<B, T>, bytes: &Footprint) -> String {
+/// Layers and parameters.
+fn listing<B: GnnBackend, T: Working>(name: &str, precision: Precision, model: &Model<B, T>) -> String {
     let layout = model.layout();
     let mut text = format!("{name} in {precision}: {} parameters\n", layout.count());
     for p in layout.parameters() {
         text += &format!("{:>14}  {} ({} x {})\n", p.shape.0 * p.shape.1, p.name, p.shape.0, p.shape.1);
     }
-    format!("{text}predicted bytes\n{bytes}")
+    text
+}
+
+/// Parameters on a backend from their flat buffer.
+fn parameters<B: GnnBackend, T: Working>(backend: &B, model: &Model<B, T>, flat: Vec<f32>) -> Result<Parameters<B, T>> {
+    let flat = model.layout().flat(backend, flat).map_err(Into::into)?;
+    Parameters::from_flat(model.layout(), flat).map_err(Into::into)
+}
+
+/// The seconds of so many inferences by a plan, on a device its own, and the logits of the last one.
+fn timed<B: GnnBackend, T: Working>(
+    backend: &B,
+    plan: &Plan<'_, B, T>,
+    times: usize,
+    reporter: &Reporter,
+) -> Result<(Vec<f64>, Dense<B, T>)> {
+    let clock = Clock::of(backend.accelerator());
+    let mut seconds = Vec::with_capacity(times);
+    loop {
+        let run = clock.run(|| plan.run().map_err(Into::<Failure>::into))?;
+        reporter.check()?;
+        seconds.push(run.seconds);
+        if seconds.len() >= times {
+            return Ok((seconds, run.result));
+        }
+    }
+}
+
+/// Layers, parameters, and the bytes of every tensor.
+fn explain<B: GnnBackend, T: Working>(name: &str, precision: Precision, model: &Model<B, T>, bytes: &Footprint) -> String {
+    format!("{}predicted bytes\n{bytes}", listing(name, precision, model))
 }
 
 /// Runs one of the commands.
@@ -101,5 +142,6 @@ pub fn run(command: &GnnCommand, reporter: &Reporter) -> Result<()> {
     match command {
         GnnCommand::Train(args) => on_backend!(args.place.backend, b => train::run(&b, args, reporter)),
         GnnCommand::Infer(args) => on_backend!(args.place.backend, b => infer::run(&b, args, reporter)),
+        GnnCommand::Tune(args) => on_backend!(args.place.backend, b => tune::run(&b, args, reporter)),
     }
 }

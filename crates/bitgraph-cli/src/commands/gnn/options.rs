@@ -1,4 +1,4 @@
-//! The options of `gnn train` and `gnn infer`, as documented to users.
+//! The options of `gnn train`, `gnn infer` and `gnn tune`, as documented to users.
 
 use super::batches::BatchArgs;
 use crate::choice::Device;
@@ -29,6 +29,9 @@ pub enum GnnCommand {
     /// Classify nodes by a model that was trained.
     #[command(after_help = DATA)]
     Infer(InferArgs),
+    /// Train a graph convolution in several precisions, time their inference on this machine, and choose the fastest that is accurate enough.
+    #[command(after_help = DATA)]
+    Tune(Box<TuneArgs>),
 }
 
 impl GnnCommand {
@@ -37,6 +40,7 @@ impl GnnCommand {
         match self {
             Self::Train(a) => &a.general,
             Self::Infer(a) => &a.general,
+            Self::Tune(a) => &a.general,
         }
     }
 }
@@ -53,6 +57,10 @@ pub struct TrainArgs {
     /// What it computes in: f32, f16, bf16, bi-full, bin or bits:W,A [default: f32]
     #[arg(long, value_name = "TYPE")]
     pub precision: Option<Precision>,
+    /// The model that it learns from at nodes without labels too: a file of --save, or none [default: a graph convolution in f32, trained
+    /// first, for bin and for bits of 3 and fewer; none for the others]
+    #[arg(long, value_name = "FILE|none", conflicts_with = "resume")]
+    pub teacher: Option<String>,
     /// Runs, whose seeds follow each other from --seed [default: 1]
     #[arg(long, value_name = "R", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,
@@ -190,6 +198,48 @@ pub struct InferArgs {
     /// Print layers, parameters, and the bytes of every tensor, on standard error
     #[arg(long)]
     pub explain: bool,
+    #[command(flatten)]
+    pub place: PlaceArgs,
+    #[command(flatten)]
+    pub general: GeneralArgs,
+}
+
+/// Options of `gnn tune`.
+#[derive(Args, Clone, Debug)]
+pub struct TuneArgs {
+    /// The data set [default: planted:2500:7:6, which is made]
+    #[arg(long, value_name = "DATA")]
+    pub data: Option<PathBuf>,
+    /// Points of accuracy, in percent of the validation nodes, that the choice may be below the most accurate precision
+    #[arg(long, value_name = "POINTS", default_value_t = 1.0, allow_negative_numbers = true)]
+    pub within: f64,
+    /// The precisions that are tried
+    #[arg(long, value_name = "TYPE", num_args = 1.., default_values = ["f32", "bf16", "bits:8,8", "bits:4,4", "bits:2,2", "bi-full", "bin"])]
+    pub precisions: Vec<Precision>,
+    /// Runs of each precision, whose seeds follow each other from --seed; their mean accuracy counts
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    pub runs: u32,
+    /// Columns between layers [default: those of the recipes]
+    #[arg(long, value_name = "N")]
+    pub hidden: Option<usize>,
+    /// Epochs at most [default: those of the recipes]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    pub epochs: Option<u32>,
+    /// The model that those of few bits learn from, as gnn train has it
+    #[arg(long, value_name = "FILE|none")]
+    pub teacher: Option<String>,
+    /// Which split of the data set, from 0
+    #[arg(long, value_name = "K")]
+    pub split: Option<usize>,
+    /// Inferences that are timed, whose least time counts
+    #[arg(long, value_name = "R", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
+    pub repeat: u32,
+    /// Save the model of the choice, for gnn infer
+    #[arg(long, value_name = "FILE")]
+    pub save: Option<PathBuf>,
+    /// Draw accuracy over time, with the front
+    #[arg(long, value_name = "FILE.svg")]
+    pub plot: Option<PathBuf>,
     #[command(flatten)]
     pub place: PlaceArgs,
     #[command(flatten)]

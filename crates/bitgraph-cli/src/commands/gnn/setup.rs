@@ -4,7 +4,9 @@ use super::options::TrainArgs;
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use bitgraph::gnn::data::{self, Dataset, Normalise};
-use bitgraph::gnn::{Architecture, Checkpoint, Description, Error, Float, Model, Precision, Recipe, Settings, Shape};
+use bitgraph::gnn::{
+    Architecture, Checkpoint, Description, Error, Float, Model, NodeTask, Precision, Recipe, Settings, Shape, Streamed, Teacher, quant,
+};
 use bitgraph::tensor::TensorBackend;
 use std::path::{Path, PathBuf};
 
@@ -43,28 +45,49 @@ impl Source<'_> {
     }
 }
 
-/// The model and the training that options ask for, with the recipe's settings where they do not say.
-pub fn describe(
-    args: &TrainArgs,
+/// The name of a teacher as where it comes from; what a precision gains by, where there is no name.
+pub fn teacher(named: Option<&str>, precision: Precision) -> Teacher {
+    match named {
+        Some("none") => Teacher::None,
+        Some(file) => Teacher::File(file.to_owned()),
+        None if quant::gains_by_a_teacher(precision) => Teacher::Trained,
+        None => Teacher::None,
+    }
+}
+
+/// The recipe of a model in a precision for a data set.
+pub fn recipe(
     (model, precision): (Architecture, Precision),
-    source: &Source<'_>,
-    set: &Dataset,
-) -> Result<Description> {
+    (source, set): (&Source<'_>, &Dataset),
+    teacher: Teacher,
+    seeds: Vec<u64>,
+) -> Description {
     let classes = set.labels().classes();
-    let (shape, settings) = adjusted(args, &model.recipe(classes));
-    Ok(Description {
+    let recipe = model.recipe_in(precision, classes, teacher != Teacher::None);
+    Description {
         model: model.name().to_owned(),
         precision: precision.to_string(),
         inputs: set.features().shape().1,
         classes,
-        shape,
+        shape: recipe.shape,
         data: source.name.display().to_string(),
         split: source.split,
         normalise: source.normalise,
-        settings,
-        batches: args.batches.settings(shape.layers)?,
-        seeds: (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect(),
-    })
+        settings: Settings::of(&recipe.training),
+        batches: None,
+        teacher,
+        seeds,
+    }
+}
+
+/// The model and the training that options ask for, with the recipe's settings where they do not say.
+pub fn describe(args: &TrainArgs, kind: (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Result<Description> {
+    let seeds = (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect();
+    let mut made = recipe(kind, (source, set), teacher(args.teacher.as_deref(), kind.1), seeds);
+    let own = kind.0.recipe_in(kind.1, made.classes, made.teacher != Teacher::None);
+    (made.shape, made.settings) = adjusted(args, &own);
+    made.batches = args.batches.settings(made.shape.layers)?;
+    Ok(made)
 }
 
 /// The shape and settings of a recipe with what options say instead.
@@ -126,9 +149,19 @@ impl Saved {
     }
 }
 
-/// The model of a description.
-pub fn model<B: TensorBackend, T: Float>(architecture: Architecture, description: &Description) -> Result<Model<B, T>> {
-    Ok(architecture.model(&description.shape, description.inputs, description.classes)?)
+/// The model of a description in a precision of floats, and its task over a data set.
+pub fn floats<B: TensorBackend, T: Float>(
+    backend: &B,
+    architecture: Architecture,
+    d: &Description,
+    (set, streamed): (&Dataset, bool),
+) -> Result<(Model<B, T>, NodeTask<B, T>)>
+where
+    B::Error: Into<Failure>,
+{
+    let model = architecture.model(&d.shape, d.inputs, d.classes)?;
+    let task = if streamed { Streamed::task(backend, set, d.split, d.normalise) } else { set.task(backend, d.split) };
+    Ok((model, task.map_err(Into::into)?))
 }
 
 impl From<Error> for Failure {

@@ -4,17 +4,15 @@
 
 use super::options::TrainArgs;
 use super::setup::{self, Saved, Source};
-use super::{GnnBackend, Use, Working, curve, graphs, in_precision};
+use super::{GnnBackend, Use, Working, curve, graphs, parameters, teacher, timed, with_model};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, plot, report, signals};
 use bitgraph::gnn::batch::Batches;
-use bitgraph::gnn::data::{self, Dataset};
+use bitgraph::gnn::data::{self, Dataset, Normalise};
 use bitgraph::gnn::memory::Purpose;
-use bitgraph::gnn::{
-    Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Parameters, Precision, Runs, Spread, Streamed, Training,
-};
-use bitgraph_measure::{Clock, median};
+use bitgraph::gnn::{Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Plan, Precision, Runs, Spread, Training};
+use bitgraph_measure::median;
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -81,8 +79,11 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
     let source = match described {
         Some(d) => Source { name: &name, normalise: d.normalise, split: d.split, streamed },
         None => {
-            let normalise = args.settings.normalise.unwrap_or_else(|| architecture.normalise());
-            Source { name: &name, normalise, split: args.settings.split.unwrap_or(0), streamed }
+            let own = if precision.is_float() { architecture.normalise() } else { Normalise::None };
+            if let Some(asked) = args.settings.normalise.filter(|asked| *asked != own && !precision.is_float()) {
+                return Err(Failure::usage(format_args!("--normalise {asked:?}: {precision} rounds the features by a rule of its own")));
+            }
+            Source { name: &name, normalise: args.settings.normalise.unwrap_or(own), split: args.settings.split.unwrap_or(0), streamed }
         }
     };
     let set = source.load(reporter)?;
@@ -94,13 +95,17 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
         None => setup::describe(args, (architecture, precision), &source, &set)?,
     };
     args.batches.check_streaming(description.batches.as_ref())?;
+    if !precision.is_float() && (streamed || description.batches.is_some()) {
+        return Err(Failure::usage(format_args!("{precision}: models of few bits are trained over the whole graph, without --sampler and --stream")));
+    }
     description.settings.epochs = args.epochs.unwrap_or(description.settings.epochs);
     description.data = name.display().to_string();
     description.settings.optimiser.validate()?;
     let used = Use { architecture, precision, description: &description, set: &set, purpose: Purpose::Training, streamed };
     used.check_memory(backend, args.place.memory_limit)?;
-    let job = Job { backend, args, reporter, architecture, precision, description, set, saved };
-    in_precision!(precision, T => job.train::<T>())
+    reporter.note("building");
+    let job = Job { backend, args, reporter, architecture, precision, description, set };
+    with_model!(backend, (architecture, precision), job.description, (job.set, streamed), (model, task) => job.train(&model, &task, saved))
 }
 
 /// Model and precision: those of a checkpoint, which options may only repeat.
@@ -133,50 +138,40 @@ struct Job<'a, B: GnnBackend> {
     precision: Precision,
     description: Description,
     set: Dataset,
-    saved: Option<Saved>,
 }
 
 impl<B: GnnBackend> Job<'_, B> {
-    fn train<T: Working>(mut self) -> Result<()> {
-        let model = setup::model::<B, T>(self.architecture, &self.description)?;
+    fn train<T: Working>(&self, model: &Model<B, T>, task: &NodeTask<B, T>, saved: Option<Saved>) -> Result<()> {
         if self.args.explain {
             let (architecture, precision, description, set) = (self.architecture, self.precision, &self.description, &self.set);
             let streamed = self.args.batches.stream;
-            Use { architecture, precision, description, set, purpose: Purpose::Training, streamed }.explain(&model, self.reporter);
+            Use { architecture, precision, description, set, purpose: Purpose::Training, streamed }.explain(model, self.reporter);
         }
-        self.reporter.note("building");
-        let task: NodeTask<B, T> = self.task()?;
         let batches = self.batches()?;
         let training = Training { batches, ..self.description.settings.training(bitgraph::sparse::Control::default()) };
         if self.args.deterministic {
             let seed = self.description.seeds.first().copied().unwrap_or_default();
             self.reporter.note("checking");
-            if !bitgraph::gnn::repeats_itself(&model, &task, &training, (seed, REPEATED)).map_err(Into::into)? {
+            if !bitgraph::gnn::repeats_itself(model, task, &training, (seed, REPEATED)).map_err(Into::into)? {
                 return Err(Failure::other(format_args!("seed {seed} did not give the same numbers twice on this device")));
             }
         }
         let seeds = self.description.seeds.clone();
-        let mut runs = match self.saved.take() {
+        let mut runs = match saved {
             Some(saved) => {
                 let Checkpoint { progress, .. } = saved.checkpoint;
-                Runs::resume(&model, &task, &training, seeds, progress).map_err(|e| Into::<Failure>::into(e).at(saved.file.display()))?
+                Runs::resume(model, task, &training, seeds, progress).map_err(|e| Into::<Failure>::into(e).at(saved.file.display()))?
             }
-            None => Runs::new(&model, &task, &training, seeds),
+            None => Runs::new(model, task, &training, seeds),
         };
-        if !self.args.general.json && !self.args.general.quiet {
-            self.reporter.past_the_bar(&self.heading(&model));
+        if let Some(teach) = teacher::of(self.backend, (&self.description, self.precision), &self.set, self.reporter)? {
+            runs = runs.with_teacher(teach).map_err(Into::into)?;
         }
-        let epochs = self.epochs(&model, &mut runs)?;
-        self.finish(&model, &task, &runs, &epochs)
-    }
-    /// The task, whose features stay in host memory where that is asked for.
-    fn task<T: Working>(&self) -> Result<NodeTask<B, T>> {
-        let d = &self.description;
-        let task = match self.args.batches.stream {
-            true => Streamed::task(self.backend, &self.set, d.split, d.normalise),
-            false => self.set.task(self.backend, d.split),
-        };
-        task.map_err(Into::into)
+        if !self.args.general.json && !self.args.general.quiet {
+            self.reporter.past_the_bar(&self.heading(model));
+        }
+        let epochs = self.epochs(model, &mut runs)?;
+        self.finish(model, task, &runs, &epochs)
     }
     /// The batches, where they are asked for.
     fn batches(&self) -> Result<Option<Arc<Batches>>> {
@@ -282,7 +277,12 @@ impl<B: GnnBackend> Job<'_, B> {
         }
         let outcomes = runs.outcomes();
         let (infer_s, label_accuracy) = match runs.best().map_err(Into::into)? {
-            Some((_, flat)) => infer_seconds(self.backend, model, task, flat)?,
+            Some((_, flat)) => {
+                let parameters = parameters(self.backend, model, flat)?;
+                let plan = Plan::new(model, &task.graph, &parameters, &task.features).map_err(Into::into)?;
+                let (seconds, logits) = timed(self.backend, &plan, TIMED, self.reporter)?;
+                (median(&seconds), task.decisions(&logits).map_err(Into::into)?.map(|[_, _, test]| test))
+            }
             None => (0.0, None),
         };
         self.reporter.clear();
@@ -344,27 +344,4 @@ fn summary(o: &Outcome) -> String {
         o.epochs,
         report::time(o.train_s)
     )
-}
-
-/// The median time of inference over all nodes, on a device its own; where nodes may be of several classes, the share of decisions over test
-/// nodes that are right.
-fn infer_seconds<B: GnnBackend, T: Working>(
-    backend: &B,
-    model: &Model<B, T>,
-    task: &NodeTask<B, T>,
-    flat: Vec<f32>,
-) -> Result<(f64, Option<f64>)> {
-    let layout = model.layout();
-    let flat = layout.flat(backend, flat).map_err(Into::into)?;
-    let parameters = Parameters::from_flat(layout, flat).map_err(Into::into)?;
-    let clock = Clock::of(backend.accelerator());
-    let (mut seconds, mut decided) = (Vec::with_capacity(TIMED), None);
-    for _ in 0..TIMED {
-        let run = clock.run(|| model.infer(&task.graph, &parameters, &task.features).map_err(Into::<Failure>::into))?;
-        seconds.push(run.seconds);
-        if decided.is_none() {
-            decided = task.decisions(&run.result).map_err(Into::into)?;
-        }
-    }
-    Ok((median(&seconds), decided.map(|[_, _, test]| test)))
 }

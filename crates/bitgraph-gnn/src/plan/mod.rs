@@ -1,0 +1,198 @@
+//! Inference plans: a trained model as the operations that its logits need, without anything that training keeps.
+//!
+//! Every layer says which operations it consists of, with its activation fused into the last one; what depends on the features alone is done
+//! once, when the plan is made. Two layers of signs are one operation where the backend offers that.
+//!
+//! Invariant: a plan gives the numbers of [`Model::infer`], sums of codes exactly, sums of floats up to the order of their terms.
+
+mod step;
+mod whole;
+
+pub use step::{Compile, Step, Value};
+pub(crate) use step::{activated, and};
+
+use crate::memory::Footprint;
+use crate::{Error, Features, Float, Graph, Mode, Model, Parameters, refused};
+use bitgraph_tensor::ops::{BitGcn, Whole, batch_norm, map};
+use bitgraph_tensor::{Bits, Dense, TensorBackend};
+use std::fmt;
+
+/// The steps of a layer.
+struct Planned<'a, B: TensorBackend, T: Float> {
+    name: String,
+    steps: Vec<Step<'a, B, T>>,
+    /// Whether the input is added in the end.
+    residual: bool,
+}
+
+/// How a plan computes.
+enum Form<'a, B: TensorBackend, T: Float> {
+    /// As one operation of the backend.
+    Whole(Box<dyn BitGcn<B>>),
+    /// Step by step from the input.
+    Steps(Value<B, T>, Vec<Planned<'a, B, T>>),
+}
+
+/// A model over a graph and its features, ready for inference.
+pub struct Plan<'a, B: TensorBackend, T: Float> {
+    form: Form<'a, B, T>,
+    graph: &'a Graph<B, T::Real>,
+    classes: usize,
+    /// Why it is not one operation, where its layers could be one.
+    declined: Option<String>,
+    /// Names of what is made in a run, with bytes.
+    results: Vec<(String, u64)>,
+    /// Bytes of the largest input and result of a step together.
+    work: u64,
+}
+
+impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
+    /// The plan of a model. Takes an inference.
+    ///
+    /// # Errors
+    /// As [`Model::infer`].
+    pub fn new(
+        model: &'a Model<B, T>,
+        graph: &'a Graph<B, T::Real>,
+        parameters: &'a Parameters<B, T>,
+        x: &Features<B, T>,
+    ) -> Result<Self, B::Error> {
+        model.check(graph, parameters, x).map_err(refused::<B>)?;
+        let classes = model.columns();
+        let mut declined = None;
+        match whole::of(model, graph, parameters, x)? {
+            Some(Whole::Done(whole)) => {
+                let results = vec![("logits".to_string(), (graph.nodes() * classes * 4) as u64)];
+                return Ok(Self { form: Form::Whole(whole), graph, classes, declined, work: results[0].1, results });
+            }
+            Some(Whole::Declined(reason)) => declined = Some(reason),
+            None => {}
+        }
+        let (mut input, mut value) = (Value::Features(x.clone()), Value::Features(x.clone()));
+        let (mut planned, mut results, mut work) = (Vec::new(), Vec::new(), 0);
+        // The input is held, and counted there.
+        let mut taken = 0;
+        for (l, block) in model.blocks().iter().enumerate() {
+            let pass = model.pass(l, graph, parameters, Mode::Infer);
+            let past = block.around.residual.then(|| value.clone());
+            let fused = block.around.activation.filter(|_| block.norm.is_none());
+            let at = Compile { graph, parameters, input: &value, activation: fused };
+            let mut steps = match block.stage.compile(&at)? {
+                Some(steps) => steps,
+                None => {
+                    let mut steps = vec![Step::new("forward pass", Vec::new(), move |x: &Value<B, T>| {
+                        Ok(Value::dense(block.stage.forward(&pass, x.features()?)?.0))
+                    })];
+                    steps.extend(fused.map(|f| {
+                        Step::new(and(fused).trim_start_matches(", "), Vec::new(), move |x: &Value<B, T>| {
+                            Ok(Value::dense(map(x.as_dense()?).activation(f).eval()?))
+                        })
+                    }));
+                    steps
+                }
+            };
+            if let Some((gamma, beta)) = block.norm {
+                let activation = block.around.activation;
+                let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
+                steps.push(Step::new("batch norm", Vec::new(), move |x: &Value<B, T>| {
+                    let y = batch_norm(x.as_dense()?, Some((&gamma, &beta)), crate::model::EPSILON)?.y;
+                    Ok(Value::dense(activation.map_or(Ok(y.clone()), |f| map(&y).activation(f).eval())?))
+                }));
+            }
+            let mut later = Vec::with_capacity(steps.len());
+            for step in steps {
+                let result = step.run(&value)?;
+                if step.is_packing() && planned.is_empty() && later.is_empty() && past.is_none() {
+                    // It depends on the features alone.
+                    input = result.clone();
+                } else {
+                    results.push((format!("layers.{l}: {}", step.operator()), result.bytes()));
+                    work = work.max(taken + result.bytes());
+                    taken = result.bytes();
+                    later.push(step);
+                }
+                value = result;
+            }
+            if let Some(past) = &past {
+                value = Value::dense(map(value.as_dense()?).add(past.as_dense()?).eval()?);
+            }
+            planned.push(Planned { name: format!("layers.{l}"), steps: later, residual: past.is_some() });
+        }
+        Ok(Self { form: Form::Steps(input, planned), graph, classes, declined, results, work })
+    }
+    /// The logits of every node.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn run(&self) -> Result<Dense<B, T>, B::Error> {
+        let (input, planned) = match &self.form {
+            Form::Whole(whole) => {
+                let logits = whole.eval(self.graph.backend(), (self.graph.nodes(), self.classes))?;
+                let same = logits.any().get::<T>();
+                return same.map_or_else(|| map(&logits).eval_as(), Ok);
+            }
+            Form::Steps(input, planned) => (input, planned),
+        };
+        let mut value = input.clone();
+        for layer in planned {
+            let past = layer.residual.then(|| value.clone());
+            for step in &layer.steps {
+                value = step.run(&value)?;
+            }
+            if let Some(past) = past {
+                value = Value::dense(map(value.as_dense()?).add(past.as_dense()?).eval()?);
+            }
+        }
+        value.as_dense().cloned()
+    }
+    /// Bytes of all that is held from run to run, tensor by tensor, and of what a run makes.
+    #[must_use]
+    pub fn footprint(&self) -> Footprint {
+        let mut all = Footprint::default();
+        match &self.form {
+            Form::Whole(whole) => all.add("graph, features and weights in the form of one operation", whole.bytes()),
+            Form::Steps(input, planned) => {
+                all.add("adjacency", self.graph.adjacency().bytes());
+                all.add("adjacency with loops", self.graph.with_loops().bytes());
+                all.add("features", input.bytes());
+                for layer in planned {
+                    layer
+                        .steps
+                        .iter()
+                        .flat_map(Step::operands)
+                        .for_each(|(what, bytes)| all.add(format!("{}: {what}", layer.name), *bytes));
+                }
+            }
+        }
+        all.add("temporary results", self.work);
+        all
+    }
+    /// Whether it is one operation of the backend.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        matches!(self.form, Form::Whole(_))
+    }
+}
+
+impl<B: TensorBackend + Bits, T: Float> fmt::Display for Plan<'_, B, T> {
+    /// A line for each step: its operations and what they make.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.form {
+            Form::Whole(whole) => writeln!(f, "one operation: {}", whole.form())?,
+            Form::Steps(input, planned) => {
+                if let Some(reason) = &self.declined {
+                    writeln!(f, "operation by operation: {reason}")?;
+                }
+                writeln!(f, "{:>14}  input: {}", input.bytes(), input.form())?;
+                self.results.iter().try_for_each(|(operator, bytes)| writeln!(f, "{bytes:>14}  {operator}"))?;
+                planned.iter().filter(|l| l.residual).try_for_each(|l| writeln!(f, "{:>14}  {}: its input is added", "", l.name))?;
+            }
+        }
+        write!(f, "predicted bytes\n{}", self.footprint())
+    }
+}
+
+/// Refuses a value of another form than a step takes.
+fn other(what: &'static str) -> Error {
+    Error::Combination { what, why: "the step before it gives values of another form" }
+}
