@@ -80,17 +80,6 @@ const fn one() -> usize {
     1
 }
 
-impl Shape {
-    /// Refuses a shape without layers, columns or heads.
-    pub(crate) fn check(&self) -> Result<(), Error> {
-        let counted = [("the number of layers", self.layers), ("hidden columns", self.hidden), ("heads", self.heads.min(self.last_heads))];
-        match counted.into_iter().find(|(_, n)| !(1..=1 << 20).contains(n)) {
-            Some((what, found)) => Err(Error::Setting { what, found: found as f64, allowed: "from 1 to 2^20" }),
-            None => Ok(()),
-        }
-    }
-}
-
 /// A model's shape and training that do well on citation graphs.
 #[derive(Clone, Debug)]
 pub struct Recipe {
@@ -279,7 +268,8 @@ impl Architecture {
 }
 
 impl Shape {
-    fn check(&self) -> Result<(), Error> {
+    /// Refuses a shape without layers, columns or heads.
+    pub(crate) fn check(&self) -> Result<(), Error> {
         let counted = [
             ("the number of layers", self.layers),
             ("hidden columns", self.hidden),

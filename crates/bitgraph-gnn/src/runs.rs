@@ -86,8 +86,17 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// The same runs, each with a teacher from now on; that of a run on its way is asked at once.
     ///
     /// # Errors
-    /// Those of the teacher.
+    /// Those of the teacher; [`Error::Combination`] for training on batches, or nodes of several classes.
     pub fn with_teacher(mut self, teach: Teach<'a, B, T>) -> Result<Self, B::Error> {
+        let what = "a teacher";
+        if self.training.batches.is_some() {
+            let why = "its probabilities are those of the whole graph, not of batches";
+            return Err(refused::<B>(Error::Combination { what, why }));
+        }
+        if self.task.is_of_several() {
+            let why = "its softmax says which one class a node is of, and a node may be of several";
+            return Err(refused::<B>(Error::Combination { what, why }));
+        }
         if let Some((run, seconds)) = self.running.take() {
             let run = if run.is_over() {
                 run

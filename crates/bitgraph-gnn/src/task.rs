@@ -179,21 +179,6 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
     }
 }
 
-/// `-weight` times the sum over `shares * log_softmax(logits)`, of 1 x 1, and `scale` times its gradient.
-#[allow(clippy::type_complexity)] // a pair of matrices
-pub(crate) fn taught<B: TensorBackend, T: Float>(
-    logits: &Dense<B, T>,
-    shares: &Dense<B, T>,
-    weight: f64,
-    scale: f64,
-) -> Result<(Dense<B, T::Real>, Dense<B, T>), B::Error> {
-    let logarithms = log_softmax(logits)?;
-    let classes = sum_columns(&map(&logarithms).multiply(shares).eval()?)?;
-    let sum = sum_columns(&classes.reshaped(logits.ncols(), 1)?)?;
-    let dlogits = log_softmax_backward(&logarithms, &map(shares).times(-weight * scale).eval()?)?;
-    Ok((map(&sum).times(-weight).eval_as()?, dlogits))
-}
-
 fn check(nodes: usize, rows: usize, labels: &[i32], classes: usize, split: &Nodes) -> Result<(), Error> {
     for (what, found) in [("rows of the features", rows), ("labels", labels.len())] {
         if found != nodes {

@@ -57,16 +57,28 @@ impl<B: TensorBackend, T: Float> Taught<B, T> {
             return Err(refused::<B>(Error::Size { what: "logits of a teacher", expected, found }));
         }
         let weight = self.share / nodes.max(1) as f64;
-        let logarithms = log_softmax(logits)?;
-        let by_class = sum_columns(&map(&logarithms).multiply(&self.probabilities).eval()?)?;
-        let taught = sum_columns(&by_class.reshaped(classes, 1)?)?;
-        let dlogits = log_softmax_backward(&logarithms, &map(&self.probabilities).times(-weight * scale).eval()?)?;
+        let (taught, dlogits) = shared_cross_entropy(logits, &self.probabilities, weight, scale)?;
         if self.share >= 1.0 {
-            return Ok((map(&taught).times(-weight).eval_as()?, dlogits));
+            return Ok((taught, dlogits));
         }
         let (labelled, of_labels) = task.loss(logits, scale)?;
         let rest = 1.0 - self.share;
-        let loss = map(&taught).times(-weight).add_scaled(&labelled, rest).eval_as()?;
+        let loss = map(&taught).add_scaled(&labelled, rest).eval()?;
         Ok((loss, map(&dlogits).add_scaled(&of_labels, rest).eval()?))
     }
+}
+
+/// `-weight` times the sum over `shares * log_softmax(logits)`, of 1 x 1, and `scale` times its gradient.
+#[allow(clippy::type_complexity)] // a pair of matrices
+pub(crate) fn shared_cross_entropy<B: TensorBackend, T: Float>(
+    logits: &Dense<B, T>,
+    shares: &Dense<B, T>,
+    weight: f64,
+    scale: f64,
+) -> Result<(Dense<B, T::Real>, Dense<B, T>), B::Error> {
+    let logarithms = log_softmax(logits)?;
+    let classes = sum_columns(&map(&logarithms).multiply(shares).eval()?)?;
+    let sum = sum_columns(&classes.reshaped(logits.ncols(), 1)?)?;
+    let dlogits = log_softmax_backward(&logarithms, &map(shares).times(-weight * scale).eval()?)?;
+    Ok((map(&sum).times(-weight).eval_as()?, dlogits))
 }

@@ -126,8 +126,8 @@ pub(crate) fn check<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &Node
         if batches.shape() != (task.graph.nodes(), task.features.shape().1) {
             return Err(Error::Combination { what, why: "they are of another graph: nodes or features differ in number" });
         }
-        if task.has_teacher() {
-            return Err(Error::Combination { what, why: "a teacher's probabilities are those of the whole graph" });
+        if task.is_of_several() {
+            return Err(Error::Combination { what, why: "a node may be of several classes, which a whole graph alone is trained on" });
         }
     }
     training.optimiser.validate()

@@ -237,8 +237,8 @@ fn settings_that_do_not_fit_are_refused() {
     let (model, _, training) = setup::<f32>(Architecture::Gcn, "clusters:4:1", 1);
     assert!(train(&model, &other, &training, 1, |_| ()).err().unwrap().to_string().contains("another graph"));
     let task = set.task::<Cpu, f32>(&Cpu::new(), 0).unwrap();
-    let taught = task.with_teacher(&Dense::zeros(&Cpu::new(), 200, 3).unwrap(), 0.5).unwrap();
-    assert!(train(&model, &taught, &training, 1, |_| ()).err().unwrap().to_string().contains("teacher"));
+    let teach = |_| Taught::new(&Dense::zeros(&Cpu::new(), 200, 3)?, 0.5);
+    assert!(Runs::new(&model, &task, &training, vec![1]).with_teacher(Box::new(teach)).err().unwrap().to_string().contains("teacher"));
 }
 
 fn setup<T: Float>(architecture: Architecture, sampler: &str, epochs: u32) -> (Model<Cpu, T>, NodeTask<Cpu, T>, Training) {
@@ -323,6 +323,7 @@ fn checkpoints_hold_the_batches() {
         normalise: Normalise::Row,
         settings: bitgraph_gnn::Settings::of(&training),
         batches: Some(wanted),
+        teacher: bitgraph_gnn::Teacher::None,
         seeds: vec![5],
     };
     let saved = Checkpoint::new(description, model.layout(), (best, &flat), runs.progress().unwrap()).unwrap();

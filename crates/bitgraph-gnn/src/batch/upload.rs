@@ -3,7 +3,7 @@
 use super::Batches;
 use crate::data::Features;
 use crate::graph::HostGraph;
-use crate::task::taught;
+use crate::teacher::shared_cross_entropy;
 use crate::{Float, Graph};
 use bitgraph_sparse::parallel;
 use bitgraph_tensor::ops::map;
@@ -62,7 +62,7 @@ impl<B: TensorBackend, T: Float> BatchLoss<B, T> {
     /// The loss of logits, of 1 x 1, and `scale` times its gradient.
     #[allow(clippy::type_complexity)] // a pair of matrices
     pub fn of(&self, logits: &Dense<B, T>, scale: f64) -> Result<(Dense<B, T::Real>, Dense<B, T>), B::Error> {
-        taught(logits, &self.shares, self.largest, scale)
+        shared_cross_entropy(logits, &self.shares, self.largest, scale)
     }
 }
 

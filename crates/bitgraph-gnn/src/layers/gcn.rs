@@ -3,6 +3,7 @@
 use super::{Affine, product_gradient};
 use crate::plan::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
+use bitgraph_tensor::ops::gemm;
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// `D^-1/2 (A + I) D^-1/2 X W + b`, where `D` holds the degrees, a node itself counted. Source: Kipf, Welling, 2017.
@@ -41,7 +42,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
         let dense = matches!(at.input, Value::Features(Features::Dense(_)));
         if dense && at.input.shape().1 < self.outputs {
             let aggregate = Step::new("A X: spmm, degrees", Vec::new(), move |x: &Value<B, T>| {
-                Ok(Value::dense(spmm(graph.with_loops(), x.as_dense()?).scale_rows(&d).scale_columns(&d).eval()?))
+                Ok(Value::dense(graph.sum_with_own(x.as_dense()?).scale_rows(&d).scale_columns(&d).eval()?))
             });
             let product = Step::new(format!("(A X) W: gemm, bias{after}"), held, move |x: &Value<B, T>| {
                 Ok(Value::dense(activated(gemm(x.as_dense()?, &weight).bias(&bias), activation).eval()?))
@@ -51,7 +52,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
         let how = if dense { "gemm" } else { "spmm of sparse features" };
         let product = Step::new(format!("X W: {how}"), held, move |x: &Value<B, T>| Ok(Value::dense(x.features()?.times(&weight)?)));
         let aggregate = Step::new(format!("A (X W): spmm, degrees, bias{after}"), Vec::new(), move |h: &Value<B, T>| {
-            let sums = spmm(graph.with_loops(), h.as_dense()?).scale_rows(&d).scale_columns(&d).bias(&bias);
+            let sums = graph.sum_with_own(h.as_dense()?).scale_rows(&d).scale_columns(&d).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         });
         Ok(Some(vec![product, aggregate]))

@@ -51,7 +51,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         Ok(Some(vec![Step::new(name, held, move |x: &Value<B, T>| {
             let h = x.features()?.times(&weight)?;
             let scaled = map(&h).times_columns(&own).eval_as::<T::Real>()?;
-            let sums = spmm(graph.adjacency(), &h).scale_rows(&scale).add(&scaled).bias(&bias);
+            let sums = graph.sum(&h).scale_rows(&scale).add(&scaled).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         })]))
     }

@@ -39,6 +39,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Linear {
                 Features::Sparse { pattern, values } => {
                     activated(spmm(pattern, &weight).edge_values(values).bias(&bias), activation).eval()?
                 }
+                Features::Streamed(x) => activated(map(&x.times(&weight)?).bias(&bias), activation).eval()?,
             }))
         })]))
     }

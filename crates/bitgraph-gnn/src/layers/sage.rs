@@ -3,7 +3,7 @@
 use super::Affine;
 use super::product_gradient;
 use crate::plan::{Compile, Step, Value, activated, and};
-use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
+use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, map};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -32,10 +32,10 @@ impl Sage {
         let neighbours = declare.parameter("weight_neighbours", (inputs, outputs), Start::Glorot { inputs, outputs });
         Self { own: Affine::new(declare, outputs), neighbours, kind, outputs }
     }
-    fn aggregate<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
+    fn aggregate<B: TensorBackend, T: Float>(&self, graph: &Graph<B, T::Real>, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
         match self.kind {
-            SageKind::Mean => pass.graph.mean(x),
-            SageKind::Sum => pass.graph.sum(x),
+            SageKind::Mean => graph.mean(x),
+            SageKind::Sum => graph.sum(x),
         }
     }
 }
@@ -52,20 +52,20 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
         let (own, neighbours) = (at.parameters.weight(self.own.weight)?, at.parameters.weight(self.neighbours)?);
         let bias = at.parameters.real(self.own.bias)?;
-        let (graph, activation, reduce) = (at.graph, at.activation, self.reduce());
+        let (graph, activation) = (at.graph, at.activation);
         let held = vec![("weights", own.bytes() + neighbours.bytes()), ("bias", bias.bytes())];
         let name = format!("X W, then A (X W'): spmm, X W, bias{}", and(activation));
         Ok(Some(vec![Step::new(name, held, move |x: &Value<B, T>| {
             let x = x.features()?;
             let (own, h) = (x.times(&own)?, x.times(&neighbours)?);
-            let sums = spmm(graph.adjacency(), &h).reduce(reduce).add(&own).bias(&bias);
+            let sums = self.aggregate(graph, &h).add(&own).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         })]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let own = x.times(&pass.parameters.weight(self.own.weight)?)?;
         let h = x.times(&pass.parameters.weight(self.neighbours)?)?;
-        let y = self.aggregate(pass, &h).add(&own).bias(&pass.parameters.real(self.own.bias)?);
+        let y = self.aggregate(pass.graph, &h).add(&own).bias(&pass.parameters.real(self.own.bias)?);
         Ok((y.eval()?, ()))
     }
     fn backward(
@@ -79,7 +79,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         self.own.bias_gradient(dy, gradients)?;
         // The gradient depends on the shape of what was aggregated, which is that of `dy`.
-        let dh = self.aggregate(pass, dy).gradient(dy)?.eval()?;
+        let dh = self.aggregate(pass.graph, dy).gradient(dy)?.eval()?;
         let own = product_gradient(self.own.weight, x, dy, pass.parameters, gradients, wanted)?;
         let heard = product_gradient(self.neighbours, x, &dh, pass.parameters, gradients, wanted)?;
         own.zip(heard).map(|(own, heard)| map(&own).add(&heard).eval()).transpose()

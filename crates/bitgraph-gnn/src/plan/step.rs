@@ -43,6 +43,8 @@ impl<B: TensorBackend, T: Float> Value<B, T> {
         match self {
             Self::Features(Features::Dense(x)) => x.bytes(),
             Self::Features(Features::Sparse { pattern, values }) => pattern.bytes() + values.bytes(),
+            // In host memory.
+            Self::Features(Features::Streamed(_)) => 0,
             Self::Signs(x) => x.bytes(),
             Self::Planes(x) => x.bytes(),
         }
@@ -53,6 +55,7 @@ impl<B: TensorBackend, T: Float> Value<B, T> {
         match self {
             Self::Features(Features::Dense(_)) => format!("{rows} x {columns} of {}", T::DTYPE),
             Self::Features(Features::Sparse { pattern, .. }) => format!("{rows} x {columns}, {} entries of {}", pattern.nvals(), T::DTYPE),
+            Self::Features(Features::Streamed(_)) => format!("{rows} x {columns} of {} in host memory", T::DTYPE),
             Self::Signs(_) => format!("{rows} x {columns} signs"),
             Self::Planes(x) => format!("{rows} x {columns} codes of {} bits", x.bits()),
         }
