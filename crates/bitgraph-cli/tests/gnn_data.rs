@@ -50,7 +50,7 @@ fn graphs_are_cross_validated() {
         ("--runs 2", "--runs is of training on one graph"),
         ("--folds 1", "the number of folds is 1"),
         ("--folds 81", "the number of folds is 81"),
-        ("--batch-graphs 0", "graphs of a batch is 0"),
+        ("--batch-graphs 0", "--batch-graphs"),
         ("--model agnn", "AGNN over graphs of their own"),
         ("--rule best", "'best' is no rule of cross validation"),
         ("--readout median", "'median' is no read-out"),

@@ -90,7 +90,7 @@ struct Job<'a, B: GnnBackend> {
 
 impl<B: GnnBackend> Job<'_, B> {
     fn batch(&self) -> usize {
-        self.args.graphs.batch_graphs.unwrap_or(BATCH)
+        self.args.graphs.batch_graphs.map_or(BATCH, |n| n as usize)
     }
     fn train<T: Working>(&self) -> Result<()> {
         let (set, graphs, seed) = (self.set, &self.args.graphs, self.args.general.seed);

@@ -162,8 +162,8 @@ pub struct GraphArgs {
     #[arg(long, value_name = "HOW", default_value = "sum", conflicts_with = "resume")]
     pub readout: Readout,
     /// Many graphs: graphs of a batch [default: 128]
-    #[arg(long, value_name = "N", conflicts_with = "resume")]
-    pub batch_graphs: Option<usize>,
+    #[arg(long, value_name = "N", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch_graphs: Option<u32>,
 }
 
 /// Where a model is computed.
