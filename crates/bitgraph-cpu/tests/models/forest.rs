@@ -1,7 +1,7 @@
 //! Threads that join trees at once lose no join.
 
 #[path = "../../src/fused/cc/forest.rs"]
-mod trees;
+pub(crate) mod trees;
 
 use crate::check;
 use crate::sync::AtomicU32;
