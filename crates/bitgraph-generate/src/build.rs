@@ -24,6 +24,9 @@ const BUCKET: u64 = 1 << 17;
 /// Buckets at most, unless rows within a bucket would not fit 16 bits: the waiting entries must stay in a cache too.
 const BUCKETS: u64 = 1 << 11;
 
+/// Buckets that are copied at once when gaps are closed: they take less than the rows of all entries, which are gone by then.
+const WAVE: usize = 32;
+
 /// Bytes that [`from_edges`] needs at its peak for `edges` edges of `n` vertices.
 pub(crate) fn edge_bytes(n: u64, edges: u64) -> u64 {
     // A column of 4 bytes and a row of 2 per entry; a degree of 4 and an offset of 8 per vertex; task buffers.
@@ -75,9 +78,8 @@ fn close_up(starts: &[u64], kept: &[usize], columns: &mut [u32]) -> usize {
     ends.extend(kept.iter().scan(0, |end, &k| Some((*end += k, *end).1)));
     // Buckets that stay where they are come first.
     let first = (0..kept.len()).find(|&b| starts[b] as usize != ends[b]).unwrap_or(kept.len());
-    let step = 4 * rayon::current_num_threads();
-    for start in (first..kept.len()).step_by(step) {
-        let wave = start..kept.len().min(start + step);
+    for start in (first..kept.len()).step_by(WAVE) {
+        let wave = start..kept.len().min(start + WAVE);
         let copies = parallel::collect(wave.len(), |k| columns[starts[start + k] as usize..][..kept[start + k]].to_vec());
         let out = DisjointSlice::new(columns);
         parallel::each(wave.len(), &|k| {

@@ -1,12 +1,8 @@
 //! Pairs of trees hooked by two threads at once: a store may undo another, and joining the pairs that were kept makes it good.
 
-#[path = "../../src/fused/cc/pairs.rs"]
-mod hooked;
-
+use super::hooked::{Pairs, Trees};
 use crate::check;
-use crate::forest::trees as forest;
 use crate::sync::{AtomicU32, Ordering};
-use hooked::{Pairs, Trees};
 use loom::sync::Arc;
 use loom::thread;
 

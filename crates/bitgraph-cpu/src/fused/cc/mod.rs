@@ -20,6 +20,7 @@ mod select;
 mod tests;
 
 use crate::Isa;
+use crate::fresh::fresh;
 use crate::team::{self, Team};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Error, Result};
@@ -135,9 +136,8 @@ impl Call<'_> {
         let mut own = Scratch::default();
         let mut guard = self.layout.scratch.try_lock();
         let scratch = guard.as_deref_mut().unwrap_or(&mut own);
-        // Written once, by all threads, and not before.
-        let mut labels = Vec::with_capacity(n);
-        let counts = team::with(workers, |team| self.label(graph, &mut labels.spare_capacity_mut()[..n], scratch, team))?;
+        let mut labels = Vec::new();
+        let counts = team::with(workers, |team| self.label(graph, fresh(&mut labels, n, team), scratch, team))?;
         // SAFETY: either variant has written all labels.
         #[allow(unsafe_code)]
         unsafe {

@@ -41,7 +41,7 @@ impl Pairs {
 pub(super) struct Trees<'a, const SHARED: bool> {
     /// Of a number: the number it is hooked onto.
     parents: &'a [AtomicU32],
-    /// The same, to join and to find roots in.
+    /// The same, to join in.
     forest: Forest<'a, SHARED>,
     /// Of a vertex: the number of its tree.
     labels: &'a [AtomicU32],
@@ -84,7 +84,11 @@ impl<'a, const SHARED: bool> Trees<'a, SHARED> {
         let (a, b) = (self.root(v), self.root(u));
         pairs.push(a, b);
         let high = &self.parents[a.max(b) as usize];
-        high.store(high.load(Relaxed).min(a.min(b)), Relaxed);
+        let (before, low) = (high.load(Relaxed), a.min(b));
+        // A store that changes nothing would take the line of a root, which everybody reads, from all other threads.
+        if !SHARED || low < before {
+            high.store(before.min(low), Relaxed);
+        }
     }
     /// Joins two trees; mostly they are one.
     #[inline(always)]
@@ -97,17 +101,29 @@ impl<'a, const SHARED: bool> Trees<'a, SHARED> {
     pub(super) fn join_all(&self, pairs: &Pairs) {
         pairs.list[..pairs.count].iter().for_each(|&pair| self.join(pair as u32, (pair >> 32) as u32));
     }
+    /// The root of a number. Nothing is written on the way: numbers are flattened in ascending order, which shortens it.
+    #[inline(always)]
+    fn find(&self, id: usize) -> u32 {
+        let mut root = self.parents[id].load(Relaxed);
+        loop {
+            let parent = self.parents[root as usize].load(Relaxed);
+            if parent == root {
+                return root;
+            }
+            root = parent;
+        }
+    }
     /// Hooks numbers onto their roots.
     pub(super) fn flatten(&self, numbers: Range<usize>) {
         for id in numbers {
-            self.parents[id].store(self.forest.find(id as u32), Relaxed);
+            self.parents[id].store(self.find(id), Relaxed);
         }
     }
     /// Hooks numbers onto their roots, and gives them the roots' names; how many are roots.
     pub(super) fn settle(&self, numbers: Range<usize>) -> usize {
         let mut roots = 0;
         for id in numbers {
-            let root = self.forest.find(id as u32);
+            let root = self.find(id);
             roots += usize::from(root as usize == id);
             self.parents[id].store(root, Relaxed);
             // A root's name is stored as it is.

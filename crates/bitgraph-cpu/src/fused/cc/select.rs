@@ -3,7 +3,7 @@
 use super::{CcLayout, CcVariant};
 use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
-use crate::rates::{Cost, gather, in_orders, mesh_like, on_threads, threads_for_passes};
+use crate::rates::{Cost, gather, hubs, in_orders, mesh_like, on_threads, threads_for_passes};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
 use bitgraph_sparse::ordering::Ordering;
@@ -28,9 +28,11 @@ impl CcVariant {
     pub fn choose(entries: usize, nodes: usize) -> Self {
         if entries as f64 >= DENSE * nodes as f64 { Self::Search } else { Self::Hook }
     }
-    /// The same where more is known: a search of few levels does not get far in a graph of long diameter.
+    /// The same where more is known: a search of few levels does not get far in a graph of long diameter, and without hubs it reads about
+    /// as much of a graph of few entries as hooking does, which threads share better.
     fn choose_for(s: &Stats) -> Self {
-        if s.spreads_slowly { Self::Hook } else { Self::choose(s.entries, s.nodes) }
+        let sparse = s.mean_degree < 2.0 * DENSE && !hubs(s);
+        if s.spreads_slowly || sparse { Self::Hook } else { Self::choose(s.entries, s.nodes) }
     }
 }
 

@@ -16,6 +16,7 @@ mod tests;
 mod update;
 
 use crate::Isa;
+use crate::fresh::fresh;
 use crate::fused::tc::work::{Pool, reserve};
 use crate::spmv::{Real, SpmvKind, SpmvLayout};
 use crate::team::{self, Team};
@@ -199,9 +200,8 @@ impl<T: Real> PageRankLayout<T> {
             iterations += 1;
             config.control.report(iterations.into(), Some(config.max_iterations.into()));
         }
-        // Written once, by all threads, and not before.
-        let mut scores = Vec::with_capacity(n);
-        let out = DisjointSlice::new(&mut scores.spare_capacity_mut()[..n]);
+        let mut scores = Vec::new();
+        let out = DisjointSlice::new(fresh(&mut scores, n, team));
         team.run(parts.len(), |worker, part| {
             let mut sums = sums[worker].lock().unwrap_or_else(PoisonError::into_inner);
             for (first, element, length) in self.matrix.stretches(parts[part].clone()) {
