@@ -2,6 +2,7 @@
 
 mod backend;
 mod cpu;
+mod fresh;
 pub mod fused;
 mod matrix;
 mod ops;

@@ -24,6 +24,9 @@ const BUCKET: u64 = 1 << 17;
 /// Buckets at most, unless rows within a bucket would not fit 16 bits: the waiting entries must stay in a cache too.
 const BUCKETS: u64 = 1 << 11;
 
+/// Buckets that are copied at once when gaps are closed: they take less than the rows of all entries, which are gone by then.
+const WAVE: usize = 32;
+
 /// Bytes that [`from_edges`] needs at its peak for `edges` edges of `n` vertices.
 pub(crate) fn edge_bytes(n: u64, edges: u64) -> u64 {
     // A column of 4 bytes and a row of 2 per entry; a degree of 4 and an offset of 8 per vertex; task buffers.
@@ -61,17 +64,31 @@ pub(crate) fn from_edges<S: EdgeSource>(source: &S, control: &Control, out_of_me
     let mut degrees: Vec<u32> = memory::zeros(n).ok_or_else(|| out_of_memory(wanted))?;
     let kept = settle(shift, &starts, &mut columns, &rows, &mut degrees, &meter)?;
     drop(rows);
-    let mut end = 0usize;
-    for (b, &k) in kept.iter().enumerate() {
-        let start = starts[b] as usize;
-        if start != end {
-            columns.copy_within(start..start + k, end);
-        }
-        end += k;
-    }
+    let end = close_up(&starts, &kept, &mut columns);
     columns.truncate(end);
     columns.shrink_to_fit();
     Ok(Csr::from_valid(n, n, offsets(&degrees, end), columns.into()))
+}
+
+/// Moves what every bucket keeps, its first entries, to the end of what those before it keep; where the last one ends. Some buckets are copied
+/// at once and then written, for what is written may lie where another of them was.
+fn close_up(starts: &[u64], kept: &[usize], columns: &mut [u32]) -> usize {
+    let mut ends = Vec::with_capacity(kept.len() + 1);
+    ends.push(0);
+    ends.extend(kept.iter().scan(0, |end, &k| Some((*end += k, *end).1)));
+    // Buckets that stay where they are come first.
+    let first = (0..kept.len()).find(|&b| starts[b] as usize != ends[b]).unwrap_or(kept.len());
+    for start in (first..kept.len()).step_by(WAVE) {
+        let wave = start..kept.len().min(start + WAVE);
+        let copies = parallel::collect(wave.len(), |k| columns[starts[start + k] as usize..][..kept[start + k]].to_vec());
+        let out = DisjointSlice::new(columns);
+        parallel::each(wave.len(), &|k| {
+            // SAFETY: what buckets keep is disjoint at its new place, too, and the array was long enough for all of them.
+            #[allow(unsafe_code)]
+            unsafe { out.range(ends[start + k]..ends[start + k + 1]) }.copy_from_slice(&copies[k]);
+        });
+    }
+    ends[kept.len()]
 }
 
 /// A pattern from the degree and the ascending columns of every row.

@@ -7,6 +7,7 @@
 //! # Bytes
 //! `4 nnz + 4 (rows + 1)`, or `8 (rows + 1)` for offsets of 64 bits.
 
+use crate::offsets::Width;
 use crate::{Buffer, Error, OffsetInt, Offsets, Result, parallel, valid, with_offsets};
 
 /// A sparse pattern: where entries are. Cheap to clone.
@@ -154,39 +155,43 @@ impl Csr {
         let has_loop = |i: &usize| self.row(*i).binary_search(&(*i as u32)).is_ok();
         parallel::reduce(self.nrows(), 8192, |rows| rows.filter(has_loop).count(), |a, b| a + b)
     }
-    /// Whether every entry has its mirror image. O(nnz) time, serial, 8 bytes a row; stops at the first breach.
+    /// Whether every entry has its mirror image. O(nnz) time, parallel, an offset a row for each of at most eight tasks; stops at the first
+    /// breach, and other tasks when they have done their part.
     #[must_use]
     pub fn is_symmetric(&self) -> bool {
-        if self.rows != self.columns {
-            return false;
-        }
+        self.is_square()
+            && with_offsets!(&self.offsets, o => {
+                let blocks = parallel::balanced_rows(o, rayon::current_num_threads().min(8));
+                parallel::all(blocks.len(), 1, |b| self.is_mirrored(o, blocks[b].clone()))
+            })
+    }
+    /// Whether every entry left of the diagonal in these rows has its mirror image, and every entry right of it in these columns.
+    fn is_mirrored<O: OffsetInt>(&self, o: &[O], rows: std::ops::Range<usize>) -> bool {
         // Row by row ascending, the mirror image (j, i) of entry (i, j), i > j, must be the next unseen one of row j.
-        with_offsets!(&self.offsets, o => {
-            let mut next: Vec<usize> = o[..self.nrows()].iter().map(|x| x.index()).collect();
-            for i in 0..self.nrows() {
-                for k in o[i].index()..o[i + 1].index() {
-                    let j = self.indices[k] as usize;
-                    if j > i {
-                        break;
-                    }
-                    if j == i {
-                        continue;
-                    }
-                    // Entries of row j at or below the diagonal were met when row j was read.
-                    while next[j] < o[j + 1].index() && self.indices[next[j]] as usize <= j {
-                        next[j] += 1;
-                    }
-                    if next[j] == o[j + 1].index() || self.indices[next[j]] as usize != i {
-                        return false;
-                    }
-                    next[j] += 1;
+        let mut next: Vec<O> = (0..rows.end)
+            .map(|j| {
+                let (start, end) = (o[j].index(), o[j + 1].index());
+                let first = rows.start.max(j + 1);
+                O::from_index(start + self.indices[start..end].partition_point(|&c| (c as usize) < first))
+            })
+            .collect();
+        for i in rows.clone() {
+            for &j in self.indices[o[i].index()..o[i + 1].index()].iter().take_while(|&&j| (j as usize) < i) {
+                let j = j as usize;
+                let at = next[j].index();
+                if at == o[j + 1].index() || self.indices[at] as usize != i {
+                    return false;
                 }
+                next[j] = O::from_index(at + 1);
             }
-            (0..self.nrows()).all(|j| self.indices[next[j]..o[j + 1].index()].iter().all(|&c| c as usize <= j))
+        }
+        (0..rows.end).all(|j| {
+            let at = next[j].index();
+            at == o[j + 1].index() || self.indices[at] as usize >= rows.end
         })
     }
-    /// The transpose. O(nnz) time, parallel; peak memory the result, 8 bytes a column, and 4 bytes a column for each of at most eight
-    /// tasks.
+    /// The transpose. O(nnz) time, parallel; peak memory the result, and an offset a column for each task: at most eight, or as many as
+    /// makes no more of these than there are entries.
     #[must_use]
     pub fn transpose(&self) -> Self {
         self.transpose_impl(false).0
@@ -198,50 +203,52 @@ impl Csr {
         self.transpose_impl(true)
     }
     fn transpose_impl(&self, positions: bool) -> (Self, Vec<usize>) {
-        let (n, m) = (self.nrows(), self.ncols());
+        if Offsets::are_narrow(self.nnz() as u64) { self.transpose_as::<u32>(positions) } else { self.transpose_as::<u64>(positions) }
+    }
+    fn transpose_as<O: Width>(&self, positions: bool) -> (Self, Vec<usize>) {
+        let m = self.ncols();
         // Each task owns a block of rows and counts its columns; the blocks' counts, stacked by column, give every task
         // its own places, so that the result is the same whatever the number of threads.
-        let parts = rayon::current_num_threads().min(8);
+        let parts = rayon::current_num_threads().min((self.nnz() / m.max(1)).max(8));
         let blocks = with_offsets!(&self.offsets, o => parallel::balanced_rows(o, parts));
-        let mut counts: Vec<Vec<u32>> = parallel::collect(blocks.len(), |b| {
-            let mut count = vec![0u32; m];
-            for &c in &self.indices[self.offsets.get(blocks[b].start)..self.offsets.get(blocks[b].end)] {
-                count[c as usize] += 1;
+        let mut places: Vec<Vec<O>> = parallel::collect(blocks.len().max(1), |b| {
+            // Room for one more, for the offset in front.
+            let mut count = Vec::with_capacity(m + 1);
+            count.resize(m, O::default());
+            let entries = blocks.get(b).map_or(0..0, |rows| self.offsets.get(rows.start)..self.offsets.get(rows.end));
+            for &c in &self.indices[entries] {
+                count[c as usize] = O::from_index(count[c as usize].index() + 1);
             }
             count
         });
-        let mut offsets = vec![0usize; m + 1];
-        for c in 0..m {
-            let mut sum = 0;
-            for count in &mut counts {
-                sum += std::mem::replace(&mut count[c], sum);
-            }
-            offsets[c + 1] = offsets[c] + sum as usize;
-        }
+        parallel::stack(&mut places);
         let mut indices = vec![0u32; self.nnz()];
         let mut order = vec![0usize; if positions { self.nnz() } else { 0 }];
         {
             let out = parallel::DisjointSlice::new(&mut indices);
-            let places = parallel::DisjointSlice::new(&mut order);
-            parallel::each_mut(&mut counts, |b, count| {
+            let origins = parallel::DisjointSlice::new(&mut order);
+            parallel::each_mut(&mut places[..blocks.len()], |b, places| {
                 for row in blocks[b].clone() {
                     for k in self.row_range(row) {
-                        let c = self.indices[k] as usize;
-                        let place = offsets[c] + count[c] as usize;
-                        count[c] += 1;
-                        // SAFETY: (block, column) pairs own disjoint runs of places by the prefix sums above.
+                        let place = &mut places[self.indices[k] as usize];
+                        let at = place.index();
+                        *place = O::from_index(at + 1);
+                        // SAFETY: (block, column) pairs own disjoint runs of places by the sums above.
                         #[allow(unsafe_code)]
                         unsafe {
-                            out.write(place, row as u32);
+                            out.write(at, row as u32);
                             if positions {
-                                places.write(place, k);
+                                origins.write(at, k);
                             }
                         }
                     }
                 }
             });
         }
-        (Self { rows: self.columns, columns: n as u32, offsets: Offsets::from_usizes(&offsets), indices: indices.into() }, order)
+        // Where the last block ended in a column, the next column begins.
+        let mut offsets = places.pop().unwrap_or_default();
+        offsets.insert(0, O::default());
+        (Self { rows: self.columns, columns: self.rows, offsets: O::wrap(offsets), indices: indices.into() }, order)
     }
     /// The entries that `keep(row, column)` selects, and their positions in the original. O(nnz), parallel, two passes.
     #[must_use]
@@ -303,6 +310,46 @@ mod tests {
         assert!(matches!(csr(2, 3, &[0, 1, 3], &[3, 0, 1]), Err(Error::Invalid { array: "indices", position: 0, .. })));
         assert!(matches!(csr(1, 3, &[0, 2], &[1, 1]), Err(Error::Invalid { array: "indices", position: 1, .. })));
         assert!(matches!(csr(1, 3, &[1, 1], &[]), Err(Error::Invalid { array: "offsets", .. })));
+    }
+
+    #[test]
+    fn symmetry_and_transposes_do_not_depend_on_threads() {
+        let n = 3000u32;
+        let mut state = 1u64;
+        let mut random = || {
+            state = state.wrapping_mul(0x5851_F42D_4C95_7F2D).wrapping_add(0x1405_7B7E_F767_814F);
+            ((state >> 33) % u64::from(n)) as u32
+        };
+        let mut arcs = std::collections::BTreeSet::new();
+        for _ in 0..12_000 {
+            let (u, v) = (random(), random() / 3);
+            arcs.extend([(u, v), (v, u)]);
+        }
+        let build = |arcs: &std::collections::BTreeSet<(u32, u32)>| {
+            let mut offsets = vec![0; n as usize + 1];
+            arcs.iter().for_each(|&(u, _)| offsets[u as usize + 1] += 1);
+            (0..n as usize).for_each(|v| offsets[v + 1] += offsets[v]);
+            csr(n as usize, n as usize, &offsets, &arcs.iter().map(|&(_, v)| v).collect::<Vec<_>>()).unwrap()
+        };
+        let whole = build(&arcs);
+        let pools = [1, 4, 13].map(|threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap());
+        let plain = pools[0].install(|| whole.transpose_with_positions());
+        for pool in &pools {
+            pool.install(|| {
+                assert!(whole.is_symmetric());
+                assert_eq!(whole.transpose_with_positions(), plain);
+                let all: Vec<_> = arcs.iter().copied().filter(|&(u, v)| u != v).collect();
+                for k in (0..all.len()).step_by(all.len() / 40) {
+                    // Without one of two, and with one too many instead.
+                    let mut less = arcs.clone();
+                    less.remove(&all[k]);
+                    assert!(!build(&less).is_symmetric(), "without {:?}", all[k]);
+                    let other = (0..n).find(|&v| v != all[k].0 && !arcs.contains(&(all[k].0, v))).unwrap();
+                    less.insert((all[k].0, other));
+                    assert!(!build(&less).is_symmetric(), "{other} for {:?}", all[k]);
+                }
+            });
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use super::SpmvKind;
 use super::bands::{self, SIDE};
-use super::cells::{self, STRIP};
+use super::cells;
 use super::slices::block_width;
 use crate::Isa;
 use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
@@ -110,7 +110,7 @@ fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
     };
     let (far, blocks) = (distance * (1.0 - s.near), columns > block_width(columns));
     // Every strip reads along the lines that it has entries on.
-    let (strips, lines) = ((s.rows / STRIP as f64).ceil().max(1.0), (s.columns / LINE).max(1.0));
+    let (strips, lines) = ((s.rows / cells::strip() as f64).ceil().max(1.0), (s.columns / LINE).max(1.0));
     let touched = strips * lines * (1.0 - (-s.entries / strips / lines).exp()) * (1.0 - s.near);
     let line = if columns <= CACHED { 0.3 } else { 0.8 };
     let cells = strips * (s.columns / f64::from(1u32 << cells::window(s.entries as usize, s.rows as usize, columns))).ceil();

@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use super::Real;
-use super::cells::{Cells, STRIP};
+use super::cells::{Cells, MOST_ROWS};
 
 /// Words of the layout that are fetched ahead of their use: it is read once, and faster than the CPU would fetch it unasked. They last
 /// about as long as a word takes to come from memory.
@@ -26,7 +26,7 @@ fn fetch<V>(pointer: *const V) {
 
 /// Sets `y` to the sums of the rows.
 pub(super) fn sum<T: Real>(part: &Cells, x: &[T], y: &mut [T]) {
-    let mut sums = [T::ZERO; STRIP + 1];
+    let mut sums = [T::ZERO; MOST_ROWS + 1];
     let (mut cells, mut words, mut y) = (&part.cells[..], &part.words[..], y);
     for strip in &part.strips {
         let (own, others) = cells.split_at(strip.cells as usize);

@@ -7,7 +7,7 @@
 //! addition to a sum that is still being written has to wait.
 //!
 //! # Invariants
-//! A strip has at most [`STRIP`] rows. The words of its cells follow each other: in a cell a word for each of its fours, the four
+//! A strip has at most [`MOST_ROWS`] rows. The words of its cells follow each other: in a cell a word for each of its fours, the four
 //! columns, the first one lowest; a word for every four rows of those; a word for each of its pairs, two entries, the first one
 //! lowest, with the column below the row. Rows are below the strip's number of rows, or that number in the filler of an odd
 //! pair; columns are distances from the cell's first one, which together are below the number of columns.
@@ -15,13 +15,28 @@
 //! # Bytes
 //! 10 bytes four entries of a row, 8 bytes two others, 12 a cell, 8 a strip.
 
-use super::Real;
 use super::cell_kernel;
+use super::{PART_STEP, Real};
 use bitgraph_sparse::{Csr, OffsetInt, parallel, with_offsets};
 use std::ops::Range;
+use std::sync::OnceLock;
 
-/// Rows of a strip at most: their sums take a third of a first cache of 32 KiB in `f32`, and two thirds in `f64`.
-pub(super) const STRIP: usize = 3072;
+/// Rows of a strip at most, for a first cache of [`FIRST_CACHE`] bytes: their sums take a third of it in `f32`, and two thirds in `f64`.
+const ROWS: usize = 3072;
+const FIRST_CACHE: usize = 32 << 10;
+/// Rows of a strip at most, however large the first cache is.
+pub(super) const MOST_ROWS: usize = 2 * ROWS;
+
+/// Rows of a strip at most on this machine: elements of `x` are fetched once a strip, so that longer strips fetch fewer.
+pub(super) fn strip() -> usize {
+    static STRIP: OnceLock<usize> = OnceLock::new();
+    *STRIP.get_or_init(|| {
+        // Where nothing is known the cache is taken to be small.
+        let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index0/size").ok();
+        let kibibytes = size.and_then(|size| size.trim().strip_suffix('K')?.parse::<usize>().ok());
+        (ROWS * kibibytes.map_or(FIRST_CACHE, |k| k << 10) / FIRST_CACHE / PART_STEP * PART_STEP).clamp(ROWS, MOST_ROWS)
+    })
+}
 /// Columns of the narrowest window, as a power of two: half of such a cache in `f32`.
 const NARROW: u32 = 12;
 /// Columns of the widest window, as a power of two: 16-bit distances.
@@ -60,7 +75,7 @@ pub(super) struct Cells {
 
 /// Columns of a window, as a power of two, for a matrix of so many entries, rows and columns.
 pub(super) fn window(entries: usize, rows: usize, columns: usize) -> u32 {
-    let dense = entries as f64 / (rows as f64 * columns as f64).max(1.0) * STRIP.min(rows) as f64;
+    let dense = entries as f64 / (rows as f64 * columns as f64).max(1.0) * strip().min(rows) as f64;
     (NARROW..WIDE).find(|&w| dense * f64::from(1u32 << w) >= CELL).unwrap_or(WIDE)
 }
 
@@ -93,7 +108,7 @@ impl Builder {
     fn part<O: OffsetInt>(mut self, offsets: &[O], columns: &[u32]) -> Cells {
         let rows = offsets.len() - 1;
         // Strips of a part are equally long, or nearly.
-        let length = rows.div_ceil(rows.div_ceil(STRIP).max(1)).max(1);
+        let length = rows.div_ceil(rows.div_ceil(strip()).max(1)).max(1);
         for start in (0..rows).step_by(length) {
             self.strip(&offsets[start..=rows.min(start + length)], columns);
         }

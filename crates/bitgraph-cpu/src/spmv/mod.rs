@@ -42,8 +42,12 @@ use std::any::Any;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
-/// Work of a part (rows and entries), about: long enough that blocks of columns pay, short enough to share.
-const PART_WORK: usize = 1 << 20;
+/// Work of a part (rows and entries) at most, about: long enough that blocks of columns pay, short enough to share among many threads.
+const PART_WORK: usize = 1 << 18;
+/// Work of a part at least, about.
+const LEAST_WORK: usize = 1 << 14;
+/// Parts of a matrix that is neither small nor large, about.
+const PARTS: usize = 64;
 /// Rows of a part at most: their sums stay in the cache, and row numbers inside a part fit 16 bits.
 const PART_ROWS: usize = 1 << 15;
 /// Boundaries of parts are multiples of this: whole bands, whole vectors.
@@ -131,19 +135,25 @@ pub struct SpmvLayout {
     scratch: Mutex<Vec<Box<dyn Any + Send>>>,
 }
 
-/// Cuts rows into parts of about [`PART_WORK`].
-fn parts_of(csr: &Csr) -> Vec<Range<usize>> {
+/// Cuts rows into parts of about equal work. Those of cells are whole strips, or less of one where rows are long.
+fn parts_of(csr: &Csr, kind: SpmvKind) -> Vec<Range<usize>> {
     let n = csr.nrows();
     with_offsets!(csr.offsets(), o => {
         let work = |row: usize| bitgraph_sparse::OffsetInt::index(o[row]) + row;
         let (mut parts, mut start) = (Vec::new(), 0);
-        // Several parts even of a small matrix, for threads to share.
-        let target = PART_WORK.min((work(n) / 8).max(1 << 16));
+        let target = (work(n) / PARTS).clamp(LEAST_WORK, PART_WORK);
         while start < n {
             let (mut low, mut high) = (start + 1, n.min(start + PART_ROWS));
             while low < high {
                 let middle = (low + high) / 2;
                 if work(middle) - work(start) < target { low = middle + 1 } else { high = middle }
+            }
+            if kind == SpmvKind::Cells {
+                let strips = ((low - start) / cells::strip()).max(1) * cells::strip();
+                let end = n.min(start + strips);
+                if end < low || work(end) - work(start) <= PART_WORK {
+                    low = end;
+                }
             }
             let end = low.next_multiple_of(PART_STEP).min(n);
             parts.push(start..end);
@@ -158,7 +168,7 @@ impl SpmvLayout {
     #[must_use]
     pub fn build(csr: &Csr, kind: SpmvKind) -> Self {
         let (rows, columns) = (csr.nrows(), csr.ncols());
-        let parts = parts_of(csr);
+        let parts = parts_of(csr, kind);
         let mut width = columns.max(1);
         let form = match kind {
             SpmvKind::Plain => Form::Plain(csr.clone()),

@@ -1,5 +1,9 @@
 //! Threads that join trees at once lose no join.
 
+#[path = "../../src/fused/cc/pairs.rs"]
+mod hooked;
+#[path = "pairs.rs"]
+mod pairs;
 #[path = "../../src/fused/cc/forest.rs"]
 mod trees;
 
@@ -7,6 +11,8 @@ use crate::check;
 use crate::sync::AtomicU32;
 use loom::sync::Arc;
 use loom::thread;
+// What the files call it.
+use trees as forest;
 use trees::Forest;
 
 /// Joins the edges of both lists on a thread each; every vertex is then to have the root that `expected` says.

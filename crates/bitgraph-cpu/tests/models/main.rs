@@ -11,7 +11,6 @@ mod forest;
 mod meeting;
 mod packed;
 mod pair;
-mod pairs;
 mod team;
 
 /// What the files find as `crate::sync`.

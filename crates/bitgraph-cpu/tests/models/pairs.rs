@@ -1,47 +1,39 @@
-//! Rounds over pairs of trees by two threads at once: a store may undo another, and later rounds make it good.
+//! Pairs of trees hooked by two threads at once: a store may undo another, and joining the pairs that were kept makes it good.
 
-#[path = "../../src/fused/cc/pairs.rs"]
-mod rounds;
-
+use super::hooked::{Pairs, Trees};
 use crate::check;
 use crate::sync::{AtomicU32, Ordering};
 use loom::sync::Arc;
 use loom::thread;
-use rounds::{Pairs, Trees};
 
-fn listed(list: &[(u32, u32)], room: usize) -> Pairs {
-    let mut pairs = Pairs::default();
-    pairs.begin(room);
-    list.iter().for_each(|&(a, b)| pairs.push(a, b));
-    pairs
+/// Numbers of trees, and vertices that have these numbers: a tree for each.
+fn planted(numbers: usize) -> Arc<[Vec<AtomicU32>; 3]> {
+    Arc::new(std::array::from_fn(|_| (0..numbers as u32).map(AtomicU32::new).collect()))
 }
 
-/// One round by two threads, each over a list of its own, then rounds by one until no pair is left.
-fn joined(numbers: usize, lists: [&'static [(u32, u32)]; 2], expected: &'static [u32]) {
+/// Both lists are hooked by a thread each; then two threads join the pairs that either kept.
+fn joined(numbers: usize, lists: [&'static [(usize, usize)]; 2], expected: &'static [u32]) {
     check(3, move || {
-        let parents: Arc<Vec<AtomicU32>> = Arc::new((0..numbers as u32).map(AtomicU32::new).collect());
-        let hook = |list: &[(u32, u32)], parents: &[AtomicU32]| {
-            let mut pairs = listed(list, list.len());
-            Trees { parents, labels: &[], names: &[] }.hook(&mut pairs);
+        let arrays = planted(numbers);
+        let hook = |list: &[(usize, usize)], arrays: &[Vec<AtomicU32>; 3]| {
+            let mut pairs = Pairs::default();
+            pairs.begin(list.len());
+            let trees = Trees::<true>::new(&arrays[0], &arrays[1], &arrays[2]);
+            list.iter().for_each(|&(v, u)| trees.hook(v, u, &mut pairs));
             pairs
         };
         let other = {
-            let parents = parents.clone();
-            thread::spawn(move || hook(lists[1], &parents))
+            let arrays = arrays.clone();
+            thread::spawn(move || hook(lists[1], &arrays))
         };
-        let mut left = [hook(lists[0], &parents), other.join().unwrap()];
-        let trees = Trees { parents: &parents, labels: &[], names: &[] };
-        // Numbers are hooked onto roots between rounds.
+        let left = [hook(lists[0], &arrays), other.join().unwrap()];
+        let trees = Trees::<true>::new(&arrays[0], &arrays[1], &arrays[2]);
         trees.flatten(0..numbers);
-        let mut rounds = 0;
-        while left.iter().any(|pairs| !pairs.is_empty()) {
-            left.iter_mut().for_each(|pairs| trees.hook(pairs));
-            trees.flatten(0..numbers);
-            rounds += 1;
-            assert!(rounds <= numbers, "a round joins at least one pair");
-        }
-        let roots: Vec<u32> = parents.iter().map(|p| p.load(Ordering::Relaxed)).collect();
-        assert_eq!(roots, expected);
+        left.iter().for_each(|pairs| trees.join_all(pairs));
+        let roots = trees.settle(0..numbers);
+        let found: Vec<u32> = arrays[0].iter().map(|p| p.load(Ordering::Relaxed)).collect();
+        assert_eq!(found, expected);
+        assert_eq!(roots, expected.iter().enumerate().filter(|&(k, &root)| k == root as usize).count());
     });
 }
 
@@ -59,13 +51,15 @@ fn a_chain_by_two() {
 fn numbers_are_hooked_on_roots_by_two() {
     check(3, || {
         // 3 on 2, 2 on 1, 1 on 0: each thread follows what the other may have shortened.
-        let parents: Arc<Vec<AtomicU32>> = Arc::new([0, 0, 1, 2].map(AtomicU32::new).into());
+        let arrays = planted(4);
+        (1..4).for_each(|k| arrays[0][k].store(k as u32 - 1, Ordering::Relaxed));
+        let flatten = |range, arrays: &[Vec<AtomicU32>; 3]| Trees::<true>::new(&arrays[0], &arrays[1], &arrays[2]).flatten(range);
         let other = {
-            let parents = parents.clone();
-            thread::spawn(move || Trees { parents: &parents, labels: &[], names: &[] }.flatten(2..4))
+            let arrays = arrays.clone();
+            thread::spawn(move || flatten(2..4, &arrays))
         };
-        Trees { parents: &parents, labels: &[], names: &[] }.flatten(0..2);
+        flatten(0..2, &arrays);
         other.join().unwrap();
-        assert!(parents.iter().all(|p| p.load(Ordering::Relaxed) == 0));
+        assert!(arrays[0].iter().all(|p| p.load(Ordering::Relaxed) == 0));
     });
 }

@@ -3,7 +3,7 @@
 //! Read: versions 1 to 3, little and big endian, bool, integers and floats of up to 64 bits; written: version 1, little endian.
 //! Format: numpy's NEP 1. Only as many bytes are allocated as are there.
 
-use bitgraph_sparse::Values;
+use bitgraph_sparse::{Values, parallel};
 use bytemuck::Pod;
 use half::f16;
 use std::io::{self, Read};
@@ -185,12 +185,53 @@ pub(crate) fn read_values(reader: &mut impl Read, header: &Header) -> Result<Val
     })
 }
 
+/// The elements that are all of these bytes: as [`read_values`] and [`at_end`], in parallel.
+pub(crate) fn values_of(bytes: &[u8], header: &Header) -> Result<Values, Fault> {
+    /// The elements, which `of` makes of their bytes in this machine's order.
+    fn all<const N: usize, T: Send>(bytes: &[u8], header: &Header, of: impl Fn([u8; N]) -> T + Sync) -> Result<Vec<T>, Fault> {
+        let (expected, found) = (header.count(N as u64)? * N as u64, bytes.len() as u64);
+        if found < expected {
+            return Err(Fault::Size { expected, found });
+        }
+        if found > expected {
+            return Err(Fault::What(FOLLOWED));
+        }
+        let (elements, _) = bytes.as_chunks::<N>();
+        let reversed = header.big_endian != cfg!(target_endian = "big");
+        Ok(if reversed {
+            parallel::map(elements, |&(mut bytes)| {
+                bytes.reverse();
+                of(bytes)
+            })
+        } else {
+            parallel::map(elements, |&bytes| of(bytes))
+        })
+    }
+    Ok(match header.code.as_str() {
+        "b1" => all(bytes, header, |[b]| b != 0)?.into(),
+        "i1" => all(bytes, header, i8::from_ne_bytes)?.into(),
+        "i2" => all(bytes, header, i16::from_ne_bytes)?.into(),
+        "i4" => all(bytes, header, i32::from_ne_bytes)?.into(),
+        "i8" => all(bytes, header, i64::from_ne_bytes)?.into(),
+        "u1" => all(bytes, header, u8::from_ne_bytes)?.into(),
+        "u2" => all(bytes, header, u16::from_ne_bytes)?.into(),
+        "u4" => all(bytes, header, u32::from_ne_bytes)?.into(),
+        "u8" => all(bytes, header, u64::from_ne_bytes)?.into(),
+        "f2" => all(bytes, header, f16::from_ne_bytes)?.into(),
+        "f4" => all(bytes, header, f32::from_ne_bytes)?.into(),
+        "f8" => all(bytes, header, f64::from_ne_bytes)?.into(),
+        _ => return Err(Fault::What(NO_NUMBERS)),
+    })
+}
+
+const FOLLOWED: &str = "bytes follow the last element";
+
 /// Makes sure that nothing follows.
 pub(crate) fn at_end(reader: &mut impl Read) -> Result<(), Fault> {
     let mut byte = [0];
     match reader.read(&mut byte) {
         Ok(0) => Ok(()),
-        Ok(_) => Err(Fault::What("bytes follow the last element")),
+        Ok(_) => Err(Fault::What(FOLLOWED)),
         Err(e) => Err(Fault::Io(e)),
     }
 }

@@ -6,7 +6,7 @@ use super::npy::{self, Fault, Header};
 use super::zip::{self, Member};
 use crate::{Error, Loaded, ReadOptions, Result};
 use bitgraph_semiring::DType;
-use bitgraph_sparse::{Coo, Csr, Offsets, Values, with_offsets, with_values};
+use bitgraph_sparse::{Coo, Csr, Offsets, Values, parallel, with_offsets, with_values};
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -22,17 +22,26 @@ impl Archive<'_> {
         fault.at(self.path, format!("array '{name}'"))
     }
 
-    fn open(&self, name: &str) -> Result<(Header, zip::Unpack<'_>)> {
+    fn member(&self, name: &str) -> Result<&Member> {
         let file = format!("{name}.npy");
         let member = self.members.iter().find(|m| m.name == file);
-        let member = member.ok_or_else(|| self.fault(name, Fault::What("the archive has no such array")))?;
-        let mut reader = member.open(self.bytes);
+        member.ok_or_else(|| self.fault(name, Fault::What("the archive has no such array")))
+    }
+
+    fn open(&self, name: &str) -> Result<(Header, zip::Unpack<'_>)> {
+        let mut reader = self.member(name)?.open(self.bytes);
         let header = npy::read_header(&mut reader).map_err(|f| self.fault(name, f))?;
         Ok((header, reader))
     }
 
     /// A vector of numbers.
     fn vector(&self, name: &str) -> Result<Values> {
+        if let Some(stored) = self.member(name)?.stored(self.bytes) {
+            let mut bytes = stored.map_err(|e| self.fault(name, e.into()))?;
+            let header = npy::read_header(&mut bytes);
+            let values = header.and_then(|header| npy::check_vector(&header).and_then(|()| npy::values_of(bytes, &header)));
+            return values.map_err(|f| self.fault(name, f));
+        }
         let (header, mut reader) = self.open(name)?;
         npy::check_vector(&header).map_err(|f| self.fault(name, f))?;
         let values = npy::read_values(&mut reader, &header).and_then(|v| npy::at_end(&mut reader).map(|()| v));
@@ -40,18 +49,27 @@ impl Archive<'_> {
     }
 
     /// A vector of ids or offsets, which must fit `T`.
-    fn whole<T: TryFrom<i64> + TryFrom<u64> + Copy>(&self, name: &str) -> Result<Vec<T>> {
-        let typed = |position: usize, fits: Option<T>, found: &dyn std::fmt::Display| {
-            let wanted = if size_of::<T>() == 4 { "it must be from 0 to 4294967295" } else { "it must not be negative" };
-            fits.ok_or_else(|| self.element(name, position, found, wanted))
-        };
+    fn whole<T: TryFrom<i64> + TryFrom<u64> + Default + Send>(&self, name: &str) -> Result<Vec<T>> {
         match &self.vector(name)? {
-            Values::I32(v) => v.iter().enumerate().map(|(i, x)| typed(i, T::try_from(i64::from(*x)).ok(), x)).collect(),
-            Values::I64(v) => v.iter().enumerate().map(|(i, x)| typed(i, T::try_from(*x).ok(), x)).collect(),
-            Values::U32(v) => v.iter().enumerate().map(|(i, x)| typed(i, T::try_from(u64::from(*x)).ok(), x)).collect(),
-            Values::U64(v) => v.iter().enumerate().map(|(i, x)| typed(i, T::try_from(*x).ok(), x)).collect(),
+            Values::I32(v) => self.typed(name, v, |&x| T::try_from(i64::from(x)).ok()),
+            Values::I64(v) => self.typed(name, v, |&x| T::try_from(x).ok()),
+            Values::U32(v) => self.typed(name, v, |&x| T::try_from(u64::from(x)).ok()),
+            Values::U64(v) => self.typed(name, v, |&x| T::try_from(x).ok()),
             _ => Err(self.fault(name, Fault::What("the elements are not integers of 32 or 64 bits"))),
         }
+    }
+    /// What `fits` makes of elements, all of which must fit.
+    fn typed<S: Sync + std::fmt::Display, T: Default + Send>(
+        &self,
+        name: &str,
+        elements: &[S],
+        fits: impl Fn(&S) -> Option<T> + Sync,
+    ) -> Result<Vec<T>> {
+        if let Some(position) = parallel::position(elements, |x| fits(x).is_none()) {
+            let wanted = if size_of::<T>() == 4 { "it must be from 0 to 4294967295" } else { "it must not be negative" };
+            return Err(self.element(name, position, &elements[position], wanted));
+        }
+        Ok(parallel::map(elements, |x| fits(x).unwrap_or_default()))
     }
     fn element(&self, array: &str, position: usize, found: &dyn std::fmt::Display, wanted: &'static str) -> Error {
         let (path, array) = (self.path.to_path_buf(), array.to_string());
@@ -123,10 +141,10 @@ pub(crate) fn from_bytes(bytes: &[u8], path: &Path, options: &ReadOptions) -> Re
     archive.same_length("indptr", major + 1, offsets.len() as u64)?;
     check_offsets(&archive, &offsets, indices.len())?;
     archive.check_values(indices.len())?;
-    let ordered = offsets.windows(2).all(|w| indices[w[0] as usize..w[1] as usize].is_sorted_by(|a, b| a < b));
+    let ordered = parallel::all(major, 4096, |i| indices[offsets[i] as usize..offsets[i + 1] as usize].is_sorted_by(|a, b| a < b));
     if !ordered || by_column || options.symmetrize {
         let mut majors = vec![0u32; indices.len()];
-        bitgraph_sparse::parallel::rows_mut(&offsets, &mut majors, |i, row| row.fill(i as u32));
+        parallel::rows_mut(&offsets, &mut majors, |i, row| row.fill(i as u32));
         let (r, c) = if by_column { (indices, majors) } else { (majors, indices) };
         return crate::loaded::from_coo(Coo { values, ..Coo::pattern(nrows, ncols, r, c) }, path, options);
     }
@@ -149,7 +167,7 @@ fn check_offsets(archive: &Archive<'_>, offsets: &[u64], indices: usize) -> Resu
 }
 
 fn all_true(values: &Values) -> bool {
-    matches!(values, Values::Bool(v) if v.iter().all(|&b| b))
+    matches!(values, Values::Bool(v) if parallel::position(v, |&b| !b).is_none())
 }
 
 /// numpy's name of a type, little endian; none for bf16.

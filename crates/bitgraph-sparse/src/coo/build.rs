@@ -7,7 +7,7 @@
 use super::{Coo, Duplicates};
 use crate::cell::Cell;
 use crate::offsets::Width;
-use crate::parallel::{DisjointSlice, collect, each_mut, position, rows_mut};
+use crate::parallel::{DisjointSlice, collect, each_mut, position, rows_mut, stack};
 use crate::{Csr, Error, Result, Values};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -31,7 +31,7 @@ pub(crate) struct Making {
 /// Tasks for so many entries. Every task needs four bytes per row: few entries make few tasks.
 pub(crate) fn tasks(entries: usize, rows: usize) -> usize {
     let most = 2 + entries / (2 * rows.max(1));
-    if entries < 65536 { 1 } else { rayon::current_num_threads().min(8).min(most) }
+    if entries < 65536 { 1 } else { rayon::current_num_threads().min(most) }
 }
 
 /// Consecutive blocks of entries, one per task.
@@ -64,14 +64,7 @@ impl<O: Width, V: Cell> Rows<O, V> {
             count
         });
         // From counts to the place of each block's next entry of each row.
-        let mut total = 0usize;
-        for r in 0..coo.nrows {
-            for count in &mut places {
-                let c = count[r].index();
-                count[r] = O::from_index(total);
-                total += c;
-            }
-        }
+        let total = stack(&mut places);
         let mut indices = vec![0u32; total];
         let mut scattered = vec![V::default(); total];
         let (out, out_values) = (DisjointSlice::new(&mut indices), DisjointSlice::new(&mut scattered));

@@ -123,9 +123,57 @@ pub fn balanced_rows<O: OffsetInt>(offsets: &[O], parts: usize) -> Vec<std::ops:
     bounds.into_iter().map(|end| std::mem::replace(&mut start, end)..end).filter(|rows| !rows.is_empty()).collect()
 }
 
+/// Bins that a task of [`stack`] takes at once.
+const BINS: usize = 1 << 13;
+
+/// From how many entries of every bin each of several tasks has, to the place of its first: bins follow each other, and in a bin the tasks.
+/// The number of all entries. All tasks count the same bins.
+#[allow(unsafe_code)]
+pub fn stack<O: OffsetInt>(counts: &mut [Vec<O>]) -> usize {
+    let bins = counts.iter().map(Vec::len).min().unwrap_or(0);
+    let sum = |bins: std::ops::Range<usize>| counts.iter().flat_map(|count| &count[bins.clone()]).map(|c| c.index()).sum::<usize>();
+    let mut starts = collect(bins.div_ceil(BINS), |k| sum(k * BINS..bins.min((k + 1) * BINS)));
+    let mut total = 0;
+    for start in &mut starts {
+        total += std::mem::replace(start, total);
+    }
+    let tasks: Vec<_> = counts.iter_mut().map(|count| DisjointSlice::new(&mut count[..])).collect();
+    blocks(bins, BINS, |block| {
+        let mut next = starts[block.start / BINS];
+        // SAFETY: blocks are disjoint ranges of bins.
+        let mut tasks: Vec<_> = tasks.iter().map(|task| unsafe { task.range(block.clone()) }).collect();
+        for bin in 0..block.len() {
+            for task in &mut tasks {
+                let count = task[bin].index();
+                task[bin] = O::from_index(next);
+                next += count;
+            }
+        }
+    });
+    total
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn places_follow_bins_and_tasks() {
+        for bins in [0, 1, 5, 3 * BINS + 7] {
+            let counts: Vec<Vec<u32>> = (0..3).map(|task| (0..bins).map(|bin| ((bin * 31 + task * 17) % 5) as u32).collect()).collect();
+            let mut places = counts.clone();
+            let total = stack(&mut places);
+            let mut next = 0;
+            for bin in 0..bins {
+                for task in 0..3 {
+                    assert_eq!(places[task][bin], next);
+                    next += counts[task][bin];
+                }
+            }
+            assert_eq!(total, next as usize);
+        }
+        assert_eq!(stack::<u64>(&mut []), 0);
+    }
 
     #[test]
     fn every_row_once() {

@@ -6,6 +6,7 @@
 
 use super::kernel::Labelled;
 use std::arch::x86_64::*;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// The lanes of the first `count` elements.
@@ -177,7 +178,14 @@ pub(super) unsafe fn bottom_up<const P: usize>(
 /// The CPU has AVX-512 F, BW and VPOPCNTDQ's scalar kin; `labels` has a vertex for every word but for the last one's tail, and
 /// `rest` as many elements.
 #[target_feature(enable = "avx512f,popcnt")]
-pub(super) unsafe fn label(visited: &[u64], isolated: &[u64], first: usize, giant: u32, labels: &mut [u32], rest: &mut [u32]) -> Labelled {
+pub(super) unsafe fn label(
+    visited: &[u64],
+    isolated: &[u64],
+    first: usize,
+    giant: u32,
+    labels: &mut [MaybeUninit<u32>],
+    rest: &mut [u32],
+) -> Labelled {
     let lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     let giants = _mm512_set1_epi32(giant as i32);
     let mut found = Labelled::default();

@@ -1,4 +1,4 @@
-//! Trees of vertices hooked onto smaller ones, in the array that becomes the labels.
+//! Trees of vertices, or of numbers, hooked onto smaller ones.
 //!
 //! Invariant: every element is at most its index, so there are no cycles, and the root of a tree is its smallest vertex. With
 //! `SHARED` several threads may work on the trees at once: a root is hooked by compare-and-swap, and a shortened path only ever

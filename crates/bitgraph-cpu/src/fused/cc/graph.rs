@@ -5,6 +5,7 @@
 
 use crate::sync::AtomicU32;
 use bitgraph_sparse::OffsetInt;
+use std::mem::MaybeUninit;
 
 /// An offset width, and whether the vector kernels take it.
 pub(super) trait Width: OffsetInt {
@@ -47,9 +48,10 @@ impl<'a, O: OffsetInt, const P: usize> Graph<'a, O, P> {
     }
 }
 
-/// An array of labels as one that several threads may work on.
-pub(super) fn atomic(labels: &mut [u32]) -> &[AtomicU32] {
-    // SAFETY: `AtomicU32` has the layout of `u32`, and the exclusive borrow lasts as long as the shared one.
+/// An array of labels as one that several threads may work on; an element is stored before it is loaded.
+pub(super) fn atomic(labels: &mut [MaybeUninit<u32>]) -> &[AtomicU32] {
+    // SAFETY: `AtomicU32` has the layout of `u32`, and the exclusive borrow lasts as long as the shared one. Whoever loads an element has
+    // stored it before.
     #[allow(unsafe_code)]
     unsafe {
         &*(std::ptr::from_mut(labels) as *const [AtomicU32])

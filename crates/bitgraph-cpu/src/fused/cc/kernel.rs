@@ -5,6 +5,7 @@
 
 use super::graph::{Graph, Width};
 use crate::Isa;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// The form of the inner loops.
@@ -133,7 +134,7 @@ impl Kernel {
         isolated: &[u64],
         first: usize,
         giant: u32,
-        labels: &mut [u32],
+        labels: &mut [MaybeUninit<u32>],
         rest: &mut [u32],
     ) -> Labelled {
         #[cfg(target_arch = "x86_64")]
@@ -147,7 +148,7 @@ impl Kernel {
             for (bit, label) in labels.iter_mut().enumerate() {
                 let v = (first + i * 64 + bit) as u32;
                 let (visited, isolated) = (visited[i] >> bit & 1 != 0, isolated[i] >> bit & 1 != 0);
-                *label = if visited && !isolated { giant } else { v };
+                label.write(if visited && !isolated { giant } else { v });
                 found.giant += usize::from(visited && !isolated);
                 found.isolated += usize::from(isolated);
                 if !visited {

@@ -1,8 +1,8 @@
 //! Connected components, weak on directed graphs; a label is the smallest vertex of the component.
 //!
 //! Two methods: `search` takes the giant component of a well-connected graph by breadth-first search over a bitmap, and
-//! `hook` makes trees in one ascending pass, which sparse graphs with local numberings need no more than, and joins them over pairs
-//! of trees. Sparse graphs are hooked (`select.rs`); the search falls back on hooking where it finds no
+//! `hook` makes trees in one ascending pass, which sparse graphs with local numberings need no more than, and joins them through one more
+//! neighbour of every vertex. Sparse graphs are hooked (`select.rs`); the search falls back on hooking where it finds no
 //! giant in few levels.
 //!
 //! Invariant: labels do not depend on the method, the SIMD level or the number of threads.
@@ -20,6 +20,7 @@ mod select;
 mod tests;
 
 use crate::Isa;
+use crate::fresh::fresh;
 use crate::team::{self, Team};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Error, Result};
@@ -27,6 +28,7 @@ use bitgraph_sparse::{Csr, Offsets};
 use graph::{Graph, Width};
 use kernel::Kernel;
 use search::Scratch;
+use std::mem::MaybeUninit;
 use std::sync::Mutex;
 
 /// Entries and vertices below which one thread does.
@@ -45,7 +47,7 @@ pub struct CcLayout {
 pub enum CcVariant {
     /// Breadth-first search for the giant component over a bitmap; hooking where it finds none in few levels.
     Search,
-    /// Trees in one ascending pass, joined over pairs of trees.
+    /// Trees in one ascending pass, joined through one more neighbour of every vertex.
     Hook,
 }
 
@@ -134,15 +136,20 @@ impl Call<'_> {
         let mut own = Scratch::default();
         let mut guard = self.layout.scratch.try_lock();
         let scratch = guard.as_deref_mut().unwrap_or(&mut own);
-        let mut labels = vec![0u32; n];
-        let counts = team::with(workers, |team| self.label(graph, &mut labels, scratch, team))?;
+        let mut labels = Vec::new();
+        let counts = team::with(workers, |team| self.label(graph, fresh(&mut labels, n, team), scratch, team))?;
+        // SAFETY: either variant has written all labels.
+        #[allow(unsafe_code)]
+        unsafe {
+            labels.set_len(n);
+        }
         self.config.control.report(1, Some(1));
         Ok(Cc { labels, components: counts.components, largest: counts.largest })
     }
     fn label<O: Width, const P: usize>(
         &self,
         graph: &Graph<'_, O, P>,
-        labels: &mut [u32],
+        labels: &mut [MaybeUninit<u32>],
         scratch: &mut Scratch,
         team: &Team<'_>,
     ) -> Result<Counts> {
@@ -161,6 +168,16 @@ impl Call<'_> {
 struct Counts {
     components: u64,
     largest: u64,
+}
+
+/// Labels that have been written.
+///
+/// # Safety
+/// All of them have been.
+#[allow(unsafe_code)]
+unsafe fn written(labels: &[MaybeUninit<u32>]) -> &[u32] {
+    // SAFETY: by the contract; the layout is the same.
+    unsafe { &*(std::ptr::from_ref(labels) as *const [u32]) }
 }
 
 /// The size of the largest component, if one has `size` vertices and `others` vertices may be in larger ones.

@@ -1,13 +1,14 @@
-//! Trees with numbers, joined over pairs of numbers: rounds without a branch on what is found.
+//! Trees with numbers, joined over pairs of numbers: first without a branch on what is found, then exactly.
 //!
-//! A round looks up both trees of every pair, hooks the higher onto the lower, and keeps the pairs whose trees differed. Then
-//! every number is hooked onto its root. A round leaves at most half of the trees that have pairs, for of two that are paired one is
-//! hooked; mostly it leaves few, and its work shrinks as fast.
+//! The first time both trees of every pair are looked up, the higher is hooked onto the lower, and the pairs whose trees differed are kept.
+//! Then every number is hooked onto its root, and mostly both trees of the pairs that were kept are one; those that are not are joined one
+//! by one. A mispredicted branch for every pair, which joining all of them one by one would be, takes longer than the rest.
 //!
 //! Invariant: a number is hooked onto a lower one or itself, so the root of a component is its lowest number. Threads work on the same
-//! parents without waiting for each other: a store may undo another, but the pair that stands for what was undone is kept for
-//! the next round, which settles it. What earlier rounds joined is never undone, since only roots are hooked.
+//! parents without waiting for each other: a store may undo another, but the pair that stands for what was undone is kept, and joined
+//! exactly. `tests/models` runs this file under a model checker.
 
+use super::forest::Forest;
 use crate::sync::{AtomicU32, Ordering::Relaxed};
 use std::ops::Range;
 
@@ -17,75 +18,116 @@ pub(super) struct Pairs {
     /// The lower number below, the higher above.
     list: Vec<u64>,
     count: usize,
-    room: usize,
 }
 
 impl Pairs {
-    /// Empties the list and makes room for so many pairs, at least one.
+    /// Empties the list and makes room for so many pairs.
     pub(super) fn begin(&mut self, room: usize) {
-        self.room = room.max(1);
         // A pair that is not kept is written, too.
-        if self.list.len() <= self.room {
-            self.list.resize(self.room + 1, 0);
+        if self.list.len() <= room {
+            self.list = vec![0; room + 1];
         }
         self.count = 0;
     }
     /// Adds a pair, unless it is the same tree twice.
     #[inline(always)]
-    pub(super) fn push(&mut self, a: u32, b: u32) {
+    fn push(&mut self, a: u32, b: u32) {
         self.list[self.count] = u64::from(a.max(b)) << 32 | u64::from(a.min(b));
         self.count += usize::from(a != b);
     }
-    /// Whether there is no more room.
-    #[inline(always)]
-    pub(super) fn is_full(&self) -> bool {
-        self.count >= self.room
-    }
-    /// Whether there is no pair.
-    pub(super) fn is_empty(&self) -> bool {
-        self.count == 0
-    }
 }
 
-/// The trees.
-pub(super) struct Trees<'a> {
+/// The trees. With `SHARED` several threads work on them.
+pub(super) struct Trees<'a, const SHARED: bool> {
     /// Of a number: the number it is hooked onto.
-    pub(super) parents: &'a [AtomicU32],
+    parents: &'a [AtomicU32],
+    /// The same, to join in.
+    forest: Forest<'a, SHARED>,
     /// Of a vertex: the number of its tree.
-    pub(super) labels: &'a [AtomicU32],
-    /// Of a number: the root of its tree.
-    pub(super) names: &'a [AtomicU32],
+    labels: &'a [AtomicU32],
+    /// Of a number: the vertex that it was given to if that is a root, the vertex that it hangs on otherwise; in the end its root's name.
+    names: &'a [AtomicU32],
 }
 
-impl Trees<'_> {
+impl<'a, const SHARED: bool> Trees<'a, SHARED> {
+    /// The trees of these arrays.
+    pub(super) fn new(parents: &'a [AtomicU32], labels: &'a [AtomicU32], names: &'a [AtomicU32]) -> Self {
+        Self { parents, forest: Forest::new(parents), labels, names }
+    }
     /// The number that the tree of vertex `v` is hooked onto.
     #[inline(always)]
     pub(super) fn root(&self, v: usize) -> u32 {
         self.parents[self.labels[v].load(Relaxed) as usize].load(Relaxed)
     }
-    /// Gives vertices that have a neighbour below `start` for a label that one's number.
-    pub(super) fn resolve(&self, range: Range<usize>, start: u32) {
-        for v in range {
-            let label = self.labels[v].load(Relaxed);
-            let own = label >= start;
-            let number = self.labels[if own { v } else { label as usize }].load(Relaxed);
-            self.labels[v].store(number, Relaxed);
+    /// The name of a number.
+    pub(super) fn name(&self, number: u32) -> u32 {
+        self.names[number as usize].load(Relaxed)
+    }
+    /// Hooks numbers onto the root of the vertex that they hang on; roots hang on themselves. Labels and names stay as they are meanwhile.
+    pub(super) fn plant(&self, numbers: Range<usize>) {
+        for id in numbers {
+            let mut root = id as u32;
+            loop {
+                let next = self.labels[self.name(root) as usize].load(Relaxed);
+                if next == root {
+                    break;
+                }
+                root = next;
+            }
+            self.parents[id].store(root, Relaxed);
         }
     }
-    /// Makes every number its own root.
-    pub(super) fn plant(&self, ids: Range<usize>) {
-        for id in ids {
-            self.parents[id].store(id as u32, Relaxed);
+    /// Hooks the trees of two vertices onto each other, which is undone if another thread hooks the same tree; keeps the pair of the trees
+    /// if they were different. Numbers were hooked onto roots when the first pair was.
+    #[inline(always)]
+    pub(super) fn hook(&self, v: usize, u: usize, pairs: &mut Pairs) {
+        let (a, b) = (self.root(v), self.root(u));
+        pairs.push(a, b);
+        let high = &self.parents[a.max(b) as usize];
+        let (before, low) = (high.load(Relaxed), a.min(b));
+        // A store that changes nothing would take the line of a root, which everybody reads, from all other threads.
+        if !SHARED || low < before {
+            high.store(before.min(low), Relaxed);
         }
     }
-    /// Gives numbers the names of their roots; how many are roots.
-    pub(super) fn name(&self, ids: Range<usize>) -> usize {
+    /// Joins two trees; mostly they are one.
+    #[inline(always)]
+    pub(super) fn join(&self, a: u32, b: u32) {
+        if a != b && self.parents[a as usize].load(Relaxed) != self.parents[b as usize].load(Relaxed) {
+            self.forest.join(a, b);
+        }
+    }
+    /// Joins the trees of all pairs.
+    pub(super) fn join_all(&self, pairs: &Pairs) {
+        pairs.list[..pairs.count].iter().for_each(|&pair| self.join(pair as u32, (pair >> 32) as u32));
+    }
+    /// The root of a number. Nothing is written on the way: numbers are flattened in ascending order, which shortens it.
+    #[inline(always)]
+    fn find(&self, id: usize) -> u32 {
+        let mut root = self.parents[id].load(Relaxed);
+        loop {
+            let parent = self.parents[root as usize].load(Relaxed);
+            if parent == root {
+                return root;
+            }
+            root = parent;
+        }
+    }
+    /// Hooks numbers onto their roots.
+    pub(super) fn flatten(&self, numbers: Range<usize>) {
+        for id in numbers {
+            self.parents[id].store(self.find(id), Relaxed);
+        }
+    }
+    /// Hooks numbers onto their roots, and gives them the roots' names; how many are roots.
+    pub(super) fn settle(&self, numbers: Range<usize>) -> usize {
         let mut roots = 0;
-        for id in ids {
-            let root = self.parents[id].load(Relaxed);
+        for id in numbers {
+            let root = self.find(id);
             roots += usize::from(root as usize == id);
+            self.parents[id].store(root, Relaxed);
             // A root's name is stored as it is.
-            self.names[id].store(self.names[root as usize].load(Relaxed), Relaxed);
+            self.names[id].store(self.name(root), Relaxed);
         }
         roots
     }
@@ -93,35 +135,10 @@ impl Trees<'_> {
     pub(super) fn label(&self, range: Range<usize>, giant: u32) -> usize {
         let mut count = 0u32;
         for label in &self.labels[range] {
-            let name = self.names[label.load(Relaxed) as usize].load(Relaxed);
+            let name = self.name(label.load(Relaxed));
             count += u32::from(name == giant);
             label.store(name, Relaxed);
         }
         count as usize
-    }
-    /// Hooks the trees of pairs onto each other; keeps the pairs of trees that were different.
-    pub(super) fn hook(&self, pairs: &mut Pairs) {
-        let count = std::mem::replace(&mut pairs.count, 0);
-        for k in 0..count {
-            let pair = pairs.list[k];
-            let (a, b) = (self.parents[pair as u32 as usize].load(Relaxed), self.parents[(pair >> 32) as usize].load(Relaxed));
-            pairs.push(a, b);
-            let high = &self.parents[a.max(b) as usize];
-            high.store(high.load(Relaxed).min(a.min(b)), Relaxed);
-        }
-    }
-    /// Hooks numbers onto their roots.
-    pub(super) fn flatten(&self, ids: Range<usize>) {
-        for id in ids {
-            let mut root = self.parents[id].load(Relaxed);
-            loop {
-                let parent = self.parents[root as usize].load(Relaxed);
-                if parent == root {
-                    break;
-                }
-                root = parent;
-            }
-            self.parents[id].store(root, Relaxed);
-        }
     }
 }

@@ -12,11 +12,12 @@
 use super::forest::Forest;
 use super::graph::{Graph, Width, atomic};
 use super::kernel::Kernel;
-use super::{Counts, largest_of};
+use super::{Counts, largest_of, written};
 use crate::team::Team;
 use crate::trace;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -59,7 +60,7 @@ impl Scratch {
 /// Labels all vertices; `None` if the search does not reach much of the graph in few levels.
 pub(super) fn search<O: Width, const P: usize>(
     graph: &Graph<'_, O, P>,
-    labels: &mut [u32],
+    labels: &mut [MaybeUninit<u32>],
     scratch: &mut Scratch,
     kernel: Kernel,
     team: &Team<'_>,
@@ -167,7 +168,7 @@ fn label<O: Width, const P: usize>(
     visited: &[u64],
     isolated: &[u64],
     queue: &mut [u32],
-    labels: &mut [u32],
+    labels: &mut [MaybeUninit<u32>],
     kernel: Kernel,
     team: &Team<'_>,
     chunks: usize,
@@ -249,6 +250,9 @@ fn label<O: Width, const P: usize>(
     }
     let joined = joined.into_inner();
     let size = inside.into_inner() + joined;
+    // SAFETY: every chunk's labels were written before the others were joined.
+    #[allow(unsafe_code)]
+    let labels = unsafe { written(labels) };
     let components = (1 + alone.into_inner() + roots.into_inner()) as u64;
     Ok(Counts { components, largest: largest_of(labels, size, total - joined) })
 }

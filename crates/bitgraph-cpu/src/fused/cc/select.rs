@@ -3,7 +3,7 @@
 use super::{CcLayout, CcVariant};
 use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
-use crate::rates::{Cost, gather, in_orders, mesh_like, on_threads, scattered, threads_for_passes};
+use crate::rates::{Cost, gather, hubs, in_orders, mesh_like, on_threads, threads_for_passes};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
 use bitgraph_sparse::ordering::Ordering;
@@ -11,8 +11,8 @@ use bitgraph_sparse::ordering::Ordering;
 /// Entries per vertex from which a search for the giant component looks at few of them.
 const DENSE: f64 = 8.0;
 
-/// Fewer vertices than this are hooked by one thread where neighbours are far apart.
-const SHARED_TREES: usize = 1 << 18;
+/// Vertices that hooking is worth another thread for: each is looked at a few times, in phases that threads wait at the end of.
+const HOOK_SHARE: usize = 1 << 13;
 
 impl CcVariant {
     /// The name in plans.
@@ -28,6 +28,12 @@ impl CcVariant {
     pub fn choose(entries: usize, nodes: usize) -> Self {
         if entries as f64 >= DENSE * nodes as f64 { Self::Search } else { Self::Hook }
     }
+    /// The same where more is known: a search of few levels does not get far in a graph of long diameter, and without hubs it reads about
+    /// as much of a graph of few entries as hooking does, which threads share better.
+    fn choose_for(s: &Stats) -> Self {
+        let sparse = s.mean_degree < 2.0 * DENSE && !hubs(s);
+        if s.spreads_slowly || sparse { Self::Hook } else { Self::choose(s.entries, s.nodes) }
+    }
 }
 
 /// Vertices that a search is worth another thread for; fewer of them than `SHARED_SEARCH` are searched by one, fewer than twice as many by
@@ -37,18 +43,10 @@ impl CcVariant {
 const SEARCH_SHARE: usize = 1 << 14;
 const SHARED_SEARCH: usize = 1 << 16;
 
-/// The threads that hooking is worth sharing among. Where neighbours are far apart most trees span the shares of threads, and joining them
-/// is most of the work: on 16 cores uniform graphs of 10^5 vertices and three neighbours took three times as long with two threads as
-/// with one, and a shuffled grid of 10^6 vertices was fastest with four.
+/// The threads that hooking is worth sharing among; weighed with more threads than a search, which takes half as long, hooking would seem
+/// faster.
 fn hook_threads(s: &Stats) -> usize {
-    match () {
-        // Weighed with more threads than a search, which takes half as long, hooking would seem faster.
-        () if CcVariant::choose(s.entries, s.nodes) == CcVariant::Search => search_threads(s),
-        () if !scattered(s) => usize::MAX,
-        () if mesh_like(s) => 4,
-        () if s.nodes < SHARED_TREES => 1,
-        () => usize::MAX,
-    }
+    if CcVariant::choose_for(s) == CcVariant::Search { search_threads(s) } else { s.nodes.div_ceil(HOOK_SHARE) }
 }
 
 fn search_threads(s: &Stats) -> usize {
@@ -76,7 +74,7 @@ impl Fused<CcConfig> for Cpu {
             return vec![Candidate::definition(graph)];
         }
         let s = graph.stats();
-        let best = CcVariant::choose(s.entries, s.nodes);
+        let best = CcVariant::choose_for(s);
         let cost = |variant| {
             move |ordering, far| {
                 let slower = if variant == best { 1.0 } else { 2.0 };

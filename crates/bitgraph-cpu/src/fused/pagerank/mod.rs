@@ -16,13 +16,16 @@ mod tests;
 mod update;
 
 use crate::Isa;
+use crate::fresh::fresh;
+use crate::fused::tc::work::{Pool, reserve};
 use crate::spmv::{Real, SpmvKind, SpmvLayout};
 use crate::team::{self, Team};
 use bitgraph_algorithms::{Dangling, PageRank, PageRankConfig, ResidualLooks};
 use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_sparse::{Csr, Permutation};
-use std::sync::Mutex;
+use std::mem::MaybeUninit;
+use std::sync::{Mutex, PoisonError};
 use update::{Operands, Rates, Totals, restore, update};
 
 /// Work below which one thread does.
@@ -39,6 +42,8 @@ pub struct PageRankLayout<T> {
     dangling: usize,
     /// The renumbering that the arrays above are in, if any.
     order: Option<Permutation>,
+    /// The operands of runs that are over: of two iterations, as long as the matrix asks for, zero where it has no columns.
+    operands: Pool<[Vec<T>; 2]>,
 }
 
 impl<T: Real> PageRankLayout<T> {
@@ -62,7 +67,14 @@ impl<T: Real> PageRankLayout<T> {
         check(incoming, out_degrees)?;
         let inverse = out_degrees.iter().map(|&d| T::from_f64(if d > 0 { 1.0 / f64::from(d) } else { -1.0 })).collect();
         let dangling = out_degrees.iter().filter(|&&d| d == 0).count();
-        Ok(Self { matrix: SpmvLayout::build(incoming, kind), entries: incoming.nnz(), inverse, dangling, order: None })
+        Ok(Self {
+            matrix: SpmvLayout::build(incoming, kind),
+            entries: incoming.nnz(),
+            inverse,
+            dangling,
+            order: None,
+            operands: Pool::default(),
+        })
     }
     /// Which layout it is.
     #[must_use]
@@ -97,29 +109,52 @@ impl<T: Real> PageRankLayout<T> {
         if let (Some(order), Some(p)) = (&self.order, &mut teleport) {
             *p = order.permute(p);
         }
-        let mut result = team::with(workers, |team| self.iterate(config, teleport.as_deref(), isa, team))?;
-        if let Some(order) = &self.order {
-            result.scores = order.restore(&result.scores);
-        }
-        Ok(result)
+        let mut operands = self.operands.take();
+        let result = team::with(workers, |team| self.iterate(config, teleport.as_deref(), isa, &mut operands, team));
+        self.operands.give(operands);
+        result
     }
-    fn iterate(&self, config: &PageRankConfig, teleport: Option<&[T]>, isa: Isa, team: &Team<'_>) -> Result<PageRank<T>> {
+    fn iterate(
+        &self,
+        config: &PageRankConfig,
+        teleport: Option<&[T]>,
+        isa: Isa,
+        [operand, next]: &mut [Vec<T>; 2],
+        team: &Team<'_>,
+    ) -> Result<PageRank<T>> {
         let n = self.inverse.len();
         let parts = self.matrix.parts();
         let even = 1.0 / n as f64;
         let lost = self.dangling > 0 && config.dangling == Dangling::Spread;
-        let mut operand = vec![T::ZERO; self.matrix.padded_len()];
-        let mut next = vec![T::ZERO; self.matrix.padded_len()];
+        for operand in [&mut *operand, &mut *next] {
+            reserve(operand, self.matrix.padded_len());
+        }
         let longest = parts.iter().map(std::ops::Range::len).max().unwrap_or(0);
         let sums: Vec<Mutex<Vec<T>>> = (0..team.workers()).map(|_| Mutex::new(vec![T::ZERO; longest])).collect();
         // Before the first iteration scores are the teleport distribution.
         let start = |v: usize| teleport.map_or(T::from_f64(even), |p| p[v]);
-        for (column, element, length) in self.matrix.stretches(0..n) {
-            for k in 0..length {
-                operand[element + k] = start(column + k) * self.inverse[column + k].magnitude();
-            }
+        let mut totals = vec![Totals::default(); parts.len()];
+        {
+            let (out, totals) = (DisjointSlice::new(&mut operand[..]), DisjointSlice::new(&mut totals));
+            team.run(parts.len(), |_, part| {
+                let mut total = Totals::default();
+                for (first, element, length) in self.matrix.stretches(parts[part].clone()) {
+                    // SAFETY: parts are disjoint ranges of vertices, and so of the operand's elements.
+                    #[allow(unsafe_code)]
+                    let operand = unsafe { out.range(element..element + length) };
+                    for ((v, slot), &inverse) in (first..).zip(operand).zip(&self.inverse[first..]) {
+                        *slot = start(v) * inverse.magnitude();
+                        total.lost[0] += if lost && inverse < T::ZERO { start(v).to_f64() } else { 0.0 };
+                    }
+                }
+                // SAFETY: every part has its own element.
+                #[allow(unsafe_code)]
+                unsafe {
+                    totals.write(part, total);
+                }
+            });
         }
-        let mut mass = if lost { (0..n).filter(|&v| self.inverse[v] < T::ZERO).map(|v| start(v).to_f64()).sum() } else { 0.0 };
+        let mut mass: f64 = totals.iter().map(|t| t.lost[0]).sum();
         let (mut iterations, mut residual, mut converged) = (0, f64::INFINITY, false);
         let mut looks = ResidualLooks::new(config);
         while iterations < config.max_iterations && !converged {
@@ -127,14 +162,13 @@ impl<T: Real> PageRankLayout<T> {
             let change = looks.due(iterations);
             let base = 1.0 - config.damping + config.damping * mass;
             let rates = Rates { base, even: base * even, damping: T::from_f64(config.damping), lost, change };
-            let mut totals = vec![Totals::default(); parts.len()];
             {
-                let (out, totals) = (DisjointSlice::new(&mut next), DisjointSlice::new(&mut totals));
+                let (out, totals) = (DisjointSlice::new(&mut next[..]), DisjointSlice::new(&mut totals));
                 team.run(parts.len(), |worker, part| {
                     let Ok(mut sums) = sums[worker].lock() else { return };
                     let rows = parts[part].clone();
                     let sums = &mut sums[..rows.len()];
-                    self.matrix.sum_part(isa, part, &operand, sums);
+                    self.matrix.sum_part(isa, part, operand, sums);
                     let mut total = Totals::default();
                     for (first, element, length) in self.matrix.stretches(rows.clone()) {
                         let (vertices, elements) = (first..first + length, element..element + length);
@@ -156,7 +190,7 @@ impl<T: Real> PageRankLayout<T> {
                     }
                 });
             }
-            std::mem::swap(&mut operand, &mut next);
+            std::mem::swap(operand, next);
             mass = totals.iter().flat_map(|t| t.lost).sum();
             if change {
                 residual = totals.iter().flat_map(|t| t.change).sum();
@@ -166,16 +200,28 @@ impl<T: Real> PageRankLayout<T> {
             iterations += 1;
             config.control.report(iterations.into(), Some(config.max_iterations.into()));
         }
-        let mut scores = vec![T::ZERO; n];
-        let out = DisjointSlice::new(&mut scores);
-        team.run(parts.len(), |_, part| {
+        let mut scores = Vec::new();
+        let out = DisjointSlice::new(fresh(&mut scores, n, team));
+        team.run(parts.len(), |worker, part| {
+            let mut sums = sums[worker].lock().unwrap_or_else(PoisonError::into_inner);
             for (first, element, length) in self.matrix.stretches(parts[part].clone()) {
-                // SAFETY: parts are disjoint ranges of vertices.
-                #[allow(unsafe_code)]
-                let scores = unsafe { out.range(first..first + length) };
+                let scores = &mut sums[..length];
                 restore(isa, &operand[element..element + length], &self.inverse[first..first + length], scores);
+                for (v, &score) in (first..).zip(&*scores) {
+                    let place = self.order.as_ref().map_or(v, |order| order.old_of_new()[v] as usize);
+                    // SAFETY: parts are disjoint ranges of vertices, and so are their old numbers.
+                    #[allow(unsafe_code)]
+                    unsafe {
+                        out.write(place, MaybeUninit::new(score));
+                    }
+                }
             }
         });
+        // SAFETY: the parts are all vertices.
+        #[allow(unsafe_code)]
+        unsafe {
+            scores.set_len(n);
+        }
         Ok(PageRank { scores, iterations, residual, converged })
     }
 }

@@ -3,7 +3,7 @@
 use super::{PageRankLayout, order, out_degrees};
 use crate::Cpu;
 use crate::fused::lists::lists;
-use crate::rates::{Cost, NEAR_CACHE, hubs, in_orders, mesh_like, on_threads, scattered, threads_for_passes};
+use crate::rates::{Cost, NEAR_CACHE, hubs, in_orders, mesh_like, on_threads, scattered};
 use crate::spmv::{Real, SpmvKind, SpmvPlan};
 use bitgraph_algorithms::{PageRank, PageRankConfig, Typed};
 use bitgraph_backend::{Algorithm, Arranged, Candidate, Error, Fused, GraphData, Plan, Stats, same_type};
@@ -18,15 +18,12 @@ const MESH_SPAN: f64 = 4.0;
 /// Nanoseconds to build bands of such a mesh, an entry; and of a pass, a span.
 const MESH_BANDS: (f64, f64) = (6.0, 0.8);
 
-/// Fewer entries and vertices than this are shared among at most so many threads: on 16 cores eleven graphs of 0.2 to 2.1 million took 1.0
-/// to 1.3 times as long with sixteen threads as with eight, for two barriers an iteration.
-const SHARED_WIDELY: usize = 1 << 21;
-const FEW_THREADS: usize = 8;
+/// Entries and vertices that keep a thread busy for longer than the end of an iteration, where threads wait for each other, takes.
+const ITERATION_SHARE: usize = 1 << 16;
 
 /// The threads that iterations are worth sharing among.
 fn threads(s: &Stats) -> usize {
-    let most = if s.entries + s.nodes < SHARED_WIDELY { FEW_THREADS } else { usize::MAX };
-    threads_for_passes(s).min(most)
+    (s.entries + s.nodes).div_ceil(ITERATION_SHARE)
 }
 
 /// The layouts for one run of so many iterations.

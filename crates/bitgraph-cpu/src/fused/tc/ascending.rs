@@ -3,15 +3,17 @@
 //! With `A` the neighbours of `v` below `v`, and `B` those of `u` below `u` for each `u` in `A`, the triangles whose two
 //! larger vertices are `v` and `u` are `A` intersected with `B`. The AVX-512 form hashes `A` into 1024 bits held in two
 //! registers and sends sixteen elements of `B` at a time through that filter with one permute; what passes (the matches and
-//! a few per cent of the others) is collected, and compared with `A` itself once per `v`.
+//! a few per cent of the others) is collected, and compared with `A` itself once per `v`: sixteen of those that passed with each element of
+//! `A` where many did, as in meshes, and each of them with sixteen elements of `A` where few did.
 //!
 //! # Invariants
 //! A span is `start << 32 | length` of the part of a row below its own number: in bounds of the list.
 
 #![allow(unsafe_code)]
 
-use super::work::{Pool, chunks, sum_chunks};
+use super::work::{Pool, chunks, reserve, sum_in};
 use crate::Isa;
+use crate::team::Team;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
@@ -38,31 +40,45 @@ const FILTER_LIMIT: usize = 64;
 /// How many rows ahead the lists of neighbours are fetched; where they are, twice as many.
 #[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 1;
+/// Comparisons of sixteen elements that passed with one of a row, one after the other without a wait, that take as long as one of a single
+/// element with sixteen of a row.
+#[cfg(target_arch = "x86_64")]
+const MANY: usize = 3;
 /// Elements collected before they are compared.
 const PASSED: usize = 4096;
 
 /// Counts the triangles; `lists` is scratch.
-pub(super) fn count(offsets: &[u32], indices: &[u32], isa: Isa, control: &Control, lists: &mut Lists, pool: &Pool<Scratch>) -> Result<u64> {
+pub(super) fn count(
+    offsets: &[u32],
+    indices: &[u32],
+    isa: Isa,
+    control: &Control,
+    lists: &mut Lists,
+    pool: &Pool<Scratch>,
+    team: &Team<'_>,
+) -> Result<u64> {
     let n = offsets.len() - 1;
     let Lists { spans, list } = lists;
-    spans.resize(n, 0);
-    if list.len() < indices.len() {
-        // Zeroed when touched, and about half of it is.
-        *list = vec![0; indices.len()];
-    }
+    reserve(spans, n);
+    reserve(list, indices.len());
     let blocks = chunks(offsets, (indices.len() + n) / 256 + 4096);
     {
-        let (out, list) = (DisjointSlice::new(spans), DisjointSlice::new(list));
-        sum_chunks(blocks.len(), control, &Pool::<()>::default(), |(), chunk| {
+        let (out, list) = (DisjointSlice::new(&mut spans[..n]), DisjointSlice::new(list));
+        sum_in(team, blocks.len(), control, &Pool::<()>::default(), |(), chunk| {
             let rows = blocks[chunk].clone();
             // SAFETY: the chunks are disjoint ranges of rows, and of the elements of those.
             let (spans, list) = unsafe { (out.range(rows.clone()), list.range(offsets[rows.start] as usize..offsets[rows.end] as usize)) };
-            copy_below(offsets, indices, rows, spans, list);
+            match isa {
+                #[cfg(target_arch = "x86_64")]
+                // SAFETY: the instruction set says that the CPU has these features; the pattern is valid, and the chunk has its elements.
+                Isa::Avx512 => unsafe { avx512::copy_below(offsets, indices, rows, spans, list) },
+                _ => copy_below(offsets, indices, rows, spans, list),
+            }
             0
         })?;
     }
-    let (spans, indices) = (&spans[..], &list[..]);
-    sum_chunks(blocks.len(), control, pool, |scratch, chunk| {
+    let (spans, indices) = (&spans[..n], &list[..]);
+    sum_in(team, blocks.len(), control, pool, |scratch, chunk| {
         let rows = blocks[chunk].clone();
         scratch.bits.resize(n.div_ceil(64), 0);
         scratch.passed.resize(PASSED + 16, 0);
@@ -113,7 +129,7 @@ fn portable(indices: &[u32], spans: &[u64], rows: Range<usize>, bits: &mut [u64]
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{AHEAD, FILTER_LIMIT, PASSED, Scratch, ends};
+    use super::{AHEAD, FILTER_LIMIT, MANY, PASSED, Scratch, ends};
     use std::arch::x86_64::*;
     use std::ops::Range;
 
@@ -121,6 +137,37 @@ mod avx512 {
     #[inline(always)]
     fn lanes(k: usize) -> __mmask16 {
         if k >= 16 { !0 } else { (1 << k) - 1 }
+    }
+
+    /// As the portable form.
+    ///
+    /// # Safety
+    /// The CPU has the features; the pattern is valid and has the rows; there is a span for each of them, and in `list` an element for each
+    /// of their entries.
+    #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt,lzcnt")]
+    pub(super) unsafe fn copy_below(offsets: &[u32], indices: &[u32], rows: Range<usize>, spans: &mut [u64], list: &mut [u32]) {
+        let (base, ids, out) = (offsets[rows.start] as usize, indices.as_ptr(), list.as_mut_ptr());
+        let mut place = 0;
+        for (v, span) in rows.zip(spans) {
+            let (start, own) = (place, _mm512_set1_epi32(v as i32));
+            let (mut i, end) = (offsets[v] as usize, offsets[v + 1] as usize);
+            while i < end {
+                let inside = lanes(end - i);
+                // SAFETY: masked lanes are inside the row, of which no more elements are written than it has.
+                let below = unsafe {
+                    let x = _mm512_maskz_loadu_epi32(inside, ids.add(i).cast());
+                    let below = _mm512_mask_cmplt_epu32_mask(inside, x, own);
+                    _mm512_mask_storeu_epi32(out.add(place).cast(), below, x);
+                    below
+                };
+                place += below.count_ones() as usize;
+                if below != inside {
+                    break;
+                }
+                i += 16;
+            }
+            *span = ((base + start) as u64) << 32 | (place - start) as u64;
+        }
     }
 
     /// # Safety
@@ -159,9 +206,10 @@ mod avx512 {
                 count += super::portable(indices, spans, v..v + 1, &mut scratch.bits);
                 continue;
             }
-            let mut table = [0u64; 16];
+            // Neighbouring elements are in different words: a word that has just been written can be changed only after a wait.
+            let mut table = [0u32; 32];
             for &x in row {
-                table[(x >> 6 & 15) as usize] |= 1 << (x & 63);
+                table[(x & 31) as usize] |= 1 << (x >> 5 & 31);
             }
             // SAFETY: the table is two registers long, and masked loads touch only the lanes inside the row.
             let (low, high, a) = unsafe {
@@ -169,11 +217,21 @@ mod avx512 {
                     _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), lanes(row.len().saturating_sub(k)), row.as_ptr().wrapping_add(k).cast())
                 };
                 let p = table.as_ptr();
-                (_mm512_loadu_si512(p.cast()), _mm512_loadu_si512(p.add(8).cast()), [at(0), at(16), at(32), at(48)])
+                (_mm512_loadu_si512(p.cast()), _mm512_loadu_si512(p.add(16).cast()), [at(0), at(16), at(32), at(48)])
             };
             let registers = row.len().div_ceil(16);
             let verify = |length: usize| {
                 let mut found = 0u64;
+                if length.div_ceil(16) * row.len() <= MANY * length * registers {
+                    for i in (0..length).step_by(16) {
+                        let inside = lanes(length - i);
+                        // SAFETY: `length` elements were written.
+                        let x = unsafe { _mm512_maskz_loadu_epi32(inside, passed.add(i).cast()) };
+                        let hit = row.iter().fold(0, |hit, &y| hit | _mm512_mask_cmpeq_epi32_mask(inside, x, _mm512_set1_epi32(y as i32)));
+                        found += u64::from(hit.count_ones());
+                    }
+                    return found;
+                }
                 for i in 0..length {
                     // SAFETY: `length` elements were written.
                     let x = _mm512_set1_epi32(unsafe { *passed.add(i) } as i32);
@@ -195,8 +253,8 @@ mod avx512 {
                     // SAFETY: a masked load inside the span; at most 16 elements are stored after fewer than `PASSED`.
                     unsafe {
                         let x = _mm512_maskz_loadu_epi32(inside, ids.add(i).cast());
-                        let word = _mm512_permutex2var_epi32(low, _mm512_srli_epi32::<5>(x), high);
-                        let pass = _mm512_mask_test_epi32_mask(inside, word, _mm512_rolv_epi32(one, x));
+                        let word = _mm512_permutex2var_epi32(low, x, high);
+                        let pass = _mm512_mask_test_epi32_mask(inside, word, _mm512_rolv_epi32(one, _mm512_srli_epi32::<5>(x)));
                         _mm512_storeu_si512(passed.add(length).cast(), _mm512_maskz_compress_epi32(pass, x));
                         length += pass.count_ones() as usize;
                     }

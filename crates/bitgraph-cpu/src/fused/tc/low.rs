@@ -57,7 +57,7 @@ unsafe fn avx512(offsets: &[u32], indices: &[u32], rows: Range<usize>) -> u64 {
             let end = *o.add(v + 1) as usize;
             let mut k = start + 1;
             while k < end && (*ids.add(k) as usize) < v {
-                let u = *ids.add(k) as usize;
+                let (u, last) = (*ids.add(k) as usize, *ids.add(k - 1));
                 let (mut at, stop) = (*o.add(u) as usize, *o.add(u + 1) as usize);
                 while at < stop {
                     let inside = if stop - at >= 16 { !0 } else { (1 << (stop - at)) - 1 };
@@ -67,6 +67,10 @@ unsafe fn avx512(offsets: &[u32], indices: &[u32], rows: Range<usize>) -> u64 {
                         count += u64::from(hit.count_ones());
                     }
                     at += 16;
+                    // Both ascend: what follows is above all that it is compared with.
+                    if at >= stop || *ids.add(at) > last {
+                        break;
+                    }
                 }
                 k += 1;
             }

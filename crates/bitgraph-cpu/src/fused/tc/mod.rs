@@ -11,11 +11,14 @@ mod ranked_avx512;
 mod select;
 pub(crate) mod work;
 
-use crate::{Isa, trace};
+use crate::{Isa, team, trace};
 use bitgraph_algorithms::{Tc, TcConfig};
 use bitgraph_backend::{Error, Result, Stats};
 use bitgraph_sparse::Csr;
 use work::Pool;
+
+/// Entries and vertices that are worth another thread.
+const THREAD_WORK: usize = 1 << 13;
 
 /// Which form counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +84,7 @@ impl TcLayout {
         })?;
         let (indices, control) = (csr.indices(), &config.control);
         control.check()?;
+        let most = (indices.len() + csr.nrows()).div_ceil(THREAD_WORK);
         let triangles = match form {
             TcForm::Low => {
                 trace::enter("tc: low");
@@ -92,14 +96,14 @@ impl TcLayout {
             TcForm::Ascending => {
                 trace::enter("tc: ascending");
                 let mut below = self.below.take();
-                let count = ascending::count(offsets, indices, isa, control, &mut below, &self.ascending);
+                let count = team::with(most, |team| ascending::count(offsets, indices, isa, control, &mut below, &self.ascending, team));
                 self.below.give(below);
                 count
             }
             TcForm::Ranked => {
                 trace::enter("tc: ranked");
                 let mut lists = self.lists.take();
-                let count = ranked::count(offsets, indices, isa, control, &mut lists, &self.ranked);
+                let count = team::with(most, |team| ranked::count(offsets, indices, isa, control, &mut lists, &self.ranked, team));
                 self.lists.give(lists);
                 count
             }

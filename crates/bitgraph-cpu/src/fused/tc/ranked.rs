@@ -12,16 +12,21 @@
 
 #![allow(unsafe_code)]
 
-use super::work::{Pool, chunks, sum_chunks};
+use super::work::{Pool, chunks, reserve, sum_in};
 use crate::Isa;
+use crate::team::Team;
 use bitgraph_backend::{Control, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use std::ops::Range;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Vertices with a bit row.
+/// Vertices with a bit row, at most.
 const HUBS: usize = 8192;
-/// At most so many vertices all get a bit row.
+/// At most so many vertices all get a bit row, if they have so many entries that these rows take no more than [`DENSE`] bytes an entry.
 const ALL_HUBS: usize = 16384;
+const DENSE: usize = 8;
+/// Bytes of bit rows an entry otherwise, about: every run writes them all, and they pay where rows are read often.
+const HUB_BYTES: usize = 2;
 /// Words of a block of bits.
 pub(super) const BLOCK: usize = 8;
 
@@ -41,7 +46,6 @@ pub(super) struct Lists {
     pub rows: Vec<Row>,
     pub spans: Vec<u64>,
     pub bits: Vec<u64>,
-    pub hubs: usize,
 }
 
 /// What a thread keeps between chunks.
@@ -72,21 +76,38 @@ pub(super) fn fits(entries: usize) -> bool {
     entries < u32::MAX as usize - (1 << 16)
 }
 
+/// The vertices with a bit row: `h` rows take `h^2 / 16` bytes.
+fn hubs(nodes: usize, entries: usize) -> usize {
+    if nodes <= ALL_HUBS && nodes * nodes <= 16 * DENSE * entries {
+        return nodes;
+    }
+    (16 * HUB_BYTES * entries).isqrt().next_multiple_of(512).min(HUBS).min(nodes)
+}
+
 /// Counts the triangles; `lists` is scratch.
-pub(super) fn count(offsets: &[u32], indices: &[u32], isa: Isa, control: &Control, lists: &mut Lists, pool: &Pool<Scratch>) -> Result<u64> {
+pub(super) fn count(
+    offsets: &[u32],
+    indices: &[u32],
+    isa: Isa,
+    control: &Control,
+    lists: &mut Lists,
+    pool: &Pool<Scratch>,
+    team: &Team<'_>,
+) -> Result<u64> {
     let n = offsets.len() - 1;
     let blocks = chunks(offsets, (indices.len() + n) / 256 + 4096);
-    let hubs = if n <= ALL_HUBS { n } else { HUBS };
-    lists.hubs = hubs;
-    rank_by_degree(offsets, &mut lists.rank);
-    lists.list.resize(indices.len() + 16 * blocks.len(), 0);
-    lists.rows.resize(n, Row::default());
-    lists.spans.resize(n, 0);
+    let hubs = hubs(n, indices.len());
+    reserve(&mut lists.rank, n);
+    rank_by_degree(offsets, &mut lists.rank[..n], team);
+    reserve(&mut lists.list, indices.len() + 16 * blocks.len());
+    reserve(&mut lists.rows, n);
+    lists.rows.truncate(n);
+    reserve(&mut lists.spans, n);
     {
         let (list, rows, spans) =
-            (DisjointSlice::new(&mut lists.list), DisjointSlice::new(&mut lists.rows), DisjointSlice::new(&mut lists.spans));
+            (DisjointSlice::new(&mut lists.list), DisjointSlice::new(&mut lists.rows), DisjointSlice::new(&mut lists.spans[..n]));
         let rank = &lists.rank[..];
-        sum_chunks(blocks.len(), control, pool, |scratch, chunk| {
+        sum_in(team, blocks.len(), control, pool, |scratch, chunk| {
             let range = blocks[chunk].clone();
             let base = offsets[range.start] as usize + 16 * chunk;
             let length = (offsets[range.end] - offsets[range.start]) as usize;
@@ -103,10 +124,10 @@ pub(super) fn count(offsets: &[u32], indices: &[u32], isa: Isa, control: &Contro
             0
         })?;
     }
-    lists.bits.resize(row_word(hubs), 0);
+    reserve(&mut lists.bits, row_word(hubs));
     {
         let (list, spans, bits) = (&lists.list[..], &lists.spans[..], DisjointSlice::new(&mut lists.bits));
-        sum_chunks(hubs.div_ceil(64), control, pool, |_, chunk| {
+        sum_in(team, hubs.div_ceil(64), control, pool, |_, chunk| {
             for u in 64 * chunk..hubs.min(64 * chunk + 64) {
                 // SAFETY: bit rows are disjoint.
                 let row = unsafe { bits.range(row_word(u)..row_word(u) + BLOCK * row_blocks(u)) };
@@ -117,7 +138,7 @@ pub(super) fn count(offsets: &[u32], indices: &[u32], isa: Isa, control: &Contro
         })?;
     }
     let lists = &*lists;
-    sum_chunks(blocks.len(), control, pool, |scratch, chunk| {
+    sum_in(team, blocks.len(), control, pool, |scratch, chunk| {
         scratch.bits.resize(n.next_multiple_of(512) / 64, 0);
         scratch.collected.resize(scratch.collected.len().max(COLLECTED + 16), 0);
         let rows = blocks[chunk].clone();
@@ -143,24 +164,47 @@ pub(super) fn ends(span: u64) -> Range<usize> {
     start..start + (span & 0xffff_ffff) as usize
 }
 
-/// Ranks by falling degree, equal degrees in the order of their numbers. O(n + largest degree).
-fn rank_by_degree(offsets: &[u32], rank: &mut Vec<u32>) {
-    let n = offsets.len() - 1;
+/// Vertices that ranking is worth another worker for.
+const RANK_SHARE: usize = 1 << 14;
+
+/// Ranks by falling degree, equal degrees in the order of their numbers. O(n + workers times largest degree), of which the workers share
+/// the first; there are as many as make the second no more than the first.
+fn rank_by_degree(offsets: &[u32], rank: &mut [u32], team: &Team<'_>) {
+    let n = rank.len();
+    let most = team.workers().min(n / RANK_SHARE).max(1);
+    let range = |part: usize, parts: usize| part * n / parts..(part + 1) * n / parts;
     let degree = |v: usize| (offsets[v + 1] - offsets[v]) as usize;
-    let largest = (0..n).map(degree).max().unwrap_or(0);
-    let mut next = vec![0u32; largest + 2];
-    (0..n).for_each(|v| next[largest - degree(v) + 1] += 1);
-    let mut sum = 0;
-    for slot in &mut next {
-        sum += *slot;
-        *slot = sum;
+    let largest = AtomicUsize::new(0);
+    team.run(most, |_, part| _ = largest.fetch_max(range(part, most).map(degree).max().unwrap_or(0), Relaxed));
+    let largest = largest.into_inner();
+    let parts = most.min(n / (largest + 1)).max(1);
+    // For every part, how many of its vertices have a degree; then the first one's rank. The largest degree comes first.
+    let mut places = vec![0u32; parts * (largest + 1)];
+    {
+        let places = DisjointSlice::new(&mut places);
+        team.run(parts, |_, part| {
+            // SAFETY: every part has its own places.
+            let places = unsafe { places.range(part * (largest + 1)..(part + 1) * (largest + 1)) };
+            range(part, parts).for_each(|v| places[largest - degree(v)] += 1);
+        });
     }
-    rank.resize(n, 0);
-    for (v, rank) in rank.iter_mut().enumerate() {
-        let slot = &mut next[largest - degree(v)];
-        *rank = *slot;
-        *slot += 1;
+    let mut next = 0;
+    for slot in 0..=largest {
+        for part in 0..parts {
+            let place = &mut places[part * (largest + 1) + slot];
+            next += std::mem::replace(place, next);
+        }
     }
+    let (places, rank) = (DisjointSlice::new(&mut places), DisjointSlice::new(rank));
+    team.run(parts, |_, part| {
+        // SAFETY: every part has its own places, and its own vertices.
+        let (places, rank) = unsafe { (places.range(part * (largest + 1)..(part + 1) * (largest + 1)), rank.range(range(part, parts))) };
+        for (v, rank) in range(part, parts).zip(rank) {
+            let place = &mut places[largest - degree(v)];
+            *rank = *place;
+            *place += 1;
+        }
+    });
 }
 
 /// Writes the lists of a chunk of rows: of every row the neighbours of smaller rank, hubs first.
@@ -260,8 +304,29 @@ mod tests {
 
     #[test]
     fn ranks_fall_with_degree() {
-        let mut rank = Vec::new();
-        rank_by_degree(&[0, 1, 4, 4, 7, 8], &mut rank);
-        assert_eq!(rank, [2, 0, 4, 1, 3]);
+        let ranked = |offsets: &[u32], workers| {
+            let mut rank = vec![0; offsets.len() - 1];
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(workers).build().unwrap();
+            pool.install(|| crate::team::with(workers, |team| rank_by_degree(offsets, &mut rank, team)));
+            rank
+        };
+        assert_eq!(ranked(&[0, 1, 4, 4, 7, 8], 1), [2, 0, 4, 1, 3]);
+        let degrees = (0..100_000u32).map(|v| v * 7919 % 31);
+        let offsets: Vec<u32> = std::iter::once(0).chain(degrees.scan(0, |sum, d| Some((*sum += d, *sum).1))).collect();
+        let rank = ranked(&offsets, 3);
+        assert_eq!(rank, ranked(&offsets, 1));
+        let mut order = vec![usize::MAX; rank.len()];
+        rank.iter().enumerate().for_each(|(v, &r)| order[r as usize] = v);
+        let key = |v: usize| (std::cmp::Reverse(offsets[v + 1] - offsets[v]), v);
+        assert!(order.windows(2).all(|pair| key(pair[0]) < key(pair[1])));
+    }
+
+    #[test]
+    fn bit_rows_take_about_what_lists_do() {
+        assert_eq!(hubs(3000, 400_000), 3000);
+        assert_eq!(hubs(1 << 20, 1 << 25), HUBS);
+        assert_eq!(hubs(36_692, 367_662), 3584);
+        assert_eq!(hubs(10, 12), 10);
+        assert_eq!(hubs(0, 0), 0);
     }
 }

@@ -1,13 +1,13 @@
 //! How the fused searches and counts share work: chunks of rows of about equal size, taken one after the other by every
-//! thread of the current pool, each with scratch of its own that outlives the run.
+//! worker of a team, each with scratch of its own that outlives the run.
 //!
 //! Invariant: every chunk is worked on exactly once, or the run ends with the error that stopped it.
 
-use bitgraph_backend::{Control, Result};
-use bitgraph_sparse::parallel;
+use crate::team::{self, Team};
+use bitgraph_backend::{Control, Error, Result};
 use std::ops::Range;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 /// Objects to use again: taken by a run, given back after it.
 #[derive(Debug)]
@@ -32,6 +32,15 @@ impl<T: Default> Pool<T> {
     }
 }
 
+/// Makes an array of at least so many elements of one that holds nothing that matters: what is new is zero, and touched by whoever uses it first.
+pub(crate) fn reserve<T: Copy + Default>(array: &mut Vec<T>, length: usize) {
+    if array.len() < length {
+        // The old one goes first.
+        *array = Vec::new();
+        *array = vec![T::default(); length];
+    }
+}
+
 /// Consecutive ranges of rows, of about `entries` entries and rows together each.
 pub(crate) fn chunks(offsets: &[u32], entries: usize) -> Vec<Range<usize>> {
     let rows = offsets.len() - 1;
@@ -51,43 +60,47 @@ pub(crate) fn chunks(offsets: &[u32], entries: usize) -> Vec<Range<usize>> {
     chunks
 }
 
-/// Calls `work(scratch, chunk)` for the chunks `0..count` and returns the sum of the answers. Threads take chunks as they
-/// become free; with one thread they run in order. `control` is asked before each chunk.
+/// As [`sum_in`], with a team of its own.
 pub(crate) fn sum_chunks<S: Default + Send>(
     count: usize,
     control: &Control,
     pool: &Pool<S>,
     work: impl Fn(&mut S, usize) -> u64 + Sync,
 ) -> Result<u64> {
-    let threads = crate::threads::allowed().min(count);
-    if threads <= 1 {
-        let mut scratch = pool.take();
-        let mut sum = 0;
-        for chunk in 0..count {
-            control.check()?;
-            sum += work(&mut scratch, chunk);
-            control.report(chunk as u64 + 1, Some(count as u64));
+    team::with(count, |team| sum_in(team, count, control, pool, work))
+}
+
+/// Calls `work(scratch, chunk)` for the chunks `0..count` and returns the sum of the answers. A worker that has none left takes those of
+/// others; one alone takes them in order. `control` is asked before each chunk.
+///
+/// # Errors
+/// [`Error::Cancelled`].
+pub(crate) fn sum_in<S: Default + Send>(
+    team: &Team<'_>,
+    count: usize,
+    control: &Control,
+    pool: &Pool<S>,
+    work: impl Fn(&mut S, usize) -> u64 + Sync,
+) -> Result<u64> {
+    let (sum, done) = (AtomicU64::new(0), AtomicU64::new(0));
+    let stopped: Mutex<Option<Error>> = Mutex::default();
+    let scratch: Vec<Mutex<Option<S>>> = (0..team.workers()).map(|_| Mutex::default()).collect();
+    team.run(count, |worker, chunk| {
+        if let Err(error) = control.check() {
+            *stopped.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.into());
+            return;
         }
-        pool.give(scratch);
-        return Ok(sum);
-    }
-    let next = AtomicUsize::new(0);
-    let sums = parallel::collect(threads, |_| {
-        let mut scratch = pool.take();
-        let mut sum = 0;
-        loop {
-            let chunk = next.fetch_add(1, Ordering::Relaxed);
-            if chunk >= count {
-                break;
-            }
-            control.check()?;
-            sum += work(&mut scratch, chunk);
-            control.report(chunk as u64 + 1, Some(count as u64));
-        }
-        pool.give(scratch);
-        Ok(sum)
+        // No other thread is this worker.
+        let mut own = scratch[worker].lock().unwrap_or_else(PoisonError::into_inner);
+        sum.fetch_add(work(own.get_or_insert_with(|| pool.take()), chunk), Ordering::Relaxed);
+        control.report(done.fetch_add(1, Ordering::Relaxed) + 1, Some(count as u64));
     });
-    sums.into_iter().sum()
+    for own in scratch {
+        if let Some(own) = own.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            pool.give(own);
+        }
+    }
+    stopped.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(sum.into_inner()), Err)
 }
 
 #[cfg(test)]
