@@ -17,6 +17,7 @@ mod precision;
 pub mod quant;
 mod recipes;
 mod runs;
+mod step;
 mod task;
 mod teacher;
 mod train;

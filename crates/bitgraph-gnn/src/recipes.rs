@@ -4,7 +4,7 @@
 
 use crate::data::Normalise;
 use crate::layers::{Agnn, Gat, Gcn, Gin, Heads, Linear, Sage, SageKind};
-use crate::{Around, Error, Float, Method, Model, Optimiser, Precision, Schedule, Selection, Training};
+use crate::{Around, Error, Float, Method, Model, Optimiser, Schedule, Selection, Training};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::{Activation, TensorBackend};
 use serde::{Deserialize, Serialize};
@@ -150,11 +150,6 @@ impl Architecture {
                 Recipe { shape, normalise, training: training(0.01, 300, &[("", 5e-4)]) }
             }
         }
-    }
-    /// The recipe in a precision, of which those of few bits have their own, with a teacher or without.
-    #[must_use]
-    pub fn recipe_in(self, precision: Precision, classes: usize, taught: bool) -> Recipe {
-        if precision.is_float() { self.recipe(classes) } else { crate::quant::recipe(precision, classes, taught) }
     }
     /// The model of a shape.
     ///
