@@ -1,6 +1,6 @@
 //! What a layer is: a forward pass that keeps what the backward pass needs, and the backward pass.
 
-use crate::plan::{Compile, Step};
+use crate::step::{Compile, Step};
 use crate::{Features, Float, Gradients, Graph, ParameterId, Parameters};
 use bitgraph_tensor::{Dense, Dropout, TensorBackend};
 use std::any::Any;

@@ -4,7 +4,7 @@
 
 use crate::data::Normalise;
 use crate::layers::{Agnn, Gat, GatV2, Gcn, Gin, Heads, Linear, Sage, SageKind, Transformer};
-use crate::{Around, Error, Float, Method, Model, Optimiser, Precision, Readout, Schedule, Selection, Training};
+use crate::{Around, Error, Float, Method, Model, Optimiser, Readout, Schedule, Selection, Training};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::{Activation, TensorBackend};
 use serde::{Deserialize, Serialize};
@@ -172,11 +172,6 @@ impl Architecture {
         let optimiser = Optimiser { method: Method::Adam, rate: 0.01, schedule, decay };
         let selection = Selection::BestValidationAccuracy;
         Recipe { shape, normalise: Normalise::None, training: Training { optimiser, epochs: 200, selection, ..training } }
-    }
-    /// The recipe in a precision, of which those of few bits have their own, with a teacher or without.
-    #[must_use]
-    pub fn recipe_in(self, precision: Precision, classes: usize, taught: bool) -> Recipe {
-        if precision.is_float() { self.recipe(classes) } else { crate::quant::recipe(precision, classes, taught) }
     }
     /// The model of a shape.
     ///

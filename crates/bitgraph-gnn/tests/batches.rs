@@ -3,7 +3,7 @@
 use bitgraph_cpu::Cpu;
 use bitgraph_gnn::batch::{Batch, BatchSettings, Batches, Sampler, partition};
 use bitgraph_gnn::data::{self, Dataset, Normalise};
-use bitgraph_gnn::{Architecture, Checkpoint, Epoch, Float, Model, NodeTask, Run, Runs, Shape, State, Streamed, Training, train};
+use bitgraph_gnn::{Architecture, Checkpoint, Epoch, Float, Model, NodeTask, Run, Runs, Shape, State, Streamed, Taught, Training, train};
 use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
 use bitgraph_tensor::Dense;
 use half::{bf16, f16};

@@ -69,7 +69,7 @@ mod tests {
         assert_eq!(table.len(), 15);
         for set in super::super::SETS {
             let of = |variant| table.iter().find(|r| r.dataset == set && r.variant == variant).unwrap();
-            // The paper's claim: signs that are aggregated as signs take the least memory and time.
+            // The paper's claim: signs that are aggregated as signs take the smallest memory and time.
             let (bin, full, float) = (of("Ours (bin)"), of("Ours (full)"), of("FP32 (T)"));
             assert!(bin.memory < full.memory && full.memory < float.memory && bin.times[2] < full.times[2], "{set}");
         }

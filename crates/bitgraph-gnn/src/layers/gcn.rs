@@ -1,7 +1,7 @@
 //! Graph convolution.
 
 use super::{Affine, product_gradient};
-use crate::plan::{Compile, Step, Value, activated, and};
+use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
 use bitgraph_tensor::ops::gemm;
 use bitgraph_tensor::{Dense, TensorBackend};

@@ -1,7 +1,7 @@
 //! The layer of graph isomorphism networks, with a linear map.
 
 use super::{Affine, product_gradient};
-use crate::plan::{Compile, Step, Value, activated, and};
+use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{gemm, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};

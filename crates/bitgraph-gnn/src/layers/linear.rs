@@ -1,7 +1,7 @@
 //! A linear map of every node's features.
 
 use super::{Affine, product_gradient};
-use crate::plan::{Compile, Step, Value, activated, and};
+use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, Pass};
 use bitgraph_tensor::ops::{gemm, map, spmm};
 use bitgraph_tensor::{Dense, TensorBackend};

@@ -2,7 +2,7 @@
 
 use super::Affine;
 use super::product_gradient;
-use crate::plan::{Compile, Step, Value, activated, and};
+use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, map};
 use bitgraph_tensor::{Dense, TensorBackend};

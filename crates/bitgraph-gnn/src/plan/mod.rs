@@ -5,14 +5,13 @@
 //!
 //! Invariant: a plan gives the numbers of [`Model::infer`], sums of codes exactly, sums of floats up to the order of their terms.
 
-mod step;
 mod whole;
 
-pub use step::{Compile, Step, Value};
-pub(crate) use step::{activated, and};
+pub use crate::step::{Compile, Step, Value};
 
 use crate::memory::Footprint;
-use crate::{Error, Features, Float, Graph, Mode, Model, Parameters, refused};
+use crate::step::and;
+use crate::{Features, Float, Graph, Mode, Model, Parameters, refused};
 use bitgraph_tensor::ops::{BitGcn, Whole, batch_norm, map};
 use bitgraph_tensor::{Bits, Dense, TensorBackend};
 use std::fmt;
@@ -190,9 +189,4 @@ impl<B: TensorBackend + Bits, T: Float> fmt::Display for Plan<'_, B, T> {
         }
         write!(f, "predicted bytes\n{}", self.footprint())
     }
-}
-
-/// Refuses a value of another form than a step takes.
-fn other(what: &'static str) -> Error {
-    Error::Combination { what, why: "the step before it gives values of another form" }
 }

@@ -1,7 +1,7 @@
 //! Graph convolutions over signs.
 
 use super::sign::{BinaryWeight, through_sign};
-use crate::plan::{Compile, Step, Value, activated};
+use crate::step::{Compile, Step, Value, activated};
 use crate::{Declare, Features, Gradients, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::bittensor::{Packing, Scaling};
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, bit_gemm, bit_spmm, gemm, map, moments, spmm, sum_columns};

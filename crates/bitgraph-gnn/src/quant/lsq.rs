@@ -1,7 +1,7 @@
 //! Graph convolutions over whole numbers of few bits, whose steps are learned with the weights.
 
 use super::sign::within;
-use crate::plan::{Compile, Step, Value, activated, and};
+use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::bittensor::{self, Packing, Quantization};
 use bitgraph_tensor::ops::{bit_gemm, bit_spmm, gemm, map, spmm, sum_columns};

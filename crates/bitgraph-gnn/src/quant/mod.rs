@@ -14,6 +14,5 @@ pub(crate) use binary::EPSILON;
 pub use binary::{BinaryGcn, BinaryHidden, SignInput};
 pub use features::{column_signs, few_levels, scaled_signs};
 pub use lsq::{BitsGcn, InputStep};
-pub(crate) use models::recipe;
 pub use models::{LowBits, gains_by_a_teacher, model, teach, teachers_share};
 pub(crate) use sign::BinaryWeight;

@@ -42,8 +42,16 @@ pub fn gains_by_a_teacher(precision: Precision) -> bool {
     }
 }
 
+impl Architecture {
+    /// The recipe in a precision, of which those of few bits have their own, with a teacher or without.
+    #[must_use]
+    pub fn recipe_in(self, precision: Precision, classes: usize, taught: bool) -> Recipe {
+        if precision.is_float() { self.recipe(classes) } else { recipe(precision, classes, taught) }
+    }
+}
+
 /// The recipe of a graph convolution of few bits for so many classes, with a teacher or without.
-pub(crate) fn recipe(precision: Precision, classes: usize, taught: bool) -> Recipe {
+fn recipe(precision: Precision, classes: usize, taught: bool) -> Recipe {
     let Recipe { shape, mut training, .. } = Architecture::Gcn.recipe(classes);
     let (rate, epochs, decay, dropout): (_, _, &[(&str, f64)], _) = match precision {
         Precision::Bin if taught => (1e-3, 500, &[], 0.4),

@@ -231,7 +231,7 @@ pub struct TuneArgs {
     /// Which split of the data set, from 0
     #[arg(long, value_name = "K")]
     pub split: Option<usize>,
-    /// Inferences that are timed, whose least time counts
+    /// Inferences that are timed, whose smallest time counts
     #[arg(long, value_name = "R", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..))]
     pub repeat: u32,
     /// Save the model of the choice, for gnn infer

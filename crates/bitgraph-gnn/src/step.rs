@@ -1,7 +1,6 @@
 //! The steps of an inference plan, and what goes from one to the next.
 
-use super::other;
-use crate::{Features, Float, Graph, Parameters, refused};
+use crate::{Error, Features, Float, Graph, Parameters, refused};
 use bitgraph_tensor::ops::{Fusing, Operation};
 use bitgraph_tensor::{Activation, Dense, Planes, Signs, TensorBackend};
 
@@ -142,7 +141,7 @@ impl<'a, B: TensorBackend, T: Float> Step<'a, B, T> {
     pub fn operands(&self) -> &[(&'static str, u64)] {
         &self.operands
     }
-    pub(super) fn is_packing(&self) -> bool {
+    pub(crate) fn is_packing(&self) -> bool {
         self.packing
     }
     pub(crate) fn run(&self, x: &Value<B, T>) -> Result<Value<B, T>, B::Error> {
@@ -166,4 +165,9 @@ pub(crate) fn and(activation: Option<Activation>) -> &'static str {
         Some(Activation::LeakyRelu { .. }) => ", leaky ReLU",
         Some(Activation::Elu { .. }) => ", ELU",
     }
+}
+
+/// Refuses a value of another form than a step takes.
+fn other(what: &'static str) -> Error {
+    Error::Combination { what, why: "the step before it gives values of another form" }
 }
