@@ -1,9 +1,10 @@
 // What all forms of additive attention share: y(i) = sum over the entries (i, j) of p(i, j) values(j), head by head, where p is the softmax of
-// leaky(left(i) + right(j)) over the entries of row i.
+// leaky(left(i) + right(j)) over the entries of row i, of which dropout may take some after the softmax.
 //
 // Scores are multiplied by the logarithm of e to base 2, so that powers are of 2. The logarithm of the sum of the exponentials that is
 // stored is to base e.
 #pragma once
+#include "tensor/attention_dropout.cuh"
 #include "tensor/attention_end.cuh"
 #include "tensor/attention_tasks.cuh"
 
@@ -25,6 +26,7 @@ struct GatParams {
     f32 slope;
     u32 unused;
     AttentionEnd end;
+    AttentionDropout dropout;
 };
 
 BG_DEVICE f32 leaky(f32 z, f32 slope) { return z > 0 ? z : z * slope; }

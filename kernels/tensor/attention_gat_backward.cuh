@@ -1,6 +1,6 @@
-// What the forms of the backward pass of additive attention share. With p the softmax, z = left(i) + right(j) and dy the gradient of the
-// result: ds = p (dy(i) . values(j) - dy(i) . y(i)), dz = ds leaky'(z); dvalues(j) is the sum of p dy(i), dright(j) that of dz, both over
-// the entries of column j; dleft(i) is the sum of dz over the entries of row i.
+// What the forms of the backward pass of additive attention share. With p the softmax, k the factor of dropout, z = left(i) + right(j) and dy
+// the gradient of the result: ds = p (k dy(i) . values(j) - dy(i) . y(i)), dz = ds leaky'(z); dvalues(j) is the sum of p k dy(i), dright(j)
+// that of dz, both over the entries of column j; dleft(i) is the sum of dz over the entries of row i.
 //
 // Three launches: a row's scalars are packed; a pass over the transposed matrix reads dy once for dvalues, dright and the dz of every entry;
 // a pass over the matrix adds those up. No float is added atomically, so results repeat.
@@ -18,20 +18,26 @@ struct GatBackwardParams {
     f32* d_right;            // matrix columns x heads
     f32* d_scores;           // dz: transposed entries x heads
     f32* partial;            // for each piece: sums of columns, then of dz by head
+    const u32* positions;    // of each entry of the transpose in the matrix, by which weights are dropped
     u32 columns;
     u32 heads;
     u32 head_columns;
     f32 slope;
+    AttentionDropout dropout;
 };
 
-/// The probability of an entry and the gradient of its score before the activation, from a row's scalars, the other score to base 2, and
-/// dy . values.
+/// The weight of an entry, its probability after dropout, and the gradient of its score before the activation; from a row's scalars, the other
+/// score to base 2, dy . values, and the factor of dropout.
 struct GatEntry {
-    f32 probability, d_score;
+    f32 weight, d_score;
 };
-BG_DEVICE GatEntry gat_entry(float4 row, f32 right, f32 dot, f32 slope) {
-    const f32 z = right + row.x, probability = exp2_of(leaky(z, slope) - row.y), d = probability * (dot - row.z);
-    return GatEntry{probability, z > 0 ? d : d * slope};
+BG_DEVICE GatEntry gat_entry(float4 row, f32 right, f32 dot, f32 slope, f32 kept) {
+    const f32 z = right + row.x, probability = exp2_of(leaky(z, slope) - row.y), d = probability * (kept * dot - row.z);
+    return GatEntry{probability * kept, z > 0 ? d : d * slope};
+}
+/// The factor of dropout of an entry of the transpose.
+BG_DEVICE f32 kept_of(const GatBackwardParams& p, u32 entry, u32 head) {
+    return p.dropout.active ? p.dropout.kept<f32>(load_readonly(p.positions + entry), head) : 1.0f;
 }
 
 /// Numbers of a piece in `partial`: even, so that sums are stored by pairs.

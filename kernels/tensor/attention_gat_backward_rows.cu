@@ -50,11 +50,11 @@ template <class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void ga
 #pragma unroll
                 for (u32 k = 0; k < PARTS; k++) {
                     const float4 scalars = load_readonly(p.packed + ((u64)columns[u] * p.heads + lanes.head[k]));
-                    const GatEntry found = gat_entry(scalars, right[k], dots[u][k], p.slope);
+                    const GatEntry found = gat_entry(scalars, right[k], dots[u][k], p.slope, kept_of(p, e, lanes.head[k]));
                     right_sums[k] += found.d_score;
                     if (lanes.first[k]) p.d_scores[(u64)e * p.heads + lanes.head[k]] = found.d_score;
 #pragma unroll
-                    for (u32 i = 0; i < VECTOR; i++) sums[k][i] += found.probability * x[u][k][i];
+                    for (u32 i = 0; i < VECTOR; i++) sums[k][i] += found.weight * x[u][k][i];
                 }
             }
             warp_sync();

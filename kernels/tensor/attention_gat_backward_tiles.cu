@@ -109,8 +109,8 @@ template <class T, u32 BLOCKS, bool ONE> BG_DEVICE void gat_backward_tiles(const
             for (u32 j = 0; j < 2; j++) {
                 const bool mine = e >= from[j] && e < to[j];
                 const float4 row = *(const float4*)(at + Step::SCALARS + (near * heads + head[j]) * 16);
-                const GatEntry found = gat_entry(row, right[j], dots[2 * i + j], p.slope);
-                probabilities[2 * i + j] = mine ? found.probability * PROBABILITY_SCALE : 0.0f;
+                const GatEntry found = gat_entry(row, right[j], dots[2 * i + j], p.slope, mine ? kept_of(p, task.begin + e, head[j]) : 1.0f);
+                probabilities[2 * i + j] = mine ? found.weight * PROBABILITY_SCALE : 0.0f;
                 right_sums[j] += mine ? found.d_score : 0.0f;
                 kept = mine ? found.d_score : kept;
                 any_mine = any_mine || mine;

@@ -55,6 +55,7 @@ BG_DEVICE void walk_shared(const GatParams& p, f32 left, const T* values, bool a
         running.rescale(largest);
         const f32 own_power = exp2_of(score - largest);
         running.total += own_power;
+        const f32 own_weight = p.dropout.active && base + me < end ? own_power * p.dropout.kept<f32>(base + me, 0) : own_power;
         const u32 count = base < end ? min_of(end - base, LANES) : 0u;
         for (u32 j = 0; any(j < count); j += DEEP) {
             f32 powers[DEEP];
@@ -62,7 +63,7 @@ BG_DEVICE void walk_shared(const GatParams& p, f32 left, const T* values, bool a
 #pragma unroll
             for (u32 u = 0; u < DEEP; u++) {
                 const u32 from = first + ((j + u) & (LANES - 1)), column = shuffle(own_column, from);
-                powers[u] = shuffle(own_power, from);
+                powers[u] = shuffle(own_weight, from);
                 found[u] = active && j + u < count ? load_vector<T, VECTOR>(values + (u64)column * p.columns) : make_uint4(0, 0, 0, 0);
             }
 #pragma unroll
@@ -101,7 +102,7 @@ BG_DEVICE void walk_own(const GatParams& p, f32 left, u32 head, const T* values,
         for (u32 u = 0; u < DEEP; u++) {
             const f32 power = exp2_of(scores[u] - largest);
             running.total += power;
-            running.template add<T>(found[u], power);
+            running.template add<T>(found[u], p.dropout.active ? power * p.dropout.kept<f32>(base + u, head) : power);
         }
     }
 }

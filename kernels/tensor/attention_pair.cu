@@ -3,15 +3,9 @@
 // One pass: sums are scaled down when a larger score comes. Where the keys are the values, they are read once.
 //
 // Scores are to base 2, as in tensor/attention_gat.cuh.
-#include "tensor/attention_gat.cuh"
-#include "tensor/attention_lanes.cuh"
+#include "tensor/attention_pair.cuh"
 
 namespace bg {
-/// factor * query . key; beta * cosine of query and key; vector . leaky(query + key).
-constexpr u32 DOT_SCORE = 0, COSINE_SCORE = 1, SUM_SCORE = 2;
-/// The norm of a vector is taken as this or more.
-constexpr f32 NORM_FLOOR = 1e-12f;
-
 struct PairParams {
     RowTasks rows;
     const void* query;      // rows x columns
@@ -28,6 +22,7 @@ struct PairParams {
     f32 slope;
     u32 unused;
     AttentionEnd end;
+    AttentionDropout dropout;
 };
 
 template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEVICE void pair_rows(const PairParams& p) {
@@ -66,17 +61,21 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
         if (SCORE == COSINE_SCORE) lanes.sum_heads(factors);
 #pragma unroll
         for (u32 k = 0; k < PARTS; k++)
-            factors[k] = SCORE == COSINE_SCORE ? scale * fminf(rsqrt_of(factors[k]), 1 / NORM_FLOOR) : SCORE == DOT_SCORE ? scale : 1.0f;
+            factors[k] = SCORE == COSINE_SCORE ? scale * inverse_norm(factors[k]) : SCORE == DOT_SCORE ? scale : 1.0f;
         for (u32 base = begin; base < end; base += WARP) {
             const u32 mine = ahead, count = min_of(end - base, WARP), following = base + count + lane();
             if (following < task.end) ahead = load_readonly(p.rows.indices + following);
+            // Of one head, an entry for each lane.
+            const bool drawn = p.dropout.active && p.heads == 1;
+            const f32 own_kept = drawn ? p.dropout.kept<f32>(base + lane(), 0) : 1.0f;
             for (u32 j = 0; j < count; j += DEEP * SIDE) {
                 u32 columns[DEEP];
-                f32 x[DEEP][PARTS][VECTOR], scores[DEEP][PARTS];
+                f32 x[DEEP][PARTS][VECTOR], scores[DEEP][PARTS], kept[DEEP];
 #pragma unroll
                 for (u32 u = 0; u < DEEP; u++) {
                     const u32 at = j + u * SIDE + side;
                     columns[u] = shuffle(mine, at & 31u);
+                    kept[u] = drawn ? shuffle(own_kept, at & 31u) : 1.0f;
                     lanes.load(x[u], (const T*)p.key + (u64)columns[u] * p.columns, at < count);
                 }
 #pragma unroll
@@ -101,7 +100,7 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
                     if (SCORE == COSINE_SCORE) {
                         lanes.sum_heads(norms);
 #pragma unroll
-                        for (u32 k = 0; k < PARTS; k++) scores[u][k] *= fminf(rsqrt_of(norms[k]), 1 / NORM_FLOOR);
+                        for (u32 k = 0; k < PARTS; k++) scores[u][k] *= inverse_norm(norms[k]);
                     }
                     const bool in = j + u * SIDE + side < count;
 #pragma unroll
@@ -126,8 +125,10 @@ template <u32 SCORE, class T, u32 VECTOR, u32 LANES, u32 PARTS, u32 DEEP> BG_DEV
                     for (u32 u = 0; u < DEEP; u++) {
                         const f32 power = exp2_of(scores[u][k] - largest);
                         power_sums[k] += power;
+                        f32 weight = power * kept[u];
+                        if (p.dropout.active && !drawn) weight *= p.dropout.kept<f32>(base + j + u * SIDE + side, lanes.head[k]);
 #pragma unroll
-                        for (u32 i = 0; i < VECTOR; i++) sums[k][i] += power * x[u][k][i];
+                        for (u32 i = 0; i < VECTOR; i++) sums[k][i] += weight * x[u][k][i];
                     }
                 }
             }

@@ -1,5 +1,6 @@
 // The scores of attention: additive, GATv2, dot product, cosine, or values that are there.
 #pragma once
+#include "tensor/attention_dropout.cuh"
 #include "tensor/softmax.cuh"
 #include "tensor/sddmm_general.cuh"
 
@@ -19,18 +20,6 @@ struct AttentionScore {
     f64 number;          // slope, or factor
     u32 kind;
     u32 width;           // columns of a head of both
-};
-/// Dropout of the softmax, by an entry's position and the head.
-struct AttentionDropout {
-    u64 seed;
-    f64 factor;
-    u32 threshold, draw;
-    u32 active, reserved;
-
-    template <class R> BG_DEVICE R kept(u64 position, u32 head) const {
-        if (!active) return (R)1;
-        return philox_at(seed, draw, position, head) >= threshold ? (R)factor : (R)0;
-    }
 };
 
 /// The norm of a vector is taken as this or more.

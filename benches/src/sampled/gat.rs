@@ -5,7 +5,7 @@ use crate::features::{Element, Subject, number};
 use crate::timing::Work;
 use anyhow::{Result, ensure};
 use bitgraph::cuda::device::Buffer;
-use bitgraph::cuda::tensor::forms::attention::{GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout};
+use bitgraph::cuda::tensor::forms::attention::{AttentionGiven, GatBackwardLayout, GatGradients, GatInput, GatLayout};
 use bitgraph::cuda::tensor::{explain, explain_gradient};
 use bitgraph::prelude::*;
 use bitgraph::tensor::Dense;
@@ -25,7 +25,7 @@ impl Runner<'_> {
         let ((l, left), (r, right)) = (scores(n, 3)?, scores(csr.ncols(), 4)?);
         let (output, lse) = (self.bench.device.zeroed::<T>(n * columns)?, self.bench.device.zeroed::<f32>(n * heads)?);
         let (layout, build_seconds) = self.bench.built(|| GatLayout::<T>::build(&self.bench.device, &subject.lists, columns, heads))?;
-        let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE };
+        let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE, dropout: None };
         let work = || layout.forward(input, &output, Some(&lse));
         work()?;
         let found = output.to_vec()?;
@@ -58,7 +58,7 @@ impl Runner<'_> {
         if self.options.backward {
             let (dy, gradient) = self.bench.features::<T>(n, columns, 5)?;
             let rows = Rows { l: &l, r: &r, v: &v, dy: &dy };
-            let given = GatGiven { output: Some(&output), lse: &lse, gradient: &gradient };
+            let given = AttentionGiven { output: Some(&output), lse: &lse, gradient: &gradient };
             let (lse, dy) = (Dense::from_slice(&self.bench.cuda, n, heads, &lse.to_vec()?)?, self.bench.dense(&dy, columns)?);
             let gradient = op();
             let call = || gradient.gradient_from(&y.borrow(), &lse, &dy).map(drop);
@@ -73,7 +73,7 @@ impl Runner<'_> {
         subject: &Subject<'_>,
         columns: usize,
         input: GatInput<'_, T>,
-        given: GatGiven<'_, T>,
+        given: AttentionGiven<'_, T>,
         (rows, front): (&Rows<'_, T>, (String, Work<'_>)),
     ) -> Result<Measured> {
         let (csr, heads, device) = (&subject.csr, self.options.heads, &self.bench.device);

@@ -2,12 +2,12 @@
 
 use super::{Measured, Run, Runner, SLOPE, attended};
 use crate::features::{Element, Subject, number};
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::tensor::forms::attention::{PairInput, PairLayout, PairScore};
-use bitgraph::cuda::tensor::{TensorKernels, explain};
+use bitgraph::cuda::tensor::{TensorKernels, explain, explain_gradient};
 use bitgraph::prelude::*;
-use bitgraph::tensor::Dense;
-use bitgraph::tensor::ops::{agnn, dot_attention, gat_v2};
+use bitgraph::tensor::ops::{Attention, AttentionGradient, Operation, agnn, dot_attention, gat_v2};
+use bitgraph::tensor::{Any, Dense};
 
 impl Runner<'_> {
     /// Dot products with keys and values apart; cosines and sums with the values as keys.
@@ -39,7 +39,7 @@ impl Runner<'_> {
         let mut all = Vec::new();
         for (operation, score, shared, formula) in kinds {
             let (keys, there) = if shared { (&v, &values) } else { (&k, &key) };
-            let input = PairInput { score, query: &query, key: there, values: &values };
+            let input = PairInput { score, query: &query, key: there, values: &values, dropout: None };
             let work = || layout.forward(input, &output, None);
             work()?;
             let found = output.to_vec()?;
@@ -48,11 +48,12 @@ impl Runner<'_> {
             let rows: Vec<usize> = subject.rows.iter().copied().step_by(8).collect();
             let error = attended(csr, &rows, heads, score, &v, &found);
             ensure!(error <= 10.0 * T::OF_TERMS, "{operation} differs from f64 by {error:e} of the terms: {}", layout.explain());
-            let op = || match operation {
-                "dot forward" => dot_attention(&subject.matrix, &qd, &kd, &vd, heads),
-                "gatv2 forward" => gat_v2(&subject.matrix, &qd, &vd, &ad, heads, f64::from(SLOPE)),
-                _ => agnn(&subject.matrix, &vd, &bd),
+            let over = |a: &Matrix<Cuda>| match operation {
+                "dot forward" => dot_attention(a, &qd, &kd, &vd, heads),
+                "gatv2 forward" => gat_v2(a, &qd, &vd, &ad, heads, f64::from(SLOPE)),
+                _ => agnn(a, &vd, &bd),
             };
+            let op = || over(&subject.matrix);
             let form = explain(op().descriptor())?;
             // AGNN's front has one array for queries and values, and one head.
             let y = match operation {
@@ -80,7 +81,64 @@ impl Runner<'_> {
                 front: (form, &front),
             };
             all.push(self.timed::<T>(subject, columns, &run)?);
+            if self.options.backward {
+                let name = ["dot backward", "agnn backward", "gatv2 backward"][all.len() / 2];
+                let general = Matrix::new(&self.bench.cuda.with_tensor_kernels(TensorKernels::General), csr, None, FormatKind::Csr)?;
+                all.push(self.pair_backward(subject, columns, (name, shared), [op(), over(&general)])?);
+            }
         }
         Ok(all)
     }
+    /// The gradients through the front, which agree with those of the general kernels.
+    fn pair_backward<T: Element>(
+        &self,
+        subject: &Subject<'_>,
+        columns: usize,
+        (operation, shared): (&'static str, bool),
+        [op, general]: [Operation<Attention<Cuda, T>>; 2],
+    ) -> Result<Measured> {
+        let n = subject.csr.nrows();
+        let dy = self.bench.dense(&self.bench.features::<T>(n, columns, 5)?.0, columns)?;
+        let (y, lse) = op.eval_for_training()?;
+        let (wanted, found) = (general.gradient_of(&lse, &dy)?, op.gradient_from(&y, &lse, &dy)?);
+        let error = apart(&found, &wanted)?;
+        let form = explain_gradient(op.descriptor())?;
+        ensure!(error <= 10.0 * T::OF_ROW, "{operation} differs from the general kernels by {error:e}: {form}");
+        let call = || op.gradient_from(&y, &lse, &dy).map(drop);
+        let size = size_of::<T>() as u64;
+        let (nodes, m, f) = (n as u64, subject.csr.nnz() as u64, columns as u64);
+        let rows = if shared { 3 } else { 4 };
+        let run = Run {
+            operation,
+            form: form.clone(),
+            build_seconds: 0.0,
+            error,
+            peer: None,
+            gathered: rows * m * f * size,
+            bytes: 4 * (nodes + 3 * m) + (3 + 2 * rows) * nodes * f * size + 16 * m * self.options.heads as u64,
+            work: &call,
+            front: (form, &call),
+        };
+        self.timed::<T>(subject, columns, &run)
+    }
+}
+
+/// The largest distance of two gradients of an operand, beside the length of the second one.
+fn apart<T: Element>(found: &AttentionGradient<Cuda, T>, wanted: &AttentionGradient<Cuda, T>) -> Result<f64> {
+    fn distance(found: &[impl Element], wanted: &[impl Element]) -> f64 {
+        let squares = |x: &mut dyn Iterator<Item = f64>| x.map(|x| x * x).sum::<f64>().sqrt();
+        let length = squares(&mut wanted.iter().map(|w| w.to()));
+        let off = squares(&mut found.iter().zip(wanted).map(|(f, w)| f.to() - w.to()));
+        if off.is_nan() { f64::INFINITY } else { off / length.max(1e-30) }
+    }
+    let typed = |any: &Any<Cuda>| any.clone().get::<T>().context("a gradient of another type").and_then(|x| Ok(x.to_host()?));
+    let mut all =
+        vec![distance(&found.values.to_host()?, &wanted.values.to_host()?), distance(&typed(&found.first)?, &typed(&wanted.first)?)];
+    if let (Some(found), Some(wanted)) = (&found.second, &wanted.second) {
+        all.push(distance(&typed(found)?, &typed(wanted)?));
+    }
+    if let (Some(found), Some(wanted)) = (&found.parameter, &wanted.parameter) {
+        all.push(distance(&found.to_host()?, &wanted.to_host()?));
+    }
+    Ok(all.into_iter().fold(0.0, f64::max))
 }

@@ -194,6 +194,21 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed {
+        name: "tensor/attention_pair_backward_rows",
+        kernels: of_features![
+            "attention_dot_backward" "_64", "attention_dot_backward" "_128", "attention_dot_backward" "_256",
+            "attention_cosine_backward" "_64", "attention_cosine_backward" "_128", "attention_cosine_backward" "_256",
+            "attention_sum_backward" "_64", "attention_sum_backward" "_128", "attention_sum_backward" "_256",
+        ],
+    },
+    Listed {
+        name: "tensor/attention_pair_backward_columns",
+        kernels: of_features![
+            "attention_product_columns" "_64", "attention_product_columns" "_128", "attention_product_columns" "_256",
+            "attention_sum_columns" "_64", "attention_sum_columns" "_128", "attention_sum_columns" "_256",
+        ],
+    },
+    Listed {
         name: "tensor/sddmm_rows",
         kernels: &[
             "sddmm_rows_f16_64",

@@ -24,7 +24,7 @@ parameters! {
         pub kind: u32,
         pub width: u32,
     }
-    pub(super) struct DropoutParams = "tensor/attention_score.cuh" "bg::AttentionDropout" {
+    pub(super) struct DropoutParams = "tensor/attention_dropout.cuh" "bg::AttentionDropout" {
         seed: u64,
         factor: f64,
         threshold: u32,

@@ -168,7 +168,7 @@ pub(super) fn sddmm(cuda: &Cuda, op: &SddmmOp<Cuda>, stored: bool) -> bool {
 fn attends(op: &AttentionOp<Cuda>) -> bool {
     let (columns, heads, dtype) = (op.values.shape().1, op.heads, op.values.dtype());
     let Some(width) = head_columns(columns, heads) else { return false };
-    let there = op.matrix.shape().0 > 0 && op.matrix.shape().1 > 0 && op.dropout.is_none() && is_vectors(&op.values);
+    let there = op.matrix.shape().0 > 0 && op.matrix.shape().1 > 0 && is_vectors(&op.values);
     let pair = |query: &Any<Cuda>, key: &Any<Cuda>| {
         query.shape().1 == columns
             && is_vectors(query)
@@ -200,17 +200,25 @@ pub(super) fn attention<'a>(cuda: &Cuda, op: &'a AttentionOp<Cuda>, (direct, sum
 /// Whether the backward pass of attention takes its operands and stores the gradients as they are.
 pub(super) fn is_gradient(op: &AttentionOp<Cuda>, lse: &Reals<Cuda>, dy: &Any<Cuda>, gradients: &AttentionGradients<'_, Cuda>) -> bool {
     let dtype = op.values.dtype();
-    let scores = |out: &Option<AnyMut<'_, Cuda>>| out.as_ref().is_none_or(|out| output::<f32>(out).is_some());
-    let values = gradients.values.as_ref().is_none_or(|out| out.dtype() == dtype && is_direct(dtype, out));
-    reals(lse).is_some() && dy.dtype() == dtype && is_vectors(dy) && scores(&gradients.first) && scores(&gradients.second) && values
+    let features = |out: &Option<AnyMut<'_, Cuda>>| out.as_ref().is_none_or(|out| out.dtype() == dtype && is_direct(dtype, out));
+    let scores = |out: &Option<AnyMut<'_, Cuda>>| match op.score {
+        Score::Additive { .. } => out.as_ref().is_none_or(|out| output::<f32>(out).is_some()),
+        _ => features(out),
+    };
+    let stored = features(&gradients.values) && scores(&gradients.first) && scores(&gradients.second);
+    reals(lse).is_some() && dy.dtype() == dtype && is_vectors(dy) && stored
 }
 
-/// Whether the backward pass of attention runs by a typed form: of additive attention, whatever ran forward. `fits` as [`is_gradient`] says.
+/// Whether the backward pass of attention runs by a typed form, whatever ran forward. `fits` as [`is_gradient`] says.
 pub(super) fn attention_backward(cuda: &Cuda, op: &AttentionOp<Cuda>, fits: bool) -> bool {
     let (columns, heads, dtype) = (op.values.shape().1, op.heads, op.values.dtype());
     let Some(width) = head_columns(columns, heads) else { return false };
-    fits && matches!(op.score, Score::Additive { .. })
-        && attends(op)
-        && of_type!(dtype, T => GatBackward::of::<T>(columns, heads, width).is_ok_and(|form| form != GatBackward::Plain))
-        && cuda.tensor_kernels().takes(true)
+    let holds = match op.score {
+        Score::Additive { .. } => {
+            of_type!(dtype, T => GatBackward::of::<T>(columns, heads, width).is_ok_and(|form| form != GatBackward::Plain))
+        }
+        // What the form of the forward pass takes.
+        _ => true,
+    };
+    fits && holds && attends(op) && cuda.tensor_kernels().takes(true)
 }

@@ -224,7 +224,7 @@ impl<B: Attend, T: Element> Operation<Attention<B, T>> {
         self.gradients(None, lse, dy)
     }
     /// As [`Operation::gradient_of`], from the result that [`Operation::eval_for_training`] left, too. Where there is no epilogue, the
-    /// backward pass of GAT on CUDA need not form it again; else it makes no difference.
+    /// backward passes on CUDA need not form it again; else it makes no difference.
     ///
     /// # Errors
     /// As [`Operation::gradient_of`].

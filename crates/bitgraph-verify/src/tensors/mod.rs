@@ -4,6 +4,7 @@
 //! Operands are small whole numbers, whose sums are exact in every type, or random fractions, whose sums are held to their bounds.
 
 mod attention;
+mod attention_gradients;
 mod bits;
 mod dense;
 mod edges;
@@ -27,6 +28,7 @@ pub fn run<B: TensorBackend>(report: &mut Report, backend: &B, form: &str, full:
     dense::run(report, backend, form, full);
     special::run(report, backend, form);
     gradients::run(report, backend, form);
+    attention_gradients::run(report, backend, form);
 }
 
 /// Runs what a form is chosen for on matrices alone that are too large for this suite.

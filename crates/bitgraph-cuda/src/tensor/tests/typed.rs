@@ -9,7 +9,7 @@ use crate::tensor::{TensorKernels, explain, explain_gradient};
 use bitgraph_backend::Matrix;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind, Values};
-use bitgraph_tensor::ops::{FeaturePrecision, Reduce, agnn, dot_attention, gat, gat_v2, sddmm, spmm};
+use bitgraph_tensor::ops::{FeaturePrecision, Reduce, Score, agnn, dot_attention, gat, gat_v2, sddmm, spmm};
 use bitgraph_tensor::{Activation, Any, Dense, Dropout, Element, with_dense};
 use half::{bf16, f16};
 
@@ -276,6 +276,8 @@ fn same(any: &Any<Cuda>, other: &Any<Cuda>, what: &str, bound: f64) {
     });
 }
 
+const DROPOUT: Dropout = Dropout::new(0.4, 0xFEED_5EED_0123_4567, 3);
+
 /// Every kind of attention by the form and by the general kernels, forward and backward, with an epilogue and without.
 fn attention<T: Element<Real = f32, Output = T>>(heads: usize, width: usize) {
     let Some(cuda) = device() else { return };
@@ -283,7 +285,12 @@ fn attention<T: Element<Real = f32, Output = T>>(heads: usize, width: usize) {
     let bound = 16.0 * roundoff(T::DTYPE).max(1e-6);
     for (name, csr) in graphs() {
         let (rows, columns) = shape(&csr, false);
-        let (x, q, dy) = (dense::<T>(&cuda, columns, width, 3), dense::<T>(&cuda, rows, width, 4), dense::<T>(&cuda, rows, width, 5));
+        let (k, x, q, dy) = (
+            dense::<T>(&cuda, columns, width, 13),
+            dense::<T>(&cuda, columns, width, 3),
+            dense::<T>(&cuda, rows, width, 4),
+            dense::<T>(&cuda, rows, width, 5),
+        );
         let (left, right) = (dense::<f32>(&cuda, rows, heads, 6), dense::<f32>(&cuda, columns, heads, 7));
         let (vector, beta, b) = (dense::<f32>(&cuda, 1, width, 8), dense::<f32>(&cuda, 1, 1, 9), dense::<f32>(&cuda, 1, width, 10));
         let of = |kernels: TensorKernels| {
@@ -292,12 +299,17 @@ fn attention<T: Element<Real = f32, Output = T>>(heads: usize, width: usize) {
                 ("gat", gat(&a, &left, &right, &x, 0.2)),
                 ("gat with a layer's end", gat(&a, &left, &right, &x, 0.2).bias(&b).elu(1.5)),
                 ("gat with a threshold", gat(&a, &left, &right, &x, 0.2).relu()),
+                ("gat with dropout", gat(&a, &left, &right, &x, 0.2).attention_dropout(DROPOUT)),
                 ("dot", dot_attention(&a, &q, &x, &x, heads)),
+                ("dot with dropout", dot_attention(&a, &q, &x, &x, heads).attention_dropout(DROPOUT)),
+                ("dot with keys of their own", dot_attention(&a, &q, &k, &x, heads)),
                 ("dot with a layer's end", dot_attention(&a, &q, &x, &x, heads).bias(&b).leaky_relu(0.25)),
                 ("gat v2", gat_v2(&a, &q, &x, &vector, heads, 0.2)),
+                ("gat v2 with dropout", gat_v2(&a, &q, &x, &vector, heads, 0.2).attention_dropout(DROPOUT)),
             ];
             if rows == columns && heads == 1 {
                 ops.push(("agnn", agnn(&a, &x, &beta)));
+                ops.push(("agnn with dropout", agnn(&a, &x, &beta).attention_dropout(DROPOUT)));
             }
             ops
         };
@@ -309,17 +321,20 @@ fn attention<T: Element<Real = f32, Output = T>>(heads: usize, width: usize) {
             close(&what, &y, &wanted, bound);
             close(&what, &lse, &sums, 1e-4);
             let form = explain_gradient(typed.descriptor()).unwrap();
-            assert_eq!(form != GENERAL, kind.starts_with("gat") && kind != "gat v2", "{what}: {form}");
-            if kind == "gat" {
+            assert_ne!(form, GENERAL, "{what}");
+            if !kind.ends_with("end") && !kind.ends_with("threshold") {
                 let (found, wanted) = (typed.gradient_of(&sums, &dy).unwrap(), general.gradient_of(&sums, &dy).unwrap());
                 let longest = (0..rows).map(|i| csr.row(i).len()).max().unwrap_or(0).max(columns) as f64;
                 let bound = bound * longest.sqrt().max(4.0);
                 close(&format!("{what}: values"), &found.values, &wanted.values, bound);
-                same(&found.first, &wanted.first, &format!("{what}: left"), bound);
-                same(&found.second.unwrap(), wanted.second.as_ref().unwrap(), &format!("{what}: right"), bound);
+                same(&found.first, &wanted.first, &format!("{what}: first"), bound);
+                same(&found.second.unwrap(), wanted.second.as_ref().unwrap(), &format!("{what}: second"), bound);
+                if let (Some(found), Some(wanted)) = (&found.parameter, &wanted.parameter) {
+                    close(&format!("{what}: parameter"), found, wanted, bound * (csr.nnz() as f64).sqrt());
+                }
                 let found = typed.gradient_from(&y, &sums, &dy).unwrap();
                 close(&format!("{what}: values from the result"), &found.values, &wanted.values, bound);
-                same(&found.first, &wanted.first, &format!("{what}: left from the result"), bound);
+                same(&found.first, &wanted.first, &format!("{what}: first from the result"), bound);
             }
         }
     }
@@ -352,14 +367,13 @@ fn what_no_form_has() {
     general(&|| explain(spmm(&a, &x).edge_values(&e).descriptor()).unwrap());
     general(&|| explain(sddmm(&a, &x, &x).activation(Activation::Relu).descriptor()).unwrap());
     let (left, right) = (dense::<f32>(&cuda, 330, 1, 6), dense::<f32>(&cuda, 330, 1, 7));
-    let dropped = || gat(&a, &left, &right, &x, 0.2).attention_dropout(Dropout::new(0.5, 1, 1));
-    general(&|| explain(dropped().descriptor()).unwrap());
     // Halves would be rounded twice.
     let h = dense::<f16>(&cuda, 330, 64, 3);
     general(&|| explain(gat(&a, &left, &right, &h, 0.2).relu().times(2.0).descriptor()).unwrap());
     let singles = explain(gat(&a, &left, &right, &x, 0.2).relu().times(2.0).descriptor());
     assert!(singles.unwrap().ends_with("; then 1 step of the epilogue"));
-    general(&|| explain_gradient(dropped().descriptor()).unwrap());
+    let scores = dense::<f32>(&cuda, csr.nnz(), 1, 3);
+    general(&|| explain_gradient(bitgraph_tensor::ops::attention(&a, Score::Edge(scores.any()), 1, &x).descriptor()).unwrap());
     general(&|| explain(gat(&a, &left, &right, &dense::<f32>(&cuda, 330, 7, 3), 0.2).descriptor()).unwrap());
 }
 

@@ -1,9 +1,12 @@
-//! Attention by the forms of `forms/attention`, and the backward pass of additive attention.
+//! Attention by the forms of `forms/attention`, forward and backward.
 
+use super::super::columns::{Term, sums};
 use super::super::forms::Feature;
 use super::super::forms::attention::{
-    AttentionEnd, GatBackwardLayout, GatGiven, GatGradients, GatInput, GatLayout, PairInput, PairLayout, PairScore,
+    AttentionEnd, AttentionGiven, GatBackwardLayout, GatGradients, GatInput, GatLayout, PairBackwardLayout, PairGradients, PairInput,
+    PairLayout, PairScore,
 };
+use super::super::params::Target;
 use super::super::pattern::Seen;
 use super::super::select::AttentionWay;
 use super::layouts::{Family, Key, Laid, laid};
@@ -27,8 +30,8 @@ impl<T: Feature> Laid for PairLayout<T> {
     }
 }
 /// Its launches leave arrays for each other, so that one thread gives them to the stream at a time.
-struct Backward<T>(Mutex<GatBackwardLayout<T>>, u64);
-impl<T: Feature> Laid for Backward<T> {
+struct Backward<L>(Mutex<L>, u64);
+impl<L: Send + 'static> Laid for Backward<L> {
     fn bytes(&self) -> u64 {
         self.1
     }
@@ -45,7 +48,7 @@ fn pair<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<Pa
     let (matrix, key) = (op.matrix.raw(), key::<T>(Family::Pair, op));
     laid(matrix, key, || PairLayout::build(cuda.device(), matrix.lists()?, key.columns, key.heads))
 }
-fn gat_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<Backward<T>>>> {
+fn gat_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<Backward<GatBackwardLayout<T>>>>> {
     let (matrix, key) = (op.matrix.raw(), key::<T>(Family::GatBackward, op));
     laid(matrix, key, || {
         let seen = Seen::of(matrix, true)?;
@@ -56,6 +59,49 @@ fn gat_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Optio
             Backward(Mutex::new(layout), bytes)
         }))
     })
+}
+
+fn pair_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<Backward<PairBackwardLayout<T>>>>> {
+    let (matrix, key) = (op.matrix.raw(), key::<T>(Family::PairBackward, op));
+    laid(matrix, key, || {
+        let seen = Seen::of(matrix, true)?;
+        let Some(positions) = seen.positions else { return Ok(None) };
+        let made = PairBackwardLayout::build(cuda.device(), matrix.lists()?, (seen.csr, positions), key.columns, key.heads)?;
+        Ok(made.map(|layout| {
+            let bytes = layout.bytes();
+            Backward(Mutex::new(layout), bytes)
+        }))
+    })
+}
+
+/// The operands of a score of two rows, as arrays.
+struct Pair<T> {
+    query: Buffer<T>,
+    key: Buffer<T>,
+    values: Buffer<T>,
+    parameter: Buffer<f32>,
+}
+
+impl<T: Feature + Element> Pair<T> {
+    /// None of another score, or of operands that are no arrays.
+    fn of(op: &AttentionOp<Cuda>) -> Option<Self> {
+        let (query, key, parameter) = match &op.score {
+            Score::Dot { query, key, .. } => (query, key, None),
+            Score::Cosine { query, key, beta } => (query, key, Some(beta)),
+            Score::AdditiveV2 { left, right, vector, .. } => (left, right, Some(vector)),
+            Score::Additive { .. } | Score::Edge(_) => return None,
+        };
+        let parameter = parameter.map_or(Some(Buffer::default()), reals)?;
+        Some(Self { query: array(query)?, key: array(key)?, values: array(&op.values)?, parameter })
+    }
+    fn input(&self, op: &AttentionOp<Cuda>) -> PairInput<'_, T> {
+        let score = match &op.score {
+            Score::Dot { factor, .. } => PairScore::Dot { factor: *factor as f32 },
+            Score::AdditiveV2 { slope, .. } => PairScore::Sum { vector: &self.parameter, slope: *slope as f32 },
+            _ => PairScore::Cosine { beta: &self.parameter },
+        };
+        PairInput { score, query: &self.query, key: &self.key, values: &self.values, dropout: op.dropout }
+    }
 }
 
 /// Runs the form; whether it could be laid out.
@@ -86,27 +132,13 @@ fn typed<T: Feature + Element>(
         Score::Additive { left, right, slope } => {
             let Some(layout) = gat::<T>(cuda, op)? else { return Ok(false) };
             let (Some(left), Some(right), Some(values)) = (reals(left), reals(right), array::<T>(&op.values)) else { return Ok(false) };
-            let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32 };
+            let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32, dropout: op.dropout };
             layout.layer(input, &end, y, lse.as_ref()).map(|()| true)
         }
-        score => {
-            let (query, key, parameter) = match score {
-                Score::Dot { query, key, .. } => (query, key, None),
-                Score::Cosine { query, key, beta } => (query, key, Some(beta)),
-                Score::AdditiveV2 { left, right, vector, .. } => (left, right, Some(vector)),
-                Score::Additive { .. } | Score::Edge(_) => return Ok(false),
-            };
+        _ => {
             let Some(layout) = pair::<T>(cuda, op)? else { return Ok(false) };
-            let (Some(query), Some(key), Some(values)) = (array::<T>(query), array::<T>(key), array::<T>(&op.values)) else {
-                return Ok(false);
-            };
-            let parameter = parameter.and_then(reals).unwrap_or_default();
-            let score = match score {
-                Score::Dot { factor, .. } => PairScore::Dot { factor: *factor as f32 },
-                Score::AdditiveV2 { slope, .. } => PairScore::Sum { vector: &parameter, slope: *slope as f32 },
-                _ => PairScore::Cosine { beta: &parameter },
-            };
-            layout.layer(PairInput { score, query: &query, key: &key, values: &values }, &end, y, lse.as_ref()).map(|()| true)
+            let Some(operands) = Pair::<T>::of(op) else { return Ok(false) };
+            layout.layer(operands.input(op), &end, y, lse.as_ref()).map(|()| true)
         }
     };
     match output::<T>(y).filter(|_| way.rest.is_empty()) {
@@ -115,7 +147,7 @@ fn typed<T: Feature + Element>(
     }
 }
 
-/// The gradients that are wanted, by the form of the backward pass of additive attention; whether it could be laid out.
+/// The gradients that are wanted, by the form of the score; whether it could be laid out.
 pub fn backward(
     cuda: &Cuda,
     op: &AttentionOp<Cuda>,
@@ -137,7 +169,7 @@ fn typed_backward<T: Feature + Element>(
     dy: &Any<Cuda>,
     gradients: &AttentionGradients<'_, Cuda>,
 ) -> Result<bool> {
-    let Score::Additive { left, right, slope } = &op.score else { return Ok(false) };
+    let Score::Additive { left, right, slope } = &op.score else { return pairs_backward::<T>(cuda, op, before, dy, gradients) };
     let Some(layout) = gat_backward::<T>(cuda, op)? else { return Ok(false) };
     let (Some(left), Some(right), Some(values)) = (reals(left), reals(right), array::<T>(&op.values)) else { return Ok(false) };
     let (Some(lse), Some(gradient)) = (reals(before.0), array::<T>(dy)) else { return Ok(false) };
@@ -153,10 +185,36 @@ fn typed_backward<T: Feature + Element>(
         None => Some(cuda.device().alloc_for::<T>(values.len(), "a gradient that is not wanted")?),
     };
     let (Some(first), Some(second), Some(third)) = (first, second, third) else { return Ok(false) };
-    let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32 };
+    let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32, dropout: op.dropout };
     let layout = layout.0.lock().unwrap_or_else(PoisonError::into_inner);
-    let given = GatGiven { output: result.as_ref(), lse: &lse, gradient: &gradient };
+    let given = AttentionGiven { output: result.as_ref(), lse: &lse, gradient: &gradient };
     layout.backward(input, given, GatGradients { left: &first, right: &second, values: &third })?;
+    Ok(true)
+}
+
+fn pairs_backward<T: Feature + Element>(
+    cuda: &Cuda,
+    op: &AttentionOp<Cuda>,
+    before: (&Reals<Cuda>, Option<&Any<Cuda>>),
+    dy: &Any<Cuda>,
+    gradients: &AttentionGradients<'_, Cuda>,
+) -> Result<bool> {
+    let Some(layout) = pair_backward::<T>(cuda, op)? else { return Ok(false) };
+    let Some(operands) = Pair::<T>::of(op) else { return Ok(false) };
+    let (Some(lse), Some(gradient)) = (reals(before.0), array::<T>(dy)) else { return Ok(false) };
+    let result = before.1.and_then(array::<T>).filter(is_aligned);
+    let [query, key, values] = [&gradients.first, &gradients.second, &gradients.values].map(|out| out.as_ref().and_then(output::<T>));
+    let layout = layout.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let given = AttentionGiven { output: result.as_ref(), lse: &lse, gradient: &gradient };
+    let wanted = PairGradients { query: query.as_ref(), key: key.as_ref(), values: values.as_ref() };
+    if !layout.backward(operands.input(op), given, wanted)? {
+        return Ok(false);
+    }
+    let Some(out) = &gradients.parameter else { return Ok(true) };
+    let (found, rows) = layout.parameter_sums();
+    let columns = if matches!(op.score, Score::Cosine { .. }) { 1 } else { op.values.shape().1 };
+    let found = Target::scratch(found.ptr().cast(), columns, DType::F32, 1).view();
+    sums(cuda, &found, (rows, columns), Term::Value, (DType::F32, 1.0), Target::of(out, 1))?;
     Ok(true)
 }
 
@@ -174,10 +232,13 @@ pub fn explain(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
         _ => of::<f32>(cuda, op),
     }
 }
-/// Which form of the backward pass of additive attention runs.
+/// Which form of the backward pass runs.
 pub fn explain_backward(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
     fn of<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
-        Ok(gat_backward::<T>(cuda, op)?.map(|l| l.0.lock().unwrap_or_else(PoisonError::into_inner).explain()))
+        Ok(match op.score {
+            Score::Additive { .. } => gat_backward::<T>(cuda, op)?.map(|l| l.0.lock().unwrap_or_else(PoisonError::into_inner).explain()),
+            _ => pair_backward::<T>(cuda, op)?.map(|l| l.0.lock().unwrap_or_else(PoisonError::into_inner).explain()),
+        })
     }
     match op.values.dtype() {
         DType::F16 => of::<f16>(cuda, op),

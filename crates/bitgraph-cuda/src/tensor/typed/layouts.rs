@@ -36,6 +36,7 @@ pub(in crate::tensor) enum Family {
     Gat,
     GatBackward,
     Pair,
+    PairBackward,
     /// Of signs, whose lines are padded so.
     BitSums {
         transposed: bool,

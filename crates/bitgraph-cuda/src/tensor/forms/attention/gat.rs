@@ -6,10 +6,12 @@
 use super::layout::{Cut, RowTasks, RowTasksParams, WARPS_ENOUGH};
 use super::select::Form;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
+use bitgraph_tensor::Dropout;
 use std::marker::PhantomData;
 
 parameters! {
@@ -33,6 +35,7 @@ parameters! {
         slope: f32,
         unused: u32,
         end: EndParams,
+        dropout: DropoutParams,
     }
 }
 
@@ -77,6 +80,8 @@ pub struct GatInput<'a, T> {
     pub values: &'a Buffer<T>,
     /// The slope of LeakyReLU, 0 or more.
     pub slope: f32,
+    /// What drops weights, by an entry's position in the matrix and the head.
+    pub dropout: Option<Dropout>,
 }
 
 /// Numbers that the pieces of rows need room for; `partial_size` in the kernels.
@@ -167,6 +172,7 @@ impl<T: Feature> GatLayout<T> {
             slope: input.slope,
             unused: 0,
             end: end.parameters(self.columns)?,
+            dropout: DropoutParams::of(input.dropout.as_ref()),
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
         unsafe { launch_warps(&self.device, "tensor/attention_gat_rows", &form.kernel::<T>(self.heads), warps, &parameters) }

@@ -7,6 +7,7 @@ use super::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::{Backward, Form};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::primitives::{invert, transpose_with_positions};
+use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps, launch_warps_sharing};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
@@ -34,10 +35,12 @@ parameters! {
         d_right: DevicePtr<f32>,
         d_scores: DevicePtr<f32>,
         partial: DevicePtr<f32>,
+        positions: DevicePtr<u32>,
         columns: u32,
         heads: u32,
         head_columns: u32,
         slope: f32,
+        dropout: DropoutParams,
     }
     struct LeftParams = "tensor/attention_gat_backward.cu" "bg::GatLeftParams" {
         rows: RowTasksParams,
@@ -68,7 +71,7 @@ pub struct GatGradients<'a, T> {
 
 /// What the forward pass left, and the gradient that comes in.
 #[derive(Clone, Copy, Debug)]
-pub struct GatGiven<'a, T> {
+pub struct AttentionGiven<'a, T> {
     /// The result of the forward pass, rows x columns; without it the forward pass runs again.
     pub output: Option<&'a Buffer<T>>,
     /// Logarithms of sums: rows x heads.
@@ -84,8 +87,9 @@ pub struct GatBackwardLayout<T> {
     forward: GatLayout<T>,
     transposed: RowTasks,
     form: Backward,
-    /// For each entry its place in the transposed matrix.
+    /// For each entry its place in the transposed matrix, and the other way.
     places: Buffer<u32>,
+    positions: Buffer<u32>,
     packed: Buffer<[f32; 4]>,
     d_scores: Buffer<f32>,
     partial: Buffer<f32>,
@@ -159,10 +163,11 @@ impl<T: Feature> GatBackwardLayout<T> {
             transposed,
             form,
             places,
+            positions: positions.clone(),
         }))
     }
-    /// The gradients of the operands of [`GatLayout::forward`]. With `p` the softmax and `z` the score before the activation:
-    /// `ds = p (dy(i) . values(j) - dy(i) . y(i))`, `dz = ds leaky'(z)`; `values(j)` gets the sum of `p dy(i)`, `right(j)` that of `dz`, over the
+    /// The gradients of the operands of [`GatLayout::forward`]. With `p` the softmax, `k` the factor of dropout and `z` the score before the
+    /// activation: `ds = p (k dy(i) . values(j) - dy(i) . y(i))`, `dz = ds leaky'(z)`; `values(j)` gets the sum of `p k dy(i)`, `right(j)` that of `dz`, over the
     /// entries of column `j`; `left(i)` the sum of `dz` over those of row `i`. O(entries * columns), three launches; returns before it is
     /// done.
     ///
@@ -170,7 +175,7 @@ impl<T: Feature> GatBackwardLayout<T> {
     ///
     /// # Errors
     /// Arrays of other lengths; the driver's.
-    pub fn backward(&self, input: GatInput<'_, T>, given: GatGiven<'_, T>, gradients: GatGradients<'_, T>) -> Result<()> {
+    pub fn backward(&self, input: GatInput<'_, T>, given: AttentionGiven<'_, T>, gradients: GatGradients<'_, T>) -> Result<()> {
         let (name, forward, transposed) = ("attention gradient", self.forward.tasks(), &self.transposed);
         let (columns, heads) = self.forward.shape();
         expect_len(name, "the left scores", forward.rows, heads, input.left.len())?;
@@ -221,10 +226,12 @@ impl<T: Feature> GatBackwardLayout<T> {
             d_right: gradients.right.ptr(),
             d_scores: self.d_scores.ptr(),
             partial: self.partial.ptr(),
+            positions: self.positions.ptr(),
             columns: columns as u32,
             heads: heads as u32,
             head_columns,
             slope: input.slope,
+            dropout: DropoutParams::of(input.dropout.as_ref()),
         };
         // SAFETY: as above.
         unsafe { launch_warps_sharing(&self.device, file, &kernel, transposed.parameters.task_count, form.shared(heads), &middle) }?;

@@ -2,7 +2,7 @@
 
 use super::select::{Backward, Form};
 use super::tests::{SLOPE, expected, scores};
-use super::{GatBackwardLayout, GatGiven, GatGradients, GatInput};
+use super::{AttentionGiven, GatBackwardLayout, GatGradients, GatInput};
 use crate::device::Device;
 use crate::device::testing::device;
 use crate::tensor::forms::testing::{Draw, Tested, features, graphs, lists, rubbish};
@@ -96,11 +96,11 @@ fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, hea
     let wanted = gradients(csr, columns, heads, &x);
     let output = device.upload(&y.iter().map(|&y| T::of(y)).collect::<Vec<_>>()).unwrap();
     let lse = device.upload(&lse.iter().map(|&s| s as f32).collect::<Vec<_>>()).unwrap();
-    let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32 };
+    let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32, dropout: None };
     // With the result of the forward pass, and without: it is formed again.
     for given in [Some(&output), None] {
         let (dl, dr, dv) = (rubbish::<f32>(device, n * heads), rubbish::<f32>(device, m * heads), rubbish::<T>(device, m * columns));
-        let given = GatGiven { output: given, lse: &lse, gradient: &gradient };
+        let given = AttentionGiven { output: given, lse: &lse, gradient: &gradient };
         layout.backward(input, given, GatGradients { left: &dl, right: &dr, values: &dv }).unwrap();
         let check = |what: &str, found: Vec<f64>, wanted: &[[f64; 2]], unit: f64| {
             for (k, (value, &[w, size])) in found.into_iter().zip(wanted).enumerate() {

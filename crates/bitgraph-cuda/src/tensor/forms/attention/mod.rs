@@ -1,7 +1,7 @@
 //! Attention over the entries of a sparse matrix in one pass: no score and no message is stored.
 //!
 //! `gat` is additive attention, `gat_backward` its gradients; `pair` is attention by dot
-//! products, cosines, and GATv2's sums. `select` chooses the form, `layout` cuts rows into tasks of a warp each.
+//! products, cosines, and GATv2's sums, `pair_backward` its gradients. `select` chooses the form, `layout` cuts rows into tasks of a warp each.
 
 mod gat;
 mod gat_backward;
@@ -9,6 +9,9 @@ mod gat_backward;
 mod gradient_tests;
 pub(crate) mod layout;
 mod pair;
+mod pair_backward;
+#[cfg(test)]
+mod pair_gradient_tests;
 #[cfg(test)]
 mod pair_tests;
 mod select;
@@ -16,7 +19,8 @@ mod select;
 mod tests;
 
 pub use gat::{AttentionEnd, EndActivation, GatInput, GatLayout};
-pub use gat_backward::{GatBackwardLayout, GatGiven, GatGradients};
+pub use gat_backward::{AttentionGiven, GatBackwardLayout, GatGradients};
 pub use pair::{PairInput, PairLayout, PairScore};
+pub use pair_backward::{PairBackwardLayout, PairGradients};
 pub(in crate::tensor::forms) use select::SHORTEST_PIECE;
 pub(in crate::tensor) use select::{Backward, Form, Pair};

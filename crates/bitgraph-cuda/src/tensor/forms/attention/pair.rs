@@ -7,9 +7,11 @@ use super::gat::{AttentionEnd, EndParams, partial_len};
 use super::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::Pair;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
+use bitgraph_tensor::Dropout;
 use std::marker::PhantomData;
 
 parameters! {
@@ -29,6 +31,7 @@ parameters! {
         slope: f32,
         unused: u32,
         end: EndParams,
+        dropout: DropoutParams,
     }
 }
 
@@ -66,6 +69,17 @@ pub struct PairInput<'a, T> {
     pub key: &'a Buffer<T>,
     /// The matrix's columns x columns; the same array as the keys is read once.
     pub values: &'a Buffer<T>,
+    /// What drops weights, by an entry's position in the matrix and the head.
+    pub dropout: Option<Dropout>,
+}
+
+/// A score as kernels take it.
+pub(super) struct Scored {
+    /// In kernel names.
+    pub kind: &'static str,
+    pub parameter: DevicePtr<f32>,
+    pub factor: f32,
+    pub slope: f32,
 }
 
 /// A matrix laid out for attention over features of one type and width. As for [`GatLayout`](super::GatLayout), one run at a time.
@@ -110,11 +124,38 @@ impl<T: Feature> PairLayout<T> {
     /// As [`PairLayout::forward`].
     pub fn layer(&self, input: PairInput<'_, T>, end: &AttentionEnd<'_>, output: &Buffer<T>, lse: Option<&Buffer<f32>>) -> Result<()> {
         let (name, tasks) = ("attention", &self.tasks);
+        let scored = self.checked(name, &input)?;
+        expect_len(name, "the result", tasks.rows, self.columns, output.len())?;
+        lse.map_or(Ok(()), |lse| expect_len(name, "the sums of the softmax", tasks.rows, self.heads, lse.len()))?;
+        let aligned = [input.query, input.key, input.values, output].into_iter().all(is_aligned);
+        let kernel = if aligned { self.form } else { Pair::Plain }.kernel::<T>(scored.kind);
+        let parameters = PairParams {
+            rows: tasks.parameters,
+            query: address(input.query),
+            key: address(input.key),
+            values: address(input.values),
+            parameter: scored.parameter,
+            output: address(output),
+            lse: lse.map_or(DevicePtr::NULL, Buffer::ptr),
+            partial: self.partial.ptr(),
+            columns: self.columns as u32,
+            heads: self.heads as u32,
+            head_columns: (self.columns / self.heads) as u32,
+            factor: scored.factor,
+            slope: scored.slope,
+            unused: 0,
+            end: end.parameters(self.columns)?,
+            dropout: DropoutParams::of(input.dropout.as_ref()),
+        };
+        // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
+        unsafe { launch_warps(&self.device, "tensor/attention_pair", &kernel, tasks.parameters.task_count, &parameters) }
+    }
+    /// Compares the operands with the matrix; the score.
+    pub(super) fn checked(&self, name: &'static str, input: &PairInput<'_, T>) -> Result<Scored> {
+        let tasks = &self.tasks;
         expect_len(name, "the queries", tasks.rows, self.columns, input.query.len())?;
         expect_len(name, "the keys", tasks.columns, self.columns, input.key.len())?;
         expect_len(name, "the values", tasks.columns, self.columns, input.values.len())?;
-        expect_len(name, "the result", tasks.rows, self.columns, output.len())?;
-        lse.map_or(Ok(()), |lse| expect_len(name, "the sums of the softmax", tasks.rows, self.heads, lse.len()))?;
         let (kind, parameter, factor, slope) = match input.score {
             PairScore::Dot { factor } => ("dot", None, factor, 0.0),
             PairScore::Cosine { beta } => {
@@ -130,27 +171,17 @@ impl<T: Feature> PairLayout<T> {
                 ("sum", Some(vector), 1.0, slope)
             }
         };
-        let aligned = [input.query, input.key, input.values, output].into_iter().all(is_aligned);
-        let kernel = if aligned { self.form } else { Pair::Plain }.kernel::<T>(kind);
-        let parameters = PairParams {
-            rows: tasks.parameters,
-            query: address(input.query),
-            key: address(input.key),
-            values: address(input.values),
-            parameter: parameter.map_or(DevicePtr::NULL, Buffer::ptr),
-            output: address(output),
-            lse: lse.map_or(DevicePtr::NULL, Buffer::ptr),
-            partial: self.partial.ptr(),
-            columns: self.columns as u32,
-            heads: self.heads as u32,
-            head_columns: (self.columns / self.heads) as u32,
-            factor,
-            slope,
-            unused: 0,
-            end: end.parameters(self.columns)?,
-        };
-        // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
-        unsafe { launch_warps(&self.device, "tensor/attention_pair", &kernel, tasks.parameters.task_count, &parameters) }
+        Ok(Scored { kind, parameter: parameter.map_or(DevicePtr::NULL, Buffer::ptr), factor, slope })
+    }
+    pub(super) fn tasks(&self) -> &RowTasks {
+        &self.tasks
+    }
+    pub(super) fn form(&self) -> Pair {
+        self.form
+    }
+    /// Columns and heads.
+    pub(super) fn shape(&self) -> (usize, usize) {
+        (self.columns, self.heads)
     }
     /// Which form runs, and how the rows are cut.
     #[must_use]

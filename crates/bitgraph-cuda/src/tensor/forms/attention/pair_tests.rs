@@ -10,13 +10,13 @@ use half::{bf16, f16};
 
 /// A kind of score, with what it needs.
 #[derive(Clone, Copy, Debug)]
-enum Kind {
+pub(super) enum Kind {
     Dot,
     Cosine,
     Sum,
 }
 
-fn score(kind: Kind, query: &[f64], key: &[f64], parameter: &[f64]) -> f64 {
+pub(super) fn score(kind: Kind, query: &[f64], key: &[f64], parameter: &[f64]) -> f64 {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     match kind {
         Kind::Dot => 0.7 * dot(query, key),
@@ -50,7 +50,7 @@ fn agrees<T: Tested>(device: &Device, (name, csr): (&str, &Csr), kind: Kind, (co
         Kind::Cosine => PairScore::Cosine { beta: &parameter },
         Kind::Sum => PairScore::Sum { vector: &parameter, slope: SLOPE as f32 },
     };
-    layout.forward(PairInput { score: score_of, query: &query, key: &key, values: &values }, &output, Some(&sums)).unwrap();
+    layout.forward(PairInput { score: score_of, query: &query, key: &key, values: &values, dropout: None }, &output, Some(&sums)).unwrap();
     let (output, sums) = (output.to_vec().unwrap(), sums.to_vec().unwrap());
     for i in 0..n {
         for h in 0..heads {
@@ -108,7 +108,7 @@ fn shapes_are_checked() {
     let layout = PairLayout::<f32>::build(&device, &matrix, 8, 2).unwrap().unwrap();
     let (x, y) = (device.zeroed::<f32>(160).unwrap(), device.zeroed::<f32>(160).unwrap());
     let (beta, vector) = (x.prefix(1), x.prefix(8));
-    let run = |score, key: &Buffer<f32>| layout.forward(PairInput { score, query: &x, key, values: &x }, &y, None);
+    let run = |score, key: &Buffer<f32>| layout.forward(PairInput { score, query: &x, key, values: &x, dropout: None }, &y, None);
     assert!(run(PairScore::Dot { factor: 1.0 }, &x).is_ok() && run(PairScore::Dot { factor: 1.0 }, &x.prefix(8)).is_err());
     assert!(run(PairScore::Cosine { beta: &x }, &x).is_err() && run(PairScore::Cosine { beta: &beta }, &x).is_ok());
     assert!(run(PairScore::Sum { vector: &vector, slope: -1.0 }, &x).is_err());

@@ -51,7 +51,7 @@ fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, hea
     let ((left, l), (right, r)) = (scores(csr.nrows(), 1), scores(csr.ncols(), 2));
     let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
     let [y, sizes, lse] = expected(csr, columns, heads, &l, &r, &v);
-    let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32 };
+    let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32, dropout: None };
     // Twice: what a run leaves behind must not touch the next one.
     for _ in 0..2 {
         let (output, sums) = (rubbish::<T>(device, y.len()), rubbish::<f32>(device, lse.len()));
@@ -119,7 +119,7 @@ fn large_scores_do_not_overflow() {
         let [y, _, lse] = expected(csr, columns, 1, l, r, &v);
         let layout = GatLayout::<T>::build(device, &lists(device, csr), columns, 1).unwrap().unwrap();
         let (output, sums) = (rubbish::<T>(device, y.len()), rubbish::<f32>(device, lse.len()));
-        layout.forward(GatInput { left, right, values: &values, slope: SLOPE as f32 }, &output, Some(&sums)).unwrap();
+        layout.forward(GatInput { left, right, values: &values, slope: SLOPE as f32, dropout: None }, &output, Some(&sums)).unwrap();
         for (k, value) in output.to_vec().unwrap().into_iter().enumerate() {
             assert!((value.number() - y[k]).abs() <= 4.0 * T::UNIT + 1e-4, "{}: {} is {value:?}, not {}", T::NAME, k, y[k]);
         }
@@ -145,7 +145,7 @@ fn an_infinity_stays_in_the_rows_that_name_it() {
         let form = Form::of::<f16>(columns, columns / heads);
         let layout = GatLayout::<f16>::with_form(&device, &lists(&device, &csr), columns, heads, form, 0).unwrap().unwrap();
         let output = device.zeroed::<f16>(csr.nrows() * columns).unwrap();
-        layout.forward(GatInput { left: &left, right: &right, values: &values, slope: 0.2 }, &output, None).unwrap();
+        layout.forward(GatInput { left: &left, right: &right, values: &values, slope: 0.2, dropout: None }, &output, None).unwrap();
         for (k, value) in output.to_vec().unwrap().into_iter().enumerate() {
             let named = csr.row(k / columns).contains(&7) && k % columns == 3;
             assert_eq!(value.is_finite(), !named, "row {}, column {}: {value}", k / columns, k % columns);
@@ -161,7 +161,7 @@ fn shapes_are_checked() {
     assert!(GatLayout::<f32>::build(&device, &matrix, 8, 3).is_err());
     let layout = GatLayout::<f32>::build(&device, &matrix, 8, 2).unwrap().unwrap();
     let (s, x) = (device.zeroed::<f32>(40).unwrap(), device.zeroed::<f32>(160).unwrap());
-    let input = GatInput { left: &s, right: &s, values: &x, slope: 0.2 };
+    let input = GatInput { left: &s, right: &s, values: &x, slope: 0.2, dropout: None };
     assert!(layout.forward(input, &device.zeroed(160).unwrap(), None).is_ok());
     assert!(layout.forward(input, &device.zeroed(159).unwrap(), None).is_err());
     assert!(layout.forward(input, &device.zeroed(160).unwrap(), Some(&x)).is_err());
@@ -183,7 +183,7 @@ fn ends_of_layers() {
                 let [y, sizes, _] = expected(&csr, columns, 1, &l, &r, &v);
                 let form = Form::of::<T>(columns, columns);
                 let layout = GatLayout::<T>::with_form(device, &matrix, columns, 1, form, 0).unwrap().unwrap();
-                let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32 };
+                let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32, dropout: None };
                 for (activation, apply) in [
                     (None, (|x| x) as fn(f64) -> f64),
                     (Some(EndActivation::Leaky(0.0)), |x| x.max(0.0)),

@@ -1,0 +1,18 @@
+// Dropout of the softmax of attention.
+#pragma once
+#include "tensor/philox.cuh"
+
+namespace bg {
+/// What drops weights of entries and heads: by an entry's position in CSR order and the head.
+struct AttentionDropout {
+    u64 seed;
+    f64 factor;
+    u32 threshold, draw;
+    u32 active, reserved;
+
+    template <class R> BG_DEVICE R kept(u64 position, u32 head) const {
+        if (!active) return (R)1;
+        return philox_at(seed, draw, position, head) >= threshold ? (R)factor : (R)0;
+    }
+};
+}  // namespace bg
