@@ -5,6 +5,7 @@
 //! `benches/benches/`.
 
 pub mod bandwidth;
+pub mod batches;
 pub mod bspmm;
 mod codes;
 pub mod contender;
@@ -14,6 +15,7 @@ pub mod files;
 mod front;
 pub mod gemm_bits;
 pub mod gnn;
+pub mod inference;
 pub mod ours;
 pub mod peers;
 pub mod report;

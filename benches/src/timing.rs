@@ -81,6 +81,10 @@ impl<'a> Bench<'a> {
         let launches = Launches::Graph(if self.device.properties().emulated { 1 } else { GRAPH_LAUNCHES });
         Ok((one, self.median_of(|| self.seconds(launches, work))?))
     }
+    /// Seconds of one launch among many one after the other, each by the host; the median.
+    pub fn in_a_row(&self, work: Work<'_>) -> Result<f64> {
+        self.median_of(|| self.seconds(Launches::Row(GRAPH_LAUNCHES), work))
+    }
     /// A layout, and the seconds of building it.
     pub fn built<L>(&self, build: impl Fn() -> bitgraph::cuda::Result<Option<L>>) -> Result<(L, f64)> {
         // The first one loads the kernels.

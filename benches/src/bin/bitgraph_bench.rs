@@ -9,7 +9,7 @@ use bitgraph_benches::files::GraphFiles;
 use bitgraph_benches::peers::Peer;
 use bitgraph_benches::report::{Comparison, Report, table};
 use bitgraph_benches::task::{Subject, Task};
-use bitgraph_benches::{bspmm, gemm_bits, gnn, ours, reproduce, sampled, spmm, threads};
+use bitgraph_benches::{batches, bspmm, gemm_bits, gnn, inference, ours, reproduce, sampled, spmm, threads};
 use clap::{Args, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -45,6 +45,10 @@ enum Command {
     GemmBits(gemm_bits::Options),
     /// Sums of signs over neighbours on a GPU, beside cuSPARSE with floats of the same width.
     Bspmm(bspmm::Options),
+    /// Batches of small graphs with codes of few bits on a GPU, beside the same layers operation by operation.
+    Batches(batches::Options),
+    /// Inference of graph convolutions over signs on a GPU as one launch, beside the operations one by one.
+    BitGcn(inference::Options),
     /// Passes and training steps of graph neural networks on a GPU, beside PyTorch Geometric's measured times.
     Gnn(gnn::Options),
 }
@@ -95,6 +99,8 @@ fn main() -> ExitCode {
         Command::Spmm(options) => spmm::run(&options),
         Command::GemmBits(options) => gemm_bits::run(&options),
         Command::Bspmm(options) => bspmm::run(&options),
+        Command::Batches(options) => batches::run(&options),
+        Command::BitGcn(options) => inference::run(&options),
         Command::Gnn(options) => gnn::run(&options),
     };
     match outcome {

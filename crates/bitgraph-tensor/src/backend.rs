@@ -6,8 +6,8 @@
 use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
-    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, BitGcn, BitGcnOp, BitGemmOp, BitSpmmOp,
-    CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, SddmmOp, SpmmOp, Whole,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
+    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, SddmmOp, SpmmOp, Whole,
 };
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -245,6 +245,15 @@ pub trait Bits: Tensor {
     /// # Errors
     /// As [`Bits::pack`], and [`Error::Parameter`](crate::Error::Parameter) for a row whose count does not fit the planes of [`BitOut::Counts`].
     fn bit_spmm(&self, op: &BitSpmmOp<Self>, y: BitOut<'_, Self>) -> Result<(), Self::Error>;
+    /// [`bit_batches`](crate::ops::bit_batches) as one operation, where the backend has that for the operands. The classes are those of the
+    /// operations one by one.
+    ///
+    /// # Errors
+    /// As [`Bits::pack`].
+    fn bit_batches(&self, op: &BitBatchesOp<'_, Self>) -> Result<Whole<Box<dyn Batched<Self>>>, Self::Error> {
+        let _ = op;
+        Ok(Whole::Declined("the backend computes batches operation by operation".into()))
+    }
     /// Half the number of messages of each row of a [`bit_spmm`](crate::ops::bit_spmm) (n x 1): where the counts of its signs are 0. By a
     /// product with ones, where a backend has nothing faster.
     ///

@@ -296,7 +296,7 @@ impl Quantise {
         let level = (x / self.scale).round_ties_even() + f64::from(self.zero_point);
         if level.is_nan() { 0.0 } else { level.clamp(0.0, f64::from(self.highest())) }
     }
-    fn check(&self, operation: &'static str) -> Result<(), Error> {
+    pub(crate) fn check(&self, operation: &'static str) -> Result<(), Error> {
         if !(1..=16).contains(&self.bits) {
             let (parameter, found) = ("the width of levels", f64::from(self.bits));
             return Err(Error::Parameter { operation, parameter, found, allowed: "from 1 to 16 bits" });

@@ -288,6 +288,20 @@ pub const MODULES: &[Listed] = &[
             "bits_diagonals_fill",
         ],
     },
+    Listed { name: "tensor/bits_batches", kernels: of_planes!["bits_batches"] },
+    Listed {
+        name: "tensor/bits_gcn",
+        kernels: &[
+            "bits_gcn_signs_bits_16",
+            "bits_gcn_signs_bits_32",
+            "bits_gcn_signs_lists_16",
+            "bits_gcn_signs_lists_32",
+            "bits_gcn_floats_bits_16",
+            "bits_gcn_floats_bits_32",
+            "bits_gcn_floats_lists_16",
+            "bits_gcn_floats_lists_32",
+        ],
+    },
     Listed {
         name: "tensor/bits_pack",
         kernels: of_features![

@@ -13,6 +13,7 @@
 
 mod adam;
 mod attention;
+mod bit_batches;
 mod bit_gcn;
 mod bit_gemm;
 mod bit_result;
@@ -32,6 +33,7 @@ pub use adam::{AdamOp, AdamOut, AdamSettings, AdamState, adam};
 pub use attention::{
     Attention, AttentionGradient, AttentionGradients, AttentionOp, NORM_FLOOR, Score, agnn, attention, dot_attention, gat, gat_v2,
 };
+pub use bit_batches::{BatchLayer, Batched, BitBatches, BitBatchesOp, bit_batches};
 pub use bit_gcn::{BitGcn, BitGcnHidden, BitGcnOp};
 pub use bit_gemm::{BitGemm, BitGemmOp, bit_gemm};
 pub use bit_result::BitComputation;

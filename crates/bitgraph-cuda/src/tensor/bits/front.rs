@@ -3,10 +3,10 @@
 //! A form runs where it has the combination (`typed.rs`), the general kernels otherwise. Both
 //! give the same bits: sums of codes are whole numbers, and what follows them is computed alike.
 
-use super::{general, typed};
+use super::{batches, gcn, general, typed};
 use crate::{Cuda, Result};
 use bitgraph_bittensor::Packing;
-use bitgraph_tensor::ops::{BitGemmOp, BitSpmmOp, PackOp};
+use bitgraph_tensor::ops::{Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp, BitSpmmOp, PackOp, Whole};
 use bitgraph_tensor::{Any, AnyMut, BitOperand, BitOut, Bits, CodesOut};
 
 impl Bits for Cuda {
@@ -27,5 +27,11 @@ impl Bits for Cuda {
     }
     fn bit_spmm(&self, op: &BitSpmmOp<Self>, y: BitOut<'_, Self>) -> Result<()> {
         typed::spmm(self, op, y)
+    }
+    fn bit_batches(&self, op: &BitBatchesOp<'_, Self>) -> Result<Whole<Box<dyn Batched<Self>>>> {
+        batches::prepare(self, op)
+    }
+    fn bit_gcn(&self, op: &BitGcnOp<'_, Self>) -> Result<Whole<Box<dyn BitGcn<Self>>>> {
+        gcn::prepare(self, op)
     }
 }

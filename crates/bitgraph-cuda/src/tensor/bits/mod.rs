@@ -11,9 +11,11 @@
 #![allow(unsafe_code)]
 
 mod aggregate;
+mod batches;
 mod fold;
 mod front;
 mod gather;
+mod gcn;
 mod general;
 mod matrix;
 mod operand;

@@ -1,6 +1,7 @@
 //! Every form against the host's tensors of bits, on the host shim (or a GPU, where there is one): bits and whole numbers are the same.
 
 mod aggregate;
+mod batches;
 mod pack;
 mod product;
 
