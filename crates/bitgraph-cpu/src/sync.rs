@@ -4,7 +4,7 @@
 //! files over a model checker's.
 
 pub(crate) use std::hint::spin_loop;
-pub(crate) use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 pub(crate) use std::thread::yield_now;
 
 /// A cell whose reads and writes are told apart; who may do which is for its owner to prove.

@@ -41,14 +41,19 @@ fn search(what: &str, g: &Csr, source: u32, threads: usize, expected: &[&str]) {
     let pool = Traced::new(threads);
     let reached = levels.iter().filter(|&&l| l >= 0).count() as u64;
     let edges: u64 = (0..g.nrows()).filter(|&v| levels[v] >= 0).map(|v| g.degree(v) as u64).sum();
-    // Twice: a run finds the memory that the one before left.
-    for _ in 0..2 {
+    // Twice at least, so that a run finds the memory that the one before left, and until threads have come in time for what depends on that.
+    let (start, mut names) = (std::time::Instant::now(), BTreeSet::new());
+    for run in 0.. {
         let config = BfsConfig { source, ..BfsConfig::default() };
-        let (found, names) = pool.run(|| layout.run(g, g, &config).expect("a search"));
+        let (found, now) = pool.run(|| layout.run(g, g, &config).expect("a search"));
         assert_eq!((found.reached, found.edges_traversed), (reached, edges), "{what}");
         assert!(found.levels.as_deref() == Some(&levels[..]), "{what}: levels");
-        entered(what, &names, expected);
+        names.extend(now);
+        if run > 0 && expected.iter().all(|name| names.contains(name)) || start.elapsed() > TIME_LIMIT {
+            break;
+        }
     }
+    entered(what, &names, expected);
     let config = BfsConfig { source, output: BfsOutput::Parents, deterministic: false, ..BfsConfig::default() };
     let (found, _) = pool.run(|| layout.run(g, g, &config).expect("a search"));
     for (v, &parent) in found.parents.expect("parents").iter().enumerate() {
@@ -67,12 +72,15 @@ fn search(what: &str, g: &Csr, source: u32, threads: usize, expected: &[&str]) {
 fn breadth_first_search() {
     let mut random = Random(2);
     for threads in [2, 3] {
-        // A level has more arcs than one thread pushes, and fewer than a twelfth of the rest; most vertices are found several times.
-        search("layers", &layers(36, 5000, 4), 17, threads, &["bfs: over marks", "bfs: shared top-down"]);
-        search("dense layers", &layers(30, 2400, 9), 17, threads, &["bfs: over bits"]);
+        // A level has more arcs than the leader pushes alone, and fewer than a twelfth of the rest; most vertices are found several times.
+        search("layers", &layers(36, 5000, 4), 17, threads, &["bfs: shared top-down"]);
+        search("dense layers", &layers(30, 2400, 9), 17, threads, &["bfs: shared top-down"]);
     }
+    search("layers", &layers(36, 5000, 4), 17, 1, &["bfs: over marks"]);
     let edges = random.pairs(600_000, 60_000, 0);
-    search("alike degrees", &undirected(60_000, edges), 5, 2, &["bfs: over bits", "bfs: spread", "bfs: bottom-up"]);
+    let alike = undirected(60_000, edges);
+    search("alike degrees", &alike, 5, 1, &["bfs: over bits", "bfs: spread", "bfs: bottom-up"]);
+    search("alike degrees", &alike, 5, 2, &["bfs: spread", "bfs: bottom-up"]);
     let edges = random.pairs(140_000, 70_000, 0);
     search("far neighbours", &undirected(70_000, edges), 5, 1, &["bfs: over marks, scattered"]);
     // Hubs: an end is the smallest of many numbers.
@@ -272,16 +280,17 @@ fn shortest_paths() {
     let pendants = undirected(6000, edges.into_iter().chain((0..2000).map(|v| (v, 4000 + v))));
     let last = ["sssp: packed, the last horizon"];
     shortest("pendants", &pendants, 255, 1, Packed, &last);
+    shortest("pendants", &pendants, 255, 3, Packed, &[&last[..], &["sssp: a shared window"]].concat());
     let ways = ["sssp: packed, pulling"];
     shortest("alike degrees", &dense, 255, 1, Packed, &[&ways[..], &["sssp: packed by one"]].concat());
-    shortest("alike degrees", &dense, 255, 2, Packed, &[&ways[..], &["sssp: packed by two"]].concat());
+    shortest("alike degrees", &dense, 255, 2, Packed, &[&ways[..], &["sssp: packed by several"]].concat());
     let n = 90u32;
     let grid = (0..n * n).flat_map(|v| [(v, if v % n + 1 < n { v + 1 } else { v }), (v, if v + n < n * n { v + n } else { v })]);
     let grid = undirected((n * n) as usize, grid.filter(|(a, b)| a != b));
     shortest("a grid", &grid, 200, 1, PackedRows, &["sssp: rows of 4"]);
-    shortest("a grid", &grid, 200, 2, PackedRows, &["sssp: rows of 4", "sssp: packed by two"]);
+    shortest("a grid", &grid, 200, 2, PackedRows, &["sssp: rows of 4", "sssp: packed by several"]);
     let eight =
         (0..n * n).flat_map(|v| [(v, (v + 1) % (n * n)), (v, (v + n) % (n * n)), (v, (v + 7 * n) % (n * n)), (v, (v + 3) % (n * n))]);
-    shortest("a torus", &undirected((n * n) as usize, eight), 200, 2, PackedRows, &["sssp: rows of 8", "sssp: packed by two"]);
-    shortest("heavy weights", &dense, 1000, 2, Buckets, &[]);
+    shortest("a torus", &undirected((n * n) as usize, eight), 200, 2, PackedRows, &["sssp: rows of 8", "sssp: packed by several"]);
+    shortest("heavy weights", &dense, 1000, 2, Buckets, &["sssp: a shared window"]);
 }

@@ -9,12 +9,14 @@
 //! Invariants: the leader alone can finish any phase, so a worker that comes late, or never, does not block it; a phase has ended
 //! for all workers when [`Team::run`] returns; nothing of the leader's is used after it.
 
+mod crew;
 mod phases;
 
+pub(crate) use crew::{Crew, Member, parts_of};
 pub(crate) use phases::Team;
 
 use phases::{Dismiss, Shared};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 /// Runs `lead` with a team of at most `wanted` threads of the current pool; with one thread, or from inside a pool of one,
@@ -39,6 +41,26 @@ pub(crate) fn with_growth<R>(wanted: usize, since: Option<Instant>, lead: impl F
     };
     let between = || grow(&shared, since);
     lead(&Team::of(&shared, Some(&between)))
+}
+
+/// Runs `lead` on this thread as the leader of a crew, and `follow` on every worker of the team that comes meanwhile.
+pub(crate) fn together<P: Copy + Send, S: Copy + Send, R: Send>(
+    team: &Team<'_>,
+    lead: impl FnOnce(Member<'_, P, S>) -> R + Send,
+    follow: impl Fn(&Crew<P, S>) + Sync,
+) -> Option<R> {
+    let crew = Crew::new(team.workers());
+    let (lead, result) = (Mutex::new(Some(lead)), Mutex::new(None));
+    // A worker that follows keeps its chunk until the end, so that one of as many chunks as workers is left for the leader.
+    team.run(team.workers(), |worker, _| {
+        if worker != 0 {
+            follow(&crew);
+        } else if let Some(lead) = lead.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            let found = lead(crew.lead());
+            *result.lock().unwrap_or_else(PoisonError::into_inner) = Some(found);
+        }
+    });
+    result.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A run that has taken this long is worth a second thread; one that has taken twice as long two more, and so on. To wake a thread takes

@@ -198,6 +198,12 @@ impl<'a> Team<'a> {
     pub(crate) fn workers(&self) -> usize {
         self.workers
     }
+    /// What the leader does between chunks, in the middle of one that lasts.
+    pub(crate) fn tend(&self) {
+        if let Some(between) = self.between {
+            between();
+        }
+    }
     /// Runs `work(worker, chunk)` once for every chunk below `chunks`; workers are numbered from 0, the leader.
     ///
     /// # Panics

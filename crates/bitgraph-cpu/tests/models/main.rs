@@ -7,10 +7,8 @@
 // A model uses a part of each file.
 #![allow(dead_code)]
 
+mod crew;
 mod forest;
-mod meeting;
-mod packed;
-mod pair;
 mod team;
 
 /// What the files find as `crate::sync`.
@@ -18,7 +16,7 @@ mod sync {
     #[allow(clippy::unsafe_removed_from_name)] // as the crate itself names it
     pub(crate) use loom::cell::UnsafeCell as Cell;
     pub(crate) use loom::hint::spin_loop;
-    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
+    pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::thread::yield_now;
 }
 

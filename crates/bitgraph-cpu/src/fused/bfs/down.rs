@@ -2,8 +2,8 @@
 //!
 //! Three forms. Over marks, for low degrees: no bitmap, no branch on whether a neighbour is new, and the rows of vertices
 //! further on in the queue are fetched ahead. Over a bitmap: sixteen neighbours at a time, the new ones compressed into the
-//! queue. Shared: the same on several threads, first collecting the unvisited neighbours by ranges of vertices, then visiting
-//! each range on one thread. (An atomic OR for each would be shorter, and made two threads several times slower than one.)
+//! queue. Shared: sixteen neighbours at a time over marks, whose change decides which of several threads has found a vertex. (Bits of a
+//! bitmap that all threads write to would be nearer together: its cache lines then go from core to core.)
 //!
 //! # Invariants
 //! Indices are below the number of vertices (a valid square pattern), for each of which there is a mark and a bit. Queues hold
@@ -11,10 +11,12 @@
 
 #![allow(unsafe_code)]
 
+use super::rounds::Part;
 use super::search::Rows;
 use crate::{Isa, trace};
 use bitgraph_algorithms::UNREACHED;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// How many places ahead in the queue rows are fetched.
 const AHEAD: usize = 8;
@@ -146,59 +148,96 @@ fn over_bits_portable(
     (end, arcs)
 }
 
-/// Collects the unvisited neighbours of a part of a level, with their parents: into list `id >> shift` those of each range of
-/// vertices. A neighbour of several is there several times.
-pub(super) fn candidates(
-    (offsets, indices): Rows<'_>,
-    part: &[u32],
-    visited: &[u64],
-    shift: u32,
-    lists: &mut [Vec<(u32, u32)>],
-    simd: Isa,
-) {
-    assert!(visited.len() * 64 + 1 >= offsets.len());
-    for (k, &v) in part.iter().enumerate() {
-        if let Some(&next) = part.get(k + 4) {
-            let row = indices.as_ptr().wrapping_add(offsets[next as usize] as usize);
-            fetch(row);
-            fetch(row.wrapping_add(16));
+/// Arcs of a row from which on it is pushed in parts, of so many arcs, where several members push.
+const LONG_ROW: u32 = 1 << 12;
+
+/// The arcs out of `found`, and the parts of the long rows among them.
+pub(super) fn long_rows(offsets: &[u32], found: &[u32], parts: &mut Vec<Part>) -> u64 {
+    let mut arcs = 0;
+    for &v in found {
+        let (first, end) = (offsets[v as usize], offsets[v as usize + 1]);
+        arcs += u64::from(end - first);
+        if end - first > LONG_ROW {
+            parts.extend((first..end).step_by(LONG_ROW as usize).map(|k| (v, k, end.min(k.saturating_add(LONG_ROW)))));
         }
-        let row = &indices[offsets[v as usize] as usize..offsets[v as usize + 1] as usize];
-        match simd {
-            #[cfg(target_arch = "x86_64")]
-            Isa::Avx512 => {
-                let mut new = [0u32; 16];
-                for sixteen in row.chunks(16) {
-                    // SAFETY: the instruction set says that the CPU has the features; every id has a bit.
-                    let count = unsafe { avx512::unvisited(sixteen, visited.as_ptr(), &mut new) };
-                    new[..count].iter().for_each(|&u| lists[(u >> shift) as usize].push((u, v)));
-                }
+    }
+    arcs
+}
+
+/// Pushes vertices over marks and appends those that it found; new vertices get the mark, or else their parent. With `SHARED`, other
+/// members push at the same time, and long rows are left to [`push_part`].
+pub(super) fn push<const SHARED: bool>(
+    rows: Rows<'_>,
+    level: &[u32],
+    marks: &[AtomicU32],
+    mark: Option<u32>,
+    found: &mut Vec<u32>,
+    isa: Isa,
+    scattered: bool,
+) {
+    let (offsets, indices) = rows;
+    assert!(offsets.len() == marks.len() + 1);
+    // A vertex further on, whose row is fetched; one between, whose marks are.
+    let at = |k: usize| level.get(k).map(|&v| offsets[v as usize] as usize);
+    for (k, &v) in level.iter().enumerate() {
+        if let Some(&far) = level.get(k + 3 * AHEAD) {
+            fetch(offsets.as_ptr().wrapping_add(far as usize));
+        }
+        if let Some(row) = at(k + 2 * AHEAD) {
+            fetch(indices.as_ptr().wrapping_add(row));
+            fetch(indices.as_ptr().wrapping_add(row + 16));
+        }
+        if scattered && let Some(row) = at(k + AHEAD) {
+            for &u in indices[row..].iter().take(4) {
+                fetch(marks.as_ptr().wrapping_add(u as usize));
             }
-            _ => {
-                let clear = |u: u32| visited[u as usize >> 6] >> (u & 63) & 1 == 0;
-                row.iter().filter(|&&u| clear(u)).for_each(|&u| lists[(u >> shift) as usize].push((u, v)));
+        }
+        let (first, end) = (offsets[v as usize], offsets[v as usize + 1]);
+        if !SHARED || end - first <= LONG_ROW {
+            push_row::<SHARED>(&indices[first as usize..end as usize], marks, mark.unwrap_or(v), found, isa);
+        }
+    }
+}
+
+/// Pushes a part of a long row, as [`push`] does while other members push.
+pub(super) fn push_part(rows: Rows<'_>, part: Part, marks: &[AtomicU32], mark: Option<u32>, found: &mut Vec<u32>, isa: Isa) {
+    let (v, first, end) = part;
+    push_row::<true>(&rows.1[first as usize..end as usize], marks, mark.unwrap_or(v), found, isa);
+}
+
+#[inline(always)]
+fn push_row<const SHARED: bool>(row: &[u32], marks: &[AtomicU32], value: u32, found: &mut Vec<u32>, isa: Isa) {
+    match isa {
+        #[cfg(target_arch = "x86_64")]
+        // SAFETY: the instruction set says that the CPU has the features; ids have marks.
+        Isa::Avx512 => unsafe { avx512::push_row::<SHARED>(row, marks, value, found) },
+        _ => {
+            for &u in row {
+                if claim::<SHARED>(&marks[u as usize], value) {
+                    found.push(u);
+                }
             }
         }
     }
 }
 
-/// Visits the candidates of the range of vertices from `first` on, keeping each once in the list.
-pub(super) fn claim(list: &mut Vec<(u32, u32)>, first: usize, marks: &mut [u32], visited: &mut [u64], mark: Option<u32>) {
-    list.retain(|&(u, v)| {
-        let u = u as usize - first;
-        let (word, bit) = (&mut visited[u >> 6], 1 << (u & 63));
-        let new = *word & bit == 0;
-        if new {
-            *word |= bit;
-            marks[u] = mark.unwrap_or(v);
+/// Changes a mark from unreached; whether this did.
+#[inline(always)]
+fn claim<const SHARED: bool>(mark: &AtomicU32, value: u32) -> bool {
+    let unreached = mark.load(Ordering::Relaxed) == UNREACHED;
+    match (unreached, SHARED) {
+        (false, _) => false,
+        (true, true) => mark.compare_exchange(UNREACHED, value, Ordering::Relaxed, Ordering::Relaxed).is_ok(),
+        (true, false) => {
+            mark.store(value, Ordering::Relaxed);
+            true
         }
-        new
-    });
+    }
 }
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{Range, Rows, fetch};
+    use super::{AtomicU32, Range, Rows, fetch};
     use std::arch::x86_64::*;
 
     /// The lowest `k` of 16 lanes.
@@ -219,19 +258,35 @@ mod avx512 {
         _mm512_testn_epi32_mask(words, _mm512_rolv_epi32(_mm512_set1_epi32(1), ids))
     }
 
-    /// Writes the ids of at most 16 whose bit is not set to `new`; how many.
+    /// Sixteen neighbours at a time: those whose marks are unreached are listed, and kept if this changes the mark.
     ///
     /// # Safety
-    /// The CPU has the features; all ids have bits.
+    /// The CPU has the features; all ids have marks.
     #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,bmi1,bmi2,popcnt,lzcnt")]
-    pub(super) unsafe fn unvisited(ids: &[u32], bits: *const u64, new: &mut [u32; 16]) -> usize {
-        let inside = lanes(ids.len());
-        // SAFETY: masked loads and gathers of what is there; `new` is one register long.
-        unsafe {
-            let x = _mm512_maskz_loadu_epi32(inside, ids.as_ptr().cast());
-            let found = clear(inside, x, bits);
-            _mm512_storeu_si512(new.as_mut_ptr().cast(), _mm512_maskz_compress_epi32(found, x));
-            found.count_ones() as usize
+    pub(super) unsafe fn push_row<const SHARED: bool>(row: &[u32], marks: &[AtomicU32], value: u32, found: &mut Vec<u32>) {
+        for ids in row.chunks(16) {
+            let inside = lanes(ids.len());
+            // SAFETY: masked loads and gathers of what is there, each lane of which the processor reads at once, as a relaxed load does: a mark
+            // that another member has changed meanwhile is looked at again before it is changed.
+            let (x, new) = unsafe {
+                let x = _mm512_maskz_loadu_epi32(inside, ids.as_ptr().cast());
+                let known = _mm512_mask_i32gather_epi32::<4>(_mm512_setzero_si512(), inside, x, marks.as_ptr().cast());
+                (x, _mm512_mask_cmpeq_epi32_mask(inside, known, _mm512_set1_epi32(-1)))
+            };
+            if new != 0 {
+                found.reserve(16);
+                // SAFETY: there is room for a register; the first of its lanes are written, and the length covers those alone.
+                unsafe {
+                    let (mut end, place) = (found.len(), found.as_mut_ptr());
+                    _mm512_storeu_si512(place.add(end).cast(), _mm512_maskz_compress_epi32(new, x));
+                    for k in end..end + new.count_ones() as usize {
+                        let u = *place.add(k);
+                        *place.add(end) = u;
+                        end += usize::from(super::claim::<SHARED>(marks.get_unchecked(u as usize), value));
+                    }
+                    found.set_len(end);
+                }
+            }
         }
     }
 

@@ -7,6 +7,7 @@
 
 mod down;
 mod parents;
+mod rounds;
 mod search;
 pub(crate) mod select;
 mod spread;
@@ -14,7 +15,7 @@ mod up;
 
 use crate::Isa;
 use crate::fused::tc::work::Pool;
-use bitgraph_algorithms::{Bfs, BfsConfig, BfsOutput, UNREACHED};
+use bitgraph_algorithms::{Bfs, BfsConfig, BfsOutput};
 use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::{Csr, parallel};
 use search::{Scratch, Search};
@@ -170,9 +171,8 @@ impl BfsLayout {
         config.control.check()?;
         // Both arrays, and parents that nothing but the graph decides, follow from the levels.
         let direct = config.output == BfsOutput::Parents && !config.deterministic;
-        let mut marks = vec![UNREACHED; n];
         let mut scratch = self.scratch.take();
-        let found = Search {
+        let (marks, found) = Search {
             layout: self,
             out: (o, out.indices()),
             incoming: (i, incoming.indices()),
@@ -180,7 +180,7 @@ impl BfsLayout {
             isa,
             control: &config.control,
         }
-        .run(source, &mut marks, &mut scratch)?;
+        .run(source, &mut scratch)?;
         self.scratch.give(scratch);
         let (levels, parents) = match config.output {
             _ if direct => (None, Some(marks)),
@@ -190,16 +190,16 @@ impl BfsLayout {
                 (output.levels().then_some(marks), Some(parents))
             }
         };
-        Ok(Bfs {
-            source,
-            // Collecting into the same allocation; unreached becomes -1.
-            levels: levels.map(|marks| marks.into_iter().map(|mark| mark as i32).collect()),
-            parents,
-            reached: found.reached,
-            depth: found.depth,
-            edges_traversed: found.edges,
-        })
+        Ok(Bfs { source, levels: levels.map(signed), parents, reached: found.reached, depth: found.depth, edges_traversed: found.edges })
     }
+}
+
+/// The same numbers with a sign, in the same memory; unreached becomes -1.
+#[allow(unsafe_code)]
+fn signed(marks: Vec<u32>) -> Vec<i32> {
+    let mut marks = std::mem::ManuallyDrop::new(marks);
+    // SAFETY: the parts of a vector that is not used any more; both types have one layout, and no invalid values.
+    unsafe { Vec::from_raw_parts(marks.as_mut_ptr().cast(), marks.len(), marks.capacity()) }
 }
 
 /// Whether the neighbours of consecutive vertices lie apart by more than caches hold, by a sample.

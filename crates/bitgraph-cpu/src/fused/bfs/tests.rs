@@ -1,6 +1,7 @@
 //! Every output, level and number of threads against a plain search.
 
 use super::*;
+use bitgraph_algorithms::UNREACHED;
 use bitgraph_sparse::Offsets;
 use bitgraph_testkit::graphs::{directed, shifted, undirected};
 use bitgraph_testkit::reference::levels as plain;
@@ -53,7 +54,7 @@ fn check_parents(g: &Csr, levels: &[i32], parents: &[u32], source: u32, what: &s
 
 #[test]
 fn every_output_of_every_graph() {
-    let pools = [1, 2].map(|k| rayon::ThreadPoolBuilder::new().num_threads(k).build().expect("a pool"));
+    let pools = [1, 3].map(|k| rayon::ThreadPoolBuilder::new().num_threads(k).build().expect("a pool"));
     for (name, g) in graphs() {
         let n = g.nrows() as u32;
         let t = g.transpose();
@@ -72,11 +73,15 @@ fn every_output_of_every_graph() {
                     })
                     .collect();
                 for isa in Isa::ALL.into_iter().filter(|&isa| isa <= Isa::detect()) {
-                    for (k, pool) in pools.iter().enumerate() {
+                    for pool in &pools {
                         for (output, deterministic) in
                             [(BfsOutput::Levels, false), (BfsOutput::Parents, false), (BfsOutput::Parents, true), (BfsOutput::Both, true)]
                         {
-                            let what = format!("{name} from {source}, {output:?}, {}, {} threads, {options:?}", isa.name(), k + 1);
+                            let what = format!(
+                                "{name} from {source}, {output:?}, {}, {} threads, {options:?}",
+                                isa.name(),
+                                pool.current_num_threads()
+                            );
                             let config = BfsConfig { source, output, deterministic, ..Default::default() };
                             let found = pool.install(|| layout.run_isa(&g, &t, &config, isa)).expect("a search");
                             assert_eq!((found.reached, found.depth, found.edges_traversed), (reached, depth, edges), "{what}");

@@ -6,7 +6,7 @@ use bitgraph_backend::{Error, Result};
 use bitgraph_semiring::{DType, Scalar};
 use bitgraph_sparse::{Buffer, Values, parallel, with_values};
 use std::any::Any;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use bitgraph_backend::Weight;
 
@@ -56,8 +56,19 @@ macro_rules! float_distance {
 }
 float_distance!(f32 f64);
 
+/// The bucket of all distances that lie beyond it: buckets can be counted on from there.
+const LAST_BUCKET: u64 = 1 << 62;
+
 /// A type that searches work in: `u32`, `u64`, `f32` or `f64`.
 pub(super) trait Native: Scalar {
+    /// A distance that several threads lower; laid out as the distance.
+    type Cell: Sync;
+    /// Distances as such.
+    fn cells(distances: &mut [Self]) -> &[Self::Cell];
+    /// The distance in a cell.
+    fn load(cell: &Self::Cell) -> Self;
+    /// Makes a distance this one if it is smaller; whether it was. `alone` says that no other thread does so at the same time.
+    fn lower(cell: &Self::Cell, distance: Self, alone: bool) -> bool;
     /// The sum; [`Scalar::largest`] where it does not fit.
     fn extend(self, weight: Self) -> Self;
     /// The bucket of this distance: non-decreasing in the distance, whatever `inverse` (of the width, positive) is.
@@ -68,15 +79,48 @@ pub(super) trait Native: Scalar {
     fn convert<T: Distance>(self) -> Option<T>;
 }
 
+/// The cells of a type whose distances are ordered as the bits of them are, which those of numbers that are not negative are.
+macro_rules! cell {
+    ($bits:ty, $cell:ty, $to:expr, $from:expr) => {
+        type Cell = $cell;
+        #[allow(unsafe_code)]
+        fn cells(distances: &mut [Self]) -> &[$cell] {
+            // SAFETY: an atomic has the layout of its number, and the borrow is exclusive.
+            unsafe { std::slice::from_raw_parts(distances.as_mut_ptr().cast(), distances.len()) }
+        }
+        #[inline(always)]
+        fn load(cell: &$cell) -> Self {
+            $from(cell.load(Ordering::Relaxed))
+        }
+        #[inline(always)]
+        fn lower(cell: &$cell, distance: Self, alone: bool) -> bool {
+            let distance: $bits = $to(distance);
+            let mut known = cell.load(Ordering::Relaxed);
+            while distance < known {
+                if alone {
+                    cell.store(distance, Ordering::Relaxed);
+                    return true;
+                }
+                match cell.compare_exchange_weak(known, distance, Ordering::Relaxed, Ordering::Relaxed) {
+                    Ok(_) => return true,
+                    Err(now) => known = now,
+                }
+            }
+            false
+        }
+    };
+}
+
 macro_rules! native_integer {
-    ($($t:ty)*) => { $( impl Native for $t {
+    ($($t:ty, $cell:ty;)*) => { $( impl Native for $t {
+        cell!($t, $cell, |d| d, |d| d);
         #[inline(always)]
         fn extend(self, weight: Self) -> Self {
             self.saturating_add(weight)
         }
         #[inline(always)]
         fn bucket(self, inverse: f64) -> u64 {
-            (self as f64 * inverse) as u64
+            ((self as f64 * inverse) as u64).min(LAST_BUCKET)
         }
         #[inline(always)]
         fn weight<W: Weight>(w: W) -> Self {
@@ -88,17 +132,18 @@ macro_rules! native_integer {
         }
     } )* };
 }
-native_integer!(u32 u64);
+native_integer!(u32, AtomicU32; u64, AtomicU64;);
 
 macro_rules! native_float {
-    ($($t:ty)*) => { $( impl Native for $t {
+    ($($t:ty, $bits:ty, $cell:ty;)*) => { $( impl Native for $t {
+        cell!($bits, $cell, <$t>::to_bits, <$t>::from_bits);
         #[inline(always)]
         fn extend(self, weight: Self) -> Self {
             self + weight
         }
         #[inline(always)]
         fn bucket(self, inverse: f64) -> u64 {
-            (f64::from(self) * inverse) as u64
+            ((f64::from(self) * inverse) as u64).min(LAST_BUCKET)
         }
         #[inline(always)]
         fn weight<W: Weight>(w: W) -> Self {
@@ -110,7 +155,7 @@ macro_rules! native_float {
         }
     } )* };
 }
-native_float!(f32 f64);
+native_float!(f32, u32, AtomicU32; f64, u64, AtomicU64;);
 
 /// Weights in the type that distances are summed in; shared if they are of that type already.
 pub(super) fn native_weights<D: Native>(values: &Values) -> Buffer<D> {

@@ -4,17 +4,22 @@
 //!
 //! * steps: no weights, so that every arc has length 1; a breadth-first search;
 //! * packed: whole weights 1..=255 (a pattern's weight 1 included), at most 2^24 vertices and fewer than 2^32 entries;
-//!   exact buckets over rows sorted by weight (`packed`), with one or two threads;
+//!   exact buckets over rows sorted by weight (`packed`);
 //! * whole: other integers, distances in `u32` where they cannot overflow, else in `u64`;
 //! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the smallest left-to-right sum over all paths.
+//!
+//! One thread searches packed rows with buckets and cursors of its own (`packed::horizon`, `packed::fixed`); several threads search any rows
+//! in rounds (`rounds`), as one does where rows are not packed.
 //!
 //! Float weights that are whole numbers 1..=255, small enough that every sum is exact, take the packed form as well.
 //! Invariant: distances do not depend on the form, the instruction set or the number of threads.
 
+mod bins;
 mod distance;
 mod general;
 mod packed;
 mod parents;
+mod rounds;
 mod select;
 #[cfg(test)]
 mod tests;
@@ -22,6 +27,7 @@ mod tests;
 pub use distance::Distance;
 
 use crate::fused::bfs::{self, BfsLayout};
+use crate::fused::tc::work::Pool;
 use bitgraph_algorithms::{BfsConfig, Sssp, SsspConfig};
 use bitgraph_backend::{Error, Result, WeightStats};
 use bitgraph_semiring::DType;
@@ -51,7 +57,7 @@ pub enum SsspVariant {
 /// Steps hold what a [`BfsLayout`] holds. The packed form holds 4 bytes per entry and 37 per vertex of its own (16 or 32 per
 /// vertex and nothing per entry where no degree is above 4 or 8), as much again for the transpose of a directed graph, and 8 per
 /// vertex where degrees are skewed. It keeps the scratch of a run for the next one: 16 to 20 bytes per vertex and the buckets, with
-/// two searchers 20 each and their messages. The other forms share the caller's arrays where the weights have the type that
+/// several threads 20 together. The other forms share the caller's arrays where the weights have the type that
 /// distances are summed in, and hold a converted weight per entry otherwise.
 #[derive(Debug)]
 pub struct SsspLayout {
@@ -234,7 +240,7 @@ impl SsspLayout {
 
     fn general<D: Native, T: Distance>(&self, graph: &General<D>, config: &SsspConfig) -> Result<Sssp<T>> {
         let delta = config.delta.unwrap_or(graph.delta);
-        let distances = general::search(graph, config.source, config.target, delta, &config.control)?;
+        let distances = general::search(graph, config, delta)?;
         if !D::DTYPE.is_float() && self.summary.bound >= u128::from(u64::MAX) {
             // A target that was found is nearer than whatever overflowed.
             if config.target.is_none_or(|t| distances[t as usize] == D::largest()) {
@@ -283,7 +289,7 @@ impl<D: Native> General<D> {
         let delta = (summary.mean / degree).max(if D::DTYPE.is_float() { f64::MIN_POSITIVE } else { 1.0 });
         // All weights zero or tiny: any width will do.
         let delta = if delta.is_normal() && delta > 1e-300 { delta } else { 1.0 };
-        Self { out: out.clone(), weights, delta }
+        Self { out: out.clone(), weights, delta, scratch: Pool::default() }
     }
     fn bytes(&self, summary: &WeightStats) -> u64 {
         self.weights.as_ref().map_or(0, |w| if summary.dtype == D::DTYPE { 0 } else { (w.len() * size_of::<D>()) as u64 })

@@ -5,7 +5,7 @@ use super::{Distance, SsspLayout, SsspVariant};
 use crate::Cpu;
 use crate::fused::bfs;
 use crate::fused::lists::lists;
-use crate::rates::{Cost, gather, in_orders, on_threads};
+use crate::rates::{Cost, gather, in_orders};
 use bitgraph_algorithms::{Sssp, SsspConfig, Typed};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, same_type};
 use bitgraph_semiring::DType;
@@ -27,9 +27,6 @@ impl SsspVariant {
     }
 }
 
-/// Threads that search packed arcs together; buckets over CSR are one thread's.
-const SEARCHERS: usize = 2;
-
 /// Entries per vertex of a directed graph below which packed rows, a cache line for every vertex, hold too little: on web pages (2.9) they took
 /// 1.0 to 3 times as long as buckets over CSR, between peers (2.4) 1.0 to 1.1 times, and 0.25 to 1.2 times on three directed graphs above 9.
 const PACKED_DEGREE: f64 = 4.0;
@@ -42,10 +39,9 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
     if graph.values().is_none() {
         return bfs::select::variants(graph, [SsspVariant::Steps.name(), SsspVariant::StepsMaxDegree.name()]);
     }
-    let buckets = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
+    let mut all = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
         Some(Cost { build: entries, run: 5.0 * entries * gather(far).sqrt() + 8.0 * nodes, why: "buckets over CSR" })
     });
-    let mut all = on_threads(1, buckets);
     if graph.weights().is_ok_and(|w| Packed::suits(graph.csr(), w)) {
         let empty = if !graph.is_symmetric() && s.mean_degree < PACKED_DEGREE { 10.0 } else { 1.0 };
         let packed = |variant: SsspVariant| {
@@ -56,7 +52,7 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
         };
         // Rows that fit one vector need no order inside and no offsets.
         let packed = if s.max_degree as usize <= HEAD { packed(SsspVariant::PackedRows) } else { packed(SsspVariant::Packed) };
-        all.extend(on_threads(SEARCHERS, packed));
+        all.extend(packed);
     }
     all
 }

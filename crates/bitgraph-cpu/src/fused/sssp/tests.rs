@@ -1,4 +1,4 @@
-//! Every form against a plain Dijkstra, at every instruction set, with one worker and with two.
+//! Every form against a plain Dijkstra, at every instruction set, with one thread and with several.
 
 use super::packed::{HEAD, Packed};
 use super::{Distance, SsspLayout, SsspVariant};
@@ -107,7 +107,7 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
         if !given && !bare {
             continue;
         }
-        for threads in [1, 2] {
+        for threads in [1, 3] {
             in_pool(threads, || {
                 let incoming = incoming.map(|(t, w)| (t, w.filter(|_| given)));
                 let layout = SsspLayout::build_as(csr, incoming, given.then_some(values), false, variant).expect("built");

@@ -1,18 +1,15 @@
 //! The search over short rows of one fixed length, for grids and other graphs of small degree: no branch on whether an arc
-//! improves anything, and buckets wide enough to hold some work. One searcher, or two that own alternate blocks of vertices and meet
-//! when a bucket is empty on both sides.
+//! improves anything, and buckets wide enough to hold some work.
 //!
 //! # Invariants
 //! Rows are `K` entries at stride `K`, padded with weight 255 and the row's own id, which never improves. A bucket is emptied until
-//! it stays empty: what it receives meanwhile is worked off in a further round, so that distances below its end are final. A searcher's
-//! distance of a vertex that it does not own is the smallest that it has sent.
+//! it stays empty: what it receives meanwhile is worked off in a further round, so that distances below its end are final.
 #![allow(unsafe_code)]
 
 use super::buckets::Buckets;
-use super::link::{Link, Report};
 use super::ops::{Ops, Portable};
 use super::rows::ID;
-use bitgraph_backend::{Control, Error, Result};
+use bitgraph_backend::{Control, Result};
 
 /// How many vertices ahead memory is asked for.
 const AHEAD: usize = 6;
@@ -22,7 +19,7 @@ const AHEAD: usize = 6;
 ///
 /// # Errors
 /// [`bitgraph_backend::Error::Cancelled`].
-pub(crate) fn search<const K: usize, L: Link>(
+pub(crate) fn search<const K: usize>(
     rows: &[u32],
     shift: u32,
     source: u32,
@@ -30,20 +27,14 @@ pub(crate) fn search<const K: usize, L: Link>(
     control: &Control,
     dist: &mut [u32],
     buckets: &mut Buckets,
-    link: &mut L,
 ) -> Result<()> {
     assert!(shift < 8 && rows.len() >= dist.len() * K && (source as usize) < dist.len());
     dist[source as usize] = 0;
     buckets.clear();
-    let (mut now, mut live) = (0u32, 0u64);
-    if link.owns(source) {
-        buckets.push(0, source);
-        live = 1;
-    }
+    buckets.push(0, source);
+    let (mut now, mut live) = (0u32, 1u64);
     let (rows, known) = (rows.as_ptr(), dist.as_mut_ptr());
     loop {
-        // What the other is sent: how much, and for which bucket at the earliest.
-        let (mut sent, mut earliest) = (0u64, u32::MAX);
         loop {
             let taken = buckets.last(now);
             // SAFETY: nothing was released since.
@@ -80,14 +71,6 @@ pub(crate) fn search<const K: usize, L: Link>(
                             let old = *known.add(id as usize);
                             let better = sum < old;
                             *known.add(id as usize) = if better { sum } else { old };
-                            if !L::ALONE && !link.owns(id) {
-                                if better {
-                                    link.send_if(id, sum, true);
-                                    sent += 1;
-                                    earliest = earliest.min(sum >> shift);
-                                }
-                                continue;
-                            }
                             buckets.push_if(sum >> shift, id, better);
                             live += u64::from(better);
                         }
@@ -96,37 +79,13 @@ pub(crate) fn search<const K: usize, L: Link>(
             }
             buckets.give_back(taken);
         }
-        let mut report = Report { live: live + sent, nearest: earliest, ..Report::EMPTY };
-        if link.leads() {
-            report.stop = control.check().is_err();
-            control.report(u64::from(now) + 1, None);
-        }
-        if let Some(t) = target
-            && link.owns(t)
-        {
-            // SAFETY: the target is a vertex.
-            report.found = unsafe { *known.add(t as usize) } >> shift <= now;
-        }
-        let all = link.meet(known, report, |v, distance| {
-            // SAFETY: the other sends vertices.
-            let slot = unsafe { &mut *known.add(v as usize) };
-            if distance < *slot {
-                *slot = distance;
-                buckets.push(distance >> shift, v);
-                live += 1;
-            }
-        });
-        if all.stop {
-            return Err(Error::Cancelled);
-        }
-        // Something may have come for this bucket.
-        if all.nearest <= now {
-            continue;
-        }
-        if all.found || all.live == 0 {
-            break;
+        control.check()?;
+        control.report(u64::from(now) + 1, None);
+        // SAFETY: the target is a vertex.
+        let found = target.is_some_and(|t| unsafe { *known.add(t as usize) } >> shift <= now);
+        if found || live == 0 {
+            return Ok(());
         }
         now += 1;
     }
-    Ok(())
 }

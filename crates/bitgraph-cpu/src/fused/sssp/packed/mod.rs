@@ -5,51 +5,34 @@
 mod buckets;
 mod fixed;
 mod horizon;
-mod link;
-mod meeting;
 mod ops;
-mod pair;
 mod rows;
+mod shared;
 
-use super::parents::Arcs;
+use super::parents;
+use super::rounds::{self, Arcs, Own};
 #[cfg(target_arch = "x86_64")]
 use crate::Isa;
-use crate::{threads, trace};
+use crate::fused::tc::work::Pool;
+use crate::{team, threads, trace};
 use bitgraph_algorithms::SsspConfig;
-use bitgraph_backend::{Result, WeightStats};
+use bitgraph_backend::{Control, Result, WeightStats};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, Permutation, Values, ordering, parallel, with_offsets};
 use horizon::{Scratch, Task};
-use link::{Alone, Link};
-use meeting::Meeting;
-use ops::Portable;
-use pair::{Board, Paired};
+use ops::{Ops, Portable};
 pub(super) use rows::HEAD;
 use rows::{ID, Rows};
-use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use shared::{Fixed, Sorted};
+use std::time::Instant;
 
-/// Vertices and entries from which on two searchers are worth waking a thread.
-const PAIR_NODES: usize = 1 << 15;
-const PAIR_ENTRIES: usize = 1 << 19;
-/// The same for short rows, over which buckets hold less.
-const FIXED_PAIR_NODES: usize = 1 << 17;
-/// log2 of the vertices of a block that one of two searchers owns, for rows of any length: neighbours are anywhere.
-const BLOCK: u32 = 6;
-/// The same in the order of degrees, for the two to share the hubs: a cache line of distances.
-const ORDERED_BLOCK: u32 = 4;
+/// Vertices and entries from which on a search is worth more than one thread.
+const SHARED_NODES: usize = 1 << 14;
+const SHARED_ENTRIES: usize = 1 << 18;
 /// Vertices from which on those of large degree are put beside each other: fewer distances are near in any order.
 const ORDER_NODES: usize = if cfg!(test) { 1 << 4 } else { 1 << 16 };
 /// And how much larger than the square of the mean degree the mean of the squares is then.
 const ORDER_SKEW: f64 = 4.0;
-/// log2 of the number of blocks for short rows, whose neighbours are mostly near in the numbering: as few messages as can be with both
-/// at work on the same front.
-const BLOCKS: u32 = 5;
-/// log2 of how much wider buckets are with two searchers over short rows.
-const PAIR_WIDER: u32 = 2;
-/// How long the first searcher waits for the second.
-const MEETING_WAIT: Duration = Duration::from_micros(200);
-
 /// The rows of one direction.
 #[derive(Debug)]
 pub(super) enum Packing {
@@ -73,9 +56,11 @@ pub(super) struct Packed {
     /// The width of a bucket of the search over fixed rows, of a horizon of the other; a power of two.
     step: u32,
     /// Of runs that are over, for the next ones; never more than ran at once.
-    scratch: Mutex<Vec<Scratch>>,
-    /// Their distances that were not the result.
-    spare: Mutex<Vec<Vec<u32>>>,
+    scratch: Pool<Scratch>,
+    /// The same of runs on several threads.
+    own: Pool<Vec<Own<u32>>>,
+    /// Distances in this order, where that is not the result's.
+    spare: Pool<Vec<u32>>,
 }
 
 /// One direction of a packed graph, in the numbers of its users.
@@ -124,8 +109,8 @@ impl Packed {
             // About four entries of a mean row per horizon.
             Packing::Sorted(_) => (4.0 * (summary.largest + 1.0) * nodes as f64 / out.nnz().max(1) as f64).clamp(8.0, 255.0) as u32,
         };
-        let (scratch, spare) = (Mutex::default(), Mutex::default());
-        Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), scratch, spare }
+        let (scratch, own, spare) = (Pool::default(), Pool::default(), Pool::default());
+        Self { out: out_rows, incoming, nodes, order, step: 1 << step.ilog2(), scratch, own, spare }
     }
     pub fn is_fixed(&self) -> bool {
         matches!(self.out, Packing::Fixed { .. })
@@ -152,181 +137,94 @@ impl Packed {
     /// [`bitgraph_backend::Error::Cancelled`].
     pub fn search(&self, config: &SsspConfig) -> Result<Vec<u32>> {
         let step = config.delta.map_or(self.step, |d| d.clamp(1.0, 128.0) as u32);
+        let inside = |v: u32| self.order.as_ref().map_or(v, |o| o.new_of_old()[v as usize]);
+        let (source, target, control) = (inside(config.source), config.target.map(inside), &config.control);
+        // The result itself, if there is no order to restore.
+        let mut dist = if self.order.is_some() { self.spare.take() } else { Vec::new() };
+        dist.clear();
+        dist.resize(self.nodes, u32::MAX);
+        let shared = threads::allowed() > 1;
         match &self.out {
-            Packing::Fixed { width, rows } => match width {
-                4 => self.over_fixed::<4>(rows, config, step.ilog2()),
-                _ => self.over_fixed::<HEAD>(rows, config, step.ilog2()),
-            },
+            Packing::Fixed { width, rows } => {
+                trace::enter(if *width == 4 { "sssp: rows of 4" } else { "sssp: rows of 8" });
+                let shift = step.ilog2();
+                if shared && (self.nodes >= SHARED_NODES || cfg!(test)) {
+                    self.together(&Fixed { rows, width: *width, shift, nodes: self.nodes }, source, target, control, &mut dist)?;
+                } else {
+                    let mut scratch = self.scratch.take();
+                    let search = if *width == 4 { fixed::search::<4> } else { fixed::search::<HEAD> };
+                    let result = search(rows, shift, source, target, control, &mut dist, &mut scratch.buckets);
+                    self.scratch.give(scratch);
+                    result?;
+                }
+            }
             Packing::Sorted(out) => {
                 let incoming = match &self.incoming {
                     Some(Packing::Sorted(rows)) => rows,
                     _ => out,
                 };
-                let inside = |v: u32| self.order.as_ref().map_or(v, |o| o.new_of_old()[v as usize]);
-                let (source, target) = (inside(config.source), config.target.map(inside));
-                let task = Task { out, incoming, source, target, step, control: &config.control };
-                let (fresh, alone) = (|| Scratch::new(self.nodes), || self.alone(task));
-                let large = self.nodes >= PAIR_NODES && out.entries.len() >= PAIR_ENTRIES;
-                if threads::allowed() > 1 && (large || cfg!(test)) {
-                    let block = if self.order.is_some() { ORDERED_BLOCK } else { BLOCK };
-                    self.together(block, fresh, |dist, scratch, link| horizon(task, dist, scratch, link), alone)
+                let large = self.nodes >= SHARED_NODES && out.entries.len() >= SHARED_ENTRIES;
+                if shared && (large || cfg!(test)) {
+                    self.together(&Sorted { out, incoming, step }, source, target, control, &mut dist)?;
                 } else {
-                    alone()
+                    trace::enter("sssp: packed by one");
+                    let mut scratch = self.scratch.take();
+                    scratch.reserve(self.nodes);
+                    let result = horizon(Task { out, incoming, source, target, step, control }, &mut dist, &mut scratch);
+                    self.scratch.give(scratch);
+                    result?;
                 }
             }
         }
+        let Some(order) = &self.order else { return Ok(dist) };
+        let distances = parallel::map(order.new_of_old(), |&v| dist[v as usize]);
+        self.spare.give(dist);
+        Ok(distances)
     }
-    /// The search over rows of `K` entries.
-    fn over_fixed<const K: usize>(&self, rows: &[u32], config: &SsspConfig, shift: u32) -> Result<Vec<u32>> {
-        trace::enter(if K == 4 { "sssp: rows of 4" } else { "sssp: rows of 8" });
-        let (source, target, control) = (config.source, config.target, &config.control);
-        let alone = || {
-            let mut dist = vec![u32::MAX; self.nodes];
-            let mut scratch = self.borrow().unwrap_or_else(Scratch::buckets_only);
-            let result = fixed::search::<K, _>(rows, shift, source, target, control, &mut dist, &mut scratch.buckets, &mut Alone);
-            self.give_back(scratch);
-            result.map(|()| dist)
-        };
-        let large = self.nodes >= FIXED_PAIR_NODES;
-        if threads::allowed() == 1 || !(large || cfg!(test)) {
-            return alone();
-        }
-        // Searchers meet once a bucket: wider ones repeat some work and save most of the meetings.
-        let shift = (shift + PAIR_WIDER).min(7);
-        let block = self.nodes.ilog2().saturating_sub(BLOCKS).max(BLOCK);
-        let search = |dist: &mut [u32], scratch: &mut Scratch, link: &mut Paired<'_>| {
-            fixed::search::<K, _>(rows, shift, source, target, control, dist, &mut scratch.buckets, link)
-        };
-        self.together(block, Scratch::buckets_only, search, alone)
-    }
-    /// Scratch that an earlier run left.
-    fn borrow(&self) -> Option<Scratch> {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).pop()
-    }
-    fn give_back(&self, scratch: Scratch) {
-        self.scratch.lock().unwrap_or_else(PoisonError::into_inner).push(scratch);
-    }
-    /// Distances of nothing reached.
-    fn blank(&self) -> Vec<u32> {
-        let mut dist = self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
-        dist.clear();
-        dist.resize(self.nodes, u32::MAX);
-        dist
-    }
-    fn keep(&self, dist: Vec<u32>) {
-        self.spare.lock().unwrap_or_else(PoisonError::into_inner).push(dist);
-    }
-    /// The distances that two searchers found, each those of its blocks.
-    fn merged(&self, mut even: Vec<u32>, odd: Vec<u32>, block: u32) -> Vec<u32> {
-        let distances = match &self.order {
-            Some(order) => {
-                let found = [&even[..], &odd[..]];
-                let of = |&v: &u32| found[(v >> block & 1) as usize][v as usize];
-                let distances = parallel::map(order.new_of_old(), of);
-                self.keep(even);
-                distances
-            }
-            None => {
-                let two = 2 << block;
-                let size = two * (8192 / two).max(1);
-                parallel::chunks_mut(&mut even, size, |piece, even| {
-                    for (even, odd) in even.chunks_mut(two).zip(odd[piece * size..].chunks(two)) {
-                        if let (Some(own), Some(other)) = (even.get_mut(two / 2..), odd.get(two / 2..)) {
-                            own.copy_from_slice(other);
-                        }
-                    }
-                });
-                even
-            }
-        };
-        self.keep(odd);
-        distances
-    }
-    /// One searcher.
-    fn alone(&self, task: Task<'_>) -> Result<Vec<u32>> {
-        trace::enter("sssp: packed by one");
-        // The result itself, if there is no order to restore.
-        let mut dist = if self.order.is_some() { self.blank() } else { vec![u32::MAX; self.nodes] };
-        let mut scratch = self.borrow().unwrap_or_else(|| Scratch::new(self.nodes));
-        let result = horizon(task, &mut dist, &mut scratch, &mut Alone);
-        self.give_back(scratch);
-        result?;
-        Ok(match &self.order {
-            None => dist,
-            Some(order) => {
-                let distances = order.restore(&dist);
-                self.keep(dist);
-                distances
-            }
-        })
-    }
-    /// Two searchers that own alternate blocks of `2^block` vertices, if a second worker comes soon; one otherwise, so that no run
-    /// waits for a worker that waits for this one.
-    fn together(
-        &self,
-        block: u32,
-        fresh: impl Fn() -> Scratch + Sync,
-        search: impl Fn(&mut [u32], &mut Scratch, &mut Paired<'_>) -> Result<()> + Sync,
-        alone: impl Fn() -> Result<Vec<u32>> + Sync,
-    ) -> Result<Vec<u32>> {
-        let board = Board::new(block);
-        let meeting = Meeting::new();
-        let side = |me: usize| {
-            let mut scratch = self.borrow().unwrap_or_else(&fresh);
-            let mut dist = self.blank();
-            let mut messages = std::mem::take(&mut scratch.messages);
-            // The leader waits when all else is prepared.
-            let start = Instant::now();
-            let result = if me == 1 || meeting.wait(|| start.elapsed() > MEETING_WAIT) {
-                let mut link = Paired::new(&board, me, &mut messages);
-                Some(search(&mut dist, &mut scratch, &mut link).map(|()| dist))
-            } else {
-                self.keep(dist);
-                None
-            };
-            scratch.messages = messages;
-            self.give_back(scratch);
-            result
-        };
-        let follow = || if meeting.join() { side(1) } else { None };
-        match rayon::join(|| side(0).ok_or_else(&alone), follow) {
-            (Err(finished), _) => finished,
-            (Ok(even), Some(odd)) => {
-                trace::enter("sssp: packed by two");
-                Ok(self.merged(even?, odd?, block))
-            }
-            // It came, or the leader would have gone alone.
-            (Ok(even), None) => even,
-        }
+    /// A search on several threads.
+    fn together(&self, graph: &impl Arcs<D = u32>, source: u32, target: Option<u32>, control: &Control, dist: &mut [u32]) -> Result<()> {
+        trace::enter("sssp: packed by several");
+        let task = rounds::Task { graph, source, target, control };
+        let mut own = self.own.take();
+        let since = Some(Instant::now());
+        let result = team::with_growth(usize::MAX, since, |team| rounds::search(&task, team, dist, &mut own));
+        self.own.give(own);
+        result
     }
 }
 
-/// A searcher with the instructions in force.
+/// Asks for the cache line of an address, which need not be valid.
+#[inline(always)]
+pub(super) fn fetch<T>(address: *const T) {
+    Portable::prefetch(address);
+}
+
+/// A search by one thread with the instructions in force.
 #[allow(unsafe_code)]
-fn horizon<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
+fn horizon(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
     #[cfg(target_arch = "x86_64")]
     {
         use ops::Avx512;
         #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx512vbmi,avx512vpopcntdq,avx2,bmi1,bmi2,popcnt,lzcnt")]
-        unsafe fn avx512<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
+        unsafe fn avx512(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
             // SAFETY: the caller's, and the features are these.
-            unsafe { horizon::search::<Avx512, L>(task, dist, scratch, link) }
+            unsafe { horizon::search::<Avx512>(task, dist, scratch) }
         }
         #[target_feature(enable = "avx2,bmi1,bmi2,popcnt,lzcnt")]
-        unsafe fn avx2<L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
+        unsafe fn avx2(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
             // SAFETY: the caller's.
-            unsafe { horizon::search::<Portable, L>(task, dist, scratch, link) }
+            unsafe { horizon::search::<Portable>(task, dist, scratch) }
         }
         match Isa::current() {
             // SAFETY: the instruction set says what the CPU has; distances and scratch are made for this graph.
-            Isa::Avx512 => return unsafe { avx512(task, dist, scratch, link) },
+            Isa::Avx512 => return unsafe { avx512(task, dist, scratch) },
             // SAFETY: as above.
-            Isa::Avx2 => return unsafe { avx2(task, dist, scratch, link) },
+            Isa::Avx2 => return unsafe { avx2(task, dist, scratch) },
             Isa::Portable => {}
         }
     }
     // SAFETY: distances and scratch are made for this graph.
-    unsafe { horizon::search::<Portable, L>(task, dist, scratch, link) }
+    unsafe { horizon::search::<Portable>(task, dist, scratch) }
 }
 
 /// Whether degrees differ enough for most arcs to lead to few vertices.
@@ -337,7 +235,7 @@ fn skewed(out: &Csr) -> bool {
     n >= ORDER_NODES && squares > ORDER_SKEW * mean * mean * n as f64
 }
 
-impl Arcs<u32> for Direction<'_> {
+impl parents::Arcs<u32> for Direction<'_> {
     fn each(&self, v: u32, mut f: impl FnMut(u32, u32)) {
         let inside = self.order.map_or(v, |o| o.new_of_old()[v as usize]);
         let row = match self.packing {

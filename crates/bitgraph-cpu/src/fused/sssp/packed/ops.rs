@@ -9,6 +9,7 @@
 #![allow(unsafe_code)]
 
 use super::rows::{HEAD, ID};
+use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Where improvements go.
 pub(crate) trait Sink {
@@ -56,12 +57,19 @@ pub(crate) trait Ops: Copy {
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
+/// A distance that other threads may lower.
+#[inline(always)]
+unsafe fn read(at: *const u32) -> u32 {
+    // SAFETY: an atomic has the layout of its number; the contract of the methods.
+    unsafe { (*at.cast::<AtomicU32>()).load(Ordering::Relaxed) }
+}
+
 #[inline(always)]
 unsafe fn relax(entry: u32, base: u32, sink: &mut impl Sink) {
     let (id, distance) = (entry & ID, base + (entry >> 24));
     // SAFETY: ids of entries have distances.
     unsafe {
-        if distance < *sink.dist().add(id as usize) {
+        if distance < read(sink.dist().add(id as usize)) {
             sink.improve(id, distance);
         }
     }
@@ -70,7 +78,7 @@ unsafe fn relax(entry: u32, base: u32, sink: &mut impl Sink) {
 #[inline(always)]
 unsafe fn pull(entry: u32, dist: *const u32, now: u32, best: u32) -> u32 {
     // SAFETY: ids of entries have distances.
-    let from = unsafe { *dist.add((entry & ID) as usize) };
+    let from = unsafe { read(dist.add((entry & ID) as usize)) };
     if from < now { best.min(from + (entry >> 24)) } else { best }
 }
 

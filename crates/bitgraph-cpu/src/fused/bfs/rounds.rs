@@ -1,0 +1,560 @@
+//! The rest of a search from its first wide level on, in rounds of a crew: a level top-down, a level bottom-up, and what lies between.
+//!
+//! Members find vertices each for itself, in lists of their own, and post them; a level top-down goes through the lists of all, in pieces,
+//! and through long rows in parts. A level that is not worth a meeting is searched by the leader alone, and as many after it as are not.
+//!
+//! # Invariants
+//! What comes next is decided by [`Round::after`] from the leader's [`State`] and the sums of the posts, alike by all members. A vertex is
+//! visited if it has a mark; the bits of `visited` say so too once `Prepare` has run and as long as no level is searched top-down. Whoever
+//! changes a mark from unreached has found the vertex, and no one else has. In a round over words a word and its vertices are one member's.
+#![allow(unsafe_code)]
+
+use super::search::{BETA, SPREAD, Scratch, Search};
+use super::{down, spread, up};
+use crate::team::{self, Crew, Member, Team};
+use crate::trace;
+use bitgraph_algorithms::UNREACHED;
+use bitgraph_backend::{Error, Result};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// A level of fewer arcs and twice its vertices is searched by the leader alone: microseconds, which a meeting and the way of what was found
+/// from core to core take too.
+const ALONE: u64 = 1 << 12;
+/// Words of a bitmap that are worth handing to a thread: microseconds of work.
+const SHARE_WORDS: usize = 64;
+/// Words of a cache line, twice: what processors fetch.
+const LINE: usize = 16;
+/// Marks that a member fills in one round: some pages, tens of microseconds where memory is new.
+const FILL: usize = 1 << 16;
+
+/// What a round does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Step {
+    /// Fills marks that are not initialised.
+    Fill,
+    /// A level top-down.
+    Push,
+    /// Clears the level's bitmap, and reads the visited vertices off the marks.
+    Prepare,
+    /// Sets the bits of the level.
+    Mark,
+    /// Lists the level anew, in order.
+    Sort,
+    /// A level top-down over bitmaps, and the reading off of it.
+    Spread,
+    Collect,
+    /// A level bottom-up.
+    Pull,
+    /// Lists a level that was found in a bitmap.
+    List,
+    Done,
+}
+
+/// Where a search stands, the same for all members.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    step: Step,
+    pub level: u32,
+    pub reached: u64,
+    /// Arcs out of the vertices expanded so far.
+    pub edges: u64,
+    /// Vertices of the level, and the arcs out of them.
+    pub width: u64,
+    pub arcs: u64,
+    /// Marks that are filled.
+    filled: usize,
+    /// Bottom-up steps have begun, or are over.
+    turned: bool,
+    /// Bottom-up steps begin by a level that is spread.
+    spread: bool,
+    /// `visited` is what the marks say.
+    pub exact: bool,
+    /// Which of the two bitmaps is the level.
+    flip: bool,
+    stopped: bool,
+}
+
+impl State {
+    /// At a level of so many vertices and arcs; so many vertices are reached, and so many arcs gone over.
+    pub(super) fn at(level: u32, reached: u64, edges: u64, width: u64, arcs: u64) -> Self {
+        let (filled, turned, spread, exact) = (usize::MAX, false, false, false);
+        Self { step: Step::Push, level, reached, edges, width, arcs, filled, turned, spread, exact, flip: false, stopped: false }
+    }
+    /// Before the marks are filled; the level is the source.
+    pub(super) fn unfilled(arcs: u64) -> Self {
+        Self { step: Step::Fill, filled: 0, ..Self::at(0, 1, 0, 1, arcs) }
+    }
+    /// Whether the level is the leader's alone.
+    fn small(&self) -> bool {
+        self.arcs + 2 * self.width < ALONE
+    }
+}
+
+/// What the members of a round found, added up.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sums {
+    found: u64,
+    arcs: u64,
+    /// Arcs out of vertices that are not reached.
+    missing: u64,
+}
+
+/// A part of a long row: the vertex, and the places of the part.
+pub(super) type Part = (u32, u32, u32);
+
+/// The vertices that a member found in a round, the long rows among them in parts too.
+#[derive(Debug, Default)]
+pub(super) struct Own {
+    lists: [Vec<u32>; 2],
+    rows: [Vec<Part>; 2],
+}
+
+/// What a member posts.
+#[derive(Clone, Copy)]
+struct Post {
+    sums: Sums,
+    list: *const u32,
+    rows: *const Part,
+    len: u32,
+    parts: u32,
+}
+
+// SAFETY: the lists are read in turns (see `Crew`), and outlive the crew.
+unsafe impl Send for Post {}
+
+type Crewman<'a> = Member<'a, Post, State>;
+
+impl Post {
+    /// # Safety
+    /// The lists are those of the round before.
+    unsafe fn lists<'a>(&self) -> (&'a [u32], &'a [Part]) {
+        // SAFETY: the contract; lists are kept by the caller of the crew.
+        unsafe { (std::slice::from_raw_parts(self.list, self.len as usize), std::slice::from_raw_parts(self.rows, self.parts as usize)) }
+    }
+}
+
+/// The arrays of a search, which members read and write in turns.
+pub(super) struct Round<'a> {
+    search: &'a Search<'a>,
+    source: u32,
+    nodes: usize,
+    words: usize,
+    /// As many as can be reached.
+    most: u64,
+    marks: *mut u32,
+    visited: *mut u64,
+    bits: [*mut u64; 2],
+    /// A bitmap of each member, `stride` words apart.
+    touched: *mut u64,
+    stride: usize,
+    own: *mut Own,
+}
+
+// SAFETY: the module's invariants say who touches what in which round; rounds are ordered by the meetings of a crew.
+unsafe impl Sync for Round<'_> {}
+// SAFETY: as above.
+unsafe impl Send for Round<'_> {}
+
+/// What is left of the search `state`, which is at the vertices of `level`, on a team. `marks` may be uninitialised if the state says so.
+///
+/// # Errors
+/// [`Error::Cancelled`].
+pub(super) fn run(
+    search: &Search<'_>,
+    team: &Team<'_>,
+    marks: &mut [std::mem::MaybeUninit<u32>],
+    scratch: &mut Scratch,
+    (source, most): (u32, u64),
+    state: State,
+    level: &[u32],
+) -> Result<State> {
+    let (nodes, words, members) = (marks.len(), search.layout.closed.len(), team.workers());
+    // Bitmaps of two workers share no cache line.
+    let stride = words.next_multiple_of(16);
+    let spreads = search.spreads();
+    for (bits, len) in [(&mut scratch.front, words), (&mut scratch.next, words), (&mut scratch.visited, words)] {
+        bits.resize(len, 0);
+    }
+    if spreads {
+        scratch.touched.resize((stride * members).max(scratch.touched.len()), 0);
+    }
+    scratch.own.resize_with(members.max(scratch.own.len()), Own::default);
+    let first = &mut scratch.own[0];
+    first.lists[0].clear();
+    first.lists[0].extend_from_slice(level);
+    first.rows[0].clear();
+    down::long_rows(search.out.0, &first.lists[0], &mut first.rows[0]);
+    let round = Round {
+        search,
+        source,
+        nodes,
+        words,
+        most,
+        marks: marks.as_mut_ptr().cast(),
+        visited: scratch.visited.as_mut_ptr(),
+        bits: [scratch.front.as_mut_ptr(), scratch.next.as_mut_ptr()],
+        touched: scratch.touched.as_mut_ptr(),
+        stride,
+        own: scratch.own.as_mut_ptr(),
+    };
+    let state = if state.step == Step::Push { round.settle(state) } else { state };
+    let lead = |member: Crewman<'_>| {
+        let mut posts = Vec::with_capacity(members);
+        round.member(member, state, &mut posts, Some(team))
+    };
+    let follow = |crew: &Crew<Post, State>| {
+        let mut posts = Vec::with_capacity(members);
+        if let Some((member, state)) = crew.join(&mut posts) {
+            let state = round.after(state, &posts);
+            round.member(member, state, &mut posts, None);
+        }
+    };
+    let end = team::together(team, lead, follow).unwrap_or(state);
+    if end.stopped { Err(Error::Cancelled) } else { Ok(end) }
+}
+
+impl Round<'_> {
+    /// What comes after the round `state` of those who posted.
+    fn after(&self, state: State, posts: &[Post]) -> State {
+        let mut sums = Sums::default();
+        for post in posts {
+            sums.found += post.sums.found;
+            sums.arcs += post.sums.arcs;
+            sums.missing += post.sums.missing;
+        }
+        self.next(state, sums, posts.len())
+    }
+    /// What comes after the round `state` of so many members, which found this.
+    fn next(&self, mut state: State, sums: Sums, members: usize) -> State {
+        if state.stopped {
+            return State { step: Step::Done, ..state };
+        }
+        match state.step {
+            Step::Fill => {
+                state.filled = self.fills(&state, members);
+                if state.filled < self.nodes {
+                    return state;
+                }
+                self.settle(state)
+            }
+            Step::Push => {
+                state.edges += state.arcs;
+                state.level += 1;
+                state.reached += sums.found;
+                (state.width, state.arcs, state.exact) = (sums.found, sums.arcs, false);
+                self.settle(state)
+            }
+            Step::Prepare => State { step: Step::Mark, ..state },
+            Step::Mark => State { step: if state.spread { Step::Sort } else { Step::Pull }, ..state },
+            Step::Sort => State { step: Step::Spread, ..state },
+            Step::Spread => State { step: Step::Collect, ..state },
+            Step::Collect | Step::Pull => {
+                state.level += 1;
+                state.reached += sums.found;
+                state.flip = !state.flip;
+                let shrinks = sums.found < state.width;
+                state.width = sums.found;
+                let left = self.most - state.reached;
+                let narrow = shrinks && sums.found < (self.nodes / BETA) as u64 && sums.found < left;
+                state.step = if sums.found == 0 || left == 0 || narrow { Step::List } else { Step::Pull };
+                state
+            }
+            Step::List => {
+                // Arcs of levels found bottom-up were not added: all but those of the vertices that are not reached.
+                state.edges = self.search.out.1.len() as u64 - sums.missing - sums.arcs;
+                state.arcs = sums.arcs;
+                self.settle(state)
+            }
+            Step::Done => state,
+        }
+    }
+    /// How the level of the state is searched.
+    fn settle(&self, mut state: State) -> State {
+        state.step = Step::Push;
+        if state.width == 0 {
+            state.step = Step::Done;
+        } else if state.reached == self.most {
+            // It cannot have a successor: gone over without being searched.
+            state.edges += state.arcs;
+            state.level += 1;
+            (state.width, state.step) = (0, Step::Done);
+        } else if !state.turned && self.search.turns(state.arcs, state.edges, state.width as usize) {
+            state.step = Step::Prepare;
+            state.turned = true;
+            state.spread = self.search.spreads() && state.arcs <= SPREAD * (self.most - state.reached);
+        }
+        state
+    }
+    /// Where a round of filling ends.
+    fn fills(&self, state: &State, members: usize) -> usize {
+        self.nodes.min(state.filled + members * FILL)
+    }
+
+    /// The rounds of a member, from the one of `state` on, which follows `posts`; the leader has a team.
+    fn member(&self, mut member: Crewman<'_>, mut state: State, posts: &mut Vec<Post>, team: Option<&Team<'_>>) -> State {
+        // SAFETY: every member has its own, which no other touches but by what is posted.
+        let own = unsafe { &mut *self.own.add(member.me()) };
+        let mut filled = 0;
+        if team.is_none() {
+            own.lists.iter_mut().for_each(Vec::clear);
+            own.rows.iter_mut().for_each(Vec::clear);
+        } else {
+            // What the search came with is shared out in the first round.
+            posts.push(self.post(Sums::default(), own, 0));
+        }
+        while state.step != Step::Done {
+            let mut sums = Sums::default();
+            if state.step != Step::Push || member.members() > 1 && !state.small() {
+                sums = self.shared(&member, &state, own, &mut filled, posts);
+            } else if team.is_some() {
+                (sums, state) = self.alone(state, own, &mut filled, posts);
+            } else {
+                filled ^= 1;
+                own.lists[filled].clear();
+                own.rows[filled].clear();
+            }
+            if let Some(team) = team {
+                self.search.control.report(state.level.into(), None);
+                state.stopped = self.search.control.is_cancelled();
+                team.tend();
+            }
+            let post = self.post(sums, own, filled);
+            let Some(told) = member.meet(post, state, posts) else { return State { stopped: true, ..state } };
+            state = self.after(told, posts);
+        }
+        state
+    }
+    fn post(&self, sums: Sums, own: &Own, filled: usize) -> Post {
+        let (list, rows) = (&own.lists[filled], &own.rows[filled]);
+        Post { sums, list: list.as_ptr(), rows: rows.as_ptr(), len: list.len() as u32, parts: rows.len() as u32 }
+    }
+    fn marks(&self) -> &[AtomicU32] {
+        // SAFETY: an atomic has the layout of its number; marks are filled.
+        unsafe { std::slice::from_raw_parts(self.marks.cast(), self.nodes) }
+    }
+    /// Elements of an array.
+    ///
+    /// # Safety
+    /// They are this member's in this round.
+    unsafe fn range<'a, T>(array: *mut T, range: Range<usize>) -> &'a mut [T] {
+        // SAFETY: ranges are cut to what arrays hold.
+        unsafe { std::slice::from_raw_parts_mut(array.add(range.start), range.len()) }
+    }
+    /// The vertices of words.
+    fn vertices(&self, words: &Range<usize>) -> Range<usize> {
+        self.nodes.min(words.start * 64)..self.nodes.min(words.end * 64)
+    }
+    /// Which words are the share of one of so many members.
+    fn words_of(&self, member: usize, members: usize) -> Range<usize> {
+        let share = self.words.div_ceil(members).next_multiple_of(LINE);
+        self.words.min(member * share)..self.words.min((member + 1) * share)
+    }
+
+    /// The leader's levels top-down until one is wide, or nothing is left; what the last of them found.
+    fn alone(&self, mut state: State, own: &mut Own, filled: &mut usize, posts: &[Post]) -> (Sums, State) {
+        let search = self.search;
+        // What others found joins what is the leader's own.
+        for post in posts.iter().skip(1) {
+            // SAFETY: posts of the round before.
+            own.lists[*filled].extend_from_slice(unsafe { post.lists() }.0);
+        }
+        loop {
+            let mark = (!search.parents).then_some(state.level + 1);
+            let (level, next) = own.lists.split_at_mut(1);
+            let (level, next) = if *filled == 0 { (&level[0], &mut next[0]) } else { (&next[0], &mut level[0]) };
+            next.clear();
+            down::push::<false>(search.out, level, self.marks(), mark, next, search.isa, search.layout.scattered);
+            *filled ^= 1;
+            let rows = &mut own.rows[*filled];
+            rows.clear();
+            let sums =
+                Sums { found: own.lists[*filled].len() as u64, arcs: down::long_rows(search.out.0, &own.lists[*filled], rows), missing: 0 };
+            let next = self.next(state, sums, 1);
+            if next.step != Step::Push || !next.small() || search.control.is_cancelled() {
+                return (sums, state);
+            }
+            state = next;
+        }
+    }
+
+    /// A member's part of a round; what it found.
+    fn shared(&self, member: &Crewman<'_>, state: &State, own: &mut Own, filled: &mut usize, posts: &[Post]) -> Sums {
+        let search = self.search;
+        let (me, members) = (member.me(), member.members());
+        let mut sums = Sums::default();
+        let (front, next) = (self.bits[usize::from(state.flip)], self.bits[usize::from(!state.flip)]);
+        match state.step {
+            Step::Fill => {
+                let end = self.fills(state, members);
+                let share = (end - state.filled).div_ceil(members);
+                let start = end.min(state.filled + me * share);
+                let range = start..end.min(start + share);
+                for v in range.clone() {
+                    // SAFETY: the ranges of members are disjoint; nothing reads the marks before all are filled.
+                    unsafe { self.marks.add(v).write(UNREACHED) };
+                }
+                if range.contains(&(self.source as usize)) {
+                    // SAFETY: as above.
+                    unsafe { self.marks.add(self.source as usize).write(if search.parents { self.source } else { 0 }) };
+                }
+            }
+            Step::Push => {
+                trace::enter("bfs: shared top-down");
+                *filled ^= 1;
+                let (found, rows) = (&mut own.lists[*filled], &mut own.rows[*filled]);
+                found.clear();
+                rows.clear();
+                let piece = (state.width as usize / (members * 16)).clamp(64, 1024);
+                let mark = (!search.parents).then_some(state.level + 1);
+                self.share_lists(member, piece, posts, |list| {
+                    let before = found.len();
+                    down::push::<true>(search.out, list, self.marks(), mark, found, search.isa, search.layout.scattered);
+                    sums.arcs += down::long_rows(search.out.0, &found[before..], rows);
+                });
+                // Parts of long rows are dealt in turns.
+                // SAFETY: posts of the round before.
+                let parts = posts.iter().flat_map(|post| unsafe { post.lists() }.1).skip(me).step_by(members);
+                for &part in parts {
+                    let before = found.len();
+                    down::push_part(search.out, part, self.marks(), mark, found, search.isa);
+                    sums.arcs += down::long_rows(search.out.0, &found[before..], rows);
+                }
+                sums.found = found.len() as u64;
+            }
+            Step::Prepare => {
+                let words = self.words_of(me, members);
+                // SAFETY: a member's share of the words.
+                let (front, visited) = unsafe { (Self::range(front, words.clone()), Self::range(self.visited, words.clone())) };
+                front.fill(0);
+                if !state.exact {
+                    let closed = &search.layout.closed[words.clone()];
+                    let marks = self.marks()[self.vertices(&words)].chunks(64);
+                    for ((word, marks), closed) in visited.iter_mut().zip(marks).zip(closed) {
+                        let seen = |(i, mark): (usize, &AtomicU32)| u64::from(mark.load(Ordering::Relaxed) != UNREACHED) << i;
+                        *word = closed | marks.iter().enumerate().map(seen).fold(0, |bits, bit| bits | bit);
+                    }
+                }
+            }
+            Step::Mark => {
+                // SAFETY: an atomic has the layout of its number; all members use it as one in this round.
+                let front: &[AtomicU64] = unsafe { std::slice::from_raw_parts(front.cast(), self.words) };
+                let piece = (state.width as usize / (members * 16)).max(64);
+                self.share_lists(member, piece, posts, |list| {
+                    for &v in list {
+                        let (word, bit) = (&front[v as usize >> 6], 1 << (v & 63));
+                        if members == 1 {
+                            word.store(word.load(Ordering::Relaxed) | bit, Ordering::Relaxed);
+                        } else {
+                            word.fetch_or(bit, Ordering::Relaxed);
+                        }
+                    }
+                });
+            }
+            Step::Sort | Step::List => {
+                *filled ^= 1;
+                let (found, rows) = (&mut own.lists[*filled], &mut own.rows[*filled]);
+                found.clear();
+                rows.clear();
+                let words = self.words_of(me, members);
+                // SAFETY: bitmaps are not written to in this round.
+                let (front, visited) = unsafe {
+                    (std::slice::from_raw_parts(front, self.words), std::slice::from_raw_parts(self.visited.cast_const(), self.words))
+                };
+                for i in words {
+                    each_bit(front[i], |bit| found.push((i * 64) as u32 + bit));
+                    if state.step == Step::List {
+                        each_bit(!visited[i], |bit| sums.missing += search.degree(i * 64 + bit as usize));
+                    }
+                }
+                if state.step == Step::List {
+                    sums.arcs = down::long_rows(search.out.0, found, rows);
+                    if me == 0 {
+                        sums.missing += search.layout.closed_degrees;
+                        if search.is_closed(self.source) {
+                            sums.missing -= search.degree(self.source as usize);
+                        }
+                    }
+                }
+            }
+            Step::Spread => {
+                trace::enter("bfs: spread");
+                // SAFETY: a bitmap of the member's own.
+                let bits = unsafe { Self::range(self.touched, me * self.stride..me * self.stride + self.words) };
+                let piece = (state.width as usize / (members * 16)).max(64);
+                self.share_lists(member, piece, posts, |list| spread::set_bits(search.out, list, 0..list.len(), bits));
+            }
+            Step::Collect => {
+                let block = (self.words / (members * 4)).max(256);
+                self.share_words(member, block, |words| {
+                    // SAFETY: the words, and the vertices of them, are this member's; no bitmap of a member is written to any more.
+                    let part = unsafe {
+                        spread::Part {
+                            workers: (0..posts.len())
+                                .map(|m| Self::range(self.touched, m * self.stride + words.start..m * self.stride + words.end))
+                                .collect(),
+                            visited: Self::range(self.visited, words.clone()),
+                            next: Self::range(next, words.clone()),
+                            marks: Self::range(self.marks, self.vertices(&words)),
+                        }
+                    };
+                    sums.found += spread::collect(part, state.level + 1, search.isa);
+                });
+            }
+            Step::Pull => {
+                trace::enter(if search.layout.max_neighbour.is_some() {
+                    "bfs: bottom-up by max-degree neighbours"
+                } else {
+                    "bfs: bottom-up"
+                });
+                // SAFETY: the level's bitmap is not written to in this round.
+                let front = unsafe { std::slice::from_raw_parts(front.cast_const(), self.words) };
+                let step = up::Step { rows: search.incoming, front, mark: (!search.parents).then_some(state.level + 1) };
+                let block = (self.words / (members * 16)).max(SHARE_WORDS);
+                self.share_words(member, block, |words| {
+                    let vertices = self.vertices(&words);
+                    let max_neighbour = search.layout.max_neighbour.as_ref().map(|h| &h[words.start * 64..words.end * 64]);
+                    // SAFETY: the words, and the vertices of them, are this member's.
+                    let part = unsafe {
+                        up::Part {
+                            first: vertices.start,
+                            max_neighbour,
+                            visited: Self::range(self.visited, words.clone()),
+                            next: Self::range(next, words.clone()),
+                            marks: Self::range(self.marks, vertices),
+                        }
+                    };
+                    sums.found += up::pull(&step, part, search.isa);
+                });
+            }
+            Step::Done => {}
+        }
+        sums
+    }
+    /// Shares out what was posted.
+    fn share_lists(&self, member: &Crewman<'_>, piece: usize, posts: &[Post], mut work: impl FnMut(&[u32])) {
+        let lengths = || posts.iter().map(|post| post.len as usize);
+        member.share(lengths().sum(), piece, |range| {
+            team::parts_of(lengths(), range, |owner, range| {
+                // SAFETY: posts of the round before.
+                work(&unsafe { posts[owner].lists() }.0[range]);
+            });
+        });
+    }
+    /// Shares out all words, in blocks.
+    fn share_words(&self, member: &Crewman<'_>, block: usize, mut work: impl FnMut(Range<usize>)) {
+        // Whole cache lines of bitmaps.
+        member.share(self.words.div_ceil(LINE), block.div_ceil(LINE), |lines| {
+            work(lines.start * LINE..self.words.min(lines.end * LINE));
+        });
+    }
+}
+
+/// Calls `f` with the place of every set bit.
+#[inline(always)]
+fn each_bit(mut word: u64, mut f: impl FnMut(u32)) {
+    while word != 0 {
+        f(word.trailing_zeros());
+        word &= word - 1;
+    }
+}
