@@ -4,7 +4,8 @@
 
 use crate::batch::Sampler;
 use crate::data::Dataset;
-use crate::{Architecture, Error, Float, Model, Precision, Shape, Streamed, quant};
+use crate::streamed::block_rows;
+use crate::{Architecture, Error, Float, Model, Precision, Shape, quant};
 use bitgraph_tensor::{Bits, TensorBackend};
 use half::{bf16, f16};
 use std::fmt;
@@ -132,9 +133,14 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
     all.add("adjacency", lists(nodes, entries));
     all.add("adjacency with loops", lists(nodes, entries + nodes));
     let features = sparse.map_or(nodes * inputs * own, |e| lists(nodes, e) + e * own);
-    match extent.streamed {
-        true => all.add("a block of features", Streamed::<B>::block_bytes(nodes, inputs, own)),
-        false => all.add("features", features),
+    if extent.streamed {
+        // A block is uploaded as f32 and then rounded.
+        let rows = nodes.min(block_rows(inputs as usize) as u64);
+        let block = |stored: u64| stored.div_ceil(nodes.max(1)) * rows;
+        let bytes = sparse.map_or(rows * inputs * (4 + own), |e| lists(rows, block(e)) + block(e) * (4 + own));
+        all.add("a block of features", bytes);
+    } else {
+        all.add("features", features);
     }
     all.add("labels and splits", 3 * 4 * nodes + 3 * real * nodes);
     if training {

@@ -36,10 +36,6 @@ impl<B: TensorBackend> Streamed<B> {
         let streamed = Self::new(backend, set.features().clone(), normalise).map_err(refused::<B>)?;
         set.task_with(Features::Streamed(Arc::new(streamed)), k)
     }
-    /// Bytes of a block on a device, of elements of so many bytes, beside the f32 that it is uploaded as.
-    pub(crate) fn block_bytes(rows: u64, columns: u64, element: u64) -> u64 {
-        rows.min(block_rows(columns as usize) as u64) * columns * (4 + element)
-    }
 }
 
 impl<B: TensorBackend, T: Float> Elsewhere<B, T> for Streamed<B> {
@@ -64,6 +60,7 @@ impl<B: TensorBackend, T: Float> Elsewhere<B, T> for Streamed<B> {
     }
 }
 
-fn block_rows(columns: usize) -> usize {
+/// Rows of a block of so many columns.
+pub(crate) fn block_rows(columns: usize) -> usize {
     (BLOCK / 4 / columns.max(1)).max(1)
 }

@@ -244,7 +244,7 @@ fn settings_that_do_not_fit_are_refused() {
 fn setup<T: Float>(architecture: Architecture, sampler: &str, epochs: u32) -> (Model<Cpu, T>, NodeTask<Cpu, T>, Training) {
     let set = set();
     let recipe = architecture.recipe(3);
-    let model = architecture.model(&Shape { hidden: 16, ..recipe.shape }, set.features().shape().1, 3).unwrap();
+    let model = architecture.model(&Shape { hidden: 16, dropout: 0.3, ..recipe.shape }, set.features().shape().1, 3).unwrap();
     let batches = Some(Arc::new(batches(&set, &settings(sampler))));
     (model, set.task(&Cpu::new(), 0).unwrap(), Training { epochs, batches, ..recipe.training })
 }
