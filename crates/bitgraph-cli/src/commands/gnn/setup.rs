@@ -1,10 +1,12 @@
 //! What training and inference begin with: a data set, and a model as options or a checkpoint describe it.
 
+use super::GnnBackend;
 use super::options::TrainArgs;
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use bitgraph::gnn::data::{self, Dataset, Normalise};
-use bitgraph::gnn::{Architecture, Checkpoint, Description, Error, Float, Model, NodeTask, Precision, Settings, Teacher, quant};
+use bitgraph::gnn::quant::{self, LowBits};
+use bitgraph::gnn::{Architecture, Checkpoint, Description, Error, Float, Model, NodeTask, Precision, Settings, Teacher};
 use bitgraph::tensor::TensorBackend;
 use std::path::{Path, PathBuf};
 
@@ -143,6 +145,13 @@ where
 {
     let model = architecture.model(&d.shape, d.inputs, d.classes)?;
     Ok((model, set.task(backend, d.split).map_err(Into::into)?))
+}
+
+/// The model of a description in a precision of few bits, and its task over a data set with features as they are in its files.
+pub fn few_bits<B: GnnBackend>(backend: &B, precision: Precision, d: &Description, set: &Dataset) -> Result<LowBits<B>> {
+    // Settings out of range are the user's, and refused as such.
+    quant::model::<B>(precision, &d.shape, (d.inputs, d.classes))?;
+    LowBits::new(backend, set, d.split, precision, &d.shape).map_err(Into::into)
 }
 
 impl From<Error> for Failure {
