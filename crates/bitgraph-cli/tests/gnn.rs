@@ -224,7 +224,7 @@ fn settings_out_of_range_are_refused() {
         ("--model mlp", "mlp"),
         ("--precision f64", "'f64' is no precision"),
         ("--precision bits:0,4", "bits:W,A"),
-        ("--precision bits:4,4", "gcn cannot be trained in bits:4,4"),
+        ("--precision bits:4,4 --model gin", "gin cannot be trained in bits:4,4"),
         ("--lr -1", "the learning rate is -1"),
         ("--lr nan", "the learning rate is NaN"),
         ("--hidden 0", "hidden columns is 0"),

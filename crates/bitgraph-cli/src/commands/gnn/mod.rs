@@ -51,7 +51,7 @@ macro_rules! with_model {
             }
             _ => {
                 let LowBits { model: $model, task: $task } =
-                    LowBits::new($backend, &$set, description.split, precision, &description.shape).map_err(Into::into)?;
+                    $crate::commands::gnn::setup::few_bits($backend, precision, description, &$set)?;
                 $call
             }
         }

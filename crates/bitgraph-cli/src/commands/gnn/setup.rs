@@ -1,11 +1,13 @@
 //! What training and inference begin with: a data set, and a model as options or a checkpoint describe it.
 
+use super::GnnBackend;
 use super::options::TrainArgs;
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use bitgraph::gnn::data::{self, Dataset, Normalise};
+use bitgraph::gnn::quant::{self, LowBits};
 use bitgraph::gnn::{
-    Architecture, Checkpoint, Description, Error, Float, Model, NodeTask, Precision, Recipe, Settings, Shape, Streamed, Teacher, quant,
+    Architecture, Checkpoint, Description, Error, Float, Model, NodeTask, Precision, Recipe, Settings, Shape, Streamed, Teacher,
 };
 use bitgraph::tensor::TensorBackend;
 use std::path::{Path, PathBuf};
@@ -162,6 +164,13 @@ where
     let model = architecture.model(&d.shape, d.inputs, d.classes)?;
     let task = if streamed { Streamed::task(backend, set, d.split, d.normalise) } else { set.task(backend, d.split) };
     Ok((model, task.map_err(Into::into)?))
+}
+
+/// The model of a description in a precision of few bits, and its task over a data set with features as they are in its files.
+pub fn few_bits<B: GnnBackend>(backend: &B, precision: Precision, d: &Description, set: &Dataset) -> Result<LowBits<B>> {
+    // Settings out of range are the user's, and refused as such.
+    quant::model::<B>(precision, &d.shape, (d.inputs, d.classes))?;
+    LowBits::new(backend, set, d.split, precision, &d.shape).map_err(Into::into)
 }
 
 impl From<Error> for Failure {

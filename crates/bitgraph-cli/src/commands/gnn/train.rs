@@ -80,8 +80,8 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
         Some(d) => Source { name: &name, normalise: d.normalise, split: d.split, streamed },
         None => {
             let own = if precision.is_float() { architecture.normalise() } else { Normalise::None };
-            if let Some(asked) = args.settings.normalise.filter(|asked| *asked != own && !precision.is_float()) {
-                return Err(Failure::usage(format_args!("--normalise {asked:?}: {precision} rounds the features by a rule of its own")));
+            if !precision.is_float() && args.settings.normalise.is_some_and(|asked| asked != own) {
+                return Err(Failure::usage(format_args!("--normalise: {precision} rounds the features by a rule of its own")));
             }
             Source { name: &name, normalise: args.settings.normalise.unwrap_or(own), split: args.settings.split.unwrap_or(0), streamed }
         }
