@@ -4,6 +4,7 @@ use super::plain::{Plain, entries, near};
 use super::spmm::matrix;
 use super::{dense, device, patterns, spread};
 use crate::Cuda;
+use crate::tensor::TensorKernels;
 use bitgraph_semiring::DType;
 use bitgraph_sparse::{Csr, FormatKind};
 use bitgraph_tensor::ops::{AttentionGradient, NORM_FLOOR, Operation, Score, attention};
@@ -225,8 +226,13 @@ fn close(what: &str, found: &Plain, wanted: &Plain, share: f64) {
     }
 }
 
+/// By the forms that are chosen, and by the general kernels.
 fn backward<T: Element>(share: f64, kinds: &[Kind]) {
+    [TensorKernels::Chosen, TensorKernels::General].into_iter().for_each(|kernels| backward_by::<T>(kernels, share, kinds));
+}
+fn backward_by<T: Element>(kernels: TensorKernels, share: f64, kinds: &[Kind]) {
     let Some(cuda) = device() else { return };
+    let cuda = cuda.with_tensor_kernels(kernels);
     for (p, (name, csr)) in patterns().iter().enumerate().filter(|(_, (_, csr))| csr.nnz() < 250) {
         for (k, &kind) in kinds.iter().enumerate() {
             let (heads, width, score_width) = [(1, 3, 4), (2, 16, 16), (1, 8, 6)][(p + k) % 3];

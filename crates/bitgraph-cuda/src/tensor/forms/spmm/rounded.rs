@@ -3,7 +3,7 @@
 //! Invariant: of every term the features are off by 2^-11 of an element or 2^-17 of the largest of their row, whatever the range of the matrix;
 //! infinities and NaN are those of the features.
 
-use super::select::Stats;
+use super::select::{MOST_SHARE, Stats};
 use super::{SpmmForm, SpmmInput, SpmmLayout, SpmmPlan, Terms};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::primitives::{THREADS, threads};
@@ -45,11 +45,18 @@ impl RoundedLayout {
         if width == 0 || !width.is_multiple_of(LANE_COLUMNS) || csr.rows == 0 || csr.columns == 0 {
             return Ok(None);
         }
-        let plan = match forced {
-            Some(plan) => Some(plan),
-            None => SpmmPlan::rounded(device.properties().sms, &Stats::of(device, csr)?, width),
+        let mut plan = match forced {
+            Some(plan) => plan,
+            None => {
+                let stats = Stats::of(device, csr)?;
+                let Some(plan) = SpmmPlan::rounded(device.properties().sms, &stats, width) else { return Ok(None) };
+                // Where the features themselves take blocks, those are faster.
+                if matches!(plan.form, SpmmForm::Staged { .. }) && stats.share_in_order(csr)? >= MOST_SHARE {
+                    return Ok(None);
+                }
+                plan
+            }
         };
-        let Some(mut plan) = plan else { return Ok(None) };
         plan.lanes = plan.lanes.max(FEWEST_LANES);
         if plan.form == SpmmForm::Records {
             plan.form = SpmmForm::Rows;

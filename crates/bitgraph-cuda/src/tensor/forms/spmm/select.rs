@@ -93,7 +93,10 @@ const SHARING_ROWS: usize = 20_000;
 /// Entries of a row in the mean up to which blocks are small enough to be copied ahead.
 pub(super) const SHORT_ROWS: f64 = 8.0;
 /// Entries of a row in the mean from which copies of halves pay: a copy moves 6 bytes of an element through device memory, and saves 2 of each
-/// that is gathered from the second-level cache, which is twice as fast.
+/// that is gathered from the second-level cache, which is twice as fast. On an H100, F=128 / 64, ms by copies and by the features:
+/// `urand:100000:16` .156 and .218 / .084 and .110, kron:17 .166 and .211 / .090 and .107, kron:21 3.04 and 4.53, `urand:300000:8` .402 and .504
+/// / .208 and .256; `mesh:50x50x80`, whose rows share lines of the first-level cache, .151 and .154 / .085 and .083, and shuffled
+/// `mesh:31x40x60`, where the features have blocks, .065 and .060 / .040 and .034.
 const ROUNDED_MEAN: f64 = 12.0;
 /// Elements that are gathered, from which half of their bytes takes longer to read than the launch of the copies: 3 us.
 const ROUNDED_READS: usize = 25_000_000;
@@ -187,7 +190,12 @@ impl SpmmPlan {
             return None;
         }
         let plan = Self::choose::<half::f16>(sms, stats, width, false);
-        (plan.form != SpmmForm::Records).then_some(plan)
+        let pays = match plan.form {
+            SpmmForm::Records => false,
+            SpmmForm::Staged { .. } => width * size_of::<half::f16>() >= FEWEST_SLICES * super::staged::SLICE_BYTES,
+            SpmmForm::Rows | SpmmForm::Tasks { .. } => true,
+        };
+        pays.then_some(plan)
     }
     /// Columns that a slice of the lanes holds.
     pub(super) fn slice<T: Feature>(self) -> usize {
@@ -245,6 +253,20 @@ mod tests {
         assert_eq!([64, 72, 128, 192, 200].map(|w| lanes_of::<f16>(w, 8)), [8, 16, 8, 8, 32]);
         assert_eq!([32, 128, 602].map(|w| lanes_of::<f32>(w, 8)), [8, 8, 8]);
         assert_eq!([64, 96, 100, 128].map(|w| lanes_of::<f32>(w, 16)), [16, 8, 32, 16]);
+    }
+
+    /// Of graphs where copies were faster, and of those where they were not.
+    #[test]
+    fn copies_are_made_where_they_pay() {
+        let form = |rows, entries, longest, width| {
+            SpmmPlan::rounded(132, &Stats { rows, columns: rows, entries, longest }, width).map(|plan| plan.form)
+        };
+        assert_eq!(form(100_000, 3_199_470, 60, 128), Some(SpmmForm::Tasks { piece: 128 }));
+        assert_eq!(form(131_072, 3_727_410, 30_000, 64), Some(SpmmForm::Tasks { piece: 256 }));
+        assert_eq!(form(200_000, 4_648_000, 26, 128), Some(SpmmForm::Staged { buffers: 1 }));
+        assert_eq!(form(200_000, 4_648_000, 26, 64), None);
+        assert_eq!(form(1_000_000, 3_996_000, 4, 128), None);
+        assert_eq!(form(2_708, 10_556, 168, 128), None);
     }
 
     #[test]
