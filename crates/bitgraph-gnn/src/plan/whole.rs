@@ -53,6 +53,7 @@ impl<B: TensorBackend + Bits> Operands<B> {
     ) -> Result<Option<Self>, B::Error> {
         let (Some((layer, last)), Features::Dense(x)) = (layers(model), x) else { return Ok(None) };
         let real = |id: ParameterId| -> Result<Option<Dense<B, f32>>, B::Error> { Ok(parameters.real(id)?.any().get::<f32>()) };
+        #[allow(clippy::type_complexity)] // a pair
         let weight = |id: ParameterId| -> Result<Option<(Signs<B>, Dense<B, f32>)>, B::Error> {
             let Some(w) = real(id)? else { return Ok(None) };
             let w = BinaryWeight::new(&w)?;
