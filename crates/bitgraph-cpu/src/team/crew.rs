@@ -182,7 +182,7 @@ impl<P: Copy, S: Copy> Member<'_, P, S> {
             Some(())
         })?;
         crew.shown[epoch & 1].0.with_mut(|shown| {
-            // SAFETY: nobody reads it until the epoch is stored; all have come to this meeting, and so have read what was shown two before.
+            // SAFETY: no thread reads it until the epoch is stored; all have come to this meeting, and so have read what was shown two before.
             let shown = unsafe { &mut *shown };
             shown.told = Some((tell, next));
             shown.posts.clear();

@@ -277,9 +277,10 @@ mod avx512 {
                 found.reserve(16);
                 // SAFETY: there is room for a register; the first of its lanes are written, and the length covers those alone.
                 unsafe {
-                    let (mut end, place) = (found.len(), found.as_mut_ptr());
-                    _mm512_storeu_si512(place.add(end).cast(), _mm512_maskz_compress_epi32(new, x));
-                    for k in end..end + new.count_ones() as usize {
+                    let (first, place) = (found.len(), found.as_mut_ptr());
+                    let mut end = first;
+                    _mm512_storeu_si512(place.add(first).cast(), _mm512_maskz_compress_epi32(new, x));
+                    for k in first..first + new.count_ones() as usize {
                         let u = *place.add(k);
                         *place.add(end) = u;
                         end += usize::from(super::claim::<SHARED>(marks.get_unchecked(u as usize), value));
