@@ -190,3 +190,38 @@ impl Renumber for Permutation {
         parallel::map(&by_old, |&label| smallest[label as usize].load(Relaxed))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_and_parents_come_back_in_the_inputs_numbers() {
+        let n = 100_003u32;
+        let numbers =
+            Permutation::from_new_of_old((0..n).map(|old| (u64::from(old) * 7919 % u64::from(n)) as u32).collect()).expect("a renumbering");
+        // Components of new numbers that are alike modulo 7, and those below 50 alone.
+        let labels: Vec<u32> = (0..n).map(|new| if new < 50 { new } else { 50 + (new - 50) % 7 }).collect();
+        let mut first = vec![u32::MAX; n as usize];
+        let expected: Vec<u32> = (0..n)
+            .map(|old| {
+                let slot = &mut first[labels[numbers.new_of_old()[old as usize] as usize] as usize];
+                *slot = old.min(*slot);
+                *slot
+            })
+            .collect();
+        let parents: Vec<u32> = (0..n).map(|new| if new.is_multiple_of(5) { u32::MAX } else { new / 2 }).collect();
+        for threads in [1, 4] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            pool.install(|| {
+                assert_eq!(numbers.restore_labels(labels.clone()), expected);
+                let restored = numbers.restore_vertices(parents.clone());
+                for (old, &parent) in restored.iter().enumerate() {
+                    let new = numbers.new_of_old()[old];
+                    let wanted = if new.is_multiple_of(5) { u32::MAX } else { numbers.old_of_new()[(new / 2) as usize] };
+                    assert_eq!(parent, wanted);
+                }
+            });
+        }
+    }
+}
