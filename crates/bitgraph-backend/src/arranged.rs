@@ -5,7 +5,8 @@
 use crate::{Backend, Error, GraphData, Matrix};
 use bitgraph_b2sr::Layout;
 use bitgraph_sparse::ordering::Ordering;
-use bitgraph_sparse::{Csr, FormatKind, Permutation, Values};
+use bitgraph_sparse::{Csr, FormatKind, Permutation, Values, parallel};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// A graph in one order and format on a backend.
@@ -171,23 +172,56 @@ impl Renumber for Permutation {
         self.restore(&values)
     }
     fn restore_vertices(&self, vertices: Vec<u32>) -> Vec<u32> {
-        let mut restored = self.restore(&vertices);
-        for v in restored.iter_mut().filter(|v| **v != u32::MAX) {
-            *v = self.old_of_new()[*v as usize];
-        }
-        restored
+        let old = |new: u32| if new == u32::MAX { new } else { self.old_of_new()[new as usize] };
+        parallel::map(self.new_of_old(), |&new| old(vertices[new as usize]))
     }
     fn restore_labels(&self, labels: Vec<u32>) -> Vec<u32> {
-        let mut smallest = vec![u32::MAX; labels.len()];
-        let mut restored = vec![0; labels.len()];
-        for (old, &new) in self.new_of_old().iter().enumerate() {
-            let slot = &mut smallest[labels[new as usize] as usize];
-            // Input vertices come in ascending order, so the first one met is the smallest.
-            if *slot == u32::MAX {
-                *slot = old as u32;
+        let by_old = self.restore(&labels);
+        let smallest = parallel::map(&labels, |_| AtomicU32::new(u32::MAX));
+        parallel::blocks(by_old.len(), 1 << 14, |block| {
+            for (old, &label) in block.clone().zip(&by_old[block]) {
+                // Looked at first: the components of most vertices have a smaller one already.
+                let slot = &smallest[label as usize];
+                if slot.load(Relaxed) > old as u32 {
+                    slot.fetch_min(old as u32, Relaxed);
+                }
             }
-            restored[old] = *slot;
+        });
+        parallel::map(&by_old, |&label| smallest[label as usize].load(Relaxed))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_and_parents_come_back_in_the_inputs_numbers() {
+        let n = 100_003u32;
+        let numbers =
+            Permutation::from_new_of_old((0..n).map(|old| (u64::from(old) * 7919 % u64::from(n)) as u32).collect()).expect("a renumbering");
+        // Components of new numbers that are alike modulo 7, and those below 50 alone.
+        let labels: Vec<u32> = (0..n).map(|new| if new < 50 { new } else { 50 + (new - 50) % 7 }).collect();
+        let mut first = vec![u32::MAX; n as usize];
+        let expected: Vec<u32> = (0..n)
+            .map(|old| {
+                let slot = &mut first[labels[numbers.new_of_old()[old as usize] as usize] as usize];
+                *slot = old.min(*slot);
+                *slot
+            })
+            .collect();
+        let parents: Vec<u32> = (0..n).map(|new| if new.is_multiple_of(5) { u32::MAX } else { new / 2 }).collect();
+        for threads in [1, 4] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+            pool.install(|| {
+                assert_eq!(numbers.restore_labels(labels.clone()), expected);
+                let restored = numbers.restore_vertices(parents.clone());
+                for (old, &parent) in restored.iter().enumerate() {
+                    let new = numbers.new_of_old()[old];
+                    let wanted = if new.is_multiple_of(5) { u32::MAX } else { numbers.old_of_new()[(new / 2) as usize] };
+                    assert_eq!(parent, wanted);
+                }
+            });
         }
-        restored
     }
 }

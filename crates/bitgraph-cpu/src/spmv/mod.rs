@@ -44,8 +44,8 @@ use std::sync::{Mutex, PoisonError};
 
 /// Work of a part (rows and entries) at most, about: long enough that blocks of columns pay, short enough to share among many threads.
 const PART_WORK: usize = 1 << 18;
-/// Work of a part at least, about.
-const LEAST_WORK: usize = 1 << 14;
+/// Work of a small part, about.
+const SMALL_WORK: usize = 1 << 14;
 /// Parts of a matrix that is neither small nor large, about.
 const PARTS: usize = 64;
 /// Rows of a part at most: their sums stay in the cache, and row numbers inside a part fit 16 bits.
@@ -141,7 +141,7 @@ fn parts_of(csr: &Csr, kind: SpmvKind) -> Vec<Range<usize>> {
     with_offsets!(csr.offsets(), o => {
         let work = |row: usize| bitgraph_sparse::OffsetInt::index(o[row]) + row;
         let (mut parts, mut start) = (Vec::new(), 0);
-        let target = (work(n) / PARTS).clamp(LEAST_WORK, PART_WORK);
+        let target = (work(n) / PARTS).clamp(SMALL_WORK, PART_WORK);
         while start < n {
             let (mut low, mut high) = (start + 1, n.min(start + PART_ROWS));
             while low < high {

@@ -8,7 +8,7 @@
 //! all its entries.
 //!
 //! A part of the vertices hooks them without looking at other parts: a vertex whose smallest neighbour is before the part begins gets a
-//! number of its own, which hangs on that neighbour's number as soon as all parts have theirs.
+//! number of its own, which is hooked onto that neighbour's number as soon as all parts have theirs.
 //!
 //! Invariant: after the passes a label is the number of the vertex's tree; numbers ascend with the vertices that they were given to, so that
 //! the lowest number of a component is that of its smallest vertex.
@@ -97,9 +97,11 @@ fn hook_parts<O: Width, const P: usize, const SHARED: bool>(
     trace::enter("cc: linked");
     team.run(parts, |_, part| link(graph, &trees, &mut lock(&pairs[part]), range(part)));
     control.check()?;
-    team.run(parts, |_, part| trees.flatten(numbers(part)));
-    team.run(parts, |_, part| trees.join_all(&lock(&pairs[part])));
-    control.check()?;
+    if SHARED {
+        team.run(parts, |_, part| trees.flatten(numbers(part)));
+        team.run(parts, |_, part| trees.join_all(&lock(&pairs[part])));
+        control.check()?;
+    }
     let settle = || {
         let components = AtomicUsize::new(0);
         team.run(parts, |_, part| _ = components.fetch_add(trees.settle(numbers(part)), Relaxed));
@@ -160,7 +162,7 @@ struct Passed {
 }
 
 /// Hooks every vertex of a range onto its smallest neighbour, if that is smaller and in the range. Every other vertex gets a number, from the
-/// start of the range on; where it hangs comes in `names`: its smallest neighbour before the range, or itself. Labels are numbers.
+/// start of the range on; what that is hooked onto comes in `names`: its smallest neighbour before the range, or itself. Labels are numbers.
 fn pass<O: Width, const P: usize>(graph: &Graph<'_, O, P>, labels: &[AtomicU32], names: &mut [u32], range: Range<usize>) -> Passed {
     assert!(range.end <= labels.len() && range.len() <= names.len());
     let (first, mut numbers, mut roots, mut isolated) = (range.start as u32, 0, 0, 0);
@@ -172,7 +174,7 @@ fn pass<O: Width, const P: usize>(graph: &Graph<'_, O, P>, labels: &[AtomicU32],
             let label = labels.get_unchecked(v as usize);
             label.store(first + numbers, Relaxed);
             *names.get_unchecked_mut(numbers as usize) = parent;
-            // Without a branch: a vertex that hangs elsewhere is looked up as itself.
+            // Without a branch: a vertex with a number of its own is looked up as itself.
             label.store(labels.get_unchecked(if own { parent } else { v } as usize).load(Relaxed), Relaxed);
         }
         numbers += u32::from(parent == v || !own);
@@ -200,21 +202,26 @@ fn pass<O: Width, const P: usize>(graph: &Graph<'_, O, P>, labels: &[AtomicU32],
     Passed { numbers: numbers as usize, roots, isolated }
 }
 
-/// Hooks every vertex's tree and that of its last neighbour onto each other, in every pattern; keeps the pairs of trees that were different.
+/// Joins every vertex's tree with that of its last neighbour, in every pattern; where threads share the trees hooks them onto each other, and
+/// keeps the pairs of those that were different.
 fn link<O: Width, const P: usize, const SHARED: bool>(
     graph: &Graph<'_, O, P>,
     trees: &Trees<'_, SHARED>,
     pairs: &mut Pairs,
     range: Range<usize>,
 ) {
-    pairs.begin(P * range.len());
+    pairs.begin(if SHARED { P * range.len() } else { 0 });
     for (offsets, columns) in graph.offsets.iter().zip(graph.columns) {
         let mut start = offsets[range.start].index();
         for (v, end) in range.clone().zip(&offsets[range.start + 1..=range.end]) {
             let end = end.index();
             prefetch(columns, start + AHEAD);
             let u = if start < end { columns[end - 1] as usize } else { v };
-            trees.hook(v, u, pairs);
+            if SHARED {
+                trees.hook(v, u, pairs);
+            } else {
+                trees.join(trees.number(v), trees.number(u));
+            }
             start = end;
         }
     }

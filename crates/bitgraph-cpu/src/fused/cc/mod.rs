@@ -34,8 +34,8 @@ use std::sync::Mutex;
 /// Entries and vertices below which one thread does.
 const SMALL: usize = 1 << 17;
 
-/// Memory that runs on graphs of like size share: 4 bytes and 2 bits per vertex, and 1 bit per vertex and thread; 12 bytes more per
-/// vertex (20 of a directed graph) where hooking leaves more than one tree. Holds nothing about a graph.
+/// Memory that runs on graphs of like size share: 4 bytes and 2 bits per vertex, and 1 bit per vertex and thread; 4 bytes more per
+/// vertex where hooking leaves more than one tree, 12 (20 of a directed graph) with several threads. Holds nothing about a graph.
 #[derive(Default)]
 pub struct CcLayout {
     scratch: Mutex<Scratch>,

@@ -3,8 +3,7 @@
 //! With `A` the neighbours of `v` below `v`, and `B` those of `u` below `u` for each `u` in `A`, the triangles whose two
 //! larger vertices are `v` and `u` are `A` intersected with `B`. The AVX-512 form hashes `A` into 1024 bits held in two
 //! registers and sends sixteen elements of `B` at a time through that filter with one permute; what passes (the matches and
-//! a few per cent of the others) is collected, and compared with `A` itself once per `v`: sixteen of those that passed with each element of
-//! `A` where many did, as in meshes, and each of them with sixteen elements of `A` where few did.
+//! a few per cent of the others) is collected, and compared with `A` itself once per `v`, sixteen of those that passed at a time.
 //!
 //! # Invariants
 //! A span is `start << 32 | length` of the part of a row below its own number: in bounds of the list.
@@ -40,10 +39,6 @@ const FILTER_LIMIT: usize = 64;
 /// How many rows ahead the lists of neighbours are fetched; where they are, twice as many.
 #[cfg(target_arch = "x86_64")]
 const AHEAD: usize = 1;
-/// Comparisons of sixteen elements that passed with one of a row, one after the other without a wait, that take as long as one of a single
-/// element with sixteen of a row.
-#[cfg(target_arch = "x86_64")]
-const MANY: usize = 3;
 /// Elements collected before they are compared.
 const PASSED: usize = 4096;
 
@@ -129,7 +124,7 @@ fn portable(indices: &[u32], spans: &[u64], rows: Range<usize>, bits: &mut [u64]
 
 #[cfg(target_arch = "x86_64")]
 mod avx512 {
-    use super::{AHEAD, FILTER_LIMIT, MANY, PASSED, Scratch, ends};
+    use super::{AHEAD, FILTER_LIMIT, PASSED, Scratch, ends};
     use std::arch::x86_64::*;
     use std::ops::Range;
 
@@ -211,35 +206,17 @@ mod avx512 {
             for &x in row {
                 table[(x & 31) as usize] |= 1 << (x >> 5 & 31);
             }
-            // SAFETY: the table is two registers long, and masked loads touch only the lanes inside the row.
-            let (low, high, a) = unsafe {
-                let at = |k: usize| {
-                    _mm512_mask_loadu_epi32(_mm512_set1_epi32(-1), lanes(row.len().saturating_sub(k)), row.as_ptr().wrapping_add(k).cast())
-                };
-                let p = table.as_ptr();
-                (_mm512_loadu_si512(p.cast()), _mm512_loadu_si512(p.add(16).cast()), [at(0), at(16), at(32), at(48)])
-            };
-            let registers = row.len().div_ceil(16);
+            let p = table.as_ptr();
+            // SAFETY: the table is two registers long.
+            let (low, high) = unsafe { (_mm512_loadu_si512(p.cast()), _mm512_loadu_si512(p.add(16).cast())) };
             let verify = |length: usize| {
                 let mut found = 0u64;
-                if length.div_ceil(16) * row.len() <= MANY * length * registers {
-                    for i in (0..length).step_by(16) {
-                        let inside = lanes(length - i);
-                        // SAFETY: `length` elements were written.
-                        let x = unsafe { _mm512_maskz_loadu_epi32(inside, passed.add(i).cast()) };
-                        let hit = row.iter().fold(0, |hit, &y| hit | _mm512_mask_cmpeq_epi32_mask(inside, x, _mm512_set1_epi32(y as i32)));
-                        found += u64::from(hit.count_ones());
-                    }
-                    return found;
-                }
-                for i in 0..length {
+                for i in (0..length).step_by(16) {
+                    let inside = lanes(length - i);
                     // SAFETY: `length` elements were written.
-                    let x = _mm512_set1_epi32(unsafe { *passed.add(i) } as i32);
-                    let mut hit = _mm512_cmpeq_epi32_mask(x, a[0]);
-                    for other in &a[1..registers] {
-                        hit |= _mm512_cmpeq_epi32_mask(x, *other);
-                    }
-                    found += u64::from(hit != 0);
+                    let x = unsafe { _mm512_maskz_loadu_epi32(inside, passed.add(i).cast()) };
+                    let hit = row.iter().fold(0, |hit, &y| hit | _mm512_mask_cmpeq_epi32_mask(inside, x, _mm512_set1_epi32(y as i32)));
+                    found += u64::from(hit.count_ones());
                 }
                 found
             };
