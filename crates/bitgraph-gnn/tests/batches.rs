@@ -107,7 +107,7 @@ fn whole_neighbourhoods_give_the_logits_of_the_whole_graph() {
     }
 }
 
-/// A graph with a hub, a path, a triangle that hangs on it, and a lone node, in a data set with two training nodes and more.
+/// A graph with a hub, a path, a triangle at its end, and a lone node, in a data set with two training nodes and more.
 fn toy() -> Dataset {
     let edges = [(0, 1), (0, 2), (0, 3), (0, 4), (0, 5), (5, 6), (6, 7), (7, 8), (8, 9), (9, 10), (8, 10), (3, 4)];
     let mut arcs: Vec<(u32, u32)> = edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).collect();

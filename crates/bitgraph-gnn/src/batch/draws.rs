@@ -100,7 +100,7 @@ impl Numbering {
     }
 }
 
-/// A hash of numbers of nodes, which nobody chooses with ill intent.
+/// A hash of numbers of nodes. It is quick, and not hardened against numbers that are chosen to collide.
 #[derive(Default)]
 pub(super) struct Scatter(u64);
 

@@ -14,7 +14,7 @@ const HALVED: u32 = 8;
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 /// The part of every node of a square pattern, 0 to below `parts`; a part may be empty. Both directions of an edge count as one edge, and
-/// loops count for nothing. METIS tells nobody how far it is, and is not stopped. Source: Karypis, Kumar, 1998.
+/// loops count for nothing. METIS reports no progress, and is not stopped. Source: Karypis, Kumar, 1998.
 ///
 /// # Errors
 /// [`Error::Partition`] for more parts than nodes, a graph whose counts are not below 2^31 (METIS is built with ids of 32 bits), or one that
