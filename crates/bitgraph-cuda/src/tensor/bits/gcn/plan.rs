@@ -56,7 +56,7 @@ impl Plan {
         // The block of the fewest tasks, the first of equal ones.
         let mut lightest: BinaryHeap<_> = (0..blocks).map(|b| Reverse((0usize, b))).collect();
         let mut deal = |made: Vec<Task>, shared: usize| {
-            let Some(Reverse((before, b))) = lightest.pop() else { return None };
+            let Reverse((before, b)) = lightest.pop()?;
             count += made.len();
             lightest.push(Reverse((before + made.len(), b)));
             tasks[b].extend(made);
