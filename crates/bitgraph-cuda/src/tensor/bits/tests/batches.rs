@@ -79,7 +79,7 @@ fn batches_are_those_of_the_operations() {
         Case { bits: 2, weight_bits: 2, columns: 33, hidden: &[7, 16, 3, 16], classes: 2, ..CASE },
         Case { bits: 8, weight_bits: 8, parts: 5, classes: 200, ..CASE },
         Case { bits: 3, weight_bits: 5, vertices: 128, columns: 8, hidden: &[16], classes: 17, ..CASE },
-        Case { bits: 2, weight_bits: 1, vertices: 9, parts: 3, columns: 100, hidden: &[1, 2], classes: 1, ..CASE },
+        Case { bits: 2, weight_bits: 1, vertices: 9, parts: 3, columns: 100, hidden: &[1, 2], classes: 1 },
     ];
     for (k, case) in cases.into_iter().enumerate() {
         let (whole, plain) = (case.prepared(&cuda, false), case.prepared(&general, false));
