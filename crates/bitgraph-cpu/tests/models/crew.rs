@@ -3,13 +3,13 @@
 #![allow(unsafe_code)]
 
 #[path = "../../src/team/crew.rs"]
-mod crew;
+mod meetings;
 
 use crate::check;
 use crate::sync::{AtomicUsize, Cell, Ordering};
-use crew::{Crew, Member};
 use loom::sync::Arc;
 use loom::thread;
+use meetings::{Crew, Member};
 
 /// A number that is not atomic: the model sees two threads that use it at once.
 struct Plain(Cell<usize>);

@@ -84,7 +84,8 @@ pub(super) fn search<D: Native>(graph: &General<D>, config: &SsspConfig, delta: 
     let mut distances = vec![D::largest(); graph.out.nrows()];
     let buckets = Buckets { graph, inverse: 1.0 / delta };
     let task = Task { graph: &buckets, source: config.source, target: config.target, control: &config.control };
-    let wanted = if graph.out.nnz() + graph.out.nrows() < SHARED { 1 } else { usize::MAX };
+    let large = graph.out.nnz() + graph.out.nrows() >= SHARED;
+    let wanted = if large || cfg!(test) { usize::MAX } else { 1 };
     let mut own = graph.scratch.take();
     let result = team::with_growth(wanted, Some(Instant::now()), |team| rounds::search(&task, team, &mut distances, &mut own));
     graph.scratch.give(own);
