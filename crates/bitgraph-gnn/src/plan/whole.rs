@@ -25,14 +25,16 @@ fn layers<B: TensorBackend, T: Float>(model: &Model<B, T>) -> Option<(First<'_>,
     }
 }
 
+/// Signs of a weight, and the factors of its columns.
+type Weight<B> = (Signs<B>, Dense<B, f32>);
+
 /// What the operation reads.
 struct Operands<B: TensorBackend> {
     scales: Dense<B, f32>,
     features: Signs<B>,
     feature_scales: Option<Dense<B, f32>>,
-    /// Signs of a weight, and the factors of its columns.
-    first: (Signs<B>, Dense<B, f32>),
-    second: (Signs<B>, Dense<B, f32>),
+    first: Weight<B>,
+    second: Weight<B>,
     hidden: Hidden<B>,
     bias: Dense<B, f32>,
 }
@@ -53,8 +55,7 @@ impl<B: TensorBackend + Bits> Operands<B> {
     ) -> Result<Option<Self>, B::Error> {
         let (Some((layer, last)), Features::Dense(x)) = (layers(model), x) else { return Ok(None) };
         let real = |id: ParameterId| -> Result<Option<Dense<B, f32>>, B::Error> { Ok(parameters.real(id)?.any().get::<f32>()) };
-        #[allow(clippy::type_complexity)] // a pair
-        let weight = |id: ParameterId| -> Result<Option<(Signs<B>, Dense<B, f32>)>, B::Error> {
+        let weight = |id: ParameterId| -> Result<Option<Weight<B>>, B::Error> {
             let Some(w) = real(id)? else { return Ok(None) };
             let w = BinaryWeight::new(&w)?;
             Ok(Some((w.signs.sign(Packing::Columns)?, w.means)))

@@ -76,6 +76,25 @@ fn build<T: Real>(graph: &Arranged<Cpu>, plan: &Plan) -> Result<Option<PageRankL
     kind.map(|kind| PageRankLayout::build_as(incoming, &degrees, kind)).transpose()
 }
 
+// Functions of one type are compiled in this crate, for speed; what is generic is compiled in the caller's, however that is built.
+
+#[inline(never)]
+fn build_single(graph: &Arranged<Cpu>, plan: &Plan) -> Result<Option<Ranks>, Error> {
+    Ok(build(graph, plan)?.map(Ranks::Single))
+}
+#[inline(never)]
+fn build_double(graph: &Arranged<Cpu>, plan: &Plan) -> Result<Option<Ranks>, Error> {
+    Ok(build(graph, plan)?.map(Ranks::Double))
+}
+#[inline(never)]
+fn run_single(ranks: &PageRankLayout<f32>, config: &PageRankConfig) -> Result<PageRank<f32>, Error> {
+    ranks.run(config)
+}
+#[inline(never)]
+fn run_double(ranks: &PageRankLayout<f64>, config: &PageRankConfig) -> Result<PageRank<f64>, Error> {
+    ranks.run(config)
+}
+
 impl<T: Stored + Float> Fused<Typed<PageRankConfig, T>> for Cpu {
     type Layout = Ranks;
 
@@ -87,15 +106,15 @@ impl<T: Stored + Float> Fused<Typed<PageRankConfig, T>> for Cpu {
     }
     fn layout(&self, graph: &Arranged<Self>, _: &Typed<PageRankConfig, T>, plan: &Plan) -> Result<Option<Ranks>, Error> {
         match T::DTYPE {
-            DType::F32 => Ok(build(graph, plan)?.map(Ranks::Single)),
-            DType::F64 => Ok(build(graph, plan)?.map(Ranks::Double)),
+            DType::F32 => build_single(graph, plan),
+            DType::F64 => build_double(graph, plan),
             _ => Ok(None),
         }
     }
     fn run(&self, _: &Arranged<Self>, layout: &Ranks, algorithm: &Typed<PageRankConfig, T>) -> Result<PageRank<T>, Error> {
         let found = match layout {
-            Ranks::Single(ranks) => same_type(ranks.run(algorithm)),
-            Ranks::Double(ranks) => same_type(ranks.run(algorithm)),
+            Ranks::Single(ranks) => same_type(run_single(ranks, algorithm)),
+            Ranks::Double(ranks) => same_type(run_double(ranks, algorithm)),
         };
         let what = || format!("scores of type {}", T::DTYPE);
         found.unwrap_or_else(|| Err(Error::Unsupported { operation: "pagerank", what: what(), available: "f32, f64" }))
