@@ -79,7 +79,7 @@ fn folder(path: &Path) {
         let header = format!("{:<117}\n", format!("{{'descr': {about}, }}"));
         std::fs::write(path.join(name), [b"\x93NUMPY\x01\x00\x76\x00", header.as_bytes(), data].concat()).unwrap();
     };
-    let feature = |v: usize, j: usize| if (v + j) % 2 == 0 { 1f32 } else { ((v * 7 + j) % 5) as f32 / 4.0 };
+    let feature = |v: usize, j: usize| if (v + j).is_multiple_of(2) { 1f32 } else { ((v * 7 + j) % 5) as f32 / 4.0 };
     let features: Vec<u8> = (0..60).flat_map(|v| (0..8).flat_map(move |j| feature(v, j).to_le_bytes())).collect();
     npy("features.npy", "'<f4', 'fortran_order': False, 'shape': (60, 8)", &features);
     let labels: Vec<u8> = (0..60i64).flat_map(|v| (v % 2).to_le_bytes()).collect();

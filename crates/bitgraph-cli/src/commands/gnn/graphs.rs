@@ -1,14 +1,14 @@
 //! `gnn train` over many graphs: cross validation, whose folds are trained one after the other.
 
 use super::options::TrainArgs;
-use super::{GnnBackend, Working, curve, explain, in_precision, setup};
+use super::{GnnBackend, Working, curve, explain, setup};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{output, report};
 use bitgraph::gnn::data::{self, GraphSet, Set};
 use bitgraph::gnn::graphs::{BATCH, GraphRun, Rule, chosen, folds, split};
 use bitgraph::gnn::memory::{Extent, Purpose, footprint};
-use bitgraph::gnn::{Architecture, Epoch, Error, Model, Precision, Settings, Shape, Spread};
+use bitgraph::gnn::{Architecture, Epoch, Error, Model, Precision, Settings, Shape, Spread, bf16, f16};
 use bitgraph_measure::{Clock, median};
 use serde::Serialize;
 use std::fmt::Write;
@@ -74,7 +74,12 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, name: &Path, reporter: 
     let (shape, settings) = setup::adjusted(args, &architecture.graph_recipe(set.labels().classes()));
     settings.optimiser.validate()?;
     let job = Job { backend, args, name, reporter, set: &set, shape, settings, kind: (architecture, precision) };
-    in_precision!(precision, T => job.train::<T>())
+    match precision {
+        Precision::F32 => job.train::<f32>(),
+        Precision::F16 => job.train::<f16>(),
+        Precision::Bf16 => job.train::<bf16>(),
+        _ => Err(Failure::usage(format_args!("{precision}: sets of many graphs are trained in f32, f16 and bf16"))),
+    }
 }
 
 struct Job<'a, B: GnnBackend> {

@@ -38,15 +38,18 @@ macro_rules! with_model {
         let (description, (architecture, precision)) = (&$description, $kind);
         match precision {
             Precision::F32 => {
-                let ($model, $task) = $crate::commands::gnn::setup::floats::<_, f32>($backend, architecture, description, (&$set, $streamed))?;
+                let ($model, $task) =
+                    $crate::commands::gnn::setup::floats::<_, f32>($backend, architecture, description, (&$set, $streamed))?;
                 $call
             }
             Precision::F16 => {
-                let ($model, $task) = $crate::commands::gnn::setup::floats::<_, f16>($backend, architecture, description, (&$set, $streamed))?;
+                let ($model, $task) =
+                    $crate::commands::gnn::setup::floats::<_, f16>($backend, architecture, description, (&$set, $streamed))?;
                 $call
             }
             Precision::Bf16 => {
-                let ($model, $task) = $crate::commands::gnn::setup::floats::<_, bf16>($backend, architecture, description, (&$set, $streamed))?;
+                let ($model, $task) =
+                    $crate::commands::gnn::setup::floats::<_, bf16>($backend, architecture, description, (&$set, $streamed))?;
                 $call
             }
             _ => {

@@ -96,7 +96,9 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
     };
     args.batches.check_streaming(description.batches.as_ref())?;
     if !precision.is_float() && (streamed || description.batches.is_some()) {
-        return Err(Failure::usage(format_args!("{precision}: models of few bits are trained over the whole graph, without --sampler and --stream")));
+        return Err(Failure::usage(format_args!(
+            "{precision}: models of few bits are trained over the whole graph, without --sampler and --stream"
+        )));
     }
     description.settings.epochs = args.epochs.unwrap_or(description.settings.epochs);
     description.data = name.display().to_string();

@@ -65,14 +65,15 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TuneArgs, reporter: &Reporter) -> 
     let mut tried: Vec<Tried> = Vec::new();
     for &precision in &args.precisions {
         let normalise = if precision.is_float() { MODEL.normalise() } else { Normalise::None };
-        let source = Source { name: &name, normalise, split };
+        let source = Source { name: &name, normalise, split, streamed: false };
         let set = source.load(reporter)?;
         let seeds = (0..u64::from(args.runs)).map(|r| args.general.seed.wrapping_add(r)).collect();
         let teacher = setup::teacher(args.teacher.as_deref(), precision);
         let mut description = setup::recipe((MODEL, precision), (&source, &set), teacher, seeds);
         description.settings.epochs = args.epochs.unwrap_or(description.settings.epochs);
         description.shape.hidden = args.hidden.unwrap_or(description.shape.hidden);
-        let used = Use { architecture: MODEL, precision, description: &description, set: &set, purpose: Purpose::Training, streamed: false };
+        let used =
+            Use { architecture: MODEL, precision, description: &description, set: &set, purpose: Purpose::Training, streamed: false };
         used.check_memory(backend, args.place.memory_limit)?;
         let one = with_model!(backend, (MODEL, precision), description, (set, false), (model, task) => {
             candidate((backend, args, reporter), (&description, precision), &set, (&model, &task))
