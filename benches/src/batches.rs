@@ -95,8 +95,8 @@ impl Options {
                 let inputs = if k == 0 { self.columns } else { self.hidden };
                 let last = k + 1 == self.layers;
                 let outputs = if last { self.classes } else { self.hidden };
-                // Sums over neighbours fill the levels; products are levels around their mean.
-                let scale = (self.degree as f64 / 2.0).log2().ceil().exp2();
+                // Sums over neighbours have their mean in the middle of the levels; products are levels around their mean.
+                let scale = (self.degree as f64).log2().ceil().exp2();
                 let mean = inputs as f64 * top * top / 4.0;
                 let step = (mean.sqrt() * 4.0 * top.sqrt() / levels).log2().ceil().max(0.0).exp2();
                 let products = Quantise { scale: step, zero_point: (levels / 2.0 - mean / step) as i32, bits };

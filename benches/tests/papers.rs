@@ -157,6 +157,9 @@ fn networks_have_a_row_for_each_published_one() {
     let found = table(&tables, "Training in f32");
     assert_eq!(column(found, "model"), ["gcn", "gat", "gin"]);
     let hubs = table(&tables, "Means over");
-    assert_eq!(column(hubs, "exact"), column(hubs, "f16, by batches"));
+    let means = |name| column(hubs, name).iter().map(|cell| cell.parse::<f64>().unwrap()).collect::<Vec<_>>();
+    for (exact, found) in means("exact").into_iter().zip(means("f16, by batches")) {
+        assert!((found - exact).abs() < 0.02 * exact, "{found} where {exact} is exact");
+    }
     assert!(numbers(&column(table(&tables, "Losses"), "f16")));
 }

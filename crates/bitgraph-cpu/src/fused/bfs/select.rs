@@ -3,7 +3,7 @@
 use super::{BfsLayout, BfsOptions, supports};
 use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
-use crate::rates::{Cost, NEAR_CACHE, hubs, in_orders, mesh_like, on_threads};
+use crate::rates::{Cost, NEAR_CACHE, hubs, in_orders, mesh_like, on_threads, scattered};
 use bitgraph_algorithms::{Bfs, BfsConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
 use bitgraph_sparse::Csr;
@@ -21,13 +21,38 @@ const MAX_DEGREE_NODES: usize = 1 << 14;
 /// 1.46 with two to eight and 2.06 with sixteen.
 const SHARED_MESH: usize = 1 << 17;
 
+/// Mean degree of a mesh below which its frontiers are narrow: a level is shared in less time than it takes only beyond the near caches, or
+/// where neighbours are far apart. On 16 cores a grid of a million vertices took 6.7 ms with one thread, 20.8 with two, 15.9 with four; one of
+/// four million 58, 89, 64, 48 with eight and 38 with sixteen.
+const NARROW_MESH: f64 = 8.0;
+/// Vertices of such a mesh from which its levels are shared.
+const SHARED_NARROW_MESH: usize = 1 << 21;
+/// Threads below which levels of a mesh are not shared: a stencil of 27 points took 8.2 ms with one, 9.1 with two and 5.4 with four.
+const MESH_THREADS: usize = 4;
+/// The same of a narrow one.
+const NARROW_MESH_THREADS: usize = 8;
+
+/// Vertices below which a search may be over before all threads are awake, however many arcs there are: of 12 thousand with 3.7 million arcs
+/// it took .10 ms with one thread and .18 with two.
+const FEW_NODES: usize = 1 << 14;
+
 /// Arcs from which a search is long enough to wake all threads at once, which takes as long as some narrow levels do: real graphs of so many
 /// take .3 to 1 ms.
 const LONG_SEARCH: usize = 1 << 18;
 
 /// How a graph with the arcs `out` is laid out and searched.
 pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
-    BfsOptions { max_degree, growing: out.nnz() < LONG_SEARCH }
+    BfsOptions { max_degree, growing: out.nnz() < LONG_SEARCH || out.nrows() < FEW_NODES }
+}
+
+/// The most threads that levels are shared among.
+fn threads(s: &Stats) -> usize {
+    if !mesh_like(s) {
+        return usize::MAX;
+    }
+    let narrow = s.mean_degree < NARROW_MESH && !scattered(s);
+    let (nodes, threads) = if narrow { (SHARED_NARROW_MESH, NARROW_MESH_THREADS) } else { (SHARED_MESH, MESH_THREADS) };
+    if s.nodes < nodes || rayon::current_num_threads() < threads { 1 } else { usize::MAX }
 }
 
 /// Nanoseconds of a search without hubs, on CSR alone.
@@ -54,8 +79,7 @@ pub(crate) fn variants(graph: &GraphData, names: [&'static str; 2]) -> Vec<Candi
         let gain = if hubs(s) && s.nodes >= MAX_DEGREE_NODES { 0.5 } else { 1.0 };
         Some(Cost { build: 1.5 * s.entries as f64, run: gain * general(s, ordering).0, why: "neighbours of maximum degree first" })
     }));
-    // Levels of a small mesh take less time than sharing them does.
-    on_threads(if mesh_like(s) && s.nodes < SHARED_MESH { 1 } else { usize::MAX }, all)
+    on_threads(threads(s), all)
 }
 
 impl Fused<BfsConfig> for Cpu {
