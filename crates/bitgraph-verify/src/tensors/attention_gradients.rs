@@ -95,13 +95,20 @@ impl Case<'_> {
             _ => 2f64.powi(-19),
         };
         // The gradient of a score is a difference of two sums over the columns of a head. Where they cancel, what their terms were rounded by is
-        // left: it grows as the root of the number of columns, whatever the gradient.
-        let cancelled = 2.0 * unit * (self.width as f64).sqrt();
+        // left, whatever the gradient; a node's gradient is a sum over its entries, a parameter's one over all. Roundings are independent of
+        // each other: what is left grows as the root of the number of terms.
+        let mut into = vec![0usize; self.csr.ncols()];
+        self.csr.indices().iter().for_each(|&j| into[j as usize] += 1);
+        let longest = (0..self.csr.nrows()).map(|i| self.csr.degree(i)).chain(into).max().unwrap_or(0);
+        let cancelled = |which: usize| {
+            let entries = if which == 3 { self.csr.nnz() } else { longest };
+            2.0 * unit * ((self.width * entries.max(1)) as f64).sqrt()
+        };
         for from in [false, true] {
             for (which, (found, wanted)) in self.gradients::<B, T, T>(&a, from)?.iter().zip(&wanted).enumerate() {
                 let largest = wanted.iter().fold(0f64, |m, v| m.max(v.abs()));
                 let grid = Grid::of(1, wanted.len(), wanted);
-                let compared = outcome(oracle::compare(&grid, found, |_| (8.0 * unit * largest.max(1.0) + cancelled, 2.0 * unit)));
+                let compared = outcome(oracle::compare(&grid, found, |_| (8.0 * unit * largest.max(1.0) + cancelled(which), 2.0 * unit)));
                 if let Outcome::Failed(why) = compared {
                     return Ok(Outcome::Failed(format!("operand {which}, from the result: {from}: {why}")));
                 }
