@@ -158,6 +158,7 @@ fn networks_have_a_row_for_each_published_one() {
     assert_eq!(column(found, "model"), ["gcn", "gat", "gin"]);
     let hubs = table(&tables, "Means over");
     let means = |name| column(hubs, name).iter().map(|cell| cell.parse::<f64>().unwrap()).collect::<Vec<_>>();
+    // A mean is added up in halves, of eleven bits, batch by batch.
     for (exact, found) in means("exact").into_iter().zip(means("f16, by batches")) {
         assert!((found - exact).abs() < 0.02 * exact, "{found} where {exact} is exact");
     }

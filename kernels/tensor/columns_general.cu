@@ -1,7 +1,8 @@
 // Statistics of the columns of dense matrices, and batch normalisation's backward pass.
 //
-// A block sums some rows of up to 32 columns; a second launch adds the blocks' sums in their order.
+// A block sums some rows of up to 32 lanes' columns; a second launch adds the blocks' sums, in an order that the number of parts decides.
 #include "tensor/dense.cuh"
+#include "tensor/vectors.cuh"
 
 namespace bg {
 enum ColumnTerm : u32 {
@@ -23,7 +24,7 @@ struct ColumnsParams {
     u64 rows;
     u64 part_rows;        // rows of a part
     u32 columns;
-    u32 tile;             // columns of a block: a power of two, at most 32
+    u32 tile;             // lanes that have a block's columns: a power of two, at most 32
     u32 tiles;
     u32 parts;
     u32 term, reserved;
@@ -57,11 +58,50 @@ template <class A> BG_DEVICE void column_sums(const ColumnsParams& p) {
     for (u32 w = 1; w < warps; w++) sum += shared[w * WARP + lane()];
     ((A*)p.partials)[(u64)part * p.columns + column] = sum;
 }
+/// The sums of floats that lie in words of up to 16 bytes: a lane has N neighbours of every row that it takes, and a block up to 32 N columns.
+template <u32 N> BG_DEVICE void column_sums_vectors(const ColumnsParams& p) {
+    f32* shared = (f32*)shared_memory();
+    const u32 part = blockIdx.x / p.tiles, apart = WARP / p.tile, warps = blockDim.x / WARP;
+    const u32 first = blockIdx.x % p.tiles * p.tile * N, column = first + lane() % p.tile * N;
+    const u64 begin = part * p.part_rows, end = min_of(begin + p.part_rows, p.rows), step = (u64)apart * warps;
+    f32 sums[N];
+#pragma unroll
+    for (u32 k = 0; k < N; k++) sums[k] = 0;
+    if (column < p.columns) {
+#pragma unroll 4
+        for (u64 i = begin + threadIdx.x / WARP * apart + lane() / p.tile; i < end; i += step) {
+            f32 x[N];
+            load_floats<N>(p.x, i, column, x);
+#pragma unroll
+            for (u32 k = 0; k < N; k++) sums[k] += x[k];
+        }
+    }
+    warp_sync();
+#pragma unroll
+    for (u32 k = 0; k < N; k++) {
+        for (u32 d = WARP / 2; d >= p.tile; d /= 2) sums[k] += shuffle_xor(sums[k], d);
+        shared[(threadIdx.x / WARP * N + k) * WARP + lane()] = sums[k];
+    }
+    __syncthreads();
+    for (u32 c = threadIdx.x; c < p.tile * N && first + c < p.columns; c += blockDim.x) {
+        f32 sum = 0;
+        for (u32 w = 0; w < warps; w++) sum += shared[(w * N + c % N) * WARP + c / N];
+        ((f32*)p.partials)[(u64)part * p.columns + first + c] = sum;
+    }
+}
+/// A warp's lanes have a column each, and the warps of a block the parts in turns.
 template <class A> BG_DEVICE void column_totals(const ColumnsParams& p) {
-    const u32 column = blockIdx.x * blockDim.x + threadIdx.x;
-    if (column >= p.columns) return;
+    A* shared = (A*)shared_memory();
+    const u32 column = blockIdx.x * WARP + lane(), warps = blockDim.x / WARP;
     A sum = 0;
-    for (u32 part = 0; part < p.parts; part++) sum += ((const A*)p.partials)[(u64)part * p.columns + column];
+    if (column < p.columns) {
+#pragma unroll 8
+        for (u32 part = threadIdx.x / WARP; part < p.parts; part += warps) sum += ((const A*)p.partials)[(u64)part * p.columns + column];
+    }
+    shared[threadIdx.x] = sum;
+    __syncthreads();
+    if (threadIdx.x >= WARP || column >= p.columns) return;
+    for (u32 w = 1; w < warps; w++) sum += shared[w * WARP + lane()];
     store_as(p.sums, 0, column, sum / (A)p.divisor);
 }
 
@@ -98,6 +138,8 @@ template <class R> BG_DEVICE void batch_norm_backward(const BatchNormParams& p) 
 
 BG_KERNEL(column_sums_f32, bg::ColumnsParams, 256, 2) { bg::column_sums<f32>(p); }
 BG_KERNEL(column_sums_f64, bg::ColumnsParams, 256, 2) { bg::column_sums<f64>(p); }
+BG_KERNEL(column_sums_vectors_4, bg::ColumnsParams, 256, 4) { bg::column_sums_vectors<4>(p); }
+BG_KERNEL(column_sums_vectors_8, bg::ColumnsParams, 256, 4) { bg::column_sums_vectors<8>(p); }
 BG_KERNEL(column_totals_f32, bg::ColumnsParams, 256, 2) { bg::column_totals<f32>(p); }
 BG_KERNEL(column_totals_f64, bg::ColumnsParams, 256, 2) { bg::column_totals<f64>(p); }
 BG_KERNEL(batch_norm_backward_f32, bg::BatchNormParams, 256, 2) { bg::batch_norm_backward<f32>(p); }

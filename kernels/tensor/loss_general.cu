@@ -1,40 +1,8 @@
 // Functions of whole rows of dense matrices: the logarithm of the softmax, the cross entropy with labels, the column of the maximum. A
 // group of lanes has a row.
-#include "tensor/dense.cuh"
+#include "tensor/loss.cuh"
 
 namespace bg {
-struct LossParams {
-    TensorView x;         // logits; the result of the forward pass in the backward one
-    TensorView dy;
-    TensorOut y;
-    const i32* labels;
-    u64 label_stride;
-    f64* losses;          // of each row its loss, and whether it takes part
-    const f64* totals;    // the sums of both
-    i32* chosen;
-    u64 chosen_stride;
-    f64 scale;            // of the gradient
-    u64 rows;
-    u32 columns;
-    u32 group;            // lanes of a row: a power of two, at most 32
-};
-
-/// The row of a lane, and which of the row's lanes it is.
-struct RowLane {
-    u64 row;
-    u32 sub;
-    bool valid;
-    BG_DEVICE explicit RowLane(const LossParams& p) {
-        row = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / p.group;
-        sub = threadIdx.x % p.group;
-        valid = row < p.rows;
-    }
-};
-template <class R> BG_DEVICE R group_sum(const LossParams& p, R x) {
-    for (u32 d = p.group / 2; d; d /= 2) x += shuffle_xor(x, d);
-    return x;
-}
-
 /// The maximum of a row and the logarithm of the sum of exp(x - maximum), in all lanes of the group.
 template <class R> struct RowSoftmax {
     R maximum, logarithm_of_sum;
@@ -82,20 +50,13 @@ template <class R> BG_DEVICE void log_softmax_backward(const LossParams& p) {
     }
 }
 
-BG_DEVICE f64 no_number() { return Limits<f64>::largest() - Limits<f64>::largest(); }
-
 /// The loss of each row, and whether it takes part: a label that is no class gives no number.
 template <class R> BG_DEVICE void cross_entropy(const LossParams& p) {
     const RowLane at(p);
     const RowSoftmax<R> softmax(p, at);
     if (!at.valid || at.sub != 0) return;
-    const i32 label = load_readonly(p.labels + at.row * p.label_stride);
-    f64 loss = 0;
-    if (label >= 0) loss = (u32)label < p.columns ? -(f64)softmax.of(load_as<R>(p.x, at.row, (u32)label)) : no_number();
-    p.losses[2 * at.row] = loss;
-    p.losses[2 * at.row + 1] = label >= 0 ? 1 : 0;
+    store_loss<R>(p, at.row, [&](u32 label) { return softmax.of(load_as<R>(p.x, at.row, label)); });
 }
-BG_DEVICE f64 rows_taking_part(const LossParams& p) { return p.totals[1] > 1 ? p.totals[1] : 1; }
 
 /// (softmax - [the column is the label]) / rows that take part, times the scale.
 template <class R> BG_DEVICE void cross_entropy_gradient(const LossParams& p) {

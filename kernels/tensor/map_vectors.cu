@@ -1,6 +1,7 @@
 // The elements of a dense matrix through an epilogue whose operands are floats that lie as the elements do: a thread takes neighbours of a row
 // and keeps them in registers through all steps.
 #include "tensor/epilogue.cuh"
+#include "tensor/vectors.cuh"
 
 namespace bg {
 struct MapVectorsParams {
@@ -10,27 +11,6 @@ struct MapVectorsParams {
     u32 packs;      // of the matrix
     u32 row_packs;  // of a row
 };
-
-/// N neighbours of a matrix of floats, in words of up to 16 bytes.
-template <u32 N> BG_DEVICE void load_floats(const TensorView& x, u64 row, u32 column, f32 (&to)[N]) {
-    const u64 at = row * x.stride + column;
-    if (x.dtype == F32) {
-#pragma unroll
-        for (u32 i = 0; i < N; i += 4) {
-            const Pack<f32, 4> pack = load_pack<f32, 4>((const f32*)x.data + at + i);
-#pragma unroll
-            for (u32 j = 0; j < 4; j++) to[i + j] = pack.e[j];
-        }
-    } else if (x.dtype == F16) {
-        const Pack<f16, N> pack = load_pack<f16, N>((const f16*)x.data + at);
-#pragma unroll
-        for (u32 i = 0; i < N; i++) to[i] = widen(pack.e[i]);
-    } else {
-        const Pack<bf16, N> pack = load_pack<bf16, N>((const bf16*)x.data + at);
-#pragma unroll
-        for (u32 i = 0; i < N; i++) to[i] = widen(pack.e[i]);
-    }
-}
 
 /// Calls `f` with every neighbour's number.
 template <u32 N, class F> BG_DEVICE void each_neighbour(const F& f) {
@@ -84,10 +64,7 @@ template <u32 N> BG_DEVICE void map_vectors(const MapVectorsParams& p) {
     f32 x[N];
     load_floats<N>(p.x, row, column, x);
     for (u32 k = 0; k < p.epilogue.count; k++) vector_step<N>(p.epilogue.steps[k], row, column, x);
-    const u64 at = row * p.y.stride + column;
-    if (p.y.dtype == F32) store_pack<f32, N>((f32*)p.y.data + at, x);
-    else if (p.y.dtype == F16) store_pack<f16, N>((f16*)p.y.data + at, x);
-    else store_pack<bf16, N>((bf16*)p.y.data + at, x);
+    store_floats<N>(p.y, row, column, x);
 }
 }  // namespace bg
 

@@ -1,5 +1,5 @@
 // What all forms of products of a sparse matrix with dense features share: row i of the result is r(i) times the sum over the entries (i, j)
-// of e(i, j) c(j) x(j), then a bias and a threshold at zero. Sums are of f32 in a fixed order.
+// of e(i, j) c(j) x(j), plus a matrix and a bias, and then a threshold at zero. Sums are of f32 in a fixed order.
 #pragma once
 #include "common/dtype.cuh"
 #include "common/warp.cuh"
@@ -13,6 +13,7 @@ struct SpmmOperands {
     const f32* scale_columns;    // c, one for each column of the matrix; null: 1
     const f32* scale_rows;       // r, one for each row; null: 1
     const f32* bias;             // one for each column of the features; null: 0
+    const void* addend;          // rows x columns, added before the bias; null: 0
     const f32* exact;            // where the features are rounded copies: what they are of, as f32, without the scales of columns
     const f32* unscale;          // of rounded copies: what takes back the power of two that they were multiplied by
     u32 columns;                 // of the features
@@ -20,7 +21,7 @@ struct SpmmOperands {
     u32 wide_output;             // whether the output is f32, and not of the features' type
     u32 mean;                    // whether r is divided by the number of entries of the row
     u32 relu;
-    u32 unused;
+    u32 narrow_addend;           // whether the addend is of the features' type, and not f32
 };
 
 /// Elements of T that a lane loads at once: 16 bytes.
@@ -138,15 +139,51 @@ BG_DEVICE f32 row_factor(const SpmmOperands& o, u32 row, u32 length) {
     return factor;
 }
 
+/// Adds the addend's COUNT neighbouring columns at a place; WHOLE as `finish` has it.
+template <class T, u32 COUNT, bool WHOLE> BG_DEVICE void add_other(const SpmmOperands& o, u64 place, u32 column, f32 (&y)[COUNT]) {
+    if (!o.addend) return;
+    if constexpr (WHOLE && COUNT >= 4) {
+        if (sizeof(T) == 4 || !o.narrow_addend) {
+#pragma unroll
+            for (u32 i = 0; i < COUNT; i += 4) {
+                const float4 four = load_readonly((const float4*)((const f32*)o.addend + place + i));
+                y[i] += four.x;
+                y[i + 1] += four.y;
+                y[i + 2] += four.z;
+                y[i + 3] += four.w;
+            }
+        } else {
+#pragma unroll
+            for (u32 i = 0; i < COUNT; i += 4) {
+                const uint2 four = load_readonly((const uint2*)((const u16*)o.addend + place + i));
+                if constexpr (sizeof(T) == 2) {
+                    y[i] += low_half<T>(four.x);
+                    y[i + 1] += high_half<T>(four.x);
+                    y[i + 2] += low_half<T>(four.y);
+                    y[i + 3] += high_half<T>(four.y);
+                }
+            }
+        }
+    } else {
+#pragma unroll
+        for (u32 i = 0; i < COUNT; i++) {
+            if (!WHOLE && column + i >= o.columns) break;
+            y[i] += o.narrow_addend ? (f32)load_entry<T>(o.addend, place + i) : load_entry<f32>(o.addend, place + i);
+        }
+    }
+}
+
 /// Stores COUNT neighbouring columns of a row, rounded once. WHOLE: all COUNT are within the row, and aligned to their number.
 template <class T, u32 COUNT, bool WHOLE>
 BG_DEVICE void finish(const SpmmOperands& o, u32 row, u32 column, f32 factor, const f32 (&sums)[COUNT]) {
     const u64 place = (u64)row * o.columns + column;
     f32 y[COUNT];
 #pragma unroll
+    for (u32 i = 0; i < COUNT; i++) y[i] = sums[i] * factor;
+    add_other<T, COUNT, WHOLE>(o, place, column, y);
+#pragma unroll
     for (u32 i = 0; i < COUNT; i++) {
         const bool within = WHOLE || column + i < o.columns;
-        y[i] = sums[i] * factor;
         if (o.bias && within) y[i] += load_readonly(o.bias + column + i);
         // Not a maximum, which would turn a NaN into 0.
         if (o.relu) y[i] = y[i] < 0 ? 0.0f : y[i];

@@ -64,7 +64,7 @@ template <class T, u32 HIGH, bool ROUNDED> BG_DEVICE void store_window(const Sta
     f32 factor = 0.5f;
     const f32 unscale = ROUNDED ? load_readonly(o.unscale) : 1.0f;
     if (stored) factor *= row_factor(o, row, o.mean ? load_readonly(p.offsets + row + 1) - load_readonly(p.offsets + row) : 0);
-    const bool plain = !ROUNDED && !o.bias && !o.relu && !o.wide_output;
+    const bool plain = !ROUNDED && !o.bias && !o.addend && !o.relu && !o.wide_output;
 #pragma unroll
     for (u32 half = 0; half < 2; half++) {
         u32 words[4];
@@ -77,8 +77,10 @@ template <class T, u32 HIGH, bool ROUNDED> BG_DEVICE void store_window(const Sta
                 const u32 q = half * 4 + i, column = first_column + q * 8 + 2 * t;
                 f32 y[2];
 #pragma unroll
+                for (u32 k = 0; k < 2; k++) y[k] = ROUNDED ? sums[q][2 * HIGH + k] * unscale * factor : sums[q][2 * HIGH + k] * factor;
+                if (stored && column < o.columns) add_other<T, 2, true>(o, (u64)row * o.columns + column, column, y);
+#pragma unroll
                 for (u32 k = 0; k < 2; k++) {
-                    y[k] = ROUNDED ? sums[q][2 * HIGH + k] * unscale * factor : sums[q][2 * HIGH + k] * factor;
                     if (o.bias && column < o.columns) y[k] += load_readonly(o.bias + column + k);
                     if (o.relu) y[k] = y[k] < 0 ? 0.0f : y[k];
                 }

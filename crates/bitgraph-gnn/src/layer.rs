@@ -2,7 +2,8 @@
 
 use crate::step::{Compile, Step};
 use crate::{Features, Float, Gradients, Graph, ParameterId, Parameters};
-use bitgraph_tensor::{Dense, Dropout, TensorBackend};
+use bitgraph_tensor::ops::map;
+use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
 use std::any::Any;
 
 /// Whether a pass is for training, where elements are dropped at random, or for inference.
@@ -79,6 +80,20 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     /// The backend's, or [`refused`](crate::refused).
     #[allow(clippy::type_complexity)] // a pair
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error>;
+    /// [`Layer::forward`] and an activation after it. A layer whose last operation can end with one saves a pass over the result.
+    ///
+    /// # Errors
+    /// As [`Layer::forward`].
+    #[allow(clippy::type_complexity)] // a pair
+    fn forward_activated(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        activation: Activation,
+    ) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        let (y, kept) = self.forward(pass, x)?;
+        Ok((map(&y).activation(activation).eval()?, kept))
+    }
     /// Writes the gradient of every parameter of the layer, from that of the result; gives that of `x` where it is `wanted`.
     ///
     /// # Errors
@@ -105,7 +120,8 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     /// The layer itself.
     fn any(&self) -> &dyn Any;
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error>;
-    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error>;
+    /// The forward pass, and the activation if there is one.
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, activation: Option<Activation>) -> Result<(Dense<B, T>, Erased), B::Error>;
     fn backward(
         &self,
         pass: &Pass<'_, B, T>,
@@ -132,8 +148,11 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
         Layer::compile(self, at)
     }
-    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Erased), B::Error> {
-        let (y, kept) = Layer::forward(self, pass, x)?;
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, activation: Option<Activation>) -> Result<(Dense<B, T>, Erased), B::Error> {
+        let (y, kept) = match activation {
+            Some(f) => Layer::forward_activated(self, pass, x, f)?,
+            None => Layer::forward(self, pass, x)?,
+        };
         Ok((y, Box::new(kept)))
     }
     fn backward(

@@ -6,7 +6,7 @@ use crate::{
     Declare, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused,
 };
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map};
-use bitgraph_tensor::{Activation, Dense, Element, TensorBackend};
+use bitgraph_tensor::{Activation, Dense, Dropout, Element, TensorBackend};
 use std::sync::Arc;
 
 /// What keeps the root of batch normalisation away from zero.
@@ -257,7 +257,9 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 Some(dropout) => x.dropout(dropout)?,
                 None => x.clone(),
             };
-            let (mut y, stage) = block.stage.forward(&pass, &input)?;
+            // After a normalisation the activation is no part of the layer.
+            let (inside, outside) = if block.norm.is_some() { (None, block.around.activation) } else { (block.around.activation, None) };
+            let (mut y, stage) = block.stage.forward(&pass, &input, inside)?;
             let mut norm = None;
             if let Some((gamma, beta)) = block.norm {
                 let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
@@ -268,11 +270,10 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 let before = std::mem::replace(&mut y, made.y.clone());
                 norm = Some((before, made));
             }
-            let mut value = None;
-            if let Some(f) = block.around.activation {
+            if let Some(f) = outside {
                 y = map(&y).activation(f).eval()?;
-                value = Some(y.clone());
             }
+            let value = block.around.activation.map(|_| y.clone());
             if block.around.residual {
                 y = map(&y).add(x.as_dense("a residual")?).eval()?;
             }
@@ -302,6 +303,8 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     ) -> Result<(), B::Error> {
         let Tape { blocks, heads } = tape;
         let mut above = if self.heads.is_empty() { Some(dlogits.clone()) } else { None };
+        // A drop of the input of the layer after, through which its gradient has yet to go.
+        let mut dropped: Option<Dropout> = None;
         let mut left: Vec<_> = self.heads.iter().zip(heads).collect();
         // What read-outs of the same place give comes to the gradient of the layers after it.
         let mut read = |at: usize, mut above: Option<Dense<B, T>>, gradients: &mut Gradients<B, T::Real>| {
@@ -315,12 +318,18 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             Ok::<_, B::Error>(above)
         };
         for (l, (block, kept)) in self.blocks.iter().zip(blocks).enumerate().rev() {
+            let alone = block.around.residual || block.around.activation.is_none() || self.heads.iter().any(|(at, _)| *at == l + 1);
+            if alone && let (Some(dropout), Some(dx)) = (dropped.take(), &above) {
+                above = Some(map(dx).dropout(dropout).eval()?);
+            }
             above = read(l + 1, above, gradients)?;
             let Some(mut dy) = above.take() else { continue };
             let pass = self.pass(l, graph, parameters, mode);
             let past = block.around.residual.then(|| dy.clone());
             if let Some((f, value)) = block.around.activation.zip(kept.value) {
-                dy = map(&dy).activation_gradient(f, &value).eval()?;
+                let op = map(&dy);
+                let op = if let Some(dropout) = dropped.take() { op.dropout(dropout) } else { op };
+                dy = op.activation_gradient(f, &value).eval()?;
             }
             if let Some(((gamma, beta), (before, made))) = block.norm.zip(kept.norm) {
                 let (dx, dgamma, dbeta) = batch_norm_backward(&before, &made, Some(&parameters.real(gamma)?), EPSILON, &dy)?;
@@ -329,15 +338,17 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 dy = dx;
             }
             let Some(dx) = block.stage.backward(&pass, &kept.input, kept.stage, &dy, gradients, l > 0)? else { continue };
-            let mut op = map(&dx);
-            let dropout = pass.dropout(block.around.dropout, 0);
-            if let Some(dropout) = dropout {
-                op = op.dropout(dropout);
-            }
-            if let Some(past) = &past {
-                op = op.add(past);
-            }
-            above = Some(if dropout.is_some() || past.is_some() { op.eval()? } else { dx });
+            dropped = pass.dropout(block.around.dropout, 0);
+            above = Some(match &past {
+                Some(past) => {
+                    let op = map(&dx);
+                    if let Some(dropout) = dropped.take() { op.dropout(dropout) } else { op }.add(past).eval()?
+                }
+                None => dx,
+            });
+        }
+        if let (Some(dropout), Some(dx)) = (dropped, &above) {
+            above = Some(map(dx).dropout(dropout).eval()?);
         }
         read(0, above, gradients)?;
         Ok(())

@@ -363,6 +363,15 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed {
+        name: "tensor/loss_vectors",
+        kernels: &[
+            "cross_entropy_vectors_4",
+            "cross_entropy_vectors_8",
+            "cross_entropy_gradient_vectors_4",
+            "cross_entropy_gradient_vectors_8",
+        ],
+    },
+    Listed {
         name: "tensor/attention_general",
         kernels: &[
             "attention_merge_f32",
@@ -419,6 +428,8 @@ pub const MODULES: &[Listed] = &[
         kernels: &[
             "column_sums_f32",
             "column_sums_f64",
+            "column_sums_vectors_4",
+            "column_sums_vectors_8",
             "column_totals_f32",
             "column_totals_f64",
             "batch_norm_backward_f32",

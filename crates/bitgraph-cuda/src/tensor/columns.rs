@@ -64,6 +64,12 @@ fn part_rows(device: &Device, rows: usize) -> usize {
     rows.div_ceil(parts).max(smallest)
 }
 
+/// Elements that a lane has of a row at once.
+fn neighbours(x: &View, columns: u32) -> u32 {
+    let count = if x.dtype == DType::F32 as u32 { 4 } else { 8 };
+    if columns.is_multiple_of(count) && x.reads_floats(count) { count } else { 1 }
+}
+
 /// The sum of a term over every column, divided by a number. Sums of `real` or wider: those of integers are exact.
 pub(super) fn sums(
     cuda: &Cuda,
@@ -81,8 +87,12 @@ pub(super) fn sums(
     let part_rows = part_rows(device, rows);
     let parts = rows.div_ceil(part_rows) as u32;
     let partials: Buffer<u8> = device.alloc_for(parts as usize * columns as usize * accumulator.bytes(), "the sums of columns")?;
-    let tile = columns.min(32).next_power_of_two();
-    let tiles = columns.div_ceil(tile);
+    let neighbours = match term {
+        Term::Value if accumulator == DType::F32 => neighbours(x, columns),
+        _ => 1,
+    };
+    let tile = columns.div_ceil(neighbours).min(32).next_power_of_two();
+    let tiles = columns.div_ceil(tile * neighbours);
     let (kind, dy, mean, variance, epsilon) = match term {
         Term::Value => (0, View::NONE, View::NONE, View::NONE, 0.0),
         Term::Magnitude => (3, View::NONE, View::NONE, View::NONE, 0.0),
@@ -110,12 +120,13 @@ pub(super) fn sums(
     let block = super::instance::threads(device);
     if parts > 0 {
         let grid = primitives::blocks(u64::from(parts) * u64::from(tiles), 1)?;
-        let shape = Shape { grid, block, shared: block * accumulator.bytes() as u32, mode: Mode::Plain };
-        let kernel = device.kernel(MODULE, &format!("column_sums_{}", name(accumulator)))?;
+        let shape = Shape { grid, block, shared: neighbours * block * accumulator.bytes() as u32, mode: Mode::Plain };
+        let kernel_name = if neighbours > 1 { format!("vectors_{neighbours}") } else { name(accumulator).into() };
+        let kernel = device.kernel(MODULE, &format!("column_sums_{kernel_name}"))?;
         // SAFETY: the matrix has the rows and columns that are named, and there is a partial sum for each part and column.
         unsafe { device.launch(&kernel, shape, &params) }?;
     }
-    let shape = Shape { grid: columns.div_ceil(block), block, shared: 0, mode: Mode::Plain };
+    let shape = Shape { grid: columns.div_ceil(32), block, shared: block * accumulator.bytes() as u32, mode: Mode::Plain };
     let kernel = device.kernel(MODULE, &format!("column_totals_{}", name(accumulator)))?;
     // SAFETY: as above; the output has an element for each column.
     unsafe { device.launch(&kernel, shape, &params) }

@@ -5,15 +5,19 @@ use super::instance;
 use super::params::{Target, View, dense, name, real_of};
 use crate::device::{Buffer, DevicePtr, Shape, parameters};
 use crate::{Cuda, Result, primitives};
+use bitgraph_kernels::constant;
 use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::CrossEntropyOp;
 use bitgraph_tensor::{Any, AnyMut, Out};
 use bytemuck::Zeroable;
 
 const MODULE: &str = "tensor/loss_general";
+const VECTORS: &str = "tensor/loss_vectors";
+/// Packs of neighbours that a lane of the forms of vectors has of a row at most.
+const PACKS: u64 = constant("tensor/loss_vectors.cu", "LOSS_PACKS");
 
 parameters! {
-    struct LossParams = "tensor/loss_general.cu" "bg::LossParams" {
+    struct LossParams = "tensor/loss.cuh" "bg::LossParams" {
         x: View,
         dy: View,
         y: Target,
@@ -37,27 +41,40 @@ impl LossParams {
         let group = columns.clamp(1, 32).next_power_of_two();
         Ok(Self { x: View::any(x), rows: rows as u64, columns, group, ..Self::zeroed() })
     }
+    /// Launches a kernel of the cross entropy: by lanes that read their part of a row once and keep it, where the logits, and the gradient if
+    /// it is stored, lie for that.
+    fn run_loss(mut self, cuda: &Cuda, real: DType, kernel: &str) -> Result<()> {
+        let count = if self.x.dtype == DType::F32 as u32 { 4 } else { 8 };
+        let stored = self.y.data.address() == 0 || self.y.view().reads_floats(count);
+        let lanes = (self.columns / count).clamp(1, 32).next_power_of_two();
+        let fits = self.columns.is_multiple_of(count) && u64::from(self.columns) <= PACKS * u64::from(lanes * count);
+        if real == DType::F32 && fits && stored && self.x.reads_floats(count) {
+            self.group = lanes;
+            return self.run(cuda, VECTORS, &format!("{kernel}_vectors_{count}"));
+        }
+        self.run(cuda, MODULE, &format!("{kernel}_{}", name(real)))
+    }
     /// Launches a kernel whose groups of lanes have a row each.
-    fn run(&self, cuda: &Cuda, kernel: &str) -> Result<()> {
+    fn run(&self, cuda: &Cuda, module: &str, kernel: &str) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
         let (device, block) = (cuda.device(), instance::threads(cuda.device()));
         let shape = Shape { grid: primitives::blocks(self.rows, u64::from(block / self.group))?, block, ..Shape::default() };
         // SAFETY: operands have as many rows as the first, and no other shares an element with an output.
-        unsafe { device.launch(&device.kernel(MODULE, kernel)?, shape, self) }
+        unsafe { device.launch(&device.kernel(module, kernel)?, shape, self) }
     }
 }
 
 /// The logarithm of the softmax of every row.
 pub(super) fn log_softmax(cuda: &Cuda, x: &Any<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<()> {
-    LossParams { y: Target::of(y, 1), ..LossParams::new(x)? }.run(cuda, &format!("log_softmax_{}", name(real_of(x.dtype()))))
+    LossParams { y: Target::of(y, 1), ..LossParams::new(x)? }.run(cuda, MODULE, &format!("log_softmax_{}", name(real_of(x.dtype()))))
 }
 
 /// Its backward pass.
 pub(super) fn log_softmax_backward(cuda: &Cuda, y: &Any<Cuda>, dy: &Any<Cuda>, dx: &AnyMut<'_, Cuda>) -> Result<()> {
     let params = LossParams { dy: View::any(dy), y: Target::of(dx, 1), ..LossParams::new(y)? };
-    params.run(cuda, &format!("log_softmax_backward_{}", name(real_of(y.dtype()))))
+    params.run(cuda, MODULE, &format!("log_softmax_backward_{}", name(real_of(y.dtype()))))
 }
 
 /// The mean loss over the rows that take part, and the gradient of the logits.
@@ -73,13 +90,13 @@ pub(super) fn cross_entropy(cuda: &Cuda, op: &CrossEntropyOp<Cuda>, loss: &AnyMu
         scale: op.gradient_scale,
         ..LossParams::new(&op.logits)?
     };
-    params.run(cuda, &format!("cross_entropy_{}", name(real)))?;
+    params.run_loss(cuda, real, "cross_entropy")?;
     let pairs = Target::scratch(losses.ptr().cast(), 2, DType::F64, 1).view();
     sums(cuda, &pairs, (rows, 2), Term::Value, (DType::F64, 1.0), Target::scratch(totals.ptr().cast(), 2, DType::F64, 1))?;
     let mean = LossParams { y: Target::of(loss, 1), ..params };
     // SAFETY: the totals are there, and the loss has one element.
     unsafe { device.launch(&device.kernel(MODULE, "cross_entropy_mean")?, Shape { grid: 1, block: 32, ..Shape::default() }, &mean) }?;
-    dx.map_or(Ok(()), |dx| LossParams { y: Target::of(&dx, 1), ..params }.run(cuda, &format!("cross_entropy_gradient_{}", name(real))))
+    dx.map_or(Ok(()), |dx| LossParams { y: Target::of(&dx, 1), ..params }.run_loss(cuda, real, "cross_entropy_gradient"))
 }
 
 /// The column of the maximum of every row.
@@ -87,5 +104,5 @@ pub(super) fn argmax_rows(cuda: &Cuda, x: &Any<Cuda>, columns: &Out<'_, Cuda, i3
     // What holds every element exactly.
     let exact = if matches!(x.dtype(), DType::F64 | DType::I32) { DType::F64 } else { DType::F32 };
     let (chosen, chosen_stride) = (dense(columns.array.ptr(), columns.window), columns.window.stride() as u64);
-    LossParams { chosen, chosen_stride, ..LossParams::new(x)? }.run(cuda, &format!("argmax_{}", name(exact)))
+    LossParams { chosen, chosen_stride, ..LossParams::new(x)? }.run(cuda, MODULE, &format!("argmax_{}", name(exact)))
 }

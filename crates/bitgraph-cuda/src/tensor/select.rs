@@ -19,21 +19,32 @@ const PASS_ENTRIES: usize = 6;
 
 /// How a typed form computes an operation: which steps of its epilogue it takes itself, and what is left for a pass over the result.
 pub(super) struct SpmmWay<'a> {
+    pub addend: Option<&'a Any<Cuda>>,
     pub bias: Option<&'a Reals<Cuda>>,
     pub relu: bool,
     pub rest: &'a [Step<Cuda>],
 }
 
-/// The steps that products of a sparse matrix take themselves: a bias, a threshold at zero, or one after the other.
-fn fused(steps: &[Step<Cuda>]) -> SpmmWay<'_> {
-    let (bias, after) = match steps {
-        [Step::Bias(bias), after @ ..] if reals(bias).is_some() => (Some(bias), after),
+/// The steps that products of a sparse matrix with features of a type take themselves: another matrix, a bias and a threshold at zero, each where
+/// it is there, in this order.
+fn fused(steps: &[Step<Cuda>], dtype: DType) -> SpmmWay<'_> {
+    let (addend, after) = match steps {
+        [Step::Add { other, factor }, after @ ..] if *factor == 1.0 && is_addend(other, dtype) => (Some(other), after),
         _ => (None, steps),
     };
+    let (bias, after) = match after {
+        [Step::Bias(bias), after @ ..] if reals(bias).is_some() => (Some(bias), after),
+        _ => (None, after),
+    };
     match after {
-        [Step::Activation(Activation::Relu), rest @ ..] => SpmmWay { bias, relu: true, rest },
-        rest => SpmmWay { bias, relu: false, rest },
+        [Step::Activation(Activation::Relu), rest @ ..] => SpmmWay { addend, bias, relu: true, rest },
+        rest => SpmmWay { addend, bias, relu: false, rest },
     }
+}
+
+/// Whether a matrix of the result's shape is of `f32` or the features' type, and lies without gaps and aligned.
+fn is_addend(z: &Any<Cuda>, dtype: DType) -> bool {
+    (z.dtype() == DType::F32 || z.dtype() == dtype) && is_vectors(z)
 }
 
 /// Whether features are of a type that forms have, lie without gaps, and can be read by 16 bytes. Rows of other widths are read element by
@@ -82,7 +93,7 @@ pub(super) fn spmm<'a>(cuda: &Cuda, op: &'a SpmmOp<Cuda>, direct: bool, chosen: 
     if !(sums && scales && there && is_single_values(op, dtype) && is_vectors(x)) {
         return None;
     }
-    let way = fused(&op.epilogue.0);
+    let way = fused(&op.epilogue.0, dtype);
     let pass = !way.rest.is_empty() || !direct;
     let pays = !pass || op.matrix.nvals() >= PASS_ENTRIES.saturating_mul(rows);
     cuda.tensor_kernels().takes(pays).then_some(way)

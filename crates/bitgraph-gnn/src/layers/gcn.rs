@@ -3,8 +3,8 @@
 use super::{Affine, product_gradient};
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
-use bitgraph_tensor::ops::gemm;
-use bitgraph_tensor::{Dense, TensorBackend};
+use bitgraph_tensor::ops::{Operation, SparseDense, gemm};
+use bitgraph_tensor::{Activation, Dense, TensorBackend};
 
 /// `D^-1/2 (A + I) D^-1/2 X W + b`, where `D` holds the degrees, a node itself counted. Source: Kipf, Welling, 2017.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +17,16 @@ impl Gcn {
     /// A layer of so many outputs.
     pub fn new(declare: &mut Declare<'_>, outputs: usize) -> Self {
         Self { affine: Affine::new(declare, outputs), outputs }
+    }
+    /// The operation that gives the result.
+    fn sums<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+    ) -> Result<Operation<SparseDense<B, T>>, B::Error> {
+        let d = pass.graph.degree_powers(-0.5)?;
+        let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
+        Ok(pass.graph.sum_with_own(&h).scale_rows(&d).scale_columns(&d).bias(&pass.parameters.real(self.affine.bias)?))
     }
 }
 
@@ -58,10 +68,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
         Ok(Some(vec![product, aggregate]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
-        let d = pass.graph.degree_powers(-0.5)?;
-        let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
-        let sums = pass.graph.sum_with_own(&h).scale_rows(&d).scale_columns(&d);
-        Ok((sums.bias(&pass.parameters.real(self.affine.bias)?).eval()?, ()))
+        Ok((self.sums(pass, x)?.eval()?, ()))
+    }
+    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, ()), B::Error> {
+        Ok((self.sums(pass, x)?.activation(f).eval()?, ()))
     }
     fn backward(
         &self,

@@ -3,8 +3,8 @@
 use super::{Affine, product_gradient};
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{gemm, map, sum_columns};
-use bitgraph_tensor::{Dense, TensorBackend};
+use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map, sum_columns};
+use bitgraph_tensor::{Activation, Dense, TensorBackend};
 
 /// `((1 + epsilon) I + L A) X W + b` with a learned epsilon and `L = (D + I)^exponent`, which keeps sums of hubs in range: -1 gives nearly
 /// means, 0 plain sums. A perceptron of more layers is this one with [`Linear`](super::Linear) after it: sums and linear maps change places.
@@ -28,7 +28,16 @@ impl Gin {
         let ones = Dense::filled(pass.graph.backend(), 1, self.outputs, real::<T>(1.0))?;
         gemm(&pass.parameters.real(self.epsilon)?, &ones).eval()
     }
+    fn sums<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<Sums<B, T>, B::Error> {
+        let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
+        let scaled = map(&h).times_columns(&self.epsilons(pass)?).add(&h).eval_as::<T::Real>()?;
+        let sums = pass.graph.sum(&h).scale_rows(&pass.graph.degree_powers(self.exponent)?);
+        Ok((sums.add(&scaled).bias(&pass.parameters.real(self.affine.bias)?), h))
+    }
 }
+
+/// The operation that gives a layer's result, and the product that it goes over.
+type Sums<B, T> = (Operation<SparseDense<B, T>>, Dense<B, T>);
 
 fn real<T: Float>(value: f64) -> T::Real {
     <T::Real as bitgraph_tensor::Real>::of(value)
@@ -56,11 +65,12 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         })]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Dense<B, T>), B::Error> {
-        let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
-        let scaled = map(&h).times_columns(&self.epsilons(pass)?).add(&h).eval_as::<T::Real>()?;
-        let sums = pass.graph.sum(&h).scale_rows(&pass.graph.degree_powers(self.exponent)?);
-        let y = sums.add(&scaled).bias(&pass.parameters.real(self.affine.bias)?).eval()?;
-        Ok((y, h))
+        let (sums, h) = self.sums(pass, x)?;
+        Ok((sums.eval()?, h))
+    }
+    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, Dense<B, T>), B::Error> {
+        let (sums, h) = self.sums(pass, x)?;
+        Ok((sums.activation(f).eval()?, h))
     }
     fn backward(
         &self,

@@ -5,7 +5,7 @@ use super::product_gradient;
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, map};
-use bitgraph_tensor::{Dense, TensorBackend};
+use bitgraph_tensor::{Activation, Dense, TensorBackend};
 
 /// How neighbours are taken together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,16 @@ impl Sage {
             SageKind::Sum => graph.sum(x),
         }
     }
+    /// The operation that gives the result.
+    fn sums<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+    ) -> Result<Operation<SparseDense<B, T>>, B::Error> {
+        let own = x.times(&pass.parameters.weight(self.own.weight)?)?;
+        let h = x.times(&pass.parameters.weight(self.neighbours)?)?;
+        Ok(self.aggregate(pass.graph, &h).add(&own).bias(&pass.parameters.real(self.own.bias)?))
+    }
 }
 
 impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
@@ -63,10 +73,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         })]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
-        let own = x.times(&pass.parameters.weight(self.own.weight)?)?;
-        let h = x.times(&pass.parameters.weight(self.neighbours)?)?;
-        let y = self.aggregate(pass.graph, &h).add(&own).bias(&pass.parameters.real(self.own.bias)?);
-        Ok((y.eval()?, ()))
+        Ok((self.sums(pass, x)?.eval()?, ()))
+    }
+    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, ()), B::Error> {
+        Ok((self.sums(pass, x)?.activation(f).eval()?, ()))
     }
     fn backward(
         &self,

@@ -78,17 +78,9 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             let at = Compile { graph, parameters, input: &value, activation: fused };
             let mut steps = match block.stage.compile(&at)? {
                 Some(steps) => steps,
-                None => {
-                    let mut steps = vec![Step::new("forward pass", Vec::new(), move |x: &Value<B, T>| {
-                        Ok(Value::dense(block.stage.forward(&pass, x.features()?)?.0))
-                    })];
-                    steps.extend(fused.map(|f| {
-                        Step::new(and(fused).trim_start_matches(", "), Vec::new(), move |x: &Value<B, T>| {
-                            Ok(Value::dense(map(x.as_dense()?).activation(f).eval()?))
-                        })
-                    }));
-                    steps
-                }
+                None => vec![Step::new(format!("forward pass{}", and(fused)), Vec::new(), move |x: &Value<B, T>| {
+                    Ok(Value::dense(block.stage.forward(&pass, x.features()?, fused)?.0))
+                })],
             };
             if let Some((gamma, beta)) = block.norm {
                 let activation = block.around.activation;

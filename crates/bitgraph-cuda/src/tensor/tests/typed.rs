@@ -325,8 +325,9 @@ fn attention<T: Element<Real = f32, Output = T>>(heads: usize, width: usize) {
             if !kind.ends_with("end") && !kind.ends_with("threshold") {
                 let (found, wanted) = (typed.gradient_of(&sums, &dy).unwrap(), general.gradient_of(&sums, &dy).unwrap());
                 let longest = (0..rows).map(|i| csr.row(i).len()).max().unwrap_or(0).max(columns) as f64;
-                // A gradient is a product of what a score errs by and of sums over a row of the result.
-                let bound = 4.0 * bound * longest.sqrt().max(4.0);
+                // Dropout multiplies the weights that it keeps, and what they err by.
+                let kept = if kind.ends_with("dropout") { DROPOUT.factor() } else { 1.0 };
+                let bound = kept * bound * longest.sqrt().max(4.0);
                 close(&format!("{what}: values"), &found.values, &wanted.values, bound);
                 same(&found.first, &wanted.first, &format!("{what}: first"), bound);
                 same(&found.second.unwrap(), wanted.second.as_ref().unwrap(), &format!("{what}: second"), bound);

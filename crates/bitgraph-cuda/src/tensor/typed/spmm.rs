@@ -2,7 +2,7 @@
 
 use super::super::forms::Feature;
 use super::super::forms::sddmm::Product;
-use super::super::forms::spmm::{EntryValues, RoundedLayout, SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
+use super::super::forms::spmm::{Floats, RoundedLayout, SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
 use super::super::pattern::Seen;
 use super::super::select::SpmmWay;
 use super::layouts::{Family, Key, Laid, laid};
@@ -137,11 +137,13 @@ where
     let narrow: Option<Buffer<T>> = values.as_ref().filter(|v| v.1 == T::DTYPE).map(|v| v.0.cast());
     let single: Option<Buffer<f32>> = values.as_ref().filter(|v| v.1 == DType::F32).map(|v| v.0.cast());
     let [scale_columns, scale_rows, bias] = [op.scale_columns.as_ref(), op.scale_rows.as_ref(), way.bias].map(|r| r.and_then(reals));
+    let (wide, own) = (way.addend.and_then(array::<f32>), way.addend.and_then(array::<T>));
     let input = SpmmInput {
         features: &features,
+        addend: wide.as_ref().map(Floats::Single).or_else(|| own.as_ref().map(Floats::Narrow)),
         values: match (&single, &narrow) {
-            (Some(single), _) => Some(EntryValues::Single(single)),
-            (None, Some(narrow)) => Some(EntryValues::Narrow(narrow)),
+            (Some(single), _) => Some(Floats::Single(single)),
+            (None, Some(narrow)) => Some(Floats::Narrow(narrow)),
             (None, None) => None,
         },
         scale_columns: scale_columns.as_ref(),
@@ -171,7 +173,9 @@ fn by_copies(
     y: &AnyMut<'_, Cuda>,
 ) -> Result<bool> {
     let [scale_columns, scale_rows, bias] = [op.scale_columns.as_ref(), op.scale_rows.as_ref(), way.bias].map(|r| r.and_then(reals));
+    let addend = way.addend.and_then(array::<f32>);
     let input = SpmmInput {
+        addend: addend.as_ref().map(Floats::Single),
         scale_columns: scale_columns.as_ref(),
         scale_rows: scale_rows.as_ref(),
         mean: op.reduce == Reduce::Mean,

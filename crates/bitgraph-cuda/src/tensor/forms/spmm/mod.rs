@@ -39,6 +39,7 @@ parameters! {
         scale_columns: DevicePtr<f32>,
         scale_rows: DevicePtr<f32>,
         bias: DevicePtr<f32>,
+        addend: DevicePtr<u8>,
         exact: DevicePtr<f32>,
         unscale: DevicePtr<f32>,
         columns: u32,
@@ -46,33 +47,51 @@ parameters! {
         wide_output: u32,
         mean: u32,
         relu: u32,
-        unused: u32,
+        narrow_addend: u32,
     }
 }
 
-/// Values of the entries of a matrix, in CSR order.
+/// Numbers beside the features: values of the entries of a matrix, in CSR order, or a matrix that is added to the sums.
 #[derive(Clone, Copy, Debug)]
-pub enum EntryValues<'a, T> {
+pub enum Floats<'a, T> {
     /// In single precision.
     Single(&'a Buffer<f32>),
     /// Of the features' type.
     Narrow(&'a Buffer<T>),
 }
 
-/// One product: row `i` of the result is `r(i)` times the sum over the entries `(i, j)` of `e(i, j) c(j) x(j)`, plus the bias, and 0 for what
-/// is below, if `relu`. Sums and what follows are of `f32`; the result is rounded once.
+impl<T: Feature> Floats<'_, T> {
+    /// How many there are, and where.
+    fn place(self) -> (usize, DevicePtr<u8>) {
+        match self {
+            Self::Single(v) => (v.len(), address(v)),
+            Self::Narrow(v) => (v.len(), address(v)),
+        }
+    }
+    fn is_aligned(self) -> bool {
+        match self {
+            Self::Single(v) => is_aligned(v),
+            Self::Narrow(v) => is_aligned(v),
+        }
+    }
+}
+
+/// One product: row `i` of the result is `r(i)` times the sum over the entries `(i, j)` of `e(i, j) c(j) x(j)`, plus row `i` of the addend, plus
+/// the bias, and 0 for what is below, if `relu`. Sums and what follows are of `f32`; the result is rounded once.
 #[derive(Clone, Copy, Debug)]
 pub struct SpmmInput<'a, T> {
     /// `x`: matrix columns x feature columns, row after row without gaps.
     pub features: &'a Buffer<T>,
     /// `e`; 1 where there are none. Only of a layout that was made for them.
-    pub values: Option<EntryValues<'a, T>>,
+    pub values: Option<Floats<'a, T>>,
     /// `c`, one for each column of the matrix.
     pub scale_columns: Option<&'a Buffer<f32>>,
     /// `r`, one for each row.
     pub scale_rows: Option<&'a Buffer<f32>>,
     /// Whether `r(i)` is divided by the number of entries of row `i`.
     pub mean: bool,
+    /// Of the result's shape, without gaps; no element is one of the result's.
+    pub addend: Option<Floats<'a, T>>,
     /// One for each column of the features.
     pub bias: Option<&'a Buffer<f32>>,
     /// Whether what is below 0 becomes 0.
@@ -83,7 +102,7 @@ impl<'a, T> SpmmInput<'a, T> {
     /// The plain sums of rows of features.
     #[must_use]
     pub fn of(features: &'a Buffer<T>) -> Self {
-        Self { features, values: None, scale_columns: None, scale_rows: None, mean: false, bias: None, relu: false }
+        Self { features, values: None, scale_columns: None, scale_rows: None, mean: false, addend: None, bias: None, relu: false }
     }
     fn is_weighted(&self) -> bool {
         self.values.is_some() || self.scale_columns.is_some()
@@ -175,7 +194,7 @@ impl<T: Feature> SpmmLayout<T> {
     /// Arrays of other lengths; values that the layout was not made for; the driver's.
     pub fn run<O: Product<T>>(&self, input: &SpmmInput<'_, T>, output: &Buffer<O>) -> Result<()> {
         let operands = self.operands(input, output)?;
-        let vectors = is_aligned(input.features) && is_aligned(output);
+        let vectors = is_aligned(input.features) && is_aligned(output) && input.addend.is_none_or(|z| z.is_aligned());
         self.launch(operands, if input.is_weighted() { Terms::Weighted } else { Terms::Plain }, vectors)
     }
     /// The operands of a run over features of type `X`, checked.
@@ -192,11 +211,16 @@ impl<T: Feature> SpmmLayout<T> {
         let values = match input.values {
             None => DevicePtr::NULL,
             Some(given) => {
-                let (found, at) = match given {
-                    EntryValues::Single(v) => (v.len(), address(v)),
-                    EntryValues::Narrow(v) => (v.len(), address(v)),
-                };
+                let (found, at) = given.place();
                 expect_len(NAME, "the values of entries", if self.valued { self.entries } else { 0 }, 1, found)?;
+                at
+            }
+        };
+        let addend = match input.addend {
+            None => DevicePtr::NULL,
+            Some(given) => {
+                let (found, at) = given.place();
+                expect_len(NAME, "the addend", self.rows, self.width, found)?;
                 at
             }
         };
@@ -208,14 +232,15 @@ impl<T: Feature> SpmmLayout<T> {
             scale_columns: pointer(input.scale_columns),
             scale_rows: pointer(input.scale_rows),
             bias: pointer(input.bias),
+            addend,
             exact: DevicePtr::NULL,
             unscale: DevicePtr::NULL,
             columns: self.width as u32,
-            narrow_values: u32::from(matches!(input.values, Some(EntryValues::Narrow(_)))),
+            narrow_values: u32::from(matches!(input.values, Some(Floats::Narrow(_)))),
             wide_output: u32::from(size_of::<O>() == 4),
             mean: u32::from(input.mean),
             relu: u32::from(input.relu),
-            unused: 0,
+            narrow_addend: u32::from(matches!(input.addend, Some(Floats::Narrow(_)))),
         })
     }
     /// `vectors`: whether features and output are aligned to 16 bytes.

@@ -69,7 +69,8 @@ impl RoundedLayout {
     /// As [`SpmmLayout::run`]; out of memory for the copies.
     pub fn run(&self, input: &SpmmInput<'_, f32>, output: &Buffer<f32>) -> Result<bool> {
         let (layout, device) = (&self.0, &self.0.device);
-        if input.values.is_some() || !is_aligned(input.features) || !is_aligned(output) {
+        let added = input.addend.is_none_or(|z| z.is_aligned());
+        if input.values.is_some() || !added || !is_aligned(input.features) || !is_aligned(output) {
             return Ok(false);
         }
         let mut operands = layout.operands(input, output)?;
@@ -93,7 +94,8 @@ impl RoundedLayout {
         // SAFETY: the copies are as many as the features, whose number has been compared with the matrix and the width.
         unsafe { device.launch(&device.kernel("tensor/spmm_rounded", "spmm_round")?, shape, &parameters) }?;
         (operands.features, operands.exact, operands.unscale) = (copies.ptr().cast(), input.features.ptr(), unscale.ptr());
-        operands.wide_output = 1;
+        // What is of the features' type here is of `f32`.
+        (operands.wide_output, operands.narrow_addend) = (1, 0);
         layout.launch(operands, Terms::Rounded, true)?;
         Ok(true)
     }

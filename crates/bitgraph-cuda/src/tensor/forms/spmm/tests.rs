@@ -1,6 +1,6 @@
 //! Every form against sums of `f64`, on the host shim (or a GPU, where there is one).
 
-use super::{EntryValues, SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
+use super::{Floats, SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
 use crate::tensor::forms::sddmm::Product;
@@ -48,12 +48,13 @@ struct Beside {
     values: Option<Vec<f64>>,
     scale_columns: Option<Vec<f64>>,
     scale_rows: Option<Vec<f64>>,
+    addend: Option<Vec<f64>>,
     bias: Option<Vec<f64>>,
     mean: bool,
     relu: bool,
 }
 
-const NOTHING: Beside = Beside { values: None, scale_columns: None, scale_rows: None, bias: None, mean: false, relu: false };
+const NOTHING: Beside = Beside { values: None, scale_columns: None, scale_rows: None, addend: None, bias: None, mean: false, relu: false };
 
 /// The result, and the size of what is added up.
 fn expected(csr: &Csr, width: usize, x: &[f64], beside: &Beside) -> Vec<(f64, f64)> {
@@ -70,7 +71,8 @@ fn expected(csr: &Csr, width: usize, x: &[f64], beside: &Beside) -> Vec<(f64, f6
                 size += (weight * x[j * width + f]).abs();
             }
             let bias = beside.bias.as_ref().map_or(0.0, |b| b[f]);
-            let (sum, size) = (sum * factor + bias, size * factor.abs() + bias.abs());
+            let z = beside.addend.as_ref().map_or(0.0, |z| z[i * width + f]);
+            let (sum, size) = (sum * factor + z + bias, size * factor.abs() + z.abs() + bias.abs());
             y[i * width + f] = (if beside.relu { sum.max(0.0) } else { sum }, size);
         }
     }
@@ -150,6 +152,8 @@ where
         for width in [16, 64, 72, 5, 256] {
             let (x, host) = features::<T>(device, csr.ncols(), width, 1);
             let (b, bias) = singles(device, width, 6);
+            let (z, addend_values) = features::<f32>(device, csr.nrows(), width, 7);
+            let (own, own_addend) = features::<T>(device, csr.nrows(), width, 8);
             for plan in plans() {
                 let check = |what: &str, valued: bool, input: SpmmInput<'_, T>, beside: &Beside| {
                     let layout = SpmmLayout::<T>::with_plan(device, &matrix, width, valued, plan).unwrap().unwrap();
@@ -163,10 +167,10 @@ where
                     compare(&format!("{case}, to f32"), width, longest(&csr), &y, &wanted);
                 };
                 let plain = SpmmInput::of(&x);
-                let input = SpmmInput { values: Some(EntryValues::Single(&e)), bias: Some(&b), ..plain };
+                let input = SpmmInput { values: Some(Floats::Single(&e)), bias: Some(&b), ..plain };
                 let beside = Beside { values: Some(own_values.clone()), bias: Some(bias.clone()), ..NOTHING };
                 check("values", true, input, &beside);
-                let input = SpmmInput { values: Some(EntryValues::Narrow(&narrow)), scale_columns: Some(&c), mean: true, ..plain };
+                let input = SpmmInput { values: Some(Floats::Narrow(&narrow)), scale_columns: Some(&c), mean: true, ..plain };
                 let values = Some(narrow_values.clone());
                 check("narrow values", true, input, &Beside { values, scale_columns: Some(scale_columns.clone()), mean: true, ..NOTHING });
                 let input = SpmmInput { scale_columns: Some(&c), scale_rows: Some(&r), bias: Some(&b), relu: true, ..plain };
@@ -178,6 +182,11 @@ where
                     ..NOTHING
                 };
                 check("scales", false, input, &beside);
+                let input = SpmmInput { addend: Some(Floats::Narrow(&own)), bias: Some(&b), relu: true, ..plain };
+                let addend = Some(own_addend.clone());
+                check("an addend", false, input, &Beside { addend, bias: Some(bias.clone()), relu: true, ..NOTHING });
+                let input = SpmmInput { addend: Some(Floats::Single(&z)), mean: true, ..plain };
+                check("an addend of f32", false, input, &Beside { addend: Some(addend_values.clone()), mean: true, ..NOTHING });
             }
         }
     }
@@ -284,7 +293,7 @@ fn a_plan_is_chosen_and_shapes_are_checked() {
     assert!(layout.run(&SpmmInput { scale_rows: Some(&x), ..input }, &y).is_err());
     assert!(layout.run(&SpmmInput { bias: Some(&x), ..input }, &y).is_err());
     // Not made for values.
-    assert!(layout.run(&SpmmInput { values: Some(EntryValues::Single(&e)), ..input }, &y).is_err());
+    assert!(layout.run(&SpmmInput { values: Some(Floats::Single(&e)), ..input }, &y).is_err());
 }
 
 /// Rows that so many lanes hold whole, plain and with values of entries: every kernel that is compiled runs.
@@ -304,7 +313,7 @@ fn every_number_of_lanes<T: Tested + Product<T>>(device: &Device) {
                 let own = valued && !scaled;
                 let layout = SpmmLayout::<T>::with_plan(device, &matrix, width, own, plan).unwrap().unwrap();
                 let input =
-                    SpmmInput { values: own.then_some(EntryValues::Single(&e)), scale_columns: scaled.then_some(&c), ..SpmmInput::of(&x) };
+                    SpmmInput { values: own.then_some(Floats::Single(&e)), scale_columns: scaled.then_some(&c), ..SpmmInput::of(&x) };
                 let beside = Beside { values: own.then(|| values.clone()), scale_columns: scaled.then(|| scales.clone()), ..NOTHING };
                 let wanted = expected(&csr, width, &host, &beside);
                 let y = rubbish::<T>(device, wanted.len());
