@@ -87,30 +87,32 @@ impl Layout {
     fn rows(&self) -> usize {
         self.len / ALIGNED
     }
-    /// Values in the flat order, by a function of the parameter's index and the element.
-    fn filled<R: Real>(&self, mut value: impl FnMut(usize, usize) -> f64) -> Vec<R> {
+    /// Values in the flat order, by a function that fills a parameter.
+    fn filled<R: Real>(&self, fill: impl Fn(usize, &mut [R])) -> Vec<R> {
         let mut all = vec![R::of(0.0); self.len];
         for (p, d) in self.declared.iter().enumerate() {
-            for e in 0..d.shape.0 * d.shape.1 {
-                all[d.offset + e] = R::of(value(p, e));
-            }
+            fill(p, &mut all[d.range()]);
         }
         all
     }
     /// The start of every parameter, from a seed. O(parameters), the same on every machine.
     pub fn start<R: Real>(&self, seed: u64) -> Vec<R> {
-        self.filled(|p, e| match self.declared[p].start {
-            Start::Constant(value) => value,
+        self.filled(|p, to: &mut [R]| match self.declared[p].start {
+            Start::Constant(value) => to.fill(R::of(value)),
             Start::Glorot { inputs, outputs } => {
                 let bound = (6.0 / (inputs + outputs).max(1) as f64).sqrt();
-                let word = Philox::new(seed, FIRST_DRAW + p as u32).word(e as u64 / 4, (e % 4) as u32);
-                ((f64::from(word) + 0.5) / 2f64.powi(31) - 1.0) * bound
+                let generator = Philox::new(seed, FIRST_DRAW + p as u32);
+                for (row, four) in to.chunks_mut(4).enumerate() {
+                    for (to, word) in four.iter_mut().zip(generator.words(row as u64, 0)) {
+                        *to = R::of(((f64::from(word) + 0.5) / 2f64.powi(31) - 1.0) * bound);
+                    }
+                }
             }
         })
     }
     /// The weight decay of every element: of a parameter that of the last pair whose text its name begins with.
     pub fn decay<R: Real>(&self, groups: &[(String, f64)]) -> Vec<R> {
-        self.filled(|p, _| decay_of(&self.declared[p].name, groups))
+        self.filled(|p, to: &mut [R]| to.fill(R::of(decay_of(&self.declared[p].name, groups))))
     }
     /// A matrix over the flat buffer.
     ///
