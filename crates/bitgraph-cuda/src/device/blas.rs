@@ -25,7 +25,7 @@ pub(crate) struct Side {
     pub transposed: bool,
 }
 
-/// `y = a b`, of `rows x length` and `length x columns`.
+/// `y = a b`, of `rows x length` and `length x columns`, plus `factor * c` of an addend.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Product {
     pub rows: u64,
@@ -34,10 +34,19 @@ pub(crate) struct Product {
     pub a: Side,
     pub b: Side,
     pub y: Side,
+    /// `c`, of the result's type, and its factor; never transposed.
+    pub addend: Option<(Side, f64)>,
     /// The type of both sides: f16, bf16, f32 or f64.
     pub input: DType,
     /// The type of the result: the same, or f32.
     pub output: DType,
+}
+
+impl Product {
+    /// The addend, or the result in its place.
+    fn added(&self) -> Side {
+        self.addend.map_or(self.y, |(side, _)| side)
+    }
 }
 
 /// The most memory that an algorithm may take for intermediate results.
@@ -55,8 +64,9 @@ fn failed(call: &'static str, status: result::CublasError) -> Error {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Key {
     sizes: [u64; 3],
-    strides: [u64; 3],
-    alignments: [u32; 3],
+    strides: [u64; 4],
+    alignments: [u32; 4],
+    added: bool,
     transposed: [bool; 2],
     types: [DType; 2],
 }
@@ -115,8 +125,8 @@ fn alignment(address: u64) -> u32 {
 /// The description of a product; what it holds is given back when it goes.
 struct Description {
     product: sys::cublasLtMatmulDesc_t,
-    /// Of the library's first side, which is our second, of the other one, and of the result.
-    layouts: [sys::cublasLtMatrixLayout_t; 3],
+    /// Of the library's first side, which is our second, of the other one, of what is added, and of the result.
+    layouts: [sys::cublasLtMatrixLayout_t; 4],
 }
 
 impl Drop for Description {
@@ -140,7 +150,7 @@ impl Description {
             DType::F64 => (sys::cublasComputeType_t::CUBLAS_COMPUTE_64F, sys::cudaDataType_t::CUDA_R_64F),
             _ => (sys::cublasComputeType_t::CUBLAS_COMPUTE_32F, sys::cudaDataType_t::CUDA_R_32F),
         };
-        let mut this = Self { product: result::create_matmul_desc(compute, scale)?, layouts: [std::ptr::null_mut(); 3] };
+        let mut this = Self { product: result::create_matmul_desc(compute, scale)?, layouts: [std::ptr::null_mut(); 4] };
         let operations = [
             (sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_TRANSA, p.b.transposed),
             (sys::cublasLtMatmulDescAttributes_t::CUBLASLT_MATMUL_DESC_TRANSB, p.a.transposed),
@@ -152,7 +162,9 @@ impl Description {
             unsafe { result::set_matmul_desc_attribute(this.product, attribute, (&raw const operation).cast(), size_of::<i32>()) }?;
         }
         let stored = |side: &Side, rows: u64, columns: u64| if side.transposed { (columns, rows) } else { (rows, columns) };
-        let sides = [(&p.b, input, p.length, p.columns), (&p.a, input, p.rows, p.length), (&p.y, output, p.rows, p.columns)];
+        let added = p.added();
+        let result = |side| (side, output, p.rows, p.columns);
+        let sides = [(&p.b, input, p.length, p.columns), (&p.a, input, p.rows, p.length), result(&added), result(&p.y)];
         for (layout, (side, dtype, rows, columns)) in this.layouts.iter_mut().zip(sides) {
             let (rows, columns) = stored(side, rows, columns);
             *layout = result::create_matrix_layout(dtype, columns, rows, side.stride as i64)?;
@@ -163,7 +175,7 @@ impl Description {
     fn algorithm(
         &self,
         handle: sys::cublasLtHandle_t,
-        alignments: [u32; 3],
+        alignments: [u32; 4],
     ) -> std::result::Result<Option<Algorithm>, result::CublasError> {
         struct Preference(sys::cublasLtMatmulPreference_t);
         impl Drop for Preference {
@@ -183,15 +195,15 @@ impl Description {
                 (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, alignments[0]),
                 (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, alignments[1]),
                 (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, alignments[2]),
-                (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[2]),
+                (Attribute::CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignments[3]),
             ];
             for (attribute, word) in words {
                 result::set_matmul_pref_attribute(preference.0, attribute, (&raw const word).cast(), size_of::<u32>())?;
             }
         }
-        let [a, b, y] = self.layouts;
+        let [a, b, c, y] = self.layouts;
         // SAFETY: all descriptions are alive.
-        match unsafe { result::get_matmul_algo_heuristic(handle, self.product, a, b, y, y, preference.0) } {
+        match unsafe { result::get_matmul_algo_heuristic(handle, self.product, a, b, c, y, preference.0) } {
             Ok(found) => Ok(Some(Algorithm { algorithm: found.algo, workspace: found.workspaceSize })),
             // Shapes, strides or alignments that no algorithm of the library takes.
             Err(e)
@@ -209,8 +221,8 @@ impl Device {
     /// or has no algorithm for the product, and on the host shim.
     ///
     /// # Safety
-    /// The sides and the result are on this device, as large as the sizes and strides say, and stay until the product is done. The result
-    /// shares no element with a side.
+    /// The sides, the addend and the result are on this device, as large as the sizes and strides say, and stay until the product is done. The result
+    /// shares no element with the others.
     ///
     /// # Errors
     /// The library's, or out of memory.
@@ -222,11 +234,13 @@ impl Device {
         }
         let call = "multiplying dense matrices";
         let Some(description) = Description::new(p).map_err(|e| failed(call, e))? else { return Ok(false) };
-        let alignments = [p.b, p.a, p.y].map(|side| alignment(side.address));
+        let added = p.added();
+        let alignments = [p.b, p.a, added, p.y].map(|side| alignment(side.address));
         let key = Key {
             sizes: [p.rows, p.columns, p.length],
-            strides: [p.a.stride, p.b.stride, p.y.stride],
+            strides: [p.a.stride, p.b.stride, added.stride, p.y.stride],
             alignments,
+            added: p.addend.is_some(),
             transposed: [p.a.transposed, p.b.transposed],
             types: [p.input, p.output],
         };
@@ -241,13 +255,14 @@ impl Device {
         };
         let Some(Algorithm { algorithm, workspace }) = algorithm else { return Ok(false) };
         let workspace: Buffer<u8> = self.alloc_for(workspace, "a product of dense matrices")?;
-        // One times the product, and nothing of what is there.
-        let (singles, doubles) = ([1f32, 0.0], [1f64, 0.0]);
+        // One times the product; without an addend nothing of what is there.
+        let factor = p.addend.map_or(0.0, |(_, factor)| factor);
+        let (singles, doubles) = ([1f32, factor as f32], [1f64, factor]);
         let [alpha, beta]: [*const c_void; 2] = match p.input {
             DType::F64 => [(&raw const doubles[0]).cast(), (&raw const doubles[1]).cast()],
             _ => [(&raw const singles[0]).cast(), (&raw const singles[1]).cast()],
         };
-        let [a, b, y] = description.layouts;
+        let [a, b, c, y] = description.layouts;
         let at = |side: &Side| side.address as *const c_void;
         // SAFETY: the caller's promises; the scales are read before the call returns, and the workspace is released in the stream's order.
         let done = unsafe {
@@ -260,8 +275,8 @@ impl Device {
                 a,
                 at(&p.a),
                 b,
-                at(&p.y),
-                y,
+                at(&added),
+                c,
                 p.y.address as *mut c_void,
                 y,
                 &raw const algorithm,

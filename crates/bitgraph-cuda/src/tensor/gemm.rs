@@ -10,7 +10,7 @@ use crate::ops::source::element;
 use crate::{Cuda, Result, primitives};
 use bitgraph_kernels::constant;
 use bitgraph_semiring::DType;
-use bitgraph_tensor::AnyMut;
+use bitgraph_tensor::{AnyMut, Step};
 use bitgraph_tensor::ops::GemmOp;
 
 const MODULE: &str = "tensor/gemm_general";
@@ -98,25 +98,33 @@ fn by_library(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bo
     }
     let real = real_of(input);
     let side = |x: &View, transposed| Side { address: x.data.address(), stride: x.stride, transposed };
-    let product = |to: &Target| Product {
+    let product = |to: &Target, addend| Product {
         rows: rows as u64,
         columns: columns as u64,
         length: length as u64,
         a: side(&View::any(&op.a), op.transpose_a),
         b: side(&View::any(&op.b), op.transpose_b),
         y: side(&to.view(), false),
+        addend,
         input,
         output: DType::ALL[to.dtype as usize],
     };
-    if op.epilogue.is_empty() && (y.dtype() == input || y.dtype() == real) {
-        // SAFETY: the sides fit each other and the output (`bitgraph_tensor::ops` checks that), and share no element with it.
-        return unsafe { device.product(&product(&Target::of(y, 1))) };
+    if y.dtype() == input || y.dtype() == real {
+        let addend = match &*op.epilogue.0 {
+            [] => Some(None),
+            [Step::Add { other, factor }] if other.dtype() == y.dtype() && *factor != 0.0 => Some(Some((side(&View::any(other), false), *factor))),
+            _ => None,
+        };
+        if let Some(addend) = addend {
+            // SAFETY: operands fit each other and the output (`bitgraph_tensor::ops` checks that), and share no element with it.
+            return unsafe { device.product(&product(&Target::of(y, 1), addend)) };
+        }
     }
     // The sums as they are, and then the epilogue: in a pass of its own.
     let sums = scratch(cuda, rows, columns, real)?;
     let sums = Target::scratch(sums.ptr(), columns, real, 1);
     // SAFETY: as above, into an array of the product's size.
-    if !unsafe { device.product(&product(&sums)) }? {
+    if !unsafe { device.product(&product(&sums, None)) }? {
         return Ok(false);
     }
     finished(cuda, &op.epilogue, (real, 1), y, |epilogue, to| super::map::steps(cuda, &sums.view(), real, (rows, columns), epilogue, to))?;

@@ -3,7 +3,7 @@
 use super::heads::Joined;
 use super::{Heads, SLOPE, product_gradient};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{Attention, Operation, gat, gemm, map};
+use bitgraph_tensor::ops::{Attention, Operation, concat, gat, gemm, map};
 use bitgraph_tensor::{Any, Dense, Real, TensorBackend};
 
 /// Softmax of `leaky(l . h(i) + r . h(j))` over a node and its neighbours times `h = X W`, head by head, plus `b`. Source: Veličković et al.,
@@ -97,13 +97,16 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         let (blocks, ones) =
             (self.blocks::<B, T::Real>(backend)?, Dense::filled(backend, self.joined.heads, 1, <T::Real as Real>::of(1.0))?);
         let mut dh = d.values;
-        for (id, scores) in [(self.left, Some(d.first)), (self.right, d.second)] {
-            // The scores of GAT are of the real type.
-            let Some(scores) = scores.and_then(Any::get::<T::Real>) else { continue };
-            let scores = map(&scores).eval_as::<T>()?;
+        // The scores of GAT are of the real type.
+        if let (Some(left), Some(right)) = (d.first.get::<T::Real>(), d.second.and_then(Any::get::<T::Real>)) {
+            let heads = self.joined.heads;
+            let scores = map(&concat(&[&left, &right])?).eval_as::<T>()?;
             let outside = gemm(&h, &scores).transpose_a().eval_as::<T::Real>()?;
-            gemm(&map(&outside).multiply(&blocks).eval()?, &ones).into(gradients.slot(id)?)?;
-            dh = gemm(&scores, &self.vector(pass, id)?).transpose_b().add(&dh).eval()?;
+            for (id, columns) in [(self.left, 0..heads), (self.right, heads..2 * heads)] {
+                gemm(&map(&outside.columns(columns)?).multiply(&blocks).eval()?, &ones).into(gradients.slot(id)?)?;
+            }
+            let vectors = concat(&[&self.vector(pass, self.left)?, &self.vector(pass, self.right)?])?;
+            dh = gemm(&scores, &vectors).transpose_b().add(&dh).eval()?;
         }
         product_gradient(self.weight, x, &dh, pass.parameters, gradients, wanted)
     }

@@ -4,7 +4,7 @@ use super::Affine;
 use super::product_gradient;
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{Operation, SparseDense, map};
+use bitgraph_tensor::ops::{Operation, SparseDense, gemm};
 use bitgraph_tensor::{Activation, Dense, TensorBackend};
 
 /// How neighbours are taken together.
@@ -91,7 +91,8 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         // The gradient depends on the shape of what was aggregated, which is that of `dy`.
         let dh = self.aggregate(pass.graph, dy).gradient(dy)?.eval()?;
         let own = product_gradient(self.own.weight, x, dy, pass.parameters, gradients, wanted)?;
-        let heard = product_gradient(self.neighbours, x, &dh, pass.parameters, gradients, wanted)?;
-        own.zip(heard).map(|(own, heard)| map(&own).add(&heard).eval()).transpose()
+        x.weight_gradient(&dh, gradients.slot(self.neighbours)?)?;
+        let neighbours = pass.parameters.weight(self.neighbours)?;
+        own.map(|own| gemm(&dh, &neighbours).transpose_b().add(&own).eval()).transpose()
     }
 }

@@ -71,6 +71,28 @@ fn epilogues() {
     }
 }
 
+/// A product and a matrix beside it, which the vendor's library adds itself where it has the result's type: rounded once.
+#[test]
+fn addends() {
+    fn of<T: Element<Output = T>, Z: Element>() {
+        let Some(cuda) = device() else { return };
+        for (rows, columns, length) in SIZES {
+            let (a, b) = (dense::<T>(&cuda, rows, length, 3), dense::<T>(&cuda, length, columns, 4));
+            let z = dense::<Z>(&cuda, rows, columns, 6);
+            let (pa, pb, pz) = (Plain::of(&a), Plain::of(&b), Plain::of(&z));
+            let wanted = Plain::zeros(rows, columns).map(|_, i, c| (0..length).map(|k| pa.at(i, k) * pb.at(k, c)).sum::<f64>() + pz.at(i, c));
+            let size = wanted.map(|_, _, _| 8.0 * (length as f64 + 1.0));
+            let what = format!("{rows} x {length} x {columns}, {} and {}", T::DTYPE, Z::DTYPE);
+            near(&what, &gemm(&a, &b).add(&z).eval().unwrap(), &wanted, &size, length as f64 + 4.0, DType::F32);
+        }
+    }
+    of::<f32, f32>();
+    of::<f16, f16>();
+    of::<bf16, bf16>();
+    of::<f16, f32>();
+    of::<f64, f64>();
+}
+
 /// A result that is some columns of a matrix.
 #[test]
 fn outputs_are_windows() {
