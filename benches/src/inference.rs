@@ -186,7 +186,9 @@ fn compared(found: &[f32], expected: &[f32], undecided: &[bool]) -> Result<f64> 
 pub fn run(options: &Options) -> Result<()> {
     let bench = Bench::open(&options.timing)?;
     let mut all = Vec::new();
-    println!("data                     nodes  model    single us   row us  graph us  operations us   kept MB  logits MB  difference  undecided  form");
+    println!(
+        "data                     nodes  model    single us   row us  graph us  operations us   kept MB  logits MB  difference  undecided  form"
+    );
     for path in &options.data {
         let set = data::open(path, &Control::default())?;
         for (model, floats) in [("bin", false), ("bi-full", true)] {

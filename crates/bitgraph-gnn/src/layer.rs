@@ -121,7 +121,8 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn any(&self) -> &dyn Any;
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error>;
     /// The forward pass, and the activation if there is one.
-    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, activation: Option<Activation>) -> Result<(Dense<B, T>, Erased), B::Error>;
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, activation: Option<Activation>)
+    -> Result<(Dense<B, T>, Erased), B::Error>;
     fn backward(
         &self,
         pass: &Pass<'_, B, T>,
@@ -148,7 +149,12 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
         Layer::compile(self, at)
     }
-    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, activation: Option<Activation>) -> Result<(Dense<B, T>, Erased), B::Error> {
+    fn forward(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        activation: Option<Activation>,
+    ) -> Result<(Dense<B, T>, Erased), B::Error> {
         let (y, kept) = match activation {
             Some(f) => Layer::forward_activated(self, pass, x, f)?,
             None => Layer::forward(self, pass, x)?,

@@ -10,8 +10,8 @@ use crate::ops::source::element;
 use crate::{Cuda, Result, primitives};
 use bitgraph_kernels::constant;
 use bitgraph_semiring::DType;
-use bitgraph_tensor::{AnyMut, Step};
 use bitgraph_tensor::ops::GemmOp;
+use bitgraph_tensor::{AnyMut, Step};
 
 const MODULE: &str = "tensor/gemm_general";
 const TILE: u64 = constant("tensor/gemm_general.cuh", "GEMM_TILE");
@@ -112,7 +112,9 @@ fn by_library(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bo
     if y.dtype() == input || y.dtype() == real {
         let addend = match &*op.epilogue.0 {
             [] => Some(None),
-            [Step::Add { other, factor }] if other.dtype() == y.dtype() && *factor != 0.0 => Some(Some((side(&View::any(other), false), *factor))),
+            [Step::Add { other, factor }] if other.dtype() == y.dtype() && *factor != 0.0 => {
+                Some(Some((side(&View::any(other), false), *factor)))
+            }
             _ => None,
         };
         if let Some(addend) = addend {

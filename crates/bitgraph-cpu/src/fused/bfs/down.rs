@@ -199,10 +199,17 @@ pub(super) fn push<const SHARED: bool>(
     }
 }
 
-/// Pushes a part of a long row, as [`push`] does while other members push.
-pub(super) fn push_part(rows: Rows<'_>, part: Part, marks: &[AtomicU32], mark: Option<u32>, found: &mut Vec<u32>, isa: Isa) {
+/// Pushes a part of a long row, as [`push`] does; `SHARED` unless all that is pushed is one row, whose ends are distinct.
+pub(super) fn push_part<const SHARED: bool>(
+    rows: Rows<'_>,
+    part: Part,
+    marks: &[AtomicU32],
+    mark: Option<u32>,
+    found: &mut Vec<u32>,
+    isa: Isa,
+) {
     let (v, first, end) = part;
-    push_row::<true>(&rows.1[first as usize..end as usize], marks, mark.unwrap_or(v), found, isa);
+    push_row::<SHARED>(&rows.1[first as usize..end as usize], marks, mark.unwrap_or(v), found, isa);
 }
 
 #[inline(always)]

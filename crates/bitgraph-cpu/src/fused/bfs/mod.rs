@@ -6,11 +6,13 @@
 //! their transpose.
 
 mod down;
+mod marks;
 mod parents;
 mod rounds;
 mod search;
 pub(crate) mod select;
 mod spread;
+mod state;
 mod up;
 
 use crate::Isa;

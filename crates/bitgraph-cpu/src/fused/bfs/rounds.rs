@@ -4,13 +4,14 @@
 //! and through long rows in parts. A level that is not worth a meeting is searched by the leader alone, and as many after it as are not.
 //!
 //! # Invariants
-//! What comes next is decided by [`Round::after`] from the leader's [`State`] and the sums of the posts, alike by all members. A vertex is
+//! What comes next is decided by [`Rules::next`] from the leader's [`State`] and the sums of the posts, alike by all members. A vertex is
 //! visited if it has a mark; the bits of `visited` say so too once `Prepare` has run and as long as no level is searched top-down. Whoever
 //! changes a mark from unreached has found the vertex, and no one else has. In a round over words a word and its vertices are one member's.
 #![allow(unsafe_code)]
 
-use super::search::{BETA, SPREAD, Scratch, Search};
-use super::{down, spread, up};
+use super::search::{Scratch, Search};
+use super::state::{Rules, State, Step, Sums};
+use super::{down, marks, spread, up};
 use crate::team::{self, Crew, Member, Team};
 use crate::trace;
 use bitgraph_algorithms::UNREACHED;
@@ -18,88 +19,10 @@ use bitgraph_backend::{Error, Result};
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// A level of fewer arcs and twice its vertices is searched by the leader alone: microseconds, which a meeting and the way of what was found
-/// from core to core take too.
-const ALONE: u64 = 1 << 12;
 /// Words of a bitmap that are worth handing to a thread: microseconds of work.
 const SHARE_WORDS: usize = 64;
 /// Words of a cache line, twice: what processors fetch.
 const LINE: usize = 16;
-/// Marks that a member fills in one round: some pages, tens of microseconds where memory is new.
-const FILL: usize = 1 << 16;
-
-/// What a round does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Step {
-    /// Fills marks that are not initialised.
-    Fill,
-    /// A level top-down.
-    Push,
-    /// Clears the level's bitmap, and reads the visited vertices off the marks.
-    Prepare,
-    /// Sets the bits of the level.
-    Mark,
-    /// Lists the level anew, in order.
-    Sort,
-    /// A level top-down over bitmaps, and the reading off of it.
-    Spread,
-    Collect,
-    /// A level bottom-up.
-    Pull,
-    /// Lists a level that was found in a bitmap.
-    List,
-    Done,
-}
-
-/// Where a search stands, the same for all members.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct State {
-    step: Step,
-    pub level: u32,
-    pub reached: u64,
-    /// Arcs out of the vertices expanded so far.
-    pub edges: u64,
-    /// Vertices of the level, and the arcs out of them.
-    pub width: u64,
-    pub arcs: u64,
-    /// Marks that are filled.
-    filled: usize,
-    /// Bottom-up steps have begun, or are over.
-    turned: bool,
-    /// Bottom-up steps begin by a level that is spread.
-    spread: bool,
-    /// `visited` is what the marks say.
-    pub exact: bool,
-    /// Which of the two bitmaps is the level.
-    flip: bool,
-    stopped: bool,
-}
-
-impl State {
-    /// At a level of so many vertices and arcs; so many vertices are reached, and so many arcs gone over.
-    pub(super) fn at(level: u32, reached: u64, edges: u64, width: u64, arcs: u64) -> Self {
-        let (filled, turned, spread, exact) = (usize::MAX, false, false, false);
-        Self { step: Step::Push, level, reached, edges, width, arcs, filled, turned, spread, exact, flip: false, stopped: false }
-    }
-    /// Before the marks are filled; the level is the source.
-    pub(super) fn unfilled(arcs: u64) -> Self {
-        Self { step: Step::Fill, filled: 0, ..Self::at(0, 1, 0, 1, arcs) }
-    }
-    /// Whether the level is the leader's alone.
-    fn small(&self) -> bool {
-        self.arcs + 2 * self.width < ALONE
-    }
-}
-
-/// What the members of a round found, added up.
-#[derive(Clone, Copy, Debug, Default)]
-struct Sums {
-    found: u64,
-    arcs: u64,
-    /// Arcs out of vertices that are not reached.
-    missing: u64,
-}
-
 /// A part of a long row: the vertex, and the places of the part.
 pub(super) type Part = (u32, u32, u32);
 
@@ -137,11 +60,10 @@ impl Post {
 /// The arrays of a search, which members read and write in turns.
 pub(super) struct Round<'a> {
     search: &'a Search<'a>,
+    rules: Rules<'a>,
     source: u32,
     nodes: usize,
     words: usize,
-    /// As many as can be reached.
-    most: u64,
     marks: *mut u32,
     visited: *mut u64,
     bits: [*mut u64; 2],
@@ -187,10 +109,10 @@ pub(super) fn run(
     down::long_rows(search.out.0, &first.lists[0], &mut first.rows[0]);
     let round = Round {
         search,
+        rules: Rules { search, nodes, most },
         source,
         nodes,
         words,
-        most,
         marks: marks.as_mut_ptr().cast(),
         visited: scratch.visited.as_mut_ptr(),
         bits: [scratch.front.as_mut_ptr(), scratch.next.as_mut_ptr()],
@@ -198,7 +120,7 @@ pub(super) fn run(
         stride,
         own: scratch.own.as_mut_ptr(),
     };
-    let state = if state.step == Step::Push { round.settle(state) } else { state };
+    let state = if state.step == Step::Push { round.rules.settle(state) } else { state };
     let lead = |member: Crewman<'_>| {
         let mut posts = Vec::with_capacity(members);
         round.member(member, state, &mut posts, Some(team))
@@ -223,74 +145,8 @@ impl Round<'_> {
             sums.arcs += post.sums.arcs;
             sums.missing += post.sums.missing;
         }
-        self.next(state, sums, posts.len())
+        self.rules.next(state, sums, posts.len())
     }
-    /// What comes after the round `state` of so many members, which found this.
-    fn next(&self, mut state: State, sums: Sums, members: usize) -> State {
-        if state.stopped {
-            return State { step: Step::Done, ..state };
-        }
-        match state.step {
-            Step::Fill => {
-                state.filled = self.fills(&state, members);
-                if state.filled < self.nodes {
-                    return state;
-                }
-                self.settle(state)
-            }
-            Step::Push => {
-                state.edges += state.arcs;
-                state.level += 1;
-                state.reached += sums.found;
-                (state.width, state.arcs, state.exact) = (sums.found, sums.arcs, false);
-                self.settle(state)
-            }
-            Step::Prepare => State { step: Step::Mark, ..state },
-            Step::Mark => State { step: if state.spread { Step::Sort } else { Step::Pull }, ..state },
-            Step::Sort => State { step: Step::Spread, ..state },
-            Step::Spread => State { step: Step::Collect, ..state },
-            Step::Collect | Step::Pull => {
-                state.level += 1;
-                state.reached += sums.found;
-                state.flip = !state.flip;
-                let shrinks = sums.found < state.width;
-                state.width = sums.found;
-                let left = self.most - state.reached;
-                let narrow = shrinks && sums.found < (self.nodes / BETA) as u64 && sums.found < left;
-                state.step = if sums.found == 0 || left == 0 || narrow { Step::List } else { Step::Pull };
-                state
-            }
-            Step::List => {
-                // Arcs of levels found bottom-up were not added: all but those of the vertices that are not reached.
-                state.edges = self.search.out.1.len() as u64 - sums.missing - sums.arcs;
-                state.arcs = sums.arcs;
-                self.settle(state)
-            }
-            Step::Done => state,
-        }
-    }
-    /// How the level of the state is searched.
-    fn settle(&self, mut state: State) -> State {
-        state.step = Step::Push;
-        if state.width == 0 {
-            state.step = Step::Done;
-        } else if state.reached == self.most {
-            // It cannot have a successor: gone over without being searched.
-            state.edges += state.arcs;
-            state.level += 1;
-            (state.width, state.step) = (0, Step::Done);
-        } else if !state.turned && self.search.turns(state.arcs, state.edges, state.width as usize) {
-            state.step = Step::Prepare;
-            state.turned = true;
-            state.spread = self.search.spreads() && state.arcs <= SPREAD * (self.most - state.reached);
-        }
-        state
-    }
-    /// Where a round of filling ends.
-    fn fills(&self, state: &State, members: usize) -> usize {
-        self.nodes.min(state.filled + members * FILL)
-    }
-
     /// The rounds of a member, from the one of `state` on, which follows `posts`; the leader has a team.
     fn member(&self, mut member: Crewman<'_>, mut state: State, posts: &mut Vec<Post>, team: Option<&Team<'_>>) -> State {
         // SAFETY: every member has its own, which no other touches but by what is posted.
@@ -370,7 +226,7 @@ impl Round<'_> {
             rows.clear();
             let sums =
                 Sums { found: own.lists[*filled].len() as u64, arcs: down::long_rows(search.out.0, &own.lists[*filled], rows), missing: 0 };
-            let next = self.next(state, sums, 1);
+            let next = self.rules.next(state, sums, 1);
             if next.step != Step::Push || !next.small() || search.control.is_cancelled() {
                 return (sums, state);
             }
@@ -386,7 +242,7 @@ impl Round<'_> {
         let (front, next) = (self.bits[usize::from(state.flip)], self.bits[usize::from(!state.flip)]);
         match state.step {
             Step::Fill => {
-                let end = self.fills(state, members);
+                let end = self.rules.fills(state, members);
                 let share = (end - state.filled).div_ceil(members);
                 let start = end.min(state.filled + me * share);
                 let range = start..end.min(start + share);
@@ -417,7 +273,8 @@ impl Round<'_> {
                 let parts = posts.iter().flat_map(|post| unsafe { post.lists() }.1).skip(me).step_by(members);
                 for &part in parts {
                     let before = found.len();
-                    down::push_part(search.out, part, self.marks(), mark, found, search.isa);
+                    let push = if state.width == 1 { down::push_part::<false> } else { down::push_part::<true> };
+                    push(search.out, part, self.marks(), mark, found, search.isa);
                     sums.arcs += down::long_rows(search.out.0, &found[before..], rows);
                 }
                 sums.found = found.len() as u64;
@@ -426,13 +283,17 @@ impl Round<'_> {
                 let words = self.words_of(me, members);
                 // SAFETY: a member's share of the words.
                 let (front, visited) = unsafe { (Self::range(front, words.clone()), Self::range(self.visited, words.clone())) };
-                front.fill(0);
-                if !state.exact {
-                    let closed = &search.layout.closed[words.clone()];
-                    let marks = self.marks()[self.vertices(&words)].chunks(64);
-                    for ((word, marks), closed) in visited.iter_mut().zip(marks).zip(closed) {
-                        let seen = |(i, mark): (usize, &AtomicU32)| u64::from(mark.load(Ordering::Relaxed) != UNREACHED) << i;
-                        *word = closed | marks.iter().enumerate().map(seen).fold(0, |bits, bit| bits | bit);
+                if search.parents && state.exact {
+                    front.fill(0);
+                } else {
+                    let vertices = self.vertices(&words);
+                    // SAFETY: no mark is written to in this round.
+                    let marks = unsafe { std::slice::from_raw_parts(self.marks.add(vertices.start).cast_const(), vertices.len()) };
+                    // No vertex is its own parent but the source, whose bit is set with the others of its level.
+                    let level = if search.parents { UNREACHED } else { state.level };
+                    marks::read(marks::Part { marks, closed: &search.layout.closed[words], visited, level: (front, level) }, search.isa);
+                    if search.parents {
+                        front.fill(0);
                     }
                 }
             }

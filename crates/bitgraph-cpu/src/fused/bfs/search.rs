@@ -4,7 +4,7 @@
 //! Between levels, `queue[head..tail]` are the vertices of the level, each once. A vertex is visited if it has a mark, and where there are
 //! enough neighbours for vectors also if its bit in `visited` is set, which those of closed vertices always are.
 
-use super::{BfsLayout, down, rounds};
+use super::{BfsLayout, down, rounds, state};
 use crate::{Isa, team, threads};
 use bitgraph_algorithms::UNREACHED;
 use bitgraph_backend::{Control, Result};
@@ -79,7 +79,7 @@ impl Search<'_> {
         let most = self.layout.open + u64::from(self.is_closed(source));
         if !self.layout.growing && threads::allowed() > 1 {
             let mut marks: Vec<u32> = Vec::with_capacity(n);
-            let start = rounds::State::unfilled(self.degree(source as usize));
+            let start = state::State::unfilled(self.degree(source as usize));
             let places = &mut marks.spare_capacity_mut()[..n];
             let end = team::with(usize::MAX, |team| rounds::run(self, team, places, scratch, (source, most), start, &[source]))?;
             // SAFETY: a search that has begun has filled the marks.
@@ -116,7 +116,7 @@ impl Search<'_> {
                 let arcs = self.arcs(&scratch.queue[state.head..state.tail]);
                 if self.turns(arcs, state.edges, width) || shares && arcs > SHARED_ARCS {
                     let level = scratch.queue[state.head..state.tail].to_vec();
-                    let mut start = rounds::State::at(state.level, state.reached, state.edges, width as u64, arcs);
+                    let mut start = state::State::at(state.level, state.reached, state.edges, width as u64, arcs);
                     start.exact = !low;
                     #[allow(unsafe_code)]
                     // SAFETY: numbers as places for numbers; only numbers are written to them.
@@ -177,7 +177,7 @@ impl Search<'_> {
 }
 
 impl Found {
-    fn of(end: &rounds::State) -> Self {
+    fn of(end: &state::State) -> Self {
         Self { reached: end.reached, depth: end.level.saturating_sub(1), edges: end.edges }
     }
 }

@@ -80,7 +80,8 @@ fn addends() {
             let (a, b) = (dense::<T>(&cuda, rows, length, 3), dense::<T>(&cuda, length, columns, 4));
             let z = dense::<Z>(&cuda, rows, columns, 6);
             let (pa, pb, pz) = (Plain::of(&a), Plain::of(&b), Plain::of(&z));
-            let wanted = Plain::zeros(rows, columns).map(|_, i, c| (0..length).map(|k| pa.at(i, k) * pb.at(k, c)).sum::<f64>() + pz.at(i, c));
+            let wanted =
+                Plain::zeros(rows, columns).map(|_, i, c| (0..length).map(|k| pa.at(i, k) * pb.at(k, c)).sum::<f64>() + pz.at(i, c));
             let size = wanted.map(|_, _, _| 8.0 * (length as f64 + 1.0));
             let what = format!("{rows} x {length} x {columns}, {} and {}", T::DTYPE, Z::DTYPE);
             near(&what, &gemm(&a, &b).add(&z).eval().unwrap(), &wanted, &size, length as f64 + 4.0, DType::F32);

@@ -1,0 +1,159 @@
+//! What the rounds of a search are, and which comes after which.
+//!
+//! Invariant: decided from the state and the sums of what members found alone, alike by all of them.
+
+use super::search::{BETA, SPREAD, Search};
+
+/// A level of fewer arcs and twice its vertices is searched by the leader alone: microseconds, which a meeting and the way of what was found
+/// from core to core take too.
+const ALONE: u64 = 1 << 12;
+/// Marks that a member fills in one round: some pages, tens of microseconds where memory is new.
+const FILL: usize = 1 << 16;
+
+/// What a round does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Step {
+    /// Fills marks that are not initialised.
+    Fill,
+    /// A level top-down.
+    Push,
+    /// Reads the visited vertices off the marks, and the level; where marks are parents it clears the level's bitmap.
+    Prepare,
+    /// Sets the bits of the level, where marks are parents.
+    Mark,
+    /// Lists the level anew, in order.
+    Sort,
+    /// A level top-down over bitmaps, and the reading off of it.
+    Spread,
+    Collect,
+    /// A level bottom-up.
+    Pull,
+    /// Lists a level that was found in a bitmap.
+    List,
+    Done,
+}
+
+/// Where a search stands, the same for all members.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct State {
+    pub step: Step,
+    pub level: u32,
+    pub reached: u64,
+    /// Arcs out of the vertices expanded so far.
+    pub edges: u64,
+    /// Vertices of the level, and the arcs out of them.
+    pub width: u64,
+    pub arcs: u64,
+    /// Marks that are filled.
+    pub filled: usize,
+    /// Bottom-up steps have begun, or are over.
+    pub turned: bool,
+    /// Bottom-up steps begin by a level that is spread.
+    pub spread: bool,
+    /// `visited` is what the marks say.
+    pub exact: bool,
+    /// Which of the two bitmaps is the level.
+    pub flip: bool,
+    pub stopped: bool,
+}
+
+impl State {
+    /// At a level of so many vertices and arcs; so many vertices are reached, and so many arcs gone over.
+    pub(super) fn at(level: u32, reached: u64, edges: u64, width: u64, arcs: u64) -> Self {
+        let (filled, turned, spread, exact) = (usize::MAX, false, false, false);
+        Self { step: Step::Push, level, reached, edges, width, arcs, filled, turned, spread, exact, flip: false, stopped: false }
+    }
+    /// Before the marks are filled; the level is the source.
+    pub(super) fn unfilled(arcs: u64) -> Self {
+        Self { step: Step::Fill, filled: 0, ..Self::at(0, 1, 0, 1, arcs) }
+    }
+    /// Whether the level is the leader's alone.
+    pub(super) fn small(&self) -> bool {
+        self.arcs + 2 * self.width < ALONE
+    }
+}
+
+/// What the members of a round found, added up.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sums {
+    pub found: u64,
+    pub arcs: u64,
+    /// Arcs out of vertices that are not reached.
+    pub missing: u64,
+}
+
+/// What the order of rounds depends on besides the state.
+pub(super) struct Rules<'a> {
+    pub search: &'a Search<'a>,
+    pub nodes: usize,
+    /// As many vertices as can be reached.
+    pub most: u64,
+}
+
+impl Rules<'_> {
+    /// What comes after the round `state` of so many members, which found this.
+    pub(super) fn next(&self, mut state: State, sums: Sums, members: usize) -> State {
+        if state.stopped {
+            return State { step: Step::Done, ..state };
+        }
+        match state.step {
+            Step::Fill => {
+                state.filled = self.fills(&state, members);
+                if state.filled < self.nodes {
+                    return state;
+                }
+                self.settle(state)
+            }
+            Step::Push => {
+                state.edges += state.arcs;
+                state.level += 1;
+                state.reached += sums.found;
+                (state.width, state.arcs, state.exact) = (sums.found, sums.arcs, false);
+                self.settle(state)
+            }
+            Step::Prepare if self.search.parents => State { step: Step::Mark, ..state },
+            Step::Prepare | Step::Mark => State { step: if state.spread { Step::Sort } else { Step::Pull }, ..state },
+            Step::Sort => State { step: Step::Spread, ..state },
+            Step::Spread => State { step: Step::Collect, ..state },
+            Step::Collect | Step::Pull => {
+                state.level += 1;
+                state.reached += sums.found;
+                state.flip = !state.flip;
+                let shrinks = sums.found < state.width;
+                state.width = sums.found;
+                let left = self.most - state.reached;
+                let narrow = shrinks && sums.found < (self.nodes / BETA) as u64 && sums.found < left;
+                state.step = if sums.found == 0 || left == 0 || narrow { Step::List } else { Step::Pull };
+                state
+            }
+            Step::List => {
+                // Arcs of levels found bottom-up were not added: all but those of the vertices that are not reached.
+                state.edges = self.search.out.1.len() as u64 - sums.missing - sums.arcs;
+                state.arcs = sums.arcs;
+                self.settle(state)
+            }
+            Step::Done => state,
+        }
+    }
+    /// How the level of the state is searched.
+    pub(super) fn settle(&self, mut state: State) -> State {
+        state.step = Step::Push;
+        if state.width == 0 {
+            state.step = Step::Done;
+        } else if state.reached == self.most {
+            // It cannot have a successor: gone over without being searched.
+            state.edges += state.arcs;
+            state.level += 1;
+            (state.width, state.step) = (0, Step::Done);
+        } else if !state.turned && self.search.turns(state.arcs, state.edges, state.width as usize) {
+            state.step = Step::Prepare;
+            state.turned = true;
+            state.spread = self.search.spreads() && state.arcs <= SPREAD * (self.most - state.reached);
+        }
+        state
+    }
+    /// Where a round of filling ends.
+    pub(super) fn fills(&self, state: &State, members: usize) -> usize {
+        self.nodes.min(state.filled + members * FILL)
+    }
+}
