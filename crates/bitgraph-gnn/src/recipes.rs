@@ -104,7 +104,7 @@ impl Architecture {
     /// What the recipe divides features by.
     #[must_use]
     pub const fn normalise(self) -> Normalise {
-        Normalise::Row
+        Normalise::ColumnThenRow
     }
     /// The recipe for so many classes.
     #[must_use]

@@ -21,7 +21,7 @@ impl<B: TensorBackend> Streamed<B> {
     /// # Errors
     /// [`Error::Combination`] for what needs all rows at once.
     pub fn new(backend: &B, host: data::Features, normalise: Normalise) -> Result<Self, Error> {
-        if normalise == Normalise::ColumnMeanNonzero {
+        if normalise.takes_columns() {
             let why = "it takes all rows of a column at once; divide by rows or by nothing";
             return Err(Error::Combination { what: "streamed features divided by the mean of their column", why });
         }

@@ -106,7 +106,7 @@ impl Batches {
         if settings.evaluate_every == 0 {
             return Err(Error::Setting { what: "the number of epochs between scores", found: 0.0, allowed: "1 or more" });
         }
-        if normalise == Normalise::ColumnMeanNonzero {
+        if normalise.takes_columns() {
             let why = "a batch does not have all rows of a column";
             return Err(Error::Combination { what: "features divided by the mean of their column as they are gathered", why });
         }

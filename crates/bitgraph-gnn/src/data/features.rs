@@ -18,6 +18,16 @@ pub enum Normalise {
     Row,
     /// Each column by the mean absolute value of its elements that are not zero; columns of zeros stay.
     ColumnMeanNonzero,
+    /// Columns first, so that none counts for more than others, and then rows; of features that are 0 and 1 it is [`Normalise::Row`].
+    ColumnThenRow,
+}
+
+impl Normalise {
+    /// Whether all rows are needed at once.
+    #[must_use]
+    pub const fn takes_columns(self) -> bool {
+        matches!(self, Self::ColumnMeanNonzero | Self::ColumnThenRow)
+    }
 }
 
 /// Features of a data set, a row for each node. Every value is finite.
@@ -120,6 +130,7 @@ impl Features {
         };
         let group: Vec<usize> = match how {
             Normalise::None => return made,
+            Normalise::ColumnThenRow => return self.normalised(Normalise::ColumnMeanNonzero).normalised(Normalise::Row),
             Normalise::Row => places.map(|(i, _)| i).collect(),
             Normalise::ColumnMeanNonzero => places.map(|(_, j)| j).collect(),
         };

@@ -173,11 +173,13 @@ fn features_are_normalised_alike_in_both_forms() {
     }
     let pattern = Csr::new(6, 2, Offsets::from_usizes(&offsets), Buffer::from(columns)).unwrap();
     let sparse = Features::sparse(pattern.clone(), values.clone()).unwrap();
-    for how in [Normalise::None, Normalise::Row, Normalise::ColumnMeanNonzero] {
+    for how in [Normalise::None, Normalise::Row, Normalise::ColumnMeanNonzero, Normalise::ColumnThenRow] {
         assert_eq!(sparse.normalised(how).to_dense(), dense.normalised(how).to_dense(), "{how:?}");
     }
     assert_eq!(dense.normalised(Normalise::Row).to_dense()[4..10], [0.5, 0.5, 0.0, 0.0, 0.75, 0.25]);
     // The first column's mean is 9 / 4, the second one's 4 / 3.
+    let columns = dense.normalised(Normalise::ColumnMeanNonzero);
+    assert_eq!(dense.normalised(Normalise::ColumnThenRow).to_dense(), columns.normalised(Normalise::Row).to_dense());
     assert_eq!(dense.normalised(Normalise::ColumnMeanNonzero).to_dense()[..4], [1.0 / 2.25, 0.0, 0.0, 1.5]);
     values[4] = f32::INFINITY;
     assert_eq!(Features::sparse(pattern, values).unwrap_err().to_string(), "feature 0 of node 4 is not a finite number");

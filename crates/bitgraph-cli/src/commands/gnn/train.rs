@@ -79,7 +79,12 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
     let source = match described {
         Some(d) => Source { name: &name, normalise: d.normalise, split: d.split, streamed },
         None => {
-            let own = if precision.is_float() { architecture.normalise() } else { Normalise::None };
+            let own = match precision.is_float() {
+                // A block of rows does not have the columns.
+                true if streamed => Normalise::Row,
+                true => architecture.normalise(),
+                false => Normalise::None,
+            };
             if !precision.is_float() && args.settings.normalise.is_some_and(|asked| asked != own) {
                 return Err(Failure::usage(format_args!("--normalise: {precision} rounds the features by a rule of its own")));
             }
