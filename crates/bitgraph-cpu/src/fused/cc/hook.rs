@@ -83,10 +83,11 @@ fn hook_parts<O: Width, const P: usize, const SHARED: bool>(
     trace::enter(if SHARED { "cc: hooked by all" } else { "cc: hooked by one" });
     if roots.into_inner() == 1 && isolated == 0 {
         trace::enter("cc: one tree");
+        // The tree has the number 0, which the first part's labels are already.
         let labels = DisjointSlice::new(labels);
         // SAFETY: parts are disjoint.
         #[allow(unsafe_code)]
-        team.run(parts, |_, part| unsafe { labels.range(range(part)) }.fill(MaybeUninit::new(0)));
+        team.run(parts - 1, |_, part| unsafe { labels.range(range(part + 1)) }.fill(MaybeUninit::new(0)));
         return Ok(Counts { components: 1, largest: n as u64 });
     }
     let numbers = |part: usize| range(part).start..range(part).start + counts[part].load(Relaxed);
