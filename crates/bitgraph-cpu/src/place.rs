@@ -89,8 +89,8 @@ mod tests {
         let all = std::thread::available_parallelism().map_or(1, usize::from);
         let cores = std::thread::spawn(|| {
             #[cfg(target_os = "linux")]
-            // SAFETY: a set of cores is plain bits; the call reads one, for the calling thread.
             if let Some(core) = current() {
+                // SAFETY: a set of cores is plain bits; the call reads one, for the calling thread.
                 unsafe {
                     let mut one: libc::cpu_set_t = std::mem::zeroed();
                     libc::CPU_SET(core, &mut one);
