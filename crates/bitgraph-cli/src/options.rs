@@ -29,8 +29,8 @@ Vertices are numbered from 0, also where a file numbers them from 1.";
 /// Options of every command.
 #[derive(Args, Clone, Debug, Default)]
 pub struct GeneralArgs {
-    /// Threads [default: the CPUs allowed to the process]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=4096))]
+    /// Threads, at most 1024; searches and the like use no more than there are CPUs [default: the CPUs allowed to the process]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub threads: Option<u32>,
     /// The seed of what the command itself draws at random (--sources N); a generator has its own
     #[arg(long, value_name = "S", default_value_t = 1)]

@@ -19,8 +19,14 @@ impl Backend for Cpu {
     fn shares_with(&self, _: &Self) -> bool {
         true
     }
+    /// Runs `work` with at most so many of the threads of rayon's current pool, 0 for all of them, and no more than can run at a time: a fused
+    /// algorithm whose threads take turns on a core would wait for each of them in every round.
+    ///
+    /// The pool is the caller's: inside `pool.install(|| ...)` that pool, elsewhere rayon's global one. It may be larger than the machine, or
+    /// shared with other work: a run waits for no thread that has not come to it.
     fn with_threads<R>(&self, threads: usize, work: impl FnOnce() -> R) -> R {
-        crate::threads::limited(threads, work)
+        let most = crate::threads::available();
+        crate::threads::limited(if threads == 0 { most } else { threads.min(most) }, work)
     }
     fn matrix(&self, csr: &Csr, values: Option<&Values>, format: FormatKind) -> Result<CpuMatrix, Error> {
         CpuMatrix::new(csr, values, format)
@@ -107,5 +113,18 @@ impl<F: Format> Resident<F> for Cpu {
 impl DefaultBackend<Cpu> for Unnamed {
     fn backend() -> Cpu {
         Cpu::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_more_threads_are_used_than_can_run() {
+        let cores = crate::place::cores();
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(4 * cores).build().unwrap();
+        let used = |threads| pool.install(|| Cpu::new().with_threads(threads, crate::threads::allowed));
+        assert_eq!([0, 1, cores, cores + 1, usize::MAX].map(used), [cores, 1, cores, cores, cores]);
     }
 }

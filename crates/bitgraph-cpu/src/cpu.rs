@@ -1,6 +1,10 @@
 //! The handle of the CPU backend.
 
-/// The CPU backend. Work runs in rayon's current pool.
+/// The CPU backend.
+///
+/// Work runs in rayon's current pool: in that of the caller inside `pool.install(|| ...)`, in rayon's global one elsewhere. Fused algorithms
+/// use as many of its threads as the plan says, at most as many as the process has cores (affinity masks and a container's quota counted),
+/// and these wait for each other with pauses for a tenth of a millisecond, then with offers of the core, then asleep.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cpu {
     reference: bool,

@@ -13,6 +13,11 @@ pub(crate) fn allowed() -> usize {
     LIMIT.get().min(rayon::current_num_threads()).max(1)
 }
 
+/// The threads of the current pool that can run at a time: those beyond the cores only take turns with the others.
+pub(crate) fn available() -> usize {
+    rayon::current_num_threads().min(crate::place::cores())
+}
+
 /// Runs `work` with at most so many threads; 0 leaves it at those of the pool.
 pub(crate) fn limited<R>(threads: usize, work: impl FnOnce() -> R) -> R {
     struct Restore(usize);

@@ -12,13 +12,11 @@
 //! runs this file under a model checker.
 #![allow(unsafe_code)]
 
-use crate::sync::{AtomicBool, AtomicUsize, Cell, Ordering, spin_loop, yield_now};
+use crate::sync::{AtomicBool, AtomicUsize, Cell, Ordering, Wait};
 use std::ops::Range;
 
 /// Pieces that a share has at least if others may take some of them: to look into the shares of all others takes a microsecond.
 const STEAL: usize = 8;
-/// Looks at another's epoch before the core is offered to others.
-const SPINS: u32 = 1 << 11;
 /// The most members.
 const MEMBERS: usize = 1 << 10;
 
@@ -74,12 +72,6 @@ unsafe impl<P: Send, S: Send> Sync for Crew<P, S> {}
 // SAFETY: posts are values.
 unsafe impl<P: Send, S: Send> Send for Crew<P, S> {}
 
-/// Waits a moment: a pause at first, then the core is offered to others.
-fn wait(spins: &mut u32) {
-    *spins += 1;
-    if *spins < SPINS { spin_loop() } else { yield_now() }
-}
-
 impl<P: Copy, S: Copy> Crew<P, S> {
     /// For at most so many members.
     pub(crate) fn new(most: usize) -> Self {
@@ -108,7 +100,7 @@ impl<P: Copy, S: Copy> Crew<P, S> {
         }
         let me = self.arrived.fetch_add(1, Ordering::AcqRel);
         let start = self.starts.get(me)?;
-        let mut spins = 0;
+        let mut wait = Wait::default();
         let admitted = loop {
             let admitted = start.0.load(Ordering::Acquire);
             if admitted != 0 {
@@ -117,7 +109,7 @@ impl<P: Copy, S: Copy> Crew<P, S> {
             if self.over.load(Ordering::Acquire) {
                 return None;
             }
-            wait(&mut spins);
+            wait.turn();
         };
         let mut member = Member { crew: self, me, epoch: admitted, members: 0 };
         let told = member.read(posts)?;
@@ -156,12 +148,12 @@ impl<P: Copy, S: Copy> Member<'_, P, S> {
             // SAFETY: the leader has read the post before the last; it reads this one after the epoch.
             slot.post.with_mut(|slot| unsafe { *slot = Some(post) });
             slot.epoch.store(epoch, Ordering::Release);
-            let mut spins = 0;
+            let mut wait = Wait::default();
             while crew.epoch.0.load(Ordering::Acquire) < epoch {
                 if crew.over.load(Ordering::Acquire) && crew.epoch.0.load(Ordering::Acquire) < epoch {
                     return None;
                 }
-                wait(&mut spins);
+                wait.turn();
             }
         }
         self.read(posts)
@@ -172,12 +164,12 @@ impl<P: Copy, S: Copy> Member<'_, P, S> {
         let next = self.members.max(crew.arrived.load(Ordering::Acquire).min(crew.sides.len()));
         crew.sides[1..self.members].iter().try_for_each(|side| {
             let slot = &side.slots[epoch & 1];
-            let mut spins = 0;
+            let mut wait = Wait::default();
             while slot.epoch.load(Ordering::Acquire) < epoch {
                 if side.gone.load(Ordering::Acquire) && slot.epoch.load(Ordering::Acquire) < epoch {
                     return None;
                 }
-                wait(&mut spins);
+                wait.turn();
             }
             Some(())
         })?;

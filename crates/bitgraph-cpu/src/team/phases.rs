@@ -5,7 +5,7 @@
 #![allow(unsafe_code)]
 
 use crate::place;
-use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Cell, Ordering, spin_loop, yield_now};
+use crate::sync::{AtomicBool, AtomicU64, AtomicUsize, Cell, Ordering, Wait, yield_now};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
@@ -20,8 +20,6 @@ const WORKER: u64 = 4;
 const PHASE: u64 = 1 << 20;
 /// The workers in the phase.
 const WORKERS: u64 = PHASE - WORKER;
-/// Polls before a thread offers its core to others.
-const POLLS: u32 = 1 << 13;
 /// Phases in which the leader offers its core to workers that have not come.
 const YIELD_PHASES: u64 = 64;
 
@@ -56,16 +54,6 @@ unsafe impl Send for Shared {}
 /// Where the share of `worker` ends when `chunks` are dealt to `workers`.
 fn share(worker: usize, workers: usize, chunks: usize) -> usize {
     worker * chunks / workers
-}
-
-/// Waits a moment: a pause at first, then the core is offered to others.
-fn pause(polls: &mut u32) {
-    *polls += 1;
-    if *polls < POLLS {
-        spin_loop();
-    } else {
-        yield_now();
-    }
 }
 
 impl Shared {
@@ -120,7 +108,7 @@ impl Shared {
         self.present.fetch_add(1, Ordering::Relaxed);
         // Woken behind the leader on its core, a worker would wait for it to end.
         place::leave(self.offered.load(Ordering::Relaxed));
-        let (mut seen, mut polls) = (0, 0);
+        let (mut seen, mut wait) = (0, Wait::default());
         loop {
             let state = self.state.load(Ordering::Acquire);
             if state & EXIT != 0 {
@@ -128,11 +116,11 @@ impl Shared {
             }
             let phase = state / PHASE;
             if state & OPEN == 0 || phase == seen {
-                pause(&mut polls);
+                wait.turn();
                 continue;
             }
             if self.state.compare_exchange(state, state + WORKER, Ordering::AcqRel, Ordering::Relaxed).is_ok() {
-                (seen, polls) = (phase, 0);
+                (seen, wait) = (phase, Wait::default());
                 let leave = Leave(self);
                 // SAFETY: the phase is open and counts this worker, so the leader keeps the job alive and unchanged.
                 if let Some((work, chunks)) = self.job.with(|job| unsafe { *job }) {
@@ -162,9 +150,9 @@ struct Close<'a>(&'a Shared);
 impl Drop for Close<'_> {
     fn drop(&mut self) {
         self.0.state.fetch_and(!OPEN, Ordering::AcqRel);
-        let mut polls = 0;
+        let mut wait = Wait::default();
         while self.0.state.load(Ordering::Acquire) & WORKERS != 0 {
-            pause(&mut polls);
+            wait.turn();
         }
     }
 }

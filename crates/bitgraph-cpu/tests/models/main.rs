@@ -15,9 +15,17 @@ mod team;
 mod sync {
     #[allow(clippy::unsafe_removed_from_name)] // as the crate itself names it
     pub(crate) use loom::cell::UnsafeCell as Cell;
-    pub(crate) use loom::hint::spin_loop;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::thread::yield_now;
+
+    /// Another thread has its turn, however long the wait.
+    #[derive(Default)]
+    pub(crate) struct Wait;
+    impl Wait {
+        pub(crate) fn turn(&mut self) {
+            yield_now();
+        }
+    }
 }
 
 /// Cores, of which a model knows nothing.

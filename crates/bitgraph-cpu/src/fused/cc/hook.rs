@@ -72,7 +72,7 @@ fn hook_parts<O: Width, const P: usize, const SHARED: bool>(
             // SAFETY: parts are disjoint.
             #[allow(unsafe_code)]
             let names = unsafe { names.range(range(part)) };
-            let passed = pass(graph, labels, names, range(part));
+            let passed = pass::<O, P, SHARED>(graph, labels, names, range(part));
             counts[part].store(passed.numbers, Relaxed);
             roots.fetch_add(passed.roots, Relaxed);
             isolated.fetch_add(passed.isolated, Relaxed);
@@ -83,10 +83,11 @@ fn hook_parts<O: Width, const P: usize, const SHARED: bool>(
     trace::enter(if SHARED { "cc: hooked by all" } else { "cc: hooked by one" });
     if roots.into_inner() == 1 && isolated == 0 {
         trace::enter("cc: one tree");
+        // The tree has the number 0, which the first part's labels are already.
         let labels = DisjointSlice::new(labels);
         // SAFETY: parts are disjoint.
         #[allow(unsafe_code)]
-        team.run(parts, |_, part| unsafe { labels.range(range(part)) }.fill(MaybeUninit::new(0)));
+        team.run(parts - 1, |_, part| unsafe { labels.range(range(part + 1)) }.fill(MaybeUninit::new(0)));
         return Ok(Counts { components: 1, largest: n as u64 });
     }
     let numbers = |part: usize| range(part).start..range(part).start + counts[part].load(Relaxed);
@@ -163,11 +164,17 @@ struct Passed {
 
 /// Hooks every vertex of a range onto its smallest neighbour, if that is smaller and in the range. Every other vertex gets a number, from the
 /// start of the range on; what that is hooked onto comes in `names`: its smallest neighbour before the range, or itself. Labels are numbers.
-fn pass<O: Width, const P: usize>(graph: &Graph<'_, O, P>, labels: &[AtomicU32], names: &mut [u32], range: Range<usize>) -> Passed {
+/// Unless parts are `SHARED` the range is all vertices, before which there are none.
+fn pass<O: Width, const P: usize, const SHARED: bool>(
+    graph: &Graph<'_, O, P>,
+    labels: &[AtomicU32],
+    names: &mut [u32],
+    range: Range<usize>,
+) -> Passed {
     assert!(range.end <= labels.len() && range.len() <= names.len());
     let (first, mut numbers, mut roots, mut isolated) = (range.start as u32, 0, 0, 0);
     let mut hook = |v: u32, parent: u32| {
-        let own = parent >= first;
+        let own = !SHARED || parent >= first;
         // SAFETY: `v` is in the range, `parent` not above it, and fewer numbers than vertices of the range were given before.
         #[allow(unsafe_code)]
         unsafe {
@@ -178,7 +185,9 @@ fn pass<O: Width, const P: usize>(graph: &Graph<'_, O, P>, labels: &[AtomicU32],
             label.store(labels.get_unchecked(if own { parent } else { v } as usize).load(Relaxed), Relaxed);
         }
         numbers += u32::from(parent == v || !own);
-        roots += usize::from(parent == v);
+        if SHARED {
+            roots += usize::from(parent == v);
+        }
     };
     if P == 1 {
         let (offsets, columns) = (graph.offsets[0], graph.columns[0]);
@@ -199,7 +208,7 @@ fn pass<O: Width, const P: usize>(graph: &Graph<'_, O, P>, labels: &[AtomicU32],
             isolated += usize::from(lists.iter().all(|l| l.is_empty()));
         }
     }
-    Passed { numbers: numbers as usize, roots, isolated }
+    Passed { numbers: numbers as usize, roots: if SHARED { roots } else { numbers as usize }, isolated }
 }
 
 /// Joins every vertex's tree with that of its last neighbour, in every pattern; where threads share the trees hooks them onto each other, and

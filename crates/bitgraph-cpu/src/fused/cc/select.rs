@@ -1,9 +1,9 @@
 //! Which variant of connected components runs: the one place that chooses.
 
 use super::{CcLayout, CcVariant};
-use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
 use crate::rates::{Cost, gather, in_orders, mesh_like, on_threads, threads_for_passes};
+use crate::{Cpu, threads};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
 use bitgraph_sparse::ordering::Ordering;
@@ -37,7 +37,7 @@ impl CcVariant {
     /// The same where more is known: a search of few levels does not get far in a graph of long diameter, and with degrees alike it reads about
     /// as much of a graph of few entries as hooking does, which many threads share better and one does not.
     fn choose_for(s: &Stats) -> Self {
-        let sparse = s.mean_degree < 2.0 * DENSE && s.skew < ALIKE && rayon::current_num_threads() >= MANY_THREADS;
+        let sparse = s.mean_degree < 2.0 * DENSE && s.skew < ALIKE && threads::available() >= MANY_THREADS;
         if s.spreads_slowly || sparse { Self::Hook } else { Self::choose(s.entries, s.nodes) }
     }
 }

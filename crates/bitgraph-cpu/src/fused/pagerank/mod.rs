@@ -25,7 +25,7 @@ use bitgraph_backend::{Error, Result};
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_sparse::{Csr, Permutation};
 use std::mem::MaybeUninit;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use update::{Operands, Rates, Totals, restore, update};
 
 /// Work below which one thread does.
@@ -142,9 +142,14 @@ impl<T: Real> PageRankLayout<T> {
                     // SAFETY: parts are disjoint ranges of vertices, and so of the operand's elements.
                     #[allow(unsafe_code)]
                     let operand = unsafe { out.range(element..element + length) };
-                    for ((v, slot), &inverse) in (first..).zip(operand).zip(&self.inverse[first..]) {
-                        *slot = start(v) * inverse.magnitude();
-                        total.lost[0] += if lost && inverse < T::ZERO { start(v).to_f64() } else { 0.0 };
+                    let inverse = &self.inverse[first..first + length];
+                    match teleport {
+                        None => operand.iter_mut().zip(inverse).for_each(|(slot, i)| *slot = T::from_f64(even) * i.magnitude()),
+                        Some(p) => operand.iter_mut().zip(inverse).zip(&p[first..]).for_each(|((slot, i), &p)| *slot = p * i.magnitude()),
+                    }
+                    if lost {
+                        let dangling = (first..).zip(inverse).filter(|(_, i)| **i < T::ZERO);
+                        total.lost[0] = dangling.fold(total.lost[0], |sum, (v, _)| sum + start(v).to_f64());
                     }
                 }
                 // SAFETY: every part has its own element.
@@ -202,17 +207,20 @@ impl<T: Real> PageRankLayout<T> {
         }
         let mut scores = Vec::new();
         let out = DisjointSlice::new(fresh(&mut scores, n, team));
-        team.run(parts.len(), |worker, part| {
-            let mut sums = sums[worker].lock().unwrap_or_else(PoisonError::into_inner);
+        team.run(parts.len(), |_, part| {
             for (first, element, length) in self.matrix.stretches(parts[part].clone()) {
-                let scores = &mut sums[..length];
-                restore(isa, &operand[element..element + length], &self.inverse[first..first + length], scores);
-                for (v, &score) in (first..).zip(&*scores) {
-                    let place = self.order.as_ref().map_or(v, |order| order.old_of_new()[v] as usize);
+                let (operand, inverse) = (&operand[element..element + length], &self.inverse[first..first + length]);
+                let Some(order) = &self.order else {
+                    // SAFETY: parts are disjoint ranges of vertices.
+                    #[allow(unsafe_code)]
+                    restore(isa, operand, inverse, unsafe { out.range(first..first + length) });
+                    continue;
+                };
+                for ((&place, &share), i) in order.old_of_new()[first..].iter().zip(operand).zip(inverse) {
                     // SAFETY: parts are disjoint ranges of vertices, and so are their old numbers.
                     #[allow(unsafe_code)]
                     unsafe {
-                        out.write(place, MaybeUninit::new(score));
+                        out.write(place as usize, MaybeUninit::new(share / i.magnitude()));
                     }
                 }
             }

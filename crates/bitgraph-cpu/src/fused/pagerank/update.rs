@@ -8,6 +8,7 @@
 use crate::Isa;
 use crate::spmv::{Real, per_level};
 use std::array::from_fn;
+use std::mem::MaybeUninit;
 
 /// Sums of one kind of total.
 const LANES: usize = 8;
@@ -58,13 +59,13 @@ per_level! {
 
 per_level! {
     /// The scores that an operand was made from, within two roundings.
-    pub(super) fn restore<T: Real>(operand: &[T], inverse: &[T], scores: &mut [T]) = restored
+    pub(super) fn restore<T: Real>(operand: &[T], inverse: &[T], scores: &mut [MaybeUninit<T>]) = restored
 }
 
 #[inline(always)]
-fn restored<T: Real>(operand: &[T], inverse: &[T], scores: &mut [T]) {
+fn restored<T: Real>(operand: &[T], inverse: &[T], scores: &mut [MaybeUninit<T>]) {
     for ((score, &share), inverse) in scores.iter_mut().zip(operand).zip(inverse) {
-        *score = share / inverse.magnitude();
+        score.write(share / inverse.magnitude());
     }
 }
 
