@@ -7,6 +7,7 @@ use crate::timing::{self, Bench};
 use anyhow::{Context, Result, ensure};
 use bitgraph::cuda::Cuda;
 use bitgraph::cuda::tensor::TensorKernels;
+use bitgraph::generate::mix64;
 use bitgraph::prelude::*;
 use bitgraph::sparse::{Coo, Duplicates};
 use bitgraph::tensor::ops::{BatchLayer, BitBatches, BitBatchesOp, bit_batches};
@@ -65,12 +66,8 @@ pub struct Measured {
     bytes: u64,
 }
 
-fn hash(k: u64) -> u64 {
-    (k ^ k >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
-}
-
 fn codes(cuda: &Cuda, (rows, columns): (usize, usize), bits: u32, packing: Packing, seed: u64) -> Result<Planes<Cuda>> {
-    let values: Vec<u32> = (0..(rows * columns) as u64).map(|k| (hash(k + (seed << 40)) & ((1 << bits) - 1)) as u32).collect();
+    let values: Vec<u32> = (0..(rows * columns) as u64).map(|k| (mix64(k + (seed << 40)) & ((1 << bits) - 1)) as u32).collect();
     let view = View::new(&values, rows, columns)?;
     let host = BitPlanes::from_integers(&view, bits, 0, packing, TileShape::WORD, &Control::default())?;
     Ok(Planes::from_host(cuda, &host)?)
@@ -84,7 +81,7 @@ impl Options {
             let first = i / self.vertices * self.vertices;
             rows.extend(std::iter::repeat_n(i as u32, self.degree));
             columns.push(i as u32);
-            columns.extend((1..self.degree).map(|k| (first + hash((i * 64 + k) as u64) as usize % self.vertices) as u32));
+            columns.extend((1..self.degree).map(|k| (first + mix64((i * 64 + k) as u64) as usize % self.vertices) as u32));
         }
         Ok(Coo::pattern(n, n, rows, columns).into_csr(Duplicates::First)?.0)
     }

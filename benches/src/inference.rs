@@ -8,6 +8,7 @@
 use crate::timing::{self, Bench};
 use anyhow::{Result, ensure};
 use bitgraph::cuda::Cuda;
+use bitgraph::generate::mix64;
 use bitgraph::gnn::quant::{column_signs, scaled_signs};
 use bitgraph::gnn::{Graph, data};
 use bitgraph::prelude::*;
@@ -57,11 +58,8 @@ pub struct Measured {
     undecided: usize,
 }
 
-fn hash(k: u64) -> u64 {
-    (k ^ k >> 31).wrapping_mul(0xbf58_476d_1ce4_e5b9).rotate_left(29).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32
-}
 fn numbers(n: usize, seed: u64, from: f32) -> Vec<f32> {
-    (0..n as u64).map(|k| from + (1.0 - from) * (hash(k + (seed << 32)) >> 8) as f32 / (1u32 << 24) as f32).collect()
+    (0..n as u64).map(|k| from + (1.0 - from) * (mix64(k + (seed << 32)) >> 40) as f32 / (1u32 << 24) as f32).collect()
 }
 fn weight(cuda: &Cuda, (rows, columns): (usize, usize), seed: u64) -> Result<Signs<Cuda>> {
     Ok(Dense::from_vec(cuda, rows, columns, numbers(rows * columns, seed, -1.0))?.sign(Packing::Columns)?)

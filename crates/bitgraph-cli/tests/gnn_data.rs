@@ -1,26 +1,15 @@
 //! `gnn train` on other layouts of data: many graphs, OGB's tables, labels of several classes.
 
 mod common;
+use bitgraph_testkit::graphs;
 use common::{bitgraph, file};
 use serde_json::Value;
-use std::fmt::Write;
 use tempfile::TempDir;
 
-/// Forty rings and forty stars, which only their edges tell apart, as TU has them.
+/// Forty rings and forty stars.
 fn rings_and_stars() -> TempDir {
-    let (mut edges, mut indicator, mut labels, mut from) = (String::new(), String::new(), String::new(), 1);
-    for g in 0..80 {
-        let size = 5 + g / 2 % 5;
-        for i in 0..size {
-            let (a, b) = if g % 2 == 0 { (i, (i + 1) % size) } else { (0, i.max(1)) };
-            writeln!(edges, "{}, {}", from + a, from + b).unwrap();
-            writeln!(indicator, "{}", g + 1).unwrap();
-        }
-        writeln!(labels, "{}", g % 2).unwrap();
-        from += size;
-    }
     let dir = tempfile::tempdir().unwrap();
-    for (name, text) in [("A", edges), ("graph_indicator", indicator), ("graph_labels", labels)] {
+    for (name, text) in graphs::rings_and_stars(80) {
         file(&dir, &format!("RS_{name}.txt"), text);
     }
     dir

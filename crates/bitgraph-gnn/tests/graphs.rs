@@ -7,23 +7,11 @@ use bitgraph_gnn::graphs::{GraphRun, Rule, chosen, folds, split};
 use bitgraph_gnn::{Architecture, Epoch, Features, NodeTask, Nodes, Readout, Runs, Scores, Taught, Training, train};
 use bitgraph_sparse::{Buffer, Csr, Offsets};
 use bitgraph_tensor::{Dense, Philox};
-use std::fmt::Write;
 
-/// Sixty rings and sixty stars of 5 to 9 nodes, which only their edges tell apart.
+/// Sixty rings and sixty stars.
 fn rings_and_stars() -> GraphSet {
-    let (mut edges, mut indicator, mut labels, mut from) = (String::new(), String::new(), String::new(), 1);
-    for g in 0..120 {
-        let size = 5 + g / 2 % 5;
-        for i in 0..size {
-            let (a, b) = if g % 2 == 0 { (i, (i + 1) % size) } else { (0, i.max(1)) };
-            writeln!(edges, "{}, {}", from + a, from + b).unwrap();
-            writeln!(indicator, "{}", g + 1).unwrap();
-        }
-        writeln!(labels, "{}", g % 2).unwrap();
-        from += size;
-    }
     let folder = tempfile::tempdir().unwrap();
-    for (name, text) in [("A", edges), ("graph_indicator", indicator), ("graph_labels", labels)] {
+    for (name, text) in bitgraph_testkit::graphs::rings_and_stars(120) {
         std::fs::write(folder.path().join(format!("RS_{name}.txt")), text).unwrap();
     }
     match open_any(folder.path(), &Control::default()).unwrap() {

@@ -24,6 +24,24 @@ pub fn undirected(n: usize, edges: impl IntoIterator<Item = (u32, u32)>) -> Csr 
     pattern(n, edges, true)
 }
 
+/// So many rings and stars in turns, of 5 to 9 nodes, which only their edges tell apart, as TU has sets of graphs: the ends of the files'
+/// names before `.txt`, and what is in them.
+#[must_use]
+pub fn rings_and_stars(graphs: usize) -> [(&'static str, String); 3] {
+    let (mut edges, mut indicator, mut labels, mut from) = (String::new(), String::new(), String::new(), 1);
+    for g in 0..graphs {
+        let size = 5 + g / 2 % 5;
+        for i in 0..size {
+            let (a, b) = if g % 2 == 0 { (i, (i + 1) % size) } else { (0, i.max(1)) };
+            edges += &format!("{}, {}\n", from + a, from + b);
+            indicator += &format!("{}\n", g + 1);
+        }
+        labels += &format!("{}\n", g % 2);
+        from += size;
+    }
+    [("A", edges), ("graph_indicator", indicator), ("graph_labels", labels)]
+}
+
 /// Pseudo-random numbers by a linear congruence.
 #[derive(Clone, Debug)]
 pub struct Random(pub u64);

@@ -18,11 +18,11 @@ macro_rules! per_level {
         $vis fn $name<$($g: $bound),*>(isa: Isa, $($arg: $type),*) $(-> $ret)? {
             #[cfg(target_arch = "x86_64")]
             {
-                #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,popcnt")]
                 fn avx2<$($g: $bound),*>($($arg: $type),*) $(-> $ret)? {
                     $body($($arg),*)
                 }
-                #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi1,bmi2")]
+                #[target_feature(enable = "avx512f,avx512bw,avx512vl,avx512dq,avx2,fma,bmi1,bmi2,popcnt")]
                 fn avx512<$($g: $bound),*>($($arg: $type),*) $(-> $ret)? {
                     $body($($arg),*)
                 }

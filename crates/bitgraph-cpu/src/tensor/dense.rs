@@ -8,6 +8,7 @@ use super::number::{Number, Sum};
 use super::reference::dense::classes;
 use super::sink::Sink;
 use super::view::{AnyView, reals};
+use crate::spmv::per_level;
 use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_semiring::Scalar;
@@ -17,6 +18,8 @@ use bitgraph_tensor::{Any, AnyMut, Out, Real, Reals};
 
 /// Rows of a block.
 const ROWS: usize = 256;
+/// Elements that a step takes at a time: they stay in the nearest cache between their reading and their writing.
+const ELEMENTS: usize = 4096;
 
 /// Whether an operand is computed with in double precision.
 pub fn is_double(x: &Any<Cpu>) -> bool {
@@ -93,12 +96,29 @@ pub fn map(op: &MapOp<Cpu>, y: AnyMut<'_, Cpu>) {
         return rows_of::<i32>(isa, y, &|i, row, _| x.row_into(isa, i, row));
     }
     in_real!(&op.x, R => {
-        let finish = Finish::<R>::new(isa, &op.epilogue);
-        rows_of::<R>(isa, y, &|i, row, scratch| {
-            x.row_into(isa, i, row);
-            finish.row(i, row, scratch);
+        let (steps, sink) = (Finish::<R>::new(isa, &op.epilogue), Sink::<R>::new(isa, y));
+        let (rows, columns) = sink.window().shape();
+        if rows == 0 || columns == 0 {
+            return;
+        }
+        let step = (ELEMENTS / columns).max(1);
+        parallel::blocks(rows, step, |block| {
+            let (mut all, mut scratch) = (vec![R::ZERO; block.len() * columns], Vec::new());
+            x.rows_into(isa, block.clone(), &mut all);
+            finish(isa, &steps, block.start, columns, &mut all, &mut scratch);
+            // SAFETY: rows are disjoint, and each is in one block.
+            unsafe { sink.rows(block.start, &all) };
         });
     });
+}
+
+per_level! {
+    /// Takes consecutive rows through an epilogue.
+    fn finish<R: Number>(steps: &Finish<'_, R>, first: usize, columns: usize, x: &mut [R], scratch: &mut Vec<R>) = finish_body
+}
+#[inline(always)]
+fn finish_body<R: Number>(steps: &Finish<'_, R>, first: usize, columns: usize, x: &mut [R], scratch: &mut Vec<R>) {
+    steps.rows(first, columns, x, scratch);
 }
 
 pub fn sum_columns(x: &Any<Cpu>, out: AnyMut<'_, Cpu>) {

@@ -70,6 +70,22 @@ impl<'a, R: Number> Finish<'a, R> {
             self.step(step, i, x, scratch);
         }
     }
+    /// Takes consecutive rows of so many columns through all steps.
+    #[inline(always)]
+    pub fn rows(&self, first: usize, columns: usize, x: &mut [R], scratch: &mut Vec<R>) {
+        let of_elements = |step: &Ready<'_, R>| matches!(step, Ready::Scale(_) | Ready::Activation(_) | Ready::Dropout(_) | Ready::Sign);
+        if columns == 1 && self.steps.iter().all(of_elements) {
+            // Rows of one element are worth no loop of their own.
+            for step in &self.steps {
+                match step {
+                    Ready::Dropout(dropout) => drop_out_column(dropout, first, x),
+                    step => self.step(step, first, x, scratch),
+                }
+            }
+        } else {
+            x.chunks_exact_mut(columns).enumerate().for_each(|(k, row)| self.row(first + k, row, scratch));
+        }
+    }
     #[inline(always)]
     fn step(&self, step: &Ready<'a, R>, i: usize, x: &mut [R], scratch: &mut Vec<R>) {
         match step {
@@ -133,15 +149,40 @@ pub fn activate<R: Number>(f: Activation, x: &mut [R]) {
     }
 }
 
+/// Groups of four elements whose words are drawn at a time.
+const QUADS: usize = 16;
+
 /// Dropout of a row's elements.
 #[inline(always)]
 pub fn drop_out<R: Number>(dropout: &Dropout, i: usize, x: &mut [R]) {
     let (generator, threshold, factor): (Philox, u32, R) = (dropout.generator(), dropout.threshold(), R::of(dropout.factor()));
-    for (quad, four) in x.chunks_mut(4).enumerate() {
-        let words = generator.words(i as u64, quad as u32);
-        for (x, word) in four.iter_mut().zip(words) {
-            // Not a product: a dropped element is zero, be it infinite or NaN.
-            *x = if word >= threshold { *x * factor } else { R::ZERO };
+    let (many, rest) = x.as_chunks_mut::<{ 4 * QUADS }>();
+    for (k, x) in many.iter_mut().enumerate() {
+        // Word by word of all groups: a loop that becomes vectors.
+        let mut words = [[0u32; QUADS]; 4];
+        for quad in 0..QUADS {
+            let [a, b, c, d] = generator.words(i as u64, (k * QUADS + quad) as u32);
+            (words[0][quad], words[1][quad], words[2][quad], words[3][quad]) = (a, b, c, d);
+        }
+        for (quad, four) in x.as_chunks_mut::<4>().0.iter_mut().enumerate() {
+            four.iter_mut().zip(&words).for_each(|(x, words)| *x = kept(*x, words[quad] >= threshold, factor));
         }
     }
+    for (quad, four) in rest.chunks_mut(4).enumerate() {
+        let words = generator.words(i as u64, (many.len() * QUADS + quad) as u32);
+        four.iter_mut().zip(words).for_each(|(x, word)| *x = kept(*x, word >= threshold, factor));
+    }
+}
+
+/// Dropout of the elements of a column, from a row on.
+#[inline(always)]
+fn drop_out_column<R: Number>(dropout: &Dropout, first: usize, x: &mut [R]) {
+    let (generator, threshold, factor): (Philox, u32, R) = (dropout.generator(), dropout.threshold(), R::of(dropout.factor()));
+    x.iter_mut().enumerate().for_each(|(k, x)| *x = kept(*x, generator.words((first + k) as u64, 0)[0] >= threshold, factor));
+}
+
+/// An element times a factor, or zero. Not a product with zero: a dropped element is zero, be it infinite or NaN.
+#[inline(always)]
+fn kept<R: Number>(x: R, is_kept: bool, factor: R) -> R {
+    if is_kept { x * factor } else { R::ZERO }
 }

@@ -6,6 +6,7 @@
 
 use super::bits::planes_of;
 use super::number::{Sum, Writing};
+use crate::spmv::per_level;
 use crate::{Cpu, Isa};
 use bitgraph_sparse::parallel::DisjointSlice;
 use bitgraph_tensor::bittensor::{BitLayout, Packing};
@@ -46,6 +47,20 @@ pub fn words_of<'a>(out: CodesOut<'a, Cpu>) -> &'a mut [u32] {
     &mut all[window.offset()..][..out.planes as usize * out.layout.words()]
 }
 
+per_level! {
+    /// Whole numbers of a row: 1 above zero and 0 elsewhere for signs, what is nearest otherwise.
+    fn whole<S: Sum>(row: &[S], signs: bool, codes: &mut [i32]) = whole_body
+}
+#[inline(always)]
+fn whole_body<S: Sum>(row: &[S], signs: bool, codes: &mut [i32]) {
+    if signs {
+        row.iter().zip(codes).for_each(|(x, code)| *code = i32::from(*x > S::ZERO));
+    } else {
+        // Conversions to whole numbers are the same loop for every instruction set.
+        S::write(Isa::Portable, row, codes);
+    }
+}
+
 /// An output that tasks write to, each its own rows.
 pub struct Sink<'a, S> {
     window: Window,
@@ -80,10 +95,7 @@ impl<'a, S: Sum> Sink<'a, S> {
         let write = move |first: usize, values: &[S]| {
             let mut codes = vec![0i32; layout.ncols()];
             for (k, row) in values.chunks_exact(layout.ncols()).enumerate() {
-                S::write(isa, row, &mut codes);
-                if signs {
-                    codes.iter_mut().for_each(|code| *code = i32::from(*code > 0));
-                }
+                whole(isa, row, signs, &mut codes);
                 for p in 0..planes {
                     let at = word_at(&layout, p, first + k, 0);
                     // SAFETY: the words are of a row of the layout, and by the contract of `rows` no other task writes to them.

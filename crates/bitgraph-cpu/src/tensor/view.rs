@@ -9,6 +9,7 @@ use bitgraph_sparse::Values;
 use bitgraph_tensor::{Any, Dense, Element, Reals, Window};
 use half::{bf16, f16};
 use std::any::TypeId;
+use std::ops::Range;
 
 /// The elements of a matrix, and where its rows are.
 #[derive(Clone, Copy)]
@@ -66,6 +67,15 @@ macro_rules! any_view {
             #[inline]
             pub fn row_into<R: Sum>(&self, isa: Isa, i: usize, out: &mut [R]) {
                 with_view!(self, view => R::read(isa, view.row(i), out));
+            }
+            /// As [`AnyView::row_into`], of consecutive rows one after the other.
+            pub fn rows_into<R: Sum>(&self, isa: Isa, rows: Range<usize>, out: &mut [R]) {
+                let window = self.window();
+                if window.is_contiguous() && !rows.is_empty() {
+                    let elements = window.row(rows.start).start..window.row(rows.end - 1).end;
+                    return with_view!(self, view => R::read(isa, &view.data[elements], out));
+                }
+                rows.zip(out.chunks_exact_mut(window.columns().max(1))).for_each(|(i, row)| self.row_into(isa, i, row));
             }
             /// As [`AnyView::row_into`]; the row itself if that is its type.
             #[inline]

@@ -25,10 +25,7 @@ impl Labels {
     /// # Errors
     /// [`Content`](super::Error::Content) for another label, or a number of classes that 31 bits do not hold.
     pub fn new(of: Vec<i32>, classes: usize) -> Result<Self> {
-        if classes == 0 || i32::try_from(classes).is_err() {
-            let allowed = "from 1 to below 2^31";
-            return Err(crate::Error::Setting { what: "the number of classes", found: classes as f64, allowed }.into());
-        }
+        check_classes(classes)?;
         match of.iter().position(|&c| c < Self::NONE || c >= classes as i32) {
             None => Ok(Self { of, classes, many: None }),
             Some(node) => Err(crate::Error::Label { node: node as u64, label: of[node].into(), classes: classes as u32 }.into()),
@@ -41,10 +38,7 @@ impl Labels {
     /// [`Content`](super::Error::Content) for no classes, elements that make no rows of them, or a node that there is not;
     /// [`Element`](super::Error::Element) for another element.
     pub fn several(mut matrix: Vec<u8>, classes: usize, unlabelled: &[u32]) -> Result<Self> {
-        if classes == 0 || i32::try_from(classes).is_err() {
-            let allowed = "from 1 to below 2^31";
-            return Err(crate::Error::Setting { what: "the number of classes", found: classes as f64, allowed }.into());
-        }
+        check_classes(classes)?;
         let nodes = matrix.len() / classes;
         if nodes * classes != matrix.len() {
             let (expected, found) = ((nodes * classes) as u64, matrix.len() as u64);
@@ -81,6 +75,15 @@ impl Labels {
     pub fn labelled(&self) -> impl Iterator<Item = u32> + '_ {
         (0u32..).zip(&self.of).filter(|(_, c)| **c != Self::NONE).map(|(v, _)| v)
     }
+}
+
+/// Refuses a number of classes that labels cannot tell apart.
+fn check_classes(classes: usize) -> Result<()> {
+    if classes == 0 || i32::try_from(classes).is_err() {
+        let allowed = "from 1 to below 2^31";
+        return Err(crate::Error::Setting { what: "the number of classes", found: classes as f64, allowed }.into());
+    }
+    Ok(())
 }
 
 /// A data set for the classification of nodes.

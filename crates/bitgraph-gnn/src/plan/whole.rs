@@ -159,7 +159,14 @@ mod tests {
             assert_eq!(op.feature_scales.is_some(), precision == Precision::BiFull);
             let found = logits(&op).to_host().unwrap();
             let expected = model.infer(&task.graph, &parameters, &task.features).unwrap().to_host().unwrap();
-            assert!(found.iter().zip(&expected).all(|(f, e)| (f - e).abs() < 1e-5 * e.abs().max(1.0)), "{precision}");
+            let near = |found: &[f32]| found.iter().zip(&expected).all(|(f, e)| (f - e).abs() < 1e-5 * e.abs().max(1.0));
+            assert!(near(&found), "{precision}");
+            match Cpu::new().bit_gcn(&op).unwrap() {
+                Whole::Done(whole) => {
+                    assert!(near(&whole.eval(&Cpu::new(), (150, 3)).unwrap().to_host().unwrap()), "{precision}: {}", whole.form());
+                }
+                Whole::Declined(reason) => assert!(precision == Precision::BiFull, "{reason}"),
+            }
         }
         let three = crate::Shape { layers: 3, ..shape };
         let LowBits { model, task } = LowBits::new(&Cpu::new(), &set, 0, Precision::Bin, &three).unwrap();

@@ -6,6 +6,7 @@
 mod aggregate;
 mod codes;
 mod count;
+mod gcn;
 mod mixed;
 mod pack;
 mod product;
@@ -23,7 +24,7 @@ use super::view::AnyView;
 use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_tensor::bittensor::Packing;
-use bitgraph_tensor::ops::{BitGemmOp, BitSpmmOp, PackOp};
+use bitgraph_tensor::ops::{BitGcn, BitGcnOp, BitGemmOp, BitSpmmOp, PackOp, Whole};
 use bitgraph_tensor::{Any, AnyMut, BitOperand, BitOut, Bits, CodesOut, Dense, Tensor};
 
 impl Bits for Cpu {
@@ -75,6 +76,12 @@ impl Bits for Cpu {
         let csr = seen(&op.matrix, op.transposed).0;
         let halves = (0..csr.nrows()).map(|i| 0.5 * (csr.degree(i) + usize::from(op.own)) as f32).collect();
         Dense::from_vec(self, csr.nrows(), 1, halves)
+    }
+    fn bit_gcn(&self, op: &BitGcnOp<'_, Self>) -> Result<Whole<Box<dyn BitGcn<Self>>>, Error> {
+        if self.is_reference() {
+            return Ok(Whole::Declined("the plain loops infer operation by operation".into()));
+        }
+        gcn::prepare(op)
     }
 }
 

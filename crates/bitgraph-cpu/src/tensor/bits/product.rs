@@ -177,12 +177,12 @@ pub fn codes(op: &BitGemmOp<Cpu>, a: &Codes<'_>, b: &Codes<'_>, y: BitOut<'_, Cp
     let isa = Isa::current();
     let (panels, sums_a, sums_b) = (Panels::new(b, width(isa)), a.sums(), b.sums());
     let stride = panels.count * panels.width;
-    let blocks = |store: &(dyn Fn(usize, &[i64]) + Sync)| {
+    let blocks = |store: &(dyn Fn(Range<usize>, &[i64]) + Sync)| {
         parallel::each(rows.div_ceil(ROWS), &|block| {
             let block = block * ROWS..((block + 1) * ROWS).min(rows);
             let mut sums = vec![0i64; block.len() * stride];
             multiply(isa, a, &panels, b.planes, block.clone(), &mut sums);
-            block.zip(sums.chunks_exact(stride)).for_each(|(i, sums)| store(i, &sums[..columns]));
+            store(block, &sums);
         });
     };
     let (whole_a, whole_b) = (Whole::of(a), Whole::of(b));
@@ -193,11 +193,12 @@ pub fn codes(op: &BitGemmOp<Cpu>, a: &Codes<'_>, b: &Codes<'_>, y: BitOut<'_, Cp
     };
     if op.is_whole() {
         let sink = Sink::<i32>::new(isa, target(y, &op.epilogue));
-        return blocks(&|i, sums| {
-            let mut row = vec![0; columns];
-            whole_row(i, sums, &mut row);
+        return blocks(&|block, sums| {
+            let mut all = vec![0; block.len() * columns];
+            let rows = all.chunks_exact_mut(columns).zip(sums.chunks_exact(stride));
+            block.clone().zip(rows).for_each(|(i, (row, sums))| whole_row(i, &sums[..columns], row));
             // SAFETY: rows are disjoint, and each is in one block.
-            unsafe { sink.rows(i, &row) };
+            unsafe { sink.rows(block.start, &all) };
         });
     }
     let steps = Finish::<f32>::new(isa, &op.epilogue);
@@ -206,23 +207,24 @@ pub fn codes(op: &BitGemmOp<Cpu>, a: &Codes<'_>, b: &Codes<'_>, y: BitOut<'_, Cp
     let narrow = top(a).checked_mul(top(b)).and_then(|t| t.checked_mul(length as u64)).is_some_and(|t| t < 1 << 31);
     let exact = op.a.is_whole() && op.b.is_whole() && narrow;
     let plain_b: Vec<f64> = b.sums().iter().map(|&sum| sum as f64).collect();
-    blocks(&|i, sums| {
-        let (mut row, mut scratch) = (vec![0f32; columns], Vec::new());
-        if exact {
-            let mut numbers = vec![0; columns];
-            whole_row(i, sums, &mut numbers);
-            f32::read(isa, &numbers, &mut row);
-        } else {
-            let (scale_a, zero_a) = a.step(i, 0);
-            for (c, (x, &sum)) in row.iter_mut().zip(sums).enumerate() {
-                let (scale_b, zero_b) = b.step(0, c);
-                let codes = sum as f64 - zero_b * sums_a[i] as f64 - zero_a * plain_b[c] + length as f64 * zero_a * zero_b;
-                *x = (scale_a * scale_b * codes) as f32;
+    blocks(&|block, sums| {
+        let (mut all, mut numbers, mut scratch) = (vec![0f32; block.len() * columns], vec![0; columns], Vec::new());
+        for (i, (row, sums)) in block.clone().zip(all.chunks_exact_mut(columns).zip(sums.chunks_exact(stride))) {
+            if exact {
+                whole_row(i, &sums[..columns], &mut numbers);
+                f32::read(isa, &numbers, row);
+            } else {
+                let (scale_a, zero_a) = a.step(i, 0);
+                for (c, (x, &sum)) in row.iter_mut().zip(sums).enumerate() {
+                    let (scale_b, zero_b) = b.step(0, c);
+                    let codes = sum as f64 - zero_b * sums_a[i] as f64 - zero_a * plain_b[c] + length as f64 * zero_a * zero_b;
+                    *x = (scale_a * scale_b * codes) as f32;
+                }
             }
+            finish(isa, &steps, 1.0, i, row, &mut scratch);
         }
-        finish(isa, &steps, 1.0, i, &mut row, &mut scratch);
         // SAFETY: rows are disjoint, and each is in one block.
-        unsafe { sink.rows(i, &row) };
+        unsafe { sink.rows(block.start, &all) };
     });
 }
 

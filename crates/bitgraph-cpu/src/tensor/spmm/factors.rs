@@ -59,6 +59,10 @@ impl<S: Sum> Entries<'_, S> {
         }
         let scratch = &mut scratch.factors;
         scratch.clear();
+        if let (None, Some(scale), 1) = (&self.values, &self.columns, self.heads) {
+            scratch.extend(self.csr.row(i).iter().map(|&j| scale[j as usize]));
+            return scratch;
+        }
         scratch.resize(range.len() * self.heads, S::ONE);
         if let Some(values) = &self.values {
             for (entry, slots) in range.clone().zip(scratch.chunks_exact_mut(self.heads)) {

@@ -1,0 +1,370 @@
+//! Inference over two layers of signs as one operation: BitGNN's `bin` over features of few ones.
+//!
+//! Features are lists of their ones, and 64 columns of the hidden layer are one word: a row of the first product is the words of its list,
+//! counted bit-sliced, and batch normalisation before the sign is a limit of that count for each column. Signs are aggregated by the same
+//! counters; what the second layer sends is summed as any floats. Sources: BitGNN, 2023; Harley-Seal counters as in Mula, Kurz, Lemire, 2018.
+//!
+//! Invariant: signs are those of the operations one by one: limits are found by the arithmetic of those, from whole numbers that are exact.
+#![allow(unsafe_code)] // what is called for an instruction set
+
+use super::Codes;
+use crate::spmv::per_level;
+use crate::tensor::spmm::seen;
+use crate::tensor::view::View;
+use crate::{Cpu, Isa};
+use bitgraph_backend::{Error, Matrix};
+use bitgraph_sparse::parallel;
+use bitgraph_tensor::ops::{BitGcn, BitGcnHidden, BitGcnOp, Whole, spmm};
+use bitgraph_tensor::{BitOperand, Dense, DenseMut, Signs};
+use std::ops::Range;
+
+/// One in so many elements of the features may be a one. A word of a list takes about as long as the product of dense bits takes for 13 elements.
+const SPARSE: usize = 8;
+/// Rows of a task.
+const ROWS: usize = 128;
+/// Planes of a counter: degrees and lists are below 2^32.
+const PLANES: usize = 33;
+
+/// What is held.
+struct Prepared {
+    adjacency: Matrix<Cpu>,
+    scales: Dense<Cpu, f32>,
+    /// The ones of each row of the features.
+    offsets: Vec<usize>,
+    ones: Vec<u32>,
+    /// Row by row of the first weight, `words` words of 64 columns each.
+    first: Vec<u64>,
+    /// Where the limits of rows of so many ones begin: `words * planes` words, plane by plane. None of lengths that do not occur.
+    begins: Vec<usize>,
+    limits: Vec<u64>,
+    /// Class by class the signs of the second weight.
+    second: Vec<u64>,
+    factors: Vec<f32>,
+    bias: Vec<f32>,
+    hidden: usize,
+    words: usize,
+    classes: usize,
+}
+
+fn row(d: &Dense<Cpu, f32>) -> Vec<f32> {
+    let view = View::of(d);
+    (0..view.window.rows()).flat_map(|i| view.row(i).iter().copied()).collect()
+}
+
+/// The bits of a count of `n`.
+const fn planes(n: usize) -> usize {
+    (usize::BITS - n.leading_zeros()) as usize
+}
+
+/// The smallest whole number from `-most` to `most + 1` that is of a kind, where all above it are.
+fn smallest(most: i64, is: impl Fn(i64) -> bool) -> i64 {
+    let (mut low, mut high) = (-most, most + 1);
+    while low < high {
+        let middle = low + (high - low).div_euclid(2);
+        if is(middle) { high = middle } else { low = middle + 1 }
+    }
+    low
+}
+
+/// Prepares the operation, or says why it is not for lists of ones.
+pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Error> {
+    let BitGcnHidden::Signs { mean, variance, epsilon } = &op.hidden else {
+        return Ok(Whole::Declined("sums of floats between the layers go through their own operations".into()));
+    };
+    if op.feature_scales.is_some() {
+        return Ok(Whole::Declined("features have factors".into()));
+    }
+    let operands = [op.features, op.first, op.second].map(|x: &Signs<Cpu>| BitOperand::Signs(x.clone()));
+    let [Some(x), Some(w), Some(v)] = [&operands[0], &operands[1], &operands[2]].map(Codes::of) else {
+        return Ok(Whole::Declined("an operand is of floats".into()));
+    };
+    let ((nodes, inputs), hidden, classes) = (op.features.shape(), op.first.shape().1, op.second.shape().1);
+    let all: usize = (0..nodes).map(|i| x.layout.line(x.words, i).iter().map(|word| word.count_ones() as usize).sum::<usize>()).sum();
+    if all * SPARSE > nodes * inputs {
+        return Ok(Whole::Declined(format!("more than one in {SPARSE} elements of the features are ones")));
+    }
+    let factors = row(op.first_scales);
+    if factors.iter().any(|factor| *factor < 0.0) {
+        return Ok(Whole::Declined("a factor of the first weight is below zero".into()));
+    }
+    let (mut offsets, mut ones) = (vec![0], Vec::with_capacity(all));
+    for i in 0..nodes {
+        for (k, &word) in x.layout.line(x.words, i).iter().enumerate() {
+            let mut left = word;
+            while left != 0 {
+                ones.push((32 * k) as u32 + left.trailing_zeros());
+                left &= left - 1;
+            }
+        }
+        offsets.push(ones.len());
+    }
+    let words = hidden.div_ceil(64);
+    let mut first = vec![0u64; inputs * words];
+    let mut sums = vec![-(inputs as i64); hidden];
+    for (c, sum) in sums.iter_mut().enumerate() {
+        for j in (0..inputs).filter(|&j| w.code(j, c) != 0) {
+            first[j * words + c / 64] |= 1 << (c % 64);
+            *sum += 2;
+        }
+    }
+    // With k of n ones at a column's +1, its sum is 4 k - 2 n less the column's own sum: it is above zero, normalised, from
+    // 2 k - n = (limit + own sum) / 2 on.
+    let (mean, variance) = (row(mean), row(variance));
+    let limit = |c: usize| {
+        let scale = (variance[c] + *epsilon as f32).sqrt().recip();
+        let least = smallest(inputs as i64, |sum| (sum as f32 * factors[c] - mean[c]) * scale >= 0.0);
+        (least + sums[c]).div_euclid(2) + (least + sums[c]).rem_euclid(2)
+    };
+    let least: Vec<i64> = (0..hidden).map(limit).collect();
+    let most = (0..nodes).map(|i| offsets[i + 1] - offsets[i]).max().unwrap_or(0);
+    let (mut begins, mut limits) = (vec![usize::MAX; most + 1], Vec::new());
+    for n in (0..nodes).map(|i| offsets[i + 1] - offsets[i]) {
+        if begins[n] != usize::MAX {
+            continue;
+        }
+        begins[n] = limits.len();
+        let planes = planes(n + 1);
+        limits.resize(begins[n] + words * planes, 0u64);
+        for (c, &least) in least.iter().enumerate() {
+            let from = (n as i64 + least + 1).div_euclid(2).clamp(0, n as i64 + 1).cast_unsigned();
+            for p in (0..planes).filter(|p| from >> p & 1 != 0) {
+                limits[begins[n] + c / 64 * planes + p] |= 1 << (c % 64);
+            }
+        }
+    }
+    let mut second = vec![0u64; classes * words];
+    for c in 0..classes {
+        (0..hidden).filter(|&j| v.code(j, c) != 0).for_each(|j| second[c * words + j / 64] |= 1 << (j % 64));
+    }
+    Ok(Whole::Done(Box::new(Prepared {
+        adjacency: op.adjacency.clone(),
+        scales: op.scales.clone(),
+        offsets,
+        ones,
+        first,
+        begins,
+        limits,
+        second,
+        factors: row(op.second_scales),
+        bias: row(op.bias),
+        hidden,
+        words,
+        classes,
+    })))
+}
+
+/// A carry-save adder: the bits that are set an odd number of times, and those that are set twice or more.
+#[inline(always)]
+const fn add(a: u64, b: u64, c: u64) -> (u64, u64) {
+    let odd = a ^ b;
+    (odd ^ c, a & b | odd & c)
+}
+
+/// Counts the bits of the words of some ids, and of one more word, into planes, lowest first, which are as many as the count takes.
+#[inline(always)]
+fn count(own: u64, ids: &[u32], of: impl Fn(u32) -> u64, planes: &mut [u64]) {
+    planes.fill(0);
+    let (mut low, high) = ([own, 0, 0], planes.len().min(3));
+    let (groups, rest) = ids.as_chunks::<8>();
+    for group in groups {
+        let words: [u64; 8] = std::array::from_fn(|k| of(group[k]));
+        add_eight(words, &mut low, &mut planes[high..]);
+    }
+    if !rest.is_empty() {
+        let mut words = [0; 8];
+        words.iter_mut().zip(rest).for_each(|(word, &id)| *word = of(id));
+        add_eight(words, &mut low, &mut planes[high..]);
+    }
+    planes.iter_mut().zip(low).for_each(|(plane, low)| *plane = low);
+}
+
+/// Adds eight words to counters, whose planes from the fourth on are `high`.
+#[inline(always)]
+fn add_eight([a, b, c, d, e, f, g, h]: [u64; 8], low: &mut [u64; 3], high: &mut [u64]) {
+    let [one, two, four] = *low;
+    let (x, carry_a) = add(one, a, b);
+    let (x, carry_b) = add(x, c, d);
+    let (y, fours_a) = add(two, carry_a, carry_b);
+    let (x, carry_a) = add(x, e, f);
+    let (x, carry_b) = add(x, g, h);
+    let (y, fours_b) = add(y, carry_a, carry_b);
+    let (z, mut carry) = add(four, fours_a, fours_b);
+    *low = [x, y, z];
+    for plane in high {
+        (*plane, carry) = (*plane ^ carry, *plane & carry);
+    }
+}
+
+per_level! {
+    /// The signs of the first layer's normalised product, of some rows.
+    fn product<>(p: &Prepared, rows: Range<usize>, out: &mut [u64]) = product_body
+}
+#[inline(always)]
+fn product_body(p: &Prepared, rows: Range<usize>, out: &mut [u64]) {
+    let mut counts = [0u64; PLANES];
+    for (i, out) in rows.zip(out.chunks_exact_mut(p.words)) {
+        let ones = &p.ones[p.offsets[i]..p.offsets[i + 1]];
+        let used = planes(ones.len() + 1);
+        let limits = &p.limits[p.begins[ones.len()]..][..p.words * used];
+        for (w, (out, limits)) in out.iter_mut().zip(limits.chunks_exact(used)).enumerate() {
+            count(0, ones, |j| p.first[j as usize * p.words + w], &mut counts[..used]);
+            // From the lowest plane up: at least as many as the bits of the limit so far.
+            *out = counts.iter().zip(limits).fold(!0, |enough, (&count, &limit)| limit & count & enough | !limit & (count | enough));
+        }
+    }
+}
+
+per_level! {
+    /// The signs of the sums of signs over some rows and their neighbours, times the second weight, plus its bias.
+    fn aggregate<>(p: &Prepared, rows: Range<usize>, signs: &[u64], out: &mut [f32]) = aggregate_body
+}
+#[inline(always)]
+fn aggregate_body(p: &Prepared, rows: Range<usize>, signs: &[u64], out: &mut [f32]) {
+    let (csr, words) = (seen(&p.adjacency, false).0, p.words);
+    let (mut counts, mut sums) = ([0u64; PLANES], vec![0u64; words]);
+    for (i, out) in rows.zip(out.chunks_exact_mut(p.classes)) {
+        let neighbours = csr.row(i);
+        // The node itself is one more message.
+        let messages = neighbours.len() + 1;
+        let (used, half) = (planes(messages), messages.div_ceil(2));
+        for (w, sum) in sums.iter_mut().enumerate() {
+            count(signs[i * words + w], neighbours, |j| signs[j as usize * words + w], &mut counts[..used]);
+            let more = |enough: u64, (p, &count): (usize, &u64)| if half >> p & 1 != 0 { count & enough } else { count | enough };
+            *sum = counts[..used].iter().enumerate().fold(!0, more);
+        }
+        if let Some(last) = sums.last_mut() {
+            *last &= u64::MAX >> (64 * words - p.hidden);
+        }
+        for (c, out) in out.iter_mut().enumerate() {
+            let apart: u32 = p.second[c * words..][..words].iter().zip(&sums).map(|(v, s)| (v ^ s).count_ones()).sum();
+            *out = (p.hidden as i64 - 2 * i64::from(apart)) as f32 * p.factors[c] + p.bias[c];
+        }
+    }
+}
+
+impl BitGcn<Cpu> for Prepared {
+    fn run(&self, y: DenseMut<'_, Cpu, f32>) -> Result<(), Error> {
+        let (nodes, isa) = (self.scales.nrows(), Isa::current());
+        let mut signs = vec![0u64; nodes * self.words];
+        if self.words > 0 {
+            let rows = |k: usize, signs: &mut [u64]| product(isa, self, k * ROWS..(k * ROWS + signs.len() / self.words), signs);
+            parallel::chunks_mut(&mut signs, ROWS * self.words, rows);
+        }
+        let mut sent = vec![0f32; nodes * self.classes];
+        if self.classes > 0 {
+            parallel::chunks_mut(&mut sent, ROWS * self.classes, |k, sent| {
+                aggregate(isa, self, k * ROWS..(k * ROWS + sent.len() / self.classes), &signs, sent);
+            });
+        }
+        let sent = Dense::from_vec(self.adjacency.backend(), nodes, self.classes, sent)?;
+        spmm(&self.adjacency, &sent).own(1.0).scale_rows(&self.scales).scale_columns(&self.scales).into(y)
+    }
+    fn bytes(&self) -> u64 {
+        let words = self.first.len() + self.limits.len() + self.second.len() + self.offsets.len() + self.begins.len();
+        let halves = self.ones.len() + self.factors.len() + self.bias.len();
+        self.adjacency.bytes() + self.scales.bytes() + 8 * words as u64 + 4 * halves as u64
+    }
+    fn form(&self) -> String {
+        format!("lists of {} ones, {} words of 64 signs a node", self.ones.len(), self.words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitgraph_backend::Matrix;
+    use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind};
+    use bitgraph_tensor::bittensor::Packing;
+    use bitgraph_tensor::ops::{bit_gemm, bit_spmm, moments};
+
+    /// A number below `n` that depends on `k` alone.
+    fn drawn(k: usize, n: usize) -> usize {
+        ((k as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as usize % n
+    }
+    fn floats(rows: usize, columns: usize, salt: usize) -> Dense<Cpu, f32> {
+        let all = (0..rows * columns).map(|k| drawn(k * 7 + salt, 2001) as f32 / 1000.0 - 1.0).collect();
+        Dense::from_vec(&Cpu::new(), rows, columns, all).unwrap()
+    }
+    fn signs(rows: usize, columns: usize, packing: Packing, is: impl Fn(usize) -> bool) -> Signs<Cpu> {
+        let all = (0..rows * columns).map(|k| if is(k) { 1.0 } else { -1.0 }).collect();
+        Dense::<Cpu, f32>::from_vec(&Cpu::new(), rows, columns, all).unwrap().sign(packing).unwrap()
+    }
+
+    fn pattern(nodes: usize, entries: Vec<(u32, u32)>) -> Csr {
+        let (rows, columns): (Vec<u32>, Vec<u32>) = entries.into_iter().unzip();
+        Coo::pattern(nodes, nodes, rows, columns).into_csr(Duplicates::First).unwrap().0
+    }
+
+    #[test]
+    fn it_is_the_operations_one_by_one() {
+        let cpu = Cpu::new();
+        for (nodes, inputs, hidden, classes) in [(1, 1, 1, 1), (300, 90, 64, 7), (257, 130, 70, 9), (64, 33, 5, 3), (200, 500, 128, 16)] {
+            // A hub, nodes without neighbours, rows without ones and one of nothing else.
+            let near = |i: usize| (1..4).map(move |d| (i, drawn(i * 5 + d, nodes)));
+            let hub = (1..nodes).step_by(2).map(|j| (0, j));
+            let entries = (0..nodes).filter(|i| i % 5 > 0).flat_map(near).chain(hub).filter(|(i, j)| i != j);
+            let mut all: Vec<(u32, u32)> = entries.map(|(i, j)| (i as u32, j as u32)).collect();
+            all.sort_unstable();
+            all.dedup();
+            let csr = pattern(nodes, all);
+            let adjacency = Matrix::new(&cpu, &csr, None, FormatKind::Csr).unwrap();
+            let one = |k: usize| k / inputs == 2 || k / inputs % 7 > 0 && drawn(k, 12) == 0;
+            let features = signs(nodes, inputs, Packing::Rows, one);
+            let first = signs(inputs, hidden, Packing::Columns, |k| drawn(k + 3, 2) == 0);
+            let second = signs(hidden, classes, Packing::Columns, |k| drawn(k + 5, 2) == 0);
+            let positive = |d: Dense<Cpu, f32>| bitgraph_tensor::ops::map(&d).multiply(&d).eval().unwrap();
+            let (first_scales, second_scales) = (positive(floats(1, hidden, 1)), floats(1, classes, 2));
+            let (bias, scales) = (floats(1, classes, 3), floats(nodes, 1, 4));
+            let product = bit_gemm(&features, &first).times_columns(&first_scales);
+            let (mean, variance) = moments(&product.eval().unwrap()).unwrap();
+            let product = bit_gemm(&features, &first).times_columns(&first_scales);
+            let s = product.batch_norm((&mean, &variance), None, 1e-5).eval_signs().unwrap();
+            let s = bit_spmm(&adjacency, &s).own().eval_signs().unwrap();
+            let h = bit_gemm(&s, &second).times_columns(&second_scales).bias(&bias).eval().unwrap();
+            let wanted = spmm(&adjacency, &h).own(1.0).scale_rows(&scales).scale_columns(&scales).eval().unwrap().to_host().unwrap();
+            let op = BitGcnOp {
+                adjacency: &adjacency,
+                scales: &scales,
+                features: &features,
+                feature_scales: None,
+                first: &first,
+                first_scales: &first_scales,
+                hidden: BitGcnHidden::Signs { mean: &mean, variance: &variance, epsilon: 1e-5 },
+                second: &second,
+                second_scales: &second_scales,
+                bias: &bias,
+            };
+            let Whole::Done(whole) = prepare(&op).unwrap() else { panic!("{nodes} nodes were declined") };
+            let found = whole.eval(&cpu, (nodes, classes)).unwrap().to_host().unwrap();
+            assert_eq!(found, wanted, "{nodes} nodes");
+            let mut wider = Dense::<Cpu, f32>::zeros(&cpu, nodes, classes + 2).unwrap();
+            whole.run(wider.columns_mut(1..classes + 1).unwrap()).unwrap();
+            assert_eq!(wider.columns(1..classes + 1).unwrap().to_host().unwrap(), found, "a window");
+        }
+    }
+    #[test]
+    fn what_it_is_not_for_is_declined() {
+        let cpu = Cpu::new();
+        let adjacency = Matrix::new(&cpu, &pattern(4, vec![(0, 1)]), None, FormatKind::Csr).unwrap();
+        let (features, weight) = (signs(4, 8, Packing::Rows, |k| k % 2 == 0), signs(8, 8, Packing::Columns, |k| k % 3 == 0));
+        let (column, rows) = (floats(4, 1, 1), floats(1, 8, 2));
+        let op = |hidden| BitGcnOp {
+            adjacency: &adjacency,
+            scales: &column,
+            features: &features,
+            feature_scales: None,
+            first: &weight,
+            first_scales: &rows,
+            hidden,
+            second: &weight,
+            second_scales: &rows,
+            bias: &rows,
+        };
+        let reason = |hidden| match prepare(&op(hidden)).unwrap() {
+            Whole::Declined(reason) => reason,
+            Whole::Done(_) => panic!("it was prepared"),
+        };
+        assert!(reason(BitGcnHidden::Floats { bias: &rows }).contains("sums of floats"));
+        assert!(reason(BitGcnHidden::Signs { mean: &rows, variance: &rows, epsilon: 1e-5 }).contains("more than one in 8"));
+    }
+}
