@@ -308,7 +308,7 @@ mod tests {
             all.dedup();
             let csr = pattern(nodes, all);
             let adjacency = Matrix::new(&cpu, &csr, None, FormatKind::Csr).unwrap();
-            let one = |k: usize| k / inputs == 2 || k / inputs % 7 > 0 && drawn(k, 12) == 0;
+            let one = |k: usize| k / inputs == 2 || !(k / inputs).is_multiple_of(7) && drawn(k, 12) == 0;
             let features = signs(nodes, inputs, Packing::Rows, one);
             let first = signs(inputs, hidden, Packing::Columns, |k| drawn(k + 3, 2) == 0);
             let second = signs(hidden, classes, Packing::Columns, |k| drawn(k + 5, 2) == 0);
