@@ -20,9 +20,12 @@ mod sync {
 
     /// Another thread has its turn, however long the wait.
     #[derive(Default)]
-    pub(crate) struct Wait;
+    pub(crate) struct Wait {
+        turns: usize,
+    }
     impl Wait {
         pub(crate) fn turn(&mut self) {
+            self.turns += 1;
             yield_now();
         }
     }
