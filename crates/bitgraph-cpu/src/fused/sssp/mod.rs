@@ -21,6 +21,7 @@ mod packed;
 mod parents;
 mod rounds;
 mod select;
+mod state;
 #[cfg(test)]
 mod tests;
 

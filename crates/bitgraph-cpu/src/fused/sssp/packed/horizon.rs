@@ -11,7 +11,7 @@
 //! it is worked off, and the 256 buckets are never ambiguous.
 #![allow(unsafe_code)]
 
-use super::super::rounds::long_way;
+use super::super::state::long_way;
 use super::buckets::Buckets;
 use super::ops::{Ops, Sink, below};
 use super::rows::{HEAD, PAD, Rows};
