@@ -52,7 +52,7 @@ fn threads(s: &Stats) -> usize {
     }
     let narrow = s.mean_degree < NARROW_MESH && !scattered(s);
     let (nodes, threads) = if narrow { (SHARED_NARROW_MESH, NARROW_MESH_THREADS) } else { (SHARED_MESH, MESH_THREADS) };
-    if s.nodes < nodes || rayon::current_num_threads() < threads { 1 } else { usize::MAX }
+    if s.nodes < nodes || crate::threads::available() < threads { 1 } else { usize::MAX }
 }
 
 /// Nanoseconds of a search without hubs, on CSR alone.

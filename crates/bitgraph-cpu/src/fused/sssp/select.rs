@@ -56,7 +56,7 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
         };
         // Rows that fit one vector need no order inside and no offsets.
         let packed = if s.max_degree as usize <= HEAD { packed(SsspVariant::PackedRows) } else { packed(SsspVariant::Packed) };
-        all.extend(on_threads(if rayon::current_num_threads() < CREW { 1 } else { usize::MAX }, packed));
+        all.extend(on_threads(if crate::threads::available() < CREW { 1 } else { usize::MAX }, packed));
     }
     all
 }
