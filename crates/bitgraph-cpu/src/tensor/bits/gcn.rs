@@ -112,10 +112,10 @@ pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Er
     let (mean, variance) = (row(mean), row(variance));
     let limit = |c: usize| {
         let scale = (variance[c] + *epsilon as f32).sqrt().recip();
-        let least = smallest(inputs as i64, |sum| (sum as f32 * factors[c] - mean[c]) * scale >= 0.0);
-        (least + sums[c]).div_euclid(2) + (least + sums[c]).rem_euclid(2)
+        let start = smallest(inputs as i64, |sum| (sum as f32 * factors[c] - mean[c]) * scale >= 0.0);
+        (start + sums[c]).div_euclid(2) + (start + sums[c]).rem_euclid(2)
     };
-    let least: Vec<i64> = (0..hidden).map(limit).collect();
+    let starts: Vec<i64> = (0..hidden).map(limit).collect();
     let most = (0..nodes).map(|i| offsets[i + 1] - offsets[i]).max().unwrap_or(0);
     let (mut begins, mut limits) = (vec![usize::MAX; most + 1], Vec::new());
     for n in (0..nodes).map(|i| offsets[i + 1] - offsets[i]) {
@@ -125,8 +125,8 @@ pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Er
         begins[n] = limits.len();
         let planes = planes(n + 1);
         limits.resize(begins[n] + words * planes, 0u64);
-        for (c, &least) in least.iter().enumerate() {
-            let from = (n as i64 + least + 1).div_euclid(2).clamp(0, n as i64 + 1).cast_unsigned();
+        for (c, &start) in starts.iter().enumerate() {
+            let from = (n as i64 + start + 1).div_euclid(2).clamp(0, n as i64 + 1).cast_unsigned();
             for p in (0..planes).filter(|p| from >> p & 1 != 0) {
                 limits[begins[n] + c / 64 * planes + p] |= 1 << (c % 64);
             }
@@ -308,7 +308,7 @@ mod tests {
             all.dedup();
             let csr = pattern(nodes, all);
             let adjacency = Matrix::new(&cpu, &csr, None, FormatKind::Csr).unwrap();
-            let one = |k: usize| k / inputs == 2 || k / inputs % 7 > 0 && drawn(k, 12) == 0;
+            let one = |k: usize| k / inputs == 2 || !(k / inputs).is_multiple_of(7) && drawn(k, 12) == 0;
             let features = signs(nodes, inputs, Packing::Rows, one);
             let first = signs(inputs, hidden, Packing::Columns, |k| drawn(k + 3, 2) == 0);
             let second = signs(hidden, classes, Packing::Columns, |k| drawn(k + 5, 2) == 0);
