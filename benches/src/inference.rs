@@ -147,12 +147,14 @@ impl Operands {
         let Some(factors) = &self.feature_scales else { return Ok(vec![false; n]) };
         let hidden = self.hidden(factors)?;
         let (_, columns) = hidden.shape();
-        let sizes = hidden.to_host()?.into_iter().map(f32::abs).collect();
+        let bias = self.first_bias.to_host()?;
+        // What each is a sum of: a product and a bias, which may be nearly opposite.
+        let sizes = hidden.to_host()?.into_iter().zip(bias.iter().cycle()).map(|(h, b)| (h - b).abs() + b.abs()).collect();
         let sums = self.sums(&hidden)?.to_host()?;
         let sizes = self.sums(&Dense::from_vec(cuda, n, columns, sizes)?)?.to_host()?;
-        // Of a row's terms and its own, each is rounded twice when it is scaled and once when it is added.
+        // Of a row's terms and its own, each is rounded up to eight times when it is made and scaled, and once when it is added.
         let near = |i: usize| {
-            let err = (graph.degree(i) + 4) as f32 * f32::EPSILON;
+            let err = (graph.degree(i) + 8) as f32 * f32::EPSILON;
             (i * columns..(i + 1) * columns).any(|k| sums[k].abs() <= err * sizes[k])
         };
         let near: Vec<bool> = (0..n).map(near).collect();
