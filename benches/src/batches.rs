@@ -96,7 +96,9 @@ impl Options {
                 // what differs from vertex to vertex to each side: codes deviate by .37 of the largest, means of neighbours by less, and the
                 // root of a weight's mean square is .6 of the largest.
                 let scale = (self.degree as f64).log2().ceil().exp2();
-                let mean = inputs as f64 * top * top / 4.0;
+                // A sum in the middle between two levels goes to the even one: of one bit to 0, which leaves .36 of eight neighbours' sums at 1.
+                let level = if bits == 1 { 0.36 } else { top / 2.0 };
+                let mean = inputs as f64 * level * top / 2.0;
                 let spread = (inputs as f64 / self.degree as f64).sqrt() * (0.37 * top) * (0.6 * top);
                 let step = (4.0 * spread / levels).log2().floor().max(0.0).exp2();
                 let products = Quantise { scale: step, zero_point: (levels / 2.0 - mean / step) as i32, bits };
