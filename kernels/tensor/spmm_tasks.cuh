@@ -22,7 +22,7 @@ struct SpmmTasksParams {
 constexpr u32 NOT_CUT = 0xffffffffu;
 
 /// The sums of a cut row's slice, by a warp; all its lanes call it together.
-template <class T, u32 SLICE, bool WHOLE> BG_DEVICE void join_pieces(const SpmmTasksParams& p, u32 place, u32 first_column) {
+template <class T, u32 SLICE, bool WHOLE, bool ADDS> BG_DEVICE void join_pieces(const SpmmTasksParams& p, u32 place, u32 first_column) {
     constexpr u32 ACROSS = SLICE >= 4 * WARP ? WARP : SLICE / 4, SIDE = WARP / ACROSS;
     const uint4 row = load_readonly(p.cut + place);
     const f32 factor = row_factor(p.operands, row.w, row.z);
@@ -53,13 +53,15 @@ template <class T, u32 SLICE, bool WHOLE> BG_DEVICE void join_pieces(const SpmmT
         for (u32 i = 0; i < 4; i++)
 #pragma unroll
             for (u32 d = WARP / 2; d >= ACROSS; d >>= 1) sums[i] += shuffle_xor(sums[i], d);
-        if (lane() < ACROSS && column < end) finish<T, 4, WHOLE>(p.operands, row.w, column, factor, sums);
+        if (lane() < ACROSS && column < end) finish<T, 4, WHOLE, ADDS>(p.operands, row.w, column, factor, sums);
     }
 }
 
 /// VECTOR elements of a row for each of LANES lanes; VECTOR is 1 where rows are not of whole 16 bytes. ROUNDED: the features are copies of f32.
+/// With neither weights nor copies there is no addend: registers for it would be too many for that many warps.
 template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED = false> BG_DEVICE void spmm_tasks(const SpmmTasksParams& p) {
     constexpr u32 SLICE = VECTOR * LANES;
+    constexpr bool ADDS = WEIGHTED || ROUNDED;
     const u32 slice = blockIdx.x / p.slice_blocks, block = blockIdx.x - slice * p.slice_blocks;
     const u32 index = block * (blockDim.x / LANES) + threadIdx.x / LANES, l = threadIdx.x % LANES;
     const u32 column = slice * SLICE + l * VECTOR;
@@ -76,7 +78,7 @@ template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED
     if (active) {
         add_entries<T, VECTOR, LOADS, WEIGHTED>(p.operands, p.indices, (const T*)p.operands.features + column, task.y, task.z, sums);
         if constexpr (ROUNDED) settle<VECTOR>(p.operands, p.indices, column, task.y, task.z, sums);
-        if (!cut) finish<T, VECTOR, true>(p.operands, task.x, column, row_factor(p.operands, task.x, task.z - task.y), sums);
+        if (!cut) finish<T, VECTOR, true, ADDS>(p.operands, task.x, column, row_factor(p.operands, task.x, task.z - task.y), sums);
     }
     // Cut rows come first: few warps of a launch have any.
     warp_sync();
@@ -104,7 +106,7 @@ template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED
     while (ready) {
         const u32 source = (u32)__ffs(ready) - 1;
         ready &= ready - 1;
-        join_pieces<T, SLICE, (VECTOR > 1)>(p, shuffle(task.w, source), slice * SLICE);
+        join_pieces<T, SLICE, (VECTOR > 1), ADDS>(p, shuffle(task.w, source), slice * SLICE);
     }
 }
 }  // namespace bg

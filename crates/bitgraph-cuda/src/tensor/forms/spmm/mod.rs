@@ -260,6 +260,8 @@ impl<T: Feature> SpmmLayout<T> {
             }
             Layout::Tasks(tasks) => {
                 let plan = if vectors { self.plan } else { self.plan.plain() };
+                // Kernels of features alone have no addend.
+                let terms = if terms == Terms::Plain && operands.addend.address() != 0 { Terms::Weighted } else { terms };
                 tasks.run::<T>(&self.device, plan, operands, terms)
             }
         }
