@@ -1,7 +1,7 @@
 // The end of attention: what is done to the sums of a row before they are rounded and stored. The end of a layer, so that its result is
 // written once.
 #pragma once
-#include "tensor/attention_mma.cuh"
+#include "common/mma_halves.cuh"
 
 namespace bg {
 struct AttentionEnd {

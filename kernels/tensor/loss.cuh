@@ -11,6 +11,7 @@ struct LossParams {
     u64 label_stride;
     f64* losses;          // of each row its loss, and whether it takes part
     const f64* totals;    // the sums of both
+    u64* counted;         // rows that take part, where they are counted first
     i32* chosen;
     u64 chosen_stride;
     f64 scale;            // of the gradient
@@ -19,14 +20,17 @@ struct LossParams {
     u32 group;            // lanes of a row: a power of two, at most 32
 };
 
+/// The power of two that the lanes of a row are: divisions by their number are shifts.
+BG_DEVICE u32 lanes_log(const LossParams& p) { return (u32)__popc(p.group - 1); }
+
 /// The row of a lane, and which of the row's lanes it is.
 struct RowLane {
     u64 row;
     u32 sub;
     bool valid;
     BG_DEVICE explicit RowLane(const LossParams& p) {
-        row = ((u64)blockIdx.x * blockDim.x + threadIdx.x) / p.group;
-        sub = threadIdx.x % p.group;
+        row = ((u64)blockIdx.x * blockDim.x + threadIdx.x) >> lanes_log(p);
+        sub = threadIdx.x & (p.group - 1);
         valid = row < p.rows;
     }
 };

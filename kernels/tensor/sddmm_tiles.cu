@@ -4,7 +4,7 @@
 //
 // An infinity in a right row makes the products of all heads of its entries NaN, not those of its own head alone: it meets the zeros that
 // stand for other heads. Other entries do not see it.
-#include "tensor/attention_mma.cuh"
+#include "common/mma_halves.cuh"
 #include "tensor/sddmm_dot.cuh"
 
 namespace bg {

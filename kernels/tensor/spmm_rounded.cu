@@ -3,7 +3,7 @@
 // two, after a sample of the features, and a row of features that leaves the range nevertheless is no number in its copy.
 //
 // Sums that are not finite are formed once more from the features themselves: those of infinities, of NaN, and of rows out of range.
-#include "tensor/attention_mma.cuh"
+#include "common/mma_halves.cuh"
 #include "tensor/spmm_tasks.cuh"
 
 namespace bg {

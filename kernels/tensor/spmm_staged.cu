@@ -7,7 +7,7 @@
 //
 // Tensor cores cut off their sums' last bits instead of rounding them. A row has 64 entries at most here, so the error stays below that of
 // the half that is stored, or of the halves that features of f32 were rounded to.
-#include "tensor/attention_mma.cuh"
+#include "common/mma_halves.cuh"
 #include "tensor/spmm_staged_copies.cuh"
 
 namespace bg {

@@ -114,6 +114,17 @@ impl<B: TensorBackend, T: Float> Features<B, T> {
             Self::Streamed(x) => x.times(weight),
         }
     }
+    /// The same with a factor for each row.
+    ///
+    /// # Errors
+    /// As [`Features::times`]; another number of factors than rows.
+    pub fn times_scaled(&self, weight: &Dense<B, T>, rows: &Dense<B, T::Real>) -> Result<Dense<B, T>, B::Error> {
+        match self {
+            Self::Dense(x) => gemm(x, weight).times_rows(rows).eval(),
+            Self::Sparse { pattern, values } => spmm(pattern, weight).edge_values(values).scale_rows(rows).eval(),
+            Self::Streamed(x) => map(&x.times(weight)?).times_rows(rows).eval(),
+        }
+    }
     /// The same into a matrix that there is.
     pub(crate) fn times_into(&self, weight: &Dense<B, T>, to: DenseMut<'_, B, T>) -> Result<(), B::Error> {
         match self {

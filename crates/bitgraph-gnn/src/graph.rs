@@ -18,7 +18,7 @@ pub struct Graph<B: TensorBackend, R: Real> {
     with_loops: Matrix<B>,
     degrees: Vec<usize>,
     weights: Option<Weights<B, R>>,
-    powers: Mutex<Vec<(f64, Dense<B, R>)>>,
+    constants: Mutex<Vec<(Constant, Dense<B, R>)>>,
     /// Row `g` names the nodes of graph `g`, where this is made of several.
     membership: Option<Matrix<B>>,
     /// One over the number of the nodes whose statistics count at inference at those, 0 at others.
@@ -84,7 +84,7 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             with_loops: Matrix::new(backend, &looped, None, FormatKind::Csr)?,
             weights: weights.transpose()?,
             degrees,
-            powers: Mutex::new(Vec::new()),
+            constants: Mutex::new(Vec::new()),
             membership: None,
             statistics: None,
         })
@@ -181,16 +181,39 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     /// # Errors
     /// Out of memory.
     pub fn degree_powers(&self, exponent: f64) -> Result<Dense<B, R>, B::Error> {
+        let power = |i: usize, _| R::of((self.degrees[i] as f64 + 1.0).powf(exponent));
+        self.constant(Constant::Degrees { exponent: exponent.to_bits() }, (self.degrees.len(), 1), power)
+    }
+    /// A matrix that layers need in every pass, made once.
+    pub(crate) fn constant(
+        &self,
+        name: Constant,
+        (rows, columns): (usize, usize),
+        element: impl Fn(usize, usize) -> R,
+    ) -> Result<Dense<B, R>, B::Error> {
         // What a thread that panicked left is whole: entries are pushed complete.
-        let mut powers = self.powers.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((_, made)) = powers.iter().find(|(e, _)| *e == exponent) {
+        let mut constants = self.constants.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some((_, made)) = constants.iter().find(|(found, _)| *found == name) {
             return Ok(made.clone());
         }
-        let values = self.degrees.iter().map(|&d| R::of((d as f64 + 1.0).powf(exponent))).collect();
-        let made = Dense::column_vector(&self.backend, values)?;
-        powers.push((exponent, made.clone()));
+        let elements = (0..rows).flat_map(|i| (0..columns).map(move |c| (i, c)));
+        let made = Dense::from_vec(&self.backend, rows, columns, elements.map(|(i, c)| element(i, c)).collect())?;
+        constants.push((name, made.clone()));
         Ok(made)
     }
+}
+
+/// What a constant of layers is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Constant {
+    /// Degrees plus one to a power, whose bits these are.
+    Degrees { exponent: u64 },
+    /// 1 where a column belongs to a head.
+    Blocks { heads: usize, width: usize },
+    /// What takes the mean of heads.
+    Mean { heads: usize, width: usize },
+    /// Ones.
+    Ones { rows: usize, columns: usize },
 }
 
 /// A pattern without loops with one in every row.

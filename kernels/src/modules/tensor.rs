@@ -347,6 +347,19 @@ pub const MODULES: &[Listed] = &[
         kernels: &["gemm_merge_f32", "gemm_merge_f64", "gemm_merge_i32", "gemm_f32_f32", "gemm_f16_f32", "gemm_bf16_f32", "gemm_f64_f64"],
     },
     Listed {
+        name: "tensor/gemm_long",
+        kernels: &[
+            "gemm_long_f32_64",
+            "gemm_long_f32_128",
+            "gemm_long_f16_64",
+            "gemm_long_f16_128",
+            "gemm_long_bf16_64",
+            "gemm_long_bf16_128",
+            "gemm_long_columns",
+            "gemm_long_merge",
+        ],
+    },
+    Listed {
         name: "tensor/loss_general",
         kernels: &[
             "log_softmax_f32",
@@ -365,6 +378,7 @@ pub const MODULES: &[Listed] = &[
     Listed {
         name: "tensor/loss_vectors",
         kernels: &[
+            "count_labels",
             "cross_entropy_vectors_4",
             "cross_entropy_vectors_8",
             "cross_entropy_gradient_vectors_4",

@@ -58,9 +58,9 @@ pub(super) enum Term {
     Gradient { dy: View, mean: View, variance: View, epsilon: f64 },
 }
 
-/// Rows of a part: enough of them for a block to have something to do.
+/// Rows of a part: enough of them for a block to have something to do, and few enough parts for one block to add them up.
 fn part_rows(device: &Device, rows: usize) -> usize {
-    let (smallest, parts) = if device.properties().emulated { (16, 7) } else { (256, 1024) };
+    let (smallest, parts) = if device.properties().emulated { (16, 7) } else { (256, 256) };
     rows.div_ceil(parts).max(smallest)
 }
 

@@ -92,6 +92,13 @@ impl EpilogueParams {
         params.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = step(from));
         params
     }
+    /// The same steps after a matrix was added: for as many as are left to list.
+    pub fn after_adding(mut self, matrix: View) -> Self {
+        self.steps.copy_within(..MOST - 1, 1);
+        self.steps[0] = StepParams { other: matrix, p: 1.0, kind: 4, ..StepParams::zeroed() };
+        self.count += 1;
+        self
+    }
 }
 
 impl StepParams {

@@ -1,6 +1,8 @@
-//! Dense products: by the vendor's library where it is installed and has the types, else by a tiled kernel.
+//! Dense products: of a long side and a small one by tensor cores, others by the vendor's library where it is installed and has the types, else
+//! by a tiled kernel.
 
 use super::epilogue::{EpilogueParams, finished};
+use super::gemm_long;
 use super::instance::{self, Instance};
 use super::params::{Target, View, name, real_of, sum_of};
 use super::softmax::scratch;
@@ -136,7 +138,7 @@ fn by_library(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bo
 /// Any product.
 pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<()> {
     let (rows, columns, _) = op.sizes();
-    if rows == 0 || columns == 0 || by_library(cuda, op, y)? {
+    if rows == 0 || columns == 0 || gemm_long::gemm(cuda, op, y)? || by_library(cuda, op, y)? {
         return Ok(());
     }
     tiled(cuda, op, y)

@@ -13,6 +13,8 @@ use bytemuck::Zeroable;
 
 const MODULE: &str = "tensor/loss_general";
 const VECTORS: &str = "tensor/loss_vectors";
+/// Labels that a thread counts.
+const LABELS: usize = 8;
 /// Packs of neighbours that a lane of the forms of vectors has of a row at most.
 const PACKS: u64 = constant("tensor/loss_vectors.cu", "LOSS_PACKS");
 
@@ -25,6 +27,7 @@ parameters! {
         label_stride: u64,
         losses: DevicePtr<f64>,
         totals: DevicePtr<f64>,
+        counted: DevicePtr<u64>,
         chosen: DevicePtr<i32>,
         chosen_stride: u64,
         scale: f64,
@@ -41,18 +44,14 @@ impl LossParams {
         let group = columns.clamp(1, 32).next_power_of_two();
         Ok(Self { x: View::any(x), rows: rows as u64, columns, group, ..Self::zeroed() })
     }
-    /// Launches a kernel of the cross entropy: by lanes that read their part of a row once and keep it, where the logits, and the gradient if
-    /// it is stored, lie for that.
-    fn run_loss(mut self, cuda: &Cuda, real: DType, kernel: &str) -> Result<()> {
+    /// The lanes of a row, and the neighbours of one, by whom a row is read once and kept: where the logits, and the gradient if it is stored,
+    /// lie for that.
+    fn vectors(&self, real: DType) -> Option<(u32, u32)> {
         let count = if self.x.dtype == DType::F32 as u32 { 4 } else { 8 };
         let stored = self.y.data.address() == 0 || self.y.view().reads_floats(count);
         let lanes = (self.columns / count).clamp(1, 32).next_power_of_two();
         let fits = self.columns.is_multiple_of(count) && u64::from(self.columns) <= PACKS * u64::from(lanes * count);
-        if real == DType::F32 && fits && stored && self.x.reads_floats(count) {
-            self.group = lanes;
-            return self.run(cuda, VECTORS, &format!("{kernel}_vectors_{count}"));
-        }
-        self.run(cuda, MODULE, &format!("{kernel}_{}", name(real)))
+        (real == DType::F32 && fits && stored && self.x.reads_floats(count)).then_some((lanes, count))
     }
     /// Launches a kernel whose groups of lanes have a row each.
     fn run(&self, cuda: &Cuda, module: &str, kernel: &str) -> Result<()> {
@@ -82,21 +81,38 @@ pub(super) fn cross_entropy(cuda: &Cuda, op: &CrossEntropyOp<Cuda>, loss: &AnyMu
     let (device, rows, real) = (cuda.device(), op.logits.shape().0, real_of(op.logits.dtype()));
     let (losses, totals): (Buffer<f64>, Buffer<f64>) = (device.alloc_for(2 * rows, "the losses of rows")?, device.zeroed(2)?);
     let labels = op.labels.window();
+    let counted: Buffer<u64> = device.zeroed(1)?;
     let params = LossParams {
         labels: dense(op.labels.raw().ptr(), labels),
         label_stride: labels.stride() as u64,
         losses: losses.ptr(),
         totals: totals.ptr(),
+        counted: counted.ptr(),
+        y: dx.as_ref().map_or(Target::none(), |dx| Target::of(dx, 1)),
         scale: op.gradient_scale,
         ..LossParams::new(&op.logits)?
     };
-    params.run_loss(cuda, real, "cross_entropy")?;
+    let by_vectors = params.vectors(real);
+    match by_vectors {
+        // The gradient needs the number of rows that take part. Those are counted first, so that losses and gradient are one pass.
+        Some((group, count)) if dx.is_some() => {
+            let kernel = device.kernel(VECTORS, "count_labels")?;
+            // SAFETY: a label for each row, and a counter.
+            unsafe { device.launch(&kernel, device.cover(rows.div_ceil(LABELS).max(1), instance::threads(device)), &params) }?;
+            LossParams { group, ..params }.run(cuda, VECTORS, &format!("cross_entropy_gradient_vectors_{count}"))?;
+        }
+        Some((group, count)) => LossParams { group, ..params }.run(cuda, VECTORS, &format!("cross_entropy_vectors_{count}"))?,
+        None => params.run(cuda, MODULE, &format!("cross_entropy_{}", name(real)))?,
+    }
     let pairs = Target::scratch(losses.ptr().cast(), 2, DType::F64, 1).view();
     sums(cuda, &pairs, (rows, 2), Term::Value, (DType::F64, 1.0), Target::scratch(totals.ptr().cast(), 2, DType::F64, 1))?;
     let mean = LossParams { y: Target::of(loss, 1), ..params };
     // SAFETY: the totals are there, and the loss has one element.
     unsafe { device.launch(&device.kernel(MODULE, "cross_entropy_mean")?, Shape { grid: 1, block: 32, ..Shape::default() }, &mean) }?;
-    dx.map_or(Ok(()), |dx| LossParams { y: Target::of(&dx, 1), ..params }.run_loss(cuda, real, "cross_entropy_gradient"))
+    if dx.is_some() && by_vectors.is_none() {
+        params.run(cuda, MODULE, &format!("cross_entropy_gradient_{}", name(real)))?;
+    }
+    Ok(())
 }
 
 /// The column of the maximum of every row.

@@ -1,7 +1,8 @@
 //! Graph attention with several heads.
 
 use super::heads::Joined;
-use super::{Heads, SLOPE, product_gradient};
+use super::{Heads, SLOPE, ones, product_gradient};
+use crate::graph::Constant;
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Attention, Operation, concat, gat, gemm, map};
 use bitgraph_tensor::{Any, Dense, Real, TensorBackend};
@@ -28,16 +29,14 @@ impl Gat {
         Self { weight, left, right, joined: Joined::new(declare, (heads, width), together), dropout }
     }
     /// 1 where a column belongs to a head: columns x heads.
-    fn blocks<B: TensorBackend, R: Real>(&self, backend: &B) -> Result<Dense<B, R>, B::Error> {
+    fn blocks<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>) -> Result<Dense<B, T::Real>, B::Error> {
         let Joined { heads, width, .. } = self.joined;
-        let belongs = |c: usize, h: usize| R::of(if c / width == h { 1.0 } else { 0.0 });
-        let all = (0..heads * width).flat_map(|c| (0..heads).map(move |h| (c, h)));
-        Dense::from_vec(backend, heads * width, heads, all.map(|(c, h)| belongs(c, h)).collect())
+        let belongs = |c: usize, h: usize| <T::Real as Real>::of(if c / width == h { 1.0 } else { 0.0 });
+        pass.graph.constant(Constant::Blocks { heads, width }, (heads * width, heads), belongs)
     }
     /// An attention vector as a matrix of columns x heads that is zero outside of a head's block: the scores are a product with it.
     fn vector<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, id: ParameterId) -> Result<Dense<B, T>, B::Error> {
-        let blocks = self.blocks::<B, T::Real>(pass.graph.backend())?;
-        map(&blocks).times_rows(&pass.parameters.real(id)?).eval_as()
+        map(&self.blocks(pass)?).times_rows(&pass.parameters.real(id)?).eval_as()
     }
     fn operation<B: TensorBackend, T: Float>(
         &self,
@@ -57,6 +56,8 @@ impl Gat {
 /// What the backward pass of [`Gat`] needs.
 pub struct GatKept<B: TensorBackend, T: Float> {
     h: Dense<B, T>,
+    /// The attention vectors as matrices.
+    vectors: [Dense<B, T>; 2],
     left: Dense<B, T::Real>,
     right: Dense<B, T::Real>,
     lse: Dense<B, T::Real>,
@@ -75,11 +76,11 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         let h = x.times(&pass.parameters.weight(self.weight)?)?;
-        let left = gemm(&h, &self.vector(pass, self.left)?).eval_as()?;
-        let right = gemm(&h, &self.vector(pass, self.right)?).eval_as()?;
+        let vectors = [self.vector(pass, self.left)?, self.vector(pass, self.right)?];
+        let (left, right) = (gemm(&h, &vectors[0]).eval_as()?, gemm(&h, &vectors[1]).eval_as()?);
         let (result, lse) = self.operation(pass, &h, &left, &right).eval_for_training()?;
         let y = self.joined.join(pass, &result, None)?;
-        Ok((y, GatKept { h, left, right, lse, result }))
+        Ok((y, GatKept { h, vectors, left, right, lse, result }))
     }
     fn backward(
         &self,
@@ -90,12 +91,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
-        let backend = pass.graph.backend();
         let spread = self.joined.spread(pass, dy, gradients)?;
-        let GatKept { h, left, right, lse, result } = kept;
+        let GatKept { h, vectors: [first, second], left, right, lse, result } = kept;
         let d = self.operation(pass, &h, &left, &right).gradient_from(&result, &lse, &spread)?;
-        let (blocks, ones) =
-            (self.blocks::<B, T::Real>(backend)?, Dense::filled(backend, self.joined.heads, 1, <T::Real as Real>::of(1.0))?);
+        let (blocks, ones) = (self.blocks(pass)?, ones::<B, T>(pass.graph, (self.joined.heads, 1))?);
         let mut dh = d.values;
         // The scores of GAT are of the real type.
         if let (Some(left), Some(right)) = (d.first.get::<T::Real>(), d.second.and_then(Any::get::<T::Real>)) {
@@ -105,8 +104,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
             for (id, columns) in [(self.left, 0..heads), (self.right, heads..2 * heads)] {
                 gemm(&map(&outside.columns(columns)?).multiply(&blocks).eval()?, &ones).into(gradients.slot(id)?)?;
             }
-            let vectors = concat(&[&self.vector(pass, self.left)?, &self.vector(pass, self.right)?])?;
-            dh = gemm(&scores, &vectors).transpose_b().add(&dh).eval()?;
+            dh = gemm(&scores, &concat(&[&first, &second])?).transpose_b().add(&dh).eval()?;
         }
         product_gradient(self.weight, x, &dh, pass.parameters, gradients, wanted)
     }

@@ -3,7 +3,7 @@
 use super::{Affine, product_gradient};
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
-use bitgraph_tensor::ops::{Operation, SparseDense, gemm};
+use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
 use bitgraph_tensor::{Activation, Dense, TensorBackend};
 
 /// `D^-1/2 (A + I) D^-1/2 X W + b`, where `D` holds the degrees, a node itself counted. Source: Kipf, Welling, 2017.
@@ -25,8 +25,9 @@ impl Gcn {
         x: &Features<B, T>,
     ) -> Result<Operation<SparseDense<B, T>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
-        let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
-        Ok(pass.graph.sum_with_own(&h).scale_rows(&d).scale_columns(&d).bias(&pass.parameters.real(self.affine.bias)?))
+        // Rows are scaled before they are summed: once for a node, not once for an edge.
+        let h = x.times_scaled(&pass.parameters.weight(self.affine.weight)?, &d)?;
+        Ok(pass.graph.sum_with_own(&h).scale_rows(&d).bias(&pass.parameters.real(self.affine.bias)?))
     }
 }
 
@@ -60,9 +61,12 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
             return Ok(Some(vec![aggregate, product]));
         }
         let how = if dense { "gemm" } else { "spmm of sparse features" };
-        let product = Step::new(format!("X W: {how}"), held, move |x: &Value<B, T>| Ok(Value::dense(x.features()?.times(&weight)?)));
+        let scale = d.clone();
+        let product = Step::new(format!("X W: {how}, degrees"), held, move |x: &Value<B, T>| {
+            Ok(Value::dense(x.features()?.times_scaled(&weight, &scale)?))
+        });
         let aggregate = Step::new(format!("A (X W): spmm, degrees, bias{after}"), Vec::new(), move |h: &Value<B, T>| {
-            let sums = graph.sum_with_own(h.as_dense()?).scale_rows(&d).scale_columns(&d).bias(&bias);
+            let sums = graph.sum_with_own(h.as_dense()?).scale_rows(&d).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         });
         Ok(Some(vec![product, aggregate]))
@@ -84,7 +88,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
         self.affine.bias_gradient(dy, gradients)?;
-        let dh = pass.graph.sum_with_own(dy).transpose().scale_rows(&d).scale_columns(&d).eval()?;
+        let dh = pass.graph.sum_with_own(&map(dy).times_rows(&d).eval()?).transpose().scale_rows(&d).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }
 }

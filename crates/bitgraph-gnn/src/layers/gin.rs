@@ -1,8 +1,8 @@
 //! The layer of graph isomorphism networks, with a linear map.
 
-use super::{Affine, product_gradient};
+use super::{Affine, ones, product_gradient};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
+use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map, sum_columns};
 use bitgraph_tensor::{Activation, Dense, TensorBackend};
 
@@ -23,14 +23,18 @@ impl Gin {
         let epsilon = declare.parameter("epsilon", (1, 1), Start::Constant(epsilon));
         Self { affine: Affine::new(declare, outputs), epsilon, exponent, outputs }
     }
-    /// Epsilon for every column.
-    fn epsilons<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>) -> Result<Dense<B, T::Real>, B::Error> {
-        let ones = Dense::filled(pass.graph.backend(), 1, self.outputs, real::<T>(1.0))?;
-        gemm(&pass.parameters.real(self.epsilon)?, &ones).eval()
+    /// `1 + epsilon` for every column.
+    fn own<B: TensorBackend, T: Float>(
+        &self,
+        graph: &Graph<B, T::Real>,
+        parameters: &Parameters<B, T>,
+    ) -> Result<Dense<B, T::Real>, B::Error> {
+        let ones = ones::<B, T>(graph, (1, self.outputs))?;
+        gemm(&parameters.real(self.epsilon)?, &ones).bias(&ones).eval()
     }
     fn sums<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<Sums<B, T>, B::Error> {
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
-        let scaled = map(&h).times_columns(&self.epsilons(pass)?).add(&h).eval_as::<T::Real>()?;
+        let scaled = map(&h).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
         let sums = pass.graph.sum(&h).scale_rows(&pass.graph.degree_powers(self.exponent)?);
         Ok((sums.add(&scaled).bias(&pass.parameters.real(self.affine.bias)?), h))
     }
@@ -38,10 +42,6 @@ impl Gin {
 
 /// The operation that gives a layer's result, and the product that it goes over.
 type Sums<B, T> = (Operation<SparseDense<B, T>>, Dense<B, T>);
-
-fn real<T: Float>(value: f64) -> T::Real {
-    <T::Real as bitgraph_tensor::Real>::of(value)
-}
 
 impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
     /// The product of the input and the weight.
@@ -52,8 +52,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
     }
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
         let (weight, bias) = (at.parameters.weight(self.affine.weight)?, at.parameters.real(self.affine.bias)?);
-        let ones = Dense::filled(at.graph.backend(), 1, self.outputs, real::<T>(1.0))?;
-        let own = gemm(&at.parameters.real(self.epsilon)?, &ones).bias(&ones).eval()?;
+        let own = self.own(at.graph, at.parameters)?;
         let (graph, activation, scale) = (at.graph, at.activation, at.graph.degree_powers(self.exponent)?);
         let held = vec![("weight", weight.bytes()), ("bias and factors", bias.bytes() + own.bytes())];
         let name = format!("X W, then A (X W): spmm, degrees, X W (1 + epsilon), bias{}", and(activation));
@@ -83,9 +82,8 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         self.affine.bias_gradient(dy, gradients)?;
         let by_column = sum_columns(&map(dy).multiply(&h).eval_as::<T::Real>()?)?;
-        let ones = Dense::filled(pass.graph.backend(), self.outputs, 1, real::<T>(1.0))?;
-        gemm(&by_column, &ones).into(gradients.slot(self.epsilon)?)?;
-        let scaled = map(dy).times_columns(&self.epsilons(pass)?).add(dy).eval_as::<T::Real>()?;
+        gemm(&by_column, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
+        let scaled = map(dy).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
         let scale = pass.graph.degree_powers(self.exponent)?;
         let dh = pass.graph.sum(dy).transpose().scale_columns(&scale).add(&scaled).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)

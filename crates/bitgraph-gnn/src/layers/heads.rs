@@ -1,7 +1,8 @@
 //! Heads of attention, and how their results are taken together.
 
+use crate::graph::Constant;
 use crate::{Declare, Float, Gradients, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{gemm, map, sum_columns};
+use bitgraph_tensor::ops::{gemm, map, sum_columns_into};
 use bitgraph_tensor::{Dense, Real, TensorBackend};
 
 /// How the results of heads are taken together.
@@ -37,11 +38,14 @@ impl Joined {
         if self.together == Heads::Averaged { self.width } else { self.wide() }
     }
     /// What takes the mean of heads: columns x width.
-    fn mean<B: TensorBackend, T: Float>(&self, backend: &B) -> Result<Dense<B, T>, B::Error> {
-        let share = |c: usize, w: usize| <T::Real as Real>::of(if c % self.width == w { 1.0 / self.heads as f64 } else { 0.0 });
-        let all = (0..self.wide()).flat_map(|c| (0..self.width).map(move |w| (c, w)));
-        let mean = Dense::from_vec(backend, self.wide(), self.width, all.map(|(c, w)| share(c, w)).collect())?;
-        map(&mean).eval_as()
+    fn mean<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>) -> Result<Dense<B, T>, B::Error> {
+        let Self { heads, width, .. } = *self;
+        let share = |c: usize, w: usize| <T::Real as Real>::of(if c % width == w { 1.0 / heads as f64 } else { 0.0 });
+        let mean = pass.graph.constant(Constant::Mean { heads, width }, (self.wide(), width), share)?;
+        match mean.any().get::<T>() {
+            Some(mean) => Ok(mean),
+            None => map(&mean).eval_as(),
+        }
     }
     /// The layer's result from that of its heads, plus a summand of its shape.
     pub fn join<B: TensorBackend, T: Float>(
@@ -54,8 +58,8 @@ impl Joined {
         match (self.together, summand) {
             (Heads::Concatenated, None) => map(result).bias(&bias).eval(),
             (Heads::Concatenated, Some(z)) => map(result).bias(&bias).add(z).eval(),
-            (Heads::Averaged, None) => gemm(result, &self.mean(pass.graph.backend())?).bias(&bias).eval(),
-            (Heads::Averaged, Some(z)) => gemm(result, &self.mean(pass.graph.backend())?).bias(&bias).add(z).eval(),
+            (Heads::Averaged, None) => gemm(result, &self.mean(pass)?).bias(&bias).eval(),
+            (Heads::Averaged, Some(z)) => gemm(result, &self.mean(pass)?).bias(&bias).add(z).eval(),
         }
     }
     /// Writes the gradient of the bias from that of the layer's result; gives that of the heads' results.
@@ -65,10 +69,10 @@ impl Joined {
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
     ) -> Result<Dense<B, T>, B::Error> {
-        gradients.set(self.bias, &sum_columns(dy)?)?;
+        sum_columns_into(dy, gradients.slot(self.bias)?)?;
         match self.together {
             Heads::Concatenated => Ok(dy.clone()),
-            Heads::Averaged => gemm(dy, &self.mean(pass.graph.backend())?).transpose_b().eval(),
+            Heads::Averaged => gemm(dy, &self.mean(pass)?).transpose_b().eval(),
         }
     }
 }

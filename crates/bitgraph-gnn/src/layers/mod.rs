@@ -20,8 +20,9 @@ pub use linear::Linear;
 pub use sage::{Sage, SageKind};
 pub use transformer::Transformer;
 
-use crate::{Declare, Features, Float, Gradients, ParameterId, Parameters, Start};
-use bitgraph_tensor::ops::{gemm, map, sum_columns};
+use crate::graph::Constant;
+use crate::{Declare, Features, Float, Gradients, Graph, ParameterId, Parameters, Start};
+use bitgraph_tensor::ops::{gemm, map, sum_columns_into};
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// The slope of LeakyReLU in the scores of attention.
@@ -42,7 +43,7 @@ impl Affine {
     }
     /// Writes the gradient of the bias.
     fn bias_gradient<B: TensorBackend, T: Float>(&self, dy: &Dense<B, T>, to: &mut Gradients<B, T::Real>) -> Result<(), B::Error> {
-        to.set(self.bias, &sum_columns(dy)?)
+        sum_columns_into(dy, to.slot(self.bias)?)
     }
 }
 
@@ -50,6 +51,11 @@ impl Affine {
 fn weight(declare: &mut Declare<'_>, name: &str, outputs: usize) -> ParameterId {
     let inputs = declare.columns();
     declare.parameter(name, (inputs, outputs), Start::Glorot { inputs, outputs })
+}
+
+/// A matrix of ones.
+fn ones<B: TensorBackend, T: Float>(graph: &Graph<B, T::Real>, (rows, columns): (usize, usize)) -> Result<Dense<B, T::Real>, B::Error> {
+    graph.constant(Constant::Ones { rows, columns }, (rows, columns), |_, _| <T::Real as bitgraph_tensor::Real>::of(1.0))
 }
 
 /// The sum of gradients of an input, where they were wanted.

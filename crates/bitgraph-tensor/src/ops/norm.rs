@@ -4,7 +4,7 @@ use super::map::map;
 use crate::any::{Any, AnyMut, Reals};
 use crate::backend::DenseOps;
 use crate::error::{refused, same_shape};
-use crate::{Dense, Element, Error, Tensor};
+use crate::{Dense, Element, Error, Output, Tensor};
 
 /// The sum of every column, of one row: the gradient of a bias. O(elements).
 ///
@@ -14,6 +14,18 @@ pub fn sum_columns<B: DenseOps, T: Element>(x: &Dense<B, T>) -> Result<Dense<B, 
     let mut sums = Dense::zeros(x.backend(), 1, x.ncols())?;
     x.backend().sum_columns(&x.any(), <T::Real as Element>::erase_mut(sums.as_mut().open()?))?;
     Ok(sums)
+}
+
+/// [`sum_columns`] into a matrix of one row that there is.
+///
+/// # Errors
+/// An output of another shape; out of memory.
+pub fn sum_columns_into<'a, B: DenseOps + 'a, T: Element>(x: &Dense<B, T>, sums: impl Output<'a, B>) -> Result<(), B::Error> {
+    same_shape("sum_columns", "the output", (1, x.ncols()), sums.shape()).map_err(refused::<B>)?;
+    if sums.overlaps(&x.any()) {
+        return Err(refused::<B>(Error::Overlap { operation: "sum_columns", operand: "the matrix" }));
+    }
+    x.backend().sum_columns(&x.any(), sums.open()?)
 }
 
 /// The mean and the biased variance (over the number of rows) of every column, each of one row; zeros without rows. The variance is formed
