@@ -55,19 +55,22 @@ template <class T> struct LongTerms {
     template <u32 TILES> static BG_DEVICE void put(uint4* pair, u32 tile, u32 lane, u32 i, f32 x) {
         ((T*)(pair + tile * WARP + lane))[i] = Narrow<T>::of(x);
     }
-    /// Adds the products of all that the lanes have.
-    template <u32 TILES, u32 PAIRS>
-    static BG_DEVICE void multiply(const uint4 (&x)[PAIRS][2], const uint4* small, u32 pairs, f32 (&sums)[TILES][4]) {
+    /// Adds the products of all pairs of steps: those of pair `q` of what is in x[q % AHEAD], in whose place `refill(q)` then begins to read.
+    template <u32 PAIRS, u32 AHEAD, u32 TILES, class F>
+    static BG_DEVICE void multiply(uint4 (&x)[AHEAD][2], const uint4* small, u32 pairs, f32 (&sums)[TILES][4], const F& refill) {
 #pragma unroll
         for (u32 q = 0; q < PAIRS; q++) {
-            if (q >= pairs) break;
-            const u32 first[4] = {x[q][0].x, x[q][1].x, x[q][0].y, x[q][1].y}, second[4] = {x[q][0].z, x[q][1].z, x[q][0].w, x[q][1].w};
+            const uint4(&a)[2] = x[q % AHEAD];
+            const u32 first[4] = {a[0].x, a[1].x, a[0].y, a[1].y}, second[4] = {a[0].z, a[1].z, a[0].w, a[1].w};
+            if (q < pairs) {
 #pragma unroll
-            for (u32 tile = 0; tile < TILES; tile++) {
-                const uint4 b = small[(q * TILES + tile) * WARP + lane()];
-                mma_16x8x16<T>(sums[tile], first, b.x, b.y);
-                mma_16x8x16<T>(sums[tile], second, b.z, b.w);
+                for (u32 tile = 0; tile < TILES; tile++) {
+                    const uint4 b = small[(q * TILES + tile) * WARP + lane()];
+                    mma_16x8x16<T>(sums[tile], first, b.x, b.y);
+                    mma_16x8x16<T>(sums[tile], second, b.z, b.w);
+                }
             }
+            refill(q);
         }
     }
 };
@@ -84,55 +87,49 @@ template <> struct LongTerms<f32> {
 #pragma unroll
         for (u32 i = 0; i < 4; i++) split_tf32(number(x[i % 2], 2 * step + i / 2), high[i], low[i]);
     }
-    template <u32 TILES, u32 PAIRS>
-    static BG_DEVICE void multiply(const uint4 (&x)[PAIRS][2], const uint4* small, u32 pairs, f32 (&sums)[TILES][4]) {
+    template <u32 PAIRS, u32 AHEAD, u32 TILES, class F>
+    static BG_DEVICE void multiply(uint4 (&x)[AHEAD][2], const uint4* small, u32, f32 (&sums)[TILES][4], const F& refill) {
+        // Numbers of a pair of steps stay where they are until its products are done: pairs use two places in turns.
+        u32 high[2][2][4], low[2][2][4];
+#pragma unroll
+        for (u32 q = 0; q < PAIRS; q++) {
+            if (HAS_WGMMA && q > 1) wgmma_wait<1>();
+#pragma unroll
+            for (u32 step = 0; step < 2; step++) split(x[q % AHEAD], step, high[q % 2][step], low[q % 2][step]);
+            refill(q);
+            if constexpr (HAS_WGMMA) wgmma_begin();
+#pragma unroll
+            for (u32 step = 0; step < 2; step++) products(small + (2 * q + step) * TILES * WARP, high[q % 2][step], low[q % 2][step], sums);
+            if constexpr (HAS_WGMMA) wgmma_commit();
+        }
+        if constexpr (HAS_WGMMA) wgmma_wait<0>();
+        keep_registers(sums);
+    }
+    /// Those of a step.
+    template <u32 TILES> static BG_DEVICE void products(const uint4* small, const u32 (&high)[4], const u32 (&low)[4], f32 (&sums)[TILES][4]) {
         if constexpr (HAS_WGMMA) {
-            // Numbers of a pair of steps stay where they are until its products are done: pairs use two places in turns.
-            u32 high[2][2][4], low[2][2][4];
-#pragma unroll
-            for (u32 q = 0; q < PAIRS; q++) {
-                if (q >= pairs) break;
-                if (q > 1) wgmma_wait<1>();
-#pragma unroll
-                for (u32 step = 0; step < 2; step++) split(x[q], step, high[q % 2][step], low[q % 2][step]);
-                wgmma_begin();
-#pragma unroll
-                for (u32 step = 0; step < 2; step++) {
-                    const uint4* at = small + (2 * q + step) * TILES * WARP;
-                    const u64 upper = pieces_of(at), lower = pieces_of(at + TILES * 16);
-                    wgmma_tf32<TILES>(sums, low[q % 2][step], upper);
-                    wgmma_tf32<TILES>(sums, high[q % 2][step], lower);
-                    wgmma_tf32<TILES>(sums, high[q % 2][step], upper);
-                }
-                wgmma_commit();
-            }
-            wgmma_wait<0>();
-            keep_registers(sums);
+            const u64 upper = pieces_of(small), lower = pieces_of(small + TILES * 16);
+            wgmma_tf32<TILES>(sums, low, upper);
+            wgmma_tf32<TILES>(sums, high, lower);
+            wgmma_tf32<TILES>(sums, high, upper);
         } else {
-#pragma unroll 1
-            for (u32 k = 0; k < 2 * pairs; k++) {
-                u32 high[4], low[4];
 #pragma unroll
-                for (u32 q = 0; q < PAIRS; q++) {
-                    if (q == k / 2) split(x[q], k % 2, high, low);
-                }
-                const u32* at = (const u32*)(small + k * TILES * WARP) + lane();
+            for (u32 tile = 0; tile < TILES; tile++) {
+                const u32* b = (const u32*)small + tile * 64 + lane();
+                const uint4 right = make_uint4(b[0], b[WARP], b[TILES * 64], b[TILES * 64 + WARP]);
 #pragma unroll
-                for (u32 tile = 0; tile < TILES; tile++) {
-                    const u32* b = at + tile * 64;
-                    const uint4 right = make_uint4(b[0], b[WARP], b[TILES * 64], b[TILES * 64 + WARP]);
-#pragma unroll
-                    for (u32 term = 0; term < SPLIT_TERMS; term++) mma_split(sums[tile], high, low, right, term);
-                }
+                for (u32 term = 0; term < SPLIT_TERMS; term++) mma_split(sums[tile], high, low, right, term);
             }
         }
     }
 };
 
-/// A tall matrix times a small one, of TILES * 8 columns a block. Four warps are a group, whose rows follow each other.
-template <class T, u32 TILES> struct LongRows {
+/// A tall matrix times a small one, of TILES * 8 columns a block and sums of up to LENGTH. Four warps are a group, whose rows follow each other.
+template <class T, u32 TILES, u32 LENGTH> struct LongRows {
     typedef LongTerms<T> Terms;
-    static constexpr u32 COLUMNS = 8 * TILES, PITCH = COLUMNS + LONG_GAP, READ = Terms::READ, PAIRS = LONG_LENGTH / (4 * READ);
+    static constexpr u32 COLUMNS = 8 * TILES, PITCH = COLUMNS + LONG_GAP, READ = Terms::READ;
+    /// Pairs of steps of the longest sums, and how many of them a lane reads ahead.
+    static constexpr u32 PAIRS = LENGTH / (4 * READ), AHEAD = 4;
     const GemmLongParams& p;
     uint4* small;
     f32* stored;  // the warp's rows, on their way out
@@ -142,8 +139,8 @@ template <class T, u32 TILES> struct LongRows {
         stored = (f32*)(small + pairs() * Terms::WORDS * TILES * WARP) + threadIdx.x / WARP * LONG_ROWS * PITCH;
         first = blockIdx.x % p.tiles * COLUMNS;
     }
-    /// Pairs of steps.
-    BG_DEVICE u32 pairs() const { return ceil_div((u32)p.length, 4 * READ); }
+    /// Pairs of steps: of f32 as many as there may be, since products by groups of warps have to be the same for all.
+    BG_DEVICE u32 pairs() const { return same_type<T, f32>::value ? PAIRS : ceil_div((u32)p.length, 4 * READ); }
 
     /// The small matrix's columns of this block, read as they lie, several at once, and put in the order of use. A lane's results of two tiles
     /// are four neighbours.
@@ -171,15 +168,17 @@ template <class T, u32 TILES> struct LongRows {
             }
         }
     }
-    /// Reads what the lane has of the warp's rows. Rows beyond the last are the last one once more: they are not stored.
-    BG_DEVICE void read(u64 row, uint4 (&x)[PAIRS][2]) const {
+    /// Where the lane's two of the warp's rows are. Those beyond the last are the last one once more: they are not stored.
+    struct Rows { const T* at[2]; };
+    BG_DEVICE Rows rows_from(u64 row) const {
+        const T* from = (const T*)p.a.data + READ * t;
+        return {{from + min_of(row + g, p.rows - 1) * p.a.stride, from + min_of(row + 8 + g, p.rows - 1) * p.a.stride}};
+    }
+    /// Reads what the lane has of a pair of steps.
+    BG_DEVICE void read(const Rows& rows, u32 q, uint4 (&x)[2]) const {
+        const bool has = (4 * q + t) * READ < p.length;
 #pragma unroll
-        for (u32 i = 0; i < 2; i++) {
-            const T* from = (const T*)p.a.data + min_of(row + 8 * i + g, p.rows - 1) * p.a.stride + READ * t;
-#pragma unroll
-            for (u32 q = 0; q < PAIRS; q++)
-                x[q][i] = (4 * q + t) * READ < p.length ? load_readonly((const uint4*)(from + q * 4 * READ)) : make_uint4(0, 0, 0, 0);
-        }
+        for (u32 i = 0; i < 2; i++) x[i] = has ? load_readonly((const uint4*)(rows.at[i] + q * 4 * READ)) : make_uint4(0, 0, 0, 0);
     }
     /// Forms the warp's sums on their way out once more, term by term.
     BG_DEVICE void mend(u64 row) const {
@@ -231,19 +230,25 @@ template <class T, u32 TILES> struct LongRows {
     }
     BG_DEVICE void run() const {
         // The rows of a block, of a group, and of a warp. A group goes on as long as it has any.
-        const u32 rows = blockDim.x / WARP * LONG_ROWS, warp = threadIdx.x / WARP, own = warp % 4 * LONG_ROWS;
-        const u64 step = (u64)(gridDim.x / p.tiles) * rows;
-        u64 row = (u64)(blockIdx.x / p.tiles) * rows + warp / 4 * 4 * LONG_ROWS;
-        uint4 x[PAIRS][2];
-        read(row + own, x);
+        const u32 block = blockDim.x / WARP * LONG_ROWS, warp = threadIdx.x / WARP, own = warp % 4 * LONG_ROWS;
+        const u64 step = (u64)(gridDim.x / p.tiles) * block;
+        u64 row = (u64)(blockIdx.x / p.tiles) * block + warp / 4 * 4 * LONG_ROWS;
+        uint4 x[AHEAD][2];
+        Rows rows = rows_from(row + own);
+#pragma unroll
+        for (u32 q = 0; q < AHEAD; q++) read(rows, q, x[q]);
         prepare();
         publish_shared();
         __syncthreads();
         for (; row < p.rows; row += step) {
             f32 sums[TILES][4] = {};
-            Terms::template multiply<TILES, PAIRS>(x, small, pairs(), sums);
-            // The next rows are on their way while these are stored.
-            read(row + step + own, x);
+            const Rows next = rows_from(row + step + own);
+            Terms::template multiply<PAIRS, AHEAD>(x, small, pairs(), sums, [&](u32 q) {
+                // The next rows are on their way while these are stored.
+                if (q + AHEAD < PAIRS) read(rows, q + AHEAD, x[q % AHEAD]);
+                else read(next, q + AHEAD - PAIRS, x[q % AHEAD]);
+            });
+            rows = next;
             store(row + own, sums);
         }
     }

@@ -92,10 +92,18 @@ fn form(device: &Device, op: &GemmOp<Cuda>) -> Option<Form> {
 fn width(columns: u64) -> u64 {
     if columns <= 64 { 64 } else { 128 }
 }
+/// The longest sums of the kernel for sums of a length: halves have one.
+fn depth(dtype: DType, length: u64) -> u64 {
+    if dtype == DType::F32 && length <= LENGTH / 2 { LENGTH / 2 } else { LENGTH }
+}
 /// Shared memory of a block: the small side, of `f32` in two halves, and the rows on their way out.
 fn shared_of_rows(dtype: DType, columns: u64, length: u64) -> u32 {
-    let (width, pack) = (width(columns), u64::from(neighbours(dtype)));
-    let small = length.min(LENGTH).next_multiple_of(4 * pack) * width * if dtype == DType::F32 { 8 } else { 2 };
+    let width = width(columns);
+    let small = if dtype == DType::F32 {
+        depth(dtype, length) * width * 8
+    } else {
+        length.min(LENGTH).next_multiple_of(4 * u64::from(neighbours(dtype))) * width * 2
+    };
     (small + u64::from(THREADS) / WARP * ROWS * (width + GAP) * 4) as u32
 }
 const SHARED_OF_COLUMNS: u32 = (TILE * TILE * 4) as u32;
@@ -145,7 +153,6 @@ fn rows(cuda: &Cuda, op: &GemmOp<Cuda>, epilogue: EpilogueParams, y: Target) -> 
     let width = width(columns);
     let tiles = columns.div_ceil(width);
     let per_sm = if dtype == DType::F32 { 1 } else { 2 };
-    let kernel = device.kernel(MODULE, &format!("gemm_long_{}_{width}", name(dtype)))?;
     let block = primitives::threads(device, THREADS);
     let blocks = all.rows.div_ceil(u64::from(block) / WARP * ROWS).min(u64::from(device.properties().sms * per_sm).div_ceil(tiles));
     let grid = primitives::blocks(blocks * tiles, 1)?;
@@ -170,6 +177,7 @@ fn rows(cuda: &Cuda, op: &GemmOp<Cuda>, epilogue: EpilogueParams, y: Target) -> 
             ..all
         };
         let shared = shared_of_rows(dtype, columns, params.length);
+        let kernel = device.kernel(MODULE, &format!("gemm_long_{}_{width}_{}", name(dtype), depth(dtype, params.length)))?;
         // SAFETY: the sides fit each other and the output (`bitgraph_tensor::ops` checks that), and are read in words that they lie in; an
         // element of the result is read and written by one thread.
         unsafe { device.launch(&kernel, Shape { grid, block, shared, mode: Mode::Plain }, &params) }?;
