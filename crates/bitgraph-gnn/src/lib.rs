@@ -31,7 +31,7 @@ pub use checkpoint::{Checkpoint, Description, Settings};
 pub use error::{Error, refused};
 pub use features::{Elsewhere, Features};
 pub use float::Float;
-pub use graph::Graph;
+pub use graph::{Graph, Moments};
 pub use half::{bf16, f16};
 pub use layer::{Layer, Mode, Pass};
 pub use model::{Around, Model, Tape};

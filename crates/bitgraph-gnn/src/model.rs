@@ -1,12 +1,13 @@
 //! Models: layers with what stands around them, one after the other.
 
+use crate::graph::{Moments, Statistics};
 use crate::layer::{Erased, Stage};
 use crate::readout::{Head, HeadKept};
 use crate::{
     Declare, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused,
 };
-use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map};
-use bitgraph_tensor::{Activation, Dense, Dropout, Element, TensorBackend};
+use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map, moments};
+use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
 use std::sync::Arc;
 
 /// What keeps the root of batch normalisation away from zero.
@@ -18,7 +19,7 @@ pub struct Around {
     /// The probability that an element of the input is dropped in training.
     pub dropout: f64,
     /// Whether columns of the result are normalised by the statistics of all nodes, at inference too (there by those of some nodes where the
-    /// graph says so: [`Graph::with_statistics_of`]), and then by a learned factor and summand.
+    /// graph says so: [`Graph::with_statistics_of`], [`Graph::with_statistics`]), and then by a learned factor and summand.
     pub batch_norm: bool,
     /// What the result goes through then.
     pub activation: Option<Activation>,
@@ -151,6 +152,18 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     pub(crate) fn blocks(&self) -> &[Block<B, T>] {
         &self.blocks
     }
+    /// Whether there is a result for each graph, not for each node.
+    pub fn reads_out(&self) -> bool {
+        !self.heads.is_empty()
+    }
+    /// The read-outs after so many layers.
+    pub(crate) fn heads_at(&self, at: usize) -> impl Iterator<Item = (usize, &Head)> {
+        self.heads.iter().enumerate().filter(move |(_, (place, _))| *place == at).map(|(k, (_, head))| (k, head))
+    }
+    /// How many columns each batch normalisation has, in their order.
+    pub fn normalised_columns(&self) -> Vec<usize> {
+        self.blocks.iter().filter(|b| b.norm.is_some()).map(|b| b.stage.columns()).collect()
+    }
     /// Names and shapes of the parameters.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
@@ -191,6 +204,11 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         if !Arc::ptr_eq(parameters.layout(), &self.layout) && **parameters.layout() != *self.layout {
             return Err(Error::Combination { what: "parameters of another model", why: "names or shapes differ" });
         }
+        if let Some(Statistics::Known(known)) = graph.statistics() {
+            let columns = self.normalised_columns();
+            size("statistics of batch normalisations", columns.len(), known.len())?;
+            columns.iter().zip(known).try_for_each(|(n, (mean, _))| size("columns of the statistics", *n, mean.ncols()))?;
+        }
         Ok(())
     }
     pub(crate) fn pass<'a>(
@@ -209,6 +227,19 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     pub fn infer(&self, graph: &Graph<B, T::Real>, parameters: &Parameters<B, T>, x: &Features<B, T>) -> Result<Dense<B, T>, B::Error> {
         self.check(graph, parameters, x).map_err(refused::<B>)?;
         self.run(graph, parameters, x, Mode::Infer, None)
+    }
+    /// The statistics that every batch normalisation goes by in [`Model::infer`], in their order: what [`Graph::with_statistics`] takes.
+    ///
+    /// # Errors
+    /// As [`Model::infer`].
+    pub fn statistics(
+        &self,
+        graph: &Graph<B, T::Real>,
+        parameters: &Parameters<B, T>,
+        x: &Features<B, T>,
+    ) -> Result<Vec<Moments<B, T::Real>>, B::Error> {
+        let (_, tape) = self.forward(graph, parameters, x, Mode::Infer)?;
+        Ok(tape.blocks.into_iter().filter_map(|kept| kept.norm).map(|(_, made)| (made.mean, made.variance)).collect())
     }
     /// Logits of every node or graph, and what [`Model::backward`] needs.
     ///
@@ -251,6 +282,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             Ok(())
         };
         read(0, &x, tape.as_deref_mut())?;
+        let mut normalised = 0;
         for (l, block) in self.blocks.iter().enumerate() {
             let pass = self.pass(l, graph, parameters, mode);
             let input = match pass.dropout(block.around.dropout, 0) {
@@ -263,10 +295,14 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             let mut norm = None;
             if let Some((gamma, beta)) = block.norm {
                 let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
-                let made = match graph.statistics().filter(|_| mode == Mode::Infer) {
-                    Some(shares) => normalise_by(&y, shares, (&gamma, &beta))?,
-                    None => batch_norm(&y, Some((&gamma, &beta)), EPSILON)?,
+                let made = if mode == Mode::Infer && graph.statistics().is_some() {
+                    let (mean, variance) = moments_of(graph, normalised, &y)?;
+                    let y = map(&y).batch_norm((&mean, &variance), Some((&gamma, &beta)), EPSILON).eval()?;
+                    BatchNormalised { y, mean, variance }
+                } else {
+                    batch_norm(&y, Some((&gamma, &beta)), EPSILON)?
                 };
+                normalised += 1;
                 let before = std::mem::replace(&mut y, made.y.clone());
                 norm = Some((before, made));
             }
@@ -355,20 +391,25 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     }
 }
 
-/// A factor and a summand for each column.
-type Affine<'a, B, T> = (&'a Dense<B, <T as Element>::Real>, &'a Dense<B, <T as Element>::Real>);
-
-/// Batch normalisation by the statistics of some rows: `shares` are one over their number at those, 0 at others, of one column.
-fn normalise_by<B: TensorBackend, T: Float>(
+/// The statistics that batch normalisation number `number` of a model goes by at inference over `y`: those that the graph knows, those of the
+/// nodes that it names, or those of all nodes.
+pub(crate) fn moments_of<B: TensorBackend, T: Float>(
+    graph: &Graph<B, T::Real>,
+    number: usize,
     y: &Dense<B, T>,
-    shares: &Dense<B, T::Real>,
-    affine: Affine<'_, B, T>,
-) -> Result<BatchNormalised<B, T>, B::Error> {
+) -> Result<Moments<B, T::Real>, B::Error> {
+    let shares = match graph.statistics() {
+        None => return moments(y),
+        Some(Statistics::Known(known)) => {
+            let missing =
+                || Error::Size { what: "statistics of batch normalisations", expected: number as u64 + 1, found: known.len() as u64 };
+            return known.get(number).cloned().ok_or_else(|| refused::<B>(missing()));
+        }
+        Some(Statistics::Nodes(shares)) => shares,
+    };
     let real = map(y).eval_as::<T::Real>()?;
     let mean = gemm(shares, &real).transpose_a().eval_as::<T::Real>()?;
     let apart = map(&real).bias(&map(&mean).times(-1.0).eval_as()?).eval_as::<T::Real>()?;
     let squares = map(&apart).multiply(&apart).eval_as::<T::Real>()?;
-    let variance = gemm(shares, &squares).transpose_a().eval_as::<T::Real>()?;
-    let y = map(y).batch_norm((&mean, &variance), Some(affine), EPSILON).eval()?;
-    Ok(BatchNormalised { y, mean, variance })
+    Ok((mean, gemm(shares, &squares).transpose_a().eval_as::<T::Real>()?))
 }

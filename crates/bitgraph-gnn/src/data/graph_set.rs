@@ -84,6 +84,16 @@ impl GraphSet {
         let features = self.features.normalised(how);
         Self::new(self.name, self.graph, features, self.starts, self.labels)
     }
+    /// A checksum of what the graphs are, features apart: entries, sizes and labels. O(entries).
+    #[must_use]
+    pub fn fingerprint(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        let mut add = |number: u64| hasher.update(&number.to_le_bytes());
+        self.starts.iter().for_each(|&s| add(s as u64));
+        self.labels.of().iter().for_each(|&l| add(l as u64));
+        (0..self.graph.nrows()).flat_map(|i| self.graph.row(i)).for_each(|&j| add(j.into()));
+        hasher.finalize()
+    }
     /// The nodes of a graph; none of one that there is not.
     #[must_use]
     pub fn nodes_of(&self, graph: u32) -> std::ops::Range<usize> {

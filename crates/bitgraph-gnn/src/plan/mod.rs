@@ -10,9 +10,11 @@ mod whole;
 pub use crate::step::{Compile, Step, Value};
 
 use crate::memory::Footprint;
-use crate::step::and;
+use crate::model::{EPSILON, moments_of};
+use crate::readout::Head;
+use crate::step::{activated, and};
 use crate::{Features, Float, Graph, Mode, Model, Parameters, refused};
-use bitgraph_tensor::ops::{BitGcn, Whole, batch_norm, map};
+use bitgraph_tensor::ops::{BitGcn, Whole, map};
 use bitgraph_tensor::{Bits, Dense, TensorBackend};
 use std::fmt;
 
@@ -22,6 +24,8 @@ struct Planned<'a, B: TensorBackend, T: Float> {
     steps: Vec<Step<'a, B, T>>,
     /// Whether the input is added in the end.
     residual: bool,
+    /// The read-outs of its result.
+    heads: Vec<&'a Head>,
 }
 
 /// How a plan computes.
@@ -36,6 +40,9 @@ enum Form<'a, B: TensorBackend, T: Float> {
 pub struct Plan<'a, B: TensorBackend, T: Float> {
     form: Form<'a, B, T>,
     graph: &'a Graph<B, T::Real>,
+    parameters: &'a Parameters<B, T>,
+    /// What read-outs of the features come to.
+    of_features: Option<Dense<B, T>>,
     classes: usize,
     /// Why it is not one operation, where its layers could be one.
     declined: Option<String>,
@@ -59,10 +66,11 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
         model.check(graph, parameters, x).map_err(refused::<B>)?;
         let classes = model.columns();
         let mut declined = None;
-        match whole::of(model, graph, parameters, x)? {
+        match if model.reads_out() { None } else { whole::of(model, graph, parameters, x)? } {
             Some(Whole::Done(whole)) => {
                 let results = vec![("logits".to_string(), (graph.nodes() * classes * 4) as u64)];
-                return Ok(Self { form: Form::Whole(whole), graph, classes, declined, work: results[0].1, results });
+                let (form, work) = (Form::Whole(whole), results[0].1);
+                return Ok(Self { form, graph, parameters, of_features: None, classes, declined, work, results });
             }
             Some(Whole::Declined(reason)) => declined = Some(reason),
             None => {}
@@ -71,6 +79,12 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
         let (mut planned, mut results, mut work) = (Vec::new(), Vec::new(), 0);
         // The input is held, and counted there.
         let mut taken = 0;
+        let mut normalised = 0;
+        let mut sum: Option<Dense<B, T>> = None;
+        for (_, head) in model.heads_at(0) {
+            sum = Some(head.infer((graph, parameters), &value, sum.as_ref())?);
+        }
+        let of_features = sum.clone();
         for (l, block) in model.blocks().iter().enumerate() {
             let pass = model.pass(l, graph, parameters, Mode::Infer);
             let past = block.around.residual.then(|| value.clone());
@@ -82,15 +96,23 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
                     Ok(Value::dense(block.stage.forward(&pass, x.features()?, fused)?.0))
                 })],
             };
+            let mut later = Vec::with_capacity(steps.len());
             if let Some((gamma, beta)) = block.norm {
+                // Its statistics are those of what the steps before it give, which are run for them.
+                let mut before = value.clone();
+                for step in &steps {
+                    before = step.run(&before)?;
+                }
                 let activation = block.around.activation;
                 let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
-                steps.push(Step::new("batch norm", Vec::new(), move |x: &Value<B, T>| {
-                    let y = batch_norm(x.as_dense()?, Some((&gamma, &beta)), crate::model::EPSILON)?.y;
-                    Ok(Value::dense(activation.map_or(Ok(y.clone()), |f| map(&y).activation(f).eval())?))
+                let (mean, variance) = moments_of(graph, normalised, before.as_dense()?)?;
+                normalised += 1;
+                let held = vec![("statistics, factors and summands", 4 * gamma.bytes())];
+                steps.push(Step::new(format!("batch norm{}", and(activation)), held, move |x: &Value<B, T>| {
+                    let y = map(x.as_dense()?).batch_norm((&mean, &variance), Some((&gamma, &beta)), EPSILON);
+                    Ok(Value::dense(activated(y, activation).eval()?))
                 }));
             }
-            let mut later = Vec::with_capacity(steps.len());
             for step in steps {
                 let result = step.run(&value)?;
                 if step.is_packing() && planned.is_empty() && later.is_empty() && past.is_none() {
@@ -107,11 +129,17 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             if let Some(past) = &past {
                 value = Value::dense(map(value.as_dense()?).add(past.as_dense()?).eval()?);
             }
-            planned.push(Planned { name: format!("layers.{l}"), steps: later, residual: past.is_some() });
+            let heads: Vec<&Head> = model.heads_at(l + 1).map(|(_, head)| head).collect();
+            for (k, head) in model.heads_at(l + 1) {
+                let made = head.infer((graph, parameters), &value, sum.as_ref())?;
+                results.push((format!("readouts.{k}: {} over the nodes of each graph, weight, bias", head.readout().name()), made.bytes()));
+                sum = Some(made);
+            }
+            planned.push(Planned { name: format!("layers.{l}"), steps: later, residual: past.is_some(), heads });
         }
-        Ok(Self { form: Form::Steps(input, planned), graph, classes, declined, results, work })
+        Ok(Self { form: Form::Steps(input, planned), graph, parameters, of_features, classes, declined, results, work })
     }
-    /// The logits of every node.
+    /// The logits of every node, or of every graph.
     ///
     /// # Errors
     /// Out of memory.
@@ -125,6 +153,7 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             Form::Steps(input, planned) => (input, planned),
         };
         let mut value = input.clone();
+        let mut sum = self.of_features.clone();
         for layer in planned {
             let past = layer.residual.then(|| value.clone());
             for step in &layer.steps {
@@ -133,8 +162,11 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             if let Some(past) = past {
                 value = Value::dense(map(value.as_dense()?).add(past.as_dense()?).eval()?);
             }
+            for head in &layer.heads {
+                sum = Some(head.infer((self.graph, self.parameters), &value, sum.as_ref())?);
+            }
         }
-        value.as_dense().cloned()
+        sum.map_or_else(|| value.as_dense().cloned(), Ok)
     }
     /// Bytes of all that is held from run to run, tensor by tensor, and of what a run makes.
     #[must_use]
@@ -145,6 +177,7 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             Form::Steps(input, planned) => {
                 all.add("adjacency", self.graph.adjacency().bytes());
                 all.add("adjacency with loops", self.graph.with_loops().bytes());
+                all.add("nodes of each graph", self.graph.membership().map_or(0, bitgraph_backend::Matrix::bytes));
                 all.add("features", input.bytes());
                 for layer in planned {
                     layer

@@ -1,14 +1,17 @@
-//! `gnn train` over many graphs: cross validation, whose folds are trained one after the other.
+//! `gnn train` over many graphs: cross validation, whose folds are trained one after the other, and the model of one of them.
 
 use super::options::TrainArgs;
 use super::{GnnBackend, Working, curve, explain, setup};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
-use crate::{output, report};
-use bitgraph::gnn::data::{self, GraphSet, Set};
-use bitgraph::gnn::graphs::{BATCH, GraphRun, Rule, chosen, folds, split};
-use bitgraph::gnn::memory::{Extent, Purpose, footprint};
-use bitgraph::gnn::{Architecture, Epoch, Error, Model, Precision, Settings, Shape, Spread, bf16, f16};
+use crate::{files, output, report};
+use bitgraph::gnn::data::{self, GraphSet, Normalise, Set};
+use bitgraph::gnn::graphs::{BATCH, GraphRun, OfGraphs, Rule, chosen, folds, split};
+use bitgraph::gnn::memory::{Extent, Footprint, Purpose, footprint};
+use bitgraph::gnn::{
+    Architecture, Checkpoint, Description, Epoch, Error, Model, Nodes, Precision, Progress, Settings, Shape, Spread, Teacher, Training,
+    bf16, f16,
+};
 use bitgraph_measure::{Clock, median};
 use serde::Serialize;
 use std::fmt::Write;
@@ -52,9 +55,8 @@ struct Report<'a> {
 
 /// Trains and measures a model on each fold of a set of graphs.
 pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, name: &Path, reporter: &Reporter) -> Result<()> {
-    let none = "is of training on one graph; a set of graphs is cross validated, and no state of it is kept";
+    let none = "is of training on one graph; a set of graphs is cross validated as a whole";
     let misplaced = [
-        ("--save", args.save.is_some()),
         ("--resume", args.resume.is_some()),
         ("--runs", args.runs.is_some()),
         ("--split", args.settings.split.is_some()),
@@ -66,19 +68,50 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, name: &Path, reporter: 
     }
     let (architecture, precision) = (args.model.unwrap_or(Architecture::Gin), args.precision.unwrap_or_default());
     precision.check(architecture)?;
-    let Set::Graphs(set) = data::open_any(name, &reporter.running("loading"))? else {
-        return Err(Failure::other("this is no set of graphs").at(name.display()));
-    };
-    reporter.check()?;
-    let set = set.normalised(args.settings.normalise.unwrap_or_default())?;
+    if let (Some(plot), Some(file)) = (&args.plot, &args.save) {
+        files::check_target(plot, &[file.as_os_str()])?;
+    }
+    let normalise = args.settings.normalise.unwrap_or_default();
+    let set = load(name, normalise, reporter)?;
     let (shape, settings) = setup::adjusted(args, &architecture.graph_recipe(set.labels().classes()));
     settings.optimiser.validate()?;
-    let job = Job { backend, args, name, reporter, set: &set, shape, settings, kind: (architecture, precision) };
+    let job = Job { backend, args, name, reporter, set: &set, normalise, shape, settings, kind: (architecture, precision) };
     match precision {
         Precision::F32 => job.train::<f32>(),
         Precision::F16 => job.train::<f16>(),
         Precision::Bf16 => job.train::<bf16>(),
         _ => Err(Failure::usage(format_args!("{precision}: sets of many graphs are trained in f32, f16 and bf16"))),
+    }
+}
+
+/// Reads a set of graphs.
+pub fn load(name: &Path, normalise: Normalise, reporter: &Reporter) -> Result<GraphSet> {
+    let Set::Graphs(set) = data::open_any(name, &reporter.running("loading"))? else {
+        return Err(Failure::other("this is no set of graphs").at(name.display()));
+    };
+    reporter.check()?;
+    Ok(set.normalised(normalise)?)
+}
+
+/// What inference over all graphs of a set is predicted to take, tensor by tensor.
+pub fn whole<B: GnnBackend, T: Working>(model: &Model<B, T>, set: &GraphSet) -> (Extent, Footprint) {
+    let (inputs, classes) = (set.features().shape().1 as u64, set.labels().classes() as u64);
+    let (nodes, entries) = (set.graph().nrows() as u64, set.graph().nnz() as u64);
+    let whole = Extent { nodes, entries, inputs, sparse: None, classes, batch: None, streamed: false };
+    (whole, footprint(model, &whole, Purpose::Inference))
+}
+
+/// Refuses what is predicted to take more memory than there is, or than is allowed.
+pub fn refuse<B: GnnBackend>(backend: &B, limit: Option<u64>, needed: u64, instead: &str) -> Result<()> {
+    let free = match backend.accelerator() {
+        Some(device) => device.memory().ok().map(|m| m.free),
+        None => crate::system::free_memory(),
+    };
+    match limit.or(free) {
+        Some(limit) if needed > limit => {
+            Err(Failure::OutOfMemory(Error::Memory { needed, limit, instead: instead.to_owned() }.to_string()))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -88,6 +121,7 @@ struct Job<'a, B: GnnBackend> {
     name: &'a Path,
     reporter: &'a Reporter,
     set: &'a GraphSet,
+    normalise: Normalise,
     shape: Shape,
     settings: Settings,
     kind: (Architecture, Precision),
@@ -146,35 +180,82 @@ impl<B: GnnBackend> Job<'_, B> {
             epochs: epochs.len() as u32,
             train_s: seconds[fold],
         };
-        let runs: Vec<Fold> = seen.iter().zip(best).enumerate().map(fold).collect();
+        let runs: Vec<Fold> = seen.iter().zip(best.iter().copied()).enumerate().map(fold).collect();
+        if let Some(file) = &self.args.save {
+            // The fold that does best where there is something to tell by, besides the graphs for test.
+            let worth = |f: &usize| runs[*f].val_accuracy.unwrap_or_default();
+            let kept = (0..runs.len()).rev().max_by(|a, b| worth(a).total_cmp(&worth(b))).unwrap_or_default();
+            let of = OfGraphs {
+                readout: graphs.readout,
+                batch: self.batch(),
+                folds: parts.len(),
+                rule,
+                fold: kept,
+                fingerprint: set.fingerprint(),
+            };
+            let part = split(classes, &parts, kept, rule, seed)?;
+            self.save(file, (&model, &training), of, part, seen[kept][best[kept]])?;
+        }
         self.finish(&runs, &seen, median(&infer))
+    }
+    /// Saves the model of a fold at an epoch: the fold is trained again until there, which gives the same numbers.
+    fn save<T: Working>(
+        &self,
+        file: &Path,
+        (model, training): (&Model<B, T>, &Training),
+        graphs: OfGraphs,
+        part: Nodes,
+        epoch: Epoch,
+    ) -> Result<()> {
+        let (set, seed) = (self.set, self.args.general.seed);
+        let mut run = GraphRun::new(self.backend, (model, set), (training, self.batch()), part, seed).map_err(Into::into)?;
+        let mut last = None;
+        for e in 1..=epoch.epoch {
+            self.reporter.check()?;
+            last = Some(run.step().map_err(Into::into)?);
+            self.reporter.message(format!("the model of fold {}: epoch {e} of {}", graphs.fold, epoch.epoch));
+        }
+        if last.is_none_or(|last| (last.loss, last.scores.test_accuracy) != (epoch.loss, epoch.scores.test_accuracy)) {
+            let what = "did not give the same numbers again, and is not saved";
+            return Err(Failure::other(format_args!("fold {} {what}", graphs.fold)));
+        }
+        let description = Description {
+            model: self.kind.0.name().to_owned(),
+            precision: self.kind.1.to_string(),
+            inputs: model.inputs(),
+            classes: model.columns(),
+            shape: self.shape,
+            data: self.name.display().to_string(),
+            split: 0,
+            normalise: self.normalise,
+            settings: self.settings.clone(),
+            batches: None,
+            teacher: Teacher::None,
+            seeds: vec![seed],
+            graphs: Some(graphs),
+        };
+        let progress = Progress { outcomes: Vec::new(), best: None, running: None };
+        let flat = run.parameters().flat().to_host().map_err(Into::into)?;
+        let mut saved = Checkpoint::new(description, model.layout(), (epoch, &flat), progress)?;
+        for (mean, variance) in run.statistics().map_err(Into::into)? {
+            saved.statistics.push([mean.to_host().map_err(Into::into)?, variance.to_host().map_err(Into::into)?]);
+        }
+        Ok(saved.save(file, &self.reporter.saving())?)
     }
     /// Refuses what is predicted to take more memory than there is, or than is allowed: a batch in training beside all graphs in inference.
     fn check_memory<T: Working>(&self, model: &Model<B, T>) -> Result<()> {
-        let (set, graphs) = (self.set, self.set.len().max(1));
-        let share = |n: usize| (n * self.batch().min(graphs)).div_ceil(graphs) as u64;
-        let (nodes, entries) = (set.graph().nrows(), set.graph().nnz());
-        let (inputs, classes) = (set.features().shape().1 as u64, set.labels().classes() as u64);
-        let batch = Extent { nodes: share(nodes), entries: share(entries), inputs, sparse: None, classes, batch: None, streamed: false };
-        let whole = Extent { nodes: nodes as u64, entries: entries as u64, ..batch };
-        let predicted = [footprint(model, &whole, Purpose::Inference), footprint(model, &batch, Purpose::Training)];
+        let (extent, whole) = whole(model, self.set);
+        let graphs = self.set.len().max(1) as u64;
+        let share = |n: u64| (n * (self.batch() as u64).min(graphs)).div_ceil(graphs);
+        let batch = Extent { nodes: share(extent.nodes), entries: share(extent.entries), ..extent };
+        let predicted = [whole, footprint(model, &batch, Purpose::Training)];
         if self.args.explain {
             self.reporter.clear();
             output::note(&explain(self.kind.0.name(), self.kind.1, model, &predicted[1]));
             output::note(&format!("predicted bytes of inference over all graphs\n{}", predicted[0]));
         }
-        let free = match self.backend.accelerator() {
-            Some(device) => device.memory().ok().map(|m| m.free),
-            None => crate::system::free_memory(),
-        };
-        let needed = predicted.iter().map(bitgraph::gnn::memory::Footprint::peak).sum();
-        match self.args.place.memory_limit.or(free) {
-            Some(limit) if needed > limit => {
-                let instead = "fewer hidden columns, or fewer graphs a batch, may fit".to_owned();
-                Err(Failure::OutOfMemory(Error::Memory { needed, limit, instead }.to_string()))
-            }
-            _ => Ok(()),
-        }
+        let needed = predicted.iter().map(Footprint::peak).sum();
+        refuse(self.backend, self.args.place.memory_limit, needed, "fewer hidden columns, or fewer graphs a batch, may fit")
     }
     fn heading<T: Working>(&self, model: &Model<B, T>, folds: usize) -> String {
         let (set, shape) = (self.set, &self.shape);
@@ -231,6 +312,9 @@ impl<B: GnnBackend> Job<'_, B> {
         let mut text = format!("test accuracy {mean:.4} +- {deviation:.4} over {} folds, {how}\n", runs.len());
         let (infer, peak) = (report::time(infer_s), report::bytes(peak_bytes));
         let _ = writeln!(text, "inference over all graphs {infer}, peak memory {peak}");
+        if let Some(file) = &self.args.save {
+            let _ = writeln!(text, "saved to {0}, which gnn infer --model-file {0} takes", file.display());
+        }
         output::print(&text)
     }
 }

@@ -3,6 +3,7 @@
 mod batches;
 mod curve;
 mod graphs;
+mod graphs_infer;
 mod infer;
 mod options;
 mod setup;
@@ -91,12 +92,8 @@ impl Use<'_> {
     /// Prints parameters and what is predicted of the memory of training, tensor by tensor.
     fn explain<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, reporter: &Reporter) {
         let extent = self.extent().read_in(self.precision);
-        self.note(model, &format!("predicted bytes\n{}", footprint(model, &extent, self.purpose)), reporter);
-    }
-    /// Prints parameters and some more.
-    fn note<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, more: &str, reporter: &Reporter) {
         reporter.clear();
-        output::note(&format!("{}{more}", listing(&self.description.model, self.precision, model)));
+        output::note(&explain(&self.description.model, self.precision, model, &footprint(model, &extent, self.purpose)));
     }
 }
 
@@ -108,6 +105,17 @@ fn listing<B: GnnBackend, T: Working>(name: &str, precision: Precision, model: &
         text += &format!("{:>14}  {} ({} x {})\n", p.shape.0 * p.shape.1, p.name, p.shape.0, p.shape.1);
     }
     text
+}
+
+/// Prints layers, parameters and the operations of a plan.
+fn explain_plan<B: GnnBackend, T: Working>(
+    (name, precision): (&str, Precision),
+    model: &Model<B, T>,
+    plan: &Plan<'_, B, T>,
+    reporter: &Reporter,
+) {
+    reporter.clear();
+    output::note(&format!("{}{plan}", listing(name, precision, model)));
 }
 
 /// Parameters on a backend from their flat buffer.

@@ -26,7 +26,7 @@ pub enum GnnCommand {
     /// Train a model to classify nodes or graphs, and say how many of those for test it gets right. Whatever no option says is the model's recipe.
     #[command(after_help = DATA)]
     Train(Box<TrainArgs>),
-    /// Classify nodes by a model that was trained.
+    /// Classify nodes or graphs by a model that was trained.
     #[command(after_help = DATA)]
     Infer(InferArgs),
     /// Train a graph convolution in several precisions, time their inference on this machine, and choose the fastest that is accurate enough.
@@ -75,7 +75,8 @@ pub struct TrainArgs {
     /// Epochs at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub epochs: Option<u32>,
-    /// Save the best model and all that training goes on from: every minute, after Ctrl-C, and at the end
+    /// Save the best model and all that training goes on from: every minute, after Ctrl-C, and at the end. Of many graphs, save the model of a
+    /// fold at the end, at the epoch that the rule chooses: the fold of the best validation accuracy, or the first one
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Go on from a file of --save, and save there unless --save says where; model, settings and seeds are the file's
@@ -183,13 +184,13 @@ pub struct InferArgs {
     /// A file of gnn train --save
     #[arg(long, value_name = "FILE")]
     pub model_file: PathBuf,
-    /// The data set [default: the one that the model was trained on]
+    /// The data set [default: the one that the model was trained on]; a model of graphs is for test with all graphs of another one
     #[arg(long, value_name = "DATA")]
     pub data: Option<PathBuf>,
     /// Which split of the data set accuracies are of, from 0 [default: the one that the model was trained on]
     #[arg(long, value_name = "K")]
     pub split: Option<usize>,
-    /// Write the class of every node to FILE.npy, .csv or .tsv
+    /// Write the class of every node or graph to FILE.npy, .csv or .tsv
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Runs, each of them timed

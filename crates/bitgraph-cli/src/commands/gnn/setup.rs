@@ -79,6 +79,7 @@ pub fn recipe(
         batches: None,
         teacher,
         seeds,
+        graphs: None,
     }
 }
 
@@ -126,6 +127,15 @@ pub struct Saved {
 }
 
 impl Saved {
+    /// Reads one of a model that classifies nodes.
+    pub fn of_nodes(file: &Path) -> Result<Self> {
+        let saved = Self::open(file)?;
+        if saved.checkpoint.description.graphs.is_some() {
+            let what = "the checkpoint is of a model that classifies graphs, which gnn infer alone takes";
+            return Err(Failure::usage(format_args!("{}: {what}", file.display())));
+        }
+        Ok(saved)
+    }
     /// Reads it.
     pub fn open(file: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::<f32>::open(file)?;
@@ -134,10 +144,9 @@ impl Saved {
         let (architecture, precision) = (model.parse().map_err(here)?, precision.parse().map_err(here)?);
         Ok(Self { file: file.to_path_buf(), checkpoint, architecture, precision })
     }
-    /// Refuses a data set whose features or classes are not those of the model.
-    pub fn check(&self, name: &Path, set: &Dataset) -> Result<()> {
+    /// Refuses a data set whose number of features or of classes is not that of the model.
+    pub fn check(&self, name: &Path, found: (usize, usize)) -> Result<()> {
         let Description { inputs, classes, .. } = self.checkpoint.description;
-        let found = (set.features().shape().1, set.labels().classes());
         if found == (inputs, classes) {
             return Ok(());
         }

@@ -55,7 +55,7 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
     if args.graphs.folds.is_some() || args.graphs.batch_graphs.is_some() {
         return Err(Failure::usage("--folds and --batch-graphs are for data sets of many graphs"));
     }
-    let saved = args.resume.as_deref().map(Saved::open).transpose()?;
+    let saved = args.resume.as_deref().map(Saved::of_nodes).transpose()?;
     if let (Some(plot), Some(file)) = (&args.plot, args.save.as_ref().or(args.resume.as_ref())) {
         files::check_target(plot, &[file.as_os_str()])?;
     }
@@ -94,7 +94,7 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
     let set = source.load(reporter)?;
     let mut description = match &saved {
         Some(saved) => {
-            saved.check(&name, &set)?;
+            saved.check(&name, (set.features().shape().1, set.labels().classes()))?;
             saved.checkpoint.description.clone()
         }
         None => setup::describe(args, (architecture, precision), &source, &set)?,
