@@ -54,6 +54,25 @@ fn graphs_are_cross_validated() {
 }
 
 #[test]
+fn graphs_are_classified_by_few_bits() {
+    let dir = rings_and_stars();
+    let data = dir.path().display().to_string();
+    let model = dir.path().join("m.safetensors").display().to_string();
+    for (precision, words) in [("bin", "BMM.IBB"), ("bi-full", "BSpMM.FFF"), ("bits:4,4", "bit GEMM of 4 x 4 planes")] {
+        let line = format!("gnn train --data {data} --folds 2 --epochs 10 --batch-graphs 16 --hidden 32 --precision {precision} --json");
+        let trained = bitgraph(&format!("{line} --save {model}")).json();
+        assert_eq!((&trained["precision"], &trained["model"]), (&precision.into(), &"gin".into()));
+        assert!(trained["test_accuracy"].as_f64().unwrap() > 0.8, "{trained}");
+        let run = bitgraph(&format!("gnn infer --model-file {model} --json --explain"));
+        assert!(run.err.contains(words) && run.err.contains("readouts.4: sum"), "{}", run.err);
+        assert_eq!(run.json()["test_accuracy"], trained["runs"][0]["test_accuracy"], "{precision}");
+    }
+    bitgraph(&format!("gnn train --data {data} --model gcn --precision bin")).fails(2, "gin alone is trained in few bits");
+    bitgraph(&format!("gnn train --data {data} --precision bin --residual")).fails(1, "residuals around layers of few bits");
+    bitgraph(&format!("gnn train --data {data} --precision bits:0,4")).fails(2, "bits:W,A");
+}
+
+#[test]
 fn a_model_of_graphs_is_saved_and_infers() {
     let dir = rings_and_stars();
     let data = dir.path().display().to_string();

@@ -185,6 +185,10 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     pub fn nodes(&self) -> usize {
         self.degrees.len()
     }
+    /// The most neighbours of a node.
+    pub(crate) fn max_degree(&self) -> usize {
+        self.degrees.iter().copied().max().unwrap_or_default()
+    }
     /// The pattern without loops.
     pub fn adjacency(&self) -> &Matrix<B> {
         &self.adjacency

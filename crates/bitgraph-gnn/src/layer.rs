@@ -66,6 +66,10 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
         None
     }
+    /// Whether its operations can end in batch normalisation and signs, as [`Compile::threshold`] asks.
+    fn ends_in_signs(&self) -> bool {
+        false
+    }
     /// The operations of the layer for inference, the activation fused into the last of them, or none where its forward pass is all there is.
     ///
     /// # Errors
@@ -117,6 +121,7 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn columns(&self) -> usize;
     fn kept_bytes(&self, nodes: u64) -> u64;
     fn as_gcn(&self) -> Option<[ParameterId; 2]>;
+    fn ends_in_signs(&self) -> bool;
     /// The layer itself.
     fn any(&self) -> &dyn Any;
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error>;
@@ -142,6 +147,9 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     }
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
         Layer::as_gcn(self)
+    }
+    fn ends_in_signs(&self) -> bool {
+        Layer::ends_in_signs(self)
     }
     fn any(&self) -> &dyn Any {
         self

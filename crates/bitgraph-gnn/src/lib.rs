@@ -20,6 +20,7 @@ pub mod quant;
 mod readout;
 mod recipes;
 mod runs;
+mod sign;
 mod step;
 mod streamed;
 mod task;

@@ -162,7 +162,7 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         if training {
             let dropped = if block.first { sparse.map_or(features, |e| e * own) } else { nodes * columns * own };
             let input = if block.dropout { dropped } else { 0 };
-            let steps = u64::from(block.batch_norm) * 2 + u64::from(block.activation || block.residual);
+            let steps = u64::from(block.batch_norm) * 2 + u64::from(block.activation || block.residual) + u64::from(block.sign);
             all.add(format!("{}: input, kept values and results", block.name), input + (block.kept)(nodes) + (1 + steps) * result);
         }
         // The gradient of the result, of the product, and of the input; at inference a product and the result beside the input.

@@ -3,15 +3,14 @@
 use crate::graph::{Moments, Statistics};
 use crate::layer::{Erased, Stage};
 use crate::readout::{Head, HeadKept};
+use crate::sign::through_sign;
+use crate::step::EPSILON;
 use crate::{
     Declare, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused,
 };
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map, moments};
 use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
 use std::sync::Arc;
-
-/// What keeps the root of batch normalisation away from zero.
-pub(crate) const EPSILON: f64 = 1e-5;
 
 /// What stands around a layer, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -23,6 +22,8 @@ pub struct Around {
     pub batch_norm: bool,
     /// What the result goes through then.
     pub activation: Option<Activation>,
+    /// Whether signs are what goes on, -1 and 1: gradients go through where the argument is at most 1 in magnitude.
+    pub sign: bool,
     /// Whether the input is added in the end; both have as many columns, and the input is dense.
     pub residual: bool,
 }
@@ -55,6 +56,7 @@ pub(crate) struct BlockExtent<'a> {
     pub dropout: bool,
     pub batch_norm: bool,
     pub activation: bool,
+    pub sign: bool,
     pub residual: bool,
     /// Bytes that the layer keeps over so many nodes.
     pub kept: Box<dyn Fn(u64) -> u64 + 'a>,
@@ -71,6 +73,8 @@ struct Kept<B: TensorBackend, T: Float> {
     stage: Erased,
     norm: Option<(Dense<B, T>, BatchNormalised<B, T>)>,
     value: Option<Dense<B, T>>,
+    /// What signs were taken of.
+    argument: Option<Dense<B, T>>,
 }
 
 impl<B: TensorBackend, T: Float> Model<B, T> {
@@ -83,7 +87,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     ///
     /// # Errors
     /// [`Error::Setting`] for a dropout that is no probability below 1, [`Error::Size`] for a residual around a layer that changes the number
-    /// of columns.
+    /// of columns, [`Error::Combination`] for one around signs.
     pub fn layer<L: Layer<B, T>>(mut self, around: Around, make: impl FnOnce(&mut Declare<'_>) -> L) -> Result<Self, Error> {
         if !(0.0..1.0).contains(&around.dropout) {
             return Err(Error::Setting { what: "dropout", found: around.dropout, allowed: "from 0 to below 1" });
@@ -96,6 +100,9 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         if around.residual && inputs != outputs {
             let what = "columns of a layer with a residual";
             return Err(Error::Size { what, expected: inputs as u64, found: outputs as u64 });
+        }
+        if around.residual && around.sign {
+            return Err(Error::Combination { what: "a residual around signs", why: "a sum of signs and floats is no sign" });
         }
         let norm = around.batch_norm.then(|| {
             let gamma = layout.declare(format!("{prefix}.norm.gamma"), (1, outputs), Start::Constant(1.0));
@@ -179,6 +186,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             dropout: block.around.dropout > 0.0,
             batch_norm: block.around.batch_norm,
             activation: block.around.activation.is_some(),
+            sign: block.around.sign,
             residual: block.around.residual,
             kept: Box::new(|nodes| block.stage.kept_bytes(nodes)),
         })
@@ -310,11 +318,16 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 y = map(&y).activation(f).eval()?;
             }
             let value = block.around.activation.map(|_| y.clone());
+            let mut argument = None;
+            if block.around.sign {
+                let signs = map(&y).sign().eval()?;
+                argument = Some(std::mem::replace(&mut y, signs));
+            }
             if block.around.residual {
                 y = map(&y).add(x.as_dense("a residual")?).eval()?;
             }
             if let Some(tape) = tape.as_deref_mut() {
-                tape.blocks.push(Kept { input, stage, norm, value });
+                tape.blocks.push(Kept { input, stage, norm, value, argument });
             }
             x = Features::Dense(y);
             read(l + 1, &x, tape.as_deref_mut())?;
@@ -362,6 +375,9 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             let Some(mut dy) = above.take() else { continue };
             let pass = self.pass(l, graph, parameters, mode);
             let past = block.around.residual.then(|| dy.clone());
+            if let Some(argument) = &kept.argument {
+                dy = through_sign(argument, &dy)?;
+            }
             if let Some((f, value)) = block.around.activation.zip(kept.value) {
                 let op = map(&dy);
                 let op = if let Some(dropout) = dropped.take() { op.dropout(dropout) } else { op };

@@ -32,12 +32,24 @@ impl Precision {
     /// The names on the command line and in checkpoints.
     pub const NAMES: &'static str = "f32, f16, bf16, bi-full, bin, or bits:W,A with 1 to 16 bits each";
 
-    /// Whether features and weights are floats, as the models of every architecture have them; others are for graph convolutions alone.
+    /// Whether features and weights are floats, as the models of every architecture have them; others are for graph convolutions, and for
+    /// isomorphism networks over graphs of their own.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }
-    /// Whether a model of this architecture can be trained in it.
+    /// Whether a model of this architecture can be trained in it over graphs of their own.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with what can.
+    pub fn check_graphs(self, architecture: Architecture) -> Result<(), Error> {
+        if self.is_float() || architecture == Architecture::Gin {
+            return Ok(());
+        }
+        let possible = "f32, f16 and bf16; of sets of many graphs, gin alone is trained in few bits";
+        Err(Error::Unsupported { model: architecture.name(), precision: self.to_string(), possible })
+    }
+    /// Whether a model of this architecture can be trained in it, to classify nodes.
     ///
     /// # Errors
     /// [`Error::Unsupported`] with what can.

@@ -7,13 +7,14 @@
 
 mod whole;
 
-pub use crate::step::{Compile, Step, Value};
+pub use crate::step::{Compile, Normal, Step, Value};
 
 use crate::memory::Footprint;
-use crate::model::{EPSILON, moments_of};
+use crate::model::moments_of;
 use crate::readout::Head;
 use crate::step::{activated, and};
 use crate::{Features, Float, Graph, Mode, Model, Parameters, refused};
+use bitgraph_tensor::bittensor::Packing;
 use bitgraph_tensor::ops::{BitGcn, Whole, map};
 use bitgraph_tensor::{Bits, Dense, TensorBackend};
 use std::fmt;
@@ -89,28 +90,39 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             let pass = model.pass(l, graph, parameters, Mode::Infer);
             let past = block.around.residual.then(|| value.clone());
             let fused = block.around.activation.filter(|_| block.norm.is_none());
-            let at = Compile { graph, parameters, input: &value, activation: fused };
-            let mut steps = match block.stage.compile(&at)? {
+            let at = |threshold| Compile { graph, parameters, input: &value, activation: fused, threshold };
+            let mut steps = match block.stage.compile(&at(None))? {
                 Some(steps) => steps,
                 None => vec![Step::new(format!("forward pass{}", and(fused)), Vec::new(), move |x: &Value<B, T>| {
                     Ok(Value::dense(block.stage.forward(&pass, x.features()?, fused)?.0))
                 })],
             };
             let mut later = Vec::with_capacity(steps.len());
+            let mut signed = !block.around.sign;
             if let Some((gamma, beta)) = block.norm {
                 // Its statistics are those of what the steps before it give, which are run for them.
                 let mut before = value.clone();
                 for step in &steps {
                     before = step.run(&before)?;
                 }
-                let activation = block.around.activation;
-                let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
-                let (mean, variance) = moments_of(graph, normalised, before.as_dense()?)?;
+                let affine = (parameters.real(gamma)?, parameters.real(beta)?);
+                let normal = Normal { moments: moments_of(graph, normalised, before.as_dense()?)?, affine };
                 normalised += 1;
-                let held = vec![("statistics, factors and summands", 4 * gamma.bytes())];
-                steps.push(Step::new(format!("batch norm{}", and(activation)), held, move |x: &Value<B, T>| {
-                    let y = map(x.as_dense()?).batch_norm((&mean, &variance), Some((&gamma, &beta)), EPSILON);
-                    Ok(Value::dense(activated(y, activation).eval()?))
+                let activation = block.around.activation;
+                let one = block.around.sign && activation.is_none() && block.stage.ends_in_signs();
+                match if one { block.stage.compile(&at(Some(&normal)))? } else { None } {
+                    Some(made) => (steps, signed) = (made, true),
+                    None => {
+                        let held = vec![("statistics, factors and summands", normal.bytes())];
+                        steps.push(Step::new(format!("batch norm{}", and(activation)), held, move |x: &Value<B, T>| {
+                            Ok(Value::dense(activated(normal.normalise(map(x.as_dense()?)), activation).eval()?))
+                        }));
+                    }
+                }
+            }
+            if !signed {
+                steps.push(Step::new("BIN: signs", Vec::new(), move |x: &Value<B, T>| {
+                    Ok(Value::Signs(map(x.as_dense()?).eval_as::<f32>()?.sign(Packing::Rows)?))
                 }));
             }
             for step in steps {

@@ -1,14 +1,12 @@
 //! Graph convolutions over signs.
 
-use super::sign::{BinaryWeight, through_sign};
-use crate::step::{Compile, Step, Value, activated};
+use super::sign::BinaryWeight;
+use crate::sign::through_sign;
+use crate::step::{Compile, EPSILON, Step, Value, activated};
 use crate::{Declare, Features, Gradients, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::bittensor::{Packing, Scaling};
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, bit_gemm, bit_spmm, gemm, map, moments, spmm, sum_columns};
 use bitgraph_tensor::{Bits, Dense, Signs, TensorBackend};
-
-/// What keeps the root of the normalisation away from zero.
-pub(crate) const EPSILON: f64 = 1e-5;
 
 /// What a [`BinaryGcn`] makes of its input before it multiplies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,7 +29,7 @@ pub struct BinaryGcn {
 }
 
 /// A weight that starts with the variance `1 / inputs`, by a uniform distribution.
-fn weight(declare: &mut Declare<'_>, outputs: usize) -> ParameterId {
+pub(super) fn weight(declare: &mut Declare<'_>, outputs: usize) -> ParameterId {
     let inputs = declare.columns();
     // Glorot's bound is sqrt(6 / (a + b)), of variance 2 / (a + b).
     declare.parameter("weight", (inputs, outputs), Start::Glorot { inputs, outputs: inputs })
@@ -47,13 +45,16 @@ impl BinaryGcn {
 
 /// A weight's signs, and the factors of its columns.
 #[allow(clippy::type_complexity)] // a pair
-fn packed<B: TensorBackend + Bits>(parameters: &Parameters<B, f32>, id: ParameterId) -> Result<(Signs<B>, Dense<B, f32>), B::Error> {
+pub(super) fn packed<B: TensorBackend + Bits>(
+    parameters: &Parameters<B, f32>,
+    id: ParameterId,
+) -> Result<(Signs<B>, Dense<B, f32>), B::Error> {
     let w = BinaryWeight::new(&parameters.weight(id)?)?;
     Ok((w.signs.sign(Packing::Columns)?, w.means))
 }
 
 /// The step that makes signs of a layer's input, unless it gets signs.
-fn pack<'a, B: TensorBackend + Bits>(input: &Value<B, f32>, scaling: Scaling) -> Vec<Step<'a, B, f32>> {
+pub(super) fn pack<'a, B: TensorBackend + Bits>(input: &Value<B, f32>, scaling: Scaling) -> Vec<Step<'a, B, f32>> {
     if matches!(input, Value::Signs(_)) {
         return Vec::new();
     }
@@ -68,7 +69,7 @@ pub struct KeptProduct<B: TensorBackend> {
 }
 
 /// The signs of a matrix times the mean magnitude of each row.
-fn scaled<B: TensorBackend>(x: &Dense<B, f32>) -> Result<Dense<B, f32>, B::Error> {
+pub(super) fn scaled<B: TensorBackend>(x: &Dense<B, f32>) -> Result<Dense<B, f32>, B::Error> {
     let signs = map(x).sign().eval()?;
     let share = Dense::filled(x.backend(), x.ncols(), 1, 1.0 / x.ncols().max(1) as f32)?;
     let means = gemm(&map(x).multiply(&signs).eval()?, &share).eval()?;

@@ -10,13 +10,40 @@ use bitgraph::gnn::graphs::{BATCH, GraphRun, OfGraphs, Rule, chosen, folds, spli
 use bitgraph::gnn::memory::{Extent, Footprint, Purpose, footprint};
 use bitgraph::gnn::{
     Architecture, Checkpoint, Description, Epoch, Error, Model, Nodes, Precision, Progress, Settings, Shape, Spread, Teacher, Training,
-    bf16, f16,
+    quant,
 };
 use bitgraph_measure::{Clock, median};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
+
+/// Makes the model over graphs of a kind, a shape, a read-out and sizes, of the type that its precision asks for.
+macro_rules! with_graph_model {
+    ($backend:ty, $of:expr, $model:ident => $call:expr) => {{
+        use bitgraph::gnn::{Precision, bf16, f16, quant};
+        let ((architecture, precision), shape, readout, (inputs, classes)) = $of;
+        match precision {
+            Precision::F32 => {
+                let $model = architecture.graph_model::<$backend, f32>(shape, readout, inputs, classes)?;
+                $call
+            }
+            Precision::F16 => {
+                let $model = architecture.graph_model::<$backend, f16>(shape, readout, inputs, classes)?;
+                $call
+            }
+            Precision::Bf16 => {
+                let $model = architecture.graph_model::<$backend, bf16>(shape, readout, inputs, classes)?;
+                $call
+            }
+            _ => {
+                let $model = quant::graph_model::<$backend>(precision, shape, readout, (inputs, classes))?;
+                $call
+            }
+        }
+    }};
+}
+pub(super) use with_graph_model;
 
 /// Folds where no option says how many.
 const FOLDS: usize = 10;
@@ -67,21 +94,17 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, name: &Path, reporter: 
         return Err(Failure::usage(format_args!("{option} {none}")));
     }
     let (architecture, precision) = (args.model.unwrap_or(Architecture::Gin), args.precision.unwrap_or_default());
-    precision.check(architecture)?;
+    precision.check_graphs(architecture)?;
     if let (Some(plot), Some(file)) = (&args.plot, &args.save) {
         files::check_target(plot, &[file.as_os_str()])?;
     }
     let normalise = args.settings.normalise.unwrap_or_default();
     let set = load(name, normalise, reporter)?;
-    let (shape, settings) = setup::adjusted(args, &architecture.graph_recipe(set.labels().classes()));
+    let (shape, settings) = setup::adjusted(args, &quant::graph_recipe(architecture, precision, set.labels().classes()));
     settings.optimiser.validate()?;
     let job = Job { backend, args, name, reporter, set: &set, normalise, shape, settings, kind: (architecture, precision) };
-    match precision {
-        Precision::F32 => job.train::<f32>(),
-        Precision::F16 => job.train::<f16>(),
-        Precision::Bf16 => job.train::<bf16>(),
-        _ => Err(Failure::usage(format_args!("{precision}: sets of many graphs are trained in f32, f16 and bf16"))),
-    }
+    let of = (job.kind, &job.shape, args.graphs.readout, (set.features().shape().1, set.labels().classes()));
+    with_graph_model!(B, of, model => job.train(&model))
 }
 
 /// Reads a set of graphs.
@@ -131,16 +154,14 @@ impl<B: GnnBackend> Job<'_, B> {
     fn batch(&self) -> usize {
         self.args.graphs.batch_graphs.map_or(BATCH, |n| n as usize)
     }
-    fn train<T: Working>(&self) -> Result<()> {
+    fn train<T: Working>(&self, model: &Model<B, T>) -> Result<()> {
         let (set, graphs, seed) = (self.set, &self.args.graphs, self.args.general.seed);
-        let (inputs, classes) = (set.features().shape().1, set.labels().classes());
-        let model: Model<B, T> = self.kind.0.graph_model(&self.shape, graphs.readout, inputs, classes)?;
-        self.check_memory(&model)?;
+        self.check_memory(model)?;
         let all: Vec<u32> = (0..set.len() as u32).collect();
         let (rule, classes) = (graphs.rule, set.labels().of());
         let parts = folds(classes, &all, graphs.folds.unwrap_or(FOLDS), seed)?;
         if !self.args.general.json && !self.args.general.quiet {
-            self.reporter.past_the_bar(&self.heading(&model, parts.len()));
+            self.reporter.past_the_bar(&self.heading(model, parts.len()));
         }
         let bar = self.reporter.running("training");
         let training = self.settings.training(bar.clone());
@@ -148,7 +169,7 @@ impl<B: GnnBackend> Job<'_, B> {
         let (mut seen, mut seconds, mut infer) = (Vec::new(), Vec::new(), Vec::new());
         for fold in 0..parts.len() {
             let (part, start) = (split(classes, &parts, fold, rule, seed)?, Instant::now());
-            let mut run = GraphRun::new(self.backend, (&model, set), (&training, self.batch()), part, seed).map_err(Into::into)?;
+            let mut run = GraphRun::new(self.backend, (model, set), (&training, self.batch()), part, seed).map_err(Into::into)?;
             let mut epochs: Vec<Epoch> = Vec::new();
             for e in 0..training.epochs {
                 self.reporter.check()?;
@@ -194,7 +215,7 @@ impl<B: GnnBackend> Job<'_, B> {
                 fingerprint: set.fingerprint(),
             };
             let part = split(classes, &parts, kept, rule, seed)?;
-            self.save(file, (&model, &training), of, part, seen[kept][best[kept]])?;
+            self.save(file, (model, &training), of, part, seen[kept][best[kept]])?;
         }
         self.finish(&runs, &seen, median(&infer))
     }

@@ -1,6 +1,6 @@
 //! `gnn infer` by a model of graphs: the class of each of many graphs, and how many of them are right.
 
-use super::graphs::{load, refuse, whole};
+use super::graphs::{load, refuse, whole, with_graph_model};
 use super::infer::{Classified, tell};
 use super::options::InferArgs;
 use super::setup::Saved;
@@ -10,7 +10,7 @@ use crate::files;
 use crate::progress::Reporter;
 use bitgraph::gnn::data::GraphSet;
 use bitgraph::gnn::graphs::{OfGraphs, scores};
-use bitgraph::gnn::{Graph, Moments, Plan, Precision, bf16, f16};
+use bitgraph::gnn::{Graph, Model, Moments, Plan};
 use bitgraph::io::Naming;
 use bitgraph::tensor::Dense;
 use bitgraph::tensor::ops::argmax_rows;
@@ -28,34 +28,30 @@ pub fn run<B: GnnBackend>(backend: &B, args: &InferArgs, (saved, of): (&Saved, &
     let set = load(name, saved.checkpoint.description.normalise, reporter)?;
     saved.check(name, (set.features().shape().1, set.labels().classes()))?;
     reporter.note("building");
-    match saved.precision {
-        Precision::F32 => classify::<B, f32>((backend, args, reporter), (saved, of), (name, &set)),
-        Precision::F16 => classify::<B, f16>((backend, args, reporter), (saved, of), (name, &set)),
-        Precision::Bf16 => classify::<B, bf16>((backend, args, reporter), (saved, of), (name, &set)),
-        other => Err(Failure::other(format_args!("{}: no model of graphs is of {other}", saved.file.display()))),
-    }
+    let described = &saved.checkpoint.description;
+    let kind = ((saved.architecture, saved.precision), &described.shape, of.readout, (described.inputs, described.classes));
+    with_graph_model!(B, kind, model => classify((backend, args, reporter), (saved, of, &model), (name, &set)))
 }
 
 fn classify<B: GnnBackend, T: Working>(
     (backend, args, reporter): (&B, &InferArgs, &Reporter),
-    (saved, of): (&Saved, &OfGraphs),
+    (saved, of, model): (&Saved, &OfGraphs, &Model<B, T>),
     (name, set): (&Path, &GraphSet),
 ) -> Result<()> {
     let description = &saved.checkpoint.description;
-    let model = saved.architecture.graph_model::<B, T>(&description.shape, of.readout, description.inputs, description.classes)?;
-    let needed = whole(&model, set).1.peak();
+    let needed = whole(model, set).1.peak();
     refuse(backend, args.place.memory_limit, needed, "a model that was trained with fewer hidden columns may fit")?;
     let flat = saved.checkpoint.flat(model.layout()).map_err(|e| Failure::other(e).at(saved.file.display()))?;
-    let parameters = parameters(backend, &model, flat)?;
+    let parameters = parameters(backend, model, flat)?;
     let sizes: Vec<usize> = (0..set.len()).map(|g| set.nodes_of(g as u32).len()).collect();
     let row = |values: &Vec<f32>| Dense::from_slice(backend, 1, values.len(), values).map_err(Into::<Failure>::into);
     let known = saved.checkpoint.statistics.iter().map(|[mean, variance]| Ok((row(mean)?, row(variance)?)));
     let known: Vec<Moments<B, f32>> = known.collect::<Result<_>>()?;
     let graph = Graph::of_graphs(backend, set.graph(), &sizes).map_err(Into::into)?.with_statistics(known);
     let features = set.features().on(backend).map_err(Into::into)?;
-    let plan = Plan::new(&model, &graph, &parameters, &features).map_err(|e| Into::<Failure>::into(e).at(saved.file.display()))?;
+    let plan = Plan::new(model, &graph, &parameters, &features).map_err(|e| Into::<Failure>::into(e).at(saved.file.display()))?;
     if args.explain {
-        explain_plan((&description.model, saved.precision), &model, &plan, reporter);
+        explain_plan((&description.model, saved.precision), model, &plan, reporter);
     }
     let (seconds, logits) = timed(backend, &plan, args.repeat as usize, reporter)?;
     let seed = description.seeds.first().copied().unwrap_or_default();

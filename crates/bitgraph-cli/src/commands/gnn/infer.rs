@@ -45,12 +45,13 @@ pub fn run<B: GnnBackend>(backend: &B, args: &InferArgs, reporter: &Reporter) ->
         files::check_target(file, &[args.model_file.as_os_str()])?;
     }
     let saved = Saved::open(&args.model_file)?;
-    saved.precision.check(saved.architecture)?;
     let described = &saved.checkpoint.description;
     let name = args.data.clone().unwrap_or_else(|| PathBuf::from(&described.data));
     if let Some(of) = &described.graphs {
+        saved.precision.check_graphs(saved.architecture)?;
         return graphs_infer::run(backend, args, (&saved, of), &name, reporter);
     }
+    saved.precision.check(saved.architecture)?;
     let source = Source { name: &name, normalise: described.normalise, split: args.split.unwrap_or(described.split), streamed: false };
     let set = source.load(reporter)?;
     saved.check(&name, (set.features().shape().1, set.labels().classes()))?;
