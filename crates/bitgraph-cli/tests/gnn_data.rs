@@ -25,6 +25,12 @@ fn graphs_are_cross_validated() {
     let runs = report["runs"].as_array().unwrap();
     assert_eq!((runs.len(), &runs[3]["fold"], &runs[0]["val_accuracy"]), (4, &3.into(), &Value::Null));
     assert!(runs.iter().all(|r| r["best_epoch"] == runs[0]["best_epoch"] && r["epochs"] == 8));
+    let folds = |how: &str| {
+        let mut report = bitgraph(&format!("{line} --threads 3 --abreast {how}")).json();
+        report["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| drop(run.as_object_mut().unwrap().remove("train_s")));
+        report["runs"].clone()
+    };
+    assert_eq!(folds("1"), folds("3"));
     let held = bitgraph(&format!(
         "{line} --rule validation --readout mean --model gatv2 --precision bf16 --hidden 4 --plot {}/c.svg",
         dir.path().display()

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+mod abreast;
 pub mod batch;
 mod checkpoint;
 pub mod data;
@@ -28,6 +29,7 @@ mod teacher;
 mod train;
 pub mod tune;
 
+pub use abreast::Abreast;
 pub use checkpoint::{Checkpoint, Description, Settings};
 pub use error::{Error, refused};
 pub use features::{Elsewhere, Features};

@@ -1,7 +1,7 @@
-//! `gnn train` over many graphs: cross validation, whose folds are trained one after the other, and the model of one of them.
+//! `gnn train` over many graphs: cross validation, whose folds are trained side by side, and the model of one of them.
 
 use super::options::TrainArgs;
-use super::{GnnBackend, Working, curve, explain, setup};
+use super::{GnnBackend, Working, abreast, curve, explain, setup};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, report};
@@ -16,6 +16,7 @@ use bitgraph_measure::{Clock, median};
 use serde::Serialize;
 use std::fmt::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Instant;
 
 /// Makes the model over graphs of a kind, a shape, a read-out and sizes, of the type that its precision asks for.
@@ -156,7 +157,7 @@ impl<B: GnnBackend> Job<'_, B> {
     }
     fn train<T: Working>(&self, model: &Model<B, T>) -> Result<()> {
         let (set, graphs, seed) = (self.set, &self.args.graphs, self.args.general.seed);
-        self.check_memory(model)?;
+        let bytes = self.check_memory(model)?;
         let all: Vec<u32> = (0..set.len() as u32).collect();
         let (rule, classes) = (graphs.rule, set.labels().of());
         let parts = folds(classes, &all, graphs.folds.unwrap_or(FOLDS), seed)?;
@@ -166,12 +167,13 @@ impl<B: GnnBackend> Job<'_, B> {
         let bar = self.reporter.running("training");
         let training = self.settings.training(bar.clone());
         let total = u64::from(training.epochs) * parts.len() as u64;
-        let (mut seen, mut seconds, mut infer) = (Vec::new(), Vec::new(), Vec::new());
-        for fold in 0..parts.len() {
-            let (part, start) = (split(classes, &parts, fold, rule, seed)?, Instant::now());
-            let mut run = GraphRun::new(self.backend, (model, set), (&training, self.batch()), part, seed).map_err(Into::into)?;
+        let done = AtomicU64::new(0);
+        let one = |fold: usize| -> Result<(Vec<Epoch>, f64)> {
+            // A device's work for one fold does not wait for that of another.
+            let (part, start, backend) = (split(classes, &parts, fold, rule, seed)?, Instant::now(), self.backend.beside()?);
+            let mut run = GraphRun::new(&backend, (model, set), (&training, self.batch()), part, seed).map_err(Into::into)?;
             let mut epochs: Vec<Epoch> = Vec::new();
-            for e in 0..training.epochs {
+            for _ in 0..training.epochs {
                 self.reporter.check()?;
                 let epoch = run.step().map_err(Into::into)?;
                 let (loss, accuracy) = (epoch.loss, epoch.scores.test_accuracy);
@@ -179,18 +181,20 @@ impl<B: GnnBackend> Job<'_, B> {
                     self.reporter.tell(&format!("fold {fold}, epoch {}: loss {loss:.4}, test accuracy {accuracy:.4}", epoch.epoch));
                 }
                 self.reporter.message(format!("fold {fold}, epoch {}: loss {loss:.3}, accuracy {accuracy:.3}", epoch.epoch));
-                bar.report(fold as u64 * u64::from(training.epochs) + u64::from(e + 1), Some(total));
+                bar.report(done.fetch_add(1, Relaxed) + 1, Some(total));
                 epochs.push(epoch);
             }
-            seconds.push(start.elapsed().as_secs_f64());
-            seen.push(epochs);
-            if fold + 1 == parts.len() {
-                let clock = Clock::of(self.backend.accelerator());
-                for _ in 0..TIMED {
-                    infer.push(clock.run(|| run.logits().map_err(Into::<Failure>::into))?.seconds);
-                }
-            }
-        }
+            Ok((epochs, start.elapsed().as_secs_f64()))
+        };
+        let folds = abreast(self.backend, self.args, parts.len(), bytes).run((0..parts.len()).collect(), one)?;
+        let (seen, seconds): (Vec<_>, Vec<_>) = folds.into_iter().unzip();
+        // Times are the same before training.
+        let last = split(classes, &parts, parts.len() - 1, rule, seed)?;
+        let run = GraphRun::new(self.backend, (model, set), (&training, self.batch()), last, seed).map_err(Into::into)?;
+        let clock = Clock::of(self.backend.accelerator());
+        let infer: Vec<f64> =
+            (0..TIMED).map(|_| Ok(clock.run(|| run.logits().map_err(Into::<Failure>::into))?.seconds)).collect::<Result<_>>()?;
+        drop(run);
         let best = chosen(&seen, rule)?;
         let fold = |(fold, (epochs, at)): (usize, (&Vec<Epoch>, usize))| Fold {
             seed,
@@ -263,8 +267,9 @@ impl<B: GnnBackend> Job<'_, B> {
         }
         Ok(saved.save(file, &self.reporter.saving())?)
     }
-    /// Refuses what is predicted to take more memory than there is, or than is allowed: a batch in training beside all graphs in inference.
-    fn check_memory<T: Working>(&self, model: &Model<B, T>) -> Result<()> {
+    /// Refuses what is predicted to take more memory than there is, or than is allowed: a batch in training beside all graphs in inference. Gives
+    /// the bytes.
+    fn check_memory<T: Working>(&self, model: &Model<B, T>) -> Result<u64> {
         let (extent, whole) = whole(model, self.set);
         let graphs = self.set.len().max(1) as u64;
         let share = |n: u64| (n * (self.batch() as u64).min(graphs)).div_ceil(graphs);
@@ -276,7 +281,8 @@ impl<B: GnnBackend> Job<'_, B> {
             output::note(&format!("predicted bytes of inference over all graphs\n{}", predicted[0]));
         }
         let needed = predicted.iter().map(Footprint::peak).sum();
-        refuse(self.backend, self.args.place.memory_limit, needed, "fewer hidden columns, or fewer graphs a batch, may fit")
+        refuse(self.backend, self.args.place.memory_limit, needed, "fewer hidden columns, or fewer graphs a batch, may fit")?;
+        Ok(needed)
     }
     fn heading<T: Working>(&self, model: &Model<B, T>, folds: usize) -> String {
         let (set, shape) = (self.set, &self.shape);

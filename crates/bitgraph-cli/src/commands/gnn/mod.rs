@@ -13,13 +13,14 @@ mod tune;
 
 pub use options::GnnCommand;
 
+use self::options::TrainArgs;
 use crate::failure::{Failure, Result};
 use crate::output;
 use crate::progress::Reporter;
 use crate::run::{CommandBackend, on_backend};
 use bitgraph::gnn::data::Dataset;
 use bitgraph::gnn::memory::{self, Extent, Footprint, Purpose, footprint};
-use bitgraph::gnn::{Architecture, Description, Float, Model, Parameters, Plan, Precision};
+use bitgraph::gnn::{Abreast, Architecture, Description, Float, Model, Parameters, Plan, Precision};
 use bitgraph::tensor::{Bits, Dense, TensorBackend};
 use bitgraph_measure::Clock;
 
@@ -95,6 +96,18 @@ impl Use<'_> {
         reporter.clear();
         output::note(&explain(&self.description.model, self.precision, model, &footprint(model, &extent, self.purpose)));
     }
+}
+
+/// How many of so many trainings are on their way at once, where each takes so many bytes besides what one is predicted to take.
+fn abreast<B: GnnBackend>(backend: &B, args: &TrainArgs, trainings: usize, bytes: u64) -> Abreast {
+    let default = || match backend.accelerator() {
+        Some(_) => 1,
+        None => {
+            let free = args.place.memory_limit.or_else(crate::system::free_memory).unwrap_or(u64::MAX);
+            usize::try_from(free / bytes.max(1)).unwrap_or(usize::MAX)
+        }
+    };
+    Abreast::new(args.abreast.map_or_else(default, |n| n as usize).min(trainings))
 }
 
 /// Layers and parameters.
