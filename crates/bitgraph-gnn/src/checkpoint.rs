@@ -87,6 +87,9 @@ pub struct Description {
     /// Where its teacher comes from.
     #[serde(default)]
     pub teacher: Teacher,
+    /// The way in which its plans were found to be fastest, as [`Execution`](crate::Execution) is written; the usual one without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<String>,
     /// The seeds of the runs.
     pub seeds: Vec<u64>,
     /// What is said of a model that classifies graphs; none of one that classifies nodes.

@@ -2,6 +2,7 @@
 
 mod abreast;
 pub mod batch;
+mod chain;
 mod checkpoint;
 pub mod data;
 mod error;
@@ -30,6 +31,7 @@ mod train;
 pub mod tune;
 
 pub use abreast::Abreast;
+pub use chain::{Chain, Link, Values};
 pub use checkpoint::{Checkpoint, Description, Settings};
 pub use error::{Error, refused};
 pub use features::{Elsewhere, Features};
@@ -40,7 +42,7 @@ pub use layer::{Layer, Mode, Pass};
 pub use model::{Around, Model, Tape};
 pub use optimiser::{Memory, Method, Optimiser, Schedule};
 pub use parameters::{Declare, Declared, Gradients, Layout, ParameterId, Parameters, Start};
-pub use plan::Plan;
+pub use plan::{Execution, Plan};
 pub use precision::Precision;
 pub use readout::Readout;
 pub use recipes::{Architecture, Recipe, Shape};

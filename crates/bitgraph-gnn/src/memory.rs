@@ -58,7 +58,7 @@ impl Extent {
     /// The same with features as models of a precision read them: signs are dense.
     #[must_use]
     pub fn read_in(self, precision: Precision) -> Self {
-        let signs = matches!(precision, Precision::Bin | Precision::BiFull);
+        let signs = matches!(precision, Precision::Bin | Precision::BiFull | Precision::Chain(_));
         Self { sparse: self.sparse.filter(|_| !signs), ..self }
     }
 }

@@ -1,7 +1,7 @@
 //! The steps of an inference plan, and what goes from one to the next.
 
 use crate::{Error, Features, Float, Graph, Moments, Parameters, refused};
-use bitgraph_tensor::ops::{Fusing, Operation};
+use bitgraph_tensor::ops::{Fusing, Operation, Reconcile};
 use bitgraph_tensor::{Activation, Dense, Planes, Real, Signs, TensorBackend};
 
 /// What goes from step to step.
@@ -110,6 +110,8 @@ pub struct Compile<'a, 'v, B: TensorBackend, T: Float> {
     pub activation: Option<Activation>,
     /// The batch normalisation whose signs are the result, for layers that end in signs; there is no activation then.
     pub threshold: Option<&'v Normal<B, T::Real>>,
+    /// How sums of signs meet zeros and ones.
+    pub reconcile: Reconcile,
 }
 
 /// A batch normalisation with statistics and the learned factor and summand, of one row each.

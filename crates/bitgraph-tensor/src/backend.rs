@@ -7,7 +7,7 @@ use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
-    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, SddmmOp, SpmmOp, Whole,
+    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, Reconcile, SddmmOp, SpmmOp, Whole,
 };
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -240,6 +240,10 @@ pub trait Bits: Tensor {
     /// # Errors
     /// As [`Bits::pack`].
     fn bit_gemm(&self, op: &BitGemmOp<Self>, y: BitOut<'_, Self>) -> Result<(), Self::Error>;
+    /// The ways to reconcile zeros and ones with signs that differ here; others are taken for [`Reconcile::Count`].
+    fn reconciles(&self) -> &'static [Reconcile] {
+        &[Reconcile::Count]
+    }
     /// [`bit_spmm`](crate::ops::bit_spmm).
     ///
     /// # Errors

@@ -5,8 +5,10 @@
 //!
 //! Invariant: a plan gives the numbers of [`Model::infer`], sums of codes exactly, sums of floats up to the order of their terms.
 
+mod execution;
 mod whole;
 
+pub use self::execution::Execution;
 pub use crate::step::{Compile, Normal, Step, Value};
 
 use crate::memory::Footprint;
@@ -54,7 +56,7 @@ pub struct Plan<'a, B: TensorBackend, T: Float> {
 }
 
 impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
-    /// The plan of a model. Takes an inference.
+    /// The plan of a model, computed as is usual. Takes an inference.
     ///
     /// # Errors
     /// As [`Model::infer`].
@@ -64,10 +66,22 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
         parameters: &'a Parameters<B, T>,
         x: &Features<B, T>,
     ) -> Result<Self, B::Error> {
+        Self::by(&Execution::default(), (model, parameters), graph, x)
+    }
+    /// The plan of a model, computed in a way that is said. Takes an inference.
+    ///
+    /// # Errors
+    /// As [`Model::infer`].
+    pub fn by(
+        way: &Execution,
+        (model, parameters): (&'a Model<B, T>, &'a Parameters<B, T>),
+        graph: &'a Graph<B, T::Real>,
+        x: &Features<B, T>,
+    ) -> Result<Self, B::Error> {
         model.check(graph, parameters, x).map_err(refused::<B>)?;
         let classes = model.columns();
         let mut declined = None;
-        match if model.reads_out() { None } else { whole::of(model, graph, parameters, x)? } {
+        match if model.reads_out() || !way.whole { None } else { whole::of(model, graph, parameters, x)? } {
             Some(Whole::Done(whole)) => {
                 let results = vec![("logits".to_string(), (graph.nodes() * classes * 4) as u64)];
                 let (form, work) = (Form::Whole(whole), results[0].1);
@@ -90,7 +104,7 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             let pass = model.pass(l, graph, parameters, Mode::Infer);
             let past = block.around.residual.then(|| value.clone());
             let fused = block.around.activation.filter(|_| block.norm.is_none());
-            let at = |threshold| Compile { graph, parameters, input: &value, activation: fused, threshold };
+            let at = |threshold| Compile { graph, parameters, input: &value, activation: fused, threshold, reconcile: way.reconcile_of(l) };
             let mut steps = match block.stage.compile(&at(None))? {
                 Some(steps) => steps,
                 None => vec![Step::new(format!("forward pass{}", and(fused)), Vec::new(), move |x: &Value<B, T>| {

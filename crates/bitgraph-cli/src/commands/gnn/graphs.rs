@@ -186,7 +186,8 @@ impl<B: GnnBackend> Job<'_, B> {
             }
             Ok((epochs, start.elapsed().as_secs_f64()))
         };
-        let folds = abreast(self.backend, self.args, parts.len(), bytes).run((0..parts.len()).collect(), one)?;
+        let folds = abreast(self.backend, (self.args.abreast, self.args.place.memory_limit), parts.len(), bytes)
+            .run((0..parts.len()).collect(), one)?;
         let (seen, seconds): (Vec<_>, Vec<_>) = folds.into_iter().unzip();
         // Times are the same before training.
         let last = split(classes, &parts, parts.len() - 1, rule, seed)?;
@@ -257,6 +258,7 @@ impl<B: GnnBackend> Job<'_, B> {
             batches: None,
             teacher: Teacher::None,
             seeds: vec![seed],
+            execution: None,
             graphs: Some(graphs),
         };
         let progress = Progress { outcomes: Vec::new(), best: None, running: None };

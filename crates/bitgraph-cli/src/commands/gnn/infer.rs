@@ -83,7 +83,7 @@ fn classify<B: GnnBackend, T: Working>(
     let description = used.description;
     let flat = saved.checkpoint.flat(model.layout()).map_err(|e| Failure::other(e).at(saved.file.display()))?;
     let parameters = parameters(backend, model, flat)?;
-    let plan = Plan::new(model, &task.graph, &parameters, &task.features).map_err(Into::into)?;
+    let plan = Plan::by(&saved.execution, (model, &parameters), &task.graph, &task.features).map_err(Into::into)?;
     if args.explain {
         explain_plan((&description.model, used.precision), model, &plan, reporter);
     }

@@ -11,9 +11,6 @@ mod teacher;
 mod train;
 mod tune;
 
-pub use options::GnnCommand;
-
-use self::options::TrainArgs;
 use crate::failure::{Failure, Result};
 use crate::output;
 use crate::progress::Reporter;
@@ -23,6 +20,7 @@ use bitgraph::gnn::memory::{self, Extent, Footprint, Purpose, footprint};
 use bitgraph::gnn::{Abreast, Architecture, Description, Float, Model, Parameters, Plan, Precision};
 use bitgraph::tensor::{Bits, Dense, TensorBackend};
 use bitgraph_measure::Clock;
+pub use options::GnnCommand;
 
 /// A backend that models run on.
 pub trait GnnBackend: CommandBackend + TensorBackend + Bits {}
@@ -99,15 +97,15 @@ impl Use<'_> {
 }
 
 /// How many of so many trainings are on their way at once, where each takes so many bytes besides what one is predicted to take.
-fn abreast<B: GnnBackend>(backend: &B, args: &TrainArgs, trainings: usize, bytes: u64) -> Abreast {
+fn abreast<B: GnnBackend>(backend: &B, (asked, limit): (Option<u32>, Option<u64>), trainings: usize, bytes: u64) -> Abreast {
     let default = || match backend.accelerator() {
         Some(_) => 1,
         None => {
-            let free = args.place.memory_limit.or_else(crate::system::free_memory).unwrap_or(u64::MAX);
+            let free = limit.or_else(crate::system::free_memory).unwrap_or(u64::MAX);
             usize::try_from(free / bytes.max(1)).unwrap_or(usize::MAX)
         }
     };
-    Abreast::new(args.abreast.map_or_else(default, |n| n as usize).min(trainings))
+    Abreast::new(asked.map_or_else(default, |n| n as usize).min(trainings))
 }
 
 /// Layers and parameters.

@@ -7,7 +7,7 @@ use crate::progress::Reporter;
 use bitgraph::gnn::data::{self, Dataset, Normalise};
 use bitgraph::gnn::quant::{self, LowBits};
 use bitgraph::gnn::{
-    Architecture, Checkpoint, Description, Error, Float, Model, NodeTask, Precision, Recipe, Settings, Shape, Streamed, Teacher,
+    Architecture, Checkpoint, Description, Error, Execution, Float, Model, NodeTask, Precision, Recipe, Settings, Shape, Streamed, Teacher,
 };
 use bitgraph::tensor::TensorBackend;
 use std::path::{Path, PathBuf};
@@ -79,6 +79,7 @@ pub fn recipe(
         batches: None,
         teacher,
         seeds,
+        execution: None,
         graphs: None,
     }
 }
@@ -124,6 +125,8 @@ pub struct Saved {
     pub architecture: Architecture,
     /// Its precision.
     pub precision: Precision,
+    /// How its plans are computed.
+    pub execution: Execution,
 }
 
 impl Saved {
@@ -139,10 +142,11 @@ impl Saved {
     /// Reads it.
     pub fn open(file: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::<f32>::open(file)?;
-        let Description { model, precision, .. } = &checkpoint.description;
+        let Description { model, precision, execution, .. } = &checkpoint.description;
         let here = |e: Error| Failure::other(e).at(file.display());
         let (architecture, precision) = (model.parse().map_err(here)?, precision.parse().map_err(here)?);
-        Ok(Self { file: file.to_path_buf(), checkpoint, architecture, precision })
+        let execution = execution.as_deref().map_or_else(|| Ok(Execution::default()), str::parse).map_err(here)?;
+        Ok(Self { file: file.to_path_buf(), checkpoint, architecture, precision, execution })
     }
     /// Refuses a data set whose number of features or of classes is not that of the model.
     pub fn check(&self, name: &Path, found: (usize, usize)) -> Result<()> {
