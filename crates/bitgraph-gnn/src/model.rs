@@ -49,7 +49,6 @@ pub struct Model<B: TensorBackend, T: Float> {
 
 /// The sizes of a layer, and what stands around it.
 pub(crate) struct BlockExtent<'a> {
-    pub name: String,
     pub first: bool,
     pub inputs: usize,
     pub outputs: usize,
@@ -60,6 +59,10 @@ pub(crate) struct BlockExtent<'a> {
     pub residual: bool,
     /// Bytes that the layer keeps over so many nodes.
     pub kept: Box<dyn Fn(u64) -> u64 + 'a>,
+    /// What its passes hold besides, forward and backward.
+    pub work: Box<dyn Fn(u64, u64, u64) -> [u64; 2] + 'a>,
+    /// Whether it reads the adjacency with loops.
+    pub loops: bool,
 }
 
 /// What a forward pass left for the backward pass.
@@ -179,7 +182,6 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     pub(crate) fn extents(&self) -> impl Iterator<Item = BlockExtent<'_>> {
         let inputs = std::iter::once(self.inputs).chain(self.blocks.iter().map(|b| b.stage.columns()));
         self.blocks.iter().zip(inputs).enumerate().map(|(l, (block, inputs))| BlockExtent {
-            name: format!("layers.{l}"),
             first: l == 0,
             inputs,
             outputs: block.stage.columns(),
@@ -189,6 +191,8 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             sign: block.around.sign,
             residual: block.around.residual,
             kept: Box::new(|nodes| block.stage.kept_bytes(nodes)),
+            work: Box::new(|nodes, entries, inputs| block.stage.work_bytes(nodes, entries, inputs)),
+            loops: block.stage.reads_loops(),
         })
     }
     /// Parameters before training, from a seed.
