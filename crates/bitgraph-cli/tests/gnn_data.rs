@@ -123,6 +123,19 @@ fn a_model_of_graphs_is_saved_and_infers() {
     let nodes = std::fs::read_to_string(other.path().join("RS_graph_indicator.txt")).unwrap().lines().count();
     std::fs::write(other.path().join("RS_node_labels.txt"), (0..nodes).map(|v| format!("{}\n", v % 2)).collect::<String>()).unwrap();
     bitgraph(&line).fails(1, "the model takes 1 features and knows 2 classes");
+    // As many labels of nodes, but others: their columns would be taken for each other.
+    let tagged = |of: &TempDir, shift: usize| {
+        let nodes = std::fs::read_to_string(of.path().join("RS_graph_indicator.txt")).unwrap().lines().count();
+        let text = (0..nodes).map(|v| format!("{}\n", v % 2 + shift)).collect::<String>();
+        std::fs::write(of.path().join("RS_node_labels.txt"), text).unwrap();
+    };
+    tagged(&dir, 0);
+    bitgraph(&format!("gnn train --data {data} --folds 2 --epochs 1 --quiet --save {}", file("t.safetensors")));
+    let tags = format!("gnn infer --json --model-file {} --data {}", file("t.safetensors"), other.path().display());
+    tagged(&other, 1);
+    bitgraph(&tags).fails(1, "the model knows other labels of nodes");
+    tagged(&other, 0);
+    bitgraph(&tags).json();
     let bytes = std::fs::read(&model).unwrap();
     for at in [40, bytes.len() / 2, bytes.len() - 1] {
         let mut flipped = bytes.clone();

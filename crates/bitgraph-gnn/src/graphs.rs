@@ -99,6 +99,9 @@ pub struct OfGraphs {
     pub fold: usize,
     /// [`GraphSet::fingerprint`] of the set, by which it is known again.
     pub fingerprint: u32,
+    /// [`GraphSet::tags`] of the set.
+    #[serde(default)]
+    pub tags: Vec<Vec<i64>>,
 }
 
 impl OfGraphs {

@@ -218,6 +218,7 @@ impl<B: GnnBackend> Job<'_, B> {
                 rule,
                 fold: kept,
                 fingerprint: set.fingerprint(),
+                tags: set.tags().to_vec(),
             };
             let part = split(classes, &parts, kept, rule, seed)?;
             self.save(file, (model, &training), of, part, seen[kept][best[kept]])?;

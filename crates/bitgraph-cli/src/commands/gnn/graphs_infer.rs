@@ -27,6 +27,10 @@ pub fn run<B: GnnBackend>(backend: &B, args: &InferArgs, (saved, of): (&Saved, &
     }
     let set = load(name, saved.checkpoint.description.normalise, reporter)?;
     saved.check(name, (set.features().shape().1, set.labels().classes()))?;
+    if of.tags != set.tags() {
+        let what = "the model knows other labels of nodes than there are here, which features have a column for";
+        return Err(Failure::other(format_args!("{}: {what}", saved.file.display())).at(name.display()));
+    }
     reporter.note("building");
     let described = &saved.checkpoint.description;
     let kind = ((saved.architecture, saved.precision), &described.shape, of.readout, (described.inputs, described.classes));
