@@ -27,6 +27,10 @@ pub trait CommandBackend: FullBackend + Backend<Error: Into<Failure>> {
     fn accelerator(&self) -> Option<&Accelerator> {
         None
     }
+    /// A handle that another thread can compute by at the same time.
+    fn beside(&self) -> Result<Self> {
+        Ok(self.clone())
+    }
     /// The most bytes in use on a device of its own.
     fn device_bytes(&self) -> Option<u64> {
         None
@@ -36,6 +40,9 @@ impl CommandBackend for Cpu {}
 impl CommandBackend for Cuda {
     fn accelerator(&self) -> Option<&Accelerator> {
         Some(self.device())
+    }
+    fn beside(&self) -> Result<Self> {
+        self.fork().map_err(Into::into)
     }
     fn device_bytes(&self) -> Option<u64> {
         self.device().memory().ok().map(|m| m.peak)

@@ -81,6 +81,31 @@ fn a_seed_gives_the_same_numbers_whatever_the_threads() {
     assert_eq!(runs(&one), runs(&two));
 }
 
+#[test]
+fn runs_side_by_side_give_the_numbers_of_one_after_the_other() {
+    for line in [
+        format!("gnn train {SMALL} --runs 5 --json --threads 4"),
+        format!("gnn train {SMALL} --runs 3 --json --threads 3 --precision bin --epochs 30 --stale-epochs 5"),
+        format!("gnn train {SMALL} --runs 3 --json --threads 2 --model gat --precision bf16 --epochs 11"),
+    ] {
+        let line = line.replace("--epochs 60 ", if line.matches("--epochs").count() > 1 { "" } else { "--epochs 60 " });
+        let [one, several, default] = ["--abreast 1", "--abreast 4", ""].map(|how| bitgraph(&format!("{line} {how}")).json());
+        assert_eq!(runs(&one), runs(&several));
+        assert_eq!(runs(&one), runs(&default));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let train = |how: &str, name: &str| {
+        bitgraph(&within(
+            &dir,
+            &format!("gnn train {SMALL} --runs 4 --quiet --threads 4 --abreast {how} --save {{}}/{name} --plot {{}}/{name}.svg"),
+        ));
+        let infer = bitgraph(&within(&dir, &format!("gnn infer --model-file {{}}/{name} --json"))).json();
+        (infer["test_accuracy"].clone(), std::fs::read_to_string(dir.path().join(format!("{name}.svg"))).unwrap())
+    };
+    assert_eq!(train("1", "a.safetensors"), train("3", "b.safetensors"));
+    bitgraph("gnn train --abreast 0").fails(2, "--abreast");
+}
+
 /// The words of a line that names files of a folder by `{}/`.
 fn within(folder: &TempDir, line: &str) -> String {
     line.replace("{}", folder.path().to_str().unwrap())
@@ -190,7 +215,7 @@ fn memory_is_predicted_and_refused() {
         assert!(run.err.contains(words), "{} lacks {words}", run.err);
     }
     for (line, words) in [
-        ("--memory-limit 2000K", "in bf16 it takes"),
+        ("--memory-limit 1400K", "in bf16 it takes"),
         ("--memory-limit 1000K --precision f16", "hidden columns it takes"),
         ("--memory-limit 10K", "no number of hidden columns fits"),
     ] {

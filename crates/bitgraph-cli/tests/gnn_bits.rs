@@ -117,8 +117,35 @@ fn the_front_of_precisions_has_no_dominated_point_and_the_choice_infers() {
     assert_eq!((&inferred["precision"], &inferred["test_accuracy"]), (&report["chosen"], &chosen[0]["test_accuracy"]));
     let svg = std::fs::read_to_string(dir.path().join("front.svg")).unwrap();
     assert!(svg.starts_with("<svg") && svg.contains("bi-full") && svg.matches("<circle").count() == 4);
+    let report = run(&format!("{} --json --precisions chains bin", line.replace("--within 5", "--within 100"))).json();
+    let all = report["candidates"].as_array().unwrap();
+    // All chains of two layers but the one that bin is.
+    assert_eq!((all.len(), all.iter().filter(|c| c["precision"].as_str().unwrap().starts_with("chain:")).count()), (16, 15));
+    for one in all {
+        let ways = one["ways"].as_array().unwrap();
+        let smallest = ways.iter().map(|way| at(way, "infer_s")).fold(f64::INFINITY, f64::min);
+        let taken = ways.iter().find(|way| way["way"] == one["way"]).unwrap();
+        assert_eq!((at(taken, "infer_s"), &taken["bytes"]), (smallest, &one["bytes"]), "{one}");
+        assert_eq!(at(one, "infer_s"), smallest);
+        let summing = one["precision"].as_str().unwrap();
+        let wanted = match summing {
+            "bin" => 3,
+            _ => 1 + summing.split([':', ',']).skip(1).filter(|link| &link[1..2] == "b").count(),
+        };
+        assert!(ways.len() >= wanted, "{one}");
+    }
+    let chosen = all.iter().find(|c| c["chosen"].as_bool().unwrap()).unwrap();
+    let inferred = run("gnn infer --model-file {}/m.safetensors --json --explain");
+    let way = chosen["way"].as_str().unwrap();
+    if way.starts_with("steps:") && way.contains("branch") {
+        assert!(inferred.err.contains("by branch"), "{}", inferred.err);
+    }
+    let inferred = inferred.json();
+    assert_eq!((&inferred["precision"], &inferred["test_accuracy"]), (&report["chosen"], &chosen["test_accuracy"]));
     let told = run(&format!("gnn tune {DATA} --hidden 8 --epochs 5 --repeat 1 --precisions f32 bf16"));
     assert!(told.out.contains("is the fastest within 1 points") && told.out.contains("<- chosen"), "{}", told.out);
     run("gnn tune --within -1").fails(2, "points of accuracy are from 0 to 100");
     run("gnn tune --precisions f64").fails(2, "f64");
+    run("gnn tune --precisions chain:bbb,fff").fails(2, "a layer reads what the one before it gives");
+    run(&format!("gnn train {DATA} --precision chain:bbb,bff --layers 3")).fails(1, "layers of the chain");
 }

@@ -25,6 +25,12 @@ fn graphs_are_cross_validated() {
     let runs = report["runs"].as_array().unwrap();
     assert_eq!((runs.len(), &runs[3]["fold"], &runs[0]["val_accuracy"]), (4, &3.into(), &Value::Null));
     assert!(runs.iter().all(|r| r["best_epoch"] == runs[0]["best_epoch"] && r["epochs"] == 8));
+    let folds = |how: &str| {
+        let mut report = bitgraph(&format!("{line} --threads 3 --abreast {how}")).json();
+        report["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| drop(run.as_object_mut().unwrap().remove("train_s")));
+        report["runs"].clone()
+    };
+    assert_eq!(folds("1"), folds("3"));
     let held = bitgraph(&format!(
         "{line} --rule validation --readout mean --model gatv2 --precision bf16 --hidden 4 --plot {}/c.svg",
         dir.path().display()
@@ -35,7 +41,7 @@ fn graphs_are_cross_validated() {
     assert!(text.out.contains("over 4 folds, at epoch") && text.err.contains("readouts.4.weight (32 x 2)"), "{}{}", text.out, text.err);
     let data = dir.path().display();
     for (options, words) in [
-        ("--save m.safetensors", "--save is of training on one graph"),
+        ("--resume m.safetensors", "--resume is of training on one graph"),
         ("--runs 2", "--runs is of training on one graph"),
         ("--folds 1", "the number of folds is 1"),
         ("--folds 81", "the number of folds is 81"),
@@ -51,6 +57,92 @@ fn graphs_are_cross_validated() {
     bitgraph("gnn train --folds 5").fails(2, "for data sets of many graphs");
     file(&dir, "RS_A.txt", "1, 2\n1, 400\n");
     bitgraph(&format!("gnn train --data {data}")).fails(1, "are of different graphs");
+}
+
+#[test]
+fn graphs_are_classified_by_few_bits() {
+    let dir = rings_and_stars();
+    let data = dir.path().display().to_string();
+    let model = dir.path().join("m.safetensors").display().to_string();
+    for (precision, words) in [("bin", "BMM.IBB"), ("bi-full", "BSpMM.FFF"), ("bits:4,4", "bit GEMM of 4 x 4 planes")] {
+        let line = format!("gnn train --data {data} --folds 2 --epochs 10 --batch-graphs 16 --hidden 32 --precision {precision} --json");
+        let trained = bitgraph(&format!("{line} --save {model}")).json();
+        assert_eq!((&trained["precision"], &trained["model"]), (&precision.into(), &"gin".into()));
+        assert!(trained["test_accuracy"].as_f64().unwrap() > 0.8, "{trained}");
+        let run = bitgraph(&format!("gnn infer --model-file {model} --json --explain"));
+        assert!(run.err.contains(words) && run.err.contains("readouts.4: sum"), "{}", run.err);
+        assert_eq!(run.json()["test_accuracy"], trained["runs"][0]["test_accuracy"], "{precision}");
+    }
+    bitgraph(&format!("gnn train --data {data} --model gcn --precision bin")).fails(2, "gin alone is trained in bi-full, bin and bits:W,A");
+    bitgraph(&format!("gnn train --data {data} --precision bin --residual")).fails(1, "residuals around layers of few bits");
+    bitgraph(&format!("gnn train --data {data} --precision bits:0,4")).fails(2, "bits:W,A");
+}
+
+#[test]
+fn a_model_of_graphs_is_saved_and_infers() {
+    let dir = rings_and_stars();
+    let data = dir.path().display().to_string();
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    for (options, rule) in [("--rule validation --readout mean --precision f16", "validation"), ("--hidden 16", "one-epoch")] {
+        let line = format!("gnn train --data {data} --folds 4 --epochs 8 --batch-graphs 16 --json {options}");
+        let alone = bitgraph(&line).json();
+        let trained = bitgraph(&format!("{line} --save {}", file("m.safetensors"))).json();
+        assert_eq!((&trained["test_accuracy"], &trained["rule"]), (&alone["test_accuracy"], &rule.into()));
+        let infer = format!("gnn infer --model-file {} --output {} --explain --json", file("m.safetensors"), file("c.csv"));
+        let run = bitgraph(&infer);
+        assert!(run.err.contains("readouts.4: ") && run.err.contains("batch norm, ReLU") && run.err.contains("in all"), "{}", run.err);
+        let inferred = run.json();
+        // The fold that was kept, by what it says of its own graphs.
+        let runs = trained["runs"].as_array().unwrap();
+        let of = |r: &Value| r["val_accuracy"].as_f64().unwrap_or_default();
+        let best = runs.iter().map(of).fold(0.0, f64::max);
+        let kept = runs.iter().find(|r| of(r) == best).unwrap();
+        assert_eq!((&inferred["test_accuracy"], &inferred["val_accuracy"]), (&kept["test_accuracy"], &kept["val_accuracy"]));
+        let classes = std::fs::read_to_string(file("c.csv")).unwrap();
+        assert_eq!(classes.lines().count(), 81);
+        let words = bitgraph(&format!("gnn infer --model-file {}", file("m.safetensors"))).out;
+        assert!(words.contains("80 graphs by gin in"), "{words}");
+    }
+    // Graphs of another set are all for test, whose classes it has never seen.
+    let other = tempfile::tempdir().unwrap();
+    for (name, text) in graphs::rings_and_stars(50) {
+        std::fs::write(other.path().join(format!("RS_{name}.txt")), text).unwrap();
+    }
+    let line = format!("gnn infer --model-file {} --data {}", file("m.safetensors"), other.path().display());
+    let inferred = bitgraph(&format!("{line} --json")).json();
+    assert!(inferred["test_accuracy"].as_f64().unwrap() > 0.9 && inferred["val_accuracy"].is_null(), "{inferred}");
+    bitgraph(&format!("{line} --split 0")).fails(2, "--split: a model of graphs has folds");
+    bitgraph(&format!("{line} --memory-limit 1K")).fails(1, "fewer hidden columns may fit");
+    let model = file("m.safetensors");
+    bitgraph(&format!("gnn infer --model-file {model} --data planted:100:2:8")).fails(1, "the model classifies graphs");
+    bitgraph(&format!("gnn train --resume {model}")).fails(2, "a model that classifies graphs, which gnn infer alone takes");
+    bitgraph(&format!("gnn train --data planted:100:2:8 --precision bin --teacher {model}")).fails(2, "a model that classifies graphs");
+    bitgraph(&format!("gnn train --data planted:100:2:8 --epochs 3 --quiet --save {}", file("n.safetensors")));
+    bitgraph(&format!("gnn infer --model-file {} --data {data}", file("n.safetensors")))
+        .fails(1, "its graphs are classified, not its nodes");
+    let nodes = std::fs::read_to_string(other.path().join("RS_graph_indicator.txt")).unwrap().lines().count();
+    std::fs::write(other.path().join("RS_node_labels.txt"), (0..nodes).map(|v| format!("{}\n", v % 2)).collect::<String>()).unwrap();
+    bitgraph(&line).fails(1, "the model takes 1 features and knows 2 classes");
+    // As many labels of nodes, but others: their columns would be taken for each other.
+    let tagged = |of: &TempDir, shift: usize| {
+        let nodes = std::fs::read_to_string(of.path().join("RS_graph_indicator.txt")).unwrap().lines().count();
+        let text = (0..nodes).map(|v| format!("{}\n", v % 2 + shift)).collect::<String>();
+        std::fs::write(of.path().join("RS_node_labels.txt"), text).unwrap();
+    };
+    tagged(&dir, 0);
+    bitgraph(&format!("gnn train --data {data} --folds 2 --epochs 1 --quiet --save {}", file("t.safetensors")));
+    let tags = format!("gnn infer --json --model-file {} --data {}", file("t.safetensors"), other.path().display());
+    tagged(&other, 1);
+    bitgraph(&tags).fails(1, "the model knows other labels of nodes");
+    tagged(&other, 0);
+    bitgraph(&tags).json();
+    let bytes = std::fs::read(&model).unwrap();
+    for at in [40, bytes.len() / 2, bytes.len() - 1] {
+        let mut flipped = bytes.clone();
+        flipped[at] ^= 1;
+        std::fs::write(file("f.safetensors"), &flipped).unwrap();
+        bitgraph(&format!("gnn infer --model-file {}", file("f.safetensors"))).fails(1, "f.safetensors: the checkpoint is damaged");
+    }
 }
 
 /// Two groups of ten nodes in OGB's layout, each a ring.

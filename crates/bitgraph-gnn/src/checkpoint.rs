@@ -1,13 +1,14 @@
 //! Checkpoints: the parameters of a model, and all that its training goes on from, in one file.
 //!
 //! The file is of the safetensors form: eight bytes of length, a header of JSON, and tensors. The parameters of the best state are tensors
-//! by their names, so that other programs read them; what training goes on from lies beside them. Settings are in the header's metadata,
+//! by their names, so that other programs read them; what training goes on from, and statistics of batch normalisation, lie beside them. Settings are in the header's metadata,
 //! with a checksum of all other bytes of the file.
 //!
 //! Invariant: a file that was written whole is replaced by another whole one, or stays.
 
 use crate::batch::BatchSettings;
 use crate::data::Normalise;
+use crate::graphs::OfGraphs;
 use crate::{Epoch, Error, Layout, Memory, Optimiser, Outcome, Progress, Selection, Shape, State, Teacher, Training};
 use bitgraph_io::WriteOptions;
 use bitgraph_sparse::Control;
@@ -25,6 +26,9 @@ const NO_SUM: &[u8; 8] = b"00000000";
 /// Tensors that training goes on from; no parameter has such a name, which begins with its layer's.
 const STATE: [&str; 4] = ["state.parameters", "state.first", "state.second", "state.best"];
 const KEPT: &str = "runs.best";
+/// What begins the names of [`Checkpoint::statistics`], before their number and one of these.
+const STATISTICS: &str = "statistics.";
+const MOMENTS: [&str; 2] = ["mean", "variance"];
 
 /// The settings of a training, as [`Training`] has them.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -83,8 +87,14 @@ pub struct Description {
     /// Where its teacher comes from.
     #[serde(default)]
     pub teacher: Teacher,
+    /// The way in which its plans were found to be fastest, as [`Execution`](crate::Execution) is written; the usual one without.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<String>,
     /// The seeds of the runs.
     pub seeds: Vec<u64>,
+    /// What is said of a model that classifies graphs; none of one that classifies nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub graphs: Option<OfGraphs>,
 }
 
 /// A checkpoint in memory. `R` is the type of the parameters that are optimised.
@@ -96,6 +106,8 @@ pub struct Checkpoint<R> {
     pub best: Epoch,
     /// Where the runs are.
     pub progress: Progress<R>,
+    /// Mean and variance of every batch normalisation that goes by those of other nodes than are at hand.
+    pub statistics: Vec<[Vec<R>; 2]>,
     parameters: Vec<(String, (usize, usize), Vec<R>)>,
 }
 
@@ -122,7 +134,8 @@ impl<R: Real> Checkpoint<R> {
             let values = flat.get(declared.range()).ok_or(Error::Size { what: "a flat buffer of parameters", expected, found })?;
             Ok((declared.name.clone(), declared.shape, values.to_vec()))
         });
-        Ok(Self { description, best: epoch, parameters: named.collect::<Result<_, Error>>()?, progress })
+        let parameters = named.collect::<Result<_, Error>>()?;
+        Ok(Self { description, best: epoch, progress, statistics: Vec::new(), parameters })
     }
     /// The flat buffer of the parameters in a model's layout. O(parameters).
     ///
@@ -162,6 +175,11 @@ impl<R: Real> Checkpoint<R> {
         }
         if let Some((_, values)) = best {
             flat(KEPT, values);
+        }
+        let named = |k: usize| MOMENTS.map(|of| format!("{STATISTICS}{k}.{of}"));
+        let names: Vec<[String; 2]> = (0..self.statistics.len()).map(named).collect();
+        for (name, values) in names.iter().flatten().zip(self.statistics.iter().flatten()) {
+            tensors.push((name, vec![values.len()], values));
         }
         let text = |value: Result<String, serde_json::Error>| {
             value.map_err(|_| Error::Combination { what: "a checkpoint", why: "a number of it is not finite" })
@@ -250,6 +268,11 @@ impl<R: Real> Checkpoint<R> {
             Ok::<_, String>((State { seed, epoch, parameters: take(STATE[0])?, memory, loss_scale, best }, r.seconds))
         });
         let progress = Progress { outcomes, best: kept, running: running.transpose()? };
+        let mut statistics = Vec::new();
+        while let Ok(mean) = take(&format!("{STATISTICS}{}.{}", statistics.len(), MOMENTS[0])) {
+            let variance = take(&format!("{STATISTICS}{}.{}", statistics.len(), MOMENTS[1]))?;
+            statistics.push([mean, variance]);
+        }
         // Names lie in the header by the alphabet; parameters are in the order of their places.
         let mut named: Vec<(String, Tensor<R>)> = tensors.into_iter().map(|(name, t)| (name.to_owned(), t)).collect();
         named.sort_by_key(|(_, t)| t.begin);
@@ -257,7 +280,7 @@ impl<R: Real> Checkpoint<R> {
             [rows, columns] => Ok((name, (rows, columns), t.values)),
             _ => Err(damaged(&name)),
         });
-        Ok(Self { description, best, progress, parameters: shaped.collect::<Result<_, _>>()? })
+        Ok(Self { description, best, progress, statistics, parameters: shaped.collect::<Result<_, _>>()? })
     }
 }
 

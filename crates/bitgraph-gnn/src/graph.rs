@@ -21,8 +21,18 @@ pub struct Graph<B: TensorBackend, R: Real> {
     constants: Mutex<Vec<(Constant, Dense<B, R>)>>,
     /// Row `g` names the nodes of graph `g`, where this is made of several.
     membership: Option<Matrix<B>>,
-    /// One over the number of the nodes whose statistics count at inference at those, 0 at others.
-    statistics: Option<Dense<B, R>>,
+    statistics: Option<Statistics<B, R>>,
+}
+
+/// The mean and the variance of every column, of one row each.
+pub type Moments<B, R> = (Dense<B, R>, Dense<B, R>);
+
+/// What batch normalisation goes by at inference, where that is not all nodes at hand.
+pub(crate) enum Statistics<B: TensorBackend, R: Real> {
+    /// One over the number of the nodes that count at those, 0 at others.
+    Nodes(Dense<B, R>),
+    /// Those of every normalisation of a model, in their order.
+    Known(Vec<Moments<B, R>>),
 }
 
 /// What the entries of a sampled graph count for.
@@ -145,11 +155,18 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             let none = || crate::refused::<B>(crate::Error::Node { what, node: u64::from(v), nodes: all });
             *shares.get_mut(v as usize).ok_or_else(none)? = R::of(1.0 / nodes.len() as f64);
         }
-        self.statistics = Some(Dense::column_vector(&self.backend, shares)?);
+        self.statistics = Some(Statistics::Nodes(Dense::column_vector(&self.backend, shares)?));
         Ok(self)
     }
-    /// What [`Graph::with_statistics_of`] set.
-    pub(crate) fn statistics(&self) -> Option<&Dense<B, R>> {
+    /// The same with batch normalisation by statistics that are known at inference, one for each normalisation of a model in their order:
+    /// those of the nodes that it was trained on.
+    #[must_use]
+    pub fn with_statistics(mut self, known: Vec<Moments<B, R>>) -> Self {
+        self.statistics = Some(Statistics::Known(known));
+        self
+    }
+    /// What [`Graph::with_statistics_of`] or [`Graph::with_statistics`] set.
+    pub(crate) fn statistics(&self) -> Option<&Statistics<B, R>> {
         self.statistics.as_ref()
     }
     /// Which nodes belong to which graph: graphs x nodes.
@@ -167,6 +184,10 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     /// The number of nodes.
     pub fn nodes(&self) -> usize {
         self.degrees.len()
+    }
+    /// The most neighbours of a node.
+    pub(crate) fn max_degree(&self) -> usize {
+        self.degrees.iter().copied().max().unwrap_or_default()
     }
     /// The pattern without loops.
     pub fn adjacency(&self) -> &Matrix<B> {

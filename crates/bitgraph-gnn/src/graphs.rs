@@ -3,21 +3,23 @@
 //! Invariant: the same seed gives the same numbers; what is measured in a fold is of graphs that its model was not trained on, and statistics of
 //! batch normalisation at inference are those of the graphs that it was trained on.
 
-use crate::data::GraphSet;
+use crate::data::{GraphSet, Labels};
+use crate::graph::Moments;
 use crate::optimiser::Optimising;
 use crate::train::{LossScale, finite};
-use crate::{Epoch, Error, Features, Float, Gradients, Graph, Mode, Model, Nodes, Parameters, Scores, Training, refused};
+use crate::{Epoch, Error, Features, Float, Gradients, Graph, Mode, Model, Nodes, Parameters, Readout, Scores, Training, refused};
 use bitgraph_generate::Stream;
 use bitgraph_semiring::Scalar;
 use bitgraph_tensor::ops::{concat, cross_entropy_with_gradient};
 use bitgraph_tensor::{Dense, TensorBackend};
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// Graphs of a batch where no one says how many.
 pub const BATCH: usize = 128;
 
 /// How cross validation chooses the epoch that a fold is measured at.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rule {
     /// The one epoch of the best mean over all folds; all other folds are trained on. Source: Xu et al., 2019, section 7. As test graphs take
     /// part in the choice it is a little above what a model will do.
@@ -80,6 +82,45 @@ pub fn split(classes: &[i32], all: &[Vec<u32>], fold: usize, rule: Rule, seed: u
         train.retain(|g| validation.binary_search(g).is_err());
     }
     Ok(Nodes { train, validation, test: all[fold].clone() })
+}
+
+/// What a checkpoint says of a model that classifies graphs: how it reads them out, and the fold that it was trained in.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OfGraphs {
+    /// How nodes are taken together.
+    pub readout: Readout,
+    /// Graphs of a batch.
+    pub batch: usize,
+    /// How many folds the set was cut into, by the seed of the run.
+    pub folds: usize,
+    /// How the epoch was chosen.
+    pub rule: Rule,
+    /// The fold that was held out.
+    pub fold: usize,
+    /// [`GraphSet::fingerprint`] of the set, by which it is known again.
+    pub fingerprint: u32,
+    /// [`GraphSet::tags`] of the set.
+    #[serde(default)]
+    pub tags: Vec<Vec<i64>>,
+}
+
+impl OfGraphs {
+    /// The parts of the fold in the set that it was cut of; all graphs of another set are for test.
+    ///
+    /// # Errors
+    /// As [`folds`].
+    pub fn split(&self, set: &GraphSet, seed: u64) -> Result<Nodes, Error> {
+        let all: Vec<u32> = (0..set.len() as u32).collect();
+        if set.fingerprint() != self.fingerprint {
+            return Ok(Nodes { train: Vec::new(), validation: Vec::new(), test: all });
+        }
+        let classes = set.labels().of();
+        let parts = folds(classes, &all, self.folds, seed)?;
+        if self.fold >= parts.len() {
+            return Err(Error::Setting { what: "the fold of a model", found: self.fold as f64, allowed: "below the number of folds" });
+        }
+        split(classes, &parts, self.fold, self.rule, seed)
+    }
 }
 
 /// A run over the graphs of a fold, an epoch at a time.
@@ -161,12 +202,11 @@ impl<'a, B: TensorBackend, T: Float> GraphRun<'a, B, T> {
             losses.push(self.learn(graphs)?);
         }
         let loss = concat(&losses.iter().collect::<Vec<_>>())?.to_host()?.into_iter().map(Scalar::to_f64).sum::<f64>() / batches as f64;
-        let (validation_loss, shares) = self.scores()?;
+        let scores = scores(&self.logits()?, self.set.labels(), &self.split)?;
         if !loss.is_finite() {
             return Err(refused::<B>(Error::Diverged { epoch: self.epoch }));
         }
-        let [train_accuracy, validation_accuracy, test_accuracy] = shares;
-        Ok(Epoch { epoch: self.epoch, loss, scores: Scores { validation_loss, train_accuracy, validation_accuracy, test_accuracy } })
+        Ok(Epoch { epoch: self.epoch, loss, scores })
     }
     /// A step over some graphs; its loss.
     fn learn(&mut self, graphs: &[u32]) -> Result<Dense<B, T::Real>, B::Error> {
@@ -191,6 +231,17 @@ impl<'a, B: TensorBackend, T: Float> GraphRun<'a, B, T> {
         }
         Ok(loss)
     }
+    /// The parameters of the state now.
+    pub fn parameters(&self) -> &Parameters<B, T> {
+        &self.parameters
+    }
+    /// The statistics that its batch normalisations go by: those of the graphs that are trained on, by the state now.
+    ///
+    /// # Errors
+    /// The backend's.
+    pub fn statistics(&self) -> Result<Vec<Moments<B, T::Real>>, B::Error> {
+        self.model.statistics(&self.whole, &self.parameters, &self.features)
+    }
     /// The logits of all graphs by the state now.
     ///
     /// # Errors
@@ -198,23 +249,33 @@ impl<'a, B: TensorBackend, T: Float> GraphRun<'a, B, T> {
     pub fn logits(&self) -> Result<Dense<B, T>, B::Error> {
         self.model.infer(&self.whole, &self.parameters, &self.features)
     }
-    /// The mean loss over validation graphs (NaN without any) and the shares that are classified right. One round trip.
-    fn scores(&self) -> Result<(f64, [f64; 3]), B::Error> {
-        let (logits, columns) = (self.logits()?.to_host()?, self.model.columns());
-        let logits: Vec<f64> = logits.into_iter().map(Scalar::to_f64).collect();
-        let row = |g: u32| &logits[g as usize * columns..(g as usize + 1) * columns];
-        let label = |g: u32| self.set.labels().of()[g as usize] as usize;
-        let first_most = |row: &[f64]| (0..columns).fold(0, |best, c| if row[c] > row[best] { c } else { best });
-        let loss = |g: u32| {
-            let row = row(g);
-            let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            most + row.iter().map(|x| (x - most).exp()).sum::<f64>().ln() - row[label(g)]
-        };
-        let right = |part: &[u32]| part.iter().filter(|&&g| first_most(row(g)) == label(g)).count() as f64 / part.len() as f64;
-        let Nodes { train, validation, test } = &self.split;
-        let validation_loss = validation.iter().map(|&g| loss(g)).sum::<f64>() / validation.len() as f64;
-        Ok((validation_loss, [right(train), right(validation), right(test)]))
+}
+
+/// The mean loss over validation graphs, and the share of each part that is classified right, by the logits of all graphs; NaN of a part
+/// without any. One round trip.
+///
+/// # Errors
+/// [`Error::Size`] for other graphs than there are labels, or other columns than classes; the backend's.
+pub fn scores<B: TensorBackend, T: Float>(logits: &Dense<B, T>, labels: &Labels, split: &Nodes) -> Result<Scores, B::Error> {
+    let (columns, expected) = (logits.ncols(), (labels.of().len(), labels.classes()));
+    if logits.shape() != expected {
+        let (expected, found) = ((expected.0 * expected.1) as u64, (logits.nrows() * columns) as u64);
+        return Err(refused::<B>(Error::Size { what: "logits of graphs", expected, found }));
     }
+    let logits: Vec<f64> = logits.to_host()?.into_iter().map(Scalar::to_f64).collect();
+    let row = |g: u32| &logits[g as usize * columns..(g as usize + 1) * columns];
+    let label = |g: u32| labels.of()[g as usize] as usize;
+    let first_most = |row: &[f64]| (0..columns).fold(0, |best, c| if row[c] > row[best] { c } else { best });
+    let loss = |g: u32| {
+        let row = row(g);
+        let most = row.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        most + row.iter().map(|x| (x - most).exp()).sum::<f64>().ln() - row[label(g)]
+    };
+    let right = |part: &[u32]| part.iter().filter(|&&g| first_most(row(g)) == label(g)).count() as f64 / part.len() as f64;
+    let Nodes { train, validation, test } = split;
+    let validation_loss = validation.iter().map(|&g| loss(g)).sum::<f64>() / validation.len() as f64;
+    let [train_accuracy, validation_accuracy, test_accuracy] = [right(train), right(validation), right(test)];
+    Ok(Scores { validation_loss, train_accuracy, validation_accuracy, test_accuracy })
 }
 
 /// The epoch that each fold is measured at, from 0, by the epochs of all folds.

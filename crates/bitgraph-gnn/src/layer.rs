@@ -62,9 +62,24 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     fn kept_bytes(&self, nodes: u64) -> u64 {
         nodes * self.columns() as u64 * size_of::<T>() as u64
     }
+    /// Bytes of what the forward and the backward pass hold besides their operands, what is kept and the result, over so many nodes and
+    /// entries, for predictions of memory: those of a product with a weight and of its gradient, with that of an input of so many columns, unless the layer knows better.
+    fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2] {
+        let _ = entries;
+        let (own, outputs) = (size_of::<T>() as u64, self.columns() as u64);
+        [nodes * outputs * own, nodes * (outputs + inputs) * own]
+    }
+    /// Whether it reads the adjacency with loops rather than the one without, for predictions of memory.
+    fn reads_loops(&self) -> bool {
+        true
+    }
     /// The weight and the bias of a graph convolution, for those that train several layers as one operation.
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
         None
+    }
+    /// Whether its operations can end in batch normalisation and signs, as [`Compile::threshold`] asks.
+    fn ends_in_signs(&self) -> bool {
+        false
     }
     /// The operations of the layer for inference, the activation fused into the last of them, or none where its forward pass is all there is.
     ///
@@ -116,7 +131,10 @@ pub(crate) type Erased = Box<dyn Any + Send>;
 pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn columns(&self) -> usize;
     fn kept_bytes(&self, nodes: u64) -> u64;
+    fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2];
+    fn reads_loops(&self) -> bool;
     fn as_gcn(&self) -> Option<[ParameterId; 2]>;
+    fn ends_in_signs(&self) -> bool;
     /// The layer itself.
     fn any(&self) -> &dyn Any;
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error>;
@@ -140,8 +158,17 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     fn kept_bytes(&self, nodes: u64) -> u64 {
         Layer::kept_bytes(self, nodes)
     }
+    fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2] {
+        Layer::work_bytes(self, nodes, entries, inputs)
+    }
+    fn reads_loops(&self) -> bool {
+        Layer::reads_loops(self)
+    }
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
         Layer::as_gcn(self)
+    }
+    fn ends_in_signs(&self) -> bool {
+        Layer::ends_in_signs(self)
     }
     fn any(&self) -> &dyn Any {
         self

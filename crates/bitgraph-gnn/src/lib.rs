@@ -1,6 +1,8 @@
 #![doc = include_str!("../README.md")]
 
+mod abreast;
 pub mod batch;
+mod chain;
 mod checkpoint;
 pub mod data;
 mod error;
@@ -20,6 +22,7 @@ pub mod quant;
 mod readout;
 mod recipes;
 mod runs;
+mod sign;
 mod step;
 mod streamed;
 mod task;
@@ -27,17 +30,19 @@ mod teacher;
 mod train;
 pub mod tune;
 
+pub use abreast::Abreast;
+pub use chain::{Chain, Link, Values};
 pub use checkpoint::{Checkpoint, Description, Settings};
 pub use error::{Error, refused};
 pub use features::{Elsewhere, Features};
 pub use float::Float;
-pub use graph::Graph;
+pub use graph::{Graph, Moments};
 pub use half::{bf16, f16};
 pub use layer::{Layer, Mode, Pass};
 pub use model::{Around, Model, Tape};
 pub use optimiser::{Memory, Method, Optimiser, Schedule};
 pub use parameters::{Declare, Declared, Gradients, Layout, ParameterId, Parameters, Start};
-pub use plan::Plan;
+pub use plan::{Execution, Plan};
 pub use precision::Precision;
 pub use readout::Readout;
 pub use recipes::{Architecture, Recipe, Shape};

@@ -1,9 +1,11 @@
 //! What training and inference take of a device's memory, predicted tensor by tensor before anything is allocated.
 //!
-//! Sizes follow from the model, the graph, the features and the batches alone; temporary results of a step are those of its hungriest layer.
+//! Sizes follow from the model, the graph, the features and the batches alone. What layers keep and make is followed through the forward and the
+//! backward pass, and the most that is there at once counts.
 
 use crate::batch::Sampler;
 use crate::data::Dataset;
+use crate::model::BlockExtent;
 use crate::streamed::block_rows;
 use crate::{Architecture, Error, Float, Model, Precision, Shape, quant};
 use bitgraph_tensor::{Bits, TensorBackend};
@@ -58,7 +60,7 @@ impl Extent {
     /// The same with features as models of a precision read them: signs are dense.
     #[must_use]
     pub fn read_in(self, precision: Precision) -> Self {
-        let signs = matches!(precision, Precision::Bin | Precision::BiFull);
+        let signs = matches!(precision, Precision::Bin | Precision::BiFull | Precision::Chain(_));
         Self { sparse: self.sparse.filter(|_| !signs), ..self }
     }
 }
@@ -144,7 +146,6 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
     }
     all.add("labels and splits", 3 * 4 * nodes + 3 * real * nodes);
     if training {
-        all.add("transposes of the adjacency", transposed(nodes, entries) + transposed(nodes, entries + nodes));
         all.add("transpose of the features", sparse.map_or(0, |e| transposed(inputs, e)));
     }
     let flat = model.layout().flat_len() as u64;
@@ -155,21 +156,58 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         all.add("memory of the optimiser", 6 * flat * real);
         all.add("parameters of the best state", flat * real + rounded);
     }
-    let mut work = 0;
-    for block in model.extents() {
-        let (columns, outputs) = (block.inputs as u64, block.outputs as u64);
-        let result = nodes * outputs * own;
-        if training {
-            let dropped = if block.first { sparse.map_or(features, |e| e * own) } else { nodes * columns * own };
-            let input = if block.dropout { dropped } else { 0 };
-            let steps = u64::from(block.batch_norm) * 2 + u64::from(block.activation || block.residual);
-            all.add(format!("{}: input, kept values and results", block.name), input + (block.kept)(nodes) + (1 + steps) * result);
-        }
-        // The gradient of the result, of the product, and of the input; at inference a product and the result beside the input.
-        let input = if block.first { 0 } else { nodes * columns * own };
-        work = work.max(if training { 2 * result + 2 * input } else { input + 2 * result + (block.kept)(nodes) });
+    let loops = |wanted: bool| model.extents().any(|block| block.loops == wanted);
+    if training {
+        let bytes = |wanted, entries| if loops(wanted) { transposed(nodes, entries) } else { 0 };
+        all.add("transposes of the adjacency", bytes(false, entries) + bytes(true, entries + nodes));
     }
-    all.add("temporary results", work + 2 * nodes * extent.classes * real);
+    let blocks: Vec<BlockExtent<'_>> = model.extents().collect();
+    // Operands of a product, and of the gradient of its weight, in the type that they are multiplied in.
+    let wide = |block: &BlockExtent<'_>| match B::WIDENS_HALVES && own < real {
+        true => {
+            let inputs = if block.first && sparse.is_some() { 0 } else { nodes * block.inputs as u64 * real };
+            [inputs, if inputs > 0 { inputs + nodes * block.outputs as u64 * real } else { 0 }]
+        }
+        false => [0; 2],
+    };
+    let mut tape = Vec::with_capacity(blocks.len());
+    // Beside what is kept: the most that a pass over a block holds, forward and backward.
+    let mut peak = 0;
+    let mut kept_so_far = 0;
+    for (l, block) in blocks.iter().enumerate() {
+        let result = nodes * block.outputs as u64 * own;
+        let values = if block.first { sparse.map_or(features, |e| e * own) } else { nodes * block.inputs as u64 * own };
+        let dropped = if block.dropout && training { values } else { 0 };
+        let norms = if block.batch_norm { 2 } else { 0 };
+        // A result that is kept: for the gradient of its activation, for the signs' sake, or as the next layer's input.
+        let stays = block.activation || blocks.get(l + 1).is_some_and(|next| !next.dropout);
+        let results = norms + u64::from(block.sign) + u64::from(block.activation && (block.residual || block.sign)) + u64::from(stays);
+        let kept = if training { dropped + (block.kept)(nodes) + results * result } else { 0 };
+        let forward = (block.work)(nodes, entries, block.inputs as u64)[0] + wide(block)[0];
+        let input = if block.first || training && !blocks[l - 1].activation && block.dropout { 0 } else { values };
+        let before = if training { 0 } else { input };
+        let own_kept = if training { 0 } else { (block.kept)(nodes) };
+        peak = peak.max(kept_so_far + kept + before + own_kept + forward + if stays && training { 0 } else { result });
+        kept_so_far += kept;
+        tape.push(kept);
+    }
+    if training {
+        for (block, kept) in blocks.iter().zip(tape).rev() {
+            let result = nodes * block.outputs as u64 * own;
+            // The first layer gives no gradient of its input.
+            let backward = |inputs: u64| (block.work)(nodes, entries, inputs)[1];
+            let backward = backward(if block.first { 0 } else { block.inputs as u64 }).max(backward(0) + wide(block)[1]);
+            if block.activation || block.batch_norm || block.sign {
+                peak = peak.max(kept_so_far + 2 * result);
+            }
+            // The value of the activation is of no use to the layer.
+            let value = if block.activation { result } else { 0 };
+            peak = peak.max(kept_so_far - value + result + backward);
+            kept_so_far -= kept;
+        }
+    }
+    all.add(if training { "kept values, results and gradients of layers" } else { "results of layers" }, peak);
+    all.add("logits, losses and their gradient", 2 * nodes * extent.classes * real);
     all
 }
 

@@ -1,16 +1,16 @@
 //! Models: layers with what stands around them, one after the other.
 
+use crate::graph::{Moments, Statistics};
 use crate::layer::{Erased, Stage};
 use crate::readout::{Head, HeadKept};
+use crate::sign::through_sign;
+use crate::step::EPSILON;
 use crate::{
     Declare, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused,
 };
-use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map};
-use bitgraph_tensor::{Activation, Dense, Dropout, Element, TensorBackend};
+use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map, moments};
+use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
 use std::sync::Arc;
-
-/// What keeps the root of batch normalisation away from zero.
-pub(crate) const EPSILON: f64 = 1e-5;
 
 /// What stands around a layer, in this order.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -18,10 +18,12 @@ pub struct Around {
     /// The probability that an element of the input is dropped in training.
     pub dropout: f64,
     /// Whether columns of the result are normalised by the statistics of all nodes, at inference too (there by those of some nodes where the
-    /// graph says so: [`Graph::with_statistics_of`]), and then by a learned factor and summand.
+    /// graph says so: [`Graph::with_statistics_of`], [`Graph::with_statistics`]), and then by a learned factor and summand.
     pub batch_norm: bool,
     /// What the result goes through then.
     pub activation: Option<Activation>,
+    /// Whether signs are what goes on, -1 and 1: gradients go through where the argument is at most 1 in magnitude.
+    pub sign: bool,
     /// Whether the input is added in the end; both have as many columns, and the input is dense.
     pub residual: bool,
 }
@@ -47,16 +49,20 @@ pub struct Model<B: TensorBackend, T: Float> {
 
 /// The sizes of a layer, and what stands around it.
 pub(crate) struct BlockExtent<'a> {
-    pub name: String,
     pub first: bool,
     pub inputs: usize,
     pub outputs: usize,
     pub dropout: bool,
     pub batch_norm: bool,
     pub activation: bool,
+    pub sign: bool,
     pub residual: bool,
     /// Bytes that the layer keeps over so many nodes.
     pub kept: Box<dyn Fn(u64) -> u64 + 'a>,
+    /// What its passes hold besides, forward and backward.
+    pub work: Box<dyn Fn(u64, u64, u64) -> [u64; 2] + 'a>,
+    /// Whether it reads the adjacency with loops.
+    pub loops: bool,
 }
 
 /// What a forward pass left for the backward pass.
@@ -70,6 +76,8 @@ struct Kept<B: TensorBackend, T: Float> {
     stage: Erased,
     norm: Option<(Dense<B, T>, BatchNormalised<B, T>)>,
     value: Option<Dense<B, T>>,
+    /// What signs were taken of.
+    argument: Option<Dense<B, T>>,
 }
 
 impl<B: TensorBackend, T: Float> Model<B, T> {
@@ -82,7 +90,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     ///
     /// # Errors
     /// [`Error::Setting`] for a dropout that is no probability below 1, [`Error::Size`] for a residual around a layer that changes the number
-    /// of columns.
+    /// of columns, [`Error::Combination`] for one around signs.
     pub fn layer<L: Layer<B, T>>(mut self, around: Around, make: impl FnOnce(&mut Declare<'_>) -> L) -> Result<Self, Error> {
         if !(0.0..1.0).contains(&around.dropout) {
             return Err(Error::Setting { what: "dropout", found: around.dropout, allowed: "from 0 to below 1" });
@@ -95,6 +103,9 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         if around.residual && inputs != outputs {
             let what = "columns of a layer with a residual";
             return Err(Error::Size { what, expected: inputs as u64, found: outputs as u64 });
+        }
+        if around.residual && around.sign {
+            return Err(Error::Combination { what: "a residual around signs", why: "a sum of signs and floats is no sign" });
         }
         let norm = around.batch_norm.then(|| {
             let gamma = layout.declare(format!("{prefix}.norm.gamma"), (1, outputs), Start::Constant(1.0));
@@ -151,6 +162,18 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     pub(crate) fn blocks(&self) -> &[Block<B, T>] {
         &self.blocks
     }
+    /// Whether there is a result for each graph, not for each node.
+    pub fn reads_out(&self) -> bool {
+        !self.heads.is_empty()
+    }
+    /// The read-outs after so many layers.
+    pub(crate) fn heads_at(&self, at: usize) -> impl Iterator<Item = (usize, &Head)> {
+        self.heads.iter().enumerate().filter(move |(_, (place, _))| *place == at).map(|(k, (_, head))| (k, head))
+    }
+    /// How many columns each batch normalisation has, in their order.
+    pub fn normalised_columns(&self) -> Vec<usize> {
+        self.blocks.iter().filter(|b| b.norm.is_some()).map(|b| b.stage.columns()).collect()
+    }
     /// Names and shapes of the parameters.
     pub fn layout(&self) -> &Arc<Layout> {
         &self.layout
@@ -159,15 +182,17 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     pub(crate) fn extents(&self) -> impl Iterator<Item = BlockExtent<'_>> {
         let inputs = std::iter::once(self.inputs).chain(self.blocks.iter().map(|b| b.stage.columns()));
         self.blocks.iter().zip(inputs).enumerate().map(|(l, (block, inputs))| BlockExtent {
-            name: format!("layers.{l}"),
             first: l == 0,
             inputs,
             outputs: block.stage.columns(),
             dropout: block.around.dropout > 0.0,
             batch_norm: block.around.batch_norm,
             activation: block.around.activation.is_some(),
+            sign: block.around.sign,
             residual: block.around.residual,
             kept: Box::new(|nodes| block.stage.kept_bytes(nodes)),
+            work: Box::new(|nodes, entries, inputs| block.stage.work_bytes(nodes, entries, inputs)),
+            loops: block.stage.reads_loops(),
         })
     }
     /// Parameters before training, from a seed.
@@ -191,6 +216,11 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         if !Arc::ptr_eq(parameters.layout(), &self.layout) && **parameters.layout() != *self.layout {
             return Err(Error::Combination { what: "parameters of another model", why: "names or shapes differ" });
         }
+        if let Some(Statistics::Known(known)) = graph.statistics() {
+            let columns = self.normalised_columns();
+            size("statistics of batch normalisations", columns.len(), known.len())?;
+            columns.iter().zip(known).try_for_each(|(n, (mean, _))| size("columns of the statistics", *n, mean.ncols()))?;
+        }
         Ok(())
     }
     pub(crate) fn pass<'a>(
@@ -209,6 +239,19 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     pub fn infer(&self, graph: &Graph<B, T::Real>, parameters: &Parameters<B, T>, x: &Features<B, T>) -> Result<Dense<B, T>, B::Error> {
         self.check(graph, parameters, x).map_err(refused::<B>)?;
         self.run(graph, parameters, x, Mode::Infer, None)
+    }
+    /// The statistics that every batch normalisation goes by in [`Model::infer`], in their order: what [`Graph::with_statistics`] takes.
+    ///
+    /// # Errors
+    /// As [`Model::infer`].
+    pub fn statistics(
+        &self,
+        graph: &Graph<B, T::Real>,
+        parameters: &Parameters<B, T>,
+        x: &Features<B, T>,
+    ) -> Result<Vec<Moments<B, T::Real>>, B::Error> {
+        let (_, tape) = self.forward(graph, parameters, x, Mode::Infer)?;
+        Ok(tape.blocks.into_iter().filter_map(|kept| kept.norm).map(|(_, made)| (made.mean, made.variance)).collect())
     }
     /// Logits of every node or graph, and what [`Model::backward`] needs.
     ///
@@ -251,6 +294,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             Ok(())
         };
         read(0, &x, tape.as_deref_mut())?;
+        let mut normalised = 0;
         for (l, block) in self.blocks.iter().enumerate() {
             let pass = self.pass(l, graph, parameters, mode);
             let input = match pass.dropout(block.around.dropout, 0) {
@@ -263,10 +307,14 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             let mut norm = None;
             if let Some((gamma, beta)) = block.norm {
                 let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
-                let made = match graph.statistics().filter(|_| mode == Mode::Infer) {
-                    Some(shares) => normalise_by(&y, shares, (&gamma, &beta))?,
-                    None => batch_norm(&y, Some((&gamma, &beta)), EPSILON)?,
+                let made = if mode == Mode::Infer && graph.statistics().is_some() {
+                    let (mean, variance) = moments_of(graph, normalised, &y)?;
+                    let y = map(&y).batch_norm((&mean, &variance), Some((&gamma, &beta)), EPSILON).eval()?;
+                    BatchNormalised { y, mean, variance }
+                } else {
+                    batch_norm(&y, Some((&gamma, &beta)), EPSILON)?
                 };
+                normalised += 1;
                 let before = std::mem::replace(&mut y, made.y.clone());
                 norm = Some((before, made));
             }
@@ -274,11 +322,16 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 y = map(&y).activation(f).eval()?;
             }
             let value = block.around.activation.map(|_| y.clone());
+            let mut argument = None;
+            if block.around.sign {
+                let signs = map(&y).sign().eval()?;
+                argument = Some(std::mem::replace(&mut y, signs));
+            }
             if block.around.residual {
                 y = map(&y).add(x.as_dense("a residual")?).eval()?;
             }
             if let Some(tape) = tape.as_deref_mut() {
-                tape.blocks.push(Kept { input, stage, norm, value });
+                tape.blocks.push(Kept { input, stage, norm, value, argument });
             }
             x = Features::Dense(y);
             read(l + 1, &x, tape.as_deref_mut())?;
@@ -326,6 +379,9 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             let Some(mut dy) = above.take() else { continue };
             let pass = self.pass(l, graph, parameters, mode);
             let past = block.around.residual.then(|| dy.clone());
+            if let Some(argument) = &kept.argument {
+                dy = through_sign(argument, &dy)?;
+            }
             if let Some((f, value)) = block.around.activation.zip(kept.value) {
                 let op = map(&dy);
                 let op = if let Some(dropout) = dropped.take() { op.dropout(dropout) } else { op };
@@ -355,20 +411,25 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     }
 }
 
-/// A factor and a summand for each column.
-type Affine<'a, B, T> = (&'a Dense<B, <T as Element>::Real>, &'a Dense<B, <T as Element>::Real>);
-
-/// Batch normalisation by the statistics of some rows: `shares` are one over their number at those, 0 at others, of one column.
-fn normalise_by<B: TensorBackend, T: Float>(
+/// The statistics that batch normalisation number `number` of a model goes by at inference over `y`: those that the graph knows, those of the
+/// nodes that it names, or those of all nodes.
+pub(crate) fn moments_of<B: TensorBackend, T: Float>(
+    graph: &Graph<B, T::Real>,
+    number: usize,
     y: &Dense<B, T>,
-    shares: &Dense<B, T::Real>,
-    affine: Affine<'_, B, T>,
-) -> Result<BatchNormalised<B, T>, B::Error> {
+) -> Result<Moments<B, T::Real>, B::Error> {
+    let shares = match graph.statistics() {
+        None => return moments(y),
+        Some(Statistics::Known(known)) => {
+            let missing =
+                || Error::Size { what: "statistics of batch normalisations", expected: number as u64 + 1, found: known.len() as u64 };
+            return known.get(number).cloned().ok_or_else(|| refused::<B>(missing()));
+        }
+        Some(Statistics::Nodes(shares)) => shares,
+    };
     let real = map(y).eval_as::<T::Real>()?;
     let mean = gemm(shares, &real).transpose_a().eval_as::<T::Real>()?;
     let apart = map(&real).bias(&map(&mean).times(-1.0).eval_as()?).eval_as::<T::Real>()?;
     let squares = map(&apart).multiply(&apart).eval_as::<T::Real>()?;
-    let variance = gemm(shares, &squares).transpose_a().eval_as::<T::Real>()?;
-    let y = map(y).batch_norm((&mean, &variance), Some(affine), EPSILON).eval()?;
-    Ok(BatchNormalised { y, mean, variance })
+    Ok((mean, gemm(shares, &squares).transpose_a().eval_as::<T::Real>()?))
 }

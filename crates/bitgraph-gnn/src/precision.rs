@@ -1,6 +1,6 @@
 //! The precisions that a model is trained and run in, by name.
 
-use crate::{Architecture, Error};
+use crate::{Architecture, Chain, Error, Values};
 use std::fmt;
 use std::str::FromStr;
 
@@ -26,18 +26,41 @@ pub enum Precision {
         /// Bits of an activation, 1 to 16.
         activations: u8,
     },
+    /// Signs that are aggregated as signs in some layers and in f32 in others: [`Precision::Bin`] and [`Precision::BiFull`] are two of them.
+    Chain(Chain),
 }
 
 impl Precision {
     /// The names on the command line and in checkpoints.
-    pub const NAMES: &'static str = "f32, f16, bf16, bi-full, bin, or bits:W,A with 1 to 16 bits each";
+    pub const NAMES: &'static str = "f32, f16, bf16, bi-full, bin, bits:W,A with 1 to 16 bits each, or chain:RSG,RSG,..";
 
-    /// Whether features and weights are floats, as the models of every architecture have them; others are for graph convolutions alone.
+    /// Whether features and weights are floats, as the models of every architecture have them; others are for graph convolutions, and for
+    /// isomorphism networks over graphs of their own.
     #[must_use]
     pub const fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F16 | Self::Bf16)
     }
-    /// Whether a model of this architecture can be trained in it.
+    /// The layers of a graph convolution of so many that sum signs as signs.
+    #[must_use]
+    pub fn sign_sums(self, layers: usize) -> Vec<usize> {
+        match self {
+            Self::Bin => (0..layers.saturating_sub(1)).collect(),
+            Self::Chain(chain) => (0..layers).filter(|l| chain.links().get(*l).is_some_and(|link| link.sums == Values::Bits)).collect(),
+            _ => Vec::new(),
+        }
+    }
+    /// Whether a model of this architecture can be trained in it over graphs of their own.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] with what can.
+    pub fn check_graphs(self, architecture: Architecture) -> Result<(), Error> {
+        if self.is_float() || (architecture == Architecture::Gin && !matches!(self, Self::Chain(_))) {
+            return Ok(());
+        }
+        let possible = "f32, f16 and bf16; of sets of many graphs, gin alone is trained in bi-full, bin and bits:W,A";
+        Err(Error::Unsupported { model: architecture.name(), precision: self.to_string(), possible })
+    }
+    /// Whether a model of this architecture can be trained in it, to classify nodes.
     ///
     /// # Errors
     /// [`Error::Unsupported`] with what can.
@@ -64,6 +87,7 @@ impl fmt::Display for Precision {
             Self::BiFull => "bi-full",
             Self::Bin => "bin",
             Self::Bits { weights, activations } => return write!(f, "bits:{weights},{activations}"),
+            Self::Chain(chain) => return chain.fmt(f),
         })
     }
 }
@@ -80,6 +104,7 @@ impl FromStr for Precision {
             "bf16" => Self::Bf16,
             "bi-full" => Self::BiFull,
             "bin" => Self::Bin,
+            _ if text.starts_with(Chain::PREFIX) => Self::Chain(text.parse()?),
             _ => {
                 let (weights, activations) = text.strip_prefix("bits:").and_then(|of| of.split_once(',')).ok_or_else(unknown)?;
                 let (weights, activations) = bits(weights).zip(bits(activations)).ok_or_else(unknown)?;
@@ -96,7 +121,8 @@ mod tests {
     #[test]
     fn names_are_read_as_they_are_written() {
         let few = Precision::Bits { weights: 2, activations: 16 };
-        for precision in [Precision::F32, Precision::F16, Precision::Bf16, Precision::BiFull, Precision::Bin, few] {
+        let chain = Precision::Chain(Chain::all(3)[40]);
+        for precision in [Precision::F32, Precision::F16, Precision::Bf16, Precision::BiFull, Precision::Bin, few, chain] {
             assert_eq!(precision.to_string().parse(), Ok(precision));
         }
         for wrong in ["", "F32", "f64", "bits", "bits:8", "bits:0,8", "bits:8,17", "bits:8,8,8", "bits:-1,8"] {

@@ -1,12 +1,14 @@
 //! Read-outs: what the nodes of a graph say together, mapped to classes.
 
-use crate::{Declare, Error, Features, Float, Gradients, ParameterId, Pass, Start, refused};
-use bitgraph_tensor::ops::{Reduce, gemm, map, spmm, sum_columns};
-use bitgraph_tensor::{Dense, TensorBackend};
+use crate::step::Value;
+use crate::{Declare, Error, Features, Float, Gradients, Graph, ParameterId, Parameters, Pass, Start, refused};
+use bitgraph_tensor::ops::{Reduce, bit_spmm, gemm, map, spmm, sum_columns};
+use bitgraph_tensor::{Bits, Dense, TensorBackend};
+use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
 /// How the nodes of a graph are taken together, column by column.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Readout {
     /// Their sum.
     #[default]
@@ -36,6 +38,15 @@ impl Readout {
             Self::Sum => Reduce::Sum,
             Self::Mean => Reduce::Mean,
             Self::Max => Reduce::Max,
+        }
+    }
+    /// The name on the command line and in plans.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sum => "sum",
+            Self::Mean => "mean",
+            Self::Max => "max",
         }
     }
 }
@@ -69,6 +80,28 @@ impl Head {
     }
     pub fn classes(&self) -> usize {
         self.classes
+    }
+    pub fn readout(&self) -> Readout {
+        self.readout
+    }
+    /// Classes of every graph from what the layers before it gave, added to those of other read-outs. Signs are summed as counts.
+    pub fn infer<B: TensorBackend + Bits, T: Float>(
+        &self,
+        (graph, parameters): (&Graph<B, T::Real>, &Parameters<B, T>),
+        x: &Value<B, T>,
+        others: Option<&Dense<B, T>>,
+    ) -> Result<Dense<B, T>, B::Error> {
+        let members = graph.membership()?;
+        let pooled = match x {
+            Value::Signs(signs) if self.readout == Readout::Sum => bit_spmm(members, signs).eval_as::<T>()?,
+            Value::Signs(signs) => spmm(members, &map(&signs.to_dense()?).eval_as::<T>()?).reduce(self.readout.reduce()).eval()?,
+            _ => spmm(members, x.features()?.as_dense("a read-out of the features")?).reduce(self.readout.reduce()).eval()?,
+        };
+        let mapped = gemm(&pooled, &parameters.weight(self.weight)?).bias(&parameters.real(self.bias)?);
+        match others {
+            Some(others) => mapped.add(others).eval(),
+            None => mapped.eval(),
+        }
     }
     /// Which drop of its layer's it is: the features have none before them, and share with the first layer.
     const fn draw(at: usize) -> u32 {

@@ -187,7 +187,7 @@ impl Architecture {
                 let why = "the gradient of a cosine at a row of zeros is beyond its range; bf16 and f32 have it";
                 return Err(Error::Combination { what: "AGNN in f16", why });
             }
-            let relu = Around { dropout, batch_norm, activation: Some(Activation::Relu), residual: false };
+            let relu = Around { dropout, batch_norm, activation: Some(Activation::Relu), ..Around::default() };
             model = model.layer(relu, |d| Linear::new(d, hidden))?;
             for _ in 0..shape.layers {
                 model = model.layer(Around { residual: shape.residual, ..Around::default() }, Agnn::new)?;
@@ -237,7 +237,8 @@ impl Architecture {
         let hides = last.is_none();
         let attention = matches!(self, Self::Gat | Self::GatV2);
         let activation = hides.then_some(if attention { Activation::Elu { alpha: 1.0 } } else { Activation::Relu });
-        let around = Around { dropout, batch_norm: batch_norm && hides, activation, residual: residual && hides && l > 0 };
+        let around =
+            Around { dropout, batch_norm: batch_norm && hides, activation, residual: residual && hides && l > 0, ..Around::default() };
         let outputs = last.unwrap_or(hidden);
         let heads = last.map_or((shape.heads, hidden), |classes| (shape.last_heads, classes));
         let together = if hides { Heads::Concatenated } else { Heads::Averaged };

@@ -1,12 +1,17 @@
 //! Several runs of one training, from seeds that follow each other: what each came to, their mean and deviation, the best of them.
+//!
+//! Invariant: how many runs are on their way at once changes no number but their times.
 
 use crate::train::{check, is_better, train_whole};
-use crate::{Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Taught, Training, refused};
+use crate::{Abreast, Epoch, Error, Float, Model, NodeTask, Parameters, Run, State, Taught, Training, refused};
 use bitgraph_tensor::TensorBackend;
 use bitgraph_tensor::ops::Whole;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Instant;
+
+/// Epochs that a run goes on by itself where others run beside it.
+const SLICE: usize = 8;
 
 /// What a run came to. Accuracies are shares of 1, those of the state that was kept.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -55,12 +60,15 @@ pub struct Progress<R> {
     pub outcomes: Vec<Outcome>,
     /// The best epoch of them all, and its flat buffer of parameters.
     pub best: Option<(Epoch, Vec<R>)>,
-    /// The run on its way, and the seconds that it took so far.
+    /// The first run on its way, and the seconds that it took so far. Others beside it begin anew, and give the same numbers again.
     pub running: Option<(State<R>, f64)>,
 }
 
 /// What the teacher of a seed's run says.
-pub type Teach<'a, B, T> = Box<dyn Fn(u64) -> Result<Taught<B, T>, <B as bitgraph_backend::Backend>::Error> + 'a>;
+pub type Teach<'a, B, T> = Box<dyn Fn(u64) -> Result<Taught<B, T>, <B as bitgraph_backend::Backend>::Error> + Sync + 'a>;
+
+/// A run on its way, and the seconds that it took so far.
+type Timed<'a, B, T> = (Run<'a, B, T>, f64);
 
 /// Runs of one training on their way, an epoch at a time.
 pub struct Runs<'a, B: TensorBackend, T: Float> {
@@ -71,17 +79,26 @@ pub struct Runs<'a, B: TensorBackend, T: Float> {
     teach: Option<Teach<'a, B, T>>,
     outcomes: Vec<Outcome>,
     best: Option<(Epoch, Vec<T::Real>)>,
-    running: Option<(Run<'a, B, T>, f64)>,
-    /// Epochs of a run that was trained as one operation, which were not told of.
-    told_later: (u64, VecDeque<Epoch>),
+    /// Runs on their way, in the order of their seeds: of those that follow the runs that are over, and the last one of all.
+    running: VecDeque<Timed<'a, B, T>>,
+    abreast: Abreast,
+    /// Epochs that were run and not told of, with their seeds.
+    told_later: VecDeque<(u64, Epoch)>,
 }
 
 impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// Runs from these seeds, one after the other.
     #[must_use]
     pub fn new(model: &'a Model<B, T>, task: &'a NodeTask<B, T>, training: &'a Training, seeds: Vec<u64>) -> Self {
-        let (outcomes, told_later) = (Vec::new(), (0, VecDeque::new()));
-        Self { model, task, training, seeds, teach: None, outcomes, best: None, running: None, told_later }
+        let (outcomes, running, told_later) = (Vec::new(), VecDeque::new(), VecDeque::new());
+        let abreast = Abreast::new(1);
+        Self { model, task, training, seeds, teach: None, outcomes, best: None, running, abreast, told_later }
+    }
+    /// The same with so many runs at once, which share the caller's threads; each has memory of its own.
+    #[must_use]
+    pub fn abreast(mut self, abreast: Abreast) -> Self {
+        self.abreast = abreast;
+        self
     }
     /// The same runs, each with a teacher from now on; that of a run on its way is asked at once.
     ///
@@ -97,14 +114,12 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
             let why = "its softmax says which one class a node is of, and a node may be of several";
             return Err(refused::<B>(Error::Combination { what, why }));
         }
-        if let Some((run, seconds)) = self.running.take() {
-            let run = if run.is_over() {
-                run
-            } else {
+        for (mut run, seconds) in std::mem::take(&mut self.running) {
+            if !run.is_over() {
                 let taught = teach(run.seed())?;
-                run.taught_by(taught)
-            };
-            self.running = Some((run, seconds));
+                run = run.taught_by(taught);
+            }
+            self.running.push_back((run, seconds));
         }
         self.teach = Some(teach);
         Ok(self)
@@ -127,9 +142,10 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
             let (expected, found) = (seeds.len() as u64, outcomes.len() as u64);
             return Err(refused::<B>(Error::Size { what: "seeds of the runs", expected, found }));
         }
-        let running = running.map(|(state, seconds)| Run::resume(model, task, training, state).map(|run| (run, seconds))).transpose()?;
+        let running = running.map(|(state, seconds)| Run::resume(model, task, training, state).map(|run| (run, seconds)));
+        let running = running.transpose()?.into_iter().collect();
         let mut runs = Self { outcomes, best, running, ..Self::new(model, task, training, seeds) };
-        if runs.seeds.len() == 1 && runs.running.as_ref().is_some_and(|(run, _)| !run.is_over()) {
+        if runs.seeds.len() == 1 && runs.running.front().is_some_and(|(run, _)| !run.is_over()) {
             runs.outcomes.clear();
         }
         Ok(runs)
@@ -139,45 +155,75 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// # Errors
     /// [`Error::Diverged`] for a run without any good state; those of [`Run::step`].
     pub fn step(&mut self) -> Result<Option<(u64, Epoch)>, B::Error> {
-        if let Some(epoch) = self.told_later.1.pop_front() {
-            return Ok(Some((self.told_later.0, epoch)));
-        }
-        if self.running.as_ref().is_none_or(|(run, _)| run.is_over()) {
+        if self.told_later.is_empty() {
             self.close()?;
-            let Some(&seed) = self.seeds.get(self.outcomes.len()) else { return Ok(None) };
-            check(self.model, self.task, self.training).map_err(refused::<B>)?;
-            let start = Instant::now();
-            if let Some(teach) = &self.teach {
-                let run = Run::new(self.model, self.task, self.training, seed)?.taught_by(teach(seed)?);
-                self.running = Some((run, start.elapsed().as_secs_f64()));
-            } else if let Whole::Done((trained, epochs)) = train_whole(self.model, self.task, self.training, seed)? {
-                self.running = None;
-                let (best, epochs_run, diverged) = (trained.best, trained.epochs, trained.diverged);
-                self.record((seed, start.elapsed().as_secs_f64()), (&best, &trained.parameters), (epochs_run, diverged))?;
-                self.told_later = (seed, epochs.into());
-                return Ok(self.told_later.1.pop_front().map(|epoch| (seed, epoch)));
-            } else {
-                self.running = Some((Run::new(self.model, self.task, self.training, seed)?, 0.0));
-            }
+            self.begin()?;
+            self.go_on()?;
         }
-        let Some((run, seconds)) = &mut self.running else { return Ok(None) };
-        let start = Instant::now();
-        let epoch = run.step()?;
-        *seconds += start.elapsed().as_secs_f64();
-        Ok(Some((run.seed(), epoch)))
+        Ok(self.told_later.pop_front())
     }
-    /// Takes up what the run came to that is over, unless that is done.
-    fn close(&mut self) -> Result<(), B::Error> {
-        let Some((run, train_s)) = &self.running else { return Ok(()) };
-        if self.outcomes.len() == self.seeds.len() {
+    /// Begins runs of the seeds that come next, as many as run at once. One that is trained as one operation is over then.
+    fn begin(&mut self) -> Result<(), B::Error> {
+        let open = self.running.iter().filter(|(run, _)| !run.is_over()).count();
+        let next = self.outcomes.len() + self.running.len();
+        if open >= self.abreast.width() || (open == 0 && !self.running.is_empty()) || !self.told_later.is_empty() {
             return Ok(());
         }
-        let Some((best, parameters)) = run.best_state() else {
-            return Err(refused::<B>(Error::Diverged { epoch: run.epoch() }));
-        };
-        let (best, parameters, seed, train_s) = (*best, parameters.clone(), run.seed(), *train_s);
-        let (epochs, diverged) = (run.epoch(), run.diverged());
-        self.record((seed, train_s), (&best, &parameters), (epochs, diverged))
+        let seeds: Vec<u64> = self.seeds.iter().copied().skip(next).take(self.abreast.width() - open).collect();
+        let Some(&first) = seeds.first() else { return Ok(()) };
+        let (model, task, training) = (self.model, self.task, self.training);
+        check(model, task, training).map_err(refused::<B>)?;
+        if self.teach.is_none() && open == 0 {
+            let start = Instant::now();
+            if let Whole::Done((trained, epochs)) = train_whole(model, task, training, first)? {
+                let (best, epochs_run, diverged) = (trained.best, trained.epochs, trained.diverged);
+                self.record((first, start.elapsed().as_secs_f64()), (&best, &trained.parameters), (epochs_run, diverged))?;
+                self.told_later = epochs.into_iter().map(|epoch| (first, epoch)).collect();
+                return Ok(());
+            }
+        }
+        let teach = &self.teach;
+        let begun = self.abreast.run(seeds, |seed| {
+            let start = Instant::now();
+            let run = Run::new(model, task, training, seed)?;
+            Ok::<_, B::Error>(match teach {
+                Some(teach) => (run.taught_by(teach(seed)?), start.elapsed().as_secs_f64()),
+                None => (run, 0.0),
+            })
+        })?;
+        self.running.extend(begun);
+        Ok(())
+    }
+    /// Goes on with the runs on their way: with a single one by an epoch, with several by some epochs each.
+    fn go_on(&mut self) -> Result<(), B::Error> {
+        let open: Vec<&mut Timed<'a, B, T>> = self.running.iter_mut().filter(|(run, _)| !run.is_over()).collect();
+        let slice = if self.abreast.width() == 1 { 1 } else { SLICE };
+        let told = self.abreast.run(open, |(run, seconds)| {
+            let (start, mut told) = (Instant::now(), Vec::with_capacity(slice));
+            while told.len() < slice && !run.is_over() {
+                told.push((run.seed(), run.step()?));
+            }
+            *seconds += start.elapsed().as_secs_f64();
+            Ok::<_, B::Error>(told)
+        })?;
+        self.told_later.extend(told.into_iter().flatten());
+        Ok(())
+    }
+    /// Takes up what the runs came to that are over, as far as those before them are.
+    fn close(&mut self) -> Result<(), B::Error> {
+        while let Some((run, train_s)) = self.running.front().filter(|(run, _)| run.is_over() && self.outcomes.len() < self.seeds.len()) {
+            let Some((best, parameters)) = run.best_state() else {
+                return Err(refused::<B>(Error::Diverged { epoch: run.epoch() }));
+            };
+            let (best, parameters, seed, train_s) = (*best, parameters.clone(), run.seed(), *train_s);
+            let (epochs, diverged) = (run.epoch(), run.diverged());
+            self.record((seed, train_s), (&best, &parameters), (epochs, diverged))?;
+            // The last one of all may yet go on for more epochs.
+            if self.outcomes.len() < self.seeds.len() {
+                self.running.pop_front();
+            }
+        }
+        Ok(())
     }
     fn record(
         &mut self,
@@ -206,8 +252,14 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// The backend's.
     #[allow(clippy::type_complexity)] // a pair
     pub fn best(&self) -> Result<Option<(Epoch, Vec<T::Real>)>, B::Error> {
-        let running = self.running.as_ref().and_then(|(run, _)| run.best_state()).filter(|(epoch, _)| self.is_new_best(epoch));
-        match running {
+        let mut found = None;
+        for state in self.running.iter().filter_map(|(run, _)| run.best_state()).filter(|(epoch, _)| self.is_new_best(epoch)) {
+            let better = |(old, _): &(&Epoch, _)| is_better(self.training.selection, &state.0.scores, &old.scores);
+            if found.as_ref().is_none_or(better) {
+                found = Some(state);
+            }
+        }
+        match found {
             Some((epoch, parameters)) => Ok(Some((*epoch, parameters.flat().to_host()?))),
             None => Ok(self.best.clone()),
         }
@@ -217,7 +269,7 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// # Errors
     /// The backend's.
     pub fn progress(&self) -> Result<Progress<T::Real>, B::Error> {
-        let running = self.running.as_ref().filter(|(run, _)| run.diverged().is_none());
+        let running = self.running.front().filter(|(run, _)| run.diverged().is_none());
         let running = running.map(|(run, seconds)| run.state().map(|state| (state, *seconds)));
         Ok(Progress { outcomes: self.outcomes.clone(), best: self.best.clone(), running: running.transpose()? })
     }

@@ -1,8 +1,8 @@
 //! The steps of an inference plan, and what goes from one to the next.
 
-use crate::{Error, Features, Float, Graph, Parameters, refused};
-use bitgraph_tensor::ops::{Fusing, Operation};
-use bitgraph_tensor::{Activation, Dense, Planes, Signs, TensorBackend};
+use crate::{Error, Features, Float, Graph, Moments, Parameters, refused};
+use bitgraph_tensor::ops::{Fusing, Operation, Reconcile};
+use bitgraph_tensor::{Activation, Dense, Planes, Real, Signs, TensorBackend};
 
 /// What goes from step to step.
 pub enum Value<B: TensorBackend, T: Float> {
@@ -108,7 +108,38 @@ pub struct Compile<'a, 'v, B: TensorBackend, T: Float> {
     pub input: &'v Value<B, T>,
     /// What its result goes through, which is for the layer's steps to do.
     pub activation: Option<Activation>,
+    /// The batch normalisation whose signs are the result, for layers that end in signs; there is no activation then.
+    pub threshold: Option<&'v Normal<B, T::Real>>,
+    /// How sums of signs meet zeros and ones.
+    pub reconcile: Reconcile,
 }
+
+/// A batch normalisation with statistics and the learned factor and summand, of one row each.
+pub struct Normal<B: TensorBackend, R: Real> {
+    pub(crate) moments: Moments<B, R>,
+    pub(crate) affine: (Dense<B, R>, Dense<B, R>),
+}
+
+impl<B: TensorBackend, R: Real> Clone for Normal<B, R> {
+    fn clone(&self) -> Self {
+        Self { moments: self.moments.clone(), affine: self.affine.clone() }
+    }
+}
+
+impl<B: TensorBackend, R: Real> Normal<B, R> {
+    /// The normalisation of what an operation gives.
+    pub fn normalise<F: Fusing<Backend = B, Real = R>>(&self, op: Operation<F>) -> Operation<F> {
+        let ((mean, variance), (factor, summand)) = (&self.moments, &self.affine);
+        op.batch_norm((mean, variance), Some((factor, summand)), EPSILON)
+    }
+    /// Bytes.
+    pub fn bytes(&self) -> u64 {
+        [&self.moments.0, &self.moments.1, &self.affine.0, &self.affine.1].map(Dense::bytes).iter().sum()
+    }
+}
+
+/// What keeps the root of batch normalisation away from zero.
+pub(crate) const EPSILON: f64 = 1e-5;
 
 type Compute<'a, B, T> = Box<dyn Fn(&Value<B, T>) -> Result<Value<B, T>, <B as bitgraph_backend::Backend>::Error> + Send + Sync + 'a>;
 

@@ -43,14 +43,21 @@ pub struct NodeTask<B: TensorBackend, T: Float> {
 /// What a state is worth. Where a node may be of several classes, accuracies are micro-F1, which is the accuracy where it is of one.
 #[derive(Clone, Copy, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Scores {
-    /// The mean loss over the validation nodes.
+    /// The mean loss over the validation nodes; NaN without any.
+    #[serde(deserialize_with = "number")]
     pub validation_loss: f64,
     /// The share of training nodes that are classified right.
     pub train_accuracy: f64,
-    /// That of validation nodes.
+    /// That of validation nodes; NaN without any.
+    #[serde(deserialize_with = "number")]
     pub validation_accuracy: f64,
     /// That of test nodes.
     pub test_accuracy: f64,
+}
+
+/// A number, of which JSON writes NaN as null.
+fn number<'de, D: serde::Deserializer<'de>>(from: D) -> Result<f64, D::Error> {
+    Ok(<Option<f64> as serde::Deserialize>::deserialize(from)?.unwrap_or(f64::NAN))
 }
 
 impl<B: TensorBackend, T: Float> NodeTask<B, T> {

@@ -325,6 +325,8 @@ fn checkpoints_hold_the_batches() {
         batches: Some(wanted),
         teacher: bitgraph_gnn::Teacher::None,
         seeds: vec![5],
+        execution: None,
+        graphs: None,
     };
     let saved = Checkpoint::new(description, model.layout(), (best, &flat), runs.progress().unwrap()).unwrap();
     assert_eq!(Checkpoint::from_bytes(&saved.to_bytes().unwrap()).unwrap(), saved);

@@ -34,6 +34,8 @@ fn case<T: Float>(architecture: Architecture, hidden: usize) -> Case<T> {
         batches: None,
         teacher: bitgraph_gnn::Teacher::None,
         seeds: vec![5, 6],
+        execution: None,
+        graphs: None,
     };
     Case { task: set.task(&Cpu::new(), 0).unwrap(), model: architecture.model(&shape, inputs, classes).unwrap(), training, description }
 }

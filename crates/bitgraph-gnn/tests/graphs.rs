@@ -3,8 +3,10 @@
 use bitgraph_cpu::Cpu;
 use bitgraph_generate::Control;
 use bitgraph_gnn::data::{GraphSet, Set, open_any};
-use bitgraph_gnn::graphs::{GraphRun, Rule, chosen, folds, split};
-use bitgraph_gnn::{Architecture, Epoch, Features, NodeTask, Nodes, Readout, Runs, Scores, Taught, Training, train};
+use bitgraph_gnn::graphs::{GraphRun, Rule, chosen, folds, scores, split};
+use bitgraph_gnn::{
+    Architecture, Epoch, Features, Graph, NodeTask, Nodes, Plan, Precision, Readout, Runs, Scores, Shape, Taught, Training, quant, train,
+};
 use bitgraph_sparse::{Buffer, Csr, Offsets};
 use bitgraph_tensor::{Dense, Philox};
 
@@ -69,6 +71,79 @@ fn statistics_at_inference_are_those_of_training_graphs() {
     let x = Features::dense(&cpu, pattern.nrows(), 1, &x).unwrap();
     let alone = model.infer(&graph, &model.start(&cpu, 5).unwrap(), &x).unwrap().to_host().unwrap();
     assert!(alone.iter().zip(&whole).all(|(a, b)| (a - b).abs() < 1e-9), "{:?} {:?}", &alone[..4], &whole[..4]);
+}
+
+#[test]
+fn a_plan_with_known_statistics_is_the_run_that_they_are_of() {
+    let (set, cpu) = (rings_and_stars(), Cpu::new());
+    let sizes: Vec<usize> = (0..120).map(|g| set.nodes_of(g).len()).collect();
+    for (architecture, readout) in
+        [(Architecture::Gin, Readout::Sum), (Architecture::Sage, Readout::Mean), (Architecture::GatV2, Readout::Max)]
+    {
+        let recipe = architecture.graph_recipe(2);
+        let model = architecture.graph_model::<Cpu, f32>(&recipe.shape, readout, 1, 2).unwrap();
+        let part = Nodes { train: (0..60).collect(), validation: Vec::new(), test: (60..120).collect() };
+        let mut run = GraphRun::new(&cpu, (&model, &set), (&recipe.training, 16), part.clone(), 5).unwrap();
+        let epoch = run.step().unwrap();
+        let statistics = run.statistics().unwrap();
+        assert_eq!(statistics.iter().map(|(mean, _)| mean.ncols()).collect::<Vec<_>>(), model.normalised_columns());
+        let of = |statistics| Graph::of_graphs(&cpu, set.graph(), &sizes).unwrap().with_statistics(statistics);
+        let (graph, x) = (of(statistics.clone()), set.features().on(&cpu).unwrap());
+        let plan = Plan::new(&model, &graph, run.parameters(), &x).unwrap();
+        let (found, wanted) = (plan.run().unwrap().to_host().unwrap(), run.logits().unwrap().to_host().unwrap());
+        assert_eq!((found.len(), plan.to_string().contains("readouts.1")), (240, true));
+        let near = |(f, w): (&f32, &f32)| (f - w).abs() <= 1e-4 * w.abs().max(1.0);
+        assert!(found.iter().zip(&wanted).all(near), "{}: {:?} {:?}", architecture.name(), &found[..4], &wanted[..4]);
+        let scored = scores(&plan.run().unwrap(), set.labels(), &part).unwrap();
+        assert_eq!((scored.test_accuracy, scored.train_accuracy), (epoch.scores.test_accuracy, epoch.scores.train_accuracy));
+        let few = of(statistics[1..].to_vec());
+        assert!(Plan::new(&model, &few, run.parameters(), &x).err().unwrap().to_string().contains("statistics of batch normalisations"));
+        // All nodes of other graphs would give others.
+        let others = Graph::of_graphs(&cpu, set.graph(), &sizes).unwrap();
+        assert_ne!(model.infer(&others, run.parameters(), &x).unwrap().to_host().unwrap(), wanted);
+    }
+}
+
+#[test]
+fn graphs_are_told_apart_by_few_bits_and_a_plan_counts_the_same() {
+    let (set, cpu) = (rings_and_stars(), Cpu::new());
+    let sizes: Vec<usize> = (0..120).map(|g| set.nodes_of(g).len()).collect();
+    let bits = |weights, activations| Precision::Bits { weights, activations };
+    let part = Nodes { train: (0..80).collect(), validation: Vec::new(), test: (80..120).collect() };
+    for (precision, readout) in [
+        (Precision::Bin, Readout::Sum),
+        (Precision::Bin, Readout::Max),
+        (Precision::BiFull, Readout::Sum),
+        (bits(4, 4), Readout::Sum),
+        (bits(8, 8), Readout::Mean),
+        (bits(2, 2), Readout::Sum),
+    ] {
+        let recipe = quant::graph_recipe(Architecture::Gin, precision, 2);
+        let model = quant::graph_model::<Cpu>(precision, &recipe.shape, readout, (1, 2)).unwrap();
+        let training = Training { epochs: 12, ..recipe.training };
+        let mut run = GraphRun::new(&cpu, (&model, &set), (&training, 16), part.clone(), 5).unwrap();
+        let best = (0..12).map(|_| run.step().unwrap().scores.test_accuracy).fold(0.0, f64::max);
+        assert!(best > 0.9, "{precision}: {best}");
+        let graph = Graph::of_graphs(&cpu, set.graph(), &sizes).unwrap().with_statistics(run.statistics().unwrap());
+        let x = set.features().on(&cpu).unwrap();
+        let plan = Plan::new(&model, &graph, run.parameters(), &x).unwrap();
+        let words = match precision {
+            Precision::Bin => ["BMM.IBB: counts by signs, factors, batch norm, sign", "BMM.BBB: factors, batch norm, sign"],
+            Precision::BiFull => ["BIN: signs and mean magnitudes of rows", "BSpMM.FFF: spmm of floats, factors"],
+            _ => ["spmm of whole numbers: steps", "batch norm, ReLU"],
+        };
+        assert!(words.iter().all(|word| plan.to_string().contains(word)), "{plan}");
+        let (found, wanted) = (plan.run().unwrap().to_host().unwrap(), run.logits().unwrap().to_host().unwrap());
+        // A sum of signs is exact, but a float that is nearly a threshold may fall on either side of it: in few graphs.
+        let near = |(f, w): (&f32, &f32)| (f - w).abs() <= 1e-3 * w.abs().max(1.0);
+        let far = found.iter().zip(&wanted).filter(|pair| !near(*pair)).count();
+        assert!(far <= 4, "{precision}: {far} of 240 differ");
+    }
+    let shape = Architecture::Gin.graph_recipe(2).shape;
+    let told = |precision, shape| quant::graph_model::<Cpu>(precision, &shape, Readout::Sum, (1, 2)).err().unwrap().to_string();
+    assert!(told(Precision::F32, shape).contains("a precision of floats"));
+    assert!(told(Precision::Bin, Shape { residual: true, ..shape }).contains("residuals"));
+    assert!(told(Precision::Bin, Shape { layers: 0, ..shape }).contains("the number of layers is 0"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
-    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, SddmmOp, SpmmOp, Whole,
+    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, Reconcile, SddmmOp, SpmmOp, Whole,
 };
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -123,6 +123,9 @@ pub trait Sddmm: Tensor {
 
 /// Attention over the entries of a sparse matrix, in one pass.
 pub trait Attend: Tensor {
+    /// Numbers that a gradient of attention holds for each entry and head while it is formed: what predictions of memory have to know.
+    const HELD_FOR_GRADIENTS: u64 = 0;
+
     /// [`attention`](crate::ops::attention): writes `y`, and, where `lse` is given, the logarithm of the sum of the exponentials of the scores
     /// of each row and head, negative infinity for a row without entries.
     ///
@@ -145,6 +148,9 @@ pub trait Attend: Tensor {
 
 /// Dense products.
 pub trait Gemm: Tensor {
+    /// Whether a product copies operands of half precision to `f32`: what predictions of memory have to know.
+    const WIDENS_HALVES: bool = false;
+
     /// [`gemm`](crate::ops::gemm).
     ///
     /// # Errors
@@ -240,6 +246,10 @@ pub trait Bits: Tensor {
     /// # Errors
     /// As [`Bits::pack`].
     fn bit_gemm(&self, op: &BitGemmOp<Self>, y: BitOut<'_, Self>) -> Result<(), Self::Error>;
+    /// The ways to reconcile zeros and ones with signs that differ here; others are taken for [`Reconcile::Count`].
+    fn reconciles(&self) -> &'static [Reconcile] {
+        &[Reconcile::Count]
+    }
     /// [`bit_spmm`](crate::ops::bit_spmm).
     ///
     /// # Errors

@@ -39,6 +39,13 @@ pub fn peak_bytes() -> u64 {
     PEAK.load(Ordering::Relaxed) as u64
 }
 
+/// Begins to count the most bytes anew; gives those that are live now.
+pub fn restart_peak() -> u64 {
+    let live = LIVE.load(Ordering::Relaxed);
+    PEAK.store(live, Ordering::Relaxed);
+    live as u64
+}
+
 /// Has a function called with the bytes that were asked for whenever the system refuses a block, before the asker is told: a program that
 /// would be aborted then can say so and end. The first function stays.
 pub fn when_refused(tell: fn(usize)) {

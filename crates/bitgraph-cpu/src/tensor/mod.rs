@@ -98,6 +98,9 @@ impl Sddmm for Cpu {
 }
 
 impl Attend for Cpu {
+    // Weights and the gradients of scores.
+    const HELD_FOR_GRADIENTS: u64 = 2;
+
     fn attention(&self, op: &AttentionOp<Self>, y: AnyMut<'_, Self>, lse: Option<AnyMut<'_, Self>>) -> Result<(), Error> {
         if self.is_reference() {
             reference::attention::attention(op, y, lse)
@@ -123,6 +126,8 @@ impl Attend for Cpu {
 }
 
 impl Gemm for Cpu {
+    const WIDENS_HALVES: bool = true;
+
     both! { self::reference::dense, self::gemm:
         gemm(op: &GemmOp<Self>, y: AnyMut<'_, Self>);
     }

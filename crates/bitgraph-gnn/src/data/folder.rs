@@ -74,8 +74,8 @@ pub(super) fn open_graphs(folder: &Path, control: &Control) -> Result<GraphSet> 
         Ok::<_, Error>((of.to_dense(), columns))
     });
     let name = folder.file_name().unwrap_or(folder.as_os_str()).to_string_lossy();
-    let features = graph_set::features(&graph, tags, attributes.transpose()?).within(folder)?;
-    GraphSet::new(name, graph, features, starts, labels).within(folder)
+    let (features, known) = graph_set::features(&graph, tags, attributes.transpose()?).within(folder)?;
+    Ok(GraphSet::new(name, graph, features, starts, labels).within(folder)?.with_tags(known))
 }
 
 /// The graph in the file's own numbers of nodes, which are those of features and labels. An edge list says nothing of isolated nodes:

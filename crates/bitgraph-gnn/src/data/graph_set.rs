@@ -20,6 +20,7 @@ pub struct GraphSet {
     /// Where each graph's nodes begin, and where the last one's end.
     starts: Vec<usize>,
     labels: Labels,
+    tags: Vec<Vec<i64>>,
 }
 
 impl GraphSet {
@@ -44,7 +45,17 @@ impl GraphSet {
                 }
             }
         }
-        Ok(Self { name: name.into(), graph, features, starts, labels })
+        Ok(Self { name: name.into(), graph, features, starts, labels, tags: Vec::new() })
+    }
+    /// The same with the numbers that the columns of its features stand for, ascending, of each kind of labels of nodes.
+    #[must_use]
+    pub(super) fn with_tags(self, tags: Vec<Vec<i64>>) -> Self {
+        Self { tags, ..self }
+    }
+    /// The labels of nodes that features have a column for, of each kind: those of another set may be others, and their columns mean other things.
+    #[must_use]
+    pub fn tags(&self) -> &[Vec<i64>] {
+        &self.tags
     }
     /// The name.
     #[must_use]
@@ -82,7 +93,17 @@ impl GraphSet {
     /// As [`GraphSet::new`].
     pub fn normalised(self, how: Normalise) -> Result<Self> {
         let features = self.features.normalised(how);
-        Self::new(self.name, self.graph, features, self.starts, self.labels)
+        Ok(Self::new(self.name, self.graph, features, self.starts, self.labels)?.with_tags(self.tags))
+    }
+    /// A checksum of what the graphs are, features apart: entries, sizes and labels. O(entries).
+    #[must_use]
+    pub fn fingerprint(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        let mut add = |number: u64| hasher.update(&number.to_le_bytes());
+        self.starts.iter().for_each(|&s| add(s as u64));
+        self.labels.of().iter().for_each(|&l| add(l as u64));
+        (0..self.graph.nrows()).flat_map(|i| self.graph.row(i)).for_each(|&j| add(j.into()));
+        hasher.finalize()
     }
     /// The nodes of a graph; none of one that there is not.
     #[must_use]
@@ -157,9 +178,12 @@ pub(super) fn check_dense(rows: usize, columns: usize) -> Result<()> {
     }
 }
 
+/// What nodes have, and the numbers that labels are of, for each kind of them.
+type Tagged = (Features, Vec<Vec<i64>>);
+
 /// The features of nodes: for each column of labels a column for each number in it, the attributes, and the logarithm of 1 + degree. Labels
 /// and attributes are row by row, with their columns.
-pub(super) fn features(graph: &Csr, tags: Option<(Vec<i64>, usize)>, attributes: Option<(Vec<f32>, usize)>) -> Result<Features> {
+pub(super) fn features(graph: &Csr, tags: Option<(Vec<i64>, usize)>, attributes: Option<(Vec<f32>, usize)>) -> Result<Tagged> {
     let nodes = graph.nrows();
     let mut known: Vec<Vec<i64>> = Vec::new();
     let (tags, kinds) = tags.unwrap_or_default();
@@ -189,5 +213,5 @@ pub(super) fn features(graph: &Csr, tags: Option<(Vec<i64>, usize)>, attributes:
         row[at..at + width].copy_from_slice(&attributes[i * width..(i + 1) * width]);
         row[columns - 1] = (graph.degree(i) as f32).ln_1p();
     }
-    Features::dense(nodes, columns, values)
+    Ok((Features::dense(nodes, columns, values)?, known))
 }

@@ -49,8 +49,8 @@ pub(super) fn open(folder: &Path, control: &Control) -> Result<GraphSet> {
     let graph = graph().within(&edges_path)?;
     let tags = rows_of::<i64>(path("node_labels"), nodes, &options)?;
     let attributes = rows_of::<f32>(path("node_attributes"), nodes, &options)?;
-    let features = graph_set::features(&graph, tags, attributes).within(folder)?;
-    GraphSet::new(name, graph, features, starts, labels).within(folder)
+    let (features, known) = graph_set::features(&graph, tags, attributes).within(folder)?;
+    Ok(GraphSet::new(name, graph, features, starts, labels).within(folder)?.with_tags(known))
 }
 
 /// A table of one column.

@@ -74,6 +74,12 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         let (wide, scores) = (2 * self.joined.wide() * size_of::<T>(), 3 * self.joined.heads * size_of::<T::Real>());
         nodes * (wide + scores) as u64
     }
+    fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2] {
+        let [own, real, wide, heads] = [size_of::<T>(), size_of::<T::Real>(), self.joined.wide(), self.joined.heads].map(|n| n as u64);
+        // The gradient of attention; then those of the product and of the scores, in either type.
+        let attention = nodes * (wide * own + 3 * heads * real) + B::HELD_FOR_GRADIENTS * (entries + nodes) * heads * real;
+        [0, attention.max(nodes * (2 * wide * own + 4 * heads * (own + real) + inputs * own))]
+    }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         let h = x.times(&pass.parameters.weight(self.weight)?)?;
         let vectors = [self.vector(pass, self.left)?, self.vector(pass, self.right)?];

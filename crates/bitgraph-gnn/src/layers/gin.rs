@@ -50,6 +50,13 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn work_bytes(&self, nodes: u64, _: u64, inputs: u64) -> [u64; 2] {
+        let (own, real, outputs) = (size_of::<T>() as u64, size_of::<T::Real>() as u64, self.outputs as u64);
+        [nodes * outputs * real, nodes * (outputs * (own + real) + inputs * own)]
+    }
+    fn reads_loops(&self) -> bool {
+        false
+    }
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
         let (weight, bias) = (at.parameters.weight(self.affine.weight)?, at.parameters.real(self.affine.bias)?);
         let own = self.own(at.graph, at.parameters)?;

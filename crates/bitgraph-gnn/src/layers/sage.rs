@@ -59,6 +59,13 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     fn kept_bytes(&self, _: u64) -> u64 {
         0
     }
+    fn work_bytes(&self, nodes: u64, _: u64, inputs: u64) -> [u64; 2] {
+        let (own, outputs) = (size_of::<T>() as u64, self.outputs as u64);
+        [2 * nodes * outputs * own, nodes * (outputs + 2 * inputs) * own]
+    }
+    fn reads_loops(&self) -> bool {
+        false
+    }
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
         let (own, neighbours) = (at.parameters.weight(self.own.weight)?, at.parameters.weight(self.neighbours)?);
         let bias = at.parameters.real(self.own.bias)?;

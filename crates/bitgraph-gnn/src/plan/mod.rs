@@ -5,14 +5,19 @@
 //!
 //! Invariant: a plan gives the numbers of [`Model::infer`], sums of codes exactly, sums of floats up to the order of their terms.
 
+mod execution;
 mod whole;
 
-pub use crate::step::{Compile, Step, Value};
+pub use self::execution::Execution;
+pub use crate::step::{Compile, Normal, Step, Value};
 
 use crate::memory::Footprint;
-use crate::step::and;
+use crate::model::moments_of;
+use crate::readout::Head;
+use crate::step::{activated, and};
 use crate::{Features, Float, Graph, Mode, Model, Parameters, refused};
-use bitgraph_tensor::ops::{BitGcn, Whole, batch_norm, map};
+use bitgraph_tensor::bittensor::Packing;
+use bitgraph_tensor::ops::{BitGcn, Whole, map};
 use bitgraph_tensor::{Bits, Dense, TensorBackend};
 use std::fmt;
 
@@ -22,6 +27,8 @@ struct Planned<'a, B: TensorBackend, T: Float> {
     steps: Vec<Step<'a, B, T>>,
     /// Whether the input is added in the end.
     residual: bool,
+    /// The read-outs of its result.
+    heads: Vec<&'a Head>,
 }
 
 /// How a plan computes.
@@ -36,6 +43,9 @@ enum Form<'a, B: TensorBackend, T: Float> {
 pub struct Plan<'a, B: TensorBackend, T: Float> {
     form: Form<'a, B, T>,
     graph: &'a Graph<B, T::Real>,
+    parameters: &'a Parameters<B, T>,
+    /// What read-outs of the features come to.
+    of_features: Option<Dense<B, T>>,
     classes: usize,
     /// Why it is not one operation, where its layers could be one.
     declined: Option<String>,
@@ -46,7 +56,7 @@ pub struct Plan<'a, B: TensorBackend, T: Float> {
 }
 
 impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
-    /// The plan of a model. Takes an inference.
+    /// The plan of a model, computed as is usual. Takes an inference.
     ///
     /// # Errors
     /// As [`Model::infer`].
@@ -56,13 +66,26 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
         parameters: &'a Parameters<B, T>,
         x: &Features<B, T>,
     ) -> Result<Self, B::Error> {
+        Self::by(&Execution::default(), (model, parameters), graph, x)
+    }
+    /// The plan of a model, computed in a way that is said. Takes an inference.
+    ///
+    /// # Errors
+    /// As [`Model::infer`].
+    pub fn by(
+        way: &Execution,
+        (model, parameters): (&'a Model<B, T>, &'a Parameters<B, T>),
+        graph: &'a Graph<B, T::Real>,
+        x: &Features<B, T>,
+    ) -> Result<Self, B::Error> {
         model.check(graph, parameters, x).map_err(refused::<B>)?;
         let classes = model.columns();
         let mut declined = None;
-        match whole::of(model, graph, parameters, x)? {
+        match if model.reads_out() || !way.whole { None } else { whole::of(model, graph, parameters, x)? } {
             Some(Whole::Done(whole)) => {
                 let results = vec![("logits".to_string(), (graph.nodes() * classes * 4) as u64)];
-                return Ok(Self { form: Form::Whole(whole), graph, classes, declined, work: results[0].1, results });
+                let (form, work) = (Form::Whole(whole), results[0].1);
+                return Ok(Self { form, graph, parameters, of_features: None, classes, declined, work, results });
             }
             Some(Whole::Declined(reason)) => declined = Some(reason),
             None => {}
@@ -71,26 +94,51 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
         let (mut planned, mut results, mut work) = (Vec::new(), Vec::new(), 0);
         // The input is held, and counted there.
         let mut taken = 0;
+        let mut normalised = 0;
+        let mut sum: Option<Dense<B, T>> = None;
+        for (_, head) in model.heads_at(0) {
+            sum = Some(head.infer((graph, parameters), &value, sum.as_ref())?);
+        }
+        let of_features = sum.clone();
         for (l, block) in model.blocks().iter().enumerate() {
             let pass = model.pass(l, graph, parameters, Mode::Infer);
             let past = block.around.residual.then(|| value.clone());
             let fused = block.around.activation.filter(|_| block.norm.is_none());
-            let at = Compile { graph, parameters, input: &value, activation: fused };
-            let mut steps = match block.stage.compile(&at)? {
+            let at = |threshold| Compile { graph, parameters, input: &value, activation: fused, threshold, reconcile: way.reconcile_of(l) };
+            let mut steps = match block.stage.compile(&at(None))? {
                 Some(steps) => steps,
                 None => vec![Step::new(format!("forward pass{}", and(fused)), Vec::new(), move |x: &Value<B, T>| {
                     Ok(Value::dense(block.stage.forward(&pass, x.features()?, fused)?.0))
                 })],
             };
+            let mut later = Vec::with_capacity(steps.len());
+            let mut signed = !block.around.sign;
             if let Some((gamma, beta)) = block.norm {
+                // Its statistics are those of what the steps before it give, which are run for them.
+                let mut before = value.clone();
+                for step in &steps {
+                    before = step.run(&before)?;
+                }
+                let affine = (parameters.real(gamma)?, parameters.real(beta)?);
+                let normal = Normal { moments: moments_of(graph, normalised, before.as_dense()?)?, affine };
+                normalised += 1;
                 let activation = block.around.activation;
-                let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
-                steps.push(Step::new("batch norm", Vec::new(), move |x: &Value<B, T>| {
-                    let y = batch_norm(x.as_dense()?, Some((&gamma, &beta)), crate::model::EPSILON)?.y;
-                    Ok(Value::dense(activation.map_or(Ok(y.clone()), |f| map(&y).activation(f).eval())?))
+                let one = block.around.sign && activation.is_none() && block.stage.ends_in_signs();
+                match if one { block.stage.compile(&at(Some(&normal)))? } else { None } {
+                    Some(made) => (steps, signed) = (made, true),
+                    None => {
+                        let held = vec![("statistics, factors and summands", normal.bytes())];
+                        steps.push(Step::new(format!("batch norm{}", and(activation)), held, move |x: &Value<B, T>| {
+                            Ok(Value::dense(activated(normal.normalise(map(x.as_dense()?)), activation).eval()?))
+                        }));
+                    }
+                }
+            }
+            if !signed {
+                steps.push(Step::new("BIN: signs", Vec::new(), move |x: &Value<B, T>| {
+                    Ok(Value::Signs(map(x.as_dense()?).eval_as::<f32>()?.sign(Packing::Rows)?))
                 }));
             }
-            let mut later = Vec::with_capacity(steps.len());
             for step in steps {
                 let result = step.run(&value)?;
                 if step.is_packing() && planned.is_empty() && later.is_empty() && past.is_none() {
@@ -107,11 +155,17 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             if let Some(past) = &past {
                 value = Value::dense(map(value.as_dense()?).add(past.as_dense()?).eval()?);
             }
-            planned.push(Planned { name: format!("layers.{l}"), steps: later, residual: past.is_some() });
+            let heads: Vec<&Head> = model.heads_at(l + 1).map(|(_, head)| head).collect();
+            for (k, head) in model.heads_at(l + 1) {
+                let made = head.infer((graph, parameters), &value, sum.as_ref())?;
+                results.push((format!("readouts.{k}: {} over the nodes of each graph, weight, bias", head.readout().name()), made.bytes()));
+                sum = Some(made);
+            }
+            planned.push(Planned { name: format!("layers.{l}"), steps: later, residual: past.is_some(), heads });
         }
-        Ok(Self { form: Form::Steps(input, planned), graph, classes, declined, results, work })
+        Ok(Self { form: Form::Steps(input, planned), graph, parameters, of_features, classes, declined, results, work })
     }
-    /// The logits of every node.
+    /// The logits of every node, or of every graph.
     ///
     /// # Errors
     /// Out of memory.
@@ -125,6 +179,7 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             Form::Steps(input, planned) => (input, planned),
         };
         let mut value = input.clone();
+        let mut sum = self.of_features.clone();
         for layer in planned {
             let past = layer.residual.then(|| value.clone());
             for step in &layer.steps {
@@ -133,8 +188,11 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             if let Some(past) = past {
                 value = Value::dense(map(value.as_dense()?).add(past.as_dense()?).eval()?);
             }
+            for head in &layer.heads {
+                sum = Some(head.infer((self.graph, self.parameters), &value, sum.as_ref())?);
+            }
         }
-        value.as_dense().cloned()
+        sum.map_or_else(|| value.as_dense().cloned(), Ok)
     }
     /// Bytes of all that is held from run to run, tensor by tensor, and of what a run makes.
     #[must_use]
@@ -145,6 +203,7 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             Form::Steps(input, planned) => {
                 all.add("adjacency", self.graph.adjacency().bytes());
                 all.add("adjacency with loops", self.graph.with_loops().bytes());
+                all.add("nodes of each graph", self.graph.membership().map_or(0, bitgraph_backend::Matrix::bytes));
                 all.add("features", input.bytes());
                 for layer in planned {
                     layer

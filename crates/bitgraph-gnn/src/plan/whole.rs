@@ -19,7 +19,7 @@ fn layers<B: TensorBackend, T: Float>(model: &Model<B, T>) -> Option<(First<'_>,
     let plain = |around: &crate::Around| *around == crate::Around { dropout: around.dropout, ..crate::Around::default() };
     let last = second.stage.any().downcast_ref::<BinaryGcn>().filter(|_| plain(&first.around) && plain(&second.around))?;
     match (first.stage.any().downcast_ref::<BinaryHidden>(), first.stage.any().downcast_ref::<BinaryGcn>()) {
-        (Some(hidden), _) if last.input() == SignInput::Ready => Some((First::Signs(hidden), last)),
+        (Some(hidden), _) if last.input() == SignInput::Ready && hidden.of_signs().is_some() => Some((First::Signs(hidden), last)),
         (_, Some(hidden)) if last.input() == SignInput::Scaled => Some((First::Floats(hidden), last)),
         _ => None,
     }
@@ -61,9 +61,10 @@ impl<B: TensorBackend + Bits> Operands<B> {
             Ok(Some((w.signs.sign(Packing::Columns)?, w.means)))
         };
         let (first, scaling) = match &layer {
-            First::Signs(layer) => (layer.weight(), Scaling::None),
-            First::Floats(layer) => (layer.weight_and_bias().0, Scaling::RowMeans),
+            First::Signs(layer) => (layer.of_signs(), Scaling::None),
+            First::Floats(layer) => (Some(layer.weight_and_bias().0), Scaling::RowMeans),
         };
+        let Some(first) = first else { return Ok(None) };
         let (second, bias) = last.weight_and_bias();
         let scales = graph.degree_powers(-0.5)?.any().get::<f32>();
         let (Some(scales), Some(first), Some(second), Some(bias)) = (scales, weight(first)?, weight(second)?, real(bias)?) else {

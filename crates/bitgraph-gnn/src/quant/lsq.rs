@@ -1,6 +1,6 @@
 //! Graph convolutions over whole numbers of few bits, whose steps are learned with the weights.
 
-use super::sign::within;
+use crate::sign::within;
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::bittensor::{self, Packing, Quantization};
@@ -14,7 +14,7 @@ const POSITIVE: Activation = Activation::Elu { alpha: 1.0 };
 
 /// A quantiser with learned steps: the codes 0 to `2^bits - 1` stand for `step (code - zero)`. Source: Esser et al., LSQ, 2020.
 #[derive(Clone, Copy, Debug)]
-struct Quantiser {
+pub(super) struct Quantiser {
     step: ParameterId,
     /// A step for each column, or one for all.
     columns: Option<usize>,
@@ -28,9 +28,9 @@ pub struct Quantised<B: TensorBackend> {
     /// Elements over steps, plus the zero point: where codes would be without rounding.
     position: Dense<B, f32>,
     /// Codes less the zero point: whole or half numbers.
-    centred: Dense<B, f32>,
+    pub(super) centred: Dense<B, f32>,
     /// Steps, of one row.
-    steps: Dense<B, f32>,
+    pub(super) steps: Dense<B, f32>,
     /// `elu` of the steps' parameters over 8, times the rate.
     elu: Dense<B, f32>,
     /// The seventh power of `elu + 1`.
@@ -38,8 +38,8 @@ pub struct Quantised<B: TensorBackend> {
 }
 
 /// What a [`Quantiser`] rounds by, of one row each.
-struct Rows<B: TensorBackend> {
-    steps: Dense<B, f32>,
+pub(super) struct Rows<B: TensorBackend> {
+    pub(super) steps: Dense<B, f32>,
     /// The squares of the steps, and zeros: dividing by a step is a batch norm of them.
     square: Dense<B, f32>,
     none: Dense<B, f32>,
@@ -49,13 +49,19 @@ struct Rows<B: TensorBackend> {
     seventh: Dense<B, f32>,
 }
 
+impl<B: TensorBackend> Rows<B> {
+    pub(super) fn bytes(&self) -> u64 {
+        [&self.steps, &self.square, &self.none, &self.zero].map(Dense::bytes).iter().sum()
+    }
+}
+
 fn refused_bits<B: TensorBackend>(error: bittensor::Error) -> B::Error {
     B::Error::from(bitgraph_backend::Error::from(bitgraph_tensor::Error::Bits(error)))
 }
 
 impl Quantiser {
     /// `mean` is the mean magnitude of the elements before training, from which steps start.
-    fn new(declare: &mut Declare<'_>, name: &str, columns: Option<usize>, (bits, signed, mean): (u32, bool, f64)) -> Self {
+    pub(super) fn new(declare: &mut Declare<'_>, name: &str, columns: Option<usize>, (bits, signed, mean): (u32, bool, f64)) -> Self {
         let top = f64::from((1u32 << bits) - 1);
         // Around zero few levels are better spent on both sides of it than on zero itself.
         let zero = match (signed, bits) {
@@ -68,10 +74,13 @@ impl Quantiser {
         let step = declare.parameter(name, (1, columns.unwrap_or(1)), Start::Constant(0.0));
         Self { step, columns, start, bits, zero }
     }
+    pub(super) fn bits(&self) -> u32 {
+        self.bits
+    }
     fn top(&self) -> f64 {
         f64::from((1u32 << self.bits) - 1)
     }
-    fn forward<B: TensorBackend>(&self, parameters: &Parameters<B, f32>, x: &Dense<B, f32>) -> Result<Quantised<B>, B::Error> {
+    pub(super) fn forward<B: TensorBackend>(&self, parameters: &Parameters<B, f32>, x: &Dense<B, f32>) -> Result<Quantised<B>, B::Error> {
         let Rows { steps, square, none, zero, elu, seventh } = self.rows(parameters, (x.backend(), x.ncols()))?;
         let position = map(x).batch_norm((&none, &square), None, 0.0).bias(&zero).eval()?;
         let centred = map(&position).quantise(self.levels()).bias(&map(&zero).times(-1.0).eval()?).eval()?;
@@ -82,7 +91,11 @@ impl Quantiser {
         Quantise { scale: 1.0, zero_point: 0, bits: self.bits }
     }
     /// What its rounding takes, of one row each, for a matrix of so many columns.
-    fn rows<B: TensorBackend>(&self, parameters: &Parameters<B, f32>, (backend, columns): (&B, usize)) -> Result<Rows<B>, B::Error> {
+    pub(super) fn rows<B: TensorBackend>(
+        &self,
+        parameters: &Parameters<B, f32>,
+        (backend, columns): (&B, usize),
+    ) -> Result<Rows<B>, B::Error> {
         let row = |value: f64| Dense::<B, f32>::filled(backend, 1, columns, value as f32);
         let p = parameters.real(self.step)?;
         let p = if self.columns.is_some() { p } else { gemm(&p, &row(1.0)?).eval()? };
@@ -99,13 +112,18 @@ impl Quantiser {
         codes.with_steps(PlaneSteps::Tensor(bittensor::Step { scale: 1.0, zero: self.zero as f32 }))
     }
     /// The codes of a matrix as planes.
-    fn planes<B: TensorBackend + Bits>(&self, rows: &Rows<B>, x: &Dense<B, f32>, packing: Packing) -> Result<Planes<B>, B::Error> {
+    pub(super) fn planes<B: TensorBackend + Bits>(
+        &self,
+        rows: &Rows<B>,
+        x: &Dense<B, f32>,
+        packing: Packing,
+    ) -> Result<Planes<B>, B::Error> {
         let codes = map(x).batch_norm((&rows.none, &rows.square), None, 0.0).bias(&rows.zero).quantise(self.levels()).eval()?;
         let unit = Quantization::unit(self.bits).map_err(|e| refused_bits::<B>(e))?;
         self.centred(codes.quantize(&unit, packing)?)
     }
     /// The gradient of the elements from that of the values of the codes; that of the steps is written.
-    fn backward<B: TensorBackend>(
+    pub(super) fn backward<B: TensorBackend>(
         &self,
         q: &Quantised<B>,
         dy: &Dense<B, f32>,
@@ -114,7 +132,7 @@ impl Quantiser {
         let (backend, columns) = (dy.backend(), dy.ncols());
         let row = |value: f64| Dense::<B, f32>::filled(backend, 1, columns, value as f32);
         let middle = map(&q.position).bias(&row(-self.top() / 2.0)?).eval()?;
-        let inside = within(&middle, (self.top() / 2.0 + 0.5) as f32)?;
+        let inside = within(&middle, self.top() / 2.0 + 0.5)?;
         // Inside the range the value's derivative by the step is (code - position), outside it is the code itself.
         let offset = map(&q.position).bias(&row(-self.zero)?).multiply(&inside).eval()?;
         let by_step = map(&q.centred).add_scaled(&offset, -1.0).multiply(dy).eval()?;

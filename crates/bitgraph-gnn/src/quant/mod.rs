@@ -6,13 +6,17 @@
 
 mod binary;
 mod features;
+mod gin;
+mod graphs;
 mod lsq;
 mod models;
 mod sign;
 
-pub(crate) use binary::EPSILON;
+pub(crate) use crate::step::EPSILON;
 pub use binary::{BinaryGcn, BinaryHidden, SignInput};
 pub use features::{column_signs, few_levels, scaled_signs};
+pub use gin::{BinaryMap, BitsMap, Over};
+pub use graphs::{graph_model, graph_recipe};
 pub use lsq::{BitsGcn, InputStep};
 pub use models::{LowBits, gains_by_a_teacher, model, teach, teachers_share};
 pub(crate) use sign::BinaryWeight;

@@ -4,7 +4,7 @@ use super::binary::{BinaryGcn, BinaryHidden, SignInput};
 use super::features::{column_signs, few_levels, scaled_signs};
 use super::lsq::{BitsGcn, InputStep};
 use crate::data::{Dataset, Normalise};
-use crate::{Architecture, Around, Error, Model, NodeTask, Precision, Recipe, Shape, refused, train};
+use crate::{Architecture, Around, Error, Link, Model, NodeTask, Precision, Recipe, Shape, Values, refused, train};
 use bitgraph_sparse::Control;
 use bitgraph_tensor::ops::{gemm, map, spmm};
 use bitgraph_tensor::{Activation, Bits, Dense, TensorBackend};
@@ -29,7 +29,7 @@ struct Starts<B: TensorBackend> {
 /// do; with `bin`, labels beside them only cost accuracy.
 #[must_use]
 pub fn teachers_share(precision: Precision) -> f64 {
-    if precision == Precision::Bin { 1.0 } else { 0.9 }
+    if matches!(precision, Precision::Bin | Precision::Chain(_)) { 1.0 } else { 0.9 }
 }
 
 /// Whether a precision gains by a teacher that is trained for it: levels that are too few for the labels alone.
@@ -37,6 +37,7 @@ pub fn teachers_share(precision: Precision) -> f64 {
 pub fn gains_by_a_teacher(precision: Precision) -> bool {
     match precision {
         Precision::Bin => true,
+        Precision::Chain(chain) => chain.sums_signs(),
         Precision::Bits { weights, activations } => weights.min(activations) <= 3,
         _ => false,
     }
@@ -53,7 +54,13 @@ impl Architecture {
 /// The recipe of a graph convolution of few bits for so many classes, with a teacher or without.
 fn recipe(precision: Precision, classes: usize, taught: bool) -> Recipe {
     let Recipe { shape, mut training, .. } = Architecture::Gcn.recipe(classes);
-    let (rate, epochs, decay, dropout): (_, _, &[(&str, f64)], _) = match precision {
+    // Chains that sum signs are trained as `bin`, the other ones as `bi-full`.
+    let like = match precision {
+        Precision::Chain(chain) if chain.sums_signs() => Precision::Bin,
+        Precision::Chain(_) => Precision::BiFull,
+        _ => precision,
+    };
+    let (rate, epochs, decay, dropout): (_, _, &[(&str, f64)], _) = match like {
         Precision::Bin if taught => (1e-3, 500, &[], 0.4),
         Precision::Bin => (1e-3, 500, &[("", 5e-4)], 0.4),
         Precision::BiFull => (1e-3, 1000, &[("", 5e-4)], 0.4),
@@ -63,7 +70,8 @@ fn recipe(precision: Precision, classes: usize, taught: bool) -> Recipe {
     training.optimiser.rate = rate;
     training.optimiser.decay = decay.iter().map(|(prefix, decay)| ((*prefix).to_owned(), *decay)).collect();
     // What divides the features is the precision's own affair.
-    Recipe { shape: Shape { dropout, ..shape }, normalise: Normalise::None, training }
+    let layers = if let Precision::Chain(chain) = precision { chain.links().len() } else { shape.layers };
+    Recipe { shape: Shape { layers, dropout, ..shape }, normalise: Normalise::None, training }
 }
 
 /// The layers of a precision.
@@ -78,16 +86,50 @@ fn layers<B: TensorBackend + Bits>(
     }
     shape.check()?;
     let mut model = Model::new(Architecture::Gcn.name(), inputs);
+    // `bin` and `bi-full` are chains of any number of layers.
+    let link = |l: usize| {
+        let last = l + 1 == shape.layers;
+        let gives = if last { Values::Floats } else { Values::Bits };
+        match precision {
+            Precision::Bin => Some(Link { reads: Values::Bits, sums: gives, gives }),
+            Precision::BiFull => Some(Link::default()),
+            Precision::Chain(chain) => chain.links().get(l).copied(),
+            _ => None,
+        }
+    };
+    if let Precision::Chain(chain) = precision
+        && chain.links().len() != shape.layers
+    {
+        let (expected, found) = (chain.links().len() as u64, shape.layers as u64);
+        return Err(Error::Size { what: "layers of the chain", expected, found });
+    }
     let plain = Around::default();
     for l in 0..shape.layers {
         let last = l + 1 == shape.layers;
         let outputs = if last { classes } else { shape.hidden };
         let drops = Around { dropout: shape.dropout, ..plain };
+        if let Some(Link { reads, sums, gives }) = link(l) {
+            // The features come as signs, with factors or without.
+            let (around, input) = match reads {
+                Values::Floats if l > 0 => (plain, (SignInput::Scaled, shape.dropout)),
+                Values::Floats if sums == Values::Bits => (drops, (SignInput::Factors, 0.0)),
+                _ => (drops, (SignInput::Ready, 0.0)),
+            };
+            model = match sums {
+                // Logits want factors and summands of their own: counts have none.
+                Values::Bits if last => {
+                    let around = Around { batch_norm: true, ..around };
+                    model.layer(around, |d| BinaryHidden::new(d, outputs, input, gives))?
+                }
+                Values::Bits => model.layer(around, |d| BinaryHidden::new(d, outputs, input, gives))?,
+                Values::Floats => {
+                    let around = Around { sign: gives == Values::Bits, ..around };
+                    model.layer(around, |d| BinaryGcn::new(d, outputs, input.0, input.1))?
+                }
+            };
+            continue;
+        }
         model = match precision {
-            Precision::Bin if last => model.layer(drops, |d| BinaryGcn::new(d, outputs, SignInput::Ready, 0.0))?,
-            Precision::Bin => model.layer(drops, |d| BinaryHidden::new(d, outputs))?,
-            Precision::BiFull if l == 0 => model.layer(drops, |d| BinaryGcn::new(d, outputs, SignInput::Ready, 0.0))?,
-            Precision::BiFull => model.layer(plain, |d| BinaryGcn::new(d, outputs, SignInput::Scaled, shape.dropout))?,
             Precision::Bits { weights, activations } => {
                 let around = Around { activation: (!last).then_some(Activation::Relu), ..plain };
                 let [active, product] = starts.means.get(l).copied().unwrap_or([1.0; 2]);
@@ -129,9 +171,11 @@ impl<B: TensorBackend + Bits> LowBits<B> {
     pub fn new(backend: &B, data: &Dataset, k: usize, precision: Precision, shape: &Shape) -> Result<Self, B::Error> {
         let sizes = (data.features().shape().1, data.labels().classes());
         let task = |features| data.clone().with_features(features).map_err(host::<B>)?.task::<B, f32>(backend, k);
+        let signs = || task(column_signs(data.features()).map_err(host::<B>)?);
         let mut starts = Starts { rows: None, means: Vec::new() };
         let task = match precision {
-            Precision::Bin => task(column_signs(data.features()).map_err(host::<B>)?)?,
+            Precision::Bin => signs()?,
+            Precision::Chain(chain) if chain.links()[0].reads == Values::Bits => signs()?,
             Precision::Bits { activations, .. } => {
                 let zeros_and_ones = data.features().values().iter().all(|&v| v == 0.0 || v == 1.0);
                 // Columns of different sizes would share a step.

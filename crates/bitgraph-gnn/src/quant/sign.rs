@@ -1,20 +1,8 @@
-//! Signs in a forward pass, and what stands for their derivatives.
+//! Weights as signs, and what stands for their derivatives.
 
+use crate::sign::within;
 use bitgraph_tensor::ops::{gemm, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
-
-/// The gradient through a sign: that of the result where the magnitude of the argument is at most 1, and 0 elsewhere.
-pub(super) fn through_sign<B: TensorBackend>(u: &Dense<B, f32>, dy: &Dense<B, f32>) -> Result<Dense<B, f32>, B::Error> {
-    map(&within(u, 1.0)?).multiply(dy).eval()
-}
-
-/// 1 where the magnitude is at most a limit, 0 elsewhere.
-pub(super) fn within<B: TensorBackend>(u: &Dense<B, f32>, limit: f32) -> Result<Dense<B, f32>, B::Error> {
-    let (backend, columns) = (u.backend(), u.ncols());
-    let square = Dense::filled(backend, 1, columns, -limit * limit)?;
-    let half = Dense::filled(backend, 1, columns, 0.5)?;
-    map(u).multiply(u).times(-1.0).threshold(&square).times(0.5).bias(&half).eval()
-}
 
 /// A weight as its signs times the mean magnitude of each column.
 pub(crate) struct BinaryWeight<B: TensorBackend> {

@@ -28,6 +28,16 @@ pub enum Reconcile {
 impl Reconcile {
     /// All three.
     pub const ALL: [Self; 3] = [Self::Branch, Self::Difference, Self::Count];
+
+    /// The name in plans and in files of models.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Branch => "branch",
+            Self::Difference => "difference",
+            Self::Count => "count",
+        }
+    }
 }
 
 /// Row `i` of the result is `r(i)` times the sum, over the entries (i, j), of `c(j)` times the values of row `j` of the features, then the

@@ -1,8 +1,8 @@
-//! `gnn infer`: classes of all nodes by a model that was trained, and how many of them are right.
+//! `gnn infer`: classes of all nodes or graphs by a model that was trained, and how many of them are right.
 
 use super::options::InferArgs;
 use super::setup::{Saved, Source};
-use super::{GnnBackend, Use, Working, parameters, timed, with_model};
+use super::{GnnBackend, Use, Working, explain_plan, graphs_infer, parameters, timed, with_model};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, report};
@@ -23,24 +23,38 @@ struct Report<'a> {
     data: &'a str,
     backend: &'static str,
     test_accuracy: f64,
-    val_accuracy: f64,
+    /// None without anything for validation.
+    val_accuracy: Option<f64>,
     peak_bytes: u64,
     infer_s: f64,
 }
 
-/// Classifies the nodes of a data set.
+/// What was classified.
+pub struct Classified<'a> {
+    pub data: &'a str,
+    /// How many of what.
+    pub what: (usize, &'static str),
+    pub test_accuracy: f64,
+    pub val_accuracy: Option<f64>,
+}
+
+/// Classifies the nodes of a data set, or its graphs where that is what the model does.
 pub fn run<B: GnnBackend>(backend: &B, args: &InferArgs, reporter: &Reporter) -> Result<()> {
     if let Some(file) = &args.output {
         bitgraph::io::check_vector_ending(file)?;
         files::check_target(file, &[args.model_file.as_os_str()])?;
     }
     let saved = Saved::open(&args.model_file)?;
-    saved.precision.check(saved.architecture)?;
     let described = &saved.checkpoint.description;
     let name = args.data.clone().unwrap_or_else(|| PathBuf::from(&described.data));
+    if let Some(of) = &described.graphs {
+        saved.precision.check_graphs(saved.architecture)?;
+        return graphs_infer::run(backend, args, (&saved, of), &name, reporter);
+    }
+    saved.precision.check(saved.architecture)?;
     let source = Source { name: &name, normalise: described.normalise, split: args.split.unwrap_or(described.split), streamed: false };
     let set = source.load(reporter)?;
-    saved.check(&name, &set)?;
+    saved.check(&name, (set.features().shape().1, set.labels().classes()))?;
     if args.output.is_some() && set.labels().matrix().is_some() {
         return Err(Failure::usage("--output: a node of this set may be of several classes, and a file holds one for each"));
     }
@@ -69,9 +83,9 @@ fn classify<B: GnnBackend, T: Working>(
     let description = used.description;
     let flat = saved.checkpoint.flat(model.layout()).map_err(|e| Failure::other(e).at(saved.file.display()))?;
     let parameters = parameters(backend, model, flat)?;
-    let plan = Plan::new(model, &task.graph, &parameters, &task.features).map_err(Into::into)?;
+    let plan = Plan::by(&saved.execution, (model, &parameters), &task.graph, &task.features).map_err(Into::into)?;
     if args.explain {
-        used.note(model, &plan.to_string(), reporter);
+        explain_plan((&description.model, used.precision), model, &plan, reporter);
     }
     let (seconds, logits) = timed(backend, &plan, args.repeat as usize, reporter)?;
     let scores = task.classify(&logits).map_err(Into::into)?;
@@ -79,11 +93,27 @@ fn classify<B: GnnBackend, T: Working>(
         let classes = argmax_rows(&logits).and_then(|classes| classes.to_host()).map_err(Into::into)?;
         files::write_vector(file, &classes[..], &Naming::default(), reporter)?;
     }
+    let classified = Classified {
+        data: &description.data,
+        what: (task.graph.nodes(), "nodes"),
+        test_accuracy: scores.test_accuracy,
+        val_accuracy: Some(scores.validation_accuracy),
+    };
+    tell((backend, args, reporter), description, &classified, &seconds)
+}
+
+/// Prints what came out.
+pub fn tell<B: GnnBackend>(
+    (backend, args, reporter): (&B, &InferArgs, &Reporter),
+    description: &Description,
+    classified: &Classified<'_>,
+    seconds: &[f64],
+) -> Result<()> {
     reporter.clear();
-    let infer_s = median(&seconds);
+    let infer_s = median(seconds);
     let peak_bytes = backend.device_bytes().unwrap_or_else(bitgraph::memory::peak_bytes);
-    let (model, precision, data) = (&description.model[..], &description.precision[..], &description.data[..]);
-    let (test_accuracy, val_accuracy) = (scores.test_accuracy, scores.validation_accuracy);
+    let (model, precision) = (&description.model[..], &description.precision[..]);
+    let Classified { data, what: (count, of), test_accuracy, val_accuracy } = *classified;
     if args.general.json {
         let backend = backend.name();
         return report::json(&Report { schema: 1, model, precision, data, backend, test_accuracy, val_accuracy, peak_bytes, infer_s });
@@ -93,9 +123,9 @@ fn classify<B: GnnBackend, T: Working>(
     }
     let (time, peak) = (report::time(infer_s), report::bytes(peak_bytes));
     let written = args.output.as_deref().map_or_else(String::new, |file: &Path| format!("classes are in {}\n", file.display()));
+    let validation = val_accuracy.map_or_else(String::new, |accuracy| format!(", validation {accuracy:.4}"));
     output::print(&format!(
-        "{data}: {} nodes by {model} in {precision}\ntest accuracy {test_accuracy:.4}, validation {val_accuracy:.4}\ninference {time}, peak memory \
-         {peak}\n{written}",
-        task.graph.nodes()
+        "{data}: {count} {of} by {model} in {precision}\ntest accuracy {test_accuracy:.4}{validation}\ninference {time}, peak memory {peak}\n\
+         {written}"
     ))
 }

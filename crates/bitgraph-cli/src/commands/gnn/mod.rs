@@ -3,6 +3,7 @@
 mod batches;
 mod curve;
 mod graphs;
+mod graphs_infer;
 mod infer;
 mod options;
 mod setup;
@@ -10,17 +11,16 @@ mod teacher;
 mod train;
 mod tune;
 
-pub use options::GnnCommand;
-
 use crate::failure::{Failure, Result};
 use crate::output;
 use crate::progress::Reporter;
 use crate::run::{CommandBackend, on_backend};
 use bitgraph::gnn::data::Dataset;
 use bitgraph::gnn::memory::{self, Extent, Footprint, Purpose, footprint};
-use bitgraph::gnn::{Architecture, Description, Float, Model, Parameters, Plan, Precision};
+use bitgraph::gnn::{Abreast, Architecture, Description, Float, Model, Parameters, Plan, Precision};
 use bitgraph::tensor::{Bits, Dense, TensorBackend};
 use bitgraph_measure::Clock;
+pub use options::GnnCommand;
 
 /// A backend that models run on.
 pub trait GnnBackend: CommandBackend + TensorBackend + Bits {}
@@ -91,13 +91,21 @@ impl Use<'_> {
     /// Prints parameters and what is predicted of the memory of training, tensor by tensor.
     fn explain<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, reporter: &Reporter) {
         let extent = self.extent().read_in(self.precision);
-        self.note(model, &format!("predicted bytes\n{}", footprint(model, &extent, self.purpose)), reporter);
-    }
-    /// Prints parameters and some more.
-    fn note<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, more: &str, reporter: &Reporter) {
         reporter.clear();
-        output::note(&format!("{}{more}", listing(&self.description.model, self.precision, model)));
+        output::note(&explain(&self.description.model, self.precision, model, &footprint(model, &extent, self.purpose)));
     }
+}
+
+/// How many of so many trainings are on their way at once, where each takes so many bytes besides what one is predicted to take.
+fn abreast<B: GnnBackend>(backend: &B, (asked, limit): (Option<u32>, Option<u64>), trainings: usize, bytes: u64) -> Abreast {
+    let default = || match backend.accelerator() {
+        Some(_) => 1,
+        None => {
+            let free = limit.or_else(crate::system::free_memory).unwrap_or(u64::MAX);
+            usize::try_from(free / bytes.max(1)).unwrap_or(usize::MAX)
+        }
+    };
+    Abreast::new(asked.map_or_else(default, |n| n as usize).min(trainings))
 }
 
 /// Layers and parameters.
@@ -108,6 +116,17 @@ fn listing<B: GnnBackend, T: Working>(name: &str, precision: Precision, model: &
         text += &format!("{:>14}  {} ({} x {})\n", p.shape.0 * p.shape.1, p.name, p.shape.0, p.shape.1);
     }
     text
+}
+
+/// Prints layers, parameters and the operations of a plan.
+fn explain_plan<B: GnnBackend, T: Working>(
+    (name, precision): (&str, Precision),
+    model: &Model<B, T>,
+    plan: &Plan<'_, B, T>,
+    reporter: &Reporter,
+) {
+    reporter.clear();
+    output::note(&format!("{}{plan}", listing(name, precision, model)));
 }
 
 /// Parameters on a backend from their flat buffer.

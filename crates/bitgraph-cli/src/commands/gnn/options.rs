@@ -26,10 +26,11 @@ pub enum GnnCommand {
     /// Train a model to classify nodes or graphs, and say how many of those for test it gets right. Whatever no option says is the model's recipe.
     #[command(after_help = DATA)]
     Train(Box<TrainArgs>),
-    /// Classify nodes by a model that was trained.
+    /// Classify nodes or graphs by a model that was trained.
     #[command(after_help = DATA)]
     Infer(InferArgs),
-    /// Train a graph convolution in several precisions, time their inference on this machine, and choose the fastest that is accurate enough.
+    /// Train a graph convolution in several precisions and chains of operators, time the ways to compute each on this machine, and choose the
+    /// fastest that is accurate enough.
     #[command(after_help = DATA)]
     Tune(Box<TuneArgs>),
 }
@@ -54,7 +55,7 @@ pub struct TrainArgs {
     /// The data set [default: planted:2500:7:6, which is made]
     #[arg(long, value_name = "DATA")]
     pub data: Option<PathBuf>,
-    /// What it computes in: f32, f16, bf16, bi-full, bin or bits:W,A [default: f32]
+    /// What it computes in: f32, f16, bf16, bi-full, bin, bits:W,A, or chain:RSG,RSG,.. as gnn tune tries them [default: f32]
     #[arg(long, value_name = "TYPE")]
     pub precision: Option<Precision>,
     /// The model that it learns from at nodes without labels too: a file of --save, or none [default: a graph convolution in f32, trained
@@ -64,6 +65,10 @@ pub struct TrainArgs {
     /// Runs, whose seeds follow each other from --seed [default: 1]
     #[arg(long, value_name = "R", conflicts_with = "resume", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: Option<u32>,
+    /// Runs, or folds of many graphs, that are trained at once and share the threads [default: one for each thread, as far as their memory fits;
+    /// on a GPU 1]. Numbers do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    pub abreast: Option<u32>,
     #[command(flatten)]
     pub shape: ShapeArgs,
     #[command(flatten)]
@@ -75,7 +80,8 @@ pub struct TrainArgs {
     /// Epochs at most
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub epochs: Option<u32>,
-    /// Save the best model and all that training goes on from: every minute, after Ctrl-C, and at the end
+    /// Save the best model and all that training goes on from: every minute, after Ctrl-C, and at the end. Of many graphs, save the model of a
+    /// fold at the end, at the epoch that the rule chooses: the fold of the best validation accuracy, or the first one
     #[arg(long, value_name = "FILE")]
     pub save: Option<PathBuf>,
     /// Go on from a file of --save, and save there unless --save says where; model, settings and seeds are the file's
@@ -183,13 +189,13 @@ pub struct InferArgs {
     /// A file of gnn train --save
     #[arg(long, value_name = "FILE")]
     pub model_file: PathBuf,
-    /// The data set [default: the one that the model was trained on]
+    /// The data set [default: the one that the model was trained on]; a model of graphs is for test with all graphs of another one
     #[arg(long, value_name = "DATA")]
     pub data: Option<PathBuf>,
     /// Which split of the data set accuracies are of, from 0 [default: the one that the model was trained on]
     #[arg(long, value_name = "K")]
     pub split: Option<usize>,
-    /// Write the class of every node to FILE.npy, .csv or .tsv
+    /// Write the class of every node or graph to FILE.npy, .csv or .tsv
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Runs, each of them timed
@@ -213,9 +219,10 @@ pub struct TuneArgs {
     /// Points of accuracy, in percent of the validation nodes, that the choice may be below the most accurate precision
     #[arg(long, value_name = "POINTS", default_value_t = 1.0, allow_negative_numbers = true)]
     pub within: f64,
-    /// The precisions that are tried
-    #[arg(long, value_name = "TYPE", num_args = 1.., default_values = ["f32", "bf16", "bits:8,8", "bits:4,4", "bits:2,2", "bi-full", "bin"])]
-    pub precisions: Vec<Precision>,
+    /// The precisions that are tried; chains stands for every chain:RSG,RSG of two layers whose types fit: what each layer Reads, Sums over
+    /// neighbours and Gives, b for signs and f for floats
+    #[arg(long, value_name = "TYPE", num_args = 1.., default_values = ["f32", "bf16", "bits:8,8", "bits:4,4", "bits:2,2", "bi-full", "bin", "chains"])]
+    pub precisions: Vec<Tried>,
     /// Runs of each precision, whose seeds follow each other from --seed; their mean accuracy counts
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub runs: u32,
@@ -244,6 +251,23 @@ pub struct TuneArgs {
     pub place: PlaceArgs,
     #[command(flatten)]
     pub general: GeneralArgs,
+}
+
+/// What `gnn tune` tries.
+#[derive(Clone, Copy, Debug)]
+pub enum Tried {
+    /// A precision.
+    One(Precision),
+    /// All chains.
+    Chains,
+}
+
+impl std::str::FromStr for Tried {
+    type Err = bitgraph::gnn::Error;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        if text == "chains" { Ok(Self::Chains) } else { text.parse().map(Self::One) }
+    }
 }
 
 fn architecture_parser() -> impl TypedValueParser<Value = Architecture> {

@@ -7,7 +7,7 @@ use crate::progress::Reporter;
 use bitgraph::gnn::data::{self, Dataset, Normalise};
 use bitgraph::gnn::quant::{self, LowBits};
 use bitgraph::gnn::{
-    Architecture, Checkpoint, Description, Error, Float, Model, NodeTask, Precision, Recipe, Settings, Shape, Streamed, Teacher,
+    Architecture, Checkpoint, Description, Error, Execution, Float, Model, NodeTask, Precision, Recipe, Settings, Shape, Streamed, Teacher,
 };
 use bitgraph::tensor::TensorBackend;
 use std::path::{Path, PathBuf};
@@ -79,6 +79,8 @@ pub fn recipe(
         batches: None,
         teacher,
         seeds,
+        execution: None,
+        graphs: None,
     }
 }
 
@@ -123,21 +125,32 @@ pub struct Saved {
     pub architecture: Architecture,
     /// Its precision.
     pub precision: Precision,
+    /// How its plans are computed.
+    pub execution: Execution,
 }
 
 impl Saved {
+    /// Reads one of a model that classifies nodes.
+    pub fn of_nodes(file: &Path) -> Result<Self> {
+        let saved = Self::open(file)?;
+        if saved.checkpoint.description.graphs.is_some() {
+            let what = "the checkpoint is of a model that classifies graphs, which gnn infer alone takes";
+            return Err(Failure::usage(format_args!("{}: {what}", file.display())));
+        }
+        Ok(saved)
+    }
     /// Reads it.
     pub fn open(file: &Path) -> Result<Self> {
         let checkpoint = Checkpoint::<f32>::open(file)?;
-        let Description { model, precision, .. } = &checkpoint.description;
+        let Description { model, precision, execution, .. } = &checkpoint.description;
         let here = |e: Error| Failure::other(e).at(file.display());
         let (architecture, precision) = (model.parse().map_err(here)?, precision.parse().map_err(here)?);
-        Ok(Self { file: file.to_path_buf(), checkpoint, architecture, precision })
+        let execution = execution.as_deref().map_or_else(|| Ok(Execution::default()), str::parse).map_err(here)?;
+        Ok(Self { file: file.to_path_buf(), checkpoint, architecture, precision, execution })
     }
-    /// Refuses a data set whose features or classes are not those of the model.
-    pub fn check(&self, name: &Path, set: &Dataset) -> Result<()> {
+    /// Refuses a data set whose number of features or of classes is not that of the model.
+    pub fn check(&self, name: &Path, found: (usize, usize)) -> Result<()> {
         let Description { inputs, classes, .. } = self.checkpoint.description;
-        let found = (set.features().shape().1, set.labels().classes());
         if found == (inputs, classes) {
             return Ok(());
         }

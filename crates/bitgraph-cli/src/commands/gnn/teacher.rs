@@ -35,8 +35,8 @@ pub fn of<'a, B: GnnBackend, T: Working>(
 
 /// The logits of the model in a file for all nodes of a data set, whose features are as its files have them.
 fn logits<B: GnnBackend>(backend: &B, file: &Path, student: &Description, set: &Dataset) -> Result<Dense<B, f32>> {
-    let saved = Saved::open(file)?;
-    saved.check(Path::new(&student.data), set)?;
+    let saved = Saved::of_nodes(file)?;
+    saved.check(Path::new(&student.data), (set.features().shape().1, set.labels().classes()))?;
     let own = Description { split: student.split, ..saved.checkpoint.description.clone() };
     let set = set.clone().with_features(set.features().normalised(own.normalise))?;
     with_model!(backend, (saved.architecture, saved.precision), own, (set, false), (model, task) => {

@@ -4,13 +4,13 @@
 
 use super::options::TrainArgs;
 use super::setup::{self, Saved, Source};
-use super::{GnnBackend, Use, Working, curve, graphs, parameters, teacher, timed, with_model};
+use super::{GnnBackend, Use, Working, abreast, curve, graphs, parameters, teacher, timed, with_model};
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, plot, report, signals};
 use bitgraph::gnn::batch::Batches;
 use bitgraph::gnn::data::{self, Dataset, Normalise};
-use bitgraph::gnn::memory::Purpose;
+use bitgraph::gnn::memory::{Purpose, footprint};
 use bitgraph::gnn::{Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Plan, Precision, Runs, Spread, Training};
 use bitgraph_measure::median;
 use serde::Serialize;
@@ -55,7 +55,7 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
     if args.graphs.folds.is_some() || args.graphs.batch_graphs.is_some() {
         return Err(Failure::usage("--folds and --batch-graphs are for data sets of many graphs"));
     }
-    let saved = args.resume.as_deref().map(Saved::open).transpose()?;
+    let saved = args.resume.as_deref().map(Saved::of_nodes).transpose()?;
     if let (Some(plot), Some(file)) = (&args.plot, args.save.as_ref().or(args.resume.as_ref())) {
         files::check_target(plot, &[file.as_os_str()])?;
     }
@@ -94,7 +94,7 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
     let set = source.load(reporter)?;
     let mut description = match &saved {
         Some(saved) => {
-            saved.check(&name, &set)?;
+            saved.check(&name, (set.features().shape().1, set.labels().classes()))?;
             saved.checkpoint.description.clone()
         }
         None => setup::describe(args, (architecture, precision), &source, &set)?,
@@ -149,10 +149,10 @@ struct Job<'a, B: GnnBackend> {
 
 impl<B: GnnBackend> Job<'_, B> {
     fn train<T: Working>(&self, model: &Model<B, T>, task: &NodeTask<B, T>, saved: Option<Saved>) -> Result<()> {
+        let (architecture, precision, description, set) = (self.architecture, self.precision, &self.description, &self.set);
+        let used = Use { architecture, precision, description, set, purpose: Purpose::Training, streamed: self.args.batches.stream };
         if self.args.explain {
-            let (architecture, precision, description, set) = (self.architecture, self.precision, &self.description, &self.set);
-            let streamed = self.args.batches.stream;
-            Use { architecture, precision, description, set, purpose: Purpose::Training, streamed }.explain(model, self.reporter);
+            used.explain(model, self.reporter);
         }
         let batches = self.batches()?;
         let training = Training { batches, ..self.description.settings.training(bitgraph::sparse::Control::default()) };
@@ -171,13 +171,18 @@ impl<B: GnnBackend> Job<'_, B> {
             }
             None => Runs::new(model, task, &training, seeds),
         };
+        let extent = used.extent().read_in(self.precision);
+        let bytes = footprint(model, &extent, Purpose::Training).peak();
+        runs = runs.abreast(abreast(self.backend, (self.args.abreast, self.args.place.memory_limit), self.description.seeds.len(), bytes));
         if let Some(teach) = teacher::of(self.backend, (&self.description, self.precision), &self.set, self.reporter)? {
             runs = runs.with_teacher(teach).map_err(Into::into)?;
         }
         if !self.args.general.json && !self.args.general.quiet {
             self.reporter.past_the_bar(&self.heading(model));
         }
-        let epochs = self.epochs(model, &mut runs)?;
+        let mut epochs = self.epochs(model, &mut runs)?;
+        // Those of runs side by side took turns.
+        epochs.sort_by_key(|(seed, _)| self.description.seeds.iter().position(|s| s == seed));
         self.finish(model, task, &runs, &epochs)
     }
     /// The batches, where they are asked for.
@@ -197,6 +202,7 @@ impl<B: GnnBackend> Job<'_, B> {
         let mut last_saved = Instant::now();
         let bar = self.reporter.running("training");
         let total = u64::from(self.description.settings.epochs) * self.description.seeds.len() as u64;
+        let before = u64::from(self.description.settings.epochs) * runs.outcomes().len() as u64;
         loop {
             let over = runs.outcomes().len();
             let next = match runs.step().map_err(Into::<Failure>::into) {
@@ -208,8 +214,7 @@ impl<B: GnnBackend> Job<'_, B> {
             };
             runs.outcomes()[over..].iter().for_each(|outcome| self.tell(outcome));
             let Some((seed, epoch)) = next else { break };
-            let done = u64::from(self.description.settings.epochs) * runs.outcomes().len() as u64 + u64::from(epoch.epoch);
-            bar.report(done.min(total), Some(total));
+            bar.report((before + seen.len() as u64 + 1).min(total), Some(total));
             if self.args.general.verbose {
                 self.reporter.tell(&format!("seed {seed}, {}", line(&epoch)));
             }

@@ -13,7 +13,7 @@ use crate::tensor::view::reals;
 use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_sparse::parallel::DisjointSlice;
-use bitgraph_tensor::ops::BitSpmmOp;
+use bitgraph_tensor::ops::{BitSpmmOp, Reconcile};
 use bitgraph_tensor::{Any, AnyMut, BitOperand, BitOut, Epilogue, Error as TensorError, Reals, Step};
 
 /// What bits are stored in, by the last step of an epilogue.
@@ -36,9 +36,16 @@ pub fn fits(most: usize, planes: u32) -> Result<(), Error> {
 
 pub fn spmm(op: &BitSpmmOp<Cpu>, y: BitOut<'_, Cpu>) -> Result<(), Error> {
     match Codes::of(&op.features) {
-        Some(codes) if op.is_counting() => counting(op, &codes, y),
+        // Adding +1 or -1 for each entry is a sum of the values: what a narrow matrix, whose words are mostly empty, gains by.
+        Some(codes) if op.is_counting() && !(op.reconcile == Reconcile::Branch && adds_values(op, &y)) => counting(op, &codes, y),
         _ => summing(op, y),
     }
+}
+
+/// Whether sums of signs may be formed as sums of values: exact in floats, and no counts are asked for.
+fn adds_values(op: &BitSpmmOp<Cpu>, y: &BitOut<'_, Cpu>) -> bool {
+    let exact = op.matrix_shape().1 < 1 << 24;
+    matches!(op.features, BitOperand::Signs(_)) && op.features.is_whole() && !op.is_whole() && exact && !matches!(y, BitOut::Counts(_))
 }
 
 /// Sums of values: the features as floats.

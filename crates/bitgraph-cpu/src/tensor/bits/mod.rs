@@ -24,10 +24,13 @@ use super::view::AnyView;
 use crate::{Cpu, Isa};
 use bitgraph_backend::Error;
 use bitgraph_tensor::bittensor::Packing;
-use bitgraph_tensor::ops::{BitGcn, BitGcnOp, BitGemmOp, BitSpmmOp, PackOp, Whole};
+use bitgraph_tensor::ops::{BitGcn, BitGcnOp, BitGemmOp, BitSpmmOp, PackOp, Reconcile, Whole};
 use bitgraph_tensor::{Any, AnyMut, BitOperand, BitOut, Bits, CodesOut, Dense, Tensor};
 
 impl Bits for Cpu {
+    fn reconciles(&self) -> &'static [Reconcile] {
+        &[Reconcile::Branch, Reconcile::Count]
+    }
     fn words(&self, words: &[u32]) -> Result<CpuArray<i32>, Error> {
         // Rows of words that begin with a cache line are in fewer of them.
         let mut array = self.array_filled(words.len(), 0)?;
