@@ -12,7 +12,7 @@
 mod crew;
 mod phases;
 
-pub(crate) use crew::{Crew, Member, parts_of};
+pub(crate) use crew::{Crew, Leader, Turn, parts_of};
 pub(crate) use phases::Team;
 
 use phases::{Dismiss, Shared};
@@ -46,7 +46,7 @@ pub(crate) fn with_growth<R>(wanted: usize, since: Option<Instant>, lead: impl F
 /// Runs `lead` on this thread as the leader of a crew, and `follow` on every worker of the team that comes meanwhile.
 pub(crate) fn together<P: Copy + Send, S: Copy + Send, R: Send>(
     team: &Team<'_>,
-    lead: impl FnOnce(Member<'_, P, S>) -> R + Send,
+    lead: impl FnOnce(Leader<'_, P, S>) -> R + Send,
     follow: impl Fn(&Crew<P, S>) + Sync,
 ) -> Option<R> {
     let crew = Crew::new(team.workers());

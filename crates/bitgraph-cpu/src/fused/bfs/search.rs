@@ -22,8 +22,8 @@ const SHARED_ARCS: u64 = 1 << 13;
 pub(super) const SPREAD: u64 = 9;
 /// At most so many vertices: a bitmap of them stays in a core's cache.
 pub(super) const SPREAD_NODES: usize = 1 << 23;
-/// Below this mean degree a queue over the marks is faster than vectors over a bitmap.
-const LOW_DEGREE: usize = 8;
+/// Below this mean degree marks one by one are faster than vectors of them, or of bits.
+pub(super) const LOW_DEGREE: usize = 8;
 
 /// Memory of a search.
 #[derive(Debug, Default)]
@@ -95,7 +95,7 @@ impl Search<'_> {
         scratch.queue[0] = source;
         let mut state = State { head: 0, tail: 1, level: 0, reached: 1, most, edges: 0 };
         let since = self.layout.growing.then(Instant::now);
-        let low = self.out.1.len() < LOW_DEGREE * n;
+        let low = self.low();
         if !low {
             scratch.visited.clear();
             scratch.visited.extend_from_slice(&self.layout.closed);
@@ -129,6 +129,14 @@ impl Search<'_> {
             }
             self.push(&mut marks, scratch, &mut state, low);
         }
+    }
+    /// Whether vertices have few neighbours.
+    fn low(&self) -> bool {
+        self.out.1.len() < LOW_DEGREE * self.layout.nodes
+    }
+    /// The instructions that levels are pushed with by a crew.
+    pub fn pushes(&self) -> Isa {
+        if self.low() { Isa::Portable } else { self.isa }
     }
     /// Whether no arc enters the vertex.
     pub fn is_closed(&self, v: u32) -> bool {

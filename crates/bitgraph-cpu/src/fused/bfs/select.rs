@@ -1,5 +1,6 @@
 //! Which variant of breadth-first search runs: the one place that chooses.
 
+use super::search::LOW_DEGREE;
 use super::{BfsLayout, BfsOptions, supports};
 use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
@@ -40,9 +41,10 @@ const FEW_NODES: usize = 1 << 14;
 /// take .3 to 1 ms.
 const LONG_SEARCH: usize = 1 << 18;
 
-/// How a graph with the arcs `out` is laid out and searched.
+/// How a graph with the arcs `out` is laid out and searched. With few neighbours most levels are narrow, if not all: one thread begins.
 pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
-    BfsOptions { max_degree, growing: out.nnz() < LONG_SEARCH || out.nrows() < FEW_NODES }
+    let narrow = out.nnz() < LOW_DEGREE * out.nrows();
+    BfsOptions { max_degree, growing: narrow || out.nnz() < LONG_SEARCH || out.nrows() < FEW_NODES }
 }
 
 /// The most threads that levels are shared among.

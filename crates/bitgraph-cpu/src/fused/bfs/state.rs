@@ -1,13 +1,13 @@
 //! What the rounds of a search are, and which comes after which.
 //!
-//! Invariant: decided from the state and the sums of what members found alone, alike by all of them.
+//! Invariant: decided from the state and the sums of what was found alone.
 
 use super::search::{BETA, SPREAD, Search};
 
-/// A level of fewer arcs and twice its vertices is searched by the leader alone: microseconds, which a meeting and the way of what was found
-/// from core to core take too.
-const ALONE: u64 = 1 << 12;
-/// Marks that a member fills in one round: some pages, tens of microseconds where memory is new.
+/// Arcs, and twice the vertices, of a level that are worth another turn: microseconds, which to share it out and the way of what was found from
+/// core to core take too.
+const TURN: u64 = 1 << 12;
+/// Marks that a turn fills in one round: some pages, tens of microseconds where memory is new.
 const FILL: usize = 1 << 16;
 
 /// What a round does.
@@ -33,7 +33,7 @@ pub(super) enum Step {
     Done,
 }
 
-/// Where a search stands, the same for all members.
+/// Where a search stands, the same for all turns of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub step: Step,
@@ -67,13 +67,13 @@ impl State {
     pub(super) fn unfilled(arcs: u64) -> Self {
         Self { step: Step::Fill, filled: 0, ..Self::at(0, 1, 0, 1, arcs) }
     }
-    /// Whether the level is the leader's alone.
-    pub(super) fn small(&self) -> bool {
-        self.arcs + 2 * self.width < ALONE
+    /// The turns that the level is worth.
+    pub(super) fn worth(&self) -> usize {
+        1 + ((self.arcs + 2 * self.width) / TURN) as usize
     }
 }
 
-/// What the members of a round found, added up.
+/// What the turns of a round found, added up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub found: u64,
@@ -91,7 +91,7 @@ pub(super) struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// What comes after the round `state` of so many members, which found this.
+    /// What comes after the round `state` of so many turns, which found this.
     pub(super) fn next(&self, mut state: State, sums: Sums, members: usize) -> State {
         if state.stopped {
             return State { step: Step::Done, ..state };

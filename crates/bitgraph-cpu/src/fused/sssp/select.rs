@@ -7,7 +7,7 @@ use crate::fused::bfs;
 use crate::fused::lists::lists;
 use crate::rates::{Cost, gather, in_orders, on_threads};
 use bitgraph_algorithms::{Sssp, SsspConfig, Typed};
-use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, same_type};
+use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats, same_type};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::Stored;
 
@@ -32,8 +32,18 @@ impl SsspVariant {
 const PACKED_DEGREE: f64 = 4.0;
 
 /// Threads below which packed arcs are searched by one: with two, who meet between buckets, it took 1.1 to 1.5 times as long on Kronecker,
-/// uniform and social graphs, grids and stencils; with four .5 to 1.05 times.
+/// uniform and social graphs, grids and stencils.
 const CREW: usize = 4;
+/// The same of graphs of few entries or a long way across, whose windows hold little: with four, three such of 65 thousand vertices took 1.0 to 1.8
+/// times as long as with one, a grid 1.2 and a stencil .9 times, and with sixteen .4 to .9 times; larger graphs .6 to .8 times with four.
+const NARROW_CREW: usize = 8;
+const NARROW_ENTRIES: usize = 1 << 20;
+
+/// The threads that packed arcs are searched by.
+fn threads(s: &Stats) -> usize {
+    let narrow = s.spreads_slowly || s.entries < NARROW_ENTRIES;
+    if crate::threads::allowed() < if narrow { NARROW_CREW } else { CREW } { 1 } else { usize::MAX }
+}
 
 /// The variants on this graph. Without weights a breadth-first search; otherwise buckets over CSR for any weights, and packed arcs
 /// for small whole ones.
@@ -56,7 +66,7 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
         };
         // Rows that fit one vector need no order inside and no offsets.
         let packed = if s.max_degree as usize <= HEAD { packed(SsspVariant::PackedRows) } else { packed(SsspVariant::Packed) };
-        all.extend(on_threads(if crate::threads::available() < CREW { 1 } else { usize::MAX }, packed));
+        all.extend(on_threads(threads(s), packed));
     }
     all
 }
