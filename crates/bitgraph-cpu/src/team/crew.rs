@@ -55,8 +55,10 @@ pub(crate) struct Crew<P, S> {
     pieces: Vec<Line<[AtomicUsize; 2]>>,
     /// Workers that have come, the leader included.
     arrived: Line<AtomicUsize>,
-    /// The last round of which turns are left that their members did not take.
+    /// The last round of which there were several turns that their members did not take.
     late: Line<AtomicUsize>,
+    /// Whether a member has missed its turn, and has not seen that yet.
+    missed: Vec<Line<AtomicBool>>,
     /// The leader has left.
     over: AtomicBool,
     /// A member has left in the middle of a turn.
@@ -78,13 +80,14 @@ impl<P: Copy, S: Copy> Crew<P, S> {
             pieces: (0..most).map(|_| Line([AtomicUsize::new(0), AtomicUsize::new(0)])).collect(),
             arrived: Line(AtomicUsize::new(1)),
             late: Line(AtomicUsize::new(0)),
+            missed: (0..most).map(|_| Line(AtomicBool::new(false))).collect(),
             over: AtomicBool::new(false),
             broken: AtomicBool::new(false),
         }
     }
     /// The leader; called once.
     pub(crate) fn lead(&self) -> Leader<'_, P, S> {
-        Leader { crew: self, round: 0, turns: 1, prompt: usize::MAX }
+        Leader { crew: self, round: 0, turns: 1 }
     }
     /// Comes as a member, and takes turns until the leader leaves: of one it posts `work(turn, told, posts)`, with the posts of the round before.
     pub(crate) fn follow(&self, work: impl Fn(&Turn<'_, P, S>, S, &[P]) -> P) {
@@ -107,11 +110,16 @@ impl<P: Copy, S: Copy> Crew<P, S> {
             }
             std::mem::forget(leave);
         };
-        let (mut wait, mut moments, mut helped) = (Wait::default(), 0, 0);
+        let (mut wait, mut moments, mut helped, mut seen) = (Wait::default(), 0, 0, 0);
         loop {
-            if let Some(round) = own.take() {
-                take(me, round);
-                (wait, moments) = (Wait::default(), 0);
+            let word = own.turn.load(Ordering::Relaxed);
+            if word / ROUND != seen {
+                // There is work for this member, whoever has taken its turn: it sleeps no more.
+                (seen, wait, moments) = (word / ROUND, Wait::default(), 0);
+                self.missed[me].0.store(false, Ordering::Relaxed);
+                if let Some(round) = own.take() {
+                    take(me, round);
+                }
             }
             if self.over.load(Ordering::Acquire) {
                 return;
@@ -170,8 +178,6 @@ pub(crate) struct Leader<'a, P, S> {
     round: usize,
     /// The turns of the last round that had more than one.
     turns: usize,
-    /// The members that a round may have for all of them to begin in time, as it seems.
-    prompt: usize,
 }
 
 impl<P: Copy, S: Copy> Leader<'_, P, S> {
@@ -179,16 +185,17 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
     pub(crate) fn arrived(&self) -> usize {
         self.crew.arrived.0.load(Ordering::Acquire).min(self.crew.slots.len())
     }
-    /// Of the turns that a round is worth, how many there are members for that come in time.
+    /// Of the turns that a round is worth, how many there are members for that are awake: one that missed its turn sleeps, or does not run.
     pub(crate) fn present(&self, worth: usize) -> usize {
-        worth.min(self.prompt).min(self.arrived()).max(1)
+        let most = worth.min(self.arrived()).max(1);
+        let misses = |missed: &Line<AtomicBool>| missed.0.load(Ordering::Relaxed);
+        self.crew.missed[1..most].iter().position(misses).map_or(most, |number| number + 1)
     }
     /// A round of so many turns. `posts` are those of the round before, and then of this one, in the order of the turns; others than those have
     /// nothing to post. None if a member has left in the middle of its turn: the run is over.
     pub(crate) fn round(&mut self, turns: usize, told: S, posts: &mut Vec<P>, work: impl Fn(&Turn<'_, P, S>, S, &[P]) -> P) -> Option<()> {
         let crew = self.crew;
         let turns = turns.clamp(1, crew.slots.len());
-        self.prompt = self.prompt.saturating_add(1);
         if turns == 1 {
             let post = work(&crew.turn(0, 1, self.round), told, posts);
             posts.clear();
@@ -233,13 +240,15 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
         Some(())
     }
     /// Takes those of the turns behind the first that no one has begun, and has waiting members do so.
-    fn help(&mut self, others: &[Slot<P>], mut work: impl FnMut(usize)) {
+    fn help(&self, others: &[Slot<P>], mut work: impl FnMut(usize)) {
         let late = others.iter().filter(|slot| slot.turn.load(Ordering::Relaxed) == self.round * ROUND + OPEN).count();
         if late > 0 {
-            self.prompt = self.turns - late;
-            self.crew.late.0.store(self.round, Ordering::Release);
+            if late > 1 {
+                self.crew.late.0.store(self.round, Ordering::Release);
+            }
             for (number, slot) in (1..).zip(others) {
                 if slot.take().is_some() {
+                    self.crew.missed[number].0.store(true, Ordering::Relaxed);
                     work(number);
                 }
             }

@@ -9,6 +9,9 @@
 
 mod crew;
 mod forest;
+mod meeting;
+mod packed;
+mod pair;
 mod team;
 
 /// What the files find as `crate::sync`.

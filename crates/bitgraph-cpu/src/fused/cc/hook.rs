@@ -35,9 +35,6 @@ const SAMPLES: usize = 256;
 const AHEAD: usize = 1024;
 /// Parts for every worker, so that one that is held up leaves them to others.
 const PARTS: usize = 4;
-/// Workers from which on pairs of trees are kept and joined afterwards; two or three seldom want the same tree, and to keep pairs takes one 1.1 to
-/// 2.4 times as long: of a triangulation of 65 thousand vertices two took 1.25 times as long as one with them.
-const PAIRED: usize = 4;
 /// Vertices of a part at least.
 const PART: usize = 1 << 11;
 
@@ -99,13 +96,9 @@ fn hook_parts<O: Width, const P: usize, const SHARED: bool>(
     let trees = Trees::<SHARED>::new(written_cells(parents), atomic(labels), written_cells(&mut names[..n]));
     team.run(parts, |_, part| trees.plant(numbers(part)));
     trace::enter("cc: linked");
-    let keeps = SHARED && team.workers() >= PAIRED;
-    team.run(parts, |_, part| match keeps {
-        true => link::<O, P, SHARED, true>(graph, &trees, &mut lock(&pairs[part]), range(part)),
-        false => link::<O, P, SHARED, false>(graph, &trees, &mut lock(&pairs[part]), range(part)),
-    });
+    team.run(parts, |_, part| link(graph, &trees, &mut lock(&pairs[part]), range(part)));
     control.check()?;
-    if keeps {
+    if SHARED {
         team.run(parts, |_, part| trees.flatten(numbers(part)));
         team.run(parts, |_, part| trees.join_all(&lock(&pairs[part])));
         control.check()?;
@@ -218,22 +211,22 @@ fn pass<O: Width, const P: usize, const SHARED: bool>(
     Passed { numbers: numbers as usize, roots: if SHARED { roots } else { numbers as usize }, isolated }
 }
 
-/// Joins every vertex's tree with that of its last neighbour, in every pattern; or, if it `KEEPS` the pairs of trees that were different, hooks
-/// those onto each other.
-fn link<O: Width, const P: usize, const SHARED: bool, const KEEPS: bool>(
+/// Joins every vertex's tree with that of its last neighbour, in every pattern; where threads share the trees hooks them onto each other, and
+/// keeps the pairs of those that were different.
+fn link<O: Width, const P: usize, const SHARED: bool>(
     graph: &Graph<'_, O, P>,
     trees: &Trees<'_, SHARED>,
     pairs: &mut Pairs,
     range: Range<usize>,
 ) {
-    pairs.begin(if KEEPS { P * range.len() } else { 0 });
+    pairs.begin(if SHARED { P * range.len() } else { 0 });
     for (offsets, columns) in graph.offsets.iter().zip(graph.columns) {
         let mut start = offsets[range.start].index();
         for (v, end) in range.clone().zip(&offsets[range.start + 1..=range.end]) {
             let end = end.index();
             prefetch(columns, start + AHEAD);
             let u = if start < end { columns[end - 1] as usize } else { v };
-            if KEEPS {
+            if SHARED {
                 trees.hook(v, u, pairs);
             } else {
                 trees.join(trees.number(v), trees.number(u));
