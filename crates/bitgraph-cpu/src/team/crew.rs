@@ -23,13 +23,14 @@ const STEAL: usize = 8;
 /// The most members.
 const MEMBERS: usize = 1 << 10;
 
-/// What a turn is, in the last bits of a word whose others are the round.
+/// What a turn is, in the last bits of a word; the next are its number, and the others the round.
 const OPEN: usize = 1;
 const TAKEN: usize = 2;
 const DONE: usize = 3;
-const ROUND: usize = 4;
+const STATES: usize = 4;
+const ROUND: usize = STATES * MEMBERS;
 
-/// A turn and what it posts: with a post of 56 bytes one cache line.
+/// The turn that is opened for a member, and what it posts: with a post of 56 bytes one cache line.
 #[repr(align(128))]
 struct Slot<P> {
     turn: AtomicUsize,
@@ -51,14 +52,14 @@ struct Shown<P, S> {
 pub(crate) struct Crew<P, S> {
     slots: Vec<Slot<P>>,
     shown: Line<Cell<Shown<P, S>>>,
-    /// The pieces of a turn's share that are taken, by the parity of the round.
+    /// The pieces of the share of a turn of this number that are taken, by the parity of the round.
     pieces: Vec<Line<[AtomicUsize; 2]>>,
     /// Workers that have come, the leader included.
     arrived: Line<AtomicUsize>,
     /// The last round of which there were several turns that their members did not take.
     late: Line<AtomicUsize>,
-    /// Whether a member has missed its turn, and has not seen that yet.
-    missed: Vec<Line<AtomicBool>>,
+    /// The last round that a member has seen a turn of its own in.
+    seen: Vec<Line<AtomicUsize>>,
     /// The leader has left.
     over: AtomicBool,
     /// A member has left in the middle of a turn.
@@ -80,21 +81,21 @@ impl<P: Copy, S: Copy> Crew<P, S> {
             pieces: (0..most).map(|_| Line([AtomicUsize::new(0), AtomicUsize::new(0)])).collect(),
             arrived: Line(AtomicUsize::new(1)),
             late: Line(AtomicUsize::new(0)),
-            missed: (0..most).map(|_| Line(AtomicBool::new(false))).collect(),
+            seen: (0..most).map(|_| Line(AtomicUsize::new(0))).collect(),
             over: AtomicBool::new(false),
             broken: AtomicBool::new(false),
         }
     }
     /// The leader; called once.
     pub(crate) fn lead(&self) -> Leader<'_, P, S> {
-        Leader { crew: self, round: 0, turns: 1 }
+        Leader { crew: self, round: 0, turns: 1, called: Vec::with_capacity(self.slots.len()), missed: vec![0; self.slots.len()] }
     }
     /// Comes as a member, and takes turns until the leader leaves: of one it posts `work(turn, told, posts)`, with the posts of the round before.
     pub(crate) fn follow(&self, work: impl Fn(&Turn<'_, P, S>, S, &[P]) -> P) {
         let me = self.arrived.0.fetch_add(1, Ordering::AcqRel);
         let Some(own) = self.slots.get(me) else { return };
         let (mut posts, mut told) = (Vec::with_capacity(self.slots.len()), None);
-        let mut take = |number: usize, round: usize| {
+        let mut take = |slot: &Slot<P>, (round, number): (usize, usize)| {
             let leave = Leave(&self.broken);
             // The leader waits for a turn that is taken. Copied before it is worked on: all want these lines, and lie near afterwards.
             let members = self.shown.0.with(|shown| {
@@ -106,7 +107,7 @@ impl<P: Copy, S: Copy> Crew<P, S> {
                 shown.turns
             });
             if let Some(told) = told {
-                self.post(number, round, || work(&self.turn(number, members, round), told, &posts));
+                slot.post(round, number, || work(&self.turn(number, members, round), told, &posts));
             }
             std::mem::forget(leave);
         };
@@ -116,9 +117,9 @@ impl<P: Copy, S: Copy> Crew<P, S> {
             if word / ROUND != seen {
                 // There is work for this member, whoever has taken its turn: it sleeps no more.
                 (seen, wait, moments) = (word / ROUND, Wait::default(), 0);
-                self.missed[me].0.store(false, Ordering::Relaxed);
-                if let Some(round) = own.take() {
-                    take(me, round);
+                self.seen[me].0.store(seen, Ordering::Relaxed);
+                if let Some(turn) = own.take() {
+                    take(own, turn);
                 }
             }
             if self.over.load(Ordering::Acquire) {
@@ -128,9 +129,9 @@ impl<P: Copy, S: Copy> Crew<P, S> {
             if moments > PROMPT {
                 let late = self.late.0.load(Ordering::Acquire);
                 // The leader begins with the first.
-                for number in (1..if late == helped { 1 } else { self.slots.len() }).rev() {
-                    if let Some(round) = self.slots[number].take() {
-                        take(number, round);
+                for slot in self.slots[if late == helped { self.slots.len() } else { 1 }..].iter().rev() {
+                    if let Some(turn) = slot.take() {
+                        take(slot, turn);
                     }
                 }
                 helped = late;
@@ -144,23 +145,23 @@ impl<P: Copy, S: Copy> Crew<P, S> {
         self.pieces[me].0[(round + 1) & 1].store(0, Ordering::Relaxed);
         Turn { crew: self, me, members, round }
     }
-    /// Posts what the turn has come to, which this thread has taken.
-    fn post(&self, number: usize, round: usize, work: impl FnOnce() -> P) {
-        let (slot, post) = (&self.slots[number], work());
-        // SAFETY: whoever has taken a turn writes its post, and the leader reads it when it is done.
-        slot.post.with_mut(|slot| unsafe { *slot = Some(post) });
-        slot.turn.store(round * ROUND + DONE, Ordering::Release);
-    }
 }
 
 impl<P> Slot<P> {
-    /// Takes the turn if it is open; its round.
-    fn take(&self) -> Option<usize> {
+    /// Takes the turn if it is open; its round and its number.
+    fn take(&self) -> Option<(usize, usize)> {
         let turn = self.turn.load(Ordering::Relaxed);
         // One that another takes meanwhile is opened again for a later round alone, which has another word.
         let taken =
-            turn % ROUND == OPEN && self.turn.compare_exchange(turn, turn - OPEN + TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
-        taken.then_some(turn / ROUND)
+            turn % STATES == OPEN && self.turn.compare_exchange(turn, turn - OPEN + TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
+        taken.then_some((turn / ROUND, turn % ROUND / STATES))
+    }
+    /// Posts what the turn has come to, which this thread has taken.
+    fn post(&self, round: usize, number: usize, work: impl FnOnce() -> P) {
+        let post = work();
+        // SAFETY: whoever has taken a turn writes its post, and the leader reads it when it is done.
+        self.post.with_mut(|slot| unsafe { *slot = Some(post) });
+        self.turn.store(round * ROUND + number * STATES + DONE, Ordering::Release);
     }
 }
 
@@ -178,6 +179,10 @@ pub(crate) struct Leader<'a, P, S> {
     round: usize,
     /// The turns of the last round that had more than one.
     turns: usize,
+    /// The members that turns of the round are opened for, in the order of the turns' numbers, from 1 on.
+    called: Vec<usize>,
+    /// The last round in which the leader took a member's turn.
+    missed: Vec<usize>,
 }
 
 impl<P: Copy, S: Copy> Leader<'_, P, S> {
@@ -187,9 +192,13 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
     }
     /// Of the turns that a round is worth, how many there are members for that are awake: one that missed its turn sleeps, or does not run.
     pub(crate) fn present(&self, worth: usize) -> usize {
-        let most = worth.min(self.arrived()).max(1);
-        let misses = |missed: &Line<AtomicBool>| missed.0.load(Ordering::Relaxed);
-        self.crew.missed[1..most].iter().position(misses).map_or(most, |number| number + 1)
+        let arrived = self.arrived();
+        worth.min(arrived - (1..arrived).filter(|&member| self.misses(member)).count())
+    }
+    /// Whether a member has not seen yet that it missed a turn.
+    fn misses(&self, member: usize) -> bool {
+        let missed = self.missed[member];
+        missed > 0 && self.crew.seen[member].0.load(Ordering::Relaxed) < missed
     }
     /// A round of so many turns. `posts` are those of the round before, and then of this one, in the order of the turns; others than those have
     /// nothing to post. None if a member has left in the middle of its turn: the run is over.
@@ -216,18 +225,31 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
             pieces.0[round & 1].store(0, Ordering::Relaxed);
         }
         self.turns = turns;
-        let others = &crew.slots[1..turns];
-        others.iter().for_each(|slot| slot.turn.store(round * ROUND + OPEN, Ordering::Release));
+        // Those that missed a turn last, if need be.
+        let arrived = self.arrived();
+        let mut others = arrived.saturating_sub(turns);
+        let mut called = std::mem::take(&mut self.called);
+        called.clear();
+        called.extend((1..arrived.max(turns)).filter(|&member| {
+            let passed = others > 0 && self.misses(member);
+            others -= usize::from(passed);
+            !passed
+        }));
+        called.truncate(turns - 1);
+        let word = |number: usize, state: usize| round * ROUND + number * STATES + state;
+        for (&member, number) in called.iter().zip(1..) {
+            crew.slots[member].turn.store(word(number, OPEN), Ordering::Release);
+        }
         let own = work(&crew.turn(0, turns, round), told, posts);
         let (mut wait, mut moments) = (Wait::default(), 0);
-        for slot in others {
-            while slot.turn.load(Ordering::Acquire) != round * ROUND + DONE {
+        for (&member, number) in called.iter().zip(1..) {
+            while crew.slots[member].turn.load(Ordering::Acquire) != word(number, DONE) {
                 if crew.broken.load(Ordering::Acquire) {
                     return None;
                 }
                 moments += 1;
                 if moments == PROMPT {
-                    self.help(others, |number| crew.post(number, round, || work(&crew.turn(number, turns, round), told, posts)));
+                    self.help(&called, |number| work(&crew.turn(number, turns, round), told, posts));
                 } else {
                     wait.turn();
                 }
@@ -236,21 +258,21 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
         posts.clear();
         posts.push(own);
         // SAFETY: the turns are done.
-        posts.extend(others.iter().filter_map(|slot| slot.post.with(|post| unsafe { *post })));
+        posts.extend(called.iter().filter_map(|&member| crew.slots[member].post.with(|post| unsafe { *post })));
+        self.called = called;
         Some(())
     }
     /// Takes those of the turns behind the first that no one has begun, and has waiting members do so.
-    fn help(&self, others: &[Slot<P>], mut work: impl FnMut(usize)) {
-        let late = others.iter().filter(|slot| slot.turn.load(Ordering::Relaxed) == self.round * ROUND + OPEN).count();
-        if late > 0 {
-            if late > 1 {
-                self.crew.late.0.store(self.round, Ordering::Release);
-            }
-            for (number, slot) in (1..).zip(others) {
-                if slot.take().is_some() {
-                    self.crew.missed[number].0.store(true, Ordering::Relaxed);
-                    work(number);
-                }
+    fn help(&mut self, called: &[usize], work: impl Fn(usize) -> P) {
+        let crew = self.crew;
+        let slot = |member: &usize| &crew.slots[*member];
+        if called.iter().filter(|member| slot(member).turn.load(Ordering::Relaxed) % STATES == OPEN).count() > 1 {
+            crew.late.0.store(self.round, Ordering::Release);
+        }
+        for member in called {
+            if let Some((round, number)) = slot(member).take() {
+                self.missed[*member] = round;
+                slot(member).post(round, number, || work(number));
             }
         }
     }

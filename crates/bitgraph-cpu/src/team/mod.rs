@@ -169,6 +169,32 @@ mod tests {
     }
 
     #[test]
+    fn every_turn_once_whoever_is_late() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
+        let all = pool.install(|| {
+            with(8, |team| {
+                let work = |turn: &Turn<'_, (usize, usize), usize>, round: usize, posts: &[(usize, usize)]| {
+                    assert!(posts.iter().enumerate().all(|(number, post)| *post == (number, round - 1)), "{round}: {posts:?}");
+                    // Some hold others up, and let those that wait for a core have it.
+                    if (turn.me() + round).is_multiple_of(97) {
+                        std::thread::sleep(Duration::from_micros(300));
+                    }
+                    (turn.me(), round)
+                };
+                let lead = |mut leader: Leader<'_, (usize, usize), usize>| {
+                    let mut posts = vec![(0, 0)];
+                    (1..2000).all(|round| {
+                        let turns = if round % 3 == 0 { leader.arrived() } else { leader.present(1 + round % 8) };
+                        leader.round(turns, round, &mut posts, work).is_some() && posts.len() == turns
+                    })
+                };
+                together(team, lead, |crew: &Crew<_, _>| crew.follow(work))
+            })
+        });
+        assert_eq!(all, Some(true));
+    }
+
+    #[test]
     fn a_panic_leaves_no_one_waiting() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         let caught = pool
