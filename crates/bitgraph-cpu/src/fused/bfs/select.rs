@@ -1,6 +1,5 @@
 //! Which variant of breadth-first search runs: the one place that chooses.
 
-use super::search::LOW_DEGREE;
 use super::{BfsLayout, BfsOptions, supports};
 use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
@@ -41,15 +40,14 @@ const FEW_NODES: usize = 1 << 14;
 /// take .3 to 1 ms.
 const LONG_SEARCH: usize = 1 << 18;
 
-/// How a graph with the arcs `out` is laid out and searched. With few neighbours most levels are narrow, if not all: one thread begins.
+/// How a graph with the arcs `out` is laid out and searched.
 pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
-    let narrow = out.nnz() < LOW_DEGREE * out.nrows();
-    BfsOptions { max_degree, growing: narrow || out.nnz() < LONG_SEARCH || out.nrows() < FEW_NODES }
+    BfsOptions { max_degree, growing: out.nnz() < LONG_SEARCH || out.nrows() < FEW_NODES }
 }
 
-/// The most threads that levels are shared among.
+/// The most threads that levels are shared among. Those of any graph a long way across are as narrow as a mesh's.
 fn threads(s: &Stats) -> usize {
-    if !mesh_like(s) {
+    if !s.spreads_slowly {
         return usize::MAX;
     }
     let narrow = s.mean_degree < NARROW_MESH && !scattered(s);

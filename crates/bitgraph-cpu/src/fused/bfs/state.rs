@@ -4,9 +4,11 @@
 
 use super::search::{BETA, SPREAD, Search};
 
-/// Arcs, and twice the vertices, of a level that are worth another turn: microseconds, which to share it out and the way of what was found from
-/// core to core take too.
-const TURN: u64 = 1 << 12;
+/// A level of fewer arcs and twice its vertices is searched by the leader alone: microseconds, which to share it out and the way of what was found
+/// from core to core take too.
+const ALONE: u64 = 1 << 12;
+/// As many of others are worth another turn.
+const TURN: u64 = 1 << 9;
 /// Marks that a turn fills in one round: some pages, tens of microseconds where memory is new.
 const FILL: usize = 1 << 16;
 
@@ -44,6 +46,8 @@ pub(super) struct State {
     /// Vertices of the level, and the arcs out of them.
     pub width: u64,
     pub arcs: u64,
+    /// The arcs out of the level before.
+    pub before: u64,
     /// Marks that are filled.
     pub filled: usize,
     /// Bottom-up steps have begun, or are over.
@@ -61,7 +65,7 @@ impl State {
     /// At a level of so many vertices and arcs; so many vertices are reached, and so many arcs gone over.
     pub(super) fn at(level: u32, reached: u64, edges: u64, width: u64, arcs: u64) -> Self {
         let (filled, turned, spread, exact) = (usize::MAX, false, false, false);
-        Self { step: Step::Push, level, reached, edges, width, arcs, filled, turned, spread, exact, flip: false, stopped: false }
+        Self { step: Step::Push, level, reached, edges, width, arcs, before: 0, filled, turned, spread, exact, flip: false, stopped: false }
     }
     /// Before the marks are filled; the level is the source.
     pub(super) fn unfilled(arcs: u64) -> Self {
@@ -69,7 +73,8 @@ impl State {
     }
     /// The turns that the level is worth.
     pub(super) fn worth(&self) -> usize {
-        1 + ((self.arcs + 2 * self.width) / TURN) as usize
+        let cost = self.arcs + 2 * self.width;
+        if cost < ALONE { 1 } else { (cost / TURN) as usize }
     }
 }
 
@@ -108,7 +113,7 @@ impl Rules<'_> {
                 state.edges += state.arcs;
                 state.level += 1;
                 state.reached += sums.found;
-                (state.width, state.arcs, state.exact) = (sums.found, sums.arcs, false);
+                (state.width, state.arcs, state.before, state.exact) = (sums.found, sums.arcs, state.arcs, false);
                 self.settle(state)
             }
             Step::Prepare if self.search.parents => State { step: Step::Mark, ..state },
@@ -145,7 +150,7 @@ impl Rules<'_> {
             state.edges += state.arcs;
             state.level += 1;
             (state.width, state.step) = (0, Step::Done);
-        } else if !state.turned && self.search.turns(state.arcs, state.edges, state.width as usize) {
+        } else if !state.turned && self.search.turns(state.arcs, state.before, state.edges, state.width as usize) {
             state.step = Step::Prepare;
             state.turned = true;
             state.spread = self.search.spreads() && state.arcs <= SPREAD * (self.most - state.reached);
