@@ -13,8 +13,8 @@ use std::time::Instant;
 /// A level is searched bottom-up when its arcs times this exceed those not yet looked at. Anything from 8 to 24 does about as well
 /// on Kronecker, uniform and Mycielski graphs; 4 costs half as much again on uniform ones, and far more on two threads.
 pub(super) const ALPHA: u64 = 12;
-/// The same of a level of less than twice the arcs of the one before: what is not yet looked at lasts for as many levels as that is larger, and
-/// bottom-up every one of them would look at all of it.
+/// The same of a level of less than one and a half times the arcs of the one before: what is not yet looked at lasts for as many levels as it is
+/// larger, and bottom-up every one of them would look at all of it.
 const STEADY_ALPHA: u64 = 3;
 /// Bottom-up ends when a level has shrunk below the vertices over this, and is smaller than what is unvisited.
 pub(super) const BETA: usize = 24;
@@ -168,7 +168,7 @@ impl Search<'_> {
     /// over.
     pub fn turns(&self, arcs: u64, before: u64, edges: u64, width: usize) -> bool {
         let rest = (self.out.1.len() as u64).saturating_sub(edges);
-        let alpha = if arcs >= 2 * before { ALPHA } else { STEADY_ALPHA };
+        let alpha = if 2 * arcs >= 3 * before { ALPHA } else { STEADY_ALPHA };
         arcs * alpha > rest && (arcs > 1024 && width * 256 > self.layout.nodes || arcs > self.layout.nodes as u64 / 8)
     }
     /// Whether a level that is turned may be spread over bitmaps instead.
