@@ -4,6 +4,7 @@
 //! order and shuffled, and a Mycielski graph; no other graph was held out to test them. They are meant to be right about large
 //! differences: whether a renumbering turns gathers all over memory into neighbouring ones, and whether building pays.
 
+use crate::threads;
 use bitgraph_backend::{Candidate, GraphData, Stats};
 use bitgraph_sparse::FormatKind;
 use bitgraph_sparse::ordering::Ordering;
@@ -58,7 +59,7 @@ pub(crate) fn threads_for_passes(s: &Stats) -> usize {
 
 /// Candidates that use at most so many threads; their times were predicted for all that they may use.
 pub(crate) fn on_threads(threads: usize, candidates: Vec<Candidate>) -> Vec<Candidate> {
-    let allowed = rayon::current_num_threads();
+    let allowed = threads::allowed();
     let limit = |c: Candidate| {
         let before = if c.threads == 0 { allowed } else { c.threads };
         let fewer = threads.clamp(1, before);
@@ -70,7 +71,7 @@ pub(crate) fn on_threads(threads: usize, candidates: Vec<Candidate>) -> Vec<Cand
 /// A variant on CSR in every order that `cost` knows something of: it is told the order, and whether neighbours are far apart in it.
 pub(crate) fn in_orders(graph: &GraphData, variant: &'static str, cost: impl Fn(Ordering, bool) -> Option<Cost>) -> Vec<Candidate> {
     let s = graph.stats();
-    let threads = rayon::current_num_threads() as f64;
+    let threads = threads::allowed() as f64;
     let (entries, nodes) = (s.entries as f64, s.nodes as f64);
     let weigh = |ordering: Ordering| {
         let scattered = !(ordering == Ordering::Rcm && mesh_like(s)) && scattered(s);

@@ -18,6 +18,9 @@ const LONGEST: Duration = Duration::from_millis(1);
 /// Sleeps of one length; the next are twice as long, so that a sleep lasts no more than about an eighth of the wait before it.
 const NAPS: u32 = 8;
 
+/// Moments that are granted to a thread to begin what it was told: some microseconds, a way from core to core and back.
+pub(crate) const PROMPT: usize = 64;
+
 /// A wait for another thread: pauses, then offers of the core to others, then sleeps, so that a thread whose partner does not run takes little
 /// from those that do, the partner among them.
 #[derive(Default)]

@@ -8,9 +8,9 @@ thread_local! {
     static LIMIT: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// The threads that a run on this thread may use, itself included.
+/// The threads that a run on this thread may use, itself included: none beyond the cores. Tests use them all, whatever the machine has.
 pub(crate) fn allowed() -> usize {
-    LIMIT.get().min(rayon::current_num_threads()).max(1)
+    LIMIT.get().min(if cfg!(test) { rayon::current_num_threads() } else { available() }).max(1)
 }
 
 /// The threads of the current pool that can run at a time: those beyond the cores only take turns with the others.

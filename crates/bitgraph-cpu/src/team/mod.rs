@@ -12,7 +12,7 @@
 mod crew;
 mod phases;
 
-pub(crate) use crew::{Crew, Member, parts_of};
+pub(crate) use crew::{Crew, Leader, Turn, parts_of};
 pub(crate) use phases::Team;
 
 use phases::{Dismiss, Shared};
@@ -46,7 +46,7 @@ pub(crate) fn with_growth<R>(wanted: usize, since: Option<Instant>, lead: impl F
 /// Runs `lead` on this thread as the leader of a crew, and `follow` on every worker of the team that comes meanwhile.
 pub(crate) fn together<P: Copy + Send, S: Copy + Send, R: Send>(
     team: &Team<'_>,
-    lead: impl FnOnce(Member<'_, P, S>) -> R + Send,
+    lead: impl FnOnce(Leader<'_, P, S>) -> R + Send,
     follow: impl Fn(&Crew<P, S>) + Sync,
 ) -> Option<R> {
     let crew = Crew::new(team.workers());
@@ -166,6 +166,32 @@ mod tests {
             })
         });
         assert!(workers > 0, "no one came");
+    }
+
+    #[test]
+    fn every_turn_once_whoever_is_late() {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(8).build().unwrap();
+        let all = pool.install(|| {
+            with(8, |team| {
+                let work = |turn: &Turn<'_, (usize, usize), usize>, round: usize, posts: &[(usize, usize)]| {
+                    assert!(posts.iter().enumerate().all(|(number, post)| *post == (number, round - 1)), "{round}: {posts:?}");
+                    // Some hold others up, and let those that wait for a core have it.
+                    if (turn.me() + round).is_multiple_of(97) {
+                        std::thread::sleep(Duration::from_micros(300));
+                    }
+                    (turn.me(), round)
+                };
+                let lead = |mut leader: Leader<'_, (usize, usize), usize>| {
+                    let mut posts = vec![(0, 0)];
+                    (1..2000).all(|round| {
+                        let turns = if round % 3 == 0 { leader.arrived() } else { leader.present(1 + round % 8) };
+                        leader.round(turns, round, &mut posts, work).is_some() && posts.len() == turns
+                    })
+                };
+                together(team, lead, |crew: &Crew<_, _>| crew.follow(work))
+            })
+        });
+        assert_eq!(all, Some(true));
     }
 
     #[test]

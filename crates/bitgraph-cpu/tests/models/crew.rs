@@ -1,4 +1,5 @@
-//! A leader with one worker that comes late: posts are read by both, what was posted stays until both have read it, and pieces are taken once.
+//! A leader with members that come late: posts are read by all, what was posted stays until all have read it, a turn is taken once,
+//! by its member, by another or by the leader, and so are pieces.
 
 #![allow(unsafe_code)]
 
@@ -9,7 +10,8 @@ use crate::check;
 use crate::sync::{AtomicUsize, Cell, Ordering};
 use loom::sync::Arc;
 use loom::thread;
-use meetings::{Crew, Member};
+use meetings::{Crew, Turn};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A number that is not atomic: the model sees two threads that use it at once.
 struct Plain(Cell<usize>);
@@ -17,81 +19,91 @@ struct Plain(Cell<usize>);
 // SAFETY: the model runs one thread at a time, and reports what would be a race.
 unsafe impl Sync for Plain {}
 
-/// Pieces that are shared out: as many as two members take from each other.
+/// Pieces that are shared out: as many as two turns take from each other.
 const PIECES: usize = 16;
 
-/// What both see: numbers that a member writes before it posts their place, two for each member and parity, and the pieces taken.
+/// What both see: numbers that a turn writes before it posts their place, two for each turn and parity, and the pieces taken.
 struct Seen {
-    numbers: [[Plain; 2]; 2],
+    numbers: Vec<[Plain; 2]>,
     pieces: Vec<AtomicUsize>,
+    last: usize,
 }
 
-/// Rounds up to `last`: writes a number, meets, reads those of all that posted, and takes pieces of what they posted.
-fn rounds(mut member: Member<'_, usize, usize>, seen: &Seen, mut round: usize, last: usize) -> bool {
-    while round < last {
-        round += 1;
-        let (me, side) = (member.me(), round & 1);
-        // SAFETY: read by the other between this meeting and the next alone, or the model says so.
-        seen.numbers[me][side].0.with_mut(|number| unsafe { *number = 10 * round + me });
-        let mut posts = Vec::new();
-        // What the other member tells is nothing to anyone.
-        let Some(told) = member.meet(me, round + 100 * me, &mut posts) else { return false };
-        assert!(told == round && member.members() >= posts.len());
-        for post in posts {
-            // SAFETY: as above.
-            seen.numbers[post][side].0.with(|number| assert_eq!(unsafe { *number }, 10 * round + post));
-        }
-        if round == last {
-            // Enough for both to take from each other.
-            member.share(seen.pieces.len(), 1, |range| range.for_each(|k| _ = seen.pieces[k].fetch_add(1, Ordering::Relaxed)));
-        }
+/// A turn of a round: reads the numbers of all that posted in the round before, writes one, and in the last round takes pieces.
+fn work(seen: &Seen, turn: &Turn<'_, usize, usize>, round: usize, posts: &[usize]) -> usize {
+    assert!(turn.me() < turn.members() && turn.members() <= seen.numbers.len());
+    for &post in posts {
+        // SAFETY: written in the round before, or the model says so.
+        seen.numbers[post][(round - 1) & 1].0.with(|number| assert_eq!(unsafe { *number }, 10 * (round - 1) + post));
     }
-    true
+    // SAFETY: read in the next round alone, or the model says so.
+    seen.numbers[turn.me()][round & 1].0.with_mut(|number| unsafe { *number = 10 * round + turn.me() });
+    if round == seen.last {
+        // Enough for both to take from each other.
+        turn.share(seen.pieces.len(), 1, |range| range.for_each(|k| _ = seen.pieces[k].fetch_add(1, Ordering::Relaxed)));
+    }
+    turn.me()
 }
 
-fn run(last: usize, leaves: bool) {
+/// Rounds up to `last`, of one turn before the member has come and, if `narrows`, in the middle.
+fn run(members: usize, last: usize, narrows: bool, leaves: bool) {
     let cell = || Plain(Cell::new(0));
-    let seen = Seen { numbers: [[cell(), cell()], [cell(), cell()]], pieces: (0..PIECES).map(|_| AtomicUsize::new(0)).collect() };
-    let shared = Arc::new((Crew::new(2), seen));
-    let other = {
+    let pieces = (0..PIECES).map(|_| AtomicUsize::new(0)).collect();
+    let seen = Seen { numbers: (0..members).map(|_| [cell(), cell()]).collect(), pieces, last };
+    let shared = Arc::new((Crew::new(members), seen));
+    let comes = || {
         let shared = shared.clone();
         thread::spawn(move || {
             let (crew, seen) = &*shared;
-            let mut posts = Vec::new();
-            crew.join(&mut posts).map(|(member, round): (Member<'_, usize, usize>, usize)| {
-                assert!(round > 0 && posts == [0]);
-                // Comes to no meeting, as after a panic, or to all.
+            // Leaves in the middle of its turn, or takes all.
+            let turn = |turn: &Turn<'_, usize, usize>, round, posts: &[usize]| {
                 if leaves {
-                    drop(member);
-                    return round;
+                    std::panic::resume_unwind(Box::new("leaves"));
                 }
-                assert!(rounds(member, seen, round, last));
-                round
-            })
+                work(seen, turn, round, posts)
+            };
+            catch_unwind(AssertUnwindSafe(|| crew.follow(turn))).is_err()
         })
     };
+    let others: Vec<_> = (1..members).map(|_| comes()).collect();
     let (crew, seen) = &*shared;
-    let finished = rounds(crew.lead(), seen, 0, last);
-    let joined = other.join().unwrap();
-    // One that left is missed at the meeting after the one at which it was admitted.
-    assert_eq!(finished, !leaves || joined.is_none_or(|round| round == last));
+    let mut leader = crew.lead();
+    let mut posts = Vec::new();
+    let finished = (1..=last).all(|round| {
+        let turns = if narrows && round == 2 { 1 } else { leader.arrived() };
+        let went = leader.round(turns, round, &mut posts, |turn, round, posts| work(seen, turn, round, posts)).is_some();
+        assert!(!went || posts.iter().copied().eq(0..turns));
+        went
+    });
+    drop(leader);
+    let left = others.into_iter().fold(false, |left, other| left | other.join().unwrap());
+    assert_eq!(finished, !left);
     if finished {
-        // A share that is dealt to one admitted at the last meeting is taken by it or by the leader.
         assert!(seen.pieces.iter().all(|piece| piece.load(Ordering::Relaxed) == 1));
     }
 }
 
 #[test]
 fn rounds_of_a_leader_and_one_that_comes() {
-    check(2, || run(2, false));
+    check(2, || run(2, 2, false, false));
 }
 
 #[test]
 fn three_rounds() {
-    check(1, || run(3, false));
+    check(1, || run(2, 3, false, false));
+}
+
+#[test]
+fn a_round_without_a_turn_for_all() {
+    check(2, || run(2, 3, true, false));
+}
+
+#[test]
+fn three_members() {
+    check(1, || run(3, 1, false, false));
 }
 
 #[test]
 fn no_one_waits_for_one_that_left() {
-    check(2, || run(2, true));
+    check(2, || run(2, 2, false, true));
 }

@@ -9,6 +9,9 @@
 
 mod crew;
 mod forest;
+mod meeting;
+mod packed;
+mod pair;
 mod team;
 
 /// What the files find as `crate::sync`.
@@ -17,6 +20,9 @@ mod sync {
     pub(crate) use loom::cell::UnsafeCell as Cell;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
     pub(crate) use loom::thread::yield_now;
+
+    /// Whoever has not begun when another is done is late.
+    pub(crate) const PROMPT: usize = 1;
 
     /// Another thread has its turn, however long the wait.
     #[derive(Default)]

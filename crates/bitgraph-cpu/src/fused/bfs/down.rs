@@ -219,11 +219,17 @@ fn push_row<const SHARED: bool>(row: &[u32], marks: &[AtomicU32], value: u32, fo
         // SAFETY: the instruction set says that the CPU has the features; ids have marks.
         Isa::Avx512 => unsafe { avx512::push_row::<SHARED>(row, marks, value, found) },
         _ => {
+            found.reserve(row.len());
+            let mut end = found.len();
             for &u in row {
-                if claim::<SHARED>(&marks[u as usize], value) {
-                    found.push(u);
+                // SAFETY: ids have marks; there is room for the whole row, of which the length covers what is new.
+                unsafe {
+                    *found.as_mut_ptr().add(end) = u;
+                    end += usize::from(claim::<SHARED>(marks.get_unchecked(u as usize), value));
                 }
             }
+            // SAFETY: as above.
+            unsafe { found.set_len(end) };
         }
     }
 }
@@ -231,15 +237,14 @@ fn push_row<const SHARED: bool>(row: &[u32], marks: &[AtomicU32], value: u32, fo
 /// Changes a mark from unreached; whether this did.
 #[inline(always)]
 fn claim<const SHARED: bool>(mark: &AtomicU32, value: u32) -> bool {
-    let unreached = mark.load(Ordering::Relaxed) == UNREACHED;
-    match (unreached, SHARED) {
-        (false, _) => false,
-        (true, true) => mark.compare_exchange(UNREACHED, value, Ordering::Relaxed, Ordering::Relaxed).is_ok(),
-        (true, false) => {
-            mark.store(value, Ordering::Relaxed);
-            true
-        }
+    let known = mark.load(Ordering::Relaxed);
+    let unreached = known == UNREACHED;
+    if SHARED {
+        return unreached && mark.compare_exchange(UNREACHED, value, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     }
+    // Without a branch: which neighbours are new is anybody's guess.
+    mark.store(if unreached { value } else { known }, Ordering::Relaxed);
+    unreached
 }
 
 #[cfg(target_arch = "x86_64")]

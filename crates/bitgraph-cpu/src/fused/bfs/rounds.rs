@@ -1,10 +1,11 @@
 //! The rest of a search from its first wide level on, in rounds of a crew: a level top-down, a level bottom-up, and what lies between.
 //!
-//! Members find vertices each for itself, in lists of their own, and post them; a level top-down goes through the lists of all, in pieces,
-//! and through long rows in parts. A level that is not worth a meeting is searched by the leader alone, and as many after it as are not.
+//! A round has as many turns as it is worth. Each finds vertices for itself, in lists of its own, and posts them; a level top-down goes through
+//! the lists of all, in pieces, and through long rows in parts. A level of one turn is searched by the leader alone, and as many after it as
+//! are worth no more.
 //!
 //! # Invariants
-//! What comes next is decided by [`Rules::next`] from the leader's [`State`] and the sums of the posts, alike by all members. A vertex is
+//! What comes next is decided by the leader, by [`Rules::next`] from the [`State`] and the sums of the posts. A vertex is
 //! visited if it has a mark; the bits of `visited` say so too once `Prepare` has run and as long as no level is searched top-down. Whoever
 //! changes a mark from unreached has found the vertex, and no one else has. In a round over words a word and its vertices are one member's.
 #![allow(unsafe_code)]
@@ -12,7 +13,7 @@
 use super::search::{Scratch, Search};
 use super::state::{Rules, State, Step, Sums};
 use super::{down, marks, spread, up};
-use crate::team::{self, Crew, Member, Team};
+use crate::team::{self, Crew, Leader, Team, Turn};
 use crate::trace;
 use bitgraph_algorithms::UNREACHED;
 use bitgraph_backend::{Error, Result};
@@ -21,6 +22,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Words of a bitmap that are worth handing to a thread: microseconds of work.
 const SHARE_WORDS: usize = 64;
+/// Words of a bitmap that are worth a turn of a round.
+const TURN_WORDS: usize = 32;
 /// Words of a cache line, twice: what processors fetch.
 const LINE: usize = 16;
 /// A part of a long row: the vertex, and the places of the part.
@@ -31,6 +34,10 @@ pub(super) type Part = (u32, u32, u32);
 pub(super) struct Own {
     lists: [Vec<u32>; 2],
     rows: [Vec<Part>; 2],
+    /// Which of them was filled last.
+    filled: usize,
+    /// The search that these are of.
+    run: u64,
 }
 
 /// What a member posts.
@@ -46,7 +53,11 @@ struct Post {
 // SAFETY: the lists are read in turns (see `Crew`), and outlive the crew.
 unsafe impl Send for Post {}
 
-type Crewman<'a> = Member<'a, Post, State>;
+/// What a turn has for those of the next round.
+fn post(sums: Sums, own: &Own) -> Post {
+    let (list, rows) = (&own.lists[own.filled], &own.rows[own.filled]);
+    Post { sums, list: list.as_ptr(), rows: rows.as_ptr(), len: list.len() as u32, parts: rows.len() as u32 }
+}
 
 impl Post {
     /// # Safety
@@ -70,7 +81,10 @@ pub(super) struct Round<'a> {
     /// A bitmap of each member, `stride` words apart.
     touched: *mut u64,
     stride: usize,
+    /// What belongs to the turns, so many as there may be members.
     own: *mut Own,
+    members: usize,
+    run: u64,
 }
 
 // SAFETY: the module's invariants say who touches what in which round; rounds are ordered by the meetings of a crew.
@@ -102,11 +116,7 @@ pub(super) fn run(
         scratch.touched.resize((stride * members).max(scratch.touched.len()), 0);
     }
     scratch.own.resize_with(members.max(scratch.own.len()), Own::default);
-    let first = &mut scratch.own[0];
-    first.lists[0].clear();
-    first.lists[0].extend_from_slice(level);
-    first.rows[0].clear();
-    down::long_rows(search.out.0, &first.lists[0], &mut first.rows[0]);
+    let run = scratch.own[0].run + 1;
     let round = Round {
         search,
         rules: Rules { search, nodes, most },
@@ -119,19 +129,15 @@ pub(super) fn run(
         touched: scratch.touched.as_mut_ptr(),
         stride,
         own: scratch.own.as_mut_ptr(),
+        members,
+        run,
     };
+    let first = round.own(0);
+    first.lists[0].extend_from_slice(level);
+    down::long_rows(search.out.0, &first.lists[0], &mut first.rows[0]);
     let state = if state.step == Step::Push { round.rules.settle(state) } else { state };
-    let lead = |member: Crewman<'_>| {
-        let mut posts = Vec::with_capacity(members);
-        round.member(member, state, &mut posts, Some(team))
-    };
-    let follow = |crew: &Crew<Post, State>| {
-        let mut posts = Vec::with_capacity(members);
-        if let Some((member, state)) = crew.join(&mut posts) {
-            let state = round.after(state, &posts);
-            round.member(member, state, &mut posts, None);
-        }
-    };
+    let lead = |leader: Leader<'_, Post, State>| round.lead(leader, state, team);
+    let follow = |crew: &Crew<Post, State>| crew.follow(|turn, state, posts| round.turn(turn, &state, posts));
     let end = team::together(team, lead, follow).unwrap_or(state);
     if end.stopped { Err(Error::Cancelled) } else { Ok(end) }
 }
@@ -147,43 +153,46 @@ impl Round<'_> {
         }
         self.rules.next(state, sums, posts.len())
     }
-    /// The rounds of a member, from the one of `state` on, which follows `posts`; the leader has a team.
-    fn member(&self, mut member: Crewman<'_>, mut state: State, posts: &mut Vec<Post>, team: Option<&Team<'_>>) -> State {
-        // SAFETY: every member has its own, which no other touches but by what is posted.
-        let own = unsafe { &mut *self.own.add(member.me()) };
-        let mut filled = 0;
-        if team.is_none() {
-            own.lists.iter_mut().for_each(Vec::clear);
-            own.rows.iter_mut().for_each(Vec::clear);
-        } else {
-            // What the search came with is shared out in the first round.
-            posts.push(self.post(Sums::default(), own, 0));
-        }
+    /// The rounds of the leader, from the one of `state` on.
+    fn lead(&self, mut leader: Leader<'_, Post, State>, mut state: State, team: &Team<'_>) -> State {
+        // What the search came with is shared out in the first round.
+        let mut posts = Vec::with_capacity(team.workers());
+        posts.push(post(Sums::default(), self.own(0)));
         while state.step != Step::Done {
-            let mut sums = Sums::default();
-            if state.step != Step::Push || member.members() > 1 && !state.small() {
-                sums = self.shared(&member, &state, own, &mut filled, posts);
-            } else if team.is_some() {
-                (sums, state) = self.alone(state, own, &mut filled, posts);
-            } else {
-                filled ^= 1;
-                own.lists[filled].clear();
-                own.rows[filled].clear();
+            // The lists of a level are handed on by their turns until its bits are set.
+            let fewest = if state.step == Step::Prepare { posts.len() } else { 1 };
+            let turns = leader.present(self.worth(&state)).max(fewest);
+            if state.step == Step::Push && turns == 1 {
+                let sums;
+                (sums, state) = self.alone(state, self.own(0), &posts);
+                posts.clear();
+                posts.push(post(sums, self.own(0)));
+            } else if leader.round(turns, state, &mut posts, |turn, state, posts| self.turn(turn, &state, posts)).is_none() {
+                return State { stopped: true, ..state };
             }
-            if let Some(team) = team {
-                self.search.control.report(state.level.into(), None);
-                state.stopped = self.search.control.is_cancelled();
-                team.tend();
-            }
-            let post = self.post(sums, own, filled);
-            let Some(told) = member.meet(post, state, posts) else { return State { stopped: true, ..state } };
-            state = self.after(told, posts);
+            self.search.control.report(state.level.into(), None);
+            state.stopped = self.search.control.is_cancelled();
+            team.tend();
+            state = self.after(state, &posts);
         }
         state
     }
-    fn post(&self, sums: Sums, own: &Own, filled: usize) -> Post {
-        let (list, rows) = (&own.lists[filled], &own.rows[filled]);
-        Post { sums, list: list.as_ptr(), rows: rows.as_ptr(), len: list.len() as u32, parts: rows.len() as u32 }
+    /// The turns that a round is worth.
+    fn worth(&self, state: &State) -> usize {
+        if state.step == Step::Push { state.worth() } else { self.words.div_ceil(TURN_WORDS) }
+    }
+    /// What belongs to a turn.
+    #[allow(clippy::mut_from_ref)]
+    fn own(&self, turn: usize) -> &mut Own {
+        debug_assert!(turn < self.members);
+        // SAFETY: whoever has a turn has what belongs to it, of which no other touches more than what is posted; the leader's is its own.
+        let own = unsafe { &mut *self.own.add(turn) };
+        if own.run != self.run {
+            own.lists.iter_mut().for_each(Vec::clear);
+            own.rows.iter_mut().for_each(Vec::clear);
+            (own.filled, own.run) = (0, self.run);
+        }
+        own
     }
     fn marks(&self) -> &[AtomicU32] {
         // SAFETY: an atomic has the layout of its number; marks are filled.
@@ -207,37 +216,37 @@ impl Round<'_> {
         self.words.min(member * share)..self.words.min((member + 1) * share)
     }
 
-    /// The leader's levels top-down until one is wide, or nothing is left; what the last of them found.
-    fn alone(&self, mut state: State, own: &mut Own, filled: &mut usize, posts: &[Post]) -> (Sums, State) {
-        let search = self.search;
+    /// The leader's levels top-down until one is worth a round, or nothing is left; what the last of them found.
+    fn alone(&self, mut state: State, own: &mut Own, posts: &[Post]) -> (Sums, State) {
+        let (search, Own { lists, rows, filled, .. }) = (self.search, own);
         // What others found joins what is the leader's own.
         for post in posts.iter().skip(1) {
             // SAFETY: posts of the round before.
-            own.lists[*filled].extend_from_slice(unsafe { post.lists() }.0);
+            lists[*filled].extend_from_slice(unsafe { post.lists() }.0);
         }
         loop {
             let mark = (!search.parents).then_some(state.level + 1);
-            let (level, next) = own.lists.split_at_mut(1);
+            let (level, next) = lists.split_at_mut(1);
             let (level, next) = if *filled == 0 { (&level[0], &mut next[0]) } else { (&next[0], &mut level[0]) };
             next.clear();
-            down::push::<false>(search.out, level, self.marks(), mark, next, search.isa, search.layout.scattered);
+            down::push::<false>(search.out, level, self.marks(), mark, next, search.pushes(), search.layout.scattered);
             *filled ^= 1;
-            let rows = &mut own.rows[*filled];
+            let (found, rows) = (&lists[*filled], &mut rows[*filled]);
             rows.clear();
-            let sums =
-                Sums { found: own.lists[*filled].len() as u64, arcs: down::long_rows(search.out.0, &own.lists[*filled], rows), missing: 0 };
+            let sums = Sums { found: found.len() as u64, arcs: down::long_rows(search.out.0, found, rows), missing: 0 };
             let next = self.rules.next(state, sums, 1);
-            if next.step != Step::Push || !next.small() || search.control.is_cancelled() {
+            if next.step != Step::Push || next.worth() > 1 || search.control.is_cancelled() {
                 return (sums, state);
             }
             state = next;
         }
     }
 
-    /// A member's part of a round; what it found.
-    fn shared(&self, member: &Crewman<'_>, state: &State, own: &mut Own, filled: &mut usize, posts: &[Post]) -> Sums {
+    /// A turn of a round; what it has to post.
+    fn turn(&self, turn: &Turn<'_, Post, State>, state: &State, posts: &[Post]) -> Post {
         let search = self.search;
-        let (me, members) = (member.me(), member.members());
+        let (me, members, own) = (turn.me(), turn.members(), self.own(turn.me()));
+        let Own { lists, rows, filled, .. } = &mut *own;
         let mut sums = Sums::default();
         let (front, next) = (self.bits[usize::from(state.flip)], self.bits[usize::from(!state.flip)]);
         match state.step {
@@ -258,14 +267,14 @@ impl Round<'_> {
             Step::Push => {
                 trace::enter("bfs: shared top-down");
                 *filled ^= 1;
-                let (found, rows) = (&mut own.lists[*filled], &mut own.rows[*filled]);
+                let (found, rows) = (&mut lists[*filled], &mut rows[*filled]);
                 found.clear();
                 rows.clear();
                 let piece = (state.width as usize / (members * 16)).clamp(64, 1024);
                 let mark = (!search.parents).then_some(state.level + 1);
-                self.share_lists(member, piece, posts, |list| {
+                self.share_lists(turn, piece, posts, |list| {
                     let before = found.len();
-                    down::push::<true>(search.out, list, self.marks(), mark, found, search.isa, search.layout.scattered);
+                    down::push::<true>(search.out, list, self.marks(), mark, found, search.pushes(), search.layout.scattered);
                     sums.arcs += down::long_rows(search.out.0, &found[before..], rows);
                 });
                 // Parts of long rows are dealt in turns.
@@ -274,7 +283,7 @@ impl Round<'_> {
                 for &part in parts {
                     let before = found.len();
                     let push = if state.width == 1 { down::push_part::<false> } else { down::push_part::<true> };
-                    push(search.out, part, self.marks(), mark, found, search.isa);
+                    push(search.out, part, self.marks(), mark, found, search.pushes());
                     sums.arcs += down::long_rows(search.out.0, &found[before..], rows);
                 }
                 sums.found = found.len() as u64;
@@ -301,7 +310,7 @@ impl Round<'_> {
                 // SAFETY: an atomic has the layout of its number; all members use it as one in this round.
                 let front: &[AtomicU64] = unsafe { std::slice::from_raw_parts(front.cast(), self.words) };
                 let piece = (state.width as usize / (members * 16)).max(64);
-                self.share_lists(member, piece, posts, |list| {
+                self.share_lists(turn, piece, posts, |list| {
                     for &v in list {
                         let (word, bit) = (&front[v as usize >> 6], 1 << (v & 63));
                         if members == 1 {
@@ -314,7 +323,7 @@ impl Round<'_> {
             }
             Step::Sort | Step::List => {
                 *filled ^= 1;
-                let (found, rows) = (&mut own.lists[*filled], &mut own.rows[*filled]);
+                let (found, rows) = (&mut lists[*filled], &mut rows[*filled]);
                 found.clear();
                 rows.clear();
                 let words = self.words_of(me, members);
@@ -343,11 +352,11 @@ impl Round<'_> {
                 // SAFETY: a bitmap of the member's own.
                 let bits = unsafe { Self::range(self.touched, me * self.stride..me * self.stride + self.words) };
                 let piece = (state.width as usize / (members * 16)).max(64);
-                self.share_lists(member, piece, posts, |list| spread::set_bits(search.out, list, 0..list.len(), bits));
+                self.share_lists(turn, piece, posts, |list| spread::set_bits(search.out, list, 0..list.len(), bits));
             }
             Step::Collect => {
                 let block = (self.words / (members * 4)).max(256);
-                self.share_words(member, block, |words| {
+                self.share_words(turn, block, |words| {
                     // SAFETY: the words, and the vertices of them, are this member's; no bitmap of a member is written to any more.
                     let part = unsafe {
                         spread::Part {
@@ -372,7 +381,7 @@ impl Round<'_> {
                 let front = unsafe { std::slice::from_raw_parts(front.cast_const(), self.words) };
                 let step = up::Step { rows: search.incoming, front, mark: (!search.parents).then_some(state.level + 1) };
                 let block = (self.words / (members * 16)).max(SHARE_WORDS);
-                self.share_words(member, block, |words| {
+                self.share_words(turn, block, |words| {
                     let vertices = self.vertices(&words);
                     let max_neighbour = search.layout.max_neighbour.as_ref().map(|h| &h[words.start * 64..words.end * 64]);
                     // SAFETY: the words, and the vertices of them, are this member's.
@@ -390,12 +399,12 @@ impl Round<'_> {
             }
             Step::Done => {}
         }
-        sums
+        post(sums, own)
     }
     /// Shares out what was posted.
-    fn share_lists(&self, member: &Crewman<'_>, piece: usize, posts: &[Post], mut work: impl FnMut(&[u32])) {
+    fn share_lists(&self, turn: &Turn<'_, Post, State>, piece: usize, posts: &[Post], mut work: impl FnMut(&[u32])) {
         let lengths = || posts.iter().map(|post| post.len as usize);
-        member.share(lengths().sum(), piece, |range| {
+        turn.share(lengths().sum(), piece, |range| {
             team::parts_of(lengths(), range, |owner, range| {
                 // SAFETY: posts of the round before.
                 work(&unsafe { posts[owner].lists() }.0[range]);
@@ -403,9 +412,9 @@ impl Round<'_> {
         });
     }
     /// Shares out all words, in blocks.
-    fn share_words(&self, member: &Crewman<'_>, block: usize, mut work: impl FnMut(Range<usize>)) {
+    fn share_words(&self, turn: &Turn<'_, Post, State>, block: usize, mut work: impl FnMut(Range<usize>)) {
         // Whole cache lines of bitmaps.
-        member.share(self.words.div_ceil(LINE), block.div_ceil(LINE), |lines| {
+        turn.share(self.words.div_ceil(LINE), block.div_ceil(LINE), |lines| {
             work(lines.start * LINE..self.words.min(lines.end * LINE));
         });
     }

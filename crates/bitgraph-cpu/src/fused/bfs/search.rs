@@ -13,6 +13,9 @@ use std::time::Instant;
 /// A level is searched bottom-up when its arcs times this exceed those not yet looked at. Anything from 8 to 24 does about as well
 /// on Kronecker, uniform and Mycielski graphs; 4 costs half as much again on uniform ones, and far more on two threads.
 pub(super) const ALPHA: u64 = 12;
+/// The same of a level of less than one and a half times the arcs of the one before: what is not yet looked at lasts for as many levels as it is
+/// larger, and bottom-up every one of them would look at all of it.
+const STEADY_ALPHA: u64 = 3;
 /// Bottom-up ends when a level has shrunk below the vertices over this, and is smaller than what is unvisited.
 pub(super) const BETA: usize = 24;
 /// Graphs of fewer vertices are searched top-down by one thread, and levels of fewer arcs as long as no other thread is awake.
@@ -22,7 +25,7 @@ const SHARED_ARCS: u64 = 1 << 13;
 pub(super) const SPREAD: u64 = 9;
 /// At most so many vertices: a bitmap of them stays in a core's cache.
 pub(super) const SPREAD_NODES: usize = 1 << 23;
-/// Below this mean degree a queue over the marks is faster than vectors over a bitmap.
+/// Below this mean degree marks one by one are faster than vectors of them, or of bits.
 const LOW_DEGREE: usize = 8;
 
 /// Memory of a search.
@@ -68,8 +71,9 @@ struct State {
     reached: u64,
     /// As many as can be reached: the source, and the vertices that an arc enters.
     most: u64,
-    /// Arcs out of the vertices expanded so far.
+    /// Arcs out of the vertices expanded so far, and out of those of the level before.
     edges: u64,
+    before: u64,
 }
 
 impl Search<'_> {
@@ -93,9 +97,9 @@ impl Search<'_> {
         marks[source as usize] = if self.parents { source } else { 0 };
         scratch.queue.resize((n + 64).max(scratch.queue.len()), 0);
         scratch.queue[0] = source;
-        let mut state = State { head: 0, tail: 1, level: 0, reached: 1, most, edges: 0 };
+        let mut state = State { head: 0, tail: 1, level: 0, reached: 1, most, edges: 0, before: 0 };
         let since = self.layout.growing.then(Instant::now);
-        let low = self.out.1.len() < LOW_DEGREE * n;
+        let low = self.low();
         if !low {
             scratch.visited.clear();
             scratch.visited.extend_from_slice(&self.layout.closed);
@@ -114,10 +118,11 @@ impl Search<'_> {
             let shared = shares && width as u64 * mean > SHARED_ARCS;
             if width > 16 && (!low || width >= n / 256 || shared) {
                 let arcs = self.arcs(&scratch.queue[state.head..state.tail]);
-                if self.turns(arcs, state.edges, width) || shares && arcs > SHARED_ARCS {
+                if self.turns(arcs, state.before, state.edges, width) || shares && arcs > SHARED_ARCS {
                     let level = scratch.queue[state.head..state.tail].to_vec();
                     let mut start = state::State::at(state.level, state.reached, state.edges, width as u64, arcs);
                     start.exact = !low;
+                    start.before = state.before;
                     #[allow(unsafe_code)]
                     // SAFETY: numbers as places for numbers; only numbers are written to them.
                     let places = unsafe { std::slice::from_raw_parts_mut(marks.as_mut_ptr().cast(), n) };
@@ -129,6 +134,14 @@ impl Search<'_> {
             }
             self.push(&mut marks, scratch, &mut state, low);
         }
+    }
+    /// Whether vertices have few neighbours.
+    fn low(&self) -> bool {
+        self.out.1.len() < LOW_DEGREE * self.layout.nodes
+    }
+    /// The instructions that levels are pushed with by a crew.
+    pub fn pushes(&self) -> Isa {
+        if self.low() { Isa::Portable } else { self.isa }
     }
     /// Whether no arc enters the vertex.
     pub fn is_closed(&self, v: u32) -> bool {
@@ -151,10 +164,12 @@ impl Search<'_> {
     fn arcs(&self, vertices: &[u32]) -> u64 {
         vertices.iter().map(|&v| self.degree(v as usize)).sum()
     }
-    /// Whether a level of `width` vertices with so many arcs is searched bottom-up when `edges` arcs have been gone over.
-    pub fn turns(&self, arcs: u64, edges: u64, width: usize) -> bool {
+    /// Whether a level of `width` vertices with so many arcs, the one before with `before`, is searched bottom-up when `edges` arcs have been gone
+    /// over.
+    pub fn turns(&self, arcs: u64, before: u64, edges: u64, width: usize) -> bool {
         let rest = (self.out.1.len() as u64).saturating_sub(edges);
-        arcs * ALPHA > rest && (arcs > 1024 && width * 256 > self.layout.nodes || arcs > self.layout.nodes as u64 / 8)
+        let alpha = if 2 * arcs >= 3 * before { ALPHA } else { STEADY_ALPHA };
+        arcs * alpha > rest && (arcs > 1024 && width * 256 > self.layout.nodes || arcs > self.layout.nodes as u64 / 8)
     }
     /// Whether a level that is turned may be spread over bitmaps instead.
     pub fn spreads(&self) -> bool {
@@ -170,6 +185,7 @@ impl Search<'_> {
             down::over_bits(self.out, queue, state.head..state.tail, marks, &mut scratch.visited, mark, self.isa)
         };
         state.edges += arcs;
+        state.before = arcs;
         state.reached += (end - state.tail) as u64;
         (state.head, state.tail) = (state.tail, end);
         state.level += 1;

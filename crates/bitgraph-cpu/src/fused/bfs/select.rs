@@ -45,9 +45,9 @@ pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
     BfsOptions { max_degree, growing: out.nnz() < LONG_SEARCH || out.nrows() < FEW_NODES }
 }
 
-/// The most threads that levels are shared among.
+/// The most threads that levels are shared among. Those of any graph a long way across are as narrow as a mesh's.
 fn threads(s: &Stats) -> usize {
-    if !mesh_like(s) {
+    if !s.spreads_slowly {
         return usize::MAX;
     }
     let narrow = s.mean_degree < NARROW_MESH && !scattered(s);

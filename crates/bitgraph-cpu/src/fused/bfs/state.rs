@@ -1,13 +1,15 @@
 //! What the rounds of a search are, and which comes after which.
 //!
-//! Invariant: decided from the state and the sums of what members found alone, alike by all of them.
+//! Invariant: decided from the state and the sums of what was found alone.
 
 use super::search::{BETA, SPREAD, Search};
 
-/// A level of fewer arcs and twice its vertices is searched by the leader alone: microseconds, which a meeting and the way of what was found
+/// A level of fewer arcs and twice its vertices is searched by the leader alone: microseconds, which to share it out and the way of what was found
 /// from core to core take too.
 const ALONE: u64 = 1 << 12;
-/// Marks that a member fills in one round: some pages, tens of microseconds where memory is new.
+/// As many of others are worth another turn.
+const TURN: u64 = 1 << 9;
+/// Marks that a turn fills in one round: some pages, tens of microseconds where memory is new.
 const FILL: usize = 1 << 16;
 
 /// What a round does.
@@ -33,7 +35,7 @@ pub(super) enum Step {
     Done,
 }
 
-/// Where a search stands, the same for all members.
+/// Where a search stands, the same for all turns of a round.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct State {
     pub step: Step,
@@ -44,6 +46,8 @@ pub(super) struct State {
     /// Vertices of the level, and the arcs out of them.
     pub width: u64,
     pub arcs: u64,
+    /// The arcs out of the level before.
+    pub before: u64,
     /// Marks that are filled.
     pub filled: usize,
     /// Bottom-up steps have begun, or are over.
@@ -61,19 +65,20 @@ impl State {
     /// At a level of so many vertices and arcs; so many vertices are reached, and so many arcs gone over.
     pub(super) fn at(level: u32, reached: u64, edges: u64, width: u64, arcs: u64) -> Self {
         let (filled, turned, spread, exact) = (usize::MAX, false, false, false);
-        Self { step: Step::Push, level, reached, edges, width, arcs, filled, turned, spread, exact, flip: false, stopped: false }
+        Self { step: Step::Push, level, reached, edges, width, arcs, before: 0, filled, turned, spread, exact, flip: false, stopped: false }
     }
     /// Before the marks are filled; the level is the source.
     pub(super) fn unfilled(arcs: u64) -> Self {
         Self { step: Step::Fill, filled: 0, ..Self::at(0, 1, 0, 1, arcs) }
     }
-    /// Whether the level is the leader's alone.
-    pub(super) fn small(&self) -> bool {
-        self.arcs + 2 * self.width < ALONE
+    /// The turns that the level is worth.
+    pub(super) fn worth(&self) -> usize {
+        let cost = self.arcs + 2 * self.width;
+        if cost < ALONE { 1 } else { (cost / TURN) as usize }
     }
 }
 
-/// What the members of a round found, added up.
+/// What the turns of a round found, added up.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Sums {
     pub found: u64,
@@ -91,7 +96,7 @@ pub(super) struct Rules<'a> {
 }
 
 impl Rules<'_> {
-    /// What comes after the round `state` of so many members, which found this.
+    /// What comes after the round `state` of so many turns, which found this.
     pub(super) fn next(&self, mut state: State, sums: Sums, members: usize) -> State {
         if state.stopped {
             return State { step: Step::Done, ..state };
@@ -108,7 +113,7 @@ impl Rules<'_> {
                 state.edges += state.arcs;
                 state.level += 1;
                 state.reached += sums.found;
-                (state.width, state.arcs, state.exact) = (sums.found, sums.arcs, false);
+                (state.width, state.arcs, state.before, state.exact) = (sums.found, sums.arcs, state.arcs, false);
                 self.settle(state)
             }
             Step::Prepare if self.search.parents => State { step: Step::Mark, ..state },
@@ -145,7 +150,7 @@ impl Rules<'_> {
             state.edges += state.arcs;
             state.level += 1;
             (state.width, state.step) = (0, Step::Done);
-        } else if !state.turned && self.search.turns(state.arcs, state.edges, state.width as usize) {
+        } else if !state.turned && self.search.turns(state.arcs, state.before, state.edges, state.width as usize) {
             state.step = Step::Prepare;
             state.turned = true;
             state.spread = self.search.spreads() && state.arcs <= SPREAD * (self.most - state.reached);

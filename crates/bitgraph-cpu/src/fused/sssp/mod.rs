@@ -8,8 +8,8 @@
 //! * whole: other integers, distances in `u32` where they cannot overflow, else in `u64`;
 //! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the smallest left-to-right sum over all paths.
 //!
-//! One thread searches packed rows with buckets and cursors of its own (`packed::horizon`, `packed::fixed`); several threads search any rows
-//! in rounds (`rounds`), as one does where rows are not packed.
+//! One thread searches packed rows with buckets and cursors of its own (`packed::horizon`, `packed::fixed`), and two do where rows are long,
+//! each for its part of the vertices (`packed::pair`); more search any rows in rounds (`rounds`), as one does where rows are not packed.
 //!
 //! Float weights that are whole numbers 1..=255, small enough that every sum is exact, take the packed form as well.
 //! Invariant: distances do not depend on the form, the instruction set or the number of threads.
@@ -58,7 +58,7 @@ pub enum SsspVariant {
 /// Steps hold what a [`BfsLayout`] holds. The packed form holds 4 bytes per entry and 37 per vertex of its own (16 or 32 per
 /// vertex and nothing per entry where no degree is above 4 or 8), as much again for the transpose of a directed graph, and 8 per
 /// vertex where degrees are skewed. It keeps the scratch of a run for the next one: 16 to 20 bytes per vertex and the buckets, with
-/// several threads 20 together. The other forms share the caller's arrays where the weights have the type that
+/// two threads 20 each and their messages, with more 20 together. The other forms share the caller's arrays where the weights have the type that
 /// distances are summed in, and hold a converted weight per entry otherwise.
 #[derive(Debug)]
 pub struct SsspLayout {

@@ -16,7 +16,7 @@
 use super::bins::Bins;
 use super::distance::Native;
 use super::state::{Rules, State, Step, Sums};
-use crate::team::{self, Crew, Member, Team};
+use crate::team::{self, Crew, Leader, Team, Turn};
 use crate::trace;
 use bitgraph_backend::{Control, Error, Result};
 use bitgraph_semiring::Scalar;
@@ -104,6 +104,10 @@ pub(super) struct Own<D> {
     bins: Bins<D>,
     settled: Settled<D>,
     lists: [Vec<(D, u32)>; 2],
+    /// Which of them was filled last.
+    filled: usize,
+    /// The search that these are of.
+    run: u64,
     batch: Vec<(D, u32)>,
     open: Vec<u32>,
 }
@@ -111,7 +115,7 @@ pub(super) struct Own<D> {
 impl<D: Native> Own<D> {
     fn new() -> Self {
         let settled = Settled { rows: Vec::new(), keys: Vec::new(), size: 0 };
-        Self { bins: Bins::new(), settled, lists: [Vec::new(), Vec::new()], batch: Vec::new(), open: Vec::new() }
+        Self { bins: Bins::new(), settled, lists: [Vec::new(), Vec::new()], filled: 0, run: 0, batch: Vec::new(), open: Vec::new() }
     }
     fn clear(&mut self) {
         self.bins.clear();
@@ -120,6 +124,7 @@ impl<D: Native> Own<D> {
         self.settled.size = 0;
         self.lists.iter_mut().for_each(Vec::clear);
         self.open.clear();
+        self.filled = 0;
     }
 }
 
@@ -168,16 +173,10 @@ pub(super) fn search<G: Arcs>(task: &Task<'_, G>, team: &Team<'_>, dist: &mut [G
     dist[task.source as usize] = G::D::ZERO;
     let step = task.graph.step();
     let rules = Rules::new(G::LAZY, step, task.graph.arcs());
-    let run = Run { task, rules, dist: G::D::cells(dist), own: own.as_mut_ptr(), members };
+    let run = Run { task, rules, dist: G::D::cells(dist), run: own[0].run + 1, own: own.as_mut_ptr(), members };
     let state = State::start(if G::LAZY { step } else { u64::MAX }, step);
-    let lead = |member: Member<'_, Post<G::D>, State>| run.member(member, state, &mut Vec::with_capacity(members), Some(team));
-    let follow = |crew: &Crew<Post<G::D>, State>| {
-        let mut posts: Vec<Post<G::D>> = Vec::with_capacity(members);
-        if let Some((member, state)) = crew.join(&mut posts) {
-            let state = run.after(state, &posts);
-            run.member(member, state, &mut posts, None);
-        }
-    };
+    let lead = |leader: Leader<'_, Post<G::D>, State>| run.lead(leader, state, team);
+    let follow = |crew: &Crew<Post<G::D>, State>| crew.follow(|turn, state, posts| run.turn(turn, state, posts));
     if team::together(team, lead, follow).is_some_and(|end| end.stopped) { Err(Error::Cancelled) } else { Ok(()) }
 }
 
@@ -185,8 +184,10 @@ struct Run<'a, G: Arcs> {
     task: &'a Task<'a, G>,
     rules: Rules,
     dist: &'a [<G::D as Native>::Cell],
+    /// What belongs to the turns, so many as there may be members.
     own: *mut Own<G::D>,
     members: usize,
+    run: u64,
 }
 
 // SAFETY: a member touches its own, and of others what they posted.
@@ -195,11 +196,11 @@ unsafe impl<G: Arcs> Sync for Run<'_, G> {}
 unsafe impl<G: Arcs> Send for Run<'_, G> {}
 
 impl<G: Arcs> Run<'_, G> {
-    /// What comes after the round `state` of those who posted.
-    fn after(&self, state: State, posts: &[Post<G::D>]) -> State {
+    /// What comes after the round `state`, which has posted this.
+    fn after(&self, state: State, posts: &[Post<G::D>], members: usize) -> State {
         let mut sums = Sums::new();
-        for (member, post) in posts.iter().enumerate() {
-            sums.others |= member > 0 && (post.len > 0 || post.first != u64::MAX);
+        for (turn, post) in posts.iter().enumerate() {
+            sums.others |= turn > 0 && (post.len > 0 || post.first != u64::MAX || post.size > 0 && state.horizon != u64::MAX);
             sums.posted += u64::from(post.len);
             sums.size += post.size;
             sums.open += u64::from(post.opens);
@@ -211,84 +212,74 @@ impl<G: Arcs> Run<'_, G> {
             sums.pending |= post.pending;
             sums.found |= post.found;
         }
-        self.rules.next(state, &sums, posts.len() as u64)
+        self.rules.next(state, &sums, members as u64)
     }
-    fn member(
-        &self,
-        mut member: Member<'_, Post<G::D>, State>,
-        mut state: State,
-        posts: &mut Vec<Post<G::D>>,
-        team: Option<&Team<'_>>,
-    ) -> State {
-        debug_assert!(member.me() < self.members);
-        // SAFETY: every member has its own, which no other touches but by what is posted.
-        let own = unsafe { &mut *self.own.add(member.me()) };
-        own.clear();
-        let mut filled = 0;
-        if team.is_some() {
-            own.lists[0].push((G::D::ZERO, self.task.source));
-            posts.push(post(own, filled));
-        }
+    /// The rounds of the leader, from the one of `state` on.
+    fn lead(&self, mut leader: Leader<'_, Post<G::D>, State>, mut state: State, team: &Team<'_>) -> State {
+        let own = self.own(0);
+        own.lists[0].push((G::D::ZERO, self.task.source));
+        let mut posts = Vec::with_capacity(self.members);
+        posts.push(post(own));
         while state.step != Step::Done {
-            let mut post = self.round(&member, state, own, &mut filled, posts, team.is_some());
-            if let Some(team) = team {
-                self.task.control.report(state.now, None);
-                state.stopped = self.task.control.is_cancelled();
-                team.tend();
-                if let Some(target) = self.task.target {
-                    let distance = G::D::load(&self.dist[target as usize]);
-                    post.found = state.step == Step::Window && distance != G::D::largest() && self.task.graph.key(distance) < state.end;
-                }
+            // Alone where no other turn has anything queued, nor rows that it settled and may have to go on with.
+            let members = leader.arrived();
+            let few = posts.iter().map(|post| u64::from(post.len)).sum::<u64>() < ALONE;
+            let turns = if state.step == Step::Window && state.led && few { 1 } else { members };
+            if leader.round(turns, state, &mut posts, |turn, state, posts| self.turn(turn, state, posts)).is_none() {
+                return State { stopped: true, ..state };
             }
-            let Some(told) = member.meet(post, state, posts) else { return State { stopped: true, ..state } };
-            state = self.after(told, posts);
+            self.task.control.report(state.now, None);
+            state.stopped = self.task.control.is_cancelled();
+            team.tend();
+            if let Some(target) = self.task.target {
+                let distance = G::D::load(&self.dist[target as usize]);
+                posts[0].found = state.step == Step::Window && distance != G::D::largest() && self.task.graph.key(distance) < state.end;
+            }
+            state = self.after(state, &posts, members);
         }
         state
     }
-    /// A member's part of a round.
-    fn round(
-        &self,
-        member: &Member<'_, Post<G::D>, State>,
-        state: State,
-        own: &mut Own<G::D>,
-        filled: &mut usize,
-        posts: &[Post<G::D>],
-        leads: bool,
-    ) -> Post<G::D> {
+    /// What belongs to a turn.
+    #[allow(clippy::mut_from_ref)]
+    fn own(&self, turn: usize) -> &mut Own<G::D> {
+        debug_assert!(turn < self.members);
+        // SAFETY: whoever has a turn has what belongs to it, of which no other touches more than what is posted; the leader's is its own.
+        let own = unsafe { &mut *self.own.add(turn) };
+        if own.run != self.run {
+            own.clear();
+            own.run = self.run;
+        }
+        own
+    }
+    /// A turn of a round; what it has to post.
+    fn turn(&self, turn: &Turn<'_, Post<G::D>, State>, state: State, posts: &[Post<G::D>]) -> Post<G::D> {
         let graph = self.task.graph;
-        let (me, members) = (member.me(), member.members());
+        let (me, members, own) = (turn.me(), turn.members(), self.own(turn.me()));
         let nodes = graph.nodes();
         let share = nodes.div_ceil(members);
         let (mut open_size, mut pending, mut nearest) = (0, false, u64::MAX);
-        let Own { bins, settled, lists, batch, open } = own;
+        let Own { bins, settled, lists, filled, batch, open, .. } = &mut *own;
         let keeps = G::LAZY && !state.pulling && state.horizon != u64::MAX;
         let mut out = Out { dist: self.dist, bins, settled, keeps, alone: members == 1 };
         let mut takes = None;
         match state.step {
             Step::Window => {
                 out.bins.advance(state.now);
-                let alone = posts.iter().map(|post| u64::from(post.len)).sum::<u64>() < ALONE && state.led;
-                if !alone && members > 1 {
+                if members > 1 {
                     trace::enter("sssp: a shared window");
                 }
-                if !alone || leads {
-                    let lengths = || posts.iter().map(|post| post.len as usize);
-                    let mut work = |range| {
-                        team::parts_of(lengths(), range, |owner, range| {
-                            // SAFETY: posts of the round before.
-                            graph.expand(&unsafe { posts[owner].list() }[range], state.horizon, &mut out);
-                        });
-                    };
-                    match alone {
-                        true => work(0..lengths().sum()),
-                        false => member.share(lengths().sum(), PIECE, work),
-                    }
-                    // What has fallen into the window meanwhile.
-                    while let Some(key) = out.bins.first().filter(|&key| key < state.end) {
-                        out.bins.swap(key, batch);
-                        graph.expand(batch, state.horizon, &mut out);
-                        batch.clear();
-                    }
+                let lengths = || posts.iter().map(|post| post.len as usize);
+                turn.share(lengths().sum(), PIECE, |range| {
+                    team::parts_of(lengths(), range, |owner, range| {
+                        // SAFETY: posts of the round before.
+                        graph.expand(&unsafe { posts[owner].list() }[range], state.horizon, &mut out);
+                    });
+                });
+                // What has fallen into the window meanwhile.
+                while let Some(key) = out.bins.first().filter(|&key| key < state.end) {
+                    out.bins.swap(key, batch);
+                    graph.expand(batch, state.horizon, &mut out);
+                    batch.clear();
                 }
                 if !(G::LAZY && state.end == state.horizon) {
                     takes = Some(self.rules.following(&state));
@@ -314,7 +305,7 @@ impl<G: Arcs> Run<'_, G> {
                 out.bins.advance(state.now);
                 let piece = (state.open as usize / (members * 16)).clamp(64, 2048);
                 let lengths = || posts.iter().map(|post| post.opens as usize);
-                member.share(lengths().sum(), piece, |range| {
+                turn.share(lengths().sum(), piece, |range| {
                     team::parts_of(lengths(), range, |owner, range| {
                         // SAFETY: a post of the round before, whose list no one changes in this one.
                         let list = unsafe { std::slice::from_raw_parts(posts[owner].open, posts[owner].opens as usize) };
@@ -334,13 +325,13 @@ impl<G: Arcs> Run<'_, G> {
             *filled ^= 1;
             lists[*filled].clear();
         }
-        Post { pending, open_size, nearest: u32::try_from(nearest).unwrap_or(u32::MAX), ..post(own, *filled) }
+        Post { pending, open_size, nearest: u32::try_from(nearest).unwrap_or(u32::MAX), ..post(own) }
     }
 }
 
-/// What a member has for the others.
-fn post<D: Native>(own: &mut Own<D>, filled: usize) -> Post<D> {
-    let (list, open) = (&own.lists[filled], &own.open);
+/// What a turn has for those of the next round.
+fn post<D: Native>(own: &mut Own<D>) -> Post<D> {
+    let (list, open) = (&own.lists[own.filled], &own.open);
     Post {
         list: list.as_ptr(),
         open: open.as_ptr(),

@@ -1,13 +1,13 @@
 //! Which variant of shortest paths runs: the one place that chooses.
 
-use super::packed::{HEAD, Packed};
+use super::packed::{CREW, HEAD, Packed};
 use super::{Distance, SsspLayout, SsspVariant};
 use crate::Cpu;
 use crate::fused::bfs;
 use crate::fused::lists::lists;
 use crate::rates::{Cost, gather, in_orders, on_threads};
 use bitgraph_algorithms::{Sssp, SsspConfig, Typed};
-use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, same_type};
+use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats, same_type};
 use bitgraph_semiring::DType;
 use bitgraph_sparse::Stored;
 
@@ -31,9 +31,22 @@ impl SsspVariant {
 /// 1.0 to 3 times as long as buckets over CSR, between peers (2.4) 1.0 to 1.1 times, and 0.25 to 1.2 times on three directed graphs above 9.
 const PACKED_DEGREE: f64 = 4.0;
 
-/// Threads below which packed arcs are searched by one: with two, who meet between buckets, it took 1.1 to 1.5 times as long on Kronecker,
-/// uniform and social graphs, grids and stencils; with four .5 to 1.05 times.
-const CREW: usize = 4;
+/// Threads from which on a crew searches graphs of few entries or a long way across, whose windows hold little: with four, such of 65 thousand to a
+/// million vertices took 1.0 to 1.8 times as long as with one, and with sixteen .4 to .9 times; others .6 to .8 times with four.
+const NARROW_CREW: usize = 8;
+const NARROW_ENTRIES: usize = 1 << 21;
+
+/// The threads that packed arcs are searched by: a crew, two that own the vertices in turns, or one.
+fn threads(s: &Stats) -> usize {
+    let allowed = crate::threads::allowed();
+    let narrow = s.spreads_slowly || s.entries < NARROW_ENTRIES;
+    match () {
+        () if allowed >= if narrow { NARROW_CREW } else { CREW } => usize::MAX,
+        // They meet at every distance.
+        () if s.spreads_slowly => 1,
+        () => 2,
+    }
+}
 
 /// The variants on this graph. Without weights a breadth-first search; otherwise buckets over CSR for any weights, and packed arcs
 /// for small whole ones.
@@ -56,7 +69,9 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
         };
         // Rows that fit one vector need no order inside and no offsets.
         let packed = if s.max_degree as usize <= HEAD { packed(SsspVariant::PackedRows) } else { packed(SsspVariant::Packed) };
-        all.extend(on_threads(if crate::threads::available() < CREW { 1 } else { usize::MAX }, packed));
+        all.extend(packed);
+        // All alike, for a form of many threads not to seem faster than one of few that it is not.
+        all = on_threads(threads(s), all);
     }
     all
 }

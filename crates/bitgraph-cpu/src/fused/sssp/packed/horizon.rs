@@ -13,6 +13,7 @@
 
 use super::super::state::long_way;
 use super::buckets::Buckets;
+use super::link::{Link, Report};
 use super::ops::{Ops, Sink, below};
 use super::rows::{HEAD, PAD, Rows};
 use bitgraph_backend::{Control, Error, Result};
@@ -28,7 +29,7 @@ const AHEAD: usize = 8;
 /// The class of the smallest degree that is not below `HEAD`.
 const LONG: u8 = HEAD.trailing_zeros() as u8 + 1;
 
-/// What a search needs besides the distances: 16 bytes per vertex and the buckets.
+/// What a searcher needs besides the distances: 16 bytes per vertex and the buckets; of two searchers the messages too.
 #[derive(Debug)]
 pub(crate) struct Scratch {
     pub buckets: Buckets,
@@ -36,13 +37,16 @@ pub(crate) struct Scratch {
     cursors: Vec<u32>,
     keys: Vec<u32>,
     list: Vec<u32>,
+    /// What one of two searchers sends.
+    pub messages: [Vec<u64>; 2],
 }
 
 impl Default for Scratch {
     /// Only buckets, for the search over fixed rows.
     fn default() -> Self {
         let none = Vec::new;
-        Self { buckets: Buckets::new(), settled: none(), cursors: none(), keys: none(), list: none() }
+        let (buckets, messages) = (Buckets::new(), [Vec::new(), Vec::new()]);
+        Self { buckets, settled: none(), cursors: none(), keys: none(), list: none(), messages }
     }
 }
 
@@ -67,13 +71,34 @@ pub(crate) struct Task<'a> {
 }
 
 /// Distances, and where improvements go.
-struct State<'a> {
+struct State<'a, L> {
     dist: *mut u32,
     buckets: &'a mut Buckets,
     live: u64,
+    sent: u64,
+    link: &'a mut L,
 }
 
-impl Sink for State<'_> {
+impl<L: Link> State<'_, L> {
+    /// Meets the other searcher; afterwards everything that it sent is queued here.
+    #[inline(always)]
+    fn meet(&mut self, mut report: Report) -> Report {
+        report.live = self.live + self.sent;
+        self.sent = 0;
+        let (dist, buckets, live) = (self.dist, &mut *self.buckets, &mut self.live);
+        self.link.meet(dist, report, |vertex, distance| {
+            // SAFETY: the other searcher sends vertices of the same graph.
+            let known = unsafe { &mut *dist.add(vertex as usize) };
+            if distance < *known {
+                *known = distance;
+                buckets.push(distance, vertex);
+                *live += 1;
+            }
+        })
+    }
+}
+
+impl<L: Link> Sink for State<'_, L> {
     #[inline(always)]
     fn dist(&self) -> *mut u32 {
         self.dist
@@ -82,8 +107,14 @@ impl Sink for State<'_> {
     unsafe fn improve(&mut self, id: u32, distance: u32) {
         // SAFETY: the trait's contract.
         unsafe { *self.dist.add(id as usize) = distance };
-        self.buckets.push(distance, id);
-        self.live += 1;
+        // Which of two searchers a vertex belongs to is anybody's guess: no branch on it.
+        let own = L::ALONE || self.link.owns(id);
+        self.buckets.push_if(distance, id, own);
+        self.live += u64::from(own);
+        if !L::ALONE {
+            self.link.send_if(id, distance, !own);
+            self.sent += u64::from(!own);
+        }
     }
 }
 
@@ -95,7 +126,7 @@ impl Sink for State<'_> {
 /// # Safety
 /// `dist` has an element per vertex, `scratch` is for as many, and the CPU has the instructions of `O`.
 #[inline(always)]
-pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch) -> Result<()> {
+pub(crate) unsafe fn search<O: Ops, L: Link>(task: Task<'_>, dist: &mut [u32], scratch: &mut Scratch, link: &mut L) -> Result<()> {
     let Task { out, incoming, source, target, step, control } = task;
     let nodes = out.nodes;
     debug_assert!(dist.len() == nodes && scratch.list.len() >= nodes + PAD);
@@ -103,13 +134,16 @@ pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &
     buckets.clear();
     let dist = dist.as_mut_ptr();
     let (heads, entries, offsets, classes) = (out.heads.as_ptr(), out.entries.as_ptr(), out.offsets.as_ptr(), out.classes.as_ptr());
-    let mut state = State { dist, buckets, live: 1 };
+    let mut state = State { dist, buckets, live: 0, sent: 0, link };
     // SAFETY: for the whole body, vertices come from the source, from entries or from lists of vertices, and are below
     // `nodes`; positions in `settled`, `cursors` and `keys` are below `count`, which is at most the number of own vertices since a
     // vertex is settled once; a row's cursor is inside the row while its key says that entries are left.
     unsafe {
         *dist.add(source as usize) = 0;
-        state.buckets.push(0, source);
+        if state.link.owns(source) {
+            state.buckets.push(0, source);
+            state.live = 1;
+        }
         // The rest of a row behind its first `from` entries.
         let rest = |v: usize, from: usize| {
             let (start, end) = (*offsets.add(v) as usize + from, *offsets.add(v + 1) as usize);
@@ -117,16 +151,17 @@ pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &
         };
         // An undirected vertex of degree 1 has no arc but the one that it was reached over.
         let leaf = u8::from(std::ptr::eq(out, incoming));
-        let whole = out.offsets[nodes] as usize / WHOLE_PART;
+        let whole = out.offsets[nodes] as usize / if L::ALONE { WHOLE_PART } else { 2 * WHOLE_PART };
         let limit = (out.offsets[nodes] as f64 * PULL_PART * 0.75) as u64;
         let (mut now, mut horizon, mut width) = (0u32, step, step);
-        let (mut count, mut size) = (0usize, 0u64);
+        let (mut count, mut size, mut total) = (0usize, 0u64, 0u64);
         let (mut pulling, mut last) = (false, false);
         let (mut open, mut nearest) = (usize::MAX, 0u32);
-        let (mut open_before, mut width_before) = (usize::MAX, 0u32);
+        let (mut open_before, mut width_before) = (u64::MAX, 0u32);
         loop {
             if !last && now == horizon {
-                if pulling || size > limit {
+                if pulling || total > limit {
+                    let mut own_nearest = u32::MAX;
                     if !pulling {
                         crate::trace::enter("sssp: packed, pulling");
                         pulling = true;
@@ -136,7 +171,7 @@ pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &
                             let v = *settled.get_unchecked(i) as usize;
                             sum += (*offsets.add(v + 1) - *offsets.add(v)) as usize;
                             if sum > whole {
-                                nearest = *dist.add(v);
+                                own_nearest = *dist.add(v);
                                 break;
                             }
                             // The cursor of a finished row counts padding.
@@ -146,9 +181,13 @@ pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &
                             i += 1;
                         }
                     }
-                    let mut open_size = 0u64;
+                    let mut size = 0u64;
                     if open == usize::MAX {
-                        open = O::open(dist, incoming.classes.as_ptr(), 0, nodes, now, list.as_mut_ptr());
+                        open = 0;
+                        for block in state.link.blocks(nodes) {
+                            let at = list.as_mut_ptr().add(open);
+                            open += O::open(dist, incoming.classes.as_ptr(), block.start as u32, block.len(), now, at);
+                        }
                     } else {
                         let mut kept = 0;
                         for i in 0..open {
@@ -159,24 +198,29 @@ pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &
                         open = kept;
                     }
                     for i in (0..open).step_by(16) {
-                        open_size += 16 << *incoming.classes.get_unchecked(*list.get_unchecked(i) as usize);
+                        size += 16 << *incoming.classes.get_unchecked(*list.get_unchecked(i) as usize);
                     }
+                    let all = state.meet(Report { open: open as u64, open_size: size, nearest: own_nearest, ..Report::EMPTY });
                     // A window of the largest weight that settled nothing: the rest cannot be reached.
-                    if open == 0 || (open == open_before && width_before >= 256) {
+                    if all.open == 0 || (all.open == open_before && width_before >= 256) {
                         break;
                     }
-                    last = open_size < open as u64 * SMALL;
+                    state.link.adopt(dist, nodes, now);
+                    if nearest == 0 && all.nearest != u32::MAX {
+                        nearest = all.nearest;
+                    }
+                    last = all.open_size < all.open * SMALL;
                     if last {
                         crate::trace::enter("sssp: packed, the last horizon");
                     }
                     let next = if last { u32::MAX } else { horizon.saturating_add(width) };
-                    (open_before, width_before) = (open, next - now);
+                    (open_before, width_before) = (all.open, next - now);
                     width = width.saturating_mul(2);
-                    pull::<O>(incoming, &list[..open], now, next, nearest, &mut state);
+                    pull::<O, L>(incoming, &list[..open], now, next, nearest, &mut state);
                     horizon = next;
                 } else {
                     // A long way: the arcs of most rows have all become due, and what is left is pushed wholly.
-                    last = long_way(now.into(), size, limit);
+                    last = long_way(now.into(), total, limit);
                     let next = if last { u32::MAX } else { horizon + step };
                     let due = O::due(keys.get_unchecked(..count), next, list.as_mut_ptr());
                     for k in 0..due {
@@ -208,7 +252,10 @@ pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &
                         *keys.get_unchecked_mut(i) = key;
                     }
                     horizon = next;
-                    if state.live == 0 && keys.get_unchecked(..count).iter().all(|&k| k == u32::MAX) {
+                    // Whether anything is left matters only when nothing is queued, or may be on the other side.
+                    let pending = (!L::ALONE || state.live == 0) && keys.get_unchecked(..count).iter().any(|&k| k != u32::MAX);
+                    let all = state.meet(Report { settled: size, pending, ..Report::EMPTY });
+                    if all.live == 0 && !all.pending {
                         break;
                     }
                 }
@@ -275,15 +322,21 @@ pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &
                 }
             }
             state.buckets.release(now);
-            if control.is_cancelled() {
+            let found = target.is_some_and(|t| state.link.owns(t) && *dist.add(t as usize) <= now);
+            let stop = state.link.leads() && control.is_cancelled();
+            if state.link.leads() {
+                control.report(u64::from(now) + 1, None);
+            }
+            let all = state.meet(Report { settled: size, found, stop, ..Report::EMPTY });
+            if all.stop {
                 return Err(Error::Cancelled);
             }
-            control.report(u64::from(now) + 1, None);
-            if target.is_some_and(|t| *dist.add(t as usize) <= now) {
+            if all.found {
                 break;
             }
+            total = all.settled;
             now += 1;
-            if state.live == 0 {
+            if all.live == 0 {
                 if last {
                     break;
                 }
@@ -299,7 +352,7 @@ pub(crate) unsafe fn search<O: Ops>(task: Task<'_>, dist: &mut [u32], scratch: &
 /// # Safety
 /// As of [`search`]; `open` lists vertices.
 #[inline(always)]
-unsafe fn pull<O: Ops>(rows: &Rows, open: &[u32], now: u32, next: u32, nearest: u32, state: &mut State<'_>) {
+unsafe fn pull<O: Ops, L: Link>(rows: &Rows, open: &[u32], now: u32, next: u32, nearest: u32, state: &mut State<'_, L>) {
     let (heads, entries, offsets, classes) = (rows.heads.as_ptr(), rows.entries.as_ptr(), rows.offsets.as_ptr(), rows.classes.as_ptr());
     let Some(end) = open.len().checked_sub(1) else { return };
     for (i, &v) in open.iter().enumerate() {
