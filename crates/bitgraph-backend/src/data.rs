@@ -6,6 +6,7 @@
 use crate::{Error, Stats, WeightStats};
 use bitgraph_b2sr::Layout;
 use bitgraph_sparse::ordering::Ordering;
+use bitgraph_sparse::parallel::once;
 use bitgraph_sparse::{Csr, Permutation, Values};
 use std::sync::OnceLock;
 
@@ -101,19 +102,19 @@ impl GraphData {
     pub fn csr(&self) -> &Csr {
         match &self.layout {
             Layout::Csr(csr) => csr,
-            tiles => self.csr.get_or_init(|| tiles.to_csr()),
+            tiles => once(&self.csr, || tiles.to_csr()),
         }
     }
     /// Measurements of the pattern, taken once.
     pub fn stats(&self) -> &Stats {
-        self.stats.get_or_init(|| Stats::of(self.csr()))
+        once(&self.stats, || Stats::of(self.csr()))
     }
     /// Whether the pattern equals its transpose: an undirected graph, whatever its weights. O(nnz) where it has to be found, once.
     pub fn is_symmetric(&self) -> bool {
         match self.symmetry {
             Symmetry::Symmetric => true,
             Symmetry::Directed => false,
-            Symmetry::Find => *self.pattern_symmetric.get_or_init(|| self.csr().is_symmetric()),
+            Symmetry::Find => *once(&self.pattern_symmetric, || self.csr().is_symmetric()),
         }
     }
     /// Whether pattern and values equal their transposes. O(nnz) where it has to be found, once.
@@ -122,7 +123,7 @@ impl GraphData {
             Symmetry::Symmetric => true,
             Symmetry::Directed => false,
             Symmetry::Find if self.values.is_none() => self.is_symmetric(),
-            Symmetry::Find => *self.values_symmetric.get_or_init(|| self.csr().is_symmetric_with(self.values.as_ref())),
+            Symmetry::Find => *once(&self.values_symmetric, || self.csr().is_symmetric_with(self.values.as_ref())),
         }
     }
     /// What the weights are like; 1 everywhere where there are none. Refuses negative and NaN weights. O(nnz), once.
@@ -139,7 +140,7 @@ impl GraphData {
                 error => error,
             })
         };
-        self.weights.get_or_init(measure).as_ref().map_err(Error::clone)
+        once(&self.weights, measure).as_ref().map_err(Error::clone)
     }
     /// The largest weight, if all are whole numbers of 0 or more, floats below 2^63; 1 where there are no values. O(nnz), once.
     pub fn max_whole_weight(&self) -> Option<u64> {

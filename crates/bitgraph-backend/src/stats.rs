@@ -4,6 +4,7 @@
 //! chooses.
 
 use bitgraph_b2sr::TileCounts;
+use bitgraph_sparse::parallel::once;
 use bitgraph_sparse::{Csr, FormatKind, OffsetInt, with_offsets};
 use std::collections::HashSet;
 use std::sync::OnceLock;
@@ -102,7 +103,7 @@ impl Stats {
     }
     /// The largest difference between the row and the column of an entry. O(n), when first asked for: rows ascend.
     pub fn bandwidth(&self) -> u32 {
-        *self.bandwidth.get_or_init(|| {
+        *once(&self.bandwidth, || {
             let ends = (0..self.nodes).filter_map(|i| {
                 let row = self.csr.row(i);
                 Some(row.first()?.abs_diff(i as u32).max(row.last()?.abs_diff(i as u32)))
@@ -113,7 +114,7 @@ impl Stats {
     /// The largest `h` of which `h` rows have at least `h` entries: no row of an undirected graph has more neighbours that come after it in
     /// an order of ascending degrees. O(n), when first asked for.
     pub fn h_index(&self) -> u32 {
-        *self.h_index.get_or_init(|| {
+        *once(&self.h_index, || {
             // No more rows than this have so many entries.
             let most = (self.entries as f64).sqrt() as usize + 1;
             let mut rows = vec![0usize; most + 1];
@@ -128,11 +129,11 @@ impl Stats {
     }
     /// The diagonals of a sample of slices; counted when first asked for.
     pub fn diagonals(&self) -> Diagonals {
-        *self.diagonals.get_or_init(|| diagonals(&self.csr))
+        *once(&self.diagonals, || diagonals(&self.csr))
     }
     /// Tile counts of every format, from a sample of bands of rows; counted when first asked for.
     pub fn tiles(&self) -> &TileCounts {
-        self.tiles.get_or_init(|| TileCounts::sampled(&self.csr, SAMPLED_BANDS, 1))
+        once(&self.tiles, || TileCounts::sampled(&self.csr, SAMPLED_BANDS, 1))
     }
     /// Entries a tile of a format, by that sample; 0 for CSR and the hybrid, whose tiles are not counted.
     #[must_use]

@@ -7,6 +7,7 @@ use crate::tile::RowEntries;
 pub use bitgraph_b2sr::Layout;
 use bitgraph_b2sr::with_layout;
 use bitgraph_backend::Error;
+use bitgraph_sparse::parallel::once;
 use bitgraph_sparse::{BitVector, Csr, FormatKind, Values};
 use std::sync::{Arc, OnceLock};
 
@@ -92,12 +93,12 @@ impl CpuMatrix {
     pub(crate) fn csr(&self) -> &Csr {
         match &*self.layout {
             Layout::Csr(csr) => csr,
-            tiles => self.derived.csr.get_or_init(|| tiles.to_csr()),
+            tiles => once(&self.derived.csr, || tiles.to_csr()),
         }
     }
     /// The entries column by column, with their positions in the pattern's order; found at first use and kept. O(nnz), 12 bytes an entry.
     pub(crate) fn by_columns(&self) -> &ByColumns {
-        self.derived.by_columns.get_or_init(|| {
+        once(&self.derived.by_columns, || {
             let (csr, positions) = self.csr().transpose_with_positions();
             ByColumns { csr, positions }
         })
@@ -139,12 +140,12 @@ impl CpuMatrix {
         if let Layout::Csr(csr) = &*self.layout {
             return csr.offsets().get(row);
         }
-        self.derived.row_offsets.get_or_init(|| self.layout.row_offsets())[row]
+        once(&self.derived.row_offsets, || self.layout.row_offsets())[row]
     }
     /// The transpose in the same format; built at first use and kept.
     #[must_use]
     pub fn transposed(&self) -> &Self {
-        self.derived.transpose.get_or_init(|| self.transpose())
+        once(&self.derived.transpose, || self.transpose())
     }
     /// The transpose in the same format, as a matrix of its own.
     #[must_use]
@@ -169,7 +170,7 @@ impl CpuMatrix {
     }
     /// Which rows have entries; `None` if all have. O(rows), once.
     pub(crate) fn nonempty_rows(&self) -> Option<&BitVector> {
-        let rows = self.derived.nonempty_rows.get_or_init(|| {
+        let rows = once(&self.derived.nonempty_rows, || {
             let bits: BitVector = (0..self.shape().0).map(|i| self.has_entries(i)).collect();
             (bits.count_ones() < bits.len()).then_some(bits)
         });

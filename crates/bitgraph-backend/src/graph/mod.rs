@@ -63,6 +63,7 @@ pub struct Graph<B: Backend> {
     backend: B,
     data: Arc<GraphData>,
     state: Mutex<State<B>>,
+    building: Mutex<()>,
 }
 
 /// An algorithm's layout, built: what [`Graph::prepare`] gives.
@@ -78,7 +79,7 @@ impl<B: Backend> Graph<B> {
     #[must_use]
     pub fn new(backend: B, data: impl Into<Arc<GraphData>>) -> Self {
         let state = State { arranged: HashMap::new(), uses: HashMap::new(), layouts: Cache::default(), times: BuildTimes::default() };
-        Self { backend, data: data.into(), state: Mutex::new(state) }
+        Self { backend, data: data.into(), state: Mutex::new(state), building: Mutex::new(()) }
     }
     /// The same graph on another backend. What is known of it is shared; layouts are the other backend's own.
     #[must_use]
@@ -136,7 +137,7 @@ impl<B: Backend> Graph<B> {
     /// Out of memory.
     pub fn arranged(&self) -> Result<Arc<Arranged<B>>, B::Error> {
         let (ordering, format) = (self.ordering(), self.data.layout().kind());
-        self.arranged_as(&mut self.state(), ordering, format, self.data.values().is_some())
+        self.arranged_as(ordering, format, self.data.values().is_some())
     }
     /// Runs an algorithm with the planner's choice of layout, learnt from the runs so far.
     ///
@@ -157,19 +158,18 @@ impl<B: Backend> Graph<B> {
         B: Fused<A>,
     {
         algorithm.check(&self.data)?;
-        let mut state = self.state();
-        let mut plan = self.next_plan(&mut state, algorithm, request, true)?;
-        match self.build(&mut state, algorithm, &plan)? {
+        let mut plan = self.next_plan(algorithm, request, true)?;
+        match self.build(algorithm, &plan)? {
             Ok(ready) => Ok(ready),
             Err(bytes) => {
                 // The simplest variant in the order that the graph came in takes no layout of its own worth mentioning.
                 let plain = |c: &&Candidate| c.build_seconds == 0.0;
                 let simplest = plan.candidates.iter().find(plain).cloned().unwrap_or_else(|| Candidate::definition(&self.data));
-                let (refused, budget) = (plan.chosen.variant, state.layouts.budget());
+                let (refused, budget) = (plan.chosen.variant, self.state().layouts.budget());
                 plan.note = Some(format!("the layout of variant {refused} takes {bytes} bytes, more than the budget of {budget}"));
                 plan.chosen = simplest;
-                let built = self.build(&mut state, algorithm, &plan)?;
-                built.or_else(|_| self.defined(&mut state, plan, algorithm))
+                let built = self.build(algorithm, &plan)?;
+                built.or_else(|_| self.defined(plan, algorithm))
             }
         }
     }
@@ -182,18 +182,25 @@ impl<B: Backend> Graph<B> {
         B: Fused<A>,
     {
         algorithm.check(&self.data)?;
-        self.next_plan(&mut self.state(), algorithm, request, false)
+        self.next_plan(algorithm, request, false)
     }
 
     /// The ordering that the graph came in.
     fn ordering(&self) -> Ordering {
         self.data.order().map_or(Ordering::None, |o| o.0)
     }
+    /// The state, for as long as nothing is computed: what is computed in parallel may run another caller's work meanwhile, on the thread that
+    /// waits for it, and that may want the state.
     fn state(&self) -> MutexGuard<'_, State<B>> {
         // What a panic left behind is whole: entries are inserted after they are built.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
-    fn next_plan<A: Algorithm>(&self, state: &mut State<B>, algorithm: &A, request: &Request, count: bool) -> Result<Plan, B::Error>
+    /// The turn to build, so that callers at once do not build the same. Threads of a pool do without: what one waits for might be below it on
+    /// its own stack.
+    fn turn(&self) -> Option<MutexGuard<'_, ()>> {
+        rayon::current_thread_index().is_none().then(|| self.building.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+    fn next_plan<A: Algorithm>(&self, algorithm: &A, request: &Request, count: bool) -> Result<Plan, B::Error>
     where
         B: Fused<A>,
     {
@@ -201,101 +208,112 @@ impl<B: Backend> Graph<B> {
         let key = (TypeId::of::<A>(), algorithm.key(), *request);
         let (backend, data) = (&self.backend, &self.data);
         let stored = || backend.stored(data.layout(), algorithm);
-        let forecast = |runs| weigh(data, A::NAME, request, runs, &stored, &|| backend.variants(data, algorithm, runs));
-        let plan = next_plan(&mut state.uses, A::NAME, key, count, &forecast)?;
-        state.times.plan += start.elapsed().as_secs_f64();
-        Ok(plan)
+        loop {
+            let planned = next_plan(&mut self.state().uses, A::NAME, key, count);
+            let wanted = match planned {
+                Ok(plan) => {
+                    self.state().times.plan += start.elapsed().as_secs_f64();
+                    return Ok(plan);
+                }
+                Err(runs) => runs,
+            };
+            let forecast = weigh(data, A::NAME, request, wanted, &stored, &|| backend.variants(data, algorithm, wanted))?;
+            Uses::renew(&mut self.state().uses, key, forecast);
+        }
     }
     /// The planned layout, built if need be; or the bytes of one that the budget does not allow.
-    fn build<A: Algorithm>(&self, state: &mut State<B>, algorithm: &A, plan: &Plan) -> Result<Result<Ready<B, A>, u64>, B::Error>
+    fn build<A: Algorithm>(&self, algorithm: &A, plan: &Plan) -> Result<Result<Ready<B, A>, u64>, B::Error>
     where
         B: Fused<A>,
     {
         let choice = Choice { ordering: plan.ordering(), format: plan.format(), variant: plan.variant() };
         let key = (TypeId::of::<A>(), algorithm.key(), choice);
-        if let Some((arranged, layout)) = state.layouts.get::<Option<Arc<B::Layout>>>(&key) {
-            return Ok(Ok(Ready { data: Arc::clone(&self.data), arranged, layout, plan: plan.clone() }));
+        let ready = |arranged, layout| Ready { data: Arc::clone(&self.data), arranged, layout, plan: plan.clone() };
+        let kept = || self.state().layouts.get::<Option<Arc<B::Layout>>>(&key);
+        if let Some((arranged, layout)) = kept() {
+            return Ok(Ok(ready(arranged, layout)));
+        }
+        let _turn = self.turn();
+        if let Some((arranged, layout)) = kept() {
+            return Ok(Ok(ready(arranged, layout)));
         }
         let weighted = A::WEIGHTED && self.data.values().is_some();
-        let arranged = self.arranged_as(state, plan.ordering(), plan.format(), weighted)?;
+        let arranged = self.arranged_as(plan.ordering(), plan.format(), weighted)?;
         let start = Instant::now();
         if A::INCOMING {
             arranged.transpose()?;
         }
-        state.times.layout += start.elapsed().as_secs_f64();
+        let transposed = start.elapsed().as_secs_f64();
         let start = Instant::now();
         let layout = if plan.variant() == Candidate::DEFINITION { None } else { self.backend.layout(&arranged, algorithm, plan)? };
-        state.times.prepare += start.elapsed().as_secs_f64();
+        let prepared = start.elapsed().as_secs_f64();
         let bytes = layout.as_ref().map_or(0, |l| self.backend.layout_bytes(l));
         let layout = layout.map(Arc::new);
         let came = plan.ordering() == self.ordering() && plan.format() == self.data.layout().kind();
         let held = if came { bytes } else { bytes.saturating_add(arranged.bytes()) };
+        let mut state = self.state();
+        state.times.layout += transposed;
+        state.times.prepare += prepared;
         if let Err(bytes) = state.layouts.insert(key, Arc::clone(&arranged), layout.clone(), bytes, held) {
             return Ok(Err(bytes));
         }
         // An order or format that only layouts which have gone used goes with them; what the graph came in stays.
         state.arranged.retain(|_, a| Arc::strong_count(a) > 1);
-        Ok(Ok(Ready { data: Arc::clone(&self.data), arranged, layout, plan: plan.clone() }))
+        Ok(Ok(ready(arranged, layout)))
     }
     /// The definition, on the graph as it came.
-    fn defined<A: Algorithm>(&self, state: &mut State<B>, mut plan: Plan, _algorithm: &A) -> Result<Ready<B, A>, B::Error>
+    fn defined<A: Algorithm>(&self, mut plan: Plan, _algorithm: &A) -> Result<Ready<B, A>, B::Error>
     where
         B: Fused<A>,
     {
         plan.chosen = Candidate::definition(&self.data);
-        let arranged = self.arranged_as(state, plan.ordering(), plan.format(), A::WEIGHTED && self.data.values().is_some())?;
+        let arranged = self.arranged_as(plan.ordering(), plan.format(), A::WEIGHTED && self.data.values().is_some())?;
         Ok(Ready { data: Arc::clone(&self.data), arranged, layout: None, plan })
     }
-    fn arranged_as(
-        &self,
-        state: &mut State<B>,
-        ordering: Ordering,
-        format: FormatKind,
-        weighted: bool,
-    ) -> Result<Arc<Arranged<B>>, B::Error> {
-        if let Some(found) = state.arranged.get(&(ordering, format, weighted)) {
-            return Ok(Arc::clone(found));
+    fn arranged_as(&self, ordering: Ordering, format: FormatKind, weighted: bool) -> Result<Arc<Arranged<B>>, B::Error> {
+        let kept = |weighted| self.state().arranged.get(&(ordering, format, weighted)).cloned();
+        if let Some(found) = kept(weighted) {
+            return Ok(found);
         }
         let data = &self.data;
         let symmetric = if weighted { data.is_symmetric_with_values() } else { data.is_symmetric() };
         let start = Instant::now();
-        let built = match state.arranged.get(&(ordering, format, true)) {
+        let mut ordered_after = 0.0;
+        let built = match kept(true) {
             Some(weighted) => weighted.pattern(symmetric),
             None => {
                 let ordered = Ordered::new(data, ordering, weighted)?;
-                state.times.order += start.elapsed().as_secs_f64();
+                ordered_after = start.elapsed().as_secs_f64();
                 Arranged::new(&self.backend, ordered, ordering, format, symmetric)?
             }
         };
+        let mut state = self.state();
+        state.times.order += ordered_after;
         state.times.layout += start.elapsed().as_secs_f64();
-        let built = Arc::new(built);
-        state.arranged.insert((ordering, format, weighted), Arc::clone(&built));
-        Ok(built)
+        // Another caller's, if one was faster.
+        Ok(Arc::clone(state.arranged.entry((ordering, format, weighted)).or_insert_with(|| Arc::new(built))))
     }
 }
 
-/// The plan of an algorithm's next run, which counts towards what is learnt if `count` says so. `forecast` weighs the layouts for so many
-/// runs. Compiled once, not for every algorithm.
-fn next_plan(
-    all: &mut HashMap<Key, Uses>,
-    algorithm: &'static str,
-    key: Key,
-    count: bool,
-    forecast: &dyn Fn(u32) -> Result<Forecast, crate::Error>,
-) -> Result<Plan, crate::Error> {
+impl Uses {
+    /// Weighs the layouts anew and keeps what was learnt.
+    fn renew(all: &mut HashMap<Key, Self>, key: Key, forecast: Forecast) {
+        let carry = |old: Self| old.learnt.carried(&old.forecast.candidates, &forecast.candidates);
+        let learnt = all.remove(&key).map(carry).unwrap_or_default();
+        all.insert(key, Self { forecast, learnt });
+    }
+}
+
+/// The plan of an algorithm's next run, which counts towards what is learnt if `count` says so; for how many runs the layouts are to be weighed
+/// first, where they are not.
+fn next_plan(all: &mut HashMap<Key, Uses>, algorithm: &'static str, key: Key, count: bool) -> Result<Plan, u32> {
     let said = match key.2.reuse {
         Reuse::Runs(runs) => Some(runs.max(1)),
         Reuse::Learn => None,
     };
-    let known = all.get(&key);
-    let runs = said.unwrap_or_else(|| known.map_or(1, |u| u.learnt.runs.saturating_add(1)));
-    if known.is_none_or(|u| u.forecast.holds_for < runs) {
-        let forecast = forecast(runs)?;
-        let carry = |old: Uses| old.learnt.carried(&old.forecast.candidates, &forecast.candidates);
-        let learnt = all.remove(&key).map(carry).unwrap_or_default();
-        all.insert(key, Uses { forecast, learnt });
-    }
-    let Some(uses) = all.get_mut(&key) else { unreachable!("it was just inserted") };
+    let known = all.get_mut(&key);
+    let runs = said.unwrap_or_else(|| known.as_ref().map_or(1, |u| u.learnt.runs.saturating_add(1)));
+    let Some(uses) = known.filter(|u| u.forecast.holds_for >= runs) else { return Err(runs) };
     let chosen = match said {
         Some(runs) => uses.forecast.cheapest(runs),
         None if count => uses.learnt.next(&uses.forecast.candidates),

@@ -4,10 +4,12 @@
 //! form for scatter patterns whose disjointness only the algorithm knows.
 
 mod loops;
+mod once;
 
 pub use loops::{
     all, blocks, chunks_mut, collect, collect_from, each, each_mut, first, map, position, reduce, tabulate, try_each, try_each_mut, update,
 };
+pub use once::once;
 
 use crate::OffsetInt;
 use std::marker::PhantomData;
