@@ -1,6 +1,6 @@
 //! Values that are computed at first use, in parallel.
 //!
-//! Invariant: nobody waits for a computation. A thread that waits for its parts may run another caller's work meanwhile, on top of its own stack,
+//! Invariant: no thread waits for a computation. A thread that waits for its parts may run another caller's work meanwhile, on top of its own stack,
 //! and that may want the same value: a cell that others wait for would never be filled.
 
 use std::sync::OnceLock;
