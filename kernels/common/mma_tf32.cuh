@@ -1,5 +1,6 @@
 // Products of 16 x 8 by 8 x 8 on tensor cores, of numbers of f32 with f32 sums. A tensor core reads the 11 upper bits of a significand: a number
-// goes in as two, the second of which is what the first leaves, and a product as three. What is left out of it is below 2^-21 of the product.
+// goes in as two, the second of which is what the first leaves, and a product as three. What is left out of it is below 2^-21 of the product;
+// of numbers below 2^-100, whose second ones tensor cores may take for zero, it may be up to 2^-10.
 //
 // Lane l = 4 g + t holds of A the columns t (a[0], a[1]) and t + 4 (a[2], a[3]) of the rows g (a[0], a[2]) and g + 8 (a[1], a[3]); of B the
 // rows t (b0) and t + 4 (b1) of column g; of D the columns 2t, 2t+1 of row g (d[0], d[1]) and of row g + 8 (d[2], d[3]). Which rows and

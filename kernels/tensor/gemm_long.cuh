@@ -1,10 +1,8 @@
 // Dense products by tensor cores where one side is long and the other small, as in a layer of a network over many nodes: of f32 with each number
 // as two (see mma_tf32.cuh), of f16 and bf16 as they are.
 //
-// Rows: a tall matrix times a small one. A block keeps the small one in shared memory, split and in the order in which lanes read it, and takes
-// tiles of the tall one's rows; a lane reads 16 bytes of a row and uses them in two steps, so that nothing of them goes through shared
-// memory. Columns: the transpose of a tall matrix times a tall one, of f32. A warp has 64 x 64 of the product, its lanes read both matrices
-// where they are, and blocks take parts of the sums, which a second launch adds in their order.
+// A block keeps the small matrix in shared memory, split and in the order in which lanes read it, and takes tiles of the tall one's rows; a lane
+// reads 16 bytes of a row and uses them in two steps, so that nothing of them goes through shared memory.
 //
 // A result that is no finite number is formed once more from the numbers as they are: a number that is infinite is not two numbers.
 #pragma once
@@ -16,33 +14,24 @@ namespace bg {
 struct GemmLongParams {
     TensorView a, b;
     TensorOut y;
-    f32* partials;   // columns: of parts, rows and columns
     u64 rows;        // of the product
-    u64 length;      // of a sum; rows: at most LONG_LENGTH
-    u64 part;        // columns: of it, for a block
-    u32 columns;     // a multiple of 4
+    u32 length;      // of a sum: at most LONG_LENGTH
+    u32 columns;     // a multiple of what a lane reads at once
     u32 tiles;       // of columns
-    u32 parts;
-    u32 transposed;  // rows: whether the small matrix is stored transposed
+    u32 transposed;  // whether the small matrix is stored transposed
     TensorEpilogue epilogue;
 };
 
 constexpr u32 LONG_THREADS = 256;
-/// Rows: of a warp, and the length of sums at most. Columns: rows and columns of a block's tile.
-constexpr u32 LONG_ROWS = 16, LONG_LENGTH = 128, LONG_TILE = 128;
+/// Rows of a warp, and the length of sums at most.
+constexpr u32 LONG_ROWS = 16, LONG_LENGTH = 128;
 /// What the distance of rows on their way out is longer than they: lanes then write to different banks.
 constexpr u32 LONG_GAP = 16;
 
 /// Whether a number is finite.
 BG_DEVICE bool is_finite(f32 x) { return x - x == 0.0f; }
 
-template <class T> BG_DEVICE f32 element(const TensorView& x, u64 row, u64 column) { return widen(((const T*)x.data)[row * x.stride + column]); }
-/// Four neighbours; zero from `end` on, in both directions.
-BG_DEVICE float4 four(const TensorView& x, u64 row, u64 rows, u64 column, u64 columns) {
-    if (row >= rows || column >= columns) return make_float4(0, 0, 0, 0);
-    return load_readonly((const float4*)((const f32*)x.data + row * x.stride + column));
-}
-BG_DEVICE f32 of_four(const float4& x, u32 i) { return i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w; }
+/// One of four numbers.
 BG_DEVICE f32 number(const uint4& x, u32 i) { return __uint_as_float(i == 0 ? x.x : i == 1 ? x.y : i == 2 ? x.z : x.w); }
 
 /// How numbers of a type go through tensor cores: those of f32 as two, in steps of 8 terms, those of 16 bits as they are, in steps of 16. A lane
@@ -140,7 +129,7 @@ template <class T, u32 TILES, u32 LENGTH> struct LongRows {
         first = blockIdx.x % p.tiles * COLUMNS;
     }
     /// Pairs of steps: of f32 as many as there may be, since products by groups of warps have to be the same for all.
-    BG_DEVICE u32 pairs() const { return same_type<T, f32>::value ? PAIRS : ceil_div((u32)p.length, 4 * READ); }
+    BG_DEVICE u32 pairs() const { return same_type<T, f32>::value ? PAIRS : ceil_div(p.length, 4 * READ); }
 
     /// The small matrix's columns of this block, read as they lie, several at once, and put in the order of use. A lane's results of two tiles
     /// are four neighbours.
@@ -254,138 +243,4 @@ template <class T, u32 TILES, u32 LENGTH> struct LongRows {
     }
 };
 
-/// The transpose of a tall matrix times a tall one: a block's part of the sums of LONG_TILE x LONG_TILE. Four warps have the tile; with
-/// eight, two share a place and take every other eight terms.
-struct LongColumns {
-    const GemmLongParams& p;
-    u32 g, t, warp, first_row, first_column;
-    u64 begin, end;
-
-    BG_DEVICE explicit LongColumns(const GemmLongParams& params) : p(params), g(lane() >> 2), t(lane() & 3u), warp(threadIdx.x / WARP) {
-        const u32 tile = blockIdx.x / p.parts, part = blockIdx.x % p.parts;
-        first_row = tile / p.tiles * LONG_TILE + warp / 2 % 2 * 64;
-        first_column = tile % p.tiles * LONG_TILE + warp % 2 * 64;
-        begin = part * p.part;
-        end = min_of(begin + p.part, p.length);
-    }
-    /// Warps that share a place of the tile.
-    BG_DEVICE u32 shares() const { return blockDim.x / (4 * WARP); }
-    BG_DEVICE void load(u64 term, float4 (&a)[4], float4 (&b)[4]) const {
-#pragma unroll
-        for (u32 i = 0; i < 4; i++) {
-            const u64 k = term + t + i / 2 * 4;
-            a[i] = four(p.a, k, end, first_row + i % 2 * 32 + 4 * g, p.rows);
-            b[i] = four(p.b, k, end, first_column + i % 2 * 32 + 4 * g, p.columns);
-        }
-    }
-    BG_DEVICE void multiply(f32 (&sums)[4][8][4]) const {
-        const u32 step = 8 * shares();
-        float4 next_a[4], next_b[4];
-        const u64 start = begin + warp / 4 * 8;
-        load(start, next_a, next_b);
-        for (u64 term = start; term < end; term += step) {
-            float4 a[4], b[4];
-#pragma unroll
-            for (u32 i = 0; i < 4; i++) a[i] = next_a[i], b[i] = next_b[i];
-            load(term + step, next_a, next_b);
-            u32 high[4][4], low[4][4];
-#pragma unroll
-            for (u32 m = 0; m < 4; m++)
-#pragma unroll
-                for (u32 i = 0; i < 4; i++) split_tf32(of_four(a[i / 2 * 2 + m / 2], m % 2 * 2 + i % 2), high[m][i], low[m][i]);
-            constexpr u32 TOGETHER = 2;
-#pragma unroll
-            for (u32 n = 0; n < 8; n += TOGETHER) {
-                uint4 right[TOGETHER];
-#pragma unroll
-                for (u32 i = 0; i < TOGETHER; i++) {
-                    split_tf32(of_four(b[n / 4], n % 4 + i), right[i].x, right[i].z);
-                    split_tf32(of_four(b[2 + n / 4], n % 4 + i), right[i].y, right[i].w);
-                }
-#pragma unroll
-                for (u32 term = 0; term < SPLIT_TERMS; term++)
-#pragma unroll
-                    for (u32 i = 0; i < TOGETHER; i++)
-#pragma unroll
-                        for (u32 m = 0; m < 4; m++) mma_split(sums[m][n + i], high[m], low[m], right[i], term);
-            }
-        }
-    }
-    /// The row and the column of a lane's result.
-    BG_DEVICE u32 row(u32 m, u32 i) const { return first_row + m / 2 * 32 + 4 * g + m % 2 * 2 + i / 2; }
-    BG_DEVICE u32 column(u32 n, u32 i) const { return first_column + n / 4 * 32 + 4 * (2 * t + i % 2) + n % 4; }
-    BG_DEVICE void multiply_plainly(f32 (&sums)[4][8][4]) const {
-#pragma unroll
-        for (u32 m = 0; m < 4; m++)
-#pragma unroll
-            for (u32 n = 0; n < 8; n++)
-#pragma unroll
-                for (u32 i = 0; i < 4; i++) {
-                    f32 sum = 0;
-                    if (row(m, i) < p.rows && column(n, i) < p.columns) {
-                        for (u64 k = begin + warp / 4 * 8; k < end; k += k % 8 == 7 ? 8 * shares() - 7 : 1) sum += element<f32>(p.a, k, row(m, i)) * element<f32>(p.b, k, column(n, i));
-                    }
-                    sums[m][n][i] = sum;
-                }
-    }
-    BG_DEVICE void run() const {
-        f32 sums[4][8][4] = {};
-        multiply(sums);
-        bool finite = true;
-#pragma unroll
-        for (u32 m = 0; m < 4; m++)
-#pragma unroll
-            for (u32 n = 0; n < 8; n++)
-#pragma unroll
-                for (u32 i = 0; i < 4; i++) finite = finite && is_finite(sums[m][n][i]);
-        if (!all(finite)) multiply_plainly(sums);
-        // The sums of the warp that shares this one's place, each in its lane's. Four tiles of columns are four neighbours.
-        float4* others = (float4*)shared_memory() + warp % 4 * 32 * WARP + lane();
-        const auto four_of = [&](u32 i) {
-            const u32 m = i / 8, n = i / 4 % 2 * 4, at = i % 4;
-            return make_float4(sums[m][n][at], sums[m][n + 1][at], sums[m][n + 2][at], sums[m][n + 3][at]);
-        };
-        if (warp >= 4) {
-#pragma unroll
-            for (u32 i = 0; i < 32; i++) others[i * WARP] = four_of(i);
-        }
-        __syncthreads();
-        if (warp >= 4) return;
-        f32* to = p.partials + (u64)(blockIdx.x % p.parts) * p.rows * p.columns;
-#pragma unroll
-        for (u32 i = 0; i < 32; i++) {
-            const u32 r = row(i / 8, i % 4), c = column(i / 4 % 2 * 4, i % 4);
-            float4 x = four_of(i);
-            if (shares() > 1) {
-                const float4 other = others[i * WARP];
-                x = make_float4(x.x + other.x, x.y + other.y, x.z + other.z, x.w + other.w);
-            }
-            if (r < p.rows && c < p.columns) *(float4*)(to + (u64)r * p.columns + c) = x;
-        }
-    }
-};
-
-/// The sums of the parts: a block's warps take some in turns, four neighbours a lane.
-BG_DEVICE void long_merge(const GemmLongParams& p) {
-    f32* shared = (f32*)shared_memory();
-    const u32 packs = p.columns / 4, warps = blockDim.x / WARP, warp = threadIdx.x / WARP;
-    const u64 pack = (u64)blockIdx.x * WARP + lane();
-    f32 x[1][4] = {};
-    if (pack < p.rows * packs) {
-#pragma unroll 4
-        for (u32 part = warp; part < p.parts; part += warps) {
-            const float4 from = *(const float4*)(p.partials + ((u64)part * p.rows * packs + pack) * 4);
-            x[0][0] += from.x, x[0][1] += from.y, x[0][2] += from.z, x[0][3] += from.w;
-        }
-    }
-    float4* mine = (float4*)shared + threadIdx.x;
-    *mine = make_float4(x[0][0], x[0][1], x[0][2], x[0][3]);
-    __syncthreads();
-    if (warp != 0 || pack >= p.rows * packs) return;
-    for (u32 w = 1; w < warps; w++) {
-        const float4 from = mine[w * WARP];
-        x[0][0] += from.x, x[0][1] += from.y, x[0][2] += from.z, x[0][3] += from.w;
-    }
-    finish_vectors(p.epilogue, p.y, RowsOf{pack / packs, p.rows - 1, 0}, (u32)(pack % packs) * 4, x);
-}
 }  // namespace bg

@@ -357,8 +357,6 @@ pub const MODULES: &[Listed] = &[
             "gemm_long_f16_128_128",
             "gemm_long_bf16_64_128",
             "gemm_long_bf16_128_128",
-            "gemm_long_columns",
-            "gemm_long_merge",
         ],
     },
     Listed {
