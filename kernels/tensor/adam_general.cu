@@ -1,5 +1,6 @@
 // A step of Adam over parameters, element by element: the new parameters and running means go to other arrays than they come from.
 #include "tensor/dense.cuh"
+#include "tensor/moment.cuh"
 
 namespace bg {
 struct AdamParams {
@@ -21,6 +22,7 @@ struct AdamParams {
     f64 correction2;
     u32 decoupled;       // decay takes its share of the parameters, not of the gradients
     u32 reserved;
+    const Moment* moment;  // rate, factor and corrections where they are not those above; null otherwise
 };
 template <class R> BG_DEVICE void adam(const AdamParams& p) {
     const DenseTask<1> task(p.work);
@@ -31,11 +33,14 @@ template <class R> BG_DEVICE void adam(const AdamParams& p) {
     load_columns_as(p.first, task.row, task.columns, m);
     load_columns_as(p.second, task.row, task.columns, v);
     if (p.decay.data) load_columns_as(p.decay, task.row, task.columns, decay);
-    const R rate = (R)p.rate, beta1 = (R)p.beta1, beta2 = (R)p.beta2;
+    const Moment* const now = p.moment;
+    const R rate = (R)(now ? now->rate : p.rate), factor = (R)(now ? now->gradient_factor : p.gradient_factor);
+    const R correction1 = (R)(now ? now->correction1 : p.correction1), correction2 = (R)(now ? now->correction2 : p.correction2);
+    const R beta1 = (R)p.beta1, beta2 = (R)p.beta2;
 #pragma unroll
     for (u32 i = 0; i < LANE_COLUMNS; i++) {
         if (!task.columns.active(i)) continue;
-        R gradient = g[i] * (R)p.gradient_factor;
+        R gradient = g[i] * factor;
         if (p.decoupled) {
             x[i] -= rate * decay[i] * x[i];
         } else {
@@ -43,7 +48,7 @@ template <class R> BG_DEVICE void adam(const AdamParams& p) {
         }
         m[i] = beta1 * m[i] + ((R)1 - beta1) * gradient;
         v[i] = beta2 * v[i] + ((R)1 - beta2) * gradient * gradient;
-        x[i] -= rate * (m[i] / (R)p.correction1) / (root(v[i] / (R)p.correction2) + (R)p.epsilon);
+        x[i] -= rate * (m[i] / correction1) / (root(v[i] / correction2) + (R)p.epsilon);
     }
     store_columns(p.parameters_out, task.row, task.columns, x);
     store_columns(p.first_out, task.row, task.columns, m);

@@ -1,5 +1,6 @@
 // Dropout of the softmax of attention.
 #pragma once
+#include "tensor/moment.cuh"
 #include "tensor/philox.cuh"
 
 namespace bg {
@@ -9,10 +10,11 @@ struct AttentionDropout {
     f64 factor;
     u32 threshold, draw;
     u32 active, reserved;
+    const Moment* moment;  // null where the draw stays
 
     template <class R> BG_DEVICE R kept(u64 position, u32 head) const {
         if (!active) return (R)1;
-        return philox_at(seed, draw, position, head) >= threshold ? (R)factor : (R)0;
+        return philox_at(seed, moved(draw, moment), position, head) >= threshold ? (R)factor : (R)0;
     }
 };
 }  // namespace bg

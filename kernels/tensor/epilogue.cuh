@@ -1,5 +1,6 @@
 // What is done to the elements of a result before they are stored: steps that the launch lists, run on the columns that a lane has.
 #pragma once
+#include "tensor/moment.cuh"
 #include "tensor/philox.cuh"
 #include "tensor/types.cuh"
 
@@ -24,7 +25,7 @@ enum StepKind : u32 {
 /// One step. Rows and columns of scales, biases and statistics are of the real type of the operation.
 struct TensorStep {
     TensorView other;    // a matrix of the result's shape, a column, or a row: the mean of batch norm, the threshold of a sign
-    const void* second;  // batch norm: variance, gamma and beta, of one row each; the last two may be null
+    const void* second;  // batch norm: variance, gamma and beta, of one row each; the last two may be null. Dropout: the moment, or null
     const void* third;
     const void* fourth;
     f64 p;               // factor, slope, alpha, epsilon, or the distance of levels
@@ -104,8 +105,9 @@ template <class R, class C, u32 M> BG_DEVICE void finish_step(const TensorStep& 
             // A pack's columns share a quad as far as they go, since it starts at a multiple of their number.
             constexpr u32 SHARED = C::PACK < 4 ? C::PACK : 4;
             uint4 words = make_uint4(0, 0, 0, 0);
+            const u32 draw = moved(s.draw, (const Moment*)s.second);
             each_column(columns, x, [&](R x, u32 i, u32 c) {
-                if (i % SHARED == 0) words = philox(s.seed, s.draw, row, c / 4);
+                if (i % SHARED == 0) words = philox(s.seed, draw, row, c / 4);
                 // Not a product: what is dropped is zero, be it infinite or no number.
                 return philox_word(words, c) >= s.threshold ? x * p : (R)0;
             });

@@ -55,8 +55,9 @@ template <u32 R, u32 N> BG_DEVICE void vector_step(const TensorStep& s, const Ro
             break;
         default: {  // STEP_DROPOUT
             uint4 words = make_uint4(0, 0, 0, 0);
+            const u32 draw = moved(s.draw, (const Moment*)s.second);
             each_neighbour<R, N>([&](u32 r, u32 i) {
-                if (i % 4 == 0) words = philox(s.seed, s.draw, rows[r], (column + i) / 4);
+                if (i % 4 == 0) words = philox(s.seed, draw, rows[r], (column + i) / 4);
                 // Not a product: what is dropped is zero, be it infinite or no number.
                 x[r][i] = philox_word(words, i) >= s.threshold ? x[r][i] * p : 0.0f;
             });

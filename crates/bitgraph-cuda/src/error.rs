@@ -114,6 +114,12 @@ pub enum Error {
     /// Launches that could not be written down for later.
     #[error("the launches were not written down: the work that makes them failed")]
     NotWritten,
+    /// Work that was to be written down, and does something that cannot be.
+    #[error("{what} cannot be written down for later")]
+    Unwritable {
+        /// What it does.
+        what: &'static str,
+    },
     /// Arrays or moments of another device.
     #[error("what is on CUDA device {found} cannot be used in work of device {expected}; move it there first")]
     OtherDevice {

@@ -35,9 +35,14 @@ pub struct Pass<'a, B: TensorBackend, T: Float> {
 /// Drops that a layer may have of its own.
 const DROPS: u32 = 4;
 
+/// How many draws a step has of so many layers.
+pub(crate) fn draws_of_a_step(layers: u32) -> u32 {
+    layers * DROPS
+}
+
 /// The draw of a step's dropout in one of so many layers.
 pub(crate) fn draw(step: u32, (layer, layers): (u32, u32), which: u32) -> u32 {
-    step.wrapping_mul(layers * DROPS).wrapping_add(layer * DROPS + which % DROPS)
+    step.wrapping_mul(draws_of_a_step(layers)).wrapping_add(layer * DROPS + which % DROPS)
 }
 
 impl<B: TensorBackend, T: Float> Pass<'_, B, T> {

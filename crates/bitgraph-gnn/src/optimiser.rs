@@ -131,6 +131,54 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
     pub fn memory(&self) -> Result<Memory<T::Real>, B::Error> {
         Ok(Memory { steps: self.step, first: self.state.first.to_host()?, second: self.state.second.to_host()? })
     }
+    /// Steps that were taken.
+    pub fn steps(&self) -> u32 {
+        self.step
+    }
+    /// The parameters after them.
+    pub fn parameters(&self) -> &Dense<B, T::Real> {
+        &self.state.parameters
+    }
+    /// The numbers of a step of Adam.
+    pub fn adam(&self, (factor, share): (f64, f64)) -> AdamSettings {
+        let decoupled = self.settings.method == Method::AdamW;
+        AdamSettings { rate: self.settings.rate * share, decoupled, gradient_factor: factor, ..AdamSettings::default() }
+    }
+    /// Moves everything to arrays that nobody else holds.
+    pub fn separate(&mut self) -> Result<(), B::Error> {
+        for of in [&mut self.state, &mut self.next] {
+            for array in [&mut of.parameters, &mut of.first, &mut of.second] {
+                *array = map(array).eval()?;
+            }
+        }
+        Ok(())
+    }
+    /// Which arrays they are, those of the next step after those of the last one.
+    pub fn arrays(&self) -> [usize; 6] {
+        let of = |state: &AdamState<B, T::Real>| [&state.parameters, &state.first, &state.second].map(|x| std::ptr::from_ref(x.raw()).addr());
+        let ([a, b, c], [d, e, f]) = (of(&self.state), of(&self.next));
+        [a, b, c, d, e, f]
+    }
+    /// Follows a step that the device was told to do again: both sets of buffers change places.
+    pub fn replayed(&mut self) {
+        self.step += 1;
+        std::mem::swap(&mut self.state, &mut self.next);
+    }
+    /// A copy of where it is, for [`Optimising::restore`].
+    pub fn copy(&self) -> Result<(u32, AdamState<B, T::Real>), B::Error> {
+        let state = &self.state;
+        let (first, second) = (map(&state.first).eval()?, map(&state.second).eval()?);
+        Ok((self.step, AdamState { parameters: map(&state.parameters).eval()?, first, second }))
+    }
+    /// Goes back to a copy, in other arrays than before.
+    pub fn restore(&mut self, (step, state): (u32, AdamState<B, T::Real>)) -> Result<(), B::Error> {
+        (self.step, self.state) = (step, state);
+        self.separate()
+    }
+    /// Forgets steps after these that were written down and not done, as many with each set of buffers.
+    pub fn set_steps(&mut self, steps: u32) {
+        self.step = steps;
+    }
     /// Parameters after one more step, from gradients that are `1 / factor` times too large, at a share of the learning rate.
     pub fn step(
         &mut self,
@@ -146,7 +194,7 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
             gradient.add(&decayed).add_scaled(&self.state.first, momentum).into(&mut self.next.first)?;
             map(&self.state.parameters).add_scaled(&self.next.first, -rate).into(&mut self.next.parameters)?;
         } else {
-            let settings = AdamSettings { rate, decoupled: method == Method::AdamW, gradient_factor: factor, ..AdamSettings::default() };
+            let settings = self.adam((factor, share));
             adam(&self.state, gradients.flat(), Some(&self.decay), (settings, self.step), &mut self.next)?;
         }
         std::mem::swap(&mut self.state, &mut self.next);

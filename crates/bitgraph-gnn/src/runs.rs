@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::time::Instant;
 
-/// Epochs that a run goes on by itself where others run beside it.
+/// Epochs that a run goes on by itself.
 const SLICE: usize = 8;
 
 /// What a run came to. Accuracies are shares of 1, those of the state that was kept.
@@ -97,6 +97,8 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
     /// The same with so many runs at once, which share the caller's threads; each has memory of its own.
     #[must_use]
     pub fn abreast(mut self, abreast: Abreast) -> Self {
+        let alone = abreast.width() == 1;
+        self.running = self.running.into_iter().map(|(run, seconds)| (run.replayed(alone), seconds)).collect();
         self.abreast = abreast;
         self
     }
@@ -142,7 +144,7 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
             let (expected, found) = (seeds.len() as u64, outcomes.len() as u64);
             return Err(refused::<B>(Error::Size { what: "seeds of the runs", expected, found }));
         }
-        let running = running.map(|(state, seconds)| Run::resume(model, task, training, state).map(|run| (run, seconds)));
+        let running = running.map(|(state, seconds)| Run::resume(model, task, training, state).map(|run| (run.replayed(true), seconds)));
         let running = running.transpose()?.into_iter().collect();
         let mut runs = Self { outcomes, best, running, ..Self::new(model, task, training, seeds) };
         if runs.seeds.len() == 1 && runs.running.front().is_some_and(|(run, _)| !run.is_over()) {
@@ -182,10 +184,10 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
                 return Ok(());
             }
         }
-        let teach = &self.teach;
+        let (teach, alone) = (&self.teach, self.abreast.width() == 1);
         let begun = self.abreast.run(seeds, |seed| {
             let start = Instant::now();
-            let run = Run::new(model, task, training, seed)?;
+            let run = Run::new(model, task, training, seed)?.replayed(alone);
             Ok::<_, B::Error>(match teach {
                 Some(teach) => (run.taught_by(teach(seed)?), start.elapsed().as_secs_f64()),
                 None => (run, 0.0),
@@ -194,19 +196,20 @@ impl<'a, B: TensorBackend, T: Float> Runs<'a, B, T> {
         self.running.extend(begun);
         Ok(())
     }
-    /// Goes on with the runs on their way: with a single one by an epoch, with several by some epochs each.
+    /// Goes on with the runs on their way: with a single one by an epoch, or by those that the device does without a round trip; with several
+    /// by some epochs each.
     fn go_on(&mut self) -> Result<(), B::Error> {
         let open: Vec<&mut Timed<'a, B, T>> = self.running.iter_mut().filter(|(run, _)| !run.is_over()).collect();
         let slice = if self.abreast.width() == 1 { 1 } else { SLICE };
         let told = self.abreast.run(open, |(run, seconds)| {
-            let (start, mut told) = (Instant::now(), Vec::with_capacity(slice));
-            while told.len() < slice && !run.is_over() {
-                told.push((run.seed(), run.step()?));
+            let (start, mut epochs) = (Instant::now(), Vec::with_capacity(slice));
+            while epochs.len() < slice && !run.is_over() {
+                epochs.append(&mut run.go_on(u32::MAX)?);
             }
             *seconds += start.elapsed().as_secs_f64();
-            Ok::<_, B::Error>(told)
+            Ok::<_, B::Error>((run.seed(), epochs))
         })?;
-        self.told_later.extend(told.into_iter().flatten());
+        self.told_later.extend(told.into_iter().flat_map(|(seed, epochs)| epochs.into_iter().map(move |epoch| (seed, epoch))));
         Ok(())
     }
     /// Takes up what the runs came to that are over, as far as those before them are.

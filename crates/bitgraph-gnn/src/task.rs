@@ -166,8 +166,12 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
     /// # Errors
     /// The backend's.
     pub fn scores(&self, loss: &Dense<B, T::Real>, logits: &Dense<B, T>) -> Result<(f64, Scores), B::Error> {
+        Ok(self.read(&self.scored(loss, logits)?.to_host()?))
+    }
+    /// What [`NodeTask::read`] takes, still on the device: a row.
+    pub(crate) fn scored(&self, loss: &Dense<B, T::Real>, logits: &Dense<B, T>) -> Result<Dense<B, T::Real>, B::Error> {
         if let Some(several) = &self.several {
-            return several.scores(loss, logits);
+            return several.decide(loss, logits);
         }
         let backend = logits.backend();
         let real = |value| <T::Real as Real>::of(value);
@@ -177,12 +181,18 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
         let (half, threshold) = (Dense::filled(backend, 1, 1, real(0.5))?, Dense::filled(backend, 1, 1, real(0.5))?);
         let right = map(&apart).multiply(&apart).threshold(&threshold).times(-0.5).bias(&half).eval()?;
         let shares = gemm(&right, &self.shares).transpose_a().eval()?;
-        let all = concat(&[loss, &validation, &shares])?.to_host()?;
-        let at = |i: usize| bitgraph_semiring::Scalar::to_f64(all[i]);
+        concat(&[loss, &validation, &shares])
+    }
+    /// The training loss and the scores in the row of [`NodeTask::scored`].
+    pub(crate) fn read(&self, row: &[T::Real]) -> (f64, Scores) {
+        if let Some(several) = &self.several {
+            return several.read(row);
+        }
+        let at = |i: usize| bitgraph_semiring::Scalar::to_f64(row[i]);
         // Sums of shares are rounded; how many are right is a whole number.
         let share = |p: usize| (at(2 + p) * self.counts[p]).round() / self.counts[p];
         let scores = Scores { validation_loss: at(1), train_accuracy: share(0), validation_accuracy: share(1), test_accuracy: share(2) };
-        Ok((at(0), scores))
+        (at(0), scores)
     }
 }
 

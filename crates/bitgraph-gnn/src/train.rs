@@ -1,6 +1,7 @@
 //! Training over the whole graph, or over batches of it: epochs, the choice of a state, divergence.
 
 mod batched;
+mod replays;
 mod whole;
 
 pub(crate) use whole::train as train_whole;
@@ -12,6 +13,7 @@ use crate::{Error, Features, Float, Gradients, Graph, Mode, Model, NodeTask, Opt
 use bitgraph_sparse::Control;
 use bitgraph_tensor::ops::{Whole, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
+use replays::Replays;
 use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
@@ -96,7 +98,7 @@ pub fn train<B: TensorBackend, T: Float>(
         training.control.report(u64::from(run.epochs), Some(u64::from(training.epochs)));
         return Ok(run);
     }
-    let mut run = Run::new(model, task, training, seed)?;
+    let mut run = Run::new(model, task, training, seed)?.replayed(true);
     let mut cancelled = false;
     while !run.is_over() {
         if let Err(stop) = training.control.step(u64::from(run.epoch), Some(u64::from(training.epochs))) {
@@ -106,7 +108,7 @@ pub fn train<B: TensorBackend, T: Float>(
             cancelled = true;
             break;
         }
-        report(&run.step()?);
+        run.go_on(u32::MAX)?.iter().for_each(&mut report);
     }
     training.control.report(u64::from(run.epoch), Some(u64::from(training.epochs)));
     Ok(Trained { cancelled, ..run.finish()? })
@@ -165,6 +167,9 @@ pub struct Run<'a, B: TensorBackend, T: Float> {
     last: Option<Scores>,
     epoch: u32,
     diverged: Option<u32>,
+    replays: Replays<B, T>,
+    /// The epoch that the run began after.
+    begun: u32,
 }
 
 impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
@@ -190,7 +195,16 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             last: None,
             epoch: 0,
             diverged: None,
+            replays: Replays::Off,
+            begun: 0,
         })
+    }
+    /// The same run, whose epochs may be written down where that is `wanted` and pays: for a run that has its stream to itself.
+    #[must_use]
+    pub(crate) fn replayed(mut self, wanted: bool) -> Self {
+        let serve = wanted && replays::serve(self.model, self.task, self.training);
+        self.replays = if serve { Replays::Wanted } else { Replays::Off };
+        self
     }
     /// The same run with a teacher's part in the loss, from the next epoch on.
     #[must_use]
@@ -216,7 +230,7 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
         run.optimising.remember(&run.parameters, state.memory)?;
         (run.scale.value, run.scale.calm) = state.loss_scale;
         run.best = state.best.map(|(epoch, flat)| Ok::<_, B::Error>((epoch, restored(flat)?))).transpose()?;
-        run.epoch = state.epoch;
+        (run.epoch, run.begun) = (state.epoch, state.epoch);
         Ok(run)
     }
     /// The state now.
@@ -264,16 +278,17 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
     /// # Errors
     /// The backend's.
     pub fn step(&mut self) -> Result<Epoch, B::Error> {
+        match self.go_on(1)?.pop() {
+            Some(epoch) => Ok(epoch),
+            None => self.by_operations(),
+        }
+    }
+    /// The same, operation by operation.
+    fn by_operations(&mut self) -> Result<Epoch, B::Error> {
         let (task, epoch, batches) = (self.task, self.epoch + 1, self.training.batches.as_deref());
         let loss = match batches {
             Some(batches) => self.batches(batches, epoch)?,
-            None => {
-                let (mode, taught) = (Mode::Train { seed: self.seed, step: epoch }, self.taught.clone());
-                self.update(&task.graph, &task.features, (mode, epoch), |logits, scale| match &taught {
-                    Some(taught) => taught.loss(task, logits, scale),
-                    None => task.loss(logits, scale),
-                })?
-            }
+            None => self.update_whole((Mode::Train { seed: self.seed, step: epoch }, epoch))?,
         };
         let scored = batches.is_none_or(|batches| batches.is_scored(epoch, self.training.epochs));
         let (loss, scores) = match self.last.filter(|_| !scored) {
@@ -288,6 +303,14 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             self.best = Some((this, self.parameters.clone()));
         }
         Ok(this)
+    }
+    /// A step of the optimiser over the whole graph; the loss before it, of 1 x 1.
+    fn update_whole(&mut self, at: (Mode, u32)) -> Result<Dense<B, T::Real>, B::Error> {
+        let (task, taught) = (self.task, self.taught.clone());
+        self.update(&task.graph, &task.features, at, |logits, scale| match &taught {
+            Some(taught) => taught.loss(task, logits, scale),
+            None => task.loss(logits, scale),
+        })
     }
     /// A step of the optimiser over a graph; the loss before it, of 1 x 1.
     fn update(

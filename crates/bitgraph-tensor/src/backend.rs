@@ -9,6 +9,7 @@ use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
     BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, Reconcile, SddmmOp, SpmmOp, Whole,
 };
+use crate::recorder::Recorder;
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
 use bitgraph_bittensor::Packing;
@@ -206,6 +207,13 @@ pub trait DenseOps: Tensor {
     /// # Errors
     /// As [`DenseOps::map`].
     fn adam(&self, op: &AdamOp<Self>, out: AdamOut<'_, Self>) -> Result<(), Self::Error>;
+    /// What writes operations down and does them again and again as one, where the backend has that.
+    ///
+    /// # Errors
+    /// Out of memory.
+    fn recorder(&self) -> Result<Option<Box<dyn Recorder<Self::Error>>>, Self::Error> {
+        Ok(None)
+    }
     /// Training of a graph convolution as one operation, where the backend has that and it pays. The numbers are those of the operations one
     /// by one, up to rounding, and the same on every run.
     ///

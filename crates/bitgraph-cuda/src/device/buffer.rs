@@ -3,6 +3,7 @@
 //! Invariant: a buffer's memory is freed once, in the order of the stream, when the last clone goes.
 
 use super::driver::StreamHandle;
+use super::recorder::Pool;
 use super::{Device, Stream};
 use crate::Result;
 use bytemuck::{Pod, Zeroable};
@@ -60,10 +61,12 @@ mod plain {
     unsafe impl<T> Sync for DevicePtr<T> {}
 }
 
-struct Allocation {
+pub(super) struct Allocation {
     device: Device,
     address: u64,
     bytes: u64,
+    /// Where the memory is of, if not of the stream.
+    pool: Option<Arc<Pool>>,
 }
 impl Allocation {
     fn handle(&self) -> StreamHandle {
@@ -72,7 +75,10 @@ impl Allocation {
 }
 impl Drop for Allocation {
     fn drop(&mut self) {
-        self.device.release(self.address, self.bytes);
+        match &self.pool {
+            Some(pool) => pool.give(self.address, self.bytes),
+            None => self.device.release(self.address, self.bytes),
+        }
     }
 }
 
@@ -107,8 +113,12 @@ impl<T: Pod> Buffer<T> {
             return Ok(Self { len, ..Self::default() });
         }
         let bytes = (len as u64).saturating_mul(size_of::<T>() as u64);
-        let address = device.reserve(bytes, what)?;
-        let allocation = Allocation { device: device.clone(), address, bytes };
+        let pool = device.stream().0.recorded.pool();
+        let address = match &pool {
+            Some(pool) => pool.take(bytes, what)?,
+            None => device.reserve(bytes, what)?,
+        };
+        let allocation = Allocation { device: device.clone(), address, bytes, pool };
         Ok(Self { allocation: Some(Arc::new(allocation)), offset: 0, len, element: PhantomData })
     }
     /// The number of elements.
@@ -129,7 +139,12 @@ impl<T: Pod> Buffer<T> {
     /// The address of the first element, for a kernel's parameters; null if there are none.
     #[must_use]
     pub fn ptr(&self) -> DevicePtr<T> {
-        DevicePtr::new(self.allocation.as_ref().map_or(0, |a| a.address + self.offset))
+        DevicePtr::new(self.allocation.as_ref().map_or(0, |a| {
+            if a.pool.is_none() {
+                a.device.stream().0.recorded.hold(a);
+            }
+            a.address + self.offset
+        }))
     }
     /// The same memory read as another type; the bytes stay.
     ///
@@ -173,6 +188,7 @@ impl<T: Pod> Buffer<T> {
         let mut out = vec![T::zeroed(); range.len()];
         self.check(&range)?;
         if let Some(a) = &self.allocation {
+            let _pass = a.device.crosses()?;
             a.device.count_download();
             a.device.driver().download(a.handle(), bytemuck::cast_slice_mut(&mut out), self.ptr().offset(range.start).address())?;
         }
@@ -191,7 +207,10 @@ impl<T: Pod> Buffer<T> {
     /// The driver's.
     pub fn fill_bytes(&self, byte: u8) -> Result<()> {
         match &self.allocation {
-            Some(a) => a.device.driver().fill(a.handle(), self.ptr().address(), byte, (self.len * size_of::<T>()) as u64),
+            Some(a) => {
+                let _pass = a.device.stream().0.recorded.pass();
+                a.device.driver().fill(a.handle(), self.ptr().address(), byte, (self.len * size_of::<T>()) as u64)
+            }
             None => Ok(()),
         }
     }
@@ -203,6 +222,7 @@ impl<T: Pod> Buffer<T> {
         self.check(&(offset..offset + from.len()))?;
         match &self.allocation {
             Some(a) if !from.is_empty() => {
+                let _pass = a.device.crosses()?;
                 a.device.count_upload();
                 a.device.driver().upload(a.handle(), self.ptr().offset(offset).address(), bytemuck::cast_slice(from))
             }
@@ -216,12 +236,11 @@ impl<T: Pod> Buffer<T> {
     pub fn copy_from(&self, offset: usize, from: &Self) -> Result<()> {
         self.check(&(offset..offset + from.len))?;
         match &self.allocation {
-            Some(a) if from.len > 0 => a.device.driver().copy(
-                a.handle(),
-                self.ptr().offset(offset).address(),
-                from.ptr().address(),
-                (from.len * size_of::<T>()) as u64,
-            ),
+            Some(a) if from.len > 0 => {
+                let _pass = a.device.stream().0.recorded.pass();
+                let (to, bytes) = (self.ptr().offset(offset).address(), (from.len * size_of::<T>()) as u64);
+                a.device.driver().copy(a.handle(), to, from.ptr().address(), bytes)
+            }
             _ => Ok(()),
         }
     }

@@ -456,6 +456,9 @@ impl Driver for CudaDriver {
         // SAFETY: as above; the calls write the handles, and the graph is needed no longer once it is instantiated.
         unsafe {
             let ended = sys::cuStreamEndCapture(raw(stream), &raw mut graph).result();
+            if worked.is_err() && !graph.is_null() {
+                let _ = sys::cuGraphDestroy(graph);
+            }
             worked?;
             ended.named("recording a graph")?;
             let made = sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0).result();

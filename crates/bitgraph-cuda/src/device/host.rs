@@ -5,15 +5,16 @@
 //! next multiple of 16 bytes and at its release before that.
 #![allow(unsafe_code)]
 
-use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Shape, Stamp, StreamHandle};
+use super::driver::{Driver, FunctionHandle, Mode, ModuleHandle, Properties, Recording, Shape, Stamp, StreamHandle};
 use crate::{Error, Result};
 use bitgraph_kernels::Struct;
 use libloading::Library;
+use std::collections::HashMap;
 use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
 /// The variable that names the folder of `cargo xtask kernels --host` and so turns the shim on.
@@ -43,6 +44,17 @@ pub struct HostDriver {
     modules: Mutex<Vec<Loaded>>,
     functions: Mutex<Vec<(usize, Entry)>>,
     stamps: Mutex<Vec<Option<Instant>>>,
+    /// What is written down now, by its stream, and what was; none for what was given up.
+    writing: Mutex<HashMap<usize, Vec<Work>>>,
+    streams: AtomicUsize,
+    written: Mutex<Vec<Option<Arc<[Work]>>>>,
+}
+
+/// Something that is written down.
+enum Work {
+    Launch { function: FunctionHandle, kernel: String, shape: Shape, parameters: Vec<u8> },
+    Copy { to: u64, from: u64, bytes: u64 },
+    Fill { to: u64, byte: u8, bytes: u64 },
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -84,9 +96,16 @@ impl HostDriver {
             modules: Mutex::default(),
             functions: Mutex::default(),
             stamps: Mutex::default(),
+            writing: Mutex::default(),
+            streams: AtomicUsize::new(0),
+            written: Mutex::default(),
         })
     }
 
+    /// Writes work of a stream down, if that is what is done with it now; whether it was.
+    fn write_down(&self, stream: StreamHandle, work: impl FnOnce() -> Work) -> bool {
+        lock(&self.writing).get_mut(&stream.0).map(|writing| writing.push(work())).is_some()
+    }
     fn load(&self, path: &Path) -> Result<ModuleHandle> {
         // SAFETY: the library was built by us from kernels and the shim; its initialisers only build empty containers.
         let library = unsafe { Library::new(path) }.map_err(|e| failed("loading a host module", e))?;
@@ -111,7 +130,7 @@ impl Driver for HostDriver {
     }
     /// Work is done as it is given, whatever the stream.
     fn open_stream(&self) -> Result<StreamHandle> {
-        Ok(StreamHandle(0))
+        Ok(StreamHandle(self.streams.fetch_add(1, Ordering::Relaxed)))
     }
     fn close_stream(&self, _: StreamHandle) {}
     fn memory(&self) -> Result<(u64, u64)> {
@@ -163,12 +182,18 @@ impl Driver for HostDriver {
         unsafe { std::ptr::copy_nonoverlapping(from as *const u8, to.as_mut_ptr(), to.len()) };
         Ok(())
     }
-    fn copy(&self, _: StreamHandle, to: u64, from: u64, bytes: u64) -> Result<()> {
+    fn copy(&self, stream: StreamHandle, to: u64, from: u64, bytes: u64) -> Result<()> {
+        if self.write_down(stream, || Work::Copy { to, from, bytes }) {
+            return Ok(());
+        }
         // SAFETY: as in `upload`, on both sides; the ranges may overlap.
         unsafe { std::ptr::copy(from as *const u8, to as *mut u8, bytes as usize) };
         Ok(())
     }
-    fn fill(&self, _: StreamHandle, to: u64, byte: u8, bytes: u64) -> Result<()> {
+    fn fill(&self, stream: StreamHandle, to: u64, byte: u8, bytes: u64) -> Result<()> {
+        if self.write_down(stream, || Work::Fill { to, byte, bytes }) {
+            return Ok(());
+        }
         // SAFETY: as in `upload`.
         unsafe { (to as *mut u8).write_bytes(byte, bytes as usize) };
         Ok(())
@@ -252,7 +277,11 @@ impl Driver for HostDriver {
     fn resident(&self, _: FunctionHandle, _: u32, _: u32) -> Result<u32> {
         Ok(1)
     }
-    unsafe fn launch(&self, _: StreamHandle, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()> {
+    unsafe fn launch(&self, stream: StreamHandle, function: FunctionHandle, kernel: &str, shape: Shape, parameters: &[u8]) -> Result<()> {
+        let later = || Work::Launch { function, kernel: kernel.into(), shape, parameters: parameters.into() };
+        if self.write_down(stream, later) {
+            return Ok(());
+        }
         #[cfg(test)]
         super::testing::launched(kernel);
         let resident = if shape.mode == Mode::Cluster { 8 } else { self.properties.sms };
@@ -306,6 +335,32 @@ impl Driver for HostDriver {
         match (at(from), at(to)) {
             (Some(a), Some(b)) => Ok(b.saturating_duration_since(a).as_secs_f64()),
             _ => Err(failed("timing", "a moment was not recorded")),
+        }
+    }
+    fn written(&self, stream: StreamHandle, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
+        lock(&self.writing).insert(stream.0, Vec::new());
+        let done = work();
+        let writing = lock(&self.writing).remove(&stream.0).unwrap_or_default();
+        done?;
+        let mut written = lock(&self.written);
+        written.push(Some(writing.into()));
+        Ok(Some(Recording(written.len() - 1)))
+    }
+    fn replay(&self, stream: StreamHandle, recording: &Recording) -> Result<()> {
+        let found = lock(&self.written).get(recording.0).cloned().flatten();
+        for work in found.ok_or(Error::NotWritten)?.iter() {
+            match work {
+                // SAFETY: the promises of who wrote it down, which hold until it is given up.
+                Work::Launch { function, kernel, shape, parameters } => unsafe { self.launch(stream, *function, kernel, *shape, parameters) }?,
+                Work::Copy { to, from, bytes } => self.copy(stream, *to, *from, *bytes)?,
+                Work::Fill { to, byte, bytes } => self.fill(stream, *to, *byte, *bytes)?,
+            }
+        }
+        Ok(())
+    }
+    fn forget(&self, recording: &Recording) {
+        if let Some(slot) = lock(&self.written).get_mut(recording.0) {
+            *slot = None;
         }
     }
 }

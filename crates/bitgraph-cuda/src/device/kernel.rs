@@ -134,6 +134,7 @@ impl Device {
             return Ok(());
         }
         let bytes = bytemuck::bytes_of(parameters);
+        let _pass = self.stream().0.recorded.pass();
         // SAFETY: the caller's promises are the driver's.
         unsafe { self.driver().launch(self.stream().0.handle, kernel.loaded.function, &kernel.loaded.name, shape, bytes) }
     }

@@ -15,6 +15,7 @@ mod kernel;
 mod observe;
 mod parameters;
 mod persistent;
+mod recorder;
 mod recycle;
 mod stream;
 #[cfg(test)]
@@ -35,6 +36,7 @@ pub use kernel::Kernel;
 pub use observe::Observer;
 pub use parameters::{Parameters, parameters};
 pub use persistent::{GridState, HostLink};
+pub use recorder::Recorder;
 pub use stream::{Event, Stream, Written};
 pub use workspace::Workspace;
 
@@ -46,7 +48,7 @@ use kernel::Loaded;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLockReadGuard, Weak};
 use stream::Queue;
 
 /// A GPU, or the host shim in its place, and one stream of it. Cheap to clone.
@@ -93,6 +95,14 @@ pub struct Crossings {
     pub uploads: u64,
     /// Copies to the host; each waits for the work before it.
     pub downloads: u64,
+}
+
+impl Shared {
+    /// Counts memory that is in use from now on.
+    fn count_memory(&self, bytes: u64) {
+        let used = self.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        self.peak.fetch_max(used, Ordering::Relaxed);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -146,6 +156,10 @@ impl Device {
     fn driver(&self) -> &dyn Driver {
         self.shared().driver.as_ref()
     }
+    /// Where launches that a recorder writes down find what changes from replay to replay; the null address for others.
+    pub(crate) fn moment<T>(&self) -> DevicePtr<T> {
+        DevicePtr::new(self.stream.0.recorded.moment())
+    }
     /// Its number.
     #[must_use]
     pub fn ordinal(&self) -> u32 {
@@ -177,6 +191,12 @@ impl Device {
     pub fn crossings(&self) -> Crossings {
         let shared = self.shared();
         Crossings { uploads: shared.uploads.load(Ordering::Relaxed), downloads: shared.downloads.load(Ordering::Relaxed) }
+    }
+    /// What a copy between host and device holds meanwhile; refused while work is written down.
+    fn crosses(&self) -> Result<Option<RwLockReadGuard<'_, ()>>> {
+        let recorded = &self.stream.0.recorded;
+        recorded.refuse("a copy between host and device")?;
+        Ok(recorded.pass())
     }
     fn count_upload(&self) {
         self.shared().uploads.fetch_add(1, Ordering::Relaxed);
@@ -221,6 +241,7 @@ impl Device {
     }
     fn reserve(&self, bytes: u64, what: &'static str) -> Result<u64> {
         let (queue, shared) = (&self.stream.0, self.shared());
+        let _pass = queue.recorded.pass();
         let kept = lock(&queue.recycled).take(bytes);
         let address = match kept {
             Some(address) => address,
@@ -232,8 +253,7 @@ impl Device {
                 other => other?,
             },
         };
-        let used = shared.used.fetch_add(bytes, Ordering::Relaxed) + bytes;
-        shared.peak.fetch_max(used, Ordering::Relaxed);
+        shared.count_memory(bytes);
         Ok(address)
     }
     /// Gives the memory that streams keep for later back to the device, and waits until it is there.
@@ -248,8 +268,10 @@ impl Device {
     }
     fn release(&self, address: u64, bytes: u64) {
         let queue = &self.stream.0;
+        let _pass = queue.recorded.pass();
         // The shim checks memory when it is released.
-        if self.properties().emulated || !lock(&queue.recycled).keep(bytes, address) {
+        let kept = queue.recorded.puts_off(address, bytes) || (!self.properties().emulated && lock(&queue.recycled).keep(bytes, address));
+        if !kept {
             self.driver().release(queue.handle, address, bytes);
         }
         self.shared().used.fetch_sub(bytes, Ordering::Relaxed);

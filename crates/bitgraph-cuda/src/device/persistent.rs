@@ -135,6 +135,7 @@ impl Device {
         launch: &mut dyn FnMut(DevicePtr<GridState>, HostLink) -> Result<()>,
     ) -> Result<u32> {
         control.check()?;
+        self.stream().0.recorded.refuse("a kernel that is waited for")?;
         let mut slot = lock(&self.stream().0.persistent);
         let shared = match &mut *slot {
             Some(shared) => shared,

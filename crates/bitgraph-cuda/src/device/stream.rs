@@ -7,6 +7,7 @@
 use super::driver::{Recording, Stamp, StreamHandle};
 use super::observe::Observer;
 use super::persistent::Persistent;
+use super::recorder::Recorded;
 use super::recycle::Recycled;
 use super::{Shared, lock};
 use crate::{Error, Result};
@@ -24,6 +25,7 @@ pub(super) struct Queue {
     pub handle: StreamHandle,
     pub recycled: Mutex<Recycled>,
     pub persistent: Mutex<Option<Persistent>>,
+    pub recorded: Recorded,
     pub observer: Mutex<Option<Arc<dyn Observer>>>,
     /// Whether the observer is to be told: there is one, and it was not told of a run that goes on.
     pub listens: AtomicBool,
@@ -51,6 +53,7 @@ impl Stream {
             handle: shared.driver.open_stream()?,
             recycled: Mutex::default(),
             persistent: Mutex::default(),
+            recorded: Recorded::default(),
             observer: Mutex::default(),
             listens: AtomicBool::new(false),
         };
@@ -96,6 +99,8 @@ impl Stream {
             None => self.0.shared.driver.stamp()?,
         };
         let event = Event { shared: self.0.shared.clone(), stamp };
+        self.0.recorded.refuse("an event")?;
+        let _pass = self.0.recorded.pass();
         self.0.shared.driver.record(self.0.handle, stamp)?;
         Ok(event)
     }
@@ -105,6 +110,8 @@ impl Stream {
     /// [`Error::OtherDevice`], or the driver's.
     pub fn wait_for(&self, event: &Event) -> Result<()> {
         self.same_device(&event.shared)?;
+        self.0.recorded.refuse("waiting for an event")?;
+        let _pass = self.0.recorded.pass();
         self.0.shared.driver.wait(self.0.handle, event.stamp)
     }
     /// Writes down the launches that `work` makes instead of doing them; nothing, and `work` is not called, where the device cannot.

@@ -1,7 +1,7 @@
 //! Streams, events, typed kernels and workspaces, on a GPU or the host shim.
 #![allow(unsafe_code)]
 
-use super::{Buffer, Device, DevicePtr, Observer, Parameters, Stream, Workspace, parameters};
+use super::{Buffer, Device, DevicePtr, Observer, Parameters, Recorder, Stream, Workspace, parameters};
 use crate::fused::bfs::{BfsLayout, BfsOptions, Variant};
 use crate::primitives::tests::device;
 use crate::{DeviceCsr, Error, Result};
@@ -157,4 +157,74 @@ fn a_workspace_gives_memory_out_again() {
     assert_eq!(workspace.take::<u32>(0).unwrap().len(), 0);
     drop((kept, workspace));
     assert_eq!(used(), before);
+}
+
+#[test]
+fn what_is_written_down_is_done_by_replays() {
+    let Some(device) = device() else { return };
+    let device = device.fork().unwrap();
+    let (a, b) = (device.upload(&[1u32, 2, 3]).unwrap(), device.zeroed::<u32>(3).unwrap());
+    let mut recorder = Recorder::new(&device).unwrap();
+    let number = recorder.write(0, &mut || {
+        let scratch = device.alloc::<u32>(3)?;
+        scratch.copy_from(0, &a)?;
+        b.copy_from(0, &scratch)
+    });
+    assert_eq!(b.to_vec().unwrap(), [0; 3], "nothing is done yet");
+    let number = number.unwrap().unwrap();
+    // What the launches name stays, though nobody else holds it.
+    a.copy_from_slice(0, &[4, 5, 6]).unwrap();
+    drop(a);
+    recorder.replay(number).unwrap();
+    assert_eq!(b.to_vec().unwrap(), [4, 5, 6]);
+    assert_eq!(recorder.replay(7), Err(Error::NotWritten));
+    // What goes to the host or comes from it is refused, and leaves the stream as it was.
+    let refused = recorder.write(0, &mut || b.to_vec().map(drop));
+    assert!(matches!(refused, Err(Error::Unwritable { .. })), "{refused:?}");
+    assert!(matches!(recorder.write(0, &mut || b.copy_from_slice(0, &[1])), Err(Error::Unwritable { .. })));
+    assert_eq!(b.to_vec().unwrap(), [4, 5, 6]);
+}
+
+#[test]
+fn memory_of_a_recorder_is_given_to_nobody_else() {
+    let Some(device) = device() else { return };
+    let device = device.fork().unwrap();
+    let recorder = Recorder::new(&device).unwrap();
+    let kept = recorder.run(|| device.upload(&[7u32; 100])).unwrap();
+    let address = recorder.run(|| Ok::<_, Error>(device.alloc::<u32>(50)?.ptr().address())).unwrap();
+    let other = device.alloc::<u32>(50).unwrap();
+    assert_ne!(other.ptr().address(), address, "the block is the recorder's, though it is free");
+    assert_eq!(recorder.run(|| Ok::<_, Error>(device.alloc::<u32>(50)?.ptr().address())).unwrap(), address);
+    // An array outlives the recorder.
+    drop(recorder);
+    assert_eq!(kept.to_vec().unwrap(), [7; 100]);
+}
+
+#[test]
+fn other_threads_wait_while_work_is_written_down() {
+    let Some(device) = device() else { return };
+    let device = device.fork().unwrap();
+    let (here, there) = (device.zeroed::<u32>(4).unwrap(), device.zeroed::<u32>(4).unwrap());
+    let mut recorder = Recorder::new(&device).unwrap();
+    let number = std::thread::scope(|scope| {
+        let (begun, wait) = channel();
+        let other = scope.spawn({
+            let there = there.clone();
+            move || {
+                wait.recv().unwrap();
+                there.fill_bytes(1).unwrap();
+            }
+        });
+        let number = recorder.write(0, &mut || {
+            begun.send(()).unwrap();
+            std::thread::sleep(Duration::from_millis(30));
+            here.fill_bytes(2)
+        });
+        other.join().unwrap();
+        number.unwrap().unwrap()
+    });
+    assert_eq!((here.to_vec().unwrap(), there.to_vec().unwrap()), (vec![0; 4], vec![0x0101_0101; 4]));
+    there.fill_bytes(3).unwrap();
+    recorder.replay(number).unwrap();
+    assert_eq!((here.to_vec().unwrap(), there.to_vec().unwrap()), (vec![0x0202_0202; 4], vec![0x0303_0303; 4]));
 }

@@ -2,7 +2,8 @@
 
 use super::params::{Target, View, name, real_of};
 use super::work::DenseWork;
-use crate::device::parameters;
+use super::recorder::MomentParams;
+use crate::device::{DevicePtr, parameters};
 use crate::{Cuda, Result};
 use bitgraph_tensor::ops::{AdamOp, AdamOut};
 
@@ -28,6 +29,7 @@ parameters! {
         correction2: f64,
         decoupled: u32,
         reserved: u32,
+        moment: DevicePtr<MomentParams>,
     }
 }
 
@@ -37,6 +39,7 @@ pub(super) fn adam(cuda: &Cuda, op: &AdamOp<Cuda>, out: &AdamOut<'_, Cuda>) -> R
     if shape.0 == 0 || shape.1 == 0 {
         return Ok(());
     }
+    let device = cuda.device();
     let params = AdamParams {
         work: DenseWork::new(shape, 1)?,
         parameters: View::reals(&op.parameters),
@@ -56,8 +59,8 @@ pub(super) fn adam(cuda: &Cuda, op: &AdamOp<Cuda>, out: &AdamOut<'_, Cuda>) -> R
         correction2: op.corrections.1,
         decoupled: u32::from(s.decoupled),
         reserved: 0,
+        moment: device.moment(),
     };
-    let device = cuda.device();
     let kernel = device.kernel(MODULE, &format!("adam_{}", name(real_of(op.parameters.any().dtype()))))?;
     // SAFETY: all matrices have one shape and type, and no operand shares an element with an output.
     unsafe { device.launch(&kernel, params.work.shape(device)?, &params) }

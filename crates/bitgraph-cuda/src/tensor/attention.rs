@@ -4,6 +4,7 @@ use super::epilogue::{EpilogueParams, finished};
 use super::instance::{self, Instance};
 use super::params::{Target, View, most, name, neighbours, real_of};
 use super::pattern::Seen;
+use super::recorder::MomentParams;
 use super::work::{LongRowsParams, RowWork, cells, merging};
 use crate::device::{Device, DevicePtr, Kernel, parameters};
 use crate::ops::source::element;
@@ -31,6 +32,7 @@ parameters! {
         draw: u32,
         active: u32,
         reserved: u32,
+        moment: DevicePtr<MomentParams>,
     }
     struct AttentionParams = "tensor/attention_general.cuh" "bg::AttentionParams" {
         work: RowWork,
@@ -77,9 +79,11 @@ impl ScoreParams {
     }
 }
 impl DropoutParams {
-    pub fn of(dropout: Option<&Dropout>) -> Self {
+    /// Of a launch on this device.
+    pub fn of(device: &Device, dropout: Option<&Dropout>) -> Self {
         let Some(d) = dropout else { return Self::zeroed() };
-        Self { seed: d.seed, factor: d.factor(), threshold: d.threshold(), draw: d.draw, active: 1, reserved: 0 }
+        let moment = device.moment();
+        Self { seed: d.seed, factor: d.factor(), threshold: d.threshold(), draw: d.draw, active: 1, reserved: 0, moment }
     }
 }
 
@@ -113,7 +117,7 @@ pub(super) fn general(cuda: &Cuda, op: &AttentionOp<Cuda>, y: &AnyMut<'_, Cuda>,
     let lse = lse.as_ref().map_or(Target::none(), |lse| Target::of(lse, 1));
     let kernel = kernel(device, x, n, score.is_summed())?;
     finished(cuda, &op.epilogue, (real, n), y, |epilogue, y| {
-        let dropout = DropoutParams::of(op.dropout.as_ref());
+        let dropout = DropoutParams::of(device, op.dropout.as_ref());
         let mut params = AttentionParams { work, pieces: LongRowsParams::none(), score, dropout, values, y, lse, epilogue };
         // SAFETY: operands fit each other (`bitgraph_tensor::ops` checks that), and none shares an element with an output.
         unsafe { device.launch(&kernel, work.shape(device)?, &params) }?;

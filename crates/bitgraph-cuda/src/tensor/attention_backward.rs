@@ -102,7 +102,7 @@ impl<'a> Entries<'a> {
         let width = counted(width)?;
         let params = EntriesParams {
             score,
-            dropout: DropoutParams::of(op.dropout.as_ref()),
+            dropout: DropoutParams::of(device, op.dropout.as_ref()),
             values,
             dy: dy_view,
             lse: View::reals(lse),

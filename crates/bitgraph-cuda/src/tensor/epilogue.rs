@@ -3,7 +3,7 @@
 //! Invariant: an element goes through the steps in their order, in the real type of the operation, and is rounded once.
 
 use super::params::{Target, View};
-use crate::device::{Buffer, DevicePtr, parameters};
+use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::{Cuda, Result};
 use bitgraph_semiring::DType;
 use bitgraph_tensor::{Activation, AnyMut, Epilogue, Reals, Step};
@@ -45,7 +45,7 @@ pub(super) fn activation(f: Option<Activation>) -> (u32, f64) {
     }
 }
 
-fn step(step: &Step<Cuda>) -> StepParams {
+fn step(device: &Device, step: &Step<Cuda>) -> StepParams {
     let new = |kind| StepParams { kind, ..StepParams::zeroed() };
     let row = |d: Option<&Reals<Cuda>>| View::optional(d).data;
     match step {
@@ -71,7 +71,10 @@ fn step(step: &Step<Cuda>) -> StepParams {
             let (activation, p) = activation(Some(*f));
             StepParams { other: View::any(value), activation, p, ..new(8) }
         }
-        Step::Dropout(d) => StepParams { seed: d.seed, draw: d.draw, threshold: d.threshold(), p: d.factor(), ..new(9) },
+        Step::Dropout(d) => {
+            let moment = device.moment::<u8>();
+            StepParams { seed: d.seed, draw: d.draw, threshold: d.threshold(), p: d.factor(), second: moment, ..new(9) }
+        }
         Step::Sign(t) => StepParams { other: View::optional(t.as_ref()), ..new(10) },
         Step::Quantise(q) => StepParams { p: q.scale, q: f64::from(q.zero_point), highest: q.highest(), ..new(11) },
     }
@@ -84,12 +87,14 @@ impl EpilogueParams {
     }
     /// A factor of every element.
     pub fn scale(factor: f64) -> Self {
-        Self::of(&[Step::Scale(factor)])
+        let mut params = Self { count: 1, ..Self::zeroed() };
+        params.steps[0] = StepParams { p: factor, kind: 2, ..StepParams::zeroed() };
+        params
     }
-    /// Up to [`MOST`] steps.
-    pub fn of(steps: &[Step<Cuda>]) -> Self {
+    /// Up to [`MOST`] steps of a launch on this device.
+    pub fn of(device: &Device, steps: &[Step<Cuda>]) -> Self {
         let mut params = Self { count: steps.len() as u32, ..Self::zeroed() };
-        params.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = step(from));
+        params.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = step(device, from));
         params
     }
     /// The same steps after a matrix was added: for as many as are left to list.
@@ -131,7 +136,7 @@ pub(super) fn finished(
     launch: impl FnOnce(EpilogueParams, Target) -> Result<()>,
 ) -> Result<()> {
     let mut rest = epilogue.0.chunks(MOST);
-    let first = EpilogueParams::of(rest.next().unwrap_or_default());
+    let first = EpilogueParams::of(cuda.device(), rest.next().unwrap_or_default());
     if rest.len() == 0 {
         return launch(first, Target::of(y, neighbours));
     }
@@ -143,7 +148,7 @@ pub(super) fn finished(
     for (k, steps) in rest.enumerate() {
         // In place but for the last: an element is read and written by one thread.
         let to = if k == last { Target::of(y, 1) } else { target };
-        super::map::steps(cuda, &target.view(), real, (rows, columns), EpilogueParams::of(steps), to)?;
+        super::map::steps(cuda, &target.view(), real, (rows, columns), EpilogueParams::of(cuda.device(), steps), to)?;
     }
     Ok(())
 }

@@ -70,7 +70,7 @@ fn has(device: &Device, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> bool {
         && View::any(&op.a).reads_floats(pack)
         && target.packed != 0
         && target.view().reads_floats(pack)
-        && EpilogueParams::of(op.epilogue.0.get(..MOST).unwrap_or(&op.epilogue.0)).is_of_neighbours(pack)
+        && EpilogueParams::of(device, op.epilogue.0.get(..MOST).unwrap_or(&op.epilogue.0)).is_of_neighbours(pack)
 }
 
 /// Whether they are faster than the vendor's library: of halves where that leaves an epilogue to a pass of its own, of `f32` where blocks have

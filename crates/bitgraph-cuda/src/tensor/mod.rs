@@ -28,6 +28,7 @@ mod loss;
 mod map;
 mod params;
 mod pattern;
+mod recorder;
 mod sddmm;
 mod select;
 mod softmax;
@@ -42,13 +43,14 @@ pub use crate::forced::TensorKernels;
 pub use array::CudaArray;
 pub use explain::{Explained, explain, explain_gradient};
 
-use crate::{Cuda, Result};
+use crate::{Cuda, Error, Result};
 use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs,
     GcnEpochsOp, GemmOp, Load, MapOp, SddmmOp, SpmmOp, Whole,
 };
+use bitgraph_tensor::recorder::Recorder;
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
 impl Spmm for Cuda {
@@ -143,6 +145,9 @@ impl DenseOps for Cuda {
     }
     fn adam(&self, op: &AdamOp<Self>, out: AdamOut<'_, Self>) -> Result<()> {
         adam::adam(self, op, &out)
+    }
+    fn recorder(&self) -> Result<Option<Box<dyn Recorder<Error>>>> {
+        recorder::open(self).map(Some)
     }
     fn gcn_epochs(&self, op: &GcnEpochsOp<'_, Self>) -> Result<Whole<GcnEpochs<Self>>> {
         gcn::train(self, op)

@@ -32,6 +32,14 @@ struct Decided {
     said: [f64; 3],
 }
 
+impl Decided {
+    /// From a row of [`Several::decide`].
+    fn of<R: Scalar>(row: &[R]) -> Self {
+        let at = |i: usize| row[i].to_f64();
+        Self { loss: at(0), validation_loss: at(1), right: [2, 3, 4].map(at), said: [5, 6, 7].map(at) }
+    }
+}
+
 impl<B: TensorBackend, T: Float> Several<B, T> {
     /// From a checked split and a matrix of 0 and 1.
     pub fn new(backend: &B, matrix: &[u8], classes: usize, split: &Nodes) -> Result<Self, B::Error> {
@@ -70,7 +78,8 @@ impl<B: TensorBackend, T: Float> Several<B, T> {
         let d: Dense<B, T> = map(&d.columns(0..1)?).eval()?;
         Ok((loss, d.reshaped(logits.nrows(), self.classes)?))
     }
-    fn decide(&self, loss: &Dense<B, T::Real>, logits: &Dense<B, T>) -> Result<Decided, B::Error> {
+    /// A row of the loss of training, that of validation, and how many decisions for a class are right and how many there are in each part.
+    pub fn decide(&self, loss: &Dense<B, T::Real>, logits: &Dense<B, T>) -> Result<Dense<B, T::Real>, B::Error> {
         let pairs = self.pairs(logits)?;
         let validation = cross_entropy(&pairs, &self.validation)?;
         // The second column of a pair is the maximum where the class is not said.
@@ -79,23 +88,21 @@ impl<B: TensorBackend, T: Float> Several<B, T> {
         let said = map(&unsaid).times(-1.0).bias(&one).eval_as::<T::Real>()?.reshaped(logits.nrows(), self.classes)?;
         let right = map(&said).multiply(&self.of).eval_as::<T::Real>()?;
         let counted = |x: &Dense<B, T::Real>| sum_columns(&gemm(x, &self.parts).transpose_a().eval_as::<T::Real>()?);
-        let all = concat(&[loss, &validation, &counted(&right)?, &counted(&said)?])?.to_host()?;
-        let at = |i: usize| all[i].to_f64();
-        Ok(Decided { loss: at(0), validation_loss: at(1), right: [2, 3, 4].map(at), said: [5, 6, 7].map(at) })
+        concat(&[loss, &validation, &counted(&right)?, &counted(&said)?])
     }
-    /// The loss of training and the scores, whose accuracies are micro-F1. One round trip.
-    pub fn scores(&self, loss: &Dense<B, T::Real>, logits: &Dense<B, T>) -> Result<(f64, Scores), B::Error> {
-        let Decided { loss, validation_loss, right, said } = self.decide(loss, logits)?;
+    /// The loss of training and the scores in such a row, whose accuracies are micro-F1.
+    pub fn read(&self, row: &[T::Real]) -> (f64, Scores) {
+        let Decided { loss, validation_loss, right, said } = Decided::of(row);
         let f1 = |p: usize| {
             let both = said[p] + self.counts[p].0;
             if both > 0.0 { 2.0 * right[p] / both } else { 0.0 }
         };
-        Ok((loss, Scores { validation_loss, train_accuracy: f1(0), validation_accuracy: f1(1), test_accuracy: f1(2) }))
+        (loss, Scores { validation_loss, train_accuracy: f1(0), validation_accuracy: f1(1), test_accuracy: f1(2) })
     }
     /// The share of decisions that are right, in training, validation and test.
     pub fn decisions(&self, logits: &Dense<B, T>) -> Result<[f64; 3], B::Error> {
         let none = Dense::filled(logits.backend(), 1, 1, <T::Real as Real>::of(0.0))?;
-        let Decided { right, said, .. } = self.decide(&none, logits)?;
+        let Decided { right, said, .. } = Decided::of(&self.decide(&none, logits)?.to_host()?);
         Ok([0, 1, 2].map(|p| 1.0 - (said[p] + self.counts[p].0 - 2.0 * right[p]) / self.counts[p].1))
     }
 }

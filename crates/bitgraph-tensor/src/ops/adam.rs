@@ -31,6 +31,12 @@ impl Default for AdamSettings {
 }
 
 impl AdamSettings {
+    /// `1 - beta1^step` and `1 - beta2^step`: what both means are divided by in a step, from 1.
+    #[must_use]
+    pub fn corrections(&self, step: u32) -> (f64, f64) {
+        let step = f64::from(step.max(1));
+        (1.0 - self.beta1.powf(step), 1.0 - self.beta2.powf(step))
+    }
     fn check(&self) -> Result<(), Error> {
         let refuse = |parameter, found, allowed| Err(Error::Parameter { operation: NAME, parameter, found, allowed });
         for (name, value) in [("the learning rate", self.rate), ("epsilon of Adam", self.epsilon)] {
@@ -133,7 +139,6 @@ pub fn adam<B: DenseOps, R: Real>(
         Ok(())
     };
     check().map_err(refused::<B>)?;
-    let step = f64::from(step.max(1));
     let op = AdamOp {
         parameters: Reals::new(&state.parameters),
         gradients: Reals::new(gradients),
@@ -141,7 +146,7 @@ pub fn adam<B: DenseOps, R: Real>(
         second: Reals::new(&state.second),
         decay: decay.map(Reals::new),
         settings,
-        corrections: (1.0 - settings.beta1.powf(step), 1.0 - settings.beta2.powf(step)),
+        corrections: settings.corrections(step),
     };
     let out = AdamOut {
         parameters: R::erase_mut(next.parameters.as_mut().open()?),

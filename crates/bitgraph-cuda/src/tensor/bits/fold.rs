@@ -65,7 +65,7 @@ pub(super) fn fold(cuda: &Cuda, epilogue: &Epilogue<Cuda>, largest: i32, (column
         highest: largest,
         columns: counted(columns)?,
         words: counted(columns.div_ceil(32).min(words))?,
-        epilogue: EpilogueParams::of(&epilogue.0),
+        epilogue: EpilogueParams::of(cuda.device(), &epilogue.0),
     };
     // SAFETY: a threshold for each column, a word for 32 of them; the epilogue's operands were checked for the columns.
     unsafe { primitives::elementwise(device, MODULE, "bits_fold", 32 * u64::from(params.words), &params) }?;

@@ -158,7 +158,7 @@ pub(super) fn finished_bits(
 ) -> Result<()> {
     match y {
         BitOut::Codes(out) | BitOut::Counts(out) if epilogue.0.len() <= MOST => {
-            launch(EpilogueParams::of(&epilogue.0), TargetParams::words(&out, Stored::of(epilogue)))
+            launch(EpilogueParams::of(cuda.device(), &epilogue.0), TargetParams::words(&out, Stored::of(epilogue)))
         }
         y => through_elements(cuda, epilogue, y, |epilogue, y| {
             finished(cuda, epilogue, (DType::F32, 1), &y, |epilogue, to| launch(epilogue, TargetParams::elements(to)))
@@ -193,5 +193,5 @@ pub(super) fn through_elements(
     let (before, last) = epilogue.0.split_at(epilogue.0.len().saturating_sub(MOST));
     let mut elements = unwritten(cuda, out.layout.nrows(), out.layout.ncols())?;
     run(&Epilogue(before.to_vec()), AnyMut::F32(elements.as_mut().open()?))?;
-    general::pack_finished(cuda, &View::of(&elements), EpilogueParams::of(last), Stored::of(epilogue), &out)
+    general::pack_finished(cuda, &View::of(&elements), EpilogueParams::of(cuda.device(), last), Stored::of(epilogue), &out)
 }

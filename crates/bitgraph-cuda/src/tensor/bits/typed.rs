@@ -315,7 +315,7 @@ fn finish(cuda: &Cuda, op: &BitSpmmOp<Cuda>, sums: &Buffer<f32>, y: BitOut<'_, C
     let x = Target::scratch(sums.ptr().cast(), shape.1, DType::F32, neighbours).view();
     match y {
         BitOut::Codes(out) if op.epilogue.0.len() <= MOST => {
-            general::pack_finished(cuda, &x, EpilogueParams::of(&op.epilogue.0), Stored::of(&op.epilogue), &out)
+            general::pack_finished(cuda, &x, EpilogueParams::of(cuda.device(), &op.epilogue.0), Stored::of(&op.epilogue), &out)
         }
         y => through_elements(cuda, &op.epilogue, y, |epilogue, y| {
             finished(cuda, epilogue, (DType::F32, neighbours), &y, |epilogue, y| map::steps(cuda, &x, DType::F32, shape, epilogue, y))

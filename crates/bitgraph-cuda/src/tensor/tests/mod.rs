@@ -7,6 +7,7 @@ mod dense;
 mod gemm;
 mod gemm_long;
 mod plain;
+mod replays;
 mod sddmm;
 mod spmm;
 mod typed;

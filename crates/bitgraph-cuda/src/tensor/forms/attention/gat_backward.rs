@@ -231,7 +231,7 @@ impl<T: Feature> GatBackwardLayout<T> {
             heads: heads as u32,
             head_columns,
             slope: input.slope,
-            dropout: DropoutParams::of(input.dropout.as_ref()),
+            dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
         // SAFETY: as above.
         unsafe { launch_warps_sharing(&self.device, file, &kernel, transposed.parameters.task_count, form.shared(heads), &middle) }?;

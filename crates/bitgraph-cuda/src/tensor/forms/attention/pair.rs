@@ -145,7 +145,7 @@ impl<T: Feature> PairLayout<T> {
             slope: scored.slope,
             unused: 0,
             end: end.parameters(self.columns)?,
-            dropout: DropoutParams::of(input.dropout.as_ref()),
+            dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
         unsafe { launch_warps(&self.device, "tensor/attention_pair", &kernel, tasks.parameters.task_count, &parameters) }

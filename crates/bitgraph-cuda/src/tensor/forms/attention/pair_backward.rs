@@ -167,7 +167,7 @@ impl<T: Feature> PairBackwardLayout<T> {
             cosine: u32::from(scored.kind == "cosine"),
             factor: scored.factor,
             slope: scored.slope,
-            dropout: DropoutParams::of(input.dropout.as_ref()),
+            dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
         let warps = if scored.kind == "dot" { forward.parameters.task_count } else { summing(forward) };
         let kernel = format!("attention_{}_backward_{}_{}", scored.kind, T::NAME, self.width);

@@ -1,0 +1,234 @@
+//! Work that is written down once and done again and again.
+//!
+//! # Invariants
+//! Arrays that the work makes lie in memory of the recorder, which nobody else gets as long as the recorder or one of them is there. Other
+//! arrays that its launches name are held until the recorder goes. While work is written down nothing crosses to or from the host, and
+//! other threads that give work to the stream wait.
+
+use super::buffer::Allocation;
+use super::driver::{Driver, Recording, StreamHandle};
+use super::{Device, Shared, Stream, lock};
+use crate::{Error, Result};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+/// Memory that work is done in again and again.
+pub(super) struct Pool {
+    shared: Arc<Shared>,
+    /// A stream of its own: that of the work takes no memory while it is written down.
+    stream: StreamHandle,
+    blocks: Mutex<Blocks>,
+}
+
+#[derive(Default)]
+struct Blocks {
+    /// By their exact size.
+    free: HashMap<u64, Vec<u64>>,
+    all: Vec<(u64, u64)>,
+}
+
+impl Pool {
+    fn driver(&self) -> &dyn Driver {
+        self.shared.driver.as_ref()
+    }
+    pub fn take(&self, bytes: u64, what: &'static str) -> Result<u64> {
+        let mut blocks = lock(&self.blocks);
+        if let Some(address) = blocks.free.get_mut(&bytes).and_then(Vec::pop) {
+            return Ok(address);
+        }
+        let address = self.driver().allocate(self.stream, bytes, what)?;
+        blocks.all.push((address, bytes));
+        self.driver().synchronize(self.stream)?;
+        self.shared.count_memory(bytes);
+        Ok(address)
+    }
+    pub fn give(&self, address: u64, bytes: u64) {
+        lock(&self.blocks).free.entry(bytes).or_default().push(address);
+    }
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        for (address, bytes) in std::mem::take(&mut lock(&self.blocks).all) {
+            self.driver().release(self.stream, address, bytes);
+            self.shared.used.fetch_sub(bytes, Ordering::Relaxed);
+        }
+        self.driver().close_stream(self.stream);
+    }
+}
+
+/// Who records on a stream, and what.
+#[derive(Default)]
+pub(super) struct Recorded {
+    /// The thread whose arrays come from the pool; 0 without.
+    thread: AtomicU64,
+    /// That thread while its work is written down.
+    writer: AtomicU64,
+    /// Held by the writer, and for moments by others that use the stream.
+    gate: RwLock<()>,
+    now: Mutex<Now>,
+}
+
+#[derive(Default)]
+struct Now {
+    pool: Option<Arc<Pool>>,
+    /// What launches name.
+    held: Vec<Arc<Allocation>>,
+    /// Memory that was given up while work was written down.
+    late: Vec<(u64, u64)>,
+    /// What changes from replay to replay.
+    moment: u64,
+}
+
+/// A number of the calling thread, above 0.
+fn this_thread() -> u64 {
+    static THREADS: AtomicU64 = AtomicU64::new(1);
+    thread_local!(static OWN: u64 = THREADS.fetch_add(1, Ordering::Relaxed));
+    OWN.with(|own| *own)
+}
+
+impl Recorded {
+    /// Waits while another thread writes down; to be held while the stream is given work.
+    pub fn pass(&self) -> Option<RwLockReadGuard<'_, ()>> {
+        if self.is_written() { None } else { Some(self.gate.read().unwrap_or_else(PoisonError::into_inner)) }
+    }
+    /// Whether the calling thread writes down what it does.
+    pub fn is_written(&self) -> bool {
+        let writer = self.writer.load(Ordering::Acquire);
+        writer != 0 && writer == this_thread()
+    }
+    /// Refuses what cannot be written down.
+    pub fn refuse(&self, what: &'static str) -> Result<()> {
+        if self.is_written() { Err(Error::Unwritable { what }) } else { Ok(()) }
+    }
+    /// Where arrays of the calling thread come from, if not from the stream.
+    pub fn pool(&self) -> Option<Arc<Pool>> {
+        let thread = self.thread.load(Ordering::Acquire);
+        if thread == 0 || thread != this_thread() { None } else { lock(&self.now).pool.clone() }
+    }
+    /// Holds what a launch names that is written down.
+    pub fn hold(&self, allocation: &Arc<Allocation>) {
+        if self.is_written() {
+            let held = &mut lock(&self.now).held;
+            if !held.iter().any(|other| Arc::ptr_eq(other, allocation)) {
+                held.push(Arc::clone(allocation));
+            }
+        }
+    }
+    /// Whether the release of memory is put off.
+    pub fn puts_off(&self, address: u64, bytes: u64) -> bool {
+        let written = self.is_written();
+        if written {
+            lock(&self.now).late.push((address, bytes));
+        }
+        written
+    }
+    /// Where launches that are written down find what changes from replay to replay; 0 for others.
+    pub fn moment(&self) -> u64 {
+        if self.is_written() { lock(&self.now).moment } else { 0 }
+    }
+}
+
+/// Work of a stream that is written down, and the memory that it is done in.
+pub struct Recorder {
+    stream: Stream,
+    recordings: Vec<Recording>,
+    held: Vec<Arc<Allocation>>,
+    /// Last, for what is held may be of it.
+    pool: Arc<Pool>,
+}
+
+/// Ends what a recorder began, whatever its work did.
+struct Ended<'a>(&'a Recorded);
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        self.0.writer.store(0, Ordering::Release);
+        self.0.thread.store(0, Ordering::Release);
+        let mut now = lock(&self.0.now);
+        (now.pool, now.moment) = (None, 0);
+    }
+}
+
+impl Recorder {
+    /// For work on the device's stream.
+    ///
+    /// # Errors
+    /// The driver's.
+    pub fn new(device: &Device) -> Result<Self> {
+        let shared = device.shared().clone();
+        let stream = shared.driver.open_stream()?;
+        let pool = Arc::new(Pool { shared, stream, blocks: Mutex::default() });
+        Ok(Self { stream: device.stream().clone(), recordings: Vec::new(), held: Vec::new(), pool })
+    }
+    fn begin(&self, moment: u64) -> Ended<'_> {
+        let recorded = &self.stream.0.recorded;
+        let mut now = lock(&recorded.now);
+        (now.pool, now.moment) = (Some(self.pool.clone()), moment);
+        recorded.thread.store(this_thread(), Ordering::Release);
+        Ended(recorded)
+    }
+    /// Does work at once, in the recorder's memory: what is set up at first use is there when it is written down. One recorder of a stream at a
+    /// time.
+    ///
+    /// # Errors
+    /// The work's.
+    pub fn run<R, E>(&self, work: impl FnOnce() -> Result<R, E>) -> Result<R, E> {
+        let _ended = self.begin(0);
+        work()
+    }
+    /// Writes work down instead of doing it; its number, or none, and the work is not called, where the device cannot. `moment` is the address
+    /// of what changes from replay to replay.
+    ///
+    /// # Errors
+    /// The work's: [`Error::Unwritable`] for what crosses to or from the host.
+    pub fn write(&mut self, moment: u64, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<usize>> {
+        let (stream, driver) = (self.stream.clone(), self.stream.0.shared.driver.as_ref());
+        let recorded = &stream.0.recorded;
+        let recording = {
+            let _alone = recorded.gate.write().unwrap_or_else(PoisonError::into_inner);
+            let _ended = self.begin(moment);
+            driver.written(stream.0.handle, &mut || {
+                recorded.writer.store(this_thread(), Ordering::Release);
+                let done = work();
+                recorded.writer.store(0, Ordering::Release);
+                done
+            })
+        };
+        let (held, late) = {
+            let mut now = lock(&recorded.now);
+            (std::mem::take(&mut now.held), std::mem::take(&mut now.late))
+        };
+        self.held.extend(held);
+        for (address, bytes) in late {
+            driver.release(stream.0.handle, address, bytes);
+        }
+        let Some(recording) = recording? else { return Ok(None) };
+        self.recordings.push(recording);
+        Ok(Some(self.recordings.len() - 1))
+    }
+    /// Does what was written down under a number.
+    ///
+    /// # Errors
+    /// The driver's; [`Error::NotWritten`] for another number.
+    pub fn replay(&self, number: usize) -> Result<()> {
+        let recording = self.recordings.get(number).ok_or(Error::NotWritten)?;
+        let _pass = self.stream.0.recorded.pass();
+        self.stream.0.shared.driver.replay(self.stream.0.handle, recording)
+    }
+}
+
+impl Drop for Recorder {
+    fn drop(&mut self) {
+        let driver = self.stream.0.shared.driver.as_ref();
+        // What is at work names memory that goes now; an error of it has been told, or will be.
+        let _ = driver.synchronize(self.stream.0.handle);
+        self.recordings.iter().for_each(|recording| driver.forget(recording));
+    }
+}
+
+impl std::fmt::Debug for Recorder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Recorder({} of {:?})", self.recordings.len(), self.stream)
+    }
+}
