@@ -292,7 +292,7 @@ impl<B: CommandBackend> Run<B> {
     }
     /// By what numbers `--output` names the vertices.
     pub fn naming(&self) -> Naming<'_> {
-        Naming { vertices: self.original_ids.as_deref(), sources: None }
+        Naming { vertices: self.original_ids.as_deref(), ..Naming::default() }
     }
     /// The one source of a search; none in a graph without vertices.
     pub fn source(&self, asked: Option<u64>) -> Result<Option<u32>> {

@@ -155,6 +155,7 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         all.add("gradients", flat * real);
         all.add("memory of the optimiser", 6 * flat * real);
         all.add("parameters of the best state", flat * real + rounded);
+        all.add("parameters after epochs without a round trip", crate::train::replay_bytes(model, nodes));
     }
     let loops = |wanted: bool| model.extents().any(|block| block.loops == wanted);
     if training {

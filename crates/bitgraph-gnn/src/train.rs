@@ -4,6 +4,7 @@ mod batched;
 mod replays;
 mod whole;
 
+pub(crate) use replays::extra_bytes as replay_bytes;
 pub(crate) use whole::train as train_whole;
 pub use whole::why_not_whole;
 

@@ -31,7 +31,7 @@ pub use options::{Listener, ReadMode, ReadOptions, Remark, Temporary, WriteOptio
 pub use read::{file_format, read, read_from};
 pub use sink::write_bytes;
 pub use table::{Field, Table, read_table};
-pub use vector::{Naming, VectorData, check_vector_ending, read_vector, write_vector};
+pub use vector::{Item, Naming, VectorData, check_vector_ending, read_vector, write_vector};
 pub use write::{check_ending, write, write_as, write_to};
 pub use write_source::WriteSource;
 

@@ -32,6 +32,26 @@ pub enum VectorData<'a> {
     },
 }
 
+/// What an element of a vector is of, which the heading of a table says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Item {
+    /// A vertex: the column "node".
+    #[default]
+    Node,
+    /// One of many graphs: the column "graph".
+    Graph,
+}
+
+impl Item {
+    const fn heading(self) -> &'static str {
+        match self {
+            Self::Node => "node",
+            Self::Graph => "graph",
+        }
+    }
+}
+
 /// What the elements of a vector belong to.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Naming<'a> {
@@ -39,6 +59,8 @@ pub struct Naming<'a> {
     pub vertices: Option<&'a [u64]>,
     /// There are values of all vertices for each of these sources, one after the other; without, there is one for each vertex.
     pub sources: Option<&'a [u64]>,
+    /// What each of them is of.
+    pub item: Item,
 }
 
 macro_rules! from_slice {
@@ -189,7 +211,8 @@ pub fn write_vector<'a>(path: &Path, vector: impl Into<VectorData<'a>>, naming: 
             out.put(&npy::header_bytes(vector.descr(), &shape))?;
             return vector.put(out);
         };
-        let heading: &[&[u8]] = if naming.sources.is_some() { &[b"source", b"node", b"value\n"] } else { &[b"node", b"value\n"] };
+        let item = naming.item.heading().as_bytes();
+        let heading = if naming.sources.is_some() { vec![b"source", item, b"value\n"] } else { vec![item, b"value\n"] };
         out.put(&heading.join(&separator))?;
         const ROWS: usize = 1 << 14;
         let blocks: Vec<usize> = (0..vector.len()).step_by(ROWS).collect();
@@ -230,7 +253,7 @@ pub(crate) fn npy_vector(mut bytes: &[u8]) -> Result<Values, Fault> {
 fn text(bytes: &[u8], path: &Path) -> Result<Values> {
     let mut values = Vec::new();
     for (line, number_of) in bytes.split(|&b| b == b'\n').zip(1u64..) {
-        if !is_data(line, b"#%") || line.starts_with(b"node") {
+        if !is_data(line, b"#%") || [Item::Node, Item::Graph].iter().any(|item| line.starts_with(item.heading().as_bytes())) {
             continue;
         }
         let fail = |problem| Error::Line { path: path.to_path_buf(), line: number_of, problem };

@@ -105,3 +105,13 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_table_says_what_its_elements_are_of() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("classes.csv");
+    let naming = Naming { item: bitgraph_io::Item::Graph, ..Naming::default() };
+    write_vector(&path, &[2i32, 0][..], &naming, &WriteOptions::default()).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "graph,value\n0,2\n1,0\n");
+    assert_eq!(read_vector(&path, ReadMode::Copy).unwrap().len(), 2);
+}

@@ -161,6 +161,9 @@ pub trait Gemm: Tensor {
 
 /// Operations over dense matrices alone.
 pub trait DenseOps: Tensor {
+    /// Whether [`DenseOps::recorder`] gives one: what predictions of memory have to know.
+    const RECORDS: bool = false;
+
     /// [`map`](crate::ops::map).
     ///
     /// # Errors

@@ -119,6 +119,8 @@ impl Gemm for Cuda {
 }
 
 impl DenseOps for Cuda {
+    const RECORDS: bool = true;
+
     fn map(&self, op: &MapOp<Self>, y: AnyMut<'_, Self>) -> Result<()> {
         map::map(self, op, &y)
     }

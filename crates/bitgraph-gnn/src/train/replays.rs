@@ -48,11 +48,27 @@ pub(super) struct Written<B: TensorBackend, T: Float> {
 
 /// Whether replays pay and are possible.
 pub(super) fn serve<B: TensorBackend, T: Float>(model: &Model<B, T>, task: &NodeTask<B, T>, training: &Training) -> bool {
-    let widest = model.extents().map(|layer| layer.inputs.max(layer.outputs)).skip(usize::from(model.blocks().len() > 1)).max();
-    let bytes = task.graph.nodes() as u64 * widest.unwrap_or_default() as u64 * size_of::<T>() as u64;
-    // The loss scale of f16 goes by gradients on the host, and SGD has its rate in operations of any kind.
+    // SGD has its rate in operations of any kind.
     let adam = !matches!(training.optimiser.method, Method::Sgd { .. });
-    bytes <= LARGEST && adam && !T::NEEDS_LOSS_SCALE && training.batches.is_none() && training.epochs >= FIRST + FEWEST
+    suit(model, task.graph.nodes() as u64) && adam && training.batches.is_none() && training.epochs >= FIRST + FEWEST
+}
+
+/// Whether the backend records and results are small.
+fn suit<B: TensorBackend, T: Float>(model: &Model<B, T>, nodes: u64) -> bool {
+    let widest = model.extents().map(|layer| layer.outputs).max().unwrap_or_default();
+    // The loss scale of f16 goes by gradients on the host.
+    B::RECORDS && !T::NEEDS_LOSS_SCALE && nodes.saturating_mul((widest * size_of::<T>()) as u64) <= LARGEST
+}
+
+/// States of epochs that are kept for the next round trip, of so many bytes each.
+fn states(bytes: u64) -> u64 {
+    (STATE_BYTES / bytes.max(1)).clamp(1, MOST_EPOCHS.into())
+}
+
+/// Bytes that replays take besides what the operations take, for predictions of memory.
+pub(crate) fn extra_bytes<B: TensorBackend, T: Float>(model: &Model<B, T>, nodes: u64) -> u64 {
+    let flat = model.layout().flat_len() as u64 * size_of::<T::Real>() as u64;
+    if suit(model, nodes) { states(flat) * flat } else { 0 }
 }
 
 impl<B: TensorBackend, T: Float> Run<'_, B, T> {
@@ -137,7 +153,7 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
         self.optimising.set_steps(before.0);
         self.parameters = self.current()?;
         let flat = self.parameters.flat();
-        let states = (STATE_BYTES / flat.bytes().max(1)).clamp(1, u64::from(MOST_EPOCHS)) as usize;
+        let states = states(flat.bytes()) as usize;
         let zeros = |rows, columns| Dense::zeros(flat.backend(), rows, columns);
         Ok(Some(Written {
             first,

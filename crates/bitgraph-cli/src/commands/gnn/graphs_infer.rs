@@ -11,7 +11,7 @@ use crate::progress::Reporter;
 use bitgraph::gnn::data::GraphSet;
 use bitgraph::gnn::graphs::{OfGraphs, scores};
 use bitgraph::gnn::{Graph, Model, Moments, Plan};
-use bitgraph::io::Naming;
+use bitgraph::io::{Item, Naming};
 use bitgraph::tensor::Dense;
 use bitgraph::tensor::ops::argmax_rows;
 use std::path::Path;
@@ -63,7 +63,7 @@ fn classify<B: GnnBackend, T: Working>(
     let scores = scores(&logits, set.labels(), &part).map_err(Into::into)?;
     if let Some(file) = &args.output {
         let classes = argmax_rows(&logits).and_then(|classes| classes.to_host()).map_err(Into::into)?;
-        files::write_vector(file, &classes[..], &Naming::default(), reporter)?;
+        files::write_vector(file, &classes[..], &Naming { item: Item::Graph, ..Naming::default() }, reporter)?;
     }
     let data = name.display().to_string();
     let val_accuracy = (!part.validation.is_empty()).then_some(scores.validation_accuracy);
