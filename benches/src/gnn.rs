@@ -200,7 +200,11 @@ impl<T: Float> Training<T> {
     fn written(&mut self, cuda: &Cuda) -> Result<Option<Replays>> {
         let Some(mut recorder) = cuda.recorder()? else { return Ok(None) };
         let once = |training: &mut Self| -> bitgraph::cuda::Result<()> {
-            training.follow().and_then(|()| training.step()).map(drop).map_err(|e| e.downcast().unwrap_or(bitgraph::cuda::Error::NotWritten))
+            training
+                .follow()
+                .and_then(|()| training.step())
+                .map(drop)
+                .map_err(|e| e.downcast().unwrap_or(bitgraph::cuda::Error::NotWritten))
         };
         recorder.run(&mut || once(self).and_then(|()| once(self)))?;
         for state in &mut self.states {

@@ -155,7 +155,8 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
     }
     /// Which arrays they are, those of the next step after those of the last one.
     pub fn arrays(&self) -> [usize; 6] {
-        let of = |state: &AdamState<B, T::Real>| [&state.parameters, &state.first, &state.second].map(|x| std::ptr::from_ref(x.raw()).addr());
+        let of =
+            |state: &AdamState<B, T::Real>| [&state.parameters, &state.first, &state.second].map(|x| std::ptr::from_ref(x.raw()).addr());
         let ([a, b, c], [d, e, f]) = (of(&self.state), of(&self.next));
         [a, b, c, d, e, f]
     }

@@ -9,7 +9,7 @@ use super::buffer::Allocation;
 use super::driver::{Driver, Recording, StreamHandle};
 use super::{Device, Shared, Stream, lock};
 use crate::{Error, Result};
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
@@ -21,11 +21,46 @@ pub(super) struct Pool {
     blocks: Mutex<Blocks>,
 }
 
+/// Arrays begin at multiples of this.
+const ALIGNMENT: u64 = 512;
+/// Bytes that are taken of the device at once, and more for an array that is larger.
+const SLAB: u64 = 4 << 20;
+
+/// Memory of the device, and what of it is free.
 #[derive(Default)]
 struct Blocks {
-    /// By their exact size.
-    free: HashMap<u64, Vec<u64>>,
-    all: Vec<(u64, u64)>,
+    /// Lengths by addresses. Neighbours are one, within what was taken at once: nothing may span two allocations of the device.
+    free: BTreeMap<u64, u64>,
+    /// Lengths of what was taken at once, by addresses.
+    all: BTreeMap<u64, u64>,
+}
+
+impl Blocks {
+    /// The first bytes of the smallest free piece that has so many, or `exactly` so many.
+    fn take(&mut self, bytes: u64, exactly: bool) -> Option<u64> {
+        let fits = |len: u64| if exactly { len == bytes } else { len >= bytes };
+        let (&at, &len) = self.free.iter().filter(|(_, len)| fits(**len)).min_by_key(|(_, len)| **len)?;
+        self.free.remove(&at);
+        if len > bytes {
+            self.free.insert(at + bytes, len - bytes);
+        }
+        Some(at)
+    }
+    fn give(&mut self, mut at: u64, mut len: u64) {
+        if let Some((&before, &its)) = self.free.range(..at).next_back()
+            && before + its == at
+            && !self.all.contains_key(&at)
+        {
+            self.free.remove(&before);
+            (at, len) = (before, its + len);
+        }
+        if !self.all.contains_key(&(at + len))
+            && let Some(its) = self.free.remove(&(at + len))
+        {
+            len += its;
+        }
+        self.free.insert(at, len);
+    }
 }
 
 impl Pool {
@@ -33,18 +68,31 @@ impl Pool {
         self.shared.driver.as_ref()
     }
     pub fn take(&self, bytes: u64, what: &'static str) -> Result<u64> {
+        let (wanted, slab) = self.rounded(bytes);
         let mut blocks = lock(&self.blocks);
-        if let Some(address) = blocks.free.get_mut(&bytes).and_then(Vec::pop) {
+        if let Some(address) = blocks.take(wanted, self.driver().properties().emulated) {
             return Ok(address);
         }
-        let address = self.driver().allocate(self.stream, bytes, what)?;
-        blocks.all.push((address, bytes));
+        let address = self.driver().allocate(self.stream, slab, what)?;
+        blocks.all.insert(address, slab);
         self.driver().synchronize(self.stream)?;
-        self.shared.count_memory(bytes);
+        self.shared.count_memory(slab);
+        if slab > wanted {
+            blocks.give(address + wanted, slab - wanted);
+        }
         Ok(address)
     }
     pub fn give(&self, address: u64, bytes: u64) {
-        lock(&self.blocks).free.entry(bytes).or_default().push(address);
+        lock(&self.blocks).give(address, self.rounded(bytes).0);
+    }
+    /// The bytes of an array, and of what is taken of the device where none is free. The shim guards the ends of what it gives: arrays there are
+    /// as it gave them.
+    fn rounded(&self, bytes: u64) -> (u64, u64) {
+        if self.driver().properties().emulated {
+            return (bytes, bytes);
+        }
+        let wanted = bytes.next_multiple_of(ALIGNMENT);
+        (wanted, wanted.max(SLAB))
     }
 }
 
@@ -230,5 +278,29 @@ impl Drop for Recorder {
 impl std::fmt::Debug for Recorder {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Recorder({} of {:?})", self.recordings.len(), self.stream)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_cut_and_joined() {
+        let mut blocks = Blocks::default();
+        blocks.give(1000, 100);
+        blocks.give(2000, 50);
+        assert_eq!((blocks.take(60, false), blocks.take(60, false)), (Some(1000), None));
+        assert_eq!(blocks.take(40, false), Some(1060), "of two pieces that have room the smaller one");
+        assert_eq!(blocks.take(49, true), None);
+        blocks.give(1000, 60);
+        assert_eq!(blocks.take(61, false), None);
+        blocks.give(1060, 40);
+        assert_eq!(blocks.free, BTreeMap::from([(1000, 100), (2000, 50)]));
+        blocks.all.insert(1100, 10);
+        blocks.give(1100, 10);
+        assert_eq!(blocks.free.get(&1000), Some(&100), "what was taken for itself stays so");
+        assert_eq!(blocks.take(10, true), Some(1100));
+        assert_eq!((blocks.take(100, false), blocks.take(50, true), blocks.take(1, false)), (Some(1000), Some(2000), None));
     }
 }

@@ -1,8 +1,8 @@
 //! A step of Adam over parameters.
 
 use super::params::{Target, View, name, real_of};
-use super::work::DenseWork;
 use super::recorder::MomentParams;
+use super::work::DenseWork;
 use crate::device::{DevicePtr, parameters};
 use crate::{Cuda, Result};
 use bitgraph_tensor::ops::{AdamOp, AdamOut};

@@ -17,7 +17,8 @@ const MOST_EPOCHS: u32 = 16;
 const STATE_BYTES: u64 = 64 << 20;
 /// The largest intermediate result, in bytes: a device works on a larger one for longer than it takes to tell it what to do.
 const LARGEST: u64 = 8 << 20;
-/// Epochs that are done one by one first, so that what is set up at first use is there, and fewest that are left for replays.
+/// Epochs that are done one by one first, the second one in memory of the recorder, so that what is set up at first use is there; and fewest that
+/// are left for replays.
 const FIRST: u32 = 2;
 const FEWEST: u32 = 8;
 
@@ -79,15 +80,16 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
     pub(crate) fn go_on(&mut self, most: u32) -> Result<Vec<Epoch>, B::Error> {
         match std::mem::replace(&mut self.replays, Replays::Off) {
             Replays::Off => Ok(vec![self.by_operations()?]),
+            // What a graph keeps from its first epoch on is not the recorder's.
+            Replays::Wanted if self.epoch == self.begun => {
+                self.replays = Replays::Wanted;
+                Ok(vec![self.by_operations()?])
+            }
             Replays::Wanted => {
                 self.replays = match self.task.graph.backend().recorder()? {
                     Some(recorder) => Replays::Begun(recorder),
                     None => Replays::Off,
                 };
-                self.first_epoch().map(|epoch| vec![epoch])
-            }
-            Replays::Begun(recorder) if self.epoch < self.begun + FIRST => {
-                self.replays = Replays::Begun(recorder);
                 self.first_epoch().map(|epoch| vec![epoch])
             }
             Replays::Begun(recorder) => {
