@@ -7,7 +7,7 @@ use crate::tile::RowEntries;
 pub use bitgraph_b2sr::Layout;
 use bitgraph_b2sr::with_layout;
 use bitgraph_backend::Error;
-use bitgraph_sparse::parallel::once;
+use bitgraph_sparse::parallel::{self, once};
 use bitgraph_sparse::{BitVector, Csr, FormatKind, Values};
 use std::sync::{Arc, OnceLock};
 
@@ -168,10 +168,12 @@ impl CpuMatrix {
     fn has_entries(&self, row: usize) -> bool {
         with_layout!(&*self.layout, m => m.row_entries(row).next().is_some())
     }
-    /// Which rows have entries; `None` if all have. O(rows), once.
+    /// Which rows have entries; `None` if all have. O(rows), parallel, once.
     pub(crate) fn nonempty_rows(&self) -> Option<&BitVector> {
         let rows = once(&self.derived.nonempty_rows, || {
-            let bits: BitVector = (0..self.shape().0).map(|i| self.has_entries(i)).collect();
+            let rows = self.shape().0;
+            let word = |w: usize| (64 * w..rows.min(64 * w + 64)).fold(0, |word, i| word | u64::from(self.has_entries(i)) << (i % 64));
+            let bits = BitVector::from_words64(parallel::tabulate(rows.div_ceil(64), 256, word), rows);
             (bits.count_ones() < bits.len()).then_some(bits)
         });
         rows.as_ref()

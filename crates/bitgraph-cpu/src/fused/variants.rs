@@ -185,7 +185,7 @@ fn components() {
     edges.extend(random.pairs(30_000, 20_000, 20_000));
     let two = undirected(40_000, edges);
     for threads in [2, 3] {
-        label("two components", &two, threads, &["cc: bottom-up by all", "cc: rest by all"]);
+        label("two components", &two, threads, &["cc: top-down by all", "cc: bottom-up by all", "cc: rest by all"]);
     }
     // A path whose end is the smallest vertex is hooked onto the giant.
     let mut edges = random.pairs(300_000, 20_000, 1000);

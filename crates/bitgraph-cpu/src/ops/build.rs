@@ -2,6 +2,7 @@
 
 use bitgraph_sparse::parallel::{self, DisjointSlice};
 use bitgraph_sparse::{BitVector, Store, Stored, Vector};
+use std::mem::MaybeUninit;
 use std::ops::Range;
 
 /// Positions a task takes at least.
@@ -9,26 +10,33 @@ const GRAIN: usize = 1024;
 
 /// The vector whose position `i` holds `f(i)`; full if every position does. `serial` runs in order on this thread.
 pub(crate) fn vector<T: Stored>(len: usize, serial: bool, f: impl Fn(usize) -> Option<T> + Sync) -> Vector<T> {
-    let mut store = T::Store::filled(len, T::ZERO);
     let mut present = BitVector::zeros(len);
+    let (mut store, mut values) = (T::Store::filled(0, T::ZERO), Vec::new());
+    let is_slice = store.as_bits().is_none();
+    if is_slice {
+        values.reserve_exact(len);
+    } else {
+        store = T::Store::filled(len, T::ZERO);
+    }
     let words = len.div_ceil(64);
     let full = {
         let presence = DisjointSlice::new(present.words64_mut());
         let target = match store.as_bits_mut() {
             Some(bits) => Target::Bits(DisjointSlice::new(bits.words64_mut())),
-            None => Target::Slice(DisjointSlice::new(store.as_mut_slice().unwrap_or_default())),
+            None => Target::Slice(DisjointSlice::new(&mut values.spare_capacity_mut()[..len])),
         };
         let word = |w: usize| {
             let (mut there, mut bits) = (0u64, 0u64);
             let end = (w * 64 + 64).min(len);
             for i in w * 64..end {
-                let Some(value) = f(i) else { continue };
-                there |= 1 << (i % 64);
+                let value = f(i);
+                there |= u64::from(value.is_some()) << (i % 64);
+                let value = value.unwrap_or(T::ZERO);
                 match &target {
                     Target::Bits(_) => bits |= u64::from(value.is_non_zero()) << (i % 64),
                     // SAFETY: position `i` belongs to word `w`, which one task owns.
                     #[allow(unsafe_code)]
-                    Target::Slice(slice) => unsafe { slice.write(i, value) },
+                    Target::Slice(slice) => unsafe { slice.write(i, MaybeUninit::new(value)) },
                 }
             }
             // SAFETY: one task owns word `w` of both arrays.
@@ -43,6 +51,14 @@ pub(crate) fn vector<T: Stored>(len: usize, serial: bool, f: impl Fn(usize) -> O
         };
         all_words(words, serial, &word)
     };
+    if is_slice {
+        // SAFETY: there is room for so many, and a word's positions were all written, each by the task of its word.
+        #[allow(unsafe_code)]
+        unsafe {
+            values.set_len(len);
+        }
+        store = T::Store::from_vec(values);
+    }
     Vector::from_parts(store, (!full).then_some(present)).unwrap_or_else(|_| Vector::empty(len))
 }
 
@@ -60,6 +76,6 @@ fn all_words(words: usize, serial: bool, word: &(dyn Fn(usize) -> bool + Sync)) 
 }
 
 enum Target<'a, T> {
-    Slice(DisjointSlice<'a, T>),
+    Slice(DisjointSlice<'a, MaybeUninit<T>>),
     Bits(DisjointSlice<'a, u64>),
 }

@@ -8,7 +8,7 @@ use crate::matrix::{CpuMatrix, Layout};
 use crate::tile::{RowMask, mxv_boolean, mxv_boolean_hybrid, mxv_boolean_lists, mxv_sum, mxv_sum_hybrid};
 use bitgraph_backend::{StorableSemiring, same_type};
 use bitgraph_semiring::builtin_name;
-use bitgraph_sparse::{BitVector, Store, Stored, Vector};
+use bitgraph_sparse::{BitVector, Store, Stored, Vector, parallel};
 use std::any::{Any, TypeId};
 
 /// The product of a pattern with a vector, where there is a kernel for this semiring, format and vector. Rows that the
@@ -116,7 +116,7 @@ fn sum<S: StorableSemiring, T: Summed>(a: &CpuMatrix, u: &Vector<S::X>) -> Optio
         return None;
     }
     let u = (u as &dyn Any).downcast_ref::<Vector<T>>()?;
-    let mut y = vec![T::ZERO; a.shape().0];
+    let mut y = parallel::tabulate(a.shape().0, 1 << 14, |_| T::ZERO);
     T::sum(a, u.store().as_slice()?, &mut y).then_some(())?;
     same_type(Vector::<T>::from_parts(T::Store::from_vec(y), a.nonempty_rows().cloned()).ok()?)
 }

@@ -51,7 +51,7 @@ impl MatrixOps for Cpu {
         a: View<'_, Self>,
     ) -> Result<(), Error> {
         let a = Typed::<T>::operand(a)?;
-        let t = Typed { values: a.values.iter().map(|&x| op.apply(x)).collect(), csr: a.csr };
+        let t = Typed { values: parallel::map(&a.values, |&x| op.apply(x)).into(), csr: a.csr };
         finish::<_, C>(*self, c, write, t.into_matrix(LISTS, false)?)
     }
     fn select_matrix<T: Stored, Op: SelectOp<T>, C: Accumulate<T>>(

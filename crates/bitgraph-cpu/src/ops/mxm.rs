@@ -1,7 +1,7 @@
 //! Matrix times matrix: Gustavson's row-wise product for a sparse result and for the sum of one; under a mask that lists places,
 //! intersections for these alone are summed.
 
-use super::rows::{LISTS, build, each_block, seen};
+use super::rows::{LISTS, Spare, build, each_block, seen};
 use super::write::{MaskView, write_back};
 use crate::Cpu;
 use crate::matrix::{CpuMatrix, Layout};
@@ -11,7 +11,7 @@ use bitgraph_backend::{Accumulate, Error, Mxm, StorableSemiring};
 use bitgraph_semiring::builtin_name;
 use bitgraph_sparse::Csr;
 use std::any::{Any, TypeId};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::OnceLock;
 
 /// A matrix with typed values or none, transposed if asked for.
 struct Operand<'a, T> {
@@ -96,14 +96,10 @@ fn sum_rows<S: StorableSemiring, W: Send>(
 ) -> S::Out {
     let blocks = rows.div_ceil(256);
     let slots: Vec<OnceLock<Option<S::Acc>>> = (0..blocks).map(|_| OnceLock::new()).collect();
-    let spare: Mutex<Vec<W>> = Mutex::default();
-    let spare = || spare.lock().unwrap_or_else(PoisonError::into_inner);
+    let spare = Spare::new(scratch);
     each_block(blocks, cpu.is_reference(), &|k| {
-        let found = spare().pop();
-        let mut work = found.unwrap_or_else(&scratch);
-        let sum = (k * 256..(k * 256 + 256).min(rows)).map(|i| row(&mut work, i)).fold(None, add::<S>);
+        let sum = spare.with(|work| (k * 256..(k * 256 + 256).min(rows)).map(|i| row(work, i)).fold(None, add::<S>));
         let _ = slots[k].set(sum);
-        spare().push(work);
     });
     let partial = slots.into_iter().filter_map(OnceLock::into_inner);
     S::finish(partial.fold(None, add::<S>).unwrap_or_else(S::zero))

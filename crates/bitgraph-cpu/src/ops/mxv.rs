@@ -11,7 +11,11 @@ use crate::tile::{RowEntries, sum};
 use bitgraph_b2sr::with_layout;
 use bitgraph_backend::ops::{VectorWrite, View};
 use bitgraph_backend::{Accumulate, Error, Mxv, StorableSemiring};
-use bitgraph_sparse::{BitVector, Store, Vector};
+use bitgraph_sparse::{BitVector, Store, Vector, parallel};
+
+/// One thread pushes a vector with one value in so many positions in less time than it pulls it: of one in 20, on two graphs in all formats, it
+/// took .07 to .13 of that.
+const PUSHED: usize = 4;
 
 impl<S: StorableSemiring> Mxv<S> for Cpu {
     fn mxv<C: Accumulate<S::Out>>(
@@ -47,9 +51,9 @@ fn product<S: StorableSemiring>(
 ) -> Result<Vector<S::Out>, Error> {
     let values = a.values().map(|v| v.expect::<S::A>()).transpose().map_err(Error::from)?;
     if transpose {
-        // A sparse vector is pushed along its own rows; a fuller one is pulled through the transpose.
-        if cpu.is_reference() || u.nvals() < u.len() / 16 {
-            return Ok(push::<S>(a, values, u));
+        // A sparse vector is pushed along its own rows, by one thread; a fuller one is pulled through the transpose, by all.
+        if cpu.is_reference() || u.nvals() < u.len() / (PUSHED * crate::threads::allowed()) {
+            return Ok(push::<S>(cpu, a, values, u));
         }
         return product::<S>(cpu, selection, a.transposed(), u, false);
     }
@@ -90,9 +94,9 @@ fn row<S: StorableSemiring>(
 }
 
 /// The product with the transpose, row by row of the matrix: every output meets its rows in ascending order.
-fn push<S: StorableSemiring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>) -> Vector<S::Out> {
+fn push<S: StorableSemiring>(cpu: Cpu, a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>) -> Vector<S::Out> {
     let columns = a.shape().1;
-    let mut sums = vec![S::zero(); columns];
+    let mut sums = parallel::tabulate(columns, 1 << 14, |_| S::zero());
     let mut touched = BitVector::zeros(columns);
     let mut scratch = Vec::new();
     for (row, x) in u.iter() {
@@ -108,5 +112,5 @@ fn push<S: StorableSemiring>(a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<
             }
         }
     }
-    build::vector(columns, true, |i| touched.get(i).then(|| S::finish(sums[i])))
+    build::vector(columns, cpu.is_reference(), |i| touched.get(i).then(|| S::finish(sums[i])))
 }

@@ -6,10 +6,13 @@ use bitgraph_backend::Error;
 use bitgraph_backend::ops::View;
 use bitgraph_sparse::{Csr, FormatKind, Offsets, Stored, Values, parallel};
 use std::borrow::Cow;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// The format of results on their way to an output: it costs nothing.
 pub(crate) const LISTS: FormatKind = FormatKind::Csr;
+
+/// Elements that a task sets at once.
+const BLOCK: usize = 1 << 14;
 
 /// The matrix that a view shows.
 pub(crate) fn seen(view: View<'_, Cpu>) -> &CpuMatrix {
@@ -28,7 +31,7 @@ impl<'a, T: Stored> Typed<'a, T> {
         let csr = matrix.to_csr();
         let values = match matrix.values() {
             Some(v) => Cow::Borrowed(v.expect::<T>()?),
-            None => Cow::Owned(vec![T::ONE; csr.nnz()]),
+            None => Cow::Owned(parallel::tabulate(csr.nnz(), BLOCK, |_| T::ONE)),
         };
         Ok(Self { csr, values })
     }
@@ -75,8 +78,37 @@ pub(crate) fn each_block(blocks: usize, serial: bool, f: &(dyn Fn(usize) + Sync)
     }
 }
 
-/// The matrix whose row `i` is what `fill(scratch, i, sink)` pushes. Each task has its own scratch.
-pub(crate) fn build<T: Stored, W>(
+/// Scratch of tasks: of each while it runs, and then of another.
+pub(crate) struct Spare<W, F> {
+    make: F,
+    spare: Mutex<Vec<W>>,
+}
+
+impl<W, F: Fn() -> W> Spare<W, F> {
+    pub(crate) fn new(make: F) -> Self {
+        Self { make, spare: Mutex::default() }
+    }
+    /// Calls `f` with scratch that no other task has at the time.
+    pub(crate) fn with<R>(&self, f: impl FnOnce(&mut W) -> R) -> R {
+        let spare = || self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = spare().pop();
+        let mut work = found.unwrap_or_else(&self.make);
+        let result = f(&mut work);
+        spare().push(work);
+        result
+    }
+}
+
+/// The offsets of rows in blocks of `size`, of which those of block `k` end at `end(k, row of the block)`.
+fn offsets<O: Default + Clone + Send>(rows: usize, size: usize, end: impl Fn(usize, usize) -> O + Sync) -> Vec<O> {
+    let mut offsets = vec![O::default(); rows + 1];
+    parallel::chunks_mut(&mut offsets[1..], size, |k, ends| ends.iter_mut().enumerate().for_each(|(row, slot)| *slot = end(k, row)));
+    offsets
+}
+
+/// The matrix whose row `i` is what `fill(scratch, i, sink)` pushes. Blocks of rows are tasks; each has scratch of its own while it runs, which
+/// another block may have had before. A row is filled once.
+pub(crate) fn build<T: Stored, W: Send>(
     rows: usize,
     columns: usize,
     serial: bool,
@@ -87,24 +119,31 @@ pub(crate) fn build<T: Stored, W>(
     let parts = if serial { 1 } else { (rayon::current_num_threads() * 8).min(rows.div_ceil(64)).max(1) };
     let size = rows.div_ceil(parts).max(1);
     let slots: Vec<OnceLock<Block<T>>> = (0..rows.div_ceil(size)).map(|_| OnceLock::new()).collect();
+    let spare = Spare::new(scratch);
     each_block(slots.len(), serial, &|k| {
-        let (mut cols, mut vals, mut ends) = (Vec::new(), Vec::new(), Vec::new());
-        let mut work = scratch();
-        for i in k * size..(k * size + size).min(rows) {
-            fill(&mut work, i, &mut RowSink { columns: &mut cols, values: &mut vals });
-            ends.push(cols.len());
-        }
+        let (mut cols, mut vals, mut ends) = (Vec::new(), Vec::new(), Vec::with_capacity(size));
+        spare.with(|work| {
+            for i in k * size..(k * size + size).min(rows) {
+                fill(work, i, &mut RowSink { columns: &mut cols, values: &mut vals });
+                ends.push(cols.len());
+            }
+        });
         let _ = slots[k].set((cols, vals, ends));
     });
     let blocks: Vec<Block<T>> = slots.into_iter().filter_map(OnceLock::into_inner).collect();
-    let mut offsets = Vec::with_capacity(rows + 1);
-    offsets.push(0usize);
-    let total = blocks.iter().map(|b| b.0.len()).sum();
-    let (mut indices, mut values) = (Vec::with_capacity(total), Vec::with_capacity(total));
-    for (cols, vals, ends) in blocks {
-        offsets.extend(ends.iter().map(|e| e + indices.len()));
-        indices.extend(cols);
-        values.extend(vals);
+    let mut total = 0;
+    let mut starts = Vec::with_capacity(blocks.len());
+    for block in &blocks {
+        starts.push(total);
+        total += block.0.len();
     }
-    Ok(Typed { csr: Csr::from_valid(rows, columns, Offsets::from_usizes(&offsets), indices.into()), values: Cow::Owned(values) })
+    let indices = parallel::concat(&blocks.iter().map(|block| &block.0[..]).collect::<Vec<_>>());
+    let values = parallel::concat(&blocks.iter().map(|block| &block.1[..]).collect::<Vec<_>>());
+    let end = |k: usize, row: usize| starts[k] + blocks[k].2[row];
+    let offsets = if Offsets::are_narrow(total as u64) {
+        Offsets::U32(offsets(rows, size, |k, row| end(k, row) as u32).into())
+    } else {
+        Offsets::U64(offsets(rows, size, |k, row| end(k, row) as u64).into())
+    };
+    Ok(Typed { csr: Csr::from_valid(rows, columns, offsets, indices.into()), values: Cow::Owned(values) })
 }

@@ -185,41 +185,44 @@ pub(crate) fn read_values(reader: &mut impl Read, header: &Header) -> Result<Val
     })
 }
 
+/// The bytes of each element, where all of these are elements.
+pub(crate) fn words<'a, const N: usize>(bytes: &'a [u8], header: &Header) -> Result<&'a [[u8; N]], Fault> {
+    let (expected, found) = (header.count(N as u64)? * N as u64, bytes.len() as u64);
+    match found {
+        _ if found < expected => Err(Fault::Size { expected, found }),
+        _ if found > expected => Err(Fault::What(FOLLOWED)),
+        _ => Ok(bytes.as_chunks::<N>().0),
+    }
+}
+
+/// What `of` makes of the bytes of an element, the lowest first.
+#[inline(always)]
+pub(crate) fn ordered<const N: usize, T>(mut word: [u8; N], big_endian: bool, of: impl Fn([u8; N]) -> T) -> T {
+    if big_endian {
+        word.reverse();
+    }
+    of(word)
+}
+
 /// The elements that are all of these bytes: as [`read_values`] and [`at_end`], in parallel.
 pub(crate) fn values_of(bytes: &[u8], header: &Header) -> Result<Values, Fault> {
-    /// The elements, which `of` makes of their bytes in this machine's order.
+    /// The elements, which `of` makes of their bytes, the lowest first.
     fn all<const N: usize, T: Send>(bytes: &[u8], header: &Header, of: impl Fn([u8; N]) -> T + Sync) -> Result<Vec<T>, Fault> {
-        let (expected, found) = (header.count(N as u64)? * N as u64, bytes.len() as u64);
-        if found < expected {
-            return Err(Fault::Size { expected, found });
-        }
-        if found > expected {
-            return Err(Fault::What(FOLLOWED));
-        }
-        let (elements, _) = bytes.as_chunks::<N>();
-        let reversed = header.big_endian != cfg!(target_endian = "big");
-        Ok(if reversed {
-            parallel::map(elements, |&(mut bytes)| {
-                bytes.reverse();
-                of(bytes)
-            })
-        } else {
-            parallel::map(elements, |&bytes| of(bytes))
-        })
+        Ok(parallel::map(words(bytes, header)?, |&word| ordered(word, header.big_endian, &of)))
     }
     Ok(match header.code.as_str() {
         "b1" => all(bytes, header, |[b]| b != 0)?.into(),
-        "i1" => all(bytes, header, i8::from_ne_bytes)?.into(),
-        "i2" => all(bytes, header, i16::from_ne_bytes)?.into(),
-        "i4" => all(bytes, header, i32::from_ne_bytes)?.into(),
-        "i8" => all(bytes, header, i64::from_ne_bytes)?.into(),
-        "u1" => all(bytes, header, u8::from_ne_bytes)?.into(),
-        "u2" => all(bytes, header, u16::from_ne_bytes)?.into(),
-        "u4" => all(bytes, header, u32::from_ne_bytes)?.into(),
-        "u8" => all(bytes, header, u64::from_ne_bytes)?.into(),
-        "f2" => all(bytes, header, f16::from_ne_bytes)?.into(),
-        "f4" => all(bytes, header, f32::from_ne_bytes)?.into(),
-        "f8" => all(bytes, header, f64::from_ne_bytes)?.into(),
+        "i1" => all(bytes, header, i8::from_le_bytes)?.into(),
+        "i2" => all(bytes, header, i16::from_le_bytes)?.into(),
+        "i4" => all(bytes, header, i32::from_le_bytes)?.into(),
+        "i8" => all(bytes, header, i64::from_le_bytes)?.into(),
+        "u1" => all(bytes, header, u8::from_le_bytes)?.into(),
+        "u2" => all(bytes, header, u16::from_le_bytes)?.into(),
+        "u4" => all(bytes, header, u32::from_le_bytes)?.into(),
+        "u8" => all(bytes, header, u64::from_le_bytes)?.into(),
+        "f2" => all(bytes, header, f16::from_le_bytes)?.into(),
+        "f4" => all(bytes, header, f32::from_le_bytes)?.into(),
+        "f8" => all(bytes, header, f64::from_le_bytes)?.into(),
         _ => return Err(Fault::What(NO_NUMBERS)),
     })
 }

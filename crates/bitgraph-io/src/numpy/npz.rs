@@ -10,6 +10,8 @@ use bitgraph_sparse::{Coo, Csr, Offsets, Values, parallel, with_offsets, with_va
 use std::io::{self, Write};
 use std::path::Path;
 
+const NO_INTEGERS: &str = "the elements are not integers of 32 or 64 bits";
+
 /// The arrays of an archive.
 struct Archive<'a> {
     path: &'a Path,
@@ -50,26 +52,55 @@ impl Archive<'_> {
 
     /// A vector of ids or offsets, which must fit `T`.
     fn whole<T: TryFrom<i64> + TryFrom<u64> + Default + Send>(&self, name: &str) -> Result<Vec<T>> {
+        let (signed, unsigned) = (|x: i64| T::try_from(x).ok(), |x: u64| T::try_from(x).ok());
+        if let Some(stored) = self.member(name)?.stored(self.bytes) {
+            // Straight from the bytes: large arrays are written once.
+            let mut bytes = stored.map_err(|e| self.fault(name, e.into()))?;
+            let header = npy::read_header(&mut bytes).map_err(|f| self.fault(name, f))?;
+            npy::check_vector(&header).map_err(|f| self.fault(name, f))?;
+            let big = header.big_endian;
+            let fault = |f| self.fault(name, f);
+            return match header.code.as_str() {
+                "i4" => self.typed(
+                    name,
+                    npy::words(bytes, &header).map_err(fault)?,
+                    |&b| npy::ordered(b, big, i32::from_le_bytes),
+                    |x| signed(x.into()),
+                ),
+                "i8" => self.typed(name, npy::words(bytes, &header).map_err(fault)?, |&b| npy::ordered(b, big, i64::from_le_bytes), signed),
+                "u4" => self.typed(
+                    name,
+                    npy::words(bytes, &header).map_err(fault)?,
+                    |&b| npy::ordered(b, big, u32::from_le_bytes),
+                    |x| unsigned(x.into()),
+                ),
+                "u8" => {
+                    self.typed(name, npy::words(bytes, &header).map_err(fault)?, |&b| npy::ordered(b, big, u64::from_le_bytes), unsigned)
+                }
+                _ => Err(fault(Fault::What(NO_INTEGERS))),
+            };
+        }
         match &self.vector(name)? {
-            Values::I32(v) => self.typed(name, v, |&x| T::try_from(i64::from(x)).ok()),
-            Values::I64(v) => self.typed(name, v, |&x| T::try_from(x).ok()),
-            Values::U32(v) => self.typed(name, v, |&x| T::try_from(u64::from(x)).ok()),
-            Values::U64(v) => self.typed(name, v, |&x| T::try_from(x).ok()),
-            _ => Err(self.fault(name, Fault::What("the elements are not integers of 32 or 64 bits"))),
+            Values::I32(v) => self.typed(name, v, |&x| x, |x| signed(x.into())),
+            Values::I64(v) => self.typed(name, v, |&x| x, signed),
+            Values::U32(v) => self.typed(name, v, |&x| x, |x| unsigned(x.into())),
+            Values::U64(v) => self.typed(name, v, |&x| x, unsigned),
+            _ => Err(self.fault(name, Fault::What(NO_INTEGERS))),
         }
     }
-    /// What `fits` makes of elements, all of which must fit.
-    fn typed<S: Sync + std::fmt::Display, T: Default + Send>(
+    /// What `fits` makes of elements that `of` reads, all of which must fit.
+    fn typed<S: Sync, N: std::fmt::Display, T: Default + Send>(
         &self,
         name: &str,
         elements: &[S],
-        fits: impl Fn(&S) -> Option<T> + Sync,
+        of: impl Fn(&S) -> N + Sync,
+        fits: impl Fn(N) -> Option<T> + Sync,
     ) -> Result<Vec<T>> {
-        if let Some(position) = parallel::position(elements, |x| fits(x).is_none()) {
+        if let Some(position) = parallel::position(elements, |x| fits(of(x)).is_none()) {
             let wanted = if size_of::<T>() == 4 { "it must be from 0 to 4294967295" } else { "it must not be negative" };
-            return Err(self.element(name, position, &elements[position], wanted));
+            return Err(self.element(name, position, &of(&elements[position]), wanted));
         }
-        Ok(parallel::map(elements, |x| fits(x).unwrap_or_default()))
+        Ok(parallel::map(elements, |x| fits(of(x)).unwrap_or_default()))
     }
     fn element(&self, array: &str, position: usize, found: &dyn std::fmt::Display, wanted: &'static str) -> Error {
         let (path, array) = (self.path.to_path_buf(), array.to_string());

@@ -7,7 +7,8 @@ mod loops;
 mod once;
 
 pub use loops::{
-    all, blocks, chunks_mut, collect, collect_from, each, each_mut, first, map, position, reduce, tabulate, try_each, try_each_mut, update,
+    all, blocks, chunks_mut, collect, collect_from, concat, each, each_mut, first, map, position, reduce, tabulate, try_each, try_each_mut,
+    update,
 };
 pub use once::once;
 

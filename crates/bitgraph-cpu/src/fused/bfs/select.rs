@@ -17,20 +17,24 @@ pub(crate) const MAX_DEGREE: &str = "max-degree";
 /// Fewer vertices than this are searched before a neighbour of maximum degree could help.
 const MAX_DEGREE_NODES: usize = 1 << 14;
 
-/// Fewer vertices of a mesh than this are searched by one thread: on 16 cores a triangulation of 65 thousand took 1.31 ms with one thread, 1.38 to
-/// 1.46 with two to eight and 2.06 with sixteen.
-const SHARED_MESH: usize = 1 << 17;
-
-/// Mean degree of a mesh below which its frontiers are narrow: a level is shared in less time than it takes only beyond the near caches, or
-/// where neighbours are far apart. On 16 cores a grid of a million vertices took 6.7 ms with one thread, 20.8 with two, 15.9 with four; one of
-/// four million 58, 89, 64, 48 with eight and 38 with sixteen.
-const NARROW_MESH: f64 = 8.0;
-/// Vertices of such a mesh from which its levels are shared.
-const SHARED_NARROW_MESH: usize = 1 << 21;
-/// Threads below which levels of a mesh are not shared: a stencil of 27 points took 8.2 ms with one, 9.1 with two and 5.4 with four.
+/// Vertices of a level of a mesh, in the mean, from which on levels are shared. On 16 cores two triangulations of 65 thousand vertices, of 600 and
+/// 900 by the planner's estimate, took 0.8 times as long with four threads as with one, and 0.7 times with sixteen, stencils of 27 points of 2000
+/// and more 0.7 and 0.4 times; a geometric graph of 430 took 1.3 times as long with any number.
+const SHARED_LEVEL: f64 = 500.0;
+/// Threads below which they are not.
 const MESH_THREADS: usize = 4;
-/// The same of a narrow one.
-const NARROW_MESH_THREADS: usize = 8;
+
+/// Mean degree of a mesh up to which one thread goes over a vertex in less time than several take to tell each other of it, as long as the next
+/// ones are near. On 16 cores a grid of a million vertices took 6.7 ms with one thread, 20.8 with two, 15.9 with four; one of four million
+/// 58, 89, 64, 48 with eight and 38 with sixteen.
+const LOW_DEGREE: f64 = 4.5;
+/// The same of one whose neighbours are far apart, which is renumbered so that they are near: of 4, with 260 thousand vertices, it took 1.5 times
+/// as long with four threads as with one, as long with eight and 0.7 times with sixteen.
+const LOW_DEGREE_RENUMBERED: f64 = 8.0;
+/// Vertices of such meshes from which their levels are shared, and threads from which they are.
+const SHARED_LOW_DEGREE: usize = 1 << 21;
+const SHARED_RENUMBERED: usize = 1 << 17;
+const LOW_DEGREE_THREADS: usize = 8;
 
 /// Vertices below which a search may be over before all threads are awake, however many arcs there are: of 12 thousand with 3.7 million arcs
 /// it took .10 ms with one thread and .18 with two.
@@ -50,9 +54,12 @@ fn threads(s: &Stats) -> usize {
     if !s.spreads_slowly {
         return usize::MAX;
     }
-    let narrow = s.mean_degree < NARROW_MESH && !scattered(s);
-    let (nodes, threads) = if narrow { (SHARED_NARROW_MESH, NARROW_MESH_THREADS) } else { (SHARED_MESH, MESH_THREADS) };
-    if s.nodes < nodes || crate::threads::available() < threads { 1 } else { usize::MAX }
+    let (shared, threads) = match scattered(s) {
+        false if s.mean_degree < LOW_DEGREE => (s.nodes >= SHARED_LOW_DEGREE, LOW_DEGREE_THREADS),
+        true if s.mean_degree < LOW_DEGREE_RENUMBERED && mesh_like(s) => (s.nodes >= SHARED_RENUMBERED, LOW_DEGREE_THREADS),
+        _ => (s.nodes as f64 / s.levels >= SHARED_LEVEL, MESH_THREADS),
+    };
+    if shared && crate::threads::available() >= threads { usize::MAX } else { 1 }
 }
 
 /// Nanoseconds of a search without hubs, on CSR alone.

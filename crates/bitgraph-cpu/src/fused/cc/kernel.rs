@@ -42,6 +42,16 @@ macro_rules! vector_form {
     };
 }
 
+/// Where [`Kernel::top_down`] stopped.
+pub(super) struct Top {
+    /// Vertices visited.
+    pub(super) visited: usize,
+    /// Where in the queue the level is that was too wide; none if enough are visited, or no more can be.
+    pub(super) level: Range<usize>,
+    /// Levels that may follow.
+    pub(super) levels: u32,
+}
+
 impl Kernel {
     /// The form of an instruction set, which the CPU must have: `Isa::current()` or lower.
     pub(super) fn new(isa: Isa) -> Self {
@@ -64,7 +74,7 @@ impl Kernel {
         }
         (best.0, best.1.0)
     }
-    /// Visits from `source`, level by level, until `target` vertices are visited, and how many were; `None` if `levels` levels
+    /// Visits from `source`, level by level, until `target` vertices are visited, or a level is wider than `wide`; `None` if `levels` levels
     /// do not do. `queue` holds 16 more elements than there are vertices.
     pub(super) fn top_down<O: Width, const P: usize>(
         self,
@@ -74,12 +84,16 @@ impl Kernel {
         source: u32,
         target: usize,
         levels: u32,
-    ) -> Option<usize> {
+        wide: usize,
+    ) -> Option<Top> {
         visited[source as usize >> 6] |= 1 << (source & 63);
         queue[0] = source;
         let (mut head, mut tail) = (0, 1);
-        for _ in 0..levels {
+        for levels in (1..=levels).rev() {
             let level_end = tail;
+            if level_end - head > wide {
+                return Some(Top { visited: tail, level: head..tail, levels });
+            }
             while head < level_end && tail < target {
                 for list in graph.lists(queue[head] as usize) {
                     tail = self.expand(list, visited, queue, tail);
@@ -87,7 +101,7 @@ impl Kernel {
                 head += 1;
             }
             if tail >= target || head == tail {
-                return Some(tail);
+                return Some(Top { visited: tail, level: tail..tail, levels: 0 });
             }
         }
         None

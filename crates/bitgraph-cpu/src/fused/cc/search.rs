@@ -1,6 +1,6 @@
 //! Components by a breadth-first search that keeps a bitmap of visited vertices and nothing else.
 //!
-//! From the vertex of largest degree top-down until a sixteenth of the vertices is visited, then bottom-up over the unvisited
+//! From the vertex of largest degree top-down until a sixteenth of the vertices is visited, or half of that by all threads, then bottom-up over the unvisited
 //! ones, in place, until that finds little more. What is left (small components, tails of the large one) goes through a
 //! [`Forest`]. Isolated vertices count as visited, for the search and the forest need not look at them.
 //!
@@ -11,7 +11,7 @@
 
 use super::forest::Forest;
 use super::graph::{Graph, Width, atomic};
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Top};
 use super::{Counts, largest_of, written};
 use crate::team::Team;
 use crate::trace;
@@ -28,6 +28,10 @@ const LEVELS: u32 = 8;
 const WORTH_A_PASS: usize = 64;
 /// Words of a chunk at least.
 const CHUNK: usize = 256;
+/// Entries of a level, about, from which on all threads visit their ends.
+const WIDE: usize = 1 << 13;
+/// Vertices of such a level that a thread takes at once.
+const PART: usize = 64;
 
 /// Memory that runs share.
 #[derive(Default)]
@@ -75,14 +79,17 @@ pub(super) fn search<O: Width, const P: usize>(
     visited.copy_from_slice(isolated);
     control.check()?;
     // An isolated source alone is no search.
-    let visited_target = (n / 16).max(2);
-    match kernel.top_down(graph, visited, queue, source, visited_target, LEVELS) {
-        None => return Ok(None),
-        Some(found) if found < visited_target => {
-            // The component is exhausted and small: there is no giant here.
-            return Ok(None);
-        }
-        Some(_) => {}
+    let target = (n / 16).max(2);
+    let wide = if chunks == 1 { usize::MAX } else { WIDE / (graph.entries() / n).max(1) };
+    let Some(top) = kernel.top_down(graph, visited, queue, source, target, LEVELS, wide) else { return Ok(None) };
+    let enough = if top.level.is_empty() {
+        top.visited >= target
+    } else {
+        widen(graph, visited, private, queue, &top, target / 2, team, chunks, &range)
+    };
+    if !enough {
+        // The component is exhausted and small, or long: there is no giant here, or not at hand.
+        return Ok(None);
     }
     control.check()?;
     bottom_up(graph, visited, next, private, kernel, team, chunks, &range, control)?;
@@ -111,6 +118,75 @@ fn scan<O: Width, const P: usize>(
     max_degree.into_inner().map_or(0, |(_, std::cmp::Reverse(v))| v)
 }
 
+/// Goes on top-down from a wide level, on all threads, until so many vertices are visited; whether they are. A team's workers set bits of their
+/// own, which are joined at the end of a level.
+fn widen<O: Width, const P: usize>(
+    graph: &Graph<'_, O, P>,
+    visited: &mut [u64],
+    private: &mut [Mutex<(u64, Vec<u64>)>],
+    queue: &mut [u32],
+    top: &Top,
+    target: usize,
+    team: &Team<'_>,
+    chunks: usize,
+    range: &(impl Fn(usize) -> Range<usize> + Sync),
+) -> bool {
+    trace::enter("cc: top-down by all");
+    let (n, words) = (graph.nodes, visited.len());
+    let vertices = |chunk: usize| range(chunk).start * 64..(range(chunk).end * 64).min(n);
+    let mut level = queue[top.level.clone()].to_vec();
+    let mut found = top.visited;
+    forget(private);
+    for pass in 1..=u64::from(top.levels) {
+        team.run(level.len().div_ceil(PART), |worker, part| {
+            let Ok(mut own) = private[worker].lock() else { return };
+            let (seen, bits) = &mut *own;
+            if *seen != pass {
+                *seen = pass;
+                bits.clear();
+                bits.resize(words, 0);
+            }
+            for &v in level.iter().skip(part * PART).take(PART) {
+                graph.lists(v as usize).into_iter().flatten().for_each(|&u| bits[u as usize >> 6] |= 1 << (u & 63));
+            }
+        });
+        let all = private.iter_mut().filter_map(|own| own.get_mut().ok());
+        let all: Vec<&[u64]> = all.filter(|own| own.0 == pass).map(|own| &own.1[..]).collect();
+        let lengths: Vec<AtomicUsize> = (0..chunks).map(|_| AtomicUsize::new(0)).collect();
+        let (bits, queues) = (DisjointSlice::new(&mut *visited), DisjointSlice::new(&mut *queue));
+        team.run(chunks, |_, chunk| {
+            // SAFETY: chunks are disjoint ranges of words, and so of vertices.
+            #[allow(unsafe_code)]
+            let (visited, list) = unsafe { (bits.range(range(chunk)), queues.range(vertices(chunk))) };
+            let mut length = 0;
+            for (i, word) in range(chunk).zip(visited) {
+                let mut new = all.iter().fold(0, |bits, own| bits | own[i]) & !*word;
+                *word |= new;
+                while new != 0 {
+                    list[length] = (i * 64) as u32 + new.trailing_zeros();
+                    length += 1;
+                    new &= new - 1;
+                }
+            }
+            lengths[chunk].store(length, Relaxed);
+        });
+        let lengths: Vec<usize> = lengths.into_iter().map(AtomicUsize::into_inner).collect();
+        let new = lengths.iter().sum::<usize>();
+        found += new;
+        if found >= target || new == 0 {
+            break;
+        }
+        level.clear();
+        lengths.iter().enumerate().for_each(|(chunk, &length)| level.extend_from_slice(&queue[vertices(chunk).start..][..length]));
+    }
+    found >= target
+}
+
+/// Has workers begin their own bitmaps anew.
+fn forget(private: &mut [Mutex<(u64, Vec<u64>)>]) {
+    private.iter_mut().filter_map(|own| own.get_mut().ok()).for_each(|own| own.0 = 0);
+}
+
 /// Bottom-up passes. A team's workers work in place on bitmaps of their own and publish their chunks at the end of a pass.
 fn bottom_up<O: Width, const P: usize>(
     graph: &Graph<'_, O, P>,
@@ -131,11 +207,7 @@ fn bottom_up<O: Width, const P: usize>(
         }
         return Ok(());
     }
-    for own in private.iter_mut() {
-        if let Ok(own) = own.get_mut() {
-            own.0 = 0;
-        }
-    }
+    forget(private);
     for pass in 1.. {
         let found = AtomicUsize::new(0);
         let out = DisjointSlice::new(next);

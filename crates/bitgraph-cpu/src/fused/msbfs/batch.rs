@@ -113,8 +113,14 @@ impl Batch<'_> {
                     state = self.pull(team, alive, late, scratch);
                 }
                 let mut found = [0u64; LANES];
+                if state.pulled {
+                    let counts = DisjointSlice::new(&mut scratch.counts);
+                    // SAFETY: every one is emptied by one call.
+                    team.run(counts.len(), |_, k| unsafe { counts.range(k..k + 1) }[0].flush());
+                } else {
+                    scratch.counts[0].flush();
+                }
                 for counts in &mut scratch.counts {
-                    counts.flush();
                     found.iter_mut().zip(&mut counts.totals).for_each(|(sum, total)| *sum += std::mem::take(total));
                 }
                 for (k, &count) in found.iter().enumerate().take(sources.len()) {
@@ -129,12 +135,7 @@ impl Batch<'_> {
                     }
                 }
                 if let Some(levels) = levels.as_deref_mut() {
-                    if state.pulled {
-                        scratch.pulled().for_each(|v| write_levels(levels, n, v, scratch.newest(v), step as i32));
-                    } else {
-                        let Lists { active, front, .. } = &scratch.lists;
-                        active.iter().zip(front).for_each(|(&v, &new)| write_levels(levels, n, v, new, step as i32));
-                    }
+                    scratch.write_levels(team, levels, n, step as i32, state.pulled);
                 }
             }
             // Rows of sources that no arc enters are the only ones that a next batch would not overwrite.
@@ -242,16 +243,28 @@ impl Scratch {
         let (new, old) = (self.seen[v as usize].0, self.next[v as usize].0);
         Row(std::array::from_fn(|k| new[k] & !old[k]))
     }
-}
-
-/// Writes `step` where the newest level of a source is.
-fn write_levels(levels: &mut [i32], n: usize, v: u32, new: Row, step: i32) {
-    for (word, &bits) in new.0.iter().enumerate() {
-        let mut rest = bits;
-        while rest != 0 {
-            let k = word * 64 + rest.trailing_zeros() as usize;
-            levels[k * n + v as usize] = step;
-            rest &= rest - 1;
+    /// Writes `step` where the newest level of a source is, for the vertices with new bits, on all threads.
+    fn write_levels(&self, team: &Team<'_>, levels: &mut [i32], n: usize, step: i32, pulled: bool) {
+        let levels = DisjointSlice::new(levels);
+        let write = |v: u32, new: Row| {
+            for (word, &bits) in new.0.iter().enumerate() {
+                let mut rest = bits;
+                while rest != 0 {
+                    let k = word * 64 + rest.trailing_zeros() as usize;
+                    // SAFETY: a vertex is in one list, once, and bits are those of sources, each of which has `n` levels.
+                    unsafe { levels.write(k * n + v as usize, step) };
+                    rest &= rest - 1;
+                }
+            }
+        };
+        if pulled {
+            let parts: Vec<_> = self.parts.iter().zip(self.found.chunks(PART)).map(|(part, places)| &places[..part.active]).collect();
+            team.run(parts.len(), |_, k| parts[k].iter().for_each(|&v| write(v, self.newest(v))));
+        } else {
+            let Lists { active, front, .. } = &self.lists;
+            team.run(active.len().div_ceil(PART), |_, k| {
+                active.iter().zip(front).skip(k * PART).take(PART).for_each(|(&v, &new)| write(v, new));
+            });
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::fused::tc::work::Pool;
 use batch::{Batch, Scratch};
 use bitgraph_algorithms::{MsBfs, MsBfsConfig};
 use bitgraph_backend::{Error, Result};
-use bitgraph_sparse::Csr;
+use bitgraph_sparse::{Csr, parallel};
 
 /// Sources of a batch.
 pub(crate) const LANES: usize = 512;
@@ -90,7 +90,7 @@ impl MsBfsLayout {
             reached: vec![0; count],
             depth: vec![0; count],
             sum_levels: vec![0; count],
-            levels: config.levels.then(|| vec![-1; count * n]),
+            levels: config.levels.then(|| parallel::tabulate(count * n, 1 << 16, |_| -1)),
         };
         let mut scratch = self.scratch.take();
         for (batch, sources) in config.sources.chunks(LANES).enumerate() {
