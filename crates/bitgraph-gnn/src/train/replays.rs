@@ -14,7 +14,7 @@ use bitgraph_tensor::{Dense, TensorBackend};
 
 /// Epochs between two round trips at most, and bytes of their states.
 const MOST_EPOCHS: u32 = 16;
-const STATE_BYTES: u64 = 64 << 20;
+const STATE_BYTES: u64 = 16 << 20;
 /// The largest intermediate result, in bytes: a device works on a larger one for longer than it takes to tell it what to do.
 const LARGEST: u64 = 8 << 20;
 /// Epochs that are done one by one first, the second one in memory of the recorder, so that what is set up at first use is there; and fewest that
