@@ -3,6 +3,14 @@
 //!
 //! Invariant: every `.cu` file but that of the instances is here, and every kernel here is in its file.
 
+/// The kernels of names in two parts, each with every type of features between them.
+macro_rules! of_features {
+    ($($kernel:literal $tail:literal),+ $(,)?) => {
+        &[$(concat!($kernel, "_f32", $tail), concat!($kernel, "_f16", $tail), concat!($kernel, "_bf16", $tail)),+]
+    };
+}
+
+mod bits;
 mod formats;
 mod graph;
 mod ops;
@@ -19,7 +27,7 @@ pub struct Listed {
 
 /// The modules and their kernels.
 pub fn listed_modules() -> impl Iterator<Item = &'static Listed> {
-    [ops::MODULES, graph::MODULES, formats::MODULES, tensor::MODULES].into_iter().flatten()
+    [ops::MODULES, graph::MODULES, formats::MODULES, tensor::MODULES, bits::MODULES].into_iter().flatten()
 }
 
 #[cfg(test)]

@@ -44,9 +44,11 @@ template <u32 VECTOR, u32 LANES, u32 PARTS> struct LaneColumns {
 #pragma unroll
             for (u32 k = 0; k < PARTS; k++) x[k] = sum;
         } else if (together) {
+            // Rolled up: the copies of this in a kernel are many, and of code that does not fit in its cache.
+#pragma unroll 1
+            for (u32 d = together / 2; d; d >>= 1)
 #pragma unroll
-            for (u32 k = 0; k < PARTS; k++)
-                for (u32 d = together / 2; d; d >>= 1) x[k] += shuffle_xor(x[k], d);
+                for (u32 k = 0; k < PARTS; k++) x[k] += shuffle_xor(x[k], d);
         } else {
             f32 own[PARTS];
 #pragma unroll
@@ -54,6 +56,7 @@ template <u32 VECTOR, u32 LANES, u32 PARTS> struct LaneColumns {
                 own[k] = valid[k] ? x[k] : 0.0f;
                 x[k] = 0;
             }
+#pragma unroll 1
             for (u32 h = 0; h < heads; h++) {
                 f32 sum = 0;
 #pragma unroll

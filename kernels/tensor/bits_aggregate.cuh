@@ -67,15 +67,17 @@ BG_DEVICE void store_sums4(const BitsEpilogue& e, u32 row, u32 column, u32 degre
         }
         return;
     }
-#pragma unroll
-    for (u32 i = 0; i < 4; i++) {
-        if (column + i >= e.columns) break;
+    // Rolled up, the next number moving to the front: every copy would hold the stores of every type of number.
+#pragma unroll 1
+    for (u32 i = 0; i < 4 && column + i < e.columns; i++) {
+        const i32 sum = sums[0];
         switch (e.kind) {
-            case BITS_I16: ((i16*)e.output)[place + i] = (i16)sums[i]; break;
-            case BITS_I32: ((i32*)e.output)[place + i] = sums[i]; break;
-            case BITS_F16: ((u16*)e.output)[place + i] = float_to_half((f32)sums[i] * scale); break;
-            default: ((f32*)e.output)[place + i] = (f32)sums[i] * scale;
+            case BITS_I16: ((i16*)e.output)[place + i] = (i16)sum; break;
+            case BITS_I32: ((i32*)e.output)[place + i] = sum; break;
+            case BITS_F16: ((u16*)e.output)[place + i] = float_to_half((f32)sum * scale); break;
+            default: ((f32*)e.output)[place + i] = (f32)sum * scale;
         }
+        sums[0] = sums[1], sums[1] = sums[2], sums[2] = sums[3];
     }
 }
 

@@ -114,6 +114,16 @@ impl<T: Clone> Buffer<T> {
     }
 }
 
+/// The same bytes as elements of another type of the same size and alignment, in the same memory.
+#[allow(unsafe_code)]
+pub(crate) fn cast_vec<A: Pod, B: Pod>(elements: Vec<A>) -> Vec<B> {
+    const { assert!(size_of::<A>() == size_of::<B>() && align_of::<A>() == align_of::<B>()) };
+    let mut elements = std::mem::ManuallyDrop::new(elements);
+    let (start, length, capacity) = (elements.as_mut_ptr(), elements.len(), elements.capacity());
+    // SAFETY: the memory is a vector's that is used no longer; both types are plain data of the same layout.
+    unsafe { Vec::from_raw_parts(start.cast(), length, capacity) }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -3,11 +3,14 @@
 //! Invariant: `Wide` is a type of the same kind that holds every value of this one, and its own `Wide`.
 
 use crate::Values;
+use crate::buffer::cast_vec;
 use bitgraph_semiring::{DType, Scalar};
 use half::{bf16, f16};
 
 /// What goes with an entry.
 pub(crate) trait Cell: Copy + Default + Send + Sync + 'static {
+    /// What is moved in its place: a value's bits, so that one program moves all values of a size.
+    type Bits: Copy + Default + Send + Sync;
     /// The type of this kind that holds most.
     type Wide: Cell<Wide = Self::Wide>;
     /// Its name; none for nothing.
@@ -22,11 +25,16 @@ pub(crate) trait Cell: Copy + Default + Send + Sync + 'static {
     fn largest(self, other: Self) -> Self;
     /// The negated value; none if it does not fit.
     fn negated(self) -> Option<Self>;
+    /// All of them as bits, in the same memory.
+    fn to_bits(all: Vec<Self>) -> Vec<Self::Bits>;
+    /// Back.
+    fn from_bits(all: Vec<Self::Bits>) -> Vec<Self>;
     /// All of them as values of a matrix.
     fn values(all: Vec<Self>) -> Option<Values>;
 }
 
 impl Cell for () {
+    type Bits = ();
     type Wide = ();
     const DTYPE: Option<DType> = None;
     fn wide(self) {}
@@ -38,14 +46,21 @@ impl Cell for () {
     fn negated(self) -> Option<()> {
         Some(())
     }
+    fn to_bits(all: Vec<()>) -> Vec<()> {
+        all
+    }
+    fn from_bits(all: Vec<()>) -> Vec<()> {
+        all
+    }
     fn values(_: Vec<()>) -> Option<Values> {
         None
     }
 }
 
 macro_rules! cell {
-    ($($t:ty => $wide:ty, $to_wide:expr, $sum:expr, $negated:expr;)*) => { $(
+    ($($t:ty => $bits:ty, $to_bits:expr, $from_bits:expr; $wide:ty, $to_wide:expr; $sum:expr; $negated:expr;)*) => { $(
         impl Cell for $t {
+            type Bits = $bits;
             type Wide = $wide;
             const DTYPE: Option<DType> = Some(<$t as Scalar>::DTYPE);
             fn wide(self) -> $wide {
@@ -62,6 +77,12 @@ macro_rules! cell {
             }
             fn negated(self) -> Option<$t> {
                 $negated(self)
+            }
+            fn to_bits(all: Vec<$t>) -> Vec<$bits> {
+                $to_bits(all)
+            }
+            fn from_bits(all: Vec<$bits>) -> Vec<$t> {
+                $from_bits(all)
             }
             fn values(all: Vec<$t>) -> Option<Values> {
                 Some(Values::from_vec(all))
@@ -89,20 +110,21 @@ fn minus<T: Scalar>(x: T) -> Option<T> {
     Some(T::ZERO.minus(x))
 }
 
+// Not every byte is a truth value: those keep their type.
 cell! {
-    bool => bool, |x| x, |group: &[bool]| Some(group.contains(&true)), Some;
-    i8 => i64, i64::from, exact, i8::checked_neg;
-    i16 => i64, i64::from, exact, i16::checked_neg;
-    i32 => i64, i64::from, exact, i32::checked_neg;
-    i64 => i64, |x| x, exact, i64::checked_neg;
-    u8 => u64, u64::from, exact, u8::checked_neg;
-    u16 => u64, u64::from, exact, u16::checked_neg;
-    u32 => u64, u64::from, exact, u32::checked_neg;
-    u64 => u64, |x| x, exact, u64::checked_neg;
-    f16 => f64, f64::from, rounded, minus;
-    bf16 => f64, f64::from, rounded, minus;
-    f32 => f64, f64::from, rounded, minus;
-    f64 => f64, |x| x, rounded, minus;
+    bool => bool, |all| all, |all| all; bool, |x| x; |group: &[bool]| Some(group.contains(&true)); Some;
+    i8 => u8, cast_vec, cast_vec; i64, i64::from; exact; i8::checked_neg;
+    i16 => u16, cast_vec, cast_vec; i64, i64::from; exact; i16::checked_neg;
+    i32 => u32, cast_vec, cast_vec; i64, i64::from; exact; i32::checked_neg;
+    i64 => u64, cast_vec, cast_vec; i64, |x| x; exact; i64::checked_neg;
+    u8 => u8, cast_vec, cast_vec; u64, u64::from; exact; u8::checked_neg;
+    u16 => u16, cast_vec, cast_vec; u64, u64::from; exact; u16::checked_neg;
+    u32 => u32, cast_vec, cast_vec; u64, u64::from; exact; u32::checked_neg;
+    u64 => u64, cast_vec, cast_vec; u64, |x| x; exact; u64::checked_neg;
+    f16 => u16, cast_vec, cast_vec; f64, f64::from; rounded; minus;
+    bf16 => u16, cast_vec, cast_vec; f64, f64::from; rounded; minus;
+    f32 => u32, cast_vec, cast_vec; f64, f64::from; rounded; minus;
+    f64 => u64, cast_vec, cast_vec; f64, |x| x; rounded; minus;
 }
 
 /// Runs `$body` with `$v` bound to the values as a vector of their own type, or of nothing if there are none.

@@ -15,13 +15,6 @@ pub struct Out<'a, B: Tensor, T: Element> {
     pub window: Window,
 }
 
-impl<B: Tensor, T: Element> Out<'_, B, T> {
-    /// The same output for a shorter time.
-    pub fn reborrow(&mut self) -> Out<'_, B, T> {
-        Out { array: &mut *self.array, window: self.window }
-    }
-}
-
 /// Runs `$body` with `$dense` bound to the matrix of its own type.
 #[macro_export]
 macro_rules! with_dense {

@@ -5,6 +5,9 @@
 use super::Report;
 use super::tree::File;
 
+/// Lines of code of a definition, over all of them: as in the papers, or a fused form has a program to be held against and not a formula.
+const MOST_LINES: usize = 32;
+
 /// What an algorithm is entered into.
 const REGISTERS: &[&str] = &[
     "crates/bitgraph-algorithms/src/lib.rs",
@@ -27,6 +30,7 @@ const CALLERS: &[&str] = &[
 ];
 
 pub fn check(files: &[File], report: &mut Report) {
+    definitions(files, report);
     let all: Vec<(&str, &str)> = files.iter().filter_map(settings).collect();
     for (_, settings) in &all {
         // An algorithm may be made of another.
@@ -38,6 +42,17 @@ pub fn check(files: &[File], report: &mut Report) {
                 report.finding(path, format_args!("names {settings}, which belongs in the folders of its algorithm or in a register"));
             }
         }
+    }
+}
+
+/// Holds all definitions together against the lines that they may have.
+fn definitions(files: &[File], report: &mut Report) {
+    let definition = |f: &&File| f.path.starts_with("crates/bitgraph-algorithms/src/") && f.path.ends_with("/definition.rs");
+    let lines: Vec<usize> = files.iter().filter(definition).map(|f| code(&f.text).filter(|l| !l.trim().is_empty()).count()).collect();
+    let (all, most) = (lines.iter().sum::<usize>(), MOST_LINES * lines.len());
+    if all > most {
+        report
+            .finding("crates/bitgraph-algorithms", format_args!("{} definitions have {all} lines of code; {most} are enough", lines.len()));
     }
 }
 
@@ -76,6 +91,17 @@ mod tests {
         let mut report = Report::default();
         check(&[own, file(path, text)], &mut report);
         report.findings.len()
+    }
+
+    #[test]
+    fn definitions_stay_short() {
+        let found = |lines: usize| {
+            let file = |name: &str, text: String| File { path: format!("crates/bitgraph-algorithms/src/{name}/definition.rs"), text };
+            let mut report = Report::default();
+            definitions(&[file("a", "x;\n".repeat(lines)), file("b", "//! What.\n\ny;\n#[cfg(test)]\nz;\n".into())], &mut report);
+            report.findings.len()
+        };
+        assert_eq!((found(2 * MOST_LINES - 1), found(2 * MOST_LINES)), (0, 1));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 /// A file of a library or program.
 pub struct Module<'a> {
-    /// The module's path below the crate's root; nothing for the root itself.
+    /// The module's path below that of the folder; nothing for the folder's own.
     pub path: Vec<String>,
     /// The file.
     pub file: &'a File,
@@ -14,10 +14,9 @@ pub struct Module<'a> {
     pub text: String,
 }
 
-/// The files below `src` of the crate in `folder` that are compiled outside of tests.
-pub fn library<'a>(folder: &str, files: &'a [File]) -> Vec<Module<'a>> {
-    let source = format!("{folder}/src/");
-    let below = |f: &'a File| Some((f.path.strip_prefix(&source)?.strip_suffix(".rs")?, f));
+/// The files in the folder `source`, such as that of a crate's code, which are compiled outside of tests.
+pub fn library<'a>(source: &str, files: &'a [File]) -> Vec<Module<'a>> {
+    let below = |f: &'a File| Some((f.path.strip_prefix(source)?.strip_prefix('/')?.strip_suffix(".rs")?, f));
     let mut tests = BTreeSet::new();
     let modules: Vec<Module> = files
         .iter()
@@ -37,7 +36,7 @@ pub fn library<'a>(folder: &str, files: &'a [File]) -> Vec<Module<'a>> {
 /// Refuses `unwrap` there: what cannot fail says why, and everything else is an error value.
 pub fn check(files: &[File], report: &mut Report) {
     for folder in files.iter().filter_map(|f| f.path.strip_suffix("/Cargo.toml")) {
-        for Module { file, text, .. } in library(folder, files) {
+        for Module { file, text, .. } in library(&format!("{folder}/src"), files) {
             for (number, _) in text.lines().enumerate().filter(|(_, line)| line.contains(".unwrap()")) {
                 report.finding(
                     format_args!("{}:{}", file.path, number + 1),

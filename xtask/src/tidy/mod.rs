@@ -1,9 +1,11 @@
 //! `cargo xtask tidy`: the rules of the house that no compiler checks.
 //!
 //! [`sources`] looks at one file at a time, [`manifests`] at the crates and the arrows between them, [`algorithms`] at
-//! where an algorithm is named, [`rings`] at the arrows between the modules of a crate, [`library`] at what may panic, [`documents`] at what a checkout must hold, [`words`] at what things are called. Findings fail; warnings are printed. The rules also run as a test of this crate.
+//! where an algorithm is named, [`rings`] at the arrows between the modules of a crate, [`commands`] at those between
+//! commands, [`library`] at what may panic, [`documents`] at what a checkout must hold, [`words`] at what things are called. Findings fail; warnings are printed. The rules also run as a test of this crate.
 
 mod algorithms;
+mod commands;
 mod documents;
 mod library;
 mod manifests;
@@ -81,6 +83,7 @@ fn check(root: &Path) -> Result<Report> {
     manifests::check(&files, &mut report);
     algorithms::check(&files, &mut report);
     rings::check(&files, &mut report);
+    commands::check(&files, &mut report);
     library::check(&files, &mut report);
     documents::check(&files, &mut report);
     Ok(report)

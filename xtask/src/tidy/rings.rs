@@ -20,12 +20,12 @@ const ALLOWED: &[(&str, &[&str], &str)] = &[(
 const NAMED: usize = 3;
 
 /// From a module to what it needs, and the lines that say so.
-type Arrows = BTreeMap<String, BTreeMap<String, Vec<String>>>;
+pub type Arrows = BTreeMap<String, BTreeMap<String, Vec<String>>>;
 
 pub fn check(files: &[File], report: &mut Report) {
     let crates = files.iter().filter_map(|f| f.path.strip_suffix("/Cargo.toml"));
     for folder in crates {
-        let arrows = arrows(folder, files);
+        let arrows = arrows(&format!("{folder}/src"), files);
         let rings = rings(&arrows);
         for ring in &rings {
             let stays = |&(of, members, _): &(&str, &[&str], &str)| of == folder && ring.iter().all(|m| members.contains(&m.as_str()));
@@ -76,9 +76,9 @@ fn reached<'a>(arrows: &'a Arrows, from: &'a str) -> BTreeSet<&'a str> {
     seen
 }
 
-/// What the modules of the crate in `folder` need of each other.
-fn arrows(folder: &str, files: &[File]) -> Arrows {
-    let modules = library(folder, files);
+/// What the modules in the folder `source` need of each other.
+pub fn arrows(source: &str, files: &[File]) -> Arrows {
+    let modules = library(source, files);
     let mut owners: BTreeMap<String, String> = modules.iter().filter_map(|m| m.path.first()).map(|m| (m.clone(), m.clone())).collect();
     let names: BTreeSet<String> = owners.keys().cloned().collect();
     for Module { path, text, .. } in &modules {

@@ -1,7 +1,6 @@
 //! Breadth-first search over any semiring: (or, and) for levels, (min, second) for parents.
 
-use crate::GraphBackend;
-use crate::{Bfs, BfsConfig, UNREACHED};
+use crate::{Bfs, BfsConfig, GraphBackend, UNREACHED};
 use bitgraph_backend::ops::{apply, assign, ewise_add, mxv, reduce, reduce_rows};
 use bitgraph_backend::{Arranged, Control, Error, Mxv, StorableSemiring, Vector, VectorOps};
 use bitgraph_semiring::{DType, First, Identity, LorLand, MinSecond, Plus};

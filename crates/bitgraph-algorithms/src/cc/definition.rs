@@ -1,7 +1,6 @@
 //! Connected components by FastSV (Zhang, Azad, Hu: FastSV, SIAM PP 2020), over (min, second).
 
-use crate::GraphBackend;
-use crate::{Cc, CcConfig};
+use crate::{Cc, CcConfig, GraphBackend};
 use bitgraph_backend::ops::{assign_at, ewise_add, ewise_mult, extract, mxv, reduce};
 use bitgraph_backend::{Arranged, Vector};
 use bitgraph_semiring::{Lor, Min, MinSecond, NotEqual};

@@ -1,7 +1,6 @@
 //! `PageRank` by power iteration over (plus, second).
 
-use crate::GraphBackend;
-use crate::{Dangling, PageRank, PageRankConfig};
+use crate::{Dangling, GraphBackend, PageRank, PageRankConfig};
 use bitgraph_backend::ops::{apply, assign, ewise_add, ewise_mult, mxv, reduce, reduce_rows};
 use bitgraph_backend::{Arranged, Mxv, Vector};
 use bitgraph_semiring::{Absolute, Float, Identity, Minus, Plus, PlusSecond, Quotient, Scale, Times};

@@ -1,8 +1,7 @@
 //! Shortest paths by Bellman-Ford iteration over (min, plus), or any semiring.
 
 use super::paths::parents;
-use crate::PathBackend;
-use crate::{Sssp, SsspConfig};
+use crate::{PathBackend, Sssp, SsspConfig};
 use bitgraph_backend::ops::{assign, ewise_mult, mxv, reduce, select};
 use bitgraph_backend::{Arranged, Control, Error, Matrix, Mxv, StorableSemiring, Vector, VectorOps};
 use bitgraph_semiring::{BinaryOp, Lor, MinPlus, NotEqual, Scalar, Semiring, ValueBelow};

@@ -1,7 +1,6 @@
 //! Triangle counting as a masked product (Azad, Buluc, Gilbert 2015; Bit-GraphBLAS section V): the sum of `L L'` within `L`.
 
-use crate::GraphBackend;
-use crate::{Tc, TcConfig};
+use crate::{GraphBackend, Tc, TcConfig};
 use bitgraph_backend::Arranged;
 use bitgraph_backend::ops::{mxm_reduce, select};
 use bitgraph_semiring::{PlusPair, Tril};

@@ -12,7 +12,6 @@ use bitgraph::algorithms::{BfsConfig, BfsOutput, MsBfsConfig};
 use bitgraph::backend::Algorithm;
 use bitgraph::io::Naming;
 use std::ffi::OsStr;
-use std::fmt::Write;
 
 /// Runs the search.
 pub fn run<B: CommandBackend>(backend: B, args: &BfsArgs, reporter: Reporter) -> Result<()> {
@@ -62,22 +61,11 @@ fn one<B: CommandBackend>(args: &BfsArgs, run: &Run<B>) -> Result<()> {
         PathResult { target: run.number(t), distance: u32::try_from(level).ok(), path }
     });
     if let Some(p) = &path {
-        describe(&mut summary, p);
+        search::describe(&mut summary, p);
     }
     let (reached, depth, edges_traversed) = (bfs.reached, bfs.depth, bfs.edges_traversed);
     let result = BfsResult { source: Some(run.number(source)), reached, depth, edges_traversed, path };
     report::finish(run, "bfs", &seconds, result, &summary)
-}
-
-/// A path for people.
-pub fn describe(summary: &mut String, path: &PathResult<impl std::fmt::Display>) {
-    let _ = match &path.distance {
-        None => writeln!(summary, "vertex {} is not reached", path.target),
-        Some(distance) => {
-            let vertices: Vec<String> = path.path.iter().map(u64::to_string).collect();
-            writeln!(summary, "vertex {} at distance {distance}: {}", path.target, vertices.join(" "))
-        }
-    };
 }
 
 /// A graph without vertices has nowhere to start: nothing is reached.

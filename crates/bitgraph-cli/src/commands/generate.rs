@@ -1,5 +1,6 @@
 //! `generate`: a generated graph as a file.
 
+use super::written;
 use crate::failure::{Failure, Result};
 use crate::options::GenerateArgs;
 use crate::progress::Reporter;
@@ -18,5 +19,5 @@ pub fn run(args: &GenerateArgs, reporter: &Reporter) -> Result<()> {
         reporter.check()?;
         Ok((loaded, start.elapsed().as_secs_f64()))
     };
-    super::convert::write(&args.out, args.output_format, load, &args.general, reporter)
+    written::write(&args.out, args.output_format, load, &args.general, reporter)
 }

@@ -14,6 +14,7 @@ mod pagerank;
 mod search;
 mod sssp;
 mod tc;
+mod written;
 
 use crate::failure::{Failure, Result};
 use crate::options::{BenchArgs, BfsArgs, ConvertArgs, GRAPHS, GeneralArgs, GenerateArgs, InfoArgs, PagerankArgs, PlainArgs, SsspArgs};

@@ -2,12 +2,14 @@
 
 use crate::failure::{Failure, Result};
 use crate::options::{CommonArgs, SearchArgs};
+use crate::report::PathResult;
 use crate::run::{CommandBackend, Run};
 use crate::{files, ids, system};
 use bitgraph::algorithms::UNREACHED;
 use bitgraph::generate::Stream;
 use bitgraph::io::VectorData;
 use std::ffi::OsStr;
+use std::fmt::Write;
 use std::path::Path;
 
 /// Refuses an output that is the file of sources.
@@ -74,6 +76,17 @@ pub fn path(parents: &[u32], target: u32) -> Vec<u32> {
     }
     path.reverse();
     path
+}
+
+/// A path for people.
+pub fn describe(summary: &mut String, path: &PathResult<impl std::fmt::Display>) {
+    let _ = match &path.distance {
+        None => writeln!(summary, "vertex {} is not reached", path.target),
+        Some(distance) => {
+            let vertices: Vec<String> = path.path.iter().map(u64::to_string).collect();
+            writeln!(summary, "vertex {} at distance {distance}: {}", path.target, vertices.join(" "))
+        }
+    };
 }
 
 /// Writes parents: -1 where unreached.

@@ -5,7 +5,7 @@
 //! depends on the options and on the type of the weights, not on the distances: whole numbers in text; in `.npy` floats of the precision asked
 //! for, but of 64 bits where whole-number weights were read or drawn, or there are more vertices than 32-bit floats count exactly.
 
-use super::{bfs, search};
+use super::search;
 use crate::choice::Precision;
 use crate::failure::{Failure, Result};
 use crate::files;
@@ -251,7 +251,7 @@ fn one<B: CommandBackend + PathBackend<T> + Fused<Typed<SsspConfig, T>>, T: Dist
     }
     let mut summary = format!("sssp from vertex {}: {reached} vertices reached, largest distance {max}, sum {sum}\n", run.number(source));
     if let Some(p) = &path {
-        bfs::describe(&mut summary, p);
+        search::describe(&mut summary, p);
     }
     let result = SsspResult { source: Some(run.number(source)), reached, max_distance: max, sum_distance: sum, path };
     report::finish(run, "sssp", &seconds, result, &summary)

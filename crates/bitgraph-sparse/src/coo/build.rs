@@ -2,6 +2,8 @@
 //!
 //! Invariant: within a row, entries are scattered in the order of the input, whatever the threads, so that "first" and "last" of
 //! several entries at one place mean what they say. Patterns are the case of values without size.
+//!
+//! Entries are moved with the bits of their values, and merged with the values themselves: moving is compiled for a size, not for a type.
 #![allow(unsafe_code)]
 
 use super::{Coo, Duplicates};
@@ -41,7 +43,7 @@ pub(crate) fn blocks(coo: &Coo) -> Vec<Range<usize>> {
     (0..entries.max(1)).step_by(size).map(|s| s..(s + size).min(entries)).collect()
 }
 
-impl<O: Width, V: Cell> Rows<O, V> {
+impl<O: Width, V: Copy + Default + Send + Sync> Rows<O, V> {
     /// Puts every entry, and its mirror image if there are such, into its row. The entries must be in range.
     pub(crate) fn scatter(coo: &Coo, values: &[V]) -> Self {
         let (rows, columns) = (&coo.rows[..], &coo.columns[..]);
@@ -93,33 +95,70 @@ impl<O: Width, V: Cell> Rows<O, V> {
         Self { offsets, indices, values: scattered }
     }
 
-    /// The matrix: rows in order, one entry at a place.
-    pub(crate) fn finish(mut self, making: &Making) -> Result<(Csr, Option<Values>)> {
-        if self.order() {
-            match making.duplicates {
-                Duplicates::Error => {
-                    if let Some((row, column)) = self.first_run(|_| true) {
-                        return Err(Error::Duplicate { row, column });
-                    }
-                }
-                Duplicates::Sum => {
-                    if let Some(place) = self.first_run(|group| V::sum(group).is_none()) {
-                        return self.widened(place)?.finish(making);
-                    }
-                    self.merge(|group| V::sum(group).unwrap_or_default());
-                }
-                Duplicates::Min => self.merge(|group| group[1..].iter().fold(group[0], |a, &b| a.smallest(b))),
-                Duplicates::Max => self.merge(|group| group[1..].iter().fold(group[0], |a, &b| a.largest(b))),
-                Duplicates::First => self.merge(|group| group[0]),
-                Duplicates::Last => self.merge(|group| group[group.len() - 1]),
+    /// Sorts every row by column; entries at one place keep their order. Returns whether there are such.
+    fn order(&mut self) -> bool {
+        let repeated = AtomicBool::new(false);
+        let values = DisjointSlice::new(&mut self.values);
+        let offsets = &self.offsets;
+        rows_mut(offsets, &mut self.indices, |i, row| {
+            if row.is_sorted_by(|a, b| a < b) {
+                return;
             }
+            if size_of::<V>() == 0 {
+                row.sort_unstable();
+            } else {
+                // SAFETY: each row is visited once, and its values lie where its columns do.
+                let values = unsafe { values.range(offsets[i].index()..offsets[i + 1].index()) };
+                order_weighted(row, values);
+            }
+            if row.windows(2).any(|w| w[0] == w[1]) {
+                repeated.store(true, Ordering::Relaxed);
+            }
+        });
+        repeated.into_inner()
+    }
+
+    /// The rows with the values whose bits these are.
+    fn of_bits<C: Cell<Bits = V>>(self) -> Rows<O, C> {
+        Rows { offsets: self.offsets, indices: self.indices, values: C::from_bits(self.values) }
+    }
+
+    /// The matrix of values `C`: rows in order, one entry at a place.
+    pub(crate) fn finish<C: Cell<Bits = V>>(mut self, making: &Making) -> Result<(Csr, Option<Values>)> {
+        let repeated = self.order();
+        self.of_bits::<C>().merged(repeated, making)
+    }
+}
+
+impl<O: Width, V: Cell> Rows<O, V> {
+    /// The matrix, of rows in order, some of which have several entries at a place if `repeated`.
+    fn merged(mut self, repeated: bool, making: &Making) -> Result<(Csr, Option<Values>)> {
+        if repeated {
+            let refused = |group: &[V]| match making.duplicates {
+                Duplicates::Error => true,
+                Duplicates::Sum => V::sum(group).is_none(),
+                _ => false,
+            };
+            if let Some((row, column)) = self.first_run(refused) {
+                return match making.duplicates {
+                    Duplicates::Error => Err(Error::Duplicate { row, column }),
+                    _ => self.widened((row, column))?.merged(repeated, making),
+                };
+            }
+            self.merge(|group| match making.duplicates {
+                Duplicates::Sum => V::sum(group).unwrap_or_default(),
+                Duplicates::Min => group[1..].iter().fold(group[0], |a, &b| a.smallest(b)),
+                Duplicates::Max => group[1..].iter().fold(group[0], |a, &b| a.largest(b)),
+                Duplicates::First | Duplicates::Error => group[0],
+                Duplicates::Last => group[group.len() - 1],
+            });
         }
         if making.skew {
             if let Some(k) = position(&self.values, |v| v.negated().is_none()) {
                 let (row, column) = (self.offsets.partition_point(|o| o.index() <= k) as u64 - 1, u64::from(self.indices[k]));
                 // Both it and its mirror image are there.
                 let place = (row.min(column), row.max(column));
-                return self.widened(place)?.finish(making);
+                return self.widened(place)?.merged(false, making);
             }
             self.negate_upper();
         }
@@ -145,29 +184,6 @@ impl<O: Width, V: Cell> Rows<O, V> {
                 }
             }
         });
-    }
-
-    /// Sorts every row by column; entries at one place keep their order. Returns whether there are such.
-    fn order(&mut self) -> bool {
-        let repeated = AtomicBool::new(false);
-        let values = DisjointSlice::new(&mut self.values);
-        let offsets = &self.offsets;
-        rows_mut(offsets, &mut self.indices, |i, row| {
-            if row.is_sorted_by(|a, b| a < b) {
-                return;
-            }
-            if size_of::<V>() == 0 {
-                row.sort_unstable();
-            } else {
-                // SAFETY: each row is visited once, and its values lie where its columns do.
-                let values = unsafe { values.range(offsets[i].index()..offsets[i + 1].index()) };
-                order_weighted(row, values);
-            }
-            if row.windows(2).any(|w| w[0] == w[1]) {
-                repeated.store(true, Ordering::Relaxed);
-            }
-        });
-        repeated.into_inner()
     }
 
     /// The first place, row by row, that has more than one entry, and whose values `wanted` takes. Rows must be in order.

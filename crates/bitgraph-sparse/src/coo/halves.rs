@@ -8,7 +8,6 @@
 
 use super::Coo;
 use super::build::{Rows, blocks, tasks};
-use crate::cell::Cell;
 use crate::offsets::Width;
 use crate::parallel::{DisjointSlice, balanced_rows, collect, each_mut};
 use std::ops::Range;
@@ -57,7 +56,7 @@ fn next<O: Width>(places: &mut [O], row: u32) -> usize {
 }
 
 /// The rows of a mirrored matrix, in order. The entries must be in range.
-pub(crate) fn rows<O: Width, V: Cell>(coo: Coo, values: Vec<V>) -> Rows<O, V> {
+pub(crate) fn rows<O: Width, V: Copy + Default + Send + Sync>(coo: Coo, values: Vec<V>) -> Rows<O, V> {
     let n = coo.nrows;
     let (begin, first, first_values) = by_smaller::<O, V>(&coo, &values);
     drop((coo, values));
@@ -126,7 +125,7 @@ pub(crate) fn rows<O: Width, V: Cell>(coo: Coo, values: Vec<V>) -> Rows<O, V> {
 }
 
 /// The larger numbers of all entries by the smaller one, in the order of the input: where each row begins, numbers, values.
-fn by_smaller<O: Width, V: Cell>(coo: &Coo, values: &[V]) -> (Vec<O>, Vec<u32>, Vec<V>) {
+fn by_smaller<O: Width, V: Copy + Default + Send + Sync>(coo: &Coo, values: &[V]) -> (Vec<O>, Vec<u32>, Vec<V>) {
     let (rows, columns) = (&coo.rows[..], &coo.columns[..]);
     let blocks = blocks(coo);
     let mut places: Vec<Vec<O>> =
@@ -170,14 +169,14 @@ mod tests {
     fn as_sorted_rows_whatever_the_threads() {
         for (n, count) in [(1, 5), (9, 400), (300, 80_000), (9000, 70_000)] {
             let coo = entries(n, count);
-            let values: Vec<i32> = (0..count as i32).collect();
+            let bits: Vec<u32> = (0..count as u32).collect();
             for duplicates in [Duplicates::First, Duplicates::Last, Duplicates::Sum] {
                 for skew in [false, true] {
                     let making = Making { nrows: n as usize, ncols: n as usize, duplicates, skew };
-                    let wanted = Rows::<u32, i32>::scatter(&coo, &values).finish(&making).unwrap();
+                    let wanted = Rows::<u32, u32>::scatter(&coo, &bits).finish::<i32>(&making).unwrap();
                     for threads in [1, 3] {
                         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-                        let found = pool.install(|| rows::<u32, i32>(coo.clone(), values.clone()).finish(&making)).unwrap();
+                        let found = pool.install(|| rows::<u32, u32>(coo.clone(), bits.clone()).finish::<i32>(&making)).unwrap();
                         assert_eq!(found, wanted, "{n} {duplicates:?} {threads}");
                     }
                 }

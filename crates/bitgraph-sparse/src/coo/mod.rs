@@ -6,7 +6,7 @@
 mod build;
 mod halves;
 
-use crate::cell::with_cells;
+use crate::cell::{Cell, with_cells};
 use crate::offsets::Width;
 use crate::{Csr, Error, OffsetInt, Offsets, Result, Values, parallel, with_offsets};
 use build::{Making, Rows};
@@ -102,14 +102,20 @@ impl Coo {
 
     fn build<O: Width>(mut self, duplicates: Duplicates) -> Result<(Csr, Option<Values>)> {
         let making = Making { nrows: self.nrows, ncols: self.ncols, duplicates, skew: self.mirrored && self.skew };
-        with_cells!(self.values.take(), self.len(), cells => {
-            if halves::pays(&self) {
-                return halves::rows::<O, _>(self, cells).finish(&making);
-            }
-            let rows = Rows::<O, _>::scatter(&self, &cells);
-            drop((self, cells));
-            rows.finish(&making)
-        })
+        with_cells!(self.values.take(), self.len(), cells => self.rows::<O, _>(cells, &making))
+    }
+}
+
+impl Coo {
+    /// The rows of entries that carry `cells`, made a matrix.
+    fn rows<O: Width, C: Cell>(self, cells: Vec<C>, making: &Making) -> Result<(Csr, Option<Values>)> {
+        let bits = C::to_bits(cells);
+        if halves::pays(&self) {
+            return halves::rows::<O, _>(self, bits).finish::<C>(making);
+        }
+        let rows = Rows::<O, _>::scatter(&self, &bits);
+        drop((self, bits));
+        rows.finish::<C>(making)
     }
 }
 
@@ -156,10 +162,14 @@ impl RowLists {
         }
         let making = Making { nrows, ncols, duplicates, skew: false };
         with_cells!(values, columns.len(), cells => match offsets {
-            Offsets::U32(o) => Rows { offsets: o.into_vec(), indices: columns, values: cells }.finish(&making),
-            Offsets::U64(o) => Rows { offsets: o.into_vec(), indices: columns, values: cells }.finish(&making),
+            Offsets::U32(o) => listed(o.into_vec(), columns, cells, &making),
+            Offsets::U64(o) => listed(o.into_vec(), columns, cells, &making),
         })
     }
+}
+
+fn listed<O: Width, C: Cell>(offsets: Vec<O>, indices: Vec<u32>, cells: Vec<C>, making: &Making) -> Result<(Csr, Option<Values>)> {
+    Rows { offsets, indices, values: C::to_bits(cells) }.finish::<C>(making)
 }
 
 #[cfg(test)]

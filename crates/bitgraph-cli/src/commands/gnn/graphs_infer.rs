@@ -1,7 +1,7 @@
 //! `gnn infer` by a model of graphs: the class of each of many graphs, and how many of them are right.
 
+use super::classified::{Classified, tell};
 use super::graphs::{load, refuse, whole, with_graph_model};
-use super::infer::{Classified, tell};
 use super::options::InferArgs;
 use super::setup::Saved;
 use super::{GnnBackend, Working, explain_plan, parameters, timed};

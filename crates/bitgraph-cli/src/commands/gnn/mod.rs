@@ -1,6 +1,7 @@
 //! `gnn`: training of graph neural networks, inference by what was trained, and the choice of a precision.
 
 mod batches;
+mod classified;
 mod curve;
 mod graphs;
 mod graphs_infer;
