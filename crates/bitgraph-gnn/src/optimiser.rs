@@ -144,7 +144,7 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
         let decoupled = self.settings.method == Method::AdamW;
         AdamSettings { rate: self.settings.rate * share, decoupled, gradient_factor: factor, ..AdamSettings::default() }
     }
-    /// Moves everything to arrays that nobody else holds.
+    /// Moves everything to arrays that no other handle holds.
     pub fn separate(&mut self) -> Result<(), B::Error> {
         for of in [&mut self.state, &mut self.next] {
             for array in [&mut of.parameters, &mut of.first, &mut of.second] {

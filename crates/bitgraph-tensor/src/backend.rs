@@ -7,9 +7,8 @@ use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
-    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, Reconcile, SddmmOp, SpmmOp, Whole,
+    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, Reconcile, Recorder, SddmmOp, SpmmOp, Whole,
 };
-use crate::recorder::Recorder;
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
 use bitgraph_bittensor::Packing;

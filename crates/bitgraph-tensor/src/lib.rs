@@ -24,7 +24,6 @@ mod epilogue;
 mod error;
 pub mod ops;
 pub mod philox;
-pub mod recorder;
 mod window;
 
 pub use any::{Any, AnyMut, Out, Reals};

@@ -1,7 +1,7 @@
 //! Work that is written down once and done again and again.
 //!
 //! # Invariants
-//! Arrays that the work makes lie in memory of the recorder, which nobody else gets as long as the recorder or one of them is there. Other
+//! Arrays that the work makes lie in memory of the recorder, which no other work gets as long as the recorder or one of them is there. Other
 //! arrays that its launches name are held until the recorder goes. While work is written down nothing crosses to or from the host, and
 //! other threads that give work to the stream wait.
 

@@ -172,7 +172,7 @@ fn what_is_written_down_is_done_by_replays() {
     });
     assert_eq!(b.to_vec().unwrap(), [0; 3], "nothing is done yet");
     let number = number.unwrap().unwrap();
-    // What the launches name stays, though nobody else holds it.
+    // What the launches name stays, though no other handle holds it.
     a.copy_from_slice(0, &[4, 5, 6]).unwrap();
     drop(a);
     recorder.replay(number).unwrap();
@@ -186,7 +186,7 @@ fn what_is_written_down_is_done_by_replays() {
 }
 
 #[test]
-fn memory_of_a_recorder_is_given_to_nobody_else() {
+fn memory_of_a_recorder_stays_its_own() {
     let Some(device) = device() else { return };
     let device = device.fork().unwrap();
     let recorder = Recorder::new(&device).unwrap();

@@ -48,9 +48,8 @@ use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs,
-    GcnEpochsOp, GemmOp, Load, MapOp, SddmmOp, SpmmOp, Whole,
+    GcnEpochsOp, GemmOp, Load, MapOp, Recorder, SddmmOp, SpmmOp, Whole,
 };
-use bitgraph_tensor::recorder::Recorder;
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
 impl Spmm for Cuda {

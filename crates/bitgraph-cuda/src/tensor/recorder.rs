@@ -4,7 +4,7 @@
 
 use crate::device::{Buffer, Recorder as Launches, parameters};
 use crate::{Cuda, Error, Result};
-use bitgraph_tensor::recorder::{Moment, Recorder};
+use bitgraph_tensor::ops::{Moment, Recorder};
 use bytemuck::Zeroable;
 
 parameters! {

@@ -8,8 +8,7 @@
 use super::{Epoch, Run, is_better};
 use crate::layer::draws_of_a_step;
 use crate::{Float, Method, Mode, Model, NodeTask, Parameters, Training};
-use bitgraph_tensor::ops::map;
-use bitgraph_tensor::recorder::{Moment, Recorder};
+use bitgraph_tensor::ops::{Moment, Recorder, map};
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// Epochs between two round trips at most, and bytes of their states.
@@ -124,7 +123,7 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
     }
     /// Two epochs, or none where they hold something that cannot be written down.
     fn write_down(&mut self, mut recorder: Box<dyn Recorder<B::Error>>) -> Result<Option<Written<B, T>>, B::Error> {
-        // What goes on from replay to replay is in arrays that nobody else holds.
+        // What goes on from replay to replay is in arrays that no other handle holds.
         self.optimising.separate()?;
         self.parameters = self.current()?;
         let (first, arrays, before) = (self.epoch + 1, self.optimising.arrays(), self.optimising.copy()?);
@@ -169,8 +168,8 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
     fn replay(&mut self, written: &mut Written<B, T>, most: u32) -> Result<Vec<Epoch>, B::Error> {
         // No further than a run without a better state goes.
         let stale = self.best.as_ref().map_or(0, |(best, _)| self.epoch - best.epoch);
-        let patience = self.training.stale_epochs.map_or(u32::MAX, |most| most.saturating_sub(stale));
-        let left = (self.training.epochs - self.epoch).min(patience).min(most).min(written.states.len() as u32).max(1);
+        let still = self.training.stale_epochs.map_or(u32::MAX, |most| most.saturating_sub(stale));
+        let left = (self.training.epochs - self.epoch).min(still).min(most).min(written.states.len() as u32).max(1);
         for i in 0..left {
             let epoch = self.epoch + 1 + i;
             let k = (epoch - written.first) % 2;

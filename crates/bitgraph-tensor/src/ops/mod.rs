@@ -26,6 +26,7 @@ mod map;
 mod norm;
 mod operation;
 mod pack;
+mod recorder;
 mod sddmm;
 mod spmm;
 
@@ -45,5 +46,6 @@ pub use map::{MapOp, Mapped, concat, map};
 pub use norm::{BatchNormGradients, BatchNormOp, BatchNormalised, batch_norm, batch_norm_backward, moments, sum_columns, sum_columns_into};
 pub use operation::{Computation, Fusing, Operation};
 pub use pack::{Coding, PackOp};
+pub use recorder::{Moment, Recorder};
 pub use sddmm::{EdgeReduceOp, Pairing, Sampled, SddmmOp, edge_reduce, edge_softmax, edge_softmax_backward, sddmm};
 pub use spmm::{Accumulation, Edge, FeaturePrecision, Load, Reduce, SparseDense, SpmmOp, spmm};

@@ -11,7 +11,7 @@ const NODES: usize = 60;
 const COLUMNS: usize = 12;
 const CLASSES: usize = 3;
 
-/// A device that counts for nobody else.
+/// A device whose counters are of this test alone.
 fn own_device() -> Option<Cuda> {
     Cuda::open(0).map_err(|error| crate::device::testing::skipped(&error)).ok()
 }

@@ -1,6 +1,6 @@
 //! Operations that are written down once and done again and again as one: what a device is told once, it need not be told for every operation.
 
-use crate::ops::AdamSettings;
+use super::AdamSettings;
 
 /// What changes from one replay to the next. All else stays as it was when the operations were written down: operands, results, numbers.
 #[derive(Clone, Copy, Debug, PartialEq)]
