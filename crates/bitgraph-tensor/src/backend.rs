@@ -213,6 +213,7 @@ pub trait DenseOps: Tensor {
     ///
     /// # Errors
     /// Out of memory.
+    #[allow(clippy::type_complexity)] // one that may be missing
     fn recorder(&self) -> Result<Option<Box<dyn Recorder<Self::Error>>>, Self::Error> {
         Ok(None)
     }
