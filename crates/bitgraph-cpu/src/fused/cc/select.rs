@@ -17,7 +17,7 @@ const MANY_THREADS: usize = 8;
 /// by hooking as by a search with 16 threads, and 3.3 times with one.
 const ALIKE: f64 = 1.5;
 
-/// Vertices that hooking is worth another thread for: each is looked at a few times, in phases that threads wait at the end of. On 16 cores four
+/// Vertices that hooking is worth another thread for: each is looked at a few times, in phases that threads wait at the end of. On 16 cores five
 /// meshes of 32 to 67 thousand took 0.7 to 0.9 times as long with all threads as with one for every 8 thousand. Fewer than four times as many
 /// are hooked by one, in less time than it takes to wake others.
 const HOOK_SHARE: usize = 1 << 12;

@@ -62,6 +62,7 @@ impl<D: Native> rounds::Arcs for Buckets<'_, D> {
                 continue;
             }
             let row = pattern.row_range(v as usize);
+            out.arcs += row.len();
             let heads = &indices[row.clone()];
             let mut relax = |u: u32, w: D| {
                 let sum = d.extend(w);

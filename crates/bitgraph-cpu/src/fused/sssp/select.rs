@@ -48,6 +48,12 @@ fn threads(s: &Stats) -> usize {
     }
 }
 
+/// The threads that search buckets over CSR: on 16 cores two took 0.7 to 2.0 times as long as one on six graphs a short way across, longer on most
+/// (on a Kronecker one of scale 16 the most), and four 0.5 to 1.1 times; on five long ones two took 0.75 to 0.9 times as long.
+fn bucket_threads(s: &Stats) -> usize {
+    if s.spreads_slowly || crate::threads::allowed() >= CREW { usize::MAX } else { 1 }
+}
+
 /// The variants on this graph. Without weights a breadth-first search; otherwise buckets over CSR for any weights, and packed arcs
 /// for small whole ones.
 fn variants(graph: &GraphData) -> Vec<Candidate> {
@@ -56,9 +62,10 @@ fn variants(graph: &GraphData) -> Vec<Candidate> {
     if graph.values().is_none() {
         return bfs::select::variants(graph, [SsspVariant::Steps.name(), SsspVariant::StepsMaxDegree.name()]);
     }
-    let mut all = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
+    let buckets = in_orders(graph, SsspVariant::Buckets.name(), |_, far| {
         Some(Cost { build: entries, run: 5.0 * entries * gather(far).sqrt() + 8.0 * nodes, why: "buckets over CSR" })
     });
+    let mut all = on_threads(bucket_threads(s), buckets);
     if graph.weights().is_ok_and(|w| Packed::suits(graph.csr(), w)) {
         let empty = if !graph.is_symmetric() && s.mean_degree < PACKED_DEGREE { 10.0 } else { 1.0 };
         let packed = |variant: SsspVariant| {
