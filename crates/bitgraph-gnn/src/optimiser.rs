@@ -166,6 +166,7 @@ impl<B: TensorBackend, T: Float> Optimising<B, T> {
         std::mem::swap(&mut self.state, &mut self.next);
     }
     /// A copy of where it is, for [`Optimising::restore`].
+    #[allow(clippy::type_complexity)] // a pair
     pub fn copy(&self) -> Result<(u32, AdamState<B, T::Real>), B::Error> {
         let state = &self.state;
         let (first, second) = (map(&state.first).eval()?, map(&state.second).eval()?);
