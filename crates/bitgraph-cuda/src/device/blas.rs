@@ -264,8 +264,8 @@ impl Device {
         };
         let [a, b, c, y] = description.layouts;
         let at = |side: &Side| side.address as *const c_void;
-        // SAFETY: the caller's promises; the scales are read before the call returns, and the workspace is released in the stream's order.
         let _pass = self.stream().0.recorded.pass();
+        // SAFETY: the caller's promises; the scales are read before the call returns, and the workspace is released in the stream's order.
         let done = unsafe {
             result::matmul(
                 blas.handle,

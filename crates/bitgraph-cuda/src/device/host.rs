@@ -350,9 +350,9 @@ impl Driver for HostDriver {
         let found = lock(&self.written).get(recording.0).cloned().flatten();
         for work in found.ok_or(Error::NotWritten)?.iter() {
             match work {
-                // SAFETY: the promises of who wrote it down, which hold until it is given up.
                 Work::Launch { function, kernel, shape, parameters } => {
-                    unsafe { self.launch(stream, *function, kernel, *shape, parameters) }?
+                    // SAFETY: the promises of who wrote it down, which hold until it is given up.
+                    unsafe { self.launch(stream, *function, kernel, *shape, parameters) }?;
                 }
                 Work::Copy { to, from, bytes } => self.copy(stream, *to, *from, *bytes)?,
                 Work::Fill { to, byte, bytes } => self.fill(stream, *to, *byte, *bytes)?,
