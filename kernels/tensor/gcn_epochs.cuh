@@ -124,9 +124,6 @@ BG_DEVICE u64 gcn_fixed(f32 x, u32& flags) {
 }
 BG_DEVICE f32 gcn_value(u64 sum) { return (f32)(i64)sum * (1.0f / GCN_UNIT); }
 
-/// Four numbers as another block left them before the barrier.
-BG_DEVICE float4 gcn_load4(const f32* p) { return load_l2((const float4*)p); }
-
 /// Keeps the entries of a segment that dropout leaves; how many there are. Depends on no weight.
 BG_DEVICE u32 gcn_prepare(u32 begin, u32 end, const u32* ids, const uint2* entries, const u32* bits, uint2* kept) {
     u32 count = 0;
