@@ -42,6 +42,19 @@ macro_rules! vector_form {
     };
 }
 
+/// Entries of a level for each vertex that is yet to be visited, above which a small part of the level leads to them: where there are hubs, the
+/// neighbours of the first lead to most of the graph. On 16 cores a Kronecker graph of scale 20 took .95 ms that way, and 3.4 where all threads
+/// visited all of its second level.
+const MOST_ARCS: usize = 32;
+/// Vertices whose degrees stand for a level's.
+const SAMPLE: usize = 64;
+
+/// The entries of a level's vertices, about.
+fn arcs<O: Width, const P: usize>(graph: &Graph<'_, O, P>, level: &[u32]) -> usize {
+    let step = level.len().div_ceil(SAMPLE).max(1);
+    level.iter().step_by(step).map(|&v| graph.degree(v as usize)).sum::<usize>() * step
+}
+
 /// Where [`Kernel::top_down`] stopped.
 pub(super) struct Top {
     /// Vertices visited.
@@ -74,8 +87,8 @@ impl Kernel {
         }
         (best.0, best.1.0)
     }
-    /// Visits from `source`, level by level, until `target` vertices are visited, or a level is wider than `wide`; `None` if `levels` levels
-    /// do not do. `queue` holds 16 more elements than there are vertices.
+    /// Visits from `source`, level by level, until `target` vertices are visited, or a level is wider than `wide` and no small part of it leads to
+    /// as many; `None` if `levels` levels do not do. `queue` holds 16 more elements than there are vertices.
     pub(super) fn top_down<O: Width, const P: usize>(
         self,
         graph: &Graph<'_, O, P>,
@@ -91,7 +104,7 @@ impl Kernel {
         let (mut head, mut tail) = (0, 1);
         for levels in (1..=levels).rev() {
             let level_end = tail;
-            if level_end - head > wide {
+            if level_end - head > wide && arcs(graph, &queue[head..level_end]) <= MOST_ARCS * target.saturating_sub(tail) {
                 return Some(Top { visited: tail, level: head..tail, levels });
             }
             while head < level_end && tail < target {

@@ -284,7 +284,9 @@ impl<G: Arcs> Run<'_, G> {
                     trace::enter("sssp: a shared window");
                 }
                 let lengths = || posts.iter().map(|post| post.len as usize);
-                let piece = (PIECE_ARCS / (graph.arcs() / nodes as u64).max(1)).clamp(1, PIECE) as usize;
+                let mean = (graph.arcs() / nodes as u64).max(1);
+                // Of packed rows those up to the horizon alone are looked at.
+                let piece = if G::LAZY { PIECE } else { (PIECE_ARCS / mean).clamp(1, PIECE) } as usize;
                 turn.share(lengths().sum(), piece, |range| {
                     team::parts_of(lengths(), range, |owner, range| {
                         // SAFETY: posts of the round before.
