@@ -456,14 +456,11 @@ impl Driver for CudaDriver {
         // SAFETY: as above; the calls write the handles, and the graph is needed no longer once it is instantiated.
         unsafe {
             let ended = sys::cuStreamEndCapture(raw(stream), &raw mut graph).result();
-            if worked.is_err() && !graph.is_null() {
-                let _ = sys::cuGraphDestroy(graph);
-            }
-            worked?;
-            ended.named("recording a graph")?;
-            let made = sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0).result();
+            let made = worked
+                .and_then(|()| ended.named("recording a graph"))
+                .and_then(|()| sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0).result().named("making a graph"));
             let _ = sys::cuGraphDestroy(graph);
-            made.named("making a graph")?;
+            made?;
             sys::cuGraphUpload(ready, raw(stream)).result().named("uploading a graph")?;
         }
         Ok(Some(Recording(ready as usize)))

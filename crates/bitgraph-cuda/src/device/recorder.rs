@@ -15,8 +15,9 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
 
 /// Memory that work is done in again and again.
 pub(super) struct Pool {
-    shared: Arc<Shared>,
-    /// A stream of its own: that of the work takes no memory while it is written down.
+    /// That of the work, in whose order memory is given up.
+    work: Stream,
+    /// A stream of its own, of which memory is taken: that of the work takes none while it is written down.
     stream: StreamHandle,
     blocks: Mutex<Blocks>,
 }
@@ -64,8 +65,11 @@ impl Blocks {
 }
 
 impl Pool {
+    fn shared(&self) -> &Shared {
+        &self.work.0.shared
+    }
     fn driver(&self) -> &dyn Driver {
-        self.shared.driver.as_ref()
+        self.shared().driver.as_ref()
     }
     pub fn take(&self, bytes: u64, what: &'static str) -> Result<u64> {
         let (wanted, slab) = self.rounded(bytes);
@@ -76,7 +80,7 @@ impl Pool {
         let address = self.driver().allocate(self.stream, slab, what)?;
         blocks.all.insert(address, slab);
         self.driver().synchronize(self.stream)?;
-        self.shared.count_memory(slab);
+        self.shared().count_memory(slab);
         if slab > wanted {
             blocks.give(address + wanted, slab - wanted);
         }
@@ -98,9 +102,13 @@ impl Pool {
 
 impl Drop for Pool {
     fn drop(&mut self) {
+        let queue = &self.work.0;
         for (address, bytes) in std::mem::take(&mut lock(&self.blocks).all) {
-            self.driver().release(self.stream, address, bytes);
-            self.shared.used.fetch_sub(bytes, Ordering::Relaxed);
+            // The last array may go while the device still works on it.
+            if !queue.recorded.puts_off(address, bytes) {
+                self.driver().release(queue.handle, address, bytes);
+            }
+            self.shared().used.fetch_sub(bytes, Ordering::Relaxed);
         }
         self.driver().close_stream(self.stream);
     }
@@ -204,9 +212,8 @@ impl Recorder {
     /// # Errors
     /// The driver's.
     pub fn new(device: &Device) -> Result<Self> {
-        let shared = device.shared().clone();
-        let stream = shared.driver.open_stream()?;
-        let pool = Arc::new(Pool { shared, stream, blocks: Mutex::default() });
+        let stream = device.driver().open_stream()?;
+        let pool = Arc::new(Pool { work: device.stream().clone(), stream, blocks: Mutex::default() });
         Ok(Self { stream: device.stream().clone(), recordings: Vec::new(), held: Vec::new(), pool })
     }
     fn begin(&self, moment: u64) -> Ended<'_> {

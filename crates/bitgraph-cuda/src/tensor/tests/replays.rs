@@ -4,7 +4,6 @@ use crate::Cuda;
 use bitgraph_gnn::{
     Architecture, Epoch, Features, Float, Method, Model, NodeTask, Nodes, Optimiser, Run, Schedule, Selection, Training, train,
 };
-use bitgraph_sparse::Control;
 use half::bf16;
 
 const NODES: usize = 60;
@@ -35,15 +34,9 @@ fn model<T: Float>(architecture: Architecture) -> Model<Cuda, T> {
 }
 
 fn training(epochs: u32) -> Training {
-    Training {
-        optimiser: Optimiser { method: Method::Adam, rate: 0.02, decay: vec![("layers.0".into(), 5e-3)], schedule: Schedule::Cosine },
-        epochs,
-        selection: Selection::LowestValidationLoss,
-        stale_epochs: None,
-        loss_scale: 1.0,
-        batches: None,
-        control: Control::default(),
-    }
+    let optimiser = Optimiser { method: Method::Adam, rate: 0.02, decay: vec![("layers.0".into(), 5e-3)], schedule: Schedule::Cosine };
+    let recipe = Architecture::Gcn.recipe(CLASSES).training;
+    Training { optimiser, epochs, selection: Selection::LowestValidationLoss, stale_epochs: None, ..recipe }
 }
 
 /// All epochs, operation by operation, and the parameters that were kept and those after the last one.
