@@ -214,9 +214,20 @@ fn files(dir: &Path) -> Vec<String> {
     std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
 }
 
+/// Whether this process ignores the signal that a terminal sends when it is closed, and with it what it starts: under nohup.
+fn ignores_hangups() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:")).map(|mask| u64::from_str_radix(mask.trim(), 16));
+    ignored.is_some_and(|mask| mask.is_ok_and(|mask| mask & 1 != 0))
+}
+
 #[test]
 fn signals_leave_nothing_behind() {
     for (signal, words) in [("TERM", "bitgraph: error: terminated\n"), ("HUP", "bitgraph: error: the terminal was closed\n")] {
+        if signal == "HUP" && ignores_hangups() {
+            eprintln!("skipped: hangups are ignored here, as under nohup");
+            continue;
+        }
         let dir = tempfile::tempdir().unwrap();
         let out = dir.path().join("g.el.gz");
         let mut child =

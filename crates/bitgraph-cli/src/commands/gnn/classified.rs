@@ -1,6 +1,7 @@
 //! What `gnn infer` says of the nodes or graphs that it classified.
 
 use super::GnnBackend;
+use super::heading::Heading;
 use super::options::InferArgs;
 use crate::failure::Result;
 use crate::progress::Reporter;
@@ -13,11 +14,8 @@ use std::path::Path;
 /// The JSON object: that of training without runs. Accuracies are shares of 1.
 #[derive(Serialize)]
 struct Report<'a> {
-    schema: u32,
-    model: &'a str,
-    precision: &'a str,
-    data: &'a str,
-    backend: &'static str,
+    #[serde(flatten)]
+    heading: Heading<'a>,
     test_accuracy: f64,
     /// None without anything for validation.
     val_accuracy: Option<f64>,
@@ -47,8 +45,8 @@ pub fn tell<B: GnnBackend>(
     let (model, precision) = (&description.model[..], &description.precision[..]);
     let Classified { data, what: (count, of), test_accuracy, val_accuracy } = *classified;
     if args.general.json {
-        let backend = backend.name();
-        return report::json(&Report { schema: 1, model, precision, data, backend, test_accuracy, val_accuracy, peak_bytes, infer_s });
+        let heading = Heading::new([model, precision, data], backend.name());
+        return report::json(&Report { heading, test_accuracy, val_accuracy, peak_bytes, infer_s });
     }
     if args.general.quiet {
         return Ok(());

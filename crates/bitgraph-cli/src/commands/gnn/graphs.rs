@@ -1,5 +1,6 @@
 //! `gnn train` over many graphs: cross validation, whose folds are trained side by side, and the model of one of them.
 
+use super::heading::Heading;
 use super::options::TrainArgs;
 use super::{GnnBackend, Working, abreast, curve, explain, setup};
 use crate::failure::{Failure, Result};
@@ -67,11 +68,8 @@ struct Fold {
 /// The JSON object: that of training, with the folds as runs and how their epochs were chosen.
 #[derive(Serialize)]
 struct Report<'a> {
-    schema: u32,
-    model: &'a str,
-    precision: String,
-    data: String,
-    backend: &'static str,
+    #[serde(flatten)]
+    heading: Heading<'a>,
     folds: usize,
     rule: &'static str,
     runs: &'a [Fold],
@@ -318,11 +316,7 @@ impl<B: GnnBackend> Job<'_, B> {
         let (data, backend) = (self.name.display().to_string(), self.backend.name());
         if self.args.general.json {
             return report::json(&Report {
-                schema: 1,
-                model,
-                precision,
-                data,
-                backend,
+                heading: Heading::new([model, &precision, &data], backend),
                 folds: runs.len(),
                 rule: rule.name(),
                 runs,

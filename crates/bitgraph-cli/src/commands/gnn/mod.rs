@@ -5,6 +5,7 @@ mod classified;
 mod curve;
 mod graphs;
 mod graphs_infer;
+mod heading;
 mod infer;
 mod options;
 mod setup;

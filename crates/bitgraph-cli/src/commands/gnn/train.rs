@@ -2,6 +2,7 @@
 //!
 //! Invariant: Ctrl-C ends training after the step that is on its way, and what was reached is saved before the process ends.
 
+use super::heading::Heading;
 use super::options::TrainArgs;
 use super::setup::{self, Saved, Source};
 use super::{GnnBackend, Use, Working, abreast, curve, graphs, parameters, teacher, timed, with_model};
@@ -29,11 +30,8 @@ const TIMED: usize = 5;
 /// The JSON object of the contract.
 #[derive(Serialize)]
 struct Report<'a> {
-    schema: u32,
-    model: &'a str,
-    precision: &'a str,
-    data: &'a str,
-    backend: &'static str,
+    #[serde(flatten)]
+    heading: Heading<'a>,
     runs: &'a [Outcome],
     test_accuracy: f64,
     std: f64,
@@ -303,11 +301,7 @@ impl<B: GnnBackend> Job<'_, B> {
         let peak_bytes = self.backend.device_bytes().unwrap_or_else(bitgraph::memory::peak_bytes);
         if self.args.general.json {
             return report::json(&Report {
-                schema: 1,
-                model: &d.model,
-                precision: &d.precision,
-                data: &d.data,
-                backend: self.backend.name(),
+                heading: Heading::new([&d.model, &d.precision, &d.data], self.backend.name()),
                 runs: outcomes,
                 test_accuracy: mean,
                 std: deviation,
