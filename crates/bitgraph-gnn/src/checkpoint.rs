@@ -79,6 +79,9 @@ pub struct Description {
     pub split: usize,
     /// What its features are divided by.
     pub normalise: Normalise,
+    /// What they are multiplied by then.
+    #[serde(default = "once")]
+    pub factor: f32,
     /// The training.
     pub settings: Settings,
     /// How it is trained on batches; none where every step is over the whole graph.
@@ -95,6 +98,11 @@ pub struct Description {
     /// What is said of a model that classifies graphs; none of one that classifies nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub graphs: Option<OfGraphs>,
+}
+
+/// What features are multiplied by where a file does not say.
+const fn once() -> f32 {
+    1.0
 }
 
 /// A checkpoint in memory. `R` is the type of the parameters that are optimised.

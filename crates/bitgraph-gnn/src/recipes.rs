@@ -17,7 +17,8 @@ pub enum Architecture {
     Gcn,
     /// GraphSAGE with means.
     Sage,
-    /// Sums with weights for the node itself: the layer of GraphSAINT.
+    /// Sums, scaled by the roots of both degrees as those of graph convolutions, and weights of their own for the node itself: the layer of
+    /// GraphSAINT over its normalised adjacency.
     GraphConv,
     /// A graph isomorphism network with nearly means.
     Gin,
@@ -71,6 +72,9 @@ pub struct Shape {
     /// Linear maps of a GIN layer: 1 over nearly means, as was measured; 2 or more over sums, the perceptron of the paper.
     #[serde(default = "one")]
     pub mlp: usize,
+    /// Whether the sums of GraphConv are scaled by the roots of both degrees.
+    #[serde(default)]
+    pub scaled: bool,
     /// Whether the input of hidden layers but the first is added to their results.
     pub residual: bool,
 }
@@ -109,7 +113,17 @@ impl Architecture {
     /// The recipe for so many classes.
     #[must_use]
     pub fn recipe(self, classes: usize) -> Recipe {
-        let shape = Shape { layers: 2, hidden: 64, heads: 1, last_heads: 1, dropout: 0.5, batch_norm: false, mlp: 1, residual: false };
+        let shape = Shape {
+            layers: 2,
+            hidden: 64,
+            heads: 1,
+            last_heads: 1,
+            dropout: 0.5,
+            batch_norm: false,
+            mlp: 1,
+            scaled: false,
+            residual: false,
+        };
         let training = |rate: f64, epochs, decay: &[(&str, f64)]| Training {
             optimiser: Optimiser {
                 method: Method::Adam,
@@ -132,9 +146,9 @@ impl Architecture {
                 let shape = Shape { hidden: 32, ..shape };
                 Recipe { shape, normalise, training: training(0.01, 250, &[("layers.0.weight", 1e-3)]) }
             }
-            // Sums reach further than means: they want the most decay.
+            // Plain sums follow the hubs: 79, 65 and 77 % on the citation graphs, and 39 % of amazon_photo, whose degrees are 31 in the mean.
             Self::GraphConv => {
-                let shape = Shape { hidden: 32, dropout: 0.7, ..shape };
+                let shape = Shape { hidden: 32, dropout: 0.7, scaled: true, ..shape };
                 Recipe { shape, normalise, training: training(0.005, 300, &[("layers.0.weight", 5e-3)]) }
             }
             Self::Gin => Recipe {
@@ -244,7 +258,7 @@ impl Architecture {
         let together = if hides { Heads::Concatenated } else { Heads::Averaged };
         match self {
             Self::Sage => model.layer(around, |d| Sage::new(d, outputs, SageKind::Mean)),
-            Self::GraphConv => model.layer(around, |d| Sage::new(d, outputs, SageKind::Sum)),
+            Self::GraphConv => model.layer(around, |d| Sage::new(d, outputs, if shape.scaled { SageKind::Scaled } else { SageKind::Sum })),
             Self::Gin if shape.mlp > 1 => {
                 // The first map changes places with the sum.
                 let within = Around { batch_norm, activation: Some(Activation::Relu), ..Around::default() };

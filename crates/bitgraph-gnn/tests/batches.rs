@@ -321,6 +321,7 @@ fn checkpoints_hold_the_batches() {
         data: "planted".into(),
         split: 0,
         normalise: Normalise::Row,
+        factor: 1.0,
         settings: bitgraph_gnn::Settings::of(&training),
         batches: Some(wanted),
         teacher: bitgraph_gnn::Teacher::None,

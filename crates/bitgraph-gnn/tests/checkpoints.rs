@@ -30,6 +30,7 @@ fn case<T: Float>(architecture: Architecture, hidden: usize) -> Case<T> {
         data: set.name().into(),
         split: 0,
         normalise: Normalise::Row,
+        factor: 4.0,
         settings: Settings::of(&training),
         batches: None,
         teacher: bitgraph_gnn::Teacher::None,

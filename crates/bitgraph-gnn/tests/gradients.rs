@@ -118,7 +118,7 @@ fn graph_convolution() {
 
 #[test]
 fn means_and_sums_of_neighbours() {
-    for kind in [SageKind::Mean, SageKind::Sum] {
+    for kind in [SageKind::Mean, SageKind::Sum, SageKind::Scaled] {
         everywhere("sage", BOTH, |m| {
             m.layer(hidden(), |d| Sage::new(d, 4, kind)).unwrap().layer(Around::default(), |d| Sage::new(d, 3, kind)).unwrap()
         });

@@ -144,6 +144,14 @@ impl Features {
         *values = values.iter().zip(group).map(divided).collect::<Vec<f32>>().into();
         made
     }
+    /// The features times a number. O(stored values).
+    #[must_use]
+    pub fn times(&self, factor: f32) -> Self {
+        let mut made = self.clone();
+        let (Stored::Dense { values, .. } | Stored::Sparse { values, .. }) = &mut made.0;
+        *values = values.iter().map(|v| v * factor).collect::<Vec<f32>>().into();
+        made
+    }
     /// The features of some nodes, in this order; sparse ones stay so. O(their stored values).
     ///
     /// # Panics

@@ -14,6 +14,7 @@ mod graph_set;
 mod layout_tests;
 mod ogb;
 mod planted;
+mod prepared;
 mod split;
 #[cfg(test)]
 mod tests;

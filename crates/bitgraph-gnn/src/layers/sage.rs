@@ -12,8 +12,11 @@ use bitgraph_tensor::{Activation, Dense, TensorBackend};
 pub enum SageKind {
     /// Their mean: GraphSAGE. Source: Hamilton, Ying, Leskovec, 2017.
     Mean,
-    /// Their sum: GraphConv, the layer of GraphSAINT. Source: Morris et al., 2019.
+    /// Their sum: GraphConv. Source: Morris et al., 2019.
     Sum,
+    /// Their sum, each divided by the roots of its degree and of the node's, plus one as [`Gcn`](super::Gcn) has it: hubs do not drown
+    /// the others.
+    Scaled,
 }
 
 /// `X W + aggregate(A) X V + b`.
@@ -32,11 +35,19 @@ impl Sage {
         let neighbours = declare.parameter("weight_neighbours", (inputs, outputs), Start::Glorot { inputs, outputs });
         Self { own: Affine::new(declare, outputs), neighbours, kind, outputs }
     }
-    fn aggregate<B: TensorBackend, T: Float>(&self, graph: &Graph<B, T::Real>, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
-        match self.kind {
+    fn aggregate<B: TensorBackend, T: Float>(
+        &self,
+        graph: &Graph<B, T::Real>,
+        x: &Dense<B, T>,
+    ) -> Result<Operation<SparseDense<B, T>>, B::Error> {
+        Ok(match self.kind {
             SageKind::Mean => graph.mean(x),
             SageKind::Sum => graph.sum(x),
-        }
+            SageKind::Scaled => {
+                let d = graph.degree_powers(-0.5)?;
+                graph.sum(x).scale_rows(&d).scale_columns(&d)
+            }
+        })
     }
     /// The operation that gives the result.
     fn sums<B: TensorBackend, T: Float>(
@@ -46,7 +57,7 @@ impl Sage {
     ) -> Result<Operation<SparseDense<B, T>>, B::Error> {
         let own = x.times(&pass.parameters.weight(self.own.weight)?)?;
         let h = x.times(&pass.parameters.weight(self.neighbours)?)?;
-        Ok(self.aggregate(pass.graph, &h).add(&own).bias(&pass.parameters.real(self.own.bias)?))
+        Ok(self.aggregate(pass.graph, &h)?.add(&own).bias(&pass.parameters.real(self.own.bias)?))
     }
 }
 
@@ -75,7 +86,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         Ok(Some(vec![Step::new(name, held, move |x: &Value<B, T>| {
             let x = x.features()?;
             let (own, h) = (x.times(&own)?, x.times(&neighbours)?);
-            let sums = self.aggregate(graph, &h).add(&own).bias(&bias);
+            let sums = self.aggregate(graph, &h)?.add(&own).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         })]))
     }
@@ -96,7 +107,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         self.own.bias_gradient(dy, gradients)?;
         // The gradient depends on the shape of what was aggregated, which is that of `dy`.
-        let dh = self.aggregate(pass.graph, dy).gradient(dy)?.eval()?;
+        let dh = self.aggregate(pass.graph, dy)?.gradient(dy)?.eval()?;
         let own = product_gradient(self.own.weight, x, dy, pass.parameters, gradients, wanted)?;
         x.weight_gradient(&dh, gradients.slot(self.neighbours)?)?;
         let neighbours = pass.parameters.weight(self.neighbours)?;

@@ -233,7 +233,7 @@ fn magnitudes<B: TensorBackend>(task: &NodeTask<B, f32>, rows: &Dense<B, f32>, s
 /// # Errors
 /// As [`train`].
 pub fn teach<B: TensorBackend>(backend: &B, data: &Dataset, (k, seed): (usize, u64), control: &Control) -> Result<Dense<B, f32>, B::Error> {
-    let normal = data.clone().with_features(data.features().normalised(Normalise::Row)).map_err(host::<B>)?;
+    let (normal, _) = data.clone().prepared(Normalise::Row, None).map_err(host::<B>)?;
     let task = normal.task::<B, f32>(backend, k)?;
     let mut recipe = Architecture::Gcn.recipe(task.classes());
     recipe.training.control = control.clone();

@@ -253,6 +253,7 @@ impl<B: GnnBackend> Job<'_, B> {
             data: self.name.display().to_string(),
             split: 0,
             normalise: self.normalise,
+            factor: 1.0,
             settings: self.settings.clone(),
             batches: None,
             teacher: Teacher::None,

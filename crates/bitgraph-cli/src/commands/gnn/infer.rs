@@ -27,8 +27,9 @@ pub fn run<B: GnnBackend>(backend: &B, args: &InferArgs, reporter: &Reporter) ->
         return graphs_infer::run(backend, args, (&saved, of), &name, reporter);
     }
     saved.precision.check(saved.architecture)?;
-    let source = Source { name: &name, normalise: described.normalise, split: args.split.unwrap_or(described.split), streamed: false };
-    let set = source.load(reporter)?;
+    let (factor, split) = (Some(described.factor), args.split.unwrap_or(described.split));
+    let source = Source { name: &name, normalise: described.normalise, factor, split, streamed: false };
+    let (set, _) = source.load(reporter)?;
     saved.check(&name, (set.features().shape().1, set.labels().classes()))?;
     if args.output.is_some() && set.labels().matrix().is_some() {
         return Err(Failure::usage("--output: a node of this set may be of several classes, and a file holds one for each"));

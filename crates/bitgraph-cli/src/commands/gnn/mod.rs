@@ -94,6 +94,10 @@ impl Use<'_> {
     fn explain<B: GnnBackend, T: Working>(&self, model: &Model<B, T>, reporter: &Reporter) {
         let extent = self.extent().read_in(self.precision);
         reporter.clear();
+        let factor = self.description.factor;
+        if factor != 1.0 {
+            output::note(&format!("features times {factor:.3}: their means over neighbourhoods lie close together\n"));
+        }
         output::note(&explain(&self.description.model, self.precision, model, &footprint(model, &extent, self.purpose)));
     }
 }

@@ -21,6 +21,8 @@ pub struct Source<'a> {
     pub name: &'a Path,
     /// What its features are divided by.
     pub normalise: Normalise,
+    /// What they are multiplied by then; what [`Dataset::prepared`] finds if nothing is said.
+    pub factor: Option<f32>,
     /// Which of its splits.
     pub split: usize,
     /// Whether features stay where they are, and are divided as they are read.
@@ -28,8 +30,8 @@ pub struct Source<'a> {
 }
 
 impl Source<'_> {
-    /// Reads it.
-    pub fn load(&self, reporter: &Reporter) -> Result<Dataset> {
+    /// Reads it; the set, and what its features are multiplied by.
+    pub fn load(&self, reporter: &Reporter) -> Result<(Dataset, f32)> {
         crate::signals::mapped_file(self.name);
         let open = if self.streamed { data::open_mapped } else { data::open };
         let set = open(self.name, &reporter.running("loading"))?;
@@ -40,10 +42,9 @@ impl Source<'_> {
             return Err(Failure::usage(format_args!("{name}: there is no split {}; they are 0 to {last}", self.split)));
         }
         if self.streamed {
-            return Ok(set);
+            return Ok((set, 1.0));
         }
-        let features = set.features().normalised(self.normalise);
-        Ok(set.with_features(features)?)
+        Ok(set.prepared(self.normalise, self.factor)?)
     }
 }
 
@@ -60,7 +61,7 @@ pub fn teacher(named: Option<&str>, precision: Precision) -> Teacher {
 /// The recipe of a model in a precision for a data set.
 pub fn recipe(
     (model, precision): (Architecture, Precision),
-    (source, set): (&Source<'_>, &Dataset),
+    (source, (set, factor)): (&Source<'_>, (&Dataset, f32)),
     teacher: Teacher,
     seeds: Vec<u64>,
 ) -> Description {
@@ -75,6 +76,7 @@ pub fn recipe(
         data: source.name.display().to_string(),
         split: source.split,
         normalise: source.normalise,
+        factor,
         settings: Settings::of(&recipe.training),
         batches: None,
         teacher,
@@ -85,7 +87,7 @@ pub fn recipe(
 }
 
 /// The model and the training that options ask for, with the recipe's settings where they do not say.
-pub fn describe(args: &TrainArgs, kind: (Architecture, Precision), source: &Source<'_>, set: &Dataset) -> Result<Description> {
+pub fn describe(args: &TrainArgs, kind: (Architecture, Precision), source: &Source<'_>, set: (&Dataset, f32)) -> Result<Description> {
     let seeds = (0..u64::from(args.runs.unwrap_or(1))).map(|r| args.general.seed.wrapping_add(r)).collect();
     let mut made = recipe(kind, (source, set), teacher(args.teacher.as_deref(), kind.1), seeds);
     let own = kind.0.recipe_in(kind.1, made.classes, made.teacher != Teacher::None);

@@ -38,7 +38,7 @@ fn logits<B: GnnBackend>(backend: &B, file: &Path, student: &Description, set: &
     let saved = Saved::of_nodes(file)?;
     saved.check(Path::new(&student.data), (set.features().shape().1, set.labels().classes()))?;
     let own = Description { split: student.split, ..saved.checkpoint.description.clone() };
-    let set = set.clone().with_features(set.features().normalised(own.normalise))?;
+    let (set, _) = set.clone().prepared(own.normalise, Some(own.factor))?;
     with_model!(backend, (saved.architecture, saved.precision), own, (set, false), (model, task) => {
         let flat = saved.checkpoint.flat(model.layout()).map_err(|e| Failure::other(e).at(file.display()))?;
         let parameters = parameters(backend, &model, flat)?;

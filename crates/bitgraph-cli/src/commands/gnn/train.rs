@@ -75,7 +75,7 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
     }
     let streamed = args.batches.stream;
     let source = match described {
-        Some(d) => Source { name: &name, normalise: d.normalise, split: d.split, streamed },
+        Some(d) => Source { name: &name, normalise: d.normalise, factor: Some(d.factor), split: d.split, streamed },
         None => {
             let own = match precision.is_float() {
                 // A block of rows does not have the columns.
@@ -86,16 +86,19 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TrainArgs, reporter: &Reporter) ->
             if !precision.is_float() && args.settings.normalise.is_some_and(|asked| asked != own) {
                 return Err(Failure::usage(format_args!("--normalise: {precision} rounds the features by a rule of its own")));
             }
-            Source { name: &name, normalise: args.settings.normalise.unwrap_or(own), split: args.settings.split.unwrap_or(0), streamed }
+            // What the caller has asked for is what is used; few bits round the features as they are.
+            let factor = (args.settings.normalise.is_some() || !precision.is_float()).then_some(1.0);
+            let normalise = args.settings.normalise.unwrap_or(own);
+            Source { name: &name, normalise, factor, split: args.settings.split.unwrap_or(0), streamed }
         }
     };
-    let set = source.load(reporter)?;
+    let (set, factor) = source.load(reporter)?;
     let mut description = match &saved {
         Some(saved) => {
             saved.check(&name, (set.features().shape().1, set.labels().classes()))?;
             saved.checkpoint.description.clone()
         }
-        None => setup::describe(args, (architecture, precision), &source, &set)?,
+        None => setup::describe(args, (architecture, precision), &source, (&set, factor))?,
     };
     args.batches.check_streaming(description.batches.as_ref())?;
     if !precision.is_float() && (streamed || description.batches.is_some()) {

@@ -82,11 +82,12 @@ pub fn run<B: GnnBackend>(backend: &B, args: &TuneArgs, reporter: &Reporter) -> 
     let mut tried: Vec<Made> = Vec::new();
     for precision in precisions(&args.precisions) {
         let normalise = if precision.is_float() { MODEL.normalise() } else { Normalise::None };
-        let source = Source { name: &name, normalise, split, streamed: false };
-        let set = source.load(reporter)?;
+        let factor = (!precision.is_float()).then_some(1.0);
+        let source = Source { name: &name, normalise, factor, split, streamed: false };
+        let (set, factor) = source.load(reporter)?;
         let seeds = (0..u64::from(args.runs)).map(|r| args.general.seed.wrapping_add(r)).collect();
         let teacher = setup::teacher(args.teacher.as_deref(), precision);
-        let mut description = setup::recipe((MODEL, precision), (&source, &set), teacher, seeds);
+        let mut description = setup::recipe((MODEL, precision), (&source, (&set, factor)), teacher, seeds);
         description.settings.epochs = args.epochs.unwrap_or(description.settings.epochs);
         description.shape.hidden = args.hidden.unwrap_or(description.shape.hidden);
         let used =
