@@ -31,9 +31,10 @@ const LOW_DEGREE: f64 = 4.5;
 /// The same of one whose neighbours are far apart, which is renumbered so that they are near: of 4, with 260 thousand vertices, it took 1.5 times
 /// as long with four threads as with one, as long with eight and 0.7 times with sixteen.
 const LOW_DEGREE_RENUMBERED: f64 = 8.0;
-/// Vertices of such meshes from which their levels are shared, and threads from which they are.
-const SHARED_LOW_DEGREE: usize = 1 << 21;
-const SHARED_RENUMBERED: usize = 1 << 17;
+/// Vertices of a level of such meshes, by the planner's estimate, from which levels are shared, and threads from which they are. On 16 cores a mesh
+/// of tetrahedra (2100) took 0.7 times as long with sixteen threads as with one, grids of one, three and four million (1700 to 2900) 0.5 to 0.8
+/// times; renumbered grids of 160 to 630 thousand vertices (570 to 1100) took 1.7 to 3 times as long.
+const SHARED_LOW_LEVEL: f64 = 1500.0;
 const LOW_DEGREE_THREADS: usize = 8;
 
 /// Vertices below which a search may be over before all threads are awake, however many arcs there are: of 12 thousand with 3.7 million arcs
@@ -54,11 +55,9 @@ fn threads(s: &Stats) -> usize {
     if !s.spreads_slowly {
         return usize::MAX;
     }
-    let (shared, threads) = match scattered(s) {
-        false if s.mean_degree < LOW_DEGREE => (s.nodes >= SHARED_LOW_DEGREE, LOW_DEGREE_THREADS),
-        true if s.mean_degree < LOW_DEGREE_RENUMBERED && mesh_like(s) => (s.nodes >= SHARED_RENUMBERED, LOW_DEGREE_THREADS),
-        _ => (s.nodes as f64 / s.levels >= SHARED_LEVEL, MESH_THREADS),
-    };
+    let low = if scattered(s) { s.mean_degree < LOW_DEGREE_RENUMBERED && mesh_like(s) } else { s.mean_degree < LOW_DEGREE };
+    let (level, threads) = if low { (SHARED_LOW_LEVEL, LOW_DEGREE_THREADS) } else { (SHARED_LEVEL, MESH_THREADS) };
+    let shared = s.nodes as f64 / s.levels >= level;
     if shared && crate::threads::available() >= threads { usize::MAX } else { 1 }
 }
 

@@ -35,12 +35,16 @@ const PACKED_DEGREE: f64 = 4.0;
 /// million vertices took 1.0 to 1.8 times as long as with one, and with sixteen .4 to .9 times; others .6 to .8 times with four.
 const NARROW_CREW: usize = 8;
 const NARROW_ENTRIES: usize = 1 << 21;
+/// Arcs of a level, by the planner's estimate, below which graphs a long way across are searched by one thread: on 16 cores four of 400 to 2300 arcs
+/// took 1.0 to 2.2 times as long with eight to sixteen, three of 3600 to 4600 took 0.5 to 0.7 times.
+const NARROW_LEVEL: f64 = 2800.0;
 
 /// The threads that packed arcs are searched by: a crew, two that own the vertices in turns, or one.
 fn threads(s: &Stats) -> usize {
     let allowed = crate::threads::allowed();
     let narrow = s.spreads_slowly || s.entries < NARROW_ENTRIES;
     match () {
+        () if s.spreads_slowly && s.entries as f64 / s.levels < NARROW_LEVEL => 1,
         () if allowed >= if narrow { NARROW_CREW } else { CREW } => usize::MAX,
         // They meet at every distance.
         () if s.spreads_slowly => 1,
