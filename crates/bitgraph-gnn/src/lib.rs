@@ -5,6 +5,7 @@ pub mod batch;
 mod chain;
 mod checkpoint;
 pub mod data;
+mod degrees;
 mod error;
 mod features;
 mod float;

@@ -11,6 +11,7 @@ pub use whole::why_not_whole;
 use crate::batch::Batches;
 use crate::optimiser::{Memory, Optimising};
 use crate::{Error, Features, Float, Gradients, Graph, Mode, Model, NodeTask, Optimiser, Parameters, Scores, Taught, refused};
+use batched::Source;
 use bitgraph_sparse::Control;
 use bitgraph_tensor::ops::{Whole, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -169,6 +170,8 @@ pub struct Run<'a, B: TensorBackend, T: Float> {
     epoch: u32,
     diverged: Option<u32>,
     replays: Replays<B, T>,
+    /// Where batches come from.
+    source: Source<B, T>,
     /// The epoch that the run began after.
     begun: u32,
 }
@@ -197,6 +200,7 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             epoch: 0,
             diverged: None,
             replays: Replays::Off,
+            source: Source::default(),
             begun: 0,
         })
     }
