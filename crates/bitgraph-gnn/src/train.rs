@@ -44,7 +44,8 @@ pub struct Training {
     pub stale_epochs: Option<u32>,
     /// What the loss is multiplied by in f16 at first; it halves when a gradient overflows, and doubles after 200 steps without.
     pub loss_scale: f64,
-    /// The batches that an epoch steps over; the whole graph is one step without.
+    /// The batches that an epoch steps over; the whole graph is one step without. They are of the task's graph and features: a backend that
+    /// draws batches itself takes both from the task.
     pub batches: Option<Arc<Batches>>,
     /// Progress in epochs, and cancellation.
     pub control: Control,

@@ -3,11 +3,14 @@
 use super::{dense, pattern, patterns, spread};
 use crate::Cuda;
 use crate::device::testing::{hold, small_device};
+use crate::layout::{DeviceCsr, Offsets};
+use crate::matrix::CudaMatrix;
+use bitgraph_backend::Matrix;
 use bitgraph_generate::{Control, Generator};
 use bitgraph_gnn::batch::{Batch, BatchSettings, Batches, Sampler, neighbours_key, why_drawn_on_host};
 use bitgraph_gnn::data::{Dataset, Features, Labels, Normalise};
 use bitgraph_gnn::{Architecture, Epoch, Float, Graph, Model, NodeTask, Nodes, Run, Shape, Training};
-use bitgraph_sparse::Csr;
+use bitgraph_sparse::{Csr, FormatKind};
 use bitgraph_tensor::backend::DenseOps;
 use bitgraph_tensor::ops::{NeighbourBatch, NeighbourSampler, NeighboursOp, Whole};
 use bitgraph_tensor::{Dense, Element};
@@ -127,6 +130,24 @@ fn a_batch_of_one_node_has_its_loop() {
         assert_eq!(batch.with_loops.to_host().unwrap().0.row(0), [0]);
         assert_eq!(batch.targets.to_host().unwrap(), [0.0, 0.0, 1.0]);
     }
+}
+
+/// Offsets of 64 bits give what those of 32 bits give.
+#[test]
+fn wide_offsets_change_no_batch() {
+    let Some(cuda) = super::device() else { return };
+    let of = set(pattern(90, 90, (0..90).flat_map(|j| [(5, j), (j, 7), (j, (j + 3) % 90)]).filter(|(i, j)| i != j)), (0..30).collect());
+    let device = cuda.device();
+    let narrow = DeviceCsr::upload(device, of.graph()).unwrap();
+    let wide: Vec<u64> = std::iter::once(0).chain((0..90).map(|i| of.graph().row_range(i).end as u64)).collect();
+    let lists = DeviceCsr { offsets: Offsets::U64(device.upload(&wide).unwrap()), ..narrow };
+    let matrix = Matrix::from_raw(&cuda, CudaMatrix::from_lists(device, lists, None, FormatKind::Csr).unwrap());
+    let op = NeighboursOp { adjacency: &matrix, fanouts: &[4, 40], batch: 30, labels: of.labels().of(), classes: CLASSES };
+    let Whole::Done(sampler) = cuda.neighbours(&op).unwrap() else { panic!("declined") };
+    let host = batches(&of, &[4, 40], 30);
+    let order = host.order(9, 1);
+    sampler.set_order(order.as_slice()).unwrap();
+    agrees("wide", &of, &done(sampler.draw(0..30, neighbours_key(9, (1, 0))).unwrap()), &host.batch(&order, 9, (1, 0)));
 }
 
 /// Scans of several blocks, rows that are drawn from and rows that are taken whole, and draws that lanes do not hold.
