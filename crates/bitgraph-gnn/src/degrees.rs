@@ -2,9 +2,10 @@
 //!
 //! Invariant: what is gathered for drawn nodes are the bits that the host would have computed for them.
 
+use crate::constants::{Constant, Constants};
 use bitgraph_tensor::ops::NeighbourSampler;
 use bitgraph_tensor::{Dense, Element, Real, TensorBackend};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// The degrees of a graph's nodes.
 pub(crate) enum Degrees<B: TensorBackend, R: Real> {
@@ -25,8 +26,8 @@ pub(crate) struct WholeDegrees<B: TensorBackend, R: Real> {
     sampler: Box<dyn NeighbourSampler<B>>,
     degrees: Arc<[usize]>,
     inverse: Dense<B, R>,
-    /// The powers that were asked for, by the bits of their exponents.
-    powers: Mutex<Vec<(u64, Dense<B, R>)>>,
+    /// What does not depend on a batch.
+    constants: Constants<B, R>,
 }
 
 /// `(degree + 1)^exponent`.
@@ -45,11 +46,15 @@ impl<B: TensorBackend, R: Real> WholeDegrees<B, R> {
     /// Out of memory.
     pub fn new(backend: &B, sampler: Box<dyn NeighbourSampler<B>>, degrees: Arc<[usize]>) -> Result<Self, B::Error> {
         let inverse = Dense::column_vector(backend, degrees.iter().map(|&d| inverse(d)).collect())?;
-        Ok(Self { backend: backend.clone(), sampler, degrees, inverse, powers: Mutex::new(Vec::new()) })
+        Ok(Self { backend: backend.clone(), sampler, degrees, inverse, constants: Constants::default() })
     }
     /// What draws the nodes.
     pub fn sampler(&self) -> &dyn NeighbourSampler<B> {
         &*self.sampler
+    }
+    /// What layers keep for all batches.
+    pub fn constants(&self) -> &Constants<B, R> {
+        &self.constants
     }
     /// Rows of a matrix by drawn nodes.
     ///
@@ -73,18 +78,9 @@ impl<B: TensorBackend, R: Real> WholeDegrees<B, R> {
     /// # Errors
     /// Out of memory.
     pub fn powers(&self, exponent: f64, nodes: &Dense<B, i32>) -> Result<Dense<B, R>, B::Error> {
-        let all = {
-            // What a thread that panicked left is whole: entries are pushed complete.
-            let mut powers = self.powers.lock().unwrap_or_else(PoisonError::into_inner);
-            match powers.iter().find(|(bits, _)| *bits == exponent.to_bits()) {
-                Some((_, all)) => all.clone(),
-                None => {
-                    let all = Dense::column_vector(&self.backend, self.degrees.iter().map(|&d| power(d, exponent)).collect())?;
-                    powers.push((exponent.to_bits(), all.clone()));
-                    all
-                }
-            }
-        };
+        let all = self.constants.get(Constant::Degrees { exponent: exponent.to_bits() }, || {
+            Dense::column_vector(&self.backend, self.degrees.iter().map(|&d| power(d, exponent)).collect())
+        })?;
         self.gather(&all, nodes)
     }
 }

@@ -2,12 +2,13 @@
 //!
 //! Invariant: the adjacency has no loops; layers that count a node among its neighbours add it themselves.
 
+use crate::constants::{Constant, Constants};
 use crate::degrees::{Degrees, WholeDegrees, inverse};
 use bitgraph_backend::Matrix;
 use bitgraph_sparse::{Buffer, Csr, FormatKind, Offsets};
 use bitgraph_tensor::ops::{NeighbourBatch, Operation, Reduce, SparseDense, map, spmm};
 use bitgraph_tensor::{Dense, Element, Real, TensorBackend};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A graph on a backend. Row `i` of its adjacency names the nodes that node `i` hears from. `R` is the type of scales.
 ///
@@ -19,7 +20,7 @@ pub struct Graph<B: TensorBackend, R: Real> {
     with_loops: Matrix<B>,
     degrees: Degrees<B, R>,
     weights: Option<Weights<B, R>>,
-    constants: Mutex<Vec<(Constant, Dense<B, R>)>>,
+    constants: Constants<B, R>,
     /// Row `g` names the nodes of graph `g`, where this is made of several.
     membership: Option<Matrix<B>>,
     statistics: Option<Statistics<B, R>>,
@@ -95,7 +96,7 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             with_loops: Matrix::new(backend, &looped, None, FormatKind::Csr)?,
             weights: weights.transpose()?,
             degrees: Degrees::Known(degrees.into()),
-            constants: Mutex::new(Vec::new()),
+            constants: Constants::default(),
             membership: None,
             statistics: None,
         })
@@ -113,7 +114,7 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             with_loops,
             weights: Some(Weights { entries, inverse_degrees: of.inverse(&nodes)? }),
             degrees: Degrees::Drawn { of: Arc::clone(of), nodes },
-            constants: Mutex::new(Vec::new()),
+            constants: Constants::default(),
             membership: None,
             statistics: None,
         })
@@ -228,43 +229,24 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     /// # Errors
     /// Out of memory.
     pub fn degree_powers(&self, exponent: f64) -> Result<Dense<B, R>, B::Error> {
-        self.kept(Constant::Degrees { exponent: exponent.to_bits() }, || self.degrees.powers(&self.backend, exponent))
+        self.constants.get(Constant::Degrees { exponent: exponent.to_bits() }, || self.degrees.powers(&self.backend, exponent))
     }
-    /// A matrix that layers need in every pass, made once.
+    /// A matrix that layers need in every pass, and that does not depend on the nodes: made once, for all batches that are drawn of a graph.
     pub(crate) fn constant(
         &self,
         name: Constant,
         (rows, columns): (usize, usize),
         element: impl Fn(usize, usize) -> R,
     ) -> Result<Dense<B, R>, B::Error> {
-        self.kept(name, || {
+        let constants = match &self.degrees {
+            Degrees::Known(_) => &self.constants,
+            Degrees::Drawn { of, .. } => of.constants(),
+        };
+        constants.get(name, || {
             let elements = (0..rows).flat_map(|i| (0..columns).map(move |c| (i, c)));
             Dense::from_vec(&self.backend, rows, columns, elements.map(|(i, c)| element(i, c)).collect())
         })
     }
-    fn kept(&self, name: Constant, make: impl FnOnce() -> Result<Dense<B, R>, B::Error>) -> Result<Dense<B, R>, B::Error> {
-        // What a thread that panicked left is whole: entries are pushed complete.
-        let mut constants = self.constants.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((_, made)) = constants.iter().find(|(found, _)| *found == name) {
-            return Ok(made.clone());
-        }
-        let made = make()?;
-        constants.push((name, made.clone()));
-        Ok(made)
-    }
-}
-
-/// What a constant of layers is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Constant {
-    /// Degrees plus one to a power, whose bits these are.
-    Degrees { exponent: u64 },
-    /// 1 where a column belongs to a head.
-    Blocks { heads: usize, width: usize },
-    /// What takes the mean of heads.
-    Mean { heads: usize, width: usize },
-    /// Ones.
-    Ones { rows: usize, columns: usize },
 }
 
 /// A pattern without loops with one in every row.

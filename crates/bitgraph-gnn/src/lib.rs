@@ -4,6 +4,7 @@ mod abreast;
 pub mod batch;
 mod chain;
 mod checkpoint;
+mod constants;
 pub mod data;
 mod degrees;
 mod error;
