@@ -132,8 +132,8 @@ fn batches_are_drawn_on_the_device() {
     assert!(told.contains("batches are drawn on the device") && told.contains("a sampler: numbers for every node"), "{told}");
     assert!(why.contains("batches are made in host memory: this was asked for"), "{why}");
     assert_eq!(runs(&drawn), runs(&made));
-    let (_, sparse) = on_shim("--stream");
-    assert!(sparse.contains("batches are made in host memory: features are divided as they are gathered"), "{sparse}");
+    let (_, streamed) = on_shim("--stream");
+    assert!(streamed.contains("batches are made in host memory: features are divided as they are gathered"), "{streamed}");
 }
 
 #[test]

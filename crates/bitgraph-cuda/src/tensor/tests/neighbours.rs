@@ -264,14 +264,11 @@ fn trains_alike<T: Float>(cuda: &Cuda, of: &Dataset, architecture: Architecture)
     assert_eq!(why_drawn_on_host(&task, &batches(of, &[4, 3], 20)).unwrap(), None);
     let on_host = training(batches(of, &[4, 3], 20).drawn_on_host());
     let (wanted, at, many) = run(cuda, &model, &task, &on_host);
-    let before = cuda.device().crossings().downloads;
     let (found, found_at, few) = run(cuda, &model, &task, &training(batches(of, &[4, 3], 20)));
-    let down = cuda.device().crossings().downloads - before;
     // The same batches by the same operations.
     assert_eq!((&found, &found_at), (&wanted, &at), "{architecture:?} in {}", T::DTYPE);
     // The order of each epoch, and nothing of a batch.
     assert_eq!(few, 2, "{architecture:?} in {}, {many} from host memory", T::DTYPE);
-    println!("{architecture:?} in {}: {down} downloads of {} batches", T::DTYPE, 2 * 5);
 }
 
 #[test]
