@@ -16,6 +16,7 @@ mod front;
 pub mod gemm_bits;
 pub mod gnn;
 pub mod inference;
+pub mod neighbours;
 pub mod ours;
 pub mod peers;
 pub mod report;

@@ -9,7 +9,7 @@ use bitgraph_benches::files::GraphFiles;
 use bitgraph_benches::peers::Peer;
 use bitgraph_benches::report::{Comparison, Report, table};
 use bitgraph_benches::task::{Subject, Task};
-use bitgraph_benches::{batches, bspmm, gemm_bits, gnn, inference, ours, reproduce, sampled, spmm, threads};
+use bitgraph_benches::{batches, bspmm, gemm_bits, gnn, inference, neighbours, ours, reproduce, sampled, spmm, threads};
 use clap::{Args, Parser};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -51,6 +51,8 @@ enum Command {
     BitGcn(inference::Options),
     /// Passes and training steps of graph neural networks on a GPU, beside PyTorch Geometric's measured times.
     Gnn(gnn::Options),
+    /// Training on batches of sampled neighbours on a GPU: drawn there, beside the same batches made in host memory.
+    Neighbours(neighbours::Options),
 }
 
 #[derive(Args)]
@@ -102,6 +104,7 @@ fn main() -> ExitCode {
         Command::Batches(options) => batches::run(&options),
         Command::BitGcn(options) => inference::run(&options),
         Command::Gnn(options) => gnn::run(&options),
+        Command::Neighbours(options) => neighbours::run(&options),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,

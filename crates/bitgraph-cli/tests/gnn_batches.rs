@@ -1,7 +1,7 @@
 //! `gnn train` on batches: the samplers, what is kept on disk, features that are streamed, and what is refused.
 
 mod common;
-use common::bitgraph;
+use common::{bitgraph, command};
 use serde_json::Value;
 use std::path::Path;
 
@@ -105,6 +105,35 @@ fn parts_are_kept_beside_the_data_and_made_again_where_damaged() {
     let other = dir.path().join("kept");
     bitgraph(&format!("{line} --json --cache {}", other.display())).json();
     assert_eq!(std::fs::read(other.join(file.file_name().unwrap())).unwrap(), whole);
+}
+
+/// Batches of neighbours are drawn where the features are, on the host shim where there is one, and their numbers are those of the host's.
+#[test]
+fn batches_are_drawn_on_the_device() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("set");
+    folder(&data);
+    let line = format!("gnn train --data {} --epochs 4 --model sage --sampler neighbours:3,2 --batch 8 --explain --json", data.display());
+    let on_cpu = bitgraph(&line);
+    assert!(on_cpu.err.contains("batches are made in host memory: the backend draws no batches"), "{}", on_cpu.err);
+    let Some(shim) = std::env::var_os("BITGRAPH_CUDA_EMULATOR") else {
+        println!("skipped: the device (BITGRAPH_CUDA_EMULATOR is not set)");
+        return;
+    };
+    let on_shim = |options: &str| {
+        let line = format!("{line} --backend cuda {options}");
+        let arguments: Vec<&str> = line.split_whitespace().collect();
+        let output = command(&arguments).env("BITGRAPH_CUDA_EMULATOR", &shim).output().unwrap();
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{told}");
+        (serde_json::from_slice::<Value>(&output.stdout).unwrap(), told)
+    };
+    let ((drawn, told), (made, why)) = (on_shim(""), on_shim("--draw-on-host"));
+    assert!(told.contains("batches are drawn on the device") && told.contains("a sampler: numbers for every node"), "{told}");
+    assert!(why.contains("batches are made in host memory: this was asked for"), "{why}");
+    assert_eq!(runs(&drawn), runs(&made));
+    let (_, streamed) = on_shim("--stream");
+    assert!(streamed.contains("batches are made in host memory: features are divided as they are gathered"), "{streamed}");
 }
 
 #[test]

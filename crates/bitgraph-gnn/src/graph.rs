@@ -2,11 +2,13 @@
 //!
 //! Invariant: the adjacency has no loops; layers that count a node among its neighbours add it themselves.
 
+use crate::constants::{Constant, Constants};
+use crate::degrees::{Degrees, WholeDegrees, inverse};
 use bitgraph_backend::Matrix;
 use bitgraph_sparse::{Buffer, Csr, FormatKind, Offsets};
-use bitgraph_tensor::ops::{Operation, Reduce, SparseDense, spmm};
+use bitgraph_tensor::ops::{NeighbourBatch, Operation, Reduce, SparseDense, map, spmm};
 use bitgraph_tensor::{Dense, Element, Real, TensorBackend};
-use std::sync::Mutex;
+use std::sync::Arc;
 
 /// A graph on a backend. Row `i` of its adjacency names the nodes that node `i` hears from. `R` is the type of scales.
 ///
@@ -16,9 +18,9 @@ pub struct Graph<B: TensorBackend, R: Real> {
     backend: B,
     adjacency: Matrix<B>,
     with_loops: Matrix<B>,
-    degrees: Vec<usize>,
+    degrees: Degrees<B, R>,
     weights: Option<Weights<B, R>>,
-    constants: Mutex<Vec<(Constant, Dense<B, R>)>>,
+    constants: Constants<B, R>,
     /// Row `g` names the nodes of graph `g`, where this is made of several.
     membership: Option<Matrix<B>>,
     statistics: Option<Statistics<B, R>>,
@@ -83,18 +85,36 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     /// A graph of host memory.
     pub(crate) fn on(backend: &B, host: HostGraph) -> Result<Self, B::Error> {
         let HostGraph { bare, looped, degrees, weights } = host;
-        let column = |values: Vec<f64>| Dense::column_vector(backend, values.into_iter().map(R::of).collect());
+        let column = |values: Vec<R>| Dense::column_vector(backend, values);
         let weights = weights.map(|of| {
-            let inverse = degrees.iter().map(|&d| if d == 0 { 0.0 } else { 1.0 / d as f64 }).collect();
-            Ok::<_, B::Error>(Weights { entries: column(of.into_iter().map(f64::from).collect())?, inverse_degrees: column(inverse)? })
+            let inverse_degrees = column(degrees.iter().map(|&d| inverse(d)).collect())?;
+            Ok::<_, B::Error>(Weights { entries: column(of.into_iter().map(|w| R::of(w.into())).collect())?, inverse_degrees })
         });
         Ok(Self {
             backend: backend.clone(),
             adjacency: Matrix::new(backend, &bare, None, FormatKind::Csr)?,
             with_loops: Matrix::new(backend, &looped, None, FormatKind::Csr)?,
             weights: weights.transpose()?,
-            degrees,
-            constants: Mutex::new(Vec::new()),
+            degrees: Degrees::Known(degrees.into()),
+            constants: Constants::default(),
+            membership: None,
+            statistics: None,
+        })
+    }
+    /// A batch that a backend drew of a graph of these degrees: what [`Graph::on`] makes of the same batch in host memory.
+    pub(crate) fn drawn(backend: &B, batch: NeighbourBatch<B>, of: &Arc<WholeDegrees<B, R>>) -> Result<Self, B::Error> {
+        let NeighbourBatch { nodes, adjacency, with_loops, weights, .. } = batch;
+        let entries = match weights.any().get::<R>() {
+            Some(weights) => weights,
+            None => map(&weights).eval_as()?,
+        };
+        Ok(Self {
+            backend: backend.clone(),
+            adjacency,
+            with_loops,
+            weights: Some(Weights { entries, inverse_degrees: of.inverse(&nodes)? }),
+            degrees: Degrees::Drawn { of: Arc::clone(of), nodes },
+            constants: Constants::default(),
             membership: None,
             statistics: None,
         })
@@ -185,9 +205,16 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     pub fn nodes(&self) -> usize {
         self.degrees.len()
     }
-    /// The most neighbours of a node.
+    /// The degrees of the nodes, where the host knows them.
+    pub(crate) fn host_degrees(&self) -> Option<&Arc<[usize]>> {
+        match &self.degrees {
+            Degrees::Known(degrees) => Some(degrees),
+            Degrees::Drawn { .. } => None,
+        }
+    }
+    /// The most neighbours of a node, or a number that is not below it.
     pub(crate) fn max_degree(&self) -> usize {
-        self.degrees.iter().copied().max().unwrap_or_default()
+        self.degrees.largest()
     }
     /// The pattern without loops.
     pub fn adjacency(&self) -> &Matrix<B> {
@@ -202,39 +229,24 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     /// # Errors
     /// Out of memory.
     pub fn degree_powers(&self, exponent: f64) -> Result<Dense<B, R>, B::Error> {
-        let power = |i: usize, _| R::of((self.degrees[i] as f64 + 1.0).powf(exponent));
-        self.constant(Constant::Degrees { exponent: exponent.to_bits() }, (self.degrees.len(), 1), power)
+        self.constants.get(Constant::Degrees { exponent: exponent.to_bits() }, || self.degrees.powers(&self.backend, exponent))
     }
-    /// A matrix that layers need in every pass, made once.
+    /// A matrix that layers need in every pass, and that does not depend on the nodes: made once, for all batches that are drawn of a graph.
     pub(crate) fn constant(
         &self,
         name: Constant,
         (rows, columns): (usize, usize),
         element: impl Fn(usize, usize) -> R,
     ) -> Result<Dense<B, R>, B::Error> {
-        // What a thread that panicked left is whole: entries are pushed complete.
-        let mut constants = self.constants.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        if let Some((_, made)) = constants.iter().find(|(found, _)| *found == name) {
-            return Ok(made.clone());
-        }
-        let elements = (0..rows).flat_map(|i| (0..columns).map(move |c| (i, c)));
-        let made = Dense::from_vec(&self.backend, rows, columns, elements.map(|(i, c)| element(i, c)).collect())?;
-        constants.push((name, made.clone()));
-        Ok(made)
+        let constants = match &self.degrees {
+            Degrees::Known(_) => &self.constants,
+            Degrees::Drawn { of, .. } => of.constants(),
+        };
+        constants.get(name, || {
+            let elements = (0..rows).flat_map(|i| (0..columns).map(move |c| (i, c)));
+            Dense::from_vec(&self.backend, rows, columns, elements.map(|(i, c)| element(i, c)).collect())
+        })
     }
-}
-
-/// What a constant of layers is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Constant {
-    /// Degrees plus one to a power, whose bits these are.
-    Degrees { exponent: u64 },
-    /// 1 where a column belongs to a head.
-    Blocks { heads: usize, width: usize },
-    /// What takes the mean of heads.
-    Mean { heads: usize, width: usize },
-    /// Ones.
-    Ones { rows: usize, columns: usize },
 }
 
 /// A pattern without loops with one in every row.

@@ -29,13 +29,16 @@ pub struct Extent {
     pub batch: Option<(u64, u64)>,
     /// Whether features stay in host memory.
     pub streamed: bool,
+    /// Whether batches are of neighbours, which a backend may draw itself.
+    pub neighbours: bool,
 }
 
 impl Extent {
     /// The same trained on batches.
     #[must_use]
     pub fn with_batches(self, sampler: Option<&Sampler>, streamed: bool) -> Self {
-        Self { batch: sampler.map(|s| s.extent(self.nodes, self.entries)), streamed, ..self }
+        let neighbours = matches!(sampler, Some(Sampler::Neighbours { .. }));
+        Self { batch: sampler.map(|s| s.extent(self.nodes, self.entries)), streamed, neighbours, ..self }
     }
     /// The extent of a batch, as if it were all there is.
     fn of_batch(self) -> Option<Self> {
@@ -55,6 +58,7 @@ impl Extent {
             classes: set.labels().classes() as u64,
             batch: None,
             streamed: false,
+            neighbours: false,
         }
     }
     /// The same with features as models of a precision read them: signs are dense.
@@ -125,6 +129,11 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         let (real, nodes) = (size_of::<T::Real>() as u64, batch.nodes);
         let of_batch = footprint(model, &batch, Purpose::Training);
         all.tensors.extend(of_batch.tensors.into_iter().map(|(name, bytes)| (format!("a batch: {name}"), bytes)));
+        if B::DRAWS_NEIGHBOURS && extent.neighbours && extent.sparse.is_none() && !extent.streamed {
+            // Marks, labels and the order; inverse degrees and a power of them.
+            all.add("a sampler: numbers for every node", (3 * 4 + 2 * real) * extent.nodes);
+            all.add("a sampler: nodes, rows and entries of a batch", 2 * 4 * nodes + 4 * batch.entries);
+        }
         all.add("a batch: weights of entries and of losses", real * (batch.entries + 2 * nodes + nodes * extent.classes));
         return all;
     }

@@ -11,6 +11,7 @@ pub use whole::why_not_whole;
 use crate::batch::Batches;
 use crate::optimiser::{Memory, Optimising};
 use crate::{Error, Features, Float, Gradients, Graph, Mode, Model, NodeTask, Optimiser, Parameters, Scores, Taught, refused};
+use batched::Source;
 use bitgraph_sparse::Control;
 use bitgraph_tensor::ops::{Whole, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -43,7 +44,8 @@ pub struct Training {
     pub stale_epochs: Option<u32>,
     /// What the loss is multiplied by in f16 at first; it halves when a gradient overflows, and doubles after 200 steps without.
     pub loss_scale: f64,
-    /// The batches that an epoch steps over; the whole graph is one step without.
+    /// The batches that an epoch steps over; the whole graph is one step without. They are of the task's graph and features: a backend that
+    /// draws batches itself takes both from the task.
     pub batches: Option<Arc<Batches>>,
     /// Progress in epochs, and cancellation.
     pub control: Control,
@@ -169,6 +171,8 @@ pub struct Run<'a, B: TensorBackend, T: Float> {
     epoch: u32,
     diverged: Option<u32>,
     replays: Replays<B, T>,
+    /// Where batches come from.
+    source: Source<B, T>,
     /// The epoch that the run began after.
     begun: u32,
 }
@@ -197,6 +201,7 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
             epoch: 0,
             diverged: None,
             replays: Replays::Off,
+            source: Source::default(),
             begun: 0,
         })
     }

@@ -39,8 +39,16 @@ fn schedules_and_decay_have_an_effect_and_training_repeats_itself() {
 
 #[test]
 fn what_does_not_fit_is_refused_with_what_would() {
-    let extent =
-        Extent { nodes: 1_000_000, entries: 10_000_000, inputs: 500, sparse: Some(20_000_000), classes: 10, batch: None, streamed: false };
+    let extent = Extent {
+        nodes: 1_000_000,
+        entries: 10_000_000,
+        inputs: 500,
+        sparse: Some(20_000_000),
+        classes: 10,
+        batch: None,
+        streamed: false,
+        neighbours: false,
+    };
     let shape = Architecture::Gcn.recipe(10).shape;
     let taken = |hidden, purpose| {
         let model = Architecture::Gcn.model::<Cpu, f32>(&Shape { hidden, ..shape }, 500, 10).unwrap();

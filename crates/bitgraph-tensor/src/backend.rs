@@ -7,7 +7,8 @@ use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
-    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, PackOp, Reconcile, Recorder, SddmmOp, SpmmOp, Whole,
+    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, NeighbourSampler, NeighboursOp, PackOp, Reconcile,
+    Recorder, SddmmOp, SpmmOp, Whole,
 };
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -162,6 +163,8 @@ pub trait Gemm: Tensor {
 pub trait DenseOps: Tensor {
     /// Whether [`DenseOps::recorder`] gives one: what predictions of memory have to know.
     const RECORDS: bool = false;
+    /// Whether [`DenseOps::neighbours`] gives samplers: as above.
+    const DRAWS_NEIGHBOURS: bool = false;
 
     /// [`map`](crate::ops::map).
     ///
@@ -225,6 +228,15 @@ pub trait DenseOps: Tensor {
     fn gcn_epochs(&self, op: &GcnEpochsOp<'_, Self>) -> Result<Whole<GcnEpochs<Self>>, Self::Error> {
         let _ = op;
         Ok(Whole::Declined("the backend trains operation by operation".into()))
+    }
+    /// Prepares the drawing of batches of neighbours on the device, where the backend has that: the batches are those of [`NeighboursOp`], bit
+    /// for bit. Declined with the reason where it has not, or where memory is short.
+    ///
+    /// # Errors
+    /// The backend's.
+    fn neighbours(&self, op: &NeighboursOp<'_, Self>) -> Result<Whole<Box<dyn NeighbourSampler<Self>>>, Self::Error> {
+        let _ = op;
+        Ok(Whole::Declined("the backend draws no batches".into()))
     }
 }
 

@@ -26,6 +26,7 @@ mod gemm_long;
 mod instance;
 mod loss;
 mod map;
+mod neighbours;
 mod params;
 mod pattern;
 mod recorder;
@@ -48,7 +49,7 @@ use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs,
-    GcnEpochsOp, GemmOp, Load, MapOp, Recorder, SddmmOp, SpmmOp, Whole,
+    GcnEpochsOp, GemmOp, Load, MapOp, NeighbourSampler, NeighboursOp, Recorder, SddmmOp, SpmmOp, Whole,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
@@ -119,6 +120,7 @@ impl Gemm for Cuda {
 
 impl DenseOps for Cuda {
     const RECORDS: bool = true;
+    const DRAWS_NEIGHBOURS: bool = true;
 
     fn map(&self, op: &MapOp<Self>, y: AnyMut<'_, Self>) -> Result<()> {
         map::map(self, op, &y)
@@ -152,5 +154,8 @@ impl DenseOps for Cuda {
     }
     fn gcn_epochs(&self, op: &GcnEpochsOp<'_, Self>) -> Result<Whole<GcnEpochs<Self>>> {
         gcn::train(self, op)
+    }
+    fn neighbours(&self, op: &NeighboursOp<'_, Self>) -> Result<Whole<Box<dyn NeighbourSampler<Self>>>> {
+        neighbours::prepare(self, op)
     }
 }

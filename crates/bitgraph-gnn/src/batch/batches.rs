@@ -10,10 +10,10 @@ use bitgraph_sparse::{Control, Csr};
 use bitgraph_tensor::{Real, TensorBackend};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::ops::Range;
 use std::path::Path;
 
 const ORDER: u64 = 0x6261_7463_6865_7300;
-const NEIGHBOURS: u64 = 0x6261_7463_6865_7301;
 
 /// How a model is trained on batches.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,6 +66,14 @@ enum Plan {
 /// What an epoch takes its batches from: training nodes, or numbers of parts, in the order of the epoch.
 pub struct Order(Vec<u32>);
 
+impl Order {
+    /// The training nodes or parts, those of the first batch first; none where batches are drawn of all nodes.
+    #[must_use]
+    pub fn as_slice(&self) -> &[u32] {
+        &self.0
+    }
+}
+
 /// The batches of one split of a data set.
 pub struct Batches {
     settings: BatchSettings,
@@ -77,6 +85,7 @@ pub struct Batches {
     train: Vec<u32>,
     is_trained: Vec<bool>,
     plan: Plan,
+    on_host: bool,
 }
 
 impl fmt::Debug for Batches {
@@ -136,7 +145,13 @@ impl Batches {
             train,
             is_trained,
             plan,
+            on_host: false,
         })
+    }
+    /// The same, drawn in host memory where a backend could draw them itself: for comparisons.
+    #[must_use]
+    pub fn drawn_on_host(self) -> Self {
+        Self { on_host: true, ..self }
     }
     /// Nodes and columns of the features.
     #[must_use]
@@ -175,13 +190,12 @@ impl Batches {
     /// For the order of other batches.
     #[must_use]
     pub fn batch(&self, order: &Order, seed: u64, (epoch, index): (u32, usize)) -> Batch {
-        let share = (self.count() as f64 / self.train.len() as f64) as f32;
+        let share = self.share();
         let is_trained = |v: u32| self.is_trained[v as usize];
         match &self.plan {
             Plan::Neighbours { fanouts, batch } => {
-                let seeds = &order.0[index * batch..self.train.len().min((index + 1) * batch)];
-                let draws = super::draws::Draws::new(seed, NEIGHBOURS, (epoch, index as u64));
-                let mut made = neighbours::around(&self.graph, seeds, fanouts, draws);
+                let seeds = &order.0[self.seeds(*batch, index)];
+                let mut made = neighbours::around(&self.graph, seeds, fanouts, neighbours::key(seed, (epoch, index)));
                 // Training nodes that are only heard from are trained on in a batch of their own.
                 made.shares = (0..made.nodes.len()).map(|number| if number < seeds.len() { share } else { 0.0 }).collect();
                 made
@@ -197,6 +211,27 @@ impl Batches {
                 Batch { nodes, seeds: 0, pattern, degrees, weights: None, shares }
             }
         }
+    }
+    /// Fan-outs and training nodes of a batch, where a backend may draw the batches from the graph and the features that it has.
+    pub(super) fn by_neighbours(&self) -> Result<(&[u32], usize), &'static str> {
+        match &self.plan {
+            _ if self.on_host => Err("this was asked for"),
+            Plan::Neighbours { .. } if self.normalise != Normalise::None => Err("features are divided as they are gathered"),
+            Plan::Neighbours { fanouts, batch } => Ok((fanouts, *batch)),
+            _ => Err("only those of neighbours can be drawn on a device"),
+        }
+    }
+    /// The places in the order of an epoch from which a batch of neighbours of so many training nodes begins.
+    pub(super) fn seeds(&self, batch: usize, index: usize) -> Range<usize> {
+        index * batch..self.train.len().min((index + 1) * batch)
+    }
+    /// What the loss of a training node counts where every one is in one batch.
+    pub(super) fn share(&self) -> f32 {
+        (self.count() as f64 / self.train.len() as f64) as f32
+    }
+    /// The pattern without loops.
+    pub(super) fn pattern(&self) -> &Csr {
+        &self.graph
     }
     /// Whether an epoch, of so many, is scored.
     pub(crate) fn is_scored(&self, epoch: u32, epochs: u32) -> bool {

@@ -30,22 +30,6 @@ impl Draws {
         let at = self.advance();
         self.stream.unit(at)
     }
-    /// `most` different numbers below `n`, ascending; all where there are no more. O(most). Source: Floyd's method (Bentley, 1987).
-    pub fn choose(&mut self, n: usize, most: usize, chosen: &mut Vec<usize>) {
-        chosen.clear();
-        if n <= most {
-            chosen.extend(0..n);
-            return;
-        }
-        for last in n - most..n {
-            let drawn = self.below(last + 1);
-            match chosen.binary_search(&drawn) {
-                // `last` is above all that were chosen.
-                Ok(_) => chosen.push(last),
-                Err(at) => chosen.insert(at, drawn),
-            }
-        }
-    }
 }
 
 /// A distribution over `0..len`, as sums of its weights up to each element.
@@ -137,20 +121,6 @@ pub(super) fn induced(graph: &Csr, nodes: &[u32]) -> (Csr, Vec<usize>) {
 mod tests {
     use super::*;
 
-    #[test]
-    fn choices_are_distinct_and_even() {
-        let mut counts = [0u32; 10];
-        let mut chosen = Vec::new();
-        for batch in 0..2000 {
-            Draws::new(1, 2, (1, batch)).choose(10, 3, &mut chosen);
-            assert!(chosen.len() == 3 && chosen.windows(2).all(|w| w[0] < w[1]) && chosen[2] < 10);
-            chosen.iter().for_each(|&c| counts[c] += 1);
-        }
-        // 600 are expected, with a deviation of 20.5.
-        assert!(counts.iter().all(|c| (500..700).contains(c)), "{counts:?}");
-        Draws::new(1, 2, (1, 0)).choose(2, 3, &mut chosen);
-        assert_eq!(chosen, [0, 1]);
-    }
     #[test]
     fn distributions_follow_their_weights() {
         assert!(Distribution::new([0.0, 0.0].into_iter()).is_none());

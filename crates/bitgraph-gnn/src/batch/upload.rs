@@ -7,7 +7,7 @@ use crate::teacher::shared_cross_entropy;
 use crate::{Float, Graph};
 use bitgraph_sparse::parallel;
 use bitgraph_tensor::ops::map;
-use bitgraph_tensor::{Dense, TensorBackend};
+use bitgraph_tensor::{Dense, Element, TensorBackend};
 
 /// Batches that are prepared ahead at most: host memory holds twice as many.
 const AHEAD: usize = 8;
@@ -41,16 +41,15 @@ impl Prepared {
         Some(Self { graph: batch.host_graph(), features, classes, shares, largest })
     }
     /// The graph and features on a backend, and what gives the loss.
-    #[allow(clippy::type_complexity)] // three things
-    pub fn upload<B: TensorBackend, T: Float>(
-        self,
-        backend: &B,
-    ) -> Result<(Graph<B, T::Real>, crate::Features<B, T>, BatchLoss<B, T>), B::Error> {
+    pub fn upload<B: TensorBackend, T: Float>(self, backend: &B) -> Result<Uploaded<B, T>, B::Error> {
         let nodes = self.graph.degrees.len();
         let shares = map(&Dense::from_vec(backend, nodes, self.classes, self.shares)?).eval_as()?;
-        Ok((Graph::on(backend, self.graph)?, self.features.on(backend)?, BatchLoss { shares, largest: self.largest.into() }))
+        Ok((Graph::on(backend, self.graph)?, self.features.on(backend)?, BatchLoss::new(shares, self.largest)))
     }
 }
+
+/// A batch as a step takes it: graph, features, and what gives the loss.
+pub(crate) type Uploaded<B, T> = (Graph<B, <T as Element>::Real>, crate::Features<B, T>, BatchLoss<B, T>);
 
 /// What the loss of a batch counts.
 pub(crate) struct BatchLoss<B: TensorBackend, T: Float> {
@@ -59,6 +58,10 @@ pub(crate) struct BatchLoss<B: TensorBackend, T: Float> {
 }
 
 impl<B: TensorBackend, T: Float> BatchLoss<B, T> {
+    /// From shares of nodes and classes over the largest of them.
+    pub fn new(shares: Dense<B, T>, largest: f32) -> Self {
+        Self { shares, largest: largest.into() }
+    }
     /// The loss of logits, of 1 x 1, and `scale` times its gradient.
     #[allow(clippy::type_complexity)] // a pair of matrices
     pub fn of(&self, logits: &Dense<B, T>, scale: f64) -> Result<(Dense<B, T::Real>, Dense<B, T>), B::Error> {
@@ -66,18 +69,22 @@ impl<B: TensorBackend, T: Float> BatchLoss<B, T> {
     }
 }
 
-/// Calls a function with each batch of an epoch, in order, while the next ones are prepared on other threads; none for a batch without
-/// training nodes.
+/// Calls a function with each batch of an epoch from the `first` on, in order, while the next ones are prepared on other threads; none for a
+/// batch without training nodes.
 pub(crate) fn each<E>(
     batches: &Batches,
     (seed, epoch): (u64, u32),
+    mut first: usize,
     mut with: impl FnMut(usize, Option<Prepared>) -> Result<(), E>,
 ) -> Result<(), E> {
-    let (order, count) = (batches.order(seed, epoch), batches.count());
+    let count = batches.count();
+    if first >= count {
+        return Ok(());
+    }
+    let order = batches.order(seed, epoch);
     let prepare = |index: usize| Prepared::new(batches, &order, seed, (epoch, index));
     let width = |first: usize| rayon::current_num_threads().min(AHEAD).min(count - first);
-    let mut ready = parallel::collect(width(0), prepare);
-    let mut first = 0;
+    let mut ready = parallel::collect(width(first), |k| prepare(first + k));
     while first < count {
         let after = first + ready.len();
         let mut next: Vec<Option<Prepared>> = (0..width(after)).map(|_| None).collect();

@@ -2,7 +2,7 @@
 
 use super::heads::Joined;
 use super::{Heads, SLOPE, ones, product_gradient};
-use crate::graph::Constant;
+use crate::constants::Constant;
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Attention, Operation, concat, gat, gemm, map};
 use bitgraph_tensor::{Any, Dense, Real, TensorBackend};

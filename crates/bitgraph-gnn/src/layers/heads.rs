@@ -1,6 +1,6 @@
 //! Heads of attention, and how their results are taken together.
 
-use crate::graph::Constant;
+use crate::constants::Constant;
 use crate::{Declare, Float, Gradients, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{gemm, map, sum_columns_into};
 use bitgraph_tensor::{Dense, Real, TensorBackend};

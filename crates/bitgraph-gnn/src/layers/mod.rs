@@ -20,7 +20,7 @@ pub use linear::Linear;
 pub use sage::{Sage, SageKind};
 pub use transformer::Transformer;
 
-use crate::graph::Constant;
+use crate::constants::Constant;
 use crate::{Declare, Features, Float, Gradients, Graph, ParameterId, Parameters, Start};
 use bitgraph_tensor::ops::{gemm, map, sum_columns_into};
 use bitgraph_tensor::{Dense, TensorBackend};

@@ -29,6 +29,9 @@ pub struct BatchArgs {
     /// Leave features in host memory, or in features.npy itself, and bring only those of a batch to the device
     #[arg(long)]
     pub stream: bool,
+    /// Make batches in host memory where a device could draw them: for comparisons of times, the numbers are the same
+    #[arg(long, hide = true)]
+    pub draw_on_host: bool,
 }
 
 /// A sampler, or that the whole graph is trained on.
@@ -77,7 +80,7 @@ impl BatchArgs {
             reporter.tell(&remark.to_string());
         });
         reporter.check()?;
-        Ok(made?)
+        Ok(if self.draw_on_host { made?.drawn_on_host() } else { made? })
     }
 }
 

@@ -9,7 +9,7 @@ use super::{GnnBackend, Use, Working, abreast, curve, graphs, parameters, teache
 use crate::failure::{Failure, Result};
 use crate::progress::Reporter;
 use crate::{files, output, plot, report, signals};
-use bitgraph::gnn::batch::Batches;
+use bitgraph::gnn::batch::{Batches, why_drawn_on_host};
 use bitgraph::gnn::data::{self, Dataset, Normalise};
 use bitgraph::gnn::memory::{Purpose, footprint};
 use bitgraph::gnn::{Architecture, Checkpoint, Description, Epoch, Model, NodeTask, Outcome, Plan, Precision, Runs, Spread, Training};
@@ -156,6 +156,13 @@ impl<B: GnnBackend> Job<'_, B> {
             used.explain(model, self.reporter);
         }
         let batches = self.batches()?;
+        if let (true, Some(batches)) = (self.args.explain, &batches) {
+            let place = match why_drawn_on_host(task, batches).map_err(Into::into)? {
+                None => "drawn on the device; from the first one on that it has no memory for, in host memory".to_owned(),
+                Some(reason) => format!("made in host memory: {reason}"),
+            };
+            output::note(&format!("batches are {place}\n"));
+        }
         let training = Training { batches, ..self.description.settings.training(bitgraph::sparse::Control::default()) };
         if self.args.deterministic {
             let seed = self.description.seeds.first().copied().unwrap_or_default();

@@ -6,6 +6,7 @@ mod bits;
 mod dense;
 mod gemm;
 mod gemm_long;
+mod neighbours;
 mod plain;
 mod replays;
 mod sddmm;
