@@ -2,7 +2,7 @@
 
 use super::{CcLayout, CcVariant};
 use crate::fused::lists::{built_lists, lists};
-use crate::rates::{Cost, gather, in_orders, mesh_like, on_threads, threads_for_passes};
+use crate::rates::{Cost, gather, hubs, in_orders, mesh_like, on_threads, threads_for_passes};
 use crate::{Cpu, threads};
 use bitgraph_algorithms::{Cc, CcConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
@@ -10,12 +10,6 @@ use bitgraph_sparse::ordering::Ordering;
 
 /// Entries per vertex from which a search for the giant component looks at few of them.
 const DENSE: f64 = 8.0;
-
-/// Threads that share hooking better than a search: on 16 cores a graph of 12 neighbours took 0.5 times as long, with one thread 1.4 times.
-const MANY_THREADS: usize = 8;
-/// Mean squares of degrees up to this many squares of their mean: degrees are alike. Of 1.9, a graph of 13 neighbours took 1.4 times as long
-/// by hooking as by a search with 16 threads, and 3.3 times with one.
-const ALIKE: f64 = 1.5;
 
 /// Vertices that hooking is worth another thread for: each is looked at a few times, in phases that threads wait at the end of. On 16 cores five
 /// meshes of 32 to 67 thousand took 0.7 to 0.9 times as long with all threads as with one for every 8 thousand. Fewer than four times as many
@@ -36,11 +30,15 @@ impl CcVariant {
     pub fn choose(entries: usize, nodes: usize) -> Self {
         if entries as f64 >= DENSE * nodes as f64 { Self::Search } else { Self::Hook }
     }
-    /// The same where more is known: a search of few levels does not get far in a graph of long diameter, and with degrees alike it reads about
-    /// as much of a graph of few entries as hooking does, which many threads share better and one does not.
+    /// The same where more is known: a search of few levels does not get far in a graph of long diameter. Several threads share it better than
+    /// hooking, which at 4 to 12 neighbours took 1.1 to 3 times as long with two threads and 2 to 4.5 times with four to sixteen (of many
+    /// components 0.7 to 0.9 times with two). With hubs, which most vertices are near, hooking took 0.7 to 6.8 times as long with one, 1.8 times in the mean.
     fn choose_for(s: &Stats) -> Self {
-        let sparse = s.mean_degree < 2.0 * DENSE && s.skew < ALIKE && threads::available() >= MANY_THREADS;
-        if s.spreads_slowly || sparse { Self::Hook } else { Self::choose(s.entries, s.nodes) }
+        match () {
+            () if s.spreads_slowly => Self::Hook,
+            () if hubs(s) || threads::available().min(search_threads(s)) > 1 => Self::Search,
+            () => Self::choose(s.entries, s.nodes),
+        }
     }
 }
 
