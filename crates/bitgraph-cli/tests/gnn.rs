@@ -112,6 +112,22 @@ fn within(folder: &TempDir, line: &str) -> String {
 }
 
 #[test]
+fn features_are_multiplied_where_neighbourhoods_are_alike() {
+    const DENSE: &str = "--data planted:600:3:150 --hidden 8 --epochs 20";
+    let dir = TempDir::new().unwrap();
+    let run = |line: &str| bitgraph(&within(&dir, line));
+    let said = run(&format!("gnn train {DENSE} --explain --save {{}}/m.safetensors --json"));
+    assert!(said.err.contains("features times 4.0"), "{}", said.err);
+    // What a model was trained with, it is asked with.
+    let inferred = run("gnn infer --model-file {}/m.safetensors --json").json();
+    assert_eq!(inferred["test_accuracy"], said.json()["test_accuracy"]);
+    // What the caller asks for is what is used.
+    let asked = run(&format!("gnn train {DENSE} --explain --normalise column-row"));
+    assert_eq!(asked.code, Some(0), "{}", asked.err);
+    assert!(!asked.err.contains("features times"), "{}", asked.err);
+}
+
+#[test]
 fn a_saved_model_infers_and_is_trained_further() {
     let dir = tempfile::tempdir().unwrap();
     let run = |line: &str| bitgraph(&within(&dir, line));
