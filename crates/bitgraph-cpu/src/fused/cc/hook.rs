@@ -38,6 +38,26 @@ const PARTS: usize = 4;
 /// Vertices of a part at least.
 const PART: usize = 1 << 11;
 
+/// Vertices that are asked how far their smallest neighbour is.
+const ASKED: usize = 64;
+
+/// The parts that the vertices are hooked in: several for a worker, unless one for each has clearly more vertices whose smallest neighbour lies
+/// in their part. The others get numbers: on 16 cores a mesh of tetrahedra in the order of Cuthill-McKee took 2.0 times as long in 64 parts as in
+/// 16; graphs whose neighbours are nearer, or far in any case, took up to 1.3 times as long in 16.
+fn parts<O: Width, const P: usize>(graph: &Graph<'_, O, P>, workers: usize) -> usize {
+    let n = graph.nodes;
+    let fitting = (n / PART).max(1);
+    if workers == 1 || fitting == 1 {
+        return 1;
+    }
+    let (few, many) = (fitting.min(workers), fitting.min(PARTS * workers));
+    let distance = |v: usize| v - graph.lists(v).iter().filter_map(|l| l.first()).fold(v, |a, &b| a.min(b as usize));
+    let distances: [usize; ASKED] = std::array::from_fn(|k| distance(k * n / ASKED));
+    // Half a part before a vertex, in the mean.
+    let outside = |parts: usize| distances.iter().filter(|&&d| d > n / (2 * parts)).count();
+    if outside(many) > outside(few) + ASKED / 4 { few } else { many }
+}
+
 /// Labels all vertices.
 pub(super) fn hook<O: Width, const P: usize>(
     graph: &Graph<'_, O, P>,
@@ -46,8 +66,7 @@ pub(super) fn hook<O: Width, const P: usize>(
     team: &Team<'_>,
     control: &Control,
 ) -> Result<Counts> {
-    let most = if team.workers() == 1 { 1 } else { PARTS * team.workers() };
-    match (graph.nodes / PART).clamp(1, most) {
+    match parts(graph, team.workers()) {
         1 => hook_parts::<O, P, false>(graph, labels, scratch, team, control, 1),
         parts => hook_parts::<O, P, true>(graph, labels, scratch, team, control, parts),
     }
