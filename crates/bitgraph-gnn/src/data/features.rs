@@ -145,12 +145,14 @@ impl Features {
         made
     }
     /// The features times a number. O(stored values).
-    #[must_use]
-    pub fn times(&self, factor: f32) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Feature`] for a value that is not finite then.
+    pub fn times(&self, factor: f32) -> Result<Self> {
         let mut made = self.clone();
         let (Stored::Dense { values, .. } | Stored::Sparse { values, .. }) = &mut made.0;
         *values = values.iter().map(|v| v * factor).collect::<Vec<f32>>().into();
-        made
+        made.check_finite().map(|()| made)
     }
     /// The features of some nodes, in this order; sparse ones stay so. O(their stored values).
     ///

@@ -14,7 +14,7 @@ use bitgraph_sparse::Csr;
 const APART: f64 = 0.08;
 /// The most that features are multiplied by.
 const MOST: f64 = 16.0;
-/// Neighbourhoods that are looked at, and neighbours of each; fewer neighbourhoods where they have more than so many values together.
+/// Neighbourhoods that are looked at, and neighbours of each; fewer neighbourhoods where they have more than so many values or columns together.
 const NODES: usize = 2048;
 const NEIGHBOURS: usize = 1024;
 const VALUES: usize = 1 << 27;
@@ -26,11 +26,11 @@ impl Dataset {
     /// O(stored values + those of up to 2048 neighbourhoods).
     ///
     /// # Errors
-    /// As [`Dataset::new`].
+    /// As [`Dataset::new`], and [`Features::times`].
     pub fn prepared(self, how: Normalise, factor: Option<f32>) -> Result<(Self, f32)> {
         let features = self.features().normalised(how);
         let factor = factor.unwrap_or_else(|| factor_of(distance(self.graph(), &features)));
-        let features = if factor == 1.0 { features } else { features.times(factor) };
+        let features = if factor == 1.0 { features } else { features.times(factor)? };
         Ok((self.with_features(features)?, factor))
     }
 }
@@ -42,8 +42,7 @@ fn factor_of(distance: f64) -> f32 {
 /// The distance of means over neighbourhoods, a node itself counted, from the mean of them all.
 fn distance(graph: &Csr, features: &Features) -> f64 {
     let (rows, columns) = features.shape();
-    let dense = features.pattern().is_none().then_some(columns);
-    let each = (features.values().len() / rows.max(1)).max(1) * (graph.nnz() / rows.max(1) + 1);
+    let each = (features.values().len() / rows.max(1)).max(1) * (graph.nnz() / rows.max(1) + 1) + columns;
     let looked = rows.min(NODES).min((VALUES / each).max(64));
     let (mut sums, mut squares) = (vec![0.0f64; columns], 0.0);
     let mut mean = vec![0.0f64; columns];
@@ -55,12 +54,10 @@ fn distance(graph: &Csr, features: &Features) -> f64 {
         let share = 1.0 / (1 + others().count()) as f64;
         mean.fill(0.0);
         for u in std::iter::once(v).chain(others()) {
-            match (features.pattern(), dense) {
-                (Some(pattern), _) => {
-                    pattern.row_range(u).for_each(|e| mean[pattern.indices()[e] as usize] += f64::from(features.values()[e]))
-                }
-                (None, width) => {
-                    let row = &features.values()[u * width.unwrap_or(0)..][..columns];
+            match features.pattern() {
+                Some(pattern) => pattern.row_range(u).for_each(|e| mean[pattern.indices()[e] as usize] += f64::from(features.values()[e])),
+                None => {
+                    let row = &features.values()[u * columns..][..columns];
                     mean.iter_mut().zip(row).for_each(|(sum, &x)| *sum += f64::from(x));
                 }
             }
@@ -127,6 +124,9 @@ mod tests {
             let (more, factor) = set.clone().prepared(Normalise::None, None).unwrap();
             assert!(factor > 7.0 && factor <= 16.0, "{factor}");
             assert_eq!(more.features().values().iter().copied().fold(0.0, f32::max), factor);
+            assert!(set.clone().prepared(Normalise::None, Some(f32::MAX)).is_ok());
+            let error = set.clone().prepared(Normalise::None, Some(f32::INFINITY)).unwrap_err().to_string();
+            assert!(error.contains("feature"), "{error}");
             // Said, it is what is said.
             let (said, factor) = set.prepared(Normalise::None, Some(3.0)).unwrap();
             assert_eq!((factor, said.features().values().iter().sum::<f32>()), (3.0, 1200.0));

@@ -32,7 +32,7 @@ const LOW_DEGREE: f64 = 4.5;
 /// as long with four threads as with one, as long with eight and 0.7 times with sixteen.
 const LOW_DEGREE_RENUMBERED: f64 = 8.0;
 /// Vertices of a level of such meshes, by the planner's estimate, from which levels are shared, and threads from which they are. On 16 cores a mesh
-/// of tetrahedra (2100) took 0.7 times as long with sixteen threads as with one, grids of one, three and four million (1700 to 2900) 0.5 to 0.8
+/// of tetrahedra (2100) took 0.7 times as long with sixteen threads as with one, grids of one, three and four million (1700 to 2900) 0.4 to 0.7
 /// times; renumbered grids of 160 to 630 thousand vertices (570 to 1100) took 1.7 to 3 times as long.
 const SHARED_LOW_LEVEL: f64 = 1500.0;
 const LOW_DEGREE_THREADS: usize = 8;
