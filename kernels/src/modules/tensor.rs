@@ -238,6 +238,10 @@ pub const MODULES: &[Listed] = &[
         kernels: &["gemm_merge_f32", "gemm_merge_f64", "gemm_merge_i32", "gemm_f32_f32", "gemm_f16_f32", "gemm_bf16_f32", "gemm_f64_f64"],
     },
     Listed {
+        name: "tensor/gemm_deep",
+        kernels: &["gemm_deep_64_64", "gemm_deep_64_128", "gemm_deep_128_64", "gemm_deep_128_128", "gemm_deep_merge"],
+    },
+    Listed {
         name: "tensor/gemm_long",
         kernels: &[
             "gemm_long_f32_64_64",

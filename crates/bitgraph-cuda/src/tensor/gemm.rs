@@ -1,12 +1,12 @@
-//! Dense products: of a long side and a small one by tensor cores, others by the vendor's library where it is installed and has the types, else
-//! by a tiled kernel.
+//! Dense products: of a long side and a small one, and of long sums and narrow sides, by tensor cores, others by the vendor's library where it is
+//! installed and has the types, else by a tiled kernel.
 
 use super::epilogue::{EpilogueParams, finished};
-use super::gemm_long;
 use super::instance::{self, Instance};
 use super::params::{Target, View, name, real_of, sum_of};
 use super::softmax::scratch;
 use super::work::DenseWork;
+use super::{gemm_deep, gemm_long};
 use crate::device::{Buffer, Device, DevicePtr, Mode, Product, Shape, Side, parameters};
 use crate::ops::source::element;
 use crate::{Cuda, Result, primitives};
@@ -138,7 +138,10 @@ fn by_library(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bo
 /// Any product.
 pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<()> {
     let (rows, columns, _) = op.sizes();
-    if rows == 0 || columns == 0 || (gemm_long::is_faster(op) && gemm_long::gemm(cuda, op, y)?) || by_library(cuda, op, y)? {
+    if rows == 0 || columns == 0 || (gemm_long::is_faster(op) && gemm_long::gemm(cuda, op, y)?) || gemm_deep::gemm(cuda, op, y)? {
+        return Ok(());
+    }
+    if by_library(cuda, op, y)? {
         return Ok(());
     }
     tiled(cuda, op, y)

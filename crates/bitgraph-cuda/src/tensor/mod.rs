@@ -22,6 +22,7 @@ mod explain;
 pub mod forms;
 mod gcn;
 mod gemm;
+mod gemm_deep;
 mod gemm_long;
 mod instance;
 mod loss;

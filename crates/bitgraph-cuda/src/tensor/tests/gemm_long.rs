@@ -11,7 +11,7 @@ use bitgraph_tensor::{Dense, Dropout, Element, Output};
 use half::{bf16, f16};
 
 /// Numbers from -2 to 2 of 24 bits.
-fn numbers(cuda: &Cuda, rows: usize, columns: usize, seed: u64) -> Dense<Cuda, f32> {
+pub(super) fn numbers(cuda: &Cuda, rows: usize, columns: usize, seed: u64) -> Dense<Cuda, f32> {
     let s = Stream::new(seed, 5);
     let data: Vec<f32> = (0..(rows * columns) as u64).map(|k| s.below(k, 1 << 24) as f32 / (1 << 22) as f32 - 2.0).collect();
     Dense::from_vec(cuda, rows, columns, data).unwrap()

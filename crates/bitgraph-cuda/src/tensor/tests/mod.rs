@@ -5,6 +5,7 @@ mod attention;
 mod bits;
 mod dense;
 mod gemm;
+mod gemm_deep;
 mod gemm_long;
 mod neighbours;
 mod plain;

@@ -1,0 +1,147 @@
+//! Dense products whose sums are long and whose sides are narrow, by tensor cores: gradients of weights over many nodes. Numbers of `f32` are
+//! read as two each.
+//!
+//! Invariant: of a product no more is left out than 2^-21 of its size; of numbers below 2^-100 it may be more.
+
+use super::epilogue::{EpilogueParams, finished};
+use super::map;
+use super::params::{Target, View};
+use super::softmax::scratch;
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+use crate::{Cuda, Result, primitives};
+use bitgraph_kernels::constant;
+use bitgraph_semiring::DType;
+use bitgraph_tensor::AnyMut;
+use bitgraph_tensor::ops::GemmOp;
+
+const MODULE: &str = "tensor/gemm_deep";
+const TERMS: u64 = constant("tensor/gemm_deep.cuh", "DEEP_TERMS");
+const STAGES: u64 = constant("tensor/gemm_deep.cuh", "DEEP_STAGES");
+const GAP: u64 = constant("tensor/gemm_deep.cuh", "DEEP_GAP");
+const MERGERS: u32 = constant("tensor/gemm_deep.cuh", "DEEP_MERGERS") as u32;
+const WARP: u32 = 32;
+
+/// The sides at most: beyond it the vendor's library, whose blocks share more of both sides, is as fast.
+const WIDEST: u64 = 512;
+/// The sums at least: with shorter ones, parts that keep all multiprocessors busy are too short to fill a block's stages.
+const LONGEST: u64 = 16384;
+/// Terms of a part at least, in stages.
+const SHORTEST_PART: u64 = 8;
+
+parameters! {
+    struct GemmDeepParams = "tensor/gemm_deep.cuh" "bg::GemmDeepParams" {
+        a: View,
+        b: View,
+        y: Target,
+        partials: DevicePtr<f32>,
+        length: u64,
+        part: u64,
+        rows: u32,
+        columns: u32,
+        tiles: u32,
+        all_tiles: u32,
+        parts: u32,
+        reserved: u32,
+    }
+}
+
+/// How a product is shared out: the sides of a tile, threads of a block, and the blocks that a multiprocessor holds.
+struct Tile {
+    rows: u64,
+    columns: u64,
+    threads: u32,
+    held: u64,
+}
+
+impl Tile {
+    fn of(rows: u64, columns: u64) -> Self {
+        let side = |n: u64| if n <= 64 { 64 } else { 128 };
+        let (rows, columns) = (side(rows), side(columns));
+        let (threads, held) = match rows + columns {
+            128 => (128, 3),
+            192 => (256, 2),
+            _ => (256, 1),
+        };
+        Self { rows, columns, threads, held }
+    }
+    fn shared(&self) -> u32 {
+        (STAGES * TERMS * (self.rows + self.columns + 2 * GAP) * 4) as u32
+    }
+}
+
+/// Whether the kernels have a product.
+fn has(device: &Device, op: &GemmOp<Cuda>) -> bool {
+    let ((rows, columns, length), properties) = (op.sizes(), device.properties());
+    let (rows, columns, length) = (rows as u64, columns as u64, length as u64);
+    let long = if properties.emulated { LONGEST / 256 } else { LONGEST };
+    let side = |n: u64| (1..=WIDEST).contains(&n) && n.is_multiple_of(4);
+    (properties.emulated || properties.compute >= (8, 0))
+        && (op.a.dtype(), op.b.dtype()) == (DType::F32, DType::F32)
+        && (op.transpose_a, op.transpose_b) == (true, false)
+        && length >= long
+        && side(rows)
+        && side(columns)
+        && Tile::of(rows, columns).shared() <= properties.shared_per_block
+        && [&op.a, &op.b].iter().all(|x| View::any(x).reads_floats(4))
+}
+
+/// Whether the kernels did it.
+pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bool> {
+    if !has(cuda.device(), op) {
+        return Ok(false);
+    }
+    if op.epilogue.is_empty() {
+        sums(cuda, op, Target::of(y, 1))?;
+        return Ok(true);
+    }
+    let (rows, columns, _) = op.sizes();
+    let kept: Buffer<u8> = scratch(cuda, rows, columns, DType::F32)?;
+    let between = Target::scratch(kept.ptr(), columns, DType::F32, 1);
+    sums(cuda, op, between)?;
+    let steps = |epilogue: EpilogueParams, to: Target| map::steps(cuda, &between.view(), DType::F32, (rows, columns), epilogue, to);
+    finished(cuda, &op.epilogue, (DType::F32, 1), y, steps)?;
+    Ok(true)
+}
+
+/// The sums, as they are.
+fn sums(cuda: &Cuda, op: &GemmOp<Cuda>, y: Target) -> Result<()> {
+    let (device, (rows, columns, length)) = (cuda.device(), op.sizes());
+    let (rows, columns, length) = (rows as u64, columns as u64, length as u64);
+    let tile = Tile::of(rows, columns);
+    let tiles = columns.div_ceil(tile.columns);
+    let all_tiles = rows.div_ceil(tile.rows) * tiles;
+    let blocks = if device.properties().emulated { 3 } else { u64::from(device.properties().sms) * tile.held };
+    let parts = (blocks / all_tiles).clamp(1, length.div_ceil(SHORTEST_PART * TERMS));
+    let part = length.div_ceil(parts).next_multiple_of(TERMS);
+    // Rounding up may leave fewer.
+    let parts = length.div_ceil(part);
+    let partials: Buffer<f32> = device.alloc_for((parts * rows * columns) as usize, "the parts of long sums")?;
+    let params = GemmDeepParams {
+        a: View::any(&op.a),
+        b: View::any(&op.b),
+        y,
+        partials: partials.ptr(),
+        length,
+        part,
+        rows: rows as u32,
+        columns: columns as u32,
+        tiles: tiles as u32,
+        all_tiles: all_tiles as u32,
+        parts: parts as u32,
+        reserved: 0,
+    };
+    let kernel = device.kernel(MODULE, &format!("gemm_deep_{}_{}", tile.rows, tile.columns))?;
+    let shape = Shape {
+        grid: primitives::blocks(parts * all_tiles, 1)?,
+        block: primitives::threads(device, tile.threads),
+        shared: tile.shared(),
+        mode: Mode::Plain,
+    };
+    // SAFETY: the sides fit each other (`bitgraph_tensor::ops` checks that), are read in words that they lie in, and have a partial sum for each
+    // part and element.
+    unsafe { device.launch(&kernel, shape, &params) }?;
+    let block = primitives::threads(device, MERGERS);
+    let shape = Shape { grid: primitives::blocks(rows * columns, WARP.into())?, block, shared: block * 4, mode: Mode::Plain };
+    // SAFETY: as above; the output has the product's size.
+    unsafe { device.launch(&device.kernel(MODULE, "gemm_deep_merge")?, shape, &params) }
+}
