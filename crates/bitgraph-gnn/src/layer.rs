@@ -54,6 +54,10 @@ impl<B: TensorBackend, T: Float> Pass<'_, B, T> {
             _ => None,
         }
     }
+    /// Whether this is the first layer in training, the gradient of whose input nobody wants.
+    pub(crate) fn begins_training(&self) -> bool {
+        self.layer.0 == 0 && matches!(self.mode, Mode::Train { .. })
+    }
 }
 
 /// A layer: parameters that it declared in a [`Layout`](crate::Layout), and two passes.
@@ -77,6 +81,11 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     /// Whether it reads the adjacency with loops rather than the one without, for predictions of memory.
     fn reads_loops(&self) -> bool {
         true
+    }
+    /// Whether it keeps the sums over neighbours of the features as the first layer in training, where they are dense and not wider than the
+    /// result, for predictions of memory.
+    fn sums_first(&self) -> bool {
+        false
     }
     /// The weight and the bias of a graph convolution, for those that train several layers as one operation.
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
@@ -138,6 +147,7 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn kept_bytes(&self, nodes: u64) -> u64;
     fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2];
     fn reads_loops(&self) -> bool;
+    fn sums_first(&self) -> bool;
     fn as_gcn(&self) -> Option<[ParameterId; 2]>;
     fn ends_in_signs(&self) -> bool;
     /// The layer itself.
@@ -168,6 +178,9 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     }
     fn reads_loops(&self) -> bool {
         Layer::reads_loops(self)
+    }
+    fn sums_first(&self) -> bool {
+        Layer::sums_first(self)
     }
     fn as_gcn(&self) -> Option<[ParameterId; 2]> {
         Layer::as_gcn(self)

@@ -192,7 +192,8 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         // A result that is kept: for the gradient of its activation, for the signs' sake, or as the next layer's input.
         let stays = block.activation || blocks.get(l + 1).is_some_and(|next| !next.dropout);
         let results = norms + u64::from(block.sign) + u64::from(block.activation && (block.residual || block.sign)) + u64::from(stays);
-        let kept = if training { dropped + (block.kept)(nodes) + results * result } else { 0 };
+        let sums = if block.first && block.sums_first && sparse.is_none() && block.inputs <= block.outputs { features } else { 0 };
+        let kept = if training { dropped + sums + (block.kept)(nodes) + results * result } else { 0 };
         let forward = (block.work)(nodes, entries, block.inputs as u64)[0] + wide(block)[0];
         let input = if block.first || training && !blocks[l - 1].activation && block.dropout { 0 } else { values };
         let before = if training { 0 } else { input };

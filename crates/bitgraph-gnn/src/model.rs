@@ -63,6 +63,8 @@ pub(crate) struct BlockExtent<'a> {
     pub work: Box<dyn Fn(u64, u64, u64) -> [u64; 2] + 'a>,
     /// Whether it reads the adjacency with loops.
     pub loops: bool,
+    /// Whether it keeps the sums over neighbours of dense features that are no wider than its result.
+    pub sums_first: bool,
 }
 
 /// What a forward pass left for the backward pass.
@@ -193,6 +195,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             kept: Box::new(|nodes| block.stage.kept_bytes(nodes)),
             work: Box::new(|nodes, entries, inputs| block.stage.work_bytes(nodes, entries, inputs)),
             loops: block.stage.reads_loops(),
+            sums_first: block.stage.sums_first(),
         })
     }
     /// Parameters before training, from a seed.

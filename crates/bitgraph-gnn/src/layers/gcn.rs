@@ -1,6 +1,6 @@
 //! Graph convolution.
 
-use super::{Affine, product_gradient};
+use super::{Affine, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
@@ -18,6 +18,20 @@ impl Gcn {
     pub fn new(declare: &mut Declare<'_>, outputs: usize) -> Self {
         Self { affine: Affine::new(declare, outputs), outputs }
     }
+    /// The result, and what is kept.
+    #[allow(clippy::type_complexity)] // a pair
+    fn result<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        activation: Option<Activation>,
+    ) -> Result<(Dense<B, T>, Option<Dense<B, T>>), B::Error> {
+        let Some(x) = summed_first(pass, x, self.outputs) else { return Ok((activated(self.sums(pass, x)?, activation).eval()?, None)) };
+        let d = pass.graph.degree_powers(-0.5)?;
+        let sums = pass.graph.sum_with_own(&map(x).times_rows(&d).eval()?).scale_rows(&d).eval()?;
+        let product = gemm(&sums, &pass.parameters.weight(self.affine.weight)?).bias(&pass.parameters.real(self.affine.bias)?);
+        Ok((activated(product, activation).eval()?, Some(sums)))
+    }
     /// The operation that gives the result.
     fn sums<B: TensorBackend, T: Float>(
         &self,
@@ -32,7 +46,8 @@ impl Gcn {
 }
 
 impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
-    type Kept = ();
+    /// The sums over neighbours, where they come before the product.
+    type Kept = Option<Dense<B, T>>;
 
     fn columns(&self) -> usize {
         self.outputs
@@ -71,23 +86,30 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
         });
         Ok(Some(vec![product, aggregate]))
     }
-    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
-        Ok((self.sums(pass, x)?.eval()?, ()))
+    fn sums_first(&self) -> bool {
+        true
     }
-    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, ()), B::Error> {
-        Ok((self.sums(pass, x)?.activation(f).eval()?, ()))
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, None)
+    }
+    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, Some(f))
     }
     fn backward(
         &self,
         pass: &Pass<'_, B, T>,
         x: &Features<B, T>,
-        (): (),
+        sums: Self::Kept,
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
         self.affine.bias_gradient(dy, gradients)?;
+        if let Some(sums) = sums {
+            gemm(&sums, dy).transpose_a().into(gradients.slot(self.affine.weight)?)?;
+            return Ok(None);
+        }
         let dh = pass.graph.sum_with_own(&map(dy).times_rows(&d).eval()?).transpose().scale_rows(&d).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }

@@ -1,6 +1,6 @@
 //! The layer of graph isomorphism networks, with a linear map.
 
-use super::{Affine, ones, product_gradient};
+use super::{Affine, ones, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map, sum_columns};
@@ -32,6 +32,39 @@ impl Gin {
         let ones = ones::<B, T>(graph, (1, self.outputs))?;
         gemm(&parameters.real(self.epsilon)?, &ones).bias(&ones).eval()
     }
+    /// The result, and what is kept.
+    #[allow(clippy::type_complexity)] // a pair
+    fn result<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        activation: Option<Activation>,
+    ) -> Result<(Dense<B, T>, GinKept<B, T>), B::Error> {
+        let Some(x) = summed_first(pass, x, self.outputs) else {
+            let (sums, h) = self.sums(pass, x)?;
+            return Ok((activated(sums, activation).eval()?, GinKept::Product(h)));
+        };
+        let sums = pass.graph.sum(x).scale_rows(&pass.graph.degree_powers(self.exponent)?).eval()?;
+        let weight = pass.parameters.weight(self.affine.weight)?;
+        let own = gemm(x, &weight).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
+        let product = gemm(&sums, &weight).add(&own).bias(&pass.parameters.real(self.affine.bias)?);
+        Ok((activated(product, activation).eval()?, GinKept::Sums(sums)))
+    }
+    /// The gradients of the weight and of epsilon where sums came first. The latter is the sum of `dy` times `x W`, which is that of `W` times
+    /// `x^T dy`: a matrix of the weight's size instead of the result's.
+    fn gradients_of_sums<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        (x, sums): (&Dense<B, T>, &Dense<B, T>),
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+    ) -> Result<(), B::Error> {
+        let of_own = gemm(x, dy).transpose_a().eval_as::<T::Real>()?;
+        let of_epsilon = sum_columns(&map(&of_own).multiply(&pass.parameters.real(self.affine.weight)?).eval()?)?;
+        gemm(&of_epsilon, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
+        let of_own = map(&of_own).times_columns(&self.own(pass.graph, pass.parameters)?).eval()?;
+        gemm(sums, dy).transpose_a().add(&of_own).into(gradients.slot(self.affine.weight)?)
+    }
     fn sums<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<Sums<B, T>, B::Error> {
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
         let scaled = map(&h).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
@@ -43,9 +76,16 @@ impl Gin {
 /// The operation that gives a layer's result, and the product that it goes over.
 type Sums<B, T> = (Operation<SparseDense<B, T>>, Dense<B, T>);
 
-impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
+/// What the backward pass of [`Gin`] needs.
+pub enum GinKept<B: TensorBackend, T: Float> {
     /// The product of the input and the weight.
-    type Kept = Dense<B, T>;
+    Product(Dense<B, T>),
+    /// The sums over neighbours, where they come before the product.
+    Sums(Dense<B, T>),
+}
+
+impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
+    type Kept = GinKept<B, T>;
 
     fn columns(&self) -> usize {
         self.outputs
@@ -70,24 +110,29 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
             Ok(Value::dense(activated(sums, activation).eval()?))
         })]))
     }
-    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Dense<B, T>), B::Error> {
-        let (sums, h) = self.sums(pass, x)?;
-        Ok((sums.eval()?, h))
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, None)
     }
-    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, Dense<B, T>), B::Error> {
-        let (sums, h) = self.sums(pass, x)?;
-        Ok((sums.activation(f).eval()?, h))
+    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, Some(f))
     }
     fn backward(
         &self,
         pass: &Pass<'_, B, T>,
         x: &Features<B, T>,
-        h: Dense<B, T>,
+        kept: Self::Kept,
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         self.affine.bias_gradient(dy, gradients)?;
+        let h = match kept {
+            GinKept::Product(h) => h,
+            GinKept::Sums(sums) => {
+                self.gradients_of_sums(pass, (x.as_dense("a layer of sums")?, &sums), dy, gradients)?;
+                return Ok(None);
+            }
+        };
         let by_column = sum_columns(&map(dy).multiply(&h).eval_as::<T::Real>()?)?;
         gemm(&by_column, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
         let scaled = map(dy).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;

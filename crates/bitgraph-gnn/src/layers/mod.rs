@@ -21,7 +21,7 @@ pub use sage::{Sage, SageKind};
 pub use transformer::Transformer;
 
 use crate::constants::Constant;
-use crate::{Declare, Features, Float, Gradients, Graph, ParameterId, Parameters, Start};
+use crate::{Declare, Features, Float, Gradients, Graph, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::ops::{gemm, map, sum_columns_into};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -44,6 +44,15 @@ impl Affine {
     /// Writes the gradient of the bias.
     fn bias_gradient<B: TensorBackend, T: Float>(&self, dy: &Dense<B, T>, to: &mut Gradients<B, T::Real>) -> Result<(), B::Error> {
         sum_columns_into(dy, to.slot(self.bias)?)
+    }
+}
+
+/// Dense features of the first layer in training, where they are no wider than the result: their sum over neighbours then comes before the
+/// product with the weight. Nobody wants their gradient, so that the sum has no part in the backward pass.
+fn summed_first<'x, B: TensorBackend, T: Float>(pass: &Pass<'_, B, T>, x: &'x Features<B, T>, outputs: usize) -> Option<&'x Dense<B, T>> {
+    match x {
+        Features::Dense(x) if pass.begins_training() && x.ncols() <= outputs => Some(x),
+        _ => None,
     }
 }
 

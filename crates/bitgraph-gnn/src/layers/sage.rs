@@ -1,7 +1,7 @@
 //! Layers that map a node and its neighbours by weights of their own.
 
 use super::Affine;
-use super::product_gradient;
+use super::{product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm};
@@ -49,6 +49,22 @@ impl Sage {
             }
         })
     }
+    /// The result, and what is kept.
+    #[allow(clippy::type_complexity)] // a pair
+    fn result<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        activation: Option<Activation>,
+    ) -> Result<(Dense<B, T>, Option<Dense<B, T>>), B::Error> {
+        let Some(dense) = summed_first(pass, x, self.outputs) else {
+            return Ok((activated(self.sums(pass, x)?, activation).eval()?, None));
+        };
+        let together = self.aggregate(pass.graph, dense)?.eval()?;
+        let own = gemm(dense, &pass.parameters.weight(self.own.weight)?).eval()?;
+        let product = gemm(&together, &pass.parameters.weight(self.neighbours)?).add(&own).bias(&pass.parameters.real(self.own.bias)?);
+        Ok((activated(product, activation).eval()?, Some(together)))
+    }
     /// The operation that gives the result.
     fn sums<B: TensorBackend, T: Float>(
         &self,
@@ -62,7 +78,8 @@ impl Sage {
 }
 
 impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
-    type Kept = ();
+    /// What was taken together of neighbours, where that comes before the product.
+    type Kept = Option<Dense<B, T>>;
 
     fn columns(&self) -> usize {
         self.outputs
@@ -90,22 +107,29 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
             Ok(Value::dense(activated(sums, activation).eval()?))
         })]))
     }
-    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
-        Ok((self.sums(pass, x)?.eval()?, ()))
+    fn sums_first(&self) -> bool {
+        true
     }
-    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, ()), B::Error> {
-        Ok((self.sums(pass, x)?.activation(f).eval()?, ()))
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, None)
+    }
+    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, Some(f))
     }
     fn backward(
         &self,
         pass: &Pass<'_, B, T>,
         x: &Features<B, T>,
-        (): (),
+        together: Self::Kept,
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         self.own.bias_gradient(dy, gradients)?;
+        if let Some(together) = together {
+            gemm(&together, dy).transpose_a().into(gradients.slot(self.neighbours)?)?;
+            return product_gradient(self.own.weight, x, dy, pass.parameters, gradients, false);
+        }
         // The gradient depends on the shape of what was aggregated, which is that of `dy`.
         let dh = self.aggregate(pass.graph, dy)?.gradient(dy)?.eval()?;
         let own = product_gradient(self.own.weight, x, dy, pass.parameters, gradients, wanted)?;
