@@ -89,6 +89,36 @@ template <u32 N> BG_DEVICE void column_sums_vectors(const ColumnsParams& p) {
         ((f32*)p.partials)[(u64)part * p.columns + first + c] = sum;
     }
 }
+/// The same at once, by a block for what two lanes of N / 2 or one of N neighbours have of a row: for few rows, where a second launch would take
+/// longer than these sums.
+template <u32 N> BG_DEVICE void column_sums_whole(const ColumnsParams& p) {
+    constexpr u32 LANES = 8 / N;
+    f32* shared = (f32*)shared_memory();
+    const u32 column = blockIdx.x * 8 + threadIdx.x % LANES * N, step = blockDim.x / LANES, warps = blockDim.x / WARP;
+    f32 sums[N];
+#pragma unroll
+    for (u32 k = 0; k < N; k++) sums[k] = 0;
+    if (column < p.columns) {
+#pragma unroll 4
+        for (u64 i = threadIdx.x / LANES; i < p.rows; i += step) {
+            f32 x[N];
+            load_floats<N>(p.x, i, column, x);
+#pragma unroll
+            for (u32 k = 0; k < N; k++) sums[k] += x[k];
+        }
+    }
+    warp_sync();
+#pragma unroll
+    for (u32 k = 0; k < N; k++) {
+        for (u32 d = WARP / 2; d >= LANES; d /= 2) sums[k] += shuffle_xor(sums[k], d);
+        if (lane() < LANES) shared[threadIdx.x / WARP * 8 + lane() * N + k] = sums[k];
+    }
+    __syncthreads();
+    if (threadIdx.x >= 8 || blockIdx.x * 8 + threadIdx.x >= p.columns) return;
+    f32 sum = 0;
+    for (u32 w = 0; w < warps; w++) sum += shared[w * 8 + threadIdx.x];
+    store_as(p.sums, 0, blockIdx.x * 8 + threadIdx.x, sum / (f32)p.divisor);
+}
 /// A warp's lanes have a column each, and the warps of a block the parts in turns.
 template <class A> BG_DEVICE void column_totals(const ColumnsParams& p) {
     A* shared = (A*)shared_memory();
@@ -140,7 +170,9 @@ BG_KERNEL(column_sums_f32, bg::ColumnsParams, 256, 2) { bg::column_sums<f32>(p);
 BG_KERNEL(column_sums_f64, bg::ColumnsParams, 256, 2) { bg::column_sums<f64>(p); }
 BG_KERNEL(column_sums_vectors_4, bg::ColumnsParams, 256, 4) { bg::column_sums_vectors<4>(p); }
 BG_KERNEL(column_sums_vectors_8, bg::ColumnsParams, 256, 4) { bg::column_sums_vectors<8>(p); }
-BG_KERNEL(column_totals_f32, bg::ColumnsParams, 256, 2) { bg::column_totals<f32>(p); }
-BG_KERNEL(column_totals_f64, bg::ColumnsParams, 256, 2) { bg::column_totals<f64>(p); }
+BG_KERNEL(column_sums_whole_4, bg::ColumnsParams, 1024, 1) { bg::column_sums_whole<4>(p); }
+BG_KERNEL(column_sums_whole_8, bg::ColumnsParams, 1024, 1) { bg::column_sums_whole<8>(p); }
+BG_KERNEL(column_totals_f32, bg::ColumnsParams, 1024, 1) { bg::column_totals<f32>(p); }
+BG_KERNEL(column_totals_f64, bg::ColumnsParams, 1024, 1) { bg::column_totals<f64>(p); }
 BG_KERNEL(batch_norm_backward_f32, bg::BatchNormParams, 256, 2) { bg::batch_norm_backward<f32>(p); }
 BG_KERNEL(batch_norm_backward_f64, bg::BatchNormParams, 256, 2) { bg::batch_norm_backward<f64>(p); }

@@ -11,7 +11,8 @@ struct LossParams {
     u64 label_stride;
     f64* losses;          // of each row its loss, and whether it takes part
     const f64* totals;    // the sums of both
-    u64* counted;         // rows that take part, where they are counted first
+    u64* counted;         // rows that take part, where they are counted first; then the blocks that are done
+    TensorOut mean;       // the loss, where the launch that gives the gradient gives it too
     i32* chosen;
     u64 chosen_stride;
     f64 scale;            // of the gradient

@@ -47,17 +47,29 @@ template <u32 N> struct LossRow {
     }
 };
 
-template <u32 N> BG_DEVICE void store_loss_of(const LossParams& p, const LossRow<N>& row) {
-    if (row.at.sub != 0) return;
-    store_loss<f32>(p, row.at.row, [&](u32 label) { return load_as<f32>(p.x, row.at.row, label) - row.maximum - logarithm(row.sum); });
-}
 template <u32 N> BG_DEVICE void cross_entropy_vectors(const LossParams& p) {
     const LossRow<N> row(p);
-    if (row.at.valid) store_loss_of(p, row);
+    if (!row.at.valid || row.at.sub != 0) return;
+    store_loss<f32>(p, row.at.row, [&](u32 label) { return load_as<f32>(p.x, row.at.row, label) - row.maximum - logarithm(row.sum); });
 }
 
-/// Counts the rows that take part.
+/// Counts the rows that take part, by one block.
 BG_DEVICE void count_labels(const LossParams& p) {
+    u32* shared = (u32*)shared_memory();
+    u32 count = 0;
+#pragma unroll 8
+    for (u64 i = threadIdx.x; i < p.rows; i += blockDim.x) count += load_readonly(p.labels + i * p.label_stride) >= 0;
+    count = warp_sum(count);
+    if (lane() == 0) shared[threadIdx.x / WARP] = count;
+    __syncthreads();
+    if (threadIdx.x != 0) return;
+    u64 all = 0;
+    for (u32 w = 0; w < blockDim.x / WARP; w++) all += shared[w];
+    p.counted[0] = all;
+    p.counted[1] = 0;
+}
+/// The same by any number of blocks, into zeros.
+BG_DEVICE void count_many_labels(const LossParams& p) {
     u32 count = 0;
     for (u64 i = (u64)blockIdx.x * blockDim.x + threadIdx.x; i < p.rows; i += (u64)gridDim.x * blockDim.x)
         count += load_readonly(p.labels + i * p.label_stride) >= 0;
@@ -65,30 +77,69 @@ BG_DEVICE void count_labels(const LossParams& p) {
     if (lane() == 0 && count) reduce_add(p.counted, (u64)count);
 }
 
-/// The gradient, and the losses on the way, after rows were counted.
+/// The sum of what the threads of a block have, in thread 0; in an order of its own, always the same.
+BG_DEVICE f64 block_sum(f64 x, f64* shared) {
+    warp_sync();
+    for (u32 d = WARP / 2; d; d /= 2) x += shuffle_xor(x, d);
+    __syncthreads();
+    if (lane() == 0) shared[threadIdx.x / WARP] = x;
+    __syncthreads();
+    f64 sum = 0;
+    if (threadIdx.x == 0)
+        for (u32 w = 0; w < blockDim.x / WARP; w++) sum += shared[w];
+    return sum;
+}
+/// Adds up the losses of the block's rows, and by whichever block ends last those of all blocks, in their order.
+BG_DEVICE void store_mean(const LossParams& p, f64 loss) {
+    f64* shared = (f64*)shared_memory();
+    const f64 sum = block_sum(loss, shared);
+    u32* last = (u32*)(shared + WARP);
+    if (threadIdx.x == 0) {
+        p.losses[blockIdx.x] = sum;
+        fence_device();
+        *last = atomicAdd((u32*)(p.counted + 1), 1u) + 1 == gridDim.x;
+    }
+    __syncthreads();
+    if (!*last) return;
+    fence_device();
+    f64 all = 0;
+#pragma unroll 4
+    for (u32 block = threadIdx.x; block < gridDim.x; block += blockDim.x) all += load_l2(p.losses + block);
+    all = block_sum(all, shared);
+    const u64 counted = p.counted[0];
+    if (threadIdx.x == 0) store_as(p.mean, 0, 0, all / (f64)(counted > 1 ? counted : 1));
+}
+
+/// The gradient and the mean loss, after rows were counted.
 template <u32 N> BG_DEVICE void cross_entropy_gradient_vectors(const LossParams& p) {
     LossRow<N> row(p);
-    if (!row.at.valid) return;
-    const i32 label = load_readonly(p.labels + row.at.row * p.label_stride);
-    const u64 counted = *p.counted;
-    const f32 factor = (f32)p.scale / (f32)(counted > 1 ? counted : 1), share = factor / row.sum;
-    const bool known = label < 0 || (u32)label < p.columns;
-#pragma unroll
-    for (u32 j = 0; j < LOSS_PACKS; j++) {
-        const u32 first = row.column(p, j);
-        if (first >= p.columns) break;
-#pragma unroll
-        for (u32 i = 0; i < N; i++) {
-            const f32 gradient = exponential(row.x[j][i] - row.maximum) * share - (first + i == (u32)label ? factor : 0.0f);
-            row.x[j][i] = label < 0 ? 0.0f : known ? gradient : (f32)no_number();
+    f64 loss = 0;
+    if (row.at.valid) {
+        const i32 label = load_readonly(p.labels + row.at.row * p.label_stride);
+        const u64 counted = *p.counted;
+        const f32 factor = (f32)p.scale / (f32)(counted > 1 ? counted : 1), share = factor / row.sum;
+        const bool known = label < 0 || (u32)label < p.columns;
+        if (row.at.sub == 0 && label >= 0) {
+            loss = known ? -(f64)(load_as<f32>(p.x, row.at.row, (u32)label) - row.maximum - logarithm(row.sum)) : no_number();
         }
-        store_floats<N>(p.y, row.at.row, first, row.x[j]);
+#pragma unroll
+        for (u32 j = 0; j < LOSS_PACKS; j++) {
+            const u32 first = row.column(p, j);
+            if (first >= p.columns) break;
+#pragma unroll
+            for (u32 i = 0; i < N; i++) {
+                const f32 gradient = exponential(row.x[j][i] - row.maximum) * share - (first + i == (u32)label ? factor : 0.0f);
+                row.x[j][i] = label < 0 ? 0.0f : known ? gradient : (f32)no_number();
+            }
+            store_floats<N>(p.y, row.at.row, first, row.x[j]);
+        }
     }
-    store_loss_of(p, row);
+    store_mean(p, loss);
 }
 }  // namespace bg
 
-BG_KERNEL(count_labels, bg::LossParams, 256, 4) { bg::count_labels(p); }
+BG_KERNEL(count_labels, bg::LossParams, 1024, 1) { bg::count_labels(p); }
+BG_KERNEL(count_many_labels, bg::LossParams, 256, 4) { bg::count_many_labels(p); }
 BG_KERNEL(cross_entropy_vectors_4, bg::LossParams, 256, 4) { bg::cross_entropy_vectors<4>(p); }
 BG_KERNEL(cross_entropy_vectors_8, bg::LossParams, 256, 4) { bg::cross_entropy_vectors<8>(p); }
 BG_KERNEL(cross_entropy_gradient_vectors_4, bg::LossParams, 256, 4) { bg::cross_entropy_gradient_vectors<4>(p); }

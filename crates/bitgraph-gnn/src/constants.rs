@@ -8,6 +8,8 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) enum Constant {
     /// Degrees plus one to a power, whose bits these are.
     Degrees { exponent: u64 },
+    /// One over each degree.
+    InverseDegrees,
     /// 1 where a column belongs to a head.
     Blocks { heads: usize, width: usize },
     /// What takes the mean of heads.

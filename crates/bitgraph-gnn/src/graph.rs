@@ -135,6 +135,21 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             None => self.sum(x).reduce(Reduce::Mean),
         }
     }
+    /// The gradient of `x` in [`Graph::mean`] from that of its result; an operation that goes on. Rows are scaled before they are summed: once
+    /// for a node, not once for an entry.
+    ///
+    /// # Errors
+    /// Out of memory.
+    pub fn mean_gradient<T: Element<Real = R>>(&self, dy: &Dense<B, T>) -> Result<Operation<SparseDense<B, T>>, B::Error> {
+        match (&self.weights, &self.degrees) {
+            (None, Degrees::Known(degrees)) => {
+                let made = || Dense::column_vector(&self.backend, degrees.iter().map(|&d| inverse(d)).collect());
+                let inverse = self.constants.get(Constant::InverseDegrees, made)?;
+                Ok(self.sum(&map(dy).times_rows(&inverse).eval()?).transpose())
+            }
+            _ => self.mean(dy).gradient(dy),
+        }
+    }
     /// [`Graph::sum`] with the node itself among its neighbours, at a weight of 1.
     pub fn sum_with_own<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
         match &self.weights {

@@ -1,8 +1,8 @@
 //! What a layer is: a forward pass that keeps what the backward pass needs, and the backward pass.
 
-use crate::step::{Compile, Step};
+use crate::step::{Compile, Step, activated};
 use crate::{Features, Float, Gradients, Graph, ParameterId, Parameters};
-use bitgraph_tensor::ops::map;
+use bitgraph_tensor::ops::{Fusing, Operation, SparseDense, map};
 use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
 use std::any::Any;
 
@@ -60,6 +60,43 @@ impl<B: TensorBackend, T: Float> Pass<'_, B, T> {
     }
 }
 
+/// What comes after a layer, each where it is there: an activation, and the dropout of the next layer's input.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct End {
+    /// The activation.
+    pub activation: Option<Activation>,
+    /// The dropout after it.
+    pub dropout: Option<Dropout>,
+}
+
+impl End {
+    /// Whether nothing comes after the layer.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.activation.is_none() && self.dropout.is_none()
+    }
+    /// An operation with it as its last steps.
+    #[must_use]
+    pub fn within<F: Fusing>(&self, op: Operation<F>) -> Operation<F> {
+        let op = activated(op, self.activation);
+        match self.dropout {
+            Some(dropout) => op.dropout(dropout),
+            None => op,
+        }
+    }
+    /// The result of a sparse product that ends so. Its fast forms take an activation and no dropout: that is a pass of its own.
+    ///
+    /// # Errors
+    /// Those of the operation.
+    pub fn of_sums<B: TensorBackend, T: Float>(&self, op: Operation<SparseDense<B, T>>) -> Result<Dense<B, T>, B::Error> {
+        let y = activated(op, self.activation).eval()?;
+        match self.dropout {
+            Some(dropout) => map(&y).dropout(dropout).eval(),
+            None => Ok(y),
+        }
+    }
+}
+
 /// A layer: parameters that it declared in a [`Layout`](crate::Layout), and two passes.
 pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     /// What the forward pass keeps for the backward pass.
@@ -109,19 +146,14 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     /// The backend's, or [`refused`](crate::refused).
     #[allow(clippy::type_complexity)] // a pair
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error>;
-    /// [`Layer::forward`] and an activation after it. A layer whose last operation can end with one saves a pass over the result.
+    /// [`Layer::forward`] and what comes after it. A layer whose last operation can end so saves a pass over the result.
     ///
     /// # Errors
     /// As [`Layer::forward`].
     #[allow(clippy::type_complexity)] // a pair
-    fn forward_activated(
-        &self,
-        pass: &Pass<'_, B, T>,
-        x: &Features<B, T>,
-        activation: Activation,
-    ) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+    fn forward_to(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         let (y, kept) = self.forward(pass, x)?;
-        Ok((map(&y).activation(activation).eval()?, kept))
+        Ok((if end.is_bare() { y } else { end.within(map(&y)).eval()? }, kept))
     }
     /// Writes the gradient of every parameter of the layer, from that of the result; gives that of `x` where it is `wanted`.
     ///
@@ -153,9 +185,8 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     /// The layer itself.
     fn any(&self) -> &dyn Any;
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error>;
-    /// The forward pass, and the activation if there is one.
-    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, activation: Option<Activation>)
-    -> Result<(Dense<B, T>, Erased), B::Error>;
+    /// The forward pass and what comes after it.
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Erased), B::Error>;
     fn backward(
         &self,
         pass: &Pass<'_, B, T>,
@@ -194,16 +225,8 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
         Layer::compile(self, at)
     }
-    fn forward(
-        &self,
-        pass: &Pass<'_, B, T>,
-        x: &Features<B, T>,
-        activation: Option<Activation>,
-    ) -> Result<(Dense<B, T>, Erased), B::Error> {
-        let (y, kept) = match activation {
-            Some(f) => Layer::forward_activated(self, pass, x, f)?,
-            None => Layer::forward(self, pass, x)?,
-        };
+    fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Erased), B::Error> {
+        let (y, kept) = Layer::forward_to(self, pass, x, end)?;
         Ok((y, Box::new(kept)))
     }
     fn backward(

@@ -187,7 +187,8 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
     for (l, block) in blocks.iter().enumerate() {
         let result = nodes * block.outputs as u64 * own;
         let values = if block.first { sparse.map_or(features, |e| e * own) } else { nodes * block.inputs as u64 * own };
-        let dropped = if block.dropout && training { values } else { 0 };
+        let shared = l > 0 && blocks[l - 1].drops_result;
+        let dropped = if block.dropout && training && !shared { values } else { 0 };
         let norms = if block.batch_norm { 2 } else { 0 };
         // A result that is kept: for the gradient of its activation, for the signs' sake, or as the next layer's input.
         let stays = block.activation || blocks.get(l + 1).is_some_and(|next| !next.dropout);

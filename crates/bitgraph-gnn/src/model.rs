@@ -6,7 +6,7 @@ use crate::readout::{Head, HeadKept};
 use crate::sign::through_sign;
 use crate::step::EPSILON;
 use crate::{
-    Declare, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused,
+    Declare, End, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused,
 };
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map, moments};
 use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
@@ -65,6 +65,8 @@ pub(crate) struct BlockExtent<'a> {
     pub loops: bool,
     /// Whether it keeps the sums over neighbours of dense features that are no wider than its result.
     pub sums_first: bool,
+    /// Whether its result is the next layer's input after dropout.
+    pub drops_result: bool,
 }
 
 /// What a forward pass left for the backward pass.
@@ -78,6 +80,8 @@ struct Kept<B: TensorBackend, T: Float> {
     stage: Erased,
     norm: Option<(Dense<B, T>, BatchNormalised<B, T>)>,
     value: Option<Dense<B, T>>,
+    /// The factor of the dropout of the next layer's input, where `value` has gone through it.
+    dropped: Option<f64>,
     /// What signs were taken of.
     argument: Option<Dense<B, T>>,
 }
@@ -196,7 +200,17 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             work: Box::new(|nodes, entries, inputs| block.stage.work_bytes(nodes, entries, inputs)),
             loops: block.stage.reads_loops(),
             sums_first: block.stage.sums_first(),
+            drops_result: self.drops_result(l),
         })
+    }
+    /// Whether a layer's result goes through the dropout of the next one's input before it is kept: what a ReLU made is wanted for nothing
+    /// else then, and its gradient can be told from what is left of it.
+    fn drops_result(&self, l: usize) -> bool {
+        let (block, next) = (&self.blocks[l], self.blocks.get(l + 1));
+        let relu =
+            block.around.activation == Some(Activation::Relu) && block.norm.is_none() && !block.around.sign && !block.around.residual;
+        let read = self.heads.iter().any(|(at, _)| *at == l + 1);
+        relu && !read && next.is_some_and(|next| next.around.dropout > 0.0 && !next.around.residual)
     }
     /// Parameters before training, from a seed.
     ///
@@ -298,15 +312,24 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         };
         read(0, &x, tape.as_deref_mut())?;
         let mut normalised = 0;
+        // Whether the layer before dropped what it gives.
+        let mut dropped = false;
         for (l, block) in self.blocks.iter().enumerate() {
             let pass = self.pass(l, graph, parameters, mode);
             let input = match pass.dropout(block.around.dropout, 0) {
-                Some(dropout) => x.dropout(dropout)?,
-                None => x.clone(),
+                Some(dropout) if !dropped => x.dropout(dropout)?,
+                _ => x.clone(),
             };
+            let drop = if self.drops_result(l) {
+                let next = self.pass(l + 1, graph, parameters, mode);
+                self.blocks.get(l + 1).and_then(|after| next.dropout(after.around.dropout, 0))
+            } else {
+                None
+            };
+            dropped = drop.is_some();
             // After a normalisation the activation is no part of the layer.
             let (inside, outside) = if block.norm.is_some() { (None, block.around.activation) } else { (block.around.activation, None) };
-            let (mut y, stage) = block.stage.forward(&pass, &input, inside)?;
+            let (mut y, stage) = block.stage.forward(&pass, &input, End { activation: inside, dropout: drop })?;
             let mut norm = None;
             if let Some((gamma, beta)) = block.norm {
                 let (gamma, beta) = (parameters.real(gamma)?, parameters.real(beta)?);
@@ -334,7 +357,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 y = map(&y).add(x.as_dense("a residual")?).eval()?;
             }
             if let Some(tape) = tape.as_deref_mut() {
-                tape.blocks.push(Kept { input, stage, norm, value, argument });
+                tape.blocks.push(Kept { input, stage, norm, value, dropped: drop.map(|d| d.factor()), argument });
             }
             x = Features::Dense(y);
             read(l + 1, &x, tape.as_deref_mut())?;
@@ -387,7 +410,12 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             }
             if let Some((f, value)) = block.around.activation.zip(kept.value) {
                 let op = map(&dy);
-                let op = if let Some(dropout) = dropped.take() { op.dropout(dropout) } else { op };
+                // Of a result that was dropped, what is zero has no gradient.
+                let op = match (dropped.take(), kept.dropped) {
+                    (Some(_), Some(factor)) => op.times(factor),
+                    (Some(dropout), None) => op.dropout(dropout),
+                    (None, _) => op,
+                };
                 dy = op.activation_gradient(f, &value).eval()?;
             }
             if let Some(((gamma, beta), (before, made))) = block.norm.zip(kept.norm) {

@@ -45,6 +45,11 @@ parameters! {
     }
 }
 
+/// Rows up to which columns are summed by one launch: a thread then reads some 30 elements.
+const FEW_ROWS: usize = 16384;
+/// Threads of a block that adds parts or few rows up.
+const ADDERS: u32 = 1024;
+
 /// What is summed of a column.
 #[derive(Clone, Copy)]
 pub(super) enum Term {
@@ -119,6 +124,13 @@ pub(super) fn sums(
         term: kind,
         reserved: 0,
     };
+    if neighbours > 1 && (1..=FEW_ROWS).contains(&rows) {
+        let block = primitives::threads(device, ADDERS);
+        let shape = Shape { grid: columns.div_ceil(8), block, shared: block / 32 * 8 * 4, mode: Mode::Plain };
+        let kernel = device.kernel(MODULE, &format!("column_sums_whole_{neighbours}"))?;
+        // SAFETY: the matrix has the rows and columns that are named, and the output an element for each column.
+        return unsafe { device.launch(&kernel, shape, &params) };
+    }
     if parts > 0 {
         let grid = primitives::blocks(u64::from(parts) * u64::from(tiles), 1)?;
         let shape = Shape { grid, block, shared: neighbours * block * accumulator.bytes() as u32, mode: Mode::Plain };
@@ -127,6 +139,7 @@ pub(super) fn sums(
         // SAFETY: the matrix has the rows and columns that are named, and there is a partial sum for each part and column.
         unsafe { device.launch(&kernel, shape, &params) }?;
     }
+    let block = primitives::threads(device, ADDERS);
     let shape = Shape { grid: columns.div_ceil(32), block, shared: block * accumulator.bytes() as u32, mode: Mode::Plain };
     let kernel = device.kernel(MODULE, &format!("column_totals_{}", name(accumulator)))?;
     // SAFETY: as above; the output has an element for each column.

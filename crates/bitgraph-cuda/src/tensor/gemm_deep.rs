@@ -24,7 +24,9 @@ const WARP: u32 = 32;
 /// The sides at most: beyond it the vendor's library, whose blocks share more of both sides, is as fast.
 const WIDEST: u64 = 512;
 /// The sums at least: with shorter ones, parts that keep all multiprocessors busy are too short to fill a block's stages.
-const LONGEST: u64 = 16384;
+const SHORTEST: u64 = 16384;
+/// The same where blocks are emulated.
+const SHORTEST_EMULATED: u64 = 64;
 /// Terms of a part at least, in stages.
 const SHORTEST_PART: u64 = 8;
 
@@ -57,15 +59,16 @@ impl Tile {
     fn of(rows: u64, columns: u64) -> Self {
         let side = |n: u64| if n <= 64 { 64 } else { 128 };
         let (rows, columns) = (side(rows), side(columns));
-        let (threads, held) = match rows + columns {
-            128 => (128, 3),
-            192 => (256, 2),
-            _ => (256, 1),
+        let held = match rows + columns {
+            128 => 3,
+            192 => 2,
+            _ => 1,
         };
-        Self { rows, columns, threads, held }
+        Self { rows, columns, threads: 2 * rows as u32, held }
     }
     fn shared(&self) -> u32 {
-        (STAGES * TERMS * (self.rows + self.columns + 2 * GAP) * 4) as u32
+        // Stages as they come, and two right sides of numbers as two.
+        (TERMS * 4 * (STAGES * (self.rows + self.columns + 2 * GAP) + 2 * 2 * self.columns)) as u32
     }
 }
 
@@ -73,7 +76,7 @@ impl Tile {
 fn has(device: &Device, op: &GemmOp<Cuda>) -> bool {
     let ((rows, columns, length), properties) = (op.sizes(), device.properties());
     let (rows, columns, length) = (rows as u64, columns as u64, length as u64);
-    let long = if properties.emulated { LONGEST / 256 } else { LONGEST };
+    let long = if properties.emulated { SHORTEST_EMULATED } else { SHORTEST };
     let side = |n: u64| (1..=WIDEST).contains(&n) && n.is_multiple_of(4);
     (properties.emulated || properties.compute >= (8, 0))
         && (op.a.dtype(), op.b.dtype()) == (DType::F32, DType::F32)

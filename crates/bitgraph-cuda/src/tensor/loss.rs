@@ -3,7 +3,7 @@
 use super::columns::{Term, sums};
 use super::instance;
 use super::params::{Target, View, dense, name, real_of};
-use crate::device::{Buffer, DevicePtr, Shape, parameters};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::{Cuda, Result, primitives};
 use bitgraph_kernels::constant;
 use bitgraph_semiring::DType;
@@ -13,8 +13,11 @@ use bytemuck::Zeroable;
 
 const MODULE: &str = "tensor/loss_general";
 const VECTORS: &str = "tensor/loss_vectors";
-/// Labels that a thread counts.
+/// Labels that a thread counts, and those that one block counts: it needs no zeros to begin with, and is done in 3 us.
 const LABELS: usize = 8;
+const FEW_LABELS: usize = 1 << 17;
+/// Threads of that block.
+const COUNTERS: u32 = 1024;
 /// Packs of neighbours that a lane of the forms of vectors has of a row at most.
 const PACKS: u64 = constant("tensor/loss_vectors.cu", "LOSS_PACKS");
 
@@ -28,6 +31,7 @@ parameters! {
         losses: DevicePtr<f64>,
         totals: DevicePtr<f64>,
         counted: DevicePtr<u64>,
+        mean: Target,
         chosen: DevicePtr<i32>,
         chosen_stride: u64,
         scale: f64,
@@ -53,13 +57,17 @@ impl LossParams {
         let fits = self.columns.is_multiple_of(count) && u64::from(self.columns) <= PACKS * u64::from(lanes * count);
         (real == DType::F32 && fits && stored && self.x.reads_floats(count)).then_some((lanes, count))
     }
-    /// Launches a kernel whose groups of lanes have a row each.
+    /// The launch of a kernel whose groups of lanes have a row each.
+    fn shape(&self, device: &Device) -> Result<Shape> {
+        let block = instance::threads(device);
+        Ok(Shape { grid: primitives::blocks(self.rows, u64::from(block / self.group))?, block, ..Shape::default() })
+    }
+    /// Launches it.
     fn run(&self, cuda: &Cuda, module: &str, kernel: &str) -> Result<()> {
         if self.rows == 0 {
             return Ok(());
         }
-        let (device, block) = (cuda.device(), instance::threads(cuda.device()));
-        let shape = Shape { grid: primitives::blocks(self.rows, u64::from(block / self.group))?, block, ..Shape::default() };
+        let (device, shape) = (cuda.device(), self.shape(cuda.device())?);
         // SAFETY: operands have as many rows as the first, and no other shares an element with an output.
         unsafe { device.launch(&device.kernel(module, kernel)?, shape, self) }
     }
@@ -79,28 +87,24 @@ pub(super) fn log_softmax_backward(cuda: &Cuda, y: &Any<Cuda>, dy: &Any<Cuda>, d
 /// The mean loss over the rows that take part, and the gradient of the logits.
 pub(super) fn cross_entropy(cuda: &Cuda, op: &CrossEntropyOp<Cuda>, loss: &AnyMut<'_, Cuda>, dx: Option<AnyMut<'_, Cuda>>) -> Result<()> {
     let (device, rows, real) = (cuda.device(), op.logits.shape().0, real_of(op.logits.dtype()));
-    let (losses, totals): (Buffer<f64>, Buffer<f64>) = (device.alloc_for(2 * rows, "the losses of rows")?, device.zeroed(2)?);
     let labels = op.labels.window();
-    let counted: Buffer<u64> = device.zeroed(1)?;
     let params = LossParams {
         labels: dense(op.labels.raw().ptr(), labels),
         label_stride: labels.stride() as u64,
-        losses: losses.ptr(),
-        totals: totals.ptr(),
-        counted: counted.ptr(),
         y: dx.as_ref().map_or(Target::none(), |dx| Target::of(dx, 1)),
         scale: op.gradient_scale,
         ..LossParams::new(&op.logits)?
     };
     let by_vectors = params.vectors(real);
+    if let Some((group, count)) = by_vectors
+        && dx.is_some()
+        && rows > 0
+    {
+        return counted(cuda, LossParams { group, ..params }, count, loss);
+    }
+    let (losses, totals): (Buffer<f64>, Buffer<f64>) = (device.alloc_for(2 * rows, "the losses of rows")?, device.zeroed(2)?);
+    let params = LossParams { losses: losses.ptr(), totals: totals.ptr(), ..params };
     match by_vectors {
-        // The gradient needs the number of rows that take part. Those are counted first, so that losses and gradient are one pass.
-        Some((group, count)) if dx.is_some() => {
-            let kernel = device.kernel(VECTORS, "count_labels")?;
-            // SAFETY: a label for each row, and a counter.
-            unsafe { device.launch(&kernel, device.cover(rows.div_ceil(LABELS).max(1), instance::threads(device)), &params) }?;
-            LossParams { group, ..params }.run(cuda, VECTORS, &format!("cross_entropy_gradient_vectors_{count}"))?;
-        }
         Some((group, count)) => LossParams { group, ..params }.run(cuda, VECTORS, &format!("cross_entropy_vectors_{count}"))?,
         None => params.run(cuda, MODULE, &format!("cross_entropy_{}", name(real)))?,
     }
@@ -109,10 +113,32 @@ pub(super) fn cross_entropy(cuda: &Cuda, op: &CrossEntropyOp<Cuda>, loss: &AnyMu
     let mean = LossParams { y: Target::of(loss, 1), ..params };
     // SAFETY: the totals are there, and the loss has one element.
     unsafe { device.launch(&device.kernel(MODULE, "cross_entropy_mean")?, Shape { grid: 1, block: 32, ..Shape::default() }, &mean) }?;
-    if dx.is_some() && by_vectors.is_none() {
+    if dx.is_some() {
         params.run(cuda, MODULE, &format!("cross_entropy_gradient_{}", name(real)))?;
     }
     Ok(())
+}
+
+/// The same by vectors of so many neighbours. The gradient needs the number of rows that take part: those are counted first, so that losses,
+/// their mean and the gradient are one pass.
+fn counted(cuda: &Cuda, params: LossParams, neighbours: u32, loss: &AnyMut<'_, Cuda>) -> Result<()> {
+    let (device, rows, shape) = (cuda.device(), params.rows as usize, params.shape(cuda.device())?);
+    let few = rows <= FEW_LABELS;
+    let losses: Buffer<f64> = device.alloc_for(shape.grid as usize, "the losses of blocks")?;
+    let counted: Buffer<u64> = if few { device.alloc(2)? } else { device.zeroed(2)? };
+    let params = LossParams { losses: losses.ptr(), counted: counted.ptr(), mean: Target::of(loss, 1), ..params };
+    let (kernel, counters) = if few {
+        let block = primitives::threads(device, COUNTERS);
+        (device.kernel(VECTORS, "count_labels")?, Shape { grid: 1, block, shared: block / 32 * 4, mode: Mode::Plain })
+    } else {
+        (device.kernel(VECTORS, "count_many_labels")?, device.cover(rows.div_ceil(LABELS), instance::threads(device)))
+    };
+    // SAFETY: a label for each row, and two counters.
+    unsafe { device.launch(&kernel, counters, &params) }?;
+    let kernel = device.kernel(VECTORS, &format!("cross_entropy_gradient_vectors_{neighbours}"))?;
+    // SAFETY: operands have as many rows as the first, there is a sum of losses for each block and one loss, and no other operand shares an
+    // element with an output.
+    unsafe { device.launch(&kernel, Shape { shared: (32 + 1) * 8, ..shape }, &params) }
 }
 
 /// The column of the maximum of every row.

@@ -2,9 +2,9 @@
 
 use super::{Affine, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
+use crate::{Declare, End, Features, Float, Gradients, Layer, ParameterId, Pass};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
-use bitgraph_tensor::{Activation, Dense, TensorBackend};
+use bitgraph_tensor::{Dense, TensorBackend};
 
 /// `D^-1/2 (A + I) D^-1/2 X W + b`, where `D` holds the degrees, a node itself counted. Source: Kipf, Welling, 2017.
 #[derive(Clone, Copy, Debug)]
@@ -24,13 +24,13 @@ impl Gcn {
         &self,
         pass: &Pass<'_, B, T>,
         x: &Features<B, T>,
-        activation: Option<Activation>,
+        end: End,
     ) -> Result<(Dense<B, T>, Option<Dense<B, T>>), B::Error> {
-        let Some(x) = summed_first(pass, x, self.outputs) else { return Ok((activated(self.sums(pass, x)?, activation).eval()?, None)) };
+        let Some(x) = summed_first(pass, x, self.outputs) else { return Ok((end.of_sums(self.sums(pass, x)?)?, None)) };
         let d = pass.graph.degree_powers(-0.5)?;
         let sums = pass.graph.sum_with_own(&map(x).times_rows(&d).eval()?).scale_rows(&d).eval()?;
         let product = gemm(&sums, &pass.parameters.weight(self.affine.weight)?).bias(&pass.parameters.real(self.affine.bias)?);
-        Ok((activated(product, activation).eval()?, Some(sums)))
+        Ok((end.within(product).eval()?, Some(sums)))
     }
     /// The operation that gives the result.
     fn sums<B: TensorBackend, T: Float>(
@@ -90,10 +90,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
         true
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
-        self.result(pass, x, None)
+        self.result(pass, x, End::default())
     }
-    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
-        self.result(pass, x, Some(f))
+    fn forward_to(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, end)
     }
     fn backward(
         &self,

@@ -2,9 +2,9 @@
 
 use super::{Affine, ones, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
+use crate::{Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map, sum_columns};
-use bitgraph_tensor::{Activation, Dense, TensorBackend};
+use bitgraph_tensor::{Dense, TensorBackend};
 
 /// `((1 + epsilon) I + L A) X W + b` with a learned epsilon and `L = (D + I)^exponent`, which keeps sums of hubs in range: -1 gives nearly
 /// means, 0 plain sums. A perceptron of more layers is this one with [`Linear`](super::Linear) after it: sums and linear maps change places.
@@ -38,17 +38,17 @@ impl Gin {
         &self,
         pass: &Pass<'_, B, T>,
         x: &Features<B, T>,
-        activation: Option<Activation>,
+        end: End,
     ) -> Result<(Dense<B, T>, GinKept<B, T>), B::Error> {
         let Some(x) = summed_first(pass, x, self.outputs) else {
             let (sums, h) = self.sums(pass, x)?;
-            return Ok((activated(sums, activation).eval()?, GinKept::Product(h)));
+            return Ok((end.of_sums(sums)?, GinKept::Product(h)));
         };
         let sums = pass.graph.sum(x).scale_rows(&pass.graph.degree_powers(self.exponent)?).eval()?;
         let weight = pass.parameters.weight(self.affine.weight)?;
         let own = gemm(x, &weight).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
         let product = gemm(&sums, &weight).add(&own).bias(&pass.parameters.real(self.affine.bias)?);
-        Ok((activated(product, activation).eval()?, GinKept::Sums(sums)))
+        Ok((end.within(product).eval()?, GinKept::Sums(sums)))
     }
     /// The gradients of the weight and of epsilon where sums came first. The latter is the sum of `dy` times `x W`, which is that of `W` times
     /// `x^T dy`: a matrix of the weight's size instead of the result's.
@@ -111,10 +111,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         })]))
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
-        self.result(pass, x, None)
+        self.result(pass, x, End::default())
     }
-    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
-        self.result(pass, x, Some(f))
+    fn forward_to(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, end)
     }
     fn backward(
         &self,
@@ -137,7 +137,8 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         gemm(&by_column, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
         let scaled = map(dy).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
         let scale = pass.graph.degree_powers(self.exponent)?;
-        let dh = pass.graph.sum(dy).transpose().scale_columns(&scale).add(&scaled).eval()?;
+        // Rows are scaled before they are summed: once for a node, not once for an entry.
+        let dh = pass.graph.sum(&map(dy).times_rows(&scale).eval()?).transpose().add(&scaled).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }
 }

@@ -3,9 +3,9 @@
 use super::Affine;
 use super::{product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{Operation, SparseDense, gemm};
-use bitgraph_tensor::{Activation, Dense, TensorBackend};
+use crate::{Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
+use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
+use bitgraph_tensor::{Dense, TensorBackend};
 
 /// How neighbours are taken together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,21 +49,36 @@ impl Sage {
             }
         })
     }
+    /// The gradient of what is aggregated, from that of the result.
+    fn aggregate_gradient<B: TensorBackend, T: Float>(
+        &self,
+        graph: &Graph<B, T::Real>,
+        dy: &Dense<B, T>,
+    ) -> Result<Operation<SparseDense<B, T>>, B::Error> {
+        Ok(match self.kind {
+            SageKind::Mean => graph.mean_gradient(dy)?,
+            SageKind::Sum => graph.sum(dy).transpose(),
+            SageKind::Scaled => {
+                let d = graph.degree_powers(-0.5)?;
+                graph.sum(&map(dy).times_rows(&d).eval()?).transpose().scale_rows(&d)
+            }
+        })
+    }
     /// The result, and what is kept.
     #[allow(clippy::type_complexity)] // a pair
     fn result<B: TensorBackend, T: Float>(
         &self,
         pass: &Pass<'_, B, T>,
         x: &Features<B, T>,
-        activation: Option<Activation>,
+        end: End,
     ) -> Result<(Dense<B, T>, Option<Dense<B, T>>), B::Error> {
         let Some(dense) = summed_first(pass, x, self.outputs) else {
-            return Ok((activated(self.sums(pass, x)?, activation).eval()?, None));
+            return Ok((end.of_sums(self.sums(pass, x)?)?, None));
         };
         let together = self.aggregate(pass.graph, dense)?.eval()?;
         let own = gemm(dense, &pass.parameters.weight(self.own.weight)?).eval()?;
         let product = gemm(&together, &pass.parameters.weight(self.neighbours)?).add(&own).bias(&pass.parameters.real(self.own.bias)?);
-        Ok((activated(product, activation).eval()?, Some(together)))
+        Ok((end.within(product).eval()?, Some(together)))
     }
     /// The operation that gives the result.
     fn sums<B: TensorBackend, T: Float>(
@@ -111,10 +126,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         true
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
-        self.result(pass, x, None)
+        self.result(pass, x, End::default())
     }
-    fn forward_activated(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, f: Activation) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
-        self.result(pass, x, Some(f))
+    fn forward_to(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.result(pass, x, end)
     }
     fn backward(
         &self,
@@ -130,8 +145,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
             gemm(&together, dy).transpose_a().into(gradients.slot(self.neighbours)?)?;
             return product_gradient(self.own.weight, x, dy, pass.parameters, gradients, false);
         }
-        // The gradient depends on the shape of what was aggregated, which is that of `dy`.
-        let dh = self.aggregate(pass.graph, dy)?.gradient(dy)?.eval()?;
+        let dh = self.aggregate_gradient(pass.graph, dy)?.eval()?;
         let own = product_gradient(self.own.weight, x, dy, pass.parameters, gradients, wanted)?;
         x.weight_gradient(&dh, gradients.slot(self.neighbours)?)?;
         let neighbours = pass.parameters.weight(self.neighbours)?;

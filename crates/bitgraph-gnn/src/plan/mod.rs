@@ -15,7 +15,7 @@ use crate::memory::Footprint;
 use crate::model::moments_of;
 use crate::readout::Head;
 use crate::step::{activated, and};
-use crate::{Features, Float, Graph, Mode, Model, Parameters, refused};
+use crate::{End, Features, Float, Graph, Mode, Model, Parameters, refused};
 use bitgraph_tensor::bittensor::Packing;
 use bitgraph_tensor::ops::{BitGcn, Whole, map};
 use bitgraph_tensor::{Bits, Dense, TensorBackend};
@@ -108,7 +108,7 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
             let mut steps = match block.stage.compile(&at(None))? {
                 Some(steps) => steps,
                 None => vec![Step::new(format!("forward pass{}", and(fused)), Vec::new(), move |x: &Value<B, T>| {
-                    Ok(Value::dense(block.stage.forward(&pass, x.features()?, fused)?.0))
+                    Ok(Value::dense(block.stage.forward(&pass, x.features()?, End { activation: fused, dropout: None })?.0))
                 })],
             };
             let mut later = Vec::with_capacity(steps.len());
