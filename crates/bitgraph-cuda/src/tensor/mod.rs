@@ -33,6 +33,7 @@ mod recorder;
 mod sddmm;
 mod select;
 mod softmax;
+mod sparse_rows;
 mod spmm;
 #[cfg(test)]
 mod tests;

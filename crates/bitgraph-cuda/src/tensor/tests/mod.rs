@@ -7,6 +7,7 @@ mod dense;
 mod gemm;
 mod gemm_long;
 mod neighbours;
+mod neighbours_sparse;
 mod plain;
 mod replays;
 mod sddmm;
