@@ -195,7 +195,7 @@ impl Driver for HostDriver {
             return Ok(());
         }
         #[cfg(test)]
-        super::testing::given("fill");
+        super::testing::given(if byte == 0 { "zeros" } else { "fill" });
         // SAFETY: as in `upload`.
         unsafe { (to as *mut u8).write_bytes(byte, bytes as usize) };
         Ok(())

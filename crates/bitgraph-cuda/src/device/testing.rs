@@ -52,7 +52,8 @@ thread_local! {
     static NOTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
 }
 
-/// The kernels that `work` launches on the host shim from this thread, and `fill` for every array that it fills; nothing on a GPU.
+/// The kernels that `work` launches on the host shim from this thread, `zeros` for every array that is zeroed, and `fill` for every one that is
+/// filled with other bytes, which most are on the shim alone; nothing on a GPU.
 pub(crate) fn launches_of(work: impl FnOnce()) -> Vec<String> {
     NOTED.set(Some(Vec::new()));
     work();

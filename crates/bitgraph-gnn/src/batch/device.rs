@@ -69,7 +69,10 @@ impl<B: TensorBackend, T: Float> Drawing<B, T> {
             Whole::Done(drawn) => drawn,
             Whole::Declined(reason) => return Ok(Whole::Declined(reason)),
         };
-        let shares = map(&drawn.targets).eval_as()?;
+        let shares = match drawn.targets.any().get() {
+            Some(shares) => shares,
+            None => map(&drawn.targets).eval_as()?,
+        };
         let features = match (&self.features, drawn.sparse.take()) {
             (Features::Dense(x), _) => Features::Dense(self.degrees.gather(x, &drawn.nodes)?),
             (_, Some((pattern, values))) => match values.get() {

@@ -339,4 +339,16 @@ mod tests {
         assert_eq!(chosen(200_000, 4_648_000, 26, 32, true), SpmmPlan { deep: true, ..plain(SpmmForm::Rows, 4) });
         assert_eq!(chosen(2_708, 10_556, 168, 64, true), plain(SpmmForm::Records, 8));
     }
+
+    /// Bounds decide, and no row is asked for.
+    #[test]
+    fn rows_of_matrices_of_few_products_are_cut_where_they_may_be_long() {
+        let plan = |entries, longest| SpmmPlan::short_lived::<f32>(132, (7000, entries), 64, longest);
+        assert_eq!(plan(40_000, Some(26)), SpmmPlan { form: SpmmForm::Rows, lanes: 16, deep: true });
+        assert_eq!(plan(1_600_000, Some(256)).form, SpmmForm::Rows);
+        assert_eq!(plan(1_600_000, Some(745)).form, SpmmForm::Tasks { piece: 128 });
+        assert_eq!(plan(40_000, None).form, SpmmForm::Tasks { piece: 64 });
+        // No row is longer than all of them.
+        assert_eq!((plan(64, None).form, plan(0, None).form), (SpmmForm::Rows, SpmmForm::Rows));
+    }
 }
