@@ -108,7 +108,7 @@ pub const MODULES: &[Listed] = &[
             "spmm_records_weighted_f32_32",
         ],
     },
-    Listed { name: "tensor/attention_tasks", kernels: &["attention_tasks_count", "attention_tasks_fill"] },
+    Listed { name: "tensor/attention_tasks", kernels: &["attention_tasks_count", "attention_tasks_fill", "attention_tasks_pass"] },
     Listed {
         name: "tensor/attention_gat_backward",
         kernels: &[

@@ -73,7 +73,7 @@ impl Spmm for Cuda {
 
 impl Sddmm for Cuda {
     fn sddmm(&self, op: &SddmmOp<Self>, e: AnyMut<'_, Self>) -> Result<()> {
-        if select::sddmm(self, op, select::is_stored(op.left.dtype(), &e)) && typed::sddmm::run(self, op, &e)? {
+        if select::sddmm(self, op, select::is_stored(op.left.dtype(), &e)) && typed::sddmm::run(op, &e)? {
             return Ok(());
         }
         sddmm::general(self, op, &e)

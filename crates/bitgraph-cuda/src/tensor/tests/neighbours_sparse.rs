@@ -191,11 +191,11 @@ fn epoch(cuda: &Cuda, of: &Dataset, architecture: Architecture) -> (Vec<String>,
 fn a_step_over_a_sparse_batch_waits_once() {
     let Some(cuda) = own_device() else { return };
     let of = sparse_set(kron(9), (0..300).collect());
-    for architecture in [Architecture::Sage, Architecture::Gcn, Architecture::Gin] {
+    for architecture in [Architecture::Sage, Architecture::Gcn, Architecture::Gin, Architecture::Gat, Architecture::GatV2] {
         let (launches, uploads, downloads) = epoch(&cuda, &of, architecture);
         // The order of the epoch; sizes of each batch, and the mean loss.
         assert_eq!((uploads, downloads), (1, 4), "{architecture:?}");
-        let made = ["csr_degrees", "long_rows", "spmm_tasks_count", "spmm_records_count", "spmm_staged_build"];
+        let made = ["csr_degrees", "attention_tasks_count", "long_rows", "spmm_tasks_count", "spmm_records_count", "spmm_staged_build"];
         assert!(launches.iter().all(|kernel| !made.contains(&&**kernel)), "{architecture:?}: {launches:?}");
         if cuda.device().properties().emulated {
             let of_pieces = |kernel: &str| launches.iter().filter(|launched| *launched == kernel).count();
