@@ -1,7 +1,7 @@
 // Rows of a matrix as tasks of one warp each: windows of a few rows, whole rows where a window is too long, pieces of rows where a row is.
 //
 // Invariant: every entry lies in one task; a row without entries lies in one, too. Pieces of one row follow each other, the first of all
-// tasks are pieces, and the entries of a task follow each other. Where nobody counted them, there are as many tasks as there may be.
+// tasks are pieces, and the entries of a task follow each other. Where they are not counted before, there are as many as there may be.
 #pragma once
 #include "common/memory.cuh"
 #include "common/warp.cuh"

@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //! Operands are checked by `bitgraph_tensor::ops`; what is written is shared with no operand. Nothing is read back, but the lengths of long
-//! rows, once for a matrix. Every sum has a fixed order, which depends on the matrix and the number of columns alone: no sum of floats is
+//! rows, once for a matrix; of a matrix of few products nothing at all. Every sum has a fixed order, which depends on the matrix and the number of columns alone: no sum of floats is
 //! made of atomics.
 #![allow(unsafe_code)]
 

@@ -26,7 +26,7 @@ fn features(nodes: u32, columns: u32) -> Features {
     let s = Stream::new(nodes.into(), 7);
     let drawn = (0..nodes).flat_map(|v| (0..u64::from(v % 7)).map(move |k| (v, s.below(u64::from(v) << 8 | k, columns.into()) as u32)));
     let shared = (0..nodes).filter(|v| v % 9 != 4).map(|v| (v, 11));
-    let entries = drawn.chain(shared).filter(|(v, _)| v % 5 > 0).chain((0..columns).map(|j| (nodes / 2 | 1, j)));
+    let entries = drawn.chain(shared).filter(|(v, _)| v % 5 > 0).chain((0..columns).map(|j| ((nodes / 2) | 1, j)));
     let pattern = pattern(nodes, columns, entries);
     let mut values: Vec<f32> = elements(pattern.nnz(), 3);
     values.iter_mut().step_by(6).for_each(|v| *v = 0.0);
@@ -186,7 +186,7 @@ fn epoch(cuda: &Cuda, of: &Dataset, architecture: Architecture) -> (Vec<String>,
     (launches, after.uploads - before.uploads, after.downloads - before.downloads)
 }
 
-/// Columns of the batches are long enough for pieces, and nobody asks the device which.
+/// Columns of the batches are long enough for pieces, and the host does not ask which.
 #[test]
 fn a_step_over_a_sparse_batch_waits_once() {
     let Some(cuda) = own_device() else { return };
