@@ -1,7 +1,7 @@
 //! `bitgraph-bench neighbours`: epochs over batches of sampled neighbours on a GPU, drawn there and made in host memory, in turns.
 //!
-//! Epochs are those of training but for their scores. The features are dense and on the device for both; the host's clock counts. Which threads
-//! prepare batches in host memory is up to `RAYON_NUM_THREADS`.
+//! Epochs are those of training but for their scores. The features are on the device for both, dense or sparse (`--sparse`); the host's clock counts.
+//! Which threads prepare batches in host memory is up to `RAYON_NUM_THREADS`.
 //!
 //! Invariant: nothing is told of ways whose losses differ.
 
@@ -14,6 +14,7 @@ use bitgraph::gnn::batch::{BatchSettings, Batches, Sampler, why_drawn_on_host};
 use bitgraph::gnn::data::{Dataset, Features, Labels, Normalise};
 use bitgraph::gnn::{Architecture, Float, Model, NodeTask, Nodes, Run, Shape, Training};
 use bitgraph::prelude::*;
+use bitgraph::sparse::{Coo, Duplicates};
 use bitgraph_measure::median;
 use half::{bf16, f16};
 use serde::Serialize;
@@ -41,6 +42,12 @@ pub struct Options {
     /// Columns of the features and of hidden layers.
     #[arg(long, default_value_t = 128)]
     columns: usize,
+    /// Entries of a row of the features, which are sparse then.
+    #[arg(long)]
+    sparse: Option<u64>,
+    /// Columns of sparse features.
+    #[arg(long, default_value_t = 1000, requires = "sparse")]
+    inputs: usize,
     /// Classes.
     #[arg(long, default_value_t = 40)]
     classes: usize,
@@ -111,8 +118,22 @@ impl Options {
         ensure!(graph.is_square() && n >= 20, "{name} is not a square matrix of 20 rows or more");
         ensure!(self.columns >= self.classes && self.classes > 0, "there are fewer columns than classes");
         let label = |v: usize| (bitgraph::generate::mix64(v as u64) % self.classes as u64) as usize;
-        let mut features: Vec<f32> = (0..n * self.columns).map(|k| crate::features::number(k, 1) as f32).collect();
-        (0..n).for_each(|v| features[v * self.columns + label(v)] += 2.0);
+        let features = match self.sparse {
+            None => {
+                let mut features: Vec<f32> = (0..n * self.columns).map(|k| crate::features::number(k, 1) as f32).collect();
+                (0..n).for_each(|v| features[v * self.columns + label(v)] += 2.0);
+                Features::dense(n, self.columns, features)?
+            }
+            Some(entries) => {
+                ensure!(self.inputs >= self.classes, "there are fewer columns of sparse features than classes");
+                let column = |v: usize, k: u64| (bitgraph::generate::mix64((v as u64) << 20 | k) % self.inputs as u64) as u32;
+                let all = (0..n).flat_map(|v| (1..entries).map(move |k| (v as u32, column(v, k))).chain([(v as u32, label(v) as u32)]));
+                let (rows, columns) = all.unzip();
+                let pattern = Coo::pattern(n, self.inputs, rows, columns).into_csr(Duplicates::First)?.0;
+                let values = vec![1.0; pattern.nnz()];
+                Features::sparse(pattern, values)?
+            }
+        };
         let train = (n / 10).min(self.batches * self.batch as usize).max(1);
         // Not the first ones: a generator may put hubs there.
         let mut order: Vec<u32> = (0..n as u32).collect();
@@ -120,7 +141,7 @@ impl Options {
         let split =
             Nodes { train: order[..train].to_vec(), validation: order[train..train + 1].to_vec(), test: order[train + 1..].to_vec() };
         let labels = Labels::new((0..n).map(|v| label(v) as i32).collect(), self.classes)?;
-        Ok(Dataset::new(name, graph, Features::dense(n, self.columns, features)?, labels, vec![split])?)
+        Ok(Dataset::new(name, graph, features, labels, vec![split])?)
     }
     fn batches(&self, set: &Dataset) -> Result<Batches> {
         let sampler = Sampler::Neighbours { fanouts: self.fanouts.clone(), batch: self.batch };
@@ -131,7 +152,7 @@ impl Options {
     fn measure<T: Float>(&self, cuda: &Cuda, set: &Dataset, architecture: Architecture, element: &'static str) -> Result<Measured> {
         let recipe = architecture.recipe(self.classes);
         let shape = Shape { layers: self.fanouts.len(), hidden: self.columns, ..recipe.shape };
-        let model: Model<Cuda, T> = architecture.model(&shape, self.columns, self.classes)?;
+        let model: Model<Cuda, T> = architecture.model(&shape, set.features().shape().1, self.classes)?;
         let task: NodeTask<Cuda, T> = set.task(cuda, 0)?;
         let (on_host, drawn) = (self.batches(set)?.drawn_on_host(), self.batches(set)?);
         let (reason, count) = (why_drawn_on_host(&task, &drawn)?, drawn.count());

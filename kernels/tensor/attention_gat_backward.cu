@@ -68,9 +68,9 @@ struct GatLeftParams {
 BG_KERNEL(attention_gat_left, GatLeftParams, 128, 8) {
     constexpr u32 LANES = 8, DEEP = 4;
     const u32 index = (blockIdx.x * blockDim.x + threadIdx.x) / LANES, l = lane() % LANES;
-    const bool valid = index < p.rows.task_count, piece = index < p.rows.piece_count;
     RowTask task{0, 0, 0, 0, false};
-    if (valid) task = row_task(p.rows, index);
+    if (index < p.rows.task_count) task = row_task(p.rows, index);
+    const bool valid = task.count != 0, piece = task.piece;
     for (u32 head = 0; head < p.heads; head++) {
         f32 sum = 0;
         for (u32 e = task.begin + l; e < task.end; e += DEEP * LANES) {

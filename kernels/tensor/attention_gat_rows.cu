@@ -109,9 +109,9 @@ BG_DEVICE void walk_own(const GatParams& p, f32 left, u32 head, const T* values,
 
 template <class T, u32 VECTOR, u32 LANES, bool SHARED> BG_DEVICE void gat_rows(const GatParams& p) {
     const u32 sides = 1u << p.side_bits, group = (blockIdx.x * blockDim.x + threadIdx.x) / LANES, index = group >> p.side_bits, side = group & (sides - 1);
-    const bool valid = index < p.rows.task_count, piece = index < p.rows.piece_count;
     RowTask task{0, 0, 0, 0, false};
-    if (valid) task = row_task(p.rows, index);
+    if (index < p.rows.task_count) task = row_task(p.rows, index);
+    const bool valid = task.count != 0, piece = task.piece;
     const u32 size = partial_size(p.columns, p.heads);
     for (u32 slice = 0; slice < p.columns; slice += LANES * VECTOR) {
         const u32 column = slice + lane() % LANES * VECTOR;

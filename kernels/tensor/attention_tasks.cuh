@@ -1,7 +1,7 @@
 // Rows of a matrix as tasks of one warp each: windows of a few rows, whole rows where a window is too long, pieces of rows where a row is.
 //
 // Invariant: every entry lies in one task; a row without entries lies in one, too. Pieces of one row follow each other, the first of all
-// tasks are pieces, and the entries of a task follow each other.
+// tasks are pieces, and the entries of a task follow each other. Where they are not counted before, there are as many as there may be.
 #pragma once
 #include "common/memory.cuh"
 #include "common/warp.cuh"
@@ -11,17 +11,17 @@ namespace bg {
 struct RowTasks {
     const u32* offsets;
     const u32* indices;
-    const uint4* tasks;  // first row, rows, first entry, end; null: windows in their order, none of them cut
+    const uint4* tasks;  // first row, rows, first entry, end; zeros: none; null: windows in their order, none of them cut
     u32* arrived;        // for each piece: of its row, at the row's first piece, how many are done; zeros between launches
     u32 task_count;
-    u32 piece_count;     // tasks that are pieces
+    u32 piece_count;     // tasks that are pieces, or none
     u32 row_count;
     u32 entry_count;
     u32 window;          // rows of a window
     u32 piece;           // entries of a piece at most
 };
 
-/// A task as its warp takes it.
+/// A task as its warp takes it; one without rows is none.
 struct RowTask {
     u32 row, count, begin, end;
     bool piece;
@@ -31,7 +31,7 @@ struct RowTask {
 BG_DEVICE RowTask row_task(const RowTasks& rows, u32 index) {
     if (rows.tasks) {
         const uint4 task = load_readonly(rows.tasks + index);
-        return RowTask{task.x, task.y, task.z, task.w, index < rows.piece_count};
+        return RowTask{task.x, task.y, task.z, task.w, index < rows.piece_count && task.y != 0};
     }
     const u32 row = index * rows.window, count = min_of(rows.window, rows.row_count - row);
     return RowTask{row, count, load_readonly(rows.offsets + row), load_readonly(rows.offsets + row + count), false};

@@ -1,4 +1,5 @@
-// Layouts for products with dense features: tasks of rows in the order of their lengths, and records.
+// Layouts for products with dense features: tasks of rows in the order of their lengths or as the rows lie, and records.
+#include "formats/lookback.cuh"
 #include "tensor/spmm_records.cuh"
 #include "tensor/spmm_tasks.cuh"
 
@@ -16,12 +17,37 @@ struct SpmmBuild {
     u32 piece;           // entries of a task at most, a multiple of 8; or records of a row at most, a power of two
 };
 
+/// Tasks of rows as they lie. How many there are the host does not ask: it knows bounds.
+struct SpmmCut {
+    const u32* offsets;
+    uint4* tasks;        // pieces of cut rows, then rows; zeroed
+    uint4* cut;
+    u64* status;         // a ticket and one status word for each block, zeroed
+    u32 rows;
+    u32 piece;           // entries of a task at most, a multiple of 8
+    u32 pieces;          // pieces at most: where the rows begin that are not cut
+    u32 unused;
+};
+/// The first bit of the second of two sums in one word of the look-back.
+constexpr u32 CUT_ROWS = 31;
+
 struct RowRange {
     u32 row, begin, length;
 };
 BG_DEVICE RowRange row_range(const SpmmBuild& p, u32 place) {
     const u32 row = p.order[place], begin = p.offsets[row];
     return RowRange{row, begin, p.offsets[row + 1] - begin};
+}
+
+/// Stores the pieces of a row, the first at `first`; `place` is that of the row among the cut ones. They are of equal length but for the last, in
+/// whole loads.
+BG_DEVICE void store_pieces(uint4* tasks, uint4* cut, const RowRange& r, u32 first, u32 pieces, u32 place) {
+    const u32 length = ceil_div(ceil_div(r.length, pieces), spmm::DEEP_LOADS) * spmm::DEEP_LOADS;
+    for (u32 k = 0; k < pieces; k++) {
+        const u32 from = min_of(k * length, r.length), to = min_of(from + length, r.length);
+        tasks[first + k] = make_uint4(r.row, r.begin + from, r.begin + to, pieces > 1 ? place : NOT_CUT);
+    }
+    if (pieces > 1) cut[place] = make_uint4(first, pieces, r.length, r.row);
 }
 
 BG_KERNEL(spmm_tasks_count, SpmmBuild, 256, 4) {
@@ -37,19 +63,37 @@ BG_KERNEL(spmm_tasks_count, SpmmBuild, 256, 4) {
     }
 }
 
-/// Pieces of a row are of equal length but for the last, in whole loads.
+/// Rows of more than one piece are the first in the order.
 BG_KERNEL(spmm_tasks_fill, SpmmBuild, 256, 4) {
     for (u32 place = blockIdx.x * blockDim.x + threadIdx.x; place < p.rows; place += gridDim.x * blockDim.x) {
         const RowRange r = row_range(p, place);
         const u32 first = p.counts[place], pieces = p.counts[place + 1] - first;
-        const u32 length = ceil_div(ceil_div(r.length, pieces), spmm::DEEP_LOADS) * spmm::DEEP_LOADS;
-        for (u32 k = 0; k < pieces; k++) {
-            const u32 from = min_of(k * length, r.length), to = min_of(from + length, r.length);
-            p.tasks[first + k] = make_uint4(r.row, r.begin + from, r.begin + to, pieces > 1 ? place : NOT_CUT);
-        }
-        // Those of more than one piece are the first in the order.
-        if (pieces > 1) p.cut[place] = make_uint4(first, pieces, r.length, r.row);
+        store_pieces(p.tasks, p.cut, r, first, pieces, place);
     }
+}
+
+/// A thread for each row: in one pass its pieces find their places, by a running sum of pieces and of cut rows.
+BG_KERNEL(spmm_tasks_cut, SpmmCut, 256, 4) {
+    u64* scratch = (u64*)shared_memory();  // 33 sums of the block's scan, what comes before the block, a ticket
+    const u32 block = take_ticket((u32*)p.status, (u32*)(scratch + 34));
+    const u32 row = block * blockDim.x + threadIdx.x;
+    RowRange r = {row, 0, 0};
+    if (row < p.rows) {
+        r.begin = load_readonly(p.offsets + row);
+        r.length = load_readonly(p.offsets + row + 1) - r.begin;
+    }
+    const u32 pieces = max_of(ceil_div(r.length, p.piece), 1u);
+    u64 total, within = block_scan_exclusive(pieces > 1 ? 1ull << CUT_ROWS | pieces : 0ull, scratch, total);
+    if (threadIdx.x < WARP) {
+        const u64 before = look_back(p.status + 1, block, total);
+        if (threadIdx.x == 0) scratch[33] = before;
+    }
+    __syncthreads();
+    within += scratch[33];
+    if (row >= p.rows) return;
+    const u32 place = (u32)(within >> CUT_ROWS);
+    if (pieces > 1) store_pieces(p.tasks, p.cut, r, (u32)(within & ((1ull << CUT_ROWS) - 1)), pieces, place);
+    else p.tasks[p.pieces + row - place] = make_uint4(row, r.begin, r.begin + r.length, NOT_CUT);
 }
 
 /// A power of two, so that rows in descending order never cross from one block to the next.

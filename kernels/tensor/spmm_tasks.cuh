@@ -9,7 +9,7 @@ struct SpmmTasksParams {
     SpmmOperands operands;
     const u32* offsets;   // of rows in their natural order, where there are no tasks
     const u32* indices;
-    const uint4* tasks;   // row, first entry, end, place of the row among the cut ones or NOT_CUT; null: each row in its order
+    const uint4* tasks;   // row, first entry, end, place of the row among the cut ones or NOT_CUT; zeros: none; null: each row in its order
     const uint4* cut;     // first task, pieces, entries, row
     u32* arrived;         // for each slice, by cut rows: pieces that are done; zeros between launches
     f32* partial;         // for each piece: its sums, `pitch` of them
@@ -65,13 +65,14 @@ template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED
     const u32 slice = blockIdx.x / p.slice_blocks, block = blockIdx.x - slice * p.slice_blocks;
     const u32 index = block * (blockDim.x / LANES) + threadIdx.x / LANES, l = threadIdx.x % LANES;
     const u32 column = slice * SLICE + l * VECTOR;
-    const bool valid = index < p.task_count;
-    uint4 task = make_uint4(0, 0, 0, NOT_CUT);
-    if (valid) {
+    uint4 task = make_uint4(0, 0, 0, 0);
+    if (index < p.task_count) {
         if (p.tasks) task = load_readonly(p.tasks + index);
         else task = make_uint4(index, load_readonly(p.offsets + index), load_readonly(p.offsets + index + 1), NOT_CUT);
     }
-    const bool active = valid && column < p.operands.columns, cut = task.w != NOT_CUT;
+    // A piece has entries, so that neither a piece nor a row is all zeros.
+    const bool valid = (task.z | task.w) != 0;
+    const bool active = valid && column < p.operands.columns, cut = valid && task.w != NOT_CUT;
     f32 sums[VECTOR];
 #pragma unroll
     for (u32 i = 0; i < VECTOR; i++) sums[i] = 0;

@@ -59,6 +59,12 @@ pub trait Backend: Clone + Debug + Send + Sync + Sized + 'static {
     /// # Errors
     /// Out of memory.
     fn matrix_to_host(&self, matrix: &Self::Matrix) -> Result<(Csr, Option<Values>), Self::Error>;
+    /// The same matrix as one of few products, whose rows have so many entries at most: a backend makes nothing for it that only many products pay
+    /// for, and asks nothing of the device to choose by. By default it is as any other.
+    fn matrix_short_lived(&self, matrix: Self::Matrix, longest: u32) -> Self::Matrix {
+        let _ = longest;
+        matrix
+    }
     /// The same matrix without its values: cheap, the pattern is shared.
     fn matrix_pattern(&self, matrix: &Self::Matrix) -> Self::Matrix;
     /// The transposed matrix in the same format.

@@ -38,6 +38,12 @@ impl<B: Backend> Matrix<B> {
     pub fn empty(backend: &B, rows: usize, columns: usize, format: FormatKind) -> Result<Self, B::Error> {
         Ok(Self::from_raw(backend, backend.matrix_empty(rows, columns, format)?))
     }
+    /// The same matrix as one of few products, such as a part of a larger one that is trained on once: nothing is made for it that only many
+    /// products pay for. Rows have `longest` entries at most; the order of sums depends on that bound, and on no row.
+    #[must_use]
+    pub fn short_lived(self, longest: u32) -> Self {
+        Self { raw: self.backend.matrix_short_lived(self.raw, longest), backend: self.backend }
+    }
     /// The handle of what a backend made.
     pub fn from_raw(backend: &B, raw: B::Matrix) -> Self {
         Self { backend: backend.clone(), raw }

@@ -120,7 +120,7 @@ fn batches_are_drawn_on_the_device() {
         println!("skipped: the device (BITGRAPH_CUDA_EMULATOR is not set)");
         return;
     };
-    let on_shim = |options: &str| {
+    let shim_of = |line: &str, options: &str| {
         let line = format!("{line} --backend cuda {options}");
         let arguments: Vec<&str> = line.split_whitespace().collect();
         let output = command(&arguments).env("BITGRAPH_CUDA_EMULATOR", &shim).output().unwrap();
@@ -128,12 +128,18 @@ fn batches_are_drawn_on_the_device() {
         assert!(output.status.success(), "{told}");
         (serde_json::from_slice::<Value>(&output.stdout).unwrap(), told)
     };
+    let on_shim = |options: &str| shim_of(&line, options);
     let ((drawn, told), (made, why)) = (on_shim(""), on_shim("--draw-on-host"));
     assert!(told.contains("batches are drawn on the device") && told.contains("a sampler: numbers for every node"), "{told}");
     assert!(why.contains("batches are made in host memory: this was asked for"), "{why}");
     assert_eq!(runs(&drawn), runs(&made));
     let (_, streamed) = on_shim("--stream");
     assert!(streamed.contains("batches are made in host memory: features are divided as they are gathered"), "{streamed}");
+    // Sparse features are gathered there, too.
+    let sparse = format!("gnn train {SMALL} --model sage --sampler neighbours:3,2 --batch 30 --explain --json");
+    let ((drawn, told), (made, _)) = (shim_of(&sparse, ""), shim_of(&sparse, "--draw-on-host"));
+    assert!(told.contains("batches are drawn on the device"), "{told}");
+    assert_eq!(runs(&drawn), runs(&made));
 }
 
 #[test]

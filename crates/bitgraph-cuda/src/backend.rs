@@ -40,6 +40,9 @@ impl Backend for Cuda {
         let lists = DeviceCsr { rows, columns, nnz: 0, offsets, indices: self.device().alloc(0)? };
         CudaMatrix::from_lists(self.device(), lists, None, format)
     }
+    fn matrix_short_lived(&self, matrix: CudaMatrix, longest: u32) -> CudaMatrix {
+        matrix.short_lived(longest)
+    }
     fn matrix_pattern(&self, matrix: &CudaMatrix) -> CudaMatrix {
         matrix.pattern()
     }

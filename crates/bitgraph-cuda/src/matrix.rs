@@ -19,6 +19,8 @@ pub struct CudaMatrix {
     layout: Arc<Layout>,
     values: Option<DeviceValues>,
     derived: Arc<Derived>,
+    /// Entries of a row at most, of a matrix of few products.
+    short_lived: Option<u32>,
 }
 
 /// What is computed at first use, and the layout for sums that the matrix was made with.
@@ -113,7 +115,7 @@ impl CudaMatrix {
         };
         let values = values.map(|v| DeviceValues::upload(device, v)).transpose()?;
         if host.kind() == format {
-            return Ok(Self { device: device.clone(), layout: Arc::new(layout), values, derived: Arc::default() });
+            return Ok(Self { device: device.clone(), layout: Arc::new(layout), values, derived: Arc::default(), short_lived: None });
         }
         let lists = convert::lists(device, &layout)?;
         drop(layout);
@@ -125,7 +127,7 @@ impl CudaMatrix {
     /// Out of memory.
     pub fn from_lists(device: &Device, lists: DeviceCsr, values: Option<DeviceValues>, format: FormatKind) -> Result<Self> {
         let layout = convert::layout(device, lists, format)?;
-        Ok(Self { device: device.clone(), layout: Arc::new(layout), values, derived: Arc::default() })
+        Ok(Self { device: device.clone(), layout: Arc::new(layout), values, derived: Arc::default(), short_lived: None })
     }
     /// The pattern in its format.
     #[must_use]
@@ -175,6 +177,16 @@ impl CudaMatrix {
     pub fn transpose(&self) -> Result<CudaMatrix> {
         let (lists, values) = convert::transpose(&self.device, self.lists()?, self.values.as_ref())?;
         Self::from_lists(&self.device, lists, values, self.format())
+    }
+    /// The same matrix as one of few products, whose rows have so many entries at most: no product lays it out, and none waits for what it would
+    /// choose a layout by.
+    #[must_use]
+    pub fn short_lived(self, longest: u32) -> Self {
+        Self { short_lived: Some(longest), derived: Arc::default(), ..self }
+    }
+    /// The entries of a row at most, if this is a matrix of few products.
+    pub(crate) fn longest_if_short_lived(&self) -> Option<u32> {
+        self.short_lived
     }
     /// What a family of operations keeps with the matrix, made at first use.
     pub(crate) fn kept<T: Kept>(&self) -> &T {

@@ -55,17 +55,23 @@ pub(crate) struct HostGraph {
     pub degrees: Vec<usize>,
     /// Weights of the entries; then degrees are those of a larger graph.
     pub weights: Option<Vec<f32>>,
+    /// Entries of a row at most, of a graph that is trained on once.
+    short_lived: Option<u32>,
 }
 
 impl HostGraph {
     /// From a square pattern without loops, which is all there is. O(entries).
     pub fn whole(bare: Csr) -> Self {
         let degrees = (0..bare.nrows()).map(|i| bare.degree(i)).collect();
-        Self { looped: with_loops(&bare), bare, degrees, weights: None }
+        Self { looped: with_loops(&bare), bare, degrees, weights: None, short_lived: None }
     }
     /// A part of a larger graph, with the degrees that its nodes have there and a weight for each entry. O(entries).
     pub fn sampled(bare: Csr, degrees: Vec<usize>, weights: Vec<f32>) -> Self {
-        Self { looped: with_loops(&bare), bare, degrees, weights: Some(weights) }
+        Self { looped: with_loops(&bare), bare, degrees, weights: Some(weights), short_lived: None }
+    }
+    /// The same, to be trained on once, with so many entries of a row at most.
+    pub fn short_lived(self, longest: u32) -> Self {
+        Self { short_lived: Some(longest), ..self }
     }
 }
 
@@ -84,7 +90,11 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     }
     /// A graph of host memory.
     pub(crate) fn on(backend: &B, host: HostGraph) -> Result<Self, B::Error> {
-        let HostGraph { bare, looped, degrees, weights } = host;
+        let HostGraph { bare, looped, degrees, weights, short_lived } = host;
+        let matrix = |pattern: &Csr, loops| {
+            let matrix = Matrix::new(backend, pattern, None, FormatKind::Csr)?;
+            Ok::<_, B::Error>(short_lived.into_iter().fold(matrix, |matrix, longest| matrix.short_lived(longest.saturating_add(loops))))
+        };
         let column = |values: Vec<R>| Dense::column_vector(backend, values);
         let weights = weights.map(|of| {
             let inverse_degrees = column(degrees.iter().map(|&d| inverse(d)).collect())?;
@@ -92,8 +102,8 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
         });
         Ok(Self {
             backend: backend.clone(),
-            adjacency: Matrix::new(backend, &bare, None, FormatKind::Csr)?,
-            with_loops: Matrix::new(backend, &looped, None, FormatKind::Csr)?,
+            adjacency: matrix(&bare, 0)?,
+            with_loops: matrix(&looped, 1)?,
             weights: weights.transpose()?,
             degrees: Degrees::Known(degrees.into()),
             constants: Constants::default(),

@@ -129,10 +129,12 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         let (real, nodes) = (size_of::<T::Real>() as u64, batch.nodes);
         let of_batch = footprint(model, &batch, Purpose::Training);
         all.tensors.extend(of_batch.tensors.into_iter().map(|(name, bytes)| (format!("a batch: {name}"), bytes)));
-        if B::DRAWS_NEIGHBOURS && extent.neighbours && extent.sparse.is_none() && !extent.streamed {
+        if B::DRAWS_NEIGHBOURS && extent.neighbours && !extent.streamed {
             // Marks, labels and the order; inverse degrees and a power of them.
             all.add("a sampler: numbers for every node", (3 * 4 + 2 * real) * extent.nodes);
-            all.add("a sampler: nodes, rows and entries of a batch", 2 * 4 * nodes + 4 * batch.entries);
+            // Where rows start, of the adjacency and of sparse features.
+            let starts = if extent.sparse.is_some() { 2 } else { 1 };
+            all.add("a sampler: nodes, rows and entries of a batch", (1 + starts) * 4 * nodes + 4 * batch.entries);
         }
         all.add("a batch: weights of entries and of losses", real * (batch.entries + 2 * nodes + nodes * extent.classes));
         return all;

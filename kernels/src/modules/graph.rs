@@ -85,7 +85,10 @@ pub const MODULES: &[Listed] = &[
     Listed { name: "graph/tc_orient", kernels: &["tc_orient_count", "tc_orient_fill", "tc_classes"] },
     Listed { name: "graph/tc_hubs", kernels: &["tc_hubs_matrix", "tc_hubs_high_count", "tc_hubs_high_fill", "tc_hubs"] },
     Listed { name: "graph/tc_short", kernels: &["tc_short_thread4", "tc_short_thread8", "tc_short_warp"] },
-    Listed { name: "tensor/spmm_build", kernels: &["spmm_tasks_count", "spmm_tasks_fill", "spmm_records_count", "spmm_records_fill"] },
+    Listed {
+        name: "tensor/spmm_build",
+        kernels: &["spmm_tasks_count", "spmm_tasks_fill", "spmm_tasks_cut", "spmm_records_count", "spmm_records_fill"],
+    },
     Listed {
         name: "tensor/spmm_tasks_f16",
         kernels: &[

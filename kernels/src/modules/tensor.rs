@@ -108,7 +108,7 @@ pub const MODULES: &[Listed] = &[
             "spmm_records_weighted_f32_32",
         ],
     },
-    Listed { name: "tensor/attention_tasks", kernels: &["attention_tasks_count", "attention_tasks_fill"] },
+    Listed { name: "tensor/attention_tasks", kernels: &["attention_tasks_count", "attention_tasks_fill", "attention_tasks_pass"] },
     Listed {
         name: "tensor/attention_gat_backward",
         kernels: &[
@@ -229,6 +229,7 @@ pub const MODULES: &[Listed] = &[
         name: "tensor/neighbours",
         kernels: &["neighbours_draw", "neighbours_number", "neighbours_rows", "neighbours_close", "gather_rows"],
     },
+    Listed { name: "tensor/sparse_rows", kernels: &["sparse_rows_starts", "sparse_rows_copy"] },
     Listed { name: "tensor/adam_general", kernels: &["adam_f32", "adam_f64", "adam_flat"] },
     Listed { name: "tensor/gcn_epochs", kernels: &["gcn_epochs_16", "gcn_epochs_32", "gcn_epochs_64", "gcn_epochs_128"] },
     Listed { name: "tensor/map_general", kernels: &["map_f32", "map_f64", "map_f32_x4", "map_f16_x8", "map_bf16_x8"] },

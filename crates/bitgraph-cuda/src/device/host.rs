@@ -194,6 +194,8 @@ impl Driver for HostDriver {
         if self.write_down(stream, || Work::Fill { to, byte, bytes }) {
             return Ok(());
         }
+        #[cfg(test)]
+        super::testing::given(if byte == 0 { "zeros" } else { "fill" });
         // SAFETY: as in `upload`.
         unsafe { (to as *mut u8).write_bytes(byte, bytes as usize) };
         Ok(())

@@ -5,6 +5,7 @@
 use super::host::HostDriver;
 use super::{Buffer, Device, EMULATOR_VARIABLE};
 use crate::{Error, Result};
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::sync::{Mutex, PoisonError};
@@ -46,8 +47,26 @@ pub(crate) fn out_of_memory<T>(result: Result<T>) -> bool {
     }
 }
 
+thread_local! {
+    /// What the thread gave the host shim to do, while that is noted.
+    static NOTED: RefCell<Option<Vec<String>>> = const { RefCell::new(None) };
+}
+
+/// The kernels that `work` launches on the host shim from this thread, `zeros` for every array that is zeroed, and `fill` for every one that is
+/// filled with other bytes, which most are on the shim alone; nothing on a GPU.
+pub(crate) fn launches_of(work: impl FnOnce()) -> Vec<String> {
+    NOTED.set(Some(Vec::new()));
+    work();
+    NOTED.take().unwrap_or_default()
+}
+/// Notes what a thread gives the host shim to do.
+pub(super) fn given(what: &str) {
+    NOTED.with_borrow_mut(|noted| noted.iter_mut().for_each(|all| all.push(what.to_string())));
+}
+
 /// Notes that the host shim runs a kernel.
 pub(super) fn launched(kernel: &str) {
+    given(kernel);
     static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
     let Some(path) = std::env::var_os(LAUNCHED) else { return };
     let mut seen = SEEN.lock().unwrap_or_else(PoisonError::into_inner);

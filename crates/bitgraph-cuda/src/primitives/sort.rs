@@ -113,9 +113,14 @@ pub(super) fn sort<K: SortKey, V: SortValue>(
         return Ok((keys.clone(), values.clone()));
     }
     let passes = (bits.end - bits.start).div_ceil(8);
-    let counts = device.zeroed::<u32>((passes * DIGITS) as usize)?;
-    let count = CountParams { keys: keys.ptr().cast(), counts: counts.ptr(), n: n as u64, first_bit: bits.start, end_bit: bits.end };
     let block = threads(device, THREADS);
+    let piece = block * K::ITEMS;
+    // Where one portion is all, the counts and the state of every pass are zeroed together.
+    let portions = n.div_ceil(portion_size);
+    let states = if portions == 1 { passes as usize } else { 1 };
+    let (counted, words) = ((passes * DIGITS) as usize, ((n.min(portion_size) as u32).div_ceil(piece) as usize + 1) * DIGITS as usize);
+    let counts = device.zeroed::<u32>(counted + states * words)?;
+    let count = CountParams { keys: keys.ptr().cast(), counts: counts.ptr(), n: n as u64, first_bit: bits.start, end_bit: bits.end };
     let kernel = device.kernel(MODULE, &format!("sort_count_{}", K::NAME))?;
     // Few blocks, so that their counters are added up rarely.
     let grid = elementwise_grid(device, n as u64, 16).div_ceil(2);
@@ -132,10 +137,8 @@ pub(super) fn sort<K: SortKey, V: SortValue>(
     }?;
 
     let kernel = device.kernel(MODULE, &format!("sort_sweep_{}{}", K::NAME, V::SUFFIX))?;
-    let piece = block * K::ITEMS;
     let widest = size_of::<K>().max(size_of::<V>()) as u32;
     let shared = (2 * DIGITS + 32 + block / 32 * DIGITS) * 4 + piece * widest;
-    let state = device.alloc::<u32>(((n.min(portion_size) as u32).div_ceil(piece) as usize + 1) * DIGITS as usize)?;
     // A portion finds its places in one row and leaves those of the next in another.
     let spare = device.alloc::<u32>(2 * DIGITS as usize)?;
     let mut from = (keys.clone(), values.clone());
@@ -146,7 +149,11 @@ pub(super) fn sort<K: SortKey, V: SortValue>(
         for (portion, start) in (0..n).step_by(portion_size).enumerate() {
             let next_places = spare.ptr().offset(portion % 2 * DIGITS as usize);
             let len = (n - start).min(portion_size) as u32;
-            state.fill_bytes(0)?;
+            let from_word = counted + pass as usize % states * words;
+            let state = counts.part(from_word..from_word + words);
+            if portions > 1 {
+                state.fill_bytes(0)?;
+            }
             let parameters = SweepParams {
                 keys: from.0.ptr().offset(start).cast(),
                 sorted_keys: to.0.ptr().cast(),

@@ -35,14 +35,14 @@ impl Explained for SpmmOp<Cuda> {
 impl Explained for SddmmOp<Cuda> {
     fn explain(&self) -> Result<String> {
         let cuda = self.matrix.backend();
-        Ok(said(if select::sddmm(cuda, self, true) { typed::sddmm::explain(cuda, self)? } else { None }, 0))
+        Ok(said(if select::sddmm(cuda, self, true) { typed::sddmm::explain(self)? } else { None }, 0))
     }
 }
 impl Explained for AttentionOp<Cuda> {
     fn explain(&self) -> Result<String> {
         let cuda = self.matrix.backend();
         Ok(match select::attention(cuda, self, (true, true)) {
-            Some(way) => said(typed::attention::explain(cuda, self)?, way.rest.len()),
+            Some(way) => said(typed::attention::explain(self)?, way.rest.len()),
             None => said(None, 0),
         })
     }
@@ -76,5 +76,5 @@ pub fn explain(operation: &impl Explained) -> Result<String> {
 /// Those of a run.
 pub fn explain_gradient(op: &AttentionOp<Cuda>) -> Result<String> {
     let cuda = op.matrix.backend();
-    Ok(said(if select::attention_backward(cuda, op, true) { typed::attention::explain_backward(cuda, op)? } else { None }, 0))
+    Ok(said(if select::attention_backward(cuda, op, true) { typed::attention::explain_backward(op)? } else { None }, 0))
 }

@@ -7,7 +7,7 @@
 //!
 //! # Invariants
 //! Operands are checked by `bitgraph_tensor::ops`; what is written is shared with no operand. Nothing is read back, but the lengths of long
-//! rows, once for a matrix. Every sum has a fixed order, which depends on the matrix and the number of columns alone: no sum of floats is
+//! rows, once for a matrix; of a matrix of few products nothing at all. Every sum has a fixed order, which depends on the matrix and the number of columns alone: no sum of floats is
 //! made of atomics.
 #![allow(unsafe_code)]
 
@@ -34,6 +34,7 @@ mod recorder;
 mod sddmm;
 mod select;
 mod softmax;
+mod sparse_rows;
 mod spmm;
 #[cfg(test)]
 mod tests;
@@ -73,7 +74,7 @@ impl Spmm for Cuda {
 
 impl Sddmm for Cuda {
     fn sddmm(&self, op: &SddmmOp<Self>, e: AnyMut<'_, Self>) -> Result<()> {
-        if select::sddmm(self, op, select::is_stored(op.left.dtype(), &e)) && typed::sddmm::run(self, op, &e)? {
+        if select::sddmm(self, op, select::is_stored(op.left.dtype(), &e)) && typed::sddmm::run(op, &e)? {
             return Ok(());
         }
         sddmm::general(self, op, &e)

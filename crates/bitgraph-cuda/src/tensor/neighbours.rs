@@ -1,7 +1,8 @@
 //! Batches of sampled neighbours, drawn on the device: `kernels/tensor/neighbours.cu`.
 //!
-//! Launches of a batch: one for the seeds, two for each hop, three more; and one for each matrix whose rows are gathered. The host learns two
-//! numbers, once all hops are drawn; arrays of the sampler are as large as a batch may be, those of the batch as large as it is.
+//! Launches of a batch: one for the seeds, two for each hop, three more; one for each matrix whose rows are gathered, and two for sparse rows. The
+//! host learns how many nodes and entries there are, and entries of sparse rows, in one copy once all hops are drawn; arrays of the sampler are as
+//! large as a batch may be, those of the batch as large as it is.
 //!
 //! # Invariants
 //! Marks are reset by the batch's own nodes, in the launch that ends it. A batch that failed before leaves `clean` false, and the next one
@@ -9,6 +10,7 @@
 
 use super::array::CudaArray;
 use super::params::dense;
+use super::sparse_rows::Gathered;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
 use crate::layout::{DeviceCsr, Offsets};
 use crate::matrix::CudaMatrix;
@@ -17,7 +19,7 @@ use crate::{Cuda, Error, Result};
 use bitgraph_backend::Matrix;
 use bitgraph_kernels::constant;
 use bitgraph_sparse::FormatKind;
-use bitgraph_tensor::ops::{NeighbourBatch, NeighbourSampler, NeighboursOp, Whole};
+use bitgraph_tensor::ops::{NeighbourBatch, NeighbourSampler, NeighboursOp, SparseRows, Whole};
 use bitgraph_tensor::{Any, Dense, Element, Tensor, Window, with_dense};
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -128,6 +130,8 @@ struct Sampler {
     labels: Buffer<i32>,
     classes: usize,
     batch: usize,
+    /// What has a sparse row for each node.
+    sparse: Option<Gathered>,
     /// Of one batch at a time.
     work: Mutex<Work>,
 }
@@ -139,7 +143,7 @@ struct Work {
     nodes: Buffer<u32>,
     starts: Buffer<u32>,
     met: Buffer<u32>,
-    /// The sizes after each hop, and then the status words of the scans.
+    /// The sizes after each hop, entries of sparse rows, and then the status words of the scans.
     sums: Buffer<u64>,
     /// Whether all marks are as without a batch.
     clean: bool,
@@ -161,7 +165,10 @@ pub(super) fn prepare(cuda: &Cuda, op: &NeighboursOp<'_, Cuda>) -> Result<Whole<
 /// Why there is no sampler, as far as sizes say.
 fn refusal(op: &NeighboursOp<'_, Cuda>) -> Option<String> {
     let ((rows, columns), labels) = (op.adjacency.shape(), op.labels.len());
-    if rows != columns || labels != rows {
+    let misfit = |of: &SparseRows<'_, Cuda>| of.pattern.shape().0 != rows || of.values.shape() != (of.pattern.nvals(), 1);
+    if op.sparse.as_ref().is_some_and(misfit) {
+        Some(format!("the sparse rows are not those of {rows} nodes, with a value for each entry"))
+    } else if rows != columns || labels != rows {
         Some(format!("{labels} labels are not those of {rows} x {columns} entries"))
     } else if rows == 0 || op.batch == 0 || op.fanouts.is_empty() || op.fanouts.contains(&0) {
         Some("there is nothing to draw".into())
@@ -189,19 +196,27 @@ impl Sampler {
         if last.entries + last.nodes >= MOST {
             return Ok(Err(format!("a batch may have {} entries, and fewer than 2^31 are numbered on the device", last.entries)));
         }
-        let scans: u64 = bounds.iter().map(|at| 1 + u64::from(number_blocks(device, at.places))).sum();
+        let sparse = match &op.sparse {
+            None => None,
+            Some(SparseRows { pattern, values }) => match Gathered::new(device, SparseRows { pattern, values }, last.nodes)? {
+                Ok(gathered) => Some(gathered),
+                Err(reason) => return Ok(Err(reason)),
+            },
+        };
+        let scans = bounds.iter().map(|at| 1 + number_blocks(device, at.places) as usize).sum::<usize>();
+        let scans = scans + sparse.as_ref().map_or(0, |_| Gathered::status_words(device, last.nodes));
         let work = Work {
             order: Buffer::default(),
             marks: device.alloc_for(lists.rows, "marks of a sampler")?,
             nodes: device.alloc_for(last.nodes as usize, "nodes of a sampler")?,
             starts: device.alloc_for(last.nodes as usize, "rows of a sampler")?,
             met: device.alloc_for(last.entries as usize, "entries of a sampler")?,
-            sums: device.alloc_for(sizes(&fanouts) + scans as usize, "sums of a sampler")?,
+            sums: device.alloc_for(sizes(&fanouts) + 1 + scans, "sums of a sampler")?,
             clean: false,
         };
         let labels = device.upload(op.labels)?;
         let (classes, batch) = (op.classes, op.batch);
-        Ok(Ok(Self { cuda: cuda.clone(), graph, fanouts, bounds, labels, classes, batch, work: Mutex::new(work) }))
+        Ok(Ok(Self { cuda: cuda.clone(), graph, fanouts, bounds, labels, classes, batch, sparse, work: Mutex::new(work) }))
     }
     /// A batch, whose marks are reset if it fails only by the next one.
     fn draw(&self, work: &mut Work, seeds: Range<usize>, key: u64) -> Result<NeighbourBatch<Cuda>> {
@@ -220,7 +235,8 @@ impl Sampler {
             met: work.met.ptr(),
             sizes: work.sums.ptr(),
         };
-        let mut status = sizes(&self.fanouts);
+        let (total, last) = (sizes(&self.fanouts), sizes(&self.fanouts) - 1);
+        let mut status = total + 1;
         for hop in 0..=self.fanouts.len() {
             if hop > 0 {
                 let fanout = self.fanouts[hop - 1];
@@ -245,12 +261,19 @@ impl Sampler {
             unsafe { device.launch(&device.kernel(MODULE, "neighbours_number")?, shape, &number) }?;
             status += 1 + grid as usize;
         }
-        let size = work.sums.get(self.fanouts.len() + 1)?;
-        let (n, entries) = (size as u32, (size >> 32) as u32);
-        self.finish(work, state, (n, entries), seeds.len() as u32)
+        let sums = |at: usize| work.sums.ptr().offset(at);
+        if let Some(sparse) = &self.sparse {
+            let most = self.bounds[self.bounds.len() - 1].nodes;
+            // SAFETY: every node is one of the graph, which has a row for each; there is a status word for each block, zeroed.
+            unsafe { sparse.find(device, (state.nodes, sums(last), most), (sums(total), sums(status))) }?;
+        }
+        // The one number more costs nothing where there are no sparse rows.
+        let found = work.sums.range_to_vec(last..total + 1)?;
+        let (n, entries) = (found[0] as u32, (found[0] >> 32) as u32);
+        self.finish(work, state, (n, entries, found[1] as u32), seeds.len() as u32)
     }
-    /// The arrays of a batch of so many nodes and entries.
-    fn finish(&self, work: &mut Work, batch: State, (n, entries): (u32, u32), seeds: u32) -> Result<NeighbourBatch<Cuda>> {
+    /// The arrays of a batch of so many nodes, entries, and entries of sparse rows.
+    fn finish(&self, work: &mut Work, batch: State, (n, entries, of_rows): (u32, u32, u32), seeds: u32) -> Result<NeighbourBatch<Cuda>> {
         let (device, nodes, nnz) = (self.cuda.device(), n as usize, entries as usize);
         let lists = |entries: usize| Ok::<_, Error>((device.alloc::<u32>(nodes + 1)?, device.alloc::<u32>(entries)?));
         let ((offsets, indices), looped) = (lists(nnz)?, lists(nnz + nodes)?);
@@ -285,16 +308,20 @@ impl Sampler {
         // SAFETY: every node is one of the graph, which has a label and a mark for each; there is a target for each node and class.
         unsafe { primitives::elementwise(device, MODULE, "neighbours_close", n.into(), &params) }?;
         work.clean = true;
-        let matrix = |(offsets, indices), nnz| {
+        // SAFETY: the rows of these nodes were found in the same batch.
+        let sparse = self.sparse.as_ref().map(|sparse| unsafe { sparse.copy(&self.cuda, batch.nodes, (n, of_rows)) }).transpose()?;
+        let matrix = |(offsets, indices), nnz, longest| {
             let lists = DeviceCsr { rows: nodes, columns: nodes, nnz, offsets: Offsets::U32(offsets), indices };
-            Ok::<_, Error>(Matrix::from_raw(&self.cuda, CudaMatrix::from_lists(device, lists, None, FormatKind::Csr)?))
+            let matrix = CudaMatrix::from_lists(device, lists, None, FormatKind::Csr)?.short_lived(longest);
+            Ok::<_, Error>(Matrix::from_raw(&self.cuda, matrix))
         };
         Ok(NeighbourBatch {
             nodes: whole(&self.cuda, vertices, (nodes, 1))?,
-            adjacency: matrix((offsets, indices), nnz)?,
-            with_loops: matrix(looped, nnz + nodes)?,
+            adjacency: matrix((offsets, indices), nnz, room)?,
+            with_loops: matrix(looped, nnz + nodes, room + 1)?,
             weights: whole(&self.cuda, weights, (nnz, 1))?,
             targets: whole(&self.cuda, targets, (nodes, self.classes))?,
+            sparse,
         })
     }
     fn work(&self) -> std::sync::MutexGuard<'_, Work> {

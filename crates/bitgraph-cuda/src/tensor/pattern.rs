@@ -1,7 +1,7 @@
 //! A matrix as the operations over its entries see it: its rows or its columns, with where each entry is in the matrix's own order, and long
 //! rows cut into pieces.
 //!
-//! Invariant: made at first use and kept with the matrix, so that a matrix that is used again costs nothing.
+//! Invariant: made at first use and kept with the matrix, so that a matrix that is used again costs nothing. A matrix of few products has no pieces.
 
 use super::work::{LongRowsParams, RowPiece};
 use crate::device::{Buffer, Device};
@@ -115,14 +115,17 @@ impl<'a> Seen<'a> {
     /// A matrix, or its transpose, which is made by a sort at first use.
     pub fn of(matrix: &'a CudaMatrix, transposed: bool) -> Result<Self> {
         let (device, derived) = (&matrix.device, matrix.kept::<Derived>());
+        // Long rows of a matrix of few products are not looked for, because that waits.
+        let short_lived = matrix.longest_if_short_lived().is_some();
+        let long_rows = |csr| if short_lived { Ok(LongRows::default()) } else { LongRows::of(device, csr) };
         let limit = limits(device).row;
         if !transposed {
             let csr = matrix.lists()?;
-            let long = once(&derived.long_rows, || LongRows::of(device, csr))?;
+            let long = once(&derived.long_rows, || long_rows(csr))?;
             return Ok(Self { csr, positions: None, long, limit });
         }
         let (csr, positions) = once(&derived.transposed, || primitives::transpose_with_positions(device, matrix.lists()?))?;
-        let long = once(&derived.long_columns, || LongRows::of(device, csr))?;
+        let long = once(&derived.long_columns, || long_rows(csr))?;
         Ok(Self { csr, positions: Some(positions), long, limit })
     }
 }

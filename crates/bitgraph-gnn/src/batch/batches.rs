@@ -85,6 +85,8 @@ pub struct Batches {
     train: Vec<u32>,
     is_trained: Vec<bool>,
     plan: Plan,
+    /// Entries of a row of a batch's adjacency and of its features at most: bounds that every batch has, wherever it is made.
+    pub(super) longest: (u32, u32),
     on_host: bool,
 }
 
@@ -133,6 +135,12 @@ impl Batches {
                 Plan::Clusters { parts: all, joined: *joined as usize }
             }
         };
+        let rows = |of: &Csr| (0..of.nrows()).map(|i| of.degree(i) as u32).max().unwrap_or(0);
+        let most = match &settings.sampler {
+            Sampler::Neighbours { fanouts, .. } => fanouts.iter().copied().max().unwrap_or(0),
+            _ => u32::MAX,
+        };
+        let longest = (most.min(rows(&graph)), set.features().pattern().map_or(0, rows));
         let mut is_trained = vec![false; graph.nrows()];
         train.iter().for_each(|&v| is_trained[v as usize] = true);
         Ok(Self {
@@ -145,6 +153,7 @@ impl Batches {
             train,
             is_trained,
             plan,
+            longest,
             on_host: false,
         })
     }

@@ -1,20 +1,21 @@
 //! Batches of neighbours that a backend draws itself, from the graph and the features that it has: they are those of host memory, bit for bit.
 //!
-//! What crosses to the backend is the order of the training nodes, once for an epoch; what comes back are two numbers a batch.
+//! What crosses to the backend is the order of the training nodes, once for an epoch; what comes back are two numbers a batch, three where features
+//! are sparse.
 
 use super::Batches;
 use super::neighbours::key;
 use super::upload::{BatchLoss, Uploaded};
 use crate::degrees::WholeDegrees;
 use crate::{Features, Float, Graph, NodeTask};
-use bitgraph_tensor::ops::{NeighboursOp, Whole, map};
-use bitgraph_tensor::{Dense, TensorBackend};
+use bitgraph_tensor::TensorBackend;
+use bitgraph_tensor::ops::{NeighboursOp, SparseRows, Whole, map};
 use std::sync::Arc;
 
 /// Draws the batches of a run on its backend.
 pub(crate) struct Drawing<B: TensorBackend, T: Float> {
     degrees: Arc<WholeDegrees<B, T::Real>>,
-    features: Dense<B, T>,
+    features: Features<B, T>,
     batch: usize,
 }
 
@@ -29,10 +30,14 @@ impl<B: TensorBackend, T: Float> Drawing<B, T> {
             Err(reason) => return Ok(Whole::Declined(reason.into())),
         };
         let declined = |reason: &str| Ok(Whole::Declined(reason.into()));
-        let features = match &task.features {
-            Features::Dense(x) => x.clone(),
-            Features::Sparse { .. } => return declined("the features are sparse"),
+        let values = match &task.features {
+            Features::Dense(_) => None,
+            Features::Sparse { values, .. } => Some(values.any()),
             Features::Streamed(_) => return declined("the features are streamed"),
+        };
+        let sparse = match (&task.features, &values) {
+            (Features::Sparse { pattern, .. }, Some(values)) => Some(SparseRows { pattern, values }),
+            _ => None,
         };
         let (backend, adjacency) = (task.graph.backend(), task.graph.adjacency());
         let Some(degrees) = task.graph.host_degrees() else { return declined("the graph was drawn itself") };
@@ -40,13 +45,13 @@ impl<B: TensorBackend, T: Float> Drawing<B, T> {
             return declined("the graph on the device has other entries");
         }
         let (labels, classes) = (&batches.labels[..], batches.classes);
-        let op = NeighboursOp { adjacency, fanouts, batch, labels, classes };
+        let op = NeighboursOp { adjacency, fanouts, batch, labels, classes, sparse };
         let sampler = match backend.neighbours(&op)? {
             Whole::Done(sampler) => sampler,
             Whole::Declined(reason) => return Ok(Whole::Declined(reason)),
         };
         let degrees = Arc::new(WholeDegrees::new(backend, sampler, Arc::clone(degrees))?);
-        Ok(Whole::Done(Self { degrees, features, batch }))
+        Ok(Whole::Done(Self { degrees, features: task.features.clone(), batch }))
     }
     /// Begins an epoch.
     ///
@@ -60,12 +65,22 @@ impl<B: TensorBackend, T: Float> Drawing<B, T> {
     /// # Errors
     /// The backend's.
     pub fn batch(&self, batches: &Batches, seed: u64, at: (u32, usize)) -> Result<Whole<Uploaded<B, T>>, B::Error> {
-        let drawn = match self.degrees.sampler().draw(batches.seeds(self.batch, at.1), key(seed, at))? {
+        let mut drawn = match self.degrees.sampler().draw(batches.seeds(self.batch, at.1), key(seed, at))? {
             Whole::Done(drawn) => drawn,
             Whole::Declined(reason) => return Ok(Whole::Declined(reason)),
         };
-        let shares = map(&drawn.targets).eval_as()?;
-        let features = Features::Dense(self.degrees.gather(&self.features, &drawn.nodes)?);
+        let shares = match drawn.targets.any().get() {
+            Some(shares) => shares,
+            None => map(&drawn.targets).eval_as()?,
+        };
+        let features = match (&self.features, drawn.sparse.take()) {
+            (Features::Dense(x), _) => Features::Dense(self.degrees.gather(x, &drawn.nodes)?),
+            (_, Some((pattern, values))) => match values.get() {
+                Some(values) => Features::Sparse { pattern, values },
+                None => unreachable!("gathered values are of their matrix's type"),
+            },
+            (_, None) => unreachable!("sparse rows are gathered where they were given"),
+        };
         let graph = Graph::drawn(self.features.backend(), drawn, &self.degrees)?;
         Ok(Whole::Done((graph, features, BatchLoss::new(shares, batches.share()))))
     }

@@ -2,8 +2,8 @@
 //!
 //! A batch is made in host memory from the pattern, the features of its nodes are gathered there, and both are uploaded as a
 //! [`Graph`](crate::Graph) with features of its own, over which every layer runs unchanged. The next batches are prepared on other threads
-//! while one is trained on. Batches of neighbours are drawn on the backend instead where it can and the features are dense and there: the same
-//! batches, of which nothing crosses but their sizes ([`why_drawn_on_host`]). Scores are those of the whole graph.
+//! while one is trained on. Batches of neighbours are drawn on the backend instead where it can and the features are there: the same batches, of
+//! which nothing crosses but their sizes ([`why_drawn_on_host`]). Scores are those of the whole graph.
 //!
 //! | sampler | what a batch is | degrees and weights | what the loss of a training node counts |
 //! |---|---|---|---|

@@ -16,6 +16,8 @@ const AHEAD: usize = 8;
 pub(crate) struct Prepared {
     graph: HostGraph,
     features: Features,
+    /// Entries of a row of sparse features at most.
+    longest: u32,
     classes: usize,
     /// For each node and class what the loss counts, over the largest of them.
     shares: Vec<f32>,
@@ -38,13 +40,18 @@ impl Prepared {
             }
         }
         let features = batches.features.select(&batch.nodes).normalised(batches.normalise);
-        Some(Self { graph: batch.host_graph(), features, classes, shares, largest })
+        let (neighbours, longest) = batches.longest;
+        Some(Self { graph: batch.host_graph().short_lived(neighbours), features, longest, classes, shares, largest })
     }
     /// The graph and features on a backend, and what gives the loss.
     pub fn upload<B: TensorBackend, T: Float>(self, backend: &B) -> Result<Uploaded<B, T>, B::Error> {
         let nodes = self.graph.degrees.len();
         let shares = map(&Dense::from_vec(backend, nodes, self.classes, self.shares)?).eval_as()?;
-        Ok((Graph::on(backend, self.graph)?, self.features.on(backend)?, BatchLoss::new(shares, self.largest)))
+        let features = match self.features.on(backend)? {
+            crate::Features::Sparse { pattern, values } => crate::Features::Sparse { pattern: pattern.short_lived(self.longest), values },
+            other => other,
+        };
+        Ok((Graph::on(backend, self.graph)?, features, BatchLoss::new(shares, self.largest)))
     }
 }
 

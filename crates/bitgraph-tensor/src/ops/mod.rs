@@ -44,7 +44,7 @@ pub use gcn_epochs::{GcnEpoch, GcnEpochs, GcnEpochsOp, Kept, SharedByRuns, Whole
 pub use gemm::{DenseDense, GemmOp, gemm};
 pub use loss::{CrossEntropyOp, argmax_rows, cross_entropy, cross_entropy_with_gradient, log_softmax, log_softmax_backward};
 pub use map::{MapOp, Mapped, concat, map};
-pub use neighbours::{NeighbourBatch, NeighbourSampler, NeighboursOp};
+pub use neighbours::{NeighbourBatch, NeighbourSampler, NeighboursOp, SparseRows};
 pub use norm::{BatchNormGradients, BatchNormOp, BatchNormalised, batch_norm, batch_norm_backward, moments, sum_columns, sum_columns_into};
 pub use operation::{Computation, Fusing, Operation};
 pub use pack::{Coding, PackOp};

@@ -29,6 +29,16 @@ pub struct NeighboursOp<'a, B: Tensor> {
     pub labels: &'a [i32],
     /// Classes.
     pub classes: usize,
+    /// What has a row for each node, those of the batch's nodes to be gathered with it.
+    pub sparse: Option<SparseRows<'a, B>>,
+}
+
+/// A sparse matrix with a value for each entry, beside its pattern.
+pub struct SparseRows<'a, B: Tensor> {
+    /// The pattern.
+    pub pattern: &'a Matrix<B>,
+    /// The values in the order of its CSR form, of one column.
+    pub values: &'a Any<B>,
 }
 
 /// A batch on a backend.
@@ -43,6 +53,8 @@ pub struct NeighbourBatch<B: Tensor> {
     pub weights: Dense<B, f32>,
     /// 1 at the class of each seed, 0 elsewhere: nodes x classes.
     pub targets: Dense<B, f32>,
+    /// Row `i` is that of `nodes(i)` of [`NeighboursOp::sparse`], entries in their order: a pattern, and values of its type.
+    pub sparse: Option<(Matrix<B>, Any<B>)>,
 }
 
 /// Draws batches of neighbours on a backend. Batches are drawn one at a time.
@@ -52,8 +64,9 @@ pub trait NeighbourSampler<B: Tensor>: Send + Sync {
     /// # Errors
     /// [`Error::Parameter`](crate::Error::Parameter) for a node that the graph does not have; out of memory.
     fn set_order(&self, nodes: &[u32]) -> Result<(), B::Error>;
-    /// The batch around some places of the order. O(entries taken + nodes * classes), and logarithms of rows. Waits for two numbers, how many
-    /// nodes and entries there are. Declined where memory runs out.
+    /// The batch around some places of the order. O(entries taken + nodes * classes + entries of sparse rows), and logarithms of rows. Waits once:
+    /// for how many nodes and entries there are, and entries of sparse rows. Its matrices are [short-lived](Matrix::short_lived). Declined where
+    /// memory runs out.
     ///
     /// # Errors
     /// [`Error::Slice`](crate::Error::Slice) for places that are not there, or more than a batch has; the backend's.

@@ -8,6 +8,7 @@ mod gemm;
 mod gemm_deep;
 mod gemm_long;
 mod neighbours;
+mod neighbours_sparse;
 mod plain;
 mod replays;
 mod sddmm;

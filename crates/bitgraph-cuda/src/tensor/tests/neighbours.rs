@@ -9,7 +9,7 @@ use bitgraph_backend::Matrix;
 use bitgraph_generate::{Control, Generator};
 use bitgraph_gnn::batch::{Batch, BatchSettings, Batches, Sampler, neighbours_key, why_drawn_on_host};
 use bitgraph_gnn::data::{Dataset, Features, Labels, Normalise};
-use bitgraph_gnn::{Architecture, Epoch, Float, Graph, Model, NodeTask, Nodes, Run, Shape, Training};
+use bitgraph_gnn::{Architecture, Epoch, Float, Graph, Model, NodeTask, Nodes, Run, Shape, Streamed, Training};
 use bitgraph_sparse::{Csr, FormatKind};
 use bitgraph_tensor::backend::DenseOps;
 use bitgraph_tensor::ops::{NeighbourBatch, NeighbourSampler, NeighboursOp, Whole};
@@ -17,16 +17,16 @@ use bitgraph_tensor::{Dense, Element};
 use half::{bf16, f16};
 use std::sync::Arc;
 
-const CLASSES: usize = 3;
+pub(super) const CLASSES: usize = 3;
 const COLUMNS: usize = 7;
 
 /// A device whose counters are of one test alone.
-fn own_device() -> Option<Cuda> {
+pub(super) fn own_device() -> Option<Cuda> {
     Cuda::open(0).map_err(|error| crate::device::testing::skipped(&error)).ok()
 }
 
 /// A graph whose nodes of these numbers are trained on.
-fn set(graph: Csr, train: Vec<u32>) -> Dataset {
+pub(super) fn set(graph: Csr, train: Vec<u32>) -> Dataset {
     let nodes = graph.nrows();
     let features = Features::dense(nodes, COLUMNS, super::elements(nodes * COLUMNS, 5)).unwrap();
     let labels = Labels::new((0..nodes).map(|v| (v % CLASSES) as i32).collect(), CLASSES).unwrap();
@@ -36,7 +36,7 @@ fn set(graph: Csr, train: Vec<u32>) -> Dataset {
     Dataset::new("made", graph, features, labels, vec![split]).unwrap()
 }
 
-fn batches(set: &Dataset, fanouts: &[u32], batch: u32) -> Batches {
+pub(super) fn batches(set: &Dataset, fanouts: &[u32], batch: u32) -> Batches {
     let settings = BatchSettings { sampler: Sampler::Neighbours { fanouts: fanouts.to_vec(), batch }, evaluate_every: 1 };
     Batches::new(set, 0, &settings, Normalise::None, None, &Control::default(), |_| ()).unwrap()
 }
@@ -44,13 +44,13 @@ fn batches(set: &Dataset, fanouts: &[u32], batch: u32) -> Batches {
 fn sampler(cuda: &Cuda, set: &Dataset, fanouts: &[u32], batch: usize) -> Result<Box<dyn NeighbourSampler<Cuda>>, String> {
     let graph = Graph::<Cuda, f32>::new(cuda, set.graph()).unwrap();
     let (adjacency, labels, classes) = (graph.adjacency(), set.labels().of(), CLASSES);
-    match cuda.neighbours(&NeighboursOp { adjacency, fanouts, batch, labels, classes }).unwrap() {
+    match cuda.neighbours(&NeighboursOp { adjacency, fanouts, batch, labels, classes, sparse: None }).unwrap() {
         Whole::Done(sampler) => Ok(sampler),
         Whole::Declined(reason) => Err(reason),
     }
 }
 
-fn done(drawn: Whole<NeighbourBatch<Cuda>>) -> NeighbourBatch<Cuda> {
+pub(super) fn done(drawn: Whole<NeighbourBatch<Cuda>>) -> NeighbourBatch<Cuda> {
     match drawn {
         Whole::Done(batch) => batch,
         Whole::Declined(reason) => panic!("{reason}"),
@@ -58,7 +58,7 @@ fn done(drawn: Whole<NeighbourBatch<Cuda>>) -> NeighbourBatch<Cuda> {
 }
 
 /// Whether a batch is that of the host, with what follows from its pattern.
-fn agrees(what: &str, set: &Dataset, found: &NeighbourBatch<Cuda>, wanted: &Batch) {
+pub(super) fn agrees(what: &str, set: &Dataset, found: &NeighbourBatch<Cuda>, wanted: &Batch) {
     let nodes: Vec<u32> = found.nodes.to_host().unwrap().into_iter().map(|v| v as u32).collect();
     assert_eq!(nodes, wanted.nodes, "{what}: nodes");
     let (adjacency, values) = found.adjacency.to_host().unwrap();
@@ -121,7 +121,7 @@ fn batches_are_those_of_the_host() {
 fn a_batch_of_one_node_has_its_loop() {
     let Some(cuda) = super::device() else { return };
     let graph = Graph::<Cuda, f32>::new(&cuda, &pattern(1, 1, [(0, 0)])).unwrap();
-    let op = NeighboursOp { adjacency: graph.adjacency(), fanouts: &[4, 4], batch: 1, labels: &[2], classes: CLASSES };
+    let op = NeighboursOp { adjacency: graph.adjacency(), fanouts: &[4, 4], batch: 1, labels: &[2], classes: CLASSES, sparse: None };
     let Whole::Done(sampler) = cuda.neighbours(&op).unwrap() else { panic!("declined") };
     sampler.set_order(&[0]).unwrap();
     for key in [1, 2] {
@@ -142,7 +142,7 @@ fn wide_offsets_change_no_batch() {
     let wide: Vec<u64> = std::iter::once(0).chain((0..90).map(|i| of.graph().row_range(i).end as u64)).collect();
     let lists = DeviceCsr { offsets: Offsets::U64(device.upload(&wide).unwrap()), ..narrow };
     let matrix = Matrix::from_raw(&cuda, CudaMatrix::from_lists(device, lists, None, FormatKind::Csr).unwrap());
-    let op = NeighboursOp { adjacency: &matrix, fanouts: &[4, 40], batch: 30, labels: of.labels().of(), classes: CLASSES };
+    let op = NeighboursOp { adjacency: &matrix, fanouts: &[4, 40], batch: 30, labels: of.labels().of(), classes: CLASSES, sparse: None };
     let Whole::Done(sampler) = cuda.neighbours(&op).unwrap() else { panic!("declined") };
     let host = batches(&of, &[4, 40], 30);
     let order = host.order(9, 1);
@@ -235,18 +235,23 @@ fn without_memory_for_a_batch() {
 fn sampler_or_memory(cuda: &Cuda, set: &Dataset) -> Option<Box<dyn NeighbourSampler<Cuda>>> {
     let graph = Graph::<Cuda, f32>::new(cuda, set.graph()).ok()?;
     let (adjacency, labels, classes) = (graph.adjacency(), set.labels().of(), CLASSES);
-    match cuda.neighbours(&NeighboursOp { adjacency, fanouts: &[3, 3], batch: 30, labels, classes }).unwrap() {
+    match cuda.neighbours(&NeighboursOp { adjacency, fanouts: &[3, 3], batch: 30, labels, classes, sparse: None }).unwrap() {
         Whole::Done(sampler) => Some(sampler),
         Whole::Declined(_) => None,
     }
 }
 
-fn training(batches: Batches) -> Training {
+pub(super) fn training(batches: Batches) -> Training {
     Training { epochs: 3, batches: Some(Arc::new(batches)), ..Architecture::Sage.recipe(CLASSES).training }
 }
 
 /// Epochs of a run, the parameters after them, and what crossed meanwhile but for the first epoch.
-fn run<T: Float>(cuda: &Cuda, model: &Model<Cuda, T>, task: &NodeTask<Cuda, T>, training: &Training) -> (Vec<Epoch>, Vec<T::Real>, u64) {
+pub(super) fn run<T: Float>(
+    cuda: &Cuda,
+    model: &Model<Cuda, T>,
+    task: &NodeTask<Cuda, T>,
+    training: &Training,
+) -> (Vec<Epoch>, Vec<T::Real>, u64) {
     let mut run = Run::new(model, task, training, 5).unwrap();
     let mut epochs = vec![run.step().unwrap()];
     let before = cuda.device().crossings().uploads;
@@ -296,7 +301,6 @@ fn what_is_not_drawn_on_the_device_says_why() {
     assert!(
         why(Batches::new(&of, 0, &saint, Normalise::None, None, &Control::default(), |_| ()).unwrap()).contains("only those of neighbours")
     );
-    let sparse = Features::sparse(pattern(40, 4, (0..40).map(|i| (i, i % 4))), vec![1.0; 40]).unwrap();
-    let task: NodeTask<Cuda, f32> = of.task_with(sparse.on(&cuda).unwrap(), 0).unwrap();
-    assert!(why_drawn_on_host(&task, &batches(&of, &[2], 5)).unwrap().unwrap().contains("sparse"));
+    let streamed = Streamed::task::<f32>(&cuda, &of, 0, Normalise::None).unwrap();
+    assert!(why_drawn_on_host(&streamed, &batches(&of, &[2], 5)).unwrap().unwrap().contains("streamed"));
 }

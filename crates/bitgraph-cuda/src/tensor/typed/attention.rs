@@ -40,20 +40,20 @@ impl<L: Send + 'static> Laid for Backward<L> {
 fn key<T: Feature>(family: Family, op: &AttentionOp<Cuda>) -> Key {
     Key { family, dtype: T::DTYPE, columns: op.values.shape().1, heads: op.heads }
 }
-fn gat<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<GatLayout<T>>>> {
+fn gat<T: Feature>(op: &AttentionOp<Cuda>) -> Result<Option<Arc<GatLayout<T>>>> {
     let (matrix, key) = (op.matrix.raw(), key::<T>(Family::Gat, op));
-    laid(matrix, key, || GatLayout::build(cuda.device(), matrix.lists()?, key.columns, key.heads))
+    laid(matrix, key, || GatLayout::of(matrix, key.columns, key.heads))
 }
-fn pair<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<PairLayout<T>>>> {
+fn pair<T: Feature>(op: &AttentionOp<Cuda>) -> Result<Option<Arc<PairLayout<T>>>> {
     let (matrix, key) = (op.matrix.raw(), key::<T>(Family::Pair, op));
-    laid(matrix, key, || PairLayout::build(cuda.device(), matrix.lists()?, key.columns, key.heads))
+    laid(matrix, key, || PairLayout::of(matrix, key.columns, key.heads))
 }
-fn gat_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<Backward<GatBackwardLayout<T>>>>> {
+fn gat_backward<T: Feature>(op: &AttentionOp<Cuda>) -> Result<Option<Arc<Backward<GatBackwardLayout<T>>>>> {
     let (matrix, key) = (op.matrix.raw(), key::<T>(Family::GatBackward, op));
     laid(matrix, key, || {
         let seen = Seen::of(matrix, true)?;
         let Some(positions) = seen.positions else { return Ok(None) };
-        let made = GatBackwardLayout::build_with(cuda.device(), matrix.lists()?, (seen.csr, positions), key.columns, key.heads)?;
+        let made = GatBackwardLayout::build_with(matrix, (seen.csr, positions), key.columns, key.heads)?;
         Ok(made.map(|layout| {
             let bytes = layout.bytes();
             Backward(Mutex::new(layout), bytes)
@@ -61,12 +61,12 @@ fn gat_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Optio
     })
 }
 
-fn pair_backward<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<Arc<Backward<PairBackwardLayout<T>>>>> {
+fn pair_backward<T: Feature>(op: &AttentionOp<Cuda>) -> Result<Option<Arc<Backward<PairBackwardLayout<T>>>>> {
     let (matrix, key) = (op.matrix.raw(), key::<T>(Family::PairBackward, op));
     laid(matrix, key, || {
         let seen = Seen::of(matrix, true)?;
         let Some(positions) = seen.positions else { return Ok(None) };
-        let made = PairBackwardLayout::build(cuda.device(), matrix.lists()?, (seen.csr, positions), key.columns, key.heads)?;
+        let made = PairBackwardLayout::of(matrix, (seen.csr, positions), key.columns, key.heads)?;
         Ok(made.map(|layout| {
             let bytes = layout.bytes();
             Backward(Mutex::new(layout), bytes)
@@ -130,13 +130,13 @@ fn typed<T: Feature + Element>(
     let end = AttentionEnd { bias: bias.as_ref(), activation: way.activation };
     let run = |y: &Buffer<T>| match &op.score {
         Score::Additive { left, right, slope } => {
-            let Some(layout) = gat::<T>(cuda, op)? else { return Ok(false) };
+            let Some(layout) = gat::<T>(op)? else { return Ok(false) };
             let (Some(left), Some(right), Some(values)) = (reals(left), reals(right), array::<T>(&op.values)) else { return Ok(false) };
             let input = GatInput { left: &left, right: &right, values: &values, slope: *slope as f32, dropout: op.dropout };
             layout.layer(input, &end, y, lse.as_ref()).map(|()| true)
         }
         _ => {
-            let Some(layout) = pair::<T>(cuda, op)? else { return Ok(false) };
+            let Some(layout) = pair::<T>(op)? else { return Ok(false) };
             let Some(operands) = Pair::<T>::of(op) else { return Ok(false) };
             layout.layer(operands.input(op), &end, y, lse.as_ref()).map(|()| true)
         }
@@ -170,7 +170,7 @@ fn typed_backward<T: Feature + Element>(
     gradients: &AttentionGradients<'_, Cuda>,
 ) -> Result<bool> {
     let Score::Additive { left, right, slope } = &op.score else { return pairs_backward::<T>(cuda, op, before, dy, gradients) };
-    let Some(layout) = gat_backward::<T>(cuda, op)? else { return Ok(false) };
+    let Some(layout) = gat_backward::<T>(op)? else { return Ok(false) };
     let (Some(left), Some(right), Some(values)) = (reals(left), reals(right), array::<T>(&op.values)) else { return Ok(false) };
     let (Some(lse), Some(gradient)) = (reals(before.0), array::<T>(dy)) else { return Ok(false) };
     let result = before.1.and_then(array::<T>).filter(is_aligned);
@@ -199,7 +199,7 @@ fn pairs_backward<T: Feature + Element>(
     dy: &Any<Cuda>,
     gradients: &AttentionGradients<'_, Cuda>,
 ) -> Result<bool> {
-    let Some(layout) = pair_backward::<T>(cuda, op)? else { return Ok(false) };
+    let Some(layout) = pair_backward::<T>(op)? else { return Ok(false) };
     let Some(operands) = Pair::<T>::of(op) else { return Ok(false) };
     let (Some(lse), Some(gradient)) = (reals(before.0), array::<T>(dy)) else { return Ok(false) };
     let result = before.1.and_then(array::<T>).filter(is_aligned);
@@ -219,30 +219,30 @@ fn pairs_backward<T: Feature + Element>(
 }
 
 /// Which form runs.
-pub fn explain(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
-    fn of<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
+pub fn explain(op: &AttentionOp<Cuda>) -> Result<Option<String>> {
+    fn of<T: Feature>(op: &AttentionOp<Cuda>) -> Result<Option<String>> {
         Ok(match op.score {
-            Score::Additive { .. } => gat::<T>(cuda, op)?.map(|l| l.explain()),
-            _ => pair::<T>(cuda, op)?.map(|l| l.explain()),
+            Score::Additive { .. } => gat::<T>(op)?.map(|l| l.explain()),
+            _ => pair::<T>(op)?.map(|l| l.explain()),
         })
     }
     match op.values.dtype() {
-        DType::F16 => of::<f16>(cuda, op),
-        DType::Bf16 => of::<bf16>(cuda, op),
-        _ => of::<f32>(cuda, op),
+        DType::F16 => of::<f16>(op),
+        DType::Bf16 => of::<bf16>(op),
+        _ => of::<f32>(op),
     }
 }
 /// Which form of the backward pass runs.
-pub fn explain_backward(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
-    fn of<T: Feature>(cuda: &Cuda, op: &AttentionOp<Cuda>) -> Result<Option<String>> {
+pub fn explain_backward(op: &AttentionOp<Cuda>) -> Result<Option<String>> {
+    fn of<T: Feature>(op: &AttentionOp<Cuda>) -> Result<Option<String>> {
         Ok(match op.score {
-            Score::Additive { .. } => gat_backward::<T>(cuda, op)?.map(|l| l.0.lock().unwrap_or_else(PoisonError::into_inner).explain()),
-            _ => pair_backward::<T>(cuda, op)?.map(|l| l.0.lock().unwrap_or_else(PoisonError::into_inner).explain()),
+            Score::Additive { .. } => gat_backward::<T>(op)?.map(|l| l.0.lock().unwrap_or_else(PoisonError::into_inner).explain()),
+            _ => pair_backward::<T>(op)?.map(|l| l.0.lock().unwrap_or_else(PoisonError::into_inner).explain()),
         })
     }
     match op.values.dtype() {
-        DType::F16 => of::<f16>(cuda, op),
-        DType::Bf16 => of::<bf16>(cuda, op),
-        _ => of::<f32>(cuda, op),
+        DType::F16 => of::<f16>(op),
+        DType::Bf16 => of::<bf16>(op),
+        _ => of::<f32>(op),
     }
 }

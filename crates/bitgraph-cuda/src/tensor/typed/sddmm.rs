@@ -17,26 +17,26 @@ impl<T: Feature> Laid for SddmmLayout<T> {
     }
 }
 
-fn layout<T: Feature>(cuda: &Cuda, op: &SddmmOp<Cuda>) -> Result<Option<Arc<SddmmLayout<T>>>> {
+fn layout<T: Feature>(op: &SddmmOp<Cuda>) -> Result<Option<Arc<SddmmLayout<T>>>> {
     let (matrix, columns, heads) = (op.matrix.raw(), op.left.shape().1, op.heads);
     let key = Key { family: Family::Sddmm, dtype: T::DTYPE, columns, heads };
-    laid(matrix, key, || SddmmLayout::build(cuda.device(), matrix.lists()?, columns, heads))
+    laid(matrix, key, || SddmmLayout::of(matrix, columns, heads))
 }
 
 /// Runs the form; whether it could be laid out.
-pub fn run(cuda: &Cuda, op: &SddmmOp<Cuda>, e: &AnyMut<'_, Cuda>) -> Result<bool> {
+pub fn run(op: &SddmmOp<Cuda>, e: &AnyMut<'_, Cuda>) -> Result<bool> {
     match op.left.dtype() {
-        DType::F16 => typed::<f16>(cuda, op, e),
-        DType::Bf16 => typed::<bf16>(cuda, op, e),
-        _ => typed::<f32>(cuda, op, e),
+        DType::F16 => typed::<f16>(op, e),
+        DType::Bf16 => typed::<bf16>(op, e),
+        _ => typed::<f32>(op, e),
     }
 }
 
-fn typed<T: Product<T> + Element>(cuda: &Cuda, op: &SddmmOp<Cuda>, e: &AnyMut<'_, Cuda>) -> Result<bool>
+fn typed<T: Product<T> + Element>(op: &SddmmOp<Cuda>, e: &AnyMut<'_, Cuda>) -> Result<bool>
 where
     f32: Product<T>,
 {
-    let Some(layout) = layout::<T>(cuda, op)? else { return Ok(false) };
+    let Some(layout) = layout::<T>(op)? else { return Ok(false) };
     let (Some(left), Some(right)) = (array::<T>(&op.left), array::<T>(&op.right)) else { return Ok(false) };
     let factor = op.factor as f32;
     if let Some(e) = output::<T>(e) {
@@ -46,10 +46,10 @@ where
 }
 
 /// Which form runs.
-pub fn explain(cuda: &Cuda, op: &SddmmOp<Cuda>) -> Result<Option<String>> {
+pub fn explain(op: &SddmmOp<Cuda>) -> Result<Option<String>> {
     Ok(match op.left.dtype() {
-        DType::F16 => layout::<f16>(cuda, op)?.map(|l| l.explain()),
-        DType::Bf16 => layout::<bf16>(cuda, op)?.map(|l| l.explain()),
-        _ => layout::<f32>(cuda, op)?.map(|l| l.explain()),
+        DType::F16 => layout::<f16>(op)?.map(|l| l.explain()),
+        DType::Bf16 => layout::<bf16>(op)?.map(|l| l.explain()),
+        _ => layout::<f32>(op)?.map(|l| l.explain()),
     })
 }

@@ -80,9 +80,11 @@ fn layout<T: Feature>(cuda: &Cuda, op: &SpmmOp<Cuda>, columns: usize) -> Result<
     let family = Family::Spmm { transposed: op.transposed, valued, plan };
     laid(matrix, Key { family, dtype: T::DTYPE, columns, heads: 1 }, || {
         let csr = Seen::of(matrix, op.transposed)?.csr;
-        match plan {
-            None => SpmmLayout::build(cuda.device(), csr, columns, valued),
-            Some(plan) => SpmmLayout::with_plan(cuda.device(), csr, columns, valued, plan),
+        match (plan, matrix.longest_if_short_lived()) {
+            // How long columns are is not known.
+            (None, Some(longest)) => SpmmLayout::short_lived(cuda.device(), csr, columns, valued, (!op.transposed).then_some(longest)),
+            (None, None) => SpmmLayout::build(cuda.device(), csr, columns, valued),
+            (Some(plan), _) => SpmmLayout::with_plan(cuda.device(), csr, columns, valued, plan),
         }
     })
 }
@@ -95,7 +97,7 @@ fn rounded(cuda: &Cuda, op: &SpmmOp<Cuda>, columns: usize) -> Result<Option<Arc<
         Edge::Own => matrix.values().is_some(),
         Edge::Values(_) => true,
     };
-    if op.precision != FeaturePrecision::Tf32 || x.dtype() != DType::F32 || valued {
+    if op.precision != FeaturePrecision::Tf32 || x.dtype() != DType::F32 || valued || matrix.longest_if_short_lived().is_some() {
         return Ok(None);
     }
     let plan = match cuda.tensor_kernels() {

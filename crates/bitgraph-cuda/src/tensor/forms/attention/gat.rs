@@ -3,9 +3,10 @@
 //! Source: Veličković et al., Graph Attention Networks, 2018. The softmax is formed as sums come in, by the largest score so far (Milakov and
 //! Gimelshein, Online normalizer calculation for softmax, 2018).
 
-use super::layout::{Cut, RowTasks, RowTasksParams, WARPS_ENOUGH};
+use super::layout::{Cut, Products, RowTasks, RowTasksParams, WARPS_ENOUGH};
 use super::select::Form;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::matrix::CudaMatrix;
 use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::{DeviceCsr, Result};
@@ -114,7 +115,12 @@ impl<T: Feature> GatLayout<T> {
     /// Heads that do not divide the columns; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
         let form = Form::of::<T>(columns, head_width(columns, heads)?);
-        Self::with_form(device, csr, columns, heads, form, WARPS_ENOUGH)
+        Self::with_form(device, csr, columns, heads, form, (WARPS_ENOUGH, Products::Many))
+    }
+    /// As [`GatLayout::build`], of a matrix: one of few products is waited for nowhere.
+    pub(in crate::tensor) fn of(matrix: &CudaMatrix, columns: usize, heads: usize) -> Result<Option<Self>> {
+        let form = Form::of::<T>(columns, head_width(columns, heads)?);
+        Self::with_form(&matrix.device, matrix.lists()?, columns, heads, form, (WARPS_ENOUGH, Products::of(matrix)))
     }
     pub(super) fn with_form(
         device: &Device,
@@ -122,10 +128,10 @@ impl<T: Feature> GatLayout<T> {
         columns: usize,
         heads: usize,
         form: Form,
-        enough: u64,
+        (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
         let cut = Cut::ByLength { piece: form.piece::<T>(csr.nnz, columns) };
-        let Some(tasks) = RowTasks::build(device, csr, cut)? else { return Ok(None) };
+        let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
         let side_bits = tasks.side_bits(form.lanes(), enough);
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
         Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, partial, element: PhantomData }))

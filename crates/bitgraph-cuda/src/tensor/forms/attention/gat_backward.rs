@@ -3,9 +3,10 @@
 //! Source of the formula for the sums over rows, by `dy . y` instead of a pass over the entries: Dao et al., FlashAttention, 2022.
 
 use super::gat::{GatInput, GatLayout};
-use super::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::layout::{Cut, Products, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::{Backward, Form};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::matrix::CudaMatrix;
 use crate::primitives::{invert, transpose_with_positions};
 use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps, launch_warps_sharing};
@@ -107,19 +108,19 @@ impl<T: Feature> GatBackwardLayout<T> {
         let head_columns = head_width(columns, heads)?;
         let form = Backward::of::<T>(columns, heads, head_columns)?;
         let forward = Form::of::<T>(columns, head_columns);
-        Self::with_forms(device, csr, columns, heads, (forward, form), TASKS_ENOUGH)
+        Self::with_forms(device, csr, columns, heads, (forward, form), (TASKS_ENOUGH, Products::Many))
     }
-    /// As [`GatBackwardLayout::build`], of a matrix whose transpose is there, with where each of its entries is in the matrix.
+    /// As [`GatBackwardLayout::build`], of a matrix whose transpose is there, with where each of its entries is in the matrix; one of few products
+    /// is waited for nowhere.
     pub(in crate::tensor) fn build_with(
-        device: &Device,
-        csr: &DeviceCsr,
+        matrix: &CudaMatrix,
         transposed: (&DeviceCsr, &Buffer<u32>),
         columns: usize,
         heads: usize,
     ) -> Result<Option<Self>> {
         let head_columns = head_width(columns, heads)?;
         let forms = (Form::of::<T>(columns, head_columns), Backward::of::<T>(columns, heads, head_columns)?);
-        Self::over(device, csr, transposed, (columns, heads), forms, TASKS_ENOUGH)
+        Self::over(&matrix.device, matrix.lists()?, transposed, (columns, heads), forms, (TASKS_ENOUGH, Products::of(matrix)))
     }
     pub(super) fn with_forms(
         device: &Device,
@@ -127,7 +128,7 @@ impl<T: Feature> GatBackwardLayout<T> {
         columns: usize,
         heads: usize,
         forms: (Form, Backward),
-        enough: u64,
+        enough: (u64, Products),
     ) -> Result<Option<Self>> {
         if csr.offsets.as_u32().is_none() {
             return Ok(None);
@@ -141,13 +142,12 @@ impl<T: Feature> GatBackwardLayout<T> {
         (transposed, positions): (&DeviceCsr, &Buffer<u32>),
         (columns, heads): (usize, usize),
         (forward, form): (Form, Backward),
-        enough: u64,
+        (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
-        let Some(forward) = GatLayout::<T>::with_form(device, csr, columns, heads, forward, enough)? else { return Ok(None) };
+        let Some(forward) = GatLayout::<T>::with_form(device, csr, columns, heads, forward, (enough, products))? else { return Ok(None) };
         let places = invert(device, positions)?;
-        let Some(transposed) = RowTasks::build(device, transposed, Cut::Windows { widest: form.window(heads), enough })? else {
-            return Ok(None);
-        };
+        let cut = Cut::Windows { widest: form.window(heads), enough };
+        let Some(transposed) = RowTasks::build(device, transposed, cut, products.transposed())? else { return Ok(None) };
         let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });
         let size = columns.checked_add(heads).and_then(|s| s.checked_next_multiple_of(2));
         let size = size.ok_or(Base::Overflow { what: "the width of a piece", dtype: DType::U64 })?;

@@ -1,7 +1,8 @@
 //! The gradients of additive attention: formulas in `f64` against differences of the forward pass in `f64`, and every form against the formulas.
 
+use super::layout::Products;
 use super::select::{Backward, Form};
-use super::tests::{SLOPE, expected, scores};
+use super::tests::{PRODUCTS, SLOPE, expected, scores};
 use super::{AttentionGiven, GatBackwardLayout, GatGradients, GatInput};
 use crate::device::Device;
 use crate::device::testing::device;
@@ -85,10 +86,16 @@ fn formulas_are_the_derivatives() {
 }
 
 fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, heads: usize, enough: u64) {
-    let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks", T::NAME);
+    for products in PRODUCTS {
+        agree::<T>(device, name, csr, (columns, heads), (enough, products));
+    }
+}
+fn agree<T: Tested>(device: &Device, name: &str, csr: &Csr, (columns, heads): (usize, usize), (enough, products): (u64, Products)) {
+    let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks, {products:?}", T::NAME);
     let (n, m, width) = (csr.nrows(), csr.ncols(), columns / heads);
     let forms = (Form::of::<T>(columns, width), Backward::of::<T>(columns, heads, width).unwrap());
-    let layout = GatBackwardLayout::<T>::with_forms(device, &lists(device, csr), columns, heads, forms, enough).unwrap().unwrap();
+    let layout =
+        GatBackwardLayout::<T>::with_forms(device, &lists(device, csr), columns, heads, forms, (enough, products)).unwrap().unwrap();
     let ((left, l), (right, r)) = (scores(device, n, heads, 1), scores(device, m, heads, 2));
     let ((values, v), (gradient, dy)) = (features::<T>(device, m, columns, 3), features::<T>(device, n, columns, 4));
     let x = Operands { left: l, right: r, values: v, gradient: dy };

@@ -1,9 +1,13 @@
 //! The rows of a matrix as tasks, built on the device: what `kernels/tensor/attention_tasks.cuh` reads.
 //!
-//! Invariant: a task has as many entries as a window or a piece at most; every row lies in one task, or in pieces that follow each other.
+//! Invariant: a task has as many entries as a window or a piece at most; every row lies in one task, or in pieces that follow each other. Of a matrix
+//! of few products there are as many tasks as there may be, and those that are none are zeros.
 
-use crate::device::{Buffer, Device, DevicePtr, parameters};
-use crate::primitives::{degree_order, degrees, elementwise, exclusive_scan_total, id_bits, reduce, sort_keys, too_large};
+use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
+use crate::matrix::CudaMatrix;
+use crate::primitives::{
+    THREADS, blocks, degree_order, degrees, elementwise, exclusive_scan_total, id_bits, reduce, sort_keys, threads, too_large,
+};
 use crate::{DeviceCsr, Result, skew};
 use bitgraph_kernels::constant;
 
@@ -24,6 +28,25 @@ pub(crate) enum Cut {
     Windows { widest: u32, enough: u64 },
     /// Single rows, the longest first, or so within parts of an even matrix, in pieces of so many entries.
     ByLength { piece: u32 },
+}
+
+/// What is known of the products of a matrix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Products {
+    /// There are many: rows are looked at.
+    Many,
+    /// There are few: nothing is waited for. Rows have so many entries at most, where that is known.
+    Few(Option<u32>),
+}
+
+impl Products {
+    pub(crate) fn of(matrix: &CudaMatrix) -> Self {
+        matrix.longest_if_short_lived().map_or(Self::Many, |longest| Self::Few(Some(longest)))
+    }
+    /// Those of the transpose, of whose rows nothing is known.
+    pub(crate) fn transposed(self) -> Self {
+        if self == Self::Many { Self::Many } else { Self::Few(None) }
+    }
 }
 
 parameters! {
@@ -53,6 +76,10 @@ parameters! {
         piece: u32,
         unused: u32,
     }
+    struct PassParams = "tensor/attention_tasks.cu" "bg::RowTasksPass" {
+        build: BuildParams,
+        status: DevicePtr<u64>,
+    }
 }
 
 /// Rows as tasks. Clones share the memory.
@@ -68,6 +95,9 @@ pub(crate) struct RowTasks {
     pattern: (Buffer<u32>, Buffer<u32>),
 }
 
+const MODULE: &str = "tensor/attention_tasks";
+/// Entries of a window at most.
+const WINDOW_ENTRIES: usize = constant("tuning/attention.cuh", "WINDOW_ENTRIES") as usize;
 /// Logarithm of the rows of a part in which the rows of an even matrix are sorted.
 const PART_BITS: u32 = constant("tuning/attention.cuh", "PART_BITS") as u32;
 
@@ -95,11 +125,11 @@ fn length_order(device: &Device, csr: &DeviceCsr) -> Result<Buffer<u32>> {
 
 impl RowTasks {
     /// Cuts the rows: long windows into rows, and long rows into pieces. None if the offsets are 64 bits wide. Four launches over the windows, and a
-    /// sort of the rows by length; waits for two numbers.
+    /// sort of the rows by length; waits for two numbers. Of few products at most one launch over windows in their order, which is not waited for.
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub(crate) fn build(device: &Device, csr: &DeviceCsr, cut: Cut) -> Result<Option<Self>> {
+    pub(crate) fn build(device: &Device, csr: &DeviceCsr, cut: Cut, products: Products) -> Result<Option<Self>> {
         let Some(offsets) = csr.offsets.as_u32() else { return Ok(None) };
         // Kernels step past the last entry by a few.
         if csr.nnz > u32::MAX as usize - 4096 || csr.rows >= u32::MAX as usize || csr.columns >= u32::MAX as usize {
@@ -116,10 +146,13 @@ impl RowTasks {
             }
             Cut::ByLength { piece: entries } => {
                 piece = shortened(entries, csr.nnz, TASKS_ENOUGH);
-                order = Some(length_order(device, csr)?);
+                order = if products == Products::Many { Some(length_order(device, csr)?) } else { None };
             }
         }
         let windows = csr.rows.div_ceil(window as usize);
+        if let Products::Few(longest) = products {
+            return Self::in_order(device, csr, offsets, (window, piece), longest).map(Some);
+        }
         let (pieces, others) = (device.alloc::<u32>(windows)?, device.alloc::<u32>(windows)?);
         let mut build = BuildParams {
             offsets: offsets.ptr(),
@@ -134,9 +167,8 @@ impl RowTasks {
             piece,
             unused: 0,
         };
-        let module = "tensor/attention_tasks";
         // SAFETY: every array holds as many elements as the parameters say.
-        unsafe { elementwise(device, module, "attention_tasks_count", windows as u64, &build) }?;
+        unsafe { elementwise(device, MODULE, "attention_tasks_count", windows as u64, &build) }?;
         let (piece_places, piece_count) = exclusive_scan_total(device, &pieces)?;
         let (other_places, other_count) = exclusive_scan_total(device, &others)?;
         let (mut tasks, mut arrived) = (Buffer::default(), Buffer::default());
@@ -146,8 +178,62 @@ impl RowTasks {
             (build.pieces, build.others) = (piece_places.ptr(), other_places.ptr());
             (build.tasks, build.piece_count) = (tasks.ptr(), piece_count);
             // SAFETY: every array holds as many elements as the parameters say; the counts gave the sizes.
-            unsafe { elementwise(device, module, "attention_tasks_fill", windows as u64, &build) }?;
+            unsafe { elementwise(device, MODULE, "attention_tasks_fill", windows as u64, &build) }?;
         }
+        Ok(Some(Self::over(csr, offsets, (window, piece), (tasks, arrived), (piece_count, other_count))))
+    }
+    /// Windows in their order, cut without a wait by bounds of how many tasks there are; none are cut where no row can be long enough.
+    fn in_order(
+        device: &Device,
+        csr: &DeviceCsr,
+        offsets: &Buffer<u32>,
+        (window, piece): (u32, u32),
+        longest: Option<u32>,
+    ) -> Result<Self> {
+        let (rows, nnz, windows) = (csr.rows, csr.nnz, csr.rows.div_ceil(window as usize));
+        let longest = longest.map_or(nnz, |longest| nnz.min(longest as usize));
+        if longest <= piece as usize && (window == 1 || longest.saturating_mul(window as usize).min(nnz) <= WINDOW_ENTRIES) {
+            return Ok(Self::over(csr, offsets, (window, piece), Default::default(), (0, windows as u32)));
+        }
+        // A cut row has more than a piece, and less than a piece more than its whole pieces have. A window comes apart around a row that is cut, and
+        // where a row would have it hold too much, which every entry is part of twice at most.
+        let most_cut = rows.min(nnz / (piece as usize + 1));
+        let pieces = nnz / piece as usize + most_cut;
+        let others = rows.min(windows + 2 * most_cut + 2 * nnz / WINDOW_ENTRIES);
+        let block = threads(device, THREADS);
+        let grid = blocks(windows as u64, block.into())?;
+        // Tasks, status words and counts of pieces that are done are zeroed together.
+        let (status, zeros) = (16 * (pieces + others), 16 * (pieces + others) + 8 * (grid as usize + 1));
+        let zeroed = device.zeroed::<u8>(zeros + 4 * pieces)?;
+        let tasks = zeroed.part(0..status).cast::<[u32; 4]>();
+        let build = BuildParams {
+            offsets: offsets.ptr(),
+            order: DevicePtr::NULL,
+            pieces: DevicePtr::NULL,
+            others: DevicePtr::NULL,
+            tasks: tasks.ptr(),
+            row_count: rows as u32,
+            windows: windows as u32,
+            window,
+            piece_count: pieces as u32,
+            piece,
+            unused: 0,
+        };
+        let pass = PassParams { build, status: zeroed.ptr().offset(status).cast() };
+        let shape = Shape { grid, block, shared: 36 * 8, mode: Mode::Plain };
+        // SAFETY: no pattern of so many rows and entries gives more tasks; there is a zeroed status word for each block.
+        unsafe { device.launch(&device.kernel(MODULE, "attention_tasks_pass")?, shape, &pass) }?;
+        let arrived = zeroed.part(zeros..zeroed.len()).cast();
+        Ok(Self::over(csr, offsets, (window, piece), (tasks, arrived), (pieces as u32, others as u32)))
+    }
+    /// So many pieces and other tasks.
+    fn over(
+        csr: &DeviceCsr,
+        offsets: &Buffer<u32>,
+        (window, piece): (u32, u32),
+        (tasks, arrived): (Buffer<[u32; 4]>, Buffer<u32>),
+        (piece_count, other_count): (u32, u32),
+    ) -> Self {
         let parameters = RowTasksParams {
             offsets: offsets.ptr(),
             indices: csr.indices.ptr(),
@@ -161,7 +247,7 @@ impl RowTasks {
             piece,
         };
         let pattern = (offsets.clone(), csr.indices.clone());
-        Ok(Some(Self { parameters, rows: csr.rows, columns: csr.columns, entries: csr.nnz, tasks, arrived, pattern }))
+        Self { parameters, rows: csr.rows, columns: csr.columns, entries: csr.nnz, tasks, arrived, pattern }
     }
     /// Logarithm of the groups of `lanes` lanes that share a row, of single rows: several in a warp where there would be too few warps.
     pub(crate) fn side_bits(&self, lanes: u32, enough: u64) -> u32 {
@@ -208,7 +294,7 @@ mod tests {
         // One to three entries a row.
         let (r, c) = (0..rows).flat_map(|i| (0..=i % 3).map(move |k| (i, (i + k) % rows))).unzip();
         let csr = Coo::pattern(rows as usize, rows as usize, r, c).into_csr(Duplicates::First).unwrap().0;
-        let found = RowTasks::build(&device, &lists(&device, &csr), Cut::ByLength { piece: 128 }).unwrap().unwrap();
+        let found = RowTasks::build(&device, &lists(&device, &csr), Cut::ByLength { piece: 128 }, Products::Many).unwrap().unwrap();
         let tasks = found.tasks.to_vec().unwrap();
         let mut seen: Vec<u32> = tasks.iter().map(|task| task[0]).collect();
         // Parts follow each other, and in each the longest rows come first.

@@ -16,7 +16,7 @@ mod pair_gradient_tests;
 mod pair_tests;
 mod select;
 #[cfg(test)]
-mod tests;
+pub(in crate::tensor::forms) mod tests;
 
 pub use gat::{AttentionEnd, EndActivation, GatInput, GatLayout};
 pub use gat_backward::{AttentionGiven, GatBackwardLayout, GatGradients};

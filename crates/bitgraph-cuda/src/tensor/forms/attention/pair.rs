@@ -4,9 +4,10 @@
 //! Alon, Yahav, How Attentive are Graph Attention Networks?, 2022.
 
 use super::gat::{AttentionEnd, EndParams, partial_len};
-use super::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::layout::{Cut, Products, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::Pair;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::matrix::CudaMatrix;
 use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::{DeviceCsr, Result};
@@ -101,11 +102,22 @@ impl<T: Feature> PairLayout<T> {
     /// # Errors
     /// Heads that do not divide the columns; more columns than a warp holds; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
-        Self::with_enough(device, csr, columns, heads, TASKS_ENOUGH)
+        Self::with_enough(device, csr, columns, heads, (TASKS_ENOUGH, Products::Many))
     }
-    pub(super) fn with_enough(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize, enough: u64) -> Result<Option<Self>> {
+    /// As [`PairLayout::build`], of a matrix: one of few products is waited for nowhere.
+    pub(in crate::tensor) fn of(matrix: &CudaMatrix, columns: usize, heads: usize) -> Result<Option<Self>> {
+        Self::with_enough(&matrix.device, matrix.lists()?, columns, heads, (TASKS_ENOUGH, Products::of(matrix)))
+    }
+    pub(super) fn with_enough(
+        device: &Device,
+        csr: &DeviceCsr,
+        columns: usize,
+        heads: usize,
+        (enough, products): (u64, Products),
+    ) -> Result<Option<Self>> {
         let form = Pair::of::<T>(columns, head_width(columns, heads)?)?;
-        let Some(tasks) = RowTasks::build(device, csr, Cut::Windows { widest: form.window(), enough })? else { return Ok(None) };
+        let cut = Cut::Windows { widest: form.window(), enough };
+        let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
         Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, partial, element: PhantomData }))
     }

@@ -4,10 +4,11 @@
 //! column; runs of clones share that memory, and are ordered by the layout's stream.
 
 use super::gat_backward::AttentionGiven;
-use super::layout::{Cut, RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::layout::{Cut, Products, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::pair::{PairInput, PairLayout};
 use super::select::Pair;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::matrix::CudaMatrix;
 use crate::tensor::attention::DropoutParams;
 use crate::tensor::forms::{Feature, address, expect_len, is_aligned, launch_warps};
 use crate::{DeviceCsr, Result};
@@ -82,19 +83,29 @@ impl<T: Feature> PairBackwardLayout<T> {
         columns: usize,
         heads: usize,
     ) -> Result<Option<Self>> {
-        Self::with_enough(device, csr, transposed, (columns, heads), TASKS_ENOUGH)
+        Self::with_enough(device, csr, transposed, (columns, heads), (TASKS_ENOUGH, Products::Many))
+    }
+    /// As [`PairBackwardLayout::build`], of a matrix: one of few products is waited for nowhere.
+    pub(in crate::tensor) fn of(
+        matrix: &CudaMatrix,
+        transposed: (&DeviceCsr, &Buffer<u32>),
+        columns: usize,
+        heads: usize,
+    ) -> Result<Option<Self>> {
+        let enough = (TASKS_ENOUGH, Products::of(matrix));
+        Self::with_enough(&matrix.device, matrix.lists()?, transposed, (columns, heads), enough)
     }
     pub(super) fn with_enough(
         device: &Device,
         csr: &DeviceCsr,
         (transposed, positions): (&DeviceCsr, &Buffer<u32>),
         (columns, heads): (usize, usize),
-        enough: u64,
+        (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
-        let Some(forward) = PairLayout::<T>::with_enough(device, csr, columns, heads, enough)? else { return Ok(None) };
+        let Some(forward) = PairLayout::<T>::with_enough(device, csr, columns, heads, (enough, products))? else { return Ok(None) };
         let Pair::Rows(width) = forward.form() else { return Ok(None) };
         let cut = Cut::Windows { widest: forward.form().window(), enough };
-        let Some(transposed) = RowTasks::build(device, transposed, cut)? else { return Ok(None) };
+        let Some(transposed) = RowTasks::build(device, transposed, cut, products.transposed())? else { return Ok(None) };
         let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });
         let pieces = forward.tasks().parameters.piece_count.max(2 * transposed.parameters.piece_count) as usize;
         let partial = product("the number of sums of pieces of rows", pieces, columns)?;

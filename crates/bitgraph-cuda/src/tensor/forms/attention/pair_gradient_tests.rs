@@ -1,7 +1,8 @@
 //! The gradients of attention by two rows: formulas in `f64` against differences of the forward pass in `f64`, and every form against the formulas.
 
+use super::layout::Products;
 use super::pair_tests::{Kind, score};
-use super::tests::SLOPE;
+use super::tests::{PRODUCTS, SLOPE};
 use super::{AttentionGiven, PairBackwardLayout, PairGradients, PairInput, PairScore};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
@@ -179,8 +180,13 @@ fn formulas_are_the_derivatives() {
 }
 
 fn agrees<T: Tested>(device: &Device, name: &str, case: &Case<'_>, shared: bool, enough: u64) {
+    for products in PRODUCTS {
+        agree::<T>(device, name, case, shared, (enough, products));
+    }
+}
+fn agree<T: Tested>(device: &Device, name: &str, case: &Case<'_>, shared: bool, enough: (u64, Products)) {
     let (csr, columns, heads) = (case.csr, case.columns, case.heads);
-    let what = format!("{name}, {}, {:?}, {columns} columns, {heads} heads, shared: {shared}, {enough} tasks", T::NAME, case.kind);
+    let what = format!("{name}, {}, {:?}, {columns} columns, {heads} heads, shared: {shared}, {enough:?} tasks", T::NAME, case.kind);
     let (n, m) = (csr.nrows(), csr.ncols());
     let matrix = lists(device, csr);
     let (transposed, positions) = transpose_with_positions(device, &matrix).unwrap();

@@ -1,6 +1,7 @@
 //! Attention by dot products, cosines and sums against sums of `f64`.
 
-use super::tests::SLOPE;
+use super::layout::Products;
+use super::tests::{PRODUCTS, SLOPE};
 use super::{PairInput, PairLayout, PairScore};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
@@ -28,8 +29,20 @@ pub(super) fn score(kind: Kind, query: &[f64], key: &[f64], parameter: &[f64]) -
     }
 }
 
-fn agrees<T: Tested>(device: &Device, (name, csr): (&str, &Csr), kind: Kind, (columns, heads): (usize, usize), shared: bool, enough: u64) {
-    let case = format!("{name}, {kind:?}, {}, {columns} columns, {heads} heads, shared {shared}, {enough} tasks", T::NAME);
+fn agrees<T: Tested>(device: &Device, of: (&str, &Csr), kind: Kind, sizes: (usize, usize), shared: bool, enough: u64) {
+    for products in PRODUCTS {
+        agree::<T>(device, of, kind, sizes, shared, (enough, products));
+    }
+}
+fn agree<T: Tested>(
+    device: &Device,
+    (name, csr): (&str, &Csr),
+    kind: Kind,
+    (columns, heads): (usize, usize),
+    shared: bool,
+    enough: (u64, Products),
+) {
+    let case = format!("{name}, {kind:?}, {}, {columns} columns, {heads} heads, shared {shared}, {enough:?} tasks", T::NAME);
     let (n, m, width) = (csr.nrows(), csr.ncols(), columns / heads);
     let (query, mut q) = features::<T>(device, n, columns, 1);
     if n > 2 {

@@ -1,5 +1,6 @@
 //! Every form against sums of `f64`, on the host shim (or a GPU, where there is one).
 
+use super::layout::Products;
 use super::select::Form;
 use super::{AttentionEnd, EndActivation, GatInput, GatLayout};
 use crate::device::testing::device;
@@ -9,6 +10,8 @@ use bitgraph_sparse::Csr;
 use half::{bf16, f16};
 
 pub(super) const SLOPE: f64 = 0.2;
+/// Tasks of the rows that there are, and of those that there may be.
+pub(in crate::tensor::forms) const PRODUCTS: [Products; 2] = [Products::Many, Products::Few(None)];
 
 fn leaky(z: f64) -> f64 {
     if z > 0.0 { z } else { SLOPE * z }
@@ -44,9 +47,14 @@ pub(super) fn scores(device: &Device, n: usize, heads: usize, seed: u64) -> (Buf
 }
 
 fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, heads: usize, enough: u64) {
-    let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks", T::NAME);
+    for products in PRODUCTS {
+        agree::<T>(device, name, csr, (columns, heads), (enough, products));
+    }
+}
+fn agree<T: Tested>(device: &Device, name: &str, csr: &Csr, (columns, heads): (usize, usize), (enough, products): (u64, Products)) {
+    let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks, {products:?}", T::NAME);
     let form = Form::of::<T>(columns, columns / heads);
-    let layout = GatLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, enough).unwrap().unwrap();
+    let layout = GatLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, (enough, products)).unwrap().unwrap();
     let scores = |n, seed| scores(device, n, heads, seed);
     let ((left, l), (right, r)) = (scores(csr.nrows(), 1), scores(csr.ncols(), 2));
     let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
@@ -143,7 +151,8 @@ fn an_infinity_stays_in_the_rows_that_name_it() {
         let values = device.upload(&host).unwrap();
         let (left, right) = (device.zeroed::<f32>(csr.nrows() * heads).unwrap(), device.zeroed::<f32>(csr.ncols() * heads).unwrap());
         let form = Form::of::<f16>(columns, columns / heads);
-        let layout = GatLayout::<f16>::with_form(&device, &lists(&device, &csr), columns, heads, form, 0).unwrap().unwrap();
+        let layout =
+            GatLayout::<f16>::with_form(&device, &lists(&device, &csr), columns, heads, form, (0, Products::Many)).unwrap().unwrap();
         let output = device.zeroed::<f16>(csr.nrows() * columns).unwrap();
         layout.forward(GatInput { left: &left, right: &right, values: &values, slope: 0.2, dropout: None }, &output, None).unwrap();
         for (k, value) in output.to_vec().unwrap().into_iter().enumerate() {
@@ -182,7 +191,7 @@ fn ends_of_layers() {
                 let (bias, b) = features::<f32>(device, 1, columns, 4);
                 let [y, sizes, _] = expected(&csr, columns, 1, &l, &r, &v);
                 let form = Form::of::<T>(columns, columns);
-                let layout = GatLayout::<T>::with_form(device, &matrix, columns, 1, form, 0).unwrap().unwrap();
+                let layout = GatLayout::<T>::with_form(device, &matrix, columns, 1, form, (0, Products::Many)).unwrap().unwrap();
                 let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32, dropout: None };
                 for (activation, apply) in [
                     (None, (|x| x) as fn(f64) -> f64),

@@ -6,9 +6,10 @@ mod select;
 #[cfg(test)]
 mod tests;
 
-use super::attention::layout::{RowTasks, RowTasksParams};
+use super::attention::layout::{Products, RowTasks, RowTasksParams};
 use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
+use crate::matrix::CudaMatrix;
 use crate::{DeviceCsr, Result};
 use half::{bf16, f16};
 pub(in crate::tensor) use select::Form;
@@ -58,11 +59,24 @@ impl<T: Feature> SddmmLayout<T> {
     /// Heads that do not divide the columns; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
         let form = Form::of::<T>(columns, heads, head_width(columns, heads)?);
-        Self::with_form(device, csr, columns, heads, form, form.enough())
+        Self::with_form(device, csr, columns, heads, form, (form.enough(), Products::Many))
     }
-    fn with_form(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize, form: Form, enough: u64) -> Result<Option<Self>> {
+    /// As [`SddmmLayout::build`], of a matrix: one of few products is waited for nowhere.
+    pub(in crate::tensor) fn of(matrix: &CudaMatrix, columns: usize, heads: usize) -> Result<Option<Self>> {
+        let form = Form::of::<T>(columns, heads, head_width(columns, heads)?);
+        let enough = (form.enough(), Products::of(matrix));
+        Self::with_form(&matrix.device, matrix.lists()?, columns, heads, form, enough)
+    }
+    fn with_form(
+        device: &Device,
+        csr: &DeviceCsr,
+        columns: usize,
+        heads: usize,
+        form: Form,
+        (enough, products): (u64, Products),
+    ) -> Result<Option<Self>> {
         let form = if is_aligned(&csr.indices) { form } else { Form::Plain };
-        let tasks = RowTasks::build(device, csr, form.cut(heads, enough))?;
+        let tasks = RowTasks::build(device, csr, form.cut(heads, enough), products)?;
         Ok(tasks.map(|tasks| {
             let side_bits = tasks.side_bits(form.lanes(), enough);
             Self { device: device.clone(), tasks, columns, heads, form, side_bits, element: PhantomData }

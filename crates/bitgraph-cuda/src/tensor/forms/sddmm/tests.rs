@@ -4,12 +4,25 @@ use super::select::Form;
 use super::{Product, SddmmLayout};
 use crate::device::Device;
 use crate::device::testing::device;
+use crate::tensor::forms::attention::layout::Products;
+use crate::tensor::forms::attention::tests::PRODUCTS;
 use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish};
 use bitgraph_sparse::Csr;
 use half::{bf16, f16};
 
 fn agrees<T: Tested, O: Tested + Product<T>>(device: &Device, name: &str, csr: &Csr, columns: usize, heads: usize, enough: u64) {
-    let case = format!("{name}, {} to {}, {columns} columns, {heads} heads, {enough} tasks", T::NAME, O::NAME);
+    for products in PRODUCTS {
+        agree::<T, O>(device, name, csr, (columns, heads), (enough, products));
+    }
+}
+fn agree<T: Tested, O: Tested + Product<T>>(
+    device: &Device,
+    name: &str,
+    csr: &Csr,
+    (columns, heads): (usize, usize),
+    enough: (u64, Products),
+) {
+    let case = format!("{name}, {} to {}, {columns} columns, {heads} heads, {enough:?} tasks", T::NAME, O::NAME);
     let form = Form::of::<T>(columns, heads, columns / heads);
     let layout = SddmmLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, enough).unwrap().unwrap();
     let (left, x) = features::<T>(device, csr.nrows(), columns, 1);

@@ -187,6 +187,28 @@ impl<T: Feature> SpmmLayout<T> {
         let (rows, columns, entries) = (csr.rows, csr.columns, csr.nnz);
         Ok(Some(Self { device: device.clone(), plan, layout, rows, columns, entries, width, valued, element: PhantomData }))
     }
+    /// Lays out a matrix of few products, whose rows have `longest` entries at most, if that is known. Nothing is asked of the device: at most one
+    /// pass over the rows, which cuts long ones; waits for nothing.
+    ///
+    /// # Errors
+    /// As [`SpmmLayout::build`].
+    pub fn short_lived(device: &Device, csr: &DeviceCsr, width: usize, valued: bool, longest: Option<u32>) -> Result<Option<Self>> {
+        check_width(width)?;
+        let plan = SpmmPlan::short_lived::<T>(device.properties().sms, (csr.rows, csr.nnz), width, longest);
+        Self::in_order(device, csr, width, valued, plan)
+    }
+    /// Rows, or tasks, in their order, by a plan of one of both.
+    fn in_order(device: &Device, csr: &DeviceCsr, width: usize, valued: bool, plan: SpmmPlan) -> Result<Option<Self>> {
+        let Some(pattern) = Pattern::of(csr) else { return Ok(None) };
+        let (rows, columns, entries) = (csr.rows, csr.columns, csr.nnz);
+        let plan = plan.allowed::<T>(width, valued, rows == columns);
+        let tasks = match plan.form {
+            SpmmForm::Tasks { piece } => Tasks::cut(device, pattern, piece, width, plan.lanes)?,
+            _ => Tasks::natural(pattern),
+        };
+        let layout = Layout::Tasks(tasks);
+        Ok(Some(Self { device: device.clone(), plan, layout, rows, columns, entries, width, valued, element: PhantomData }))
+    }
     /// `output = A x`, and what the input says beside; `output` is rows x columns of the features, in their type or in `f32`, and overlaps
     /// nothing that is read. One launch. O(entries * width); returns before it is done.
     ///

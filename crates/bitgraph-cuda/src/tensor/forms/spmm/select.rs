@@ -57,6 +57,8 @@ const SLICED_ENTRIES: usize = 2_000_000;
 /// two passes over its partial sums where it is long. `ca_AstroPh`, 400 thousand entries, F = 64, f16: .0145 ms by pieces of 64, .0551 by 256.
 const PIECES: [(usize, u32); 3] = [(500_000, 64), (3_000_000, 128), (MANY_ENTRIES, 256)];
 const LONG_PIECE: u32 = 512;
+/// Pieces that a row of a matrix of few products may be as long as before rows are cut.
+const UNCUT_PIECES: u32 = 2;
 /// Entries from which so many pieces are at work that none needs more loads in flight.
 const MANY_ENTRIES: usize = 16_000_000;
 /// Rows of less than a slice have few bytes in flight: they are always deep, and pieces have this part of the entries. kron:17, F = 32, f16:
@@ -139,11 +141,24 @@ impl SpmmPlan {
         let uneven = skew::ratio(stats.longest, stats.rows, stats.entries) >= skew::SKEWED;
         let wide = within(HELD_LANES) || if uneven { stats.entries < SLICED_ENTRIES } else { mean < SLICED_MEAN };
         let deep = narrow || within(HELD_LANES) || (uneven && (mean >= DEEP_MEAN || within(UNEVEN_LANES)));
-        let by_entries = PIECES.iter().find(|&&(most, _)| stats.entries < most).map_or(LONG_PIECE, |&(_, piece)| piece);
         Self {
-            form: SpmmForm::Tasks { piece: if uneven { by_entries / if narrow { NARROW_PART } else { 1 } } else { EVEN_PIECE } },
+            form: SpmmForm::Tasks { piece: if uneven { pieces(stats.entries, narrow) } else { EVEN_PIECE } },
             lanes: lanes_of::<T>(width, if wide { WIDE_LANES } else { SLICE_LANES }),
             deep: deep && (narrow || stats.entries < MANY_ENTRIES),
+        }
+    }
+    /// The plan for a matrix of few products, by what is known without asking the device: rows in their order, or pieces of them, cut in one pass,
+    /// where one may be as long as several pieces or nothing is known. `longest`: the entries of a row at most.
+    pub(super) fn short_lived<T: Feature>(sms: u32, (rows, entries): (usize, usize), width: usize, longest: Option<u32>) -> Self {
+        let whole = lanes_of::<T>(width, 32);
+        let narrow = whole < SLICE_LANES;
+        let piece = pieces(entries, narrow);
+        let cut = entries > piece as usize && longest.is_none_or(|longest| longest > UNCUT_PIECES * piece);
+        let few = (rows as u64).saturating_mul(u64::from(whole)) <= u64::from(sms) * UNEVEN_LANES;
+        Self {
+            form: if cut { SpmmForm::Tasks { piece } } else { SpmmForm::Rows },
+            lanes: lanes_of::<T>(width, WIDE_LANES),
+            deep: narrow || few,
         }
     }
     /// The same without what the width, values or the shape do not allow.
@@ -204,6 +219,12 @@ impl SpmmPlan {
             lanes => lanes as usize * per_lane::<T>(),
         }
     }
+}
+
+/// Entries of a piece of uneven rows.
+fn pieces(entries: usize, narrow: bool) -> u32 {
+    let by_entries = PIECES.iter().find(|&&(most, _)| entries < most).map_or(LONG_PIECE, |&(_, piece)| piece);
+    by_entries / if narrow { NARROW_PART } else { 1 }
 }
 
 /// Elements of 16 bytes.
@@ -317,5 +338,17 @@ mod tests {
         assert_eq!(chosen(200_000, 4_648_000, 26, 32, false), plain(SpmmForm::Rows, 8));
         assert_eq!(chosen(200_000, 4_648_000, 26, 32, true), SpmmPlan { deep: true, ..plain(SpmmForm::Rows, 4) });
         assert_eq!(chosen(2_708, 10_556, 168, 64, true), plain(SpmmForm::Records, 8));
+    }
+
+    /// Bounds decide, and no row is asked for.
+    #[test]
+    fn rows_of_matrices_of_few_products_are_cut_where_they_may_be_long() {
+        let plan = |entries, longest| SpmmPlan::short_lived::<f32>(132, (7000, entries), 64, longest);
+        assert_eq!(plan(40_000, Some(26)), SpmmPlan { form: SpmmForm::Rows, lanes: 16, deep: true });
+        assert_eq!(plan(1_600_000, Some(256)).form, SpmmForm::Rows);
+        assert_eq!(plan(1_600_000, Some(745)).form, SpmmForm::Tasks { piece: 128 });
+        assert_eq!(plan(40_000, None).form, SpmmForm::Tasks { piece: 64 });
+        // No row is longer than all of them.
+        assert_eq!((plan(64, None).form, plan(0, None).form), (SpmmForm::Rows, SpmmForm::Rows));
     }
 }

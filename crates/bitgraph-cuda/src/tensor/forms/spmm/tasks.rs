@@ -1,6 +1,7 @@
 //! Rows as tasks of a few lanes each, built on the device: what `kernels/tensor/spmm_tasks.cuh` reads.
 //!
-//! Invariant: every entry lies in one task, and every row in one or in pieces that follow each other, which are the first of all tasks.
+//! Invariant: every entry lies in one task, and every row in one or in pieces that follow each other, which are the first of all tasks. Where rows
+//! are cut without a wait, there are as many tasks as there may be, and those that are none are zeros.
 
 use super::SpmmPlan;
 use super::{Operands, Terms, block};
@@ -37,6 +38,19 @@ parameters! {
         pub records: DevicePtr<[u32; 16]>,
         pub rows: u32,
         pub piece: u32,
+    }
+}
+
+parameters! {
+    struct CutParams = "tensor/spmm_build.cu" "bg::SpmmCut" {
+        offsets: DevicePtr<u32>,
+        tasks: DevicePtr<[u32; 4]>,
+        cut: DevicePtr<[u32; 4]>,
+        status: DevicePtr<u64>,
+        rows: u32,
+        piece: u32,
+        pieces: u32,
+        unused: u32,
     }
 }
 
@@ -92,12 +106,42 @@ impl Tasks {
         (build.counts, build.tasks, build.cut) = (starts.ptr(), tasks.ptr(), cut.ptr());
         elementwise_rows(device, BUILD, "spmm_tasks_fill", rows, &build)?;
         let pieces = total as usize - (rows - cut_count as usize);
-        let overflow = || Base::Overflow { what: "the partial sums of cut rows", dtype: DType::U64 };
-        let slices = width.div_ceil(if lanes == 1 { 32 } else { lanes as usize * 4 });
         let partial = device.alloc_for::<f32>(pieces.checked_mul(width.next_multiple_of(4)).ok_or_else(overflow)?, "partial sums")?;
-        // Enough for every way to slice the columns that may run.
-        let arrived = device.zeroed::<u32>((cut_count as usize).checked_mul(slices.max(width.div_ceil(32))).ok_or_else(overflow)?)?;
+        let arrived = device.zeroed::<u32>((cut_count as usize).checked_mul(slices(width, lanes)).ok_or_else(overflow)?)?;
         Ok(Self { pattern: pattern.clone(), tasks, cut, arrived, partial, cut_count })
+    }
+    /// Cuts rows of more than `piece` entries, all in their order, by bounds of how many there are: one pass over the rows, which is not waited for.
+    pub(super) fn cut(device: &Device, pattern: Pattern, piece: u32, width: usize, lanes: u32) -> Result<Self> {
+        let (rows, entries) = (pattern.rows(), pattern.entries());
+        // A cut row has more than a piece, and less than a piece more than its whole pieces have.
+        let most_cut = (entries / (piece as usize + 1)).min(rows);
+        let pieces = entries / piece as usize + most_cut;
+        let threads = block(device);
+        let grid = primitives::blocks(rows as u64, u64::from(threads))?;
+        let slices = slices(width, lanes);
+        let sizes = (pieces.checked_add(rows), most_cut.checked_mul(slices), pieces.checked_mul(width.next_multiple_of(4)));
+        let (Some(count), Some(arrived), Some(partial)) = sizes else { return Err(overflow()) };
+        // Tasks, status words and counts of pieces that are done are zeroed together.
+        let (status, zeros) = (16 * count, 16 * count + 8 * (grid as usize + 1));
+        let zeroed = device.zeroed::<u8>(zeros + 4 * arrived)?;
+        let tasks = zeroed.part(0..status).cast::<[u32; 4]>();
+        let cut = device.alloc::<[u32; 4]>(most_cut)?;
+        let partial = device.alloc_for::<f32>(partial, "partial sums")?;
+        let parameters = CutParams {
+            offsets: pattern.offsets.ptr(),
+            tasks: tasks.ptr(),
+            cut: cut.ptr(),
+            status: zeroed.ptr().offset(status).cast(),
+            rows: rows as u32,
+            piece,
+            pieces: pieces as u32,
+            unused: 0,
+        };
+        let shape = Shape { grid, block: threads, shared: 36 * 8, mode: Mode::Plain };
+        // SAFETY: no pattern of so many entries has more pieces or cut rows; there is a zeroed status word for each block.
+        unsafe { device.launch(&device.kernel(BUILD, "spmm_tasks_cut")?, shape, &parameters) }?;
+        let arrived = zeroed.part(zeros..zeroed.len()).cast();
+        Ok(Self { pattern, tasks, cut, arrived, partial, cut_count: most_cut as u32 })
     }
     /// One launch.
     pub(super) fn run<T: Feature>(&self, device: &Device, plan: SpmmPlan, operands: Operands, terms: Terms) -> Result<()> {
@@ -134,4 +178,12 @@ impl Tasks {
     pub(super) fn bytes(&self) -> u64 {
         self.tasks.bytes() + self.cut.bytes() + self.arrived.bytes() + self.partial.bytes()
     }
+}
+
+/// Slices of columns, enough for every way to slice them that may run.
+fn slices(width: usize, lanes: u32) -> usize {
+    width.div_ceil(if lanes == 1 { 32 } else { lanes as usize * 4 }).max(width.div_ceil(32))
+}
+fn overflow() -> crate::Error {
+    Base::Overflow { what: "the partial sums of cut rows", dtype: DType::U64 }.into()
 }

@@ -1,8 +1,10 @@
 //! Every form against sums of `f64`, on the host shim (or a GPU, where there is one).
 
 use super::{Floats, SpmmForm, SpmmInput, SpmmLayout, SpmmPlan};
+use crate::DeviceCsr;
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
+use crate::tensor::forms::Feature;
 use crate::tensor::forms::sddmm::Product;
 use crate::tensor::forms::testing::{Draw, Tested, features, graphs, lists, rubbish};
 use bitgraph_sparse::{Coo, Csr, Duplicates};
@@ -41,6 +43,15 @@ fn plans() -> Vec<SpmmPlan> {
         plan(tasks(8), 16, true),
         plan(tasks(256), 32, false),
     ]
+}
+
+/// The matrix by every plan, tasks both as the lengths of rows were sorted and as the rows lie.
+fn layouts<T: Feature>(device: &Device, matrix: &DeviceCsr, width: usize, valued: bool) -> Vec<SpmmLayout<T>> {
+    let built = plans().into_iter().map(|plan| SpmmLayout::with_plan(device, matrix, width, valued, plan));
+    let tasks = plans().into_iter().filter(|plan| matches!(plan.form, SpmmForm::Tasks { .. }));
+    let in_order = tasks.map(|plan| SpmmLayout::in_order(device, matrix, width, valued, plan));
+    let own = [None, Some(3)].map(|longest| SpmmLayout::short_lived(device, matrix, width, valued, longest));
+    built.chain(in_order).chain(own).map(|made| made.unwrap().unwrap()).collect()
 }
 
 /// What beside the features goes into a product.
@@ -99,8 +110,7 @@ fn plain_sums<T: Tested + Product<T>>(device: &Device) {
         for width in WIDTHS {
             let (x, host) = features::<T>(device, csr.ncols(), width, 1);
             let wanted = expected(&csr, width, &host, &NOTHING);
-            for plan in plans() {
-                let layout = SpmmLayout::<T>::with_plan(device, &matrix, width, false, plan).unwrap().unwrap();
+            for layout in layouts::<T>(device, &matrix, width, false) {
                 let case = format!("{name}, {}, {width} columns, {}", T::NAME, layout.explain());
                 let mut before: Option<Vec<u8>> = None;
                 // Twice: what a run leaves behind must not touch the next one, and the bits are the same.
@@ -154,9 +164,9 @@ where
             let (b, bias) = singles(device, width, 6);
             let (z, addend_values) = features::<f32>(device, csr.nrows(), width, 7);
             let (own, own_addend) = features::<T>(device, csr.nrows(), width, 8);
-            for plan in plans() {
+            for (plain, with_values) in layouts(device, &matrix, width, false).iter().zip(&layouts(device, &matrix, width, true)) {
                 let check = |what: &str, valued: bool, input: SpmmInput<'_, T>, beside: &Beside| {
-                    let layout = SpmmLayout::<T>::with_plan(device, &matrix, width, valued, plan).unwrap().unwrap();
+                    let layout = if valued { with_values } else { plain };
                     let wanted = expected(&csr, width, &host, beside);
                     let case = format!("{name}, {}, {width} columns, {what}, {}", T::NAME, layout.explain());
                     let y = rubbish::<T>(device, wanted.len());
