@@ -57,6 +57,17 @@ struct GatScored {
     u32 self;
 };
 
+/// Where a block's arrays are in its memory, in words.
+struct GatLayout {
+    u32 block;               // GatBlock
+    u32 head_of;             // the head of each column
+    u32 own, right, d_left, d_right;
+    u32 hidden, slopes, attended, plus, lse, share;
+    u32 last, d_last, d_last_left, d_last_right;
+    u32 d_pairs;
+    u32 words;               // all of it
+};
+
 struct GatEpochsParams {
     EpochsParams run;
     const GatBlock* blocks;
@@ -78,7 +89,8 @@ struct GatEpochsParams {
     f32 slope, alpha;                // of LeakyReLU, of ELU
     u32 attention_thresholds[2];
     f32 attention_factors[2];
-    u32 most_rows, most_hidden, most_all_hidden, most_pairs, unused;
+    u32 unused;
+    GatLayout layout;
 };
 
 /// Columns of the last layer at most: of a lane two, for each of which it has four words.

@@ -32,7 +32,7 @@ template <u32 C> struct GatBackward : GatForward<C> {
             for (u32 base = 0; base < columns; base += WARP) {
                 const u32 d = base + (lane() & (span - 1)), head = min_of(d, columns - 1) >> shift;
                 const bool there = d < columns;
-                f32 dot = there ? dy * last[row * columns + d] : 0.0f, delta = dy * of.y(base), positive = dy * of.plus(base);
+                f32 dot = there ? dy * last()[row * columns + d] : 0.0f, delta = dy * of.y(base), positive = dy * of.plus(base);
                 warp_sync();
                 for (u32 across = 1; across < width; across <<= 1) {
                     dot += shuffle_xor(dot, across);
@@ -44,7 +44,7 @@ template <u32 C> struct GatBackward : GatForward<C> {
                 const f32 probability = exp2_of(leaky(z, p.slope) - of.lse(base)), factor = bit >> head & 1 ? p.attention_factors[1] : 0.0f;
                 const f32 d_score = probability * (factor * dot - delta);
                 if (lane() >= span || !there) continue;
-                f32* to = d_pairs + (u64)t * size;
+                f32* to = d_pairs() + (u64)t * size;
                 to[d] = probability * factor * dy;
                 if (c != 0) continue;
                 to[columns + head] = z > 0 ? d_score : d_score * p.slope;
@@ -71,28 +71,28 @@ template <u32 C> struct GatBackward : GatForward<C> {
             const u32 r = i / heads, k = i % heads;
             f32 of_right = 0, of_left = 0;
             for (u32 t = ends[r]; t < ends[r + 1]; t++) {
-                of_right += d_pairs[(u64)t * size + columns + k];
-                of_left += d_pairs[(u64)t * size + columns + heads + k];
+                of_right += d_pairs()[(u64)t * size + columns + k];
+                of_left += d_pairs()[(u64)t * size + columns + heads + k];
             }
-            d_last_right[i] = of_right;
-            d_last_left[i] = of_left;
+            d_last_right()[i] = of_right;
+            d_last_left()[i] = of_left;
         }
         this->add_last_bias(sums + this->last_bias_at());
         __syncthreads();
         const f32 *left_vector = w2 + this->last_vector_at(0), *right_vector = w2 + this->last_vector_at(1);
         for (u32 i = threadIdx.x; i < b.hidden * columns; i += blockDim.x) {
             const u32 r = i / columns, d = i % columns, k = d >> shift;
-            f32 sum = d_last_left[r * heads + k] * left_vector[d] + d_last_right[r * heads + k] * right_vector[d];
-            for (u32 t = ends[r]; t < ends[r + 1]; t++) sum += d_pairs[(u64)t * size + d];
-            d_last[i] = sum;
+            f32 sum = d_last_left()[r * heads + k] * left_vector[d] + d_last_right()[r * heads + k] * right_vector[d];
+            for (u32 t = ends[r]; t < ends[r + 1]; t++) sum += d_pairs()[(u64)t * size + d];
+            d_last()[i] = sum;
         }
         __syncthreads();
         for (u32 i = threadIdx.x; i < b.hidden * C; i += blockDim.x) {
             const u32 r = i / C, c = i % C;
             f32 sum = 0;
-            for (u32 d = 0; d < columns; d++) sum += d_last[r * columns + d] * w2[c * columns + d];
-            const f32 d = slopes[i] * sum;
-            slopes[i] = d;
+            for (u32 d = 0; d < columns; d++) sum += d_last()[r * columns + d] * w2[c * columns + d];
+            const f32 d = slopes()[i] * sum;
+            slopes()[i] = d;
             p.hidden_gradients[(u64)b.hidden_begin * C + i] = d;
         }
         if (b.hidden) {
@@ -100,10 +100,10 @@ template <u32 C> struct GatBackward : GatForward<C> {
                 const u32 c = i / columns, d = i % columns;
                 f32 sum = 0;
                 if (c < C) {
-                    for (u32 r = 0; r < b.hidden; r++) sum += hidden[r * C + c] * d_last[r * columns + d];
+                    for (u32 r = 0; r < b.hidden; r++) sum += hidden()[r * C + c] * d_last()[r * columns + d];
                 } else {
-                    const f32* of = c == C ? d_last_left : d_last_right;
-                    for (u32 r = 0; r < b.hidden; r++) sum += of[r * heads + (d >> shift)] * last[r * columns + d];
+                    const f32* of = c == C ? d_last_left() : d_last_right();
+                    for (u32 r = 0; r < b.hidden; r++) sum += of[r * heads + (d >> shift)] * last()[r * columns + d];
                 }
                 reduce_add(sums + (c < C ? i : this->last_vector_at(c - C) + d), epochs_fixed(sum, flags));
             }
@@ -114,18 +114,18 @@ template <u32 C> struct GatBackward : GatForward<C> {
             f32 delta = 0, positive = 0;
             if (h < p.heads) {
                 for (u32 c = h * p.head_columns; c < (h + 1) * p.head_columns; c++) {
-                    delta += slopes[r * C + c] * attended[r * C + c];
-                    positive += slopes[r * C + c] * plus[r * C + c];
+                    delta += slopes()[r * C + c] * attended()[r * C + c];
+                    positive += slopes()[r * C + c] * plus()[r * C + c];
                 }
             }
             const f32 left = load_l2(p.left + ((u64)words[b.own_rows + r] << bits) + h);
             ((float4*)p.scalars)[((u64)b.hidden_begin << bits) + i] =
-                h < p.heads ? make_float4(left, lse[i], delta, (1 - p.slope) * (positive - delta * share[i])) : make_float4(0, 0, 0, 0);
+                h < p.heads ? make_float4(left, lse()[i], delta, (1 - p.slope) * (positive - delta * share()[i])) : make_float4(0, 0, 0, 0);
         }
         const u32 c = blockDim.x - 1 - threadIdx.x;
         if (c < C && b.hidden) {
             f32 sum = 0;
-            for (u32 r = 0; r < b.hidden; r++) sum += slopes[r * C + c];
+            for (u32 r = 0; r < b.hidden; r++) sum += slopes()[r * C + c];
             reduce_add(sums + this->bias_at() + c, epochs_fixed(sum, flags));
         }
     }
@@ -139,7 +139,7 @@ template <u32 C> struct GatBackward : GatForward<C> {
             const u32 begin = places[t], count = places[t + 1] - begin;
             const u32 *names = words + lists.entries + begin, *ids = words + lists.ids + begin;
             f32* weights = (f32*)kept;
-            const f32 of = right[(words[b.hearer_owners + t] << bits) + h];
+            const f32 of = right()[(words[b.hearer_owners + t] << bits) + h];
             f32 less = 0;
 #pragma unroll 2
             for (u32 i = first_entry; i < count; i += step) {
@@ -171,23 +171,23 @@ template <u32 C> struct GatBackward : GatForward<C> {
             f32 sum = 0;
             if (of < p.heads) {
                 for (u32 c = of * p.head_columns; c < (of + 1) * p.head_columns; c++)
-                    sum += own[r * C + c] * (p.slope * part[c] + (1 - p.slope) * part[C + c]);
+                    sum += own()[r * C + c] * (p.slope * part[c] + (1 - p.slope) * part[C + c]);
             }
             for (u32 t = ends[r]; t < ends[r + 1]; t++) sum -= parts[(u64)t * stride + 2 * C + of];
-            d_right[i] = sum;
-            d_left[i] = place == ~0u ? 0.0f : load_l2((const float4*)p.scalars + ((u64)place << bits) + of).w;
+            d_right()[i] = sum;
+            d_left()[i] = place == ~0u ? 0.0f : load_l2((const float4*)p.scalars + ((u64)place << bits) + of).w;
         }
         __syncthreads();
         for (u32 i = threadIdx.x; i < b.rows * C; i += blockDim.x) {
             const u32 r = i / C, c = i % C, at = (r << bits) + head_of[c];
             p.gradients[(u64)b.rows_begin * C + i] =
-                parts[(u64)ends[r] * stride + c] + d_left[at] * w2[this->vector_at(0) + c] + d_right[at] * w2[this->vector_at(1) + c];
+                parts[(u64)ends[r] * stride + c] + d_left()[at] * w2[this->vector_at(0) + c] + d_right()[at] * w2[this->vector_at(1) + c];
         }
         for (u32 i = blockDim.x - 1 - threadIdx.x; i < 2 * C; i += blockDim.x) {
             const u32 c = i % C, of = head_of[c];
-            const f32* d = i < C ? d_left : d_right;
+            const f32* d = i < C ? d_left() : d_right();
             f32 sum = 0;
-            for (u32 r = 0; r < b.rows; r++) sum += d[(r << bits) + of] * own[r * C + c];
+            for (u32 r = 0; r < b.rows; r++) sum += d[(r << bits) + of] * own()[r * C + c];
             if (b.rows) reduce_add(sums + this->vector_at(0) + i, epochs_fixed(sum, flags));
         }
     }

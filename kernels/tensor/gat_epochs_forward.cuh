@@ -8,38 +8,41 @@ template <u32 C> struct GatForward : EpochsTrainer<C> {
     using Base::shift, Base::width, Base::warps, Base::warp, Base::words, Base::kept, Base::w2, Base::parts, Base::flags;
     static constexpr u32 QUADS = C / 4;
     const GatEpochsParams& p;
-    const GatBlock b;
+    f32* memory;       // of the block, laid out as the parameters say: registers do not hold so many addresses
+    const GatBlock& b;
+    const u32* head_of;
     const u32 bits, head_lanes, columns, span, stride;
-    // Of the rows, of the hidden rows, of the last products and of the pairs of the step; `hidden` holds the scored rows too.
-    f32 *own, *right, *d_left, *d_right;
-    f32 *hidden, *slopes, *attended, *plus, *lse, *share;
-    f32 *last, *d_last, *d_last_left, *d_last_right, *d_pairs;
-    u32* head_of;      // of a column
 
     BG_DEVICE GatForward(const GatEpochsParams& p)
-        : Base(p.run), p(p), b(p.blocks[blockIdx.x]), bits(p.head_bits), head_lanes(1u << p.head_bits), columns(p.last_columns),
-          span(columns > 16 ? WARP : columns > 8 ? 16 : columns > 4 ? 8 : 4),
-          stride(2 * C + (((3u << p.head_bits) + 3) & ~3u)) {
-        EpochsCarve& state = this->state;
-        head_of = state.take<u32>(C);
-        own = state.take(p.most_rows * C);
-        right = state.take(p.most_rows << bits);
-        d_left = state.take(p.most_rows << bits);
-        d_right = state.take(p.most_rows << bits);
-        hidden = state.take(p.most_all_hidden * C);
-        slopes = state.take(p.most_hidden * C);
-        attended = state.take(p.most_hidden * C);
-        plus = state.take(p.most_hidden * C);
-        lse = state.take(p.most_hidden << bits);
-        share = state.take(p.most_hidden << bits);
-        last = state.take(p.most_hidden * columns);
-        d_last = state.take(p.most_hidden * columns);
-        d_last_left = state.take(p.most_hidden * p.last_heads);
-        d_last_right = state.take(p.most_hidden * p.last_heads);
-        d_pairs = state.take(p.most_pairs * (columns + 2 * p.last_heads));
-        this->stage(b.offset, b.words);
-        for (u32 c = threadIdx.x; c < C; c += blockDim.x) head_of[c] = min_of(c / p.head_columns, p.heads - 1);
+        : Base(p.run), p(p), memory(this->state.next), b(*(const GatBlock*)(memory + p.layout.block)),
+          head_of((const u32*)(memory + p.layout.head_of)), bits(p.head_bits), head_lanes(1u << p.head_bits), columns(p.last_columns),
+          span(columns > 16 ? WARP : columns > 8 ? 16 : columns > 4 ? 8 : 4), stride(2 * C + (((3u << p.head_bits) + 3) & ~3u)) {
+        const GatBlock& from = p.blocks[blockIdx.x];
+        const u32 head_columns = p.head_columns;
+        for (u32 i = threadIdx.x; i < sizeof(GatBlock) / sizeof(u32); i += blockDim.x) ((u32*)&b)[i] = ((const u32*)&from)[i];
+        for (u32 c = threadIdx.x; c < C; c += blockDim.x) ((u32*)head_of)[c] = min_of(c / head_columns, p.heads - 1);
+        this->state.take(p.layout.words);
+        this->stage(from.offset, from.words);
     }
+    // Of the rows of the step.
+    BG_DEVICE f32* own() const { return memory + p.layout.own; }
+    BG_DEVICE f32* right() const { return memory + p.layout.right; }
+    BG_DEVICE f32* d_left() const { return memory + p.layout.d_left; }
+    BG_DEVICE f32* d_right() const { return memory + p.layout.d_right; }
+    // Of the hidden rows: those of the step and those that are scored; then of the step alone.
+    BG_DEVICE f32* hidden() const { return memory + p.layout.hidden; }
+    BG_DEVICE f32* slopes() const { return memory + p.layout.slopes; }
+    BG_DEVICE f32* attended() const { return memory + p.layout.attended; }
+    BG_DEVICE f32* plus() const { return memory + p.layout.plus; }
+    BG_DEVICE f32* lse() const { return memory + p.layout.lse; }
+    BG_DEVICE f32* share() const { return memory + p.layout.share; }
+    BG_DEVICE f32* last() const { return memory + p.layout.last; }
+    BG_DEVICE f32* d_last() const { return memory + p.layout.d_last; }
+    BG_DEVICE f32* d_last_left() const { return memory + p.layout.d_last_left; }
+    BG_DEVICE f32* d_last_right() const { return memory + p.layout.d_last_right; }
+    // Of the pairs.
+    BG_DEVICE f32* d_pairs() const { return memory + p.layout.d_pairs; }
+
     // The small parameters, in this order; their sums of gradients lie alike.
     BG_DEVICE u32 bias_at() const { return C * columns; }
     BG_DEVICE u32 vector_at(u32 side) const { return C * columns + (1 + side) * C; }
@@ -94,7 +97,7 @@ template <u32 C> struct GatForward : EpochsTrainer<C> {
             for (u32 t = ends[r]; t < ends[r + 1]; t++) epochs_add(sum, factor, ((const float4*)(parts + (u64)t * C))[quad]);
             ((float4*)(parts + (u64)ends[r] * C))[quad] = sum;
             ((float4*)(p.rows + (u64)row_place(r) * C))[quad] = sum;
-            if (r < b.rows) ((float4*)(own + r * C))[quad] = sum;
+            if (r < b.rows) ((float4*)(own() + r * C))[quad] = sum;
         }
         __syncthreads();
         const f32 *left_vector = w2 + vector_at(0), *right_vector = w2 + vector_at(1);
@@ -111,7 +114,7 @@ template <u32 C> struct GatForward : EpochsTrainer<C> {
             const u64 at = ((u64)row_place(r) << bits) + h;
             p.left[at] = l * LOG2_E;
             p.right[at] = s * LOG2_E;
-            if (r < b.rows) right[i] = s * LOG2_E;
+            if (r < b.rows) right()[i] = s * LOG2_E;
         }
     }
 
@@ -184,7 +187,7 @@ template <u32 C> struct GatForward : EpochsTrainer<C> {
             f32 sum = 0;
             if (r < last_row) {
 #pragma unroll 16
-                for (u32 c = 0; c < C; c++) sum += hidden[r * C + c] * w2[c * columns + d];
+                for (u32 c = 0; c < C; c++) sum += hidden()[r * C + c] * w2[c * columns + d];
             }
             // The columns of a head are of neighbouring lanes.
             f32 l = r < last_row ? sum * left_vector[d] : 0.0f, s = r < last_row ? sum * right_vector[d] : 0.0f;
@@ -196,7 +199,7 @@ template <u32 C> struct GatForward : EpochsTrainer<C> {
             if (r >= last_row) continue;
             const u64 place = hidden_place(r);
             p.products[place * columns + d] = sum;
-            if (r < b.hidden) last[i] = sum;
+            if (r < b.hidden) last()[i] = sum;
             if ((d & (width - 1)) == 0) {
                 p.last_left[place * p.last_heads + (d >> shift)] = l * LOG2_E;
                 p.last_right[place * p.last_heads + (d >> shift)] = s * LOG2_E;
@@ -226,14 +229,14 @@ template <u32 C> struct GatForward : EpochsTrainer<C> {
             if (!(x == x)) flags |= EPOCHS_ODD;
             const f32 value = x < 0 ? p.alpha * power_less_1(x) : x;
             const f32 factor = !trained ? 1.0f : philox_word(drawn, u) >= p.run.hidden_threshold ? p.run.hidden_factor : 0.0f;
-            hidden[r * C + c] = value * factor;
+            hidden()[r * C + c] = value * factor;
             if (!trained) continue;
-            slopes[r * C + c] = factor * (value > 0 ? 1.0f : value + p.alpha);
-            attended[r * C + c] = y;
-            plus[r * C + c] = positive * inverse;
+            slopes()[r * C + c] = factor * (value > 0 ? 1.0f : value + p.alpha);
+            attended()[r * C + c] = y;
+            plus()[r * C + c] = positive * inverse;
             // All columns of a head say the same of it.
-            lse[(r << bits) + h] = most + log2_of(powers);
-            share[(r << bits) + h] = plus_powers * inverse;
+            lse()[(r << bits) + h] = most + log2_of(powers);
+            share()[(r << bits) + h] = plus_powers * inverse;
         }
     }
 };

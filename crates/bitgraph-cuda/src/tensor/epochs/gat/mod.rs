@@ -51,6 +51,26 @@ parameters! {
         outputs: u32,
         scored: u32,
     }
+    struct Layout = "tensor/gat_epochs.cuh" "bg::GatLayout" {
+        block: u32,
+        head_of: u32,
+        own: u32,
+        right: u32,
+        d_left: u32,
+        d_right: u32,
+        hidden: u32,
+        slopes: u32,
+        attended: u32,
+        plus: u32,
+        lse: u32,
+        share: u32,
+        last: u32,
+        d_last: u32,
+        d_last_left: u32,
+        d_last_right: u32,
+        d_pairs: u32,
+        words: u32,
+    }
     struct Params = "tensor/gat_epochs.cuh" "bg::GatEpochsParams" {
         run: RunParams,
         blocks: DevicePtr<Block>,
@@ -76,11 +96,8 @@ parameters! {
         alpha: f32,
         attention_thresholds: [u32; 2],
         attention_factors: [f32; 2],
-        most_rows: u32,
-        most_hidden: u32,
-        most_all_hidden: u32,
-        most_pairs: u32,
         unused: u32,
+        layout: Layout,
     }
 }
 
@@ -146,13 +163,39 @@ impl Shapes {
         all.extend(small_matrix(last_bias, (1, wide), below(classes)));
         all
     }
-    fn sizes(&self, op: &EpochsOp<'_, Cuda>, layers: &GatLayers, plan: &Extent) -> Sizes {
-        let Self { width, classes, heads, last_columns } = *self;
-        let array = |count: u32, columns: usize| padded(u64::from(count) * columns as u64);
-        let last_heads = layers.heads[1];
-        let rows = array(plan.most_rows, width) + 3 * array(plan.most_rows, heads);
-        let hidden = array(plan.most_all_hidden, width) + 3 * array(plan.most_hidden, width) + 2 * array(plan.most_hidden, heads);
-        let last = 2 * array(plan.most_hidden, last_columns) + 2 * array(plan.most_hidden, last_heads);
+    /// Where the arrays of a block are.
+    fn layout(&self, layers: &GatLayers, plan: &Extent) -> Layout {
+        let Self { width, heads, last_columns, .. } = *self;
+        let (last_heads, mut words) = (layers.heads[1], 0);
+        let mut take = |count: u32, columns: usize| {
+            let place = words;
+            words += padded(u64::from(count) * columns as u64) as u32;
+            place
+        };
+        let layout = Layout {
+            block: take(1, size_of::<Block>() / 4),
+            head_of: take(1, width),
+            own: take(plan.most_rows, width),
+            right: take(plan.most_rows, heads),
+            d_left: take(plan.most_rows, heads),
+            d_right: take(plan.most_rows, heads),
+            hidden: take(plan.most_all_hidden, width),
+            slopes: take(plan.most_hidden, width),
+            attended: take(plan.most_hidden, width),
+            plus: take(plan.most_hidden, width),
+            lse: take(plan.most_hidden, heads),
+            share: take(plan.most_hidden, heads),
+            last: take(plan.most_hidden, last_columns),
+            d_last: take(plan.most_hidden, last_columns),
+            d_last_left: take(plan.most_hidden, last_heads),
+            d_last_right: take(plan.most_hidden, last_heads),
+            d_pairs: take(plan.most_pairs, last_columns + 2 * last_heads),
+            words: 0,
+        };
+        Layout { words, ..layout }
+    }
+    fn sizes(&self, op: &EpochsOp<'_, Cuda>, layers: &GatLayers, plan: &Extent, layout: &Layout) -> Sizes {
+        let Self { width, classes, heads, .. } = *self;
         let of_features = u64::from(plan.most_segments) * width as u64;
         let of_neighbours = u64::from(plan.most_neighbour_segments) * (2 * width + (3 * heads).next_multiple_of(4)) as u64;
         Sizes {
@@ -161,7 +204,7 @@ impl Shapes {
             small: self.small(op, layers),
             parts: of_features.max(of_neighbours),
             most_columns: plan.most_columns,
-            state: width as u64 + rows + hidden + last + array(plan.most_pairs, last_columns + 2 * last_heads),
+            state: layout.words.into(),
             lists: plan.most_words,
         }
     }
@@ -180,7 +223,8 @@ pub(super) fn train(cuda: &Cuda, op: &EpochsOp<'_, Cuda>, width: usize, layers: 
         return Ok(Whole::Declined(too_long()));
     };
     let plan = &shared.extent;
-    let Some(run) = Run::new(cuda, op, &shared.lists, shapes.sizes(op, layers, plan), blocks)? else {
+    let layout = shapes.layout(layers, plan);
+    let Some(run) = Run::new(cuda, op, &shared.lists, shapes.sizes(op, layers, plan, &layout), blocks)? else {
         return Ok(Whole::Declined("the parameters of the last layer do not fit shared memory".into()));
     };
     let (block, bytes) = run.shape();
@@ -226,11 +270,8 @@ pub(super) fn train(cuda: &Cuda, op: &EpochsOp<'_, Cuda>, width: usize, layers: 
             alpha: layers.alpha as f32,
             attention_thresholds: dropout.map(|d| d.threshold()),
             attention_factors: dropout.map(|d| d.factor() as f32),
-            most_rows: plan.most_rows,
-            most_hidden: plan.most_hidden,
-            most_all_hidden: plan.most_all_hidden,
-            most_pairs: plan.most_pairs,
             unused: 0,
+            layout,
         })
     }?;
     run.finish(op)

@@ -83,7 +83,7 @@ impl Neighbours {
 /// How many records the lists have, or none if they are more than are worth it.
 fn records(problem: &Problem<'_>, hidden: &[u32], rows: &[u32]) -> Option<usize> {
     let (adjacency, features) = (problem.adjacency, problem.features);
-    let mut all = 2 * features.nnz() + 2 * adjacency.nnz();
+    let mut all = 2 * features.nnz() + 2 * adjacency.nnz() + 4 * adjacency.nrows();
     all += rows.iter().map(|&node| features.degree(node as usize)).sum::<usize>();
     all += 2 * hidden.iter().map(|&node| adjacency.degree(node as usize) + 1).sum::<usize>();
     for &node in problem.train() {
