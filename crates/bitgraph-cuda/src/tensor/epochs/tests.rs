@@ -237,6 +237,24 @@ fn runs_over_one_task_share_its_lists() {
 }
 
 #[test]
+fn models_of_both_kinds_take_turns_over_one_task() {
+    let Some(cuda) = device() else { return };
+    let task = CASE.task(&cuda);
+    let run = |case: &Case, task: &NodeTask<Cuda, f32>| {
+        let mut epochs = Vec::new();
+        train(&case.model(), task, &case.training(4), 5, |e| epochs.push(*e)).unwrap();
+        assert!(in_one_launch(&epochs));
+        epochs
+    };
+    // The recipe's heads on a graph with many last ones, and others over the same lists.
+    let wide = Case { hidden: 64, heads: Some(([8, 8], 0.6)), dropout: [0.6, 0.6], ..GAT };
+    let apart = [CASE, GAT, wide].map(|case| run(&case, &case.task(&cuda)));
+    assert!([CASE, GAT, wide].map(|case| run(&case, &task)) == apart);
+    assert!([GAT, CASE].map(|case| run(&case, &task)) == [apart[1].clone(), apart[0].clone()]);
+    agrees(&cuda, &wide, &wide.training(10));
+}
+
+#[test]
 fn what_is_out_of_range_is_trained_operation_by_operation() {
     let Some(cuda) = device() else { return };
     for case in [CASE, GAT] {
