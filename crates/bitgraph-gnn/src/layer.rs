@@ -97,6 +97,33 @@ impl End {
     }
 }
 
+/// A layer that backends may train as a part of one operation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum KnownLayer {
+    /// A graph convolution.
+    Gcn {
+        /// Its weight and its bias.
+        parameters: [ParameterId; 2],
+    },
+    /// Graph attention.
+    Gat(KnownGat),
+}
+
+/// What a layer of graph attention is.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct KnownGat {
+    /// Its weight, both attention vectors and its bias.
+    pub parameters: [ParameterId; 4],
+    /// How many heads there are.
+    pub heads: usize,
+    /// Whether the mean of their results is taken; they are side by side otherwise.
+    pub averaged: bool,
+    /// The slope of LeakyReLU.
+    pub slope: f64,
+    /// The dropout of the softmax.
+    pub dropout: f64,
+}
+
 /// A layer: parameters that it declared in a [`Layout`](crate::Layout), and two passes.
 pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     /// What the forward pass keeps for the backward pass.
@@ -124,8 +151,8 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     fn sums_first(&self) -> bool {
         false
     }
-    /// The weight and the bias of a graph convolution, for those that train several layers as one operation.
-    fn as_gcn(&self) -> Option<[ParameterId; 2]> {
+    /// What the layer is to those that train several layers as one operation; none if it is nothing that they know.
+    fn known(&self) -> Option<KnownLayer> {
         None
     }
     /// Whether its operations can end in batch normalisation and signs, as [`Compile::threshold`] asks.
@@ -180,7 +207,7 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2];
     fn reads_loops(&self) -> bool;
     fn sums_first(&self) -> bool;
-    fn as_gcn(&self) -> Option<[ParameterId; 2]>;
+    fn known(&self) -> Option<KnownLayer>;
     fn ends_in_signs(&self) -> bool;
     /// The layer itself.
     fn any(&self) -> &dyn Any;
@@ -213,8 +240,8 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     fn sums_first(&self) -> bool {
         Layer::sums_first(self)
     }
-    fn as_gcn(&self) -> Option<[ParameterId; 2]> {
-        Layer::as_gcn(self)
+    fn known(&self) -> Option<KnownLayer> {
+        Layer::known(self)
     }
     fn ends_in_signs(&self) -> bool {
         Layer::ends_in_signs(self)

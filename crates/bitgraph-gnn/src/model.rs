@@ -150,21 +150,6 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     fn width(&self) -> usize {
         self.blocks.last().map_or(self.inputs, |b| b.stage.columns())
     }
-    /// The parameters and dropouts of two graph convolutions with a ReLU in between and nothing else; why it is something else otherwise.
-    pub(crate) fn as_two_gcn(&self) -> Result<([[ParameterId; 2]; 2], [f64; 2]), &'static str> {
-        if !self.heads.is_empty() {
-            return Err("the model reads out graphs");
-        }
-        let [first, second] = &*self.blocks else { return Err("the model has not two layers") };
-        let (Some(a), Some(b)) = (first.stage.as_gcn(), second.stage.as_gcn()) else {
-            return Err("the layers are not graph convolutions");
-        };
-        let bare = |around: &Around, activation| *around == Around { dropout: around.dropout, activation, ..Around::default() };
-        if !bare(&first.around, Some(Activation::Relu)) || !bare(&second.around, None) {
-            return Err("there is more than a ReLU around the layers");
-        }
-        Ok(([a, b], [first.around.dropout, second.around.dropout]))
-    }
     pub(crate) fn blocks(&self) -> &[Block<B, T>] {
         &self.blocks
     }

@@ -1,7 +1,7 @@
 //! Training over whole graphs: it learns, repeats itself, and refuses what has no meaning.
 
 use bitgraph_cpu::Cpu;
-use bitgraph_gnn::{Architecture, Features, Float, Method, Model, NodeTask, Nodes, Selection, Training, train};
+use bitgraph_gnn::{Architecture, Features, Float, Method, Model, NodeTask, Nodes, Selection, Shape, Training, train, why_not_whole};
 use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
 use bitgraph_tensor::Philox;
 use half::{bf16, f16};
@@ -75,6 +75,29 @@ fn other_optimisers_learn() {
         training.optimiser.rate = rate;
         assert!(train(&model, &task, &training, 1, |_| ()).unwrap().best.scores.test_accuracy > 0.8, "{method:?}");
     }
+}
+
+/// Which models a backend is asked to train as one operation.
+#[test]
+fn models_of_two_known_layers_are_whole() {
+    let task = task::<f32>();
+    let why = |architecture: Architecture, change: &dyn Fn(&mut Shape)| {
+        let recipe = architecture.recipe(CLASSES);
+        let mut shape = recipe.shape;
+        change(&mut shape);
+        why_not_whole(&architecture.model(&shape, COLUMNS, CLASSES).unwrap(), &task, &recipe.training)
+    };
+    let is = |reason: Option<&str>, part: &str| reason.is_some_and(|reason| reason.contains(part));
+    for architecture in Architecture::ALL {
+        let known = matches!(architecture, Architecture::Gcn | Architecture::Gat);
+        assert_eq!(why(architecture, &|_| ()).is_none(), known, "{}", architecture.name());
+    }
+    assert!(is(why(Architecture::GatV2, &|_| ()), "neither graph convolutions nor graph attention"));
+    assert!(is(why(Architecture::Gat, &|shape| shape.batch_norm = true), "more than an ELU"));
+    assert!(is(why(Architecture::Gcn, &|shape| shape.batch_norm = true), "more than a ReLU"));
+    assert!(is(why(Architecture::Gat, &|shape| shape.layers = 3), "not two layers"));
+    let (model, training) = setup::<f16>(Architecture::Gat, 1);
+    assert!(is(why_not_whole(&model, &crate::task::<f16>(), &training), "f32"));
 }
 
 #[test]

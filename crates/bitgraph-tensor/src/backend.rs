@@ -7,8 +7,8 @@ use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
 use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
-    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs, GcnEpochsOp, GemmOp, MapOp, NeighbourSampler, NeighboursOp, PackOp, Reconcile,
-    Recorder, SddmmOp, SpmmOp, Whole,
+    BitSpmmOp, CrossEntropyOp, EdgeReduceOp, Epochs, EpochsOp, GemmOp, MapOp, NeighbourSampler, NeighboursOp, PackOp, Reconcile, Recorder,
+    SddmmOp, SpmmOp, Whole,
 };
 use crate::{Dense, Element, Window};
 use bitgraph_backend::{Backend, Matrix};
@@ -220,12 +220,12 @@ pub trait DenseOps: Tensor {
     fn recorder(&self) -> Result<Option<Box<dyn Recorder<Self::Error>>>, Self::Error> {
         Ok(None)
     }
-    /// Training of a graph convolution as one operation, where the backend has that and it pays. The numbers are those of the operations one
+    /// Training of a model of two layers as one operation, where the backend has that and it pays. The numbers are those of the operations one
     /// by one, up to rounding, and the same on every run.
     ///
     /// # Errors
     /// Out of memory, or a cancellation before the first epoch.
-    fn gcn_epochs(&self, op: &GcnEpochsOp<'_, Self>) -> Result<Whole<GcnEpochs<Self>>, Self::Error> {
+    fn epochs(&self, op: &EpochsOp<'_, Self>) -> Result<Whole<Epochs<Self>>, Self::Error> {
         let _ = op;
         Ok(Whole::Declined("the backend trains operation by operation".into()))
     }

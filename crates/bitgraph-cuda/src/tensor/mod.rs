@@ -18,9 +18,9 @@ mod attention_backward;
 pub mod bits;
 mod columns;
 mod epilogue;
+mod epochs;
 mod explain;
 pub mod forms;
-mod gcn;
 mod gemm;
 mod gemm_deep;
 mod gemm_long;
@@ -50,8 +50,8 @@ use crate::{Cuda, Error, Result};
 use bitgraph_backend::Matrix;
 use bitgraph_tensor::backend::{Attend, DenseOps, Gemm, Sddmm, Spmm};
 use bitgraph_tensor::ops::{
-    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, GcnEpochs,
-    GcnEpochsOp, GemmOp, Load, MapOp, NeighbourSampler, NeighboursOp, Recorder, SddmmOp, SpmmOp, Whole,
+    AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, CrossEntropyOp, EdgeReduceOp, Epochs, EpochsOp,
+    GemmOp, Load, MapOp, NeighbourSampler, NeighboursOp, Recorder, SddmmOp, SpmmOp, Whole,
 };
 use bitgraph_tensor::{Any, AnyMut, Dense, Out, Reals};
 
@@ -154,8 +154,8 @@ impl DenseOps for Cuda {
     fn recorder(&self) -> Result<Option<Box<dyn Recorder<Error>>>> {
         recorder::open(self).map(Some)
     }
-    fn gcn_epochs(&self, op: &GcnEpochsOp<'_, Self>) -> Result<Whole<GcnEpochs<Self>>> {
-        gcn::train(self, op)
+    fn epochs(&self, op: &EpochsOp<'_, Self>) -> Result<Whole<Epochs<Self>>> {
+        epochs::train(self, op)
     }
     fn neighbours(&self, op: &NeighboursOp<'_, Self>) -> Result<Whole<Box<dyn NeighbourSampler<Self>>>> {
         neighbours::prepare(self, op)

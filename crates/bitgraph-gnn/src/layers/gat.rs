@@ -3,7 +3,7 @@
 use super::heads::Joined;
 use super::{Heads, SLOPE, ones, product_gradient};
 use crate::constants::Constant;
-use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
+use crate::{Declare, Features, Float, Gradients, KnownGat, KnownLayer, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Attention, Operation, concat, gat, gemm, map};
 use bitgraph_tensor::{Any, Dense, Real, TensorBackend};
 
@@ -73,6 +73,11 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
     fn kept_bytes(&self, nodes: u64) -> u64 {
         let (wide, scores) = (2 * self.joined.wide() * size_of::<T>(), 3 * self.joined.heads * size_of::<T::Real>());
         nodes * (wide + scores) as u64
+    }
+    fn known(&self) -> Option<KnownLayer> {
+        let Joined { heads, together, bias, .. } = self.joined;
+        let parameters = [self.weight, self.left, self.right, bias];
+        Some(KnownLayer::Gat(KnownGat { parameters, heads, averaged: together == Heads::Averaged, slope: SLOPE, dropout: self.dropout }))
     }
     fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2] {
         let [own, real, wide, heads] = [size_of::<T>(), size_of::<T::Real>(), self.joined.wide(), self.joined.heads].map(|n| n as u64);

@@ -2,7 +2,7 @@
 
 use super::{Affine, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, End, Features, Float, Gradients, Layer, ParameterId, Pass};
+use crate::{Declare, End, Features, Float, Gradients, KnownLayer, Layer, Pass};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -55,8 +55,8 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     fn kept_bytes(&self, _: u64) -> u64 {
         0
     }
-    fn as_gcn(&self) -> Option<[ParameterId; 2]> {
-        Some([self.affine.weight, self.affine.bias])
+    fn known(&self) -> Option<KnownLayer> {
+        Some(KnownLayer::Gcn { parameters: [self.affine.weight, self.affine.bias] })
     }
     /// `A (X W)`, or `(A X) W` where fewer columns are to be aggregated then and the product costs no more.
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {

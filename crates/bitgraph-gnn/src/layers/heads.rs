@@ -19,8 +19,8 @@ pub enum Heads {
 pub(super) struct Joined {
     pub heads: usize,
     pub width: usize,
-    together: Heads,
-    bias: ParameterId,
+    pub together: Heads,
+    pub bias: ParameterId,
 }
 
 impl Joined {

@@ -2,7 +2,7 @@
 //!
 //! Source: QGTC, 2022: its batched Cluster-GCN and GIN, whose levels are found by a shift and a clamp.
 
-use super::gcn_epochs::Whole;
+use super::epochs::Whole;
 use super::loss::argmax_rows;
 use super::{bit_gemm, bit_spmm};
 use crate::bits::{BitOperand, PlaneSteps, Planes};

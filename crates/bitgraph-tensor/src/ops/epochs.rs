@@ -1,4 +1,4 @@
-//! The epochs of training a graph convolution as one operation, for backends that have it.
+//! The epochs of training a small model as one operation, for backends that have it.
 
 use super::AdamSettings;
 use crate::{Dense, Tensor};
@@ -19,13 +19,12 @@ pub enum Kept {
     Last,
 }
 
-/// Training of `A' relu(A' X W1 + b1) W2 + b2` with `A' = D (A + I) D`, dropout before both products, cross entropy over the training nodes,
-/// and Adam: `rates.len()` epochs over the whole graph.
-pub struct GcnEpochsOp<'a, B: Tensor> {
+/// Training of two layers with dropout before both, cross entropy over the training nodes, and Adam: `rates.len()` epochs over the whole graph.
+pub struct EpochsOp<'a, B: Tensor> {
+    /// What the layers are.
+    pub layers: EpochsLayers<'a, B>,
     /// `A`, without loops, n x n.
     pub adjacency: &'a Matrix<B>,
-    /// The diagonal of `D`, n x 1.
-    pub scales: &'a Dense<B, f32>,
     /// The pattern of the features, n x columns.
     pub features: &'a Matrix<B>,
     /// Their values, in the order of the pattern's CSR form.
@@ -38,14 +37,10 @@ pub struct GcnEpochsOp<'a, B: Tensor> {
     pub shared: &'a SharedByRuns<B>,
     /// The parameters before the first epoch, flat.
     pub parameters: &'a Dense<B, f32>,
-    /// Where `W1`, `b1`, `W2` and `b2` lie in them, row by row.
-    pub places: [Range<usize>; 4],
     /// Columns of the hidden layer.
     pub hidden: usize,
     /// Columns of the result.
     pub classes: usize,
-    /// The weight decay of `W1`, `b1`, `W2` and `b2`.
-    pub decay: [f64; 4],
     /// The numbers of Adam, but for the rate.
     pub adam: AdamSettings,
     /// The learning rate of every epoch.
@@ -54,14 +49,50 @@ pub struct GcnEpochsOp<'a, B: Tensor> {
     pub dropout: [f64; 2],
     /// The seed of dropout.
     pub seed: u64,
-    /// The draws of both dropouts in every epoch.
-    pub draws: &'a [[u32; 2]],
+    /// The draws in every epoch of both dropouts, and of those of the attention of both layers.
+    pub draws: &'a [[u32; 4]],
     /// Which state is kept.
     pub kept: Kept,
     /// Epochs without a better state after which it ends.
     pub stale: Option<u32>,
     /// Cancellation.
     pub control: &'a Control,
+}
+
+/// Where a parameter lies in the flat ones, row by row, and its weight decay.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Placed {
+    /// Its elements.
+    pub place: Range<usize>,
+    /// Its weight decay.
+    pub decay: f64,
+}
+
+/// Two layers that a backend may train as one operation.
+pub enum EpochsLayers<'a, B: Tensor> {
+    /// `A' relu(A' X W1 + b1) W2 + b2` with `A' = D (A + I) D`.
+    Gcn {
+        /// The diagonal of `D`, n x 1.
+        scales: &'a Dense<B, f32>,
+        /// `W1`, `b1`, `W2` and `b2`.
+        parameters: [Placed; 4],
+    },
+    /// Graph attention over a node and its neighbours, heads side by side plus `b1`, ELU; then again, the mean of heads plus `b2`.
+    Gat(GatLayers),
+}
+
+/// What graph attention of two layers is.
+pub struct GatLayers {
+    /// Of each layer: the weight, the attention vectors of the node and of those that it hears from, and the bias.
+    pub parameters: [[Placed; 4]; 2],
+    /// Heads of each layer.
+    pub heads: [usize; 2],
+    /// The slope of LeakyReLU.
+    pub slope: f64,
+    /// The factor of ELU.
+    pub alpha: f64,
+    /// The probability that an entry of the softmax is dropped, in each layer.
+    pub dropout: [f64; 2],
 }
 
 /// What a backend made of the operands that several runs share, kept from the first of them on. One for each graph, with its features, labels
@@ -104,7 +135,7 @@ impl<B: Tensor> SharedByRuns<B> {
 
 /// An epoch of it.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct GcnEpoch {
+pub struct EpochScores {
     /// The training loss of the step, with its dropout.
     pub loss: f64,
     /// The validation loss of the state after the step.
@@ -114,11 +145,11 @@ pub struct GcnEpoch {
 }
 
 /// What came of it.
-pub struct GcnEpochs<B: Tensor> {
+pub struct Epochs<B: Tensor> {
     /// The parameters of the state that was kept, flat; places outside of parameters are zero.
     pub parameters: Dense<B, f32>,
     /// The epochs that were run.
-    pub epochs: Vec<GcnEpoch>,
+    pub epochs: Vec<EpochScores>,
     /// The epoch that the state is of, from 1.
     pub best: usize,
     /// Whether it was cancelled.

@@ -3,28 +3,9 @@
 //! Invariant: every row of the hidden layer that the loss sees and every column of the features belongs to one block; the order of a list
 //! depends on the graph and the number of blocks alone.
 
-use super::{Block, RECORDS, SEGMENT};
-use bitgraph_sparse::Csr;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
-/// What counts the loss of a pair.
-const OWN: u32 = 1 << 31;
-/// What a row or a column costs besides its segments, in entries.
-const ROW_COST: usize = 8;
-
-/// The graph, its features and the training nodes.
-pub(super) struct Problem<'a> {
-    /// Without loops.
-    pub adjacency: &'a Csr,
-    pub scales: &'a [f32],
-    pub features: &'a Csr,
-    pub values: &'a [f32],
-    pub labels: &'a [i32],
-    pub train: &'a [u32],
-    /// The nodes of each part of the split.
-    pub parts: [&'a [u32]; 3],
-}
+use super::super::RECORDS;
+use super::super::lists::{OWN, Problem, Term, Terms, Words, add_columns, add_lists, heard, places, reached, share_out};
+use super::Block;
 
 /// Rows that are scored, by rows of the layer before.
 #[derive(Default)]
@@ -36,12 +17,12 @@ pub(super) struct Lists {
 
 impl Lists {
     /// The rows of `nodes`, whose names are translated.
-    fn new(problem: &Problem<'_>, nodes: &[u32], names: impl Fn(u32, &mut Vec<u32>)) -> Self {
+    fn new(scales: &[f32], nodes: &[u32], names: impl Fn(u32, &mut Vec<u32>)) -> Self {
         let mut lists = Self { begin: vec![0], ..Self::default() };
         for &node in nodes {
             names(node, &mut lists.names);
             lists.begin.push(lists.names.len() as u64);
-            lists.scales.push(problem.scales[node as usize]);
+            lists.scales.push(scales[node as usize]);
         }
         lists
     }
@@ -73,119 +54,6 @@ pub(super) struct Extent {
     pub most_words: u32,
 }
 
-/// One term of a row or a column.
-#[derive(Clone, Copy)]
-struct Term {
-    place: u32,
-    bit: u32,
-    weight: f32,
-}
-
-/// Terms in lists one after the other; list `i` is `terms[begin[i]..begin[i + 1]]`.
-struct Terms {
-    begin: Vec<usize>,
-    terms: Vec<Term>,
-}
-
-impl Terms {
-    /// Empty lists of so many terms.
-    fn with_lengths(lengths: &[usize]) -> Self {
-        let mut begin = Vec::with_capacity(lengths.len() + 1);
-        begin.push(0);
-        begin.extend(lengths.iter().scan(0, |end, len| {
-            *end += len;
-            Some(*end)
-        }));
-        let none = Term { place: 0, bit: 0, weight: 0.0 };
-        Self { terms: vec![none; begin[lengths.len()]], begin }
-    }
-    fn list(&self, i: u32) -> &[Term] {
-        &self.terms[self.begin[i as usize]..self.begin[i as usize + 1]]
-    }
-    /// What summing each list costs.
-    fn costs(&self) -> Vec<usize> {
-        self.begin.windows(2).map(|w| segments(w[1] - w[0]) * SEGMENT + ROW_COST).collect()
-    }
-    fn rename(&mut self, places: &[u32]) {
-        self.terms.iter_mut().for_each(|t| t.place = places[t.place as usize]);
-    }
-}
-
-/// A node and those that it hears from, ascending.
-fn heard(adjacency: &Csr, node: u32) -> impl Iterator<Item = u32> {
-    let row = adjacency.row(node as usize);
-    let (before, after) = row.split_at(row.partition_point(|&j| j < node));
-    before.iter().copied().chain([node]).chain(after.iter().copied())
-}
-
-/// Those that some of the nodes hear from, ascending.
-fn reached(adjacency: &Csr, nodes: &[u32]) -> Vec<u32> {
-    let mut seen = vec![false; adjacency.nrows()];
-    nodes.iter().for_each(|&node| heard(adjacency, node).for_each(|j| seen[j as usize] = true));
-    (0..adjacency.nrows() as u32).filter(|&j| seen[j as usize]).collect()
-}
-
-/// Where each of some numbers below `n` is in their list.
-fn places(list: &[u32], n: usize) -> Vec<u32> {
-    let mut at = vec![u32::MAX; n];
-    list.iter().enumerate().for_each(|(place, &number)| at[number as usize] = place as u32);
-    at
-}
-
-fn segments(len: usize) -> usize {
-    len.div_ceil(SEGMENT)
-}
-
-/// Shares items out, the most expensive first, each to the block of the lowest cost so far; the items of each block.
-fn share_out(costs: &[usize], blocks: usize) -> Vec<Vec<u32>> {
-    let mut order: Vec<u32> = (0..costs.len() as u32).collect();
-    order.sort_by_key(|&i| (Reverse(costs[i as usize]), i));
-    let mut loads: BinaryHeap<_> = (0..blocks).map(|block| Reverse((0usize, block))).collect();
-    let mut shares = vec![Vec::new(); blocks];
-    for i in order {
-        if let Some(mut lowest) = loads.peek_mut() {
-            lowest.0.0 += costs[i as usize];
-            shares[lowest.0.1].push(i);
-        }
-    }
-    shares
-}
-
-/// The words of a block as they grow.
-struct Words<'a> {
-    all: &'a mut Vec<u32>,
-    start: usize,
-}
-impl Words<'_> {
-    /// Appends words, from a multiple of 16 bytes on; where they begin.
-    fn add(&mut self, words: impl IntoIterator<Item = u32>) -> u32 {
-        self.all.resize(self.start + (self.all.len() - self.start).next_multiple_of(4), 0);
-        let at = self.all.len() - self.start;
-        self.all.extend(words);
-        at as u32
-    }
-}
-
-/// The segments of some lists as words: where they begin, bits, entries, and the segments of each list.
-fn add_lists(words: &mut Words<'_>, lists: &[&[Term]]) -> (u32, [u32; 4]) {
-    let (mut begins, mut ends, mut len) = (Vec::new(), vec![0], 0usize);
-    for list in lists {
-        let parts = segments(list.len());
-        begins.extend((0..parts).map(|s| (len + list.len() * s / parts) as u32));
-        len += list.len();
-        ends.push(begins.len() as u32);
-    }
-    let tasks = begins.len() as u32;
-    begins.push(len as u32);
-    let places = words.add(begins);
-    words.all.reserve(3 * len + ends.len() + 12);
-    let bits = words.add([]);
-    lists.iter().for_each(|list| words.all.extend(list.iter().map(|t| t.bit)));
-    let entries = words.add([]);
-    lists.iter().for_each(|list| list.iter().for_each(|t| words.all.extend([t.place, t.weight.to_bits()])));
-    (tasks, [places, bits, entries, words.add(ends)])
-}
-
 /// How many records the lists have, or none if they are more than are worth it.
 fn records(problem: &Problem<'_>, rows: &[u32]) -> Option<usize> {
     let features = |node: u32| problem.features.degree(node as usize);
@@ -193,7 +61,7 @@ fn records(problem: &Problem<'_>, rows: &[u32]) -> Option<usize> {
     for &node in rows {
         all = all.checked_add(2 * heard(problem.adjacency, node).map(features).sum::<usize>())?;
     }
-    for &node in problem.train {
+    for &node in problem.train() {
         let names = problem.adjacency.degree(node as usize) + 1;
         all = all.checked_add(names.checked_mul(names)?)?;
     }
@@ -202,9 +70,9 @@ fn records(problem: &Problem<'_>, rows: &[u32]) -> Option<usize> {
 
 impl Plan {
     /// Lists for so many blocks; none if they are too long. O(records log records).
-    pub fn new(problem: &Problem<'_>, blocks: usize) -> Option<Self> {
+    pub fn new(problem: &Problem<'_>, scales: &[f32], blocks: usize) -> Option<Self> {
         let (adjacency, features) = (problem.adjacency, problem.features);
-        let rows = reached(adjacency, problem.train);
+        let rows = reached(adjacency, problem.train());
         records(problem, &rows)?;
         let row_of = places(&rows, adjacency.nrows());
 
@@ -227,7 +95,7 @@ impl Plan {
             heard(adjacency, j).for_each(|i| {
                 for e in features.row_range(i as usize) {
                     let (k, bit) = (features.indices()[e], bit_of[e]);
-                    let weight = problem.scales[j as usize] * problem.scales[i as usize] * problem.values[e];
+                    let weight = scales[j as usize] * scales[i as usize] * problem.values[e];
                     row_terms.terms[at] = Term { place: k, bit, weight };
                     column_terms.terms[column_at[k as usize]] = Term { place: r as u32, bit, weight };
                     at += 1;
@@ -244,11 +112,11 @@ impl Plan {
 
         // The training nodes that hear from a row.
         let mut hearers: Vec<Vec<u32>> = vec![Vec::new(); rows.len()];
-        for &x in problem.train {
+        for &x in problem.train() {
             heard(adjacency, x).for_each(|u| hearers[row_of[u as usize] as usize].push(x));
         }
 
-        let mut plan = Self::scores(problem, &column_place);
+        let mut plan = Self::scores(problem, scales, &column_place);
         plan.entries = entries;
         plan.extent.rows = rows.len();
         let (mut rows_begin, mut columns_begin) = (0, 0);
@@ -256,14 +124,13 @@ impl Plan {
             let start = plan.words.len();
             let mut words = Words { all: &mut plan.words, start };
             let row_lists: Vec<&[Term]> = own_rows.iter().map(|&r| row_terms.list(r)).collect();
-            let column_lists: Vec<&[Term]> = own_columns.iter().map(|&k| column_terms.list(k)).collect();
-            let (forward_tasks, forward) = add_lists(&mut words, &row_lists);
-            let (backward_tasks, backward) = add_lists(&mut words, &column_lists);
+            let forward = add_lists(&mut words, &row_lists, row_lists.len(), 0);
+            let columns = add_columns(&mut words, own_columns, &column_terms, columns_begin);
             let (mut pairs, mut names, mut ends) = (Vec::new(), Vec::new(), vec![0u32]);
             for &r in own_rows {
                 for &x in &hearers[r as usize] {
                     let own = if x == rows[r as usize] { OWN } else { 0 };
-                    let (label, scale) = (problem.labels[x as usize] as u32, problem.scales[x as usize].to_bits());
+                    let (label, scale) = (problem.labels[x as usize] as u32, scales[x as usize].to_bits());
                     let first = names.len();
                     names.extend(heard(adjacency, x).map(|j| row_place[row_of[j as usize] as usize]));
                     pairs.extend([first as u32, (names.len() - first) as u32, label | own, scale]);
@@ -277,35 +144,24 @@ impl Plan {
                 words: 0,
                 rows_begin,
                 rows: own_rows.len() as u32,
-                columns_begin,
-                columns: own_columns.len() as u32,
-                forward_tasks,
-                backward_tasks,
-                forward_places: forward[0],
-                backward_places: backward[0],
-                forward_ids: forward[1],
-                backward_ids: backward[1],
-                forward_entries: forward[2],
-                backward_entries: backward[2],
-                forward_ends: forward[3],
-                backward_ends: backward[3],
+                forward,
+                columns,
                 pair_count,
                 pairs: words.add(pairs),
                 names: words.add(names),
                 pair_ends: words.add(ends),
                 nodes: words.add(nodes.clone()),
-                scales: words.add(nodes.map(|node| problem.scales[node as usize].to_bits())),
-                features: words.add(own_columns.iter().copied()),
+                scales: words.add(nodes.map(|node| scales[node as usize].to_bits())),
             };
             words.add([]);
             let block = Block { words: (plan.words.len() - start) as u32, ..block };
             rows_begin += block.rows;
-            columns_begin += block.columns;
+            columns_begin += columns.count;
             let most = &mut plan.extent;
-            most.most_segments = most.most_segments.max(forward_tasks).max(backward_tasks);
+            most.most_segments = most.most_segments.max(forward.tasks).max(columns.lists.tasks);
             most.most_rows = most.most_rows.max(block.rows);
             most.most_pairs = most.most_pairs.max(pair_count);
-            most.most_columns = most.most_columns.max(block.columns);
+            most.most_columns = most.most_columns.max(columns.count);
             most.most_words = most.most_words.max(block.words);
             plan.blocks.push(block);
         }
@@ -313,7 +169,7 @@ impl Plan {
     }
 
     /// The lists of scores alone.
-    fn scores(problem: &Problem<'_>, column_place: &[u32]) -> Self {
+    fn scores(problem: &Problem<'_>, scales: &[f32], column_place: &[u32]) -> Self {
         let (adjacency, features, n) = (problem.adjacency, problem.features, problem.adjacency.nrows());
         let scored: Vec<u32> = problem.parts.concat();
         let middle = reached(adjacency, &scored);
@@ -323,10 +179,10 @@ impl Plan {
         let values = input.iter().flat_map(|&i| features.row_range(i as usize)).map(|e| problem.values[e]).collect();
         let part = |p: usize| problem.parts[p].iter().map(move |&v| problem.labels[v as usize] as u32 | (p as u32) << 30);
         Self {
-            input: Lists::new(problem, &input, |i, to| to.extend(features.row(i as usize).iter().map(|&k| column_place[k as usize]))),
+            input: Lists::new(scales, &input, |i, to| to.extend(features.row(i as usize).iter().map(|&k| column_place[k as usize]))),
             input_values: values,
-            middle: Lists::new(problem, &middle, |j, to| around(&input_of, j, to)),
-            output: Lists::new(problem, &scored, |v, to| around(&middle_of, v, to)),
+            middle: Lists::new(scales, &middle, |j, to| around(&input_of, j, to)),
+            output: Lists::new(scales, &scored, |v, to| around(&middle_of, v, to)),
             labels: (0..3).flat_map(part).collect(),
             blocks: Vec::new(),
             words: Vec::new(),

@@ -3,7 +3,7 @@
 use crate::Cuda;
 use crate::tensor::tests::device;
 use bitgraph_generate::Stream;
-use bitgraph_gnn::layers::Gcn;
+use bitgraph_gnn::layers::{Gat, Gcn, Heads};
 use bitgraph_gnn::{Around, Epoch, Features, Method, Model, NodeTask, Nodes, Optimiser, Schedule, Selection, Trained, Training, train};
 use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
 use bitgraph_tensor::Activation;
@@ -20,9 +20,13 @@ struct Case {
     dropout: [f64; 2],
     method: Method,
     directed: bool,
+    /// Of graph attention, hidden heads and last ones, and the dropout of attention; a graph convolution without.
+    heads: Option<([usize; 2], f64)>,
 }
 
-const CASE: Case = Case { nodes: 150, columns: 40, classes: 3, hidden: 16, dropout: [0.5, 0.5], method: Method::Adam, directed: false };
+const CASE: Case =
+    Case { nodes: 150, columns: 40, classes: 3, hidden: 16, dropout: [0.5, 0.5], method: Method::Adam, directed: false, heads: None };
+const GAT: Case = Case { heads: Some(([4, 1], 0.5)), ..CASE };
 
 fn csr(rows: usize, columns: usize, entry: impl Fn(usize, usize) -> bool) -> Csr {
     let (mut offsets, mut indices) = (vec![0], Vec::new());
@@ -39,10 +43,13 @@ impl Case {
         let random = |a: usize, b: usize| s.below((a * 10_000 + b) as u64, 1000);
         let alike = |i: usize, j: usize| i % self.classes == j % self.classes;
         let arc = |i: usize, j: usize| random(i, j) < if alike(i, j) { 60 } else { 8 };
-        // A node that many hear from, and that hears from many.
+        // A node that many hear from, and that hears from many; one alone, in a part of each kind.
         let hub = |i: usize, j: usize| i == 1 || j == 1;
-        let pattern =
-            csr(self.nodes, self.nodes, |i, j| i != j && (hub(i, j) || if self.directed { arc(i, j) } else { arc(i.min(j), i.max(j)) }));
+        let alone = |i: usize| i.is_multiple_of(self.nodes / 4) && i > 0 || i == 7;
+        let pattern = csr(self.nodes, self.nodes, |i, j| {
+            let near = if self.directed { arc(i, j) } else { arc(i.min(j), i.max(j)) };
+            i != j && (hub(i, j) || near) && !alone(i) && !alone(j)
+        });
         // A column of every node, a column of none, a node without features.
         let features = csr(self.nodes, self.columns, |i, k| {
             i != 5 && k != 2 && (k == 0 || random(50_000 + i, k) < if alike(i, k) { 400 } else { 100 })
@@ -55,13 +62,23 @@ impl Case {
     }
     fn model(&self) -> Model<Cuda, f32> {
         let [first, second] = self.dropout;
+        if let Some((heads, dropout)) = self.heads {
+            let (elu, last) = (Some(Activation::Elu { alpha: 1.0 }), Around { dropout: second, ..Around::default() });
+            let one = (heads[0], self.hidden / heads[0]);
+            return Model::new("gat", self.columns)
+                .layer(Around { dropout: first, activation: elu, ..Around::default() }, |d| Gat::new(d, one, Heads::Concatenated, dropout))
+                .and_then(|m| m.layer(last, |d| Gat::new(d, (heads[1], self.classes), Heads::Averaged, dropout)))
+                .unwrap();
+        }
         Model::new("gcn", self.columns)
             .layer(Around { dropout: first, activation: Some(Activation::Relu), ..Around::default() }, |d| Gcn::new(d, self.hidden))
             .and_then(|m| m.layer(Around { dropout: second, ..Around::default() }, |d| Gcn::new(d, self.classes)))
             .unwrap()
     }
     fn training(&self, epochs: u32) -> Training {
-        let decay = vec![("layers.0.weight".into(), 5e-3), ("layers.1.bias".into(), 1e-3)];
+        let decay = [("layers.0.weight", 5e-3), ("layers.1.bias", 1e-3), ("layers.0.attention_left", 2e-3)];
+        let decay = decay.iter().filter(|(name, _)| self.heads.is_some() || !name.contains("attention"));
+        let decay = decay.map(|&(name, decay)| (name.to_owned(), decay)).collect();
         Training {
             optimiser: Optimiser { method: self.method, rate: 0.01, decay, schedule: Schedule::default() },
             epochs,
@@ -83,11 +100,17 @@ fn near(what: &str, found: f64, wanted: f64, tolerance: f64) {
     assert!((found - wanted).abs() <= tolerance * wanted.abs().max(1.0), "{what}: {found} where {wanted} is wanted");
 }
 
+/// Whether losses are sums of one launch: those of operations are f32.
+fn in_one_launch(epochs: &[Epoch]) -> bool {
+    epochs.iter().any(|e| f64::from(e.loss as f32) != e.loss)
+}
+
 /// Epoch by epoch for 20 epochs: losses, accuracies up to one node, the choice, the parameters that were kept.
 fn agrees(cuda: &Cuda, case: &Case, training: &Training) {
     let (run, epochs) = case.run(cuda, training);
     let (plain, plain_epochs) = case.run(&cuda.without_fused_forms(), training);
     assert_eq!(epochs.len(), plain_epochs.len());
+    assert_eq!([&epochs, &plain_epochs].map(|epochs| in_one_launch(epochs)), [true, false]);
     let part = (case.nodes / 4) as f64;
     for (a, b) in epochs.iter().zip(&plain_epochs) {
         near("the loss", a.loss, b.loss, 1e-4);
@@ -120,38 +143,77 @@ fn epochs_agree_with_operations() {
     }
 }
 
+#[test]
+fn epochs_of_attention_agree_with_operations() {
+    let Some(cuda) = device() else { return };
+    let heads = |heads, dropout| Some((heads, dropout));
+    let cases = [
+        GAT,
+        Case { heads: heads([4, 1], 0.0), dropout: [0.0, 0.0], ..GAT },
+        Case { directed: true, hidden: 21, classes: 5, heads: heads([3, 8], 0.3), ..GAT },
+        Case { heads: heads([8, 3], 0.6), dropout: [0.0, 0.3], hidden: 64, columns: 9, ..GAT },
+        Case { heads: heads([16, 1], 0.2), dropout: [0.25, 0.0], hidden: 112, classes: 20, nodes: 90, method: Method::AdamW, ..GAT },
+        Case { heads: heads([1, 2], 0.1), hidden: 1, classes: 2, ..GAT },
+    ];
+    for case in cases {
+        agrees(&cuda, &case, &case.training(20));
+    }
+}
+
+/// Every reason that is known before a launch.
+#[test]
+fn shapes_without_a_kernel_are_trained_operation_by_operation() {
+    let Some(cuda) = device() else { return };
+    for case in [
+        Case { heads: Some(([32, 1], 0.0)), hidden: 32, ..GAT },
+        Case { heads: Some(([4, 17], 0.0)), ..GAT },
+        Case { heads: Some(([2, 1], 0.0)), hidden: 140, ..GAT },
+        Case { heads: Some(([2, 1], 0.0)), classes: 33, ..GAT },
+    ] {
+        let (found, plain) = (case.run(&cuda, &case.training(2)).1, case.run(&cuda.without_fused_forms(), &case.training(2)).1);
+        assert!(!in_one_launch(&found));
+        found.iter().zip(&plain).for_each(|(a, b)| near("the loss", a.loss, b.loss, 1e-4));
+    }
+}
+
 /// Lists that are too long for the shared memory of three blocks; then their state too.
 #[test]
 fn what_is_too_large_for_shared_memory_stays_in_device_memory() {
     let Some(cuda) = device() else { return };
-    for hidden in [16, 128] {
-        let case = Case { columns: 600, hidden, ..CASE };
-        agrees(&cuda, &case, &case.training(4));
+    for case in [CASE, GAT] {
+        for hidden in [16, 128] {
+            let case = Case { columns: 600, hidden, ..case };
+            agrees(&cuda, &case, &case.training(4));
+        }
     }
 }
 
 #[test]
 fn the_choice_is_that_of_operations() {
     let Some(cuda) = device() else { return };
-    for selection in [Selection::Last, Selection::BestValidationAccuracy] {
-        agrees(&cuda, &CASE, &Training { selection, ..CASE.training(8) });
+    for case in [CASE, GAT] {
+        for selection in [Selection::Last, Selection::BestValidationAccuracy] {
+            agrees(&cuda, &case, &Training { selection, ..case.training(8) });
+        }
+        for stale in [0, 2] {
+            let training = Training { stale_epochs: Some(stale), selection: Selection::BestValidationAccuracy, ..case.training(40) };
+            let (run, epochs) = case.run(&cuda, &training);
+            assert_eq!((run.epochs as usize, run.epochs), (epochs.len(), run.best.epoch + stale));
+        }
+        let one = case.run(&cuda, &case.training(1)).0;
+        assert_eq!((one.best.epoch, one.epochs), (1, 1));
     }
-    for stale in [0, 2] {
-        let training = Training { stale_epochs: Some(stale), selection: Selection::BestValidationAccuracy, ..CASE.training(40) };
-        let (run, epochs) = CASE.run(&cuda, &training);
-        assert_eq!((run.epochs as usize, run.epochs), (epochs.len(), run.best.epoch + stale));
-    }
-    let one = CASE.run(&cuda, &CASE.training(1)).0;
-    assert_eq!((one.best.epoch, one.epochs), (1, 1));
 }
 
 #[test]
 fn runs_repeat_themselves() {
     let Some(cuda) = device() else { return };
-    let (first, epochs) = CASE.run(&cuda, &CASE.training(12));
-    let (second, again) = CASE.run(&cuda, &CASE.training(12));
-    assert_eq!(epochs, again);
-    assert_eq!(first.parameters.flat().to_host().unwrap(), second.parameters.flat().to_host().unwrap());
+    for case in [CASE, GAT] {
+        let (first, epochs) = case.run(&cuda, &case.training(12));
+        let (second, again) = case.run(&cuda, &case.training(12));
+        assert_eq!(epochs, again);
+        assert_eq!(first.parameters.flat().to_host().unwrap(), second.parameters.flat().to_host().unwrap());
+    }
 }
 
 #[test]
@@ -175,13 +237,33 @@ fn runs_over_one_task_share_its_lists() {
 }
 
 #[test]
+fn models_of_both_kinds_take_turns_over_one_task() {
+    let Some(cuda) = device() else { return };
+    let task = CASE.task(&cuda);
+    let run = |case: &Case, task: &NodeTask<Cuda, f32>| {
+        let mut epochs = Vec::new();
+        train(&case.model(), task, &case.training(4), 5, |e| epochs.push(*e)).unwrap();
+        assert!(in_one_launch(&epochs));
+        epochs
+    };
+    // The recipe's heads on a graph with many last ones, and others over the same lists.
+    let wide = Case { hidden: 64, heads: Some(([8, 8], 0.6)), dropout: [0.6, 0.6], ..GAT };
+    let apart = [CASE, GAT, wide].map(|case| run(&case, &case.task(&cuda)));
+    assert!([CASE, GAT, wide].map(|case| run(&case, &task)) == apart);
+    assert!([GAT, CASE].map(|case| run(&case, &task)) == [apart[1].clone(), apart[0].clone()]);
+    agrees(&cuda, &wide, &wide.training(10));
+}
+
+#[test]
 fn what_is_out_of_range_is_trained_operation_by_operation() {
     let Some(cuda) = device() else { return };
-    let mut training = CASE.training(5);
-    training.optimiser.rate = 1e30;
-    // The plain path says what it finds.
-    assert!(train(&CASE.model(), &CASE.task(&cuda), &training, 1, |_| ()).map_or(true, |run| run.diverged.is_some()));
-    training.optimiser.rate = 0.01;
-    training.control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
-    assert!(train(&CASE.model(), &CASE.task(&cuda), &training, 1, |_| ()).is_err());
+    for case in [CASE, GAT] {
+        let mut training = case.training(5);
+        training.optimiser.rate = 1e30;
+        // The plain path says what it finds.
+        assert!(train(&case.model(), &case.task(&cuda), &training, 1, |_| ()).map_or(true, |run| run.diverged.is_some()));
+        training.optimiser.rate = 0.01;
+        training.control = Control::default().with_cancel(Arc::new(AtomicBool::new(true)));
+        assert!(train(&case.model(), &case.task(&cuda), &training, 1, |_| ()).is_err());
+    }
 }
