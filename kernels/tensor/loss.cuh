@@ -29,8 +29,10 @@ struct RowLane {
     u64 row;
     u32 sub;
     bool valid;
-    BG_DEVICE explicit RowLane(const LossParams& p) {
-        row = ((u64)blockIdx.x * blockDim.x + threadIdx.x) >> lanes_log(p);
+    BG_DEVICE explicit RowLane(const LossParams& p) : RowLane(p, blockIdx.x) {}
+    /// Of a block by its number.
+    BG_DEVICE RowLane(const LossParams& p, u64 block) {
+        row = (block * blockDim.x + threadIdx.x) >> lanes_log(p);
         sub = threadIdx.x & (p.group - 1);
         valid = row < p.rows;
     }

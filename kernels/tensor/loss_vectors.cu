@@ -14,7 +14,7 @@ template <u32 N> struct LossRow {
     f32 maximum, sum;
 
     BG_DEVICE u32 column(const LossParams& p, u32 j) const { return (at.sub + j * p.group) * N; }
-    BG_DEVICE explicit LossRow(const LossParams& p) : at(p), packs((p.columns + p.group * N - 1) >> (lanes_log(p) + (N == 4 ? 2 : 3))), maximum(Limits<f32>::smallest()), sum(0) {
+    BG_DEVICE LossRow(const LossParams& p, u64 block) : at(p, block), packs((p.columns + p.group * N - 1) >> (lanes_log(p) + (N == 4 ? 2 : 3))), maximum(Limits<f32>::smallest()), sum(0) {
 #pragma unroll
         for (u32 j = 0; j < LOSS_PACKS; j++) {
             if (j >= packs) break;
@@ -48,7 +48,7 @@ template <u32 N> struct LossRow {
 };
 
 template <u32 N> BG_DEVICE void cross_entropy_vectors(const LossParams& p) {
-    const LossRow<N> row(p);
+    const LossRow<N> row(p, blockIdx.x);
     if (!row.at.valid || row.at.sub != 0) return;
     store_loss<f32>(p, row.at.row, [&](u32 label) { return load_as<f32>(p.x, row.at.row, label) - row.maximum - logarithm(row.sum); });
 }
@@ -110,29 +110,37 @@ BG_DEVICE void store_mean(const LossParams& p, f64 loss) {
     if (threadIdx.x == 0) store_as(p.mean, 0, 0, all / (f64)(counted > 1 ? counted : 1));
 }
 
-/// The gradient and the mean loss, after rows were counted.
-template <u32 N> BG_DEVICE void cross_entropy_gradient_vectors(const LossParams& p) {
-    LossRow<N> row(p);
+/// The gradient of a row, after rows were counted; its loss, by one lane of the row.
+template <u32 N> BG_DEVICE f64 gradient_of(const LossParams& p, LossRow<N>& row, f32 factor) {
+    if (!row.at.valid) return 0;
+    const i32 label = load_readonly(p.labels + row.at.row * p.label_stride);
+    const f32 share = factor / row.sum;
+    const bool known = label < 0 || (u32)label < p.columns;
     f64 loss = 0;
-    if (row.at.valid) {
-        const i32 label = load_readonly(p.labels + row.at.row * p.label_stride);
-        const u64 counted = *p.counted;
-        const f32 factor = (f32)p.scale / (f32)(counted > 1 ? counted : 1), share = factor / row.sum;
-        const bool known = label < 0 || (u32)label < p.columns;
-        if (row.at.sub == 0 && label >= 0) {
-            loss = known ? -(f64)(load_as<f32>(p.x, row.at.row, (u32)label) - row.maximum - logarithm(row.sum)) : no_number();
-        }
+    if (row.at.sub == 0 && label >= 0) {
+        loss = known ? -(f64)(load_as<f32>(p.x, row.at.row, (u32)label) - row.maximum - logarithm(row.sum)) : no_number();
+    }
 #pragma unroll
-        for (u32 j = 0; j < LOSS_PACKS; j++) {
-            const u32 first = row.column(p, j);
-            if (first >= p.columns) break;
+    for (u32 j = 0; j < LOSS_PACKS; j++) {
+        const u32 first = row.column(p, j);
+        if (first >= p.columns) break;
 #pragma unroll
-            for (u32 i = 0; i < N; i++) {
-                const f32 gradient = exponential(row.x[j][i] - row.maximum) * share - (first + i == (u32)label ? factor : 0.0f);
-                row.x[j][i] = label < 0 ? 0.0f : known ? gradient : (f32)no_number();
-            }
-            store_floats<N>(p.y, row.at.row, first, row.x[j]);
+        for (u32 i = 0; i < N; i++) {
+            const f32 gradient = exponential(row.x[j][i] - row.maximum) * share - (first + i == (u32)label ? factor : 0.0f);
+            row.x[j][i] = label < 0 ? 0.0f : known ? gradient : (f32)no_number();
         }
+        store_floats<N>(p.y, row.at.row, first, row.x[j]);
+    }
+    return loss;
+}
+/// The gradient and the mean loss; blocks take rows in turns.
+template <u32 N> BG_DEVICE void cross_entropy_gradient_vectors(const LossParams& p) {
+    const u64 counted = *p.counted, blocks = ceil_div(p.rows << lanes_log(p), (u64)blockDim.x);
+    const f32 factor = (f32)p.scale / (f32)(counted > 1 ? counted : 1);
+    f64 loss = 0;
+    for (u64 block = blockIdx.x; block < blocks; block += gridDim.x) {
+        LossRow<N> row(p, block);
+        loss += gradient_of(p, row, factor);
     }
     store_mean(p, loss);
 }

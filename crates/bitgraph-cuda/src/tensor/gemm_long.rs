@@ -4,6 +4,7 @@
 //! [`SHORTEST`] terms on; of numbers below 2^-100 it may be more.
 
 use super::epilogue::{EpilogueParams, MOST, finished};
+use super::map;
 use super::params::{Target, View, name};
 use super::softmax::scratch;
 use crate::device::{Buffer, Device, Mode, Shape, parameters};
@@ -24,11 +25,8 @@ const WARP: u64 = 32;
 const SHORTEST: u64 = 32;
 /// The small side at most: beyond it the vendor's library, whose blocks share more of both sides, is as fast.
 const WIDEST: u64 = 512;
-/// The long side at least, and rows from which blocks of all columns keep every multiprocessor busy.
-const SHORTEST_SIDE: u64 = 1024;
-const MANY_ROWS: u64 = 16384;
-/// The long side at least where blocks are emulated.
-const EMULATED_SIDE: u64 = 64;
+/// The long side at least: with less of it, blocks of so many rows leave multiprocessors idle.
+const LONGEST: u64 = 16384;
 /// Quarters of a block's columns and terms that there have to be: of all of them, products of `f32` with 100 000 and 200 000 rows take .54 to .75
 /// of the vendor's time (H100, 64 and 128 columns and terms), and parts of them take as long as all.
 const FILLED: u64 = 3;
@@ -57,7 +55,7 @@ fn has(device: &Device, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> bool {
     let ((rows, columns, length), dtype, properties) = (op.sizes(), op.a.dtype(), device.properties());
     let (rows, columns, length, pack) = (rows as u64, columns as u64, length as u64, neighbours(dtype));
     let target = Target::of(y, pack);
-    let long = if properties.emulated { EMULATED_SIDE } else { SHORTEST_SIDE };
+    let long = if properties.emulated { LONGEST / 256 } else { LONGEST };
     // A sum in passes takes a step itself.
     let listed = length <= LENGTH || op.epilogue.0.len() < MOST;
     (properties.emulated || properties.compute >= (8, 0))
@@ -68,7 +66,7 @@ fn has(device: &Device, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> bool {
         && columns.is_multiple_of(pack.into())
         && (SHORTEST..=WIDEST).contains(&length)
         && length.is_multiple_of(pack.into())
-        && shared_of_rows(dtype, width(rows, columns), length) <= properties.shared_per_block
+        && shared_of_rows(dtype, columns, length) <= properties.shared_per_block
         && listed
         && View::any(&op.a).reads_floats(pack)
         && target.packed != 0
@@ -79,26 +77,27 @@ fn has(device: &Device, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> bool {
 /// Whether they are faster than the vendor's library: of halves where that leaves an epilogue to a pass of its own, of `f32` where blocks have
 /// enough to do.
 pub(super) fn is_faster(op: &GemmOp<Cuda>) -> bool {
-    let ((rows, columns, length), dtype) = (op.sizes(), op.a.dtype());
-    let (rows, columns, length) = (rows as u64, columns as u64, length as u64);
+    let ((_, columns, length), dtype) = (op.sizes(), op.a.dtype());
+    let (columns, length) = (columns as u64, length as u64);
     if dtype != DType::F32 {
         return !matches!(&*op.epilogue.0, [] | [Step::Add { .. }]);
     }
     let whole = length / LENGTH * LENGTH;
     let terms = if length > whole { whole + depth(dtype, length - whole) } else { whole };
-    4 * columns * length >= FILLED * columns.next_multiple_of(width(rows, columns)) * terms
+    4 * columns * length >= FILLED * columns.next_multiple_of(width(columns)) * terms
 }
 
 /// Columns of a block.
-fn width(rows: u64, columns: u64) -> u64 {
-    if columns <= 64 || rows < MANY_ROWS { 64 } else { 128 }
+fn width(columns: u64) -> u64 {
+    if columns <= 64 { 64 } else { 128 }
 }
 /// The longest sums of the kernel for sums of a length: halves have one.
 fn depth(dtype: DType, length: u64) -> u64 {
     if dtype == DType::F32 && length <= LENGTH / 2 { LENGTH / 2 } else { LENGTH }
 }
 /// Shared memory of a block: the small side, of `f32` in two halves, and the rows on their way out.
-fn shared_of_rows(dtype: DType, width: u64, length: u64) -> u32 {
+fn shared_of_rows(dtype: DType, columns: u64, length: u64) -> u32 {
+    let width = width(columns);
     let small = if dtype == DType::F32 {
         depth(dtype, length) * width * 8
     } else {
@@ -111,7 +110,18 @@ pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Resu
     if !has(cuda.device(), op, y) {
         return Ok(false);
     }
-    finished(cuda, &op.epilogue, (DType::F32, neighbours(op.a.dtype())), y, |epilogue, y| rows(cuda, op, epilogue, y))?;
+    let (steps, single) = (&op.epilogue.0, op.a.dtype() == DType::F32 && y.dtype() == DType::F32);
+    match steps.iter().position(|step| matches!(step, Step::Dropout(_))) {
+        // The tensor cores wait for draws: 100 000 x 128 sums of 128 terms take 92 us with them, 55 without, and a pass of its own 27 (H200).
+        Some(at) if single && steps.len() <= MOST => {
+            let (device, (before, after)) = (cuda.device(), steps.split_at(at));
+            rows(cuda, op, EpilogueParams::of(device, before), Target::of(y, neighbours(DType::F32)))?;
+            let to = Target::of(y, 1);
+            // In place: an element is read and written by one thread.
+            map::steps(cuda, &to.view(), DType::F32, y.window().shape(), EpilogueParams::of(device, after), to)?;
+        }
+        _ => finished(cuda, &op.epilogue, (DType::F32, neighbours(op.a.dtype())), y, |epilogue, y| rows(cuda, op, epilogue, y))?,
+    }
     Ok(true)
 }
 
@@ -120,7 +130,7 @@ fn rows(cuda: &Cuda, op: &GemmOp<Cuda>, epilogue: EpilogueParams, y: Target) -> 
     let (device, (rows, columns, length), dtype) = (cuda.device(), op.sizes(), op.a.dtype());
     let (rows, columns, length) = (rows as u64, columns as u64, length as u64);
     let (a, b, passes) = (View::any(&op.a), View::any(&op.b), length.div_ceil(LENGTH));
-    let width = width(rows, columns);
+    let width = width(columns);
     let tiles = columns.div_ceil(width);
     let per_sm = if dtype == DType::F32 { 1 } else { 2 };
     let block = primitives::threads(device, THREADS);
@@ -146,7 +156,7 @@ fn rows(cuda: &Cuda, op: &GemmOp<Cuda>, epilogue: EpilogueParams, y: Target) -> 
             transposed: u32::from(op.transpose_b),
             epilogue: if pass > 0 { steps.after_adding(partial.view()) } else { steps },
         };
-        let shared = shared_of_rows(dtype, width, terms);
+        let shared = shared_of_rows(dtype, columns, terms);
         let kernel = device.kernel(MODULE, &format!("gemm_long_{}_{width}_{}", name(dtype), depth(dtype, terms)))?;
         // SAFETY: the sides fit each other and the output (`bitgraph_tensor::ops` checks that), and are read in words that they lie in; an
         // element of the result is read and written by one thread.
