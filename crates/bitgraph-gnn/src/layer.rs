@@ -54,7 +54,7 @@ impl<B: TensorBackend, T: Float> Pass<'_, B, T> {
             _ => None,
         }
     }
-    /// Whether this is the first layer in training, the gradient of whose input nobody wants.
+    /// Whether this is the first layer in training, the gradient of whose input is wanted for nothing.
     pub(crate) fn begins_training(&self) -> bool {
         self.layer.0 == 0 && matches!(self.mode, Mode::Train { .. })
     }

@@ -48,7 +48,7 @@ impl Affine {
 }
 
 /// Dense features of the first layer in training, where they are no wider than the result: their sum over neighbours then comes before the
-/// product with the weight. Nobody wants their gradient, so that the sum has no part in the backward pass.
+/// product with the weight. Their gradient is wanted for nothing, so that the sum has no part in the backward pass.
 fn summed_first<'x, B: TensorBackend, T: Float>(pass: &Pass<'_, B, T>, x: &'x Features<B, T>, outputs: usize) -> Option<&'x Dense<B, T>> {
     match x {
         Features::Dense(x) if pass.begins_training() && x.ncols() <= outputs => Some(x),
