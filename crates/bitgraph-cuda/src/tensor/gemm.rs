@@ -21,11 +21,6 @@ const DEPTH: u64 = constant("tensor/gemm_general.cuh", "GEMM_DEPTH");
 const PITCH: u64 = constant("tensor/gemm_general.cuh", "GEMM_PITCH");
 const THREADS: u64 = constant("tensor/gemm_general.cuh", "GEMM_THREADS");
 
-/// Elements of the result and terms of a sum up to which the tiled kernel is as fast as a launch of the library: 1 x 128 of 1 term, as the factors
-/// of a layer are, take the library and an epilogue 5.4 us, and the sum of 128 numbers 8.8 (H200).
-const SMALL_RESULT: usize = 256;
-const SMALL_LENGTH: usize = 128;
-
 parameters! {
     struct GemmParams = "tensor/gemm_general.cuh" "bg::GemmParams" {
         a: View,
@@ -140,18 +135,9 @@ fn by_library(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bo
     Ok(true)
 }
 
-/// Whether a product is no more work than a launch: the library takes one to three launches for it, and one more for an epilogue.
-fn is_small(op: &GemmOp<Cuda>) -> bool {
-    let (rows, columns, length) = op.sizes();
-    op.a.dtype().is_float() && (1..=SMALL_RESULT).contains(&rows.saturating_mul(columns)) && length <= SMALL_LENGTH
-}
-
 /// Any product.
 pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<()> {
     let (rows, columns, _) = op.sizes();
-    if is_small(op) {
-        return tiled(cuda, op, y);
-    }
     if rows == 0 || columns == 0 || (gemm_long::is_faster(op) && gemm_long::gemm(cuda, op, y)?) || gemm_deep::gemm(cuda, op, y)? {
         return Ok(());
     }
