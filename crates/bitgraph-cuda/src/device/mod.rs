@@ -7,6 +7,7 @@
 mod blas;
 mod buffer;
 mod cache;
+mod claim;
 mod compiler;
 mod cuda;
 mod driver;
@@ -57,7 +58,8 @@ pub struct Device {
     stream: Stream,
 }
 
-/// What the streams of a device share. Its locks are held for moments, never while a device works.
+/// What the streams of a device share. Its locks are held for moments, never while a device works; what does wait for other streams' work is a
+/// kernel whose blocks wait for each other (`claim.rs`).
 struct Shared {
     /// The vendor's dense products, if they are installed; given up before the driver.
     blas: OnceLock<Option<Blas>>,

@@ -3,6 +3,7 @@
 //! Invariant: the state is zero before every launch; the pinned words belong to one run at a time.
 #![allow(unsafe_code)]
 
+use super::claim::Claim;
 use super::driver::{Driver, Mode, StreamHandle};
 use super::{Device, DevicePtr, Kernel, Parameters, Shape, lock, parameters};
 use crate::{Error, Result};
@@ -121,6 +122,9 @@ impl Device {
         parameters: impl FnOnce(DevicePtr<GridState>, HostLink) -> P,
     ) -> Result<u32> {
         let mut parameters = Some(parameters);
+        // The shim's blocks are threads, of which there are enough.
+        let blocks = if self.properties().emulated { 1 } else { shape.grid };
+        let _claim = Claim::new(self.ordinal(), blocks, self.properties().sms);
         self.to_the_end(&kernel.loaded.name, control, &mut |state, link| match parameters.take() {
             // SAFETY: the caller's promises; the state and the words outlive the wait.
             Some(parameters) => self.span(|| unsafe { self.launch(kernel, shape, &parameters(state, link)) }),
