@@ -92,7 +92,8 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
     }
     fn work_bytes(&self, nodes: u64, _: u64, inputs: u64) -> [u64; 2] {
         let (own, real, outputs) = (size_of::<T>() as u64, size_of::<T::Real>() as u64, self.outputs as u64);
-        [nodes * outputs * real, nodes * (outputs * (own + real) + inputs * own)]
+        // The gradient of the product, with that of the result beside it, scaled, or that of the input.
+        [nodes * outputs * real, nodes * (outputs * (own + real) + inputs.max(outputs) * own)]
     }
     fn reads_loops(&self) -> bool {
         false

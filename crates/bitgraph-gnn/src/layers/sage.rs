@@ -104,7 +104,8 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
     }
     fn work_bytes(&self, nodes: u64, _: u64, inputs: u64) -> [u64; 2] {
         let (own, outputs) = (size_of::<T>() as u64, self.outputs as u64);
-        [2 * nodes * outputs * own, nodes * (outputs + 2 * inputs) * own]
+        // As many for the scaled gradient as for those of the input.
+        [2 * nodes * outputs * own, nodes * (outputs + (2 * inputs).max(outputs)) * own]
     }
     fn reads_loops(&self) -> bool {
         false
