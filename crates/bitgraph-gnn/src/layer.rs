@@ -76,7 +76,6 @@ impl End {
         self.activation.is_none() && self.dropout.is_none()
     }
     /// An operation with it as its last steps.
-    #[must_use]
     pub fn within<F: Fusing>(&self, op: Operation<F>) -> Operation<F> {
         let op = activated(op, self.activation);
         match self.dropout {
