@@ -124,7 +124,8 @@ pub(super) fn sums(
         term: kind,
         reserved: 0,
     };
-    if neighbours > 1 && (1..=FEW_ROWS).contains(&rows) {
+    let few = if device.properties().emulated { FEW_ROWS / 512 } else { FEW_ROWS };
+    if neighbours > 1 && (1..=few).contains(&rows) {
         let block = primitives::threads(device, ADDERS);
         let shape = Shape { grid: columns.div_ceil(8), block, shared: block / 32 * 8 * 4, mode: Mode::Plain };
         let kernel = device.kernel(MODULE, &format!("column_sums_whole_{neighbours}"))?;
