@@ -221,7 +221,7 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         }
     }
     all.add(if training { "kept values, results and gradients of layers" } else { "results of layers" }, peak);
-    all.add("logits, losses and their gradient", 2 * nodes * extent.classes * real);
+    all.add("logits and their gradient", 2 * nodes * extent.classes * own);
     all
 }
 

@@ -138,7 +138,11 @@ fn by_library(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bo
 /// Any product.
 pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<()> {
     let (rows, columns, _) = op.sizes();
-    if rows == 0 || columns == 0 || (gemm_long::is_faster(op) && gemm_long::gemm(cuda, op, y)?) || gemm_deep::gemm(cuda, op, y)? {
+    if rows == 0
+        || columns == 0
+        || (gemm_long::is_faster(op) && gemm_long::gemm(cuda, op, y)?)
+        || (gemm_deep::is_faster(op) && gemm_deep::gemm(cuda, op, y)?)
+    {
         return Ok(());
     }
     if by_library(cuda, op, y)? {

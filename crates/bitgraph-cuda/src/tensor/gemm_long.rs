@@ -84,9 +84,13 @@ pub(super) fn is_faster(op: &GemmOp<Cuda>) -> bool {
     }
     let whole = length / LENGTH * LENGTH;
     let terms = if length > whole { whole + depth(dtype, length - whole) } else { whole };
-    4 * columns * length >= FILLED * columns.next_multiple_of(width(columns)) * terms
+    fills(columns * length, columns.next_multiple_of(width(columns)) * terms)
 }
 
+/// Whether elements fill so much of the places that blocks have for them that the kernels are faster.
+pub(super) fn fills(elements: u64, places: u64) -> bool {
+    4 * elements >= FILLED * places
+}
 /// Columns of a block.
 fn width(columns: u64) -> u64 {
     if columns <= 64 { 64 } else { 128 }

@@ -62,6 +62,20 @@ fn sums_that_are_not_finite() {
     }
 }
 
+/// The kernels are for products that fill their tiles.
+#[test]
+fn long_sums_that_fill_tiles_are_faster() {
+    let Some(cuda) = device() else { return };
+    let of = |rows: usize, columns: usize| {
+        let (a, b) = (numbers(&cuda, 4, rows, 1), numbers(&cuda, 4, columns, 2));
+        gemm_deep::is_faster(gemm(&a, &b).transpose_a().descriptor())
+    };
+    let full = [(64, 64), (128, 128), (128, 64), (48, 128), (256, 96), (500, 128)];
+    assert!(full.iter().all(|&(rows, columns)| of(rows, columns)));
+    let sparse = [(128, 40), (8, 128), (132, 128), (128, 16), (4, 8)];
+    assert!(!sparse.iter().any(|&(rows, columns)| of(rows, columns)));
+}
+
 /// Short sums, wide sides, other types and orders are not taken.
 #[test]
 fn other_products_are_left() {
