@@ -142,10 +142,8 @@ pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Resu
         || columns == 0
         || (gemm_long::is_faster(op) && gemm_long::gemm(cuda, op, y)?)
         || (gemm_deep::is_faster(op) && gemm_deep::gemm(cuda, op, y)?)
+        || by_library(cuda, op, y)?
     {
-        return Ok(());
-    }
-    if by_library(cuda, op, y)? {
         return Ok(());
     }
     tiled(cuda, op, y)
