@@ -1,7 +1,10 @@
 //! Training over whole graphs: it learns, repeats itself, and refuses what has no meaning.
 
 use bitgraph_cpu::Cpu;
-use bitgraph_gnn::{Architecture, Features, Float, Method, Model, NodeTask, Nodes, Selection, Shape, Training, train, why_not_whole};
+use bitgraph_gnn::{
+    Architecture, Features, Float, Graph, Method, Mode, Model, NodeTask, Nodes, Parameters, Selection, Shape, Training, train,
+    why_not_whole,
+};
 use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
 use bitgraph_tensor::Philox;
 use half::{bf16, f16};
@@ -74,6 +77,27 @@ fn other_optimisers_learn() {
         training.optimiser.method = method;
         training.optimiser.rate = rate;
         assert!(train(&model, &task, &training, 1, |_| ()).unwrap().best.scores.test_accuracy > 0.8, "{method:?}");
+    }
+}
+
+/// Plain sums over the neighbours of a hub are in range in f16 where their products with a weight are, whatever the features' own sums.
+#[test]
+fn sums_of_a_hub_stay_in_range() {
+    const LEAVES: usize = 70_000;
+    let cpu = Cpu::new();
+    let indices: Vec<u32> = (1..=LEAVES as u32).chain(std::iter::repeat_n(0, LEAVES)).collect();
+    let offsets: Vec<usize> = (0..=LEAVES + 1).map(|i| if i == 0 { 0 } else { LEAVES + i - 1 }).collect();
+    let star = Csr::new(LEAVES + 1, LEAVES + 1, Offsets::from_usizes(&offsets), Buffer::from(indices)).unwrap();
+    let graph = Graph::<Cpu, f32>::new(&cpu, &star).unwrap();
+    let features = Features::<Cpu, f16>::dense(&cpu, LEAVES + 1, 4, &vec![0.99; 4 * (LEAVES + 1)]).unwrap();
+    for (architecture, mlp, scaled) in [(Architecture::GraphConv, 1, false), (Architecture::Gin, 2, false), (Architecture::Sage, 1, false)]
+    {
+        let shape = Shape { layers: 1, hidden: 4, mlp, scaled, dropout: 0.0, ..architecture.recipe(4).shape };
+        let model = architecture.model::<Cpu, f16>(&shape, 4, 4).unwrap();
+        let small = model.layout().flat(&cpu, vec![0.01f32; model.start(&cpu, 1).unwrap().flat().to_host().unwrap().len()]).unwrap();
+        let parameters = Parameters::from_flat(model.layout(), small).unwrap();
+        let (logits, _) = model.forward(&graph, &parameters, &features, Mode::Train { seed: 1, step: 1 }).unwrap();
+        assert!(logits.to_host().unwrap().iter().all(|x| x.is_finite()), "{}", architecture.name());
     }
 }
 

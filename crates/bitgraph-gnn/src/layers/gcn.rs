@@ -26,7 +26,7 @@ impl Gcn {
         x: &Features<B, T>,
         end: End,
     ) -> Result<(Dense<B, T>, Option<Dense<B, T>>), B::Error> {
-        let Some(x) = summed_first(pass, x, self.outputs) else { return Ok((end.of_sums(self.sums(pass, x)?)?, None)) };
+        let Some(x) = summed_first(pass, x, self.outputs, true) else { return Ok((end.of_sums(self.sums(pass, x)?)?, None)) };
         let d = pass.graph.degree_powers(-0.5)?;
         let sums = pass.graph.sum_with_own(&map(x).times_rows(&d).eval()?).scale_rows(&d).eval()?;
         let product = gemm(&sums, &pass.parameters.weight(self.affine.weight)?).bias(&pass.parameters.real(self.affine.bias)?);

@@ -40,7 +40,8 @@ impl Gin {
         x: &Features<B, T>,
         end: End,
     ) -> Result<(Dense<B, T>, GinKept<B, T>), B::Error> {
-        let Some(x) = summed_first(pass, x, self.outputs) else {
+        // From the root of the degree on, as in graph convolutions.
+        let Some(x) = summed_first(pass, x, self.outputs, self.exponent <= -0.5) else {
             let (sums, h) = self.sums(pass, x)?;
             return Ok((end.of_sums(sums)?, GinKept::Product(h)));
         };

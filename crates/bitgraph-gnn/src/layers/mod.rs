@@ -48,12 +48,22 @@ impl Affine {
 }
 
 /// Dense features of the first layer in training, where they are no wider than the result: their sum over neighbours then comes before the
-/// product with the weight. Their gradient is wanted for nothing, so that the sum has no part in the backward pass.
-fn summed_first<'x, B: TensorBackend, T: Float>(pass: &Pass<'_, B, T>, x: &'x Features<B, T>, outputs: usize) -> Option<&'x Dense<B, T>> {
+/// product with the weight. Their gradient is wanted for nothing, so that the sum has no part in the backward pass. `scaled` says whether
+/// degrees keep the sums in range.
+fn summed_first<'x, B: TensorBackend, T: Float>(
+    pass: &Pass<'_, B, T>,
+    x: &'x Features<B, T>,
+    outputs: usize,
+    scaled: bool,
+) -> Option<&'x Dense<B, T>> {
     match x {
-        Features::Dense(x) if pass.begins_training() && x.ncols() <= outputs => Some(x),
+        Features::Dense(x) if pass.begins_training() && x.ncols() <= outputs && holds_sums::<T>(scaled) => Some(x),
         _ => None,
     }
+}
+/// Whether sums of features can be stored: 65 536 ones are more than f16 has, where their products with a small weight are not.
+fn holds_sums<T: Float>(scaled: bool) -> bool {
+    scaled || !T::NEEDS_LOSS_SCALE
 }
 
 /// A weight without a bias.

@@ -1,7 +1,7 @@
 //! Layers that map a node and its neighbours by weights of their own.
 
 use super::Affine;
-use super::{product_gradient, summed_first};
+use super::{holds_sums, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::{Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
@@ -72,7 +72,7 @@ impl Sage {
         x: &Features<B, T>,
         end: End,
     ) -> Result<(Dense<B, T>, Option<Dense<B, T>>), B::Error> {
-        let Some(dense) = summed_first(pass, x, self.outputs) else {
+        let Some(dense) = summed_first(pass, x, self.outputs, self.kind != SageKind::Sum) else {
             return Ok((end.of_sums(self.sums(pass, x)?)?, None));
         };
         let together = self.aggregate(pass.graph, dense)?.eval()?;
@@ -124,7 +124,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         })]))
     }
     fn sums_first(&self) -> bool {
-        true
+        holds_sums::<T>(self.kind != SageKind::Sum)
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         self.result(pass, x, End::default())
