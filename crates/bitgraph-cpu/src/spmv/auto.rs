@@ -3,15 +3,17 @@
 //! Costs are estimates in nanoseconds of one thread, from counts in a sample of the rows; they decide between layouts that
 //! differ by much more than their error.
 
-use super::SpmvKind;
 use super::bands::{self, SIDE};
 use super::cells;
 use super::slices::block_width;
+use super::{PART_ROWS, SpmvKind, caches, part_work, run_rows};
 use crate::Isa;
 use bitgraph_sparse::{Csr, OffsetInt, with_offsets};
 
 /// Entries that are looked at.
 const SAMPLES: usize = 256;
+/// Lines of `x` that are looked at.
+const LINES: usize = 256;
 /// Spans that are made around each.
 const SPANS: usize = 8;
 /// Columns of two rows that are near each other: two lines of a cache.
@@ -25,7 +27,7 @@ const CACHED: usize = 1 << 18;
 /// Elements of `x` that stay in a cache of all cores.
 const SHARED: usize = 1 << 21;
 /// Elements of `x` on a line of a cache.
-const LINE: f64 = 16.0;
+pub(crate) const LINE: f64 = 16.0;
 
 /// What the costs are reckoned from, for the whole matrix.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,12 +35,16 @@ struct Shape {
     rows: f64,
     columns: f64,
     entries: f64,
+    /// Blocks of columns.
+    blocks: usize,
     /// Spans of bands.
     spans: f64,
     /// Entries of rows in blocks, as pieces.
     pieces: f64,
     /// Fours of cells.
     fours: f64,
+    /// Lines of `x` that strips have entries on, each counted for itself.
+    touched: f64,
     /// The share of entries beside which a near row has one, too, so that their elements of `x` were just read.
     near: f64,
 }
@@ -71,8 +77,49 @@ impl Shape {
         let scale = nnz as f64 / samples.max(1) as f64;
         let [spans, pieces, fours] = [spans, pieces, fours].map(|share| share * scale);
         let near = near as f64 / samples.max(1) as f64;
-        Self { rows: rows as f64, columns: columns as f64, entries: nnz as f64, spans, pieces, fours, near }
+        let (blocks, touched) = (columns.div_ceil(width as usize), touched(csr) * (1.0 - near));
+        Self { rows: rows as f64, columns: columns as f64, entries: nnz as f64, blocks, spans, pieces, fours, touched, near }
     }
+}
+
+/// Lines of `x` that strips of cells have entries on, each counted for itself, where columns are as many and as full as rows and entries lie
+/// anywhere: a line of hubs has entries in every strip, one of vertices with few neighbours in few.
+fn touched(csr: &Csr) -> f64 {
+    let (rows, columns) = (csr.nrows(), csr.ncols());
+    let (strips, lines, line) = (strips(rows), (columns as f64 / LINE).max(1.0), LINE as usize);
+    if rows != columns || rows < line * LINES {
+        return strips * lines * in_strips(csr.nnz() as f64 / lines, strips);
+    }
+    let share: f64 = with_offsets!(csr.offsets(), o => (0..LINES).map(|k| {
+        let first = rows / LINES * k / line * line;
+        in_strips((o[first + line].index() - o[first].index()) as f64, strips)
+    }).sum());
+    strips * lines * share / LINES as f64
+}
+
+/// Strips of cells.
+fn strips(rows: usize) -> f64 {
+    rows.div_ceil(cells::strip()).max(1) as f64
+}
+
+/// Nanoseconds to read a line of `x` of so many elements once a strip: from a core's second cache, or from beyond. 2^20 and 2^21 columns of 32 and
+/// 16 entries took 2.0 and 3.3 with a cache of 300 MiB, 1.2 and 2 with one of 32 MiB.
+fn line_cost(columns: usize) -> f64 {
+    if columns <= CACHED { 0.3 } else { 2.0 }
+}
+
+/// Nanoseconds to bring a line of a block into the second cache for a run of parts.
+const FETCH: f64 = 3.0;
+
+/// Lines of blocks that runs of parts bring into the second cache, where that does not hold all of them.
+fn fetched(s: &Shape) -> f64 {
+    let cache = caches::second();
+    if s.columns * size_of::<f32>() as f64 <= cache as f64 / 2.0 {
+        return 0.0;
+    }
+    let work = (s.rows + s.entries).max(1.0);
+    let part = (part_work(work as usize) as f64 * s.rows / work).min(PART_ROWS as f64);
+    s.rows / part.max(run_rows(cache) as f64).max(1.0) * s.columns / LINE
 }
 
 /// A layout, and why.
@@ -85,6 +132,22 @@ pub struct SpmvPlan {
     pub passes: u32,
     /// For every layout: the predicted time to build and of one pass, in ms of one thread.
     pub costs: [(SpmvKind, f64, f64); 5],
+    lines: Lines,
+}
+
+/// What strips of cells read of `x`.
+#[derive(Clone, Copy, Debug)]
+struct Lines {
+    strips: f64,
+    /// Lines that strips have entries on, each counted for itself, those apart that near rows have just read.
+    touched: f64,
+    /// Nanoseconds for one of these.
+    cost: f64,
+}
+
+/// The share of the strips that have an entry on a line, of which there are so many, anywhere.
+fn in_strips(entries: f64, strips: f64) -> f64 {
+    1.0 - (-entries / strips).exp()
 }
 
 impl SpmvPlan {
@@ -95,7 +158,14 @@ impl SpmvPlan {
         let costs = costs(&shape).map(|(kind, build, pass)| (kind, build * 1e-6, pass * 1e-6));
         let total = |&(_, build, pass): &(SpmvKind, f64, f64)| build + pass * f64::from(passes.max(1));
         let kind = costs.iter().min_by(|a, b| total(a).total_cmp(&total(b))).map_or(SpmvKind::Plain, |c| c.0);
-        Self { kind, passes, costs }
+        let lines = Lines { strips: strips(csr.nrows()), touched: shape.touched, cost: line_cost(csr.ncols()) };
+        Self { kind, passes, costs, lines }
+    }
+    /// Milliseconds a pass that cells take less where so many lines of `x` have so many entries each, anywhere, than as they are.
+    pub(crate) fn saved_on_lines(&self, all: impl Iterator<Item = (f64, f64)>) -> f64 {
+        let Lines { strips, touched, cost } = self.lines;
+        let then: f64 = all.map(|(lines, entries)| lines * strips * in_strips(entries, strips)).sum();
+        (touched - then) * cost * 1e-6
     }
 }
 
@@ -108,12 +178,9 @@ fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
         c if c <= SHARED => 2.0,
         _ => 4.5,
     };
-    let (far, blocks) = (distance * (1.0 - s.near), columns > block_width(columns));
-    // Every strip reads along the lines that it has entries on.
-    let (strips, lines) = ((s.rows / cells::strip() as f64).ceil().max(1.0), (s.columns / LINE).max(1.0));
-    let touched = strips * lines * (1.0 - (-s.entries / strips / lines).exp()) * (1.0 - s.near);
-    let line = if columns <= CACHED { 0.3 } else { 0.8 };
-    let cells = strips * (s.columns / f64::from(1u32 << cells::window(s.entries as usize, s.rows as usize, columns))).ceil();
+    let far = distance * (1.0 - s.near);
+    let cells =
+        strips(s.rows as usize) * (s.columns / f64::from(1u32 << cells::window(s.entries as usize, s.rows as usize, columns))).ceil();
     let ones = s.entries - 4.0 * s.fours;
     let span = match Isa::current() {
         Isa::Avx512 => 0.45,
@@ -122,12 +189,16 @@ fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
         Isa::Portable => 5.0,
     };
     // Sums that several blocks add to are read and written again.
-    let piece = if blocks { 1.0 } else { 0.5 };
+    let piece = if s.blocks > 1 { 1.0 } else { 0.5 };
     [
         (SpmvKind::Plain, 0.0, s.entries * (0.3 + 0.7 * far) + s.rows * 3.0),
         (SpmvKind::Wide, s.entries * 2.0 + s.rows * 10.0, s.entries * (0.24 + 0.8 * far) + s.rows * 0.5),
-        (SpmvKind::Blocks, s.entries * 2.5 + s.pieces * 8.0, s.entries * (0.22 + 0.3 * far.min(1.0)) + s.pieces * piece),
-        (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + touched * line + cells * 12.0),
+        (
+            SpmvKind::Blocks,
+            s.entries * 2.5 + s.pieces * 8.0,
+            s.entries * (0.22 + 0.3 * far.min(1.0)) + s.pieces * piece + fetched(s) * FETCH,
+        ),
+        (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + s.touched * line_cost(columns) + cells * 12.0),
         (SpmvKind::Bands, s.entries * 3.0 + s.spans * 12.0, s.spans * (span + 0.35 * far) + s.rows * 0.15),
     ]
 }

@@ -16,10 +16,9 @@
 //! 10 bytes four entries of a row, 8 bytes two others, 12 a cell, 8 a strip.
 
 use super::cell_kernel;
-use super::{PART_STEP, Real};
+use super::{PART_STEP, Real, caches};
 use bitgraph_sparse::{Csr, OffsetInt, parallel, with_offsets};
 use std::ops::Range;
-use std::sync::OnceLock;
 
 /// Rows of a strip at most, for a first cache of [`FIRST_CACHE`] bytes: their sums take a third of it in `f32`, and two thirds in `f64`.
 const ROWS: usize = 3072;
@@ -29,13 +28,7 @@ pub(super) const MOST_ROWS: usize = 2 * ROWS;
 
 /// Rows of a strip at most on this machine: elements of `x` are fetched once a strip, so that longer strips fetch fewer.
 pub(super) fn strip() -> usize {
-    static STRIP: OnceLock<usize> = OnceLock::new();
-    *STRIP.get_or_init(|| {
-        // Where nothing is known the cache is taken to be small.
-        let size = std::fs::read_to_string("/sys/devices/system/cpu/cpu0/cache/index0/size").ok();
-        let kibibytes = size.and_then(|size| size.trim().strip_suffix('K')?.parse::<usize>().ok());
-        (ROWS * kibibytes.map_or(FIRST_CACHE, |k| k << 10) / FIRST_CACHE / PART_STEP * PART_STEP).clamp(ROWS, MOST_ROWS)
-    })
+    (ROWS * caches::first() / FIRST_CACHE / PART_STEP * PART_STEP).clamp(ROWS, MOST_ROWS)
 }
 /// Columns of the narrowest window, as a power of two: half of such a cache in `f32`.
 const NARROW: u32 = 12;

@@ -41,21 +41,21 @@ macro_rules! per_level {
 }
 pub(crate) use per_level;
 
-/// Sets `y` to the sums of the rows of `part`.
-pub(super) fn slices<T: Real, I: Index>(isa: Isa, part: &Slices<I>, x: &[T], y: &mut [T]) {
+/// Adds the sums of a block of `part` to `y`, an element for each of the part's rows.
+pub(super) fn slices<T: Real, I: Index>(isa: Isa, part: &Slices<I>, block: usize, x: &[T], y: &mut [T]) {
     #[cfg(target_arch = "x86_64")]
     {
         #[target_feature(enable = "avx2,fma,bmi1,bmi2")]
-        fn avx2<T: Real, I: Index>(part: &Slices<I>, x: &[T], y: &mut [T]) {
-            slices_body::<T, I, T::Lanes>(part, x, y);
+        fn avx2<T: Real, I: Index>(part: &Slices<I>, block: usize, x: &[T], y: &mut [T]) {
+            slices_body::<T, I, T::Lanes>(part, block, x, y);
         }
         if isa >= Isa::Avx2 {
             // SAFETY: an instruction set is in force only where the CPU has its features.
-            return unsafe { avx2(part, x, y) };
+            return unsafe { avx2(part, block, x, y) };
         }
     }
     let _ = isa;
-    slices_body::<T, I, [T; LANES]>(part, x, y);
+    slices_body::<T, I, [T; LANES]>(part, block, x, y);
 }
 
 /// Sixteen sums at once.
@@ -152,34 +152,31 @@ mod lanes {
 }
 
 #[inline(always)]
-fn slices_body<T: Real, I: Index, S: Sums<T>>(part: &Slices<I>, x: &[T], y: &mut [T]) {
-    y.fill(T::ZERO);
-    let (mut index, mut row, mut run) = (part.indices.as_ptr(), part.rows.as_ptr(), 0);
-    for block in &part.blocks {
-        let x = x[block.start..].as_ptr();
-        for r in &part.runs[run..block.runs_end] {
-            for _ in 0..r.slices {
-                let mut sums = S::zero();
-                for _ in 0..r.length {
-                    // SAFETY: the run has `16 length` indices per slice, each inside the block or its zeros; the callers ask
-                    // for a vector form only where the CPU has it.
-                    unsafe {
-                        sums.add(x, |lane| (*index.add(lane)).distance());
-                        index = index.add(LANES);
-                    }
+fn slices_body<T: Real, I: Index, S: Sums<T>>(part: &Slices<I>, block: usize, x: &[T], y: &mut [T]) {
+    let block = &part.blocks[block];
+    let x = x[block.start..].as_ptr();
+    let (mut index, mut row) = (part.indices[block.index..].as_ptr(), part.rows[block.row..].as_ptr());
+    for r in &part.runs[block.runs.clone()] {
+        for _ in 0..r.slices {
+            let mut sums = S::zero();
+            for _ in 0..r.length {
+                // SAFETY: the run has `16 length` indices per slice, each inside the block or its zeros; the callers ask
+                // for a vector form only where the CPU has it.
+                unsafe {
+                    sums.add(x, |lane| (*index.add(lane)).distance());
+                    index = index.add(LANES);
                 }
-                for (lane, sum) in sums.to_array().into_iter().enumerate() {
-                    // SAFETY: the run has 16 rows per slice, each below the part's number of rows.
-                    unsafe {
-                        let y = y.get_unchecked_mut(*row.add(lane) as usize);
-                        *y = *y + sum;
-                    }
-                }
-                // SAFETY: as above.
-                row = unsafe { row.add(LANES) };
             }
+            for (lane, sum) in sums.to_array().into_iter().enumerate() {
+                // SAFETY: the run has 16 rows per slice, each below the part's number of rows.
+                unsafe {
+                    let y = y.get_unchecked_mut(*row.add(lane) as usize);
+                    *y = *y + sum;
+                }
+            }
+            // SAFETY: as above.
+            row = unsafe { row.add(LANES) };
         }
-        run = block.runs_end;
     }
 }
 

@@ -18,6 +18,7 @@
 mod auto;
 mod band_kernel;
 mod bands;
+mod caches;
 mod cell_kernel;
 mod cells;
 mod kernel;
@@ -27,6 +28,7 @@ mod slices;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use auto::LINE;
 pub use auto::SpmvPlan;
 pub(crate) use kernel::per_level;
 pub use real::Real;
@@ -50,6 +52,9 @@ const SMALL_WORK: usize = 1 << 14;
 const PARTS: usize = 64;
 /// Rows of a part at most: their sums stay in the cache, and row numbers inside a part fit 16 bits.
 const PART_ROWS: usize = 1 << 15;
+/// The share of the second cache, beside a block's elements, that the sums of a run of parts may take: with 2 MiB and 65 536 rows one thread
+/// took .50 to .69 of the time of parts by themselves (2^20 and 2^21 vertices, 2^25 arcs), and with 512 KiB twice as long.
+const RUN_SHARE: usize = 7;
 /// Boundaries of parts are multiples of this: whole bands, whole vectors.
 const PART_STEP: usize = 16;
 /// Zeros between two blocks of columns of a padded operand; filler entries point there.
@@ -135,13 +140,18 @@ pub struct SpmvLayout {
     scratch: Mutex<Vec<Box<dyn Any + Send>>>,
 }
 
+/// The work of a part, for so much in all.
+fn part_work(all: usize) -> usize {
+    (all / PARTS).clamp(SMALL_WORK, PART_WORK)
+}
+
 /// Cuts rows into parts of about equal work. Those of cells are whole strips, or less of one where rows are long.
 fn parts_of(csr: &Csr, kind: SpmvKind) -> Vec<Range<usize>> {
     let n = csr.nrows();
     with_offsets!(csr.offsets(), o => {
         let work = |row: usize| bitgraph_sparse::OffsetInt::index(o[row]) + row;
         let (mut parts, mut start) = (Vec::new(), 0);
-        let target = (work(n) / PARTS).clamp(SMALL_WORK, PART_WORK);
+        let target = part_work(work(n));
         while start < n {
             let (mut low, mut high) = (start + 1, n.min(start + PART_ROWS));
             while low < high {
@@ -169,14 +179,11 @@ impl SpmvLayout {
     pub fn build(csr: &Csr, kind: SpmvKind) -> Self {
         let (rows, columns) = (csr.nrows(), csr.ncols());
         let parts = parts_of(csr, kind);
-        let mut width = columns.max(1);
+        let width = if kind == SpmvKind::Blocks { slices::block_width(columns) } else { columns.max(1) };
         let form = match kind {
             SpmvKind::Plain => Form::Plain(csr.clone()),
             SpmvKind::Wide => Form::Wide(slices::build(csr, &parts, width)),
-            SpmvKind::Blocks => {
-                width = slices::block_width(columns);
-                Form::Blocks(slices::build(csr, &parts, width))
-            }
+            SpmvKind::Blocks => Form::Blocks(slices::build(csr, &parts, width)),
             SpmvKind::Cells => Form::Cells(cells::build(csr, &parts)),
             SpmvKind::Bands => Form::Bands(bands::build(csr, &parts)),
         };
@@ -203,6 +210,27 @@ impl SpmvLayout {
             Form::Cells(parts) => parts.iter().map(Cells::bytes).sum(),
             Form::Bands(parts) => parts.iter().map(Bands::bytes).sum(),
         }
+    }
+    /// Runs of parts, each for one thread at a time, of so many. Where columns are in blocks, the elements of a block come into the second
+    /// cache once for a run; the last runs are short, for all threads to end together.
+    pub(crate) fn runs(&self, threads: usize) -> Vec<Range<usize>> {
+        let (parts, mut runs, mut at) = (self.parts.len(), Vec::new(), 0);
+        let most = if matches!(self.form, Form::Blocks(_)) && self.columns > self.width { run_rows(caches::second()) } else { 0 };
+        while at < parts {
+            let wanted = 2 * (parts - at) / (3 * threads.max(1));
+            let start = self.parts[at].start;
+            let mut end = at + 1;
+            while end < at + wanted && self.parts[end].end - start <= most {
+                end += 1;
+            }
+            runs.push(at..end);
+            at = end;
+        }
+        runs
+    }
+    /// The rows of a run of parts.
+    pub(crate) fn rows_of(&self, run: &Range<usize>) -> Range<usize> {
+        self.parts[run.start].start..self.parts[run.end - 1].end
     }
     /// The parts, ranges of rows.
     pub(crate) fn parts(&self) -> &[Range<usize>] {
@@ -233,15 +261,17 @@ impl SpmvLayout {
             })
         })
     }
-    /// The sums of one part; `x` is padded, `y` has an element for each of the part's rows.
-    pub(crate) fn sum_part<T: Real>(&self, isa: Isa, part: usize, x: &[T], y: &mut [T]) {
-        assert!(x.len() >= self.operand_len() && y.len() == self.parts[part].len(), "operands as long as the part");
+    /// The sums of a run of parts; `x` is padded, `y` has an element for each of their rows.
+    pub(crate) fn sum_run<T: Real>(&self, isa: Isa, run: Range<usize>, x: &[T], y: &mut [T]) {
+        let all = self.rows_of(&run);
+        assert!(x.len() >= self.operand_len() && y.len() == all.len(), "operands as long as the parts");
+        let rows = |part: usize| self.parts[part].start - all.start..self.parts[part].end - all.start;
         match &self.form {
-            Form::Plain(csr) => plain::sum(csr, self.parts[part].clone(), x, y),
-            Form::Wide(parts) => parts[part].sum(isa, x, y),
-            Form::Blocks(parts) => parts[part].sum(isa, x, y),
-            Form::Cells(parts) => parts[part].sum(x, y),
-            Form::Bands(parts) => parts[part].sum(isa, x, y),
+            Form::Plain(csr) => plain::sum(csr, all, x, y),
+            Form::Wide(parts) => sum_slices(&parts[run.clone()], isa, x, y, |k| rows(run.start + k)),
+            Form::Blocks(parts) => sum_slices(&parts[run.clone()], isa, x, y, |k| rows(run.start + k)),
+            Form::Cells(parts) => run.for_each(|part| parts[part].sum(x, &mut y[rows(part)])),
+            Form::Bands(parts) => run.for_each(|part| parts[part].sum(isa, x, &mut y[rows(part)])),
         }
     }
     /// Sets `y[i]` to the sum of `x` over the columns of row `i`. See [`PatternSum::sum`].
@@ -270,13 +300,29 @@ impl SpmvLayout {
     fn sum_parts<T: Real>(&self, isa: Isa, x: &[T], y: &mut [T]) {
         let out = DisjointSlice::new(y);
         team::with(self.parts.len(), |team| {
-            team.run(self.parts.len(), |_, part| {
-                // SAFETY: parts are disjoint ranges of rows.
+            let runs = self.runs(team.workers());
+            team.run(runs.len(), |_, run| {
+                // SAFETY: runs of parts are disjoint ranges of rows.
                 #[allow(unsafe_code)]
-                let y = unsafe { out.range(self.parts[part].clone()) };
-                self.sum_part(isa, part, x, y);
+                let y = unsafe { out.range(self.rows_of(&runs[run])) };
+                self.sum_run(isa, runs[run].clone(), x, y);
             });
         });
+    }
+}
+
+/// Rows of a run of parts at most, for a second cache of so many bytes and sums in `f32`.
+fn run_rows(cache: usize) -> usize {
+    cache.saturating_sub(slices::WIDEST * size_of::<f32>()) / RUN_SHARE / size_of::<f32>()
+}
+
+/// Sets `y` to the sums of parts in slices, block by block over all of them; `rows` are those of a part in `y`.
+fn sum_slices<T: Real, I: slices::Index>(parts: &[Slices<I>], isa: Isa, x: &[T], y: &mut [T], rows: impl Fn(usize) -> Range<usize>) {
+    y.fill(T::ZERO);
+    for block in 0..parts.first().map_or(0, |part| part.blocks.len()) {
+        for (k, part) in parts.iter().enumerate() {
+            part.add(isa, block, x, &mut y[rows(k)]);
+        }
     }
 }
 

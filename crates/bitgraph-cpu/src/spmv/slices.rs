@@ -24,7 +24,7 @@ const PIECE: usize = 64;
 /// Pieces of a slice.
 pub(super) const LANES: usize = 16;
 /// Columns of a block at most: 16-bit indices with one left for the zeros.
-const WIDEST: usize = 65_520;
+pub(super) const WIDEST: usize = 65_520;
 
 /// A stored column: its distance from the start of the block.
 pub(super) trait Index: Copy + Default + Send + Sync + std::fmt::Debug + 'static {
@@ -59,11 +59,13 @@ pub(super) struct Run {
     pub(super) slices: u32,
 }
 
-/// A block of columns: where it starts in the padded operand, and the end of its runs.
-#[derive(Clone, Copy, Debug)]
+/// A block of columns: where it starts in the padded operand, its runs, and its first index and row.
+#[derive(Clone, Debug)]
 pub(super) struct Block {
     pub(super) start: usize,
-    pub(super) runs_end: usize,
+    pub(super) runs: Range<usize>,
+    pub(super) index: usize,
+    pub(super) row: usize,
 }
 
 /// The slices of a part.
@@ -94,7 +96,8 @@ type Piece = (u16, usize);
 fn build_part<O: OffsetInt, I: Index>(offsets: &[O], columns: &[u32], ncols: usize, width: usize) -> Slices<I> {
     let rows = offsets.len() - 1;
     let entries = offsets[rows].index() - offsets[0].index();
-    let mut out = Slices { blocks: Vec::new(), runs: Vec::new(), rows: Vec::new(), indices: Vec::with_capacity(entries + entries / 16) };
+    let indices = Vec::with_capacity(entries + entries / 16);
+    let mut out = Slices { blocks: Vec::new(), runs: Vec::new(), rows: Vec::new(), indices };
     // Where the next block begins in every row that has entries left.
     let mut open: Vec<(u16, usize)> = (0..rows).filter(|&r| offsets[r] < offsets[r + 1]).map(|r| (r as u16, offsets[r].index())).collect();
     let (mut pieces, mut sorted): (Vec<(u8, Piece)>, Vec<Piece>) = (Vec::new(), Vec::new());
@@ -131,8 +134,9 @@ fn build_part<O: OffsetInt, I: Index>(offsets: &[O], columns: &[u32], ncols: usi
             sorted[*place] = piece;
             *place += 1;
         }
+        let (index, row, runs) = (out.indices.len(), out.rows.len(), out.runs.len());
         fill(&mut out, &sorted, &lengths, columns, first, end - first);
-        out.blocks.push(Block { start: first + block * GAP, runs_end: out.runs.len() });
+        out.blocks.push(Block { start: first + block * GAP, runs: runs..out.runs.len(), index, row });
     }
     out.indices.shrink_to_fit();
     out
@@ -175,10 +179,11 @@ fn fill<I: Index>(out: &mut Slices<I>, pieces: &[Piece], counts: &[usize; PIECE 
 impl<I: Index> Slices<I> {
     /// Bytes of the arrays.
     pub(super) fn bytes(&self) -> u64 {
-        (self.indices.len() * size_of::<I>() + self.rows.len() * 2 + self.runs.len() * 8 + self.blocks.len() * 16) as u64
+        let own = size_of::<I>() * self.indices.len() + 2 * self.rows.len();
+        (own + size_of::<Run>() * self.runs.len() + size_of::<Block>() * self.blocks.len()) as u64
     }
-    /// Sets `y` to the sums of the part's rows over the padded `x`.
-    pub(super) fn sum<T: Real>(&self, isa: Isa, x: &[T], y: &mut [T]) {
-        kernel::slices(isa, self, x, y);
+    /// Adds a block's sums of the part's rows over the padded `x` to `y`.
+    pub(super) fn add<T: Real>(&self, isa: Isa, block: usize, x: &[T], y: &mut [T]) {
+        kernel::slices(isa, self, block, x, y);
     }
 }

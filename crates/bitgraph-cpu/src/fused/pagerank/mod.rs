@@ -129,7 +129,8 @@ impl<T: Real> PageRankLayout<T> {
         for operand in [&mut *operand, &mut *next] {
             reserve(operand, self.matrix.padded_len());
         }
-        let longest = parts.iter().map(std::ops::Range::len).max().unwrap_or(0);
+        let runs = self.matrix.runs(team.workers());
+        let longest = runs.iter().map(|run| self.matrix.rows_of(run).len()).max().unwrap_or(0);
         let sums: Vec<Mutex<Vec<T>>> = (0..team.workers()).map(|_| Mutex::new(vec![T::ZERO; longest])).collect();
         // Before the first iteration scores are the teleport distribution.
         let start = |v: usize| teleport.map_or(T::from_f64(even), |p| p[v]);
@@ -169,29 +170,31 @@ impl<T: Real> PageRankLayout<T> {
             let rates = Rates { base, even: base * even, damping: T::from_f64(config.damping), lost, change };
             {
                 let (out, totals) = (DisjointSlice::new(&mut next[..]), DisjointSlice::new(&mut totals));
-                team.run(parts.len(), |worker, part| {
+                team.run(runs.len(), |worker, run| {
                     let Ok(mut sums) = sums[worker].lock() else { return };
-                    let rows = parts[part].clone();
-                    let sums = &mut sums[..rows.len()];
-                    self.matrix.sum_part(isa, part, operand, sums);
-                    let mut total = Totals::default();
-                    for (first, element, length) in self.matrix.stretches(rows.clone()) {
-                        let (vertices, elements) = (first..first + length, element..element + length);
-                        // SAFETY: parts are disjoint ranges of vertices, and so of the operand's elements.
+                    let (run, all) = (&runs[run], self.matrix.rows_of(&runs[run]));
+                    let sums = &mut sums[..all.len()];
+                    self.matrix.sum_run(isa, run.clone(), operand, sums);
+                    for part in run.clone() {
+                        let mut total = Totals::default();
+                        for (first, element, length) in self.matrix.stretches(parts[part].clone()) {
+                            let (vertices, elements) = (first..first + length, element..element + length);
+                            // SAFETY: parts are disjoint ranges of vertices, and so of the operand's elements.
+                            #[allow(unsafe_code)]
+                            let next = unsafe { out.range(elements.clone()) };
+                            let operands = Operands {
+                                sums: &sums[first - all.start..][..length],
+                                inverse: &self.inverse[vertices.clone()],
+                                teleport: teleport.map(|p| &p[vertices]),
+                                before: &operand[elements],
+                            };
+                            update(isa, operands, rates, next, &mut total);
+                        }
+                        // SAFETY: every part has its own element.
                         #[allow(unsafe_code)]
-                        let next = unsafe { out.range(elements.clone()) };
-                        let operands = Operands {
-                            sums: &sums[first - rows.start..][..length],
-                            inverse: &self.inverse[vertices.clone()],
-                            teleport: teleport.map(|p| &p[vertices]),
-                            before: &operand[elements],
-                        };
-                        update(isa, operands, rates, next, &mut total);
-                    }
-                    // SAFETY: every part has its own element.
-                    #[allow(unsafe_code)]
-                    unsafe {
-                        totals.write(part, total);
+                        unsafe {
+                            totals.write(part, total);
+                        }
                     }
                 });
             }

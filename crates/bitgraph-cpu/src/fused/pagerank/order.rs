@@ -2,6 +2,7 @@
 //!
 //! Invariant: vertices of equal degree keep their order.
 
+use crate::spmv::LINE;
 use bitgraph_backend::Result;
 use bitgraph_sparse::Permutation;
 
@@ -34,6 +35,15 @@ pub(super) fn by_degree(degrees: &[u32]) -> Result<Permutation> {
         })
         .collect();
     Ok(Permutation::from_new_of_old(new_of_old)?)
+}
+
+/// Lines of scores in this order, and the arcs that each has: alike in all of them that have vertices of one degree.
+pub(super) fn lines(degrees: &[u32]) -> impl Iterator<Item = (f64, f64)> {
+    histogram(degrees)
+        .into_iter()
+        .enumerate()
+        .filter(|(_, count)| *count > 0)
+        .map(|(degree, count)| (count as f64 / LINE, degree as f64 * LINE))
 }
 
 /// The share of the arcs that the vertices of highest degree which the first cache holds have beyond their share of the vertices: what

@@ -30,7 +30,8 @@ fn threads(s: &Stats) -> usize {
 fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
     let s = graph.stats();
     let entries = s.entries as f64;
-    let costs = SpmvPlan::new(graph.csr(), 1).costs;
+    let plan = SpmvPlan::new(graph.csr(), 1);
+    let costs = plan.costs;
     let mut all = Vec::new();
     for (kind, build, pass) in costs {
         all.extend(in_orders(graph, kind.name(), |ordering, far| match ordering {
@@ -48,8 +49,9 @@ fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
     // 0.85 times on Kronecker and social graphs beyond.
     let gain = if hubs(s) && s.nodes >= NEAR_CACHE { order::gain(&graph.degrees()) } else { 0.0 };
     if let Some((_, build, pass)) = costs.iter().find(|c| c.0 == SpmvKind::Cells).filter(|_| gain > 0.0) {
-        let (build, run) =
-            (1e6 * build + order::RENUMBER * entries, iterations * (1e6 * pass - gain * order::SAVED * entries).max(0.2 * entries));
+        let build = 1e6 * build + order::RENUMBER * entries;
+        let saved = gain * order::SAVED * entries + 1e6 * plan.saved_on_lines(order::lines(&graph.degrees()));
+        let run = iterations * (1e6 * pass - saved).max(0.2 * entries);
         let why = "strips and windows by degree";
         let candidates = in_orders(graph, CELLS_BY_DEGREE, |_, _| Some(Cost { build, run, why }));
         all.extend(candidates.into_iter().filter(|c| c.ordering == Ordering::None));

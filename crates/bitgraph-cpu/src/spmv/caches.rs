@@ -1,0 +1,45 @@
+//! Sizes of a core's caches, where the system tells.
+//!
+//! Invariant: found once for a process; where nothing is known a cache is taken to be small.
+
+use std::sync::OnceLock;
+
+/// Bytes of the first cache, for data.
+pub(super) fn first() -> usize {
+    static SIZE: OnceLock<usize> = OnceLock::new();
+    *SIZE.get_or_init(|| size(0).unwrap_or(32 << 10))
+}
+
+/// Bytes of the second cache.
+pub(super) fn second() -> usize {
+    static SIZE: OnceLock<usize> = OnceLock::new();
+    *SIZE.get_or_init(|| size(2).unwrap_or(512 << 10))
+}
+
+/// Bytes of a cache of the first core, by Linux's number.
+fn size(index: u32) -> Option<usize> {
+    parse(&std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?)
+}
+
+/// Bytes that a text like `48K` or `2M` names.
+fn parse(text: &str) -> Option<usize> {
+    let text = text.trim();
+    let (digits, unit) = text.split_at(text.len().checked_sub(1)?);
+    let shift = match unit {
+        "K" => 10,
+        "M" => 20,
+        _ => return None,
+    };
+    digits.parse::<usize>().ok()?.checked_mul(1 << shift)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_read() {
+        assert_eq!(["48K\n", "2M", "", "K", "12", "1G"].map(parse), [Some(48 << 10), Some(2 << 20), None, None, None, None]);
+        assert!(first() >= 1 << 10 && second() >= first());
+    }
+}
