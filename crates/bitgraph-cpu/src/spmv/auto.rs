@@ -199,7 +199,11 @@ fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
             s.entries * (0.22 + 0.3 * far.min(1.0)) + s.pieces * piece + fetched(s) * FETCH,
         ),
         (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + s.touched * line_cost(columns) + cells * 12.0),
-        (SpmvKind::Bands, s.entries * 3.0 + s.spans * 12.0, s.spans * (span + 0.35 * far) + s.rows * 0.15),
+        (
+            SpmvKind::Bands,
+            s.entries * 3.0 + s.spans * 12.0,
+            s.spans * (span + 0.35 * far.min(1.0) + 1.6 * (far - 1.0).max(0.0)) + s.rows * 0.15,
+        ),
     ]
 }
 
