@@ -41,6 +41,7 @@ inline u32 transpose_pairs(u32 pair) {
     return element(2 * t, g) | element(2 * t + 1, g) << 16;
 }
 inline f32 exp2_of(f32 x) { return exp2f(x); }
+inline f32 rounded_product(f32 x, f32 y) { return x * y; }
 inline f32 log2_of(f32 x) { return log2f(x); }
 inline f32 rsqrt_of(f32 x) { return 1.0f / sqrtf(x); }
 #else
@@ -71,6 +72,8 @@ BG_DEVICE u32 transpose_pairs(u32 pair) {
     asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(transposed) : "r"(pair));
     return transposed;
 }
+/// A product that is rounded, whatever is added to it.
+BG_DEVICE f32 rounded_product(f32 x, f32 y) { return __fmul_rn(x, y); }
 /// Powers, logarithms and inverse roots by the special-function unit: two units in the last place, or 2^-22 about 1.
 BG_DEVICE f32 exp2_of(f32 x) {
     f32 y;

@@ -26,14 +26,21 @@ struct GatBackwardParams {
     AttentionDropout dropout;
 };
 
+/// The probability of an entry by the softmax, from a row's scalars and the entry's score to base 2 before the activation.
+BG_DEVICE f32 gat_probability(float4 row, f32 z, f32 slope) { return exp2_of(leaky(z, slope) - row.y); }
+/// The gradient of that score, of the probability, dy . values and the factor of dropout.
+BG_DEVICE f32 gat_d_score(float4 row, f32 z, f32 slope, f32 probability, f32 dot, f32 kept) {
+    const f32 d = probability * (kept * dot - row.z);
+    return z > 0 ? d : d * slope;
+}
 /// The weight of an entry, its probability after dropout, and the gradient of its score before the activation; from a row's scalars, the other
 /// score to base 2, dy . values, and the factor of dropout.
 struct GatEntry {
     f32 weight, d_score;
 };
 BG_DEVICE GatEntry gat_entry(float4 row, f32 right, f32 dot, f32 slope, f32 kept) {
-    const f32 z = right + row.x, probability = exp2_of(leaky(z, slope) - row.y), d = probability * (kept * dot - row.z);
-    return GatEntry{probability * kept, z > 0 ? d : d * slope};
+    const f32 z = right + row.x, probability = gat_probability(row, z, slope);
+    return GatEntry{probability * kept, gat_d_score(row, z, slope, probability, dot, kept)};
 }
 /// The factor of dropout of an entry of the transpose.
 BG_DEVICE f32 kept_of(const GatBackwardParams& p, u32 entry, u32 head) {

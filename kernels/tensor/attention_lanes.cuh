@@ -4,6 +4,24 @@
 #include "common/warp.cuh"
 
 namespace bg {
+/// The sums of N numbers over groups of LANES lanes: lane l of a group gets that of number l / (LANES / N). A number and a lane at once halve
+/// what is left of both, so that N sums take about as many shuffles as N numbers, not as N butterflies.
+template <u32 LANES, u32 N> BG_DEVICE f32 sums_apart(f32 (&x)[N]) {
+#pragma unroll
+    for (u32 half = N / 2; half; half >>= 1) {
+        const u32 d = half * (LANES / N);
+        const bool upper = (lane() & d) != 0;
+#pragma unroll
+        for (u32 i = 0; i < half; i++) {
+            const f32 own = upper ? x[i + half] : x[i], other = upper ? x[i] : x[i + half];
+            x[i] = own + shuffle_xor(other, d);
+        }
+    }
+#pragma unroll
+    for (u32 d = LANES / N / 2; d; d >>= 1) x[0] += shuffle_xor(x[0], d);
+    return x[0];
+}
+
 /// Where a lane's vectors lie, and whose head they are. A vector lies in one head.
 template <u32 VECTOR, u32 LANES, u32 PARTS> struct LaneColumns {
     u32 column[PARTS], head[PARTS];

@@ -5,6 +5,9 @@
 // has that (Hopper), 1.4 times as fast as warps do: the right side is split and turned round in shared memory for them, while the products of
 // the stage before go on. A second launch adds the parts, in their order.
 //
+// The sums of the right side's columns are formed by the way, where they are wanted: of the gradient of a layer's result they are that of its
+// bias. In a part they are one more row.
+//
 // A sum that is no finite number is formed once more from the numbers as they are: a number that is infinite is not two numbers.
 #pragma once
 #include "common/async.cuh"
@@ -15,6 +18,7 @@ namespace bg {
 struct GemmDeepParams {
     TensorView a, b;  // of f32, a row for each term: those of `a` are rows of the product, those of `b` its columns
     TensorOut y;
+    TensorOut sums;   // of the right side's columns, of one row; null: not wanted
     f32* partials;    // of parts, rows and columns
     u64 length;       // of a sum
     u64 part;         // terms of a part
@@ -31,6 +35,9 @@ constexpr u32 DEEP_TERMS = 16, DEEP_STAGES = 4, DEEP_GAP = 8;
 constexpr u32 DEEP_SETTLED = 128, DEEP_TOGETHER = DEEP_SETTLED / DEEP_TERMS;
 /// Threads that add parts up.
 constexpr u32 DEEP_MERGERS = 1024;
+
+/// Rows of a part's sums.
+BG_DEVICE u32 part_rows(const GemmDeepParams& p) { return p.rows + (p.sums.data ? 1 : 0); }
 
 /// Terms of a part as they come through shared memory, ROWS and COLUMNS of either side.
 template <u32 ROWS, u32 COLUMNS> struct DeepStages {
@@ -87,11 +94,17 @@ template <u32 ROWS, u32 COLUMNS> struct DeepStages {
         for (u64 k = begin; k < end; k++) sum += ((const f32*)p.a.data)[k * p.a.stride + row] * ((const f32*)p.b.data)[k * p.b.stride + column];
         return sum;
     }
+    /// Where the part's sums of a row and a column go.
+    BG_DEVICE f32* place(u32 row, u32 column) const {
+        return p.partials + ((u64)(blockIdx.x / p.all_tiles) * part_rows(p) + row) * p.columns + column;
+    }
+    /// Whether the block forms the sums of its columns of the right side.
+    BG_DEVICE bool sums_columns() const { return p.sums.data && first_row == 0; }
     /// Stores COUNT neighbours of a row of the part's sums, where they are within the product.
     template <u32 COUNT> BG_DEVICE void store(u32 row, u32 column, f32 (&x)[COUNT]) const {
         row += first_row, column += first_column;
         if (row >= p.rows || column >= p.columns) return;
-        f32* to = p.partials + ((u64)(blockIdx.x / p.all_tiles) * p.rows + row) * p.columns + column;
+        f32* to = place(row, column);
 #pragma unroll
         for (u32 j = 0; j < COUNT; j++)
             if (!(x[j] - x[j] == 0.0f)) x[j] = plain(row, column + j);
@@ -166,13 +179,21 @@ template <u32 DOWN, u32 ACROSS, u32 QUADS> struct DeepWarps {
     }
     BG_DEVICE void run() const {
         Sums sums = {}, totals = {};
+        f32 column_sum = 0;  // of the lane's column among the warp's
+        const bool sums_columns = stages.sums_columns() && own_row == 0;
         const u64 count = stages.count();
         stages.start();
         for (u64 stage = 0; stage < count; stage++) {
             stages.next(stage);
             multiply(stage, sums);
+            if (sums_columns) {
+#pragma unroll
+                for (u32 k = 0; k < DEEP_TERMS; k++) column_sum += stages.right(stage)[k * Stages::PITCH_B + own_column + lane()];
+            }
             if ((stage + 1) % DEEP_TOGETHER == 0) settle(sums, totals);
         }
+        const u32 column = stages.first_column + own_column + lane();
+        if (sums_columns && column < stages.p.columns) *stages.place(stages.p.rows, column) = column_sum;
 #pragma unroll
         for (u32 tile = 0; tile < 2 * QUADS; tile++)
 #pragma unroll
@@ -216,18 +237,21 @@ template <u32 GROUPS, u32 TILES> struct DeepGroups {
         turned = (u32*)(stages.shared + DEEP_STAGES * Stages::STAGE);
         own_row = threadIdx.x / WARP * 16;
     }
-    /// Splits the right side of a stage: a thread takes four terms of a column at a time.
-    BG_DEVICE void turn(u64 stage, u32* to) const {
+    /// Splits the right side of a stage: a thread takes four terms of a column at a time, which is the same column every time; its sum goes on.
+    BG_DEVICE void turn(u64 stage, u32* to, f32& column_sum) const {
+        static_assert(128 * GROUPS % COLUMNS == 0, "a thread has one column");
         const f32* from = stages.right(stage);
 #pragma unroll
         for (u32 i = threadIdx.x; i < COLUMNS * DEEP_TERMS / 4; i += blockDim.x) {
             const u32 column = i % COLUMNS, four = i / COLUMNS;
             uint4 high, low;
-            const f32* x = from + 4 * four * Stages::PITCH_B + column;
+            const f32* at_first = from + 4 * four * Stages::PITCH_B + column;
+            const f32 x[4] = {at_first[0], at_first[Stages::PITCH_B], at_first[2 * Stages::PITCH_B], at_first[3 * Stages::PITCH_B]};
             split_tf32(x[0], high.x, low.x);
-            split_tf32(x[Stages::PITCH_B], high.y, low.y);
-            split_tf32(x[2 * Stages::PITCH_B], high.z, low.z);
-            split_tf32(x[3 * Stages::PITCH_B], high.w, low.w);
+            split_tf32(x[1], high.y, low.y);
+            split_tf32(x[2], high.z, low.z);
+            split_tf32(x[3], high.w, low.w);
+            column_sum += (x[0] + x[1]) + (x[2] + x[3]);
             u32* at = to + four / 2 * 2 * STEP + column / 8 * 64 + four % 2 * 32 + column % 8 * 4;
             *(uint4*)at = high;
             *(uint4*)(at + STEP) = low;
@@ -245,11 +269,23 @@ template <u32 GROUPS, u32 TILES> struct DeepGroups {
             split_tf32(far.y, high[step][3], low[step][3]);
         }
     }
-    BG_DEVICE void multiply(u64 stage, u32* to, Left& high, Left& low, f32 (&sums)[TILES][4]) const {
+    /// The sums of the block's columns, of what its threads have, where the right sides were.
+    BG_DEVICE void store_columns(f32 column_sum) const {
+        f32* found = (f32*)turned;
+        __syncthreads();
+        found[threadIdx.x] = column_sum;
+        __syncthreads();
+        const u32 column = stages.first_column + threadIdx.x;
+        if (threadIdx.x >= COLUMNS || column >= stages.p.columns) return;
+        f32 sum = 0;
+        for (u32 i = threadIdx.x; i < blockDim.x; i += COLUMNS) sum += found[i];
+        *stages.place(stages.p.rows, column) = sum;
+    }
+    BG_DEVICE void multiply(u64 stage, u32* to, Left& high, Left& low, f32 (&sums)[TILES][4], f32& column_sum) const {
         // The products of the last stage but one have read what this one overwrites; those of the last one go on.
         wgmma_wait<1>();
         stages.next(stage);
-        turn(stage, to);
+        turn(stage, to, column_sum);
         read(stage, high, low);
         publish_shared();
         __syncthreads();
@@ -266,13 +302,14 @@ template <u32 GROUPS, u32 TILES> struct DeepGroups {
     BG_DEVICE void run() const {
         f32 totals[TILES][4] = {};
         Left high[2], low[2];
+        f32 column_sum = 0;
         const u64 count = stages.count();
         stages.start();
 #pragma unroll 1
         for (u64 stage = 0; stage < count; stage += DEEP_TOGETHER) {
             f32 sums[TILES][4] = {};
 #pragma unroll
-            for (u32 i = 0; i < DEEP_TOGETHER; i++) multiply(stage + i, turned + i % 2 * SPLIT, high[i % 2], low[i % 2], sums);
+            for (u32 i = 0; i < DEEP_TOGETHER; i++) multiply(stage + i, turned + i % 2 * SPLIT, high[i % 2], low[i % 2], sums, column_sum);
             wgmma_wait<0>();
             keep_registers(sums);
             settle(sums, totals);
@@ -284,6 +321,7 @@ template <u32 GROUPS, u32 TILES> struct DeepGroups {
                 f32 x[2] = {totals[tile][2 * i], totals[tile][2 * i + 1]};
                 stages.store(own_row + 2 * g + i, 8 * tile + 2 * t, x);
             }
+        if (stages.sums_columns()) store_columns(column_sum);
     }
 };
 
@@ -296,7 +334,7 @@ template <u32 GROUPS, u32 TILES, class Warps> BG_DEVICE void gemm_deep(const Gem
 /// A warp's lanes have an element each, and the warps of a block the parts in turns.
 BG_DEVICE void gemm_deep_merge(const GemmDeepParams& p) {
     f32* shared = (f32*)shared_memory();
-    const u32 all = p.rows * p.columns, at = blockIdx.x * WARP + lane(), warps = blockDim.x / WARP;
+    const u32 all = part_rows(p) * p.columns, at = blockIdx.x * WARP + lane(), warps = blockDim.x / WARP;
     f32 sum = 0;
     if (at < all) {
 #pragma unroll 8
@@ -306,6 +344,8 @@ BG_DEVICE void gemm_deep_merge(const GemmDeepParams& p) {
     __syncthreads();
     if (threadIdx.x >= WARP || at >= all) return;
     for (u32 w = 1; w < warps; w++) sum += shared[w * WARP + lane()];
-    store_as(p.y, at / p.columns, at % p.columns, sum);
+    const u32 row = at / p.columns;
+    if (row < p.rows) store_as(p.y, row, at % p.columns, sum);
+    else store_as(p.sums, 0, at % p.columns, sum);
 }
 }  // namespace bg

@@ -6,8 +6,8 @@ namespace bg {
 /// Packs of N neighbours of a row that a lane has at most.
 constexpr u32 LOSS_PACKS = 4;
 
-/// What a lane has of a row, and the row's softmax, by all lanes of a warp together.
-template <u32 N> struct LossRow {
+/// What a lane has of a row, and the row's softmax, by all lanes of a warp together. KEEP: of logits their exponentials stay.
+template <u32 N, bool KEEP = false> struct LossRow {
     RowLane at;
     u32 packs;  // of a lane
     f32 x[LOSS_PACKS][N];
@@ -40,7 +40,11 @@ template <u32 N> struct LossRow {
             if (j >= packs) break;
             if (!at.valid || column(p, j) >= p.columns) continue;
 #pragma unroll
-            for (u32 i = 0; i < N; i++) sum += exponential(x[j][i] - maximum);
+            for (u32 i = 0; i < N; i++) {
+                const f32 power = exponential(x[j][i] - maximum);
+                sum += power;
+                if constexpr (KEEP) x[j][i] = power;
+            }
         }
         warp_sync();
         sum = group_sum(p, sum);
@@ -111,7 +115,7 @@ BG_DEVICE void store_mean(const LossParams& p, f64 loss) {
 }
 
 /// The gradient of a row, after rows were counted; its loss, by one lane of the row.
-template <u32 N> BG_DEVICE f64 gradient_of(const LossParams& p, LossRow<N>& row, f32 factor) {
+template <u32 N> BG_DEVICE f64 gradient_of(const LossParams& p, LossRow<N, true>& row, f32 factor) {
     if (!row.at.valid) return 0;
     const i32 label = load_readonly(p.labels + row.at.row * p.label_stride);
     const f32 share = factor / row.sum;
@@ -126,7 +130,7 @@ template <u32 N> BG_DEVICE f64 gradient_of(const LossParams& p, LossRow<N>& row,
         if (first >= p.columns) break;
 #pragma unroll
         for (u32 i = 0; i < N; i++) {
-            const f32 gradient = exponential(row.x[j][i] - row.maximum) * share - (first + i == (u32)label ? factor : 0.0f);
+            const f32 gradient = row.x[j][i] * share - (first + i == (u32)label ? factor : 0.0f);
             row.x[j][i] = label < 0 ? 0.0f : known ? gradient : (f32)no_number();
         }
         store_floats<N>(p.y, row.at.row, first, row.x[j]);
@@ -139,7 +143,7 @@ template <u32 N> BG_DEVICE void cross_entropy_gradient_vectors(const LossParams&
     const f32 factor = (f32)p.scale / (f32)(counted > 1 ? counted : 1);
     f64 loss = 0;
     for (u64 block = blockIdx.x; block < blocks; block += gridDim.x) {
-        LossRow<N> row(p, block);
+        LossRow<N, true> row(p, block);
         loss += gradient_of(p, row, factor);
     }
     store_mean(p, loss);

@@ -30,6 +30,8 @@ pub struct Pass<'a, B: TensorBackend, T: Float> {
     pub mode: Mode,
     /// The layer's number, and how many there are.
     pub(crate) layer: (u32, u32),
+    /// The dropout of the layer's input, where the layer drops elements itself ([`Layer::drops_input`]).
+    pub input_dropout: Option<Dropout>,
 }
 
 /// Drops that a layer may have of its own.
@@ -96,6 +98,41 @@ impl End {
     }
 }
 
+/// What the gradient of a layer's input goes through on its way to the layer before: the backward passes of what comes after that one, each
+/// where it is there. The opposite of [`End`].
+pub struct Before<'a, B: TensorBackend, T: Float> {
+    /// The dropout of the input.
+    pub dropout: Option<Dropout>,
+    /// Its factor alone, where what it dropped is known by the activation's value: of a ReLU that was dropped, zeros have no gradient.
+    pub factor: Option<f64>,
+    /// The activation before it, with its value.
+    pub activation: Option<(Activation, &'a Dense<B, T>)>,
+}
+
+impl<B: TensorBackend, T: Float> Before<'_, B, T> {
+    /// Nothing.
+    pub const BARE: Self = Self { dropout: None, factor: None, activation: None };
+
+    /// Whether there is nothing.
+    #[must_use]
+    pub fn is_bare(&self) -> bool {
+        self.dropout.is_none() && self.factor.is_none() && self.activation.is_none()
+    }
+    /// An operation that gives the gradient, with this as its last steps.
+    pub fn within<F: Fusing<Backend = B, Real = T::Real>>(&self, mut op: Operation<F>) -> Operation<F> {
+        if let Some(dropout) = self.dropout {
+            op = op.dropout(dropout);
+        }
+        if let Some(factor) = self.factor {
+            op = op.times(factor);
+        }
+        match self.activation {
+            Some((f, value)) => op.activation_gradient(f, value),
+            None => op,
+        }
+    }
+}
+
 /// A layer that backends may train as a part of one operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum KnownLayer {
@@ -144,6 +181,11 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     /// Whether it reads the adjacency with loops rather than the one without, for predictions of memory.
     fn reads_loops(&self) -> bool {
         true
+    }
+    /// Whether it drops elements of its input itself ([`Pass::input_dropout`]) where it comes first in training and its input is dense and not
+    /// wider than its result.
+    fn drops_input(&self) -> bool {
+        false
     }
     /// Whether it keeps the sums over neighbours of the features as the first layer in training, where they are dense and not wider than the
     /// result, for predictions of memory.
@@ -194,6 +236,26 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error>;
+    /// [`Layer::backward`], and what the gradient of `x` goes through then where it is wanted. A layer whose last operation can end so saves a
+    /// pass over the gradient.
+    ///
+    /// # Errors
+    /// As [`Layer::forward`].
+    fn backward_to(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        kept: Self::Kept,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: Option<&Before<'_, B, T>>,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
+        let dx = self.backward(pass, x, kept, dy, gradients, wanted.is_some())?;
+        match (dx, wanted.filter(|before| !before.is_bare())) {
+            (Some(dx), Some(before)) => before.within(map(&dx)).eval().map(Some),
+            (dx, _) => Ok(dx),
+        }
+    }
 }
 
 /// What a stage kept, of its own type.
@@ -206,6 +268,7 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2];
     fn reads_loops(&self) -> bool;
     fn sums_first(&self) -> bool;
+    fn drops_input(&self) -> bool;
     fn known(&self) -> Option<KnownLayer>;
     fn ends_in_signs(&self) -> bool;
     /// The layer itself.
@@ -220,7 +283,7 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
         kept: Erased,
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
-        wanted: bool,
+        wanted: Option<&Before<'_, B, T>>,
     ) -> Result<Option<Dense<B, T>>, B::Error>;
 }
 impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
@@ -238,6 +301,9 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     }
     fn sums_first(&self) -> bool {
         Layer::sums_first(self)
+    }
+    fn drops_input(&self) -> bool {
+        Layer::drops_input(self)
     }
     fn known(&self) -> Option<KnownLayer> {
         Layer::known(self)
@@ -262,10 +328,10 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
         kept: Erased,
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
-        wanted: bool,
+        wanted: Option<&Before<'_, B, T>>,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         match kept.downcast::<L::Kept>() {
-            Ok(kept) => Layer::backward(self, pass, x, *kept, dy, gradients, wanted),
+            Ok(kept) => Layer::backward_to(self, pass, x, *kept, dy, gradients, wanted),
             Err(_) => unreachable!("a tape belongs to the model that made it"),
         }
     }

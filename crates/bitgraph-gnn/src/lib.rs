@@ -40,7 +40,7 @@ pub use features::{Elsewhere, Features};
 pub use float::Float;
 pub use graph::{Graph, Moments};
 pub use half::{bf16, f16};
-pub use layer::{End, KnownGat, KnownLayer, Layer, Mode, Pass};
+pub use layer::{Before, End, KnownGat, KnownLayer, Layer, Mode, Pass};
 pub use model::{Around, Model, Tape};
 pub use optimiser::{Memory, Method, Optimiser, Schedule};
 pub use parameters::{Declare, Declared, Gradients, Layout, ParameterId, Parameters, Start};

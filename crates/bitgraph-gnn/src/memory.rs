@@ -190,12 +190,13 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         let result = nodes * block.outputs as u64 * own;
         let values = if block.first { sparse.map_or(features, |e| e * own) } else { nodes * block.inputs as u64 * own };
         let shared = l > 0 && blocks[l - 1].drops_result;
-        let dropped = if block.dropout && training && !shared { values } else { 0 };
+        let summed = block.first && block.sums_first && sparse.is_none() && block.inputs <= block.outputs;
+        let dropped = if block.dropout && training && !shared && !(summed && block.drops_input) { values } else { 0 };
         let norms = if block.batch_norm { 2 } else { 0 };
         // A result that is kept: for the gradient of its activation, for the signs' sake, or as the next layer's input.
         let stays = block.activation || blocks.get(l + 1).is_some_and(|next| !next.dropout);
         let results = norms + u64::from(block.sign) + u64::from(block.activation && (block.residual || block.sign)) + u64::from(stays);
-        let sums = if block.first && block.sums_first && sparse.is_none() && block.inputs <= block.outputs { features } else { 0 };
+        let sums = if summed { features } else { 0 };
         let kept = if training { dropped + sums + (block.kept)(nodes) + results * result } else { 0 };
         let forward = (block.work)(nodes, entries, block.inputs as u64)[0] + wide(block)[0];
         let input = if block.first || training && !blocks[l - 1].activation && block.dropout { 0 } else { values };

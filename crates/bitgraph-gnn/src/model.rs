@@ -2,11 +2,13 @@
 
 use crate::graph::{Moments, Statistics};
 use crate::layer::{Erased, Stage};
+use crate::layers::drops_here;
 use crate::readout::{Head, HeadKept};
 use crate::sign::through_sign;
 use crate::step::EPSILON;
 use crate::{
-    Declare, End, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start, refused,
+    Before, Declare, End, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start,
+    refused,
 };
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map, moments};
 use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
@@ -65,6 +67,8 @@ pub(crate) struct BlockExtent<'a> {
     pub loops: bool,
     /// Whether it keeps the sums over neighbours of dense features that are no wider than its result.
     pub sums_first: bool,
+    /// Whether it drops elements of such features itself.
+    pub drops_input: bool,
     /// Whether its result is the next layer's input after dropout.
     pub drops_result: bool,
 }
@@ -185,6 +189,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             work: Box::new(|nodes, entries, inputs| block.stage.work_bytes(nodes, entries, inputs)),
             loops: block.stage.reads_loops(),
             sums_first: block.stage.sums_first(),
+            drops_input: block.stage.drops_input(),
             drops_result: self.drops_result(l),
         })
     }
@@ -196,6 +201,20 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             block.around.activation == Some(Activation::Relu) && block.norm.is_none() && !block.around.sign && !block.around.residual;
         let read = self.heads.iter().any(|(at, _)| *at == l + 1);
         relu && !read && next.is_some_and(|next| next.around.dropout > 0.0 && !next.around.residual)
+    }
+    /// What the gradient of layer `l`'s input goes through before it is that of the result of the layer before, of which that much was kept, or
+    /// of its normalisation: none where something else comes between.
+    fn before<'a>(&self, l: usize, kept: &'a Kept<B, T>, dropped: Option<Dropout>) -> Option<Before<'a, B, T>> {
+        let (last, residual) = (&self.blocks[l.checked_sub(1)?].around, self.blocks[l].around.residual);
+        if residual || last.residual || last.sign || self.heads.iter().any(|(at, _)| *at == l) {
+            return None;
+        }
+        let activation = Some((last.activation?, kept.value.as_ref()?));
+        Some(match kept.dropped.filter(|_| dropped.is_some()) {
+            // Of a result that was dropped, what is zero has no gradient.
+            Some(factor) => Before { dropout: None, factor: Some(factor), activation },
+            None => Before { dropout: dropped, factor: None, activation },
+        })
     }
     /// Parameters before training, from a seed.
     ///
@@ -232,7 +251,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         parameters: &'a Parameters<B, T>,
         mode: Mode,
     ) -> Pass<'a, B, T> {
-        Pass { graph, parameters, mode, layer: (layer as u32, self.blocks.len() as u32) }
+        Pass { graph, parameters, mode, layer: (layer as u32, self.blocks.len() as u32), input_dropout: None }
     }
     /// Logits of every node, or of every graph.
     ///
@@ -300,10 +319,14 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         // Whether the layer before dropped what it gives.
         let mut dropped = false;
         for (l, block) in self.blocks.iter().enumerate() {
-            let pass = self.pass(l, graph, parameters, mode);
-            let input = match pass.dropout(block.around.dropout, 0) {
-                Some(dropout) if !dropped => x.dropout(dropout)?,
-                _ => x.clone(),
+            let mut pass = self.pass(l, graph, parameters, mode);
+            let dropout = pass.dropout(block.around.dropout, 0).filter(|_| !dropped);
+            if block.stage.drops_input() && drops_here((&pass, block.stage.columns()), &x) {
+                pass.input_dropout = dropout;
+            }
+            let input = match dropout.filter(|_| pass.input_dropout.is_none()) {
+                Some(dropout) => x.dropout(dropout)?,
+                None => x.clone(),
             };
             let drop = if self.drops_result(l) {
                 let next = self.pass(l + 1, graph, parameters, mode);
@@ -381,7 +404,11 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             }
             Ok::<_, B::Error>(above)
         };
-        for (l, (block, kept)) in self.blocks.iter().zip(blocks).enumerate().rev() {
+        let mut kept_before = blocks;
+        // Whether what comes from above has gone through the activation of the layer at hand.
+        let mut through = false;
+        for (l, block) in self.blocks.iter().enumerate().rev() {
+            let Some(kept) = kept_before.pop() else { break };
             let alone = block.around.residual || block.around.activation.is_none() || self.heads.iter().any(|(at, _)| *at == l + 1);
             if alone && let (Some(dropout), Some(dx)) = (dropped.take(), &above) {
                 above = Some(map(dx).dropout(dropout).eval()?);
@@ -393,7 +420,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             if let Some(argument) = &kept.argument {
                 dy = through_sign(argument, &dy)?;
             }
-            if let Some((f, value)) = block.around.activation.zip(kept.value) {
+            if let Some((f, value)) = block.around.activation.zip(kept.value).filter(|_| !std::mem::take(&mut through)) {
                 let op = map(&dy);
                 // Of a result that was dropped, what is zero has no gradient.
                 let op = match (dropped.take(), kept.dropped) {
@@ -409,8 +436,14 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 gradients.set(beta, &dbeta)?;
                 dy = dx;
             }
-            let Some(dx) = block.stage.backward(&pass, &kept.input, kept.stage, &dy, gradients, l > 0)? else { continue };
             dropped = pass.dropout(block.around.dropout, 0);
+            let before = kept_before.last().and_then(|value| self.before(l, value, dropped));
+            let wanted = (l > 0).then(|| before.as_ref().unwrap_or(&Before::BARE));
+            let Some(dx) = block.stage.backward(&pass, &kept.input, kept.stage, &dy, gradients, wanted)? else { continue };
+            through = before.is_some();
+            if through {
+                dropped = None;
+            }
             above = Some(match &past {
                 Some(past) => {
                     let op = map(&dx);

@@ -157,6 +157,19 @@ pub trait Gemm: Tensor {
     /// # Errors
     /// Out of memory, or a combination that is not there.
     fn gemm(&self, op: &GemmOp<Self>, y: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// Whether the backend forms a product and the sums of the second matrix's columns in one pass, and that pays.
+    fn sums_with_gemm(&self, op: &GemmOp<Self>) -> bool {
+        let _ = op;
+        false
+    }
+    /// [`Gemm::gemm`], with the sum of every column of the second matrix as it is stored, of one row. Called where [`Gemm::sums_with_gemm`] says so.
+    ///
+    /// # Errors
+    /// As [`Gemm::gemm`].
+    fn gemm_with_sums(&self, op: &GemmOp<Self>, y: AnyMut<'_, Self>, sums: AnyMut<'_, Self>) -> Result<(), Self::Error> {
+        let _ = sums;
+        self.gemm(op, y)
+    }
 }
 
 /// Operations over dense matrices alone.

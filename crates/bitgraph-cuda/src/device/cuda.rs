@@ -448,6 +448,8 @@ impl Driver for CudaDriver {
     fn written(&self, stream: StreamHandle, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
         self.bind()?;
         let (mut graph, mut ready) = (std::ptr::null_mut(), std::ptr::null_mut());
+        // A library may take memory as a part of the graph: without this the driver may refuse a second launch ("with unfreed allocation").
+        let again = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0;
         // SAFETY: the stream is valid; the recording ends below whatever the work does.
         unsafe { sys::cuStreamBeginCapture_v2(raw(stream), sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED) }
             .result()
@@ -458,7 +460,7 @@ impl Driver for CudaDriver {
             let ended = sys::cuStreamEndCapture(raw(stream), &raw mut graph).result();
             let made = worked
                 .and_then(|()| ended.named("recording a graph"))
-                .and_then(|()| sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0).result().named("making a graph"));
+                .and_then(|()| sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, again.into()).result().named("making a graph"));
             let _ = sys::cuGraphDestroy(graph);
             made?;
             sys::cuGraphUpload(ready, raw(stream)).result().named("uploading a graph")?;
@@ -467,15 +469,13 @@ impl Driver for CudaDriver {
     }
     fn replay(&self, stream: StreamHandle, recording: &Recording) -> Result<()> {
         self.bind()?;
-        let graph: sys::CUgraphExec = recording.0 as *mut _;
         // SAFETY: the handle is that of `written`.
-        unsafe { sys::cuGraphLaunch(graph, raw(stream)) }.result().named("launching a graph")
+        unsafe { sys::cuGraphLaunch(recording.0 as *mut _, raw(stream)) }.result().named("launching a graph")
     }
     fn forget(&self, recording: &Recording) {
         if self.bind().is_ok() {
-            let graph: sys::CUgraphExec = recording.0 as *mut _;
             // SAFETY: the handle is that of `written` and used no longer; one that is still at work is freed once it is done.
-            let _ = unsafe { sys::cuGraphExecDestroy(graph) };
+            let _ = unsafe { sys::cuGraphExecDestroy(recording.0 as *mut _) };
         }
     }
 }

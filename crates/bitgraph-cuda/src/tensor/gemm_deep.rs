@@ -36,6 +36,7 @@ parameters! {
         a: View,
         b: View,
         y: Target,
+        sums: Target,
         partials: DevicePtr<f32>,
         length: u64,
         part: u64,
@@ -74,7 +75,7 @@ impl Tile {
 }
 
 /// Whether the kernels have a product.
-fn has(device: &Device, op: &GemmOp<Cuda>) -> bool {
+pub(super) fn has(device: &Device, op: &GemmOp<Cuda>) -> bool {
     let ((rows, columns, length), properties) = (op.sizes(), device.properties());
     let (rows, columns, length) = (rows as u64, columns as u64, length as u64);
     let long = if properties.emulated { SHORTEST_EMULATED } else { SHORTEST };
@@ -103,21 +104,25 @@ pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Resu
     if !has(cuda.device(), op) {
         return Ok(false);
     }
+    with_sums(cuda, op, y, Target::none())?;
+    Ok(true)
+}
+
+/// A product that the kernels have, and the sums of the second matrix's columns, where they are to go somewhere.
+pub(super) fn with_sums(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>, of_columns: Target) -> Result<()> {
     if op.epilogue.is_empty() {
-        sums(cuda, op, Target::of(y, 1))?;
-        return Ok(true);
+        return sums(cuda, op, Target::of(y, 1), of_columns);
     }
     let (rows, columns, _) = op.sizes();
     let kept: Buffer<u8> = scratch(cuda, rows, columns, DType::F32)?;
     let between = Target::scratch(kept.ptr(), columns, DType::F32, 1);
-    sums(cuda, op, between)?;
+    sums(cuda, op, between, of_columns)?;
     let steps = |epilogue: EpilogueParams, to: Target| map::steps(cuda, &between.view(), DType::F32, (rows, columns), epilogue, to);
-    finished(cuda, &op.epilogue, (DType::F32, 1), y, steps)?;
-    Ok(true)
+    finished(cuda, &op.epilogue, (DType::F32, 1), y, steps)
 }
 
 /// The sums, as they are.
-fn sums(cuda: &Cuda, op: &GemmOp<Cuda>, y: Target) -> Result<()> {
+fn sums(cuda: &Cuda, op: &GemmOp<Cuda>, y: Target, of_columns: Target) -> Result<()> {
     let (device, (rows, columns, length)) = (cuda.device(), op.sizes());
     let (rows, columns, length) = (rows as u64, columns as u64, length as u64);
     let tile = Tile::of(rows, columns);
@@ -128,11 +133,13 @@ fn sums(cuda: &Cuda, op: &GemmOp<Cuda>, y: Target) -> Result<()> {
     let part = length.div_ceil(parts).next_multiple_of(TERMS);
     // Rounding up may leave fewer.
     let parts = length.div_ceil(part);
-    let partials: Buffer<f32> = device.alloc_for((parts * rows * columns) as usize, "the parts of long sums")?;
+    let part_rows = rows + u64::from(of_columns.data.address() != 0);
+    let partials: Buffer<f32> = device.alloc_for((parts * part_rows * columns) as usize, "the parts of long sums")?;
     let params = GemmDeepParams {
         a: View::any(&op.a),
         b: View::any(&op.b),
         y,
+        sums: of_columns,
         partials: partials.ptr(),
         length,
         part,
@@ -151,10 +158,10 @@ fn sums(cuda: &Cuda, op: &GemmOp<Cuda>, y: Target) -> Result<()> {
         mode: Mode::Plain,
     };
     // SAFETY: the sides fit each other (`bitgraph_tensor::ops` checks that), are read in words that they lie in, and have a partial sum for each
-    // part and element.
+    // part and element, those of columns among them.
     unsafe { device.launch(&kernel, shape, &params) }?;
     let block = primitives::threads(device, MERGERS);
-    let shape = Shape { grid: primitives::blocks(rows * columns, WARP.into())?, block, shared: block * 4, mode: Mode::Plain };
-    // SAFETY: as above; the output has the product's size.
+    let shape = Shape { grid: primitives::blocks(part_rows * columns, WARP.into())?, block, shared: block * 4, mode: Mode::Plain };
+    // SAFETY: as above; the outputs have the product's size and an element for each of its columns.
     unsafe { device.launch(&device.kernel(MODULE, "gemm_deep_merge")?, shape, &params) }
 }

@@ -15,9 +15,11 @@ use bitgraph_tensor::ops::GemmOp;
 use bitgraph_tensor::{AnyMut, Step};
 
 const MODULE: &str = "tensor/gemm_long";
-const THREADS: u32 = constant("tensor/gemm_long.cuh", "LONG_THREADS") as u32;
+const THREADS: [u32; 2] =
+    [constant("tensor/gemm_long.cuh", "LONG_THREADS") as u32, constant("tensor/gemm_long.cuh", "LONG_THREADS_F32") as u32];
 const ROWS: u64 = constant("tensor/gemm_long.cuh", "LONG_ROWS");
 const LENGTH: u64 = constant("tensor/gemm_long.cuh", "LONG_LENGTH");
+const STORED: [u64; 2] = [constant("tensor/gemm_long.cuh", "LONG_STORED"), constant("tensor/gemm_long.cuh", "LONG_STORED_F32")];
 const GAP: u64 = constant("tensor/gemm_long.cuh", "LONG_GAP");
 const WARP: u64 = 32;
 
@@ -99,6 +101,10 @@ fn width(columns: u64) -> u64 {
 fn depth(dtype: DType, length: u64) -> u64 {
     if dtype == DType::F32 && length <= LENGTH / 2 { LENGTH / 2 } else { LENGTH }
 }
+/// Threads of a block.
+fn threads(dtype: DType) -> u32 {
+    THREADS[usize::from(dtype == DType::F32)]
+}
 /// Shared memory of a block: the small side, of `f32` in two halves, and the rows on their way out.
 fn shared_of_rows(dtype: DType, columns: u64, length: u64) -> u32 {
     let width = width(columns);
@@ -107,7 +113,7 @@ fn shared_of_rows(dtype: DType, columns: u64, length: u64) -> u32 {
     } else {
         length.min(LENGTH).next_multiple_of(4 * u64::from(neighbours(dtype))) * width * 2
     };
-    (small + u64::from(THREADS) / WARP * ROWS * (width + GAP) * 4) as u32
+    (small + u64::from(threads(dtype)) / WARP * STORED[usize::from(dtype == DType::F32)] * (width + GAP) * 4) as u32
 }
 /// Whether the kernels did it.
 pub(super) fn gemm(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bool> {
@@ -137,7 +143,7 @@ fn rows(cuda: &Cuda, op: &GemmOp<Cuda>, epilogue: EpilogueParams, y: Target) -> 
     let width = width(columns);
     let tiles = columns.div_ceil(width);
     let per_sm = if dtype == DType::F32 { 1 } else { 2 };
-    let block = primitives::threads(device, THREADS);
+    let block = primitives::threads(device, threads(dtype));
     let blocks = rows.div_ceil(u64::from(block) / WARP * ROWS).min(u64::from(device.properties().sms * per_sm).div_ceil(tiles));
     let grid = primitives::blocks(blocks * tiles, 1)?;
     // Sums that are not complete are of `f32`: in the result, where it is.

@@ -118,6 +118,12 @@ impl Gemm for Cuda {
     fn gemm(&self, op: &GemmOp<Self>, y: AnyMut<'_, Self>) -> Result<()> {
         gemm::gemm(self, op, &y)
     }
+    fn sums_with_gemm(&self, op: &GemmOp<Self>) -> bool {
+        gemm_deep::is_faster(op) && gemm_deep::has(self.device(), op)
+    }
+    fn gemm_with_sums(&self, op: &GemmOp<Self>, y: AnyMut<'_, Self>, sums: AnyMut<'_, Self>) -> Result<()> {
+        gemm_deep::with_sums(self, op, &y, params::Target::of(&sums, 1))
+    }
 }
 
 impl DenseOps for Cuda {

@@ -3,7 +3,7 @@
 use super::heads::Joined;
 use super::{Heads, SLOPE, ones, product_gradient};
 use crate::constants::Constant;
-use crate::{Declare, Features, Float, Gradients, KnownGat, KnownLayer, Layer, ParameterId, Pass, Start};
+use crate::{Before, Declare, Features, Float, Gradients, KnownGat, KnownLayer, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Attention, Operation, concat, gat, gemm, map};
 use bitgraph_tensor::{Any, Dense, Real, TensorBackend};
 
@@ -101,6 +101,17 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
+        self.backward_to(pass, x, kept, dy, gradients, wanted.then_some(&Before::BARE))
+    }
+    fn backward_to(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        kept: Self::Kept,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: Option<&Before<'_, B, T>>,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let spread = self.joined.spread(pass, dy, gradients)?;
         let GatKept { h, vectors: [first, second], left, right, lse, result } = kept;

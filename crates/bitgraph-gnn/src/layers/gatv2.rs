@@ -2,7 +2,7 @@
 
 use super::heads::Joined;
 use super::{Heads, SLOPE, product_gradient, summed, weight};
-use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
+use crate::{Before, Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Attention, Operation, gat_v2, map};
 use bitgraph_tensor::{Any, Dense, TensorBackend};
 
@@ -80,9 +80,9 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for GatV2 {
         // The features on the right are the values, too.
         let (first, second) = (d.first.get::<T>(), d.second.and_then(Any::get::<T>));
         let right = second.map_or_else(|| Ok(d.values.clone()), |second| map(&d.values).add(&second).eval())?;
-        let mut parts = vec![product_gradient(self.right, x, &right, pass.parameters, gradients, wanted)?];
+        let mut parts = vec![product_gradient(self.right, x, &right, pass.parameters, gradients, wanted.then_some(&Before::BARE))?];
         if let Some(left) = first {
-            parts.push(product_gradient(self.left, x, &left, pass.parameters, gradients, wanted)?);
+            parts.push(product_gradient(self.left, x, &left, pass.parameters, gradients, wanted.then_some(&Before::BARE))?);
         }
         summed(parts)
     }

@@ -2,7 +2,7 @@
 
 use super::{Affine, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, End, Features, Float, Gradients, KnownLayer, Layer, Pass};
+use crate::{Before, Declare, End, Features, Float, Gradients, KnownLayer, Layer, Pass};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -28,7 +28,8 @@ impl Gcn {
     ) -> Result<(Dense<B, T>, Option<Dense<B, T>>), B::Error> {
         let Some(x) = summed_first(pass, x, self.outputs, true) else { return Ok((end.of_sums(self.sums(pass, x)?)?, None)) };
         let d = pass.graph.degree_powers(-0.5)?;
-        let sums = pass.graph.sum_with_own(&map(x).times_rows(&d).eval()?).scale_rows(&d).eval()?;
+        let dropped = pass.input_dropout.into_iter().fold(map(x), |x, dropout| x.dropout(dropout));
+        let sums = pass.graph.sum_with_own(&dropped.times_rows(&d).eval()?).scale_rows(&d).eval()?;
         let product = gemm(&sums, &pass.parameters.weight(self.affine.weight)?).bias(&pass.parameters.real(self.affine.bias)?);
         Ok((end.within(product).eval()?, Some(sums)))
     }
@@ -89,6 +90,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     fn sums_first(&self) -> bool {
         true
     }
+    /// As it scales the features: the backward pass has no use for them.
+    fn drops_input(&self) -> bool {
+        true
+    }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         self.result(pass, x, End::default())
     }
@@ -104,12 +109,23 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
+        self.backward_to(pass, x, sums, dy, gradients, wanted.then_some(&Before::BARE))
+    }
+    fn backward_to(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        sums: Self::Kept,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: Option<&Before<'_, B, T>>,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
-        self.affine.bias_gradient(dy, gradients)?;
         if let Some(sums) = sums {
-            gemm(&sums, dy).transpose_a().into(gradients.slot(self.affine.weight)?)?;
+            self.affine.gradients((&sums, self.affine.weight), dy, gradients)?;
             return Ok(None);
         }
+        self.affine.bias_gradient(dy, gradients)?;
         let dh = pass.graph.sum_with_own(&map(dy).times_rows(&d).eval()?).transpose().scale_rows(&d).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }

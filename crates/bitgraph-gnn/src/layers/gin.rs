@@ -2,7 +2,7 @@
 
 use super::{Affine, ones, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
+use crate::{Before, Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -51,7 +51,7 @@ impl Gin {
         let product = gemm(&sums, &weight).add(&own).bias(&pass.parameters.real(self.affine.bias)?);
         Ok((end.within(product).eval()?, GinKept::Sums(sums)))
     }
-    /// The gradients of the weight and of epsilon where sums came first. The latter is the sum of `dy` times `x W`, which is that of `W` times
+    /// The gradients of the weight, of the bias and of epsilon where sums came first. The last one is the sum of `dy` times `x W`, which is that of `W` times
     /// `x^T dy`: a matrix of the weight's size instead of the result's.
     fn gradients_of_sums<B: TensorBackend, T: Float>(
         &self,
@@ -60,7 +60,16 @@ impl Gin {
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
     ) -> Result<(), B::Error> {
-        let of_own = gemm(x, dy).transpose_a().eval_as::<T::Real>()?;
+        let product = gemm(x, dy).transpose_a();
+        let of_own = if product.sums_columns() {
+            let mut of_own = Dense::zeros(pass.graph.backend(), x.ncols(), self.outputs)?;
+            let sums = product.into_with_sums(&mut of_own)?;
+            gradients.set(self.affine.bias, &sums)?;
+            of_own
+        } else {
+            self.affine.bias_gradient(dy, gradients)?;
+            product.eval_as::<T::Real>()?
+        };
         let of_epsilon = sum_columns(&map(&of_own).multiply(&pass.parameters.real(self.affine.weight)?).eval()?)?;
         gemm(&of_epsilon, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
         let of_own = map(&of_own).times_columns(&self.own(pass.graph, pass.parameters)?).eval()?;
@@ -127,7 +136,17 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
-        self.affine.bias_gradient(dy, gradients)?;
+        self.backward_to(pass, x, kept, dy, gradients, wanted.then_some(&Before::BARE))
+    }
+    fn backward_to(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        kept: Self::Kept,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: Option<&Before<'_, B, T>>,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
         let h = match kept {
             GinKept::Product(h) => h,
             GinKept::Sums(sums) => {
@@ -135,6 +154,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
                 return Ok(None);
             }
         };
+        self.affine.bias_gradient(dy, gradients)?;
         let by_column = sum_columns(&map(dy).multiply(&h).eval_as::<T::Real>()?)?;
         gemm(&by_column, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
         let scaled = map(dy).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;

@@ -2,7 +2,7 @@
 
 use super::{Affine, product_gradient};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, Features, Float, Gradients, Layer, Pass};
+use crate::{Before, Declare, Features, Float, Gradients, Layer, Pass};
 use bitgraph_tensor::ops::{gemm, map, spmm};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -55,6 +55,17 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Linear {
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
+        self.backward_to(pass, x, (), dy, gradients, wanted.then_some(&Before::BARE))
+    }
+    fn backward_to(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        (): (),
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: Option<&Before<'_, B, T>>,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         self.affine.bias_gradient(dy, gradients)?;
         product_gradient(self.affine.weight, x, dy, pass.parameters, gradients, wanted)

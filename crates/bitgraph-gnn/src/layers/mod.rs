@@ -21,7 +21,7 @@ pub use sage::{Sage, SageKind};
 pub use transformer::Transformer;
 
 use crate::constants::Constant;
-use crate::{Declare, Features, Float, Gradients, Graph, ParameterId, Parameters, Pass, Start};
+use crate::{Before, Declare, Features, Float, Gradients, Graph, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::ops::{gemm, map, sum_columns_into};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -41,6 +41,22 @@ impl Affine {
         let weight = declare.parameter("weight", (inputs, outputs), Start::Glorot { inputs, outputs });
         Self { weight, bias: declare.parameter("bias", (1, outputs), Start::Constant(0.0)) }
     }
+    /// Writes the gradients of a weight by which `x` was multiplied and of the bias, that of the product and of the sum being `dy`: in one pass
+    /// over it where the backend has that.
+    fn gradients<B: TensorBackend, T: Float>(
+        &self,
+        (x, weight): (&Dense<B, T>, ParameterId),
+        dy: &Dense<B, T>,
+        to: &mut Gradients<B, T::Real>,
+    ) -> Result<(), B::Error> {
+        let product = gemm(x, dy).transpose_a();
+        if product.sums_columns() {
+            let sums = product.into_with_sums(to.slot(weight)?)?;
+            return to.set(self.bias, &sums);
+        }
+        self.bias_gradient(dy, to)?;
+        product.into(to.slot(weight)?)
+    }
     /// Writes the gradient of the bias.
     fn bias_gradient<B: TensorBackend, T: Float>(&self, dy: &Dense<B, T>, to: &mut Gradients<B, T::Real>) -> Result<(), B::Error> {
         sum_columns_into(dy, to.slot(self.bias)?)
@@ -57,9 +73,17 @@ fn summed_first<'x, B: TensorBackend, T: Float>(
     scaled: bool,
 ) -> Option<&'x Dense<B, T>> {
     match x {
-        Features::Dense(x) if pass.begins_training() && x.ncols() <= outputs && holds_sums::<T>(scaled) => Some(x),
+        Features::Dense(x) if is_first_and_dense((pass, outputs), x) && holds_sums::<T>(scaled) => Some(x),
         _ => None,
     }
+}
+/// The condition of [`summed_first`] that is not about the type.
+fn is_first_and_dense<B: TensorBackend, T: Float>((pass, outputs): (&Pass<'_, B, T>, usize), x: &Dense<B, T>) -> bool {
+    pass.begins_training() && x.ncols() <= outputs
+}
+/// Whether a layer of so many outputs that drops elements of its input itself does so here.
+pub(crate) fn drops_here<B: TensorBackend, T: Float>(at: (&Pass<'_, B, T>, usize), x: &Features<B, T>) -> bool {
+    matches!(x, Features::Dense(x) if is_first_and_dense(at, x))
 }
 /// Whether sums of features can be stored: 65 536 ones are more than f16 has, where their products with a small weight are not.
 fn holds_sums<T: Float>(scaled: bool) -> bool {
@@ -85,18 +109,17 @@ fn summed<B: TensorBackend, T: Float>(parts: Vec<Option<Dense<B, T>>>) -> Result
     parts.try_fold(first, add).map(Some)
 }
 
-/// Writes the gradient of a weight from that of its product with the input; gives that of the input where it is wanted.
+/// Writes the gradient of a weight from that of its product with the input; gives that of the input where it is wanted, after what it goes
+/// through.
 fn product_gradient<B: TensorBackend, T: Float>(
     weight: ParameterId,
     x: &Features<B, T>,
     dh: &Dense<B, T>,
     parameters: &Parameters<B, T>,
     gradients: &mut Gradients<B, T::Real>,
-    wanted: bool,
+    wanted: Option<&Before<'_, B, T>>,
 ) -> Result<Option<Dense<B, T>>, B::Error> {
     x.weight_gradient(dh, gradients.slot(weight)?)?;
-    if !wanted {
-        return Ok(None);
-    }
-    Ok(Some(gemm(dh, &parameters.weight(weight)?).transpose_b().eval()?))
+    let Some(before) = wanted else { return Ok(None) };
+    before.within(gemm(dh, &parameters.weight(weight)?).transpose_b()).eval().map(Some)
 }

@@ -3,7 +3,7 @@
 use super::Affine;
 use super::{holds_sums, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
-use crate::{Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
+use crate::{Before, Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
 use bitgraph_tensor::{Dense, TensorBackend};
 
@@ -141,15 +141,33 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
-        self.own.bias_gradient(dy, gradients)?;
+        self.backward_to(pass, x, together, dy, gradients, wanted.then_some(&Before::BARE))
+    }
+    fn backward_to(
+        &self,
+        pass: &Pass<'_, B, T>,
+        x: &Features<B, T>,
+        together: Self::Kept,
+        dy: &Dense<B, T>,
+        gradients: &mut Gradients<B, T::Real>,
+        wanted: Option<&Before<'_, B, T>>,
+    ) -> Result<Option<Dense<B, T>>, B::Error> {
         if let Some(together) = together {
-            gemm(&together, dy).transpose_a().into(gradients.slot(self.neighbours)?)?;
-            return product_gradient(self.own.weight, x, dy, pass.parameters, gradients, false);
+            self.own.gradients((&together, self.neighbours), dy, gradients)?;
+            return product_gradient(self.own.weight, x, dy, pass.parameters, gradients, None);
+        }
+        match x {
+            Features::Dense(x) => self.own.gradients((x, self.own.weight), dy, gradients)?,
+            _ => {
+                self.own.bias_gradient(dy, gradients)?;
+                x.weight_gradient(dy, gradients.slot(self.own.weight)?)?;
+            }
         }
         let dh = self.aggregate_gradient(pass.graph, dy)?.eval()?;
-        let own = product_gradient(self.own.weight, x, dy, pass.parameters, gradients, wanted)?;
+        let own = wanted.map(|_| gemm(dy, &pass.parameters.weight(self.own.weight)?).transpose_b().eval()).transpose()?;
         x.weight_gradient(&dh, gradients.slot(self.neighbours)?)?;
         let neighbours = pass.parameters.weight(self.neighbours)?;
-        own.map(|own| gemm(&dh, &neighbours).transpose_b().add(&own).eval()).transpose()
+        let last = |(own, before): (_, &Before<'_, B, T>)| before.within(gemm(&dh, &neighbours).transpose_b().add(&own)).eval();
+        own.zip(wanted).map(last).transpose()
     }
 }

@@ -2,7 +2,7 @@
 
 use super::heads::Joined;
 use super::{Heads, product_gradient, summed, weight};
-use crate::{Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
+use crate::{Before, Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
 use bitgraph_tensor::ops::{Attention, Operation, dot_attention};
 use bitgraph_tensor::{Any, Dense, TensorBackend};
 
@@ -71,12 +71,12 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Transformer {
         let spread = self.joined.spread(pass, dy, gradients)?;
         let d = self.operation(pass, &kept.of).gradient_from(&kept.result, &kept.lse, &spread)?;
         let mut parts = vec![
-            product_gradient(self.own, x, dy, pass.parameters, gradients, wanted)?,
-            product_gradient(self.value, x, &d.values, pass.parameters, gradients, wanted)?,
+            product_gradient(self.own, x, dy, pass.parameters, gradients, wanted.then_some(&Before::BARE))?,
+            product_gradient(self.value, x, &d.values, pass.parameters, gradients, wanted.then_some(&Before::BARE))?,
         ];
         for (id, part) in [(self.query, d.first.get::<T>()), (self.key, d.second.and_then(Any::get::<T>))] {
             if let Some(part) = part {
-                parts.push(product_gradient(id, x, &part, pass.parameters, gradients, wanted)?);
+                parts.push(product_gradient(id, x, &part, pass.parameters, gradients, wanted.then_some(&Before::BARE))?);
             }
         }
         summed(parts)

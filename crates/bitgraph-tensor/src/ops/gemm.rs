@@ -2,7 +2,8 @@
 
 use super::operation::{Computation, Fusing, Operation};
 use crate::any::{Any, AnyMut};
-use crate::backend::Gemm;
+use crate::backend::{DenseOps, Gemm};
+use crate::dense::Output;
 use crate::epilogue::Epilogue;
 use crate::error::same_shape;
 use crate::{Dense, Element, Error, Tensor};
@@ -58,6 +59,32 @@ impl<B: Gemm, T: Element> Operation<DenseDense<B, T>> {
     pub fn transpose_b(mut self) -> Self {
         self.0.op.transpose_b = !self.0.op.transpose_b;
         self
+    }
+    /// Whether [`Operation::into_with_sums`] is one pass over the second matrix.
+    #[must_use]
+    pub fn sums_columns(&self) -> bool {
+        !self.0.op.transpose_b && self.0.backend().sums_with_gemm(&self.0.op)
+    }
+    /// [`Operation::into`] for a product whose second matrix is not seen transposed, and the sums of that matrix's columns as
+    /// [`sum_columns`](super::sum_columns) gives them: the gradients of a weight and of a bias are of one matrix.
+    ///
+    /// # Errors
+    /// As [`Operation::into`].
+    pub fn into_with_sums<'a>(self, y: impl Output<'a, B>) -> Result<Dense<B, T::Real>, B::Error>
+    where
+        B: DenseOps + 'a,
+    {
+        self.check_output(&y)?;
+        let (together, op) = (self.sums_columns(), self.0.op);
+        let mut sums = Dense::<B, T::Real>::unwritten(op.a.backend(), 1, op.b.shape().1)?;
+        let to = <T::Real as Element>::erase_mut(sums.as_mut().open()?);
+        if together {
+            op.a.backend().gemm_with_sums(&op, y.open()?, to)?;
+        } else {
+            op.a.backend().sum_columns(&op.b, to)?;
+            op.a.backend().gemm(&op, y.open()?)?;
+        }
+        Ok(sums)
     }
     /// The descriptor that a backend gets.
     #[must_use]

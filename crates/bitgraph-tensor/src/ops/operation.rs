@@ -59,6 +59,14 @@ impl<F: Computation> Operation<F> {
     where
         F::Backend: 'a,
     {
+        self.check_output(&y)?;
+        self.0.run(y.open()?)
+    }
+    /// Checks the operands, and that an output fits them and shares no element with one.
+    pub(super) fn check_output<'a>(&self, y: &impl Output<'a, F::Backend>) -> Result<(), ErrorOf<F>>
+    where
+        F::Backend: 'a,
+    {
         let shape = self.0.check().map_err(refused::<F::Backend>)?;
         crate::error::same_shape(F::NAME, "the output", shape, y.shape()).map_err(refused::<F::Backend>)?;
         let mut shared = None;
@@ -67,10 +75,10 @@ impl<F: Computation> Operation<F> {
                 shared = Some(name);
             }
         });
-        if let Some(operand) = shared {
-            return Err(refused::<F::Backend>(Error::Overlap { operation: F::NAME, operand }));
+        match shared {
+            Some(operand) => Err(refused::<F::Backend>(Error::Overlap { operation: F::NAME, operand })),
+            None => Ok(()),
         }
-        self.0.run(y.open()?)
     }
     /// Computes into a new matrix of another element type.
     ///

@@ -36,6 +36,15 @@ fn long_sums() {
         near(&format!("{what}, halves"), &by_form::<f16>(&of()), &sums, &size, length as f64, DType::F16);
         let steps = by_form::<f32>(&of().add(&z).relu());
         near(&format!("{what}, steps"), &steps, &sums.map(|x, i, c| (x + pz.at(i, c)).max(0.0)), &size, length as f64, DType::F32);
+        // The sums of the second matrix's columns come with the product, where that is the way.
+        let (mut y, together) = (Dense::<_, f32>::zeros(&cuda, rows, columns).unwrap(), of().sums_columns());
+        assert_eq!(together, gemm_deep::is_faster(of().descriptor()), "{what}");
+        let found = of().into_with_sums(&mut y).unwrap();
+        let columns_of = |f: &dyn Fn(f64) -> f64| Plain::zeros(1, columns).map(|_, _, c| (0..length).map(|k| f(pb.at(k, c))).sum::<f64>());
+        near(&format!("{what}, columns"), &found, &columns_of(&|x| x), &columns_of(&|x| x.abs() + 1.0), length as f64, DType::F32);
+        if together {
+            assert_eq!(y.to_host().unwrap(), by_form::<f32>(&of()).to_host().unwrap(), "{what}");
+        }
         // Results are the same every time.
         assert_eq!(by_form::<f32>(&of()).to_host().unwrap(), by_form::<f32>(&of()).to_host().unwrap(), "{what}");
     }

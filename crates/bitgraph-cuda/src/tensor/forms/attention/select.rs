@@ -103,13 +103,16 @@ impl Backward {
             Self::Rows(_) | Self::Plain => 0,
         }
     }
-    /// The module and the kernel of the pass over the transposed matrix.
+    /// The module and the kernel of the pass over the transposed matrix; of one head, the lanes of a warp share the work of its scores.
     pub(super) fn kernel<T: Feature>(self, heads: usize) -> (&'static str, String) {
         let rows = "tensor/attention_gat_backward_rows";
         let kind = if heads == 1 { "tiles" } else { "heads" };
         match self {
             Self::Tiles(width) => ("tensor/attention_gat_backward_tiles", format!("attention_gat_backward_{kind}_{}_{width}", T::NAME)),
-            Self::Rows(width) => (rows, format!("attention_gat_backward_rows_{}_{width}", T::NAME)),
+            Self::Rows(width) => {
+                let kind = if heads == 1 { "shared" } else { "rows" };
+                (rows, format!("attention_gat_backward_{kind}_{}_{width}", T::NAME))
+            }
             Self::Plain => (rows, format!("attention_gat_backward_plain_{}", T::NAME)),
         }
     }
