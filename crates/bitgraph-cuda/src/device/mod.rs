@@ -243,24 +243,25 @@ impl Device {
     }
     fn reserve(&self, bytes: u64, what: &'static str) -> Result<u64> {
         let (queue, shared) = (&self.stream.0, self.shared());
-        let _pass = queue.recorded.pass();
-        let kept = lock(&queue.recycled).take(bytes);
-        let address = match kept {
-            Some(address) => address,
-            None => match shared.driver.allocate(queue.handle, bytes, what) {
-                Err(Error::OutOfMemory { .. }) => {
-                    self.give_up_recycled()?;
-                    shared.driver.allocate(queue.handle, bytes, what)?
-                }
-                other => other?,
-            },
+        let take = || {
+            let _pass = queue.recorded.pass();
+            let kept = lock(&queue.recycled).take(bytes);
+            kept.map_or_else(|| shared.driver.allocate(queue.handle, bytes, what), Ok)
+        };
+        let address = match take() {
+            Err(Error::OutOfMemory { .. }) => {
+                self.give_up_recycled()?;
+                take()?
+            }
+            other => other?,
         };
         shared.count_memory(bytes);
         Ok(address)
     }
     /// Gives the memory that streams keep for later back to the device, and waits until it is there.
     pub(super) fn give_up_recycled(&self) -> Result<()> {
-        for queue in self.streams() {
+        for queue in self.streams().into_iter().filter(|queue| !queue.recorded.is_written()) {
+            let _pass = queue.recorded.pass();
             for (address, bytes) in lock(&queue.recycled).drain() {
                 self.driver().release(queue.handle, address, bytes);
             }

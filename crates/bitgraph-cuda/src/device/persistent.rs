@@ -53,6 +53,7 @@ impl Persistent {
     fn new(device: &Device) -> Result<Self> {
         let (driver, stream) = (device.driver(), device.stream().0.handle);
         let words = driver.pinned(PINNED_BYTES)?.cast();
+        let _pass = device.stream().0.recorded.pass();
         match driver.allocate(stream, STATE_BYTES, "the state of a kernel") {
             Ok(state) => Ok(Self { state, words }),
             Err(error) => {
@@ -90,6 +91,7 @@ impl Device {
     pub fn warm_up(&self) -> Result<()> {
         let (driver, stream, copied) = (self.driver(), self.stream().0.handle, COPIED_BYTES as u64);
         let bytes = if self.properties().emulated { 2 * copied } else { POOL_BYTES };
+        let pass = self.stream().0.recorded.pass();
         if let Ok(address) = driver.allocate(stream, bytes, "the memory pool") {
             let mut host = vec![0; COPIED_BYTES];
             let copies = driver
@@ -100,6 +102,7 @@ impl Device {
             driver.release(stream, address, bytes);
             copies?;
         }
+        drop(pass);
         let mut slot = lock(&self.stream().0.persistent);
         if slot.is_none() {
             *slot = Some(Persistent::new(self)?);
@@ -121,6 +124,8 @@ impl Device {
         control: &Control,
         parameters: impl FnOnce(DevicePtr<GridState>, HostLink) -> P,
     ) -> Result<u32> {
+        // Before anything is claimed: who waits for that may wait for this thread to end writing down.
+        self.stream().0.recorded.refuse("a kernel that is waited for")?;
         let mut parameters = Some(parameters);
         // The shim's blocks are threads, of which there are enough.
         let blocks = if self.properties().emulated { 1 } else { shape.grid };
@@ -139,7 +144,6 @@ impl Device {
         launch: &mut dyn FnMut(DevicePtr<GridState>, HostLink) -> Result<()>,
     ) -> Result<u32> {
         control.check()?;
-        self.stream().0.recorded.refuse("a kernel that is waited for")?;
         let mut slot = lock(&self.stream().0.persistent);
         let shared = match &mut *slot {
             Some(shared) => shared,
@@ -150,7 +154,10 @@ impl Device {
         let link = if listens { HostLink { cancel: address(0), progress: address(PROGRESS_WORD) } } else { HostLink::SILENT };
         shared.word(0).store(0, Ordering::Release);
         shared.word(PROGRESS_WORD).store(0, Ordering::Release);
-        self.driver().fill(self.stream().0.handle, shared.state, 0, STATE_BYTES)?;
+        {
+            let _pass = self.stream().0.recorded.pass();
+            self.driver().fill(self.stream().0.handle, shared.state, 0, STATE_BYTES)?;
+        }
         launch(DevicePtr::new(shared.state), link)?;
         if listens && !self.properties().emulated {
             self.watch(shared, control)?;
@@ -166,6 +173,7 @@ impl Device {
     }
     fn state_of(&self, shared: &Persistent) -> Result<GridState> {
         let mut state = GridState::zeroed();
+        let _pass = self.stream().0.recorded.pass();
         self.driver().download(self.stream().0.handle, bytemuck::bytes_of_mut(&mut state), shared.state)?;
         Ok(state)
     }

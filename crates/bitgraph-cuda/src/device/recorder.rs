@@ -3,7 +3,8 @@
 //! # Invariants
 //! Arrays that the work makes lie in memory of the recorder, which no other work gets as long as the recorder or one of them is there. Other
 //! arrays that its launches name are held until the recorder goes. While work is written down nothing crosses to or from the host, and
-//! other threads that give work to the stream wait.
+//! other threads that give work to the stream wait. Recorders of a stream take turns: one that does work or writes it down is alone with its
+//! pool and its moment. A thread waits for its turn before it waits for the stream, and for one stream at a time.
 
 use super::buffer::Allocation;
 use super::driver::{Driver, Recording, StreamHandle};
@@ -11,7 +12,7 @@ use super::{Device, Shared, Stream, lock};
 use crate::{Error, Result};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// Memory that work is done in again and again.
 pub(super) struct Pool {
@@ -117,6 +118,8 @@ impl Drop for Pool {
 /// Who records on a stream, and what.
 #[derive(Default)]
 pub(super) struct Recorded {
+    /// Held by the recorder whose turn it is.
+    turn: Mutex<()>,
     /// The thread whose arrays come from the pool; 0 without.
     thread: AtomicU64,
     /// That thread while its work is written down.
@@ -196,12 +199,15 @@ pub struct Recorder {
 }
 
 /// Ends what a recorder began, whatever its work did.
-struct Ended<'a>(&'a Recorded);
+struct Ended<'a> {
+    recorded: &'a Recorded,
+    _turn: MutexGuard<'a, ()>,
+}
 impl Drop for Ended<'_> {
     fn drop(&mut self) {
-        self.0.writer.store(0, Ordering::Release);
-        self.0.thread.store(0, Ordering::Release);
-        let mut now = lock(&self.0.now);
+        self.recorded.writer.store(0, Ordering::Release);
+        self.recorded.thread.store(0, Ordering::Release);
+        let mut now = lock(&self.recorded.now);
         (now.pool, now.moment) = (None, 0);
     }
 }
@@ -218,13 +224,14 @@ impl Recorder {
     }
     fn begin(&self, moment: u64) -> Ended<'_> {
         let recorded = &self.stream.0.recorded;
+        let _turn = lock(&recorded.turn);
         let mut now = lock(&recorded.now);
         (now.pool, now.moment) = (Some(self.pool.clone()), moment);
         recorded.thread.store(this_thread(), Ordering::Release);
-        Ended(recorded)
+        Ended { recorded, _turn }
     }
-    /// Does work at once, in the recorder's memory: what is set up at first use is there when it is written down. One recorder of a stream at a
-    /// time.
+    /// Does work at once, in the recorder's memory: what is set up at first use is there when it is written down. The work uses no recorder of
+    /// the stream.
     ///
     /// # Errors
     /// The work's.
@@ -241,8 +248,8 @@ impl Recorder {
         let (stream, driver) = (self.stream.clone(), self.stream.0.shared.driver.as_ref());
         let recorded = &stream.0.recorded;
         let recording = {
-            let _alone = recorded.gate.write().unwrap_or_else(PoisonError::into_inner);
             let _ended = self.begin(moment);
+            let _alone = recorded.gate.write().unwrap_or_else(PoisonError::into_inner);
             driver.written(stream.0.handle, &mut || {
                 recorded.writer.store(this_thread(), Ordering::Release);
                 let done = work();
@@ -291,6 +298,49 @@ impl std::fmt::Debug for Recorder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::device::testing;
+
+    /// Threads of one program may train over one handle of a device.
+    #[test]
+    fn recorders_of_one_stream_take_turns() {
+        let Some(device) = testing::device() else { return };
+        let begun = std::sync::Barrier::new(3);
+        std::thread::scope(|scope| {
+            for thread in 1..=3u64 {
+                let (device, begun) = (&device, &begun);
+                scope.spawn(move || {
+                    let mut recorder = Recorder::new(device).unwrap();
+                    let (pool, recorded) = (recorder.pool.clone(), &device.stream().0.recorded);
+                    begun.wait();
+                    for turn in 0..40 {
+                        let moment = 100 * thread + turn;
+                        let own = |moment: u64| {
+                            for _ in 0..20 {
+                                assert!(recorded.pool().is_some_and(|now| Arc::ptr_eq(&now, &pool)), "arrays come from another's pool");
+                                assert_eq!(recorded.moment(), moment);
+                                drop(device.alloc::<u32>(64).unwrap());
+                                std::thread::yield_now();
+                            }
+                        };
+                        recorder
+                            .run(|| {
+                                own(0);
+                                Ok::<_, Error>(())
+                            })
+                            .unwrap();
+                        let mut work = || {
+                            own(moment);
+                            Ok(())
+                        };
+                        recorder.write(moment, &mut work).unwrap();
+                        assert!(recorded.pool().is_none());
+                        // Work of a thread that writes nothing down, meanwhile.
+                        assert_eq!(device.upload(&[moment]).unwrap().to_vec().unwrap(), [moment]);
+                    }
+                });
+            }
+        });
+    }
 
     #[test]
     fn pieces_are_cut_and_joined() {

@@ -79,6 +79,8 @@ impl Stream {
     /// # Errors
     /// Whatever went wrong in it.
     pub fn synchronize(&self) -> Result<()> {
+        self.0.recorded.refuse("waiting for a stream")?;
+        let _pass = self.0.recorded.pass();
         self.0.shared.driver.synchronize(self.0.handle)
     }
     /// Whether all work given to this stream so far is done.
@@ -86,6 +88,8 @@ impl Stream {
     /// # Errors
     /// Whatever went wrong in it.
     pub fn is_idle(&self) -> Result<bool> {
+        self.0.recorded.refuse("asking what a stream does")?;
+        let _pass = self.0.recorded.pass();
         self.0.shared.driver.finished(self.0.handle)
     }
     /// Marks the end of the work given so far.
