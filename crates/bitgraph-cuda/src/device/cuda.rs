@@ -448,8 +448,6 @@ impl Driver for CudaDriver {
     fn written(&self, stream: StreamHandle, work: &mut dyn FnMut() -> Result<()>) -> Result<Option<Recording>> {
         self.bind()?;
         let (mut graph, mut ready) = (std::ptr::null_mut(), std::ptr::null_mut());
-        // A library may take memory as a part of the graph: without this the driver may refuse a second launch ("with unfreed allocation").
-        let again = sys::CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0;
         // SAFETY: the stream is valid; the recording ends below whatever the work does.
         unsafe { sys::cuStreamBeginCapture_v2(raw(stream), sys::CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED) }
             .result()
@@ -460,7 +458,7 @@ impl Driver for CudaDriver {
             let ended = sys::cuStreamEndCapture(raw(stream), &raw mut graph).result();
             let made = worked
                 .and_then(|()| ended.named("recording a graph"))
-                .and_then(|()| sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, again.into()).result().named("making a graph"));
+                .and_then(|()| sys::cuGraphInstantiateWithFlags(&raw mut ready, graph, 0).result().named("making a graph"));
             let _ = sys::cuGraphDestroy(graph);
             made?;
             sys::cuGraphUpload(ready, raw(stream)).result().named("uploading a graph")?;
