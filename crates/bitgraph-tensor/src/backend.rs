@@ -5,12 +5,13 @@
 
 use crate::any::{Any, AnyMut, Out, Reals};
 use crate::bits::{BitOperand, BitOut, CodesOut};
+use crate::error::refused;
 use crate::ops::{
     AdamOp, AdamOut, AttentionGradients, AttentionOp, BatchNormGradients, BatchNormOp, Batched, BitBatchesOp, BitGcn, BitGcnOp, BitGemmOp,
     BitSpmmOp, CrossEntropyOp, EdgeReduceOp, Epochs, EpochsOp, GemmOp, MapOp, NeighbourSampler, NeighboursOp, PackOp, Reconcile, Recorder,
     SddmmOp, SpmmOp, Whole,
 };
-use crate::{Dense, Element, Window};
+use crate::{Dense, Element, Error, Window};
 use bitgraph_backend::{Backend, Matrix};
 use bitgraph_bittensor::Packing;
 use bitgraph_sparse::Buffer;
@@ -165,10 +166,10 @@ pub trait Gemm: Tensor {
     /// [`Gemm::gemm`], with the sum of every column of the second matrix as it is stored, of one row. Called where [`Gemm::sums_with_gemm`] says so.
     ///
     /// # Errors
-    /// As [`Gemm::gemm`].
+    /// As [`Gemm::gemm`]; [`Error::Combination`] of a backend that has no such pass.
     fn gemm_with_sums(&self, op: &GemmOp<Self>, y: AnyMut<'_, Self>, sums: AnyMut<'_, Self>) -> Result<(), Self::Error> {
-        let _ = sums;
-        self.gemm(op, y)
+        let (_, _, _) = (op, y, sums);
+        Err(refused::<Self>(Error::Combination { operation: "gemm", what: "sums of columns", why: "the backend has no pass for both" }))
     }
 }
 
@@ -212,7 +213,7 @@ pub trait DenseOps: Tensor {
     /// [`cross_entropy`](crate::ops::cross_entropy): the mean loss, of 1 x 1, and its gradient where that is wanted.
     ///
     /// # Errors
-    /// As [`DenseOps::map`], and [`Error::Label`](crate::Error::Label) from a backend that sees labels before it returns; one that does not
+    /// As [`DenseOps::map`], and [`Error::Label`] from a backend that sees labels before it returns; one that does not
     /// takes a row with a label that is no class as a NaN.
     fn cross_entropy(&self, op: &CrossEntropyOp<Self>, loss: AnyMut<'_, Self>, dx: Option<AnyMut<'_, Self>>) -> Result<(), Self::Error>;
     /// [`argmax_rows`](crate::ops::argmax_rows).
@@ -289,7 +290,7 @@ pub trait Bits: Tensor {
     /// [`bit_spmm`](crate::ops::bit_spmm).
     ///
     /// # Errors
-    /// As [`Bits::pack`], and [`Error::Parameter`](crate::Error::Parameter) for a row whose count does not fit the planes of [`BitOut::Counts`].
+    /// As [`Bits::pack`], and [`Error::Parameter`] for a row whose count does not fit the planes of [`BitOut::Counts`].
     fn bit_spmm(&self, op: &BitSpmmOp<Self>, y: BitOut<'_, Self>) -> Result<(), Self::Error>;
     /// [`bit_batches`](crate::ops::bit_batches) as one operation, where the backend has that for the operands. The classes are those of the
     /// operations one by one.

@@ -51,8 +51,8 @@ impl Gin {
         let product = gemm(&sums, &weight).add(&own).bias(&pass.parameters.real(self.affine.bias)?);
         Ok((end.within(product).eval()?, GinKept::Sums(sums)))
     }
-    /// The gradients of the weight, of the bias and of epsilon where sums came first. The last one is the sum of `dy` times `x W`, which is that of `W` times
-    /// `x^T dy`: a matrix of the weight's size instead of the result's.
+    /// The gradients of the weight, of the bias and of epsilon where sums came first. The last one is the sum of `dy` times `x W`, which is that
+    /// of `W` times `x^T dy`: a matrix of the weight's size instead of the result's.
     fn gradients_of_sums<B: TensorBackend, T: Float>(
         &self,
         pass: &Pass<'_, B, T>,
