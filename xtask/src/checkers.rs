@@ -48,9 +48,9 @@ pub fn levels(rest: &[String]) -> Result<()> {
             continue;
         }
         // What takes the level in force; the other tests go over the levels by themselves.
-        for program in programs::of(build, "bitgraph-cpu", &["definitions", "contracts"], &[], &[])? {
-            let words: &[&str] = if program.target == "bitgraph_cpu" { &["fused::variants", "tile::"] } else { &[] };
-            program.run(&[], words, &[("BITGRAPH_SIMD", name)])?;
+        for program in programs::of(build, "bitgraph-cpu", &["graphs"], &[], &[])? {
+            let words = if program.target == "bitgraph_cpu" { ["fused::variants", "tile::"] } else { ["definitions::", "contracts::"] };
+            program.run(&[], &words, &[("BITGRAPH_SIMD", name)])?;
         }
     }
     Ok(())

@@ -113,7 +113,7 @@ mod tests {
         };
         let target = |manifest: &str, source: &str, test: bool| program(&line(manifest, source, test), folder).map(|p| p.target);
         assert_eq!(target("bitgraph-cpu", "src/lib.rs", true).as_deref(), Some("bitgraph_cpu"));
-        assert_eq!(target("bitgraph-cpu", "tests/own.rs", true).as_deref(), Some("own"));
+        assert_eq!(target("bitgraph-cpu", "tests/pools.rs", true).as_deref(), Some("pools"));
         assert_eq!(target("bitgraph-cpu", "tests/models/main.rs", true).as_deref(), Some("models"));
         assert_eq!(target("bitgraph-cuda", "src/lib.rs", true), None);
         assert_eq!(target("bitgraph-cpu", "examples/a.rs", false), None);

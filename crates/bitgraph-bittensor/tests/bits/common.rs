@@ -1,7 +1,5 @@
 //! Awkward shapes, every layout, and a deterministic random source.
 
-#![allow(dead_code)]
-
 use bitgraph_bittensor::{Packing, TileShape};
 use bitgraph_sparse::Control;
 

@@ -1,10 +1,8 @@
 //! Sign matrices against plain loops, in every shape and layout.
 
-mod common;
-
+use crate::common::{control, floats, layouts};
 use bitgraph_bittensor::{Binarize, BitLayout, BitMatrix, Error, Levels, Packing, Scales, Scaling, Threshold, TileShape, View};
 use bitgraph_sparse::{Control, Csr, Offsets};
-use common::{control, floats, layouts};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -31,7 +29,7 @@ fn holds(matrix: &BitMatrix, wanted: impl Fn(usize, usize) -> bool) {
 
 #[test]
 fn signs_in_every_shape_and_layout() {
-    for (rows, columns) in common::SHAPES {
+    for (rows, columns) in crate::common::SHAPES {
         let data = floats(rows * columns, 1);
         let view = View::new(&data, rows, columns).unwrap();
         let by_rows = BitMatrix::binarize(&view, &Binarize::default(), &control()).unwrap();
@@ -93,7 +91,7 @@ fn thresholds_decide_where_elements_equal_them() {
 
 #[test]
 fn scales_are_mean_magnitudes() {
-    for (rows, columns) in common::SHAPES {
+    for (rows, columns) in crate::common::SHAPES {
         let data = floats(rows * columns, 3);
         let view = View::new(&data, rows, columns).unwrap();
         let get = |scaling| BitMatrix::binarize(&view, &Binarize { scaling, ..Binarize::default() }, &control()).unwrap();
@@ -159,8 +157,8 @@ fn other_types_and_strides() {
 
 #[test]
 fn patterns_become_zeros_and_ones() {
-    for (rows, columns) in common::SHAPES {
-        let mut random = common::Random(6);
+    for (rows, columns) in crate::common::SHAPES {
+        let mut random = crate::common::Random(6);
         let entries: Vec<Vec<u32>> =
             (0..rows).map(|i| (0..columns as u32).filter(|_| random.below(2 + i as u64 % 7) == 0).collect()).collect();
         let mut offsets = vec![0];

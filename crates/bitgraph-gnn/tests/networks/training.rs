@@ -121,7 +121,7 @@ fn models_of_two_known_layers_are_whole() {
     assert!(is(why(Architecture::Gcn, &|shape| shape.batch_norm = true), "more than a ReLU"));
     assert!(is(why(Architecture::Gat, &|shape| shape.layers = 3), "not two layers"));
     let (model, training) = setup::<f16>(Architecture::Gat, 1);
-    assert!(is(why_not_whole(&model, &crate::task::<f16>(), &training), "f32"));
+    assert!(is(why_not_whole(&model, &self::task::<f16>(), &training), "f32"));
 }
 
 #[test]

@@ -1,11 +1,9 @@
 //! Products by counting ones against plain sums, and maps of zero tiles against plain looks.
 
-mod common;
-
+use crate::common::{Random, control, floats};
 use bitgraph_bittensor::{
     Binarize, BitMatrix, BitPlanes, Error, Fit, Levels, Packing, Per, Quantization, Scaling, Scheme, TileShape, View, dot, product,
 };
-use common::{Random, control, floats};
 use proptest::prelude::*;
 
 fn bits(rows: usize, columns: usize, levels: Levels, packing: Packing, seed: u64) -> BitMatrix {
@@ -111,11 +109,11 @@ fn operands_that_do_not_fit() {
 #[test]
 fn zero_tiles() {
     let mut random = Random(3);
-    for (rows, columns) in common::SHAPES {
+    for (rows, columns) in crate::common::SHAPES {
         // Few ones, so that many tiles are zero.
         let data: Vec<u8> = (0..rows * columns).map(|_| if random.below(400) == 0 { 1 + random.below(3) as u8 } else { 0 }).collect();
         let view = View::new(&data, rows, columns).unwrap();
-        for (packing, padding) in common::layouts() {
+        for (packing, padding) in crate::common::layouts() {
             let planes = BitPlanes::from_integers(&view, 2, 0, packing, padding, &control()).unwrap();
             let layout = planes.layout();
             for shape in [TileShape::TILE_8X128, TileShape::TILE_16X256, TileShape::WORD, TileShape::new(3, 64).unwrap()] {

@@ -1,18 +1,16 @@
 //! Codes of every width against plain arithmetic, exact round trips, error bounds, and what is refused.
 
-mod common;
-
+use crate::common::{Random, control, floats, layouts};
 use bitgraph_bittensor::{
     Binarize, BitMatrix, BitPlanes, Error, Fit, Packing, Per, Quantization, Range, Rounding, Scaling, Scheme, Step, Steps, TileShape, View,
 };
-use common::{Random, control, floats, layouts};
 
 const SCHEMES: [Scheme; 4] = [Scheme::ZeroPoint, Scheme::MidTread, Scheme::MidRise, Scheme::Floor];
 
 #[test]
 fn whole_numbers_come_back_exactly_in_every_width() {
     for bits in 1..=16u32 {
-        for (k, (rows, columns)) in common::SHAPES.into_iter().enumerate() {
+        for (k, (rows, columns)) in crate::common::SHAPES.into_iter().enumerate() {
             let mut random = Random(u64::from(bits) * 100 + k as u64);
             let lowest = [0, -(1 << (bits - 1)), 1000, -(1 << 24)][k % 4];
             let data: Vec<i32> = (0..rows * columns).map(|_| lowest + random.below(1 << bits) as i32).collect();
