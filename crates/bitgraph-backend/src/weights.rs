@@ -160,6 +160,17 @@ mod tests {
         assert!(matches!(WeightStats::of(&path(5), Some(&Values::from(vec![1u8; 3]))), Err(Error::Shape { expected: 4, found: 3, .. })));
     }
 
+    /// Of every row the largest, wherever in the row it is.
+    #[test]
+    fn no_distance_is_above_the_bound() {
+        let rows = [(0u32, vec![9i64, 3, 5]), (1, vec![2, 1 << 40, 7]), (2, vec![]), (3, vec![0, 0, 4])];
+        let arcs: Vec<u32> = rows.iter().flat_map(|(u, w)| w.iter().map(|_| *u)).collect();
+        let matrix = Coo::pattern(4, 4, arcs, vec![0, 1, 2, 1, 2, 3, 0, 2, 3]).into_csr(Duplicates::First).unwrap().0;
+        let weights: Vec<i64> = rows.iter().flat_map(|(_, w)| w.clone()).collect();
+        let found = WeightStats::of(&matrix, Some(&Values::from(weights))).unwrap();
+        assert_eq!((found.bound, found.largest, found.smallest), (9 + (1 << 40) + 4, (1u64 << 40) as f64, 0.0));
+    }
+
     /// The first of several, wherever it is and whatever the threads.
     #[test]
     fn what_is_no_weight_is_refused_with_its_place() {

@@ -22,6 +22,16 @@ fn reached(run: &common::Ran) -> Value {
     run.json()["result"]["reached"].clone()
 }
 
+/// Up to what a type of distances holds, its largest number stands for what is not reached.
+#[test]
+fn distances_on_both_sides_of_what_fits_32_bits() {
+    for weight in [u64::from(u32::MAX) - 1, u64::from(u32::MAX), 1 << 32, (1 << 32) + 1] {
+        let run = with_input("sssp - --source 0 --json", format!("0 1 {weight}\n").as_bytes());
+        let result = &run.json()["result"];
+        assert_eq!((&result["reached"], &result["max_distance"]), (&json!(2), &json!(weight)), "{weight}");
+    }
+}
+
 #[test]
 fn matrix_market_is_never_an_edge_list() {
     let dir = tempfile::tempdir().unwrap();

@@ -21,6 +21,22 @@ fn names(dir: &Path) -> Vec<String> {
     all
 }
 
+/// What a buffer held before is not read as more of the last line, wherever in the buffer that ends.
+#[test]
+fn the_last_line_of_a_stream_may_lack_its_newline() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.el.gz");
+    let lines: String = (0..60_000u32).map(|k| format!("{} {}\n", k % 977, k * 7 % 1009)).collect();
+    for more in 0..12 {
+        // What is left of the buffer begins anywhere within a line.
+        let text = format!("{lines}#{}\n5 2345", " ".repeat(more));
+        let mut gz = flate2::write::GzEncoder::new(std::fs::File::create(&path).unwrap(), flate2::Compression::fast());
+        gz.write_all(text.as_bytes()).and_then(|()| gz.finish()).unwrap();
+        let read = read(&path, &ReadOptions::default()).unwrap();
+        assert_eq!((read.csr.nrows(), read.csr.row(5).last()), (2346, Some(&2345)), "{more} bytes more");
+    }
+}
+
 #[test]
 fn nothing_is_left_behind() {
     let dir = tempfile::tempdir().unwrap();

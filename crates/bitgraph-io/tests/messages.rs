@@ -118,6 +118,18 @@ fn arrays_of_an_archive() {
 }
 
 #[test]
+fn loops_change_the_number_of_edges_by_themselves_alone() {
+    let read = |edges: u64, first: &str| load("m.graph", format!("3 {edges}\n{first}\n1 3\n2\n").as_bytes(), false);
+    // A loop that is listed once is an edge, and so is one that is listed twice.
+    assert_eq!(read(3, "1 2").unwrap().csr.nnz(), 5);
+    assert_eq!(read(3, "1 1 2").unwrap().csr.nnz(), 5);
+    for (edges, first) in [(2, "1 2"), (4, "1 2"), (9, "1 2"), (2, "1 1 2"), (5, "1 1 2")] {
+        let error = read(edges, first).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("{edges} edges are announced and 3 found")), "{error}");
+    }
+}
+
+#[test]
 fn an_edge_of_one_side_is_named_before_edges_are_counted() {
     let error = |text: &str| load("m.graph", text.as_bytes(), false).unwrap_err().to_string();
     assert!(error("3 2\n2\n3\n2\n").ends_with("edge 1 -> 2 has no equal counterpart 2 -> 1"));

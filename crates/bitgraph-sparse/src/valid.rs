@@ -94,4 +94,23 @@ mod tests {
         }
         assert!(accepted > 1000, "{accepted}");
     }
+
+    /// A row that is longer than what is looked at together, with a breach at either end of that and in between.
+    #[test]
+    fn breaches_in_long_rows_are_found_wherever_they_are() {
+        let n = 2 * CHUNK + 3;
+        let good: Vec<u32> = (0..n as u32).map(|k| 2 * k).collect();
+        let offsets = [0, n as u32];
+        assert!(check(&offsets, &good, 2 * n as u32).is_ok());
+        for at in [1, 2, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK - 1, 2 * CHUNK, 2 * CHUNK + 1, n - 1] {
+            let mut bad = good.clone();
+            bad[at] = bad[at - 1];
+            let found = check(&offsets, &bad, 2 * n as u32).unwrap_err();
+            assert!(matches!(found, Error::Invalid { array: "indices", position, .. } if position == at as u64), "{at}: {found}");
+            // As the last of a row.
+            assert!(check(&[0, at as u32, n as u32], &bad, 2 * n as u32).is_ok(), "{at}");
+            bad[at] = 2 * n as u32;
+            assert!(check(&offsets, &bad, 2 * n as u32).is_err(), "{at}");
+        }
+    }
 }

@@ -70,6 +70,7 @@ pub(crate) fn weigh(
     if in_place
         && request.format.is_none_or(|f| f == own)
         && let Some(cost) = stored_cost()
+        && request.variant.is_none_or(|v| v == cost.variant)
     {
         let StoredCost { variant, run_seconds, csr_seconds, min_seconds } = cost;
         let ordering = given.unwrap_or_default();

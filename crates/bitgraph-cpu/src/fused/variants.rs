@@ -33,6 +33,14 @@ fn layers(count: usize, width: usize, edges: usize) -> Csr {
     undirected(count * width, list)
 }
 
+/// A graph, and as many leaves as said at each of some of its vertices.
+fn with_leaves(g: &Csr, hubs: &[u32], leaves: u32) -> Csr {
+    let n = g.nrows() as u32;
+    let old = (0..n).flat_map(|v| g.row(v as usize).iter().map(move |&u| (v, u)));
+    let new = (0u32..).zip(hubs).flat_map(|(k, &hub)| (0..leaves).map(move |i| (hub, n + k * leaves + i)));
+    undirected(g.nrows() + hubs.len() * leaves as usize, old.chain(new))
+}
+
 /// Searches on so many threads, for levels and for parents.
 fn search(what: &str, g: &Csr, source: u32, threads: usize, expected: &[&str]) {
     let levels = levels(g, source);
@@ -76,6 +84,9 @@ fn breadth_first_search() {
         search("layers", &layers(36, 5000, 4), 17, threads, &["bfs: shared top-down"]);
         search("dense layers", &layers(30, 2400, 9), 17, threads, &["bfs: shared top-down"]);
     }
+    // Rows of two parts and a shorter one, whose leaves nothing else leads to.
+    let hubs = with_leaves(&layers(36, 5000, 4), &[60_003, 75_001], 2 * 4096 + 77);
+    search("hubs among layers", &hubs, 17, 3, &["bfs: shared top-down", "bfs: a part of a long row"]);
     search("layers", &layers(36, 5000, 4), 17, 1, &["bfs: over marks"]);
     let edges = random.pairs(600_000, 60_000, 0);
     let alike = undirected(60_000, edges);

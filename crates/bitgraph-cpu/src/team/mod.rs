@@ -194,6 +194,22 @@ mod tests {
         assert_eq!(all, Some(true));
     }
 
+    /// Turns that a round had none of come back, with a share of their own. No member comes: the leader takes all.
+    #[test]
+    fn shares_of_turns_that_come_back_are_whole() {
+        let crew = Crew::<(), usize>::new(5);
+        let (mut leader, mut posts) = (crew.lead(), Vec::new());
+        for (round, turns) in [5, 2, 5, 5, 1, 3, 1, 5, 4, 2, 3, 5, 2, 2, 5].into_iter().enumerate() {
+            let total = 8 * 5 * (round + 3) + round;
+            let done: Vec<AtomicUsize> = (0..total).map(|_| AtomicUsize::new(0)).collect();
+            let work = |turn: &Turn<'_, (), usize>, _, _: &[()]| {
+                turn.share(total, 1, |range| range.for_each(|k| _ = done[k].fetch_add(1, Ordering::Relaxed)));
+            };
+            leader.round(turns, round, &mut posts, work).expect("no one leaves");
+            assert!(done.iter().all(|d| d.load(Ordering::Relaxed) == 1), "round {round} of {turns} turns");
+        }
+    }
+
     #[test]
     fn a_panic_leaves_no_one_waiting() {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();

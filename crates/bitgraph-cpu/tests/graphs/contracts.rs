@@ -98,6 +98,42 @@ fn outputs_and_masks_of_another_shape_are_refused_before_anything_runs() {
 
 /// More ones than a half can count one by one.
 #[test]
+fn rows_and_columns_are_extracted_as_often_as_they_are_named() {
+    // Rows of two entries each: 0 of columns 1 and 2, 1 of 0 and 3, 2 of 0 and 3, 3 of 1 and 2.
+    let a = matrix((1..=8i64).collect::<Vec<_>>());
+    let at = |i: u32, j: u32| pattern().position(i as usize, j).map(|k| k as i64 + 1);
+    let (rows, columns) = ([3u32, 0, 3, 1, 0], [1u32, 2, 1, 1, 0, 2]);
+    let found = extract(a.typed::<i64>(), (&rows, &columns)).eval().unwrap();
+    let (csr, values) = (found.to_csr(), found.values().unwrap().as_slice::<i64>().unwrap().to_vec());
+    assert_eq!((csr.nrows(), csr.ncols()), (rows.len(), columns.len()));
+    for (i, &row) in rows.iter().enumerate() {
+        for (j, &column) in (0u32..).zip(&columns) {
+            assert_eq!(csr.position(i, j).map(|k| values[k]), at(row, column), "({i}, {j})");
+        }
+    }
+}
+
+/// A pattern keeps its ones where a mask does not reach, and has values from then on.
+#[test]
+fn values_that_come_to_a_pattern_stay() {
+    let cpu = Cpu::new();
+    let a = matrix((2..=9i32).collect::<Vec<_>>());
+    let first = Csr::new(4, 4, Offsets::from_usizes(&[0, 2, 2, 3, 3]), vec![1, 2, 0].into()).unwrap();
+    for format in FormatKind::ALL {
+        let mask = Matrix::new(&cpu, &first, None, format).unwrap();
+        let mut output = Matrix::new(&cpu, &pattern(), None, format).unwrap();
+        apply(Identity, a.typed::<i32>()).mask(&mask).into(&mut output).unwrap();
+        assert_eq!(output.to_csr(), pattern());
+        assert_eq!(output.values(), Some(&Values::from(vec![2i32, 3, 1, 1, 6, 1, 1, 1])), "{format}");
+        // What is a pattern itself leaves one.
+        let mut output = Matrix::new(&cpu, &pattern(), None, format).unwrap();
+        let square = Matrix::new(&cpu, &pattern(), None, format).unwrap();
+        transpose(square.typed::<i32>()).mask(&mask).into(&mut output).unwrap();
+        assert_eq!((output.to_csr(), output.values()), (pattern(), None), "{format}");
+    }
+}
+
+#[test]
 fn halves_are_reduced_in_single_precision() {
     fn check<T: Stored>() {
         let cpu = Cpu::new();

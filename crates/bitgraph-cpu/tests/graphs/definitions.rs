@@ -72,6 +72,15 @@ fn searches_in_every_format_and_order() {
                         }
                     }
                 }
+                let config = BfsConfig { source: 0, output: BfsOutput::Parents, deterministic: true, ..BfsConfig::default() };
+                let (want, got) = (levels(&csr, 0), g.run(config).unwrap().parents.unwrap());
+                let before = |u: u32, v: u32| want[u as usize] == want[v as usize] - 1 && csr.position(u as usize, v).is_some();
+                let smallest = |v: u32| match want[v as usize] {
+                    -1 => UNREACHED,
+                    0 => v,
+                    _ => (0..csr.nrows() as u32).find(|&u| before(u, v)).unwrap(),
+                };
+                assert!((0..csr.nrows() as u32).all(|v| got[v as usize] == smallest(v)), "{format} {order}: parents are not the smallest");
                 let many = g.run(MsBfsConfig { sources: vec![0, 3, 0], levels: true, ..MsBfsConfig::default() }).unwrap();
                 assert_eq!(many.levels.unwrap()[csr.nrows()..2 * csr.nrows()], levels(&csr, 3));
             }
@@ -97,6 +106,36 @@ fn pagerank_by_formula() {
         assert_abs_diff_eq!(&scores[..2], &[0.03 + 0.85 * 0.12, 0.03][..], epsilon = 1e-12);
         let scores = check_pagerank(&g, Dangling::Spread);
         assert_abs_diff_eq!(scores.iter().sum::<f64>(), 1.0, epsilon = 1e-9);
+    }
+}
+
+#[test]
+fn jumps_to_some_vertices_in_every_format_and_order() {
+    // A third of the vertices has no arcs.
+    let n = 50u32;
+    let arcs = (0..150u32).map(|k| (k * k * 7 % n, k * 13 % n)).filter(|a| a.0 % 3 != 1);
+    let (rows, columns) = arcs.unzip();
+    let csr = Coo::pattern(n as usize, n as usize, rows, columns).into_csr(Duplicates::First).unwrap().0;
+    for dangling in [Dangling::Spread, Dangling::Drop] {
+        let personalization = Some(vec![(1, 2.0), (7, 1.0), (49, 1.0)]);
+        let config = PageRankConfig { tolerance: 0.0, max_iterations: 25, dangling, personalization, ..PageRankConfig::default() };
+        let teleport = config.teleport(n as usize).unwrap();
+        let mut wanted = teleport.clone();
+        for _ in 0..25 {
+            let lost: f64 = (0..n as usize).filter(|&v| csr.degree(v) == 0).map(|v| wanted[v]).sum();
+            let share = if dangling == Dangling::Spread { 0.85 * lost } else { 0.0 };
+            let mut next: Vec<f64> = teleport.iter().map(|p| (0.15 + share) * p).collect();
+            for u in 0..n as usize {
+                csr.row(u).iter().for_each(|&v| next[v as usize] += 0.85 * wanted[u] / csr.degree(u) as f64);
+            }
+            wanted = next;
+        }
+        for format in FormatKind::ALL {
+            for order in Ordering::ALL {
+                let found = graph(&csr, None, format, order).run(Typed::<_, f64>::new(config.clone())).unwrap().scores;
+                assert!(found.iter().zip(&wanted).all(|(a, b)| (a - b).abs() < 1e-14), "{format} {order}, {dangling:?}");
+            }
+        }
     }
 }
 

@@ -84,6 +84,39 @@ fn a_budget_bounds_what_is_kept() {
 }
 
 #[test]
+fn layouts_go_by_when_they_were_used_last() {
+    let csr = generated("kron:12");
+    let graph = || Graph::<Cpu>::try_from(csr.clone()).unwrap();
+    let algorithm = Typed::<_, f64>::new(PageRankConfig::default());
+    let prepare = |graph: &Graph<Cpu>, variant| {
+        let request = Request { variant: Some(variant), ordering: Some(Ordering::None), ..Request::default() };
+        graph.prepare(&algorithm, &request).unwrap().plan().clone()
+    };
+    let bytes = |variant| {
+        let graph = graph();
+        prepare(&graph, Candidate::DEFINITION);
+        let before = graph.bytes();
+        prepare(&graph, variant);
+        graph.bytes() - before
+    };
+    let [slices, blocks, cells] = ["slices", "blocks", "cells"].map(bytes);
+    assert!(slices > 0 && blocks > 0 && cells > 0);
+    let bounded = graph().with_budget(slices + blocks.max(cells));
+    let builds = |variant| {
+        let before = bounded.times().prepare;
+        assert_eq!((prepare(&bounded, variant).note, prepare(&bounded, variant).variant()), (None, variant));
+        bounded.times().prepare > before
+    };
+    assert!(builds("slices") && builds("blocks") && !builds("slices"));
+    // There is no room for three: the blocks go.
+    assert!(builds("cells") && !builds("slices") && !builds("cells") && builds("blocks"));
+    // A layout that fills the budget is kept, and one that is larger by a byte is not.
+    assert_eq!(prepare(&graph().with_budget(slices), "slices").note, None);
+    let refused = prepare(&graph().with_budget(slices - 1), "slices");
+    assert_eq!(refused.note, Some(format!("the layout of variant slices takes {slices} bytes, more than the budget of {}", slices - 1)));
+}
+
+#[test]
 fn reuse_is_learnt_by_predicted_costs() {
     // What pays depends on the threads.
     rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap().install(learns);
@@ -128,6 +161,31 @@ fn variants_are_forced_by_name_and_refused_by_name() {
     assert_eq!((plan.variant(), plan.format(), plan.ordering()), (Candidate::DEFINITION, FormatKind::B2sr8, Ordering::Degree));
     assert!(plan.to_string().contains("b2sr-8") && plan.to_string().contains("definition"), "{plan}");
     assert_eq!(ready.run(&BfsConfig::default()).unwrap().levels, graph.bfs(0).run().unwrap().levels);
+}
+
+#[test]
+fn trees_along_arcs_that_add_nothing_are_the_same_in_every_order() {
+    // Of vertices at one distance most have several neighbours that are as near to what is nearer.
+    for text in ["grid:14x11@3", "kron:7"] {
+        let csr = generated(text);
+        let weight = |u: usize, v: u32| u8::from((u as u32).min(v).is_multiple_of(29));
+        let weights: Vec<u8> = (0..csr.nrows()).flat_map(|u| csr.row(u).iter().map(move |&v| weight(u, v))).collect();
+        let graph = Graph::<Cpu>::try_from((csr.clone(), Values::from_vec(weights))).unwrap();
+        let algorithm = Typed::<_, u32>::new(SsspConfig { source: 3, parents: true, ..SsspConfig::default() });
+        let tree = |variant, ordering| {
+            let request = Request { variant: Some(variant), ordering: Some(ordering), ..Request::default() };
+            let ready = graph.prepare(&algorithm, &request).unwrap();
+            assert_eq!((ready.plan().variant(), ready.plan().ordering()), (variant, ordering));
+            let found = ready.run(&algorithm).unwrap();
+            (found.distances, found.parents.unwrap())
+        };
+        let wanted = tree(Candidate::DEFINITION, Ordering::None);
+        for ordering in Ordering::ALL {
+            for variant in ["buckets", Candidate::DEFINITION] {
+                assert_eq!(tree(variant, ordering), wanted, "{text}, {variant} in order {ordering}");
+            }
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Signs and planes: the fast form against the reference bit by bit, on every instruction set, and against what the host's types say.
 
-use crate::operands::{FORMS, WIDTHS, dense, elements, everywhere, matrix, patterns, powers, same, spread};
+use crate::operands::{FORMS, WIDTHS, dense, elements, everywhere, fills_a_window, matrix, patterns, powers, same, spread};
 use bitgraph_backend::Error;
 use bitgraph_cpu::Cpu;
 use bitgraph_sparse::{Control, FormatKind};
@@ -268,6 +268,46 @@ fn hubs() {
         }
         same_signs(|| "hub".into(), |cpu| base(cpu)?.eval_signs());
     });
+}
+
+#[test]
+fn outputs_are_windows() {
+    let csr = patterns().into_iter().find(|(name, _)| name == "kron 8").unwrap().1;
+    everywhere(|| {
+        for cpu in FORMS {
+            let (a, n) = (matrix::<f32>(&cpu, &csr, false, FormatKind::Csr), csr.nrows());
+            let (x, w) = (signs(&cpu, n, 40, Packing::Rows, 4), signs(&cpu, 40, 9, Packing::Columns, 5));
+            let (d, bias) = (powers::<f32>(&cpu, n, 1, 6), dense::<f32>(&cpu, 1, 40, 8));
+            fills_a_window(&bit_spmm(&a, &x).eval_as::<i32>().unwrap(), |y| bit_spmm(&a, &x).into(y));
+            fills_a_window(&bit_spmm(&a, &x).eval_as::<i16>().unwrap(), |y| bit_spmm(&a, &x).into(y));
+            let scaled = || bit_spmm(&a, &x).scale_rows(&d).bias(&bias).relu();
+            fills_a_window(&scaled().eval().unwrap(), |y| scaled().into(y));
+            fills_a_window(&bit_gemm(&x, &w).eval().unwrap(), |y| bit_gemm(&x, &w).into(y));
+        }
+    });
+}
+
+/// The largest number of so many bits is the largest count, and one message more is refused.
+#[test]
+fn counts_fill_their_planes() {
+    for (bits, messages) in [(1u32, 1usize), (3, 7), (4, 15), (5, 31)] {
+        for more in [0, 1] {
+            let n = messages + more;
+            let offsets = bitgraph_sparse::Offsets::from_usizes(&[0, 0, n]);
+            let csr = bitgraph_sparse::Csr::new(2, n, offsets, (0..n as u32).collect::<Vec<_>>().into()).unwrap();
+            for cpu in FORMS {
+                let x = Dense::filled(&cpu, n, 40, 1.0f32).unwrap().sign(Packing::Rows).unwrap();
+                let counts = bit_spmm(&matrix::<f32>(&cpu, &csr, false, FormatKind::Csr), &x).eval_counts(bits);
+                match counts {
+                    Err(error) => assert!(more == 1 && error.to_string().contains("messages"), "{bits} bits, {n} messages: {error}"),
+                    Ok(counts) => {
+                        let found = counts.to_dense().unwrap().to_host().unwrap();
+                        assert!(more == 0 && found[..40].iter().all(|&c| c == 0.0) && found[40..].iter().all(|&c| c == n as f32));
+                    }
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use bitgraph_backend::{Error, Matrix};
 use bitgraph_cpu::{Cpu, Isa};
 use bitgraph_generate::Stream;
 use bitgraph_sparse::{Csr, FormatKind, Stored, Values};
-use bitgraph_tensor::{Dense, Element, Tensor};
+use bitgraph_tensor::{Dense, DenseMut, Element, Tensor};
 use bitgraph_testkit::cases;
 
 /// Both forms of the backend: the reference first.
@@ -48,6 +48,18 @@ pub fn spread<T: Element>(x: &Dense<Cpu, T>) -> Dense<Cpu, T> {
     let mut wide = vec![T::from_f64(77.0); rows * (columns + 5)];
     (0..rows).for_each(|i| wide[i * (columns + 5) + 2..][..columns].copy_from_slice(&elements[i * columns..(i + 1) * columns]));
     Dense::from_vec(x.backend(), rows, columns + 5, wide).unwrap().columns(2..columns + 2).unwrap()
+}
+
+/// Asserts that an operation writes what is wanted into the middle of the columns of a wider matrix, and nothing beside it.
+pub fn fills_a_window<T: Element>(wanted: &Dense<Cpu, T>, write: impl FnOnce(DenseMut<'_, Cpu, T>) -> Result<(), Error>) {
+    let ((rows, columns), around) = (wanted.shape(), T::from_f64(7.0));
+    let mut y = Dense::filled(wanted.backend(), rows, columns + 5, around).unwrap();
+    write(y.columns_mut(2..columns + 2).unwrap()).unwrap();
+    let (found, wanted) = (y.to_host().unwrap(), wanted.to_host().unwrap());
+    for (i, row) in found.chunks_exact(columns + 5).enumerate() {
+        assert_eq!(row[2..columns + 2], wanted[columns * i..][..columns], "row {i}");
+        assert!(row[..2].iter().chain(&row[columns + 2..]).all(|&v| v == around), "row {i}");
+    }
 }
 
 /// Asserts that both forms give the same, by value, all NaN being equal.

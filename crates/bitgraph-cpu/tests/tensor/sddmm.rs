@@ -1,6 +1,6 @@
 //! Values for entries: products, softmax, reductions.
 
-use super::operands::{WIDTHS, dense, everywhere, matrix, near, patterns, powers, same, spread};
+use super::operands::{FORMS, WIDTHS, dense, everywhere, fills_a_window, matrix, near, patterns, powers, same, spread};
 use bitgraph_sparse::{Csr, FormatKind};
 use bitgraph_tensor::ops::{Pairing, Reduce, edge_reduce, edge_softmax, edge_softmax_backward, sddmm};
 use bitgraph_tensor::{Activation, Element};
@@ -18,6 +18,11 @@ fn family<T: Element>(csr: &Csr, name: &str, width: usize, k: usize) {
             let mut op = sddmm(&a, &spread(&x), &y).heads(heads).pairing(pairing);
             if weighted {
                 op = op.weighted();
+            }
+            // Numbers for every head, or for all of them; column by column every column is one.
+            if k % 5 == 3 && width > 0 {
+                let each = if pairing == Pairing::Dot { heads } else { width };
+                op = op.edge_values(&dense::<T>(cpu, csr.nnz(), [1, each][k % 2], 8));
             }
             if scaled {
                 op = op.scale_rows(&powers(cpu, csr.nrows(), 1, 5)).scale_columns(&powers(cpu, csr.ncols(), 1, 6)).factor(0.5);
@@ -47,6 +52,23 @@ fn families() {
                     _ => family::<u8>(csr, name, width, k),
                 }
                 family::<f32>(csr, name, width, k + 1);
+            }
+        }
+    });
+}
+
+/// Rows of one entry are written one by one, as longer ones are.
+#[test]
+fn outputs_are_windows() {
+    everywhere(|| {
+        for (_, csr) in patterns().into_iter().filter(|(_, csr)| csr.nnz() > 0) {
+            for cpu in FORMS {
+                let a = matrix::<f32>(&cpu, &csr, false, FormatKind::Csr);
+                let (x, y) = (dense::<f32>(&cpu, csr.nrows(), 12, 3), dense::<f32>(&cpu, csr.ncols(), 12, 4));
+                for heads in [1, 3] {
+                    let products = || sddmm(&a, &x, &y).heads(heads);
+                    fills_a_window(&products().eval().unwrap(), |e| products().into(e));
+                }
             }
         }
     });

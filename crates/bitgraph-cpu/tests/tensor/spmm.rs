@@ -235,6 +235,26 @@ fn chosen_columns() {
     });
 }
 
+/// What is not a number is chosen where there is nothing else.
+#[test]
+fn numbers_are_chosen_first() {
+    everywhere(|| {
+        for (name, csr) in patterns() {
+            for reduce in [Reduce::Max, Reduce::Min] {
+                let width = 9;
+                let run = |cpu: &Cpu| {
+                    let mut x = super::operands::elements::<f32>(csr.ncols() * width, 3);
+                    x.iter_mut().enumerate().filter(|(k, _)| k % 5 < 3).for_each(|(_, x)| *x = f32::NAN);
+                    let x = Dense::from_vec(cpu, csr.ncols(), width, x).unwrap();
+                    spmm(&matrix::<f32>(cpu, &csr, false, FormatKind::Csr), &x).reduce(reduce).eval_chosen().unwrap()
+                };
+                same::<f32>(|| format!("{reduce:?} over {name}"), |cpu| Ok(run(cpu).0));
+                same::<i32>(|| format!("chosen by {reduce:?} over {name}"), |cpu| Ok(run(cpu).1));
+            }
+        }
+    });
+}
+
 fn refusal(result: Result<impl Sized, BackendError>) -> Error {
     match result {
         Err(BackendError::Family(error)) => error.get::<Error>().expect("an error of the tensors").clone(),

@@ -271,6 +271,21 @@ fn operators_of_a_users_own() {
     assert_eq!(host(&w), u.iter().map(|&a| op.apply(a)).collect::<Vec<_>>());
 }
 
+/// Where values are assigned, what was there goes, even if the value is absent.
+#[test]
+fn absent_values_are_assigned() {
+    let Some(cuda) = device() else { return };
+    let some = Vector::from_entries(&cuda, 4, [(0, 10), (3, 40)]).unwrap();
+    // Of two that come to a position the later counts: to position 2 comes 40, to 0 and 5 nothing.
+    for old in [full(&cuda, &[5, 6, 7, 8, 9, 4]), Vector::from_entries(&cuda, 6, [(0, 5), (1, 6), (3, 8)]).unwrap()] {
+        let mut w = old.clone();
+        assign_at(&some, &[2, 0, 5, 2]).into(&mut w).unwrap();
+        let (w, old) = (w.to_host().unwrap(), old.to_host().unwrap());
+        let expected = [None, old.get(1), Some(40), old.get(3), old.get(4), None];
+        assert_eq!((0..6).map(|i| w.get(i)).collect::<Vec<_>>(), expected);
+    }
+}
+
 #[test]
 fn a_reduction_of_single_precision_is_formed_in_double() {
     let Some(cuda) = device() else { return };

@@ -59,7 +59,8 @@ impl<T: Float<Real = f32>> Case<T> {
             let read = Checkpoint::from_bytes(&self.checkpoint(&first).to_bytes().unwrap()).unwrap();
             assert_eq!(read, self.checkpoint(&first));
             let seeds = read.description.seeds.clone();
-            let mut second = Runs::resume(&self.model, &self.task, &self.training, seeds, read.progress).unwrap();
+            let mut second = Runs::resume(&self.model, &self.task, &self.training, seeds, read.progress.clone()).unwrap();
+            assert_eq!(second.progress().unwrap(), read.progress, "stopped after {stop}");
             while second.step().unwrap().is_some() {}
             let times = |runs: &Runs<'_, Cpu, T>| {
                 let mut outcomes = runs.outcomes().to_vec();

@@ -2,8 +2,9 @@
 
 use bitgraph_cpu::Cpu;
 use bitgraph_gnn::quant::{self, BitsGcn, InputStep, LowBits, few_levels};
-use bitgraph_gnn::{Architecture, Around, Features, Graph, Model, NodeTask, Nodes, Precision, Runs, Taught, data};
+use bitgraph_gnn::{Architecture, Around, Features, Gradients, Graph, Mode, Model, NodeTask, Nodes, Precision, Runs, Taught, data};
 use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
+use bitgraph_tensor::ops::cross_entropy_with_gradient;
 use bitgraph_tensor::{Dense, Philox};
 
 const NODES: usize = 90;
@@ -63,6 +64,31 @@ fn a_teachers_loss_has_the_gradient_of_differences() {
     let task: NodeTask<Cpu, f64> = set().task(&cpu, 0).unwrap();
     let other = Taught::new(&Dense::<Cpu, f64>::zeros(&cpu, NODES, 2).unwrap(), 0.5).unwrap();
     assert!(other.loss(&task, &dense(numbers(2)), 1.0).is_err());
+}
+
+/// Rounding has no differences to hold gradients against; but what is dropped has no gradient.
+#[test]
+fn codes_that_are_dropped_have_no_gradient() {
+    let cpu = Cpu::new();
+    let graph = Graph::<Cpu, f32>::new(&cpu, &graph()).unwrap();
+    let values: Vec<f32> = (0..NODES * COLUMNS).map(|i| random(i, 3) as f32 / 100.0).collect();
+    let x = Features::dense(&cpu, NODES, COLUMNS, &values).unwrap();
+    let labels = Dense::column_vector(&cpu, (0..NODES).map(|v| (v % CLASSES) as i32).collect()).unwrap();
+    let of_step = |dropout: f64| {
+        let input = (InputStep::Learned(0.3), None, 0.1);
+        let model =
+            Model::<Cpu, f32>::new("bits", COLUMNS).layer(Around::default(), |d| BitsGcn::new(d, CLASSES, (4, 4), input, dropout)).unwrap();
+        let (parameters, mode) = (model.start(&cpu, 1).unwrap(), Mode::Train { seed: 5, step: 3 });
+        let (logits, tape) = model.forward(&graph, &parameters, &x, mode).unwrap();
+        let (_, dlogits) = cross_entropy_with_gradient(&logits, &labels, 1.0).unwrap();
+        let mut gradients = Gradients::new(&cpu, model.layout()).unwrap();
+        model.backward(&graph, &parameters, mode, tape, dlogits, &mut gradients).unwrap();
+        let step = model.layout().parameters().iter().find(|p| p.name.ends_with("step.input")).unwrap().range();
+        gradients.flat().to_host().unwrap()[step.start]
+    };
+    assert!(of_step(0.0) != 0.0 && of_step(0.5) != 0.0);
+    // Nothing is kept.
+    assert_eq!(of_step(0.999_999_9), 0.0);
 }
 
 #[test]

@@ -38,6 +38,33 @@ fn reads_every_kind() {
 }
 
 #[test]
+fn arrays_go_column_by_column_from_where_their_symmetry_begins() {
+    let numbers = |count: usize| (1..=count).map(|k| format!("{k}\n")).collect::<String>();
+    let cell = |l: &Loaded, i: usize, j: u32| {
+        let values = l.values.as_ref().unwrap();
+        l.csr.position(i, j).map_or(0.0, |k| values.get_f64(k))
+    };
+    for (symmetry, count, sign) in [("general", 25, 0.0), ("symmetric", 15, 1.0), ("skew-symmetric", 10, -1.0)] {
+        let l = load(&format!("%%MatrixMarket matrix array integer {symmetry}\n5 5\n{}", numbers(count))).unwrap();
+        let mut next = 0.0;
+        for j in 0..5u32 {
+            let first = match symmetry {
+                "general" => 0,
+                "symmetric" => j,
+                _ => j + 1,
+            };
+            for i in first..5 {
+                next += 1.0;
+                assert_eq!(cell(&l, i as usize, j), next, "{symmetry}: ({i}, {j})");
+                assert!(sign == 0.0 || cell(&l, j as usize, i) == sign * next || i == j, "{symmetry}: ({j}, {i})");
+            }
+        }
+        assert_eq!(next, count as f64);
+        assert!(message(&format!("%%MatrixMarket matrix array integer {symmetry}\n5 5\n{}", numbers(count + 1))).contains("entry number"));
+    }
+}
+
+#[test]
 fn faults_name_line_and_value() {
     const P: &str = "%%MatrixMarket matrix coordinate pattern general\n% comment\n";
     for (text, wanted) in [
@@ -58,6 +85,15 @@ fn faults_name_line_and_value() {
         ("%%MatrixMarket matrix coordinate real hermitian\n".into(), "t.mtx: symmetry 'hermitian' is not supported"),
         ("%%MatrixMarket matrix coordinate real symmetric\n3 4 1\n".into(), "t.mtx, line 2: a symmetric matrix must be square"),
         ("%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n1 2 3\n".into(), "t.mtx, line 3: entry (1, 2) lies on or above"),
+        (
+            "%%MatrixMarket matrix coordinate unsigned-integer skew-symmetric\n3 3 1\n2 1 3\n".into(),
+            "t.mtx, line 1: 'unsigned-integer' is not a known field of a skew-symmetric matrix",
+        ),
+        (
+            "%%MatrixMarket matrix coordinate pattern skew-symmetric\n3 3 1\n2 1\n".into(),
+            "t.mtx, line 1: 'pattern' is not a known field of a skew-symmetric matrix",
+        ),
+        ("%%MatrixMarket matrix array pattern general\n3 3\n".into(), "t.mtx, line 1: 'pattern' is not a known field of an array"),
         ("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 nan\n".into(), "t.mtx, line 3: the value 'nan' is not finite"),
         ("%%MatrixMarket matrix coordinate real general\n3 3 1\n1 2 1e999\n".into(), "t.mtx, line 3: 1e999 does not fit a 64-bit float"),
         ("%%MatrixMarket matrix coordinate integer general\n3 3 1\n1 2 1.5\n".into(), "t.mtx, line 3: '1.5' is not a whole number"),

@@ -284,3 +284,22 @@ impl<W: Write> Writer<W> {
         self.out.flush()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_member_has_the_bytes_and_the_checksum_of_its_record() {
+        let read = |left: u64, wanted: u32| {
+            let data: &[u8] = b"some bytes";
+            let mut all = Vec::new();
+            Unpack { inner: Box::new(data), crc: crc32fast::Hasher::new(), wanted, left }.read_to_end(&mut all).map(|_| all)
+        };
+        let right = crc32fast::hash(b"some bytes");
+        assert_eq!(read(10, right).unwrap(), b"some bytes");
+        for (left, wanted) in [(9, right), (11, right), (12, right), (10, right ^ 1)] {
+            assert_eq!(read(left, wanted).unwrap_err().kind(), io::ErrorKind::InvalidData, "{left} bytes");
+        }
+    }
+}

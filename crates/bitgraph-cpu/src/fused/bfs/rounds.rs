@@ -281,6 +281,7 @@ impl Round<'_> {
                 // SAFETY: posts of the round before.
                 let parts = posts.iter().flat_map(|post| unsafe { post.lists() }.1).skip(me).step_by(members);
                 for &part in parts {
+                    trace::enter("bfs: a part of a long row");
                     let before = found.len();
                     let push = if state.width == 1 { down::push_part::<false> } else { down::push_part::<true> };
                     push(search.out, part, self.marks(), mark, found, search.pushes());

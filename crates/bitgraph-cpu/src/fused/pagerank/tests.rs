@@ -84,6 +84,18 @@ fn scores_of_random_graphs() {
 }
 
 #[test]
+fn what_is_lost_in_later_parts_is_lost_by_their_own_vertices() {
+    let n = 40_000u32;
+    let out = random(n as usize, 40_000, 5);
+    assert!(PageRankLayout::<f64>::build_as(&out.transpose(), &out_degrees(&out), SpmvKind::Plain).unwrap().matrix.parts().len() > 2);
+    // Jumps lead to vertices without arcs alone, each as often as its number says.
+    let personalization = (0..n).filter(|&v| out.degree(v as usize) == 0).step_by(7).map(|v| (v, f64::from(v) + 1.0)).collect();
+    let config = PageRankConfig { personalization: Some(personalization), tolerance: 0.0, max_iterations: 2, ..Default::default() };
+    check::<f64>("lost in parts", &out, &config, 1e-12);
+    check::<f32>("lost in parts", &out, &config, 2e-5);
+}
+
+#[test]
 fn iterations_end_with_the_first_residual_below_the_tolerance() {
     for graph in ["grid:60x60", "grid:300x3", "kron:8", "urand:8"] {
         let out = &graph.parse::<bitgraph_generate::Generator>().unwrap().generate(&Default::default()).unwrap();

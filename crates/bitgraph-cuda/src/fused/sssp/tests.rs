@@ -140,6 +140,21 @@ fn graphs(smallest: u32, most: u32) -> Vec<Graph> {
     ])
 }
 
+/// Rows on both sides of the lengths from which on the sweeps cut them, and of one more piece; pieces of equal length and not.
+fn hubs(smallest: u32, most: u32) -> Graph {
+    let degrees = [128u32, 129, 1024, 1025, 2042, 2050];
+    let (mut arcs, mut next) = (Vec::new(), degrees.len() as u32);
+    for (hub, degree) in (0u32..).zip(degrees) {
+        arcs.extend((next..next + degree).map(|leaf| (hub, leaf)));
+        if hub > 0 {
+            // From leaf to leaf, which changes no hub.
+            arcs.push((next - 1, next));
+        }
+        next += degree;
+    }
+    graph("hubs", next, arcs, true, smallest, most)
+}
+
 fn config(source: u32) -> SsspConfig {
     SsspConfig { source, ..SsspConfig::default() }
 }
@@ -235,7 +250,7 @@ fn without_weights_levels_are_distances() {
 #[test]
 fn sweeps_find_the_same() {
     let Some(device) = device() else { return };
-    for graph in graphs(1, 63).into_iter().chain(graphs(0, 200)) {
+    for graph in graphs(1, 63).into_iter().chain(graphs(0, 200)).chain([hubs(1, 63)]) {
         for (i, variant) in [Variant::Sweeps, Variant::SweepsSlow].into_iter().enumerate() {
             let sweep = variant.sweep().map(|s| SweepOptions { by_degree: i % 2 == 1, ..s });
             let options = SsspOptions { sweep, ..SsspOptions::default() };

@@ -51,11 +51,13 @@ fn csr(rows: usize, columns: usize, entries: impl IntoIterator<Item = (u32, u32)
     Coo::pattern(rows, columns, r, c).into_csr(Duplicates::First).unwrap().0
 }
 
-/// Without rows, of one vertex, with empty rows, with loops, with a row that is cut and lies among short ones, without structure.
+/// Without rows, of one vertex, with empty rows, with loops, without structure, with a row that is cut and lies among short ones, with such a
+/// column: gradients go by the transposed matrix.
 pub(crate) fn graphs() -> Vec<(&'static str, Csr)> {
     let mut draw = Draw::new(5);
     let random: Vec<_> = (0..260).map(|_| (draw.below(41), draw.below(37))).collect();
     let hub = (0..1300).map(|c| (3, c)).chain((0..60).map(|k| (k % 11, k * 7 % 1300))).chain((0..530).map(|c| (9, 2 * c)));
+    let column = (0..150).map(|i| (i, 3)).chain((0..60).map(|k| (k * 7 % 150, k % 11))).chain((0..70).map(|i| (2 * i, 9)));
     let loops = (0..20u32).flat_map(|i| [(i, i), (i, (i + 1) % 20), (i, (i * i) % 20)]);
     vec![
         ("without rows", csr(0, 0, [])),
@@ -65,6 +67,7 @@ pub(crate) fn graphs() -> Vec<(&'static str, Csr)> {
         ("loops", csr(20, 20, loops)),
         ("random", csr(41, 37, random)),
         ("hub", csr(11, 1300, hub)),
+        ("hub of columns", csr(150, 11, column)),
     ]
 }
 

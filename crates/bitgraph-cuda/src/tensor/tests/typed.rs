@@ -407,6 +407,26 @@ fn layouts_are_kept() {
     assert_eq!(spmm(&a, &x).eval().unwrap().to_host().unwrap(), first);
 }
 
+/// A matrix keeps a layout for each number of heads: one after the other, each again, forward and backward.
+#[test]
+fn layouts_are_of_one_number_of_heads() {
+    let Some(cuda) = device() else { return };
+    let (csr, cuda) = (mesh(), cuda.with_tensor_kernels(TensorKernels::Typed));
+    let (x, dy) = (dense::<f32>(&cuda, 330, 64, 3), dense::<f32>(&cuda, 330, 64, 4));
+    let run = |a: &Matrix<Cuda>, heads: usize| {
+        let (left, right) = (dense::<f32>(&cuda, 330, heads, 6), dense::<f32>(&cuda, 330, heads, 7));
+        [gat(a, &left, &right, &x, 0.2), dot_attention(a, &x, &x, &x, heads)].map(|op| {
+            assert_ne!(explain(op.descriptor()).unwrap(), GENERAL);
+            let (y, lse) = op.eval_for_training().unwrap();
+            (y.to_host().unwrap(), op.gradient_of(&lse, &dy).unwrap().values.to_host().unwrap())
+        })
+    };
+    let shared = matrix::<f32>(&cuda, &csr, false);
+    for heads in [1, 4, 2, 1, 4, 8, 2] {
+        assert!(run(&shared, heads) == run(&matrix::<f32>(&cuda, &csr, false), heads), "{heads} heads");
+    }
+}
+
 /// Threads that share a matrix run backward passes, whose launches leave arrays for each other.
 #[test]
 fn backward_passes_of_threads_do_not_mix() {
