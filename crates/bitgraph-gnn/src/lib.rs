@@ -27,6 +27,7 @@ mod runs;
 mod sign;
 mod step;
 mod streamed;
+mod sums;
 mod task;
 mod teacher;
 mod train;

@@ -251,7 +251,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         parameters: &'a Parameters<B, T>,
         mode: Mode,
     ) -> Pass<'a, B, T> {
-        Pass { graph, parameters, mode, layer: (layer as u32, self.blocks.len() as u32), input_dropout: None }
+        Pass { graph, parameters, mode, layer: (layer as u32, self.blocks.len() as u32), of_features: false, input_dropout: None }
     }
     /// Logits of every node, or of every graph.
     ///
@@ -321,6 +321,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         for (l, block) in self.blocks.iter().enumerate() {
             let mut pass = self.pass(l, graph, parameters, mode);
             let dropout = pass.dropout(block.around.dropout, 0).filter(|_| !dropped);
+            pass.of_features = l == 0 && dropout.is_none();
             if block.stage.drops_input() && drops_here((&pass, block.stage.columns()), &x) {
                 pass.input_dropout = dropout;
             }

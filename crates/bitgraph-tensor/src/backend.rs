@@ -55,6 +55,10 @@ pub trait Tensor: Backend {
         let _ = array;
         true
     }
+    /// Whether what the calling thread asks for now is written down for replays ([`Recorder::write`]) and not done.
+    fn writes_down(&self) -> bool {
+        false
+    }
     /// The number of elements.
     fn array_len<T: Element>(&self, array: &Self::Array<T>) -> usize;
     /// The elements of a window, row by row without gaps. Waits.

@@ -2,6 +2,7 @@
 
 use super::{Affine, ones, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
+use crate::sums::Together;
 use crate::{Before, Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -45,7 +46,8 @@ impl Gin {
             let (sums, h) = self.sums(pass, x)?;
             return Ok((end.of_sums(sums)?, GinKept::Product(h)));
         };
-        let sums = pass.graph.sum(x).scale_rows(&pass.graph.degree_powers(self.exponent)?).eval()?;
+        let together = Together::Power { exponent: self.exponent.to_bits() };
+        let sums = pass.together(together, x, || pass.graph.sum(x).scale_rows(&pass.graph.degree_powers(self.exponent)?).eval())?;
         let weight = pass.parameters.weight(self.affine.weight)?;
         let own = gemm(x, &weight).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
         let product = gemm(&sums, &weight).add(&own).bias(&pass.parameters.real(self.affine.bias)?);
