@@ -33,6 +33,8 @@ pub struct Pass<'a, B: TensorBackend, T: Float> {
     pub(crate) layer: (u32, u32),
     /// Whether the layer's input are the features as they are, from step to step.
     pub(crate) of_features: bool,
+    /// In a backward pass the sums of the columns of the result's gradient, where they are known.
+    pub(crate) column_sums: Option<&'a Dense<B, T::Real>>,
     /// The dropout of the layer's input, where the layer drops elements itself ([`Layer::drops_input`]).
     pub input_dropout: Option<Dropout>,
 }

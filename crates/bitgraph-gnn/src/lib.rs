@@ -42,7 +42,7 @@ pub use float::Float;
 pub use graph::{Graph, Moments};
 pub use half::{bf16, f16};
 pub use layer::{Before, End, KnownGat, KnownLayer, Layer, Mode, Pass};
-pub use model::{Around, Model, Tape};
+pub use model::{Around, LogitsGradient, Model, Tape};
 pub use optimiser::{Memory, Method, Optimiser, Schedule};
 pub use parameters::{Declare, Declared, Gradients, Layout, ParameterId, Parameters, Start};
 pub use plan::{Execution, Plan};

@@ -125,10 +125,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
         if let Some(sums) = sums {
-            self.affine.gradients((&sums, self.affine.weight), dy, gradients)?;
+            self.affine.gradients(pass, (&sums, self.affine.weight), dy, gradients)?;
             return Ok(None);
         }
-        self.affine.bias_gradient(dy, gradients)?;
+        self.affine.bias_gradient(pass, dy, gradients)?;
         let dh = pass.graph.sum_with_own(&map(dy).times_rows(&d).eval()?).transpose().scale_rows(&d).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }

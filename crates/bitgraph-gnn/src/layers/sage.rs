@@ -159,13 +159,13 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         wanted: Option<&Before<'_, B, T>>,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         if let Some(together) = together {
-            self.own.gradients((&together, self.neighbours), dy, gradients)?;
+            self.own.gradients(pass, (&together, self.neighbours), dy, gradients)?;
             return product_gradient(self.own.weight, x, dy, pass.parameters, gradients, None);
         }
         match x {
-            Features::Dense(x) => self.own.gradients((x, self.own.weight), dy, gradients)?,
+            Features::Dense(x) => self.own.gradients(pass, (x, self.own.weight), dy, gradients)?,
             _ => {
-                self.own.bias_gradient(dy, gradients)?;
+                self.own.bias_gradient(pass, dy, gradients)?;
                 x.weight_gradient(dy, gradients.slot(self.own.weight)?)?;
             }
         }
