@@ -1,27 +1,29 @@
-//! `bitgraph-bench gnn`: a forward pass and a training step of models of two layers on a GPU, beside PyTorch Geometric's measured times.
+//! `bitgraph-bench gnn`: a forward pass and a training step of models of two layers on a GPU, beside PyTorch Geometric's.
 //!
 //! A step is forward pass, loss, backward pass and Adam, as training runs them; scores of epochs are left out. Steps follow each other without
 //! waiting, and the host's clock counts: calls of the library are part of the time, as they are for its user. Steps are timed operation by
-//! operation, and as replays of two steps that were written down, as training does where intermediate results are small.
+//! operation, and as replays of two steps that were written down, as training does where intermediate results are small. PyTorch Geometric's steps
+//! are timed in the same run where a Python that has it is given (`--peer`); else those of a table stand beside ours.
 //!
 //! Invariant: nothing is timed before a training of a few steps lowered the loss.
 
 use crate::features::{Type, generator};
+use crate::pyg;
 use crate::timing::{self, Bench};
 use anyhow::{Context, Result, ensure};
 use bitgraph::GraphSource;
 use bitgraph::cuda::Cuda;
-use bitgraph::gnn::{Architecture, Features, Float, Gradients, Graph, Mode, Model, Parameters};
+use bitgraph::gnn::{Architecture, Features, Float, Gradients, Graph, LogitsGradient, Mode, Model, Parameters};
 use bitgraph::prelude::*;
 use bitgraph::semiring::Scalar;
 use bitgraph::tensor::Dense;
 use bitgraph::tensor::backend::DenseOps;
-use bitgraph::tensor::ops::{AdamSettings, AdamState, Moment, Recorder, adam, cross_entropy_with_gradient, map};
+use bitgraph::tensor::ops::{AdamSettings, AdamState, Moment, Recorder, adam, cross_entropy_with_sums, map};
 use half::{bf16, f16};
 use serde::Serialize;
+use std::path::PathBuf;
 use std::time::Instant;
 
-const PEER: &str = include_str!("../data/pyg_layers.csv");
 /// Steps before anything is timed, which must lower the loss.
 const FIRST_STEPS: u32 = 12;
 /// Passes or steps of one timing.
@@ -44,6 +46,12 @@ pub struct Options {
     /// Types of features and weights.
     #[arg(long, value_delimiter = ',', value_enum, default_values = ["f32", "f16"])]
     types: Vec<Type>,
+    /// Dropout of every layer's input and of attention [default: that of the model's recipe].
+    #[arg(long, value_parser = probability)]
+    dropout: Option<f64>,
+    /// A Python with PyTorch and PyTorch Geometric, by which steps of the same models in f32 are timed on the same GPU.
+    #[arg(long, value_name = "PYTHON")]
+    peer: Option<PathBuf>,
     #[command(flatten)]
     timing: timing::Options,
 }
@@ -65,8 +73,12 @@ pub struct Measured {
     replay_ms: Option<f64>,
     /// Device memory in use at most, features and graph included.
     peak_bytes: u64,
+    /// Dropout of every layer's input and of attention.
+    dropout: f64,
     /// PyTorch Geometric's step in f32.
     pyg_step_ms: Option<f64>,
+    /// Whether that was measured in this run; else it is a table's.
+    pyg_in_this_run: bool,
     /// The loss before and after the first steps.
     losses: (f64, f64),
 }
@@ -78,23 +90,34 @@ pub struct Measured {
 pub fn run(options: &Options) -> Result<()> {
     let bench = Bench::open(&options.timing)?;
     let mut all = Vec::new();
-    println!("graph                model      type    F  forward ms   step ms replay ms  PyG step   ratio   peak MB  loss");
+    println!("graph                model      type    F dropout  forward ms   step ms replay ms  PyG step   ratio   peak MB  loss");
+    let architecture = |model: &String| {
+        let known = Architecture::ALL.into_iter().find(|a| a.name() == model.as_str());
+        known.with_context(|| format!("there is no model {model:?}"))
+    };
+    let architectures = options.models.iter().map(architecture).collect::<Result<Vec<_>>>()?;
+    let dropout = |of: Architecture| options.dropout.unwrap_or(of.recipe(options.columns).shape.dropout);
+    let models: Vec<pyg::Model> = architectures.iter().map(|&of| pyg::Model { name: of.name(), dropout: dropout(of) }).collect();
     for name in &options.graphs {
         let csr = generator(name).parse::<GraphSource>()?.load(&LoadOptions::default())?.csr;
         ensure!(csr.is_square() && csr.nnz() > 0, "{name} is not a square matrix with entries");
-        for model in &options.models {
-            let architecture = Architecture::ALL
-                .into_iter()
-                .find(|a| a.name() == model.as_str())
-                .with_context(|| format!("there is no model {model:?}"))?;
+        let measured = options.peer.as_deref().map(|python| pyg::measured(python, &csr, options.columns, bench.options.repeat, &models));
+        let peer = measured.transpose().with_context(|| format!("PyTorch Geometric on {name}"))?;
+        for (k, (&architecture, model)) in architectures.iter().zip(&models).enumerate() {
+            let pyg_step_ms = match &peer {
+                Some(times) => times[k],
+                None => pyg::published(name, model.name, options.columns)?,
+            };
             for kind in &options.types {
-                let runner = Runner { bench: &bench, name, csr: &csr, architecture, columns: options.columns };
+                let peer = Peer { step_ms: pyg_step_ms, in_this_run: peer.is_some() };
+                let runner =
+                    Runner { bench: &bench, name, csr: &csr, architecture, columns: options.columns, dropout: model.dropout, peer };
                 let measured = match kind {
                     Type::F16 => runner.measure::<f16>("f16"),
                     Type::Bf16 => runner.measure::<bf16>("bf16"),
                     Type::F32 => runner.measure::<f32>("f32"),
                 };
-                let line = measured.with_context(|| format!("{model} on {name} in {kind:?}"))?;
+                let line = measured.with_context(|| format!("{} on {name} in {kind:?}", model.name))?;
                 println!("{}", line.line());
                 all.push(line);
             }
@@ -113,11 +136,12 @@ impl Measured {
             self.pyg_step_ms.map_or(("-".into(), "-".into()), |ms| (format!("{ms:.2}"), format!("{:.1}", ms / self.best_ms())));
         let replay = self.replay_ms.map_or("-".into(), |ms| format!("{ms:.4}"));
         format!(
-            "{:<20} {:<10} {:<4} {:>4} {:>11.4} {:>9.4} {replay:>9} {peer:>9} {ratio:>7} {:>9.1}  {:.3} to {:.3}",
+            "{:<20} {:<10} {:<4} {:>4} {:>7} {:>11.4} {:>9.4} {replay:>9} {peer:>9} {ratio:>7} {:>9.1}  {:.3} to {:.3}",
             self.graph,
             self.model,
             self.element,
             self.columns,
+            self.dropout,
             self.forward_ms,
             self.step_ms,
             self.peak_bytes as f64 / 1e6,
@@ -133,6 +157,21 @@ struct Runner<'a> {
     csr: &'a Csr,
     architecture: Architecture,
     columns: usize,
+    dropout: f64,
+    peer: Peer,
+}
+
+/// PyTorch Geometric's step, where it is known.
+#[derive(Clone, Copy)]
+struct Peer {
+    step_ms: Option<f64>,
+    in_this_run: bool,
+}
+
+/// A probability below 1.
+fn probability(text: &str) -> std::result::Result<f64, String> {
+    let p: f64 = text.parse().map_err(|e| format!("{e}"))?;
+    if (0.0..1.0).contains(&p) { Ok(p) } else { Err("a dropout is from 0 to below 1".into()) }
 }
 
 /// A model in training.
@@ -178,7 +217,8 @@ impl<T: Float> Training<T> {
         self.step += 1;
         let mode = Mode::Train { seed: 1, step: self.step };
         let (logits, tape) = self.model.forward(&self.graph, &self.parameters, &self.features, mode)?;
-        let (loss, dlogits) = cross_entropy_with_gradient(&logits, &self.labels, self.scale)?;
+        let (loss, gradient, column_sums) = cross_entropy_with_sums(&logits, &self.labels, self.scale)?;
+        let dlogits = LogitsGradient { gradient, column_sums };
         self.model.backward(&self.graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
         let settings = self.settings();
         let [now, next] = &mut self.states;
@@ -239,7 +279,8 @@ impl Runner<'_> {
     fn measure<T: Float>(&self, element: &'static str) -> Result<Measured> {
         let (device, columns) = (&self.bench.device, self.columns);
         device.reset_peak();
-        let shape = bitgraph::gnn::Shape { hidden: columns, heads: 1, last_heads: 1, ..self.architecture.recipe(columns).shape };
+        let recipe = self.architecture.recipe(columns).shape;
+        let shape = bitgraph::gnn::Shape { hidden: columns, heads: 1, last_heads: 1, dropout: self.dropout, ..recipe };
         let model = self.architecture.model::<Cuda, T>(&shape, columns, columns)?;
         let mut training = Training::new(&self.bench.cuda, self.csr, model)?;
         let loss = |loss: Dense<Cuda, T::Real>| -> Result<f64> { Ok(Scalar::to_f64(loss.to_host()?[0])) };
@@ -265,7 +306,9 @@ impl Runner<'_> {
             step_ms: 1e3 * step,
             replay_ms: replay.map(|seconds| 1e3 * seconds),
             peak_bytes,
-            pyg_step_ms: self.peer()?,
+            dropout: self.dropout,
+            pyg_step_ms: self.peer.step_ms,
+            pyg_in_this_run: self.peer.in_this_run,
             losses: (first, last),
         })
     }
@@ -280,13 +323,5 @@ impl Runner<'_> {
             self.bench.device.synchronize()?;
             Ok(start.elapsed().as_secs_f64() / f64::from(STEPS))
         })
-    }
-    fn peer(&self) -> Result<Option<f64>> {
-        if self.columns != 128 {
-            return Ok(None);
-        }
-        let known = |line: &&str| line.starts_with(&format!("{},{},", self.name, self.architecture.name()));
-        let step = PEER.lines().find(known).and_then(|line| line.rsplit(',').next());
-        step.map(|ms| ms.parse().context("pyg_layers.csv is damaged")).transpose()
     }
 }

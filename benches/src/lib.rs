@@ -19,6 +19,7 @@ pub mod inference;
 pub mod neighbours;
 pub mod ours;
 pub mod peers;
+mod pyg;
 pub mod report;
 pub mod reproduce;
 pub mod sampled;

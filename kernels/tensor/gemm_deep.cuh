@@ -29,8 +29,9 @@ struct GemmDeepParams {
     u32 parts, reserved;
 };
 
-/// Terms of a stage, the stages, and what the distance of terms in one is longer than they: the lanes of a load then read different banks.
-constexpr u32 DEEP_TERMS = 16, DEEP_STAGES = 4, DEEP_GAP = 8;
+/// Terms of a stage, the stages, those of a block that has a multiprocessor of Hopper to itself, and what the distance of terms in one is longer than
+/// they: the lanes of a load then read different banks.
+constexpr u32 DEEP_TERMS = 16, DEEP_STAGES = 4, DEEP_MANY_STAGES = 8, DEEP_GAP = 8;
 /// Terms after which sums leave the tensor cores' accumulators, which round towards zero.
 constexpr u32 DEEP_SETTLED = 128, DEEP_TOGETHER = DEEP_SETTLED / DEEP_TERMS;
 /// Threads that add parts up.
@@ -39,8 +40,8 @@ constexpr u32 DEEP_MERGERS = 1024;
 /// Rows of a part's sums.
 BG_DEVICE u32 part_rows(const GemmDeepParams& p) { return p.rows + (p.sums.data ? 1 : 0); }
 
-/// Terms of a part as they come through shared memory, ROWS and COLUMNS of either side.
-template <u32 ROWS, u32 COLUMNS> struct DeepStages {
+/// Terms of a part as they come through shared memory in STAGES places, ROWS and COLUMNS of either side.
+template <u32 ROWS, u32 COLUMNS, u32 STAGES> struct DeepStages {
     static constexpr u32 PITCH_A = ROWS + DEEP_GAP, PITCH_B = COLUMNS + DEEP_GAP, STAGE = DEEP_TERMS * (PITCH_A + PITCH_B);
     const GemmDeepParams& p;
     f32* shared;
@@ -56,7 +57,7 @@ template <u32 ROWS, u32 COLUMNS> struct DeepStages {
     }
     /// Stages: as many as are settled together, the last ones with zeros.
     BG_DEVICE u64 count() const { return begin < end ? ceil_div(end - begin, (u64)DEEP_SETTLED) * DEEP_TOGETHER : 0; }
-    BG_DEVICE const f32* left(u64 stage) const { return shared + stage % DEEP_STAGES * STAGE; }
+    BG_DEVICE const f32* left(u64 stage) const { return shared + stage % STAGES * STAGE; }
     BG_DEVICE const f32* right(u64 stage) const { return left(stage) + DEEP_TERMS * PITCH_A; }
     /// Begins to copy WIDTH neighbours of every term of a stage; those beyond the matrix are zeros.
     template <u32 WIDTH, u32 PITCH> BG_DEVICE void copy_side(const TensorView& x, u64 k, u32 first, u32 width, f32* to) const {
@@ -71,7 +72,7 @@ template <u32 ROWS, u32 COLUMNS> struct DeepStages {
     }
     BG_DEVICE void copy(u64 stage) const {
         const u64 k = begin + stage * DEEP_TERMS;
-        f32* to = shared + stage % DEEP_STAGES * STAGE;
+        f32* to = shared + stage % STAGES * STAGE;
         if (stage < count()) {
             copy_side<ROWS, PITCH_A>(p.a, k, first_row, p.rows, to);
             copy_side<COLUMNS, PITCH_B>(p.b, k, first_column, p.columns, to + DEEP_TERMS * PITCH_A);
@@ -80,13 +81,13 @@ template <u32 ROWS, u32 COLUMNS> struct DeepStages {
     }
     BG_DEVICE void start() const {
 #pragma unroll
-        for (u32 stage = 0; stage + 1 < DEEP_STAGES; stage++) copy(stage);
+        for (u32 stage = 0; stage + 1 < STAGES; stage++) copy(stage);
     }
     /// A stage is there after it, and the one before it is no longer read: its place takes another.
     BG_DEVICE void next(u64 stage) const {
-        wait_copies_but<DEEP_STAGES - 2>();
+        wait_copies_but<STAGES - 2>();
         __syncthreads();
-        copy(stage + DEEP_STAGES - 1);
+        copy(stage + STAGES - 1);
     }
     BG_DEVICE f32 plain(u32 row, u32 column) const {
         f32 sum = 0;
@@ -126,7 +127,7 @@ template <u32 TILES> BG_DEVICE void settle(f32 (&sums)[TILES][4], f32 (&totals)[
 
 /// A tile by DOWN x ACROSS warps, of 32 QUADS rows and 32 columns each.
 template <u32 DOWN, u32 ACROSS, u32 QUADS> struct DeepWarps {
-    typedef DeepStages<32 * QUADS * DOWN, 32 * ACROSS> Stages;
+    typedef DeepStages<32 * QUADS * DOWN, 32 * ACROSS, DEEP_STAGES> Stages;
     typedef f32 Sums[8 * QUADS][4];
     const Stages stages;
     u32 g, t, own_row, own_column;
@@ -155,8 +156,8 @@ template <u32 DOWN, u32 ACROSS, u32 QUADS> struct DeepWarps {
             uint4 right[4];
 #pragma unroll
             for (u32 i = 0; i < 4; i++) {
-                split_tf32(first.x[i], right[i].x, right[i].z);
-                split_tf32(second.x[i], right[i].y, right[i].w);
+                split_tf32_whole(first.x[i], right[i].x, right[i].z);
+                split_tf32_whole(second.x[i], right[i].y, right[i].w);
             }
 #pragma unroll
             for (u32 q = 0; q < QUADS; q++) {
@@ -166,8 +167,8 @@ template <u32 DOWN, u32 ACROSS, u32 QUADS> struct DeepWarps {
                     u32 high[4], low[4];
 #pragma unroll
                     for (u32 i = 0; i < 2; i++) {
-                        split_tf32(near.x[2 * h + i], high[i], low[i]);
-                        split_tf32(far.x[2 * h + i], high[2 + i], low[2 + i]);
+                        split_tf32_whole(near.x[2 * h + i], high[i], low[i]);
+                        split_tf32_whole(far.x[2 * h + i], high[2 + i], low[2 + i]);
                     }
 #pragma unroll
                     for (u32 term = 0; term < SPLIT_TERMS; term++)
@@ -223,8 +224,8 @@ template <u32 DOWN, u32 ACROSS, u32 QUADS> struct DeepWarps {
 
 /// A tile of 8 TILES columns by GROUPS groups of four warps, of 64 rows each.
 template <u32 GROUPS, u32 TILES> struct DeepGroups {
-    static constexpr u32 COLUMNS = 8 * TILES;
-    typedef DeepStages<64 * GROUPS, COLUMNS> Stages;
+    static constexpr u32 COLUMNS = 8 * TILES, STAGES = GROUPS * TILES == 32 ? DEEP_MANY_STAGES : DEEP_STAGES;
+    typedef DeepStages<64 * GROUPS, COLUMNS, STAGES> Stages;
     /// Words of the upper parts of a step's right side, and of a stage of both parts.
     static constexpr u32 STEP = 8 * COLUMNS, SPLIT = DEEP_TERMS / 8 * 2 * STEP;
     /// What a lane has of a stage's left side.
@@ -234,7 +235,7 @@ template <u32 GROUPS, u32 TILES> struct DeepGroups {
     u32 g, t, own_row;
 
     BG_DEVICE explicit DeepGroups(const GemmDeepParams& p) : stages(p), g(lane() >> 2), t(lane() & 3u) {
-        turned = (u32*)(stages.shared + DEEP_STAGES * Stages::STAGE);
+        turned = (u32*)(stages.shared + STAGES * Stages::STAGE);
         own_row = threadIdx.x / WARP * 16;
     }
     /// Splits the right side of a stage: a thread takes four terms of a column at a time, which is the same column every time; its sum goes on.
@@ -247,10 +248,10 @@ template <u32 GROUPS, u32 TILES> struct DeepGroups {
             uint4 high, low;
             const f32* at_first = from + 4 * four * Stages::PITCH_B + column;
             const f32 x[4] = {at_first[0], at_first[Stages::PITCH_B], at_first[2 * Stages::PITCH_B], at_first[3 * Stages::PITCH_B]};
-            split_tf32(x[0], high.x, low.x);
-            split_tf32(x[1], high.y, low.y);
-            split_tf32(x[2], high.z, low.z);
-            split_tf32(x[3], high.w, low.w);
+            split_tf32_whole(x[0], high.x, low.x);
+            split_tf32_whole(x[1], high.y, low.y);
+            split_tf32_whole(x[2], high.z, low.z);
+            split_tf32_whole(x[3], high.w, low.w);
             column_sum += (x[0] + x[1]) + (x[2] + x[3]);
             u32* at = to + four / 2 * 2 * STEP + column / 8 * 64 + four % 2 * 32 + column % 8 * 4;
             *(uint4*)at = high;
@@ -263,10 +264,10 @@ template <u32 GROUPS, u32 TILES> struct DeepGroups {
         for (u32 step = 0; step < DEEP_TERMS / 8; step++) {
             const f32* a = stages.left(stage) + (8 * step + t) * Stages::PITCH_A + own_row + 2 * g;
             const float2 near = *(const float2*)a, far = *(const float2*)(a + 4 * Stages::PITCH_A);
-            split_tf32(near.x, high[step][0], low[step][0]);
-            split_tf32(near.y, high[step][1], low[step][1]);
-            split_tf32(far.x, high[step][2], low[step][2]);
-            split_tf32(far.y, high[step][3], low[step][3]);
+            split_tf32_whole(near.x, high[step][0], low[step][0]);
+            split_tf32_whole(near.y, high[step][1], low[step][1]);
+            split_tf32_whole(far.x, high[step][2], low[step][2]);
+            split_tf32_whole(far.y, high[step][3], low[step][3]);
         }
     }
     /// The sums of the block's columns, of what its threads have, where the right sides were.

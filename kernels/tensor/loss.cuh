@@ -13,6 +13,7 @@ struct LossParams {
     const f64* totals;    // the sums of both
     u64* counted;         // rows that take part, where they are counted first; then the blocks that are done
     TensorOut mean;       // the loss, where the launch that gives the gradient gives it too
+    f32* column_sums;     // those of the gradient's columns, block by block; null: not wanted
     i32* chosen;
     u64 chosen_stride;
     f64 scale;            // of the gradient

@@ -49,7 +49,7 @@ enum Command {
     Batches(batches::Options),
     /// Inference of graph convolutions over signs on a GPU as one launch, beside the operations one by one.
     BitGcn(inference::Options),
-    /// Passes and training steps of graph neural networks on a GPU, beside PyTorch Geometric's measured times.
+    /// Passes and training steps of graph neural networks on a GPU, beside PyTorch Geometric.
     Gnn(gnn::Options),
     /// Training on batches of sampled neighbours on a GPU: drawn there, beside the same batches made in host memory.
     Neighbours(neighbours::Options),

@@ -4,6 +4,7 @@
 
 use crate::constants::{Constant, Constants};
 use crate::degrees::{Degrees, WholeDegrees, inverse};
+use crate::sums::{KeptSums, Together};
 use bitgraph_backend::Matrix;
 use bitgraph_sparse::{Buffer, Csr, FormatKind, Offsets};
 use bitgraph_tensor::ops::{NeighbourBatch, Operation, Reduce, SparseDense, map, spmm};
@@ -21,6 +22,8 @@ pub struct Graph<B: TensorBackend, R: Real> {
     degrees: Degrees<B, R>,
     weights: Option<Weights<B, R>>,
     constants: Constants<B, R>,
+    /// Sums of the features, but of a graph that is trained on once.
+    sums: Option<KeptSums<B>>,
     /// Row `g` names the nodes of graph `g`, where this is made of several.
     membership: Option<Matrix<B>>,
     statistics: Option<Statistics<B, R>>,
@@ -107,6 +110,7 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             weights: weights.transpose()?,
             degrees: Degrees::Known(degrees.into()),
             constants: Constants::default(),
+            sums: short_lived.is_none().then(KeptSums::default),
             membership: None,
             statistics: None,
         })
@@ -125,6 +129,7 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             weights: Some(Weights { entries, inverse_degrees: of.inverse(&nodes)? }),
             degrees: Degrees::Drawn { of: Arc::clone(of), nodes },
             constants: Constants::default(),
+            sums: None,
             membership: None,
             statistics: None,
         })
@@ -255,6 +260,18 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     /// Out of memory.
     pub fn degree_powers(&self, exponent: f64) -> Result<Dense<B, R>, B::Error> {
         self.constants.get(Constant::Degrees { exponent: exponent.to_bits() }, || self.degrees.powers(&self.backend, exponent))
+    }
+    /// What neighbours' features are together, which `make` gives: the same for the same features, and made once for those.
+    pub(crate) fn sums_of<T: Element<Real = R>>(
+        &self,
+        together: Together,
+        features: &Dense<B, T>,
+        make: impl FnOnce() -> Result<Dense<B, T>, B::Error>,
+    ) -> Result<Dense<B, T>, B::Error> {
+        match &self.sums {
+            Some(kept) => kept.get(together, features, make),
+            None => make(),
+        }
     }
     /// A matrix that layers need in every pass, and that does not depend on the nodes: made once, for all batches that are drawn of a graph.
     pub(crate) fn constant(

@@ -223,8 +223,8 @@ impl<'a, B: TensorBackend, T: Float> GraphRun<'a, B, T> {
         self.steps += 1;
         let mode = Mode::Train { seed: self.seed, step: self.steps };
         let (logits, tape) = model.forward(&graph, &self.parameters, &x, mode)?;
-        let (loss, dlogits) = cross_entropy_with_gradient(&logits, &labels, self.scale.value)?;
-        model.backward(&graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
+        let (loss, gradient) = cross_entropy_with_gradient(&logits, &labels, self.scale.value)?;
+        model.backward(&graph, &self.parameters, mode, tape, gradient, &mut self.gradients)?;
         if !self.scale.dynamic || self.scale.after(finite(&self.gradients)?) {
             let share = self.training.optimiser.schedule.factor(self.epoch, self.training.epochs);
             self.parameters = self.optimising.step(&self.parameters, &self.gradients, (1.0 / self.scale.used, share))?;

@@ -1,6 +1,7 @@
 //! What a layer is: a forward pass that keeps what the backward pass needs, and the backward pass.
 
 use crate::step::{Compile, Step, activated};
+use crate::sums::Together;
 use crate::{Features, Float, Gradients, Graph, ParameterId, Parameters};
 use bitgraph_tensor::ops::{Fusing, Operation, SparseDense, map};
 use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
@@ -30,6 +31,10 @@ pub struct Pass<'a, B: TensorBackend, T: Float> {
     pub mode: Mode,
     /// The layer's number, and how many there are.
     pub(crate) layer: (u32, u32),
+    /// Whether the layer's input are the features as they are, from step to step.
+    pub(crate) of_features: bool,
+    /// In a backward pass the sums of the columns of the result's gradient, where they are known.
+    pub(crate) column_sums: Option<&'a Dense<B, T::Real>>,
     /// The dropout of the layer's input, where the layer drops elements itself ([`Layer::drops_input`]).
     pub input_dropout: Option<Dropout>,
 }
@@ -55,6 +60,15 @@ impl<B: TensorBackend, T: Float> Pass<'_, B, T> {
             Mode::Train { seed, step } if probability > 0.0 => Some(Dropout::new(probability, seed, draw(step, self.layer, which))),
             _ => None,
         }
+    }
+    /// What `make` takes together of the neighbours' rows of the layer's input: made once where those are the features as they are.
+    pub(crate) fn together(
+        &self,
+        how: Together,
+        x: &Dense<B, T>,
+        make: impl FnOnce() -> Result<Dense<B, T>, B::Error>,
+    ) -> Result<Dense<B, T>, B::Error> {
+        if self.of_features { self.graph.sums_of(how, x, make) } else { make() }
     }
     /// Whether this is the first layer in training, the gradient of whose input is wanted for nothing.
     pub(crate) fn begins_training(&self) -> bool {

@@ -168,6 +168,9 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         all.add("parameters of the best state", flat * real + rounded);
         all.add("parameters after epochs without a round trip", crate::train::replay_bytes(model, nodes));
     }
+    // Where the first layer drops nothing, they are made once, and no part of what a step keeps.
+    let summed = |block: &BlockExtent<'_>| training && block.first && block.sums_first && sparse.is_none() && block.inputs <= block.outputs;
+    all.add("sums of the features over neighbours", if model.extents().any(|b| summed(&b) && !b.dropout) { features } else { 0 });
     let loops = |wanted: bool| model.extents().any(|block| block.loops == wanted);
     if training {
         let bytes = |wanted, entries| if loops(wanted) { transposed(nodes, entries) } else { 0 };
@@ -190,13 +193,12 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         let result = nodes * block.outputs as u64 * own;
         let values = if block.first { sparse.map_or(features, |e| e * own) } else { nodes * block.inputs as u64 * own };
         let shared = l > 0 && blocks[l - 1].drops_result;
-        let summed = block.first && block.sums_first && sparse.is_none() && block.inputs <= block.outputs;
-        let dropped = if block.dropout && training && !shared && !(summed && block.drops_input) { values } else { 0 };
+        let dropped = if block.dropout && training && !shared && !(summed(block) && block.drops_input) { values } else { 0 };
         let norms = if block.batch_norm { 2 } else { 0 };
         // A result that is kept: for the gradient of its activation, for the signs' sake, or as the next layer's input.
         let stays = block.activation || blocks.get(l + 1).is_some_and(|next| !next.dropout);
         let results = norms + u64::from(block.sign) + u64::from(block.activation && (block.residual || block.sign)) + u64::from(stays);
-        let sums = if summed { features } else { 0 };
+        let sums = if summed(block) && block.dropout { features } else { 0 };
         let kept = if training { dropped + sums + (block.kept)(nodes) + results * result } else { 0 };
         let forward = (block.work)(nodes, entries, block.inputs as u64)[0] + wide(block)[0];
         let input = if block.first || training && !blocks[l - 1].activation && block.dropout { 0 } else { values };

@@ -73,6 +73,20 @@ pub(crate) struct BlockExtent<'a> {
     pub drops_result: bool,
 }
 
+/// The gradient of a model's result, from which a backward pass begins.
+pub struct LogitsGradient<B: TensorBackend, T: Float> {
+    /// The gradient.
+    pub gradient: Dense<B, T>,
+    /// The sums of its columns, of one row, where they were formed with it: a bias that is added last has them for its gradient.
+    pub column_sums: Option<Dense<B, T::Real>>,
+}
+
+impl<B: TensorBackend, T: Float> From<Dense<B, T>> for LogitsGradient<B, T> {
+    fn from(gradient: Dense<B, T>) -> Self {
+        Self { gradient, column_sums: None }
+    }
+}
+
 /// What a forward pass left for the backward pass.
 pub struct Tape<B: TensorBackend, T: Float> {
     blocks: Vec<Kept<B, T>>,
@@ -251,7 +265,15 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         parameters: &'a Parameters<B, T>,
         mode: Mode,
     ) -> Pass<'a, B, T> {
-        Pass { graph, parameters, mode, layer: (layer as u32, self.blocks.len() as u32), input_dropout: None }
+        Pass {
+            graph,
+            parameters,
+            mode,
+            layer: (layer as u32, self.blocks.len() as u32),
+            of_features: false,
+            column_sums: None,
+            input_dropout: None,
+        }
     }
     /// Logits of every node, or of every graph.
     ///
@@ -321,6 +343,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         for (l, block) in self.blocks.iter().enumerate() {
             let mut pass = self.pass(l, graph, parameters, mode);
             let dropout = pass.dropout(block.around.dropout, 0).filter(|_| !dropped);
+            pass.of_features = l == 0 && dropout.is_none();
             if block.stage.drops_input() && drops_here((&pass, block.stage.columns()), &x) {
                 pass.input_dropout = dropout;
             }
@@ -385,10 +408,11 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
         parameters: &Parameters<B, T>,
         mode: Mode,
         tape: Tape<B, T>,
-        dlogits: Dense<B, T>,
+        dlogits: impl Into<LogitsGradient<B, T>>,
         gradients: &mut Gradients<B, T::Real>,
     ) -> Result<(), B::Error> {
         let Tape { blocks, heads } = tape;
+        let LogitsGradient { gradient: dlogits, column_sums } = dlogits.into();
         let mut above = if self.heads.is_empty() { Some(dlogits.clone()) } else { None };
         // A drop of the input of the layer after, through which its gradient has yet to go.
         let mut dropped: Option<Dropout> = None;
@@ -415,7 +439,12 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             }
             above = read(l + 1, above, gradients)?;
             let Some(mut dy) = above.take() else { continue };
-            let pass = self.pass(l, graph, parameters, mode);
+            let mut pass = self.pass(l, graph, parameters, mode);
+            // Nothing comes between the last layer's result and the logits.
+            let last = l + 1 == self.blocks.len() && self.heads.is_empty();
+            if last && block.norm.is_none() && block.around.activation.is_none() && !block.around.sign {
+                pass.column_sums = column_sums.as_ref();
+            }
             let past = block.around.residual.then(|| dy.clone());
             if let Some(argument) = &kept.argument {
                 dy = through_sign(argument, &dy)?;

@@ -3,9 +3,9 @@
 mod several;
 
 use self::several::Several;
-use crate::{Error, Features, Float, Graph, refused};
+use crate::{Error, Features, Float, Graph, LogitsGradient, refused};
 use bitgraph_sparse::Csr;
-use bitgraph_tensor::ops::{SharedByRuns, argmax_rows, concat, cross_entropy, cross_entropy_with_gradient, gemm, map};
+use bitgraph_tensor::ops::{SharedByRuns, argmax_rows, concat, cross_entropy, cross_entropy_with_sums, gemm, map};
 use bitgraph_tensor::{Dense, Real, TensorBackend};
 
 /// The nodes of a split.
@@ -155,11 +155,12 @@ impl<B: TensorBackend, T: Float> NodeTask<B, T> {
     /// # Errors
     /// The backend's.
     #[allow(clippy::type_complexity)] // a pair of matrices
-    pub fn loss(&self, logits: &Dense<B, T>, scale: f64) -> Result<(Dense<B, T::Real>, Dense<B, T>), B::Error> {
+    pub fn loss(&self, logits: &Dense<B, T>, scale: f64) -> Result<(Dense<B, T::Real>, LogitsGradient<B, T>), B::Error> {
         if let Some(several) = &self.several {
-            return several.loss(logits, scale);
+            return several.loss(logits, scale).map(|(loss, gradient)| (loss, gradient.into()));
         }
-        cross_entropy_with_gradient(logits, &self.train_labels, scale)
+        let (loss, gradient, column_sums) = cross_entropy_with_sums(logits, &self.train_labels, scale)?;
+        Ok((loss, LogitsGradient { gradient, column_sums }))
     }
     /// The training loss of a step and the scores of logits. One round trip.
     ///

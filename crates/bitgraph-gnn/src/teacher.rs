@@ -64,7 +64,7 @@ impl<B: TensorBackend, T: Float> Taught<B, T> {
         let (labelled, of_labels) = task.loss(logits, scale)?;
         let rest = 1.0 - self.share;
         let loss = map(&taught).add_scaled(&labelled, rest).eval()?;
-        Ok((loss, map(&dlogits).add_scaled(&of_labels, rest).eval()?))
+        Ok((loss, map(&dlogits).add_scaled(&of_labels.gradient, rest).eval()?))
     }
 }
 

@@ -10,7 +10,9 @@ pub use whole::why_not_whole;
 
 use crate::batch::Batches;
 use crate::optimiser::{Memory, Optimising};
-use crate::{Error, Features, Float, Gradients, Graph, Mode, Model, NodeTask, Optimiser, Parameters, Scores, Taught, refused};
+use crate::{
+    Error, Features, Float, Gradients, Graph, LogitsGradient, Mode, Model, NodeTask, Optimiser, Parameters, Scores, Taught, refused,
+};
 use batched::Source;
 use bitgraph_sparse::Control;
 use bitgraph_tensor::ops::{Whole, sum_columns};
@@ -77,7 +79,7 @@ pub struct Trained<B: TensorBackend, T: Float> {
 }
 
 /// A loss, of 1 x 1, and the gradient of logits.
-type Loss<B, T> = (Dense<B, <T as bitgraph_tensor::Element>::Real>, Dense<B, T>);
+type Loss<B, T> = (Dense<B, <T as bitgraph_tensor::Element>::Real>, LogitsGradient<B, T>);
 
 /// Steps without an overflow after which the loss scale doubles, and where it stops.
 const CALM: u32 = 200;
@@ -314,7 +316,7 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
     fn update_whole(&mut self, at: (Mode, u32)) -> Result<Dense<B, T::Real>, B::Error> {
         let (task, taught) = (self.task, self.taught.clone());
         self.update(&task.graph, &task.features, at, |logits, scale| match &taught {
-            Some(taught) => taught.loss(task, logits, scale),
+            Some(taught) => taught.loss(task, logits, scale).map(|(loss, gradient)| (loss, gradient.into())),
             None => task.loss(logits, scale),
         })
     }

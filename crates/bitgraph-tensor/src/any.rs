@@ -79,6 +79,11 @@ macro_rules! any {
             pub fn backend(&self) -> &B {
                 match self { $( Self::$variant(dense) => dense.backend(), )* }
             }
+            /// Whether a handle is of the same elements: of the same window of one array, to which nothing is written as long as both are there.
+            #[must_use]
+            pub fn is_same_as<T: Element>(&self, other: &Dense<B, T>) -> bool {
+                match self { $( Self::$variant(dense) => dense.array_id() == other.array_id() && dense.window() == other.window(), )* }
+            }
             /// Whether a matrix of another handle shares an element with it.
             pub(crate) fn overlaps(&self, array: *const (), window: &Window) -> bool {
                 match self { $( Self::$variant(dense) => dense.array_id() == array && dense.window().overlaps(window), )* }

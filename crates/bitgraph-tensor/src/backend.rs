@@ -55,6 +55,10 @@ pub trait Tensor: Backend {
         let _ = array;
         true
     }
+    /// Whether what the calling thread asks for now is written down for replays ([`Recorder::write`]) and not done.
+    fn writes_down(&self) -> bool {
+        false
+    }
     /// The number of elements.
     fn array_len<T: Element>(&self, array: &Self::Array<T>) -> usize;
     /// The elements of a window, row by row without gaps. Waits.
@@ -216,6 +220,26 @@ pub trait DenseOps: Tensor {
     /// As [`DenseOps::map`], and [`Error::Label`] from a backend that sees labels before it returns; one that does not
     /// takes a row with a label that is no class as a NaN.
     fn cross_entropy(&self, op: &CrossEntropyOp<Self>, loss: AnyMut<'_, Self>, dx: Option<AnyMut<'_, Self>>) -> Result<(), Self::Error>;
+    /// Whether the backend forms the sums of the columns of the gradient of a cross entropy with it.
+    fn sums_with_cross_entropy(&self) -> bool {
+        false
+    }
+    /// [`DenseOps::cross_entropy`] with the gradient and the sum of every column of it, of one row. Called where
+    /// [`DenseOps::sums_with_cross_entropy`] says so.
+    ///
+    /// # Errors
+    /// As [`DenseOps::cross_entropy`]; [`Error::Combination`] of a backend that has no such pass.
+    fn cross_entropy_with_sums(
+        &self,
+        op: &CrossEntropyOp<Self>,
+        loss: AnyMut<'_, Self>,
+        dx: AnyMut<'_, Self>,
+        sums: AnyMut<'_, Self>,
+    ) -> Result<(), Self::Error> {
+        let (_, _, _, _) = (op, loss, dx, sums);
+        let (what, why) = ("sums of columns", "the backend has no pass for both");
+        Err(refused::<Self>(Error::Combination { operation: "cross_entropy", what, why }))
+    }
     /// [`argmax_rows`](crate::ops::argmax_rows).
     ///
     /// # Errors

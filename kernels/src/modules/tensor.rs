@@ -283,8 +283,10 @@ pub const MODULES: &[Listed] = &[
             "count_many_labels",
             "cross_entropy_vectors_4",
             "cross_entropy_vectors_8",
-            "cross_entropy_gradient_vectors_4",
-            "cross_entropy_gradient_vectors_8",
+            "cross_entropy_gradient_4",
+            "cross_entropy_gradient_8",
+            "cross_entropy_gradient_wide_4",
+            "cross_entropy_gradient_wide_8",
         ],
     },
     Listed {

@@ -152,6 +152,11 @@ impl Device {
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
+    /// Whether the calling thread writes down what it gives to the stream, and does not do it.
+    #[must_use]
+    pub fn writes_down(&self) -> bool {
+        self.stream.0.recorded.is_written()
+    }
     fn shared(&self) -> &Arc<Shared> {
         &self.stream.0.shared
     }

@@ -125,6 +125,9 @@ impl Tensor for Cuda {
     fn array_copy<T: Element>(&self, array: &CudaArray<T>) -> Result<CudaArray<T>> {
         Ok(CudaArray { bytes: array.bytes.duplicate()?, len: array.len, element: PhantomData })
     }
+    fn writes_down(&self) -> bool {
+        self.device().writes_down()
+    }
     fn array_len<T: Element>(&self, array: &CudaArray<T>) -> usize {
         array.len
     }

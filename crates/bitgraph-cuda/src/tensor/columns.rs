@@ -9,6 +9,7 @@ use crate::{Cuda, Result, primitives};
 use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{BatchNormGradients, BatchNormOp};
 use bitgraph_tensor::{Any, AnyMut};
+use bytemuck::Zeroable;
 
 const MODULE: &str = "tensor/columns_general";
 
@@ -66,7 +67,7 @@ pub(super) enum Term {
 /// Rows of a part: enough of them for a block that takes so many at once to have something to do, and few enough parts for one block to add
 /// them up. A block waits for memory as often as it takes rows: with 256 rows in any case, 2708 x 128 elements took 18 us.
 fn part_rows(device: &Device, rows: usize, at_once: usize) -> usize {
-    let (smallest, parts) = if device.properties().emulated { (16, 7) } else { ((4 * at_once).min(256), 256) };
+    let (smallest, parts) = if device.properties().emulated { (16, 7) } else { ((4 * at_once).min(256), 512) };
     rows.div_ceil(parts).max(smallest)
 }
 
@@ -140,11 +141,22 @@ pub(super) fn sums(
         // SAFETY: the matrix has the rows and columns that are named, and there is a partial sum for each part and column.
         unsafe { device.launch(&kernel, shape, &params) }?;
     }
+    add_parts(device, accumulator, &params)
+}
+
+/// The sums of so many parts of columns, row by row, of `f32` or `f64`.
+pub(super) fn totals(cuda: &Cuda, partials: DevicePtr<u8>, (parts, columns): (u32, u32), accumulator: DType, sums: Target) -> Result<()> {
+    let params = ColumnsParams { partials, parts, columns, sums, divisor: 1.0, ..ColumnsParams::zeroed() };
+    add_parts(cuda.device(), accumulator, &params)
+}
+
+/// Adds the parts up.
+fn add_parts(device: &Device, accumulator: DType, params: &ColumnsParams) -> Result<()> {
     let block = primitives::threads(device, ADDERS);
-    let shape = Shape { grid: columns.div_ceil(32), block, shared: block * accumulator.bytes() as u32, mode: Mode::Plain };
+    let shape = Shape { grid: params.columns.div_ceil(32), block, shared: block * accumulator.bytes() as u32, mode: Mode::Plain };
     let kernel = device.kernel(MODULE, &format!("column_totals_{}", name(accumulator)))?;
-    // SAFETY: as above; the output has an element for each column.
-    unsafe { device.launch(&kernel, shape, &params) }
+    // SAFETY: there is a partial sum for each part and column; the output has an element for each column.
+    unsafe { device.launch(&kernel, shape, params) }
 }
 
 /// The sum of every column.

@@ -1,6 +1,6 @@
 //! Dense products by tensor cores where one side is long and the other small: numbers of `f32` are read as two each, others as they are.
 //!
-//! Invariant: of `f32`, no more is left out of a product than 2^-21 of its size, so that results keep the bounds of sums of `f32` from
+//! Invariant: of `f32`, no more is left out of a product than 2^-20 of its size, so that results keep the bounds of sums of `f32` from
 //! [`SHORTEST`] terms on; of numbers below 2^-100 it may be more.
 
 use super::epilogue::{EpilogueParams, MOST, finished};

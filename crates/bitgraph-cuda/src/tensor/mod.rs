@@ -151,6 +151,18 @@ impl DenseOps for Cuda {
     fn cross_entropy(&self, op: &CrossEntropyOp<Self>, loss: AnyMut<'_, Self>, dx: Option<AnyMut<'_, Self>>) -> Result<()> {
         loss::cross_entropy(self, op, &loss, dx)
     }
+    fn sums_with_cross_entropy(&self) -> bool {
+        true
+    }
+    fn cross_entropy_with_sums(
+        &self,
+        op: &CrossEntropyOp<Self>,
+        loss: AnyMut<'_, Self>,
+        dx: AnyMut<'_, Self>,
+        sums: AnyMut<'_, Self>,
+    ) -> Result<()> {
+        loss::with_sums(self, op, &loss, &dx, &sums)
+    }
     fn argmax_rows(&self, x: &Any<Self>, columns: Out<'_, Self, i32>) -> Result<()> {
         loss::argmax_rows(self, x, &columns)
     }

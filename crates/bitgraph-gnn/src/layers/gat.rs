@@ -3,7 +3,7 @@
 use super::heads::Joined;
 use super::{Heads, SLOPE, ones, product_gradient};
 use crate::constants::Constant;
-use crate::{Before, Declare, Features, Float, Gradients, KnownGat, KnownLayer, Layer, ParameterId, Pass, Start};
+use crate::{Before, Declare, End, Features, Float, Gradients, KnownGat, KnownLayer, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Attention, Operation, concat, gat, gemm, map};
 use bitgraph_tensor::{Any, Dense, Real, TensorBackend};
 
@@ -86,11 +86,14 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         [0, attention.max(nodes * (2 * wide * own + 4 * heads * (own + real) + inputs * own))]
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.forward_to(pass, x, End::default())
+    }
+    fn forward_to(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         let h = x.times(&pass.parameters.weight(self.weight)?)?;
         let vectors = [self.vector(pass, self.left)?, self.vector(pass, self.right)?];
         let (left, right) = (gemm(&h, &vectors[0]).eval_as()?, gemm(&h, &vectors[1]).eval_as()?);
         let (result, lse) = self.operation(pass, &h, &left, &right).eval_for_training()?;
-        let y = self.joined.join(pass, &result, None)?;
+        let y = self.joined.join(pass, &result, None, end)?;
         Ok((y, GatKept { h, vectors, left, right, lse, result }))
     }
     fn backward(

@@ -2,7 +2,7 @@
 
 use super::heads::Joined;
 use super::{Heads, SLOPE, product_gradient, summed, weight};
-use crate::{Before, Declare, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
+use crate::{Before, Declare, End, Features, Float, Gradients, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Attention, Operation, gat_v2, map};
 use bitgraph_tensor::{Any, Dense, TensorBackend};
 
@@ -56,10 +56,13 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for GatV2 {
         nodes * (3 * self.joined.wide() * size_of::<T>() + self.joined.heads * size_of::<T::Real>()) as u64
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.forward_to(pass, x, End::default())
+    }
+    fn forward_to(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         let left = x.times(&pass.parameters.weight(self.left)?)?;
         let right = x.times(&pass.parameters.weight(self.right)?)?;
         let (result, lse) = self.operation(pass, &left, &right)?.eval_for_training()?;
-        let y = self.joined.join(pass, &result, None)?;
+        let y = self.joined.join(pass, &result, None, end)?;
         Ok((y, GatV2Kept { left, right, lse, result }))
     }
     fn backward(

@@ -2,6 +2,7 @@
 
 use super::{Affine, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
+use crate::sums::Together;
 use crate::{Before, Declare, End, Features, Float, Gradients, KnownLayer, Layer, Pass};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -28,8 +29,10 @@ impl Gcn {
     ) -> Result<(Dense<B, T>, Option<Dense<B, T>>), B::Error> {
         let Some(x) = summed_first(pass, x, self.outputs, true) else { return Ok((end.of_sums(self.sums(pass, x)?)?, None)) };
         let d = pass.graph.degree_powers(-0.5)?;
-        let dropped = pass.input_dropout.into_iter().fold(map(x), |x, dropout| x.dropout(dropout));
-        let sums = pass.graph.sum_with_own(&dropped.times_rows(&d).eval()?).scale_rows(&d).eval()?;
+        let sums = pass.together(Together::Convolution, x, || {
+            let dropped = pass.input_dropout.into_iter().fold(map(x), |x, dropout| x.dropout(dropout));
+            pass.graph.sum_with_own(&dropped.times_rows(&d).eval()?).scale_rows(&d).eval()
+        })?;
         let product = gemm(&sums, &pass.parameters.weight(self.affine.weight)?).bias(&pass.parameters.real(self.affine.bias)?);
         Ok((end.within(product).eval()?, Some(sums)))
     }
@@ -122,10 +125,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
         if let Some(sums) = sums {
-            self.affine.gradients((&sums, self.affine.weight), dy, gradients)?;
+            self.affine.gradients(pass, (&sums, self.affine.weight), dy, gradients)?;
             return Ok(None);
         }
-        self.affine.bias_gradient(dy, gradients)?;
+        self.affine.bias_gradient(pass, dy, gradients)?;
         let dh = pass.graph.sum_with_own(&map(dy).times_rows(&d).eval()?).transpose().scale_rows(&d).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }

@@ -2,6 +2,7 @@
 
 use super::{Affine, ones, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
+use crate::sums::Together;
 use crate::{Before, Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map, sum_columns};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -45,7 +46,8 @@ impl Gin {
             let (sums, h) = self.sums(pass, x)?;
             return Ok((end.of_sums(sums)?, GinKept::Product(h)));
         };
-        let sums = pass.graph.sum(x).scale_rows(&pass.graph.degree_powers(self.exponent)?).eval()?;
+        let together = Together::Power { exponent: self.exponent.to_bits() };
+        let sums = pass.together(together, x, || pass.graph.sum(x).scale_rows(&pass.graph.degree_powers(self.exponent)?).eval())?;
         let weight = pass.parameters.weight(self.affine.weight)?;
         let own = gemm(x, &weight).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
         let product = gemm(&sums, &weight).add(&own).bias(&pass.parameters.real(self.affine.bias)?);
@@ -61,13 +63,13 @@ impl Gin {
         gradients: &mut Gradients<B, T::Real>,
     ) -> Result<(), B::Error> {
         let product = gemm(x, dy).transpose_a();
-        let of_own = if product.sums_columns() {
+        let of_own = if pass.column_sums.is_none() && product.sums_columns() {
             let mut of_own = Dense::zeros(pass.graph.backend(), x.ncols(), self.outputs)?;
             let sums = product.into_with_sums(&mut of_own)?;
             gradients.set(self.affine.bias, &sums)?;
             of_own
         } else {
-            self.affine.bias_gradient(dy, gradients)?;
+            self.affine.bias_gradient(pass, dy, gradients)?;
             product.eval_as::<T::Real>()?
         };
         let of_epsilon = sum_columns(&map(&of_own).multiply(&pass.parameters.real(self.affine.weight)?).eval()?)?;
@@ -154,7 +156,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
                 return Ok(None);
             }
         };
-        self.affine.bias_gradient(dy, gradients)?;
+        self.affine.bias_gradient(pass, dy, gradients)?;
         let by_column = sum_columns(&map(dy).multiply(&h).eval_as::<T::Real>()?)?;
         gemm(&by_column, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
         let scaled = map(dy).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;

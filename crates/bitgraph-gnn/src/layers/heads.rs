@@ -1,8 +1,9 @@
 //! Heads of attention, and how their results are taken together.
 
+use super::bias_gradient;
 use crate::constants::Constant;
-use crate::{Declare, Float, Gradients, ParameterId, Pass, Start};
-use bitgraph_tensor::ops::{gemm, map, sum_columns_into};
+use crate::{Declare, End, Float, Gradients, ParameterId, Pass, Start};
+use bitgraph_tensor::ops::{gemm, map};
 use bitgraph_tensor::{Dense, Real, TensorBackend};
 
 /// How the results of heads are taken together.
@@ -37,6 +38,10 @@ impl Joined {
     pub fn columns(&self) -> usize {
         if self.together == Heads::Averaged { self.width } else { self.wide() }
     }
+    /// Whether a mean is to be taken: that of one head is its result.
+    fn averages(&self) -> bool {
+        self.together == Heads::Averaged && self.heads > 1
+    }
     /// What takes the mean of heads: columns x width.
     fn mean<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>) -> Result<Dense<B, T>, B::Error> {
         let Self { heads, width, .. } = *self;
@@ -47,19 +52,20 @@ impl Joined {
             None => map(&mean).eval_as(),
         }
     }
-    /// The layer's result from that of its heads, plus a summand of its shape.
+    /// The layer's result from that of its heads, plus a summand of its shape, and what comes after it.
     pub fn join<B: TensorBackend, T: Float>(
         &self,
         pass: &Pass<'_, B, T>,
         result: &Dense<B, T>,
         summand: Option<&Dense<B, T>>,
+        end: End,
     ) -> Result<Dense<B, T>, B::Error> {
         let bias = pass.parameters.real(self.bias)?;
-        match (self.together, summand) {
-            (Heads::Concatenated, None) => map(result).bias(&bias).eval(),
-            (Heads::Concatenated, Some(z)) => map(result).bias(&bias).add(z).eval(),
-            (Heads::Averaged, None) => gemm(result, &self.mean(pass)?).bias(&bias).eval(),
-            (Heads::Averaged, Some(z)) => gemm(result, &self.mean(pass)?).bias(&bias).add(z).eval(),
+        match (self.averages(), summand) {
+            (false, None) => end.within(map(result).bias(&bias)).eval(),
+            (false, Some(z)) => end.within(map(result).bias(&bias).add(z)).eval(),
+            (true, None) => end.within(gemm(result, &self.mean(pass)?).bias(&bias)).eval(),
+            (true, Some(z)) => end.within(gemm(result, &self.mean(pass)?).bias(&bias).add(z)).eval(),
         }
     }
     /// Writes the gradient of the bias from that of the layer's result; gives that of the heads' results.
@@ -69,10 +75,7 @@ impl Joined {
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
     ) -> Result<Dense<B, T>, B::Error> {
-        sum_columns_into(dy, gradients.slot(self.bias)?)?;
-        match self.together {
-            Heads::Concatenated => Ok(dy.clone()),
-            Heads::Averaged => gemm(dy, &self.mean(pass)?).transpose_b().eval(),
-        }
+        bias_gradient(pass, self.bias, dy, gradients)?;
+        if self.averages() { gemm(dy, &self.mean(pass)?).transpose_b().eval() } else { Ok(dy.clone()) }
     }
 }

@@ -67,7 +67,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Linear {
         gradients: &mut Gradients<B, T::Real>,
         wanted: Option<&Before<'_, B, T>>,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
-        self.affine.bias_gradient(dy, gradients)?;
+        self.affine.bias_gradient(pass, dy, gradients)?;
         product_gradient(self.affine.weight, x, dy, pass.parameters, gradients, wanted)
     }
 }

@@ -45,21 +45,40 @@ impl Affine {
     /// over it where the backend has that.
     fn gradients<B: TensorBackend, T: Float>(
         &self,
+        pass: &Pass<'_, B, T>,
         (x, weight): (&Dense<B, T>, ParameterId),
         dy: &Dense<B, T>,
         to: &mut Gradients<B, T::Real>,
     ) -> Result<(), B::Error> {
         let product = gemm(x, dy).transpose_a();
-        if product.sums_columns() {
+        if pass.column_sums.is_none() && product.sums_columns() {
             let sums = product.into_with_sums(to.slot(weight)?)?;
             return to.set(self.bias, &sums);
         }
-        self.bias_gradient(dy, to)?;
+        self.bias_gradient(pass, dy, to)?;
         product.into(to.slot(weight)?)
     }
     /// Writes the gradient of the bias.
-    fn bias_gradient<B: TensorBackend, T: Float>(&self, dy: &Dense<B, T>, to: &mut Gradients<B, T::Real>) -> Result<(), B::Error> {
-        sum_columns_into(dy, to.slot(self.bias)?)
+    fn bias_gradient<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        dy: &Dense<B, T>,
+        to: &mut Gradients<B, T::Real>,
+    ) -> Result<(), B::Error> {
+        bias_gradient(pass, self.bias, dy, to)
+    }
+}
+
+/// Writes the gradient of a bias that is added to a layer's result, of which `dy` is the gradient.
+fn bias_gradient<B: TensorBackend, T: Float>(
+    pass: &Pass<'_, B, T>,
+    bias: ParameterId,
+    dy: &Dense<B, T>,
+    to: &mut Gradients<B, T::Real>,
+) -> Result<(), B::Error> {
+    match pass.column_sums {
+        Some(sums) => to.set(bias, sums),
+        None => sum_columns_into(dy, to.slot(bias)?),
     }
 }
 

@@ -3,6 +3,7 @@
 use super::Affine;
 use super::{holds_sums, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
+use crate::sums::Together;
 use crate::{Before, Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Pass, Start};
 use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map};
 use bitgraph_tensor::{Dense, TensorBackend};
@@ -75,7 +76,12 @@ impl Sage {
         let Some(dense) = summed_first(pass, x, self.outputs, self.kind != SageKind::Sum) else {
             return Ok((end.of_sums(self.sums(pass, x)?)?, None));
         };
-        let together = self.aggregate(pass.graph, dense)?.eval()?;
+        let how = match self.kind {
+            SageKind::Mean => Together::Mean,
+            SageKind::Sum => Together::Sum,
+            SageKind::Scaled => Together::Scaled,
+        };
+        let together = pass.together(how, dense, || self.aggregate(pass.graph, dense)?.eval())?;
         let own = gemm(dense, &pass.parameters.weight(self.own.weight)?).eval()?;
         let product = gemm(&together, &pass.parameters.weight(self.neighbours)?).add(&own).bias(&pass.parameters.real(self.own.bias)?);
         Ok((end.within(product).eval()?, Some(together)))
@@ -153,13 +159,13 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         wanted: Option<&Before<'_, B, T>>,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         if let Some(together) = together {
-            self.own.gradients((&together, self.neighbours), dy, gradients)?;
+            self.own.gradients(pass, (&together, self.neighbours), dy, gradients)?;
             return product_gradient(self.own.weight, x, dy, pass.parameters, gradients, None);
         }
         match x {
-            Features::Dense(x) => self.own.gradients((x, self.own.weight), dy, gradients)?,
+            Features::Dense(x) => self.own.gradients(pass, (x, self.own.weight), dy, gradients)?,
             _ => {
-                self.own.bias_gradient(dy, gradients)?;
+                self.own.bias_gradient(pass, dy, gradients)?;
                 x.weight_gradient(dy, gradients.slot(self.own.weight)?)?;
             }
         }

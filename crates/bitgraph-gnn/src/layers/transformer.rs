@@ -2,7 +2,7 @@
 
 use super::heads::Joined;
 use super::{Heads, product_gradient, summed, weight};
-use crate::{Before, Declare, Features, Float, Gradients, Layer, ParameterId, Pass};
+use crate::{Before, Declare, End, Features, Float, Gradients, Layer, ParameterId, Pass};
 use bitgraph_tensor::ops::{Attention, Operation, dot_attention};
 use bitgraph_tensor::{Any, Dense, TensorBackend};
 
@@ -53,10 +53,13 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Transformer {
         nodes * (4 * self.joined.wide() * size_of::<T>() + self.joined.heads * size_of::<T::Real>()) as u64
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
+        self.forward_to(pass, x, End::default())
+    }
+    fn forward_to(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         let times = |id| x.times(&pass.parameters.weight(id)?);
         let of = [times(self.query)?, times(self.key)?, times(self.value)?];
         let (result, lse) = self.operation(pass, &of).eval_for_training()?;
-        let y = self.joined.join(pass, &result, Some(&times(self.own)?))?;
+        let y = self.joined.join(pass, &result, Some(&times(self.own)?), end)?;
         Ok((y, TransformerKept { of, lse, result }))
     }
     fn backward(

@@ -68,7 +68,9 @@ impl<B: TensorBackend, T: Float> Run<'_, B, T> {
         // What dropout drops differs from step to step; two to the 32 steps are more than are run.
         let step = (u64::from(epoch - 1) * count as u64 + index as u64 + 1) as u32;
         let mode = Mode::Train { seed: self.seed, step };
-        let loss = self.update(graph, features, (mode, epoch), |logits, scale| entropy.of(logits, scale))?;
+        let loss = self.update(graph, features, (mode, epoch), |logits, scale| {
+            entropy.of(logits, scale).map(|(loss, gradient)| (loss, gradient.into()))
+        })?;
         map(sum).add(&loss).eval()
     }
 }

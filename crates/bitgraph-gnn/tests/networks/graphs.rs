@@ -198,7 +198,7 @@ fn binary_cross_entropy_and_micro_f1() {
     };
     let (loss, d) = task.loss(&on(&logits), 2.0).unwrap();
     assert!((loss.to_host().unwrap()[0] - wanted(&logits, &[0, 3])).abs() < 1e-12);
-    for (e, found) in d.to_host().unwrap().into_iter().enumerate() {
+    for (e, found) in d.gradient.to_host().unwrap().into_iter().enumerate() {
         let moved = |by: f64| {
             let mut moved = logits.clone();
             moved[e] += by;

@@ -2,11 +2,12 @@
 
 use bitgraph_cpu::Cpu;
 use bitgraph_gnn::{
-    Architecture, Features, Float, Graph, Method, Mode, Model, NodeTask, Nodes, Parameters, Selection, Shape, Training, train,
+    Architecture, Features, Float, Gradients, Graph, Method, Mode, Model, NodeTask, Nodes, Parameters, Selection, Shape, Training, train,
     why_not_whole,
 };
 use bitgraph_sparse::{Buffer, Control, Csr, Offsets};
-use bitgraph_tensor::Philox;
+use bitgraph_tensor::ops::{cross_entropy_with_gradient, map};
+use bitgraph_tensor::{Dense, Philox};
 use half::{bf16, f16};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -98,6 +99,55 @@ fn sums_of_a_hub_stay_in_range() {
         let parameters = Parameters::from_flat(model.layout(), small).unwrap();
         let (logits, _) = model.forward(&graph, &parameters, &features, Mode::Train { seed: 1, step: 1 }).unwrap();
         assert!(logits.to_host().unwrap().iter().all(|x| x.is_finite()), "{}", architecture.name());
+    }
+}
+
+/// Of features that nothing is dropped of, sums over neighbours are made once: steps are, bit for bit, those over a graph that has none yet, and
+/// over features that come in another array every time.
+#[test]
+fn sums_of_the_features_change_nothing() {
+    let cpu = Cpu::new();
+    let pattern = {
+        let entry = |i: usize, j: usize| i != j && Philox::new(1, 0).word(i.min(j) as u64, i.max(j) as u32).is_multiple_of(9);
+        let rows: Vec<Vec<u32>> = (0..NODES).map(|i| (0..NODES as u32).filter(|&j| entry(i, j as usize)).collect()).collect();
+        let offsets: Vec<usize> = (0..=NODES).map(|i| rows[..i].iter().map(Vec::len).sum()).collect();
+        Csr::new(NODES, NODES, Offsets::from_usizes(&offsets), Buffer::from(rows.concat())).unwrap()
+    };
+    let host: Vec<f32> = (0..NODES * COLUMNS).map(|k| (Philox::new(2, 0).word(k as u64, 0) % 100) as f32 / 50.0 - 1.0).collect();
+    let features = || Features::<Cpu, f32>::dense(&cpu, NODES, COLUMNS, &host).unwrap();
+    let labels = Dense::column_vector(&cpu, (0..NODES).map(|v| (v % CLASSES) as i32).collect()).unwrap();
+    for (architecture, scaled) in [
+        (Architecture::Gcn, false),
+        (Architecture::Gin, false),
+        (Architecture::Sage, false),
+        (Architecture::GraphConv, false),
+        (Architecture::GraphConv, true),
+    ] {
+        for dropout in [0.0, 0.5] {
+            let shape = Shape { hidden: 16, dropout, scaled, ..architecture.recipe(CLASSES).shape };
+            let model = architecture.model::<Cpu, f32>(&shape, COLUMNS, CLASSES).unwrap();
+            let run = |graph: &dyn Fn() -> Arc<Graph<Cpu, f32>>, features: &dyn Fn() -> Features<Cpu, f32>| {
+                let mut flat = model.start(&cpu, 1).unwrap().flat().clone();
+                let mut gradients = Gradients::new(&cpu, model.layout()).unwrap();
+                let mut losses = Vec::new();
+                for step in 1..=4 {
+                    let parameters = Parameters::from_flat(model.layout(), flat.clone()).unwrap();
+                    let (graph, features, mode) = (graph(), features(), Mode::Train { seed: 1, step });
+                    let (logits, tape) = model.forward(&graph, &parameters, &features, mode).unwrap();
+                    let (loss, dlogits) = cross_entropy_with_gradient(&logits, &labels, 1.0).unwrap();
+                    losses.push(loss.to_host().unwrap()[0].to_bits());
+                    model.backward(&graph, &parameters, mode, tape, dlogits, &mut gradients).unwrap();
+                    flat = map(&flat).add_scaled(gradients.flat(), -0.1).eval().unwrap();
+                }
+                (losses, flat.to_host().unwrap())
+            };
+            let new = || Arc::new(Graph::new(&cpu, &pattern).unwrap());
+            let (one, same) = (new(), features());
+            let kept = run(&|| one.clone(), &|| same.clone());
+            assert_eq!(kept, run(&new, &|| same.clone()), "{}: {dropout}", architecture.name());
+            assert_eq!(kept, run(&|| one.clone(), &features), "{}: {dropout}", architecture.name());
+            assert_eq!(kept, run(&|| one.clone(), &|| same.clone()), "{}: {dropout}", architecture.name());
+        }
     }
 }
 

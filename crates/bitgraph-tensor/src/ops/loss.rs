@@ -62,10 +62,35 @@ pub fn cross_entropy_with_gradient<B: DenseOps, T: Element>(
 ) -> Result<(Dense<B, T::Real>, Dense<B, T::Output>), B::Error> {
     let op = entropy_op(logits, labels, scale).map_err(refused::<B>)?;
     let mut loss = Dense::<B, T::Real>::zeros(logits.backend(), 1, 1)?;
-    let mut dx = Dense::<B, T::Output>::zeros(logits.backend(), logits.nrows(), logits.ncols())?;
+    let mut dx = Dense::<B, T::Output>::unwritten(logits.backend(), logits.nrows(), logits.ncols())?;
     let (l, d) = (loss.as_mut().open()?, dx.as_mut().open()?);
     logits.backend().cross_entropy(&op, <T::Real as Element>::erase_mut(l), Some(<T::Output as Element>::erase_mut(d)))?;
     Ok((loss, dx))
+}
+
+/// [`cross_entropy_with_gradient`], and the sum of every column of the gradient, of one row, where the backend forms them with it: they are the
+/// gradient of a bias that comes last before the logits. Sums are of the gradient before it is rounded to its type.
+///
+/// # Errors
+/// As [`cross_entropy`].
+#[allow(clippy::type_complexity)]
+pub fn cross_entropy_with_sums<B: DenseOps, T: Element>(
+    logits: &Dense<B, T>,
+    labels: &Dense<B, i32>,
+    scale: f64,
+) -> Result<(Dense<B, T::Real>, Dense<B, T::Output>, Option<Dense<B, T::Real>>), B::Error> {
+    let backend = logits.backend();
+    if !backend.sums_with_cross_entropy() {
+        return cross_entropy_with_gradient(logits, labels, scale).map(|(loss, dx)| (loss, dx, None));
+    }
+    let op = entropy_op(logits, labels, scale).map_err(refused::<B>)?;
+    let mut loss = Dense::<B, T::Real>::unwritten(backend, 1, 1)?;
+    let mut dx = Dense::<B, T::Output>::unwritten(backend, logits.nrows(), logits.ncols())?;
+    let mut sums = Dense::<B, T::Real>::unwritten(backend, 1, logits.ncols())?;
+    let (l, d, s) = (loss.as_mut().open()?, dx.as_mut().open()?, sums.as_mut().open()?);
+    let (l, s) = (<T::Real as Element>::erase_mut(l), <T::Real as Element>::erase_mut(s));
+    backend.cross_entropy_with_sums(&op, l, <T::Output as Element>::erase_mut(d), s)?;
+    Ok((loss, dx, Some(sums)))
 }
 
 fn entropy_op<B: Tensor, T: Element>(

@@ -42,7 +42,9 @@ pub use bit_result::BitComputation;
 pub use bit_spmm::{BitSpmm, BitSpmmOp, Reconcile, bit_spmm};
 pub use epochs::{EpochScores, Epochs, EpochsLayers, EpochsOp, GatLayers, Kept, Placed, SharedByRuns, Whole};
 pub use gemm::{DenseDense, GemmOp, gemm};
-pub use loss::{CrossEntropyOp, argmax_rows, cross_entropy, cross_entropy_with_gradient, log_softmax, log_softmax_backward};
+pub use loss::{
+    CrossEntropyOp, argmax_rows, cross_entropy, cross_entropy_with_gradient, cross_entropy_with_sums, log_softmax, log_softmax_backward,
+};
 pub use map::{MapOp, Mapped, concat, map};
 pub use neighbours::{NeighbourBatch, NeighbourSampler, NeighboursOp, SparseRows};
 pub use norm::{BatchNormGradients, BatchNormOp, BatchNormalised, batch_norm, batch_norm_backward, moments, sum_columns, sum_columns_into};

@@ -4,8 +4,8 @@ use super::plain::{Plain, near};
 use super::{WIDTHS, dense, device, elements, spread};
 use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{
-    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient, log_softmax,
-    log_softmax_backward, map, moments, sum_columns,
+    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient,
+    cross_entropy_with_sums, log_softmax, log_softmax_backward, map, moments, sum_columns,
 };
 use bitgraph_tensor::{Dense, Dropout, Element, Philox, Real};
 use half::{bf16, f16};
@@ -175,6 +175,34 @@ fn cross_entropies() {
     losses::<f32>();
     losses::<f64>();
     losses::<f16>();
+}
+
+/// Sums of the gradient's columns that are formed with it, of rows that lanes read once, of some that they read in pieces, and of others.
+#[test]
+fn sums_with_cross_entropies() {
+    fn check<T: Element<Output = T>>() {
+        let Some(cuda) = device() else { return };
+        for (height, width) in [(0, 8), (1, 4), (17, 16), (131, 64), (700, 128), (131, 260), (60, 264), (37, 7)] {
+            let x = dense::<T>(&cuda, height, width, 3);
+            let labels: Vec<i32> = (0..height).map(|i| (i * 7 % (width + 2)) as i32 - 2).collect();
+            let labels = Dense::column_vector(&cuda, labels).unwrap();
+            let what = format!("{}: {height} x {width}", T::DTYPE);
+            let (loss, dx) = cross_entropy_with_gradient(&x, &labels, 8.0).unwrap();
+            let (same_loss, same, sums) = cross_entropy_with_sums(&x, &labels, 8.0).unwrap();
+            assert_eq!(loss.to_host().unwrap(), same_loss.to_host().unwrap(), "{what}");
+            let (dx, same) = (Plain::of(&dx), Plain::of(&same));
+            assert_eq!(dx.data, same.data, "{what}");
+            let wanted = |f: &dyn Fn(f64) -> f64| {
+                let column = |c: usize| (0..height).map(|i| f(dx.at(i, c))).sum::<f64>();
+                Plain { rows: 1, columns: width, data: (0..width).map(column).collect() }
+            };
+            // What is summed has not been rounded to the type yet.
+            near(&what, &sums.unwrap(), &wanted(&|x| x), &wanted(&|x| x.abs() + 1e-3), 30.0, T::DTYPE);
+        }
+    }
+    check::<f32>();
+    check::<f64>();
+    check::<f16>();
 }
 
 /// A label that is no class leaves a loss that is no number.
