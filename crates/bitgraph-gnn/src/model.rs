@@ -7,8 +7,8 @@ use crate::readout::{Head, HeadKept};
 use crate::sign::through_sign;
 use crate::step::EPSILON;
 use crate::{
-    Before, Declare, End, Error, Features, Float, Gradients, Graph, Layer, Layout, Mode, ParameterId, Parameters, Pass, Readout, Start,
-    refused,
+    Before, Declare, End, Error, Features, Float, Gradients, Graph, Layer, Layout, LogitsGradient, Mode, ParameterId, Parameters, Pass,
+    Readout, Start, refused,
 };
 use bitgraph_tensor::ops::{BatchNormalised, batch_norm, batch_norm_backward, gemm, map, moments};
 use bitgraph_tensor::{Activation, Dense, Dropout, TensorBackend};
@@ -71,20 +71,6 @@ pub(crate) struct BlockExtent<'a> {
     pub drops_input: bool,
     /// Whether its result is the next layer's input after dropout.
     pub drops_result: bool,
-}
-
-/// The gradient of a model's result, from which a backward pass begins.
-pub struct LogitsGradient<B: TensorBackend, T: Float> {
-    /// The gradient.
-    pub gradient: Dense<B, T>,
-    /// The sums of its columns, of one row, where they were formed with it: a bias that is added last has them for its gradient.
-    pub column_sums: Option<Dense<B, T::Real>>,
-}
-
-impl<B: TensorBackend, T: Float> From<Dense<B, T>> for LogitsGradient<B, T> {
-    fn from(gradient: Dense<B, T>) -> Self {
-        Self { gradient, column_sums: None }
-    }
 }
 
 /// What a forward pass left for the backward pass.

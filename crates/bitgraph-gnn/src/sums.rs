@@ -4,7 +4,7 @@
 //! other array is ever taken for theirs, and what is written to such features is written to a copy.
 
 use bitgraph_tensor::{Any, Dense, Element, TensorBackend};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How neighbours are taken together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +21,15 @@ pub(crate) enum Together {
     Power { exponent: u64 },
 }
 
-/// Sums of the features that were asked for last, for each way to take neighbours together.
+/// Sums of the features that were asked for last, for each way to take neighbours together, and all that replays read.
 pub(crate) struct KeptSums<B: TensorBackend>(Mutex<Vec<Entry<B>>>);
 
 struct Entry<B: TensorBackend> {
     together: Together,
     features: Any<B>,
     sums: Any<B>,
+    /// Whether replays read the sums, whose memory stays for them.
+    replayed: bool,
 }
 
 impl<B: TensorBackend> Default for KeptSums<B> {
@@ -47,19 +49,31 @@ impl<B: TensorBackend> KeptSums<B> {
         features: &Dense<B, T>,
         make: impl FnOnce() -> Result<Dense<B, T>, B::Error>,
     ) -> Result<Dense<B, T>, B::Error> {
-        // What a thread that panicked left is whole: entries are put there complete.
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = entries.iter().find(|entry| entry.together == together && entry.features.is_same_as(features));
-        if let Some(sums) = known.and_then(|entry| entry.sums.clone().get()) {
+        let written_down = features.backend().writes_down();
+        if let Some(sums) = self.known(together, features, written_down) {
             return Ok(sums);
         }
+        // Not under the lock: what is asked of a device waits while another thread writes work down, and that thread may ask for sums.
         let made = make()?;
         // What is written down for replays is there from the first replay on, and not now.
-        if !features.backend().writes_down() {
-            entries.retain(|entry| entry.together != together);
-            entries.push(Entry { together, features: features.any(), sums: made.any() });
+        if !written_down {
+            let mut entries = self.lock();
+            entries.retain(|entry| entry.together != together || entry.replayed);
+            entries.push(Entry { together, features: features.any(), sums: made.any(), replayed: false });
         }
         Ok(made)
+    }
+    /// The sums of features that there are; for work that is written down they stay.
+    fn known<T: Element>(&self, together: Together, features: &Dense<B, T>, written_down: bool) -> Option<Dense<B, T>> {
+        let mut entries = self.lock();
+        let entry = entries.iter_mut().find(|entry| entry.together == together && entry.features.is_same_as(features))?;
+        let sums = entry.sums.clone().get()?;
+        entry.replayed |= written_down;
+        Some(sums)
+    }
+    /// What a thread that panicked left is whole: entries are put there complete.
+    fn lock(&self) -> MutexGuard<'_, Vec<Entry<B>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -97,5 +111,20 @@ mod tests {
             [7, 8, 9]
         );
         assert_eq!([twice(Together::Convolution, &x), twice(Together::Power { exponent: 1 }, &x)], [10, 10]);
+    }
+    #[test]
+    fn what_replays_read_stays() {
+        let (cpu, kept) = (Cpu::new(), KeptSums::<Cpu>::default());
+        let [x, y] = [1.0f32, 2.0].map(|value| Dense::from_slice(&cpu, 1, 1, &[value]).unwrap());
+        let get = |x: &Dense<Cpu, f32>| kept.get(Together::Sum, x, || map(x).times(2.0).eval()).unwrap();
+        let sums = get(&x);
+        assert!(kept.known(Together::Sum, &x, true).unwrap().any().is_same_as(&sums));
+        // Other features take the place of no sums that are read.
+        let others = get(&y);
+        get(&Dense::from_slice(&cpu, 1, 1, &[3.0f32]).unwrap());
+        assert!(get(&x).any().is_same_as(&sums) && !get(&y).any().is_same_as(&others));
+        // One asks for others while it makes its own.
+        let inner = || kept.get(Together::Mean, &y, || map(&y).eval());
+        assert_eq!(kept.get(Together::Mean, &x, inner).unwrap().to_host().unwrap(), [2.0]);
     }
 }
