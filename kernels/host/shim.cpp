@@ -20,7 +20,15 @@ constexpr u32 SIDE_BY_SIDE = 4;
 // Changes of fibre without any of them ending, after which the kernel is taken to hang.
 constexpr u64 PATIENCE = 4000000000ull;
 
+/// What a fibre waits for: that a counter is no more at `turn`. Without a counter, nothing.
+struct Wait {
+    const u64* counter;
+    u64 turn;
+    bool over() const { return counter == nullptr || *counter != turn; }
+};
+
 std::vector<Fibre> fibres;
+std::vector<Wait> waits;
 std::vector<Block> blocks;
 std::vector<Warp> warps;
 std::vector<void*> stacks;
@@ -66,18 +74,32 @@ void fail(const char* what) {
     abort();
 }
 
+/// Lets the next fibre go on that can: of those that wait at a barrier only one whose barrier is open, since changing to another and back takes
+/// longer than the work between two barriers.
 __attribute__((noinline)) void yield() {
     Fibre* own = current;
     if (++changes > PATIENCE) fail("no progress");
-    size_t start = (draw() & 31) == 0 ? draw() % fibres.size() : position + 1;
-    for (size_t i = 0;; i++) {
-        position = (start + i) % fibres.size();
-        if (!fibres[position].done) break;
+    const size_t count = fibres.size();
+    if ((draw() & 31) == 0) position = draw() % count;
+    for (size_t tried = 0;; tried++) {
+        if (++position >= count) position = 0;
+        if (waits[position].over() && !fibres[position].done) break;
+        if (tried == count) fail("all threads that are left wait");
     }
     if (&fibres[position] == own) return;
     current = &fibres[position];
     bg_host_switch(&own->stack_pointer, current->stack_pointer);
 }
+
+namespace {
+/// Waits until a counter is no more at `turn`.
+void wait(const u64& counter, u64 turn) {
+    Wait& own = waits[position];
+    own = Wait{&counter, turn};
+    yield();
+    own.counter = nullptr;
+}
+}  // namespace
 
 void perturb() {
     if ((draw() & 15) == 0) yield();
@@ -93,7 +115,7 @@ u32 sync_block_count(bool vote) {
         b->votes = 0;
         b->turn++;
     } else {
-        while (*static_cast<volatile u64*>(&b->turn) == turn) yield();
+        wait(b->turn, turn);
     }
     return b->result;
 }
@@ -107,7 +129,7 @@ u64* exchange(u64 value) {
         w->arrived = 0;
         w->turn++;
     } else {
-        while (*static_cast<volatile u64*>(&w->turn) == turn) yield();
+        wait(w->turn, turn);
     }
     return w->slots[turn & 1];
 }
@@ -118,7 +140,7 @@ void sync_cluster() {
         cluster_arrived = 0;
         cluster_turn++;
     } else {
-        while (*static_cast<volatile u64*>(&cluster_turn) == turn) yield();
+        wait(cluster_turn, turn);
     }
 }
 
@@ -137,8 +159,9 @@ void entry() {
     abort();
 }
 
-void* initial_stack(void* stack) {
-    u8* top = static_cast<u8*>(stack) + STACK;
+/// Not at the same place of every page: the cache has few lines for addresses that agree in their lowest bits.
+void* initial_stack(void* stack, size_t fibre) {
+    u8* top = static_cast<u8*>(stack) + STACK - fibre % 61 * 320;
 #if defined(__x86_64__)
     void** s = reinterpret_cast<void**>(top);
     *--s = nullptr;
@@ -157,6 +180,7 @@ void* initial_stack(void* stack) {
 bool run(u32 first, u32 count, u64 shared) {
     size_t n = static_cast<size_t>(count) * block_size.x;
     fibres.assign(n, Fibre{});
+    waits.assign(n, Wait{});
     blocks.assign(count, Block{});
     warps.assign(n / 32, Warp{});
     while (stacks.size() < n) {
@@ -177,7 +201,7 @@ bool run(u32 first, u32 count, u64 shared) {
         f.block.x = first + static_cast<u32>(i / block_size.x);
         f.its_block = &blocks[i / block_size.x];
         f.its_warp = &warps[i / 32];
-        f.stack_pointer = initial_stack(stacks[i]);
+        f.stack_pointer = initial_stack(stacks[i], i);
     }
     left = n;
     position = 0;

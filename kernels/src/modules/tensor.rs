@@ -138,6 +138,15 @@ pub const MODULES: &[Listed] = &[
         ],
     },
     Listed {
+        name: "tensor/attention_gat_backward_brief",
+        kernels: &["attention_gat_backward_brief_f32_32", "attention_gat_backward_brief_f32_64", "attention_gat_backward_brief_f32_128"],
+    },
+    Listed {
+        name: "tensor/attention_gat_brief",
+        kernels: of_features!["attention_gat_brief" "_8", "attention_gat_brief" "_16", "attention_gat_brief" "_32"],
+    },
+    Listed { name: "tensor/sddmm_brief", kernels: &["sddmm_brief_f16_64", "sddmm_brief_bf16_64"] },
+    Listed {
         name: "tensor/attention_gat_backward_tiles",
         kernels: &[
             "attention_gat_backward_tiles_f16_64",

@@ -86,10 +86,27 @@ const THREADS: u32 = 128;
 /// As of [`Device::launch`].
 unsafe fn launch_warps<P: Parameters>(device: &Device, module: &str, kernel: &str, warps: u32, parameters: &P) -> Result<()> {
     // SAFETY: the caller's promises.
+    unsafe { launch_warps_within(device, module, kernel, (warps, u32::MAX), parameters) }
+}
+
+/// As [`launch_warps`], in so many blocks at most, whose warps go on.
+///
+/// # Safety
+/// As of [`Device::launch`].
+unsafe fn launch_warps_within<P: Parameters>(device: &Device, module: &str, kernel: &str, warps: (u32, u32), parameters: &P) -> Result<()> {
+    // SAFETY: the caller's promises.
     unsafe { launch_warps_sharing(device, module, kernel, warps, 0, parameters) }
 }
 
-/// As [`launch_warps`], with so many bytes of shared memory for each warp.
+/// Blocks of a kernel whose warps go on, `turns` for each that the device holds at once; any number of one whose warps do not.
+fn most_blocks<P: Parameters>(device: &Device, module: &str, kernel: &str, turns: Option<u64>) -> Result<u32> {
+    let Some(turns) = turns else { return Ok(u32::MAX) };
+    let resident = device.resident(&device.kernel::<P>(module, kernel)?, crate::primitives::threads(device, THREADS), 0)?;
+    let blocks = u64::from(resident.max(1)) * u64::from(device.properties().sms) * turns;
+    Ok(u32::try_from(blocks).unwrap_or(u32::MAX))
+}
+
+/// As [`launch_warps_within`], with so many bytes of shared memory for each warp.
 ///
 /// # Safety
 /// As of [`Device::launch`].
@@ -97,7 +114,7 @@ unsafe fn launch_warps_sharing<P: Parameters>(
     device: &Device,
     module: &str,
     kernel: &str,
-    warps: u32,
+    (warps, most_blocks): (u32, u32),
     shared: u32,
     parameters: &P,
 ) -> Result<()> {
@@ -105,7 +122,7 @@ unsafe fn launch_warps_sharing<P: Parameters>(
         return Ok(());
     }
     let block = crate::primitives::threads(device, THREADS);
-    let shape = Shape { grid: warps.div_ceil(block / 32), block, shared: block / 32 * shared, mode: Mode::Plain };
+    let shape = Shape { grid: warps.div_ceil(block / 32).min(most_blocks), block, shared: block / 32 * shared, mode: Mode::Plain };
     // SAFETY: the caller's promises.
     unsafe { device.launch(&device.kernel(module, kernel)?, shape, parameters) }
 }

@@ -71,6 +71,13 @@ pub(crate) fn graphs() -> Vec<(&'static str, Csr)> {
     ]
 }
 
+/// A matrix and its transpose without long rows: of 0 to 20 entries, many more rows than a block's groups of lanes, and two of 32.
+pub(crate) fn short_rows() -> (&'static str, Csr) {
+    let few = (0..150u32).flat_map(|i| (0..i % 21).map(move |k| (i, (i * 7 + k * 11) % 170)));
+    let full = (0..32).flat_map(|k| [(0, 5 * k), (147, 5 * k + 1)]);
+    ("short rows", csr(150, 170, few.chain(full)))
+}
+
 /// Features of a matrix, as the device has them and as `f64`.
 pub(crate) fn features<T: Tested>(device: &Device, rows: usize, columns: usize, seed: u64) -> (Buffer<T>, Vec<f64>) {
     let mut draw = Draw::new(seed);

@@ -8,7 +8,7 @@ use super::select::Form;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
 use crate::tensor::attention::DropoutParams;
-use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
+use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps_within, most_blocks};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
@@ -103,6 +103,8 @@ pub struct GatLayout<T> {
     form: Form,
     /// Logarithm of the groups of lanes that share a row.
     side_bits: u32,
+    /// Blocks of a launch at most.
+    pub(super) most_blocks: u32,
     partial: Buffer<f32>,
     element: PhantomData<fn() -> T>,
 }
@@ -130,11 +132,24 @@ impl<T: Feature> GatLayout<T> {
         form: Form,
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
-        let cut = Cut::ByLength { piece: form.piece::<T>(csr.nnz, columns) };
-        let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
+        let warps = csr.rows as u64 * u64::from(form.lanes()) / 32;
+        let brief = match form.brief::<T>(columns, heads).filter(|_| warps >= enough) {
+            Some(form) => RowTasks::brief(device, csr, products)?.map(|tasks| (form, tasks)),
+            None => None,
+        };
+        let (form, tasks) = match brief {
+            Some(brief) => brief,
+            None => {
+                let cut = Cut::ByLength { piece: form.piece::<T>(csr.nnz, columns) };
+                let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
+                (form, tasks)
+            }
+        };
+        let (module, kernel) = form.kernel::<T>(heads);
+        let most_blocks = most_blocks::<GatParams>(device, module, &kernel, form.turns::<T>())?;
         let side_bits = tasks.side_bits(form.lanes(), enough);
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
-        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, partial, element: PhantomData }))
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, most_blocks, partial, element: PhantomData }))
     }
     /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of `leaky(left(i) + right(j))` over the
     /// entries of row `i`; 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores,
@@ -160,7 +175,8 @@ impl<T: Feature> GatLayout<T> {
             let found = f64::from(input.slope);
             return Err(Base::Parameter { parameter: "the slope of LeakyReLU", found, allowed: "0 or more" }.into());
         }
-        let form = if is_aligned(input.values) && is_aligned(output) { self.form } else { Form::Plain };
+        let (form, most_blocks) =
+            if is_aligned(input.values) && is_aligned(output) { (self.form, self.most_blocks) } else { (Form::Plain, u32::MAX) };
         let side_bits = if form == Form::Plain { 0 } else { self.side_bits };
         let warps = tasks.warps(form.lanes() << side_bits)?;
         let parameters = GatParams {
@@ -180,8 +196,9 @@ impl<T: Feature> GatLayout<T> {
             end: end.parameters(self.columns)?,
             dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
+        let (module, kernel) = form.kernel::<T>(self.heads);
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
-        unsafe { launch_warps(&self.device, "tensor/attention_gat_rows", &form.kernel::<T>(self.heads), warps, &parameters) }
+        unsafe { launch_warps_within(&self.device, module, &kernel, (warps, most_blocks), &parameters) }
     }
     pub(super) fn tasks(&self) -> &RowTasks {
         &self.tasks
@@ -193,7 +210,7 @@ impl<T: Feature> GatLayout<T> {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}, {} groups of lanes for each", self.form.kernel::<T>(self.heads), self.tasks.explain(), 1 << self.side_bits)
+        format!("{}; {}, {} groups of lanes for each", self.form.kernel::<T>(self.heads).1, self.tasks.explain(), 1 << self.side_bits)
     }
     /// Bytes beyond the matrix.
     #[must_use]

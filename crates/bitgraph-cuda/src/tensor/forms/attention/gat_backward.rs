@@ -9,7 +9,7 @@ use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
 use crate::primitives::{invert, transpose_with_positions};
 use crate::tensor::attention::DropoutParams;
-use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps, launch_warps_sharing};
+use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps, launch_warps_sharing, most_blocks};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
 use bitgraph_semiring::DType;
@@ -88,6 +88,8 @@ pub struct GatBackwardLayout<T> {
     forward: GatLayout<T>,
     transposed: RowTasks,
     form: Backward,
+    /// Blocks of the launch over the transposed matrix at most.
+    pub(super) most_blocks: u32,
     /// For each entry its place in the transposed matrix, and the other way.
     places: Buffer<u32>,
     positions: Buffer<u32>,
@@ -146,8 +148,21 @@ impl<T: Feature> GatBackwardLayout<T> {
     ) -> Result<Option<Self>> {
         let Some(forward) = GatLayout::<T>::with_form(device, csr, columns, heads, forward, (enough, products))? else { return Ok(None) };
         let places = invert(device, positions)?;
-        let cut = Cut::Windows { widest: form.window(heads), enough };
-        let Some(transposed) = RowTasks::build(device, transposed, cut, products.transposed())? else { return Ok(None) };
+        let products = products.transposed();
+        let brief = match form.brief(heads) {
+            Some(form) => RowTasks::brief(device, transposed, products)?.map(|tasks| (form, tasks)),
+            None => None,
+        };
+        let (form, transposed) = match brief {
+            Some(brief) => brief,
+            None => {
+                let cut = Cut::Windows { widest: form.window(heads), enough };
+                let Some(tasks) = RowTasks::build(device, transposed, cut, products)? else { return Ok(None) };
+                (form, tasks)
+            }
+        };
+        let (module, kernel) = form.kernel::<T>(heads);
+        let most_blocks = most_blocks::<BackwardParams>(device, module, &kernel, form.turns())?;
         let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });
         let size = columns.checked_add(heads).and_then(|s| s.checked_next_multiple_of(2));
         let size = size.ok_or(Base::Overflow { what: "the width of a piece", dtype: DType::U64 })?;
@@ -162,6 +177,7 @@ impl<T: Feature> GatBackwardLayout<T> {
             forward,
             transposed,
             form,
+            most_blocks,
             places,
             positions: positions.clone(),
         }))
@@ -214,8 +230,9 @@ impl<T: Feature> GatBackwardLayout<T> {
         let module = "tensor/attention_gat_backward";
         // SAFETY: the tasks were made for this matrix and its transpose, and the arrays have the lengths that they and the widths ask for.
         unsafe { launch_warps(&self.device, module, &format!("attention_gat_pack_{}{wide}", T::NAME), warps, &pack) }?;
-        let form = if aligned { self.form } else { Backward::Plain };
+        let (form, most_blocks) = if aligned { (self.form, self.most_blocks) } else { (Backward::Plain, u32::MAX) };
         let (file, kernel) = form.kernel::<T>(heads);
+        let warps = (transposed.warps(form.lanes())?, most_blocks);
         let middle = BackwardParams {
             rows: transposed.parameters,
             packed: self.packed.ptr(),
@@ -234,7 +251,7 @@ impl<T: Feature> GatBackwardLayout<T> {
             dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
         // SAFETY: as above.
-        unsafe { launch_warps_sharing(&self.device, file, &kernel, transposed.parameters.task_count, form.shared(heads), &middle) }?;
+        unsafe { launch_warps_sharing(&self.device, file, &kernel, warps, form.shared(heads), &middle) }?;
         let left = LeftParams {
             rows: forward.parameters,
             places: self.places.ptr(),

@@ -18,6 +18,8 @@ pub(crate) const TASKS_ENOUGH: u64 = constant("tuning/attention.cuh", "TASKS_ENO
 /// Entries of a piece at least, where rows of small matrices are cut further: a warp waits for memory once for every few of them. The row of 169
 /// entries of Cora's 2708 took 79 us of a backward pass as one piece (H200, 128 columns).
 const FEWEST_ENTRIES: u64 = 32;
+/// Entries of a brief row at most: one for each lane of a warp.
+const BRIEF: u32 = 32;
 /// Entries of a piece of a row, of rows that are taken in windows.
 const PIECE_ENTRIES: u32 = constant("tuning/attention.cuh", "PIECE_ENTRIES") as u32;
 
@@ -181,6 +183,22 @@ impl RowTasks {
             unsafe { elementwise(device, MODULE, "attention_tasks_fill", windows as u64, &build) }?;
         }
         Ok(Some(Self::over(csr, offsets, (window, piece), (tasks, arrived), (piece_count, other_count))))
+    }
+    /// Rows in their order, each a task, where none has more than [`BRIEF`] entries; None otherwise. One launch, and waits for a number; of few
+    /// products neither, and None where nothing is known of the rows.
+    ///
+    /// # Errors
+    /// Out of memory, or the driver's.
+    pub(crate) fn brief(device: &Device, csr: &DeviceCsr, products: Products) -> Result<Option<Self>> {
+        // Kernels count on by a few times as many rows as a launch takes at once.
+        let within = csr.nnz <= u32::MAX as usize - 4096 && csr.rows < 1 << 31 && csr.columns < u32::MAX as usize;
+        let Some(offsets) = csr.offsets.as_u32().filter(|_| within) else { return Ok(None) };
+        let longest = match products {
+            Products::Few(longest) => longest,
+            Products::Many => Some(reduce(device, &degrees(device, csr)?)?.max),
+        };
+        let brief = longest.is_some_and(|longest| longest <= BRIEF);
+        Ok(brief.then(|| Self::over(csr, offsets, (1, PIECE_ENTRIES), Default::default(), (0, csr.rows as u32))))
     }
     /// Windows in their order, cut without a wait by bounds of how many tasks there are; none are cut where no row can be long enough.
     fn in_order(

@@ -22,5 +22,5 @@ pub use gat::{AttentionEnd, EndActivation, GatInput, GatLayout};
 pub use gat_backward::{AttentionGiven, GatBackwardLayout, GatGradients};
 pub use pair::{PairInput, PairLayout, PairScore};
 pub use pair_backward::{PairBackwardLayout, PairGradients};
-pub(in crate::tensor::forms) use select::SHORTEST_PIECE;
+pub(in crate::tensor::forms) use select::{BRIEF_TURNS_HALVES, SHORTEST_PIECE};
 pub(in crate::tensor) use select::{Backward, Form, Pair};

@@ -10,6 +10,8 @@ use bitgraph_kernels::constant;
 pub(in crate::tensor) enum Form {
     /// Rows of 16-byte vectors, so many lanes for a row.
     Rows(u32),
+    /// The same of one head, where no row is long: lanes go on from row to row.
+    Brief(u32),
     /// Element by element: any type and width.
     Plain,
 }
@@ -21,6 +23,7 @@ const PIECE_BYTES: u64 = constant("tuning/attention.cuh", "PIECE_BYTES");
 const BACKWARD_STEPS: u32 = constant("tuning/attention.cuh", "BACKWARD_STEPS") as u32;
 pub(in crate::tensor::forms) const SHORTEST_PIECE: u64 = constant("tuning/attention.cuh", "SHORTEST_PIECE");
 const LONGEST_PIECE: u64 = constant("tuning/attention.cuh", "LONGEST_PIECE");
+pub(in crate::tensor::forms) const BRIEF_TURNS_HALVES: u64 = constant("tuning/attention.cuh", "BRIEF_TURNS_HALVES");
 
 impl Form {
     /// The form for values of so many columns in heads of `head_columns`.
@@ -31,10 +34,17 @@ impl Form {
         }
         Self::Rows((columns / vector).clamp(8, 32).next_power_of_two() as u32)
     }
+    /// The form where no row is long, if there is one for values of so many columns.
+    pub(super) fn brief<T: Feature>(self, columns: usize, heads: usize) -> Option<Self> {
+        match self {
+            Self::Rows(lanes) if heads == 1 && columns <= lanes as usize * (16 / size_of::<T>()) => Some(Self::Brief(lanes)),
+            _ => None,
+        }
+    }
     /// Lanes of a row.
     pub(super) fn lanes(self) -> u32 {
         match self {
-            Self::Rows(lanes) => lanes,
+            Self::Rows(lanes) | Self::Brief(lanes) => lanes,
             Self::Plain => 32,
         }
     }
@@ -47,13 +57,19 @@ impl Form {
         let steps = bytes.div_ceil(PIECE_BYTES).clamp(1, LONGEST_PIECE / SHORTEST_PIECE);
         (SHORTEST_PIECE * steps.next_power_of_two()) as u32
     }
-    /// The kernel; of one head, the lanes of a row share the work of its scores.
-    pub(super) fn kernel<T: Feature>(self, heads: usize) -> String {
+    /// The module and the kernel; of one head, the lanes of a row share the work of its scores.
+    pub(super) fn kernel<T: Feature>(self, heads: usize) -> (&'static str, String) {
+        let rows = "tensor/attention_gat_rows";
         match self {
-            Self::Rows(lanes) if heads == 1 => format!("attention_gat_shared_{}_{lanes}", T::NAME),
-            Self::Rows(lanes) => format!("attention_gat_rows_{}_{lanes}", T::NAME),
-            Self::Plain => format!("attention_gat_plain_{}", T::NAME),
+            Self::Rows(lanes) if heads == 1 => (rows, format!("attention_gat_shared_{}_{lanes}", T::NAME)),
+            Self::Rows(lanes) => (rows, format!("attention_gat_rows_{}_{lanes}", T::NAME)),
+            Self::Brief(lanes) => ("tensor/attention_gat_brief", format!("attention_gat_brief_{}_{lanes}", T::NAME)),
+            Self::Plain => (rows, format!("attention_gat_plain_{}", T::NAME)),
         }
+    }
+    /// Blocks of a launch for each that a device holds at once, where lanes go on from row to row.
+    pub(super) fn turns<T: Feature>(self) -> Option<u64> {
+        matches!(self, Self::Brief(_)).then_some(if is_half::<T>() { BRIEF_TURNS_HALVES } else { 1 })
     }
 }
 
@@ -64,6 +80,8 @@ pub(in crate::tensor) enum Backward {
     Tiles(u32),
     /// Rows of 16-byte vectors, so many columns at most.
     Rows(u32),
+    /// The same of one head, where no row is long: lanes go on from row to row.
+    Brief(u32),
     /// Element by element: any type, up to [`MOST_COLUMNS`] columns.
     Plain,
 }
@@ -89,18 +107,34 @@ impl Backward {
             _ => Self::Plain,
         })
     }
+    /// The form where no row of the transposed matrix is long, if there is one.
+    pub(super) fn brief(self, heads: usize) -> Option<Self> {
+        match self {
+            Self::Rows(width) if heads == 1 && width <= 128 => Some(Self::Brief(width)),
+            _ => None,
+        }
+    }
+    /// Lanes of a task.
+    pub(super) fn lanes(self) -> u32 {
+        if let Self::Brief(width) = self { width / 4 } else { 32 }
+    }
+    /// As of [`Form::turns`].
+    pub(super) fn turns(self) -> Option<u64> {
+        matches!(self, Self::Brief(_)).then_some(1)
+    }
     /// Rows of a window of the transposed matrix, at most.
     pub(super) fn window(self, heads: usize) -> u32 {
         match self {
             Self::Tiles(_) => (SLOTS / heads).max(1) as u32,
             Self::Rows(_) | Self::Plain => 2,
+            Self::Brief(_) => 1,
         }
     }
     /// Bytes of shared memory of a warp in the pass over the transposed matrix: gradients and scalars of 16 entries for each step.
     pub(super) fn shared(self, heads: usize) -> u32 {
         match self {
             Self::Tiles(width) => BACKWARD_STEPS * 16 * (2 * width + 16 * heads as u32),
-            Self::Rows(_) | Self::Plain => 0,
+            Self::Rows(_) | Self::Brief(_) | Self::Plain => 0,
         }
     }
     /// The module and the kernel of the pass over the transposed matrix; of one head, the lanes of a warp share the work of its scores.
@@ -113,6 +147,7 @@ impl Backward {
                 let kind = if heads == 1 { "shared" } else { "rows" };
                 (rows, format!("attention_gat_backward_{kind}_{}_{width}", T::NAME))
             }
+            Self::Brief(width) => ("tensor/attention_gat_backward_brief", format!("attention_gat_backward_brief_{}_{width}", T::NAME)),
             Self::Plain => (rows, format!("attention_gat_backward_plain_{}", T::NAME)),
         }
     }

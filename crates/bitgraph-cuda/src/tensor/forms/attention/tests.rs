@@ -5,8 +5,9 @@ use super::select::Form;
 use super::{AttentionEnd, EndActivation, GatInput, GatLayout};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
-use crate::tensor::forms::testing::{Tested, features, graphs, lists, rubbish};
+use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish, short_rows};
 use bitgraph_sparse::Csr;
+use bitgraph_tensor::Dropout;
 use half::{bf16, f16};
 
 pub(super) const SLOPE: f64 = 0.2;
@@ -54,14 +55,15 @@ fn agrees<T: Tested>(device: &Device, name: &str, csr: &Csr, columns: usize, hea
 fn agree<T: Tested>(device: &Device, name: &str, csr: &Csr, (columns, heads): (usize, usize), (enough, products): (u64, Products)) {
     let case = format!("{name}, {}, {columns} columns, {heads} heads, {enough} tasks, {products:?}", T::NAME);
     let form = Form::of::<T>(columns, columns / heads);
-    let layout = GatLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, (enough, products)).unwrap().unwrap();
+    let mut layout = GatLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, (enough, products)).unwrap().unwrap();
     let scores = |n, seed| scores(device, n, heads, seed);
     let ((left, l), (right, r)) = (scores(csr.nrows(), 1), scores(csr.ncols(), 2));
     let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
     let [y, sizes, lse] = expected(csr, columns, heads, &l, &r, &v);
     let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32, dropout: None };
-    // Twice: what a run leaves behind must not touch the next one.
-    for _ in 0..2 {
+    // Twice: what a run leaves behind must not touch the next one; and in few blocks, whose lanes go on from row to row.
+    for most_blocks in [layout.most_blocks, layout.most_blocks, 1] {
+        layout.most_blocks = if layout.most_blocks == u32::MAX { u32::MAX } else { most_blocks };
         let (output, sums) = (rubbish::<T>(device, y.len()), rubbish::<f32>(device, lse.len()));
         layout.forward(input, &output, Some(&sums)).unwrap();
         for (k, value) in output.to_vec().unwrap().into_iter().enumerate() {
@@ -88,7 +90,7 @@ fn agree<T: Tested>(device: &Device, name: &str, csr: &Csr, (columns, heads): (u
 
 fn all<T: Tested>(shapes: &[(usize, usize)]) {
     let Some(device) = device() else { return };
-    for (name, csr) in graphs() {
+    for (name, csr) in graphs().into_iter().chain([short_rows()]) {
         for &(columns, heads) in shapes {
             for enough in [0, 4096] {
                 agrees::<T>(&device, name, &csr, columns, heads, enough);
@@ -110,6 +112,40 @@ fn attention_over_bf16() {
 #[test]
 fn attention_over_f32() {
     all::<f32>(&[(8, 1), (16, 4), (64, 1), (64, 8), (128, 1), (128, 2), (200, 1), (7, 1), (70, 2)]);
+}
+
+/// What is dropped where lanes go on from row to row is what an entry's position says.
+#[test]
+fn weights_of_short_rows_are_dropped() {
+    fn check<T: Tested>(device: &Device, columns: usize) {
+        let (name, csr) = short_rows();
+        let ((left, l), (right, r)) = (scores(device, csr.nrows(), 1, 1), scores(device, csr.ncols(), 1, 2));
+        let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
+        let [_, _, lse] = expected(&csr, columns, 1, &l, &r, &v);
+        let dropout = Dropout::new(0.5, 77, 2);
+        let form = Form::of::<T>(columns, columns);
+        let mut layout = GatLayout::<T>::with_form(device, &lists(device, &csr), columns, 1, form, (0, Products::Many)).unwrap().unwrap();
+        assert!(layout.explain().contains("brief"), "{}", layout.explain());
+        layout.most_blocks = 1;
+        let output = rubbish::<T>(device, csr.nrows() * columns);
+        let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32, dropout: Some(dropout) };
+        layout.forward(input, &output, None).unwrap();
+        let mut wanted = vec![0.0; csr.nrows() * columns];
+        for (k, (i, j)) in entries(&csr).enumerate() {
+            let weight = (leaky(l[i] + r[j]) - lse[i]).exp() * dropout.at(k as u64, 0);
+            (0..columns).for_each(|c| wanted[i * columns + c] += weight * v[j * columns + c]);
+        }
+        for (k, (found, wanted)) in output.to_vec().unwrap().into_iter().zip(wanted).enumerate() {
+            let near = (found.number() - wanted).abs() <= 8.0 * T::UNIT + 1e-5;
+            assert!(near, "{name}, {}, {columns} columns: {k} is {found:?}, not {wanted}", T::NAME);
+        }
+    }
+    let Some(device) = device() else { return };
+    for columns in [64, 128] {
+        check::<f16>(&device, columns);
+        check::<bf16>(&device, columns);
+        check::<f32>(&device, columns);
+    }
 }
 
 /// Scores far apart, in an order that raises the maximum again and again.

@@ -7,7 +7,7 @@ mod select;
 mod tests;
 
 use super::attention::layout::{Products, RowTasks, RowTasksParams};
-use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps};
+use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps_within, most_blocks};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
 use crate::{DeviceCsr, Result};
@@ -48,6 +48,8 @@ pub struct SddmmLayout<T> {
     form: Form,
     /// Logarithm of the groups of lanes that share a row.
     side_bits: u32,
+    /// Blocks of a launch at most.
+    most_blocks: u32,
     element: PhantomData<fn() -> T>,
 }
 
@@ -76,11 +78,22 @@ impl<T: Feature> SddmmLayout<T> {
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
         let form = if is_aligned(&csr.indices) { form } else { Form::Plain };
-        let tasks = RowTasks::build(device, csr, form.cut(heads, enough), products)?;
-        Ok(tasks.map(|tasks| {
-            let side_bits = tasks.side_bits(form.lanes(), enough);
-            Self { device: device.clone(), tasks, columns, heads, form, side_bits, element: PhantomData }
-        }))
+        let warps = csr.rows as u64 * u64::from(form.lanes()) / 32;
+        let brief = match form.brief::<T>(heads).filter(|_| warps >= enough) {
+            Some(form) => RowTasks::brief(device, csr, products)?.map(|tasks| (form, tasks)),
+            None => None,
+        };
+        let (form, tasks) = match brief {
+            Some(brief) => brief,
+            None => {
+                let Some(tasks) = RowTasks::build(device, csr, form.cut(heads, enough), products)? else { return Ok(None) };
+                (form, tasks)
+            }
+        };
+        let (module, kernel) = form.kernel::<T>();
+        let most_blocks = most_blocks::<SddmmParams>(device, module, &kernel, form.turns())?;
+        let side_bits = tasks.side_bits(form.lanes(), enough);
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, most_blocks, element: PhantomData }))
     }
     /// `output(k, h) = factor * left(i) . right(j)` over the columns of head `h`, for the `k`-th entry `(i, j)` in CSR order. `left` is rows x
     /// columns, `right` the matrix's columns x columns, `output` entries x heads. Sums are of `f32`. O(entries * columns); returns before
@@ -100,7 +113,7 @@ impl<T: Feature> SddmmLayout<T> {
         }
         let form = if is_aligned(left) && is_aligned(right) { self.form } else { Form::Plain };
         let (module, kernel) = form.kernel::<T>();
-        let side_bits = if form == self.form { self.side_bits } else { 0 };
+        let (side_bits, most_blocks) = if form == self.form { (self.side_bits, self.most_blocks) } else { (0, u32::MAX) };
         let parameters = SddmmParams {
             rows: tasks.parameters,
             left: address(left),
@@ -114,7 +127,7 @@ impl<T: Feature> SddmmLayout<T> {
             side_bits,
         };
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
-        unsafe { launch_warps(&self.device, module, &kernel, tasks.warps(form.lanes() << side_bits)?, &parameters) }
+        unsafe { launch_warps_within(&self.device, module, &kernel, (tasks.warps(form.lanes() << side_bits)?, most_blocks), &parameters) }
     }
     /// Which form runs, and how the rows are cut.
     #[must_use]

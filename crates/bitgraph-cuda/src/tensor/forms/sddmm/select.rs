@@ -3,8 +3,8 @@
 //! Of one head, lanes take a row, a vector of 16 bytes each: what limits is the gathering of rows. Halves of several heads go through tensor
 //! cores, which need no sums across the lanes of each head.
 
-use crate::tensor::forms::attention::SHORTEST_PIECE;
 use crate::tensor::forms::attention::layout::{Cut, TASKS_ENOUGH, WARPS_ENOUGH};
+use crate::tensor::forms::attention::{BRIEF_TURNS_HALVES, SHORTEST_PIECE};
 use crate::tensor::forms::{Feature, is_half};
 
 /// A form.
@@ -14,6 +14,8 @@ pub(in crate::tensor) enum Form {
     Tiles(Width),
     /// Rows of 16-byte vectors, so many columns of a head held at once.
     Rows(Width),
+    /// The same of one head of halves, where no row is long: lanes go on from row to row.
+    Brief,
     /// Element by element: any type and width.
     Plain,
 }
@@ -69,25 +71,33 @@ impl Form {
             _ => Self::Plain,
         }
     }
+    /// The form where no row is long, if there is one. Of 128 columns it was slower on shuffled meshes, of f32 on meshes in their order.
+    pub(super) fn brief<T: Feature>(self, heads: usize) -> Option<Self> {
+        (is_half::<T>() && heads == 1 && self == Self::Rows(Width::W64)).then_some(Self::Brief)
+    }
+    /// Blocks of a launch for each that a device holds at once, where lanes go on from row to row.
+    pub(super) fn turns(self) -> Option<u64> {
+        (self == Self::Brief).then_some(BRIEF_TURNS_HALVES)
+    }
     /// How rows are cut for it.
     pub(super) fn cut(self, heads: usize, enough: u64) -> Cut {
         match self {
             Self::Tiles(_) => Cut::Windows { widest: (MOST_HEADS / heads).max(1) as u32, enough },
-            Self::Rows(_) | Self::Plain => Cut::ByLength { piece: SHORTEST_PIECE as u32 },
+            Self::Rows(_) | Self::Brief | Self::Plain => Cut::ByLength { piece: SHORTEST_PIECE as u32 },
         }
     }
     /// Windows, or warps of lanes, that are enough for a device.
     pub(super) fn enough(self) -> u64 {
         match self {
             Self::Tiles(_) => TASKS_ENOUGH,
-            Self::Rows(_) | Self::Plain => WARPS_ENOUGH,
+            Self::Rows(_) | Self::Brief | Self::Plain => WARPS_ENOUGH,
         }
     }
     /// Lanes of a task.
     pub(super) fn lanes(self) -> u32 {
         match self {
             Self::Tiles(_) | Self::Plain => 32,
-            Self::Rows(_) => 8,
+            Self::Rows(_) | Self::Brief => 8,
         }
     }
     /// The module and the kernel.
@@ -95,6 +105,7 @@ impl Form {
         match self {
             Self::Tiles(width) => ("tensor/sddmm_tiles", format!("sddmm_tiles_{}_{}", T::NAME, width.name())),
             Self::Rows(width) => ("tensor/sddmm_rows", format!("sddmm_rows_{}_{}", T::NAME, width.name())),
+            Self::Brief => ("tensor/sddmm_brief", format!("sddmm_brief_{}_64", T::NAME)),
             Self::Plain => ("tensor/sddmm_rows", format!("sddmm_plain_{}", T::NAME)),
         }
     }

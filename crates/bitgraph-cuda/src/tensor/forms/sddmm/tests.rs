@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::device::testing::device;
 use crate::tensor::forms::attention::layout::Products;
 use crate::tensor::forms::attention::tests::PRODUCTS;
-use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish};
+use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish, short_rows};
 use bitgraph_sparse::Csr;
 use half::{bf16, f16};
 
@@ -24,12 +24,19 @@ fn agree<T: Tested, O: Tested + Product<T>>(
 ) {
     let case = format!("{name}, {} to {}, {columns} columns, {heads} heads, {enough:?} tasks", T::NAME, O::NAME);
     let form = Form::of::<T>(columns, heads, columns / heads);
-    let layout = SddmmLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, enough).unwrap().unwrap();
+    let mut layout = SddmmLayout::<T>::with_form(device, &lists(device, csr), columns, heads, form, enough).unwrap().unwrap();
     let (left, x) = features::<T>(device, csr.nrows(), columns, 1);
     let (right, y) = features::<T>(device, csr.ncols(), columns, 2);
     let output = rubbish::<O>(device, csr.nnz() * heads);
     layout.run(&left, &right, 0.5, &output).unwrap();
     let (found, width) = (output.to_vec().unwrap(), columns / heads);
+    if layout.most_blocks != u32::MAX {
+        // The same where lanes go on from row to row.
+        layout.most_blocks = 1;
+        let again = rubbish::<O>(device, csr.nnz() * heads);
+        layout.run(&left, &right, 0.5, &again).unwrap();
+        assert!(found.iter().zip(again.to_vec().unwrap()).all(|(a, b)| a.number() == b.number()), "{case}");
+    }
     for (k, (i, j)) in entries(csr).enumerate() {
         for h in 0..heads {
             let terms = (h * width..(h + 1) * width).map(|c| 0.5 * x[i * columns + c] * y[j * columns + c]);
@@ -46,7 +53,7 @@ where
     f32: Product<T>,
 {
     let Some(device) = device() else { return };
-    for (name, csr) in graphs() {
+    for (name, csr) in graphs().into_iter().chain([short_rows()]) {
         for &(columns, heads) in shapes {
             for enough in [0, 4096] {
                 agrees::<T, T>(&device, name, &csr, columns, heads, enough);
