@@ -12,13 +12,14 @@ template <u32 LANES> BG_DEVICE void gat_backward_brief(const GatBackwardParams& 
     const bool active = column < p.columns;
     const f32 *values = (const f32*)p.values + column, *gradient = (const f32*)p.gradient + column;
     BriefRows<LANES> rows(p.rows);
-    float4 scalars[HELD], own;
+    float4 scalars[HELD];
+    uint4 own;
     u32 positions[HELD];
     f32 right;
     auto load_scalars = [&](u32 row, const BriefRow<LANES>& of) {
         const bool in = row < p.rows.row_count;
         right = in ? load_readonly(p.right + row) : 0.0f;
-        own = in && active ? load_readonly((const float4*)(values + (u64)row * p.columns)) : make_float4(0, 0, 0, 0);
+        own = in && active ? load_vector<f32, VECTOR>(values + (u64)row * p.columns) : make_uint4(0, 0, 0, 0);
 #pragma unroll
         for (u32 h = 0; h < HELD; h++) {
             scalars[h] = of.has(h) ? load_readonly(p.packed + of.columns[h]) : make_float4(0, 0, 0, 0);
@@ -27,20 +28,12 @@ template <u32 LANES> BG_DEVICE void gat_backward_brief(const GatBackwardParams& 
     };
     load_scalars(rows.row, rows.now);
     while (rows.goes_on(p.rows)) {
-        const u32 count = rows.now.end - rows.now.begin;
-        float4 x[BRIEF_DEEP];
-        auto load = [&](u32 h, u32 j) {
-#pragma unroll
-            for (u32 u = 0; u < BRIEF_DEEP; u++) {
-                const u32 from = shuffle(rows.now.columns[h], group + j + u);
-                x[u] = active && h * LANES + j + u < count ? load_readonly((const float4*)(gradient + (u64)from * p.columns)) : make_float4(0, 0, 0, 0);
-            }
-        };
-        load(0, 0);
+        uint4 x[BRIEF_DEEP];
+        load_named(x, rows.now, 0, 0, gradient, p.columns, active);
         const BriefRow<LANES> asked = rows.ask(p.rows);
         // Rounded as the other score is: scores that cancel each other give zero, on whose side the slope changes.
         const f32 own_right = rounded_product(right, LOG2_E);
-        const float4 mine = own;
+        const uint4 mine = own;
         f32 z[HELD], probabilities[HELD], kept[HELD], products[HELD], dots[HELD];
 #pragma unroll
         for (u32 h = 0; h < HELD; h++) {
@@ -59,16 +52,17 @@ template <u32 LANES> BG_DEVICE void gat_backward_brief(const GatBackwardParams& 
 #pragma unroll
             for (u32 j = 0; j < LANES; j += BRIEF_DEEP) {
                 if (!goes_to(rows.now, h, j)) break;
-                if (h + j > 0) load(h, j);
+                if (h + j > 0) load_named(x, rows.now, h, j, gradient, p.columns, active);
                 f32 found[BRIEF_DEEP];
 #pragma unroll
                 for (u32 u = 0; u < BRIEF_DEEP; u++) {
                     const f32 w = shuffle(weight, group + j + u);
-                    found[u] = mine.x * x[u].x + mine.y * x[u].y + mine.z * x[u].z + mine.w * x[u].w;
-                    sums[0] += w * x[u].x;
-                    sums[1] += w * x[u].y;
-                    sums[2] += w * x[u].z;
-                    sums[3] += w * x[u].w;
+                    found[u] = 0;
+#pragma unroll
+                    for (u32 i = 0; i < VECTOR; i++) {
+                        found[u] += element<f32>(mine, i) * element<f32>(x[u], i);
+                        sums[i] += w * element<f32>(x[u], i);
+                    }
                 }
                 const f32 dot = sums_apart<LANES>(found);
                 // Each to the lane whose entry it is.

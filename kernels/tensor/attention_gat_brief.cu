@@ -1,7 +1,6 @@
 // Additive attention of one head over rows of 32 entries at most: LANES lanes take a row and hold the sums of its columns, VECTOR columns each.
 // A lane works out the scores of its own entries, which have been asked for with the row before, and passes the powers on.
 #include "tensor/attention_gat.cuh"
-#include "tensor/attention_vector.cuh"
 #include "tensor/rows_brief.cuh"
 
 namespace bg {
@@ -21,16 +20,8 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_brief(const GatPara
     };
     load_scores(rows.row, rows.now);
     while (rows.goes_on(p.rows)) {
-        const u32 count = rows.now.end - rows.now.begin;
         uint4 found[BRIEF_DEEP];
-        auto load = [&](u32 h, u32 j) {
-#pragma unroll
-            for (u32 u = 0; u < BRIEF_DEEP; u++) {
-                const u32 from = shuffle(rows.now.columns[h], group + j + u);
-                found[u] = active && h * LANES + j + u < count ? load_vector<T, VECTOR>(values + (u64)from * p.columns) : make_uint4(0, 0, 0, 0);
-            }
-        };
-        load(0, 0);
+        load_named(found, rows.now, 0, 0, values, p.columns, active);
         const BriefRow<LANES> asked = rows.ask(p.rows);
         const f32 own_left = left * LOG2_E;
         f32 weights[HELD], most = NO_SCORE, total = 0, sums[VECTOR] = {};
@@ -60,7 +51,7 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void gat_brief(const GatPara
 #pragma unroll
             for (u32 j = 0; j < LANES; j += BRIEF_DEEP) {
                 if (!goes_to(rows.now, h, j)) break;
-                if (h + j > 0) load(h, j);
+                if (h + j > 0) load_named(found, rows.now, h, j, values, p.columns, active);
 #pragma unroll
                 for (u32 u = 0; u < BRIEF_DEEP; u++) {
                     const f32 weight = shuffle(weights[h], group + j + u);

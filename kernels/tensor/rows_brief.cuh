@@ -6,6 +6,7 @@
 // backward (H200). Longer rows in steps of 32 entries were tried: what a step has to remember costs more than the wait.
 #pragma once
 #include "tensor/attention_tasks.cuh"
+#include "tensor/attention_vector.cuh"
 
 namespace bg {
 /// Entries in flight, besides what is asked ahead: of more, fewer warps fit.
@@ -62,6 +63,18 @@ template <u32 LANES> struct BriefRows {
     }
 };
 
+/// Asks for what BRIEF_DEEP entries from `j` on of the lanes' number `h` name: 16 bytes of rows of `columns` elements, from the lane's own place in
+/// row 0 on, if it has one.
+template <class T, u32 LANES>
+BG_DEVICE void load_named(uint4 (&found)[BRIEF_DEEP], const BriefRow<LANES>& row, u32 h, u32 j, const T* place, u32 columns, bool active) {
+    const u32 group = lane() - lane() % LANES;
+#pragma unroll
+    for (u32 u = 0; u < BRIEF_DEEP; u++) {
+        const u32 from = shuffle(row.columns[h], group + j + u);
+        const bool in = active && h * LANES + j + u < row.end - row.begin;
+        found[u] = in ? load_vector<T, Wide<T>::value>(place + (u64)from * columns) : make_uint4(0, 0, 0, 0);
+    }
+}
 /// Whether entries from `j` on of a lane's number `h` are there in any group of the warp; the first are always looked at.
 template <u32 LANES> BG_DEVICE bool goes_to(const BriefRow<LANES>& row, u32 h, u32 j) {
     return h + j == 0 || any(h * LANES + j < row.end - row.begin);

@@ -7,7 +7,7 @@
 namespace bg {
 template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void sddmm_brief(const SddmmParams& p) {
     constexpr u32 HELD = WARP / LANES, APART = LANES / BRIEF_DEEP;
-    const u32 me = lane() % LANES, group = lane() - me, column = me * VECTOR;
+    const u32 me = lane() % LANES, column = me * VECTOR;
     const bool active = column < p.columns;
     const T *left = (const T*)p.left + column, *right = (const T*)p.right + column;
     BriefRows<LANES> rows(p.rows);
@@ -17,16 +17,8 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void sddmm_brief(const Sddmm
     };
     load_own(rows.row);
     while (rows.goes_on(p.rows)) {
-        const u32 count = rows.now.end - rows.now.begin;
         uint4 x[BRIEF_DEEP];
-        auto load = [&](u32 h, u32 j) {
-#pragma unroll
-            for (u32 u = 0; u < BRIEF_DEEP; u++) {
-                const u32 from = shuffle(rows.now.columns[h], group + j + u);
-                x[u] = active && h * LANES + j + u < count ? load_vector<T, VECTOR>(right + (u64)from * p.columns) : make_uint4(0, 0, 0, 0);
-            }
-        };
-        load(0, 0);
+        load_named(x, rows.now, 0, 0, right, p.columns, active);
         const BriefRow<LANES> asked = rows.ask(p.rows);
         const uint4 mine = own;
         load_own(rows.row + rows.groups);
@@ -35,7 +27,7 @@ template <class T, u32 VECTOR, u32 LANES> BG_DEVICE void sddmm_brief(const Sddmm
 #pragma unroll
             for (u32 j = 0; j < LANES; j += BRIEF_DEEP) {
                 if (!goes_to(rows.now, h, j)) break;
-                if (h + j > 0) load(h, j);
+                if (h + j > 0) load_named(x, rows.now, h, j, right, p.columns, active);
                 f32 dots[BRIEF_DEEP] = {};
 #pragma unroll
                 for (u32 u = 0; u < BRIEF_DEEP; u++)

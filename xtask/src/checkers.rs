@@ -10,12 +10,14 @@ use anyhow::{Context, Result, bail};
 /// The tests of a library whose names hold one of the words: the package, and the words.
 type Tests = (&'static str, &'static [&'static str]);
 
-/// Small enough for a checker that is forty times slower than the machine.
+/// Small enough for a checker that is forty times slower than the machine. What takes long is several processes, the longest first.
 const SMALL: &[Tests] = &[
+    ("bitgraph-cpu", &["tile::tests::sums_in"]),
+    ("bitgraph-cpu", &["tile::", "--skip", "tile::tests::sums_in"]),
+    ("bitgraph-cpu", &["team", "place", "spmv::tests", "fused::tc::ranked", "fused::tc::work", "fused::msbfs::count", "refuses"]),
     ("bitgraph-sparse", &["buffer", "parallel", "bits", "halves", "permutation"]),
-    ("bitgraph-b2sr", &["keys", "packing", "marks", "tile"]),
     ("bitgraph-io", &["bgr", "map", "number"]),
-    ("bitgraph-cpu", &["team", "place", "spmv::tests", "fused::tc::ranked", "fused::tc::work", "fused::msbfs::count", "refuses", "tile::"]),
+    ("bitgraph-b2sr", &["keys", "packing", "marks", "tile"]),
 ];
 
 /// Modules in which threads meet.
@@ -73,16 +75,6 @@ fn has_avx512() -> bool {
     false
 }
 
-/// Runs the tests of libraries, each after `before`.
-fn each(build: Build, tests: &[Tests], extra: &[&str], before: &[&str], variables: &[(&str, &str)]) -> Result<()> {
-    for (package, words) in tests {
-        for program in programs::of(build, package, &[], extra, variables)? {
-            program.run(before, words, variables)?;
-        }
-    }
-    Ok(())
-}
-
 /// Reads and writes out of bounds and uses of what was not initialised.
 pub fn valgrind(rest: &[String]) -> Result<()> {
     let (build, words) = Build::of(rest);
@@ -95,7 +87,14 @@ pub fn valgrind(rest: &[String]) -> Result<()> {
     }
     // It runs one thread at a time, and gives turns to those that wait for others only if told to. It shows no AVX-512 to programs.
     let before = ["valgrind", "--quiet", "--error-exitcode=9", "--leak-check=no", "--fair-sched=try"];
-    each(build, SMALL, &[], &before, &[("RAYON_NUM_THREADS", "2"), ("PROPTEST_CASES", "4")])
+    let variables = [("RAYON_NUM_THREADS", "2"), ("PROPTEST_CASES", "4")];
+    let mut all = Vec::new();
+    for (package, words) in SMALL {
+        let programs = programs::of(build, package, &[], &[], &variables)?;
+        all.extend(programs.into_iter().map(|program| (program, *words)));
+    }
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    run::parallel(&all, jobs, |(program, words)| program.run_aside(&before, words, &variables))
 }
 
 /// Undefined behaviour of the language, by its interpreter.
@@ -137,5 +136,10 @@ pub fn tsan(rest: &[String]) -> Result<()> {
         ("RAYON_NUM_THREADS", "3"),
         ("TSAN_OPTIONS", "halt_on_error=1"),
     ];
-    each(Build::Package, THREADED, &["-Zbuild-std", "--target", &host], &[], &variables)
+    for (package, words) in THREADED {
+        for program in programs::of(Build::Package, package, &[], &["-Zbuild-std", "--target", &host], &variables)? {
+            program.run(&[], words, &variables)?;
+        }
+    }
+    Ok(())
 }

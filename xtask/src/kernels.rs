@@ -11,8 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const USAGE: &str =
-    "usage: cargo xtask kernels [--arch 80,90a,...] [--nvcc PATH] [--jobs N] [--checked] [--line-info] | kernels --host [--jobs N]";
+const USAGE: &str = "usage: cargo xtask kernels [--arch 80,90a,...] [--portable 80] [--nvcc PATH] [--jobs N] [--checked] [--line-info] | kernels --host [--jobs N]";
 
 /// How a compiled module is kept.
 const PACKED: &str = "fatbin.packed";
@@ -22,6 +21,8 @@ const DEFAULT_ARCHITECTURES: &str = "80,90a";
 
 struct Options {
     architectures: Vec<String>,
+    /// Whose assembly serves every newer GPU that has no machine code of its own: the lowest of all unless asked for.
+    portable: u32,
     nvcc: Option<PathBuf>,
     host: bool,
     /// For a checker of races: see `kernels/common/memory.cuh`.
@@ -39,17 +40,19 @@ pub fn run(arguments: &[String]) -> Result<()> {
 fn parse(arguments: &[String]) -> Result<Options> {
     let mut options = Options {
         architectures: split_architectures(DEFAULT_ARCHITECTURES)?,
+        portable: 0,
         nvcc: None,
         host: false,
         checked: false,
         line_info: false,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
-    let mut rest = arguments.iter();
+    let (mut rest, mut portable) = (arguments.iter(), None);
     while let Some(flag) = rest.next() {
         let mut value = || rest.next().with_context(|| format!("{flag} needs a value; {USAGE}"));
         match flag.as_str() {
             "--arch" => options.architectures = split_architectures(value()?)?,
+            "--portable" => portable = Some(value()?.parse().context("--portable needs a number such as 80")?),
             "--nvcc" => options.nvcc = Some(PathBuf::from(value()?)),
             "--jobs" => options.jobs = value()?.parse().context("--jobs needs a whole number")?,
             "--host" => options.host = true,
@@ -58,10 +61,15 @@ fn parse(arguments: &[String]) -> Result<Options> {
             _ => bail!("{USAGE}"),
         }
     }
+    let lowest = number(options.architectures.first().context("--arch is empty")?);
+    options.portable = portable.unwrap_or(lowest);
+    if options.portable > lowest {
+        bail!("--portable {} is above {lowest}, the lowest of --arch", options.portable);
+    }
     Ok(options)
 }
 
-/// Lowest first: its portable assembly serves every newer GPU that has no machine code of its own.
+/// Lowest first.
 fn split_architectures(list: &str) -> Result<Vec<String>> {
     let mut architectures: Vec<String> = list.split(',').map(String::from).collect();
     if let Some(bad) = architectures.iter().find(|a| !is_architecture(a)) {
@@ -113,8 +121,7 @@ fn device(options: &Options) -> Result<()> {
     let bundle = kernels.join("bundle");
     fs::create_dir_all(&bundle).with_context(|| format!("cannot create {}", bundle.display()))?;
     let mut names: Vec<String> = options.architectures.iter().map(|a| format!("sm_{a}")).collect();
-    let lowest = options.architectures.first().context("--arch is empty")?;
-    names.push(format!("compute_{}", number(lowest)));
+    names.push(format!("compute_{}", options.portable));
     let mark = |asked: bool, name: &'static str| if asked { name } else { "" };
     let (checked, lines) = (mark(options.checked, " checked"), mark(options.line_info, " line-info"));
     let heading = format!("architectures {}{checked}{lines}", names.join(" "));
@@ -179,17 +186,14 @@ fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &O
     if options.checked {
         command.arg("-DBITGRAPH_CHECKED");
     }
-    for (position, a) in options.architectures.iter().enumerate() {
-        let code = if position == 0 { format!("code=[sm_{a},compute_{}]", number(a)) } else { format!("code=sm_{a}") };
-        command.arg("-gencode").arg(if position == 0 && number(a).to_string() != *a {
-            // Machine code of a special architecture cannot come from the portable assembly of the plain one.
-            format!("arch=compute_{a},code=sm_{a}")
-        } else {
-            format!("arch=compute_{a},{code}")
-        });
-        if position == 0 && number(a).to_string() != *a {
-            command.arg("-gencode").arg(format!("arch=compute_{n},code=compute_{n}", n = number(a)));
-        }
+    // Machine code of a special architecture cannot come from the portable assembly of the plain one.
+    let portable = options.portable.to_string();
+    for a in &options.architectures {
+        let code = if *a == portable { format!("code=[sm_{a},compute_{a}]") } else { format!("code=sm_{a}") };
+        command.arg("-gencode").arg(format!("arch=compute_{a},{code}"));
+    }
+    if !options.architectures.contains(&portable) {
+        command.arg("-gencode").arg(format!("arch=compute_{portable},code=compute_{portable}"));
     }
     let source = checked_source(bundle, module)?;
     command.arg("-o").arg(&partial).arg(&source);
@@ -246,41 +250,6 @@ fn host(jobs: usize) -> Result<()> {
     listed(&modules)
 }
 
-/// Memory of the shim while it is verified, little enough to be filled.
-const EMULATED_MEMORY: &str = "268435456";
-
-/// Compiles the kernels for the host shim and verifies the CUDA backend on them: operations, tensors, algorithms and faults unless rings are
-/// named, since real graphs would take hours.
-pub fn emulate(arguments: &[String]) -> Result<()> {
-    run(&["--host".into()])?;
-    let folder = host_folder();
-    let folder = folder.to_str().context("the target folder's name is not UTF-8")?;
-    let quick: &[&str] = if arguments.iter().any(|a| a == "--full") { &[] } else { &["--quick"] };
-    let verify = ["--backend", "cuda"];
-    let rings: &[&str] = if arguments.iter().any(|a| a.starts_with("--ring")) {
-        &[]
-    } else {
-        &["--ring", "operations", "--ring", "tensors", "--ring", "algorithms", "--ring", "faults"]
-    };
-    let verify: Vec<&str> = verify.iter().chain(quick).chain(rings).copied().collect();
-    let variables = [("BITGRAPH_CUDA_EMULATOR", folder), ("BITGRAPH_REQUIRE_GPU", "1"), ("BITGRAPH_CUDA_EMULATED_MEMORY", EMULATED_MEMORY)];
-    let words: Vec<String> = verify.iter().map(ToString::to_string).chain(arguments.iter().cloned()).collect();
-    self::verify(&words, &variables)
-}
-
-/// Runs the verification program. It is built beside the command line, so that the libraries below are compiled once for both.
-pub fn verify(arguments: &[String], variables: &[(&str, &str)]) -> Result<()> {
-    let both = ["build", "--release", "--package", "bitgraph-cli", "--package", "bitgraph-verify", "--bin", "bitgraph-verify"];
-    run::cargo(&both, &[])?;
-    let program = run::target_folder().join("release").join(format!("bitgraph-verify{}", std::env::consts::EXE_SUFFIX));
-    let status = Command::new(&program).args(arguments).envs(variables.iter().copied()).current_dir(run::root()).status();
-    let status = status.with_context(|| format!("cannot start {}", program.display()))?;
-    if !status.success() {
-        bail!("bitgraph-verify {} ended with {status}", arguments.join(" "));
-    }
-    Ok(())
-}
-
 /// Every `.cu` file is in the table of kernels, or nothing would find it.
 fn listed(modules: &[&str]) -> Result<()> {
     let known = |m: &str| m == bitgraph_kernels::LISTED_MODULE || listed_modules().any(|l| l.name == m);
@@ -316,6 +285,12 @@ mod tests {
         assert!(["", "sm_80", "8", "90ab", "a", "80 "].iter().all(|a| !is_architecture(a)));
         assert_eq!(split_architectures("100,90a,80,90a").unwrap(), ["80", "90a", "100"]);
         assert!(parse(&["--arch".into(), "x".into()]).is_err());
+        let portable = |text: &str| parse(&text.split(' ').map(String::from).collect::<Vec<_>>()).map(|options| options.portable).ok();
+        assert_eq!(
+            (portable("--arch 90a,80"), portable("--arch 90a"), portable("--arch 90a --portable 80")),
+            (Some(80), Some(90), Some(80))
+        );
+        assert_eq!((portable("--arch 80,90a --portable 90"), portable("--portable x")), (None, None));
         assert!(parse(&["--nonsense".into()]).is_err());
     }
 

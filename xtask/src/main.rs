@@ -15,6 +15,7 @@ mod reproduce;
 mod run;
 mod shim;
 mod tidy;
+mod verify;
 
 use anyhow::{Result, bail};
 use std::process::ExitCode;
@@ -41,7 +42,8 @@ Usage: cargo xtask TASK [arguments]
   msrv        everything checked with the oldest Rust that the workspace states, where that is installed
   chart       the ratios of benches/data/ratios.csv as docs/ratios.svg and as the table of the README
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=ALGORITHM:COMMAND] ...
-  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--nvcc PATH] [--checked] [--line-info]; or for the host shim: kernels --host
+  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--portable 80] [--nvcc PATH] [--checked] [--line-info]; or for the host
+              shim: kernels --host
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
               reproduce bit-graphblas|tc-gnn|qgtc|bitgnn|halfgnn [--data DIR] [--backend cuda] [--graphs NAME,..] [--json FILE]; all but
               the first also take [--quick] [--markdown FILE], and run what needs no GPU without one; networks take [--seeds R]
@@ -71,8 +73,8 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "clippy" => clippy(rest),
         "test" => run::cargo(&["test", "--workspace"], rest),
         "doc" => doc(rest),
-        "verify" => kernels::verify(rest, &[]),
-        "emulate" => kernels::emulate(rest),
+        "verify" => verify::run(rest),
+        "emulate" => verify::emulate(rest),
         "shim" => shim::run(rest),
         "levels" => checkers::levels(rest),
         "loom" => checkers::loom(rest),

@@ -83,17 +83,33 @@ fn field<'a>(line: &'a str, name: &str) -> Option<&'a str> {
 impl Program {
     /// Runs it, after `before` (a checker and its options), with the words that choose its tests.
     pub fn run(&self, before: &[&str], words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+        let (mut command, shown) = self.command(before, words, variables)?;
+        let status = command.status().with_context(|| format!("cannot start {shown}"))?;
+        if !status.success() {
+            bail!("{shown} ended with {status}");
+        }
+        Ok(())
+    }
+    /// As [`Program::run`]; what it prints comes in one piece when it has ended, so that several can run side by side.
+    pub fn run_aside(&self, before: &[&str], words: &[&str], variables: &[(&str, &str)]) -> Result<()> {
+        let (mut command, shown) = self.command(before, words, variables)?;
+        let output = command.output().with_context(|| format!("cannot start {shown}"))?;
+        eprint!("{}", String::from_utf8_lossy(&output.stderr));
+        print!("{}", String::from_utf8_lossy(&output.stdout));
+        if !output.status.success() {
+            bail!("{shown} ended with {}", output.status);
+        }
+        Ok(())
+    }
+    /// The command, which is shown, and its line.
+    fn command(&self, before: &[&str], words: &[&str], variables: &[(&str, &str)]) -> Result<(Command, String)> {
         let path = self.path.to_str().context("a path is not UTF-8")?;
         let line: Vec<&str> = before.iter().copied().chain([path]).chain(words.iter().copied()).collect();
         let prefix: String = variables.iter().map(|(name, value)| format!("{name}={value:?} ")).collect();
         eprintln!("$ {prefix}{}", line.join(" "));
         let mut command = Command::new(line[0]);
         command.args(&line[1..]).envs(variables.iter().copied()).env("CARGO_MANIFEST_DIR", &self.folder).current_dir(&self.folder);
-        let status = command.status().with_context(|| format!("cannot start {}", line[0]))?;
-        if !status.success() {
-            bail!("{} ended with {status}", line.join(" "));
-        }
-        Ok(())
+        Ok((command, line.join(" ")))
     }
 }
 

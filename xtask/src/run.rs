@@ -69,24 +69,26 @@ pub fn cargo_with(first: &[&str], rest: &[String], variables: &[(&str, &str)]) -
 /// Runs `work` over the items on up to `jobs` threads; the first failure in order is reported.
 ///
 /// # Errors
-/// The first of `work`'s, by the items' names.
-pub fn parallel(items: &[&str], jobs: usize, work: impl Fn(&str) -> Result<()> + Sync) -> Result<()> {
+/// The first of `work`'s, by the items' order.
+pub fn parallel<T: Sync>(items: &[T], jobs: usize, work: impl Fn(&T) -> Result<()> + Sync) -> Result<()> {
     let next = AtomicUsize::new(0);
     let failures = Mutex::new(Vec::new());
     std::thread::scope(|scope| {
         for _ in 0..jobs.clamp(1, items.len().max(1)) {
             scope.spawn(|| {
-                while let Some(item) = items.get(next.fetch_add(1, Ordering::Relaxed)) {
+                loop {
+                    let index = next.fetch_add(1, Ordering::Relaxed);
+                    let Some(item) = items.get(index) else { break };
                     if let Err(error) = work(item)
                         && let Ok(mut list) = failures.lock()
                     {
-                        list.push((item.to_string(), error));
+                        list.push((index, error));
                     }
                 }
             });
         }
     });
     let mut failures = failures.into_inner().unwrap_or_default();
-    failures.sort_by(|a, b| a.0.cmp(&b.0));
+    failures.sort_by_key(|(index, _)| *index);
     failures.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }
