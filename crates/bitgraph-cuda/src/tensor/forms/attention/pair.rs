@@ -4,7 +4,7 @@
 //! Alon, Yahav, How Attentive are Graph Attention Networks?, 2022.
 
 use super::gat::{AttentionEnd, EndParams, partial_len};
-use super::layout::{Cut, Products, RowTasks, RowTasksParams, TASKS_ENOUGH};
+use super::layout::{Cut, PAIRS_ENOUGH, Products, RowTasks, RowTasksParams};
 use super::select::Pair;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
@@ -102,11 +102,11 @@ impl<T: Feature> PairLayout<T> {
     /// # Errors
     /// Heads that do not divide the columns; more columns than a warp holds; out of memory.
     pub fn build(device: &Device, csr: &DeviceCsr, columns: usize, heads: usize) -> Result<Option<Self>> {
-        Self::with_enough(device, csr, columns, heads, (TASKS_ENOUGH, Products::Many))
+        Self::with_enough(device, csr, columns, heads, (PAIRS_ENOUGH, Products::Many))
     }
     /// As [`PairLayout::build`], of a matrix: one of few products is waited for nowhere.
     pub(in crate::tensor) fn of(matrix: &CudaMatrix, columns: usize, heads: usize) -> Result<Option<Self>> {
-        Self::with_enough(&matrix.device, matrix.lists()?, columns, heads, (TASKS_ENOUGH, Products::of(matrix)))
+        Self::with_enough(&matrix.device, matrix.lists()?, columns, heads, (PAIRS_ENOUGH, Products::of(matrix)))
     }
     pub(super) fn with_enough(
         device: &Device,
