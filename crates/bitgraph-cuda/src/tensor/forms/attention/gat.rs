@@ -133,18 +133,9 @@ impl<T: Feature> GatLayout<T> {
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
         let warps = csr.rows as u64 * u64::from(form.lanes()) / 32;
-        let brief = match form.brief::<T>(columns, heads).filter(|_| warps >= enough) {
-            Some(form) => RowTasks::brief(device, csr, products)?.map(|tasks| (form, tasks)),
-            None => None,
-        };
-        let (form, tasks) = match brief {
-            Some(brief) => brief,
-            None => {
-                let cut = Cut::ByLength { piece: form.piece::<T>(csr.nnz, columns) };
-                let Some(tasks) = RowTasks::build(device, csr, cut, products)? else { return Ok(None) };
-                (form, tasks)
-            }
-        };
+        let brief = form.brief::<T>(columns, heads).filter(|_| warps >= enough);
+        let cut = Cut::ByLength { piece: form.piece::<T>(csr.nnz, columns) };
+        let Some((form, tasks)) = RowTasks::of_form(device, csr, brief, (form, cut), products)? else { return Ok(None) };
         let (module, kernel) = form.kernel::<T>(heads);
         let most_blocks = most_blocks::<GatParams>(device, module, &kernel, form.turns::<T>())?;
         let side_bits = tasks.side_bits(form.lanes(), enough);

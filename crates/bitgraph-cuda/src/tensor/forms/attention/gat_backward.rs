@@ -148,19 +148,9 @@ impl<T: Feature> GatBackwardLayout<T> {
     ) -> Result<Option<Self>> {
         let Some(forward) = GatLayout::<T>::with_form(device, csr, columns, heads, forward, (enough, products))? else { return Ok(None) };
         let places = invert(device, positions)?;
-        let products = products.transposed();
-        let brief = match form.brief(heads) {
-            Some(form) => RowTasks::brief(device, transposed, products)?.map(|tasks| (form, tasks)),
-            None => None,
-        };
-        let (form, transposed) = match brief {
-            Some(brief) => brief,
-            None => {
-                let cut = Cut::Windows { widest: form.window(heads), enough };
-                let Some(tasks) = RowTasks::build(device, transposed, cut, products)? else { return Ok(None) };
-                (form, tasks)
-            }
-        };
+        let cut = Cut::Windows { widest: form.window(heads), enough };
+        let tasks = RowTasks::of_form(device, transposed, form.brief(heads), (form, cut), products.transposed())?;
+        let Some((form, transposed)) = tasks else { return Ok(None) };
         let (module, kernel) = form.kernel::<T>(heads);
         let most_blocks = most_blocks::<BackwardParams>(device, module, &kernel, form.turns())?;
         let product = |what: &'static str, a: usize, b: usize| a.checked_mul(b).ok_or_else(|| Base::Overflow { what, dtype: DType::U64 });

@@ -186,12 +186,31 @@ impl RowTasks {
         }
         Ok(Some(Self::over(csr, offsets, (window, piece), (tasks, arrived), (piece_count, other_count))))
     }
+    /// The tasks of the form for brief rows, if there is one and no row is longer; else those of the other form, cut as it wants them. None as of
+    /// [`RowTasks::build`].
+    ///
+    /// # Errors
+    /// Out of memory, or the driver's.
+    pub(crate) fn of_form<F>(
+        device: &Device,
+        csr: &DeviceCsr,
+        brief: Option<F>,
+        (other, cut): (F, Cut),
+        products: Products,
+    ) -> Result<Option<(F, Self)>> {
+        if let Some(form) = brief
+            && let Some(tasks) = Self::brief(device, csr, products)?
+        {
+            return Ok(Some((form, tasks)));
+        }
+        Ok(Self::build(device, csr, cut, products)?.map(|tasks| (other, tasks)))
+    }
     /// Rows in their order, each a task, where none has more than [`BRIEF`] entries; None otherwise. One launch, and waits for a number; of few
     /// products neither, and None where nothing is known of the rows.
     ///
     /// # Errors
     /// Out of memory, or the driver's.
-    pub(crate) fn brief(device: &Device, csr: &DeviceCsr, products: Products) -> Result<Option<Self>> {
+    fn brief(device: &Device, csr: &DeviceCsr, products: Products) -> Result<Option<Self>> {
         // Kernels count on by a few times as many rows as a launch takes at once.
         let within = csr.nnz <= u32::MAX as usize - 4096 && csr.rows < 1 << 31 && csr.columns < u32::MAX as usize;
         let Some(offsets) = csr.offsets.as_u32().filter(|_| within) else { return Ok(None) };

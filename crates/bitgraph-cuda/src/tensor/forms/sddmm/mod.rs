@@ -79,17 +79,9 @@ impl<T: Feature> SddmmLayout<T> {
     ) -> Result<Option<Self>> {
         let form = if is_aligned(&csr.indices) { form } else { Form::Plain };
         let warps = csr.rows as u64 * u64::from(form.lanes()) / 32;
-        let brief = match form.brief::<T>(heads).filter(|_| warps >= enough) {
-            Some(form) => RowTasks::brief(device, csr, products)?.map(|tasks| (form, tasks)),
-            None => None,
-        };
-        let (form, tasks) = match brief {
-            Some(brief) => brief,
-            None => {
-                let Some(tasks) = RowTasks::build(device, csr, form.cut(heads, enough), products)? else { return Ok(None) };
-                (form, tasks)
-            }
-        };
+        let brief = form.brief::<T>(heads).filter(|_| warps >= enough);
+        let tasks = RowTasks::of_form(device, csr, brief, (form, form.cut(heads, enough)), products)?;
+        let Some((form, tasks)) = tasks else { return Ok(None) };
         let (module, kernel) = form.kernel::<T>();
         let most_blocks = most_blocks::<SddmmParams>(device, module, &kernel, form.turns())?;
         let side_bits = tasks.side_bits(form.lanes(), enough);
