@@ -68,7 +68,9 @@ template <u32 ITEMS> BG_DEVICE void entry_rows(const RowOffsets& offsets, u64 nn
     for (u32 r = first + 1 + threadIdx.x; r <= last; r += blockDim.x) atomicMax(&marks[offsets.at(r) - start], r - first);
     __syncthreads();
     u32 carry = 0, until = 0xffffffffu >> (31 - lane());
+    bool idle = start + warp * (ITEMS * WARP) >= nnz;
     for (u32 i = 0; i < ITEMS; i++) {
+        if (idle) break;
         u32 mark = marks[warp * (ITEMS * WARP) + i * WARP + lane()];
         u32 starts = ballot(mark != 0), own = starts & until;
         u32 found = shuffle(mark, own ? 31u - (u32)__clz(own) : 0);
@@ -80,7 +82,7 @@ template <u32 ITEMS> BG_DEVICE void entry_rows(const RowOffsets& offsets, u64 nn
     __syncthreads();
     u32 before = 0;
     for (u32 w = 0; w < warps; w++) before = w < warp ? max_of(before, carries[w]) : before;
-    for (u32 i = 0; i < ITEMS; i++) row[i] = first + max_of(row[i], before);
+    for (u32 i = 0; i < ITEMS; i++) row[i] = first + max_of(idle ? 0 : row[i], before);
     __syncthreads();
 }
 }  // namespace bg

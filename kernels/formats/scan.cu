@@ -30,6 +30,7 @@ template <class T> BG_DEVICE void scan(const ScanParams& p) {
     u64 start = (u64)block * (blockDim.x / WARP * SCAN_WARP) + threadIdx.x / WARP * SCAN_WARP + lane() * 4;
     u32 values[SCAN_ROUNDS][4];
     bool whole = start + SCAN_WARP <= p.n;
+    u64 first = start - lane() * 4;  // of the warp
     for (u32 r = 0; r < SCAN_ROUNDS; r++) {
         u64 at = start + r * 4 * WARP;
         if (whole) {
@@ -42,6 +43,7 @@ template <class T> BG_DEVICE void scan(const ScanParams& p) {
     // What comes before each round's four, within the warp.
     T before[SCAN_ROUNDS], sum = 0;
     for (u32 r = 0; r < SCAN_ROUNDS; r++) {
+        if (first + r * 4 * WARP >= p.n) break;
         T own = (T)values[r][0] + values[r][1] + values[r][2] + values[r][3];
         T inclusive = scan_inclusive(own);
         before[r] = sum + inclusive - own;
@@ -62,6 +64,7 @@ template <class T> BG_DEVICE void scan(const ScanParams& p) {
     __syncthreads();
     within += *prefix;
     for (u32 r = 0; r < SCAN_ROUNDS; r++) {
+        if (first + r * 4 * WARP >= p.n) break;
         u64 at = start + r * 4 * WARP;
         T sums[4];
         sums[0] = within + before[r];

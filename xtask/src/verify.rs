@@ -10,9 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 
 /// Rings of the CPU backend; the longest first, so that none is left alone at the end.
-const OF_CPU: &[&str] = &["operations", "data", "tensors", "algorithms"];
+const OF_CPU: &[&str] = &["data", "products", "tensors", "matrices", "vectors", "algorithms"];
 /// Rings of the CUDA backend on the host shim, likewise. Without real graphs, which would take hours.
-const OF_SHIM: &[&str] = &["tensors", "algorithms", "operations", "faults"];
+const OF_SHIM: &[&str] = &["products", "matrices", "tensors", "vectors", "algorithms", "faults"];
 /// Memory of the shim while it is verified, little enough to be filled.
 const EMULATED_MEMORY: &str = "268435456";
 

@@ -8,7 +8,7 @@ use bitgraph::prelude::*;
 use bitgraph_testkit::{NamedGraph, cases, corpus, reference};
 use rayon::ThreadPoolBuilder;
 
-const RING: &str = "algorithms";
+pub(crate) const RING: &str = "algorithms";
 /// The graphs of a quick run: no arcs, parts, directions, loops, thin and wide levels, equal and unequal degrees.
 const QUICK: [&str; 8] = [
     "no edges",

@@ -10,7 +10,7 @@ use bitgraph_testkit::Tolerance;
 use serde_json::Value;
 use std::path::Path;
 
-const RING: &str = "data";
+pub(crate) const RING: &str = "data";
 /// Entries up to which every format is verified without `--full`.
 const QUICK: usize = 120_000;
 

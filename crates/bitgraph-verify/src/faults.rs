@@ -12,7 +12,7 @@ use bitgraph_testkit::{Known, NamedGraph};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-const RING: &str = "faults";
+pub(crate) const RING: &str = "faults";
 /// Bytes that are left while the rest is held.
 const LEFT: [u64; 10] = [0, 1 << 14, 1 << 16, 1 << 18, 1 << 20, 1 << 21, 1 << 22, 1 << 23, 1 << 24, 1 << 26];
 /// More memory than this is not filled on the host shim, which writes all of it.

@@ -32,6 +32,10 @@ pub enum Target {
 /// The variable that turns a missing GPU from a skip into a failure.
 pub const REQUIRE_GPU: &str = "BITGRAPH_REQUIRE_GPU";
 
+/// What can be verified by itself; `faults` are those of devices.
+pub const RINGS: [&str; 7] =
+    [operations::VECTORS, operations::PRODUCTS, operations::MATRICES, tensors::RING, algorithms::RING, faults::RING, data::RING];
+
 /// What to verify.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
@@ -43,7 +47,7 @@ pub struct Options {
     pub quick: bool,
     /// A folder of graphs with an `expected.json`.
     pub data: Option<PathBuf>,
-    /// Only these rings: `operations`, `tensors`, `algorithms`, `faults` (devices only), `data`; all if empty.
+    /// Only these [`RINGS`]; all if empty.
     pub rings: Vec<String>,
     /// Only graphs whose name contains this.
     pub graph: Option<String>,
@@ -83,10 +87,8 @@ pub fn run(options: &Options) -> anyhow::Result<Report> {
 }
 
 fn cpu(report: &mut Report, options: &Options) -> anyhow::Result<()> {
-    if options.wants("operations") {
-        operations::run(report, &Cpu::reference(), "reference", options.full);
-        operations::run(report, &Cpu::new(), "fast", options.full);
-    }
+    operations::run(report, &Cpu::reference(), "reference", options);
+    operations::run(report, &Cpu::new(), "fast", options);
     if options.wants("tensors") {
         tensors::run(report, &Cpu::reference(), "reference", options.full);
         tensors::run(report, &Cpu::new(), "fast", options.full);
@@ -105,9 +107,7 @@ fn cpu(report: &mut Report, options: &Options) -> anyhow::Result<()> {
 
 fn cuda(report: &mut Report, device: &Cuda, options: &Options) -> anyhow::Result<()> {
     let definitions = device.without_fused_forms();
-    if options.wants("operations") {
-        operations::run(report, device, "device", options.full);
-    }
+    operations::run(report, device, "device", options);
     if options.wants("tensors") {
         tensors::run(report, device, "device", options.full);
         tensors::run_bits(report, device, "device");

@@ -1,6 +1,6 @@
 //! `bitgraph-verify`: runs the verification and prints the table of what ran, what was skipped and why.
 
-use bitgraph_verify::{Options, Target, run};
+use bitgraph_verify::{Options, RINGS, Target, run};
 use clap::Parser;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ struct Arguments {
     #[arg(long, conflicts_with = "full")]
     quick: bool,
     /// Only these rings.
-    #[arg(long, value_parser = ["operations", "tensors", "algorithms", "faults", "data"])]
+    #[arg(long, value_parser = RINGS)]
     ring: Vec<String>,
     /// Only graphs whose name contains this.
     #[arg(long)]

@@ -59,18 +59,22 @@ impl Report {
     }
     /// Counts a check; `case` names it if it failed.
     pub fn check(&mut self, ring: &'static str, what: &str, case: impl FnOnce() -> String, outcome: Outcome) {
+        match outcome {
+            Outcome::Passed => self.counted(ring, what).passed += 1,
+            Outcome::Failed(message) => self.fail(ring, what, case(), &message),
+        }
+    }
+    fn counted(&mut self, ring: &'static str, what: &str) -> &mut Row {
         if let Some(progress) = &mut self.progress {
             progress.count(ring, what);
         }
-        let row = self.row(ring, what);
-        match outcome {
-            Outcome::Passed => row.passed += 1,
-            Outcome::Failed(message) => {
-                row.failed += 1;
-                if row.failures.len() < SHOWN {
-                    row.failures.push(format!("{}: {message}", case()));
-                }
-            }
+        self.row(ring, what)
+    }
+    fn fail(&mut self, ring: &'static str, what: &str, case: String, message: &str) {
+        let row = self.counted(ring, what);
+        row.failed += 1;
+        if row.failures.len() < SHOWN {
+            row.failures.push(format!("{case}: {message}"));
         }
     }
     /// Notes that a line was skipped, and why.

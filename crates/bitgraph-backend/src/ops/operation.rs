@@ -58,9 +58,9 @@ pub trait SecondMatrix {
 
 /// Mask, accumulator and replace of an operation.
 pub struct How<M, C> {
-    mask: Option<(M, MaskMode)>,
-    accum: C,
-    replace: bool,
+    pub(super) mask: Option<(M, MaskMode)>,
+    pub(super) accum: C,
+    pub(super) replace: bool,
 }
 
 impl<F: Computation> Operation<F> {
@@ -81,7 +81,8 @@ impl<F: Computation> Operation<F> {
 }
 
 impl<F: Computation, C> Operation<F, C> {
-    fn masked(mut self, mask: &(impl MaskOf<F::Mask> + ?Sized), mode: MaskMode) -> Self {
+    /// Writes only where the mask selects, by a mode that is known when the program runs; the four that follow name theirs.
+    pub fn masked(mut self, mask: &(impl MaskOf<F::Mask> + ?Sized), mode: MaskMode) -> Self {
         self.how.mask = Some((mask.selector(), mode));
         self
     }
@@ -169,82 +170,68 @@ impl<B: Backend> MaskOf<Matrix<B>> for Matrix<B> {
 }
 
 /// What the masks of an output are checked for, and given to a backend as.
-pub trait Selector<B: Backend> {
+pub trait Selector<B: Backend>: Sized {
     /// A vector's length, or a matrix's shape.
     type Shape: Copy;
+    /// What the mask of a backend refers to.
+    type Found;
     /// The mask of a backend.
     type Mask<'a>;
     /// The backend that made it.
     fn made_on(&self) -> &B;
-    /// Calls `f` with it.
+    /// Finds it.
     ///
     /// # Errors
-    /// [`Shape`](crate::Error::Shape), or what `f` says.
-    fn with<R>(
-        &self,
-        mode: MaskMode,
-        operation: &'static str,
-        shape: Self::Shape,
-        f: impl FnOnce(Self::Mask<'_>) -> Result<R, B::Error>,
-    ) -> Result<R, B::Error>;
+    /// [`Shape`](crate::Error::Shape), or the backend's.
+    fn find(self, mode: MaskMode, operation: &'static str, shape: Self::Shape) -> Result<Self::Found, B::Error>;
+    /// As a backend is told.
+    fn mask(found: &Self::Found) -> Self::Mask<'_>;
 }
 impl<B: Backend> Selector<B> for VectorSelector<B> {
     type Shape = usize;
+    type Found = (Arc<B::Vector<bool>>, MaskMode);
     type Mask<'a> = VectorMask<'a, B>;
     fn made_on(&self) -> &B {
         &self.backend
     }
-    fn with<R>(
-        &self,
-        mode: MaskMode,
-        operation: &'static str,
-        len: usize,
-        f: impl FnOnce(VectorMask<'_, B>) -> Result<R, B::Error>,
-    ) -> Result<R, B::Error> {
+    fn find(self, mode: MaskMode, operation: &'static str, len: usize) -> Result<Self::Found, B::Error> {
         same(operation, "mask", len, self.len)?;
         let (vector, structural) = (self.truth)(mode.structural)?;
-        f(VectorMask { vector: &vector, mode: MaskMode { structural, ..mode } })
+        Ok((vector, MaskMode { structural, ..mode }))
+    }
+    fn mask((vector, mode): &Self::Found) -> VectorMask<'_, B> {
+        VectorMask { vector, mode: *mode }
     }
 }
 impl<B: Backend> Selector<B> for Matrix<B> {
     type Shape = (usize, usize);
+    type Found = (Self, MaskMode);
     type Mask<'a> = MatrixMask<'a, B>;
     fn made_on(&self) -> &B {
         self.backend()
     }
-    fn with<R>(
-        &self,
-        mode: MaskMode,
-        operation: &'static str,
-        shape: (usize, usize),
-        f: impl FnOnce(MatrixMask<'_, B>) -> Result<R, B::Error>,
-    ) -> Result<R, B::Error> {
+    fn find(self, mode: MaskMode, operation: &'static str, shape: (usize, usize)) -> Result<Self::Found, B::Error> {
         same_shape(operation, MASK, shape, self.shape())?;
-        f(MatrixMask { matrix: self.raw(), mode })
+        Ok((self, mode))
+    }
+    fn mask((matrix, mode): &Self::Found) -> MatrixMask<'_, B> {
+        MatrixMask { matrix: matrix.raw(), mode: *mode }
     }
 }
 
-impl<M, C> How<M, C> {
-    /// Calls `f` with what a backend is told, the mask checked to be of the output's shape and to be made where the work is done.
-    pub(super) fn resolve<B: Backend, R>(
-        self,
-        operation: &'static str,
-        backend: &B,
-        shape: M::Shape,
-        f: impl FnOnce(Write<M::Mask<'_>, C>) -> Result<R, B::Error>,
-    ) -> Result<R, B::Error>
-    where
-        M: Selector<B>,
-    {
-        let Self { mask, accum, replace } = self;
-        match mask {
-            Some((mask, mode)) => {
-                same_backend(operation, "mask", backend, mask.made_on())?;
-                mask.with(mode, operation, shape, |mask| f(Write { mask: Some(mask), accum, replace }))
-            }
-            None => f(Write { mask: None, accum, replace }),
-        }
-    }
+/// Finds the mask of an operation whose output is on a backend: operands and mask must be of that backend, and the mask of the output's shape.
+/// Apart from what computes, so that it is compiled once for a backend and not for every operation.
+pub(super) fn checked<B: Backend, M: Selector<B>>(
+    operation: &'static str,
+    backend: &B,
+    operands: &[On<'_, B>],
+    shape: M::Shape,
+    mask: Option<(M, MaskMode)>,
+) -> Result<Option<M::Found>, B::Error> {
+    operands.iter().try_for_each(|(name, made_on)| same_backend(operation, name, backend, made_on))?;
+    let Some((mask, mode)) = mask else { return Ok(None) };
+    same_backend(operation, "mask", backend, mask.made_on())?;
+    mask.find(mode, operation, shape).map(Some)
 }
 
 /// An operand of the operations that vectors and matrices share: a vector, or a matrix whose type is said.
@@ -281,9 +268,10 @@ pub(super) fn to_vector<B: Backend, T: Stored, C>(
     run: impl FnOnce(&B, &mut B::Vector<T>, Write<VectorMask<'_, B>, C>) -> Result<(), B::Error>,
 ) -> Result<(), B::Error> {
     same(operation, "output vector", len, w.len())?;
-    let backend = w.backend().clone();
-    operands.iter().try_for_each(|(name, made_on)| same_backend(operation, name, &backend, made_on))?;
-    how.resolve(operation, &backend, len, |write| run(&backend, w.raw_mut(), write))
+    let (backend, How { mask, accum, replace }) = (w.backend().clone(), how);
+    let mask = checked(operation, &backend, operands, len, mask)?;
+    let mask = mask.as_ref().map(VectorSelector::mask);
+    run(&backend, w.raw_mut(), Write { mask, accum, replace })
 }
 
 /// Has a backend write a result of a shape, with values of type `T`, to a matrix; the operands must be of that backend.
@@ -297,9 +285,10 @@ pub(super) fn to_matrix<B: Backend, T: Stored, C>(
 ) -> Result<(), B::Error> {
     same_shape(operation, OUTPUT, shape, c.shape())?;
     c.typed::<T>().check(operation)?;
-    let backend = c.backend().clone();
-    operands.iter().try_for_each(|(name, made_on)| same_backend(operation, name, &backend, made_on))?;
-    how.resolve(operation, &backend, shape, |write| run(&backend, c.raw_mut(), write))
+    let (backend, How { mask, accum, replace }) = (c.backend().clone(), how);
+    let mask = checked(operation, &backend, operands, shape, mask)?;
+    let mask = mask.as_ref().map(<Matrix<B> as Selector<B>>::mask);
+    run(&backend, c.raw_mut(), Write { mask, accum, replace })
 }
 
 /// A new vector for a result of `len` positions.

@@ -1,10 +1,11 @@
 //! Products: matrix with vector, vector with matrix, matrix with matrix (sparse or reduced to one value), Kronecker.
 
-use super::backend::{MatrixMask, MatrixOps, Mxm, Mxv, Write};
+use super::backend::{MatrixOps, Mxm, Mxv};
 use super::operation::{
-    Computation, Evaluates, FirstMatrix, How, Operation, SecondMatrix, VectorSelector, Writes, new_matrix, new_vector, to_matrix, to_vector,
+    Computation, Evaluates, FirstMatrix, How, Operation, SecondMatrix, Selector, VectorSelector, Writes, checked, new_matrix, new_vector,
+    to_matrix, to_vector,
 };
-use super::{On, same, same_backend};
+use super::{On, same};
 use crate::{Accumulate, Backend, Error, Matrix, NoAccum, StorableSemiring, Typed, Value, Vector};
 use bitgraph_semiring::{BinaryOp, Over};
 use bitgraph_sparse::Stored;
@@ -136,10 +137,11 @@ impl<B: Mxm<S>, S: StorableSemiring> Evaluates for ReducedProduct<B, S> {
     fn evaluate(self, how: How<Matrix<B>, NoAccum>) -> Result<Value<B, S::Out>, B::Error> {
         let Self(product) = self;
         product.check("mxm_reduce")?;
-        let (a, b, backend) = (product.a.view(), product.b.view(), product.a.backend());
-        same_backend("mxm_reduce", "second matrix", backend, product.b.backend())?;
-        let run = |write: Write<MatrixMask<'_, B>, NoAccum>| <B as Mxm<S>>::mxm_reduce(backend, write.mask, a, b);
-        Ok(Value::from_raw(backend, how.resolve("mxm_reduce", backend, product.shape(), run)?))
+        let backend = product.a.backend();
+        let operands = [("second matrix", product.b.backend())];
+        let mask = checked("mxm_reduce", backend, &operands, product.shape(), how.mask)?;
+        let mask = mask.as_ref().map(<Matrix<B> as Selector<B>>::mask);
+        Ok(Value::from_raw(backend, <B as Mxm<S>>::mxm_reduce(backend, mask, product.a.view(), product.b.view())?))
     }
 }
 macro_rules! both {

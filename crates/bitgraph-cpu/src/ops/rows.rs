@@ -130,6 +130,11 @@ pub(crate) fn build<T: Stored, W: Send>(
         });
         let _ = slots[k].set((cols, vals, ends));
     });
+    Ok(joined(rows, columns, size, slots))
+}
+
+/// The matrix of these blocks of rows, `size` in each but the last; apart from what fills them, so that it is compiled once for a type.
+fn joined<T: Stored>(rows: usize, columns: usize, size: usize, slots: Vec<OnceLock<Block<T>>>) -> Typed<'static, T> {
     let blocks: Vec<Block<T>> = slots.into_iter().filter_map(OnceLock::into_inner).collect();
     let mut total = 0;
     let mut starts = Vec::with_capacity(blocks.len());
@@ -145,5 +150,5 @@ pub(crate) fn build<T: Stored, W: Send>(
     } else {
         Offsets::U64(offsets(rows, size, |k, row| end(k, row) as u64).into())
     };
-    Ok(Typed { csr: Csr::from_valid(rows, columns, offsets, indices.into()), values: Cow::Owned(values) })
+    Typed { csr: Csr::from_valid(rows, columns, offsets, indices.into()), values: Cow::Owned(values) }
 }

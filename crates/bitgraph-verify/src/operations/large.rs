@@ -4,7 +4,7 @@
 //! Invariant: every case has something that tells one block from the next: an entry that is missing in one only, or the only value that a
 //! reduction is decided by.
 
-use super::{Accumulator, Manner, RING, compare_vector, matrix_of};
+use super::{Accumulator, MATRICES, Manner, compare_vector, matrix_of};
 use crate::{Outcome, Report};
 use bitgraph::backend::{MatrixOps, Mxm, Mxv, VectorOps};
 use bitgraph::prelude::{Max, Min, Plus, Vector, apply, ewise_add, mxm, mxm_reduce, mxv, reduce, reduce_rows, select, transpose};
@@ -32,7 +32,7 @@ pub(super) fn run<B: Large>(report: &mut Report, backend: &B, form: &str) {
     pool.install(|| {
         let mut check = |what: &str, case: String, outcome: Result<Outcome, B::Error>| {
             let outcome = outcome.unwrap_or_else(|e| Outcome::Failed(e.to_string()));
-            report.check(RING, &format!("{what}, large ({form})"), || case, outcome);
+            report.check(MATRICES, &format!("{what}, large ({form})"), || case, outcome);
         };
         for gap in EDGES {
             check("apply", format!("all but position {gap}"), applied(backend, &gaps(|i| i != gap)));

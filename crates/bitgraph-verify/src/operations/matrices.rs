@@ -1,6 +1,6 @@
 //! The matrix operations over types of every kind and every format.
 
-use super::{Accumulator, Manner, RING, cases, compare_matrix, compare_vector, format_of, mask_of, matrix_of, mimic_of};
+use super::{Accumulator, MATRICES, Manner, cases, compare_matrix, compare_vector, format_of, mask_of, matrix_of, mimic_of};
 use crate::{Outcome, Report};
 use bitgraph::backend::{Error, MatrixOps, VectorOps};
 use bitgraph::prelude::{
@@ -51,7 +51,7 @@ fn one<B: MatrixOps + VectorOps, T: Stored>(report: &mut Report, backend: &B, fo
     for (seed, case) in list.iter().enumerate() {
         let what = format!("{} of matrices ({form})", OPERATIONS[case[0]]);
         let outcome = check::<B, T>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
-        report.check(RING, &what, || format!("{} case {case:?}, shape {:?}", T::DTYPE, SHAPES[case[5]]), outcome);
+        report.check(MATRICES, &what, || format!("{} case {case:?}, shape {:?}", T::DTYPE, SHAPES[case[5]]), outcome);
     }
 }
 

@@ -6,7 +6,7 @@ mod mxm;
 mod mxv;
 mod vectors;
 
-use crate::{Outcome, Report, pairwise};
+use crate::{Options, Outcome, Report, pairwise};
 use bitgraph::backend::Backend;
 use bitgraph::backend::ops::{Computation, Evaluates, MaskOf, Operation, VectorSelector, Writes};
 use bitgraph::prelude::{Matrix, Max, Vector};
@@ -15,8 +15,10 @@ use bitgraph::sparse::{FormatKind, MaskMode, Stored, Vector as HostVector};
 use bitgraph_testkit::mimic::{self, Accumulate, MimicMask, accumulate};
 use bitgraph_testkit::{MimicMatrix, MimicVector, Tolerance};
 
-/// The name of this ring.
-pub(crate) const RING: &str = "operations";
+/// The names of these rings.
+pub(crate) const VECTORS: &str = "vectors";
+pub(crate) const PRODUCTS: &str = "products";
+pub(crate) const MATRICES: &str = "matrices";
 
 /// The masks: none, or one of the four modes.
 pub(crate) fn mask_of(choice: usize) -> Option<MaskMode> {
@@ -105,12 +107,9 @@ impl Manner {
     }
     /// An operation with this case's mask.
     pub(crate) fn masked<F: Computation, C>(&self, operation: Operation<F, C>, by: &(impl MaskOf<F::Mask> + ?Sized)) -> Operation<F, C> {
-        let operation = match self.mode.map(|m| (m.structural, m.complement)) {
+        let operation = match self.mode {
             None => operation,
-            Some((true, false)) => operation.mask(by),
-            Some((true, true)) => operation.unless(by),
-            Some((false, false)) => operation.mask_values(by),
-            Some((false, true)) => operation.unless_values(by),
+            Some(mode) => operation.masked(by, mode),
         };
         if self.replace { operation.replace() } else { operation }
     }
@@ -138,17 +137,21 @@ impl Manner {
     where
         F: Writes<Backend = B, Output = Vector<B, T>> + Evaluates<Result = Vector<B, T>> + Computation<Mask = VectorSelector<B>>,
     {
-        let mut expected = old.clone();
-        let (minus, max) = (accumulate(Minus), accumulate(Max));
-        mimic::write(&mut expected.0, by.1, self.merge(&minus, &max), &t.0, self.replace);
         self.write(make(), by.0, &mut output)?;
-        let outcome = compare_vector(&expected, &output.to_host()?);
-        if outcome != Outcome::Passed {
-            return Ok(outcome);
-        }
-        let mut new = MimicVector::empty(t.len());
-        mimic::write(&mut new.0, by.1, None, &t.0, true);
-        Ok(compare_vector(&new, &self.masked(make(), by.0).eval()?.to_host()?))
+        let new = self.masked(make(), by.0).eval()?;
+        let [expected, expected_new] = self.expected(&old.0, &t.0, by.1);
+        Ok(match compare_vector(&MimicVector(expected), &output.to_host()?) {
+            Outcome::Passed => compare_vector(&MimicVector(expected_new), &new.to_host()?),
+            failed => failed,
+        })
+    }
+    /// What is to be written over `old`, and what is to be new.
+    fn expected<T: Stored>(&self, old: &[Option<T>], t: &[Option<T>], by: Option<&MimicMask>) -> [Vec<Option<T>>; 2] {
+        let (mut written, mut new) = (old.to_vec(), vec![None; t.len()]);
+        let (minus, max) = (accumulate(Minus), accumulate(Max));
+        mimic::write(&mut written, by, self.merge(&minus, &max), t, self.replace);
+        mimic::write(&mut new, by, None, t, true);
+        [written, new]
     }
     /// As [`Manner::compare`], for matrices; the output is left for further checks.
     pub(crate) fn compare_matrices<B: Backend, T: Stored, F>(
@@ -161,17 +164,14 @@ impl Manner {
     where
         F: Writes<Backend = B, Output = Matrix<B>> + Evaluates<Result = Matrix<B>> + Computation<Mask = Matrix<B>>,
     {
-        let mut expected = old.clone();
-        let (minus, max) = (accumulate(Minus), accumulate(Max));
-        mimic::write(&mut expected.entries, by.1, self.merge(&minus, &max), &t.entries, self.replace);
         self.write(make(), by.0, output)?;
-        let outcome = compare_matrix(&expected, &mimic_of(output)?);
-        if outcome != Outcome::Passed {
-            return Ok(outcome);
-        }
-        let mut new = MimicMatrix::empty(t.rows, t.columns);
-        mimic::write(&mut new.entries, by.1, None, &t.entries, true);
-        Ok(compare_matrix(&new, &mimic_of(&self.masked(make(), by.0).eval()?)?))
+        let new = self.masked(make(), by.0).eval()?;
+        let shaped = |entries| MimicMatrix { entries, ..MimicMatrix::empty(t.rows, t.columns) };
+        let [expected, expected_new] = self.expected(&old.entries, &t.entries, by.1).map(shaped);
+        Ok(match compare_matrix(&expected, &mimic_of(output)?) {
+            Outcome::Passed => compare_matrix(&expected_new, &mimic_of(&new)?),
+            failed => failed,
+        })
     }
 }
 
@@ -194,13 +194,19 @@ pub(crate) fn mimic_of<B: Backend, T: Stored>(matrix: &Matrix<B>) -> Result<Mimi
 pub use mxm::MatrixProducts;
 pub use mxv::Products;
 
-/// Runs the suite on one form of a backend.
-pub fn run<B: Large + Products + MatrixProducts>(report: &mut Report, backend: &B, form: &str, full: bool) {
-    vectors::run(report, backend, form, full);
-    backend.verify_mxv(report, form, full);
-    backend.verify_mxm(report, form, full);
-    matrices::run(report, backend, form, full);
-    large::run(report, backend, form);
+/// Runs the wanted rings on one form of a backend.
+pub fn run<B: Large + Products + MatrixProducts>(report: &mut Report, backend: &B, form: &str, options: &Options) {
+    if options.wants(VECTORS) {
+        vectors::run(report, backend, form, options.full);
+    }
+    if options.wants(PRODUCTS) {
+        backend.verify_mxv(report, form, options.full);
+        backend.verify_mxm(report, form, options.full);
+    }
+    if options.wants(MATRICES) {
+        matrices::run(report, backend, form, options.full);
+        large::run(report, backend, form);
+    }
 }
 
 /// Calls a generic function for the semirings: three over every type, the others over an integer, an unsigned integer, a half and

@@ -1,6 +1,6 @@
 //! mxm and its reduced form over the semirings, each over an integer and a float type.
 
-use super::{Accumulator, Manner, RING, cases, format_of, mask_of, matrix_of};
+use super::{Accumulator, Manner, PRODUCTS, cases, format_of, mask_of, matrix_of};
 use crate::{Outcome, Report};
 use bitgraph::backend::{Mxm, StorableSemiring};
 use bitgraph::prelude::{Cpu, Cuda, mxm, mxm_reduce};
@@ -48,7 +48,7 @@ fn one<B: Mxm<S>, S: StorableSemiring>(report: &mut Report, backend: &B, form: &
     let what = format!("mxm {} {} ({form})", S::NAME, S::Out::DTYPE);
     for (seed, case) in list.iter().enumerate() {
         let outcome = check::<B, S>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
-        report.check(RING, &what, || format!("case {case:?}, shape {:?}", SHAPES[case[6]]), outcome);
+        report.check(PRODUCTS, &what, || format!("case {case:?}, shape {:?}", SHAPES[case[6]]), outcome);
     }
 }
 

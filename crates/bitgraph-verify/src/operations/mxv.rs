@@ -1,15 +1,15 @@
 //! mxv and vxm over every semiring and type.
 
-use super::{Accumulator, Manner, RING, SHAPES, cases, for_semirings, format_of, full_if_possible, mask_of};
+use super::{Accumulator, Manner, PRODUCTS, SHAPES, cases, for_semirings, format_of, full_if_possible, mask_of, matrix_of};
 use crate::{Outcome, Report};
 use bitgraph::backend::{Mxv, StorableSemiring};
-use bitgraph::prelude::{Cpu, Cuda, Matrix, Vector, mxv, vxm};
+use bitgraph::prelude::{Cpu, Cuda, Vector, mxv, vxm};
 use bitgraph::semiring::{
     AnyPair, AnySecond, LorLand, MaxMin, MaxPlus, MaxTimes, MinFirst, MinPlus, MinSecond, MinTimes, PlusFirst, PlusPair, PlusSecond,
     PlusTimes, Scalar,
 };
 use bitgraph_testkit::cases as operands;
-use bitgraph_testkit::mimic;
+use bitgraph_testkit::{MimicMatrix, MimicVector, mimic};
 use half::{bf16, f16};
 
 /// The products of a backend over every semiring: a trait of its own, because a generic function would have to name them all.
@@ -36,37 +36,48 @@ fn one<B: Mxv<S>, S: StorableSemiring>(report: &mut Report, backend: &B, form: &
     let what = format!("mxv {} {} ({form})", S::NAME, S::Out::DTYPE);
     for (seed, case) in list.iter().enumerate() {
         let outcome = check::<B, S>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
-        report.check(RING, &what, || describe(case), outcome);
+        report.check(PRODUCTS, &what, || describe(case), outcome);
     }
 }
 
 fn check<B: Mxv<S>, S: StorableSemiring>(backend: &B, case: &[usize], seed: u64) -> Result<Outcome, B::Error> {
-    let (rows, columns, density) = SHAPES[case[6]];
-    let mut a = operands::matrix::<S::A>(rows, columns, density, seed);
-    let pattern = case[4] == 1;
-    if pattern {
-        a.entries.iter_mut().flatten().for_each(|v| *v = S::A::ONE);
-    }
-    let row_vector = case[8] == 1;
-    let transposed = (case[3] == 1) != row_vector;
-    let (out, inner) = if transposed { (columns, rows) } else { (rows, columns) };
-    let u = operands::vector::<S::X>(inner, [1.1, 0.5, 0.03][case[5]], seed + 1);
-    let w = operands::vector::<S::Out>(out, 0.5, seed + 2);
-    let mask = operands::vector::<bool>(out, 0.6, seed + 3);
-    let accumulator = [Accumulator::None, Accumulator::Max, Accumulator::Minus][case[7]];
-    let manner = Manner { mode: mask_of(case[1]), replace: case[2] == 1, accumulator };
+    let Operands { a, u, w, mask, manner } = Operands::<S::A, S::X, S::Out>::of(case, seed);
+    let (row_vector, flipped) = (case[8] == 1, case[3] == 1);
     let selection = manner.mode.map(|m| mask.mask(m));
-    let t = mimic::mxv(S::default(), &if transposed { a.transposed() } else { a.clone() }, &u);
-    let (csr, values) = a.to_csr();
-    let matrix = Matrix::new(backend, &csr, (!pattern).then_some(&values), format_of(case[0]))?;
+    let t = mimic::mxv(S::default(), &if flipped == row_vector { a.clone() } else { a.transposed() }, &u);
+    let matrix = matrix_of(backend, &a, case[4] == 1, format_of(case[0]))?;
     let input = Vector::from_host(backend, full_if_possible(&u))?;
     let mask = Vector::from_host(backend, mask.to_vector())?;
     let output = Vector::from_host(backend, w.to_vector())?;
     let make = || {
         let product = if row_vector { vxm(&input, S::default(), &matrix) } else { mxv(S::default(), &matrix, &input) };
-        if case[3] == 1 { product.transpose_a() } else { product }
+        if flipped { product.transpose_a() } else { product }
     };
     manner.compare(make, (&mask, selection.as_ref()), output, (&w, &t))
+}
+
+/// The operands of a case; the same for all semirings over the same types.
+struct Operands<A, X, O> {
+    a: MimicMatrix<A>,
+    u: MimicVector<X>,
+    w: MimicVector<O>,
+    mask: MimicVector<bool>,
+    manner: Manner,
+}
+impl<A: Scalar, X: Scalar, O: Scalar> Operands<A, X, O> {
+    fn of(case: &[usize], seed: u64) -> Self {
+        let (rows, columns, density) = SHAPES[case[6]];
+        let mut a = operands::matrix::<A>(rows, columns, density, seed);
+        if case[4] == 1 {
+            a.entries.iter_mut().flatten().for_each(|v| *v = A::ONE);
+        }
+        let (out, inner) = if case[3] == case[8] { (rows, columns) } else { (columns, rows) };
+        let u = operands::vector(inner, [1.1, 0.5, 0.03][case[5]], seed + 1);
+        let w = operands::vector(out, 0.5, seed + 2);
+        let mask = operands::vector(out, 0.6, seed + 3);
+        let accumulator = [Accumulator::None, Accumulator::Max, Accumulator::Minus][case[7]];
+        Self { a, u, w, mask, manner: Manner { mode: mask_of(case[1]), replace: case[2] == 1, accumulator } }
+    }
 }
 
 fn describe(case: &[usize]) -> String {

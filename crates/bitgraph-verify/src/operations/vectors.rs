@@ -1,6 +1,6 @@
 //! The vector operations over types of every kind, and the constructors.
 
-use super::{Accumulator, Manner, RING, cases, compare_vector, full_if_possible, mask_of};
+use super::{Accumulator, Manner, VECTORS, cases, compare_vector, full_if_possible, mask_of};
 use crate::{Outcome, Report};
 use bitgraph::backend::VectorOps;
 use bitgraph::backend::ops::{MaskOf, VectorSelector};
@@ -40,7 +40,7 @@ fn one<B: VectorOps, T: Stored>(report: &mut Report, backend: &B, form: &str, li
     for (seed, case) in list.iter().enumerate() {
         let what = format!("{} ({form})", OPERATIONS[case[0]]);
         let outcome = check::<B, T>(backend, case, seed as u64).unwrap_or_else(|e| Outcome::Failed(e.to_string()));
-        report.check(RING, &what, || format!("{} case {case:?}, length {}", T::DTYPE, LENGTHS[case[4]]), outcome);
+        report.check(VECTORS, &what, || format!("{} case {case:?}, length {}", T::DTYPE, LENGTHS[case[4]]), outcome);
     }
 }
 
