@@ -6,6 +6,7 @@ mod chart;
 mod checkers;
 mod ci;
 mod deny;
+mod dist;
 mod fuzz;
 mod kernels;
 mod msrv;
@@ -44,6 +45,7 @@ Usage: cargo xtask TASK [arguments]
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=ALGORITHM:COMMAND] ...
   kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--portable 80] [--nvcc PATH] [--checked] [--line-info]; or for the host
               shim: kernels --host
+  dist        the shipped program as small as it gets, its size printed; arguments are those of `kernels`, --arch 90a --portable 80 without
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
               reproduce bit-graphblas|tc-gnn|qgtc|bitgnn|halfgnn [--data DIR] [--backend cuda] [--graphs NAME,..] [--json FILE]; all but
               the first also take [--quick] [--markdown FILE], and run what needs no GPU without one; networks take [--seeds R]
@@ -88,6 +90,7 @@ fn dispatch(arguments: &[String]) -> Result<()> {
         "msrv" => msrv::run(rest),
         "bench" => run::cargo(&["run", "--release", "--package", "bitgraph-benches", "--bin", "bitgraph-bench", "--"], rest),
         "kernels" => kernels::run(rest),
+        "dist" => dist::run(rest),
         "reproduce" => reproduce::run(rest),
         "ci" => ci::run(rest),
         "help" | "--help" | "-h" => {

@@ -3,7 +3,7 @@
 //! Invariant: the first Ctrl-C sets a flag that work polls. What cannot poll it (an ordering, a wait for standard input) is ended with the
 //! process after [`GRACE`], unless a file is being written, so that nothing half written is left. The second Ctrl-C ends the process at
 //! once. SIGTERM and SIGHUP, a mapped file that another program is about to change or that cannot be read any more, and a block of memory
-//! that cannot be had, end the process with a sentence instead of silence or a crash. A file that grows past the limit that is set for it
+//! that cannot be had, end the process with a sentence instead of silence or a crash. So does a panic, which is a mistake of the program. A file that grows past the limit that is set for it
 //! is an error of writing. Whatever ends the process at once removes the temporary file that is being written.
 #![allow(unsafe_code)]
 
@@ -42,6 +42,12 @@ pub fn install() -> Arc<AtomicBool> {
     });
     install_handlers();
     bitgraph::memory::when_refused(on_refusal);
+    // Where a panic ends the process, nothing is dropped that would remove it.
+    let tell = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        remove_temporary();
+        tell(panic);
+    }));
     flag
 }
 

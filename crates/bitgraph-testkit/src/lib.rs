@@ -19,6 +19,7 @@ mod corpus;
 pub mod graphs;
 pub mod mimic;
 pub mod own;
+pub mod pairwise;
 pub mod reference;
 mod share;
 pub mod tensor;

@@ -8,7 +8,6 @@ mod algorithms;
 mod data;
 mod faults;
 pub mod operations;
-mod pairwise;
 mod progress;
 mod report;
 pub mod tensors;

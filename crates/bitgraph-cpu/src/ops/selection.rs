@@ -45,6 +45,13 @@ impl<'a> Selection<'a> {
         };
         chosen != complement
     }
+    /// Which positions of word `w` may be written; beyond the mask's end any.
+    fn word(&self, w: usize) -> u64 {
+        let Some((vector, structural, complement)) = self.mask else { return u64::MAX };
+        let present = vector.present().map_or(u64::MAX, |present| present.words64()[w]);
+        let chosen = if structural { present } else { present & vector.store().words64()[w] };
+        if complement { !chosen } else { chosen }
+    }
 }
 
 /// `w<mask, replace> = w accum t`, where `t(i)` is computed only where the mask selects `i`.
@@ -54,20 +61,36 @@ pub(super) fn write_back<T: Stored, C: Accumulate<T>>(
     write: VectorWrite<'_, Cpu, C>,
     t: impl Fn(usize) -> Option<T> + Sync,
 ) {
+    merged(cpu, w, write, &|first, selected, slots| {
+        let mut there = 0;
+        for (k, slot) in slots.iter_mut().enumerate().filter(|(k, _)| selected >> k & 1 == 1) {
+            if let Some(value) = t(first + k) {
+                (*slot, there) = (value, there | 1 << k);
+            }
+        }
+        there
+    });
+}
+
+/// Computes 64 positions: given the first, which of them are wanted, and the places of their values, it says which hold one.
+type Word<'a, T> = dyn Fn(usize, u64, &mut [T]) -> u64 + Sync + 'a;
+
+/// [`write_back`], of what computes `t` behind a pointer: so mask and accumulator are compiled once for a type and not for every operation.
+fn merged<T: Stored, C: Accumulate<T>>(cpu: Cpu, w: &mut Vector<T>, write: VectorWrite<'_, Cpu, C>, t: &Word<'_, T>) {
     let VectorWrite { mask, accum, replace } = write;
     let (old, selection) = (&*w, Selection::new(mask));
-    let new = build::vector(old.len(), cpu.is_reference(), |i| {
-        if !selection.selects(i) {
-            return if replace { None } else { old.get(i) };
+    let new = build::words(old.len(), cpu.is_reference(), &|first, slots: &mut [T]| {
+        let selected = selection.word(first / 64);
+        let mut there = t(first, selected, slots);
+        let kept = if C::ACTIVE { selected } else { 0 } | if replace { 0 } else { !selected };
+        if kept != 0 {
+            for (k, slot) in slots.iter_mut().enumerate().filter(|(k, _)| kept >> k & 1 == 1) {
+                let Some(before) = old.get(first + k) else { continue };
+                *slot = if there >> k & 1 == 1 { accum.merge(before, *slot) } else { before };
+                there |= 1 << k;
+            }
         }
-        let new = t(i);
-        if !C::ACTIVE {
-            return new;
-        }
-        match (old.get(i), new) {
-            (Some(a), Some(b)) => Some(accum.merge(a, b)),
-            (a, b) => a.or(b),
-        }
+        there
     });
     *w = new;
 }

@@ -6,13 +6,14 @@ mod mxm;
 mod mxv;
 mod vectors;
 
-use crate::{Options, Outcome, Report, pairwise};
+use crate::{Options, Outcome, Report};
 use bitgraph::backend::Backend;
 use bitgraph::backend::ops::{Computation, Evaluates, MaskOf, Operation, VectorSelector, Writes};
-use bitgraph::prelude::{Matrix, Max, Vector};
+use bitgraph::prelude::{Matrix, Vector};
 use bitgraph::semiring::Minus;
 use bitgraph::sparse::{FormatKind, MaskMode, Stored, Vector as HostVector};
 use bitgraph_testkit::mimic::{self, Accumulate, MimicMask, accumulate};
+use bitgraph_testkit::pairwise;
 use bitgraph_testkit::{MimicMatrix, MimicVector, Tolerance};
 
 /// The names of these rings.
@@ -80,12 +81,11 @@ pub(crate) fn full_if_possible<T: Stored>(v: &MimicVector<T>) -> HostVector<T> {
 
 pub use large::Large;
 
-/// The accumulators.
+/// The accumulators: none, or one that tells what was there from what is new. (Every other one would be compiled for each operation and type.)
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Accumulator {
     None,
     Minus,
-    Max,
 }
 
 /// How a case writes its result.
@@ -98,11 +98,10 @@ pub(crate) struct Manner {
 
 impl Manner {
     /// What the mimic merges by.
-    pub(crate) fn merge<'a, T>(&self, minus: &'a dyn Fn(T, T) -> T, max: &'a dyn Fn(T, T) -> T) -> Accumulate<'a, T> {
+    pub(crate) fn merge<'a, T>(&self, minus: &'a dyn Fn(T, T) -> T) -> Accumulate<'a, T> {
         match self.accumulator {
             Accumulator::None => None,
             Accumulator::Minus => Some(minus),
-            Accumulator::Max => Some(max),
         }
     }
     /// An operation with this case's mask.
@@ -123,7 +122,6 @@ impl Manner {
         match self.accumulator {
             Accumulator::None => self.masked(operation, by).into(output),
             Accumulator::Minus => self.masked(operation.accum(Minus), by).into(output),
-            Accumulator::Max => self.masked(operation.accum(Max), by).into(output),
         }
     }
     /// Writes an operation's result to what is there and to a new vector, and compares both with the mimic's result `t`.
@@ -148,8 +146,7 @@ impl Manner {
     /// What is to be written over `old`, and what is to be new.
     fn expected<T: Stored>(&self, old: &[Option<T>], t: &[Option<T>], by: Option<&MimicMask>) -> [Vec<Option<T>>; 2] {
         let (mut written, mut new) = (old.to_vec(), vec![None; t.len()]);
-        let (minus, max) = (accumulate(Minus), accumulate(Max));
-        mimic::write(&mut written, by, self.merge(&minus, &max), t, self.replace);
+        mimic::write(&mut written, by, self.merge(&accumulate(Minus)), t, self.replace);
         mimic::write(&mut new, by, None, t, true);
         [written, new]
     }

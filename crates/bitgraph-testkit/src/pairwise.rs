@@ -1,7 +1,8 @@
 //! Covering sets of test cases: every pair of choices of any two dimensions occurs in some case.
 
 /// All combinations of dimensions of the given sizes.
-pub(crate) fn full(sizes: &[usize]) -> Vec<Vec<usize>> {
+#[must_use]
+pub fn full(sizes: &[usize]) -> Vec<Vec<usize>> {
     let total = sizes.iter().product();
     (0..total)
         .map(|mut k| {
@@ -19,7 +20,8 @@ pub(crate) fn full(sizes: &[usize]) -> Vec<Vec<usize>> {
 
 /// A small set of cases that covers every pair: greedy, each case built around the first uncovered pair and completed by the
 /// choices that cover the most pairs still open.
-pub(crate) fn covering(sizes: &[usize]) -> Vec<Vec<usize>> {
+#[must_use]
+pub fn covering(sizes: &[usize]) -> Vec<Vec<usize>> {
     let n = sizes.len();
     let mut open: std::collections::BTreeSet<(usize, usize, usize, usize)> = (0..n)
         .flat_map(|i| (i + 1..n).map(move |j| (i, j)))
