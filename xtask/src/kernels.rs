@@ -11,7 +11,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-const USAGE: &str = "usage: cargo xtask kernels [--arch 80,90a,...] [--portable 80] [--nvcc PATH] [--jobs N] [--checked] [--line-info] | kernels --host [--jobs N]";
+const USAGE: &str = "usage: cargo xtask kernels [--arch 80,90a,...] [--portable 80] [--nvcc PATH] [--jobs N] [--checked] [--line-info] [--quick] | kernels --host [--jobs N]";
 
 /// How a compiled module is kept.
 const PACKED: &str = "fatbin.packed";
@@ -29,8 +29,22 @@ struct Options {
     checked: bool,
     /// Source lines in the code, for profilers and checkers; more than doubles it.
     line_info: bool,
+    /// To see that they compile: modules that are the same for every architecture are compiled for the portable one alone, in half the time.
+    quick: bool,
     jobs: usize,
 }
+
+impl Options {
+    /// Those that a module is compiled for.
+    fn architectures_of(&self, module: &str) -> Vec<String> {
+        let asks = |s: &bitgraph_kernels::Source| s.text.contains(ARCHITECTURE);
+        let depends = |path: &str| source(path).is_some_and(|own| asks(&own) || includes(own.text).iter().any(asks));
+        if self.quick && !depends(&format!("{module}.cu")) { vec![self.portable.to_string()] } else { self.architectures.clone() }
+    }
+}
+
+/// What code asks that differs by architecture.
+const ARCHITECTURE: &str = "__CUDA_ARCH";
 
 pub fn run(arguments: &[String]) -> Result<()> {
     let options = parse(arguments)?;
@@ -45,6 +59,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
         host: false,
         checked: false,
         line_info: false,
+        quick: false,
         jobs: std::thread::available_parallelism().map_or(1, usize::from),
     };
     let (mut rest, mut portable) = (arguments.iter(), None);
@@ -58,6 +73,7 @@ fn parse(arguments: &[String]) -> Result<Options> {
             "--host" => options.host = true,
             "--checked" => options.checked = true,
             "--line-info" => options.line_info = true,
+            "--quick" => options.quick = true,
             _ => bail!("{USAGE}"),
         }
     }
@@ -123,8 +139,8 @@ fn device(options: &Options) -> Result<()> {
     let mut names: Vec<String> = options.architectures.iter().map(|a| format!("sm_{a}")).collect();
     names.push(format!("compute_{}", options.portable));
     let mark = |asked: bool, name: &'static str| if asked { name } else { "" };
-    let (checked, lines) = (mark(options.checked, " checked"), mark(options.line_info, " line-info"));
-    let heading = format!("architectures {}{checked}{lines}", names.join(" "));
+    let (checked, lines, quick) = (mark(options.checked, " checked"), mark(options.line_info, " line-info"), mark(options.quick, " quick"));
+    let heading = format!("architectures {}{checked}{lines}{quick}", names.join(" "));
     let manifest = bundle.join("manifest.txt");
     let built: Built = match fs::read_to_string(&manifest) {
         Ok(text) if text.lines().next() == Some(&heading) => parse_manifest(&text),
@@ -188,11 +204,12 @@ fn compile(nvcc: &Path, kernels: &Path, bundle: &Path, module: &str, options: &O
     }
     // Machine code of a special architecture cannot come from the portable assembly of the plain one.
     let portable = options.portable.to_string();
-    for a in &options.architectures {
+    let architectures = options.architectures_of(module);
+    for a in &architectures {
         let code = if *a == portable { format!("code=[sm_{a},compute_{a}]") } else { format!("code=sm_{a}") };
         command.arg("-gencode").arg(format!("arch=compute_{a},{code}"));
     }
-    if !options.architectures.contains(&portable) {
+    if !architectures.contains(&portable) {
         command.arg("-gencode").arg(format!("arch=compute_{portable},code=compute_{portable}"));
     }
     let source = checked_source(bundle, module)?;
@@ -292,6 +309,17 @@ mod tests {
         );
         assert_eq!((portable("--arch 80,90a --portable 90"), portable("--portable x")), (None, None));
         assert!(parse(&["--nonsense".into()]).is_err());
+    }
+
+    #[test]
+    fn quick_kernels_are_for_one_architecture_where_they_can() {
+        let options = |text: &str| parse(&text.split(' ').map(String::from).collect::<Vec<_>>()).unwrap();
+        let all = options("--arch 90a --portable 80");
+        let quick = options("--arch 90a --portable 80 --quick");
+        assert_eq!((all.architectures_of("formats/scan"), quick.architectures_of("formats/scan")), (vec!["90a".into()], vec!["80".into()]));
+        assert_eq!(quick.architectures_of("graph/pagerank_small"), ["90a"]);
+        let special = modules().into_iter().filter(|module| quick.architectures_of(module) == ["90a"]).count();
+        assert!(special > 3 && special * 4 < modules().len(), "{special}");
     }
 
     #[test]

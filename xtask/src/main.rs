@@ -43,8 +43,8 @@ Usage: cargo xtask TASK [arguments]
   msrv        everything checked with the oldest Rust that the workspace states, where that is installed
   chart       the ratios of benches/data/ratios.csv as docs/ratios.svg and as the table of the README
   bench       run the side-by-side benches: bench cpu [--graphs ..] [--peer NAME=ALGORITHM:COMMAND] ...
-  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--portable 80] [--nvcc PATH] [--checked] [--line-info]; or for the host
-              shim: kernels --host
+  kernels     compile the CUDA kernels ahead of time: kernels --arch 80,90a [--portable 80] [--nvcc PATH] [--checked] [--line-info] [--quick]; or
+              for the host shim: kernels --host
   dist        the shipped program as small as it gets, its size printed; arguments are those of `kernels`, --arch 90a --portable 80 without
   reproduce   everything behind the stated results: verification, then benches: reproduce [--data DIR]; or the tables of a paper:
               reproduce bit-graphblas|tc-gnn|qgtc|bitgnn|halfgnn [--data DIR] [--backend cuda] [--graphs NAME,..] [--json FILE]; all but
