@@ -117,10 +117,10 @@ pub(super) struct Staged {
     rows: Tasks,
 }
 
-/// Rows as blocks. None if they would own more than `most_share` of a column for each entry. The pattern is square, without rows of more than
+/// Rows as blocks. None if they would own more than `most_share` of a column for each entry, or if a cell is too large. The pattern is square, without rows of more than
 /// [`LONGEST`] entries.
 pub(super) fn build(device: &Device, pattern: &Pattern, content: Content, most_share: f64) -> Result<Option<Staged>> {
-    let order = blocks::order(device, pattern)?;
+    let Some(order) = blocks::order(device, pattern)? else { return Ok(None) };
     let blocks = (order.len() / BLOCK_ROWS) as u32;
     let mut parameters = BuildParams {
         offsets: pattern.offsets.ptr(),
