@@ -105,6 +105,28 @@ template <class T> BG_DEVICE void mma_transposed(f32 (&sums)[4][4], const uint4 
     }
 }
 
+/// Words of four lanes transposed: word i of lane t becomes word t of lane i.
+BG_DEVICE void transpose_quad(u32 (&h)[4]) {
+    const bool odd = lane() & 1u, upper = lane() & 2u;
+    u32 x = shuffle_xor(odd ? h[0] : h[1], 1), y = shuffle_xor(odd ? h[2] : h[3], 1);
+    if (odd) {
+        h[0] = x;
+        h[2] = y;
+    } else {
+        h[1] = x;
+        h[3] = y;
+    }
+    x = shuffle_xor(upper ? h[0] : h[2], 2);
+    y = shuffle_xor(upper ? h[1] : h[3], 2);
+    if (upper) {
+        h[0] = x;
+        h[1] = y;
+    } else {
+        h[2] = x;
+        h[3] = y;
+    }
+}
+
 /// Columns of four entries that follow each other, `entry` being a multiple of 4; 0 past the end.
 BG_DEVICE uint4 load_columns4(const u32* indices, u32 entry, u32 count) {
     if (entry + 4 <= count) return load_readonly((const uint4*)(indices + entry));

@@ -32,6 +32,8 @@ struct GatParams {
 BG_DEVICE f32 leaky(f32 z, f32 slope) { return z > 0 ? z : z * slope; }
 /// The score of an entry to base 2; `left` comes multiplied by LOG2_E.
 BG_DEVICE f32 gat_score(f32 left, f32 right, f32 slope) { return leaky(right * LOG2_E + left, slope); }
+/// Probabilities are rounded to halves by this much larger, so that small ones keep their bits: a power of two, and its logarithm.
+constexpr f32 PROBABILITY_SCALE = 16384.0f, PROBABILITY_BITS = 14.0f;
 /// What stands for the maximum of no scores: below all of them, and finite, so that differences are.
 constexpr f32 NO_SCORE = -1e38f;
 

@@ -11,7 +11,6 @@
 #include "tensor/attention_gat_backward.cuh"
 
 namespace bg {
-constexpr f32 PROBABILITY_SCALE = 16384.0f;
 constexpr u32 STEP_ENTRIES = 16;
 
 /// A step in shared memory: the gradients of its entries, BLOCKS times 128 bytes each, then the scalars of their rows, by entry and head.

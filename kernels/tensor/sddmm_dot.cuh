@@ -2,6 +2,7 @@
 // row i of the left and row j of the right features.
 #pragma once
 #include "tensor/attention_tasks.cuh"
+#include "tensor/spmm_staged.cuh"
 
 namespace bg {
 struct SddmmParams {
@@ -15,6 +16,12 @@ struct SddmmParams {
     u32 in_f32;         // whether the output is f32, and not of the features' type
     f32 factor;
     u32 side_bits;      // logarithm of the groups of lanes that share a row
+};
+
+/// Of blocks of rows that share columns.
+struct SddmmWindowsParams {
+    RowBlocks blocks;
+    SddmmParams dots;
 };
 
 /// Stores the dot product of an entry and a head.

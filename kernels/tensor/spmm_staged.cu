@@ -13,28 +13,6 @@
 namespace bg {
 constexpr u32 STAGED_THREADS = staged::WINDOWS * WARP;
 
-/// Words of four lanes transposed: word i of lane t becomes word t of lane i.
-BG_DEVICE void transpose_quad(u32 (&h)[4]) {
-    const bool odd = lane() & 1u, upper = lane() & 2u;
-    u32 x = shuffle_xor(odd ? h[0] : h[1], 1), y = shuffle_xor(odd ? h[2] : h[3], 1);
-    if (odd) {
-        h[0] = x;
-        h[2] = y;
-    } else {
-        h[1] = x;
-        h[3] = y;
-    }
-    x = shuffle_xor(upper ? h[0] : h[2], 2);
-    y = shuffle_xor(upper ? h[1] : h[3], 2);
-    if (upper) {
-        h[0] = x;
-        h[1] = y;
-    } else {
-        h[2] = x;
-        h[3] = y;
-    }
-}
-
 /// A slice of a row, entry by entry: two columns for each lane of a warp.
 template <class T, bool ROUNDED> BG_DEVICE void exact_row(const StagedParams& p, u32 row, u32 first_column) {
     const u32 column = first_column + 2 * lane(), begin = load_readonly(p.offsets + row), end = load_readonly(p.offsets + row + 1);

@@ -7,7 +7,18 @@
 #pragma once
 #include "common/kernel.cuh"
 
-namespace bg { namespace staged {
+namespace bg {
+/// Blocks of rows of a matrix, as they lie on the device.
+struct RowBlocks {
+    const u32* words;   // the blocks
+    const u32* begins;  // where each begins and the last ends, in 16 bytes
+    u32 blocks;
+    u32 capacity;       // columns of a block at most
+    u32 most_words;     // of a block
+    u32 unused;
+};
+
+namespace staged {
 constexpr u32 WINDOWS = 4;
 constexpr u32 WINDOW_ROWS = 16;
 constexpr u32 BLOCK_ROWS = 64;

@@ -5,6 +5,8 @@
 #include "tensor/spmm_staged.cuh"
 
 namespace bg {
+/// What a block's rows take their columns from: tiles, lists, or tiles whose columns ascend.
+enum StagedContent : u32 { STAGED_TILES = 0, STAGED_LISTS = 1, STAGED_ASCENDING = 2 };
 struct StagedBuild {
     const u32* offsets;
     const u32* indices;
@@ -13,7 +15,7 @@ struct StagedBuild {
     u32* words;         // null: sizes only
     u64* totals;        // columns of all blocks; the most of a block; the most words of a block
     u32 blocks;
-    u32 lists;          // whether blocks have lists, and not tiles
+    u32 content;        // as StagedContent
 };
 
 /// A row's list of entries takes whole pieces of 4 places.
@@ -62,6 +64,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     }
     for (u32 i = threadIdx.x; i < MOST_TILES * TILE_WORDS; i += blockDim.x) tiles[i] = 0;
     __syncthreads();
+    const bool lists = p.content == STAGED_LISTS;
     const u32 entries = starts[BLOCK_ROWS];
     u32 padded = blockDim.x;
     while (padded < entries) padded *= 2;
@@ -105,7 +108,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     u32 pieces = 0;
     for (u32 i = threadIdx.x; i < BLOCK_ROWS; i += blockDim.x) pieces += list_pieces(starts[i + 1] - starts[i]);
     pieces = block_sum(pieces, (u32*)scratch);
-    const u32 size = tiles_at + (p.lists ? BLOCK_ROWS + ceil_div(pieces, 2u) * 4 : first_tiles[WINDOWS] * TILE_WORDS);
+    const u32 size = tiles_at + (lists ? BLOCK_ROWS + ceil_div(pieces, 2u) * 4 : first_tiles[WINDOWS] * TILE_WORDS);
     if (!p.words) {
         if (threadIdx.x == 0) {
             p.sizes[blockIdx.x] = size / 4;
@@ -122,7 +125,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     u64 at = place;
     for (u32 e = from; e < to; e++) {
         if (column_head(e)) {
-            if (p.lists) tiles[column] = (u32)(keys[e] >> 6);
+            if (lists) tiles[column] = (u32)(keys[e] >> 6);
             out[COLUMNS_AT + column++] = (u32)(keys[e] >> 6);
         }
         if (!window_head(e)) continue;
@@ -134,7 +137,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     // Within a tile they change places: eight are loaded together, and columns whose numbers in the block agree in the last three bits lie in
     // the same banks, so of those every other one goes to the second eight.
     for (u32 e = from; e < to; e++) {
-        if (p.lists || !window_head(e)) continue;
+        if (lists || !window_head(e)) continue;
         const u32 w = window_of(e), own = place_in(place, w), base = own / TILE_COLUMNS * TILE_COLUMNS;
         const u32 filled = min_of(place_in(place_total, w) - base, TILE_COLUMNS);
         place += 1ull << w * 16;
@@ -143,7 +146,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
         const u32 key = rank_key(own - base);
         u32 rank = 0;
         for (u32 i = 0; i < filled; i++) rank += rank_key(i) < key;
-        const u32 slot = (rank & 1) * 8 + rank / 2;
+        const u32 slot = p.content == STAGED_ASCENDING ? own - base : (rank & 1) * 8 + rank / 2;
         u32* tile = tiles + (first_tiles[w] + own / TILE_COLUMNS) * TILE_WORDS;
         atomicOr(tile + slot / 2, (u32)columns_of[own - base] << (slot & 1) * 16);
         for (u32 m = e; m < entries && keys[m] >> 4 == keys[e] >> 4; m++) {
@@ -163,7 +166,7 @@ BG_KERNEL(spmm_staged_build, StagedBuild, 256, 2) {
     }
     for (u32 i = column_count + threadIdx.x; i < tiles_at - COLUMNS_AT; i += blockDim.x) out[COLUMNS_AT + i] = 0;
     __syncthreads();
-    if (p.lists) write_lists(p, rows, starts, tiles, column_count, out + tiles_at);
+    if (lists) write_lists(p, rows, starts, tiles, column_count, out + tiles_at);
     else
         for (u32 i = threadIdx.x; i < first_tiles[WINDOWS] * TILE_WORDS; i += blockDim.x) out[tiles_at + i] = tiles[i];
 }

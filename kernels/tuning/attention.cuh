@@ -33,6 +33,16 @@ constexpr u32 PIECE_BYTES = 250000000;
 /// .087 and .168 (F=64 and 128), grids .94, shuffled graphs 1.00 to 1.03 of the time. Of f32 more than 1 take 1.1 to 1.2 times as long on grids.
 constexpr u32 BRIEF_TURNS_HALVES = 4;
 
+// crates/bitgraph-cuda/src/tensor/forms/attention/staged.rs
+/// Percent of a column that blocks of rows own for each entry at most, where rows are short and where they are long. A grid has 39 and a triangulated one
+/// 27; a mesh has 17, and 29 with 2 % of its edges drawn anew: then attention of 64 columns takes .067 ms for .037 by lanes, and its gradients .096 for .091.
+constexpr u32 SHORT_SHARE = 50, LONG_SHARE = 25;
+/// The same of sampled products, where rows are long or have 64 columns at most: a grid takes .092 ms by lanes and .101 by windows, a triangulated one .060
+/// and .051; the mesh .038 and .037.
+constexpr u32 NARROW_SHARE = 30;
+/// Entries from which blocks pay, for each task that is enough: a mesh of 400 thousand takes .85 of the time, a grid of 100 thousand 1.1 times as long.
+constexpr u32 BLOCK_ENTRIES = 64;
+
 // crates/bitgraph-cuda/src/tensor/select.rs
 /// Tasks below which windows are narrowed, so that there is a warp for every place on the device.
 constexpr u32 TASKS_ENOUGH = 4096;

@@ -145,6 +145,38 @@ pub const MODULES: &[Listed] = &[
         name: "tensor/attention_gat_brief",
         kernels: of_features!["attention_gat_brief" "_8", "attention_gat_brief" "_16", "attention_gat_brief" "_32"],
     },
+    Listed {
+        name: "tensor/attention_gat_staged",
+        kernels: &[
+            "attention_gat_staged_f16_64_1",
+            "attention_gat_staged_f16_64_2",
+            "attention_gat_staged_f16_128_1",
+            "attention_gat_staged_f16_128_2",
+            "attention_gat_staged_bf16_64_1",
+            "attention_gat_staged_bf16_64_2",
+            "attention_gat_staged_bf16_128_1",
+            "attention_gat_staged_bf16_128_2",
+        ],
+    },
+    Listed {
+        name: "tensor/attention_gat_backward_staged",
+        kernels: &[
+            "attention_gat_backward_staged_f16_64_1",
+            "attention_gat_backward_staged_f16_64_2",
+            "attention_gat_backward_staged_f16_128_1",
+            "attention_gat_backward_staged_f16_128_2",
+            "attention_gat_backward_staged_bf16_64_1",
+            "attention_gat_backward_staged_bf16_64_2",
+            "attention_gat_backward_staged_bf16_128_1",
+            "attention_gat_backward_staged_bf16_128_2",
+            "attention_gat_backward_staged_columns",
+            "attention_gat_backward_staged_left",
+        ],
+    },
+    Listed {
+        name: "tensor/sddmm_windows",
+        kernels: &["sddmm_windows_f16_64", "sddmm_windows_f16_128", "sddmm_windows_bf16_64", "sddmm_windows_bf16_128"],
+    },
     Listed { name: "tensor/sddmm_brief", kernels: &["sddmm_brief_f16_64", "sddmm_brief_bf16_64"] },
     Listed {
         name: "tensor/attention_gat_backward_tiles",

@@ -78,6 +78,21 @@ pub(crate) fn short_rows() -> (&'static str, Csr) {
     ("short rows", csr(150, 170, few.chain(full)))
 }
 
+/// Square matrices whose rows share columns, and whose columns share rows: a row names the points to the right and below on a grid, 9 or 16 at most; some
+/// name none, and the numbers of the points are mixed.
+pub(crate) fn shared_columns() -> [(&'static str, Csr); 2] {
+    let side = 15u32;
+    // 49 has no divisor with 225 in common.
+    let number = |x: u32, y: u32| (y * side + x) * 49 % (side * side);
+    [("few shared columns", 3), ("shared columns", 4)].map(|(name, reach)| {
+        let points = (0..side * side).map(|v| (v % side, v / side)).filter(|(x, y)| (x + 2 * y) % 13 != 5);
+        let near = points.flat_map(|(x, y)| (0..reach * reach).map(move |k| (x, y, x + k % reach, y + k / reach)));
+        let inside = near.filter(|&(.., x, y)| x < side && y < side);
+        let entries: Vec<_> = inside.map(|(x, y, z, w)| (number(x, y), number(z, w))).collect();
+        (name, csr((side * side) as usize, (side * side) as usize, entries))
+    })
+}
+
 /// Features of a matrix, as the device has them and as `f64`.
 pub(crate) fn features<T: Tested>(device: &Device, rows: usize, columns: usize, seed: u64) -> (Buffer<T>, Vec<f64>) {
     let mut draw = Draw::new(seed);

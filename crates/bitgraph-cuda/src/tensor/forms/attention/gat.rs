@@ -5,9 +5,11 @@
 
 use super::layout::{Cut, Products, RowTasks, RowTasksParams, WARPS_ENOUGH};
 use super::select::Form;
+use super::staged::{Pass, Staged};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
 use crate::tensor::attention::DropoutParams;
+use crate::tensor::forms::spmm::staged::RowBlocksParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps_within, most_blocks};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
@@ -38,7 +40,13 @@ parameters! {
         end: EndParams,
         dropout: DropoutParams,
     }
+    struct StagedParams = "tensor/attention_gat_staged.cu" "bg::GatStagedParams" {
+        blocks: RowBlocksParams,
+        gat: GatParams,
+    }
 }
+
+const STAGED: &str = "attention_gat_staged";
 
 /// What is done to the sums of a row before they are rounded and stored: the end of a layer. Nothing by default.
 #[derive(Clone, Copy, Debug, Default)]
@@ -101,6 +109,8 @@ pub struct GatLayout<T> {
     columns: usize,
     heads: usize,
     form: Form,
+    /// What runs instead of the form where nothing is dropped.
+    staged: Option<Staged>,
     /// Logarithm of the groups of lanes that share a row.
     side_bits: u32,
     /// Blocks of a launch at most.
@@ -130,6 +140,19 @@ impl<T: Feature> GatLayout<T> {
         columns: usize,
         heads: usize,
         form: Form,
+        enough: (u64, Products),
+    ) -> Result<Option<Self>> {
+        let Some(rows) = Self::in_rows(device, csr, columns, heads, form, enough)? else { return Ok(None) };
+        let staged = Staged::build::<T>(device, csr, (columns, heads), Pass::Forward, enough)?;
+        Ok(Some(Self { staged, ..rows }))
+    }
+    /// As [`GatLayout::with_form`], without blocks.
+    pub(super) fn in_rows(
+        device: &Device,
+        csr: &DeviceCsr,
+        columns: usize,
+        heads: usize,
+        form: Form,
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
         let warps = csr.rows as u64 * u64::from(form.lanes()) / 32;
@@ -140,7 +163,8 @@ impl<T: Feature> GatLayout<T> {
         let most_blocks = most_blocks::<GatParams>(device, module, &kernel, form.turns::<T>())?;
         let side_bits = tasks.side_bits(form.lanes(), enough);
         let partial = device.alloc_for(partial_len(&tasks, columns, heads)?, "sums of pieces of rows")?;
-        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, most_blocks, partial, element: PhantomData }))
+        let (device, staged) = (device.clone(), None);
+        Ok(Some(Self { device, tasks, columns, heads, form, staged, side_bits, most_blocks, partial, element: PhantomData }))
     }
     /// `output(i) = sum over the entries (i, j) of p(i, j) values(j)`, head by head, `p` the softmax of `leaky(left(i) + right(j))` over the
     /// entries of row `i`; 0 for a row without entries. `lse`, if wanted, gets the logarithm of the sum of the exponentials of the scores,
@@ -187,6 +211,11 @@ impl<T: Feature> GatLayout<T> {
             end: end.parameters(self.columns)?,
             dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
+        if let Some(staged) = self.staged.as_ref().filter(|_| form == self.form && input.dropout.is_none()) {
+            let parameters = StagedParams { blocks: staged.parameters(), gat: parameters };
+            // SAFETY: the blocks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
+            return unsafe { staged.launch::<T, _>(&self.device, STAGED, &parameters) };
+        }
         let (module, kernel) = form.kernel::<T>(self.heads);
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
         unsafe { launch_warps_within(&self.device, module, &kernel, (warps, most_blocks), &parameters) }
@@ -201,11 +230,17 @@ impl<T: Feature> GatLayout<T> {
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}, {} groups of lanes for each", self.form.kernel::<T>(self.heads).1, self.tasks.explain(), 1 << self.side_bits)
+        let staged = self.staged.as_ref().map_or(String::new(), |staged| format!("{}; with dropout ", staged.explain::<T>(STAGED)));
+        format!(
+            "{staged}{}; {}, {} groups of lanes for each",
+            self.form.kernel::<T>(self.heads).1,
+            self.tasks.explain(),
+            1 << self.side_bits
+        )
     }
     /// Bytes beyond the matrix.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.tasks.bytes() + self.partial.bytes()
+        self.tasks.bytes() + self.partial.bytes() + self.staged.as_ref().map_or(0, Staged::bytes)
     }
 }

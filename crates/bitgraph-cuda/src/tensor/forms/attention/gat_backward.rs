@@ -5,10 +5,12 @@
 use super::gat::{GatInput, GatLayout};
 use super::layout::{Cut, Products, RowTasks, RowTasksParams, TASKS_ENOUGH};
 use super::select::{Backward, Form};
+use super::staged::StagedBackward;
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
 use crate::primitives::{invert, transpose_with_positions};
 use crate::tensor::attention::DropoutParams;
+use crate::tensor::forms::spmm::staged::RowBlocksParams;
 use crate::tensor::forms::{Feature, address, expect_len, head_width, is_aligned, launch_warps, launch_warps_sharing, most_blocks};
 use crate::{DeviceCsr, Result};
 use bitgraph_backend::Error as Base;
@@ -43,6 +45,10 @@ parameters! {
         slope: f32,
         dropout: DropoutParams,
     }
+    struct StagedParams = "tensor/attention_gat_backward_staged.cu" "bg::GatBackwardStagedParams" {
+        blocks: RowBlocksParams,
+        backward: BackwardParams,
+    }
     struct LeftParams = "tensor/attention_gat_backward.cu" "bg::GatLeftParams" {
         rows: RowTasksParams,
         places: DevicePtr<u32>,
@@ -54,6 +60,9 @@ parameters! {
     }
 }
 
+const STAGED: &str = "attention_gat_backward_staged";
+/// What is allocated.
+const SCORES: &str = "gradients of scores";
 /// Pairs of a row and a head of a warp in the first launch.
 const PACKED_BY_WARP: u64 = 16;
 /// Lanes of a row in the last launch.
@@ -88,21 +97,24 @@ pub struct GatBackwardLayout<T> {
     forward: GatLayout<T>,
     transposed: RowTasks,
     form: Backward,
+    /// What runs instead of the form where nothing is dropped.
+    staged: Option<StagedBackward>,
     /// Blocks of the launch over the transposed matrix at most.
     pub(super) most_blocks: u32,
     /// For each entry its place in the transposed matrix, and the other way.
     places: Buffer<u32>,
     positions: Buffer<u32>,
     packed: Buffer<[f32; 4]>,
-    d_scores: Buffer<f32>,
+    /// None where blocks run: they need fewer.
+    d_scores: Option<Buffer<f32>>,
     partial: Buffer<f32>,
     left_partial: Buffer<f32>,
 }
 
 impl<T: Feature> GatBackwardLayout<T> {
     /// Lays out a matrix for values of `columns` columns in `heads` equal heads; at most 256 columns, 128 of halves whose heads are multiples
-    /// of 8 wide. None if its offsets are 64 bits wide. A transpose on the device; keeps 8 bytes an entry (4 more a head), and 16 a row and
-    /// head; waits.
+    /// of 8 wide. None if its offsets are 64 bits wide. A transpose on the device; keeps 8 bytes an entry (4 more a head, or about 4 where rows
+    /// share columns), and 16 a row and head; waits.
     ///
     /// # Errors
     /// Heads that do not divide the columns; more columns than a form holds; out of memory.
@@ -146,9 +158,10 @@ impl<T: Feature> GatBackwardLayout<T> {
         (forward, form): (Form, Backward),
         (enough, products): (u64, Products),
     ) -> Result<Option<Self>> {
-        let Some(forward) = GatLayout::<T>::with_form(device, csr, columns, heads, forward, (enough, products))? else { return Ok(None) };
+        let Some(forward) = GatLayout::<T>::in_rows(device, csr, columns, heads, forward, (enough, products))? else { return Ok(None) };
         let places = invert(device, positions)?;
         let cut = Cut::Windows { widest: form.window(heads), enough };
+        let staged = StagedBackward::build::<T>(device, transposed, (columns, heads), (enough, products))?;
         let tasks = RowTasks::of_form(device, transposed, form.brief(heads), (form, cut), products.transposed())?;
         let Some((form, transposed)) = tasks else { return Ok(None) };
         let (module, kernel) = form.kernel::<T>(heads);
@@ -158,15 +171,17 @@ impl<T: Feature> GatBackwardLayout<T> {
         let size = size.ok_or(Base::Overflow { what: "the width of a piece", dtype: DType::U64 })?;
         let partial = product("the number of sums of pieces of rows", transposed.parameters.piece_count as usize, size)?;
         let left_partial = product("the number of sums of pieces of rows", forward.tasks().parameters.piece_count as usize, heads)?;
+        let scores = product("the number of scores", csr.nnz, heads)?;
         Ok(Some(Self {
             device: device.clone(),
             packed: device.alloc_for(product("the number of scores", csr.rows, heads)?, "scalars of rows")?,
-            d_scores: device.alloc_for(product("the number of scores", csr.nnz, heads)?, "gradients of scores")?,
+            d_scores: if staged.is_none() { Some(device.alloc_for(scores, SCORES)?) } else { None },
             partial: device.alloc_for(partial, "sums of pieces of rows")?,
             left_partial: device.alloc_for(left_partial, "sums of pieces of rows")?,
             forward,
             transposed,
             form,
+            staged,
             most_blocks,
             places,
             positions: positions.clone(),
@@ -177,7 +192,7 @@ impl<T: Feature> GatBackwardLayout<T> {
     /// entries of column `j`; `left(i)` the sum of `dz` over those of row `i`. O(entries * columns), three launches; returns before it is
     /// done.
     ///
-    /// On tensor cores an infinity or NaN in the gradient spreads to up to 8 neighbouring columns of the matrix.
+    /// On tensor cores an infinity or NaN in the gradient spreads to up to 8 neighbouring columns of the matrix, or to 16 that share rows.
     ///
     /// # Errors
     /// Arrays of other lengths; the driver's.
@@ -220,6 +235,12 @@ impl<T: Feature> GatBackwardLayout<T> {
         let module = "tensor/attention_gat_backward";
         // SAFETY: the tasks were made for this matrix and its transpose, and the arrays have the lengths that they and the widths ask for.
         unsafe { launch_warps(&self.device, module, &format!("attention_gat_pack_{}{wide}", T::NAME), warps, &pack) }?;
+        let staged = self.staged.as_ref().filter(|_| aligned && input.dropout.is_none());
+        let d_scores = match (staged, &self.d_scores) {
+            (Some(staged), _) => staged.sums.clone(),
+            (None, Some(d_scores)) => d_scores.clone(),
+            (None, None) => self.device.alloc_for(forward.entries * heads, SCORES)?,
+        };
         let (form, most_blocks) = if aligned { (self.form, self.most_blocks) } else { (Backward::Plain, u32::MAX) };
         let (file, kernel) = form.kernel::<T>(heads);
         let warps = (transposed.warps(form.lanes())?, most_blocks);
@@ -231,7 +252,7 @@ impl<T: Feature> GatBackwardLayout<T> {
             gradient: address(given.gradient),
             d_values: address(gradients.values),
             d_right: gradients.right.ptr(),
-            d_scores: self.d_scores.ptr(),
+            d_scores: d_scores.ptr(),
             partial: self.partial.ptr(),
             positions: self.positions.ptr(),
             columns: columns as u32,
@@ -240,12 +261,18 @@ impl<T: Feature> GatBackwardLayout<T> {
             slope: input.slope,
             dropout: DropoutParams::of(&self.device, input.dropout.as_ref()),
         };
+        if let Some(staged) = staged {
+            let parameters = StagedParams { blocks: staged.blocks.parameters(), backward: middle };
+            // SAFETY: as above, of the blocks.
+            unsafe { staged.blocks.launch::<T, _>(&self.device, STAGED, &parameters) }?;
+            return staged.add_left(&self.device, gradients.left);
+        }
         // SAFETY: as above.
         unsafe { launch_warps_sharing(&self.device, file, &kernel, warps, form.shared(heads), &middle) }?;
         let left = LeftParams {
             rows: forward.parameters,
             places: self.places.ptr(),
-            d_scores: self.d_scores.ptr(),
+            d_scores: d_scores.ptr(),
             d_left: gradients.left.ptr(),
             partial: self.left_partial.ptr(),
             heads: heads as u32,
@@ -257,12 +284,14 @@ impl<T: Feature> GatBackwardLayout<T> {
     /// Which form runs, and how the rows of the transpose are cut.
     #[must_use]
     pub fn explain(&self) -> String {
-        format!("{}; {}", self.form.kernel::<T>(self.forward.shape().1).1, self.transposed.explain())
+        let staged = self.staged.as_ref().map_or(String::new(), |staged| format!("{}; with dropout ", staged.blocks.explain::<T>(STAGED)));
+        format!("{staged}{}; {}", self.form.kernel::<T>(self.forward.shape().1).1, self.transposed.explain())
     }
     /// Bytes beyond the matrix.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        let arrays = self.places.bytes() + self.packed.bytes() + self.d_scores.bytes() + self.partial.bytes() + self.left_partial.bytes();
+        let scores = self.d_scores.as_ref().map_or(0, Buffer::bytes) + self.staged.as_ref().map_or(0, StagedBackward::bytes);
+        let arrays = self.places.bytes() + self.packed.bytes() + scores + self.partial.bytes() + self.left_partial.bytes();
         self.forward.bytes() + self.transposed.bytes() + self.transposed.pattern_bytes() + arrays
     }
 }

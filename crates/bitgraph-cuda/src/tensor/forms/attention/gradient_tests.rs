@@ -3,11 +3,12 @@
 use super::layout::Products;
 use super::select::{Backward, Form};
 use super::tests::{PRODUCTS, SLOPE, expected, scores};
-use super::{AttentionGiven, GatBackwardLayout, GatGradients, GatInput};
+use super::{AttentionGiven, GatBackwardLayout, GatGradients, GatInput, GatLayout};
 use crate::device::Device;
 use crate::device::testing::device;
-use crate::tensor::forms::testing::{Draw, Tested, features, graphs, lists, rubbish, short_rows};
+use crate::tensor::forms::testing::{Draw, Tested, features, graphs, lists, rubbish, shared_columns, short_rows};
 use bitgraph_sparse::Csr;
+use bitgraph_tensor::Dropout;
 use half::{bf16, f16};
 
 /// Operands in `f64`.
@@ -127,7 +128,7 @@ fn agree<T: Tested>(device: &Device, name: &str, csr: &Csr, (columns, heads): (u
 
 fn all<T: Tested>(shapes: &[(usize, usize)]) {
     let Some(device) = device() else { return };
-    for (name, csr) in graphs().into_iter().chain([short_rows()]) {
+    for (name, csr) in graphs().into_iter().chain([short_rows()]).chain(shared_columns()) {
         for &(columns, heads) in shapes {
             for enough in [0, 4096] {
                 agrees::<T>(&device, name, &csr, columns, heads, enough);
@@ -138,17 +139,46 @@ fn all<T: Tested>(shapes: &[(usize, usize)]) {
 
 #[test]
 fn gradients_over_f16() {
-    all::<f16>(&[(8, 1), (16, 2), (64, 1), (64, 8), (128, 1), (128, 4), (24, 3), (200, 1), (7, 1), (12, 2)]);
+    all::<f16>(&[(8, 1), (16, 2), (64, 1), (64, 8), (128, 1), (128, 4), (24, 3), (56, 1), (104, 1), (200, 1), (7, 1), (12, 2)]);
 }
 
 #[test]
 fn gradients_over_bf16() {
-    all::<bf16>(&[(8, 1), (64, 2), (128, 1), (128, 8), (40, 5), (7, 7)]);
+    all::<bf16>(&[(8, 1), (64, 1), (64, 2), (128, 1), (128, 8), (40, 5), (7, 7)]);
 }
 
 #[test]
 fn gradients_over_f32() {
     all::<f32>(&[(8, 1), (16, 4), (64, 1), (64, 8), (128, 1), (200, 1), (200, 2), (7, 1), (24, 2), (72, 9)]);
+}
+
+/// Rows that share columns are taken by blocks, and not where weights are dropped: then it is as if there were none.
+#[test]
+fn blocks_and_tasks_agree() {
+    let Some(device) = device() else { return };
+    let [_, (_, csr)] = shared_columns();
+    let (n, columns) = (csr.nrows(), 64);
+    let ((left, _), (right, _)) = (scores(&device, n, 1, 1), scores(&device, n, 1, 2));
+    let ((values, _), (gradient, _)) = (features::<f16>(&device, n, columns, 3), features::<f16>(&device, n, columns, 4));
+    let forms = (Form::of::<f16>(columns, columns), Backward::of::<f16>(columns, 1, columns).unwrap());
+    for dropout in [None, Some(Dropout::new(0.4, 91, 2))] {
+        let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32, dropout };
+        let (output, lse) = (rubbish::<f16>(&device, n * columns), rubbish::<f32>(&device, n));
+        let matrix = lists(&device, &csr);
+        GatLayout::<f16>::build(&device, &matrix, columns, 1).unwrap().unwrap().forward(input, &output, Some(&lse)).unwrap();
+        let [blocks, tasks] = [0, 4096].map(|enough| {
+            let layout = GatBackwardLayout::<f16>::with_forms(&device, &matrix, columns, 1, forms, (enough, Products::Many));
+            let layout = layout.unwrap().unwrap();
+            assert_eq!(layout.explain().contains("staged"), enough == 0, "{}", layout.explain());
+            let (dl, dr, dv) = (rubbish::<f32>(&device, n), rubbish::<f32>(&device, n), rubbish::<f16>(&device, n * columns));
+            let given = AttentionGiven { output: Some(&output), lse: &lse, gradient: &gradient };
+            layout.backward(input, given, GatGradients { left: &dl, right: &dr, values: &dv }).unwrap();
+            let numbers = |found: Vec<f32>| found.into_iter().map(f64::from);
+            let values = dv.to_vec().unwrap().into_iter().map(Tested::number);
+            numbers(dl.to_vec().unwrap()).chain(numbers(dr.to_vec().unwrap())).chain(values).collect::<Vec<f64>>()
+        });
+        assert!(blocks.iter().zip(&tasks).all(|(a, b)| (a - b).abs() <= 0.01 * (1.0 + b.abs())), "{dropout:?}");
+    }
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Attention over the entries of a sparse matrix in one pass: no score and no message is stored.
 //!
 //! `gat` is additive attention, `gat_backward` its gradients; `pair` is attention by dot
-//! products, cosines, and GATv2's sums, `pair_backward` its gradients. `select` chooses the form, `layout` cuts rows into tasks of a warp each.
+//! products, cosines, and GATv2's sums, `pair_backward` its gradients. `select` chooses the form, `layout` cuts rows into tasks of a warp each,
+//! and `staged` takes rows that share columns by blocks.
 
 mod gat;
 mod gat_backward;
@@ -15,6 +16,7 @@ mod pair_gradient_tests;
 #[cfg(test)]
 mod pair_tests;
 mod select;
+pub(in crate::tensor::forms) mod staged;
 #[cfg(test)]
 pub(in crate::tensor::forms) mod tests;
 

@@ -5,7 +5,7 @@ use super::select::Form;
 use super::{AttentionEnd, EndActivation, GatInput, GatLayout};
 use crate::device::testing::device;
 use crate::device::{Buffer, Device};
-use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish, short_rows};
+use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish, shared_columns, short_rows};
 use bitgraph_sparse::Csr;
 use bitgraph_tensor::Dropout;
 use half::{bf16, f16};
@@ -90,7 +90,7 @@ fn agree<T: Tested>(device: &Device, name: &str, csr: &Csr, (columns, heads): (u
 
 fn all<T: Tested>(shapes: &[(usize, usize)]) {
     let Some(device) = device() else { return };
-    for (name, csr) in graphs().into_iter().chain([short_rows()]) {
+    for (name, csr) in graphs().into_iter().chain([short_rows()]).chain(shared_columns()) {
         for &(columns, heads) in shapes {
             for enough in [0, 4096] {
                 agrees::<T>(&device, name, &csr, columns, heads, enough);
@@ -101,12 +101,12 @@ fn all<T: Tested>(shapes: &[(usize, usize)]) {
 
 #[test]
 fn attention_over_f16() {
-    all::<f16>(&[(8, 1), (16, 2), (64, 1), (64, 8), (128, 1), (128, 4), (24, 3), (200, 1), (256, 4), (7, 1), (12, 2)]);
+    all::<f16>(&[(8, 1), (16, 2), (64, 1), (64, 8), (128, 1), (128, 4), (24, 3), (56, 1), (104, 1), (200, 1), (256, 4), (7, 1), (12, 2)]);
 }
 
 #[test]
 fn attention_over_bf16() {
-    all::<bf16>(&[(8, 1), (64, 2), (128, 8), (40, 5), (200, 1), (256, 4), (7, 7)]);
+    all::<bf16>(&[(8, 1), (64, 1), (64, 2), (128, 1), (128, 8), (40, 5), (200, 1), (256, 4), (7, 7)]);
 }
 
 #[test]
@@ -117,21 +117,20 @@ fn attention_over_f32() {
 /// What is dropped where lanes go on from row to row is what an entry's position says.
 #[test]
 fn weights_of_short_rows_are_dropped() {
-    fn check<T: Tested>(device: &Device, columns: usize) {
-        let (name, csr) = short_rows();
+    fn check<T: Tested>(device: &Device, (name, csr): (&str, &Csr), columns: usize) {
         let ((left, l), (right, r)) = (scores(device, csr.nrows(), 1, 1), scores(device, csr.ncols(), 1, 2));
         let (values, v) = features::<T>(device, csr.ncols(), columns, 3);
-        let [_, _, lse] = expected(&csr, columns, 1, &l, &r, &v);
+        let [_, _, lse] = expected(csr, columns, 1, &l, &r, &v);
         let dropout = Dropout::new(0.5, 77, 2);
         let form = Form::of::<T>(columns, columns);
-        let mut layout = GatLayout::<T>::with_form(device, &lists(device, &csr), columns, 1, form, (0, Products::Many)).unwrap().unwrap();
+        let mut layout = GatLayout::<T>::with_form(device, &lists(device, csr), columns, 1, form, (0, Products::Many)).unwrap().unwrap();
         assert!(layout.explain().contains("brief"), "{}", layout.explain());
         layout.most_blocks = 1;
         let output = rubbish::<T>(device, csr.nrows() * columns);
         let input = GatInput { left: &left, right: &right, values: &values, slope: SLOPE as f32, dropout: Some(dropout) };
         layout.forward(input, &output, None).unwrap();
         let mut wanted = vec![0.0; csr.nrows() * columns];
-        for (k, (i, j)) in entries(&csr).enumerate() {
+        for (k, (i, j)) in entries(csr).enumerate() {
             let weight = (leaky(l[i] + r[j]) - lse[i]).exp() * dropout.at(k as u64, 0);
             (0..columns).for_each(|c| wanted[i * columns + c] += weight * v[j * columns + c]);
         }
@@ -142,9 +141,11 @@ fn weights_of_short_rows_are_dropped() {
     }
     let Some(device) = device() else { return };
     for columns in [64, 128] {
-        check::<f16>(&device, columns);
-        check::<bf16>(&device, columns);
-        check::<f32>(&device, columns);
+        for (name, csr) in [short_rows()].into_iter().chain(shared_columns()) {
+            check::<f16>(&device, (name, &csr), columns);
+            check::<bf16>(&device, (name, &csr), columns);
+            check::<f32>(&device, (name, &csr), columns);
+        }
     }
 }
 
@@ -179,8 +180,10 @@ fn large_scores_do_not_overflow() {
 #[test]
 fn an_infinity_stays_in_the_rows_that_name_it() {
     let Some(device) = device() else { return };
-    let (_, csr) = graphs().remove(5);
-    for (columns, heads) in [(64, 1), (64, 4), (128, 1)] {
+    let cases = [(64, 1), (64, 4), (128, 1), (104, 1)]
+        .into_iter()
+        .flat_map(|shape| [graphs().remove(5)].into_iter().chain(shared_columns()).map(move |(_, csr)| (csr, shape)));
+    for (csr, (columns, heads)) in cases {
         let (values, _) = features::<f16>(&device, csr.ncols(), columns, 3);
         let mut host = values.to_vec().unwrap();
         host[7 * columns + 3] = f16::INFINITY;
@@ -189,6 +192,8 @@ fn an_infinity_stays_in_the_rows_that_name_it() {
         let form = Form::of::<f16>(columns, columns / heads);
         let layout =
             GatLayout::<f16>::with_form(&device, &lists(&device, &csr), columns, heads, form, (0, Products::Many)).unwrap().unwrap();
+        let staged = heads == 1 && csr.nrows() == csr.ncols();
+        assert_eq!(layout.explain().contains("staged"), staged, "{}", layout.explain());
         let output = device.zeroed::<f16>(csr.nrows() * columns).unwrap();
         layout.forward(GatInput { left: &left, right: &right, values: &values, slope: 0.2, dropout: None }, &output, None).unwrap();
         for (k, value) in output.to_vec().unwrap().into_iter().enumerate() {
@@ -218,7 +223,7 @@ fn shapes_are_checked() {
 #[test]
 fn ends_of_layers() {
     fn check<T: Tested>(device: &Device) {
-        for (name, csr) in graphs() {
+        for (name, csr) in graphs().into_iter().chain(shared_columns()) {
             let matrix = lists(device, &csr);
             for columns in [64, 128, 7] {
                 let (left, l) = scores(device, csr.nrows(), 1, 1);

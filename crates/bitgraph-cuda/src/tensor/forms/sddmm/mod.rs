@@ -1,13 +1,15 @@
 //! Dot products of rows of two feature matrices, sampled at the entries of a sparse matrix: one launch a run.
 //!
-//! Variants: vectors of 16 bytes, tensor cores for halves of several heads, and element by element for every other width; `select` chooses.
+//! Variants: vectors of 16 bytes, tensor cores for halves of several heads and for halves of rows that share columns, and element by element for every other width; `select` chooses.
 
 mod select;
 #[cfg(test)]
 mod tests;
 
 use super::attention::layout::{Products, RowTasks, RowTasksParams};
-use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps_within, most_blocks};
+use super::attention::staged::windows;
+use super::spmm::staged::{RowBlocks, RowBlocksParams, WINDOWS};
+use super::{Feature, address, expect_len, head_width, is_aligned, launch_warps, launch_warps_within, most_blocks};
 use crate::device::{Buffer, Device, DevicePtr, parameters};
 use crate::matrix::CudaMatrix;
 use crate::{DeviceCsr, Result};
@@ -28,7 +30,13 @@ parameters! {
         factor: f32,
         side_bits: u32,
     }
+    struct WindowsParams = "tensor/sddmm_dot.cuh" "bg::SddmmWindowsParams" {
+        blocks: RowBlocksParams,
+        dots: SddmmParams,
+    }
 }
+
+const WINDOWS_MODULE: &str = "tensor/sddmm_windows";
 
 /// What sampled products of features `T` are stored as: `f32`, or the features' type.
 pub trait Product<T: Feature>: Feature {}
@@ -46,6 +54,8 @@ pub struct SddmmLayout<T> {
     columns: usize,
     heads: usize,
     form: Form,
+    /// Windows of rows that share columns, and the columns of their kernel: what runs instead of the form.
+    windows: Option<(RowBlocks, usize)>,
     /// Logarithm of the groups of lanes that share a row.
     side_bits: u32,
     /// Blocks of a launch at most.
@@ -85,7 +95,8 @@ impl<T: Feature> SddmmLayout<T> {
         let (module, kernel) = form.kernel::<T>();
         let most_blocks = most_blocks::<SddmmParams>(device, module, &kernel, form.turns())?;
         let side_bits = tasks.side_bits(form.lanes(), enough);
-        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, side_bits, most_blocks, element: PhantomData }))
+        let windows = if form == Form::Plain { None } else { windows::<T>(device, csr, (columns, heads), (enough, products))? };
+        Ok(Some(Self { device: device.clone(), tasks, columns, heads, form, windows, side_bits, most_blocks, element: PhantomData }))
     }
     /// `output(k, h) = factor * left(i) . right(j)` over the columns of head `h`, for the `k`-th entry `(i, j)` in CSR order. `left` is rows x
     /// columns, `right` the matrix's columns x columns, `output` entries x heads. Sums are of `f32`. O(entries * columns); returns before
@@ -118,17 +129,30 @@ impl<T: Feature> SddmmLayout<T> {
             factor,
             side_bits,
         };
+        if let Some((blocks, width)) = self.windows.as_ref().filter(|_| form == self.form) {
+            let (warps, kernel) = (blocks.count() * WINDOWS, windows_kernel::<T>(*width));
+            let parameters = WindowsParams { blocks: blocks.parameters(), dots: parameters };
+            // SAFETY: the blocks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
+            return unsafe { launch_warps(&self.device, WINDOWS_MODULE, &kernel, warps, &parameters) };
+        }
         // SAFETY: the tasks were made for this matrix, and the arrays have the lengths that it and the widths ask for.
         unsafe { launch_warps_within(&self.device, module, &kernel, (tasks.warps(form.lanes() << side_bits)?, most_blocks), &parameters) }
     }
     /// Which form runs, and how the rows are cut.
     #[must_use]
     pub fn explain(&self) -> String {
+        if let Some((blocks, width)) = &self.windows {
+            return format!("{}; {}", windows_kernel::<T>(*width), blocks.explain());
+        }
         format!("{}; {}", self.form.kernel::<T>().1, self.tasks.explain())
     }
     /// Bytes beyond the matrix.
     #[must_use]
     pub fn bytes(&self) -> u64 {
-        self.tasks.bytes()
+        self.tasks.bytes() + self.windows.as_ref().map_or(0, |(blocks, _)| blocks.bytes())
     }
+}
+
+fn windows_kernel<T: Feature>(width: usize) -> String {
+    format!("sddmm_windows_{}_{width}", T::NAME)
 }

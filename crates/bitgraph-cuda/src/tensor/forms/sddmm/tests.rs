@@ -6,7 +6,7 @@ use crate::device::Device;
 use crate::device::testing::device;
 use crate::tensor::forms::attention::layout::Products;
 use crate::tensor::forms::attention::tests::PRODUCTS;
-use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish, short_rows};
+use crate::tensor::forms::testing::{Tested, entries, features, graphs, lists, rubbish, shared_columns, short_rows};
 use bitgraph_sparse::Csr;
 use half::{bf16, f16};
 
@@ -53,7 +53,7 @@ where
     f32: Product<T>,
 {
     let Some(device) = device() else { return };
-    for (name, csr) in graphs().into_iter().chain([short_rows()]) {
+    for (name, csr) in graphs().into_iter().chain([short_rows()]).chain(shared_columns()) {
         for &(columns, heads) in shapes {
             for enough in [0, 4096] {
                 agrees::<T, T>(&device, name, &csr, columns, heads, enough);
@@ -65,12 +65,37 @@ where
 
 #[test]
 fn dot_products_of_f16() {
-    all::<f16>(&[(8, 1), (16, 2), (64, 1), (64, 8), (128, 1), (128, 3 + 1), (24, 3), (200, 1), (144, 2), (7, 1), (6, 2)]);
+    all::<f16>(&[
+        (8, 1),
+        (16, 2),
+        (56, 1),
+        (64, 1),
+        (104, 1),
+        (64, 8),
+        (128, 1),
+        (128, 3 + 1),
+        (24, 3),
+        (200, 1),
+        (144, 2),
+        (7, 1),
+        (6, 2),
+    ]);
 }
 
 #[test]
 fn dot_products_of_bf16() {
-    all::<bf16>(&[(8, 1), (64, 2), (128, 1), (128, 8), (136, 1), (144, 2), (7, 7), (90, 9)]);
+    all::<bf16>(&[(8, 1), (64, 1), (64, 2), (128, 1), (128, 8), (136, 1), (144, 2), (7, 7), (90, 9)]);
+}
+
+#[test]
+fn rows_that_share_columns_are_taken_by_windows() {
+    let Some(device) = device() else { return };
+    for (columns, few) in [(64, false), (128, false), (104, false), (72, true), (200, true)] {
+        let [_, (_, csr)] = shared_columns();
+        let form = Form::of::<f16>(columns, 1, columns);
+        let layout = SddmmLayout::<f16>::with_form(&device, &lists(&device, &csr), columns, 1, form, (0, Products::Many)).unwrap().unwrap();
+        assert_eq!(layout.explain().contains("sddmm_windows"), !few, "{columns} columns: {}", layout.explain());
+    }
 }
 
 #[test]

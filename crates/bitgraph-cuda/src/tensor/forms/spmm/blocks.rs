@@ -11,7 +11,7 @@ use super::staged::BLOCK_ROWS;
 use super::tasks::elementwise_rows;
 use crate::Result;
 use crate::device::{Buffer, Device, DevicePtr, Mode, Shape, parameters};
-use crate::primitives::{exclusive_scan, exclusive_scan_total, fill_u32, histogram, id_bits, iota, sort_pairs};
+use crate::primitives::{exclusive_scan, exclusive_scan_total, fill_u32, histogram, id_bits, iota, reduce, sort_pairs};
 use crate::spmv::Pattern;
 use bitgraph_kernels::constant;
 
@@ -27,7 +27,7 @@ parameters! {
         states: DevicePtr<u32>,
         order: DevicePtr<u32>,
         rows: u32,
-        unused: u32,
+        by_columns: u32,
     }
 }
 
@@ -40,12 +40,20 @@ const NO_ROW: u32 = constant("tensor/spmm_staged.cuh", "NO_ROW") as u32;
 /// columns sets the shared memory of all: 428 on `mesh:50x50x80`, 362 if blocks end.
 const MOST_PLACES: f64 = 1.25;
 
-/// The rows of blocks of [`BLOCK_ROWS`], one after the other, [`NO_ROW`] where a block has fewer. Of a square pattern. About 60 launches over the
+/// Rows of a cell at most: a warp looks at all of them for each of its blocks. A random graph has one cell if enough of its vertices are isolated, since
+/// each is the seed of its own; of 630 thousand rows that took minutes.
+const LARGEST_CELL: u32 = 1 << 14;
+
+/// The rows of blocks of [`BLOCK_ROWS`], one after the other, [`NO_ROW`] where a block has fewer; None where a cell is too large. Of a square pattern. About 60 launches over the
 /// entries, a sort of the rows, and a launch in which a warp grows the blocks of a cell row by row; waits.
-pub(super) fn order(device: &Device, pattern: &Pattern) -> Result<Buffer<u32>> {
+pub(super) fn order(device: &Device, pattern: &Pattern) -> Result<Option<Buffer<u32>>> {
     let rows = pattern.rows();
+    let long = pattern.entries() as f64 > SHORT_ROWS * rows as f64;
     let cells = cells::of(device, pattern)?;
     let sizes = histogram(device, &cells, rows)?;
+    if reduce(device, &sizes)?.max > LARGEST_CELL {
+        return Ok(None);
+    }
     let firsts = exclusive_scan(device, &sizes)?;
     let members = sort_pairs(device, &cells, &iota(device, rows, 0)?, 0..id_bits(rows))?.1;
     let (counts, states) = (device.alloc::<u32>(rows)?, device.alloc::<u32>(rows)?);
@@ -60,13 +68,12 @@ pub(super) fn order(device: &Device, pattern: &Pattern) -> Result<Buffer<u32>> {
         states: states.ptr(),
         order: counts.ptr(),
         rows: rows as u32,
-        unused: 0,
+        by_columns: u32::from(!long),
     };
     elementwise_rows(device, MODULE, "spmm_blocks_count", rows, &parameters)?;
     elementwise_rows(device, MODULE, "spmm_blocks_start", rows, &parameters)?;
     let (begins, blocks) = exclusive_scan_total(device, &counts)?;
     // Short rows own few columns, and blocks that are not full cost as much as others: on a grid of a million rows 7 %.
-    let long = pattern.entries() as f64 > SHORT_ROWS * rows as f64;
     let apart = long && (blocks as usize * BLOCK_ROWS) as f64 <= MOST_PLACES * rows as f64;
     let blocks = if apart { blocks as usize } else { rows.div_ceil(BLOCK_ROWS) };
     let order = fill_u32(device, blocks * BLOCK_ROWS, NO_ROW)?;
@@ -78,7 +85,7 @@ pub(super) fn order(device: &Device, pattern: &Pattern) -> Result<Buffer<u32>> {
     let kernel = device.kernel(MODULE, "spmm_blocks_grow")?;
     // SAFETY: the arrays are of the pattern, one word for each row, and the order has a place for every row of every cell.
     unsafe { device.launch(&kernel, Shape { grid, block: 32, shared: SHARED as u32, mode: Mode::Plain }, &parameters) }?;
-    Ok(order)
+    Ok(Some(order))
 }
 
 #[cfg(test)]
@@ -96,7 +103,7 @@ mod tests {
 
     /// Blocks, and columns that they own for each row.
     fn blocks_of(device: &Device, csr: &Csr) -> (usize, f64) {
-        let order = order(device, &Pattern::of(&lists(device, csr)).unwrap()).unwrap().to_vec().unwrap();
+        let order = order(device, &Pattern::of(&lists(device, csr)).unwrap()).unwrap().unwrap().to_vec().unwrap();
         let mut rows: Vec<u32> = order.iter().copied().filter(|&row| row != NO_ROW).collect();
         let own = |block: &[u32]| -> usize {
             block.iter().filter(|&&row| row != NO_ROW).flat_map(|&row| csr.row(row as usize)).collect::<BTreeSet<_>>().len()
@@ -135,6 +142,17 @@ mod tests {
         let mut draw = Draw::new(7);
         let csr = symmetric(4000, (0..60_000).map(|_| (draw.below(4000), draw.below(4000))).collect::<Vec<_>>().into_iter());
         assert!(blocks_of(&device, &csr).0 >= 4000 / 64);
+    }
+
+    #[test]
+    fn one_large_cell_is_no_order() {
+        let Some(device) = device() else { return };
+        // A path of points far apart in number, and as many points of their own as make seeds of all neighbourhoods too many.
+        let (path, alone) = (17_000u32, 100u32);
+        let mut draw = Draw::new(3);
+        let near = (1..path).map(|i| (i - 1, i)).chain((0..path).map(|i| (i, draw.below(u64::from(path)))).collect::<Vec<_>>());
+        let csr = symmetric((path + alone) as usize, near);
+        assert!(order(&device, &Pattern::of(&lists(&device, &csr)).unwrap()).unwrap().is_none());
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod cells;
 mod records;
 mod rounded;
 mod select;
-mod staged;
+pub(in crate::tensor::forms) mod staged;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -25,6 +25,7 @@ use crate::spmv::Pattern;
 use crate::{DeviceCsr, Result, primitives};
 use bitgraph_backend::Error as Base;
 use records::Records;
+pub(in crate::tensor::forms) use select::{FULL_SLICES, SHORT_ROWS};
 use select::{MOST_SHARE, Stats};
 use staged::Staged;
 use std::marker::PhantomData;

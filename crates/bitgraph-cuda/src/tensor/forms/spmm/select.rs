@@ -83,7 +83,7 @@ const ALIKE: f64 = 1.25;
 /// Columns that a block of rows owns, over its entries: above, a gather of each entry costs no more. A grid has .42, a mesh .2.
 pub(super) const MOST_SHARE: f64 = 0.6;
 /// Slices of blocks are so full, three quarters, that they pay.
-const FULL_SLICES: (usize, usize) = (3, 4);
+pub(in crate::tensor::forms) const FULL_SLICES: (usize, usize) = (3, 4);
 /// Slices of rows of f32 from which blocks were measured, on an H200, ms in blocks and in rows: a grid of a million vertices F = 64 .158 and .193,
 /// F = 128 .309 and .384; `mesh:50x50x80` .077 and .081, .142 and .147; `mesh:31x40x60` shuffled .036 and .057, .066 and .112.
 const FEWEST_SLICES: usize = 2;
@@ -93,7 +93,7 @@ const STRETCH_ROWS: usize = 32;
 /// Rows from which it pays to look for shared columns.
 const SHARING_ROWS: usize = 20_000;
 /// Entries of a row in the mean up to which blocks are small enough to be copied ahead.
-pub(super) const SHORT_ROWS: f64 = 8.0;
+pub(in crate::tensor::forms) const SHORT_ROWS: f64 = 8.0;
 /// Entries of a row in the mean from which copies of halves pay: a copy moves 6 bytes of an element through device memory, and saves 2 of each
 /// that is gathered from the second-level cache, which is twice as fast. On an H100, F=128 / 64, ms by copies and by the features:
 /// `urand:100000:16` .156 and .218 / .084 and .110, kron:17 .166 and .211 / .090 and .107, kron:21 3.04 and 4.53, `urand:300000:8` .402 and .504
@@ -104,6 +104,11 @@ const ROUNDED_MEAN: f64 = 12.0;
 const ROUNDED_READS: usize = 25_000_000;
 /// Lanes of records for each multiprocessor: what it holds at once, and a third more.
 const RECORD_LANES: u64 = 1024;
+
+/// Whether no row has many more entries than the mean.
+pub(in crate::tensor::forms) fn is_alike(longest: u32, mean: f64) -> bool {
+    f64::from(longest) <= ALIKE * mean + 2.0
+}
 
 impl SpmmPlan {
     /// Measured on 26 graphs, F = 64 and 128, f16 and f32, against all other plans: 4 % slower than the best of them in the mean.
@@ -118,7 +123,7 @@ impl SpmmPlan {
         }
         let lanes_in_all = (stats.rows as u64).saturating_mul(u64::from(whole));
         let within = |lanes: u64| lanes_in_all <= u64::from(sms) * lanes;
-        let alike = f64::from(stats.longest) <= ALIKE * mean + 2.0;
+        let alike = is_alike(stats.longest, mean);
         if alike && within(HELD_LANES / 2) && mean >= CUT_MEAN {
             // Half as many pieces as the device holds at once; wide ones are longer, because their sums cost more to add.
             let filling = 2 * stats.entries as u64 * u64::from(whole) / (u64::from(sms) * HELD_LANES).max(1);
