@@ -6,8 +6,8 @@ use crate::device::Device;
 use crate::device::testing::device;
 use crate::tensor::bits::{AggregateForm, AggregatePlan, Aggregation, DeviceBits, DevicePlanes, Sum};
 use crate::tensor::forms::testing::{Draw, graphs, lists};
-use bitgraph_bittensor::{BitLayout, BitMatrix, Levels, Packing, Quantization, TileShape};
-use bitgraph_sparse::{Coo, Csr, Duplicates};
+use bitgraph_bittensor::{BitLayout, BitMatrix, Levels, Packing, Quantization, Scales, TileShape};
+use bitgraph_sparse::{Control, Coo, Csr, Duplicates};
 use half::f16;
 
 const WIDTHS: [usize; 11] = [1, 31, 33, 64, 127, 192, 256, 384, 602, 1000, 1280];
@@ -74,23 +74,26 @@ fn compare_signs(case: &str, found: &DeviceBits, wanted: impl Fn(usize, usize) -
     }
 }
 
-fn compare_sums<T: Sum + Copy + PartialEq + std::fmt::Debug>(
+/// Compares as bytes first, element by element where these differ: millions of elements are compared.
+fn compare_sums<T: Sum + PartialEq + std::fmt::Debug>(
     case: &str,
     device: &Device,
     layout: &Aggregation,
     x: &DeviceBits,
-    sums: &[i32],
-    of: impl Fn(i32) -> T,
+    (first, sums): (T, &[T]),
 ) {
-    let y = device.upload(&vec![of(99); sums.len()]).unwrap();
+    let y = device.upload(&vec![first; sums.len()]).unwrap();
     layout.sums::<T>(x, None, &y).unwrap();
-    for (k, (found, &wanted)) in y.to_vec().unwrap().into_iter().zip(sums).enumerate() {
-        assert_eq!(found, of(wanted), "{case}, {}: element {k}", std::any::type_name::<T>());
+    let found = y.to_vec().unwrap();
+    if bytemuck::cast_slice::<T, u8>(&found) != bytemuck::cast_slice::<T, u8>(sums) {
+        for (k, (found, wanted)) in found.iter().zip(sums).enumerate() {
+            assert_eq!(found, wanted, "{case}, {}: element {k}", std::any::type_name::<T>());
+        }
     }
 }
 
-/// Counts are half of a sum and the row's lines: in as many planes as they need, and in more.
-fn compare_counts(case: &str, device: &Device, (layout, x): (&Aggregation, &DeviceBits), sums: &[i32], lines: impl Fn(usize) -> usize) {
+/// Counts in as many planes as they need, and in more.
+fn compare_counts(case: &str, device: &Device, (layout, x): (&Aggregation, &DeviceBits), counts: &[u16]) {
     let (results, needed) = (layout.results(), u32::BITS - layout.largest().leading_zeros());
     for planes in [needed, 16] {
         let mut words = vec![0xdead_beef_u32; results.words() * planes as usize];
@@ -103,18 +106,28 @@ fn compare_counts(case: &str, device: &Device, (layout, x): (&Aggregation, &Devi
         }
         let found = DevicePlanes::from_words(*results, Quantization::unit(planes).unwrap(), y).unwrap();
         // Checks what lies behind the matrix, too.
-        let found = found.to_host().unwrap_or_else(|e| panic!("{case}, counts: {e}"));
-        for i in 0..results.nrows() {
-            for f in 0..results.ncols() {
-                let wanted = (sums[i * results.ncols() + f] + lines(i) as i32) / 2;
-                assert_eq!(found.code(i, f) as i32, wanted, "{case}, {planes} planes: row {i}, column {f}");
-            }
+        let found = found.to_host().and_then(|planes| planes.codes(&Control::default()).map_err(super::super::host_error));
+        let found = found.unwrap_or_else(|e| panic!("{case}, counts: {e}"));
+        if found != counts {
+            let first = found.iter().zip(counts).position(|(found, wanted)| found != wanted);
+            panic!("{case}, {planes} planes: element {first:?} of {} and {}", found.len(), counts.len());
         }
     }
     if needed > 0 {
         let few = device.zeroed::<u32>(results.words() * (needed as usize - 1)).unwrap();
         assert!(layout.counts(x, needed - 1, &few).is_err(), "{case}");
     }
+}
+
+/// The signs of sums in a layout.
+fn signs_of(layout: &BitLayout, sums: &[i32]) -> BitMatrix {
+    let mut words = vec![0u32; layout.words()];
+    for (line, sums) in words.chunks_exact_mut(layout.stride().max(1)).zip(sums.chunks_exact(layout.ncols().max(1))) {
+        for (f, _) in sums.iter().enumerate().filter(|(_, sum)| **sum >= 0) {
+            line[f / 32] |= 1 << (f % 32);
+        }
+    }
+    BitMatrix::from_words(*layout, Levels::Signs, words.into(), Scales::None).unwrap()
 }
 
 #[test]
@@ -132,7 +145,13 @@ fn sums_and_signs_of_every_form_and_width() {
                         continue;
                     }
                     let sums = expected(&csr, &host, with_self);
+                    let (halves, singles): (Vec<f16>, Vec<f32>) = sums.iter().map(|&s| (f16::from_f32(s as f32), s as f32)).unzip();
+                    let short: Vec<i16> = sums.iter().map(|&s| s as i16).collect();
+                    // Half of a sum and the row's lines.
+                    let lines = |k: usize| (csr.degree(k / width) + usize::from(with_self)) as i32;
+                    let counts: Vec<u16> = sums.iter().enumerate().map(|(k, s)| ((s + lines(k)) / 2) as u16).collect();
                     let mut seen = Vec::new();
+                    let mut signs: Option<BitMatrix> = None;
                     for plan in plans() {
                         let layout = Aggregation::with_plan(&device, &matrix, host.layout(), with_self, plan).unwrap().unwrap();
                         if seen.contains(&layout.plan()) {
@@ -140,17 +159,24 @@ fn sums_and_signs_of_every_form_and_width() {
                         }
                         seen.push(layout.plan());
                         let case = format!("{name}, {width} columns, self {with_self}, {}", layout.explain());
+                        let wanted = signs.take().filter(|signs| signs.layout() == layout.results());
+                        let wanted = wanted.unwrap_or_else(|| signs_of(layout.results(), &sums));
                         // Twice: what a run leaves behind must not touch the next one.
                         for _ in 0..2 {
                             let y = rubbish(&device, layout.results());
                             layout.signs(&x, None, &y).unwrap();
-                            compare_signs(&case, &y, |i, f| sums[i * width + f] >= 0);
+                            // Checks what lies behind the matrix, too.
+                            if y.to_host().unwrap_or_else(|e| panic!("{case}: {e}")) != wanted {
+                                compare_signs(&case, &y, |i, f| sums[i * width + f] >= 0);
+                                panic!("{case}: the bits differ");
+                            }
                         }
-                        compare_counts(&case, &device, (&layout, &x), &sums, |i| csr.degree(i) + usize::from(with_self));
-                        compare_sums(&case, &device, &layout, &x, &sums, |s| s);
-                        compare_sums(&case, &device, &layout, &x, &sums, |s| s as i16);
-                        compare_sums(&case, &device, &layout, &x, &sums, |s| f16::from_f32(s as f32));
-                        compare_sums(&case, &device, &layout, &x, &sums, |s| s as f32);
+                        signs = Some(wanted);
+                        compare_counts(&case, &device, (&layout, &x), &counts);
+                        compare_sums(&case, &device, &layout, &x, (99, &*sums));
+                        compare_sums(&case, &device, &layout, &x, (99, &*short));
+                        compare_sums(&case, &device, &layout, &x, (f16::ONE, &*halves));
+                        compare_sums(&case, &device, &layout, &x, (99.0, &*singles));
                     }
                 }
             }
