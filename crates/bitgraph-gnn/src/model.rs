@@ -436,12 +436,11 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
                 dy = through_sign(argument, &dy)?;
             }
             if let Some((f, value)) = block.around.activation.zip(kept.value).filter(|_| !std::mem::take(&mut through)) {
-                let op = map(&dy);
-                // Of a result that was dropped, what is zero has no gradient.
-                let op = match (dropped.take(), kept.dropped) {
-                    (Some(_), Some(factor)) => op.times(factor),
-                    (Some(dropout), None) => op.dropout(dropout),
-                    (None, _) => op,
+                // The gradient of a result that was dropped itself came through here with that of the next layer's input.
+                debug_assert!(kept.dropped.is_none());
+                let op = match dropped.take() {
+                    Some(dropout) => map(&dy).dropout(dropout),
+                    None => map(&dy),
                 };
                 dy = op.activation_gradient(f, &value).eval()?;
             }
