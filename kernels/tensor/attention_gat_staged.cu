@@ -132,9 +132,7 @@ template <class T, u32 WIDTH, u32 BUFFERS> BG_DEVICE void gat_staged(const GatSt
 BG_KERNEL(attention_gat_staged_f16_64_1, GatStagedParams, 128, 5) { gat_staged<f16, 1, 1>(p); }
 BG_KERNEL(attention_gat_staged_f16_64_2, GatStagedParams, 128, 5) { gat_staged<f16, 1, 2>(p); }
 BG_KERNEL(attention_gat_staged_f16_128_1, GatStagedParams, 128, 3) { gat_staged<f16, 2, 1>(p); }
-BG_KERNEL(attention_gat_staged_f16_128_2, GatStagedParams, 128, 3) { gat_staged<f16, 2, 2>(p); }
 BG_KERNEL(attention_gat_staged_bf16_64_1, GatStagedParams, 128, 5) { gat_staged<bf16, 1, 1>(p); }
 BG_KERNEL(attention_gat_staged_bf16_64_2, GatStagedParams, 128, 5) { gat_staged<bf16, 1, 2>(p); }
 BG_KERNEL(attention_gat_staged_bf16_128_1, GatStagedParams, 128, 3) { gat_staged<bf16, 2, 1>(p); }
-BG_KERNEL(attention_gat_staged_bf16_128_2, GatStagedParams, 128, 3) { gat_staged<bf16, 2, 2>(p); }
 }  // namespace bg

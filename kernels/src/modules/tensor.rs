@@ -151,11 +151,9 @@ pub const MODULES: &[Listed] = &[
             "attention_gat_staged_f16_64_1",
             "attention_gat_staged_f16_64_2",
             "attention_gat_staged_f16_128_1",
-            "attention_gat_staged_f16_128_2",
             "attention_gat_staged_bf16_64_1",
             "attention_gat_staged_bf16_64_2",
             "attention_gat_staged_bf16_128_1",
-            "attention_gat_staged_bf16_128_2",
         ],
     },
     Listed {
