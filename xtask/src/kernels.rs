@@ -38,7 +38,7 @@ impl Options {
     /// Those that a module is compiled for.
     fn architectures_of(&self, module: &str) -> Vec<String> {
         let asks = |s: &bitgraph_kernels::Source| s.text.contains(ARCHITECTURE);
-        let depends = |path: &str| source(path).is_some_and(|own| asks(&own) || includes(own.text).iter().any(asks));
+        let depends = |path: &str| source(path).is_some_and(|own| asks(own) || includes(own.text).iter().any(asks));
         if self.quick && !depends(&format!("{module}.cu")) { vec![self.portable.to_string()] } else { self.architectures.clone() }
     }
 }
