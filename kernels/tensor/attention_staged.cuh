@@ -4,50 +4,39 @@
 // Whole rows of features are copied, not slices as for products: the weights of entries are then worked out once. In slices of 64 of 128 columns the
 // backward pass took 1.1 to 1.2 times as long (H200).
 #pragma once
-#include "common/async.cuh"
 #include "common/mma_halves.cuh"
 #include "tensor/attention_gat.cuh"
+#include "tensor/copies_ahead.cuh"
 #include "tensor/spmm_staged.cuh"
 
 namespace bg {
-/// The copies of a block of threads: rows of WIDTH times 64 halves, and a scalar for each. BUFFERS 2: the rows of the next block are copied while this one
-/// is worked on; 1: other blocks of threads work meanwhile. The 16 bytes of piece i of row r lie at i ^ r % 8.
-template <u32 WIDTH, u32 BUFFERS, class Scalar> struct BlockCopies {
-    static constexpr u32 ROW = WIDTH * 128, PIECES = WIDTH * 8, RECORDS = BUFFERS + 1, THREADS = staged::WINDOWS * WARP;
+/// The copies of a block of threads: rows of WIDTH times 64 halves, and a scalar for each. The 16 bytes of piece i of row r lie at i ^ r % 8.
+template <u32 WIDTH, u32 BUFFERS, class Scalar>
+struct BlockCopies : CopiesAhead<BlockCopies<WIDTH, BUFFERS, Scalar>, BUFFERS, staged::WINDOWS * WARP> {
+    static constexpr u32 ROW = WIDTH * 128, PIECES = WIDTH * 8, THREADS = staged::WINDOWS * WARP;
     const RowBlocks& p;
     const u16* features;
     const Scalar* scalars;
     u32 columns;  // of the features
     u8* rows;
     Scalar* held;
-    u32* records;
-    u32 count;  // blocks that this one takes
-    u32 begin, end;
 
     BG_DEVICE BlockCopies(const RowBlocks& p, const void* features, const Scalar* scalars, u32 columns)
-        : p(p), features((const u16*)features), scalars(scalars), columns(columns), rows(shared_memory()), begin(0), end(0) {
+        : CopiesAhead<BlockCopies, BUFFERS, THREADS>(shared_memory() + (u64)BUFFERS * p.capacity * (ROW + sizeof(Scalar))), p(p), features((const u16*)features), scalars(scalars), columns(columns), rows(shared_memory()) {
         held = (Scalar*)(rows + (u64)BUFFERS * p.capacity * ROW);
-        records = (u32*)(held + (u64)BUFFERS * p.capacity);
-        count = blockIdx.x < p.blocks ? ceil_div(p.blocks - blockIdx.x, gridDim.x) : 0;
+        this->count = blockIdx.x < p.blocks ? ceil_div(p.blocks - blockIdx.x, gridDim.x) : 0;
     }
     BG_DEVICE u32 block(u32 k) const { return blockIdx.x + k * gridDim.x; }
-    /// The words of block k.
-    BG_DEVICE u32* record(u32 k) const { return records + k % RECORDS * p.most_words; }
     BG_DEVICE u8* rows_of(u32 k) const { return rows + (u64)(k % BUFFERS) * p.capacity * ROW; }
     BG_DEVICE Scalar* scalars_of(u32 k) const { return held + (u64)(k % BUFFERS) * p.capacity; }
     BG_DEVICE void look_up(u32 k) {
-        if (k >= count) return;
-        begin = load_readonly(p.begins + block(k));
-        end = load_readonly(p.begins + block(k) + 1);
-    }
-    BG_DEVICE void copy_record(u32 k) {
-        if (k >= count) return;
-        u32* to = record(k);
-        for (u32 i = threadIdx.x; i < end - begin; i += THREADS) copy_async16(to + i * 4, p.words + ((u64)begin + i) * 4);
+        if (k >= this->count) return;
+        this->begin = load_readonly(p.begins + block(k));
+        this->end = load_readonly(p.begins + block(k) + 1);
     }
     BG_DEVICE void copy_rows(u32 k) {
-        if (k >= count) return;
-        const u32 *from = record(k) + staged::COLUMNS_AT, named = record(k)[staged::COLUMN_COUNT];
+        if (k >= this->count) return;
+        const u32 *from = this->record(k) + staged::COLUMNS_AT, named = this->record(k)[staged::COLUMN_COUNT];
         Scalar* to_scalar = scalars_of(k);
         for (u32 i = threadIdx.x; i < named; i += THREADS) {
             if constexpr (sizeof(Scalar) == 16) copy_async16(to_scalar + i, scalars + from[i]);
@@ -61,39 +50,12 @@ template <u32 WIDTH, u32 BUFFERS, class Scalar> struct BlockCopies {
         for (u32 i = first; i < named; i += THREADS / PIECES, to += THREADS / PIECES * ROW)
             copy_async16(to + ((piece ^ (i & 7u)) << 4), x + (u64)from[i] * columns);
     }
-    BG_DEVICE void copy_next(u32 k) {
-        copy_rows(k + 1);
-        copy_record(k + 2);
-        commit_copies();
-        look_up(k + 3);
-    }
     /// Before the first block.
     BG_DEVICE void start() {
         // What no copy writes is multiplied, too.
         if (columns < PIECES * 8)
             for (u32 i = threadIdx.x; i < BUFFERS * p.capacity * PIECES; i += THREADS) ((uint4*)rows)[i] = make_uint4(0, 0, 0, 0);
-        look_up(0);
-        copy_record(0);
-        look_up(1);
-        commit_copies();
-        wait_copies();
-        __syncthreads();
-        copy_rows(0);
-        copy_record(1);
-        commit_copies();
-        look_up(2);
-    }
-    /// Before block k is worked on. Its words, but not its rows, are there before.
-    BG_DEVICE void arrive(u32 k) {
-        wait_copies();
-        __syncthreads();
-        if (BUFFERS == 2) copy_next(k);
-    }
-    /// After it was.
-    BG_DEVICE void leave(u32 k) {
-        if (BUFFERS == 2) return;
-        __syncthreads();
-        copy_next(k);
+        CopiesAhead<BlockCopies, BUFFERS, THREADS>::start();
     }
 };
 

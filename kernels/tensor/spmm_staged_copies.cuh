@@ -1,7 +1,7 @@
 // How blocks of rows that share columns are worked on: a block of threads takes slices of blocks one after the other, and copies the rows of
 // features that a slice needs into shared memory while others, or it itself, add up.
 #pragma once
-#include "common/async.cuh"
+#include "tensor/copies_ahead.cuh"
 #include "tensor/spmm.cuh"
 #include "tensor/spmm_staged.cuh"
 
@@ -33,24 +33,19 @@ struct StagedItems {
     }
 };
 
-/// The copies of a block of threads. BUFFERS 2: the rows of the next block are copied while those of this one are added; 1: other blocks of
-/// threads work meanwhile. SWIZZLED: the 16 bytes of piece i of row r lie at i ^ r % 8.
-template <class T, u32 BUFFERS, u32 THREADS, bool SWIZZLED> struct StagedCopies {
-    static constexpr u32 RECORDS = BUFFERS + 1, PIECE = PerLane<T>::value, SLICE = 8 * PIECE;
+/// The copies of a block of threads. SWIZZLED: the 16 bytes of piece i of row r lie at i ^ r % 8.
+template <class T, u32 BUFFERS, u32 THREADS, bool SWIZZLED>
+struct StagedCopies : CopiesAhead<StagedCopies<T, BUFFERS, THREADS, SWIZZLED>, BUFFERS, THREADS> {
+    static constexpr u32 PIECE = PerLane<T>::value, SLICE = 8 * PIECE;
     const StagedParams& p;
     u8* rows;
-    u32* records;
-    u32 count;  // items
-    u32 begin, end;
     StagedItems looked, copied, added;
 
     BG_DEVICE explicit StagedCopies(const StagedParams& p)
-        : p(p), rows(shared_memory()), records((u32*)(rows + (u64)BUFFERS * p.capacity * staged::SLICE_BYTES)), begin(0), end(0), looked(p), copied(p), added(p) {
+        : CopiesAhead<StagedCopies, BUFFERS, THREADS>(shared_memory() + (u64)BUFFERS * p.capacity * staged::SLICE_BYTES), p(p), rows(shared_memory()), looked(p), copied(p), added(p) {
         const u32 items = p.blocks * p.slices;
-        count = blockIdx.x < items ? ceil_div(items - blockIdx.x, gridDim.x) : 0;
+        this->count = blockIdx.x < items ? ceil_div(items - blockIdx.x, gridDim.x) : 0;
     }
-    /// The block of item k.
-    BG_DEVICE u32* record(u32 k) const { return records + k % RECORDS * p.most_words; }
     /// The rows of features of item k.
     BG_DEVICE const u8* rows_of(u32 k) const { return rows + (u64)(k % BUFFERS) * p.capacity * staged::SLICE_BYTES; }
     /// The first column of the features of the item that is added, once for each item.
@@ -60,19 +55,14 @@ template <class T, u32 BUFFERS, u32 THREADS, bool SWIZZLED> struct StagedCopies 
         return slice * SLICE;
     }
     BG_DEVICE void look_up(u32 k) {
-        if (k >= count) return;
-        begin = load_readonly(p.begins + looked.block);
-        end = load_readonly(p.begins + looked.block + 1);
+        if (k >= this->count) return;
+        this->begin = load_readonly(p.begins + looked.block);
+        this->end = load_readonly(p.begins + looked.block + 1);
         looked.next();
     }
-    BG_DEVICE void copy_record(u32 k) {
-        if (k >= count) return;
-        u32* to = record(k);
-        for (u32 i = threadIdx.x; i < end - begin; i += THREADS) copy_async16(to + i * 4, p.words + ((u64)begin + i) * 4);
-    }
     BG_DEVICE void copy_rows(u32 k) {
-        if (k >= count) return;
-        const u32* from = record(k);
+        if (k >= this->count) return;
+        const u32* from = this->record(k);
         const u32 first = threadIdx.x / 8, piece = threadIdx.x & 7u, at = copied.slice * SLICE + piece * PIECE, columns = from[staged::COLUMN_COUNT];
         copied.next();
         if (at >= p.operands.columns) return;
@@ -82,37 +72,6 @@ template <class T, u32 BUFFERS, u32 THREADS, bool SWIZZLED> struct StagedCopies 
 #pragma unroll 4
         for (u32 i = first; i < columns; i += THREADS / 8, to += THREADS / 8 * staged::SLICE_BYTES)
             copy_async16(to, x + (u64)from[i] * p.operands.columns);
-    }
-    BG_DEVICE void copy_next(u32 k) {
-        copy_rows(k + 1);
-        copy_record(k + 2);
-        commit_copies();
-        look_up(k + 3);
-    }
-    /// Before the first item.
-    BG_DEVICE void start() {
-        look_up(0);
-        copy_record(0);
-        look_up(1);
-        commit_copies();
-        wait_copies();
-        __syncthreads();
-        copy_rows(0);
-        copy_record(1);
-        commit_copies();
-        look_up(2);
-    }
-    /// Before item k is added.
-    BG_DEVICE void arrive(u32 k) {
-        wait_copies();
-        __syncthreads();
-        if (BUFFERS == 2) copy_next(k);
-    }
-    /// After it was.
-    BG_DEVICE void leave(u32 k) {
-        if (BUFFERS == 2) return;
-        __syncthreads();
-        copy_next(k);
     }
 };
 }  // namespace bg
