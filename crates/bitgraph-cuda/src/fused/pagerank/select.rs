@@ -123,6 +123,23 @@ pub(super) fn core(sms: u32, placed: usize) -> CoreChoice {
     if placed > WIDE_NODES { CoreChoice::wide(sms, placed as u32) } else { CoreChoice::DEFAULT }
 }
 
+/// Whether dealing so many vertices with arcs anew is worth its two exchanges an iteration.
+fn dealing_pays(placed: usize, entries: usize) -> bool {
+    entries >= GRID_ARCS && entries >= GRID_DEGREE * placed
+}
+
+/// Whether a core has enough of the arcs; `moment` is that of the degrees, 1 where they are alike.
+fn core_pays(sms: u32, placed: usize, entries: usize, moment: f64) -> bool {
+    let inside = core(sms, placed).vertices as usize as f64 / placed.max(1) as f64;
+    entries >= CORE_ARCS && (inside * inside >= CORE_SHARE || moment >= CORE_MOMENT)
+}
+
+/// What is tried for a mesh whose levels turn out to be too wide for windows, the best first.
+pub(super) fn without_levels(sms: u32, placed: usize, entries: usize) -> impl Iterator<Item = Variant> {
+    let dealt = dealing_pays(placed, entries).then_some(Variant::Dealt);
+    dealt.into_iter().chain(core_pays(sms, placed, entries, 1.0).then_some(Variant::Core))
+}
+
 /// What the selector looks at.
 struct Look<'f> {
     facts: &'f Facts<'f>,
@@ -198,11 +215,10 @@ impl<'f> Look<'f> {
         if mesh && !narrow && fits(Variant::Levels) {
             return Variant::Levels;
         }
-        if entries >= GRID_ARCS && entries >= GRID_DEGREE * self.placed && fits(Variant::Dealt) {
+        if dealing_pays(self.placed, entries) && fits(Variant::Dealt) {
             return Variant::Dealt;
         }
-        let inside = core(self.properties.sms, self.placed).vertices as usize as f64 / self.placed.max(1) as f64;
-        if entries >= CORE_ARCS && fits(Variant::Core) && (inside * inside >= CORE_SHARE || stats.skew >= CORE_MOMENT) {
+        if core_pays(self.properties.sms, self.placed, entries, stats.skew) && fits(Variant::Core) {
             return Variant::Core;
         }
         Variant::General

@@ -94,7 +94,7 @@ fn source<'a>(device: &'a Device, incoming: &'a Pattern, general: &'a General) -
 }
 
 impl Special {
-    /// The form of a variant; none for the general one, and where it does not fit.
+    /// The form of a variant; none for the general one, and where it does not fit. Where levels are too wide for windows it is the next best.
     pub(super) fn build(device: &Device, incoming: &Pattern, general: &General, symmetric: bool, variant: Variant) -> Result<Option<Self>> {
         let source = source(device, incoming, general);
         let (n, entries, sms) = (incoming.rows(), incoming.entries(), device.properties().sms);
@@ -111,6 +111,13 @@ impl Special {
             Variant::Dealt => Shared::dealt(&source, select::dealt(sms, placed, entries, longest))?,
             Variant::Core => return Self::build_core(device, incoming, general, select::core(sms, placed)),
         };
+        if shared.is_none() && variant == Variant::Levels {
+            for variant in select::without_levels(sms, placed, entries) {
+                if let Some(found) = Self::build(device, incoming, general, symmetric, variant)? {
+                    return Ok(Some(found));
+                }
+            }
+        }
         Ok(shared.map(|s| Self::Shared(Box::new(s))))
     }
     /// The variant that it is one of.

@@ -233,6 +233,14 @@ fn windows_in_an_order_by_levels_agree_with_plain_loops() {
 }
 
 #[test]
+fn meshes_of_wide_levels_are_dealt_or_have_a_core() {
+    let tried = |placed, entries| super::select::without_levels(132, placed, entries).collect::<Vec<_>>();
+    assert_eq!(tried(101_565, 2_400_000), [Variant::Dealt]);
+    assert_eq!(tried(200_000, 4_633_794), [Variant::Dealt, Variant::Core]);
+    assert_eq!(tried(1_000_000, 4_000_000), []);
+}
+
+#[test]
 fn runs_repeat_bit_for_bit() {
     let Some(device) = device() else { return };
     for (name, out, symmetric) in graphs() {
