@@ -11,9 +11,9 @@ const KERNELS: [&str; 4] = ["--arch", "90a", "--portable", "80"];
 /// No names of functions, which the profile asks for in vain, since its packages have settings of their own; and no tables of unwinding, which a
 /// panic does not read.
 const FLAGS: [&str; 2] = ["-Cstrip=symbols", "-Cforce-unwind-tables=no"];
-/// Where the linker that comes with Rust does the linking: addresses are fixed, which saves a list of them, functions of equal code become one,
-/// and the tables of unwinding that are left go.
-const LINKED: [&str; 2] = ["-Crelocation-model=static", "-Clink-arg=-Wl,--icf=all"];
+/// Where the linker that comes with Rust does the linking: addresses are fixed, which saves a list of them, equal functions and constants become
+/// one, and the tables of unwinding that are left go.
+const LINKED: [&str; 2] = ["-Crelocation-model=static", "-Clink-arg=-Wl,--icf=all,--ignore-data-address-equality,-O2"];
 const LINKING: &str = "x86_64-unknown-linux-gnu";
 /// What the linker is told to drop.
 const DROPPED: &str = "SECTIONS { /DISCARD/ : { *(.eh_frame) *(.eh_frame_hdr) *(.gcc_except_table .gcc_except_table.*) } } INSERT AFTER .text;\n";
