@@ -16,7 +16,8 @@ const FLAGS: [&str; 2] = ["-Cstrip=symbols", "-Cforce-unwind-tables=no"];
 const LINKED: [&str; 2] = ["-Crelocation-model=static", "-Clink-arg=-Wl,--icf=all,--ignore-data-address-equality,-O2"];
 const LINKING: &str = "x86_64-unknown-linux-gnu";
 /// What the linker is told to drop.
-const DROPPED: &str = "SECTIONS { /DISCARD/ : { *(.eh_frame) *(.eh_frame_hdr) *(.gcc_except_table .gcc_except_table.*) } } INSERT AFTER .text;\n";
+const DROPPED: &str =
+    "SECTIONS { /DISCARD/ : { *(.eh_frame) *(.eh_frame_hdr) *(.gcc_except_table .gcc_except_table.*) } } INSERT AFTER .text;\n";
 
 pub fn run(arguments: &[String]) -> Result<()> {
     let asked: Vec<String> = if arguments.is_empty() { KERNELS.map(String::from).into() } else { arguments.to_vec() };
