@@ -2,19 +2,21 @@
 //!
 //! Features are lists of their ones, and 64 columns of the hidden layer are one word: a row of the first product is the words of its list,
 //! counted bit-sliced, and batch normalisation before the sign is a limit of that count for each column. Signs are aggregated by the same
-//! counters; what the second layer sends is summed as any floats. Sources: BitGNN, 2023; Harley-Seal counters as in Mula, Kurz, Lemire, 2018.
+//! counters; what the second layer sends has its node's factor when it is summed. Sources: BitGNN, 2023; Harley-Seal counters as in Mula, Kurz,
+//! Lemire, 2018.
 //!
-//! Invariant: signs are those of the operations one by one: limits are found by the arithmetic of those, from whole numbers that are exact.
+//! Invariant: signs are those of the operations one by one: limits are found by the arithmetic of those, from whole numbers that are exact. The
+//! sums of floats at the end are theirs within the rounding of a factor.
 #![allow(unsafe_code)] // what is called for an instruction set
 
 use super::Codes;
 use crate::spmv::per_level;
-use crate::tensor::spmm::seen;
 use crate::tensor::view::View;
 use crate::{Cpu, Isa};
 use bitgraph_backend::{Error, Matrix};
-use bitgraph_sparse::parallel;
-use bitgraph_tensor::ops::{BitGcn, BitGcnHidden, BitGcnOp, Whole, spmm};
+use bitgraph_sparse::parallel::{self, DisjointSlice};
+use bitgraph_sparse::{OffsetInt, with_offsets};
+use bitgraph_tensor::ops::{BitGcn, BitGcnHidden, BitGcnOp, Whole};
 use bitgraph_tensor::{BitOperand, Dense, DenseMut, Signs};
 use std::ops::Range;
 
@@ -22,13 +24,16 @@ use std::ops::Range;
 const SPARSE: usize = 8;
 /// Rows of a task.
 const ROWS: usize = 128;
+/// Columns of what nodes send that are summed together.
+const LANES: usize = 8;
 /// Planes of a counter: degrees and lists are below 2^32.
 const PLANES: usize = 33;
 
 /// What is held.
 struct Prepared {
     adjacency: Matrix<Cpu>,
-    scales: Dense<Cpu, f32>,
+    /// The factor of each node.
+    scales: Vec<f32>,
     /// The ones of each row of the features.
     offsets: Vec<usize>,
     ones: Vec<u32>,
@@ -138,7 +143,7 @@ pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Er
     }
     Ok(Whole::Done(Box::new(Prepared {
         adjacency: op.adjacency.clone(),
-        scales: op.scales.clone(),
+        scales: row(op.scales),
         offsets,
         ones,
         first,
@@ -160,22 +165,27 @@ const fn add(a: u64, b: u64, c: u64) -> (u64, u64) {
     (odd ^ c, a & b | odd & c)
 }
 
-/// Counts the bits of the words of some ids, and of one more word, into planes, lowest first, which are as many as the count takes.
+/// Counts the bits of the words of some ids, and of one more word: the three lowest planes; the others are `high`, as many as the count takes.
 #[inline(always)]
-fn count(own: u64, ids: &[u32], of: impl Fn(u32) -> u64, planes: &mut [u64]) {
-    planes.fill(0);
-    let (mut low, high) = ([own, 0, 0], planes.len().min(3));
+fn count(own: u64, ids: &[u32], of: impl Fn(u32) -> u64, high: &mut [u64]) -> [u64; 3] {
+    high.fill(0);
+    let mut low = [own, 0, 0];
     let (groups, rest) = ids.as_chunks::<8>();
     for group in groups {
-        let words: [u64; 8] = std::array::from_fn(|k| of(group[k]));
-        add_eight(words, &mut low, &mut planes[high..]);
+        add_eight(std::array::from_fn(|k| of(group[k])), &mut low, high);
     }
-    if !rest.is_empty() {
-        let mut words = [0; 8];
-        words.iter_mut().zip(rest).for_each(|(word, &id)| *word = of(id));
-        add_eight(words, &mut low, &mut planes[high..]);
+    if let Some(&last) = rest.last() {
+        // Without a branch on how many there are, which is anybody's guess.
+        let word = |k: usize| of(rest.get(k).copied().unwrap_or(last)) & u64::from(k < rest.len()).wrapping_neg();
+        add_eight(std::array::from_fn(word), &mut low, high);
     }
-    planes.iter_mut().zip(low).for_each(|(plane, low)| *plane = low);
+    low
+}
+
+/// Where counts are at least a limit, of which this is one plane, given where they are by the planes below.
+#[inline(always)]
+const fn enough(below: u64, count: u64, limit: u64) -> u64 {
+    count & below | (count | below) & !limit
 }
 
 /// Adds eight words to counters, whose planes from the fourth on are `high`.
@@ -207,62 +217,120 @@ fn product_body(p: &Prepared, rows: Range<usize>, out: &mut [u64]) {
         let used = planes(ones.len() + 1);
         let limits = &p.limits[p.begins[ones.len()]..][..p.words * used];
         for (w, (out, limits)) in out.iter_mut().zip(limits.chunks_exact(used)).enumerate() {
-            count(0, ones, |j| p.first[j as usize * p.words + w], &mut counts[..used]);
-            // From the lowest plane up: at least as many as the bits of the limit so far.
-            *out = counts.iter().zip(limits).fold(!0, |enough, (&count, &limit)| limit & count & enough | !limit & (count | enough));
+            let high = &mut counts[..used.saturating_sub(3)];
+            let low = count(0, ones, |j| p.first[j as usize * p.words + w], high);
+            let (limits, others) = limits.split_at(used.min(3));
+            let below = low.iter().zip(limits).fold(!0, |below, (&count, &limit)| enough(below, count, limit));
+            *out = high.iter().zip(others).fold(below, |below, (&count, &limit)| enough(below, count, limit));
         }
     }
 }
 
 per_level! {
-    /// The signs of the sums of signs over some rows and their neighbours, times the second weight, plus its bias.
-    fn aggregate<>(p: &Prepared, rows: Range<usize>, signs: &[u64], out: &mut [f32]) = aggregate_body
+    /// The signs of the sums of signs over some rows and their neighbours, times the second weight, plus its bias, and times the rows' factors.
+    fn aggregate<O: OffsetInt>(p: &Prepared, offsets: &[O], rows: Range<usize>, signs: &[u64], out: &mut [f32]) = aggregate_body
 }
 #[inline(always)]
-fn aggregate_body(p: &Prepared, rows: Range<usize>, signs: &[u64], out: &mut [f32]) {
-    let (csr, words) = (seen(&p.adjacency, false).0, p.words);
+fn aggregate_body<O: OffsetInt>(p: &Prepared, offsets: &[O], rows: Range<usize>, signs: &[u64], out: &mut [f32]) {
+    let (indices, words) = (p.adjacency.csr().indices(), p.words);
+    let (second, factors, bias, hidden) = (&p.second[..], &p.factors[..p.classes], &p.bias[..p.classes], p.hidden as i32);
     let (mut counts, mut sums) = ([0u64; PLANES], vec![0u64; words]);
-    for (i, out) in rows.zip(out.chunks_exact_mut(p.classes)) {
-        let neighbours = csr.row(i);
+    for (i, out) in rows.zip(out.chunks_exact_mut(p.width())) {
+        let neighbours = &indices[offsets[i].index()..offsets[i + 1].index()];
         // The node itself is one more message.
         let messages = neighbours.len() + 1;
-        let (used, half) = (planes(messages), messages.div_ceil(2));
+        let (used, half) = (planes(messages), messages.div_ceil(2) as u64);
         for (w, sum) in sums.iter_mut().enumerate() {
-            count(signs[i * words + w], neighbours, |j| signs[j as usize * words + w], &mut counts[..used]);
-            let more = |enough: u64, (p, &count): (usize, &u64)| if half >> p & 1 != 0 { count & enough } else { count | enough };
-            *sum = counts[..used].iter().enumerate().fold(!0, more);
+            // Few messages have four planes at most, and those that are not needed change nothing.
+            let high = &mut counts[..used.max(4) - 3];
+            let low = count(signs[i * words + w], neighbours, |j| signs[j as usize * words + w], high);
+            let limit = |plane: usize| (half >> plane & 1).wrapping_neg();
+            let below = low.iter().enumerate().fold(!0, |below, (k, &count)| enough(below, count, limit(k)));
+            *sum = high.iter().enumerate().fold(below, |below, (k, &count)| enough(below, count, limit(3 + k)));
         }
         if let Some(last) = sums.last_mut() {
             *last &= u64::MAX >> (64 * words - p.hidden);
         }
-        for (c, out) in out.iter_mut().enumerate() {
-            let apart: u32 = p.second[c * words..][..words].iter().zip(&sums).map(|(v, s)| (v ^ s).count_ones()).sum();
-            *out = (p.hidden as i64 - 2 * i64::from(apart)) as f32 * p.factors[c] + p.bias[c];
+        let out = &mut out[..p.classes];
+        let agree = |apart: u32| (hidden - 2 * apart as i32) as f32;
+        if let [sum] = sums[..] {
+            out.iter_mut().zip(second).for_each(|(out, v)| *out = agree((v ^ sum).count_ones()));
+        } else {
+            for (c, out) in out.iter_mut().enumerate() {
+                *out = agree(second[c * words..][..words].iter().zip(&sums).map(|(v, s)| (v ^ s).count_ones()).sum());
+            }
+        }
+        let scale = p.scales[i];
+        out.iter_mut().zip(factors).zip(bias).for_each(|((out, factor), bias)| *out = (*out * factor + bias) * scale);
+    }
+}
+
+per_level! {
+    /// The sums of what some nodes' neighbours send and then they themselves, times their factors; `out` are their rows, `stride` elements apart.
+    fn sum<O: OffsetInt>(p: &Prepared, offsets: &[O], rows: Range<usize>, sent: &[f32], out: &mut [f32], stride: usize) = sum_body
+}
+#[inline(always)]
+fn sum_body<O: OffsetInt>(p: &Prepared, offsets: &[O], rows: Range<usize>, sent: &[f32], out: &mut [f32], stride: usize) {
+    let (indices, width) = (p.adjacency.csr().indices(), p.width());
+    for (i, out) in rows.zip(out.chunks_mut(stride)) {
+        let neighbours = &indices[offsets[i].index()..offsets[i + 1].index()];
+        for (first, out) in (0..width).step_by(LANES).zip(out[..p.classes].chunks_mut(LANES)) {
+            let mut sums = [0f32; LANES];
+            let mut add = |j: usize| {
+                let row: &[f32; LANES] = sent[j * width + first..].first_chunk().expect("a row is a multiple of lanes");
+                sums.iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            };
+            neighbours.iter().for_each(|&j| add(j as usize));
+            add(i);
+            out.iter_mut().zip(sums).for_each(|(out, sum)| *out = sum * p.scales[i]);
         }
     }
 }
 
-impl BitGcn<Cpu> for Prepared {
-    fn run(&self, y: DenseMut<'_, Cpu, f32>) -> Result<(), Error> {
-        let (nodes, isa) = (self.scales.nrows(), Isa::current());
+impl Prepared {
+    /// Elements of a row of what nodes send: the classes, filled up.
+    fn width(&self) -> usize {
+        self.classes.next_multiple_of(LANES)
+    }
+    fn run_with<O: OffsetInt>(&self, offsets: &[O], y: DenseMut<'_, Cpu, f32>) -> Result<(), Error> {
+        let (nodes, isa) = (self.scales.len(), Isa::current());
         let mut signs = vec![0u64; nodes * self.words];
         if self.words > 0 {
             let rows = |k: usize, signs: &mut [u64]| product(isa, self, k * ROWS..(k * ROWS + signs.len() / self.words), signs);
             parallel::chunks_mut(&mut signs, ROWS * self.words, rows);
         }
-        let mut sent = vec![0f32; nodes * self.classes];
-        if self.classes > 0 {
-            parallel::chunks_mut(&mut sent, ROWS * self.classes, |k, sent| {
-                aggregate(isa, self, k * ROWS..(k * ROWS + sent.len() / self.classes), &signs, sent);
-            });
+        let (out, width) = (y.open()?, self.width());
+        if nodes == 0 || width == 0 {
+            return Ok(());
         }
-        let sent = Dense::from_vec(self.adjacency.backend(), nodes, self.classes, sent)?;
-        spmm(&self.adjacency, &sent).own(1.0).scale_rows(&self.scales).scale_columns(&self.scales).into(y)
+        let mut sent = vec![0f32; nodes * width];
+        parallel::chunks_mut(&mut sent, ROWS * width, |k, sent| {
+            aggregate(isa, self, offsets, k * ROWS..(k * ROWS + sent.len() / width), &signs, sent);
+        });
+        let (window, all) = (out.window, out.array.as_mut_slice());
+        assert!(
+            window.end() <= all.len() && window.rows() == nodes && window.columns() == self.classes,
+            "a window of {} rows",
+            window.rows()
+        );
+        let all = DisjointSlice::new(all);
+        parallel::blocks(nodes, ROWS, |rows| {
+            // SAFETY: the window lies in the array, and blocks of its rows do not overlap.
+            let out = unsafe { all.range(window.row(rows.start).start..window.row(rows.end - 1).end) };
+            sum(isa, self, offsets, rows, &sent, out, window.stride());
+        });
+        Ok(())
+    }
+}
+
+impl BitGcn<Cpu> for Prepared {
+    fn run(&self, y: DenseMut<'_, Cpu, f32>) -> Result<(), Error> {
+        with_offsets!(self.adjacency.csr().offsets(), offsets => self.run_with(offsets, y))
     }
     fn bytes(&self) -> u64 {
         let words = self.first.len() + self.limits.len() + self.second.len() + self.offsets.len() + self.begins.len();
-        let halves = self.ones.len() + self.factors.len() + self.bias.len();
-        self.adjacency.bytes() + self.scales.bytes() + 8 * words as u64 + 4 * halves as u64
+        let halves = self.scales.len() + self.ones.len() + self.factors.len() + self.bias.len();
+        self.adjacency.bytes() + 8 * words as u64 + 4 * halves as u64
     }
     fn form(&self) -> String {
         format!("lists of {} ones, {} words of 64 signs a node", self.ones.len(), self.words)
@@ -272,10 +340,11 @@ impl BitGcn<Cpu> for Prepared {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use approx::assert_abs_diff_eq;
     use bitgraph_backend::Matrix;
     use bitgraph_sparse::{Coo, Csr, Duplicates, FormatKind};
     use bitgraph_tensor::bittensor::Packing;
-    use bitgraph_tensor::ops::{bit_gemm, bit_spmm, moments};
+    use bitgraph_tensor::ops::{bit_gemm, bit_spmm, moments, spmm};
 
     /// A number below `n` that depends on `k` alone.
     fn drawn(k: usize, n: usize) -> usize {
@@ -336,7 +405,12 @@ mod tests {
             };
             let Whole::Done(whole) = prepare(&op).unwrap() else { panic!("{nodes} nodes were declined") };
             let found = whole.eval(&cpu, (nodes, classes)).unwrap().to_host().unwrap();
-            assert_eq!(found, wanted, "{nodes} nodes");
+            // Factors and biases are at most 1, and so are messages at most one more than the hidden columns.
+            for (k, (found, wanted)) in found.iter().zip(&wanted).enumerate() {
+                let messages = csr.degree(k / classes) + 1;
+                assert_abs_diff_eq!(found, wanted, epsilon = f32::EPSILON * (messages * (messages + 2) * (hidden + 1)) as f32);
+            }
+            assert_eq!(found.len(), wanted.len());
             let mut wider = Dense::<Cpu, f32>::zeros(&cpu, nodes, classes + 2).unwrap();
             whole.run(wider.columns_mut(1..classes + 1).unwrap()).unwrap();
             assert_eq!(wider.columns(1..classes + 1).unwrap().to_host().unwrap(), found, "a window");
