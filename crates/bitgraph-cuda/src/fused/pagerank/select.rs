@@ -130,8 +130,9 @@ fn dealing_pays(placed: usize, entries: usize) -> bool {
 
 /// Whether a core has enough of the arcs; `moment` is that of the degrees, 1 where they are alike.
 fn core_pays(sms: u32, placed: usize, entries: usize, moment: f64) -> bool {
-    let inside = core(sms, placed).vertices as usize as f64 / placed.max(1) as f64;
-    entries >= CORE_ARCS && (inside * inside >= CORE_SHARE || moment >= CORE_MOMENT)
+    let core = core(sms, placed);
+    let inside = core.vertices as usize as f64 / placed.max(1) as f64;
+    sms >= core.columns && entries >= CORE_ARCS && (inside * inside >= CORE_SHARE || moment >= CORE_MOMENT)
 }
 
 /// What is tried for a mesh whose levels turn out to be too wide for windows, the best first.
