@@ -190,10 +190,12 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
     pub(crate) fn arrived(&self) -> usize {
         self.crew.arrived.0.load(Ordering::Acquire).min(self.crew.slots.len())
     }
-    /// Of the turns that a round is worth, how many there are members for that are awake: one that missed its turn sleeps, or does not run.
-    pub(crate) fn present(&self, worth: usize) -> usize {
+    /// Of the turns that a round is worth, how many there are members for, of whom so many are to come: not for one that missed its turn and has
+    /// not seen so, since it sleeps, or does not run. One that comes in the middle of the round finds its turn, or finds it taken.
+    pub(crate) fn present(&self, worth: usize, coming: usize) -> usize {
         let arrived = self.arrived();
-        worth.min(arrived - (1..arrived).filter(|&member| self.misses(member)).count())
+        let there = arrived.max(coming.min(self.crew.slots.len()));
+        worth.min(there - (1..arrived).filter(|&member| self.misses(member)).count())
     }
     /// Whether a member has not seen yet that it missed a turn.
     fn misses(&self, member: usize) -> bool {
@@ -225,12 +227,13 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
             pieces.0[round & 1].store(0, Ordering::Relaxed);
         }
         self.turns = turns;
-        // Those that missed a turn last, if need be.
-        let arrived = self.arrived();
-        let mut others = arrived.saturating_sub(turns);
+        // Those that missed a turn last, if need be; rather than they, those that are to come.
+        let missing = (1..self.arrived()).filter(|&member| self.misses(member)).count();
+        let end = (turns + missing).min(crew.slots.len());
+        let mut others = end - turns;
         let mut called = std::mem::take(&mut self.called);
         called.clear();
-        called.extend((1..arrived.max(turns)).filter(|&member| {
+        called.extend((1..end).filter(|&member| {
             let passed = others > 0 && self.misses(member);
             others -= usize::from(passed);
             !passed
@@ -248,7 +251,8 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
                     return None;
                 }
                 moments += 1;
-                if moments == PROMPT {
+                // One that is not there yet is not waited for.
+                if moments == PROMPT || moments == 1 && member >= self.arrived() {
                     self.help(&called, |number| work(&crew.turn(number, turns, round), told, posts));
                 } else {
                     wait.turn();
@@ -309,7 +313,7 @@ impl<P, S> Turn<'_, P, S> {
         let members = self.members;
         let own = self.me * total / members..(self.me + 1) * total / members;
         // Shares differ by one at most.
-        if members == 1 || total / members < STEAL * piece {
+        if members == 1 || total / members < STEAL.min(members) * piece {
             if !own.is_empty() {
                 work(own);
             }

@@ -184,7 +184,7 @@ mod tests {
                 let lead = |mut leader: Leader<'_, (usize, usize), usize>| {
                     let mut posts = vec![(0, 0)];
                     (1..2000).all(|round| {
-                        let turns = if round % 3 == 0 { leader.arrived() } else { leader.present(1 + round % 8) };
+                        let turns = if round % 3 == 0 { leader.arrived() } else { leader.present(1 + round % 8, round % 5 * 2) };
                         leader.round(turns, round, &mut posts, work).is_some() && posts.len() == turns
                     })
                 };

@@ -186,6 +186,10 @@ impl<'a> Team<'a> {
     pub(crate) fn workers(&self) -> usize {
         self.workers
     }
+    /// The workers that are there or have been woken, the leader included.
+    pub(crate) fn coming(&self) -> usize {
+        self.shared.map_or(1, |shared| shared.woken() + 1)
+    }
     /// What the leader does between chunks, in the middle of one that lasts.
     pub(crate) fn tend(&self) {
         if let Some(between) = self.between {

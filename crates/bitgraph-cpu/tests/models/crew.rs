@@ -20,7 +20,7 @@ struct Plain(Cell<usize>);
 unsafe impl Sync for Plain {}
 
 /// Pieces that are shared out: as many as two turns take from each other.
-const PIECES: usize = 16;
+const PIECES: usize = 4;
 
 /// What both see: numbers that a turn writes before it posts their place, two for each turn and parity, and the pieces taken.
 struct Seen {
@@ -45,8 +45,20 @@ fn work(seen: &Seen, turn: &Turn<'_, usize, usize>, round: usize, posts: &[usize
     turn.me()
 }
 
-/// Rounds up to `last`, of one turn before the member has come and, if `narrows`, in the middle.
-fn run(members: usize, last: usize, narrows: bool, leaves: bool) {
+/// What is checked besides.
+#[derive(Clone, Copy, PartialEq)]
+enum Also {
+    Nothing,
+    /// There are turns for members that have not come.
+    Coming,
+    /// A round in the middle has one turn.
+    Narrows,
+    /// A member leaves.
+    Leaves,
+}
+
+/// Rounds up to `last`, with turns for those that have come.
+fn run(members: usize, last: usize, also: Also) {
     let cell = || Plain(Cell::new(0));
     let pieces = (0..PIECES).map(|_| AtomicUsize::new(0)).collect();
     let seen = Seen { numbers: (0..members).map(|_| [cell(), cell()]).collect(), pieces, last };
@@ -57,7 +69,7 @@ fn run(members: usize, last: usize, narrows: bool, leaves: bool) {
             let (crew, seen) = &*shared;
             // Leaves in the middle of its turn, or takes all.
             let turn = |turn: &Turn<'_, usize, usize>, round, posts: &[usize]| {
-                if leaves {
+                if also == Also::Leaves {
                     std::panic::resume_unwind(Box::new("leaves"));
                 }
                 work(seen, turn, round, posts)
@@ -70,7 +82,11 @@ fn run(members: usize, last: usize, narrows: bool, leaves: bool) {
     let mut leader = crew.lead();
     let mut posts = Vec::new();
     let finished = (1..=last).all(|round| {
-        let turns = if narrows && round == 2 { 1 } else { leader.arrived() };
+        let turns = match also {
+            Also::Narrows if round == 2 => 1,
+            Also::Coming => leader.present(members, members),
+            _ => leader.arrived(),
+        };
         let went = leader.round(turns, round, &mut posts, |turn, round, posts| work(seen, turn, round, posts)).is_some();
         assert!(!went || posts.iter().copied().eq(0..turns));
         went
@@ -85,25 +101,31 @@ fn run(members: usize, last: usize, narrows: bool, leaves: bool) {
 
 #[test]
 fn rounds_of_a_leader_and_one_that_comes() {
-    check(2, || run(2, 2, false, false));
+    check(2, || run(2, 2, Also::Nothing));
 }
 
 #[test]
 fn three_rounds() {
-    check(1, || run(2, 3, false, false));
+    check(1, || run(2, 3, Also::Nothing));
 }
 
 #[test]
 fn a_round_without_a_turn_for_all() {
-    check(2, || run(2, 3, true, false));
+    check(2, || run(2, 3, Also::Narrows));
+}
+
+#[test]
+fn turns_of_those_that_are_to_come() {
+    check(2, || run(2, 2, Also::Coming));
+    check(1, || run(3, 1, Also::Coming));
 }
 
 #[test]
 fn three_members() {
-    check(1, || run(3, 1, false, false));
+    check(1, || run(3, 1, Also::Nothing));
 }
 
 #[test]
 fn no_one_waits_for_one_that_left() {
-    check(2, || run(2, 2, false, true));
+    check(2, || run(2, 2, Also::Leaves));
 }

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// Words of a bitmap that are worth handing to a thread: microseconds of work.
-const SHARE_WORDS: usize = 64;
+const SHARE_WORDS: usize = LINE;
 /// Words of a bitmap that are worth a turn of a round.
 const TURN_WORDS: usize = 32;
 /// Words of a cache line, twice: what processors fetch.
@@ -119,7 +119,7 @@ pub(super) fn run(
     let run = scratch.own[0].run + 1;
     let round = Round {
         search,
-        rules: Rules { search, nodes, most },
+        rules: Rules { search, nodes, most, closed: search.closed_arcs(source) },
         source,
         nodes,
         words,
@@ -135,7 +135,7 @@ pub(super) fn run(
     let first = round.own(0);
     first.lists[0].extend_from_slice(level);
     down::long_rows(search.out.0, &first.lists[0], &mut first.rows[0]);
-    let state = if state.step == Step::Push { round.rules.settle(state) } else { state };
+    let state = if state.step == Step::Push { round.rules.settle(state, 1) } else { state };
     let lead = |leader: Leader<'_, Post, State>| round.lead(leader, state, team);
     let follow = |crew: &Crew<Post, State>| crew.follow(|turn, state, posts| round.turn(turn, &state, posts));
     let end = team::together(team, lead, follow).unwrap_or(state);
@@ -143,15 +143,15 @@ pub(super) fn run(
 }
 
 impl Round<'_> {
-    /// What comes after the round `state` of those who posted.
-    fn after(&self, state: State, posts: &[Post]) -> State {
+    /// What comes after the round `state` of those who posted, of so many workers.
+    fn after(&self, state: State, posts: &[Post], workers: usize) -> State {
         let mut sums = Sums::default();
         for post in posts {
             sums.found += post.sums.found;
             sums.arcs += post.sums.arcs;
             sums.missing += post.sums.missing;
         }
-        self.rules.next(state, sums, posts.len())
+        self.rules.next(state, sums, posts.len(), workers)
     }
     /// The rounds of the leader, from the one of `state` on.
     fn lead(&self, mut leader: Leader<'_, Post, State>, mut state: State, team: &Team<'_>) -> State {
@@ -161,10 +161,11 @@ impl Round<'_> {
         while state.step != Step::Done {
             // The lists of a level are handed on by their turns until its bits are set.
             let fewest = if state.step == Step::Prepare { posts.len() } else { 1 };
-            let turns = leader.present(self.worth(&state)).max(fewest);
+            let workers = leader.present(usize::MAX, team.coming());
+            let turns = self.worth(&state).min(workers).max(fewest);
             if state.step == Step::Push && turns == 1 {
                 let sums;
-                (sums, state) = self.alone(state, self.own(0), &posts);
+                (sums, state) = self.alone(state, self.own(0), &posts, workers);
                 posts.clear();
                 posts.push(post(sums, self.own(0)));
             } else if leader.round(turns, state, &mut posts, |turn, state, posts| self.turn(turn, &state, posts)).is_none() {
@@ -173,13 +174,13 @@ impl Round<'_> {
             self.search.control.report(state.level.into(), None);
             state.stopped = self.search.control.is_cancelled();
             team.tend();
-            state = self.after(state, &posts);
+            state = self.after(state, &posts, workers);
         }
         state
     }
     /// The turns that a round is worth.
     fn worth(&self, state: &State) -> usize {
-        if state.step == Step::Push { state.worth() } else { self.words.div_ceil(TURN_WORDS) }
+        if state.step == Step::Push { self.rules.worth(state) } else { self.words.div_ceil(TURN_WORDS) }
     }
     /// What belongs to a turn.
     #[allow(clippy::mut_from_ref)]
@@ -216,8 +217,8 @@ impl Round<'_> {
         self.words.min(member * share)..self.words.min((member + 1) * share)
     }
 
-    /// The leader's levels top-down until one is worth a round, or nothing is left; what the last of them found.
-    fn alone(&self, mut state: State, own: &mut Own, posts: &[Post]) -> (Sums, State) {
+    /// The leader's levels top-down until one is worth a round of the workers, or nothing is left; what the last of them found.
+    fn alone(&self, mut state: State, own: &mut Own, posts: &[Post], workers: usize) -> (Sums, State) {
         let (search, Own { lists, rows, filled, .. }) = (self.search, own);
         // What others found joins what is the leader's own.
         for post in posts.iter().skip(1) {
@@ -234,8 +235,8 @@ impl Round<'_> {
             let (found, rows) = (&lists[*filled], &mut rows[*filled]);
             rows.clear();
             let sums = Sums { found: found.len() as u64, arcs: down::long_rows(search.out.0, found, rows), missing: 0 };
-            let next = self.rules.next(state, sums, 1);
-            if next.step != Step::Push || next.worth() > 1 || search.control.is_cancelled() {
+            let next = self.rules.next(state, sums, 1, workers);
+            if next.step != Step::Push || self.rules.worth(&next) > 1 || search.control.is_cancelled() {
                 return (sums, state);
             }
             state = next;
@@ -334,22 +335,19 @@ impl Round<'_> {
                 };
                 for i in words {
                     each_bit(front[i], |bit| found.push((i * 64) as u32 + bit));
-                    if state.step == Step::List {
+                    if state.step == Step::List && !state.once {
                         each_bit(!visited[i], |bit| sums.missing += search.degree(i * 64 + bit as usize));
                     }
                 }
                 if state.step == Step::List {
                     sums.arcs = down::long_rows(search.out.0, found, rows);
                     if me == 0 {
-                        sums.missing += search.layout.closed_degrees;
-                        if search.is_closed(self.source) {
-                            sums.missing -= search.degree(self.source as usize);
-                        }
+                        sums.missing += self.rules.closed;
                     }
                 }
             }
             Step::Spread => {
-                trace::enter("bfs: spread");
+                trace::enter(if state.once { "bfs: one level spread" } else { "bfs: spread" });
                 // SAFETY: a bitmap of the member's own.
                 let bits = unsafe { Self::range(self.touched, me * self.stride..me * self.stride + self.words) };
                 let piece = (state.width as usize / (members * 16)).max(64);

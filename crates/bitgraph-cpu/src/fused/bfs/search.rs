@@ -147,6 +147,10 @@ impl Search<'_> {
     pub fn is_closed(&self, v: u32) -> bool {
         self.layout.closed[v as usize >> 6] >> (v & 63) & 1 != 0
     }
+    /// The arcs out of the vertices that no arc enters, other than the source.
+    pub fn closed_arcs(&self, source: u32) -> u64 {
+        self.layout.closed_degrees - if self.is_closed(source) { self.degree(source as usize) } else { 0 }
+    }
     /// The arcs out of a vertex.
     pub fn degree(&self, v: usize) -> u64 {
         u64::from(self.out.0[v + 1] - self.out.0[v])

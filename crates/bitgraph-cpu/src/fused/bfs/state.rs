@@ -9,6 +9,10 @@ use super::search::{BETA, SPREAD, Search};
 const ALONE: u64 = 1 << 12;
 /// As many of others are worth another turn.
 const TURN: u64 = 1 << 9;
+/// A level with an arc for so many vertices is dense: marks that one worker finds are on lines that others look at, and a line takes as long from
+/// core to core as a hundred arcs. It is the leader's up to so many arcs, and spread over bitmaps from there on.
+const DENSE: u64 = 16;
+const ALONE_DENSE: u64 = 1 << 13;
 /// Marks that a turn fills in one round: some pages, tens of microseconds where memory is new.
 const FILL: usize = 1 << 16;
 
@@ -52,8 +56,9 @@ pub(super) struct State {
     pub filled: usize,
     /// Bottom-up steps have begun, or are over.
     pub turned: bool,
-    /// Bottom-up steps begin by a level that is spread.
+    /// The level is spread: bottom-up steps begin by it, or it is spread alone.
     pub spread: bool,
+    pub once: bool,
     /// `visited` is what the marks say.
     pub exact: bool,
     /// Which of the two bitmaps is the level.
@@ -64,17 +69,13 @@ pub(super) struct State {
 impl State {
     /// At a level of so many vertices and arcs; so many vertices are reached, and so many arcs gone over.
     pub(super) fn at(level: u32, reached: u64, edges: u64, width: u64, arcs: u64) -> Self {
-        let (filled, turned, spread, exact) = (usize::MAX, false, false, false);
-        Self { step: Step::Push, level, reached, edges, width, arcs, before: 0, filled, turned, spread, exact, flip: false, stopped: false }
+        let step = Step::Push;
+        let [turned, spread, once, exact, flip, stopped] = [false; 6];
+        Self { step, level, reached, edges, width, arcs, before: 0, filled: usize::MAX, turned, spread, once, exact, flip, stopped }
     }
     /// Before the marks are filled; the level is the source.
     pub(super) fn unfilled(arcs: u64) -> Self {
         Self { step: Step::Fill, filled: 0, ..Self::at(0, 1, 0, 1, arcs) }
-    }
-    /// The turns that the level is worth.
-    pub(super) fn worth(&self) -> usize {
-        let cost = self.arcs + 2 * self.width;
-        if cost < ALONE { 1 } else { (cost / TURN) as usize }
     }
 }
 
@@ -93,11 +94,13 @@ pub(super) struct Rules<'a> {
     pub nodes: usize,
     /// As many vertices as can be reached.
     pub most: u64,
+    /// The arcs out of all others.
+    pub closed: u64,
 }
 
 impl Rules<'_> {
-    /// What comes after the round `state` of so many turns, which found this.
-    pub(super) fn next(&self, mut state: State, sums: Sums, members: usize) -> State {
+    /// What comes after the round `state` of so many turns, which found this; so many workers are there for the next.
+    pub(super) fn next(&self, mut state: State, sums: Sums, members: usize, workers: usize) -> State {
         if state.stopped {
             return State { step: Step::Done, ..state };
         }
@@ -107,14 +110,14 @@ impl Rules<'_> {
                 if state.filled < self.nodes {
                     return state;
                 }
-                self.settle(state)
+                self.settle(state, workers)
             }
             Step::Push => {
                 state.edges += state.arcs;
                 state.level += 1;
                 state.reached += sums.found;
                 (state.width, state.arcs, state.before, state.exact) = (sums.found, sums.arcs, state.arcs, false);
-                self.settle(state)
+                self.settle(state, workers)
             }
             Step::Prepare if self.search.parents => State { step: Step::Mark, ..state },
             Step::Prepare | Step::Mark => State { step: if state.spread { Step::Sort } else { Step::Pull }, ..state },
@@ -127,21 +130,28 @@ impl Rules<'_> {
                 let shrinks = sums.found < state.width;
                 state.width = sums.found;
                 let left = self.most - state.reached;
+                if left == 0 {
+                    // All arcs but those of vertices out of reach; what was found cannot have a successor.
+                    state.edges = self.search.out.1.len() as u64 - self.closed;
+                    state.level += u32::from(sums.found > 0);
+                    return State { width: 0, step: Step::Done, ..state };
+                }
                 let narrow = shrinks && sums.found < (self.nodes / BETA) as u64 && sums.found < left;
-                state.step = if sums.found == 0 || left == 0 || narrow { Step::List } else { Step::Pull };
+                state.step = if sums.found == 0 || narrow || state.once { Step::List } else { Step::Pull };
                 state
             }
             Step::List => {
                 // Arcs of levels found bottom-up were not added: all but those of the vertices that are not reached.
-                state.edges = self.search.out.1.len() as u64 - sums.missing - sums.arcs;
-                state.arcs = sums.arcs;
-                self.settle(state)
+                let all = self.search.out.1.len() as u64;
+                state.edges = if state.once { state.edges + state.arcs } else { all - sums.missing - sums.arcs };
+                (state.arcs, state.before) = (sums.arcs, state.arcs);
+                self.settle(state, workers)
             }
             Step::Done => state,
         }
     }
     /// How the level of the state is searched.
-    pub(super) fn settle(&self, mut state: State) -> State {
+    pub(super) fn settle(&self, mut state: State, workers: usize) -> State {
         state.step = Step::Push;
         if state.width == 0 {
             state.step = Step::Done;
@@ -152,10 +162,23 @@ impl Rules<'_> {
             (state.width, state.step) = (0, Step::Done);
         } else if !state.turned && self.search.turns(state.arcs, state.before, state.edges, state.width as usize) {
             state.step = Step::Prepare;
-            state.turned = true;
+            (state.turned, state.once) = (true, false);
             state.spread = self.search.spreads() && state.arcs <= SPREAD * (self.most - state.reached);
+        } else if workers > 1 && self.is_dense(&state) && self.worth(&state) > 1 && self.search.spreads() {
+            state.step = Step::Prepare;
+            (state.spread, state.once) = (true, true);
         }
         state
+    }
+    /// Whether marks that one worker finds are on lines that others look at.
+    fn is_dense(&self, state: &State) -> bool {
+        state.arcs * DENSE > self.nodes as u64
+    }
+    /// The turns that a level top-down is worth.
+    pub(super) fn worth(&self, state: &State) -> usize {
+        let cost = state.arcs + 2 * state.width;
+        let alone = if self.is_dense(state) { ALONE_DENSE } else { ALONE };
+        if cost < alone { 1 } else { (cost / TURN) as usize }
     }
     /// Where a round of filling ends.
     pub(super) fn fills(&self, state: &State, members: usize) -> usize {
