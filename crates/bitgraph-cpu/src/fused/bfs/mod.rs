@@ -152,8 +152,16 @@ impl BfsLayout {
     pub fn run(&self, out: &Csr, incoming: &Csr, config: &BfsConfig) -> Result<Bfs> {
         self.run_isa(out, incoming, config, Isa::current())
     }
-    /// `level` must be one that the CPU has.
-    fn run_isa(&self, out: &Csr, incoming: &Csr, config: &BfsConfig, isa: Isa) -> Result<Bfs> {
+    /// The levels from `config.source`, unreached the largest number, and how many vertices are reached.
+    ///
+    /// # Errors
+    /// As [`BfsLayout::run`].
+    pub(crate) fn levels(&self, out: &Csr, incoming: &Csr, config: &BfsConfig) -> Result<(Vec<u32>, u64)> {
+        let (marks, found) = self.search(out, incoming, config, false, Isa::current())?;
+        Ok((marks, found.reached))
+    }
+    /// A search for parents or for levels. The CPU has `isa`.
+    fn search(&self, out: &Csr, incoming: &Csr, config: &BfsConfig, parents: bool, isa: Isa) -> Result<(Vec<u32>, search::Found)> {
         let (o, i) = (offsets(out)?, offsets(incoming)?);
         for (operand, expected, found) in [
             ("the layout", self.nodes, out.nrows()),
@@ -171,24 +179,23 @@ impl BfsLayout {
             return Err(Error::VertexOutOfRange { vertex: source.into(), nodes: n as u64 });
         }
         config.control.check()?;
+        let mut scratch = self.scratch.take();
+        let (out, incoming) = ((o, out.indices()), (i, incoming.indices()));
+        let found = Search { layout: self, out, incoming, parents, isa, control: &config.control }.run(source, &mut scratch)?;
+        self.scratch.give(scratch);
+        Ok(found)
+    }
+    /// The CPU has `isa`.
+    fn run_isa(&self, out: &Csr, incoming: &Csr, config: &BfsConfig, isa: Isa) -> Result<Bfs> {
         // Both arrays, and parents that nothing but the graph decides, follow from the levels.
         let direct = config.output == BfsOutput::Parents && !config.deterministic;
-        let mut scratch = self.scratch.take();
-        let (marks, found) = Search {
-            layout: self,
-            out: (o, out.indices()),
-            incoming: (i, incoming.indices()),
-            parents: direct,
-            isa,
-            control: &config.control,
-        }
-        .run(source, &mut scratch)?;
-        self.scratch.give(scratch);
+        let (marks, found) = self.search(out, incoming, config, direct, isa)?;
+        let source = config.source;
         let (levels, parents) = match config.output {
             _ if direct => (None, Some(marks)),
             BfsOutput::Levels => (Some(marks), None),
             output => {
-                let parents = parents::smallest(i, incoming.indices(), &marks, source, &config.control)?;
+                let parents = parents::smallest(offsets(incoming)?, incoming.indices(), &marks, source, &config.control)?;
                 (output.levels().then_some(marks), Some(parents))
             }
         };

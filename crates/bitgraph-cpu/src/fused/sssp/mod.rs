@@ -221,16 +221,16 @@ impl SsspLayout {
             Form::Steps(b) => {
                 let incoming = self.incoming.as_ref().map_or(&self.out, |(t, _)| t);
                 let search = BfsConfig { source: config.source, control: config.control.clone(), ..BfsConfig::default() };
-                let levels = b.run(&self.out, incoming, &search)?.levels.unwrap_or_default();
-                // Unreached is -1, the largest of the unsigned.
-                let distances = levels.into_iter().map(|level| level as u32).collect();
+                let (distances, reached) = b.levels(&self.out, incoming, &search)?;
                 let plain = |pattern| Plain { pattern, weights: None };
-                finish(config, distances, |d| parents::parents(d, config.source, &plain(incoming), &plain(&self.out), numbers))
+                finish(config, distances, Some(reached), |d| {
+                    parents::parents(d, config.source, &plain(incoming), &plain(&self.out), numbers)
+                })
             }
             Form::Packed(p) => {
                 let distances = p.search(config)?;
                 let parents = |d: &[u32]| parents::parents(d, config.source, &p.incoming(), &p.outgoing(), numbers);
-                finish(config, distances, parents)
+                finish(config, distances, None, parents)
             }
             Form::U32(g) => self.general(g, config),
             Form::U64(g) => self.general(g, config),
@@ -260,7 +260,7 @@ impl SsspLayout {
             let outgoing = Plain { pattern: &graph.out, weights: graph.weights.as_deref() };
             parents::parents(d, config.source, &Plain { pattern, weights }, &outgoing, self.numbers.as_ref().map(Permutation::old_of_new))
         };
-        finish(config, distances, parents)
+        finish(config, distances, None, parents)
     }
 }
 
@@ -304,13 +304,22 @@ impl<D: Native> General<D> {
     }
 }
 
-/// Cuts off what lies beyond the target, adds parents, counts, converts.
-fn finish<D: Native, T: Distance>(config: &SsspConfig, mut distances: Vec<D>, parents: impl FnOnce(&[D]) -> Vec<u32>) -> Result<Sssp<T>> {
+/// Cuts off what lies beyond the target, adds parents, counts where that is not `known`, converts.
+fn finish<D: Native, T: Distance>(
+    config: &SsspConfig,
+    mut distances: Vec<D>,
+    known: Option<u64>,
+    parents: impl FnOnce(&[D]) -> Vec<u32>,
+) -> Result<Sssp<T>> {
     if let Some(target) = config.target {
         let end = distances[target as usize];
         distances.iter_mut().filter(|d| **d > end).for_each(|d| *d = D::largest());
     }
-    let reached = distances.iter().filter(|&&d| d != D::largest()).count() as u64;
+    let reached = match known {
+        Some(reached) if config.target.is_none() => reached,
+        // Sums of 32 bits, as many at a time as a vector holds.
+        _ => distances.chunks(1 << 16).map(|part| u64::from(part.iter().map(|&d| u32::from(d != D::largest())).sum::<u32>())).sum(),
+    };
     let parents = config.parents.then(|| parents(&distances));
     Ok(Sssp { source: config.source, distances: distance::convert(distances)?, parents, reached })
 }
