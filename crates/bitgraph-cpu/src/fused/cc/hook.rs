@@ -55,7 +55,7 @@ fn parts<O: Width, const P: usize>(graph: &Graph<'_, O, P>, workers: usize) -> u
     let distances: [usize; ASKED] = std::array::from_fn(|k| distance(k * n / ASKED));
     // Half a part before a vertex, in the mean.
     let outside = |parts: usize| distances.iter().filter(|&&d| d > n / (2 * parts)).count();
-    if outside(many) > outside(few) + ASKED / 4 { few } else { many }
+    if outside(many) > outside(few) + ASKED / 8 { few } else { many }
 }
 
 /// Labels all vertices.

@@ -103,7 +103,7 @@ impl Kernel {
         queue[0] = source;
         let (mut head, mut tail) = (0, 1);
         for levels in (1..=levels).rev() {
-            let level_end = tail;
+            let (level_start, level_end) = (head, tail);
             if level_end - head > wide && arcs(graph, &queue[head..level_end]) <= MOST_ARCS * target.saturating_sub(tail) {
                 return Some(Top { visited: tail, level: head..tail, levels });
             }
@@ -115,6 +115,10 @@ impl Kernel {
             }
             if tail >= target || head == tail {
                 return Some(Top { visited: tail, level: tail..tail, levels: 0 });
+            }
+            let growth = (tail - level_end) as f64 / (level_end - level_start) as f64;
+            if tail as f64 * growth.powi(levels as i32 - 1) < target as f64 {
+                return None;
             }
         }
         None
