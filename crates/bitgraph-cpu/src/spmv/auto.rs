@@ -196,7 +196,7 @@ fn costs(s: &Shape) -> [(SpmvKind, f64, f64); 5] {
         (
             SpmvKind::Blocks,
             s.entries * 2.5 + s.pieces * 8.0,
-            s.entries * (0.22 + 0.3 * far.min(1.0)) + s.pieces * piece + fetched(s) * FETCH,
+            s.entries * (0.22 + 0.35 * far.min(1.0)) + s.pieces * piece + fetched(s) * FETCH,
         ),
         (SpmvKind::Cells, s.entries * 8.0, s.fours + ones * 0.42 + s.touched * line_cost(columns) + cells * 12.0),
         (
