@@ -87,14 +87,15 @@ pub(super) fn search<O: Width, const P: usize>(
     let degree = (graph.entries() / n).max(1);
     let alike = graph.degree(source as usize) <= HUB * degree;
     // An isolated source alone is no search.
-    let target = (n / if alike { (degree / 2).clamp(4, 8) } else { 16 }).max(2);
+    let least = (n / 16).max(2);
+    let target = if alike { (n / (degree / 2).clamp(4, 8)).max(2) } else { least };
     let wide = if chunks == 1 && !alike { usize::MAX } else { WIDE / degree };
-    let Some(top) = kernel.top_down(graph, visited, queue, source, target, LEVELS, wide) else { return Ok(None) };
+    let Some(top) = kernel.top_down(graph, visited, queue, source, (least, target), LEVELS, wide) else { return Ok(None) };
     let enough = if top.level.is_empty() {
-        top.visited >= target
+        top.visited >= least
     } else {
-        let (target, each) = if alike { (target, degree) } else { (target / 2, 0) };
-        widen(graph, visited, private, queue, &top, (target, each), team, chunks, &range)
+        let (target, each) = if alike { (target, degree) } else { (least / 2, 0) };
+        widen(graph, visited, private, queue, &top, (target, each), team, chunks, &range) >= least / 2
     };
     if !enough {
         // The component is exhausted and small, or long: there is no giant here, or not at hand.
@@ -127,7 +128,7 @@ fn scan<O: Width, const P: usize>(
     max_degree.into_inner().map_or(0, |(_, std::cmp::Reverse(v))| v)
 }
 
-/// Goes on top-down from a wide level, on all threads, until so many vertices are visited; whether they are. Where each vertex has so many entries,
+/// Goes on top-down from a wide level, on all threads, until so many vertices are visited; how many are. Where each vertex has so many entries,
 /// a level ends with those that lead to as many. A team's workers set bits of their own, which are joined at the end of a level.
 fn widen<O: Width, const P: usize>(
     graph: &Graph<'_, O, P>,
@@ -139,7 +140,7 @@ fn widen<O: Width, const P: usize>(
     team: &Team<'_>,
     chunks: usize,
     range: &(impl Fn(usize) -> Range<usize> + Sync),
-) -> bool {
+) -> usize {
     trace::enter("cc: top-down by all");
     let (n, words) = (graph.nodes, visited.len());
     let vertices = |chunk: usize| range(chunk).start * 64..(range(chunk).end * 64).min(n);
@@ -192,7 +193,7 @@ fn widen<O: Width, const P: usize>(
         level.clear();
         lengths.iter().enumerate().for_each(|(chunk, &length)| level.extend_from_slice(&queue[vertices(chunk).start..][..length]));
     }
-    found >= target
+    found
 }
 
 /// Has workers begin their own bitmaps anew.

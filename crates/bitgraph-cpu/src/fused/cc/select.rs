@@ -70,19 +70,6 @@ fn search_threads(s: &Stats) -> usize {
     }
 }
 
-/// The share of far neighbours from which on the smallest of a vertex's are far away.
-const FAR: f64 = 0.5;
-
-/// Threads from which on trees of far neighbours are hooked by several: those whose smallest neighbours are in other parts are joined by pairs, which is
-/// three times the work. With two, shuffled meshes of 27 and 48 thousand vertices took 1.9 and 2.7 times as long as with one, shuffled de Bruijn and
-/// uniform graphs 1.0 to 1.7 times.
-const FAR_CREW: usize = 4;
-
-/// Whether smallest neighbours are far away in this order.
-fn is_far(s: &Stats, ordering: Ordering) -> bool {
-    s.far > FAR && !(ordering == Ordering::Rcm && mesh_like(s))
-}
-
 /// Threads that trees all over memory are hooked by in no more time than by more of them: 16 took 7.2 ms for a shuffled grid of a million vertices.
 const SCATTERED_THREADS: f64 = 4.0;
 
@@ -112,10 +99,7 @@ impl Fused<CcConfig> for Cpu {
             }
         };
         let mut all = on_threads(search_threads(s), in_orders(graph, CcVariant::Search.name(), cost(CcVariant::Search)));
-        let hooked = in_orders(graph, CcVariant::Hook.name(), cost(CcVariant::Hook));
-        let (near, far): (Vec<_>, Vec<_>) = hooked.into_iter().partition(|c| !is_far(s, c.ordering));
-        all.extend(on_threads(hook_threads(s), near));
-        all.extend(on_threads(if threads::allowed() < FAR_CREW { 1 } else { hook_threads(s) }, far));
+        all.extend(on_threads(hook_threads(s), in_orders(graph, CcVariant::Hook.name(), cost(CcVariant::Hook))));
         on_threads(threads_for_passes(s), all)
     }
     fn layout(&self, graph: &Arranged<Self>, _: &CcConfig, plan: &Plan) -> Result<Option<(CcLayout, CcVariant)>, Error> {

@@ -38,6 +38,9 @@ const NARROW_ENTRIES: usize = 1 << 21;
 /// Arcs of a level, by the planner's estimate, below which graphs a long way across are searched by one thread: on 16 cores four of 400 to 2300 arcs
 /// took 1.0 to 2.2 times as long with eight to sixteen, three of 3600 to 4600 took 0.5 to 0.7 times.
 const NARROW_LEVEL: f64 = 2800.0;
+/// Arcs of a level from which two threads share such a graph: six meshes of 24 to 89 thousand took 0.7 to 1.0 times as long as with one, five graphs
+/// of 4 to 8 thousand 0.95 to 1.0 times.
+const PAIR_LEVEL: f64 = 16_384.0;
 
 /// The threads that packed arcs are searched by: a crew, two that own the vertices in turns, or one.
 fn threads(s: &Stats) -> usize {
@@ -47,7 +50,7 @@ fn threads(s: &Stats) -> usize {
         () if s.spreads_slowly && s.entries as f64 / s.levels < NARROW_LEVEL => 1,
         () if allowed >= if narrow { NARROW_CREW } else { CREW } => usize::MAX,
         // They meet at every distance.
-        () if s.spreads_slowly => 1,
+        () if s.spreads_slowly && s.entries as f64 / s.levels < PAIR_LEVEL => 1,
         () => 2,
     }
 }
