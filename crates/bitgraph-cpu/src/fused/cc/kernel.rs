@@ -88,7 +88,7 @@ impl Kernel {
         (best.0, best.1.0)
     }
     /// Visits from `source`, level by level, until so many vertices are visited, or a level is wider than `wide` and no small part of it leads to
-    /// as many; `None` if `levels` levels do not lead to the least that is worth it, or do not seem to by how the last one grew. `queue` holds 16
+    /// as many; `None` if `levels` levels do not lead to as many as are worth it, or do not seem to by how the last one grew. `queue` holds 16
     /// more elements than there are vertices.
     pub(super) fn top_down<O: Width, const P: usize>(
         self,
@@ -96,7 +96,7 @@ impl Kernel {
         visited: &mut [u64],
         queue: &mut [u32],
         source: u32,
-        (least, target): (usize, usize),
+        (enough, target): (usize, usize),
         levels: u32,
         wide: usize,
     ) -> Option<Top> {
@@ -118,11 +118,11 @@ impl Kernel {
                 return Some(Top { visited: tail, level: tail..tail, levels: 0 });
             }
             let growth = (tail - level_end) as f64 / (level_end - level_start) as f64;
-            if tail as f64 * growth.powi(levels as i32 - 1) < least as f64 {
+            if tail as f64 * growth.powi(levels as i32 - 1) < enough as f64 {
                 return None;
             }
         }
-        (tail >= least).then_some(Top { visited: tail, level: tail..tail, levels: 0 })
+        (tail >= enough).then_some(Top { visited: tail, level: tail..tail, levels: 0 })
     }
     /// Visits the unvisited of a list and appends them to the queue; its new end.
     #[inline]

@@ -87,15 +87,15 @@ pub(super) fn search<O: Width, const P: usize>(
     let degree = (graph.entries() / n).max(1);
     let alike = graph.degree(source as usize) <= HUB * degree;
     // An isolated source alone is no search.
-    let least = (n / 16).max(2);
-    let target = if alike { (n / (degree / 2).clamp(4, 8)).max(2) } else { least };
+    let worth = (n / 16).max(2);
+    let target = if alike { (n / (degree / 2).clamp(4, 8)).max(2) } else { worth };
     let wide = if chunks == 1 && !alike { usize::MAX } else { WIDE / degree };
-    let Some(top) = kernel.top_down(graph, visited, queue, source, (least, target), LEVELS, wide) else { return Ok(None) };
+    let Some(top) = kernel.top_down(graph, visited, queue, source, (worth, target), LEVELS, wide) else { return Ok(None) };
     let enough = if top.level.is_empty() {
-        top.visited >= least
+        top.visited >= worth
     } else {
-        let (target, each) = if alike { (target, degree) } else { (least / 2, 0) };
-        widen(graph, visited, private, queue, &top, (target, each), team, chunks, &range) >= least / 2
+        let (target, each) = if alike { (target, degree) } else { (worth / 2, 0) };
+        widen(graph, visited, private, queue, &top, (target, each), team, chunks, &range) >= worth / 2
     };
     if !enough {
         // The component is exhausted and small, or long: there is no giant here, or not at hand.
