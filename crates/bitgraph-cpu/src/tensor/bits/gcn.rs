@@ -1,15 +1,16 @@
 //! Inference over two layers of signs as one operation: BitGNN's `bin` over features of few ones.
 //!
 //! Features are lists of their ones, and 64 columns of the hidden layer are one word: a row of the first product is the words of its list,
-//! counted bit-sliced, and batch normalisation before the sign is a limit of that count for each column. Signs are aggregated by the same
-//! counters; what the second layer sends is summed over rows filled up to whole vectors. Sources: BitGNN, 2023; Harley-Seal counters as in Mula,
-//! Kurz, Lemire, 2018.
+//! counted bit-sliced, eight rows of about as many ones side by side, and batch normalisation before the sign is a limit of that count for each
+//! column. Signs are aggregated by the same counters; what the second layer sends is summed over rows filled up to whole vectors. Sources: BitGNN,
+//! 2023; Harley-Seal counters as in Mula, Kurz, Lemire, 2018.
 //!
 //! Invariant: results are those of the operations one by one, to the bit: limits are found by the arithmetic of those, from whole numbers that
 //! are exact, and floats are summed in the same order, with products rounded where those are.
 #![allow(unsafe_code)] // what is called for an instruction set
 
 use super::Codes;
+use super::counters::{Bits, add_eight, count, planes};
 use crate::spmv::per_level;
 use crate::tensor::view::View;
 use crate::{Cpu, Isa};
@@ -22,6 +23,10 @@ use std::ops::Range;
 
 /// One in so many elements of the features may be a one. A word of a list takes about as long as the product of dense bits takes for 13 elements.
 const SPARSE: usize = 8;
+/// Rows whose lists are counted side by side.
+const SIDE: usize = 8;
+/// No row.
+const NONE: u32 = u32::MAX;
 /// Rows of a task.
 const ROWS: usize = 128;
 /// Columns of what nodes send that are summed together.
@@ -34,14 +39,19 @@ struct Prepared {
     adjacency: Matrix<Cpu>,
     /// The factor of each node.
     scales: Vec<f32>,
-    /// The ones of each row of the features.
+    /// The rows, as many as are counted together by as many ones; the last are filled up by [`NONE`].
+    order: Vec<[u32; SIDE]>,
+    /// Where the lists of such rows begin.
     offsets: Vec<usize>,
-    ones: Vec<u32>,
-    /// Row by row of the first weight, `words` words of 64 columns each.
+    /// How many ones there are.
+    count: usize,
+    /// Their lists side by side, filled up by the row of the first weight that is none.
+    ones: Vec<[u32; SIDE]>,
+    /// Row by row of the first weight, `words` words of 64 columns each, and a row of zeros.
     first: Vec<u64>,
-    /// Where the limits of rows of so many ones begin: `words * planes` words, plane by plane. None of lengths that do not occur.
+    /// Where the limits of such rows begin: plane by plane for each of the words.
     begins: Vec<usize>,
-    limits: Vec<u64>,
+    limits: Vec<[u64; SIDE]>,
     /// Class by class the signs of the second weight.
     second: Vec<u64>,
     factors: Vec<f32>,
@@ -54,11 +64,6 @@ struct Prepared {
 fn row(d: &Dense<Cpu, f32>) -> Vec<f32> {
     let view = View::of(d);
     (0..view.window.rows()).flat_map(|i| view.row(i).iter().copied()).collect()
-}
-
-/// The bits of a count of `n`.
-const fn planes(n: usize) -> usize {
-    (usize::BITS - n.leading_zeros()) as usize
 }
 
 /// The smallest whole number from `-most` to `most + 1` that is of a kind, where all above it are.
@@ -84,27 +89,40 @@ pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Er
         return Ok(Whole::Declined("an operand is of floats".into()));
     };
     let ((nodes, inputs), hidden, classes) = (op.features.shape(), op.first.shape().1, op.second.shape().1);
-    let all: usize = (0..nodes).map(|i| x.layout.line(x.words, i).iter().map(|word| word.count_ones() as usize).sum::<usize>()).sum();
-    if all * SPARSE > nodes * inputs {
+    let lengths: Vec<usize> = (0..nodes).map(|i| x.layout.line(x.words, i).iter().map(|word| word.count_ones() as usize).sum()).collect();
+    if lengths.iter().sum::<usize>() * SPARSE > nodes * inputs {
         return Ok(Whole::Declined(format!("more than one in {SPARSE} elements of the features are ones")));
     }
     let factors = row(op.first_scales);
     if factors.iter().any(|factor| *factor < 0.0) {
         return Ok(Whole::Declined("a factor of the first weight is below zero".into()));
     }
-    let (mut offsets, mut ones) = (vec![0], Vec::with_capacity(all));
-    for i in 0..nodes {
-        for (k, &word) in x.layout.line(x.words, i).iter().enumerate() {
-            let mut left = word;
-            while left != 0 {
-                ones.push((32 * k) as u32 + left.trailing_zeros());
-                left &= left - 1;
+    let mut rows: Vec<u32> = (0..nodes as u32).collect();
+    rows.sort_by_key(|&i| lengths[i as usize]);
+    rows.resize(nodes.next_multiple_of(SIDE), NONE);
+    let order = rows.as_chunks::<SIDE>().0.to_vec();
+    let (mut offsets, mut ones) = (vec![0], Vec::new());
+    for rows in &order {
+        let start = ones.len();
+        for (lane, &i) in rows.iter().enumerate().filter(|(_, i)| **i != NONE) {
+            let mut place = start;
+            for (k, &word) in x.layout.line(x.words, i as usize).iter().enumerate() {
+                let mut left = word;
+                while left != 0 {
+                    // Whole eights of words are added.
+                    if place == ones.len() {
+                        ones.resize(place + 8, [inputs as u32; SIDE]);
+                    }
+                    ones[place][lane] = (32 * k) as u32 + left.trailing_zeros();
+                    left &= left - 1;
+                    place += 1;
+                }
             }
         }
         offsets.push(ones.len());
     }
     let words = hidden.div_ceil(64);
-    let mut first = vec![0u64; inputs * words];
+    let mut first = vec![0u64; (inputs + 1) * words];
     let mut sums = vec![-(inputs as i64); hidden];
     for (c, sum) in sums.iter_mut().enumerate() {
         for j in (0..inputs).filter(|&j| w.code(j, c) != 0) {
@@ -121,21 +139,28 @@ pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Er
         (start + sums[c]).div_euclid(2) + (start + sums[c]).rem_euclid(2)
     };
     let starts: Vec<i64> = (0..hidden).map(limit).collect();
-    let most = (0..nodes).map(|i| offsets[i + 1] - offsets[i]).max().unwrap_or(0);
-    let (mut begins, mut limits) = (vec![usize::MAX; most + 1], Vec::new());
-    for n in (0..nodes).map(|i| offsets[i + 1] - offsets[i]) {
-        if begins[n] != usize::MAX {
-            continue;
-        }
-        begins[n] = limits.len();
-        let planes = planes(n + 1);
-        limits.resize(begins[n] + words * planes, 0u64);
-        for (c, &start) in starts.iter().enumerate() {
-            let from = (n as i64 + start + 1).div_euclid(2).clamp(0, n as i64 + 1).cast_unsigned();
-            for p in (0..planes).filter(|p| from >> p & 1 != 0) {
-                limits[begins[n] + c / 64 * planes + p] |= 1 << (c % 64);
+    // Of rows of one length, which come one after the other: plane by plane for each word.
+    let (mut begins, mut limits, mut alike, mut alike_length) = (vec![0], Vec::new(), Vec::new(), usize::MAX);
+    for rows in &order {
+        let length = |i: u32| lengths.get(i as usize).map_or(0, |&n| n);
+        let (start, all) = (limits.len(), planes(rows.iter().map(|&i| length(i)).max().unwrap_or(0) + 1));
+        limits.resize(start + words * all, [0u64; SIDE]);
+        for (lane, &i) in rows.iter().enumerate().filter(|(_, i)| **i != NONE) {
+            let (n, planes) = (length(i), planes(length(i) + 1));
+            if alike_length != n {
+                alike_length = n;
+                alike.clear();
+                alike.resize(words * planes, 0u64);
+                for (c, &start) in starts.iter().enumerate() {
+                    let from = (n as i64 + start + 1).div_euclid(2).clamp(0, n as i64 + 1).cast_unsigned();
+                    (0..planes).filter(|p| from >> p & 1 != 0).for_each(|p| alike[c / 64 * planes + p] |= 1 << (c % 64));
+                }
+            }
+            for (k, &word) in alike.iter().enumerate() {
+                limits[start + k / planes * all + k % planes][lane] = word;
             }
         }
+        begins.push(limits.len());
     }
     let mut second = vec![0u64; classes * words];
     for c in 0..classes {
@@ -144,7 +169,9 @@ pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Er
     Ok(Whole::Done(Box::new(Prepared {
         adjacency: op.adjacency.clone(),
         scales: row(op.scales),
+        order,
         offsets,
+        count: lengths.iter().sum(),
         ones,
         first,
         begins,
@@ -158,70 +185,35 @@ pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Er
     })))
 }
 
-/// A carry-save adder: the bits that are set an odd number of times, and those that are set twice or more.
-#[inline(always)]
-const fn add(a: u64, b: u64, c: u64) -> (u64, u64) {
-    let odd = a ^ b;
-    (odd ^ c, a & b | odd & c)
-}
-
-/// Counts the bits of the words of some ids, and of one more word: the three lowest planes; the others are `high`, as many as the count takes.
-#[inline(always)]
-fn count(own: u64, ids: &[u32], of: impl Fn(u32) -> u64, high: &mut [u64]) -> [u64; 3] {
-    high.fill(0);
-    let mut low = [own, 0, 0];
-    let (groups, rest) = ids.as_chunks::<8>();
-    for group in groups {
-        add_eight(std::array::from_fn(|k| of(group[k])), &mut low, high);
-    }
-    if let Some(&last) = rest.last() {
-        // Without a branch on how many there are, which is anybody's guess.
-        let word = |k: usize| of(rest.get(k).copied().unwrap_or(last)) & u64::from(k < rest.len()).wrapping_neg();
-        add_eight(std::array::from_fn(word), &mut low, high);
-    }
-    low
-}
-
-/// Where counts are at least a limit, of which this is one plane, given where they are by the planes below.
-#[inline(always)]
-const fn enough(below: u64, count: u64, limit: u64) -> u64 {
-    count & below | (count | below) & !limit
-}
-
-/// Adds eight words to counters, whose planes from the fourth on are `high`.
-#[inline(always)]
-fn add_eight([a, b, c, d, e, f, g, h]: [u64; 8], low: &mut [u64; 3], high: &mut [u64]) {
-    let [one, two, four] = *low;
-    let (x, carry_a) = add(one, a, b);
-    let (x, carry_b) = add(x, c, d);
-    let (y, fours_a) = add(two, carry_a, carry_b);
-    let (x, carry_a) = add(x, e, f);
-    let (x, carry_b) = add(x, g, h);
-    let (y, fours_b) = add(y, carry_a, carry_b);
-    let (z, mut carry) = add(four, fours_a, fours_b);
-    *low = [x, y, z];
-    for plane in high {
-        (*plane, carry) = (*plane ^ carry, *plane & carry);
-    }
-}
-
 per_level! {
-    /// The signs of the first layer's normalised product, of some rows.
-    fn product<>(p: &Prepared, rows: Range<usize>, out: &mut [u64]) = product_body
+    /// The signs of the first layer's normalised product, of rows that are counted together.
+    fn product<>(p: &Prepared, sides: Range<usize>, out: &DisjointSlice<'_, u64>) = product_body
 }
 #[inline(always)]
-fn product_body(p: &Prepared, rows: Range<usize>, out: &mut [u64]) {
-    let mut counts = [0u64; PLANES];
-    for (i, out) in rows.zip(out.chunks_exact_mut(p.words)) {
-        let ones = &p.ones[p.offsets[i]..p.offsets[i + 1]];
-        let used = planes(ones.len() + 1);
-        let limits = &p.limits[p.begins[ones.len()]..][..p.words * used];
-        for (w, (out, limits)) in out.iter_mut().zip(limits.chunks_exact(used)).enumerate() {
+fn product_body(p: &Prepared, sides: Range<usize>, out: &DisjointSlice<'_, u64>) {
+    let mut counts = [[0u64; SIDE]; PLANES];
+    for side in sides {
+        let (eights, limits) =
+            (p.ones[p.offsets[side]..p.offsets[side + 1]].as_chunks::<8>().0, &p.limits[p.begins[side]..p.begins[side + 1]]);
+        let used = limits.len() / p.words;
+        for (w, limits) in limits.chunks_exact(used).enumerate() {
             let high = &mut counts[..used.saturating_sub(3)];
-            let low = count(0, ones, |j| p.first[j as usize * p.words + w], high);
+            high.fill([0; SIDE]);
+            let mut low = [[0; SIDE]; 3];
+            for ids in eights {
+                // SAFETY: lists name rows of the first weight, or the row of zeros behind it.
+                let word = |k: usize| ids[k].map(|j| unsafe { *p.first.get_unchecked(j as usize * p.words + w) });
+                add_eight(word, &mut low, high);
+            }
             let (limits, others) = limits.split_at(used.min(3));
-            let below = low.iter().zip(limits).fold(!0, |below, (&count, &limit)| enough(below, count, limit));
-            *out = high.iter().zip(others).fold(below, |below, (&count, &limit)| enough(below, count, limit));
+            let below = low.iter().zip(limits).fold([!0; SIDE], |below, (&count, &limit)| Bits::enough(below, count, limit));
+            let signs = high.iter().zip(others).fold(below, |below, (&count, &limit)| Bits::enough(below, count, limit));
+            for (&i, sign) in p.order[side].iter().zip(signs).filter(|(i, _)| **i != NONE) {
+                let place = i as usize * p.words + w;
+                // SAFETY: a row is counted in one place.
+                let out = unsafe { out.range(place..place + 1) };
+                out.fill(sign);
+            }
         }
     }
 }
@@ -245,8 +237,8 @@ fn aggregate_body<O: OffsetInt>(p: &Prepared, offsets: &[O], rows: Range<usize>,
             let high = &mut counts[..used.max(4) - 3];
             let low = count(signs[i * words + w], neighbours, |j| signs[j as usize * words + w], high);
             let limit = |plane: usize| (half >> plane & 1).wrapping_neg();
-            let below = low.iter().enumerate().fold(!0, |below, (k, &count)| enough(below, count, limit(k)));
-            *sum = high.iter().enumerate().fold(below, |below, (k, &count)| enough(below, count, limit(3 + k)));
+            let below = low.iter().enumerate().fold(!0, |below, (k, &count)| Bits::enough(below, count, limit(k)));
+            *sum = high.iter().enumerate().fold(below, |below, (k, &count)| Bits::enough(below, count, limit(3 + k)));
         }
         if let Some(last) = sums.last_mut() {
             *last &= u64::MAX >> (64 * words - p.hidden);
@@ -307,8 +299,8 @@ impl Prepared {
         let (nodes, isa) = (self.scales.len(), Isa::current());
         let mut signs = vec![0u64; nodes * self.words];
         if self.words > 0 {
-            let rows = |k: usize, signs: &mut [u64]| product(isa, self, k * ROWS..(k * ROWS + signs.len() / self.words), signs);
-            parallel::chunks_mut(&mut signs, ROWS * self.words, rows);
+            let signs = DisjointSlice::new(&mut signs);
+            parallel::blocks(self.order.len(), ROWS / SIDE, |sides| product(isa, self, sides, &signs));
         }
         let (out, width) = (y.open()?, self.width());
         if nodes == 0 || width == 0 {
@@ -345,12 +337,12 @@ impl BitGcn<Cpu> for Prepared {
         with_offsets!(self.adjacency.csr().offsets(), offsets => self.run_with(offsets, y))
     }
     fn bytes(&self) -> u64 {
-        let words = self.first.len() + self.limits.len() + self.second.len() + self.offsets.len() + self.begins.len();
-        let halves = self.scales.len() + self.ones.len() + self.factors.len() + self.bias.len();
-        self.adjacency.bytes() + 8 * words as u64 + 4 * halves as u64
+        let words = self.first.len() + SIDE * self.limits.len() + self.second.len() + self.offsets.len() + self.begins.len();
+        let lists = SIDE * (self.order.len() + self.ones.len());
+        self.adjacency.bytes() + 8 * words as u64 + 4 * (lists + self.scales.len() + self.factors.len() + self.bias.len()) as u64
     }
     fn form(&self) -> String {
-        format!("lists of {} ones, {} words of 64 signs a node", self.ones.len(), self.words)
+        format!("lists of {} ones, {} words of 64 signs a node", self.count, self.words)
     }
 }
 

@@ -6,6 +6,7 @@
 mod aggregate;
 mod codes;
 mod count;
+mod counters;
 mod gcn;
 mod mixed;
 mod pack;
