@@ -190,11 +190,12 @@ impl<P: Copy, S: Copy> Leader<'_, P, S> {
     pub(crate) fn arrived(&self) -> usize {
         self.crew.arrived.0.load(Ordering::Acquire).min(self.crew.slots.len())
     }
-    /// Of the turns that a round is worth, how many there are members for, of whom so many are to come: not for one that missed its turn and has
-    /// not seen so, since it sleeps, or does not run. One that comes in the middle of the round finds its turn, or finds it taken.
+    /// Of the turns that a round is worth, how many there are members for: those that have come, and the next of so many that will, but for one that
+    /// missed its turn and has not seen so, since it sleeps, or does not run. One that comes in the middle of the round finds its turn, or finds it
+    /// taken: by the leader, which is why there is one such turn and not more.
     pub(crate) fn present(&self, worth: usize, coming: usize) -> usize {
         let arrived = self.arrived();
-        let there = arrived.max(coming.min(self.crew.slots.len()));
+        let there = arrived.max((arrived + 1).min(coming).min(self.crew.slots.len()));
         worth.min(there - (1..arrived).filter(|&member| self.misses(member)).count())
     }
     /// Whether a member has not seen yet that it missed a turn.
