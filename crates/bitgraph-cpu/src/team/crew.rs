@@ -18,7 +18,8 @@
 use crate::sync::{AtomicBool, AtomicUsize, Cell, Ordering, PROMPT, Wait};
 use std::ops::Range;
 
-/// Pieces that a share has at least if others may take some of them: to look into the shares of all others takes a microsecond.
+/// Pieces that a share has at least if others may take some of them, or as many as there are turns if those are fewer: to look into the shares of
+/// all others takes a microsecond.
 const STEAL: usize = 8;
 /// The most members.
 const MEMBERS: usize = 1 << 10;

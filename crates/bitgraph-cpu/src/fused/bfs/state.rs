@@ -56,8 +56,9 @@ pub(super) struct State {
     pub filled: usize,
     /// Bottom-up steps have begun, or are over.
     pub turned: bool,
-    /// The level is spread: bottom-up steps begin by it, or it is spread alone.
+    /// The level is spread, before bottom-up steps or instead of them.
     pub spread: bool,
+    /// It is spread instead of being found by several in one array, and is listed afterwards.
     pub once: bool,
     /// `visited` is what the marks say.
     pub exact: bool,

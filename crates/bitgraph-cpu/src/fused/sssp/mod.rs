@@ -8,8 +8,9 @@
 //! * whole: other integers, distances in `u32` where they cannot overflow, else in `u64`;
 //! * real: floats, distances in `f32` (weights of at most 32 bits) or `f64`, each the smallest left-to-right sum over all paths.
 //!
-//! One thread searches packed rows with buckets and cursors of its own (`packed::horizon`, `packed::fixed`), and two do where rows are long,
-//! each for its part of the vertices (`packed::pair`); more search any rows in rounds (`rounds`), as one does where rows are not packed.
+//! One thread searches packed rows with buckets and cursors of its own (`packed::horizon`, `packed::fixed`), and two do where rows are long or levels
+//! of a mesh wide, each for its part of the vertices (`packed::pair`); more search any rows in rounds (`rounds`), as one does where rows are not
+//! packed.
 //!
 //! Float weights that are whole numbers 1..=255, small enough that every sum is exact, take the packed form as well.
 //! Invariant: distances do not depend on the form, the instruction set or the number of threads.

@@ -121,6 +121,8 @@ pub fn prepare(op: &BitGcnOp<'_, Cpu>) -> Result<Whole<Box<dyn BitGcn<Cpu>>>, Er
         }
         offsets.push(ones.len());
     }
+    // What the product relies on.
+    assert!(ones.as_flattened().iter().all(|&j| j as usize <= inputs), "a one beyond {inputs} columns");
     let words = hidden.div_ceil(64);
     let mut first = vec![0u64; (inputs + 1) * words];
     let mut sums = vec![-(inputs as i64); hidden];
