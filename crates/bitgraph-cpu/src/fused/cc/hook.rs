@@ -42,7 +42,8 @@ const PART: usize = 1 << 11;
 const ASKED: usize = 64;
 
 /// Threads from which on far neighbours are hooked by several: trees of other parts are joined by pairs, three times the work. With two, shuffled
-/// meshes of 27 and 48 thousand vertices took 1.9 and 2.7 times as long as with one, shuffled de Bruijn and uniform graphs 1.0 to 1.7 times.
+/// meshes of 27 and 48 thousand vertices took 1.9 and 2.7 times as long as with one, shuffled de Bruijn and uniform graphs 1.0 to 1.7 times. Fewer
+/// threads join trees one by one, which took .67 to .93 times as long with two on a web, a geometric and a census graph, 1.15 times on a road graph.
 const FAR_CREW: usize = 4;
 
 /// The parts that the vertices are hooked in. One for few workers where most vertices lie far behind their smallest neighbours, or many do and
@@ -124,9 +125,13 @@ fn hook_parts<O: Width, const P: usize, const SHARED: bool>(
     let trees = Trees::<SHARED>::new(written_cells(parents), atomic(labels), written_cells(&mut names[..n]));
     team.run(parts, |_, part| trees.plant(numbers(part)));
     trace::enter("cc: linked");
-    team.run(parts, |_, part| link(graph, &trees, &mut lock(&pairs[part]), range(part)));
+    let by_pairs = SHARED && team.workers() >= FAR_CREW;
+    team.run(parts, |_, part| {
+        let mut pairs = lock(&pairs[part]);
+        link(graph, &trees, by_pairs.then_some(&mut *pairs), range(part));
+    });
     control.check()?;
-    if SHARED {
+    if by_pairs {
         team.run(parts, |_, part| trees.flatten(numbers(part)));
         team.run(parts, |_, part| trees.join_all(&lock(&pairs[part])));
         control.check()?;
@@ -239,22 +244,24 @@ fn pass<O: Width, const P: usize, const SHARED: bool>(
     Passed { numbers: numbers as usize, roots: if SHARED { roots } else { numbers as usize }, isolated }
 }
 
-/// Joins every vertex's tree with that of its last neighbour, in every pattern; where threads share the trees hooks them onto each other, and
-/// keeps the pairs of those that were different.
+/// Joins every vertex's tree with that of its last neighbour, in every pattern; with `pairs` hooks them onto each other, and keeps the pairs of
+/// those that were different.
 fn link<O: Width, const P: usize, const SHARED: bool>(
     graph: &Graph<'_, O, P>,
     trees: &Trees<'_, SHARED>,
-    pairs: &mut Pairs,
+    mut pairs: Option<&mut Pairs>,
     range: Range<usize>,
 ) {
-    pairs.begin(if SHARED { P * range.len() } else { 0 });
+    if let Some(pairs) = &mut pairs {
+        pairs.begin(P * range.len());
+    }
     for (offsets, columns) in graph.offsets.iter().zip(graph.columns) {
         let mut start = offsets[range.start].index();
         for (v, end) in range.clone().zip(&offsets[range.start + 1..=range.end]) {
             let end = end.index();
             prefetch(columns, start + AHEAD);
             let u = if start < end { columns[end - 1] as usize } else { v };
-            if SHARED {
+            if let Some(pairs) = &mut pairs {
                 trees.hook(v, u, pairs);
             } else {
                 trees.join(trees.number(v), trees.number(u));
