@@ -17,10 +17,10 @@ pub(crate) const MAX_DEGREE: &str = "max-degree";
 /// Fewer vertices than this are searched before a neighbour of maximum degree could help.
 const MAX_DEGREE_NODES: usize = 1 << 14;
 
-/// Vertices of a level of a mesh, in the mean, from which on levels are shared. On 16 cores two triangulations of 65 thousand vertices, of 600 and
-/// 900 by the planner's estimate, took 0.8 times as long with four threads as with one, and 0.7 times with sixteen, stencils of 27 points of 2000
-/// and more 0.7 and 0.4 times; a geometric graph of 430 took 1.3 times as long with any number.
-const SHARED_LEVEL: f64 = 500.0;
+/// Vertices of a level of a mesh, in the mean, from which on levels are shared. On 16 cores stencils of 27 points, of 2000 and more by the planner's
+/// estimate, took 0.7 times as long with four threads as with one, and 0.4 times with sixteen; two triangulations of 65 thousand vertices, of 600
+/// and 900, took 0.7 to 0.8 times as long in one measurement and 1.0 to 2.0 times in two others; a geometric graph of 430 took 1.3 times.
+const SHARED_LEVEL: f64 = 1000.0;
 /// Threads below which they are not.
 const MESH_THREADS: usize = 4;
 
@@ -41,9 +41,9 @@ const LOW_DEGREE_THREADS: usize = 8;
 /// it took .10 ms with one thread and .18 with two.
 const FEW_NODES: usize = 1 << 14;
 
-/// Arcs from which a search is long enough to wake all threads at once, which takes as long as some narrow levels do: real graphs of so many
-/// take .3 to 1 ms.
-const LONG_SEARCH: usize = 1 << 18;
+/// Arcs from which a search is long enough to wake all threads at once, which takes as long as some narrow levels do: graphs of so many take .1 to
+/// 1 ms. On 16 cores six graphs of 131 to 262 thousand took .5 to .8 times as long with sixteen threads as if they were woken one by one.
+const LONG_SEARCH: usize = 1 << 17;
 
 /// How a graph with the arcs `out` is laid out and searched.
 pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
