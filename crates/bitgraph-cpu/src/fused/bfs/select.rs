@@ -19,7 +19,7 @@ const MAX_DEGREE_NODES: usize = 1 << 14;
 
 /// Vertices of a level of a mesh, in the mean, from which on levels are shared. On 16 cores stencils of 27 points, of 2000 and more by the planner's
 /// estimate, took 0.7 times as long with four threads as with one, and 0.4 times with sixteen; two triangulations of 65 thousand vertices, of 600
-/// and 900, took 0.7 to 0.8 times as long in one measurement and 1.0 to 2.0 times in two others; a geometric graph of 430 took 1.3 times.
+/// and 900, took 0.7 to 0.8 times as long in one measurement, and one of them 1.0 to 2.0 times in two others; a geometric graph of 430 took 1.3 times.
 const SHARED_LEVEL: f64 = 1000.0;
 /// Threads below which they are not.
 const MESH_THREADS: usize = 4;
@@ -42,7 +42,7 @@ const LOW_DEGREE_THREADS: usize = 8;
 const FEW_NODES: usize = 1 << 14;
 
 /// Arcs from which a search is long enough to wake all threads at once, which takes as long as some narrow levels do: graphs of so many take .1 to
-/// 1 ms. On 16 cores six graphs of 131 to 262 thousand took .5 to .8 times as long with sixteen threads as if they were woken one by one.
+/// 1 ms. On 16 cores five graphs of 131 to 262 thousand took .5 to .8 times as long with sixteen threads as if they were woken one by one.
 const LONG_SEARCH: usize = 1 << 17;
 
 /// How a graph with the arcs `out` is laid out and searched.
