@@ -210,12 +210,12 @@ fn components() {
     // Two slopes that meet in the middle: two trees.
     let row = |r: u32| if r < 200 { 2 * r } else { 2 * (399 - r) + 1 };
     let slopes = grid(400).map(|(a, b)| (row(a / 400) * 400 + a % 400, row(b / 400) * 400 + b % 400));
-    label("two slopes", &undirected(160_000, slopes), 2, &["cc: hooked by all", "cc: linked"]);
+    label("two slopes", &undirected(160_000, slopes), 2, &["cc: hooked by all", "cc: linked one by one"]);
     let edges = random.pairs(250_000, 100_000, 0);
     let sparse = undirected(100_000, edges);
-    label("a sparse graph", &sparse, 4, &["cc: hooked by all", "cc: linked", "cc: outside the giant"]);
+    label("a sparse graph", &sparse, 4, &["cc: hooked by all", "cc: linked by pairs", "cc: outside the giant"]);
     // Most vertices lie far behind their smallest neighbours: too few threads to share them.
-    label("a sparse graph", &sparse, 2, &["cc: hooked by one", "cc: linked", "cc: outside the giant"]);
+    label("a sparse graph", &sparse, 2, &["cc: hooked by one", "cc: linked one by one", "cc: outside the giant"]);
 }
 
 #[test]

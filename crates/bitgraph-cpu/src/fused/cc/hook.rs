@@ -124,8 +124,8 @@ fn hook_parts<O: Width, const P: usize, const SHARED: bool>(
     pairs.resize_with(parts.max(pairs.len()), Mutex::default);
     let trees = Trees::<SHARED>::new(written_cells(parents), atomic(labels), written_cells(&mut names[..n]));
     team.run(parts, |_, part| trees.plant(numbers(part)));
-    trace::enter("cc: linked");
     let by_pairs = SHARED && team.workers() >= FAR_CREW;
+    trace::enter(if by_pairs { "cc: linked by pairs" } else { "cc: linked one by one" });
     team.run(parts, |_, part| {
         let mut pairs = lock(&pairs[part]);
         link(graph, &trees, by_pairs.then_some(&mut *pairs), range(part));
