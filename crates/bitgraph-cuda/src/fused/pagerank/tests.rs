@@ -241,6 +241,25 @@ fn meshes_of_wide_levels_are_dealt_or_have_a_core() {
 }
 
 #[test]
+fn levels_that_are_too_wide_for_windows_are_dealt() {
+    let Some(device) = device() else { return };
+    if device.properties().sms < 4 {
+        println!("skipped: with fewer than four multiprocessors a window holds any level of such a graph");
+        return;
+    }
+    // A search of this graph has two levels that hold nearly all of it.
+    let mut seed = 11;
+    let edges: Vec<(u32, u32)> = (0..270_000).map(|_| ((next(&mut seed) % 4_000) as u32, (next(&mut seed) % 4_000) as u32)).collect();
+    let out = csr(4_000, edges, true);
+    let pattern = upload(&device, &out);
+    let layout = RankLayout::build(&device, &pattern, &pattern, Form::Variant(Variant::Levels)).unwrap();
+    assert_eq!(layout.variant(), Variant::Dealt, "{}", layout.explain());
+    for config in configs(4_000) {
+        check::<f32>("wide levels", &layout, &device, &out, &config, 3e-6);
+    }
+}
+
+#[test]
 fn runs_repeat_bit_for_bit() {
     let Some(device) = device() else { return };
     for (name, out, symmetric) in graphs() {
