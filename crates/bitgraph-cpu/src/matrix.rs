@@ -151,8 +151,8 @@ impl CpuMatrix {
     #[must_use]
     pub fn transpose(&self) -> Self {
         let Some(values) = &self.values else { return Self::of(self.layout.transpose(), None) };
-        let (t, positions) = self.to_csr().transpose_with_positions();
-        Self::of(Layout::from_csr(&t, self.format()), Some(values.gather(&positions)))
+        let (t, values) = self.to_csr().transpose_with(values);
+        Self::of(Layout::from_csr(&t, self.format()), Some(values))
     }
     /// The columns of a row, ascending: a slice of the lists, or unpacked into `scratch`. Unpacking is compiled once, not once
     /// for every semiring.

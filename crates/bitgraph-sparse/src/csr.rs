@@ -8,7 +8,11 @@
 //! `4 nnz + 4 (rows + 1)`, or `8 (rows + 1)` for offsets of 64 bits.
 
 use crate::offsets::Width;
-use crate::{Buffer, Error, OffsetInt, Offsets, Result, parallel, valid, with_offsets};
+use crate::{Buffer, Error, OffsetInt, Offsets, Result, Values, parallel, valid, with_offsets, with_values};
+use std::mem::MaybeUninit;
+
+/// An array that tasks fill, each its own elements.
+type Slots<'a, T> = parallel::DisjointSlice<'a, MaybeUninit<T>>;
 
 /// A sparse pattern: where entries are. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -155,26 +159,59 @@ impl Csr {
         let has_loop = |i: &usize| self.row(*i).binary_search(&(*i as u32)).is_ok();
         parallel::reduce(self.nrows(), 8192, |rows| rows.filter(has_loop).count(), |a, b| a + b)
     }
-    /// Whether every entry has its mirror image. O(nnz) time, parallel, an offset a row for each of at most eight tasks; stops at the first
-    /// breach, and other tasks when they have done their part.
+    /// Whether every entry has its mirror image. O(nnz) time, parallel; stops at the first breach, and other tasks when they have done their
+    /// part. Peak memory an offset a row for each task, and half of that in the mean: at most eight, or as many as the mean row has entries.
     #[must_use]
     pub fn is_symmetric(&self) -> bool {
         self.is_square()
             && with_offsets!(&self.offsets, o => {
-                let blocks = parallel::balanced_rows(o, rayon::current_num_threads().min(8));
-                parallel::all(blocks.len(), 1, |b| self.is_mirrored(o, blocks[b].clone()))
+                let tasks = rayon::current_num_threads().min((self.nnz() / self.nrows().max(1)).max(8));
+                let blocks = self.lower_blocks(o, tasks);
+                let mut next = self.first_mirrors(o, &blocks);
+                let next: Vec<_> = next.iter_mut().map(|n| parallel::DisjointSlice::new(&mut n[..])).collect();
+                parallel::all(blocks.len(), 1, |b| {
+                    // SAFETY: each block has an array of its own, and is one task's.
+                    #[allow(unsafe_code)]
+                    let next = unsafe { next[b].range(0..blocks[b].end) };
+                    self.is_mirrored(o, blocks[b].clone(), next)
+                })
             })
     }
-    /// Whether every entry left of the diagonal in these rows has its mirror image, and every entry right of it in these columns.
-    fn is_mirrored<O: OffsetInt>(&self, o: &[O], rows: std::ops::Range<usize>) -> bool {
+    /// All rows, in at most so many blocks with about as many entries left of the diagonal in each.
+    fn lower_blocks<O: OffsetInt>(&self, o: &[O], tasks: usize) -> Vec<std::ops::Range<usize>> {
+        let n = self.nrows();
+        let size = n.div_ceil(tasks * 64).max(1);
+        let lower = |i: usize| self.indices[o[i].index()..o[i + 1].index()].partition_point(|&c| (c as usize) < i);
+        let sums = parallel::collect(n.div_ceil(size), |k| (k * size..n.min((k + 1) * size)).map(lower).sum());
+        let starts: Vec<u64> = prefix(&sums).into_iter().map(|s| s as u64).collect();
+        parallel::balanced_rows(&starts, tasks).into_iter().map(|k| k.start * size..n.min(k.end * size)).collect()
+    }
+    /// For each block of rows, and each row up to the end of it, the place of the row's first entry right of the diagonal in these columns. All
+    /// blocks' places in a row are found together, while the row is in cache.
+    fn first_mirrors<O: OffsetInt + Default>(&self, o: &[O], blocks: &[std::ops::Range<usize>]) -> Vec<Vec<O>> {
+        let mut places: Vec<Vec<O>> = blocks.iter().map(|block| vec![O::default(); block.end]).collect();
+        let slots: Vec<_> = places.iter_mut().map(|p| parallel::DisjointSlice::new(&mut p[..])).collect();
+        parallel::blocks(self.nrows(), 1 << 12, |rows| {
+            for j in rows {
+                let mut at = o[j].index();
+                let first = blocks.partition_point(|block| block.end <= j);
+                for (block, slots) in blocks.iter().zip(&slots).skip(first) {
+                    let start = block.start.max(j + 1);
+                    at += self.indices[at..o[j + 1].index()].partition_point(|&c| (c as usize) < start);
+                    // SAFETY: the row is below the end of the block, and one task's.
+                    #[allow(unsafe_code)]
+                    unsafe {
+                        slots.write(j, O::from_index(at));
+                    }
+                }
+            }
+        });
+        places
+    }
+    /// Whether every entry left of the diagonal in these rows has its mirror image, and every entry right of it in these columns; `next` holds
+    /// the place of each row's first entry there.
+    fn is_mirrored<O: OffsetInt>(&self, o: &[O], rows: std::ops::Range<usize>, next: &mut [O]) -> bool {
         // Row by row ascending, the mirror image (j, i) of entry (i, j), i > j, must be the next unseen one of row j.
-        let mut next: Vec<O> = (0..rows.end)
-            .map(|j| {
-                let (start, end) = (o[j].index(), o[j + 1].index());
-                let first = rows.start.max(j + 1);
-                O::from_index(start + self.indices[start..end].partition_point(|&c| (c as usize) < first))
-            })
-            .collect();
         for i in rows.clone() {
             for &j in self.indices[o[i].index()..o[i + 1].index()].iter().take_while(|&&j| (j as usize) < i) {
                 let j = j as usize;
@@ -194,18 +231,29 @@ impl Csr {
     /// makes no more of these than there are entries.
     #[must_use]
     pub fn transpose(&self) -> Self {
-        self.transpose_impl(false).0
+        self.transpose_carrying(|_| ()).0
     }
-    /// The transpose, and for each of its entries the position of the original, for value arrays. Time and memory as
-    /// [`Csr::transpose`], and 8 bytes an entry.
+    /// The transpose, and for each of its entries the position of the original. Time and memory as [`Csr::transpose`], and 8 bytes an entry.
     #[must_use]
     pub fn transpose_with_positions(&self) -> (Self, Vec<usize>) {
-        self.transpose_impl(true)
+        self.transpose_carrying(|k| k)
     }
-    fn transpose_impl(&self, positions: bool) -> (Self, Vec<usize>) {
-        if Offsets::are_narrow(self.nnz() as u64) { self.transpose_as::<u32>(positions) } else { self.transpose_as::<u64>(positions) }
+    /// The transpose of a matrix with values. Time and memory as [`Csr::transpose`], and the values.
+    ///
+    /// # Panics
+    /// If there are fewer values than entries.
+    #[must_use]
+    pub fn transpose_with(&self, values: &Values) -> (Self, Values) {
+        with_values!(values, v => {
+            let (transpose, values) = self.transpose_carrying(|k| v[k]);
+            (transpose, values.into())
+        })
     }
-    fn transpose_as<O: Width>(&self, positions: bool) -> (Self, Vec<usize>) {
+    /// The transpose, and what each of its entries carries along, given its position in the original.
+    fn transpose_carrying<P: Copy + Send>(&self, carried: impl Fn(usize) -> P + Sync) -> (Self, Vec<P>) {
+        if Offsets::are_narrow(self.nnz() as u64) { self.transpose_as::<u32, P>(carried) } else { self.transpose_as::<u64, P>(carried) }
+    }
+    fn transpose_as<O: Width, P: Copy + Send>(&self, carried: impl Fn(usize) -> P + Sync) -> (Self, Vec<P>) {
         let m = self.ncols();
         // Each task owns a block of rows and counts its columns; the blocks' counts, stacked by column, give every task
         // its own places, so that the result is the same whatever the number of threads.
@@ -222,11 +270,7 @@ impl Csr {
             count
         });
         parallel::stack(&mut places);
-        let mut indices = vec![0u32; self.nnz()];
-        let mut order = vec![0usize; if positions { self.nnz() } else { 0 }];
-        {
-            let out = parallel::DisjointSlice::new(&mut indices);
-            let origins = parallel::DisjointSlice::new(&mut order);
+        let mut scatter = |indices: Slots<'_, u32>, carry: Slots<'_, P>| {
             parallel::each_mut(&mut places[..blocks.len()], |b, places| {
                 for row in blocks[b].clone() {
                     for k in self.row_range(row) {
@@ -236,19 +280,21 @@ impl Csr {
                         // SAFETY: (block, column) pairs own disjoint runs of places by the sums above.
                         #[allow(unsafe_code)]
                         unsafe {
-                            out.write(at, row as u32);
-                            if positions {
-                                origins.write(at, k);
-                            }
+                            indices.write(at, MaybeUninit::new(row as u32));
+                            carry.write(at, MaybeUninit::new(carried(k)));
                         }
                     }
                 }
             });
-        }
+        };
+        // SAFETY: every entry has a place of its own, and there are as many places as entries.
+        #[allow(unsafe_code)]
+        let (indices, (carry, ())) =
+            unsafe { parallel::filled_by(self.nnz(), |indices| parallel::filled_by(self.nnz(), |carry| scatter(indices, carry))) };
         // Where the last block ended in a column, the next column begins.
         let mut offsets = places.pop().unwrap_or_default();
         offsets.insert(0, O::default());
-        (Self { rows: self.columns, columns: self.rows, offsets: O::wrap(offsets), indices: indices.into() }, order)
+        (Self { rows: self.columns, columns: self.rows, offsets: O::wrap(offsets), indices: indices.into() }, carry)
     }
     /// The entries that `keep(row, column)` selects, and their positions in the original. O(nnz), parallel, two passes.
     #[must_use]

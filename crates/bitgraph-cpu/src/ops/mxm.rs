@@ -142,9 +142,8 @@ impl<S: StorableSemiring> Mxm<S> for Cpu {
         let b = Operand::<S::X>::of(View { transposed: b.transposed != listed, ..b })?;
         let rows = a.csr.nrows();
         if let (true, Some(v)) = (listed, &view) {
-            let row =
-                |(): &mut (), i: usize| v.columns(i).into_iter().flatten().map(|&j| dot::<S>(&a, i, &b, j as usize)).fold(None, add::<S>);
-            return Ok(sum_rows::<S, _>(*self, rows, || (), row));
+            let row = |table: &mut RowTable, i: usize| v.columns(i).and_then(|list| table.sum::<S>(&a, i, &b, list));
+            return Ok(sum_rows::<S, _>(*self, rows, || RowTable::new(a.csr.ncols()), row));
         }
         let scratch = || RowSums::<S>::new(b.csr.ncols());
         let row = |sums: &mut RowSums<S>, i: usize| {
@@ -160,21 +159,63 @@ impl<S: StorableSemiring> Mxm<S> for Cpu {
     }
 }
 
-/// The sum over the entries that row `i` of `a` and row `j` of `b` have in common.
-fn dot<S: StorableSemiring>(a: &Operand<'_, S::A>, i: usize, b: &Operand<'_, S::X>, j: usize) -> Option<S::Acc> {
-    let (mut p, mut q) = (a.csr.row_range(i), b.csr.row_range(j));
-    let (left, right) = (a.csr.indices(), b.csr.indices());
-    let mut sum: Option<S::Acc> = None;
-    while p.start < p.end && q.start < q.end {
-        let (x, y) = (left[p.start], right[q.start]);
-        if x == y {
-            let value = product::<S>(a.value(p.start), b.value(q.start));
-            sum = Some(sum.map_or(value, |s| S::add(s, value)));
-        }
-        p.start += usize::from(x <= y);
-        q.start += usize::from(y <= x);
+/// A row of the second matrix that is so many times as long as the one of the first is searched, not walked.
+const SEARCHED: usize = 32;
+/// No entry of the row at hand is in this column.
+const NONE: u32 = u32::MAX;
+
+/// A row of the first matrix by column, for its products with many rows of the second.
+struct RowTable {
+    /// The place of a column's entry in the row at hand.
+    places: Vec<u32>,
+}
+
+impl RowTable {
+    fn new(columns: usize) -> Self {
+        Self { places: vec![NONE; columns] }
     }
-    sum
+    /// The sum over the entries that row `i` of `a` and a row of `b` have in common, for all rows of `b` that the list names; each is summed in
+    /// the order of the columns. O(entries of all these rows), and of those much longer than row `i` only the logarithm for each of its entries.
+    fn sum<S: StorableSemiring>(&mut self, a: &Operand<'_, S::A>, i: usize, b: &Operand<'_, S::X>, list: &[u32]) -> Option<S::Acc> {
+        let (row, start) = (a.csr.row(i), a.csr.row_range(i).start);
+        let (&last, false) = (row.last()?, list.is_empty()) else { return None };
+        for (&column, place) in row.iter().zip(0..) {
+            self.places[column as usize] = place;
+        }
+        let mut total = None;
+        for &j in list {
+            let (other, at) = (b.csr.row(j as usize), b.csr.row_range(j as usize).start);
+            let mut sum: Option<S::Acc> = None;
+            let mut meet = |place: usize, k: usize| {
+                let value = product::<S>(a.value(start + place), b.value(at + k));
+                sum = Some(sum.map_or(value, |s| S::add(s, value)));
+            };
+            if row.len() * SEARCHED < other.len() {
+                let mut from = 0;
+                for (place, column) in row.iter().enumerate() {
+                    from += other[from..].partition_point(|c| c < column);
+                    if other.get(from) == Some(column) {
+                        meet(place, from);
+                    }
+                }
+            } else {
+                for (k, &column) in other.iter().enumerate() {
+                    if column > last {
+                        break;
+                    }
+                    let place = self.places[column as usize];
+                    if place != NONE {
+                        meet(place as usize, k);
+                    }
+                }
+            }
+            total = add::<S>(total, sum);
+        }
+        for &column in row {
+            self.places[column as usize] = NONE;
+        }
+        total
+    }
 }
 
 /// Counts on bit tiles, under a structural mask of the same format: `bmm_bin_bin_sum_masked`.
@@ -193,4 +234,37 @@ fn tiles<S: StorableSemiring>(mask: Option<MatrixMask<'_, Cpu>>, a: View<'_, Cpu
         _ => return None,
     };
     (&sum as &dyn Any).downcast_ref::<S::Out>().copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitgraph_backend::Matrix;
+    use bitgraph_backend::ops::mxm_reduce;
+    use bitgraph_semiring::PlusTimes;
+    use bitgraph_sparse::{FormatKind, Values};
+    use bitgraph_testkit::graphs::undirected;
+
+    #[test]
+    fn rows_of_a_mask_meet_long_and_short_rows() {
+        // Two hubs of 200 neighbours, which rows of two to five search, and a ring with chords, whose rows are walked.
+        let hubs = (2..202).flat_map(|v| [(0, v), (1, v)]);
+        let ring = (2..202u32).flat_map(|v| [(v, 2 + (v - 1) % 200), (v, 2 + (v + 5) % 200)]);
+        let csr = undirected(202, hubs.chain(ring));
+        let values: Vec<i64> = (0..csr.nnz() as i64).map(|k| k % 23 - 11).collect();
+        let at = |i: usize, j: u32| csr.row(i).binary_search(&j).ok().map(|k| values[csr.row_range(i).start + k]);
+        let mut wanted = 0;
+        for i in 0..202 {
+            for &j in csr.row(i) {
+                wanted += (0..202).filter_map(|k| Some(at(i, k)? * at(j as usize, k)?)).sum::<i64>();
+            }
+        }
+        let stored = Values::from_vec(values.clone());
+        for cpu in [Cpu::new(), Cpu::reference()] {
+            let a = Matrix::new(&cpu, &csr, Some(&stored), FormatKind::Csr).unwrap();
+            assert_eq!(mxm_reduce(PlusTimes::<i64>::new(), &a, &a).transpose_b().mask(&a.pattern()).eval().unwrap().read().unwrap(), wanted);
+        }
+        let long = |i: usize| csr.row(i).iter().filter(|&&j| csr.degree(i) * SEARCHED < csr.degree(j as usize)).count();
+        assert!((0..202).map(long).sum::<usize>() > 100);
+    }
 }

@@ -11,11 +11,13 @@ use crate::tile::{RowEntries, sum};
 use bitgraph_b2sr::with_layout;
 use bitgraph_backend::ops::{VectorWrite, View};
 use bitgraph_backend::{Accumulate, Error, Mxv, StorableSemiring};
-use bitgraph_sparse::{BitVector, Store, Vector, parallel};
+use bitgraph_sparse::{BitVector, Store, Stored, Vector, parallel};
 
 /// One thread pushes a vector with one value in so many positions in less time than it pulls it: with one in 20, over a small Kronecker graph in any
 /// format, in .07 to .13 of that.
 const PUSHED: usize = 4;
+/// Several threads deal products out before they sum them, which takes twice the time.
+const PUSHED_BY_ALL: usize = 2 * PUSHED;
 
 impl<S: StorableSemiring> Mxv<S> for Cpu {
     fn mxv<C: Accumulate<S::Out>>(
@@ -51,8 +53,9 @@ fn product<S: StorableSemiring>(
 ) -> Result<Vector<S::Out>, Error> {
     let values = a.values().map(|v| v.expect::<S::A>()).transpose().map_err(Error::from)?;
     if transpose {
-        // A sparse vector is pushed along its own rows, by one thread; a fuller one is pulled through the transpose, by all.
-        if cpu.is_reference() || u.nvals() < u.len() / (PUSHED * crate::threads::allowed()) {
+        // A sparse vector is pushed along its own rows; a fuller one is pulled through the transpose.
+        let pushed = if crate::threads::allowed() == 1 { PUSHED } else { PUSHED_BY_ALL };
+        if cpu.is_reference() || u.nvals() < u.len() / pushed {
             return Ok(push::<S>(cpu, a, values, u));
         }
         return product::<S>(cpu, selection, a.transposed(), u, false);
@@ -93,24 +96,199 @@ fn row<S: StorableSemiring>(
     sum.map(S::finish)
 }
 
+/// Entries of a push that threads share. Fewer are pushed by one in the time that waking others takes.
+const SHARED: usize = 1 << 14;
+
 /// The product with the transpose, row by row of the matrix: every output meets its rows in ascending order.
 fn push<S: StorableSemiring>(cpu: Cpu, a: &CpuMatrix, values: Option<&[S::A]>, u: &Vector<S::X>) -> Vector<S::Out> {
     let columns = a.shape().1;
     let mut sums = parallel::tabulate(columns, 1 << 14, |_| S::zero());
     let mut touched = BitVector::zeros(columns);
-    let mut scratch = Vec::new();
+    let threads = crate::threads::allowed();
+    let shares = if cpu.is_reference() || threads == 1 { Vec::new() } else { shares(a, u, threads * 4) };
+    if shares.is_empty() {
+        let mut range = Range { first: 0, sums: &mut sums, touched: touched.words64_mut() };
+        let mut scratch = Vec::new();
+        for (row, x) in u.iter() {
+            products::<S>(a, values, row, x, None, &mut scratch, |c, product| range.add::<S>(c, product));
+        }
+    } else {
+        push_shared::<S>(a, values, &shares, threads, (&mut sums, touched.words64_mut()));
+    }
+    build::vector(columns, cpu.is_reference(), |i| touched.get(i).then(|| S::finish(sums[i])))
+}
+
+/// Calls `f(column, product)` for the entries of a row, or for those in these places of it, times an element.
+#[inline(always)]
+fn products<S: StorableSemiring>(
+    a: &CpuMatrix,
+    values: Option<&[S::A]>,
+    row: usize,
+    x: S::X,
+    places: Option<std::ops::Range<usize>>,
+    scratch: &mut Vec<u32>,
+    mut f: impl FnMut(usize, S::Acc),
+) {
+    let list = a.row(row, scratch);
+    let places = places.unwrap_or(0..list.len());
+    match values {
+        None => list[places].iter().for_each(|&c| f(c as usize, S::multiply_pattern(x))),
+        Some(values) => {
+            let values = &values[a.row_start(row)..][places.clone()];
+            list[places].iter().zip(values).for_each(|(&c, &value)| f(c as usize, S::multiply(value, x)));
+        }
+    }
+}
+
+/// Sums of consecutive columns, and which of them there are.
+struct Range<'a, T> {
+    /// The first column.
+    first: usize,
+    sums: &'a mut [T],
+    touched: &'a mut [u64],
+}
+
+impl<T: Copy> Range<'_, T> {
+    #[inline(always)]
+    fn add<S: StorableSemiring<Acc = T>>(&mut self, column: usize, product: T) {
+        let k = column - self.first;
+        let (word, bit) = (&mut self.touched[k / 64], 1 << (k % 64));
+        self.sums[k] = if *word & bit != 0 { S::add(self.sums[k], product) } else { product };
+        *word |= bit;
+    }
+}
+
+/// A task's part of a push: rows with their elements, and the places of the first and the last of them where its part begins and ends.
+struct Share<X> {
+    rows: Vec<(usize, X)>,
+    begin: usize,
+    end: usize,
+}
+
+/// The entries that a vector meets, in about equal parts and in their order; none where they are few.
+fn shares<X: Stored>(a: &CpuMatrix, u: &Vector<X>, parts: usize) -> Vec<Share<X>> {
+    let length = |row: usize| a.row_start(row + 1) - a.row_start(row);
+    let total: usize = if a.shape().0 == 0 { 0 } else { u.iter().map(|(row, _)| length(row)).sum() };
+    if total < SHARED {
+        return Vec::new();
+    }
+    let most = total.div_ceil(parts);
+    let mut shares = Vec::with_capacity(parts);
+    let mut share = Share { rows: Vec::new(), begin: 0, end: 0 };
+    let mut left = most;
     for (row, x) in u.iter() {
-        let start = if values.is_some() { a.row_start(row) } else { 0 };
-        for (k, &c) in a.row(row, &mut scratch).iter().enumerate() {
-            let c = c as usize;
-            let product = values.map_or_else(|| S::multiply_pattern(x), |v| S::multiply(v[start + k], x));
-            if touched.get(c) {
-                sums[c] = S::add(sums[c], product);
-            } else {
-                touched.set(c, true);
-                sums[c] = product;
+        let (mut at, length) = (0, length(row));
+        while at < length {
+            let taken = left.min(length - at);
+            if share.rows.is_empty() {
+                share.begin = at;
+            }
+            share.rows.push((row, x));
+            (at, left) = (at + taken, left - taken);
+            share.end = at;
+            if left == 0 {
+                shares.push(std::mem::replace(&mut share, Share { rows: Vec::new(), begin: 0, end: 0 }));
+                left = most;
             }
         }
     }
-    build::vector(columns, cpu.is_reference(), |i| touched.get(i).then(|| S::finish(sums[i])))
+    if !share.rows.is_empty() {
+        shares.push(share);
+    }
+    shares
+}
+
+/// Products of one task by ranges of columns: those of a range end where its number says.
+struct Dealt<T> {
+    products: Vec<(u32, T)>,
+    ends: Vec<usize>,
+}
+
+/// A push by all threads: each task deals the products of its share out to ranges of columns, and each range is summed by one task, share by
+/// share, so that every sum is formed in the order of the rows.
+fn push_shared<S: StorableSemiring>(
+    a: &CpuMatrix,
+    values: Option<&[S::A]>,
+    shares: &[Share<S::X>],
+    threads: usize,
+    (sums, touched): (&mut [S::Acc], &mut [u64]),
+) {
+    // Whole words of presence.
+    let width = sums.len().div_ceil(threads * 4).next_power_of_two().max(1024);
+    let (shift, ranges) = (width.trailing_zeros(), sums.len().div_ceil(width));
+    let dealt: Vec<Dealt<S::Acc>> = parallel::collect(shares.len(), |t| {
+        let Share { rows, begin, end } = &shares[t];
+        let (mut found, mut ends, mut scratch) = (Vec::new(), vec![0; ranges + 1], Vec::new());
+        for (k, &(row, x)) in rows.iter().enumerate() {
+            let from = if k == 0 { *begin } else { 0 };
+            let to = if k + 1 == rows.len() { *end } else { a.row_start(row + 1) - a.row_start(row) };
+            products::<S>(a, values, row, x, Some(from..to), &mut scratch, |c, product| {
+                ends[(c >> shift) + 1] += 1;
+                found.push((c as u32, product));
+            });
+        }
+        (1..=ranges).for_each(|r| ends[r] += ends[r - 1]);
+        let mut products = found.clone();
+        for &(c, product) in &found {
+            let place = &mut ends[c as usize >> shift];
+            products[*place] = (c, product);
+            *place += 1;
+        }
+        Dealt { products, ends }
+    });
+    let mut parts: Vec<_> = sums.chunks_mut(width).zip(touched.chunks_mut(width / 64)).collect();
+    parallel::each_mut(&mut parts, |r, (sums, touched)| {
+        let mut range = Range { first: r * width, sums, touched };
+        for Dealt { products, ends } in &dealt {
+            let start = if r == 0 { 0 } else { ends[r - 1] };
+            for &(c, product) in &products[start..ends[r]] {
+                range.add::<S>(c as usize, product);
+            }
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bitgraph_backend::ops::vxm;
+    use bitgraph_backend::{Matrix, Vector as Handle};
+    use bitgraph_semiring::{AnySecond, MinPlus, PlusTimes};
+    use bitgraph_sparse::{FormatKind, Values};
+    use bitgraph_testkit::graphs::directed;
+
+    #[test]
+    fn shared_pushes_sum_in_the_order_of_the_rows() {
+        const N: usize = 9000;
+        // A hub whose row is longer than a share, and rows of a few entries; weights whose sums depend on their order.
+        let mut seed = 3u64;
+        let mut next = || {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            ((seed >> 33) % N as u64) as u32
+        };
+        let few: Vec<(u32, u32)> = (0..8 * N).map(|_| (next(), next())).collect();
+        let csr = directed(N, (0..N as u32).map(|v| (9, v)).chain(few));
+        let values = Values::from_vec((0..csr.nnz()).map(|k| 1.0 / (1 + k % 97) as f32).collect::<Vec<_>>());
+        let entries = (0..N as u32).step_by(9).map(|v| (v, 0.1 + v as f32));
+        for kind in FormatKind::ALL {
+            let of = |cpu: &Cpu| {
+                let a = Matrix::new(cpu, &csr, Some(&values), kind).unwrap();
+                let u = Handle::from_entries(cpu, N, entries.clone()).unwrap();
+                let sums = vxm(&u, PlusTimes::<f32>::new(), &a).eval().unwrap().to_host().unwrap();
+                let smallest = vxm(&u, MinPlus::<f32>::new(), &a).eval().unwrap().to_host().unwrap();
+                let first = vxm(&u, AnySecond::<f32>::new(), &a.pattern()).eval().unwrap().to_host().unwrap();
+                (sums, smallest, first)
+            };
+            let wanted = of(&Cpu::reference());
+            for threads in [1, 4, 13] {
+                let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+                pool.install(|| assert_eq!(of(&Cpu::new()), wanted, "{kind}, {threads} threads"));
+            }
+            let a = CpuMatrix::new(&csr, Some(&values), kind).unwrap();
+            let u = Vector::from_entries(N, entries.clone()).unwrap();
+            let found = shares(&a, &u, 16);
+            assert_eq!(found.len(), 16, "{kind}: shared, and the hub's row cut");
+            assert!(found.iter().filter(|share| share.rows.iter().any(|&(row, _)| row == 9)).count() > 1);
+        }
+    }
 }

@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use super::{RowMask, compiled, row_blocks};
+use super::{BitTile, RowMask, compiled, row_blocks};
 #[cfg(target_arch = "x86_64")]
 use crate::Isa;
 use bitgraph_b2sr::{B2sr, Grouped, Hybrid, Tile, Tile4, Tile8, Tile16, Tile32};
@@ -53,14 +53,34 @@ pub trait TileSum<F>: Tile {
     }
 }
 
+/// Tiles of so many rows or more are added entry by entry where they hold few.
+const LARGE: usize = 16;
+/// So many entries a row of a tile, in the mean, are few: a tile of 16 with one or two took 130 ns when all 256 places were added, one of 32 ten
+/// times that in `f64`.
+const FEW: u32 = 2;
+
 macro_rules! tile_sum {
     ($tile:ty, $f:ident, $bits:ident, $size:literal $(, $avx512:path)?) => {
         impl TileSum<$f> for $tile {
             #[inline(always)]
             fn sums(columns: &[u32], tiles: &[Self], x: &Pieces<'_, $f>, out: &mut [$f]) {
                 let mut acc = [[0.0; $size]; $size];
+                let mut few = [0.0; $size];
                 for (&column, tile) in columns.iter().zip(tiles) {
                     let x = &x.piece(column)[..$size];
+                    if $size >= LARGE && Tile::count(tile) <= FEW * $size {
+                        let mut rows = tile.hits();
+                        while rows != 0 {
+                            let r = rows.trailing_zeros() as usize;
+                            rows &= rows - 1;
+                            let mut row = tile.row(r);
+                            while row != 0 {
+                                few[r] += x[row.trailing_zeros() as usize % $size];
+                                row &= row - 1;
+                            }
+                        }
+                        continue;
+                    }
                     for (r, acc) in acc.iter_mut().enumerate() {
                         let row = tile.row(r);
                         for c in 0..$size {
@@ -70,8 +90,8 @@ macro_rules! tile_sum {
                         }
                     }
                 }
-                for (out, acc) in out.iter_mut().zip(&acc) {
-                    *out = acc.iter().sum();
+                for ((out, acc), few) in out.iter_mut().zip(&acc).zip(few) {
+                    *out = acc.iter().sum::<$f>() + few;
                 }
             }
             $(

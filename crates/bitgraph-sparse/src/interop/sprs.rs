@@ -53,8 +53,7 @@ impl Csr {
         if by_row {
             return Ok((csr, values));
         }
-        let (csr, positions) = csr.transpose_with_positions();
-        Ok((csr, values.gather(&positions)))
+        Ok(csr.transpose_with(&values))
     }
 
     /// A matrix of `sprs` that borrows the pattern and `values`.

@@ -5,12 +5,14 @@
 
 mod loops;
 mod once;
+mod pages;
 
 pub use loops::{
     all, blocks, chunks_mut, collect, collect_from, concat, each, each_mut, first, map, position, reduce, tabulate, try_each, try_each_mut,
     update,
 };
 pub use once::once;
+pub use pages::{filled_by, write_pages};
 
 use crate::OffsetInt;
 use std::marker::PhantomData;

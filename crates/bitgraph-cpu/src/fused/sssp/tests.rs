@@ -97,8 +97,7 @@ fn check<D: Distance>(csr: &Csr, values: &Values, directed: bool, sources: &[u32
     let _turn = TURN.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
     let weights = values.cast::<D>();
     let weights = weights.as_slice::<D>().expect("cast");
-    let (t, order) = csr.transpose_with_positions();
-    let tv = values.gather(&order);
+    let (t, tv) = csr.transpose_with(values);
     let incoming = directed.then_some((&t, Some(&tv)));
     let wants: Vec<Vec<D>> = sources.iter().map(|&s| reference(csr, weights, s)).collect();
     let bare = weights.iter().all(|&w| w == D::ONE);
