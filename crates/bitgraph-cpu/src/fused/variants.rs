@@ -88,13 +88,20 @@ fn breadth_first_search() {
     // Rows of two parts and a shorter one, whose leaves nothing else leads to.
     let hubs = with_leaves(&layers(400, 1000, 4), &[60_003, 75_001], 2 * 4096 + 77);
     search("hubs among layers", &hubs, 17, 3, &["bfs: shared top-down", "bfs: a part of a long row"]);
-    search("layers", &layers(36, 5000, 4), 17, 1, &["bfs: over marks"]);
+    search("layers", &layers(36, 5000, 4), 17, 1, &["bfs: over marks of joined rows"]);
+    let chords = (0..20_000).flat_map(|v| [(v, (v + 1) % 20_000), (v, (v + 5) % 20_000)]);
+    search("a ring with chords", &undirected(20_000, chords), 17, 1, &["bfs: over marks"]);
     let edges = random.pairs(600_000, 60_000, 0);
     let alike = undirected(60_000, edges);
     search("alike degrees", &alike, 5, 1, &["bfs: over bits", "bfs: spread", "bfs: bottom-up"]);
     search("alike degrees", &alike, 5, 2, &["bfs: spread", "bfs: bottom-up"]);
     let edges = random.pairs(140_000, 70_000, 0);
-    search("far neighbours", &undirected(70_000, edges), 5, 1, &["bfs: over marks, scattered"]);
+    search("far neighbours", &undirected(70_000, edges), 5, 1, &["bfs: over marks of joined rows, scattered"]);
+    // A grid numbered at random, whose rows are alike.
+    let at = |k: u32| (u64::from(k) * 7919 % 75_000) as u32;
+    let beside = (0..75_000).filter(|k| k % 250 < 249).map(|k| (at(k), at(k + 1)));
+    let grid = undirected(75_000, beside.chain((0..74_750).map(|k| (at(k), at(k + 250)))));
+    search("a shuffled grid", &grid, 5, 1, &["bfs: over marks, scattered"]);
     // Hubs: an end is the smallest of many numbers.
     let mut end = || (0..24).map(|_| random.below(30_000)).min().unwrap_or(0);
     let edges: Vec<_> = (0..400_000).map(|_| (end(), end())).collect();

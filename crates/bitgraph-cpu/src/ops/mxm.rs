@@ -262,7 +262,10 @@ mod tests {
         let stored = Values::from_vec(values.clone());
         for cpu in [Cpu::new(), Cpu::reference()] {
             let a = Matrix::new(&cpu, &csr, Some(&stored), FormatKind::Csr).unwrap();
-            assert_eq!(mxm_reduce(PlusTimes::<i64>::new(), &a, &a).transpose_b().mask(&a.pattern()).eval().unwrap().read().unwrap(), wanted);
+            assert_eq!(
+                mxm_reduce(PlusTimes::<i64>::new(), &a, &a).transpose_b().mask(&a.pattern()).eval().unwrap().read().unwrap(),
+                wanted
+            );
         }
         let long = |i: usize| csr.row(i).iter().filter(|&&j| csr.degree(i) * SEARCHED < csr.degree(j as usize)).count();
         assert!((0..202).map(long).sum::<usize>() > 100);

@@ -1,7 +1,7 @@
 //! Top-down steps: every vertex of a level marks its unvisited neighbours.
 //!
 //! Three forms. Over marks, for low degrees: no bitmap, no branch on whether a neighbour is new, and the rows of vertices
-//! further on in the queue are fetched ahead. Over a bitmap: sixteen neighbours at a time, the new ones compressed into the
+//! further on in the queue are fetched ahead; where rows differ in length, those of several vertices are joined. Over a bitmap: sixteen neighbours at a time, the new ones compressed into the
 //! queue. Shared: sixteen neighbours at a time over marks, whose change decides which of several threads has found a vertex. (Bits of a
 //! bitmap that all threads write to would be nearer together: its cache lines then go from core to core.)
 //!
@@ -11,10 +11,12 @@
 
 #![allow(unsafe_code)]
 
+use super::BfsLayout;
 use super::rounds::Part;
 use super::search::Rows;
 use crate::{Isa, trace};
 use bitgraph_algorithms::UNREACHED;
+use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -40,49 +42,71 @@ pub(super) fn over_marks(
     level: Range<usize>,
     marks: &mut [u32],
     mark: Option<u32>,
-    scattered: bool,
+    layout: &BfsLayout,
 ) -> (usize, u64) {
     assert!(queue.len() >= marks.len() + 64 && rows.0.len() == marks.len() + 1 && level.end <= marks.len());
+    trace::enter(match (layout.uneven, layout.scattered) {
+        (true, true) => "bfs: over marks of joined rows, scattered",
+        (true, false) => "bfs: over marks of joined rows",
+        (false, true) => "bfs: over marks, scattered",
+        (false, false) => "bfs: over marks",
+    });
     // SAFETY: the assertion, and the module's invariants.
     unsafe {
-        if scattered {
-            trace::enter("bfs: over marks, scattered");
-            over_marks_as::<true>(rows, queue, level, marks, mark)
-        } else {
-            trace::enter("bfs: over marks");
-            over_marks_as::<false>(rows, queue, level, marks, mark)
+        match (layout.uneven, layout.scattered, mark.is_none()) {
+            (true, true, true) => over_joined::<true, true>(rows, queue, level, marks, mark),
+            (true, true, false) => over_joined::<true, false>(rows, queue, level, marks, mark),
+            (true, false, true) => over_joined::<false, true>(rows, queue, level, marks, mark),
+            (true, false, false) => over_joined::<false, false>(rows, queue, level, marks, mark),
+            (false, true, _) => over_rows::<true>(rows, queue, level, marks, mark),
+            (false, false, _) => over_rows::<false>(rows, queue, level, marks, mark),
         }
     }
 }
 
+/// Fetches what vertices further on in the queue, which ends at `end`, will want.
+///
+/// # Safety
+/// The queue holds vertices up to there.
+#[inline(always)]
+unsafe fn fetch_ahead<const SCATTERED: bool>((offsets, indices): Rows<'_>, queue: *const u32, h: usize, end: usize, marks: *const u32) {
+    let (o, ids) = (offsets.as_ptr(), indices.as_ptr());
+    // SAFETY: the contract; what is read are offsets of vertices, and ids at places that there are.
+    unsafe {
+        if h + 3 * AHEAD < end {
+            fetch(o.add(*queue.add(h + 3 * AHEAD) as usize));
+            let second = *o.add(*queue.add(h + 2 * AHEAD) as usize) as usize;
+            fetch(ids.wrapping_add(second));
+            if SCATTERED {
+                let third = *o.add(*queue.add(h + AHEAD) as usize) as usize;
+                for k in 0..4 {
+                    fetch(marks.add(*ids.add((third + k).min(indices.len() - 1)) as usize));
+                }
+            }
+        }
+    }
+}
+
+/// Row by row.
+///
 /// # Safety
 /// The module's invariants hold, and the lengths agree.
-unsafe fn over_marks_as<const SCATTERED: bool>(
-    (offsets, indices): Rows<'_>,
+unsafe fn over_rows<const SCATTERED: bool>(
+    rows: Rows<'_>,
     queue: &mut [u32],
     level: Range<usize>,
     marks: &mut [u32],
     mark: Option<u32>,
 ) -> (usize, u64) {
-    let (o, ids, q, m) = (offsets.as_ptr(), indices.as_ptr(), queue.as_mut_ptr(), marks.as_mut_ptr());
+    let (o, ids, q, m) = (rows.0.as_ptr(), rows.1.as_ptr(), queue.as_mut_ptr(), marks.as_mut_ptr());
     let mut end = level.end;
     let mut arcs = 0;
     for h in level {
-        // SAFETY: `end` grows only with vertices marked for the first time, so it never passes the number of vertices; the
-        // queue holds vertices, and what is prefetched is never read here except through vertices already in the queue.
+        // SAFETY: `end` grows only with vertices marked for the first time, so it never passes the number of vertices; the queue holds
+        // vertices.
         unsafe {
             let v = *q.add(h) as usize;
-            if h + 3 * AHEAD < end {
-                fetch(o.add(*q.add(h + 3 * AHEAD) as usize));
-                let second = *o.add(*q.add(h + 2 * AHEAD) as usize) as usize;
-                fetch(ids.wrapping_add(second));
-                if SCATTERED {
-                    let third = *o.add(*q.add(h + AHEAD) as usize) as usize;
-                    for k in 0..4 {
-                        fetch(m.add(*ids.add((third + k).min(indices.len() - 1)) as usize));
-                    }
-                }
-            }
+            fetch_ahead::<SCATTERED>(rows, q, h, end, m);
             let (first, last) = (*o.add(v) as usize, *o.add(v + 1) as usize);
             arcs += (last - first) as u64;
             let value = mark.unwrap_or(v as u32);
@@ -95,6 +119,97 @@ unsafe fn over_marks_as<const SCATTERED: bool>(
                 *slot = if new { value } else { old };
                 end += usize::from(new);
             }
+        }
+    }
+    (end, arcs)
+}
+
+/// Vertices whose rows are gone over together.
+const GROUP: usize = 32;
+/// Entries of a short row at most, which is copied as if it had so many.
+const SHORT: usize = 16;
+
+/// The short rows of some vertices, one behind the other: one loop over all their entries, whose end is foreseen, where the end of each row is
+/// not. Of two triangulations of 65 thousand vertices, with rows of 3 to 12, searches took 1.6 times as long row by row.
+struct Joined {
+    ids: [MaybeUninit<u32>; (GROUP + 1) * SHORT],
+    /// The vertex whose row an entry is of, where marks are parents.
+    tails: [MaybeUninit<u32>; (GROUP + 1) * SHORT],
+    len: usize,
+}
+
+impl Joined {
+    const fn new() -> Self {
+        Self { ids: [MaybeUninit::uninit(); (GROUP + 1) * SHORT], tails: [MaybeUninit::uninit(); (GROUP + 1) * SHORT], len: 0 }
+    }
+    /// Appends the row of `v`, at `first..last`; false if it is not short, or so near the end of the lists that it cannot be copied so.
+    ///
+    /// # Safety
+    /// There are fewer than [`GROUP`] rows since the length was 0.
+    #[inline(always)]
+    unsafe fn push<const PARENTS: bool>(&mut self, indices: &[u32], v: u32, first: usize, last: usize) -> bool {
+        if last - first > SHORT || first + SHORT > indices.len() {
+            return false;
+        }
+        // SAFETY: a short row can be read, and there is room for one more by the contract.
+        unsafe {
+            let (from, to) = (indices.as_ptr().add(first), self.ids.as_mut_ptr().cast::<u32>().add(self.len));
+            to.cast::<[u32; SHORT]>().write_unaligned(from.cast::<[u32; SHORT]>().read_unaligned());
+            if PARENTS {
+                self.tails.as_mut_ptr().cast::<u32>().add(self.len).cast::<[u32; SHORT]>().write_unaligned([v; SHORT]);
+            }
+        }
+        self.len += last - first;
+        true
+    }
+}
+
+/// The rows of a group of vertices at a time.
+///
+/// # Safety
+/// The module's invariants hold, and the lengths agree.
+unsafe fn over_joined<const SCATTERED: bool, const PARENTS: bool>(
+    rows: Rows<'_>,
+    queue: &mut [u32],
+    level: Range<usize>,
+    marks: &mut [u32],
+    mark: Option<u32>,
+) -> (usize, u64) {
+    let (o, q, m) = (rows.0.as_ptr(), queue.as_mut_ptr(), marks.as_mut_ptr());
+    let (mut end, mut arcs, mut joined, mark) = (level.end, 0, Joined::new(), mark.unwrap_or(0));
+    // SAFETY: `end` grows only with vertices marked for the first time, so it never passes the number of vertices; ids are vertices.
+    let visit = |u: u32, value: u32, end: &mut usize| unsafe {
+        let slot = m.add(u as usize);
+        let old = *slot;
+        let new = old == UNREACHED;
+        *q.add(*end) = u;
+        *slot = if new { value } else { old };
+        *end += usize::from(new);
+    };
+    let mut h = level.start;
+    while h < level.end {
+        let stop = level.end.min(h + GROUP);
+        let mut long = None;
+        joined.len = 0;
+        while h < stop && long.is_none() {
+            // SAFETY: the queue holds vertices; rows of one group are joined.
+            unsafe {
+                fetch_ahead::<SCATTERED>(rows, q, h, end, m);
+                let v = *q.add(h);
+                let (first, last) = (*o.add(v as usize) as usize, *o.add(v as usize + 1) as usize);
+                arcs += (last - first) as u64;
+                if !joined.push::<PARENTS>(rows.1, v, first, last) {
+                    long = Some((v, first..last));
+                }
+            }
+            h += 1;
+        }
+        for (u, tail) in joined.ids.iter().zip(&joined.tails).take(joined.len) {
+            // SAFETY: so many have been written, and their tails where they are looked at.
+            unsafe { visit(u.assume_init(), if PARENTS { tail.assume_init() } else { mark }, &mut end) };
+        }
+        if let Some((v, row)) = long {
+            rows.1[row].iter().for_each(|&u| visit(u, if PARENTS { v } else { mark }, &mut end));
         }
     }
     (end, arcs)

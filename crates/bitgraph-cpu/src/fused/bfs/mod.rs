@@ -37,6 +37,8 @@ pub struct BfsLayout {
     max_neighbour: Option<Vec<u32>>,
     /// Whether neighbours are far from each other in memory.
     scattered: bool,
+    /// Whether the ends of rows are hard to foresee.
+    uneven: bool,
     /// Whether searches take more threads the longer they last.
     growing: bool,
     scratch: Pool<Scratch>,
@@ -97,6 +99,7 @@ impl BfsLayout {
             closed_degrees: 0,
             max_neighbour: None,
             scattered: false,
+            uneven: false,
             growing: options.growing,
             scratch: Pool::default(),
         };
@@ -116,7 +119,7 @@ impl BfsLayout {
         if !n.is_multiple_of(64) {
             layout.closed[n >> 6] |= !0 << (n & 63);
         }
-        layout.scattered = scattered(out);
+        (layout.scattered, layout.uneven) = (scattered(out), uneven(o));
         if options.max_degree {
             let degrees: Vec<u32> = (0..n).map(degree).collect();
             let mut max_neighbour = vec![0u32; n.next_multiple_of(64)];
@@ -226,6 +229,20 @@ fn scattered(csr: &Csr) -> bool {
         }
     }
     far * 4 > all
+}
+
+/// Rows that are asked whether they are as long as the next one.
+const ASKED: usize = 512;
+/// Mean entries of a row from which on rows are worth joining: with one thread a road graph of 2 took 1.4 times as long so, uniform ones of 4 .95
+/// times, a triangulation (6) and a census graph (5) .75 and .6 times.
+const JOINED: usize = 3;
+
+/// Whether most rows have another length than the next one, by a sample: how many entries come next is foreseen by those that came last.
+fn uneven(offsets: &[u32]) -> bool {
+    let n = offsets.len() - 1;
+    let step = n / ASKED;
+    let differs = |v: usize| offsets[v + 1] - offsets[v] != offsets[v + 2] - offsets[v + 1];
+    step > 1 && offsets[n] as usize >= JOINED * n && (0..ASKED).filter(|k| differs(k * step)).count() > ASKED / 2
 }
 
 #[cfg(test)]

@@ -184,7 +184,7 @@ impl Search<'_> {
         let mark = (!self.parents).then_some(state.level + 1);
         let queue = &mut scratch.queue[..];
         let (end, arcs) = if over_marks {
-            down::over_marks(self.out, queue, state.head..state.tail, marks, mark, self.layout.scattered)
+            down::over_marks(self.out, queue, state.head..state.tail, marks, mark, self.layout)
         } else {
             down::over_bits(self.out, queue, state.head..state.tail, marks, &mut scratch.visited, mark, self.isa)
         };

@@ -20,7 +20,7 @@ const MAX_DEGREE_NODES: usize = 1 << 14;
 /// Vertices of a level of a mesh, in the mean, from which on levels are shared. On 16 cores stencils of 27 points, of 2000 and more by the planner's
 /// estimate, took 0.7 times as long with four threads as with one, and 0.4 times with sixteen; two triangulations of 65 thousand vertices, of 600
 /// and 900, took 0.7 to 0.8 times as long in one measurement, and one of them 1.0 to 2.0 times in two others; a geometric graph of 430 took 1.3 times.
-const SHARED_LEVEL: f64 = 1000.0;
+const SHARED_LEVEL: f64 = 8000.0;
 /// Threads below which they are not.
 const MESH_THREADS: usize = 4;
 
@@ -56,9 +56,11 @@ fn threads(s: &Stats) -> usize {
         return usize::MAX;
     }
     let low = if scattered(s) { s.mean_degree < LOW_DEGREE_RENUMBERED && mesh_like(s) } else { s.mean_degree < LOW_DEGREE };
-    let (level, threads) = if low { (SHARED_LOW_LEVEL, LOW_DEGREE_THREADS) } else { (SHARED_LEVEL, MESH_THREADS) };
-    let shared = s.nodes as f64 / s.levels >= level;
-    if shared && crate::threads::available() >= threads { usize::MAX } else { 1 }
+    let (wide, threads) = match low {
+        true => (s.nodes as f64 / s.levels >= SHARED_LOW_LEVEL, LOW_DEGREE_THREADS),
+        false => (s.entries as f64 / s.levels >= SHARED_LEVEL, MESH_THREADS),
+    };
+    if wide && crate::threads::available() >= threads { usize::MAX } else { 1 }
 }
 
 /// Nanoseconds of a search without hubs, on CSR alone.

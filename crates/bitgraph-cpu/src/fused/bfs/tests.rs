@@ -32,6 +32,11 @@ fn graphs() -> Vec<(&'static str, Csr)> {
         ("undirected, in parts", undirected(3000, pairs(4, 3000, 2500, false))),
         ("undirected, wide", undirected(50_000, pairs(5, 50_000, 500_000, false))),
         ("undirected, skewed", undirected(50_000, pairs(6, 50_000, 500_000, true))),
+        (
+            "rows of many lengths, and a long one",
+            undirected(3000, pairs(7, 3000, 6000, false).into_iter().chain((0..100).map(|v| (9, 29 * v)))),
+        ),
+        ("the same far apart", undirected(70_000, pairs(8, 70_000, 150_000, false).into_iter().chain((0..100).map(|v| (9, 600 * v))))),
         ("a grid with loops", undirected(75_000, grid)),
         ("a shuffled grid", undirected(75_000, shuffle)),
     ]
