@@ -18,7 +18,8 @@ pub(super) const ALPHA: u64 = 12;
 const STEADY_ALPHA: u64 = 3;
 /// Bottom-up ends when a level has shrunk below the vertices over this, and is smaller than what is unvisited.
 pub(super) const BETA: usize = 24;
-/// Graphs of fewer vertices are searched top-down by one thread, and levels of fewer arcs as long as no other thread is awake.
+/// Graphs of fewer vertices are searched by one thread, and levels of fewer arcs as long as no other thread is awake. A mesh of 4 thousand vertices
+/// took 1.3 times as long with two that shared its last levels, and 2.1 times with sixteen.
 const SHARED_NODES: usize = 1 << 14;
 const SHARED_ARCS: u64 = 1 << 13;
 /// A level turned bottom-up is spread over bitmaps instead if its arcs are fewer than the unvisited vertices times this.
@@ -126,7 +127,7 @@ impl Search<'_> {
                     #[allow(unsafe_code)]
                     // SAFETY: numbers as places for numbers; only numbers are written to them.
                     let places = unsafe { std::slice::from_raw_parts_mut(marks.as_mut_ptr().cast(), n) };
-                    let end = team::with_growth(usize::MAX, since, |team| {
+                    let end = team::with_growth(if shares { usize::MAX } else { 1 }, since, |team| {
                         rounds::run(self, team, places, scratch, (source, most), start, &level)
                     })?;
                     return Ok((marks, Found::of(&end)));
