@@ -163,6 +163,7 @@ struct Share<X> {
     rows: Vec<(usize, X)>,
     begin: usize,
     end: usize,
+    entries: usize,
 }
 
 /// The entries that a vector meets, in about equal parts and in their order; none where they are few.
@@ -174,7 +175,8 @@ fn shares<X: Stored>(a: &CpuMatrix, u: &Vector<X>, parts: usize) -> Vec<Share<X>
     }
     let most = total.div_ceil(parts);
     let mut shares = Vec::with_capacity(parts);
-    let mut share = Share { rows: Vec::new(), begin: 0, end: 0 };
+    let empty = || Share { rows: Vec::new(), begin: 0, end: 0, entries: 0 };
+    let mut share = empty();
     let mut left = most;
     for (row, x) in u.iter() {
         let (mut at, length) = (0, length(row));
@@ -185,9 +187,9 @@ fn shares<X: Stored>(a: &CpuMatrix, u: &Vector<X>, parts: usize) -> Vec<Share<X>
             }
             share.rows.push((row, x));
             (at, left) = (at + taken, left - taken);
-            share.end = at;
+            (share.end, share.entries) = (at, share.entries + taken);
             if left == 0 {
-                shares.push(std::mem::replace(&mut share, Share { rows: Vec::new(), begin: 0, end: 0 }));
+                shares.push(std::mem::replace(&mut share, empty()));
                 left = most;
             }
         }
@@ -215,10 +217,10 @@ fn push_shared<S: StorableSemiring>(
 ) {
     // Whole words of presence.
     let width = sums.len().div_ceil(threads * 4).next_power_of_two().max(1024);
-    let (shift, ranges) = (width.trailing_zeros(), sums.len().div_ceil(width));
+    let (shift, ranges, most) = (width.trailing_zeros(), sums.len().div_ceil(width), shares.iter().map(|s| s.entries).max().unwrap_or(0));
     let dealt: Vec<Dealt<S::Acc>> = parallel::collect(shares.len(), |t| {
-        let Share { rows, begin, end } = &shares[t];
-        let (mut found, mut ends, mut scratch) = (Vec::new(), vec![0; ranges + 1], Vec::new());
+        let Share { rows, begin, end, .. } = &shares[t];
+        let (mut found, mut ends, mut scratch) = (Vec::with_capacity(most), vec![0; ranges + 1], Vec::new());
         for (k, &(row, x)) in rows.iter().enumerate() {
             let from = if k == 0 { *begin } else { 0 };
             let to = if k + 1 == rows.len() { *end } else { a.row_start(row + 1) - a.row_start(row) };

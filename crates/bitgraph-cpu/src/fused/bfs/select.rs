@@ -17,9 +17,10 @@ pub(crate) const MAX_DEGREE: &str = "max-degree";
 /// Fewer vertices than this are searched before a neighbour of maximum degree could help.
 const MAX_DEGREE_NODES: usize = 1 << 14;
 
-/// Vertices of a level of a mesh, in the mean, from which on levels are shared. On 16 cores stencils of 27 points, of 2000 and more by the planner's
-/// estimate, took 0.7 times as long with four threads as with one, and 0.4 times with sixteen; two triangulations of 65 thousand vertices, of 600
-/// and 900, took 0.7 to 0.8 times as long in one measurement, and one of them 1.0 to 2.0 times in two others; a geometric graph of 430 took 1.3 times.
+/// Arcs out of a level of a mesh, in the mean, from which on levels are shared. On 16 cores stencils of 27 points took 0.6 times as long with four
+/// threads as with one from 14 thousand on, by the planner's estimate, and 0.4 times with sixteen from 50 thousand on; two triangulations of 65 thousand
+/// vertices, of 3.6 and 5.4 thousand, took 0.7 to 0.8 times as long in one measurement, and one of them 1.0 to 2.0 times in two others; a geometric
+/// graph of 4 thousand took 1.3 times.
 const SHARED_LEVEL: f64 = 8000.0;
 /// Threads below which they are not.
 const MESH_THREADS: usize = 4;
@@ -45,6 +46,13 @@ const FEW_NODES: usize = 1 << 14;
 /// 1 ms. On 16 cores five graphs of 131 to 262 thousand took .5 to .8 times as long with sixteen threads as if they were woken one by one.
 const LONG_SEARCH: usize = 1 << 17;
 
+/// Arcs, and half vertices, that a search which is soon over is worth another thread for. On 16 cores a graph of 20 thousand vertices and 400 thousand
+/// arcs took .18 ms with eight to twelve threads and .24 with sixteen, a uniform one of 33 and 260 thousand .12 and .14, others of two to five
+/// times as many as long.
+const SEARCH_SHARE: usize = 1 << 15;
+/// Threads that any such search is worth.
+const SEARCH_THREADS: usize = 4;
+
 /// How a graph with the arcs `out` is laid out and searched.
 pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
     BfsOptions { max_degree, growing: out.nnz() < LONG_SEARCH || out.nrows() < FEW_NODES }
@@ -53,7 +61,7 @@ pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
 /// The most threads that levels are shared among. Those of any graph a long way across are as narrow as a mesh's.
 fn threads(s: &Stats) -> usize {
     if !s.spreads_slowly {
-        return usize::MAX;
+        return ((s.entries + 2 * s.nodes) / SEARCH_SHARE).max(SEARCH_THREADS);
     }
     let low = if scattered(s) { s.mean_degree < LOW_DEGREE_RENUMBERED && mesh_like(s) } else { s.mean_degree < LOW_DEGREE };
     let (wide, threads) = match low {
