@@ -87,6 +87,23 @@ unsafe fn fetch_ahead<const SCATTERED: bool>((offsets, indices): Rows<'_>, queue
     }
 }
 
+/// Goes over an entry: a vertex without a mark gets the value, and is queued at `end`.
+///
+/// # Safety
+/// The vertex has a mark, and the queue has room for it.
+#[inline(always)]
+unsafe fn visit(queue: *mut u32, marks: *mut u32, u: u32, value: u32, end: &mut usize) {
+    // SAFETY: the contract.
+    unsafe {
+        let slot = marks.add(u as usize);
+        let old = *slot;
+        let new = old == UNREACHED;
+        *queue.add(*end) = u;
+        *slot = if new { value } else { old };
+        *end += usize::from(new);
+    }
+}
+
 /// Row by row.
 ///
 /// # Safety
@@ -111,13 +128,7 @@ unsafe fn over_rows<const SCATTERED: bool>(
             arcs += (last - first) as u64;
             let value = mark.unwrap_or(v as u32);
             for k in first..last {
-                let u = *ids.add(k);
-                let slot = m.add(u as usize);
-                let old = *slot;
-                let new = old == UNREACHED;
-                *q.add(end) = u;
-                *slot = if new { value } else { old };
-                end += usize::from(new);
+                visit(q, m, *ids.add(k), value, &mut end);
             }
         }
     }
@@ -177,15 +188,6 @@ unsafe fn over_joined<const SCATTERED: bool, const PARENTS: bool>(
 ) -> (usize, u64) {
     let (o, q, m) = (rows.0.as_ptr(), queue.as_mut_ptr(), marks.as_mut_ptr());
     let (mut end, mut arcs, mut joined, mark) = (level.end, 0, Joined::new(), mark.unwrap_or(0));
-    // SAFETY: `end` grows only with vertices marked for the first time, so it never passes the number of vertices; ids are vertices.
-    let visit = |u: u32, value: u32, end: &mut usize| unsafe {
-        let slot = m.add(u as usize);
-        let old = *slot;
-        let new = old == UNREACHED;
-        *q.add(*end) = u;
-        *slot = if new { value } else { old };
-        *end += usize::from(new);
-    };
     let mut h = level.start;
     while h < level.end {
         let stop = level.end.min(h + GROUP);
@@ -205,11 +207,13 @@ unsafe fn over_joined<const SCATTERED: bool, const PARENTS: bool>(
             h += 1;
         }
         for (u, tail) in joined.ids.iter().zip(&joined.tails).take(joined.len) {
-            // SAFETY: so many have been written, and their tails where they are looked at.
-            unsafe { visit(u.assume_init(), if PARENTS { tail.assume_init() } else { mark }, &mut end) };
+            // SAFETY: so many have been written, and their tails where they are looked at; `end` grows only with vertices marked for the first
+            // time, so it never passes the number of vertices.
+            unsafe { visit(q, m, u.assume_init(), if PARENTS { tail.assume_init() } else { mark }, &mut end) };
         }
         if let Some((v, row)) = long {
-            rows.1[row].iter().for_each(|&u| visit(u, if PARENTS { v } else { mark }, &mut end));
+            // SAFETY: as above.
+            rows.1[row].iter().for_each(|&u| unsafe { visit(q, m, u, if PARENTS { v } else { mark }, &mut end) });
         }
     }
     (end, arcs)
