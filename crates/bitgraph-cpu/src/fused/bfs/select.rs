@@ -46,13 +46,6 @@ const FEW_NODES: usize = 1 << 14;
 /// 1 ms. On 16 cores five graphs of 131 to 262 thousand took .5 to .8 times as long with sixteen threads as if they were woken one by one.
 const LONG_SEARCH: usize = 1 << 17;
 
-/// Arcs, and quarters of vertices, that a search which is soon over is worth another thread for. On 16 cores a graph of 19 thousand vertices and 400
-/// thousand arcs took .14 to .18 ms with eight to thirteen threads and .23 with sixteen, a uniform one of 33 and 260 thousand .12 and .15; sparse ones of
-/// 62 and 66 thousand, of 150 and 260 thousand arcs, 1.1 to 1.2 times as long with eight as with sixteen.
-const SEARCH_SHARE: usize = 36_000;
-/// Threads that any such search is worth.
-const SEARCH_THREADS: usize = 4;
-
 /// How a graph with the arcs `out` is laid out and searched.
 pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
     BfsOptions { max_degree, growing: out.nnz() < LONG_SEARCH || out.nrows() < FEW_NODES }
@@ -61,7 +54,7 @@ pub(crate) fn options(out: &Csr, max_degree: bool) -> BfsOptions {
 /// The most threads that levels are shared among. Those of any graph a long way across are as narrow as a mesh's.
 fn threads(s: &Stats) -> usize {
     if !s.spreads_slowly {
-        return ((s.entries + 4 * s.nodes) / SEARCH_SHARE).max(SEARCH_THREADS);
+        return usize::MAX;
     }
     let low = if scattered(s) { s.mean_degree < LOW_DEGREE_RENUMBERED && mesh_like(s) } else { s.mean_degree < LOW_DEGREE };
     let (wide, threads) = match low {
