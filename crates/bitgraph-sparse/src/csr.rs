@@ -8,11 +8,9 @@
 //! `4 nnz + 4 (rows + 1)`, or `8 (rows + 1)` for offsets of 64 bits.
 
 use crate::offsets::Width;
+use crate::parallel::DisjointSlice;
 use crate::{Buffer, Error, OffsetInt, Offsets, Result, Values, parallel, valid, with_offsets, with_values};
 use std::mem::MaybeUninit;
-
-/// An array that tasks fill, each its own elements.
-type Slots<'a, T> = parallel::DisjointSlice<'a, MaybeUninit<T>>;
 
 /// A sparse pattern: where entries are. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -168,7 +166,7 @@ impl Csr {
                 let tasks = rayon::current_num_threads().min((self.nnz() / self.nrows().max(1)).max(8));
                 let blocks = self.lower_blocks(o, tasks);
                 let mut next = self.first_mirrors(o, &blocks);
-                let next: Vec<_> = next.iter_mut().map(|n| parallel::DisjointSlice::new(&mut n[..])).collect();
+                let next: Vec<_> = next.iter_mut().map(|n| DisjointSlice::new(&mut n[..])).collect();
                 parallel::all(blocks.len(), 1, |b| {
                     // SAFETY: each block has an array of its own, and is one task's.
                     #[allow(unsafe_code)]
@@ -190,7 +188,7 @@ impl Csr {
     /// blocks' places in a row are found together, while the row is in cache.
     fn first_mirrors<O: OffsetInt + Default>(&self, o: &[O], blocks: &[std::ops::Range<usize>]) -> Vec<Vec<O>> {
         let mut places: Vec<Vec<O>> = blocks.iter().map(|block| vec![O::default(); block.end]).collect();
-        let slots: Vec<_> = places.iter_mut().map(|p| parallel::DisjointSlice::new(&mut p[..])).collect();
+        let slots: Vec<_> = places.iter_mut().map(|p| DisjointSlice::new(&mut p[..])).collect();
         parallel::blocks(self.nrows(), 1 << 12, |rows| {
             for j in rows {
                 let mut at = o[j].index();
@@ -270,7 +268,7 @@ impl Csr {
             count
         });
         parallel::stack(&mut places);
-        let mut scatter = |indices: Slots<'_, u32>, carry: Slots<'_, P>| {
+        let mut scatter = |indices: DisjointSlice<'_, MaybeUninit<u32>>, carry: DisjointSlice<'_, MaybeUninit<P>>| {
             parallel::each_mut(&mut places[..blocks.len()], |b, places| {
                 for row in blocks[b].clone() {
                     for k in self.row_range(row) {
@@ -305,7 +303,7 @@ impl Csr {
         let (mut indices, mut order) = (vec![0u32; total], vec![0usize; total]);
         let rows: Vec<u64> = offsets.iter().map(|&o| o as u64).collect();
         {
-            let out = parallel::DisjointSlice::new(&mut indices);
+            let out = DisjointSlice::new(&mut indices);
             parallel::rows_mut(&rows, &mut order, |i, places| {
                 let kept = self.row_range(i).filter(|&k| keep(i as u32, self.indices[k]));
                 for (slot, k) in kept.enumerate() {

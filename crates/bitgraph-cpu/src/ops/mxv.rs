@@ -15,9 +15,6 @@ use bitgraph_sparse::parallel::{self, DisjointSlice};
 use bitgraph_sparse::{BitVector, Store, Stored, Vector};
 use std::mem::MaybeUninit;
 
-/// An array that tasks fill, each its own elements.
-type Slots<'a, T> = DisjointSlice<'a, MaybeUninit<T>>;
-
 /// One thread pushes a vector with one value in so many positions in less time than it pulls it: with one in 20, over a small Kronecker graph in any
 /// format, in .07 to .13 of that.
 const PUSHED: usize = 4;
@@ -233,7 +230,7 @@ fn push_shared<S: StorableSemiring>(
         starts.push(total);
         total += share.entries;
     }
-    let multiply = |t: usize, found: Slots<'_, (u32, S::Acc)>| {
+    let multiply = |t: usize, found: DisjointSlice<'_, MaybeUninit<(u32, S::Acc)>>| {
         let Share { rows, begin, end, .. } = &shares[t];
         let (mut ends, mut scratch, mut at) = (vec![0; ranges + 1], Vec::new(), starts[t]);
         for (k, &(row, x)) in rows.iter().enumerate() {
@@ -259,7 +256,7 @@ fn push_shared<S: StorableSemiring>(
     // SAFETY: the counts of a share's ranges lead each of its products to a place of its own.
     #[allow(unsafe_code)]
     let (dealt, ()) = unsafe {
-        parallel::filled_by(total, |dealt: Slots<'_, (u32, S::Acc)>| {
+        parallel::filled_by(total, |dealt: DisjointSlice<'_, MaybeUninit<(u32, S::Acc)>>| {
             parallel::each_mut(&mut ends, |t, ends| {
                 for &(c, product) in &found[starts[t]..starts[t] + shares[t].entries] {
                     let place = &mut ends[c as usize >> shift];

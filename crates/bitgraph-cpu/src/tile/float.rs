@@ -55,8 +55,8 @@ pub trait TileSum<F>: Tile {
 
 /// Tiles of so many rows or more are added entry by entry where they hold few.
 const LARGE: usize = 16;
-/// So many entries a row of a tile, in the mean, are few: a tile of 16 with one or two took 130 ns when all 256 places were added, one of 32 ten
-/// times that in `f64`.
+/// So many entries a row of a tile, in the mean, are few: sums over a Kronecker graph of scale 18 in tiles of 16 took 729 ms with one thread when all
+/// places of a tile were added, 990 in `f64`, and 115 and 141 so.
 const FEW: u32 = 2;
 
 macro_rules! tile_sum {
