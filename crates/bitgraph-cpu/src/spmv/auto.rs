@@ -102,10 +102,19 @@ fn strips(rows: usize) -> f64 {
     rows.div_ceil(cells::strip()).max(1) as f64
 }
 
-/// Nanoseconds to read a line of `x` of so many elements once a strip: from a core's second cache, or from beyond. 2^20 and 2^21 columns of 32 and
-/// 16 entries took 2.0 and 3.3 with a cache of 300 MiB, 1.2 and 2 with one of 32 MiB.
+/// Bytes of a third cache at most that is near its cores: a larger one is spread over a whole chip.
+const NEAR_CHIP: usize = 64 << 20;
+
+/// Nanoseconds to read a line of `x` of so many elements once a strip: from a core's second cache, or from beyond. With a third cache of 300 MiB
+/// 2^20 and 2^21 columns of 32 and 16 entries took 2.0 and 3.3. With one of 32 MiB nineteen uniform graphs of 2^18 to 2^21 vertices took 0.5 to 1.3,
+/// but 2^22 ten times as much, where it no longer held them.
 fn line_cost(columns: usize) -> f64 {
-    if columns <= CACHED { 0.3 } else { 2.0 }
+    let (bytes, third) = (columns * size_of::<f32>(), caches::third());
+    match () {
+        () if columns <= CACHED => 0.3,
+        () if third <= NEAR_CHIP && bytes <= third / 4 => 1.0,
+        () => 2.0,
+    }
 }
 
 /// Nanoseconds to bring a line of a block into the second cache for a run of parts.

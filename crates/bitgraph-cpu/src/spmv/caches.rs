@@ -16,6 +16,12 @@ pub(super) fn second() -> usize {
     *SIZE.get_or_init(|| size(2).unwrap_or(512 << 10))
 }
 
+/// Bytes of the third cache, which cores share; 0 where there is none.
+pub(super) fn third() -> usize {
+    static SIZE: OnceLock<usize> = OnceLock::new();
+    *SIZE.get_or_init(|| size(3).unwrap_or(0))
+}
+
 /// Bytes of a cache of the first core, by Linux's number.
 fn size(index: u32) -> Option<usize> {
     parse(&std::fs::read_to_string(format!("/sys/devices/system/cpu/cpu0/cache/index{index}/size")).ok()?)
