@@ -24,9 +24,14 @@ pub(crate) fn mesh_like(s: &Stats) -> bool {
     s.spreads_slowly && s.max_degree <= MESH_DEGREE && f64::from(s.max_degree) <= MESH_SPREAD * s.mean_degree.max(1.0)
 }
 
-/// Whether gathers go all over memory in the order that the graph came in.
+/// Whether neighbours may be anywhere in the order that the graph came in.
+pub(crate) fn anywhere(s: &Stats) -> bool {
+    s.far > SCATTERED
+}
+
+/// Whether gathers go all over memory in that order.
 pub(crate) fn scattered(s: &Stats) -> bool {
-    s.far > SCATTERED && s.nodes > NEAR_CACHE
+    anywhere(s) && s.nodes > NEAR_CACHE
 }
 
 /// Whether there are hubs: degrees are skewed.

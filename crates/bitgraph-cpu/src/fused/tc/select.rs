@@ -3,19 +3,26 @@
 use super::{TcForm, TcLayout, supports};
 use crate::Cpu;
 use crate::fused::lists::{built_lists, lists};
-use crate::rates::{Cost, gather, in_orders, mesh_like, on_threads};
+use crate::rates::{Cost, anywhere, gather, in_orders, mesh_like, on_threads};
 use bitgraph_algorithms::{Tc, TcConfig};
 use bitgraph_backend::{Arranged, Candidate, Error, Fused, GraphData, Plan, Stats};
+use bitgraph_sparse::ordering::Ordering;
 
-/// Mean degrees up to this are low: against the ascending form rows in vectors took 0.3 to 0.6 of the time on graphs of mean degree 4 to 10
-/// (grids, planar, random and mildly skewed ones), 0.92 on a uniform one of 10, 1.0 on a mesh of 13, and 1.5 on a uniform one of 16.
-const LOW_DEGREE: f64 = 12.0;
+/// Mean degrees up to which rows in vectors are compared one by one, as long as neighbours are near: against the ascending form that took 0.5 to 0.7
+/// of the time on meshes of 20 to 23, 0.7 on communities of 14 to 18, 1.0 on such of 24 to 28, and 1.1 where the mean was 44.
+const LOW_DEGREE: f64 = 26.0;
+/// The same where they are anywhere, by the vertices there are at most: what a row is compared with is in a near cache, in a far one, or in none.
+/// Uniform graphs of 16 thousand vertices took 0.9 times as long at a degree of 20 and of 65 thousand 1.1 times at 16; of 262 thousand 0.5, 0.8
+/// and 1.5 times at 4, 8 and 10; of a million 1.7 times at 8, and a shuffled grid 1.0 times at 4.
+const LOW_DEGREE_FAR: [(usize, f64); 3] = [(1 << 16, 12.0), (1 << 19, 8.0), (usize::MAX, 4.0)];
 /// How far the mean square of the degrees may exceed the square of their mean before ranking pays: below 2.7 it took 1.2 to 2.5 times as long
 /// as the ascending form on eight graphs, above 3.1 0.1 to 1.0 times on nine (but 1.6 times on a web graph whose hubs link near pages).
 const RANKED_SKEW: f64 = 3.0;
-/// Fewer vertices than this, with more neighbours than that, are ranked whatever their skew: all of them have a row of bits.
+/// Fewer vertices than this, with more neighbours than that, are ranked whatever their skew: all of them have a row of bits. Uniform graphs of 2, 8 and
+/// 16 thousand vertices took 0.9, 1.3 and 1.3 times as long as by the ascending form at a degree of 64, and 0.3 to 0.6 times at 95 to 127;
+/// communities of 15 thousand as long at 88.
 const RANKED_NODES: usize = 16_384;
-const RANKED_DEGREE: f64 = 16.0;
+const RANKED_DEGREE: f64 = 72.0;
 
 /// Nanoseconds of a pair of neighbours, about: .19 to .6 in graphs of mean degree 3 to 30 and little skew, and .06 to .1 where rows of bits stand
 /// for the longest.
@@ -45,12 +52,15 @@ impl TcForm {
     /// The form that is expected to be fastest.
     #[must_use]
     pub fn choose(s: &Stats) -> Self {
-        if s.nodes <= RANKED_NODES && s.mean_degree > RANKED_DEGREE || s.skew > RANKED_SKEW {
-            Self::Ranked
-        } else if s.mean_degree <= LOW_DEGREE {
-            Self::Low
-        } else {
-            Self::Ascending
+        Self::choose_where(s, anywhere(s))
+    }
+    /// The same where neighbours are near each other, or may be anywhere.
+    fn choose_where(s: &Stats, anywhere: bool) -> Self {
+        let low = LOW_DEGREE_FAR.iter().find(|(nodes, _)| anywhere && s.nodes <= *nodes).map_or(LOW_DEGREE, |(_, degree)| *degree);
+        match () {
+            () if s.nodes <= RANKED_NODES && s.mean_degree > RANKED_DEGREE || s.skew > RANKED_SKEW => Self::Ranked,
+            () if s.mean_degree <= low => Self::Low,
+            () => Self::Ascending,
         }
     }
 }
@@ -63,9 +73,9 @@ impl Fused<TcConfig> for Cpu {
             return vec![Candidate::definition(graph)];
         }
         let s = graph.stats();
-        let best = TcForm::choose(s);
         let cost = |form| {
-            move |_, far| {
+            move |ordering, far| {
+                let best = TcForm::choose_where(s, anywhere(s) && !(ordering == Ordering::Rcm && mesh_like(s)));
                 let slower = if form == best { 1.0 } else { 2.0 };
                 let near = if mesh_like(s) { gather(far) * 0.15 } else { 1.0 };
                 Some(Cost { build: 0.0, run: slower * 8.0 * s.entries as f64 * near, why: "intersections" })
