@@ -85,6 +85,8 @@ fn breadth_first_search() {
         // It has more, and fewer than a twelfth of the rest.
         search("dense layers", &layers(30, 2400, 9), 17, threads, &["bfs: one level spread"]);
     }
+    // Neighbours are near each other, and there are workers enough.
+    search("dense layers", &layers(30, 2400, 9), 17, 4, &["bfs: a dense level shared top-down"]);
     // Rows of two parts and a shorter one, whose leaves nothing else leads to.
     let hubs = with_leaves(&layers(400, 1000, 4), &[60_003, 75_001], 2 * 4096 + 77);
     search("hubs among layers", &hubs, 17, 3, &["bfs: shared top-down", "bfs: a part of a long row"]);

@@ -37,6 +37,8 @@ pub struct BfsLayout {
     max_neighbour: Option<Vec<u32>>,
     /// Whether neighbours are far from each other in memory.
     scattered: bool,
+    /// Whether neighbours have numbers near each other, so that those of several parts of a level are seldom the same.
+    local: bool,
     /// Whether the ends of rows are hard to foresee.
     uneven: bool,
     /// Whether searches take more threads the longer they last.
@@ -99,6 +101,7 @@ impl BfsLayout {
             closed_degrees: 0,
             max_neighbour: None,
             scattered: false,
+            local: false,
             uneven: false,
             growing: options.growing,
             scratch: Pool::default(),
@@ -119,7 +122,7 @@ impl BfsLayout {
         if !n.is_multiple_of(64) {
             layout.closed[n >> 6] |= !0 << (n & 63);
         }
-        (layout.scattered, layout.uneven) = (scattered(out), uneven(o));
+        (layout.scattered, layout.local, layout.uneven) = (scattered(out), !apart(out, n / LOCAL), uneven(o));
         if options.max_degree {
             let degrees: Vec<u32> = (0..n).map(degree).collect();
             let mut max_neighbour = vec![0u32; n.next_multiple_of(64)];
@@ -214,24 +217,29 @@ fn signed(marks: Vec<u32>) -> Vec<i32> {
     unsafe { Vec::from_raw_parts(marks.as_mut_ptr().cast(), marks.len(), marks.capacity()) }
 }
 
+/// Neighbours whose numbers differ by less than this part of the vertices are near each other: what is found in parts of a level is seldom the same.
+const LOCAL: usize = 8;
+
 /// Whether the neighbours of consecutive vertices lie apart by more than caches hold, by a sample.
 fn scattered(csr: &Csr) -> bool {
+    csr.nrows() >= 1 << 16 && apart(csr, 1 << 14)
+}
+
+/// Whether more than a quarter of the neighbours have numbers that differ by more than `distance`, by a sample.
+fn apart(csr: &Csr, distance: usize) -> bool {
     let n = csr.nrows();
-    if n < 1 << 16 {
-        return false;
-    }
     let (mut far, mut all) = (0u64, 0u64);
-    for k in 0..512 {
-        let v = (k * (n / 512)).min(n - 1);
+    for k in 0..ASKED.min(n) {
+        let v = k * n / ASKED.min(n);
         for &u in csr.row(v).iter().take(16) {
-            far += u64::from((v as i64).abs_diff(i64::from(u)) > 1 << 14);
+            far += u64::from(v.abs_diff(u as usize) > distance);
             all += 1;
         }
     }
     far * 4 > all
 }
 
-/// Rows that are asked whether they are as long as the next one.
+/// Rows that are asked.
 const ASKED: usize = 512;
 /// Mean entries of a row from which on rows are worth joining: with one thread uniform graphs of 4 took .95 times as long so, a triangulation (6) and a
 /// census graph (5) .75 and .6 times. Shorter rows were not seen to gain.

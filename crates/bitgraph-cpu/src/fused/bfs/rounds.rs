@@ -162,7 +162,7 @@ impl Round<'_> {
             // The lists of a level are handed on by their turns until its bits are set.
             let fewest = if state.step == Step::Prepare { posts.len() } else { 1 };
             let workers = leader.present(usize::MAX, team.coming());
-            let turns = self.worth(&state).min(workers).max(fewest);
+            let turns = self.worth(&state, workers).min(workers).max(fewest);
             if state.step == Step::Push && turns == 1 {
                 let sums;
                 (sums, state) = self.alone(state, self.own(0), &posts, workers);
@@ -179,8 +179,8 @@ impl Round<'_> {
         state
     }
     /// The turns that a round is worth.
-    fn worth(&self, state: &State) -> usize {
-        if state.step == Step::Push { self.rules.worth(state) } else { self.words.div_ceil(TURN_WORDS) }
+    fn worth(&self, state: &State, workers: usize) -> usize {
+        if state.step == Step::Push { self.rules.worth(state, workers) } else { self.words.div_ceil(TURN_WORDS) }
     }
     /// What belongs to a turn.
     #[allow(clippy::mut_from_ref)]
@@ -236,7 +236,7 @@ impl Round<'_> {
             rows.clear();
             let sums = Sums { found: found.len() as u64, arcs: down::long_rows(search.out.0, found, rows), missing: 0 };
             let next = self.rules.next(state, sums, 1, workers);
-            if next.step != Step::Push || self.rules.worth(&next) > 1 || search.control.is_cancelled() {
+            if next.step != Step::Push || self.rules.worth(&next, workers) > 1 || search.control.is_cancelled() {
                 return (sums, state);
             }
             state = next;
@@ -266,7 +266,7 @@ impl Round<'_> {
                 }
             }
             Step::Push => {
-                trace::enter("bfs: shared top-down");
+                trace::enter(if self.rules.is_dense(state, 1) { "bfs: a dense level shared top-down" } else { "bfs: shared top-down" });
                 *filled ^= 1;
                 let (found, rows) = (&mut lists[*filled], &mut rows[*filled]);
                 found.clear();
