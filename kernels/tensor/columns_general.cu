@@ -10,6 +10,7 @@ enum ColumnTerm : u32 {
     TERM_SQUARE = 1,     // (x - mean)^2
     TERM_GRADIENT = 2,   // dy (x - mean) / sqrt(variance + epsilon)
     TERM_MAGNITUDE = 3,  // |x|
+    TERM_PRODUCT = 4,    // x dy
 };
 
 struct ColumnsParams {
@@ -45,6 +46,7 @@ template <class A> BG_DEVICE void column_sums(const ColumnsParams& p) {
                 const A x = (A)load_value((const T*)p.x.data + i * p.x.stride + column);
                 if (p.term == TERM_VALUE) sum += x;
                 else if (p.term == TERM_MAGNITUDE) sum += x < (A)0 ? -x : x;
+                else if (p.term == TERM_PRODUCT) sum += x * load_as<A>(p.dy, i, column);
                 else if (p.term == TERM_SQUARE) sum += (x - mean) * (x - mean);
                 else sum += load_as<A>(p.dy, i, column) * ((x - mean) / deviation);
             }
@@ -58,6 +60,27 @@ template <class A> BG_DEVICE void column_sums(const ColumnsParams& p) {
     for (u32 w = 1; w < warps; w++) sum += shared[w * WARP + lane()];
     ((A*)p.partials)[(u64)part * p.columns + column] = sum;
 }
+/// Adds N neighbours of every `step`-th row, or their products with those of the other matrix.
+template <u32 N> BG_DEVICE void add_rows(const ColumnsParams& p, u64 begin, u64 end, u64 step, u32 column, f32 (&sums)[N]) {
+    if (p.term == TERM_PRODUCT) {
+#pragma unroll 4
+        for (u64 i = begin; i < end; i += step) {
+            f32 x[N], z[N];
+            load_floats<N>(p.x, i, column, x);
+            load_floats<N>(p.dy, i, column, z);
+#pragma unroll
+            for (u32 k = 0; k < N; k++) sums[k] += x[k] * z[k];
+        }
+        return;
+    }
+#pragma unroll 4
+    for (u64 i = begin; i < end; i += step) {
+        f32 x[N];
+        load_floats<N>(p.x, i, column, x);
+#pragma unroll
+        for (u32 k = 0; k < N; k++) sums[k] += x[k];
+    }
+}
 /// The sums of floats that lie in words of up to 16 bytes: a lane has N neighbours of every row that it takes, and a block up to 32 N columns.
 template <u32 N> BG_DEVICE void column_sums_vectors(const ColumnsParams& p) {
     f32* shared = (f32*)shared_memory();
@@ -67,15 +90,7 @@ template <u32 N> BG_DEVICE void column_sums_vectors(const ColumnsParams& p) {
     f32 sums[N];
 #pragma unroll
     for (u32 k = 0; k < N; k++) sums[k] = 0;
-    if (column < p.columns) {
-#pragma unroll 4
-        for (u64 i = begin + threadIdx.x / WARP * apart + lane() / p.tile; i < end; i += step) {
-            f32 x[N];
-            load_floats<N>(p.x, i, column, x);
-#pragma unroll
-            for (u32 k = 0; k < N; k++) sums[k] += x[k];
-        }
-    }
+    if (column < p.columns) add_rows(p, begin + threadIdx.x / WARP * apart + lane() / p.tile, end, step, column, sums);
     warp_sync();
 #pragma unroll
     for (u32 k = 0; k < N; k++) {
@@ -98,15 +113,7 @@ template <u32 N> BG_DEVICE void column_sums_whole(const ColumnsParams& p) {
     f32 sums[N];
 #pragma unroll
     for (u32 k = 0; k < N; k++) sums[k] = 0;
-    if (column < p.columns) {
-#pragma unroll 4
-        for (u64 i = threadIdx.x / LANES; i < p.rows; i += step) {
-            f32 x[N];
-            load_floats<N>(p.x, i, column, x);
-#pragma unroll
-            for (u32 k = 0; k < N; k++) sums[k] += x[k];
-        }
-    }
+    if (column < p.columns) add_rows(p, threadIdx.x / LANES, p.rows, step, column, sums);
     warp_sync();
 #pragma unroll
     for (u32 k = 0; k < N; k++) {

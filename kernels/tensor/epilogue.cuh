@@ -25,7 +25,8 @@ enum StepKind : u32 {
 /// One step. Rows and columns of scales, biases and statistics are of the real type of the operation.
 struct TensorStep {
     TensorView other;    // a matrix of the result's shape, a column, or a row: the mean of batch norm, the threshold of a sign
-    const void* second;  // batch norm: variance, gamma and beta, of one row each; the last two may be null. Dropout: the moment, or null
+    const void* second;  // batch norm: variance, gamma and beta, of one row each; the last two may be null. Dropout: the moment, or null. A
+                         // summand: a factor for each column, or null
     const void* third;
     const void* fourth;
     f64 p;               // factor, slope, alpha, epsilon, or the distance of levels
@@ -84,7 +85,9 @@ template <class R, class C, u32 M> BG_DEVICE void finish_step(const TensorStep& 
         case STEP_SCALE_COLUMNS: each_column(columns, x, [&](R x, u32, u32 c) { return x * real_at<R>(s.other.data, c); }); break;
         case STEP_SCALE: each_column(columns, x, [&](R x, u32, u32) { return x * p; }); break;
         case STEP_BIAS: each_column(columns, x, [&](R x, u32, u32 c) { return x + real_at<R>(s.other.data, c); }); break;
-        case STEP_ADD: each_in_turn(columns, x, [&](R x, u32 c) { return x + p * load_as<R>(s.other, row, c); }); break;
+        case STEP_ADD:
+            each_in_turn(columns, x, [&](R x, u32 c) { return x + (s.second ? p * real_at<R>(s.second, c) : p) * load_as<R>(s.other, row, c); });
+            break;
         case STEP_MULTIPLY: each_in_turn(columns, x, [&](R x, u32 c) { return x * load_as<R>(s.other, row, c); }); break;
         case STEP_BATCH_NORM:
             each_in_turn(columns, x, [&](R x, u32 c) {

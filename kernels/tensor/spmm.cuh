@@ -14,6 +14,7 @@ struct SpmmOperands {
     const f32* scale_rows;       // r, one for each row; null: 1
     const f32* bias;             // one for each column of the features; null: 0
     const void* addend;          // rows x columns, added before the bias; null: 0
+    const f32* addend_scale;     // what the addend is multiplied by, one for each column of the features; null: 1
     const f32* exact;            // where the features are rounded copies: what they are of, as f32, without the scales of columns
     const f32* unscale;          // of rounded copies: what takes back the power of two that they were multiplied by
     u32 columns;                 // of the features
@@ -142,34 +143,41 @@ BG_DEVICE f32 row_factor(const SpmmOperands& o, u32 row, u32 length) {
 /// Adds the addend's COUNT neighbouring columns at a place; WHOLE as `finish` has it.
 template <class T, u32 COUNT, bool WHOLE> BG_DEVICE void add_other(const SpmmOperands& o, u64 place, u32 column, f32 (&y)[COUNT]) {
     if (!o.addend) return;
+    f32 z[COUNT];
     if constexpr (WHOLE && COUNT >= 4) {
         if (sizeof(T) == 4 || !o.narrow_addend) {
 #pragma unroll
             for (u32 i = 0; i < COUNT; i += 4) {
                 const float4 four = load_readonly((const float4*)((const f32*)o.addend + place + i));
-                y[i] += four.x;
-                y[i + 1] += four.y;
-                y[i + 2] += four.z;
-                y[i + 3] += four.w;
+                z[i] = four.x;
+                z[i + 1] = four.y;
+                z[i + 2] = four.z;
+                z[i + 3] = four.w;
             }
         } else {
 #pragma unroll
             for (u32 i = 0; i < COUNT; i += 4) {
                 const uint2 four = load_readonly((const uint2*)((const u16*)o.addend + place + i));
                 if constexpr (sizeof(T) == 2) {
-                    y[i] += low_half<T>(four.x);
-                    y[i + 1] += high_half<T>(four.x);
-                    y[i + 2] += low_half<T>(four.y);
-                    y[i + 3] += high_half<T>(four.y);
+                    z[i] = low_half<T>(four.x);
+                    z[i + 1] = high_half<T>(four.x);
+                    z[i + 2] = low_half<T>(four.y);
+                    z[i + 3] = high_half<T>(four.y);
                 }
             }
         }
     } else {
 #pragma unroll
         for (u32 i = 0; i < COUNT; i++) {
-            if (!WHOLE && column + i >= o.columns) break;
-            y[i] += o.narrow_addend ? (f32)load_entry<T>(o.addend, place + i) : load_entry<f32>(o.addend, place + i);
+            z[i] = 0;
+            if (!WHOLE && column + i >= o.columns) continue;
+            z[i] = o.narrow_addend ? (f32)load_entry<T>(o.addend, place + i) : load_entry<f32>(o.addend, place + i);
         }
+    }
+#pragma unroll
+    for (u32 i = 0; i < COUNT; i++) {
+        const bool scaled = o.addend_scale && (WHOLE || column + i < o.columns);
+        y[i] += scaled ? z[i] * load_readonly(o.addend_scale + column + i) : z[i];
     }
 }
 

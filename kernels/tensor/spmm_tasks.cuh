@@ -58,10 +58,10 @@ template <class T, u32 SLICE, bool WHOLE, bool ADDS> BG_DEVICE void join_pieces(
 }
 
 /// VECTOR elements of a row for each of LANES lanes; VECTOR is 1 where rows are not of whole 16 bytes. ROUNDED: the features are copies of f32.
-/// With neither weights nor copies there is no addend: registers for it would be too many for that many warps.
+/// Of halves with neither weights nor copies there is no addend: registers for it would be too many for that many warps.
 template <class T, u32 VECTOR, u32 LANES, u32 LOADS, bool WEIGHTED, bool ROUNDED = false> BG_DEVICE void spmm_tasks(const SpmmTasksParams& p) {
     constexpr u32 SLICE = VECTOR * LANES;
-    constexpr bool ADDS = WEIGHTED || ROUNDED;
+    constexpr bool ADDS = WEIGHTED || ROUNDED || sizeof(T) == 4;
     const u32 slice = blockIdx.x / p.slice_blocks, block = blockIdx.x - slice * p.slice_blocks;
     const u32 index = block * (blockDim.x / LANES) + threadIdx.x / LANES, l = threadIdx.x % LANES;
     const u32 column = slice * SLICE + l * VECTOR;

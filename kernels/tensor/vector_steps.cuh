@@ -42,7 +42,8 @@ template <u32 R, u32 N> BG_DEVICE void vector_step(const TensorStep& s, const Ro
         case STEP_BIAS: each_neighbour<R, N>([&](u32 r, u32 i) { x[r][i] += real_at<f32>(s.other.data, column + i); }); break;
         case STEP_ADD:
             load();
-            each_neighbour<R, N>([&](u32 r, u32 i) { x[r][i] += p * z[r][i]; });
+            if (s.second) each_neighbour<R, N>([&](u32 r, u32 i) { x[r][i] += p * real_at<f32>(s.second, column + i) * z[r][i]; });
+            else each_neighbour<R, N>([&](u32 r, u32 i) { x[r][i] += p * z[r][i]; });
             break;
         case STEP_MULTIPLY:
             load();

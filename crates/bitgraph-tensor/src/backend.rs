@@ -194,6 +194,11 @@ pub trait DenseOps: Tensor {
     /// # Errors
     /// As [`DenseOps::map`].
     fn sum_columns(&self, x: &Any<Self>, sums: AnyMut<'_, Self>) -> Result<(), Self::Error>;
+    /// The dot products of the columns of two matrices, of one row: [`dot_columns`](crate::ops::dot_columns).
+    ///
+    /// # Errors
+    /// As [`DenseOps::map`].
+    fn dot_columns(&self, x: &Any<Self>, other: &Any<Self>, sums: AnyMut<'_, Self>) -> Result<(), Self::Error>;
     /// The mean and the biased variance of every column, each of one row: [`moments`](crate::ops::moments).
     ///
     /// # Errors

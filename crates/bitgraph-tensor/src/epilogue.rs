@@ -137,12 +137,14 @@ pub enum Step<B: Tensor> {
     Scale(f64),
     /// `x + b(c)`, `b` of one row.
     Bias(Reals<B>),
-    /// `x + factor * z(i, c)`, `z` of the result's shape and any element type.
+    /// `x + factor * d(c) * z(i, c)`, `z` of the result's shape and any element type.
     Add {
         /// What is added.
         other: Any<B>,
         /// Times what.
         factor: f64,
+        /// `d`, of one row; 1 without.
+        columns: Option<Reals<B>>,
     },
     /// `x * z(i, c)`, `z` of the result's shape and any element type.
     Multiply(Any<B>),
@@ -198,7 +200,7 @@ impl<B: Tensor> Clone for Step<B> {
             Self::ScaleColumns(d) => Self::ScaleColumns(d.clone()),
             Self::Scale(factor) => Self::Scale(*factor),
             Self::Bias(b) => Self::Bias(b.clone()),
-            Self::Add { other, factor } => Self::Add { other: other.clone(), factor: *factor },
+            Self::Add { other, factor, columns } => Self::Add { other: other.clone(), factor: *factor, columns: columns.clone() },
             Self::Multiply(z) => Self::Multiply(z.clone()),
             Self::BatchNorm(norm) => Self::BatchNorm(norm.clone()),
             Self::Activation(f) => Self::Activation(*f),
@@ -239,7 +241,10 @@ impl<B: Tensor> Epilogue<B> {
                 Step::ScaleRows(d) => same_shape(operation, "the row scale", (rows, 1), d.shape())?,
                 Step::ScaleColumns(d) => row("the column scale", d)?,
                 Step::Bias(b) => row("the bias", b)?,
-                Step::Add { other, .. } => full("the summand", other)?,
+                Step::Add { other, columns, .. } => {
+                    full("the summand", other)?;
+                    columns.as_ref().map_or(Ok(()), |d| row("the summand's column scale", d))?;
+                }
                 Step::Multiply(z) => full("the factor", z)?,
                 Step::BatchNorm(norm) => {
                     row("the mean", &norm.mean)?;
@@ -268,7 +273,10 @@ impl<B: Tensor> Epilogue<B> {
                 Step::ScaleRows(d) => f("the row scale", &d.any()),
                 Step::ScaleColumns(d) => f("the column scale", &d.any()),
                 Step::Bias(b) => f("the bias", &b.any()),
-                Step::Add { other, .. } => f("the summand", other),
+                Step::Add { other, columns, .. } => {
+                    f("the summand", other);
+                    columns.iter().for_each(|d| f("the summand's column scale", &d.any()));
+                }
                 Step::Multiply(z) => f("the factor", z),
                 Step::BatchNorm(norm) => {
                     f("the mean", &norm.mean.any());

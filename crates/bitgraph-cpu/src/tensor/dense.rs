@@ -129,6 +129,17 @@ pub fn sum_columns(x: &Any<Cpu>, out: AnyMut<'_, Cpu>) {
     });
 }
 
+pub fn dot_columns(x: &Any<Cpu>, other: &Any<Cpu>, out: AnyMut<'_, Cpu>) {
+    let (isa, [x_view, other], (rows, columns)) = (Isa::current(), [x, other].map(AnyView::of), x.shape());
+    in_real!(x, R => {
+        let all = sums::<R>(rows, columns, &|i, sums, [first, second]| {
+            let pairs = x_view.row_as(isa, i, first).iter().zip(other.row_as(isa, i, second));
+            sums.iter_mut().zip(pairs).for_each(|(sum, (&x, &z))| *sum += x * z);
+        });
+        write_row(isa, &all, out);
+    });
+}
+
 fn add<R: Number>(sums: &mut [R], row: &[R]) {
     sums.iter_mut().zip(row).for_each(|(sum, &x)| *sum += x);
 }

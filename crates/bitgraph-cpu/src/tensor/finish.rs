@@ -14,6 +14,8 @@ enum Ready<'a, R> {
     Scale(R),
     Bias(Vec<R>),
     Add(AnyView<'a>, R),
+    /// What is added, times a factor for each column.
+    AddScaled(AnyView<'a>, Vec<R>),
     Multiply(AnyView<'a>),
     /// Mean, and factor and summand after it.
     Normalise(Vec<R>, Vec<R>, Vec<R>),
@@ -38,7 +40,12 @@ impl<'a, R: Number> Finish<'a, R> {
             Step::ScaleColumns(d) => Ready::ScaleColumns(reals(d)),
             Step::Scale(factor) => Ready::Scale(R::of(*factor)),
             Step::Bias(b) => Ready::Bias(reals(b)),
-            Step::Add { other, factor } => Ready::Add(AnyView::of(other), R::of(*factor)),
+            Step::Add { other, factor, columns: None } => Ready::Add(AnyView::of(other), R::of(*factor)),
+            Step::Add { other, factor, columns: Some(d) } => {
+                let mut factors: Vec<R> = reals(d);
+                factors.iter_mut().for_each(|d| *d *= R::of(*factor));
+                Ready::AddScaled(AnyView::of(other), factors)
+            }
             Step::Multiply(z) => Ready::Multiply(AnyView::of(z)),
             Step::BatchNorm(norm) => {
                 let mean: Vec<R> = reals(&norm.mean);
@@ -94,6 +101,10 @@ impl<'a, R: Number> Finish<'a, R> {
             Ready::Scale(factor) => each(x, |x| x * *factor),
             Ready::Bias(b) => with(x, b, |x, b| x + b),
             Ready::Add(z, factor) => with(x, z.row_as(self.isa, i, scratch), |x, z| x + z * *factor),
+            Ready::AddScaled(z, factors) => {
+                let added = z.row_as(self.isa, i, scratch).iter().zip(factors);
+                x.iter_mut().zip(added).for_each(|(x, (&z, &d))| *x += z * d);
+            }
             Ready::Multiply(z) => with(x, z.row_as(self.isa, i, scratch), |x, z| x * z),
             Ready::Normalise(mean, factor, beta) => {
                 for (((x, &mean), &factor), &beta) in x.iter_mut().zip(mean).zip(factor).zip(beta) {

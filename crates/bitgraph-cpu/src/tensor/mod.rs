@@ -76,6 +76,7 @@ impl DenseOps for Cpu {
     both! { self::reference::dense, self::dense:
         map(op: &MapOp<Self>, y: AnyMut<'_, Self>);
         sum_columns(x: &Any<Self>, sums: AnyMut<'_, Self>);
+        dot_columns(x: &Any<Self>, other: &Any<Self>, sums: AnyMut<'_, Self>);
         moments(x: &Any<Self>, mean: AnyMut<'_, Self>, variance: AnyMut<'_, Self>);
         batch_norm_backward(op: &BatchNormOp<Self>, gradients: BatchNormGradients<'_, Self>);
         adam(op: &AdamOp<Self>, out: AdamOut<'_, Self>);

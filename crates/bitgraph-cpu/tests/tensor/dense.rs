@@ -5,8 +5,8 @@ use bitgraph_backend::Error as BackendError;
 use bitgraph_cpu::Cpu;
 use bitgraph_semiring::Scalar;
 use bitgraph_tensor::ops::{
-    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, concat, cross_entropy, cross_entropy_with_gradient, gemm,
-    log_softmax, log_softmax_backward, map, moments, sum_columns,
+    AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, concat, cross_entropy, cross_entropy_with_gradient,
+    dot_columns, gemm, log_softmax, log_softmax_backward, map, moments, sum_columns,
 };
 use bitgraph_tensor::{Activation, Dense, Dropout, Element, Error};
 use half::{bf16, f16};
@@ -82,6 +82,7 @@ fn maps_and_statistics() {
                 near::<f32>(what, 1e-6, |cpu| map(&x(cpu)).activation_gradient(f, &dense::<f32>(cpu, rows, columns, 2)).eval());
             }
             same::<f32>(what, |cpu| sum_columns(&x(cpu)));
+            near::<f32>(what, 1e-6, |cpu| dot_columns(&x(cpu), &dense::<f16>(cpu, rows, columns, 2)));
             near::<f32>(what, 1e-6, |cpu| Ok(moments(&x(cpu))?.0));
             near::<f32>(what, 1e-5, |cpu| Ok(moments(&x(cpu))?.1));
             near::<f32>(what, 1e-5, |cpu| log_softmax(&x(cpu)));

@@ -107,6 +107,7 @@ fn epilogues() {
                             .times_rows(&powers(cpu, n, 1, 1))
                             .bias(&dense(cpu, 1, width, 2))
                             .add(&dense::<f16>(cpu, n, width, 4))
+                            .add_times_columns(&dense::<i8>(cpu, n, width, 4), &powers(cpu, 1, width, 3))
                             .batch_norm(
                                 (&dense(cpu, 1, width, 5), &ones(3.0)),
                                 Some((&powers(cpu, 1, width, 6), &dense(cpu, 1, width, 7))),

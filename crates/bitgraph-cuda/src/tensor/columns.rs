@@ -60,6 +60,8 @@ pub(super) enum Term {
     Magnitude,
     /// The squares of their differences to the mean.
     Square { mean: View },
+    /// The elements times those of another matrix.
+    Product { other: View },
     /// The gradients times what batch normalisation made of the elements.
     Gradient { dy: View, mean: View, variance: View, epsilon: f64 },
 }
@@ -93,6 +95,10 @@ pub(super) fn sums(
     let accumulator = if DType::ALL[x.dtype as usize].is_float() { real } else { DType::F64 };
     let neighbours = match term {
         Term::Value if accumulator == DType::F32 => neighbours(x, columns),
+        Term::Product { other } if accumulator == DType::F32 => {
+            let count = neighbours(x, columns);
+            if other.reads_floats(count) { count } else { 1 }
+        }
         _ => 1,
     };
     let tile = columns.div_ceil(neighbours).min(32).next_power_of_two();
@@ -105,6 +111,7 @@ pub(super) fn sums(
         Term::Value => (0, View::NONE, View::NONE, View::NONE, 0.0),
         Term::Magnitude => (3, View::NONE, View::NONE, View::NONE, 0.0),
         Term::Square { mean } => (1, View::NONE, mean, View::NONE, 0.0),
+        Term::Product { other } => (4, other, View::NONE, View::NONE, 0.0),
         Term::Gradient { dy, mean, variance, epsilon } => (2, dy, mean, variance, epsilon),
     };
     let params = ColumnsParams {
@@ -162,6 +169,11 @@ fn add_parts(device: &Device, accumulator: DType, params: &ColumnsParams) -> Res
 /// The sum of every column.
 pub(super) fn sum_columns(cuda: &Cuda, x: &Any<Cuda>, out: &AnyMut<'_, Cuda>) -> Result<()> {
     sums(cuda, &View::any(x), x.shape(), Term::Value, (real_of(x.dtype()), 1.0), Target::of(out, 1))
+}
+
+/// The dot products of the columns of two matrices.
+pub(super) fn dot_columns(cuda: &Cuda, x: &Any<Cuda>, other: &Any<Cuda>, out: &AnyMut<'_, Cuda>) -> Result<()> {
+    sums(cuda, &View::any(x), x.shape(), Term::Product { other: View::any(other) }, (real_of(x.dtype()), 1.0), Target::of(out, 1))
 }
 
 /// The mean magnitude of every column, summed in double precision; 0 without rows.

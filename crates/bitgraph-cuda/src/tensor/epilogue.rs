@@ -53,7 +53,7 @@ fn step(device: &Device, step: &Step<Cuda>) -> StepParams {
         Step::ScaleColumns(d) => StepParams { other: View::reals(d), ..new(1) },
         Step::Scale(factor) => StepParams { p: *factor, ..new(2) },
         Step::Bias(b) => StepParams { other: View::reals(b), ..new(3) },
-        Step::Add { other, factor } => StepParams { other: View::any(other), p: *factor, ..new(4) },
+        Step::Add { other, factor, columns } => StepParams { other: View::any(other), second: row(columns.as_ref()), p: *factor, ..new(4) },
         Step::Multiply(z) => StepParams { other: View::any(z), ..new(5) },
         Step::BatchNorm(norm) => StepParams {
             other: View::reals(&norm.mean),

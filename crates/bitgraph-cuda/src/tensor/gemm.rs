@@ -114,7 +114,7 @@ fn by_library(cuda: &Cuda, op: &GemmOp<Cuda>, y: &AnyMut<'_, Cuda>) -> Result<bo
     if y.dtype() == input || y.dtype() == real {
         let addend = match &*op.epilogue.0 {
             [] => Some(None),
-            [Step::Add { other, factor }] if other.dtype() == y.dtype() && *factor != 0.0 => {
+            [Step::Add { other, factor, columns: None }] if other.dtype() == y.dtype() && *factor != 0.0 => {
                 Some(Some((side(&View::any(other), false), *factor)))
             }
             _ => None,

@@ -82,7 +82,7 @@ pub(super) fn is_faster(op: &GemmOp<Cuda>) -> bool {
     let ((_, columns, length), dtype) = (op.sizes(), op.a.dtype());
     let (columns, length) = (columns as u64, length as u64);
     if dtype != DType::F32 {
-        return !matches!(&*op.epilogue.0, [] | [Step::Add { .. }]);
+        return !matches!(&*op.epilogue.0, [] | [Step::Add { columns: None, .. }]);
     }
     let whole = length / LENGTH * LENGTH;
     let terms = if length > whole { whole + depth(dtype, length - whole) } else { whole };

@@ -136,6 +136,9 @@ impl DenseOps for Cuda {
     fn sum_columns(&self, x: &Any<Self>, sums: AnyMut<'_, Self>) -> Result<()> {
         columns::sum_columns(self, x, &sums)
     }
+    fn dot_columns(&self, x: &Any<Self>, other: &Any<Self>, sums: AnyMut<'_, Self>) -> Result<()> {
+        columns::dot_columns(self, x, other, &sums)
+    }
     fn moments(&self, x: &Any<Self>, mean: AnyMut<'_, Self>, variance: AnyMut<'_, Self>) -> Result<()> {
         columns::moments(self, x, &mean, &variance)
     }

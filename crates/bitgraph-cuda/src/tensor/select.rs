@@ -20,25 +20,31 @@ const PASS_ENTRIES: usize = 6;
 /// How a typed form computes an operation: which steps of its epilogue it takes itself, and what is left for a pass over the result.
 pub(super) struct SpmmWay<'a> {
     pub addend: Option<&'a Any<Cuda>>,
+    /// What the addend is multiplied by.
+    pub addend_scale: Option<&'a Reals<Cuda>>,
     pub bias: Option<&'a Reals<Cuda>>,
     pub relu: bool,
     pub rest: &'a [Step<Cuda>],
 }
 
-/// The steps that products of a sparse matrix with features of a type take themselves: another matrix, a bias and a threshold at zero, each where
-/// it is there, in this order.
+/// The steps that products of a sparse matrix with features of a type take themselves: another matrix, times a factor for each column or not, a
+/// bias and a threshold at zero, each where it is there, in this order.
 fn fused(steps: &[Step<Cuda>], dtype: DType) -> SpmmWay<'_> {
-    let (addend, after) = match steps {
-        [Step::Add { other, factor }, after @ ..] if *factor == 1.0 && is_addend(other, dtype) => (Some(other), after),
-        _ => (None, steps),
+    let (addend, addend_scale, after) = match steps {
+        [Step::Add { other, factor, columns }, after @ ..]
+            if *factor == 1.0 && is_addend(other, dtype) && columns.as_ref().is_none_or(|d| reals(d).is_some()) =>
+        {
+            (Some(other), columns.as_ref(), after)
+        }
+        _ => (None, None, steps),
     };
     let (bias, after) = match after {
         [Step::Bias(bias), after @ ..] if reals(bias).is_some() => (Some(bias), after),
         _ => (None, after),
     };
     match after {
-        [Step::Activation(Activation::Relu), rest @ ..] => SpmmWay { addend, bias, relu: true, rest },
-        rest => SpmmWay { addend, bias, relu: false, rest },
+        [Step::Activation(Activation::Relu), rest @ ..] => SpmmWay { addend, addend_scale, bias, relu: true, rest },
+        rest => SpmmWay { addend, addend_scale, bias, relu: false, rest },
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Affine, ones, product_gradient, summed_first};
 use crate::step::{Compile, Step, Value, activated, and};
 use crate::sums::Together;
 use crate::{Before, Declare, End, Features, Float, Gradients, Graph, Layer, ParameterId, Parameters, Pass, Start};
-use bitgraph_tensor::ops::{Operation, SparseDense, gemm, map, sum_columns};
+use bitgraph_tensor::ops::{Operation, SparseDense, dot_columns, gemm, map};
 use bitgraph_tensor::{Dense, TensorBackend};
 
 /// `((1 + epsilon) I + L A) X W + b` with a learned epsilon and `L = (D + I)^exponent`, which keeps sums of hubs in range: -1 gives nearly
@@ -24,13 +24,14 @@ impl Gin {
         let epsilon = declare.parameter("epsilon", (1, 1), Start::Constant(epsilon));
         Self { affine: Affine::new(declare, outputs), epsilon, exponent, outputs }
     }
-    /// `1 + epsilon` for every column.
+    /// `1 + epsilon` for each of so many columns.
     fn own<B: TensorBackend, T: Float>(
         &self,
         graph: &Graph<B, T::Real>,
         parameters: &Parameters<B, T>,
+        columns: usize,
     ) -> Result<Dense<B, T::Real>, B::Error> {
-        let ones = ones::<B, T>(graph, (1, self.outputs))?;
+        let ones = ones::<B, T>(graph, (1, columns))?;
         gemm(&parameters.real(self.epsilon)?, &ones).bias(&ones).eval()
     }
     /// The result, and what is kept.
@@ -46,11 +47,17 @@ impl Gin {
             let (sums, h) = self.sums(pass, x)?;
             return Ok((end.of_sums(sums)?, GinKept::Product(h)));
         };
-        let together = Together::Power { exponent: self.exponent.to_bits() };
-        let sums = pass.together(together, x, || pass.graph.sum(x).scale_rows(&pass.graph.degree_powers(self.exponent)?).eval())?;
-        let weight = pass.parameters.weight(self.affine.weight)?;
-        let own = gemm(x, &weight).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
-        let product = gemm(&sums, &weight).add(&own).bias(&pass.parameters.real(self.affine.bias)?);
+        let own = self.own(pass.graph, pass.parameters, x.ncols())?;
+        let scale = pass.graph.degree_powers(self.exponent)?;
+        let neighbours = || pass.graph.sum(x).scale_rows(&scale);
+        let sums = if pass.of_features {
+            // Those over neighbours stay the same from step to step, and epsilon does not.
+            let together = Together::Power { exponent: self.exponent.to_bits() };
+            map(&pass.together(together, x, || neighbours().eval())?).add_times_columns(x, &own).eval()?
+        } else {
+            neighbours().add_times_columns(x, &own).eval()?
+        };
+        let product = gemm(&sums, &pass.parameters.weight(self.affine.weight)?).bias(&pass.parameters.real(self.affine.bias)?);
         Ok((end.within(product).eval()?, GinKept::Sums(sums)))
     }
     /// The gradients of the weight, of the bias and of epsilon where sums came first. The last one is the sum of `dy` times `x W`, which is that
@@ -62,26 +69,24 @@ impl Gin {
         dy: &Dense<B, T>,
         gradients: &mut Gradients<B, T::Real>,
     ) -> Result<(), B::Error> {
-        let product = gemm(x, dy).transpose_a();
-        let of_own = if pass.column_sums.is_none() && product.sums_columns() {
-            let mut of_own = Dense::zeros(pass.graph.backend(), x.ncols(), self.outputs)?;
-            let sums = product.into_with_sums(&mut of_own)?;
-            gradients.set(self.affine.bias, &sums)?;
-            of_own
-        } else {
-            self.affine.bias_gradient(pass, dy, gradients)?;
-            product.eval_as::<T::Real>()?
-        };
-        let of_epsilon = sum_columns(&map(&of_own).multiply(&pass.parameters.real(self.affine.weight)?).eval()?)?;
-        gemm(&of_epsilon, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
-        let of_own = map(&of_own).times_columns(&self.own(pass.graph, pass.parameters)?).eval()?;
-        gemm(sums, dy).transpose_a().add(&of_own).into(gradients.slot(self.affine.weight)?)
+        self.affine.gradients(pass, (sums, self.affine.weight), dy, gradients)?;
+        let of_own = gemm(x, dy).transpose_a().eval_as::<T::Real>()?;
+        self.epsilon_gradient::<B, T>(pass, &dot_columns(&of_own, &pass.parameters.real(self.affine.weight)?)?, gradients)
+    }
+    /// Writes the gradient of epsilon from what it is the sum of.
+    fn epsilon_gradient<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        by_column: &Dense<B, T::Real>,
+        gradients: &mut Gradients<B, T::Real>,
+    ) -> Result<(), B::Error> {
+        gemm(by_column, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)
     }
     fn sums<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<Sums<B, T>, B::Error> {
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
-        let scaled = map(&h).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
-        let sums = pass.graph.sum(&h).scale_rows(&pass.graph.degree_powers(self.exponent)?);
-        Ok((sums.add(&scaled).bias(&pass.parameters.real(self.affine.bias)?), h))
+        let own = self.own(pass.graph, pass.parameters, self.outputs)?;
+        let sums = pass.graph.sum(&h).scale_rows(&pass.graph.degree_powers(self.exponent)?).add_times_columns(&h, &own);
+        Ok((sums.bias(&pass.parameters.real(self.affine.bias)?), h))
     }
 }
 
@@ -92,7 +97,7 @@ type Sums<B, T> = (Operation<SparseDense<B, T>>, Dense<B, T>);
 pub enum GinKept<B: TensorBackend, T: Float> {
     /// The product of the input and the weight.
     Product(Dense<B, T>),
-    /// The sums over neighbours, where they come before the product.
+    /// The sums over neighbours and the node itself, where they come before the product.
     Sums(Dense<B, T>),
 }
 
@@ -103,23 +108,22 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         self.outputs
     }
     fn work_bytes(&self, nodes: u64, _: u64, inputs: u64) -> [u64; 2] {
-        let (own, real, outputs) = (size_of::<T>() as u64, size_of::<T::Real>() as u64, self.outputs as u64);
+        let (own, outputs) = (size_of::<T>() as u64, self.outputs as u64);
         // The gradient of the product, with that of the result beside it, scaled, or that of the input.
-        [nodes * outputs * real, nodes * (outputs * (own + real) + inputs.max(outputs) * own)]
+        [nodes * outputs * own, nodes * (outputs * own + inputs.max(outputs) * own)]
     }
     fn reads_loops(&self) -> bool {
         false
     }
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
         let (weight, bias) = (at.parameters.weight(self.affine.weight)?, at.parameters.real(self.affine.bias)?);
-        let own = self.own(at.graph, at.parameters)?;
+        let own = self.own(at.graph, at.parameters, self.outputs)?;
         let (graph, activation, scale) = (at.graph, at.activation, at.graph.degree_powers(self.exponent)?);
         let held = vec![("weight", weight.bytes()), ("bias and factors", bias.bytes() + own.bytes())];
         let name = format!("X W, then A (X W): spmm, degrees, X W (1 + epsilon), bias{}", and(activation));
         Ok(Some(vec![Step::new(name, held, move |x: &Value<B, T>| {
             let h = x.features()?.times(&weight)?;
-            let scaled = map(&h).times_columns(&own).eval_as::<T::Real>()?;
-            let sums = graph.sum(&h).scale_rows(&scale).add(&scaled).bias(&bias);
+            let sums = graph.sum(&h).scale_rows(&scale).add_times_columns(&h, &own).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         })]))
     }
@@ -157,12 +161,11 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
             }
         };
         self.affine.bias_gradient(pass, dy, gradients)?;
-        let by_column = sum_columns(&map(dy).multiply(&h).eval_as::<T::Real>()?)?;
-        gemm(&by_column, &ones::<B, T>(pass.graph, (self.outputs, 1))?).into(gradients.slot(self.epsilon)?)?;
-        let scaled = map(dy).times_columns(&self.own(pass.graph, pass.parameters)?).eval_as::<T::Real>()?;
+        self.epsilon_gradient::<B, T>(pass, &dot_columns(dy, &h)?, gradients)?;
+        let own = self.own(pass.graph, pass.parameters, self.outputs)?;
         let scale = pass.graph.degree_powers(self.exponent)?;
         // Rows are scaled before they are summed: once for a node, not once for an entry.
-        let dh = pass.graph.sum(&map(dy).times_rows(&scale).eval()?).transpose().add(&scaled).eval()?;
+        let dh = pass.graph.sum(&map(dy).times_rows(&scale).eval()?).transpose().add_times_columns(dy, &own).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }
 }

@@ -47,7 +47,9 @@ pub use loss::{
 };
 pub use map::{MapOp, Mapped, concat, map};
 pub use neighbours::{NeighbourBatch, NeighbourSampler, NeighboursOp, SparseRows};
-pub use norm::{BatchNormGradients, BatchNormOp, BatchNormalised, batch_norm, batch_norm_backward, moments, sum_columns, sum_columns_into};
+pub use norm::{
+    BatchNormGradients, BatchNormOp, BatchNormalised, batch_norm, batch_norm_backward, dot_columns, moments, sum_columns, sum_columns_into,
+};
 pub use operation::{Computation, Fusing, Operation};
 pub use pack::{Coding, PackOp};
 pub use recorder::{Moment, Recorder};

@@ -28,6 +28,18 @@ pub fn sum_columns_into<'a, B: DenseOps + 'a, T: Element>(x: &Dense<B, T>, sums:
     x.backend().sum_columns(&x.any(), sums.open()?)
 }
 
+/// The dot product of every column of a matrix with that of another of its shape, of one row: [`sum_columns`] of their product element by element.
+/// O(elements).
+///
+/// # Errors
+/// [`Error::Shape`], or out of memory.
+pub fn dot_columns<B: DenseOps, T: Element, U: Element>(x: &Dense<B, T>, other: &Dense<B, U>) -> Result<Dense<B, T::Real>, B::Error> {
+    same_shape("dot_columns", "the second matrix", x.shape(), other.shape()).map_err(refused::<B>)?;
+    let mut sums = Dense::zeros(x.backend(), 1, x.ncols())?;
+    x.backend().dot_columns(&x.any(), &other.any(), <T::Real as Element>::erase_mut(sums.as_mut().open()?))?;
+    Ok(sums)
+}
+
 /// The mean and the biased variance (over the number of rows) of every column, each of one row; zeros without rows. The variance is formed
 /// from differences to the mean, so that it is never negative. O(elements).
 ///

@@ -128,7 +128,11 @@ impl<F: Fusing> Operation<F> {
     }
     /// Adds a number of times a matrix of the result's shape.
     pub fn add_scaled<U: Element>(self, other: &Dense<F::Backend, U>, factor: f64) -> Self {
-        self.step(Step::Add { other: other.any(), factor })
+        self.step(Step::Add { other: other.any(), factor, columns: None })
+    }
+    /// Adds a matrix of the result's shape, each of whose columns is multiplied by its element of a matrix of one row.
+    pub fn add_times_columns<U: Element>(self, other: &Dense<F::Backend, U>, d: &RealOf<F>) -> Self {
+        self.step(Step::Add { other: other.any(), factor: 1.0, columns: Some(Reals::new(d)) })
     }
     /// Multiplies by a matrix of the result's shape, element by element.
     pub fn multiply<U: Element>(self, other: &Dense<F::Backend, U>) -> Self {

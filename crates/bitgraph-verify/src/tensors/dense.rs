@@ -6,7 +6,7 @@ use crate::operations::cases;
 use crate::{Outcome, Report};
 use bitgraph::prelude::{Activation, Dense, Dropout, cross_entropy, gemm, log_softmax, map};
 use bitgraph::semiring::{DType, Scalar};
-use bitgraph::tensor::ops::{argmax_rows, batch_norm, concat, cross_entropy_with_gradient, moments, sum_columns};
+use bitgraph::tensor::ops::{argmax_rows, batch_norm, concat, cross_entropy_with_gradient, dot_columns, moments, sum_columns};
 use bitgraph::tensor::{Element, TensorBackend};
 use bitgraph_testkit::tensor as oracle;
 use bitgraph_testkit::tensor::Grid;
@@ -116,12 +116,14 @@ fn statistics<B: TensorBackend, T: Element>(backend: &B, rows: usize, columns: u
     let n = rows.max(1) as f64;
     let column = |c: usize, f: &dyn Fn(f64) -> f64| (0..rows).map(|i| f(grid.get(i, c))).sum::<f64>();
     let sums = Grid::from_fn(1, columns, |_, c| column(c, &|v| v));
+    let squares = Grid::from_fn(1, columns, |_, c| column(c, &|v| v * v));
     let mean = sums.map(|v, _, _| v / n);
     let variance = Grid::from_fn(1, columns, |_, c| column(c, &|v| (v - mean.get(0, c)).powi(2)) / n);
     let (m, v) = moments(&spread(&x)?)?;
     let error = 4.0 * (n + 2.0) * unit;
     let mut all = vec![
         oracle::compare(&sums, &sum_columns(&x)?.to_host()?, |_| (error * n, 0.0)),
+        oracle::compare(&squares, &dot_columns(&spread(&x)?, &x)?.to_host()?, |_| (error * n, 0.0)),
         oracle::compare(&mean, &m.to_host()?, |_| (error, 0.0)),
         oracle::compare(&variance, &v.to_host()?, |_| (error, 8.0 * unit)),
     ];

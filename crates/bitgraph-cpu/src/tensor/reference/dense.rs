@@ -38,6 +38,11 @@ pub fn sum_columns(x: &Any<Cpu>, sums: AnyMut<'_, Cpu>) {
     by_columns(&Plain::of(x), |column, _| column.sum()).store(sums);
 }
 
+pub fn dot_columns(x: &Any<Cpu>, other: &Any<Cpu>, sums: AnyMut<'_, Cpu>) {
+    let other = Plain::of(other);
+    by_columns(&Plain::of(x), |column, c| column.enumerate().map(|(i, x)| x * other.get(i, c)).sum()).store(sums);
+}
+
 pub fn moments(x: &Any<Cpu>, mean: AnyMut<'_, Cpu>, variance: AnyMut<'_, Cpu>) {
     let x = Plain::of(x);
     let n = x.rows.max(1) as f64;

@@ -61,7 +61,10 @@ impl Plain {
             Step::ScaleColumns(d) => self.with(&Self::of_reals(d), |x, d, _, c| x * d.get(0, c)),
             Step::Scale(factor) => self.each(|x, _, _| x * factor),
             Step::Bias(b) => self.with(&Self::of_reals(b), |x, b, _, c| x + b.get(0, c)),
-            Step::Add { other, factor } => self.with(&Self::of(other), |x, z, i, c| x + factor * z.get(i, c)),
+            Step::Add { other, factor, columns } => {
+                let columns = columns.as_ref().map(Self::of_reals);
+                self.with(&Self::of(other), |x, z, i, c| x + factor * columns.as_ref().map_or(1.0, |d| d.get(0, c)) * z.get(i, c));
+            }
             Step::Multiply(z) => self.with(&Self::of(z), |x, z, i, c| x * z.get(i, c)),
             Step::BatchNorm(norm) => {
                 let (mean, variance) = (Self::of_reals(&norm.mean), Self::of_reals(&norm.variance));

@@ -5,7 +5,7 @@ use super::{WIDTHS, dense, device, elements, spread};
 use bitgraph_semiring::DType;
 use bitgraph_tensor::ops::{
     AdamSettings, AdamState, adam, argmax_rows, batch_norm, batch_norm_backward, cross_entropy, cross_entropy_with_gradient,
-    cross_entropy_with_sums, log_softmax, log_softmax_backward, map, moments, sum_columns,
+    cross_entropy_with_sums, dot_columns, log_softmax, log_softmax_backward, map, moments, sum_columns,
 };
 use bitgraph_tensor::{Dense, Dropout, Element, Philox, Real};
 use half::{bf16, f16};
@@ -34,6 +34,10 @@ fn columns<T: Element>() {
             let sums = by_columns(&plain, |v| v.iter().sum());
             let magnitude = by_columns(&plain, |v| v.iter().map(|x| x.abs()).sum());
             near(&what, &sum_columns(&x).unwrap(), &sums, &magnitude, n, real);
+            let z = dense::<T>(&cuda, height, width, 4);
+            let products = plain.map(|x, i, c| x * Plain::of(&z).at(i, c));
+            let (dots, sizes) = (by_columns(&products, |v| v.iter().sum()), by_columns(&products, |v| v.iter().map(|x| x.abs()).sum()));
+            near(&what, &dot_columns(&x, &z).unwrap(), &dots, &sizes, n + 1.0, real);
             let (mean, variance) = moments(&x).unwrap();
             near(&what, &mean, &sums.map(|s, _, _| s / n), &magnitude.map(|s, _, _| s / n), n + 2.0, real);
             let wanted = by_columns(&plain, |v| {

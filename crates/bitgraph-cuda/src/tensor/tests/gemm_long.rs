@@ -47,10 +47,10 @@ fn tall_times_small() {
 
             let (bias, scale, z) = (numbers(&cuda, 1, columns, 5), numbers(&cuda, rows, 1, 6), numbers(&cuda, rows, columns, 7));
             let dropout = Dropout::new(0.25, 5, 6);
-            let found = by_form(&of().times_rows(&scale).add(&z).bias(&bias).relu().dropout(dropout));
+            let found = by_form(&of().times_rows(&scale).add_times_columns(&z, &bias).bias(&bias).relu().dropout(dropout));
             let (bias, scale, z) = (Plain::of(&bias), Plain::of(&scale), Plain::of(&z));
             let wanted = size.map(|_, i, c| {
-                let x = sum(i, c) * scale.at(i, 0) + z.at(i, c) + bias.at(0, c);
+                let x = sum(i, c) * scale.at(i, 0) + z.at(i, c) * bias.at(0, c) + bias.at(0, c);
                 x.max(0.0) * dropout.at(i as u64, c as u32)
             });
             near(&format!("{what}, steps"), &found, &wanted, &size.map(|x, _, _| 4.0 * x), length as f64 + 8.0, DType::F32);

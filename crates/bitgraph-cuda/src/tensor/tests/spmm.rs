@@ -206,6 +206,8 @@ fn epilogues() {
         check("a factor", op().times(-0.75).eval().unwrap(), &y.map(|x, _, _| x * -0.75));
         check("bias", op().bias(&rows[0]).eval().unwrap(), &y.map(|x, _, k| x + r0.at(0, k)));
         check("a summand", op().add_scaled(&half, 0.5).eval().unwrap(), &y.map(|x, i, k| x + 0.5 * h.at(i, k)));
+        let scaled = op().add_times_columns(&half, &rows[1]).eval().unwrap();
+        check("a summand times a row", scaled, &y.map(|x, i, k| x + r1.at(0, k) * h.at(i, k)));
         check("a factor of each", op().multiply(&byte).eval().unwrap(), &y.map(|x, i, k| x * b.at(i, k)));
         let norm = |x: f64, k: usize| (x - r0.at(0, k)) / (v.at(0, k) + 0.25).sqrt();
         check("normal", op().batch_norm((&rows[0], &positive), None, 0.25).eval().unwrap(), &y.map(|x, _, k| norm(x, k)));

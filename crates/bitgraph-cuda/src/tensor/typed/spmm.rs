@@ -138,11 +138,13 @@ where
     let values = values(op, op.matrix.raw())?;
     let narrow: Option<Buffer<T>> = values.as_ref().filter(|v| v.1 == T::DTYPE).map(|v| v.0.cast());
     let single: Option<Buffer<f32>> = values.as_ref().filter(|v| v.1 == DType::F32).map(|v| v.0.cast());
-    let [scale_columns, scale_rows, bias] = [op.scale_columns.as_ref(), op.scale_rows.as_ref(), way.bias].map(|r| r.and_then(reals));
+    let [scale_columns, scale_rows, bias, addend_scale] =
+        [op.scale_columns.as_ref(), op.scale_rows.as_ref(), way.bias, way.addend_scale].map(|r| r.and_then(reals));
     let (wide, own) = (way.addend.and_then(array::<f32>), way.addend.and_then(array::<T>));
     let input = SpmmInput {
         features: &features,
         addend: wide.as_ref().map(Floats::Single).or_else(|| own.as_ref().map(Floats::Narrow)),
+        addend_scale: addend_scale.as_ref(),
         values: match (&single, &narrow) {
             (Some(single), _) => Some(Floats::Single(single)),
             (None, Some(narrow)) => Some(Floats::Narrow(narrow)),
@@ -174,10 +176,12 @@ fn by_copies(
     way: &SpmmWay<'_>,
     y: &AnyMut<'_, Cuda>,
 ) -> Result<bool> {
-    let [scale_columns, scale_rows, bias] = [op.scale_columns.as_ref(), op.scale_rows.as_ref(), way.bias].map(|r| r.and_then(reals));
+    let [scale_columns, scale_rows, bias, addend_scale] =
+        [op.scale_columns.as_ref(), op.scale_rows.as_ref(), way.bias, way.addend_scale].map(|r| r.and_then(reals));
     let addend = way.addend.and_then(array::<f32>);
     let input = SpmmInput {
         addend: addend.as_ref().map(Floats::Single),
+        addend_scale: addend_scale.as_ref(),
         scale_columns: scale_columns.as_ref(),
         scale_rows: scale_rows.as_ref(),
         mean: op.reduce == Reduce::Mean,

@@ -41,6 +41,7 @@ parameters! {
         scale_rows: DevicePtr<f32>,
         bias: DevicePtr<f32>,
         addend: DevicePtr<u8>,
+        addend_scale: DevicePtr<f32>,
         exact: DevicePtr<f32>,
         unscale: DevicePtr<f32>,
         columns: u32,
@@ -77,8 +78,8 @@ impl<T: Feature> Floats<'_, T> {
     }
 }
 
-/// One product: row `i` of the result is `r(i)` times the sum over the entries `(i, j)` of `e(i, j) c(j) x(j)`, plus row `i` of the addend, plus
-/// the bias, and 0 for what is below, if `relu`. Sums and what follows are of `f32`; the result is rounded once.
+/// One product: row `i` of the result is `r(i)` times the sum over the entries `(i, j)` of `e(i, j) c(j) x(j)`, plus row `i` of the addend times its
+/// scale, plus the bias, and 0 for what is below, if `relu`. Sums and what follows are of `f32`; the result is rounded once.
 #[derive(Clone, Copy, Debug)]
 pub struct SpmmInput<'a, T> {
     /// `x`: matrix columns x feature columns, row after row without gaps.
@@ -93,6 +94,8 @@ pub struct SpmmInput<'a, T> {
     pub mean: bool,
     /// Of the result's shape, without gaps; no element is one of the result's.
     pub addend: Option<Floats<'a, T>>,
+    /// What the addend is multiplied by, one for each column of the features; 1 without.
+    pub addend_scale: Option<&'a Buffer<f32>>,
     /// One for each column of the features.
     pub bias: Option<&'a Buffer<f32>>,
     /// Whether what is below 0 becomes 0.
@@ -103,7 +106,17 @@ impl<'a, T> SpmmInput<'a, T> {
     /// The plain sums of rows of features.
     #[must_use]
     pub fn of(features: &'a Buffer<T>) -> Self {
-        Self { features, values: None, scale_columns: None, scale_rows: None, mean: false, addend: None, bias: None, relu: false }
+        Self {
+            features,
+            values: None,
+            scale_columns: None,
+            scale_rows: None,
+            mean: false,
+            addend: None,
+            addend_scale: None,
+            bias: None,
+            relu: false,
+        }
     }
     fn is_weighted(&self) -> bool {
         self.values.is_some() || self.scale_columns.is_some()
@@ -231,6 +244,7 @@ impl<T: Feature> SpmmLayout<T> {
         optional("the scales of columns", self.columns, input.scale_columns)?;
         optional("the scales of rows", self.rows, input.scale_rows)?;
         optional("the bias", self.width, input.bias)?;
+        optional("the scales of the addend", self.width, input.addend_scale)?;
         let values = match input.values {
             None => DevicePtr::NULL,
             Some(given) => {
@@ -256,6 +270,7 @@ impl<T: Feature> SpmmLayout<T> {
             scale_rows: pointer(input.scale_rows),
             bias: pointer(input.bias),
             addend,
+            addend_scale: pointer(input.addend_scale),
             exact: DevicePtr::NULL,
             unscale: DevicePtr::NULL,
             columns: self.width as u32,
@@ -283,8 +298,9 @@ impl<T: Feature> SpmmLayout<T> {
             }
             Layout::Tasks(tasks) => {
                 let plan = if vectors { self.plan } else { self.plan.plain() };
-                // Kernels of features alone have no addend.
-                let terms = if terms == Terms::Plain && operands.addend.address() != 0 { Terms::Weighted } else { terms };
+                // Kernels of halves alone have no addend.
+                let adds = is_half::<T>() && operands.addend.address() != 0;
+                let terms = if terms == Terms::Plain && adds { Terms::Weighted } else { terms };
                 tasks.run::<T>(&self.device, plan, operands, terms)
             }
         }

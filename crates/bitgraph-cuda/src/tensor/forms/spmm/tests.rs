@@ -197,6 +197,9 @@ where
                 check("an addend", false, input, &Beside { addend, bias: Some(bias.clone()), relu: true, ..NOTHING });
                 let input = SpmmInput { addend: Some(Floats::Single(&z)), mean: true, ..plain };
                 check("an addend of f32", false, input, &Beside { addend: Some(addend_values.clone()), mean: true, ..NOTHING });
+                let input = SpmmInput { addend: Some(Floats::Narrow(&own)), addend_scale: Some(&b), scale_rows: Some(&r), ..plain };
+                let addend = Some(own_addend.iter().enumerate().map(|(k, z)| z * bias[k % width]).collect());
+                check("an addend times a row", false, input, &Beside { addend, scale_rows: Some(scale_rows.clone()), ..NOTHING });
             }
         }
     }
