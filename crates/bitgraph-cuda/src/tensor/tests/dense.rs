@@ -35,7 +35,8 @@ fn columns<T: Element>() {
             let magnitude = by_columns(&plain, |v| v.iter().map(|x| x.abs()).sum());
             near(&what, &sum_columns(&x).unwrap(), &sums, &magnitude, n, real);
             let z = dense::<T>(&cuda, height, width, 4);
-            let products = plain.map(|x, i, c| x * Plain::of(&z).at(i, c));
+            let factors = Plain::of(&z);
+            let products = plain.map(|x, i, c| x * factors.at(i, c));
             let (dots, sizes) = (by_columns(&products, |v| v.iter().sum()), by_columns(&products, |v| v.iter().map(|x| x.abs()).sum()));
             near(&what, &dot_columns(&x, &z).unwrap(), &dots, &sizes, n + 1.0, real);
             let (mean, variance) = moments(&x).unwrap();
