@@ -218,6 +218,7 @@ impl<T: Float> Training<T> {
         let mode = Mode::Train { seed: 1, step: self.step };
         let (logits, tape) = self.model.forward(&self.graph, &self.parameters, &self.features, mode)?;
         let (loss, gradient, column_sums) = cross_entropy_with_sums(&logits, &self.labels, self.scale)?;
+        drop(logits);
         let dlogits = LogitsGradient { gradient, column_sums };
         self.model.backward(&self.graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
         let settings = self.settings();

@@ -105,9 +105,9 @@ impl Operands {
             bias: Dense::row_vector(cuda, numbers(classes, 6, -1.0))?,
         })
     }
-    fn op(&self) -> BitGcnOp<'_, Cuda> {
-        BitGcnOp {
-            adjacency: self.graph.adjacency(),
+    fn op(&self) -> bitgraph::cuda::Result<BitGcnOp<'_, Cuda>> {
+        Ok(BitGcnOp {
+            adjacency: self.graph.adjacency()?,
             scales: &self.scales,
             features: &self.features,
             feature_scales: self.feature_scales.as_ref(),
@@ -120,10 +120,10 @@ impl Operands {
             second: &self.second,
             second_scales: &self.second_scales,
             bias: &self.bias,
-        }
+        })
     }
     fn sums(&self, h: &Dense<Cuda, f32>) -> bitgraph::cuda::Result<Dense<Cuda, f32>> {
-        spmm(self.graph.adjacency(), h).own(1.0).scale_rows(&self.scales).scale_columns(&self.scales).eval()
+        spmm(self.graph.adjacency()?, h).own(1.0).scale_rows(&self.scales).scale_columns(&self.scales).eval()
     }
     /// The first layer's floats, before they are added up over neighbours.
     fn hidden(&self, factors: &Dense<Cuda, f32>) -> bitgraph::cuda::Result<Dense<Cuda, f32>> {
@@ -137,7 +137,7 @@ impl Operands {
         } else {
             let product = bit_gemm(&self.features, &self.first).times_columns(&self.first_scales);
             let signs = product.batch_norm((&self.statistics.0, &self.statistics.1), None, EPSILON).eval_signs()?;
-            bit_spmm(self.graph.adjacency(), &signs).own().eval_signs()?
+            bit_spmm(self.graph.adjacency()?, &signs).own().eval_signs()?
         };
         self.sums(&bit_gemm(&active, &self.second).times_columns(&self.second_scales).bias(&self.bias).eval()?)
     }
@@ -209,7 +209,7 @@ pub fn run(options: &Options) -> Result<()> {
                 difference: f64::NAN,
                 undecided: undecided.iter().filter(|&&row| row).count(),
             };
-            match bench.cuda.bit_gcn(&operands.op())? {
+            match bench.cuda.bit_gcn(&operands.op()?)? {
                 Whole::Declined(reason) => row.form = format!("not one launch: {reason}"),
                 Whole::Done(whole) => row.time(&bench, &*whole, &expected, &undecided)?,
             }

@@ -14,14 +14,14 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Mean {
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, ()), B::Error> {
         let h = x.times(&pass.parameters.weight(self.0)?)?;
-        Ok((spmm(pass.graph.adjacency(), &h).own(1.0).scale_rows(&pass.graph.degree_powers(-1.0)?).eval()?, ()))
+        Ok((spmm(pass.graph.adjacency()?, &h).own(1.0).scale_rows(&pass.graph.degree_powers(-1.0)?).eval()?, ()))
     }
     #[rustfmt::skip]
     fn backward(
         &self, pass: &Pass<'_, B, T>, x: &Features<B, T>, (): (), dy: &Dense<B, T>, to: &mut Gradients<B, T::Real>, wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let (d, w) = (pass.graph.degree_powers(-1.0)?, pass.parameters.weight(self.0)?);
-        let dh = spmm(pass.graph.adjacency(), dy).transpose().own(1.0).scale_columns(&d).eval()?;
+        let dh = spmm(pass.graph.adjacency()?, dy).transpose().own(1.0).scale_columns(&d).eval()?;
         x.weight_gradient(&dh, to.slot(self.0)?)?;
         wanted.then(|| gemm(&dh, &w).transpose_b().eval()).transpose()
     }

@@ -14,6 +14,8 @@ use std::ops::Deref;
 pub struct Matrix<B: Backend> {
     backend: B,
     raw: B::Matrix,
+    /// Whether the pattern is known to equal its transpose.
+    symmetric: bool,
 }
 
 impl<B: Backend> Matrix<B> {
@@ -42,11 +44,22 @@ impl<B: Backend> Matrix<B> {
     /// products pay for. Rows have `longest` entries at most; the order of sums depends on that bound, and on no row.
     #[must_use]
     pub fn short_lived(self, longest: u32) -> Self {
-        Self { raw: self.backend.matrix_short_lived(self.raw, longest), backend: self.backend }
+        Self { raw: self.backend.matrix_short_lived(self.raw, longest), ..self }
+    }
+    /// The same matrix, of a pattern that equals its transpose, as [`Csr::is_symmetric`] tells: the caller answers for it. What goes over the
+    /// pattern's transpose alone then goes over the pattern, and no transpose is made and kept.
+    #[must_use]
+    pub fn with_symmetric_pattern(self) -> Self {
+        Self { symmetric: true, ..self }
+    }
+    /// Whether the pattern is known to equal its transpose: [`Matrix::with_symmetric_pattern`].
+    #[must_use]
+    pub fn has_symmetric_pattern(&self) -> bool {
+        self.symmetric
     }
     /// The handle of what a backend made.
     pub fn from_raw(backend: &B, raw: B::Matrix) -> Self {
-        Self { backend: backend.clone(), raw }
+        Self { backend: backend.clone(), raw, symmetric: false }
     }
     /// The backend's own form.
     #[must_use]
@@ -54,6 +67,8 @@ impl<B: Backend> Matrix<B> {
         &self.raw
     }
     pub(crate) fn raw_mut(&mut self) -> &mut B::Matrix {
+        // What is written may have another pattern.
+        self.symmetric = false;
         &mut self.raw
     }
     /// The backend.
@@ -71,7 +86,7 @@ impl<B: Backend> Matrix<B> {
     /// The same matrix without its values: cheap, the pattern is shared.
     #[must_use]
     pub fn pattern(&self) -> Self {
-        Self::from_raw(&self.backend, self.backend.matrix_pattern(&self.raw))
+        Self { symmetric: self.symmetric, ..Self::from_raw(&self.backend, self.backend.matrix_pattern(&self.raw)) }
     }
     /// The transposed matrix in the same format, as a matrix of its own. As an operand a transpose is a view:
     /// [`transpose_a`](crate::ops::Operation::transpose_a).
@@ -79,7 +94,7 @@ impl<B: Backend> Matrix<B> {
     /// # Errors
     /// Out of memory.
     pub fn transposed(&self) -> Result<Self, B::Error> {
-        Ok(Self::from_raw(&self.backend, self.backend.matrix_transposed(&self.raw)?))
+        Ok(Self { symmetric: self.symmetric, ..Self::from_raw(&self.backend, self.backend.matrix_transposed(&self.raw)?) })
     }
     /// Rows and columns.
     #[must_use]
@@ -116,7 +131,7 @@ impl<B: Backend> Matrix<B> {
 
 impl<B: Backend> Clone for Matrix<B> {
     fn clone(&self) -> Self {
-        Self { backend: self.backend.clone(), raw: self.raw.clone() }
+        Self { backend: self.backend.clone(), raw: self.raw.clone(), symmetric: self.symmetric }
     }
 }
 impl<B: Backend> Deref for Matrix<B> {

@@ -231,8 +231,8 @@ fn memory_is_predicted_and_refused() {
         assert!(run.err.contains(words), "{} lacks {words}", run.err);
     }
     for (line, words) in [
-        ("--memory-limit 1400K", "in bf16 it takes"),
-        ("--memory-limit 1000K --precision f16", "hidden columns it takes"),
+        ("--memory-limit 1200K", "in bf16 it takes"),
+        ("--memory-limit 900K --precision f16", "hidden columns it takes"),
         ("--memory-limit 10K", "no number of hidden columns fits"),
     ] {
         bitgraph(&format!("gnn train --data planted:1000:3:8 {line}")).fails(1, words);

@@ -4,6 +4,7 @@
 
 use crate::constants::{Constant, Constants};
 use crate::degrees::{Degrees, WholeDegrees, inverse};
+use crate::patterns::{HostPatterns, Patterns, with_loops};
 use crate::sums::{KeptSums, Together};
 use bitgraph_backend::Matrix;
 use bitgraph_sparse::{Buffer, Csr, FormatKind, Offsets};
@@ -17,8 +18,7 @@ use std::sync::Arc;
 /// estimate those over the row of the larger graph. Layers of attention take no account of either.
 pub struct Graph<B: TensorBackend, R: Real> {
     backend: B,
-    adjacency: Matrix<B>,
-    with_loops: Matrix<B>,
+    patterns: Patterns<B>,
     degrees: Degrees<B, R>,
     weights: Option<Weights<B, R>>,
     constants: Constants<B, R>,
@@ -51,30 +51,30 @@ struct Weights<B: TensorBackend, R: Real> {
 /// A graph in host memory, as a backend gets it.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct HostGraph {
-    /// The adjacency without loops.
-    pub bare: Csr,
-    looped: Csr,
+    /// The adjacency.
+    pub patterns: HostPatterns,
     /// The degrees that layers scale by.
     pub degrees: Vec<usize>,
     /// Weights of the entries; then degrees are those of a larger graph.
     pub weights: Option<Vec<f32>>,
-    /// Entries of a row at most, of a graph that is trained on once.
-    short_lived: Option<u32>,
 }
 
 impl HostGraph {
     /// From a square pattern without loops, which is all there is. O(entries).
     pub fn whole(bare: Csr) -> Self {
         let degrees = (0..bare.nrows()).map(|i| bare.degree(i)).collect();
-        Self { looped: with_loops(&bare), bare, degrees, weights: None, short_lived: None }
+        let symmetric = bare.is_symmetric();
+        Self { patterns: HostPatterns { bare, looped: None, symmetric, short_lived: None }, degrees, weights: None }
     }
     /// A part of a larger graph, with the degrees that its nodes have there and a weight for each entry. O(entries).
     pub fn sampled(bare: Csr, degrees: Vec<usize>, weights: Vec<f32>) -> Self {
-        Self { looped: with_loops(&bare), bare, degrees, weights: Some(weights), short_lived: None }
+        // The pattern with loops is made here, beside steps over other batches.
+        let looped = Some(with_loops(&bare));
+        Self { patterns: HostPatterns { bare, looped, symmetric: false, short_lived: None }, degrees, weights: Some(weights) }
     }
     /// The same, to be trained on once, with so many entries of a row at most.
     pub fn short_lived(self, longest: u32) -> Self {
-        Self { short_lived: Some(longest), ..self }
+        Self { patterns: HostPatterns { short_lived: Some(longest), ..self.patterns }, ..self }
     }
 }
 
@@ -93,11 +93,7 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     }
     /// A graph of host memory.
     pub(crate) fn on(backend: &B, host: HostGraph) -> Result<Self, B::Error> {
-        let HostGraph { bare, looped, degrees, weights, short_lived } = host;
-        let matrix = |pattern: &Csr, loops| {
-            let matrix = Matrix::new(backend, pattern, None, FormatKind::Csr)?;
-            Ok::<_, B::Error>(short_lived.into_iter().fold(matrix, |matrix, longest| matrix.short_lived(longest.saturating_add(loops))))
-        };
+        let HostGraph { patterns, degrees, weights } = host;
         let column = |values: Vec<R>| Dense::column_vector(backend, values);
         let weights = weights.map(|of| {
             let inverse_degrees = column(degrees.iter().map(|&d| inverse(d)).collect())?;
@@ -105,12 +101,11 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
         });
         Ok(Self {
             backend: backend.clone(),
-            adjacency: matrix(&bare, 0)?,
-            with_loops: matrix(&looped, 1)?,
+            sums: patterns.short_lived.is_none().then(KeptSums::default),
+            patterns: Patterns::of_host(backend, patterns),
             weights: weights.transpose()?,
             degrees: Degrees::Known(degrees.into()),
             constants: Constants::default(),
-            sums: short_lived.is_none().then(KeptSums::default),
             membership: None,
             statistics: None,
         })
@@ -124,8 +119,7 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
         };
         Ok(Self {
             backend: backend.clone(),
-            adjacency,
-            with_loops,
+            patterns: Patterns::there(backend, adjacency, with_loops),
             weights: Some(Weights { entries, inverse_degrees: of.inverse(&nodes)? }),
             degrees: Degrees::Drawn { of: Arc::clone(of), nodes },
             constants: Constants::default(),
@@ -135,20 +129,26 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
         })
     }
     /// The sum of `x` over the neighbours of each node, by the weights that there are; an operation that goes on.
-    pub fn sum<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
-        let sum = spmm(&self.adjacency, x);
-        match &self.weights {
+    ///
+    /// # Errors
+    /// As [`Graph::adjacency`].
+    pub fn sum<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Result<Operation<SparseDense<B, T>>, B::Error> {
+        let sum = spmm(self.adjacency()?, x);
+        Ok(match &self.weights {
             Some(of) => sum.edge_values(&of.entries),
             None => sum,
-        }
+        })
     }
     /// The mean of `x` over the neighbours of each node, 0 for nodes without. Over a sample it is the sum by weights over the degree that the
     /// node has in the whole graph.
-    pub fn mean<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
-        match &self.weights {
-            Some(of) => self.sum(x).scale_rows(&of.inverse_degrees),
-            None => self.sum(x).reduce(Reduce::Mean),
-        }
+    ///
+    /// # Errors
+    /// As [`Graph::adjacency`].
+    pub fn mean<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Result<Operation<SparseDense<B, T>>, B::Error> {
+        Ok(match &self.weights {
+            Some(of) => self.sum(x)?.scale_rows(&of.inverse_degrees),
+            None => self.sum(x)?.reduce(Reduce::Mean),
+        })
     }
     /// The gradient of `x` in [`Graph::mean`] from that of its result; an operation that goes on. Rows are scaled before they are summed: once
     /// for a node, not once for an entry.
@@ -160,17 +160,20 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             (None, Degrees::Known(degrees)) => {
                 let made = || Dense::column_vector(&self.backend, degrees.iter().map(|&d| inverse(d)).collect());
                 let inverse = self.constants.get(Constant::InverseDegrees, made)?;
-                Ok(self.sum(&map(dy).times_rows(&inverse).eval()?).transpose())
+                Ok(self.sum(&map(dy).times_rows(&inverse).eval()?)?.transpose())
             }
-            _ => self.mean(dy).gradient(dy),
+            _ => self.mean(dy)?.gradient(dy),
         }
     }
     /// [`Graph::sum`] with the node itself among its neighbours, at a weight of 1.
-    pub fn sum_with_own<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Operation<SparseDense<B, T>> {
-        match &self.weights {
-            Some(_) => self.sum(x).own(1.0),
-            None => spmm(&self.with_loops, x),
-        }
+    ///
+    /// # Errors
+    /// As [`Graph::adjacency`].
+    pub fn sum_with_own<T: Element<Real = R>>(&self, x: &Dense<B, T>) -> Result<Operation<SparseDense<B, T>>, B::Error> {
+        Ok(match &self.weights {
+            Some(_) => self.sum(x)?.own(1.0),
+            None => spmm(self.with_loops()?, x),
+        })
     }
     /// Graphs side by side, of so many nodes each: a square pattern whose entries stay within them. O(entries + nodes).
     ///
@@ -246,13 +249,23 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
     pub(crate) fn max_degree(&self) -> usize {
         self.degrees.largest()
     }
-    /// The pattern without loops.
-    pub fn adjacency(&self) -> &Matrix<B> {
-        &self.adjacency
+    /// The pattern without loops, on the backend from its first use on.
+    ///
+    /// # Errors
+    /// Out of memory, at the first use.
+    pub fn adjacency(&self) -> Result<&Matrix<B>, B::Error> {
+        self.patterns.bare()
     }
-    /// The pattern with a loop at every node: what attention runs over.
-    pub fn with_loops(&self) -> &Matrix<B> {
-        &self.with_loops
+    /// The pattern with a loop at every node, on the backend from its first use on: what attention runs over.
+    ///
+    /// # Errors
+    /// As [`Graph::adjacency`].
+    pub fn with_loops(&self) -> Result<&Matrix<B>, B::Error> {
+        self.patterns.looped()
+    }
+    /// The patterns that were used, with their names.
+    pub(crate) fn used_patterns(&self) -> impl Iterator<Item = (&'static str, &Matrix<B>)> {
+        self.patterns.used()
     }
     /// `(degree + 1)^exponent` of every node, of one column; kept from the first call on. O(nodes).
     ///
@@ -289,18 +302,4 @@ impl<B: TensorBackend, R: Real> Graph<B, R> {
             Dense::from_vec(&self.backend, rows, columns, elements.map(|(i, c)| element(i, c)).collect())
         })
     }
-}
-
-/// A pattern without loops with one in every row.
-fn with_loops(bare: &Csr) -> Csr {
-    let (mut offsets, mut indices) = (vec![0usize], Vec::with_capacity(bare.nnz() + bare.nrows()));
-    for i in 0..bare.nrows() {
-        let (row, own) = (bare.row(i), i as u32);
-        let at = row.partition_point(|&j| j < own);
-        indices.extend_from_slice(&row[..at]);
-        indices.push(own);
-        indices.extend_from_slice(&row[at..]);
-        offsets.push(indices.len());
-    }
-    Csr::from_valid(bare.nrows(), bare.ncols(), Offsets::from_usizes(&offsets), Buffer::from(indices))
 }

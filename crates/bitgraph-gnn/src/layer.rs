@@ -196,6 +196,11 @@ pub trait Layer<B: TensorBackend, T: Float>: Send + Sync + 'static {
     fn reads_loops(&self) -> bool {
         true
     }
+    /// Whether its backward pass goes by the places that entries have in the transpose of the adjacency, as that of attention does: then there is a
+    /// transpose even of a symmetric adjacency. For predictions of memory.
+    fn reads_transpose(&self) -> bool {
+        true
+    }
     /// Whether it drops elements of its input itself ([`Pass::input_dropout`]) where it comes first in training and its input is dense and not
     /// wider than its result.
     fn drops_input(&self) -> bool {
@@ -281,6 +286,7 @@ pub(crate) trait Stage<B: TensorBackend, T: Float>: Send + Sync {
     fn kept_bytes(&self, nodes: u64) -> u64;
     fn work_bytes(&self, nodes: u64, entries: u64, inputs: u64) -> [u64; 2];
     fn reads_loops(&self) -> bool;
+    fn reads_transpose(&self) -> bool;
     fn sums_first(&self) -> bool;
     fn drops_input(&self) -> bool;
     fn known(&self) -> Option<KnownLayer>;
@@ -312,6 +318,9 @@ impl<B: TensorBackend, T: Float, L: Layer<B, T>> Stage<B, T> for L {
     }
     fn reads_loops(&self) -> bool {
         Layer::reads_loops(self)
+    }
+    fn reads_transpose(&self) -> bool {
+        Layer::reads_transpose(self)
     }
     fn sums_first(&self) -> bool {
         Layer::sums_first(self)

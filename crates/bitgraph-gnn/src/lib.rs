@@ -19,6 +19,7 @@ pub mod memory;
 mod model;
 mod optimiser;
 mod parameters;
+mod patterns;
 pub mod plan;
 mod precision;
 pub mod quant;

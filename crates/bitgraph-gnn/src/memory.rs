@@ -31,6 +31,8 @@ pub struct Extent {
     pub streamed: bool,
     /// Whether batches are of neighbours, which a backend may draw itself.
     pub neighbours: bool,
+    /// Whether the adjacency is symmetric: sums over it then need no transpose.
+    pub symmetric: bool,
 }
 
 impl Extent {
@@ -45,9 +47,10 @@ impl Extent {
         let (nodes, entries) = self.batch?;
         // Rows of features are of the mean length, for want of better knowledge.
         let sparse = self.sparse.map(|all| (all as f64 * nodes as f64 / self.nodes.max(1) as f64) as u64);
-        Some(Self { nodes, entries, sparse, batch: None, streamed: false, ..self })
+        // Weights of its entries are not symmetric.
+        Some(Self { nodes, entries, sparse, batch: None, streamed: false, symmetric: false, ..self })
     }
-    /// That of a data set.
+    /// That of a data set. O(entries): whether the adjacency is symmetric is looked up.
     #[must_use]
     pub fn of(set: &Dataset) -> Self {
         Self {
@@ -59,6 +62,7 @@ impl Extent {
             batch: None,
             streamed: false,
             neighbours: false,
+            symmetric: set.graph().is_symmetric(),
         }
     }
     /// The same with features as models of a precision read them: signs are dense.
@@ -144,7 +148,8 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
     let training = purpose == Purpose::Training;
     let mut all = Footprint::default();
     all.add("adjacency", lists(nodes, entries));
-    all.add("adjacency with loops", lists(nodes, entries + nodes));
+    let read = |loops| model.extents().any(|block| block.loops == loops);
+    all.add("adjacency with loops", if read(true) { lists(nodes, entries + nodes) } else { 0 });
     let features = sparse.map_or(nodes * inputs * own, |e| lists(nodes, e) + e * own);
     if extent.streamed {
         // A block is uploaded as f32 and then rounded.
@@ -171,9 +176,9 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
     // Where the first layer drops nothing, they are made once, and no part of what a step keeps.
     let summed = |block: &BlockExtent<'_>| training && block.first && block.sums_first && sparse.is_none() && block.inputs <= block.outputs;
     all.add("sums of the features over neighbours", if model.extents().any(|b| summed(&b) && !b.dropout) { features } else { 0 });
-    let loops = |wanted: bool| model.extents().any(|block| block.loops == wanted);
     if training {
-        let bytes = |wanted, entries| if loops(wanted) { transposed(nodes, entries) } else { 0 };
+        let read = |loops| model.extents().any(|block| block.loops == loops && (block.transpose || !extent.symmetric));
+        let bytes = |loops, entries| if read(loops) { transposed(nodes, entries) } else { 0 };
         all.add("transposes of the adjacency", bytes(false, entries) + bytes(true, entries + nodes));
     }
     let blocks: Vec<BlockExtent<'_>> = model.extents().collect();
@@ -208,7 +213,10 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         kept_so_far += kept;
         tape.push(kept);
     }
+    // The gradient of the logits is made of them, and they go.
+    let logits = 2 * nodes * extent.classes * own;
     if training {
+        peak = peak.max(kept_so_far + logits);
         for (block, kept) in blocks.iter().zip(tape).rev() {
             let result = nodes * block.outputs as u64 * own;
             // The first layer gives no gradient of its input.
@@ -224,7 +232,7 @@ pub fn footprint<B: TensorBackend, T: Float>(model: &Model<B, T>, extent: &Exten
         }
     }
     all.add(if training { "kept values, results and gradients of layers" } else { "results of layers" }, peak);
-    all.add("logits and their gradient", 2 * nodes * extent.classes * own);
+    all.add("logits, and what scores are formed of", if training { 0 } else { logits });
     all
 }
 

@@ -65,6 +65,8 @@ pub(crate) struct BlockExtent<'a> {
     pub work: Box<dyn Fn(u64, u64, u64) -> [u64; 2] + 'a>,
     /// Whether it reads the adjacency with loops.
     pub loops: bool,
+    /// Whether it reads the transpose even of a symmetric one.
+    pub transpose: bool,
     /// Whether it keeps the sums over neighbours of dense features that are no wider than its result.
     pub sums_first: bool,
     /// Whether it drops elements of such features itself.
@@ -188,6 +190,7 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
             kept: Box::new(|nodes| block.stage.kept_bytes(nodes)),
             work: Box::new(|nodes, entries, inputs| block.stage.work_bytes(nodes, entries, inputs)),
             loops: block.stage.reads_loops(),
+            transpose: block.stage.reads_transpose(),
             sums_first: block.stage.sums_first(),
             drops_input: block.stage.drops_input(),
             drops_result: self.drops_result(l),
@@ -399,15 +402,17 @@ impl<B: TensorBackend, T: Float> Model<B, T> {
     ) -> Result<(), B::Error> {
         let Tape { blocks, heads } = tape;
         let LogitsGradient { gradient: dlogits, column_sums } = dlogits.into();
-        let mut above = if self.heads.is_empty() { Some(dlogits.clone()) } else { None };
+        // Without read-outs it is gone after the last layer.
+        let (mut above, of_graphs) = if self.heads.is_empty() { (Some(dlogits), None) } else { (None, Some(dlogits)) };
         // A drop of the input of the layer after, through which its gradient has yet to go.
         let mut dropped: Option<Dropout> = None;
         let mut left: Vec<_> = self.heads.iter().zip(heads).collect();
         // What read-outs of the same place give comes to the gradient of the layers after it.
         let mut read = |at: usize, mut above: Option<Dense<B, T>>, gradients: &mut Gradients<B, T::Real>| {
+            let Some(dlogits) = &of_graphs else { return Ok(above) };
             while let Some(((_, head), kept)) = left.pop_if(|((place, _), _)| *place == at) {
                 let pass = self.pass(at.saturating_sub(1), graph, parameters, mode);
-                above = match (head.backward(&pass, at, kept, &dlogits, gradients)?, above) {
+                above = match (head.backward(&pass, at, kept, dlogits, gradients)?, above) {
                     (Some(dx), Some(above)) => Some(map(&dx).add(&above).eval()?),
                     (dx, above) => dx.or(above),
                 };

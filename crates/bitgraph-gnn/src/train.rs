@@ -330,6 +330,8 @@ impl<'a, B: TensorBackend, T: Float> Run<'a, B, T> {
     ) -> Result<Dense<B, T::Real>, B::Error> {
         let (logits, tape) = self.model.forward(graph, &self.parameters, features, mode)?;
         let (loss, dlogits) = loss(&logits, self.scale.value)?;
+        // The backward pass, which takes most, has no use for them.
+        drop(logits);
         self.model.backward(graph, &self.parameters, mode, tape, dlogits, &mut self.gradients)?;
         if !self.scale.dynamic || self.scale.after(finite(&self.gradients)?) {
             let share = self.training.optimiser.schedule.factor(epoch, self.training.epochs);

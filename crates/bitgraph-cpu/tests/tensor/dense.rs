@@ -63,6 +63,8 @@ fn products_of_other_shapes_are_refused() {
     let (a, b) = (dense::<f32>(&cpu, 3, 4, 1), dense::<f32>(&cpu, 5, 6, 2));
     let Err(BackendError::Family(error)) = gemm(&a, &b).eval() else { panic!("not refused") };
     assert!(matches!(error.get::<Error>(), Some(Error::Shape { expected: (4, 6), found: (5, 6), .. })));
+    let Err(BackendError::Family(error)) = dot_columns(&a, &b) else { panic!("not refused") };
+    assert!(matches!(error.get::<Error>(), Some(Error::Shape { operation: "dot_columns", operand: "the second matrix", .. })));
     assert!(gemm(&a, &b).transpose_a().transpose_b().eval().is_err());
     assert!(gemm(&a, &a).transpose_b().eval().is_ok());
 }

@@ -275,6 +275,9 @@ fn refusals_name_both_sides() {
     assert!(matches!(refusal(spmm(&a, &x).transpose().eval()), Error::Shape { expected: (100, 8), found: (17, 8), .. }));
     assert!(matches!(refusal(spmm(&a, &x).bias(&dense(&cpu, 1, 7, 1)).eval()), Error::Shape { operand: "the bias", .. }));
     assert!(matches!(refusal(spmm(&a, &x).scale_rows(&dense(&cpu, 17, 1, 1)).eval()), Error::Shape { operand: "the row scale", .. }));
+    let summand = |rows, columns| spmm(&a, &x).add_times_columns(&dense::<f16>(&cpu, rows, 8, 1), &dense(&cpu, 1, columns, 1)).eval();
+    assert!(matches!(refusal(summand(17, 8)), Error::Shape { operand: "the summand", .. }));
+    assert!(matches!(refusal(summand(100, 7)), Error::Shape { operand: "the summand's column scale", .. }));
     assert!(matches!(refusal(spmm(&a, &x).own(1.0).eval()), Error::Shape { .. }));
     let (two, three) = (dense::<f32>(&cpu, csr.nnz(), 2, 1), dense::<f32>(&cpu, csr.nnz(), 3, 1));
     assert!(spmm(&a, &x).edge_values(&two).eval().is_ok());
@@ -335,6 +338,29 @@ fn whole_sums() {
         let x = Dense::from_vec(&cpu, 3, 1, vec![16_777_217, 1, 1]).unwrap();
         assert_eq!(spmm(&a, &x).eval().unwrap().to_host().unwrap(), [16_777_219]);
         assert_eq!(<f32 as Real>::of(0.5), 0.5);
+    }
+}
+
+/// A symmetric pattern that is known for one is its own transpose: the same bits, and none is made. Entries with values are not symmetric.
+#[test]
+fn symmetric_patterns_are_their_transposes() {
+    for (name, csr) in patterns().into_iter().filter(|(_, csr)| csr.is_square()) {
+        let (csr, n) = (csr.symmetrized().unwrap(), csr.nrows());
+        for cpu in FORMS {
+            let unknown = matrix::<f32>(&cpu, &csr, false, FormatKind::Csr);
+            let known = matrix::<f32>(&cpu, &csr, false, FormatKind::Csr).with_symmetric_pattern();
+            let (x, dy, e) = (dense::<f32>(&cpu, n, 8, 3), dense::<f16>(&cpu, n, 8, 4), dense::<f32>(&cpu, csr.nnz(), 1, 5));
+            let of = |a: &bitgraph_backend::Matrix<Cpu>| {
+                let sum = spmm(a, &x).transpose().scale_rows(&powers(&cpu, n, 1, 6)).eval().unwrap();
+                let gradient = spmm(a, &x).reduce(Reduce::Mean).gradient(&dy).unwrap().eval_as::<f32>().unwrap();
+                [sum, gradient].map(|y| y.to_host().unwrap())
+            };
+            let before = known.bytes();
+            assert_eq!(of(&known), of(&unknown), "{name}");
+            assert_eq!(known.bytes(), before, "{name}");
+            let weighted = |a: &bitgraph_backend::Matrix<Cpu>| spmm(a, &x).transpose().edge_values(&e).eval().unwrap().to_host().unwrap();
+            assert_eq!(weighted(&known), weighted(&unknown), "{name}, with values");
+        }
     }
 }
 

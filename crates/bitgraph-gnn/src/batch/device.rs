@@ -39,7 +39,7 @@ impl<B: TensorBackend, T: Float> Drawing<B, T> {
             (Features::Sparse { pattern, .. }, Some(values)) => Some(SparseRows { pattern, values }),
             _ => None,
         };
-        let (backend, adjacency) = (task.graph.backend(), task.graph.adjacency());
+        let (backend, adjacency) = (task.graph.backend(), task.graph.adjacency()?);
         let Some(degrees) = task.graph.host_degrees() else { return declined("the graph was drawn itself") };
         if adjacency.nvals() != batches.pattern().nnz() {
             return declined("the graph on the device has other entries");

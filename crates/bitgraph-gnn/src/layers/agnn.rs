@@ -30,7 +30,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Agnn {
         nodes * size_of::<T::Real>() as u64
     }
     fn forward(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
-        agnn(pass.graph.with_loops(), x.as_dense("AGNN")?, &pass.parameters.real(self.beta)?).eval_for_training()
+        agnn(pass.graph.with_loops()?, x.as_dense("AGNN")?, &pass.parameters.real(self.beta)?).eval_for_training()
     }
     fn backward(
         &self,
@@ -41,7 +41,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Agnn {
         gradients: &mut Gradients<B, T::Real>,
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
-        let op = agnn(pass.graph.with_loops(), x.as_dense("AGNN")?, &pass.parameters.real(self.beta)?);
+        let op = agnn(pass.graph.with_loops()?, x.as_dense("AGNN")?, &pass.parameters.real(self.beta)?);
         let d = op.gradient_of(&lse, dy)?;
         if let Some(beta) = &d.parameter {
             gradients.set(self.beta, beta)?;

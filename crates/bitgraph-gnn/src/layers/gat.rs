@@ -44,12 +44,12 @@ impl Gat {
         h: &Dense<B, T>,
         left: &Dense<B, T::Real>,
         right: &Dense<B, T::Real>,
-    ) -> Operation<Attention<B, T>> {
-        let op = gat(pass.graph.with_loops(), left, right, h, SLOPE);
-        match pass.dropout(self.dropout, 1) {
+    ) -> Result<Operation<Attention<B, T>>, B::Error> {
+        let op = gat(pass.graph.with_loops()?, left, right, h, SLOPE);
+        Ok(match pass.dropout(self.dropout, 1) {
             Some(dropout) => op.attention_dropout(dropout),
             None => op,
-        }
+        })
     }
 }
 
@@ -92,7 +92,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
         let h = x.times(&pass.parameters.weight(self.weight)?)?;
         let vectors = [self.vector(pass, self.left)?, self.vector(pass, self.right)?];
         let (left, right) = (gemm(&h, &vectors[0]).eval_as()?, gemm(&h, &vectors[1]).eval_as()?);
-        let (result, lse) = self.operation(pass, &h, &left, &right).eval_for_training()?;
+        let (result, lse) = self.operation(pass, &h, &left, &right)?.eval_for_training()?;
         let y = self.joined.join(pass, &result, None, end)?;
         Ok((y, GatKept { h, vectors, left, right, lse, result }))
     }
@@ -118,7 +118,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gat {
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let spread = self.joined.spread(pass, dy, gradients)?;
         let GatKept { h, vectors: [first, second], left, right, lse, result } = kept;
-        let d = self.operation(pass, &h, &left, &right).gradient_from(&result, &lse, &spread)?;
+        let d = self.operation(pass, &h, &left, &right)?.gradient_from(&result, &lse, &spread)?;
         let (blocks, ones) = (self.blocks(pass)?, ones::<B, T>(pass.graph, (self.joined.heads, 1))?);
         let mut dh = d.values;
         // The scores of GAT are of the real type.

@@ -30,7 +30,7 @@ impl GatV2 {
         left: &Dense<B, T>,
         right: &Dense<B, T>,
     ) -> Result<Operation<Attention<B, T>>, B::Error> {
-        let op = gat_v2(pass.graph.with_loops(), left, right, &pass.parameters.real(self.vector)?, self.joined.heads, SLOPE);
+        let op = gat_v2(pass.graph.with_loops()?, left, right, &pass.parameters.real(self.vector)?, self.joined.heads, SLOPE);
         Ok(match pass.dropout(self.dropout, 1) {
             Some(dropout) => op.attention_dropout(dropout),
             None => op,

@@ -31,7 +31,7 @@ impl Gcn {
         let d = pass.graph.degree_powers(-0.5)?;
         let sums = pass.together(Together::Convolution, x, || {
             let dropped = pass.input_dropout.into_iter().fold(map(x), |x, dropout| x.dropout(dropout));
-            pass.graph.sum_with_own(&dropped.times_rows(&d).eval()?).scale_rows(&d).eval()
+            pass.graph.sum_with_own(&dropped.times_rows(&d).eval()?)?.scale_rows(&d).eval()
         })?;
         let product = gemm(&sums, &pass.parameters.weight(self.affine.weight)?).bias(&pass.parameters.real(self.affine.bias)?);
         Ok((end.within(product).eval()?, Some(sums)))
@@ -45,7 +45,7 @@ impl Gcn {
         let d = pass.graph.degree_powers(-0.5)?;
         // Rows are scaled before they are summed: once for a node, not once for an edge.
         let h = x.times_scaled(&pass.parameters.weight(self.affine.weight)?, &d)?;
-        Ok(pass.graph.sum_with_own(&h).scale_rows(&d).bias(&pass.parameters.real(self.affine.bias)?))
+        Ok(pass.graph.sum_with_own(&h)?.scale_rows(&d).bias(&pass.parameters.real(self.affine.bias)?))
     }
 }
 
@@ -58,6 +58,9 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
     }
     fn kept_bytes(&self, _: u64) -> u64 {
         0
+    }
+    fn reads_transpose(&self) -> bool {
+        false
     }
     fn known(&self) -> Option<KnownLayer> {
         Some(KnownLayer::Gcn { parameters: [self.affine.weight, self.affine.bias] })
@@ -72,7 +75,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
         let dense = matches!(at.input, Value::Features(Features::Dense(_)));
         if dense && at.input.shape().1 < self.outputs {
             let aggregate = Step::new("A X: spmm, degrees", Vec::new(), move |x: &Value<B, T>| {
-                Ok(Value::dense(graph.sum_with_own(x.as_dense()?).scale_rows(&d).scale_columns(&d).eval()?))
+                Ok(Value::dense(graph.sum_with_own(x.as_dense()?)?.scale_rows(&d).scale_columns(&d).eval()?))
             });
             let product = Step::new(format!("(A X) W: gemm, bias{after}"), held, move |x: &Value<B, T>| {
                 Ok(Value::dense(activated(gemm(x.as_dense()?, &weight).bias(&bias), activation).eval()?))
@@ -85,7 +88,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
             Ok(Value::dense(x.features()?.times_scaled(&weight, &scale)?))
         });
         let aggregate = Step::new(format!("A (X W): spmm, degrees, bias{after}"), Vec::new(), move |h: &Value<B, T>| {
-            let sums = graph.sum_with_own(h.as_dense()?).scale_rows(&d).bias(&bias);
+            let sums = graph.sum_with_own(h.as_dense()?)?.scale_rows(&d).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         });
         Ok(Some(vec![product, aggregate]))
@@ -129,7 +132,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gcn {
             return Ok(None);
         }
         self.affine.bias_gradient(pass, dy, gradients)?;
-        let dh = pass.graph.sum_with_own(&map(dy).times_rows(&d).eval()?).transpose().scale_rows(&d).eval()?;
+        let dh = pass.graph.sum_with_own(&map(dy).times_rows(&d).eval()?)?.transpose().scale_rows(&d).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }
 }

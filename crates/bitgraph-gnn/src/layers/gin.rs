@@ -49,13 +49,13 @@ impl Gin {
         };
         let own = self.own(pass.graph, pass.parameters, x.ncols())?;
         let scale = pass.graph.degree_powers(self.exponent)?;
-        let neighbours = || pass.graph.sum(x).scale_rows(&scale);
+        let neighbours = pass.graph.sum(x)?.scale_rows(&scale);
         let sums = if pass.of_features {
             // Those over neighbours stay the same from step to step, and epsilon does not.
             let together = Together::Power { exponent: self.exponent.to_bits() };
-            map(&pass.together(together, x, || neighbours().eval())?).add_times_columns(x, &own).eval()?
+            map(&pass.together(together, x, || neighbours.eval())?).add_times_columns(x, &own).eval()?
         } else {
-            neighbours().add_times_columns(x, &own).eval()?
+            neighbours.add_times_columns(x, &own).eval()?
         };
         let product = gemm(&sums, &pass.parameters.weight(self.affine.weight)?).bias(&pass.parameters.real(self.affine.bias)?);
         Ok((end.within(product).eval()?, GinKept::Sums(sums)))
@@ -85,7 +85,7 @@ impl Gin {
     fn sums<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>) -> Result<Sums<B, T>, B::Error> {
         let h = x.times(&pass.parameters.weight(self.affine.weight)?)?;
         let own = self.own(pass.graph, pass.parameters, self.outputs)?;
-        let sums = pass.graph.sum(&h).scale_rows(&pass.graph.degree_powers(self.exponent)?).add_times_columns(&h, &own);
+        let sums = pass.graph.sum(&h)?.scale_rows(&pass.graph.degree_powers(self.exponent)?).add_times_columns(&h, &own);
         Ok((sums.bias(&pass.parameters.real(self.affine.bias)?), h))
     }
 }
@@ -107,12 +107,10 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
     fn columns(&self) -> usize {
         self.outputs
     }
-    fn work_bytes(&self, nodes: u64, _: u64, inputs: u64) -> [u64; 2] {
-        let (own, outputs) = (size_of::<T>() as u64, self.outputs as u64);
-        // The gradient of the product, with that of the result beside it, scaled, or that of the input.
-        [nodes * outputs * own, nodes * (outputs * own + inputs.max(outputs) * own)]
-    }
     fn reads_loops(&self) -> bool {
+        false
+    }
+    fn reads_transpose(&self) -> bool {
         false
     }
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
@@ -123,7 +121,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         let name = format!("X W, then A (X W): spmm, degrees, X W (1 + epsilon), bias{}", and(activation));
         Ok(Some(vec![Step::new(name, held, move |x: &Value<B, T>| {
             let h = x.features()?.times(&weight)?;
-            let sums = graph.sum(&h).scale_rows(&scale).add_times_columns(&h, &own).bias(&bias);
+            let sums = graph.sum(&h)?.scale_rows(&scale).add_times_columns(&h, &own).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         })]))
     }
@@ -165,7 +163,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Gin {
         let own = self.own(pass.graph, pass.parameters, self.outputs)?;
         let scale = pass.graph.degree_powers(self.exponent)?;
         // Rows are scaled before they are summed: once for a node, not once for an entry.
-        let dh = pass.graph.sum(&map(dy).times_rows(&scale).eval()?).transpose().add_times_columns(dy, &own).eval()?;
+        let dh = pass.graph.sum(&map(dy).times_rows(&scale).eval()?)?.transpose().add_times_columns(dy, &own).eval()?;
         product_gradient(self.affine.weight, x, &dh, pass.parameters, gradients, wanted)
     }
 }

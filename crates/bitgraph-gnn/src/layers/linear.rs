@@ -26,6 +26,12 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Linear {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn reads_loops(&self) -> bool {
+        false
+    }
+    fn reads_transpose(&self) -> bool {
+        false
+    }
     fn kept_bytes(&self, _: u64) -> u64 {
         0
     }

@@ -42,11 +42,11 @@ impl Sage {
         x: &Dense<B, T>,
     ) -> Result<Operation<SparseDense<B, T>>, B::Error> {
         Ok(match self.kind {
-            SageKind::Mean => graph.mean(x),
-            SageKind::Sum => graph.sum(x),
+            SageKind::Mean => graph.mean(x)?,
+            SageKind::Sum => graph.sum(x)?,
             SageKind::Scaled => {
                 let d = graph.degree_powers(-0.5)?;
-                graph.sum(x).scale_rows(&d).scale_columns(&d)
+                graph.sum(x)?.scale_rows(&d).scale_columns(&d)
             }
         })
     }
@@ -58,10 +58,10 @@ impl Sage {
     ) -> Result<Operation<SparseDense<B, T>>, B::Error> {
         Ok(match self.kind {
             SageKind::Mean => graph.mean_gradient(dy)?,
-            SageKind::Sum => graph.sum(dy).transpose(),
+            SageKind::Sum => graph.sum(dy)?.transpose(),
             SageKind::Scaled => {
                 let d = graph.degree_powers(-0.5)?;
-                graph.sum(&map(dy).times_rows(&d).eval()?).transpose().scale_rows(&d)
+                graph.sum(&map(dy).times_rows(&d).eval()?)?.transpose().scale_rows(&d)
             }
         })
     }
@@ -114,6 +114,9 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
         [2 * nodes * outputs * own, nodes * (outputs + (2 * inputs).max(outputs)) * own]
     }
     fn reads_loops(&self) -> bool {
+        false
+    }
+    fn reads_transpose(&self) -> bool {
         false
     }
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, T>) -> Result<Option<Vec<Step<'a, B, T>>>, B::Error> {
@@ -170,8 +173,8 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Sage {
             }
         }
         let dh = self.aggregate_gradient(pass.graph, dy)?.eval()?;
-        let own = wanted.map(|_| gemm(dy, &pass.parameters.weight(self.own.weight)?).transpose_b().eval()).transpose()?;
         x.weight_gradient(&dh, gradients.slot(self.neighbours)?)?;
+        let own = wanted.map(|_| gemm(dy, &pass.parameters.weight(self.own.weight)?).transpose_b().eval()).transpose()?;
         let neighbours = pass.parameters.weight(self.neighbours)?;
         let last = |(own, before): (_, &Before<'_, B, T>)| before.within(gemm(&dh, &neighbours).transpose_b().add(&own)).eval();
         own.zip(wanted).map(last).transpose()

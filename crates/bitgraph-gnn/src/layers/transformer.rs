@@ -26,12 +26,16 @@ impl Transformer {
         let joined = Joined::new(declare, (heads, width), together);
         Self { query, key, value, own: weight(declare, "weight", joined.columns()), joined, dropout }
     }
-    fn operation<B: TensorBackend, T: Float>(&self, pass: &Pass<'_, B, T>, of: &[Dense<B, T>; 3]) -> Operation<Attention<B, T>> {
-        let op = dot_attention(pass.graph.adjacency(), &of[0], &of[1], &of[2], self.joined.heads);
-        match pass.dropout(self.dropout, 1) {
+    fn operation<B: TensorBackend, T: Float>(
+        &self,
+        pass: &Pass<'_, B, T>,
+        of: &[Dense<B, T>; 3],
+    ) -> Result<Operation<Attention<B, T>>, B::Error> {
+        let op = dot_attention(pass.graph.adjacency()?, &of[0], &of[1], &of[2], self.joined.heads);
+        Ok(match pass.dropout(self.dropout, 1) {
             Some(dropout) => op.attention_dropout(dropout),
             None => op,
-        }
+        })
     }
 }
 
@@ -49,6 +53,9 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Transformer {
     fn columns(&self) -> usize {
         self.joined.columns()
     }
+    fn reads_loops(&self) -> bool {
+        false
+    }
     fn kept_bytes(&self, nodes: u64) -> u64 {
         nodes * (4 * self.joined.wide() * size_of::<T>() + self.joined.heads * size_of::<T::Real>()) as u64
     }
@@ -58,7 +65,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Transformer {
     fn forward_to(&self, pass: &Pass<'_, B, T>, x: &Features<B, T>, end: End) -> Result<(Dense<B, T>, Self::Kept), B::Error> {
         let times = |id| x.times(&pass.parameters.weight(id)?);
         let of = [times(self.query)?, times(self.key)?, times(self.value)?];
-        let (result, lse) = self.operation(pass, &of).eval_for_training()?;
+        let (result, lse) = self.operation(pass, &of)?.eval_for_training()?;
         let y = self.joined.join(pass, &result, Some(&times(self.own)?), end)?;
         Ok((y, TransformerKept { of, lse, result }))
     }
@@ -72,7 +79,7 @@ impl<B: TensorBackend, T: Float> Layer<B, T> for Transformer {
         wanted: bool,
     ) -> Result<Option<Dense<B, T>>, B::Error> {
         let spread = self.joined.spread(pass, dy, gradients)?;
-        let d = self.operation(pass, &kept.of).gradient_from(&kept.result, &kept.lse, &spread)?;
+        let d = self.operation(pass, &kept.of)?.gradient_from(&kept.result, &kept.lse, &spread)?;
         let mut parts = vec![
             product_gradient(self.own, x, dy, pass.parameters, gradients, wanted.then_some(&Before::BARE))?,
             product_gradient(self.value, x, &d.values, pass.parameters, gradients, wanted.then_some(&Before::BARE))?,

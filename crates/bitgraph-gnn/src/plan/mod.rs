@@ -194,15 +194,14 @@ impl<'a, B: TensorBackend + Bits, T: Float> Plan<'a, B, T> {
         }
         sum.map_or_else(|| value.as_dense().cloned(), Ok)
     }
-    /// Bytes of all that is held from run to run, tensor by tensor, and of what a run makes.
+    /// Bytes of all that is held from run to run, tensor by tensor, and of what a run makes; the graph's patterns count once they were used.
     #[must_use]
     pub fn footprint(&self) -> Footprint {
         let mut all = Footprint::default();
         match &self.form {
             Form::Whole(whole) => all.add("graph, features and weights in the form of one operation", whole.bytes()),
             Form::Steps(input, planned) => {
-                all.add("adjacency", self.graph.adjacency().bytes());
-                all.add("adjacency with loops", self.graph.with_loops().bytes());
+                self.graph.used_patterns().for_each(|(name, pattern)| all.add(name, pattern.bytes()));
                 all.add("nodes of each graph", self.graph.membership().map_or(0, bitgraph_backend::Matrix::bytes));
                 all.add("features", input.bytes());
                 for layer in planned {

@@ -116,7 +116,7 @@ pub(super) fn of<B: TensorBackend + Bits, T: Float>(
     x: &Features<B, T>,
 ) -> Result<Option<Whole<Box<dyn BitGcn<B>>>>, B::Error> {
     let Some(operands) = Operands::of(model, graph, parameters, x)? else { return Ok(None) };
-    graph.backend().bit_gcn(&operands.op(graph.adjacency())).map(Some)
+    graph.backend().bit_gcn(&operands.op(graph.adjacency()?)).map(Some)
 }
 
 #[cfg(test)]
@@ -156,7 +156,7 @@ mod tests {
             let LowBits { model, task } = LowBits::new(&Cpu::new(), &set, 0, precision, &shape).unwrap();
             let parameters = model.start(&Cpu::new(), 5).unwrap();
             let operands = Operands::of(&model, &task.graph, &parameters, &task.features).unwrap().unwrap();
-            let op = operands.op(task.graph.adjacency());
+            let op = operands.op(task.graph.adjacency().unwrap());
             assert_eq!(op.feature_scales.is_some(), precision == Precision::BiFull);
             let found = logits(&op).to_host().unwrap();
             let expected = model.infer(&task.graph, &parameters, &task.features).unwrap().to_host().unwrap();

@@ -84,6 +84,12 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryGcn {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn reads_loops(&self) -> bool {
+        false
+    }
+    fn reads_transpose(&self) -> bool {
+        false
+    }
     /// Signs of the input, a product of bits, and its aggregation in floats.
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, f32>) -> Result<Option<Vec<Step<'a, B, f32>>>, B::Error> {
         let (graph, activation) = (at.graph, at.activation);
@@ -96,7 +102,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryGcn {
             Ok(Value::dense(bit_gemm(x.signs()?, &weight).times_columns(&means).bias(&bias).eval()?))
         }));
         steps.push(Step::new("BSpMM.FFF: spmm of floats, degrees", Vec::new(), move |h: &Value<B, f32>| {
-            let sums = spmm(graph.adjacency(), h.as_dense()?).own(1.0).scale_rows(&d).scale_columns(&d);
+            let sums = spmm(graph.adjacency()?, h.as_dense()?).own(1.0).scale_rows(&d).scale_columns(&d);
             Ok(Value::dense(activated(sums, activation).eval()?))
         }));
         Ok(Some(steps))
@@ -110,7 +116,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryGcn {
         let w = BinaryWeight::new(&pass.parameters.weight(self.weight)?)?;
         let h = gemm(&signs, &w.signs).times_columns(&w.means).bias(&pass.parameters.real(self.bias)?).eval()?;
         let d = pass.graph.degree_powers(-0.5)?;
-        let y = spmm(pass.graph.adjacency(), &h).own(1.0).scale_rows(&d).scale_columns(&d).eval()?;
+        let y = spmm(pass.graph.adjacency()?, &h).own(1.0).scale_rows(&d).scale_columns(&d).eval()?;
         Ok((y, KeptProduct { signs, w }))
     }
     fn backward(
@@ -123,7 +129,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryGcn {
         wanted: bool,
     ) -> Result<Option<Dense<B, f32>>, B::Error> {
         let d = pass.graph.degree_powers(-0.5)?;
-        let dh = spmm(pass.graph.adjacency(), dy).transpose().own(1.0).scale_rows(&d).scale_columns(&d).eval()?;
+        let dh = spmm(pass.graph.adjacency()?, dy).transpose().own(1.0).scale_rows(&d).scale_columns(&d).eval()?;
         gradients.set(self.bias, &sum_columns(&dh)?)?;
         let (dw, dx) = w.backward((&pass.parameters.weight(self.weight)?, &signs), &dh, wanted)?;
         gradients.set(self.weight, &dw)?;
@@ -172,6 +178,12 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryHidden {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn reads_loops(&self) -> bool {
+        false
+    }
+    fn reads_transpose(&self) -> bool {
+        false
+    }
     fn kept_bytes(&self, nodes: u64) -> u64 {
         3 * nodes * self.outputs as u64 * 4
     }
@@ -198,12 +210,12 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryHidden {
         if self.gives == Values::Floats {
             let d = graph.degree_powers(-0.5)?;
             steps.push(Step::new(format!("BSpMM.BBF by {}: degrees", how.name()), Vec::new(), move |s: &Value<B, f32>| {
-                Ok(Value::dense(bit_spmm(graph.adjacency(), s.signs()?).own().reconcile(how).scale_rows(&d).eval()?))
+                Ok(Value::dense(bit_spmm(graph.adjacency()?, s.signs()?).own().reconcile(how).scale_rows(&d).eval()?))
             }));
             return Ok(Some(steps));
         }
         steps.push(Step::new(format!("BSpMM.BBB by {}: sign", how.name()), Vec::new(), move |s: &Value<B, f32>| {
-            Ok(Value::Signs(bit_spmm(graph.adjacency(), s.signs()?).own().reconcile(how).eval_signs()?))
+            Ok(Value::Signs(bit_spmm(graph.adjacency()?, s.signs()?).own().reconcile(how).eval_signs()?))
         }));
         Ok(Some(steps))
     }
@@ -222,7 +234,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryHidden {
         let aggregated = map(&norm.y).sign().eval()?;
         let d = pass.graph.degree_powers(-0.5)?;
         // The factor keeps its sign; it decides which sums are near enough to zero for a gradient to pass.
-        let sums = spmm(pass.graph.adjacency(), &aggregated).own(1.0).scale_rows(&d).eval()?;
+        let sums = spmm(pass.graph.adjacency()?, &aggregated).own(1.0).scale_rows(&d).eval()?;
         let y = if self.gives == Values::Bits { map(&sums).sign().eval()? } else { sums.clone() };
         Ok((y, KeptHidden { signs, w, z, norm, sums }))
     }
@@ -237,7 +249,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryHidden {
     ) -> Result<Option<Dense<B, f32>>, B::Error> {
         let da = if self.gives == Values::Bits { through_sign(&kept.sums, dy)? } else { dy.clone() };
         let d = pass.graph.degree_powers(-0.5)?;
-        let ds = spmm(pass.graph.adjacency(), &da).transpose().own(1.0).scale_columns(&d).eval()?;
+        let ds = spmm(pass.graph.adjacency()?, &da).transpose().own(1.0).scale_columns(&d).eval()?;
         let du = through_sign(&kept.norm.y, &ds)?;
         let (dz, _, _) = batch_norm_backward(&kept.z, &kept.norm, None, EPSILON, &du)?;
         let x = x.as_dense("a layer of signs")?;

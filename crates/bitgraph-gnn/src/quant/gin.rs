@@ -27,14 +27,14 @@ impl Over {
     fn sum<B: TensorBackend>(self, graph: &Graph<B, f32>, h: Dense<B, f32>) -> Result<Dense<B, f32>, B::Error> {
         match self {
             Self::Own => Ok(h),
-            Self::Sums => spmm(graph.adjacency(), &h).own(1.0).eval(),
+            Self::Sums => spmm(graph.adjacency()?, &h).own(1.0).eval(),
         }
     }
     /// From the gradient of the sums that of what is summed.
     fn back<B: TensorBackend>(self, graph: &Graph<B, f32>, dy: &Dense<B, f32>) -> Result<Dense<B, f32>, B::Error> {
         match self {
             Self::Own => Ok(dy.clone()),
-            Self::Sums => spmm(graph.adjacency(), dy).transpose().own(1.0).eval(),
+            Self::Sums => spmm(graph.adjacency()?, dy).transpose().own(1.0).eval(),
         }
     }
 }
@@ -72,6 +72,12 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryMap {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn reads_loops(&self) -> bool {
+        false
+    }
+    fn reads_transpose(&self) -> bool {
+        false
+    }
     fn ends_in_signs(&self) -> bool {
         self.input == SignInput::Ready
     }
@@ -86,7 +92,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryMap {
         let counts = self.over == Over::Sums && self.input == SignInput::Ready && bits <= 16;
         if counts {
             steps.push(Step::new(format!("BSpMM.BBI: counts of signs, {bits} bits"), Vec::new(), move |x: &Value<B, f32>| {
-                Ok(Value::Planes(bit_spmm(graph.adjacency(), x.signs()?).own().eval_counts(bits)?))
+                Ok(Value::Planes(bit_spmm(graph.adjacency()?, x.signs()?).own().eval_counts(bits)?))
             }));
         }
         if self.over == Over::Own || counts {
@@ -112,7 +118,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BinaryMap {
         let name =
             format!("BSpMM.FFF: spmm of floats, factors{}{}", and(activation), threshold.as_ref().map_or("", |_| ", batch norm, sign"));
         steps.push(Step::new(name, Vec::new(), move |h: &Value<B, f32>| {
-            let sums = spmm(graph.adjacency(), h.as_dense()?).own(1.0).times_columns(&means);
+            let sums = spmm(graph.adjacency()?, h.as_dense()?).own(1.0).times_columns(&means);
             match &threshold {
                 Some(t) => Ok(Value::Signs(t.normalise(sums).eval()?.sign(Packing::Rows)?)),
                 None => Ok(Value::dense(activated(sums, activation).eval()?)),
@@ -191,6 +197,12 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsMap {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn reads_loops(&self) -> bool {
+        false
+    }
+    fn reads_transpose(&self) -> bool {
+        false
+    }
     fn compile<'a>(&'a self, at: &Compile<'a, '_, B, f32>) -> Result<Option<Vec<Step<'a, B, f32>>>, B::Error> {
         let (graph, parameters, activation) = (at.graph, at.parameters, at.activation);
         let real = parameters.weight(self.weight)?;
@@ -214,7 +226,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsMap {
         steps.push(Step::new(name, held, move |x: &Value<B, f32>| Ok(Value::dense(bit_gemm(x.planes()?, &weight).eval()?))));
         let name = format!("spmm of whole numbers: steps{}", and(activation));
         steps.push(Step::new(name, Vec::new(), move |h: &Value<B, f32>| {
-            let sums = spmm(graph.adjacency(), h.as_dense()?).own(1.0).times_columns(&columns);
+            let sums = spmm(graph.adjacency()?, h.as_dense()?).own(1.0).times_columns(&columns);
             Ok(Value::dense(activated(sums, activation).eval()?))
         }));
         Ok(Some(steps))

@@ -228,6 +228,12 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsGcn<B> {
     fn columns(&self) -> usize {
         self.outputs
     }
+    fn reads_loops(&self) -> bool {
+        false
+    }
+    fn reads_transpose(&self) -> bool {
+        false
+    }
     fn kept_bytes(&self, nodes: u64) -> u64 {
         2 * nodes * self.outputs as u64 * 4
     }
@@ -276,7 +282,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsGcn<B> {
         let held = vec![("steps and bias", steps.bytes() + bias.bytes())];
         let name = format!("bit SpMM of {} planes: counts, degrees, steps, bias{}", q.bits, and(activation));
         all.push(Step::new(name, held, move |x: &Value<B, f32>| {
-            let sums = bit_spmm(graph.adjacency(), x.planes()?).own().scale_rows(&d).times_columns(&steps).bias(&bias);
+            let sums = bit_spmm(graph.adjacency()?, x.planes()?).own().scale_rows(&d).times_columns(&steps).bias(&bias);
             Ok(Value::dense(activated(sums, activation).eval()?))
         }));
         Ok(Some(all))
@@ -295,7 +301,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsGcn<B> {
         let h = map(&codes.times(&weight.centred)?).times_rows(&rows).times_columns(&columns).eval()?;
         let product = self.of_product.forward(pass.parameters, &h)?;
         let d = pass.graph.degree_powers(-0.5)?;
-        let sums = spmm(pass.graph.adjacency(), &product.centred).own(1.0).scale_rows(&d).times_columns(&product.steps);
+        let sums = spmm(pass.graph.adjacency()?, &product.centred).own(1.0).scale_rows(&d).times_columns(&product.steps);
         let y = sums.bias(&pass.parameters.real(self.bias)?).eval()?;
         Ok((y, KeptBits { input, codes, weight, product }))
     }
@@ -311,7 +317,7 @@ impl<B: TensorBackend + Bits> Layer<B, f32> for BitsGcn<B> {
         let KeptBits { input, codes, weight, product } = kept;
         gradients.set(self.bias, &sum_columns(dy)?)?;
         let d = pass.graph.degree_powers(-0.5)?;
-        let dq = spmm(pass.graph.adjacency(), dy).transpose().own(1.0).scale_columns(&d).eval()?;
+        let dq = spmm(pass.graph.adjacency()?, dy).transpose().own(1.0).scale_columns(&d).eval()?;
         let dh = self.of_product.backward(&product, &dq, gradients)?;
         let (rows, _) = self.factors(pass.graph, input.as_ref().map(|q| &q.steps), &weight.steps)?;
         let mut t = map(&dh).times_rows(&rows).eval()?;

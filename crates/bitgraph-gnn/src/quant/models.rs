@@ -222,7 +222,7 @@ fn magnitudes<B: TensorBackend>(task: &NodeTask<B, f32>, rows: &Dense<B, f32>, s
             Some(x) => (mean(x)?, gemm(x, &weight).times_rows(&d).eval()?),
         };
         means.push([input, mean(&product)?]);
-        active = Some(spmm(task.graph.adjacency(), &product).own(1.0).scale_rows(&d).relu().eval()?);
+        active = Some(spmm(task.graph.adjacency()?, &product).own(1.0).scale_rows(&d).relu().eval()?);
     }
     Ok(means)
 }

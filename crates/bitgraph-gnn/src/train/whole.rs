@@ -109,7 +109,7 @@ pub(crate) fn train<B: TensorBackend, T: Float>(
     let rates: Vec<f64> = (1..=training.epochs).map(|e| optimiser.rate * optimiser.schedule.factor(e, training.epochs)).collect();
     let op = EpochsOp {
         layers,
-        adjacency: task.graph.adjacency(),
+        adjacency: task.graph.adjacency()?,
         features: pattern,
         values: &values,
         labels,

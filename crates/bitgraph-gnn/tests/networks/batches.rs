@@ -132,7 +132,7 @@ fn saint_sums_and_losses_are_unbiased() {
         for batch in (1..=rounds).flat_map(|e| epoch(&made, 5, e)) {
             let x = set.features().select(&batch.nodes);
             let values = Dense::<Cpu, f64>::column_vector(&cpu, x.values().iter().map(|v| f64::from(*v)).collect()).unwrap();
-            let found = batch.clone().graph::<Cpu, f64>(&cpu).unwrap().sum(&values).eval().unwrap().to_host().unwrap();
+            let found = batch.clone().graph::<Cpu, f64>(&cpu).unwrap().sum(&values).unwrap().eval().unwrap().to_host().unwrap();
             for (i, &v) in batch.nodes.iter().enumerate() {
                 seen[v as usize] += 1.0;
                 sums[v as usize] += found[i];
@@ -167,7 +167,7 @@ fn sums_over_sampled_neighbours_are_unbiased() {
     for batch in (1..=rounds).flat_map(|e| epoch(&made, 5, e)) {
         let x: Vec<f64> = batch.nodes.iter().map(|&v| f64::from(set.features().values()[v as usize])).collect();
         let values = Dense::<Cpu, f64>::column_vector(&cpu, x).unwrap();
-        let found = batch.clone().graph::<Cpu, f64>(&cpu).unwrap().mean(&values).eval().unwrap().to_host().unwrap();
+        let found = batch.clone().graph::<Cpu, f64>(&cpu).unwrap().mean(&values).unwrap().eval().unwrap().to_host().unwrap();
         batch.nodes[..batch.seeds].iter().zip(found).for_each(|(&v, mean)| sums[v as usize] += mean / f64::from(rounds));
     }
     for &v in &set.splits()[0].train {

@@ -48,6 +48,7 @@ fn what_does_not_fit_is_refused_with_what_would() {
         batch: None,
         streamed: false,
         neighbours: false,
+        symmetric: false,
     };
     let shape = Architecture::Gcn.recipe(10).shape;
     let taken = |hidden, purpose| {

@@ -188,6 +188,10 @@ impl<B: Tensor> SpmmOp<B> {
         let (rows, columns) = self.matrix.shape();
         if self.transposed { (columns, rows) } else { (rows, columns) }
     }
+    /// Whether the transpose that is meant is the matrix itself: a pattern that is known to be symmetric.
+    fn is_its_transpose(&self) -> bool {
+        self.transposed && matches!(self.edge, Edge::One) && self.matrix.has_symmetric_pattern()
+    }
 }
 
 /// [`spmm`] over features of element type `T`.
@@ -231,7 +235,8 @@ impl<B: Tensor, T: Element> SparseDense<B, T> {
 }
 
 impl<B: Spmm, T: Element> Operation<SparseDense<B, T>> {
-    /// Sees the matrix transposed: nothing is copied. Scales are those of the matrix as seen; edge values stay in the order of the matrix.
+    /// Sees the matrix transposed: nothing is copied. Scales are those of the matrix as seen; edge values stay in the order of the matrix. Without
+    /// values, a [symmetric pattern](Matrix::with_symmetric_pattern) is its own transpose, and none is made.
     pub fn transpose(mut self) -> Self {
         self.0.op.transposed = !self.0.op.transposed;
         self
@@ -347,7 +352,8 @@ impl<B: Spmm, T: Element> Operation<SparseDense<B, T>> {
 fn inverse_counts<B: Spmm, R: crate::Real>(op: &SpmmOp<B>) -> Result<Dense<B, R>, B::Error> {
     let mut inverse = Dense::<B, R>::zeros(op.matrix.backend(), op.matrix_shape().0, 1)?;
     let extra = u32::from(op.own.is_some());
-    op.matrix.backend().inverse_counts(&op.matrix, op.transposed, extra, R::erase_mut(inverse.as_mut().open()?))?;
+    let transposed = op.transposed && !op.matrix.has_symmetric_pattern();
+    op.matrix.backend().inverse_counts(&op.matrix, transposed, extra, R::erase_mut(inverse.as_mut().open()?))?;
     Ok(inverse)
 }
 
@@ -419,6 +425,10 @@ impl<B: Spmm, T: Element> Computation for SparseDense<B, T> {
         self.op.epilogue.operands(f);
     }
     fn run(&self, y: AnyMut<'_, B>) -> Result<(), <B as Backend>::Error> {
+        if self.op.is_its_transpose() {
+            // The same sums in the same order, over what there is.
+            return self.backend().spmm(&SpmmOp { transposed: false, ..self.op.clone() }, y, None);
+        }
         self.backend().spmm(&self.op, y, None)
     }
 }

@@ -119,7 +119,8 @@ pub fn load(name: &Path, normalise: Normalise, reporter: &Reporter) -> Result<Gr
 pub fn whole<B: GnnBackend, T: Working>(model: &Model<B, T>, set: &GraphSet) -> (Extent, Footprint) {
     let (inputs, classes) = (set.features().shape().1 as u64, set.labels().classes() as u64);
     let (nodes, entries) = (set.graph().nrows() as u64, set.graph().nnz() as u64);
-    let whole = Extent { nodes, entries, inputs, sparse: None, classes, batch: None, streamed: false, neighbours: false };
+    let symmetric = set.graph().is_symmetric();
+    let whole = Extent { nodes, entries, inputs, sparse: None, classes, batch: None, streamed: false, neighbours: false, symmetric };
     (whole, footprint(model, &whole, Purpose::Inference))
 }
 

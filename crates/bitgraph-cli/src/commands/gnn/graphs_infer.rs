@@ -54,10 +54,11 @@ fn classify<B: GnnBackend, T: Working>(
     let graph = Graph::of_graphs(backend, set.graph(), &sizes).map_err(Into::into)?.with_statistics(known);
     let features = set.features().on(backend).map_err(Into::into)?;
     let plan = Plan::new(model, &graph, &parameters, &features).map_err(|e| Into::<Failure>::into(e).at(saved.file.display()))?;
+    let (seconds, logits) = timed(backend, &plan, args.repeat as usize, reporter)?;
+    // After the runs, by which all that a plan holds is there.
     if args.explain {
         explain_plan((&description.model, saved.precision), model, &plan, reporter);
     }
-    let (seconds, logits) = timed(backend, &plan, args.repeat as usize, reporter)?;
     let seed = description.seeds.first().copied().unwrap_or_default();
     let part = of.split(set, seed).map_err(|e| Failure::other(e).at(saved.file.display()))?;
     let scores = scores(&logits, set.labels(), &part).map_err(Into::into)?;

@@ -60,10 +60,11 @@ fn classify<B: GnnBackend, T: Working>(
     let flat = saved.checkpoint.flat(model.layout()).map_err(|e| Failure::other(e).at(saved.file.display()))?;
     let parameters = parameters(backend, model, flat)?;
     let plan = Plan::by(&saved.execution, (model, &parameters), &task.graph, &task.features).map_err(Into::into)?;
+    let (seconds, logits) = timed(backend, &plan, args.repeat as usize, reporter)?;
+    // After the runs, by which all that a plan holds is there.
     if args.explain {
         explain_plan((&description.model, used.precision), model, &plan, reporter);
     }
-    let (seconds, logits) = timed(backend, &plan, args.repeat as usize, reporter)?;
     let scores = task.classify(&logits).map_err(Into::into)?;
     if let Some(file) = &args.output {
         let classes = argmax_rows(&logits).and_then(|classes| classes.to_host()).map_err(Into::into)?;

@@ -43,7 +43,7 @@ pub(super) fn batches(set: &Dataset, fanouts: &[u32], batch: u32) -> Batches {
 
 fn sampler(cuda: &Cuda, set: &Dataset, fanouts: &[u32], batch: usize) -> Result<Box<dyn NeighbourSampler<Cuda>>, String> {
     let graph = Graph::<Cuda, f32>::new(cuda, set.graph()).unwrap();
-    let (adjacency, labels, classes) = (graph.adjacency(), set.labels().of(), CLASSES);
+    let (adjacency, labels, classes) = (graph.adjacency().unwrap(), set.labels().of(), CLASSES);
     match cuda.neighbours(&NeighboursOp { adjacency, fanouts, batch, labels, classes, sparse: None }).unwrap() {
         Whole::Done(sampler) => Ok(sampler),
         Whole::Declined(reason) => Err(reason),
@@ -121,7 +121,8 @@ fn batches_are_those_of_the_host() {
 fn a_batch_of_one_node_has_its_loop() {
     let Some(cuda) = super::device() else { return };
     let graph = Graph::<Cuda, f32>::new(&cuda, &pattern(1, 1, [(0, 0)])).unwrap();
-    let op = NeighboursOp { adjacency: graph.adjacency(), fanouts: &[4, 4], batch: 1, labels: &[2], classes: CLASSES, sparse: None };
+    let op =
+        NeighboursOp { adjacency: graph.adjacency().unwrap(), fanouts: &[4, 4], batch: 1, labels: &[2], classes: CLASSES, sparse: None };
     let Whole::Done(sampler) = cuda.neighbours(&op).unwrap() else { panic!("declined") };
     sampler.set_order(&[0]).unwrap();
     for key in [1, 2] {
@@ -234,7 +235,7 @@ fn without_memory_for_a_batch() {
 /// A sampler, or none where its graph or its arrays do not fit.
 fn sampler_or_memory(cuda: &Cuda, set: &Dataset) -> Option<Box<dyn NeighbourSampler<Cuda>>> {
     let graph = Graph::<Cuda, f32>::new(cuda, set.graph()).ok()?;
-    let (adjacency, labels, classes) = (graph.adjacency(), set.labels().of(), CLASSES);
+    let (adjacency, labels, classes) = (graph.adjacency().unwrap(), set.labels().of(), CLASSES);
     match cuda.neighbours(&NeighboursOp { adjacency, fanouts: &[3, 3], batch: 30, labels, classes, sparse: None }).unwrap() {
         Whole::Done(sampler) => Some(sampler),
         Whole::Declined(_) => None,

@@ -64,7 +64,7 @@ fn sampler(
 ) -> Box<dyn NeighbourSampler<Cuda>> {
     let graph = Graph::<Cuda, f32>::new(cuda, set.graph()).unwrap();
     let sparse = Some(SparseRows { pattern: sparse.0, values: sparse.1 });
-    let op = NeighboursOp { adjacency: graph.adjacency(), fanouts, batch, labels: set.labels().of(), classes: CLASSES, sparse };
+    let op = NeighboursOp { adjacency: graph.adjacency().unwrap(), fanouts, batch, labels: set.labels().of(), classes: CLASSES, sparse };
     match cuda.neighbours(&op).unwrap() {
         Whole::Done(sampler) => sampler,
         Whole::Declined(reason) => panic!("{reason}"),
@@ -127,7 +127,7 @@ fn sparse_rows_of_other_nodes_are_declined() {
     let (all, _) = on_device::<f32>(&cuda, of.features(), false);
     for pattern in [&short, &all] {
         let sparse = Some(SparseRows { pattern, values: &values });
-        let (adjacency, labels) = (graph.adjacency(), of.labels().of());
+        let (adjacency, labels) = (graph.adjacency().unwrap(), of.labels().of());
         let op = NeighboursOp { adjacency, fanouts: &[2], batch: 3, labels, classes: CLASSES, sparse };
         let Whole::Declined(reason) = cuda.neighbours(&op).unwrap() else { panic!("sparse rows of other nodes") };
         assert!(reason.contains("sparse rows"), "{reason}");

@@ -314,6 +314,31 @@ fn gradients_of_sums_and_means() {
     }
 }
 
+/// A symmetric pattern that is known for one is its own transpose: the same bits, over the layout that there is.
+#[test]
+fn symmetric_patterns_are_their_transposes() {
+    let Some(cuda) = device() else { return };
+    for (name, csr) in patterns().into_iter().filter(|(_, csr)| csr.is_square()) {
+        let (csr, n) = (csr.symmetrized().unwrap(), csr.nrows());
+        let unknown = matrix::<f32>(&cuda, &csr, false, FormatKind::Csr);
+        let known = matrix::<f32>(&cuda, &csr, false, FormatKind::Csr).with_symmetric_pattern();
+        let (x, dy) = (dense::<f32>(&cuda, n, 8, 3), dense::<f16>(&cuda, n, 8, 4));
+        spmm(&known, &x).eval().unwrap();
+        spmm(&known, &dy).eval().unwrap();
+        let before = known.bytes();
+        let of = |a: &Matrix<Cuda>| {
+            let half = spmm(a, &dy).transpose().eval_as::<f32>().unwrap();
+            let gradient = spmm(a, &x).reduce(Reduce::Mean).gradient(&dy).unwrap().eval_as::<f32>().unwrap();
+            [half, gradient, spmm(a, &x).transpose().eval().unwrap()].map(|y| y.to_host().unwrap())
+        };
+        assert_eq!(of(&known), of(&unknown), "{name}");
+        assert_eq!(known.bytes(), before, "{name}");
+        let e = dense::<f32>(&cuda, csr.nnz(), 1, 5);
+        let weighted = |a: &Matrix<Cuda>| spmm(a, &x).transpose().edge_values(&e).eval().unwrap().to_host().unwrap();
+        assert_eq!(weighted(&known), weighted(&unknown), "{name}, with values");
+    }
+}
+
 /// A NaN or an infinity reaches the rows that have an entry for it, and no other; a maximum prefers numbers.
 #[test]
 fn special_values_stay_in_their_rows() {
